@@ -1,8 +1,15 @@
 # Everything is plain go; this file only names the longer commands.
 
-.PHONY: test check race faults attacks proto
+.PHONY: test long check race faults attacks proto
+
+# Everything that needs neither a chain nor a network of processes. go test ./... is all of it.
 test:
-	go test ./...
+	go test '-ldflags=-s -w' ./canon/... ./compute/... ./exchange/... ./protocol/... ./network/... ./role/... ./web/... \
+		./client/job/... ./chain/referee/... ./internal/lint
+
+# Every case of the tables of which go test ./... plays a part.
+long:
+	go test -timeout 25m $$(grep -rl --include='*_test.go' 'flag.Bool("long"' ./chain ./node ./sim | xargs -n 1 dirname | sort -ru) -args -long
 
 check:
 	./.ci/run

@@ -17,7 +17,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// ErrNotCanonical is returned for bytes that decode, but are not the canonical encoding of what they decode to.
+// ErrNotCanonical is returned for bytes that decode, but are not the canonical encoding of the decoded value.
 var ErrNotCanonical = errors.New("canon: not the canonical encoding")
 
 // Limits of one decoded value. They bound what a stranger's bytes may make us allocate.
@@ -75,7 +75,7 @@ type Digest [sha256.Size]byte
 // Sum digests the parts under a domain, so that a digest made for one purpose means nothing for another. Parts are
 // length-prefixed: ("ab","c") and ("a","bc") differ.
 func Sum(domain string, parts ...[]byte) (d Digest) {
-	h := sha256.New() // on the stack: only methods of it are called here, and it is given to nobody
+	h := sha256.New() // on the stack: only methods of it are called here, and no other function gets it
 	var head [8]byte
 	_, _ = h.Write(appendLength(head[:0], len(domain))) // a hash never fails to write
 	_, _ = h.Write([]byte(domain))

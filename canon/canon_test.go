@@ -63,7 +63,7 @@ func TestSumSeparatesDomainsAndParts(t *testing.T) {
 	}
 }
 
-// A digest is of the domain and the parts, each after its length in eight bytes, whatever they come to.
+// A digest covers the domain and the parts, each after its length in eight bytes, whatever their sizes.
 func TestSumIsOfItsBytes(t *testing.T) {
 	framed := func(parts ...[]byte) (b []byte) {
 		for _, p := range parts {

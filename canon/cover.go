@@ -2,9 +2,9 @@ package canon
 
 import "fmt"
 
-// Cover returns the digests that show some leaves, ascending and each once, to belong to the root: for every level from
-// the leaves up, the siblings of what is known there, in order. No leaves are covered by no digests. It is shorter than
-// a Proof of each leaf, the more so the closer the leaves are.
+// Cover returns the digests which prove that some leaves, ascending and each once, belong to the root: for every level
+// from the leaves up, the siblings of the nodes known there, in order. No leaves need no digests. It is shorter than a
+// Proof of each leaf, the more so the closer the leaves are.
 func (t *Tree) Cover(leaves []int) ([]Digest, error) {
 	if err := checkCover(t.Len(), leaves); err != nil || len(leaves) == 0 {
 		return nil, err

@@ -54,7 +54,7 @@ func (f *Frontier) Push(leaf Digest) {
 
 // Root is that of the Tree over the leaves.
 func (f *Frontier) Root() Digest {
-	var right []Digest // the node that what is below comes to, if anything is
+	var right []Digest // the node over all that is below, if anything is
 	for l, nodes := range f.levels {
 		nodes = append(nodes[:len(nodes):len(nodes)], right...)
 		if l == Height(f.leaves) {

@@ -1,6 +1,6 @@
-// Package client speaks for one account to a network: it signs and submits messages, waits until they are in a block,
-// and reads the chain in the types of protocol/. It works in the same way inside the process of a validator and over
-// the HTTP interface of one. It decides nothing; that is role/.
+// Package client is the connection of one account to a network: it signs and submits messages, waits until they are in
+// a block, and reads the chain in the types of protocol/. It works in the same way inside the process of a validator
+// and over the HTTP interface of one. It decides nothing; that is role/.
 package client
 
 import (

@@ -178,8 +178,8 @@ func TestLargestLeafFits(t *testing.T) {
 	n.refused(n.clients["v0"].Work.Move(n.ctx, "job", work.UnitID{}, leaf), training.ErrNoDispute, "training", 17)
 }
 
-// relay passes TCP connections on to an address. deaf are those that no byte comes back from: subscriptions to events,
-// once it is told so, as when a link is cut and nobody closes what went through it.
+// relay passes TCP connections on to an address. When deaf is set, no byte comes back from subscriptions to events, as
+// when a link is cut and neither end closes the connection.
 type relay struct {
 	net.Listener
 	deaf   atomic.Bool
@@ -252,7 +252,7 @@ func relayed(t *testing.T) (n *network, r *relay, c *client.Client, blocks <-cha
 	return n, r, c, blocks
 }
 
-// A client whose events stop without a word goes on: it asks for blocks, and its messages get through.
+// A client whose events stop without an error continues: it asks for blocks, and its messages get through.
 func TestSilentSubscription(t *testing.T) {
 	t.Parallel()
 	n, r, c, blocks := relayed(t)
@@ -267,8 +267,8 @@ func TestSilentSubscription(t *testing.T) {
 	n.must(n.ctx.Err())
 }
 
-// A client whose events end with its connection, as a validator ends it to who has not read them for a while, is told
-// of them again over another.
+// A client whose subscription ends with its connection, as a validator ends it if the client reads too slowly,
+// subscribes again over another connection.
 func TestEventsAfterReset(t *testing.T) {
 	t.Parallel()
 	n, r, c, blocks := relayed(t)
@@ -292,7 +292,7 @@ func TestEventsAfterReset(t *testing.T) {
 	n.height(c)
 }
 
-// A client that knows several validators goes on with another when the one that it talks to is gone.
+// A client that knows several validators continues with another when its current one is gone.
 func TestAnotherValidator(t *testing.T) {
 	t.Parallel()
 	n := start(t, "consumer")
@@ -310,7 +310,7 @@ func TestAnotherValidator(t *testing.T) {
 	}
 }
 
-// Who asks a validator that is stopped is told why, and goes on with another if it knows one.
+// A client of a validator that is stopped gets the reason, and continues with another if it knows one.
 func TestStoppedValidator(t *testing.T) {
 	n := start(t, "consumer")
 	n.serve()
@@ -473,7 +473,7 @@ func TestHeadHasAState(t *testing.T) {
 	n.must(err)
 }
 
-// Who comes to a network before its first block waits for one.
+// A client of a network before its first block waits for one.
 func TestReady(t *testing.T) {
 	n := start(t, "consumer")
 	c := client.New(&newborn{Client: n.validator.Client()}, key("consumer"))

@@ -16,8 +16,8 @@ import (
 // spare is how many times the gas that messages need now they may need in their block.
 const spare = 2
 
-// fee is what the chain and the validator ask for messages: their price, times the gas that they need as the validator
-// finds when it executes them.
+// fee is the fee of messages that the chain and the validator ask for: their price of gas, times the gas that the
+// validator finds when it executes the messages.
 func (c *Client) fee(ctx context.Context, msgs []sdk.Msg) (transaction.Fee, error) {
 	price, err := c.gasPrice(ctx)
 	if err != nil {
@@ -38,7 +38,7 @@ func (c *Client) fee(ctx context.Context, msgs []sdk.Msg) (transaction.Fee, erro
 	return transaction.FeeFor(price, spare*gas)
 }
 
-// gasPrice is what a unit of gas costs, in uzen: the higher of what the validator asks and what the chain does.
+// gasPrice is the price of a unit of gas, in uzen: the higher of the validator's and the chain's.
 func (c *Client) gasPrice(ctx context.Context) (sdkmath.LegacyDec, error) {
 	r, err := nodeservice.NewServiceClient(c.queries).Config(ctx, &nodeservice.ConfigRequest{})
 	if err != nil {
@@ -54,7 +54,7 @@ func (c *Client) gasPrice(ctx context.Context) (sdkmath.LegacyDec, error) {
 // reserved is the gas of some fifty transactions.
 const reserved = 10_000_000
 
-// Reserve is what an account should have beside what it stakes, in uzen, for transactions that are not free.
+// Reserve is the amount, in uzen, that an account should keep on top of its stake for transactions that are not free.
 func (c *Client) Reserve(ctx context.Context) (uint64, error) {
 	price, err := c.gasPrice(ctx)
 	if err != nil {

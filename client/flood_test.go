@@ -56,7 +56,7 @@ func called(t *testing.T) (abcicli.Client, *wallet.Key, *held) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	doc.ConsensusParams.ABCI.VoteExtensionsEnableHeight = 1000 // nobody votes here
+	doc.ConsensusParams.ABCI.VoteExtensionsEnableHeight = 1000 // no validator votes here
 	params := doc.ConsensusParams.ToProto()
 	if _, err := c.InitChain(t.Context(),
 		&abci.RequestInitChain{ChainId: "test", Time: doc.GenesisTime, InitialHeight: 1, ConsensusParams: &params,
@@ -80,7 +80,7 @@ func block(t testing.TB, c abcicli.Client, height int64) {
 	}
 }
 
-// sends is a signed transaction of so many messages.
+// sends is a signed transaction of n messages.
 func sends(t *testing.T, user *wallet.Key, number, sequence uint64, n int) []byte {
 	t.Helper()
 	var msgs []sdk.Msg
@@ -130,8 +130,8 @@ func TestConsensusWaitsForNoQuery(t *testing.T) {
 	}
 }
 
-// Nobody makes a node compute for a transaction that is signed by another, that has too many messages, or is too large;
-// a wallet may ask about a small one before it is signed.
+// A node refuses to simulate a transaction that is signed by another account, that has too many messages, or is too
+// large; a wallet may ask about a small one before it is signed.
 func TestSimulationOfAStranger(t *testing.T) {
 	c, user, _ := called(t)
 	number := accountNumber(t, c, user)

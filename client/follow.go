@@ -23,7 +23,8 @@ type Block struct {
 
 var newBlock = cmttypes.QueryForEvent(cmttypes.EventNewBlock).String()
 
-// follower hears of every block once, over one subscription, and tells those who wait for blocks or transactions.
+// follower receives every block once, over one subscription, and passes it to all that wait for blocks or
+// transactions.
 type follower struct {
 	rpc    rpcclient.Client
 	name   string                         // of the subscription
@@ -132,8 +133,8 @@ func (f *follower) ask(ctx context.Context) {
 	f.catchUp(ctx, status.SyncInfo.LatestBlockHeight+1)
 }
 
-// catchUp reads the blocks before a height that no event told of: all in which a transaction may be that somebody waits
-// for, or else the last.
+// catchUp reads the blocks before a height that no event reported: all that may hold a pending transaction, or else
+// the last.
 func (f *follower) catchUp(ctx context.Context, height int64) {
 	f.mu.Lock()
 	h := f.last + 1
@@ -165,7 +166,7 @@ func (f *follower) tell(ctx context.Context, b *cmttypes.Block, results []*abci.
 		return
 	}
 	f.last = b.Height
-	for ch := range f.watchers { // before who waits for a transaction in it hears that it is there
+	for ch := range f.watchers { // before the senders of transactions in it hear that it is there
 		select {
 		case <-ch:
 		default:
@@ -204,7 +205,7 @@ func (f *follower) tell(ctx context.Context, b *cmttypes.Block, results []*abci.
 	}
 }
 
-// end lets go of everybody who waits.
+// end ends the wait of all receivers.
 func (f *follower) end() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

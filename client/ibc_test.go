@@ -26,7 +26,7 @@ import (
 	"github.com/starling-network/starling/client/transaction"
 )
 
-// shore is one of two chains between which coins are transferred (ICS 20), with what it knows of the other.
+// shore is one of two chains between which coins are transferred (ICS 20), with its light client of the other.
 type shore struct {
 	*network
 	c       *client.Client // of the account that relays, and owns coins
@@ -105,8 +105,8 @@ func (s *shore) meet() {
 	s.light = s.do(msg, clienttypes.EventTypeCreateClient, clienttypes.AttributeKeyClientID)
 }
 
-// learn lets the light client see a block of the other chain with the state that it has now, and returns the proof of
-// what is there at a key, or that nothing is.
+// learn updates the light client to a block of the other chain with its current state, and returns the proof of the
+// value at a key, or of its absence.
 func (s *shore) learn(key []byte) (proof []byte, at clienttypes.Height) {
 	s.t.Helper()
 	o := s.other

@@ -83,8 +83,8 @@ func TestConsumerSteersItsJob(t *testing.T) {
 	n.checkMoney(c, []string{"w0", "w1", "v0"})
 }
 
-// A job whose budget does not cover another round waits for more, if its consumer wants that, and goes on when it has
-// it.
+// A job whose budget does not cover another round waits for more, if its consumer wants that, and continues when it is
+// topped up.
 func TestBudgetRunsOut(t *testing.T) {
 	t.Parallel()
 	n := start(t, "consumer", "w0", "w1", "v0")
@@ -172,7 +172,7 @@ func TestMeasurement(t *testing.T) {
 	}
 }
 
-// measurement follows the blocks until the measurement that goes on satisfies a condition.
+// measurement follows the blocks until the only measurement in progress satisfies a condition.
 func (n *network) measurement(done func(registry.Measurement) bool) registry.Measurement {
 	n.t.Helper()
 	blocks, err := n.clients["w0"].Blocks(n.ctx)
@@ -188,7 +188,8 @@ func (n *network) measurement(done func(registry.Measurement) bool) registry.Mea
 	return registry.Measurement{}
 }
 
-// Conditions reach the rules, a pool speaks for who named it, and who commits to a tier is counted.
+// Conditions reach the rules, a pool offers for the participants that named it, and a participant with a tier is
+// counted.
 func TestConditionsAndPools(t *testing.T) {
 	n := start(t, "consumer", "pool", "w0", "w1", "v0")
 	n.enlist("v0", crew.Verifier, 400)
@@ -235,7 +236,7 @@ func TestConditionsAndPools(t *testing.T) {
 	}
 }
 
-// What governance decides nobody else does.
+// Only governance may send governance messages.
 func TestParametersAreGoverned(t *testing.T) {
 	n := start(t, "consumer")
 	c := n.clients["consumer"]

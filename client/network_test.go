@@ -12,7 +12,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain"
-	"github.com/starling-network/starling/chain/referee"
+	"github.com/starling-network/starling/chain/referee/sealed"
 
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/endpoint"
@@ -173,16 +173,16 @@ func commitment(round, unit uint32) work.Commitment {
 	return c
 }
 
-// nonce is what every worker hides its state roots under.
+// nonce hides the state roots of every worker.
 func nonce(round, unit uint32) canon.Digest {
 	return audit.Nonce(canon.Sum("secret"), "job", round, unit, 0)
 }
 
 // end is the state at the end of a unit.
-func end(round, unit uint32) *referee.Sealed {
+func end(round, unit uint32) *sealed.State {
 	x := tensor.New(tensor.Make(tensor.Float32, 2000))
 	x.F32()[0], x.F32()[1] = float32(round), float32(unit)
-	return referee.NewSealed(1, []*tensor.Tensor{x})
+	return sealed.New(1, []*tensor.Tensor{x})
 }
 
 func seal(s run.State, round uint32, u work.Unit) *audit.Seal {

@@ -19,8 +19,8 @@ import (
 	"github.com/starling-network/starling/client/wallet"
 )
 
-// Wallets that keep numbers as doubles read those of all accounts: of the genesis, of modules and new ones, and of a
-// chain that goes on from an export. No two accounts have the same.
+// Wallets that store numbers as doubles can read the numbers of all accounts: of the genesis, of modules and new ones,
+// and of a chain that continues from an export. No two accounts have the same.
 func TestAccountNumbersAreThoseThatWalletsRead(t *testing.T) {
 	payer := wallet.KeyFromSeed(canon.Sum("payer"))
 	doc, err := chain.Genesis("test", time.Unix(1, 0), []chain.Keys{chain.NewKeys(canon.Sum("0"))},

@@ -10,6 +10,7 @@ import (
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
@@ -22,11 +23,12 @@ import (
 	"github.com/starling-network/starling/protocol/run/terms"
 )
 
-// realOrder is an order of work that somebody could do, and its opening.
+// realOrder is an order of work that can be done, and its opening.
 func realOrder(n *network, job string, change func(*program.Program)) (market.Order, []byte) {
 	n.t.Helper()
-	c, err := model.Parse(model.GPT2, map[string]any{"n_layer": 1, "n_embd": 16, "n_head": 2, "n_positions": 8,
-		"vocab_size": 32})
+	c, err := architecture.Parse(architecture.GPT2, map[string]any{"n_layer": 1, "n_embd": 16, "n_head": 2,
+		"n_positions": 8,
+		"vocab_size":  32})
 	n.must(err)
 	step, err := model.TrainStep(c, optimizer.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8}, 2, 8)
 	n.must(err)
@@ -43,8 +45,8 @@ func realOrder(n *network, job string, change func(*program.Program)) (market.Or
 	return o, referee.Opening(s, step, m)
 }
 
-// The chain takes no order of work of which a dispute could not be decided, nor one that pays for other operations than
-// those of the work: nobody has a seat in it who could lose stake for nothing.
+// The chain refuses an order of work whose disputes could not be decided, and one that pays for another number of
+// operations than the work has: no member may lose stake without fault.
 func TestOrderThatCannotBeDisputedIsRefused(t *testing.T) {
 	n := start(t, "consumer")
 	n.validator.Stop()

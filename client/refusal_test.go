@@ -65,7 +65,7 @@ func TestRefusals(t *testing.T) {
 	n.refused(consumer.Market.Order(ctx, bad, nil), chainmarket.ErrFunds, "market", 10)
 	n.must(consumer.Market.Order(ctx, order("job"), nil))
 	n.refused(stranger.Market.Order(ctx, order("job"), nil), chainmarket.ErrTaken, "market", 5)
-	// whoever takes a name, or sees it in a pool of transactions, leaves one that is kept for the account
+	// another account may take a name, or copy it from the pool of transactions, but not one that is kept for the account
 	own := "job." + consumer.Address()
 	n.refused(stranger.Market.Order(ctx, order(own), nil), chainmarket.ErrTaken, "market", 5)
 	n.must(consumer.Market.Order(ctx, order(own), nil))
@@ -168,8 +168,8 @@ func TestOrdersEndWithoutARun(t *testing.T) {
 	n.refused(c.Market.Order(n.ctx, o, nil), market.ErrOrder, "market", 2)
 }
 
-// Nobody can open a job whose blobs are nowhere: its members leave, nobody has missed anything, and the consumer pays
-// for having it tried.
+// A job whose blobs are unavailable cannot be opened: its members leave without a missed deadline, and the consumer
+// pays for the attempt.
 func TestJobThatNobodyCanOpen(t *testing.T) {
 	n := start(t, "consumer", "w0", "w1", "v0")
 	n.enlist("w0", crew.Worker, 1)

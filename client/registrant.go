@@ -9,7 +9,7 @@ import (
 	"github.com/starling-network/starling/role/registrant"
 )
 
-// Registration is what the registry says after a block to the account, which is a participant.
+// Registration is the registry's view of the account, which is a participant, after a block.
 func (c *Client) Registration(ctx context.Context, height int64) (v registrant.View, err error) {
 	v.Height = height
 	if v.Params, err = c.Registry.Params(ctx); err != nil {

@@ -89,7 +89,7 @@ func (ruling) Bound(terms.Terms) error { return nil }
 
 func (r ruling) open(canon.Digest, []byte) (works.Case, error) { return r, nil }
 
-// first is what a first conviction takes of the stakes of these tests: half of the smallest.
+// first is the amount that a first conviction takes of the stakes of these tests: half of the smallest.
 const first = 500_000
 
 func TestLiarIsConvicted(t *testing.T) {
@@ -176,8 +176,8 @@ func TestFalseChallenge(t *testing.T) {
 	}
 }
 
-// Who has no part in a run, and is not even registered, challenges a unit with a bond from its account, wins, and has
-// its bond and the bounty. With right work it loses half of the bond.
+// An account without a part in a run, and without a registration, challenges a unit with a bond from its balance,
+// wins, and gets back its bond and the bounty. With right work it loses half of the bond.
 func TestStrangerChallenges(t *testing.T) {
 	t.Parallel()
 	for _, lies := range []bool{true, false} {
@@ -218,11 +218,12 @@ func TestStrangerChallenges(t *testing.T) {
 		}
 		n.refused(x.Work.Challenge(n.ctx, "job", work.UnitID{Unit: unit.Index}, 0, unit.Commit.Digest()),
 			chainregistry.ErrJailed, "registry", 16)
-		n.must(n.clients["v0"].Work.Pass(n.ctx, "job", work.UnitID{Unit: unit.Index}, canon.Sum("seal"))) // its audit goes on
+		// its audit continues
+		n.must(n.clients["v0"].Work.Pass(n.ctx, "job", work.UnitID{Unit: unit.Index}, canon.Sum("seal")))
 	}
 }
 
-// A worker plants a fault in all that it commits to; the verifier finds each, and nobody loses anything.
+// A worker plants a fault in every commitment; the verifier finds each, and neither loses stake.
 func TestPlantedFaults(t *testing.T) {
 	t.Parallel()
 	n := start(t, "consumer", "w0", "w1", "v0")
@@ -325,7 +326,7 @@ func (n *network) referee(r ruling) {
 	n.open(names...)
 }
 
-// checkLineage verifies every signature of every attested checkpoint, as somebody without the chain would.
+// checkLineage verifies every signature of every attested checkpoint, without the chain.
 func (n *network) checkLineage(c *client.Client, s run.State) {
 	n.t.Helper()
 	for round := uint32(1); round <= s.Terms.Rounds; round++ {

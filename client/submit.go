@@ -65,7 +65,7 @@ func (c *Client) Submit(ctx context.Context, msgs ...sdk.Msg) (transaction.Resul
 	return c.SubmitNoted(ctx, "", msgs...)
 }
 
-// SubmitNoted is Submit with a memo, a note that everybody reads. A Submitter gets no memo.
+// SubmitNoted is Submit with a memo, a public note. A Submitter gets no memo.
 func (c *Client) SubmitNoted(ctx context.Context, memo string, msgs ...sdk.Msg) (transaction.Result, error) {
 	if c.submit != nil {
 		return c.submit(ctx, msgs...)
@@ -90,8 +90,8 @@ type account struct {
 	sequence uint64
 }
 
-// SubmitAsync is Submit without the wait. It is tried for nothing first, as duties are and the first transactions of
-// who has a stake; a validator that asks for a fee is paid what it asks.
+// SubmitAsync is Submit without the wait. It is first tried without a fee, which duties and the first transactions of
+// an account with a stake need not pay; if the validator asks for a fee, that is paid.
 func (c *Client) SubmitAsync(ctx context.Context, msgs ...sdk.Msg) (*Pending, error) {
 	return c.send(ctx, "", msgs)
 }
@@ -132,9 +132,9 @@ func (c *Client) send(ctx context.Context, memo string, msgs []sdk.Msg) (*Pendin
 			a.known = false
 			return nil, err
 		}
-		// A transaction before it was lost, and is sent again; or somebody else used the account: after a block the
-		// chain knows the sequence. Or the validator has been started just now, and takes no transactions until it has
-		// the blocks of the others.
+		// An earlier transaction was lost, and is sent again; or another client used the account: after a block the chain
+		// knows the sequence. Or the validator has just started, and refuses transactions until it has the blocks of the
+		// others.
 		a.known = c.resend(ctx)
 		if err := c.next(ctx); err != nil {
 			return nil, err
@@ -234,11 +234,11 @@ func (c *Client) broadcast(ctx context.Context, memo string, msgs []sdk.Msg, fee
 	return p, nil
 }
 
-// resend gives the validator the transactions again that are in no block yet, in their order, and reports whether there
-// are any. Who has them already refuses them, and none is executed twice: each has a sequence of its own.
+// resend sends the transactions that are in no block yet to the validator again, in their order, and reports whether
+// there are any. A validator that has them refuses them, and none is executed twice: each has a sequence of its own.
 //
-// A transaction is lost when its validator is killed, and when it comes to the proposer of a block from another peer,
-// and so earlier, than one before it: it fails for its sequence, and those after it are dropped by all validators.
+// A transaction is lost when its validator is killed, and when it reaches the proposer of a block from another peer,
+// and so earlier, than one before it: it fails for its sequence, and all validators drop those after it.
 func (c *Client) resend(ctx context.Context) bool {
 	f := c.follow
 	f.mu.Lock()

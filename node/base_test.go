@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/client/job/problem"
 	"github.com/starling-network/starling/compute/model/folder"
 	"github.com/starling-network/starling/internal/jobtest"
 	"github.com/starling-network/starling/node/consumer"
@@ -131,7 +132,7 @@ func testOtherBase(t *testing.T, j *job.Job, base, out string) {
 	if err := os.WriteFile(weights, text[:len(text)/2], 0o644); err != nil {
 		t.Fatal(err)
 	}
-	var l *job.ErrorList
+	var l *problem.ErrorList
 	if _, err := prepare.New(j); !errors.As(err, &l) || l.Errors[0].Line != 5 ||
 		!strings.Contains(l.Errors[0].Why, prepare.FileModel) {
 		t.Errorf("half a base model: %v", err)
@@ -152,7 +153,7 @@ func TestBaseModelRefused(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, prepare.FileConfig), config, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for base, code := range map[string]string{"base": job.CodeBadValue, "nowhere": job.CodeFileNotFound} {
+	for base, code := range map[string]string{"base": problem.BadValue, "nowhere": problem.FileNotFound} {
 		text := strings.Replace(string(j.Source), "  architecture: gpt2\n  config: {n_layer: 1, n_embd: 16, n_head: 2, "+
 			"n_positions: 16}\n", "  base_model: "+base+"\n", 1)
 		path := filepath.Join(j.Dir(), base+".yaml")
@@ -163,7 +164,7 @@ func TestBaseModelRefused(t *testing.T) {
 		if err == nil {
 			_, err = prepare.New(tune)
 		}
-		var l *job.ErrorList
+		var l *problem.ErrorList
 		if !errors.As(err, &l) || l.Errors[0].Code != code || l.Errors[0].Line == 0 {
 			t.Errorf("base_model %s: %v", base, err)
 		}

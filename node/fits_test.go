@@ -1,13 +1,19 @@
 package node
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/client/job/problem"
 	"github.com/starling-network/starling/client/job/templates"
 	"github.com/starling-network/starling/internal/jobtest"
 	"github.com/starling-network/starling/node/consumer"
@@ -25,8 +31,8 @@ func TestBeginningsThatDoNotFit(t *testing.T) {
 		fits  bool
 	}{{need, true, true}, {need - 1, true, false}, {0, false, true}} {
 		err := b.BeginningIn(c.free, c.known)
-		var wrong *job.ErrorList
-		if errors.As(err, &wrong) == c.fits || !c.fits && wrong.Errors[0].Code != job.CodeTooLarge {
+		var wrong *problem.ErrorList
+		if errors.As(err, &wrong) == c.fits || !c.fits && wrong.Errors[0].Code != problem.TooLarge {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
@@ -53,12 +59,14 @@ func TestTemplatesCanBeTrained(t *testing.T) {
 		if err := errors.Join(os.Mkdir(filepath.Join(dir, "data"), 0o755),
 			os.WriteFile(filepath.Join(dir, "data", "a.txt"), []byte(text), 0o644),
 			os.WriteFile(filepath.Join(dir, "data", "a.jsonl"),
-				[]byte(strings.Repeat(`{"text": "The bird sings."}`+"\n", 3000)), 0o644),
+				[]byte(strings.Repeat(`{"text": "The bird sings.", "prompt": "The ", "chosen": "bird", "rejected": "cat"}`+
+					"\n", 3000)), 0o644),
 			os.WriteFile(filepath.Join(dir, "job.yaml"), x.File, 0o644)); err != nil {
 			t.Fatal(err)
 		}
+		writePictures(t, filepath.Join(dir, "data"))
 		var set []string
-		if x.Name == "finetune" {
+		if x.Name == "finetune" || x.Name == "preferences" {
 			jobtest.WriteBase(t, filepath.Join(dir, "base"))
 			set = append(set, "sequence_len=32")
 		}
@@ -76,8 +84,23 @@ func TestTemplatesCanBeTrained(t *testing.T) {
 		if _, err := b.LocalOrder(); err != nil {
 			t.Errorf("%s: %v", x.Name, err)
 		}
-		if s := j.Strategy; s.MomentRounds < 2 {
+		if s := j.Strategy; s.OptimizerStateRounds < 2 {
 			t.Errorf("%s: moments begin with zero in every unit", x.Name)
+		}
+	}
+}
+
+// writePictures writes images of two classes, each in its folder.
+func writePictures(t *testing.T, dir string) {
+	t.Helper()
+	for i := range 40 {
+		m := image.NewGray(image.Rect(0, 0, 4, 4))
+		m.SetGray(i%4, i/4%4, color.Gray{Y: 255})
+		var file bytes.Buffer
+		folder := filepath.Join(dir, []string{"a", "b"}[i%2])
+		if err := errors.Join(png.Encode(&file, m), os.MkdirAll(folder, 0o755),
+			os.WriteFile(filepath.Join(folder, fmt.Sprintf("%d.png", i)), file.Bytes(), 0o644)); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

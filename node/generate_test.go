@@ -10,7 +10,7 @@ import (
 
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/generate"
-	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/safetensors"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/node/prepare"
@@ -29,7 +29,7 @@ func modelFolder(t *testing.T, keys map[string]any,
 	for k, v := range keys {
 		raw[k] = v
 	}
-	c, err := model.Parse(model.Llama, raw)
+	c, err := architecture.Parse(architecture.Llama, raw)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func modelFolder(t *testing.T, keys map[string]any,
 		}
 	}
 	var b bytes.Buffer
-	if err := safetensors.Encode(&b, names, weights, nil); err != nil {
+	if err := safetensors.EncodeAs(&b, names, weights, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, ok := files[prepare.FileModel]; !ok {

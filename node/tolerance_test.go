@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/client/job/spec"
 	"github.com/starling-network/starling/internal/jobtest"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/node/consumer"
@@ -31,7 +32,7 @@ func TestTolerantRun(t *testing.T) {
 		t.Errorf("summary: %+v", s)
 	}
 	v, err := verify.Run(t.Context(), dir, verify.Options{})
-	if err != nil || v.Numerics != job.Tolerant || v.Distance != 0 || !v.Complete || v.StateRoot != s.StateRoot {
+	if err != nil || v.Numerics != spec.Tolerant || v.Distance != 0 || !v.Complete || v.StateRoot != s.StateRoot {
 		t.Fatalf("%+v, %v", v, err)
 	}
 	lines, err := rundir.ParseLineage(filepath.Join(dir, rundir.FileLineage), v.Job)

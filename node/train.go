@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/api"
-	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/client/job/spec"
+	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/node/consumer"
 	"github.com/starling-network/starling/node/dashboard"
+	"github.com/starling-network/starling/node/dataset"
 	"github.com/starling-network/starling/node/instrument"
 	"github.com/starling-network/starling/node/localnet"
 	"github.com/starling-network/starling/node/member"
@@ -26,9 +29,13 @@ import (
 // cancelled context stops it cleanly: attested rounds stay, and a later call with Resume continues after them.
 func Train(ctx context.Context, opt consumer.Options) (summary *rundir.Summary, err error) {
 	defer memory.Pace(0)()
-	b, err := prepare.New(opt.Job)
+	b, err := prepare.Watched(opt.Job, tokenizing(ctx, opt.Say))
 	if err != nil {
 		return nil, err
+	}
+	defer b.Close()
+	if prepare.Large(b) {
+		defer memory.Tight()()
 	}
 	if len(b.Ignored) > 0 && opt.Say != nil {
 		opt.Say("keys of the base model's config.json that mean nothing to it were ignored: " + strings.Join(b.Ignored, ", "))
@@ -44,7 +51,7 @@ func Train(ctx context.Context, opt consumer.Options) (summary *rundir.Summary, 
 	if opt.Dishonest < 0 || opt.Dishonest >= int(b.Spec.Units) {
 		return nil, fmt.Errorf("train: %d dishonest workers of %d: at least one must be honest", opt.Dishonest, b.Spec.Units)
 	}
-	if opt.Job.Executor == job.Torch && opt.Network == "" {
+	if opt.Job.Executor == spec.Torch && opt.Network == "" {
 		if err := member.CheckTorch(ctx, &opt.Torch, opt.Say); err != nil {
 			return nil, err
 		}
@@ -121,4 +128,17 @@ func startNetwork(ctx context.Context, out *rundir.OutDir, b *prepare.CompiledJo
 		return startRemote(ctx, out, b, opt)
 	}
 	return localnet.Start(ctx, out, b, opt, w)
+}
+
+// tokenizing ends tokenizing with the context, and says its progress every ten seconds; say may be nil.
+func tokenizing(ctx context.Context, say func(text string)) data.Watch {
+	begin := time.Now()
+	last := begin
+	return func(p data.Progress) error {
+		if now := time.Now(); say != nil && now.Sub(last) >= 10*time.Second {
+			last = now
+			say(dataset.Tokenizing(p, now.Sub(begin)))
+		}
+		return ctx.Err()
+	}
 }

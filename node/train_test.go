@@ -355,11 +355,12 @@ func TestTrainInSlices(t *testing.T) {
 func TestTrainReplicas(t *testing.T) {
 	t.Parallel()
 	for name, set := range map[string][]string{
-		"fragments that overlap": {"strategy.moment_rounds=null", "strategy.replicas={fragments: 2, overlap: 1, rounds: 3}"},
-		"asynchronous": {"strategy.moment_rounds=null", "strategy.method=async_diloco",
-			"strategy.replicas.overlap=0.5", "strategy.workers={target: 3, paces: [0.5, 1, 0.5]}"},
-		"moments":      {"strategy.moment_rounds=3"},
-		"the defaults": {"strategy.moment_rounds=null"},
+		"fragments that overlap": {"strategy.optimizer_state_rounds=null",
+			"strategy.replicas={fragments: 2, overlap: 1, rounds: 3}"},
+		"asynchronous": {"strategy.optimizer_state_rounds=null", "strategy.method=async_diloco",
+			"strategy.replicas.overlap=0.5", "strategy.workers={target: 3, relative_speeds: [0.5, 1, 0.5]}"},
+		"moments":      {"strategy.optimizer_state_rounds=3"},
+		"the defaults": {"strategy.optimizer_state_rounds=null"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -385,7 +386,7 @@ func testReplicas(t *testing.T, set ...string) {
 		t.Fatalf("stopped after a round: %v", err)
 	}
 	s := mustTrain(t, consumer.Options{Job: j, Dir: dir, Resume: true})
-	if sizes := j.Strategy.Workers.Paces; sizes != nil && s.Tokens != 4*(1+2+1)*2*16 {
+	if sizes := j.Strategy.Workers.RelativeSpeeds; sizes != nil && s.Tokens != 4*(1+2+1)*2*16 {
 		t.Errorf("%d tokens in 4 rounds of 4 steps of 2 sequences of 16", s.Tokens)
 	}
 	if played := mustSimulate(t, simulate.Options{Job: j, Seed: 1}); s.Rounds != 4 || s.StateRoot != played.StateRoot ||

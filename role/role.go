@@ -1,10 +1,10 @@
-// Package role is what a process does all day, as step functions over events: Step(event) -> actions. The subpackages
+// Package role has the duties of a process as step functions over events: Step(event) -> actions. The subpackages
 // worker, verifier, aggregator and consumer are the roles; this package is the vocabulary they share.
 //
 // A role has no clock, no random source, no goroutine and no I/O. node/ feeds it real blocks and the results of its
-// actions; sim/ feeds it simulated ones. Roles are level-triggered: every block carries the whole state of the run, and
-// a role asks for whatever is missing between that state and its duty. A lost event, a failed action or a restart is
-// therefore healed by the next block.
+// actions; sim/ feeds it simulated ones. Roles are level-triggered: every block carries the whole state of the run,
+// and a role asks for every action that is missing between that state and its duty. A lost event, a failed action or a
+// restart is therefore healed by the next block.
 package role
 
 import (
@@ -29,7 +29,7 @@ type Part struct {
 	Slice  uint32
 }
 
-// Event is a fact that a role is told.
+// Event is the input of a role: a new block, or the end of an action.
 type Event interface{ event() }
 
 // The events.
@@ -46,14 +46,14 @@ type (
 	Advanced struct {
 		Action Advance
 		Next   terms.Checkpoint
-		Odd    []uint32 // places of the units whose update is odd beside the others of its round
+		Odd    []uint32 // indexes of the units whose update is an outlier of its round
 	}
 	// Trained says that a unit is computed, and its update stored but not yet readable by others.
 	Trained struct {
 		Action Train
 		Commit work.Commitment
 	}
-	// Misled says that a unit cannot be trained: what it was handed on from this round is not what that should be.
+	// Misled says that a unit cannot be trained: its carried state, committed in this round, is false.
 	Misled struct {
 		Action Train
 		Round  uint32
@@ -62,25 +62,25 @@ type (
 	Checked struct {
 		Action Check
 		Right  bool
-		// unless Right: the first segment root that differs; their number: only the update differs; after that only
-		// what is handed on
+		// unless Right: the first segment root that differs; their number: only the update differs; after that only the
+		// carried state
 		Differ uint32
-		// not nil: the unit cannot be executed, for what it handed on in this round is not what it should be
+		// not nil: the unit cannot be executed, since the carried state that was committed in this round is false
 		Wrong *uint32
 		Seal  canon.Digest // if Right: root of the state over keyed leaves
 	}
-	// Reduced says that a slice of the next checkpoint is computed and stored. Nobody can ask for it who does not know
-	// its CID.
+	// Reduced says that a slice of the next checkpoint is computed and stored. Only members that know its CID can fetch
+	// it.
 	Reduced struct {
 		Action Reduce
 		CID    string
 	}
-	// Measured is what came of the exact execution of a unit, and how far the update of its worker is from that.
+	// Measured is the finding of the exact execution of a tolerant unit, compared to its worker's update.
 	Measured struct {
 		Action  Measure
 		Finding audit.Finding
 	}
-	// Drain says that the member shall take on nothing new, and leave.
+	// Drain tells the member to begin no new work, and to leave.
 	Drain struct{}
 	// Finished says that an action with no result of its own succeeded.
 	Finished struct{ Action Action }
@@ -103,7 +103,7 @@ func (Drain) event()    {}
 func (Finished) event() {}
 func (Failed) event()   {}
 
-// Action is something that a role wants done. Its key is equal for two actions that need not both be done.
+// Action is a request of a role. Its key is equal for two actions of which only one need be performed.
 type Action interface{ Key() string }
 
 // The actions.
@@ -132,7 +132,7 @@ type (
 		Base    terms.Checkpoint
 		Worker  string
 		Commit  work.Commitment
-		Segment uint32 // to the end of which it is executed, counted from 1; 0: all of it
+		Segment uint32 // to the end of which the unit is executed, counted from 1; 0: all of it
 	}
 	// Measure re-executes a unit of a tolerant run and compares the updates. Answered by Measured.
 	Measure struct {
@@ -141,7 +141,7 @@ type (
 		Worker string
 		Commit work.Commitment
 	}
-	// Report binds the verifier to what it measured, and tells the chain whether that is outside the tolerance.
+	// Report binds the verifier to its finding, and tells the chain whether the update is outside the tolerance.
 	Report struct {
 		Work    work.UnitID
 		Seal    canon.Digest
@@ -158,7 +158,7 @@ type (
 		Work work.UnitID
 		Seal canon.Digest
 	}
-	// Unseal opens the seal of a Pass at the place that the question gives.
+	// Unseal opens the seal of a Pass at the tile that the question draws.
 	Unseal struct {
 		Work     work.UnitID
 		Base     terms.Checkpoint
@@ -175,17 +175,17 @@ type (
 	Confess struct {
 		Work work.UnitID
 	}
-	// Suspect tells the chain that the update of a unit is odd.
+	// Suspect tells the chain that the update of a unit is an outlier.
 	Suspect struct {
 		Work work.UnitID
 	}
-	// Challenge opens a dispute about a commitment, which its digest tells from one that takes its place.
+	// Challenge opens a dispute about a commitment, which its digest distinguishes from one that replaces it.
 	Challenge struct {
 		Work       work.UnitID
 		Segment    uint32
 		Commitment canon.Digest
 	}
-	// Move makes the next move in a dispute, for whichever party the role is.
+	// Move makes the next move in a dispute, for the party that the role is.
 	Move struct {
 		Game   dispute.Dispute
 		Commit work.Commitment
@@ -206,12 +206,12 @@ type (
 		Base  terms.Checkpoint
 		Units work.Units
 	}
-	// SealSlice binds the member to what it computed.
+	// SealSlice binds the member to its result for a slice.
 	SealSlice struct {
 		Part Part
 		Seal canon.Digest
 	}
-	// ShowSlice tells the chain what a slice is.
+	// ShowSlice tells the chain the result for a slice.
 	ShowSlice struct {
 		Part Part
 		CID  string
@@ -227,8 +227,7 @@ type (
 		Next    terms.Checkpoint
 		Updates []string
 	}
-	// Refute shows the chain that a checkpoint is not what the updates of its round lead to. The chain need not be told
-	// by a member.
+	// Refute shows the chain that a checkpoint does not follow from the updates of its round. Any account may send it.
 	Refute struct {
 		Wrong terms.Checkpoint // attested
 		Base  terms.Checkpoint // that its round started from
@@ -239,7 +238,7 @@ type (
 		Work  work.UnitID
 		Slice uint32
 	}
-	// Prove answers the exam of a member on trial. No seal says that it reached another state than the committed one.
+	// Prove answers the task of a member on probation. No seal says that it reached another state than the committed one.
 	Prove struct {
 		Work work.UnitID
 		Seal canon.Digest
@@ -248,9 +247,9 @@ type (
 	Leave struct{}
 	// Return tells the chain that a member which is out over missed deadlines is back.
 	Return struct{}
-	// Stop says that what the action under way with a key computes is of no use any more. It is not answered.
+	// Stop ends an action in progress, given its key, whose result is no longer needed. It is not answered.
 	Stop struct{ Of string }
-	// Depart says that nothing is left for the member to do in the run. It is not answered.
+	// Depart says that the member has no duties left in the run. It is not answered.
 	Depart struct{}
 )
 
@@ -286,7 +285,7 @@ func (a Depart) Key() string    { return "depart" }
 // Key implements Action.
 func (a Challenge) Key() string { return key("challenge", a.Work) }
 
-// Key implements Action. The moves made so far tell one turn from the next.
+// Key implements Action. The number of moves distinguishes the turns of a dispute.
 func (a Move) Key() string {
 	g := a.Game
 	c := g.Config
@@ -294,9 +293,8 @@ func (a Move) Key() string {
 		g.Moves)
 }
 
-// Key implements Action. The updates tell one composition of a round from another, and the slices one finding from
-// another. There may be no updates: then it is the checkpoint that tells what was before a rollback from what is after
-// it.
+// Key implements Action. The updates distinguish two compositions of a round, and the slices two findings. Without
+// updates the checkpoint distinguishes the time before a rollback from that after it.
 func (a Advance) Key() string {
 	size := 128
 	for _, u := range a.Units {
@@ -350,7 +348,7 @@ func Updates(units work.Units) []string {
 	return out
 }
 
-// Work names a unit by its place among those of an Advance.
+// Work names a unit by its index among those of an Advance.
 func (a Advance) Work(i int) work.UnitID {
 	round := a.Base.Round
 	if n := len(a.Rounds); n > 0 {
@@ -420,29 +418,29 @@ func (p *Pending) Rests(height int64, a Action) bool { return p.until[a.Key()] >
 // Done forgets an action that ended.
 func (p *Pending) Done(a Action) { delete(p.under, a.Key()) }
 
-// Settle forgets an action that is in a block after the one at a height, which is the latest that is known. It is not
-// asked for again before a newer one is: what it did does not show yet.
+// Settle forgets an action that is in a block after the latest known one, which is at this height. The action is not
+// asked for again before a newer block, which shows its effect.
 func (p *Pending) Settle(a Action, height int64) {
 	p.Done(a)
 	p.hold(a, height+1)
 }
 
 func (p *Pending) hold(a Action, until int64) {
-	if p.until == nil { // it was not asked for here
+	if p.until == nil { // the action was not asked for here
 		p.under, p.until = map[string]Action{}, map[string]int64{}
 	}
 	p.until[a.Key()] = until
 }
 
-// Stop returns orders to stop the executions of units that are under way and of no use after a block: what they are
-// about is another attempt by now, or over. A member on trial executes its exam. A worker that is late goes on while it
-// has no other unit: it may still be the first to commit.
+// Stop returns orders to stop the executions of units that are no longer needed after a block: another attempt
+// replaces them, or they are settled. A member on probation executes its task. A worker that is late continues while
+// it has no other unit: it may still be the first to commit.
 func (p *Pending) Stop(s run.State, id string) (stops []Action) {
-	t, onTrial := s.Probation(id)
-	exam := t.Task.ID()
+	t, inProbation := s.Probation(id)
+	task := t.Task.ID()
 	for k, a := range p.under {
 		w, executes := executed(a)
-		if !executes || s.Has(w) || onTrial && w == exam {
+		if !executes || s.Has(w) || inProbation && w == task {
 			continue
 		}
 		late := w.Round == s.Round && len(s.Work(id)) == 0 &&

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What fails rests, also if somebody else had asked for it: the zero value knows of nothing under way.
+// A failed action rests, also if it was asked for before a restart: the zero value has nothing under way.
 func TestPending(t *testing.T) {
 	train := Train{Work: work.UnitID{Round: 1}}
 	var p Pending

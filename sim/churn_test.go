@@ -2,15 +2,17 @@ package sim
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
 
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/event"
 	"github.com/starling-network/starling/protocol/run/progress"
 	"github.com/starling-network/starling/protocol/run/reason"
-	"maps"
-	"slices"
-	"testing"
-	"time"
+	"github.com/starling-network/starling/sim/check"
+	"github.com/starling-network/starling/sim/workload"
 )
 
 // churning is a job of many short rounds.
@@ -19,7 +21,7 @@ func churning(t testing.TB) Config {
 	c := small(t)
 	if lasting == nil {
 		var err error
-		if lasting, err = NewJob(Size{Rounds: 12, Units: 4, Steps: 6, Segment: 3}); err != nil {
+		if lasting, err = workload.New(workload.Size{Rounds: 12, Units: 4, Steps: 6, Segment: 3}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -27,17 +29,18 @@ func churning(t testing.TB) Config {
 	return c
 }
 
-var lasting *Job
+var lasting *workload.Job
 
-// A change is one way in which machines come and go while a run goes on. Whatever it is, the run ends with the model
-// that the undisturbed one ends with, nothing is paid twice and nobody is slashed.
+// A change is one way in which machines come and go during a run. After each, the run ends with the model of the
+// undisturbed run, nothing is paid twice and no party is slashed.
 type change struct {
 	name   string
 	change func(c *Config)
 	works  []string // have earned something
 	out    map[string]string
 	away   []string // may lose a little stake, for what they did not open in time
-	waits  uint32   // rounds from joining to the first unit, at most; 0: nobody need get one
+	waits  uint32   // rounds from joining to the first unit, at most; 0: no party need get one
+	long   bool     // played with -long only
 }
 
 func comes(r crew.Role, at int, names ...string) (list []Newcomer) {
@@ -53,19 +56,22 @@ func changes() []change {
 			c.Most, c.Joins = 5, comes(crew.Worker, 25, "new")
 		}},
 		// In the round that it joins in there is nothing yet that it could reproduce.
-		{name: "a worker joins before anything is committed", waits: 3, works: []string{"new"}, change: func(c *Config) {
-			c.Most, c.Joins = 5, comes(crew.Worker, 5, "new")
-		}},
-		{name: "nobody joins where there is no place", change: func(c *Config) { c.Joins = comes(crew.Worker, 25, "new") }},
-		{name: "a worker leaves", out: map[string]string{w1: reason.Left}, works: []string{w1}, change: func(c *Config) {
-			c.Leaves = map[string]time.Duration{w1: 40 * time.Second}
-		}},
+		{name: "a worker joins before anything is committed", long: true,
+			waits: 3, works: []string{"new"}, change: func(c *Config) {
+				c.Most, c.Joins = 5, comes(crew.Worker, 5, "new")
+			}},
+		{name: "a worker joins only a free place", long: true,
+			change: func(c *Config) { c.Joins = comes(crew.Worker, 25, "new") }},
+		{name: "a worker leaves", long: true,
+			out: map[string]string{w1: reason.Left}, works: []string{w1}, change: func(c *Config) {
+				c.Leaves = map[string]time.Duration{w1: 40 * time.Second}
+			}},
 		{name: "a worker leaves in the middle of its first unit", out: map[string]string{w1: reason.Left},
 			works: []string{w1}, change: func(c *Config) {
 				c.Unit = 8 * time.Second
 				c.Leaves = map[string]time.Duration{w1: 8 * time.Second}
 			}},
-		{name: "a verifier leaves", out: map[string]string{v1: reason.Left}, change: func(c *Config) {
+		{name: "a verifier leaves", long: true, out: map[string]string{v1: reason.Left}, change: func(c *Config) {
 			c.Leaves = map[string]time.Duration{v1: 40 * time.Second}
 		}},
 		{name: "a verifier takes the place of another", out: map[string]string{v1: reason.Left}, works: []string{"new"},
@@ -88,7 +94,7 @@ func changes() []change {
 				c.Faults = append(c.Faults, Fault{At: 20 * time.Second, For: 120 * time.Second, Who: name})
 			}
 		}},
-		{name: "all machines are switched off for a while", change: func(c *Config) {
+		{name: "all machines are switched off for a while", long: true, change: func(c *Config) {
 			for _, name := range c.Names() { // for less than a verifier has to open a seal
 				c.Faults = append(c.Faults, Fault{At: 20 * time.Second, For: 30 * time.Second, Who: name})
 			}
@@ -107,6 +113,9 @@ func changes() []change {
 
 func TestMachinesComeAndGo(t *testing.T) {
 	for _, s := range changes() {
+		if s.long && !*long {
+			continue
+		}
 		t.Run(s.name, func(t *testing.T) { s.test(t, churning(t)) })
 	}
 }
@@ -114,7 +123,8 @@ func TestMachinesComeAndGo(t *testing.T) {
 func (s change) test(t *testing.T, c Config) {
 	s.change(&c)
 	newcomers := &waiting{}
-	o := played(t, c, CoinsConserved{}, &PaidOnce{}, HonestNotSlashed{Away: s.away}, &Lineage{Honest: true}, newcomers)
+	o := played(t, c, check.CoinsConserved{}, &check.PaidOnce{}, check.HonestNotSlashed{Away: s.away},
+		&check.Lineage{Honest: true}, newcomers)
 	t.Logf("newcomers waited %v rounds", newcomers.Rounds)
 	if o.Phase != progress.Done || o.Rounds != c.Job.Task.Spec.Rounds || !o.Honest {
 		t.Errorf("the run ends in phase %d after %d rounds: %s", o.Phase, o.Rounds, o.Why)
@@ -147,11 +157,11 @@ type waiting struct {
 }
 
 // Block implements Checker.
-func (a *waiting) Block(w *Network) error {
+func (a *waiting) Block(w check.World) error {
 	if a.joined == nil {
 		a.joined, a.Rounds = map[string]uint32{}, map[string]uint32{}
 	}
-	for _, e := range w.runEvents() {
+	for _, e := range check.RunEvents(w) {
 		switch e.Kind {
 		case event.MemberJoined:
 			a.joined[e.Who] = e.Round
@@ -167,4 +177,4 @@ func (a *waiting) Block(w *Network) error {
 func (a *waiting) has(id string) bool { _, ok := a.joined[id]; return ok }
 
 // End implements Checker.
-func (a *waiting) End(*Network) error { return nil }
+func (a *waiting) End(check.World) error { return nil }

@@ -46,11 +46,12 @@ import (
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/protocol/run/work"
+	"github.com/starling-network/starling/sim/ledger"
 )
 
 // state is a chain of four validators that does what its test says, block by block, and counts its coins after each.
 type state struct {
-	*ledger
+	*ledger.Ledger
 	t   *testing.T
 	now time.Duration
 }
@@ -70,19 +71,19 @@ func newState(t *testing.T, change func(doc *cmttypes.GenesisDoc) error, names .
 	if err := errors.Join(hasty(doc), change(doc)); err != nil {
 		t.Fatal(err)
 	}
-	s := &state{ledger: must(newLedger(doc, keys, nowork.Open))(t), t: t}
+	s := &state{Ledger: must(ledger.New(doc, keys, nowork.Open))(t), t: t}
 	s.next()
 	return s
 }
 
 // next makes a block a second later, and counts the coins.
-func (s *state) next() []included {
+func (s *state) next() []ledger.Included {
 	s.t.Helper()
-	in := must(s.block(s.t.Context(), s.now))(s.t)
+	in := must(s.Block(s.t.Context(), s.now))(s.t)
 	s.now += time.Second
-	for _, b := range must(books.Count(s.t.Context(), s.queries))(s.t) {
+	for _, b := range must(books.Count(s.t.Context(), s.Queries))(s.t) {
 		if !b.Balanced() {
-			s.t.Fatalf("block %d: the books are wrong: %+v", s.height, b)
+			s.t.Fatalf("block %d: the books are wrong: %+v", s.Height, b)
 		}
 	}
 	return in
@@ -91,17 +92,17 @@ func (s *state) next() []included {
 // does lets an account do something, which must succeed, in the next block.
 func (s *state) does(signer wallet.Signer, msgs ...sdk.Msg) {
 	s.t.Helper()
-	s.takes(s.sign(s.t, signer, msgs...))
+	s.takes(sign(s.t, s.Ledger, signer, msgs...))
 }
 
 func (s *state) takes(tx []byte) {
 	s.t.Helper()
-	if r := must(s.check(tx))(s.t); r.Code != 0 {
+	if r := must(s.Check(tx))(s.t); r.Code != 0 {
 		s.t.Fatalf("not taken into a block: %s", r.Log)
 	}
 	for _, in := range s.next() {
-		if in.result.Code != 0 {
-			s.t.Fatalf("refused: %s", in.result.Log)
+		if in.Result.Code != 0 {
+			s.t.Fatalf("refused: %s", in.Result.Log)
 		}
 	}
 }
@@ -109,40 +110,40 @@ func (s *state) takes(tx []byte) {
 // fails lets an account try something that the next block must refuse, with a code.
 func (s *state) fails(space string, code uint32, signer wallet.Signer, msgs ...sdk.Msg) {
 	s.t.Helper()
-	must(s.check(s.sign(s.t, signer, msgs...)))(s.t)
+	must(s.Check(sign(s.t, s.Ledger, signer, msgs...)))(s.t)
 	all := s.next()
 	if len(all) != 1 {
 		s.t.Errorf("the block has %d transactions", len(all))
 	}
 	for _, in := range all {
-		if in.result.Codespace != space || in.result.Code != code {
-			s.t.Errorf("refused by %s %d, not by %s %d: %s", in.result.Codespace, in.result.Code, space, code, in.result.Log)
+		if in.Result.Codespace != space || in.Result.Code != code {
+			s.t.Errorf("refused by %s %d, not by %s %d: %s", in.Result.Codespace, in.Result.Code, space, code, in.Result.Log)
 		}
 	}
 }
 
 func (s *state) balance(address string) uint64 {
 	s.t.Helper()
-	return must(s.queries.Coins.Balance(s.t.Context(), address))(s.t)
+	return must(s.Queries.Coins.Balance(s.t.Context(), address))(s.t)
 }
 
 // validator as the chain knows it, and what it says about its signatures.
 func (s *state) validator(i int) (stakingtypes.Validator, slashingtypes.ValidatorSigningInfo) {
 	s.t.Helper()
-	conn := sdkclient.Context{}.WithClient(s.connection).WithCodec(s.app.Codec).WithInterfaceRegistry(s.app.Registry)
+	conn := sdkclient.Context{}.WithClient(s.Connection).WithCodec(s.App.Codec).WithInterfaceRegistry(s.App.Registry)
 	v := must(stakingtypes.NewQueryClient(conn).Validator(s.t.Context(), &stakingtypes.QueryValidatorRequest{
-		ValidatorAddr: sdk.ValAddress(s.validators[i].Operator.PubKey().Address()).String(),
+		ValidatorAddr: sdk.ValAddress(s.Validators[i].Operator.PubKey().Address()).String(),
 	}))(s.t)
 	info := must(slashingtypes.NewQueryClient(conn).SigningInfo(s.t.Context(), &slashingtypes.QuerySigningInfoRequest{
-		ConsAddress: sdk.ConsAddress(s.validators[i].Consensus.PubKey().Address()).String(),
+		ConsAddress: sdk.ConsAddress(s.Validators[i].Consensus.PubKey().Address()).String(),
 	}))(s.t)
 	return v.Validator, info.ValSigningInfo
 }
 
-func (s *state) operator(i int) wallet.Signer { return operator{s.validators[i]} }
+func (s *state) operator(i int) wallet.Signer { return operator{s.Validators[i]} }
 
 func (s *state) unjail(i int) sdk.Msg {
-	return slashingtypes.NewMsgUnjail(sdk.ValAddress(s.validators[i].Operator.PubKey().Address()).String())
+	return slashingtypes.NewMsgUnjail(sdk.ValAddress(s.Validators[i].Operator.PubKey().Address()).String())
 }
 
 // edit changes what a module of the SDK begins with.
@@ -166,8 +167,8 @@ func edit[T any, P interface {
 	return err
 }
 
-// Who is away loses its vote and a part of its stake, and gets the vote back when it asks for it in time; who signs two
-// blocks of one height loses more, and its vote for ever.
+// A validator that is away loses its vote and a part of its stake, and gets the vote back when it asks for it in time.
+// A validator that signs two blocks of one height loses more, and its vote for ever.
 func TestValidatorsAnswerForTheirVotes(t *testing.T) {
 	const away, twice = 2, 3
 	s := newState(t, func(doc *cmttypes.GenesisDoc) error {
@@ -177,7 +178,7 @@ func TestValidatorsAnswerForTheirVotes(t *testing.T) {
 		})
 	})
 	s.fails(slashingtypes.ModuleName, slashingtypes.ErrValidatorNotJailed.ABCICode(), s.operator(away), s.unjail(away))
-	s.absent[away] = true
+	s.Absent[away] = true
 	for range 35 {
 		s.next()
 	}
@@ -187,7 +188,7 @@ func TestValidatorsAnswerForTheirVotes(t *testing.T) {
 	}
 	s.fails(slashingtypes.ModuleName, slashingtypes.ErrValidatorJailed.ABCICode(), s.operator(away), s.unjail(away))
 	s.now += 11 * time.Minute
-	s.absent[away] = false
+	s.Absent[away] = false
 	s.does(s.operator(away), s.unjail(away))
 	for range 25 {
 		s.next()
@@ -196,13 +197,13 @@ func TestValidatorsAnswerForTheirVotes(t *testing.T) {
 		t.Errorf("who is back: %+v", v)
 	}
 
-	s.evidence = []abci.Misbehavior{{
-		Type: abci.MisbehaviorType_DUPLICATE_VOTE, Height: s.height - 1, Time: s.decided.Time, TotalVotingPower: 400,
-		Validator: abci.Validator{Address: s.validators[twice].Consensus.PubKey().Address(),
+	s.Evidence = []abci.Misbehavior{{
+		Type: abci.MisbehaviorType_DUPLICATE_VOTE, Height: s.Height - 1, Time: s.Decided.Time, TotalVotingPower: 400,
+		Validator: abci.Validator{Address: s.Validators[twice].Consensus.PubKey().Address(),
 			Power: chain.SelfStake / 1_000_000},
 	}}
 	s.next()
-	s.absent[twice] = true
+	s.Absent[twice] = true
 	s.next()
 	v, info = s.validator(twice)
 	if !v.Jailed || !info.Tombstoned || v.Tokens.Uint64() != chain.SelfStake/100*95 {
@@ -236,8 +237,8 @@ func TestTreasury(t *testing.T) {
 	}{{20_000_000, govv1.OptionYes, 20_000_000}, {5_000_000, govv1.OptionNo, 0}, {500_000_000, govv1.OptionYes, 0}} {
 		s.does(citizen, must(govv1.NewMsgSubmitProposal([]sdk.Msg{spend(c.amount)}, adapter.Coins(10_000_000),
 			citizen.Address(), "", "build", "Build it.", false))(t))
-		for v := range s.validators {
-			s.does(s.operator(v), govv1.NewMsgVote(sdk.AccAddress(s.validators[v].Operator.PubKey().Address()), uint64(i+1),
+		for v := range s.Validators {
+			s.does(s.operator(v), govv1.NewMsgVote(sdk.AccAddress(s.Validators[v].Operator.PubKey().Address()), uint64(i+1),
 				c.option, ""))
 		}
 		for range 7 {
@@ -260,16 +261,16 @@ func TestTextOfAnOldWallet(t *testing.T) {
 		"title", "text", false))(t))
 }
 
-// Where transactions cost something, the first of who joins do not, and the later ones may be paid by who granted that.
+// Where transactions have a fee, the first ones of a new account have none, and another account may pay for later ones
+// by a grant.
 func TestNewcomersPayNothing(t *testing.T) {
 	s := newState(t, unchangedGenesis, "citizen", "provider")
-	s.config.Governed = true
-	s.app = must(app.New(log.NewNopLogger(), s.db, s.config))(t)
-	s.connection.app = s.app
+	s.Config.Governed = true
+	s.App = must(app.New(log.NewNopLogger(), s.DB, s.Config))(t)
 	s.next()
 	citizen, provider := keyOf("citizen"), keyOf("provider")
 	send := &banktypes.MsgSend{FromAddress: provider.Address(), ToAddress: citizen.Address(), Amount: adapter.Coins(1000)}
-	if r := must(s.app.CheckTx(&abci.RequestCheckTx{Tx: s.sign(t, provider,
+	if r := must(s.App.CheckTx(&abci.RequestCheckTx{Tx: sign(t, s.Ledger, provider,
 		send)}))(t); r.Code != sdkerrors.ErrInsufficientFee.ABCICode() {
 		t.Errorf("coins that move for nothing: %d %s", r.Code, r.Log)
 	}
@@ -286,7 +287,7 @@ func TestNewcomersPayNothing(t *testing.T) {
 	}
 	update := &registrypb.MsgUpdateAddresses{Sender: provider.Address(), PeerId: "peer",
 		Addresses: []string{"/ip4/10.0.0.2"}}
-	if r := must(s.app.CheckTx(&abci.RequestCheckTx{Tx: s.sign(t, provider,
+	if r := must(s.App.CheckTx(&abci.RequestCheckTx{Tx: sign(t, s.Ledger, provider,
 		update)}))(t); r.Code != sdkerrors.ErrInsufficientFee.ABCICode() {
 		t.Errorf("one transaction too many is free: %d %s", r.Code, r.Log)
 	}
@@ -298,18 +299,18 @@ func TestNewcomersPayNothing(t *testing.T) {
 	if paid := before - s.balance(citizen.Address()); paid != 10_000 || s.balance(provider.Address()) != had {
 		t.Errorf("who granted it paid %d uzen, and the provider %d", paid, had-s.balance(provider.Address()))
 	}
-	if r := must(s.check(s.granted(provider, citizen.Address(), 10_000,
+	if r := must(s.Check(s.granted(provider, citizen.Address(), 10_000,
 		update)))(t); r.Codespace != feegrant.DefaultCodespace {
 		t.Errorf("beyond what was granted: %s %d %s", r.Codespace, r.Code, r.Log)
 	}
 }
 
-// granted is the next transaction of an account whose fee another pays; nobody: itself.
+// granted is the next transaction of an account whose fee payer pays; "": the account itself.
 func (s *state) granted(signer *wallet.Key, payer string, fee uint64, msgs ...sdk.Msg) []byte {
 	t := s.t
 	t.Helper()
-	number, sequence, err := client.New(s.connection, signer).Sequence(t.Context())
-	b := s.app.Tx.NewTxBuilder()
+	number, sequence, err := client.New(s.Connection, signer).Sequence(t.Context())
+	b := s.App.Tx.NewTxBuilder()
 	if err := errors.Join(err, b.SetMsgs(msgs...)); err != nil {
 		t.Fatal(err)
 	}
@@ -326,13 +327,13 @@ func (s *state) granted(signer *wallet.Key, payer string, fee uint64, msgs ...sd
 		}
 	}
 	set()
-	text := must(authsigning.GetSignBytesAdapter(t.Context(), s.app.Tx.SignModeHandler(), data.SignMode,
+	text := must(authsigning.GetSignBytesAdapter(t.Context(), s.App.Tx.SignModeHandler(), data.SignMode,
 		authsigning.SignerData{
-			Address: signer.Address(), ChainID: s.chainID, PubKey: key, AccountNumber: number, Sequence: sequence,
+			Address: signer.Address(), ChainID: s.ChainID, PubKey: key, AccountNumber: number, Sequence: sequence,
 		}, b.GetTx()))(t)
 	data.Signature = must(signer.Sign(text))(t)
 	set()
-	return must(s.app.Tx.TxEncoder()(b.GetTx()))(t)
+	return must(s.App.Tx.TxEncoder()(b.GetTx()))(t)
 }
 
 // sets gives a module of ours parameters from the first block on.
@@ -370,7 +371,7 @@ func asked(name, consumer string, priceCap uint64, workers, units uint32) *marke
 	}
 }
 
-// Who keeps its tier but misses what it is given to do was there less, and gets less.
+// A provider that keeps its tier but misses its duties has less uptime, and gets less.
 func TestMissedDutiesAreDowntime(t *testing.T) {
 	rules := rules()
 	s := newState(t, func(doc *cmttypes.GenesisDoc) error {
@@ -381,7 +382,7 @@ func TestMissedDutiesAreDowntime(t *testing.T) {
 	citizen, names := keyOf("citizen"), []string{"diligent", "lazy"}
 	beat := func() {
 		for _, name := range names {
-			must(s.check(s.sign(t, keyOf(name), &registrypb.MsgHeartbeat{Sender: keyOf(name).Address()})))(t)
+			must(s.Check(sign(t, s.Ledger, keyOf(name), &registrypb.MsgHeartbeat{Sender: keyOf(name).Address()})))(t)
 		}
 	}
 	for _, name := range names {
@@ -392,22 +393,22 @@ func TestMissedDutiesAreDowntime(t *testing.T) {
 			Hardware: registrypb.FromHardware(registry.Hardware{Memory: 8192, Upload: 10_000}),
 		}, &marketpb.MsgOffer{Sender: me, Role: registrypb.Role(crew.Worker), Price: 100, Slots: 1})
 	}
-	for s.height < 2*rules.EpochBlocks {
-		if s.height%rules.BeatBlocks == 1 {
+	for s.Height < 2*rules.EpochBlocks {
+		if s.Height%rules.BeatBlocks == 1 {
 			beat()
 		}
-		if s.height == rules.EpochBlocks+2 {
-			must(s.check(s.sign(t, citizen, asked("job", citizen.Address(), 100, 2, 2))))(t)
+		if s.Height == rules.EpochBlocks+2 {
+			must(s.Check(sign(t, s.Ledger, citizen, asked("job", citizen.Address(), 100, 2, 2))))(t)
 		}
 		s.next()
-		r, err := s.queries.Training.Run(t.Context(), "job")
+		r, err := s.Queries.Training.Run(t.Context(), "job")
 		if err != nil {
 			continue
 		}
 		d := canon.Sum("work")
-		if owed := r.Work(keyOf("diligent").Address()); len(owed) > 0 && s.height%rules.BeatBlocks != 1 {
+		if owed := r.Work(keyOf("diligent").Address()); len(owed) > 0 && s.Height%rules.BeatBlocks != 1 {
 			u := owed[0]
-			must(s.check(s.sign(t, keyOf("diligent"), &trainingpb.MsgCommit{
+			must(s.Check(sign(t, s.Ledger, keyOf("diligent"), &trainingpb.MsgCommit{
 				Sender: keyOf("diligent").Address(), Job: "job", Round: r.Round, Unit: u.Index, Attempt: u.Attempt,
 				Commitment: runpb.FromCommitment(work.Commitment{Segments: []canon.Digest{d, d, d}, Update: d, UpdateCID: "update",
 					Bytes: 1, HiddenRoots: d}),
@@ -415,7 +416,7 @@ func TestMissedDutiesAreDowntime(t *testing.T) {
 		}
 	}
 	got := func(name string) (base, slashed uint64, reasons []string) {
-		for _, r := range must(s.queries.Reward.Rewarded(t.Context(), keyOf(name).Address()))(t) {
+		for _, r := range must(s.Queries.Reward.Rewarded(t.Context(), keyOf(name).Address()))(t) {
 			if r.Job != "epoch/"+strconv.Itoa(1) {
 				continue
 			}
@@ -429,7 +430,7 @@ func TestMissedDutiesAreDowntime(t *testing.T) {
 		}
 		return base, slashed, reasons
 	}
-	pot := uint64(200_000) // a fifth of what the epoch makes
+	pot := uint64(200_000) // a fifth of the new coins of the epoch
 	if base, slashed, why := got("diligent"); base != pot || slashed != 0 ||
 		!slices.Equal(why, []string{reward.KeptUptime}) {
 		t.Errorf("who did its work gets %d of %d uzen and loses %d: %v", base, pot, slashed, why)
@@ -447,21 +448,21 @@ func TestWhoPaysMoreIsServedFirst(t *testing.T) {
 	more := asked("z-last-name", other.Address(), 200, 1, 1)
 	more.Budget *= 2
 	for _, tx := range [][]byte{
-		s.sign(t, other, more), s.sign(t, citizen, asked("a-first-name", citizen.Address(), 100, 1, 1)),
-		s.sign(t, worker, &registrypb.MsgRegister{Sender: worker.Address(), PeerId: "peer",
+		sign(t, s.Ledger, other, more), sign(t, s.Ledger, citizen, asked("a-first-name", citizen.Address(), 100, 1, 1)),
+		sign(t, s.Ledger, worker, &registrypb.MsgRegister{Sender: worker.Address(), PeerId: "peer",
 			Roles: []registrypb.Role{registrypb.Role(crew.Worker)}, Stake: 2_000_000},
 			&marketpb.MsgOffer{Sender: worker.Address(), Role: registrypb.Role(crew.Worker), Price: 100, Slots: 1}),
 	} {
-		if r := must(s.check(tx))(t); r.Code != 0 {
+		if r := must(s.Check(tx))(t); r.Code != 0 {
 			t.Fatal(r.Log)
 		}
 	}
 	s.next()
 	s.next()
-	if _, err := s.queries.Training.Run(t.Context(), "z-last-name"); err != nil {
+	if _, err := s.Queries.Training.Run(t.Context(), "z-last-name"); err != nil {
 		t.Errorf("who pays more waits: %v", err)
 	}
-	if o := must(s.queries.Market.PlacedOrder(t.Context(), "a-first-name"))(t); o.Why != string(market.TooFewWorkers) {
+	if o := must(s.Queries.Market.PlacedOrder(t.Context(), "a-first-name"))(t); o.Why != string(market.TooFewWorkers) {
 		t.Errorf("who pays less: %+v", o)
 	}
 }

@@ -9,12 +9,14 @@ import (
 	"github.com/starling-network/starling/protocol/run/reason"
 	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/role/adversary/verifiers"
+	"github.com/starling-network/starling/sim/check"
+	"github.com/starling-network/starling/sim/workload"
 )
 
-// A job whose weights become no numbers ends with that reason, whatever its members do about it: who worked is paid,
-// the rest of the budget returns, and nobody is slashed but who denies it.
+// A job whose weights become no numbers ends with that reason, whatever its members do: the workers are paid, the rest
+// of the budget returns, and only a member that denies the divergence is slashed.
 func TestDivergingJob(t *testing.T) {
-	job, err := NewJob(Size{Rounds: 3, Units: 4, Steps: 30, Segment: 10, Rate: 1000})
+	job, err := workload.New(workload.Size{Rounds: 3, Units: 4, Steps: 30, Segment: 10, Rate: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +27,7 @@ func TestDivergingJob(t *testing.T) {
 		slices          uint32
 		slashed, unpaid []string
 	}{
-		{name: "nobody lies", auditPPM: 1_000_000},
+		{name: "all are honest", auditPPM: 1_000_000},
 		{name: "few audits", auditPPM: 10_000},
 		{name: "no audits"},
 		{name: "a round in slices", auditPPM: 1_000_000, slices: 2},
@@ -43,10 +45,10 @@ func TestDivergingJob(t *testing.T) {
 			o := played(
 				t,
 				c,
-				CoinsConserved{},
-				&PaidOnce{Guilty: guilty},
-				HonestNotSlashed{Guilty: guilty},
-				&Lineage{Honest: true},
+				check.CoinsConserved{},
+				&check.PaidOnce{Guilty: guilty},
+				check.HonestNotSlashed{Guilty: guilty},
+				&check.Lineage{Honest: true},
 			)
 			var unpaid []string
 			for _, name := range c.Names()[:c.Workers] {

@@ -11,7 +11,7 @@ import (
 // the same: the SDK draws them from the hash of the whole state, in which the import has another history.
 func (e *economy) compare() {
 	number := regexp.MustCompile(`"account_number":"\d+"`)
-	before, after := modules(e.t, e.w.ledger.app), modules(e.t, e.other)
+	before, after := modules(e.t, e.w.ledger.App), modules(e.t, e.other)
 	if text := string(after["upgrade"]); !strings.Contains(text, fmt.Sprintf(`{"name":"v2","height":%d}`, e.at)) {
 		e.t.Errorf("the imported chain knows of the upgrades %s", text)
 	}

@@ -44,6 +44,8 @@ import (
 	"github.com/starling-network/starling/protocol/run/progress"
 	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/role/bundle"
+	"github.com/starling-network/starling/sim/check"
+	"github.com/starling-network/starling/sim/workload"
 )
 
 // The parties of the story.
@@ -55,11 +57,11 @@ const (
 )
 
 // TestMarket plays a market from its first block: machines are measured, governance sets the rules, an order is matched
-// and its run goes through a lie, a change of the fee and an upgrade, another order waits until somebody is cheap
-// enough, an epoch rewards who kept its promise and slashes who did not, a model earns for who made it, and the chain
-// is exported and imported on the way. After every block every module accounts for all its coins.
+// and its run goes through a lie, a change of the fee and an upgrade, another order waits until a worker is cheap
+// enough, an epoch rewards the providers that kept their promise and slashes one that did not, a model earns for its
+// makers, and the chain is exported and imported on the way. After every block every module accounts for all its coins.
 func TestMarket(t *testing.T) {
-	first := must(NewJob(Size{Rounds: 6, Units: 2, Steps: 6, Segment: 3}))(t)
+	first := must(workload.New(workload.Size{Rounds: 6, Units: 2, Steps: 6, Segment: 3}))(t)
 	c := small(t)
 	c.genesis, c.Registers, c.Workers, c.MaxBlocks = hasty, true, 3, 900
 	c.Joins = []Newcomer{{Name: citizen, Role: crew.Worker, At: 24 * time.Hour}} // never; but it has coins
@@ -76,14 +78,14 @@ func TestMarket(t *testing.T) {
 		dear: {Link: c.Link, Unit: 2 * time.Second, Rate: 3_000_000_000, Price: 2000e9, Tier: registry.Bronze,
 			Hardware: machine(registry.GPU, 80, "hall")},
 		"verifier-0": {Link: c.Link, Unit: 2 * time.Second, Price: 300e9},
-		"verifier-1": {Link: c.Link, Unit: 2 * time.Second, Price: 1100e9}, // measures, and is dearer than what is ordered
+		"verifier-1": {Link: c.Link, Unit: 2 * time.Second, Price: 1100e9}, // measures, and is dearer than the order bears
 	}
 	c.Order = &market.Order{
 		ID: c.Job.ID(), Budget: budget, PriceCap: 500e9, Workers: market.Workers{Min: 1, Target: 1, Max: 1}, Verifiers: 1,
 		Terms: c.Terms(),
 	}
 	e := &economy{t: t, first: first}
-	w := must(New(c, e, &Lineage{Honest: true}))(t)
+	w := must(New(c, e, &check.Lineage{Honest: true}))(t)
 	e.w = w
 	for _, name := range []string{slowOne, liar, "verifier-0"} {
 		w.at[address(name)].follow(first)
@@ -102,8 +104,8 @@ func TestMarket(t *testing.T) {
 type economy struct {
 	t       *testing.T
 	w       *Network
-	first   *Job // that is ordered first; that of the world waits for its price
-	next    int  // act
+	first   *workload.Job // that is ordered first; that of the world waits for its price
+	next    int           // act
 	since   int64
 	at      int64 // height of the upgrade
 	applied int64
@@ -124,14 +126,15 @@ var acts = []func(e *economy) (over bool){
 }
 
 // Block implements Checker.
-func (e *economy) Block(w *Network) error {
+func (e *economy) Block(v check.World) error {
+	w := v.(*Network)
 	if err := e.count(); err != nil {
 		return err
 	}
 	if e.other != nil {
-		r := must(e.other.FinalizeBlock(w.ledger.decided))(e.t)
+		r := must(e.other.FinalizeBlock(w.ledger.Decided))(e.t)
 		must(e.other.Commit())(e.t)
-		if !bytes.Equal(canon.MustMarshal(outcomes(r)), canon.MustMarshal(outcomes(w.ledger.done))) {
+		if !bytes.Equal(canon.MustMarshal(outcomes(r)), canon.MustMarshal(outcomes(w.ledger.Done))) {
 			return errors.New("the imported chain has other results")
 		}
 	}
@@ -143,15 +146,15 @@ func (e *economy) Block(w *Network) error {
 }
 
 // End implements Checker.
-func (e *economy) End(*Network) error { return nil }
+func (e *economy) End(check.World) error { return nil }
 
-// count compares what every module accounts for with what it holds, and the supply with what genesis and emission made.
+// count compares the accounts of every module with its coins, and the supply with the coins of genesis and emission.
 func (e *economy) count() error {
 	balances, err := books.Count(e.t.Context(), e.w.Chain())
 	if err != nil {
 		return err
 	}
-	for _, ev := range e.w.ledger.events {
+	for _, ev := range e.w.ledger.Events {
 		if ev.Type == "starling.reward.v1.EventEpoch" {
 			e.made += must(strconv.ParseUint(said(ev)["made"], 10, 64))(e.t)
 		}
@@ -161,7 +164,7 @@ func (e *economy) count() error {
 			return fmt.Errorf("the books are wrong: %+v", b)
 		}
 	}
-	genesis := e.w.minted + uint64(len(e.w.ledger.validators))*chain.SelfStake
+	genesis := e.w.minted + uint64(len(e.w.ledger.Validators))*chain.SelfStake
 	if supply := balances[len(balances)-1].Owed; supply != genesis+e.made {
 		return fmt.Errorf("there are %d uzen, genesis made %d and epochs %d", supply, genesis, e.made)
 	}
@@ -179,7 +182,7 @@ func said(e abci.Event) map[string]string {
 // as is the client of an account that no process uses. It does not wait for what becomes of its messages; they must be
 // executed.
 func (e *economy) as(name string) *client.Client {
-	return client.NewWithSubmitter(e.w.ledger.connection, keyOf(name), func(_ context.Context,
+	return client.NewWithSubmitter(e.w.ledger.Connection, keyOf(name), func(_ context.Context,
 		msgs ...sdk.Msg) (transaction.Result, error) {
 		e.w.send(e.t, keyOf(name), msgs...)
 		return transaction.Result{}, nil
@@ -206,7 +209,7 @@ func (e *economy) propose(about string, msgs ...sdk.Msg) sdk.Msg {
 
 // vote lets all validators agree to proposals.
 func (e *economy) vote(proposals ...uint64) {
-	for _, v := range e.w.ledger.validators {
+	for _, v := range e.w.ledger.Validators {
 		var msgs []sdk.Msg
 		for _, id := range proposals {
 			msgs = append(msgs, govv1.NewMsgVote(sdk.AccAddress(v.Operator.PubKey().Address()), id, govv1.OptionYes, ""))
@@ -324,27 +327,26 @@ func (e *economy) proposeChange() bool {
 
 func (e *economy) voteForChange() bool { e.vote(2, 3); return true }
 
-// upgrades lets the chain go on with another version when one is asked for.
+// upgrades lets the chain continue with another version when one is asked for.
 func (e *economy) upgrades() {
 	l := e.w.ledger
-	l.config.Home = e.t.TempDir()
-	e.t.Chdir(l.config.Home) // where the first application, which has no folder, writes what it waits for
-	l.mend = func(err error) error {
+	l.Config.Home = e.t.TempDir()
+	e.t.Chdir(l.Config.Home) // where the first application, which has no folder, writes what it waits for
+	l.Mend = func(err error) error {
 		if !errors.Is(err, upgrade.ErrTooOld) {
 			return err
 		}
-		l.config.Upgrades = []app.Upgrade{{Name: "v2", Apply: func(ctx context.Context, _ *app.App) error {
+		l.Config.Upgrades = []app.Upgrade{{Name: "v2", Apply: func(ctx context.Context, _ *app.App) error {
 			e.applied = sdk.UnwrapSDKContext(ctx).BlockHeight()
 			return nil
 		}}}
-		if l.app, err = app.New(log.NewNopLogger(), l.db, l.config); err == nil {
-			l.connection.app = l.app
+		if l.App, err = app.New(log.NewNopLogger(), l.DB, l.Config); err == nil {
 		}
 		return err
 	}
 }
 
-// migrate exports the chain after the upgrade, in the middle of the run, and lets another application go on from it.
+// migrate exports the chain after the upgrade, in the middle of the run, and lets another application continue from it.
 func (e *economy) migrate() bool {
 	if e.w.Height() < e.at+2 {
 		return false
@@ -372,7 +374,7 @@ func (e *economy) convicted() bool {
 	s, _ := e.run()
 	if s.Phase != progress.Done && s.Phase != progress.Halted {
 		if p := e.participant("verifier-0"); p.Leaving != takenBack {
-			e.t.Errorf("of the stake of who works in a run %d uzen are to leave, not %d", p.Leaving, takenBack)
+			e.t.Errorf("of the stake of a worker in a run %d uzen are to leave, not %d", p.Leaving, takenBack)
 		}
 		return false
 	}
@@ -382,7 +384,7 @@ func (e *economy) convicted() bool {
 	}
 	e.explain(e.receipts())
 	lost := map[reward.Kind]uint64{}
-	var restored, vain uint64 // uzen that the liar lost beside the verdict, and that others were paid of them
+	var restored, vain uint64 // uzen that the liar lost in addition to the verdict, and that others were paid of them
 	for _, r := range e.receipts() {
 		switch {
 		case r.Reason == reward.Restitution:
@@ -394,7 +396,7 @@ func (e *economy) convicted() bool {
 		}
 	}
 	if p := e.participant(liar); !p.Jailed || p.Slashed != stake/4+vain || restored != vain || vain == 0 {
-		e.t.Errorf("who lied paid %d uzen for what was done in vain over it, of which others got %d: %+v", restored, vain, p)
+		e.t.Errorf("the liar paid %d uzen for work that its lie made void, of which others got %d: %+v", restored, vain, p)
 	}
 	if lost[reward.Slash] != stake/4 || lost[reward.Bounty] != stake/10 || lost[reward.Fee] != stake*15/100 {
 		e.t.Errorf("the verdict takes %d uzen, gives %d, and the rest is %d", lost[reward.Slash], lost[reward.Bounty],
@@ -417,10 +419,10 @@ func (e *economy) convicted() bool {
 	return true
 }
 
-// takenBack is what somebody asks back of its stake while it works in a run, in uzen.
+// takenBack is the stake that a worker asks back during a run, in uzen.
 const takenBack = 1_000_000
 
-// repaid waits until stakes have left: what a conviction left of one, and a part of that of somebody whose run is over.
+// repaid waits until stakes have left: the rest of a convicted one, and a part of that of a verifier after its run.
 func (e *economy) repaid() bool {
 	if e.participant(liar).Stake > 0 || e.participant("verifier-0").Leaving > 0 {
 		return false
@@ -575,7 +577,7 @@ func (e *economy) settled() bool {
 	if !slices.ContainsFunc(away, func(r reward.Receipt) bool {
 		return r.Kind == reward.Base && r.Amount == 0 && r.Reason == reward.Downtime
 	}) {
-		e.t.Errorf("the receipts of who was away: %+v", away)
+		e.t.Errorf("the receipts of the absent worker: %+v", away)
 	}
 	e.let(dear, func(ctx context.Context, c client.Member) error { return c.Market.Offer(ctx, crew.Worker, 450e9, 1) })
 	return true

@@ -20,14 +20,14 @@ import (
 	"github.com/starling-network/starling/client/transaction"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/sim/ledger"
 )
 
 // priced is a chain whose validator asks for the price of the chain, as those do that the command line starts.
 func priced(t *testing.T, names ...string) *state {
 	s := newState(t, unchangedGenesis, names...)
-	s.config.Governed = true
-	s.app = must(app.New(log.NewNopLogger(), s.db, s.config))(t)
-	s.connection.app = s.app
+	s.Config.Governed = true
+	s.App = must(app.New(log.NewNopLogger(), s.DB, s.Config))(t)
 	s.next()
 	return s
 }
@@ -36,7 +36,7 @@ func priced(t *testing.T, names ...string) *state {
 func (s *state) pays(name string, after, gas, fee uint64, msgs ...sdk.Msg) []byte {
 	s.t.Helper()
 	k := keyOf(name)
-	number, sequence, err := client.New(s.connection, k).Sequence(s.t.Context())
+	number, sequence, err := client.New(s.Connection, k).Sequence(s.t.Context())
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -45,10 +45,10 @@ func (s *state) pays(name string, after, gas, fee uint64, msgs ...sdk.Msg) []byt
 		f.Amount = adapter.Coins(fee)
 	}
 	return must(transaction.Sign(s.t.Context(), k,
-		transaction.Account{ChainID: s.chainID, Number: number, Sequence: sequence + after, Fee: f}, 0, msgs...))(s.t)
+		transaction.Account{ChainID: s.ChainID, Number: number, Sequence: sequence + after, Fee: f}, 0, msgs...))(s.t)
 }
 
-// Accounts with a few coins and no stake have nothing for free: whoever wants to fill blocks with them pays for it.
+// Accounts with a few coins and no stake have no free transactions: filling blocks from such accounts costs fees.
 func TestStrangersWithoutAStakePay(t *testing.T) {
 	s := priced(t, "rich", "spammer")
 	s.takes(s.pays("rich", 0, 200_000, 2_000,
@@ -68,7 +68,7 @@ func TestStrangersWithoutAStakePay(t *testing.T) {
 		"an offer for less than the price": s.pays("spammer", 0, 200_000, 1_999,
 			&marketpb.MsgOffer{Sender: keyOf("spammer").Address(), Role: registrypb.Role(crew.Worker), Price: 1, Slots: 1}),
 	} {
-		if r := must(s.app.CheckTx(&abci.RequestCheckTx{Tx: tx}))(t); r.Code != sdkerrors.ErrInsufficientFee.ABCICode() {
+		if r := must(s.App.CheckTx(&abci.RequestCheckTx{Tx: tx}))(t); r.Code != sdkerrors.ErrInsufficientFee.ABCICode() {
 			t.Errorf("%s: %d %s", what, r.Code, r.Log)
 		}
 	}
@@ -78,7 +78,7 @@ func TestStrangersWithoutAStakePay(t *testing.T) {
 	}
 }
 
-// A proposer that fills a block with what nobody pays for, or beyond its gas, has it refused; one that keeps to the
+// A proposer that fills a block with unpaid transactions, or beyond its gas, has it refused; one that keeps to the
 // rules leaves the rest for another block, in the order of each account.
 func TestBlockOverItsFreeShareIsRefused(t *testing.T) {
 	var names []string
@@ -105,16 +105,16 @@ func TestBlockOverItsFreeShareIsRefused(t *testing.T) {
 		"no gas":  {[][]byte{s.pays(names[0], 0, room.MaxGas+1, 1<<40, beat(names[0]))}, 0},
 		"no code": {[][]byte{[]byte("no transaction")}, 0},
 	} {
-		p := must(s.app.PrepareProposal(&abci.RequestPrepareProposal{
-			MaxTxBytes: 11 << 20, Txs: c.txs, LocalLastCommit: s.commit, Height: s.height + 1, Time: s.start.Add(s.now),
+		p := must(s.App.PrepareProposal(&abci.RequestPrepareProposal{
+			MaxTxBytes: 11 << 20, Txs: c.txs, LocalLastCommit: s.Commit, Height: s.Height + 1, Time: s.Start.Add(s.now),
 		}))(t)
 		if got := len(p.Txs) - 1; got != c.fit {
 			t.Errorf("%s: %d of %d are proposed, not %d", name, got, len(c.txs), c.fit)
 		}
 		votes := func(txs [][]byte) abci.ResponseProcessProposal_ProposalStatus {
-			return must(s.app.ProcessProposal(&abci.RequestProcessProposal{
-				Txs: txs, ProposedLastCommit: plain(s.commit), Hash: cmttypes.ToTxs(txs).Hash(), Height: s.height + 1,
-				Time: s.start.Add(s.now),
+			return must(s.App.ProcessProposal(&abci.RequestProcessProposal{
+				Txs: txs, ProposedLastCommit: ledger.Plain(s.Commit), Hash: cmttypes.ToTxs(txs).Hash(), Height: s.Height + 1,
+				Time: s.Start.Add(s.now),
 			}))(t).Status
 		}
 		if votes(p.Txs) != abci.ResponseProcessProposal_ACCEPT {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/starling-network/starling/protocol/run/progress"
 	"github.com/starling-network/starling/role/adversary"
+	"github.com/starling-network/starling/sim/check"
 )
 
 // Six of eight members attest to a checkpoint of their own making, which is a quorum. One of the two others shows the
@@ -23,10 +24,10 @@ func TestMostForgeACheckpoint(t *testing.T) {
 	o := played(
 		t,
 		c,
-		CoinsConserved{},
-		&PaidOnce{Guilty: guilty},
-		HonestNotSlashed{Guilty: guilty},
-		&Lineage{Honest: true},
+		check.CoinsConserved{},
+		&check.PaidOnce{Guilty: guilty},
+		check.HonestNotSlashed{Guilty: guilty},
+		&check.Lineage{Honest: true},
 	)
 	if o.Phase != progress.Done || o.Rounds != c.Job.Task.Spec.Rounds || !o.Honest {
 		t.Errorf("the run ends in phase %d after %d rounds: %s; honest: %v", o.Phase, o.Rounds, o.Why, o.Honest)

@@ -8,6 +8,7 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/protocol/run/progress"
 	"github.com/starling-network/starling/protocol/run/work"
+	"github.com/starling-network/starling/sim/check"
 )
 
 // islander is cut off from the chain and from everybody when it trains a unit of a round, until something is so.
@@ -19,7 +20,8 @@ type islander struct {
 }
 
 // Block implements Checker.
-func (i *islander) Block(w *Network) error {
+func (i *islander) Block(v check.World) error {
+	w := v.(*Network)
 	s, err := w.State()
 	if err != nil || i.mends > 0 {
 		return nil // it has not begun, or is over
@@ -48,7 +50,7 @@ func (i *islander) sever(w *Network, by int) {
 }
 
 // End implements Checker.
-func (i *islander) End(*Network) error { return nil }
+func (i *islander) End(check.World) error { return nil }
 
 // receipts of the unit for work, by name: what was paid, and the reasons.
 func (i *islander) receipts(t *testing.T, w *Network) map[string][]string {
@@ -70,8 +72,9 @@ func (i *islander) receipts(t *testing.T, w *Network) map[string][]string {
 	return found
 }
 
-// A worker that was on the other side of a partition commits what it did there. While nobody else has, in the round of
-// the unit, that counts; who stood in is told why it is not paid. Later it does not. The model is the same.
+// A worker that was on the other side of a partition commits what it did there. If no other worker has committed to the
+// unit in its round, the late work counts, and the receipt of the replacement says why it is not paid. After the round
+// it does not count. The model is the same.
 func TestLateWork(t *testing.T) {
 	play := func(t *testing.T, until func(s run.State, was work.Unit) bool) (*Network, *islander) {
 		c := churning(t)
@@ -80,7 +83,7 @@ func TestLateWork(t *testing.T) {
 			c.Log = func(line string) { t.Log(line) }
 		}
 		i := &islander{round: 3, until: until}
-		w, err := New(c, CoinsConserved{}, &PaidOnce{}, HonestNotSlashed{}, &Lineage{Honest: true}, i)
+		w, err := New(c, check.CoinsConserved{}, &check.PaidOnce{}, check.HonestNotSlashed{}, &check.Lineage{Honest: true}, i)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,13 +126,13 @@ func TestLateWork(t *testing.T) {
 	})
 }
 
-// A worker that dies with its first unit holds nobody up for longer than the pace of the others says, however generous
+// A worker that dies with its first unit delays the others no longer than the pace of the others says, however generous
 // the terms are.
 func TestFirstUnitOfTheDead(t *testing.T) {
 	c := churning(t)
 	c.Deadline, c.MaxBlocks = 600, 1500
 	c.Faults = []Fault{{At: 6 * time.Second, For: time.Hour, Who: w1}}
-	o := played(t, c, CoinsConserved{}, &PaidOnce{}, HonestNotSlashed{}, &Lineage{Honest: true})
+	o := played(t, c, check.CoinsConserved{}, &check.PaidOnce{}, check.HonestNotSlashed{}, &check.Lineage{Honest: true})
 	if o.Phase != progress.Done {
 		t.Fatalf("%+v", o)
 	}

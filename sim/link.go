@@ -15,15 +15,15 @@ import (
 // for, and receives so: the bytes wait for those before them, on the way up of the one and on the way down of the
 // other.
 func (w *Network) transfer(from, to *process, bytes int) error {
-	begin := max(from.sending, w.clock.now)
+	begin := max(from.sending, w.clock.Now)
 	sent := begin + link.Over(bytes, from.link.Noisy(w.random, from.link.Up))
 	from.sending = sent
 	line, peer := to.line, to.deliveredBy(from)
-	line.Begin(peer, w.clock.now)
-	if err := w.clock.sleep(begin - w.clock.now); err != nil {
+	line.Begin(peer, w.clock.Now)
+	if err := w.clock.Sleep(begin - w.clock.Now); err != nil {
 		return err
 	}
-	to.receiving = max(to.receiving, w.clock.now) + link.Over(bytes, to.link.Noisy(w.random, to.link.Down))
+	to.receiving = max(to.receiving, w.clock.Now) + link.Over(bytes, to.link.Noisy(w.random, to.link.Down))
 	from.usage.Sent += uint64(bytes)
 	if from.role == 0 {
 		to.usage.Job += uint64(bytes)
@@ -31,15 +31,15 @@ func (w *Network) transfer(from, to *process, bytes int) error {
 		to.usage.Received += uint64(bytes)
 	}
 	late := from.link.Delay(w.random, 0)
-	if err := w.clock.sleep(max(sent, to.receiving) - w.clock.now); err != nil {
+	if err := w.clock.Sleep(max(sent, to.receiving) - w.clock.Now); err != nil {
 		return err
 	}
 	line.Add(peer, bytes)
-	line.End(peer, w.clock.now, 0)
-	return w.clock.sleep(late)
+	line.End(peer, w.clock.Now, 0)
+	return w.clock.Sleep(late)
 }
 
-// deliveredBy is the measurement of what another party delivers.
+// deliveredBy is the measurement of the bytes that another party delivers.
 func (p *process) deliveredBy(from *process) *tally.Peer {
 	if p.delivered[from.name] == nil {
 		p.delivered[from.name] = &tally.Peer{}
@@ -51,11 +51,11 @@ func (p *process) deliveredBy(from *process) *tally.Peer {
 // is once.
 type ByteScale struct {
 	Job     float64 // what the job ships, without its first checkpoint
-	Weights float64 // checkpoints, and what units hand on
+	Weights float64 // checkpoints, and the states that units carry
 	Updates float64 // and their parts
 }
 
-// fetch gets a blob from the own store or from the first holder that has it, in the time of so many times its bytes,
+// fetch gets a blob from the own store or from the first holder that has it, in the time of its bytes times a factor,
 // and keeps it.
 func (p *process) fetch(ctx context.Context, c blob.CID, holders []string, times float64) ([]byte, error) {
 	if b, err := p.store.Get(ctx, c); err == nil {
@@ -67,7 +67,7 @@ func (p *process) fetch(ctx context.Context, c blob.CID, holders []string, times
 		if from == nil || from == p {
 			continue
 		}
-		if err := w.clock.sleep(p.link.Delay(w.random, 0)); err != nil {
+		if err := w.clock.Sleep(p.link.Delay(w.random, 0)); err != nil {
 			return nil, err
 		}
 		if !from.up || w.cuts.apart(p, from) {
@@ -86,7 +86,7 @@ func (p *process) fetch(ctx context.Context, c blob.CID, holders []string, times
 		_, err = p.store.Put(ctx, b)
 		return b, err
 	}
-	return nil, fmt.Errorf("sim: nobody has %s: %w", c, blob.ErrNotFound)
+	return nil, fmt.Errorf("sim: no party has %s: %w", c, blob.ErrNotFound)
 }
 
 // blobs implements party.Blobs, and engine.Peers.
@@ -104,11 +104,11 @@ const (
 // Await implements party.Blobs.
 func (b blobs) Await(ctx context.Context, c blob.CID, holders []string) (data []byte, err error) {
 	clock := &b.process.world.clock
-	for until := clock.now + askFor; ; {
-		if data, err = b.process.fetch(ctx, c, holders, b.times); err == nil || clock.now >= until {
+	for until := clock.Now + askFor; ; {
+		if data, err = b.process.fetch(ctx, c, holders, b.times); err == nil || clock.Now >= until {
 			return data, err
 		}
-		if err := clock.sleep(askAgain); err != nil {
+		if err := clock.Sleep(askAgain); err != nil {
 			return nil, err
 		}
 	}
@@ -127,16 +127,13 @@ func (b blobs) Put(ctx context.Context, data []byte) (blob.CID, error) {
 	return b.process.store.Put(ctx, data)
 }
 
-// atOnce is how many blobs a machine fetches at the same time for one action.
-const atOnce = 4
-
 // Each implements party.Blobs.
 func (b blobs) Each(n int, do func(i int)) {
 	if n == 0 {
 		return
 	}
-	p, next, working := b.process, 0, min(n, atOnce)
-	err := p.world.clock.wait(func(wake func()) {
+	p, next, working := b.process, 0, min(n, link.AtOnce)
+	err := p.world.clock.Wait(func(wake func()) {
 		for range working {
 			p.spawn(func(context.Context) {
 				for next < n {
@@ -145,12 +142,12 @@ func (b blobs) Each(n int, do func(i int)) {
 					do(i)
 				}
 				if working--; working == 0 {
-					p.world.clock.after(0, wake)
+					p.world.clock.After(0, wake)
 				}
 			})
 		}
 	})
 	if err != nil {
-		panic(err) // killed with the process, as the calls are: there is nothing to go on with
+		panic(err) // killed with the process, as the calls are: there is nothing to continue with
 	}
 }

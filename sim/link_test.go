@@ -26,14 +26,14 @@ func TestTransfersWaitForOneAnother(t *testing.T) {
 		{c, b, 50, 3},   // after the first has reached b
 		{c, d, 0, 0.05}, // after the last has left c
 	} {
-		w.clock.start(func() {
-			if err := w.transfer(x.from, x.to, x.bytes); err != nil || w.clock.now.Seconds() != x.seconds {
-				t.Errorf("transfer %d takes %v, not %v s: %v", i, w.clock.now, x.seconds, err)
+		w.clock.Start(func() {
+			if err := w.transfer(x.from, x.to, x.bytes); err != nil || w.clock.Now.Seconds() != x.seconds {
+				t.Errorf("transfer %d takes %v, not %v s: %v", i, w.clock.Now, x.seconds, err)
 			}
 			over++
 		})
 	}
-	for w.clock.step() {
+	for w.clock.Step() {
 	}
 	if over != 4 {
 		t.Errorf("%d transfers are over", over)

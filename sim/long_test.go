@@ -5,18 +5,24 @@ import (
 
 	"github.com/starling-network/starling/protocol/run/progress"
 	"github.com/starling-network/starling/role/adversary"
+	"github.com/starling-network/starling/sim/check"
+	"github.com/starling-network/starling/sim/workload"
 )
 
-// What units hand on through 80 rounds leads to the state root that the job determines, also when a worker lies near
-// the end of them: all that it did in them is audited again then, by verifiers that have the time for it and keep their
-// places.
+// A state that units carry through many rounds leads to the state root that the job determines, also when a worker lies
+// near the end of them: all that it did in them is audited again then, by verifiers that have the time for it and keep
+// their places.
 func TestLongGroups(t *testing.T) {
 	const liar = "worker-1"
-	c := sized(t, Size{Rounds: 84, Units: 3, Steps: 1, Segment: 1, Carry: 80, Moments: true})
+	rounds := uint32(28) // 84 with -long
+	if *long {
+		rounds *= 3
+	}
+	c := sized(t, workload.Size{Rounds: rounds, Units: 3, Steps: 1, Segment: 1, Carry: rounds - 4, Moments: true})
 	c.Workers, c.Verifiers, c.Validators, c.Deadline, c.MaxBlocks = 3, 2, 1, 100, 4000
-	c.Acts = one(liar, adversary.DelayedAttack{Round: 72, Then: adversary.Poisons{Factor: -10}})
-	o := played(t, c, CoinsConserved{}, &Lineage{Honest: true})
-	if o.Phase != progress.Done || !o.Honest || o.Rounds != 84 {
+	c.Acts = one(liar, adversary.DelayedAttack{Round: rounds - 12, Then: adversary.Poisons{Factor: -10}})
+	o := played(t, c, check.CoinsConserved{}, &check.Lineage{Honest: true})
+	if o.Phase != progress.Done || !o.Honest || o.Rounds != rounds {
 		t.Errorf("the run ends in phase %d after %d rounds: %s, honest: %v", o.Phase, o.Rounds, o.Why, o.Honest)
 	}
 	if _, ok := o.Slashed[liar]; !ok || len(o.Slashed) != 1 || len(o.Out) != 1 {

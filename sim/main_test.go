@@ -1,10 +1,15 @@
 package sim
 
 import (
+	"flag"
 	"os"
 	"runtime/debug"
 	"testing"
 )
+
+// Tables of scenarios have cases that are played with this flag only, as .ci/run does: variants of a case that is
+// always played.
+var long = flag.Bool("long", false, "play every case of the tables of scenarios")
 
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(400) // many short-lived chains

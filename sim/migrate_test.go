@@ -11,16 +11,18 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/app"
+	"github.com/starling-network/starling/sim/check"
+	"github.com/starling-network/starling/sim/ledger"
 )
 
 // imported is an application that begins with the exported state of another, at its next height.
-func imported(t *testing.T, l *ledger) *app.App {
+func imported(t *testing.T, l *ledger.Ledger) *app.App {
 	t.Helper()
-	state := must(l.app.Export())(t)
-	a := must(app.New(log.NewNopLogger(), dbm.NewMemDB(), l.config))(t)
-	params := l.app.GetConsensusParams(must(l.app.CreateQueryContext(l.height, false))(t))
+	state := must(l.App.Export())(t)
+	a := must(app.New(log.NewNopLogger(), dbm.NewMemDB(), l.Config))(t)
+	params := l.App.GetConsensusParams(must(l.App.CreateQueryContext(l.Height, false))(t))
 	_, err := a.InitChain(&abci.RequestInitChain{
-		ChainId: l.chainID, Time: l.decided.Time, InitialHeight: l.height + 1, ConsensusParams: &params, AppStateBytes: state,
+		ChainId: l.ChainID, Time: l.Decided.Time, InitialHeight: l.Height + 1, ConsensusParams: &params, AppStateBytes: state,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -48,33 +50,33 @@ func modules(t *testing.T, a *app.App) (m map[string]json.RawMessage) {
 	return m
 }
 
-// A chain whose state is exported and imported again at any height of a run goes on as if nothing had happened: it
+// A chain whose state is exported and imported again at any height of a run continues as if nothing had happened: it
 // executes the same blocks to the same results, and what it then exports is the same.
 func TestExportLosesNothing(t *testing.T) {
 	for _, at := range []int64{2, 9, 22} {
-		w := must(New(small(t), CoinsConserved{}))(t)
+		w := must(New(small(t), check.CoinsConserved{}))(t)
 		l := w.ledger
 		var other *app.App
-		l.witness = func() {
-			if l.height < at {
+		l.Witness = func() {
+			if l.Height < at {
 				return
 			}
-			if l.height == at {
+			if l.Height == at {
 				other = imported(t, l)
 				return
 			}
-			r := must(other.FinalizeBlock(l.decided))(t)
+			r := must(other.FinalizeBlock(l.Decided))(t)
 			must(other.Commit())(t)
-			if !bytes.Equal(canon.MustMarshal(outcomes(r)), canon.MustMarshal(outcomes(l.done))) {
-				t.Errorf("imported after block %d: block %d has other results", at, l.height)
+			if !bytes.Equal(canon.MustMarshal(outcomes(r)), canon.MustMarshal(outcomes(l.Done))) {
+				t.Errorf("imported after block %d: block %d has other results", at, l.Height)
 			}
-			if l.height != at+1 && l.height%9 != 0 {
+			if l.Height != at+1 && l.Height%9 != 0 {
 				return
 			}
-			before, after := modules(t, l.app), modules(t, other)
+			before, after := modules(t, l.App), modules(t, other)
 			for name := range before {
 				if !bytes.Equal(before[name], after[name]) {
-					t.Errorf("imported after block %d: %s differs after block %d:\n%s\n%s", at, name, l.height, before[name],
+					t.Errorf("imported after block %d: %s differs after block %d:\n%s\n%s", at, name, l.Height, before[name],
 						after[name])
 				}
 			}
@@ -82,13 +84,13 @@ func TestExportLosesNothing(t *testing.T) {
 		if _, err := w.Play(); err != nil {
 			t.Fatal(err)
 		}
-		if other == nil || l.height < at+10 {
-			t.Errorf("the run was over too early, at block %d", l.height)
+		if other == nil || l.Height < at+10 {
+			t.Errorf("the run was over too early, at block %d", l.Height)
 		}
 	}
 }
 
-// outcomes are what transactions came to, and the events of the block.
+// outcomes are the results of transactions, and the events of the block.
 func outcomes(r *abci.ResponseFinalizeBlock) (list [][]byte) {
 	for _, tx := range r.TxResults {
 		list = append(list, must1(tx.Marshal()))
@@ -106,26 +108,26 @@ func must1(b []byte, err error) []byte {
 	return b
 }
 
-// What an application remembers beside its store changes nothing: one that forgets everything after every block makes
+// The memory of an application outside its store changes nothing: one that forgets everything after every block makes
 // the same state, to the last bit.
 func TestForgettingChangesNothing(t *testing.T) {
-	w := must(New(small(t), CoinsConserved{}))(t)
+	w := must(New(small(t), check.CoinsConserved{}))(t)
 	l := w.ledger
 	db := dbm.NewMemDB()
-	open := func() *app.App { return must(app.New(log.NewNopLogger(), db, l.config))(t) }
+	open := func() *app.App { return must(app.New(log.NewNopLogger(), db, l.Config))(t) }
 	var first json.RawMessage
 	var initial int64
 	begin := func(a *app.App) {
-		params := l.app.GetConsensusParams(must(l.app.CreateQueryContext(l.height, false))(t))
+		params := l.App.GetConsensusParams(must(l.App.CreateQueryContext(l.Height, false))(t))
 		must(a.InitChain(&abci.RequestInitChain{
-			ChainId: l.chainID, Time: l.decided.Time, InitialHeight: initial, ConsensusParams: &params, AppStateBytes: first,
+			ChainId: l.ChainID, Time: l.Decided.Time, InitialHeight: initial, ConsensusParams: &params, AppStateBytes: first,
 		}))(t)
 	}
 	var warm *app.App // it remembers, and began where the other did
-	l.witness = func() {
+	l.Witness = func() {
 		if warm == nil {
-			first, initial = must(l.app.Export())(t), l.height+1
-			warm = must(app.New(log.NewNopLogger(), dbm.NewMemDB(), l.config))(t)
+			first, initial = must(l.App.Export())(t), l.Height+1
+			warm = must(app.New(log.NewNopLogger(), dbm.NewMemDB(), l.Config))(t)
 			begin(warm)
 			return
 		}
@@ -133,11 +135,11 @@ func TestForgettingChangesNothing(t *testing.T) {
 		if cold.LastBlockHeight() == 0 {
 			begin(cold)
 		}
-		a, b := must(cold.FinalizeBlock(l.decided))(t), must(warm.FinalizeBlock(l.decided))(t)
+		a, b := must(cold.FinalizeBlock(l.Decided))(t), must(warm.FinalizeBlock(l.Decided))(t)
 		must(cold.Commit())(t)
 		must(warm.Commit())(t)
 		if !bytes.Equal(a.AppHash, b.AppHash) {
-			t.Fatalf("block %d: the application hash is %x, and %x for who forgets", l.height, b.AppHash, a.AppHash)
+			t.Fatalf("block %d: the application hash is %x, and %x after forgetting", l.Height, b.AppHash, a.AppHash)
 		}
 	}
 	if _, err := w.Play(); err != nil {

@@ -28,7 +28,7 @@ func (w *Network) Outcome() (Outcome, error) {
 		return Outcome{}, err
 	}
 	o := Outcome{
-		Phase: s.Phase, Why: s.Why, Rounds: s.Base.Round, Blocks: w.ledger.height,
+		Phase: s.Phase, Why: s.Why, Rounds: s.Base.Round, Blocks: w.ledger.Height,
 		Slashed: map[string]uint64{}, Earned: map[string]uint64{}, Out: map[string]string{},
 	}
 	root, err := w.config.Job.Root(s.Base.Round)
@@ -76,5 +76,5 @@ func (w *Network) Blob(ctx context.Context, c blob.CID) ([]byte, error) {
 			return b, nil
 		}
 	}
-	return nil, fmt.Errorf("sim: nobody stores %s: %w", c, blob.ErrNotFound)
+	return nil, fmt.Errorf("sim: no party stores %s: %w", c, blob.ErrNotFound)
 }

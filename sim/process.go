@@ -30,7 +30,10 @@ import (
 	"github.com/starling-network/starling/role/reporter"
 	"github.com/starling-network/starling/role/verifier"
 	"github.com/starling-network/starling/role/worker"
+	"github.com/starling-network/starling/sim/clock"
 	"github.com/starling-network/starling/sim/link"
+	"github.com/starling-network/starling/sim/store"
+	"github.com/starling-network/starling/sim/workload"
 )
 
 // process is a simulated machine with its account, its disk and its link.
@@ -39,10 +42,10 @@ type process struct {
 	name  string
 	role  crew.Role // 0: the consumer
 	key   *wallet.Key
-	store *store // survives a crash
+	store *store.Store // survives a crash
 	link  link.Link
 	unit  time.Duration // that it computes at a unit
-	job   *Job          // that it works on
+	job   *workload.Job // that it works on
 
 	machine Machine          // as it is declared and measured
 	act     adversary.Attack // nil: honest
@@ -71,14 +74,14 @@ type process struct {
 	delivered  map[string]*tally.Peer        // by name
 	drains     bool                          // it takes on nothing new
 	stops      map[string]context.CancelFunc // of the actions under way
-	routines   []*routine
+	routines   []*clock.Routine
 	ctx        context.Context // until the next crash
 	cancel     context.CancelFunc
 }
 
 func newProcess(w *Network, name string, r crew.Role) *process {
-	p := &process{world: w, name: name, role: r, key: keyOf(name), store: newStore(&w.pool), up: true}
-	p.chain = client.Member{Client: client.NewWithSubmitter(w.ledger.connection, p.key, p.submit),
+	p := &process{world: w, name: name, role: r, key: keyOf(name), store: store.New(&w.pool), up: true}
+	p.chain = client.Member{Client: client.NewWithSubmitter(w.ledger.Connection, p.key, p.submit),
 		Bootstrap: []string{address("consumer")}}
 	p.follow(w.config.Job)
 	p.boot()
@@ -86,7 +89,7 @@ func newProcess(w *Network, name string, r crew.Role) *process {
 }
 
 // follow makes it work on a job, if it is a member of its run.
-func (p *process) follow(j *Job) { p.job, p.chain.Job = j, j.ID() }
+func (p *process) follow(j *workload.Job) { p.job, p.chain.Job = j, j.ID() }
 
 func address(name string) string { return "/sim/" + name }
 
@@ -119,7 +122,7 @@ func (p *process) crash() {
 	running := p.routines
 	p.routines = nil
 	for _, r := range running {
-		r.kill()
+		r.Kill()
 	}
 }
 
@@ -134,8 +137,8 @@ func (p *process) spawn(f func(ctx context.Context)) {
 	if !p.up {
 		return
 	}
-	p.routines = slices.DeleteFunc(p.routines, (*routine).over)
-	if r := p.world.clock.start(func() { f(p.ctx) }); !r.over() {
+	p.routines = slices.DeleteFunc(p.routines, (*clock.Routine).Over)
+	if r := p.world.clock.Start(func() { f(p.ctx) }); !r.Over() {
 		p.routines = append(p.routines, r)
 	}
 }
@@ -169,7 +172,7 @@ func (p *process) block(height int64) {
 			err := p.open(ctx, b.Run.Terms)
 			p.opening = false
 			p.world.trace("open", p.name, err)
-			if err != nil && !errors.Is(err, errKilled) {
+			if err != nil && !errors.Is(err, clock.ErrKilled) {
 				p.decline(ctx, height, b.Run)
 			}
 		})
@@ -190,15 +193,15 @@ func (p *process) open(ctx context.Context, terms terms.Terms) error {
 	if err != nil {
 		return err
 	}
-	task, err := j.Task(ctx, 1, get)
+	task, err := j.Task(ctx, 1, get, nil)
 	if err != nil {
 		return err
 	}
-	e, err := engine.NewHolding(engine.Holding{Shared: p.job.shared}, terms, task, p.store, blobs{p, bulk.Weights})
+	e, err := engine.NewHolding(engine.Holding{Shared: p.job.Shared}, terms, task, p.store, blobs{p, bulk.Weights})
 	if err != nil {
 		return err
 	}
-	honest := memo{e, p.job, terms.Slices}
+	honest := p.job.Memo(e, terms.Slices)
 	p.party = &party.Executor{ID: p.key.Address(), Job: terms.Job, Compute: honest, Lineage: honest, Chain: p.chain,
 		Blobs: blobs{p, bulk.Updates}}
 	if p.act != nil {
@@ -252,7 +255,7 @@ func (p *process) tell(e role.Event) {
 			p.stops[a.Key()] = stop
 			e := p.party.Perform(ctx, a)
 			delete(p.stops, a.Key())
-			if f, ok := e.(role.Failed); ok && errors.Is(f.Err, errKilled) {
+			if f, ok := e.(role.Failed); ok && errors.Is(f.Err, clock.ErrKilled) {
 				return
 			} else if ok {
 				p.world.trace("failed", p.name, a.Key(), f.Err)
@@ -287,7 +290,7 @@ func (p *process) submit(ctx context.Context, msgs ...sdk.Msg) (transaction.Resu
 			}
 			return r, err
 		}
-		if err := p.world.clock.sleep(p.world.config.BlockTime); err != nil {
+		if err := p.world.clock.Sleep(p.world.config.BlockTime); err != nil {
 			return r, err
 		}
 	}
@@ -300,23 +303,23 @@ func (p *process) try(ctx context.Context, fee transaction.Fee, msgs []sdk.Msg) 
 		if err != nil {
 			return r, err
 		}
-		p.account, p.synced = transaction.Account{ChainID: w.ledger.chainID, Number: number, Sequence: sequence}, true
+		p.account, p.synced = transaction.Account{ChainID: w.ledger.ChainID, Number: number, Sequence: sequence}, true
 	}
 	account := p.account
 	if account.Fee = fee; fee.Gas == 0 {
 		account.Fee.Gas = p.gas.Limit(msgs)
 	}
-	tx, err := transaction.Sign(ctx, p.key, account, uint64(w.ledger.height+patience), msgs...)
+	tx, err := transaction.Sign(ctx, p.key, account, uint64(w.ledger.Height+patience), msgs...)
 	if err != nil {
 		return r, err
 	}
 	p.account.Sequence++
-	p.sent = max(p.sent, w.clock.now+p.link.Delay(w.random, len(tx)))
-	waited := w.clock.wait(func(wake func()) {
-		w.clock.after(p.sent-w.clock.now, func() {
+	p.sent = max(p.sent, w.clock.Now+p.link.Delay(w.random, len(tx)))
+	waited := w.clock.Wait(func(wake func()) {
+		w.clock.After(p.sent-w.clock.Now, func() {
 			w.arrive(p, tx, func(result transaction.Result, failed error) {
 				r, err = result, failed
-				w.clock.after(p.link.Delay(w.random, 0), wake)
+				w.clock.After(p.link.Delay(w.random, 0), wake)
 			})
 		})
 	})

@@ -52,7 +52,7 @@ func (p *process) declare(ctx context.Context, a role.Action) (results []canon.D
 	}
 	flops := float64(g.Count) * float64(g.Steps) * registry.StepFlops
 	return results,
-		p.world.clock.sleep(time.Duration(flops / float64(cmp.Or(p.machine.Rate, processorRate)) * float64(time.Second)))
+		p.world.clock.Sleep(time.Duration(flops / float64(cmp.Or(p.machine.Rate, processorRate)) * float64(time.Second)))
 }
 
 // gaugeSteps lets a measurement take four blocks.

@@ -16,6 +16,7 @@ import (
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/role/reporter"
+	"github.com/starling-network/starling/sim/check"
 	"github.com/starling-network/starling/sim/link"
 )
 
@@ -26,9 +27,9 @@ func brief(doc *cmttypes.GenesisDoc) error {
 	return sets(doc, chainregistry.Name, p)
 }
 
-// Six machines promise the same upload. What the others report acknowledges the bytes of every worker, and tells the
-// one whose line is much narrower, with a receipt that says so. One who lies about a fast peer changes nothing. Of whom
-// most lie, it is told the same, and loses neither stake nor pay.
+// Six machines promise the same upload. The reports of the others acknowledge the bytes of every worker, and the one
+// with a much narrower line gets a receipt that says so. One false report about a fast peer changes nothing. A worker
+// that most others defame gets the same receipt, and loses neither stake nor pay.
 func TestReports(t *testing.T) {
 	const defamed, narrow = "worker-0", "worker-3"
 	for name, c := range map[string]struct {
@@ -65,7 +66,7 @@ func TestReports(t *testing.T) {
 					acknowledged = acknowledged || r.Kind == reward.Bandwidth
 				}
 				if strings.HasPrefix(who, "worker") && !acknowledged {
-					t.Errorf("nobody acknowledges what %s gave", who)
+					t.Errorf("no peer acknowledges the bytes of %s", who)
 				}
 			}
 			if !slices.Equal(told, c.told) {
@@ -94,7 +95,7 @@ func reporting(t *testing.T, defamed, narrow string, liars []string, log func(li
 		c.Acts[name] = defames{Peer: keyOf(defamed).Address()}
 	}
 	settled := 2 * rules().EpochBlocks
-	w := must(New(c, CoinsConserved{}, &Lineage{Honest: true}, ending(settled)))(t)
+	w := must(New(c, check.CoinsConserved{}, &check.Lineage{Honest: true}, ending(settled)))(t)
 	if _, err := w.Play(); err != nil {
 		t.Fatal(err)
 	}
@@ -108,10 +109,14 @@ func reporting(t *testing.T, defamed, narrow string, liars []string, log func(li
 type ending int64
 
 // Block implements Checker.
-func (e ending) Block(w *Network) error { w.over = w.over || w.Height() >= int64(e); return nil }
+func (e ending) Block(v check.World) error {
+	w := v.(*Network)
+	w.over = w.over || w.Height() >= int64(e)
+	return nil
+}
 
 // End implements Checker.
-func (ending) End(*Network) error { return nil }
+func (ending) End(check.World) error { return nil }
 
 // report lets one worker say what it got from the other, much more than it can have.
 func (e *economy) report() bool {
@@ -149,7 +154,7 @@ func (e *economy) reported() bool {
 	return true
 }
 
-// defames is a member that says of one other, and of nobody else, that it gave almost nothing.
+// defames is a member that says of one other, and of no third, that it gave almost nothing.
 type defames struct{ Peer string }
 
 // Install implements adversary.Attack.

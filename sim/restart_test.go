@@ -18,18 +18,17 @@ func TestTransactionsAfterARestart(t *testing.T) {
 	worker := keyOf("worker-2")
 	check := func(when string) {
 		t.Helper()
-		tx := l.sign(t, worker, &banktypes.MsgSend{FromAddress: worker.Address(), ToAddress: keyOf("consumer").Address(),
+		tx := sign(t, l, worker, &banktypes.MsgSend{FromAddress: worker.Address(), ToAddress: keyOf("consumer").Address(),
 			Amount: adapter.Coins(1)})
-		if r := must(l.check(tx))(t); r.Code != 0 {
+		if r := must(l.Check(tx))(t); r.Code != 0 {
 			t.Errorf("%s: %s", when, r.Log)
 		}
 	}
 	for range 3 {
-		must(l.block(context.Background(), w.clock.now))(t)
-		w.clock.now += w.config.BlockTime
+		must(l.Block(context.Background(), w.clock.Now))(t)
+		w.clock.Now += w.config.BlockTime
 	}
 	check("after a block")
-	l.app = must(app.New(log.NewNopLogger(), l.db, l.config))(t)
-	l.connection.app = l.app
+	l.App = must(app.New(log.NewNopLogger(), l.DB, l.Config))(t)
 	check("started again")
 }

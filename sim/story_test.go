@@ -12,6 +12,8 @@ import (
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/role/adversary/verifiers"
+	"github.com/starling-network/starling/sim/check"
+	"github.com/starling-network/starling/sim/workload"
 )
 
 // A story is one way to break the rules, and what comes of it.
@@ -28,6 +30,7 @@ type story struct {
 	fined    string   // may be slashed, too
 	spoiled  bool     // the model is not that of honest work
 	reason   string   // why those leave who have to; "": any
+	long     bool     // played with -long only
 }
 
 // unrepentant is a liar whose process confesses nothing.
@@ -50,6 +53,9 @@ func one(name string, a adversary.Attack) map[string]adversary.Attack {
 	return map[string]adversary.Attack{name: a}
 }
 
+// variant is a story that is played with -long only: it differs little from one that is always played.
+func variant(s story) story { s.long = true; return s }
+
 func stories() []story {
 	caught := func(name, who string, a adversary.Attack) story {
 		return story{name: name, acts: one(who, a), slashed: []string{who}, unpaid: []string{who}, out: []string{who}}
@@ -58,23 +64,25 @@ func stories() []story {
 		return verifiers.ChallengesFalsely{Segment: segment, Manner: m}
 	}
 	list := []story{
-		{name: "nobody lies"},
+		{name: "all are honest"},
 		caught("skips its work", w1, adversary.Skips{}),
 		caught("trains fewer steps", w1, adversary.TrainsLess{Steps: 4}),
-		caught("trains no step", w1, adversary.TrainsLess{}),
+		variant(caught("trains no step", w1, adversary.TrainsLess{})),
 		caught("trains on other data", w1, adversary.WrongData{}),
-		caught("trains at another rate", w1, adversary.WrongRate{Factor: 2}),
-		// It can serve no update that is its own: nobody can use it, and its units move on before they are audited.
+		variant(caught("trains at another rate", w1, adversary.WrongRate{Factor: 2})),
+		// The worker can serve no update of its own: no member can use its commitment, and its units are assigned to others
+		// before they are audited.
 		caught("copies a commitment", w1, adversary.Copies{}),
 		caught("copies an update and changes it", w1, adversary.CopiesChanged{}),
 		caught("flips a bit after the first step", w1, adversary.FlipsBit{Step: 1, Tensor: 0, Bit: 5}),
-		caught("flips a bit after the last step", w1, adversary.FlipsBit{Step: 6, Tensor: 1, Bit: 0}),
+		variant(caught("flips a bit after the last step", w1, adversary.FlipsBit{Step: 6, Tensor: 1, Bit: 0})),
 		caught("flips a bit of a moment", w1, adversary.FlipsBit{Step: 3, Tensor: 40, Bit: 12}),
 		caught("poisons its update", w1, adversary.Poisons{Factor: -10}),
 		caught("says that its units diverge", w1, adversary.ClaimsDivergence{}),
 		caught("makes malformed moves", w1, adversary.Malforms{}),
-		caught("makes oversize moves", w1, adversary.Oversizes{}),
-		// What it serves is not what it committed to: nobody can use it, and its units move on before they are audited.
+		variant(caught("makes oversize moves", w1, adversary.Oversizes{})),
+		// The worker serves another update than it committed to: no member can use it, and its units are assigned to others
+		// before they are audited.
 		caught("equivocates, the lie first, and stands by it", w1, unrepentant{adversary.Equivocates{}}),
 		// Its process finds that the commitment is wrong, and says so before audits can be drawn: that costs the units,
 		// and no stake. A third in a row ends its membership, so nothing is gained by it.
@@ -87,23 +95,24 @@ func stories() []story {
 		{name: "cheats once it is trusted", auditPPM: 10_000,
 			acts:    one(w1, adversary.DelayedAttack{Round: 2, Then: adversary.Skips{}}),
 			slashed: []string{w1}, unpaid: []string{w1}, out: []string{w1}},
-		{name: "nobody lies, and segments are drawn", drawn: true},
+		{name: "all are honest, and segments are drawn", drawn: true},
 		{name: "skips its work, and segments are drawn", drawn: true, acts: one(w1, adversary.Skips{}),
 			slashed: []string{w1}, unpaid: []string{w1}, out: []string{w1}},
-		{name: "passes without a look, and segments are drawn", drawn: true, acts: one(v1, verifiers.RubberStamps{}),
+		{name: "passes without a look, and segments are drawn", long: true,
+			drawn: true, acts: one(v1, verifiers.RubberStamps{}),
 			unpaid: []string{v1}, out: []string{v1}, fined: v1},
 		// It is slashed only if a fault was planted in what it passes.
 		{name: "passes without a look", acts: one(v1, verifiers.RubberStamps{}), unpaid: []string{v1}, out: []string{v1},
 			fined: v1},
-		{name: "passes with another's seal", acts: one(v1, verifiers.CopiesSeal{Of: "somebody"}), unpaid: []string{v1},
+		{name: "passes with another's seal", acts: one(v1, verifiers.CopiesSeal{Of: "any"}), unpaid: []string{v1},
 			out: []string{v1}, fined: v1},
 		caught("accuses, and binds", v1, accuses(1, verifiers.ToTheLeaf)),
 		caught("accuses, and invents", v1, accuses(2, verifiers.Inventing)),
-		caught("accuses the start", v1, accuses(0, verifiers.ToTheLeaf)),
+		variant(caught("accuses the start", v1, accuses(0, verifiers.ToTheLeaf))),
 		caught("accuses the update", v1, accuses(3, verifiers.ToTheLeaf)),
-		caught("accuses, and says nothing more", v1, accuses(1, verifiers.Silently)),
+		variant(caught("accuses, and says nothing more", v1, accuses(1, verifiers.Silently))),
 		caught("accuses with a malformed payload", v1, accuses(1, verifiers.Malformed)),
-		caught("accuses with an oversize payload", v1, accuses(1, verifiers.Oversized)),
+		variant(caught("accuses with an oversize payload", v1, accuses(1, verifiers.Oversized))),
 		{name: "a verifier shields a worker, and another audits it", slashed: []string{w1}, unpaid: []string{w1},
 			out: []string{w1}, perhaps: v1,
 			acts: map[string]adversary.Attack{
@@ -113,16 +122,19 @@ func stories() []story {
 		{name: "a validator withholds its part of the beacon", withhold: []int{1}},
 		{name: "two of three validators withhold theirs", withhold: []int{0, 2}},
 	}
-	for _, segment := range []adversary.Place{adversary.First, adversary.Last} {
-		for _, step := range []adversary.Place{adversary.First, adversary.Last} {
-			for _, operator := range []adversary.Place{adversary.First, adversary.Last, adversary.Nowhere} {
-				for _, part := range []adversary.Place{adversary.First, adversary.Last} {
+	for _, segment := range []adversary.Location{adversary.First, adversary.Last} {
+		for _, step := range []adversary.Location{adversary.First, adversary.Last} {
+			for _, operator := range []adversary.Location{adversary.First, adversary.Last, adversary.Nowhere} {
+				for _, part := range []adversary.Location{adversary.First, adversary.Last} {
 					if operator == adversary.Nowhere && part == adversary.Last {
 						continue
 					}
 					l := adversary.Lies{Segment: segment, Step: step, Operator: operator, Part: part}
-					list = append(list, caught(fmt.Sprintf("lies at segment %v, step %v, operator %v, part %v", segment, step,
-						operator, part), w1, l))
+					s := caught(fmt.Sprintf("lies at segment %v, step %v, operator %v, part %v", segment, step, operator, part), w1, l)
+					// Always played are the two ends of the range, and a lie that no operator explains.
+					s.long = !(segment == step && step == operator && operator == part || operator == adversary.Nowhere &&
+						segment == adversary.Last && step == adversary.First)
+					list = append(list, s)
 				}
 			}
 		}
@@ -133,19 +145,22 @@ func stories() []story {
 func TestStories(t *testing.T) {
 	config := small(t)
 	for _, s := range stories() {
+		if s.long && !*long {
+			continue
+		}
 		t.Run(s.name, func(t *testing.T) { s.test(t, config) })
 	}
 }
 
-// A lie about what a unit hands on is a lie like any other, whether the state that it commits to can be had or not, and
-// so is every other lie where units hand on a state.
+// A lie about the carried state of a unit is convicted like any other, whether the committed state is available or not;
+// and so is every other lie in a job with carried state.
 func TestStoriesOfCarriedState(t *testing.T) {
 	caught := func(name, who string, a adversary.Attack) story {
 		return story{name: name, acts: one(who, a), slashed: []string{who}, unpaid: []string{who}, out: []string{who}}
 	}
-	config := sized(t, carrying)
+	config := sized(t, workload.Carrying)
 	for _, s := range []story{
-		{name: "nobody lies"},
+		{name: "all are honest"},
 		caught("lies about its state", w1, adversary.CorruptsCarriedState{}),
 		caught("lies about its state, and withholds it", w1, adversary.CorruptsCarriedState{Withholds: true}),
 		{name: "lies about its state, withholds it, and is seldom audited", auditPPM: 1,
@@ -155,56 +170,67 @@ func TestStoriesOfCarriedState(t *testing.T) {
 			out: []string{w1}, perhaps: v1,
 			acts: map[string]adversary.Attack{w1: adversary.CorruptsCarriedState{Withholds: true},
 				v1: verifiers.Colludes{With: []string{keyOf(w1).Address()}}}},
-		caught("skips its work", w1, adversary.Skips{}),
-		caught("poisons its update", w1, adversary.Poisons{Factor: -10}),
-		caught("trains on other data", w1, adversary.WrongData{}),
+		variant(caught("skips its work", w1, adversary.Skips{})),
+		variant(caught("poisons its update", w1, adversary.Poisons{Factor: -10})),
+		variant(caught("trains on other data", w1, adversary.WrongData{})),
 		caught("says that its units diverge", w1, adversary.ClaimsDivergence{}),
-		caught("accuses the update", v1, verifiers.ChallengesFalsely{Segment: 3, Manner: verifiers.ToTheLeaf}),
-		caught("accuses what is handed on", v1, verifiers.ChallengesFalsely{Segment: 4, Manner: verifiers.ToTheLeaf}),
-		{name: "commits and goes silent", acts: one(w1, adversary.GoesSilent{}), unpaid: []string{w1}, out: []string{w1}},
-		{name: "passes without a look", acts: one(v1, verifiers.RubberStamps{}), unpaid: []string{v1}, out: []string{v1},
+		variant(caught("accuses the update", v1, verifiers.ChallengesFalsely{Segment: 3, Manner: verifiers.ToTheLeaf})),
+		caught("accuses the carried state", v1, verifiers.ChallengesFalsely{Segment: 4, Manner: verifiers.ToTheLeaf}),
+		{name: "commits and goes silent", long: true,
+			acts: one(w1, adversary.GoesSilent{}), unpaid: []string{w1}, out: []string{w1}},
+		{name: "passes without a look", long: true,
+			acts: one(v1, verifiers.RubberStamps{}), unpaid: []string{v1}, out: []string{v1},
 			fined: v1},
 	} {
+		if s.long && !*long {
+			continue
+		}
 		t.Run(s.name, func(t *testing.T) { s.test(t, config) })
 	}
 }
 
-// Where units begin from what was handed on to them, who begins elsewhere lies, too, also where only segments are
-// audited.
+// In a job of replicas, a worker that begins its unit from another state lies, also where only segments are audited.
 func TestStoriesOfReplicas(t *testing.T) {
 	caught := func(name, who string, a adversary.Attack) story {
 		return story{name: name, acts: one(who, a), slashed: []string{who}, unpaid: []string{who}, out: []string{who}}
 	}
-	config := sized(t, replicating)
+	config := sized(t, workload.Replicating)
 	for _, s := range []story{
-		{name: "nobody lies"},
-		{name: "nobody lies, and audits go to a drawn segment", drawn: true},
-		caught("starts anew", w1, adversary.DelayedAttack{Round: 1, Then: adversary.IgnoresCarriedState{}}),
+		{name: "all are honest"},
+		{name: "all are honest, and audits go to a drawn segment", long: true, drawn: true},
+		caught("ignores the carried state", w1, adversary.DelayedAttack{Round: 1, Then: adversary.IgnoresCarriedState{}}),
 		caught("lies about its state, and withholds it", w1, adversary.CorruptsCarriedState{Withholds: true}),
-		caught("poisons its update", w1, adversary.Poisons{Factor: -10}),
-		caught("trains on other data", w1, adversary.WrongData{}),
+		variant(caught("poisons its update", w1, adversary.Poisons{Factor: -10})),
+		variant(caught("trains on other data", w1, adversary.WrongData{})),
 		caught("accuses the beginning", v1, verifiers.ChallengesFalsely{Segment: 0, Manner: verifiers.ToTheLeaf}),
-		{name: "commits and goes silent", acts: one(w1, adversary.GoesSilent{}), unpaid: []string{w1}, out: []string{w1}},
+		{name: "commits and goes silent", long: true,
+			acts: one(w1, adversary.GoesSilent{}), unpaid: []string{w1}, out: []string{w1}},
 	} {
+		if s.long && !*long {
+			continue
+		}
 		t.Run(s.name, func(t *testing.T) { s.test(t, config) })
 	}
 }
 
-// Where moments last, what a unit begins with depends on what was handed on to it, also where only segments are
-// audited.
+// Where moments are carried, a unit begins with the carried moments, also where only segments are audited.
 func TestStoriesOfMoments(t *testing.T) {
 	caught := func(name, who string, a adversary.Attack) story {
 		return story{name: name, acts: one(who, a), slashed: []string{who}, unpaid: []string{who}, out: []string{who}}
 	}
 	config := sized(t, remembering)
 	for _, s := range []story{
-		{name: "nobody lies, and audits go to a drawn segment", drawn: true},
-		caught("starts anew", w1, adversary.DelayedAttack{Round: 1, Then: adversary.IgnoresCarriedState{}}),
-		caught("lies about its state, and withholds it", w1, adversary.CorruptsCarriedState{Withholds: true}),
+		{name: "all are honest, and audits go to a drawn segment", drawn: true},
+		caught("ignores the carried state", w1, adversary.DelayedAttack{Round: 1, Then: adversary.IgnoresCarriedState{}}),
+		variant(caught("lies about its state, and withholds it", w1, adversary.CorruptsCarriedState{Withholds: true})),
 		caught("lies about a moment at its end", w1, adversary.FlipsBit{Step: 6, Tensor: math.MaxUint32, Bit: 9}),
-		caught("accuses what is handed on", v1, verifiers.ChallengesFalsely{Segment: 4, Manner: verifiers.ToTheLeaf}),
-		{name: "commits and goes silent", acts: one(w1, adversary.GoesSilent{}), unpaid: []string{w1}, out: []string{w1}},
+		caught("accuses the carried state", v1, verifiers.ChallengesFalsely{Segment: 4, Manner: verifiers.ToTheLeaf}),
+		{name: "commits and goes silent", long: true,
+			acts: one(w1, adversary.GoesSilent{}), unpaid: []string{w1}, out: []string{w1}},
 	} {
+		if s.long && !*long {
+			continue
+		}
 		t.Run(s.name, func(t *testing.T) { s.test(t, config) })
 	}
 }
@@ -218,10 +244,10 @@ func (s story) test(t *testing.T, c Config) {
 	o := played(
 		t,
 		c,
-		CoinsConserved{},
-		&PaidOnce{Guilty: guilty},
-		HonestNotSlashed{Guilty: guilty},
-		&Lineage{Honest: !s.spoiled},
+		check.CoinsConserved{},
+		&check.PaidOnce{Guilty: guilty},
+		check.HonestNotSlashed{Guilty: guilty},
+		&check.Lineage{Honest: !s.spoiled},
 	)
 	if o.Phase != progress.Done || o.Rounds != c.Job.Task.Spec.Rounds {
 		t.Errorf("the run ends in phase %d after %d rounds: %s", o.Phase, o.Rounds, o.Why)

@@ -6,12 +6,11 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/network/blob"
-
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/role/bundle"
 )
 
-// Nobody works for terms that pay for less than the work, or that cut it in another way.
+// No worker accepts terms that pay for less than the work, or that cut it in another way.
 func TestTermsAreThoseOfTheWork(t *testing.T) {
 	c, store := small(t), blob.NewMemory()
 	right := c.Terms()

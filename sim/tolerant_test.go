@@ -9,6 +9,7 @@ import (
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/role/adversary/verifiers"
+	"github.com/starling-network/starling/sim/check"
 )
 
 // tolerant is a network whose workers compute with stacks of their own.
@@ -23,8 +24,8 @@ func tolerant(t *testing.T) Config {
 	return c
 }
 
-// In a tolerant run honest noise passes, and what is further off is withheld, and costs a deposit. Nobody is convicted
-// for that; but who lies may be given an attempt that is exact, and is slashed if it lies there too.
+// In a tolerant run honest noise passes; work outside the tolerance is withheld, and costs a deposit. No worker is
+// convicted for that, but a liar may get an exact attempt, and is slashed if it lies there too.
 func TestTolerantStories(t *testing.T) {
 	for _, s := range []struct {
 		name   string
@@ -34,26 +35,31 @@ func TestTolerantStories(t *testing.T) {
 		out    []string
 		lies   bool // in exact attempts too
 		loses  bool // a deposit, and nothing else
+		long   bool // played with -long only
 	}{
 		{name: "every worker has a stack of its own"},
 		{name: "one worker has none", who: w1, act: adversary.Equivocates{TrueFirst: true}},
 		{name: "skips its work", who: w1, act: adversary.Skips{}, unpaid: []string{w1}, out: []string{w1}, lies: true},
-		{name: "trains fewer steps", who: w1, act: adversary.TrainsLess{Steps: 3}, unpaid: []string{w1}, out: []string{w1},
+		{name: "trains fewer steps", long: true,
+			who: w1, act: adversary.TrainsLess{Steps: 3}, unpaid: []string{w1}, out: []string{w1},
 			lies: true},
-		{name: "trains on other data", who: w1, act: adversary.WrongData{}, unpaid: []string{w1}, out: []string{w1},
+		{name: "trains on other data", long: true,
+			who: w1, act: adversary.WrongData{}, unpaid: []string{w1}, out: []string{w1},
 			lies: true},
-		{name: "trains at another rate", who: w1, act: adversary.WrongRate{Factor: 1.5}, unpaid: []string{w1},
+		{name: "trains at another rate", long: true, who: w1, act: adversary.WrongRate{Factor: 1.5}, unpaid: []string{w1},
 			out: []string{w1}, lies: true},
 		{name: "trains at nearly the right rate", who: w1, act: adversary.WrongRate{Factor: 1.01}, lies: true},
-		{name: "copies an update and changes it", who: w1, act: adversary.CopiesChanged{}, unpaid: []string{w1},
+		{name: "copies an update and changes it", long: true, who: w1, act: adversary.CopiesChanged{}, unpaid: []string{w1},
 			out: []string{w1}, lies: true},
 		{name: "poisons its update", who: w1, act: adversary.Poisons{Factor: -10}, unpaid: []string{w1}, out: []string{w1},
 			lies: true},
-		{name: "poisons its update a little", who: w1, act: adversary.Poisons{Factor: 1.2}, unpaid: []string{w1},
+		{name: "poisons its update a little", long: true,
+			who: w1, act: adversary.Poisons{Factor: 1.2}, unpaid: []string{w1},
 			out: []string{w1}, lies: true},
 		{name: "its stack has too few bits", who: w1, act: adversary.NondeterministicStack{Bits: 21}, unpaid: []string{w1},
 			out: []string{w1}, loses: true},
-		{name: "commits and goes silent", who: w1, act: adversary.GoesSilent{}, unpaid: []string{w1}, out: []string{w1},
+		{name: "commits and goes silent", long: true,
+			who: w1, act: adversary.GoesSilent{}, unpaid: []string{w1}, out: []string{w1},
 			loses: true},
 		{name: "is honest for two rounds, and then sends the last outer step again", who: w1,
 			act: adversary.Rescales{After: 2, Factor: 0.5}, out: []string{w1}, loses: true},
@@ -61,6 +67,9 @@ func TestTolerantStories(t *testing.T) {
 		{name: "a verifier says that all work is outside", who: v1, act: verifiers.Denies{}, out: []string{v1},
 			unpaid: []string{v1}},
 	} {
+		if s.long && !*long {
+			continue
+		}
 		t.Run(s.name, func(t *testing.T) {
 			c := tolerant(t)
 			if s.who != "" {
@@ -70,7 +79,8 @@ func TestTolerantStories(t *testing.T) {
 			if s.lies || s.loses {
 				guilty = []string{s.who}
 			}
-			o := played(t, c, CoinsConserved{}, &PaidOnce{Guilty: guilty}, HonestNotSlashed{Guilty: guilty}, &Lineage{})
+			o := played(t, c, check.CoinsConserved{}, &check.PaidOnce{Guilty: guilty},
+				check.HonestNotSlashed{Guilty: guilty}, &check.Lineage{})
 			if o.Phase != progress.Done || o.Rounds != c.Job.Task.Spec.Rounds {
 				t.Errorf("the run ends in phase %d after %d rounds: %s", o.Phase, o.Rounds, o.Why)
 			}

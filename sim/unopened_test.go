@@ -1,10 +1,12 @@
 package sim
 
 import (
-	"github.com/starling-network/starling/protocol/run/progress"
-	"github.com/starling-network/starling/protocol/run/reason"
 	"testing"
 	"time"
+
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/reason"
+	"github.com/starling-network/starling/sim/check"
 )
 
 // cutFromConsumer cuts members off from the consumer, who alone has the blobs of a job.
@@ -15,11 +17,11 @@ func cutFromConsumer(names ...string) (faults []Fault) {
 	return faults
 }
 
-// A job whose blobs nobody serves ends soon, and costs its members nothing.
+// A job whose blobs no party serves ends soon, and costs its members nothing.
 func TestJobWhoseBlobsNobodyServes(t *testing.T) {
 	c := small(t)
 	c.Faults = cutFromConsumer(c.Names()...)
-	o := played(t, c, CoinsConserved{}, HonestNotSlashed{})
+	o := played(t, c, check.CoinsConserved{}, check.HonestNotSlashed{})
 	if o.Phase != progress.Halted || o.Why != reason.Unopened || len(o.Slashed) > 0 {
 		t.Errorf("the run ends in phase %d: %s; slashed: %v", o.Phase, o.Why, o.Slashed)
 	}
@@ -34,7 +36,7 @@ func TestJobWhoseBlobsNobodyServes(t *testing.T) {
 func TestMemberThatCannotOpenTheJob(t *testing.T) {
 	c := small(t)
 	c.Faults = cutFromConsumer(w1)
-	o := played(t, c, CoinsConserved{}, HonestNotSlashed{})
+	o := played(t, c, check.CoinsConserved{}, check.HonestNotSlashed{})
 	if o.Phase != progress.Done || !o.Honest || o.Out[w1] != reason.Unopened || len(o.Out) != 1 || len(o.Slashed) > 0 {
 		t.Errorf("the run ends in phase %d: %s; out %v, slashed %v", o.Phase, o.Why, o.Out, o.Slashed)
 	}

@@ -31,6 +31,8 @@ import (
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/sim/check"
+	"github.com/starling-network/starling/sim/ledger"
 )
 
 // operator signs as the account that created a validator.
@@ -59,30 +61,30 @@ func hasty(doc *cmttypes.GenesisDoc) error {
 }
 
 // sign makes the transaction that an account sends next.
-func (l *ledger) sign(t *testing.T, s wallet.Signer, msgs ...sdk.Msg) []byte {
+func sign(t *testing.T, l *ledger.Ledger, s wallet.Signer, msgs ...sdk.Msg) []byte {
 	t.Helper()
-	account, sequence, err := client.New(l.connection, s).Sequence(t.Context())
+	account, sequence, err := client.New(l.Connection, s).Sequence(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return must(transaction.Sign(t.Context(), s, transaction.Account{ChainID: l.chainID, Number: account,
+	return must(transaction.Sign(t.Context(), s, transaction.Account{ChainID: l.ChainID, Number: account,
 		Sequence: sequence}, 0, msgs...))(t)
 }
 
 // send delivers a transaction of an account, which must be executed.
 func (w *Network) send(t *testing.T, s wallet.Signer, msgs ...sdk.Msg) {
 	t.Helper()
-	w.deliver(w.ledger.sign(t, s, msgs...), func(_ transaction.Result, err error) {
+	w.deliver(sign(t, w.ledger, s, msgs...), func(_ transaction.Result, err error) {
 		if err != nil {
 			t.Error(err)
 		}
 	})
 }
 
-// anew is what the upgrade writes to every participant.
-const anew = ", form 2"
+// upgraded is the text that the upgrade adds to every participant.
+const upgraded = ", form 2"
 
-// rewrite gives the store of the registry another form: every participant is written anew, and the version of the form
+// rewrite gives the store of the registry another form: every participant is written again, and the version of the form
 // raised.
 func rewrite(ctx context.Context, a *app.App) error {
 	key := a.CommitMultiStore().(interface {
@@ -103,49 +105,48 @@ func rewrite(ctx context.Context, a *app.App) error {
 		if err := canon.Unmarshal(raw, &p); err != nil {
 			return err
 		}
-		p.Device += anew
+		p.Device += upgraded
 		kv.Set([]byte(id), canon.MustMarshal(p))
 	}
 	return it.Close()
 }
 
-// Governance changes the rules at a height in the middle of a run. The old version stops there, and cannot go on; the
-// new one opens the same state, changes it and goes on: so does the run, to the state root that it has without the
-// upgrade.
+// Governance changes the rules at a height in the middle of a run. The old version stops there, and cannot continue;
+// the new one opens the same state, changes it and continues: so does the run, to the state root that it has without
+// the upgrade.
 func TestUpgradeInTheMiddleOfARun(t *testing.T) {
 	const name, at = "v2", 20
 	governance := authtypes.NewModuleAddress(govtypes.ModuleName).String()
 	c := small(t)
 	c.genesis = hasty
 	c.Joins = []Newcomer{{Name: "citizen", Role: crew.Worker, At: 24 * time.Hour}} // never; but it has coins
-	w := must(New(c, CoinsConserved{}, &PaidOnce{}, HonestNotSlashed{}, &Lineage{Honest: true}))(t)
+	w := must(New(c, check.CoinsConserved{}, &check.PaidOnce{}, check.HonestNotSlashed{}, &check.Lineage{Honest: true}))(t)
 	l := w.ledger
-	l.config.Home = t.TempDir()
-	t.Chdir(l.config.Home) // where the first application, which has no folder, writes what it waits for
+	l.Config.Home = t.TempDir()
+	t.Chdir(l.Config.Home) // where the first application, which has no folder, writes what it waits for
 	open := func(upgrades ...app.Upgrade) {
-		config := l.config
+		config := l.Config
 		config.Upgrades = upgrades
-		l.app = must(app.New(log.NewNopLogger(), l.db, config))(t)
-		l.connection.app = l.app
+		l.App = must(app.New(log.NewNopLogger(), l.DB, config))(t)
 	}
 	applied := int64(0)
 	v2 := app.Upgrade{Name: name, Apply: func(ctx context.Context, a *app.App) error {
 		applied = sdk.UnwrapSDKContext(ctx).BlockHeight()
 		return rewrite(ctx, a)
 	}}
-	l.mend = func(err error) error {
-		if !errors.Is(err, upgrade.ErrTooOld) || l.height != at-1 || applied != 0 {
+	l.Mend = func(err error) error {
+		if !errors.Is(err, upgrade.ErrTooOld) || l.Height != at-1 || applied != 0 {
 			return err
 		}
 		open()
-		if _, err := l.app.FinalizeBlock(l.decided); !errors.Is(err, upgrade.ErrTooOld) {
+		if _, err := l.App.FinalizeBlock(l.Decided); !errors.Is(err, upgrade.ErrTooOld) {
 			t.Errorf("the old version started again says %v", err)
 		}
 		open(v2)
 		return nil
 	}
-	l.witness = func() {
-		switch l.height {
+	l.Witness = func() {
+		switch l.Height {
 		case 3:
 			plan := &upgradetypes.MsgSoftwareUpgrade{Authority: governance,
 				Plan: upgradetypes.Plan{Name: name, Height: at, Info: "changes nothing"}}
@@ -153,7 +154,7 @@ func TestUpgradeInTheMiddleOfARun(t *testing.T) {
 			w.send(t, keyOf("citizen"), must(govv1.NewMsgSubmitProposal([]sdk.Msg{plan}, deposit, keyOf("citizen").Address(),
 				"", "v2", "The next version.", false))(t))
 		case 4:
-			for _, v := range l.validators {
+			for _, v := range l.Validators {
 				w.send(t, operator{v}, govv1.NewMsgVote(sdk.AccAddress(v.Operator.PubKey().Address()), 1, govv1.OptionYes, ""))
 			}
 		}
@@ -167,19 +168,19 @@ func TestUpgradeInTheMiddleOfARun(t *testing.T) {
 	if o := must(w.Outcome())(t); o.Phase != progress.Done || !o.Honest || o.Blocks < at+10 {
 		t.Errorf("%+v", o)
 	}
-	participants := must(l.queries.Registry.Participants(t.Context()))(t)
+	participants := must(l.Queries.Registry.Participants(t.Context()))(t)
 	for _, p := range participants {
-		if p.Device != "simulated"+anew {
+		if p.Device != "simulated"+upgraded {
 			t.Errorf("the upgrade left %+v", p)
 		}
 	}
 	if len(participants) != c.Workers+c.Verifiers {
 		t.Errorf("there are %d participants", len(participants))
 	}
-	// A version that does not know what was carried out does not go on either.
+	// A version that does not know what was carried out does not continue either.
 	open()
-	l.mend = nil
-	if _, err := l.block(t.Context(), w.clock.now+c.BlockTime); !errors.Is(err, upgrade.ErrTooOld) {
+	l.Mend = nil
+	if _, err := l.Block(t.Context(), w.clock.Now+c.BlockTime); !errors.Is(err, upgrade.ErrTooOld) {
 		t.Errorf("the old version over the new state says %v", err)
 	}
 }

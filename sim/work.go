@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/protocol/audit"
-
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role/engine"
@@ -29,12 +28,13 @@ type draft struct {
 // hundredth of the time, which for ten million parameters is about this.
 const DraftEvery = 12 * time.Second
 
-// work takes the time of a unit to the end of a segment, or (0) of all of it, or of what is left of that after a crash.
+// work takes the time of a unit to the end of a segment, or (0) of all of it, or of the part of that which is left
+// after a crash.
 func (s slow) work(ctx context.Context, base terms.Checkpoint, unit, segment uint32) error {
 	p := s.process
 	clock := &p.world.clock
 	for p.busy {
-		if err := clock.wait(func(wake func()) { p.waiting = append(p.waiting, wake) }); err != nil {
+		if err := clock.Wait(func(wake func()) { p.waiting = append(p.waiting, wake) }); err != nil {
 			return err
 		}
 	}
@@ -43,7 +43,7 @@ func (s slow) work(ctx context.Context, base terms.Checkpoint, unit, segment uin
 	if p.draft.base != base || p.draft.unit != unit {
 		p.draft = draft{base: base, unit: unit}
 	}
-	done, begin := p.draft.done, clock.now
+	done, begin := p.draft.done, clock.Now
 	spec := p.job.Task.Spec
 	whole, step := p.unit, p.unit/time.Duration(spec.Steps)
 	if steps := spec.StepsOf(unit); segment > 0 || steps != spec.Steps {
@@ -54,8 +54,8 @@ func (s slow) work(ctx context.Context, base terms.Checkpoint, unit, segment uin
 	}
 	for left := whole - done; left > 0; left -= step {
 		p.usage.Steps++
-		if err := clock.sleep(min(step, left)); err != nil {
-			p.draft.done = done + (clock.now - begin).Truncate(DraftEvery)
+		if err := clock.Sleep(min(step, left)); err != nil {
+			p.draft.done = done + (clock.Now - begin).Truncate(DraftEvery)
 			return err
 		}
 		if err := ctx.Err(); err != nil {
@@ -71,7 +71,7 @@ func (s slow) work(ctx context.Context, base terms.Checkpoint, unit, segment uin
 func (p *process) rest() {
 	p.busy = false
 	for _, wake := range p.waiting {
-		p.world.clock.after(0, wake)
+		p.world.clock.After(0, wake)
 	}
 	p.waiting = nil
 }
@@ -116,7 +116,7 @@ type combining struct {
 // Advance implements party.Lineage.
 func (c combining) Advance(ctx context.Context, base terms.Checkpoint, units work.Units,
 	get func(i int) ([]byte, error)) (engine.Advanced, error) {
-	if err := c.process.world.clock.sleep(c.process.world.config.Combine); err != nil {
+	if err := c.process.world.clock.Sleep(c.process.world.config.Combine); err != nil {
 		return engine.Advanced{}, err
 	}
 	return c.Lineage.Advance(ctx, base, units, get)

@@ -5,7 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/starling-network/starling/sim/check"
 	"github.com/starling-network/starling/sim/link"
+	"github.com/starling-network/starling/sim/workload"
 )
 
 // small is an honest network with a job of three rounds. Jobs are shared: what one run computed the next need not.
@@ -13,7 +15,7 @@ func small(t testing.TB) Config {
 	t.Helper()
 	if shared == nil {
 		var err error
-		if shared, err = NewJob(Size{Rounds: 3, Units: 4, Steps: 6, Segment: 3}); err != nil {
+		if shared, err = workload.New(workload.Size{Rounds: 3, Units: 4, Steps: 6, Segment: 3}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -25,10 +27,10 @@ func small(t testing.TB) Config {
 	}
 }
 
-var shared *Job
+var shared *workload.Job
 
 // played is how a network ends in which checkers find nothing.
-func played(t *testing.T, c Config, checks ...Checker) Outcome {
+func played(t *testing.T, c Config, checks ...check.Checker) Outcome {
 	t.Helper()
 	if testing.Verbose() {
 		c.Log = func(line string) { t.Log(line) }
@@ -43,12 +45,12 @@ func played(t *testing.T, c Config, checks ...Checker) Outcome {
 }
 
 // sized is small with another job.
-func sized(t testing.TB, z Size) Config {
+func sized(t testing.TB, z workload.Size) Config {
 	t.Helper()
 	c := small(t)
 	key := fmt.Sprint(z)
 	if sharedSized[key] == nil {
-		j, err := NewJob(z)
+		j, err := workload.New(z)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,9 +60,9 @@ func sized(t testing.TB, z Size) Config {
 	return c
 }
 
-var sharedSized = map[string]*Job{}
+var sharedSized = map[string]*workload.Job{}
 
-// Jobs of five rounds, of which the first three and the last two hand on a state.
+// Jobs of five rounds, of which the first three and the last two carry a state.
 var (
-	remembering = Size{Rounds: 5, Units: 4, Steps: 6, Segment: 3, Carry: 3, Moments: true} // and their moments
+	remembering = workload.Size{Rounds: 5, Units: 4, Steps: 6, Segment: 3, Carry: 3, Moments: true} // and their moments
 )

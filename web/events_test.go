@@ -100,7 +100,7 @@ func grow(lib *sourcetest.Store, rounds int) {
 }
 
 // A reader that comes back, also to another server, gets what it missed and nothing twice; one whose records were taken
-// back is told to read anew.
+// back gets an event to read all again.
 func TestStreamResumes(t *testing.T) {
 	lib := sourcetest.New()
 	grow(lib, 3)
@@ -147,7 +147,7 @@ func TestStreamResumes(t *testing.T) {
 	}
 }
 
-// Readers that vanish or never read hold up nobody, and are let go.
+// Readers that vanish or never read delay no other reader, and are disconnected.
 func TestStreamsEnd(t *testing.T) {
 	lib := sourcetest.New()
 	s := server(t, Config{Runs: lib, Streams: 3})

@@ -148,6 +148,12 @@ func fill(v reflect.Value) {
 		for i := range v.NumField() {
 			fill(v.Field(i))
 		}
+	case reflect.Map:
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		fill(key)
+		fill(value)
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(key, value)
 	case reflect.String:
 		v.SetString("a")
 	case reflect.Bool:
@@ -170,7 +176,7 @@ func lacking(m protoreflect.Message) (names []string) {
 		switch {
 		case !m.Has(f):
 			names = append(names, string(f.FullName()))
-		case f.Message() == nil || strings.HasPrefix(string(f.Message().FullName()), "google."):
+		case f.IsMap() || f.Message() == nil || strings.HasPrefix(string(f.Message().FullName()), "google."):
 		case f.IsList():
 			names = append(names, lacking(v.List().Get(0).Message())...)
 		default:
@@ -348,7 +354,7 @@ func TestCallsRefuse(t *testing.T) {
 	refused(t, "another name", err, codes.PermissionDenied, "HOST_UNKNOWN")
 }
 
-// busy is a shelf that never finds what it is asked for, until nobody waits for it any more.
+// busy is a store whose searches end only when no client waits for them.
 type busy struct {
 	*sourcetest.Store
 	left chan error
@@ -374,8 +380,8 @@ func TestCallsHaveDeadlines(t *testing.T) {
 	}
 }
 
-// A watch that is cut goes on where it was, at another server too; one whose records were taken back is told to read
-// anew.
+// A watch that is cut continues where it was, at another server too; one whose records were taken back gets an event to
+// read all again.
 func TestWatchResumes(t *testing.T) {
 	lib := sourcetest.New()
 	grow(lib, 3)

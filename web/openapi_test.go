@@ -68,8 +68,8 @@ func TestOpenAPI(t *testing.T) {
 	}
 }
 
-// Whatever a description refers to is in it, every parameter of a path is declared, and no two operations have one
-// name.
+// Every reference of a description is to a part of it, every parameter of a path is declared, and no two operations
+// have one name.
 func TestOpenAPIIsWhole(t *testing.T) {
 	doc := described(t)
 	schemas := doc["components"].(map[string]any)["schemas"].(map[string]any)

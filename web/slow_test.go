@@ -28,7 +28,7 @@ func stalled(t *testing.T, address, text string) net.Conn {
 	return c
 }
 
-// Who does not go on with a request loses its connection, and is told why where there is a request to answer; others
+// A client that stalls in a request loses its connection, and gets the reason if there is a request to answer; others
 // are answered meanwhile.
 func TestStalledRequestsEnd(t *testing.T) {
 	address, _ := listener(t, server(t,
@@ -58,7 +58,7 @@ func TestStalledRequestsEnd(t *testing.T) {
 	}
 }
 
-// A stream that nobody reads ends, and one beside it gets every event.
+// A stream without a reader ends, and another stream gets every event.
 func TestUnreadStreamsEnd(t *testing.T) {
 	lib := sourcetest.New()
 	s := server(t, Config{Runs: lib, Limits: Limits{Write: time.Second}})
@@ -66,7 +66,7 @@ func TestUnreadStreamsEnd(t *testing.T) {
 	unread := stalled(t, address, "GET /v1/jobs/first/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	r := listen(t, address, "/v1/jobs/first/events", "")
 	r.next(t)
-	// small beside what a connection takes that is read, and in sum more than any takes that is not
+	// small for a connection that is read, and in sum more than the buffers of one that is not
 	text := strings.Repeat("x", 32<<10)
 	for n := uint32(0); s.streams.Counts().Late == 0; n++ {
 		lib.Put("first", func(h *source.History) { h.Samples = append(h.Samples, api.Sample{Round: n, Text: text}) })

@@ -39,7 +39,8 @@ func (s *Server) prometheus(w http.ResponseWriter, r *http.Request) error {
 	metric("starling_web_events_total", "counter", "Events that were sent.", streams.Events)
 	metric("starling_web_streams_refused_total", "counter",
 		"Event streams that were refused because there were too many.", streams.Refused)
-	metric("starling_web_streams_late_total", "counter", "Event streams that were ended because nobody read them.",
+	metric("starling_web_streams_late_total", "counter",
+		"Event streams that were ended because their clients did not read them.",
 		streams.Late)
 	jobs, err := s.Runs.List(r.Context())
 	if err != nil {

@@ -96,7 +96,7 @@ func TestTuningRecord(t *testing.T) {
 	}
 }
 
-// A run that went on the next day has the events of that day.
+// A run that continued the next day has the events of that day.
 func TestTuningTimes(t *testing.T) {
 	ends := map[uint32]int64{1: 1100, 2: 90_000, 3: 90_002}
 	resumed := func(h *source.History) {
@@ -120,7 +120,7 @@ func TestTuningTimes(t *testing.T) {
 	}
 }
 
-// What cannot be done is refused in OpenAI's form; a file that a job needs stays.
+// Impossible requests are refused in OpenAI's form; a file that a job needs stays.
 func TestTuningRefuses(t *testing.T) {
 	lib := sourcetest.New()
 	lib.Put("ftjob-1", func(h *source.History) { h.Job.State = "running" })
@@ -210,7 +210,7 @@ func TestModelsAreAsked(t *testing.T) {
 			t.Errorf("%s: %d %s", name, status, text)
 		}
 	}
-	// OpenAI's list has what OpenAI's has, and nothing beside
+	// the list in OpenAI's form has the fields of OpenAI, and no others
 	var list map[string]json.RawMessage
 	_, _, text := get(t, server(t, Config{Models: sourcetest.Model{}}), "/v1/models")
 	if err := json.Unmarshal([]byte(text), &list); err != nil || len(list) != 2 || string(list["object"]) != `"list"` ||

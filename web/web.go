@@ -47,7 +47,7 @@ type Config struct {
 	Version  api.Version
 	Log      *slog.Logger // nil: nowhere
 
-	Poll      time.Duration // between looks at a source that somebody follows; 0: half a second
+	Poll      time.Duration // between queries of a source that has followers; 0: half a second
 	Heartbeat time.Duration // between comments on a silent stream; 0: 15 seconds
 	Streams   int           // that may be open at once; 0: 1000
 	Limits    Limits
@@ -106,7 +106,7 @@ func New(c Config) *Server {
 	return s
 }
 
-// withDefaults is the configuration with the usual values where it has none, and with what the server says of itself.
+// withDefaults is the configuration with default values where it has none, and with the name of the program.
 func (c Config) withDefaults() Config {
 	c.Poll = cmp.Or(c.Poll, 500*time.Millisecond)
 	c.Heartbeat = cmp.Or(c.Heartbeat, 15*time.Second)

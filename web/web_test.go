@@ -135,7 +135,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &spec); err != nil {
 		t.Fatal(err)
 	}
-	if d := spec.Components.Schemas["Receipt"]; !strings.Contains(d.Description, "why somebody was paid") ||
+	if d := spec.Components.Schemas["Receipt"]; !strings.Contains(d.Description, "why an account was paid") ||
 		!strings.Contains(d.Properties["amount"].Description, "uzen") {
 		t.Errorf("the description of a receipt is %+v", d)
 	}
@@ -317,7 +317,7 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// What goes wrong inside is told to the log, not to who asks.
+// Internal errors go to the log, and not to the client.
 func TestNothingLeaks(t *testing.T) {
 	lib := sourcetest.New()
 	lib.Fail(errors.New("open /home/secret/run.json: permission denied"))

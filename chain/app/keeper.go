@@ -40,7 +40,7 @@ import (
 
 	"github.com/starling-network/starling/chain/app/account"
 	"github.com/starling-network/starling/chain/app/room"
-	"github.com/starling-network/starling/chain/referee"
+	"github.com/starling-network/starling/chain/referee/sealed"
 	"github.com/starling-network/starling/chain/wire"
 	"github.com/starling-network/starling/chain/x/beacon"
 	"github.com/starling-network/starling/chain/x/beacon/censorship"
@@ -141,7 +141,7 @@ func newKeepers(a *App, stores map[string]*storetypes.KVStoreKey, logger log.Log
 	k.reward, errs[3] = reward.NewKeeper(store(reward.Name), governance, k.bank, pool{k.distribution}, k.registry,
 		k.market)
 	k.training, errs[4] = training.NewKeeper(store(training.Name), governance, k.market, k.registry, k.reward, k.beacon,
-		k.accounts, c.Referee, referee.Rooting{})
+		k.accounts, c.Referee, sealed.RootFuncs{})
 	k.beacon.Connect(censorship.Judge{Duties: k.training, Penalties: k.slashing, Read: a.read, Largest: room.MaxTx,
 		LargestGas: room.MaxGas})
 	k.registry.Connect(k.training)

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/referee/evidence"
+	"github.com/starling-network/starling/chain/referee/witness"
 	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
@@ -18,7 +20,7 @@ import (
 
 // starter says that it began with a state that it did not begin with.
 type starter struct {
-	*Witness
+	*witness.Witness
 	root canon.Digest
 }
 
@@ -68,7 +70,7 @@ func (c *court) caught(what string, kind dispute.Kind, g dispute.Dispute) {
 	for i := 0; i < len(c.payload); i += 1 + len(c.payload)/61 {
 		bad := slices.Clone(c.payload)
 		bad[i] ^= 0x10
-		if ruling, err := c.referee.Judge(c.leaf, bad); !errors.Is(err, ErrPayload) {
+		if ruling, err := c.referee.Judge(c.leaf, bad); !errors.Is(err, evidence.ErrPayload) {
 			c.t.Errorf("%s: %s: byte %d of %d changed: %+v, %v", c.name, what, i, len(c.payload), ruling, err)
 		}
 	}
@@ -81,12 +83,12 @@ func (c *court) acquitted(what string, g dispute.Dispute) {
 	}
 }
 
-// replicas are jobs whose units begin from what was handed on to them.
+// replicas are jobs whose units begin from a carried state.
 func replicas(t *testing.T, plain *train.Task) map[string]*train.Task {
 	all := map[string]*train.Task{}
 	for name, x := range map[string]train.Exchange{
 		"random elements": {Codec: codec.Int8, Rule: aggregate.Mean, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9,
-			Pick: 32, Carry: 4},
+			SampleEvery: 32, Carry: 4},
 		"fragments": {Codec: codec.E3M0, Rule: aggregate.Mean, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9,
 			Fragments: 2, Carry: 4},
 		"overlap": {Codec: codec.Int8, Rule: aggregate.Mean, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9,
@@ -105,7 +107,8 @@ func replicas(t *testing.T, plain *train.Task) map[string]*train.Task {
 }
 
 // In a job of replicas, a party loses its dispute if it lies about the state that a unit begins with, about the update
-// or about the state that the unit hands on, in any tensor, exchanged in the round or not. An honest party wins.
+// or about the state that the unit leaves to the next round, in any tensor, exchanged in the round or not. An honest
+// party wins.
 func TestReplicas(t *testing.T) {
 	plain, start := job(t, tiny)
 	for name, task := range replicas(t, plain) {
@@ -118,17 +121,17 @@ func TestReplicas(t *testing.T) {
 			from, base.Outer = nil, train.Zeros(start.Params, 4)
 			base.Outer[train.PairState*unit] = below
 		}
-		witness := func(at []*tensor.Tensor) *Witness {
+		witness := func(at []*tensor.Tensor) *witness.Witness {
 			if !paired {
-				return NewWitness(task, &base, unit, at, shardTokens)
+				return witness.New(task, &base, unit, at, shardTokens)
 			}
 			elsewhere := base
 			elsewhere.Outer = slices.Clone(base.Outer)
 			elsewhere.Outer[train.PairState*unit] = at
-			return NewWitness(task, &elsewhere, unit, nil, shardTokens)
+			return witness.New(task, &elsewhere, unit, nil, shardTokens)
 		}
 		honest := witness(below)
-		right := roots(t, honest, honest)
+		right := roots(t, task, honest, honest)
 		u, on, err := outer.Commit(task.Spec, base.Names, base.Round, unit, result(t, task, &base, from), from)
 		if err != nil || u.Root() != right.Update || !paired && train.CarriedRoot(train.Roots(on)) != right.HandedState.Root {
 			t.Fatalf("%s: a witness and a worker make other results: %v", name, err)
@@ -150,7 +153,7 @@ func TestReplicas(t *testing.T) {
 					continue
 				}
 				liar := twister{honest, k, index}
-				c.caught(string(k), k, c.play(roots(t, honest, liar), segment, liar, witness(below)))
+				c.caught(string(k), k, c.play(roots(t, task, honest, liar), segment, liar, witness(below)))
 				c.acquitted(string(k), c.play(right, segment, honest, twister{witness(below), k, index}))
 			}
 		}
@@ -158,10 +161,10 @@ func TestReplicas(t *testing.T) {
 		other[0] = below[0].Clone()
 		other[0].F32()[1500] += 1
 		liar := witness(other)
-		c.caught("another beginning", dispute.Start, c.play(roots(t, liar, liar), 0, liar, witness(below)))
+		c.caught("another beginning", dispute.Start, c.play(roots(t, task, liar, liar), 0, liar, witness(below)))
 		c.acquitted("its beginning", c.play(right, 0, honest, witness(other)))
 		hidden := starter{witness(other), right.Segments[0]}
-		lie := roots(t, hidden.Witness, hidden)
+		lie := roots(t, task, hidden.Witness, hidden)
 		lie.Segments[0] = right.Segments[0]
 		c.caught("another beginning than it says", dispute.Tile, c.play(lie, 1, hidden, witness(below)))
 		if c.leaf.Step != 0 || c.leaf.Part != 1 {

@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/referee/evidence"
+	"github.com/starling-network/starling/chain/referee/parameter"
+	"github.com/starling-network/starling/chain/referee/witness"
 	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
@@ -19,7 +22,7 @@ import (
 
 // twister says something else of one leaf of a result.
 type twister struct {
-	*Witness
+	*witness.Witness
 	kind  dispute.Kind
 	index int
 }
@@ -46,11 +49,11 @@ func (w twister) Partial(c dispute.Claim, after []uint64) ([]canon.Digest, error
 	return out, err
 }
 
-func roots(t *testing.T, w *Witness, o dispute.Oracle) work.Commitment {
+func roots(t *testing.T, task *train.Task, w *witness.Witness, o dispute.Oracle) work.Commitment {
 	t.Helper()
 	at := []uint64{0}
-	for k, s := uint32(1), uint32(0); k <= w.task.Spec.Segments(); k++ {
-		s += w.task.Spec.SegmentSteps(k)
+	for k, s := uint32(1), uint32(0); k <= task.Spec.Segments(); k++ {
+		s += task.Spec.SegmentSteps(k)
 		at = append(at, uint64(s))
 	}
 	segments, err := w.Steps(at)
@@ -68,10 +71,10 @@ func roots(t *testing.T, w *Witness, o dispute.Oracle) work.Commitment {
 	return work.Commitment{Segments: segments, Update: update.Root(), HandedState: work.HandedState{Root: on.Root()}}
 }
 
-// In a job whose units hand on residuals, a party loses its dispute if it lies about an update or about a residual,
-// with any codec and in any tensor. An honest party wins. A challenger that started from another state cannot open a
-// dispute.
-func TestWhatAUnitHandsOn(t *testing.T) {
+// In a job whose units carry residuals to the next round, a party loses its dispute if it lies about an update or about
+// a residual, with any codec and in any tensor. An honest party wins. A challenger that started from another state
+// cannot open a dispute.
+func TestStateThatAUnitCarries(t *testing.T) {
 	wide := tiny
 	// whose embeddings are sent in two parts, and transformed across them
 	wide.width, wide.batch, wide.steps, wide.segment = 272, 1, 1, 1
@@ -89,7 +92,7 @@ func TestWhatAUnitHandsOn(t *testing.T) {
 			s.Exchange = train.Exchange{Codec: x.codec, Transform: x.transform, Rule: aggregate.Mean, Outer: outer.SGD, Rate: 1,
 				Feedback: 0.95, Carry: 4}
 		})
-		if err := errors.Join(task.Spec.Check(), updatesFit(task.Spec, task.Step, new(checked))); err != nil {
+		if err := errors.Join(task.Spec.Check(), parameter.Fit(task.Spec, task.Step, new(evidence.Budget))); err != nil {
 			t.Fatal(err)
 		}
 		base := *start
@@ -98,8 +101,8 @@ func TestWhatAUnitHandsOn(t *testing.T) {
 		for i, x := range from {
 			philox.NormalTo(x.F32(), 4, uint64(i))
 		}
-		honest := NewWitness(task, &base, unit, from, shardTokens)
-		right := roots(t, honest, honest)
+		honest := witness.New(task, &base, unit, from, shardTokens)
+		right := roots(t, task, honest, honest)
 		u, on, err := outer.Commit(task.Spec, base.Names, base.Round, unit, result(t, task, &base, from), from)
 		if err != nil || u.Root() != right.Update || train.CarriedRoot(train.Roots(on)) != right.HandedState.Root {
 			t.Fatalf("%s: a witness and a worker make other results: %v", name, err)
@@ -121,7 +124,7 @@ func TestWhatAUnitHandsOn(t *testing.T) {
 		for _, index := range []int{0, len(base.Names) - 1} {
 			for k, segment := range map[dispute.Kind]uint32{dispute.Update: last, dispute.Carry: last + 1} {
 				liar := twister{honest, k, index}
-				g := play(roots(t, honest, liar), segment, liar, NewWitness(task, &base, unit, from, shardTokens))
+				g := play(roots(t, task, honest, liar), segment, liar, witness.New(task, &base, unit, from, shardTokens))
 				many = many || leaf.Part > 0
 				if !g.Verdict.AsserterLies || g.Verdict.Reason != dispute.Recomputed || g.Verdict.Leaf != string(k) {
 					t.Errorf("%s: a lie about %s of parameter %d: %+v", name, k, index, *g.Verdict)
@@ -129,15 +132,15 @@ func TestWhatAUnitHandsOn(t *testing.T) {
 				for i := 0; i < len(payload); i += 1 + len(payload)/61 {
 					bad := slices.Clone(payload)
 					bad[i] ^= 0x10
-					if ruling, err := r.Judge(leaf, bad); !errors.Is(err, ErrPayload) {
+					if ruling, err := r.Judge(leaf, bad); !errors.Is(err, evidence.ErrPayload) {
 						t.Errorf("%s, %s of parameter %d: byte %d of %d changed: %+v, %v", name, k, index, i, len(payload), ruling, err)
 					}
 				}
 				if g := play(right, segment, honest,
-					twister{NewWitness(task, &base, unit, from, shardTokens), k, index}); g.Verdict.AsserterLies {
+					twister{witness.New(task, &base, unit, from, shardTokens), k, index}); g.Verdict.AsserterLies {
 					t.Errorf("%s: an honest worker lost about %s of parameter %d: %+v", name, k, index, *g.Verdict)
 				}
-				if g := play(right, segment, honest, NewWitness(task, &base, unit, nil, shardTokens)); g.Verdict.AsserterLies ||
+				if g := play(right, segment, honest, witness.New(task, &base, unit, nil, shardTokens)); g.Verdict.AsserterLies ||
 					g.Verdict.Reason != dispute.BadLeaf {
 					t.Errorf("%s: a challenger that starts from nothing, about %s: %+v", name, k, *g.Verdict)
 				}
@@ -158,22 +161,26 @@ func result(t *testing.T, task *train.Task, base *train.Checkpoint, from []*tens
 	return r
 }
 
-// What a large parameter hands on is made in parts, each of which the referee makes from the same as the witness shows.
-func TestPartsOfWhatIsHandedOn(t *testing.T) {
+// The carried state of a large parameter is made in parts. The referee makes each part from the operands that the
+// witness shows.
+func TestPartsOfCarriedState(t *testing.T) {
 	shape := tensor.Make(tensor.Float32, 3, codec.PartElements)
 	for _, name := range []string{codec.TopKName(82, 2), codec.Int8, codec.E3M0, codec.Sign} {
-		s := sent{codec: name, shape: shape}
-		if n := s.handsOnParts(); n != 3 {
+		s := parameter.Sent{Codec: name, Shape: shape}
+		if n := s.ResidualParts(); n != 3 {
 			t.Errorf("%s: %d parts", name, n)
 		}
 		x := tensor.New(shape)
 		philox.NormalTo(x.F32(), 1, 1)
 		done := new(canon.Frontier)
-		for part := range s.handsOnParts() {
-			lo, hi := s.handsOnRange(part)
-			got := carried(shape, done, x.F32()[lo:hi], part+1 == s.handsOnParts())
-			if want := (progress{Done: x.Tree().Frontier(hi * 4 / tensor.LeafBytes)}).digest(); part < 2 && got != want ||
-				part == 2 && got != x.Root() {
+		for part := range s.ResidualParts() {
+			lo, hi := s.ResidualRange(part)
+			got := carried(shape, done, x.F32()[lo:hi], part+1 == s.ResidualParts())
+			want := x.Root()
+			if part < 2 {
+				want = evidence.Progress{Done: x.Tree().Frontier(hi * 4 / tensor.LeafBytes)}.Digest()
+			}
+			if got != want {
 				t.Errorf("%s: part %d leads to something else", name, part)
 			}
 		}

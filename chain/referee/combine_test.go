@@ -6,7 +6,11 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/referee/evidence"
+	"github.com/starling-network/starling/chain/referee/parameter"
+	"github.com/starling-network/starling/chain/referee/witness"
 	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
@@ -123,7 +127,7 @@ var combined = []train.Exchange{
 	{Codec: codec.E3M0, Rule: aggregate.TrimmedMean, Trim: 0.2, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9},
 	{Codec: codec.Sign, Rule: aggregate.Mean, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9},
 	{Codec: codec.TopKName(82, 8), Rule: aggregate.Contributors, Outer: outer.SGD, Rate: 1},
-	{Codec: codec.BFloat16, Rule: aggregate.Mean, Outer: outer.Adam, Rate: 0.01, Momentum: 0.9, Decay: 0.99, Tau: 1e-3},
+	{Codec: codec.BFloat16, Rule: aggregate.Mean, Outer: outer.Adam, Rate: 0.01, Momentum: 0.9, Decay: 0.99, Eps: 1e-3},
 }
 
 // One element of one tensor of an attested checkpoint that its updates do not lead to is shown by the tile that it lies
@@ -139,7 +143,7 @@ func TestWrongCheckpointIsRefuted(t *testing.T) {
 			for _, at := range []int{0, len(r.base.Names) / 2, len(r.base.Names) - 1, len(tensors) - 1} {
 				for _, element := range []int{0, tensors[at].Shape.Elements() - 1} {
 					wrong := r.spoiled(at, element)
-					payload, err := Refutation(r.Spec, r.base, r.next, wrong, r.updates)
+					payload, err := witness.Refutation(r.Spec, r.base, r.next, wrong, r.updates)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -163,61 +167,61 @@ func TestWrongCheckpointIsRefuted(t *testing.T) {
 // Nothing that anybody can send refutes the checkpoint that the updates lead to.
 func TestRightCheckpointIsNotRefuted(t *testing.T) {
 	r := roundOf(t, tiny, combined[0])
-	if _, err := Refutation(r.Spec, r.base, r.next, r.next, r.updates); !errors.Is(err, ErrPayload) {
-		t.Errorf("a refutation of what is right: %v", err)
+	if _, err := witness.Refutation(r.Spec, r.base, r.next, r.next, r.updates); !errors.Is(err, evidence.ErrPayload) {
+		t.Errorf("a refutation of a right checkpoint: %v", err)
 	}
 	wrong := r.spoiled(3, 5)
-	payload, err := Refutation(r.Spec, r.base, r.next, wrong, r.updates)
+	payload, err := witness.Refutation(r.Spec, r.base, r.next, wrong, r.updates)
 	if err != nil {
 		t.Fatal(err)
 	}
 	refused := func(what string, c work.Combination, b []byte) {
 		t.Helper()
-		if _, err := r.referee().Refute(c, b); !errors.Is(err, ErrPayload) {
+		if _, err := r.referee().Refute(c, b); !errors.Is(err, evidence.ErrPayload) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
 	refused("the leaves of another checkpoint", r.claim, payload)
 	refused("nothing", r.attests(wrong), nil)
-	refused("more than is taken", r.attests(wrong), make([]byte, MaxRefutation+1))
-	var p combinationPayload
-	change := func(what string, do func(*combinationPayload)) {
+	refused("more than is taken", r.attests(wrong), make([]byte, evidence.MaxRefutation+1))
+	var p evidence.Combination
+	change := func(what string, do func(*evidence.Combination)) {
 		t.Helper()
 		if err := canon.Unmarshal(payload, &p); err != nil {
 			t.Fatal(err)
 		}
 		do(&p)
 		refused(what, r.attests(wrong), canon.MustMarshal(p))
-		p = combinationPayload{}
+		p = evidence.Combination{}
 	}
-	change("no such tensor", func(p *combinationPayload) { p.Tensor = 1 << 30 })
-	change("no such tile", func(p *combinationPayload) { p.Tile = 1 << 31 })
-	change("another tensor", func(p *combinationPayload) { p.Tensor++ })
-	change("other roots of the base", func(p *combinationPayload) { p.Base[0][0]++ })
-	change("other roots of the next", func(p *combinationPayload) { p.Next[0][0]++ })
-	change("another element of the base", func(p *combinationPayload) { p.Before[0].Bytes[0]++ })
-	change("another element of what is attested", func(p *combinationPayload) { p.After.Bytes[0]++ })
-	change("less of the base", func(p *combinationPayload) { p.Before = p.Before[1:] })
-	change("another update", func(p *combinationPayload) { p.Updates[0].Excerpt.Bytes[0]++ })
-	change("one update twice", func(p *combinationPayload) { p.Updates[0] = p.Updates[1] })
-	change("one update less", func(p *combinationPayload) { p.Updates = p.Updates[1:] })
-	change("another place in the update", func(p *combinationPayload) { p.Updates[0].Cover = nil })
+	change("no such tensor", func(p *evidence.Combination) { p.Tensor = 1 << 30 })
+	change("no such tile", func(p *evidence.Combination) { p.Tile = 1 << 31 })
+	change("another tensor", func(p *evidence.Combination) { p.Tensor++ })
+	change("other roots of the base", func(p *evidence.Combination) { p.Base[0][0]++ })
+	change("other roots of the next", func(p *evidence.Combination) { p.Next[0][0]++ })
+	change("another element of the base", func(p *evidence.Combination) { p.Before[0].Bytes[0]++ })
+	change("another element of the attested checkpoint", func(p *evidence.Combination) { p.After.Bytes[0]++ })
+	change("less of the base", func(p *evidence.Combination) { p.Before = p.Before[1:] })
+	change("another update", func(p *evidence.Combination) { p.Updates[0].Proof.Bytes[0]++ })
+	change("one update twice", func(p *evidence.Combination) { p.Updates[0] = p.Updates[1] })
+	change("one update less", func(p *evidence.Combination) { p.Updates = p.Updates[1:] })
+	change("another place in the update", func(p *evidence.Combination) { p.Updates[0].Cover = nil })
 }
 
-// What a tile does not follow from tiles for is said, and refused.
-func TestWhatCannotBeRefuted(t *testing.T) {
+// A round whose tiles do not follow from tiles alone cannot be refuted: the error says why.
+func TestRoundsThatCannotBeRefuted(t *testing.T) {
 	r := roundOf(t, tiny, combined[0])
 	spec := *r.Spec
 	spec.Exchange.Rule = aggregate.Krum
 	if err := refutable(&spec, r.Step); !errors.Is(err, slice.ErrRule) {
 		t.Errorf("a rule that looks at whole updates: %v", err)
 	}
-	if _, err := newReferee(&spec, r.Step).Refute(r.claim, nil); !errors.Is(err, ErrPayload) {
+	if _, err := newReferee(&spec, r.Step).Refute(r.claim, nil); !errors.Is(err, evidence.ErrPayload) {
 		t.Errorf("a rule that looks at whole updates: %v", err)
 	}
 	spec = *r.Spec
 	spec.Exchange.Codec, spec.Units = codec.Float32, 1000
-	large, err := model.Parse(model.GPT2,
+	large, err := architecture.Parse(architecture.GPT2,
 		map[string]any{"n_layer": 1, "n_embd": 128, "n_head": 2, "n_positions": 8, "vocab_size": 256})
 	if err != nil {
 		t.Fatal(err)
@@ -226,7 +230,7 @@ func TestWhatCannotBeRefuted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := refutable(&spec, step); !errors.Is(err, ErrTooLarge) {
+	if err := refutable(&spec, step); !errors.Is(err, evidence.ErrTooLarge) {
 		t.Errorf("a thousand whole updates: %v", err)
 	}
 }
@@ -234,7 +238,7 @@ func TestWhatCannotBeRefuted(t *testing.T) {
 func FuzzRefute(f *testing.F) {
 	r := roundOf(f, tiny, combined[0])
 	wrong := r.spoiled(3, 5)
-	payload, err := Refutation(r.Spec, r.base, r.next, wrong, r.updates)
+	payload, err := witness.Refutation(r.Spec, r.base, r.next, wrong, r.updates)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -259,9 +263,9 @@ func refutable(s *train.Spec, p *program.Program) error {
 		return err
 	}
 	for _, n := range names {
-		if size := refutationBytes(s, paramShape(p, n), len(names), state); size > MaxRefutation {
-			return fmt.Errorf("%w: a tile of %q in the updates of %d units needs %d bytes, at most %d are taken", ErrTooLarge,
-				n, s.Units, size, MaxRefutation)
+		if size := refutationBytes(s, parameter.Shape(p, n), len(names), state); size > evidence.MaxRefutation {
+			return fmt.Errorf("%w: a tile of %q in the updates of %d units needs %d bytes, at most %d are taken",
+				evidence.ErrTooLarge, n, s.Units, size, evidence.MaxRefutation)
 		}
 	}
 	return nil
@@ -269,13 +273,13 @@ func refutable(s *train.Spec, p *program.Program) error {
 
 // refutationBytes bounds the payload of a refutation about a parameter of this shape.
 func refutationBytes(s *train.Spec, shape tensor.Shape, names, state int) int {
-	const path = 5 * (canon.Fanout - 1) * encodedDigest // the cover of a run of leaves, at most
+	const path = 5 * (canon.Fanout - 1) * evidence.DigestBytes // the cover of a run of leaves, at most
 	each, err := codec.Tile(s.Exchange.Codec, shape)
 	if err != nil {
-		return MaxRefutation + 1
+		return evidence.MaxRefutation + 1
 	}
 	c, _ := codec.ByName(s.Exchange.Codec)
 	tile := tensor.Make(tensor.Float32, each)
 	sent := min(codec.Size(c, shape), codec.Size(c, tile)+2*tensor.LeafBytes)
-	return 2*(1+state)*names*encodedDigest + (2+state)*(tile.Bytes()+path) + int(s.Units)*(sent+2*path)
+	return 2*(1+state)*names*evidence.DigestBytes + (2+state)*(tile.Bytes()+path) + int(s.Units)*(sent+2*path)
 }

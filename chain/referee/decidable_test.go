@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/starling-network/starling/chain/referee/division"
+	"github.com/starling-network/starling/chain/referee/evidence"
+	"github.com/starling-network/starling/chain/referee/parameter"
 	"github.com/starling-network/starling/compute/admit"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
@@ -30,23 +33,23 @@ func TestJobWhoseDisputesCannotBePlayedHasNoReferee(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := Open(other.Spec.Digest(), Opening(other.Spec, &p, task.Corpus.Manifest(shardTokens)))
-	if !errors.Is(err, ErrOpening) || !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "FirstMax") {
+	if !errors.Is(err, ErrOpening) || !errors.Is(err, evidence.ErrTooLarge) || !strings.Contains(err.Error(), "FirstMax") {
 		t.Errorf("opened with %v", err)
 	}
 }
 
 func TestWhatIsLookedAtForAJobHasALimit(t *testing.T) {
-	n := new(checked)
-	if !n.spend(maxChecked) || n.spend(1) || n.spend(1<<63) || n.spend(1<<63) {
+	n := new(evidence.Budget)
+	if !n.Spend(evidence.MaxLooked) || n.Spend(1) || n.Spend(1<<63) || n.Spend(1<<63) {
 		t.Error("more than the limit may be looked at")
 	}
 	task, _ := job(t, tiny)
-	n = new(checked)
-	*n = maxChecked
-	if _, err := divisible(task.Step, n); !errors.Is(err, ErrTooLarge) {
+	n = new(evidence.Budget)
+	*n = evidence.MaxLooked
+	if _, err := division.All(task.Step, n); !errors.Is(err, evidence.ErrTooLarge) {
 		t.Errorf("divided with nothing left: %v", err)
 	}
-	if err := updatesFit(task.Spec, task.Step, n); !errors.Is(err, ErrTooLarge) {
+	if err := parameter.Fit(task.Spec, task.Step, n); !errors.Is(err, evidence.ErrTooLarge) {
 		t.Errorf("looked at updates with nothing left: %v", err)
 	}
 }

@@ -7,7 +7,11 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/referee/evidence"
+	"github.com/starling-network/starling/chain/referee/question"
+	"github.com/starling-network/starling/chain/referee/witness"
 	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/blocks"
 	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/program"
@@ -20,14 +24,15 @@ import (
 // adapterJob makes a task that trains an adapter of a frozen model, and its first checkpoint.
 func adapterJob(t *testing.T, dropout float64, bits int) (*train.Task, *train.Checkpoint) {
 	plain, _ := job(t, tiny)
-	cfg, err := model.Parse(model.GPT2, map[string]any{
+	cfg, err := architecture.Parse(architecture.GPT2, map[string]any{
 		"n_layer": tiny.layers, "n_embd": tiny.width, "n_head": tiny.heads, "n_positions": tiny.length, "vocab_size": 256,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	adapted, err := cfg.Adapt(model.LoRA{Rank: 2, Alpha: 4, Targets: []string{model.AllLinear}, Dropout: dropout,
-		Bits: bits})
+	adapted, err := cfg.Adapt(architecture.LoRA{Rank: 2, Alpha: 4, Targets: []string{architecture.AllLinear},
+		Dropout: dropout,
+		Bits:    bits})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +71,7 @@ func TestOtherFrozenTensor(t *testing.T) {
 		other.Frozen[i].F32()[0] += 1
 		liar := vouch(t, compile(t, &other), base, unit, nil)
 		g := play(t, task, base, liar.commit, differ(honest.commit, liar.commit), liar, honest)
-		said := g.Text(g.Log[len(g.Log)-1], Names(task.Spec, task.Step))
+		said := g.Text(g.Log[len(g.Log)-1], question.Names(task.Spec, task.Step))
 		if !g.Verdict.AsserterLies || !strings.Contains(said, train.Param+train.Frozen(task.Step)[i]) {
 			t.Errorf("frozen tensor %d: verdict %+v: %s", i, g.Verdict, said)
 		}
@@ -74,6 +79,37 @@ func TestOtherFrozenTensor(t *testing.T) {
 		if g.Verdict.AsserterLies {
 			t.Errorf("frozen tensor %d: an honest worker lost to a verifier with another model: %+v", i, g.Verdict)
 		}
+	}
+}
+
+// A trace takes the roots of frozen tensors that the task has, and does not hash the tensors again.
+func TestTraceTakesRootsOfFrozenTensors(t *testing.T) {
+	task, base := adapterJob(t, 0, 8)
+	plain, err := witness.New(task, base, unit, nil, shardTokens).Trace(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := *task
+	given.FrozenRoots = train.Roots(task.Frozen)
+	marked := canon.Sum("a root that no tensor has")
+	given.FrozenRoots[0] = marked
+	trace, err := witness.New(&given, base, unit, nil, shardTokens).Trace(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	differ := 0
+	for i, op := range task.Step.Ops {
+		a, _ := plain.Node(0, i)
+		b, _ := trace.Node(0, i)
+		if a != b {
+			differ++
+			if b != marked || op.Name != train.Param+train.Frozen(task.Step)[0] {
+				t.Errorf("operator %d, %s %q, has another root", i, op.Kind, op.Name)
+			}
+		}
+	}
+	if differ != 1 {
+		t.Errorf("%d roots differ, want one", differ)
 	}
 }
 
@@ -90,24 +126,25 @@ func TestForgedFrozenRoots(t *testing.T) {
 	}
 	roots := train.Roots(task.Frozen)
 	c := dispute.Claim{Kind: dispute.Tile, Index: uint32(op), Output: roots[0]}
-	if ruling, err := r.Judge(c, canon.MustMarshal(frozenPayload{Frozen: roots})); err != nil || !ruling.Right {
+	if ruling, err := r.Judge(c, canon.MustMarshal(evidence.Frozen{Frozen: roots})); err != nil || !ruling.Right {
 		t.Errorf("the right roots: %+v, %v", ruling, err)
 	}
 	roots[1] = canon.Sum("other")
 	for _, forged := range [][]canon.Digest{roots, roots[:1], nil} {
-		if ruling, err := r.Judge(c, canon.MustMarshal(frozenPayload{Frozen: forged})); err == nil {
+		if ruling, err := r.Judge(c, canon.MustMarshal(evidence.Frozen{Frozen: forged})); err == nil {
 			t.Errorf("%d forged roots: %+v", len(forged), ruling)
 		}
 	}
 }
 
-// What a step drops follows from the seed and the place of the step: a worker that drops anything else is convicted.
+// The elements that a step drops follow from the seed and the place of the step: a worker that drops others is
+// convicted.
 func TestOtherDropout(t *testing.T) {
 	task, base := adapterJob(t, 0.25, 0)
 	if err := train.CheckProgram(task.Spec, task.Step); err != nil {
 		t.Fatal(err)
 	}
-	w := NewWitness(task, base, unit, nil, shardTokens)
+	w := witness.New(task, base, unit, nil, shardTokens)
 	r := newReferee(task.Spec, task.Step)
 	for i := range task.Step.Ops {
 		checkPart(t, w, r, base, i, 0)
@@ -129,7 +166,7 @@ func TestOtherDropout(t *testing.T) {
 func TestWeightsInBlocks(t *testing.T) {
 	for bits, kind := range map[int]program.Kind{8: program.Dequantize, 4: program.TakeRows} {
 		task, base := adapterJob(t, 0, bits)
-		w := NewWitness(task, base, unit, nil, shardTokens)
+		w := witness.New(task, base, unit, nil, shardTokens)
 		r := newReferee(task.Spec, task.Step)
 		for i := range task.Step.Ops {
 			n := w.Parts(dispute.Claim{Kind: dispute.Tile, Index: uint32(i)})
@@ -169,10 +206,10 @@ func TestWeightsInBlocks(t *testing.T) {
 	}
 }
 
-// What a unit began with is the checkpoint, and nothing else.
+// A unit begins with the checkpoint, and with nothing else.
 func TestForgedAnchor(t *testing.T) {
 	task, base := jobOf(t, tiny, optimizer.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Proximal: 0.1})
-	r, w := newReferee(task.Spec, task.Step), NewWitness(task, base, unit, nil, shardTokens)
+	r, w := newReferee(task.Spec, task.Step), witness.New(task, base, unit, nil, shardTokens)
 	name := train.Anchor + train.Params(task.Step)[1]
 	c, prove := operatorClaim(t, w, base, 2,
 		slices.IndexFunc(task.Step.Ops, func(op program.Operator) bool { return op.Name == name }), 0)
@@ -183,14 +220,22 @@ func TestForgedAnchor(t *testing.T) {
 	if ruling, err := r.Judge(c, payload); err != nil || !ruling.Right || c.Output != base.Params[1].Root() {
 		t.Errorf("the parameter of the checkpoint: %+v, %v", ruling, err)
 	}
+	session, err := task.Begin(base, unit, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := session.Advance(); err != nil {
+		t.Fatal(err)
+	}
 	roots := train.Roots(base.Tensors())
-	roots[1] = w.session.Tensors()[1].Root() // where the worker is by now
+	roots[1] = session.Tensors()[1].Root() // after the first step
 	lie := c
 	lie.Output = roots[1]
 	if ruling, err := r.Judge(lie, payload); err != nil || ruling.Right {
 		t.Errorf("another parameter: %+v, %v", ruling, err)
 	}
-	if ruling, err := r.Judge(lie, canon.MustMarshal(startPayload{Checkpoint: roots})); !errors.Is(err, ErrPayload) {
+	payload = canon.MustMarshal(evidence.Start{Checkpoint: roots})
+	if ruling, err := r.Judge(lie, payload); !errors.Is(err, evidence.ErrPayload) {
 		t.Errorf("another checkpoint: %+v, %v", ruling, err)
 	}
 }

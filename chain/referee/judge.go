@@ -7,6 +7,9 @@ import (
 	"strings"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/referee/division"
+	"github.com/starling-network/starling/chain/referee/evidence"
+	"github.com/starling-network/starling/chain/referee/question"
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/recompute"
@@ -15,42 +18,9 @@ import (
 	"github.com/starling-network/starling/protocol/dispute"
 )
 
-// The payloads. Lists of roots are in the order in which train.StateRoot and train.CheckpointRoot take them.
-type (
-	startPayload struct { // also for an Input that the unit began with
-		Checkpoint []canon.Digest `cbor:"1,keyasint"` // roots of its tensors
-		// roots of what was handed on to the unit, if it begins with some of it
-		From []canon.Digest `cbor:"2,keyasint,omitempty"`
-	}
-	bindingPayload struct {
-		Outputs []canon.Digest `cbor:"1,keyasint"` // roots of the outputs of all operators
-	}
-	statePayload struct { // for an Input that is a tensor of the state, and a moment that is handed on
-		State []canon.Digest `cbor:"1,keyasint"` // roots of the tensors of the agreed state
-	}
-	frozenPayload struct { // for an Input that is not trained
-		Frozen []canon.Digest `cbor:"1,keyasint"` // roots of the frozen tensors
-	}
-	tokensPayload struct { // for the Input of tokens
-		Before   progress         `cbor:"1,keyasint"`
-		Manifest []byte           `cbor:"2,keyasint"`
-		Excerpts []data.LeafProof `cbor:"3,keyasint"` // of the shards that the tile lies in
-	}
-	operatorPayload struct { // for every other operator
-		Before   progress  `cbor:"1,keyasint"`
-		Operands []operand `cbor:"2,keyasint,omitempty"` // as collect asks for them
-	}
-)
-
-// operand is what a part needs of the output of an earlier operator.
-type operand struct {
-	Shown excerpt     `cbor:"1,keyasint"`
-	Proof canon.Proof `cbor:"2,keyasint"` // of the output's root in the asserter's trace
-}
-
 var _ dispute.Referee = (*Referee)(nil)
 
-// Judge implements dispute.Referee. Errors wrap ErrPayload or ErrTooLarge.
+// Judge implements dispute.Referee. Errors wrap evidence.ErrPayload or evidence.ErrTooLarge.
 func (r *Referee) Judge(c dispute.Claim, payload []byte) (dispute.Ruling, error) {
 	switch c.Kind {
 	case dispute.Start:
@@ -63,9 +33,9 @@ func (r *Referee) Judge(c dispute.Claim, payload []byte) (dispute.Ruling, error)
 		return r.carry(c, payload)
 	case dispute.Tile:
 		if uint64(c.Index) >= uint64(len(r.step.Ops)) || c.Part >= r.Parts(c) {
-			return dispute.Ruling{}, wrong("the program has no operator %d, or that no part %d", c.Index, c.Part)
+			return dispute.Ruling{}, evidence.Wrong("the program has no operator %d, or that no part %d", c.Index, c.Part)
 		}
-		if begins(r.spec, r.step, c) {
+		if question.Begins(r.spec, r.step, c) {
 			return r.begin(c, payload)
 		}
 		if op := &r.step.Ops[c.Index]; op.Kind == program.Input {
@@ -73,21 +43,10 @@ func (r *Referee) Judge(c dispute.Claim, payload []byte) (dispute.Ruling, error)
 		}
 		return r.operator(c, payload)
 	}
-	return dispute.Ruling{}, wrong("nothing answers a question of kind %q", c.Kind)
+	return dispute.Ruling{}, evidence.Wrong("nothing answers a question of kind %q", c.Kind)
 }
 
-func wrong(format string, args ...any) error {
-	return fmt.Errorf("%w: "+format, append([]any{ErrPayload}, args...)...)
-}
-
-func decode(payload []byte, v any) error {
-	if err := canon.Unmarshal(payload, v); err != nil {
-		return fmt.Errorf("%w: %w", ErrPayload, err)
-	}
-	return nil
-}
-
-// rule compares what follows with what is claimed.
+// rule compares the computed result with the claimed one.
 func rule(right, claimed canon.Digest) dispute.Ruling {
 	return dispute.Ruling{Right: right == claimed, Computed: right}
 }
@@ -96,8 +55,8 @@ func rule(right, claimed canon.Digest) dispute.Ruling {
 var nothing = dispute.Ruling{}
 
 func (r *Referee) start(c dispute.Claim, payload []byte) (dispute.Ruling, error) {
-	var p startPayload
-	if err := decode(payload, &p); err != nil {
+	var p evidence.Start
+	if err := evidence.Decode(payload, &p); err != nil {
 		return dispute.Ruling{}, err
 	}
 	if err := r.isCheckpoint(c, p.Checkpoint); err != nil {
@@ -105,7 +64,7 @@ func (r *Referee) start(c dispute.Claim, payload []byte) (dispute.Ruling, error)
 	}
 	x, n := r.spec.Exchange, len(r.names)
 	var left, moments []canon.Digest
-	if x.GoesOn() && !c.From.IsZero() {
+	if x.StateDependsOnCarry() && !c.From.IsZero() {
 		if err := r.isFrom(c, p.From); err != nil {
 			return dispute.Ruling{}, err
 		}
@@ -115,14 +74,14 @@ func (r *Referee) start(c dispute.Claim, payload []byte) (dispute.Ruling, error)
 		at := n * (1 + train.PairState*int(c.Unit))
 		left = p.Checkpoint[at : at+n]
 	}
-	if !below(r.spec, c) {
+	if !question.Below(r.spec, c) {
 		left = nil
 	}
 	return rule(r.startRoot(p.Checkpoint[:n], moments, left), c.After), nil
 }
 
 // startRoot is the root of the first inner state: the parameters of the checkpoint, and the moments, zero if there are
-// none; of a replica, beside what it begins below the parameters.
+// none; of a replica, also its carried difference from the parameters.
 func (r *Referee) startRoot(params, moments, left []canon.Digest) canon.Digest {
 	roots := slices.Concat(params, moments)
 	if moments == nil {
@@ -136,29 +95,29 @@ func (r *Referee) startRoot(params, moments, left []canon.Digest) canon.Digest {
 
 func (r *Referee) isCheckpoint(c dispute.Claim, roots []canon.Digest) error {
 	if len(roots) != (1+r.outer)*len(r.names) || train.CheckpointRoot(c.Round, roots) != c.Base {
-		return wrong("these are not the tensors of the checkpoint %s", c.Base.Short())
+		return evidence.Wrong("these are not the tensors of the checkpoint %s", c.Base.Short())
 	}
 	return nil
 }
 
 func (r *Referee) isPrior(c dispute.Claim, roots []canon.Digest) error {
 	n := len(r.index)
-	if c.Step == 0 && below(r.spec, c) {
+	if c.Step == 0 && question.Below(r.spec, c) {
 		n += len(r.names) // and what it begins below
 	}
 	if len(roots) != n || train.StateRoot(c.Step, roots) != c.Prior {
-		return wrong("these are not the tensors of the agreed state %s", c.Prior.Short())
+		return evidence.Wrong("these are not the tensors of the agreed state %s", c.Prior.Short())
 	}
 	return nil
 }
 
 func (r *Referee) binding(c dispute.Claim, payload []byte) (dispute.Ruling, error) {
-	var p bindingPayload
-	if err := decode(payload, &p); err != nil {
+	var p evidence.Binding
+	if err := evidence.Decode(payload, &p); err != nil {
 		return dispute.Ruling{}, err
 	}
 	if len(p.Outputs) != len(r.step.Ops) || canon.NewTree(p.Outputs).Root() != c.Trace {
-		return dispute.Ruling{}, wrong("these are not the outputs of the trace %s", c.Trace.Short())
+		return dispute.Ruling{}, evidence.Wrong("these are not the outputs of the trace %s", c.Trace.Short())
 	}
 	roots := make([]canon.Digest, len(r.index))
 	for _, o := range r.step.Outputs {
@@ -188,8 +147,8 @@ func (r *Referee) input(c dispute.Claim, name string, payload []byte) (dispute.R
 	if !ok {
 		return r.frozen(c, name, payload)
 	}
-	var p statePayload
-	if err := decode(payload, &p); err != nil {
+	var p evidence.State
+	if err := evidence.Decode(payload, &p); err != nil {
 		return dispute.Ruling{}, err
 	}
 	if err := r.isPrior(c, p.State); err != nil {
@@ -200,8 +159,8 @@ func (r *Referee) input(c dispute.Claim, name string, payload []byte) (dispute.R
 
 // anchor answers for inputs that are parameters of the checkpoint that the unit began with.
 func (r *Referee) anchor(c dispute.Claim, name string, payload []byte) (dispute.Ruling, error) {
-	var p startPayload
-	if err := decode(payload, &p); err != nil {
+	var p evidence.Start
+	if err := evidence.Decode(payload, &p); err != nil {
 		return dispute.Ruling{}, err
 	}
 	if err := r.isCheckpoint(c, p.Checkpoint); err != nil {
@@ -209,56 +168,56 @@ func (r *Referee) anchor(c dispute.Claim, name string, payload []byte) (dispute.
 	}
 	i := slices.Index(r.names, name)
 	if i < 0 {
-		return dispute.Ruling{}, wrong("the step has no parameter %q", name)
+		return dispute.Ruling{}, evidence.Wrong("the step has no parameter %q", name)
 	}
 	return rule(p.Checkpoint[i], c.Output), nil
 }
 
 // frozen answers for inputs that the job reads and does not train.
 func (r *Referee) frozen(c dispute.Claim, name string, payload []byte) (dispute.Ruling, error) {
-	var p frozenPayload
-	if err := decode(payload, &p); err != nil {
+	var p evidence.Frozen
+	if err := evidence.Decode(payload, &p); err != nil {
 		return dispute.Ruling{}, err
 	}
 	i := slices.Index(train.Frozen(r.step), strings.TrimPrefix(name, train.Param))
 	if i < 0 {
-		return dispute.Ruling{}, wrong("the step has no input %q", name)
+		return dispute.Ruling{}, evidence.Wrong("the step has no input %q", name)
 	}
 	if i >= len(p.Frozen) || train.FrozenRoot(p.Frozen) != r.spec.Frozen {
-		return dispute.Ruling{}, wrong("these are not the frozen tensors of the job")
+		return dispute.Ruling{}, evidence.Wrong("these are not the frozen tensors of the job")
 	}
 	return rule(p.Frozen[i], c.Output), nil
 }
 
 // tokens reads a tile of the batch.
 func (r *Referee) tokens(c dispute.Claim, payload []byte) (dispute.Ruling, error) {
-	var p tokensPayload
-	if err := decode(payload, &p); err != nil {
+	var p evidence.Tokens
+	if err := evidence.Decode(payload, &p); err != nil {
 		return dispute.Ruling{}, err
 	}
 	m, err := data.DecodeManifest(p.Manifest)
 	if err != nil {
-		return dispute.Ruling{}, fmt.Errorf("%w: %w", ErrPayload, err)
+		return dispute.Ruling{}, fmt.Errorf("%w: %w", evidence.ErrPayload, err)
 	}
 	if m.Digest() != r.spec.Data {
-		return dispute.Ruling{}, wrong("this is not the manifest of the job's data")
+		return dispute.Ruling{}, evidence.Wrong("this is not the manifest of the job's data")
 	}
 	lo, hi := r.step.Ops[c.Index].Out.LeafRange(int(c.Part))
 	spans, err := m.Spans(r.spec.Address(c.Round, c.Unit, c.Step), int(r.spec.Length), lo, hi)
 	if err != nil {
-		return dispute.Ruling{}, fmt.Errorf("%w: %w", ErrPayload, err)
+		return dispute.Ruling{}, fmt.Errorf("%w: %w", evidence.ErrPayload, err)
 	}
-	tokens, err := m.Read(spans, p.Excerpts)
+	tokens, err := m.Read(spans, p.Proofs)
 	if err != nil {
-		return dispute.Ruling{}, fmt.Errorf("%w: %w", ErrPayload, err)
+		return dispute.Ruling{}, fmt.Errorf("%w: %w", evidence.ErrPayload, err)
 	}
 	return r.made(c, 1, p.Before, func([]byte) ([]byte, error) { return tensor.FromI32(tokens, len(tokens)).Bytes(), nil })
 }
 
 // operator recomputes a part of one operator's output from the operands in the asserter's trace.
 func (r *Referee) operator(c dispute.Claim, payload []byte) (dispute.Ruling, error) {
-	var p operatorPayload
-	if err := decode(payload, &p); err != nil {
+	var p evidence.Operator
+	if err := evidence.Decode(payload, &p); err != nil {
 		return dispute.Ruling{}, err
 	}
 	d, err := r.division(int(c.Index))
@@ -267,9 +226,9 @@ func (r *Referee) operator(c dispute.Claim, payload []byte) (dispute.Ruling, err
 	}
 	leaf, part := int(c.Part/uint64(d.Parts())), int(c.Part%uint64(d.Parts()))
 	given := p.Operands
-	in, err := collect(r.step, int(c.Index), d, leaf, part, func(w want) (*tensor.Partial, error) {
+	in, err := division.Collect(r.step, int(c.Index), d, leaf, part, func(w division.Want) (*tensor.Partial, error) {
 		if len(given) == 0 {
-			return nil, wrong("%d operands are too few", len(p.Operands))
+			return nil, evidence.Wrong("%d operands are too few", len(p.Operands))
 		}
 		o := given[0]
 		given = given[1:]
@@ -282,19 +241,19 @@ func (r *Referee) operator(c dispute.Claim, payload []byte) (dispute.Ruling, err
 	case err != nil:
 		return dispute.Ruling{}, err
 	case len(given) > 0:
-		return dispute.Ruling{}, wrong("%d operands are too many", len(p.Operands))
+		return dispute.Ruling{}, evidence.Wrong("%d operands are too many", len(p.Operands))
 	}
 	eval := func(state []byte) ([]byte, error) { return recompute.Eval(op, in, d, leaf, part, state) }
 	return r.made(c, d.Parts(), p.Before, eval)
 }
 
-// made compares what there is after a part of an output with what is claimed of it. A leaf is made in so many parts,
-// and eval returns the state after this one.
-func (r *Referee) made(c dispute.Claim, each int, before progress,
+// made compares the state of an output after a part of it with the claimed one. each is the number of parts of a leaf;
+// eval returns the state after this part.
+func (r *Referee) made(c dispute.Claim, each int, before evidence.Progress,
 	eval func(state []byte) ([]byte, error)) (dispute.Ruling, error) {
 	shape := r.step.Ops[c.Index].Out
 	leaf, part := int(c.Part/uint64(each)), int(c.Part%uint64(each))
-	done, err := opened(c.Part, c.Before, before, leaf)
+	done, err := evidence.Resume(c.Part, c.Before, before, leaf)
 	if err != nil {
 		return dispute.Ruling{}, err
 	}
@@ -303,26 +262,27 @@ func (r *Referee) made(c dispute.Claim, each int, before progress,
 	case errors.Is(err, program.ErrIndex):
 		return nothing, nil
 	case err != nil:
-		return dispute.Ruling{}, fmt.Errorf("%w: %w", ErrPayload, err)
+		return dispute.Ruling{}, fmt.Errorf("%w: %w", evidence.ErrPayload, err)
 	}
 	if part+1 < each {
-		return rule(progress{done.Nodes(), state}.digest(), c.Output), nil
+		return rule(evidence.Progress{Done: done.Nodes(), State: state}.Digest(), c.Output), nil
 	}
 	done.Push(canon.Leaf(state))
 	if leaf+1 < shape.Leaves() {
-		return rule(progress{Done: done.Nodes()}.digest(), c.Output), nil
+		return rule(evidence.Progress{Done: done.Nodes()}.Digest(), c.Output), nil
 	}
 	return rule(tensor.RootOf(shape, done.Root()), c.Output), nil
 }
 
 // shown returns the leaves of an operand, if they are what is in the asserter's trace.
-func (r *Referee) shown(c dispute.Claim, w want, o operand) (*tensor.Partial, error) {
-	part, root, err := o.Shown.read(r.step.Ops[w.value].Out, w.leaves)
+func (r *Referee) shown(c dispute.Claim, w division.Want, o evidence.Operand) (*tensor.Partial, error) {
+	part, root, err := o.Shown.Read(r.step.Ops[w.Value].Out, w.Leaves)
 	if err != nil {
 		return nil, err
 	}
-	if !o.Proof.Verify(c.Trace, len(r.step.Ops), int(w.value), root) {
-		return nil, wrong("these are not leaves of what operator %d made in the trace %s", w.value, c.Trace.Short())
+	if !o.Proof.Verify(c.Trace, len(r.step.Ops), int(w.Value), root) {
+		return nil, evidence.Wrong("these are not leaves of the output of operator %d in the trace %s", w.Value,
+			c.Trace.Short())
 	}
 	return part, nil
 }

@@ -8,14 +8,16 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/referee/evidence"
+	"github.com/starling-network/starling/chain/referee/witness"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/protocol/dispute"
 )
 
-// What the largest leaf of a job costs: bytes, and time of the referee.
+// BenchmarkLeaf measures the largest leaf of a job: its bytes, and the time of the referee.
 func BenchmarkLeaf(b *testing.B) {
 	task, base := job(b, size{layers: 1, width: 128, heads: 4, batch: 4, length: 128, steps: 2, segment: 1})
-	w := NewWitness(task, base, unit, nil, shardTokens)
+	w := witness.New(task, base, unit, nil, shardTokens)
 	r := newReferee(task.Spec, task.Step)
 	worst := map[string]int{}
 	for i, op := range task.Step.Ops {
@@ -110,7 +112,7 @@ func FuzzJudge(f *testing.F) {
 		if err == nil && !ruling.Right {
 			t.Fatalf("an honest claim was refuted: %s follows", ruling.Computed.Short())
 		}
-		if err != nil && !errors.Is(err, ErrPayload) {
+		if err != nil && !errors.Is(err, evidence.ErrPayload) {
 			t.Fatal(err)
 		}
 		if took := time.Since(begin); took > 5*time.Second {

@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/referee/division"
+	"github.com/starling-network/starling/chain/referee/evidence"
+	"github.com/starling-network/starling/chain/referee/witness"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/protocol/dispute"
@@ -23,7 +26,7 @@ type place struct {
 
 // pretender says what an honest execution says up to a place, and something else of everything after it.
 type pretender struct {
-	*Witness
+	*witness.Witness
 	at place
 }
 
@@ -108,8 +111,8 @@ var parted = size{layers: 1, width: 136, heads: 2, batch: 6, length: 64, steps: 
 func ends(n uint64) []uint64 { return slices.Compact([]uint64{0, min(1, n-1), n - 1}) }
 
 // places lists the first and the last of everything there is to lie about.
-func places(w *Witness, base *train.Checkpoint) (out []place) {
-	ops := w.task.Step.Ops
+func places(task *train.Task, w *witness.Witness, base *train.Checkpoint) (out []place) {
+	ops := task.Step.Ops
 	many := 0 // the operator made in the most parts
 	for i := range ops {
 		if w.Parts(dispute.Claim{Kind: dispute.Tile, Index: uint32(i)}) > w.Parts(dispute.Claim{Kind: dispute.Tile,
@@ -120,7 +123,7 @@ func places(w *Witness, base *train.Checkpoint) (out []place) {
 	first := func(k program.Kind) int {
 		return slices.IndexFunc(ops, func(op program.Operator) bool { return op.Kind == k })
 	}
-	steps := w.task.Spec.Steps
+	steps := task.Spec.Steps
 	for step := range steps { // first and last of a segment, and of the unit
 		for _, op := range []int{0, len(ops) - 1} {
 			out = append(out, place{dispute.Tile, step, uint32(op),
@@ -147,15 +150,15 @@ func places(w *Witness, base *train.Checkpoint) (out []place) {
 			part: w.Parts(dispute.Claim{Kind: dispute.Update, Index: uint32(len(base.Names) - 1)}) - 1})
 }
 
-// Whoever lies loses, and the dispute ends where the lie begins, on every level: segment, step, operator, parameter,
-// part.
+// The party that lies loses, and the dispute ends where the lie begins, on every level: segment, step, operator,
+// parameter, part.
 func TestLiesOnEveryLevel(t *testing.T) {
 	task, base := job(t, parted)
-	honest := NewWitness(task, base, unit, nil, shardTokens)
-	other := NewWitness(task, base, unit, nil, shardTokens)
+	honest := witness.New(task, base, unit, nil, shardTokens)
+	other := witness.New(task, base, unit, nil, shardTokens)
 	truth := commit(t, task.Spec, honest)
 	var most dispute.Verdict
-	for _, at := range places(honest, base) {
+	for _, at := range places(task, honest, base) {
 		liar := pretender{other, at}
 		claimed := commit(t, task.Spec, liar)
 		name := fmt.Sprintf("%s of step %d, index %d, part %d", at.kind, at.step, at.index, at.part)
@@ -180,58 +183,64 @@ func TestLiesOnEveryLevel(t *testing.T) {
 // Payloads that are not what was asked for: other parts, too much, too little, states that do not belong.
 func TestMalformedPayloads(t *testing.T) {
 	task, base := job(t, parted)
-	w := NewWitness(task, base, unit, nil, shardTokens)
+	w := witness.New(task, base, unit, nil, shardTokens)
 	r := newReferee(task.Spec, task.Step)
 	op := slices.IndexFunc(task.Step.Ops, func(op program.Operator) bool { return op.Kind == program.Dot })
 	c, prove := operatorClaim(t, w, base, 2, op, w.Parts(dispute.Claim{Kind: dispute.Tile, Index: uint32(op)})/2)
-	p, err := w.part(c, prove)
+	payload, err := w.Leaf(c, prove)
 	if err != nil {
 		t.Fatal(err)
 	}
-	spoil := func(name string, change func(p *operatorPayload)) {
+	var p evidence.Operator
+	if err := canon.Unmarshal(payload, &p); err != nil {
+		t.Fatal(err)
+	}
+	spoil := func(name string, change func(p *evidence.Operator)) {
 		t.Helper()
 		bad := p
 		bad.Operands = slices.Clone(p.Operands)
 		change(&bad)
-		if ruling, err := r.Judge(c, canon.MustMarshal(bad)); !errors.Is(err, ErrPayload) {
+		if ruling, err := r.Judge(c, canon.MustMarshal(bad)); !errors.Is(err, evidence.ErrPayload) {
 			t.Errorf("%s: %+v, %v", name, ruling, err)
 		}
 	}
 	if ruling, err := r.Judge(c, canon.MustMarshal(p)); err != nil || !ruling.Right {
 		t.Fatalf("%+v, %v", ruling, err)
 	}
-	spoil("no operands", func(p *operatorPayload) { p.Operands = nil })
-	spoil("an operand twice", func(p *operatorPayload) { p.Operands = append(p.Operands, p.Operands[0]) })
-	spoil("operands in another order", func(p *operatorPayload) { slices.Reverse(p.Operands) })
-	spoil("a leaf too few", func(p *operatorPayload) { p.Operands[0].Shown.Bytes = p.Operands[0].Shown.Bytes[4096:] })
-	spoil("a leaf too many", func(p *operatorPayload) {
+	spoil("no operands", func(p *evidence.Operator) { p.Operands = nil })
+	spoil("an operand twice", func(p *evidence.Operator) { p.Operands = append(p.Operands, p.Operands[0]) })
+	spoil("operands in another order", func(p *evidence.Operator) { slices.Reverse(p.Operands) })
+	spoil("a leaf too few", func(p *evidence.Operator) { p.Operands[0].Shown.Bytes = p.Operands[0].Shown.Bytes[4096:] })
+	spoil("a leaf too many", func(p *evidence.Operator) {
 		p.Operands[0].Shown.Bytes = append(make([]byte, 4096), p.Operands[0].Shown.Bytes...)
 	})
-	spoil("no cover", func(p *operatorPayload) { p.Operands[0].Shown.Cover = nil })
-	spoil("a long cover", func(p *operatorPayload) { p.Operands[0].Shown.Cover = make([]canon.Digest, 40_000) })
-	spoil("no proof", func(p *operatorPayload) { p.Operands[0].Proof = nil })
-	spoil("a long proof", func(p *operatorPayload) { p.Operands[0].Proof = make(canon.Proof, 10_000) })
-	spoil("a wide proof", func(p *operatorPayload) {
+	spoil("no cover", func(p *evidence.Operator) { p.Operands[0].Shown.Cover = nil })
+	spoil("a long cover", func(p *evidence.Operator) { p.Operands[0].Shown.Cover = make([]canon.Digest, 40_000) })
+	spoil("no proof", func(p *evidence.Operator) { p.Operands[0].Proof = nil })
+	spoil("a long proof", func(p *evidence.Operator) { p.Operands[0].Proof = make(canon.Proof, 10_000) })
+	spoil("a wide proof", func(p *evidence.Operator) {
 		p.Operands[0].Proof = slices.Clone(p.Operands[0].Proof)
 		p.Operands[0].Proof[0] = make([]canon.Digest, 20_000)
 	})
-	spoil("nothing before it", func(p *operatorPayload) { p.Before = progress{} })
-	spoil("another state before it", func(p *operatorPayload) { p.Before.State = append(slices.Clone(p.Before.State), 0) })
-	spoil("many leaves before it", func(p *operatorPayload) { p.Before.Done = make([]canon.Digest, 50_000) })
+	spoil("nothing before it", func(p *evidence.Operator) { p.Before = evidence.Progress{} })
+	spoil("another state before it", func(p *evidence.Operator) {
+		p.Before.State = append(slices.Clone(p.Before.State), 0)
+	})
+	spoil("many leaves before it", func(p *evidence.Operator) { p.Before.Done = make([]canon.Digest, 50_000) })
 
 	// A state that both parties call agreed, and that is none.
-	for _, before := range []progress{{}, {State: make([]byte, 7)}, {Done: make([]canon.Digest, 3)},
+	for _, before := range []evidence.Progress{{}, {State: make([]byte, 7)}, {Done: make([]canon.Digest, 3)},
 		{Done: make([]canon.Digest, 3), State: p.Before.State}} {
 		bad, claim := p, c
-		bad.Before, claim.Before = before, before.digest()
-		if _, err := r.Judge(claim, canon.MustMarshal(bad)); !errors.Is(err, ErrPayload) &&
+		bad.Before, claim.Before = before, before.Digest()
+		if _, err := r.Judge(claim, canon.MustMarshal(bad)); !errors.Is(err, evidence.ErrPayload) &&
 			len(before.Done) != len(p.Before.Done) {
 			t.Errorf("agreed on %d leaves and %d bytes: %v", len(before.Done), len(before.State), err)
 		}
 	}
 	for _, part := range []uint64{w.Parts(dispute.Claim{Kind: dispute.Tile, Index: c.Index}), 1 << 63} {
 		c.Part = part
-		if _, err := r.Judge(c, canon.MustMarshal(p)); !errors.Is(err, ErrPayload) {
+		if _, err := r.Judge(c, canon.MustMarshal(p)); !errors.Is(err, evidence.ErrPayload) {
 			t.Errorf("part %d: %v", part, err)
 		}
 	}
@@ -240,11 +249,11 @@ func TestMalformedPayloads(t *testing.T) {
 // The job of these tests has what they are about.
 func TestPartedJobHasManyParts(t *testing.T) {
 	task, base := job(t, parted)
-	w := NewWitness(task, base, unit, nil, shardTokens)
+	w := witness.New(task, base, unit, nil, shardTokens)
 	kinds := map[program.Kind]int{}
 	for i := range task.Step.Ops {
 		if op := &task.Step.Ops[i]; op.Kind != program.Input {
-			d, err := division(task.Step, i)
+			d, err := division.Of(task.Step, i)
 			if err != nil {
 				t.Fatal(err)
 			}

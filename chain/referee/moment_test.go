@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/starling-network/starling/chain/referee/witness"
 	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
@@ -15,8 +16,8 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
-// Where the moments of the inner optimizer last, who lies about those that it begins with or about those that it hands
-// on loses, whatever else is handed on, and who does not wins.
+// Where the moments of the inner optimizer are carried to the next round, a party that lies about its first or its last
+// moments loses, whatever else is carried. An honest party wins.
 func TestMomentsThatLast(t *testing.T) {
 	plain, start := job(t, tiny)
 	for name, x := range map[string]train.Exchange{
@@ -42,9 +43,9 @@ func TestMomentsThatLast(t *testing.T) {
 				s.F32()[k] = v * v * 1e-3 // second moments are not negative
 			}
 		}
-		witness := func(from []*tensor.Tensor) *Witness { return NewWitness(task, &base, unit, from, shardTokens) }
+		witness := func(from []*tensor.Tensor) *witness.Witness { return witness.New(task, &base, unit, from, shardTokens) }
 		honest := witness(from)
-		right := roots(t, honest, honest)
+		right := roots(t, task, honest, honest)
 		r, err := task.Run(&base, unit, from, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -62,27 +63,27 @@ func TestMomentsThatLast(t *testing.T) {
 		})
 		last, n := uint32(len(right.Segments)), len(base.Names)
 		for _, index := range []int{0, n - 1, n, len(from) - n, len(from) - 1} {
-			what := fmt.Sprintf("tensor %d that is handed on", index)
+			what := fmt.Sprintf("carried tensor %d", index)
 			liar := twister{honest, dispute.Carry, index}
-			c.caught(what, dispute.Carry, c.play(roots(t, honest, liar), last+1, liar, witness(from)))
+			c.caught(what, dispute.Carry, c.play(roots(t, task, honest, liar), last+1, liar, witness(from)))
 			c.acquitted(what, c.play(right, last+1, honest, twister{witness(from), dispute.Carry, index}))
 		}
 		liar := twister{honest, dispute.Update, 0}
-		c.caught("its update", dispute.Update, c.play(roots(t, honest, liar), last, liar, witness(from)))
+		c.caught("its update", dispute.Update, c.play(roots(t, task, honest, liar), last, liar, witness(from)))
 		for at, moment := range map[string]int{"first": len(from) - 2*n, "second": len(from) - n} {
 			other := slices.Clone(from)
 			other[moment] = from[moment].Clone()
 			other[moment].F32()[5] += 1
 			liar := witness(other)
-			c.caught("other "+at+" moments", dispute.Start, c.play(roots(t, liar, liar), 0, liar, witness(from)))
+			c.caught("other "+at+" moments", dispute.Start, c.play(roots(t, task, liar, liar), 0, liar, witness(from)))
 			c.acquitted("its moments", c.play(right, 0, honest, witness(other)))
 			hidden := starter{witness(other), right.Segments[0]}
-			lie := roots(t, hidden.Witness, hidden)
+			lie := roots(t, task, hidden.Witness, hidden)
 			lie.Segments[0] = right.Segments[0]
 			c.caught("other "+at+" moments than it says", dispute.Tile, c.play(lie, 1, hidden, witness(from)))
 			c.acquitted("what it began with", c.play(right, 1, honest, starter{witness(other), right.Segments[0]}))
 		}
 		anew := witness(nil)
-		c.caught("moments of zero", dispute.Start, c.play(roots(t, anew, anew), 0, anew, witness(from)))
+		c.caught("moments of zero", dispute.Start, c.play(roots(t, task, anew, anew), 0, anew, witness(from)))
 	}
 }

@@ -8,12 +8,17 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/referee/evidence"
+	"github.com/starling-network/starling/chain/referee/question"
+	"github.com/starling-network/starling/chain/referee/witness"
 	"github.com/starling-network/starling/compute/admit"
 	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/data"
+	"github.com/starling-network/starling/compute/data/source"
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/program"
@@ -41,7 +46,7 @@ var tiny = size{layers: 1, width: 16, heads: 2, batch: 2, length: 8, steps: 7, s
 
 func corpus(t testing.TB, seed int) *data.Corpus {
 	text := strings.Repeat(fmt.Sprintf("%d: the quick brown fox jumps over the lazy dog. ", seed), 60)
-	c, err := data.Build([]data.Source{{Format: "text", Name: "t", Data: []byte(text)}}, tokenizer.Bytes(), 0.1)
+	c, err := data.Build([]source.File{{Format: "text", Name: "t", Data: []byte(text)}}, tokenizer.Bytes(), 0.1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +61,7 @@ func job(t testing.TB, z size) (*train.Task, *train.Checkpoint) {
 var adamw = optimizer.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1}
 
 func jobOf(t testing.TB, z size, o optimizer.Optimizer) (*train.Task, *train.Checkpoint) {
-	cfg, err := model.Parse(model.GPT2, map[string]any{
+	cfg, err := architecture.Parse(architecture.GPT2, map[string]any{
 		"n_layer": z.layers, "n_embd": z.width, "n_head": z.heads, "n_positions": z.length, "vocab_size": 256,
 	})
 	if err != nil {
@@ -98,9 +103,9 @@ func compile(t testing.TB, task *train.Task) *train.Task {
 	return task
 }
 
-// party is an execution that somebody vouches for: an honest one, or one in which something is changed.
+// party is the execution of one side of a dispute: an honest one, or one with a change.
 type party struct {
-	*Witness
+	*witness.Witness
 	commit work.Commitment
 
 	skip   int // step that only pretends to be done; -1: none
@@ -108,7 +113,7 @@ type party struct {
 }
 
 func vouch(t testing.TB, task *train.Task, base *train.Checkpoint, unit uint32, change func(p *party)) *party {
-	p := &party{Witness: NewWitness(task, base, unit, nil, shardTokens), skip: -1, forged: -1}
+	p := &party{Witness: witness.New(task, base, unit, nil, shardTokens), skip: -1, forged: -1}
 	if change != nil {
 		change(p)
 	}
@@ -147,6 +152,14 @@ func (p *party) Result(k dispute.Kind) (*canon.Tree, error) {
 	list := leaves(t)
 	list[p.forged] = canon.Leaf([]byte("forged"))
 	return canon.NewTree(list), nil
+}
+
+func leaves(t *canon.Tree) []canon.Digest {
+	out := make([]canon.Digest, t.Len())
+	for i := range out {
+		out[i], _ = t.Node(0, i) // every leaf exists
+	}
+	return out
 }
 
 // differ is what a verifier finds when it compares its own execution with a commitment.
@@ -281,7 +294,7 @@ func TestWholeDisputes(t *testing.T) {
 	honest := vouch(t, task, base, unit, nil)
 	for _, l := range lies(t, task, base) {
 		g := play(t, task, base, l.worker.commit, differ(honest.commit, l.worker.commit), l.worker, honest)
-		said := g.Text(g.Log[len(g.Log)-1], Names(task.Spec, task.Step))
+		said := g.Text(g.Log[len(g.Log)-1], question.Names(task.Spec, task.Step))
 		if v := g.Verdict; !v.AsserterLies || v.Reason != dispute.Recomputed || v.Leaf != string(l.kind) ||
 			!strings.Contains(said, l.what) {
 			t.Errorf("%s: verdict %+v: %s", l.name, *v, said)
@@ -296,14 +309,14 @@ func TestWholeDisputes(t *testing.T) {
 	}
 }
 
-// However updates are compressed, and whatever state the outer optimizer keeps, who forges one loses, and who did not
-// wins.
+// With every compression of updates and every state of the outer optimizer, the party that forges an update loses, and
+// the honest party wins.
 func TestUpdatesOfEveryExchange(t *testing.T) {
 	plain, start := job(t, tiny)
 	for _, x := range []train.Exchange{
 		{Codec: codec.Float32, Rule: aggregate.Mean, Outer: outer.SGD, Rate: 1},
-		{Codec: codec.Float16, Rule: aggregate.Mean, Outer: outer.Adam, Rate: 0.01, Momentum: 0.9, Decay: 0.99, Tau: 1e-3},
-		{Codec: codec.BFloat16, Rule: aggregate.Mean, Outer: outer.Yogi, Rate: 0.01, Momentum: 0.9, Decay: 0.99, Tau: 1e-3},
+		{Codec: codec.Float16, Rule: aggregate.Mean, Outer: outer.Adam, Rate: 0.01, Momentum: 0.9, Decay: 0.99, Eps: 1e-3},
+		{Codec: codec.BFloat16, Rule: aggregate.Mean, Outer: outer.Yogi, Rate: 0.01, Momentum: 0.9, Decay: 0.99, Eps: 1e-3},
 		{Codec: codec.E3M0, Rule: aggregate.Mean, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9},
 		{Codec: codec.TopKName(82, 2), Rule: aggregate.Contributors, Outer: outer.SGD, Rate: 1},
 		{Codec: codec.Sign, Rule: aggregate.Mean, Outer: outer.SGD, Rate: 1},
@@ -332,8 +345,8 @@ func TestUpdatesOfEveryExchange(t *testing.T) {
 }
 
 // operatorClaim is the question about a part of one operator's output in an honest worker's step.
-func operatorClaim(t testing.TB, w *Witness, base *train.Checkpoint, step uint32, op int, part uint64) (dispute.Claim,
-	func(int) (canon.Proof, error)) {
+func operatorClaim(t testing.TB, w *witness.Witness, base *train.Checkpoint, step uint32, op int,
+	part uint64) (dispute.Claim, func(int) (canon.Proof, error)) {
 	tree, err := w.Trace(step)
 	if err != nil {
 		t.Fatal(err)
@@ -360,7 +373,7 @@ func operatorClaim(t testing.TB, w *Witness, base *train.Checkpoint, step uint32
 }
 
 // lastPart is the claim about the end of an operator.
-func lastPart(t testing.TB, w *Witness, base *train.Checkpoint, step uint32, op int) (dispute.Claim,
+func lastPart(t testing.TB, w *witness.Witness, base *train.Checkpoint, step uint32, op int) (dispute.Claim,
 	func(int) (canon.Proof, error)) {
 	return operatorClaim(t, w, base, step, op, w.Parts(dispute.Claim{Kind: dispute.Tile, Index: uint32(op)})-1)
 }
@@ -376,7 +389,7 @@ func TestEveryKindOfOperator(t *testing.T) {
 }
 
 // checkPart demands that an honest part holds, another does not, and neither without its payload.
-func checkPart(t *testing.T, w *Witness, r *Referee, base *train.Checkpoint, op int, part uint64) {
+func checkPart(t *testing.T, w *witness.Witness, r *Referee, base *train.Checkpoint, op int, part uint64) {
 	t.Helper()
 	name := fmt.Sprintf("operator %d (%s), part %d", op, r.step.Ops[op].Kind, part)
 	c, prove := operatorClaim(t, w, base, 2, op, part)
@@ -394,19 +407,24 @@ func checkPart(t *testing.T, w *Witness, r *Referee, base *train.Checkpoint, op 
 	}
 	if part > 0 {
 		c.Before[0] ^= 1
-		if _, err := r.Judge(c, payload); !errors.Is(err, ErrPayload) {
+		if _, err := r.Judge(c, payload); !errors.Is(err, evidence.ErrPayload) {
 			t.Errorf("%s: another state before it: %v", name, err)
 		}
 	}
 }
 
+// section is the kind of an operator with the part of the step that it belongs to.
+func section(op program.Operator) string {
+	return op.Kind.String() + strings.SplitN(op.Name, "/", 2)[0]
+}
+
 func everyKind(t *testing.T, z size, o optimizer.Optimizer) {
 	task, base := jobOf(t, z, o)
-	w := NewWitness(task, base, unit, nil, shardTokens)
+	w := witness.New(task, base, unit, nil, shardTokens)
 	r := newReferee(task.Spec, task.Step)
 	seen := map[string]bool{}
 	for i, op := range task.Step.Ops {
-		key := op.Kind.String() + strings.SplitN(op.Name, "/", 2)[0]
+		key := section(op)
 		if seen[key] {
 			continue
 		}
@@ -438,12 +456,12 @@ func TestChangedPayloads(t *testing.T) {
 		for i := 0; i < len(payload); i += 1 + len(payload)/97 {
 			bad := slices.Clone(payload)
 			bad[i] ^= 0x10
-			if ruling, err := r.Judge(last, bad); !errors.Is(err, ErrPayload) {
+			if ruling, err := r.Judge(last, bad); !errors.Is(err, evidence.ErrPayload) {
 				t.Fatalf("%s: byte %d of %d changed: %+v, %v", l.name, i, len(payload), ruling, err)
 			}
 		}
 		for _, bad := range [][]byte{nil, {0xa0}, payload[:len(payload)-1], append(slices.Clone(payload), 0)} {
-			if _, err := r.Judge(last, bad); !errors.Is(err, ErrPayload) {
+			if _, err := r.Judge(last, bad); !errors.Is(err, evidence.ErrPayload) {
 				t.Fatalf("%s: %d bytes: %v", l.name, len(bad), err)
 			}
 		}
@@ -489,7 +507,8 @@ func TestCheckNamesWhatIsTooLarge(t *testing.T) {
 		t.Errorf("a corpus of 8 GiB: %v", err)
 	}
 	m.Shards = make([]canon.Digest, 1<<18)
-	if err := Check(task.Spec, task.Step, m); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "tokens") {
+	if err := Check(task.Spec, task.Step, m); !errors.Is(err, evidence.ErrTooLarge) ||
+		!strings.Contains(err.Error(), "tokens") {
 		t.Errorf("a large manifest: %v", err)
 	}
 	b := program.NewBuilder()
@@ -503,7 +522,7 @@ func TestCheckNamesWhatIsTooLarge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Check(task.Spec, p, task.Corpus.Manifest(shardTokens)); !errors.Is(err, ErrTooLarge) ||
+	if err := Check(task.Spec, p, task.Corpus.Manifest(shardTokens)); !errors.Is(err, evidence.ErrTooLarge) ||
 		!strings.Contains(err.Error(), `FirstMax of "x" `) {
 		t.Errorf("a large operator: %v", err)
 	}

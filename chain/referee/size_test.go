@@ -2,6 +2,7 @@ package referee
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -9,8 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/starling-network/starling/chain/referee/division"
 	"github.com/starling-network/starling/compute/admit"
+	"github.com/starling-network/starling/compute/kernel/exact"
 	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/recompute"
@@ -21,8 +25,8 @@ import (
 	"github.com/starling-network/starling/exchange/transform"
 )
 
-// leafSize is the largest part of a kind in a program: bytes of operands and of the state before, with what proves
-// them, and the time to compute it.
+// leafSize is the largest part of a kind in a program: bytes of operands and of the state before, with their proofs,
+// and the time to compute it.
 type leafSize struct {
 	op    *program.Operator
 	parts int // of a tile
@@ -30,25 +34,30 @@ type leafSize struct {
 	took  time.Duration
 }
 
-// partBytes is the size of what a part needs, apart from what depends on indices.
+// partBytes is the size of the operands of a part, without those that depend on indices.
 func partBytes(p *program.Program, i int, d recompute.Division, leaf, part int) (int, error) {
-	op, shapes := &p.Ops[i], operandShapes(p, &p.Ops[i])
+	op, shapes := &p.Ops[i], division.Shapes(p, &p.Ops[i])
 	need, err := recompute.Need(op, shapes, d, leaf, part, nil)
 	if err != nil {
 		return 0, err
 	}
-	return sizeOf(p, i, need, d.StateBytes(op, shapes, leaf, part))
+	return division.Bytes(p, i, need, d.StateBytes(op, shapes, leaf, part))
 }
+
+// long is given by .ci/run.
+var long = flag.Bool("long", false, "look at every operator of a program, not at one of each kind and shape")
 
 // largest lists the largest parts of tiles in the middle, by kind.
 func largest(t *testing.T, p *program.Program) map[program.Kind]leafSize {
 	t.Helper()
-	out := map[program.Kind]leafSize{}
+	out, seen := map[program.Kind]leafSize{}, map[string]bool{}
 	for i := range p.Ops {
 		op := &p.Ops[i]
-		if op.Kind == program.Input {
+		key := fmt.Sprint(op.Kind, op.Ints, op.Out, division.Shapes(p, op))
+		if op.Kind == program.Input || seen[key] && !*long {
 			continue
 		}
+		seen[key] = true
 		if s := timePart(t, p, i); s.bytes > out[op.Kind].bytes {
 			out[op.Kind] = s
 		}
@@ -59,21 +68,21 @@ func largest(t *testing.T, p *program.Program) map[program.Kind]leafSize {
 // timePart takes the time of a part in the middle, on zeros.
 func timePart(t *testing.T, p *program.Program, i int) leafSize {
 	t.Helper()
-	d, err := division(p, i)
+	d, err := division.Of(p, i)
 	if err != nil {
 		t.Fatal(err)
 	}
 	op := &p.Ops[i]
 	leaf, part := (op.Out.Leaves()-1)/2, d.Parts()/2
-	state := make([]byte, d.StateBytes(op, operandShapes(p, op), leaf, part))
+	state := make([]byte, d.StateBytes(op, division.Shapes(p, op), leaf, part))
 	s := leafSize{op: op, parts: d.Parts()}
 	if s.bytes, err = partBytes(p, i, d, leaf, part); err != nil {
 		t.Fatal(err)
 	}
 	begin := time.Now()
-	in, err := collect(p, i, d, leaf, part, func(w want) (*tensor.Partial, error) {
-		known := tensor.NewPartial(p.Ops[w.value].Out)
-		for _, l := range w.leaves {
+	in, err := division.Collect(p, i, d, leaf, part, func(w division.Want) (*tensor.Partial, error) {
+		known := tensor.NewPartial(p.Ops[w.Value].Out)
+		for _, l := range w.Leaves {
 			from, to := known.Shape.LeafRange(l)
 			known.Set(l, make([]byte, (to-from)*known.Shape.DType.Size()))
 		}
@@ -101,8 +110,8 @@ func models(t *testing.T) map[string]*program.Program {
 		out[name] = p
 	}
 	adamW := optimizer.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1}
-	gpt2 := func(vocab, width, heads, length int) model.Config {
-		c, err := model.Parse(model.GPT2, map[string]any{"n_layer": 1, "n_embd": width, "n_head": heads,
+	gpt2 := func(vocab, width, heads, length int) architecture.Config {
+		c, err := architecture.Parse(architecture.GPT2, map[string]any{"n_layer": 1, "n_embd": width, "n_head": heads,
 			"n_positions": length, "vocab_size": vocab})
 		if err != nil {
 			t.Fatal(err)
@@ -118,13 +127,13 @@ func models(t *testing.T) map[string]*program.Program {
 	add("gpt2-124m", step, err)
 	step, err = model.TrainStep(large, adamW, 8, 1024)
 	add("gpt2-124m x8", step, err)
-	adapted, err := large.Adapt(model.LoRA{Rank: 8, Alpha: 16, Targets: []string{model.AllLinear}})
+	adapted, err := large.Adapt(architecture.LoRA{Rank: 8, Alpha: 16, Targets: []string{architecture.AllLinear}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	step, err = model.TrainStep(adapted, adamW, 1, 1024)
 	add("gpt2-124m LoRA", step, err)
-	llama, err := model.Parse(model.Llama, map[string]any{
+	llama, err := architecture.Parse(architecture.Llama, map[string]any{
 		"num_hidden_layers": 1, "hidden_size": 384, "num_attention_heads": 6, "num_key_value_heads": 2,
 		"intermediate_size": 1024, "max_position_embeddings": 256, "vocab_size": 256,
 	})
@@ -133,7 +142,7 @@ func models(t *testing.T) map[string]*program.Program {
 	}
 	step, err = model.TrainStep(llama, adamW, 8, 256)
 	add("llama-10m", step, err)
-	large7b, err := model.Parse(model.Llama, map[string]any{"num_hidden_layers": 1, "hidden_size": 4096,
+	large7b, err := architecture.Parse(architecture.Llama, map[string]any{"num_hidden_layers": 1, "hidden_size": 4096,
 		"num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 14336,
 		"max_position_embeddings": 4096, "vocab_size": 128256})
 	if err != nil {
@@ -141,26 +150,32 @@ func models(t *testing.T) map[string]*program.Program {
 	}
 	step, err = model.TrainStep(large7b, adamW, 1, 4096)
 	add("a layer of llama-7b", step, err)
+	task, err := model.LanguageOf(large7b, model.Batch{Sequences: 1, Length: 4096, Form: exact.Form{Bits: 15, Block: 64}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	step, err = task.TrainStep(adamW)
+	add("a layer of llama-7b in integers", step, err)
 	for name, raw := range map[string]map[string]any{
-		model.Mistral: {"sliding_window": 64},
-		model.Qwen3:   {"use_sliding_window": true, "sliding_window": 64, "max_window_layers": 0},
-		model.Gemma2:  {"sliding_window": 64},
-		model.Gemma3:  {"sliding_window": 64, "sliding_window_pattern": 2},
-		model.Phi3:    {"num_key_value_heads": 6},
-		model.Phi:     {"num_key_value_heads": 6},
-		model.NeoX:    {},
-		model.OPT:     {"ffn_dim": 1024, "word_embed_proj_dim": 128, "do_layer_norm_before": false},
+		architecture.Mistral: {"sliding_window": 64},
+		architecture.Qwen3:   {"use_sliding_window": true, "sliding_window": 64, "max_window_layers": 0},
+		architecture.Gemma2:  {"sliding_window": 64},
+		architecture.Gemma3:  {"sliding_window": 64, "sliding_window_pattern": 2},
+		architecture.Phi3:    {"num_key_value_heads": 6},
+		architecture.Phi:     {"num_key_value_heads": 6},
+		architecture.NeoX:    {},
+		architecture.OPT:     {"ffn_dim": 1024, "word_embed_proj_dim": 128, "do_layer_norm_before": false},
 	} {
 		sizes := map[string]any{"num_hidden_layers": 1, "hidden_size": 384, "num_attention_heads": 6,
 			"max_position_embeddings": 256, "vocab_size": 256}
-		if name != model.OPT {
+		if name != architecture.OPT {
 			sizes["intermediate_size"] = 1024
 		}
-		if name != model.OPT && name != model.NeoX {
+		if name != architecture.OPT && name != architecture.NeoX {
 			sizes["num_key_value_heads"], sizes["head_dim"] = 2, 64
 		}
 		maps.Copy(sizes, raw)
-		c, err := model.Parse(name, sizes)
+		c, err := architecture.Parse(name, sizes)
 		if err != nil {
 			t.Fatal(name, err)
 		}
@@ -170,8 +185,8 @@ func models(t *testing.T) map[string]*program.Program {
 	return out
 }
 
-// Every operator of every model is disputed in parts that need a megabyte or less, with what proves it. The table is of
-// the largest part of each kind.
+// Every operator of every model is disputed in parts that need a megabyte or less, proofs included. The table has the
+// largest part of each kind.
 func TestSizeOfParts(t *testing.T) {
 	all := models(t)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -212,12 +227,12 @@ func TestPartsOfAnyTile(t *testing.T) {
 	seen := map[string]bool{}
 	for i := range p.Ops {
 		op := &p.Ops[i]
-		key := fmt.Sprint(op.Kind, op.Ints, op.Out, operandShapes(p, op))
+		key := fmt.Sprint(op.Kind, op.Ints, op.Out, division.Shapes(p, op))
 		if op.Kind == program.Input || op.Kind.IndexOperand() >= 0 || seen[key] {
 			continue
 		}
 		seen[key] = true
-		d, err := division(p, i)
+		d, err := division.Of(p, i)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -230,7 +245,7 @@ func TestPartsOfAnyTile(t *testing.T) {
 	}
 }
 
-// The moments of a unit that begins with none are as large as the model, and nobody makes them for their root.
+// The moments of a unit that begins with none are zeros, as large as the model: their root is computed without them.
 func TestRootsOfZerosAreThoseOfTheTensors(t *testing.T) {
 	for _, n := range []int{1, 1023, 1024, 1025, 16 * 1024, 16*1024 + 1, 17 * 1024, 256*1024 + 5, 300 * 1024} {
 		zeros := tensor.New(tensor.Make(tensor.Float32, n))

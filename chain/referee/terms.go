@@ -27,7 +27,7 @@ func Terms(s *train.Spec, p *program.Program, t terms.Terms) error {
 	case t.Overlap != (s.Exchange.Overlap > 0):
 		return bad("rounds of the work overlap: %t, the terms say %t", !t.Overlap, t.Overlap)
 	case t.Carry != s.Exchange.Carry:
-		return bad("units hand on a state through %d rounds, the terms say %d", s.Exchange.Carry, t.Carry)
+		return bad("units carry a state through %d rounds, the terms say %d", s.Exchange.Carry, t.Carry)
 	case !slices.Equal(t.Sizes, s.Sizes):
 		return bad("the work has units of %v segments, the terms of %v", s.Sizes, t.Sizes)
 	case over > 0 || t.UnitFlops != flops:

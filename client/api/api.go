@@ -16,16 +16,16 @@ import (
 type Job struct {
 	// by which the server knows it: the name of its folder, or of its job on a network
 	ID string `json:"id"`
-	// identifier of what is trained, the digest of its work specification
+	// identifier of the work, the digest of its specification
 	Job    string `json:"job"`
 	Name   string `json:"name"`             // that its file gives
-	Folder string `json:"folder,omitempty"` // of what it leaves, from where the server was started
+	Folder string `json:"folder,omitempty"` // its folder, relative to the working directory of the server
 	// run, simulation, or network for a job known from the chain only
 	Kind string `json:"kind"`
 	// running, stopped, done or halted; of a submitted job also queued or failed
 	State  string  `json:"state"`
 	Reason *Reason `json:"reason,omitempty"` // why it is in a state other than done
-	// of a job that runs: assigning, training, attesting, settling
+	// of a running job: assigning, training, attesting, settling
 	Phase   string `json:"phase,omitempty"`
 	Step    int    `json:"step"`    // inner steps in attested rounds
 	Steps   int    `json:"steps"`   // planned; 0: not known
@@ -60,7 +60,7 @@ type Job struct {
 	Parties     []Party `json:"parties,omitempty"` // of a simulation
 }
 
-// Reason says why something is as it is, for programs and for people.
+// Reason is a cause, for programs and for people.
 type Reason struct {
 	Code string `json:"code"`           // stable
 	Text string `json:"text"`           // a sentence
@@ -99,7 +99,7 @@ func (c AuditCounts) String() string {
 	return text
 }
 
-// Party is what a party of a simulation did and got.
+// Party has the traffic and pay of a party of a simulation.
 type Party struct {
 	Name          string  `json:"name"`
 	BytesUp       uint64  `json:"bytes_up"`
@@ -119,26 +119,37 @@ type JobList struct {
 
 // Metric is one record of metrics.jsonl: the mean over the workers of an inner step, or, with kind round, a round.
 type Metric struct {
-	Kind            string   `json:"kind"` // step or round
-	Round           uint32   `json:"round"`
-	Step            uint32   `json:"step"` // inner steps done
-	Loss            float64  `json:"loss"`
-	EvalLoss        *float64 `json:"eval_loss,omitempty"`
-	BitsPerByte     *float64 `json:"bits_per_byte,omitempty"` // eval_loss, whatever the tokens are
-	LearningRate    float64  `json:"learning_rate,omitempty"`
-	Tokens          uint64   `json:"tokens"` // trained since the beginning of the job
-	TokensPerSecond float64  `json:"tokens_per_second,omitempty"`
-	BytesUp         uint64   `json:"bytes_up,omitempty"`   // sent by all workers in the round
-	BytesDown       uint64   `json:"bytes_down,omitempty"` // received
-	Workers         int      `json:"workers,omitempty"`    // active
-	Seconds         float64  `json:"seconds,omitempty"`    // of the round
-	PaidUzen        uint64   `json:"paid_uzen,omitempty"`  // so far, with the fee
+	Kind        string   `json:"kind"` // step or round
+	Round       uint32   `json:"round"`
+	Step        uint32   `json:"step"` // inner steps done
+	Loss        float64  `json:"loss"`
+	EvalLoss    *float64 `json:"eval_loss,omitempty"`
+	BitsPerByte *float64 `json:"bits_per_byte,omitempty"` // eval_loss, whatever the tokens are
+	// by an evaluation besides the loss, on held-out examples: of pairs of answers their accuracy and their margin
+	Measured        map[string]float64 `json:"measured,omitempty"`
+	LearningRate    float64            `json:"learning_rate,omitempty"`
+	Tokens          uint64             `json:"tokens"` // trained since the beginning of the job
+	TokensPerSecond float64            `json:"tokens_per_second,omitempty"`
+	BytesUp         uint64             `json:"bytes_up,omitempty"`   // sent by all workers in the round
+	BytesDown       uint64             `json:"bytes_down,omitempty"` // received
+	Workers         int                `json:"workers,omitempty"`    // active
+	Seconds         float64            `json:"seconds,omitempty"`    // of the round
+	PaidUzen        uint64             `json:"paid_uzen,omitempty"`  // so far, with the fee
 	// of a round: when its checkpoint was recorded; not of a simulation
 	Time time.Time `json:"time,omitzero"`
 	// Euclidean norm of the gradient before clipping, the mean over the workers that tell it
 	GradNorm *float64 `json:"grad_norm,omitempty"`
-	// of a round: mean cosine of the workers' updates with what they were combined to, where all are at hand
+	// of a round: mean cosine between the workers' updates and the combined update, if all are available
 	Agreement *float64 `json:"agreement,omitempty"`
+}
+
+// Measurement returns a value of Measured; nil: the evaluation did not measure it.
+func (m Metric) Measurement(name string) *float64 {
+	x, ok := m.Measured[name]
+	if !ok {
+		return nil
+	}
+	return &x
 }
 
 // Metrics are the series of a run, thinned for drawing.
@@ -193,7 +204,7 @@ type Lineage struct {
 	After       string       `json:"after,omitempty"` // cursor of the next page
 }
 
-// Receipt is one line of why somebody was paid, or was not, with all that can be said about it.
+// Receipt is one line of why an account was paid, or was not, with its explanation.
 type Receipt struct {
 	Seq         uint64   `json:"seq"` // of the job, without gaps
 	Height      int64    `json:"height"`
@@ -240,7 +251,7 @@ type Dispute struct {
 	Log        []Move  `json:"log"`
 }
 
-// Move is what a party said in a dispute.
+// Move is a move of a party in a dispute.
 type Move struct {
 	Height int64  `json:"height"`
 	By     string `json:"by"` // worker or verifier
@@ -265,7 +276,7 @@ type Samples struct {
 	Samples []Sample `json:"samples"`
 }
 
-// Member is somebody's part in a job, as its receipts and signatures tell.
+// Member is an account's part in a job, as its receipts and signatures show it.
 type Member struct {
 	ID          string      `json:"id"`
 	Role        string      `json:"role"` // worker, verifier, consumer or pool
@@ -287,17 +298,17 @@ type Members struct {
 	Links   []Link    `json:"links"`
 }
 
-// Link is what somebody fetched from somebody else. On a network it is as they reported it to the chain in the epoch
-// that goes on.
+// Link is the transfer from one member to another. On a network it is as the members reported it to the chain in the
+// current epoch.
 type Link struct {
-	By    string `json:"by"` // who fetched
-	Of    string `json:"of"` // who gave
+	By    string `json:"by"` // the member that fetched
+	Of    string `json:"of"` // the member that served
 	Bytes uint64 `json:"bytes"`
 	Rate  uint64 `json:"bytes_per_second"` // at which it came; 0: not measured
 	RTT   uint32 `json:"round_trip_ms"`    // 0: not measured
 }
 
-// Audited is how often a verifier computed work of a worker again, and what came of it.
+// Audited is how often a verifier computed work of a worker again, and the results.
 type Audited struct {
 	Verifier string `json:"verifier"`
 	Worker   string `json:"worker"`
@@ -313,7 +324,7 @@ type Log struct {
 	Size  int64    `json:"size"`
 }
 
-// Cost is what a job has cost: budget = paid + fee + refunded + remaining.
+// Cost is the cost of a job so far: budget = paid + fee + refunded + remaining.
 type Cost struct {
 	BudgetUzen    uint64 `json:"budget_uzen"`
 	PaidUzen      uint64 `json:"paid_uzen"`
@@ -329,14 +340,14 @@ type Spec struct {
 	Overrides []string `json:"set,omitempty"` // KEY=VALUE, applied in order
 }
 
-// Submission asks for a job. The same Idempotency-Key gives the same job, and has one that stopped go on.
+// Submission asks for a job. The same Idempotency-Key gives the same job, and resumes it if it is stopped.
 type Submission struct {
 	Spec
 	Name string `json:"name,omitempty"` // of its folder; the job's name, made unique, if empty
-	Plan string `json:"plan,omitempty"` // identifier of a plan: the job fails if it is another by then
+	Plan string `json:"plan,omitempty"` // identifier of a plan: the job fails if its plan differs by then
 }
 
-// Plan is what a job would be, and cost.
+// Plan is the shape and cost of a job before it is submitted.
 type Plan struct {
 	ID         string   `json:"id"` // of the job that it is about
 	Name       string   `json:"name"`
@@ -356,8 +367,8 @@ type Plan struct {
 	StepSeconds float64     `json:"step_seconds"` // of one inner step of one worker, measured on the server
 	Seconds     float64     `json:"seconds"`      // of training on the server
 	MemoryBytes uint64      `json:"memory_bytes"` // of one worker
-	Placement   Placement   `json:"placement"`    // who would train it
-	Rejections  []Rejection `json:"rejections"`   // who would not, and why
+	Placement   Placement   `json:"placement"`    // the members that would be drawn
+	Rejections  []Rejection `json:"rejections"`   // the participants that cannot be drawn, and why
 }
 
 // Placement is a machine that does the work of all members of a run by itself, and whether it has the memory for it.
@@ -369,7 +380,7 @@ type Placement struct {
 	Fits        string `json:"fits"`         // yes, no or unknown
 }
 
-// Rejection is somebody who would not take a part in a run.
+// Rejection is a participant that cannot take part in a run, and why.
 type Rejection struct {
 	ID   string `json:"id"`
 	Why  string `json:"why"` // stable, such as memory_too_small
@@ -390,7 +401,7 @@ type Model struct {
 	Signers     int      `json:"signers"` // of the last one
 	Facts       []Fact   `json:"facts,omitempty"`
 	Files       []File   `json:"files"`
-	Contribute  []Member `json:"contributors"` // who was paid for work on it
+	Contribute  []Member `json:"contributors"` // the members that were paid for work on it
 }
 
 // File is a file of a run.
@@ -411,8 +422,8 @@ type Models struct {
 	Models []Model `json:"models"`
 }
 
-// Update is the data of an event of the stream of a job: whatever it has that is new. The event is reset when records
-// were taken back (a verdict rolled the run back): a reader then reads them anew.
+// Update is the data of an event of the stream of a job: all new records. The event is reset when records were taken
+// back (a verdict rolled the run back): a reader then reads them again.
 type Update struct {
 	Job         Job          `json:"job"`
 	Metrics     []Metric     `json:"metrics,omitempty"` // new ones; a reader far behind gets the latest of them only

@@ -7,12 +7,13 @@ import (
 	"strconv"
 )
 
-// WriteCSV writes a line of names and one of each metric. What a metric does not have is empty.
+// WriteCSV writes a line of names and one of each metric. A value that a metric lacks is empty.
 func WriteCSV(w io.Writer, metrics []Metric) error {
 	out := csv.NewWriter(w)
 	// Error tells
 	_ = out.Write([]string{"kind", "round", "step", "loss", "eval_loss", "bits_per_byte", "learning_rate", "tokens",
-		"tokens_per_second", "bytes_up", "bytes_down", "workers", "seconds", "paid_uzen", "grad_norm", "agreement"})
+		"tokens_per_second", "bytes_up", "bytes_down", "workers", "seconds", "paid_uzen", "grad_norm", "agreement",
+		"accuracy", "margin"})
 	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 	perhaps := func(x *float64) string {
 		if x == nil {
@@ -24,7 +25,8 @@ func WriteCSV(w io.Writer, metrics []Metric) error {
 		_ = out.Write([]string{m.Kind, fmt.Sprint(m.Round), fmt.Sprint(m.Step), number(m.Loss), perhaps(m.EvalLoss),
 			perhaps(m.BitsPerByte), number(m.LearningRate), fmt.Sprint(m.Tokens),
 			number(m.TokensPerSecond), fmt.Sprint(m.BytesUp), fmt.Sprint(m.BytesDown), fmt.Sprint(m.Workers), number(m.Seconds),
-			fmt.Sprint(m.PaidUzen), perhaps(m.GradNorm), perhaps(m.Agreement)})
+			fmt.Sprint(m.PaidUzen), perhaps(m.GradNorm), perhaps(m.Agreement),
+			perhaps(m.Measurement("accuracy")), perhaps(m.Measurement("margin"))})
 	}
 	out.Flush()
 	return out.Error()

@@ -18,7 +18,7 @@ type Network struct {
 	Links        []Link        `json:"links"`  // between participants
 }
 
-// Validator is one of those who vote.
+// Validator is a voting validator.
 type Validator struct {
 	Address string `json:"address"` // of its votes: hexadecimal
 	Power   int64  `json:"power"`
@@ -33,10 +33,10 @@ type Validators struct {
 	Validators []Validator `json:"validators"`
 }
 
-// Participant is somebody who works for a network.
+// Participant is an account that works for a network.
 type Participant struct {
 	ID     string   `json:"id"`
-	Roles  []string `json:"roles"`  // none: it only says where it is reached
+	Roles  []string `json:"roles"`  // none: it has an address only
 	Price  uint64   `json:"price"`  // uzen per 10^15 operations that it offers work for
 	Offers bool     `json:"offers"` // whether it does
 	Stake  uint64   `json:"stake_uzen"`
@@ -127,7 +127,7 @@ type Account struct {
 	Earned []EarnedDay `json:"earned"`
 }
 
-// EarnedDay is what an account received and lost on a day.
+// EarnedDay has the receipts and losses of an account on a day.
 type EarnedDay struct {
 	Day          string `json:"day"` // such as 2026-11-25, in UTC; "": before the blocks that the validator keeps
 	ReceivedUzen uint64 `json:"received_uzen"`
@@ -161,7 +161,7 @@ type HealthCheck struct {
 	Text string `json:"text"`
 }
 
-// Version is what answers.
+// Version is the version of the server.
 type Version struct {
 	Version  string `json:"version"`
 	API      string `json:"api"`      // v1

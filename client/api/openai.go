@@ -36,7 +36,7 @@ type OpenAIError struct {
 	Error OpenAIProblem `json:"error"`
 }
 
-// OpenAIProblem says what was wrong, in OpenAI's form.
+// OpenAIProblem is an error, in OpenAI's form.
 type OpenAIProblem struct {
 	Message string  `json:"message"`
 	Type    string  `json:"type"`
@@ -183,7 +183,7 @@ type FineTuningJobs struct {
 	HasMore bool            `json:"has_more"`
 }
 
-// FineTuningEvent is what happened to a job, in OpenAI's form.
+// FineTuningEvent is an event of a job, in OpenAI's form.
 type FineTuningEvent struct {
 	ID        string         `json:"id"`
 	Object    string         `json:"object"` // fine_tuning.job.event

@@ -2,7 +2,7 @@ package api
 
 import "embed"
 
-// Source is the source of this package: what /openapi.json takes its descriptions from.
+// Source is the source of this package, whose comments are the descriptions of /openapi.json.
 //
 //go:embed api.go network.go openai.go
 var Source embed.FS

@@ -26,8 +26,8 @@ import (
 	"github.com/starling-network/starling/client/wallet"
 )
 
-// ModuleBalance is the account of a module: what it holds, and what the module has written down that it holds for
-// others, in uzen. The book named supply is that of all accounts together, beside what the bank says that there is.
+// ModuleBalance is the account of a module: what it holds, and what it must hold for others by its own state, in uzen.
+// The book named supply has the sum of all accounts, and the supply that the bank states.
 type ModuleBalance struct {
 	Module string `json:"module"`
 	Held   uint64 `json:"held_uzen"`
@@ -124,7 +124,7 @@ func (c counter) budgets(ctx context.Context) (sum sdkmath.Int, err error) {
 	return sum, nil
 }
 
-// revenue that was paid in for models and that nobody has claimed.
+// revenue is the part of the payments for models that the holders of their shares have not claimed.
 func (c counter) revenue(ctx context.Context) (sum sdkmath.Int, err error) {
 	sum = sdkmath.ZeroInt()
 	jobs, err := c.Training.Runs(ctx, false)
@@ -134,7 +134,7 @@ func (c counter) revenue(ctx context.Context) (sum sdkmath.Int, err error) {
 	for _, job := range jobs {
 		m, err := c.Reward.Model(ctx, job, "")
 		if errors.Is(err, query.ErrNotFound) {
-			continue // nobody holds shares
+			continue // no account holds shares
 		}
 		if err != nil {
 			return sum, err
@@ -239,7 +239,7 @@ func (c counter) deposits(ctx context.Context) (sum sdkmath.Int, err error) {
 	return sum, nil
 }
 
-// supply compares all accounts together with what the bank says that there is.
+// supply compares the sum of all accounts with the supply that the bank states.
 func (c counter) supply(ctx context.Context) (ModuleBalance, error) {
 	b, sum := ModuleBalance{Module: "supply"}, sdkmath.ZeroInt()
 	q := banktypes.NewQueryClient(c.queries)

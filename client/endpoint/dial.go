@@ -1,5 +1,5 @@
-// Package endpoint is a connection to the HTTP interface of a validator, or to that of whichever of several answers:
-// its questions and its events go on when one validator is gone. What they mean is the business of package client.
+// Package endpoint is a connection to the HTTP interface of a validator, or to the first of several that answers:
+// questions and events continue with another validator when one is gone. Package client gives them their meaning.
 package endpoint
 
 import (
@@ -26,7 +26,7 @@ const (
 // ErrAddress is returned for what is not the address of an HTTP interface.
 var ErrAddress = errors.New("client: not the address of a validator")
 
-// Unreachable is the error of Dial when nobody answers, or only one that is stopped: then it wraps a *Stopped.
+// Unreachable is the error of Dial when no validator answers, or only one that is stopped: then it wraps a *Stopped.
 type Unreachable struct {
 	Network string // the addresses
 	Err     error  // of the last one

@@ -20,14 +20,14 @@ import (
 // Bounds of a stream of events.
 const (
 	streamTimeout = time.Minute // for the next event or ping: validators send a ping every 27 s
-	maxEvent      = 64 << 20    // bytes: a block in JSON, with what came of its transactions
+	maxEvent      = 64 << 20    // bytes: a block in JSON, with the results of its transactions
 )
 
 // silence is how long events may fail to come before a client asks for blocks.
 const Silence = time.Second
 
 // connection asks questions as package rpchttp does. Its events come over WebSockets of its own: those of rpchttp fall
-// silent for good when they end with a reset, as they do for who did not read them for a while.
+// silent for good when they end with a reset, as they do for a client that did not read them for a while.
 type connection struct {
 	*rpchttp.HTTP
 	service.BaseService
@@ -103,7 +103,7 @@ func (c *connection) UnsubscribeAll(context.Context, string) error { return nil 
 
 // follow passes events on until their stream or the connection ends.
 func (c *connection) follow(stream *websocket.Conn, events chan<- ctypes.ResultEvent) {
-	// What waits for a message is woken; the end of a stream is said once, and before it.
+	// The end of this call wakes a read that waits for a message. The end of a stream is reported once, and first.
 	defer context.AfterFunc(c.life, func() { _ = stream.SetReadDeadline(time.Now()) })()
 	defer func() {
 		if c.life.Err() != nil {

@@ -1,5 +1,5 @@
-// Package gas says what gas transactions declare: by a table, and by what those of the account before them took. It
-// asks no chain.
+// Package gas computes the gas that transactions declare: from a table, and from the gas that earlier transactions of
+// the account used. It asks no chain.
 package gas
 
 import (
@@ -15,9 +15,9 @@ import (
 // Most is the highest limit of a transaction that a chain of ours takes (room.MaxGas).
 const Most = 100_000_000
 
-// Gas that messages need as a rule, measured (docs/market.md) with some to spare: each, for every byte of it, and
-// beside that what is said in a run, which changes what the run holds, and what opens the work of a job, which pays for
-// reading it.
+// Gas that messages usually need, measured (docs/market.md), with a margin: for each message, for each of its bytes,
+// and in addition for a message of a run, which changes the state of the run, and for a message that opens the work of
+// a job, which pays for reading it.
 const (
 	perMessage = 300_000
 	perByte    = 48
@@ -57,8 +57,8 @@ type Usage struct {
 	needs map[string]uint64 // of a message
 }
 
-// Limit is the gas that messages may need by what those before them took, and no less than any message of their sizes
-// may need: one that is larger than those before, or finds more to write, does not run short.
+// Limit is the gas that messages may need, from the gas that earlier ones used, and no less than any message of their
+// sizes may need: a message that is larger than earlier ones, or writes more, does not run short.
 func (u *Usage) Limit(msgs []sdk.Msg) uint64 {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -76,8 +76,8 @@ func (u *Usage) Limit(msgs []sdk.Msg) uint64 {
 // ample is how many times what messages took the next ones of their kind may take.
 const ample = 3
 
-// Learn takes what a transaction took of its limit. One that ran short needs a multiple of that; what a kind needs
-// falls slowly. What is as large as its bytes is left to Limit.
+// Learn takes the gas that a transaction used of its limit. One that ran short needs a multiple of that; the need of a
+// kind falls slowly. The part that grows with the bytes is left to Limit.
 func (u *Usage) Learn(msgs []sdk.Msg, limit, used uint64, short bool) {
 	need := ample * used
 	if short {

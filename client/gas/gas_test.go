@@ -10,8 +10,8 @@ import (
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
 )
 
-// A transaction declares what such messages need, by a table first and by what they took then, and never more than a
-// chain takes.
+// A transaction declares the gas that such messages need, first from a table and later from the gas that they used, and
+// never more than a chain accepts.
 func TestLimits(t *testing.T) {
 	beat, commit := &registrypb.MsgHeartbeat{}, &trainingpb.MsgCommit{}
 	if one, two := Limit(beat), Limit(beat, beat); one != perMessage || two != 2*one {

@@ -240,7 +240,7 @@ func (g Gov) TryVote(ctx context.Context, id uint64, option string) (uint64, err
 	return g.account.Try(ctx, &govv1.MsgVote{ProposalId: id, Voter: g.account.Address(), Option: options[option]})
 }
 
-// update makes the message that sets the parameters of a module to what they are.
+// update makes the message that sets the parameters of a module to their present values.
 type update func(ctx context.Context, g Gov) (sdk.Msg, error)
 
 var updates = map[string]update{
@@ -311,7 +311,8 @@ var updates = map[string]update{
 // Governed are the modules whose parameters Draft knows.
 func Governed() []string { return slices.Sorted(maps.Keys(updates)) }
 
-// Draft is the file of a proposal that sets the parameters of a module to what they are: change what is to be another.
+// Draft is the file of a proposal that sets the parameters of a module to their present values: the reader edits the
+// values to change.
 func (g Gov) Draft(ctx context.Context, module string) ([]byte, error) {
 	update, ok := updates[module]
 	if !ok {

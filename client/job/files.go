@@ -11,20 +11,14 @@ import (
 	"strings"
 
 	"github.com/starling-network/starling/client/job/pattern"
+	"github.com/starling-network/starling/client/job/problem"
+	"github.com/starling-network/starling/client/job/spec"
 	"github.com/starling-network/starling/client/job/spelling"
+	"github.com/starling-network/starling/client/job/strict"
 )
 
 // MaxFiles bounds how many files the datasets of a job may match.
 const MaxFiles = 100_000
-
-// FieldChats is the field of jsonl data that may hold conversations, which are trained on as the base model's chat
-// template writes them, or as plain text.
-const FieldChats = "messages"
-
-// Chats reports whether a job trains on conversations.
-func (j *Job) Chats() bool {
-	return slices.ContainsFunc(j.Datasets, func(d Dataset) bool { return d.Format == "jsonl" && d.Field == FieldChats })
-}
 
 // File is one file of training data.
 type File struct {
@@ -37,17 +31,17 @@ type File struct {
 //
 // In a pattern, * and ? and [a-z] match within one name, ** matches any number of folders. A wildcard never matches a
 // name that starts with a point, never follows a symbolic link, and never looks into the output folder; a path
-// written out may be any of those. Nor does it look into the folder of another run, or of a simulation: what a job left
-// is no data, and a job would be another one after it. A dataset without a file is an *ErrorList of CodeNoData.
+// written out may be any of those. Nor does it look into the folder of another run, or of a simulation: their files are
+// no data, and would make the job another one. A dataset without a file is a *problem.ErrorList of problem.NoData.
 func (j *Job) Files() ([]File, error) {
 	var files []File
-	var problems []*Error
+	var problems []*problem.Error
 	for i, set := range j.Datasets {
 		at := fmt.Sprintf("datasets.%d.path", i)
 		if set.Remote() {
 			place, err := set.Cached()
 			if _, none := os.Stat(place); err != nil || none != nil {
-				problems = append(problems, j.Problem(at, CodeNoData, fmt.Sprintf("%s: %s is not downloaded", at, set.Path),
+				problems = append(problems, j.Problem(at, problem.NoData, fmt.Sprintf("%s: %s is not downloaded", at, set.Path),
 					"it is not in the cache of this user", "starling data inspect JOB.yaml downloads it"))
 			}
 			files = append(files, File{Dataset: i, Name: set.Path, Path: place})
@@ -56,11 +50,11 @@ func (j *Job) Files() ([]File, error) {
 		names, err := j.expand(set.Path)
 		switch {
 		case err != nil:
-			problems = append(problems, j.Problem(at, CodeNoData, fmt.Sprintf("%s: cannot look for %q", at, set.Path),
+			problems = append(problems, j.Problem(at, problem.NoData, fmt.Sprintf("%s: cannot look for %q", at, set.Path),
 				err.Error(),
 				"correct the pattern or the permissions"))
 		case len(names) == 0:
-			problems = append(problems, j.Problem(at, CodeNoData, fmt.Sprintf("%s: no file matches %q", at, set.Path),
+			problems = append(problems, j.Problem(at, problem.NoData, fmt.Sprintf("%s: no file matches %q", at, set.Path),
 				"paths are relative to the folder of the job file, which is "+j.Dir(), "correct the path, or put the data there"))
 		}
 		for _, n := range names {
@@ -68,10 +62,11 @@ func (j *Job) Files() ([]File, error) {
 		}
 	}
 	if len(problems) == 0 && len(files) > MaxFiles {
-		problems = append(problems, j.Problem("datasets", CodeNoData, fmt.Sprintf("the datasets match %d files", len(files)),
+		problems = append(problems, j.Problem("datasets", problem.NoData,
+			fmt.Sprintf("the datasets match %d files", len(files)),
 			fmt.Sprintf("at most %d are read", MaxFiles), "put many small texts into one jsonl file"))
 	}
-	if err := list(problems); err != nil {
+	if err := problem.Join(problems); err != nil {
 		return nil, err
 	}
 	return files, nil
@@ -80,27 +75,28 @@ func (j *Job) Files() ([]File, error) {
 // Confine refuses a job that names a file outside of the folder of the job file, or a server to call. It is for job
 // files that strangers send.
 // The model that it starts from, with its tokenizer, may also lie below another folder, if models names one. It goes by
-// the names alone, so that nobody learns from it what exists; a link inside of a folder leads where its owner wants.
+// the names alone, so that its errors do not show which files exist; a link in a folder may lead out of it.
 func (j *Job) Confine(models string) error {
-	var problems []*Error
+	var problems []*problem.Error
 	check := func(key, name string) {
 		if !j.below(j.Dir(), name) {
-			problems = append(problems, j.Problem(key, CodeOutside,
-				fmt.Sprintf("%s: %q lies outside of the folder of the job file", key, clip(name)),
-				"whoever runs the job gives it the files of one folder alone", "name a file in it, by its path from there"))
+			problems = append(problems, j.Problem(key, problem.Outside,
+				fmt.Sprintf("%s: %q lies outside of the folder of the job file", key, strict.Clip(name)),
+				"the operator of this process gives the job the files of one folder alone",
+				"name a file in it, by its path from there"))
 		}
 	}
 	base, t := j.Model.BaseModel, j.Model.Tokenizer
 	if models != "" && base != "" && j.below(models, base) {
-		if t.Kind == TokenizerFile && path.Dir(filepath.ToSlash(t.Path)) == path.Clean(filepath.ToSlash(base)) {
-			t.Kind = ByteLevel // it is the model's
+		if t.Kind == spec.TokenizerFile && path.Dir(filepath.ToSlash(t.Path)) == path.Clean(filepath.ToSlash(base)) {
+			t.Kind = spec.ByteLevel // it is the model's
 		}
 		base = ""
 	}
 	if base != "" {
 		check("model.base_model", base)
 	}
-	if t.Kind == TokenizerFile {
+	if t.Kind == spec.TokenizerFile {
 		check("model.tokenizer", t.Path)
 	}
 	calls := map[string]string{"notify.webhook": j.Notify.Webhook, "tracking.mlflow.uri": j.Tracking.MLflow.URI}
@@ -112,11 +108,11 @@ func (j *Job) Confine(models string) error {
 	}
 	for _, key := range slices.Sorted(maps.Keys(calls)) {
 		if calls[key] != "" {
-			problems = append(problems, j.Problem(key, CodeOutside, key+" names a server",
-				"whoever runs the job decides whom its process calls", "remove the key"))
+			problems = append(problems, j.Problem(key, problem.Outside, key+" names a server",
+				"the operator of this process decides which servers it calls", "remove the key"))
 		}
 	}
-	return list(problems)
+	return problem.Join(problems)
 }
 
 // below reports whether a path of the file leads into a folder.
@@ -125,37 +121,37 @@ func (j *Job) below(dir, name string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// CheckFiles looks for every file that the job names. The error is an *ErrorList.
+// CheckFiles looks for every file that the job names. The error is an *problem.ErrorList.
 func (j *Job) CheckFiles() error {
-	var problems []*Error
+	var problems []*problem.Error
 	if base := j.Model.BaseModel; base != "" {
 		if info, err := os.Stat(filepath.Join(j.BaseModelPath(), "config.json")); err != nil || info.IsDir() {
-			return list([]*Error{j.Problem("model.base_model", CodeFileNotFound,
-				fmt.Sprintf("model.base_model: there is no model in %q", clip(base)),
+			return problem.Join([]*problem.Error{j.Problem("model.base_model", problem.FileNotFound,
+				fmt.Sprintf("model.base_model: there is no model in %q", strict.Clip(base)),
 				"it names a folder as Hugging Face libraries save it: config.json, the weights as safetensors, tokenizer.json; "+
 					"nothing is downloaded",
 				"correct the path (relative to the folder of the job file), or: starling model pull hf:OWNER/NAME --to FOLDER")})
 		}
 	}
-	if t := j.Model.Tokenizer; t.Kind == TokenizerFile {
+	if t := j.Model.Tokenizer; t.Kind == spec.TokenizerFile {
 		if info, err := os.Stat(j.locate(t.Path)); err != nil || info.IsDir() {
 			fix := "correct the path (relative to the folder of the job file), or use byte-level"
-			if spelling.Nearest(t.Path, []string{string(ByteLevel)}) != "" {
+			if spelling.Nearest(t.Path, []string{string(spec.ByteLevel)}) != "" {
 				fix = "did you mean byte-level?"
 			}
-			problems = append(problems, j.Problem("model.tokenizer", CodeFileNotFound,
-				fmt.Sprintf("model.tokenizer: there is no file %q", clip(t.Path)), "it names a tokenizer.json", fix))
+			problems = append(problems, j.Problem("model.tokenizer", problem.FileNotFound,
+				fmt.Sprintf("model.tokenizer: there is no file %q", strict.Clip(t.Path)), "it names a tokenizer.json", fix))
 		}
 	}
 	_, err := j.Files()
-	var missing *ErrorList
+	var missing *problem.ErrorList
 	if errors.As(err, &missing) {
 		problems = append(problems, missing.Errors...)
 	}
-	return list(problems)
+	return problem.Join(problems)
 }
 
-// TokenizerPath is where the tokenizer.json of a TokenizerFile lies.
+// TokenizerPath is where the tokenizer.json of a spec.TokenizerFile lies.
 func (j *Job) TokenizerPath() string { return j.locate(j.Model.Tokenizer.Path) }
 
 // BaseModelPath is the folder of the model to start from.

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/starling-network/starling/client/job/problem"
 )
 
 // tree makes empty files below a temporary folder.
@@ -68,7 +70,7 @@ func TestFiles(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("%s matches %v, want %v (%v)", pattern, got, want, err)
 		}
-		if want == nil && problems(t, err)[0].Code != CodeNoData {
+		if want == nil && problems(t, err)[0].Code != problem.NoData {
 			t.Errorf("%s: %v", pattern, err)
 		}
 	}
@@ -84,8 +86,9 @@ func TestLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ override, code, place string }{
-		{`datasets=[{path: "*.txt"}, {path: "b/*.txt"}]`, CodeNoData, `--set datasets=[{path: "*.txt"}, {path: "b/*.txt"}]`},
-		{"model.tokenizer=byte_level", CodeFileNotFound, "--set model.tokenizer=byte_level"},
+		{`datasets=[{path: "*.txt"}, {path: "b/*.txt"}]`, problem.NoData,
+			`--set datasets=[{path: "*.txt"}, {path: "b/*.txt"}]`},
+		{"model.tokenizer=byte_level", problem.FileNotFound, "--set model.tokenizer=byte_level"},
 	} {
 		_, err := Load(path, c.override)
 		if e := problems(t, err)[0]; e.Code != c.code || e.Place() != c.place {
@@ -96,11 +99,11 @@ func TestLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := Load(path)
-	if e := problems(t, err)[0]; e.Code != CodeNoData || e.Line != 6 || e.Column != 11 {
+	if e := problems(t, err)[0]; e.Code != problem.NoData || e.Line != 6 || e.Column != 11 {
 		t.Errorf("no data: %+v", e)
 	}
 	_, err = Load(filepath.Join(root, "none.yaml"))
-	if e := problems(t, err)[0]; e.Code != CodeFileNotFound {
+	if e := problems(t, err)[0]; e.Code != problem.FileNotFound {
 		t.Errorf("no job file: %+v", e)
 	}
 }

@@ -15,6 +15,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/starling-network/starling/client/job/problem"
+	"github.com/starling-network/starling/client/job/spec"
+	"github.com/starling-network/starling/client/job/strict"
 	"github.com/starling-network/starling/exchange/aggregate"
 )
 
@@ -39,9 +42,9 @@ func parse(t *testing.T, source string, overrides ...string) *Job {
 	return j
 }
 
-func problems(t *testing.T, err error) []*Error {
+func problems(t *testing.T, err error) []*problem.Error {
 	t.Helper()
-	var l *ErrorList
+	var l *problem.ErrorList
 	if !errors.As(err, &l) || len(l.Errors) == 0 {
 		t.Fatalf("got error %v, want an ErrorList", err)
 	}
@@ -92,7 +95,7 @@ func TestContract(t *testing.T) {
 	_, err = Parse(source, "contract.yaml")
 	var paths []string
 	for _, e := range problems(t, err) {
-		if e.Code != CodeUnsupported {
+		if e.Code != problem.Unsupported {
 			t.Errorf("unexpected %v", e)
 		}
 		paths = append(paths, strings.SplitN(e.What, ":", 2)[0])
@@ -109,21 +112,23 @@ func TestContract(t *testing.T) {
 		t.Fatal(err)
 	}
 	if j.Training.LearningRate != 3e-4 ||
-		!reflect.DeepEqual(j.Strategy.Workers, Workers{Min: 2, Target: 4, Max: 16, Paces: []float64{1, 0.75, 0.5, 0.25}}) ||
+		!reflect.DeepEqual(j.Strategy.Workers,
+			spec.Workers{Min: 2, Target: 4, Max: 16, RelativeSpeeds: []float64{1, 0.75, 0.5, 0.25}}) ||
 		j.Budget.MaxPricePerHour != 400_000 ||
 		time.Duration(j.Budget.Deadline) != 24*time.Hour || j.Resources.AnyOf[1].CPUs != 4 || j.Resources.Disk != 20e9 ||
-		j.Model.Tokenizer != (Tokenizer{Kind: TokenizerFile, Path: "./tokenizer.json"}) || j.Eval.Prompts[0] != "ROMEO:" ||
+		j.Model.Tokenizer != (spec.Tokenizer{Kind: spec.TokenizerFile, Path: "./tokenizer.json"}) ||
+		j.Eval.Prompts[0] != "ROMEO:" ||
 		j.Rounds() != 40 || j.WorkerBatch() != 64 {
 		t.Errorf("misread: %+v", j.Spec)
 	}
 	if got := j.Model.Config["hidden_size"]; got != 256 {
 		t.Errorf("model.config.hidden_size is %v (%T), want the int 256", got, got)
 	}
-	walk("", reflect.TypeFor[Spec](), func(path, name string) {
-		in := strings.Contains(string(source), name+":") || strings.HasPrefix(path, "model.adapter.") ||
+	strict.Walk("", reflect.TypeFor[spec.Spec](), func(path string, k strict.Key) {
+		in := strings.Contains(string(source), k.Name+":") || strings.HasPrefix(path, "model.adapter.") ||
 			path == "training.num_epochs" || strings.HasPrefix(path, "model.load_in_") || path == "training.lr_decay_ratio" ||
 			path == "training.warmup_ratio" || path == "training.dropout" || path == "training.optimizer.state" ||
-			path == "training.optimizer.momentum" || path == "training.optimizer.nesterov"
+			strings.HasPrefix(path, "dpo") || path == "training.optimizer.momentum" || path == "training.optimizer.nesterov"
 		if !in {
 			t.Errorf("%s: not a key of the contract", path)
 		}
@@ -160,7 +165,7 @@ func TestNumericsDecideWhatIsCompared(t *testing.T) {
 	j, err := Parse([]byte(minimal), "tiny.yaml", "training.numerics=tolerant",
 		"strategy.verification.tolerance={distance: 0.2, cosine: 0.9}")
 	if err != nil || j.Strategy.Verification.Screen != "losses" ||
-		j.Strategy.Verification.Tolerance != (Tolerance{0.2, 0.9}) {
+		j.Strategy.Verification.Tolerance != (spec.Tolerance{Distance: 0.2, Cosine: 0.9}) {
 		t.Errorf("%+v, %v", j, err)
 	}
 	for _, set := range []string{"strategy.verification.tolerance={distance: 0.2}", "training.numerics=exact-int",
@@ -172,7 +177,7 @@ func TestNumericsDecideWhatIsCompared(t *testing.T) {
 }
 
 func TestReplicas(t *testing.T) {
-	for method, want := range map[string]Replicas{
+	for method, want := range map[string]spec.Replicas{
 		"diloco": {Rounds: 8, Topology: "none"}, "sparta": {Sample: 32, Rounds: 8, Topology: "none"},
 		"sparta_diloco":    {Sample: 32, Rounds: 8, Topology: "none"},
 		"streaming_diloco": {Fragments: 2, Rounds: 8, Topology: "none"}, "gossip": {Rounds: 8, Topology: "complete"},
@@ -184,11 +189,11 @@ func TestReplicas(t *testing.T) {
 		}
 	}
 	s := parse(t, minimal, "strategy.method=sparta", "strategy.replicas={sample: 0, fragments: 3, rounds: 4}").Strategy
-	if s.Replicas != (Replicas{Fragments: 3, Rounds: 4, Topology: "none"}) || s.Group() != 4 {
+	if s.Replicas != (spec.Replicas{Fragments: 3, Rounds: 4, Topology: "none"}) || s.Group() != 4 {
 		t.Errorf("%+v", s.Replicas)
 	}
 	if s := parse(t, minimal, "strategy.method=streaming_diloco",
-		"strategy.replicas.overlap=1").Strategy; s.Replicas != (Replicas{Fragments: 2, Rounds: 8, Overlap: 1,
+		"strategy.replicas.overlap=1").Strategy; s.Replicas != (spec.Replicas{Fragments: 2, Rounds: 8, Overlap: 1,
 		Topology: "none"}) {
 		t.Errorf("%+v", s.Replicas)
 	}
@@ -198,7 +203,7 @@ func TestReplicas(t *testing.T) {
 		"strategy.replicas={sample: 0, fragments: 8}", "strategy.replicas.rounds=257",
 		"strategy.compression.error_feedback=true",
 		"strategy.outer_optimizer.name=adamw", "training.numerics=tolerant", "strategy.replicas.topology=ring",
-		"strategy.outer_optimizer.name=pairs",
+		"strategy.outer_optimizer.name=gossip",
 		"strategy.replicas.overlap=1",
 	} {
 		if _, err := Parse([]byte(minimal), "tiny.yaml", "strategy.method=sparta", set); err == nil {
@@ -208,15 +213,15 @@ func TestReplicas(t *testing.T) {
 }
 
 func TestMomentRounds(t *testing.T) {
-	const eight = "strategy.moment_rounds=8"
-	if s := parse(t, minimal, "training.numerics=tolerant").Strategy; s.MomentRounds != 1 || s.Group() != 0 {
-		t.Errorf("%d rounds of moments in groups of %d", s.MomentRounds, s.Group())
+	const eight = "strategy.optimizer_state_rounds=8"
+	if s := parse(t, minimal, "training.numerics=tolerant").Strategy; s.OptimizerStateRounds != 1 || s.Group() != 0 {
+		t.Errorf("%d rounds of moments in groups of %d", s.OptimizerStateRounds, s.Group())
 	}
-	// as long as what else is handed on
+	// as long as the other carried state
 	for method, rounds := range map[string]int{"diloco": 8, "fedavg": 8, "sparseloco": 32, "sparta": 8, "gossip": 1,
 		"allreduce": 1} {
-		if s := parse(t, minimal, "strategy.method="+method).Strategy; s.MomentRounds != rounds {
-			t.Errorf("%s: moments last for %d rounds, want %d", method, s.MomentRounds, rounds)
+		if s := parse(t, minimal, "strategy.method="+method).Strategy; s.OptimizerStateRounds != rounds {
+			t.Errorf("%s: moments last for %d rounds, want %d", method, s.OptimizerStateRounds, rounds)
 		}
 	}
 	for set, want := range map[string]float64{"{overlap: 1}": 0.4, "{overlap: 1, fragments: 2}": 0.6,
@@ -228,7 +233,7 @@ func TestMomentRounds(t *testing.T) {
 	}
 	for _, with := range []string{"strategy.method=diloco", "strategy.method=sparseloco", "strategy.method=sparta",
 		"strategy.replicas.overlap=1"} {
-		if s := parse(t, minimal, "strategy.moment_rounds=12", with).Strategy; s.Group() != 12 {
+		if s := parse(t, minimal, "strategy.optimizer_state_rounds=12", with).Strategy; s.Group() != 12 {
 			t.Errorf("%s: groups of %d rounds", with, s.Group())
 		}
 	}
@@ -236,7 +241,7 @@ func TestMomentRounds(t *testing.T) {
 		{"strategy.method=gossip"}, {"strategy.method=allreduce", "strategy.sync_steps=1"}, {"training.numerics=tolerant"},
 		{"strategy.method=sparseloco", "strategy.compression.feedback_rounds=4"},
 		{"strategy.method=sparta", "strategy.replicas.rounds=4"},
-		{"strategy.moment_rounds=257"}, {"strategy.moment_rounds=32", "strategy.workers=1024",
+		{"strategy.optimizer_state_rounds=257"}, {"strategy.optimizer_state_rounds=32", "strategy.workers=1024",
 			"training.global_batch_size=1024"},
 	} {
 		if _, err := Parse([]byte(minimal), "tiny.yaml", append([]string{eight}, set...)...); err == nil {
@@ -247,7 +252,7 @@ func TestMomentRounds(t *testing.T) {
 
 func TestPairs(t *testing.T) {
 	s := parse(t, minimal, "strategy.method=gossip", "strategy.replicas.topology=small_world").Strategy
-	if o := s.OuterOptimizer; o.Name != "pairs" || o.LR != 0.7 || o.Momentum != 0.5 ||
+	if o := s.OuterOptimizer; o.Name != "gossip" || o.LR != 0.7 || o.Momentum != 0.5 ||
 		s.Replicas.Topology != "small_world" || s.Group() != 0 {
 		t.Errorf("%+v", s)
 	}
@@ -266,22 +271,24 @@ func TestPairs(t *testing.T) {
 // Units are made for machines of the paces that a job names, one for each; a method that is about them says so when
 // there are none.
 func TestPaces(t *testing.T) {
-	const paces = "strategy.workers={target: 4, paces: [0.5, 1, 0.5, 0.25]}"
+	const paces = "strategy.workers={target: 4, relative_speeds: [0.5, 1, 0.5, 0.25]}"
 	if w := parse(t, minimal, paces).Strategy.Workers; !reflect.DeepEqual(w,
-		Workers{4, 4, 4, []float64{0.5, 1, 0.5, 0.25}}) {
+		spec.Workers{Min: 4, Target: 4, Max: 4, RelativeSpeeds: []float64{0.5, 1, 0.5, 0.25}}) {
 		t.Errorf("%+v", w)
 	}
 	for _, set := range [][]string{
-		{"strategy.workers={target: 4, paces: [1, 0.5]}"}, {"strategy.workers={target: 4, paces: [0.5, 0.5, 0.5, 0.5]}"},
-		{"strategy.workers={target: 4, paces: [1, 1, 1, 2]}"},
-		{"strategy.workers={target: 4, paces: [1, 1, 1, 0]}"}, {paces, "strategy.method=gossip"},
+		{"strategy.workers={target: 4, relative_speeds: [1, 0.5]}"},
+		{"strategy.workers={target: 4, relative_speeds: [0.5, 0.5, 0.5, 0.5]}"},
+		{"strategy.workers={target: 4, relative_speeds: [1, 1, 1, 2]}"},
+		{"strategy.workers={target: 4, relative_speeds: [1, 1, 1, 0]}"}, {paces, "strategy.method=gossip"},
 		{paces, "strategy.method=allreduce", "strategy.sync_steps=1"},
 	} {
 		if _, err := Parse([]byte(minimal), "tiny.yaml", set...); err == nil {
 			t.Errorf("%v is taken", set)
 		}
 	}
-	if n := parse(t, minimal, "strategy.method=async_diloco").Notes; len(n) != 1 || !strings.Contains(n[0].Text, "paces") {
+	if n := parse(t, minimal, "strategy.method=async_diloco").Notes; len(n) != 1 ||
+		!strings.Contains(n[0].Text, "relative_speeds") {
 		t.Errorf("notes about no paces: %v", n)
 	}
 	if n := parse(t, minimal, "strategy.method=async_diloco", paces).Notes; len(n) != 0 {
@@ -290,14 +297,14 @@ func TestPaces(t *testing.T) {
 }
 
 func TestSegmentsOfAudits(t *testing.T) {
-	const drawn = "strategy.verification.segments=drawn"
-	if v := parse(t, minimal).Strategy.Verification; v.Segments != "all" {
-		t.Errorf("audits execute %q of a unit", v.Segments)
+	const drawn = "strategy.verification.audit=partial"
+	if v := parse(t, minimal).Strategy.Verification; v.Audit != "whole" {
+		t.Errorf("audits execute %q of a unit", v.Audit)
 	}
-	if v := parse(t, minimal, drawn).Strategy.Verification; v.Segments != "drawn" {
-		t.Errorf("audits execute %q of a unit", v.Segments)
+	if v := parse(t, minimal, drawn).Strategy.Verification; v.Audit != "partial" {
+		t.Errorf("audits execute %q of a unit", v.Audit)
 	}
-	for _, set := range []string{"training.numerics=tolerant", "strategy.verification.segments=3"} {
+	for _, set := range []string{"training.numerics=tolerant", "strategy.verification.audit=3"} {
 		if _, err := Parse([]byte(minimal), "tiny.yaml", drawn, set); err == nil {
 			t.Errorf("%s is taken", set)
 		}
@@ -313,9 +320,9 @@ func TestSlicesNeedTheRightRule(t *testing.T) {
 	parse(t, minimal, ask, "strategy.verification.screen=off", "strategy.aggregation.rule=median")
 	for _, set := range []string{"strategy.aggregation.rule=krum", "training.numerics=tolerant",
 		"strategy.verification.screen=losses"} {
-		var list *ErrorList
+		var list *problem.ErrorList
 		if _, err := Parse([]byte(minimal), "tiny.yaml", ask, set); !errors.As(err, &list) ||
-			list.Errors[0].Code != CodeUnsupported {
+			list.Errors[0].Code != problem.Unsupported {
 			t.Errorf("%s: %v", set, err)
 		}
 	}
@@ -325,7 +332,7 @@ func TestDefaults(t *testing.T) {
 	j := parse(t, minimal)
 	if j.Name != "tiny" || j.Strategy.SyncSteps != 20 || j.Rounds() != 12 || j.Training.GlobalBatchSize != 32 ||
 		j.Checkpoint.EverySteps != 20 || j.Eval.EverySteps != 20 ||
-		!reflect.DeepEqual(j.Strategy.Workers, Workers{Min: 4, Target: 4, Max: 4}) ||
+		!reflect.DeepEqual(j.Strategy.Workers, spec.Workers{Min: 4, Target: 4, Max: 4}) ||
 		j.Strategy.OuterOptimizer.Momentum != 0.9 || j.Budget.MaxCost.String() != "25" || j.Datasets[0].Weight != 1 {
 		t.Errorf("defaults: %+v", j.Spec)
 	}
@@ -335,7 +342,7 @@ func TestDefaults(t *testing.T) {
 	j = parse(t, minimal, "strategy.outer_optimizer.name=sgd", "strategy.workers={min: 2, target: 6}",
 		"training.max_steps=241")
 	if j.Strategy.OuterOptimizer.Momentum != 0 ||
-		!reflect.DeepEqual(j.Strategy.Workers, Workers{Min: 2, Target: 6, Max: 6}) || j.Training.GlobalBatchSize != 48 ||
+		!reflect.DeepEqual(j.Strategy.Workers, spec.Workers{Min: 2, Target: 6, Max: 6}) || j.Training.GlobalBatchSize != 48 ||
 		j.Strategy.SyncSteps != 1 {
 		t.Errorf("derived: %+v", j.Spec)
 	}
@@ -351,7 +358,7 @@ func TestMethods(t *testing.T) {
 		t.Errorf("allreduce: %+v", j.Spec)
 	}
 	s := parse(t, minimal, "strategy.method=demo").Strategy
-	if k, bits, sparse := s.Compression.TopK(); s.OuterOptimizer.Name != "sign" || k != 32 || bits != 16 || !sparse ||
+	if k, bits, sparse := s.Compression.TopK(); s.OuterOptimizer.Name != "signsgd" || k != 32 || bits != 16 || !sparse ||
 		!s.Compression.ErrorFeedback ||
 		s.Compression.Transform != "dct" || s.Aggregation.Rule != "contributor_mean" || s.SyncSteps != 1 {
 		t.Errorf("demo: %+v", s)
@@ -375,7 +382,7 @@ func TestMethods(t *testing.T) {
 	}
 	for _, set := range []string{"strategy.method=demo", "strategy.outer_optimizer.name=adamw"} {
 		_, err := Parse([]byte(minimal), "tiny.yaml", set, "strategy.sync_steps=2")
-		if problems := problems(t, err); len(problems) != 1 || problems[0].Code != CodeBadValue ||
+		if problems := problems(t, err); len(problems) != 1 || problems[0].Code != problem.BadValue ||
 			!strings.HasPrefix(problems[0].What, "strategy.sync_steps is 2") {
 			t.Errorf("%s in rounds of two steps: %v", set, err)
 		}
@@ -396,8 +403,8 @@ func TestRoundsFitWhatIsGiven(t *testing.T) {
 	}
 	many := parse(t, minimal, "strategy.method=sparseloco", "strategy.workers=1024",
 		"training.global_batch_size=1024").Strategy
-	if n := many.Group(); n != 16 || many.MomentRounds != 16 {
-		t.Errorf("1024 workers hand on a state through %d rounds", n)
+	if n := many.Group(); n != 16 || many.OptimizerStateRounds != 16 {
+		t.Errorf("1024 workers carry a state through %d rounds", n)
 	}
 }
 
@@ -412,7 +419,7 @@ func TestOverrideRemoves(t *testing.T) {
 		t.Errorf("%+v", j.Strategy)
 	}
 	if _, err := Parse([]byte(minimal), "tiny.yaml", "training.max_steps=null"); problems(t,
-		err)[0].Code != CodeMissingKey {
+		err)[0].Code != problem.MissingKey {
 		t.Errorf("%v", err)
 	}
 }
@@ -429,14 +436,14 @@ func TestOverrides(t *testing.T) {
 		t.Errorf("parquet: %+v", j.Datasets[0])
 	}
 	for o, code := range map[string]string{
-		"training.learning_rat=1": CodeUnknownKey,
-		"training.max_steps=no":   CodeWrongType,
-		"training.max_steps=":     CodeWrongType,
-		"training.max_steps":      CodeBadOverride,
-		"datasets.3.path=x":       CodeBadOverride,
-		"kind.of.thing=x":         CodeBadOverride,
-		"name=[":                  CodeBadOverride,
-		"name=*x":                 CodeBadOverride,
+		"training.learning_rat=1": problem.UnknownKey,
+		"training.max_steps=no":   problem.WrongType,
+		"training.max_steps=":     problem.WrongType,
+		"training.max_steps":      problem.BadOverride,
+		"datasets.3.path=x":       problem.BadOverride,
+		"kind.of.thing=x":         problem.BadOverride,
+		"name=[":                  problem.BadOverride,
+		"name=*x":                 problem.BadOverride,
 	} {
 		_, err := Parse([]byte(minimal), "tiny.yaml", o)
 		e := problems(t, err)[0]
@@ -514,8 +521,11 @@ func TestNotes(t *testing.T) {
 
 // Every rule that a job may name is one that exists.
 func TestRulesExist(t *testing.T) {
-	field, _ := reflect.TypeFor[Aggregation]().FieldByName("Rule")
-	for _, rule := range strings.Fields(field.Tag.Get("one")) {
+	rules := strings.Fields(spec.Aggregation{}.Words()["rule"])
+	if len(rules) == 0 {
+		t.Fatal("no rules")
+	}
+	for _, rule := range rules {
 		if !aggregate.Known(rule) {
 			t.Errorf("no rule %q", rule)
 		}
@@ -549,7 +559,7 @@ func FuzzParse(f *testing.F) {
 
 // Every method that a file may name is listed as the file that names it is read.
 func TestMethodsAreWhatFilesGet(t *testing.T) {
-	all := Methods()
+	all := spec.Methods()
 	for _, m := range all {
 		j, err := Parse([]byte("apiVersion: starling/v1\nkind: TrainingJob\nmodel: {architecture: gpt2}\ndatasets: "+
 			"[{path: a.txt}]\ntraining: {max_steps: 10}\nstrategy: {method: "+m.Method+"}\n"), "job.yaml")

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The length of a run and of its warm-up may be given as parts of the data and of the run. What follows from that is in
-// the overrides, so that a run folder has the same job.
+// The length of a run and of its warm-up may be given as parts of the data and of the run. The overrides hold the
+// resulting lengths, so that a run folder has the same job.
 func TestLengthInEpochs(t *testing.T) {
 	source := []byte(strings.Replace(minimal, "max_steps: 240", "num_epochs: 3\n  warmup_ratio: 0.1", 1))
 	if _, err := Parse(source, "tiny.yaml"); err != nil {
@@ -38,7 +38,7 @@ func TestLengthInEpochs(t *testing.T) {
 	}
 	for _, set := range []string{"training.max_steps=100", "training.warmup_steps=3"} {
 		if _, err := Parse(source, "tiny.yaml", set); err == nil {
-			t.Errorf("%s is taken beside what it contradicts", set)
+			t.Errorf("%s is taken with a key that contradicts it", set)
 		}
 	}
 }

@@ -1,14 +1,18 @@
 package job
 
-// plain is what each key of a job file is, for who writes one; editors show it.
+// plain describes each key of a job file to its author; editors show it.
 var plain = map[string]string{
-	"Spec.APIVersion":  "the version of the format",
-	"Spec.Kind":        "the kind of job that the file describes",
-	"Spec.Name":        "the name of the job; default: the name of the file without its extension",
-	"Spec.Labels":      "notes of the author, as key: value; no result depends on them",
-	"Spec.Seed":        "the seed of every random choice of the training",
+	"Spec.APIVersion": "the version of the format",
+	"Spec.Kind":       "the kind of job that the file describes",
+	"Spec.Name":       "the name of the job; default: the name of the file without its extension",
+	"Spec.Labels":     "notes of the author, as key: value; no result depends on them",
+	"Spec.Seed":       "the seed of every random choice of the training",
+	"Spec.Task": "what the model learns: to continue text, to answer as in examples (sft), to prefer one of two " +
+		"answers (dpo), or to name the class of an image (classify)",
+	"Spec.DPO":         "preference training (Rafailov et al. 2023), of task: dpo",
+	"DPO.Beta":         "how closely the model is held to the base model: the larger, the closer",
 	"Spec.Model":       "what is trained",
-	"Spec.Datasets":    "the files of text that the model is trained on",
+	"Spec.Datasets":    "the files that the model is trained on",
 	"Spec.ValSetSize":  "the fraction of the tokens that is held out for evaluation",
 	"Spec.SequenceLen": "the number of tokens of one training example",
 	"Spec.SamplePacking": "whether training examples are cut from the joined documents; " +
@@ -25,7 +29,7 @@ var plain = map[string]string{
 		"sync_steps",
 	"Spec.Tracking": "where metrics go besides the output folder",
 	"Spec.Output":   "what the run leaves behind, and where",
-	"Spec.Notify":   "who is told of events of the job",
+	"Spec.Notify":   "the address that gets the events of the job",
 	"Model.BaseModel": "the folder of a model to start from; without it, training starts " +
 		"from random weights",
 	"Model.Architecture": "the architecture of a model that starts from random weights; " +
@@ -47,7 +51,7 @@ var plain = map[string]string{
 		"file, where ** stands for any number of folders; or an http or https address, " +
 		"which is downloaded once",
 	"Dataset.SHA256": "the digest of the file at an http or https address, in hexadecimal; " +
-		"default: that of the first download, which is recorded beside the job file",
+		"default: that of the first download, which is recorded in the folder of the job file",
 	"Dataset.Format": "the format of the files",
 	"Dataset.Field": "the field of a jsonl object, or the column of a csv or parquet file, that " +
 		"holds the text",
@@ -56,7 +60,7 @@ var plain = map[string]string{
 	"Training.MaxSteps": "the length of the run in inner steps; give this or num_epochs",
 	"Training.NumEpochs": "the length of the run in passes over the data, rounded up to " +
 		"whole rounds; give this or max_steps",
-	"Training.Dropout": "the share of the embeddings, and of what each sublayer adds, that is dropped in training",
+	"Training.Dropout": "the share of the embeddings, and of the output of each sublayer, that is dropped in training",
 	"Training.TrainOnInputs": "whether the loss is over the whole of a conversation; false: over what the " +
 		"assistant says",
 	"Training.GlobalBatchSize":      "the number of sequences of one step, over all workers",
@@ -73,8 +77,8 @@ var plain = map[string]string{
 	"Training.MinLRRatio":  "the learning rate at the end, as a fraction of learning_rate",
 	"Training.Optimizer":   "the inner optimizer",
 	"Training.MaxGradNorm": "the norm that gradients are clipped to; 0: no clipping",
-	"Training.Precision": "the number format of what layers read and give, and of weights as they read them; sums, " +
-		"the weights themselves and gradients are fp32",
+	"Training.Precision": "the number format of the inputs and outputs of layers, and of weights as they read them; " +
+		"sums, the weights themselves and gradients are fp32",
 	"Training.Numerics": "what two executions of the same work must have in common: every " +
 		"bit, or results within a tolerance",
 	"Training.GradientCheckpointing": "whether activations are computed twice to save memory, with the same bits",
@@ -85,15 +89,15 @@ var plain = map[string]string{
 		"default: [0.9, 0.95], of lion [0.9, 0.99], of adafactor [0, 0.999]",
 	"Optimizer.Eps":      "the number that adamw adds to the root of the second moment",
 	"Optimizer.Momentum": "the momentum of sgd; default: 0.9",
-	"Optimizer.State": "the type of the numbers that the optimizer remembers; bf16 rounds them after every step, to " +
-		"half the memory",
+	"Optimizer.State": "the type of the numbers that the optimizer remembers; bf16 and int8 round them after every " +
+		"step, to half or about a quarter of the memory",
 	"Optimizer.Nesterov": "whether sgd looks ahead by its momentum",
 	"Strategy.Method":    "the name of the strategy; it sets the defaults of the keys below",
 	"Strategy.SyncSteps": "the number of inner steps between two synchronizations: the " +
 		"length of a round",
 	"Strategy.ProximalMu": "the strength with which a worker is pulled back to the " +
 		"checkpoint (FedProx)",
-	"Strategy.MomentRounds": "the number of rounds through which the moments of the inner " +
+	"Strategy.OptimizerStateRounds": "the number of rounds through which the moments of the inner " +
 		"optimizer are kept; 1: they begin with zero in every round; default: 8, or as many rounds as other " +
 		"state is kept",
 	"Strategy.OuterOptimizer": "moves the checkpoint by the aggregated update",
@@ -104,12 +108,12 @@ var plain = map[string]string{
 	"Strategy.Workers":     "how many machines train: a number, or {min, target, max}",
 	"Strategy.RoundTimeout": "the time in which a worker must submit its work in the first " +
 		"rounds; later deadlines follow the observed times",
-	"Strategy.Verification": "how much work is done a second time by somebody else",
-	"OuterOptimizer.Name": "the name of the outer optimizer; adamw and sign take a step " +
-		"with the combined gradients, pairs averages workers in pairs",
-	"OuterOptimizer.LR": "the outer learning rate; of adamw and sign, a factor of " +
+	"Strategy.Verification": "the share of the work that a verifier executes again",
+	"OuterOptimizer.Name": "the name of the outer optimizer; adamw and signsgd take a step " +
+		"with the combined gradients, gossip averages workers in pairs",
+	"OuterOptimizer.LR": "the outer learning rate; of adamw and signsgd, a factor of " +
 		"training.learning_rate",
-	"OuterOptimizer.Momentum": "the momentum of nesterov and pairs",
+	"OuterOptimizer.Momentum": "the momentum of nesterov and gossip",
 	"OuterOptimizer.Betas":    "the decay rates of the two moments of adam and yogi",
 	"OuterOptimizer.Eps": "the number that adam and yogi add to the root of the second " +
 		"moment (tau in their paper)",
@@ -121,7 +125,7 @@ var plain = map[string]string{
 	"Compression.ErrorFeedback": "whether the part of an update that compression lost is " +
 		"added to the next update of the same unit",
 	"Compression.FeedbackRounds": "the number of rounds after which error feedback begins " +
-		"with zero again; default: 32, or moment_rounds",
+		"with zero again; default: 32, or optimizer_state_rounds",
 	"Replicas.Sample": "the number of parts that the elements of every parameter are " +
 		"divided into, of which a round exchanges one; a power of two; 0: all elements are exchanged",
 	"Replicas.Fragments": "the number of groups of layers, of which a round exchanges one " +
@@ -139,7 +143,7 @@ var plain = map[string]string{
 	"Workers.Min":    "the smallest number of workers with which the run begins",
 	"Workers.Target": "the number of units of a round, one for each worker",
 	"Workers.Max":    "the largest number of workers that the run admits",
-	"Workers.Paces": "the speeds of the machines relative to the fastest, one number for " +
+	"Workers.RelativeSpeeds": "the speeds of the machines relative to the fastest, one number for " +
 		"each worker and the largest 1: a machine of 0.5 gets units of half the steps; default: all units " +
 		"have sync_steps",
 	"Verification.Mode": "spot_check: a sample of the work is re-executed; none: nothing " +
@@ -148,7 +152,7 @@ var plain = map[string]string{
 		"all verifiers of the network",
 	"Verification.Fraction": "the probability that a unit of work is audited; all units of " +
 		"a new worker are",
-	"Verification.Segments": "the part of a unit that an audit re-executes: all, or the " +
+	"Verification.Audit": "the part of a unit that an audit re-executes: the whole, or the " +
 		"segments up to a drawn one",
 	"Verification.Screen": "how members compare updates before they attest; default: " +
 		"updates, or losses if numerics is tolerant",
@@ -194,7 +198,7 @@ var plain = map[string]string{
 		"folder",
 	"Checkpoint.KeepLast": "the number of latest checkpoints that are kept",
 	"Eval.EverySteps":     "the number of steps between two evaluations on the held-out text",
-	"Eval.Tasks":          "the measurements that an evaluation makes",
+	"Eval.Tasks":          "the measurements that an evaluation makes; default: those of the task",
 	"Eval.Prompts":        "texts that the checkpoint continues at every evaluation",
 	"Tracking.Tensorboard": "the folder for TensorBoard event files, relative to the " +
 		"current folder",

@@ -12,6 +12,9 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/starling-network/starling/client/job/quantity"
+	"github.com/starling-network/starling/client/job/spec"
+	"github.com/starling-network/starling/client/job/strict"
 	yaml "go.yaml.in/yaml/v3"
 )
 
@@ -22,9 +25,9 @@ type object = map[string]any
 
 func (w writer) section(t reflect.Type) object {
 	keys, required := object{}, []string{}
-	for _, f := range keysOf(t) {
-		s := w.of(f.kind, f)
-		name := t.Name() + "." + t.Field(f.index).Name
+	for _, f := range strict.Keys(t) {
+		s := w.of(f.Kind, f)
+		name := t.Name() + "." + t.Field(f.Index).Name
 		said := plain[name]
 		first, _, more := strings.Cut(said, " ")
 		if headless := strings.Fields("of in for by that from with at on 0: 1: none: default:"); !more ||
@@ -32,12 +35,12 @@ func (w writer) section(t reflect.Type) object {
 			w.t.Errorf("%s says %q: name the thing that the key sets", name, said)
 		}
 		s["description"] = said
-		if f.null || f.kind.Kind() == reflect.Pointer {
+		if f.Null || f.Kind.Kind() == reflect.Pointer {
 			s = nullable(s)
 		}
-		keys[f.name] = s
-		if f.required {
-			required = append(required, f.name)
+		keys[f.Name] = s
+		if f.Required {
+			required = append(required, f.Name)
 		}
 	}
 	s := object{"type": "object", "properties": keys, "additionalProperties": false}
@@ -57,10 +60,10 @@ func nullable(s object) object {
 	return s
 }
 
-func (w writer) of(t reflect.Type, f field) object {
+func (w writer) of(t reflect.Type, f strict.Key) object {
 	number := []string{"string", "number"}
 	switch t {
-	case reflect.TypeFor[Tokenizer]():
+	case reflect.TypeFor[spec.Tokenizer]():
 		return object{"anyOf": []any{
 			object{"type": "string"},
 			object{"type": "object", "additionalProperties": false, "required": []string{"train"},
@@ -74,12 +77,13 @@ func (w writer) of(t reflect.Type, f field) object {
 					},
 				}}},
 		}}
-	case reflect.TypeFor[Workers]():
-		return object{"anyOf": []any{object{"type": "integer", "minimum": 1, "maximum": MaxWorkers}, w.section(t)}}
-	case reflect.TypeFor[Auto]():
+	case reflect.TypeFor[spec.Workers]():
+		return object{"anyOf": []any{object{"type": "integer", "minimum": 1, "maximum": spec.MaxWorkers}, w.section(t)}}
+	case reflect.TypeFor[quantity.Auto]():
 		return object{"anyOf": []any{object{"const": "auto"}, object{"type": "integer", "minimum": 1, "maximum": 1 << 20}}}
-	case reflect.TypeFor[Amount](), reflect.TypeFor[AtLeast](), reflect.TypeFor[Size](), reflect.TypeFor[Bandwidth](),
-		reflect.TypeFor[Duration]():
+	case reflect.TypeFor[quantity.Amount](), reflect.TypeFor[quantity.AtLeast](), reflect.TypeFor[quantity.Size](),
+		reflect.TypeFor[quantity.Bandwidth](),
+		reflect.TypeFor[quantity.Duration]():
 		return object{"type": number}
 	}
 	switch t.Kind() {
@@ -91,17 +95,17 @@ func (w writer) of(t reflect.Type, f field) object {
 		if t.Elem().Kind() == reflect.Interface {
 			return object{"type": "object"}
 		}
-		return object{"type": "object", "additionalProperties": w.of(t.Elem(), field{})}
+		return object{"type": "object", "additionalProperties": w.of(t.Elem(), strict.Key{})}
 	case reflect.Slice:
 		s := object{"type": "array", "items": w.of(t.Elem(), f)}
-		if f.size.text != "" {
-			s["minItems"], s["maxItems"] = f.size.low, f.size.high
+		if f.Size.Given {
+			s["minItems"], s["maxItems"] = f.Size.Low, f.Size.High
 		}
 		return s
 	case reflect.String:
 		s := object{"type": "string"}
-		if len(f.one) > 0 {
-			s = object{"enum": f.one}
+		if len(f.One) > 0 {
+			s = object{"enum": f.One}
 		}
 		return s
 	case reflect.Bool:
@@ -111,18 +115,18 @@ func (w writer) of(t reflect.Type, f field) object {
 	if t.Kind() != reflect.Float64 {
 		s = object{"type": "integer"}
 	}
-	if f.in.text != "" {
-		s[map[bool]string{true: "exclusiveMinimum", false: "minimum"}[f.in.lowOpen]] = f.in.low
-		if !math.IsInf(f.in.high, 1) {
-			s[map[bool]string{true: "exclusiveMaximum", false: "maximum"}[f.in.hiOpen]] = f.in.high
+	if f.In.Given {
+		s[map[bool]string{true: "exclusiveMinimum", false: "minimum"}[f.In.LowOpen]] = f.In.Low
+		if !math.IsInf(f.In.High, 1) {
+			s[map[bool]string{true: "exclusiveMaximum", false: "maximum"}[f.In.HighOpen]] = f.In.High
 		}
 	}
 	return s
 }
 
-// schema.json follows the tags of spec.go, and every key in it says what it is.
+// schema.json follows the tags of client/job/spec, and every key in it says what it is.
 func TestSchemaIsThatOfTheSpec(t *testing.T) {
-	s := writer{t}.section(reflect.TypeFor[Spec]())
+	s := writer{t}.section(reflect.TypeFor[spec.Spec]())
 	s["$schema"], s["$id"] = "https://json-schema.org/draft/2020-12/schema", "urn:starling:training-job:v1"
 	s["title"] = "Starling training job"
 	s["description"] = "A job file of `starling train`, apiVersion starling/v1, kind TrainingJob."
@@ -138,11 +142,11 @@ func TestSchemaIsThatOfTheSpec(t *testing.T) {
 			t.Fatal(err)
 		}
 	} else if !bytes.Equal(Schema, want.Bytes()) {
-		t.Error("schema.json is not what the tags of spec.go say: go test ./client/job -run Schema -rewrite")
+		t.Error("schema.json is not what the tags of client/job/spec say: go test ./client/job -run Schema -rewrite")
 	}
 }
 
-// What the schema takes and refuses is what Parse does, as far as a schema can say it.
+// The schema accepts and refuses the same files as Parse, as far as a schema can express the rule.
 func TestSchemaAgreesWithParse(t *testing.T) {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema))
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/starling-network/starling/client/query"
 )
 
-// Record is a block as it is kept, with what became of its transactions.
+// Record is a block as it is stored, with the results of its transactions.
 type Record struct {
 	Height   int64
 	Time     time.Time
@@ -66,7 +66,7 @@ func (l Ledger) Record(ctx context.Context, height int64) (Record, error) {
 			t.Code, t.GasUsed, t.Log = x.Code, x.GasUsed, x.Log
 		}
 		t.Height = height
-		// The votes' extensions of the block before travel as the first transaction, which nobody signed.
+		// The votes' extensions of the block before travel as the first transaction, which has no signer.
 		if ok || i > 0 {
 			r.Txs = append(r.Txs, t)
 		}
@@ -136,7 +136,7 @@ func (l Ledger) FindTx(ctx context.Context, hash string, height int64) (Tx, erro
 	return Tx{}, fmt.Errorf("%w: transaction %s", query.ErrNotFound, hash)
 }
 
-// describe reads what a transaction asks for, and who signed it; ok is false for bytes that are no transaction.
+// describe reads the messages and the signer of a transaction; ok is false for bytes that are no transaction.
 func describe(raw cmttypes.Tx) (t Tx, ok bool) {
 	t = Tx{Hash: hex.EncodeToString(raw.Hash()), Bytes: len(raw)}
 	e, err := wire.Shared()

@@ -1,5 +1,5 @@
-// Package ledger reads what a validator keeps of the chain as such: where it stands, blocks with their transactions,
-// the movements of an account, and the beacon of each block. What the state holds is read by package module.
+// Package ledger reads the records of a chain from a validator: its height, blocks with their transactions, the
+// transactions of an account, and the beacon of each block. Package module reads the state.
 package ledger
 
 import (

@@ -23,8 +23,8 @@ type AccountTx struct {
 // MaxHistory bounds the movements that one question brings: what CometBFT gives on one page.
 const MaxHistory = 100
 
-// History are the latest movements of an account, the newest first, at most limit. What the chain pays by itself, such
-// as for verified work, is in receipts.
+// History returns the latest transactions of an account, the newest first, at most limit. Payments of the chain itself,
+// such as those for verified work, are in receipts.
 func (l Ledger) History(ctx context.Context, address string, limit int) ([]AccountTx, error) {
 	if err := wallet.CheckAddress(address); err != nil { // it becomes part of a query
 		return nil, err

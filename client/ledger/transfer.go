@@ -33,7 +33,7 @@ func transfers(m sdk.Msg) (list []Transfer) {
 	return list
 }
 
-// uzenOf is an amount of the coin of the network; one that 64 bits do not hold, which nobody has, is 0.
+// uzenOf is an amount of the coin of the network; one that 64 bits do not hold, which no account has, is 0.
 func uzenOf(coins sdk.Coins) uint64 {
 	for _, c := range coins {
 		if c.Denom == adapter.Denom && !c.Amount.IsNil() && c.Amount.IsUint64() {
@@ -71,7 +71,7 @@ func (l Ledger) Busy(ctx context.Context, before int64, count int) (heights []in
 	return heights, nil
 }
 
-// busy reports whether a block has a transaction that somebody signed: its first may be the votes' extensions.
+// busy reports whether a block has a signed transaction: its first may be the extensions of the votes.
 func (l Ledger) busy(ctx context.Context, height int64, txs int) (bool, error) {
 	if txs != 1 {
 		return txs > 1, nil

@@ -28,8 +28,8 @@ func (c Coins) Balance(ctx context.Context, address string) (uint64, error) {
 	return r.Balance.Amount.Uint64(), nil
 }
 
-// Send moves coins of the account, in uzen, to another one, which exists from then on. The memo is a note that
-// everybody reads, such as the number that an exchange asks for; it may be empty.
+// Send moves coins of the account, in uzen, to another one, which exists from then on. The memo is a public note, such
+// as the number that an exchange asks for; it may be empty.
 func (c Coins) Send(ctx context.Context, to string, amount uint64, memo string) (transaction.Result, error) {
 	m := &banktypes.MsgSend{FromAddress: c.account.Address(), ToAddress: to, Amount: adapter.Coins(amount)}
 	return c.account.SubmitNoted(ctx, memo, m)

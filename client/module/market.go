@@ -119,7 +119,7 @@ func placed(o marketpb.PlacedOrder) (OrderStatus, error) {
 	return OrderStatus{Order: order, Status: o.Status, Why: o.Why}, err
 }
 
-// Escrow is the budget of a job and what became of it; ErrNotFound if nobody ordered the job.
+// Escrow is the budget of a job and its use; ErrNotFound if the job was never ordered.
 func (m Market) Escrow(ctx context.Context, job string) (market.Escrow, error) {
 	r, err := marketpb.NewQueryClient(m.account).Escrow(ctx, &marketpb.QueryEscrowRequest{Job: job})
 	return query.One[market.Escrow](r.GetEscrow(), err)
@@ -131,7 +131,7 @@ func (m Market) Lots(ctx context.Context) ([]market.Listing, error) {
 	return query.List[market.Listing](r.GetLots(), err)
 }
 
-// Estimate is what would become of an order now.
+// Estimate is the expected outcome of an order now.
 func (m Market) Estimate(ctx context.Context, o market.Order) (market.Estimate, error) {
 	r, err := marketpb.NewQueryClient(m.account).Estimate(ctx, &marketpb.QueryEstimateRequest{Order: canon.MustMarshal(o)})
 	return query.One[market.Estimate](r.GetEstimate(), err)

@@ -18,7 +18,7 @@ type Account interface {
 	Sign(message []byte) ([]byte, error)
 	// Submit returns when the messages are in a block, or with the reason why one is refused.
 	Submit(ctx context.Context, msgs ...sdk.Msg) (transaction.Result, error)
-	// SubmitNoted is Submit with a note that everybody reads.
+	// SubmitNoted is Submit with a public note.
 	SubmitNoted(ctx context.Context, memo string, msgs ...sdk.Msg) (transaction.Result, error)
 }
 

@@ -18,8 +18,8 @@ import (
 // Registry sends the messages and the queries of x/registry: participants, their machines and their stakes.
 type Registry struct{ account Account }
 
-// Register makes the account a participant, as p says of its roles, place and hardware; the stake of p, in uzen, is
-// added to what the account has staked.
+// Register makes the account a participant, with the roles, addresses and hardware of p; the stake of p, in uzen, is
+// added to the account's stake.
 func (g Registry) Register(ctx context.Context, p registry.Participant) error {
 	return send(ctx, g.account, g.registration(p))
 }
@@ -58,13 +58,13 @@ func (g Registry) Enlist(ctx context.Context, p registry.Participant, offers ...
 	return err
 }
 
-// UpdateAddresses says where the participant is reached.
+// UpdateAddresses replaces the addresses of the participant.
 func (g Registry) UpdateAddresses(ctx context.Context, peerID string, addresses []string) error {
 	return send(ctx, g.account, &registrypb.MsgUpdateAddresses{Sender: g.account.Address(), PeerId: peerID,
 		Addresses: addresses})
 }
 
-// Unstake says how much of the account's stake, in uzen, is to leave it, in place of what was said before.
+// Unstake sets how much of the account's stake, in uzen, is to leave it, in place of an earlier amount.
 func (g Registry) Unstake(ctx context.Context, amount uint64) error {
 	return send(ctx, g.account, &registrypb.MsgUnstake{Sender: g.account.Address(), Amount: amount})
 }
@@ -74,7 +74,7 @@ func (g Registry) Unjail(ctx context.Context) error {
 	return send(ctx, g.account, &registrypb.MsgUnjail{Sender: g.account.Address()})
 }
 
-// Heartbeat says that the account, which committed to a tier, is there.
+// Heartbeat reports that the account, which committed to a tier, is online.
 func (g Registry) Heartbeat(ctx context.Context) error {
 	return send(ctx, g.account, &registrypb.MsgHeartbeat{Sender: g.account.Address()})
 }
@@ -89,7 +89,7 @@ func (g Registry) AnswerMeasure(ctx context.Context, root canon.Digest) error {
 	return send(ctx, g.account, &registrypb.MsgAnswerMeasure{Sender: g.account.Address(), Root: root[:]})
 }
 
-// CheckMeasure says what the account found when it ran the drawn segment of a participant's measurement.
+// CheckMeasure sends the account's sealed results of the drawn segments of a participant's measurement.
 func (g Registry) CheckMeasure(ctx context.Context, participant string, result canon.Digest) error {
 	return send(ctx, g.account, &registrypb.MsgCheckMeasure{Sender: g.account.Address(), Participant: participant,
 		Result: result[:]})
@@ -138,14 +138,13 @@ func (g Registry) Params(ctx context.Context) (registry.Params, error) {
 	return query.One[registry.Params](r.GetParams(), err)
 }
 
-// Measurements are those that go on, in order of participant.
+// Measurements are those in progress, in order of participant.
 func (g Registry) Measurements(ctx context.Context) ([]registry.Measurement, error) {
 	r, err := registrypb.NewQueryClient(g.account).Measurements(ctx, &registrypb.QueryMeasurementsRequest{})
 	return query.List[registry.Measurement](r.GetMeasurements(), err)
 }
 
-// Uptime of a participant that committed to a tier, in the epoch that goes on, and in parts per million; or
-// ErrNotFound.
+// Uptime is the uptime of a participant with a tier in the current epoch, and in parts per million; or ErrNotFound.
 func (g Registry) Uptime(ctx context.Context, id string) (registry.Uptime, uint32, error) {
 	r, err := registrypb.NewQueryClient(g.account).Uptime(ctx, &registrypb.QueryUptimeRequest{Id: id})
 	u, err := query.One[registry.Uptime](r.GetUptime(), err)

@@ -18,44 +18,45 @@ import (
 	"github.com/starling-network/starling/protocol/reward"
 )
 
-// Reward sends the messages and the queries of x/reward: what epochs and models pay, and to whom.
+// Reward sends the messages and the queries of x/reward: the payments of epochs and models, and their receivers.
 type Reward struct {
 	account  Account
 	training Training
 }
 
-// ReportPeer says what the account fetched from another member of a run since its last report, and how far away it is.
+// ReportPeer reports the bytes that the account fetched from another member of a run since its last report, and the
+// round-trip time.
 func (w Reward) ReportPeer(ctx context.Context, job, peer string, l registry.Link) error {
 	return send(ctx, w.account, &rewardpb.MsgReport{Sender: w.account.Address(), Job: job, Peer: peer, Bytes: l.Bytes,
 		Millis: l.Millis, Rtt: l.RTT})
 }
 
-// Links are what the members of a run reported of each other in the epoch that goes on; of everybody if job is "". At
-// most a thousand are told.
+// Links are the reports of members of a run about each other in the current epoch; of all participants if job is "".
+// At most a thousand are returned.
 func (w Reward) Links(ctx context.Context, job string) ([]registry.Measured, error) {
 	r, err := rewardpb.NewQueryClient(w.account).Links(ctx, &rewardpb.QueryLinksRequest{Job: job})
 	return query.List[registry.Measured](r.GetLinks(), err)
 }
 
-// PayRevenue pays revenue of the model of a job, in uzen, to who holds its shares.
+// PayRevenue pays revenue of the model of a job, in uzen, to the holders of its shares.
 func (w Reward) PayRevenue(ctx context.Context, job string, amount uint64) error {
 	return send(ctx, w.account, &rewardpb.MsgPayRevenue{Sender: w.account.Address(), Job: job, Amount: amount})
 }
 
-// ClaimRevenue takes what the account's shares of the model of a job have earned.
+// ClaimRevenue claims the revenue of the account's shares of the model of a job.
 func (w Reward) ClaimRevenue(ctx context.Context, job string) error {
 	return send(ctx, w.account, &rewardpb.MsgClaimRevenue{Sender: w.account.Address(), Job: job})
 }
 
-// Held is a model whose shares are held, and what one holder has of it.
+// Held is a model whose shares are held, with the shares of one holder.
 type Held struct {
 	reward.Model
 	Shares uint64
 	Due    uint64 // uzen that it may claim
 }
 
-// Model is the model of a job, and what an account holds of it; ErrNotFound if its order granted no shares or its run
-// goes on.
+// Model is the model of a job, and an account's shares of it; ErrNotFound if its order granted no shares or its run is
+// not over.
 func (w Reward) Model(ctx context.Context, job, holder string) (Held, error) {
 	r, err := rewardpb.NewQueryClient(w.account).Model(ctx, &rewardpb.QueryModelRequest{Job: job, Holder: holder})
 	m, err := query.One[reward.Model](r.GetModel(), err)
@@ -110,7 +111,7 @@ func (w Reward) Earnings(ctx context.Context, account string) ([]reward.Receipt,
 	return all, nil
 }
 
-// Holders are who holds shares of the model of a job, the most first, then in order of account.
+// Holders are the holders of shares of the model of a job, the most first, then in order of account.
 func (w Reward) Holders(ctx context.Context, job string) (all []reward.ShareBalance, err error) {
 	var next []byte
 	for {

@@ -85,7 +85,7 @@ func (t Training) Runs(ctx context.Context, active bool) ([]string, error) {
 	}
 }
 
-// Penalty is what a verdict costs and pays.
+// Penalty has the slashes and bounties of a verdict.
 func (t Training) Penalty(ctx context.Context) (reward.Penalty, error) {
 	r, err := trainingpb.NewQueryClient(t.account).Params(ctx, &trainingpb.QueryParamsRequest{})
 	return query.One[reward.Penalty](r.GetParams(), err)

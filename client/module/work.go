@@ -71,14 +71,14 @@ func (w Work) ShowReport(ctx context.Context, job string, id work.UnitID, f audi
 	})
 }
 
-// Suspect reports that the update of a unit is odd beside the others of its round.
+// Suspect reports that the update of a unit is an outlier of its round.
 func (w Work) Suspect(ctx context.Context, job string, id work.UnitID) error {
 	return send(ctx, w.account, &trainingpb.MsgSuspect{Sender: w.account.Address(), Job: job, Round: id.Round,
 		Unit: id.Unit, Attempt: id.Attempt})
 }
 
-// Challenge answers an audit, or speaks up without one: the state root of a segment is the first that is wrong in the
-// commitment with a digest.
+// Challenge answers an audit, or challenges a unit without one: the state root of a segment is the first that is wrong
+// in the commitment with this digest.
 func (w Work) Challenge(ctx context.Context, job string, id work.UnitID, segment uint32,
 	commitment canon.Digest) error {
 	return send(ctx, w.account, &trainingpb.MsgChallenge{
@@ -106,22 +106,22 @@ func (w Work) Missing(ctx context.Context, job string, id work.UnitID, slice uin
 		Unit: id.Unit, Attempt: id.Attempt, Slice: slice})
 }
 
-// SealSlice binds the account to what it computed for a slice of the checkpoint after a round whose last commitment is
-// in the block closed. The seal is run.State.SliceSeal.
+// SealSlice binds the account to its result for a slice of the checkpoint after a round whose last commitment is in
+// the block closed. The seal is run.State.SliceSeal.
 func (w Work) SealSlice(ctx context.Context, job string, round uint32, closed int64, slice uint32,
 	seal canon.Digest) error {
 	return send(ctx, w.account, &trainingpb.MsgSealSlice{Sender: w.account.Address(), Job: job, Round: round,
 		Closed: closed, Slice: slice, Seal: seal[:]})
 }
 
-// ShowSlice says what a slice is.
+// ShowSlice shows the account's result for a slice.
 func (w Work) ShowSlice(ctx context.Context, job string, round uint32, closed int64, slice uint32,
 	cid string) error {
 	return send(ctx, w.account, &trainingpb.MsgShowSlice{Sender: w.account.Address(), Job: job, Round: round,
 		Closed: closed, Slice: slice, CID: cid})
 }
 
-// Attest signs and submits the checkpoint after the current round. What is signed is run.State.Attestation.
+// Attest signs run.State.Attestation, the checkpoint after the current round, and submits it.
 func (w Work) Attest(ctx context.Context, a progress.Attestation) error {
 	digest := a.Digest()
 	signature, err := w.account.Sign(digest[:])
@@ -149,7 +149,8 @@ func (w Work) Return(ctx context.Context, job string) error {
 	return send(ctx, w.account, &trainingpb.MsgReturn{Sender: w.account.Address(), Job: job})
 }
 
-// Prove answers the account's exam with the seal of the state that it reached; zero if that is not the committed one.
+// Prove answers the account's probation task with the seal of the state that it reached; zero if that is not the
+// committed one.
 func (w Work) Prove(ctx context.Context, job string, id work.UnitID, seal canon.Digest) error {
 	return send(ctx, w.account, &trainingpb.MsgProve{Sender: w.account.Address(), Job: job, Round: id.Round, Unit: id.Unit,
 		Attempt: id.Attempt, Seal: seal[:]})

@@ -20,8 +20,8 @@ type Event struct {
 	Text string `json:"text"`
 }
 
-// Events are what happened to a run, in order of rounds: its checkpoints, its disputes, what was taken from somebody or
-// given back, and where it stands.
+// Events are the events of a run, in order of rounds: its checkpoints, its disputes, slashes and returned deposits,
+// and its current state.
 func (c *Client) Events(ctx context.Context, id string) ([]Event, error) {
 	j, err := c.Job(ctx, id)
 	if err != nil {

@@ -37,8 +37,8 @@ func (c *Client) Job(ctx context.Context, id string) (api.Job, error) {
 	return get[api.Job](ctx, c, of(id))
 }
 
-// Find is the run that somebody means: by its identifier, by its name, by the identifier of what is trained, or by the
-// beginning of one of the identifiers where no other begins so.
+// Find returns the run with this identifier, name, or identifier of its work; or the only one of which an identifier
+// begins with the text.
 func (c *Client) Find(ctx context.Context, text string) (api.Job, error) {
 	if text == "" {
 		return api.Job{}, &Error{Status: http.StatusNotFound, Code: "JOB_NOT_FOUND", What: "no job is named",
@@ -109,12 +109,12 @@ func (c *Client) Disputes(ctx context.Context, id string) ([]api.Dispute, error)
 	return d.Disputes, err
 }
 
-// Members are those who took part in a run.
+// Members are the accounts that took part in a run.
 func (c *Client) Members(ctx context.Context, id string) (api.Members, error) {
 	return get[api.Members](ctx, c, of(id, "workers"))
 }
 
-// Cost is what a run has cost.
+// Cost is the cost of a run so far.
 func (c *Client) Cost(ctx context.Context, id string) (api.Cost, error) {
 	return get[api.Cost](ctx, c, of(id, "cost"))
 }
@@ -150,7 +150,7 @@ func (c *Client) copy(ctx context.Context, path string, to io.Writer) error {
 	return errors.Join(err, answer.Body.Close())
 }
 
-// Plan says what a job would be and cost.
+// Plan returns the plan of a job: its shape and cost.
 func (c *Client) Plan(ctx context.Context, s api.Spec) (api.Plan, error) {
 	return ask[api.Plan](ctx, c, http.MethodPost, "/v1/plans", s, nil)
 }

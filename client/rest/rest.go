@@ -1,7 +1,7 @@
-// Package rest is the Go client of the REST API under /v1 (docs/api.md): of a server that listens somewhere, or of a
-// handler in the same process, which then nobody else can reach.
+// Package rest is the Go client of the REST API under /v1 (docs/api.md): of a server at an address, or of a handler in
+// the same process, which then needs no port.
 //
-// It asks, and decodes what it is told. What a run comes to is reckoned by the server.
+// It asks, and decodes the answers. The server computes the totals of a run.
 package rest
 
 import (
@@ -25,15 +25,15 @@ type Client struct {
 	token string
 	http  *http.Client
 
-	// Every is the time between two looks at what has no stream, and the least before a stream is opened again.
+	// Every is the time between two requests for data without a stream, and the least before a stream is opened again.
 	Every time.Duration
 }
 
 // Limits of answers.
 const (
-	maxAnswer     = 256 << 20
-	maxProblem    = 1 << 20
-	replyPatience = 5 * time.Minute // until the first byte: data is tokenized for a plan
+	maxAnswer    = 256 << 20
+	maxProblem   = 1 << 20
+	replyTimeout = 5 * time.Minute // until the first byte: data is tokenized for a plan
 )
 
 // New returns a client of the server at an address, such as http://127.0.0.1:7300. The token may be "".
@@ -44,7 +44,7 @@ func New(address, token string) (*Client, error) {
 			Fix: "give one such as http://127.0.0.1:7300, as starling web prints it"}
 	}
 	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.ResponseHeaderTimeout = replyPatience
+	t.ResponseHeaderTimeout = replyTimeout
 	return &Client{base: strings.TrimSuffix(address, "/"), token: token, http: &http.Client{Transport: t},
 		Every: time.Second}, nil
 }
@@ -57,7 +57,7 @@ func Of(h http.Handler) *Client {
 	return &Client{base: "http://localhost", http: &http.Client{Transport: direct{h}}, Every: time.Second}
 }
 
-// Error is an answer that is none, or why there is no answer.
+// Error is a refusal of the server, or why there is no answer.
 type Error struct {
 	Status    int    // of HTTP; 0: the server did not answer
 	Code      string // stable

@@ -122,7 +122,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A stream that breaks goes on where it was, and a reader ends it when it has enough.
+// A stream that breaks continues at its last event, and a reader can end it.
 func TestFollowResumes(t *testing.T) {
 	var asked atomic.Int32
 	both(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -162,7 +162,7 @@ func TestFollowResumes(t *testing.T) {
 	})
 }
 
-// What a hostile server names cannot lead out of the folder, and what is cut off is not kept.
+// A file name of a hostile server cannot leave the folder, and a truncated file is not kept.
 func TestSaveFile(t *testing.T) {
 	both(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("12345")) }),
 		func(t *testing.T, c *rest.Client) {

@@ -16,7 +16,7 @@ import (
 // FromBeginning, as the place to follow a run from, gives everything that there is first.
 const FromBeginning = "0.0.0."
 
-// ErrEnough is what a reader returns to end a stream.
+// ErrEnough is returned by a reader to end a stream.
 var ErrEnough = errors.New("rest: the reader has enough")
 
 // silence is how long a stream may be silent, without so much as a heartbeat, before it counts as dead.
@@ -27,14 +27,13 @@ const maxEvent = 64 << 20
 
 // RunEvent is one event of the stream of a run.
 type RunEvent struct {
-	ID    string // to go on from
-	Reset bool   // records were taken back, or it is not known what the reader has: it reads them anew
+	ID    string // where to resume after
+	Reset bool   // records were taken back, or the reader's position is unknown: it reads them again
 	api.Update
 }
 
-// Follow tells what is new in a run, first the run as it is, until the reader or the context ends it. after is the ID
-// of the last News that the reader has, or "". A connection that is lost is made again; an answer of the server that is
-// none ends it.
+// Follow passes the events of a run, first its current state, until the reader or the context ends it. after is the ID
+// of the last RunEvent that the reader has, or "". A lost connection is opened again; an error of the server ends it.
 func (c *Client) Follow(ctx context.Context, id, after string, each func(RunEvent) error) error {
 	for {
 		err := c.stream(ctx, of(id, "events"), after, func(event, name string, data []byte) error {
@@ -126,7 +125,7 @@ func (c *Client) stream(ctx context.Context, path, after string, each func(id, n
 	return lostError{io.ErrUnexpectedEOF}
 }
 
-// Over reports whether a run has come to an end.
+// Over reports whether a run has ended.
 func Over(j api.Job) bool { return j.State != "running" && j.State != "queued" }
 
 // FollowLog gives the lines of a run's log from an offset on, as Log does, and those that are added, until the run is

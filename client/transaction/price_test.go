@@ -8,8 +8,8 @@ import (
 	"github.com/starling-network/starling/client/gas"
 )
 
-// What a validator says of its price is a stranger's: one that asks for nothing, or for what is no price, is no fee.
-// Where the chain asks for more than the validator, that is paid.
+// The price that a validator states comes from a stranger: no price, or one that does not parse, gives no fee. If the
+// chain asks for more than the validator, the transaction pays the price of the chain.
 func TestFeeOf(t *testing.T) {
 	for words, c := range map[string]struct {
 		million uint64

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
 
 	"github.com/starling-network/starling/cmd/starling/bench"
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/node/benchmark"
+	"github.com/starling-network/starling/node/benchmark/strategies"
 )
 
 // Every measurement can be had in less than a minute.
@@ -44,5 +47,28 @@ func TestBenchAll(t *testing.T) {
 	if code, _, stderr := starling(t, "bench", "all", "--only", "weather"); code != 2 || !strings.Contains(stderr,
 		"weather") {
 		t.Errorf("exit %d\n%s", code, stderr)
+	}
+}
+
+// A part that was not played is not shown as zero.
+func TestStrategiesWithoutACrowd(t *testing.T) {
+	for crowd, want := range map[*strategies.ScaleRow]bool{nil: false, {Runs: 625}: true} {
+		var b bytes.Buffer
+		if err := bench.PrintStrategies(&b, &strategies.Result{Note: "losses: none", ScaleModel: crowd}); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(b.String(), "losses: none") || strings.Contains(b.String(), "modelled workers") != want {
+			t.Errorf("of the crowd %v:\n%s", crowd, b.String())
+		}
+	}
+}
+
+// A figure that a bench could not measure is no zero.
+func TestBenchAllNamesWhatIsMissing(t *testing.T) {
+	var shown strings.Builder
+	err := bench.PrintBenches(&shown, "table", []benchmark.Done{{Name: "compat",
+		Bars: []benchmark.OptionalBar{{Name: "findings", Bar: 1, Missing: "a browser"}}}})
+	if err != nil || !strings.Contains(shown.String(), "missing: a browser") {
+		t.Errorf("%v: %s", err, shown.String())
 	}
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/plan"
-	"github.com/starling-network/starling/node/prepare"
+	"github.com/starling-network/starling/node/simulate"
 )
 
 // Every command that connects to a network reports in the same way that no validator answers there.
@@ -91,7 +91,7 @@ func TestCauses(t *testing.T) {
 		"no file":     {noFile, 3, "FILE_NOT_FOUND"},
 		"no port":     {noPort, 1, "LISTEN_FAILED"},
 		"a plan":      {plan.ErrPlanStale, 5, "PLAN_STALE"},
-		"too large":   {fmt.Errorf("%w: x", prepare.ErrSurrogate), 2, "JOB_TOO_LARGE"},
+		"too large":   {fmt.Errorf("%w: x", simulate.ErrSurrogate), 2, "JOB_TOO_LARGE"},
 		"explained":   {terminal.WithExit(&terminal.Problem{Code: "X"}, 11), 11, "X"},
 		"unexplained": {errors.New("x"), 1, "FAILURE"},
 	} {

@@ -15,7 +15,7 @@ import (
 	"github.com/starling-network/starling/compute/kernel"
 )
 
-var rewrite = flag.Bool("rewrite", false, "rewrite docs/cli.md")
+var rewrite = flag.Bool("rewrite", false, "rewrite docs/cli.md and the schema in examples/")
 
 // reference is docs/cli.md: the help of every command that is not hidden.
 func reference() string {

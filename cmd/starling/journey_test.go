@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/compute/data/tokenizer"
-	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/folder"
 )
 
@@ -37,7 +37,7 @@ func publishedFolder(t *testing.T) (dir string, tok *tokenizer.Tokenizer) {
 		"rms_norm_eps": 1e-5,
 		"bos_token_id": vocab - 3, "eos_token_id": []any{vocab - 2, vocab - 1}, "tie_word_embeddings": true,
 		"initializer_range": 0.1}
-	c, err := model.Parse(model.Llama, keys)
+	c, err := architecture.Parse(architecture.Llama, keys)
 	if err != nil {
 		t.Fatal(err)
 	}

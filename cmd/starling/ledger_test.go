@@ -217,7 +217,8 @@ func (l *ledger) owns() {
 		o.Holders[1] != (modelHolder{Account: consumer, Shares: 400_000}) {
 		l.t.Fatalf("%+v", o)
 	}
-	l.refuses(3, "no such thing: reward: nobody holds shares of such a model\n", append(on, "model", "shares", "other")...)
+	l.refuses(3, "no such thing: reward: no account holds shares of such a model\n",
+		append(on, "model", "shares", "other")...)
 	l.says("are paid", l.as("consumer", "model", "pay", "job", "3")...)
 	l.says("100000 shares", l.as("worker", "model", "transfer", "job", "100000", consumer)...)
 	l.refuses(2, "no number of shares", l.as("worker", "model", "transfer", "job", "many", consumer)...)

@@ -85,7 +85,7 @@ func rootCommand(c *terminal.Console) *cobra.Command {
 	var secret string // file of the passphrase
 	root := &cobra.Command{
 		Use:   "starling",
-		Short: "Train models on a network of workers that nobody has to believe",
+		Short: "Train models on a network of workers that need not be trusted",
 		Long: `Starling trains models on machines whose owners do not trust each other. Every step of training is
 reproducible bit for bit: work is sampled and done again, a disagreement is narrowed down to
 one tile of one operator that the chain recomputes, liars lose their stake, and pay follows verified work.`,

@@ -86,7 +86,8 @@ const jobText = `apiVersion: starling/v1
 kind: TrainingJob
 model:
   architecture: llama
-  config: {hidden_size: 16, num_hidden_layers: 1, num_attention_heads: 4, num_key_value_heads: 2, intermediate_size: 32, max_position_embeddings: 16}
+  config: {hidden_size: 16, num_hidden_layers: 1, num_attention_heads: 4, num_key_value_heads: 2, intermediate_size: 32,
+    max_position_embeddings: 16}
   tokenizer: {train: {type: bpe, vocab_size: 300}}
 datasets: [{path: "*.jsonl", format: jsonl}]
 val_set_size: 0.1
@@ -241,7 +242,7 @@ func TestErrors(t *testing.T) {
 		code int
 		say  []string
 	}{
-		"unknown key":     {[]string{"train", typo}, 2, []string{"job.yaml:12:1", "bugdet", "budget", "JOB_UNKNOWN_KEY"}},
+		"unknown key":     {[]string{"train", typo}, 2, []string{"job.yaml:13:1", "bugdet", "budget", "JOB_UNKNOWN_KEY"}},
 		"no such file":    {[]string{"train", "nowhere.yaml"}, 2, []string{"JOB_FILE_NOT_FOUND"}},
 		"override":        {[]string{"train", job, "--set", "training.max_steps=ten"}, 2, []string{"JOB_WRONG_TYPE"}},
 		"too small":       {[]string{"train", poor}, 6, []string{"BUDGET_TOO_SMALL"}},
@@ -258,9 +259,9 @@ func TestErrors(t *testing.T) {
 		"hostile parquet": {[]string{"train", with(data, `{path: "`+dir+`/data.parquet", format: parquet}`)}, 2,
 			[]string{"data.parquet", "footer", "JOB_NO_DATA"}},
 		"empty data": {[]string{"train", with(data, `{path: "`+dir+`/empty.txt", format: text}`)}, 2,
-			[]string{"job.yaml:6:", "no text", "JOB_BAD_VALUE"}},
+			[]string{"job.yaml:7:", "no text", "JOB_BAD_VALUE"}},
 		"long sequence": {[]string{"train", with("sequence_len: 16", "sequence_len: 17")}, 2,
-			[]string{"job.yaml:9:", "17 tokens against 16", "JOB_BAD_VALUE"}},
+			[]string{"job.yaml:10:", "17 tokens against 16", "JOB_BAD_VALUE"}},
 		"hostile weights": {[]string{"train", with(model, " {base_model: "+dir+", tokenizer: byte-level}\n")}, 2,
 			[]string{"job.yaml:3:", "model.safetensors", "JOB_BAD_VALUE"}},
 		"stale plan": {[]string{"train", job, "--plan", "job-0"}, 5, []string{"PLAN_STALE", "--dry-run"}},

@@ -7,14 +7,15 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/compute/data/tokenizer"
-	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/folder"
 )
 
 // llamaFolder is a small Llama in Hugging Face form, with a chat template.
 func llamaFolder(t *testing.T) string {
 	t.Helper()
-	c, err := model.Parse(model.Llama, map[string]any{"num_hidden_layers": 1, "hidden_size": 64, "num_attention_heads": 2,
+	c, err := architecture.Parse(architecture.Llama, map[string]any{"num_hidden_layers": 1, "hidden_size": 64,
+		"num_attention_heads": 2,
 		"num_key_value_heads": 2, "intermediate_size": 64, "max_position_embeddings": 32, "vocab_size": 300})
 	if err != nil {
 		t.Fatal(err)

@@ -53,9 +53,8 @@ type played struct {
 	env []string
 }
 
-// play runs a tutorial as it stands, in an empty folder. Tutorials wait for blocks more than they compute: they are
-// played beside
-// each other.
+// play runs a tutorial as it stands, in an empty folder. Tutorials wait for blocks more than they compute: they run in
+// parallel.
 func play(t *testing.T, page string, programs ...string) played {
 	t.Helper()
 	t.Parallel()

@@ -57,6 +57,21 @@ func checkProgram(t *testing.T, p *program.Program, in map[string]*tensor.Tensor
 		if err != nil {
 			t.Fatal(err)
 		}
+		checkTraceOf(t, x, in, tensors)
+	}
+}
+
+// checkTraceOf compares two values of a program when they are asked for alone.
+func checkTraceOf(t *testing.T, x *Exec, in map[string]*tensor.Tensor, tensors []*tensor.Tensor) {
+	t.Helper()
+	wanted, seen := []int{len(tensors) - 1, len(tensors) / 2}, map[int]bool{}
+	err := x.TraceOf(in, wanted, func(op int, value *tensor.Tensor) error {
+		seen[op] = true
+		programtest.SameBits(t, fmt.Sprintf("TraceOf operator %d", op), value, tensors[op])
+		return nil
+	})
+	if err != nil || !seen[wanted[0]] || !seen[wanted[1]] || len(seen) > 2 {
+		t.Errorf("asked for %v, saw %v, %v", wanted, seen, err)
 	}
 }
 

@@ -27,7 +27,7 @@ func bind(pl *lower.Plan, st *lower.Step, path kernel.Path) boundStep {
 		return boundStep{t.run, t.scratch, len(t.registers)}
 	case st.Attention != nil:
 		return bindAttention(st.Attention, path)
-	case st.Kind == program.Dot:
+	case st.Kind.Multiplies():
 		return bindDot(st, path)
 	}
 	b := boundStep{run: onMemory(st, kernelOf(st, path))}

@@ -3,6 +3,7 @@ package cpu
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/starling-network/starling/compute/kernel"
@@ -43,18 +44,60 @@ func alone(op *program.Operator, in []*tensor.Tensor, threads int, path kernel.P
 // change it; values of Input operators are the caller's tensors. The bits are those of Run. An error of visit ends the
 // trace and is returned as it is.
 func (x *Exec) Trace(in map[string]*tensor.Tensor, visit func(op int, value *tensor.Tensor) error) error {
+	all := make([]bool, len(x.shown.Ops))
+	for i := range all {
+		all[i] = true
+	}
+	return x.traced(in, all, visit)
+}
+
+// TraceOf is Trace of some operators alone: no operator is computed that they do not depend on.
+func (x *Exec) TraceOf(in map[string]*tensor.Tensor, wanted []int,
+	visit func(op int, value *tensor.Tensor) error) error {
+	needed := x.needed(wanted)
+	return x.traced(in, needed, func(op int, value *tensor.Tensor) error {
+		if !slices.Contains(wanted, op) {
+			return nil
+		}
+		return visit(op, value)
+	})
+}
+
+// needed marks operators and all that they depend on.
+func (x *Exec) needed(wanted []int) []bool {
+	needed := make([]bool, len(x.shown.Ops))
+	for _, op := range wanted {
+		needed[op] = true
+	}
+	for i := len(needed) - 1; i >= 0; i-- {
+		if needed[i] {
+			for _, v := range x.shown.Ops[i].In {
+				needed[v] = true
+			}
+		}
+	}
+	return needed
+}
+
+// traced is Trace of the operators that are marked, which depend on no others.
+func (x *Exec) traced(in map[string]*tensor.Tensor, marked []bool,
+	visit func(op int, value *tensor.Tensor) error) error {
 	if err := x.checkInputs(in); err != nil {
 		return err
 	}
 	last := make([]int, len(x.shown.Ops)) // the last operator that reads a value
 	for i := range x.shown.Ops {
-		last[i] = i
-		for _, v := range x.shown.Ops[i].In {
-			last[v] = i
+		if last[i] = i; marked[i] {
+			for _, v := range x.shown.Ops[i].In {
+				last[v] = i
+			}
 		}
 	}
 	values := make([]*tensor.Tensor, len(x.shown.Ops))
 	for i := range x.shown.Ops {
+		if !marked[i] {
+			continue
+		}
 		op := &x.shown.Ops[i]
 		if op.Kind == program.Input {
 			values[i] = in[op.Name]

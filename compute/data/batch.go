@@ -1,9 +1,17 @@
+// Package data turns documents into the batches of a training run. A batch has an address (seed, round, unit, step),
+// and every holder of the corpus computes the same batch from it: a worker, its verifier, the referee. Nothing is
+// shuffled in memory and no position is kept.
+//
+// It does no I/O: the caller reads files, of which package source makes documents, and moves shards. It knows nothing
+// of programs; a batch is plain token ids.
 package data
 
 import (
 	"errors"
 	"fmt"
 	"math/bits"
+
+	"github.com/starling-network/starling/compute/data/shuffle"
 )
 
 // Address names one batch of a run. In a round, Units units take StepsPerRound steps of Batch windows each.
@@ -82,8 +90,8 @@ func (c *Corpus) Batch(dst []int32, a Address, seqLen int) error {
 
 // window returns which of n windows is at a place of the run's sequence.
 func window(seed, place, n uint64) uint64 {
-	order := newPermutation(seed, place/n, n)
-	return order.at(place % n)
+	order := shuffle.New(seed, place/n, n)
+	return order.At(place % n)
 }
 
 // ValBatches returns at most limit batches, each [batch, seqLen+1] row-major, of windows spread evenly over the

@@ -126,7 +126,7 @@ func TestSeedAndEpochChangeTheOrder(t *testing.T) {
 	}
 }
 
-// What a run computes: the figures may not change without a new version of the format.
+// These figures are part of the result of every run: they may not change without a new version of the format.
 func TestBatchIsFixed(t *testing.T) {
 	c := counting(t, 1000)
 	a := Address{Seed: 2026, Round: 11, Unit: 2, Step: 30, Units: 4, StepsPerRound: 50, Batch: 6}

@@ -3,8 +3,8 @@ package data
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 
+	"github.com/starling-network/starling/compute/data/source"
 	"github.com/starling-network/starling/compute/data/tokenizer"
 )
 
@@ -15,6 +15,7 @@ type Corpus struct {
 	Train Tokens // the first part of the stream
 	Val   Tokens // the rest
 	all   Tokens
+	rest  func(part []byte) // takes a part that is not read for a while; nil: none does
 }
 
 // Tokens is a run of token ids, each 2 bytes or 4, little-endian.
@@ -69,81 +70,28 @@ func (t Tokens) copyTo(dst []int32, at int) {
 	}
 }
 
-// Errors of Build and of what it built.
+// Errors of Build, and of corpora.
 var (
-	// ErrEmpty is returned by Build when there is not one token.
+	// ErrEmpty is returned by Write when there is not one token.
 	ErrEmpty = errors.New("data: no text in any source: give at least one document that is not empty")
-	// ErrFraction is returned by Build.
+	// ErrFraction is returned by Build and Stream.Corpus.
 	ErrFraction = errors.New("data: the validation fraction must be at least 0 and less than 1")
 )
 
-// Build tokenizes the documents of all sources in the order given. Before each come the tokens that the tokenizer puts
-// before a text, after each the tokenizer's token that ends a document; a tokenizer without either, such as
-// tokenizer.Bytes, puts nothing between them. Tokens of a source that has them already are taken as they are. The last
-// valFraction of the tokens, rounded down, is for validation.
-func Build(sources []Source, t *tokenizer.Tokenizer, valFraction float64) (*Corpus, error) {
-	return build(sources, t, valFraction, Choice{})
+// Build is the corpus of files in memory, of which every token is to be predicted: Write says which tokens it has, and
+// Stream.Corpus what of them is for validation.
+func Build(files []source.File, t *tokenizer.Tokenizer, valFraction float64) (*Corpus, error) {
+	return BuildChosen(files, t, valFraction, Choice{})
 }
 
-func build(sources []Source, t *tokenizer.Tokenizer, valFraction float64, choice Choice) (*Corpus, error) {
-	if !(valFraction >= 0 && valFraction < 1) {
-		return nil, fmt.Errorf("%w, not %v", ErrFraction, valFraction)
+// BuildChosen is Build where not every token is to be predicted.
+func BuildChosen(files []source.File, t *tokenizer.Tokenizer, valFraction float64, c Choice) (*Corpus, error) {
+	var m memory
+	s, err := Write(&m, 0, files, t, c, nil)
+	if err != nil {
+		return nil, err
 	}
-	vocab := uint32(t.VocabSize())
-	whole := vocab
-	if choice.silences() {
-		whole *= 2
-	}
-	all := Tokens{width: width(whole)}
-	end, hasEnd := t.EndOfText()
-	for _, s := range sources {
-		part := Tokens{width: all.width}
-		if Tokenized(s.Format) {
-			ids, err := tokens(s)
-			if err == nil {
-				err = ids.within(vocab)
-			}
-			if err != nil {
-				return nil, &SourceError{Name: s.Name, Err: err}
-			}
-			all = all.join(choice.weighed(choice.filled(ids, vocab), s.Weight))
-			continue
-		}
-		docs, err := documents(s)
-		if err != nil {
-			return nil, err
-		}
-		if !choice.silences() {
-			if s.Weight == 0 || s.Weight == 1 {
-				all = all.encoded(docs, t)
-			} else {
-				all = all.join(choice.weighed(part.encoded(docs, t), s.Weight))
-			}
-			continue
-		}
-		for _, d := range docs {
-			if !choice.Said {
-				d.Said = nil
-			}
-			ids, goesOn := silenced(t, d)
-			if last := end; hasEnd {
-				if !goesOn {
-					last += vocab
-				}
-				ids = append(ids, last)
-			}
-			part = part.append(choice.padded(ids, vocab))
-		}
-		all = all.join(choice.weighed(part, s.Weight))
-	}
-	if all.Len() == 0 {
-		return nil, ErrEmpty
-	}
-	val := int(float64(all.Len()) * valFraction)
-	if choice.Pad > 0 {
-		val -= val % choice.Pad
-	}
-	return newCorpus(whole, all, val), nil
+	return s.Corpus(m.raw[:s.Bytes()], valFraction, nil)
 }
 
 // newCorpus divides a stream, of which the last val tokens are for validation.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/data/source"
 	"github.com/starling-network/starling/compute/data/tokenizer"
 )
 
@@ -19,7 +20,7 @@ func textCorpus(t testing.TB, n int, valFraction float64) *Corpus {
 	for i := range text {
 		text[i] = byte(i * i % 251)
 	}
-	c, err := Build([]Source{{Format: Text, Data: text}}, tokenizer.Bytes(), valFraction)
+	c, err := Build([]source.File{{Format: source.Text, Data: text}}, tokenizer.Bytes(), valFraction)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,9 +36,9 @@ func list(t Tokens) []uint32 {
 }
 
 func TestBuildPutsNothingBetweenBytes(t *testing.T) {
-	c, err := Build([]Source{
-		{Format: Text, Data: []byte("ab")},
-		{Format: JSONL, Data: []byte("{\"text\":\"c\"}\n{\"text\":\"d\xff\"}")},
+	c, err := Build([]source.File{
+		{Format: source.Text, Data: []byte("ab")},
+		{Format: source.JSONL, Data: []byte("{\"text\":\"c\"}\n{\"text\":\"d\xff\"}")},
 	}, tokenizer.Bytes(), 0.4)
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +54,7 @@ func TestBuildEndsDocuments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := Build([]Source{{Format: JSONL, Data: []byte("{\"text\":\"ab\"}\n{\"text\":\"c\"}")}}, tok, 0)
+	c, err := Build([]source.File{{Format: source.JSONL, Data: []byte("{\"text\":\"ab\"}\n{\"text\":\"c\"}")}}, tok, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,13 +67,14 @@ func TestBuildEndsDocuments(t *testing.T) {
 }
 
 func TestBuildRefuses(t *testing.T) {
-	text := []Source{{Format: Text, Data: []byte("abc")}}
+	text := []source.File{{Format: source.Text, Data: []byte("abc")}}
 	for _, fraction := range []float64{-0.1, 1, 2, math.NaN()} {
 		if _, err := Build(text, tokenizer.Bytes(), fraction); !errors.Is(err, ErrFraction) {
 			t.Errorf("fraction %v: %v", fraction, err)
 		}
 	}
-	for _, empty := range [][]Source{nil, {{Format: Text}}, {{Format: JSONL, Data: []byte("{\"text\":\"\"}")}}} {
+	for _, empty := range [][]source.File{nil, {{Format: source.Text}},
+		{{Format: source.JSONL, Data: []byte("{\"text\":\"\"}")}}} {
 		if _, err := Build(empty, tokenizer.Bytes(), 0); !errors.Is(err, ErrEmpty) {
 			t.Errorf("%v: %v", empty, err)
 		}
@@ -92,7 +94,8 @@ func wideTokenizer(t *testing.T) *tokenizer.Tokenizer {
 }
 
 func TestShardsAssemble(t *testing.T) {
-	wide, err := Build([]Source{{Format: Text, Data: []byte("some <far> text, <far> away")}}, wideTokenizer(t), 0.3)
+	wide, err := Build([]source.File{{Format: source.Text, Data: []byte("some <far> text, <far> away")}},
+		wideTokenizer(t), 0.3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +122,7 @@ func TestShardsAssemble(t *testing.T) {
 }
 
 func TestShardBytesAreTheFormat(t *testing.T) {
-	c, err := Build([]Source{{Format: Text, Data: []byte("abc")}}, tokenizer.Bytes(), 0)
+	c, err := Build([]source.File{{Format: source.Text, Data: []byte("abc")}}, tokenizer.Bytes(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,63 +1,74 @@
 package data
 
 import (
-	"runtime"
-	"sync"
-
+	"github.com/starling-network/starling/compute/data/source"
 	"github.com/starling-network/starling/compute/data/tokenizer"
 )
 
-// share is how many bytes of documents one goroutine encodes at a time.
-const share = 1 << 20
-
-// encoded appends documents, each with what the tokenizer puts before and after it, of which all is predicted. Several
-// are encoded at once; their order is that of the documents.
-func (t Tokens) encoded(docs []Document, by *tokenizer.Tokenizer) Tokens {
-	end, hasEnd := by.EndOfText()
-	encode := func(e *tokenizer.Encoder, into Tokens, docs []Document) Tokens {
-		for _, d := range docs {
-			e.EncodeText(d.Text, func(ids []uint32) { into = into.append(ids) })
-			if hasEnd {
-				into = into.append([]uint32{end})
-			}
-		}
-		return into
-	}
-	encoders := make([]*tokenizer.Encoder, runtime.GOMAXPROCS(0))
-	for i := range encoders {
-		encoders[i] = tokenizer.NewEncoder(by)
-	}
-	for len(docs) > 0 {
-		parts := shares(docs, len(encoders))
-		if len(parts) == 1 {
-			t = encode(encoders[0], t, parts[0])
-		} else {
-			made := make([]Tokens, len(parts))
-			var working sync.WaitGroup
-			for i, part := range parts {
-				working.Go(func() { made[i] = encode(encoders[i], Tokens{width: t.width}, part) })
-			}
-			working.Wait()
-			for _, m := range made {
-				t = t.join(m)
-			}
-		}
-		for _, part := range parts {
-			docs = docs[len(part):]
-		}
-	}
-	return t
+// encoder makes tokens of documents, one block after the other.
+type encoder struct {
+	*tokenizer.Encoder
+	by     *tokenizer.Tokenizer
+	choice Choice
+	vocab  uint32 // of the tokenizer
+	width  int    // of a token
+	end    uint32 // what ends a document
+	hasEnd bool
 }
 
-// shares are at most n runs of the first documents, each of about share bytes.
-func shares(docs []Document, n int) (parts [][]Document) {
-	for len(docs) > 0 && len(parts) < n {
-		bytes, k := 0, 0
-		for k < len(docs) && bytes < share {
-			bytes += len(docs[k].Text)
-			k++
-		}
-		parts, docs = append(parts, docs[:k]), docs[k:]
+func newEncoder(t *tokenizer.Tokenizer, c Choice, width int) *encoder {
+	e := &encoder{Encoder: tokenizer.NewEncoder(t), by: t, choice: c, vocab: uint32(t.VocabSize()), width: width}
+	e.end, e.hasEnd = t.EndOfText()
+	return e
+}
+
+// encoded is what was made of a block. With ErrUnlearnt, documents counts those before the one that it is about.
+type encoded struct {
+	tokens    Tokens
+	bytes     int
+	documents int
+	err       error
+}
+
+// block encodes the documents of a block, each with the tokens that the tokenizer puts before and after it.
+func (e *encoder) block(b source.Block) (out encoded) {
+	docs, err := b.Documents()
+	if err != nil {
+		return encoded{err: err}
 	}
-	return parts
+	out.tokens, out.bytes = Tokens{width: e.width}, b.Bytes
+	if e.choice.silences() {
+		e.silenced(&out, docs)
+		return out
+	}
+	part := func(ids []uint32) { out.tokens = out.tokens.append(ids) }
+	for i, d := range docs {
+		e.EncodeText(d.Text, i > 0 || b.Begins, part)
+		if e.hasEnd && (b.Ends || i < len(docs)-1) {
+			out.tokens = out.tokens.append([]uint32{e.end})
+		}
+	}
+	return out
+}
+
+// silenced encodes documents of which not every token is to be predicted.
+func (e *encoder) silenced(out *encoded, docs []source.Document) {
+	for _, d := range docs {
+		if !e.choice.Learnt {
+			d.Learnt = nil
+		}
+		ids, goesOn := silenced(e.by, d)
+		if last := e.end; e.hasEnd {
+			if !goesOn {
+				last += e.vocab
+			}
+			ids = append(ids, last)
+		}
+		ids = e.choice.padded(ids, e.vocab)
+		if out.err = e.choice.checked(ids, e.vocab); out.err != nil {
+			return
+		}
+		out.tokens = out.tokens.append(ids)
+		out.documents++
+	}
 }

@@ -17,7 +17,7 @@ var ErrLeafProof = errors.New("data: the excerpts do not show these tokens")
 // TokenRange is the tokens From up to To of the stream.
 type TokenRange struct{ From, To uint64 }
 
-// LeafProof is the leaves of one shard that hold some spans, with what shows that they are the shard's.
+// LeafProof is the leaves of one shard that hold some spans, with the proof that they are the shard's.
 type LeafProof struct {
 	Shard uint32         `cbor:"1,keyasint"`
 	Bytes []byte         `cbor:"2,keyasint"` // of the leaves, one after the other

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/starling-network/starling/canon"
 )
@@ -55,10 +56,26 @@ func (c *Corpus) Manifest(maxTokens int) Manifest {
 		ShardTokens: uint64(c.shardTokens(maxTokens)),
 	}
 	for _, s := range c.Shards(maxTokens) {
-		m.Shards = append(m.Shards, shardTree(s).Root())
+		m.Shards = append(m.Shards, c.tree(s).Root())
 	}
 	return m
 }
+
+// tree is shardTree of a shard of the corpus, of which little is in memory at a time if the corpus is not.
+func (c *Corpus) tree(shard []byte) *canon.Tree {
+	if c.rest == nil {
+		return shardTree(shard)
+	}
+	var leaves []canon.Digest
+	for part := range slices.Chunk(shard, restBytes) {
+		leaves = append(leaves, canon.Leaves(slices.Collect(slices.Chunk(part, LeafBytes)))...)
+		c.rest(part)
+	}
+	return canon.NewTree(leaves)
+}
+
+// restBytes is a multiple of LeafBytes.
+const restBytes = 16 << 20
 
 // Encode returns the canonical bytes.
 func (m Manifest) Encode() []byte { return canon.MustMarshal(m) }

@@ -17,9 +17,9 @@ import (
 // Side of the square matrices that are multiplied.
 const Side = 256
 
-// Segment runs a segment of the program of a seed and returns the digest of what came out. Each step multiplies the
-// state [Side, Side] by a fixed matrix and keeps of every element what is beyond the nearest integer: that stays within
-// a half, and a change in the last bit of one element is a change of all after two steps.
+// Segment runs a segment of the program of a seed and returns the digest of the result. Each step multiplies the state
+// [Side, Side] by a fixed matrix and keeps of every element what is beyond the nearest integer: that stays within a
+// half, and a change in the last bit of one element is a change of all after two steps.
 func Segment(seed canon.Digest, segment, steps uint32, threads int) canon.Digest {
 	var at [4]byte
 	binary.BigEndian.PutUint32(at[:], segment)

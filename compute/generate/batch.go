@@ -5,6 +5,8 @@ import (
 
 	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/adapter"
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 )
@@ -18,8 +20,8 @@ const (
 // and, if a sequence has them, the adapters of its own. Its results for a sequence do not depend on the other
 // sequences, to the last bit. It is for one goroutine at a time.
 type Batch struct {
-	base     model.Config
-	config   model.Config // with room for every adapter
+	base     architecture.Config
+	config   architecture.Config // with room for every adapter
 	threads  int
 	weights  map[string]*tensor.Tensor // by the names of inputs
 	adapters []fitted                  // the first is none: zeros
@@ -30,7 +32,7 @@ type Batch struct {
 
 // Adapter is a low-rank adapter of a model.
 type Adapter struct {
-	Config  model.Config              // the model, adapted
+	Config  architecture.Config       // the model, adapted
 	Tensors map[string]*tensor.Tensor // by the names of Config.Adapters
 }
 
@@ -50,7 +52,7 @@ type pass struct {
 }
 
 // NewBatch returns a batch without weights that computes on up to the given number of threads.
-func NewBatch(c model.Config, threads int) *Batch { return &Batch{base: c, threads: threads} }
+func NewBatch(c architecture.Config, threads int) *Batch { return &Batch{base: c, threads: threads} }
 
 // SetWeights gives the batch the tensors of a model by their Hugging Face names, which it reads but does not copy, and
 // adapters, which share them and which sequences choose by their number from 1 on. Sequences made before must not be
@@ -64,11 +66,11 @@ func (b *Batch) SetWeights(tensors map[string]*tensor.Tensor, adapters ...Adapte
 		}
 		weights[train.Param+t.Name] = w
 	}
-	configs := []model.Config{b.base}
+	configs := []architecture.Config{b.base}
 	for _, a := range adapters {
 		configs = append(configs, a.Config)
 	}
-	cover, err := b.base.Cover(configs)
+	cover, err := adapter.Cover(b.base, configs)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrWeights, err)
 	}
@@ -79,7 +81,7 @@ func (b *Batch) SetWeights(tensors map[string]*tensor.Tensor, adapters ...Adapte
 			own = adapters[i-1].Tensors
 		}
 		all[i].scale = tensor.FromF32([]float32{float32(c.Scale())})
-		if all[i].tensors, err = cover.Widen(c, own); err != nil {
+		if all[i].tensors, err = adapter.Widen(cover, c, own); err != nil {
 			return fmt.Errorf("%w: %w", ErrWeights, err)
 		}
 	}
@@ -91,7 +93,7 @@ func (b *Batch) SetWeights(tensors map[string]*tensor.Tensor, adapters ...Adapte
 // Context is the number of tokens that a sequence may have.
 func (b *Batch) Context() int { return b.base.Context() }
 
-// Sequence is tokens that a batch has read, by what it remembers of them.
+// Sequence holds the keys and values of the tokens that a batch has read.
 type Sequence struct {
 	memory  []*tensor.Tensor // keys and values of the layers, in turn: [room, kvHeads, headDim]
 	room    int              // tokens
@@ -111,7 +113,7 @@ func (b *Batch) Sequence(limit, adapter int) *Sequence {
 
 // Memory is the number of bytes that the keys and values of a sequence of at most limit tokens take, at most.
 func (b *Batch) Memory(limit int) int64 {
-	layers, s := b.base.Memory(b.rounded(min(limit, b.Context())))
+	layers, s := model.Memory(b.base, b.rounded(min(limit, b.Context())))
 	return 2 * int64(layers) * int64(s.Bytes())
 }
 
@@ -233,7 +235,7 @@ func (b *Batch) run(z size, all []*Sequence, tokens [][]int32) ([]float32, error
 	if err != nil {
 		return nil, err
 	}
-	layers, _ := b.base.Memory(1)
+	layers, _ := model.Memory(b.base, 1)
 	clear(p.in["tokens"].I32())
 	clear(p.in["start"].I32())
 	clear(p.in["last"].I32())
@@ -296,7 +298,7 @@ func (b *Batch) grow(s *Sequence, n int) {
 		return
 	}
 	s.room = b.rounded(n)
-	layers, shape := b.base.Memory(s.room)
+	layers, shape := model.Memory(b.base, s.room)
 	old := s.memory
 	s.memory = make([]*tensor.Tensor, 2*layers)
 	for i := range s.memory {
@@ -309,7 +311,7 @@ func (b *Batch) grow(s *Sequence, n int) {
 
 // first is one memory of the first n tokens of a sequence, or of nil.
 func (b *Batch) first(s *Sequence, i, n int) *tensor.Tensor {
-	_, shape := b.base.Memory(n)
+	_, shape := model.Memory(b.base, n)
 	if s == nil {
 		if b.idle[n] == nil {
 			b.idle[n] = tensor.New(shape)
@@ -321,7 +323,7 @@ func (b *Batch) first(s *Sequence, i, n int) *tensor.Tensor {
 
 // remember adds what a layer made of the first n tokens of a pass.
 func (b *Batch) remember(s *Sequence, i int, made *tensor.Tensor, n int) {
-	_, row := b.base.Memory(1)
+	_, row := model.Memory(b.base, 1)
 	copy(s.memory[i].Bytes()[s.length*row.Bytes():], made.Bytes()[:n*row.Bytes()])
 }
 

@@ -7,13 +7,14 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/adapter"
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
 // adapted returns an adapter of a model with weights far from nothing.
-func adapted(t *testing.T, c model.Config, l model.LoRA, seed uint64) Adapter {
+func adapted(t *testing.T, c architecture.Config, l architecture.LoRA, seed uint64) Adapter {
 	t.Helper()
 	a, err := c.Adapt(l)
 	if err != nil {
@@ -30,16 +31,16 @@ func adapted(t *testing.T, c model.Config, l model.LoRA, seed uint64) Adapter {
 }
 
 // adaptersOf are three that differ in layers, rank and scale.
-func adaptersOf(t *testing.T, c model.Config) []Adapter {
-	layer := map[string]string{model.GPT2: "c_fc", model.Llama: "v_proj"}[c.Architecture()]
+func adaptersOf(t *testing.T, c architecture.Config) []Adapter {
+	layer := map[string]string{architecture.GPT2: "c_fc", architecture.Llama: "v_proj"}[c.Architecture()]
 	return []Adapter{
-		adapted(t, c, model.LoRA{Rank: 2, Alpha: 3, Targets: []string{model.AllLinear}}, 1),
-		adapted(t, c, model.LoRA{Rank: 5, Alpha: 5, Targets: []string{layer}}, 2),
-		adapted(t, c, model.LoRA{Rank: 1, Alpha: 7, Targets: []string{model.AllLinear}}, 3),
+		adapted(t, c, architecture.LoRA{Rank: 2, Alpha: 3, Targets: []string{architecture.AllLinear}}, 1),
+		adapted(t, c, architecture.LoRA{Rank: 5, Alpha: 5, Targets: []string{layer}}, 2),
+		adapted(t, c, architecture.LoRA{Rank: 1, Alpha: 7, Targets: []string{architecture.AllLinear}}, 3),
 	}
 }
 
-func batch(t *testing.T, c model.Config, adapters ...Adapter) *Batch {
+func batch(t *testing.T, c architecture.Config, adapters ...Adapter) *Batch {
 	t.Helper()
 	b := NewBatch(c, 1)
 	if err := b.SetWeights(weights(c), adapters...); err != nil {
@@ -49,7 +50,7 @@ func batch(t *testing.T, c model.Config, adapters ...Adapter) *Batch {
 }
 
 // requests are texts of all lengths, samplings and adapters.
-func requests(c model.Config, n, adapters int) (all []Request) {
+func requests(c architecture.Config, n, adapters int) (all []Request) {
 	random := philox.New(11, 0)
 	for i := range n {
 		r := Request{Prompt: make([]int32, 1+random.Uint64n(100)), Tokens: 1 + int(random.Uint64n(40)),
@@ -191,9 +192,11 @@ func TestAdapterIsThatOfTheMergedModel(t *testing.T) {
 		}
 		plain = slices.Clone(plain)
 		for i, a := range adapters {
-			merged, err := a.Config.Merge(weights(c), a.Tensors)
-			if err != nil {
-				t.Fatal(err)
+			merged := weights(c)
+			for n, x := range merged {
+				if merged[n], err = adapter.Merge(a.Config, n, x, a.Tensors); err != nil {
+					t.Fatal(err)
+				}
 			}
 			r := NewReader(c, 1)
 			if err := r.SetWeights(merged); err != nil {

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/architecture"
 )
 
 // BenchmarkNext reads one token after another of several sequences with a model of 10 million weights, on one thread.
 func BenchmarkNext(b *testing.B) {
-	c, err := model.Parse(model.Llama, map[string]any{
+	c, err := architecture.Parse(architecture.Llama, map[string]any{
 		"num_hidden_layers": 6, "hidden_size": 384, "num_attention_heads": 6, "num_key_value_heads": 2,
 		"intermediate_size": 1024, "max_position_embeddings": 256, "vocab_size": 256,
 	})

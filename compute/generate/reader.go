@@ -10,7 +10,7 @@ package generate
 import (
 	"errors"
 
-	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
@@ -30,7 +30,7 @@ type Reader struct {
 }
 
 // NewReader returns a reader without weights that computes on up to the given number of threads.
-func NewReader(c model.Config, threads int) *Reader {
+func NewReader(c architecture.Config, threads int) *Reader {
 	r := &Reader{batch: NewBatch(c, threads)}
 	r.Reset()
 	return r

@@ -9,6 +9,7 @@ import (
 
 	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/tensor"
 )
@@ -16,23 +17,24 @@ import (
 const context = 150 // more than two sizes of memory and two pieces
 
 // models are small, with weights far from the initial values, so that every layer matters to the logits.
-func models(t *testing.T) map[string]model.Config {
-	parse := func(architecture string, keys map[string]any) model.Config {
-		c, err := model.Parse(architecture, keys)
+func models(t *testing.T) map[string]architecture.Config {
+	parse := func(modelType string, keys map[string]any) architecture.Config {
+		c, err := architecture.Parse(modelType, keys)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return c
 	}
-	return map[string]model.Config{
-		"gpt2": parse(model.GPT2, map[string]any{"vocab_size": 31, "n_positions": context, "n_embd": 24, "n_layer": 2,
+	return map[string]architecture.Config{
+		"gpt2": parse(architecture.GPT2, map[string]any{"vocab_size": 31, "n_positions": context, "n_embd": 24, "n_layer": 2,
 			"n_head": 3}),
-		"llama": parse(model.Llama, map[string]any{"vocab_size": 31, "max_position_embeddings": context, "hidden_size": 24,
+		"llama": parse(architecture.Llama, map[string]any{"vocab_size": 31, "max_position_embeddings": context,
+			"hidden_size":       24,
 			"intermediate_size": 40, "num_hidden_layers": 2, "num_attention_heads": 6, "num_key_value_heads": 2, "head_dim": 4}),
 	}
 }
 
-func weights(c model.Config) map[string]*tensor.Tensor {
+func weights(c architecture.Config) map[string]*tensor.Tensor {
 	all := c.Init(1)
 	for i, n := range c.Tensors() {
 		noise := make([]float32, n.Shape.Elements())
@@ -44,7 +46,7 @@ func weights(c model.Config) map[string]*tensor.Tensor {
 	return all
 }
 
-func reader(t *testing.T, c model.Config, threads int) *Reader {
+func reader(t *testing.T, c architecture.Config, threads int) *Reader {
 	t.Helper()
 	r := NewReader(c, threads)
 	if err := r.SetWeights(weights(c)); err != nil {
@@ -54,7 +56,7 @@ func reader(t *testing.T, c model.Config, threads int) *Reader {
 }
 
 // whole computes the logits that follow every token of a sequence, at once and without remembering anything.
-func whole(t *testing.T, c model.Config, ids []int32) func(i int) []float32 {
+func whole(t *testing.T, c architecture.Config, ids []int32) func(i int) []float32 {
 	t.Helper()
 	p, err := model.Logits(c, 1, len(ids))
 	if err != nil {

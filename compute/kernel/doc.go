@@ -19,8 +19,8 @@
 //   - A transcendental function of float32 is a formula over float64, specified by its source in package detmath, whose
 //     result is rounded once to float32.
 //   - Random numbers are a function of (seed, stream, index): package philox.
-//   - Whether a result is NaN is specified, its sign and payload are not: processors disagree on them. Whoever hashes
-//     values makes every NaN 0x7fc00000 first, and no operator may look into a NaN.
+//   - Whether a result is NaN is specified, its sign and payload are not: processors disagree on them. Code that
+//     hashes values makes every NaN 0x7fc00000 first, and no operator may look into a NaN.
 //
 // A change to any result is a change of Version, and so of the protocol.
 //

@@ -1,8 +1,8 @@
 package kernel
 
 // Integers of 8 bits stand for float32 by a scale that neighbours share: symmetric quantisation to a 127th of the
-// largest magnitude, in the form that ggml calls Q8_0 (there for blocks of 32 elements). Who chooses the scale chooses
-// the block: the largest |x| of a block or of a row, divided by 127.
+// largest magnitude, in the form that ggml calls Q8_0 (there for blocks of 32 elements). The caller chooses the scale,
+// and so the block: the largest |x| of a block or of a row, divided by 127.
 
 // Quantize is x * (1/scale), each operation rounded, to the nearest integer, halves away from zero, and within -127 to
 // 127.

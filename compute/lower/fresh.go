@@ -102,7 +102,7 @@ func weights(p *program.Program) (weight []bool, any bool) {
 		for _, v := range op.In {
 			of = of && (coded[v] || given[v])
 		}
-		coded[i] = of && op.Kind != program.Dot
+		coded[i] = of && !op.Kind.Multiplies()
 		wide[i] = convert && op.Out.DType == tensor.Float32 && p.Ops[op.In[0]].Out.DType == tensor.BFloat16 ||
 			op.Kind.Views() && wide[op.In[0]]
 		weight[i] = coded[i] || wide[i] || convert && op.Out.DType == tensor.BFloat16 && given[op.In[0]]

@@ -70,8 +70,8 @@ type Step struct {
 	Group     *Group     // nil if it is none
 	Attention *Attention // nil if it is none
 
-	// Of one operator. Its operands are contiguous, but for those of Dot, whose free and contracted axes are lines and
-	// whose batch axes have no negative strides. Its result is dense.
+	// Of one operator. Its operands are contiguous, but for those of a product, whose free and contracted axes are lines
+	// and whose batch axes have no negative strides. Its result is dense.
 	Kind program.Kind
 	Op   int     // in the program
 	Ints []int64 // attributes, as they are for the dimensions of In
@@ -111,3 +111,9 @@ func (pl *Plan) Bytes() int64 {
 	}
 	return sum
 }
+
+// Reads lists the stores that the step reads, ascending.
+func (st *Step) Reads() []int { return st.reads }
+
+// Writes lists the stores that the step writes.
+func (st *Step) Writes() []int { return st.writes }

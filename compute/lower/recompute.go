@@ -171,7 +171,7 @@ func (f *forward) places(pass, end int) (out []place, last []int) {
 		}
 		alive -= dies[i]
 		a.bytes = alive
-		if f.p.Ops[i].Kind == program.Dot {
+		if f.p.Ops[i].Kind.Multiplies() {
 			a.dots = 1
 		}
 		out = append(out, a)

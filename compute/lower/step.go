@@ -12,7 +12,7 @@ import (
 func (l *lowering) lowerStep(i int) Location {
 	op := &l.Program.Ops[i]
 	switch k := op.Kind; {
-	case k == program.Dot:
+	case k.Multiplies():
 		return l.lowerDot(i)
 	case k == program.ReduceSum || k == program.ReduceMax || k == program.ReduceMin:
 		return l.lowerReduce(i)

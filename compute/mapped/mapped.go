@@ -1,8 +1,8 @@
 // Package mapped is memory that the collector of garbage neither sees nor waits for: blocks of zeros that come from the
 // system, and go back to it in the moment in which they are freed.
 //
-// Whoever has a block says when it is over; nothing that points into it may be used after that. Memory whose end is not
-// known belongs to package tensor.
+// The owner of a block frees it; nothing that points into it may be used after that. Memory whose end is not known
+// belongs to package tensor.
 package mapped
 
 import (

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"testing"
 
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/blocks"
 	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/tensor"
@@ -13,11 +14,13 @@ import (
 // that these stand for, and in less memory.
 func TestWeightsInBlocks(t *testing.T) {
 	o := optimizer.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8}
-	deep := mustParse(t, Llama, map[string]any{"num_hidden_layers": 8, "hidden_size": 128, "num_attention_heads": 4,
+	deep := mustParse(t, architecture.Llama, map[string]any{"num_hidden_layers": 8, "hidden_size": 128,
+		"num_attention_heads": 4,
 		"num_key_value_heads": 2, "intermediate_size": 384, "vocab_size": 64, "max_position_embeddings": 16})
-	for name, c := range map[string]Config{"gpt2": tiny(t)["gpt2"], "llama-tied": tiny(t)["llama-tied"], "deep": deep} {
+	for name, c := range map[string]architecture.Config{"gpt2": tiny(t)["gpt2"], "llama-tied": tiny(t)["llama-tied"],
+		"deep": deep} {
 		step := func(bits, micro int) (Task, state) {
-			adapted, err := c.Adapt(LoRA{Rank: 2, Alpha: 4, Targets: []string{AllLinear}, Bits: bits})
+			adapted, err := c.Adapt(architecture.LoRA{Rank: 2, Alpha: 4, Targets: []string{architecture.AllLinear}, Bits: bits})
 			if err != nil {
 				t.Fatal(err)
 			}

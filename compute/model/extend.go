@@ -6,7 +6,8 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
-
+	"github.com/starling-network/starling/compute/model/architecture"
+	"github.com/starling-network/starling/compute/model/rotary"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/record"
 	"github.com/starling-network/starling/compute/tensor"
@@ -17,18 +18,18 @@ func KeysName(layer, sequence int) string   { return fmt.Sprintf("keys/%d/%d", l
 func ValuesName(layer, sequence int) string { return fmt.Sprintf("values/%d/%d", layer, sequence) }
 
 // AdapterName and ScaleName are the inputs of Extend that hold a tensor of the adapters of a sequence, and the factor
-// of what they add.
+// of their product.
 func AdapterName(sequence int, name string) string { return fmt.Sprintf("a/%d/%s", sequence, name) }
 func ScaleName(sequence int) string                { return fmt.Sprintf("scale/%d", sequence) }
 
 // Memory is the number of layers that remember, and the shape of the keys, and of the values, that a layer remembers of
 // n tokens: float32 [n, kvHeads, headDim].
-func (c Config) Memory(n int) (layers int, s tensor.Shape) {
-	return c.layers, tensor.Make(tensor.Float32, n, c.kvHeads, c.headDim)
+func Memory(c architecture.Config, n int) (layers int, s tensor.Shape) {
+	return c.Layers, tensor.Make(tensor.Float32, n, c.KVHeads, c.HeadDim)
 }
 
 // Extend returns the program that continues n sequences by length tokens each, given the keys and values of those
-// before: the work of a token does not grow with what was computed for others. A prompt is read with many tokens of one
+// before: the work of a token does not grow with the work for others. A prompt is read with many tokens of one
 // sequence at once, text is written with one token of each of many sequences.
 //
 // Inputs: "tokens" int32 [n, length]; "start" int32 [n], the number of tokens before them, at most past; "last" int32
@@ -41,33 +42,33 @@ func (c Config) Memory(n int) (layers int, s tensor.Shape) {
 // The logits are those of Logits but for rounding: a score of the past and one among the tokens are summed apart. Those
 // of a sequence have the same bits whatever the others are, whatever n is, and for every past that is long enough: what
 // does not count adds zeros at the end of sums, which changes no bit of them.
-func Extend(c Config, n, length, past int) (*program.Program, error) {
-	if err := c.check(n, length); err != nil {
+func Extend(c architecture.Config, n, length, past int) (*program.Program, error) {
+	if err := checkSize(c, n, length); err != nil {
 		return nil, err
 	}
-	if past < 1 || past > c.positions {
+	if past < 1 || past > c.Context() {
 		return nil, fmt.Errorf("%w: memory of %d tokens must be in 1..%d, the positions of the model", ErrStep, past,
-			c.positions)
+			c.Context())
 	}
 	b := program.NewBuilder()
 	values, err := record.Record(b, func(g *graph.Graph) []*graph.Node {
-		tokens := parameters(g, "", []Named{tokenBatch(n, length)})[0]
+		tokens := parameters(g, "", []architecture.Named{tokenBatch(n, length)})[0]
 		vector := shapes.Make(dtypes.Int32, n)
 		s := continued{start: graph.Parameter(g, "start", vector), kept: &kept{}}
 		last := graph.Parameter(g, "last", vector)
 		s.remembered(g, c, n, past)
 		s.place(c, n, length)
-		w := c.extended(g, n)
-		x := c.family.hidden(c, w, tokens, s)
+		w, net := extended(c, g, n), networkOf(c)
+		x := net.hidden(c, w, tokens, s)
 		first := graph.MulScalar(graph.Iota(g, vector, 0), length)
 		x = lookup(x, graph.Add(first, last))
-		return append([]*graph.Node{c.family.output(c, w, x)}, s.kept.nodes...)
+		return append([]*graph.Node{net.output(c, w, x)}, s.kept.nodes...)
 	})
 	if err != nil {
 		return nil, err
 	}
 	b.Output("logits", values[0])
-	for i := range c.layers {
+	for i := range c.Layers {
 		for j := range n {
 			b.Output(KeysName(i, j), values[1+2*(i*n+j)])
 			b.Output(ValuesName(i, j), values[2+2*(i*n+j)])
@@ -77,7 +78,7 @@ func Extend(c Config, n, length, past int) (*program.Program, error) {
 }
 
 // extended makes a parameter of each tensor, and of the adapters of each of n sequences.
-func (c Config) extended(g *graph.Graph, n int) weights {
+func extended(c architecture.Config, g *graph.Graph, n int) weights {
 	w := weights{nodes: make(map[string]*graph.Node)}
 	list := c.Tensors()
 	for i, node := range parameters(g, paramPrefix, list) {
@@ -110,28 +111,29 @@ type continued struct {
 type kept struct{ nodes []*graph.Node }
 
 // remembered makes the inputs of the past.
-func (s *continued) remembered(g *graph.Graph, c Config, n, past int) {
-	layers, memory := c.Memory(past)
-	var before []Named
+func (s *continued) remembered(g *graph.Graph, c architecture.Config, n, past int) {
+	layers, memory := Memory(c, past)
+	var before []architecture.Named
 	for i := range layers {
 		for j := range n {
-			before = append(before, Named{Name: KeysName(i, j), Shape: memory}, Named{Name: ValuesName(i, j), Shape: memory})
+			before = append(before, architecture.Named{Name: KeysName(i, j), Shape: memory},
+				architecture.Named{Name: ValuesName(i, j), Shape: memory})
 		}
 	}
 	s.past = parameters(g, "", before)
 }
 
 // place computes the positions; those of tokens that fill up may lie beyond the last one, which they take then.
-func (s *continued) place(c Config, n, length int) {
+func (s *continued) place(c architecture.Config, n, length int) {
 	g := s.start.Graph()
 	counted := graph.Add(graph.Iota(g, shapes.Make(dtypes.Int32, n, length), 1),
 		graph.ExpandAndBroadcast(s.start, []int{n, length}, []int{1}))
-	s.positions = graph.MinScalar(counted, c.positions-1)
+	s.positions = graph.MinScalar(counted, c.Context()-1)
 }
 
 func (s continued) places(table *graph.Node) *graph.Node { return lookup(table, s.positions) }
 
-func (s continued) rope(of rotary) rope { return newRope(s.positions, of) }
+func (s continued) rope(of rotary.Rotary) rope { return newRope(s.positions, of) }
 
 func (s continued) layer(i int) attention {
 	n := s.batch()

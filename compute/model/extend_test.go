@@ -5,16 +5,17 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
 // extend reads tokens in pieces of the given length, the last one filled up with token 0, and returns the logits after
 // each piece.
-func extend(t *testing.T, c Config, w state, tokens []int32, length, past int) (logits [][]float32) {
+func extend(t *testing.T, c architecture.Config, w state, tokens []int32, length, past int) (logits [][]float32) {
 	t.Helper()
 	p, err := Extend(c, 1, length, past)
 	e := mustCompile(t, p, err)
-	layers, memory := c.Memory(past)
+	layers, memory := Memory(c, past)
 	in := inputs(w, tensor.New(tensor.Make(tensor.Int32, 1, length)))
 	for i := range layers {
 		in[KeysName(i, 0)], in[ValuesName(i, 0)] = tensor.New(memory), tensor.New(memory)
@@ -59,7 +60,7 @@ func TestExtendForgetsWhatDoesNotCount(t *testing.T) {
 		const length, past, start = 3, 4, 2
 		p, err := Extend(c, 1, length, past)
 		e := mustCompile(t, p, err)
-		layers, memory := c.Memory(past)
+		layers, memory := Memory(c, past)
 		run := func(filler int32, rest float32) []float32 {
 			in := inputs(strongWeights(c.Tensors()), tensor.FromI32([]int32{5, 6, filler}, 1, length))
 			in["start"], in["last"] = tensor.FromI32([]int32{start}, 1), tensor.FromI32([]int32{1}, 1)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/tensor"
 )
@@ -38,17 +39,22 @@ var goldenSteps = []int{1, 20, 100, 1000}
 
 // goldenRuns are small runs of every family, from initial weights on four batches in turn. Nothing in them depends on
 // how a port fuses or rounds floating-point operations of Go.
-func goldenRuns(t *testing.T) (names []string, runs map[string]trial) {
-	runs = map[string]trial{}
+func goldenRuns(t *testing.T) (names []string, runs map[string]example) {
+	runs = map[string]example{}
 	for name, c := range tiny(t) {
 		task, err := Language(c, testBatch, testLength)
-		runs[name] = trial{task: mustTask(t, task, err), batch: state{}}
+		runs[name] = example{task: mustTask(t, task, err), batch: state{}}
 	}
 	for name, c := range adaptedModels(t) {
 		if !strings.HasSuffix(name, "-all") {
 			task, err := Language(c, testBatch, testLength)
-			runs[name] = trial{task: mustTask(t, task, err), batch: state{}}
+			runs[name] = example{task: mustTask(t, task, err), batch: state{}}
 		}
+	}
+	for name, c := range preferenceModels(t) {
+		_, b := preferences(c, testBatch)
+		task, err := Preference(c, b, testBeta)
+		runs[name+"-preference"] = example{task: mustTask(t, task, err), batch: state{}}
 	}
 	for name := range runs {
 		names = append(names, name)
@@ -62,17 +68,22 @@ func goldenBatch(task Task, in state, step int) {
 	for _, n := range task.Batch {
 		switch n.Name {
 		case "tokens":
-			ids := someIDs(uint64(step%4), 11, n.Shape.Elements())
+			below := 11
+			if len(task.Metrics) > 0 { // half of the tokens of pairs are silent
+				below = 22
+			}
+			ids := someIDs(uint64(step%4), below, n.Shape.Elements())
 			in["tokens"] = tensor.FromI32(ids.I32(), n.Shape.Dims...)
 		}
 	}
 }
 
-func goldenRun(t *testing.T, name string, tr trial, steps []int) (lines []string) {
+func goldenRun(t *testing.T, name string, tr example, steps []int) (lines []string) {
 	o := optimizer.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1}
 	p, err := tr.task.TrainStep(o)
 	e := mustCompile(t, p, err)
-	in := taskInputs(tr.task, Init(append(slices.Clone(tr.task.Frozen), tr.task.Trained...), 1), tr.batch, o, 0)
+	in := taskInputs(tr.task, architecture.Init(append(slices.Clone(tr.task.Frozen), tr.task.Trained...), 1), tr.batch, o,
+		0)
 	power1, power2 := 1.0, 1.0
 	in["lr"] = tensor.Scalar(0.003)
 	for step := 1; step <= steps[len(steps)-1]; step++ {
@@ -130,4 +141,62 @@ func golden(t *testing.T, file, content string) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// TestStateDigestsInBlocks pins, on every path of kernels, what training with moments in blocks of 8 bits gives.
+func TestStateDigestsInBlocks(t *testing.T) {
+	for name, o := range map[string]optimizer.Optimizer{
+		"adamw": optimizer.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1,
+			Storage: optimizer.Blocks},
+		"lion": optimizer.Lion{Beta1: 0.9, Beta2: 0.99, Common: optimizer.Common{Storage: optimizer.Blocks}},
+	} {
+		want := ""
+		for _, path := range kernel.Paths() {
+			if err := kernel.Select(path.String()); err != nil {
+				t.Fatal(err)
+			}
+			got := runInBlocks(t, o)
+			kernel.Select("")
+			if want == "" {
+				want = golden(t, filepath.Join("testdata", "states", "blocks-"+name+".golden"), got)
+			}
+			if want != got {
+				t.Errorf("%s with %s gives\n%swant\n%s", name, path, got, want)
+			}
+		}
+	}
+}
+
+// runInBlocks is the state of a GPT-2 after 1 and 20 steps of an optimizer.
+func runInBlocks(t *testing.T, o optimizer.Optimizer) (lines string) {
+	c := tiny(t)["gpt2"]
+	task, err := Language(c, testBatch, testLength)
+	task = mustTask(t, task, err)
+	p, err := task.TrainStep(o)
+	e, in := mustCompile(t, p, err), state{}
+	for n, x := range c.Init(1) {
+		in["p/"+n] = x
+	}
+	for _, input := range p.Inputs() {
+		if in[input.Name] == nil {
+			in[input.Name] = tensor.New(input.Shape)
+		}
+	}
+	in["lr"], in["c1"], in["c2"] = tensor.Scalar(0.003), tensor.Scalar(1), tensor.Scalar(1)
+	for step := 1; step <= 20; step++ {
+		goldenBatch(task, in, step)
+		out := mustRun(t, e, in)
+		var parts [][]byte
+		for _, o := range p.Outputs {
+			root := out[o.Name].Root()
+			parts = append(parts, root[:])
+			if in[o.Name] != nil {
+				in[o.Name] = out[o.Name]
+			}
+		}
+		if step == 1 || step == 20 {
+			lines += fmt.Sprintf("step %d %s\n", step, canon.Sum("starling/test/state", parts...))
+		}
+	}
+	return lines
 }

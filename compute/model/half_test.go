@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/compute/cpu"
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/tensor"
 )
@@ -14,7 +15,8 @@ import (
 func TestHalf(t *testing.T) {
 	o := optimizer.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8}
 	all := tiny(t)
-	all["deep"] = mustParse(t, Llama, map[string]any{"num_hidden_layers": 6, "hidden_size": 32, "num_attention_heads": 2,
+	all["deep"] = mustParse(t, architecture.Llama, map[string]any{"num_hidden_layers": 6, "hidden_size": 32,
+		"num_attention_heads": 2,
 		"num_key_value_heads": 2, "intermediate_size": 88, "vocab_size": 31, "max_position_embeddings": 128})
 	for name, c := range all {
 		length := min(c.Context(), 96)
@@ -66,7 +68,7 @@ func TestHalf(t *testing.T) {
 	}
 }
 
-// TestDropout drops in training alone, differently in every step, with a gradient that is that of what is left.
+// TestDropout drops in training alone, differently in every step, with the gradient of the elements that are left.
 func TestDropout(t *testing.T) {
 	o := optimizer.AdamW{Eps: 1e-8}
 	for name, c := range tiny(t) {

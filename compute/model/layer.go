@@ -4,6 +4,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/starling-network/starling/compute/model/rotary"
 	"github.com/starling-network/starling/compute/record"
 )
 
@@ -43,12 +44,6 @@ func layerNorm(x, gain, bias *graph.Node, eps float64) *graph.Node {
 	minusMean := graph.MulScalar(graph.ReduceSum(x, -1), -1/float64(dims(x)[1]))
 	centred := graph.Add(x, across(minusMean, x))
 	return graph.Add(graph.Mul(unit(centred, eps), down(gain, x)), down(bias, x))
-}
-
-// conv1D is x [n, in] times w [in, out] plus b [out], as Hugging Face calls the dense layer of GPT-2.
-func conv1D(x, w, b *graph.Node) *graph.Node {
-	y := graph.DotGeneral(x, []int{1}, nil, w, []int{0}, nil)
-	return graph.Add(y, down(b, y))
 }
 
 // linear is x [n, in] times the transpose of w [out, in].
@@ -121,15 +116,15 @@ type rope struct{ cos, sin, minusSin *graph.Node } // [n, length, 1, 1, pairs]
 
 // newRope computes the tables of the positions [n, length]. Angles are products of float32 numbers, as in Hugging Face,
 // so that weights mean the same in both at any position.
-func newRope(positions *graph.Node, of rotary) rope {
-	n, length, half := dims(positions)[0], dims(positions)[1], of.dim/2
+func newRope(positions *graph.Node, of rotary.Rotary) rope {
+	n, length, half := dims(positions)[0], dims(positions)[1], of.Dim/2
 	grid := func(x *graph.Node, axes ...int) *graph.Node {
 		return graph.ExpandAndBroadcast(x, []int{n, length, half}, axes)
 	}
-	frequencies := graph.Const(positions.Graph(), of.frequencies())
+	frequencies := graph.Const(positions.Graph(), of.Frequencies())
 	angles := graph.Mul(grid(graph.ConvertDType(positions, dtypes.Float32), 2), grid(frequencies, 0, 1))
 	table := func(x *graph.Node) *graph.Node {
-		if size := of.magnitude(); size != 1 {
+		if size := of.Magnitude(); size != 1 {
 			x = graph.MulScalar(x, float64(size))
 		}
 		return graph.Reshape(x, n, length, 1, 1, half)
@@ -153,8 +148,4 @@ func (r rope) turn(x *graph.Node) *graph.Node {
 		turned = append(turned, graph.Slice(x, graph.AxisRange().Spacer(), graph.AxisRange(2*half)))
 	}
 	return graph.Concatenate(turned, -1)
-}
-
-func relu(x *graph.Node) *graph.Node {
-	return graph.Max(x, graph.ScalarZero(x.Graph(), dtypes.Float32))
 }

@@ -9,24 +9,26 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/starling-network/starling/compute/model/adapter"
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
 // adaptedModels are the tiny models with adapters on some layers, and on all.
-func adaptedModels(t testing.TB) map[string]Config {
-	all := map[string]Config{}
+func adaptedModels(t testing.TB) map[string]architecture.Config {
+	all := map[string]architecture.Config{}
 	for name, c := range tiny(t) {
 		some := []string{"c_attn", "mlp.c_proj"}
-		every := []string{AllLinear}
-		if c.Architecture() == Llama {
+		every := []string{architecture.AllLinear}
+		if c.Architecture() == architecture.Llama {
 			some = []string{"q_proj", "v_proj", "down_proj"}
-			if !c.tied {
+			if !c.Tied {
 				every = append(every, "lm_head")
 			}
 		}
 		for suffix, targets := range map[string][]string{"": some, "-all": every} {
-			adapted, err := c.Adapt(LoRA{Rank: 2, Alpha: 3, Targets: targets})
+			adapted, err := c.Adapt(architecture.LoRA{Rank: 2, Alpha: 3, Targets: targets})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -83,9 +85,11 @@ func TestMerge(t *testing.T) {
 			someTokens(c, testBatch, testLength+1, 3)
 		p, err := Eval(c, testBatch, testLength)
 		adapted := scalar(mustRun(t, mustCompile(t, p, err), inputs(both(base, adapters), tokens))["loss"])
-		merged, err := c.Merge(base, adapters)
-		if err != nil {
-			t.Fatal(err)
+		merged := state{}
+		for n, x := range base {
+			if merged[n], err = adapter.Merge(c, n, x, adapters); err != nil {
+				t.Fatal(err)
+			}
 		}
 		plain := reference{c, base}.loss(tokens.I32(), testBatch)
 		if d := adapted - plain; d < 1e-3 && d > -1e-3 {
@@ -152,24 +156,26 @@ func TestAdapterStep(t *testing.T) {
 
 func TestAdapterErrors(t *testing.T) {
 	c := tiny(t)["llama-tied"]
-	for _, l := range []LoRA{
-		{Rank: 0, Alpha: 1, Targets: []string{AllLinear}}, {Rank: 1, Targets: []string{AllLinear}}, {Rank: 1, Alpha: 1},
+	for _, l := range []architecture.LoRA{
+		{Rank: 0, Alpha: 1, Targets: []string{architecture.AllLinear}}, {Rank: 1, Targets: []string{architecture.AllLinear}},
+		{Rank: 1, Alpha: 1},
 		{Rank: 1, Alpha: 1, Targets: []string{"c_attn"}}, {Rank: 1, Alpha: 1, Targets: []string{"q_proj", "embed_tokens"}},
 		{Rank: 1, Alpha: 1, Targets: []string{"lm_head"}}, {Rank: 1, Alpha: 1, Targets: []string{"proj"}},
 		{Rank: 1, Alpha: 1, Targets: []string{""}},
 	} {
-		if _, err := c.Adapt(l); !errors.Is(err, ErrAdapter) {
+		if _, err := c.Adapt(l); !errors.Is(err, architecture.ErrAdapter) {
 			t.Errorf("%+v: got %v, want ErrAdapter", l, err)
 		}
 	}
-	if _, err := c.AdapterJSON(); !errors.Is(err, ErrAdapter) {
+	if _, err := c.AdapterJSON(); !errors.Is(err, architecture.ErrAdapter) {
 		t.Errorf("configuration of no adapters: %v", err)
 	}
 	c = adaptedModels(t)["llama-lora"]
 	base, adapters := c.Init(1), c.InitAdapters(1)
-	name := c.Adapters()[0].Name
+	name, weight := c.Adapters()[0].Name, "model.layers.0.self_attn.q_proj.weight"
 	for i, bad := range []state{{}, both(adapters, state{name: tensor.New(tensor.Make(tensor.Float32, 3))})} {
-		if _, err := c.Merge(base, bad); !errors.Is(err, ErrAdapter) || !strings.Contains(fmt.Sprint(err), name) {
+		_, err := adapter.Merge(c, weight, base[weight], bad)
+		if !errors.Is(err, architecture.ErrAdapter) || !strings.Contains(fmt.Sprint(err), name) {
 			t.Errorf("case %d: got %v, want ErrAdapter naming the tensor", i, err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/compute/cpu"
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/tensor"
 )
@@ -14,7 +15,8 @@ func TestRecomputedSteps(t *testing.T) {
 	o := optimizer.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, MaxGradNorm: 1}
 	all := tiny(t)
 	maps.Copy(all, adaptedModels(t))
-	all["deep"] = mustParse(t, Llama, map[string]any{"num_hidden_layers": 6, "hidden_size": 16, "num_attention_heads": 2,
+	all["deep"] = mustParse(t, architecture.Llama, map[string]any{"num_hidden_layers": 6, "hidden_size": 16,
+		"num_attention_heads": 2,
 		"num_key_value_heads": 1, "intermediate_size": 48, "vocab_size": 31, "max_position_embeddings": 64})
 	for name, c := range all {
 		length := min(c.Context(), 48)

@@ -4,20 +4,21 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
 // reference computes the logits of one sequence with plain loops in float64, written from the papers and the layouts of
 // Hugging Face and sharing nothing with the graphs: what the programs are held against.
 type reference struct {
-	c Config
+	c architecture.Config
 	w map[string]*tensor.Tensor
 }
 
 type vector []float64
 
 func (r reference) logits(tokens []int32) []vector {
-	if r.c.Architecture() == GPT2 {
+	if r.c.Architecture() == architecture.GPT2 {
 		return r.gpt2(tokens)
 	}
 	return r.llama(tokens)
@@ -70,7 +71,7 @@ func (r reference) norm(x vector, gain, bias string) vector {
 	}
 	y := make(vector, len(x))
 	for i, v := range x {
-		y[i] = (v - mean) / math.Sqrt(square+r.c.normEps) * float64(r.data(gain)[i])
+		y[i] = (v - mean) / math.Sqrt(square+r.c.NormEps) * float64(r.data(gain)[i])
 		if bias != "" {
 			y[i] += float64(r.data(bias)[i])
 		}
@@ -88,10 +89,10 @@ func plus(x, y vector) vector {
 
 // attend lets position t of q look at positions up to t of k and v; query head h uses head h*kvHeads/heads.
 func (r reference) attend(q, k, v []vector, t int) vector {
-	size := r.c.headDim
-	out := make(vector, r.c.heads*size)
-	for h := range r.c.heads {
-		at := h * r.c.kvHeads / r.c.heads * size
+	size := r.c.HeadDim
+	out := make(vector, r.c.Heads*size)
+	for h := range r.c.Heads {
+		at := h * r.c.KVHeads / r.c.Heads * size
 		weights, total := make(vector, t+1), 0.0
 		for s := range weights {
 			dot := 0.0
@@ -112,11 +113,11 @@ func (r reference) attend(q, k, v []vector, t int) vector {
 
 // turn applies the rotary position t to every head of x.
 func (r reference) turn(x vector, t int) vector {
-	size := r.c.headDim
+	size := r.c.HeadDim
 	y := make(vector, len(x))
 	for at := 0; at < len(x); at += size {
 		for i := range size / 2 {
-			angle := float64(t) * math.Pow(r.c.form.theta, -2*float64(i)/float64(size))
+			angle := float64(t) * math.Pow(r.c.Form.Theta, -2*float64(i)/float64(size))
 			a, b := x[at+i], x[at+i+size/2]
 			y[at+i] = a*math.Cos(angle) - b*math.Sin(angle)
 			y[at+i+size/2] = b*math.Cos(angle) + a*math.Sin(angle)
@@ -126,12 +127,12 @@ func (r reference) turn(x vector, t int) vector {
 }
 
 func (r reference) gpt2(tokens []int32) []vector {
-	d := r.c.width
+	d := r.c.Width
 	x := make([]vector, len(tokens))
 	for t, id := range tokens {
 		x[t] = plus(r.row("transformer.wte.weight", int(id), d), r.row("transformer.wpe.weight", t, d))
 	}
-	for l := range r.c.layers {
+	for l := range r.c.Layers {
 		h := fmt.Sprintf("transformer.h.%d.", l)
 		var q, k, v []vector
 		for t := range x {
@@ -141,7 +142,7 @@ func (r reference) gpt2(tokens []int32) []vector {
 		}
 		for t := range x {
 			x[t] = plus(x[t], r.dense(r.attend(q, k, v, t), h+"attn.c_proj.weight", d, false, h+"attn.c_proj.bias"))
-			y := r.dense(r.norm(x[t], h+"ln_2.weight", h+"ln_2.bias"), h+"mlp.c_fc.weight", r.c.inner, false, h+"mlp.c_fc.bias")
+			y := r.dense(r.norm(x[t], h+"ln_2.weight", h+"ln_2.bias"), h+"mlp.c_fc.weight", r.c.Inner, false, h+"mlp.c_fc.bias")
 			for i, a := range y {
 				y[i] = 0.5 * a * (1 + math.Tanh(math.Sqrt(2/math.Pi)*(a+0.044715*a*a*a)))
 			}
@@ -150,35 +151,35 @@ func (r reference) gpt2(tokens []int32) []vector {
 	}
 	for t := range x {
 		y := r.norm(x[t], "transformer.ln_f.weight", "transformer.ln_f.bias")
-		x[t] = r.dense(y, "transformer.wte.weight", r.c.vocab, true, "")
+		x[t] = r.dense(y, "transformer.wte.weight", r.c.VocabSize(), true, "")
 	}
 	return x
 }
 
 func (r reference) llama(tokens []int32) []vector {
-	d, size := r.c.width, r.c.headDim
+	d, size := r.c.Width, r.c.HeadDim
 	head := "lm_head.weight"
-	if r.c.tied {
+	if r.c.Tied {
 		head = "model.embed_tokens.weight"
 	}
 	x := make([]vector, len(tokens))
 	for t, id := range tokens {
 		x[t] = r.row("model.embed_tokens.weight", int(id), d)
 	}
-	for l := range r.c.layers {
+	for l := range r.c.Layers {
 		h := fmt.Sprintf("model.layers.%d.", l)
 		var q, k, v []vector
 		for t := range x {
 			y := r.norm(x[t], h+"input_layernorm.weight", "")
-			q = append(q, r.turn(r.dense(y, h+"self_attn.q_proj.weight", r.c.heads*size, true, ""), t))
-			k = append(k, r.turn(r.dense(y, h+"self_attn.k_proj.weight", r.c.kvHeads*size, true, ""), t))
-			v = append(v, r.dense(y, h+"self_attn.v_proj.weight", r.c.kvHeads*size, true, ""))
+			q = append(q, r.turn(r.dense(y, h+"self_attn.q_proj.weight", r.c.Heads*size, true, ""), t))
+			k = append(k, r.turn(r.dense(y, h+"self_attn.k_proj.weight", r.c.KVHeads*size, true, ""), t))
+			v = append(v, r.dense(y, h+"self_attn.v_proj.weight", r.c.KVHeads*size, true, ""))
 		}
 		for t := range x {
 			x[t] = plus(x[t], r.dense(r.attend(q, k, v, t), h+"self_attn.o_proj.weight", d, true, ""))
 			y := r.norm(x[t], h+"post_attention_layernorm.weight", "")
-			gate := r.dense(y, h+"mlp.gate_proj.weight", r.c.inner, true, "")
-			up := r.dense(y, h+"mlp.up_proj.weight", r.c.inner, true, "")
+			gate := r.dense(y, h+"mlp.gate_proj.weight", r.c.Inner, true, "")
+			up := r.dense(y, h+"mlp.up_proj.weight", r.c.Inner, true, "")
 			for i, a := range gate {
 				up[i] *= a / (1 + math.Exp(-a))
 			}
@@ -186,7 +187,7 @@ func (r reference) llama(tokens []int32) []vector {
 		}
 	}
 	for t := range x {
-		x[t] = r.dense(r.norm(x[t], "model.norm.weight", ""), head, r.c.vocab, true, "")
+		x[t] = r.dense(r.norm(x[t], "model.norm.weight", ""), head, r.c.VocabSize(), true, "")
 	}
 	return x
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/starling-network/starling/compute/model/rotary"
 )
 
 // A sequence says where the tokens of a batch stand and what they see.
@@ -11,7 +12,7 @@ type sequence interface {
 	// places returns the rows of a table [positions, width] for the positions of the tokens: [batch, length, width].
 	places(table *graph.Node) *graph.Node
 	// rope returns the rotations of the positions of the tokens.
-	rope(of rotary) rope
+	rope(of rotary.Rotary) rope
 	// layer returns the attention of a layer.
 	layer(i int) attention
 }
@@ -36,6 +37,6 @@ func (s whole) places(table *graph.Node) *graph.Node {
 	return graph.BroadcastPrefix(graph.Slice(table, graph.AxisRange(0, s.length())), s.batch())
 }
 
-func (s whole) rope(of rotary) rope {
+func (s whole) rope(of rotary.Rotary) rope {
 	return newRope(graph.Iota(s.tokens.Graph(), shapes.Make(dtypes.Int32, 1, s.length()), 1), of)
 }

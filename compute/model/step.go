@@ -4,7 +4,8 @@ import (
 	"fmt"
 
 	"github.com/gomlx/gomlx/core/graph"
-
+	"github.com/starling-network/starling/compute/kernel/exact"
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/silence"
 	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/program"
@@ -12,19 +13,19 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 )
 
-func (c Config) check(batch, seqLen int) error {
+func checkSize(c architecture.Config, batch, seqLen int) error {
 	if batch < 1 || batch > 1<<16 {
 		return fmt.Errorf("%w: batch %d must be in 1..65536", ErrStep, batch)
 	}
-	if seqLen < 1 || seqLen > c.positions {
-		return fmt.Errorf("%w: sequence length %d must be in 1..%d, the positions of the model", ErrStep, seqLen, c.positions)
+	if seqLen < 1 || seqLen > c.Context() {
+		return fmt.Errorf("%w: sequence length %d must be in 1..%d, the positions of the model", ErrStep, seqLen, c.Context())
 	}
 	return nil
 }
 
 // tokenBatch is the input of sequences of the given length.
-func tokenBatch(batch, length int) Named {
-	return Named{Name: "tokens", Shape: tensor.Make(tensor.Int32, batch, length)}
+func tokenBatch(batch, length int) architecture.Named {
+	return architecture.Named{Name: "tokens", Shape: tensor.Make(tensor.Int32, batch, length)}
 }
 
 // Batch is what a step reads.
@@ -43,24 +44,28 @@ type Batch struct {
 	// the output layer, norms, the residual stream, gradients and all that is trained stay float32.
 	Half bool
 
-	// Dropout is the share that is dropped in training of the embeddings, and of what each sublayer adds to the residual
-	// stream (Vaswani et al. 2017, section 5.4).
+	// Form is that of the products of layers and of their gradients, but for those of adapters and of the output layer;
+	// its zero value: they are of float32. See record.Exact.
+	Form exact.Form
+
+	// Dropout is the share that is dropped in training of the embeddings, and of the output that each sublayer adds to
+	// the residual stream (Vaswani et al. 2017, section 5.4).
 	Dropout float64
 }
 
 // Language is the task of predicting each token of a sequence but the first from those before it. Batch: "tokens" int32
 // [batch, seqLen+1]. The loss is the mean cross-entropy in nats.
-func Language(c Config, batch, seqLen int) (Task, error) {
+func Language(c architecture.Config, batch, seqLen int) (Task, error) {
 	return LanguageOf(c, Batch{Sequences: batch, Length: seqLen})
 }
 
 // LanguageOf is Language on a batch. Where tokens are silent the mean is over the others; of none it is 0.
-func LanguageOf(c Config, b Batch) (Task, error) {
-	t := c.task(tokenBatch(b.Sequences, b.Length+1))
-	t.micro, t.half, t.hidden = b.Micro, b.Half, b.Dropout
+func LanguageOf(c architecture.Config, b Batch) (Task, error) {
+	t := taskOf(c, tokenBatch(b.Sequences, b.Length+1))
+	t.micro, t.half, t.form, t.hidden = b.Micro, b.Half, b.Form, b.Dropout
 	t.loss = func(w weights, in, whole []*graph.Node) []*graph.Node {
 		seen, next := shift(silence.Heard(in[0], b.Silent))
-		rows := record.CrossEntropy(c.logits(w, seen), flat(next))
+		rows := record.CrossEntropy(logits(c, w, seen), flat(next))
 		if b.Silent == 0 {
 			return []*graph.Node{graph.MulScalar(graph.ReduceAllSum(rows), 1/float64(b.Sequences*b.Length))}
 		}
@@ -72,10 +77,18 @@ func LanguageOf(c Config, b Batch) (Task, error) {
 		count := graph.MaxScalar(graph.ReduceAllSum(spoken(whole[0])), 1)
 		return []*graph.Node{graph.Div(said, count)}
 	}
-	if m := b.Micro; m < 0 || m > 0 && b.Sequences%m != 0 || !(b.Dropout >= 0 && b.Dropout < 1) {
-		return Task{}, fmt.Errorf("%w: %d sequences in parts of %d, dropout %v", ErrStep, b.Sequences, m, b.Dropout)
+	if err := b.check(); err != nil {
+		return Task{}, err
 	}
-	return t, c.check(b.Sequences, b.Length)
+	return t, checkSize(c, b.Sequences, b.Length)
+}
+
+// check refuses parts of a batch that are not equal, and a dropout that is no share.
+func (b Batch) check() error {
+	if m := b.Micro; m < 0 || m > 0 && b.Sequences%m != 0 || !(b.Dropout >= 0 && b.Dropout < 1) {
+		return fmt.Errorf("%w: %d sequences in parts of %d, dropout %v", ErrStep, b.Sequences, m, b.Dropout)
+	}
+	return nil
 }
 
 // flat is x as one list.
@@ -90,7 +103,7 @@ func shift(tokens *graph.Node) (seen, next *graph.Node) {
 }
 
 // TrainStep is the step of the task Language.
-func TrainStep(c Config, o optimizer.Optimizer, batch, seqLen int) (*program.Program, error) {
+func TrainStep(c architecture.Config, o optimizer.Optimizer, batch, seqLen int) (*program.Program, error) {
 	t, err := Language(c, batch, seqLen)
 	if err != nil {
 		return nil, err
@@ -100,16 +113,16 @@ func TrainStep(c Config, o optimizer.Optimizer, batch, seqLen int) (*program.Pro
 
 // Logits returns the program of the model itself. Inputs: "tokens" int32 [batch, seqLen] and the tensors "p/<name>",
 // those of adapters last; output: "logits" [batch, seqLen, vocab].
-func Logits(c Config, batch, seqLen int) (*program.Program, error) {
-	if err := c.check(batch, seqLen); err != nil {
+func Logits(c architecture.Config, batch, seqLen int) (*program.Program, error) {
+	if err := checkSize(c, batch, seqLen); err != nil {
 		return nil, err
 	}
-	t := c.task(tokenBatch(batch, seqLen))
+	t := taskOf(c, tokenBatch(batch, seqLen))
 	b := program.NewBuilder()
 	values, err := record.Record(b, func(g *graph.Graph) []*graph.Node {
 		tokens := parameters(g, "", t.Batch)[0]
 		w, _ := t.inputs(g)
-		return []*graph.Node{graph.Reshape(c.logits(w, tokens), batch, seqLen, c.vocab)}
+		return []*graph.Node{graph.Reshape(logits(c, w, tokens), batch, seqLen, c.VocabSize())}
 	})
 	if err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/compute/cpu"
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/program"
@@ -48,7 +49,7 @@ func mustRun(t testing.TB, e *cpu.Exec, in state) state {
 }
 
 // someTokens returns a batch of ids that depends on the seed alone.
-func someTokens(c Config, batch, length int, seed uint64) *tensor.Tensor {
+func someTokens(c architecture.Config, batch, length int, seed uint64) *tensor.Tensor {
 	random := philox.New(seed, 0)
 	ids := make([]int32, batch*length)
 	for i := range ids {
@@ -58,8 +59,8 @@ func someTokens(c Config, batch, length int, seed uint64) *tensor.Tensor {
 }
 
 // strongWeights are far from the initial values, so that every tensor matters to the loss.
-func strongWeights(list []Named) state {
-	w := Init(list, 1)
+func strongWeights(list []architecture.Named) state {
+	w := architecture.Init(list, 1)
 	for i, n := range list {
 		noise := make([]float32, n.Shape.Elements())
 		philox.NormalTo(noise, 2, uint64(i))
@@ -273,47 +274,47 @@ func TestInterface(t *testing.T) {
 		t.Fatal(err)
 	}
 	scalarShape := tensor.Make(tensor.Float32)
-	tokens := func(length int) Named {
-		return Named{Name: "tokens", Shape: tensor.Make(tensor.Int32, testBatch, length)}
+	tokens := func(length int) architecture.Named {
+		return architecture.Named{Name: "tokens", Shape: tensor.Make(tensor.Int32, testBatch, length)}
 	}
-	prefixed := func(prefixes ...string) (list []Named) {
+	prefixed := func(prefixes ...string) (list []architecture.Named) {
 		for _, prefix := range prefixes {
 			for _, n := range c.Tensors() {
-				list = append(list, Named{Name: prefix + n.Name, Shape: n.Shape})
+				list = append(list, architecture.Named{Name: prefix + n.Name, Shape: n.Shape})
 			}
 		}
 		return list
 	}
 	all := prefixed("p/", "m/", "v/")
-	in := []Named{tokens(testLength + 1), {Name: "lr", Shape: scalarShape}, {Name: "c1", Shape: scalarShape},
+	in := []architecture.Named{tokens(testLength + 1), {Name: "lr", Shape: scalarShape}, {Name: "c1", Shape: scalarShape},
 		{Name: "c2", Shape: scalarShape}}
-	checkInterface(t, step, append(in, all...), append(all, Named{Name: "grad_norm", Shape: scalarShape},
-		Named{Name: "loss", Shape: scalarShape}))
+	checkInterface(t, step, append(in, all...), append(all, architecture.Named{Name: "grad_norm", Shape: scalarShape},
+		architecture.Named{Name: "loss", Shape: scalarShape}))
 
 	eval, err := Eval(c, testBatch, testLength)
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkInterface(t, eval, append([]Named{tokens(testLength + 1)}, prefixed("p/")...),
-		[]Named{{Name: "loss", Shape: scalarShape}})
+	checkInterface(t, eval, append([]architecture.Named{tokens(testLength + 1)}, prefixed("p/")...),
+		[]architecture.Named{{Name: "loss", Shape: scalarShape}})
 	logits, err := Logits(c, testBatch, testLength)
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkInterface(t, logits, append([]Named{tokens(testLength)}, prefixed("p/")...),
-		[]Named{{Name: "logits", Shape: tensor.Make(tensor.Float32, testBatch, testLength, 11)}})
+	checkInterface(t, logits, append([]architecture.Named{tokens(testLength)}, prefixed("p/")...),
+		[]architecture.Named{{Name: "logits", Shape: tensor.Make(tensor.Float32, testBatch, testLength, 11)}})
 }
 
-func checkInterface(t *testing.T, p *program.Program, in, out []Named) {
+func checkInterface(t *testing.T, p *program.Program, in, out []architecture.Named) {
 	t.Helper()
-	var gotIn, gotOut []Named
+	var gotIn, gotOut []architecture.Named
 	for _, i := range p.Inputs() {
-		gotIn = append(gotIn, Named{Name: i.Name, Shape: i.Shape})
+		gotIn = append(gotIn, architecture.Named{Name: i.Name, Shape: i.Shape})
 	}
 	for _, o := range p.Outputs {
-		gotOut = append(gotOut, Named{Name: o.Name, Shape: p.Ops[o.Value].Out})
+		gotOut = append(gotOut, architecture.Named{Name: o.Name, Shape: p.Ops[o.Value].Out})
 	}
-	for _, pair := range [][2][]Named{{gotIn, in}, {gotOut, out}} {
+	for _, pair := range [][2][]architecture.Named{{gotIn, in}, {gotOut, out}} {
 		if got, want := strings.Join(describe(pair[0]), "\n"), strings.Join(describe(pair[1]), "\n"); got != want {
 			t.Errorf("got\n%s\nwant\n%s", got, want)
 		}
@@ -396,12 +397,12 @@ func BenchmarkTrainStep(b *testing.B) {
 		"intermediate_size":   344, "vocab_size": 256, "max_position_embeddings": 256}
 	for _, bm := range []struct {
 		name          string
-		c             Config
+		c             architecture.Config
 		batch, length int
 	}{
-		{"gpt2-4x128", mustParse(b, GPT2, small), 8, 256},
-		{"llama-4x128", mustParse(b, Llama, smallLlama), 8, 256},
-		{"gpt2-124m", mustParse(b, GPT2, nil), 4, 1024},
+		{"gpt2-4x128", mustParse(b, architecture.GPT2, small), 8, 256},
+		{"llama-4x128", mustParse(b, architecture.Llama, smallLlama), 8, 256},
+		{"gpt2-124m", mustParse(b, architecture.GPT2, nil), 4, 1024},
 	} {
 		b.Run(bm.name, func(b *testing.B) {
 			for b.Loop() {
@@ -420,7 +421,7 @@ func BenchmarkTrainStep(b *testing.B) {
 func TestProximal(t *testing.T) {
 	for name, c := range tiny(t) {
 		w, tokens := strongWeights(c.Tensors()), someTokens(c, testBatch, testLength+1, 12)
-		begin := Init(c.Tensors(), 13)
+		begin := architecture.Init(c.Tensors(), 13)
 		moments := func(o optimizer.AdamW) state {
 			p, err := TrainStep(c, o, testBatch, testLength)
 			in := stepInputs(w, tokens, o, 0.01)
@@ -443,11 +444,11 @@ func TestProximal(t *testing.T) {
 	}
 }
 
-// TestMicroBatches holds a step in parts against the whole: the same but for the order of sums, in less memory. What is
-// silent is not predicted, however the batch is cut.
+// TestMicroBatches holds a step in parts against the whole: the same but for the order of sums, in less memory. Silent
+// tokens are not predicted, however the batch is cut.
 func TestMicroBatches(t *testing.T) {
 	const sequences, length = 4, 8
-	for name, c := range map[string]Config{"gpt2": tiny(t)["gpt2"], "llama-tied": tiny(t)["llama-tied"]} {
+	for name, c := range map[string]architecture.Config{"gpt2": tiny(t)["gpt2"], "llama-tied": tiny(t)["llama-tied"]} {
 		if c.Context() < length {
 			t.Fatal(c.Context())
 		}
@@ -498,7 +499,7 @@ func TestMicroBatches(t *testing.T) {
 }
 
 // saidLoss is the mean cross-entropy of the tokens that are not silent in said.
-func saidLoss(c Config, w state, tokens, said []int32, sequences int) (mean float64) {
+func saidLoss(c architecture.Config, w state, tokens, said []int32, sequences int) (mean float64) {
 	n, count := len(tokens)/sequences, 0
 	for s := range sequences {
 		row := tokens[s*n : (s+1)*n]

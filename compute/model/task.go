@@ -1,3 +1,8 @@
+// Package model makes the programs that train, evaluate and continue the models that compute/model/architecture
+// describes. A Task is a model, a batch and a loss, and gives the programs that train and evaluate it.
+//
+// It runs nothing and reads no files: a program is run by compute/cpu, weights are stored by compute/model/safetensors.
+// Models are written with GoMLX graph functions and differentiated by GoMLX; none of that is left in the programs.
 package model
 
 import (
@@ -8,10 +13,12 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
-
+	"github.com/starling-network/starling/compute/kernel/exact"
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/blocks"
 	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/program/reorder"
 	"github.com/starling-network/starling/compute/record"
 	"github.com/starling-network/starling/compute/tensor"
 )
@@ -32,17 +39,18 @@ var ErrStep = errors.New("model: invalid step")
 // Programs of a task take the batch under its own names, such as "tokens", or "x" and "y", then all tensors under
 // "p/<name>": first the frozen ones, then the trained ones.
 type Task struct {
-	Batch   []Named  // inputs of one batch
-	Frozen  []Named  // tensors that are read
-	Trained []Named  // tensors that are read and updated
-	Metrics []string // outputs besides the loss: float32 scalars
+	Batch   []architecture.Named // inputs of one batch
+	Frozen  []architecture.Named // tensors that are read
+	Trained []architecture.Named // tensors that are read and updated
+	Metrics []string             // outputs of Eval besides the loss: float32 scalars
 
-	scale   float64 // of what adapters add
-	dropout float64 // the share of what adapters read that is dropped
-	hidden  float64 // and of what is added to the residual stream
-	half    bool    // layers read and give bfloat16
-	micro   int     // rows of the batch that a step computes at a time; 0: all
-	// loss returns the loss of a part of the batch, then the metrics: its share of what they are of the whole.
+	scale   float64    // of the outputs of adapters
+	dropout float64    // the dropped share of the inputs of adapters
+	hidden  float64    // and of the additions to the residual stream
+	half    bool       // layers read and give bfloat16
+	form    exact.Form // of the products of layers
+	micro   int        // rows of the batch that a step computes at a time; 0: all
+	// loss returns the loss of a part of the batch, then the metrics: their shares of the values of the whole.
 	loss func(w weights, part, whole []*graph.Node) []*graph.Node
 }
 
@@ -52,7 +60,7 @@ type Task struct {
 // "c2" = 1/(1-beta2^t) for step t counted from 1; each tensor as "p/<name>", frozen ones first; what the optimizer
 // remembers of each trained tensor, of AdamW "m/<name>" for each, then for each "v/<name>"; with a proximal term
 // "b/<name>". Outputs: all trained p/, then what is remembered of them after the step; "grad_norm", the norm of all
-// gradients before clipping to min(1, MaxGradNorm/(grad_norm+1e-6)); "loss" before the step; the metrics.
+// gradients before clipping to min(1, MaxGradNorm/(grad_norm+1e-6)); "loss" before the step.
 func (t Task) TrainStep(o optimizer.Optimizer) (*program.Program, error) {
 	if err := o.Check(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrStep, err)
@@ -86,15 +94,15 @@ func (t Task) TrainStep(o optimizer.Optimizer) (*program.Program, error) {
 		values[2]); err != nil {
 		return nil, err
 	}
-	t.output(b, values[3+2*n:])
+	b.Output("loss", values[3+2*n])
 	p, err := b.Finish()
 	if err != nil {
 		return nil, err
 	}
-	return p.Soon(early).Simplify(), nil
+	return reorder.Soon(p, early).Simplify(), nil
 }
 
-// gradients returns the gradients and the loss with its metrics, and what they are the sums of: the sums up to each
+// gradients returns the gradients and the loss, and what they are the sums of: the sums up to each
 // part of the batch but the first.
 func (t Task) gradients(w weights, params, batch []*graph.Node) (sums, partial []*graph.Node) {
 	rows := dims(batch[0])[0]
@@ -110,7 +118,7 @@ func (t Task) gradients(w weights, params, batch []*graph.Node) (sums, partial [
 				part[i] = graph.Slice(x, graph.AxisRange(from, from+size))
 			}
 		}
-		loss := t.loss(w, part, batch)
+		loss := t.loss(w, part, batch)[:1]
 		made := append(graph.Gradient(loss[0], params...), loss...)
 		if sums == nil {
 			sums = made
@@ -136,19 +144,15 @@ func (t Task) Eval() (*program.Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.output(b, values)
-	return finish(b)
-}
-
-func (t Task) output(b *program.Builder, values []program.Value) {
 	for i, name := range append([]string{"loss"}, t.Metrics...) {
 		b.Output(name, values[i])
 	}
+	return finish(b)
 }
 
 // inputs makes a parameter "p/<name>" for each tensor of the task, and lists those of the trained ones.
 func (t Task) inputs(g *graph.Graph) (w weights, trained []*graph.Node) {
-	w.nodes, w.scale, w.half = make(map[string]*graph.Node), t.scale, t.half
+	w.nodes, w.scale, w.half, w.form = make(map[string]*graph.Node), t.scale, t.half, t.form
 	w.dropout, w.hidden = t.dropout, t.hidden
 	frozen := parameters(g, paramPrefix, t.Frozen)
 	for i, node := range frozen {
@@ -165,7 +169,7 @@ func (t Task) inputs(g *graph.Graph) (w weights, trained []*graph.Node) {
 }
 
 // parameters makes a parameter for each tensor.
-func parameters(g *graph.Graph, prefix string, list []Named) []*graph.Node {
+func parameters(g *graph.Graph, prefix string, list []architecture.Named) []*graph.Node {
 	nodes := make([]*graph.Node, len(list))
 	for i, n := range list {
 		d := map[tensor.DType]dtypes.DType{tensor.Float32: dtypes.Float32, tensor.Int32: dtypes.Int32,

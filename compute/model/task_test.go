@@ -6,6 +6,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/program"
@@ -31,7 +32,7 @@ func evalInputs(task Task, in state) state {
 	for _, n := range task.Batch {
 		out[n.Name] = in[n.Name]
 	}
-	for _, list := range [][]Named{task.Frozen, task.Trained} {
+	for _, list := range [][]architecture.Named{task.Frozen, task.Trained} {
 		for _, n := range list {
 			out["p/"+n.Name] = in["p/"+n.Name]
 		}
@@ -52,10 +53,8 @@ func checkGradients(t *testing.T, name string, task Task, w, batch state, h floa
 	loss := func() float64 { return scalar(mustRun(t, e, in)["loss"]) }
 	p, err = task.Eval()
 	eval := mustRun(t, mustCompile(t, p, err), evalInputs(task, in))
-	for _, metric := range append([]string{"loss"}, task.Metrics...) {
-		if eval[metric].Root() != out[metric].Root() {
-			t.Errorf("%s: %s is %v in a step, %v in Eval", name, metric, scalar(out[metric]), scalar(eval[metric]))
-		}
+	if eval["loss"].Root() != out["loss"].Root() {
+		t.Errorf("%s: the loss is %v in a step, %v in Eval", name, scalar(out["loss"]), scalar(eval["loss"]))
 	}
 	total := 0.0
 	for _, n := range task.Trained {
@@ -93,8 +92,8 @@ func checkGradients(t *testing.T, name string, task Task, w, batch state, h floa
 	checkNear(t, name+" gradient norm", scalar(out["grad_norm"]), math.Sqrt(total), 1e-5*math.Sqrt(total))
 }
 
-// A trial is a task with a batch to run it on.
-type trial struct {
+// A example is a task with a batch to run it on.
+type example struct {
 	task  Task
 	batch state
 }
@@ -132,7 +131,7 @@ func unitVector(i, entry int) float64 {
 }
 
 // Eval is the loss of the task Language.
-func Eval(c Config, batch, seqLen int) (*program.Program, error) {
+func Eval(c architecture.Config, batch, seqLen int) (*program.Program, error) {
 	t, err := Language(c, batch, seqLen)
 	if err != nil {
 		return nil, err

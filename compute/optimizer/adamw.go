@@ -13,7 +13,7 @@ type AdamW struct {
 
 	DecayAll bool
 	Proximal float64
-	Half     bool
+	Storage  Storage
 }
 
 // Descent are the constants with which AdamW is gradient descent, p - lr*g, without clipping and decay: the first
@@ -35,7 +35,7 @@ func (o AdamW) Check() error {
 }
 
 func (o AdamW) common() Common {
-	return Common{o.WeightDecay, o.MaxGradNorm, o.DecayAll, o.Proximal, o.Half}
+	return Common{o.WeightDecay, o.MaxGradNorm, o.DecayAll, o.Proximal, o.Storage}
 }
 
 func (AdamW) remembers(t Tensor) map[string]tensor.Shape {

@@ -59,9 +59,7 @@ type Common struct {
 	// added (FedProx, Li et al. 2020). 0 is none.
 	Proximal float64
 
-	// Half keeps what is remembered in bfloat16: rounded to the nearest, ties to even, after every step. Steps are
-	// computed in float32 of that.
-	Half bool
+	Storage Storage // of the state
 }
 
 func (c Common) common() Common { return c }
@@ -73,6 +71,9 @@ func (c Common) check() error {
 	if !(c.WeightDecay >= 0 && c.WeightDecay <= 1 && c.MaxGradNorm >= 0 && c.MaxGradNorm <= 1e9) {
 		return fmt.Errorf("%w: weight decay %g must be in 0..1, max grad norm %g in 0..1e9", ErrInvalid, c.WeightDecay,
 			c.MaxGradNorm)
+	}
+	if s := c.Storage; s != "" && s != Whole && s != Half && s != Blocks {
+		return fmt.Errorf("%w: storage %q of the state", ErrInvalid, s)
 	}
 	return nil
 }
@@ -143,26 +144,23 @@ func (s *Step) moved(p, step program.Value) program.Value {
 func Append(b *program.Builder, o Optimizer, trained []Tensor, params, grads []program.Value,
 	lr, c1, c2 program.Value) error {
 	s := &Step{b: b, LR: lr, C1: c1, C2: c2}
-	memory := make([]map[string]program.Value, len(trained))
-	for i := range memory {
-		memory[i] = map[string]program.Value{}
+	c, parts := o.common(), make([]map[string][]program.Value, len(trained)) // of moments, by tensor and prefix
+	for i := range parts {
+		parts[i] = map[string][]program.Value{}
 	}
-	c := o.common()
-	each := func(visit func(prefix string, i int, shape tensor.Shape)) {
+	each := func(visit func(prefix string, i int, list []part)) {
 		for _, prefix := range memories {
 			for i, t := range trained {
-				shape, ok := o.remembers(t)[prefix]
-				if c.Half {
-					shape.DType = tensor.BFloat16
-				}
-				if ok {
-					visit(prefix, i, shape)
+				if shape, ok := o.remembers(t)[prefix]; ok {
+					visit(prefix, i, c.Storage.parts(prefix, shape))
 				}
 			}
 		}
 	}
-	each(func(prefix string, i int, shape tensor.Shape) {
-		memory[i][prefix] = b.Input(prefix+trained[i].Name, shape)
+	each(func(prefix string, i int, list []part) {
+		for _, p := range list {
+			parts[i][prefix] = append(parts[i][prefix], b.Input(prefix+trained[i].Name+p.suffix, p.shape))
+		}
 	})
 	if c.Proximal > 0 {
 		s.pull(c.Proximal, trained, params, grads)
@@ -170,30 +168,30 @@ func Append(b *program.Builder, o Optimizer, trained []Tensor, params, grads []p
 	norm := s.norm(grads)
 	scale := s.clip(c.MaxGradNorm, norm)
 	for i, t := range trained {
-		before := s.converted(c.Half, memory[i], tensor.Float32)
+		before, shapes := map[string]program.Value{}, o.remembers(t)
+		for _, prefix := range memories {
+			if shape, ok := shapes[prefix]; ok {
+				before[prefix] = s.restored(c.Storage, prefix, shape, parts[i][prefix])
+			}
+		}
 		p, after := o.next(s, t, params[i], grads[i], scale, before)
-		params[i], memory[i] = p, s.converted(c.Half, after, tensor.BFloat16)
+		params[i] = p
+		for _, prefix := range memories {
+			if v, ok := after[prefix]; ok {
+				parts[i][prefix] = s.stored(c.Storage, prefix, v)
+			}
+		}
 	}
 	for i, t := range trained {
 		b.Output(Param+t.Name, params[i])
 	}
-	each(func(prefix string, i int, _ tensor.Shape) { b.Output(prefix+trained[i].Name, memory[i][prefix]) })
+	each(func(prefix string, i int, list []part) {
+		for k, p := range list {
+			b.Output(prefix+trained[i].Name+p.suffix, parts[i][prefix][k])
+		}
+	})
 	b.Output("grad_norm", norm)
 	return s.err
-}
-
-// converted is what is remembered as another type, if it is kept in bfloat16.
-func (s *Step) converted(half bool, memory map[string]program.Value, to tensor.DType) map[string]program.Value {
-	if !half {
-		return memory
-	}
-	out := map[string]program.Value{}
-	for _, prefix := range memories {
-		if v, ok := memory[prefix]; ok {
-			out[prefix] = s.keep(s.b.Convert(v, to))
-		}
-	}
-	return out
 }
 
 // pull adds the proximal term to the gradients: proximal*(w - begin), every operation rounded.

@@ -198,10 +198,10 @@ func TestCurvesOfPyTorch(t *testing.T) {
 func TestHalf(t *testing.T) {
 	for _, pair := range [][2]optimizer.Optimizer{
 		{optimizer.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8},
-			optimizer.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Half: true}},
+			optimizer.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Storage: optimizer.Half}},
 		{optimizer.Lion{Beta1: 0.9, Beta2: 0.95}, optimizer.Lion{Beta1: 0.9, Beta2: 0.95,
-			Common: optimizer.Common{Half: true}}},
-		{optimizer.SGD{Momentum: 0.9}, optimizer.SGD{Momentum: 0.9, Common: optimizer.Common{Half: true}}},
+			Common: optimizer.Common{Storage: optimizer.Half}}},
+		{optimizer.SGD{Momentum: 0.9}, optimizer.SGD{Momentum: 0.9, Common: optimizer.Common{Storage: optimizer.Half}}},
 	} {
 		lr := map[bool]float64{true: 0.1, false: 0.01}[pair[0] == optimizer.Optimizer(optimizer.SGD{Momentum: 0.9})]
 		whole, half := losses(t, pair[0], lr, 0.95), losses(t, pair[1], lr, 0.95)
@@ -214,6 +214,77 @@ func TestHalf(t *testing.T) {
 				t.Errorf("%T remembers %s", pair[1], i.Shape)
 			}
 		}
+	}
+}
+
+// TestBlocks keeps moments of matrices in 8 bits: the curve stays near, the first step is that of float32, and a second
+// moment far below the largest of its block does not become zero.
+func TestBlocks(t *testing.T) {
+	common := optimizer.Common{Storage: optimizer.Blocks}
+	for _, c := range []struct {
+		whole, blocks optimizer.Optimizer
+		lr            float64
+		short         string // what is kept in codes
+	}{
+		{optimizer.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8},
+			optimizer.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Storage: optimizer.Blocks}, 0.01, "m/w v/w"},
+		{optimizer.Lion{Beta1: 0.9, Beta2: 0.95}, optimizer.Lion{Beta1: 0.9, Beta2: 0.95, Common: common}, 0.01, "m/w"},
+		{optimizer.SGD{Momentum: 0.9}, optimizer.SGD{Momentum: 0.9, Common: common}, 0.1, "m/w"},
+		{optimizer.Adafactor{Beta1: 0.9, Beta2: 0.95, Threshold: 1},
+			optimizer.Adafactor{Beta1: 0.9, Beta2: 0.95, Threshold: 1, Common: common}, 0.02, "m/w"},
+	} {
+		whole, blocks := losses(t, c.whole, c.lr, 0.95), losses(t, c.blocks, c.lr, 0.95)
+		last := len(whole) - 1
+		if blocks[1] != whole[1] || math.Abs(blocks[last]-whole[last]) > 0.05 || blocks[last] == whole[last] {
+			t.Errorf("%T: %v to %v, in float32 %v to %v", c.blocks, blocks[1], blocks[last], whole[1], whole[last])
+		}
+		var short []string
+		for _, i := range step(t, c.blocks).Inputs() {
+			if i.Shape.DType == tensor.Int8 {
+				short = append(short, i.Name)
+			}
+		}
+		if got := strings.Join(short, " "); got != c.short {
+			t.Errorf("%T has codes of %q, want %q", c.blocks, got, c.short)
+		}
+	}
+}
+
+// TestSmallestInBlock: a second moment far below the largest of its block is kept as the least that its scale gives.
+func TestSmallestInBlock(t *testing.T) {
+	b := program.NewBuilder()
+	w := optimizer.Tensor{Name: "w", Shape: tensor.Make(tensor.Float32, 1, optimizer.BlockSize)}
+	p, g, one := b.Input("p/w", w.Shape), b.Input("g", w.Shape), b.Input("one", tensor.Make(tensor.Float32))
+	o := optimizer.AdamW{Eps: 1e-8, Storage: optimizer.Blocks}
+	if err := optimizer.Append(b, o, []optimizer.Tensor{w}, []program.Value{p}, []program.Value{g}, one, one,
+		one); err != nil {
+		t.Fatal(err)
+	}
+	made, err := b.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := cpu.Compile(made, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := map[string]*tensor.Tensor{"one": tensor.Scalar(1)}
+	for _, i := range made.Inputs() {
+		if in[i.Name] == nil {
+			in[i.Name] = tensor.New(i.Shape)
+		}
+	}
+	gradient := in["g"].F32()
+	gradient[0], gradient[1], gradient[2] = 1, 0.25, 1e-12
+	out, err := x.Run(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := tensor.As[int8](out["v/w"].Bytes())[:4]; got[0] != 127 || got[1] != 64 || got[2] != 1 || got[3] != 1 {
+		t.Errorf("codes %v", got)
+	}
+	if got := tensor.As[int8](out["m/w"].Bytes())[:4]; got[0] != 127 || got[1] != 64 || got[2] != 0 || got[3] != 0 {
+		t.Errorf("codes of the first moment %v", got)
 	}
 }
 
@@ -242,7 +313,8 @@ func TestMemory(t *testing.T) {
 
 func TestInvalidConstants(t *testing.T) {
 	for _, o := range []optimizer.Optimizer{
-		optimizer.SGD{Momentum: 1}, optimizer.SGD{Common: optimizer.Common{WeightDecay: -1}},
+		optimizer.SGD{Momentum: 1}, optimizer.AdamW{Eps: 1e-8, Storage: "int4"},
+		optimizer.SGD{Common: optimizer.Common{WeightDecay: -1}},
 		optimizer.Lion{Beta1: 1}, optimizer.Lion{Beta2: math.NaN()}, optimizer.Adafactor{},
 		optimizer.Adafactor{Threshold: 1, Beta2: 1},
 		optimizer.Adafactor{Threshold: 1, Common: optimizer.Common{MaxGradNorm: math.Inf(1)}},

@@ -26,8 +26,8 @@ func saturatingSum(x, y uint64) uint64 {
 }
 
 // Flops is the number of floating-point operations of one run, an upper bound for integers: 2 for each multiply-add of
-// a Dot, or of attention where a query sees the key, 10 for each element of an Adam operator or an activation, 4 for
-// each logit of a CrossEntropy or its gradient, 2 for each element of Quantize or Dequantize, 1 for each element of
+// a product, or of attention where a query sees the key, 10 for each element of an Adam operator or an activation, 4
+// for each logit of a CrossEntropy or its gradient, 2 for each element of Quantize or Dequantize, 1 for each element of
 // other elementwise operators and reductions, none for movement. It saturates. The program must have passed Verify.
 func (p *Program) Flops() uint64 {
 	var sum uint64
@@ -40,7 +40,7 @@ func (p *Program) Flops() uint64 {
 func (p *Program) flops(op *Operator) uint64 {
 	n := uint64(op.Out.Elements())
 	switch {
-	case op.Kind == Dot:
+	case op.Kind.Multiplies():
 		lhs := p.Ops[op.In[0]].Out
 		for _, axis := range op.Ints[2 : 2+op.Ints[0]] {
 			n = saturatingMul(n, uint64(lhs.Dims[axis]))

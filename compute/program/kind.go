@@ -93,7 +93,12 @@ const (
 // contracting (c), rhs batch (b)]. The result has the batch dimensions, then the free dimensions of lhs, then those of
 // rhs, each in their order. An element accumulates over the contracted elements, in row-major order of the contracting
 // list, as matmul.Gemm specifies.
-const Dot Kind = 100
+const (
+	Dot Kind = 100
+	// DotExact is Dot with the attributes bits and block after Dot's. An element accumulates over the blocks of the
+	// contracted elements as exact.Form specifies.
+	DotExact Kind = 101
+)
 
 // Reductions of number tensors. Ints axes, ascending, are removed; the elements reduced into one are taken as one list
 // in row-major order, and reduced as kernel.Path.Sum specifies. Max and Min are those of the elementwise kinds.
@@ -187,6 +192,9 @@ func (k Kind) TakesWhole(i int) bool {
 	return false
 }
 
+// Multiplies reports whether an operator is a product of two tensors.
+func (k Kind) Multiplies() bool { return k == Dot || k == DotExact }
+
 // Attention reports whether an operator is of causal attention.
 func (k Kind) Attention() bool { return k >= CausalAttention && k <= CausalAttentionGradV }
 
@@ -234,7 +242,7 @@ var kinds = [256]kindInfo{
 	Reverse: {"Reverse", 1, ruleReverse},
 	Windows: {"Windows", 1, ruleWindows},
 
-	Dot:       {"Dot", 2, ruleDot},
+	Dot: {"Dot", 2, ruleDot}, DotExact: {"DotExact", 2, ruleDotExact},
 	ReduceSum: {"ReduceSum", 1, ruleReduce}, ReduceMax: {"ReduceMax", 1, ruleReduce},
 	ReduceMin:  {"ReduceMin", 1, ruleReduce},
 	SumSquares: {"SumSquares", 1, ruleSumSquares},

@@ -1,8 +1,10 @@
 package program
 
 import (
+	"fmt"
 	"slices"
 
+	"github.com/starling-network/starling/compute/kernel/exact"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/view"
 )
@@ -131,15 +133,15 @@ type DotAxes struct {
 	LHSFree, RHSFree                             []int64
 }
 
-// AxesOfDot reads the attributes of a Dot between tensors of the given ranks. Those of a program that has passed Check
-// give no error.
+// AxesOfDot reads the attributes of a Dot or a DotExact between tensors of the given ranks. Those of a program that has
+// passed Check give no error.
 func AxesOfDot(ints []int64, lhsRank, rhsRank int) (DotAxes, error) {
 	var a DotAxes
 	if len(ints) < 2 {
 		return a, invalid("%d attributes, want at least 2", len(ints))
 	}
 	c, b := ints[0], ints[1]
-	if c < 0 || b < 0 || c > tensor.MaxRank || b > tensor.MaxRank || int64(len(ints)) != 2+2*(c+b) {
+	if c < 0 || b < 0 || c > tensor.MaxRank || b > tensor.MaxRank || int64(len(ints)) < 2+2*(c+b) {
 		return a, invalid("%d attributes do not hold %d contracting and %d batch axes", len(ints), c, b)
 	}
 	rest := ints[2:]
@@ -159,6 +161,33 @@ func AxesOfDot(ints []int64, lhsRank, rhsRank int) (DotAxes, error) {
 	return a, nil
 }
 
+// FormOfDot is the form that the attributes of a DotExact end with. Those of a program that has passed Check are one.
+func FormOfDot(ints []int64) exact.Form {
+	n := len(ints)
+	return exact.Form{Bits: int(ints[n-2]), Block: int(ints[n-1])}
+}
+
+func ruleDotExact(op *Operator, in []tensor.Shape) (tensor.Shape, error) {
+	n := len(op.Ints) - 2
+	if n < 0 {
+		return in[0], invalid("%d attributes, want at least 4", len(op.Ints))
+	}
+	if err := FormOfDot(op.Ints).Check(); err != nil {
+		return in[0], fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	plain := *op
+	plain.Kind, plain.Ints = Dot, op.Ints[:n]
+	out, err := ruleDot(&plain, in)
+	if err != nil {
+		return out, err
+	}
+	a, err := AxesOfDot(op.Ints, in[0].Rank(), in[1].Rank())
+	if k := view.Elements(view.Pick(in[0].Dims, a.LHSContract)); k > exact.MaxK {
+		return out, invalid("%d contracted elements, at most %d", k, exact.MaxK)
+	}
+	return out, err
+}
+
 func ruleDot(op *Operator, in []tensor.Shape) (tensor.Shape, error) {
 	l, r := in[0], in[1]
 	if !float(l.DType) || !float(r.DType) {
@@ -167,6 +196,9 @@ func ruleDot(op *Operator, in []tensor.Shape) (tensor.Shape, error) {
 	a, err := AxesOfDot(op.Ints, l.Rank(), r.Rank())
 	if err != nil {
 		return l, err
+	}
+	if n := 2 * (1 + len(a.LHSContract) + len(a.LHSBatch)); len(op.Ints) != n {
+		return l, invalid("%d attributes, want %d", len(op.Ints), n)
 	}
 	for i, x := range slices.Concat(a.LHSContract, a.LHSBatch) {
 		if y := slices.Concat(a.RHSContract, a.RHSBatch)[i]; l.Dims[x] != r.Dims[y] {

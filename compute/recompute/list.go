@@ -3,6 +3,7 @@ package recompute
 import (
 	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/kernel/exact"
 	"github.com/starling-network/starling/compute/kernel/matmul"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/recompute/attend"
@@ -12,13 +13,13 @@ import (
 )
 
 // The kinds of this file compute every element of their output from a list of elements, in an order that the kind
-// fixes: the products of a Dot, what is reduced, the updates of AddRows. So a range can be computed along its lists a
-// link at a time, and what is kept between two links is specified to the bit.
+// fixes: the products of a Dot or a DotExact, what is reduced, the updates of AddRows. So a range can be computed along
+// its lists a link at a time, and what is kept between two links is specified to the bit.
 
 // listLength is the number of elements in the lists of an operator, 0 if it has none.
 func listLength(op *program.Operator, in []tensor.Shape) int {
 	switch op.Kind {
-	case program.Dot:
+	case program.Dot, program.DotExact:
 		return view.Elements(view.Pick(in[0].Dims, op.Ints[2:2+op.Ints[0]]))
 	case program.ReduceSum, program.ReduceMax, program.ReduceMin:
 		return in[0].Elements() / op.Out.Elements()
@@ -34,6 +35,14 @@ func listLength(op *program.Operator, in []tensor.Shape) int {
 	return 0
 }
 
+// shortestLink is the number of elements of a list in the shortest link, a power of two. Longer links have a multiple.
+func shortestLink(op *program.Operator) int {
+	if op.Kind == program.DotExact {
+		return program.FormOfDot(op.Ints).Block // which has one exponent
+	}
+	return 1
+}
+
 // cutList returns the pieces that elements from up to to of the lists of a range give.
 func cutList(op *program.Operator, in []tensor.Shape, lo, hi, from, to int, indices *tensor.Partial) ([]piece, error) {
 	switch op.Kind {
@@ -41,7 +50,7 @@ func cutList(op *program.Operator, in []tensor.Shape, lo, hi, from, to int, indi
 		program.CausalAttentionGradK, program.CausalAttentionGradV:
 		a := attend.Of(op, in)
 		return []piece{{in: a.Needs(lo, hi, from, to)}}, nil
-	case program.Dot:
+	case program.Dot, program.DotExact:
 		return cutDot(op, in, lo, hi, from, to)
 	case program.AddRows:
 		return addRange(op, in, lo, hi, from, to, indices)
@@ -75,6 +84,8 @@ func follow(op *program.Operator, pieces []piece, in []*tensor.Partial, state []
 	switch {
 	case op.Kind == program.Dot:
 		return followDot(pieces, in, state, n, length, from, to)
+	case op.Kind == program.DotExact:
+		return followDotExact(pieces, in, state, n, from, to)
 	case summed(op):
 		return followSum(op, pieces[0], in, state, n, length, from, to)
 	case from == 0:
@@ -168,6 +179,36 @@ func followDot(pieces []piece, in []*tensor.Partial, state []byte, n, length, fr
 		return bytesOf(chains), nil
 	}
 	return append(bytesOf(sums), bytesOf(chains)...), nil
+}
+
+// followDotExact adds blocks to elements. A link begins and ends between two of them.
+func followDotExact(pieces []piece, in []*tensor.Partial, state []byte, n, from, to int) ([]byte, error) {
+	sums := make([]float32, n)
+	if from > 0 {
+		sums = tensor.CopyF32(state)
+	}
+	done := 0
+	for _, p := range pieces {
+		l, err := p.in[0].Read(in[p.in[0].Operand])
+		if err != nil {
+			return nil, err
+		}
+		r, err := p.in[1].Read(in[p.in[1].Operand])
+		if err != nil {
+			return nil, err
+		}
+		g := matmul.Gemm{M: p.op.Out.Dims[0], N: p.op.Out.Dims[1], K: to - from, A: l.F32(), B: r.F32(), C: sums[done:],
+			Add: true, Path: kernel.Portable}
+		g.ARow, g.ACol, g.CRow = g.K, 1, g.N
+		g.BRow, g.BCol = g.N, 1
+		if p.op.Ints[3] == 1 {
+			g.BRow, g.BCol = 1, g.K
+		}
+		x := exact.Product{Gemm: g, Form: program.FormOfDot(p.op.Ints)}
+		x.Run(1)
+		done += g.M * g.N
+	}
+	return bytesOf(sums), nil
 }
 
 // followSum continues the lanes of kernel.Path.Sum, of each element of the output.

@@ -51,8 +51,9 @@ type Fit struct {
 func Divide(op *program.Operator, in []tensor.Shape, fit Fit) (best Division, ok bool) {
 	_, n := op.Out.LeafRange(0)
 	length, fits := listLength(op, in), &fitting{Fit: fit}
+	least := min(shortestLink(op), length)
 	for each := n; each > 0; each /= 2 {
-		d := Division{Elements: each, Ranges: (n + each - 1) / each, Along: min(length, 1), Links: max(length, 1)}
+		d := Division{Elements: each, Ranges: (n + each - 1) / each}.along(least, length)
 		if !d.fits(op, in, fits) { // along lists it cannot get smaller
 			continue
 		}
@@ -131,7 +132,7 @@ func thirds(n int) []int { return slices.Compact([]int{0, (n - 1) / 2, n - 1}) }
 // volume bounds the elements of operands that n elements of an output are computed from, along so many of their lists.
 func volume(op *program.Operator, in []tensor.Shape, n, along int) int {
 	switch op.Kind {
-	case program.Dot:
+	case program.Dot, program.DotExact:
 		a, err := program.AxesOfDot(op.Ints, in[0].Rank(), in[1].Rank())
 		if err != nil {
 			return maxVolume + 1
@@ -162,7 +163,7 @@ func volume(op *program.Operator, in []tensor.Shape, n, along int) int {
 // fewer than their volume.
 func work(op *program.Operator, in []tensor.Shape, n, along int) int {
 	switch {
-	case op.Kind == program.Dot:
+	case op.Kind.Multiplies():
 		return times(n, along)
 	case op.Kind.Attention():
 		a := attend.Of(op, in)

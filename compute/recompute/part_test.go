@@ -72,7 +72,8 @@ func randomDivision(r *rand.Rand, op *program.Operator, in []tensor.Shape) Divis
 	}
 	d.Ranges = (n + d.Elements - 1) / d.Elements
 	if length := listLength(op, in); length > 0 {
-		d.Along = 1 + r.IntN(length)
+		least := shortestLink(op)
+		d.Along = min(length, least*(1+r.IntN((length+least-1)/least)))
 		d.Links = (length + d.Along - 1) / d.Along
 	}
 	return d
@@ -126,6 +127,12 @@ func TestPartsOfLongLists(t *testing.T) {
 			[]*tensor.Tensor{f(30, 1024), f(40, 1024)}},
 		{program.Operator{Kind: program.Dot, Out: tensor.Make(tensor.Float32, 2, 30, 40), Ints: []int64{1, 1, 1, 0, 1, 0}},
 			[]*tensor.Tensor{f(2, 600, 30), f(2, 600, 40)}},
+		{program.Operator{Kind: program.DotExact, Out: tensor.Make(tensor.Float32, 3, 500),
+			Ints: []int64{1, 0, 1, 0, 15, 64}}, []*tensor.Tensor{f(3, 1400), f(1400, 500)}},
+		{program.Operator{Kind: program.DotExact, Out: tensor.Make(tensor.Float32, 30, 40),
+			Ints: []int64{1, 0, 1, 1, 8, 32}}, []*tensor.Tensor{f(30, 1024), f(40, 1024)}},
+		{program.Operator{Kind: program.DotExact, Out: tensor.Make(tensor.Float32, 2, 30, 40),
+			Ints: []int64{1, 1, 1, 0, 1, 0, 8, 64}}, []*tensor.Tensor{f(2, 600, 30), f(2, 600, 40)}},
 		{program.Operator{Kind: program.ReduceSum, Out: tensor.Make(tensor.Float32, 7), Ints: []int64{0}},
 			[]*tensor.Tensor{f(9000, 7)}},
 		{program.Operator{Kind: program.ReduceSum, Out: tensor.Make(tensor.Float32, 3), Ints: []int64{1}},

@@ -136,7 +136,8 @@ func cut(op *program.Operator, in []tensor.Shape, lo, hi int, indices *tensor.Pa
 		return []piece{{in: padRange(op, in[0], lo, hi)}}, nil
 	case program.Concat:
 		return []piece{{in: concatRange(op, in, lo, hi)}}, nil
-	case program.Dot, program.ReduceSum, program.ReduceMax, program.ReduceMin, program.SumSquares, program.AddRows:
+	case program.Dot, program.DotExact, program.ReduceSum, program.ReduceMax, program.ReduceMin, program.SumSquares,
+		program.AddRows:
 		return cutList(op, in, lo, hi, 0, listLength(op, in), indices)
 	case program.SumWindows:
 		return []piece{sumWindowsRange(op, in[0], lo, hi)}, nil
@@ -268,8 +269,8 @@ func cutDot(op *program.Operator, in []tensor.Shape, lo, hi, from, to int) ([]pi
 			axesOf(in[0], a.LHSFree).Offsets(i, i+rows), kl)
 		base := axesOf(in[1], a.RHSBatch).Offsets(batch, batch+1)[0]
 		free := axesOf(in[1], a.RHSFree).Offsets(j, j+cols)
-		single := &program.Operator{Kind: program.Dot, Out: tensor.Make(tensor.Float32, rows, cols), Ints: []int64{1, 0, 1,
-			1}}
+		single := &program.Operator{Kind: op.Kind, Out: tensor.Make(tensor.Float32, rows, cols),
+			Ints: append([]int64{1, 0, 1, 1}, op.Ints[2+2*(len(a.LHSContract)+len(a.LHSBatch)):]...)} // and its form
 		var r gather.Gather
 		if k > 1 && kr[1] == kr[0]+1 { // elements to be multiplied are neighbours
 			r = rectangle(1, base, free, kr)

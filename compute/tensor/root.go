@@ -1,6 +1,7 @@
 package tensor
 
 import (
+	"runtime"
 	"slices"
 
 	"github.com/starling-network/starling/canon"
@@ -15,7 +16,9 @@ func (t *Tensor) Tree() *canon.Tree {
 	for leaf := range slices.Chunk(t.mem, LeafBytes) {
 		leaves = append(leaves, t.canonicalLeaf(leaf))
 	}
-	return canon.NewTree(canon.Leaves(leaves))
+	digests := canon.Leaves(leaves)
+	runtime.KeepAlive(t)
+	return canon.NewTree(digests)
 }
 
 // Leaf returns the bytes of leaf i of Tree as they are hashed. They may be the memory of the tensor: do not write.

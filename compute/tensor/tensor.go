@@ -3,6 +3,7 @@ package tensor
 import (
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"unsafe"
 )
@@ -26,6 +27,14 @@ type Element interface {
 type Tensor struct {
 	Shape Shape
 	mem   []byte
+	owner Owner // nil: the collector
+}
+
+// Owner has memory that the collector does not see. The memory lasts as long as its owner can be reached; slices of it
+// do not keep it.
+type Owner interface {
+	// Rest lets the system take back a part of the memory that is not read for a while. It comes back when it is read.
+	Rest(part []byte)
 }
 
 // New returns a tensor of zeros in memory of its own. The shape must have passed Check.
@@ -38,6 +47,9 @@ func Alloc(n int) []byte {
 	return raw[skip : int(skip)+n : int(skip)+n]
 }
 
+// Aligned reports whether memory begins where Wrap wants it: at a multiple of 8.
+func Aligned(mem []byte) bool { return uintptr(unsafe.Pointer(unsafe.SliceData(mem)))%8 == 0 }
+
 // Wrap returns a tensor over memory of the caller. mem must hold exactly the bytes of the shape, at an address that
 // is a multiple of 8.
 func Wrap(s Shape, mem []byte) *Tensor {
@@ -45,6 +57,24 @@ func Wrap(s Shape, mem []byte) *Tensor {
 		panic(fmt.Sprintf("tensor: %d bytes wrapped as %s, which has %d", len(mem), s, s.Bytes()))
 	}
 	return &Tensor{Shape: s, mem: mem}
+}
+
+// Lend is Wrap over memory that has an owner, which the tensor keeps. A function that uses a slice of the tensor's
+// elements keeps the tensor, or another one of the owner, with runtime.KeepAlive.
+func Lend(s Shape, mem []byte, owner Owner) *Tensor {
+	t := Wrap(s, mem)
+	t.owner = owner
+	return t
+}
+
+// Lent reports whether the memory has an owner other than the collector: it is not to be written to.
+func (t *Tensor) Lent() bool { return t.owner != nil }
+
+// Rest says that the tensor is not read for a while.
+func (t *Tensor) Rest() {
+	if t.owner != nil {
+		t.owner.Rest(t.mem)
+	}
 }
 
 // FromBytes returns a tensor of the shape with a copy of the given little-endian bytes, or an error that wraps ErrShape
@@ -119,6 +149,7 @@ func elements[T Element](t *Tensor, d DType) []T {
 func (t *Tensor) Clone() *Tensor {
 	c := New(t.Shape.Clone())
 	copy(c.mem, t.mem)
+	runtime.KeepAlive(t)
 	return c
 }
 

@@ -47,10 +47,10 @@ func (s *Session) advanceOn(in map[string]*tensor.Tensor) (loss float32, err err
 	return loss, nil
 }
 
-// fetch brings the state from the executor, if there is one.
+// fetch brings the state from the executor or the device, if there is one.
 func (s *Session) fetch() error {
 	if s.on == nil {
-		return nil
+		return s.fetchFromDevice()
 	}
 	state := s.Tensors()
 	if err := s.on.State(state); err != nil {

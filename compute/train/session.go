@@ -3,11 +3,13 @@ package train
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/data"
+	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 )
@@ -19,6 +21,18 @@ type Task struct {
 	Exec   *cpu.Exec        // Step, compiled
 	Corpus *data.Corpus
 	Frozen []*tensor.Tensor // by Frozen(Step): read, never written
+	Device Device           // takes the steps of units; nil: the kernels do
+
+	// FrozenRoots are the roots of Frozen, if the maker of the task knows them. nil: RootsOfFrozen computes them.
+	FrozenRoots []canon.Digest
+}
+
+// RootsOfFrozen returns the roots of Frozen.
+func (t *Task) RootsOfFrozen() []canon.Digest {
+	if t.FrozenRoots != nil {
+		return t.FrozenRoots
+	}
+	return RootsBy(kernel.Cores, t.Frozen, nil)
 }
 
 // Session is the execution of one work unit, step by step.
@@ -32,6 +46,9 @@ type Session struct {
 	in, out map[string]*tensor.Tensor
 	tokens  *tensor.Tensor
 	on      Executor // nil: the kernels
+	device  Device   // nil: the kernels
+	begun   bool     // the device has the inputs
+	stale   bool     // the device has a newer state
 }
 
 // Begin prepares the unit of the round that follows a checkpoint. from is the state carried to the unit, nil for
@@ -46,7 +63,7 @@ func (t *Task) begin(base *Checkpoint, unit uint32, from []*tensor.Tensor, own b
 	from = t.Spec.Exchange.Below(base, unit, left)
 	remembered, shapes := Moments(t.Step), t.Step.InputShapes()
 	if from != nil && !alike(base.Params, from) || moments != nil && !shaped(moments, remembered, shapes) {
-		return nil, fmt.Errorf("train: what is handed on to unit %d of round %d does not have the shapes of the parameters",
+		return nil, fmt.Errorf("train: the state carried to unit %d of round %d does not have the shapes of the parameters",
 			unit, base.Round)
 	}
 	if unit >= t.Spec.Units || base.Round >= t.Spec.Rounds {
@@ -61,6 +78,7 @@ func (t *Task) begin(base *Checkpoint, unit uint32, from []*tensor.Tensor, own b
 	for i, n := range base.Names {
 		if from == nil {
 			s.in[Param+n] = base.Params[i].Clone()
+			base.Params[i].Rest()
 		} else {
 			s.in[Param+n] = Difference(base.Params[i], from[i])
 			s.in[Param+n].Canonicalize()
@@ -128,8 +146,11 @@ func (s *Session) Advance() (loss float32, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if s.on != nil {
+	switch {
+	case s.on != nil:
 		return s.advanceOn(in)
+	case s.device != nil:
+		return s.advanceOnDevice(in)
 	}
 	if err := s.task.Exec.RunInto(in, s.out); err != nil {
 		return 0, s.failed("execution", err)
@@ -192,27 +213,6 @@ func alike(a, b []*tensor.Tensor) bool {
 	return slices.EqualFunc(a, b, func(x, y *tensor.Tensor) bool { return x.Shape.Equal(y.Shape) })
 }
 
-// Trace executes the next step operator by operator without advancing, and returns the tree over the roots of all
-// operators' outputs.
-func (s *Session) Trace(visit func(op int, value *tensor.Tensor)) (*canon.Tree, error) {
-	in, err := s.Inputs()
-	if err != nil {
-		return nil, err
-	}
-	leaves := make([]canon.Digest, len(s.task.Step.Ops))
-	err = s.task.Exec.Trace(in, func(op int, value *tensor.Tensor) error {
-		leaves[op] = value.Root()
-		if visit != nil {
-			visit(op, value)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, s.failed("trace", err)
-	}
-	return canon.NewTree(leaves), nil
-}
-
 // DivergedError says that training reached a weight that is infinite or NaN: training cannot continue from it, and no
 // update can be made of it.
 type DivergedError struct {
@@ -268,6 +268,7 @@ type Progress struct {
 	Losses   []float32        // of the steps done
 	Norms    []float32        // of their gradients, as in a Result
 	State    []*tensor.Tensor // in the order in which StateRoot takes it; valid until the next step
+	Fetch    func() error     // brings State from where it is computed; nil: it is here
 }
 
 // ErrProgress is wrapped by every reason why a unit cannot be resumed from some progress.
@@ -291,6 +292,7 @@ func (t *Task) Resume(base *Checkpoint, unit uint32, from []*tensor.Tensor, own 
 func (r *Result) conclude(origin []*tensor.Tensor, base *Checkpoint, unit uint32) {
 	for i, n := range base.Names {
 		delta := Difference(origin[i], r.End[i])
+		origin[i].Rest()
 		if k := slices.IndexFunc(delta.F32(), func(x float32) bool { return !finite(x) }); k >= 0 && r.Diverged == nil {
 			r.Diverged = &DivergedError{base.Round,
 				fmt.Sprintf("the update of unit %d to element %d of %q is %v", unit, k, n, delta.F32()[k])}
@@ -305,10 +307,18 @@ func (r *Result) conclude(origin []*tensor.Tensor, base *Checkpoint, unit uint32
 // execute executes a unit to the end of a segment.
 func (t *Task) execute(base *Checkpoint, unit, segment uint32, from []*tensor.Tensor, own bool, p *Progress,
 	observe func(Progress) error) (*Result, error) {
+	if r, done, err := t.onDevice(base, unit, segment, from, p, observe); done {
+		return r, err
+	}
 	s, err := t.begin(base, unit, from, own)
 	if err != nil {
 		return nil, err
 	}
+	return s.execute(t.Spec.StepsTo(unit, segment), p, observe)
+}
+
+// execute takes the steps up to end, after earlier progress if there is any.
+func (s *Session) execute(end uint32, p *Progress, observe func(Progress) error) (*Result, error) {
 	r := &Result{Segments: []canon.Digest{s.Root()}}
 	if p != nil {
 		if err := s.skip(p, r.Segments[0]); err != nil {
@@ -316,7 +326,7 @@ func (t *Task) execute(base *Checkpoint, unit, segment uint32, from []*tensor.Te
 		}
 		r.Segments, r.Losses, r.Norms = slices.Clone(p.Segments), slices.Clone(p.Losses), slices.Clone(p.Norms)
 	}
-	if err := s.continueTo(t.Spec.StepsTo(unit, segment), r, observe); err != nil {
+	if err := s.continueTo(end, r, observe); err != nil {
 		return nil, err
 	}
 	return r, nil
@@ -339,7 +349,7 @@ func (s *Session) continueTo(end uint32, r *Result, observe func(Progress) error
 			}
 			r.Segments = append(r.Segments, s.Root())
 		}
-		if err := observe(Progress{s.step, r.Segments, r.Losses, r.Norms, s.Tensors()}); err != nil {
+		if err := observe(Progress{s.step, r.Segments, r.Losses, r.Norms, s.Tensors(), s.fetch}); err != nil {
 			return err
 		}
 	}
@@ -356,5 +366,7 @@ func Difference(a, b *tensor.Tensor) *tensor.Tensor {
 	for i := range z {
 		z[i] = x[i] - y[i]
 	}
+	runtime.KeepAlive(a)
+	runtime.KeepAlive(b)
 	return d
 }

@@ -71,21 +71,21 @@ type Exchange struct {
 	// of outer.Nesterov; of outer.Adam and outer.Yogi, the decay of the first moment
 	Momentum float64 `cbor:"6,keyasint"`
 	Decay    float64 `cbor:"7,keyasint"` // of the second moment
-	Tau      float64 `cbor:"8,keyasint"` // what is added to its root
+	Eps      float64 `cbor:"8,keyasint"` // what is added to its root
 	// decay of the part left out of the update of a unit, which is added to the next update; 0: the part is lost
 	Feedback float64 `cbor:"9,keyasint,omitempty"`
 	// consecutive rounds in which units pass on their state, the first of which begins without one; 0 without feedback
 	Carry uint32 `cbor:"10,keyasint,omitempty"`
 
 	// Of an outer optimizer that takes the steps of Spec.Rate itself: a round is one of them, and its units are gradients.
-	Gradients bool    `cbor:"11,keyasint,omitempty"`
-	Shrink    float64 `cbor:"12,keyasint,omitempty"` // decoupled weight decay of tensors of two or more dimensions
-	Clip      float64 `cbor:"13,keyasint,omitempty"` // largest norm of the combined gradient; 0: any
+	Gradients   bool    `cbor:"11,keyasint,omitempty"`
+	WeightDecay float64 `cbor:"12,keyasint,omitempty"` // decoupled weight decay of tensors of two or more dimensions
+	Clip        float64 `cbor:"13,keyasint,omitempty"` // largest norm of the combined gradient; 0: any
 
 	// For a job whose units train replicas of their own: a unit begins from the checkpoint less the carried state, and
 	// passes on the part that its update left out. At most one of Pick and Fragments is given, and the last round of a
 	// group exchanges everything.
-	Pick uint32 `cbor:"14,keyasint,omitempty"` // the other rounds exchange one in Pick elements of every parameter
+	SampleEvery uint32 `cbor:"14,keyasint,omitempty"` // the other rounds exchange one in Pick elements of every parameter
 	// the other rounds exchange one of this number of fragments of the layers, in turn
 	Fragments uint32 `cbor:"15,keyasint,omitempty"`
 
@@ -109,18 +109,18 @@ type Exchange struct {
 
 // Replicas reports whether units continue from their own last state, and not from the parameters of the checkpoint
 // alone.
-func (x Exchange) Replicas() bool { return x.drifts() || x.Pairs > 0 }
+func (x Exchange) Replicas() bool { return x.workersDiffer() || x.Pairs > 0 }
 
-// GoesOn reports whether the state that a unit begins with depends on the carried state. The part that error feedback
-// left out is added to the update, and to no state.
-func (x Exchange) GoesOn() bool { return x.drifts() || x.Moments }
+// StateDependsOnCarry reports whether the state that a unit begins with depends on the carried state. The part that
+// error feedback left out is added to the update, and to no state.
+func (x Exchange) StateDependsOnCarry() bool { return x.workersDiffer() || x.Moments }
 
-// Leaves reports whether units pass on a tensor for every parameter in addition to moments: the part that their
+// CarriesResidual reports whether units pass on a tensor for every parameter besides moments: the part that their
 // update left out, or their difference to the checkpoint.
-func (x Exchange) Leaves() bool { return x.Feedback > 0 || x.drifts() }
+func (x Exchange) CarriesResidual() bool { return x.Feedback > 0 || x.workersDiffer() }
 
-// HandsOn reports whether a unit passes on any of the tensors that HandedOn names.
-func (x Exchange) HandsOn() bool { return x.Leaves() || x.Moments }
+// CarriesState reports whether a unit passes on any of the tensors that CarriedNames names.
+func (x Exchange) CarriesState() bool { return x.CarriesResidual() || x.Moments }
 
 // Split divides the state carried to a unit with the given number of parameters: the part left out, and the moments;
 // nil for a part that does not exist.
@@ -128,14 +128,14 @@ func Split[T any](x Exchange, params int, from []T) (left, moments []T) {
 	switch {
 	case len(from) < params || !x.Moments:
 		return from, nil
-	case !x.Leaves():
+	case !x.CarriesResidual():
 		return nil, from
 	}
 	return from[:params], from[params:]
 }
 
-// drifts reports whether units begin from the carried state.
-func (x Exchange) drifts() bool { return x.Pick > 0 || x.Fragments > 0 || x.Overlap > 0 }
+// workersDiffer reports whether units begin from the carried state.
+func (x Exchange) workersDiffer() bool { return x.SampleEvery > 0 || x.Fragments > 0 || x.Overlap > 0 }
 
 // PairState is how many tensors of state a checkpoint has for each parameter of a replica in pairs: by how much the
 // replica is below the parameter, and its momentum.
@@ -220,10 +220,11 @@ func (s *Spec) Check() error {
 		unit("learning rate", s.Rate.Peak, 0, 1e3), unit("learning rate floor", s.Rate.Floor, 0, 1),
 		unit("beta1", s.Beta1, 0, 1), unit("beta2", s.Beta2, 0, 1),
 		unit("outer learning rate", s.Exchange.Rate, 0, 1e3), unit("outer momentum", s.Exchange.Momentum, 0, 1),
-		unit("outer decay", s.Exchange.Decay, 0, 1), unit("outer tau", s.Exchange.Tau, 0, 1e3),
+		unit("outer decay", s.Exchange.Decay, 0, 1), unit("outer tau", s.Exchange.Eps, 0, 1e3),
 		unit("trim", s.Exchange.Trim, 0, 0.5), unit("overlap", s.Exchange.Overlap, 0, 1),
 		unit("feedback", s.Exchange.Feedback, 0, 1), s.checkCarry(), s.checkSizes(),
-		unit("outer weight decay", s.Exchange.Shrink, 0, 1), unit("outer clip", s.Exchange.Clip, 0, 1e9), s.checkGradients(),
+		unit("outer weight decay", s.Exchange.WeightDecay, 0, 1),
+		unit("outer clip", s.Exchange.Clip, 0, 1e9), s.checkGradients(),
 	)
 }
 
@@ -266,14 +267,14 @@ const maxMomentSteps = 1 << 20
 
 // Limits of the exchanged part in rounds of replicas.
 const (
-	maxPick      = 1 << 12
-	maxFragments = 1 << 8
-	maxPairs     = 16
+	maxSampleEvery = 1 << 12
+	maxFragments   = 1 << 8
+	maxPairs       = 16
 )
 
 func (s *Spec) checkCarry() error {
 	x := s.Exchange
-	if (x.Carry > 1) != x.HandsOn() || x.Carry == 1 || x.Carry > maxCarry {
+	if (x.Carry > 1) != x.CarriesState() || x.Carry == 1 || x.Carry > maxCarry {
 		return fmt.Errorf("%w: feedback %v, moments that last, or replicas, through %d rounds, wanted both or none, and 2 "+
 			"to %d rounds", ErrSpec, x.Feedback, x.Carry, maxCarry)
 	}
@@ -286,26 +287,27 @@ func (s *Spec) checkCarry() error {
 	}
 	if x.Pairs > 0 && (x.Pairs != s.Units || x.Pairs > maxPairs || x.Carry > 0 || x.Gradients) || x.Pairs == 0 &&
 		x.Topology != "" {
-		return fmt.Errorf("%w: %d replicas in pairs of %d units, wanted one a unit, at most %d, that hand on nothing and "+
+		return fmt.Errorf("%w: %d replicas in pairs of %d units, wanted one a unit, at most %d, that carry no state and "+
 			"are no gradients", ErrSpec, x.Pairs, s.Units, maxPairs)
 	}
 	if x.Transform != "" && x.Replicas() {
-		return fmt.Errorf("%w: replicas whose updates are transformed by %q: where they go on from is no frequencies",
-			ErrSpec, x.Transform)
+		return fmt.Errorf("%w: replicas whose updates are transformed by %q: a replica starts from its end state, "+
+			"which has no frequencies", ErrSpec, x.Transform)
 	}
-	if !x.drifts() {
+	if !x.workersDiffer() {
 		return nil
 	}
 	given := 0
-	for _, is := range []bool{x.Pick > 0, x.Fragments > 0 || x.Overlap > 0, x.Feedback > 0, x.Gradients} {
+	for _, is := range []bool{x.SampleEvery > 0, x.Fragments > 0 || x.Overlap > 0, x.Feedback > 0, x.Gradients} {
 		if is {
 			given++
 		}
 	}
-	if given > 1 || x.Pick == 1 || x.Pick > maxPick || x.Fragments == 1 || x.Fragments > maxFragments {
+	if given > 1 || x.SampleEvery == 1 || x.SampleEvery > maxSampleEvery || x.Fragments == 1 ||
+		x.Fragments > maxFragments {
 		return fmt.Errorf("%w: replicas that exchange one of %d elements and one of %d fragments, with an overlap of %v: "+
 			"wanted elements, 2 to %d, or fragments, 2 to %d, that may overlap, and neither feedback nor gradients",
-			ErrSpec, x.Pick, x.Fragments, x.Overlap, maxPick, maxFragments)
+			ErrSpec, x.SampleEvery, x.Fragments, x.Overlap, maxSampleEvery, maxFragments)
 	}
 	return nil
 }
@@ -433,8 +435,8 @@ func (r Rate) late(step, total uint32) float32 {
 // those of initial weights and of the order of data are below.
 const diceStream = 1 << 62
 
-// Dice are the key of what a step drops, of a unit in a round: seed, stream, and a first index that is at least 2^32
-// away from that of any other of the first 2^32 steps.
+// Dice are the key from which a step of a unit draws the elements that it drops: seed, stream, and a first index that
+// is at least 2^32 away from that of any other of the first 2^32 steps.
 func (s *Spec) Dice(round, unit, step uint32) *tensor.Tensor {
 	place := (uint64(round)*uint64(s.Units)+uint64(unit))*uint64(s.Steps) + uint64(step)
 	t := tensor.New(tensor.Make(tensor.Int64, 3))

@@ -2,10 +2,12 @@ package train
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 )
@@ -63,6 +65,14 @@ func (c *Checkpoint) Tensors() []*tensor.Tensor {
 	return slices.Concat(append([][]*tensor.Tensor{c.Params}, c.Outer...)...)
 }
 
+// Rest says that the tensors are not read for a while. The caller has kept them until then.
+func (c *Checkpoint) Rest() {
+	for _, t := range c.Tensors() {
+		t.Rest()
+	}
+	runtime.KeepAlive(c)
+}
+
 // Root is the state root of a checkpoint.
 func (c *Checkpoint) Root() canon.Digest {
 	return CheckpointRoot(c.Round, Roots(c.Tensors()))
@@ -97,15 +107,26 @@ func stateRoot(domain string, counter uint32, tree canon.Digest) canon.Digest {
 }
 
 // Roots returns the roots of tensors, in order.
-func Roots(ts []*tensor.Tensor) []canon.Digest {
+func Roots(ts []*tensor.Tensor) []canon.Digest { return RootsBy(1, ts, nil) }
+
+// RootsBy is Roots, computed by a number of threads. If done is not nil, a thread calls it with every tensor whose root
+// it has computed.
+func RootsBy(threads int, ts []*tensor.Tensor, done func(*tensor.Tensor)) []canon.Digest {
 	out := make([]canon.Digest, len(ts))
-	for i, t := range ts {
-		out[i] = t.Root()
-	}
+	kernel.Parallel(threads, len(ts), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			out[i] = ts[i].Root()
+			ts[i].Rest()
+			if done != nil {
+				done(ts[i])
+			}
+		}
+	})
 	return out
 }
 
-// CarriedRoot is the root of the state that a unit passes on, of tensors with these roots, in the order of HandedOn.
+// CarriedRoot is the root of the state that a unit passes on, of tensors with these roots, in the order of
+// CarriedNames.
 func CarriedRoot(tensors []canon.Digest) canon.Digest { return canon.NewTree(tensors).Root() }
 
 // FrozenRoot binds the tensors with these roots, which a job reads and does not train. That of none is zero.
@@ -138,10 +159,10 @@ func Moments(p *program.Program) (names []string) {
 	return names
 }
 
-// HandedOn returns the names of the tensors that a unit passes on, in order: parts left out have the names of their
+// CarriedNames returns the names of the tensors that a unit passes on, in order: parts left out have the names of their
 // parameters, moments the names in the unit's state.
-func HandedOn(x Exchange, p *program.Program) (names []string) {
-	if x.Leaves() {
+func CarriedNames(x Exchange, p *program.Program) (names []string) {
+	if x.CarriesResidual() {
 		names = Params(p)
 	}
 	if x.Moments {
@@ -153,7 +174,7 @@ func HandedOn(x Exchange, p *program.Program) (names []string) {
 // HandedShapes are the shapes of those tensors.
 func HandedShapes(x Exchange, p *program.Program) (list []tensor.Shape) {
 	shapes := p.InputShapes()
-	for _, n := range HandedOn(x, p) {
+	for _, n := range CarriedNames(x, p) {
 		shape, moment := shapes[n]
 		if !moment {
 			shape = shapes[Param+n]
@@ -236,8 +257,8 @@ func CheckProgram(s *Spec, p *program.Program) error {
 	}
 	for _, n := range StateNames(p) {
 		in, out := shapes[n], outputs[n]
-		half := in.DType == tensor.BFloat16 && !strings.HasPrefix(n, Param)
-		if !out.Equal(in) || in.DType != tensor.Float32 && !half {
+		short := (in.DType == tensor.BFloat16 || in.DType == tensor.Int8) && !strings.HasPrefix(n, Param)
+		if !out.Equal(in) || in.DType != tensor.Float32 && !short {
 			return fmt.Errorf("%w: the program does not map %q to itself", ErrSpec, n)
 		}
 	}
@@ -255,7 +276,7 @@ func (x Exchange) Below(base *Checkpoint, unit uint32, from []*tensor.Tensor) []
 	switch at := PairState * int(unit); {
 	case x.Pairs > 0 && at < len(base.Outer):
 		return base.Outer[at]
-	case x.drifts():
+	case x.workersDiffer():
 		return from
 	}
 	return nil

@@ -12,9 +12,11 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/data"
+	"github.com/starling-network/starling/compute/data/source"
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/train"
 )
@@ -28,7 +30,7 @@ var tiny = sizes{2, 16, 2, 12, 2}
 // newTask makes a small job on made-up text.
 func newTask(t testing.TB, z sizes, threads int) (*train.Task, *train.Checkpoint) {
 	t.Helper()
-	c, err := model.Parse("gpt2", map[string]any{"n_layer": z.layers, "n_embd": z.width, "n_head": z.heads,
+	c, err := architecture.Parse("gpt2", map[string]any{"n_layer": z.layers, "n_embd": z.width, "n_head": z.heads,
 		"n_positions": z.length, "vocab_size": 256})
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +41,7 @@ func newTask(t testing.TB, z sizes, threads int) (*train.Task, *train.Checkpoint
 		t.Fatal(err)
 	}
 	text := strings.Repeat("the quick brown fox jumps over the lazy dog; ", 2000)
-	corpus, err := data.Build([]data.Source{{Format: "text", Name: "fox", Data: []byte(text)}}, tokenizer.Bytes(), 0.1)
+	corpus, err := data.Build([]source.File{{Format: "text", Name: "fox", Data: []byte(text)}}, tokenizer.Bytes(), 0.1)
 	if err != nil {
 		t.Fatal(err)
 	}

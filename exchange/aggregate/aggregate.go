@@ -1,9 +1,9 @@
-// Package aggregate combines the updates of a round into one: by coordinates, by distances between whole updates, or by
-// a mean. Robust rules bound what a minority of hostile updates can do to the result.
+// Package aggregate combines the updates of a round into one: by coordinates, by distances between whole updates, or
+// by a mean. Robust rules bound the effect of a minority of hostile updates on the result.
 //
-// Updates are taken in the order of their units, whatever order they arrived in, so the result does not depend on who
-// did them or when. The package does not know how updates travel (codec) or what the result is for (outer), and cannot
-// be combined with secure aggregation: it looks at every single update.
+// Updates are taken in the order of their units, so the result depends neither on their workers nor on the order of
+// arrival. The package does not know how updates travel (codec) or how the result is used (outer), and cannot be
+// combined with secure aggregation: it reads every single update.
 package aggregate
 
 import (
@@ -19,7 +19,7 @@ const (
 	Mean            = "mean"
 	TrimmedMean     = "trimmed_mean"     // Trim with the share of the specification
 	Median          = "median"           // CoordinateMedian
-	Krum            = "krum"             // Selection of one, as many presumed hostile as it bears
+	Krum            = "krum"             // Selection of one, with the largest number of presumed hostile updates
 	MultiKrum       = "multi_krum"       // Selection of as many as it can vouch for
 	GeometricMedian = "geometric_median" // Weiszfeld, 8 iterations
 	CenteredClip    = "centered_clip"    // Clipping at the median distance, 5 iterations
@@ -36,17 +36,17 @@ var named = map[string]Rule{
 // ErrUpdates is returned for updates that cannot be combined.
 var ErrUpdates = errors.New("aggregate: updates do not fit together")
 
-// Update is what one unit adds to a round.
+// Update is the contribution of one unit to a round.
 type Update struct {
 	Unit    uint32
 	Weight  float64          // such as the tokens it was computed from; an update of weight 0 does not take part
 	Tensors []*tensor.Tensor // one per parameter, float32 and finite
 }
 
-// Rule is one way to combine. Combine is the way in.
+// Rule is one way to combine updates; Combine applies it.
 type Rule interface {
-	// combine writes to dst, zeros, what the rows give. There is at least one, in the order of units, and none has weight
-	// 0. The rows stay as they are.
+	// combine writes the combination of the rows to dst, which is zero. There is at least one row, in the order of units,
+	// and none has weight 0. The rows stay as they are.
 	combine(dst parts, rows []row) error
 }
 
@@ -76,8 +76,8 @@ func ByCoordinate(name string) bool {
 	return name == Mean || name == TrimmedMean || name == Median || name == Contributors
 }
 
-// Combine returns the combination of the updates, which may come in any order and stay as they are. All must have the
-// same shapes, and no unit may come twice.
+// Combine returns the combination of the updates, which may be in any order and stay as they are. All must have the
+// same shapes, and no unit may occur twice.
 func Combine(r Rule, updates []Update) ([]*tensor.Tensor, error) {
 	sorted := slices.SortedFunc(slices.Values(updates),
 		func(a, b Update) int { return int(int64(a.Unit) - int64(b.Unit)) })

@@ -46,9 +46,9 @@ func (w Weiszfeld) combine(dst parts, rows []row) error {
 // CenteredClipping is centered clipping (Karimireddy et al. 2021): v moves by the mean of the differences of the
 // updates from it, each shortened to Radius. All updates count alike.
 type CenteredClipping struct {
-	// Center is where v starts, best at the last round's result; nil is the median of every coordinate.
+	// Center is the start of v, best at the last round's result; nil is the median of every coordinate.
 	Center     []*tensor.Tensor
-	Radius     float64 // 0 is the lower median of the distances from v, anew in every iteration
+	Radius     float64 // 0 is the lower median of the distances from v, computed in every iteration
 	Iterations int
 }
 

@@ -22,7 +22,7 @@ func (dst parts) blocks(f func(dst []float32, parameter, lo int)) {
 // at returns the n elements of parameter i from lo on.
 func (p parts) at(i, lo, n int) []float32 { return p[i][lo : lo+n] }
 
-// matrix is scratch for one block of so many rows, row-major.
+// matrix is scratch memory for one block of rows, row-major.
 type matrix []float32
 
 func (m matrix) row(j, n int) []float32 { return m[j*block : j*block+n] }
@@ -62,10 +62,10 @@ func (Average) combine(dst parts, rows []row) error {
 	return nil
 }
 
-// ContributorMean is the mean, by weight, of the elements that are not zero, and zero where all are: what a sparse
-// update leaves out does not count as a vote for zero (the aggregation of SparseLoCo's and DeMo's code; their papers
-// divide by the number of workers). One hostile update alone decides where nobody else contributes: put it behind
-// NormClip.
+// ContributorMean is the mean, by weight, of the elements that are not zero, and zero where all are: an element that a
+// sparse update leaves out does not count as a vote for zero (the aggregation of SparseLoCo's and DeMo's code; their
+// papers divide by the number of workers). Where only one update has an element, a hostile one alone decides it: put
+// the rule behind NormClip.
 type ContributorMean struct{}
 
 func (ContributorMean) combine(dst parts, rows []row) error {
@@ -98,7 +98,8 @@ func (ContributorMean) combine(dst parts, rows []row) error {
 
 // Trim is the trimmed mean (Yin et al. 2018, definition 2): the mean of every coordinate without its largest and its
 // smallest values, Share of them at each end, rounded down to whole updates; at least one or two in the middle remain.
-// What remains counts alike, and is added in ascending order as kernel sums. If nobody is cut off it is Average.
+// The remaining values count alike, and are added in ascending order as kernel sums. If no value is cut off it is
+// Average.
 type Trim struct{ Share float64 }
 
 func (t Trim) combine(dst parts, rows []row) error {

@@ -1,10 +1,10 @@
 // Package codec is the compression of updates: a tensor to the bytes that travel, and back, bit for bit the same on
-// every machine. Error feedback keeps what compression left out for the next round. The package does not combine
-// updates (aggregate) and does not move them (network).
+// every machine. Error feedback keeps the compression error for the next round. The package does not combine updates
+// (aggregate) and does not move them (network).
 //
-// The size of a payload depends on the codec and the shape alone, so a receiver knows it before the first byte arrives,
-// and what decodes is finite. What decodes is not always something that Encode writes: a commitment to the bytes, and a
-// second execution, is what shows a payload to be honest.
+// The size of a payload depends on the codec and the shape alone, so a receiver knows it before the first byte
+// arrives, and decoded elements are finite. A payload that decodes need not be one that Encode writes: only a
+// commitment to the bytes, and a second execution, show that it is honest.
 package codec
 
 import (
@@ -29,15 +29,15 @@ const (
 )
 
 var named = map[string]Codec{
-	Int8: codebook{}, Float32: plain{}, Float16: half{}, BFloat16: brain{}, E3M0: e3m0{}, Sign: sign{},
+	Int8: codebook{}, Float32: plain{}, Float16: half{}, BFloat16: bfloat16{}, E3M0: e3m0{}, Sign: sign{},
 	Sparse: TopK{Chunk: 4096, K: 64, Bits: 2}, Cosine: DCT{Side: 64, K: 32, Bits: 16}, Skip: nothing{},
 }
 
 // ErrPayload wraps every reason why bytes are not an update.
 var ErrPayload = errors.New("codec: payload refused")
 
-// Codec is one way to compress. Its methods see finite numbers and payloads of the right length only: Compress and
-// Restore are the way in.
+// Codec is one way to compress. Its methods take only finite numbers and payloads of the right length: Compress and
+// Restore check these.
 type Codec interface {
 	Check() error // why a codec with these parameters cannot exist
 	size(s tensor.Shape) int
@@ -75,7 +75,7 @@ type fixed struct{}
 
 func (fixed) Check() error { return nil }
 
-// nothing is what is not sent.
+// nothing is the codec of a tensor that is not sent.
 type nothing struct{ fixed }
 
 func (nothing) size(tensor.Shape) int               { return 0 }

@@ -43,7 +43,8 @@ var all = []struct {
 var shapes = [][]int{{1}, {2}, {7}, {255}, {257}, {4096}, {4097}, {9000}, {64, 64}, {100, 26}, {3, 5, 40}, {128, 192},
 	{}}
 
-// What every codec promises: the size, the same bytes again and on any path, an untouched argument, a finite result.
+// Every codec keeps its size, gives the same bytes again and on any path, leaves its argument alone, and decodes to
+// finite numbers.
 func TestEveryCodecKeepsItsPromises(t *testing.T) {
 	defer func() {
 		if err := kernel.Select(""); err != nil {
@@ -261,7 +262,7 @@ func FuzzTopK1(f *testing.F)    { fuzz(f, TopK{Chunk: 100, K: 9, Bits: 1}) }
 func FuzzDCT(f *testing.F)      { fuzz(f, DCT{Side: 11, K: 7, Bits: 16}) }
 func FuzzRandomK(f *testing.F)  { fuzz(f, RandomK{Every: 5, Bits: 8}) }
 
-// What a round of a model of 10 million parameters costs, in time and bytes.
+// The cost of a round of a model of 10 million parameters, in time and bytes.
 func BenchmarkCodecs(b *testing.B) {
 	x := normal(1, 2560, 4096)
 	for _, c := range all {

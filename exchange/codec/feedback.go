@@ -33,7 +33,7 @@ func (f Feedback) Encode(residual, delta *tensor.Tensor) (payload []byte, next *
 // Accumulate adds what was left out of earlier updates to an update, in place.
 func (f Feedback) Accumulate(delta, residual []float32) { add(delta, f.Decay, residual) }
 
-// LeftOut takes what was sent from what was to be sent, in place.
+// LeftOut subtracts the sent values from the sum that was to be sent, in place.
 func LeftOut(sum, sent []float32) {
 	var p kernel.Path
 	p.Sub(sum, sum, sent)
@@ -58,7 +58,7 @@ func add(y []float32, scale float32, memory []float32) {
 	}
 }
 
-// transmit returns the payload of x and what everybody will make of it.
+// transmit returns the payload of x, and its decoded values.
 func transmit(c Codec, x *tensor.Tensor) ([]byte, []float32, error) {
 	payload, err := Compress(c, x)
 	if err != nil {

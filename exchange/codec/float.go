@@ -65,17 +65,17 @@ func toHalf(v float32) uint16 {
 	return h
 }
 
-// brain is BFloat16: the upper half of a float32.
-type brain struct{ fixed }
+// bfloat16 is BFloat16: the upper half of a float32.
+type bfloat16 struct{ fixed }
 
-func (brain) size(s tensor.Shape) int { return 2 * s.Elements() }
+func (bfloat16) size(s tensor.Shape) int { return 2 * s.Elements() }
 
-func (brain) encode(b []byte, x *tensor.Tensor) error {
+func (bfloat16) encode(b []byte, x *tensor.Tensor) error {
 	putBrain(b, x.F32())
 	return nil
 }
 
-func (brain) decode(x *tensor.Tensor, b []byte) error {
+func (bfloat16) decode(x *tensor.Tensor, b []byte) error {
 	getBrain(x.F32(), b)
 	return nil
 }

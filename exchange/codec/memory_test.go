@@ -8,7 +8,7 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 )
 
-// What was sent and what is kept back add up to what was computed; whole numbers make the sums exact.
+// The sent values and the residual add up to the computed ones; whole numbers make the sums exact.
 func TestFeedbackLosesNothing(t *testing.T) {
 	for _, c := range []Codec{TopK{Chunk: 64, K: 3, Bits: 32}, RandomK{Every: 9, Bits: 32}, named[E3M0]} {
 		f := Feedback{Codec: c, Decay: 1}
@@ -41,7 +41,7 @@ func TestFeedbackLosesNothing(t *testing.T) {
 	}
 }
 
-// Without feedback a small element beside large ones is never sent; with it, it arrives.
+// Without feedback a small element among large ones is never sent; with it, it arrives.
 func TestFeedbackSendsSmallElements(t *testing.T) {
 	c := TopK{Chunk: 64, K: 4, Bits: 32}
 	delta := vector(slices.Repeat([]float32{0.1}, 64)...)

@@ -46,7 +46,7 @@ func MakingOf(name string, s tensor.Shape) (PartialEncoder, error) {
 		}
 	case codebook:
 		m.passes, m.head, m.each = quantiser.Passes, 4*levels, PartElements
-	case plain, half, brain, e3m0, sign, nothing: // every block on its own, of a length that divides PartElements
+	case plain, half, bfloat16, e3m0, sign, nothing: // every block on its own, of a length that divides PartElements
 		m.each = PartElements
 	case RandomK:
 		if c.parted() {

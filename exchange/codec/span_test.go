@@ -10,7 +10,7 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 )
 
-// Whatever pieces a tensor is cut into, each decodes by itself to the elements that the whole decodes to.
+// A tensor that is cut into pieces decodes piece by piece to the same elements as in whole, for every cut.
 func TestPiecesDecodeAsTheWhole(t *testing.T) {
 	for _, name := range names {
 		for _, dims := range [][]int{{7}, {300, 200}, {PartElements}, {PartElements + 1}, {130, 1031},

@@ -205,7 +205,7 @@ func TestRandomNames(t *testing.T) {
 	}
 }
 
-// What is not sent has no bytes.
+// A tensor that is not sent has no bytes.
 func TestNothing(t *testing.T) {
 	x := tensor.New(tensor.Make(tensor.Float32, PartElements+5))
 	philox.NormalTo(x.F32(), 1, 2)

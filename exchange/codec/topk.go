@@ -60,7 +60,7 @@ func (c TopK) pack(b []byte, x []float32) {
 	encodeValues(b[c.positionSize(len(x)):], kept, c.Bits)
 }
 
-// choose fills b, zero bytes, with the positions of what is kept of x, which it returns.
+// choose fills b, zero bytes, with the positions of the kept elements of x, and returns these elements.
 func (c TopK) choose(b []byte, x []float32) []float32 {
 	kept := make([]float32, 0, c.kept(len(x)))
 	at := 0

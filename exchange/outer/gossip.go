@@ -4,15 +4,16 @@ import (
 	"github.com/starling-network/starling/compute/philox"
 )
 
-// Topology says who is whose neighbour.
+// Topology defines the neighbours of each replica.
 type Topology uint8
 
 const (
-	// Complete draws pairs from all replicas anew in every round, as NoLoCo does.
+	// Complete draws pairs from all replicas in every round, as NoLoCo does.
 	Complete Topology = iota
-	// Ring pairs each replica with its two neighbours in turn. News crosses it in n/2 rounds.
+	// Ring pairs each replica with its two neighbours in turn. Information crosses it in n/2 rounds.
 	Ring
-	// Expander has four neighbours for each, from four random pairings that stay: news crosses it in about log n rounds.
+	// Expander has four neighbours for each, from four fixed random pairings: information crosses it in about log n
+	// rounds.
 	Expander
 	// SmallWorld is the ring with one random neighbour far away for each.
 	SmallWorld

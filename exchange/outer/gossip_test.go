@@ -10,7 +10,7 @@ import (
 var topologies = map[string]Topology{"complete": Complete, "ring": Ring, "expander": Expander,
 	"small world": SmallWorld}
 
-// Who is paired with somebody is that one's partner; one of an odd number at most is alone, or two on a ring of pairs.
+// Partners are mutual; at most one replica of an odd number is alone, or two on a ring of pairs.
 func TestPartnersArePairs(t *testing.T) {
 	for name, topology := range topologies {
 		for _, n := range []int{1, 2, 3, 4, 7, 16, 33} {

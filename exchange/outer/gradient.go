@@ -9,8 +9,9 @@ import (
 	"github.com/starling-network/starling/compute/train"
 )
 
-// AdamW is the inner optimizer of a worker (Loshchilov and Hutter 2019), taken by everybody with the combined gradient:
-// one step of synchronous data-parallel training. It has the bits of compute/kernel's AdamM, AdamV and AdamP.
+// AdamW is the inner optimizer of a worker (Loshchilov and Hutter 2019), applied by every member to the combined
+// gradient: one step of synchronous data-parallel training. It has the bits of compute/kernel's AdamM, AdamV and
+// AdamP.
 type AdamW struct {
 	Rate, Beta1, Beta2, Eps float32
 	C1, C2                  float32 // corrections of bias, of this step
@@ -29,9 +30,9 @@ func (o AdamW) Step(p, d []float32, state [][]float32) {
 	kernel.AdamP(p, p, m, v, o.Rate, o.C1, o.C2, o.Eps, o.Decay)
 }
 
-// Direction moves every parameter by the rate against the sign of what was combined, as signSGD (Bernstein et al. 2018)
-// and DeMo (Peng et al. 2024) do. What nobody sent is zero, and stays where it is but for the decay: p -= Rate*(sign(d)
-// + Decay*p).
+// Direction moves every parameter by the rate against the sign of the combined update, as signSGD (Bernstein et al.
+// 2018) and DeMo (Peng et al. 2024) do. An element that no unit sent is zero, and its parameter changes by the decay
+// alone: p -= Rate*(sign(d) + Decay*p).
 type Direction struct{ Rate, Decay float32 }
 
 // State implements Optimizer.
@@ -59,10 +60,10 @@ func checkGradients(x train.Exchange) error {
 type gradients struct {
 	spec       *train.Spec
 	lr, c1, c2 float32
-	scale      float32 // of what was combined
+	scale      float32 // of the combined update
 }
 
-// begin looks at what was combined in the round after base: its norm is clipped as PyTorch's clip_grad_norm_ does it,
+// begin prepares the step after base: the norm of the combined update is clipped as PyTorch's clip_grad_norm_ does it,
 // by min(1, clip/(norm+1e-6)).
 func begin(s *train.Spec, round uint32, combined []*tensor.Tensor) gradients {
 	g := gradients{spec: s, scale: 1. / train.GradientScale}
@@ -83,7 +84,7 @@ func begin(s *train.Spec, round uint32, combined []*tensor.Tensor) gradients {
 func (g gradients) of(o Optimizer, shape tensor.Shape) Optimizer {
 	var decay float32
 	if len(shape.Dims) >= 2 {
-		decay = float32(g.spec.Exchange.Shrink)
+		decay = float32(g.spec.Exchange.WeightDecay)
 	}
 	switch o := o.(type) {
 	case AdamW:

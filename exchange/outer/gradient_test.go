@@ -8,9 +8,11 @@ import (
 
 	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/data"
+	"github.com/starling-network/starling/compute/data/source"
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
@@ -20,16 +22,16 @@ import (
 
 // school is a small model and a text. A job of it is a specification and an inner optimizer.
 type school struct {
-	config model.Config
+	config architecture.Config
 	corpus *data.Corpus
 }
 
 func newSchool(t *testing.T) school {
 	t.Helper()
-	c, err1 := model.Parse("gpt2", map[string]any{"n_layer": 1, "n_embd": 16, "n_head": 2, "n_positions": 12,
+	c, err1 := architecture.Parse("gpt2", map[string]any{"n_layer": 1, "n_embd": 16, "n_head": 2, "n_positions": 12,
 		"vocab_size": 256})
 	text := strings.Repeat("the quick brown fox jumps over the lazy dog; ", 200)
-	corpus, err2 := data.Build([]data.Source{{Format: "text", Name: "fox", Data: []byte(text)}}, tokenizer.Bytes(), 0.1)
+	corpus, err2 := data.Build([]source.File{{Format: "text", Name: "fox", Data: []byte(text)}}, tokenizer.Bytes(), 0.1)
 	if err := errors.Join(err1, err2); err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +87,7 @@ func TestGradientsAreDataParallelTraining(t *testing.T) {
 	}, optimizer.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1})
 	x := train.Exchange{
 		Codec: codec.Float32, Rule: aggregate.Mean, Outer: DecoupledAdam, Rate: 1,
-		Momentum: 0.9, Decay: 0.95, Tau: 1e-8, Gradients: true, Shrink: 0.1, Clip: 1,
+		Momentum: 0.9, Decay: 0.95, Eps: 1e-8, Gradients: true, WeightDecay: 0.1, Clip: 1,
 	}
 	together := s.train(t, train.Spec{Rounds: steps, Steps: 1, Segment: 1, Units: 1, Exchange: x}, optimizer.Descent)
 	var apart, moved float64
@@ -105,12 +107,12 @@ func TestGradientsAreDataParallelTraining(t *testing.T) {
 	}
 }
 
-// What is combined is clipped as one, matrices alone decay, and the rate is that of the schedule.
+// The combined update is clipped as a whole, only matrices decay, and the rate is that of the schedule.
 func TestStepOfARoundOfGradients(t *testing.T) {
 	s := spec(1, SignSGD, 0.5, 0)
 	s.Rounds, s.Steps = 4, 1
 	s.Rate = train.Rate{Kind: train.Constant, Peak: 0.25, Warmup: 2}
-	s.Exchange.Gradients, s.Exchange.Shrink = true, 0.5
+	s.Exchange.Gradients, s.Exchange.WeightDecay = true, 0.5
 	c := &train.Checkpoint{Names: []string{"v", "w"},
 		Params: []*tensor.Tensor{tensor.FromF32([]float32{1, 1, 1}, 3), tensor.FromF32([]float32{1, 1}, 2, 1)}}
 	next,
@@ -130,7 +132,7 @@ func TestStepOfARoundOfGradients(t *testing.T) {
 
 	s = spec(1, DecoupledAdam, 1, 0)
 	s.Rounds, s.Rate = 1, train.Rate{Kind: train.Constant, Peak: 1}
-	s.Exchange.Gradients, s.Exchange.Tau, s.Exchange.Clip = true, 1, 5
+	s.Exchange.Gradients, s.Exchange.Eps, s.Exchange.Clip = true, 1, 5
 	c = &train.Checkpoint{Names: []string{"v", "w"}, Params: []*tensor.Tensor{one(0), one(0)},
 		Outer: train.Zeros([]*tensor.Tensor{one(0), one(0)}, 2)}
 	next, err = Advance(s, c, [][]*tensor.Tensor{{one(30 * train.GradientScale), one(40 * train.GradientScale)}})

@@ -9,7 +9,8 @@ import (
 	"github.com/starling-network/starling/exchange/aggregate"
 )
 
-// Each test here is a mistake that an implementation of this family has made. Codecs and rules have theirs beside them.
+// Each test here is a mistake that an implementation of this family has made. Tests of codecs and rules are in their
+// own packages.
 
 func noise(seed uint64, n int) *tensor.Tensor {
 	t := tensor.New(tensor.Make(tensor.Float32, n))

@@ -5,8 +5,8 @@ import "math"
 // Optimizer moves parameters against a pseudo-gradient: base minus trained, averaged. Every product and sum is rounded
 // to float32.
 type Optimizer interface {
-	// State is the number of tensors of state for each parameter, zeros at first. They belong to the checkpoint: who
-	// resumes or joins without them computes something else.
+	// State is the number of tensors of state for each parameter, zeros at first. They belong to the checkpoint: a member
+	// that resumes or joins without them computes other results.
 	State() int
 	// Step moves p, and the state of its parameter, in place. All slices have one length; d stays as it is.
 	Step(p, d []float32, state [][]float32)

@@ -2,9 +2,9 @@
 // outer optimizer move the parameters (DiLoCo, Douillard et al. 2023). It is a pure function of the checkpoint and the
 // updates, so every member computes it for itself and all get the same bits.
 //
-// What of a parameter is exchanged in a round, and what moves it, is its Turn: all of it in most jobs, and a part where
-// units train replicas, alone or in pairs (Gossip). The package moves no bytes, and knows no clock: a step is counted,
-// not timed.
+// A ParamStep says which part of a parameter is exchanged in a round, and which optimizer moves it: all of it in most
+// jobs, and a part where units train replicas, alone or in pairs (Gossip). The package moves no bytes, and has no
+// clock: a step is counted, not timed.
 package outer
 
 import (
@@ -24,8 +24,8 @@ import (
 // Names of outer optimizers, as in a work specification.
 const (
 	Nesterov = "nesterov" // Momentum with the rate and momentum of the specification
-	SGD      = "sgd"      // Descent with its rate
-	Adam     = "adam"     // Adaptive with its rate, momentum, decay and tau: FedAdam
+	SGD      = "sgd"      // GradientDescent with its rate
+	Adam     = "adam"     // Adaptive with its rate, momentum, decay and epsilon: FedAdam
 	Yogi     = "yogi"     // the same, as FedYogi
 
 	// Of jobs whose units are gradients.
@@ -60,8 +60,8 @@ func Check(x train.Exchange) error {
 	return err
 }
 
-// NewOptimizer returns the optimizer of a specification. What of one for gradients is another in every round is left
-// out.
+// NewOptimizer returns the optimizer of a specification. Optimizers for gradients are returned without the values that
+// change every round, such as the rate.
 func NewOptimizer(x train.Exchange) (Optimizer, error) {
 	rate, momentum := float32(x.Rate), float32(x.Momentum)
 	switch x.Outer {
@@ -70,9 +70,9 @@ func NewOptimizer(x train.Exchange) (Optimizer, error) {
 	case SGD:
 		return GradientDescent{Rate: rate}, nil
 	case Adam, Yogi:
-		return Adaptive{Rate: rate, Beta1: momentum, Beta2: float32(x.Decay), Tau: float32(x.Tau), Yogi: x.Outer == Yogi}, nil
+		return Adaptive{Rate: rate, Beta1: momentum, Beta2: float32(x.Decay), Tau: float32(x.Eps), Yogi: x.Outer == Yogi}, nil
 	case DecoupledAdam:
-		return AdamW{Beta1: momentum, Beta2: float32(x.Decay), Eps: float32(x.Tau)}, nil
+		return AdamW{Beta1: momentum, Beta2: float32(x.Decay), Eps: float32(x.Eps)}, nil
 	case SignSGD:
 		return Direction{}, nil
 	}
@@ -88,10 +88,10 @@ func Genesis(x train.Exchange, names []string, params map[string]*tensor.Tensor)
 	return train.Genesis(names, params, state)
 }
 
-// Commit turns a finished unit into its update, and into what it hands on to the same unit of the next round: what the
-// update leaves out and its moments, as train.Split has them; nil for nothing. names are those of the parameters, and
-// from is what was handed on to this unit. An update that cannot be made, because what was left out before makes it
-// infinite, is an error that wraps codec.ErrPayload.
+// Commit turns a finished unit into its update, and into its carried state for the same unit of the next round: the
+// part that the update leaves out, and its moments, as train.Split has them; nil for nothing. names are those of the
+// parameters, and from is the state that was carried to this unit. An update that cannot be made, because the carried
+// state makes it infinite, is an error that wraps codec.ErrPayload.
 func Commit(s *train.Spec, names []string, round, unit uint32, r *train.Result,
 	from []*tensor.Tensor) (u *update.Update, on []*tensor.Tensor, err error) {
 	x := s.Exchange
@@ -107,7 +107,7 @@ func Commit(s *train.Spec, names []string, round, unit uint32, r *train.Result,
 	if err != nil {
 		return nil, nil, err
 	}
-	if !x.Leaves() && x.Pairs == 0 {
+	if !x.CarriesResidual() && x.Pairs == 0 {
 		u, err = update.Pack(x.Codec, round, unit, delta)
 	} else {
 		u, on, err = p.Pack(round, unit, delta, left)
@@ -131,8 +131,8 @@ func Commit(s *train.Spec, names []string, round, unit uint32, r *train.Result,
 	return u, on, nil
 }
 
-// GoOn makes what a unit hands on where rounds overlap of what it sends, before that is compressed: the share of it
-// that the specification says.
+// GoOn computes the carried state of a unit where rounds overlap, in place: a share (Exchange.Overlap) of its
+// progress, before compression.
 func GoOn(x train.Exchange, progress []float32) {
 	share := float32(x.Overlap)
 	for i, p := range progress {
@@ -140,7 +140,7 @@ func GoOn(x train.Exchange, progress []float32) {
 	}
 }
 
-// parcel is how the updates of a round are packed.
+// parcel returns how the updates of a round are packed.
 func parcel(s *train.Spec, names []string, round uint32) (update.PackOptions, error) {
 	p := update.PackOptions{Name: s.Exchange.Codec, Decay: float32(s.Exchange.Feedback)}
 	if !s.Exchange.Replicas() {
@@ -153,9 +153,9 @@ func parcel(s *train.Spec, names []string, round uint32) (update.PackOptions, er
 	return p, err
 }
 
-// Unpack restores the pseudo-gradient of a unit of a round from its update, which must have the given root; zero
-// skips that. Where updates are transformed it is what that makes of it, which has the same norms and angles. base is
-// any checkpoint of the job. Errors about the bytes wrap codec.ErrPayload.
+// Unpack restores the pseudo-gradient of a unit of a round from its update, which must have the given root; zero skips
+// that. Where updates are transformed it is the transformed one, which has the same norms and angles. base is any
+// checkpoint of the job. Errors about the bytes wrap codec.ErrPayload.
 func Unpack(s *train.Spec, base *train.Checkpoint, round, unit uint32, root canon.Digest,
 	b []byte) ([]*tensor.Tensor, error) {
 	shapes := make([]tensor.Shape, len(base.Params))
@@ -178,9 +178,9 @@ func Unpack(s *train.Spec, base *train.Checkpoint, round, unit uint32, root cano
 	return delta, nil
 }
 
-// Combine returns what the rule of a specification makes of the updates of a round: one tensor for each parameter,
-// which the outer optimizer takes for a gradient, once it is transformed back where updates are transformed. deltas
-// holds the unpacked update of every unit, in unit order.
+// Combine combines the updates of a round by the rule of a specification: one tensor for each parameter, which the
+// outer optimizer takes for a gradient, once it is transformed back where updates are transformed. deltas holds the
+// unpacked update of every unit, in unit order.
 func Combine(s *train.Spec, deltas [][]*tensor.Tensor) ([]*tensor.Tensor, error) {
 	if len(deltas) != int(s.Units) {
 		return nil, fmt.Errorf("%w: %d of %d", ErrRound, len(deltas), s.Units)
@@ -207,12 +207,13 @@ func Advance(s *train.Spec, base *train.Checkpoint, deltas [][]*tensor.Tensor) (
 	for i, d := range deltas {
 		own[i] = slices.Clone(d)
 	}
-	return Consume(s, base, own)
+	return Consume(s, base, own, nil)
 }
 
-// Consume is Advance for a caller that needs the deltas no longer: it lets go of each of their tensors as soon as that
-// is combined.
-func Consume(s *train.Spec, base *train.Checkpoint, deltas [][]*tensor.Tensor) (*train.Checkpoint, error) {
+// Consume is Advance for a caller that no longer needs the deltas: it releases each of their tensors as soon as that
+// is combined. lay, if it is not nil, is given each tensor of the result, which is what it returns.
+func Consume(s *train.Spec, base *train.Checkpoint, deltas [][]*tensor.Tensor,
+	lay func(*tensor.Tensor) *tensor.Tensor) (*train.Checkpoint, error) {
 	rounds, units := s.Applied(base.Round), int(s.Units)
 	if len(deltas) != len(rounds)*units {
 		return nil, fmt.Errorf("%w: %d updates of %d rounds of %d units", ErrRound, len(deltas), len(rounds), units)
@@ -227,17 +228,21 @@ func Consume(s *train.Spec, base *train.Checkpoint, deltas [][]*tensor.Tensor) (
 	}
 	next := base
 	for i, round := range rounds {
+		to := lay
+		if to == nil || i < len(rounds)-1 {
+			to = func(t *tensor.Tensor) *tensor.Tensor { return t }
+		}
 		var err error
-		if next, err = step(s, next, round, deltas[i*units:(i+1)*units]); err != nil {
+		if next, err = step(s, next, round, deltas[i*units:(i+1)*units], to); err != nil {
 			return nil, err
 		}
 	}
 	return &train.Checkpoint{Round: base.Round + 1, Names: next.Names, Params: next.Params, Outer: next.Outer}, nil
 }
 
-// combining returns what the updates of a round come to for each parameter, transformed back, and lets go of what it
-// has combined: parameter by parameter where the rule of the specification takes every coordinate by itself, and else
-// of all at once.
+// combining returns the combined update of a round for each parameter, transformed back, and releases the tensors that
+// it has combined: parameter by parameter where the rule of the specification takes every coordinate by itself, and
+// else all at once.
 func combining(s *train.Spec, deltas [][]*tensor.Tensor) (func(i int) (*tensor.Tensor, error), error) {
 	if aggregate.ByCoordinate(s.Exchange.Rule) {
 		return func(i int) (*tensor.Tensor, error) {
@@ -264,8 +269,9 @@ func combining(s *train.Spec, deltas [][]*tensor.Tensor) (func(i int) (*tensor.T
 	}, err
 }
 
-// step lets the outer optimizer move a checkpoint with the updates of one round.
-func step(s *train.Spec, base *train.Checkpoint, round uint32, deltas [][]*tensor.Tensor) (*train.Checkpoint, error) {
+// step lets the outer optimizer move a checkpoint with the updates of one round, and lays the tensors of the next one.
+func step(s *train.Spec, base *train.Checkpoint, round uint32, deltas [][]*tensor.Tensor,
+	lay func(*tensor.Tensor) *tensor.Tensor) (*train.Checkpoint, error) {
 	combined, err := combining(s, deltas)
 	if err != nil {
 		return nil, err
@@ -305,14 +311,20 @@ func step(s *train.Spec, base *train.Checkpoint, round uint32, deltas [][]*tenso
 			return nil, fmt.Errorf("%w: %q is %s and its update %s", ErrRound, base.Names[i], p.Shape, d.Shape)
 		}
 		q, state := p.Clone(), make([][]float32, len(base.Outer))
+		p.Rest()
+		moved := make([]*tensor.Tensor, len(base.Outer))
 		for k, list := range base.Outer {
-			u := list[i].Clone()
-			next.Outer[k], state[k] = append(next.Outer[k], u), u.F32()
+			moved[k] = list[i].Clone()
+			state[k] = moved[k].F32()
+			list[i].Rest()
 		}
 		if turns[i].Moves != nil {
 			turns[i].Moves.Step(q.F32(), d.F32(), state)
 		}
-		next.Params = append(next.Params, q)
+		next.Params = append(next.Params, lay(q))
+		for k, u := range moved {
+			next.Outer[k] = append(next.Outer[k], lay(u))
+		}
 	}
 	return next, nil
 }

@@ -72,7 +72,7 @@ func TestAdvanceDoesNotTouchItsBase(t *testing.T) {
 func TestStateIsThatOfTheOptimizer(t *testing.T) {
 	for name, n := range map[string]int{SGD: 0, Nesterov: 1, Adam: 2, Yogi: 2} {
 		s := spec(1, name, 0.5, 0.5)
-		s.Exchange.Decay, s.Exchange.Tau = 0.75, 1
+		s.Exchange.Decay, s.Exchange.Eps = 0.75, 1
 		for state := range 4 {
 			c, err := train.Genesis([]string{"w"}, map[string]*tensor.Tensor{"w": one(10)}, state)
 			if err != nil {

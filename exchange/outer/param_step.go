@@ -8,16 +8,16 @@ import (
 	"github.com/starling-network/starling/exchange/codec"
 )
 
-// ParamStep is what becomes of a parameter in a round.
+// ParamStep is the exchange of a parameter in a round.
 type ParamStep struct {
 	Codec string    // of its update
-	Moves Optimizer // what moves it in the checkpoint; nil: it stays as it is
+	Moves Optimizer // optimizer of the checkpoint; nil: it stays as it is
 }
 
-// Turns are those of the parameters with these names in a round, in order. Most jobs exchange everything in every
-// round. One of replicas does so in the last round of a group, where what was left out would be lost. In the others it
+// Turns are the steps of the parameters with these names in a round, in order. Most jobs exchange everything in every
+// round. A job with replicas does so in the last round of a group, where the rest would be lost. In the others it
 // exchanges random elements of every parameter, which move to their mean as in Sparta, or the whole of one fragment of
-// the layers, as in the Schedule of Streaming DiLoCo; with a delay of a round where they overlap.
+// the layers, as in Streaming DiLoCo; with a delay of a round where they overlap.
 func Turns(s *train.Spec, names []string, round uint32) ([]ParamStep, error) {
 	turns := make([]ParamStep, len(names))
 	for i, name := range names {
@@ -29,7 +29,7 @@ func Turns(s *train.Spec, names []string, round uint32) ([]ParamStep, error) {
 	return turns, nil
 }
 
-// TurnOf is the turn of the parameter of this name and number in a round.
+// TurnOf is the step of the parameter of this name and number in a round.
 func TurnOf(s *train.Spec, name string, number int, round uint32) (ParamStep, error) {
 	x := s.Exchange
 	if x.Pairs > 0 { // every replica moves by itself
@@ -41,8 +41,8 @@ func TurnOf(s *train.Spec, name string, number int, round uint32) (ParamStep, er
 	}
 	switch {
 	case !s.Carries(round):
-	case x.Pick > 0:
-		pick := codec.RandomK{Every: int(x.Pick), Bits: 16, Seed: s.Seed, Stream: uint64(number), Round: round}
+	case x.SampleEvery > 0:
+		pick := codec.RandomK{Every: int(x.SampleEvery), Bits: 16, Seed: s.Seed, Stream: uint64(number), Round: round}
 		return ParamStep{Codec: codec.RandomName(pick), Moves: GradientDescent{Rate: 1}}, nil
 	case !s.Sends(round, name):
 		return ParamStep{Codec: codec.Skip}, nil

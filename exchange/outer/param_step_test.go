@@ -18,7 +18,7 @@ type herd struct {
 	spec     *train.Spec
 	base     *train.Checkpoint
 	from     [][]*tensor.Tensor
-	replicas [][]*tensor.Tensor // where each has come to
+	replicas [][]*tensor.Tensor // the weights of each
 	sent     int                // bytes of the payloads of unit 0
 	waiting  [][]*tensor.Tensor // updates that are in no checkpoint yet
 }
@@ -88,7 +88,7 @@ func (h *herd) round() *train.Checkpoint {
 	return before
 }
 
-// at is where element k of a parameter of a replica begins the next round.
+// at is element k of a parameter of a replica at the start of the next round.
 func (h *herd) at(u, i, k int) float64 {
 	x := h.base.Params[i].F32()[k]
 	if below := h.spec.Exchange.Below(h.base, uint32(u), h.from[u]); below != nil {
@@ -99,13 +99,13 @@ func (h *herd) at(u, i, k int) float64 {
 
 func within(a, b, by float64) bool { return math.Abs(a-b) <= by }
 
-// In rounds of random elements these move to the mean of the replicas, in the checkpoint and in every replica; of the
-// others the checkpoint keeps what it has, and every replica what it has come to. The last round of a group exchanges
-// all.
+// In rounds of random elements these move to the mean of the replicas, in the checkpoint and in every replica; the
+// other elements stay as they are in the checkpoint, and as trained in every replica. The last round of a group
+// exchanges all.
 func TestRoundsOfRandomElements(t *testing.T) {
 	for _, rule := range []string{Nesterov, SGD} {
 		h := newHerd(t, train.Exchange{Codec: codec.Float32, Rule: aggregate.Mean, Outer: rule, Rate: 1, Momentum: 0.9,
-			Pick: 8, Carry: 4})
+			SampleEvery: 8, Carry: 4})
 		for round := range uint32(8) {
 			before := h.round()
 			whole := round%4 == 3
@@ -175,9 +175,10 @@ func TestRoundsOfFragments(t *testing.T) {
 	}
 }
 
-// Where rounds overlap, what a unit added to a parameter until it was sent is in the checkpoint after the next round,
-// once and in whole, and after a group everything is. The unit goes on from the checkpoint with its share of what is
-// under way, and with all that it has not sent. One unit that goes on with all of it trains as if there were no rounds.
+// Where rounds overlap, the progress of a unit on a parameter that it sends is in the checkpoint after the next round,
+// once and in whole, and after a group all progress is. The unit continues from the checkpoint with its share of the
+// updates under way, and with all progress that it has not sent. A single unit with a share of 1 trains as if there
+// were no rounds.
 func TestRoundsThatOverlap(t *testing.T) {
 	for _, c := range []struct {
 		share            float64
@@ -196,7 +197,7 @@ func TestRoundsThatOverlap(t *testing.T) {
 		for i := range place {
 			place[i] = float64(h.base.Params[i].F32()[k])
 		}
-		// of what units added: not sent, and sent in the round before
+		// progress of the units: not sent, and sent in the round before
 		unsent, waits := make([][3]float64, c.units), make([][3]float64, c.units)
 		for round := range 3 * c.carry {
 			before := make([][3]float64, c.units)

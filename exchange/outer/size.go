@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// LocalSteps is how many of h inner steps a worker makes whose speed is given, beside the fastest, in any unit, so that
-// all finish together (dynamic local updates, Liu et al. 2024): at least 1.
+// LocalSteps is how many of h inner steps a worker makes whose speed is given in the same measure as the fastest, so
+// that all finish together (dynamic local updates, Liu et al. 2024): at least 1.
 func LocalSteps(h int, speed, fastest uint64) int {
 	if speed >= fastest {
 		return h
@@ -16,16 +16,16 @@ func LocalSteps(h int, speed, fastest uint64) int {
 	return max(1, int(steps))
 }
 
-// Into how many segments units are cut for machines of different speeds: each ends in a state root. Of what fits alike
-// the first counts that has at least usualSizes.
+// Limits of the number of segments of a unit, for machines of different speeds: each ends in a state root. Of several
+// numbers that fit equally well, the first from usualSizes on counts.
 const (
 	mostSizes  = 20
 	usualSizes = 4
 )
 
-// Sizes cuts units of so many steps for machines of these paces, each above 0 and up to that of the fastest, which is
-// 1: into so many segments that, with LocalSteps of them for each, the machines work the largest share of the time. It
-// returns the segments of each, and that share.
+// Sizes cuts units of this number of steps for machines of these relative speeds, each above 0 and at most 1, which is
+// the fastest. The number of segments is chosen so that the machines, each with LocalSteps of the segments, work the
+// largest share of the time. It returns the segments of each, and that share.
 func Sizes(steps uint32, paces []float64) (sizes []uint32, share float64) {
 	const scale = 1 << 20
 	for n := uint32(1); n <= min(mostSizes, steps); n++ {

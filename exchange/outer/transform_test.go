@@ -88,7 +88,7 @@ func TestTransformedUpdates(t *testing.T) {
 	}
 }
 
-// Whatever bytes a stranger sends for frequencies, what is taken comes back finite.
+// Any bytes for frequencies are refused or decode to finite numbers.
 func FuzzFrequencies(f *testing.F) {
 	x := train.Exchange{
 		Codec:     codec.TopKName(40, 1),

@@ -1,9 +1,9 @@
-// Package screen looks at the updates of a round before they are combined, and says which of them are odd: not finite,
-// of an unusual length, against the others, or much like another. It is the second line: the only one for work that
-// cannot be re-executed bit for bit, and an early warning for work that can.
+// Package screen compares the updates of a round before they are combined, and flags outliers: not finite, of an
+// unusual length, against the others, or much like another. It is the second line of defence: the only one for work
+// that cannot be re-executed bit for bit, and an early warning for work that can.
 //
-// What it says is a suspicion and never a proof. A suspicion may withhold an update, send its unit to somebody else or
-// make an audit certain; nobody is slashed by it. The package judges tensors; who acts on it is protocol/run.
+// A flag is a suspicion and never a proof. It may withhold an update, send its unit to another worker or make an audit
+// certain; it slashes no worker. The package judges tensors; protocol/run decides what follows from a flag.
 package screen
 
 import (
@@ -20,10 +20,10 @@ type Flag string
 
 // The flags.
 const (
-	NotFinite       Flag = "not_finite" // an element is a NaN or an infinity; nothing else is said of such an update
+	NotFinite       Flag = "not_finite" // an element is a NaN or an infinity; such an update has no other flag
 	NormLarge       Flag = "norm_large"
 	NormSmall       Flag = "norm_small"
-	OpposesMajority Flag = "against_others" // it points away from what the others agree on
+	OpposesMajority Flag = "against_others" // it points away from the sum of the others
 	// its largest coordinates are those of another update, with nearly the same values
 	Copy Flag = "copy"
 	// the loss on the data it was assigned does not fall, or far less than with others
@@ -32,7 +32,7 @@ const (
 	OtherData  Flag = "other_data" // it helps held-out data more than the data it was assigned
 )
 
-// Limits are what is still usual.
+// Limits are the thresholds of the flags.
 type Limits struct {
 	// times the median norm, and as many times below it; and as many times below the median fall of the loss
 	Norm    float64
@@ -44,9 +44,8 @@ type Limits struct {
 	Loss float64
 	Few  int // with fewer updates that are finite, none is compared with the others
 
-	// Steps are how many inner steps each update is made of, where that differs. What more steps lead to is longer, and
-	// lets the loss fall further, by a power of their number between a half and one: here it is taken over the root.
-	// nil: as many each.
+	// Steps are the numbers of inner steps of the updates, where they differ; nil: equal. With more steps an update is
+	// longer and lowers the loss further, by a power of the number between a half and one; a half is used here.
 	Steps []uint32
 }
 
@@ -56,20 +55,20 @@ type Limits struct {
 // batch by up to 1.3 %, and let it fall by up to 1.1 % more than on data of the unit.
 var Default = Limits{Norm: 4, Cosine: -0.2, Overlap: 0.9, Match: 0.98, Largest: 256, Loss: 0.03, Few: 3}
 
-// Report is what was seen of one update.
+// Report has the measures and flags of one update.
 type Report struct {
 	Norm    float64 // Euclidean, over all tensors
-	Ratio   float64 // of it, beside what Limits.Steps lets expect, to the median of all finite updates
+	Ratio   float64 // of the norm, scaled by the length that Limits.Steps lets expect, to the median of all finite updates
 	Cosine  float64 // with the sum of the other finite updates
 	Overlap float64 // largest part of the largest coordinates that is shared with one other update
 	Twin    int     // that other update; -1 if there is none
 	Flags   []Flag
 }
 
-// Odd reports whether anything is flagged.
-func (r Report) Odd() bool { return len(r.Flags) > 0 }
+// Outlier reports whether anything is flagged.
+func (r Report) Outlier() bool { return len(r.Flags) > 0 }
 
-// Updates looks at the updates of one round, each given as its tensors, all of the same shapes. The reports are in the
+// Updates screens the updates of one round, each given as its tensors, all of the same shapes. The reports are in the
 // order of the updates, and depend on nothing else: sums run in the order of elements.
 func Updates(updates [][]*tensor.Tensor, l Limits) []Report {
 	reports := make([]Report, len(updates))
@@ -99,7 +98,7 @@ func Updates(updates [][]*tensor.Tensor, l Limits) []Report {
 	return reports
 }
 
-// expected is how long an update is expected to be beside that of the most steps.
+// expected is the expected length of an update, relative to one of the most steps.
 func (l Limits) expected(i int) float64 {
 	if l.Steps == nil {
 		return 1
@@ -133,7 +132,7 @@ func norms(reports []Report, finite []int, l Limits) {
 
 // cosines compares each update with the sum of the others. That sum is the sum of all less itself, so that one pass
 // over the elements is enough: u.(S-u) = u.S - u.u and |S-u|^2 = S.S - 2 u.S + u.u. Every update is taken at unit
-// length, otherwise one that is huge would decide what the others agree on.
+// length, otherwise a huge one would dominate the sum.
 func cosines(inner [][]float64, reports []Report, finite []int, l Limits) {
 	n := len(finite)
 	gram := make([][]float64, n) // of the unit vectors
@@ -276,7 +275,8 @@ func isFinite(u []*tensor.Tensor) bool {
 }
 
 // products returns, for each of the rows, the inner products with those before it and with itself, or with itself
-// alone: what dot says, bit for bit. A sum waits for its last addition, so four run beside each other.
+// alone, bit for bit as dot computes them. An addition waits for the one before it, so four sums are computed at a
+// time.
 func products(rows [][]*tensor.Tensor, all bool) [][]float64 {
 	inner := make([][]float64, len(rows))
 	for a, row := range rows {
@@ -322,15 +322,15 @@ func dot(a, b []*tensor.Tensor) float64 {
 	return sum
 }
 
-// Likeness is how far an update is from the one that the exact execution of its unit gives.
-type Likeness struct {
+// Similarity is how far an update is from the one that the exact execution of its unit gives.
+type Similarity struct {
 	Distance float64 // Euclidean, relative to the length of the exact one
 	Cosine   float64
 }
 
-// Compare returns the likeness of an update with the exact one, of the same shapes and finite. Two of length zero are
-// equal; nothing is like one of length zero but that.
-func Compare(update, exact []*tensor.Tensor) Likeness {
+// Compare returns the similarity of an update to the exact one, of the same shapes and finite. Two of length zero are
+// equal; no other update is similar to one of length zero.
+func Compare(update, exact []*tensor.Tensor) Similarity {
 	uu, ee, ue := dot(update, update), dot(exact, exact), dot(update, exact)
 	apart := 0.0
 	for i := range update {
@@ -342,17 +342,17 @@ func Compare(update, exact []*tensor.Tensor) Likeness {
 	}
 	switch {
 	case apart == 0:
-		return Likeness{Cosine: 1}
+		return Similarity{Cosine: 1}
 	case uu == 0 || ee == 0:
-		return Likeness{Distance: math.Inf(1)}
+		return Similarity{Distance: math.Inf(1)}
 	}
-	return Likeness{Distance: math.Sqrt(apart / ee), Cosine: ue / math.Sqrt(float64(uu*ee))}
+	return Similarity{Distance: math.Sqrt(apart / ee), Cosine: ue / math.Sqrt(float64(uu*ee))}
 }
 
-// Agreement is the mean cosine of the updates of a round, each given as its tensors, with what they were combined to,
-// of the same shapes: 1 where all point the same way, about 1/sqrt(n) for a mean of n that have nothing to do with each
-// other. Updates of length zero, and those that are not finite, have no direction and are left out; with none that has
-// one, or nothing that they were combined to, ok is false.
+// Agreement is the mean cosine between the updates of a round, each given as its tensors, and the combined update, of
+// the same shapes: 1 where all point the same way, about 1/sqrt(n) for a mean of n unrelated ones. Updates of length
+// zero, and those that are not finite, have no direction and are left out; if none has a direction, or the combined
+// update has none, ok is false.
 func Agreement(updates [][]*tensor.Tensor, combined []*tensor.Tensor) (mean float64, ok bool) {
 	cc := dot(combined, combined)
 	if !(cc > 0 && cc <= math.MaxFloat64) {
@@ -372,7 +372,7 @@ func Agreement(updates [][]*tensor.Tensor, combined []*tensor.Tensor) (mean floa
 
 // PPM returns both in parts per million: the distance rounded up and at most the largest number, the cosine rounded
 // down and at least zero.
-func (l Likeness) PPM() (distance, cosine uint32) {
+func (l Similarity) PPM() (distance, cosine uint32) {
 	return uint32(min(math.Ceil(l.Distance*1e6), math.MaxUint32)), uint32(max(math.Floor(l.Cosine*1e6), 0))
 }
 
@@ -384,8 +384,8 @@ type Losses struct {
 
 func fall(v [2]float64) float64 { return (v[0] - v[1]) / v[0] }
 
-// Progress looks at what the updates of one round do to losses: each by itself, and, where the median one lets the loss
-// fall clearly, beside that. The flags are in the order of the updates.
+// Progress judges the effect of the updates of one round on losses: each by itself, and, where the median update
+// clearly lowers the loss, relative to the median. The flags are in the order of the updates.
 func Progress(list []Losses, l Limits) [][]Flag {
 	flags, falls := make([][]Flag, len(list)), make([]float64, len(list))
 	for i, x := range list {
@@ -407,7 +407,7 @@ func Progress(list []Losses, l Limits) [][]Flag {
 	return flags
 }
 
-// Loss looks at what one update does to losses. A loss that is not finite flags all that it bears on.
+// Loss judges the effect of one update on losses. A loss that is not finite sets all flags that depend on it.
 func Loss(x Losses, l Limits) (flags []Flag) {
 	assigned, held := fall(x.Assigned), fall(x.Held)
 	if !(assigned > 0) {

@@ -57,7 +57,7 @@ func TestHonestCrowdIsNotOdd(t *testing.T) {
 	for seed := range uint64(50) {
 		for _, n := range []int{1, 2, 3, 4, 8} {
 			for i, r := range Updates(crowd(n, seed), Default) {
-				if r.Odd() {
+				if r.Outlier() {
 					t.Fatalf("seed %d, %d updates: update %d: %+v", seed, n, i, r)
 				}
 			}
@@ -95,7 +95,7 @@ func TestEachAttackIsSeen(t *testing.T) {
 	}
 }
 
-// The other updates' reports do not hang on who stands where.
+// Reports do not depend on the order of the updates.
 func TestOrderDoesNotMatter(t *testing.T) {
 	u := crowd(5, 3)
 	scale(u[2], -1)
@@ -121,7 +121,7 @@ func TestNobodyDoesAnything(t *testing.T) {
 		scale(x, 0)
 	}
 	for i, r := range Updates(u, Default) {
-		if r.Odd() || r.Ratio != 1 || r.Cosine != 0 || r.Overlap != 0 {
+		if r.Outlier() || r.Ratio != 1 || r.Cosine != 0 || r.Overlap != 0 {
 			t.Errorf("%d: %+v", i, r)
 		}
 	}
@@ -173,7 +173,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// Where most make clear progress, one that makes a fraction of it is flagged; where nobody does, noise is not.
+// Where most make clear progress, an update with a fraction of it is flagged; where none does, noise is not.
 func TestProgress(t *testing.T) {
 	of := func(after ...float64) (list []Losses) {
 		for _, a := range after {

@@ -8,7 +8,7 @@ import (
 	"github.com/starling-network/starling/compute/train"
 )
 
-// part is a slice of a checkpoint, as it travels. The same slice has the same bytes whoever computed it.
+// part is a slice of a checkpoint, as it travels. The same slice has the same bytes for every member that computes it.
 type part struct {
 	Round uint32 `cbor:"1,keyasint"`
 	Slice uint32 `cbor:"2,keyasint"`
@@ -43,8 +43,8 @@ func (p *Plan) Join(base *train.Checkpoint) Joining {
 	return Joining{&train.Checkpoint{Round: base.Round + 1, Names: base.Names, Params: zeros[0], Outer: zeros[1:]}, p}
 }
 
-// Add reads the bytes of a slice into its place. Errors about them wrap ErrPart; that they are the right ones is for
-// the caller to know.
+// Add reads the bytes of a slice into its place. Errors about them wrap ErrPart; the caller must know that they are
+// the agreed ones.
 func (j Joining) Add(slice int, b []byte) error {
 	var x part
 	if err := canon.Unmarshal(b, &x); err != nil {

@@ -45,7 +45,7 @@ func (p *Plan) Cut(u *update.Update) ([][]byte, error) {
 	return pieces, nil
 }
 
-// Expect is what a receiver knows about a piece before it reads it.
+// Expect is the data about a piece that its receiver has before it reads the piece.
 type Expect struct {
 	Round, Unit uint32
 	Slice       int

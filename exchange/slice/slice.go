@@ -1,9 +1,9 @@
 // Package slice cuts the parameters of a model into slices of about the same size, so that each slice of the next
-// checkpoint can be computed by itself: a Piece is a slice of a compressed update, which shows that it belongs to what
-// its worker committed to; a part is a slice of a checkpoint. Put together, the parts are the checkpoint that combining
-// whole updates leads to, bit for bit, for every rule of aggregation that takes the updates coordinate by coordinate.
+// checkpoint can be computed by itself: a Piece is a slice of a compressed update, with a proof that it belongs to the
+// worker's commitment; a part is a slice of a checkpoint. The joined parts are the checkpoint that combining whole
+// updates gives, bit for bit, for every rule of aggregation that takes the updates coordinate by coordinate.
 //
-// The package is pure: who computes which slice is decided by protocol/run, and how the bytes travel by network.
+// The package is pure: protocol/run decides which member computes which slice, and network moves the bytes.
 package slice
 
 import (
@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	// ErrRule says that a job cannot be reduced in slices, because its rule looks at whole updates.
+	// ErrRule says that a job cannot be reduced in slices, because its rule needs whole updates.
 	ErrRule = errors.New("slice: the round looks at whole updates, not at coordinates")
 	// ErrMany says that the parameters cannot be cut into as many slices.
 	ErrMany = errors.New("slice: more slices than the parameters can be cut into")
@@ -121,7 +121,7 @@ func grains(name string, shapes []tensor.Shape) iter.Seq[Range] {
 // Len is the number of slices.
 func (p *Plan) Len() int { return len(p.slices) }
 
-// Ranges returns what belongs to a slice, in order. The list belongs to the plan.
+// Ranges returns the ranges of a slice, in order. The list belongs to the plan.
 func (p *Plan) Ranges(slice int) []Range { return p.slices[slice] }
 
 // Base returns a slice of a checkpoint as one of its own, with a tensor for each of its ranges: what outer.Advance

@@ -144,7 +144,7 @@ func TestSlicesGiveTheSameCheckpoint(t *testing.T) {
 		{Codec: codec.E3M0, Rule: aggregate.TrimmedMean, Trim: 0.2, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9},
 		{Codec: codec.TopKName(82, 8), Rule: aggregate.Contributors, Outer: outer.SGD, Rate: 1},
 		{Codec: codec.Cosine, Rule: aggregate.Mean, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9},
-		{Codec: codec.BFloat16, Rule: aggregate.Mean, Outer: outer.Adam, Rate: 0.01, Momentum: 0.9, Decay: 0.99, Tau: 1e-3},
+		{Codec: codec.BFloat16, Rule: aggregate.Mean, Outer: outer.Adam, Rate: 0.01, Momentum: 0.9, Decay: 0.99, Eps: 1e-3},
 	} {
 		r := newRound(t, model, 5, x)
 		want := r.whole(t).Root()

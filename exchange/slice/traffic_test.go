@@ -8,7 +8,7 @@ import (
 	"github.com/starling-network/starling/exchange/slice"
 )
 
-// gpt2 has the shapes of a GPT-2 of so many layers.
+// gpt2 has the shapes of a GPT-2 with this number of layers.
 func gpt2(layers, width, vocabulary, positions int) (shapes []tensor.Shape) {
 	add := func(dims ...int) { shapes = append(shapes, tensor.Make(tensor.Float32, dims...)) }
 	add(vocabulary, width)
@@ -32,7 +32,7 @@ func gpt2(layers, width, vocabulary, positions int) (shapes []tensor.Shape) {
 	return shapes
 }
 
-// What a worker receives grows with the number of workers if everybody combines all updates, and not if slices are
+// The bytes that a worker receives grow with the number of workers if all combine whole updates, and not if slices are
 // reduced.
 func TestTrafficIsBounded(t *testing.T) {
 	shapes := gpt2(6, 384, 256, 256) // gpt2-10m

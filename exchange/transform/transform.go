@@ -26,9 +26,9 @@ func Check(name string) error {
 	return nil
 }
 
-// Apply returns what becomes of a tensor by a known transform: a tensor of its shape and norm. The frequencies of a
-// matrix are those of block after block, row-major, of a DCT-II along both axes as DCT has them. A row of blocks has at
-// most codec.PartElements elements, so that blocks of wide matrices are lower.
+// Apply returns a tensor under a known transform, of the same shape and norm. The frequencies of a matrix are those of
+// block after block, row-major, of a DCT-II along both axes as DCT has them. A row of blocks has at most
+// codec.PartElements elements, so that blocks of wide matrices are lower.
 func Apply(name string, x *tensor.Tensor) *tensor.Tensor {
 	if name == Plain {
 		return x

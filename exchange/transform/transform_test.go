@@ -10,8 +10,8 @@ import (
 	"github.com/starling-network/starling/exchange/codec"
 )
 
-// Parts of a transform are made of what Reach says of the tensor, to the bit, which is not much more than the part; it
-// keeps the norm, and comes back.
+// A part of a transform follows, to the bit, from the range of the tensor that Reach gives, which is not much more
+// than the part; the transform keeps the norm, and its inverse restores the tensor.
 func TestTransformInPieces(t *testing.T) {
 	for _, dims := range [][]int{{1}, {63}, {64, 64}, {257, 65}, {203, 768}, {96, 3072}, {3, 70_001}, {130_001},
 		{16, 11_008}, {4, 4, 33}, {5, 65_536}} {

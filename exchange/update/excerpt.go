@@ -8,14 +8,14 @@ import (
 	"github.com/starling-network/starling/exchange/codec"
 )
 
-// LeafProof is the leaves of a payload that some elements of its tensor are decoded from, with what shows that they
+// LeafProof is the leaves of a payload that some elements of its tensor are decoded from, with a proof that they
 // belong to it.
 type LeafProof struct {
 	Bytes []byte         `cbor:"1,keyasint"` // of the leaves, one after the other
 	Cover []canon.Digest `cbor:"2,keyasint"` // of them in codec.PayloadTree
 }
 
-// LeafProofOf returns the excerpt for elements lo to before hi, as codec.Spans takes them, of a tensor with this
+// LeafProofOf returns the leaf proof for elements lo to before hi, as codec.Spans takes them, of a tensor with this
 // payload and its codec.PayloadTree.
 func LeafProofOf(name string, s tensor.Shape, lo, hi int, payload []byte, tree *canon.Tree) (x LeafProof, err error) {
 	_, at, err := leavesOf(name, s, lo, hi)
@@ -30,7 +30,7 @@ func LeafProofOf(name string, s tensor.Shape, lo, hi int, payload []byte, tree *
 }
 
 // RestoreLeaves decodes the elements of a tensor from lo to before hi, and returns the root of the payload that the
-// excerpt belongs to.
+// leaf proof belongs to.
 func RestoreLeaves(name string, s tensor.Shape, lo, hi int, x LeafProof) (canon.Digest, *tensor.Tensor, error) {
 	fail := func(err error) (canon.Digest, *tensor.Tensor, error) { return canon.Digest{}, nil, err }
 	spans, at, err := leavesOf(name, s, lo, hi)
@@ -77,7 +77,7 @@ func RestoreLeaves(name string, s tensor.Shape, lo, hi int, x LeafProof) (canon.
 }
 
 // leavesOf lists the leaves of a payload that elements are decoded from, ascending, and which bytes.
-func leavesOf(name string, s tensor.Shape, lo, hi int) (spans []codec.Span, at []int, err error) {
+func leavesOf(name string, s tensor.Shape, lo, hi int) (spans []codec.Range, at []int, err error) {
 	if spans, err = codec.Spans(name, s, lo, hi); err != nil {
 		return nil, nil, err
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/starling-network/starling/exchange/codec"
 )
 
-// What is not sent comes back as zeros, and is shown to be that by nothing.
+// A tensor that is not sent decodes to zeros, and its proof is empty.
 func TestExcerptOfNothing(t *testing.T) {
 	x := tensor.New(tensor.Make(tensor.Float32, codec.PartElements+5))
 	payload, err := codec.Encode(codec.Skip, x)

@@ -1,5 +1,5 @@
-// Package update is the compressed update of a work unit as it travels: what is packed in it, what a commitment to it
-// binds, what a receiver refuses, and excerpts that show some elements without the rest.
+// Package update is the compressed update of a work unit as it travels: its content, the root that a commitment binds,
+// the checks of a receiver, and leaf proofs of some elements without the rest.
 package update
 
 import (
@@ -14,7 +14,7 @@ import (
 type Update struct {
 	Round    uint32   `cbor:"1,keyasint"`
 	Unit     uint32   `cbor:"2,keyasint"`
-	Codec    string   `cbor:"3,keyasint"` // of the job; what is sent of a parameter in a round may be by another
+	Codec    string   `cbor:"3,keyasint"` // of the job; a parameter may have another in a round
 	Payloads [][]byte `cbor:"4,keyasint"` // one per parameter, in order
 }
 
@@ -35,7 +35,7 @@ func Pack(name string, round, unit uint32, delta []*tensor.Tensor) (*Update, err
 type PackOptions struct {
 	Name  string   // codec of the job
 	Each  []string // codecs of the parameters, in order; none: that of the job for all
-	Decay float32  // of what was left out of the update before
+	Decay float32  // of the residual of the update before
 }
 
 func (p PackOptions) codecOf(parameter int) string {
@@ -53,8 +53,8 @@ func known(name string) (codec.Codec, error) {
 	return c, nil
 }
 
-// Pack compresses a pseudo-gradient with error feedback. from is what the last update of the unit left out, nil for
-// nothing; left is what this one does.
+// Pack compresses a pseudo-gradient with error feedback. from is the residual of the last update of the unit, nil for
+// none; left is the residual of this one.
 func (p PackOptions) Pack(
 	round, unit uint32,
 	delta, from []*tensor.Tensor,
@@ -99,10 +99,10 @@ func (u *Update) Tree() *canon.Tree {
 	return canon.NewTree(leaves)
 }
 
-// Root is what a commitment binds: the root of Tree.
+// Root is the digest that a commitment binds: the root of Tree.
 func (u *Update) Root() canon.Digest { return u.Tree().Root() }
 
-// Expect is what a receiver knows about an update before it reads it.
+// Expect is the data about an update that its receiver has before it reads the update.
 type Expect struct {
 	Round, Unit uint32
 	PackOptions
@@ -110,8 +110,8 @@ type Expect struct {
 	Root   canon.Digest // committed; zero to skip the check
 }
 
-// Unpack reads the bytes of an update and restores the pseudo-gradient. Whatever is not exactly what the specification
-// and the commitment promise is refused.
+// Unpack reads the bytes of an update and restores the pseudo-gradient. It refuses every difference from the
+// specification and the commitment.
 func Unpack(b []byte, want Expect) (*Update, []*tensor.Tensor, error) {
 	u := new(Update)
 	if err := canon.Unmarshal(b, u); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/peer"
+	"github.com/starling-network/starling/network/peer/link"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/reward"
@@ -184,7 +185,7 @@ func (j *job) fetch(cid string, from []string) {
 	defer cancel()
 	b, err := host.Fetch(ctx, id, from)
 	relayed := slices.ContainsFunc(host.Peers(),
-		func(l peer.Link) bool { return l.Relayed && l.Received >= uint64(len(b)) })
+		func(l link.State) bool { return l.Relayed && l.Received >= uint64(len(b)) })
 	if err != nil || !relayed {
 		j.t.Errorf("its consumer fetches its update: %v, over %+v", err, host.Peers())
 	}

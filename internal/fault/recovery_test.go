@@ -17,8 +17,8 @@ const (
 	awaited = int64((20 + 15 + 10) * time.Second / blockTime)
 	// six that wait for each other, each in the next block or the one after
 	messages = 12
-	// deadlines of a unit for an exam, and for opening the seal that answers it
-	exam = 4 + 4
+	// deadlines of a unit for a probation task, and for opening the seal that answers it
+	probation = 4 + 4
 )
 
 // strikes notes that a fault has happened, and by when its round is to be over.
@@ -67,7 +67,7 @@ func (j *job) absence(s run.State, id string) int64 {
 	blocks := j.spell(s) + owed(s, m.Missed)
 	// rounds wait for this member while too many rounds are not final, and its units are assigned again
 	if !m.Active || m.Missed > 1 || m.Role == crew.Verifier {
-		blocks += s.TrainDeadline()<<min(m.Returns, 4) + exam*s.TrainDeadline()
+		blocks += s.TrainDeadline()<<min(m.Returns, 4) + probation*s.TrainDeadline()
 	}
 	return blocks
 }

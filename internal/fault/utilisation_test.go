@@ -11,13 +11,13 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/protocol/run"
-	"github.com/starling-network/starling/sim"
+	"github.com/starling-network/starling/sim/forecast"
 	"github.com/starling-network/starling/sim/link"
 )
 
 // BenchmarkUtilisation runs training in real processes, and compares the share of time that workers spend in their
-// units with the prediction of sim.Round. The durations of a unit, and of the work between units, are read from the
-// logs of the workers. Run it on an otherwise idle machine.
+// units with the prediction of forecast.Round. The durations of a unit, and of the work between units, are read from
+// the logs of the workers. Run it on an otherwise idle machine.
 func BenchmarkUtilisation(b *testing.B) {
 	const rounds = 6
 	for range b.N {
@@ -48,7 +48,7 @@ func BenchmarkUtilisation(b *testing.B) {
 		}
 		span = workers * at(last+1).Sub(at(first)).Seconds()
 		mean := func(s float64) time.Duration { return time.Duration(s / (last - first + 1) * float64(time.Second)) }
-		round := sim.Round{
+		round := forecast.Round{
 			Workers: workers, Verifiers: 1, Inner: mean(waited), Combine: mean(combined), Block: blockTime,
 			Link: link.Link{Latency: time.Millisecond, Up: 1e9, Down: 1e9},
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/compute/data/tokenizer"
-	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/safetensors"
 )
 
@@ -36,7 +36,7 @@ datasets: [{path: text.txt, format: text}]
 val_set_size: 0.05
 sequence_len: 16
 training: {max_steps: 12, global_batch_size: 6, learning_rate: 1.0e-2, warmup_steps: 2}
-strategy: {sync_steps: 4, workers: 3, moment_rounds: 1, verification: {fraction: 0.5}}
+strategy: {sync_steps: 4, workers: 3, optimizer_state_rounds: 1, verification: {fraction: 0.5}}
 checkpoint: {keep_last: 2}
 `
 	if err := errors.Join(os.WriteFile(filepath.Join(dir, "text.txt"), []byte(text.String()), 0o644),
@@ -73,7 +73,7 @@ func CheckMetrics(t *testing.T, metrics []api.Metric) {
 // WriteBase writes the folder of a small Llama with a chat template, as a base model to tune.
 func WriteBase(t *testing.T, dir string) {
 	t.Helper()
-	c, err := model.Parse(model.Llama,
+	c, err := architecture.Parse(architecture.Llama,
 		map[string]any{"vocab_size": 256, "max_position_embeddings": 32, "hidden_size": 16, "intermediate_size": 24,
 			"num_hidden_layers": 1, "num_attention_heads": 2})
 	if err != nil {
@@ -84,7 +84,7 @@ func WriteBase(t *testing.T, dir string) {
 		names = append(names, n.Name)
 	}
 	var weights bytes.Buffer
-	if err := safetensors.Encode(&weights, names, c.Init(3), map[string]string{"format": "pt"}); err != nil {
+	if err := safetensors.EncodeAs(&weights, names, c.Init(3), nil, map[string]string{"format": "pt"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Mkdir(dir, 0o755); err != nil {

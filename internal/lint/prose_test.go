@@ -20,8 +20,11 @@ var unclear = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)\b(?:comes? to|came to|go(?:es)? on|went on|hand(?:s|ed)? (?:it |them )?on|of so many)\b`),
 }
 
+// pageName is the file name of a page: a name stays as it is when the rule for sentences changes.
+var pageName = regexp.MustCompile(`[\w./-]+\.md\b`)
+
 func countUnclear(text string) (n int) {
-	text = strings.Join(strings.Fields(text), " ")
+	text = strings.Join(strings.Fields(pageName.ReplaceAllString(text, "PAGE")), " ")
 	for _, r := range unclear {
 		n += len(r.FindAllString(text, -1))
 	}
@@ -67,6 +70,8 @@ func TestUnclearPhrasesAreCounted(t *testing.T) {
 	for text, want := range map[string]int{
 		"Who signs is paid.": 1, "Who signs?": 0, "It ends. What is left is paid.": 1, "the account of who signs": 1,
 		"The worker that signs is paid.": 0, "Nobody is told anew.": 3, "What it does: nothing. It goes on": 2,
+		"[ADR 76](adr/0076-a-report-costs-nobody-anything.md) (docs/adr/0040-queries-beside-consensus.md)": 0,
+		"Nobody reads README.md": 1,
 	} {
 		if n := countUnclear(text); n != want {
 			t.Errorf("%q: %d, want %d", text, n, want)

@@ -5,7 +5,7 @@
 // it. A blob is whole or absent: nothing here shows half of one.
 //
 // The package moves no bytes between machines (network/peer and network/ipfs do), gives blobs no names and no meaning,
-// and does not know which of them somebody needs (network/blob/quota is told).
+// and does not know which of them are needed (callers of network/blob/quota say so).
 package blob
 
 import (

@@ -332,3 +332,43 @@ func TestDiskNamesDirectories(t *testing.T) {
 		holds(big.String(), true)
 	}
 }
+
+// TestDiskLink: a linked blob is one file under two folders, and each store may delete its own.
+func TestDiskLink(t *testing.T) {
+	_, directory := blob.Directory([]blob.File{{Name: "a", CID: blob.Of([]byte("a")), Size: 1}})
+	for _, data := range [][]byte{[]byte("leaf"), directory, blobtest.Data(3, 2*blob.LeafBytes+1)} {
+		dirs := [2]string{t.TempDir(), t.TempDir()}
+		from, to := openDisk(t, dirs[0]), openDisk(t, dirs[1])
+		c := blob.Of(data)
+		if err := to.Link(t.Context(), from, c); !errors.Is(err, blob.ErrNotFound) {
+			t.Fatalf("a blob that is nowhere: %v", err)
+		}
+		put(t, from, data)
+		for range 2 {
+			if err := to.Link(t.Context(), from, c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(to.Find(c)) == 0 {
+			t.Error("the blocks of a linked blob are not known")
+		}
+		var files [2]os.FileInfo
+		for i, dir := range dirs {
+			names, err := os.ReadDir(dir)
+			if err != nil || len(names) == 0 {
+				t.Fatal(names, err)
+			}
+			if files[i], err = os.Stat(filepath.Join(dir, names[0].Name())); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !os.SameFile(files[0], files[1]) {
+			t.Error("the bytes are there twice")
+		}
+		if err := from.Delete(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		wantBlob(t, to, data)
+		wantBlob(t, openDisk(t, dirs[1]), data)
+	}
+}

@@ -139,13 +139,24 @@ type Store interface {
 // with Tensors filled in. NaNs are stored as tensor.CanonicalNaN.
 func Save(ctx context.Context, store Store, meta Manifest, names []string,
 	tensors map[string]*tensor.Tensor) (blob.CID, error) {
+	return SaveRooted(ctx, store, meta, names, tensors, nil)
+}
+
+// SaveRooted is Save of tensors whose roots are known, in the order of names; nil: they are computed.
+func SaveRooted(ctx context.Context, store Store, meta Manifest, names []string, tensors map[string]*tensor.Tensor,
+	roots []canon.Digest) (blob.CID, error) {
 	meta.Tensors = make([]Tensor, len(names))
 	for i, name := range names {
 		t, ok := tensors[name]
 		if !ok {
 			return blob.CID{}, fmt.Errorf("checkpoint: save: no tensor %q among those given", name)
 		}
-		meta.Tensors[i] = Tensor{Name: name, Shape: t.Shape, Root: t.Root()}
+		meta.Tensors[i] = Tensor{Name: name, Shape: t.Shape}
+		if roots != nil {
+			meta.Tensors[i].Root = roots[i]
+		} else {
+			meta.Tensors[i].Root = t.Root()
+		}
 	}
 	if err := meta.check(); err != nil {
 		return blob.CID{}, err
@@ -190,6 +201,12 @@ func InTurn(n int, do func(i int)) {
 // Load reads the checkpoint named c, taking its blobs from get, the shards as each allows, and verifies the directory
 // against c and every tensor against its root. The tensors are the caller's.
 func Load(ctx context.Context, get Getter, each Each, c blob.CID) (Manifest, map[string]*tensor.Tensor, error) {
+	return LoadTo(ctx, get, each, c, func(t *tensor.Tensor) *tensor.Tensor { return t })
+}
+
+// LoadTo is Load that gives every verified tensor to lay, some of them at the same time, and takes what that returns.
+func LoadTo(ctx context.Context, get Getter, each Each, c blob.CID,
+	lay func(*tensor.Tensor) *tensor.Tensor) (Manifest, map[string]*tensor.Tensor, error) {
 	f, err := open(ctx, get, c)
 	if err != nil {
 		return Manifest{}, nil, err
@@ -199,7 +216,7 @@ func Load(ctx context.Context, get Getter, each Each, c blob.CID) (Manifest, map
 	each(len(shards), func(i int) {
 		data, err := get(ctx, f.shards[i])
 		if err == nil {
-			parts[i], err = shards[i].decode(data)
+			parts[i], err = shards[i].decode(data, lay)
 		}
 		errs[i] = err
 	})

@@ -37,12 +37,13 @@ func (s shard) encode(tensors map[string]*tensor.Tensor) ([]byte, error) {
 		for leaf := range (len(x.Bytes()) + tensor.LeafBytes - 1) / tensor.LeafBytes {
 			data = append(data, x.Leaf(leaf)...)
 		}
+		x.Rest()
 	}
 	return data, nil
 }
 
-// decode returns the tensors of a file, in their order: ErrTensor if it is not the shard.
-func (s shard) decode(data []byte) ([]*tensor.Tensor, error) {
+// decode returns the tensors of a file, in their order, as lay returns them: ErrTensor if it is not the shard.
+func (s shard) decode(data []byte, lay func(*tensor.Tensor) *tensor.Tensor) ([]*tensor.Tensor, error) {
 	head, size, err := s.head()
 	if err != nil {
 		return nil, err
@@ -61,7 +62,7 @@ func (s shard) decode(data []byte) ([]*tensor.Tensor, error) {
 			return nil, fmt.Errorf("%q: %w", t.Name, ErrTensor)
 		}
 		x.Canonicalize() // the root does not tell one NaN from another
-		tensors[i], data = x, data[t.bytes():]
+		tensors[i], data = lay(x), data[t.bytes():]
 	}
 	return tensors, nil
 }

@@ -1,9 +1,9 @@
 // Package ipfs lets ordinary IPFS clients read the blobs of a store: it shows the store as the blocks of IPFS, and
-// serves them over Bitswap to whoever is connected.
+// serves them over Bitswap to every connected client.
 //
 // Nodes do not fetch from each other this way: package peer moves the same bytes faster (it asks several peers for
-// different leaves). The package announces blobs to nobody, and does not serve the empty blob: boxo's Bitswap never
-// sends a block of no bytes.
+// different leaves). The package announces no blobs, and does not serve the empty blob: boxo's Bitswap never sends a
+// block of no bytes.
 package ipfs
 
 import (

@@ -1,15 +1,16 @@
 package peer
 
 import (
-	"context"
 	"errors"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/event"
+
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/blob/blobtest"
+	"github.com/starling-network/starling/network/peer/discovery"
+	"github.com/starling-network/starling/network/peer/wire"
 )
 
 // joined starts hosts that all know the first of them, and have met it.
@@ -34,8 +35,8 @@ func joined(t *testing.T, n int) []*Host {
 func meet(t *testing.T, h *Host) {
 	t.Helper()
 	for {
-		err := <-h.dht.ForceRefresh()
-		if h.dht.RoutingTable().Size() > 0 {
+		err := <-h.table.ForceRefresh()
+		if h.table.RoutingTable().Size() > 0 {
 			return
 		}
 		if t.Context().Err() != nil {
@@ -98,14 +99,15 @@ func TestProviders(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantFetch(t, hosts[4], data, addrs(hosts[2]))
-	if _, err := hosts[4].Fetch(t.Context(), blob.Of([]byte("nobody's")), addrs(hosts[2])); !errors.Is(err, ErrNotFound) {
+	_, err := hosts[4].Fetch(t.Context(), blob.Of([]byte("nobody's")), addrs(hosts[2]))
+	if !errors.Is(err, wire.ErrNotFound) {
 		t.Errorf("Fetch of what nobody has: %v", err)
 	}
 	alone := start(t, Config{})
-	if err := alone.Announce(t.Context(), c); !errors.Is(err, ErrNoDiscovery) {
+	if err := alone.Announce(t.Context(), c); !errors.Is(err, discovery.ErrNoDiscovery) {
 		t.Errorf("Announce: %v", err)
 	}
-	if _, err := alone.Providers(t.Context(), c); !errors.Is(err, ErrNoDiscovery) {
+	if _, err := alone.Providers(t.Context(), c); !errors.Is(err, discovery.ErrNoDiscovery) {
 		t.Errorf("Providers: %v", err)
 	}
 }
@@ -116,46 +118,10 @@ func TestAnnounced(t *testing.T) {
 	hosts := joined(t, 5)
 	data := blobtest.Data(42, 2*blob.LeafBytes)
 	c := put(t, hosts[1], data)
-	if err := NewAnnouncer(hosts[1]).Announce(t.Context(), []blob.CID{c}, time.Unix(0, 0)); err != nil {
+	if err := discovery.NewAnnouncer(hosts[1].Announce).Announce(t.Context(), []blob.CID{c}, time.Unix(0, 0)); err != nil {
 		t.Fatal(err)
 	}
 	newcomer := start(t, Config{Known: hosts[0].Addrs})
 	meet(t, newcomer)
 	wantFetch(t, newcomer, data, nil)
-}
-
-// TestAnnouncer announces many blobs, a few at a time, each of them once in half a day, those that fail again sooner,
-// and those that are not kept any more no more.
-func TestAnnouncer(t *testing.T) {
-	var asked []blob.CID
-	down := errors.New("nobody is there")
-	failed := error(nil)
-	a := newAnnouncer(func(_ context.Context, c blob.CID) error {
-		asked = append(asked, c)
-		return failed
-	})
-	var kept []blob.CID
-	for i := range announceBatch + 3 {
-		kept = append(kept, blob.Of([]byte{byte(i)}))
-	}
-	now := time.Unix(1000, 0)
-	turn := func(name string, after time.Duration, wantErr error, want ...blob.CID) {
-		t.Helper()
-		now, asked = now.Add(after), nil
-		if err := a.Announce(t.Context(), kept, now); !errors.Is(err, wantErr) || !slices.Equal(asked, want) {
-			t.Errorf("%s: announced %v, %v; want %v, %v", name, asked, err, want, wantErr)
-		}
-	}
-	failed = down
-	turn("nobody there", 0, down, kept[0])
-	failed = nil
-	turn("the next", time.Second, nil, kept[1:announceBatch+1]...)
-	turn("the rest", time.Second, nil, kept[announceBatch+1:]...)
-	turn("nothing", time.Second, nil)
-	turn("again after a failure", announceRetry, nil, kept[0])
-	kept = kept[:2]
-	turn("half a day later", announceAgain, nil, kept[0], kept[1])
-	if len(a.next) != 2 {
-		t.Errorf("%d blobs are remembered", len(a.next))
-	}
 }

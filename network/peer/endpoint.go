@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/libp2p/go-libp2p"
-	dht "github.com/libp2p/go-libp2p-kad-dht"
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
 	p2p "github.com/libp2p/go-libp2p/core/peer"
@@ -21,7 +20,11 @@ import (
 	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
 	"github.com/multiformats/go-multiaddr"
 
+	"github.com/starling-network/starling/network/peer/discovery"
+	"github.com/starling-network/starling/network/peer/link"
+	"github.com/starling-network/starling/network/peer/relay"
 	"github.com/starling-network/starling/network/peer/secure"
+	"github.com/starling-network/starling/network/peer/wire"
 )
 
 // Connections kept when there are too many, and where pruning starts.
@@ -31,7 +34,7 @@ const (
 )
 
 // listen starts a libp2p host with bounded resources, and its part in discovery, if it has one.
-func listen(ctx context.Context, c Config) (_ host.Host, table *dht.IpfsDHT, err error) {
+func listen(ctx context.Context, c Config) (_ host.Host, table *discovery.Table, err error) {
 	resources, err := limits()
 	if err != nil {
 		return nil, nil, err
@@ -59,19 +62,19 @@ func listen(ctx context.Context, c Config) (_ host.Host, table *dht.IpfsDHT, err
 		libp2p.UserAgent("starling"),
 	}
 	if c.Relay != nil {
-		options = append(options, offering(c.Relay)...)
+		options = append(options, relay.Offering(c.Relay)...)
 	}
 	if c.Relays != nil {
 		self, err := p2p.IDFromPrivateKey(c.Key)
 		if err != nil {
 			return nil, nil, err
 		}
-		options = append(options, behind(self, c.Relays)...)
+		options = append(options, relay.Behind(self, c.Relays)...)
 	}
 	if c.Known != nil {
 		options = append(options, libp2p.Routing(func(h host.Host) (routing.PeerRouting, error) {
 			var err error
-			table, err = discover(ctx, h, c)
+			table, err = discovery.New(ctx, h, c.Relays == nil, c.Known, c.Standing)
 			return table, err
 		}))
 	}
@@ -90,12 +93,12 @@ func limits() (network.ResourceManager, error) {
 			FD: 8192, Memory: 2 << 30,
 		},
 		Protocol: map[protocol.ID]rcmgr.ResourceLimits{
-			Protocol:        {Streams: 8192, StreamsInbound: 4096, StreamsOutbound: 4096, Memory: 1 << 30},
-			ControlProtocol: {Streams: 2048, StreamsInbound: 1024, StreamsOutbound: 1024, Memory: 16 << 20},
+			wire.Protocol:        {Streams: 8192, StreamsInbound: 4096, StreamsOutbound: 4096, Memory: 1 << 30},
+			link.ControlProtocol: {Streams: 2048, StreamsInbound: 1024, StreamsOutbound: 1024, Memory: 16 << 20},
 		},
 		ProtocolPeer: map[protocol.ID]rcmgr.ResourceLimits{
-			Protocol:        {Streams: 32, StreamsInbound: 16, StreamsOutbound: 16, Memory: 64 << 20},
-			ControlProtocol: {Streams: 8, StreamsInbound: 4, StreamsOutbound: 4, Memory: 1 << 20},
+			wire.Protocol:        {Streams: 32, StreamsInbound: 16, StreamsOutbound: 16, Memory: 64 << 20},
+			link.ControlProtocol: {Streams: 8, StreamsInbound: 4, StreamsOutbound: 4, Memory: 1 << 20},
 		},
 	}
 	perAddress := rcmgr.WithLimitPerSubnet(
@@ -106,7 +109,7 @@ func limits() (network.ResourceManager, error) {
 		rcmgr.WithMetricsDisabled())
 }
 
-// ranker is the order in which addresses of a peer are dialled. Who is behind a router dials over QUIC first, which
+// ranker is the order in which addresses of a peer are dialled. A host behind a router dials over QUIC first, which
 // leaves from the port that it listens on: others see there where a direct connection may be made to it. A connection
 // over TCP leaves from any port.
 func ranker(c Config) network.DialRanker {

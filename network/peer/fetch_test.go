@@ -11,8 +11,11 @@ import (
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
+
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/blob/blobtest"
+	"github.com/starling-network/starling/network/peer/fetch"
+	"github.com/starling-network/starling/network/peer/wire"
 )
 
 func TestFetch(t *testing.T) {
@@ -84,15 +87,15 @@ func TestNotFound(t *testing.T) {
 	sink := start(t, Config{})
 	for _, c := range []blob.CID{blob.Of(data), blob.Of(data[:9])} {
 		_, err := sink.Fetch(t.Context(), c, addrs(empty))
-		var fetch *FetchError
-		if !errors.Is(err, ErrNotFound) || !errors.As(err, &fetch) || len(fetch.Tried) != 1 ||
-			fetch.Tried[0].Peer != empty.ID().String() {
+		var failed *fetch.Error
+		if !errors.Is(err, wire.ErrNotFound) || !errors.As(err, &failed) || len(failed.Tried) != 1 ||
+			failed.Tried[0].Peer != empty.ID().String() {
 			t.Errorf("Fetch: %v", err)
 		}
-		if _, err := sink.Fetch(t.Context(), c, nil); !errors.Is(err, ErrNotFound) {
+		if _, err := sink.Fetch(t.Context(), c, nil); !errors.Is(err, wire.ErrNotFound) {
 			t.Errorf("Fetch from nobody: %v", err)
 		}
-		if _, err := sink.Fetch(t.Context(), c, addrs(sink)); !errors.Is(err, ErrNotFound) {
+		if _, err := sink.Fetch(t.Context(), c, addrs(sink)); !errors.Is(err, wire.ErrNotFound) {
 			t.Errorf("Fetch from itself: %v", err)
 		}
 	}
@@ -111,13 +114,13 @@ func TestFetchFallsBack(t *testing.T) {
 	wantFetch(t, sink, data, from)
 
 	_, err := sink.Fetch(t.Context(), blob.Of(data[:5]), from[:2])
-	var fetch *FetchError
-	if !errors.As(err, &fetch) || len(fetch.Tried) != 2 || errors.Is(err, ErrNotFound) {
+	var failed *fetch.Error
+	if !errors.As(err, &failed) || len(failed.Tried) != 2 || errors.Is(err, wire.ErrNotFound) {
 		t.Errorf("Fetch from a peer that is gone: %v", err)
 	}
 }
 
-// asked is a store that tells when somebody wanted what it has not got.
+// asked is a store that tells when a peer wanted a blob that it has not got.
 type asked struct {
 	blob.Store
 	absent chan struct{}
@@ -137,7 +140,7 @@ func (a asked) Open(ctx context.Context, c blob.CID) (blob.Reader, error) {
 // TestFetchAsksAgain has a source that falls silent, and a relay that has the blob only after it was asked for it.
 func TestFetchAsksAgain(t *testing.T) {
 	data := blobtest.Data(18, 3*blob.LeafBytes)
-	silent := impostor(t, func(io.Writer, request) {})
+	silent := impostor(t, func(io.Writer, wire.Request) {})
 	absent := make(chan struct{}, 1)
 	relay := start(t, Config{Store: asked{blob.NewMemory(), absent}})
 	sink := start(t, Config{Hedge: 10 * time.Millisecond})
@@ -156,8 +159,8 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// Who says how large a blob may be reads none that is larger, whether it is fetched or stored already, of one leaf or
-// of many.
+// A caller that says how large a blob may be reads none that is larger, whether it is fetched or stored already, of one
+// leaf or of many.
 func TestFetchWithin(t *testing.T) {
 	for _, size := range []int{blob.LeafBytes / 2, 3 * blob.LeafBytes} {
 		data := blobtest.Data(14, size)
@@ -178,7 +181,7 @@ func TestFetchWithin(t *testing.T) {
 
 func TestCancel(t *testing.T) {
 	asked := make(chan struct{}, 16)
-	silent := impostor(t, func(io.Writer, request) { asked <- struct{}{} })
+	silent := impostor(t, func(io.Writer, wire.Request) { asked <- struct{}{} })
 	sink := start(t, Config{})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
@@ -191,9 +194,9 @@ func TestCancel(t *testing.T) {
 	closing := start(t, Config{})
 	go func() {
 		<-asked
-		closing.cancel()
+		closing.life.End()
 	}()
-	if _, err := closing.Fetch(t.Context(), blob.Of(nil), addrs(silent)); !errors.Is(err, ErrClosed) {
+	if _, err := closing.Fetch(t.Context(), blob.Of(nil), addrs(silent)); !errors.Is(err, fetch.ErrClosed) {
 		t.Errorf("Fetch of a closed host: %v", err)
 	}
 }
@@ -241,13 +244,13 @@ func TestResume(t *testing.T) {
 		}
 		return leaf
 	})
-	half.host.SetStreamHandler(Protocol, func(s network.Stream) {
+	half.host.SetStreamHandler(wire.Protocol, func(s network.Stream) {
 		for {
-			body, err := readRequest(s)
+			body, err := wire.ReadRequest(s)
 			if err != nil {
 				return
 			}
-			r, _, _ := parseRequest(body)
+			r, _, _ := wire.ParseRequest(body)
 			honest(s, r)
 		}
 	})
@@ -262,8 +265,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestRepair damages a blob on the disk of its holder. Whoever asks for it is sent elsewhere, and the holder, once it
-// has noticed, fetches the leaf that it lost and no more.
+// TestRepair damages a blob on the disk of its holder. A peer that asks for it fetches it elsewhere, and the holder,
+// once it has noticed, fetches the leaf that it lost and no more.
 func TestRepair(t *testing.T) {
 	data := blobtest.Data(17, 6*blob.LeafBytes+1)
 	dir := t.TempDir()
@@ -282,7 +285,7 @@ func TestRepair(t *testing.T) {
 		t.Fatal(err)
 	}
 	sink, whole := start(t, Config{}), holder(t, data)
-	if _, err := sink.Fetch(t.Context(), blob.Of(data), addrs(holed)); err == nil || errors.Is(err, ErrHostile) {
+	if _, err := sink.Fetch(t.Context(), blob.Of(data), addrs(holed)); err == nil || errors.Is(err, wire.ErrHostile) {
 		t.Fatalf("Fetch of a damaged blob: %v", err)
 	}
 	wantFetch(t, sink, data, addrs(holed, whole))
@@ -301,7 +304,7 @@ func TestStoreFails(t *testing.T) {
 	if _, err := sink.Fetch(t.Context(), blob.Of([]byte("x")), addrs(source)); !errors.Is(err, full) {
 		t.Errorf("Fetch into a full store: %v", err)
 	}
-	if sink.fetcher.isHostile(source.ID()) {
+	if dropped(t, sink, source) {
 		t.Error("the peer was blamed")
 	}
 }
@@ -312,3 +315,14 @@ type failing struct {
 }
 
 func (f failing) Put(context.Context, []byte) (blob.CID, error) { return blob.CID{}, f.err }
+
+// TestFanOut names more holders than are asked at a time, most of them without the blob.
+func TestFanOut(t *testing.T) {
+	data := blobtest.Data(32, 2*blob.LeafBytes)
+	const fanOut = 6 // of package fetch
+	var from []string
+	for range fanOut + 1 {
+		from = append(from, start(t, Config{}).Addrs()...)
+	}
+	wantFetch(t, start(t, Config{}), data, append(from, holder(t, data).Addrs()...))
+}

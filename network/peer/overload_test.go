@@ -8,12 +8,15 @@ import (
 	"github.com/libp2p/go-libp2p/core/host"
 	p2p "github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
+
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/blob/blobtest"
+	"github.com/starling-network/starling/network/peer/admission"
+	"github.com/starling-network/starling/network/peer/wire"
 )
 
 // overload connects hosts to a victim, each with as many streams as the victim lets it open, ask for leaves of a
-// blob, and do with what comes what read does. It returns when all have asked.
+// blob, and pass the stream to read. It returns when all have asked.
 func overload(t testing.TB, victim *Host, hosts, streams int, of blob.CID, leaves uint32,
 	read func(io.Reader)) []host.Host {
 	t.Helper()
@@ -33,12 +36,12 @@ func overload(t testing.TB, victim *Host, hosts, streams int, of blob.CID, leave
 			t.Fatal(err)
 		}
 		for range streams {
-			s, err := h.NewStream(ctx, victim.ID(), Protocol)
+			s, err := h.NewStream(ctx, victim.ID(), wire.Protocol)
 			if err != nil {
 				break // the victim lets it open no more
 			}
 			for range 4 {
-				_, _ = s.Write(request{of.Bytes(), 0, leaves}.encode())
+				_, _ = s.Write(wire.Request{Root: of.Bytes(), To: leaves}.Encode())
 			}
 			go read(s)
 		}
@@ -54,11 +57,11 @@ func trickle(r io.Reader) { _, _ = io.ReadFull(r, make([]byte, 4096)) }
 func TestHundredHostilePeersDoNotHoldUpMembers(t *testing.T) {
 	t.Parallel()
 	data := blobtest.Data(21, 24*blob.LeafBytes)
-	for standing, hosts := range map[Standing]int{Stranger: 100, Member: 12} {
+	for standing, hosts := range map[admission.Standing]int{admission.Stranger: 100, admission.Member: 12} {
 		sink := start(t, Config{})
-		victim := start(t, Config{Standing: func(id ID) Standing {
+		victim := start(t, Config{Standing: func(id ID) admission.Standing {
 			if id == sink.ID() {
-				return Member
+				return admission.Member
 			}
 			return standing
 		}})

@@ -1,8 +1,8 @@
 // Package peer is the libp2p host of one node: its identity, its connections, and the exchange of blobs with other
-// nodes (serve.go, fetch.go; the protocol is described in wire.go), which is measured and paced so that control
-// messages do not wait behind it (link.go, package pace). A host that nobody can dial is reached through relays
-// (relay.go); one whose known address is stale, and who holds a blob, are found in a distributed hash table
-// (discovery.go). Ordinary IPFS clients that connect read the same blobs (package ipfs).
+// nodes (packages wire, upload and fetch), which is measured and paced so that control messages do not wait behind it
+// (packages link and pace). Package admission decides which peers are served first. A host that others cannot dial is
+// reached through relays (package relay); a peer whose known address is stale, and the holders of a blob, are found in
+// a distributed hash table (package discovery). Ordinary IPFS clients that connect read the same blobs (package ipfs).
 //
 // It moves bytes and verifies them against their CIDs. It does not know what a blob means, whom to trust with pay or
 // duties, or which blobs are needed: the caller names likely holders.
@@ -14,20 +14,24 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"sync"
-	"sync/atomic"
 	"time"
 
-	dht "github.com/libp2p/go-libp2p-kad-dht"
 	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/host"
 	p2p "github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/p2p/transport/quicreuse"
-	"github.com/multiformats/go-multiaddr"
 
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/ipfs"
-	"github.com/starling-network/starling/network/tally"
+	"github.com/starling-network/starling/network/peer/address"
+	"github.com/starling-network/starling/network/peer/admission"
+	"github.com/starling-network/starling/network/peer/dialback"
+	"github.com/starling-network/starling/network/peer/discovery"
+	"github.com/starling-network/starling/network/peer/fetch"
+	"github.com/starling-network/starling/network/peer/lifetime"
+	"github.com/starling-network/starling/network/peer/link"
+	"github.com/starling-network/starling/network/peer/upload"
+	"github.com/starling-network/starling/network/peer/wire"
 )
 
 // ID is the identity of a peer: the digest of its public key.
@@ -36,23 +40,20 @@ type ID = p2p.ID
 // Key is the private key behind an ID.
 type Key = crypto.PrivKey
 
-// ErrClosed ends the fetches of a host that is closed.
-var ErrClosed = errors.New("peer: host is closed")
-
 // Config says what a Host is. Zero values of everything but Key and Store mean the defaults.
 type Config struct {
 	Key    Key        // identity (Ed25519)
 	Listen []string   // multiaddrs to listen on; default loopback, TCP and QUIC, free ports
 	Store  blob.Store // what is served, and where fetched blobs go
 
-	Standing func(ID) Standing // what a peer is to this host; nil: all are members
+	Standing func(ID) admission.Standing // what a peer is to this host; nil: all are members
 	// whether a stored blob may be given to a peer of a standing, ordinary IPFS clients being strangers; nil: every one
 	// to all. A refused blob looks absent.
-	Serve func(Standing, blob.CID) bool
+	Serve func(admission.Standing, blob.CID) bool
 
 	// addresses of some peers at any time, such as those on chain: the way into discovery; nil: none
 	Known  func() []string
-	Relay  func(ID) bool   // members for whom this host is a relay; nil: for nobody. It must be reachable itself
+	Relay  func(ID) bool   // members for which this host is a relay; nil: none. It must be reachable itself
 	Relays func() []string // addresses of relays through which others reach this host; nil: they dial it
 
 	UploadSlots int           // leaves under way to others at the same time, those to slow readers not counted; default 16
@@ -65,24 +66,14 @@ type Config struct {
 
 // Host is the network endpoint of a node. Its methods may be called concurrently.
 type Host struct {
-	config   Config
-	host     host.Host
-	dht      *dht.IpfsDHT    // or nil
-	ctx      context.Context // of the host's life
-	cancel   context.CancelFunc
-	slots    *slots   // of uploads
-	open     admitted // streams of others
-	bitswap  func()   // stops it
-	serving  sync.WaitGroup
-	dialing  sync.Mutex // while it dials somebody back
-	sent     atomic.Uint64
-	received atomic.Uint64
-	began    time.Time
-	line     tally.Line // over which peers deliver
-	fetcher  *fetcher
-	links    *links
+	*fetch.Fetcher
 
-	mu sync.Mutex // while an upload begins, or the host closes
+	config  Config
+	host    host.Host
+	life    *lifetime.Lifetime
+	links   *link.Table
+	table   *discovery.Table // nil: it takes no part in discovery
+	bitswap func()           // stops it
 }
 
 // GenerateKey returns a new random key.
@@ -112,38 +103,42 @@ func New(config Config) (*Host, error) {
 		config.Listen = []string{"/ip4/127.0.0.1/tcp/0", "/ip4/127.0.0.1/udp/0/quic-v1"}
 	}
 	if config.Serve == nil {
-		config.Serve = func(Standing, blob.CID) bool { return true }
+		config.Serve = func(admission.Standing, blob.CID) bool { return true }
 	}
 	if config.Standing == nil {
-		config.Standing = func(ID) Standing { return Member }
+		config.Standing = func(ID) admission.Standing { return admission.Member }
 	}
 	config.UploadSlots = orDefault(config.UploadSlots, 16)
 	config.MaxBlob = orDefault(config.MaxBlob, 1<<30)
 	config.Stall = orDefault(config.Stall, 30*time.Second)
 	config.Hedge = orDefault(config.Hedge, 2*time.Second)
 
-	ctx, cancel := context.WithCancel(context.Background())
-	endpoint, table, err := listen(ctx, config)
+	life := lifetime.New()
+	endpoint, table, err := listen(life.Context(), config)
 	if err != nil {
-		cancel()
+		life.End()
 		return nil, fmt.Errorf("peer: start on %v: %w", config.Listen, err)
 	}
 	h := &Host{
 		config: config,
-		ctx:    ctx,
-		cancel: cancel,
 		host:   endpoint,
-		dht:    table,
-		slots:  newSlots(config.UploadSlots),
-		began:  time.Now(),
+		life:   life,
+		table:  table,
+		links:  link.NewTable(endpoint, life, config.Stall),
 	}
-	h.links = &links{host: h, of: map[ID]*link{}}
-	h.fetcher = newFetcher(h)
-	h.bitswap = ipfs.Serve(endpoint, config.Store, func(c blob.CID) bool { return config.Serve(Stranger, c) })
-	endpoint.SetStreamHandler(Protocol, h.serve)
-	endpoint.SetStreamHandler(ControlProtocol, h.answerControl)
+	fetching := fetch.Config{Host: endpoint, Store: config.Store, Links: h.links, Life: life, MaxBlob: config.MaxBlob,
+		Hedge: config.Hedge}
+	if table != nil {
+		fetching.Providers = table.Providers
+	}
+	h.Fetcher = fetch.New(fetching)
+	uploads := upload.NewServer(upload.Config{Store: config.Store, Standing: config.Standing, Serve: config.Serve,
+		Links: h.links, Life: life, Slots: config.UploadSlots, Stall: config.Stall})
+	h.bitswap = ipfs.Serve(endpoint, config.Store, func(c blob.CID) bool { return config.Serve(admission.Stranger, c) })
+	endpoint.SetStreamHandler(wire.Protocol, uploads.Answer)
+	endpoint.SetStreamHandler(link.ControlProtocol, h.links.AnswerControl)
 	if config.Known != nil {
-		endpoint.SetStreamHandler(DialBackProtocol, h.dialBack)
+		endpoint.SetStreamHandler(dialback.Protocol, dialback.NewServer(life).Answer)
 	}
 	return h, nil
 }
@@ -169,7 +164,7 @@ func (h *Host) Addrs() []string {
 
 // Connect opens a connection to the peer at addr, a multiaddr ending in /p2p/ID, unless there is one.
 func (h *Host) Connect(ctx context.Context, addr string) error {
-	info, err := parseAddr(addr)
+	info, err := address.Parse(addr)
 	if err != nil {
 		return err
 	}
@@ -179,33 +174,44 @@ func (h *Host) Connect(ctx context.Context, addr string) error {
 	return nil
 }
 
-// parseAddr splits a multiaddr ending in /p2p/ID.
-func parseAddr(addr string) (p2p.AddrInfo, error) {
-	a, err := multiaddr.NewMultiaddr(addr)
-	if err != nil {
-		return p2p.AddrInfo{}, fmt.Errorf("peer: address %q: %w", addr, err)
-	}
-	info, err := p2p.AddrInfoFromP2pAddr(a)
-	if err != nil {
-		return p2p.AddrInfo{}, fmt.Errorf("peer: address %q: it must end in /p2p/ and the peer's ID: %w", addr, err)
-	}
-	return *info, nil
+// Traffic returns the bytes that went over blob streams, framing included, since the host started.
+func (h *Host) Traffic() (sent, received uint64) { return h.links.Traffic() }
+
+// Peers returns what is known about the peers that bulk or control messages went to or came from, sorted by peer.
+func (h *Host) Peers() []link.State { return h.links.Peers() }
+
+// Control opens a control stream of the caller's own to the peer at addr, a multiaddr ending in /p2p/ID.
+func (h *Host) Control(ctx context.Context, addr string) (*link.Control, error) {
+	return h.links.Control(ctx, addr)
 }
 
-// Traffic returns the bytes that went over blob streams, framing included, since the host started.
-func (h *Host) Traffic() (sent, received uint64) { return h.sent.Load(), h.received.Load() }
+// Announce tells others that this host provides a blob: discovery.ErrNoDiscovery without Config.Known. It is forgotten
+// after two days.
+func (h *Host) Announce(ctx context.Context, c blob.CID) error { return h.table.Announce(ctx, c) }
+
+// Providers searches for hosts that announced a blob, and returns their addresses.
+func (h *Host) Providers(ctx context.Context, c blob.CID) ([]string, error) {
+	return h.table.Providers(ctx, c)
+}
+
+// Ports are those that the host listens on.
+func (h *Host) Ports() []dialback.Port { return dialback.Ports(h.host) }
+
+// DialBack asks the peer at addr, a multiaddr ending in /p2p/ID, to dial a port of this host: dialback.ErrNotTried if
+// it did not.
+func (h *Host) DialBack(ctx context.Context, addr string, port dialback.Port) (dialback.Result, error) {
+	return dialback.Ask(ctx, h.host, addr, port)
+}
 
 // Close ends all connections and waits until the store is no longer in use by peers. Fetches in progress fail.
 func (h *Host) Close() error {
-	h.mu.Lock() // no upload begins after this
-	h.cancel()
-	h.mu.Unlock()
+	h.life.End() // no upload begins after this
 	h.bitswap()
 	var err error
-	if h.dht != nil {
-		err = h.dht.Close()
+	if h.table != nil {
+		err = h.table.Close()
 	}
 	err = errors.Join(err, h.host.Close())
-	h.serving.Wait()
+	h.life.Wait()
 	return err
 }

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/network/peer/address"
 )
 
 // start returns a host on loopback, closed with the test. Its times suit a test.
@@ -119,11 +121,11 @@ func TestTCPFirst(t *testing.T) {
 	}
 	c := start(t, Config{})
 	for _, x := range addr {
-		info, err := parseAddr(x)
+		info, err := address.Parse(x)
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.host.Peerstore().AddAddrs(info.ID, info.Addrs, addrTTL)
+		c.host.Peerstore().AddAddrs(info.ID, info.Addrs, time.Hour)
 	}
 	conn, err := c.host.Network().DialPeer(t.Context(), b.ID())
 	if err != nil {

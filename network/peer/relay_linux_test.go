@@ -11,6 +11,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/event"
 	"github.com/libp2p/go-libp2p/core/network"
+
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/blob/blobtest"
 )
@@ -52,6 +53,9 @@ func inNamespace(t *testing.T) bool {
 func both(ip string) []string {
 	return []string{"/ip4/" + ip + "/tcp/0", "/ip4/" + ip + "/udp/0/quic-v1"}
 }
+
+// directAgain is the age at which package relay closes a relayed connection and makes it again.
+const directAgain = 10 * time.Second
 
 // circuit waits for an address of the host that goes through a relay.
 func circuit(t *testing.T, h *Host) string {

@@ -32,7 +32,8 @@ func TestSecured(t *testing.T) {
 	}
 }
 
-// A host that is not of ours connects with what it has, in both directions: Noise, or TLS as libp2p does it.
+// A host of another implementation connects with the protocols that it has, in both directions: Noise, or TLS as libp2p
+// does it.
 func TestOtherSecurity(t *testing.T) {
 	const echo = "/starling/test/echo"
 	answer := func(s network.Stream) {
@@ -77,7 +78,7 @@ func TestOtherSecurity(t *testing.T) {
 	}
 }
 
-// Nobody is taken for another.
+// A peer is not taken for another.
 func TestSecuredMismatch(t *testing.T) {
 	source, stranger, sink := start(t, Config{}), start(t, Config{}), start(t, Config{})
 	err := sink.host.Connect(t.Context(), p2p.AddrInfo{ID: stranger.ID(), Addrs: source.host.Addrs()[:1]})

@@ -9,6 +9,8 @@ import (
 
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/blob/blobtest"
+	"github.com/starling-network/starling/network/peer/admission"
+	"github.com/starling-network/starling/network/peer/wire"
 )
 
 // TestServe checks that a blob that is withheld answers like one that is absent, byte for byte, and is served later.
@@ -16,7 +18,7 @@ func TestServe(t *testing.T) {
 	data := blobtest.Data(6, 3*blob.LeafBytes)
 	small := data[:100]
 	released := make(chan struct{})
-	source := start(t, Config{Serve: func(Standing, blob.CID) bool {
+	source := start(t, Config{Serve: func(admission.Standing, blob.CID) bool {
 		select {
 		case <-released:
 			return true
@@ -33,24 +35,28 @@ func TestServe(t *testing.T) {
 	absent := blobtest.Data(7, 3*blob.LeafBytes)
 	for _, r := range []struct{ from, to uint32 }{{0, 0}, {0, 1}, {1, 3}, {9, 19}} {
 		for _, pair := range [][2][]byte{{data, absent}, {small, absent[:100]}} {
-			withheld := exchange(t, ask, source, request{blob.Of(pair[0]).Bytes(), r.from, r.to}.encode())
-			missing := exchange(t, ask, source, request{blob.Of(pair[1]).Bytes(), r.from, r.to}.encode())
-			if !bytes.Equal(withheld, missing) || !bytes.Equal(withheld, []byte{statusNotFound}) {
+			withheld := exchange(t, ask, source, asking(blob.Of(pair[0]).Bytes(), r.from, r.to).Encode())
+			missing := exchange(t, ask, source, asking(blob.Of(pair[1]).Bytes(), r.from, r.to).Encode())
+			if !bytes.Equal(withheld, missing) || !bytes.Equal(withheld, []byte{wire.StatusNotFound}) {
 				t.Errorf("leaves %d to %d: withheld answers %v, absent %v", r.from, r.to, withheld, missing)
 			}
 		}
 	}
-	if _, err := ask.Fetch(t.Context(), blob.Of(data), addrs(source)); !errors.Is(err, ErrNotFound) {
+	if _, err := ask.Fetch(t.Context(), blob.Of(data), addrs(source)); !errors.Is(err, wire.ErrNotFound) {
 		t.Errorf("Fetch of a withheld blob: %v", err)
 	}
 	close(released)
 	wantFetch(t, ask, data, addrs(source))
 }
 
+func asking(root []byte, from, to uint32) wire.Request {
+	return wire.Request{Root: root, From: from, To: to}
+}
+
 // exchange sends raw bytes over a blob stream and returns all that comes back.
 func exchange(t *testing.T, from, to *Host, message []byte) []byte {
 	t.Helper()
-	s, err := from.host.NewStream(t.Context(), to.ID(), Protocol)
+	s, err := from.host.NewStream(t.Context(), to.ID(), wire.Protocol)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,19 +86,19 @@ func TestHostileRequests(t *testing.T) {
 		message []byte
 		want    []byte
 	}{
-		"beyond the end":   {request{root, 2, 4}.encode(), []byte{statusRefused}},
-		"backwards":        {request{root, 2, 1}.encode(), []byte{statusRefused}},
-		"empty range":      {request{root, 1, 1}.encode(), []byte{statusRefused}},
-		"long range":       {request{root, 0, maxRange + 1}.encode(), []byte{statusRefused}},
-		"greatest range":   {request{root, 1<<32 - 2, 1<<32 - 1}.encode(), []byte{statusRefused}},
-		"no root":          {request{nil, 0, 1}.encode(), []byte{statusRefused}},
-		"not a root":       {request{[]byte("root"), 0, 1}.encode(), []byte{statusRefused}},
-		"not CBOR":         {[]byte{0, 1, 0xff}, []byte{statusRefused}},
-		"no bytes":         {[]byte{0, 0}, []byte{statusRefused}},
-		"too long":         {binary.BigEndian.AppendUint16(nil, maxRequestBytes+1), nil},
+		"beyond the end":   {asking(root, 2, 4).Encode(), []byte{wire.StatusRefused}},
+		"backwards":        {asking(root, 2, 1).Encode(), []byte{wire.StatusRefused}},
+		"empty range":      {asking(root, 1, 1).Encode(), []byte{wire.StatusRefused}},
+		"long range":       {asking(root, 0, wire.MaxRange+1).Encode(), []byte{wire.StatusRefused}},
+		"greatest range":   {asking(root, 1<<32-2, 1<<32-1).Encode(), []byte{wire.StatusRefused}},
+		"no root":          {asking(nil, 0, 1).Encode(), []byte{wire.StatusRefused}},
+		"not a root":       {asking([]byte("root"), 0, 1).Encode(), []byte{wire.StatusRefused}},
+		"not CBOR":         {[]byte{0, 1, 0xff}, []byte{wire.StatusRefused}},
+		"no bytes":         {[]byte{0, 0}, []byte{wire.StatusRefused}},
+		"too long":         {binary.BigEndian.AppendUint16(nil, wire.MaxRequestBytes+1), nil},
 		"cut off":          {[]byte{0, 9, 1}, nil},
 		"nothing":          {nil, []byte{}},
-		"two bad in a row": {[]byte{0, 0, 0, 0}, []byte{statusRefused, statusRefused}},
+		"two bad in a row": {[]byte{0, 0, 0, 0}, []byte{wire.StatusRefused, wire.StatusRefused}},
 	} {
 		if got := exchange(t, ask, source, c.message); !bytes.Equal(got, c.want) {
 			t.Errorf("%s: answer %v, want %v", name, got, c.want)

@@ -1,6 +1,6 @@
 // Package replica decides which members of a group keep which blobs, so that every blob has several holders while
-// members come and go. Everybody who knows the members comes to the same answer by rendezvous hashing (Thaler and
-// Ravishankar 1998): nobody assigns, and when a member leaves, only what it held moves.
+// members come and go. Every process that knows the members computes the same answer by rendezvous hashing (Thaler and
+// Ravishankar 1998): no process assigns blobs, and when a member leaves, only its blobs move.
 //
 // It moves no bytes, and knows neither who the members are nor which blobs are needed: the caller says both.
 package replica

@@ -1,9 +1,9 @@
-// Package tally measures how fast peers deliver, as far as it is them that one waits for. The network and the simulator
-// use it, each with its own clock: a moment is a time since some beginning, which does not go back.
+// Package tally measures how fast peers deliver, in the time in which this process waits for them. The network and the
+// simulator use it, each with its own clock: a moment is a time since some beginning, which does not go back.
 //
-// What a peer is asked for together with others comes over one line, and says little of the way to each. So the time in
-// which several peers are waited for is divided among them: a fast peer is not charged for what a slow one holds up,
-// the slow one is when it is the last, and the times of all add up to the time that somebody waited.
+// Bytes that several peers deliver at once share one line, and say little about the way to each. So the time in which
+// several peers are waited for is divided among them: a fast peer is not charged for what a slow one holds up, the slow
+// one is when it is the last, and the times of all add up to the time of waiting.
 package tally
 
 import (

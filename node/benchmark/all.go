@@ -10,8 +10,6 @@ import (
 	"os/exec"
 	"strings"
 	"time"
-
-	"github.com/starling-network/starling/node/compat"
 )
 
 // Done is the result of one bench that ran in a process of its own.
@@ -19,7 +17,7 @@ type Done struct {
 	Name    string          `json:"name"`
 	Seconds float64         `json:"seconds"`
 	Report  json.RawMessage `json:"report,omitempty"`
-	Bars    []compat.Bar    `json:"bars,omitempty"` // a value is null where a tool was missing
+	Bars    []OptionalBar   `json:"bars,omitempty"` // a value is null where a tool was missing
 	Error   string          `json:"error,omitempty"`
 }
 
@@ -51,7 +49,7 @@ func Run(ctx context.Context, name string, quick bool) (Done, error) {
 	}
 	if json.Valid(out.Bytes()) {
 		done.Report = bytes.TrimSpace(out.Bytes())
-		_ = json.Unmarshal(done.Report, &struct{ Bars *[]compat.Bar }{&done.Bars}) // a report without bars has none
+		_ = json.Unmarshal(done.Report, &struct{ Bars *[]OptionalBar }{&done.Bars}) // a report without bars has none
 	}
 	return done, nil
 }

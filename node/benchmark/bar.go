@@ -30,3 +30,20 @@ func Below(name string, value, bar float64) Bar {
 func AtMost(name string, value, bar float64) Bar {
 	return Bar{name, Rounded(value, 3), bar, value <= bar}
 }
+
+// OptionalBar is a bar of a bench that may lack a tool to measure it with. One that was not measured does not hold.
+type OptionalBar struct {
+	Name    string   `json:"name"`
+	Value   *float64 `json:"value"` // null: it was not measured
+	Bar     float64  `json:"bar"`
+	Holds   bool     `json:"holds"`
+	Missing string   `json:"missing,omitempty"` // the tool
+}
+
+// Measured writes the value as numbers are written, or names the tool that is missing.
+func (b OptionalBar) Measured(number func(float64) string) string {
+	if b.Value == nil {
+		return "missing: " + b.Missing
+	}
+	return number(*b.Value)
+}

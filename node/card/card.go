@@ -22,8 +22,10 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/starling-network/starling/client/job"
-	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/client/job/spec"
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/folder"
+	"github.com/starling-network/starling/compute/model/vision"
 	"github.com/starling-network/starling/protocol/reward"
 )
 
@@ -37,12 +39,14 @@ var ErrFolder = errors.New("the folder is not one of a finished run")
 type Card struct {
 	Name       string
 	Job        string
-	Model      model.Config
+	Language   *architecture.Config // the model, if it is a language model
+	Images     *vision.Network      // the model, if it classifies images
+	Kind       string               // architecture
 	Parameters int
 	Adapter    bool
 	License    string
 	BaseModel  string
-	Data       []job.Dataset
+	Data       []spec.Dataset
 	Manifest   string   // CID of the list of the data's shards
 	Shards     []string // CIDs
 	Summary    Summary
@@ -54,16 +58,17 @@ type Card struct {
 
 // Summary is what is taken of summary.json.
 type Summary struct {
-	Job           string  `json:"job"`
-	Name          string  `json:"name"`
-	Rounds        int     `json:"rounds"`
-	Workers       int     `json:"workers"`
-	Steps         int     `json:"steps"`
-	Tokens        uint64  `json:"tokens"`
-	FirstEvalLoss float64 `json:"first_eval_loss"`
-	FinalEvalLoss float64 `json:"final_eval_loss"`
-	BitsPerByte   float64 `json:"bits_per_byte"`
-	Diverged      string  `json:"diverged"`
+	Job           string             `json:"job"`
+	Name          string             `json:"name"`
+	Rounds        int                `json:"rounds"`
+	Workers       int                `json:"workers"`
+	Steps         int                `json:"steps"`
+	Tokens        uint64             `json:"tokens"`
+	FirstEvalLoss float64            `json:"first_eval_loss"`
+	FinalEvalLoss float64            `json:"final_eval_loss"`
+	FinalMeasured map[string]float64 `json:"final_measured"`
+	BitsPerByte   float64            `json:"bits_per_byte"`
+	Diverged      string             `json:"diverged"`
 	Audits        struct {
 		Drawn  int `json:"drawn"`
 		Passed int `json:"passed"`
@@ -130,13 +135,12 @@ func Read(fsys fs.FS) (*Card, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: job.yaml: %w", ErrFolder, err)
 	}
-	if c.Model, err = folder.ReadConfig(fsys); err != nil {
+	if err := c.model(fsys, j); err != nil {
 		return nil, fmt.Errorf("%w: config.json: %w", ErrFolder, err)
 	}
-	c.Name, c.Job, c.Parameters, c.Manifest, c.Shards = j.Name, run.ID, c.Model.Parameters(), run.Blobs.Manifest,
-		run.Blobs.Shards
+	c.Name, c.Job, c.Manifest, c.Shards = j.Name, run.ID, run.Blobs.Manifest, run.Blobs.Shards
 	c.License, c.BaseModel, c.Data, c.Adapter = j.Output.License, j.Model.BaseModel, j.Datasets, j.Model.Adapter != nil
-	if c.Summary.FinalEvalLoss > 0 {
+	if c.Summary.FinalEvalLoss > 0 && j.PredictsText() {
 		c.Perplexity = math.Exp(c.Summary.FinalEvalLoss)
 	}
 	if c.Lineage, err = readLines[Checkpoint](fsys, "lineage.jsonl"); err != nil {
@@ -146,6 +150,25 @@ func Read(fsys fs.FS) (*Card, error) {
 		return nil, fmt.Errorf("%w: receipts.jsonl: %w", ErrFolder, err)
 	}
 	return c, nil
+}
+
+// model reads what the model is.
+func (c *Card) model(fsys fs.FS, j *job.Job) error {
+	if j.ReadsText() {
+		config, err := folder.ReadConfig(fsys)
+		if err != nil {
+			return err
+		}
+		c.Language, c.Kind, c.Parameters = &config, config.Architecture(), config.Parameters()
+		return nil
+	}
+	raw, err := readFile(fsys, "config.json")
+	if err != nil {
+		return err
+	}
+	n, err := vision.Read(raw)
+	c.Images, c.Kind, c.Parameters = &n, n.Architecture(), n.Parameters()
+	return err
 }
 
 // contributors adds up the receipts and the signatures, who earned most first.
@@ -290,9 +313,17 @@ func (c *Card) front() any {
 		Tags      []string `yaml:"tags"`
 		Index     []index  `yaml:"model-index,omitempty"`
 	}{License: word, Name: name, BaseModel: repository(c.BaseModel), Library: "transformers",
-		Pipeline: "text-generation", Tags: []string{"starling", c.Model.Architecture()}}
+		Pipeline: "text-generation", Tags: []string{"starling", c.Kind}}
 	if c.Adapter {
 		front.Tags = append(front.Tags, "lora")
+	}
+	if c.Images != nil {
+		front.Library, front.Pipeline = "starling", "image-classification"
+		if accuracy, ok := c.Summary.FinalMeasured["accuracy"]; ok {
+			front.Index = []index{{c.Name, []result{{named{"Image classification", "image-classification"},
+				named{"held-out images of the job", c.Job},
+				[]metric{{"loss", c.Summary.FinalEvalLoss}, {"accuracy", accuracy}}}}}}
+		}
 	}
 	if c.Perplexity > 0 {
 		front.Index = []index{{c.Name, []result{{named{"Text generation", "text-generation"},

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/compute/generate"
-	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/folder"
 )
 
@@ -28,9 +28,9 @@ func TestFoldersAreThoseOfPyTorch(t *testing.T) {
 			t.Errorf("%+v", f)
 		}
 	}
-	for _, architecture := range model.Architectures() {
-		if !seen[architecture] {
-			t.Errorf("there is no folder of %s", architecture)
+	for _, modelType := range architecture.Architectures() {
+		if !seen[modelType] {
+			t.Errorf("there is no folder of %s", modelType)
 		}
 	}
 	if len(list) < 14 {
@@ -105,7 +105,7 @@ func TestConfigsSurvive(t *testing.T) {
 		if err := json.Unmarshal(m.Config.JSON(), &raw); err != nil {
 			t.Fatal(err)
 		}
-		again, err := model.Parse(m.Config.Architecture(), raw)
+		again, err := architecture.Parse(m.Config.Architecture(), raw)
 		if err != nil || again != m.Config {
 			t.Errorf("%s: read back as %+v, %v; want %+v", name, again, err, m.Config)
 		}

@@ -16,31 +16,15 @@ import (
 
 	"github.com/starling-network/starling/compute/generate"
 	"github.com/starling-network/starling/compute/model/folder"
+	"github.com/starling-network/starling/node/benchmark"
 	"github.com/starling-network/starling/web/browser"
 )
 
-// Bar is a figure, and what it must reach or stay at. One that was not measured does not hold.
-type Bar struct {
-	Name    string   `json:"name"`
-	Value   *float64 `json:"value"` // null: it was not measured
-	Bar     float64  `json:"bar"`
-	Holds   bool     `json:"holds"`
-	Missing string   `json:"missing,omitempty"` // what it would be measured with
-}
-
-// Measured writes the value as numbers are written, or names what it would be measured with.
-func (b Bar) Measured(number func(float64) string) string {
-	if b.Value == nil {
-		return "missing: " + b.Missing
-	}
-	return number(*b.Value)
-}
-
 // Report is what `starling bench compat` prints.
 type Report struct {
-	Bars       []Bar       `json:"bars"`
-	Folders    []Folder    `json:"folders"`
-	Tokenizers []Tokenizer `json:"tokenizers"`
+	Bars       []benchmark.OptionalBar `json:"bars"`
+	Folders    []Folder                `json:"folders"`
+	Tokenizers []Tokenizer             `json:"tokenizers"`
 
 	Wallets  map[string]string `json:"wallets,omitempty"`  // what each version of CosmJS fails with, "" if it does not
 	Findings []string          `json:"findings,omitempty"` // of axe-core
@@ -98,7 +82,7 @@ func (r *Report) wallets(ctx context.Context, tree string) error {
 	}
 	r.Wallets = failed
 	for _, version := range versions {
-		b := Bar{Name: "CosmJS " + version + " reads a new account and signs for it", Bar: 1}
+		b := benchmark.OptionalBar{Name: "CosmJS " + version + " reads a new account and signs for it", Bar: 1}
 		if why, tried := failed[version]; err != nil || !tried {
 			b.Missing = cmp.Or(missing(err), "CosmJS "+version)
 		} else {
@@ -120,7 +104,9 @@ func (r *Report) dashboard(ctx context.Context, tree string) error {
 		return err
 	}
 	r.Findings = findings
-	b := Bar{Name: fmt.Sprintf("findings of axe-core on %d pages, 2 themes and 2 widths", pages), Missing: missing(err)}
+	b := benchmark.OptionalBar{
+		Name:    fmt.Sprintf("findings of axe-core on %d pages, 2 themes and 2 widths", pages),
+		Missing: missing(err)}
 	if err == nil {
 		n := float64(len(findings))
 		b.Value, b.Holds = &n, n == 0
@@ -142,7 +128,7 @@ func missing(err error) string {
 // sum makes the bars of the figures.
 func (r *Report) sum() {
 	atMost := func(name string, value, bar float64) {
-		r.Bars = append(r.Bars, Bar{Name: name, Value: &value, Bar: bar, Holds: value <= bar})
+		r.Bars = append(r.Bars, benchmark.OptionalBar{Name: name, Value: &value, Bar: bar, Holds: value <= bar})
 	}
 	loaded, unequal, strayed := 0, 0, 0
 	worst := map[string]float64{}
@@ -161,7 +147,7 @@ func (r *Report) sum() {
 		}
 	}
 	n := float64(loaded)
-	r.Bars = append(r.Bars, Bar{Name: "published configurations that load", Value: &n, Bar: Least,
+	r.Bars = append(r.Bars, benchmark.OptionalBar{Name: "published configurations that load", Value: &n, Bar: Least,
 		Holds: loaded >= Least && loaded == len(r.Folders)})
 	for _, name := range slices.Sorted(maps.Keys(worst)) {
 		atMost("largest difference of a logit from PyTorch's, "+name, worst[name], Tolerance)

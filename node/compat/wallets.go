@@ -23,8 +23,8 @@ import (
 // payer is the wallet that pays new accounts on a chain of its own, which is gone afterwards.
 const payer = "abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon about"
 
-// walletsPatience is for a few transactions of each version, which CosmJS looks for every three seconds.
-const walletsPatience = 5 * time.Minute
+// walletsTimeout is for a few transactions of each version, which CosmJS looks for every three seconds.
+const walletsTimeout = 5 * time.Minute
 
 // Wallets starts a chain and has every version of CosmJS read a new account and sign for it. It returns what each
 // fails with, "" if it does not.
@@ -36,7 +36,7 @@ func Wallets(ctx context.Context, tree string) (failed map[string]string, err er
 	if _, err := os.Stat(filepath.Join(dir, "node_modules", "@cosmjs", "stargate")); err != nil {
 		return nil, fmt.Errorf("%w: CosmJS: run npm ci in chain/testdata/cosmjs of the source tree", browser.ErrMissing)
 	}
-	ctx, cancel := context.WithTimeout(ctx, walletsPatience)
+	ctx, cancel := context.WithTimeout(ctx, walletsTimeout)
 	defer cancel()
 	secret, err := hd.Secp256k1.Derive()(payer, "", sdk.GetConfig().GetFullBIP44Path())
 	if err != nil {

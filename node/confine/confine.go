@@ -1,7 +1,7 @@
 // Package confine starts a child process that can compute and nothing else: it has no network, reads the system's
-// libraries and the files given to it, writes to a scratch folder of bounded size, cannot start processes, has
-// bounded memory, and ends with its parent. It is for programs of the owner of this machine whose inputs are
-// untrusted.
+// libraries and the files given to it, writes to a scratch folder of bounded size, cannot start processes (unless its
+// sandbox says so), has bounded memory, and ends with its parent. It is for programs of the owner of this machine
+// whose inputs are untrusted.
 //
 // On Linux that takes namespaces that an ordinary user may make, a seccomp filter and resource limits. A program that
 // imports the package may be started again as the warden that prepares the child: see init.
@@ -46,7 +46,9 @@ type Sandbox struct {
 	Memory  int64      // bytes that it may allocate
 	// bytes of the scratch folder, which are memory where Level is Full; of one file there where it is Reduced
 	Scratch int64
-	Output  io.Writer // standard output and error
+	// it may start programs, which stay in its box, and share memory that its limit does not count: drivers compile so
+	Compilers bool
+	Output    io.Writer // standard output and error
 }
 
 // Child is a process in its box.

@@ -29,12 +29,13 @@ type order struct {
 	Devices []string
 	Memory  int64
 	Scratch int64
+	Forks   bool
 	Dir     string // where the box's file system is put together, or the scratch folder
 }
 
 // command starts this program again as the warden, in namespaces of its own where the level is Full.
 func command(ctx context.Context, b Sandbox, dir string) (*exec.Cmd, error) {
-	o := order{b.Level, b.Command, b.Env, b.Read, b.Devices, b.Memory, b.Scratch, dir}
+	o := order{b.Level, b.Command, b.Env, b.Read, b.Devices, b.Memory, b.Scratch, b.Compilers, dir}
 	attr := &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setsid: true}
 	switch b.Level {
 	case Full:
@@ -106,7 +107,7 @@ func becomeChild(text string) error {
 	if err != nil {
 		return err
 	}
-	filter := filterOf(len(o.Devices) == 0)
+	filter := filterOf(len(o.Devices) == 0 && !o.Forks, o.Forks)
 	if err := o.limit(); err != nil {
 		return err
 	}

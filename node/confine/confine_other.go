@@ -10,7 +10,7 @@ import (
 )
 
 // command starts the program with a clean environment: nothing else is possible here.
-func command(ctx context.Context, b Box, dir string) (*exec.Cmd, error) {
+func command(ctx context.Context, b Sandbox, dir string) (*exec.Cmd, error) {
 	if b.Level != Reduced {
 		return nil, fmt.Errorf("%w: it is built for Linux on amd64 and arm64, this is %s on %s", ErrUnavailable,
 			runtime.GOOS, runtime.GOARCH)

@@ -5,6 +5,7 @@ package confine
 import (
 	"fmt"
 	"os"
+	"slices"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -34,21 +35,32 @@ var refused = append([]uintptr{
 	unix.SYS_KEXEC_LOAD, unix.SYS_REBOOT, unix.SYS_MEMFD_CREATE, unix.SYS_SHMGET, unix.SYS_MSGGET, unix.SYS_MQ_OPEN,
 }, refusedHere...)
 
-// filterOf is the filter of a child. Where it must not, it cannot share anonymous memory, which its limit would not
-// count; drivers of accelerators may do that.
-func filterOf(countsMemory bool) filter {
+// newNamespaces are the flags of clone that lead out of the box.
+const newNamespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET |
+	unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
+
+// filterOf is the filter of a child, which may start processes or may not. Where it must not, it cannot share
+// anonymous memory, which its limit would not count; drivers of accelerators may do that.
+func filterOf(countsMemory, forks bool) filter {
 	f := filter{
 		load(offsetArch), jump(unix.BPF_JEQ, architecture, 1, 0), answer(unix.SECCOMP_RET_KILL_PROCESS),
 		load(offsetNumber), jump(unix.BPF_JGE, 1<<30, 0, 1), refuse(unix.EPERM), // another way to call the same
 	}
 	for _, n := range refused {
+		if forks && slices.Contains(forking, n) {
+			continue
+		}
 		f = append(f, jump(unix.BPF_JEQ, uint32(n), 0, 1), refuse(unix.EPERM))
 	}
 	// its flags are out of sight: libraries fall back to clone
 	f = append(f, jump(unix.BPF_JEQ, unix.SYS_CLONE3, 0, 1), refuse(unix.ENOSYS))
-	f = f.where(unix.SYS_CLONE, 0, unix.CLONE_THREAD, unix.CLONE_THREAD, true) // threads, no processes
-	f = f.where(unix.SYS_TGKILL, 0, ^uint32(0), uint32(os.Getpid()), true)     // to itself
-	f = f.where(unix.SYS_PRLIMIT64, 0, ^uint32(0), 0, true)                    // of itself
+	if forks {
+		f = f.where(unix.SYS_CLONE, 0, newNamespaces, 0, true)
+	} else {
+		f = f.where(unix.SYS_CLONE, 0, unix.CLONE_THREAD, unix.CLONE_THREAD, true) // threads, no processes
+	}
+	f = f.where(unix.SYS_TGKILL, 0, ^uint32(0), uint32(os.Getpid()), true) // to itself
+	f = f.where(unix.SYS_PRLIMIT64, 0, ^uint32(0), 0, true)                // of itself
 	if countsMemory {
 		const shared = unix.MAP_SHARED | unix.MAP_ANONYMOUS
 		f = f.where(unix.SYS_MMAP, 3, shared, shared, false)

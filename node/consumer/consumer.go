@@ -18,10 +18,12 @@ import (
 	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/network/checkpoint"
 	"github.com/starling-network/starling/network/peer"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/journal"
 	"github.com/starling-network/starling/node/member"
+	"github.com/starling-network/starling/node/memory"
 	"github.com/starling-network/starling/node/notify"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/rundir"
@@ -50,7 +52,7 @@ type Consumer struct {
 	Chain     *client.Client
 	home      string // folder of the consumer
 	Host      *peer.Host
-	store     *blob.Disk
+	Store     *blob.Disk // of the job, once it is open
 	eval      *cpu.Exec
 	Log       *slog.Logger
 	generator *textgen.Generator                        // of samples, made with the first
@@ -63,16 +65,16 @@ type Consumer struct {
 	Updates func(context.Context, blob.CID) ([]byte, error)
 	Shared  *hold.Shared // with the other parties of this process; nil: there are none
 
-	lines    []rundir.Line   // complete lines of the lineage
-	torn     bool            // the files hold more than the lines: writing them failed half-way
-	dropped  map[uint32]bool // rounds of the lineage whose checkpoint is deleted
-	last     *train.Checkpoint
-	progress Progress
-	mark     roundStart            // of the last round collected
-	marks    map[uint32]roundStart // of those before it, by round
-	seen     map[string]bool       // events told to the user
-	diverged string                // why the run was given up, if it diverged
-	failures int                   // actions that failed in a row
+	lines         []rundir.Line   // complete lines of the lineage
+	partlyWritten bool            // the files hold more than the lines: writing them failed half-way
+	dropped       map[uint32]bool // rounds of the lineage whose checkpoint is deleted
+	last          *train.Checkpoint
+	progress      Progress
+	mark          roundStart            // of the last round collected
+	marks         map[uint32]roundStart // of those before it, by round
+	seen          map[string]bool       // events told to the user
+	diverged      string                // why the run was given up, if it diverged
+	failures      int                   // actions that failed in a row
 }
 
 // roundStart is what the next round is measured from.
@@ -95,16 +97,17 @@ func New(with Consumer, h home.Home) (*Consumer, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Host, c.store, c.seen, c.marks = host, store, map[string]bool{}, map[uint32]roundStart{}
+	c.Host, c.Store, c.seen, c.marks = host, store, map[string]bool{}, map[uint32]roundStart{}
 	c.dropped = map[uint32]bool{}
 	if c.Updates == nil {
 		c.Updates = store.Get
 	}
-	if c.eval, err = cpu.Compile(b.Eval, 1); err != nil {
+	_, threads := prepare.Turns(b)
+	if c.eval, err = cpu.Compile(b.Eval, threads); err != nil {
 		return nil, errors.Join(err, host.Close())
 	}
-	c.Shared.Task(&train.Task{Spec: b.Spec, Corpus: b.Corpus, Frozen: b.Frozen})
-	b.Genesis = c.Shared.Checkpoint(b.Genesis.Root(), b.Genesis)
+	c.Shared.Task(prepare.TaskOf(b, nil))
+	b.Genesis = c.Shared.Checkpoint(b.Genesis.Root(), b.Genesis, memory.Aside{Dir: c.home})
 	if c.lines, err = c.Dir.Rewind(); err != nil {
 		return nil, errors.Join(err, host.Close())
 	}
@@ -145,14 +148,14 @@ func (c *Consumer) Order(ctx context.Context, o market.Order) error {
 	c.Job.Keep(c.Chain.Address())
 	c.Dir.Run.ID = c.Job.JobID()
 	if c.Options.Say != nil {
-		c.Options.Say("somebody else has ordered a job of this name; this one is " + c.Job.JobID())
+		c.Options.Say("another account has ordered a job of this name; this one is " + c.Job.JobID())
 	}
 	return c.place(ctx, o)
 }
 
 func (c *Consumer) place(ctx context.Context, o market.Order) error {
 	o.ID, o.Terms.Job = c.Job.JobID(), c.Job.JobID()
-	spec, genesis, err := c.Job.Publish(ctx, c.store, &c.Dir.Run)
+	spec, genesis, err := c.Job.Publish(ctx, c.Store, &c.Dir.Run)
 	if err != nil {
 		return err
 	}
@@ -258,7 +261,7 @@ func (c *Consumer) act(ctx context.Context, a role.Action, s run.State) (*rundir
 			return nil, err
 		}
 		u, diverged := s.Diverged()
-		why := &train.DivergedError{Round: s.Round, What: fmt.Sprintf("the weights of unit %d come to be infinite or no "+
+		why := &train.DivergedError{Round: s.Round, What: fmt.Sprintf("the weights of unit %d became infinite or no "+
 			"numbers, which an audit confirmed", u.Index)}
 		if diverged && s.Why == reason.Diverged {
 			c.diverged = why.Error()
@@ -368,13 +371,15 @@ func (c *Consumer) collect(ctx context.Context, round, latest uint32) error {
 		return err
 	}
 	get := func(ctx context.Context, id blob.CID) ([]byte, error) { return c.Host.Fetch(ctx, id, holders) }
-	next, err := bundle.LoadCheckpoint(ctx, entry.Attestation.Checkpoint, get)
+	aside := memory.Aside{Dir: c.home}
+	next, err := bundle.LoadCheckpointEach(ctx, entry.Attestation.Checkpoint, get, checkpoint.InTurn,
+		aside.Room(c.Job.Size().Checkpoint()))
 	switch {
 	case err == nil:
-		next = c.Shared.Checkpoint(entry.Attestation.Checkpoint.Root, next)
+		next = c.Shared.Checkpoint(entry.Attestation.Checkpoint.Root, next, aside)
 		err = c.keepUpdates(ctx, entry, holders)
 	case errors.Is(err, blob.ErrNotFound) && latest >= round+member.DefaultKeep:
-		c.Log.Warn("nobody keeps the checkpoint", "round", round, "err", err)
+		c.Log.Warn("no member keeps the checkpoint", "round", round, "err", err)
 		next, err = nil, nil
 	}
 	if err != nil {
@@ -425,11 +430,11 @@ func (c *Consumer) rewind(ctx context.Context, round uint32) error {
 	if len(void) == 0 {
 		return nil
 	}
-	c.torn = true
+	c.partlyWritten = true
 	if err := c.Dir.Keep(kept, int(round)); err != nil {
 		return err
 	}
-	c.torn = false
+	c.partlyWritten = false
 	c.board.Restart(round*c.Job.Spec.Steps + 1)
 	c.lines, c.last = kept, nil
 	maps.DeleteFunc(c.dropped, func(r uint32, _ bool) bool { return int(r) > len(kept) })
@@ -443,7 +448,7 @@ func (c *Consumer) rewind(ctx context.Context, round uint32) error {
 	}
 	names := checkpoints(c.Dir.Run.Blobs.Genesis, kept)
 	for _, l := range void {
-		if err := dropCheckpoint(ctx, c.store, l.AsCheckpoint(), names); err != nil {
+		if err := dropCheckpoint(ctx, c.Store, l.AsCheckpoint(), names); err != nil {
 			return err
 		}
 	}
@@ -462,12 +467,12 @@ func (c *Consumer) record(ctx context.Context, round uint32, ckpt *train.Checkpo
 	if err != nil {
 		return err
 	}
-	if c.torn {
+	if c.partlyWritten {
 		if err := c.Dir.Keep(c.lines, int(round)-1); err != nil {
 			return err
 		}
 	}
-	c.torn = true
+	c.partlyWritten = true
 	if err := errors.Join(rundir.AppendRecords(c.Dir, rundir.FileMetrics, metrics),
 		rundir.AppendRecords(c.Dir, rundir.FileSamples, samples)); err != nil {
 		return err
@@ -478,7 +483,7 @@ func (c *Consumer) record(ctx context.Context, round uint32, ckpt *train.Checkpo
 		}
 		c.lines = append(c.lines, *line)
 	}
-	c.torn, c.last = false, ckpt
+	c.partlyWritten, c.last = false, ckpt
 	c.board.Add(tracked(metrics))
 	c.Options.MLflow.Add(tracked(metrics))
 	c.mark, c.marks[round] = after, after
@@ -525,7 +530,7 @@ func (c *Consumer) prune(ctx context.Context, open int) error {
 	}
 	names := checkpoints(c.Dir.Run.Blobs.Genesis, kept)
 	for _, l := range drop {
-		if err := dropCheckpoint(ctx, c.store, l.AsCheckpoint(), names); err != nil {
+		if err := dropCheckpoint(ctx, c.Store, l.AsCheckpoint(), names); err != nil {
 			return err
 		}
 		c.dropped[l.Round] = true

@@ -12,6 +12,8 @@ import (
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/checkpoint"
+	"github.com/starling-network/starling/node/heldout"
+	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/memory"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/rundir"
@@ -72,10 +74,11 @@ func (c *Consumer) finalize(ctx context.Context) (*rundir.Summary, error) {
 		return nil, err
 	}
 	if c.last == nil { // restarted after the last round was collected
-		if c.last, err = bundle.LoadCheckpoint(ctx, k.State.Base, c.store.Get); err != nil {
+		if c.last, err = bundle.LoadCheckpoint(ctx, k.State.Base, c.Store.Get); err != nil {
 			return nil, err
 		}
 	}
+	defer c.last.Rest()
 	e := FinalState{c.Job, k, c.lines, metrics, c.last.Root(), c.RefereeTime, c.diverged}
 	s := e.Summary()
 	if err := errors.Join(WriteReceipts(c.Dir, k.Receipts), e.WriteDisputes(c.Dir), c.writeLinks(ctx)); err != nil {
@@ -89,8 +92,8 @@ func (c *Consumer) finalize(ctx context.Context) (*rundir.Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	for name, text := range files {
-		if err := c.Dir.Write(name, text); err != nil {
+	for _, f := range files {
+		if err := keystore.WriteFileBy(c.Dir.File(f.Name), f.Write); err != nil {
 			return nil, err
 		}
 	}
@@ -136,8 +139,8 @@ func (e FinalState) Summary() *rundir.Summary {
 		StateRoot: e.Root, Disputes: []rundir.DisputeLine{},
 	}
 	s.Tokens = e.Tokens(s.Steps)
-	s.FirstEvalLoss, s.FinalEvalLoss = evalLosses(e.Metrics)
-	if x := prepare.BitsPerByte(e.CompiledJob, &s.FinalEvalLoss); x != nil {
+	s.FirstEvalLoss, s.FinalEvalLoss, s.FinalMeasured = evaluations(e.Metrics)
+	if x := heldout.BitsPerByte(e.CompiledJob, &s.FinalEvalLoss); x != nil {
 		s.BitsPerByte = *x
 	}
 	if s.Diverged = e.diverged; s.Diverged == "" {
@@ -192,7 +195,7 @@ func (k Books) plants() (n rundir.PlantCounts) {
 // loss, or the loss in training when nothing is held out; "" if it is not.
 func Rise(metrics []rundir.Metric) string {
 	what := "eval loss"
-	first, last := evalLosses(metrics)
+	first, last, _ := evaluations(metrics)
 	if first == 0 && last == 0 {
 		what = "loss"
 		for _, m := range metrics {
@@ -209,18 +212,19 @@ func Rise(metrics []rundir.Metric) string {
 	return fmt.Sprintf("the %s rose from %.3f to %.3f", what, first, last)
 }
 
-// evalLosses returns the first and the last measured eval loss; 0 when nothing is held out.
-func evalLosses(metrics []rundir.Metric) (first, last float64) {
+// evaluations returns the first and the last measured eval loss, 0 when nothing is held out, and what else the last
+// evaluation measured.
+func evaluations(metrics []rundir.Metric) (first, last float64, measured map[string]float64) {
 	seen := false
 	for _, m := range metrics {
 		if m.EvalLoss != nil {
 			if !seen {
 				first, seen = *m.EvalLoss, true
 			}
-			last = *m.EvalLoss
+			last, measured = *m.EvalLoss, m.Measured
 		}
 	}
-	return first, last
+	return first, last, measured
 }
 
 func WriteReceipts(out *rundir.OutDir, receipts []reward.Receipt) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/node/heldout"
 	"github.com/starling-network/starling/node/member"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/pretrained"
@@ -90,7 +92,7 @@ func (c *Consumer) unitLog(ctx context.Context, cid string, holders []string) ([
 	if err != nil {
 		return nil, err
 	}
-	return b, c.store.Delete(ctx, id)
+	return b, c.Store.Delete(ctx, id)
 }
 
 // measure evaluates a checkpoint, if one is due, and returns the metrics of its round, the one of the whole round last,
@@ -130,14 +132,14 @@ func Metrics(b *prepare.CompiledJob, eval *cpu.Exec, round uint32, ckpt *train.C
 	step := round * spec.Steps
 	m := rundir.Metric{Kind: "round", Round: round, Step: step, Tokens: b.Tokens(int(step)), Workers: workers}
 	if every := max(1, b.Job.Eval.EverySteps); ckpt != nil && (int(step)%every == 0 || round == spec.Rounds) {
-		if m.EvalLoss, err = Evaluate(b, eval, ckpt); err != nil {
+		if m.EvalLoss, m.Measured, err = Evaluate(b, eval, ckpt); err != nil {
 			return nil, err
 		}
 		if x := m.EvalLoss; x != nil && (math.IsNaN(*x) || math.IsInf(*x, 0)) {
 			return nil, &train.DivergedError{Round: max(round, 1) - 1,
 				What: fmt.Sprintf("the eval loss after step %d is %v", step, *x)}
 		}
-		m.BitsPerByte = prepare.BitsPerByte(b, m.EvalLoss)
+		m.BitsPerByte = heldout.BitsPerByte(b, m.EvalLoss)
 	}
 	if round > 0 {
 		m.Loss, m.LearningRate = mean(units.losses), float64(spec.Rate.At(step-1, total))
@@ -183,25 +185,35 @@ func meanOf(x ...float64) *float64 {
 	return &m
 }
 
-// Evaluate returns the mean loss over the held-out windows; nil when nothing is held out.
-func Evaluate(b *prepare.CompiledJob, eval *cpu.Exec, ckpt *train.Checkpoint) (*float64, error) {
+// Evaluate returns the mean loss over the held-out examples, and the means of the other measurements of the task; nil
+// when nothing is held out.
+func Evaluate(b *prepare.CompiledJob, eval *cpu.Exec, ckpt *train.Checkpoint) (*float64, map[string]float64, error) {
 	if b.Corpus.Val.Len() == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	defer eval.Release()
+	defer ckpt.Rest()
 	in := b.EvalInputs(ckpt)
-	batches := prepare.HeldOut(b)
-	var sum float64
+	batches := heldout.Batches(b)
+	sums := map[string]float64{}
 	for _, batch := range batches {
 		in["tokens"] = tensor.FromI32(batch, b.EvalBatch, int(b.Spec.Length)+1)
 		out, err := eval.Run(in)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		sum += float64(out["loss"].F32()[0])
+		for name, x := range out {
+			sums[name] += float64(x.F32()[0])
+		}
 	}
-	loss := sum / float64(len(batches))
-	return &loss, nil
+	for name := range sums {
+		sums[name] /= float64(len(batches))
+	}
+	loss := sums["loss"]
+	if delete(sums, "loss"); len(sums) == 0 {
+		sums = nil
+	}
+	return &loss, sums, nil
 }
 
 // Sample is one line of samples.jsonl.
@@ -216,7 +228,8 @@ func (c *Consumer) sample(ctx context.Context, m rundir.Metric, ckpt *train.Chec
 		return nil, nil
 	}
 	if c.generator == nil {
-		c.generator = textgen.NewGenerator(c.Job.Model, c.Job.Tokenizer, pretrained.Ends(c.Job.Model, c.Job.Tokenizer))
+		model := *c.Job.Language
+		c.generator = textgen.NewGenerator(model, c.Job.Tokenizer, pretrained.Ends(model, c.Job.Tokenizer))
 	}
 	weights, err := c.Job.Weights(ckpt)
 	if err != nil {
@@ -225,6 +238,7 @@ func (c *Consumer) sample(ctx context.Context, m rundir.Metric, ckpt *train.Chec
 	if err := c.generator.Reader.SetWeights(weights); err != nil {
 		return nil, err
 	}
+	defer runtime.KeepAlive(ckpt) // the reader has slices of its weights
 	for _, p := range prompts {
 		s := Sample{Round: m.Round, Step: m.Step, Prompt: p}
 		sampling := generate.Sampling{Temperature: 0.8, Seed: c.Job.Spec.Seed}

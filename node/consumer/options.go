@@ -6,6 +6,7 @@ import (
 
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/node/disk"
+	"github.com/starling-network/starling/node/member"
 	"github.com/starling-network/starling/node/notify"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/rundir"
@@ -18,41 +19,40 @@ import (
 // Options say how a job is run.
 type Options struct {
 	Job       *job.Job
-	Dir       string        // output folder
-	Plan      string        // identifier of the job as it was planned; "": it was not
-	Resume    bool          // resume the unfinished run in Dir
-	Network   string        // HTTP interface of a validator; "": an embedded network
-	Home      string        // folder of the consumer's key on a Network
-	Listen    []string      // multiaddrs at which a Network's workers fetch the job; none: any port of the loopback
-	Torch     torch.Options // of the workers of an embedded network, if the job asks for PyTorch
-	Dishonest int           // workers of an embedded network that fabricate their updates
-	Metrics   string        // host:port where Prometheus finds metrics; "": nowhere
-	Web       string        // host:port of the dashboard during the run; "": none
-	Version   string        // of the binary
+	Dir       string              // output folder
+	Plan      string              // identifier of the job as it was planned; "": it was not
+	Resume    bool                // resume the unfinished run in Dir
+	Network   string              // HTTP interface of a validator; "": an embedded network
+	Home      string              // folder of the consumer's key on a Network
+	Listen    []string            // multiaddrs at which a Network's workers fetch the job; none: any port of the loopback
+	Torch     torch.Options       // of the workers of an embedded network, if the job asks for PyTorch
+	Device    *member.Accelerator // of the workers of an embedded network; nil: they compute on the processor
+	Dishonest int                 // workers of an embedded network that fabricate their updates
+	Metrics   string              // host:port where Prometheus finds metrics; "": nowhere
+	Web       string              // host:port of the dashboard during the run; "": none
+	Version   string              // of the binary
 	Progress  func(Progress)
 	Say       func(text string) // news worth a line of its own
 	MLflow    *mlflow.Writer    // gets the metrics; may be nil
 	Notify    *notify.Sender    // sends events; may be nil
 	Shown     func(runs.Live)   // gets the data of the run that are not in its files, once
-
-	Disk disk.Share // of every party of an embedded network; zero: an equal part of the free disk
+	Disk      disk.Share        // of every party of an embedded network; zero: an equal part of the free disk
 }
 
 // Progress is the state of a run at one moment. A loss that is not known is NaN.
 type Progress struct {
-	Job             string
-	Step, Steps     int // inner steps in attested rounds
-	Round, Rounds   int
-	Phase           string
-	Loss, EvalLoss  float64
-	LearningRate    float64
-	GradNorm        float64 // before clipping, the mean over the latest round; NaN: no unit reports one
-	TokensPerSecond float64
-	Workers, Target int
-	PaidUzen        uint64
-	BudgetUzen      uint64
-	Latest          rundir.Metric // of the latest round, with the latest measurements
-	Left            time.Duration
+	Job                  string
+	Step, Steps          int // inner steps in attested rounds
+	Round, Rounds        int
+	Phase                string
+	Loss, EvalLoss       float64
+	LearningRate         float64
+	GradNorm             float64 // before clipping, the mean over the latest round; NaN: no unit reports one
+	TokensPerSecond      float64
+	Workers, Target      int
+	PaidUzen, BudgetUzen uint64
+	Latest               rundir.Metric // of the latest round, with the latest measurements
+	Left                 time.Duration
 }
 
 // HaltedError says that a run ended before its last round.

@@ -64,13 +64,21 @@ func orNaN(loss *float64) float64 {
 	return *loss
 }
 
+// vocabulary is how many different tokens the data may have.
+func vocabulary(b *prepare.CompiledJob) int {
+	if b.Tokenizer == nil {
+		return int(b.Corpus.Vocab)
+	}
+	return b.Tokenizer.VocabSize()
+}
+
 func reportJob(b *prepare.CompiledJob) report.Job {
 	j, s := b.Job, b.Spec
 	x := s.Exchange
 	return report.Job{Name: j.Name, ID: b.JobID(), Facts: []report.Fact{
 		{Name: "Model", Value: fmt.Sprintf("%s, %d parameters", b.Model.Architecture(), b.Model.Parameters())},
 		{Name: "Data", Value: fmt.Sprintf("%d tokens to train on, %d held out, vocabulary of %d", b.Corpus.Train.Len(),
-			b.Corpus.Val.Len(), b.Tokenizer.VocabSize())},
+			b.Corpus.Val.Len(), vocabulary(b))},
 		{Name: "Rounds", Value: fmt.Sprintf("%d of %d inner steps, %d units of %d x %d tokens a step", s.Rounds, s.Steps,
 			s.Units, s.Batch, s.Length)},
 		{Name: "Inner optimizer", Value: fmt.Sprintf("AdamW, %s rate up to %g", s.Rate.Kind, s.Rate.Peak)},
@@ -78,7 +86,7 @@ func reportJob(b *prepare.CompiledJob) report.Job {
 			moving(x))},
 		{Name: "Audit rate", Value: fmt.Sprintf("%g %% of the units at least, all of a new worker's%s",
 			100*j.Strategy.Verification.Fraction,
-			map[bool]string{true: ", up to a drawn segment"}[j.Strategy.Verification.Segments == "drawn"])},
+			map[bool]string{true: ", up to a drawn segment"}[j.Strategy.Verification.Audit == "partial"])},
 		{Name: "Program", Value: s.Program.String()},
 	}}
 }
@@ -228,7 +236,7 @@ func moving(x train.Exchange) string {
 	case outer.Nesterov:
 		return fmt.Sprintf("%s at %g, momentum %g", x.Outer, x.Rate, x.Momentum)
 	case outer.Adam, outer.Yogi:
-		return fmt.Sprintf("%s at %g, betas %g and %g, eps %g", x.Outer, x.Rate, x.Momentum, x.Decay, x.Tau)
+		return fmt.Sprintf("%s at %g, betas %g and %g, eps %g", x.Outer, x.Rate, x.Momentum, x.Decay, x.Eps)
 	}
 	return fmt.Sprintf("%s at %g", x.Outer, x.Rate)
 }

@@ -5,6 +5,7 @@
 package control
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,6 +27,9 @@ const (
 
 	// patience is how long a process that ends waits for those that it answers.
 	patience = time.Second
+
+	// answerTimeout bounds the time in which a process is reached, and that in which it answers.
+	answerTimeout = 10 * time.Second
 )
 
 // Errors of this package.
@@ -104,31 +108,46 @@ func ask(ctx context.Context, dir, method, path string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
-		DisableKeepAlives: true,
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "unix", name)
-		},
-	}}
+	c, err := (&net.Dialer{Timeout: answerTimeout}).DialContext(ctx, "unix", name)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
+		return nil, fmt.Errorf("%w: %s", ErrNotRunning, dir)
+	} else if err != nil {
+		return nil, err
+	}
+	context.AfterFunc(ctx, func() { _ = c.Close() }) // a caller that goes away waits for no answer
+	answer, err := exchange(ctx, c, method, path)
+	switch {
+	case ended(err):
+		return nil, errors.Join(fmt.Errorf("%w: %s", ErrNotRunning, dir), c.Close())
+	case err != nil:
+		return nil, errors.Join(err, c.Close())
+	case answer.StatusCode >= 300:
+		return nil, errors.Join(fmt.Errorf("control: %s answers %s", name, answer.Status), c.Close())
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{answer.Body, c}, nil
+}
+
+// exchange asks over a connection, without a client of net/http, which has no exported error for a connection that is
+// closed before the question.
+func exchange(ctx context.Context, c net.Conn, method, path string) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, method, "http://process"+path, nil)
 	if err != nil {
 		return nil, err
 	}
-	answer, err := c.Do(r)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) || ended(err):
-		return nil, fmt.Errorf("%w: %s", ErrNotRunning, dir)
-	case err != nil:
+	r.Close = true
+	if err := errors.Join(c.SetDeadline(time.Now().Add(answerTimeout)), r.Write(c)); err != nil {
 		return nil, err
-	case answer.StatusCode >= 300:
-		return nil, errors.Join(fmt.Errorf("control: %s answers %s", name, answer.Status), answer.Body.Close())
 	}
-	return answer.Body, nil
+	return http.ReadResponse(bufio.NewReader(c), r)
 }
 
-// ended reports whether the process at the other end went away in the middle.
+// ended reports whether the process at the other end went away after the connection was made.
 func ended(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) ||
+		errors.Is(err, syscall.EPIPE)
 }
 
 func socket(dir string) (string, error) {

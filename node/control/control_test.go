@@ -115,6 +115,32 @@ func TestKilledWhileItAnswers(t *testing.T) {
 	}
 }
 
+// The process may go between the connection and the question, so that the question finds the connection closed.
+func TestGoneBeforeTheQuestion(t *testing.T) {
+	dir := folder(t)
+	l, err := net.Listen("unix", filepath.Join(dir, fileSocket))
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_ = c.Close()
+		}
+	}()
+	for range 300 {
+		if err := Status(t.Context(), dir, new(any)); !errors.Is(err, ErrNotRunning) {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A process that was killed leaves its socket. The next one takes its place.
 func TestLeftSocketIsReplaced(t *testing.T) {
 	dir := folder(t)

@@ -239,10 +239,10 @@ func (r *ChainRuns) Log(context.Context, string, int64, int) (api.Log, error) {
 
 // Files implements source.Runs.
 func (r *ChainRuns) Files(context.Context, string) ([]api.File, error) {
-	return nil, notOnChain("files of a job", "they are in the folder of who ordered it")
+	return nil, notOnChain("files of a job", "they are in the folder of the consumer")
 }
 
 // Open implements source.Runs.
 func (r *ChainRuns) Open(context.Context, string, string) (io.ReadSeekCloser, api.File, error) {
-	return nil, api.File{}, notOnChain("files of a job", "they are in the folder of who ordered it")
+	return nil, api.File{}, notOnChain("files of a job", "they are in the folder of the consumer")
 }

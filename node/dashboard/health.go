@@ -56,7 +56,7 @@ func networkHealth(n api.Network, books *inspect.Balances, now time.Time) *api.H
 		}
 	}
 	check("participants", workers > 0, "%d offer work or are in runs, %d are jailed", workers, jailed)
-	check("orders", true, "%d wait, %d runs go on", len(n.Orders), len(n.Runs))
+	check("orders", true, "%d wait, %d runs are active", len(n.Orders), len(n.Runs))
 	check("books", len(books.Wrong) == 0, "%d modules account for what they hold; %d do not",
 		len(books.Books)-len(books.Wrong), len(books.Wrong))
 	if slices.ContainsFunc(h.Checks, func(x api.HealthCheck) bool { return !x.OK }) {

@@ -55,7 +55,7 @@ func TestAnswersAreMarked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := Corpus(j, sources, tokenizer.Bytes())
+		c, _, err := Corpus(j, sources, tokenizer.Bytes(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +79,7 @@ func TestAnswersAreMarked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Corpus(j, sources, tokenizer.Bytes()); err == nil || !strings.Contains(err.Error(), "turn 2") {
+	if _, _, err := Corpus(j, sources, tokenizer.Bytes(), nil); err == nil || !strings.Contains(err.Error(), "turn 2") {
 		t.Errorf("a template that counts turns: %v", err)
 	}
 }
@@ -94,16 +94,16 @@ func TestConversationsAreDocuments(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		docs, err := data.Documents(sources[0])
-		if err != nil || len(docs) != 2 || docs[0] != want {
-			t.Errorf("%q: %q, %v", template, docs, err)
+		docs, err := documentsOf(sources[0])
+		if err != nil || len(docs) != 2 || docs[0].Text != want {
+			t.Errorf("%q: %+v, %v", template, docs, err)
 		}
 	}
 	sources, err := Sources(chatJob(t, "", talk+`{"messages": [{"role": "king", "content": "Hi"}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := data.Documents(sources[0]); err == nil || !strings.Contains(err.Error(), "chats.jsonl") ||
+	if _, err := documentsOf(sources[0]); err == nil || !strings.Contains(err.Error(), "chats.jsonl") ||
 		!strings.Contains(err.Error(), "king") {
 		t.Errorf("a message by nobody: %v", err)
 	}

@@ -11,7 +11,8 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/client/job"
-	"github.com/starling-network/starling/compute/data"
+	"github.com/starling-network/starling/client/job/problem"
+	"github.com/starling-network/starling/compute/data/source"
 )
 
 // folder has a job and its data.
@@ -51,7 +52,7 @@ func TestInSteps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := InSteps(j)
+	made, err := InSteps(j, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,13 +62,13 @@ func TestInSteps(t *testing.T) {
 	if j = load(t, dir); j.Training.MaxSteps != 12 {
 		t.Fatal(j.Training)
 	}
-	if same, err := InSteps(j); same != j || err != nil {
+	if same, err := InSteps(j, nil); same != j || err != nil {
 		t.Errorf("a job in steps is changed: %v", err)
 	}
 }
 
 func TestCount(t *testing.T) {
-	s, err := Count(context.Background(), load(t, folder(t, both, "byte-level")))
+	s, err := Count(context.Background(), load(t, folder(t, both, "byte-level")), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,12 +83,12 @@ func TestCount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s, err := Count(context.Background(), j); err != nil || !s.TooShort || s.Sequences != 0 {
+	if s, err := Count(context.Background(), j, nil); err != nil || !s.TooShort || s.Sequences != 0 {
 		t.Errorf("%+v, %v", s, err)
 	}
-	var list *job.ErrorList
+	var list *problem.ErrorList
 	if _, err := Count(context.Background(),
-		load(t, folder(t, "[{path: bad.json, format: jsonl}]", "byte-level"))); !errors.As(err, &list) ||
+		load(t, folder(t, "[{path: bad.json, format: jsonl}]", "byte-level")), nil); !errors.As(err, &list) ||
 		!strings.Contains(err.Error(), "bad.json:2") {
 		t.Errorf("data that cannot be used: %v", err)
 	}
@@ -107,27 +108,27 @@ func TestTokenizeGivesTheSameData(t *testing.T) {
 			t.Fatal(err)
 		}
 		dir := filepath.Join(t.TempDir(), "tokens")
-		made, err := Tokenize(context.Background(), files, v, dir)
+		made, err := Tokenize(files, v, dir, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		again := load(t, folder(t, fmt.Sprintf("[{path: %q, format: llmc-bin}]", made.Path),
 			fmt.Sprintf("%q", made.Tokenizer)))
-		want, err := Count(context.Background(), text)
+		want, err := Count(context.Background(), text, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := Count(context.Background(), again)
+		got, err := Count(context.Background(), again, nil)
 		if err != nil || got.Digest != want.Digest || got.TrainTokens+got.ValTokens != made.Tokens ||
 			got.Vocab != made.Vocab {
 			t.Errorf("%v\n%+v\n%+v", err, got, want)
 		}
-		if _, err := Tokenize(context.Background(), files, v, dir); !errors.Is(err, ErrExists) {
+		if _, err := Tokenize(files, v, dir, nil); !errors.Is(err, ErrExists) {
 			t.Errorf("again: %v", err)
 		}
 		if v.Size > 0 {
-			if _, err := Tokenize(context.Background(), []File{{Path: made.Path, Format: "llmc-bin"}},
-				Vocabulary{File: made.Tokenizer}, filepath.Join(dir, "copy")); err != nil {
+			if _, err := Tokenize([]File{{Path: made.Path, Format: "llmc-bin"}},
+				Vocabulary{File: made.Tokenizer}, filepath.Join(dir, "copy"), nil); err != nil {
 				t.Errorf("the tokens of tokens: %v", err)
 			}
 		}
@@ -161,6 +162,17 @@ func TestInspect(t *testing.T) {
 	}
 }
 
+// documentsOf are those of a file.
+func documentsOf(f source.File) (docs []source.Document, err error) {
+	for d, err := range f.Documents(1<<20, nil) {
+		if err != nil {
+			return docs, err
+		}
+		docs = append(docs, d)
+	}
+	return docs, nil
+}
+
 // Conversations of a job file are text, as the base model's template writes them, or, of a model without one, line by
 // line.
 func TestChats(t *testing.T) {
@@ -174,38 +186,38 @@ func TestChats(t *testing.T) {
 	if !j.Chats() {
 		t.Error("it has no conversations")
 	}
-	documents := func(base string) []string {
+	documents := func(base string) []source.Document {
 		t.Helper()
 		files, err := Of(j)
 		if err != nil {
 			t.Fatal(err)
 		}
 		files[0].base = base
-		s, err := loaded(files[0].source())
+		s, err := files[0].source()
 		if err != nil {
 			t.Fatal(err)
 		}
-		all, err := data.Documents(s)
+		all, err := documentsOf(s)
 		if err != nil || len(all) != 9 {
-			t.Fatalf("%q, %v", all, err)
+			t.Fatalf("%+v, %v", all, err)
 		}
 		return all
 	}
-	if got := documents("")[0]; got != "User: What does the bird do?\n\nAssistant: It sings.\n\n" {
+	if got := documents("")[0].Text; got != "User: What does the bird do?\n\nAssistant: It sings.\n\n" {
 		t.Errorf("%q", got)
 	}
 	template := `{"chat_template": "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"}`
 	if err := os.WriteFile(filepath.Join(dir, "tokenizer_config.json"), []byte(template), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if got := documents(dir)[0]; got != "<user>What does the bird do?<assistant>It sings." {
+	if got := documents(dir)[0].Text; got != "<user>What does the bird do?<assistant>It sings." {
 		t.Errorf("%q", got)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "chat.jsonl"),
 		[]byte(line+`{"messages": [{"role": "user", "content": "Hi"}]}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Count(context.Background(), j); err == nil || !strings.Contains(err.Error(), "chat.jsonl:2") ||
+	if _, err := Count(context.Background(), j, nil); err == nil || !strings.Contains(err.Error(), "chat.jsonl:2") ||
 		!strings.Contains(err.Error(), "the assistant") {
 		t.Errorf("a conversation without an answer: %v", err)
 	}

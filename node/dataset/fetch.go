@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/client/job/problem"
+	"github.com/starling-network/starling/client/job/spec"
 	"github.com/starling-network/starling/node/download"
 )
 
@@ -26,7 +28,7 @@ const sums = ".sha256"
 // Fetch downloads the data that a job names by its address into the cache of this user, unless it is there. The
 // returned job has the digest of each file in its overrides, so that every later reader of the file with them gets
 // the same data. The digest is the one that the job file gives, or the one recorded next to the job file, or, on the
-// first download, that of the downloaded file, which Fetch then records. The error is a *job.ErrorList, or that of
+// first download, that of the downloaded file, which Fetch then records. The error is a *problem.ErrorList, or that of
 // the context.
 func Fetch(ctx context.Context, j *job.Job, say func(text string)) (*job.Job, error) {
 	var overrides []string
@@ -46,13 +48,13 @@ func Fetch(ctx context.Context, j *job.Job, say func(text string)) (*job.Job, er
 			return nil, ctx.Err()
 		}
 		if err != nil {
-			code, fix := job.CodeNoData, "check the address and the connection; what is there stays, and the next try "+
-				"goes on"
+			code, fix := problem.NoData, "check the address and the connection; the bytes so far stay, and the next try "+
+				"continues"
 			if errors.Is(err, download.ErrDigest) {
-				code, fix = job.CodeDataChanged, "get the file that was meant, or, if the new one is right, correct "+
+				code, fix = problem.DataChanged, "get the file that was meant, or, if the new one is right, correct "+
 					"sha256 and remove its line from "+filepath.Base(j.Path)+sums
 			}
-			return nil, problem(j, fmt.Sprintf("datasets.%d.path", i), code, "cannot download "+set.Path, err, fix)
+			return nil, keyProblem(j, fmt.Sprintf("datasets.%d.path", i), code, "cannot download "+set.Path, err, fix)
 		}
 		if set.SHA256 == "" {
 			overrides = append(overrides, fmt.Sprintf("datasets.%d.sha256=%q", i, sum))
@@ -65,7 +67,7 @@ func Fetch(ctx context.Context, j *job.Job, say func(text string)) (*job.Job, er
 }
 
 // fetch returns the digest of the file of a data set, which is in the cache then.
-func fetch(ctx context.Context, set job.Dataset, known string, say func(text string)) (string, error) {
+func fetch(ctx context.Context, set spec.Dataset, known string, say func(text string)) (string, error) {
 	set.SHA256 = known
 	to, err := set.Cached()
 	if err != nil {

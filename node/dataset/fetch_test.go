@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/client/job/problem"
 )
 
 // Ctrl-C ends a download, and is not said to be a fault of the job.
@@ -64,7 +65,7 @@ func TestFetch(t *testing.T) {
 		return Fetch(t.Context(), j, nil)
 	}
 	_, err := job.Load(path)
-	if code(t, err) != job.CodeNoData {
+	if code(t, err) != problem.NoData {
 		t.Errorf("before it is downloaded: %v", err)
 	}
 	first, err := read()
@@ -75,11 +76,10 @@ func TestFetch(t *testing.T) {
 	if err != nil || len(sources) != 1 {
 		t.Fatalf("%v: %+v", err, sources)
 	}
-	if s, err := loaded(sources[0], nil); err != nil || string(s.Data) != content || s.Name != address {
-		t.Fatalf("%v: %+v", err, s)
+	if _, sum, err := digest(sources[0]); err != nil || sum != hexDigest(content) || sources[0].Name != address {
+		t.Fatalf("%v: %s", err, sum)
 	}
-	sum := sha256.Sum256([]byte(content))
-	digest := hex.EncodeToString(sum[:])
+	digest := hexDigest(content)
 	if text, _ := os.ReadFile(path + sums); string(text) != digest+"  "+address+"\n" {
 		t.Errorf("recorded: %q", text)
 	}
@@ -93,16 +93,16 @@ func TestFetch(t *testing.T) {
 		t.Errorf("by its overrides: %v", err) // as the run folder keeps it
 	}
 	for set, want := range map[string]string{
-		`datasets.0.sha256="` + strings.Repeat("0", 64) + `"`: job.CodeDataChanged,
-		"datasets.0.path=" + server.URL + "/none":             job.CodeNoData,
-		"datasets.0.sha256=abc":                               job.CodeBadValue,
-		`datasets=[{path: a.txt, sha256: "` + digest + `"}]`:  job.CodeBadValue,
+		`datasets.0.sha256="` + strings.Repeat("0", 64) + `"`: problem.DataChanged,
+		"datasets.0.path=" + server.URL + "/none":             problem.NoData,
+		"datasets.0.sha256=abc":                               problem.BadValue,
+		`datasets=[{path: a.txt, sha256: "` + digest + `"}]`:  problem.BadValue,
 	} {
 		if _, err := read(set); code(t, err) != want {
 			t.Errorf("%s: %v", set, err)
 		}
 	}
-	if err := first.Confine(""); code(t, err) != job.CodeOutside {
+	if err := first.Confine(""); code(t, err) != problem.Outside {
 		t.Errorf("in the job of somebody else: %v", err)
 	}
 	if err := os.Remove(path + sums); err != nil {
@@ -115,10 +115,15 @@ func TestFetch(t *testing.T) {
 
 func code(t *testing.T, err error) string {
 	t.Helper()
-	var list *job.ErrorList
+	var list *problem.ErrorList
 	if !errors.As(err, &list) {
 		t.Errorf("%v is no list of errors", err)
 		return ""
 	}
 	return list.Errors[0].Code
+}
+
+func hexDigest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
 }

@@ -4,11 +4,16 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io"
+	"os"
 	"strconv"
 
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/client/job/spec"
 	"github.com/starling-network/starling/compute/data"
+	"github.com/starling-network/starling/compute/data/source"
 	"github.com/starling-network/starling/role/bundle"
 )
 
@@ -55,26 +60,36 @@ func Inspect(ctx context.Context, files []File, faults int) ([]Report, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		s, err := loaded(f.source())
+		s, err := f.source()
 		if err != nil {
 			return nil, err
 		}
-		reports = append(reports, inspect(s, faults))
+		r, err := inspect(s, faults)
+		if err == nil && f.Format == spec.Images {
+			r, err = inspectImage(f, r)
+		}
+		if err != nil {
+			return nil, err
+		}
+		reports = append(reports, r)
 	}
 	return reports, nil
 }
 
-func inspect(s data.Source, faults int) Report {
-	p := data.NewProfile(s, faults)
-	sum := sha256.Sum256(s.Data)
+func inspect(s source.File, faults int) (Report, error) {
+	size, sum, err := digest(s)
+	if err != nil {
+		return Report{}, err
+	}
+	p := source.NewProfile(s, faults)
 	r := Report{
-		Name: s.Name, Format: s.Format, Bytes: int64(len(s.Data)), SHA256: hex.EncodeToString(sum[:]), Unpacked: p.Bytes,
+		Name: s.Name, Format: s.Format, Bytes: size, SHA256: sum, Unpacked: p.Bytes,
 		Documents: p.Documents, Empty: p.Empty, Text: p.Text, Longest: p.Longest, Repeated: p.Repeated, NotUTF8: p.NotUTF8,
 		Tokens: p.Tokens, Largest: p.Largest, Beginning: p.Beginning, Faults: []Fault{}, MoreFaults: p.MoreFaults,
 	}
-	if s.Format == data.JSONL || s.Format == data.CSV || s.Format == data.Parquet {
+	if s.Format == source.JSONL || s.Format == source.CSV || s.Format == source.Parquet {
 		if r.Field = s.Field; r.Field == "" {
-			r.Field = data.DefaultField
+			r.Field = source.DefaultField
 		}
 	}
 	for _, f := range p.Fields {
@@ -83,7 +98,34 @@ func inspect(s data.Source, faults int) Report {
 	for _, f := range p.Faults {
 		r.Faults = append(r.Faults, Fault{File: f.Name, Line: f.Line, Why: f.Err.Error()})
 	}
-	return r
+	return r, nil
+}
+
+// digest reads a file for its size and its digest.
+func digest(s source.File) (size int64, sum string, err error) {
+	f, err := s.Open()
+	if err != nil {
+		return 0, "", err
+	}
+	h := sha256.New()
+	size, err = io.Copy(h, f)
+	return size, hex.EncodeToString(h.Sum(nil)), errors.Join(err, f.Close())
+}
+
+// inspectImage reports on an image: its text is the name of its class.
+func inspectImage(f File, r Report) (Report, error) {
+	r.Documents, r.Beginning, r.Faults, r.MoreFaults = 1, "", []Fault{}, 0
+	raw, err := os.ReadFile(f.Path)
+	if err != nil {
+		return r, err
+	}
+	some, err := inFolder(f.Name, raw)
+	if err != nil {
+		r.Faults = append(r.Faults, Fault{File: f.Name, Why: err.Error()})
+		return r, nil
+	}
+	r.Beginning, r.Text, r.Longest = some[0].label, int64(len(some[0].label)), len(some[0].label)
+	return r, nil
 }
 
 // Stats are the size of a job's data, in tokens and steps.
@@ -109,48 +151,66 @@ type Stats struct {
 	SequenceLength int     `json:"sequence_len"`
 }
 
-// Count tokenizes the data of a job. The error is a *job.ErrorList.
-func Count(ctx context.Context, j *job.Job) (*Stats, error) {
+// Count tokenizes the data of a job. The error is a *problem.ErrorList, or that of watch, which is as of Corpus.
+func Count(ctx context.Context, j *job.Job, watch data.Watch) (*Stats, error) {
 	sources, err := Sources(j)
 	if err != nil {
 		return nil, err
 	}
 	s := &Stats{Job: j.Name, Files: len(sources), SequenceLength: j.SequenceLen,
 		StepSequences: j.Training.GlobalBatchSize, Steps: j.Training.MaxSteps}
-	for _, source := range sources {
-		if source, err = loaded(source, nil); err != nil {
+	for _, f := range sources {
+		r, err := inspect(f, 0)
+		if err != nil {
 			return nil, unusable(j, err)
 		}
-		r := inspect(source, 0)
 		s.Bytes, s.Documents, s.Text = s.Bytes+r.Bytes, s.Documents+r.Documents, s.Text+r.Text
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	if !j.ReadsText() {
+		p, err := PicturesOf(j)
+		if err != nil {
+			return nil, err
+		}
+		s.SequenceLength = p.Tokens()
+		s.Documents = (p.Corpus.Train.Len() + p.Corpus.Val.Len()) / p.Tokens()
+		s.count(p.Corpus, 0, int(p.Corpus.Vocab))
+		return s, nil
+	}
 	tok, err := Tokenizer(j, sources)
 	if err != nil {
 		return nil, err
 	}
-	c, err := Corpus(j, sources, tok)
+	c, held, err := Corpus(j, sources, tok, watch)
 	if err != nil {
 		return nil, err
 	}
+	defer held.Close()
+	s.SequenceLength = j.ExampleTokens()
+	s.count(c, s.Text, tok.VocabSize())
+	s.SequenceLength = j.SequenceLen
+	return s, nil
+}
+
+// count counts the tokens of a corpus with the given number of bytes of text, and the examples of SequenceLength.
+func (s *Stats) count(c *data.Corpus, text int64, vocab int) {
 	m := c.Manifest(bundle.ShardTokens)
-	s.Vocab, s.TrainTokens, s.ValTokens = tok.VocabSize(), c.Train.Len(), c.Val.Len()
+	s.Vocab, s.TrainTokens, s.ValTokens = vocab, c.Train.Len(), c.Val.Len()
 	s.Shards, s.Digest = len(m.Shards), m.Digest().String()
 	for i := range m.Shards {
 		s.ShardBytes += m.ShardBytes(i)
 	}
-	if all := s.TrainTokens + s.ValTokens; s.Text > 0 {
-		s.BytesPerToken = float64(s.Text) / float64(all)
+	if all := s.TrainTokens + s.ValTokens; text > 0 {
+		s.BytesPerToken = float64(text) / float64(all)
 	}
-	if s.TooShort = s.TrainTokens <= j.SequenceLen; s.TooShort {
-		return s, nil
+	if s.TooShort = s.TrainTokens <= s.SequenceLength; s.TooShort {
+		return
 	}
-	s.Sequences = sequences(c, j)
+	s.Sequences = c.Windows(s.SequenceLength)
 	s.EpochSteps = float64(s.Sequences) / float64(s.StepSequences)
 	s.Epochs = float64(s.Steps) / s.EpochSteps
-	return s, nil
 }
 
 // Verdict is everything that is wrong with files.

@@ -41,7 +41,7 @@ func graphics(ctx context.Context, _ Options) Finding {
 	if len(all) == 0 {
 		return Finding{Level: OK, Text: "none found; exact work needs none"}
 	}
-	return Finding{Level: OK, Text: gpu.Text(all) + ": " + gpu.Unused}
+	return Finding{Level: OK, Text: gpu.Text(all) + ": " + gpu.Use}
 }
 
 func ram(context.Context, Options) Finding {

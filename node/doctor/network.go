@@ -15,12 +15,12 @@ import (
 	"github.com/starling-network/starling/network/peer"
 )
 
-// askPatience is how long a validator or a peer may take to answer.
-const askPatience = 10 * time.Second
+// askTimeout is how long a validator or a peer may take to answer.
+const askTimeout = 10 * time.Second
 
 // head asks the validator of the options where it stands.
 func head(ctx context.Context, o Options) (ledger.Head, error) {
-	ctx, cancel := context.WithTimeout(ctx, askPatience)
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	c, err := client.Connect(o.Network, wallet.KeyFromSeed([32]byte{}))
 	if err != nil {
@@ -104,7 +104,7 @@ func listen(ctx context.Context, o Options) Finding {
 	if len(o.Listen) == 0 {
 		return Finding{Level: OK, Text: "not looked at: no address was named"}
 	}
-	ctx, cancel := context.WithTimeout(ctx, askPatience)
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	there, err := host(o.Listen...)
 	if err != nil {

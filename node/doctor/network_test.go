@@ -14,6 +14,7 @@ import (
 	"github.com/starling-network/starling/client/ledger"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/peer"
+	"github.com/starling-network/starling/network/peer/dialback"
 	"github.com/starling-network/starling/node/home"
 )
 
@@ -106,7 +107,7 @@ func TestDialedBack(t *testing.T) {
 	if _, ok := reachOf(dialedBack(t.Context(), listen, mute.Addrs())); ok {
 		t.Error("who takes no part in a network dialled back")
 	}
-	f, ok = reachOf([]peer.DialedBack{{At: "/ip4/203.0.113.9/tcp/4001"}, {At: "/ip4/203.0.113.9/tcp/4001"}})
+	f, ok = reachOf([]dialback.Result{{At: "/ip4/203.0.113.9/tcp/4001"}, {At: "/ip4/203.0.113.9/tcp/4001"}})
 	if says(t, "not reached", f, Warn, "[/ip4/203.0.113.9/tcp/4001]"); !ok || !strings.Contains(f.Fix, "--behind-nat") ||
 		!strings.Contains(f.Fix, "--relay") {
 		t.Errorf("%+v", f)

@@ -11,7 +11,7 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 )
 
-// numericsDigest is what trial gives in version 1 of the numerics.
+// numericsDigest is the digest of runSample in version 1 of the numerics.
 const numericsDigest = "8b54e91eaadb7cf1d9203eb3855bb7175cdd1a17ea8d8d9927d6473fb686def1"
 
 // numerics runs a fixed program on every path of kernels. A machine that computes other bits would lose every dispute.
@@ -22,7 +22,7 @@ func numerics(context.Context, Options) Finding {
 		if err := kernel.Select(path.String()); err != nil {
 			return Finding{Level: Fail, Text: err.Error()}
 		}
-		digest, err := trial()
+		digest, err := runSample()
 		if err != nil {
 			return Finding{Level: Fail, Text: fmt.Sprintf("kernels %s: %v", path, err), Fix: "reinstall starling"}
 		}
@@ -37,10 +37,10 @@ func numerics(context.Context, Options) Finding {
 		kernel.Version)}
 }
 
-// trial computes a program of products, functions, sums and an optimizer step on random numbers, and digests the
+// runSample computes a program of products, functions, sums and an optimizer step on random numbers, and digests the
 // results.
-func trial() (canon.Digest, error) {
-	t := trialProgram{b: program.NewBuilder()}
+func runSample() (canon.Digest, error) {
+	t := sampleProgram{b: program.NewBuilder()}
 	x, y := t.random(1, 70, 600), t.random(2, 600, 50)
 	t.keep("product", t.must(t.b.Dot(x, []int{1}, nil, y, []int{0}, nil)))
 	for k := program.Exp; k <= program.Cos; k++ {
@@ -78,23 +78,23 @@ func trial() (canon.Digest, error) {
 	return canon.Sum("starling/doctor/numerics", parts...), nil
 }
 
-// trialProgram builds a program and keeps the first error.
-type trialProgram struct {
+// sampleProgram builds a program and keeps the first error.
+type sampleProgram struct {
 	b   *program.Builder
 	err error
 }
 
-func (t *trialProgram) must(v program.Value, err error) program.Value {
+func (t *sampleProgram) must(v program.Value, err error) program.Value {
 	if err != nil && t.err == nil {
 		t.err = err
 	}
 	return v
 }
 
-func (t *trialProgram) keep(name string, v program.Value) { t.b.Output(name, v) }
+func (t *sampleProgram) keep(name string, v program.Value) { t.b.Output(name, v) }
 
 // random is numbers from 0 to 8, of a stream of their own.
-func (t *trialProgram) random(stream int64, dims ...int) program.Value {
+func (t *sampleProgram) random(stream int64, dims ...int) program.Value {
 	words := t.must(t.b.Random(t.b.Constant(tensor.FromI64([]int64{1, stream, 0}, 3)), dims...))
 	x := t.must(t.b.Convert(words, tensor.Float32))
 	scale := t.must(t.b.Broadcast(t.b.Constant(tensor.Scalar(0x1p-29)), dims, nil))

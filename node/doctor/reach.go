@@ -16,6 +16,7 @@ import (
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/network/peer"
+	"github.com/starling-network/starling/network/peer/dialback"
 )
 
 // nat says which peers can reach the addresses that a worker listens on. If the network has participants to ask, they
@@ -39,7 +40,7 @@ func nat(ctx context.Context, o Options) Finding {
 
 // participants are those of the network who can be dialled, by one address each, in any order.
 func participants(ctx context.Context, o Options) (addrs []string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, askPatience)
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	c, err := client.Connect(o.Network, wallet.KeyFromSeed([32]byte{}))
 	if err != nil {
@@ -64,7 +65,7 @@ const (
 )
 
 // dialedBack lets peers dial a host that listens at the addresses, until one has reached it.
-func dialedBack(ctx context.Context, listen, peers []string) (answers []peer.DialedBack) {
+func dialedBack(ctx context.Context, listen, peers []string) (answers []dialback.Result) {
 	h, err := host(listen...)
 	if err != nil {
 		return nil // the check of the addresses says why
@@ -92,14 +93,14 @@ func dialedBack(ctx context.Context, listen, peers []string) (answers []peer.Dia
 	return answers
 }
 
-func ask(ctx context.Context, h *peer.Host, addr string, port peer.Port) (peer.DialedBack, error) {
-	ctx, cancel := context.WithTimeout(ctx, askPatience)
+func ask(ctx context.Context, h *peer.Host, addr string, port dialback.Port) (dialback.Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	return h.DialBack(ctx, addr, port)
 }
 
 // reachOf says what the answers mean; nothing if there are none.
-func reachOf(answers []peer.DialedBack) (f Finding, ok bool) {
+func reachOf(answers []dialback.Result) (f Finding, ok bool) {
 	var tried []string
 	for _, a := range answers {
 		if a.Reached {

@@ -1,5 +1,6 @@
 // Package gpu names the graphics processors of a machine, as the kernel and the drivers report them. It loads no
-// driver and computes nothing on them: exact work is computed by the processor.
+// driver and computes nothing on them: package accelerator has exact work computed there, and package torch tolerant
+// work.
 package gpu
 
 import (
@@ -28,8 +29,9 @@ func (g GPU) String() string {
 	return fmt.Sprintf("%s (%d MiB)", g.Name, g.MemoryMiB)
 }
 
-// Unused says what the GPUs of a machine are good for.
-const Unused = "not used for exact work, which processors compute; tolerant jobs train on GPUs through PyTorch"
+// Use says what the GPUs of a machine are used for.
+const Use = "workers of networks compute exact work on the processor, and tolerant jobs on GPUs through PyTorch; " +
+	"starling train --device opencl computes exact work on a GPU that passes starling bench device"
 
 // askTimeout bounds nvidia-smi, which hangs where a driver does.
 const askTimeout = 3 * time.Second
@@ -44,6 +46,36 @@ func List(ctx context.Context) []GPU {
 		smi = nil
 	}
 	return list(os.DirFS("/"), string(smi))
+}
+
+// Files are the device files of the GPUs of this machine.
+func Files() (found []string, err error) {
+	for _, pattern := range []string{"dev/nvidia*", "dev/dri", "dev/kfd"} {
+		paths, err := fs.Glob(os.DirFS("/"), pattern)
+		if err != nil {
+			return nil, fmt.Errorf("gpu: %w", err)
+		}
+		for _, p := range paths {
+			found = append(found, "/"+p)
+		}
+	}
+	return found, nil
+}
+
+// Folders are those that drivers of GPUs read besides device files.
+var Folders = []string{"/sys/bus/pci", "/sys/class/drm", "/sys/module/nvidia", "/etc/nvidia", "/opt/rocm"}
+
+// Chosen are the variables of the environment by which the owner of this process says which GPUs it may use.
+func Chosen() (env []string) { return Variables("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES") }
+
+// Variables are those of the environment that are set, of some names, as os.Environ has them.
+func Variables(names ...string) (env []string) {
+	for _, name := range names {
+		if v, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+v)
+		}
+	}
+	return env
 }
 
 // Text names GPUs of which some may be the same.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/api"
-	"github.com/starling-network/starling/network/peer"
+	"github.com/starling-network/starling/network/peer/link"
 )
 
 // ReportedLinks are the links that participants reported to the chain in the current epoch: those of the members of a
@@ -23,7 +23,7 @@ func ReportedLinks(ctx context.Context, c *client.Client, job string) ([]api.Lin
 
 // RateOf is how many bytes a second a peer delivered: in the waits that measure the way, or, where none did, as its
 // host guesses.
-func RateOf(l peer.Link) uint64 {
+func RateOf(l link.State) uint64 {
 	if l.Delivered.Timed > 0 && l.Delivered.Waited > 0 {
 		return uint64(float64(l.Delivered.Timed) / l.Delivered.Waited.Seconds())
 	}

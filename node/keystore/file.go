@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -11,6 +12,15 @@ import (
 
 // WriteFile replaces a file as a whole, and makes its folder: after a crash it is either the old or the new one.
 func WriteFile(path string, b []byte) error {
+	return WriteFileBy(path, func(w io.Writer) error {
+		_, err := w.Write(b)
+		return err
+	})
+}
+
+// WriteFileBy is WriteFile with a function that writes the bytes. Until all are there, they lie in the folder of the
+// file under another name.
+func WriteFileBy(path string, write func(w io.Writer) error) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
@@ -19,7 +29,7 @@ func WriteFile(path string, b []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(b)
+	err = write(f)
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}

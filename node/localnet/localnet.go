@@ -13,7 +13,6 @@ import (
 
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/client"
-	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/network/peer"
 	"github.com/starling-network/starling/node/consumer"
 	"github.com/starling-network/starling/node/disk"
@@ -21,7 +20,6 @@ import (
 	"github.com/starling-network/starling/node/instrument"
 	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/member"
-	"github.com/starling-network/starling/node/memory"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/validator"
@@ -53,6 +51,7 @@ type Network struct {
 	leaves    refereeTimings
 	watch     *instrument.Instruments
 	shared    *hold.Shared
+	threads   int        // of a unit
 	share     disk.Share // of every party
 	shareText string     // for people
 
@@ -68,8 +67,9 @@ func Start(ctx context.Context, out *rundir.OutDir, b *prepare.CompiledJob, opt 
 	if err != nil {
 		return nil, err
 	}
+	turns, threads := prepare.Turns(b)
 	n := &Network{out: out, logFile: logFile, log: log, watch: w, failed: make(chan error, 1),
-		shared: hold.NewShared(kernel.Cores)}
+		shared: hold.NewShared(turns), threads: threads}
 	if err := n.start(ctx, b, opt); err != nil {
 		return nil, errors.Join(err, n.Stop())
 	}
@@ -138,7 +138,7 @@ func (n *Network) start(ctx context.Context, b *prepare.CompiledJob, opt consume
 		step, header := member.RoleOf(homes[name], partyRole(i, b), false, p.ID, b.JobID(), opt.Version)
 		p.Step, p.Journal = step, member.OpenJournal(homes[name].Dir, header, p.Log)
 		if partyRole(i, b) == crew.Worker {
-			p.Torch, p.Notify = &opt.Torch, opt.Say
+			p.Torch, p.Device, p.Notify = &opt.Torch, opt.Device, opt.Say
 			if i < opt.Dishonest {
 				p.Adversary = adversary.Skips{}
 			}
@@ -174,11 +174,12 @@ func (n *Network) newParty(ctx context.Context, name string, h home.Home, job st
 	key := h.Account()
 	log := n.log.With("party", name)
 	return &member.Process{
-		ID: key.Address(), Threads: 1, Host: host, Store: store, Disk: member.NewDiskBudget(store.Usage().Quota, n.shareText),
+		ID: key.Address(), Threads: n.threads, Host: host, Store: store,
+		Disk:   member.NewDiskBudget(store.Usage().Quota, n.shareText),
 		Memory: member.NewMemoryBudget(math.MaxInt64 >> 20), KeepLast: member.DefaultKeep, Log: log, Instruments: n.watch,
 		Chain:     client.Member{Client: client.New(n.validator.Client(), key), Job: job, Bootstrap: n.consumer.Host.Addrs()},
 		Snapshots: member.NewSnapshotStore(h.Dir, job, log),
-		Holding:   engine.Holding{Shared: n.shared, Aside: memory.Aside(h.Dir)},
+		Holding:   engine.Holding{Shared: n.shared, Aside: member.AsideIn(h.Dir, store)}, Near: n.consumer.Store,
 	}, nil
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/blob/quota"
 	"github.com/starling-network/starling/network/peer"
+	"github.com/starling-network/starling/network/peer/wire"
 	"github.com/starling-network/starling/node/instrument"
 	"github.com/starling-network/starling/node/torch"
 	"github.com/starling-network/starling/protocol/market"
@@ -53,8 +54,10 @@ type Process struct {
 	Journal     *JournalWriter
 	Snapshots   *SnapshotStore
 	Torch       *torch.Options // nil: it has no PyTorch
+	Device      *Accelerator   // computes its units; nil: the processor does
 	Notify      func(string)   // to the owner; may be nil
 	Holding     engine.Holding // of the tensors that it computes with
+	Near        *blob.Disk     // of a party of this process, whose files are linked and not fetched; nil: none
 
 	party      *party.Executor            // once the job is here
 	Replicator atomic.Pointer[replicator] // from then on
@@ -166,7 +169,7 @@ func (p *Process) observe(ctx context.Context, height int64) (*role.Block, error
 }
 
 // cannotOpen reports whether the job cannot be opened here: it is unfit, or it could not be fetched for half of the
-// time of a unit, and for fetchPatience at least. The limit keeps a consumer or a faulty link from holding the member
+// time of a unit, and for fetchTimeout at least. The limit keeps a consumer or a faulty link from holding the member
 // for ever.
 func (p *Process) cannotOpen(err error, now time.Time) bool {
 	if err == nil || p.party != nil {
@@ -211,7 +214,7 @@ func (p *Process) leaveRun(ctx context.Context, b *role.Block) (left bool) {
 
 // open fetches the job and makes ready to compute: a *RoomError if there is too little room on the disk or in memory.
 func (p *Process) open(ctx context.Context, s run.State) error {
-	within, cancel := context.WithTimeout(ctx, max(openPatience, lastTries*p.deadline(s)))
+	within, cancel := context.WithTimeout(ctx, max(openTimeout, lastTries*p.deadline(s)))
 	defer cancel()
 	holders, err := p.Chain.Holders(ctx)
 	if err != nil {
@@ -234,7 +237,7 @@ func (p *Process) open(ctx context.Context, s run.State) error {
 	if err := p.Memory.Reserve(p.Chain.Job, j.Memory(p.Threads)); err != nil {
 		return err
 	}
-	task, err := j.Task(within, p.Threads, get)
+	task, err := j.Task(within, p.Threads, get, p.Holding.Shared)
 	if err != nil {
 		return err
 	}
@@ -287,8 +290,8 @@ type Served struct {
 
 // Timeouts of fetching a job. A member that has not begun after some deadlines of a unit is out of the run.
 const (
-	openPatience = time.Minute
-	lastTries    = 3
+	openTimeout = time.Minute
+	lastTries   = 3
 )
 
 // FetchTimeout is how long a blob that its holder has not published yet is asked for again.
@@ -307,7 +310,7 @@ func (s Served) Await(ctx context.Context, c blob.CID, holders []string) ([]byte
 }
 
 // Insist fetches until there is a blob, or an error that does not pass: of a blob that is not there it waits for
-// fetchPatience, of holders that are busy for the patience told.
+// fetchTimeout, of holders that are busy for the patience told.
 func Insist(ctx context.Context, patience time.Duration, fetch func(context.Context) ([]byte, error)) ([]byte, error) {
 	const again = 100 * time.Millisecond
 	begin, pause := time.Now(), again
@@ -316,7 +319,7 @@ func Insist(ctx context.Context, patience time.Duration, fetch func(context.Cont
 		within, cancel := context.WithTimeout(ctx, max(patience, FetchTimeout))
 		b, err := fetch(within)
 		cancel()
-		busy := errors.Is(err, peer.ErrBusy)
+		busy := errors.Is(err, wire.ErrBusy)
 		if busy {
 			limit, wait = patience, pause
 			pause = min(2*pause, 2*time.Second)

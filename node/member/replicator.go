@@ -40,9 +40,10 @@ type replicator struct {
 	chain  ledger
 	host   *peer.Host
 	store  *quota.Store
-	last   int   // checkpoints of the lineage
-	factor int   // holders of a blob
-	most   int64 // bytes of a blob that it reads
+	near   *blob.Disk // nil: there is none
+	last   int        // checkpoints of the lineage
+	factor int        // holders of a blob
+	most   int64      // bytes of a blob that it reads
 	log    *slog.Logger
 
 	blocks  chan role.Block // the latest block that the replicator has not processed
@@ -73,7 +74,7 @@ type Replicas struct {
 
 func newReplicator(p *Process, j *bundle.Job, e *engine.Engine) *replicator {
 	return &replicator{
-		id: p.ID, jobID: p.Chain.Job, job: j, engine: e, chain: p.Chain, host: p.Host, store: p.Store,
+		id: p.ID, jobID: p.Chain.Job, job: j, engine: e, chain: p.Chain, host: p.Host, store: p.Store, near: p.Near,
 		last: max(1, p.KeepLast), factor: cmp.Or(p.Replicas, replica.Factor), most: j.Largest(), log: p.Log,
 		blocks: make(chan role.Block, 1), shards: map[string][]blob.CID{}, parts: map[string][]blob.CID{},
 	}
@@ -266,6 +267,13 @@ func (k *replicator) fetch(ctx context.Context, c blob.CID) ([]byte, error) {
 // fetchMissing fetches what this member lacks of its duties.
 func (k *replicator) fetchMissing(ctx context.Context, duties []blob.CID) error {
 	missing, err := k.count(ctx, duties)
+	if err != nil {
+		return err
+	}
+	if k.near != nil {
+		missing = slices.DeleteFunc(missing, func(c blob.CID) bool { return k.store.Link(ctx, k.near, c) == nil })
+		_, err = k.count(ctx, duties)
+	}
 	if err != nil || len(missing) == 0 {
 		return err
 	}

@@ -41,6 +41,13 @@ func OpenStore(ctx context.Context, dir string, share disk.Share) (*quota.Store,
 	return quota.New(ctx, s, share.Of(dir, taken))
 }
 
+// AsideIn is a folder for data of a party that are seldom read. They count as bytes of its store.
+func AsideIn(dir string, s *quota.Store) memory.Aside {
+	return memory.Aside{Dir: dir, Reserve: func(bytes int64) (func(), error) {
+		return s.Reserve(context.Background(), bytes)
+	}}
+}
+
 // ShortageError says that a job needs more of the disk, or of the memory, than there is for it.
 type ShortageError struct {
 	Of                resource
@@ -93,7 +100,7 @@ const unknownMemory = 64 << 30
 // the start, and never more than three quarters of the free memory when a run begins. Where free memory is not known,
 // it is unknownMemory.
 func NewMemoryBudget(mib uint64) *Budget {
-	r := &Budget{of: inMemory, share: "three quarters of what was free",
+	r := &Budget{of: inMemory, share: "three quarters of the free memory",
 		quota: unknownMemory, promised: map[string]int64{}}
 	if mib > 0 {
 		r.quota, r.share = int64(min(mib, math.MaxInt64>>20))<<20, "what --memory says"

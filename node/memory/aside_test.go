@@ -2,17 +2,22 @@ package memory
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"testing"
 )
 
 func TestAside(t *testing.T) {
 	dir := t.TempDir()
-	if Aside(dir).Keep([][]byte{{1, 2}}) != nil {
+	aside := Aside{Dir: dir, Reserve: func(int64) (func(), error) {
+		t.Error("room for two bytes")
+		return nil, nil
+	}}
+	if aside.Keep([][]byte{{1, 2}}) != nil {
 		t.Error("two bytes lie in a file")
 	}
 	a, b := bytes.Repeat([]byte{1}, leastAside), []byte{2, 3}
-	kept := Aside(dir).Keep([][]byte{a, b})
+	kept := Aside{Dir: dir}.Keep([][]byte{a, b})
 	var got [3]byte
 	if _, err := kept.ReadAt(got[:], int64(len(a)-1)); err != nil || got != [3]byte{1, 2, 3} {
 		t.Fatalf("%v read: %v", got, err)
@@ -20,8 +25,17 @@ func TestAside(t *testing.T) {
 	if names, err := os.ReadDir(dir); err != nil || len(names) != 0 {
 		t.Errorf("files with names: %v, %v", names, err)
 	}
-	if Aside(dir+"/none").Keep([][]byte{a}) != nil {
+	room := int64(0)
+	take := func(bytes int64) (func(), error) { room += bytes; return func() { room -= bytes }, nil }
+	if (Aside{dir + "/none", take}).Keep([][]byte{a}) != nil || room != 0 {
 		t.Error("bytes lie in a folder that is not there")
+	}
+	if (Aside{dir, take}).Keep([][]byte{a, b}) == nil || room != leastAside+2 {
+		t.Errorf("room for %d bytes", room)
+	}
+	full := func(int64) (func(), error) { return nil, errors.New("full") }
+	if (Aside{dir, full}).Keep([][]byte{a}) != nil {
+		t.Error("bytes lie in a file for which there is no room")
 	}
 }
 
@@ -29,8 +43,11 @@ func TestPercent(t *testing.T) {
 	const mib = 1 << 20
 	for live, want := range map[uint64]int{0: 100, 10 * mib: 100, 96 * mib: 100, 192 * mib: 50, 768 * mib: 12,
 		8192 * mib: 12} {
-		if got := percent(live); got != want {
+		if got := percent(live, false); got != want {
 			t.Errorf("%d MiB live: %d %% of garbage, want %d %%", live/mib, got, want)
+		}
+		if got := percent(live, true); got != min(want, max(1, int(19200*mib/max(live, 1)))) {
+			t.Errorf("%d MiB live, tight: %d %% of garbage", live/mib, got)
 		}
 	}
 }
@@ -39,11 +56,13 @@ func TestPaceIsSetBack(t *testing.T) {
 	if os.Getenv("GOGC") != "" {
 		t.Skip("GOGC holds instead")
 	}
-	a, b := Pace(0), Pace(1<<30)
+	a, b, c := Pace(0), Pace(1<<30), Tight()
 	a()
 	a()
-	if pace.users != 1 {
-		t.Errorf("%d users, want 1", pace.users)
+	c()
+	c()
+	if pace.users != 1 || pace.tight != 0 {
+		t.Errorf("%d users, %d of them tight, want 1 and none", pace.users, pace.tight)
 	}
 	b()
 	if pace.users != 0 {

@@ -1,6 +1,7 @@
 // Package memory says how much memory a process may take on this machine: what the system has left, and what the
-// control group of a container allows. It keeps what a process takes beside what it uses small (Pace), keeps bytes out
-// of it (Aside), and says how much it was at most (Peak). What a job needs is known to role/bundle and node/plan.
+// control group of a container allows. It keeps garbage small (Pace), keeps bytes out of the memory of the process
+// (Aside, and Folder, whose files are mapped), and measures the peak (Peak). The need of a job is known to role/bundle
+// and node/plan.
 package memory
 
 import (

@@ -9,12 +9,13 @@ import (
 	"sync"
 )
 
-// What the collector may leave uncollected: an eighth of what lives, and leastGarbage at least, but never more than
-// lives. Nearly all of what lives are elements of tensors, which the collector does not look at, so that it costs
-// little to let it run often.
+// The collector may leave garbage uncollected: an eighth of the live bytes, and leastGarbage at least, but never more
+// than the live bytes. Nearly all live bytes are elements of tensors, which the collector does not look at, so that it
+// costs little to let it run often.
 const (
-	garbageShare = 8
+	GarbageShare = 8
 	leastGarbage = 96 << 20
+	MostGarbage  = 192 << 20 // of a process that Tight was called for
 )
 
 // limitShare is the part of the memory that a process is given beyond which the collector does all it can, in percent.
@@ -23,12 +24,13 @@ const limitShare = 90
 var pace struct {
 	sync.Mutex
 	users  int
+	tight  int // of the users, those that allow MostGarbage only
 	before int // percent
 }
 
-// Pace keeps the garbage of this process small beside what lives until the returned function is called, whatever the
-// number of calls at a time, and lets the collector work harder near limit bytes; 0: near what the machine or the
-// control group has. GOGC and GOMEMLIMIT, where they are set, hold instead.
+// Pace keeps the garbage of this process small in comparison with its live bytes until the returned function is called,
+// whatever the number of calls at a time, and lets the collector work harder near limit bytes; 0: near the memory of
+// the machine or the control group. GOGC and GOMEMLIMIT, where they are set, hold instead.
 func Pace(limit uint64) (restore func()) {
 	if _, total, ok := Available(); ok && (limit == 0 || limit > total) {
 		limit = total
@@ -54,7 +56,23 @@ func Pace(limit uint64) (restore func()) {
 	})
 }
 
-// watch sets the percentage again after every collection, as long as somebody wants it.
+// Tight lets this process leave MostGarbage uncollected at most while it is paced, until the returned function is
+// called. It is for processes in which nearly all live bytes are tensors: looking through other data that often takes
+// long.
+func Tight() (restore func()) {
+	add := func(n int) {
+		pace.Lock()
+		defer pace.Unlock()
+		pace.tight += n
+		if pace.users > 0 {
+			debug.SetGCPercent(percentNow())
+		}
+	}
+	add(1)
+	return sync.OnceFunc(func() { add(-1) })
+}
+
+// watch sets the percentage again after every collection, as long as a caller wants it.
 func watch() {
 	runtime.AddCleanup(new([64]byte), func(struct{}) {
 		pace.Lock()
@@ -69,12 +87,15 @@ func watch() {
 func percentNow() int {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
-	return percent(live[0].Value.Uint64())
+	return percent(live[0].Value.Uint64(), pace.tight > 0)
 }
 
-// percent is the garbage that is allowed beside so many bytes that live, in parts of a hundred of them.
-func percent(live uint64) int {
-	garbage := min(max(live/garbageShare, leastGarbage), live)
+// percent is the garbage that is allowed with so many bytes that live, in parts of a hundred of them.
+func percent(live uint64, tight bool) int {
+	garbage := min(max(live/GarbageShare, leastGarbage), live)
+	if tight {
+		garbage = min(garbage, MostGarbage)
+	}
 	if live == 0 {
 		return 100
 	}

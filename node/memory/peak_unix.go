@@ -17,7 +17,7 @@ func Peak() uint64 {
 	return inBytes(u.Maxrss)
 }
 
-// PeakOf is the Peak of a process that has ended, or of what it started, if that had more.
+// PeakOf is the Peak of a process that has ended, or of a process that it started, if that had more.
 func PeakOf(s *os.ProcessState) uint64 {
 	if s != nil {
 		if u, ok := s.SysUsage().(*syscall.Rusage); ok {

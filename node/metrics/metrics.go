@@ -37,7 +37,7 @@ func New(version, role string) *Set {
 		blockTime: prometheus.NewGauge(prometheus.GaugeOpts{Name: "starling_chain_block_timestamp_seconds",
 			Help: "Time of that block, as the validators agreed on it, in seconds since 1970."}),
 		actions: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "starling_actions_total",
-			Help: "Actions of the role that ended, by what they do and how they ended: done, overtaken by others, failed, or " +
+			Help: "Actions of the role that ended, by kind and outcome: done, overtaken by others, failed, or " +
 				"stopped with the process."}, []string{"action", "outcome"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "starling_action_duration_seconds",
 			Help: "Time that an action took.", Buckets: prometheus.ExponentialBuckets(0.01, 4, 9)}, []string{"action"}),

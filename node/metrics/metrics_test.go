@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"github.com/starling-network/starling/network/peer"
+	"github.com/starling-network/starling/network/peer/link"
 )
 
 func TestMetricsSayWhatHappened(t *testing.T) {
@@ -19,8 +20,8 @@ func TestMetricsSayWhatHappened(t *testing.T) {
 	s.Action("train", "failed", time.Second)
 	s.Traffic(func() (uint64, uint64) { return 11, 13 })
 	s.Gauge("starling_runs", "Runs.", func() float64 { return 2 })
-	s.Peers(func() []peer.Link {
-		return []peer.Link{{Peer: "near", Addr: "/ip4/10.0.0.8", RoundTrip: time.Second / 2, Pace: 3, Download: 5, Sent: 7,
+	s.Peers(func() []link.State {
+		return []link.State{{Peer: "near", Addr: "/ip4/10.0.0.8", RoundTrip: time.Second / 2, Pace: 3, Download: 5, Sent: 7,
 			Received: 9}, {Peer: "far", Relayed: true}}
 	})
 	near, far := peer.ID("near").String(), peer.ID("far").String()

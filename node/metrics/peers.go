@@ -5,17 +5,17 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/starling-network/starling/network/peer"
+	"github.com/starling-network/starling/network/peer/link"
 )
 
 // peers is a collector of the known properties of each peer.
 type peers struct {
-	read                                                 func() []peer.Link
+	read                                                 func() []link.State
 	connected, roundTrip, pace, download, sent, received *prometheus.Desc
 }
 
 // Peers adds the metrics of each peer, which are read when they are asked for.
-func (s *Set) Peers(read func() []peer.Link) {
+func (s *Set) Peers(read func() []link.State) {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc("starling_peer_"+name, help, append([]string{"peer"}, labels...), nil)
 	}

@@ -118,7 +118,7 @@ func (s *Sender) Spent(before uint64, e Event) {
 func (s *Sender) Pause(paused bool, e Event) {
 	e.Event = Paused
 	if s != nil && paused && !s.paused {
-		s.Send(e, fmt.Sprintf("%s is paused after round %d of %d: it goes on when it is resumed or its budget is raised.",
+		s.Send(e, fmt.Sprintf("%s is paused after round %d of %d: it continues when it is resumed or its budget is raised.",
 			e.Name, e.Round, e.Rounds))
 	}
 	if s != nil {

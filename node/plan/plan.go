@@ -9,6 +9,7 @@ import (
 
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/node/memory"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/recommend"
@@ -44,8 +45,12 @@ type Plan struct {
 	Placement *api.Placement `json:"placement"` // without a network: this machine
 	Quote     *Quote         `json:"quote"`     // on a network: who would be taken, and why others would not
 
-	parties int    // of an embedded network that compute
-	all     uint64 // bytes of memory that they take together
+	Work *Work `json:"work,omitempty"` // what the seconds consist of
+
+	parties    int     // of an embedded network that compute
+	all        uint64  // bytes of memory that they take together
+	evalTime   float64 // seconds of the evaluation of one batch
+	outerState int     // tensors of the outer optimizer for a parameter
 }
 
 // PlanJob makes a job ready, measures an inner step, and starts nothing.
@@ -55,6 +60,7 @@ func PlanJob(ctx context.Context, j *job.Job, network string) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer b.Close()
 	p, err := Of(b)
 	if err != nil {
 		return nil, err
@@ -75,8 +81,10 @@ func (p *Plan) PlaceHere(b *prepare.CompiledJob) error {
 	if err != nil {
 		return err
 	}
-	p.Seconds = p.StepTime * float64(b.Spec.StepsBefore(b.Spec.Units)) * float64(b.Spec.Rounds) * (1 +
-		float64(b.Job.Strategy.Verification.AuditPPM())/1e6)
+	if p.StepTime > 0 {
+		w := p.work(b, o)
+		p.Work, p.Seconds = &w, w.Seconds()
+	}
 	p.Placement = &api.Placement{Workers: int(b.Spec.Units), Verifiers: int(o.Verifiers), Fits: "unknown"}
 	p.Placement.MemoryBytes = p.all
 	available, _, ok := memory.Available()
@@ -113,6 +121,9 @@ func Of(b *prepare.CompiledJob) (*Plan, error) {
 		p.Notes = append(p.Notes, fmt.Sprintf("strategy: a run like this ended %.1f %% above the loss of data-parallel "+
 			"training (%s); starling sim --advise compares strategies", 100*cost.Loss, cost.Source))
 	}
-	p.Received, err = b.Traffic()
+	if p.outerState, err = outer.State(b.Exchange()); err != nil {
+		return nil, err
+	}
+	p.Received, err = b.Size().Traffic()
 	return p, err
 }

@@ -47,6 +47,7 @@ func QuoteJob(ctx context.Context, j *job.Job, network string) (*Quote, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer b.Close()
 	return QuoteOf(b, ctx, network)
 }
 

@@ -27,24 +27,34 @@ func (p *Plan) MeasureStep(b *prepare.CompiledJob) error {
 		return err
 	}
 	least := prepare.UnitMemory(b, exec)
-	p.Memory, p.all = prepare.Memory(b, exec, 1), prepare.Memory(b, exec, p.parties)
+	if p.Memory, err = prepare.Memory(b, exec, 1); err != nil {
+		return err
+	}
+	if p.all, err = prepare.Memory(b, exec, p.parties); err != nil {
+		return err
+	}
 	if available, _, ok := memory.Available(); ok && available < least {
 		return nil
 	}
-	if b.Step.Flops() > triedFlops || b.ParameterBytes() > triedBytes {
-		p.StepTime = float64(b.Step.Flops()) / productRate()
+	if b.Step.Flops() > triedFlops || b.Size().Parameters()+b.Size().Frozen() > triedBytes {
+		rate := productRate(int(b.Spec.Batch) * int(b.Spec.Length))
+		p.StepTime = float64(b.Step.Flops())/rate + optimizerTime(b)
+		p.evalTime = float64(b.Eval.Flops()) / productRate(b.EvalBatch*int(b.Spec.Length))
 		return nil
 	}
 	if err := b.Begin(); err != nil {
 		return err
 	}
-	return p.tryStep(b, exec)
+	if err := p.tryStep(b, exec); err != nil {
+		return err
+	}
+	return p.tryEvaluation(b)
 }
 
 // tryStep takes two inner steps, of which the second counts: the first makes what later ones use again. Where a unit
 // has one, that is the first of another.
 func (p *Plan) tryStep(b *prepare.CompiledJob, exec *cpu.Exec) (err error) {
-	task := &train.Task{Spec: b.Spec, Step: b.Step, Exec: exec, Corpus: b.Corpus, Frozen: b.Frozen}
+	task := prepare.TaskOf(b, exec)
 	var session *train.Session
 	for try := range 2 {
 		if try == 0 || b.Spec.Steps == 1 {
@@ -61,14 +71,34 @@ func (p *Plan) tryStep(b *prepare.CompiledJob, exec *cpu.Exec) (err error) {
 	return nil
 }
 
-// productRate is how many operations a second this machine does in products of matrices, which are most of a large
-// step.
-func productRate() float64 {
+// productRate is how many operations a second this machine does in products of so few rows as a step has tokens, which
+// are most of a large step.
+func productRate(tokens int) float64 {
 	const n = 1024
-	m := func() []float32 { return tensor.New(tensor.Make(tensor.Float32, n, n)).F32() }
-	g := matmul.Gemm{M: n, N: n, K: n, A: m(), ARow: n, ACol: 1, B: m(), BRow: n, BCol: 1, C: m(), CRow: n}
+	rows := max(1, min(n, tokens))
+	m := func(rows int) []float32 { return tensor.New(tensor.Make(tensor.Float32, rows, n)).F32() }
+	g := matmul.Gemm{M: rows, N: n, K: n, A: m(rows), ARow: n, ACol: 1, B: m(n), BRow: n, BCol: 1, C: m(rows), CRow: n}
 	g.Run(kernel.Cores)
 	began := time.Now()
 	g.Run(kernel.Cores)
-	return 2 * n * n * n / time.Since(began).Seconds()
+	return 2 * float64(rows) * n * n / time.Since(began).Seconds()
+}
+
+// optimizerTime is how long the update of the weights takes, which reads and writes them, their gradients and their
+// moments: the more of a step the fewer its tokens.
+func optimizerTime(b *prepare.CompiledJob) float64 {
+	const n = 1 << 20
+	x := func() []float32 { return tensor.New(tensor.Make(tensor.Float32, n)).F32() }
+	w, m, v, d := x(), x(), x(), x()
+	var took time.Duration
+	for range 2 {
+		began := time.Now()
+		kernel.Parallel(kernel.Cores, n, func(lo, hi int) {
+			kernel.AdamM(m[lo:hi], m[lo:hi], d[lo:hi], 1, 0.9)
+			kernel.AdamV(v[lo:hi], v[lo:hi], d[lo:hi], 1, 0.95)
+			kernel.AdamP(w[lo:hi], w[lo:hi], m[lo:hi], v[lo:hi], 1e-4, 1, 1, 1e-8, 0)
+		})
+		took = time.Since(began)
+	}
+	return took.Seconds() / n * float64(b.Size().Parameters()/prepare.BytesOfWeight)
 }

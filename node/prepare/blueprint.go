@@ -1,23 +1,27 @@
 package prepare
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"math/bits"
-	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/referee"
+	"github.com/starling-network/starling/chain/referee/question"
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/client/job/problem"
+	"github.com/starling-network/starling/client/job/spec"
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/kernel"
-	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/folder"
 	"github.com/starling-network/starling/compute/model/gguf"
 	"github.com/starling-network/starling/compute/optimizer"
@@ -30,47 +34,70 @@ import (
 	"github.com/starling-network/starling/exchange/slice"
 	"github.com/starling-network/starling/exchange/transform"
 	"github.com/starling-network/starling/node/dataset"
+	"github.com/starling-network/starling/node/memory"
 	"github.com/starling-network/starling/protocol/dispute"
-
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/role/engine"
 )
 
+// Model is what a job trains.
+type Model interface {
+	Architecture() string
+	Parameters() int // the number of weights
+	Tensors() []architecture.Named
+	JSON() []byte // its config.json
+}
+
 // CompiledJob is a job made ready to run: everything that its job file and its data determine.
 type CompiledJob struct {
-	Job       *job.Job
-	Model     model.Config
-	Tokenizer *tokenizer.Tokenizer
-	Corpus    *data.Corpus
-	Manifest  data.Manifest
-	Step      *program.Program // one inner step
-	Eval      *program.Program // the loss of EvalBatch sequences
-	EvalBatch int
-	Spec      *train.Spec
-	Genesis   *train.Checkpoint
-	Frozen    []*tensor.Tensor // of the base model, by train.Frozen(Step), if an adapter is trained
-	Ignored   []string         // keys of the base model's config.json that mean nothing to it
-	Slices    uint32           // in which a round is reduced; 0: every member combines all updates
+	Job         *job.Job
+	Model       Model
+	Language    *architecture.Config // Model, if it is a language model; nil: it is none
+	Tokenizer   *tokenizer.Tokenizer // of a language model
+	Corpus      *data.Corpus
+	Manifest    data.Manifest
+	Example     int              // tokens of an example
+	Step        *program.Program // one inner step
+	Eval        *program.Program // the loss of EvalBatch examples
+	EvalBatch   int
+	Spec        *train.Spec
+	Genesis     *train.Checkpoint
+	Frozen      []*tensor.Tensor // of the base model, by train.Frozen(Step), if an adapter is trained
+	FrozenRoots []canon.Digest   // of Frozen
+	Ignored     []string         // keys of the base model's config.json that mean nothing to it
+	// Files are those in which the tensors of the base model lie; nil: it has none
+	Files  *memory.Folder
+	Slices uint32 // in which a round is reduced; 0: every member combines all updates
 
-	Trained model.Config           // Model, or Model with its adapter
-	drawn   *canon.Digest          // model.InitDigest of weights that the seed draws; nil: others
+	Trained architecture.Config    // Language, or Language with its adapter
+	drawn   *canon.Digest          // architecture.InitDigest of weights that the seed draws; nil: others
+	held    io.Closer              // the tokens of Corpus; nil: they are in memory
 	name    atomic.Pointer[string] // that the run of the job has; nil: JobID
 }
 
 const (
-	EvalSequences  = 128  // at most, of one evaluation
-	leastShare     = 0.75 // of the time that machines work of the paces that units are made for
-	segmentsOfUnit = 4    // state roots that a worker commits to per unit, besides the first
+	evalBatch      = 8        // sequences that are evaluated at a time, at most
+	leastShare     = 0.75     // of the time that machines work of the paces that units are made for
+	segmentsOfUnit = 4        // state roots that a worker commits to per unit, besides the first
+	evalLogits     = 64 << 20 // bytes of the logits of the sequences that are evaluated at a time, of more than one
 )
 
 // New reads the data of a job, and builds its programs and its first checkpoint. Errors about the job are a
-// *job.ErrorList with the place in the file.
-func New(j *job.Job) (*CompiledJob, error) { return begun(Outline(j)) }
+// *problem.ErrorList with the place in the file. The caller closes the job.
+func New(j *job.Job) (*CompiledJob, error) { return Watched(j, nil) }
+
+// Watched is New whose tokenizing is watched, as by dataset.Corpus.
+func Watched(j *job.Job, watch data.Watch) (*CompiledJob, error) { return begun(outlineOf(j, watch)) }
 
 // Outline is New without the first checkpoint of a model from scratch, which is what New takes memory and time for: the
 // specification lacks its root, and Genesis is nil, until Begin. The identifiers are those of New.
-func Outline(j *job.Job) (*CompiledJob, error) {
+func Outline(j *job.Job) (*CompiledJob, error) { return outlineOf(j, nil) }
+
+func outlineOf(j *job.Job, watch data.Watch) (*CompiledJob, error) {
+	if !j.ReadsText() {
+		return outlineImages(j)
+	}
 	sources, err := dataset.Sources(j)
 	if err != nil {
 		return nil, err
@@ -79,43 +106,75 @@ func Outline(j *job.Job) (*CompiledJob, error) {
 	if err != nil {
 		return nil, err
 	}
-	base, err := readBase(j)
+	base, files, err := readBase(j)
 	if err != nil {
 		return nil, err
 	}
-	corpus, err := dataset.Corpus(j, sources, tok)
+	corpus, held, err := dataset.Corpus(j, sources, tok, watch)
 	if err != nil {
+		_ = files.Close()
 		return nil, err
 	}
-	return outline(j, base, tok, corpus)
+	b, err := outline(j, base, files, tok, corpus)
+	if err != nil {
+		_, _ = files.Close(), held.Close()
+		return nil, err
+	}
+	b.held = held
+	return b, nil
 }
 
 // Assemble makes a job ready whose files are read. base is nil for a model from scratch.
 func Assemble(j *job.Job, base *folder.Model, tok *tokenizer.Tokenizer, corpus *data.Corpus) (*CompiledJob, error) {
-	return begun(outline(j, base, tok, corpus))
+	return begun(outline(j, base, nil, tok, corpus))
 }
 
 // begun makes the first checkpoint of an outline.
 func begun(b *CompiledJob, err error) (*CompiledJob, error) {
-	if err == nil {
-		err = b.Begin()
-	}
 	if err != nil {
+		return nil, err
+	}
+	if err := b.Begin(); err != nil {
+		_ = b.Close()
 		return nil, err
 	}
 	return b, nil
 }
 
-// outline is Outline of a job whose files are read.
-func outline(j *job.Job, base *folder.Model, tok *tokenizer.Tokenizer, corpus *data.Corpus) (*CompiledJob, error) {
-	b := &CompiledJob{Job: j, Tokenizer: tok, Corpus: corpus, Manifest: corpus.Manifest(bundle.ShardTokens)}
+// Close gives back the files in which the base model and the tokens lie. Neither Frozen, nor a Genesis that is the base
+// model, nor the Corpus may be used after it.
+func (b *CompiledJob) Close() error {
+	err := b.Files.Close()
+	if b.held != nil {
+		err = errors.Join(err, b.held.Close())
+	}
+	return err
+}
+
+// compilation is a job that is made ready: outline calls its steps, which fill in the fields of the job.
+type compilation struct{ *CompiledJob }
+
+// outline is Outline of a job whose files are read. files are those in which the base model lies.
+func outline(j *job.Job, base *folder.Model, files *memory.Folder, tok *tokenizer.Tokenizer,
+	corpus *data.Corpus) (*CompiledJob, error) {
+	b := compilation{&CompiledJob{Job: j, Tokenizer: tok, Corpus: corpus, Manifest: corpus.Manifest(bundle.ShardTokens),
+		Files: files, Example: j.ExampleTokens()}}
 	if err := b.corpusFits(); err != nil {
 		return nil, err
 	}
 	if err := b.chooseModel(base); err != nil {
 		return nil, err
 	}
-	if err := b.buildModel(); err != nil {
+	if err := b.checkLanguage(); err != nil {
+		return nil, err
+	}
+	b.EvalBatch = max(1, min(evalBatch, evalLogits/(BytesOfWeight*b.Example*b.Language.VocabSize())))
+	return b.finish(base)
+}
+
+// finish makes the programs of a job whose data and model are there, and its first checkpoint if it is base.
+func (b compilation) finish(base *folder.Model) (*CompiledJob, error) {
+	if err := b.buildPrograms(); err != nil {
 		return nil, err
 	}
 	if base != nil {
@@ -123,93 +182,96 @@ func outline(j *job.Job, base *folder.Model, tok *tokenizer.Tokenizer, corpus *d
 			return nil, err
 		}
 	} else {
-		drawn := model.InitDigest(b.Model.Tensors())
+		drawn := architecture.InitDigest(b.Model.Tensors())
 		b.drawn = &drawn
 	}
 	if err := b.Specify(); err != nil {
 		return nil, err
 	}
-	return b, nil
+	return b.CompiledJob, nil
 }
 
 // Specify makes the work specification of a job whose model and first checkpoint are there.
 func (b *CompiledJob) Specify() error {
 	j := b.Job
-	b.Spec = b.spec()
+	b.Spec = compilation{b}.spec()
 	if err := b.Spec.Check(); err != nil {
-		return problem(j, "training", job.CodeBadValue, "the job cannot be run as it is", err,
+		return keyProblem(j, "training", problem.BadValue, "the job cannot be run as it is", err,
 			"change the value that is named")
 	}
 	if over, _ := bits.Mul64(b.Step.Flops(), uint64(b.Spec.Steps)); over > 0 {
-		return problem(j, "strategy.sync_steps", job.CodeTooLarge, "a unit is too large to be paid",
+		return keyProblem(j, "strategy.sync_steps", problem.TooLarge, "a unit is too large to be paid",
 			fmt.Errorf("it has more than 2^64 operations: %d steps of %.3g", b.Spec.Steps, float64(b.Step.Flops())),
 			"lower sync_steps, or training.global_batch_size")
 	}
-	if _, share := outer.Sizes(b.Spec.Steps, j.Strategy.Workers.Paces); j.Strategy.Workers.Paces != nil &&
+	speeds := j.Strategy.Workers.RelativeSpeeds
+	if _, share := outer.Sizes(b.Spec.Steps, speeds); speeds != nil &&
 		share < leastShare {
-		return problem(j, "strategy.workers.paces", job.CodeBadValue, "units of these paces cannot be made",
-			fmt.Errorf("cut into at most 20 segments of whole steps, units of %d steps let machines of these paces work %.0f "+
+		return keyProblem(j, "strategy.workers.relative_speeds", problem.BadValue, "units of these speeds cannot be made",
+			fmt.Errorf("cut into at most 20 segments of whole steps, units of %d steps let machines of these speeds work %.0f "+
 				"%% of the time", b.Spec.Steps, 100*share),
 			"use a sync_steps that is a multiple of 20, and no pace below 0.05")
 	}
 	if err := outer.Check(b.Spec.Exchange); err != nil {
-		return problem(j, "strategy", job.CodeBadValue, "the strategy cannot be run as it is", err,
+		return keyProblem(j, "strategy", problem.BadValue, "the strategy cannot be run as it is", err,
 			"change the value that is named")
 	}
 	if err := outer.Exchanged(b.Spec.Exchange, train.Params(b.Step)); err != nil {
-		return problem(j, "strategy.replicas.fragments", job.CodeBadValue, "the model has fewer layers than that", err,
+		return keyProblem(j, "strategy.replicas.fragments", problem.BadValue, "the model has fewer layers than that", err,
 			"lower fragments")
 	}
-	if err := b.slice(); err != nil {
+	if err := (compilation{b}).slice(); err != nil {
 		return err
 	}
 	if err := referee.Check(b.Spec, b.Step, b.Manifest); err != nil {
-		return problem(j, "model", job.CodeUnsupported, "a dispute about this job could not be decided", err,
+		return keyProblem(j, "model", problem.Unsupported, "a dispute about this job could not be decided", err,
 			"make the rows of the tensor that is named shorter: vocab_size below about 190000 for a loss; or, of a program "+
 				"that is too large, raise training.micro_batch_size")
 	}
 	return nil
 }
 
-func problem(j *job.Job, path, code, what string, why error, fix string) error {
-	return &job.ErrorList{Errors: []*job.Error{j.Problem(path, code, what, why.Error(), fix)}}
+func keyProblem(j *job.Job, path, code, what string, why error, fix string) error {
+	return &problem.ErrorList{Errors: []*problem.Error{j.Problem(path, code, what, why.Error(), fix)}}
 }
 
-// readBase reads the model that a job starts from, if it does.
-func readBase(j *job.Job) (*folder.Model, error) {
+// readBase reads the model that a job starts from, if it does, and returns the folder in which its tensors lie.
+func readBase(j *job.Job) (*folder.Model, *memory.Folder, error) {
 	if j.Model.BaseModel == "" {
-		return nil, nil
+		return nil, nil, nil
 	}
-	base, err := folder.Read(os.DirFS(j.BaseModelPath()))
+	files := memory.OpenFolder(j.BaseModelPath())
+	base, err := folder.Read(files)
 	if err != nil {
-		return nil, problem(j, "model.base_model", job.CodeBadValue, "the base model cannot be used", err,
+		_ = files.Close()
+		return nil, nil, keyProblem(j, "model.base_model", problem.BadValue, "the base model cannot be used", err,
 			"give a model folder in Hugging Face form, of an architecture that docs/models.md lists, with its weights as "+
 				"safetensors")
 	}
-	return base, nil
+	return base, files, nil
 }
 
-func (b *CompiledJob) corpusFits() error {
+func (b compilation) corpusFits() error {
 	j := b.Job
-	need := j.SequenceLen + 1
+	need := b.Example + 1
 	if n := b.Corpus.Train.Len(); n < need {
-		return problem(j, "datasets", job.CodeNoData, "there is too little training data",
-			fmt.Errorf("%d tokens, and one sequence needs %d", n, need), "add text or lower sequence_len")
+		return keyProblem(j, "datasets", problem.NoData, "there is too little training data",
+			fmt.Errorf("%d tokens, and one example needs %d", n, need), "add data or lower sequence_len")
 	}
 	if n := b.Corpus.Val.Len(); j.ValSetSize > 0 && n < need {
-		return problem(j, "val_set_size", job.CodeNoData, "there is too little text to evaluate on",
-			fmt.Errorf("%d tokens are held out, and one sequence needs %d", n, need), "raise val_set_size or lower sequence_len")
+		return keyProblem(j, "val_set_size", problem.NoData, "there is too little data to evaluate on",
+			fmt.Errorf("%d tokens are held out, and one example needs %d", n, need), "raise val_set_size or lower sequence_len")
 	}
 	return nil
 }
 
-// chooseModel takes the model from the base, or from the job's own description.
-func (b *CompiledJob) chooseModel(base *folder.Model) (err error) {
+// chooseModel takes the language model from the base, or from the job's own description.
+func (b compilation) chooseModel(base *folder.Model) (err error) {
 	m := b.Job.Model
 	if base != nil {
-		b.Model, b.Ignored = base.Config, base.Ignored
+		b.Model, b.Language, b.Ignored = base.Config, &base.Config, base.Ignored
 		if is := b.Model.Architecture(); m.Architecture != "" && m.Architecture != is {
-			return problem(b.Job, "model.architecture", job.CodeBadValue, "the base model is another",
+			return keyProblem(b.Job, "model.architecture", problem.BadValue, "the base model is another",
 				fmt.Errorf("it is %s, the job says %s", is, m.Architecture), "remove architecture")
 		}
 		return b.adapt()
@@ -218,121 +280,122 @@ func (b *CompiledJob) chooseModel(base *folder.Model) (err error) {
 	for k, v := range m.Config {
 		raw[k] = v
 	}
-	if b.Model, err = model.Parse(m.Architecture, raw); err != nil {
-		return problem(b.Job, "model.config", job.CodeBadValue, "the model cannot be built", err,
+	config, err := architecture.Parse(m.Architecture, raw)
+	if err != nil {
+		return keyProblem(b.Job, "model.config", problem.BadValue, "the model cannot be built", err,
 			"use the keys of a Hugging Face config.json of this architecture")
 	}
-	b.Trained = b.Model
+	b.Model, b.Language, b.Trained = config, &config, config
 	return nil
 }
 
-// buildModel makes the programs of the model.
-func (b *CompiledJob) buildModel() (err error) {
+// checkLanguage checks that the language model fits to the tokens, and that it can do what the job asks of it.
+func (b compilation) checkLanguage() (err error) {
 	j := b.Job
-	if v := b.Tokenizer.VocabSize(); b.Model.VocabSize() < v {
-		return problem(j, "model.config.vocab_size", job.CodeBadValue, "the model's vocabulary is too small",
-			fmt.Errorf("the tokenizer has %d ids, the model %d", v, b.Model.VocabSize()), "leave vocab_size out, or raise it")
+	if v := b.Tokenizer.VocabSize(); b.Language.VocabSize() < v {
+		return keyProblem(j, "model.config.vocab_size", problem.BadValue, "the model's vocabulary is too small",
+			fmt.Errorf("the tokenizer has %d ids, the model %d", v, b.Language.VocabSize()), "leave vocab_size out, or raise it")
 	}
-	if c := b.Model.Context(); j.SequenceLen > c {
-		return problem(j, "sequence_len", job.CodeBadValue, "the sequences are longer than the model's context",
+	if c := b.Language.Context(); j.SequenceLen > c {
+		return keyProblem(j, "sequence_len", problem.BadValue, "the sequences are longer than the model's context",
 			fmt.Errorf("%d tokens against %d", j.SequenceLen, c), "lower sequence_len or raise the context in model.config")
 	}
 	for i, text := range j.Eval.Prompts {
-		if n, c := len(b.Tokenizer.EncodeText(text)), b.Model.Context(); n > c {
-			return problem(j, fmt.Sprintf("eval.prompts.%d", i), job.CodeBadValue,
+		if n, c := len(b.Tokenizer.EncodeText(text)), b.Language.Context(); n > c {
+			return keyProblem(j, fmt.Sprintf("eval.prompts.%d", i), problem.BadValue,
 				"a prompt is longer than the model's context", fmt.Errorf("%d tokens against %d", n, c), "shorten it")
 		}
 	}
-	if b.wantsGGUF() {
-		if err := gguf.Writes(b.Model); err != nil {
-			return problem(j, "output.formats", job.CodeUnsupported, "gguf is not written for this model", err,
+	if wantsGGUF(b.Job) {
+		if err := gguf.Writes(*b.Language); err != nil {
+			return keyProblem(j, "output.formats", problem.Unsupported, "gguf is not written for this model", err,
 				"use safetensors, or architecture: llama")
 		}
 	}
-	batch := model.Batch{Sequences: j.WorkerBatch(), Length: j.SequenceLen, Micro: j.MicroBatch(),
-		Dropout: j.Training.Dropout,
-		Half:    j.Training.Precision == "bf16"}
-	if !j.Training.TrainOnInputs || !j.SamplePacking {
-		batch.Silent = b.Tokenizer.VocabSize()
-	}
-	task, err := model.LanguageOf(b.Trained, batch)
+	return nil
+}
+
+// buildPrograms makes the programs of the model.
+func (b compilation) buildPrograms() (err error) {
+	j := b.Job
+	task, err := b.task(j.WorkerBatch(), j.MicroBatch())
 	if err == nil {
 		b.Step, err = task.TrainStep(b.optimizer())
 	}
 	if err != nil {
-		return problem(j, "model", job.CodeBadValue, "the training step cannot be built", err, "check model.config")
+		return keyProblem(j, "model", problem.BadValue, "the training step cannot be built", err, "check model.config")
 	}
-	b.EvalBatch = min(8, EvalSequences)
-	batch.Sequences, batch.Micro = b.EvalBatch, 0
-	if task, err = model.LanguageOf(b.Trained, batch); err == nil {
+	if task, err = b.task(b.EvalBatch, 0); err == nil {
 		b.Eval, err = task.Eval()
 	}
 	if err != nil {
-		return problem(j, "model", job.CodeBadValue, "the evaluation cannot be built", err, "check model.config")
+		return keyProblem(j, "model", problem.BadValue, "the evaluation cannot be built", err, "check model.config")
 	}
 	return nil
 }
 
 // optimizer is that of inner steps. In a job of gradients the outer one takes its place.
-func (b *CompiledJob) optimizer() optimizer.Optimizer {
+func (b compilation) optimizer() optimizer.Optimizer {
 	if b.Job.Strategy.OuterOptimizer.Gradients() {
 		return optimizer.Descent
 	}
 	o := b.Job.Training.Optimizer
 	all := optimizer.Common{WeightDecay: o.WeightDecay, MaxGradNorm: b.Job.Training.MaxGradNorm,
-		Proximal: b.Job.Strategy.ProximalMu, Half: o.State == "bf16"}
+		Proximal: b.Job.Strategy.ProximalMu, Storage: optimizer.Storage(o.State)}
 	switch o.Name {
-	case job.SGD:
+	case spec.SGD:
 		return optimizer.SGD{Common: all, Momentum: o.Momentum, Nesterov: o.Nesterov}
-	case job.Lion:
+	case spec.Lion:
 		return optimizer.Lion{Common: all, Beta1: o.Betas[0], Beta2: o.Betas[1]}
-	case job.Adafactor:
+	case spec.Adafactor:
 		return optimizer.Adafactor{Common: all, Beta1: o.Betas[0], Beta2: o.Betas[1], Threshold: 1}
 	}
 	return optimizer.AdamW{Beta1: o.Betas[0], Beta2: o.Betas[1], Eps: o.Eps, WeightDecay: all.WeightDecay,
-		MaxGradNorm: all.MaxGradNorm, Proximal: all.Proximal, Half: all.Half}
+		MaxGradNorm: all.MaxGradNorm, Proximal: all.Proximal, Storage: all.Storage}
 }
 
-func (b *CompiledJob) spec() *train.Spec {
+func (b compilation) spec() *train.Spec {
 	j := b.Job
 	t, st := j.Training, j.Strategy
 	steps := uint32(st.SyncSteps)
 	s := &train.Spec{
 		Version: 1, Numerics: kernel.Version, Name: j.Name, Seed: j.Seed,
-		Program: b.Step.Digest(), Data: b.Manifest.Digest(),
-		Frozen: train.FrozenRoot(train.Roots(b.Frozen)),
+		Program: b.Step.Digest(), Data: b.Manifest.Digest(), Frozen: train.FrozenRoot(b.FrozenRoots),
 		Rounds: uint32(j.Rounds()), Steps: steps, Segment: (steps + segmentsOfUnit - 1) / segmentsOfUnit,
-		Units: uint32(st.Workers.Target), Batch: uint32(j.WorkerBatch()), Length: uint32(j.SequenceLen),
+		Units: uint32(st.Workers.Target), Batch: uint32(j.WorkerBatch()), Length: uint32(b.Example),
 		Rate: train.Rate{Kind: t.LRScheduler, Peak: t.LearningRate, Warmup: uint32(t.WarmupSteps), Floor: t.MinLRRatio,
 			Decay: t.LRDecayRatio},
 		Exchange: b.Exchange(), Recompute: t.GradientCheckpointing,
 	}
-	if sizes, _ := outer.Sizes(steps, st.Workers.Paces); len(sizes) > 0 && slices.Min(sizes) < slices.Max(sizes) {
+	if sizes, _ := outer.Sizes(steps, st.Workers.RelativeSpeeds); len(sizes) > 0 && slices.Min(sizes) < slices.Max(sizes) {
 		s.Sizes, s.Segment = sizes, steps/slices.Max(sizes)
 	}
 	if b.Genesis != nil {
 		s.Genesis = b.Genesis.Root()
 	}
-	if n := t.Optimizer.Name; !s.Exchange.Gradients && (n == job.AdamW || n == job.Adafactor) {
+	if n := t.Optimizer.Name; !s.Exchange.Gradients && (n == spec.AdamW || n == spec.Adafactor) {
 		s.Beta1, s.Beta2 = t.Optimizer.Betas[0], t.Optimizer.Betas[1]
 	}
 	return s
 }
+
+// outers are the outer optimizers whose word in a job file is not their name in the specification.
+var outers = map[string]string{"signsgd": outer.SignSGD, "gossip": outer.PairwiseGossip}
 
 // codecs are the codecs by the words of a job file.
 var codecs = map[string]string{"none": codec.Float32, "fp16": codec.Float16, "bf16": codec.BFloat16,
 	"int8": codec.Int8, "fp4": codec.E3M0, "sign": codec.Sign}
 
 // codecOf is the codec that a job file asks for.
-func codecOf(c job.Compression) string {
+func codecOf(c spec.Compression) string {
 	if k, bits, sparse := c.TopK(); sparse {
 		return codec.TopKName(k, bits)
 	}
 	return codecs[c.Quantize]
 }
 
-// Decays of what error feedback adds to the next update: of pseudo-gradients (Sarfi et al. 2025), and of gradients,
-// whose momentum it is (Peng et al. 2024).
+// Decays of the residual that error feedback adds to the next update: of pseudo-gradients (Sarfi et al. 2025), and of
+// gradients, whose momentum it is (Peng et al. 2024).
 const (
 	feedbackDecay = 0.95
 	momentumDecay = 0.999
@@ -341,12 +404,12 @@ const (
 func (b *CompiledJob) Exchange() train.Exchange {
 	st := b.Job.Strategy
 	o := st.OuterOptimizer
-	x := train.Exchange{Codec: codecOf(st.Compression), Rule: st.Aggregation.Rule, Outer: o.Name, Rate: o.LR,
-		Momentum: o.Momentum}
+	x := train.Exchange{Codec: codecOf(st.Compression), Rule: st.Aggregation.Rule,
+		Outer: cmp.Or(outers[o.Name], o.Name), Rate: o.LR, Momentum: o.Momentum}
 	if x.Rule == aggregate.TrimmedMean {
 		x.Trim = st.Aggregation.Trim
 	}
-	x.Carry, x.Moments = st.Group(), st.MomentRounds > 1
+	x.Carry, x.Moments = st.Group(), st.OptimizerStateRounds > 1
 	if st.Compression.ErrorFeedback {
 		x.Feedback = feedbackDecay
 	}
@@ -356,16 +419,16 @@ func (b *CompiledJob) Exchange() train.Exchange {
 	if st.Replicas.Paired() {
 		x.Pairs, x.Topology = uint32(st.Workers.Target), st.Replicas.Topology
 	}
-	x.Pick, x.Fragments, x.Overlap = uint32(st.Replicas.Sample), uint32(st.Replicas.Fragments), st.Replicas.Overlap
+	x.SampleEvery, x.Fragments, x.Overlap = uint32(st.Replicas.Sample), uint32(st.Replicas.Fragments), st.Replicas.Overlap
 	inner := b.Job.Training.Optimizer
 	switch {
 	case o.Adaptive():
-		x.Momentum, x.Decay, x.Tau = o.Betas[0], o.Betas[1], o.Eps
+		x.Momentum, x.Decay, x.Eps = o.Betas[0], o.Betas[1], o.Eps
 	case o.Name == outer.DecoupledAdam:
-		x.Momentum, x.Decay, x.Tau = inner.Betas[0], inner.Betas[1], inner.Eps
+		x.Momentum, x.Decay, x.Eps = inner.Betas[0], inner.Betas[1], inner.Eps
 	}
 	if o.Gradients() {
-		x.Gradients, x.Shrink, x.Clip = true, inner.WeightDecay, b.Job.Training.MaxGradNorm
+		x.Gradients, x.WeightDecay, x.Clip = true, inner.WeightDecay, b.Job.Training.MaxGradNorm
 		if x.Feedback > 0 {
 			x.Feedback = momentumDecay
 		}
@@ -374,13 +437,13 @@ func (b *CompiledJob) Exchange() train.Exchange {
 }
 
 // slice decides in how many slices rounds are reduced: half as many as there are workers, so that each reduces one.
-func (b *CompiledJob) slice() error {
+func (b compilation) slice() error {
 	const at = "strategy.aggregation.slices"
 	s := b.Job.Strategy
 	want := int(s.Aggregation.Slices)
 	screened := b.Job.Given("strategy.verification.screen") && s.Verification.Screen != "off"
-	if want == 1 || want == 0 && (s.Workers.Target < job.SlicesFrom || screened ||
-		b.Job.Training.Numerics == job.Tolerant) {
+	if want == 1 || want == 0 && (s.Workers.Target < spec.SlicesFrom || screened ||
+		b.Job.Training.Numerics == spec.Tolerant) {
 		return nil
 	}
 	most, err := engine.MostSlices(b.Spec.Exchange, b.Step)
@@ -388,12 +451,12 @@ func (b *CompiledJob) slice() error {
 	case want == 0 && errors.Is(err, slice.ErrRule):
 		return nil
 	case err != nil:
-		return problem(b.Job, at, job.CodeUnsupported, "the rounds cannot be reduced in slices", err, "use slices: 1")
+		return keyProblem(b.Job, at, problem.Unsupported, "the rounds cannot be reduced in slices", err, "use slices: 1")
 	case want == 0:
 		want = min(s.Workers.Target/2, most)
 	}
 	if most = min(most, terms.MaxSlices); want > most {
-		return problem(b.Job, at, job.CodeBadValue, "the model cannot be cut into as many slices",
+		return keyProblem(b.Job, at, problem.BadValue, "the model cannot be cut into as many slices",
 			fmt.Errorf("%d, at most %d", want, most), "lower slices")
 	}
 	b.Slices = uint32(want)
@@ -404,8 +467,8 @@ func (b *CompiledJob) slice() error {
 func (b *CompiledJob) UnitFlops() uint64 { return b.Step.Flops() * uint64(b.Spec.Steps) }
 
 // JobID is the identifier of the job: it binds the data, the program, and all else that the training depends on.
-// Weights that the seed draws it binds by how they are drawn, so that a plan has it without them. Where somebody else
-// has taken that name, a dot and the account of the consumer follow, for which such a name is kept.
+// Weights that the seed draws are bound by how they are drawn, so that a plan has the identifier without them. If
+// another account has taken that name, a dot and the account of the consumer follow, for which such a name is kept.
 func (b *CompiledJob) JobID() string {
 	if name := b.name.Load(); name != nil {
 		return *name
@@ -448,4 +511,4 @@ func (b *CompiledJob) PlanID() string {
 }
 
 // Names names the operators and parameters that the disputes of the job are about.
-func (b *CompiledJob) Names() dispute.Names { return referee.Names(b.Spec, b.Step) }
+func (b *CompiledJob) Names() dispute.Names { return question.Names(b.Spec, b.Step) }

@@ -4,21 +4,27 @@ import (
 	"context"
 	"errors"
 
-	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/client/job/spec"
+	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/node/rundir"
-
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/role/bundle"
 )
 
+// TaskOf is the task of which the units of a job are computed with a compiled step; nil: nothing is computed.
+func TaskOf(b *CompiledJob, exec *cpu.Exec) *train.Task {
+	return &train.Task{Spec: b.Spec, Step: b.Step, Exec: exec, Corpus: b.Corpus, Frozen: b.Frozen,
+		FrozenRoots: b.FrozenRoots}
+}
+
 // Publish stores everything that a job ships, and returns the CID of its bundle and the name of its first checkpoint.
-// The work specification is in the bundle, and for who looks for it by itself a blob of its own, too.
+// The work specification is in the bundle, and also a blob of its own, for clients that fetch it alone.
 func (b *CompiledJob) Publish(ctx context.Context, store blob.Store,
 	r *rundir.RunFile) (cid string, genesis terms.Checkpoint, err error) {
-	task := &train.Task{Spec: b.Spec, Step: b.Step, Corpus: b.Corpus, Frozen: b.Frozen}
-	executor := map[string]string{job.Torch: bundle.Torch}[b.Job.Executor]
+	task := TaskOf(b, nil)
+	executor := map[string]string{spec.Torch: bundle.Torch}[b.Job.Executor]
 	cid, named, genesis, err := bundle.Ship(ctx, store, b.JobID(), task, b.Genesis, executor)
 	spec, specErr := store.Put(ctx, named.Spec)
 	k := &r.Blobs

@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/client/job/spec"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run/terms"
@@ -42,7 +42,7 @@ func (b *CompiledJob) Conditioned(o market.Order, height int64) market.Order {
 }
 
 // machines are the acceptable kinds of worker, as the market knows them.
-func machines(list []job.Machine) (out []market.Machine) {
+func machines(list []spec.Machine) (out []market.Machine) {
 	for _, m := range list {
 		model, devices := m.Accelerator()
 		out = append(out, market.Machine{Memory: uint64(m.Memory) >> 20, Cores: uint32(m.CPUs), Devices: uint32(devices),
@@ -57,7 +57,7 @@ func ParseAccelerators(text string) (model string, n uint32, err error) {
 	if text == "" {
 		return "", 0, nil
 	}
-	m := job.Machine{Accelerators: text}
+	m := spec.Machine{Accelerators: text}
 	model, devices := m.Accelerator()
 	if model == "" || devices < 1 {
 		return "", 0, fmt.Errorf("--accelerators %s: write the model and how many there are, such as h100:8", text)
@@ -69,7 +69,7 @@ func ParseAccelerators(text string) (model string, n uint32, err error) {
 // n/(n+1).
 func passes(reputation float64) uint32 { return uint32(math.Ceil(reputation/(1-reputation) - 1e-9)) }
 
-// AsIf is an order with something in place of what is known only when its blobs are stored, which no price depends on.
+// AsIf is an order with placeholders for values that are known once its blobs are stored; no price depends on them.
 func AsIf(o market.Order) market.Order {
 	o.Consumer, o.Terms.SpecCID, o.Terms.Genesis = "quote", "quote", terms.Checkpoint{Root: o.Terms.Spec, CID: "quote"}
 	return o

@@ -12,8 +12,8 @@ import (
 	"github.com/starling-network/starling/client/job"
 )
 
-// settings says how each key of a job file is set to something else than it is without it, beside what that needs. A
-// key of which nothing is said here, or that has no effect, fails.
+// settings has, for each key of a job file, a setting that differs from its default, with the other keys that this
+// needs. A key without an entry, or without an effect, fails.
 var settings = map[string][]string{
 	"name": {"name=other"}, "seed": {"seed=8"}, "val_set_size": {"val_set_size=0.3"}, "sequence_len": {"sequence_len=8"},
 	"sample_packing": {"sample_packing=false"},
@@ -58,14 +58,16 @@ var settings = map[string][]string{
 	"training.optimizer.eps":          {"training.optimizer.eps=1e-6"},
 	"training.optimizer.name":         {"training.optimizer.name=lion"},
 	"training.dropout":                {"training.dropout=0.1"},
-	"training.precision":              {"training.precision=bf16"},
-	"training.optimizer.state":        {"training.optimizer.state=bf16"},
-	"training.optimizer.momentum":     {"training.optimizer={name: sgd}", "training.optimizer.momentum=0.5"},
-	"training.optimizer.nesterov":     {"training.optimizer={name: sgd}", "training.optimizer.nesterov=true"},
+	"training.precision": {"training.precision=bf16", "training.precision=exact15",
+		"training.precision=exact8"},
+	"training.optimizer.state":    {"training.optimizer.state=bf16", "training.optimizer.state=int8"},
+	"training.optimizer.momentum": {"training.optimizer={name: sgd}", "training.optimizer.momentum=0.5"},
+	"training.optimizer.nesterov": {"training.optimizer={name: sgd}", "training.optimizer.nesterov=true"},
 
 	"strategy.method": {"strategy.method=fedavg"}, "strategy.sync_steps": {"strategy.sync_steps=2"},
-	"strategy.proximal_mu":   {"strategy.method=fedprox", "strategy.proximal_mu=0.5"},
-	"strategy.moment_rounds": {"strategy.moment_rounds=2"}, "strategy.round_timeout": {"strategy.round_timeout=5m"},
+	"strategy.proximal_mu":              {"strategy.method=fedprox", "strategy.proximal_mu=0.5"},
+	"strategy.optimizer_state_rounds":   {"strategy.optimizer_state_rounds=2"},
+	"strategy.round_timeout":            {"strategy.round_timeout=5m"},
 	"strategy.outer_optimizer.name":     {"strategy.outer_optimizer={name: sgd, lr: 0.7}"},
 	"strategy.outer_optimizer.lr":       {"strategy.outer_optimizer.lr=0.3"},
 	"strategy.outer_optimizer.momentum": {"strategy.outer_optimizer.momentum=0.3"},
@@ -79,24 +81,24 @@ var settings = map[string][]string{
 	"strategy.compression.error_feedback": {"strategy.compression={quantize: fp4, error_feedback: true}"},
 	"strategy.compression.feedback_rounds": {"strategy.compression={quantize: fp4, error_feedback: true, " +
 		"feedback_rounds: 4}"},
-	"strategy.replicas.sample":        {"strategy.replicas={sample: 4}"},
-	"strategy.replicas.fragments":     {"strategy.replicas={fragments: 2}"},
-	"strategy.replicas.overlap":       {"strategy.replicas={overlap: 0.5}"},
-	"strategy.replicas.rounds":        {"strategy.replicas={sample: 4, rounds: 4}"},
-	"strategy.replicas.topology":      {"strategy.replicas={topology: ring}"},
-	"strategy.aggregation.rule":       {"strategy.aggregation.rule=median"},
-	"strategy.aggregation.trim":       {"strategy.aggregation={rule: trimmed_mean, trim: 0.3}"},
-	"strategy.aggregation.slices":     {"strategy.aggregation.slices=2"},
-	"strategy.workers":                {"strategy.workers=2"},
-	"strategy.workers.min":            {"strategy.workers={target: 4, min: 2}"},
-	"strategy.workers.target":         {"strategy.workers={target: 2}"},
-	"strategy.workers.max":            {"strategy.workers={target: 4, max: 8}"},
-	"strategy.workers.paces":          {"strategy.workers={target: 4, paces: [1, 0.5, 0.5, 0.5]}"},
-	"strategy.verification.mode":      {"strategy.verification.mode=none"},
-	"strategy.verification.verifiers": {"strategy.verification.verifiers=3"},
-	"strategy.verification.fraction":  {"strategy.verification.fraction=0.3"},
-	"strategy.verification.segments":  {"strategy.verification.segments=drawn"},
-	"strategy.verification.screen":    {"strategy.verification.screen=off"},
+	"strategy.replicas.sample":         {"strategy.replicas={sample: 4}"},
+	"strategy.replicas.fragments":      {"strategy.replicas={fragments: 2}"},
+	"strategy.replicas.overlap":        {"strategy.replicas={overlap: 0.5}"},
+	"strategy.replicas.rounds":         {"strategy.replicas={sample: 4, rounds: 4}"},
+	"strategy.replicas.topology":       {"strategy.replicas={topology: ring}"},
+	"strategy.aggregation.rule":        {"strategy.aggregation.rule=median"},
+	"strategy.aggregation.trim":        {"strategy.aggregation={rule: trimmed_mean, trim: 0.3}"},
+	"strategy.aggregation.slices":      {"strategy.aggregation.slices=2"},
+	"strategy.workers":                 {"strategy.workers=2"},
+	"strategy.workers.min":             {"strategy.workers={target: 4, min: 2}"},
+	"strategy.workers.target":          {"strategy.workers={target: 2}"},
+	"strategy.workers.max":             {"strategy.workers={target: 4, max: 8}"},
+	"strategy.workers.relative_speeds": {"strategy.workers={target: 4, relative_speeds: [1, 0.5, 0.5, 0.5]}"},
+	"strategy.verification.mode":       {"strategy.verification.mode=none"},
+	"strategy.verification.verifiers":  {"strategy.verification.verifiers=3"},
+	"strategy.verification.fraction":   {"strategy.verification.fraction=0.3"},
+	"strategy.verification.audit":      {"strategy.verification.audit=partial"},
+	"strategy.verification.screen":     {"strategy.verification.screen=off"},
 	"strategy.verification.tolerance.distance": {"training.numerics=tolerant",
 		"strategy.verification.tolerance.distance=0.3"},
 	"strategy.verification.tolerance.cosine": {"training.numerics=tolerant",
@@ -121,6 +123,9 @@ var settings = map[string][]string{
 	"budget.on_exceed": {"budget.on_exceed=cancel"}, "budget.contributor_part": {"budget.contributor_part=0.3"},
 
 	"checkpoint.every_steps": {"checkpoint.every_steps=8"}, "checkpoint.keep_last": {"checkpoint.keep_last=2"},
+	"task": {"task=sft", "datasets=[{path: chats.jsonl}]"}, "eval.tasks": {"eval.tasks=[preference]"},
+	"dpo.beta": {"dpo={beta: 0.2}"}, // refused; TestPreferences has a job that takes it
+
 	"eval.every_steps": {"eval.every_steps=8"}, "eval.prompts": {"eval.prompts=[a]"},
 	"tracking.tensorboard":       {"tracking.tensorboard=tb"},
 	"tracking.mlflow.uri":        {"tracking.mlflow.uri=http://localhost"},
@@ -168,7 +173,7 @@ budget: {max_cost: 25}
 `), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	// of is what a job with these settings comes to; "" if it is refused.
+	// of is the digest of a job with these settings; "" if it is refused.
 	of := func(set ...string) string {
 		j, err := job.Load(path, set...)
 		if err != nil {

@@ -1,11 +1,13 @@
 package prepare
 
 import (
-	"bytes"
+	"cmp"
 	"encoding/json"
-	"maps"
+	"io"
 	"slices"
 
+	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/gguf"
 	"github.com/starling-network/starling/compute/model/safetensors"
 	"github.com/starling-network/starling/compute/tensor"
@@ -26,47 +28,71 @@ const (
 	FileAdapterConfig    = "adapter/adapter_config.json"
 )
 
-func (b *CompiledJob) wantsGGUF() bool { return slices.Contains(b.Job.Output.Formats, "gguf") }
+func wantsGGUF(j *job.Job) bool { return slices.Contains(j.Output.Formats, "gguf") }
 
-// ExportModel returns the files of the model of a checkpoint, by name, with the texts that go with it.
-func ExportModel(b *CompiledJob, c *train.Checkpoint, t texts) (map[string][]byte, error) {
-	tensors, err := b.Weights(c)
-	if err != nil {
-		return nil, err
+// File is a file of an exported model, which writes itself.
+type File struct {
+	Name  string
+	Write func(w io.Writer) error
+}
+
+// ExportModel returns the files of the model of a checkpoint, in the order of their names, with the texts that go with
+// it. The weights are made and written one by one.
+func ExportModel(b *CompiledJob, c *train.Checkpoint, t texts) ([]File, error) {
+	files := []File{weightsFile(FileModel, b.Model.Tensors(), merged(b, c))}
+	if b.Tokenizer != nil {
+		files = append(files, textFile(FileTokenizer, b.Tokenizer.JSON()))
 	}
-	var names []string
-	for _, n := range b.Model.Tensors() {
-		names = append(names, n.Name)
+	for name, text := range t.files {
+		files = append(files, textFile(name, text))
 	}
-	weights, err := encodeWeights(names, tensors)
-	if err != nil {
-		return nil, err
-	}
-	files := map[string][]byte{FileModel: weights, FileTokenizer: b.Tokenizer.JSON()}
-	maps.Copy(files, t.files)
 	if b.adapted() {
-		if files[FileAdapter], err = encodeWeights(c.Names, trainedWeights(c)); err != nil {
+		adapter := trainedWeights(c)
+		files = append(files, weightsFile(FileAdapter, b.Trained.Adapters(),
+			func(name string) (*tensor.Tensor, error) { return adapter[name], nil }))
+		text, err := adapterJSON(b.Trained, t.base)
+		if err != nil {
 			return nil, err
 		}
-		if files[FileAdapterConfig], err = b.adapterJSON(t.base); err != nil {
-			return nil, err
-		}
+		files = append(files, textFile(FileAdapterConfig, text))
 	}
-	if b.wantsGGUF() {
-		var out bytes.Buffer
-		m := gguf.Model{Name: b.Job.Name, Config: b.Model, Tensors: tensors, Tokenizer: b.Tokenizer, Template: t.template}
-		if err := gguf.Encode(&out, m, gguf.F32); err != nil {
-			return nil, err
-		}
-		files[fileGGUF] = out.Bytes()
+	if wantsGGUF(b.Job) {
+		files = append(files, File{fileGGUF, func(w io.Writer) error {
+			tensors, err := b.Weights(c)
+			if err != nil {
+				return err
+			}
+			return gguf.Encode(w, gguf.Model{Name: b.Job.Name, Config: *b.Language, Tensors: tensors, Tokenizer: b.Tokenizer,
+				Template: t.template}, gguf.F32)
+		}})
 	}
+	slices.SortFunc(files, func(a, b File) int { return cmp.Compare(a.Name, b.Name) })
 	return files, nil
+}
+
+func textFile(name string, text []byte) File {
+	return File{name, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	}}
+}
+
+// weightsFile is a file of safetensors.
+func weightsFile(file string, list []architecture.Named, weight func(name string) (*tensor.Tensor, error)) File {
+	return File{file, func(w io.Writer) error {
+		names, shapes := make([]string, len(list)), make([]tensor.Shape, len(list))
+		for i, n := range list {
+			names[i], shapes[i] = n.Name, n.Shape
+		}
+		return safetensors.EncodeEach(w, names, shapes, map[string]string{"format": "pt"},
+			func(i int) (*tensor.Tensor, error) { return weight(names[i]) })
+	}}
 }
 
 // adapterJSON is the config of the adapter. Loaders that find the base by its adapter read there which it is: what the
 // job names.
-func (b *CompiledJob) adapterJSON(base string) ([]byte, error) {
-	text, err := b.Trained.AdapterJSON()
+func adapterJSON(trained architecture.Config, base string) ([]byte, error) {
+	text, err := trained.AdapterJSON()
 	if err != nil || base == "" {
 		return text, err
 	}
@@ -77,10 +103,4 @@ func (b *CompiledJob) adapterJSON(base string) ([]byte, error) {
 	name, err := json.Marshal(base)
 	config["base_model_name_or_path"] = name
 	return config.bytes(), err
-}
-
-func encodeWeights(names []string, tensors map[string]*tensor.Tensor) ([]byte, error) {
-	var out bytes.Buffer
-	err := safetensors.Encode(&out, names, tensors, map[string]string{"format": "pt"})
-	return out.Bytes(), err
 }

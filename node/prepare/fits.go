@@ -4,9 +4,10 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/client/job/problem"
 	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/node/memory"
 )
@@ -14,15 +15,29 @@ import (
 // ErrMemory is wrapped by why a job does not fit into the memory of this machine.
 var ErrMemory = errors.New("the memory is too small")
 
-// What processes take beside what lives of a job in them: a process of the chain and of hosts, and what the collector
-// leaves (memory.Pace), in parts of what it looks after.
+// Memory of a process besides the live data of its job: that of the chain and the hosts, and the garbage that the
+// collector leaves (memory.Pace), as a part of the live data.
 const (
 	processMemory = 300 << 20
-	garbageShare  = 8
 )
 
+// large is from how many bytes of weights on a job is Large.
+const large = 32 << 20
+
+// Large reports whether the weights of a job, trained and frozen, are so large that its units are computed one at a
+// time in a process, on all processors, and that its process is memory.Tight.
+func Large(b *CompiledJob) bool { return b.Size().Parameters()+b.Size().Frozen() >= large }
+
+// Turns are how many units of a job are computed at a time in one process, and how many threads each has.
+func Turns(b *CompiledJob) (units, threads int) {
+	if Large(b) {
+		return 1, kernel.Cores
+	}
+	return kernel.Cores, 1
+}
+
 // held is how many different checkpoints the parties of a process hold: the one that a round starts from, the one it
-// leads to, and, of who audits, one before.
+// leads to, and, of a verifier, the one before.
 const held = 3
 
 const BytesOfWeight = 4
@@ -51,7 +66,7 @@ func (b *CompiledJob) BeginningIn(available uint64, known bool) error {
 	if b.Job.Model.BaseModel != "" {
 		at = "model.base_model"
 	}
-	return problem(b.Job, at, job.CodeTooLarge, "the model does not fit into the memory of this machine",
+	return keyProblem(b.Job, at, problem.TooLarge, "the model does not fit into the memory of this machine",
 		fmt.Errorf("it has %d parameters, of which the first checkpoint takes %d MiB, and %d MiB are free", count, need>>20,
 			available>>20), fix)
 }
@@ -67,14 +82,46 @@ func UnitMemory(b *CompiledJob, exec *cpu.Exec) uint64 {
 	return uint64(need)
 }
 
-// Memory is what so many parties of a process take of which no more than so many compute a unit at a time: the units,
-// each with its update; the updates of a round, which one party at a time decodes; the checkpoints that they hold, and
-// what they share.
-func Memory(b *CompiledJob, exec *cpu.Exec, parties int) uint64 {
-	params, turns := uint64(b.ParameterBytes()), uint64(min(parties, kernel.Cores))
+// evalMemory is what a checkpoint that is held is evaluated in.
+func evalMemory(b *CompiledJob) (uint64, error) {
+	if b.Corpus.Val.Len() == 0 {
+		return 0, nil
+	}
+	_, threads := Turns(b)
+	exec, err := cpu.Compile(b.Eval, threads)
+	if err != nil {
+		return 0, err
+	}
+	return uint64(max(0, exec.PeakBytes()-b.Size().Frozen()-b.Size().Parameters())), nil
+}
+
+// Memory is what so many parties of a process take of which no more than Turns compute a unit at a time: the units,
+// each with its update; the updates of a round, which one party at a time decodes; the checkpoints that they hold, of
+// which large ones lie in files; the evaluation of one; and what they share, of which frozen tensors are no memory of
+// the collector.
+func Memory(b *CompiledJob, exec *cpu.Exec, parties int) (uint64, error) {
+	units, _ := Turns(b)
+	params, frozen, turns := uint64(b.Size().Parameters()), uint64(b.Size().Frozen()), uint64(min(parties, units))
 	state, _ := outer.State(b.Exchange()) // what is wrong with the exchange is said where it is checked
-	need := turns*(UnitMemory(b, exec)+params) + uint64(b.Spec.Units)*params + held*params*uint64(1+state)
-	return processMemory + need + need/garbageShare
+	need := turns*(UnitMemory(b, exec)-frozen+params) + uint64(b.Spec.Units)*params
+	if checkpoint := params * uint64(1+state); checkpoint >= memory.LeastRoom {
+		need += params // the pages of the one that is read; the rest of them lie in files
+	} else {
+		need += held * checkpoint
+	}
+	eval, err := evalMemory(b)
+	if err != nil {
+		return 0, err
+	}
+	need += eval
+	if Large(b) && parties > units { // the end of a unit is moved out of memory while the next one is computed
+		need += uint64(b.Size().inputs("", train.StateNames(b.Step)))
+	}
+	garbage := need / memory.GarbageShare
+	if Large(b) {
+		garbage = min(garbage, memory.MostGarbage) // it is memory.Tight
+	}
+	return processMemory + frozen + need + garbage, nil
 }
 
 // TrainingFits refuses a job of which the units that are computed at a time take more than the memory that is free,
@@ -88,8 +135,9 @@ func (b *CompiledJob) TrainingFits() error {
 	if err != nil {
 		return err
 	}
-	turns := min(uint64(b.Spec.Units), uint64(kernel.Cores))
-	if need := UnitMemory(b, exec)*turns + uint64(b.ParameterBytes()); need > available {
+	units, _ := Turns(b)
+	turns, frozen := min(uint64(b.Spec.Units), uint64(units)), uint64(b.Size().Frozen())
+	if need := frozen + (UnitMemory(b, exec)-frozen)*turns + uint64(b.Size().Parameters()); need > available {
 		return fmt.Errorf("%w: %d workers at work take %d MiB at least, and %d MiB are free", ErrMemory, turns, need>>20,
 			available>>20)
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/node/serve"
 )
@@ -53,11 +54,14 @@ func readObject(dir, name string) (object, error) {
 // and how it wants conversations. They are those of the base model of the job, if it has one, and else what the
 // training used.
 func (b *CompiledJob) Leaves() (t texts, err error) {
+	if b.Language == nil {
+		return texts{files: map[string][]byte{FileConfig: b.Model.JSON()}}, nil
+	}
 	dir := ""
 	if b.Job.Model.BaseModel != "" {
 		dir = b.Job.BaseModelPath()
 	}
-	if t, err = b.conversations(dir); err != nil {
+	if t, err = conversations(b.Job, dir); err != nil {
 		return t, err
 	}
 	t.base = b.Job.Model.BaseModel
@@ -80,7 +84,7 @@ func (b *CompiledJob) Leaves() (t texts, err error) {
 		"clean_up_tokenization_spaces": "false"} {
 		tokens.set(name, json.RawMessage(value))
 	}
-	tokens.set("model_max_length", number(b.Model.Context()))
+	tokens.set("model_max_length", number(b.Language.Context()))
 	for _, key := range []string{"bos_token", "eos_token", "pad_token", "unk_token"} {
 		tokens.set(key, read[fileSpecialTokens][key])
 	}
@@ -110,7 +114,7 @@ func (b *CompiledJob) Leaves() (t texts, err error) {
 }
 
 // conversations are the files that say how a model wants conversations.
-func (b *CompiledJob) conversations(dir string) (t texts, err error) {
+func conversations(j *job.Job, dir string) (t texts, err error) {
 	t.files = map[string][]byte{}
 	if dir != "" {
 		if t.files, err = serve.ChatFiles(dir); err != nil {
@@ -119,7 +123,7 @@ func (b *CompiledJob) conversations(dir string) (t texts, err error) {
 	}
 	if len(t.files) == 0 {
 		t.files = map[string][]byte{}
-		if b.Job.Chats() || b.Job.Labels[serve.LabelTemplate] == serve.Plain {
+		if j.Chats() || j.Labels[serve.LabelTemplate] == serve.Plain {
 			t.files[fileTemplate] = []byte(serve.PlainTemplate)
 		}
 	}
@@ -134,8 +138,11 @@ func number(n int) json.RawMessage {
 
 // Before are the texts as older versions left them, for runs that are verified later.
 func (b *CompiledJob) Before() (texts, error) {
+	if b.Language == nil {
+		return b.Leaves()
+	}
 	tokens, err := json.MarshalIndent(map[string]any{
-		"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": b.Model.Context(),
+		"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": b.Language.Context(),
 		"clean_up_tokenization_spaces": false,
 	}, "", "  ")
 	return texts{files: map[string][]byte{

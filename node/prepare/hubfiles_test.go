@@ -147,7 +147,7 @@ func tuned(t *testing.T, files map[string]string, more string) *job.Job {
 	if err := os.Mkdir(base, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	written, err := (&folder.Model{Config: b.Model, Tensors: b.Model.Init(1)}).Files(1 << 30)
+	written, err := (&folder.Model{Config: *b.Language, Tensors: b.Language.Init(1)}).Files(1 << 30)
 	if err != nil {
 		t.Fatal(err)
 	}

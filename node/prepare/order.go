@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/client/job/spec"
 	"github.com/starling-network/starling/protocol/market"
-
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/role/bundle"
 )
@@ -35,15 +35,15 @@ func (e *BudgetError) Is(target error) bool { return target == ErrBudget }
 
 // Fix says which budget is enough.
 func (e *BudgetError) Fix() string {
-	return fmt.Sprintf("raise budget.max_cost to %d, or train fewer steps", (e.Most+999_999)/1_000_000)
+	return fmt.Sprintf("give --set budget.max_cost=%d, or train fewer steps", (e.Most+999_999)/1_000_000)
 }
 
 // localVerifiers of an embedded network look at its work, unless the job file says how many: they are one owner's, and
 // a second one would look at what the first saw.
 const localVerifiers = 1
 
-// checks are what the job file says about verification.
-func (b *CompiledJob) checks() bundle.Checks {
+// checksOf are what the job file says about verification.
+func checksOf(b *CompiledJob) bundle.Checks {
 	c := b.Job.Strategy.Verification.Checks()
 	c.Tolerance, c.Slices = Tolerance(b.Job), b.Slices
 	return c
@@ -57,7 +57,7 @@ func (b *CompiledJob) Order() (market.Order, error) {
 		ID: b.JobID(), Budget: uint64(j.Budget.MaxCost), PriceCap: uint64(j.Budget.MaxPrice),
 		Workers:   market.Workers{Min: uint32(w.Min), Target: uint32(w.Target), Max: uint32(w.Max)},
 		Verifiers: uint32(j.Strategy.Verification.Verifiers),
-		Terms:     bundle.Terms(b.JobID(), b.Spec, b.Step.Flops(), b.checks()),
+		Terms:     bundle.Terms(b.JobID(), b.Spec, b.Step.Flops(), checksOf(b)),
 	}, nil
 }
 
@@ -84,7 +84,7 @@ func (b *CompiledJob) LocalOrder() (market.Order, error) {
 
 // Tolerance of a job; zero where its work is exact.
 func Tolerance(j *job.Job) terms.Tolerance {
-	if j.Training.Numerics != job.Tolerant {
+	if j.Training.Numerics != spec.Tolerant {
 		return terms.Tolerance{}
 	}
 	t := j.Strategy.Verification.Tolerance

@@ -1,13 +1,20 @@
 package prepare
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/client/job/problem"
+	"github.com/starling-network/starling/compute/data/tokenizer"
+	"github.com/starling-network/starling/compute/model/architecture"
+	"github.com/starling-network/starling/compute/model/folder"
+	"github.com/starling-network/starling/compute/train"
 )
 
 const outlined = `apiVersion: starling/v1
@@ -80,14 +87,14 @@ func TestNameAfterTheFirstCheckpoint(t *testing.T) {
 	}
 }
 
-// A unit of more operations than can be counted is refused: its price would be that of what is left of the count.
+// A unit of more operations than can be counted is refused: its price would be that of the overflowed count.
 func TestUnitsThatCannotBeCounted(t *testing.T) {
 	_, err := Outline(outlinedJob(t, "model.config={hidden_size: 10240, num_hidden_layers: 80, num_attention_heads: 80, "+
 		"num_key_value_heads: 8, intermediate_size: 35840, max_position_embeddings: 4096, vocab_size: 128256}",
 		"sequence_len=4096", "val_set_size=0", "training.global_batch_size=1024", "training.max_steps=1000",
 		"strategy.sync_steps=500", "strategy.workers=8", "budget.max_cost=2000000000"))
-	var list *job.ErrorList
-	if !errors.As(err, &list) || list.Errors[0].Code != job.CodeTooLarge ||
+	var list *problem.ErrorList
+	if !errors.As(err, &list) || list.Errors[0].Code != problem.TooLarge ||
 		!strings.Contains(err.Error(), "sync_steps") {
 		t.Errorf("refused with %v", err)
 	}
@@ -108,5 +115,61 @@ func TestOutlineOfAnySize(t *testing.T) {
 		if _, err := Outline(j); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// The base model of an adapter is frozen where it lies in its files.
+func TestBaseModelIsMapped(t *testing.T) {
+	j := outlinedJob(t)
+	c, err := architecture.Parse(architecture.Llama, map[string]any{"hidden_size": 512, "num_hidden_layers": 1,
+		"num_attention_heads": 2,
+		"num_key_value_heads": 1, "intermediate_size": 512, "max_position_embeddings": 16, "vocab_size": 512})
+	if err != nil {
+		t.Fatal(err)
+	}
+	weights := c.Init(3)
+	files, err := (&folder.Model{Config: c, Tensors: weights}).Files(folder.DefaultShardBytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := filepath.Join(j.Dir(), "base")
+	if err := os.Mkdir(base, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		var text bytes.Buffer
+		if err := f.Write(&text); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(base, f.Name), text.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(base, "tokenizer.json"), tokenizer.Bytes().JSON(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(j.Dir(), "tune.yaml")
+	text := regexp.MustCompile(`(?s)  architecture: .*?  tokenizer: byte-level\n`).ReplaceAllString(outlined,
+		"  base_model: base\n  adapter: {lora: {r: 2}}\n")
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if j, err = job.Load(path); err != nil {
+		t.Fatal(err)
+	}
+	b, err := New(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, n := range train.Frozen(b.Step) {
+		if b.Frozen[i].Root() != weights[n].Root() {
+			t.Errorf("%s is not that of the base", n)
+		}
+	}
+	if b.Spec.Frozen != train.FrozenRoot(train.Roots(b.Frozen)) {
+		t.Error("the specification freezes other tensors")
+	}
+	if err := b.Close(); err != nil {
+		t.Error(err)
 	}
 }

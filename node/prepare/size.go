@@ -18,6 +18,13 @@ func ShippedBytes(ctx context.Context, id string, t *train.Task, genesis *train.
 	return s.bytes, err
 }
 
+// CheckpointBytes is how many bytes a checkpoint of a job has.
+func CheckpointBytes(ctx context.Context, id string, c *train.Checkpoint) (int64, error) {
+	var s scale
+	_, err := bundle.SaveCheckpoint(ctx, &s, id, c)
+	return s.bytes, err
+}
+
 // scale is a store that weighs what is put into it, and keeps nothing.
 type scale struct {
 	blob.Store
@@ -29,48 +36,61 @@ func (s *scale) Put(_ context.Context, data []byte) (blob.CID, error) {
 	return blob.Of(data), nil
 }
 
-// ParameterBytes is the size of the parameters that are trained.
-func (b *CompiledJob) ParameterBytes() (n int64) {
-	for _, s := range b.Shapes() {
-		n += int64(s.Bytes())
+// Size computes how many bytes the parts of a job have.
+type Size struct{ job *CompiledJob }
+
+func (b *CompiledJob) Size() Size { return Size{b} }
+
+// Parameters is the size of the parameters that are trained.
+func (s Size) Parameters() int64 { return s.inputs(train.Param, train.Params(s.job.Step)) }
+
+// Frozen is the size of the tensors that are read and not trained.
+func (s Size) Frozen() int64 { return s.inputs(train.Param, train.Frozen(s.job.Step)) }
+
+// inputs is the size of the inputs of a step with these names after a prefix.
+func (s Size) inputs(prefix string, names []string) (n int64) {
+	shapes := s.job.Step.InputShapes()
+	for _, name := range names {
+		n += int64(shapes[prefix+name].Bytes())
 	}
 	return n
 }
 
-// OuterBytes is the size of the state of the outer optimizer of a planned job.
-func (b *CompiledJob) OuterBytes() int64 {
-	return int64(len(b.Genesis.Outer)) * b.ParameterBytes()
-}
+// Outer is the size of the state of the outer optimizer of a planned job.
+func (s Size) Outer() int64 { return int64(len(s.job.Genesis.Outer)) * s.Parameters() }
+
+// Checkpoint is the size of the tensors of a checkpoint of a planned job.
+func (s Size) Checkpoint() int64 { return s.Parameters() + s.Outer() }
 
 // Traffic is how many bytes a worker receives in a round.
-func (b *CompiledJob) Traffic() (int64, error) {
-	if b.Slices == 0 {
-		update, err := b.Update()
-		return int64(b.Spec.Units-1) * update, err
+func (s Size) Traffic() (int64, error) {
+	if s.job.Slices == 0 {
+		update, err := s.Update()
+		return int64(s.job.Spec.Units-1) * update, err
 	}
-	t, err := slice.TrafficOf(b.Spec.Exchange.Codec, b.Shapes(), int(b.Spec.Units), int(b.Slices))
+	t, err := slice.TrafficOf(s.job.Spec.Exchange.Codec, s.Shapes(), int(s.job.Spec.Units), int(s.job.Slices))
 	return t.Total(), err
 }
 
 // Update is how many bytes the update of a unit has; of replicas, which exchange other parts in every round, on
 // average.
-func (b *CompiledJob) Update() (int64, error) {
-	if b.Spec.Exchange.Replicas() {
-		sent, err := outer.Sent(b.Spec, train.Params(b.Step), b.Shapes())
+func (s Size) Update() (int64, error) {
+	if s.job.Spec.Exchange.Replicas() {
+		sent, err := outer.Sent(s.job.Spec, train.Params(s.job.Step), s.Shapes())
 		var all int64
 		for _, n := range sent {
 			all += n
 		}
 		return all / int64(max(1, len(sent))), err
 	}
-	whole, err := slice.TrafficOf(b.Spec.Exchange.Codec, b.Shapes(), 2, 0) // of the one other worker
+	whole, err := slice.TrafficOf(s.job.Spec.Exchange.Codec, s.Shapes(), 2, 0) // of the one other worker
 	return whole.Updates, err
 }
 
 // Shapes of the parameters that are trained.
-func (b *CompiledJob) Shapes() (shapes []tensor.Shape) {
-	inputs := b.Step.InputShapes()
-	for _, name := range train.Params(b.Step) {
+func (s Size) Shapes() (shapes []tensor.Shape) {
+	inputs := s.job.Step.InputShapes()
+	for _, name := range train.Params(s.job.Step) {
 		shapes = append(shapes, inputs[train.Param+name])
 	}
 	return shapes

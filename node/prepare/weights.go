@@ -2,9 +2,13 @@ package prepare
 
 import (
 	"maps"
+	"strings"
 
-	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/client/job/problem"
+	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/adapter"
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/blocks"
 	"github.com/starling-network/starling/compute/model/folder"
 	"github.com/starling-network/starling/compute/tensor"
@@ -13,19 +17,19 @@ import (
 )
 
 // adapt gives the model the adapter that the job asks for, if it does.
-func (b *CompiledJob) adapt() (err error) {
-	b.Trained = b.Model
+func (b compilation) adapt() (err error) {
+	b.Trained = *b.Language
 	a := b.Job.Model.Adapter
 	if a == nil || a.LoRA == nil {
 		return nil
 	}
 	targets := a.LoRA.TargetModules
 	if len(targets) == 0 {
-		targets = []string{model.AllLinear}
+		targets = []string{architecture.AllLinear}
 	}
-	if b.Trained, err = b.Model.Adapt(model.LoRA{Rank: a.LoRA.R, Alpha: a.LoRA.Alpha, Targets: targets,
+	if b.Trained, err = b.Language.Adapt(architecture.LoRA{Rank: a.LoRA.R, Alpha: a.LoRA.Alpha, Targets: targets,
 		Dropout: a.LoRA.Dropout, Bits: b.Job.Model.Bits()}); err != nil {
-		return problem(b.Job, "model.adapter", job.CodeBadValue, "the adapter cannot be built", err,
+		return keyProblem(b.Job, "model.adapter", problem.BadValue, "the adapter cannot be built", err,
 			"change r, alpha or target_modules")
 	}
 	return nil
@@ -33,29 +37,41 @@ func (b *CompiledJob) adapt() (err error) {
 
 // begin makes the first checkpoint. It is the base model, or weights drawn from the seed; with an adapter it is the
 // adapter, and the base model is frozen.
-func (b *CompiledJob) begin(base *folder.Model) (err error) {
-	if err := beginningFits(b); err != nil {
+func (b compilation) begin(base *folder.Model) (err error) {
+	if err := beginningFits(b.CompiledJob); err != nil {
 		return err
 	}
 	var weights map[string]*tensor.Tensor
 	switch {
 	case base == nil:
-		weights = b.Model.Init(b.Job.Seed)
+		weights = architecture.Init(b.Model.Tensors(), b.Job.Seed)
 	case b.adapted():
 		weights = b.Trained.InitAdapters(b.Job.Seed)
-		names, inputs := train.Frozen(b.Step), b.Step.InputShapes()
-		shapes := make([]tensor.Shape, len(names))
-		for i, n := range names {
-			shapes[i] = inputs[train.Param+n]
-		}
-		if b.Frozen, err = blocks.Compress(names, shapes, base.Tensors); err != nil {
-			return err
-		}
 	default:
 		weights = base.Tensors
 	}
+	if names := train.Frozen(b.Step); len(names) > 0 {
+		if err := b.freeze(names, base.Tensors); err != nil {
+			return err
+		}
+	}
 	b.Genesis, err = outer.Genesis(b.Exchange(), train.Params(b.Step), weights)
 	return err
+}
+
+// freeze takes the tensors that the step reads and does not train from the base model, in the form that it reads. A
+// reference is of the model itself.
+func (b compilation) freeze(names []string, base map[string]*tensor.Tensor) (err error) {
+	inputs, own := b.Step.InputShapes(), make([]string, len(names))
+	shapes := make([]tensor.Shape, len(names))
+	for i, n := range names {
+		own[i], shapes[i] = strings.TrimPrefix(n, model.Reference), inputs[train.Param+n]
+	}
+	if b.Frozen, err = blocks.Compress(own, shapes, base); err != nil {
+		return err
+	}
+	b.FrozenRoots = train.RootsBy(kernel.Cores, b.Frozen, func(t *tensor.Tensor) { b.Files.Rest(t.Bytes()) })
+	return nil
 }
 
 // Begin makes the first checkpoint of an Outline, which is that of New then.
@@ -63,14 +79,14 @@ func (b *CompiledJob) Begin() error {
 	if b.Genesis != nil {
 		return nil
 	}
-	if err := b.begin(nil); err != nil {
+	if err := (compilation{b}).begin(nil); err != nil {
 		return err
 	}
 	b.Spec.Genesis = b.Genesis.Root()
 	return nil
 }
 
-func (b *CompiledJob) adapted() bool { return len(b.Trained.Adapters()) > 0 }
+func (b *CompiledJob) adapted() bool { return b.Language != nil && len(b.Trained.Adapters()) > 0 }
 
 // base are the frozen tensors by name.
 func (b *CompiledJob) base() map[string]*tensor.Tensor {
@@ -95,7 +111,30 @@ func (b *CompiledJob) Weights(c *train.Checkpoint) (map[string]*tensor.Tensor, e
 	if !b.adapted() {
 		return trainedWeights(c), nil
 	}
-	return b.Trained.Merge(blocks.Expand(b.base()), trainedWeights(c))
+	all := map[string]*tensor.Tensor{}
+	weight := merged(b, c)
+	for _, n := range b.Model.Tensors() {
+		var err error
+		if all[n.Name], err = weight(n.Name); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// merged returns how a tensor of the whole model of a checkpoint is made, so that a caller needs one of them in memory.
+func merged(b *CompiledJob, c *train.Checkpoint) func(name string) (*tensor.Tensor, error) {
+	trained, frozen := trainedWeights(c), b.base()
+	return func(name string) (*tensor.Tensor, error) {
+		if !b.adapted() {
+			return trained[name], nil
+		}
+		one := map[string]*tensor.Tensor{name: frozen[name]}
+		if scales := frozen[name+blocks.Suffix]; scales != nil {
+			one[name+blocks.Suffix] = scales
+		}
+		return adapter.Merge(b.Trained, name, blocks.Expand(one)[name], trained)
+	}
 }
 
 // EvalInputs are what the evaluation of a checkpoint reads besides tokens.

@@ -19,11 +19,14 @@ var ErrText = errors.New("a text of fewer than two tokens cannot be predicted")
 // Evaluation is how well a model predicts a text.
 type Evaluation struct {
 	Loss        float64 `json:"loss"`                    // mean over the tokens, nats
-	Perplexity  float64 `json:"perplexity"`              // exp(Loss)
+	Perplexity  float64 `json:"perplexity,omitempty"`    // exp(Loss), of text
 	BitsPerByte float64 `json:"bits_per_byte,omitempty"` // of the text, whatever its tokens are
 	Tokens      int     `json:"tokens"`                  // that were predicted: all but the first
 	Bytes       int     `json:"bytes,omitempty"`         // of these; 0 if not known
 	Window      int     `json:"window"`                  // tokens that the model sees at most
+
+	// besides the loss, of a run that does not predict text
+	Measured map[string]float64 `json:"measured,omitempty"`
 }
 
 // Evaluate measures how well the model predicts a text, cut into windows of the given number of tokens, 0 for as many

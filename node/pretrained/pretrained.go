@@ -12,7 +12,7 @@ import (
 	"slices"
 
 	"github.com/starling-network/starling/compute/data/tokenizer"
-	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/folder"
 	"github.com/starling-network/starling/compute/tensor"
 )
@@ -25,7 +25,7 @@ const tokenizerFile = "tokenizer.json"
 
 // Model is what a folder holds.
 type Model struct {
-	Config    model.Config
+	Config    architecture.Config
 	Tensors   map[string]*tensor.Tensor // by their Hugging Face names
 	Tokenizer *tokenizer.Tokenizer
 	Ends      []int32  // the tokens that end a text, none if the model and its tokenizer have none
@@ -99,7 +99,7 @@ func readEnds(dir string, vocab int) (ends []int32, err error) {
 }
 
 // Ends is the token that ends a text: the model's, or else the tokenizer's; none if neither has one.
-func Ends(c model.Config, tok *tokenizer.Tokenizer) []int32 {
+func Ends(c architecture.Config, tok *tokenizer.Tokenizer) []int32 {
 	if id, ok := c.End(); ok {
 		return []int32{int32(id)}
 	}

@@ -12,12 +12,14 @@ import (
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/generate"
 	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/architecture"
 )
 
 func small(t *testing.T) *Model {
 	t.Helper()
-	c, err := model.Parse(model.GPT2, map[string]any{"vocab_size": 256, "n_positions": 12, "n_embd": 8, "n_layer": 1,
-		"n_head": 2, "initializer_range": 0.5})
+	c, err := architecture.Parse(architecture.GPT2, map[string]any{"vocab_size": 256, "n_positions": 12, "n_embd": 8,
+		"n_layer": 1,
+		"n_head":  2, "initializer_range": 0.5})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/starling-network/starling/network/peer"
+	"github.com/starling-network/starling/network/peer/link"
 	"github.com/starling-network/starling/node/control"
 	"github.com/starling-network/starling/node/instrument"
 	"github.com/starling-network/starling/node/keystore"
@@ -57,7 +57,7 @@ type PeerStatus struct {
 	Received  uint64  `json:"received_bytes"`
 }
 
-func peerStatus(l peer.Link) PeerStatus {
+func peerStatus(l link.State) PeerStatus {
 	return PeerStatus{
 		Peer: l.Peer.String(), Address: l.Addr, Relayed: l.Relayed, RoundTrip: l.RoundTrip.Seconds(), Download: l.Download,
 		Sent: l.Sent, Received: l.Received,

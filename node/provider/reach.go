@@ -11,6 +11,8 @@ import (
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/peer"
+	"github.com/starling-network/starling/network/peer/admission"
+	"github.com/starling-network/starling/network/peer/discovery"
 	"github.com/starling-network/starling/protocol/registry"
 )
 
@@ -25,7 +27,7 @@ type peerDirectory struct {
 
 const (
 	directoryAge  = 30 * time.Second // after which the chain is asked again, and
-	directoryMiss = 2 * time.Second  // if somebody is not in the directory
+	directoryMiss = 2 * time.Second  // if a peer is not in the directory
 	directoryWait = 5 * time.Second  // for its answer
 )
 
@@ -75,26 +77,26 @@ func (d *peerDirectory) accounts(id peer.ID) (list []string) {
 }
 
 // standing is what a peer is to a host whose runs have the members that works says.
-func (d *peerDirectory) standing(id peer.ID, works func(account string) bool) peer.Standing {
+func (d *peerDirectory) standing(id peer.ID, works func(account string) bool) admission.Standing {
 	accounts := d.accounts(id)
 	switch {
 	case slices.ContainsFunc(accounts, works):
-		return peer.Member
+		return admission.Member
 	case len(accounts) > 0:
-		return peer.Participant
+		return admission.Participant
 	}
-	return peer.Stranger
+	return admission.Stranger
 }
 
-// toRegistered is who may have the blobs of runs: whoever is registered, so that anybody may check a run who says who
-// it is. To others, ordinary IPFS clients among them, they look absent.
-func toRegistered(to peer.Standing, _ blob.CID) bool { return to >= peer.Participant }
+// toRegistered admits registered participants to the blobs of runs, so that any of them can check a run. To others,
+// ordinary IPFS clients among them, the blobs look absent.
+func toRegistered(to admission.Standing, _ blob.CID) bool { return to >= admission.Participant }
 
 // reach is the part of a host's configuration that says how peers find it and each other, and whom it serves.
 func (o Options) reach(chain *client.Client, works func(account string) bool) peer.Config {
 	d := &peerDirectory{chain: chain}
 	c := peer.Config{Listen: o.Listen, Known: d.addrs, Serve: toRegistered}
-	c.Standing = func(id peer.ID) peer.Standing { return d.standing(id, works) }
+	c.Standing = func(id peer.ID) admission.Standing { return d.standing(id, works) }
 	if o.Relays {
 		c.Relay = d.has
 	}
@@ -129,7 +131,7 @@ func (s *service) provideBlobs(ctx context.Context) {
 		s.log.Warn("cannot announce blobs", "err", err)
 		return
 	}
-	announcer := peer.NewAnnouncer(s.host)
+	announcer := discovery.NewAnnouncer(s.host.Announce)
 	for b := range blocks {
 		if err := announcer.Announce(ctx, s.kept(), b.Time); err != nil && ctx.Err() == nil {
 			s.log.Debug("cannot announce blobs", "err", err)

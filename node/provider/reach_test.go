@@ -8,12 +8,15 @@ import (
 
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/peer"
+	"github.com/starling-network/starling/network/peer/admission"
+	"github.com/starling-network/starling/network/peer/fetch"
+	"github.com/starling-network/starling/network/peer/wire"
 	"github.com/starling-network/starling/node/member"
 	"github.com/starling-network/starling/protocol/registry"
 )
 
-// TestStrangersAreGivenNothingOfARun has a member of a run, somebody who is registered and a stranger ask a worker for
-// a blob of the run, the first before the last.
+// TestStrangersAreGivenNothingOfARun has a member of a run, a registered account and a stranger ask a worker for a blob
+// of the run, the first before the last.
 func TestStrangersAreGivenNothingOfARun(t *testing.T) {
 	d := &peerDirectory{asked: time.Now().Add(time.Hour)}
 	works := func(account string) bool { return account == "member" }
@@ -23,7 +26,7 @@ func TestStrangersAreGivenNothingOfARun(t *testing.T) {
 		c := peer.Config{Key: peer.KeyFromSeed([32]byte{byte(n + 1)}), Store: blob.NewMemory()}
 		if n == 0 {
 			c.Store, c.Serve = store, toRegistered
-			c.Standing = func(id peer.ID) peer.Standing { return d.standing(id, works) }
+			c.Standing = func(id peer.ID) admission.Standing { return d.standing(id, works) }
 		}
 		h, err := peer.New(c)
 		if err != nil {
@@ -38,12 +41,12 @@ func TestStrangersAreGivenNothingOfARun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for n, want := range map[int]peer.Standing{1: peer.Participant, 2: peer.Member, 3: peer.Stranger} {
+	for n, want := range map[int]admission.Standing{1: admission.Participant, 2: admission.Member, 3: admission.Stranger} {
 		if got := d.standing(hosts[n].ID(), works); got != want {
 			t.Errorf("peer %d has standing %d, want %d", n, got, want)
 		}
 		_, err := hosts[n].Fetch(t.Context(), id, hosts[0].Addrs())
-		if given := err == nil; given != (want != peer.Stranger) || err != nil && !errors.Is(err, peer.ErrNotFound) {
+		if given := err == nil; given != (want != admission.Stranger) || err != nil && !errors.Is(err, wire.ErrNotFound) {
 			t.Errorf("peer %d: %v", n, err)
 		}
 	}
@@ -58,7 +61,7 @@ func TestPatienceWithABusyHolder(t *testing.T) {
 	}
 	f := func(context.Context) ([]byte, error) {
 		if asked++; asked < 3 {
-			return nil, &peer.FetchError{CID: id, Tried: []peer.Attempt{{Peer: "worker", Err: peer.ErrBusy}}}
+			return nil, &fetch.Error{CID: id, Tried: []fetch.Attempt{{Peer: "worker", Err: wire.ErrBusy}}}
 		}
 		return store.Get(t.Context(), id)
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/starling-network/starling/role/reporter"
 )
 
-// registration is what a service owes the registry beside its runs. Its step function is told of blocks and of what
-// came of its actions by one goroutine; what takes long runs beside it.
+// registration does the duties of a service towards the registry, outside of its runs. One goroutine gives its step
+// function blocks and the results of its actions; long actions run in goroutines of their own.
 type registration struct {
 	*service
 	step  *registrant.Registrant
@@ -117,16 +117,16 @@ func gauged(ctx context.Context, g registrant.Gauge, threads int) (results []can
 	return results, nil
 }
 
-// gaugeTime is how long a measurement is to take: long beside a block, of which it may lose two, and short for who
-// waits.
+// gaugeTime is the duration of a measurement: long compared with a block, of which it may miss two, and short for a
+// person who waits.
 const gaugeTime = 8 * time.Second
 
 // gaugeSteps is how many steps a segment is to have so that all of them take a time on this machine.
 func gaugeSteps(threads int, all time.Duration) uint32 {
-	const trial = 16                             // steps
+	const sampleSteps = 16                       // steps
 	gauge.Segment(canon.Digest{}, 0, 1, threads) // what is done once
 	begin := time.Now()
-	gauge.Segment(canon.Digest{}, 0, trial, threads)
-	step := max(time.Since(begin)/trial, time.Microsecond)
+	gauge.Segment(canon.Digest{}, 0, sampleSteps, threads)
+	step := max(time.Since(begin)/sampleSteps, time.Microsecond)
 	return uint32(min(max(1, all/(registry.Segments*step)), registry.MaxSteps))
 }

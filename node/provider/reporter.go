@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/starling-network/starling/client/transaction"
-	"github.com/starling-network/starling/network/peer"
+	"github.com/starling-network/starling/network/peer/link"
 	"github.com/starling-network/starling/node/inspect"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role/reporter"
@@ -21,11 +21,11 @@ func (s *service) states() (runs []run.State) {
 	return runs
 }
 
-// report says on the chain what the members of runs gave to this host. What is refused is not said again.
+// report writes the transfers from members of runs to this host on the chain. A refused report is not repeated.
 func (r *registration) report(ctx context.Context, runs []run.State) {
 	participants, err := r.chain.Registry.Participants(ctx)
 	if err != nil {
-		r.log.Warn("cannot read who takes part, and reports about nobody", "err", err)
+		r.log.Warn("cannot read the participants, and makes no reports", "err", err)
 		return
 	}
 	reports := r.about.Report(reporter.View{Runs: runs, Participants: participants, Readings: readings(r.host.Peers())})
@@ -52,7 +52,7 @@ func (r *registration) report(ctx context.Context, runs []run.State) {
 }
 
 // readings are what a host measured, as a reporter takes it.
-func readings(links []peer.Link) (list []reporter.Reading) {
+func readings(links []link.State) (list []reporter.Reading) {
 	for _, l := range links {
 		list = append(list, reporter.Reading{
 			Peer: l.Peer.String(), Bytes: l.Delivered.Bytes, Timed: l.Delivered.Timed,

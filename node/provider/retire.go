@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/client"
-	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/client/job/quantity"
 	"github.com/starling-network/starling/node/control"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/session"
@@ -122,7 +122,7 @@ func (r *retirement) drain(ctx context.Context) (unlock func() error, err error)
 		return unlock, err
 	}
 	if !r.done.Drained {
-		r.Say("another process uses the folder: it goes on when that one ends; Ctrl-C there lets it drain")
+		r.Say("another process uses the folder: it continues when that one ends; Ctrl-C there lets it drain")
 	}
 	open := ""
 	err = r.until(ctx, func(int64) (bool, error) {
@@ -211,7 +211,7 @@ func (r *retirement) await(ctx context.Context) error {
 	}
 	in := time.Duration(a.LeavesIn * float64(time.Second)).Round(time.Second)
 	r.Say(fmt.Sprintf("%s ZEN of stake leave after block %d, in about %s; Ctrl-C ends the wait, and the same command "+
-		"goes on with it", job.Amount(a.Stake), a.LeavesAt, in))
+		"continues it", quantity.Amount(a.Stake), a.LeavesAt, in))
 	if r.Wait != nil {
 		defer r.Wait(0, 0)
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/starling-network/starling/canon"
-	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/client/job/quantity"
 	"github.com/starling-network/starling/node/control"
 	"github.com/starling-network/starling/node/member"
 	"github.com/starling-network/starling/protocol/run/crew"
@@ -100,7 +100,7 @@ func (s *spareWatch) follow(ctx context.Context) error {
 	}
 	if params, err := s.chain.Registry.Params(work); err == nil {
 		s.Say(fmt.Sprintf("%s watches runs; a challenge takes a bond of %s ZEN from its account, and a fee",
-			s.chain.Address(), job.Amount(params.MinStake(crew.Verifier))))
+			s.chain.Address(), quantity.Amount(params.MinStake(crew.Verifier))))
 	}
 	leaving := ctx.Done()
 	for {

@@ -2,8 +2,8 @@ package provider
 
 import "sync"
 
-// withdrawal takes an offer back beside the goroutine that follows the blocks: with a validator that is gone it takes
-// as long as that. All methods are called by that goroutine.
+// withdrawal takes an offer back without blocking the goroutine that follows the blocks: while the validator does not
+// answer, the withdrawal waits. All methods are called by that goroutine.
 type withdrawal struct {
 	try   func() error
 	tried chan error // what came of a try
@@ -18,7 +18,7 @@ func newWithdrawal(try func() error) *withdrawal {
 // begin tries.
 func (w *withdrawal) begin(working *sync.WaitGroup) { working.Go(func() { w.tried <- w.try() }) }
 
-// end takes note of what came of a try.
+// end records the result of a try.
 func (w *withdrawal) end(err error) { w.made, w.retry = err == nil, err != nil }
 
 // again tries once more, if the last try failed.

@@ -12,7 +12,7 @@ func TestWithdrawal(t *testing.T) {
 	var working sync.WaitGroup
 	answers := make(chan error)
 	w := newWithdrawal(func() error { return <-answers })
-	w.begin(&working) // returns although nobody answers
+	w.begin(&working) // returns without an answer
 	w.again(&working)
 	gone := errors.New("gone")
 	answers <- gone

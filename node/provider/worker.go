@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/client"
-	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/client/job/quantity"
 	"github.com/starling-network/starling/client/transaction"
 	"github.com/starling-network/starling/network/blob/quota"
 	"github.com/starling-network/starling/network/peer"
@@ -36,6 +36,7 @@ import (
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/role/bundle"
+	"github.com/starling-network/starling/role/engine"
 )
 
 // Options say how a worker or verifier takes part in a network.
@@ -48,7 +49,7 @@ type Options struct {
 	Kind     string // of its device: cpu, gpu or apple
 	Hardware registry.Hardware
 	Tier     string           // of uptime that it commits to: none, bronze, silver or gold
-	Pool     string           // account that may offer its work beside others'
+	Pool     string           // account of a pool that may offer its work with that of others
 	Measure  bool             // the registry may measure the machine when it has nothing else to do
 	Threads  int              // of one unit
 	Listen   []string         // multiaddrs; none: any port of the loopback
@@ -56,7 +57,7 @@ type Options struct {
 	Hidden   bool             // others cannot dial it: it is reached through relays
 	Disk     disk.Share       // of the blobs; zero: DefaultDisk
 	Keep     int              // checkpoints of the lineage that stay; 0: DefaultKeep
-	Replicas int              // holders of what must outlive a member; 0: replica.Factor
+	Replicas int              // holders of blobs that must outlive a member; 0: replica.Factor
 	Metrics  string           // host:port where Prometheus finds metrics; "": nowhere
 	Version  string           // of the binary
 	Act      adversary.Attack // how it breaks the rules, to see what comes of it; nil: it keeps them
@@ -67,7 +68,7 @@ type Options struct {
 
 // Run takes part in a network: it registers, offers its work, and does its duties in every run that it is matched to or
 // that it joins. When the context ends it drains: it withdraws its offer, leaves its runs as soon as the units under
-// way are committed, and returns when nothing of what it did may be questioned any more.
+// way are committed, and returns when none of its work can be challenged any more.
 func Run(ctx context.Context, o Options) error {
 	defer memory.Pace(min(o.Hardware.Memory, math.MaxInt64>>20) << 20)()
 	s, err := openService(ctx, o)
@@ -211,7 +212,7 @@ func (s *service) role() crew.Role {
 	return crew.Worker
 }
 
-// close closes what is open, the latest first. What fails then is of no use any more.
+// close closes everything that is open, the latest first. Errors have no effect any more.
 func (s *service) close() {
 	for _, c := range slices.Backward(s.closers) {
 		_ = c()
@@ -281,8 +282,9 @@ func (s *service) awaitCoins(ctx context.Context) error {
 				return err
 			}
 			s.Say(fmt.Sprintf("waits for coins: the account has %s ZEN, and needs %s to stake and %s for fees."+
-				" Somebody who has coins sends them with:\nstarling account send %s %s --home FOLDER-OF-THEIR-KEY --network %s",
-				job.Amount(have), job.Amount(s.Stake), job.Amount(reserve), s.chain.Address(), job.Amount(s.Stake+reserve), s.RPC))
+				" An account with coins sends them with:\nstarling account send %s %s --home FOLDER-OF-THEIR-KEY --network %s",
+				quantity.Amount(have), quantity.Amount(s.Stake), quantity.Amount(reserve), s.chain.Address(),
+				quantity.Amount(s.Stake+reserve), s.RPC))
 		}
 		b, ok := <-blocks
 		if !ok {
@@ -307,7 +309,7 @@ func (s *service) serve(ctx context.Context) error {
 	s.working.Go(func() { s.publishAddrs(work, advertised(s.host.Addrs())) })
 	s.working.Go(func() { newRegistration(s).run(work) })
 	s.working.Go(func() { s.provideBlobs(work) })
-	s.Say(fmt.Sprintf("%s offers its work at %s ZEN per PFLOP", s.chain.Address(), job.Amount(s.Price)))
+	s.Say(fmt.Sprintf("%s offers its work at %s ZEN per PFLOP", s.chain.Address(), quantity.Amount(s.Price)))
 	if len(s.Listen) == 0 && !s.Hidden {
 		s.Say("it listens on the loopback alone: other machines cannot fetch from it; give --listen, or --behind-nat")
 	}
@@ -402,6 +404,7 @@ func (s *service) begin(ctx context.Context, job string, drain <-chan struct{}) 
 		Store: s.store, Disk: s.room, Memory: s.ram, KeepLast: s.Keep, Replicas: s.Replicas, Adversary: s.Act,
 		Circle: s.Circle,
 		Log:    s.log.With("job", job), Instruments: s.watch, Drain: drain, Torch: s.Torch, Notify: s.Say,
+		Holding: engine.Holding{Aside: member.AsideIn(s.Home, s.store)},
 	}
 	p.Snapshots = member.NewSnapshotStore(s.Home, job, p.Log)
 	step, header := s.play(p.ID, p.Chain.Job)

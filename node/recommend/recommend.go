@@ -10,13 +10,14 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/client/job/problem"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/simulate"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/role/bundle"
-	"github.com/starling-network/starling/sim"
+	"github.com/starling-network/starling/sim/forecast"
 )
 
 // Options say for what job, on what network, strategies are ranked.
@@ -120,10 +121,10 @@ var dataParallel = strategy{name: "data parallel", method: "allreduce", outer: "
 // ofGradients are those that exchange after every step.
 var ofGradients = []strategy{
 	dataParallel,
-	{name: "demo 32 of 4096 frequencies, bf16", method: "demo", outer: "{name: sign, lr: 1}",
+	{name: "demo 32 of 4096 frequencies, bf16", method: "demo", outer: "{name: signsgd, lr: 1}",
 		compression: "{topk_ratio: 0.0078, quantize: bf16, transform: dct, error_feedback: true}", lasting: 1,
 		contributors: true, price: "waves"},
-	{name: "distro 32 of 4096 frequencies, sign", method: "demo", outer: "{name: sign, lr: 1}",
+	{name: "distro 32 of 4096 frequencies, sign", method: "demo", outer: "{name: signsgd, lr: 1}",
 		compression: "{topk_ratio: 0.0078, quantize: sign, transform: dct, error_feedback: true}", lasting: 1,
 		contributors: true, price: "signs of waves"},
 }
@@ -144,12 +145,12 @@ func Recommend(ctx context.Context, opt Options) (*Ranking, error) {
 	if err != nil {
 		return nil, err
 	}
-	shipped, err := prepare.ShippedBytes(ctx, b.JobID(),
-		&train.Task{Spec: b.Spec, Step: b.Step, Corpus: b.Corpus, Frozen: b.Frozen}, b.Genesis)
+	defer b.Close()
+	shipped, err := prepare.ShippedBytes(ctx, b.JobID(), prepare.TaskOf(b, nil), b.Genesis)
 	if err != nil {
 		return nil, err
 	}
-	shipped -= b.OuterBytes() // candidates have other states
+	shipped -= b.Size().Outer() // candidates have other states
 	a := &Ranking{Parameters: b.Model.Parameters(), Workers: own.Strategy.Workers.Target, MostPrice: opt.MostPrice}
 	var all []Candidate
 	for _, r := range ofGradients {
@@ -273,13 +274,14 @@ func (r strategy) settings(j *job.Job, n simulate.Options, steps int) []string {
 	}
 	switch w := j.Strategy.Workers; {
 	case r.paced():
-		set = append(set, fmt.Sprintf("strategy.workers={min: %d, target: %d, max: %d, paces: [%s]}", w.Min, w.Target, w.Max,
+		set = append(set, fmt.Sprintf("strategy.workers={min: %d, target: %d, max: %d, relative_speeds: [%s]}",
+			w.Min, w.Target, w.Max,
 			strings.Join(n.Paces(w.Target), ", ")))
-	case w.Paces != nil && slices.Contains(ofGradients, r): // of whose units each counts the same
+	case w.RelativeSpeeds != nil && slices.Contains(ofGradients, r): // of whose units each counts the same
 		set = append(set, fmt.Sprintf("strategy.workers={min: %d, target: %d, max: %d}", w.Min, w.Target, w.Max))
 	}
 	if r.lasting > 0 {
-		set = append(set, fmt.Sprintf("strategy.moment_rounds=%d", r.lasting))
+		set = append(set, fmt.Sprintf("strategy.optimizer_state_rounds=%d", r.lasting))
 	}
 	switch {
 	case r.contributors:
@@ -323,7 +325,7 @@ func candidate(b *prepare.CompiledJob, opt Options, r strategy, steps int, shipp
 
 // reason is why the first thing that is wrong with a job is wrong.
 func reason(err error) string {
-	if list, ok := err.(*job.ErrorList); ok && len(list.Errors) > 0 {
+	if list, ok := err.(*problem.ErrorList); ok && len(list.Errors) > 0 {
 		return list.Errors[0].What + ": " + list.Errors[0].Why
 	}
 	return err.Error()
@@ -332,9 +334,9 @@ func reason(err error) string {
 // under is the blueprint of a job that has another strategy and is otherwise the same.
 func under(b *prepare.CompiledJob, j *job.Job) (*prepare.CompiledJob, error) {
 	other := &prepare.CompiledJob{
-		Job: j, Model: b.Model, Tokenizer: b.Tokenizer, Corpus: b.Corpus, Manifest: b.Manifest, Step: b.Step, Eval: b.Eval,
-		EvalBatch: b.EvalBatch,
-		Spec:      b.Spec, Frozen: b.Frozen, Ignored: b.Ignored, Trained: b.Trained,
+		Job: j, Model: b.Model, Language: b.Language, Tokenizer: b.Tokenizer, Corpus: b.Corpus, Manifest: b.Manifest,
+		Example: b.Example, Step: b.Step, Eval: b.Eval, EvalBatch: b.EvalBatch,
+		Spec: b.Spec, Frozen: b.Frozen, FrozenRoots: b.FrozenRoots, Ignored: b.Ignored, Trained: b.Trained,
 	}
 	state, err := outer.State(other.Exchange())
 	if err != nil {
@@ -358,7 +360,7 @@ func weigh(b *prepare.CompiledJob, c *Candidate, j *job.Job, n simulate.Options,
 		return err
 	}
 	_, c.MostUzen = market.Quote(order.Terms, prepare.LocalPrice(order), order.Verifiers)
-	update, err := b.Update()
+	update, err := b.Size().Update()
 	if err != nil {
 		return err
 	}
@@ -367,7 +369,7 @@ func weigh(b *prepare.CompiledJob, c *Candidate, j *job.Job, n simulate.Options,
 		return err
 	}
 	c.DiskBytes = bundle.Footprint(b.Spec, b.Step, b.Manifest, order.Terms, b.Job.Checkpoint.KeepLast)
-	c.StateBytes = b.OuterBytes()
+	c.StateBytes = b.Size().Outer()
 	course.Job = shipped + c.StateBytes
 	round := &course.Round
 	c.UpdateBytes, c.ReceivedBytes = round.Update, int64(round.Workers-1)*round.Update
@@ -389,7 +391,7 @@ func weigh(b *prepare.CompiledJob, c *Candidate, j *job.Job, n simulate.Options,
 }
 
 // waits names the part that takes most of the time apart from inner steps.
-func waits(f sim.Forecast, rounds int) string {
+func waits(f forecast.Durations, rounds int) string {
 	parts := []struct {
 		name string
 		took time.Duration

@@ -98,7 +98,7 @@ func (l Line) check(job string, round uint32, raw []byte) error {
 		return fmt.Errorf("%w: round %d belongs to %s, not to %s: the job file, the data or the program is not the one of "+
 			"this run", errLineage, round, l.Job, job)
 	case len(l.Signers) == 0:
-		return fmt.Errorf("%w: nobody signed round %d", errLineage, round)
+		return fmt.Errorf("%w: no member signed round %d", errLineage, round)
 	}
 	digest := l.attestation().Digest()
 	for i, s := range l.Signers {

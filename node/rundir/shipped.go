@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/compute/model"
 	"github.com/starling-network/starling/compute/model/folder"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
@@ -35,7 +36,7 @@ func (o *OutDir) ShippedBase(ctx context.Context, j *job.Job, store *blob.Disk) 
 		return nil, err
 	}
 	cid := o.Run.Blobs.Genesis
-	if o.Run.Blobs.Frozen != "" { // under an adapter
+	if o.Run.Blobs.Frozen != "" { // under an adapter, or as the reference of preferences
 		cid = o.Run.Blobs.Frozen
 	}
 	id, err := blob.Parse(cid)
@@ -49,7 +50,7 @@ func (o *OutDir) ShippedBase(ctx context.Context, j *job.Job, store *blob.Disk) 
 	base := &folder.Model{Config: config, Tensors: map[string]*tensor.Tensor{}}
 	for name, t := range tensors {
 		if n, ok := strings.CutPrefix(name, train.Param); ok {
-			base.Tensors[n] = t
+			base.Tensors[strings.TrimPrefix(n, model.Reference)] = t
 		}
 	}
 	return base, nil

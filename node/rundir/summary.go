@@ -22,7 +22,9 @@ type Summary struct {
 	Tokens        uint64  `json:"tokens"`
 	FirstEvalLoss float64 `json:"first_eval_loss"`
 	FinalEvalLoss float64 `json:"final_eval_loss"`
-	BitsPerByte   float64 `json:"bits_per_byte,omitempty"` // of the held-out text at the end; 0: nothing is held out
+	// by the last evaluation besides the loss; nil: nothing
+	FinalMeasured map[string]float64 `json:"final_measured,omitempty"`
+	BitsPerByte   float64            `json:"bits_per_byte,omitempty"` // of held-out text at the end; 0: none is held out
 	// why the model is worth nothing: its loss rose, or is no number
 	Diverged     string        `json:"diverged,omitempty"`
 	Audits       AuditCounts   `json:"audits"`

@@ -91,7 +91,7 @@ func TestEveryPage(t *testing.T) {
 		"validators": "50 %", "explorer": "2.50 ZEN to starling1bbb", "explorer?busy=1": "With transactions",
 		"explorer/tx/" + strings.Repeat("cd", 32):            "for the winter",
 		"explorer/account/starling1aaaaaaaaaaaaaaaaaaaaaaaa": "1000000.00 ZEN",
-		"health": "Checks", "nowhere": "NO_SUCH_PAGE", "jobs/nobody": "NOT_FOUND",
+		"health": "Checks", "nowhere": "NO_SUCH_PAGE", "jobs/unknown": "NOT_FOUND",
 	}
 	kept := os.Getenv("STARLING_SHOTS")
 	shots := cmp.Or(kept, t.TempDir())
@@ -155,7 +155,7 @@ func looked(t *testing.T, p browser.Seen, want, files string) {
 			t.Errorf("%s has no %q: %.600q", p.Name, text, p.Text)
 		}
 	}
-	missing := strings.HasPrefix(p.Name, "jobs/nobody") // its 404 is an error of the console
+	missing := strings.HasPrefix(p.Name, "jobs/unknown") // its 404 is an error of the console
 	if len(p.Errors) > 0 && !missing || len(p.Outside) > 0 || len(p.Violations) > 0 || !strings.Contains(p.Text, want) {
 		t.Errorf("%s, %s, %d px: errors %q, outside %q, violations %q, text %.300q", p.Name, p.Theme, p.Width, p.Errors,
 			p.Outside, p.Violations, p.Text)

@@ -81,12 +81,12 @@ const LabelTuning = "fine_tuning"
 // Again says how a run that stopped is resumed; j is its job, nil if its file cannot be read.
 func (s *Submitted) Again(run string, j *job.Job) string {
 	if j != nil && j.Labels[LabelTuning] != "" {
-		return fmt.Sprintf("POST /v1/fine_tuning/jobs/%s/resume: it goes on from the last attested checkpoint", run)
+		return fmt.Sprintf("POST /v1/fine_tuning/jobs/%s/resume: it continues from the last attested checkpoint", run)
 	}
 	if s.Key == "" {
-		return "submit it again: it begins anew, and with an Idempotency-Key could have gone on"
+		return "submit it again: it begins from the start; with an Idempotency-Key it would continue"
 	}
-	return "submit it again with the same Idempotency-Key: it goes on from there"
+	return "submit it again with the same Idempotency-Key: it continues from there"
 }
 
 // summary is the part of summary.json, or simulation.json, that is shown.

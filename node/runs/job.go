@@ -10,7 +10,8 @@ import (
 
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/job"
-	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/client/job/spec"
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/web/source"
 	"github.com/starling-network/starling/web/totals"
 )
@@ -51,7 +52,7 @@ func Facts(file *job.Job) []api.Fact {
 		{Name: "Batch", Value: fmt.Sprintf("%d sequences of %d tokens a step", t.GlobalBatchSize, file.SequenceLen)},
 		{Name: "Method", Value: s.Method},
 		{Name: "Rounds", Value: fmt.Sprintf("%d, each of %d inner steps", file.Rounds(), s.SyncSteps)},
-		{Name: "Moments", Value: lasting(s.MomentRounds)},
+		{Name: "Moments", Value: lasting(s.OptimizerStateRounds)},
 		{Name: "Compression", Value: compression(s.Compression)},
 		{Name: "Inner optimizer", Value: fmt.Sprintf("%s, %s rate up to %.4g", t.Optimizer.Name, t.LRScheduler,
 			t.LearningRate)},
@@ -66,19 +67,19 @@ func Facts(file *job.Job) []api.Fact {
 }
 
 // parameters says how many a model has that the file describes in full; "" of others.
-func parameters(m job.Model) string {
+func parameters(m spec.Model) string {
 	config := map[string]any{}
 	switch m.Tokenizer.Kind {
-	case job.ByteLevel:
+	case spec.ByteLevel:
 		config["vocab_size"] = 256
-	case job.TrainBPE:
+	case spec.TrainBPE:
 		config["vocab_size"] = m.Tokenizer.VocabSize
 	}
 	maps.Copy(config, m.Config)
 	if m.BaseModel != "" || config["vocab_size"] == nil {
 		return ""
 	}
-	c, err := model.Parse(m.Architecture, config)
+	c, err := architecture.Parse(m.Architecture, config)
 	if err != nil {
 		return ""
 	}
@@ -98,7 +99,7 @@ func lasting(rounds int) string {
 }
 
 // compression says what of an update is sent.
-func compression(c job.Compression) string {
+func compression(c spec.Compression) string {
 	text := c.Quantize
 	if k, _, sparse := c.TopK(); sparse {
 		text = fmt.Sprintf("%d of 4096 in %s", k, c.Quantize)
@@ -251,7 +252,7 @@ func halted(h *source.History) *api.Reason {
 	for _, r := range h.Receipts {
 		if r.Kind == "refund" {
 			return &api.Reason{Code: r.Reason, Text: r.Why,
-				Next: "go on from the last checkpoint with starling train --resume, once the reason is gone"}
+				Next: "continue from the last checkpoint with starling train --resume, once the reason is gone"}
 		}
 	}
 	return &api.Reason{Code: "run_halted", Text: "the run ended before its last round",

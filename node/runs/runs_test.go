@@ -434,7 +434,7 @@ func TestSubmittedJobIsShown(t *testing.T) {
 	detach()
 	shown("failed", "DISK_FULL")
 	write(t, dir, map[string]string{FileSubmitted: `{"spec": "ab"}`})
-	if j := shown("stopped", "stopped"); !strings.Contains(j.Reason.Next, "begins anew") {
+	if j := shown("stopped", "stopped"); !strings.Contains(j.Reason.Next, "begins from the start") {
 		t.Errorf("without a key: %+v", j.Reason)
 	}
 	write(t, dir, map[string]string{fileRun: `{"format": 1, "id": "job-1", "finished": true}`})

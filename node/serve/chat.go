@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/data/chat"
+	"github.com/starling-network/starling/compute/data/source"
 	"github.com/starling-network/starling/web/openai"
 )
 
@@ -40,7 +40,7 @@ func Transcripts(dir string) (func(conversation []openai.Message) (string, error
 
 // Answers is Transcripts with the ranges of the assistant's turns: the bytes after the prompt of each turn, to the
 // end of the turn.
-func Answers(dir string) (func(conversation []openai.Message) (string, []data.Span, error), error) {
+func Answers(dir string) (func(conversation []openai.Message) (string, []source.TextRange, error), error) {
 	var c template = plainChat{}
 	if dir != "" {
 		own, err := readChat(dir)
@@ -51,12 +51,14 @@ func Answers(dir string) (func(conversation []openai.Message) (string, []data.Sp
 			c = own
 		}
 	}
-	return func(conversation []openai.Message) (string, []data.Span, error) { return answers(c, conversation) }, nil
+	return func(conversation []openai.Message) (string, []source.TextRange, error) {
+		return answers(c, conversation)
+	}, nil
 }
 
-func answers(c template, conversation []openai.Message) (string, []data.Span, error) {
+func answers(c template, conversation []openai.Message) (string, []source.TextRange, error) {
 	text, err := c.transcript(conversation)
-	said := []data.Span{}
+	said := []source.TextRange{}
 	for i, m := range conversation {
 		if err != nil || m.Role != "assistant" {
 			continue
@@ -72,7 +74,7 @@ func answers(c template, conversation []openai.Message) (string, []data.Span, er
 			err = fmt.Errorf("%w: the chat template of the model does not write turn %d after those before it, so that it is "+
 				"not known what of the text it is", openai.ErrRequest, i+1)
 		}
-		said = append(said, data.Span{From: len(prompt), To: len(turn)})
+		said = append(said, source.TextRange{From: len(prompt), To: len(turn)})
 	}
 	return text, said, err
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/generate"
 	"github.com/starling-network/starling/compute/generate/text"
-	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/folder"
 	"github.com/starling-network/starling/node/pretrained"
 	"github.com/starling-network/starling/web/openai"
@@ -112,7 +112,7 @@ func positive(n, fallback int) int {
 }
 
 // adapters reads the folders of adapters.
-func (e *Engine) adapters(c model.Config, list []Adapter) (adapters []generate.Adapter, err error) {
+func (e *Engine) adapters(c architecture.Config, list []Adapter) (adapters []generate.Adapter, err error) {
 	for _, a := range list {
 		for _, known := range e.infos {
 			if a.Name == "" || known.Name == a.Name {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/generate"
-	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/safetensors"
 	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/tensor"
@@ -22,8 +22,8 @@ import (
 
 const contextTokens = 48
 
-func config(t testing.TB) model.Config {
-	c, err := model.Parse(model.Llama,
+func config(t testing.TB) architecture.Config {
+	c, err := architecture.Parse(architecture.Llama,
 		map[string]any{"vocab_size": 256, "max_position_embeddings": contextTokens, "hidden_size": 16,
 			"intermediate_size": 24, "num_hidden_layers": 1, "num_attention_heads": 2, "initializer_range": 0.5})
 	if err != nil {
@@ -41,14 +41,14 @@ func writeFiles(t testing.TB, dir string, files map[string][]byte) {
 	}
 }
 
-func encode(t testing.TB, list []model.Named, tensors map[string]*tensor.Tensor) []byte {
+func encode(t testing.TB, list []architecture.Named, tensors map[string]*tensor.Tensor) []byte {
 	t.Helper()
 	var names []string
 	for _, n := range list {
 		names = append(names, n.Name)
 	}
 	var b bytes.Buffer
-	if err := safetensors.Encode(&b, names, tensors, nil); err != nil {
+	if err := safetensors.EncodeAs(&b, names, tensors, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
@@ -65,10 +65,10 @@ func folders(t testing.TB) (dir, adapter string) {
 }
 
 // adapterOf writes an adapter with random weights.
-func adapterOf(t testing.TB, c model.Config, seed uint64) (dir string) {
+func adapterOf(t testing.TB, c architecture.Config, seed uint64) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	a, err := c.Adapt(model.LoRA{Rank: 2, Alpha: 4, Targets: []string{model.AllLinear}})
+	a, err := c.Adapt(architecture.LoRA{Rank: 2, Alpha: 4, Targets: []string{architecture.AllLinear}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/client/job/problem"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/node"
 	"github.com/starling-network/starling/node/consumer"
@@ -55,9 +56,9 @@ type jobQueue struct {
 
 // Limits of a launcher.
 const (
-	maxQueue       = 100
-	maxName        = 60
-	cancelPatience = 10 * time.Second // for a run to stop
+	maxQueue      = 100
+	maxName       = 60
+	cancelTimeout = 10 * time.Second // for a run to stop
 )
 
 func newJobQueue(ctx context.Context, lib *runs.RunStore, dir string, o dashboard.WebOptions) (*jobQueue, error) {
@@ -97,7 +98,7 @@ func (l *jobQueue) read(s api.Spec) (*job.Job, error) {
 		err = j.CheckFiles()
 	}
 	if err == nil {
-		j, err = dataset.InSteps(j)
+		j, err = dataset.InSteps(j, nil)
 	}
 	if err != nil {
 		return nil, l.refusal(err)
@@ -122,6 +123,7 @@ func (l *jobQueue) Plan(ctx context.Context, s api.Spec) (api.Plan, error) {
 	if err != nil {
 		return api.Plan{}, l.refusal(err)
 	}
+	defer b.Close()
 	p, err := plan.Of(b)
 	if err != nil {
 		return api.Plan{}, l.refusal(err)
@@ -350,7 +352,7 @@ func (l *jobQueue) halt(ctx context.Context, id string, pause bool) error {
 	}
 	t.pause(pause)
 	t.cancel()
-	patience := time.NewTimer(cancelPatience)
+	patience := time.NewTimer(cancelTimeout)
 	defer patience.Stop()
 	select {
 	case <-t.done:
@@ -373,7 +375,7 @@ func (l *jobQueue) idle(ctx context.Context, id string, pause bool) error {
 		switch path := filepath.Join(l.root, id, runs.FileSubmitted); {
 		case pause && over:
 			return &failure.Error{Status: http.StatusConflict, Code: "JOB_OVER", Detail: "the job is cancelled",
-				Fix: "resume it, if it is to go on"}
+				Fix: "resume it to continue"}
 		case pause || over:
 			return nil
 		default:
@@ -398,7 +400,7 @@ func (l *jobQueue) idle(ctx context.Context, id string, pause bool) error {
 
 // refusal turns an error about a job into an answer.
 func (l *jobQueue) refusal(err error) error {
-	var wrong *job.ErrorList
+	var wrong *problem.ErrorList
 	if !errors.As(err, &wrong) {
 		why := l.reason(err)
 		return &failure.Error{Status: http.StatusUnprocessableEntity, Code: why.Code, Detail: why.Text, Fix: why.Next}
@@ -418,7 +420,7 @@ func (l *jobQueue) refusal(err error) error {
 
 // reason says why a job could not be trained.
 func (l *jobQueue) reason(err error) api.Reason {
-	var wrong *job.ErrorList
+	var wrong *problem.ErrorList
 	var halted *consumer.HaltedError
 	var room *member.ShortageError
 	var budget *prepare.BudgetError

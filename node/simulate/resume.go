@@ -69,6 +69,7 @@ func Read(dir string, opt Options) (*Simulation, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer b.Close()
 	if s.Job != b.JobID() {
 		return nil, fmt.Errorf("%w: %s", ErrOther, dir)
 	}

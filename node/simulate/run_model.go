@@ -9,7 +9,7 @@ import (
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/protocol/market"
-	"github.com/starling-network/starling/sim"
+	"github.com/starling-network/starling/sim/forecast"
 )
 
 // Paces are the speeds of workers relative to the fastest, in hundredths; nil if all are the same.
@@ -30,10 +30,11 @@ func (n Options) Paces(workers int) []string {
 }
 
 // RunModel is the run of a planned job on a network, as Simulate plays it. A round waits for the slowest link.
-func RunModel(b *prepare.CompiledJob, n Options, order market.Order, update int64) (c sim.RunModel, err error) {
+func RunModel(b *prepare.CompiledJob, n Options, order market.Order, update int64) (c forecast.RunModel, err error) {
 	workers, segments := int(b.Spec.Units), float64(b.Spec.Segments())
-	c = sim.RunModel{
-		Round: sim.Round{Workers: workers, Verifiers: int(order.Verifiers) + n.Verifiers, Update: update, Link: n.Links[0],
+	c = forecast.RunModel{
+		Round: forecast.Round{Workers: workers, Verifiers: int(order.Verifiers) + n.Verifiers, Update: update,
+			Link:  n.Links[0],
 			Block: n.BlockTime},
 		Rounds: int(b.Spec.Rounds), AuditPPM: order.Terms.AuditPPM, Audited: 1, Window: int(order.Terms.Window),
 		Challenge: int(order.Terms.Deadlines.Challenge), Carry: int(order.Terms.Carry), Overlap: order.Terms.Overlap,
@@ -43,7 +44,7 @@ func RunModel(b *prepare.CompiledJob, n Options, order market.Order, update int6
 		c.Handed += int64(shape.Bytes())
 	}
 	if c.Overlap {
-		if c.Updates, err = outer.Sent(b.Spec, train.Params(b.Step), b.Shapes()); err != nil {
+		if c.Updates, err = outer.Sent(b.Spec, train.Params(b.Step), b.Size().Shapes()); err != nil {
 			return c, err
 		}
 	}
@@ -51,7 +52,7 @@ func RunModel(b *prepare.CompiledJob, n Options, order market.Order, update int6
 		c.Audited = (segments + 1) / (2 * segments)
 	}
 	if b.Slices > 0 {
-		if c.Round.Sliced, err = b.Traffic(); err != nil {
+		if c.Round.Sliced, err = b.Size().Traffic(); err != nil {
 			return c, err
 		}
 	}

@@ -27,7 +27,9 @@ import (
 	"github.com/starling-network/starling/role/adversary/catalog"
 	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/sim"
+	"github.com/starling-network/starling/sim/check"
 	"github.com/starling-network/starling/sim/link"
+	"github.com/starling-network/starling/sim/workload"
 	"github.com/starling-network/starling/web/report"
 )
 
@@ -93,13 +95,14 @@ func Run(ctx context.Context, opt Options) (*Simulation, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer b.Close()
 	order, err := b.LocalOrder()
 	if err != nil {
 		return nil, err
 	}
 	trained, bulk, price := b, sim.ByteScale{}, prepare.LocalPrice(order)
 	if opt.Modelled {
-		s, err := prepare.NewSurrogate(ctx, b)
+		s, err := newSurrogate(ctx, b)
 		if err != nil {
 			return nil, err
 		}
@@ -110,9 +113,9 @@ func Run(ctx context.Context, opt Options) (*Simulation, error) {
 	if err != nil {
 		return nil, err
 	}
-	task := &train.Task{Spec: trained.Spec, Step: trained.Step, Exec: exec, Corpus: trained.Corpus, Frozen: trained.Frozen}
+	task := prepare.TaskOf(trained, exec)
 	c := sim.Config{
-		Seed: opt.Seed, Job: sim.Of(b.JobID(), task, trained.Genesis), Order: &order,
+		Seed: opt.Seed, Job: workload.Of(b.JobID(), task, trained.Genesis), Order: &order,
 		Workers: int(order.Workers.Target), Verifiers: int(order.Verifiers) + opt.Verifiers,
 		Validators: max(1, opt.Validators),
 		BlockTime:  opt.BlockTime, ByteScale: bulk, Acts: map[string]adversary.Attack{}, Faults: opt.Faults,
@@ -148,10 +151,11 @@ func Run(ctx context.Context, opt Options) (*Simulation, error) {
 	}
 	watch := &observer{ctx: ctx, rounds: int(b.Spec.Rounds), members: names, workers: c.Workers, modelled: opt.Modelled,
 		progress: opt.Progress, out: map[string]time.Duration{}}
-	w, err := sim.New(c, watch, sim.CoinsConserved{}, &sim.PaidOnce{Guilty: slices.Sorted(maps.Keys(opt.Acts))})
+	w, err := sim.New(c, watch, check.CoinsConserved{}, &check.PaidOnce{Guilty: slices.Sorted(maps.Keys(opt.Acts))})
 	if err != nil {
 		return nil, err
 	}
+	watch.network = w
 	digest, err := w.Play()
 	if err != nil {
 		return nil, err
@@ -187,9 +191,10 @@ func known(name string, names []string) error {
 	return fmt.Errorf("%w: %q; there are %v", ErrNoParty, name, names)
 }
 
-// observer sees when each round was attested, and what all had moved by then. It implements sim.Checker.
+// observer sees when each round was attested, and what all had moved by then. It implements check.Checker.
 type observer struct {
 	ctx      context.Context
+	network  *sim.Network // that is observed
 	rounds   int
 	members  []string // workers, then verifiers
 	workers  int
@@ -208,8 +213,9 @@ type moment struct {
 	paid           uint64 // uzen
 }
 
-// Block implements sim.Checker.
-func (o *observer) Block(w *sim.Network) error {
+// Block implements check.Checker.
+func (o *observer) Block(check.World) error {
+	w := o.network
 	if err := o.ctx.Err(); err != nil {
 		return err
 	}
@@ -244,8 +250,8 @@ func (o *observer) Block(w *sim.Network) error {
 	return nil
 }
 
-// End implements sim.Checker.
-func (o *observer) End(*sim.Network) error { return nil }
+// End implements check.Checker.
+func (o *observer) End(check.World) error { return nil }
 
 // result reads the chain of a simulation that is over, and measures the checkpoints of its lineage.
 func (o *observer) result(ctx context.Context, b *prepare.CompiledJob, w *sim.Network,

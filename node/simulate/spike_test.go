@@ -2,9 +2,9 @@ package simulate
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,25 +28,15 @@ func TestNoSpikeAfterAnOuterStep(t *testing.T) {
 	}
 	dir := t.TempDir()
 	jobtest.WriteBase(t, filepath.Join(dir, "base"))
-	pages, err := filepath.Glob("../../docs/*.md")
-	if err != nil || len(pages) == 0 {
-		t.Fatal(pages, err)
-	}
-	var text bytes.Buffer
-	for _, p := range pages {
-		page, err := os.ReadFile(p)
-		if err = errors.Join(err, json.NewEncoder(&text).Encode(map[string]string{"text": string(page)})); err != nil {
-			t.Fatal(err)
-		}
-	}
 	quickstart, err := os.ReadFile("../../examples/quickstart.yaml")
-	if err = errors.Join(err, os.WriteFile(filepath.Join(dir, "text.jsonl"), text.Bytes(), 0o644)); err != nil {
+	if err = errors.Join(err, os.WriteFile(filepath.Join(dir, "text.jsonl"), sentences(), 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	tried := 0
 	for _, x := range append(templates.All(), templates.Template{Name: "quickstart", File: quickstart}) {
-		if !bytes.Contains(x.File, []byte("kind: TrainingJob")) {
-			continue
+		if !bytes.Contains(x.File, []byte("kind: TrainingJob")) || bytes.Contains(x.File, []byte("task: dpo")) ||
+			!*long && x.Name != "quickstart" && x.Name != "finetune" {
+			continue // no job, one whose loss is not that of text, or one that is tried with -long
 		}
 		path := filepath.Join(dir, x.Name+".yaml")
 		if err := os.WriteFile(path, x.File, 0o644); err != nil {
@@ -63,9 +53,32 @@ func TestNoSpikeAfterAnOuterStep(t *testing.T) {
 		}
 		tried++
 	}
-	if tried < 4 {
+	if tried < 2 || tried < 4 && *long {
 		t.Errorf("%d jobs", tried)
 	}
+}
+
+// sentences are a JSON object a line, whose text is made of the same words in all parts of the file, so that batches
+// are alike and a change of a page changes no loss.
+func sentences() []byte {
+	random := rand.New(rand.NewPCG(1, 1))
+	words := make([]string, 300)
+	for i := range words {
+		for range 2 + random.IntN(7) {
+			words[i] += string(rune('a' + random.IntN(26)))
+		}
+	}
+	var text bytes.Buffer
+	for range 1500 {
+		text.WriteString(`{"text": "`)
+		for range 8 + random.IntN(60) {
+			// The square of a uniform number makes the first words frequent, as those of a language are.
+			u := random.Float64()
+			text.WriteString(words[int(u*u*float64(len(words)))] + " ")
+		}
+		text.WriteString("\"}\n")
+	}
+	return text.Bytes()
 }
 
 // inSeconds are the settings that make a job train in seconds.

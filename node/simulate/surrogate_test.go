@@ -11,7 +11,6 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/internal/jobtest"
-	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/sim"
@@ -55,7 +54,8 @@ func TestModelledIsAsLongAsTheJob(t *testing.T) {
 		drawn float64
 	}{
 		"diloco": {nil, 1e-3, 0},
-		"paces": {[]string{"strategy.method=async_diloco", "strategy.workers={target: 3, paces: [0.5, 1, 0.5]}"}, 1e-3,
+		"relative speeds": {[]string{"strategy.method=async_diloco",
+			"strategy.workers={target: 3, relative_speeds: [0.5, 1, 0.5]}"}, 1e-3,
 			0.15},
 		"sparse": {[]string{"strategy.method=sparseloco", "strategy.compression.quantize=sign"}, 1e-3, 0},
 		"gradients": {[]string{"strategy.method=allreduce", "strategy.compression.quantize=none", "strategy.sync_steps=1"},
@@ -64,6 +64,9 @@ func TestModelledIsAsLongAsTheJob(t *testing.T) {
 			"strategy.replicas.rounds=3", "strategy.sync_steps=2"}, 0.1, 0},
 		"slices": {[]string{"strategy.workers=6", "strategy.aggregation.slices=3"}, 0.1, 0},
 	} {
+		if !*long && (name == "sparse" || name == "gradients" || name == "diloco") {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			j, err := job.Load(jobtest.Small(t).Path,
 				append(c.set, "training.max_steps=8", "strategy.verification.fraction=1")...)
@@ -120,7 +123,7 @@ func TestPriceOfAStandIn(t *testing.T) {
 		{1000, 1000, market.DefaultPrice}, {1000, 500, market.DefaultPrice / 2}, {1e8, 1e16, 1e8 * market.DefaultPrice},
 		{1e6, 1e17, 0},
 	} {
-		if got := prepare.PriceFor(x.operations, x.others); got != x.price {
+		if got := priceFor(x.operations, x.others); got != x.price {
 			t.Errorf("%d operations for %d: %d, want %d", x.operations, x.others, got, x.price)
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"github.com/starling-network/starling/internal/jobtest"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/sim"
+	"github.com/starling-network/starling/sim/attack"
+	"github.com/starling-network/starling/sim/workload"
 )
 
 // A job's default order on a network has the terms on which simulated networks are played, and two verifiers. An
@@ -28,14 +30,14 @@ func TestSimulationsPlayTheTermsOfANetwork(t *testing.T) {
 	}
 	o = b.Conditioned(o, 1)
 	played := sim.Config{
-		Job:      sim.Of(b.JobID(), &train.Task{Spec: b.Spec, Step: b.Step}, b.Genesis),
+		Job:      workload.Of(b.JobID(), &train.Task{Spec: b.Spec, Step: b.Step}, b.Genesis),
 		AuditPPM: j.Strategy.Verification.AuditPPM(),
 	}.Terms()
 	if !reflect.DeepEqual(o.Terms, played) {
 		t.Errorf("ordered is\n%+v\nand played\n%+v", o.Terms, played)
 	}
 	for seed := range uint64(6) {
-		c, err := new(sim.Mixer).Draw(seed)
+		c, err := new(attack.Mixer).Draw(seed)
 		if err != nil {
 			t.Fatal(err)
 		}

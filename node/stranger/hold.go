@@ -16,6 +16,7 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/peer"
+	"github.com/starling-network/starling/network/peer/wire"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/protocol/run/crew"
@@ -88,7 +89,7 @@ func (a *assault) occupy(ctx context.Context, h host.Host, to p2p.AddrInfo) {
 	for ctx.Err() == nil {
 		_ = h.Connect(ctx, to) // a worker may refuse
 		for _, c := range a.blobs(ctx) {
-			s, err := h.NewStream(ctx, to.ID, peer.Protocol)
+			s, err := h.NewStream(ctx, to.ID, wire.Protocol)
 			if err != nil {
 				break
 			}

@@ -8,7 +8,7 @@ import (
 	"github.com/starling-network/starling/compute/generate"
 	"github.com/starling-network/starling/compute/generate/text"
 	"github.com/starling-network/starling/compute/kernel"
-	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/node/pretrained"
 )
 
@@ -62,7 +62,7 @@ func OpenModel(dir string) (*Generator, error) {
 }
 
 // NewGenerator returns a generator without weights.
-func NewGenerator(c model.Config, tok *tokenizer.Tokenizer, ends []int32) *Generator {
+func NewGenerator(c architecture.Config, tok *tokenizer.Tokenizer, ends []int32) *Generator {
 	return &Generator{tok: tok, Reader: generate.NewReader(c, kernel.Cores), vocab: tok.VocabSize(), ends: ends}
 }
 

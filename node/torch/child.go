@@ -2,25 +2,23 @@ package torch
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
+	"github.com/starling-network/starling/node/boxed"
 	"github.com/starling-network/starling/node/confine"
+	"github.com/starling-network/starling/node/gpu"
 )
 
 // child is a Python in its box.
 type child struct {
-	process *confine.Child
+	*boxed.Child
 	dir     string // of the sources
-	asks    *os.File
-	answers *os.File
-	memory  *os.File // shared
-	output  *tail
 	timeout time.Duration
 }
 
@@ -38,7 +36,7 @@ func start(ctx context.Context, o Options) (_ *child, v Version, err error) {
 			return nil, Version{}, wrong(codeModule, "cannot read the module", err.Error())
 		}
 	}
-	c := &child{output: &tail{}, timeout: o.Timeout}
+	c := &child{timeout: o.Timeout}
 	defer func() {
 		if err != nil {
 			c.close()
@@ -59,7 +57,7 @@ func start(ctx context.Context, o Options) (_ *child, v Version, err error) {
 		return nil, Version{}, wrong(codeProtocol, "the child speaks another version",
 			fmt.Sprintf("%d, this program speaks %d", r.Version, protocol))
 	}
-	return c, Version{clip(r.Torch, 100), clip(r.Device, 100)}, nil
+	return c, Version{boxed.Clip(r.Torch, 100), boxed.Clip(r.Device, 100)}, nil
 }
 
 // launch starts the process with its three files.
@@ -67,37 +65,24 @@ func (c *child) launch(ctx context.Context, o Options, python interpreter) (err 
 	if c.dir, err = os.MkdirTemp("", "starling-executor-"); err != nil {
 		return err
 	}
-	if err := source(c.dir); err != nil {
-		return err
-	}
-	var theirs [2]*os.File
-	if theirs[0], c.asks, err = os.Pipe(); err != nil {
-		return err
-	}
-	defer theirs[0].Close()
-	if c.answers, theirs[1], err = os.Pipe(); err != nil {
-		return err
-	}
-	defer theirs[1].Close()
-	if c.memory, err = shared(c.dir); err != nil {
+	if err := script(c.dir); err != nil {
 		return err
 	}
 	box := confine.Sandbox{
 		Level: o.Box, Command: []string{python.program, "-s", "-B", "-m", "starling.executor"},
 		Env:  environment(append([]string{c.dir}, python.imports...), o),
-		Read: append(python.folders, c.dir), Files: []*os.File{theirs[0], theirs[1], c.memory}, Memory: int64(o.MiB << 20),
-		Scratch: scratchBytes, Output: c.output,
+		Read: append(python.folders, c.dir), Memory: int64(o.MiB << 20), Scratch: scratchBytes,
 	}
 	if o.Module != "" {
 		box.Read = append(box.Read, o.Module)
 	}
 	if !strings.HasPrefix(o.Device, "cpu") {
-		if box.Devices, err = accelerators(); err != nil {
+		if box.Devices, err = gpu.Files(); err != nil {
 			return err
 		}
-		box.Read = append(box.Read, "/sys/bus/pci", "/sys/class/drm", "/sys/module/nvidia", "/etc/nvidia", "/opt/rocm")
+		box.Read = append(box.Read, gpu.Folders...)
 	}
-	c.process, err = confine.Start(ctx, box)
+	c.Child, err = boxed.Start(ctx, box, c.dir)
 	return err
 }
 
@@ -108,42 +93,40 @@ func environment(imports []string, o Options) []string {
 		fmt.Sprintf("OMP_NUM_THREADS=%d", max(1, o.Threads)),
 		"CUBLAS_WORKSPACE_CONFIG=:4096:8", // so that products on GPUs are the same again
 	}
-	for _, name := range []string{"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"} {
-		if v, ok := os.LookupEnv(name); ok {
-			env = append(env, name+"="+v)
-		}
-	}
-	return env
+	return append(env, gpu.Chosen()...)
 }
 
 // ask sends a request and waits for its reply, of the type that is wanted.
 func (c *child) ask(r request, want string) (reply, error) {
-	deadline := time.Now().Add(c.timeout)
-	if err := errors.Join(c.asks.SetWriteDeadline(deadline), c.answers.SetReadDeadline(deadline)); err != nil {
-		return reply{}, c.wrong(codeDied, "the child cannot be asked", err)
+	body, err := json.Marshal(r)
+	if err != nil {
+		return reply{}, c.wrong(codeProtocol, "the request cannot be written", err)
 	}
-	refused := writeRequest(c.asks, r) // it may have said why before it ended
-	got, err := readReply(c.answers)
+	body, err = c.Ask(body, [2]int{maxRequest, maxReply}, c.timeout)
 	switch {
-	case err == nil && got.Type == "error":
-		return reply{}, reported(got.Code, got.Message)
-	case err == nil && got.Type == want:
-		return got, nil
-	case err == nil:
-		return reply{}, c.wrong(codeProtocol, fmt.Sprintf("the child answers %q", clip(got.Type, 40)),
-			fmt.Errorf("to %q it is to answer %q", r.Type, want))
-	case errors.Is(err, os.ErrDeadlineExceeded):
+	case errors.Is(err, boxed.ErrTimeout):
 		return reply{}, c.wrong(codeTimeout, fmt.Sprintf("no answer to %q in %v", r.Type, c.timeout), nil)
-	case errors.Is(err, errReply):
+	case errors.Is(err, boxed.ErrFrame):
 		return reply{}, c.wrong(codeProtocol, "the child wrote what is no answer", err)
+	case err != nil:
+		return reply{}, c.gone(err)
 	}
-	return reply{}, c.gone(errors.Join(refused, err))
+	got, err := replyOf(body)
+	switch {
+	case err != nil:
+		return reply{}, c.wrong(codeProtocol, "the child wrote what is no answer", err)
+	case got.Type == "error":
+		return reply{}, reported(got.Code, got.Message)
+	case got.Type != want:
+		return reply{}, c.wrong(codeProtocol, fmt.Sprintf("the child answers %q", boxed.Clip(got.Type, 40)),
+			fmt.Errorf("to %q it is to answer %q", r.Type, want))
+	}
+	return got, nil
 }
 
 // gone says why a child ended that gives no answer.
 func (c *child) gone(err error) *Error {
-	c.process.Kill()
-	ended := c.process.Wait()
+	ended := c.Ended()
 	if errors.Is(ended, confine.ErrUnavailable) {
 		return c.wrong(codeIsolation, "the child cannot be isolated here", ended)
 	}
@@ -156,7 +139,7 @@ func (c *child) wrong(code, what string, err error) *Error {
 	if err != nil {
 		why = strings.ReplaceAll(err.Error(), "\n", "; ")
 	}
-	if printed := clip(c.output.String(), maxWhy); printed != "" {
+	if printed := c.Printed(maxWhy); printed != "" {
 		why = strings.TrimPrefix(why+"; it printed: "+printed, "; ")
 	}
 	return wrong(code, what, why)
@@ -164,40 +147,10 @@ func (c *child) wrong(code, what string, err error) *Error {
 
 // close ends the child and forgets what it had.
 func (c *child) close() {
-	if c.process != nil {
-		c.process.Kill()
-	}
-	for _, f := range []*os.File{c.asks, c.answers, c.memory} {
-		if f != nil {
-			_ = f.Close() // there is nothing left to lose
-		}
+	if c.Child != nil {
+		c.Close()
 	}
 	if c.dir != "" {
 		_ = os.RemoveAll(c.dir)
 	}
-}
-
-// tail keeps the end of the written data.
-type tail struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-// maxTail is how many bytes it keeps.
-const maxTail = 8 << 10
-
-// Write implements io.Writer.
-func (t *tail) Write(b []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.text = append(t.text, b[max(0, len(b)-maxTail):]...)
-	t.text = t.text[max(0, len(t.text)-maxTail):]
-	return len(b), nil
-}
-
-// String returns it.
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return string(t.text)
 }

@@ -2,8 +2,8 @@ package torch
 
 import (
 	"fmt"
-	"strings"
-	"unicode"
+
+	"github.com/starling-network/starling/node/boxed"
 )
 
 // Codes of errors. They are stable: programs may compare them. A child says the ones that begin with EXECUTOR_ here
@@ -79,21 +79,10 @@ func reported(code, message string) *Error {
 	code = "EXECUTOR_" + code
 	what, known := said[code]
 	if !known {
-		return wrong(codeProtocol, "the child reports an error that there is not", clip(message, maxWhy))
+		return wrong(codeProtocol, "the child reports an error that there is not", boxed.Clip(message, maxWhy))
 	}
-	return wrong(code, what, clip(message, maxWhy))
+	return wrong(code, what, boxed.Clip(message, maxWhy))
 }
 
 // maxWhy is how many characters of a child's message are kept.
 const maxWhy = 2000
-
-// clip returns the last characters of a text, in one line, without any that a terminal acts on.
-func clip(s string, most int) string {
-	runes := []rune(strings.ToValidUTF8(strings.Join(strings.Fields(s), " "), "?"))
-	for i, r := range runes {
-		if !unicode.IsPrint(r) {
-			runes[i] = '?'
-		}
-	}
-	return string(runes[max(0, len(runes)-most):])
-}

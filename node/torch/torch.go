@@ -9,8 +9,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +17,7 @@ import (
 
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/node/boxed"
 	"github.com/starling-network/starling/node/confine"
 	sdk "github.com/starling-network/starling/sdk/python"
 )
@@ -132,7 +131,7 @@ func (x *Executor) begin(state []*tensor.Tensor) error {
 		}
 	}
 	for i, t := range state {
-		if _, err := x.child.memory.WriteAt(t.Bytes(), x.layout.State[i].Offset); err != nil {
+		if _, err := x.child.Memory.WriteAt(t.Bytes(), x.layout.State[i].Offset); err != nil {
 			return x.child.wrong(codeMemory, "the state does not fit into the memory that is shared", err)
 		}
 	}
@@ -143,11 +142,11 @@ func (x *Executor) begin(state []*tensor.Tensor) error {
 // open tells the child about the job.
 func (x *Executor) open() error {
 	for i, t := range x.task.Frozen {
-		if _, err := x.child.memory.WriteAt(t.Bytes(), x.layout.Frozen[i].Offset); err != nil {
+		if _, err := x.child.Memory.WriteAt(t.Bytes(), x.layout.Frozen[i].Offset); err != nil {
 			return x.child.wrong(codeMemory, "the model does not fit into the memory that is shared", err)
 		}
 	}
-	if err := fix(x.child.memory, x.layout.Bytes); err != nil {
+	if err := x.child.Fix(x.layout.Bytes); err != nil {
 		return x.child.wrong(codeMemory, "there is no memory to share", err)
 	}
 	_, err := x.child.ask(request{Type: "open", Program: programOf(x.task.Step), layout: x.layout}, "opened")
@@ -159,7 +158,7 @@ func (x *Executor) Step(tokens []int32, lr, c1, c2 float32) (float32, error) {
 	if x.child == nil {
 		return 0, errNoUnit
 	}
-	if _, err := x.child.memory.WriteAt(tensor.FromI32(tokens, len(tokens)).Bytes(), x.layout.Tokens.Offset); err != nil {
+	if _, err := x.child.Memory.WriteAt(tensor.FromI32(tokens, len(tokens)).Bytes(), x.layout.Tokens.Offset); err != nil {
 		return 0, x.failed(x.child.wrong(codeMemory, "a batch does not fit into the memory that is shared", err))
 	}
 	r, err := x.child.ask(request{Type: "step", LR: &lr, C1: &c1, C2: &c2}, "stepped")
@@ -175,7 +174,7 @@ func (x *Executor) State(into []*tensor.Tensor) error {
 		return x.failed(err)
 	}
 	for i, t := range into {
-		if _, err := x.child.memory.ReadAt(t.Bytes(), x.layout.State[i].Offset); err != nil {
+		if _, err := x.child.Memory.ReadAt(t.Bytes(), x.layout.State[i].Offset); err != nil {
 			return x.failed(x.child.wrong(codeMemory, "the state cannot be read from the memory that is shared", err))
 		}
 	}
@@ -218,7 +217,8 @@ func find(ctx context.Context, python string) (interpreter, error) {
 	}
 	var paths []string
 	if err := json.Unmarshal(out, &paths); err != nil || len(paths) < 3 || !filepath.IsAbs(paths[0]) {
-		return interpreter{}, wrong(codePython, python+" is no Python", "asked where it is, it says "+clip(string(out), 200))
+		return interpreter{}, wrong(codePython, python+" is no Python",
+			"asked where it is, it says "+boxed.Clip(string(out), 200))
 	}
 	i := interpreter{program: paths[0]}
 	for k, p := range paths[1:] {
@@ -233,25 +233,11 @@ func find(ctx context.Context, python string) (interpreter, error) {
 	return i, nil
 }
 
-// source writes the Python of the executor into a folder.
-func source(dir string) error {
+// script writes the Python of the executor into a folder.
+func script(dir string) error {
 	if err := os.CopyFS(dir, sdk.Executor); err != nil {
 		return err
 	}
 	// so that no other package of this name is taken
 	return os.WriteFile(filepath.Join(dir, "starling", "__init__.py"), nil, 0o600)
-}
-
-// accelerators are the device files of GPUs.
-func accelerators() (found []string, err error) {
-	for _, pattern := range []string{"/dev/nvidia*", "/dev/dri", "/dev/kfd"} {
-		paths, err := fs.Glob(os.DirFS("/"), strings.TrimPrefix(pattern, "/"))
-		if err != nil {
-			return nil, fmt.Errorf("torch: %w", err)
-		}
-		for _, p := range paths {
-			found = append(found, "/"+p)
-		}
-	}
-	return found, nil
 }

@@ -16,9 +16,11 @@ import (
 
 	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/data"
+	"github.com/starling-network/starling/compute/data/source"
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
@@ -54,18 +56,18 @@ func unless(t testing.TB, err error) {
 }
 
 // newTask makes a job on made-up text.
-func newTask(t testing.TB, architecture string, config map[string]any, batch, length,
+func newTask(t testing.TB, modelType string, config map[string]any, batch, length,
 	steps int) (*train.Task, *train.Checkpoint) {
 	t.Helper()
-	return newTaskWith(t, adamw, architecture, config, batch, length, steps)
+	return newTaskWith(t, adamw, modelType, config, batch, length, steps)
 }
 
 var adamw = optimizer.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1}
 
-func newTaskWith(t testing.TB, o optimizer.AdamW, architecture string, config map[string]any, batch, length,
+func newTaskWith(t testing.TB, o optimizer.AdamW, modelType string, config map[string]any, batch, length,
 	steps int) (*train.Task, *train.Checkpoint) {
 	t.Helper()
-	c, err := model.Parse(architecture, config)
+	c, err := architecture.Parse(modelType, config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +79,7 @@ func newTaskWith(t testing.TB, o optimizer.AdamW, architecture string, config ma
 	for i := range 4000 {
 		fmt.Fprintf(&text, "number %d follows %d and %d is no prime; ", i+1, i, i*(i+7))
 	}
-	corpus, err := data.Build([]data.Source{{Format: "text", Name: "numbers", Data: []byte(text.String())}},
+	corpus, err := data.Build([]source.File{{Format: "text", Name: "numbers", Data: []byte(text.String())}},
 		tokenizer.Bytes(), 0.1)
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +121,7 @@ const lossParity = 1e-3
 
 // parity trains a unit with both, and returns the largest difference of their losses and how alike their updates are.
 func parity(t testing.TB, o Options, task *train.Task,
-	base *train.Checkpoint) (worst float64, like screen.Likeness, r *train.Result) {
+	base *train.Checkpoint) (worst float64, like screen.Similarity, r *train.Result) {
 	t.Helper()
 	x := New(t.Context(), o, task)
 	defer x.Close()
@@ -152,11 +154,11 @@ func TestParity(t *testing.T) {
 		module             string
 		proximal           float64
 	}{
-		{"gpt2", model.GPT2, tinyGPT2, "", 0},
-		{"llama", model.Llama, tinyLlama, "", 0},
-		{"llama, by FedProx", model.Llama, tinyLlama, "", 0.1},
-		{"gpt2 of the owner's", model.GPT2, tinyGPT2, "testdata/gpt2.py", 0},
-		{"gpt2 of the owner's, by FedProx", model.GPT2, tinyGPT2, "testdata/gpt2.py", 0.1},
+		{"gpt2", architecture.GPT2, tinyGPT2, "", 0},
+		{"llama", architecture.Llama, tinyLlama, "", 0},
+		{"llama, by FedProx", architecture.Llama, tinyLlama, "", 0.1},
+		{"gpt2 of the owner's", architecture.GPT2, tinyGPT2, "testdata/gpt2.py", 0},
+		{"gpt2 of the owner's, by FedProx", architecture.GPT2, tinyGPT2, "testdata/gpt2.py", 0.1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			optimizer := adamw
@@ -181,7 +183,7 @@ func TestParityOfGPT2(t *testing.T) {
 	}
 	o := options(t)
 	o.Threads = kernel.Cores
-	task, base := newTask(t, model.GPT2, gpt210M, *batch, *length, 100)
+	task, base := newTask(t, architecture.GPT2, gpt210M, *batch, *length, 100)
 	task.Spec.Rate.Peak = *rate
 	worst, like, r := parity(t, o, task, base)
 	t.Logf("%d x %d tokens a step, loss %.4f to %.4f: losses differ by at most %.3g, updates by a distance of %.3g, "+
@@ -215,7 +217,7 @@ func bare(t testing.TB, module string) Options {
 
 // A step that misbehaves ends with a stable code, and the next unit begins with another child.
 func TestAChildThatMisbehaves(t *testing.T) {
-	task, base := newTask(t, model.GPT2, tinyGPT2, 1, 8, 4)
+	task, base := newTask(t, architecture.GPT2, tinyGPT2, 1, 8, 4)
 	key := filepath.Join(t.TempDir(), "key")
 	if err := os.WriteFile(key, []byte("secret"), 0o600); err != nil {
 		t.Fatal(err)
@@ -263,7 +265,7 @@ func TestAChildThatMisbehaves(t *testing.T) {
 
 // A child is started again after a failure, but not after several consecutive failures. A success resets the count.
 func TestFailuresInARow(t *testing.T) {
-	task, base := newTask(t, model.GPT2, tinyGPT2, 1, 8, 4)
+	task, base := newTask(t, architecture.GPT2, tinyGPT2, 1, 8, 4)
 	x := New(t.Context(), Options{Python: "/no/such/python"}, task)
 	for range maxFailures + 2 {
 		err := x.Begin(base.Params)
@@ -284,7 +286,7 @@ func TestFailuresInARow(t *testing.T) {
 
 // A step ends at once when its worker does.
 func TestEndsWithItsContext(t *testing.T) {
-	task, base := newTask(t, model.GPT2, tinyGPT2, 1, 8, 4)
+	task, base := newTask(t, architecture.GPT2, tinyGPT2, 1, 8, 4)
 	ctx, cancel := context.WithCancel(t.Context())
 	x := New(ctx, bare(t, "def step(task, state, batch):\n    while True: pass"), task)
 	err := x.Begin(stateOf(base))

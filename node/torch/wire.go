@@ -2,11 +2,9 @@ package torch
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 
 	"github.com/starling-network/starling/compute/program"
@@ -134,21 +132,9 @@ func (r reply) loss() float32 {
 // errReply is wrapped by every reason why bytes of a child are no reply.
 var errReply = errors.New("not a reply")
 
-// readReply reads a frame: four bytes of length, little-endian, then a JSON object. Strangers' jobs and the owner's
-// module have a say in what the child writes: nothing of it is taken that is not of this form.
-func readReply(r io.Reader) (reply, error) {
-	var size [4]byte
-	if _, err := io.ReadFull(r, size[:]); err != nil {
-		return reply{}, err
-	}
-	n := binary.LittleEndian.Uint32(size[:])
-	if n > maxReply {
-		return reply{}, fmt.Errorf("%w: %d bytes, at most %d", errReply, n, maxReply)
-	}
-	body := make([]byte, n)
-	if _, err := io.ReadFull(r, body); err != nil {
-		return reply{}, err
-	}
+// replyOf reads a reply, a JSON object. Strangers' jobs and the owner's module have a say in what the child writes:
+// nothing of it is taken that is not of this form.
+func replyOf(body []byte) (reply, error) {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
 	var got reply
@@ -159,17 +145,4 @@ func readReply(r io.Reader) (reply, error) {
 		return reply{}, fmt.Errorf("%w: no object with a type, or more than one", errReply)
 	}
 	return got, nil
-}
-
-// writeRequest writes a frame.
-func writeRequest(w io.Writer, r request) error {
-	body, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
-	if len(body) > maxRequest {
-		return fmt.Errorf("a request of %d bytes, at most %d", len(body), maxRequest)
-	}
-	_, err = w.Write(append(binary.LittleEndian.AppendUint32(nil, uint32(len(body))), body...))
-	return err
 }

@@ -26,8 +26,8 @@ type entry struct {
 }
 
 const (
-	boardQueue    = 256 // entries
-	boardPatience = 2 * time.Second
+	boardQueue   = 256 // entries
+	boardTimeout = 2 * time.Second
 )
 
 // OpenBoard begins to write a file in a folder for what comes from the given step on. failed is called once at most:
@@ -103,6 +103,6 @@ func (b *TensorBoardWriter) Close() {
 	close(b.queue)
 	select {
 	case <-b.done:
-	case <-time.After(boardPatience): // its disk hangs
+	case <-time.After(boardTimeout): // its disk hangs
 	}
 }

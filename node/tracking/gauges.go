@@ -29,11 +29,15 @@ var Gauges = []Gauge{
 		trained(func(m api.Metric) float64 { return m.Loss })},
 	{"starling_job_eval_loss", "Latest loss on held-out data, in nats a token.",
 		func(m api.Metric) float64 { return perhaps(m.EvalLoss) }},
+	{"starling_job_accuracy", "Latest accuracy on held-out examples, of a job that measures it.",
+		func(m api.Metric) float64 { return perhaps(m.Measurement("accuracy")) }},
+	{"starling_job_margin", "Latest margin of preferred answers on held-out pairs, in nats.",
+		func(m api.Metric) float64 { return perhaps(m.Measurement("margin")) }},
 	{"starling_job_learning_rate", "Learning rate at the end of the latest round.",
 		trained(func(m api.Metric) float64 { return m.LearningRate })},
 	{"starling_job_grad_norm", "Norm of the gradient before clipping, the mean over the inner steps of the latest round.",
 		func(m api.Metric) float64 { return perhaps(m.GradNorm) }},
-	{"starling_job_agreement", "Mean cosine of the updates of the latest round with what they were combined to.",
+	{"starling_job_agreement", "Mean cosine between the updates of the latest round and the combined update.",
 		func(m api.Metric) float64 { return perhaps(m.Agreement) }},
 	{"starling_job_tokens_per_second", "Tokens trained a second in the latest round.",
 		trained(func(m api.Metric) float64 { return m.TokensPerSecond })},
@@ -70,7 +74,7 @@ func trained(of func(api.Metric) float64) func(api.Metric) float64 {
 // last.
 func Latest(before, round api.Metric) api.Metric {
 	if round.EvalLoss == nil {
-		round.EvalLoss = before.EvalLoss
+		round.EvalLoss, round.Measured = before.EvalLoss, before.Measured
 	}
 	return round
 }

@@ -8,7 +8,9 @@ import (
 	"bufio"
 	"encoding/json"
 	"io"
+	"maps"
 	"math"
+	"slices"
 
 	"github.com/starling-network/starling/client/api"
 )
@@ -51,7 +53,12 @@ func Scalars(m api.Metric) (all []Scalar) {
 	}
 	if m.EvalLoss != nil {
 		add("eval/loss", *m.EvalLoss)
-		add("eval/perplexity", math.Exp(*m.EvalLoss))
+		if m.Measured == nil { // the loss is that of text
+			add("eval/perplexity", math.Exp(*m.EvalLoss))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Measured)) {
+		add("eval/"+name, m.Measured[name])
 	}
 	if m.BitsPerByte != nil {
 		add("eval/bits_per_byte", *m.BitsPerByte)
@@ -95,7 +102,11 @@ func TrainerState(w io.Writer, metrics []api.Metric) error {
 			state.History = append(state.History, e)
 		}
 		if m.EvalLoss != nil {
-			state.History = append(state.History, entry{"step": m.Step, "eval_loss": *m.EvalLoss})
+			e := entry{"step": m.Step, "eval_loss": *m.EvalLoss}
+			for name, x := range m.Measured {
+				e["eval_"+name] = x
+			}
+			state.History = append(state.History, e)
 			if state.BestMetric == nil || *m.EvalLoss < *state.BestMetric {
 				state.BestMetric, state.BestStep = m.EvalLoss, int(m.Step)
 			}

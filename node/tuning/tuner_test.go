@@ -10,7 +10,7 @@ import (
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/compute/data/tokenizer"
-	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/web/failure"
 )
 
@@ -18,7 +18,7 @@ import (
 func workshop(t *testing.T) (tuner *Tuner, train, held string) {
 	t.Helper()
 	data, runs := t.TempDir(), t.TempDir()
-	c, err := model.Parse(model.Llama,
+	c, err := architecture.Parse(architecture.Llama,
 		map[string]any{"vocab_size": 256, "max_position_embeddings": 32, "hidden_size": 16, "intermediate_size": 24,
 			"num_hidden_layers": 1, "num_attention_heads": 2})
 	if err != nil {

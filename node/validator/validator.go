@@ -165,7 +165,7 @@ const patience = 10
 func (o Options) awaitRoom(ctx context.Context, address string) error {
 	free, _ := disk.Free(o.Home)
 	why := &endpoint.Halted{
-		Code: "DISK_FULL", Since: time.Now(), Fix: "make room on the disk; it goes on by itself",
+		Code: "DISK_FULL", Since: time.Now(), Fix: "make room on the disk; it continues by itself",
 		Why: fmt.Sprintf("%d MiB are free in %s, and %d MiB must be for the validator to run", free>>20, o.Home,
 			o.Reserve>>20),
 	}

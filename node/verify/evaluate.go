@@ -7,7 +7,7 @@ import (
 
 	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/node/consumer"
-	"github.com/starling-network/starling/node/prepare"
+	"github.com/starling-network/starling/node/heldout"
 	"github.com/starling-network/starling/node/pretrained"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/role/bundle"
@@ -49,7 +49,7 @@ func EvaluateRun(ctx context.Context, dir string, threads int) (*pretrained.Eval
 	if err != nil {
 		return nil, err
 	}
-	loss, err := consumer.Evaluate(b, exec, last)
+	loss, measured, err := consumer.Evaluate(b, exec, last)
 	if err != nil {
 		return nil, err
 	}
@@ -57,8 +57,11 @@ func EvaluateRun(ctx context.Context, dir string, threads int) (*pretrained.Eval
 		return nil, ErrNoEval
 	}
 	length := int(b.Spec.Length)
+	if !j.PredictsText() {
+		return &pretrained.Evaluation{Loss: *loss, Measured: measured, Window: length}, nil
+	}
 	e := &pretrained.Evaluation{Loss: *loss, Perplexity: math.Exp(*loss), Window: length,
-		Tokens: len(prepare.HeldOut(b)) * b.EvalBatch * length, Bytes: prepare.HeldOutBytes(b)}
+		Tokens: len(heldout.Batches(b)) * b.EvalBatch * length, Bytes: heldout.Bytes(b)}
 	e.BitsPerByte = pretrained.BitsPerByte(e.Loss, e.Tokens, e.Bytes)
 	return e, nil
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,7 +17,7 @@ import (
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/data/tokenizer"
-	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/model/vision"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/outer"
@@ -103,6 +102,10 @@ func Run(ctx context.Context, dir string, opt Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer b.Close()
+	if prepare.Large(b) {
+		defer memory.Tight()()
+	}
 	if !b.Is(o.Run.ID) {
 		return nil, mismatch(0, "%s", differences(o, ctx, b, store))
 	}
@@ -128,14 +131,6 @@ func shipped(o *rundir.OutDir, ctx context.Context, j *job.Job, store *blob.Disk
 		}
 		return store.Get(ctx, id)
 	}
-	text, err := os.ReadFile(o.File(prepare.FileTokenizer))
-	if err != nil {
-		return nil, err
-	}
-	tok, err := tokenizer.Parse(text)
-	if err != nil {
-		return nil, err
-	}
 	raw, err := get(o.Run.Blobs.Manifest)
 	if err != nil {
 		return nil, err
@@ -150,6 +145,25 @@ func shipped(o *rundir.OutDir, ctx context.Context, j *job.Job, store *blob.Disk
 		}
 		return get(o.Run.Blobs.Shards[i])
 	})
+	if err != nil {
+		return nil, err
+	}
+	if !j.ReadsText() {
+		text, err := os.ReadFile(o.File(prepare.FileConfig))
+		if err != nil {
+			return nil, err
+		}
+		n, err := vision.Read(text)
+		if err != nil {
+			return nil, err
+		}
+		return prepare.AssembleImages(j, n, corpus)
+	}
+	text, err := os.ReadFile(o.File(prepare.FileTokenizer))
+	if err != nil {
+		return nil, err
+	}
+	tok, err := tokenizer.Parse(text)
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +198,7 @@ func openBlobs(ctx context.Context, o *rundir.OutDir) (*blob.Disk, error) {
 		return nil, err
 	}
 	for _, id := range ids {
-		if _, err := store.Get(ctx, id); err != nil {
+		if err := hash(ctx, store, id); err != nil {
 			return nil, mismatch(0, "blob %s: %v", id, err)
 		}
 	}
@@ -199,6 +213,22 @@ func openBlobs(ctx context.Context, o *rundir.OutDir) (*blob.Disk, error) {
 		}
 	}
 	return store, hasCheckpoints(o, ctx, store)
+}
+
+// hash reads a blob leaf by leaf, and compares each with its digest.
+func hash(ctx context.Context, store *blob.Disk, id blob.CID) error {
+	r, err := store.Open(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	var leaf []byte
+	for i := range r.Manifest().Leaves {
+		if leaf, err = r.Leaf(leaf[:0], i); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // hasCheckpoints looks for the blobs of the checkpoints that the job shipped.
@@ -235,7 +265,7 @@ type verification struct {
 	store *blob.Disk
 	opt   Options
 	tasks chan *train.Task // one for each unit that is computed at a time
-	on    []*hold.Tensors  // what each unit hands on to the next round; nil: nothing
+	on    []*hold.Tensors  // the state that each unit carries to the next round; nil: none
 	sent  []sent           // updates that are in no checkpoint yet
 
 	seen     sync.Mutex
@@ -256,27 +286,21 @@ type names struct{ blob.Store }
 
 func (names) Put(_ context.Context, data []byte) (blob.CID, error) { return blob.Of(data), nil }
 
-// alone is from how many bytes of parameters on units are computed one at a time, on all processors, so that only one
-// of them is in memory.
-const alone = 32 << 20
-
 func newVerification(o *rundir.OutDir, b *prepare.CompiledJob, lines []rundir.Line, store *blob.Disk,
 	opt Options) *verification {
 	return &verification{out: o, b: b, lines: lines, store: store, opt: opt}
 }
 
 func (v *verification) run(ctx context.Context) (*Result, error) {
-	units, threads := min(kernel.Cores, int(v.b.Spec.Units)), 1
-	if v.b.ParameterBytes() >= alone {
-		units, threads = 1, kernel.Cores
-	}
+	units, threads := prepare.Turns(v.b)
+	units = min(units, int(v.b.Spec.Units))
 	v.tasks = make(chan *train.Task, units)
 	for range units {
 		exec, err := v.b.Spec.Compile(v.b.Step, threads)
 		if err != nil {
 			return nil, err
 		}
-		v.tasks <- &train.Task{Spec: v.b.Spec, Step: v.b.Step, Exec: exec, Corpus: v.b.Corpus, Frozen: v.b.Frozen}
+		v.tasks <- prepare.TaskOf(v.b, exec)
 	}
 	first, last := uint32(1), uint32(len(v.lines))
 	if v.opt.Round > 0 {
@@ -285,6 +309,7 @@ func (v *verification) run(ctx context.Context) (*Result, error) {
 		}
 		first, last = uint32(v.opt.Round), uint32(v.opt.Round)
 	}
+	v.b.Genesis = hold.Lay(v.aside(), v.b.Genesis)
 	base, err := v.start(ctx, first-1)
 	if err != nil {
 		return nil, err
@@ -318,13 +343,22 @@ func (v *verification) run(ctx context.Context) (*Result, error) {
 func (v *verification) start(ctx context.Context, rounds uint32) (*train.Checkpoint, error) {
 	for r := rounds; r > 0; r-- {
 		if v.b.Spec.Carries(r - 1) {
-			continue // what is handed on to it is not stored
+			continue // its carried state is not stored
 		}
-		if c, err := bundle.LoadCheckpoint(ctx, v.lines[r-1].AsCheckpoint(), v.store.Get); err == nil {
+		if c, err := bundle.LoadCheckpointEach(ctx, v.lines[r-1].AsCheckpoint(), v.store.Get, checkpoint.InTurn,
+			v.room()); err == nil {
 			return c, nil
 		}
 	}
 	return v.b.Genesis, nil
+}
+
+// aside is where large states and checkpoints lie: the folder of the run.
+func (v *verification) aside() memory.Aside { return memory.Aside{Dir: v.out.Path} }
+
+// room is where the tensors of one checkpoint lie; nil: in memory.
+func (v *verification) room() func(*tensor.Tensor) *tensor.Tensor {
+	return v.aside().Room(v.b.Size().Checkpoint())
 }
 
 // round re-executes one round and compares every update and the state root with the lineage.
@@ -359,7 +393,7 @@ func (v *verification) round(ctx context.Context, base *train.Checkpoint) (*trai
 	if i := firstDifference(updates, line.Updates); i >= 0 && !tolerant {
 		return nil, mismatch(line.Round, "the update of unit %d is not the attested one", i%len(made))
 	}
-	next, err := outer.Consume(v.b.Spec, base, deltas)
+	next, err := outer.Consume(v.b.Spec, base, deltas, v.room())
 	if err != nil {
 		return nil, err
 	}
@@ -376,7 +410,8 @@ func (v *verification) round(ctx context.Context, base *train.Checkpoint) (*trai
 	return next, nil
 }
 
-// unit computes a unit, to which from was handed on, and returns its update and what it hands on.
+// unit computes a unit that begins with the carried state from, and returns its update and the state that it carries to
+// the next round.
 func (v *verification) unit(ctx context.Context, task *train.Task, base *train.Checkpoint, unit uint32,
 	from *hold.Tensors) (sent, *hold.Tensors, error) {
 	var given []*tensor.Tensor
@@ -400,7 +435,7 @@ func (v *verification) unit(ctx context.Context, task *train.Task, base *train.C
 	if err != nil || left == nil {
 		return v.sentAs(base, u, served), nil, err
 	}
-	return v.sentAs(base, u, served), hold.Put(memory.Aside(os.TempDir()), left), nil
+	return v.sentAs(base, u, served), hold.Put(v.aside(), left), nil
 }
 
 func (v *verification) sentAs(base *train.Checkpoint, u *update.Update, served []byte) sent {
@@ -442,6 +477,7 @@ func firstDifference(a, b []string) int {
 
 // model confirms that the exported model is the last checkpoint.
 func (v *verification) model(last *train.Checkpoint) error {
+	defer last.Rest()
 	leaves, err := v.b.Leaves()
 	if err != nil {
 		return err
@@ -458,14 +494,17 @@ func (v *verification) model(last *train.Checkpoint) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range slices.Sorted(maps.Keys(want)) {
-		got, err := os.ReadFile(v.out.File(name))
+	for _, f := range want {
+		same, err := holds(v.out.File(f.Name), f)
+		if before := slices.IndexFunc(earlier, func(e prepare.File) bool { return e.Name == f.Name }); !same &&
+			err == nil && before >= 0 {
+			same, err = holds(v.out.File(f.Name), earlier[before])
+		}
 		if err != nil {
 			return mismatch(0, "%v", err)
 		}
-		before, ok := earlier[name]
-		if string(got) != string(want[name]) && !(ok && string(got) == string(before)) {
-			return mismatch(0, "%s is not the model of the last checkpoint", name)
+		if !same {
+			return mismatch(0, "%s is not the model of the last checkpoint", f.Name)
 		}
 	}
 	return nil

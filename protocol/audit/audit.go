@@ -1,9 +1,9 @@
-// Package audit decides what is re-executed, and by whom: the rate at which a worker is audited, the draw from a beacon
+// Package audit decides which units are re-executed: the rate at which a worker is audited, the draw from a beacon
 // that was unknown when the commitments were made, and the seal by which a verifier shows that it holds the state and
-// did not copy somebody's answer.
+// did not copy another answer.
 //
-// It is pure arithmetic over a beacon. It does not know who takes part (run), what an audit pays (reward) or what
-// happens when an audit fails (dispute).
+// It is pure arithmetic over a beacon. It does not know the members (run), the pay of an audit (reward) or what
+// follows when an audit fails (dispute).
 package audit
 
 import (
@@ -16,14 +16,13 @@ import (
 // Certain is the rate of an audit that is always drawn. Rates are in parts per million.
 const Certain = 1_000_000
 
-// SecondPPM is the part of the audits that found a unit right after which a second verifier looks, in parts per
-// million. What it costs is this part of the price of all audits. A verifier that passes what is wrong is contradicted
-// with this probability at least.
+// SecondPPM is the fraction of passed audits that a second verifier repeats, in parts per million. It raises the cost
+// of all audits by this fraction. A verifier that passes wrong work is contradicted at least with this probability.
 const SecondPPM = 125_000
 
-// Rate is the audit rate in parts per million of a worker who passed that many audits since its last failure: every
-// unit of a new worker, half as many after each audit passed, never less than the floor. A floor of zero is a job that
-// wants no audits, and has none.
+// Rate is the audit rate in parts per million of a worker that passed this number of audits since its last failure:
+// all units of a new worker, half as many after each audit passed, never less than the floor. A floor of zero is a job
+// that wants no audits, and has none.
 func Rate(floorPPM uint32, passed uint32) uint32 {
 	if floorPPM == 0 {
 		return 0
@@ -47,7 +46,7 @@ func Pick(beacon canon.Digest, purpose, job string, round, unit, attempt uint32,
 	return int(whole + carry)
 }
 
-// Seed is what the beacon says about an attempt at a unit, for a purpose.
+// Seed is the digest of the beacon and an attempt at a unit, for a purpose.
 func Seed(beacon canon.Digest, purpose, job string, round, unit, attempt uint32) canon.Digest {
 	return canon.Sum("starling/pick/1", beacon[:], []byte(purpose), []byte(job), numbers(round, unit, attempt))
 }

@@ -9,18 +9,19 @@ import (
 // million: an adversary with a quarter of all stake has a quarter of them.
 const CollusionPPM = 250_000
 
-// TolerantPPM is the least rate of audits of work that nobody is slashed over, in parts per million.
+// TolerantPPM is the least rate of audits of tolerant work, whose workers are not slashed, in parts per million.
 const TolerantPPM = 500_000
 
-// Bond is what a conviction must take, in uzen, from somebody whose single results are paid price uzen each, and
+// Bond is the amount that a conviction must take, in uzen, from a member whose results are paid price uzen each, and
 // audited each with a rate in parts per million. It is price / r rounded up, with r the part of the rate that does not
-// fall on accomplices. A rate of zero has no bond: nothing is audited, so nothing deters, and it is 0.
+// fall on accomplices. A rate of zero has no bond: without audits no amount deters, and it is 0.
 //
-// With it no strategy gains. A faked result gains price at most, where it is paid, and a conviction forfeits all that
-// is not paid. So of m results that are open together, whatever was paid before, m price (1 - r)^m is gained at most,
-// and Bond (1 - (1 - r)^m) >= price/r m r (1 - r)^(m-1) is lost: the probability of at least one audit is not below
-// that of exactly one. A sum of such steps, none of which gains, gains nothing whenever it is stopped. It covers the
-// last part of a result, too, where an audit executes a drawn one of k parts: price/k is gained, at a rate of r/k.
+// With it no strategy gains. A faked result gains price at most, where it is paid, and a conviction forfeits all
+// results that are not paid. So of m results that are open together, whatever was paid before, m price (1 - r)^m is
+// gained at most, and Bond (1 - (1 - r)^m) >= price/r m r (1 - r)^(m-1) is lost: the probability of at least one audit
+// is not below that of exactly one. A sum of such steps, none of which gains, gains nothing whenever it is stopped. It
+// covers the last part of a result, too, where an audit executes a drawn one of k parts: price/k is gained, at a rate
+// of r/k.
 func Bond(price uint64, ratePPM uint32) uint64 {
 	if ratePPM == 0 || price == 0 {
 		return 0

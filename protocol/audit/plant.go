@@ -2,22 +2,22 @@ package audit
 
 import "github.com/starling-network/starling/canon"
 
-// A planted fault is a commitment that its worker made wrong on purpose, to find out whether its verifier looks: one of
-// its state roots is replaced, and everything else is right. Each commitment carries Hide of the right roots under a
-// nonce that the worker alone knows, also when nothing is planted, so that nobody can tell. When the verifier has
-// answered, the worker shows the nonce and the right roots.
+// A planted fault is a commitment that its worker made wrong on purpose, to test whether its verifier executes the
+// unit: one of its state roots is replaced, and everything else is right. Each commitment carries Hide of the right
+// roots under a nonce that the worker alone knows, also without a planted fault, so that no verifier can tell. When
+// the verifier has answered, the worker shows the nonce and the right roots.
 //
-// Planting excuses no lie. What was hidden before the audit takes the place of what was planted and is audited for
-// certain; and since Plant is a function, the roots beside the planted one are those that were committed to.
+// Planting excuses no lie. The hidden roots replace the committed ones and are audited for certain; and since Plant is
+// a function, all roots but the planted one are those that were committed.
 
 // PlantPPM is how many commitments an honest worker plants, in parts per million.
 const PlantPPM = 31_250
 
-// MayPlant is how many planted faults a worker may have shown after a number of commitments: more than an honest worker
-// comes to by chance, and few enough that a spiteful one hardly delays anybody.
+// MayPlant is how many planted faults a worker may have shown after a number of commitments: more than an honest
+// worker plants by chance, and few enough that a malicious one hardly delays the run.
 func MayPlant(commitments uint32) uint32 { return 2 + commitments/8 }
 
-// Nonce is what hides the roots of one commitment: a digest of a secret that only the worker has.
+// Nonce hides the roots of one commitment: a digest of a secret that only the worker has.
 func Nonce(secret canon.Digest, job string, round, unit, attempt uint32) canon.Digest {
 	return canon.Sum("starling/plant-nonce/1", secret[:], []byte(job), numbers(round, unit, attempt))
 }
@@ -30,7 +30,7 @@ func Hide(nonce canon.Digest, roots []canon.Digest) canon.Digest {
 	return canon.Hash("starling/plant-hide/1", append([]canon.Digest{nonce}, roots...))
 }
 
-// Plant returns the roots with one replaced, of those after the first: the state at the start is nobody's work.
+// Plant returns the roots with one replaced, of those after the first, which is the state at the start.
 func Plant(nonce canon.Digest, roots []canon.Digest) []canon.Digest {
 	planted := append([]canon.Digest(nil), roots...)
 	if len(planted) > 1 {

@@ -34,7 +34,7 @@ func TestPlantReplacesOneRoot(t *testing.T) {
 	}
 }
 
-// What an honest worker plants by chance stays within what it may.
+// An honest worker plants by chance no more faults than it may.
 func TestPlantingStaysWithinWhatIsAllowed(t *testing.T) {
 	planted, over := uint32(0), 0
 	for unit := range uint32(100_000) {

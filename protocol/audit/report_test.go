@@ -40,10 +40,10 @@ func TestDeposit(t *testing.T) {
 	}
 }
 
-// A tolerant faker has m faked units in a round, after whatever honest history, a quarter of all draws falls on its
-// accomplices, and each accomplice among those who look saves its deposit, and where it is alone its pay. Its best
-// expected gain is below zero for every m, at every rate that the rules allow: so is that of every sequence of such
-// rounds, and under other names. The pay of a unit that two of the panel find outside is not counted as lost.
+// A tolerant faker has m faked units in a round, after any honest history, a quarter of all draws falls on its
+// accomplices, and each accomplice in a panel saves its deposit, and where it is alone its pay. Its best expected gain
+// is below zero for every m, at every rate that the rules allow: so is that of every sequence of such rounds, and
+// under other names. The pay of a unit that two of the panel find outside is not counted as lost.
 func TestNoStrategyOfATolerantFakerGainsAgainstTheDeposit(t *testing.T) {
 	for _, price := range []uint64{1, 59_000, 1 << 40} {
 		for _, rate := range []uint32{TolerantPPM, 700_000, Certain} {

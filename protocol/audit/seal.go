@@ -11,11 +11,10 @@ import (
 // ErrOpening is wrapped by every reason why an opening does not show that a verifier held the state it sealed.
 var ErrOpening = errors.New("audit: the opening does not show the sealed state")
 
-// MaxOpening bounds the canonical bytes of an opening: a tile, and the digests beside it in four trees of a state of
-// any size.
+// MaxOpening bounds the canonical bytes of an opening: a tile, and its proofs in four trees of a state of any size.
 const MaxOpening = 32 << 10
 
-// Subject is which audit a seal answers.
+// Subject names the audit that a seal answers.
 type Subject struct {
 	Verifier string
 	Job      string
@@ -25,8 +24,8 @@ type Subject struct {
 	Segment  uint32 // to the end of which the unit is executed, counted from 1; 0: all of it, and its update
 }
 
-// End is the state root that the seal is held against, of those that the worker committed to: at the start and after
-// every segment.
+// End is the committed state root that the seal is checked against; roots are those at the start and after every
+// segment.
 func (s Subject) End(roots []canon.Digest) canon.Digest {
 	if s.Segment == 0 || int(s.Segment) >= len(roots) {
 		return roots[len(roots)-1]
@@ -51,10 +50,10 @@ func numbers(n ...uint32) (b []byte) {
 	return b
 }
 
-// Seal is what a verifier answers an audit with: the state at the end of what it executed, rooted once more with leaves
-// that are keyed with the verifier's identity. The worker's commitment gives away one digest of that state and nothing
-// below it, so only who computed the state can make a seal that it can open, and another verifier's seal is another
-// digest. The idea is that of the iExec PoCo seal; the tree lets one tile show that the whole was held.
+// Seal is a verifier's answer to an audit: the state at the end of its execution, rooted once more with leaves that
+// are keyed with the verifier's identity. The worker's commitment reveals one digest of that state and no digest below
+// it, so only a verifier that computed the state can make a seal that it can open, and every verifier has another
+// seal. The idea is that of the iExec PoCo seal; the tree lets one tile show that the verifier held the whole state.
 type Seal struct {
 	state []*canon.Tree // over the tiles of every tensor, as the state root has them
 	keyed []*canon.Tree // the same with keyed leaves
@@ -122,7 +121,8 @@ func (s *Seal) Open(question canon.Digest, of Source) (Opening, error) {
 	return o, errors.Join(errs[:]...)
 }
 
-// Question is which tile a seal must be opened at, given the beacon of a block after the one that took the seal.
+// Question draws the tile at which a seal must be opened, given the beacon of a block after the one that took the
+// seal.
 func Question(beacon canon.Digest, s Subject) canon.Digest {
 	key := s.key()
 	return canon.Sum("starling/seal-question/1", beacon[:], key[:])
@@ -131,7 +131,7 @@ func Question(beacon canon.Digest, s Subject) canon.Digest {
 func tensorOf(question canon.Digest, n int) int { return Pick(question, "tensor", "", 0, 0, 0, n) }
 func tileOf(question canon.Digest, n int) int   { return Pick(question, "tile", "", 0, 0, 0, n) }
 
-// RootFuncs is how the roots of tensors and states are made of those of their trees.
+// RootFuncs computes the roots of tensors and states from those of their trees.
 type RootFuncs interface {
 	// Tensor is the root of a tensor, given the canonical bytes of its shape and the root over its tiles. A shape that is
 	// none, or that has another number of tiles, is an error.
@@ -178,7 +178,7 @@ func (o Opening) tile(s Subject, i int, question canon.Digest) (tree, keyed cano
 // Encode returns the canonical bytes.
 func (o Opening) Encode() []byte { return canon.MustMarshal(o) }
 
-// DecodeOpening reads canonical bytes from anybody. The error wraps ErrOpening.
+// DecodeOpening reads canonical bytes from any sender. The error wraps ErrOpening.
 func DecodeOpening(b []byte) (o Opening, err error) {
 	if len(b) > MaxOpening {
 		return o, fmt.Errorf("%w: %d bytes, at most %d are taken", ErrOpening, len(b), MaxOpening)

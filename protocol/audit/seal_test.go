@@ -88,7 +88,7 @@ func TestSealOpensEverywhere(t *testing.T) {
 	}
 }
 
-// Whatever a verifier lacks or changes, its opening is refused.
+// An opening is refused whatever part of it is missing or changed.
 func TestForgedOpeningsAreRefused(t *testing.T) {
 	h, question := state(5, 33, 2), Question(canon.Sum("beacon"), vic)
 	seal := NewSeal(vic, h.trees())
@@ -167,7 +167,7 @@ func TestSealBindsItsSubject(t *testing.T) {
 	}
 }
 
-// A seal is held against the root of the state at the end of what is executed.
+// A seal is checked against the root of the state at the end of the executed segment.
 func TestEndOfAnAudit(t *testing.T) {
 	roots := []canon.Digest{canon.Sum("start"), canon.Sum("one"), canon.Sum("two")}
 	for segment, want := range map[uint32]canon.Digest{0: roots[2], 1: roots[1], 2: roots[2], 3: roots[2]} {

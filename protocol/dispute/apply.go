@@ -6,8 +6,8 @@ import (
 	"github.com/starling-network/starling/canon"
 )
 
-// Apply makes a move. An illegal one is an error, and the game stays as it was. The referee is asked last: of how many
-// parts an output is made, and to judge, when all that can be known of the move without it is right.
+// Apply makes a move. An illegal one is an error, and the dispute stays as it was. The referee is asked last, after
+// all checks that do not need it: for the number of parts of an output, and for its ruling.
 func (g Dispute) Apply(height int64, from string, m Move, r Referee) (Dispute, error) {
 	party := g.Config.Challenger
 	if g.Turn == Asserter {
@@ -49,7 +49,7 @@ func (g ply) play(m Move) (Dispute, error) {
 		return g.showNodes(m.Nodes.Children)
 	case m.Bind != nil && g.binds():
 		return g.judge(g.claim(Binding, 0), m.Bind.Payload)
-	case m.Point != nil && g.Stage == ShowTree && g.unmade():
+	case m.Point != nil && g.Stage == ShowTree && g.nonFinite():
 		return g.point(*m.Point)
 	case m.Leaf != nil && g.Stage == ShowLeaf && m.Leaf.Index == 0:
 		return g.judge(g.last(), m.Leaf.Payload)
@@ -61,13 +61,14 @@ func (g ply) play(m Move) (Dispute, error) {
 	return g.Dispute, fmt.Errorf("%w: the %s owes another", ErrMove, g.Turn)
 }
 
-// aboutUpdate reports whether the states of the unit are agreed, and the game is about what comes of them.
+// aboutUpdate reports whether the states of the unit are agreed, and the dispute is about its update or its carried
+// state.
 func (g Dispute) aboutUpdate() bool { return int(g.Segment) >= len(g.Config.Segments) }
 
 func (g Dispute) aboutCarried() bool { return int(g.Segment) > len(g.Config.Segments) }
 
-// unmade reports whether the game is about an update of which the asserter says that it is not finite.
-func (g Dispute) unmade() bool { return g.aboutUpdate() && g.Config.Update.IsZero() }
+// nonFinite reports whether the dispute is about an update which the asserter claims is not finite.
+func (g Dispute) nonFinite() bool { return g.aboutUpdate() && g.Config.Update.IsZero() }
 
 func (g ply) point(p PointNonFinite) (Dispute, error) {
 	if p.Index >= g.Tree.Leaves || p.Part >= MaxParts {
@@ -80,14 +81,14 @@ func (g ply) point(p PointNonFinite) (Dispute, error) {
 // last is the question of a game of which nothing is to be narrowed.
 func (g Dispute) last() Claim {
 	c := g.claim(Start, 0)
-	if g.unmade() {
+	if g.nonFinite() {
 		c = g.claim(Update, g.Tree.Node)
 		c.Part = g.Parts.From
 	}
 	return c
 }
 
-// kind is that of what the leaves of the tree are about.
+// kind is the kind of claim about a leaf of the tree.
 func (g Dispute) kind() Kind {
 	switch {
 	case g.aboutCarried():
@@ -98,7 +99,7 @@ func (g Dispute) kind() Kind {
 	return Tile
 }
 
-// thing is what a leaf of the tree is called.
+// thing is the name of a leaf of the tree.
 func (g Dispute) thing() string {
 	if g.aboutUpdate() {
 		return "parameter"
@@ -106,7 +107,7 @@ func (g Dispute) thing() string {
 	return "operator"
 }
 
-// parted reports whether a leaf of the tree is picked, and the parts it is made in are narrowed.
+// parted reports whether a leaf of the tree is picked, and its parts are narrowed.
 func (g Dispute) parted() bool { return g.Parts.To > 0 }
 
 // interval is the one under way.
@@ -203,12 +204,12 @@ func (g ply) showNodes(nodes []canon.Digest) (Dispute, error) {
 	return g.moved(g.height, Asserter, PickNode, Record{Event: ShownNodes, Count: uint64(len(nodes))}), nil
 }
 
-// binds reports whether the challenger may say that the trace is right and the state after it is not.
+// binds reports whether the challenger may claim that the trace is right and the state after it is not.
 func (g Dispute) binds() bool {
 	return g.Stage == PickNode && len(g.Tree.Shown) == 1 && !g.aboutUpdate()
 }
 
-// nodeLeaf ends a game about what is made in one part.
+// nodeLeaf ends a dispute about a leaf that is made in one part.
 func (g ply) nodeLeaf(l Leaf) (Dispute, error) {
 	d, err := g.Tree.pick(l.Index)
 	switch {
@@ -224,7 +225,7 @@ func (g ply) nodeLeaf(l Leaf) (Dispute, error) {
 	return g.judge(g.question(), l.Payload)
 }
 
-// partLeaf ends a game about one of several parts.
+// partLeaf ends a dispute about one of several parts.
 func (g ply) partLeaf(l Leaf) (Dispute, error) {
 	v, err := g.Parts.pick(l.Index)
 	switch {
@@ -276,7 +277,7 @@ func (g ply) judge(c Claim, payload []byte) (Dispute, error) {
 	return g.moved(g.height, Challenger, Over, Record{Event: Judged}).end(v), nil
 }
 
-// claimed is what the asserter says follows.
+// claimed is the digest that the asserter claims.
 func (c Claim) claimed() canon.Digest {
 	if c.Kind == Start || c.Kind == Binding {
 		return c.After

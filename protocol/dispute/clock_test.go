@@ -28,8 +28,8 @@ func TestWhoTakesAllItsTimeForEveryMoveRunsOutOfIt(t *testing.T) {
 	}
 }
 
-// The clock of whose turn it is stands still for as long as all its moves may take, and no longer; the blocks are no
-// part of its time.
+// The clock of the party to move stands still for as long as all its moves may take, and no longer; these blocks do
+// not count as its time.
 func TestClockStandsStillForAWhile(t *testing.T) {
 	g, err := Open(Config{
 		Job: "job", Asserter: "worker", Challenger: "verifier", Segments: make([]canon.Digest, 2), Steps: []uint32{1 << 20},

@@ -37,7 +37,7 @@ func (d Descent) level() int {
 	return int(d.last().Level)
 }
 
-// next is the row to be shown next: what is below the picked node, two levels down while three or more are left. So a
+// next is the row to be shown next: the nodes below the picked one, two levels down while three or more are left. So a
 // tree of a million leaves is descended in four moves, none of which shows more than 256 digests.
 func (d Descent) next() (level, first, n int) {
 	from := d.level()
@@ -61,7 +61,7 @@ func (d Descent) parent() canon.Digest {
 	return d.last().Nodes[d.Node-d.last().First]
 }
 
-// show takes the next row, if it is what is below the picked node.
+// show takes the next row, if its nodes are those below the picked node.
 func (d Descent) show(nodes []canon.Digest) (Descent, error) {
 	level, first, n := d.next()
 	if len(nodes) != n {
@@ -133,8 +133,8 @@ func (d Descent) node(level, i int) (canon.Digest, bool) {
 	return canon.Digest{}, false
 }
 
-// proof shows that a leaf to the left of the first difference is under the asserter's root. What is beside the way down
-// is as the asserter showed it; in subtrees that both agree on, it is the challenger's own.
+// proof shows that a leaf to the left of the first difference is under the asserter's root. Its digests are those that
+// the asserter has shown; in subtrees that both parties agree on, they are the challenger's own.
 func (d Descent) proof(mine *canon.Tree, leaf int) (canon.Proof, error) {
 	n := int(d.Leaves)
 	p := canon.Proof{}

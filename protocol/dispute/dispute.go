@@ -1,16 +1,15 @@
-// Package dispute is how two parties who computed different results for one work unit are brought to one question that
-// anybody can answer: a pure state machine in which the asserter (the worker, bound by its commitment) and the
-// challenger (a verifier) descend, up to 64 ways a move, to the first place where they differ.
+// Package dispute narrows the disagreement of two parties that computed different results for one work unit to one
+// question that any account can answer. It is a pure state machine in which the asserter (the worker, bound by its
+// commitment) and the challenger (a verifier) descend, up to 64 ways a move, to the first place where they differ.
 //
 // The descent goes over the states after the inner steps of a segment, then over the operators of one step, then over
-// the states of one operator's output while it is made, part by part: a part is so small that anybody can compute it
-// from a megabyte. Whatever lies to the left of the place that the challenger picks is agreed by that choice; whatever
-// the asserter shows is bound to what it showed above, so it cannot change its story. Every move has a deadline, and
-// silence loses. The shape is that of refereed delegation (Arun et al. 2025, "Verde", section 3) over the Merkle trees
-// of package canon.
+// the partial states of one operator's output, part by part: a part is so small that any machine can compute it from a
+// megabyte. The challenger's pick agrees to everything to the left of it; digests that the asserter shows are bound to
+// those that it showed before, so it cannot change its claim. Every move has a deadline, and silence loses. The shape
+// is that of refereed delegation (Arun et al. 2025, "Verde", section 3) over the Merkle trees of package canon.
 //
-// The package moves digests. It does not know what a tensor is: the last question is put to a Referee, and what a party
-// knows it learns from its Oracle. It does not slash or pay; that is run and reward.
+// The package moves digests. It does not know tensors: the last question is put to a Referee, and each party answers
+// from its Oracle. It does not slash or pay; that is run and reward.
 package dispute
 
 import (
@@ -20,7 +19,8 @@ import (
 	"github.com/starling-network/starling/canon"
 )
 
-// The refusals. After each of them the game is unchanged, and whose turn it is may try again until its deadline.
+// The refusals. After each of them the dispute is unchanged, and the party whose turn it is may try again until its
+// deadline.
 var (
 	ErrConfig   = errors.New("dispute: this unit cannot be disputed")
 	ErrOver     = errors.New("dispute: it has its verdict")
@@ -30,8 +30,7 @@ var (
 	ErrEncoding = errors.New("dispute: the bytes are not a move")
 )
 
-// ErrWork is returned for work of which no dispute can be played: it is not shown, or a question about it could not be
-// answered.
+// ErrWork is returned for work that cannot be disputed: it is not shown, or a question about it could not be answered.
 var ErrWork = errors.New("dispute: the work could not be disputed")
 
 // Limits of a game.
@@ -43,7 +42,7 @@ const (
 	MaxLeaf      = 2 << 20 // bytes of a payload for the referee
 )
 
-// Config is what a game is about.
+// Config is the subject of a dispute.
 type Config struct {
 	Job        string       `cbor:"1,keyasint"`
 	Round      uint32       `cbor:"2,keyasint"`
@@ -60,21 +59,21 @@ type Config struct {
 	Operators  uint32       `cbor:"11,keyasint"` // of the program of one step
 	Parameters uint32       `cbor:"12,keyasint"` // tensors of the update
 	MoveBlocks int64        `cbor:"13,keyasint"` // blocks that the asserter has for a move
-	// root of the state that the unit starts from beside Base; zero: nothing
-	From    canon.Digest `cbor:"14,keyasint,omitzero"`
-	Carried canon.Digest `cbor:"15,keyasint,omitzero"` // committed root of the state that it hands on; zero: none
-	HandsOn uint32       `cbor:"16,keyasint,omitzero"` // tensors of that state; 0: as many as Parameters
+	// root of the carried state that the unit starts from; zero: nothing
+	From         canon.Digest `cbor:"14,keyasint,omitzero"`
+	Carried      canon.Digest `cbor:"15,keyasint,omitzero"` // committed root of its own carried state; zero: none
+	StateTensors uint32       `cbor:"16,keyasint,omitzero"` // tensors of that state; 0: as many as Parameters
 
 	// blocks that the challenger has for a move; 0: as many as the asserter
 	ChallengerBlocks int64 `cbor:"17,keyasint,omitzero"`
 }
 
-// handsOn is how many tensors the state that is handed on has.
-func (c Config) handsOn() uint32 {
-	if c.HandsOn == 0 {
+// carriedTensors is the number of tensors of the carried state.
+func (c Config) carriedTensors() uint32 {
+	if c.StateTensors == 0 {
 		return c.Parameters
 	}
-	return c.HandsOn
+	return c.StateTensors
 }
 
 func (c Config) check() error {
@@ -88,8 +87,8 @@ func (c Config) check() error {
 		return bad("%d state roots for %d segments of at most %d", len(c.Segments), len(c.Steps), MaxSegments)
 	case c.Operators < 1 || c.Operators > MaxOperators || c.Parameters < 1 || c.Parameters > MaxOperators:
 		return bad("%d operators and %d parameters, wanted 1 to %d", c.Operators, c.Parameters, MaxOperators)
-	case c.HandsOn > MaxOperators:
-		return bad("%d tensors that are handed on, at most %d", c.HandsOn, MaxOperators)
+	case c.StateTensors > MaxOperators:
+		return bad("%d tensors of a carried state, at most %d", c.StateTensors, MaxOperators)
 	case c.MoveBlocks < 1 || c.ChallengerBlocks < 0:
 		return bad("%d and %d blocks for a move", c.MoveBlocks, c.ChallengerBlocks)
 	}
@@ -118,7 +117,7 @@ const (
 	Challenger Party = 2
 )
 
-// String returns what the party is called in a report.
+// String names the party in reports.
 func (p Party) String() string {
 	if p == Asserter {
 		return "worker"
@@ -136,9 +135,10 @@ const (
 	// asserter: Tree, the top of the trace of one step or of the update; Point, if it says that there is none
 	ShowTree  Stage = 3
 	PickNode  Stage = 4 // challenger: Pick, the first node that differs; Leaf, if it is made in one part; or at once Bind
-	ShowNodes Stage = 5 // asserter: Nodes, what is below the picked node
-	ShowLeaf  Stage = 6 // challenger: Leaf, about the state at the start of the unit, or what the asserter has pointed at
-	Over      Stage = 7 // there is a verdict, or none is needed
+	ShowNodes Stage = 5 // asserter: Nodes, those below the picked node
+	// challenger: Leaf, about the state at the start of the unit, or the part that the asserter has pointed at
+	ShowLeaf Stage = 6
+	Over     Stage = 7 // there is a verdict, or none is needed
 )
 
 func (s Stage) turn() Party {
@@ -154,7 +154,7 @@ type Dispute struct {
 	Stage    Stage  `cbor:"2,keyasint"`
 	Turn     Party  `cbor:"3,keyasint"`
 	Deadline int64  `cbor:"4,keyasint"` // height up to which the next move is taken
-	// first committed root that differs; len(Config.Segments): only the update does; after that only what is handed on
+	// first committed root that differs; len(Config.Segments): only the update does; after that only the carried state
 	Segment uint32 `cbor:"5,keyasint"`
 
 	Steps Interval `cbor:"6,keyasint"` // inner steps of the unit, between states of the model
@@ -176,14 +176,14 @@ type Dispute struct {
 type Verdict struct {
 	AsserterLies bool   `cbor:"1,keyasint"`
 	Reason       string `cbor:"2,keyasint"`
-	Leaf         string `cbor:"3,keyasint"` // Kind of what was recomputed; empty if the dispute ended before
+	Leaf         string `cbor:"3,keyasint"` // Kind of the recomputed claim; empty if the dispute ended before
 	LeafBytes    uint64 `cbor:"4,keyasint"`
 	Moves        uint32 `cbor:"5,keyasint"` // of both parties
 	HashBytes    uint64 `cbor:"6,keyasint"`
 	Operator     uint32 `cbor:"7,keyasint"` // that was recomputed; for Leaf "update", the parameter
 	Part         uint64 `cbor:"8,keyasint"` // of its output or payload
 
-	// What the referee computed and what the asserter had claimed. Zero: what cannot be made, or is not finite.
+	// The digests that the referee computed and the asserter claimed. Zero: it cannot be computed, or is not finite.
 	Computed canon.Digest `cbor:"9,keyasint,omitzero"`
 	Claimed  canon.Digest `cbor:"10,keyasint,omitzero"`
 }
@@ -191,12 +191,12 @@ type Verdict struct {
 // Reasons of a verdict.
 const (
 	Recomputed = "recomputed" // the referee answered the last question
-	BadLeaf    = "bad_leaf"   // the challenger did not bring what the referee needs to answer it
+	BadLeaf    = "bad_leaf"   // the challenger's payload does not let the referee answer
 	Silence    = "silence"    // no move before the deadline
 )
 
-// Open begins a game at a height: the challenger says that the committed root of this index is the first that differs
-// from its own. len(Config.Segments) stands for the update, and the number after it for the state that is handed on.
+// Open begins a dispute at a height: the challenger claims that the committed root of this index is the first that
+// differs from its own. len(Config.Segments) stands for the update, and the number after it for the carried state.
 func Open(c Config, segment uint32, height int64) (Dispute, error) {
 	if err := c.check(); err != nil {
 		return Dispute{}, err
@@ -210,7 +210,7 @@ func Open(c Config, segment uint32, height int64) (Dispute, error) {
 		g.Steps = Interval{From: end, To: end, Prior: c.Segments[last-1]}
 		g.Tree.Leaves, g.Stage = c.Parameters, ShowTree
 		if segment > last {
-			g.Tree.Leaves = c.handsOn()
+			g.Tree.Leaves = c.carriedTensors()
 		}
 	case segment > last:
 		return Dispute{}, fmt.Errorf("%w: no state root %d, the unit has %d", ErrConfig, segment, last)
@@ -232,8 +232,8 @@ func (g Dispute) below() Stage {
 	return ShowStates
 }
 
-// turns is the whole time of a party for all its moves, in times of what it has for one. Only few moves need an
-// execution: who takes all of its time for each of them only delays the verdict.
+// turns bounds the total time of a party for its moves, in multiples of its time for one move. Only few moves need an
+// execution: a party that takes its full time for every move only delays the verdict.
 const turns = 4
 
 // moved returns the game after a move.
@@ -263,9 +263,9 @@ func (g Dispute) left(p Party) int64 {
 	return min(blocks, max(1, turns*blocks-g.Spent[p-1]))
 }
 
-// Stand returns the game after a block in which the clock of whose turn it is stood still, because the block left out
-// its move. All such blocks of a party are at most as many as it has for its moves; after that its clock runs, whoever
-// leaves out what.
+// Stand returns the dispute after a block in which the clock of the party to move stood still, because the block left
+// out its move. The total of such blocks per party is bounded by the total time of its moves; after that its clock
+// runs in any case.
 func (g Dispute) Stand() Dispute {
 	if g.Stage == Over || g.Turn == 0 || g.Stood[g.Turn-1] >= turns*g.each(g.Turn) {
 		return g
@@ -301,7 +301,7 @@ func (g Dispute) Loser() string {
 	return g.Config.Challenger
 }
 
-// Tick ends a game whose deadline has passed: whose turn it was loses. It returns other games as they are.
+// Tick ends a dispute whose deadline has passed: the party to move loses. It returns other disputes as they are.
 func (g Dispute) Tick(height int64) Dispute {
 	if g.Stage == Over || height <= g.Deadline {
 		return g
@@ -311,8 +311,8 @@ func (g Dispute) Tick(height int64) Dispute {
 	return g.end(Verdict{AsserterLies: late == Asserter, Reason: Silence})
 }
 
-// Void ends a game without a verdict: its question was settled otherwise, perhaps because the asserter showed that it
-// had planted the fault, and nobody loses. It returns a game that is over as it is.
+// Void ends a dispute without a verdict: its question was settled otherwise, perhaps because the asserter showed that
+// it had planted the fault, and neither party loses. It returns a dispute that is over as it is.
 func (g Dispute) Void(height int64, planted bool) Dispute {
 	if g.Stage == Over {
 		return g

@@ -71,7 +71,7 @@ func (f fake) Parts(c Claim) uint64 {
 	return uint64(f.parts)
 }
 
-// made is what there is of an output or a payload after some parts.
+// made is the partial state of an output or a payload after some parts.
 func (f fake) made(c Claim, parts uint64) canon.Digest {
 	if c.Kind == Update {
 		first := uint64(f.part)
@@ -159,7 +159,7 @@ func (f fake) Judge(c Claim, payload []byte) (Ruling, error) {
 	return f.rule(c)
 }
 
-// rule compares what follows from what was agreed with what is claimed.
+// rule compares a claim with the result that follows from the agreed values.
 func (f fake) rule(c Claim) (Ruling, error) {
 	if agreed := f.made(c, c.Part); c.Part > 0 && c.Before != agreed {
 		return Ruling{}, errors.New("what there is before the part is not agreed")
@@ -168,7 +168,7 @@ func (f fake) rule(c Claim) (Ruling, error) {
 	return Ruling{Right: c.Output == made, Computed: made}, nil
 }
 
-// config is what the asserter of an execution committed to.
+// config is the commitment of an execution's asserter.
 func (f fake) config() Config {
 	u, _ := f.Result(Update)
 	c := Config{

@@ -9,13 +9,13 @@ import (
 // Ways is into how many parts one move narrows an interval, at most.
 const Ways = 64
 
-// Interval is the way along a sequence of states, each of which follows from the one before: from one that both agree
-// on to the next one of which they do not.
+// Interval is a range of a sequence of states, each of which follows from the one before: from a state that both
+// parties agree on to a later one on which they do not.
 type Interval struct {
 	From  uint64         `cbor:"1,keyasint"` // position of the last agreed state
 	To    uint64         `cbor:"2,keyasint"` // and of the first disputed one
 	Prior canon.Digest   `cbor:"3,keyasint"` // the agreed state; zero where it is nothing yet
-	After canon.Digest   `cbor:"4,keyasint"` // what the asserter says is the disputed state
+	After canon.Digest   `cbor:"4,keyasint"` // the asserter's claim of the disputed state
 	Shown []canon.Digest `cbor:"5,keyasint,omitempty"`
 }
 

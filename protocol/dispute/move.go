@@ -17,7 +17,7 @@ type Move struct {
 	Point  *PointNonFinite `cbor:"7,keyasint,omitempty"` // by the asserter
 }
 
-// States shows the states at the Boundaries of the interval under way: state roots after inner steps, or what is there
+// States shows the states at the Boundaries of the current interval: state roots after inner steps, or partial states
 // after parts of an output or a payload.
 type States struct {
 	Digests []canon.Digest `cbor:"1,keyasint"`
@@ -30,29 +30,30 @@ type Tree struct {
 	Children []canon.Digest `cbor:"2,keyasint,omitempty"`
 }
 
-// Nodes shows what is below the picked node: all nodes one level down, or two while it is on the third level or higher.
+// Nodes shows the nodes below the picked one: one level down, or two while it is on the third level or higher.
 type Nodes struct {
 	Children []canon.Digest `cbor:"1,keyasint"`
 }
 
-// Pick chooses the first that differs of what was shown last, from 0. After the states shown comes the disputed one.
+// Pick chooses the first of the digests shown last that differs, from 0. After the states shown comes the disputed
+// one.
 type Pick struct {
 	Index uint32 `cbor:"1,keyasint"`
 }
 
-// PointNonFinite says where the update that was not committed to is not finite: part Part of the payload of parameter
-// Index cannot be made.
+// PointNonFinite names a part of the update that is not finite, if the worker committed to no update: part Part of the
+// payload of parameter Index cannot be computed.
 type PointNonFinite struct {
 	Index uint32 `cbor:"1,keyasint"`
 	Part  uint64 `cbor:"2,keyasint"`
 }
 
-// BindClaim says that the shown trace is right, and that it does not lead to the disputed state.
+// BindClaim claims that the shown trace is right, and that the disputed state does not follow from it.
 type BindClaim struct {
 	Payload []byte `cbor:"1,keyasint"` // for the referee
 }
 
-// Leaf chooses like Pick where nothing is left to narrow, and brings what the referee needs to recompute it.
+// Leaf chooses like Pick where nothing is left to narrow, and brings the referee's payload for recomputing it.
 type Leaf struct {
 	Index   uint32 `cbor:"1,keyasint"`
 	Payload []byte `cbor:"2,keyasint"` // for the referee
@@ -66,7 +67,7 @@ func (m Move) Final() bool { return m.Bind != nil || m.Leaf != nil }
 
 const envelope = 64 // bytes around a payload, at most
 
-// Decode reads canonical bytes from anybody. The error wraps ErrEncoding.
+// Decode reads canonical bytes from any sender. The error wraps ErrEncoding.
 func Decode(b []byte) (Move, error) {
 	var m Move
 	if len(b) > MaxLeaf+envelope {

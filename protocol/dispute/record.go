@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Event says what a Record is about.
+// Event is the kind of a Record.
 type Event uint8
 
 // The events are part of the format. The comment says which fields a record of the event has.
@@ -26,8 +26,8 @@ const (
 	WasPlanted  Event = 14 // the asserter had planted the fault
 )
 
-// Record is a move, or the end of a game. It is part of the state of the chain and holds no words: Game.Text makes
-// them.
+// Record is a move, or the end of a dispute. It is part of the state of the chain and holds no words: Dispute.Text
+// makes them.
 type Record struct {
 	Height int64  `cbor:"1,keyasint"`
 	Party  Party  `cbor:"2,keyasint"`
@@ -45,8 +45,8 @@ func (g Dispute) record(height int64, by Party, r Record) Dispute {
 	return g
 }
 
-// Names gives what people call what is recomputed: the operator of a program, for Tile, or the tensor of an update or
-// of a carried state. It is empty for what has no name.
+// Names names the recomputed subject: the operator of a program, for Tile, or the tensor of an update or of a carried
+// state. It is empty for a subject without a name.
 type Names func(k Kind, index uint32) string
 
 // Text says in one line what a record of the game is about. names may be nil.
@@ -93,20 +93,20 @@ func openedText(g Dispute, segment uint32) string {
 	case segment == last:
 		return "the update differs"
 	}
-	return "the state that is handed on differs"
+	return "the carried state differs"
 }
 
 func treeText(g Dispute) string {
 	switch {
 	case g.aboutCarried():
-		return fmt.Sprintf("the state of %d tensors that is handed on", g.Tree.Leaves)
+		return fmt.Sprintf("the carried state of %d tensors", g.Tree.Leaves)
 	case g.aboutUpdate():
 		return fmt.Sprintf("the update of %d parameters", g.Tree.Leaves)
 	}
 	return fmt.Sprintf("the outputs of the %d operators of step %d", g.Tree.Leaves, g.Steps.To)
 }
 
-// verdictText says what the referee found.
+// verdictText says the ruling of the referee.
 func verdictText(g Dispute, names Names) string {
 	v := g.Verdict
 	if v == nil {
@@ -128,7 +128,7 @@ func verdictText(g Dispute, names Names) string {
 	return fmt.Sprintf("%s is %s, as the worker claims", subject, v.Computed.Short())
 }
 
-// subjectText names what was recomputed.
+// subjectText names the recomputed part.
 func subjectText(g Dispute, names Names) string {
 	v, kind, name := g.Verdict, Kind(g.Verdict.Leaf), ""
 	if names != nil {
@@ -148,7 +148,7 @@ func subjectText(g Dispute, names Names) string {
 	case Tile:
 		return fmt.Sprintf("part %d of %s of step %d", v.Part, numbered("operator"), g.Steps.To)
 	case Carry:
-		return fmt.Sprintf("part %d of the state handed on of %s", v.Part, numbered("tensor"))
+		return fmt.Sprintf("part %d of the carried state of %s", v.Part, numbered("tensor"))
 	}
 	return fmt.Sprintf("part %d of the payload of %s", v.Part, numbered("parameter"))
 }

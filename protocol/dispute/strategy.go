@@ -8,29 +8,29 @@ import (
 	"github.com/starling-network/starling/canon"
 )
 
-// Oracle is what a party knows about the disputed unit, from executing it again.
+// Oracle is a party's own execution of the disputed unit.
 type Oracle interface {
 	// Steps returns the inner state root after each of the given numbers of inner steps of the unit, ascending.
 	Steps(after []uint64) ([]canon.Digest, error)
 	// Trace returns the tree over the outputs of all operators of an inner step of the unit, from 0.
 	Trace(step uint32) (*canon.Tree, error)
-	// Result returns, for Update, the tree over the payloads of the update, of which one that cannot be made, because an
-	// element of it is not finite, is the zero digest; for Carry, that over the tensors that the unit hands on.
+	// Result returns, for Update, the tree over the payloads of the update, with the zero digest for one that cannot be
+	// computed because an element of it is not finite; for Carry, the tree over the tensors of the carried state.
 	Result(k Kind) (*canon.Tree, error)
-	// Parts returns what Referee.Parts does.
+	// Parts returns the same as Referee.Parts.
 	Parts(c Claim) uint64
-	// Partial returns what there is of the output or payload of a claim after each of the given numbers of its parts,
-	// ascending; after all of them, its root. From a part on that cannot be made it is the zero digest.
+	// Partial returns the partial state of the output or payload of a claim after each of the given numbers of its parts,
+	// ascending; after all of them, its root. From a part on that cannot be computed it is the zero digest.
 	Partial(c Claim, after []uint64) ([]canon.Digest, error)
-	// Leaf returns what the referee needs to answer the question. prove gives the proof of an earlier operator's output
-	// under the asserter's Trace.
+	// Leaf returns the referee's payload for the question. prove gives the proof of an earlier operator's output under
+	// the asserter's Trace.
 	Leaf(c Claim, prove func(operator int) (canon.Proof, error)) ([]byte, error)
 }
 
-// ErrAgree is returned by Press when the challenger finds no difference in what it is shown.
-var ErrAgree = errors.New("dispute: nothing shown differs from what the challenger computed")
+// ErrAgree is returned by NextChallengerMove when the challenger finds no difference in the digests shown.
+var ErrAgree = errors.New("dispute: no digest that is shown differs from the challenger's")
 
-// player is a game, of which its party knows what is right.
+// player is a dispute and the execution of one of its parties.
 type player struct {
 	Dispute
 	mine Oracle
@@ -48,7 +48,7 @@ func NextAsserterMove(d Dispute, mine Oracle) (Move, error) {
 		if err != nil {
 			return Move{}, err
 		}
-		if g.unmade() {
+		if g.nonFinite() {
 			return point(t, mine, g.claim(Update, 0))
 		}
 		level, first, n := g.Tree.next()
@@ -155,7 +155,7 @@ func (g player) pressNode() (Move, error) {
 	return g.pressLeaf(i)
 }
 
-// pressLeaf brings the question that is left to the referee.
+// pressLeaf brings the last question to the referee.
 func (g player) pressLeaf(i uint32) (Move, error) {
 	prove := func(int) (canon.Proof, error) { return nil, fmt.Errorf("%w: an update has no trace", ErrMove) }
 	if !g.aboutUpdate() {

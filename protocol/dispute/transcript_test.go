@@ -11,8 +11,8 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "rewrite the transcripts under testdata")
 
-// Each transcript is a whole dispute: who made which move at which height, and how it ended. They are golden files, so
-// that a change of the rules shows in them: go test ./protocol/dispute -rewrite writes them again.
+// Each transcript is a whole dispute: the party and the height of every move, and the verdict. They are golden files,
+// so that a change of the rules shows in them: go test ./protocol/dispute -rewrite writes them again.
 func TestTranscripts(t *testing.T) {
 	honest := truth([]uint32{20, 20}, 300, 20)
 	honest.parts = 100

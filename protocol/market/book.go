@@ -9,9 +9,9 @@ import (
 	"github.com/starling-network/starling/protocol/run/crew"
 )
 
-// Book is all lots of one block, from which the seats of its orders are drawn. The order of the lots given does not
-// matter.
-type Book struct {
+// OrderBook is all listings of one block, from which the seats of its orders are drawn. It does not depend on the order
+// of the listings given.
+type OrderBook struct {
 	beacon        canon.Digest
 	tables        map[crew.Role]*table
 	lots          map[key]*lot
@@ -38,8 +38,8 @@ type lot struct {
 }
 
 // NewBook makes the book of a block with its beacon.
-func NewBook(lots []Listing, beacon canon.Digest) *Book {
-	b := &Book{beacon: beacon, lots: make(map[key]*lot, len(lots)),
+func NewBook(lots []Listing, beacon canon.Digest) *OrderBook {
+	b := &OrderBook{beacon: beacon, lots: make(map[key]*lot, len(lots)),
 		tables: map[crew.Role]*table{crew.Worker: {}, crew.Verifier: {}}}
 	under := map[string]int{}
 	heaviest := uint64(math.MaxInt64) / uint64(max(1, len(lots))) // so that no sum overflows
@@ -76,12 +76,12 @@ func (t *table) order() {
 	}
 }
 
-// Take takes a slot of each member of a lease, and from what its stake covers the work that it is leased at its price.
-func (b *Book) Take(o Order, members []crew.Member) {
+// Take takes a slot of each member of a lease, and subtracts the leased work at its price from the cover of its stake.
+func (b *OrderBook) Take(o Order, members []crew.Member) {
 	for _, m := range members {
 		l := b.lots[key{m.Role, m.ID}]
 		if l == nil || l.left == 0 {
-			continue // who comes back to a run has its slot
+			continue // a member that returns to a run has its slot
 		}
 		l.left--
 		if l.Cover < math.MaxUint64 {

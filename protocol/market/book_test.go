@@ -11,7 +11,7 @@ import (
 	"github.com/starling-network/starling/protocol/run/crew"
 )
 
-// A lot of whoever fits everything, to be spoilt.
+// A lot that fits every order, which tests spoil.
 func good(id string, role crew.Role, price uint64) Listing {
 	return Listing{Offer{ID: id, Role: role, Price: price, Slots: 1, At: 1}, Profile{
 		Class: registry.Professional, Tier: registry.Silver, Memory: 16, Cores: 4, Disk: 30, Passed: 4, Upload: 100,
@@ -77,7 +77,7 @@ func TestConditions(t *testing.T) {
 func TestReasons(t *testing.T) {
 	o := picky()
 	o.Workers, o.Conditions.Domains, o.Conditions.Hourly = Workers{Min: 2, Target: 2, Max: 2}, 2, 0
-	two := func(spoil func(a, b, v *Listing)) *Book {
+	two := func(spoil func(a, b, v *Listing)) *OrderBook {
 		a, b, v := good("a", crew.Worker, 100), good("b", crew.Worker, 100), good("v", crew.Verifier, 100)
 		spoil(&a, &b, &v)
 		return NewBook([]Listing{a, b, v}, canon.Sum("beacon"))

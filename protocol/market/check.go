@@ -6,8 +6,8 @@ import (
 	"github.com/starling-network/starling/protocol/registry"
 )
 
-// Checks reports whether a participant may audit work of a job with these conditions: of them where it is, and whether
-// it is attested, is asked of verifiers.
+// Checks reports whether a participant may audit work of a job with these conditions. Of verifiers only the place and
+// the attestation are asked.
 func (c *Conditions) Checks(p registry.Participant) bool {
 	h := p.Hardware
 	within := func(place string, in, out []string) bool {

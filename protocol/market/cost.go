@@ -27,9 +27,9 @@ func Cost(flops, price uint64) (uint64, error) {
 	return amount, nil
 }
 
-// Quote is what a job may cost at a price for everybody: one round, and the whole run, with every unit accepted once
-// and, if there are verifiers, audited once. Each convicted worker can add the audit that convicted it. Amounts beyond
-// 64 bits are the largest amount: no budget covers them.
+// Quote is the cost of a job if every member has the same price: one round, and the whole run, with every unit
+// accepted once and, if there are verifiers, audited once. Each convicted worker can add the audit that convicted it.
+// Amounts beyond 64 bits are the largest amount: no budget covers them.
 func Quote(t terms.Terms, price uint64, verifiers uint32) (round, whole uint64) {
 	var checked uint64
 	if verifiers > 0 {
@@ -79,8 +79,8 @@ func Exposure(s run.State) uint64 {
 	return total
 }
 
-// auditPrice is what the audit of a unit costs for 10^15 operations: who has it may have no seat, and ask more than
-// those who have one.
+// auditPrice is the price of the audit of a unit per 10^15 operations: its verifier may have no seat, and ask more
+// than the verifiers with a seat.
 func auditPrice(s run.State, u *work.Unit, checked uint64) uint64 {
 	if m, _ := s.Member(u.Verifier); u.Status == work.Auditing || u.Status == work.Sealed {
 		return max(checked, m.Price)
@@ -88,8 +88,8 @@ func auditPrice(s run.State, u *work.Unit, checked uint64) uint64 {
 	return checked
 }
 
-// Covers says which audits of a unit at a price what remains of a budget covers, one after the other, beside all that a
-// run may cost when it begins another round, and, if spared, beside all rounds after the current one.
+// Covers says which audits of a unit at a price the rest of a budget covers, one after the other, on top of the cost
+// of all open rounds and the next one, and, if spared, on top of all rounds after the current one.
 func Covers(s run.State, remaining uint64) (more func(unit uint32, price uint64, spared bool) bool) {
 	spare := remaining - min(Exposure(s), remaining)
 	var rounds uint64
@@ -131,8 +131,8 @@ func roundCost(t terms.Terms, work, checked uint64) uint64 {
 	return all
 }
 
-// unitsCost is what all units of a round cost at a price, each by itself, as they are paid. Cost saturates on error,
-// which is what a bound wants.
+// unitsCost is the cost of all units of a round at a price, each rounded by itself, as they are paid. Cost saturates
+// on error, as a bound should.
 func unitsCost(t terms.Terms, price uint64) (all uint64) {
 	if t.Sizes == nil {
 		unit, _ := Cost(t.UnitFlops, price)

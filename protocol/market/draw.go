@@ -9,12 +9,13 @@ import (
 	"github.com/starling-network/starling/protocol/run/crew"
 )
 
-// urn draws lots of a role that fit an order, each with a chance in proportion to its weight among those that are left.
-// The digests that decide are made of the beacon of the block, so that nobody chooses them, and of the job, so that no
-// two orders of a block draw alike.
+// urn draws lots of a role that fit an order, each with a chance in proportion to its weight among those that are
+// left. The digests that decide are made of the beacon of the block, so that no party chooses them, and of the job, so
+// that no two orders of a block draw alike.
 //
-// A draw looks for a lot among all of the role first, and again if it does not fit, which takes few tries where many
-// fit. After tries of them the urn lists those that fit, and draws from these: the chances are the same either way.
+// A draw first tries lots of the whole role, and tries again if one does not fit, which takes few tries where many
+// fit. After a number of tries the urn lists the lots that fit, and draws from these: the chances are the same either
+// way.
 type urn struct {
 	*wish
 	*table
@@ -23,7 +24,7 @@ type urn struct {
 	cap   uint64 // price
 
 	out  map[*lot]bool // drawn, or put aside
-	pool []*lot        // what fits and is not out, when it was listed
+	pool []*lot        // the lots that fit and are not out, when it was listed
 	tree []uint64      // Fenwick tree over the weights of the pool
 	left uint64        // their sum
 }
@@ -31,7 +32,7 @@ type urn struct {
 // tries is how often a draw looks among all lots before it lists those that fit.
 const tries = 24
 
-func (b *Book) urn(w *wish, role crew.Role, priceCap uint64) *urn {
+func (b *OrderBook) urn(w *wish, role crew.Role, priceCap uint64) *urn {
 	return &urn{
 		wish: w, table: b.tables[role], cap: priceCap, out: map[*lot]bool{},
 		seed: canon.Sum("starling/draw/1", b.beacon[:], []byte(w.order.ID), []byte{byte(role)}),
@@ -79,7 +80,7 @@ func (u *urn) next() *lot {
 	return l
 }
 
-// list finds what is left to be drawn.
+// list finds the lots that are left to be drawn.
 func (u *urn) list() {
 	u.pool, u.left = []*lot{}, 0
 	for _, l := range u.lots {

@@ -9,7 +9,7 @@ import (
 	"github.com/starling-network/starling/protocol/run/crew"
 )
 
-// staked is an offer with a stake of so many ZEN behind it.
+// staked is an offer with a stake in ZEN.
 func staked(id string, role crew.Role, price, zen uint64) Listing {
 	return Listing{Offer{ID: id, Role: role, Price: price, Slots: 1},
 		Profile{Domain: id, Owner: id, Stake: zen * 1_000_000, Cover: math.MaxUint64}}
@@ -17,8 +17,8 @@ func staked(id string, role crew.Role, price, zen uint64) Listing {
 
 func beacons(n int) canon.Digest { return canon.Sum("beacon", []byte(fmt.Sprint(n))) }
 
-// Four workers and a verifier of 1 ZEN each ask 1 uzen where everybody else asks the cap. They have a twenty-fifth of
-// all stake, and get that part of the seats, not all of them.
+// Four workers and a verifier of 1 ZEN each ask 1 uzen where all others ask the cap. They have a twenty-fifth of all
+// stake, and get that part of the seats, not all of them.
 func TestThePairAtTheLowestPriceGetsSeatsByItsStakeOnly(t *testing.T) {
 	o := order()
 	o.Workers, o.Verifiers, o.Budget = Workers{4, 4, 4}, 2, 1<<40
@@ -90,7 +90,7 @@ func TestDrawFollowsStake(t *testing.T) {
 	}
 }
 
-// Two seats of one owner are one: nobody verifies beside another seat of its owner, and workers of one owner sit
+// Two seats of one owner count as one: no verifier sits with another seat of its owner, and workers of one owner sit
 // together only where others do not suffice.
 func TestSeatsOfOneOwner(t *testing.T) {
 	lots := []Listing{staked("a", crew.Worker, 1, 900), staked("b", crew.Worker, 1, 900), staked("c", crew.Worker, 1, 1),
@@ -127,8 +127,8 @@ func TestSeatsOfOneOwner(t *testing.T) {
 	}
 }
 
-// All of a role are paid the highest price that one of them asks, but nobody more than its stake covers or an hour may
-// cost.
+// All members of a role are paid the highest price that one of them asks, but none more than its stake covers or an
+// hour may cost.
 func TestMarginalPrice(t *testing.T) {
 	o := order()
 	o.Workers, o.Verifiers, o.Conditions.Hourly = Workers{4, 4, 4}, 1, Hourly(1000, 1e12)

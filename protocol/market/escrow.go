@@ -10,10 +10,10 @@ import (
 // it.
 const FeePPM = 50_000
 
-// GasPrice is what transactions pay for a million units of gas, in uzen, unless governance changes it.
+// GasPrice is the price of a million units of gas, in uzen, unless governance changes it.
 const GasPrice = 10_000
 
-// mostGasPrice is 1,000 uzen for a unit of gas: an error of who proposes it.
+// mostGasPrice is 1,000 uzen for a unit of gas: a higher price is an error of the proposer.
 const mostGasPrice = 1_000_000_000
 
 // Params are governed.
@@ -29,7 +29,7 @@ const DefaultPrice = 1_000_000_000
 // DefaultParams are those of a network that has decided nothing.
 func DefaultParams() Params { return Params{FeePPM: FeePPM, PauseBlocks: 600_000, GasPrice: GasPrice} }
 
-// Validate says why parameters cannot govern.
+// Validate returns why parameters cannot govern.
 func (p Params) Validate() error {
 	if p.FeePPM > million || p.PauseBlocks < 1 {
 		return fmt.Errorf("%w: a fee of %d millionths, pauses of %d blocks", ErrParams, p.FeePPM, p.PauseBlocks)
@@ -54,7 +54,7 @@ type Escrow struct {
 	Refunded uint64 `cbor:"4,keyasint"` // to the consumer
 }
 
-// Remaining is what is still locked.
+// Remaining is the amount that is still locked.
 func (e Escrow) Remaining() uint64 { return e.Budget - e.Paid - e.Fee - e.Refunded }
 
 // Pay takes an amount from the escrow and splits it: the fee, a share in parts per million rounded down, and the net
@@ -92,8 +92,8 @@ func (e Escrow) Charge(amount uint64) (after Escrow, fee uint64) {
 	return e, fee
 }
 
-// WaitingFee is what an order costs that ends without a run, in uzen: it is stored and tried, with an opening of some
-// bytes, for nothing. It is the least budget of an order, too.
+// WaitingFee is the cost of an order that ends without a run, in uzen: the chain stored and tried it, with an opening
+// of this number of bytes. It is the least budget of an order, too.
 func WaitingFee(opening int) uint64 { return 1000 + 10*(uint64(opening)>>10) }
 
 // Close refunds what remains and returns it.

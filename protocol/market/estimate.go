@@ -10,11 +10,11 @@ import (
 	"github.com/starling-network/starling/protocol/run/progress"
 )
 
-// Estimate is what would become of an order now.
+// Estimate is the expected outcome of an order now.
 type Estimate struct {
 	Lease  Lease  // as one beacon would draw it; another one draws others
 	Why    Reason // it is not matched
-	Round  uint64 // the most that a round costs, uzen: at the highest prices of those who may be drawn
+	Round  uint64 // the most that a round costs, uzen: at the highest prices of the offers that may be drawn
 	Whole  uint64 // and the whole run, with every unit audited
 	Likely uint64 // the whole run at the prices of the lease, with as many audits as its rate draws
 	// that the training takes at the measured rates of the workers of the lease; 0: one of them was never measured
@@ -35,8 +35,8 @@ type Passed struct {
 	Why Mismatch
 }
 
-// Estimate says what would become of an order now: of every offer how likely it is drawn, or why it cannot be.
-func (b *Book) Estimate(o Order) Estimate {
+// Estimate estimates an order: for every offer the chance that it is drawn, or why it cannot be.
+func (b *OrderBook) Estimate(o Order) Estimate {
 	e := Estimate{}
 	e.Lease, e.Why = b.Match(o)
 	w := b.wish(&o)
@@ -111,8 +111,8 @@ func (o *Order) likely(work, checked uint64) uint64 {
 
 const million = 1_000_000
 
-// seconds is all work over all rates, in the time that it takes if everybody always works.
-func (b *Book) seconds(o Order, lease Lease) uint64 {
+// seconds is all work over all rates, the time that it takes if all workers always work.
+func (b *OrderBook) seconds(o Order, lease Lease) uint64 {
 	var rate uint64
 	for _, m := range lease.Members {
 		if m.Role != crew.Worker {
@@ -135,7 +135,7 @@ func (b *Book) seconds(o Order, lease Lease) uint64 {
 	return seconds
 }
 
-// Hourly is what an hour of a machine of a rate, in operations a second, earns at a price, in uzen.
+// Hourly is the price of an hour of a machine of a rate, in operations a second, at a price; in uzen.
 func Hourly(price, rate uint64) uint64 {
 	amount, _ := Cost(multiply(rate, 3600), price)
 	return amount

@@ -11,11 +11,12 @@ import (
 	"github.com/starling-network/starling/protocol/run/terms"
 )
 
-// Join finds who takes the free places of a run that goes on: up to the order's most workers, and as many verifiers as
-// it asked for, counting those on trial. Who is back comes first, at its old price, then lots of the book are drawn, as
-// in Match. They are paid what the run pays in their role, or the highest price that one of those who join asks if that
-// is more. Nobody joins at a price at which what remains of the budget would not cover the next round.
-func (b *Book) Join(o Order, s run.State, back []crew.Member, remaining uint64) []crew.Member {
+// Join finds members for the free places of a run in progress: up to the maximum of workers of the order, and the
+// number of verifiers that it asked for, counting members on probation. Returning members come first, at their old
+// price, then lots of the book are drawn, as in Match. They are paid the price of their role in the run, or the
+// highest price that one of the new members asks if that is more. None joins at a price at which the rest of the
+// budget would not cover the next round.
+func (b *OrderBook) Join(o Order, s run.State, back []crew.Member, remaining uint64) []crew.Member {
 	var chosen []crew.Member
 	taken := ownersOf(s.Members, func(m crew.Member) bool { return m.Active || m.Why == reason.OnProbation })
 	for _, role := range []crew.Role{crew.Worker, crew.Verifier} {
@@ -46,8 +47,8 @@ func (b *Book) Join(o Order, s run.State, back []crew.Member, remaining uint64) 
 	return chosen
 }
 
-// newcomers draws who takes so many free places of a role, and returns the run with them.
-func (b *Book) newcomers(o Order, s run.State, role crew.Role, places int, taken owners,
+// newcomers draws members for free places of a role, and returns the run with them.
+func (b *OrderBook) newcomers(o Order, s run.State, role crew.Role, places int, taken owners,
 	remaining uint64) (run.State, []crew.Member) {
 	w := b.wish(&o)
 	u := b.urn(w, role, o.PriceCap)
@@ -71,13 +72,13 @@ func (b *Book) newcomers(o Order, s run.State, role crew.Role, places int, taken
 	members := w.price(lots, paid)
 	for i, m := range members {
 		s = joined(s, m)
-		members[i].Active = false // until it has passed its trial
+		members[i].Active = false // until it has passed its probation
 	}
 	return s, members
 }
 
-// payable tells at which prices of a role a budget covers what a run may cost. It computes that only at prices of which
-// it does not follow from others.
+// payable tells at which prices of a role a budget covers the cost of a run. It computes the cost only at prices whose
+// answer does not follow from earlier ones.
 type payable struct {
 	run       run.State
 	role      crew.Role

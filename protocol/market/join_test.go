@@ -33,7 +33,7 @@ func TestJoin(t *testing.T) {
 		"no place":               {spoil: func(o *Order, _ *run.State) { o.Workers.Max = 2 }, remaining: 1 << 40},
 		"one who left": {spoil: func(_ *Order, s *run.State) { s.Members[0].Active = false },
 			remaining: 1 << 40, want: "v1:2:700 w1:1:900 w5:1:900 "},
-		"the place of one on trial": {spoil: func(_ *Order, s *run.State) {
+		"the place of a member in probation": {spoil: func(_ *Order, s *run.State) {
 			s.Members[0].Active,
 				s.Members[0].Why = false, reason.OnProbation
 		}, remaining: 1 << 40, want: "w1:1:900 w5:1:900 "},

@@ -10,8 +10,8 @@ import (
 	"github.com/starling-network/starling/protocol/run/crew"
 )
 
-// Conditions are what an order asks of who takes part. Where, and whether attested, is asked of workers and verifiers;
-// the rest of workers alone.
+// Conditions are the requirements of an order. Place and attestation are asked of workers and verifiers; the rest of
+// workers alone.
 type Conditions struct {
 	Classes          []registry.Class `cbor:"1,keyasint,omitempty"` // none: any, also machines that were never measured
 	Machines         []Machine        `cbor:"2,keyasint,omitempty"` // one of these is enough; none: any
@@ -29,7 +29,7 @@ type Conditions struct {
 	Passed uint32 `cbor:"13,keyasint"` // audits passed since the last failure, at least
 }
 
-// Machine is what a worker has at least.
+// Machine is the least hardware of a worker.
 type Machine struct {
 	Memory  uint64 `cbor:"1,keyasint"` // MiB
 	Cores   uint32 `cbor:"2,keyasint"`
@@ -58,7 +58,7 @@ func (c *Conditions) machine(p *Profile) Mismatch {
 // MaxPlaces is the most entries of one list of conditions.
 const MaxPlaces = 64
 
-// Profile is what the registry knows of who makes an offer.
+// Profile is the registry's data about the account of an offer.
 type Profile struct {
 	Class        registry.Class
 	Tier         registry.Tier
@@ -88,20 +88,21 @@ func ProfileOf(p registry.Participant, params registry.Params, owner string, lea
 		Class: p.Class(params), Tier: p.Tier, Memory: h.Memory, Upload: h.Upload, Disk: h.Disk, Cores: h.Cores,
 		Devices: h.Devices, Model: h.Model, Passed: p.Passed, Region: h.Region, Jurisdiction: h.Jurisdiction,
 		Domain: h.Domain, Attested: p.Attested, Rate: p.Rate, Latency: p.Latency, Stake: p.Firm(), Owner: owner,
-		Cover: p.Cover(params, leased),
+		Cover: p.Collateral(params, leased),
 	}
 }
 
-// Listing is an offer that may be matched, with who makes it. Slots are those that are left; with none it is not.
+// Listing is an offer that may be matched, with the profile of its account. Slots are those that are left; with none
+// it is not matched.
 type Listing struct {
 	Offer
 	Profile
 }
 
-// Mismatch says why an offer is not taken for an order.
+// Mismatch is why an offer does not fit an order.
 type Mismatch string
 
-// The misfits, in the order in which they are looked for.
+// The mismatches, in the order in which they are checked.
 const (
 	Fits              Mismatch = ""
 	NoSlot            Mismatch = "no_slot"            // it works in as many runs as it offers
@@ -137,8 +138,8 @@ var misfits = map[Mismatch]string{
 // Text says a misfit in words, after "because".
 func (m Mismatch) Text() string { return misfits[m] }
 
-// misfit checks one lot, but for its price. The frequent and cheap questions come first: most lots are
-// asked by orders that they do not fit.
+// misfit checks one lot, but for its price. The cheap checks that often fail come first: most lots are checked against
+// orders that they do not fit.
 func (w *wish) misfit(l *lot) Mismatch {
 	c := &w.order.Conditions
 	worker := l.Role == crew.Worker
@@ -174,7 +175,7 @@ func (w *wish) misfit(l *lot) Mismatch {
 	return Fits
 }
 
-// wish is an order, made ready to be held against many lots.
+// wish is an order, prepared for checks against many lots.
 type wish struct {
 	order   *Order
 	classes uint8  // bit c: class c will do
@@ -182,7 +183,7 @@ type wish struct {
 	barred  []bool // jurisdictions of the book that will not do; nil: none
 }
 
-func (b *Book) wish(o *Order) *wish {
+func (b *OrderBook) wish(o *Order) *wish {
 	w := &wish{order: o, classes: math.MaxUint8, regions: len(o.Conditions.Regions)+len(o.Conditions.NotRegions) > 0}
 	if c := o.Conditions; len(c.Classes) > 0 {
 		w.classes = 0
@@ -200,9 +201,9 @@ func (b *Book) wish(o *Order) *wish {
 	return w
 }
 
-// Value is what a conviction must take from a member in a role at a price, in uzen, so that it gains by no lie:
-// audit.Bond of the largest unit (of tolerant work audit.Deposit, which is what backs the units of its worker), at the
-// floor of the job's audit rate for a worker, and at the rate of planted faults for a verifier, who is paid for a whole
+// Value is the amount that a conviction must take from a member in a role at a price, in uzen, so that no lie gains:
+// audit.Bond of the largest unit (of tolerant work audit.Deposit, which backs the units of its worker), at the floor
+// of the job's audit rate for a worker, and at the rate of planted faults for a verifier, which is paid for a whole
 // unit. History does not lower it, as the rate never falls below the floor.
 func (o *Order) Value(role crew.Role, price uint64) uint64 {
 	unit, _ := Cost(o.Terms.UnitFlops, price)
@@ -215,8 +216,8 @@ func (o *Order) Value(role crew.Role, price uint64) uint64 {
 	return audit.Bond(unit, o.Terms.Floor())
 }
 
-// Stake is the least that may stand behind the work that one member is leased in a role, in uzen
-// (registry.Participant.Cover).
+// Stake is the least stake behind the work that one member is leased in a role, in uzen
+// (registry.Participant.Collateral).
 func (o *Order) Stake(role crew.Role, price uint64, params registry.Params) uint64 {
 	const million = 1_000_000
 	high, low := bits.Mul64(o.Value(role, price), uint64(params.CoverPPM))

@@ -18,21 +18,21 @@ func TestStakeCovers(t *testing.T) {
 				Terms: terms.Terms{Rounds: 7, Units: 4, Segments: 1, UnitFlops: flops, AuditPPM: 100_000}}
 			const price = 1_000_000_000
 			stake, value := o.Stake(role, price, params), o.Value(role, price)
-			if covered := (registry.Participant{Stake: stake}).Cover(params, 0); covered < value ||
+			if covered := (registry.Participant{Stake: stake}).Collateral(params, 0); covered < value ||
 				stake < params.MinStake(role) {
 				t.Errorf("%d operations: a stake of %d covers %d of %d", flops, stake, covered, value)
 			}
 			if less := (registry.Participant{Stake: stake - 1}); stake > params.MinStake(role) &&
-				less.Cover(params, 0) >= value {
+				less.Collateral(params, 0) >= value {
 				t.Errorf("%d operations: a stake of %d is more than is needed", flops, stake)
 			}
 		}
 	}
 }
 
-// However long a job is, a lie costs who takes a seat more than it gains: half of the stake is taken, and half of that
-// may come back through an accomplice who accuses first. A job that is longer needs no more of it, and one that is
-// audited less does.
+// In a job of any length, a lie costs a member more than it gains: half of the stake is taken, and half of that may
+// come back through an accomplice that accuses first. A longer job needs no more stake, and one with fewer audits
+// does.
 func TestStakeOfASeatMakesFakingALoss(t *testing.T) {
 	const price = 1_000_000_000
 	for _, rounds := range []uint32{1, 20, 100, 10_000} {

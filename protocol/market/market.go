@@ -1,7 +1,7 @@
-// Package market brings orders and offers together, and keeps the budget of a job: matching, quotes, escrow, fees.
+// Package market matches orders with offers, and keeps the budget of a job: matching, quotes, escrow, fees.
 //
-// It is pure integer arithmetic in uzen. It holds no coins (the chain's bank does), and who has earned what is decided
-// by reward.
+// It is pure integer arithmetic in uzen. It holds no coins (the chain's bank does), and reward decides which account
+// has earned how much.
 package market
 
 import (
@@ -18,18 +18,18 @@ import (
 // ErrOrder is returned for an order that can never be matched.
 var ErrOrder = errors.New("market: invalid order")
 
-// Offer is what a participant asks for its work in one role. A pool is an account that offers for many: see Pooled.
+// Offer is a participant's price for its work in one role. A pool is an account that offers for many: see Pooled.
 type Offer struct {
 	ID    string    `cbor:"1,keyasint"` // account address
 	Role  crew.Role `cbor:"2,keyasint"`
 	Price uint64    `cbor:"3,keyasint"` // uzen per 10^15 floating-point operations
-	Slots uint32    `cbor:"4,keyasint"` // jobs it takes beside those it has
+	Slots uint32    `cbor:"4,keyasint"` // jobs it takes in addition to those it has
 	At    int64     `cbor:"5,keyasint"` // height
 	// it is for every worker that named the account as its pool, not for the account's own work
 	Pool bool `cbor:"6,keyasint"`
 }
 
-// Pooled is the offer of a pool for one of its members. Who offers for itself is not offered for.
+// Pooled is the offer of a pool for one of its members. A member with an offer of its own is left out.
 func (f Offer) Pooled(member string) Offer {
 	f.ID, f.Pool = member, false
 	return f
@@ -56,10 +56,10 @@ type Order struct {
 
 	Conditions Conditions `cbor:"10,keyasint"`
 	OnExceed   Exceed     `cbor:"13,keyasint"`
-	SharesPPM  uint32     `cbor:"14,keyasint"` // of the model, to those whose work is verified, in proportion to it
+	SharesPPM  uint32     `cbor:"14,keyasint"` // of the model, to the accounts with verified work, in proportion to it
 }
 
-// Exceed is what becomes of a run whose budget does not cover another round.
+// Exceed is the fate of a run whose budget does not cover another round.
 type Exceed uint8
 
 // Values of Exceed are part of the format.
@@ -68,7 +68,7 @@ const (
 	PauseExceeded  Exceed = 1 // it waits for a larger budget
 )
 
-// Validate says why an order could never be matched.
+// Validate returns why an order could never be matched.
 func (o Order) Validate() error {
 	if err := o.Terms.Validate(); err != nil {
 		return fmt.Errorf("%w: %w: %w", ErrOrder, refusal.ErrTerms, err)
@@ -92,7 +92,7 @@ func (o Order) Validate() error {
 	case o.OnExceed > PauseExceeded:
 		return fmt.Errorf("%w: %d is nothing to do when the budget is exceeded", ErrOrder, o.OnExceed)
 	case o.SharesPPM > million:
-		return fmt.Errorf("%w: %d millionths of the model to who worked on it", ErrOrder, o.SharesPPM)
+		return fmt.Errorf("%w: %d millionths of the model to its workers", ErrOrder, o.SharesPPM)
 	}
 	return o.Conditions.validate(w.Min)
 }

@@ -42,8 +42,8 @@ func offers() []Offer {
 	}
 }
 
-// book is offers of participants of whom nothing is known.
-func book(offers []Offer, beacon canon.Digest) *Book {
+// book is offers of participants without a profile.
+func book(offers []Offer, beacon canon.Digest) *OrderBook {
 	var lots []Listing
 	for _, f := range offers {
 		lots = append(lots, Listing{Offer: f, Profile: Profile{Cover: math.MaxUint64}})
@@ -124,8 +124,8 @@ func TestMatchIgnoresOrderOfOffers(t *testing.T) {
 	}
 }
 
-// What a run may still cost is every open round and the next one: paid audits are paid, and unpaid work is owed at the
-// price of who did it, also of members who left.
+// The exposure of a run is the cost of every open round and the next one: paid audits are paid, and unpaid work is
+// owed at the price of its worker, also of members that left.
 func TestExposure(t *testing.T) {
 	s := run.State{
 		Progress: progress.Progress{
@@ -251,7 +251,7 @@ func TestRoundCostCountsTheActive(t *testing.T) {
 	}
 }
 
-// What units of different sizes cost is what each of them does, by itself.
+// Units of different sizes cost the sum of their operations, each rounded by itself.
 func TestCostOfSizes(t *testing.T) {
 	o := order()
 	o.Terms.Segments, o.Terms.UnitFlops, o.Terms.Sizes = 4, Flops/3, []uint32{4, 3, 2, 1}

@@ -10,13 +10,13 @@ import (
 	"github.com/starling-network/starling/protocol/run/progress"
 )
 
-// Lease is a matched order: who takes part, at which price.
+// Lease is a matched order: its members and their prices.
 type Lease struct {
 	Job     string        `cbor:"1,keyasint"`
 	Members []crew.Member `cbor:"2,keyasint"` // in order of ID; for run.New
 }
 
-// Reason says why an order stays open.
+// Reason is why an order stays open.
 type Reason string
 
 // The reasons, in the order in which they are looked for.
@@ -27,7 +27,7 @@ const (
 	ConditionsUnmet Reason = "conditions_unmet"  // enough offers, not enough that keep the conditions at any price
 	TooFewDomains   Reason = "too_few_domains"   // enough that keep the conditions, in too few failure domains
 	PriceAboveCap   Reason = "price_above_cap"   // enough of them, not enough at or below the order's cap
-	// the budget does not cover one round at the prices of those that were drawn
+	// the budget does not cover one round at the prices of the drawn members
 	BudgetTooSmall Reason = "budget_below_round"
 )
 
@@ -42,15 +42,15 @@ var reasons = map[Reason]string{
 // Text is the reason in words; nothing for an order that is matched.
 func (r Reason) Text() string { return reasons[r] }
 
-// Match draws the members of an order, or says why it must wait. It does not change the book: see Take.
+// Match draws the members of an order, or returns why it must wait. It does not change the book: see Take.
 //
-// Every condition holds for every member. Of the lots that keep them at or below the order's price cap, seats are drawn
-// by the beacon of the block, each lot with a chance in proportion to its stake: what it asks decides nothing. All
+// Every condition holds for every member. Of the lots that meet them at or below the order's price cap, seats are
+// drawn by the beacon of the block, each lot with a chance in proportion to its stake: its price has no effect. All
 // members of a role are paid the highest price that one of them asks. Verifiers are drawn first. No two of them have
 // one owner, and none has the owner of a worker; two workers have one owner only where the lots of other owners do not
-// suffice. The workers of a lease are of at least Conditions.Domains failure domains: so many are drawn of different
-// ones before the rest. An account takes part once.
-func (b *Book) Match(o Order) (Lease, Reason) {
+// suffice. The workers of a lease are of at least Conditions.Domains failure domains: that number is drawn of
+// different ones before the rest. An account takes part once.
+func (b *OrderBook) Match(o Order) (Lease, Reason) {
 	w := b.wish(&o)
 	workers, verifiers := b.seats(w, o.PriceCap)
 	if uint32(len(workers)) < o.Workers.Min || uint32(len(verifiers)) < o.Verifiers {
@@ -66,7 +66,7 @@ func (b *Book) Match(o Order) (Lease, Reason) {
 
 // seats draws both roles: verifiers first, or workers first where that leaves too few of one of them, since an account
 // may offer both.
-func (b *Book) seats(w *wish, priceCap uint64) (workers, verifiers []*lot) {
+func (b *OrderBook) seats(w *wish, priceCap uint64) (workers, verifiers []*lot) {
 	taken := owners{}
 	verifiers = b.verifiers(w, priceCap, taken)
 	workers, _ = b.workers(w, priceCap, taken)
@@ -79,7 +79,7 @@ func (b *Book) seats(w *wish, priceCap uint64) (workers, verifiers []*lot) {
 }
 
 // workers draws up to the target of an order, or none if too few domains fit; fit says how many lots it drew then.
-func (b *Book) workers(w *wish, priceCap uint64, taken owners) (chosen []*lot, fit int) {
+func (b *OrderBook) workers(w *wish, priceCap uint64, taken owners) (chosen []*lot, fit int) {
 	o, u := w.order, b.urn(w, crew.Worker, priceCap)
 	domains := map[string]bool{}
 	seat := func(l *lot) {
@@ -100,7 +100,7 @@ func (b *Book) workers(w *wish, priceCap uint64, taken owners) (chosen []*lot, f
 }
 
 // verifiers draws as many as an order wants, or fewer.
-func (b *Book) verifiers(w *wish, priceCap uint64, taken owners) (chosen []*lot) {
+func (b *OrderBook) verifiers(w *wish, priceCap uint64, taken owners) (chosen []*lot) {
 	if w.order.Verifiers == 0 {
 		return nil
 	}
@@ -112,7 +112,7 @@ func (b *Book) verifiers(w *wish, priceCap uint64, taken owners) (chosen []*lot)
 }
 
 // lacking tells an order that no price would match from one whose cap is too low.
-func (b *Book) lacking(w *wish) Reason {
+func (b *OrderBook) lacking(w *wish) Reason {
 	o := w.order
 	switch {
 	case b.tables[crew.Worker].offering < o.Workers.Min:
@@ -132,11 +132,11 @@ func (b *Book) lacking(w *wish) Reason {
 	case uint32(b.fitting(w, crew.Verifier)) < o.Verifiers:
 		return ConditionsUnmet
 	}
-	return TooFewVerifiers // those there are work as workers, or are of one owner
+	return TooFewVerifiers // the others are drawn as workers, or are of one owner
 }
 
 // fitting counts the lots of a role that fit an order at any price.
-func (b *Book) fitting(w *wish, role crew.Role) (n int) {
+func (b *OrderBook) fitting(w *wish, role crew.Role) (n int) {
 	for _, l := range b.tables[role].lots {
 		if w.misfit(l) == Fits {
 			n++

@@ -7,9 +7,9 @@ import (
 	"sort"
 )
 
-// price is what members of a role are paid: the highest price that one of them asks, or that the role has already.
-// Nobody is paid more than keeps the order's cap for an hour of its machine, nor more than makes its part worth what
-// its stake covers.
+// price gives members of a role their price: the highest price that one of them asks, or that the role has already.
+// The price of a member is bounded by the order's cap for an hour of its machine, and by the work that its stake
+// covers.
 func (w *wish) price(lots []*lot, already uint64) (members []crew.Member) {
 	marginal := already
 	for _, l := range lots {
@@ -65,13 +65,13 @@ func (o owners) add(owner string, r crew.Role) {
 // alone reports whether a lot is of an owner that has no seat.
 func (o owners) alone(l *lot) bool { return len(o[l.Owner]) == 0 }
 
-// apart reports whether a lot may have a seat beside those of its owner: workers of one owner may sit together, and
-// nobody verifies where its owner has another seat.
+// apart reports whether a lot may have a seat in addition to those of its owner: workers of one owner may sit
+// together, and no verifier sits where its owner has another seat.
 func (o owners) apart(l *lot) bool {
 	return o.alone(l) || l.Role == crew.Worker && !o[l.Owner][crew.Verifier]
 }
 
-// of are the owners of the members of a run that take part.
+// ownersOf are the owners of the members of a run that take part.
 func ownersOf(members []crew.Member, present func(crew.Member) bool) owners {
 	o := owners{}
 	for _, m := range slices.Clone(members) {

@@ -8,9 +8,9 @@ import (
 	"github.com/starling-network/starling/canon"
 )
 
-// Queue puts orders in the order in which they are served: who has locked the largest budget first, then who asked
-// earliest, then as the beacon of the block draws. What an order says it would pay costs it nothing, and decides
-// nothing. The order given does not matter; each job is in it once.
+// Queue sorts orders as they are served: the largest budget first, then the earliest, then as the beacon of the block
+// draws. The price cap of an order has no effect, since it costs nothing. The order given does not matter; each job is
+// in it once.
 func Queue(orders []Order, beacon canon.Digest) []Order {
 	type place struct {
 		Order

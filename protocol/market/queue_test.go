@@ -8,8 +8,8 @@ import (
 	"github.com/starling-network/starling/canon"
 )
 
-// Whoever has locked most is served first, then who asked earliest; what a job is called, or says it would pay, decides
-// nothing.
+// The order with the largest locked budget is served first, then the earliest; the name and the price cap of a job
+// have no effect.
 func TestQueue(t *testing.T) {
 	orders := []Order{
 		{ID: "a", Budget: 100, At: 1, PriceCap: 1 << 63}, {ID: "b", Budget: 300, At: 9}, {ID: "c", Budget: 300, At: 2},

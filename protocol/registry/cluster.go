@@ -13,7 +13,7 @@ type Node struct {
 	Class   Class
 	Region  string // none: unknown
 	Upload  uint64 // kbit/s; 0: unknown
-	Cluster string // in which it is; none: in none
+	Cluster string // empty: none
 }
 
 // Pair names two participants, the lesser first.
@@ -22,15 +22,15 @@ type Pair struct{ A, B string }
 // PairOf orders two participants.
 func PairOf(a, b string) Pair { return Pair{min(a, b), max(a, b)} }
 
-// Clusters groups participants by what was measured between them, and returns the cluster of each: the least account in
-// it. Two clusters are joined, the closest two first, as long as any two in them are of one class, in one region if
-// both say where, have uploads of which one is at most Params.ClusterUpload times the other if both are known, are at
-// most Params.ClusterRTT apart, and they are no more than Params.ClusterSize. Two between which nothing was measured
-// are not close, unless they are in one cluster already: then they are as far apart as they may be, so that an epoch
-// without measurements changes nothing. Who is in one cluster already counts as closer, and its uploads as more alike,
-// by Params.StickyPPM, so that noise moves nobody. Ties go to the lesser account.
+// Clusters groups participants by the round-trip times measured between them, and returns the cluster of each: the
+// least account in it. Two clusters are joined, the closest two first, as long as any two members are of one class, in
+// one region if both are known, have uploads of which one is at most Params.ClusterUpload times the other if both are
+// known, are at most Params.ClusterRTT apart, and they are no more than Params.ClusterSize. Two without a measurement
+// between them are not close, unless they are in one cluster already: then they count as Params.ClusterRTT apart, so
+// that an epoch without measurements changes nothing. Two that are in one cluster already count as closer, and their
+// uploads as more alike, by Params.StickyPPM, so that noise moves no participant. Ties go to the lesser account.
 //
-// It is agglomerative clustering with complete linkage, which has no choice to make. Time is quadratic in the number of
+// It is agglomerative clustering with complete linkage, which is deterministic. Time is quadratic in the number of
 // measured pairs at worst, with a small constant.
 func Clusters(nodes []Node, rtt map[Pair]uint32, params Params) map[string]string {
 	nodes = slices.Clone(nodes)
@@ -78,7 +78,7 @@ type edge struct {
 
 const apart = 1 << 62
 
-// kept are the edges between nodes of one cluster between which nothing was measured.
+// kept are the edges between nodes of one cluster without a measurement between them.
 func (g *grouping) kept(nodes []Node) (near []edge) {
 	members := map[string][]int{}
 	for i, n := range nodes {
@@ -130,7 +130,7 @@ func multiply(a, b uint64) uint64 {
 	return low
 }
 
-// join joins the closest groups while there are any. Only what gets closer than the limit is ever looked at again.
+// join joins the closest groups while there are any. Only edges below the limit are kept.
 func (g *grouping) join(near []edge) {
 	limit := uint64(g.params.ClusterRTT) * million
 	near = slices.DeleteFunc(near, func(e edge) bool { return e.far > limit })
@@ -148,7 +148,7 @@ func (g *grouping) join(near []edge) {
 	}
 }
 
-// again measures the edges of group a anew, which group b joined.
+// again recomputes the edges of group a, which group b joined.
 func (g *grouping) again(near []edge, a, b int, limit uint64) []edge {
 	var rest []edge
 	seen := map[int]bool{}

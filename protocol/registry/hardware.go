@@ -15,14 +15,14 @@ const (
 	Apple Kind = 2
 )
 
-// Hardware is what a participant says it computes on. Only its rate is measured: see Measurement.
+// Hardware is the declared machine of a participant. Only its rate is measured: see Measurement.
 type Hardware struct {
 	Kind         Kind   `cbor:"1,keyasint"`
 	Memory       uint64 `cbor:"2,keyasint"` // MiB that a job may use: of the accelerator, or of the machine without one
 	Upload       uint64 `cbor:"3,keyasint"` // kbit/s that it promises to its peers
-	Region       string `cbor:"4,keyasint"` // such as "eu-north": nearness is told by equality
+	Region       string `cbor:"4,keyasint"` // such as "eu-north": two regions are near if equal
 	Jurisdiction string `cbor:"5,keyasint"` // ISO 3166 code of the country, in capitals
-	// failure domain: what has this in common fails together. None: one that all share who give none
+	// failure domain: machines with one domain fail together. Empty: one domain that all without a name share
 	Domain  string `cbor:"6,keyasint"`
 	Disk    uint64 `cbor:"7,keyasint"`  // MiB that blobs of jobs may take
 	Cores   uint32 `cbor:"8,keyasint"`  // of the processor, that a job may use
@@ -45,7 +45,7 @@ func (h Hardware) check() error {
 	return nil
 }
 
-// Class of a machine: what it is paid as. It follows from what was declared and what was measured.
+// Class of a machine, which sets its pay. It follows from the declaration and the measured rate.
 type Class uint8
 
 // Classes are part of the format.
@@ -79,7 +79,7 @@ func ParseClass(name string) (Class, bool) {
 	return 0, false
 }
 
-// ClassRule is what a class asks of a machine, and what its work weighs when rewards are shared.
+// ClassRule is the requirement of a class, and the weight of its work when rewards are shared.
 type ClassRule struct {
 	Class         Class  `cbor:"1,keyasint"`
 	Kind          Kind   `cbor:"2,keyasint"`
@@ -88,7 +88,7 @@ type ClassRule struct {
 	MultiplierPPM uint32 `cbor:"5,keyasint"`
 }
 
-// Class is the first class of the parameters whose rule the machine keeps. A machine that keeps none is a processor,
+// Class is the first class of the parameters whose rule the machine meets. A machine that meets none is a processor,
 // whatever it declares.
 func (p Participant) Class(params Params) Class {
 	if p.Rate == 0 {
@@ -102,8 +102,8 @@ func (p Participant) Class(params Params) Class {
 	return Processor
 }
 
-// MultiplierPPM is what a unit of the participant's work weighs when rewards are shared, in parts per million. A
-// processor weighs its rate over Params.ProcessorRate, and no more than the first; who was never measured weighs
+// MultiplierPPM is the weight of a unit of the participant's work when rewards are shared, in parts per million. A
+// processor weighs its rate over Params.ProcessorRate, and at most 1; a machine that was never measured weighs
 // nothing.
 func (p Participant) MultiplierPPM(params Params) uint32 {
 	c := p.Class(params)

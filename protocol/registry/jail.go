@@ -10,7 +10,7 @@ func (p Participant) Jail(height int64) Participant {
 }
 
 // Unjail lets a convicted participant be matched again: Params.JailBlocks after its latest conviction, and with a
-// machine that was measured since. Its history begins anew, and its conviction is remembered.
+// machine that was measured since. Its history of audits starts from zero, and its conviction is remembered.
 func (p Participant) Unjail(params Params, height int64) (Participant, error) {
 	switch {
 	case !p.Jailed:

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Who was convicted may be matched again some time later, once its machine was measured since: with a history that
-// begins anew and a conviction that stays known, also when it registers again.
+// A convicted participant may be matched again after some time, once its machine was measured since: with an empty
+// history, and a conviction that is remembered, also when it registers again.
 func TestUnjail(t *testing.T) {
 	params := params
 	params.JailBlocks = 100

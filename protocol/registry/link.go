@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// Link is what one participant measured of another in an epoch: what it fetched from it, how fast that came, and how
-// far away it is.
+// Link is one participant's measurement of another in an epoch: the bytes that it fetched, their speed, and the
+// round-trip time.
 type Link struct {
 	Bytes  uint64 `cbor:"1,keyasint"`
 	Millis uint64 `cbor:"2,keyasint"`           // that the timed bytes took; in a report 0: not measured
 	RTT    uint32 `cbor:"3,keyasint"`           // milliseconds of a round trip, the last reported; 0: not measured
-	Timed  uint64 `cbor:"4,keyasint,omitempty"` // bytes of which it is known how long they took; a report does not say it
+	Timed  uint64 `cbor:"4,keyasint,omitempty"` // bytes with a known time; not part of a report
 }
 
 // Limits of a report.
@@ -21,8 +21,8 @@ const (
 	MaxRTT    = 60_000
 )
 
-// Report adds what was measured since the last report: bytes, and, unless that is 0, the time that they took. No more
-// bytes count than the epoch has room for, which is what the reported one committed to serve; the rest is dropped.
+// Report adds the measurements since the last report: bytes, and, unless that is 0, their time. Bytes count up to
+// room, the rest of the bytes that the reported participant had to serve in the epoch; the others are dropped.
 func (l Link) Report(more Link, room uint64) (Link, error) {
 	if more.Bytes > MaxReport || more.Millis > MaxReport || more.RTT > MaxRTT {
 		return l, fmt.Errorf("%w: %d bytes in %d ms, %d ms away", ErrReport, more.Bytes, more.Millis, more.RTT)
@@ -62,21 +62,21 @@ func Median[T uint32 | uint64](values []T) T {
 // Measured is the link of one participant to another.
 type Measured struct {
 	Of   string `cbor:"1,keyasint"` // account that was measured
-	By   string `cbor:"2,keyasint"` // account that says so
+	By   string `cbor:"2,keyasint"` // account that measured
 	Link `cbor:"3,keyasint"`
 }
 
-// Speed is what one peer of a participant measured of it, and the most that it measured of anybody else; both in
-// kbit/s.
+// Speed is the speed that one peer of a participant measured of it, and the highest that it measured of any other;
+// both in kbit/s.
 type Speed struct{ Rate, Best uint64 }
 
-// Speeds gathers the measured speeds of everybody, in the order of the links.
+// Speeds gathers the measured speeds of every participant, in the order of the links.
 func Speeds(links []Measured) map[string][]Speed {
 	type top struct {
-		of           string // who is the fastest
+		of           string // the fastest
 		first, other uint64 // its rate, and that of the next
 	}
-	tops := map[string]top{} // by who measured
+	tops := map[string]top{} // by the account that measured
 	for _, l := range links {
 		switch t, rate := tops[l.By], l.Rate(); {
 		case rate > t.first:
@@ -101,8 +101,8 @@ func Speeds(links []Measured) map[string][]Speed {
 	return speeds
 }
 
-// Bandwidth is what a participant gives in kbit/s, as far as that is known: what it promised, or what those who
-// measured it in an epoch got together if that is less. They fetch from it at the same time.
+// Bandwidth is the upload of a participant in kbit/s, as far as it is known: the promised one, or the sum of the
+// speeds that peers measured in an epoch if that is less. They fetch from it at the same time.
 func (p Participant) Bandwidth(speeds []Speed) uint64 {
 	var all uint64
 	for _, s := range speeds {
@@ -114,11 +114,11 @@ func (p Participant) Bandwidth(speeds []Speed) uint64 {
 	return all
 }
 
-// Throttled reports whether what the peers of a participant measured in an epoch shows that it gives less than half of
-// the upload that it promised. They fetch from it at the same time, so each may expect its part of that half, and
-// whoever got less from it, and not from others, finds it slow: who got no more from anybody cannot tell whose line is
-// slow. More than half of at least Params.Witnesses must find so. Nothing proves it, and accounts are free, so it is
-// for the owner to know and costs nothing.
+// Throttled reports whether the measurements of a participant's peers in an epoch show that it gives less than half of
+// its promised upload. They fetch from it at the same time, so each may expect its part of that half. A peer finds it
+// slow if it got less from this participant, and not from others: a peer that got no more from any other cannot tell
+// whose line is slow. More than half of at least Params.Witnesses peers must find so. It is no proof, and accounts are
+// free, so it is shown to the owner and costs nothing.
 func (p Participant) Throttled(params Params, speeds []Speed) bool {
 	n := uint64(len(speeds))
 	if p.Tier == NoTier || n == 0 || n < uint64(params.Witnesses) {

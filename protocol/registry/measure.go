@@ -8,14 +8,14 @@ import (
 	"github.com/starling-network/starling/protocol/audit"
 )
 
-// A rate is measured, not believed. A participant asks for it; the beacon of a later block seeds a program
-// (compute/gauge) that nobody could run before; the time between that block and the one with the answer is what it
-// took. The answer binds the participant to the result of every segment without showing any. Then another beacon draws
-// some segments and some verifiers to run these again, who bind themselves to what came out; and only then the
-// participant shows its results, so that nothing can be copied. What more than half of the checkers found decides: one
-// alone can neither give a rate nor withhold it.
+// A rate is measured, not believed. A participant asks for a measurement; the beacon of a later block seeds a program
+// (compute/gauge) that could not be run before; its duration is the time between that block and the one with the
+// answer. The answer binds the participant to the result of every segment without showing any. Then another beacon
+// draws some segments and some verifiers that run them again and seal their results; only then the participant shows
+// its own, so that no checker can copy. The majority of the checkers decides: one alone can neither give a rate nor
+// withhold it.
 
-// Segments of a measurement, how many of them are run again, and by how many others at most.
+// Segments of a measurement, how many of them are run again, and the most checkers.
 const (
 	Segments = 16
 	Samples  = 2
@@ -31,7 +31,7 @@ const (
 	StepFlops   = 2 * MeasureSide * MeasureSide * MeasureSide
 )
 
-// Measurement is where the measurement of one participant stands.
+// Measurement is the state of the measurement of one participant.
 type Measurement struct {
 	ID     string       `cbor:"1,keyasint"`
 	Steps  uint32       `cbor:"2,keyasint"`  // of every segment, as the participant wants it
@@ -41,14 +41,14 @@ type Measurement struct {
 	Root   canon.Digest `cbor:"6,keyasint"`  // binds to the results of all segments; zero until the answer
 	Took   int64        `cbor:"7,keyasint"`  // milliseconds
 	Picks  []uint32     `cbor:"8,keyasint"`  // segments that are run again; none until they are drawn
-	Checks []Checked    `cbor:"9,keyasint"`  // who runs them
-	Silent []string     `cbor:"11,keyasint"` // checkers that said nothing in time
+	Checks []Checked    `cbor:"9,keyasint"`  // its checkers
+	Silent []string     `cbor:"11,keyasint"` // checkers that did not answer in time
 }
 
-// Checked is what one checker of a measurement found.
+// Checked is the result of one checker of a measurement.
 type Checked struct {
 	By     string       `cbor:"1,keyasint"`
-	Sample canon.Digest `cbor:"2,keyasint"` // see Sample; zero until it says
+	Sample canon.Digest `cbor:"2,keyasint"` // see Sample; zero until it answers
 }
 
 // Sample binds a checker to the results of the segments that it ran again, without showing them to another.
@@ -60,12 +60,12 @@ func (m Measurement) Sample(by string, results []canon.Digest) canon.Digest {
 	return canon.Sum("starling/measure/sample/1", parts...)
 }
 
-// Owes reports whether a checker has not said what it found.
+// Owes reports whether a checker has not answered.
 func (m Measurement) Owes(id string) bool {
 	return slices.Contains(m.Checks, Checked{By: id})
 }
 
-// Checked reports whether every checker has said what it found.
+// Checked reports whether every checker has answered.
 func (m Measurement) Checked() bool {
 	return len(m.Checks) > 0 && !slices.ContainsFunc(m.Checks, func(c Checked) bool { return c.Sample.IsZero() })
 }
@@ -79,9 +79,9 @@ type Outcome struct {
 // Why a measurement ends without a rate. They are stable.
 const (
 	WhyNoAnswer  = "no_answer"  // the participant did not answer in time
-	WhyNoChecker = "no_checker" // nobody was there to check it
+	WhyNoChecker = "no_checker" // no verifier was available to check it
 	WhyNotOpened = "not_opened" // the participant did not show its results in time
-	WhyDisagree  = "disagree"   // what at least half of the checkers found is something else
+	WhyDisagree  = "disagree"   // at least half of the checkers found other results
 )
 
 // Ask begins a measurement.
@@ -115,7 +115,7 @@ func (m Measurement) Answer(root canon.Digest, height, at int64) (Measurement, e
 	return m, nil
 }
 
-// Check takes what the checker found.
+// Check takes the sealed result of a checker.
 func (m Measurement) Check(from string, result canon.Digest, height int64) (Measurement, error) {
 	switch {
 	case !m.Owes(from):
@@ -155,17 +155,17 @@ func (m Measurement) Open(results []canon.Digest) (Outcome, error) {
 	return Outcome{Rate: m.rate()}, nil
 }
 
-// rate is what the time between two blocks shows at least.
+// rate is a lower bound, since the time between two blocks includes their delays.
 func (m Measurement) rate() uint64 {
 	return uint64(m.Steps) * Segments * StepFlops * 1000 / uint64(m.Took) // below 2^60, as MaxSteps is 2^20
 }
 
-// Draw returns at most n verifiers to check a measurement, beside some, drawn with a seed.
-type Draw func(seed canon.Digest, n int, beside []string) ([]string, error)
+// Draw returns at most n verifiers to check a measurement, none of except, drawn with a seed.
+type Draw func(seed canon.Digest, n int, except []string) ([]string, error)
 
-// Tick moves a measurement at the end of a block: it draws the program, then the samples and who checks them, and ends
-// what waited too long. Checkers that were silent are returned, and others drawn in their place; where there are none,
-// those decide who said something.
+// Tick moves a measurement forward at the end of a block: it draws the program, then the samples and the checkers, and
+// ends a measurement that waited too long. It returns checkers that were silent, and draws others in their place; if
+// there are none, the checkers that answered decide.
 func (m Measurement) Tick(params Params, draw Draw, beacon canon.Digest, height,
 	at int64) (after Measurement, silent []string, end *Outcome, err error) {
 	late := height > m.Since+params.MeasureBlocks

@@ -35,7 +35,7 @@ func measuring(t *testing.T, results []canon.Digest, checkers ...string) Measure
 	return m
 }
 
-// among draws the first of some who may be drawn.
+// among draws the first of these verifiers.
 func among(ids ...string) Draw {
 	return func(_ canon.Digest, n int, beside []string) (drawn []string, err error) {
 		for _, id := range ids {
@@ -47,7 +47,7 @@ func among(ids ...string) Draw {
 	}
 }
 
-// sampled is what an honest checker says.
+// sampled is the sealed result of an honest checker.
 func sampled(m Measurement, by string, results []canon.Digest) canon.Digest {
 	return m.Sample(by, []canon.Digest{results[m.Picks[0]], results[m.Picks[1]]})
 }
@@ -242,13 +242,14 @@ func TestCover(t *testing.T) {
 	params := Params{CoverPPM: 100_000}
 	for _, c := range []struct{ stake, leased, want uint64 }{{100, 0, 1000}, {100, 400, 600}, {100, 2000, 0},
 		{1 << 63, 0, 1<<64 - 1}} {
-		if got := (Participant{Stake: c.stake}).Cover(params, c.leased); got != c.want {
+		if got := (Participant{Stake: c.stake}).Collateral(params, c.leased); got != c.want {
 			t.Errorf("stake %d, leased %d: %d, want %d", c.stake, c.leased, got, c.want)
 		}
 	}
 }
 
-// What was measured belongs to the device: another one is measured again, and what a participant did it does not lose.
+// Measurements belong to the device: another device must be measured again, and a participant keeps its slashes and
+// passed audits.
 func TestRenew(t *testing.T) {
 	old := valid()
 	old.Since, old.Slashed, old.Passed, old.Rate, old.Attested = 5, 7, 9, 1000, true
@@ -303,7 +304,7 @@ func TestSpeeds(t *testing.T) {
 	}
 }
 
-// Three in four who measure share an upload of 1000 kbit/s, of which half must be there: 125 for each.
+// Four peers share an upload of 1000 kbit/s, of which half must be delivered: 125 to each.
 func TestThrottled(t *testing.T) {
 	p := Participant{Tier: Bronze, Hardware: Hardware{Upload: 1000}}
 	params := Params{Witnesses: 3}
@@ -335,7 +336,7 @@ func TestThrottled(t *testing.T) {
 	}
 }
 
-// Whatever half of those who measured a participant say, it is not found slow if the others got their part.
+// Half of the peers that measured a participant cannot make it slow if the others got their part.
 func FuzzThrottled(f *testing.F) {
 	f.Add(uint64(5000), uint8(3), []byte{0, 255, 1})
 	f.Fuzz(func(t *testing.T, upload uint64, honest uint8, lies []byte) {
@@ -376,7 +377,7 @@ func TestClusters(t *testing.T) {
 			t.Fatalf("%v, then %v", got, again)
 		}
 	}
-	// Somebody between two clusters stays where it is, while the other is not much closer.
+	// A node between two clusters stays in its own while the other is not much closer.
 	moving := func(cluster string, left, right uint32) string {
 		n := node("m")
 		n.Cluster = cluster
@@ -423,7 +424,7 @@ func TestClustersWithoutMeasurements(t *testing.T) {
 	}
 }
 
-// Who is close and of one class is of one cluster only in one region and with lines that are alike.
+// Two close nodes of one class are in one cluster only in one region and with similar uploads.
 func TestClustersOfLikeLines(t *testing.T) {
 	params := Params{ClusterRTT: 30, ClusterSize: 9, StickyPPM: 200_000, ClusterUpload: 4}
 	for name, c := range map[string]struct {

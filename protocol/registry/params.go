@@ -11,26 +11,26 @@ import (
 type Params struct {
 	WorkerStake   uint64 `cbor:"1,keyasint"` // smallest stake of a role, uzen
 	VerifierStake uint64 `cbor:"2,keyasint"`
-	// stake for what convictions must take from a member, parts per million of it: see market.Order.Value
+	// stake per amount that convictions must take from a member, in parts per million: see market.Order.Value
 	CoverPPM uint32 `cbor:"3,keyasint"`
 
 	Classes []ClassRule `cbor:"4,keyasint"` // the best first
-	// operations a second of a processor whose work weighs as much as a consumer's
+	// rate, in operations a second, at which the work of a processor weighs as much as a consumer's
 	ProcessorRate uint64     `cbor:"5,keyasint"`
 	Tiers         []TierRule `cbor:"6,keyasint"`
 
 	EpochBlocks int64 `cbor:"7,keyasint"`
-	BeatBlocks  int64 `cbor:"8,keyasint"` // of a window in which who committed to a tier says once that it is there
+	BeatBlocks  int64 `cbor:"8,keyasint"` // length of a window in which a participant with a tier sends one heartbeat
 
 	DowntimePPM uint32 `cbor:"9,keyasint"`  // of the stake, for an epoch below the uptime of the tier
-	Witnesses   uint32 `cbor:"11,keyasint"` // peers that must have measured who is told that it is slow, at least
+	Witnesses   uint32 `cbor:"11,keyasint"` // least number of peers that measured a participant before it is reported slow
 
 	MeasureBlocks int64  `cbor:"12,keyasint"` // for the answer to a measurement, for its check, and for its opening
 	ClusterRTT    uint32 `cbor:"13,keyasint"` // milliseconds between any two of a cluster, at most
 	ClusterSize   uint32 `cbor:"14,keyasint"` // participants of a cluster, at most
-	StickyPPM     uint32 `cbor:"15,keyasint"` // by how much closer who is in one cluster already counts
+	StickyPPM     uint32 `cbor:"15,keyasint"` // by how much closer members of one cluster count
 
-	UnstakeBlocks int64 `cbor:"16,keyasint"` // for which a stake that leaves still answers for what was done
+	UnstakeBlocks int64 `cbor:"16,keyasint"` // for which a stake that leaves can still be slashed
 
 	// times the upload of any of a cluster that another's may be, at most; 0: any
 	ClusterUpload uint32 `cbor:"17,keyasint"`
@@ -43,9 +43,9 @@ const gib = 1 << 10 // MiB
 // DefaultStake is the stake of a worker or verifier that names none, in uzen.
 const DefaultStake = 100_000_000
 
-// DefaultParams cover four times what a conviction must take: it takes half of the stake, and half of that goes to a
-// challenger, who may be an accomplice. They ask nothing of who neither commits to a tier nor wants to be rated, but a
-// small stake.
+// DefaultParams cover four times the amount that a conviction must take: it takes half of the stake, and half of that
+// goes to a challenger, which may be an accomplice. A participant without a tier and a rating needs only a small
+// stake.
 func DefaultParams() Params {
 	return Params{
 		WorkerStake: 1_000_000, VerifierStake: 1_000_000, CoverPPM: 4_000_000,
@@ -67,7 +67,7 @@ func DefaultParams() Params {
 	}
 }
 
-// Validate says why parameters cannot govern.
+// Validate returns why parameters cannot govern.
 func (p Params) Validate() error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w: "+format, append([]any{ErrParams}, args...)...)

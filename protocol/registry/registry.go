@@ -1,8 +1,8 @@
-// Package registry is who takes part in the network: their roles and addresses, the stake that answers for their work,
-// their hardware as declared and measured, and the uptime they commit to.
+// Package registry has the participants of the network: their roles and addresses, the stake that answers for their
+// work, their hardware as declared and measured, and the uptime they commit to.
 //
 // It holds the rules as pure functions. Storing participants, holding the coins and checking signatures belong to the
-// chain; what a participant asks for its work belongs to market, and what it earns to reward.
+// chain; market has the offers of a participant, and reward its pay.
 package registry
 
 import (
@@ -43,8 +43,8 @@ var (
 // Participant is one account that works for the network, or that serves the job it ordered.
 type Participant struct {
 	ID      string      `cbor:"1,keyasint"` // account address
-	Roles   []crew.Role `cbor:"2,keyasint"` // none: it only says where it is reached
-	Addrs   []string    `cbor:"3,keyasint"` // multiaddrs of its peer, may be empty for who only dials out
+	Roles   []crew.Role `cbor:"2,keyasint"` // none: it has an address only
+	Addrs   []string    `cbor:"3,keyasint"` // multiaddrs of its peer; may be empty if it only dials out
 	PeerID  string      `cbor:"4,keyasint"`
 	Device  string      `cbor:"5,keyasint"`  // hardware in the participant's own words; nothing is decided by it
 	Stake   uint64      `cbor:"6,keyasint"`  // uzen
@@ -55,13 +55,13 @@ type Participant struct {
 
 	Hardware Hardware `cbor:"11,keyasint"` // as declared
 	Tier     Tier     `cbor:"12,keyasint"` // of uptime that it commits to
-	Pool     string   `cbor:"13,keyasint"` // account that may offer its work beside others'; none: nobody may
+	Pool     string   `cbor:"13,keyasint"` // account that may also offer its work; empty: none may
 	Rate     uint64   `cbor:"14,keyasint"` // measured operations a second; 0: not measured
 	RatedAt  int64    `cbor:"15,keyasint"` // height
 	Attested bool     `cbor:"16,keyasint"` // its hardware is attested, as governance says
-	// milliseconds, median of what its peers measured in the last epoch; 0: not measured
+	// milliseconds, median of the measurements of its peers in the last epoch; 0: not measured
 	Latency uint32 `cbor:"17,keyasint"`
-	Cluster string `cbor:"18,keyasint"` // account that comes first among those close to it; none: nobody is known to be
+	Cluster string `cbor:"18,keyasint"` // first account of its cluster; empty: none is known to be close
 
 	Leaving  uint64 `cbor:"19,keyasint,omitempty"` // uzen of the stake that leave it
 	LeavesAt int64  `cbor:"20,keyasint,omitempty"` // height from which they may be paid out
@@ -69,8 +69,8 @@ type Participant struct {
 	Convicted int64 `cbor:"21,keyasint,omitempty"` // height of the latest conviction; 0: none
 }
 
-// Register checks a registration and dates it. Stake must already be held by the caller; what is found out about a
-// participant, such as Slashed and Rate, starts fresh.
+// Register checks a registration and dates it. The caller must already hold the stake. Records about a participant,
+// such as Slashed and Rate, start from zero.
 func Register(p Participant, params Params, height int64) (Participant, error) {
 	if err := p.check(); err != nil {
 		return Participant{}, err
@@ -90,22 +90,21 @@ func Register(p Participant, params Params, height int64) (Participant, error) {
 	return p.found(Participant{}), nil
 }
 
-// Moved gives a participant other addresses. The stake does not matter: somebody who was slashed still has to be
-// reachable.
+// Moved gives a participant other addresses. The stake does not matter: a slashed participant must still be reachable.
 func (p Participant) Moved(peerID string, addrs []string) (Participant, error) {
 	p.PeerID, p.Addrs = peerID, slices.Clone(addrs)
 	return p, p.check()
 }
 
-// found takes from another record what was found out about its participant.
+// found copies the records about a participant from another registration of it.
 func (p Participant) found(old Participant) Participant {
 	p.Slashed, p.Jailed, p.Passed, p.Convicted = old.Slashed, old.Jailed, old.Passed, old.Convicted
 	p.Rate, p.RatedAt, p.Attested, p.Latency, p.Cluster = old.Rate, old.RatedAt, old.Attested, old.Latency, old.Cluster
 	return p
 }
 
-// Renew replaces the registration of a participant by a new one. What it did before it cannot lose; what was measured
-// it keeps unless it declares another device.
+// Renew replaces the registration of a participant by a new one. Its records stay; the measured ones are dropped if it
+// declares another device.
 func (p Participant) Renew(next Participant) Participant {
 	renewed := next.found(p)
 	renewed.Since = p.Since
@@ -153,9 +152,8 @@ func (p Participant) Eligible(r crew.Role, params Params) bool {
 	return p.Has(r) && !p.Jailed && p.Firm() >= params.MinStake(r)
 }
 
-// Cover is how much convictions must take, by market.Order.Value, from who has the stake: what it may still be leased,
-// beside what is leased already; both in uzen.
-func (p Participant) Cover(params Params, leased uint64) uint64 {
+// Collateral is the amount by market.Order.Value that the stake still covers, in uzen, with leased covered already.
+func (p Participant) Collateral(params Params, leased uint64) uint64 {
 	if params.CoverPPM == 0 {
 		return math.MaxUint64
 	}
@@ -177,7 +175,7 @@ func (p Participant) TopUp(amount uint64) (Participant, error) {
 	return p, nil
 }
 
-// Slash takes a fraction of the stake, in parts per million rounded down, and returns what was taken.
+// Slash takes a fraction of the stake, in parts per million rounded down, and returns the amount.
 func (p Participant) Slash(fractionPPM uint32) (Participant, uint64) {
 	high, low := bits.Mul64(p.Stake, uint64(min(fractionPPM, million)))
 	amount, _ := bits.Div64(high, low, million)
@@ -193,13 +191,13 @@ func (p Participant) Withdraw(amount uint64) Participant {
 	return p
 }
 
-// Firm is the part of the stake that stays, in uzen: work is leased against it alone. All of the stake answers for what
-// was done.
+// Firm is the part of the stake that stays, in uzen: work is leased against it alone. All of the stake can be slashed
+// for past work.
 func (p Participant) Firm() uint64 { return p.Stake - p.Leaving }
 
-// Unstake says how much of the stake is to leave it, in uzen, in place of what was said before. It leaves
-// Params.UnstakeBlocks later, and not while the participant has a part in a run. Who commits to a tier keeps the stake
-// of the tier.
+// Unstake sets how much of the stake is to leave it, in uzen, in place of an earlier amount. It leaves
+// Params.UnstakeBlocks later, and not while the participant has a part in a run. A participant with a tier keeps the
+// stake of the tier.
 func (p Participant) Unstake(amount uint64, params Params, height int64) (Participant, error) {
 	if amount > p.Stake {
 		return p, fmt.Errorf("%w: %d uzen of a stake of %d", ErrUnstake, amount, p.Stake)
@@ -215,16 +213,16 @@ func (p Participant) Unstake(amount uint64, params Params, height int64) (Partic
 	return p, nil
 }
 
-// Release pays out what leaves the stake, and returns how much that is.
+// Release takes the leaving part out of the stake, and returns the amount.
 func (p Participant) Release() (Participant, uint64) {
 	amount := p.Leaving
 	p.Stake, p.Leaving, p.LeavesAt = p.Stake-amount, 0, 0
 	return p, amount
 }
 
-// Audited adds the outcome of an audit to the history that a worker takes from run to run: what it does is audited
-// less, the more audits it has passed, and from the beginning after one that it has not. Who comes back under another
-// name has no history, and stakes again.
+// Audited adds the outcome of an audit to the history of a worker over all runs. The more audits it has passed, the
+// fewer of its units are audited; after a failure the history starts from zero. A new account has no history, and
+// stakes again.
 func (p Participant) Audited(passed bool) Participant {
 	switch {
 	case !passed:

@@ -119,8 +119,7 @@ func TestStake(t *testing.T) {
 	}
 }
 
-// What leaves a stake covers no work from then on, answers for what was done all the same, and is never more than there
-// is.
+// The part of a stake that leaves covers no new work, can be slashed for past work, and is never more than the stake.
 func TestUnstake(t *testing.T) {
 	params := DefaultParams()
 	p, err := Register(Participant{ID: "a", Roles: []crew.Role{crew.Worker}, PeerID: "peer", Stake: 10_000_000}, params, 5)
@@ -132,7 +131,7 @@ func TestUnstake(t *testing.T) {
 	}
 	left, err := p.Unstake(9_500_000, params, 7)
 	if err != nil || left.Firm() != 500_000 || left.LeavesAt != 7+params.UnstakeBlocks ||
-		left.Eligible(crew.Worker, params) || left.Cover(params, 0)*20 != p.Cover(params, 0) {
+		left.Eligible(crew.Worker, params) || left.Collateral(params, 0)*20 != p.Collateral(params, 0) {
 		t.Errorf("%+v (%v)", left, err)
 	}
 	if again, err := left.Unstake(0, params, 8); err != nil || again.Leaving != 0 || again.LeavesAt != 0 ||

@@ -7,7 +7,7 @@ type Tier uint8
 
 // Tiers are part of the format.
 const (
-	NoTier Tier = 0 // comes and goes as it likes
+	NoTier Tier = 0 // promises no uptime
 	Bronze Tier = 1
 	Silver Tier = 2
 	Gold   Tier = 3
@@ -33,7 +33,7 @@ func ParseTier(name string) (Tier, bool) {
 	return 0, false
 }
 
-// TierRule is what a tier promises and asks.
+// TierRule has the promises and requirements of a tier.
 type TierRule struct {
 	Tier      Tier   `cbor:"1,keyasint"`
 	UptimePPM uint32 `cbor:"2,keyasint"` // of an epoch, at least
@@ -53,7 +53,7 @@ func (p Params) TierRule(t Tier) (TierRule, bool) {
 	return TierRule{}, false
 }
 
-// commits checks that a participant has what its tier asks.
+// commits checks that a participant meets the requirements of its tier.
 func (p Participant) commits(params Params) error {
 	if p.Tier == NoTier {
 		return nil
@@ -72,17 +72,17 @@ func (p Participant) commits(params Params) error {
 	return nil
 }
 
-// Uptime counts how much of an epoch somebody who committed to a tier was there. An epoch is cut into windows of
-// Params.BeatBlocks; who says in a window that it is there has it, and every duty that it misses takes one away.
+// Uptime counts the part of an epoch in which a participant with a tier was online. An epoch is cut into windows of
+// Params.BeatBlocks; a heartbeat in a window counts that window, and each missed duty takes one away.
 type Uptime struct {
 	From   int64  `cbor:"1,keyasint"` // height of the commitment, or of the epoch
-	Beats  uint32 `cbor:"2,keyasint"` // windows in which it was there
+	Beats  uint32 `cbor:"2,keyasint"` // windows with a heartbeat
 	Last   int64  `cbor:"3,keyasint"` // 1 + the last such window; 0: none
 	Missed uint32 `cbor:"4,keyasint"` // duties
 }
 
-// Heartbeat says at a height that somebody is there. A second time in the same window is refused: it would cost a
-// transaction for nothing.
+// Heartbeat records at a height that a participant is online. A second one in the same window is refused: it would
+// cost a transaction for nothing.
 func (u Uptime) Heartbeat(params Params, height int64) (Uptime, error) {
 	window := height / params.BeatBlocks
 	if u.Last > window {

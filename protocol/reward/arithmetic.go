@@ -7,15 +7,15 @@ import (
 	"github.com/starling-network/starling/protocol/market"
 )
 
-// Due is what a receipt for work or an audit comes to when it is paid in full: net, and the fee on top of it, in uzen.
+// Due is the amount of a receipt for work or an audit that is paid in full: net, and the fee on top of it, in uzen.
 func (r Receipt) Due() (net, fee uint64) {
 	gross, _ := market.Cost(r.Flops, r.Price) // beyond 64 bits it saturates, as when it was paid
 	fee = market.Share(gross, r.FeePPM)
 	return gross - fee, fee
 }
 
-// Arithmetic says how the amount of a receipt comes about, a line a step. all are the receipts of its job: what a slash
-// gives to others, and what a refund is left from, is found among them.
+// Arithmetic explains how the amount of a receipt is computed, a line per step. all are the receipts of its job: the
+// parts of a slash, and the payments that a refund is net of, are found among them.
 func Arithmetic(r Receipt, all []Receipt) []string {
 	switch r.Kind {
 	case Work, Audit:
@@ -66,24 +66,24 @@ func Arithmetic(r Receipt, all []Receipt) []string {
 	return nil
 }
 
-// ofFees is what is made of the fees of somebody's work at most, in parts per million.
+// ofFees bounds a reward by the fees of the account's work, in parts per million.
 var ofFees = map[Kind]uint32{WorkReward: WorkOfFeesPPM, Bandwidth: BandwidthOfFeesPPM}
 
-// taken says how much of a stake a slash took.
+// taken says which part of a stake a slash took.
 func (r Receipt) taken() string {
 	if r.Reason == Restitution {
-		return fmt.Sprintf("%s ZEN, of the %s of the stake at the time: the price of the work that was done in vain",
+		return fmt.Sprintf("%s ZEN, of the %s of the stake at the time: the price of the work that it made void",
 			zen(r.Part), zen(r.Whole))
 	}
 	if r.Whole == million {
 		return fmt.Sprintf("%s ZEN: %s %% of the stake at the time", zen(r.Amount), percent(uint32(r.Part)))
 	}
-	return fmt.Sprintf("%s ZEN, of the %s of the stake at the time: what a lie in the job could gain, with what the "+
-		"accuser gets, and no less than"+
+	return fmt.Sprintf("%s ZEN, of the %s of the stake at the time: the gain of a lie in the job, with the share of "+
+		"the accuser, and no less than"+
 		" the governed part of a first conviction, or of one more", zen(r.Part), zen(r.Whole))
 }
 
-// rounded says who gets the uzen that cannot be divided.
+// rounded is the direction in which a part of a slash is rounded.
 var rounded = map[Kind]string{Bounty: "down", Fee: "up"}
 
 // sameVerdict reports whether two receipts come of the verdict of one dispute.

@@ -97,7 +97,7 @@ func TestEveryConstantIsExplained(t *testing.T) {
 		}
 	}
 	// These never reach a receipt: a unit lost by verdict is WrongWork or Forfeited, an audit settled otherwise is
-	// AuditMoot, and who leaves a run is told by an event.
+	// AuditMoot, and a member that leaves a run has an event.
 	never := map[string]bool{reason.Verdict: true, reason.Convicted: true, reason.Challenged: true,
 		reason.MissedDeadlines: true, reason.MissedAudits: true, reason.Withheld: true, reason.MissedAttest: true,
 		reason.WrongAttest:  true,

@@ -30,7 +30,7 @@ type party struct {
 	lazy     func(round uint32) bool // does not answer in these rounds
 	diesAt   int64                   // height; 0: never
 	middle   bool                    // worker: lies in one root in the middle of a unit alone, whose update is right
-	withhold bool                    // serves its updates to nobody
+	withhold bool                    // does not serve its updates
 	astray   bool                    // attests another checkpoint
 	stamps   bool                    // verifier: passes whatever is wrong, under a seal that it made up
 	plants   bool                    // worker: plants a fault whenever it may
@@ -61,10 +61,10 @@ type world struct {
 	results  map[place]work.Commitment // right ones: everybody asks for them in every block
 	log      bytes.Buffer
 
-	restoredFees uint64 // of what stakes of convicts paid
+	restoredFees uint64 // on payments from stakes of the convicted
 }
 
-// place is what the result of a unit depends on.
+// place identifies the result of a unit.
 type place struct {
 	base        canon.Digest
 	round, unit uint32
@@ -120,13 +120,13 @@ func (w *world) env() transition.Env {
 		}}
 }
 
-// block is the messages of everybody, then Tick.
+// block plays the messages of all parties, then Tick.
 func (w *world) block() {
 	for _, p := range w.parties {
 		if p.diesAt > 0 && w.height >= p.diesAt {
 			continue
 		}
-		w.unmask(p) // also who is out owes these
+		w.unmask(p) // also a party that is out owes these
 		w.open(p)
 		if m, ok := w.s.Member(p.offer.ID); !ok || !m.Active {
 			continue
@@ -299,7 +299,7 @@ func (w *world) unmask(p party) {
 			right := w.right(l, u.Index)
 			if answered && u.Commit.HiddenRoots == right.HiddenRoots && u.Commit.Update == right.Update &&
 				!slices.Equal(u.Commit.Segments, right.Segments) {
-				w.apply(w.s.Unmask(w.env(), p.offer.ID, u.ID(l.Round), nonce(l.Round, u.Index), right.Segments))
+				w.apply(w.s.RevealPlantedFault(w.env(), p.offer.ID, u.ID(l.Round), nonce(l.Round, u.Index), right.Segments))
 			}
 		}
 	}
@@ -397,7 +397,7 @@ func (w *world) apply(s run.State, events []event.Event, err error) {
 	for _, e := range events {
 		alone := Settle(s, []event.Event{e}, book)
 		if idle := alone.Receipts == nil && alone.Transfers == nil && alone.Escrow == book.Escrow &&
-			alone.Seq == book.Seq; !Books(e) && !idle {
+			alone.Seq == book.Seq; !Settles(e) && !idle {
 			w.t.Fatalf("%s books %+v, and is not said to", e.Kind, alone)
 		}
 	}
@@ -460,7 +460,7 @@ func (w *world) right(l work.RoundState, unit uint32) work.Commitment {
 	return c
 }
 
-// carried is what a unit hands on whose update is that of a commitment.
+// carried is the carried state of a unit with the update of a commitment.
 func carried(c work.Commitment) work.HandedState {
 	return work.HandedState{Root: digest("carried", c.Update), CID: "bafycarried"}
 }

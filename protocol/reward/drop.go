@@ -8,12 +8,11 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
-// drop closes the books of a round that was rolled back, and that another takes the place of. What it was built on was
-// wrong, which is not the fault of who worked in it: a unit that was committed had its chance of an audit, and is paid
-// as if the round were final. That is a loss of the consumer, who pays for the round that takes its place as well; so
-// the stakes of those who are convicted pay first, and the budget what they do not hold. What was committed and could
-// not be looked at any more is paid from these stakes alone: a friend who is convicted on purpose would be a way to be
-// paid for nothing by the consumer.
+// drop closes the books of a round that was rolled back and is replaced by another. It was built on wrong work, which
+// is not the fault of its workers: a committed unit had its chance of an audit, and is paid as if the round were
+// final. The consumer also pays for the round that replaces it, so the stakes of the convicted pay first, and the
+// budget pays the part that they do not hold. Committed units that could no longer be audited are paid from these
+// stakes alone: otherwise a conviction on purpose would make the consumer pay accomplices for nothing.
 func (l *ledger) drop(lap work.RoundState) {
 	before := map[string]uint64{}
 	for _, id := range lap.Culprits {
@@ -41,7 +40,8 @@ func (l *ledger) restore(lap work.RoundState, u *work.Unit, m crew.Member) bool 
 	return l.payBy(lap.Culprits, Work, lap.Round, u.Index, m, l.state.Terms.FlopsOf(u.Index), RolledBack) != ""
 }
 
-// payBy pays somebody from the stake of the first of the convicted that holds the whole price, and says whose that is.
+// payBy pays work from the stake of the first of the convicted accounts that holds its whole price. It returns that
+// account; empty: none does, and the work is not paid.
 func (l *ledger) payBy(culprits []string, kind Kind, round, unit uint32, m crew.Member, flops uint64,
 	reason string) (payer string) {
 	gross, _ := market.Cost(flops, m.Price)
@@ -59,8 +59,8 @@ func (l *ledger) payBy(culprits []string, kind Kind, round, unit uint32, m crew.
 	return ""
 }
 
-// payAudit pays an audit: one that a conviction has caused from the stake of the convicted first. So colluders who have
-// their work looked at over and over pay for that themselves, and the budget holds what others will be owed.
+// payAudit pays an audit: one that a conviction has caused from the stake of the convicted first. So colluders that
+// have their work audited repeatedly pay for that themselves, and the budget keeps the pay of others.
 func (l *ledger) payAudit(e event.Event, who, worker string, flops uint64, reason string) {
 	culprits := l.culprits(e.Round, e.Unit, who, worker)
 	before := make([]uint64, len(culprits))
@@ -81,8 +81,8 @@ func (l *ledger) payAudit(e event.Event, who, worker string, flops uint64, reaso
 	}
 }
 
-// culprits are those who are convicted and have caused an audit: the worker whose work is looked at again, or those
-// over whose conviction the round of it was rolled back.
+// culprits are the convicted accounts that have caused an audit: the worker whose unit is audited again, or the
+// workers whose conviction rolled back its round.
 func (l *ledger) culprits(round, unit uint32, verifier, worker string) []string {
 	if m, _ := l.state.Member(worker); m.Why == reason.Verdict {
 		return []string{worker}
@@ -96,7 +96,7 @@ func (l *ledger) culprits(round, unit uint32, verifier, worker string) []string 
 	return nil
 }
 
-// restitution says how much less a stake is than it was.
+// restitution writes a receipt of how much less a stake is than it was.
 func (l *ledger) restitution(round, unit uint32, id string, before uint64) {
 	if amount := before - l.stake(id); amount > 0 {
 		m, _ := l.state.Member(id)
@@ -105,7 +105,7 @@ func (l *ledger) restitution(round, unit uint32, id string, before uint64) {
 	}
 }
 
-// stake is what is left of a stake, in uzen.
+// stake is the rest of a stake in this transition, in uzen.
 func (l *ledger) stake(id string) uint64 { return l.book.Stake(id) - l.taken[id] }
 
 // fromStake moves an amount out of a stake.

@@ -13,12 +13,13 @@ import (
 	"github.com/starling-network/starling/protocol/registry"
 )
 
-// Rewards are paid once an epoch, beside what jobs pay: to who keeps the uptime that it committed to, by its stake; and
-// to whose verified work was paid, by the fees of that, by the class of its machine, and as far as others say that they
-// got its bytes. They are made of new coins, as the schedule says, and nothing is made that nobody has earned.
+// Rewards are paid once per epoch, in addition to the pay of jobs: by stake to participants that keep the uptime they
+// are committed to; and to participants with paid verified work, by the fees of that work, the class of the machine,
+// and the bytes that peers acknowledge. They are new coins, as the schedule says; coins that no participant earns are
+// not made.
 //
-// Anybody can order work of itself and say that it was served. What that costs it is the fee alone, so nobody is made
-// more for its work than a part of its fees.
+// An account can order work from itself and claim that it served it. Only the fee costs it anything, so the reward for
+// work is bounded by a part of the fees of that work.
 
 // Schedule of the coins that are made for rewards; governed.
 type Schedule struct {
@@ -37,7 +38,7 @@ func DefaultSchedule() Schedule {
 // ErrSchedule is returned for a schedule that cannot govern.
 var ErrSchedule = errors.New("reward: invalid schedule")
 
-// Validate says why a schedule cannot govern.
+// Validate returns why a schedule cannot govern.
 func (s Schedule) Validate() error {
 	if parts := uint64(s.BasePPM) + uint64(s.WorkPPM) + uint64(s.BandwidthPPM); parts > million {
 		return fmt.Errorf("%w: its parts are %d millionths of the whole", ErrSchedule, parts)
@@ -59,12 +60,12 @@ func (s Schedule) Emission(epoch int64) uint64 {
 	return s.PerEpoch >> min(63, max(0, epoch)/int64(s.Halving))
 }
 
-// Effort is what somebody did in an epoch.
+// Effort is the contribution of one participant to an epoch.
 type Effort struct {
 	registry.Participant
 	Uptime *registry.Uptime // nil: it committed to no tier
 	Flops  uint64           // of work that was verified and paid
-	Fees   uint64           // that the community pool had of what was paid for that, in uzen
+	Fees   uint64           // of the payments for that work, to the community pool, in uzen
 	Bytes  uint64           // that peers say they got from it
 	Serves uint64           // bytes that it had to serve
 	Speeds []registry.Speed // that each of them measured
@@ -73,7 +74,7 @@ type Effort struct {
 	Offers   bool               // it offers to audit for what it was paid for its last audit, or less
 }
 
-// Epoch is what settling an epoch needs to know.
+// Epoch is the input of SettleEpoch.
 type Epoch struct {
 	Number   int64
 	Height   int64 // its last
@@ -83,12 +84,12 @@ type Epoch struct {
 	Pool     uint64 // uzen that the community pool has
 }
 
-// Name is what the receipts of an epoch give as their job. No job can have it.
+// Name is the job that the receipts of an epoch give. No job can have it.
 func (e Epoch) Name() string { return fmt.Sprintf("epoch/%d", e.Number) }
 
-// SettleEpoch books an epoch: its rewards, and what is slashed for promises that were not kept. The order of the
-// efforts does not matter. Everybody who worked, served or committed to a tier gets a receipt for it, also when it
-// comes to nothing.
+// SettleEpoch settles an epoch: its rewards, and the slashes for uptime that was not kept. The order of the efforts
+// does not matter. Each participant that worked, served or committed to a tier gets a receipt for it, also for an
+// amount of 0.
 func SettleEpoch(e Epoch) Settlement {
 	l := &epoch{Epoch: e}
 	l.Efforts = slices.SortedFunc(slices.Values(e.Efforts), func(a, b Effort) int { return cmp.Compare(a.ID, b.ID) })
@@ -108,7 +109,7 @@ type epoch struct {
 	Epoch
 }
 
-// base is the part of somebody in the base reward, 0 with a reason; no reason says that it is not about it.
+// base is the part of a participant in the base reward, 0 with a reason; an empty reason means that it takes no part.
 func (l *epoch) base(f Effort) (part uint64, reason string) {
 	rule, ok := l.Registry.TierRule(f.Tier)
 	switch {
@@ -128,7 +129,7 @@ func (l *epoch) base(f Effort) (part uint64, reason string) {
 	return low, KeptUptime
 }
 
-// whole reports whether somebody was committed for the whole epoch.
+// whole reports whether a participant was committed for the whole epoch.
 func (l *epoch) whole(f Effort) bool { return f.Uptime.From <= l.Number*l.Registry.EpochBlocks }
 
 func (l *epoch) work(f Effort) (part uint64, reason string) {
@@ -156,14 +157,13 @@ func times(n, part, whole uint64) uint64 {
 	return amount
 }
 
-// What is made for the work of somebody at most, of the fees of that work, in parts per million: together less than the
-// fees.
+// Bounds of the rewards of a participant, in parts per million of the fees of its work: together less than the fees.
 const (
 	WorkOfFeesPPM      = 800_000
 	BandwidthOfFeesPPM = 100_000
 )
 
-// limit is the most that is made for somebody in a pot, and whether there is such a bound.
+// limit is the most that a participant gets from a pot, and whether there is such a bound.
 func (f Effort) limit(kind Kind) (most uint64, bound bool) {
 	switch kind {
 	case WorkReward:
@@ -183,7 +183,7 @@ func (l *epoch) bandwidth(f Effort) (part uint64, reason string) {
 	}
 	part = times(f.Fees, min(f.Bytes, f.Serves), f.Serves)
 	if f.Uptime != nil && l.whole(f) && f.Throttled(l.Registry, f.Speeds) {
-		return part, Throttled // its peers say so and prove nothing: it is told, and loses nothing
+		return part, Throttled // its peers report it without proof: it is reported, and loses nothing
 	}
 	if f.Fees == 0 {
 		return 0, NoFees
@@ -191,7 +191,7 @@ func (l *epoch) bandwidth(f Effort) (part uint64, reason string) {
 	return part, Served
 }
 
-// share divides a pot in proportion to the parts, rounded down; what is left over is not made, or stays where it is.
+// share divides a pot in proportion to the parts, rounded down; the rest is not made, or stays where it is.
 func (l *epoch) share(from string, kind Kind, pot uint64, part func(Effort) (uint64, string)) {
 	var whole uint64
 	for _, f := range l.Efforts {
@@ -225,7 +225,7 @@ func (l *epoch) share(from string, kind Kind, pot uint64, part func(Effort) (uin
 	}
 }
 
-// portion is what Part of Whole comes to in Pot.
+// portion is Pot * Part / Whole, rounded down.
 func (r Receipt) portion() uint64 {
 	if r.Whole == 0 {
 		return 0
@@ -240,7 +240,7 @@ func saturate(a, b uint64) uint64 {
 	return sum | -carry
 }
 
-// slash takes from the stake of who was not there as long as it promised for the whole epoch.
+// slash takes from the stake of a participant that was committed for the whole epoch and did not keep its uptime.
 func (l *epoch) slash(f Effort) {
 	rule, ok := l.Registry.TierRule(f.Tier)
 	if f.Uptime == nil || !ok || f.Jailed || !l.whole(f) {

@@ -87,9 +87,8 @@ func TestZerosOfAnEpoch(t *testing.T) {
 	}
 }
 
-// Who orders work of itself, declares whatever it likes, says itself that it was served, and is the only one that
-// works, is made less than the fee that it pays for it: of a large pot, too, and whatever the class of its machine
-// weighs.
+// An account that orders work from itself, declares anything, acknowledges its own bytes, and is the only one that
+// works, gets less than the fee that it pays: also of a large pot, and in any class of its machine.
 func TestOrderOfOneselfEarnsLessThanItsFee(t *testing.T) {
 	for _, fees := range []uint64{1, 9, 500, 1_000_000} {
 		e := efforts()
@@ -111,7 +110,7 @@ func TestOrderOfOneselfEarnsLessThanItsFee(t *testing.T) {
 	}
 }
 
-// What is declared takes nothing from who works for others: neither operations nor bytes weigh, but what was paid for
+// Declarations take nothing from accounts that work for others: operations and bytes have no weight, only the pay for
 // them.
 func TestDeclaredWorkWeighsNothing(t *testing.T) {
 	e := efforts()

@@ -9,28 +9,28 @@ import (
 // Reasons of receipts. A refund also carries the reason for which a run is halted.
 const (
 	Verified     = "verified"          // the work counts
-	TooSmall     = "below_one_uzen"    // verified, but its price comes to less than one uzen
+	TooSmall     = "below_one_uzen"    // verified, but its price is less than one uzen
 	FaultFound   = "fault_found"       // the audit failed, and the verdict confirmed it
 	NothingShown = "nothing_shown"     // the worker was silent in the dispute, so that no fault was shown
 	FoundOutside = "found_outside"     // the audit found the update outside the tolerance of the job
 	Odd          = reason.Odd          // more than half of the other members found the update odd
 	Outside      = reason.Outside      // verifiers found the update outside the tolerance of the job
-	Contradicted = reason.Contradicted // no two of those who looked found the same
-	Differs      = reason.Differs      // most of those who looked found the same, and this one something else
+	Contradicted = reason.Contradicted // no two verifiers of the unit found the same
+	Differs      = reason.Differs      // most verifiers of the unit found the same, and this one something else
 	FalseReport  = reason.FalseReport  // the exact execution of the unit ends in another state than the verifier reported
 	Distrusted   = reason.Distrusted   // other work of the worker in the round forfeited its deposit
 
-	// the update was outside the tolerance for all who looked, or could not be fetched for its audit
+	// the update was outside the tolerance for all verifiers of the unit, or could not be fetched for its audit
 	DepositForfeited = "deposit_forfeited"
 	DepositReturned  = "deposit_returned"    // the deposit that was held over a unit is not taken
 	MissedDeadline   = reason.MissedDeadline // the unit was not committed in time
-	Overtaken        = reason.Overtaken      // who had the unit before committed it first
+	Overtaken        = reason.Overtaken      // an earlier worker of the unit committed it first
 	WrongWork        = reason.WrongWork      // a verdict found the work wrong
 	Silent           = reason.Silent         // the worker of challenged work made no move by the deadline
 	Forfeited        = "forfeited"           // not found wrong, but its worker was convicted before it was paid
 	// paid, though the round was built on work of another that a verdict found wrong
 	RolledBack  = reason.RolledBack
-	Restitution = "restitution" // of who is convicted, for rounds that were done in vain over its lie
+	Restitution = "restitution" // from the stake of the convicted, for rounds that its lie made void
 	// not paid: the unit was not committed, or was not yet checked when too many such rounds were open
 	Unchecked = "unchecked"
 	// the worker found its own commitment wrong and said so, before the audits were drawn
@@ -65,8 +65,8 @@ const (
 	NothingMade = "nothing_made" // the schedule makes no coins for this
 	Barred      = "barred"       // the account was slashed for wrong work
 
-	PaidIn     = "paid_in"     // somebody paid revenue of the model
-	NothingDue = "nothing_due" // nobody paid any since the last claim, or too little to divide
+	PaidIn     = "paid_in"     // an account paid revenue of the model
+	NothingDue = "nothing_due" // none was paid since the last claim, or too little to divide
 )
 
 // lostUnit is the reason of the receipt for a unit that moved to another worker.
@@ -94,12 +94,12 @@ func lostAudit(why string) string {
 // because completes the sentence "... because ...".
 var because = map[string]string{
 	Verified:   "the work is verified",
-	TooSmall:   "the work is verified, but its price comes to less than one uzen",
+	TooSmall:   "the work is verified, but its price is less than one uzen",
 	FaultFound: "the audit found a fault, and the verdict confirmed it",
-	NothingShown: "the worker made no move in the dispute: no fault was shown, and who accuses the silent is not " +
-		"paid for it",
+	NothingShown: "the worker made no move in the dispute: no fault was shown, and accusing a silent worker is not " +
+		"paid",
 	FoundOutside: "the audit found the update outside the tolerance of the job",
-	Odd:          "more than half of the other members found the update odd beside the others",
+	Odd:          "more than half of the other members found the update an outlier of its round",
 	Outside:      "the update is further from that of the exact execution than the job tolerates",
 	Contradicted: "no two of the verifiers who looked at the unit found the same",
 	Differs:      "most of the verifiers who looked at the unit found the same, and this one something else",
@@ -147,18 +147,18 @@ var because = map[string]string{
 		"the upload that it promises, which costs nothing",
 	NothingMade:        "the schedule makes no coins for this",
 	Barred:             "the account was slashed for wrong work",
-	PaidIn:             "somebody paid revenue of the model in",
-	NothingDue:         "nobody paid revenue in since the last claim that comes to an uzen a share, or it has no shares",
+	PaidIn:             "an account paid revenue of the model in",
+	NothingDue:         "no revenue of an uzen a share or more was paid in since the last claim, or it has no shares",
 	reason.NoWorkers:   "the run was halted: no active worker is left",
 	reason.NoVerifiers: "the run was halted: no active verifier is left",
 	reason.NoQuorum:    "the run was halted: its members do not agree on a checkpoint",
-	reason.Unopened:    "the run was halted: most members could not open the job, and nobody had worked on it",
+	reason.Unopened:    "the run was halted: most members could not open the job, and none had worked on it",
 	reason.Cancelled:   "the consumer cancelled the job, and every round under way is final",
-	reason.Diverged: "the training diverged: an audit confirmed that a unit comes to weights which are infinite or " +
-		"no numbers",
+	reason.Diverged: "the training diverged: an audit confirmed that a unit ends with weights that are infinite or " +
+		"NaN",
 }
 
-// fixes say what the one the receipt is about can do.
+// fixes say what the account of a receipt can do. They are stored with the receipt.
 var fixes = map[string]string{
 	TooSmall: "ask a higher price",
 	Odd:      "check that the machine trains the data and the rate of the job; nothing is slashed",
@@ -171,7 +171,7 @@ var fixes = map[string]string{
 	Distrusted:  "see the receipt of the deposit",
 	DepositForfeited: "check the numerics of the machine against the built-in engine, and that other machines can " +
 		"reach this one",
-	DepositReturned: "nothing; the verifiers who reported falsely are slashed, if the run went on until it could be " +
+	DepositReturned: "nothing; the verifiers who reported falsely are slashed, if the run continued until that could be " +
 		"shown",
 	MissedDeadline: "keep the machine on and free of other load, or give the worker fewer jobs",
 	Overtaken:      "nothing; the other worker is back from a fault, or slow, and is let go if it stays so",
@@ -252,7 +252,7 @@ func Explain(r Receipt) string {
 	case Refund:
 		what = fmt.Sprintf("%s gets %s ZEN back", r.Who, zen(r.Amount))
 		if r.Fee > 0 {
-			what += fmt.Sprintf(", less the fee of %s ZEN for an order that nobody worked on,", zen(r.Fee))
+			what += fmt.Sprintf(", less the fee of %s ZEN for an order that no member worked on,", zen(r.Fee))
 		}
 	default:
 		what = fmt.Sprintf("%s receives %s ZEN of a slashed stake over %s", r.Who, zen(r.Amount), at)

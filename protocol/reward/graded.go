@@ -8,7 +8,7 @@ import (
 	"github.com/starling-network/starling/protocol/run/crew"
 )
 
-// Conviction is what a penalty needs to know of who is convicted.
+// Conviction is the convicted account, as far as its penalty depends on it.
 type Conviction struct {
 	Stake uint64 // uzen, now
 	Bond  uint64 // uzen that a conviction must take so that no lie gains (market.Order.Value)
@@ -16,12 +16,12 @@ type Conviction struct {
 	Again bool   // it was convicted within MemoryBlocks
 }
 
-// Taken is what a conviction takes of a stake, in uzen. A first one takes what deters: the bond of the seat that was
-// lied from, raised by what an accuser gets, who may be an accomplice; and never less than FirstPPM of the stake, nor
-// than SlashPPM of the smallest stake. It is bounded by SlashPPM of the stake. So a machine that erred once costs an
-// honest owner of a large stake a small part of it, and what a liar loses does not fall below what its lie could gain,
-// since the stake of all its seats is at least cover times their bonds (market.Order.Stake). One more within
-// MemoryBlocks takes SlashPPM of the stake at least, and the bond.
+// Taken is the amount that a conviction takes of a stake, in uzen. A first one takes an amount that deters: the bond
+// of the seat that lied, raised by the share of the accuser, which may be an accomplice; and never less than FirstPPM
+// of the stake, nor than SlashPPM of the smallest stake. It is bounded by SlashPPM of the stake. So a machine that
+// erred once costs an honest owner of a large stake a small part of it, and a liar loses no less than its lie could
+// gain, since the stake of all its seats is at least cover times their bonds (market.Order.Stake). A further
+// conviction within MemoryBlocks takes at least SlashPPM of the stake, and the bond.
 func (p Penalty) Taken(c Conviction) uint64 {
 	half := market.Share(c.Stake, p.SlashPPM)
 	if p.MemoryBlocks == 0 {
@@ -34,8 +34,7 @@ func (p Penalty) Taken(c Conviction) uint64 {
 	return min(half, max(deters, market.Share(c.Stake, p.FirstPPM), market.Share(min(c.Stake, c.Least), p.SlashPPM)))
 }
 
-// grossed is what must be taken so that an amount is left when a part in parts per million of it is given away, rounded
-// up.
+// grossed is the amount of which amount is left after a part in parts per million of it is given away, rounded up.
 func grossed(amount uint64, ppm uint32) uint64 {
 	kept := uint64(million - min(ppm, million))
 	high, low := bits.Mul64(amount, million)
@@ -49,7 +48,7 @@ func grossed(amount uint64, ppm uint32) uint64 {
 	return gross
 }
 
-// convicted is what a penalty needs to know of a member of the run.
+// convicted is the conviction of a member of the run.
 func (l *ledger) convicted(m crew.Member) Conviction {
 	order := market.Order{Terms: l.state.Terms}
 	c := Conviction{Stake: l.stake(m.ID), Bond: order.Value(m.Role, m.Price)}

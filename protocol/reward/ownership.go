@@ -15,9 +15,9 @@ type ShareBalance struct {
 	Shares uint64
 }
 
-// Grant divides the shares of a model: a part, in parts per million, among those whose work in its run was verified, in
-// proportion to their operations, by the largest remainder and then the lesser account; the rest to the consumer. If
-// nobody worked the consumer has them all. The order of the work does not matter; each account is in it once.
+// Grant divides the shares of a model: a part, in parts per million, among the accounts with verified work in its run,
+// in proportion to their operations, by the largest remainder and then the lesser account; the rest to the consumer.
+// Without verified work the consumer has them all. The order of the work does not matter; each account is in it once.
 func Grant(consumer string, ppm uint32, work []ShareBalance) []ShareBalance {
 	work = slices.Clone(work)
 	slices.SortFunc(work, func(a, b ShareBalance) int { return cmp.Compare(a.Who, b.Who) })
@@ -62,8 +62,8 @@ func Grant(consumer string, ppm uint32, work []ShareBalance) []ShareBalance {
 	return slices.DeleteFunc(granted, func(h ShareBalance) bool { return h.Shares == 0 })
 }
 
-// Model is a model whose shares are held, and the revenue that was paid in for it. What a share has earned is one
-// number for all, so that paying costs the same however many holders there are.
+// Model is a model whose shares are held, and the revenue that was paid in for it. Every share has earned the same
+// amount, so a payment costs the same for any number of holders.
 type Model struct {
 	Job      string `cbor:"1,keyasint"`
 	PerShare uint64 `cbor:"2,keyasint"` // uzen that every share has earned so far
@@ -72,7 +72,7 @@ type Model struct {
 	Issued   uint64 `cbor:"5,keyasint"` // receipts of claims
 }
 
-// Book is what the receipts of the revenue of the model give as their job. No job can have it.
+// Book is the job that receipts of the revenue of the model give. No job can have that name.
 func (m Model) Book() string { return modelBook + m.Job }
 
 const modelBook = "model/"
@@ -86,19 +86,19 @@ func (m Model) Pay(amount uint64) Model {
 	return m
 }
 
-// Holder is what a holder of shares has earned: up to Mark it is in Due.
+// Holder is the revenue of a holder of shares: up to Mark it is in Due.
 type Holder struct {
 	Mark uint64 `cbor:"1,keyasint"` // Model.PerShare when this was written
 	Due  uint64 `cbor:"2,keyasint"` // uzen
 }
 
-// Accrue credits a holder with what its shares earned. It must be called before their number changes.
+// Accrue credits a holder with the earnings of its shares. It must be called before their number changes.
 func (h Holder) Accrue(m Model, shares uint64) Holder {
 	return Holder{Mark: m.PerShare, Due: h.Due + shares*(m.PerShare-h.Mark)}
 }
 
-// Claim takes what somebody is due who has so many shares, and books it: what was credited before its shares last
-// changed, and what each share earned since. Nothing is booked of nothing.
+// Claim pays a holder with this number of shares the amount that it is due, and returns the receipt: the credit from
+// before its shares last changed, and the earnings of each share since. If nothing is due, the model does not change.
 func (m Model) Claim(who string, h Holder, shares uint64, height int64) (Model, Holder, Receipt) {
 	now := h.Accrue(m, shares)
 	r := Receipt{

@@ -7,12 +7,12 @@ import (
 
 const million = 1_000_000
 
-// Penalty is what a verdict costs and pays; governed.
+// Penalty has the slashes and bounties of a verdict; governed.
 type Penalty struct {
 	SlashPPM  uint32 `cbor:"1,keyasint"` // of the stake, that the loser of a dispute loses
-	BountyPPM uint32 `cbor:"2,keyasint"` // of what is lost, that goes to who was right; the rest to the community pool
+	BountyPPM uint32 `cbor:"2,keyasint"` // of the slash, to the party that was right; the rest to the community pool
 
-	// of the stake, that a verifier loses who does not open its seal; all of it to the community pool
+	// of the stake, that a verifier loses if it does not open its seal; all of it to the community pool
 	UnopenedPPM uint32 `cbor:"3,keyasint"`
 
 	FirstPPM     uint32 `cbor:"4,keyasint,omitempty"` // of the stake, that a first conviction takes at least, see Taken
@@ -32,8 +32,8 @@ const DefaultFirstPPM = 100_000
 // DefaultMemoryBlocks is for how many blocks a conviction is remembered: thirty days of one second each.
 const DefaultMemoryBlocks = 2_592_000
 
-// DefaultPenalty takes half of the stake at most for a first conviction, and for one more within the memory at least,
-// and gives half of that to who was right.
+// DefaultPenalty takes at most half of the stake for a first conviction, at least half for another within the memory,
+// and gives half of that to the party that was right.
 func DefaultPenalty() Penalty {
 	return Penalty{
 		SlashPPM: DefaultSlashPPM, BountyPPM: 500_000, UnopenedPPM: DefaultUnopenedPPM,
@@ -44,7 +44,8 @@ func DefaultPenalty() Penalty {
 // ErrPenalty is returned for a penalty that cannot govern.
 var ErrPenalty = errors.New("reward: invalid penalty")
 
-// Validate says why a penalty cannot govern: a lie must cost something, also who convicts itself under another name.
+// Validate returns why a penalty cannot govern: a lie must cost something even if its author convicts itself under
+// another name.
 func (p Penalty) Validate() error {
 	if p.UnopenedPPM > million {
 		return fmt.Errorf("%w: a seal that is not opened takes %d millionths of the stake, wanted at most %d", ErrPenalty,

@@ -9,9 +9,9 @@ import (
 	"github.com/starling-network/starling/protocol/run/progress"
 )
 
-// Accounts of one owner lie one after the other, each in a later round and each found late, so that the rounds after it
-// are rolled back. With an effect or without, on what rounds hand on or not: the budget pays each unit of the job and
-// its audit once, whoever is honest is paid for all that it has committed to, and the owner loses.
+// Accounts of one owner lie one after the other, each in a later round and each found late, so that the rounds after
+// it are rolled back. Whether or not the lie has an effect, and whether or not rounds carry a state: the budget pays
+// each unit of the job and its audit once, honest members are paid for all that they committed, and the owner loses.
 func TestRollbackIsNoPump(t *testing.T) {
 	const liars, rounds, units = 6, 14, 4
 	for name, lie := range map[string]func(from uint32) party{
@@ -76,8 +76,9 @@ func TestRollbackIsNoPump(t *testing.T) {
 	}
 }
 
-// What handed on a state to a unit is audited again when the unit is taken from its worker, for the same price. Whoever
-// is late on purpose has that done as often as it likes: the budget pays for it as far as nobody is owed what it takes.
+// When a unit is taken from its worker, the unit that its carried state is from is audited again, for the same price.
+// A worker that is late on purpose can cause that repeatedly: the budget pays for it only as far as it covers all
+// debts.
 func TestAuditsAgainTakeNothingOfWhatIsOwed(t *testing.T) {
 	for _, spare := range []uint64{0, 5_000, 1_000_000} {
 		order := job("again", 4, 12, 2, 1_000_000)

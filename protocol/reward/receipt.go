@@ -1,5 +1,5 @@
-// Package reward turns what happened in a run into money: who is paid for which verified work, who is slashed, and why
-// somebody is paid nothing.
+// Package reward settles a run in coins: which account is paid for which verified work, which is slashed, and why one
+// is paid nothing.
 //
 // Its results are data: receipts to show and transfers to execute. It moves no coins (the chain does) and judges no
 // work (run and dispute have).
@@ -17,7 +17,7 @@ const (
 	Work    Kind = "work"    // an attempt at a unit
 	Audit   Kind = "audit"   // an audit that was drawn
 	Slash   Kind = "slash"   // taken from the stake of Who
-	Bounty  Kind = "bounty"  // the part of a slash that goes to the one who was right
+	Bounty  Kind = "bounty"  // the part of a slash that goes to the party that was right
 	Fee     Kind = "fee"     // the part of a slash that goes to the community pool
 	Deposit Kind = "deposit" // held of the stake of Who, and not taken
 	Refund  Kind = "refund"  // what was not spent, back to the consumer
@@ -30,7 +30,7 @@ const (
 	Revenue Kind = "revenue" // of a model, claimed by a holder of its shares
 )
 
-// Receipt is one line of why somebody was paid, or was not. Every attempt at a unit and every audit ends in one.
+// Receipt is one line of why an account was paid, or was not. Every attempt at a unit and every audit ends in one.
 type Receipt struct {
 	Job    string    `cbor:"1,keyasint" json:"job"`
 	Seq    uint64    `cbor:"2,keyasint" json:"seq"` // of the job, without gaps
@@ -49,9 +49,8 @@ type Receipt struct {
 	// of a payment, to the community pool, as governance had it
 	FeePPM uint32 `cbor:"15,keyasint" json:"fee_ppm,omitempty"`
 
-	// Of an epoch: Amount is Pot * Part / Whole. Of a slash: Part of Whole of the stake (its millionths, or its
-	// uzen), or of what was taken of it. Of revenue:
-	// Amount is Pot + Part * Whole.
+	// Of an epoch: Amount is Pot * Part / Whole. Of a slash: Part of Whole of the stake (in millionths or in uzen), or of
+	// the amount taken. Of revenue: Amount is Pot + Part * Whole.
 	Pot   uint64 `cbor:"16,keyasint" json:"pot,omitempty"`
 	Part  uint64 `cbor:"17,keyasint" json:"part,omitempty"`
 	Whole uint64 `cbor:"18,keyasint" json:"whole,omitempty"`
@@ -63,8 +62,8 @@ type Receipt struct {
 	Payer string `cbor:"20,keyasint,omitempty" json:"payer,omitempty"`
 }
 
-// OfDispute reports whether a receipt can come of the verdict of a dispute, as that of every slash can. Which dispute
-// it was, if one was, its height, round and unit say.
+// OfDispute reports whether a receipt can follow from the verdict of a dispute, as that of every slash can. Its
+// height, round and unit identify the dispute.
 func (r Receipt) OfDispute() bool {
 	switch r.Kind {
 	case Slash, Bounty, Fee:
@@ -77,9 +76,9 @@ func (r Receipt) OfDispute() bool {
 	return false
 }
 
-// Jails reports whether a receipt bars who it is about from being matched: it was slashed for what it did. A seal may
-// stay closed because a machine stopped, and who pays restitution is barred over its conviction. A deposit is forfeited
-// without proof.
+// Jails reports whether a receipt bars its account from being matched: the account was slashed for a lie. Three
+// slashes do not bar: a seal may stay closed because a machine stopped, an account that pays restitution is barred by
+// its conviction, and a deposit is forfeited without proof.
 func (r Receipt) Jails() bool {
 	return r.Kind == Slash && r.Reason != SealUnopened && r.Reason != Restitution && r.Reason != DepositForfeited
 }
@@ -96,7 +95,7 @@ func Stake(id string) string { return "stake:" + id }
 
 // Transfer is one movement of coins for the chain to execute.
 type Transfer struct {
-	From   string `cbor:"1,keyasint"` // Escrow, Emission, CommunityPool, or Stake of somebody
+	From   string `cbor:"1,keyasint"` // Escrow, Emission, CommunityPool, or Stake of an account
 	To     string `cbor:"2,keyasint"` // CommunityPool, or an account address
 	Amount uint64 `cbor:"3,keyasint"` // uzen, never zero
 }

@@ -355,7 +355,7 @@ func TestShortEscrowPaysWhatItHolds(t *testing.T) {
 		"v receives 0.000095 ZEN for the audit of unit 0 of round 1 because the work is verified.",
 		"v receives 0.000038 ZEN for the audit of unit 0 of round 1 because the budget of the job is exhausted. To do: " +
 			"raise the budget of the job and resume it.",
-		"x receives 0.00 ZEN for the audit of unit 0 of round 1 because the work is verified, but its price comes to less " +
+		"x receives 0.00 ZEN for the audit of unit 0 of round 1 because the work is verified, but its price is less " +
 			"than one uzen. To do: ask a higher price.",
 	}
 	for i, r := range got.Receipts {
@@ -384,8 +384,8 @@ func TestEveryReasonIsExplained(t *testing.T) {
 	}
 }
 
-// Who is silent in a dispute loses stake, of which nobody has a part, and the accuser is not paid its audit: nothing
-// was shown, and to accuse who is away must not pay.
+// A worker that is silent in a dispute loses stake, and the accuser gets neither a part of it nor its audit: nothing
+// was shown, and accusing an offline worker must not pay.
 func TestSilenceEarnsNothing(t *testing.T) {
 	o := job("job", 1, 1, 1, 1_000_000)
 	s, err := run.New(o.Terms, []crew.Member{{ID: "w", Role: crew.Worker, Price: 1001},
@@ -424,8 +424,8 @@ func TestReceiptsOfADispute(t *testing.T) {
 	}
 }
 
-// Units of different sizes are paid by what is computed of them: of a run without a fault, in which every unit is
-// audited once, that is what its order was quoted, to the last uzen, also where prices do not divide.
+// Units of different sizes are paid by their operations: a run without a fault, in which every unit is audited once,
+// costs exactly its quote, also where prices do not divide.
 func TestUnitsOfDifferentSizesArePaidAsQuoted(t *testing.T) {
 	o := job("paces", 4, 3, 1, 1_000_000)
 	o.Terms.Segments, o.Terms.UnitFlops, o.Terms.Sizes = 7, 7*(market.Flops/11), []uint32{3, 7, 1, 5}

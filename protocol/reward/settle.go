@@ -13,13 +13,13 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
-// SettlementInput is what settling needs to know beside the run.
+// SettlementInput is the input of Settle besides the run.
 type SettlementInput struct {
 	Consumer string
 	Escrow   market.Escrow
 	Penalty  Penalty                // of a lost dispute
 	FeePPM   uint32                 // of every payment, to the community pool
-	Waiting  uint64                 // uzen that the job costs if nobody ever worked on it
+	Waiting  uint64                 // uzen that the job costs if no unit was ever committed
 	Stake    func(id string) uint64 // uzen staked by a member now
 	// Height of the latest conviction of a member before, 0: none; and the smallest stake of a role, in uzen. nil: none.
 	Convicted func(id string) int64
@@ -28,7 +28,7 @@ type SettlementInput struct {
 	Seq       uint64 // of the next receipt
 }
 
-// Settlement is what a transition costs whom.
+// Settlement has the receipts and transfers of a transition.
 type Settlement struct {
 	Receipts  []Receipt
 	Transfers []Transfer
@@ -47,8 +47,8 @@ func Settle(s run.State, events []event.Event, b SettlementInput) Settlement {
 	return l.Settlement
 }
 
-// Books reports whether Settle books an event. Of others, most commitments among them, no book need be opened.
-func Books(e event.Event) bool {
+// Settles reports whether Settle books an event. Other events, most commitments among them, need no SettlementInput.
+func Settles(e event.Event) bool {
 	switch e.Kind {
 	case event.UnitReassigned,
 		event.AuditPassed,
@@ -103,7 +103,7 @@ func (l *ledger) settle(e event.Event) {
 	case event.DisputeEnded:
 		switch e.Why {
 		case reason.WrongWork, reason.Silent:
-			if e.Why == reason.Silent { // nothing was shown: to accuse who is away must not pay
+			if e.Why == reason.Silent { // nothing was shown: accusing an offline worker must not pay
 				l.unpaid(Audit, e.Round, e.Unit, e.Who, NothingShown)
 				l.slash(e, e.Other, "")
 				return
@@ -178,9 +178,9 @@ func (l *ledger) unpaid(kind Kind, round, unit uint32, who, reason string) {
 		Flops: l.state.Terms.FlopsOf(unit), Price: m.Price, FeePPM: l.book.FeePPM, Reason: reason})
 }
 
-// slash takes from the stake of the loser of a dispute, or of a verifier that did not look, as much as Penalty.Taken. A
-// part goes to the winner, if there is one, and the rest to the community pool, so that a liar who convicts itself
-// under another name still loses.
+// slash takes Penalty.Taken from the stake of the loser of a dispute, or of a verifier that passed a unit without
+// executing it. A part goes to the winner, if there is one, and the rest to the community pool, so that a liar that
+// convicts itself under another name still loses.
 func (l *ledger) slash(e event.Event, loser, winner string) {
 	m, _ := l.state.Member(loser)
 	m.ID = loser
@@ -195,8 +195,8 @@ func (l *ledger) part(e event.Event, loser, winner string, lost uint32) {
 	l.take(e, loser, winner, amount, uint64(lost), million)
 }
 
-// forfeit takes the deposit of a worker of tolerant work from its stake. Nobody is paid of it, so that nobody gains by
-// saying that the work of others is outside.
+// forfeit takes the deposit of a worker of tolerant work from its stake, for the community pool: no account gains by
+// reporting that the work of others is outside.
 func (l *ledger) forfeit(e event.Event) {
 	m, _ := l.state.Member(e.Who)
 	order := market.Order{Terms: l.state.Terms}
@@ -227,9 +227,9 @@ func (l *ledger) take(e event.Event, loser, winner string, amount, of, whole uin
 	l.fromStake(loser, CommunityPool, amount-bounty)
 }
 
-// abandon closes what a halted run leaves undone in a round. In an attested one the units about which nothing is open
-// are paid: the consumer has their work. So they are in one that was rolled back, or that showed that the job diverges.
-// Audits of members who left ended with an event of their own.
+// abandon closes the open parts of a round in a halted run. In an attested round the units with nothing open are paid:
+// the consumer has their work. So are those of a round that was rolled back, or that showed that the job diverges.
+// Audits of members that left ended with an event of their own.
 func (l *ledger) abandon(lap work.RoundState, pays bool, reason string) {
 	for _, u := range lap.Units {
 		switch {
@@ -261,7 +261,7 @@ func (l *ledger) unasked(lap work.RoundState) {
 
 func (l *ledger) refund(e event.Event, reason string) {
 	var fee, amount uint64
-	if !l.state.Opened() { // it cost the chain and its members what an order costs that is never matched
+	if !l.state.Opened() { // it cost the chain as much as an order that is never matched
 		l.Escrow, fee = l.Escrow.Charge(l.book.Waiting)
 	}
 	l.Escrow, amount = l.Escrow.Close()
@@ -272,7 +272,7 @@ func (l *ledger) refund(e event.Event, reason string) {
 
 func (l *ledger) receipt(r Receipt) {
 	r.Job, r.Height, r.Seq = l.state.Terms.Job, l.book.Height, l.Seq
-	if r.Kind != Bounty && r.Kind != Fee { // these go to others than whose fault it was
+	if r.Kind != Bounty && r.Kind != Fee { // these go to accounts that are not at fault
 		r.Fix = fixes[r.Reason]
 	}
 	l.Seq++

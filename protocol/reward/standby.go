@@ -5,16 +5,16 @@ import (
 	"github.com/starling-network/starling/protocol/run/crew"
 )
 
-// Verifiers of the network at large are drawn for audits (transition.Env.Draw). Those that answer have a share of what
-// fees bring, by their stake, so that enough of them wait for a draw. It comes from the community pool, which has it of
-// the fees of the same epoch; no coins are made for it. An account that pays itself for work has back, with all
+// Verifiers of the network at large are drawn for audits (transition.Env.Draw). Those that answer share a part of the
+// fees, by their stake, so that enough of them wait for a draw. It is paid from the community pool, which has it from
+// the fees of the same epoch; no coins are made for it. An account that pays itself for work gets back, with all
 // rewards, less than the fees.
 
 // StandbyOfFeesPPM is the part of the fees of the work of an epoch that its verifiers share for standing by, in parts
 // per million.
 const StandbyOfFeesPPM = 90_000
 
-// standby is the part of somebody in what verifiers share for standing by.
+// standby is the part of a participant in the standby share.
 func (l *epoch) standby(f Effort) (part uint64, reason string) {
 	if f.Presence == nil || !f.Eligible(crew.Verifier, l.Registry) && !f.Jailed {
 		return 0, ""
@@ -36,7 +36,7 @@ func (l *epoch) standby(f Effort) (part uint64, reason string) {
 	return f.Firm(), StoodBy
 }
 
-// pot is what verifiers share for standing by: a part of the fees of the epoch, as far as the community pool still has
+// pot is the standby share of all verifiers: a part of the fees of the epoch, as far as the community pool still has
 // it.
 func (l *epoch) pot() uint64 {
 	var fees uint64

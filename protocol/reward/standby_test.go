@@ -57,7 +57,7 @@ func TestVerifiersShareFeesForStandingBy(t *testing.T) {
 	}
 }
 
-// A stake earns for standing by what it is, on however many accounts it lies.
+// The standby share follows the stake, however many accounts it is split over.
 func TestSybilsEarnNoMoreForStandingBy(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
@@ -78,7 +78,7 @@ func TestSybilsEarnNoMoreForStandingBy(t *testing.T) {
 	}
 }
 
-// Who does not answer, or cannot be drawn, has nothing, and is told why.
+// A verifier that does not answer, or cannot be drawn, gets nothing, and a receipt with the reason.
 func TestZerosOfStandingBy(t *testing.T) {
 	for want, spoil := range map[string]func(*Effort){
 		DrawMissed: func(f *Effort) { f.Presence.Missed = 300 },
@@ -105,7 +105,7 @@ func TestZerosOfStandingBy(t *testing.T) {
 	}
 }
 
-// Who orders work of itself, and is the only verifier, too, has less back than its fee.
+// An account that orders work from itself, and is also the only verifier, gets back less than its fee.
 func TestOrderOfOneselfWithStandbyEarnsLessThanItsFee(t *testing.T) {
 	for _, fees := range []uint64{1, 12, 500, 1_000_000} {
 		e := efforts()

@@ -22,8 +22,9 @@ func tolerantJob(id string, units, rounds, verifiers, auditPPM uint32) market.Or
 	return o
 }
 
-// A deposit is taken from the stake when it is forfeited, bounded by it, and all of it goes to the community pool. It
-// bars nobody, and one that is returned moves nothing; who reported falsely is slashed as convicted.
+// A forfeited deposit is taken from the stake, bounded by it, and all of it goes to the community pool. It bars no
+// account, and a deposit that is returned moves no coins; a verifier that reported falsely is slashed like a convicted
+// one.
 func TestDepositOfTolerantWork(t *testing.T) {
 	o := tolerantJob("deposit", 2, 2, 2, 500_000)
 	s, err := run.New(o.Terms, []crew.Member{{ID: "w", Role: crew.Worker, Price: 1001},
@@ -58,9 +59,9 @@ func TestDepositOfTolerantWork(t *testing.T) {
 	}
 }
 
-// What a tolerant faker gains when the rules are played, over what its faked units would have paid if nobody looked:
-// below zero on average, whether it fakes all or some units, at once or after honest rounds, hides what is drawn, and
-// with a quarter of the verifiers its own.
+// The gain of a tolerant faker when the rules are played, over the pay of its faked units without audits, is below
+// zero on average: whether it fakes all or some units, at once or after honest rounds, hides the audited ones, and
+// owns a quarter of the verifiers.
 func TestNoStrategyOfATolerantFakerGainsWhenPlayed(t *testing.T) {
 	strategies := map[string]party{
 		"all at once":           {fakes: func(uint32) bool { return true }},

@@ -12,7 +12,7 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
-// carrying are terms of five rounds whose units hand on a state through two rounds in a row.
+// carrying are terms of five rounds whose units carry a state through two rounds in a row.
 func carrying() terms.Terms {
 	t := long()
 	t.Carry, t.Deadlines.Challenge = 2, 3
@@ -73,7 +73,7 @@ func TestGroupThatEndsEarly(t *testing.T) {
 	}
 }
 
-// A commitment names what is handed on where something is, and nothing elsewhere.
+// A commitment names a carried state in rounds whose units carry one, and only there.
 func TestCommitmentsToCarriedState(t *testing.T) {
 	some := work.HandedState{Root: canon.Sum("state"), CID: "bafystate"}
 	carries, alone := carrying(), long()
@@ -101,7 +101,8 @@ func TestCommitmentsToCarriedState(t *testing.T) {
 	}
 }
 
-// Who takes a unit over lets another verifier look at what was handed on to it, also when one has passed that.
+// If a unit gets a new worker, another verifier audits the unit that its carried state is from, also when one has
+// passed that.
 func TestTakingOverQuestionsTheOrigin(t *testing.T) {
 	g := begin(t, carrying(), newMembers(4, 2))
 	before, after := g.takeOver(2)
@@ -132,8 +133,8 @@ func TestTheOnlyVerifierIsAskedForTheRest(t *testing.T) {
 	}
 }
 
-// takeOver plays a round in which everything passes, and one in which only the worker of a unit is late. It returns the
-// unit that handed on to that one, before and after.
+// takeOver plays a round in which every audit passes, and one in which only the worker of one unit is late. It returns
+// the unit whose state that unit starts from, before and after.
 func (g *stage) takeOver(unit uint32) (before, after work.Unit) {
 	g.t.Helper()
 	g.round()
@@ -166,8 +167,8 @@ func (g *stage) commitOthers(unit uint32) {
 	}
 }
 
-// What was built on a verdict's round is kept without a duty for anybody: it may have started from a state that nobody
-// has. It goes on when the same state is handed on again.
+// A round built on the round of a verdict is kept without duties for any member: it may have started from a state that
+// no honest member has. It continues when the same state is committed again.
 func TestVoidRoundsOfCarriedState(t *testing.T) {
 	few := carrying()
 	few.Carry, few.Deadlines.Challenge = 3, 100
@@ -198,8 +199,8 @@ func TestVoidRoundsOfCarriedState(t *testing.T) {
 	}
 }
 
-// A worker that may not be able to train, because what its unit goes back to is disputed, is not late while the dispute
-// lasts, however many rounds ago that was.
+// A worker that may lack a right state to train from, because an earlier unit of its index is disputed, is not late
+// while the dispute lasts, however many rounds ago that unit was.
 func TestUnitsWaitForTheDisputeAboutTheirOrigin(t *testing.T) {
 	for _, rounds := range []int{0, 1} {
 		terms := carrying()
@@ -226,8 +227,8 @@ func TestUnitsWaitForTheDisputeAboutTheirOrigin(t *testing.T) {
 	}
 }
 
-// A worker is late with its unit although what it handed on to itself is disputed: it has that, and a challenger of its
-// own would else buy it time.
+// A worker is late with its unit even if the unit that its own carried state is from is disputed: it has that state,
+// and a challenger of its own would otherwise buy it time.
 func TestNobodyWaitsForADisputeAboutItsOwnWork(t *testing.T) {
 	g := begin(t, carrying(), newMembers(4, 2))
 	g.round()

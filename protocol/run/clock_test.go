@@ -60,8 +60,8 @@ func TestQuickVerifierDoesNotSetTheClockOfTheWorker(t *testing.T) {
 	}
 }
 
-// Before anybody has answered an audit its deadline is that of the terms: who is silent in a dispute then stalls the
-// run for no longer, and who is known to need more has more.
+// Before the first audit is answered, the deadline of audits is that of the terms: a silent party in a dispute stalls
+// the run for no longer, and a party that is known to need more has more.
 func TestSilenceStallsARunForNoLongerThanTheTermsGive(t *testing.T) {
 	all := newTerms()
 	all.Deadlines.Audit = 600
@@ -85,7 +85,7 @@ func TestQuickVerifierDoesNotEvictOthers(t *testing.T) {
 	}
 }
 
-// Who holds many units, and says that it was done at once, counts once beside the others.
+// A worker that holds many units, and commits each at once, counts once among the members.
 func TestDeadlinesFollowMembersAndTheirStakeNotObservations(t *testing.T) {
 	s := State{
 		Progress: progress.Progress{

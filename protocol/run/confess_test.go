@@ -8,8 +8,8 @@ import (
 
 import "testing"
 
-// A worker that finds its commitment wrong in time loses the unit alone: it stays, nobody is convicted, and the right
-// result of another ends the round.
+// A worker that finds its commitment wrong in time loses the unit alone: it stays, there is no conviction, and the
+// right result of another worker ends the round.
 func TestConfessionCostsTheUnitOnly(t *testing.T) {
 	g := begin(t, long(), newMembers(3, 2))
 	g.tick(1)
@@ -53,8 +53,8 @@ func TestConfessionCostsTheUnitOnly(t *testing.T) {
 	}
 }
 
-// Nobody confesses once the beacon that draws the audits may be known: it would fake every unit, and confess those that
-// are drawn.
+// A confession is refused once the beacon that draws the audits may be known: a worker could otherwise fake every
+// unit, and confess the drawn ones.
 func TestNobodyConfessesWhatMayBeDrawn(t *testing.T) {
 	g := begin(t, long(), newMembers(3, 2))
 	g.tick(1)
@@ -76,7 +76,7 @@ func TestNobodyConfessesWhatMayBeDrawn(t *testing.T) {
 	}
 }
 
-// Who confesses again and again holds no round up: it is let go like who is late.
+// A worker that confesses repeatedly cannot delay a round for ever: it is excluded like one that misses deadlines.
 func TestWhoConfessesForEverIsLetGo(t *testing.T) {
 	g := begin(t, long(), newMembers(3, 2))
 	busy := func() bool { m, _ := g.s.Member("w0"); return m.Active }

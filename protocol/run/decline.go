@@ -12,8 +12,8 @@ import (
 	"github.com/starling-network/starling/protocol/run/transition"
 )
 
-// Decline removes a member that cannot open the job: its blobs are unavailable, differ from what was ordered, or do not
-// fit into its machine. The member has done nothing in the run, loses nothing, and does not return. While no unit is
+// Decline removes a member that cannot open the job: its blobs are unavailable, differ from the order, or do not fit
+// into its machine. The member has done nothing in the run, loses nothing, and does not return. While no unit is
 // committed, the last worker and the last verifier may decline as well: nothing shows yet that the job can be opened.
 func (s State) Decline(env transition.Env, from string) (State, []event.Event, error) {
 	m, known := s.Member(from)
@@ -27,7 +27,7 @@ func (s State) Decline(env transition.Env, from string) (State, []event.Event, e
 	}
 	d := s.edit(env)
 	d.Leave(from, reason.Unopened)
-	d.Change(from, func(m *crew.Member) { m.Why = reason.Unopened }) // also who is out over deadlines that it missed
+	d.Change(from, func(m *crew.Member) { m.Why = reason.Unopened }) // also of a member that is out over missed deadlines
 	if len(d.Active(crew.Worker)) == 0 {
 		d.Unopened()
 	}

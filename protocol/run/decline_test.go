@@ -16,7 +16,7 @@ func (g *stage) decline(id string) {
 	g.must(func(s State) (State, []event.Event, error) { return s.Decline(g.env(), id) })
 }
 
-// A job that most members cannot open must not be tried until each of them has missed what it may miss.
+// A job that most members cannot open ends before each of them has missed the deadlines that it may miss.
 func TestJobThatMostCannotOpenEndsWithoutMisses(t *testing.T) {
 	g := begin(t, newTerms(), newMembers(3, 2))
 	g.tick(1)
@@ -38,7 +38,7 @@ func TestJobThatMostCannotOpenEndsWithoutMisses(t *testing.T) {
 	}
 }
 
-// Where no worker is left there is nobody to wait for.
+// Without a worker the run does not wait.
 func TestJobThatNoWorkerCanOpenEndsAtOnce(t *testing.T) {
 	g := begin(t, newTerms(), newMembers(2, 1))
 	for _, id := range []string{"w0", "v0", "w1"} {
@@ -50,8 +50,8 @@ func TestJobThatNoWorkerCanOpenEndsAtOnce(t *testing.T) {
 	}
 }
 
-// Who says that it cannot open an honest job goes, and ends nothing: whatever its stake, one worker that commits in
-// time is enough.
+// A member that declines an honest job leaves and does not end the run: one worker that commits in time is enough,
+// whatever the stake of those that declined.
 func TestWhoCannotOpenAnHonestJobEndsNothing(t *testing.T) {
 	members := newMembers(3, 2)
 	for i := range members {

@@ -69,7 +69,7 @@ func TestDiverged(t *testing.T) {
 	}
 }
 
-// Who says so and is wrong is convicted, and the run goes on.
+// A worker that falsely claims divergence is convicted, and the run continues.
 func TestFalseClaimOfDivergence(t *testing.T) {
 	g := begin(t, long(), newMembers(3, 2))
 	g.tick(1)

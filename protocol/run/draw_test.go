@@ -29,8 +29,8 @@ func network(n int) func(id work.UnitID) iter.Seq[crew.Member] {
 	}
 }
 
-// Who has the only seat of a verifier audits nothing: audits go to the whole network, and to nobody who works for the
-// worker. Who is drawn has no seat, and is paid its price.
+// The only verifier with a seat does not get the audits: they are drawn from the whole network, without the accounts
+// of the worker's owner. A drawn verifier has no seat, and is paid its own price.
 func TestAuditsGoToTheWholeNetwork(t *testing.T) {
 	g := begin(t, long(), newMembers(3, 1))
 	g.draw = network(3)
@@ -59,8 +59,7 @@ func TestAuditsGoToTheWholeNetwork(t *testing.T) {
 	}
 }
 
-// A part of what one verifier passed is looked at by a second, of another owner, before it counts; and a plant that the
-// first passed costs it its place all the same.
+// Some units that one verifier passed are audited by a second, of another owner, before they are accepted.
 func TestSomeAuditsAreMadeTwice(t *testing.T) {
 	terms := long()
 	terms.Units, terms.Rounds, terms.Window = 64, 1, 1
@@ -90,7 +89,7 @@ func TestSomeAuditsAreMadeTwice(t *testing.T) {
 	}
 }
 
-// A run whose only seat of a verifier is lost goes on with the verifiers of the network.
+// A run that loses its only verifier with a seat continues with the verifiers of the network.
 func TestNetworkReplacesTheLastVerifier(t *testing.T) {
 	g := begin(t, long(), newMembers(3, 1))
 	g.draw = network(3)
@@ -109,8 +108,8 @@ func TestNetworkReplacesTheLastVerifier(t *testing.T) {
 	}
 }
 
-// In a block without a beacon, where everybody could know what is drawn, nobody is: an audit that is due there waits
-// for the next beacon.
+// A block without a beacon draws no verifier, since every account could foresee the draw: an audit that is due there
+// waits for the next beacon.
 func TestNothingIsDrawnWithoutABeacon(t *testing.T) {
 	all := long()
 	all.Units, all.Rounds, all.Window = 8, 1, 1
@@ -151,8 +150,8 @@ func TestNothingIsDrawnWithoutABeacon(t *testing.T) {
 	}
 }
 
-// Where the budget covers no audit more than what is owed, nobody from the network is asked who wants more than the
-// verifiers of the run, and no unit is looked at twice.
+// If the budget covers no audit beyond the debts, no verifier is drawn from the network at a higher price than that of
+// the verifiers with a seat, and no unit is audited twice.
 func TestNoAuditIsDrawnThatTheBudgetDoesNotCover(t *testing.T) {
 	all := long()
 	all.Units, all.Rounds, all.Window = 64, 1, 1

@@ -102,7 +102,7 @@ func TestConvictedWorker(t *testing.T) {
 	}
 }
 
-// Who is silent in a dispute loses like who lied, and its unit says why.
+// A silent party of a dispute loses as if it had lied, and the events of its unit give silence as the reason.
 func TestSilentWorker(t *testing.T) {
 	g := begin(t, newTerms(), newMembers(3, 2))
 	g.toAudits()
@@ -184,7 +184,7 @@ func TestFalseChallengeByTheLastVerifier(t *testing.T) {
 	}
 	g.attestAll()
 	g.toAudits()
-	g.phase(progress.Attest) // its audits wait for who joins
+	g.phase(progress.Attest) // its audits wait for a verifier to join
 	g.attestAll()
 	g.tick(20 * int(g.s.TrainDeadline()))
 	g.phase(progress.Halted)
@@ -281,7 +281,7 @@ func TestMissingUpdate(t *testing.T) {
 	if silent(others[0]) != 1 || silent(others[2]) != 0 {
 		t.Errorf("who reports is not silent: %+v", g.s.Members)
 	}
-	g.phase(progress.Attest) // the audit of the unit needs no update, and goes on
+	g.phase(progress.Attest) // the audit of the unit needs no update, and continues
 	g.passAll()
 	g.phase(progress.Train)
 	if v := g.s.Units[2]; v.Worker == u.Worker || v.Attempt != 1 || len(v.Missing) > 0 {
@@ -308,7 +308,7 @@ func TestMissingUpdate(t *testing.T) {
 	}
 }
 
-// Who committed to wrong work and then withholds it is convicted all the same.
+// A worker that committed to wrong work and then withholds the update is convicted all the same.
 func TestWithheldLieIsConvicted(t *testing.T) {
 	g := begin(t, newTerms(), newMembers(4, 1))
 	g.toAudits()
@@ -368,7 +368,7 @@ func TestAttestation(t *testing.T) {
 		attest(g, "w1", true)
 		attest(g, "w2", false)
 		attest(g, "v0", false)
-		g.phase(progress.Attest) // somebody may join
+		g.phase(progress.Attest) // a member may join
 		for g.s.Phase == progress.Attest && g.height < 1000 {
 			g.tick(1)
 		}
@@ -393,7 +393,7 @@ func TestAttestation(t *testing.T) {
 	t.Run("nobody", func(t *testing.T) {
 		g := reach()
 		g.tick(100)
-		g.phase(progress.Attest) // somebody may yet come back
+		g.phase(progress.Attest) // a member may come back
 		g.tick(1000)
 		g.phase(progress.Halted)
 	})
@@ -438,7 +438,7 @@ func TestDealFollowsSpeed(t *testing.T) {
 		{9, []uint32{512, 1024}, []int{6, 3}},
 		{10, []uint32{256, 0, 768}, []int{5, 3, 2}}, // 1 : 1/2 : 1/3
 		{2, []uint32{256, 256, 1 << 28}, []int{1, 1, 0}},
-		// a newcomer is measured, whoever stands back
+		// a new worker gets a unit, which measures it, also if that leaves another without one
 		{4, []uint32{256, 256, 256, 256, 2560, 2560, 0}, []int{-1, -1, -1, -1, 0, 0, 1}},
 		{4, []uint32{256, 256, 256, 256, 0, 0}, []int{-1, -1, -1, -1, 1, 1}},
 	} {

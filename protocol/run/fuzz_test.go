@@ -18,8 +18,8 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
-// FuzzRun reads bytes as messages of anybody about anything, and checks after each of them what must always hold. The
-// verdicts alone are true: w0 and w1 never lie, and must never be convicted.
+// FuzzRun reads bytes as messages of any sender about any unit, and checks the invariants after each of them. Only the
+// verdicts are true: w0 and w1 never lie, and must never be convicted.
 func FuzzRun(f *testing.F) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 10 {
@@ -28,13 +28,13 @@ func FuzzRun(f *testing.F) {
 			seed[i] = byte(r.Uint32())
 		}
 		f.Add(seed)
-		sliced := slices.Clone(seed) // mostly of what a round in slices is made of
+		sliced := slices.Clone(seed) // mostly messages of rounds in slices
 		for i := 0; i < len(sliced); i += 3 {
 			sliced[i] = []byte{0, 0, 1, 1, 6, 13, 13, 13, 14, 15}[r.IntN(10)]
 		}
 		sliced[0] = 0x80
 		f.Add(sliced)
-		overlapping := slices.Clone(seed) // mostly of what rounds that overlap are made of
+		overlapping := slices.Clone(seed) // mostly messages of rounds that overlap
 		for i := 0; i < len(overlapping); i += 3 {
 			overlapping[i] = []byte{0, 1, 1, 2, 6, 12, 13, 13, 13, 14}[r.IntN(10)]
 		}
@@ -193,7 +193,7 @@ func move(s State, env transition.Env, op, who, what byte) (State, []event.Event
 	}
 }
 
-// slice is what a member says about a slice, or its attestation if all are agreed.
+// slice is a message of a member about a slice, or its attestation if all are agreed.
 func slice(s State, env transition.Env, member string, what byte) (State, []event.Event, error) {
 	k := uint32(what) % 3
 	cid := fmt.Sprintf("bafyslice%d", k)
@@ -211,7 +211,7 @@ func slice(s State, env transition.Env, member string, what byte) (State, []even
 	return s.SealSlice(env, member, s.Round, s.Closed, k, s.SliceSeal(member, k, cid))
 }
 
-// examination is what a member on trial may say.
+// examination is a message that a member on probation may send.
 func examination(s State, env transition.Env, t progress.Probation, what byte) (State, []event.Event, error) {
 	switch {
 	case what&1 != 0:
@@ -292,7 +292,7 @@ func hold(t *testing.T, s State) {
 	}
 }
 
-// holdPanel checks who looks at a unit that is not exact.
+// holdPanel checks the verifiers of a unit that is not exact.
 func holdPanel(t *testing.T, s State, u work.Unit) {
 	t.Helper()
 	if open := u.Status == work.Auditing || u.Status == work.Sealed; open != (len(u.Looks) > 0) || u.Verifier != "" ||

@@ -12,8 +12,8 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
-// The only verifier of a run and a worker are one, and pass each other's lie. A stranger who looks convicts the worker,
-// and is no member of any quorum for it.
+// The only verifier of a run and a worker are accomplices, and pass each other's lie. A guest that executes the unit
+// convicts the worker, and joins no quorum by that.
 func TestStrangerConvictsWhatTheOnlyVerifierPasses(t *testing.T) {
 	g := begin(t, long(), newMembers(3, 1))
 	g.toAudits()
@@ -44,7 +44,7 @@ func TestStrangerConvictsWhatTheOnlyVerifierPasses(t *testing.T) {
 	g.finish()
 }
 
-// Who challenges right work as a stranger loses what its bond is for, and challenges no more. The audit goes on.
+// A guest that challenges right work loses its bond, and may not challenge again. The audit continues.
 func TestStrangerThatAccusesFalselyIsOut(t *testing.T) {
 	g := begin(t, long(), newMembers(3, 1))
 	g.toAudits()
@@ -68,7 +68,7 @@ func TestStrangerThatAccusesFalselyIsOut(t *testing.T) {
 	g.finish()
 }
 
-// Strangers leave room for the challenges of members, and those of whom nothing is open do not fill a run.
+// Guests leave room for the challenges of members, and guests with nothing open do not fill a run.
 func TestStrangersAreFew(t *testing.T) {
 	g := begin(t, long(), newMembers(3, 1))
 	g.toAudits()

@@ -19,7 +19,7 @@ func TestHistories(t *testing.T) {
 		for k := range script {
 			script[k] = byte(r.Uint32())
 		}
-		if i%2 == 1 { // mostly moves that go on
+		if i%2 == 1 { // mostly messages that advance the run
 			for k := 0; k < len(script); k += 3 {
 				script[k] = []byte{0, 0, 1, 1, 1, 6, 6, 7, 9, 10, 11, 12, 13, 13, 14, 15}[r.IntN(16)]
 			}

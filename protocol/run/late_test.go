@@ -43,8 +43,8 @@ func commits(g *stage, u work.Unit, round uint32) func(State) (State, []event.Ev
 	}
 }
 
-// Who is late with a unit still works on it: it is given to who has nothing to do, and not exchanged for another late
-// one.
+// A worker that is late with a unit still works on it: the unit goes to a worker without units, and two late workers
+// do not exchange their units.
 func TestUnitsOfTheLateAreNotExchanged(t *testing.T) {
 	few := newTerms()
 	few.Units = 3
@@ -140,8 +140,8 @@ func TestNobodyCommitsLateWhoIsOut(t *testing.T) {
 	}
 }
 
-// A fault of a machine whose pace is known says nothing about its pace; of one that is not measured, a late commitment
-// is the only measure there may ever be.
+// A fault of a machine with a known pace says nothing about its pace; of a machine that is not measured, a late
+// commitment may be the only measure.
 func TestLateWorkMeasuresWhoIsNotMeasured(t *testing.T) {
 	many := newTerms()
 	many.Units = 8
@@ -175,7 +175,7 @@ func TestLateWorkMeasuresWhoIsNotMeasured(t *testing.T) {
 	}
 }
 
-// Who is alone is given more time, and goes on with what it has begun.
+// A worker that is alone gets more time, and keeps its unit.
 func TestTheOnlyWorkerKeepsItsUnit(t *testing.T) {
 	g := begin(t, newTerms(), newMembers(1, 1))
 	g.tick(1)
@@ -270,8 +270,8 @@ func TestFormerHoldersAreBounded(t *testing.T) {
 	}
 }
 
-// Who gets a unit beside that which it works on, and loses it again to who had it, is measured by all the time that it
-// had its own for.
+// A worker that gets a second unit, and loses it to the late worker's commitment, is measured by all the time that it
+// had its own unit for.
 func TestTakingBackDoesNotMeasure(t *testing.T) {
 	few := newTerms()
 	few.Units = 3
@@ -294,8 +294,8 @@ func TestTakingBackDoesNotMeasure(t *testing.T) {
 	}
 }
 
-// Who stands in for a late worker may see its commitment before it is in a block, and send the same: the roots are
-// plain. It has not the bytes, so that it is paid nothing, and the late worker, who has them, is paid all the same.
+// A worker that takes over from a late one may see the late commitment before it is in a block, and send the same,
+// since roots are plain. It lacks the bytes of the update, so it is not paid; the late worker, which has them, is.
 func TestCopiedLateCommitmentEarnsNothing(t *testing.T) {
 	g, was := late(t, newTerms(), newMembers(5, 1))
 	copier := *g.s.Units[0]

@@ -32,8 +32,8 @@ func (g *stage) deal(round uint32) {
 	g.t.Fatalf("round %d, phase %d, wanted round %d dealt", g.s.Round, g.s.Phase, round)
 }
 
-// A round ends when its units are committed and the checkpoint after it is attested, in either order. What was sent in
-// the round before makes it; the last of a group waits for what was sent in it, too.
+// A round ends when its units are committed and the checkpoint after it is attested, in either order. The checkpoint
+// is made of the updates of the round before; the last round of a group waits for its own updates, too.
 func TestUpdatesTravelDuringTheNextRound(t *testing.T) {
 	for name, first := range map[string]func(*stage){"attested first": (*stage).attestAll,
 		"committed first": (*stage).commitAll} {
@@ -102,7 +102,7 @@ func begun(t *testing.T) *stage {
 	return g
 }
 
-// Who lied in the round before lets that be done again, and what went on from it.
+// A lie in the round before is done again, and so are the units that started from its state.
 func TestVerdictUnderTheNextRound(t *testing.T) {
 	g := begun(t)
 	g.attestAll()

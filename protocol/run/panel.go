@@ -15,7 +15,7 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
-// looked finds the look of a verifier at an attempt at a unit.
+// looked finds the unit of a tolerant audit, and the index of the verifier's report in it.
 func looked(s State, from string, id work.UnitID) (work.Unit, int, error) {
 	if s.Over() {
 		return work.Unit{}, 0, fmt.Errorf("%w: %s", refusal.ErrHalted, s.Terms.Job)
@@ -34,8 +34,8 @@ func looked(s State, from string, id work.UnitID) (work.Unit, int, error) {
 	return u, k, nil
 }
 
-// Report binds a verifier to what it finds of a tolerant unit: seal is that of an audit.Finding. It says of it only
-// whether it is outside the tolerance, which decides how many look.
+// Report binds a verifier to its finding about a tolerant unit: seal is the seal of an audit.Finding. The report
+// itself says only whether the update is outside the tolerance, which decides how many verifiers audit the unit.
 func (s State) Report(env transition.Env, from string, id work.UnitID, seal canon.Digest,
 	outside bool) (State, []event.Event, error) {
 	u, k, err := looked(s, from, id)
@@ -59,8 +59,8 @@ func (s State) Report(env transition.Env, from string, id work.UnitID, seal cano
 	return after, events, nil
 }
 
-// ShowReport shows what a report is bound to. When all who looked have, the panel decides. Also who takes no further
-// part in the run owes it.
+// ShowReport shows the finding that a report binds its verifier to. The panel decides once all its findings are shown.
+// A verifier that left the run still owes its finding.
 func (s State) ShowReport(env transition.Env, from string, id work.UnitID, f audit.Finding,
 	salt canon.Digest) (State, []event.Event, error) {
 	u, k, err := looked(s, from, id)

@@ -22,8 +22,8 @@ func wide() terms.Terms {
 	return t
 }
 
-// A verifier that reports "within" without executing anything is found: a part of the reports is compared with those of
-// two others, which it cannot know when it is bound. It is out of the run, and nobody else is.
+// A verifier that reports "within" without executing the unit is found: some of its reports are compared with those of
+// two others, and it cannot know which when it seals. It alone is excluded.
 func TestLazyTolerantVerifierIsFound(t *testing.T) {
 	g := begin(t, wide(), newMembers(4, 1))
 	g.draw = network(8)
@@ -51,8 +51,8 @@ func TestLazyTolerantVerifierIsFound(t *testing.T) {
 	g.attestAll()
 }
 
-// Who copies cannot: nothing is shown before all who look at a unit are bound, nobody is drawn for it afterwards, and
-// the seal of another does not open under its own name. It is out, and the others decide.
+// A verifier cannot copy: no finding is shown before all verifiers of a unit are bound, none is drawn for it
+// afterwards, and the seal of another does not open under its own name. It is excluded, and the others decide.
 func TestCopyingTolerantVerifierIsFound(t *testing.T) {
 	g := begin(t, tolerant(), newMembers(3, 3))
 	g.toAudits()
@@ -91,7 +91,7 @@ func TestCopyingTolerantVerifierIsFound(t *testing.T) {
 	}
 }
 
-// What a verifier says before it shows its figures is what they say.
+// The finding that a verifier shows must agree with its report.
 func TestReportBindsItsWord(t *testing.T) {
 	g := begin(t, tolerant(), newMembers(3, 1))
 	g.toAudits()
@@ -119,8 +119,8 @@ func TestReportBindsItsWord(t *testing.T) {
 	}
 }
 
-// Three who say together that honest work is outside, and have not executed it, are convicted when the unit is done
-// exactly, and the deposit of its worker is not taken. If they know the state that it ends in nothing can be shown.
+// Three verifiers that report honest work as outside, without executing it, are convicted when the unit is done
+// exactly, and its worker keeps the deposit. If they know the end state of the unit, the lie cannot be shown.
 func TestDepositIsReturnedWhereTheExactExecutionContradicts(t *testing.T) {
 	for _, executed := range []bool{false, true} {
 		g := begin(t, tolerant(), newMembers(3, 4))
@@ -163,8 +163,9 @@ func TestDepositIsReturnedWhereTheExactExecutionContradicts(t *testing.T) {
 	}
 }
 
-// Who hides the update of a unit whose audit is drawn forfeits its deposit as if it were outside, or it could fake
-// every unit and hide those that are looked at; one that is not audited is only not paid.
+// A worker that hides the update of a unit whose audit is drawn forfeits its deposit, as for an update outside the
+// tolerance: otherwise it could fake every unit, and hide the audited ones. For a unit without an audit it is only not
+// paid.
 func TestHiddenUpdateForfeitsTheDepositOnceItsAuditIsDrawn(t *testing.T) {
 	for _, audited := range []bool{true, false} {
 		all := tolerant()

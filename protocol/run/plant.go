@@ -15,11 +15,11 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
-// Unmask shows that a worker planted a fault in a commitment, when the question of it is answered: the roots that were
-// hidden take the place of the planted ones. Who had passed the unit is slashed, who challenged it loses nothing, and
-// if it was audited the audit goes on with the right roots. The update was right all along, so nothing that was built
-// on it changes. Also who takes no further part in the run may show it.
-func (s State) Unmask(env transition.Env, from string, id work.UnitID, nonce canon.Digest,
+// RevealPlantedFault shows that a worker planted a fault in a commitment, once its opening challenge is answered: the
+// hidden roots replace the planted ones. A verifier that had passed the unit is slashed, a challenger loses nothing,
+// and an audit of the unit continues with the right roots. The update was right all along, so nothing that was built on
+// it changes. A member that has left the run may show it too.
+func (s State) RevealPlantedFault(env transition.Env, from string, id work.UnitID, nonce canon.Digest,
 	segments []canon.Digest) (State, []event.Event, error) {
 	if s.Over() {
 		return s, nil, fmt.Errorf("%w: %s", refusal.ErrHalted, s.Terms.Job)
@@ -34,7 +34,7 @@ func (s State) Unmask(env transition.Env, from string, id work.UnitID, nonce can
 	case u.Status != work.Sealed && u.Status != work.Accepted && u.Status != work.Disputed:
 		return s, nil, fmt.Errorf("%w: unit %d is not answered yet", refusal.ErrWrongPhase, id.Unit)
 	case s.Tolerant(u.Unit):
-		return s, nil, fmt.Errorf("%w: nobody compares the state roots of unit %d", refusal.ErrBadPlant, id.Unit)
+		return s, nil, fmt.Errorf("%w: the state roots of unit %d are not compared", refusal.ErrBadPlant, id.Unit)
 	case len(segments) != len(u.Commit.Segments) || audit.Hide(nonce, segments) != u.Commit.HiddenRoots:
 		return s, nil, fmt.Errorf("%w: this was not hidden in the commitment", refusal.ErrBadPlant)
 	case slices.Equal(segments, u.Commit.Segments) || !slices.Equal(audit.Plant(nonce, segments), u.Commit.Segments):

@@ -17,8 +17,8 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
-// Join takes members in while the run goes on, whom the market has matched: each begins a trial. Only ID, Role, Price,
-// Passed, Stake and Owner of the members are taken, and Passed of who was no member before.
+// Join adds members that the market has matched to a run in progress; each begins its probation. Only ID, Role, Price,
+// Passed, Stake and Owner of the members are used, and Passed only if the account was no member before.
 func (s State) Join(env transition.Env, members []crew.Member) (State, []event.Event, error) {
 	d := s.edit(env)
 	for _, m := range members {
@@ -32,8 +32,8 @@ func (s State) Join(env transition.Env, members []crew.Member) (State, []event.E
 	return after, events, nil
 }
 
-// Return says that a member which is out of the run over missed deadlines is back. It joins again when there is a
-// place. Each time it must have rested twice as long as the time before.
+// Return reports that a member that is out over missed deadlines is back. It joins again when a seat is free. Each
+// time it must have waited twice as long as the time before.
 func (s State) Return(env transition.Env, from string) (State, []event.Event, error) {
 	m, ok := s.Member(from)
 	switch {
@@ -51,8 +51,8 @@ func (s State) Return(env transition.Env, from string) (State, []event.Event, er
 	return State{d.Progress}, nil, nil
 }
 
-// SubmitProbation is the answer of a member on trial to its exam: the seal of the state that it reached, or none if
-// that is not the committed one. Then it gets another exam: it may be the commitment that is wrong.
+// SubmitProbation is the answer of a member on probation to its task: the seal of the state that it reached, or none
+// if that state is not the committed one. Then it gets another task, since the commitment may be wrong.
 func (s State) SubmitProbation(env transition.Env, from string, id work.UnitID,
 	seal canon.Digest) (State, []event.Event, error) {
 	t, ok := s.Probation(from)
@@ -60,9 +60,9 @@ func (s State) SubmitProbation(env transition.Env, from string, id work.UnitID,
 	case s.Over():
 		return s, nil, fmt.Errorf("%w: %s", refusal.ErrHalted, s.Terms.Job)
 	case !ok:
-		return s, nil, fmt.Errorf("%w: %s is not on trial", refusal.ErrNotYours, from)
+		return s, nil, fmt.Errorf("%w: %s is not in probation", refusal.ErrNotYours, from)
 	case !t.Task.Is(id):
-		return s, nil, fmt.Errorf("%w: the exam of %s is another", refusal.ErrStale, from)
+		return s, nil, fmt.Errorf("%w: %s has another probation task", refusal.ErrStale, from)
 	case !t.Seal.IsZero():
 		return s, nil, fmt.Errorf("%w: %s has answered", refusal.ErrDuplicate, from)
 	}
@@ -71,12 +71,12 @@ func (s State) SubmitProbation(env transition.Env, from string, id work.UnitID,
 	if seal.IsZero() {
 		t.Task = progress.ProbationTask{}
 	}
-	d.GoOn(t)
+	d.StoreProbation(t)
 	after, events := d.finish()
 	return after, events, nil
 }
 
-// prove ends a trial: the member held the state that others committed to.
+// prove ends a probation: the member held the state that others committed to.
 func prove(s State, env transition.Env, t progress.Probation, o audit.Opening,
 	r audit.RootFuncs) (State, []event.Event, error) {
 	if t.Question.IsZero() {

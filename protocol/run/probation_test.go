@@ -23,22 +23,22 @@ func (g *stage) join(id string, r crew.Role) {
 	})
 }
 
-func (g *stage) trial(id string) progress.Probation {
+func (g *stage) probationOf(id string) progress.Probation {
 	g.t.Helper()
 	t, ok := g.s.Probation(id)
 	if !ok {
-		g.t.Fatalf("%s is not on trial", id)
+		g.t.Fatalf("%s is not in probation", id)
 	}
 	return t
 }
 
-// sit answers the exam of a member on trial, with the seal of the state that is right.
+// sit answers the task of a member on probation, with the seal of the right state.
 func (g *stage) sit(id string) {
 	g.t.Helper()
-	g.must(func(s State) (State, []event.Event, error) { return sit(s, g.env(), g.trial(id)) })
+	g.must(func(s State) (State, []event.Event, error) { return sit(s, g.env(), g.probationOf(id)) })
 }
 
-// asUnit is the exam of a trial as the audit of a unit: the seals and openings are the same.
+// asUnit is a probation task as the audit of a unit: the seals and openings are the same.
 func asUnit(t progress.Probation) work.Unit {
 	return work.Unit{Index: t.Task.Unit, Attempt: t.Task.Attempt, Verifier: t.Member, Commit: t.Task.Commit, Seal: t.Seal,
 		Question: t.Question}
@@ -52,13 +52,13 @@ func show(s State, env transition.Env, t progress.Probation) (State, []event.Eve
 	return unseal(s, env, t.Task.Round, asUnit(t))
 }
 
-// prove takes a member through its trial.
+// prove takes a member through its probation.
 func (g *stage) prove(id string) {
 	g.t.Helper()
 	g.tick(1)
 	g.sit(id)
 	g.tick(2)
-	g.must(func(s State) (State, []event.Event, error) { return show(s, g.env(), g.trial(id)) })
+	g.must(func(s State) (State, []event.Event, error) { return show(s, g.env(), g.probationOf(id)) })
 }
 
 func (g *stage) leave(id string) {
@@ -72,7 +72,8 @@ func many() terms.Terms {
 	return t
 }
 
-// Who leaves gives up what it has not committed, at once and without harm, and stays for what it has.
+// A member that leaves loses the units that it has not committed, at once and without a penalty, and stays liable for
+// those that it has.
 func TestLeave(t *testing.T) {
 	g := begin(t, many(), newMembers(3, 2))
 	g.tick(1)
@@ -142,7 +143,7 @@ func TestTheLastStay(t *testing.T) {
 	g.leave("w0")
 	refused("w1")
 	g.join("w2", crew.Worker)
-	refused("w1") // who is on trial cannot take over
+	refused("w1") // a member on probation cannot take over
 	g.commitAll()
 	g.tick(2)
 	g.passAll()
@@ -151,13 +152,13 @@ func TestTheLastStay(t *testing.T) {
 	refused("w2")
 }
 
-// Until its trial is over a newcomer counts for nothing; then for everything.
+// Until its probation is over a new member has no unit, audit or vote; then it has all of them.
 func TestTrial(t *testing.T) {
 	g := begin(t, many(), newMembers(3, 2))
 	g.join("w9", crew.Worker)
 	g.tick(3)
-	if g.trial("w9").Task.Worker != "" {
-		t.Fatal("an exam about nothing")
+	if g.probationOf("w9").Task.Worker != "" {
+		t.Fatal("a probation task about nothing")
 	}
 	_, quorum := g.s.Weighs(nil)
 	g.round()
@@ -167,7 +168,7 @@ func TestTrial(t *testing.T) {
 	}
 	for name, f := range map[string]func(s State) (State, []event.Event, error){
 		"votes": func(s State) (State, []event.Event, error) { return s.Attest(g.env(), s.Round, vote(s, "w9")) },
-		"shows": func(s State) (State, []event.Event, error) { return show(s, g.env(), g.trial("w9")) },
+		"shows": func(s State) (State, []event.Event, error) { return show(s, g.env(), g.probationOf("w9")) },
 		"proves": func(s State) (State, []event.Event, error) {
 			return s.SubmitProbation(g.env(), "w9", work.UnitID{Round: 9, Unit: 9, Attempt: 9}, canon.Sum("x"))
 		},
@@ -179,7 +180,7 @@ func TestTrial(t *testing.T) {
 		},
 	} {
 		if err := g.do(f); err == nil {
-			t.Errorf("on trial it %s", name)
+			t.Errorf("in probation it %s", name)
 		}
 	}
 	g.prove("w9")
@@ -202,7 +203,7 @@ func TestTrial(t *testing.T) {
 // A machine that computes something else is out, and not slashed: nothing says that it lies.
 func TestUnproven(t *testing.T) {
 	decline := func(g *stage) {
-		x := g.trial("w9").Task
+		x := g.probationOf("w9").Task
 		g.must(func(s State) (State, []event.Event, error) {
 			return s.SubmitProbation(g.env(), "w9", work.UnitID{Round: x.Round, Unit: x.Unit, Attempt: x.Attempt},
 				canon.Digest{})
@@ -212,7 +213,7 @@ func TestUnproven(t *testing.T) {
 		"finds another state": decline,
 		"says nothing":        func(g *stage) { g.tick(1) },
 		"seals what it does not hold": func(g *stage) {
-			if x := g.trial("w9"); x.Seal.IsZero() {
+			if x := g.probationOf("w9"); x.Seal.IsZero() {
 				g.must(func(s State) (State, []event.Event, error) {
 					return s.SubmitProbation(g.env(), "w9", x.Task.ID(), canon.Sum("copied"))
 				})
@@ -248,7 +249,7 @@ func TestUnproven(t *testing.T) {
 	}
 }
 
-// The exam of a round that is rolled back is void, and costs nothing.
+// A probation task of a round that is rolled back is void, and does not count as a try.
 func TestRollbackExcuses(t *testing.T) {
 	g := begin(t, many(), newMembers(4, 2))
 	g.round()
@@ -262,18 +263,19 @@ func TestRollbackExcuses(t *testing.T) {
 	}
 	g.join("w9", crew.Worker)
 	g.tick(1)
-	if x := g.trial("w9"); x.Task.Round != 1 || x.Tries != 1 {
+	if x := g.probationOf("w9"); x.Task.Round != 1 || x.Tries != 1 {
 		t.Fatalf("%+v", x)
 	}
 	u := g.unit(0, 0)
 	g.challenge(u.Verifier, 0, 0)
 	g.verdict(0, 0, true)
-	if x := g.trial("w9"); x.Task.Worker != "" || x.Tries != 0 {
+	if x := g.probationOf("w9"); x.Task.Worker != "" || x.Tries != 0 {
 		t.Errorf("%+v", x)
 	}
 }
 
-// Who was cut off comes back through a trial; the rest before it doubles, and one more missed deadline is enough.
+// A member that missed its deadlines returns through a probation; the wait before it doubles each time, and one more
+// missed deadline excludes it again.
 func TestReturn(t *testing.T) {
 	g := begin(t, many(), newMembers(3, 2))
 	g.round()
@@ -313,7 +315,7 @@ func TestReturn(t *testing.T) {
 	}
 }
 
-// The last worker is waited for, and let go when another has come.
+// The last worker is kept, and excluded when another has joined.
 func TestTheLastIsRelieved(t *testing.T) {
 	g := begin(t, many(), newMembers(2, 2))
 	g.round()
@@ -356,8 +358,8 @@ func TestJoinRefuses(t *testing.T) {
 	}
 }
 
-// Who joins a tolerant run has no vote and no unit either until it has shown that it can execute a unit exactly: the
-// state that verifiers have found, whatever the worker of it committed to. Without audits there is no such unit.
+// A member that joins a tolerant run has no vote and no unit until it has executed a unit exactly: it must reach the
+// state that the verifiers of the unit found, whatever its worker committed to. Without audits there is no such unit.
 func TestTrialInATolerantRun(t *testing.T) {
 	rough := many()
 	rough.Tolerance = terms.Tolerance{DistancePPM: 100_000, CosinePPM: 990_000}
@@ -365,22 +367,23 @@ func TestTrialInATolerantRun(t *testing.T) {
 	g.toAudits()
 	g.join("w9", crew.Worker)
 	g.tick(1)
-	if m, _ := g.s.Member("w9"); m.Active || g.trial("w9").Task.Worker != "" {
-		t.Fatalf("before a unit is settled: %+v, %+v", m, g.trial("w9"))
+	if m, _ := g.s.Member("w9"); m.Active || g.probationOf("w9").Task.Worker != "" {
+		t.Fatalf("before a unit is settled: %+v, %+v", m, g.probationOf("w9"))
 	}
 	g.refused(refusal.ErrInactive,
 		func(s State) (State, []event.Event, error) { return s.Attest(g.env(), 0, vote(s, "w9")) })
 	g.reportAll()
 	g.tick(1)
-	exam := g.trial("w9").Task
-	if end := g.unit(0, exam.Unit).End; end.IsZero() || !slices.Equal(exam.Commit.Segments, []canon.Digest{end}) {
-		t.Fatalf("the exam is %+v, of %+v", exam, g.unit(0, exam.Unit))
+	task := g.probationOf("w9").Task
+	if end := g.unit(0, task.Unit).End; end.IsZero() || !slices.Equal(task.Commit.Segments, []canon.Digest{end}) {
+		t.Fatalf("the task is %+v, of %+v", task, g.unit(0, task.Unit))
 	}
 	g.must(func(s State) (State, []event.Event, error) {
-		return s.SubmitProbation(g.env(), "w9", exam.ID(), canon.Sum("a seal of nothing"))
+		return s.SubmitProbation(g.env(), "w9", task.ID(), canon.Sum("a seal of nothing"))
 	})
 	g.tick(2)
-	if err := g.do(func(s State) (State, []event.Event, error) { return show(s, g.env(), g.trial("w9")) }); err == nil {
+	shows := func(s State) (State, []event.Event, error) { return show(s, g.env(), g.probationOf("w9")) }
+	if err := g.do(shows); err == nil {
 		t.Error("a seal of nothing is opened")
 	}
 

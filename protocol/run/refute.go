@@ -12,11 +12,11 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
-// Refute takes an attested checkpoint back that the caller has found to be another than its updates lead to: what was
-// shown is a recomputation, so anybody may show it. Whoever signed the checkpoint is out of the run and is slashed, the
-// run goes back to the round that it ended, whose commitments stay, and the others attest that again, also those who
-// were out because they had signed something else. Members of a run in slices sign what others computed, and are not
-// slashed for it: there a checkpoint is settled by Slice.
+// Refute takes back an attested checkpoint that its updates do not make. The caller has checked that by recomputation,
+// so any account may send it. The members that signed the checkpoint are excluded and slashed. The run returns to the
+// round that the checkpoint ended; its commitments stay, and the other members attest it again, including those that
+// were excluded for another vote. In a run in slices members sign what reducers computed, and are not slashed for it:
+// ShowSlice settles a checkpoint there.
 func (s State) Refute(env transition.Env, from string, wrong progress.Entry) (State, []event.Event, error) {
 	if s.Over() {
 		return s, nil, fmt.Errorf("%w: %s", refusal.ErrHalted, s.Terms.Job)

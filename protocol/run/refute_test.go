@@ -14,8 +14,8 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
-// Four of five members sign a checkpoint that its updates do not lead to. Whoever shows that has them out of the run
-// and slashed, and the others attest the right one: the run ends where an honest one ends.
+// Five of seven members sign a checkpoint that its updates do not make. A refutation excludes and slashes them, and
+// the others attest the right one: the run ends as an honest one ends.
 func TestWrongCheckpointIsTakenBack(t *testing.T) {
 	honest := begin(t, long(), newMembers(5, 2))
 	honest.finish()

@@ -20,7 +20,7 @@ func long() terms.Terms {
 	return t
 }
 
-// finish plays the rest of a run in which everybody is honest.
+// finish plays the rest of a run with honest members.
 func (g *stage) finish() {
 	g.t.Helper()
 	for i := 0; i < 500 && !g.s.Over(); i++ {
@@ -157,8 +157,8 @@ func TestMessagesOfDroppedRoundsAreStale(t *testing.T) {
 	}
 }
 
-// A lie in a round that was rolled back convicts once, and rolls nothing back. What the convicted worker had not
-// committed in the current round goes to another.
+// A lie in a round that was rolled back convicts once, and does not roll the run back again. Units of the current
+// round that the convicted worker had not committed go to another.
 func TestLieInADroppedRound(t *testing.T) {
 	g := begin(t, long(), newMembers(4, 3))
 	g.round()
@@ -203,8 +203,8 @@ func TestLieInADroppedRound(t *testing.T) {
 	g.finish()
 }
 
-// Disputes about one unit are played in the order of the challenges. The first that convicts makes the others moot, and
-// who loses one does not shield the unit from the next.
+// Disputes about one unit are played in the order of the challenges. The first that convicts makes the others moot,
+// and one that the challenger loses does not protect the unit from the next.
 func TestSeveralChallengers(t *testing.T) {
 	for name, rightful := range map[string]int{"first": 0, "second": 1, "nobody": 3} {
 		t.Run(name, func(t *testing.T) {
@@ -283,7 +283,7 @@ func TestChallengeWindow(t *testing.T) {
 	}
 }
 
-// Two commitments of one worker for one attempt: the first binds, the second is refused, and nobody loses anything.
+// Two commitments of one worker for one attempt: the first binds, the second is refused, and neither costs stake.
 func TestSecondCommitment(t *testing.T) {
 	g := begin(t, newTerms(), newMembers(3, 2))
 	g.tick(1)
@@ -301,7 +301,8 @@ func TestSecondCommitment(t *testing.T) {
 	}
 }
 
-// What a convicted worker did in earlier rounds is looked at again by somebody else than the verifier who passed it.
+// The units of a convicted worker in earlier rounds are audited again, by another verifier than the one that passed
+// them.
 func TestConvictionRepeatsAudits(t *testing.T) {
 	g := begin(t, long(), newMembers(3, 2))
 	g.round()
@@ -356,7 +357,7 @@ func pumpOf(t *testing.T, terms terms.Terms, c func(g *stage) work.Commitment) (
 	return g, commits
 }
 
-// A wrong state root in the middle of a unit whose update is right must not be worth two payments of all later rounds.
+// A wrong state root in the middle of a unit with a right update must not make all later rounds be paid twice.
 func TestRollbackWithoutEffectIsPaidOnce(t *testing.T) {
 	g, commits := pump(t, func(g *stage) work.Commitment {
 		c := commitment(g.s.RoundState, 2)
@@ -378,7 +379,7 @@ func TestRollbackWithoutEffectIsPaidOnce(t *testing.T) {
 	}
 }
 
-// What was built on a wrong update is dropped, and each unit of it paid once.
+// Rounds that were built on a wrong update are dropped, and each unit of them is paid once.
 func TestRollbackWithEffectDropsLaterRounds(t *testing.T) {
 	g, _ := pump(t, func(g *stage) work.Commitment {
 		c := commitment(g.s.RoundState, 2)
@@ -392,21 +393,21 @@ func TestRollbackWithEffectDropsLaterRounds(t *testing.T) {
 	}
 }
 
-// handing is a job whose units hand on a state through all of its rounds.
+// handing is a job whose units carry a state through all of its rounds.
 func handing() terms.Terms {
 	t := long()
 	t.Carry, t.Window = t.Rounds, t.Rounds
 	return t
 }
 
-// handed is a commitment that hands on the state of an update.
+// handed adds to a commitment a carried state that follows from its update.
 func handed(c work.Commitment) work.Commitment {
 	c.HandedState = work.HandedState{Root: canon.Sum("test/carried", c.Update[:]), CID: "bafycarried"}
 	return c
 }
 
-// Where units hand on a state, a lie without effect on it costs nobody a later round either, and nothing is dealt twice
-// on one base: what was drawn before is audited when the round goes on.
+// In a run whose units carry a state, a lie without effect on the state costs no later round either, and no unit is
+// dealt twice on one base: audits that were drawn before the rollback are made when the round continues.
 func TestRollbackWithoutEffectIsPaidOnceWhereStatesAreHandedOn(t *testing.T) {
 	g, commits := pumpOf(t, handing(), func(g *stage) work.Commitment {
 		c := handed(commitment(g.s.RoundState, 2))
@@ -431,9 +432,9 @@ func TestRollbackWithoutEffectIsPaidOnceWhereStatesAreHandedOn(t *testing.T) {
 	}
 }
 
-// Where it had an effect, the rounds after it are dropped when they cannot be restored any more, with what others
-// committed in them, and with who is to pay for it. Nobody can challenge in them, and the convicted answers with its
-// stake until then.
+// If a lie had an effect, the rounds after it are dropped once they cannot be restored any more. The event of each has
+// the commitments of the other workers and the convicted ones that pay for them. Until then no unit of them can be
+// challenged, and the convicted worker is liable with its stake.
 func TestRollbackWithEffectKeepsWhatOthersDidWhereStatesAreHandedOn(t *testing.T) {
 	var liar string
 	g, commits := pumpOf(t, handing(), func(g *stage) work.Commitment {

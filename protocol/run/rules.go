@@ -37,7 +37,7 @@ func (s State) edit(env transition.Env) *rules {
 	return &rules{d, seats, audits, panels, units, rollbacks, lineage, reducing.New(d, audits, units)}
 }
 
-// finish releases the duties of members who left, and lets the phase follow the units.
+// finish releases the duties of inactive members, and sets the phase that follows from the units.
 func (d *rules) finish() (State, []event.Event) {
 	d.Unavailable()
 	d.reassignDuties()
@@ -45,8 +45,8 @@ func (d *rules) finish() (State, []event.Event) {
 	return State{d.Progress}, d.Events
 }
 
-// reassignDuties hands on what inactive members still had to do. In a run that just halted it only ends it. Disputes go
-// on, and seals are to be opened: a party that leaves is not spared its verdict.
+// reassignDuties gives the duties of inactive members to others; in a run that just halted it only ends them. Disputes
+// continue, and seals must still be opened: a party that leaves does not escape its verdict.
 func (d *rules) reassignDuties() {
 	out := d.inactive()
 	if len(out) == 0 {
@@ -72,7 +72,8 @@ func (d *rules) reassignDuties() {
 	}
 }
 
-// inactive are the members who have no duties: they left, or are on trial. Guests have those that were drawn for them.
+// inactive lists the members without duties: they left, or are on probation. Guests keep the duties that were drawn
+// for them.
 func (d *rules) inactive() map[string]bool {
 	var out map[string]bool
 	for i := range d.Members {

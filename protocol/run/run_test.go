@@ -110,7 +110,7 @@ func TestHonestRun(t *testing.T) {
 	}
 }
 
-// A run waits when the window is full, and goes on when its oldest round is final.
+// A run waits when the window is full, and continues when its oldest round is final.
 func TestWindow(t *testing.T) {
 	long := newTerms()
 	long.Rounds = 5

@@ -14,7 +14,7 @@ import (
 )
 
 // Unseal shows that the verifier of a unit held the state that it sealed, which ends the audit; or that a member on
-// trial did, which ends the trial. Also who takes no further part in the run owes it.
+// probation did, which ends the probation. A verifier that left the run still owes it.
 func (s State) Unseal(env transition.Env, from string, id work.UnitID, o audit.Opening,
 	r audit.RootFuncs) (State, []event.Event, error) {
 	if s.Over() {

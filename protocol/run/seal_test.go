@@ -49,7 +49,7 @@ func unseal(s State, env transition.Env, round uint32, u work.Unit) (State, []ev
 	return s.Unseal(env, u.Verifier, work.UnitID{Round: round, Unit: u.Index, Attempt: u.Attempt}, o, h)
 }
 
-// nonce is what every worker of the tests hides its state roots under.
+// nonce hides the state roots of every worker of the tests.
 func nonce(round, unit uint32) canon.Digest {
 	return audit.Nonce(canon.Sum("secret"), "job", round, unit, 0)
 }
@@ -71,7 +71,8 @@ func unmask(s State, env transition.Env, l work.RoundState, unit uint32) (State,
 	if int(unit) < len(l.Units) {
 		u = *l.Units[unit]
 	}
-	return s.Unmask(env, u.Worker, work.UnitID{Round: l.Round, Unit: unit, Attempt: u.Attempt}, nonce(l.Round, unit),
+	id := work.UnitID{Round: l.Round, Unit: unit, Attempt: u.Attempt}
+	return s.RevealPlantedFault(env, u.Worker, id, nonce(l.Round, unit),
 		cut(commitment(l, unit), s.Terms, l, unit).Segments)
 }
 
@@ -141,9 +142,8 @@ func TestVerifierThatDoesNotOpenItsSealIsOut(t *testing.T) {
 	g.finish()
 }
 
-// A verifier that passes one of the first units of a run without a look, or does not answer at all, holds up the end of
-// it by what an answer takes, and not by the deadline of the terms: when it was asked nothing was known of the pace
-// yet.
+// A verifier that passes a unit without executing it, or does not answer, delays the end of the run by the usual time
+// of an answer, and not by the deadline of the terms, also if it was drawn before that time was known.
 func TestLazyVerifierDoesNotHoldUpTheEnd(t *testing.T) {
 	for name, seals := range map[string]bool{"seals": true, "is silent": false} {
 		t.Run(name, func(t *testing.T) {
@@ -188,7 +188,8 @@ func TestLazyVerifierDoesNotHoldUpTheEnd(t *testing.T) {
 	}
 }
 
-// A planted fault, found, passed or not looked at, changes neither the end of the run nor anything for who is honest.
+// A planted fault, whether a verifier found it, passed it or did not execute the unit, changes neither the end of the
+// run nor the pay of honest members.
 func TestPlantedFaults(t *testing.T) {
 	honest := begin(t, long(), newMembers(3, 2))
 	honest.finish()
@@ -257,7 +258,7 @@ func TestPlantThatNobodyLooksAt(t *testing.T) {
 	g.finish()
 }
 
-// What was not hidden as it is planted is no plant, and excuses nothing.
+// A reveal is refused unless the commitment hid the right roots and planted the fault from them.
 func TestLiesAreNoPlants(t *testing.T) {
 	for name, c := range map[string]struct {
 		commit func(l work.RoundState) work.Commitment
@@ -287,7 +288,7 @@ func TestLiesAreNoPlants(t *testing.T) {
 		g.tick(2)
 		g.challenge(g.unit(0, 1).Verifier, 0, 1)
 		err := g.do(func(s State) (State, []event.Event, error) {
-			return s.Unmask(g.env(), u.Worker, work.UnitID{Unit: 1}, nonce(0, 1), c.show(s.Rounds()[0]))
+			return s.RevealPlantedFault(g.env(), u.Worker, work.UnitID{Unit: 1}, nonce(0, 1), c.show(s.Rounds()[0]))
 		})
 		if codeOf(err) != "bad_plant" {
 			t.Errorf("%s: %v", name, err)
@@ -310,7 +311,7 @@ func TestLiesAreNoPlants(t *testing.T) {
 		other = "w1"
 	}
 	if err := g.do(func(s State) (State, []event.Event, error) {
-		return s.Unmask(g.env(), other, work.UnitID{Unit: 1}, nonce(0, 1), commitment(s.Rounds()[0], 1).Segments)
+		return s.RevealPlantedFault(g.env(), other, work.UnitID{Unit: 1}, nonce(0, 1), commitment(s.Rounds()[0], 1).Segments)
 	}); codeOf(err) != "not_yours" {
 		t.Errorf("another's: %v", err)
 	}
@@ -322,7 +323,7 @@ func TestSuspectedUnitIsAudited(t *testing.T) {
 	terms.AuditPPM = 1
 	g := begin(t, terms, newMembers(4, 1))
 	for i := range g.s.Members {
-		g.s.Members[i].Passed = 40 // nobody is new
+		g.s.Members[i].Passed = 40 // no member is new
 	}
 	g.tick(1)
 	g.commitAll()

@@ -78,7 +78,8 @@ func TestSealOfAnotherSegment(t *testing.T) {
 	}
 }
 
-// Who audits up to a segment is not to blame for a fault that was planted behind it, and is for one that it had to see.
+// A verifier that audits up to a segment is not slashed for a fault that was planted after it, and is for one before
+// it.
 func TestPlantBehindTheSegment(t *testing.T) {
 	nonce := nonce(0, 1)
 	for segment := uint32(1); segment < 4; segment++ {
@@ -104,7 +105,7 @@ func TestPlantBehindTheSegment(t *testing.T) {
 	}
 }
 
-// A conviction lets whole units be audited of who was convicted, also where an audit of a part was passed.
+// A conviction has all units of the convicted worker audited to their end, also those that passed a partial audit.
 func TestConvictionAuditsWholeUnits(t *testing.T) {
 	few := drawn()
 	few.Deadlines.Challenge = 100

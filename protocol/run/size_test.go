@@ -75,7 +75,7 @@ func (g *stage) take(unit uint32, blocks int64) {
 	})
 }
 
-// Who is measured on a unit of any size is dealt the one that it is as fast as, and has as long as that takes.
+// A worker that was measured on a unit of any size is dealt a unit that fits its speed, with a deadline for that size.
 func TestUnitsOfDifferentSizesAreDealtBySpeed(t *testing.T) {
 	g := begin(t, sized(), newMembers(4, 1))
 	g.deal(0)
@@ -115,7 +115,7 @@ func TestUnitsOfDifferentSizesAreDealtBySpeed(t *testing.T) {
 	}
 }
 
-// A unit that is taken from its worker goes to who is done with it first, beside what it has.
+// A unit that is taken from its worker goes to the worker that finishes it first, after its own units.
 func TestLateUnitsGoToWhoIsDoneFirst(t *testing.T) {
 	g := begin(t, sized(), newMembers(4, 1))
 	for i, blocks := range []uint32{10, 13, 20, 40} {

@@ -14,9 +14,9 @@ import (
 	"github.com/starling-network/starling/protocol/run/transition"
 )
 
-// ShowSlice is a member's word on what a slice is. A reducer shows what its seal binds it to; when a slice is
-// contested, every member what it finds; and any member may contest what was agreed, until the round is attested, by
-// showing something else. closed is the height of the last commitment of the round: it says of which updates.
+// ShowSlice shows a member's result for a slice. A reducer shows the result that its seal binds it to; in a contest
+// every member shows its own; and until the round is attested, any member may contest an agreed slice by showing
+// another result. closed is the height of the last commitment of the round, which identifies its updates.
 func (s State) ShowSlice(env transition.Env, from string, round uint32, closed int64, slice uint32,
 	cid string) (State, []event.Event, error) {
 	x, err := sliceOf(s, from, round, closed, slice)
@@ -53,7 +53,7 @@ func (s State) ShowSlice(env transition.Env, from string, round uint32, closed i
 	return after, events, nil
 }
 
-// SealSlice binds a reducer to what it computed: seal is a SliceSeal.
+// SealSlice binds a reducer to its result: seal is a SliceSeal.
 func (s State) SealSlice(env transition.Env, from string, round uint32, closed int64, slice uint32,
 	seal canon.Digest) (State, []event.Event, error) {
 	x, err := sliceOf(s, from, round, closed, slice)

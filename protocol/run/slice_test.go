@@ -41,7 +41,7 @@ func (g *stage) showSlice(from string, slice int, cid string) error {
 	})
 }
 
-// said is what a member says a slice is, in a test; "" if it stays silent.
+// said is the result that a member shows for a slice, in a test; "" if it stays silent.
 type said func(member string, slice int) string
 
 // speak lets all members do what they owe for the slices, once.
@@ -157,7 +157,7 @@ func TestSlicedRun(t *testing.T) {
 	}
 }
 
-// The third reducer is drawn when the two are bound, and nobody sees what another found before all are bound.
+// The third reducer is drawn when the first two are bound, and no result is shown before all three are bound.
 func TestSliceAuditIsBlind(t *testing.T) {
 	g := begin(t, sliced(1), newMembers(3, 1))
 	g.toSlices()
@@ -254,7 +254,8 @@ func TestSilentReducerIsReplaced(t *testing.T) {
 	}
 }
 
-// A worker whose update nobody can have may be long in a dispute. Nobody is let go for what the update is needed for.
+// A worker whose update is unavailable may be in a long dispute. No member is excluded over duties that need the
+// update.
 func TestNobodyIsLateForAWithheldUpdate(t *testing.T) {
 	for _, slices := range []uint32{0, 2} {
 		all := sliced(slices)
@@ -379,7 +380,7 @@ func TestCollusionIsContested(t *testing.T) {
 	}
 }
 
-// Who contests for nothing is out, and the slice stands.
+// A member that contests a right slice is excluded, and the slice stands.
 func TestFalseContest(t *testing.T) {
 	all := sliced(1)
 	all.AuditPPM = 0
@@ -460,7 +461,7 @@ func TestRollbackOfSlices(t *testing.T) {
 	}
 }
 
-// With nobody left but one, one is enough; a reducer that is late is asked again when there is nobody else.
+// In a run with one member one reducer is enough; a late reducer is asked again if there is no other.
 func TestFewReducers(t *testing.T) {
 	all := sliced(2)
 	all.AuditPPM = 0

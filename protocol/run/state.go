@@ -25,7 +25,7 @@
 //	            Commit             not drawn
 //	Assigned ----------> Committed ----------------------------> Accepted ---> round is final: paid
 //	 ^    ^                 | drawn                                ^  |
-//	 |    |                 v          Pass           Unseal       |  | Challenge, by anybody
+//	 |    |                 v          Pass           Unseal       |  | Challenge, by any account
 //	 |    |              Auditing ----------> Sealed --------------+  |
 //	 |    |                 | Challenge         | Challenge           |
 //	 |    |                 v                   v                     |
@@ -33,7 +33,7 @@
 //	 |   the worker lied:     | the work is right, or the fault was planted
 //	 |   slashed, rollback    +--> Accepted, or Auditing by another verifier
 //	 |
-//	 +-- a deadline passed, Confess, or most miss the update: another worker, nobody is slashed
+//	 +-- a deadline passed, Confess, or most miss the update: another worker, no slash
 //
 // The messages (Commit, Pass, Challenge, Verdict, Missing, SealSlice, ShowSlice, Attest and others) and Tick, which
 // follows them once a block, are functions of (state, message, environment): no clock, no random source, no I/O,

@@ -13,10 +13,10 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
-// Suspect is the report of a member that it finds the update of a unit odd beside the others of its round. When more
-// than half of the members other than its worker have said so, the unit is audited for certain, if the run wants audits
-// at all. Nobody is slashed or kept from pay by it. In a tolerant run the unit is withheld instead, and must be
-// reported before its round is attested.
+// Suspect is a member's report that the update of a unit is an outlier among those of its round. Once members with
+// more than half of the weight have reported a unit, its worker and the other accounts of its owner left out, the unit
+// is audited for certain, if the run has audits. The report itself slashes no member and withholds no pay. In a
+// tolerant run the unit is withheld instead, and must be reported before its round is attested.
 func (s State) Suspect(env transition.Env, from string, id work.UnitID) (State, []event.Event, error) {
 	u, err := admission.Unit(s.Progress, from, id)
 	switch {

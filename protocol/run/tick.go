@@ -32,7 +32,7 @@ func (s State) Tick(env transition.Env) (State, []event.Event) {
 		d.MoveOn()
 	case progress.Attest:
 		if !d.Attestable() || d.Stuck() {
-			d.Since = env.Height // nobody can vote, or not everybody can
+			d.Since = env.Height // the deadline begins when every member can vote
 		}
 		d.LateVotes()
 	}

@@ -28,7 +28,7 @@ func tolerant() terms.Terms {
 	return t
 }
 
-// found is what an execution of a unit of the current round finds of an update so far off.
+// found is the right finding about a unit of the current round whose update has this distance and cosine.
 func (g *stage) found(unit, distance, cosine uint32) audit.Finding {
 	return audit.Finding{DistancePPM: distance, CosinePPM: cosine,
 		End: commitment(g.s.RoundState, unit).Segments[newTerms().Segments]}
@@ -56,7 +56,7 @@ func figures(s State, env transition.Env, verifier string, u *work.Unit,
 	return s.ShowReport(env, verifier, u.ID(s.Round), f, canon.Sum(verifier))
 }
 
-// panels plays the audits of all units of the round that are not exact, with what each verifier finds.
+// panels plays the audits of all units of the round that are not exact, with the findings of each verifier.
 func (g *stage) panels(finds func(verifier string, u work.Unit) audit.Finding) {
 	g.t.Helper()
 	for range 20 {
@@ -129,7 +129,8 @@ func (g *stage) nobodySlashed() {
 	}
 }
 
-// A tolerant round is attested when its audits are over, however long that takes, and nobody is blamed for the wait.
+// A tolerant round is attested when its audits are over, however long they take, and no member is penalised for the
+// wait.
 func TestTolerantRoundWaitsForItsAudits(t *testing.T) {
 	g := begin(t, tolerant(), newMembers(3, 2))
 	for round := range g.s.Terms.Rounds {
@@ -159,9 +160,9 @@ func TestTolerantRoundWaitsForItsAudits(t *testing.T) {
 	g.nobodySlashed()
 }
 
-// What all who look find outside, several of different owners, is not paid, and costs its worker its place and its
-// deposit, when the unit is done again by another, whose attempt is settled by its bits. So are all other units that it
-// had in the round.
+// An update that several verifiers of different owners all find outside is not paid. Its worker is excluded, and loses
+// its deposit when another worker has done the unit again, in an exact attempt. All other units that it had in the
+// round are done again, too.
 func TestOutsideIsWithheldAndForfeitsTheDeposit(t *testing.T) {
 	g := begin(t, tolerant(), newMembers(3, 3))
 	g.toAudits()
@@ -254,7 +255,7 @@ func TestVerifiersOfOneOwnerForfeitNothing(t *testing.T) {
 	}
 }
 
-// A verifier that alone finds an update outside is out and not paid for that, and harms nobody.
+// A verifier that alone finds an update outside is excluded and not paid, with no effect on others.
 func TestVerifierThatDiffersIsOut(t *testing.T) {
 	g := begin(t, tolerant(), newMembers(3, 3))
 	g.toAudits()
@@ -281,7 +282,8 @@ func TestVerifierThatDiffersIsOut(t *testing.T) {
 	}
 }
 
-// Of two who differ nobody can tell who has looked: neither is paid or out, and the unit counts.
+// If two verifiers differ, the run cannot tell which one executed the unit: neither is paid or excluded, and the unit
+// counts.
 func TestOfTwoWhoDifferNeitherIsPaid(t *testing.T) {
 	g := begin(t, tolerant(), newMembers(3, 2))
 	g.toAudits()
@@ -304,7 +306,8 @@ func TestOfTwoWhoDifferNeitherIsPaid(t *testing.T) {
 	g.nobodySlashed()
 }
 
-// What most members find odd is withheld at once, also under audit; after the attestation it is too late.
+// An update that most members find an outlier is withheld at once, also during its audit; after the attestation it is
+// too late.
 func TestOddIsWithheld(t *testing.T) {
 	g := begin(t, tolerant(), newMembers(4, 1))
 	g.toAudits()
@@ -378,8 +381,8 @@ func TestWorkerThatIsWithheldLeavesInTheEnd(t *testing.T) {
 	g.nobodySlashed()
 }
 
-// FuzzTolerantRun is FuzzRun in a tolerant run, where verifiers say what they like: an attested round has nothing open,
-// and nobody is slashed over work that is not exact.
+// FuzzTolerantRun is FuzzRun in a tolerant run, where verifiers report arbitrary findings: an attested round has
+// nothing open, and no member is slashed over work that is not exact.
 func FuzzTolerantRun(f *testing.F) {
 	r := rand.New(rand.NewPCG(2, 2))
 	for range 20 {
@@ -453,8 +456,8 @@ func attemptAt(s State, round, unit uint32) uint32 {
 	return 0
 }
 
-// Who has a long history of passed audits in tolerant work, over which nobody is convicted, is still audited in half of
-// its units: so it cannot work honestly for a while to fake many units unseen.
+// A worker with many passed audits in tolerant work, which convicts no worker, is still audited in half of its units:
+// so it cannot work honestly for a while and then fake many units unseen.
 func TestHistoryDoesNotLowerTolerantAuditsBelowHalf(t *testing.T) {
 	exact, loose := newTerms(), tolerant()
 	exact.AuditPPM, loose.AuditPPM = 100_000, 100_000

@@ -21,7 +21,7 @@ type transcript struct {
 	phase progress.Phase
 }
 
-// step says what happens, lets it happen, and lists the events.
+// step prints the step, performs it, and lists the events.
 func (x *transcript) step(what string, do func()) {
 	first := len(x.events)
 	fmt.Fprintf(&x.b, "\n# %s\n", what)

@@ -28,7 +28,7 @@ func (s State) Commit(env transition.Env, from string, id work.UnitID,
 		return s, nil, err
 	}
 	if c.Diverged() && s.Tolerant(*s.Units[id.Unit]) {
-		return s, nil, fmt.Errorf("%w: no update of unit %d, which is not exact: nobody could check that",
+		return s, nil, fmt.Errorf("%w: no update of unit %d, which is not exact: that could not be checked",
 			refusal.ErrBadCommitment, id.Unit)
 	}
 	d := s.edit(env)

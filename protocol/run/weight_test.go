@@ -85,7 +85,8 @@ func TestAccountsOfOneOwnerTakeNoUnitAway(t *testing.T) {
 	t.Fatal("c has no unit")
 }
 
-// With three members two are not more than two thirds. What the third says against them must not end the run.
+// With three members, two are not more than two thirds. The third, which votes for another checkpoint, must not end
+// the run.
 func TestOneFalseVoteEndsNoRun(t *testing.T) {
 	g := staked(t, newMembers(2, 1)...)
 	g.vote("w0", "bafyright")
@@ -97,8 +98,8 @@ func TestOneFalseVoteEndsNoRun(t *testing.T) {
 	}
 }
 
-// Where members of the same weight sign two checkpoints, the run waits for who joins. Then the beacon draws one of the
-// two, and who signed the other leaves. One of a round in slices, which nobody could refute, ends the run.
+// If members of equal weight sign two checkpoints, the run waits for members to join. Then the beacon draws one of the
+// two, and the signer of the other leaves.
 func TestATieIsDrawnAfterAWait(t *testing.T) {
 	drawn := map[string]int{}
 	for i := range 40 {

@@ -342,7 +342,7 @@ func departure(why string) (text, do string) {
 		return "it has no seat in the run: it answers for what it audited or challenged there",
 			"nothing; it is drawn from all verifiers of the network"
 	case reason.Unproven:
-		return "its trial ended without a proof that it computes what the others do",
+		return "its probation ended without a proof that it computes what the others do",
 			"let the machine reach the others (starling doctor --listen), and check that it runs the version that the " +
 				"network runs"
 	case reason.MissedDeadlines:
@@ -390,7 +390,7 @@ func names(ids []string) string {
 	const most = 3
 	switch {
 	case len(ids) == 0:
-		return "nobody"
+		return "no member"
 	case len(ids) > most:
 		return textf("%s and %d more", strings.Join(ids[:most], ", "), len(ids)-most)
 	}

@@ -47,7 +47,7 @@ type Kind string
 const (
 	Works   Kind = "works"   // the participant owes something, and is at it
 	Waits   Kind = "waits"   // for others, or for a height
-	Blocked Kind = "blocked" // nothing comes of it until somebody does what Do says
+	Blocked Kind = "blocked" // no progress until a person follows Do
 	Over    Kind = "over"    // there is nothing more to come
 )
 
@@ -58,14 +58,14 @@ type Reason struct {
 	Job   string `json:"job,omitempty"`
 	Round uint32 `json:"round,omitempty"` // from 1; 0: not about a round
 	Text  string `json:"text"`            // a sentence without its end
-	Until int64  `json:"until,omitempty"` // height by which it ends, or is due; 0: nobody can say
+	Until int64  `json:"until,omitempty"` // height by which it ends, or is due; 0: unknown
 	Do    string `json:"do,omitempty"`    // what to do, if there is something
 }
 
 // Code names a reason. Codes are stable.
 type Code string
 
-// The codes, by what they are about.
+// The codes, by subject.
 const (
 	// The account.
 	NotRegistered Code = "not_registered"

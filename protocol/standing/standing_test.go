@@ -126,15 +126,17 @@ func TestExplain(t *testing.T) {
 		"committed":      {"w", func(v *View) { v.Runs[0].Units[0].Status = work.Committed }, WaitsCommits, 80, "of x"},
 		"no unit":        {"w", func(v *View) { v.Runs[0].Units[0].Worker = "x" }, NoUnit, 80, "speed"},
 		"verifier waits": {"v", func(*View) {}, WaitsCommits, 80, "w, x"},
-		"joins":          {"w", trial(progress.Probation{}), WaitsProbationTask, 0, "when one is final"},
-		"on trial": {"w", trial(progress.Probation{
+		"joins":          {"w", probation(progress.Probation{}), WaitsProbationTask, 0, "when one is final"},
+		"in probation": {"w", probation(progress.Probation{
 			Task: progress.ProbationTask{Worker: "x", Unit: 3, Round: 4}, Deadline: 88}),
 			OnProbation, 88,
 			"unit 3 of round 5"},
-		"sealed its exam": {"w", trial(progress.Probation{Task: progress.ProbationTask{Worker: "x"}, Seal: canon.Sum("seal"),
+		"sealed its task": {"w", probation(progress.Probation{Task: progress.ProbationTask{Worker: "x"},
+			Seal:     canon.Sum("seal"),
 			Deadline: 88}),
 			OnProbation, 0, "next block"},
-		"opens its exam": {"w", trial(progress.Probation{Task: progress.ProbationTask{Worker: "x"}, Seal: canon.Sum("seal"),
+		"opens its task": {"w", probation(progress.Probation{Task: progress.ProbationTask{Worker: "x"},
+			Seal:     canon.Sum("seal"),
 			Question: canon.Sum("q"), Deadline: 88}), OnProbation, 88, "unit 0"},
 		"returns": {"w", func(v *View) {
 			v.Runs[0].Members[1].Active, v.Runs[0].Members[1].Why = false,
@@ -213,8 +215,8 @@ func disputed(turn dispute.Party) func(*View, *work.Unit) {
 	}
 }
 
-// trial lets the worker w join.
-func trial(t progress.Probation) func(*View) {
+// probation lets the worker w join.
+func probation(t progress.Probation) func(*View) {
 	return func(v *View) {
 		t.Member = "w"
 		v.Runs[0].Members[1].Active, v.Runs[0].Members[1].Why, v.Runs[0].Probations = false, reason.OnProbation,
@@ -250,7 +252,7 @@ func check(t *testing.T, name string, r Reason) {
 	}
 }
 
-// Whatever a run is like, every account gets a reason, and what is said of a member names the job.
+// In every state of a run every account gets a reason, and the reason of a member names the job.
 func TestEveryStateHasAReason(t *testing.T) {
 	for phase := progress.Assign; phase <= progress.Reduce; phase++ {
 		for current := work.Assigned; current <= work.Sealed; current++ {
@@ -281,7 +283,7 @@ func TestEveryStateHasAReason(t *testing.T) {
 	}
 }
 
-// Every reason for which a member leaves a run is told in words, and those that it can do something about say what.
+// Every reason for which a member leaves a run has a sentence, and advice if the member can act.
 func TestDepartures(t *testing.T) {
 	for _, why := range []string{
 		reason.MissedDeadlines, reason.MissedAudits, reason.MissedAttest, reason.MissedSlices, reason.Unavailable,

@@ -12,8 +12,8 @@ import (
 
 func newReader(b []byte) io.Reader { return bytes.NewReader(b) }
 
-// Complaint shows that a share of a deal is wrong: it gives away the key under which the dealer sent it, with a proof
-// that it is the key (Chaum, Pedersen 1992). What else is under that key are shares of the same liar for the same
+// Complaint shows that a share of a deal is wrong: it reveals the key under which the dealer sent it, with a proof
+// that it is the key (Chaum, Pedersen 1992). That key hides no other shares but those of the same dealer for the same
 // member.
 type Complaint struct {
 	Dealer uint32 `cbor:"1,keyasint"` // member that dealt
@@ -22,7 +22,8 @@ type Complaint struct {
 	Proof  []byte `cbor:"4,keyasint"` // 64 bytes
 }
 
-// Read decrypts what a member got in a deal that passed Check. If a share is wrong, it returns the complaint instead.
+// Read decrypts the shares of a member in a deal that passed Check. If a share is wrong, it returns the complaint
+// instead.
 func (d Deal) Read(s Secret, r Roster, dealer, member int) ([]fr.Element, *Complaint, error) {
 	ephemeral, err := g1(d.Ephemeral)
 	if err != nil {

@@ -14,13 +14,13 @@ var _, _, base1, base2 = bls.Generators()
 
 func bigOf(s fr.Element) *big.Int { return s.BigInt(new(big.Int)) }
 
-// Secret is what a member reads its shares with, and what its deals come from.
+// Secret is the private key of a member: it decrypts the member's shares, and its deals derive from it.
 type Secret struct {
 	x      fr.Element
 	public [KeySize]byte
 }
 
-// NewSecret derives a secret from a seed that nobody else knows.
+// NewSecret derives a secret from a seed, which must be known to its member alone.
 func NewSecret(seed []byte) Secret {
 	s := Secret{x: scalar("secret", seed)}
 	p := mul1(&base1, s.x)
@@ -43,12 +43,12 @@ func CheckKey(b []byte) error {
 	return err
 }
 
-// Deal is what one member gives all: a polynomial of its own at the number of every share. It is the same whenever the
-// member makes it for a roster.
+// Deal is the contribution of one member: a polynomial of its own, evaluated at the number of every share. It is a
+// function of the member's secret and the roster.
 type Deal struct {
 	Commitments []byte `cbor:"1,keyasint"` // the coefficients in the exponent of the generator of G2, Threshold x 96 bytes
 	Ephemeral   []byte `cbor:"2,keyasint"` // r in the exponent of the generator of G1
-	// that the dealer knows r (Schnorr), 64 bytes: nobody deals under another's Ephemeral
+	// that the dealer knows r (Schnorr), 64 bytes: none can deal under another's Ephemeral
 	Proof  []byte `cbor:"3,keyasint"`
 	Shares []byte `cbor:"4,keyasint"` // 32 bytes for every share, each under a key of dealer and member
 }
@@ -112,15 +112,14 @@ func read(proof []byte) (c, z fr.Element, err error) {
 	return c, z, err
 }
 
-// commitment is base^z / power^c: what the prover began with, if it knows the exponent.
+// commitment is base^z / power^c: the first message of the prover, if it knows the exponent.
 func commitment(base, power *bls.G1Affine, c, z fr.Element) bls.G1Affine {
 	a, b := mul1(base, z), mul1(power, c)
 	a.Sub(&a, &b)
 	return a
 }
 
-// Check reports what is wrong with the deal of a member, as far as everybody sees it: its shares only who gets them can
-// read.
+// Check reports what is wrong with the public part of a member's deal. Each share can be read only by its recipient.
 func (d Deal) Check(r Roster, member int) error {
 	if len(d.Shares) != r.Size()*ShareSize || len(d.Commitments) != int(r.Threshold)*CommitmentSize {
 		return fmt.Errorf("%w: a deal of %d and %d bytes", ErrInvalid, len(d.Commitments), len(d.Shares))

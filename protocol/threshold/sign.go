@@ -168,7 +168,7 @@ func split(partials []byte, n int) ([]bls.G1Affine, error) {
 	return out, nil
 }
 
-// Partial is what one member signed.
+// Partial has the partial signatures of one member.
 type Partial struct {
 	Member int
 	Bytes  []byte

@@ -1,11 +1,11 @@
-// Package threshold makes signatures that have one value whoever makes them: BLS signatures (Boneh, Lynn, Shacham 2001;
-// RFC 9380 for hashing to the curve) over BLS12-381 whose key nobody holds. The members of a roster deal each other
-// shares of it (Feldman 1987, Pedersen 1991), each in proportion to its power, and any members with Threshold shares
-// sign.
+// Package threshold makes signatures that are the same for any set of signers: BLS signatures (Boneh, Lynn, Shacham
+// 2001; RFC 9380 for hashing to the curve) over BLS12-381 with a key that no member holds. The members of a roster
+// deal each other shares of it (Feldman 1987, Pedersen 1991), each in proportion to its power, and any members with
+// Threshold shares sign.
 //
 // For a roster of Apportion, members with less than a third of the power cannot sign, and members with more than two
-// thirds can. Which of them sign does not show in the signature. The package holds no state and decides no order; that
-// is chain/x/beacon.
+// thirds can. A signature does not show its signers. The package holds no state and decides no order; that is
+// chain/x/beacon.
 package threshold
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/starling-network/starling/canon"
 )
 
-// Sizes of what is sent, in bytes.
+// Sizes of messages, in bytes.
 const (
 	KeySize        = bls.SizeOfG1AffineCompressed // of a member's public key
 	SignatureSize  = bls.SizeOfG1AffineCompressed
@@ -31,7 +31,7 @@ const (
 // MaxMembers of a roster. The shares are at most three for each.
 const MaxMembers = 200
 
-// ErrInvalid is returned for what a stranger sent and cannot be right.
+// ErrInvalid is returned for input of another member that cannot be right.
 var ErrInvalid = errors.New("threshold: invalid")
 
 // Member of a roster.
@@ -42,7 +42,7 @@ type Member struct {
 	Shares  uint32 `cbor:"4,keyasint"`
 }
 
-// Roster is who shares a key. Its shares are numbered from 1, member by member.
+// Roster is the members that share a key. Its shares are numbered from 1, member by member.
 type Roster struct {
 	Chain     string   `cbor:"1,keyasint"`
 	Epoch     uint64   `cbor:"2,keyasint"`
@@ -68,7 +68,7 @@ func NewRoster(chain string, epoch uint64, members []Member) (Roster, error) {
 	return r, nil
 }
 
-// ID names the roster: what is made for one means nothing for another.
+// ID names the roster: deals and signatures for one roster are invalid for another.
 func (r Roster) ID() canon.Digest { return canon.Hash("starling/threshold/roster/1", r) }
 
 // Size is the number of shares.

@@ -33,7 +33,7 @@ func equal(n int) (p []int64) {
 	return p
 }
 
-// group is what comes of a roster whose members all deal: the key, who deals and the deals.
+// group has all members of a roster deal: it returns the key, the dealers and the deals.
 func group(t testing.TB, r Roster) (public []byte, dealers []uint32, deals []Deal) {
 	t.Helper()
 	for i := range r.Members {
@@ -50,7 +50,7 @@ func group(t testing.TB, r Roster) (public []byte, dealers []uint32, deals []Dea
 	return public, dealers, deals
 }
 
-// What Apportion promises, for powers of every kind, against all sets of members.
+// Apportion keeps its bounds for powers of every kind, against all sets of members.
 func TestLessThanAThirdCannotSignAndMoreThanTwoThirdsCan(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for trial := range 300 {
@@ -151,7 +151,7 @@ func TestTheSignatureIsTheSameWhoeverSigns(t *testing.T) {
 	}
 }
 
-// A dealer whose share for one member is off is found out by that member, and nobody can say so of a right deal.
+// The member whose share in a deal is wrong can prove it, and a complaint about a right deal is refused.
 func TestAWrongShareIsShownAndARightOneIsNot(t *testing.T) {
 	r := roster(t, equal(4)...)
 	right := NewDeal(secret(0), r, 0)
@@ -188,14 +188,14 @@ func TestAWrongShareIsShownAndARightOneIsNot(t *testing.T) {
 			}
 		}
 	}
-	// Who makes up the key under which a right share was sent makes up no proof for it.
+	// A made-up key for a right share has no proof.
 	key := secret(7).Public()
 	lie := Complaint{Dealer: 0, Share: 3, Shared: key}
 	lie.Proof = answer(fr.NewElement(3), fr.NewElement(5), fr.NewElement(7))
 	if lie.Upheld(right, r, 2) {
 		t.Error("a made-up complaint is upheld")
 	}
-	// Nobody deals under the ephemeral key of another, whose shares a complaint would give away.
+	// A member cannot deal under the ephemeral key of another, whose shares a complaint would reveal.
 	if right.Check(r, 1) == nil {
 		t.Error("a deal is right for another dealer")
 	}
@@ -221,7 +221,7 @@ func FuzzDeal(f *testing.F) {
 	})
 }
 
-// What a block of 21 members costs: one signature combined and checked.
+// The cost of a block of 21 members: one signature combined and checked.
 func BenchmarkBlock(b *testing.B) {
 	for _, n := range []int{1, 4, 21, 100} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

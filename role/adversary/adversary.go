@@ -1,8 +1,7 @@
-// Package adversary holds parties that break the rules, each a small type around an honest one: what it does in place
-// of its duty, and how it defends that. They exist to show, on a real network and in the simulator, what each attack
-// meets.
+// Package adversary holds parties that break the rules, each a small type around an honest one: its false behaviour,
+// and how it defends that. They show, on a real network and in the simulator, how the rules answer each attack.
 //
-// They are no part of any honest party, and whatever they say must be refuted by the rules alone.
+// They are no part of any honest party, and the rules alone must refute their messages.
 package adversary
 
 import (
@@ -20,7 +19,7 @@ import (
 	"github.com/starling-network/starling/role/party"
 )
 
-// Honest is what a party computes that keeps the rules: an engine.Engine, or what computes the same.
+// Honest is the computation of a party that keeps the rules: an engine.Engine, or a type with the same results.
 type Honest interface {
 	party.Compute
 	party.Lineage
@@ -40,7 +39,7 @@ type Setup struct {
 	Party  *party.Executor
 	Honest Honest
 	Step   Step
-	State  func(ctx context.Context) (run.State, error) // of the run, as everybody can read it
+	State  func(ctx context.Context) (run.State, error) // of the run, as on the chain
 	Circle Circle                                       // its accomplices; nil: it has none
 }
 
@@ -50,11 +49,11 @@ type Attack interface {
 	Install(c Setup) Step
 }
 
-// says is a chain to which something else is said than the party means.
-type says struct {
+// tamperedChain sends the chain other messages than those that the party makes.
+type tamperedChain struct {
 	party.Chain
 	send func(ctx context.Context, m role.Action) error
 }
 
 // Send implements party.Chain.
-func (s says) Send(ctx context.Context, m role.Action) error { return s.send(ctx, m) }
+func (s tamperedChain) Send(ctx context.Context, m role.Action) error { return s.send(ctx, m) }

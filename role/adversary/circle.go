@@ -16,7 +16,7 @@ import (
 	"github.com/starling-network/starling/role/party"
 )
 
-// Circle is how accomplices tell each other, beside the network, what they have made up.
+// Circle lets accomplices share their fabricated commitments outside the network.
 type Circle interface {
 	Tell(lie canon.Digest) error
 	Told(lie canon.Digest) (bool, error)
@@ -51,10 +51,10 @@ func (m *Memory) Told(lie canon.Digest) (bool, error) {
 	return m.told[lie], nil
 }
 
-// Tells is a worker that tells its circle what it commits to, and is another beside that.
+// Tells is another attack by a worker that shares its commitments with its circle.
 type Tells struct{ Then Attack }
 
-// Install implements Act.
+// Install implements Attack.
 func (a Tells) Install(c Setup) Step {
 	step := a.Then.Install(c)
 	if c.Circle == nil {
@@ -62,8 +62,8 @@ func (a Tells) Install(c Setup) Step {
 	}
 	c.Party.Compute = teller{c.Party.Compute, c.Circle}
 	honest := c.Party.Chain
-	c.Party.Chain = says{honest, func(ctx context.Context, m role.Action) error {
-		if commit, ok := m.(role.Commit); ok { // which may have a fault planted in it
+	c.Party.Chain = tamperedChain{honest, func(ctx context.Context, m role.Action) error {
+		if commit, ok := m.(role.Commit); ok { // it may have a planted fault
 			if err := c.Circle.Tell(lie(commit.Commit)); err != nil {
 				return err
 			}
@@ -87,17 +87,17 @@ func (t teller) Train(ctx context.Context, base terms.Checkpoint, unit uint32) (
 	return w, t.circle.Tell(lie(w.Commit))
 }
 
-// Faking is what the workers of a circle do that a verifier shields.
+// Faking is the attack of the workers of a circle that a verifier shields.
 var Faking = TrainsLess{Steps: 1}
 
-// Shields is a verifier that passes what workers of its circle have faked, with the seal of the state that they
-// committed to, and keeps the rules with everybody else.
+// Shields is a verifier that passes faked units of workers of its circle, with the seal of the committed state, and
+// keeps the rules for all others.
 type Shields struct{}
 
-// Install implements Act.
+// Install implements Attack.
 func (Shields) Install(c Setup) Step {
 	if c.Circle != nil {
-		faked := Faking.deviant(c.Honest)
+		faked := Faking.faulty(c.Honest)
 		c.Party.Compute = &shield{Honest: c.Honest, faked: faked, circle: c.Circle, sealed: map[place]bool{}}
 	}
 	return c.Step
@@ -108,7 +108,7 @@ type place struct{ round, unit, attempt uint32 }
 
 type shield struct {
 	Honest
-	faked  deviant
+	faked  faultyCompute
 	circle Circle
 
 	mu     sync.Mutex
@@ -153,17 +153,17 @@ func (s *shield) Unseal(ctx context.Context, base terms.Checkpoint,
 	return s.Answer(mine, at, question)
 }
 
-// Springs is a verifier that convicts the workers of its circle, but so many rounds after their lies that what was
-// built on them is done in vain: the other half of a pump of rollbacks.
+// Springs is a verifier that convicts the workers of its circle, but only After rounds after their lies, so that the
+// rounds built on them are lost: the other half of a pump of rollbacks.
 type Springs struct{ After uint32 }
 
-// Install implements Act.
+// Install implements Attack.
 func (a Springs) Install(c Setup) Step {
 	if c.Circle == nil {
 		return c.Step
 	}
 	honest := c.Party.Chain
-	c.Party.Chain = says{honest, func(ctx context.Context, m role.Action) error {
+	c.Party.Chain = tamperedChain{honest, func(ctx context.Context, m role.Action) error {
 		if challenge, ok := m.(role.Challenge); ok {
 			if early, err := a.early(ctx, c, challenge.Work); err != nil || early {
 				return errors.Join(err, fmt.Errorf("adversary: too early to challenge round %d", challenge.Work.Round))

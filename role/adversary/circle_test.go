@@ -11,8 +11,8 @@ import (
 	"github.com/starling-network/starling/role/party"
 )
 
-// What a worker has faked passes the audit of a verifier of its circle, with a seal that can be opened, and that of
-// nobody else; and who shields its friends finds what others have faked.
+// A faked unit passes the audit of a verifier of the worker's circle, with a seal that can be opened, and no other
+// audit; and a verifier that shields its circle finds the faults of others.
 func TestShieldsKnowWhatTheirCircleFaked(t *testing.T) {
 	ctx := context.Background()
 	e, base := smallEngine(t)

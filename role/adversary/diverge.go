@@ -15,7 +15,7 @@ import (
 // ClaimsDivergence is a worker that says of its units that they diverge, which would end the run.
 type ClaimsDivergence struct{}
 
-// Install implements Act.
+// Install implements Attack.
 func (ClaimsDivergence) Install(c Setup) Step {
 	c.Party.Compute = doomsayer{c.Honest}
 	return c.Step
@@ -63,7 +63,7 @@ func (o unmaking) Partial(c dispute.Claim, after []uint64) ([]canon.Digest, erro
 // to come.
 type HidesDivergence struct{}
 
-// Install implements Act.
+// Install implements Attack.
 func (HidesDivergence) Install(c Setup) Step {
 	c.Party.Compute = optimist{c.Honest}
 	return c.Step

@@ -18,7 +18,7 @@ import (
 // Skips is a worker that skips its training.
 type Skips struct{}
 
-// Install implements Act.
+// Install implements Attack.
 func (Skips) Install(c Setup) Step {
 	c.Party.Compute = Fabricator{c.Honest}
 	return c.Step
@@ -65,7 +65,7 @@ func invented(name terms.Checkpoint, unit, k uint32) canon.Digest {
 	return canon.Hash("starling/invented", []any{name.Root, unit, k})
 }
 
-// Oracle stands by what Train made up.
+// Oracle defends the fabricated result of Train.
 func (f Fabricator) Oracle(base terms.Checkpoint, g dispute.Dispute) (dispute.Oracle, error) {
 	honest, err := f.Honest.Oracle(base, g)
 	if err != nil {

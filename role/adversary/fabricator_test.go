@@ -6,11 +6,14 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/chain/referee"
+	"github.com/starling-network/starling/chain/referee/question"
 	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/data"
+	"github.com/starling-network/starling/compute/data/source"
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/aggregate"
@@ -41,7 +44,7 @@ func looking(t *testing.T, screen terms.Screen) (*engine.Engine, terms.Checkpoin
 			t.Fatal(err)
 		}
 	}
-	cfg, err := model.Parse(model.GPT2,
+	cfg, err := architecture.Parse(architecture.GPT2,
 		map[string]any{"n_layer": 1, "n_embd": 16, "n_head": 2, "n_positions": 8, "vocab_size": 256})
 	must(err)
 	step, err := model.TrainStep(cfg,
@@ -49,7 +52,7 @@ func looking(t *testing.T, screen terms.Screen) (*engine.Engine, terms.Checkpoin
 		2, 8)
 	must(err)
 	text := []byte(strings.Repeat("the quick brown fox jumps over the lazy dog. ", 40))
-	corpus, err := data.Build([]data.Source{{Format: "text", Name: "t", Data: text}}, tokenizer.Bytes(), 0.1)
+	corpus, err := data.Build([]source.File{{Format: "text", Name: "t", Data: text}}, tokenizer.Bytes(), 0.1)
 	must(err)
 	manifest := corpus.Manifest(bundle.ShardTokens)
 	spec := &train.Spec{
@@ -112,7 +115,7 @@ func TestFabricatedWorkIsRefutedByOneTile(t *testing.T) {
 	if err != nil {
 		t.Fatalf("stage %d: %v", g.Stage, err)
 	}
-	names := referee.Names(e.Task().Spec, e.Task().Step)
+	names := question.Names(e.Task().Spec, e.Task().Step)
 	for _, l := range g.Log {
 		t.Logf("%s: %s", l.Party, g.Text(l, names))
 	}

@@ -21,7 +21,7 @@ type ForgesCheckpoint struct {
 	By    float32
 }
 
-// Install implements Act.
+// Install implements Attack.
 func (a ForgesCheckpoint) Install(c Setup) Step {
 	c.Party.Lineage = forger{Lineage: c.Party.Lineage, act: a, honest: c.Honest, store: served{blobs: c.Party.Blobs},
 		job: c.Party.Job}

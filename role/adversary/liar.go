@@ -10,20 +10,20 @@ import (
 	"github.com/starling-network/starling/role/engine"
 )
 
-// Place is where a lie begins among the places that there are.
-type Place uint8
+// Location is the segment, step, operator or part at which a false result begins.
+type Location uint8
 
-// The places.
+// The locations.
 const (
-	First   Place = 1
-	Last    Place = 2
-	Nowhere Place = 3 // all that is shown is right; it does not lead to what is claimed
+	First   Location = 1
+	Last    Location = 2
+	Nowhere Location = 3 // everything shown is right, and the claim does not follow from it
 )
 
-// String returns what the place is called.
-func (p Place) String() string { return [...]string{"", "first", "last", "nowhere"}[p] }
+// String returns the name of the location.
+func (p Location) String() string { return [...]string{"", "first", "last", "nowhere"}[p] }
 
-func (p Place) of(n int) int {
+func (p Location) of(n int) int {
 	switch p {
 	case First:
 		return 0
@@ -35,9 +35,9 @@ func (p Place) of(n int) int {
 
 // Lies is a worker that trains as it should, and commits to a wrong state after one of its segments. In the dispute it
 // lies as little as it can, at the given place of every level.
-type Lies struct{ Segment, Step, Operator, Part Place }
+type Lies struct{ Segment, Step, Operator, Part Location }
 
-// Install implements Act.
+// Install implements Attack.
 func (l Lies) Install(c Setup) Step {
 	c.Party.Compute = liar{c.Honest, l}
 	return c.Step
@@ -71,14 +71,14 @@ func (l liar) Oracle(base terms.Checkpoint, g dispute.Dispute) (dispute.Oracle, 
 	return &pretender{Oracle: honest, claimed: g.Steps.After, steps: l.Step, operator: operator, parts: l.Part}, nil
 }
 
-// pretender is what a worker can say who committed to a state that it made up: everything as it is, except that one
-// step leads to that state, by an operator with another output, made by one of its parts.
+// pretender is the best defence of a worker that committed to a fabricated state: everything is as it is, except that
+// one step leads to that state, by an operator with another output, made by one of its parts.
 type pretender struct {
 	dispute.Oracle
 	claimed  canon.Digest
-	steps    Place // First: the state is wrong from the first step on; Last: after the last
-	operator int   // with another output; negative: none
-	parts    Place // likewise
+	steps    Location // First: the state is wrong from the first step on; Last: after the last
+	operator int      // with another output; negative: none
+	parts    Location // likewise
 }
 
 // Steps implements dispute.Oracle.
@@ -88,7 +88,7 @@ func (p *pretender) Steps(after []uint64) ([]canon.Digest, error) {
 }
 
 // invent makes all states up, if the lie is to be in the first place: the last is shown already.
-func (p *pretender) invent(states []canon.Digest, after []uint64, at Place) []canon.Digest {
+func (p *pretender) invent(states []canon.Digest, after []uint64, at Location) []canon.Digest {
 	if at != First {
 		return states
 	}

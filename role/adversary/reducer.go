@@ -14,10 +14,10 @@ import (
 // SkipsReduction is a member that computes no slice that is drawn for it; or, if it seals, shows none.
 type SkipsReduction struct{ Seals bool }
 
-// Install implements Act.
+// Install implements Attack.
 func (a SkipsReduction) Install(c Setup) Step {
 	honest := c.Party.Chain
-	c.Party.Chain = says{honest, func(ctx context.Context, m role.Action) error {
+	c.Party.Chain = tamperedChain{honest, func(ctx context.Context, m role.Action) error {
 		_, seals := m.(role.SealSlice)
 		if _, shows := m.(role.ShowSlice); shows || seals && !a.Seals {
 			return fmt.Errorf("adversary: says nothing about slices")
@@ -30,7 +30,7 @@ func (a SkipsReduction) Install(c Setup) Step {
 // FakesSlices is a member that makes up the slices that are drawn for it, always in the same way: two of them agree.
 type FakesSlices struct{}
 
-// Install implements Act.
+// Install implements Attack.
 func (FakesSlices) Install(c Setup) Step {
 	c.Party.Lineage = faker{c.Party.Lineage, c.Party.Blobs}
 	return c.Step
@@ -51,7 +51,7 @@ func (f faker) Reduce(ctx context.Context, base terms.Checkpoint, _ work.Units, 
 // WithholdsPiece is a worker that serves its updates but for one slice.
 type WithholdsPiece struct{ Slice int }
 
-// Install implements Act.
+// Install implements Attack.
 func (a WithholdsPiece) Install(c Setup) Step {
 	c.Party.Compute = withholder{c.Party.Compute, a.Slice}
 	return c.Step

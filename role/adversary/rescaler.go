@@ -9,21 +9,21 @@ import (
 	"github.com/starling-network/starling/role/engine"
 )
 
-// Rescales is a worker that is honest for some rounds, and then trains nothing: it sends what the last outer step
-// changed, times a factor. That has about the norm and the direction of what the others find, and makes the loss fall.
+// Rescales is a worker that is honest for some rounds, and then trains nothing: it sends the change of the last outer
+// step, times a factor. That has about the norm and the direction of the honest updates, and lowers the loss.
 type Rescales struct {
 	After  uint32 // rounds
 	Factor float32
 }
 
-// Install implements Act.
+// Install implements Attack.
 func (a Rescales) Install(c Setup) Step {
-	c.Party.Compute = &rescaler{deviant: deviant{Honest: c.Honest}, act: a}
+	c.Party.Compute = &rescaler{faultyCompute: faultyCompute{Honest: c.Honest}, act: a}
 	return c.Step
 }
 
 type rescaler struct {
-	deviant
+	faultyCompute
 	act   Rescales
 	round uint32           // of now
 	now   []*tensor.Tensor // parameters of the latest checkpoint
@@ -46,7 +46,7 @@ func (r *rescaler) Train(ctx context.Context, name terms.Checkpoint, unit uint32
 	if name.Round < r.act.After || r.last == nil {
 		return r.Honest.Train(ctx, name, unit)
 	}
-	d := r.deviant
+	d := r.faultyCompute
 	d.tamper = func(_ uint32, before, after []*tensor.Tensor) { // it stays where it began
 		for i := range after {
 			copy(after[i].Bytes(), before[i].Bytes())

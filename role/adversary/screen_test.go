@@ -6,14 +6,14 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/canon"
-	"github.com/starling-network/starling/chain/referee"
+	"github.com/starling-network/starling/chain/referee/sealed"
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role/adversary"
 )
 
-// Updates of real training are not odd beside each other; one that is made up is.
+// Updates of real training are no outliers among each other; a fabricated one is.
 func TestFabricatedUpdateIsOdd(t *testing.T) {
 	e, base := smallEngine(t)
 	liar := adversary.Fabricator{Honest: e}
@@ -42,7 +42,7 @@ func TestFabricatedUpdateIsOdd(t *testing.T) {
 	}
 }
 
-// An update of the usual length that points nowhere is not odd beside the others; what it does to the loss tells.
+// A random update of the usual length is no outlier among the others; its effect on the loss shows it.
 func TestUselessUpdateIsOdd(t *testing.T) {
 	for screen, want := range map[terms.Screen][]uint32{
 		terms.ScreenOff: nil, terms.ScreenUpdates: nil, terms.ScreenLosses: {1}} {
@@ -82,7 +82,7 @@ func TestUselessUpdateIsOdd(t *testing.T) {
 func TestSealOfAnExecutedUnit(t *testing.T) {
 	e, base := smallEngine(t)
 	var first audit.Subject
-	var sealed canon.Digest
+	var root canon.Digest
 	var commit work.Commitment
 	for unit := range uint32(4) {
 		w, err := e.Train(context.Background(), base, unit)
@@ -95,7 +95,7 @@ func TestSealOfAnExecutedUnit(t *testing.T) {
 			t.Fatalf("unit %d: %+v, %v", unit, f, err)
 		}
 		if unit == 0 {
-			first, sealed, commit = s, f.Seal, w.Commit
+			first, root, commit = s, f.Seal, w.Commit
 		}
 	}
 	question := audit.Question(canon.Sum("beacon"), first)
@@ -103,7 +103,7 @@ func TestSealOfAnExecutedUnit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := o.Check(first, commit.Segments[len(commit.Segments)-1], sealed, question, referee.Rooting{}); err != nil {
+	if err := o.Check(first, commit.Segments[len(commit.Segments)-1], root, question, sealed.RootFuncs{}); err != nil {
 		t.Error(err)
 	}
 }

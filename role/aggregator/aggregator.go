@@ -110,7 +110,7 @@ func (g *Aggregator) Want(actions ...role.Action) []role.Action {
 // Rests reports whether an action failed so lately that Want leaves it out.
 func (g *Aggregator) Rests(a role.Action) bool { return g.pending.Rests(g.height, a) }
 
-// Duties returns what a member must do for the lineage in this state of the run.
+// Duties returns the duties of a member for the lineage in this state of the run.
 func (g *Aggregator) Duties(s run.State) []role.Action {
 	if s.Phase == progress.Done || s.Phase == progress.Halted {
 		return nil
@@ -145,9 +145,8 @@ func (g *Aggregator) Duties(s run.State) []role.Action {
 	return append(actions, role.Attest{Next: next, Updates: role.Updates(advance.Units)})
 }
 
-// refutation is what shows the checkpoint that the current round starts from to be wrong, if this member has combined
-// the same updates and found another. Whose vote disagreed with the others is out of the run, and shows it all the
-// same.
+// refutation refutes the checkpoint that the current round starts from, if this member has combined the same updates
+// to another one. A member that was excluded because its vote disagreed sends it as well.
 func (g *Aggregator) refutation(s run.State) []role.Action {
 	l, ok := s.RoundBefore(s.Base)
 	if !ok || s.Terms.Sliced() || s.Terms.Overlap {

@@ -8,8 +8,8 @@ import (
 	"github.com/starling-network/starling/role"
 )
 
-// slices returns what the slices of the round need of this member: those that it owes, and what another member cannot
-// fetch.
+// slices returns the actions that the slices of the round need of this member: for slices that it owes, and for
+// updates that another member cannot fetch.
 func (g *Aggregator) slices(s run.State) (actions []role.Action) {
 	for i := range s.Slices {
 		part := role.Part{Round: s.Round, Closed: s.Closed, Slice: uint32(i)}

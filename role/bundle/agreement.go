@@ -10,8 +10,8 @@ import (
 	"github.com/starling-network/starling/protocol/run/progress"
 )
 
-// Agreement is the mean cosine of the updates of a round with what they were combined to, of the last round that an
-// attested checkpoint is made of; nil if one of them cannot be had, or is in slices.
+// Agreement is the mean cosine between the updates of a round and the combined update, of the last round that an
+// attested checkpoint is made of; nil if one of them is unavailable, or is in slices.
 func Agreement(s *train.Spec, genesis *train.Checkpoint, e progress.Entry,
 	get func(blob.CID) ([]byte, error)) *float64 {
 	rounds, units := s.Applied(e.Attestation.Checkpoint.Round-1), int(s.Units)

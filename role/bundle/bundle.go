@@ -22,6 +22,7 @@ import (
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/checkpoint"
 	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/role/hold"
 )
 
 // ShardTokens is how many tokens one shard of a job's data has, but for its last.
@@ -44,9 +45,9 @@ const Torch = "torch"
 // Encode returns the bytes of the blob.
 func (b Bundle) Encode() []byte { return canon.MustMarshal(b) }
 
-// Ship stores all that a job ships, its first checkpoint included, and returns the CID of its bundle, with what it
-// names, and the name of the checkpoint. Of the task it reads the specification, the step, the corpus and the frozen
-// tensors. executor is that of the bundle.
+// Ship stores all blobs of a job, its first checkpoint included, and returns the CID of its bundle, the bundle, and
+// the name of the checkpoint. Of the task it reads the specification, the step, the corpus and the frozen tensors.
+// executor is that of the bundle.
 func Ship(ctx context.Context, store blob.Store, jobID string, t *train.Task, genesis *train.Checkpoint,
 	executor string) (cid string, b Bundle, first terms.Checkpoint, err error) {
 	put := func(data []byte) string {
@@ -62,7 +63,7 @@ func Ship(ctx context.Context, store blob.Store, jobID string, t *train.Task, ge
 		b.Shards = append(b.Shards, put(s))
 	}
 	if len(t.Frozen) > 0 && err == nil {
-		b.Frozen, err = saveFrozen(ctx, store, jobID, t.Spec.Frozen, train.Frozen(t.Step), t.Frozen)
+		b.Frozen, err = saveFrozen(ctx, store, jobID, t)
 	}
 	cid = put(b.Encode())
 	if err == nil {
@@ -71,7 +72,7 @@ func Ship(ctx context.Context, store blob.Store, jobID string, t *train.Task, ge
 	return cid, b, first, err
 }
 
-// Job is what a job ships, without its data: small, verified, and enough to know what taking part needs.
+// Job is the verified bundle, program and manifest of a job, without its data: enough to compute its requirements.
 type Job struct {
 	Bundle
 	CID  string // of the bundle
@@ -85,20 +86,19 @@ type Job struct {
 // ErrTerms is returned for a job whose terms on the chain, by which it is paid, are not those of its work.
 var ErrTerms = errors.New("engine: the terms are not those of the work")
 
-// ErrUndecidable is returned for a job of which a dispute might not be decided: whoever takes part in it could lose
-// stake for nothing.
+// ErrUndecidable is returned for a job with disputes that might not be decided: its members could lose stake without
+// fault.
 var ErrUndecidable = errors.New("engine: a dispute about this job could not be decided")
 
-// Getter returns the bytes of a CID, of which there may be so many at most: blob.ErrTooLarge if there are more, before
-// they are read.
+// Getter returns the bytes of a CID, which are at most most: blob.ErrTooLarge if there are more, before they are read.
 type Getter = func(ctx context.Context, cid string, most int64) ([]byte, error)
 
 // maxBundle is how many bytes the blob that an order names may have, and the manifest of a corpus: enough for 10^11
 // tokens.
 const maxBundle = 16 << 20
 
-// ReadJob fetches a job's bundle, program and manifest. Strangers wrote all of it: nothing is taken that the terms,
-// which the chain has, do not bind by a digest.
+// ReadJob fetches a job's bundle, program and manifest. Their author is not trusted: the terms, which the chain has,
+// must bind all of it by digests.
 func ReadJob(ctx context.Context, terms terms.Terms, get Getter) (*Job, error) {
 	raw, err := get(ctx, terms.SpecCID, maxBundle)
 	if err != nil {
@@ -157,8 +157,9 @@ func (j *Job) decode(step, manifest []byte) (err error) {
 	return nil
 }
 
-// Task fetches the data of a job and makes a task of it.
-func (j *Job) Task(ctx context.Context, threads int, get Getter) (*train.Task, error) {
+// Task fetches the data of a job and makes a task of it. It does not fetch frozen tensors that shared has; nil shares
+// nothing.
+func (j *Job) Task(ctx context.Context, threads int, get Getter, shared *hold.Shared) (*train.Task, error) {
 	most := j.Largest()
 	corpus, err := Assemble(j.Data, func(i int) ([]byte, error) { return get(ctx, j.Shards[i], most) })
 	if err != nil {
@@ -169,9 +170,10 @@ func (j *Job) Task(ctx context.Context, threads int, get Getter) (*train.Task, e
 		return nil, err
 	}
 	task := &train.Task{Spec: j.Spec, Step: j.Step, Exec: exec, Corpus: corpus}
-	task.Frozen, err = loadFrozen(ctx, j.Frozen, task,
-		func(ctx context.Context, id blob.CID) ([]byte, error) { return get(ctx, id.String(), most) })
-	return task, err
+	return task, shared.Frozen(task, func() error {
+		return loadFrozen(ctx, j.Frozen, task,
+			func(ctx context.Context, id blob.CID) ([]byte, error) { return get(ctx, id.String(), most) })
+	})
 }
 
 // Blobs lists all that a job ships, without its first checkpoint.
@@ -231,53 +233,57 @@ func Footprint(s *train.Spec, step *program.Program, m data.Manifest, terms term
 		void = 0 // nothing of a round that is rolled back can be audited
 	}
 	if terms.Carry > 0 {
-		round += params // what its own unit hands on
+		round += params // the carried state of its own unit
 	}
 	shipped := int64(m.TrainTokens+m.ValTokens)*int64(m.Width) + frozen + model
 	need := shipped + (max(open+1, int64(keep))+void)*model + (open+void)*round
 	return need + need/16 + 1<<20 // programs, manifests and logs
 }
 
-// saveFrozen stores the tensors that a job reads and does not train, with their names in the step and their root
+// saveFrozen stores the tensors that a task reads and does not train, with their names in the step and their root
 // (train.FrozenRoot), and returns the CID.
-func saveFrozen(ctx context.Context, store blob.Store, jobID string, root canon.Digest, names []string,
-	frozen []*tensor.Tensor) (string, error) {
-	tensors, inputs := map[string]*tensor.Tensor{}, make([]string, len(names))
-	for i, n := range names {
+func saveFrozen(ctx context.Context, store blob.Store, jobID string, t *train.Task) (string, error) {
+	tensors, inputs := map[string]*tensor.Tensor{}, train.Frozen(t.Step)
+	for i, n := range inputs {
 		inputs[i] = train.Param + n
-		tensors[inputs[i]] = frozen[i]
+		tensors[inputs[i]] = t.Frozen[i]
 	}
-	m := checkpoint.Manifest{Job: jobID, StateRoot: root}
-	id, err := checkpoint.Save(ctx, store, m, inputs, tensors)
+	m := checkpoint.Manifest{Job: jobID, StateRoot: t.Spec.Frozen}
+	id, err := checkpoint.SaveRooted(ctx, store, m, inputs, tensors, t.RootsOfFrozen())
 	return id.String(), err
 }
 
 // loadFrozen fetches the frozen tensors of a task, and verifies their root and their shapes.
-func loadFrozen(ctx context.Context, cid string, t *train.Task, get checkpoint.Getter) ([]*tensor.Tensor, error) {
+func loadFrozen(ctx context.Context, cid string, t *train.Task, get checkpoint.Getter) error {
 	names := train.Frozen(t.Step)
 	if len(names) == 0 {
-		return nil, nil
+		return nil
 	}
 	id, err := blob.Parse(cid)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	_, tensors, err := checkpoint.Load(ctx, get, checkpoint.InTurn, id)
+	m, tensors, err := checkpoint.Load(ctx, get, checkpoint.InTurn, id)
 	if err != nil {
-		return nil, err
+		return err
+	}
+	of := map[string]canon.Digest{} // which Load has verified
+	for _, x := range m.Tensors {
+		of[x.Name] = x.Root
 	}
 	shapes := t.Step.InputShapes()
-	frozen := make([]*tensor.Tensor, len(names))
+	frozen, roots := make([]*tensor.Tensor, len(names)), make([]canon.Digest, len(names))
 	for i, n := range names {
 		in := train.Param + n
-		if frozen[i] = tensors[in]; frozen[i] == nil || !frozen[i].Shape.Equal(shapes[in]) {
-			return nil, fmt.Errorf("engine: the blob %s has no tensor %q of shape %v", cid, in, shapes[in])
+		if frozen[i], roots[i] = tensors[in], of[in]; frozen[i] == nil || !frozen[i].Shape.Equal(shapes[in]) {
+			return fmt.Errorf("engine: the blob %s has no tensor %q of shape %v", cid, in, shapes[in])
 		}
 	}
-	if train.FrozenRoot(train.Roots(frozen)) != t.Spec.Frozen {
-		return nil, fmt.Errorf("engine: the tensors of the blob %s are not those that the specification freezes", cid)
+	if train.FrozenRoot(roots) != t.Spec.Frozen {
+		return fmt.Errorf("engine: the tensors of the blob %s are not those that the specification freezes", cid)
 	}
-	return frozen, nil
+	t.Frozen, t.FrozenRoots = frozen, roots
+	return nil
 }
 
 // Assemble puts a shipped corpus together. Nothing that the manifest does not bind gets in.

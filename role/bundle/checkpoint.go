@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/outer"
@@ -15,22 +16,28 @@ import (
 // LoadCheckpoint reads a checkpoint from the blobs that get returns, and verifies its round and its root.
 func LoadCheckpoint(ctx context.Context, name terms.Checkpoint,
 	get func(context.Context, blob.CID) ([]byte, error)) (*train.Checkpoint, error) {
-	return LoadCheckpointEach(ctx, name, get, checkpoint.InTurn)
+	return LoadCheckpointEach(ctx, name, get, checkpoint.InTurn, nil)
 }
 
-// LoadCheckpointEach is LoadCheckpoint with get called as each says, some calls at the same time.
+// LoadCheckpointEach is LoadCheckpoint with get called as each says, some calls at the same time. lay, if it is not
+// nil, is given each verified tensor, and the checkpoint has those that it returns.
 func LoadCheckpointEach(ctx context.Context, name terms.Checkpoint, get func(context.Context, blob.CID) ([]byte, error),
-	each checkpoint.Each) (*train.Checkpoint, error) {
+	each checkpoint.Each, lay func(*tensor.Tensor) *tensor.Tensor) (*train.Checkpoint, error) {
 	id, err := blob.Parse(name.CID)
 	if err != nil {
 		return nil, err
 	}
-	m, tensors, err := checkpoint.Load(ctx, get, each, id)
+	if lay == nil {
+		lay = func(t *tensor.Tensor) *tensor.Tensor { return t }
+	}
+	m, tensors, err := checkpoint.LoadTo(ctx, get, each, id, lay)
 	if err != nil {
 		return nil, err
 	}
 	c := &train.Checkpoint{Round: m.Round}
+	of := map[string]canon.Digest{} // the roots, which have been verified
 	for _, t := range m.Tensors {
+		of[t.Name] = t.Root
 		if n, ok := parameter(t.Name, train.Param); ok {
 			c.Names = append(c.Names, n)
 			c.Params = append(c.Params, tensors[t.Name])
@@ -49,7 +56,17 @@ func LoadCheckpointEach(ctx context.Context, name terms.Checkpoint, get func(con
 			c.Outer[k] = append(c.Outer[k], u)
 		}
 	}
-	if c.Round != name.Round || c.Root() != name.Root {
+	var roots []canon.Digest
+	for k := range 1 + len(c.Outer) {
+		prefix := train.Param
+		if k > 0 {
+			prefix = train.Outer(k - 1)
+		}
+		for _, n := range c.Names {
+			roots = append(roots, of[prefix+n])
+		}
+	}
+	if c.Round != name.Round || train.CheckpointRoot(c.Round, roots) != name.Root {
 		return nil, fmt.Errorf("engine: the blob %s is not checkpoint %d with root %s", name.CID, name.Round,
 			name.Root.Short())
 	}
@@ -92,7 +109,8 @@ func Fits(c *train.Checkpoint, task *train.Task) error {
 // SaveCheckpoint stores a checkpoint and returns its name.
 func SaveCheckpoint(ctx context.Context, store blob.Store, jobID string,
 	c *train.Checkpoint) (terms.Checkpoint, error) {
-	root := c.Root()
+	roots := train.Roots(c.Tensors())
+	root := train.CheckpointRoot(c.Round, roots)
 	tensors := map[string]*tensor.Tensor{}
 	var names []string
 	add := func(prefix string, list []*tensor.Tensor) {
@@ -105,8 +123,8 @@ func SaveCheckpoint(ctx context.Context, store blob.Store, jobID string,
 	for k, list := range c.Outer {
 		add(train.Outer(k), list)
 	}
-	id, err := checkpoint.Save(ctx, store, checkpoint.Manifest{Job: jobID, Round: c.Round, StateRoot: root}, names,
-		tensors)
+	id, err := checkpoint.SaveRooted(ctx, store, checkpoint.Manifest{Job: jobID, Round: c.Round, StateRoot: root}, names,
+		tensors, roots)
 	if err != nil {
 		return terms.Checkpoint{}, err
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/starling-network/starling/network/checkpoint"
 )
 
-// Parameters are the shapes of what a step trains.
+// Parameters are the shapes of the trained tensors of a step.
 func Parameters(step *program.Program) (list []tensor.Shape) {
 	shapes := map[string]tensor.Shape{}
 	for _, in := range step.Inputs() {
@@ -22,10 +22,10 @@ func Parameters(step *program.Program) (list []tensor.Shape) {
 	return list
 }
 
-// sizes are the bytes of what a member of a run holds.
+// sizes are the bytes of the data that a member of a run holds.
 type sizes struct {
 	params, largest int64 // all parameters, and the largest tensor
-	state           int64 // of a unit: the parameters, and what the optimizer remembers
+	state           int64 // of a unit: the parameters, and the state of the optimizer
 	frozen          int64 // tensors that the job reads and does not train
 	model           int64 // a checkpoint: the parameters, and the state of the outer optimizer
 	update          int64 // encoded
@@ -65,10 +65,10 @@ const atOnce = 4
 // and one of an earlier round that is audited or disputed. Others are loaded from the store again.
 const MaxHeld = 3
 
-// Memory is how many bytes of memory taking part in the job takes at most, with so many threads: the corpus; the
-// checkpoints in memory; the state of a unit, at its beginning, while it is computed and at its end; the updates of all
-// rounds that are combined at a time; and the blobs that are read meanwhile. A quarter is added for what the collector
-// of garbage has not collected.
+// Memory is the most bytes of memory that the job takes with this number of threads: the corpus; the checkpoints in
+// memory; the state of a unit, at its beginning, while it is computed and at its end; the updates of all rounds that
+// are combined at a time; and the blobs that are read meanwhile. A quarter is added for garbage that is not collected
+// yet.
 func (j *Job) Memory(threads int) int64 {
 	s := j.sizes()
 	updates := int64(j.terms.Units) * s.params
@@ -83,8 +83,8 @@ func (j *Job) Memory(threads int) int64 {
 	return need + need/4
 }
 
-// Largest is how many bytes a blob may have that taking part in the job reads: a shard of the corpus or of a
-// checkpoint, an update, or the log of a unit.
+// Largest is the most bytes of a blob that a member of the job reads: a shard of the corpus or of a checkpoint, an
+// update, or the log of a unit.
 func (j *Job) Largest() int64 {
 	s := j.sizes()
 	shard := max(s.largest, min(checkpoint.ShardBytes, max(s.model, s.state, s.frozen)))

@@ -6,21 +6,20 @@ import (
 	"github.com/starling-network/starling/protocol/run/terms"
 )
 
-// Checks is what whoever orders a job decides about its verification.
+// Checks is the verification that a consumer orders for a job.
 type Checks struct {
 	AuditPPM  uint32          // floor of the audit rate, parts per million
 	Drawn     bool            // audits go to the end of a drawn segment
-	Screen    terms.Screen    // how members look at updates; off in slices, where nobody sees a whole one
+	Screen    terms.Screen    // how members compare updates; off in slices, where no member has a whole one
 	Tolerance terms.Tolerance // zero: the work is exact
-	Slices    uint32          // in which a round is reduced; 0: everybody combines all updates
+	Slices    uint32          // in which a round is reduced; 0: every member combines all updates
 }
 
-// deadlines are the first ones of a job, in blocks: later ones follow what is observed (protocol/run).
+// deadlines are the first ones of a job, in blocks: later ones follow observed times (protocol/run).
 var deadlines = terms.Deadlines{Train: 600, Audit: 600, Attest: 300, Challenge: terms.MinBlocks}
 
-// Terms are those on which a job is ordered from a network: what ReadJob checks follows from its work, and the rest
-// from how it is to be checked. flops are those of a step. What is known once the blobs are stored, the bundle and the
-// first checkpoint, is left out.
+// Terms are the terms of an order: those that ReadJob checks follow from the work, and the rest from its checks. flops
+// are those of a step. The bundle and the first checkpoint, which are known once their blobs are stored, are left out.
 func Terms(id string, s *train.Spec, flops uint64, c Checks) terms.Terms {
 	if c.Slices > 0 {
 		c.Screen = terms.ScreenOff

@@ -10,6 +10,7 @@ import (
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
@@ -22,8 +23,9 @@ import (
 
 // A member reads a job before it works, and takes no part in one whose disputes cannot be played.
 func TestJobThatCannotBeDisputedIsRefused(t *testing.T) {
-	c, err := model.Parse(model.GPT2, map[string]any{"n_layer": 1, "n_embd": 16, "n_head": 2, "n_positions": 8,
-		"vocab_size": 32})
+	c, err := architecture.Parse(architecture.GPT2, map[string]any{"n_layer": 1, "n_embd": 16, "n_head": 2,
+		"n_positions": 8,
+		"vocab_size":  32})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,9 +1,9 @@
-// Package consumer is the role of who ordered the job: it collects every attested checkpoint of the lineage in order,
-// so that the model, its losses and its receipts are in its hands whatever happens to the network afterwards.
+// Package consumer is the role of the account that ordered the job: it collects every attested checkpoint of the
+// lineage in order, so that it has the model, its losses and its receipts even if the network stops afterwards.
 //
 // A checkpoint may be collected before its round is final; when its round is rolled back, it is dropped again.
 //
-// It takes no part in the run: without it the run goes on.
+// It has no part in the run, which continues without it.
 package consumer
 
 import (

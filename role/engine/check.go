@@ -2,10 +2,9 @@ package engine
 
 import (
 	"context"
-	"slices"
 
 	"github.com/starling-network/starling/canon"
-	"github.com/starling-network/starling/chain/referee"
+	"github.com/starling-network/starling/chain/referee/sealed"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/outer"
@@ -20,12 +19,11 @@ import (
 // seals, and for the roots that a planted fault hid.
 const maxExecuted = 2
 
-// executed is a unit that was executed again, to the end of a segment or (0) all of it.
-type executed struct {
+// execution names a unit that was executed again, to the end of a segment or (0) all of it.
+type execution struct {
 	base          terms.Checkpoint
-	from          canon.Digest // root of what was handed on to it
+	from          canon.Digest // root of its carried state
 	unit, segment uint32
-	work          *Work
 }
 
 // again executes a unit, unless that was done a moment ago.
@@ -34,25 +32,17 @@ func (e *Engine) again(ctx context.Context, base terms.Checkpoint, unit, segment
 	if err != nil {
 		return nil, err
 	}
-	e.mu.Lock()
-	i := slices.IndexFunc(e.executed, func(x executed) bool {
-		return x.base == base && x.from == from && x.unit == unit && x.segment == segment
-	})
-	if i >= 0 {
-		defer e.mu.Unlock()
-		return e.executed[i].work, nil
+	name := execution{base, from, unit, segment}
+	if w, ok := e.executed.get(name); ok {
+		return w, nil
 	}
-	e.mu.Unlock()
 	w, err := e.TrainTo(ctx, base, unit, segment)
 	if err != nil {
 		return nil, err
 	}
 	PutAside(e.task.Spec, unit, segment, w, e.aside)
-	w.Handed = nil // nobody fetches it from here
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.executed = append(e.executed, executed{base, from, unit, segment, w})
-	e.executed = slices.Delete(e.executed, 0, max(0, len(e.executed)-maxExecuted))
+	w.Handed = nil // no peer fetches it from here
+	e.executed.put(name, w)
 	return w, nil
 }
 
@@ -82,8 +72,8 @@ func (e *Engine) TrainTo(ctx context.Context, name terms.Checkpoint, unit, segme
 	return &Work{Commit: work.Commitment{Segments: r.Segments}, End: r.End}, nil
 }
 
-// PutAside lets go of the tensors at the end of a unit that was computed for somebody else's commitment, to the end of
-// a segment or (0) all of it: a seal of it can still be opened.
+// PutAside lets go of the tensors at the end of a unit that was computed for the commitment of another party, to the
+// end of a segment or (0) all of it: a seal of it can still be opened.
 func PutAside(s *train.Spec, unit, segment uint32, w *Work, to hold.Aside) {
 	if w.end != nil || len(w.End) == 0 || w.Commit.Diverged() {
 		return
@@ -122,7 +112,7 @@ func (e *Engine) Check(
 // Compare compares the work of a unit with a commitment, as far as the audit goes.
 func (e *Engine) Compare(mine *Work, s audit.Subject, c work.Commitment) Comparison {
 	roots := mine.Commit.Segments
-	if len(c.Segments) == 1 { // the exam of a tolerant run: only the end is known
+	if len(c.Segments) == 1 { // the probation task of a tolerant run: only the end is known
 		roots = roots[len(roots)-1:]
 	}
 	for i, want := range roots {
@@ -166,18 +156,18 @@ func (e *Engine) Find(mine *Work, base terms.Checkpoint, unit uint32, c work.Com
 
 // CompareUpdate compares an update with that of the work of its unit.
 func (e *Engine) CompareUpdate(mine *Work, base terms.Checkpoint, unit uint32, c work.Commitment,
-	update []byte) (screen.Likeness, error) {
+	update []byte) (screen.Similarity, error) {
 	from, err := e.Base(base)
 	if err != nil {
-		return screen.Likeness{}, err
+		return screen.Similarity{}, err
 	}
 	theirs, err := e.unpack(from, base.Round, unit, c, update)
 	if err != nil {
-		return screen.Likeness{}, err
+		return screen.Similarity{}, err
 	}
 	exact, err := e.unpack(from, base.Round, unit, mine.Commit, mine.Update)
 	if err != nil {
-		return screen.Likeness{}, err
+		return screen.Similarity{}, err
 	}
 	return screen.Compare(theirs, exact), nil
 }
@@ -216,5 +206,5 @@ func (e *Engine) sealed(w *Work, s audit.Subject) hold.Sealed {
 	if s.Segment > 0 {
 		steps = e.task.Spec.StepsTo(s.Unit, s.Segment)
 	}
-	return referee.NewSealed(steps, w.End)
+	return sealed.New(steps, w.End)
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/starling-network/starling/protocol/run/terms"
 )
 
-// Drafts keeps what there is of the unit that an engine computes, for the process that goes on with it when this one
-// was stopped in the middle. There is one draft at a time. What is lost or damaged costs time and nothing else, so no
-// error leaves Drafts.
+// Drafts keeps the progress of the unit that an engine computes, for the process that continues it when this one was
+// stopped in the middle. There is one draft at a time. A lost or damaged draft costs time and nothing else, so no error
+// leaves Drafts.
 type Drafts interface {
 	// Save is offered every step. It lets write write, if enough has changed since the last time.
 	Save(write func(io.Writer) error)
@@ -26,7 +26,7 @@ type Drafts interface {
 	Drop()
 }
 
-// KeepDrafts makes the engine keep drafts of the units that it computes, and go on from the one that is there.
+// KeepDrafts makes the engine keep drafts of the units that it computes, and continue from the one that is there.
 func (e *Engine) KeepDrafts(d Drafts) { e.drafts = d }
 
 // draft is what a draft begins with: its length in four bytes, then its canonical bytes. The bytes of the state follow,
@@ -53,6 +53,11 @@ func (d draft) sum(state canon.Digest) canon.Digest {
 
 // write writes the progress of a unit.
 func (d draft) write(w io.Writer, p train.Progress) error {
+	if p.Fetch != nil {
+		if err := p.Fetch(); err != nil {
+			return err
+		}
+	}
 	d.Step, d.Segments, d.Losses, d.Norms = p.Step, p.Segments, tensor.FromF32(p.Losses, len(p.Losses)).Bytes(),
 		tensor.FromF32(p.Norms, len(p.Norms)).Bytes()
 	d.Sum = d.sum(train.StateRoot(p.Step, train.Roots(p.State)))
@@ -131,7 +136,7 @@ func (e *Engine) run(ctx context.Context, name terms.Checkpoint, base *train.Che
 		return ctx.Err()
 	}
 	resume := func() (*train.Result, error) {
-		from, own, err := origin(e, name, unit)
+		from, own, err := e.tensors(name, unit)
 		if err != nil {
 			return nil, err
 		}

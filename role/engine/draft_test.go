@@ -11,9 +11,11 @@ import (
 
 	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/data"
+	"github.com/starling-network/starling/compute/data/source"
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/network/blob"
@@ -26,8 +28,9 @@ import (
 // newTask makes a small job on made-up text.
 func newTask(t testing.TB) (*train.Task, *train.Checkpoint) {
 	t.Helper()
-	c, err := model.Parse(model.GPT2, map[string]any{"n_layer": 1, "n_embd": 8, "n_head": 1, "n_positions": 8,
-		"vocab_size": 256})
+	c, err := architecture.Parse(architecture.GPT2, map[string]any{"n_layer": 1, "n_embd": 8, "n_head": 1,
+		"n_positions": 8,
+		"vocab_size":  256})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +41,7 @@ func newTask(t testing.TB) (*train.Task, *train.Checkpoint) {
 		t.Fatal(err)
 	}
 	corpus,
-		err := data.Build([]data.Source{{Format: "text", Name: "fox",
+		err := data.Build([]source.File{{Format: "text", Name: "fox",
 		Data: []byte(strings.Repeat("the quick brown fox ", 60))}}, tokenizer.Bytes(), 0)
 	if err != nil {
 		t.Fatal(err)
@@ -106,8 +109,8 @@ func (s *shelf) train(t testing.TB, task *train.Task, genesis *train.Checkpoint,
 	return e.Train(ctx, base, unit)
 }
 
-// A process goes on where the one before it was killed, and comes to the same commitment; what is left of another unit,
-// or damaged, makes it begin anew.
+// A process continues where the one before it was killed, and makes the same commitment. With a draft of another unit,
+// or a damaged one, it begins from the start.
 func TestDrafts(t *testing.T) {
 	task, genesis := newTask(t)
 	s := &shelf{}

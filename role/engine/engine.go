@@ -9,11 +9,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"sync"
 
 	"github.com/starling-network/starling/canon"
-	"github.com/starling-network/starling/chain/referee"
+	"github.com/starling-network/starling/chain/referee/witness"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/codec"
@@ -21,8 +19,6 @@ import (
 	"github.com/starling-network/starling/exchange/slice"
 	"github.com/starling-network/starling/exchange/update"
 	"github.com/starling-network/starling/network/blob"
-	"github.com/starling-network/starling/protocol/dispute"
-	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role/bundle"
@@ -38,16 +34,15 @@ type Engine struct {
 	store blob.Store
 	peers Peers
 
-	drafts    Drafts           // of the unit that is computed
-	aside     hold.Aside       // nil: all stays in memory
-	computing hold.Turn        // guards task.Exec, meter, and what is in drafts
-	meter     *train.Evaluator // made with the first loss
-	mu        sync.Mutex       // guards what follows
-	held      []held           // checkpoints in memory, the one used last at the end
-	witnesses map[disputed]*referee.Witness
-	executed  []executed // for others' commitments, the latest at the end
-	stands    run.State  // the run, as it was told last
-	states    []handed   // in memory, the one used last at the end
+	drafts    Drafts     // of the unit that is computed
+	aside     hold.Aside // nil: all stays in memory
+	computing hold.Turn  // guards task.Exec, the screener, and what is in drafts
+
+	*checkpoints
+	*states
+	screener  screener
+	witnesses witnesses
+	executed  recent[execution, *Work] // for others' commitments
 }
 
 // Peers is how an engine gets the blobs of others.
@@ -73,8 +68,12 @@ func New(terms terms.Terms, task *train.Task, store blob.Store, peers Peers) (*E
 
 // NewHolding is New for an engine that holds what it has as told.
 func NewHolding(h Holding, terms terms.Terms, task *train.Task, store blob.Store, peers Peers) (*Engine, error) {
-	e := &Engine{terms: terms, task: task, store: store, peers: peers, drafts: noDrafts{}, aside: h.Aside}
+	e := &Engine{terms: terms, task: task, store: store, peers: peers, drafts: noDrafts{}, aside: h.Aside,
+		checkpoints: &checkpoints{task: task, peers: peers, shared: h.Shared, aside: h.Aside},
+		states:      &states{task: task, peers: peers, job: terms.Job, shared: h.Shared, aside: h.Aside}}
+	e.checkpoints.held.most, e.states.held.most, e.executed.most = bundle.MaxHeld, maxStates, maxExecuted
 	e.computing.Shared = h.Shared
+	e.screener = screener{screen: terms.Screen, task: task, turn: &e.computing}
 	h.Shared.Task(task)
 	if !terms.Sliced() {
 		return e, nil
@@ -87,58 +86,13 @@ func NewHolding(h Holding, terms terms.Terms, task *train.Task, store blob.Store
 // Task is what the engine computes units of.
 func (e *Engine) Task() *train.Task { return e.task }
 
-type held struct {
-	name terms.Checkpoint
-	*train.Checkpoint
-}
-
-// Hold keeps a checkpoint in memory, and forgets the one that was not used for the longest time.
-func (e *Engine) Hold(name terms.Checkpoint, c *train.Checkpoint) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	c = e.computing.Shared.Checkpoint(name.Root, c)
-	e.held = slices.DeleteFunc(e.held, func(h held) bool { return h.name == name })
-	e.held = append(e.held, held{name, c})
-	e.held = slices.Delete(e.held, 0, max(0, len(e.held)-bundle.MaxHeld))
-}
-
-// Base returns a checkpoint that was loaded or combined before, and is still in memory.
-func (e *Engine) Base(name terms.Checkpoint) (*train.Checkpoint, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	i := slices.IndexFunc(e.held, func(h held) bool { return h.name == name })
-	if i < 0 {
-		return nil, fmt.Errorf("engine: checkpoint %d is not held", name.Round)
-	}
-	used := e.held[i]
-	e.held = append(slices.Delete(e.held, i, i+1), used)
-	return used.Checkpoint, nil
-}
-
-// Load fetches a checkpoint from the store or from its holders, and verifies its root, unless it is in memory.
-func (e *Engine) Load(ctx context.Context, name terms.Checkpoint, holders []string) error {
-	if _, err := e.Base(name); err == nil {
-		return nil
-	}
-	get := func(ctx context.Context, id blob.CID) ([]byte, error) { return e.peers.Fetch(ctx, id, holders) }
-	c, err := bundle.LoadCheckpointEach(ctx, name, get, e.peers.Each)
-	if err != nil {
-		return err
-	}
-	if err := bundle.Fits(c, e.task); err != nil {
-		return err
-	}
-	e.Hold(name, c)
-	return nil
-}
-
 // Work is a computed unit: what is committed, and the bytes behind it.
 type Work struct {
 	Commit work.Commitment  // as it is right; what it hides is up to the role
 	Update []byte           // compressed, as it is served; of a job with slices, the index of the pieces
 	Pieces [][]byte         // of the update, one for each slice
 	Log    []byte           // losses and norms of gradients, for people
-	Handed []hold.Blob      // blobs of the state that it hands on
+	Handed []hold.Blob      // blobs of the state that it carries
 	End    []*tensor.Tensor // the state at the end; three times the size of the model. nil: it was put aside
 
 	end hold.Sealed // the same, for the seal, once it was made
@@ -160,11 +114,11 @@ func (e *Engine) Train(ctx context.Context, name terms.Checkpoint, unit uint32) 
 	return e.NewWork(name, unit, r)
 }
 
-// NewWork is what is committed for the result of a unit of the round after a checkpoint, to which Start has brought
-// what is handed on. Of one that diverged there is no update.
+// NewWork is the commitment to the result of a unit of the round after a checkpoint, whose carried state Start has
+// brought to memory. A unit that diverged has no update.
 func (e *Engine) NewWork(name terms.Checkpoint, unit uint32, r *train.Result) (*Work, error) {
 	var from []*tensor.Tensor
-	if e.task.Spec.Exchange.Leaves() { // else what was handed on are moments, which the unit has taken
+	if e.task.Spec.Exchange.CarriesResidual() { // else the carried state is moments, which the unit has taken
 		var err error
 		if from, err = e.Origin(name, unit); err != nil {
 			return nil, err
@@ -209,7 +163,7 @@ func (e *Engine) NewWork(name terms.Checkpoint, unit uint32, r *train.Result) (*
 // Advanced is what comes of the updates of a round.
 type Advanced struct {
 	Next terms.Checkpoint
-	Odd  []uint32 // places of the units whose update is odd beside the others of its round: a reason to look, and no more
+	Odd  []uint32 // places of the units whose update is an outlier in its round: a reason to audit, and no more
 }
 
 // Advance combines the committed updates that make the checkpoint after one: of every round of train.Spec.Applied in
@@ -238,7 +192,7 @@ func (e *Engine) Advance(ctx context.Context, name terms.Checkpoint, units work.
 	a := Advanced{}
 	for k, round := range rounds {
 		from, to := k*len(units)/len(rounds), (k+1)*len(units)/len(rounds)
-		odd, err := e.screened(ctx, base, round, units[from:to], deltas[from:to])
+		odd, err := e.screener.odd(ctx, base, round, units[from:to], deltas[from:to])
 		if err != nil {
 			return Advanced{}, err
 		}
@@ -246,7 +200,7 @@ func (e *Engine) Advance(ctx context.Context, name terms.Checkpoint, units work.
 			a.Odd = append(a.Odd, uint32(from)+i)
 		}
 	}
-	next, err := outer.Consume(e.task.Spec, base, deltas)
+	next, err := outer.Consume(e.task.Spec, base, deltas, e.room())
 	if err != nil {
 		return Advanced{}, err
 	}
@@ -283,11 +237,11 @@ func (e *Engine) Refute(_ context.Context, name, attested terms.Checkpoint, unit
 			return nil, err
 		}
 	}
-	right, err := outer.Consume(e.task.Spec, base, deltas)
+	right, err := outer.Consume(e.task.Spec, base, deltas, nil)
 	if err != nil {
 		return nil, err
 	}
-	return referee.Refutation(e.task.Spec, base, right, wrong, updates)
+	return witness.Refutation(e.task.Spec, base, right, wrong, updates)
 }
 
 // BadUpdate says that the update of a unit is not what its worker committed to, or cannot be had.
@@ -302,49 +256,3 @@ func (b *BadUpdate) Error() string {
 
 // Unwrap returns why.
 func (b *BadUpdate) Unwrap() error { return b.Err }
-
-// Oracle is what the party knows about the unit of a dispute in the round after a checkpoint.
-func (e *Engine) Oracle(base terms.Checkpoint, g dispute.Dispute) (dispute.Oracle, error) {
-	w, err := e.witness(base, g.Config.Unit)
-	if err != nil {
-		return nil, err
-	}
-	return &exclusive{lock: &e.computing, oracle: w}, nil
-}
-
-// disputed names a unit that was executed again for a dispute.
-type disputed struct {
-	base terms.Checkpoint
-	from canon.Digest // root of what was handed on to it
-	unit uint32
-}
-
-// witness returns the execution of a disputed unit, which is kept from move to move until another round is disputed.
-func (e *Engine) witness(name terms.Checkpoint, unit uint32) (*referee.Witness, error) {
-	base, err := e.Base(name)
-	if err != nil {
-		return nil, err
-	}
-	start, err := e.From(name, unit)
-	if err != nil {
-		return nil, err
-	}
-	from, err := e.Origin(name, unit)
-	if err != nil {
-		return nil, err
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	key := disputed{name, start.Root, unit}
-	if w, ok := e.witnesses[key]; ok {
-		return w, nil
-	}
-	kept := map[disputed]*referee.Witness{key: referee.NewWitness(e.task, base, unit, from, bundle.ShardTokens)}
-	for k, w := range e.witnesses {
-		if k.base == name {
-			kept[k] = w
-		}
-	}
-	e.witnesses = kept
-	return kept[key], nil
-}

@@ -15,8 +15,8 @@ import (
 	"github.com/starling-network/starling/role/engine"
 )
 
-// What is remembered of a unit is remembered with what was handed on to it: after a verdict the same unit of the same
-// checkpoint may start from something else.
+// The cache of a unit is keyed with its carried state: after a verdict the same unit of the same checkpoint may start
+// from another state.
 func TestExecutionsFromOtherOrigins(t *testing.T) {
 	task, genesis := newTask(t)
 	task.Spec.Exchange = train.Exchange{Codec: codec.TopKName(82, 2), Rule: "mean", Outer: "sgd", Rate: 1, Feedback: 0.95,

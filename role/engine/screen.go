@@ -10,27 +10,36 @@ import (
 	"github.com/starling-network/starling/exchange/screen"
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/protocol/run/work"
+	"github.com/starling-network/starling/role/hold"
 )
 
 // heldBatches is how many batches of held-out data a look at a round is drawn from.
 const heldBatches = 64
 
-// screened lists the places of the units of a round whose updates are odd, as far as the terms say to look. What it
-// finds depends on the checkpoint and the updates alone, so that all members find the same.
-func (e *Engine) screened(ctx context.Context, base *train.Checkpoint, round uint32, units work.Units,
+// screener looks at the updates of a round, as far as the terms say.
+type screener struct {
+	screen terms.Screen
+	task   *train.Task
+	turn   *hold.Turn
+	meter  *train.Evaluator // made with the first loss
+}
+
+// odd lists the indices of the units of a round whose updates are odd, in the rounds that the terms screen. The list
+// depends on the checkpoint and the updates alone, so that all members find the same.
+func (x *screener) odd(ctx context.Context, base *train.Checkpoint, round uint32, units work.Units,
 	deltas [][]*tensor.Tensor) (odd []uint32, err error) {
-	if e.terms.Screen == terms.ScreenOff {
+	if x.screen == terms.ScreenOff {
 		return nil, nil
 	}
 	limits := screen.Default
-	if spec := e.task.Spec; spec.Sizes != nil {
+	if spec := x.task.Spec; spec.Sizes != nil {
 		for _, u := range units {
 			limits.Steps = append(limits.Steps, spec.StepsOf(u.Index))
 		}
 	}
 	reports := screen.Updates(deltas, limits)
-	if e.terms.Screen >= terms.ScreenLosses {
-		losses, err := e.losses(ctx, base, round, units, deltas)
+	if x.screen >= terms.ScreenLosses {
+		losses, err := x.losses(ctx, base, round, units, deltas)
 		if err != nil {
 			return nil, err
 		}
@@ -39,7 +48,7 @@ func (e *Engine) screened(ctx context.Context, base *train.Checkpoint, round uin
 		}
 	}
 	for i, r := range reports {
-		if r.Odd() {
+		if r.Outlier() {
 			odd = append(odd, uint32(i))
 		}
 	}
@@ -47,28 +56,28 @@ func (e *Engine) screened(ctx context.Context, base *train.Checkpoint, round uin
 }
 
 // losses measures what each update alone does to the loss on one batch of its unit and on one held-out batch, the same
-// for all: three forward passes an update. Which batches they are is a digest of all updates, which nobody knew when it
-// committed to its own.
-func (e *Engine) losses(ctx context.Context, base *train.Checkpoint, round uint32, units work.Units,
+// for all: three forward passes an update. The batches are drawn from a digest of all updates, which no worker knew
+// when it committed to its own.
+func (x *screener) losses(ctx context.Context, base *train.Checkpoint, round uint32, units work.Units,
 	deltas [][]*tensor.Tensor) ([]screen.Losses, error) {
-	e.computing.Own.Lock() // beside units of others: a round is not to wait for an audit
-	defer e.computing.Own.Unlock()
-	if e.meter == nil {
+	x.turn.Own.Lock() // in parallel with units of others: a round must not wait for an audit
+	defer x.turn.Own.Unlock()
+	if x.meter == nil {
 		var err error
-		if e.meter, err = e.task.Evaluator(); err != nil {
+		if x.meter, err = x.task.Evaluator(); err != nil {
 			return nil, err
 		}
 	}
-	defer e.meter.Release()
+	defer x.meter.Release()
 	var committed []canon.Digest
 	for _, u := range units {
 		committed = append(committed, u.Commit.Update)
 	}
 	drawn := canon.Hash("starling/screen-batch/1", committed)
-	spec, corpus := e.task.Spec, e.task.Corpus
+	spec, corpus := x.task.Spec, x.task.Corpus
 	held := corpus.ValBatches(int(spec.Batch), int(spec.Length), heldBatches)
 	loss := func(params []*tensor.Tensor, tokens []int32) (float64, error) {
-		l, err := e.meter.Loss(params, tokens)
+		l, err := x.meter.Loss(params, tokens)
 		if ctx.Err() != nil {
 			err = ctx.Err()
 		}

@@ -127,7 +127,7 @@ func (e *Engine) Reduce(ctx context.Context, name terms.Checkpoint, units work.U
 			return "", err
 		}
 	}
-	next, err := outer.Consume(e.task.Spec, e.plan.Base(base, k), deltas)
+	next, err := outer.Consume(e.task.Spec, e.plan.Base(base, k), deltas, nil)
 	if err != nil {
 		return "", err
 	}

@@ -15,7 +15,7 @@ import (
 type Tolerated struct {
 	*Engine
 	On     train.Executor
-	Failed func(unit uint32, err error) // is told of every unit that the executor failed at, before the kernels compute it
+	Failed func(unit uint32, err error) // called for every unit that the executor failed at, before the kernels compute it
 }
 
 // errDiverged is why a unit that diverged on an executor is computed again: that it diverges is settled by its exact
@@ -24,7 +24,7 @@ var errDiverged = errors.New("engine: the unit diverged on the executor")
 
 // Train computes a unit of the current round.
 func (t Tolerated) Train(ctx context.Context, name terms.Checkpoint, unit uint32) (*Work, error) {
-	if s, l, ok := t.lap(name); !ok || int(unit) >= len(l.Units) || !s.Tolerant(*l.Units[unit]) {
+	if s, l, ok := t.round(name); !ok || int(unit) >= len(l.Units) || !s.Tolerant(*l.Units[unit]) {
 		return t.Engine.Train(ctx, name, unit)
 	}
 	w, err := t.trainOn(ctx, name, unit)

@@ -4,8 +4,9 @@ import (
 	"io"
 
 	"github.com/starling-network/starling/canon"
-	"github.com/starling-network/starling/chain/referee"
+	"github.com/starling-network/starling/chain/referee/sealed"
 	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/protocol/audit"
 )
 
@@ -14,6 +15,43 @@ type Aside interface {
 	// Keep keeps the parts, one after the other, as long as what it returns can be reached; nil: they are too small, or
 	// it has no room, and they stay in memory.
 	Keep(parts [][]byte) io.ReaderAt
+	// Room returns a function that copies a tensor to a place that the collector does not see, and returns it there: it
+	// is not to change any more. The place has room for bytes in all, and a tensor beyond that is returned as it is. The
+	// function may be called concurrently. nil: the bytes are too few, or too many, and the tensors stay in memory.
+	Room(bytes int64) func(*tensor.Tensor) *tensor.Tensor
+}
+
+// RoomFor is Room of a place that may be nil.
+func RoomFor(to Aside, bytes int64) func(*tensor.Tensor) *tensor.Tensor {
+	if to == nil {
+		return nil
+	}
+	return to.Room(bytes)
+}
+
+// Lay copies the tensors of a checkpoint that has no others yet to a place outside of memory, if there is room.
+func Lay(to Aside, c *train.Checkpoint) *train.Checkpoint {
+	all, size := c.Tensors(), int64(0)
+	for _, t := range all {
+		if t.Lent() {
+			return c
+		}
+		size += int64(t.Shape.Bytes())
+	}
+	lay := RoomFor(to, size)
+	if lay == nil {
+		return c
+	}
+	laid := &train.Checkpoint{Round: c.Round, Names: c.Names, Outer: make([][]*tensor.Tensor, len(c.Outer))}
+	for _, t := range c.Params {
+		laid.Params = append(laid.Params, lay(t))
+	}
+	for k, list := range c.Outer {
+		for _, t := range list {
+			laid.Outer[k] = append(laid.Outer[k], lay(t))
+		}
+	}
+	return laid
 }
 
 // Tensors are in memory, or were put aside.
@@ -40,7 +78,7 @@ func Put(to Aside, tensors []*tensor.Tensor) *Tensors {
 	return a
 }
 
-// Get returns the tensors, and whether nobody else has them, as after they were put aside.
+// Get returns the tensors, and whether the caller alone has them, as after they were put aside.
 func (a *Tensors) Get() (tensors []*tensor.Tensor, own bool, err error) {
 	if a.at == nil {
 		return a.memory, false, nil
@@ -92,7 +130,7 @@ type Sealed interface {
 // Seal makes the state after some inner steps ready for the opening of a seal. All that stays in memory are the trees
 // of its tensors, if these are put aside.
 func Seal(to Aside, steps uint32, tensors []*tensor.Tensor) (s Sealed, aside bool) {
-	whole := referee.NewSealed(steps, tensors)
+	whole := sealed.New(steps, tensors)
 	kept := Put(to, tensors)
 	if kept.at == nil {
 		return whole, false

@@ -2,6 +2,7 @@ package hold
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"testing"
 
@@ -16,6 +17,12 @@ type away struct{}
 
 func (away) Keep(parts [][]byte) io.ReaderAt { return bytes.NewReader(bytes.Join(parts, nil)) }
 
+func (a away) Room(int64) func(*tensor.Tensor) *tensor.Tensor {
+	return func(t *tensor.Tensor) *tensor.Tensor { return tensor.Lend(t.Shape, t.Clone().Bytes(), a) }
+}
+
+func (away) Rest([]byte) {}
+
 func state() []*tensor.Tensor {
 	a := tensor.New(tensor.Make(tensor.Float32, 3, 700))
 	for i, x := range a.F32() {
@@ -27,10 +34,10 @@ func state() []*tensor.Tensor {
 func TestEqualThingsAreHeldOnce(t *testing.T) {
 	s, root := NewShared(1), canon.Sum("root")
 	c := &train.Checkpoint{Round: 1}
-	if s.Checkpoint(root, c) != c || s.Checkpoint(root, &train.Checkpoint{Round: 1}) != c {
+	if s.Checkpoint(root, c, nil) != c || s.Checkpoint(root, &train.Checkpoint{Round: 1}, away{}) != c {
 		t.Error("a checkpoint is held twice")
 	}
-	if s.Checkpoint(canon.Sum("other"), &train.Checkpoint{}) == c {
+	if s.Checkpoint(canon.Sum("other"), &train.Checkpoint{}, away{}) == c {
 		t.Error("another checkpoint is the same one")
 	}
 	if a := s.State(root, state(), nil); s.State(root, state(), nil) != a {
@@ -42,9 +49,46 @@ func TestEqualThingsAreHeldOnce(t *testing.T) {
 	if one.Frozen[0] != two.Frozen[0] {
 		t.Error("frozen tensors are held twice")
 	}
+	three := &train.Task{Spec: &train.Spec{}}
+	loaded := func() error { t.Error("loaded again"); return nil }
+	if err := s.Frozen(three, loaded); err != nil || three.Frozen[0] != one.Frozen[0] {
+		t.Errorf("frozen tensors are held twice: %v", err)
+	}
+	four := &train.Task{Spec: &train.Spec{Frozen: root}}
+	failed := errors.New("failed")
+	if err := s.Frozen(four, func() error { return failed }); err != failed {
+		t.Errorf("loaded with %v", err)
+	}
+	give := func() error { four.Frozen, four.FrozenRoots = state(), train.Roots(state()); return nil }
+	if err := s.Frozen(four, give); err != nil || len(four.Frozen) == 0 {
+		t.Errorf("not loaded: %v", err)
+	}
+	five := &train.Task{Spec: &train.Spec{Frozen: root}}
+	if err := s.Frozen(five, loaded); err != nil || five.Frozen[0] != four.Frozen[0] || len(five.FrozenRoots) == 0 {
+		t.Errorf("frozen tensors are held twice: %v", err)
+	}
 	var nobody *Shared
-	if nobody.Checkpoint(root, c) != c || nobody.State(root, state(), nil) == nil {
+	if err := nobody.Frozen(five, func() error { return failed }); err != failed {
+		t.Errorf("loaded with %v", err)
+	}
+	if nobody.Checkpoint(root, c, nil) != c || nobody.State(root, state(), nil) == nil {
 		t.Error("who shares nothing has nothing")
+	}
+}
+
+// A checkpoint is laid outside of memory once, with the same root.
+func TestCheckpointsAreLaid(t *testing.T) {
+	c := &train.Checkpoint{Round: 2, Names: []string{"a", "b"}, Params: state(), Outer: [][]*tensor.Tensor{state()}}
+	s, root := NewShared(1), c.Root()
+	laid := s.Checkpoint(root, c, away{})
+	if laid.Root() != root || !laid.Params[0].Lent() || !laid.Outer[0][1].Lent() || laid.Names[1] != "b" {
+		t.Errorf("laid as %+v", laid)
+	}
+	if Lay(away{}, laid) != laid || s.Checkpoint(root, c, away{}) != laid {
+		t.Error("a checkpoint is laid twice")
+	}
+	if Lay(nil, c) != c {
+		t.Error("laid nowhere")
 	}
 }
 

@@ -15,9 +15,10 @@ import (
 )
 
 // Shared holds once what several parties of one process have in memory alike, by its digest: checkpoints, states that
-// units hand on, frozen tensors and the corpus. Every party gets them and verifies them for itself, and has of equal
-// ones the first, so that sharing changes no message and no result. Checkpoints and states that nobody has any more are
-// gone from it. A nil Shared shares nothing.
+// units carry, frozen tensors and the corpus. Every party gets them and verifies them for itself, and then uses the
+// first of equal ones, so that sharing changes no message and no result. Frozen tensors, which may be most of a model,
+// one party gets and verifies for all. Shared drops checkpoints and states that no party uses any more. A nil Shared
+// shares nothing.
 type Shared struct {
 	turns     chan struct{} // of units that are computed; nil: as many as there are engines
 	combining sync.Mutex    // held while updates are combined, if units take turns
@@ -25,8 +26,17 @@ type Shared struct {
 	mu          sync.Mutex
 	checkpoints map[canon.Digest]weak.Pointer[train.Checkpoint]
 	states      map[canon.Digest]weak.Pointer[Tensors]
-	frozen      map[canon.Digest][]*tensor.Tensor
+	frozen      map[canon.Digest]frozen
 	corpora     map[canon.Digest]*data.Corpus
+
+	loading sync.Mutex // held while a party gets frozen tensors
+	laying  sync.Mutex // held while a checkpoint is laid outside of memory
+}
+
+// frozen are tensors that a job reads and does not train.
+type frozen struct {
+	tensors []*tensor.Tensor
+	roots   []canon.Digest
 }
 
 // NewShared returns what the parties of a process share. Of their engines no more than so many compute a unit at a
@@ -34,22 +44,30 @@ type Shared struct {
 func NewShared(units int) *Shared {
 	s := &Shared{checkpoints: map[canon.Digest]weak.Pointer[train.Checkpoint]{},
 		states: map[canon.Digest]weak.Pointer[Tensors]{},
-		frozen: map[canon.Digest][]*tensor.Tensor{}, corpora: map[canon.Digest]*data.Corpus{}}
+		frozen: map[canon.Digest]frozen{}, corpora: map[canon.Digest]*data.Corpus{}}
 	if units > 0 {
 		s.turns = make(chan struct{}, units)
 	}
 	return s
 }
 
-// Checkpoint is the one of this root, which is c if no other is known.
-func (s *Shared) Checkpoint(root canon.Digest, c *train.Checkpoint) *train.Checkpoint {
+// Checkpoint is the one of this root: if no other is known it is c, whose tensors are laid outside of memory.
+func (s *Shared) Checkpoint(root canon.Digest, c *train.Checkpoint, to Aside) *train.Checkpoint {
 	if s == nil {
-		return c
+		return Lay(to, c)
 	}
-	return first(s, s.checkpoints, root, c)
+	s.laying.Lock()
+	defer s.laying.Unlock()
+	s.mu.Lock()
+	known := s.checkpoints[root].Value()
+	s.mu.Unlock()
+	if known != nil {
+		return known
+	}
+	return first(s, s.checkpoints, root, Lay(to, c))
 }
 
-// State is what units hand on as the tensors of this root, which are put aside if nobody has them yet.
+// State is the carried state with this root, whose tensors are put aside if no party has them yet.
 func (s *Shared) State(root canon.Digest, tensors []*tensor.Tensor, to Aside) *Tensors {
 	if s == nil {
 		return Put(to, tensors)
@@ -63,7 +81,7 @@ func (s *Shared) State(root canon.Digest, tensors []*tensor.Tensor, to Aside) *T
 	return first(s, s.states, root, Put(to, tensors))
 }
 
-// Task lets a task have the frozen tensors and the corpus that others of its digests have.
+// Task lets a task have the corpus and the frozen tensors that others of its digests have.
 func (s *Shared) Task(t *train.Task) {
 	if s == nil {
 		return
@@ -75,9 +93,31 @@ func (s *Shared) Task(t *train.Task) {
 	}
 	s.corpora[t.Spec.Data] = t.Corpus
 	if f, ok := s.frozen[t.Spec.Frozen]; ok {
-		t.Frozen = f
+		t.Frozen, t.FrozenRoots = f.tensors, f.roots
 	}
-	s.frozen[t.Spec.Frozen] = t.Frozen
+	s.frozen[t.Spec.Frozen] = frozen{t.Frozen, t.FrozenRoots}
+}
+
+// Frozen lets a task have the frozen tensors that a party of this process has verified to be those of its
+// specification, or else those that load gives it: one party at a time loads.
+func (s *Shared) Frozen(t *train.Task, load func() error) error {
+	if s == nil {
+		return load()
+	}
+	s.loading.Lock()
+	defer s.loading.Unlock()
+	s.mu.Lock()
+	f, ok := s.frozen[t.Spec.Frozen]
+	s.mu.Unlock()
+	if ok {
+		t.Frozen, t.FrozenRoots = f.tensors, f.roots
+		return nil
+	}
+	if err := load(); err != nil {
+		return err
+	}
+	s.Task(t)
+	return nil
 }
 
 // first returns the value of a digest that is known already, or makes x known.

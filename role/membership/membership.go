@@ -1,8 +1,7 @@
-// Package membership is how somebody comes into a run that goes on, and out of it: the trial of a newcomer, the way
-// back after missed deadlines, leaving in good standing, and knowing when nothing is left to do. Workers and verifiers
-// share it.
+// Package membership is how an account joins a run in progress, and leaves it: the probation of a new member, the
+// return after missed deadlines, leaving in good standing, and the end of all duties. Workers and verifiers share it.
 //
-// What a member does while it counts is the business of its role.
+// The duties of an active member belong to its role.
 package membership
 
 import (
@@ -18,9 +17,9 @@ import (
 // Membership follows the standing of one member in one run.
 type Membership struct {
 	id       string
-	draining bool                         // it takes on nothing new, and leaves
+	draining bool                         // it begins no new work, and leaves
 	finished bool                         // since then it finished what it was computing
-	checked  map[work.UnitID]role.Checked // the latest outcome of executing a unit, while on trial
+	checked  map[work.UnitID]role.Checked // the latest outcome of executing a unit, during its probation
 }
 
 // New returns the membership of the member with this ID.
@@ -48,21 +47,22 @@ func (m *Membership) Seated(s run.State) bool {
 }
 
 // Outside reports whether it has no part in the run, and never had one or left it in good standing, so that it may
-// speak up as anybody.
+// challenge as any account may.
 func (m *Membership) Outside(s run.State) bool {
 	member, known := s.Member(m.id)
 	return !m.draining && (!known || !member.Active && member.Why == reason.Left)
 }
 
-// Finishing reports whether the member leaves once it is done with what it computes, and is not done yet.
+// Finishing reports whether the member drains: it will leave once its computations are done, and they are not done
+// yet.
 func (m *Membership) Finishing() bool { return m.draining && !m.finished }
 
-// Duties returns what its standing asks of the member after a block. One that drains is asked whether it is busy:
-// whether it has begun what it should not leave to others.
+// Duties returns the duties of the member's standing after a block. busy reports whether a draining member has begun
+// work that it should not leave to others.
 func (m *Membership) Duties(b role.Block, busy func(run.State) bool) []role.Action {
 	s := b.Run
 	if t, ok := s.Probation(m.id); ok && !m.draining {
-		return m.trial(t, s.ProbationSegment(t.Task))
+		return m.probationTask(t, s.ProbationSegment(t.Task))
 	}
 	clear(m.checked)
 	member, known := s.Member(m.id)
@@ -81,9 +81,9 @@ func (m *Membership) Duties(b role.Block, busy func(run.State) bool) []role.Acti
 	return nil
 }
 
-// trial executes the unit that the member was given, to the end of a segment or (0) all of it, and shows that it
+// probationTask executes the task of a member on probation, to the end of a segment or (0) all of it, and shows that it
 // reached the committed state.
-func (m *Membership) trial(t progress.Probation, segment uint32) []role.Action {
+func (m *Membership) probationTask(t progress.Probation, segment uint32) []role.Action {
 	x := t.Task
 	id := x.ID()
 	switch {

@@ -16,7 +16,7 @@ import (
 
 const me = "a"
 
-// on is a run in which the member stands as given, beside another of its role.
+// on is a run with the member in this standing, and another member of its role.
 func on(m crew.Member, trials ...progress.Probation) role.Block {
 	m.ID, m.Role = me, crew.Worker
 	return role.Block{Height: 100, Run: run.State{
@@ -82,11 +82,11 @@ func TestStandings(t *testing.T) {
 func TestTrial(t *testing.T) {
 	m := New(me)
 	standing := crew.Member{Why: reason.OnProbation}
-	want(t, "without an exam", m.Duties(on(standing, progress.Probation{Member: me}), idle), "")
+	want(t, "without a probation task", m.Duties(on(standing, progress.Probation{Member: me}), idle), "")
 	x := progress.Probation{Member: me, Task: progress.ProbationTask{Round: 3, Worker: "b",
 		Commit: work.Commitment{Segments: []canon.Digest{{1}}}}}
 	check := m.Duties(on(standing, x), idle)
-	want(t, "with an exam", check, "Check")
+	want(t, "with a probation task", check, "Check")
 	m.Note(role.Checked{Action: check[0].(role.Check), Differ: 0})
 	prove := m.Duties(on(standing, x), idle)
 	want(t, "found another state", prove, "Prove")

@@ -1,8 +1,9 @@
-// Package party performs what the roles ask for: it computes with an engine, speaks on the chain, and moves blobs. It
-// is the same code in a process of its own, where a call blocks until the network answers, and in the simulator, where
-// it blocks until virtual time has passed.
+// Package party performs the actions of the roles: it computes with an engine, sends messages to the chain, and moves
+// blobs. It is the same code in a process of its own, where a call blocks until the network answers, and in the
+// simulator, where it blocks until virtual time has passed.
 //
-// What is to be done when is decided by the roles; where bytes and transactions go, by who implements the interfaces.
+// The roles decide which action is due when; the implementations of the interfaces decide where bytes and transactions
+// go.
 package party
 
 import (
@@ -24,7 +25,7 @@ import (
 	"github.com/starling-network/starling/role/engine"
 )
 
-// Compute is what a party knows about work units: an engine.Engine, or what an adversary makes of one.
+// Compute computes work units: an engine.Engine, or an adversary around one.
 type Compute interface {
 	Train(ctx context.Context, base terms.Checkpoint, unit uint32) (*engine.Work, error)
 	Check(ctx context.Context, base terms.Checkpoint, s audit.Subject, c work.Commitment) (engine.Comparison, error)
@@ -55,9 +56,9 @@ type Chain interface {
 	// role.SealSlice, role.ShowReport, role.ShowSlice, role.Prove, role.Leave, role.Return, role.Challenge, Unseal,
 	// Refutation and Move.
 	Send(ctx context.Context, m role.Action) error
-	// Addresses returns where a participant is reached.
+	// Addresses returns the addresses of a participant.
 	Addresses(ctx context.Context, id string) ([]string, error)
-	// Holders returns the addresses of everybody else who may hold a checkpoint.
+	// Holders returns the addresses of all other members that may hold a checkpoint.
 	Holders(ctx context.Context) ([]string, error)
 }
 
@@ -75,13 +76,13 @@ type Blobs interface {
 	Put(ctx context.Context, data []byte) (blob.CID, error)
 }
 
-// Refutation is a role.Refute with what it shows.
+// Refutation is a role.Refute with the bytes that it shows.
 type Refutation struct {
 	role.Refute
 	Shown []byte
 }
 
-// Unseal is a role.Unseal with what it shows.
+// Unseal is a role.Unseal with the opening that it shows.
 type Unseal struct {
 	role.Unseal
 	Opening audit.Opening
@@ -189,7 +190,7 @@ func (p *Executor) begin(ctx context.Context, base terms.Checkpoint, unit uint32
 	return p.load(ctx, base)
 }
 
-// ready makes sure of what a unit is executed from to the end of a segment, or (0) to its update.
+// ready loads the data from which a unit is executed to the end of a segment, or (0) to its update.
 func (p *Executor) ready(ctx context.Context, base terms.Checkpoint, unit, segment uint32) error {
 	if !p.Lineage.Needs(segment) {
 		return p.load(ctx, base)
@@ -197,7 +198,7 @@ func (p *Executor) ready(ctx context.Context, base terms.Checkpoint, unit, segme
 	return p.begin(ctx, base, unit)
 }
 
-// check executes a unit again. If what was handed on to it is wrong it says in which round that began.
+// check executes a unit again. If its carried state is wrong, the event names the round in which that began.
 func (p *Executor) check(ctx context.Context, a role.Check) (role.Event, error) {
 	err := p.ready(ctx, a.Base, a.Work.Unit, a.Segment)
 	if wrong, ok := errors.AsType[*engine.BadCarriedState](err); ok {
@@ -329,14 +330,14 @@ func (p *Executor) refute(ctx context.Context, a role.Refute) error {
 	return p.Chain.Send(ctx, Refutation{a, shown})
 }
 
-// found is what came of looking for a blob.
+// found is the result of the search for a blob.
 type found struct {
 	bytes []byte
 	err   error
 }
 
-// gather looks for several blobs at once, from that of a number on and around. Every member begins with another one:
-// who all ask the first worker, and then the second, wait in one queue while the links of the others are idle.
+// gather finds several blobs at once, beginning at a number. Every member begins at another one: otherwise all would
+// ask the first worker, and then the second, and wait in one queue while the links of the others are idle.
 func (p *Executor) gather(n, from int, find func(i int) ([]byte, error)) []found {
 	all := make([]found, n)
 	p.Blobs.Each(n, func(i int) {
@@ -351,11 +352,11 @@ func (p *Executor) own(units work.Units) int {
 	if i := slices.IndexFunc(units, func(u *work.Unit) bool { return u.Worker == p.ID }); i >= 0 {
 		return i
 	}
-	return p.anywhere()
+	return p.startIndex()
 }
 
-// anywhere is a number from the name of the party.
-func (p *Executor) anywhere() int {
+// startIndex is a number from the name of the party.
+func (p *Executor) startIndex() int {
 	d := canon.Sum("starling/party/1", []byte(p.ID))
 	return int(binary.LittleEndian.Uint16(d[:]))
 }
@@ -374,14 +375,15 @@ func (p *Executor) missing(ctx context.Context, a role.Advance, slice uint32, er
 	return err
 }
 
-// update fetches what a worker committed to: from the worker, who may still be about to publish it, or, if the worker
-// is gone, from whoever has fetched it before. Without that a worker that dies when some have its update and some have
-// not would leave a round that no quorum can attest.
+// update fetches the update of a commitment: from the worker, which may still be about to publish it, or, if the
+// worker is gone, from any member that has fetched it before. Otherwise, if a worker disappeared after some members
+// have its update and others do not, no quorum could attest the round.
 func (p *Executor) update(ctx context.Context, worker string, c work.Commitment) ([]byte, error) {
 	return p.find(ctx, c.UpdateCID, worker)
 }
 
-// find fetches a blob from the members who should have it, who may still be about to publish it, or else from anybody.
+// find fetches a blob from the members that should have it, which may still be about to publish it, or else from any
+// peer.
 func (p *Executor) find(ctx context.Context, cid string, members ...string) ([]byte, error) {
 	id, err := blob.Parse(cid)
 	if err != nil {

@@ -62,7 +62,8 @@ func (lineage) Advance(_ context.Context, base terms.Checkpoint, units work.Unit
 	return engine.Advanced{Next: terms.Checkpoint{Round: base.Round + 1}}, nil
 }
 
-// An update whose worker is gone is had from those who fetched it before, and reported missing only if nobody did.
+// An update whose worker is gone is fetched from members that fetched it before, and reported missing only if none has
+// it.
 func TestUpdateOfAWorkerThatIsGone(t *testing.T) {
 	update := []byte("update")
 	units := work.Units{{Worker: "ann", Attempt: 3, Commit: work.Commitment{UpdateCID: blob.Of(update).String()}}}

@@ -76,10 +76,10 @@ func (p *Executor) probe(ctx context.Context, a role.Probe) error {
 	return errors.Join(err, p.Chain.Send(ctx, role.Missing{Work: a.Work, Slice: a.Unit.Lost}))
 }
 
-// join puts the slices together. One that cannot be had is computed by this party: then it has it, or has found that
-// those who agreed on it were wrong, and contests it.
+// join puts the slices together. This party computes a slice that is unavailable itself: then it has the slice, or has
+// found that the reducers agreed on a wrong one, and contests it.
 func (p *Executor) join(ctx context.Context, a role.Advance) (engine.Advanced, error) {
-	parts := p.gather(len(a.Slices), p.anywhere(), func(slice int) ([]byte, error) {
+	parts := p.gather(len(a.Slices), p.startIndex(), func(slice int) ([]byte, error) {
 		var holders []string
 		for _, r := range a.Slices[slice].Reducers {
 			holders = append(holders, r.Member)

@@ -1,9 +1,8 @@
-// Package registrant is what a participant owes the registry, whatever it works on: it says that it is there if it
-// committed to a tier, lets its machine be measured, and runs again the segment of somebody else's measurement that was
-// drawn for it.
+// Package registrant performs the duties of a participant towards the registry: it sends heartbeats if it committed to
+// a tier, has its machine measured, and runs the segments that were drawn for it of other participants' measurements.
 //
-// It is a step function like the other roles. What a measurement is, is decided by protocol/registry; the program is
-// compute/gauge, which whoever performs the actions runs.
+// It is a step function like the other roles. protocol/registry defines a measurement; the program is compute/gauge,
+// which the process that performs the actions runs.
 package registrant
 
 import (
@@ -17,31 +16,31 @@ import (
 	"github.com/starling-network/starling/role"
 )
 
-// View is what the registry says after a block.
+// View is the state of the registry after a block.
 type View struct {
 	Height       int64
 	Params       registry.Params
 	Self         registry.Participant
 	Uptime       *registry.Uptime       // nil: it committed to no tier
-	Measurements []registry.Measurement // all that go on
-	Busy         bool                   // the machine works, and is not to be measured now
+	Measurements []registry.Measurement // all in progress
+	Busy         bool                   // the machine is in use, and cannot be measured now
 }
 
 // Actions.
 type (
-	// Beat says that the participant is there, in a window of uptime.
+	// Beat is a heartbeat in a window of uptime.
 	Beat struct{ Window int64 }
-	// Ask begins the measurement of its machine. How many steps a segment shall have is for the machine to say.
+	// Ask begins the measurement of its machine, which chooses the number of steps of a segment.
 	Ask struct{}
-	// Gauge runs segments of the program of a seed, and tells their results.
+	// Gauge runs segments of the program of a seed, and returns their results.
 	Gauge struct {
 		Seed         canon.Digest
 		Steps        uint32
 		First, Count uint32 // segments
 	}
-	// Answer binds it to the results of its measurement.
+	// Answer binds the participant to the results of its measurement.
 	Answer struct{ Root canon.Digest }
-	// Check says what came of the drawn segments of another participant: registry.Measurement.Sample.
+	// Check sends the sealed results of the drawn segments of another participant: registry.Measurement.Sample.
 	Check struct {
 		Participant string
 		Seed        canon.Digest
@@ -86,7 +85,7 @@ func New(id string, measures bool) *Registrant {
 	return &Registrant{id: id, measures: measures, results: map[Gauge][]canon.Digest{}}
 }
 
-// Block returns what is to be done after a block.
+// Block returns the actions that are due after a block.
 func (r *Registrant) Block(v View) []role.Action {
 	r.height = v.Height
 	r.forget(v.Measurements)
@@ -104,8 +103,8 @@ func (r *Registrant) Block(v View) []role.Action {
 			want = append(want, r.checked(m))
 		}
 	}
-	// A measurement that came to nothing is tried again, after as long as it may take. Who was convicted needs one to
-	// be matched again.
+	// A measurement without a result is tried again, after the longest time that one takes. A convicted participant needs
+	// one to be matched again.
 	rested := r.asked == 0 || v.Height > r.asked+4*v.Params.MeasureBlocks
 	if r.measures && !own && !v.Busy && rested && v.Self.Rate == 0 && (v.Self.Has(crew.Worker) || v.Self.Jailed) {
 		want = append(want, Ask{})
@@ -113,7 +112,7 @@ func (r *Registrant) Block(v View) []role.Action {
 	return r.pending.Want(v.Height, want...)
 }
 
-// checked is the next thing to do for a measurement that it checks: to run a segment again, or to say what came of all.
+// checked is the next action for a measurement that it checks: to run a segment again, or to send all results.
 func (r *Registrant) checked(m registry.Measurement) role.Action {
 	var found []canon.Digest
 	for _, segment := range m.Picks {
@@ -142,7 +141,7 @@ func (r *Registrant) measured(m registry.Measurement) []role.Action {
 	return []role.Action{Open{results}}
 }
 
-// forget drops the results that no measurement asks for any more.
+// forget drops the results of measurements that ended.
 func (r *Registrant) forget(open []registry.Measurement) {
 	for g := range r.results {
 		if !slices.ContainsFunc(open, func(m registry.Measurement) bool { return m.Seed == g.Seed }) {
@@ -151,7 +150,7 @@ func (r *Registrant) forget(open []registry.Measurement) {
 	}
 }
 
-// Ended takes in what came of an action: the results of a Gauge, nothing of the others, or an error.
+// Ended records the end of an action: the results of a Gauge, none for the others, or an error.
 func (r *Registrant) Ended(a role.Action, results []canon.Digest, err error) {
 	if err != nil {
 		r.pending.Rest(a, r.height)

@@ -39,7 +39,8 @@ func drawn(ids ...string) registry.Draw {
 	return func(canon.Digest, int, []string) ([]string, error) { return ids, nil }
 }
 
-// A whole measurement by the rules: whoever is asked does its part, once, also if it was restarted in the middle.
+// A whole measurement by the rules: each participant that is asked does its part, once, also if it restarts in the
+// middle.
 func TestMeasurement(t *testing.T) {
 	a, b := New("a", true), New("b", false)
 	expect(t, a.Block(view(10)), Ask{})
@@ -113,7 +114,7 @@ func TestAsks(t *testing.T) {
 	expect(t, a.Block(view(11+4*registry.DefaultParams().MeasureBlocks)), Ask{})
 }
 
-// There is one heartbeat for every window, whatever block it begins with, and none from who committed to nothing.
+// There is one heartbeat for every window, at whichever block it begins, and none without a tier.
 func TestBeats(t *testing.T) {
 	r, params := New("a", false), registry.DefaultParams()
 	u := registry.Uptime{From: 1}

@@ -1,9 +1,9 @@
-// Package reporter is what a member of runs tells the network about the others: what it fetched from each, how fast
-// that came, and how far away it is. An epoch pays for bytes that are so acknowledged, and slashes who gives less than
-// it promised.
+// Package reporter reports to the network how a member of runs was served by the others: the bytes that it fetched
+// from each, their speed, and the round-trip time. An epoch pays for bytes that are so acknowledged, and shows each
+// participant whether its peers find it slow.
 //
-// It is a step function like the other roles. What a report counts for, and how many it takes to find somebody slow, is
-// decided by protocol/registry; package network/tally measures.
+// It is a step function like the other roles. protocol/registry decides the effect of a report, and how many peers
+// must find a participant slow; package network/tally measures.
 package reporter
 
 import (
@@ -23,14 +23,14 @@ import (
 )
 
 const (
-	turns = 12 // of an epoch: in each of them it reports once
+	turns = 12 // of an epoch: it reports once in each
 	most  = 8  // peers that it reports about at once: those that gave it the most
 )
 
-// Least is how many bytes of a real peer are worth a report.
+// Least is the least number of bytes from a peer that is worth a report.
 const Least = 1 << 20
 
-// Reading is what was measured of a peer since the process began.
+// Reading has the measurements of a peer since the process began.
 type Reading struct {
 	Peer   string // its ID among the hosts
 	Bytes  uint64 // that it delivered
@@ -39,14 +39,14 @@ type Reading struct {
 	RTT    uint32 // milliseconds of a round trip; 0: not known
 }
 
-// View is what a report is made of.
+// View is the input of a report.
 type View struct {
 	Runs         []run.State // in which the process works
 	Participants []registry.Participant
 	Readings     []Reading
 }
 
-// Report says what was fetched from another member of a run since the last report about it.
+// Report is the acknowledgement of the bytes from another member of a run since the last report about it.
 type Report struct {
 	Job, Peer string // the peer's account
 	Link      registry.Link
@@ -57,8 +57,8 @@ func (a Report) Key() string { return fmt.Sprintf("acknowledge %s %s", a.Job, a.
 
 var _ role.Action = Report{}
 
-// Reporter reports for one account. What it has said it does not say again, whatever became of that: the next report is
-// about other bytes.
+// Reporter reports for one account. It does not repeat a report, even if it failed: the next report is about other
+// bytes.
 type Reporter struct {
 	id      string
 	least   uint64
@@ -66,10 +66,10 @@ type Reporter struct {
 	begun   bool
 	turn    int64
 	settled map[string]bool    // runs after whose last round it has reported
-	told    map[string]Reading // by account: what the reports were about so far
+	told    map[string]Reading // by account: the reading of the last report
 }
 
-// New returns the reporter of an account, which reports about peers that gave it at least so many bytes.
+// New returns the reporter of an account, which reports about peers that gave it at least this number of bytes.
 func New(id string, least uint64) *Reporter {
 	digest := canon.Sum("starling/reporter/phase", []byte(id))
 	return &Reporter{
@@ -97,7 +97,7 @@ func (r *Reporter) Due(height, epochBlocks int64, runs []run.State) bool {
 	return due
 }
 
-// Report returns what is to be said, about who gave the most first.
+// Report returns the reports that are due, the largest first.
 func (r *Reporter) Report(v View) (reports []Report) {
 	jobs, readings := r.members(v.Runs), map[string]Reading{}
 	for _, reading := range v.Readings {
@@ -123,7 +123,7 @@ func (r *Reporter) Report(v View) (reports []Report) {
 	return reports
 }
 
-// members are the others in runs that go on, each with the first of its runs.
+// members are the other members of its runs in progress, each with the first of its runs.
 func (r *Reporter) members(runs []run.State) map[string]string {
 	jobs := map[string]string{}
 	for _, s := range runs {
@@ -139,8 +139,8 @@ func (r *Reporter) members(runs []run.State) map[string]string {
 	return jobs
 }
 
-// since is what was measured after an earlier reading. One of another host, or of more than there is now, because what
-// was measured then was forgotten, is no earlier one.
+// since is the difference from an earlier reading. A reading of another host, or of larger counts, because the counts
+// were reset, is no earlier one.
 func (r Reading) since(before Reading) Reading {
 	if before.Peer == r.Peer && before.Bytes <= r.Bytes && before.Timed <= r.Timed && before.Micros <= r.Micros {
 		r.Bytes, r.Timed, r.Micros = r.Bytes-before.Bytes, r.Timed-before.Timed, r.Micros-before.Micros

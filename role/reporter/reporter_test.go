@@ -101,8 +101,7 @@ func TestDue(t *testing.T) {
 	}
 }
 
-// Whatever was measured, in whatever order it is told, reports are few, about other members, acceptable, and of no byte
-// twice.
+// For any measurements, in any order, reports are few, about other members, acceptable, and of no byte twice.
 func FuzzReport(f *testing.F) {
 	f.Add(uint64(1))
 	f.Fuzz(func(t *testing.T, seed uint64) {

@@ -20,8 +20,8 @@ func measuring() run.State {
 	return s
 }
 
-// A verifier of tolerant work says what it found under a seal, and shows it when it is asked, under a salt that follows
-// from its secret; after a restart it measures again. Who has no seat does the same without the lineage.
+// A verifier of tolerant work seals its finding, and shows it when asked, under a salt that follows from its secret;
+// after a restart it measures again. A guest does the same without the lineage.
 func TestFindingIsSealedAndThenShown(t *testing.T) {
 	for _, guest := range []bool{false, true} {
 		s := measuring()
@@ -66,8 +66,8 @@ func TestFindingIsSealedAndThenShown(t *testing.T) {
 	}
 }
 
-// Who reported of a unit that was withheld, and finds that its exact attempt ends in another state, executes that and
-// challenges it, though nothing of it is drawn for it.
+// A verifier whose report had a unit withheld, and that finds another end state in its exact attempt, executes that
+// attempt and challenges it, without an audit.
 func TestExactAttemptThatContradictsIsChallenged(t *testing.T) {
 	s := measuring()
 	u := s.Units[0]

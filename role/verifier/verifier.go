@@ -1,6 +1,6 @@
-// Package verifier is the role that re-executes: it answers the audits drawn for it, with a seal that only somebody who
-// holds the state can make, and presses a dispute when the work of a unit is not what its worker committed to. A
-// watchful one uses its spare time to re-execute what was not drawn for it, which pays only when it finds something.
+// Package verifier is the role that re-executes units: it answers the audits drawn for it, with a seal that only a
+// holder of the state can make, and opens a dispute when the work of a unit is not what its worker committed to. A
+// proactive one uses its spare time for units that no audit drew, which pays only if it finds a fault.
 //
 // A verifier does not vote in consensus; that is a validator.
 package verifier
@@ -37,8 +37,8 @@ func New(id string, seed canon.Digest) *Verifier {
 		checked: map[work.UnitID]role.Checked{}, sealed: map[work.UnitID]bool{}, measured: map[work.UnitID]role.Measured{}}
 }
 
-// NewProactive returns a verifier that also re-executes, one at a time, units that were not drawn for it. Which it
-// looks at first follows from its seed: of several verifiers each looks somewhere else, and a worker cannot know where.
+// NewProactive returns a verifier that also re-executes, one at a time, units that were not drawn for it. The order
+// follows from its seed: several verifiers begin with different units, and a worker cannot know which.
 func NewProactive(id string, seed canon.Digest) *Verifier {
 	v := New(id, seed)
 	v.watches = true
@@ -71,7 +71,8 @@ func (v *Verifier) Step(e role.Event) []role.Action {
 		}
 		v.forget(e.Run)
 		actions := append(v.part.Duties(e, v.busy), v.lineage.Duties(e.Run)...)
-		if v.lineage.Holds(e.Run.Base) || !v.part.Seated(e.Run) { // who has no seat loads what it needs with each unit
+		// a verifier without a seat loads the data of each unit by itself
+		if v.lineage.Holds(e.Run.Base) || !v.part.Seated(e.Run) {
 			actions = append(actions, v.measurements(e.Run)...)
 			actions = append(actions, v.audits(e.Run)...)
 		}
@@ -117,9 +118,9 @@ func (v *Verifier) busy(s run.State) bool {
 // fetched.
 const mostChecks = 2
 
-// audits returns the answers to what it knows, and checks of the first that it must know; or, with nothing else to
-// check, of a unit that it may watch. What it knew and has sealed before it checks again: the seal is to be opened
-// soon, and a verdict may ask for all that a worker did in many rounds.
+// audits returns the answers to checked units, and checks of the first that it must check; or, without another check,
+// of a unit that it may watch. It seals the units that it has checked before it checks others: a seal must be opened
+// soon, and a verdict may require checks of all units of a worker in many rounds.
 func (v *Verifier) audits(s run.State) (actions []role.Action) {
 	if !v.part.Seated(s) && !s.Guest(v.id) && !(v.watches && v.part.Outside(s)) && !v.answers(s) {
 		return nil
@@ -168,7 +169,7 @@ func (v *Verifier) audits(s run.State) (actions []role.Action) {
 	return append(actions, v.watch(s, spare, busy)...)
 }
 
-// origin is the check of what a unit handed on in an earlier round, unless that is done.
+// origin is the check of the unit of an earlier round whose carried state is in question, unless that is done.
 func (v *Verifier) origin(s run.State, round, unit uint32) (role.Action, bool) {
 	l, ok := s.At(round)
 	if !ok || uint64(unit) >= uint64(len(l.Units)) {
@@ -179,15 +180,15 @@ func (v *Verifier) origin(s run.State, round, unit uint32) (role.Action, bool) {
 	return check, !checked
 }
 
-// answers reports whether it has to answer for what it reported of a unit whose exact execution says something else.
+// answers reports whether its report about a unit is contradicted by the exact execution.
 func (v *Verifier) answers(s run.State) bool {
 	return slices.ContainsFunc(s.Rounds(), func(l work.RoundState) bool {
 		return slices.ContainsFunc(l.Units, func(u *work.Unit) bool { return u.ProvesReportFalse(v.id) })
 	})
 }
 
-// measurements returns the answers to its audits of tolerant units: what it measured, sealed and then shown, and
-// measurements of what it must know.
+// measurements returns the answers to its audits of tolerant units: findings, sealed and then shown, and the
+// measurements that are missing.
 func (v *Verifier) measurements(s run.State) (actions []role.Action) {
 	for _, u := range s.Units {
 		bind, show := u.OwesReport(v.id), u.OwesFigures(v.id)

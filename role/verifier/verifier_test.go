@@ -135,7 +135,7 @@ func TestOthersAuditsAreTheirs(t *testing.T) {
 	}
 }
 
-// An audit of an earlier round is answered beside the current one.
+// An audit of an earlier round is answered during the current one.
 func TestAuditsEarlierRounds(t *testing.T) {
 	v := ready(t)
 	s := auditing()
@@ -148,7 +148,7 @@ func TestAuditsEarlierRounds(t *testing.T) {
 	}
 }
 
-// A watchful verifier with nothing to audit checks the work of others one at a time, and challenges what is wrong even
+// A proactive verifier with nothing to audit checks the work of others one at a time, and challenges wrong work even
 // while another does.
 func TestWatches(t *testing.T) {
 	v := NewProactive(me, seeds(func(unit uint32) bool { return unit == 0 }))
@@ -243,7 +243,7 @@ func TestDutiesComeBeforeWatching(t *testing.T) {
 	}
 }
 
-// A seal is opened where the question points, also by who is out of the run.
+// A seal is opened at the tile of the question, also by a verifier that left the run.
 func TestSealIsOpened(t *testing.T) {
 	v := ready(t)
 	s := auditing()

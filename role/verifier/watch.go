@@ -12,8 +12,8 @@ import (
 	"github.com/starling-network/starling/role"
 )
 
-// watch returns what it does with its time: one of the checks that nobody asked it for, if it has nothing else to do.
-// What it watches waits for nobody: as soon as it has a duty, that is stopped.
+// watch returns what a proactive verifier does with spare time: one of the spare checks, which no audit asks for. As
+// soon as it has a duty, that check is stopped.
 func (v *Verifier) watch(s run.State, spare []role.Check, busy bool) []role.Action {
 	tolerant := func(d work.AuditTarget) bool { return s.Tolerant(d.Unit) }
 	if busy = busy || slices.ContainsFunc(s.Audits(v.id), tolerant); busy {
@@ -35,8 +35,8 @@ func (v *Verifier) watch(s run.State, spare []role.Check, busy bool) []role.Acti
 	return []role.Action{next}
 }
 
-// may reports whether it watches a unit. One that begins with what it handed on to itself has to be fetched from its
-// worker, whose link others wait for: of those it watches as large a part as is audited.
+// may reports whether it watches a unit. A unit with a carried state needs bytes from its worker, whose link serves
+// others: of those it watches the fraction that is audited.
 func (v *Verifier) may(s run.State, l work.RoundState, w work.UnitID) bool {
 	return len(l.From) == 0 || audit.Draw(v.turn(s, w), s.Terms.Job, w.Round, w.Unit, w.Attempt, s.Terms.AuditPPM)
 }

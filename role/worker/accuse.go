@@ -2,10 +2,9 @@ package worker
 
 import "github.com/starling-network/starling/role"
 
-// accuse returns what a worker does about the unit of an index that handed on, in an earlier round, another state than
-// it should: the worker cannot train its own unit before that is put right. It executes the unit again to find the
-// first segment that differs, or that the unit was handed on a wrong state as well, and challenges it as a stranger
-// may.
+// accuse returns the actions against the unit with this index of an earlier round, whose carried state is false: the
+// worker cannot train its own unit before that is corrected. It executes the unit again to find the first segment that
+// differs, or that the unit's own carried state is false as well, and challenges it as any account may.
 func (w *Worker) accuse(round, unit uint32) []role.Action {
 	l, ok := w.run.At(round)
 	if !ok || uint64(unit) >= uint64(len(l.Units)) {

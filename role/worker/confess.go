@@ -10,13 +10,12 @@ import (
 	"github.com/starling-network/starling/role"
 )
 
-// A worker that does not hold what it committed to in the current round, since it was started again meanwhile, executes
-// it again while others still train. What it shows the members must have the same bits anyway. If it finds something
-// else its machine has erred once, and it says so before the audits are drawn: that costs the unit, and a verdict a
-// part of the stake.
+// A worker that lost the result of its commitment in the current round, since it was restarted, executes the unit
+// again while others still train: the members must be shown the same bits. If the result differs, its machine erred
+// once, and it confesses before the audits are drawn: that costs the unit, and a verdict a part of the stake.
 
-// recheck executes a committed unit of the current round again, when nothing else is to be trained, and confesses one
-// that comes to something else.
+// recheck executes a committed unit of the current round again, when no other is to be trained, and confesses a
+// commitment that differs.
 func (w *Worker) recheck(at work.UnitID, base terms.Checkpoint, u *work.Unit) []role.Action {
 	right, computed := w.computed[at]
 	switch {
@@ -28,8 +27,8 @@ func (w *Worker) recheck(at work.UnitID, base terms.Checkpoint, u *work.Unit) []
 	return nil
 }
 
-// doubtful reports whether a unit may be executed again to find out whether it has to be confessed. What two executions
-// of tolerant work come to is not the same.
+// doubtful reports whether a unit may be executed again to find out whether it has to be confessed. Two executions of
+// tolerant work differ in any case.
 func (w *Worker) doubtful(round uint32, u *work.Unit) bool {
 	m, _ := w.run.Member(w.id)
 	return m.Active && u.Status == work.Committed && round == w.run.Round && w.run.Confessible() && !w.run.Tolerant(*u)

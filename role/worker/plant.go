@@ -15,7 +15,7 @@ func (w *Worker) nonce(at work.UnitID) canon.Digest {
 	return audit.Nonce(w.secret, w.run.Terms.Job, at.Round, at.Unit, at.Attempt)
 }
 
-// withHiddenRoots is what is committed for a result: it hides the right state roots, and shows others if a fault is
+// withHiddenRoots is the commitment to a result: it hides the right state roots, and shows others if a fault is
 // planted.
 func (w *Worker) withHiddenRoots(at work.UnitID, c work.Commitment) work.Commitment {
 	nonce := w.nonce(at)

@@ -27,7 +27,7 @@ type Worker struct {
 	part     *membership.Membership
 	computed map[work.UnitID]work.Commitment
 	revealed map[work.UnitID]bool
-	misled   map[work.UnitID]uint32 // the round that handed on to a unit what it should not
+	misled   map[work.UnitID]uint32 // the round whose carried state for the unit is false
 	checked  map[work.UnitID]role.Checked
 	run      run.State // after the latest block
 }
@@ -39,8 +39,8 @@ func New(id string) *Worker {
 		misled: map[work.UnitID]uint32{}, checked: map[work.UnitID]role.Checked{}}
 }
 
-// NewWithPlantedFaults returns the worker with this ID, which plants faults in a few of its commitments to find out
-// whether its verifiers look. Which ones follows from the secret, which it needs again after a restart.
+// NewWithPlantedFaults returns the worker with this ID, which plants faults in a few of its commitments to test
+// whether its verifiers execute the units. The choice follows from the secret, which it needs again after a restart.
 func NewWithPlantedFaults(id string, secret canon.Digest) *Worker {
 	w := New(id)
 	w.secret = secret
@@ -76,7 +76,8 @@ func (w *Worker) Step(e role.Event) []role.Action {
 		w.run = e.Run
 		w.forget()
 		actions := append(w.part.Duties(e, w.busy), w.lineage.Duties(e.Run)...)
-		if m, _ := e.Run.Member(w.id); !m.Active || w.lineage.Holds(e.Run.Base) { // who is out answers for what it did
+		// an excluded worker still answers for its work
+		if m, _ := e.Run.Member(w.id); !m.Active || w.lineage.Holds(e.Run.Base) {
 			actions = append(actions, w.units()...)
 		}
 		return append(w.lineage.Stop(e.Run), w.lineage.Want(append(actions, w.disputes(e)...)...)...)
@@ -93,7 +94,7 @@ func (w *Worker) busy(s run.State) bool {
 	})
 }
 
-// forget drops what is about attempts at units that nobody asks for any more. In the current round one that it was late
+// forget drops the results of attempts at units that are settled. In the current round an attempt that it was late
 // with may still count.
 func (w *Worker) forget() {
 	final := func(k work.UnitID) bool {
@@ -105,7 +106,8 @@ func (w *Worker) forget() {
 	maps.DeleteFunc(w.checked, func(k work.UnitID, _ role.Checked) bool { return final(k) })
 }
 
-// units returns what its units need: to be trained, committed, and, once no commitment of the round is open, revealed.
+// units returns the next action for each of its units: to train it, to commit it, and, once no commitment of the round
+// is missing, to reveal it.
 func (w *Worker) units() (actions []role.Action) {
 	s := &w.run
 	for l := range s.Each {
@@ -141,7 +143,7 @@ func (w *Worker) units() (actions []role.Action) {
 	return actions
 }
 
-// late commits what it was late with and has computed by now: it counts while nobody else has committed it.
+// late commits a computed unit that it was late with: it counts while no other worker has committed it.
 func (w *Worker) late(unit uint32) (actions []role.Action) {
 	for _, h := range w.run.PreviousAssignments(w.id, unit) {
 		id := work.UnitID{Round: w.run.Round, Unit: unit, Attempt: h.Attempt}

@@ -196,7 +196,7 @@ func TestWorkerThatIsOutAnswersForItsWork(t *testing.T) {
 	want(t, "out, with a planted fault", got, "Return", "Unmask")
 }
 
-// What it computes for nothing is stopped: its unit was given to another.
+// Training of a unit that another worker got is stopped.
 func TestUselessTrainingIsStopped(t *testing.T) {
 	w := New(me)
 	s := state(progress.Train, unit(me, work.Assigned, ""))
@@ -215,7 +215,7 @@ func TestUselessTrainingIsStopped(t *testing.T) {
 	want(t, "stopped", w.Step(role.Block{Height: 4, Run: s}))
 }
 
-// What it is late with it goes on with while it has nothing else, and commits it as long as nobody else has.
+// A worker continues a unit that it is late with while it has no other, and commits it unless another worker has.
 func TestLateTrainingGoesOn(t *testing.T) {
 	mine, theirs := unit(me, work.Assigned, ""), unit(other, work.Assigned, "")
 	theirs.Attempt, theirs.PreviousAssignees = 1, []work.PreviousAssignee{{Worker: me}}
@@ -345,9 +345,8 @@ func TestNothingIsPlantedThatMayNotBe(t *testing.T) {
 	}
 }
 
-// A worker that was started again executes what it had committed to once more, when it has nothing to train, and
-// confesses what comes to something else. What comes to the same it keeps, and in a round that is closed it is too
-// late.
+// A worker that was restarted executes its committed unit again when it has nothing to train. It confesses a
+// commitment that differs, and keeps one that does not; once the round is closed it is too late.
 func TestWrongCommitmentIsConfessed(t *testing.T) {
 	for name, result := range map[string]string{"right": "mine", "wrong": "another"} {
 		w := New(me)
@@ -381,7 +380,7 @@ func TestWrongCommitmentIsConfessed(t *testing.T) {
 	}
 }
 
-// A worker that was handed on a wrong state challenges the unit that handed it on, and trains when that is put right.
+// A worker with a false carried state challenges the unit that committed to it, and trains when that is corrected.
 func TestMisledWorkerChallenges(t *testing.T) {
 	w := New(me)
 	before := work.RoundState{Base: base, Units: []*work.Unit{unit(other, work.Accepted, "theirs")}}

@@ -9,6 +9,9 @@ import (
 	"time"
 )
 
+// AtOnce is how many blobs a machine fetches at the same time for one action.
+const AtOnce = 4
+
 // Link is how a machine is connected.
 type Link struct {
 	Latency  time.Duration // one way, without jitter
@@ -32,7 +35,7 @@ const again = time.Second
 // sendings is how often a message is sent at most, before it is taken to arrive.
 const sendings = 10
 
-// Delay is how long a short message is under way. What is lost is sent again: links are slow, not forgetful.
+// Delay is how long a short message is under way. A lost message is sent again: links are slow, not forgetful.
 func (l Link) Delay(random *rand.Rand, bytes int) time.Duration {
 	d := l.Latency + time.Duration(random.Float64()*float64(cmp.Or(l.Jitter, l.Latency))) + Over(bytes, l.Up)
 	for range sendings {

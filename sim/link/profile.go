@@ -25,7 +25,7 @@ var ErrLink = errors.New("no such link")
 
 // Parse reads a link: the name of a profile, or settings such as
 // "up=20,down=100,latency=50ms,jitter=20ms,noise=0.3,loss=0.01", in Mbit/s, one way, as parts of the rates and as a
-// probability. What is not set is that of home.
+// probability. A value that is not set is that of home.
 func Parse(text string) (Link, error) {
 	if l, ok := Profiles[text]; ok {
 		return l, nil

@@ -21,13 +21,13 @@ func governed[M sdk.Msg](rule func(d draws, authority string) M) simsx.SimMsgFac
 }
 
 // operator lets the operator of a validator speak, and reports whether there is one.
-func (x *speaker) operator() (bool, error) {
+func (x *msgFactory) operator() (bool, error) {
 	all, err := x.operators()
 	return len(all) > 0 && x.as(pick(x.draws, all)), err
 }
 
 // operators of the validators that have a vote, who has staked most first.
-func (x *speaker) operators() (all []string, err error) {
+func (x *msgFactory) operators() (all []string, err error) {
 	r, err := stakingtypes.NewQueryClient(x.conn.grpc()).Validators(x.ctx,
 		&stakingtypes.QueryValidatorsRequest{Status: stakingtypes.BondStatusBonded})
 	if err != nil {
@@ -47,7 +47,7 @@ func (x *speaker) operators() (all []string, err error) {
 
 // agree lets the operator of a validator, the largest that has not voted, vote for the oldest proposal about a module
 // of ours. By the votes of the SDK's own operations, any as likely as any other, hardly a proposal passes.
-func (x *speaker) agree() error {
+func (x *msgFactory) agree() error {
 	q := govv1.NewQueryClient(x.conn.grpc())
 	r, err := q.Proposals(x.ctx, &govv1.QueryProposalsRequest{ProposalStatus: govv1.StatusVotingPeriod})
 	if err != nil {

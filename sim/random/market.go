@@ -40,28 +40,28 @@ var marketProposals = []simsx.SimMsgFactoryX{
 }
 
 var ofMarket = []saying{
-	{weight: 80, of: &marketpb.MsgOffer{}, say: participant((*speaker).offer)},
-	{weight: 50, of: &marketpb.MsgOrder{}, say: (*speaker).order},
+	{weight: 80, of: &marketpb.MsgOffer{}, say: participant((*msgFactory).offer)},
+	{weight: 50, of: &marketpb.MsgOrder{}, say: (*msgFactory).order},
 	{weight: 4, of: &marketpb.MsgCancelOrder{},
-		say: consumer(func(x *speaker, o module.OrderStatus) error { return x.Market.CancelOrder(x.ctx, o.ID) })},
-	{weight: 15, of: &marketpb.MsgPauseJob{}, say: consumer(func(x *speaker, o module.OrderStatus) error {
+		say: consumer(func(x *msgFactory, o module.OrderStatus) error { return x.Market.CancelOrder(x.ctx, o.ID) })},
+	{weight: 15, of: &marketpb.MsgPauseJob{}, say: consumer(func(x *msgFactory, o module.OrderStatus) error {
 		if o.Status != string(xmarket.Running) {
 			return nil
 		}
 		return x.Market.PauseJob(x.ctx, o.ID)
 	})},
-	{weight: 30, of: &marketpb.MsgResumeJob{}, say: consumer(func(x *speaker, o module.OrderStatus) error {
+	{weight: 30, of: &marketpb.MsgResumeJob{}, say: consumer(func(x *msgFactory, o module.OrderStatus) error {
 		if o.Status != string(xmarket.Paused) {
 			return nil
 		}
 		return x.Market.ResumeJob(x.ctx, o.ID)
 	})},
 	{weight: 15, of: &marketpb.MsgTopUpJob{},
-		say: consumer(func(x *speaker, o module.OrderStatus) error { return x.Market.TopUpJob(x.ctx, o.ID, x.spend()) })},
+		say: consumer(func(x *msgFactory, o module.OrderStatus) error { return x.Market.TopUpJob(x.ctx, o.ID, x.spend()) })},
 }
 
 // offer offers the work of a participant, of a machine by the hour, or of a pool.
-func (x *speaker) offer() error {
+func (x *msgFactory) offer() error {
 	p, err := x.Registry.Participant(x.ctx, x.Address())
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func (x *speaker) offer() error {
 }
 
 // order orders a small run.
-func (x *speaker) order() error {
+func (x *msgFactory) order() error {
 	var name [8]byte
 	x.Read(name[:])
 	id := "job-" + canon.Sum("random/job", name[:]).String()[:12]
@@ -118,9 +118,9 @@ func (x *speaker) order() error {
 	return x.Market.Order(x.ctx, o, nil)
 }
 
-// consumer lets who ordered a job that goes on speak about it.
-func consumer(say func(*speaker, module.OrderStatus) error) func(*speaker) error {
-	return func(x *speaker) error {
+// consumer makes a message of the consumer of an active job about that job.
+func consumer(say func(*msgFactory, module.OrderStatus) error) func(*msgFactory) error {
+	return func(x *msgFactory) error {
 		jobs, err := x.Training.Runs(x.ctx, true)
 		if err != nil {
 			return err
@@ -159,7 +159,7 @@ var rewardProposals = []simsx.SimMsgFactoryX{governed(func(d draws, authority st
 })}
 
 var ofReward = []saying{
-	{weight: 60, of: &rewardpb.MsgReport{}, say: func(x *speaker) error {
+	{weight: 60, of: &rewardpb.MsgReport{}, say: func(x *msgFactory) error {
 		s, err := x.run()
 		if err != nil || len(s.Members) < 2 || !x.as(pick(x.draws, s.Members).ID) {
 			return err
@@ -169,8 +169,8 @@ var ofReward = []saying{
 			registry.Link{Bytes: x.below(1 << 32), Millis: x.below(100_000), RTT: uint32(x.Intn(200))})
 	}},
 	{weight: 15, of: &rewardpb.MsgPayRevenue{},
-		say: model(func(x *speaker, job string) error { return x.Reward.PayRevenue(x.ctx, job, x.spend()) })},
-	{weight: 20, of: &rewardpb.MsgClaimRevenue{}, say: model(func(x *speaker, job string) error {
+		say: model(func(x *msgFactory, job string) error { return x.Reward.PayRevenue(x.ctx, job, x.spend()) })},
+	{weight: 20, of: &rewardpb.MsgClaimRevenue{}, say: model(func(x *msgFactory, job string) error {
 		if all, err := x.Reward.Holders(x.ctx, job); err != nil || len(all) > 0 && !x.as(pick(x.draws, all).Who) {
 			return err
 		}
@@ -179,8 +179,8 @@ var ofReward = []saying{
 }
 
 // model lets the account speak about the model of a job, of those whose models are owned most of the time.
-func model(say func(*speaker, string) error) func(*speaker) error {
-	return func(x *speaker) error {
+func model(say func(*msgFactory, string) error) func(*msgFactory) error {
+	return func(x *msgFactory) error {
 		jobs, err := x.Training.Runs(x.ctx, false)
 		for _, job := range mixed(x.draws, jobs) {
 			if _, err := x.Reward.Model(x.ctx, job, ""); err == nil || x.often(2) {

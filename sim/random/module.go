@@ -34,11 +34,11 @@ type entry struct {
 	Value any `json:"value"`
 }
 
-// saying is a message, how often it is said in comparison with others, and who says what in it.
+// saying is a kind of message: its weight among the kinds, and the factory that draws its signer and fields.
 type saying struct {
 	weight uint32
 	of     sdk.Msg
-	say    func(*speaker) error
+	say    func(*msgFactory) error
 	app    *app.App
 }
 

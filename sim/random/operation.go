@@ -51,7 +51,7 @@ func (p *player) operations() simulation.WeightedOperations {
 			m.WeightedOperationsX(weights, all, simsx.AppendIterators(older.Iterator(), proposals.Iterator()), nil)
 		}
 	}
-	all.Add(300, saying{app: p.app, of: &govv1.MsgVote{}, say: (*speaker).agree})
+	all.Add(300, saying{app: p.app, of: &govv1.MsgVote{}, say: (*msgFactory).agree})
 	return all.list
 }
 
@@ -109,8 +109,8 @@ func (p *player) operation(f simsx.SimMsgFactoryX) simtypes.Operation {
 	}
 }
 
-// say makes a message. A factory that has nothing to say goes on with an account that does not exist, and may fail over
-// it.
+// say makes a message. A factory that has no message continues with an account that does not exist, and may fail
+// because of it.
 func say(ctx sdk.Context, data *simsx.ChainDataSource, report simsx.SimulationReporter,
 	f simsx.SimMsgFactoryX) (signers []simsx.SimAccount, msg sdk.Msg) {
 	defer func() {
@@ -125,12 +125,12 @@ func say(ctx sdk.Context, data *simsx.ChainDataSource, report simsx.SimulationRe
 // each message.
 const most = 1000
 
-// deliver executes a message in the current block, signed, with a fee. What is neither executed nor refused as it may
-// be is an error.
+// deliver executes a message in the current block, signed, with a fee. A message that is neither executed nor refused
+// by a rule is an error.
 func (p *player) deliver(ctx sdk.Context, r *rand.Rand, f simsx.SimMsgFactoryX, msg sdk.Msg,
 	signers []simsx.SimAccount) error {
 	if len(signers) == 0 {
-		return errors.New("a message of nobody")
+		return errors.New("a message without a signer")
 	}
 	var numbers, sequences []uint64
 	var keys []cryptotypes.PrivKey

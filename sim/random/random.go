@@ -1,11 +1,10 @@
-// Package random plays the chain alone, under accounts that do whatever comes to their mind: the simulation of the
-// Cosmos SDK (x/simulation) on the real application. The SDK's engine makes the blocks, lets validators miss votes and
-// sign twice, and draws from a seed what is done in each: the operations with which the SDK's modules simulate
-// themselves, and those with which this package simulates ours.
+// Package random plays the chain alone, under accounts that send random messages: the simulation of the Cosmos SDK
+// (x/simulation) on the real application. The SDK's engine makes the blocks, lets validators miss votes and sign twice,
+// and draws from a seed what is done in each: the operations with which the SDK's modules simulate themselves, and
+// those with which this package simulates ours.
 //
-// Whatever is done, every message is executed or refused with a code of its module, every module accounts for its coins
-// after every block, and the same seed makes the same application hash. Whole networks, with roles, engines and links,
-// are sim's.
+// Every message is executed or refused with a code of its module, every module accounts for its coins after every
+// block, and the same seed makes the same application hash. Whole networks, with roles, engines and links, are sim's.
 package random
 
 import (
@@ -132,9 +131,9 @@ func (p *player) governed() {
 	p.result.Passed = len(r.Proposals)
 }
 
-// start is what the engine draws first, in place of what it would draw of the seed: how often evidence is about a block
-// long past, how many accounts there are, and how often there is any. By its own draws validators are soon gone in half
-// of all seeds.
+// start holds the first draws of the engine, in place of those that it would make from the seed: how often evidence is
+// about a block long past, how many accounts there are, and how often there is any. By its own draws validators are
+// soon gone in half of all seeds.
 func start(seed int64) []byte {
 	var b []byte
 	draw := uint64(seed)

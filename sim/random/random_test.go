@@ -22,7 +22,7 @@ var (
 // child says which process the test is: what it says is played is only played, and its hash printed.
 const child = "STARLING_TEST_RANDOM"
 
-// Whatever accounts do, every message is executed or refused by a rule, every module accounts for its coins after every
+// Under random accounts every message is executed or refused by a rule, every module accounts for its coins after every
 // block, and the same seed makes the same application hash: again (of the first), and in another process, with another
 // number of processors.
 func TestRandomOperations(t *testing.T) {
@@ -66,7 +66,7 @@ func TestRandomOperations(t *testing.T) {
 	}
 }
 
-// A seed whose run loses its units to a wait for members goes on: what panics in an operation ends the play with an
+// A seed whose run loses its units to a wait for members continues: a panic in an operation ends the play with an
 // error, and not as if every validator was gone.
 func TestRunWithoutUnitsEndsNoPlay(t *testing.T) {
 	if r := play(t, Options{Seed: 4, Blocks: 24, Size: 30}); r.Blocks != 24 {

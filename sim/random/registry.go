@@ -29,7 +29,7 @@ func beacons(blocks int) func(draws) map[string][]entry {
 	}
 }
 
-var ofBeacon = []saying{{weight: 10, of: &beaconpb.MsgSetVRFKey{}, say: func(x *speaker) error {
+var ofBeacon = []saying{{weight: 10, of: &beaconpb.MsgSetVRFKey{}, say: func(x *msgFactory) error {
 	if ok, err := x.operator(); err != nil || !ok {
 		return err
 	}
@@ -74,31 +74,33 @@ var registryProposals = []simsx.SimMsgFactoryX{
 }
 
 var ofRegistry = []saying{
-	{weight: 100, of: &registrypb.MsgRegister{}, say: (*speaker).register},
-	{weight: 8, of: &registrypb.MsgUpdateAddresses{}, say: participant(func(x *speaker) error {
+	{weight: 100, of: &registrypb.MsgRegister{}, say: (*msgFactory).register},
+	{weight: 8, of: &registrypb.MsgUpdateAddresses{}, say: participant(func(x *msgFactory) error {
 		return x.Registry.UpdateAddresses(x.ctx, "peer", []string{"/ip4/10.0.0." + strconv.Itoa(x.Intn(256))})
 	})},
-	{weight: 8, of: &registrypb.MsgUnjail{}, say: participant(func(x *speaker) error { return x.Registry.Unjail(x.ctx) })},
+	{weight: 8, of: &registrypb.MsgUnjail{}, say: participant(func(x *msgFactory) error {
+		return x.Registry.Unjail(x.ctx)
+	})},
 	{weight: 15, of: &registrypb.MsgUnstake{},
-		say: participant(func(x *speaker) error { return x.Registry.Unstake(x.ctx, x.below(100_000_000)) })},
-	{weight: 80, of: &registrypb.MsgHeartbeat{}, say: participant(func(x *speaker) error {
+		say: participant(func(x *msgFactory) error { return x.Registry.Unstake(x.ctx, x.below(100_000_000)) })},
+	{weight: 80, of: &registrypb.MsgHeartbeat{}, say: participant(func(x *msgFactory) error {
 		if p, err := x.Registry.Participant(x.ctx, x.Address()); err != nil || p.Tier == registry.NoTier {
 			return err
 		}
 		return x.Registry.Heartbeat(x.ctx)
 	})},
 	{weight: 15, of: &registrypb.MsgAskMeasure{},
-		say: participant(func(x *speaker) error {
+		say: participant(func(x *msgFactory) error {
 			return x.Registry.AskMeasure(x.ctx, uint32(x.upTo(0,
 				registry.MaxSteps)))
 		})},
-	{weight: 25, of: &registrypb.MsgAnswerMeasure{}, say: measured(func(x *speaker, m registry.Measurement) error {
+	{weight: 25, of: &registrypb.MsgAnswerMeasure{}, say: measured(func(x *msgFactory, m registry.Measurement) error {
 		if m.Seed.IsZero() || !m.Root.IsZero() || !x.as(m.ID) {
 			return nil
 		}
 		return x.Registry.AnswerMeasure(x.ctx, registry.Root(m.ID, m.Seed, results(m)))
 	})},
-	{weight: 25, of: &registrypb.MsgCheckMeasure{}, say: measured(func(x *speaker, m registry.Measurement) error {
+	{weight: 25, of: &registrypb.MsgCheckMeasure{}, say: measured(func(x *msgFactory, m registry.Measurement) error {
 		i := slices.IndexFunc(m.Checks, func(c registry.Checked) bool { return c.Sample.IsZero() })
 		if i < 0 || !x.as(m.Checks[i].By) {
 			return nil
@@ -110,7 +112,7 @@ var ofRegistry = []saying{
 		}
 		return x.Registry.CheckMeasure(x.ctx, m.ID, found)
 	})},
-	{weight: 25, of: &registrypb.MsgOpenMeasure{}, say: measured(func(x *speaker, m registry.Measurement) error {
+	{weight: 25, of: &registrypb.MsgOpenMeasure{}, say: measured(func(x *msgFactory, m registry.Measurement) error {
 		if !m.Checked() || !x.as(m.ID) {
 			return nil
 		}
@@ -119,10 +121,10 @@ var ofRegistry = []saying{
 }
 
 // register adds a participant, or changes one.
-func (x *speaker) register() error {
+func (x *msgFactory) register() error {
 	pool := ""
 	if x.often(30) {
-		pool = x.somebody()
+		pool = x.anyAccount()
 	}
 	roles := []crew.Role{crew.Worker}
 	if x.often(40) {
@@ -142,8 +144,8 @@ func (x *speaker) register() error {
 }
 
 // participant lets one of those who are registered speak.
-func participant(say func(*speaker) error) func(*speaker) error {
-	return func(x *speaker) error {
+func participant(say func(*msgFactory) error) func(*msgFactory) error {
+	return func(x *msgFactory) error {
 		all, err := x.Registry.Participants(x.ctx)
 		if err != nil || len(all) == 0 || !x.as(pick(x.draws, all).ID) {
 			return err
@@ -152,9 +154,10 @@ func participant(say func(*speaker) error) func(*speaker) error {
 	}
 }
 
-// measured lets somebody speak who has a part in a measurement: the first in any order who has something to say.
-func measured(say func(*speaker, registry.Measurement) error) func(*speaker) error {
-	return func(x *speaker) error {
+// measured makes a message of an account that has a part in a measurement: of the first, in a drawn order, that has one
+// to send.
+func measured(say func(*msgFactory, registry.Measurement) error) func(*msgFactory) error {
+	return func(x *msgFactory) error {
 		all, err := x.Registry.Measurements(x.ctx)
 		if err != nil {
 			return err

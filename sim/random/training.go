@@ -6,7 +6,7 @@ import (
 	"github.com/cosmos/cosmos-sdk/testutil/simsx"
 
 	"github.com/starling-network/starling/canon"
-	"github.com/starling-network/starling/chain/referee"
+	"github.com/starling-network/starling/chain/referee/sealed"
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
@@ -25,33 +25,33 @@ var trainingProposals = []simsx.SimMsgFactoryX{governed(func(d draws, authority 
 })}
 
 var ofTraining = []saying{
-	{weight: 400, of: &trainingpb.MsgCommit{}, say: duty((*speaker).commit)},
-	{weight: 200, of: &trainingpb.MsgPass{}, say: duty((*speaker).pass)},
-	{weight: 200, of: &trainingpb.MsgUnseal{}, say: duty((*speaker).unseal)},
-	{weight: 400, of: &trainingpb.MsgAttest{}, say: duty((*speaker).attest)},
-	{weight: 40, of: &trainingpb.MsgProve{}, say: duty((*speaker).prove)},
-	{weight: 120, of: &trainingpb.MsgSealSlice{}, say: duty((*speaker).slice)},
-	{weight: 30, of: &trainingpb.MsgReport{}, say: duty((*speaker).report)},
-	{weight: 30, of: &trainingpb.MsgShowReport{}, say: duty((*speaker).showReport)},
-	{weight: 30, of: &trainingpb.MsgUnmask{}, say: duty((*speaker).unmask)},
-	{weight: 8, of: &trainingpb.MsgConfess{}, say: duty((*speaker).confess)},
-	{weight: 8, of: &trainingpb.MsgMissing{}, say: duty((*speaker).missing)},
-	{weight: 8, of: &trainingpb.MsgSuspect{}, say: duty((*speaker).suspect)},
+	{weight: 400, of: &trainingpb.MsgCommit{}, say: duty((*msgFactory).commit)},
+	{weight: 200, of: &trainingpb.MsgPass{}, say: duty((*msgFactory).pass)},
+	{weight: 200, of: &trainingpb.MsgUnseal{}, say: duty((*msgFactory).unseal)},
+	{weight: 400, of: &trainingpb.MsgAttest{}, say: duty((*msgFactory).attest)},
+	{weight: 40, of: &trainingpb.MsgProve{}, say: duty((*msgFactory).prove)},
+	{weight: 120, of: &trainingpb.MsgSealSlice{}, say: duty((*msgFactory).slice)},
+	{weight: 30, of: &trainingpb.MsgReport{}, say: duty((*msgFactory).report)},
+	{weight: 30, of: &trainingpb.MsgShowReport{}, say: duty((*msgFactory).showReport)},
+	{weight: 30, of: &trainingpb.MsgUnmask{}, say: duty((*msgFactory).unmask)},
+	{weight: 8, of: &trainingpb.MsgConfess{}, say: duty((*msgFactory).confess)},
+	{weight: 8, of: &trainingpb.MsgMissing{}, say: duty((*msgFactory).missing)},
+	{weight: 8, of: &trainingpb.MsgSuspect{}, say: duty((*msgFactory).suspect)},
 	{weight: 8, of: &trainingpb.MsgLeave{},
-		say: duty(func(x *speaker, s run.State) error { return x.Work.Leave(x.ctx, s.Terms.Job) })},
-	{weight: 2, of: &trainingpb.MsgLeave{}, say: duty(func(x *speaker, s run.State) error {
+		say: duty(func(x *msgFactory, s run.State) error { return x.Work.Leave(x.ctx, s.Terms.Job) })},
+	{weight: 2, of: &trainingpb.MsgLeave{}, say: duty(func(x *msgFactory, s run.State) error {
 		if !s.MayDecline(x.Address()) {
 			return nil
 		}
 		return x.Work.Decline(x.ctx, s.Terms.Job)
 	})},
-	{weight: 15, of: &trainingpb.MsgReturn{}, say: duty(func(x *speaker, s run.State) error {
+	{weight: 15, of: &trainingpb.MsgReturn{}, say: duty(func(x *msgFactory, s run.State) error {
 		if !s.MayReturn(x.Address(), x.ctx.BlockHeight()) {
 			return nil
 		}
 		return x.Work.Return(x.ctx, s.Terms.Job)
 	})},
-	{weight: 2, of: &trainingpb.MsgChallenge{}, say: duty(func(x *speaker, s run.State) error {
+	{weight: 2, of: &trainingpb.MsgChallenge{}, say: duty(func(x *msgFactory, s run.State) error {
 		if len(s.Units) == 0 { // a run that waits for members has none
 			return nil
 		}
@@ -60,8 +60,8 @@ var ofTraining = []saying{
 }
 
 // duty lets a member of a run speak: the first in any order who has something to say.
-func duty(say func(*speaker, run.State) error) func(*speaker) error {
-	return func(x *speaker) error {
+func duty(say func(*msgFactory, run.State) error) func(*msgFactory) error {
+	return func(x *msgFactory) error {
 		s, err := x.run()
 		if err != nil {
 			return err
@@ -77,11 +77,11 @@ func duty(say func(*speaker, run.State) error) func(*speaker) error {
 
 // executed is the state of a unit at the end of a segment, the last of its numbers: a tensor of one tile that everybody
 // can compute.
-func executed(s run.State, numbers ...uint32) *referee.Sealed {
+func executed(s run.State, numbers ...uint32) *sealed.State {
 	t := tensor.New(tensor.Make(tensor.Uint8, 64))
 	of := canon.Hash("random/work", []any{s.Terms.Job, numbers})
 	copy(t.Bytes(), of[:])
-	return referee.NewSealed(numbers[len(numbers)-1], []*tensor.Tensor{t})
+	return sealed.New(numbers[len(numbers)-1], []*tensor.Tensor{t})
 }
 
 // roots of a unit: at its start, and after every segment.
@@ -94,11 +94,11 @@ func roots(s run.State, round, unit uint32) []canon.Digest {
 	return all
 }
 
-// nonce of what commitments hide.
+// nonce of the hidden roots of commitments.
 var nonce = canon.Sum("random/nonce")
 
 // commit commits to a unit: to its states, now and then with a planted fault, or to a lie.
-func (x *speaker) commit(s run.State) error {
+func (x *msgFactory) commit(s run.State) error {
 	units := s.Work(x.Address())
 	if len(units) == 0 {
 		return nil
@@ -117,7 +117,7 @@ func (x *speaker) commit(s run.State) error {
 }
 
 // unmask shows a fault that the worker planted, once it was passed over.
-func (x *speaker) unmask(s run.State) error {
+func (x *msgFactory) unmask(s run.State) error {
 	for _, l := range s.All() {
 		for _, u := range l.Units {
 			right := roots(s, l.Round, u.Index)
@@ -131,7 +131,7 @@ func (x *speaker) unmask(s run.State) error {
 }
 
 // confess says that a commitment is wrong, whether it is or not.
-func (x *speaker) confess(s run.State) error {
+func (x *msgFactory) confess(s run.State) error {
 	for _, u := range s.Units {
 		if s.Confessible() && u.Worker == x.Address() && u.Status == work.Committed {
 			return x.Work.Confess(x.ctx, s.Terms.Job, u.ID(s.Round))
@@ -140,8 +140,8 @@ func (x *speaker) confess(s run.State) error {
 	return nil
 }
 
-// another is a unit of the round that somebody else committed to.
-func (x *speaker) another(s run.State) *work.Unit {
+// another is a unit of the round that another account committed to.
+func (x *msgFactory) another(s run.State) *work.Unit {
 	for _, u := range mixed(x.draws, s.Units) {
 		if u.Worker != x.Address() && u.Status != work.Assigned {
 			return u
@@ -151,7 +151,7 @@ func (x *speaker) another(s run.State) *work.Unit {
 }
 
 // missing says that an update does not come.
-func (x *speaker) missing(s run.State) error {
+func (x *msgFactory) missing(s run.State) error {
 	u := x.another(s)
 	if u == nil || s.Phase != progress.Attest && s.Phase != progress.Reduce {
 		return nil
@@ -160,7 +160,7 @@ func (x *speaker) missing(s run.State) error {
 }
 
 // suspect says that an update is odd.
-func (x *speaker) suspect(s run.State) error {
+func (x *msgFactory) suspect(s run.State) error {
 	u := x.another(s)
 	if u == nil {
 		return nil
@@ -169,7 +169,7 @@ func (x *speaker) suspect(s run.State) error {
 }
 
 // report measures how far an update of a run with a tolerance is from the exact one.
-func (x *speaker) report(s run.State) error {
+func (x *msgFactory) report(s run.State) error {
 	for _, d := range s.Audits(x.Address()) {
 		if s.Tolerant(d.Unit) {
 			f, salt := x.finding(s, d.Round, d.Unit)
@@ -181,7 +181,7 @@ func (x *speaker) report(s run.State) error {
 }
 
 // showReport shows a report.
-func (x *speaker) showReport(s run.State) error {
+func (x *msgFactory) showReport(s run.State) error {
 	for _, u := range s.Units {
 		if u.OwesFigures(x.Address()) {
 			f, salt := x.finding(s, s.Round, *u)
@@ -192,7 +192,7 @@ func (x *speaker) showReport(s run.State) error {
 }
 
 // finding is what the account says of a tolerant unit: now and then something else than others.
-func (x *speaker) finding(s run.State, round uint32, u work.Unit) (f audit.Finding, salt canon.Digest) {
+func (x *msgFactory) finding(s run.State, round uint32, u work.Unit) (f audit.Finding, salt canon.Digest) {
 	say := canon.Sum("random/finding", []byte(s.Terms.Job), []byte{byte(round), byte(u.Index), byte(u.Attempt)})
 	if mine := canon.Sum("random/mine", say[:], []byte(x.Address())); mine[0] < 32 {
 		say = mine
@@ -204,7 +204,7 @@ func (x *speaker) finding(s run.State, round uint32, u work.Unit) (f audit.Findi
 }
 
 // pass passes an audit, now and then without a look.
-func (x *speaker) pass(s run.State) error {
+func (x *msgFactory) pass(s run.State) error {
 	due := slices.DeleteFunc(s.Audits(x.Address()), func(d work.AuditTarget) bool { return s.Tolerant(d.Unit) })
 	if len(due) == 0 {
 		return nil
@@ -219,7 +219,7 @@ func (x *speaker) pass(s run.State) error {
 }
 
 // end is the state that a seal of a unit is about.
-func end(s run.State, subject audit.Subject) *referee.Sealed {
+func end(s run.State, subject audit.Subject) *sealed.State {
 	segment := subject.Segment
 	if segment == 0 || segment > s.Terms.Segments {
 		segment = s.Terms.Segments
@@ -227,8 +227,8 @@ func end(s run.State, subject audit.Subject) *referee.Sealed {
 	return executed(s, subject.Round, subject.Unit, segment)
 }
 
-// unseal opens a seal where it is asked: that of an audit, or of a trial.
-func (x *speaker) unseal(s run.State) error {
+// unseal opens a seal where it is asked: that of an audit, or of a probation task.
+func (x *msgFactory) unseal(s run.State) error {
 	var open []audit.Subject
 	var questions []canon.Digest
 	for _, l := range s.All() {
@@ -254,8 +254,8 @@ func (x *speaker) unseal(s run.State) error {
 		Attempt: open[i].Attempt}, o)
 }
 
-// prove answers the exam of a newcomer.
-func (x *speaker) prove(s run.State) error {
+// prove answers the probation task of a newcomer.
+func (x *msgFactory) prove(s run.State) error {
 	t, ok := s.Probation(x.Address())
 	if !ok || t.Task.Worker == "" || !t.Seal.IsZero() {
 		return nil
@@ -265,7 +265,7 @@ func (x *speaker) prove(s run.State) error {
 }
 
 // slice seals a slice of a round, or shows it.
-func (x *speaker) slice(s run.State) error {
+func (x *msgFactory) slice(s run.State) error {
 	const cid = "slice"
 	for i := range s.Slices {
 		switch s.Owes(x.Address(), i) {
@@ -279,7 +279,7 @@ func (x *speaker) slice(s run.State) error {
 }
 
 // attest signs the next checkpoint, on which all agree.
-func (x *speaker) attest(s run.State) error {
+func (x *msgFactory) attest(s run.State) error {
 	m, _ := s.Member(x.Address())
 	if !s.Attestable() || !m.Active || s.Voted(m.ID) {
 		return nil

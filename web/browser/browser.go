@@ -1,5 +1,5 @@
-// Package browser drives the dashboard in Chromium, by the program drive.js beside it, which needs node and what npm ci
-// installs here: it is for tests and measurements, in a source tree.
+// Package browser drives the dashboard in Chromium, by the program drive.js in its folder, which needs node and
+// the packages that npm ci installs here: it is for tests and measurements, in a source tree.
 package browser
 
 import (
@@ -42,7 +42,7 @@ type Seen struct {
 	Name, Theme, Title, Text    string
 	Width                       int
 	Rounds                      string   // what the strip of rounds says
-	Maps                        []string // what the maps of the page say to who does not see them
+	Maps                        []string // texts of the maps of the page for people who do not see them
 	Errors, Outside, Violations []string
 	Reconnected                 bool
 	ChartMS                     float64 `json:"chart_ms"`

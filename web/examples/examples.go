@@ -75,7 +75,7 @@ func noFile(err error) error {
 // keep reads the form of an upload.
 func (a *API) keep(r *http.Request) (any, error) {
 	if a.Files == nil {
-		return nil, finetune.ErrOff
+		return nil, failure.ErrSubmissionOff
 	}
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "multipart/form-data" {
 		return nil, failure.New(http.StatusUnsupportedMediaType, "BODY_NOT_FORM", "the body is not multipart/form-data",
@@ -166,7 +166,7 @@ func (a *API) content(w http.ResponseWriter, r *http.Request) error {
 
 func (a *API) remove(r *http.Request) (any, error) {
 	if a.Files == nil {
-		return nil, finetune.ErrOff
+		return nil, failure.ErrSubmissionOff
 	}
 	id := r.PathValue("file")
 	if _, _, err := a.Tunings.Result(r.Context(), id); err == nil {

@@ -16,6 +16,10 @@ import (
 // ErrNotFound is what a source returns for what it does not know.
 var ErrNotFound = errors.New("web: there is no such thing")
 
+// ErrSubmissionOff is the answer of a server that starts no jobs and keeps no files.
+var ErrSubmissionOff = New(http.StatusNotImplemented, "SUBMISSION_OFF", "this server shows runs and starts none",
+	"start starling web over a folder of runs, without --read-only")
+
 // Error is an error that says what to answer.
 type Error struct {
 	Status   int    // of HTTP
@@ -40,7 +44,7 @@ func InvalidValue(param, detail, fix string) *Error {
 	return &Error{Status: http.StatusBadRequest, Code: "INVALID_VALUE", Detail: detail, Fix: fix, Param: param}
 }
 
-// Internal is the answer to an error that clients are told nothing about: the log has it.
+// Internal is the answer to an error whose text is written to the log only, and not sent to clients.
 func Internal() *Error {
 	return New(http.StatusInternalServerError, "INTERNAL", "the server failed to answer",
 		"the log of the server has the request by its request_id")

@@ -29,10 +29,6 @@ type API struct {
 	Tuner    source.Tuner    // nil: there are no jobs
 }
 
-// ErrOff is the refusal of a server that starts no jobs and keeps no files.
-var ErrOff = failure.New(http.StatusNotImplemented, "SUBMISSION_OFF", "this server shows runs and starts none",
-	"run starling web over a folder of runs, without --read-only")
-
 // Routes are the operations of fine-tuning jobs.
 func (a *API) Routes() []route.Route {
 	return []route.Route{
@@ -51,7 +47,7 @@ func (a *API) Routes() []route.Route {
 			Summary: "Stop a job that tunes a model until it is resumed; OpenAI's form",
 			Answer:  api.FineTuningJob{}, Handle: a.pause},
 		{Method: "POST", Path: "/v1/fine_tuning/jobs/{id}/resume", Scope: access.Submit,
-			Summary: "Have a job go on that stopped, from its last attested checkpoint; OpenAI's form",
+			Summary: "Resume a stopped job from its last attested checkpoint; OpenAI's form",
 			Answer:  api.FineTuningJob{}, Handle: a.resume},
 		{Method: "GET", Path: "/v1/fine_tuning/jobs/{id}/events", Scope: access.Read,
 			Summary: "What happened to a job, the latest first; OpenAI's form", Answer: api.FineTuningEvents{},
@@ -76,7 +72,7 @@ const (
 // stopped is resumed by its identifier alone.
 func (a *API) create(r *http.Request) (any, error) {
 	if a.Tuner == nil || a.Launcher == nil {
-		return nil, ErrOff
+		return nil, failure.ErrSubmissionOff
 	}
 	id := idPrefix + request.NewID()
 	if key := r.Header.Get(request.KeyHeader); key != "" {
@@ -101,7 +97,7 @@ func (a *API) create(r *http.Request) (any, error) {
 // resume submits a job again that stopped.
 func (a *API) resume(r *http.Request) (any, error) {
 	if a.Tuner == nil || a.Launcher == nil {
-		return nil, ErrOff
+		return nil, failure.ErrSubmissionOff
 	}
 	id := r.PathValue("id")
 	if _, err := a.job(r.Context(), id); err != nil {
@@ -129,7 +125,7 @@ func (a *API) pause(r *http.Request) (any, error) { return a.stop(r, source.Laun
 // stop stops a job in one of two ways.
 func (a *API) stop(r *http.Request, stop func(source.Launcher, context.Context, string) error) (any, error) {
 	if a.Tuner == nil || a.Launcher == nil {
-		return nil, ErrOff
+		return nil, failure.ErrSubmissionOff
 	}
 	id := r.PathValue("id")
 	if _, err := a.job(r.Context(), id); err != nil {
@@ -207,7 +203,7 @@ func jobOf(run api.Job, r api.FineTuningRequest) api.FineTuningJob {
 		j.Status, why = "cancelled", nil
 	case run.State == "stopped":
 		j.Status = "paused"
-	default: // failed, halted, or done with what diverged
+	default: // failed, halted, or done with a diverged model
 		j.Status = "failed"
 	}
 	if j.Status != "paused" {
@@ -221,7 +217,7 @@ func jobOf(run api.Job, r api.FineTuningRequest) api.FineTuningJob {
 		text := why.Text
 		switch {
 		case j.Status == "paused":
-			text += ": POST /v1/fine_tuning/jobs/" + run.ID + "/resume has it go on"
+			text += ": POST /v1/fine_tuning/jobs/" + run.ID + "/resume resumes it"
 		case why.Next != "":
 			text += ": " + why.Next
 		}

@@ -17,11 +17,12 @@ const PurposeResults = "fine-tune-results"
 // resultPrefix begins the identifiers of files of results. No file of examples has one: theirs are digests.
 const resultPrefix = "file-results-"
 
-// resultID is the file of what a job measured.
+// resultID is the identifier of the file with the measurements of a job.
 func resultID(job string) string { return resultPrefix + strings.TrimPrefix(job, idPrefix) }
 
-// Result is the file of what a job measured, round by round, in the columns that OpenAI's has. It is made of the run's
-// records when it is asked for; an error is failure.ErrNotFound where there is no such job, or none that ended.
+// Result is the file with the measurements of a job, round by round, in the columns that OpenAI's has. It is made
+// of the run's records when it is asked for; an error is failure.ErrNotFound if there is no such job, or it has not
+// ended.
 func (a *API) Result(ctx context.Context, id string) (text []byte, about api.FileObject, err error) {
 	run, ok := strings.CutPrefix(id, resultPrefix)
 	if !ok {

@@ -23,7 +23,7 @@ import (
 	"time"
 )
 
-// files are patterns of what is part of a model.
+// files are patterns of the files of a model.
 var files = []string{
 	"*.safetensors", "*.gguf", "model.safetensors.index.json", "config.json", "generation_config.json", "tokenizer.json",
 	"tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja", "README.md", "lineage.jsonl",

@@ -54,7 +54,7 @@ func rootAt(h *source.History, n int) string {
 	return root[:min(len(root), rootLength)]
 }
 
-// holds reports whether what a reader has is still the beginning of what there is.
+// holds reports whether the records that a reader has are still the first records of the run.
 func (c cursor) holds(h *source.History) bool {
 	return c.metrics <= len(h.Metrics) && c.lineage <= len(h.Lineage) && c.samples <= len(h.Samples) &&
 		c.root == rootAt(h, c.lineage)

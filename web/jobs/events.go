@@ -17,15 +17,15 @@ import (
 func (a *API) eventRoutes() []route.Route {
 	return []route.Route{
 		{Method: "GET", Path: "/v1/jobs/{id}/events", Scope: access.Read,
-			Summary: "Stream of what is new in a run; Last-Event-ID resumes it", Answer: api.Update{},
+			Summary: "Stream of the new records of a run; Last-Event-ID resumes it", Answer: api.Update{},
 			Events: a.jobEvents},
 		{Method: "GET", Path: "/v1/events", Scope: access.Read, Summary: "Stream of runs that change, and of the network",
 			Events: a.allEvents},
 	}
 }
 
-// jobEvents streams a run: first the run as it is, or, to who comes back, what is new since; then what is added. A run
-// that took records back is sent as a reset.
+// jobEvents streams a run: first all its records, or, to a client that reconnects, the records since its last event;
+// then the records that are added. A run that removed records is sent as a reset.
 func (a *API) jobEvents(r *http.Request, open func() (stream.Sink, error)) error {
 	id := r.PathValue("id")
 	h, err := a.Runs.History(r.Context(), id)

@@ -1,5 +1,5 @@
 // Package jobs is the part of the API that shows and starts runs: their state, series, records, files and streams of
-// events, and the submission of jobs. What a run is, its sources say; the package selects, pages and renders it.
+// events, and the submission of jobs. Its sources say what a run is; the package selects, pages and renders it.
 package jobs
 
 import (
@@ -85,12 +85,9 @@ func (a *API) job(r *http.Request) (any, error) {
 	return h.Job, nil
 }
 
-var errNoLauncher = failure.New(http.StatusNotImplemented, "SUBMISSION_OFF", "this server shows runs and starts none",
-	"run starling train JOB.yaml, or starling web over a folder of runs, without --read-only")
-
 func (a *API) plan(r *http.Request) (any, error) {
 	if a.Launcher == nil {
-		return nil, errNoLauncher
+		return nil, failure.ErrSubmissionOff
 	}
 	var spec api.Spec
 	if err := request.Decode(r, &spec); err != nil {
@@ -101,7 +98,7 @@ func (a *API) plan(r *http.Request) (any, error) {
 
 func (a *API) submit(r *http.Request) (any, error) {
 	if a.Launcher == nil {
-		return nil, errNoLauncher
+		return nil, failure.ErrSubmissionOff
 	}
 	key := r.Header.Get(request.KeyHeader)
 	if len(key) > request.MaxKey {
@@ -125,7 +122,7 @@ func (a *API) submit(r *http.Request) (any, error) {
 
 func (a *API) cancel(r *http.Request) (any, error) {
 	if a.Launcher == nil {
-		return nil, errNoLauncher
+		return nil, failure.ErrSubmissionOff
 	}
 	if err := a.Launcher.Cancel(r.Context(), r.PathValue("id")); err != nil {
 		return nil, err

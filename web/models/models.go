@@ -42,10 +42,10 @@ func (a *API) Routes() []route.Route {
 			Summary: "Remove the weights of a model that was tuned here; OpenAI's form",
 			Answer:  api.ModelDeleted{}, Handle: a.remove},
 		{Method: "POST", Path: "/v1/chat/completions", Scope: access.Submit,
-			Summary: "Have a model go on with a conversation; OpenAI's form", Timeout: firstTextTimeout,
+			Summary: "Have a model continue a conversation; OpenAI's form", Timeout: firstTextTimeout,
 			Stream: a.write},
 		{Method: "POST", Path: "/v1/completions", Scope: access.Submit,
-			Summary: "Have a model go on with a text; OpenAI's form", Timeout: firstTextTimeout, Stream: a.write},
+			Summary: "Have a model continue a text; OpenAI's form", Timeout: firstTextTimeout, Stream: a.write},
 	}
 }
 
@@ -74,7 +74,7 @@ func (a *API) one(r *http.Request) (any, error) {
 // remove removes the weights of a model that a job tuned, unless a job that is not over begins with it.
 func (a *API) remove(r *http.Request) (any, error) {
 	if a.Tunings.Tuner == nil {
-		return nil, finetune.ErrOff
+		return nil, failure.ErrSubmissionOff
 	}
 	name := r.PathValue("model")
 	busy, err := a.Tunings.Unfinished(r.Context(), func(asked api.FineTuningRequest) bool { return asked.Model == name })

@@ -160,7 +160,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, p *shared, f for
 			return nil
 		})
 		switch {
-		case r.Context().Err() != nil: // nobody is there to answer
+		case r.Context().Err() != nil: // the client is gone
 		case err != nil:
 			refuse(w, err)
 		default:
@@ -288,7 +288,7 @@ func (a *answer) stream(w http.ResponseWriter, r *http.Request, s *Server, usage
 		err = chunk([]any{}, a.usage())
 	}
 	if err == nil {
-		_ = s.event(w, "[DONE]") // nobody waits for it if it fails
+		_ = s.event(w, "[DONE]") // if it fails, the client is gone
 	}
 }
 

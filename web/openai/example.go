@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// Example is what a model is tuned with: a conversation that ends with the assistant, or a prompt and how it goes on.
+// Example is an example of fine-tuning: a conversation that ends with the assistant, or a prompt and its completion.
 type Example struct {
 	Messages           []Message // none: Prompt and Completion
 	Prompt, Completion string
@@ -163,7 +163,7 @@ func parseTalk(raw json.RawMessage) ([]Message, *ExampleError) {
 			strings.TrimSuffix(err.Error(), "."))
 	}
 	if last := messages[len(messages)-1]; last.Role != "assistant" || last.Content == "" {
-		return bad("end it with what the assistant is to say", "the last message is not a text by the assistant")
+		return bad("end it with a message of the assistant", "the last message is not a text by the assistant")
 	}
 	return messages, nil
 }

@@ -51,7 +51,7 @@ func invalid(param, code, message string) *refusal {
 	return &refusal{status: http.StatusBadRequest, Param: param, Code: code, Message: message}
 }
 
-// refused turns an error into what is answered. What is nobody's fault but ours is not told in detail.
+// refused turns an error into an answer. The details of an error of this server are not sent.
 func refused(err error) *refusal {
 	var r *refusal
 	var large *http.MaxBytesError

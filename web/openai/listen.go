@@ -8,25 +8,25 @@ import (
 	"time"
 )
 
-// Limits of connections: a request that does not come to its end ends with them. How long an answer may take is the
-// model's business, how long its reader, Config.Timeout.
+// Limits of connections, within which a request must have arrived. The model decides how long an answer takes, and
+// Config.Timeout how long a client may take to read it.
 const (
-	headerPatience = 5 * time.Second
-	bodyPatience   = 20 * time.Second
-	idlePatience   = 2 * time.Minute
-	maxHeader      = 16 << 10
+	headerTimeout = 5 * time.Second
+	bodyTimeout   = 20 * time.Second
+	idleTimeout   = 2 * time.Minute
+	maxHeader     = 16 << 10
 )
 
 // Serve answers on a listener until ctx ends, and then gives those who are being answered a second. It closes the
 // listener.
 func Serve(ctx context.Context, l net.Listener, handler http.Handler) error {
-	h := &http.Server{Handler: handler, ReadHeaderTimeout: headerPatience, ReadTimeout: bodyPatience,
-		IdleTimeout: idlePatience, MaxHeaderBytes: maxHeader}
+	h := &http.Server{Handler: handler, ReadHeaderTimeout: headerTimeout, ReadTimeout: bodyTimeout,
+		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader}
 	stop := context.AfterFunc(ctx, func() {
 		patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
 		if h.Shutdown(patience) != nil {
-			_ = h.Close() // whoever is left has had its second
+			_ = h.Close() // the rest had a second to finish
 		}
 	})
 	defer stop()

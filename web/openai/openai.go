@@ -1,8 +1,8 @@
 // Package openai answers the part of OpenAI's HTTP interface that generates text: /v1/models, /v1/completions and
 // /v1/chat/completions, whole or as a stream of events, so that programs written for it talk to a model of ours.
 //
-// It knows the interface and no model: a Model continues prompts. What the interface has and a Model has not, such as
-// tools or penalties, is refused by name, not left out.
+// It knows the interface and no model: a Model continues prompts. A parameter that no Model has, such as tools or
+// penalties, is refused by name, not ignored.
 package openai
 
 import (
@@ -79,12 +79,12 @@ type Result struct {
 	Finish       string // stop or length
 }
 
-// Config says who may ask, and how much.
+// Config holds the access rules and the limits of the server.
 type Config struct {
 	Token string // bearer token that requests must carry; "" is none
 	// names, besides those of the loopback, that a browser may know the server by; nil with a Token: any
 	Hosts   []string
-	Rest    http.Handler  // answers what is not of this interface, behind the same guard; nil is nobody
+	Rest    http.Handler  // answers requests outside of this interface, behind the same guard; nil: none
 	Timeout time.Duration // with a client that does not read what it asked for
 
 	Origins []string     // whose pages may ask from a browser, such as https://chat.example; "*" is any
@@ -184,8 +184,8 @@ func (s *Server) oneModel(w http.ResponseWriter, r *http.Request) {
 	reply(w, http.StatusOK, object(info))
 }
 
-// named is the model that a request names. One that names none is refused, as OpenAI does: what answers it would change
-// with what is served.
+// named is the model that a request names. One that names none is refused, as OpenAI does: its answer would depend on
+// the models that happen to be served.
 func (s *Server) named(name string) (Info, error) {
 	if name == "" {
 		return Info{}, invalid("model", "missing_required_parameter",

@@ -301,7 +301,7 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// endless talks until nobody listens.
+// endless generates text until no client reads it.
 type endless struct {
 	echo
 	over chan error

@@ -219,7 +219,7 @@ func (p *shared) request() (r Request, n int, err error) {
 func (p *completionRequest) requests() ([]Request, error) {
 	switch {
 	case p.Echo:
-		return nil, invalid("echo", "unsupported_parameter", "echo is not supported: the prompt is known to who sent it.")
+		return nil, invalid("echo", "unsupported_parameter", "echo is not supported: the client knows its prompt.")
 	case p.Suffix != "":
 		return nil, invalid("suffix", "unsupported_parameter",
 			"suffix is not supported: the model knows no text after a gap.")

@@ -52,7 +52,7 @@ func (w *watched) Write(b []byte) (int, error) {
 // Unwrap lets http.ResponseController reach the connection.
 func (w *watched) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// watch names a request, unless somebody before it has, and counts and logs it when it is done.
+// watch gives a request an identifier, unless an earlier handler did, and counts and logs it when it is done.
 func (s *Server) watch(w http.ResponseWriter, r *http.Request) (*watched, func()) {
 	began := time.Now()
 	id := w.Header().Get(requestID)
@@ -127,7 +127,7 @@ func (s *Server) preflight(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// root says what answers to who opens the address in a browser.
+// root describes the server to a person who opens its address in a browser.
 func (s *Server) root(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	_, _ = fmt.Fprintf(w, "This server continues texts, in OpenAI's form: %s.\nGET /health says whether it is well, "+

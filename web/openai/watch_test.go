@@ -21,7 +21,8 @@ func ask(s *Server, method, path, body string, headers ...string) *httptest.Resp
 	return w
 }
 
-// Every answer names its request, and the log has it by that name, with what was written.
+// Every answer has the identifier of its request, and the log has the identifier with the status and the bytes of the
+// answer.
 func TestRequestsAreLogged(t *testing.T) {
 	var log bytes.Buffer
 	s := New(echo{}, Config{Watch: true, Log: slog.New(slog.NewTextHandler(&log, nil))})
@@ -76,7 +77,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// Pages of the origins that the server is told to answer may read it; those of others may not, nor any by default.
+// Pages of the origins in the configuration may read answers; those of others may not, nor any by default.
 func TestAllowedOrigins(t *testing.T) {
 	before := []string{"Access-Control-Request-Method", "POST", "Access-Control-Request-Headers",
 		"authorization, x-stainless-os"}
@@ -112,7 +113,7 @@ func TestAllowedOrigins(t *testing.T) {
 	}
 }
 
-// An image is refused by its place, whatever stands beside it.
+// An image is refused with its index, whatever the other parts are.
 func TestPartsThatAreNoText(t *testing.T) {
 	body := `{"model":"echo","messages":[{"role":"system","content":"a"},{"role":"user","content":[` +
 		`{"type":"text","text":"What is it?"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AA"}}]}]}`

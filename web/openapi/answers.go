@@ -122,7 +122,7 @@ func failures(r route.Route) map[int]string {
 	return all
 }
 
-// failuresOfTag are the errors of what an operation is about.
+// failuresOfTag are the errors of the resource of an operation.
 func failuresOfTag(r route.Route) map[int]string {
 	post, tag := r.Method == "POST", tagOf(r.Path)
 	all := map[int]string{}

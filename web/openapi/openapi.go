@@ -124,7 +124,7 @@ func (d *describer) operation(r route.Route) object {
 	}
 	if r.Path == "/v1/jobs/{id}/events" {
 		params = append(params, object{"name": stream.LastEvent, "in": "header",
-			"description": "the id of the last event that was had: the stream goes on behind it, or begins with a reset",
+			"description": "the id of the last event received: the stream continues after it, or begins with a reset",
 			"schema":      object{"type": "string"}})
 	}
 	if params != nil {

@@ -68,7 +68,7 @@ type Point struct {
 	Value float64 // a value that is not finite is left out of the chart
 }
 
-// Round is what one round moved and came to.
+// Round is the traffic and the results of one round.
 type Round struct {
 	Round              int
 	Workers            int // whose update is in the checkpoint
@@ -97,7 +97,7 @@ type Earning struct {
 	Receipts    []Receipt
 }
 
-// Receipt is one line of why somebody was paid, or was not.
+// Receipt is one reason why an account was paid, or was not.
 type Receipt struct {
 	Round  int
 	For    string // what was done: "work unit 2", "audit of work unit 1"
@@ -198,7 +198,7 @@ func money(s Summary) []share {
 	return parts
 }
 
-// account is an Earning with what follows from its receipts.
+// account is an Earning with the sums of its receipts.
 type account struct {
 	Earning
 	Uzen       uint64
@@ -207,7 +207,7 @@ type account struct {
 	Share      float64
 }
 
-// refunded is the role of who gets back what was not spent: that is no pay.
+// refunded is the role of the account that gets the unspent budget back: that is no pay.
 const refunded = "consumer"
 
 func accounts(earnings []Earning) []account {

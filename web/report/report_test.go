@@ -285,7 +285,7 @@ func selfContained(t *testing.T, page string) {
 	}
 }
 
-// Of a modelled job nothing is said of what was not trained.
+// The report of a modelled job has no losses.
 func TestModelledReport(t *testing.T) {
 	r := example()
 	r.Train, r.Eval, r.Lineage, r.Summary.Modelled, r.Summary.StateRoot = nil, nil, nil, true, ""

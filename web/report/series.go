@@ -40,11 +40,11 @@ func (r Report) lossByTime() *Chart {
 	return curveChart(c, elapsed(highest), curves)
 }
 
-// What rounds took.
+// Traffic and duration of rounds.
 func sent(s Round) float64   { return float64(s.BytesUp) }
 func lasted(s Round) float64 { return s.Seconds }
 
-// course is how the losses of rounds go with the sum of what each took; without points if that was nothing.
+// course is the losses of rounds over the running sum of a figure of each; it has no points if the sum is 0.
 func (r Report) course(took func(Round) float64) (train, eval curve) {
 	train, eval = curve{class: "a", name: "training, mean of a round"},
 		curve{class: "b", name: "eval, a round", dots: true}

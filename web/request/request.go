@@ -1,5 +1,5 @@
 // Package request reads what clients of the API send: parameters, pages of lists, JSON bodies, and the identifier that
-// the server gave the request. Whatever is not as it may be becomes a failure.Error. It knows no operation.
+// the server gave the request. Invalid input becomes a failure.Error. It knows no operation.
 package request
 
 import (

@@ -27,7 +27,7 @@ type Route struct {
 	Params       []request.Param
 	Body, Answer any                     // a value of the type; nil: none
 	Status       int                     // of an answer; 0: 200
-	Location     func(answer any) string // of what the request made, for the header; nil: it made nothing
+	Location     func(answer any) string // of the new resource, for the header; nil: there is none
 	Timeout      time.Duration           // of an answer that takes long; 0: that of every write
 	Upload       int64                   // most bytes of the form with a file that the body is; 0: it is none
 	Kinds        []string                // types of content that Stream answers GET with

@@ -176,7 +176,7 @@ func (s *Server) call(ctx context.Context, m *Method, decode func(any) error) (p
 	return m.encode(v)
 }
 
-// request is the request to a route that a call stands for, from somebody who may make it.
+// request is the request to a route that a call stands for, once its caller was admitted.
 func (s *Server) request(ctx context.Context, m *Method, in protoreflect.Message) (*http.Request, error) {
 	from := carrierOf(ctx)
 	if err := s.Tokens.Allow(from.Request, m.Route.Scope); err != nil {

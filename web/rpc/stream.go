@@ -15,7 +15,7 @@ type caller struct {
 	to grpc.ServerStream
 }
 
-// Send implements stream.Sink. The message has the event in the field of its name, and its id beside that.
+// Send implements stream.Sink. The message has the event in the field of its name, and its id in another.
 func (c *caller) Send(id, event string, data any) error {
 	fields := map[string]any{event: data}
 	if id != "" {

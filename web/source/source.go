@@ -1,6 +1,6 @@
 // Package source declares what the server reads: runs, a network, the queue that starts jobs, and the files and models
 // of fine-tuning. It has interfaces and the History of a run, and no implementation: those are in node/, over a folder
-// of runs, a network, or a process that trains. What a source does not know it reports with failure.ErrNotFound.
+// of runs, a network, or a process that trains. A source reports failure.ErrNotFound for unknown names.
 package source
 
 import (
@@ -54,11 +54,11 @@ type Network interface {
 type Launcher interface {
 	Plan(ctx context.Context, spec api.Spec) (api.Plan, error)
 	// Submit returns the run of a job, which need not have begun; the same key, if it is not empty, gives the same run,
-	// and has one that stopped go on.
+	// and resumes it if it stopped.
 	Submit(ctx context.Context, key string, s api.Submission) (id string, err error)
 	// Cancel stops a run, or fails with failure.ErrNotFound. One that has stopped may be cancelled again.
 	Cancel(ctx context.Context, id string) error
-	// Pause stops a run, or fails with failure.ErrNotFound. It goes on when it is submitted again.
+	// Pause stops a run, or fails with failure.ErrNotFound. It continues when it is submitted again.
 	Pause(ctx context.Context, id string) error
 }
 

@@ -88,7 +88,7 @@ func (s *Store) Put(id string, change func(h *source.History)) {
 	s.runs[id] = &next
 }
 
-// New returns a Store with a run that is done and one that goes on.
+// New returns a Store with a run that is done and one that is running.
 func New() *Store {
 	return &Store{runs: map[string]*source.History{"first": Run(30),
 		"second": {Job: api.Job{ID: "second", Kind: "run", State: "running", Facts: []api.Fact{}}}}}

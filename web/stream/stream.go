@@ -99,13 +99,13 @@ func (s *Streams) Enter() (leave func(), err error) {
 		s.counts.refused.Add(1)
 		return nil, &failure.Error{Status: http.StatusServiceUnavailable, Code: "TOO_MANY_STREAMS",
 			Detail: fmt.Sprintf("%d event streams are open, as many as may be", s.Max),
-			Fix:    "close pages that nobody looks at", Retry: 5 * time.Second}
+			Fix:    "close pages that are not in use", Retry: 5 * time.Second}
 	}
 	return func() { s.counts.open.Add(-1) }, nil
 }
 
-// Follow returns a function whose channel is closed with the next change of what version reads, and one that ends the
-// following. Readers with the same key share one look at the source.
+// Follow returns a function whose channel is closed when the result of version changes next, and one that ends the
+// following. Readers with the same key share one query of the source.
 func (s *Streams) Follow(key string,
 	version func(context.Context) (string, error)) (changed func() <-chan struct{}, done func()) {
 	s.mu.Lock()

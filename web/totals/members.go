@@ -55,8 +55,8 @@ func Members(h *source.History) []api.Member {
 	return list
 }
 
-// Audited are the audits of a run, as its receipts tell, by who did them and whose work it was: of a unit that more
-// than one worked on, who was paid for it, or whom the dispute that came of the audit is about.
+// Audited are the audits of a run, as its receipts show, by verifier and worker. If several workers computed a unit,
+// its worker is the one that was paid for it, or the subject of the dispute about the audit.
 func Audited(h *source.History) []api.Audited {
 	type unit struct {
 		round int

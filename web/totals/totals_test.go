@@ -9,7 +9,7 @@ import (
 	"github.com/starling-network/starling/web/sourcetest"
 )
 
-// An audit is of the work of who was paid for the unit, or of whom the dispute convicted that came of it.
+// An audit counts for the account that was paid for the unit, or that its dispute convicted.
 func TestAudited(t *testing.T) {
 	work := func(who string, round int, amount uint64) api.Receipt {
 		return api.Receipt{Kind: "work", Who: who, Round: round, Amount: amount}

@@ -108,11 +108,11 @@ func (r *Room) Take(d Declared, paid bool) error {
 	case d.Account == "":
 		return fmt.Errorf("nothing is paid, and it is not of one account")
 	case !r.free.Fits(d):
-		return fmt.Errorf("%d bytes and %d units of gas, %d and %d are left of what is free in a block", d.Bytes, d.Gas,
+		return fmt.Errorf("%d bytes and %d units of gas, %d and %d are left of the free share of a block", d.Bytes, d.Gas,
 			r.free.Bytes, r.free.Gas)
 	case !d.Owed && !r.granted.Fits(d):
-		return fmt.Errorf("%d bytes and %d units of gas, %d and %d are left of what is free in a block and no duty", d.Bytes,
-			d.Gas, r.granted.Bytes, r.granted.Gas)
+		return fmt.Errorf("%d bytes and %d units of gas, %d and %d are left of the free share of a block for transactions "+
+			"that are no duty", d.Bytes, d.Gas, r.granted.Bytes, r.granted.Gas)
 	case !r.of[d.Account].Fits(own):
 		return fmt.Errorf("%s has at most %d transactions and %d units of gas in a block for nothing", d.Account, mostOfOne,
 			gasOfOne)

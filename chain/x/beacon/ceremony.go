@@ -84,8 +84,8 @@ func item[T any](ctx context.Context, i collections.Item[T]) (v T, ok bool, err 
 	return v, err == nil, err
 }
 
-// said is a vote's validator and ballot.
-type said struct {
+// voteExtension is the validator of a vote, and its ballot.
+type voteExtension struct {
 	validator abci.Validator
 	ballot    ballot
 }
@@ -94,7 +94,7 @@ type said struct {
 type ceremonies struct{ *Keeper }
 
 // proceed processes the ballots of a block that concern keys of groups.
-func (k ceremonies) proceed(ctx context.Context, height int64, votes []said, powers []abci.Validator) error {
+func (k ceremonies) proceed(ctx context.Context, height int64, votes []voteExtension, powers []abci.Validator) error {
 	for _, v := range votes {
 		if len(v.ballot.Key) == 0 || threshold.CheckKey(v.ballot.Key) != nil {
 			continue
@@ -176,7 +176,7 @@ func alike(a, b threshold.Roster) bool {
 }
 
 // deal processes deals, until all have arrived, or enough have after a time.
-func (k ceremonies) deal(ctx context.Context, c ceremony, height int64, votes []said) error {
+func (k ceremonies) deal(ctx context.Context, c ceremony, height int64, votes []voteExtension) error {
 	taken := 0
 	for _, v := range votes {
 		i := member(c.Roster, v.validator.Address)
@@ -214,7 +214,7 @@ func (c ceremony) power() (have, total int64) {
 }
 
 // complain processes complaints, and ends the ceremony when no member may complain any more.
-func (k ceremonies) complain(ctx context.Context, c ceremony, height int64, votes []said) error {
+func (k ceremonies) complain(ctx context.Context, c ceremony, height int64, votes []voteExtension) error {
 	heard := 0
 	for _, v := range votes {
 		i := member(c.Roster, v.validator.Address)

@@ -21,14 +21,14 @@ import (
 	"github.com/starling-network/starling/protocol/threshold"
 )
 
-// nobody implements Validators for tests that send no messages.
-type nobody struct{}
+// noValidators implements Validators for tests that send no messages.
+type noValidators struct{}
 
-func (nobody) GetPubKeyByConsAddr(context.Context, sdk.ConsAddress) (crypto.PublicKey, error) {
+func (noValidators) GetPubKeyByConsAddr(context.Context, sdk.ConsAddress) (crypto.PublicKey, error) {
 	return crypto.PublicKey{}, types.ErrNoValidatorFound
 }
 
-func (nobody) GetValidator(context.Context, sdk.ValAddress) (types.Validator, error) {
+func (noValidators) GetValidator(context.Context, sdk.ValAddress) (types.Validator, error) {
 	return types.Validator{}, types.ErrNoValidatorFound
 }
 
@@ -64,7 +64,7 @@ func newBench(t testing.TB) *bench {
 
 // restart replaces the keeper by a new process over the same state.
 func (b *bench) restart() {
-	k, err := NewKeeper(runtime.NewKVStoreService(b.store), "", nobody{})
+	k, err := NewKeeper(runtime.NewKVStoreService(b.store), "", noValidators{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -227,9 +227,9 @@ func TestComplaintsAreHeardToTheEnd(t *testing.T) {
 	if err != nil || c.Closed == 0 {
 		t.Fatalf("after block %d deals are taken (%v)", b.height, err)
 	}
-	lie := said{abci.Validator{Address: address(1)},
+	lie := voteExtension{abci.Validator{Address: address(1)},
 		ballot{Epoch: c.Roster.Epoch, Complaint: &threshold.Complaint{Dealer: 2, Share: 2}}}
-	for i, votes := range [][]said{{lie}, nil} {
+	for i, votes := range [][]voteExtension{{lie}, nil} {
 		if err := (ceremonies{b.keeper}).complain(b.ctx, c, c.Closed+complaining, votes); err != nil {
 			t.Fatal(err)
 		}
@@ -278,7 +278,7 @@ func TestALostGroupIsReplaced(t *testing.T) {
 	b.signing(1, 0, 1, 2, 3)
 	b.next(5, 6, 7)
 	if !b.next(5, 6, 7).IsZero() {
-		t.Fatal("nobody of the group is left, and there is a beacon")
+		t.Fatal("noValidators of the group is left, and there is a beacon")
 	}
 	b.signing(2, 5, 6, 7)
 	if b.next(5, 6, 7).IsZero() {
@@ -360,10 +360,10 @@ func FuzzBallot(f *testing.F) {
 				if err != nil || fits && (len(b.Seen) > censorship.MaxSightings || len(raw) > maxBallot) {
 					t.Errorf("a ballot of %d bytes and %d moves fits (%v)", len(raw), len(b.Seen), err)
 				}
-				var votes []said
+				var votes []voteExtension
 				var powers []abci.Validator
 				for v := range 4 {
-					votes = append(votes, said{abci.Validator{Address: address(v), Power: 10}, b})
+					votes = append(votes, voteExtension{abci.Validator{Address: address(v), Power: 10}, b})
 					powers = append(powers, votes[v].validator)
 				}
 				if err := (ceremonies{stage.keeper}).proceed(ctx, stage.height+1, votes, powers); err != nil {

@@ -183,12 +183,12 @@ func (k *Keeper) PreBlock(ctx sdk.Context, req *abci.RequestFinalizeBlock) error
 	if err != nil {
 		return err
 	}
-	var votes []said
+	var votes []voteExtension
 	var powers []abci.Validator
 	for _, vote := range commit.Votes {
 		powers = append(powers, vote.Validator)
 		if b, err := decodeBallot(vote.VoteExtension); err == nil && vote.BlockIdFlag == cmtproto.BlockIDFlagCommit {
-			votes = append(votes, said{vote.Validator, b})
+			votes = append(votes, voteExtension{vote.Validator, b})
 		}
 	}
 	list, _, err := item(ctx, k.groups)
@@ -227,7 +227,7 @@ func (k *Keeper) PreBlock(ctx sdk.Context, req *abci.RequestFinalizeBlock) error
 }
 
 // tally returns the sightings that validators with more than two thirds of the power share.
-func tally(votes []said, powers []abci.Validator) []censorship.Sighting {
+func tally(votes []voteExtension, powers []abci.Validator) []censorship.Sighting {
 	list := make([]censorship.Vote, len(votes))
 	for i, v := range votes {
 		list[i] = censorship.Vote{Power: v.validator.Power, Seen: v.ballot.Seen}
@@ -237,7 +237,8 @@ func tally(votes []said, powers []abci.Validator) []censorship.Sighting {
 
 // signed returns the beacon of a group from the votes for the block before, and how many members signed; zero if too
 // few did.
-func (k *Keeper) signed(ctx sdk.Context, g group, height int64, hash []byte, votes []said) (canon.Digest, int, error) {
+func (k *Keeper) signed(ctx sdk.Context, g group, height int64, hash []byte,
+	votes []voteExtension) (canon.Digest, int, error) {
 	message, err := k.message(ctx, g, height-1, hash)
 	if err != nil {
 		return canon.Digest{}, 0, err
@@ -257,7 +258,7 @@ func (k *Keeper) signed(ctx sdk.Context, g group, height int64, hash []byte, vot
 
 // combined returns the beacon of the VRF outputs in the votes for the block before, and the number of outputs. It is
 // used until the first group signs: a proposer chooses whose outputs it contains.
-func (k *Keeper) combined(ctx sdk.Context, height int64, votes []said) (canon.Digest, int, error) {
+func (k *Keeper) combined(ctx sdk.Context, height int64, votes []voteExtension) (canon.Digest, int, error) {
 	var outputs []Output
 	for _, v := range votes {
 		beta, ok, err := k.output(ctx, height-1, v.validator.Address, v.ballot.Proof)

@@ -12,7 +12,7 @@ import (
 )
 
 // Book returns the offers that may be matched now.
-func (k *Keeper) Book(ctx context.Context, beacon canon.Digest) (*market.Book, error) {
+func (k *Keeper) Book(ctx context.Context, beacon canon.Digest) (*market.OrderBook, error) {
 	lots, _, err := k.lots(ctx)
 	if err != nil {
 		return nil, err
@@ -22,7 +22,7 @@ func (k *Keeper) Book(ctx context.Context, beacon canon.Digest) (*market.Book, e
 
 // prune removes offers whose accounts no longer have the stake of their role, so that a block reads only offers with a
 // stake.
-func (l *lazy) prune(ctx context.Context, stale []offerKey) (err error) {
+func (l *lazyBook) prune(ctx context.Context, stale []offerKey) (err error) {
 	for _, key := range stale {
 		err = errors.Join(err, l.keeper.offers.Remove(ctx, key))
 	}

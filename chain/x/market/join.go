@@ -13,7 +13,7 @@ import (
 )
 
 // fill gives the free seats of running jobs to members that return and to open offers, in the order of market.Queue.
-func (k *Keeper) fill(ctx context.Context, book *lazy) error {
+func (k *Keeper) fill(ctx context.Context, book *lazyBook) error {
 	jobs, err := k.runs.Turn(ctx, k.filled, maxFilled)
 	if err != nil {
 		return err
@@ -24,14 +24,14 @@ func (k *Keeper) fill(ctx context.Context, book *lazy) error {
 	for _, id := range jobs {
 		err := adapter.Isolate(ctx, func(ctx context.Context) error { return k.admit(ctx, id, book) })
 		if err != nil {
-			sdk.UnwrapSDKContext(ctx).Logger().Error("market: nobody joins the run", "job", id, "error", err)
+			sdk.UnwrapSDKContext(ctx).Logger().Error("market: no participant joins the run", "job", id, "error", err)
 		}
 	}
 	return nil
 }
 
 // admit adds members to one run.
-func (k *Keeper) admit(ctx context.Context, id string, book *lazy) error {
+func (k *Keeper) admit(ctx context.Context, id string, book *lazyBook) error {
 	job, err := k.Job(ctx, id)
 	if err != nil || job.State() != Running {
 		return err

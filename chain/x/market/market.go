@@ -29,7 +29,7 @@ var (
 	ErrTaken    = errors.New("market: a job of this name exists")
 	ErrJob      = errors.New("market: not a name for a job")
 	ErrNoOrder  = errors.New("market: no such order")
-	ErrNotYours = errors.New("market: the order is somebody else's")
+	ErrNotYours = errors.New("market: the order belongs to another account")
 	ErrFunds    = errors.New("market: the account cannot pay the budget")
 	ErrDeadline = errors.New("market: the deadline of the order is past")
 	ErrRate     = errors.New("market: the rate of the machine was never measured")

@@ -36,7 +36,7 @@ func (k *Keeper) EndBlock(ctx context.Context) error {
 	if jobs, err = k.queue(ctx, jobs, beacon); err != nil {
 		return err
 	}
-	book := &lazy{keeper: k, beacon: beacon}
+	book := &lazyBook{keeper: k, beacon: beacon}
 	for _, id := range jobs {
 		err := adapter.Isolate(ctx, func(ctx context.Context) error { return k.try(ctx, id, now.BlockHeight(), book) })
 		if err != nil {
@@ -108,14 +108,14 @@ func (k *Keeper) queue(ctx context.Context, jobs []string, beacon canon.Digest) 
 	return jobs, nil
 }
 
-// lazy is the book of a block, made at the first use.
-type lazy struct {
+// lazyBook is the book of a block, made at the first use.
+type lazyBook struct {
 	keeper *Keeper
 	beacon canon.Digest
-	book   *market.Book
+	book   *market.OrderBook
 }
 
-func (l *lazy) open(ctx context.Context) (*market.Book, error) {
+func (l *lazyBook) open(ctx context.Context) (*market.OrderBook, error) {
 	if l.book != nil {
 		return l.book, nil
 	}
@@ -127,7 +127,7 @@ func (l *lazy) open(ctx context.Context) (*market.Book, error) {
 	return l.book, l.prune(ctx, stale)
 }
 
-func (k *Keeper) try(ctx context.Context, id string, height int64, book *lazy) error {
+func (k *Keeper) try(ctx context.Context, id string, height int64, book *lazyBook) error {
 	job, err := k.Job(ctx, id)
 	switch {
 	case err != nil:
@@ -139,7 +139,7 @@ func (k *Keeper) try(ctx context.Context, id string, height int64, book *lazy) e
 }
 
 // match starts the run of an open order, or records why the order waits. An order that the rules of a run refuse ends.
-func (k *Keeper) match(ctx context.Context, job Job, book *lazy) error {
+func (k *Keeper) match(ctx context.Context, job Job, book *lazyBook) error {
 	b, err := book.open(ctx)
 	if err != nil {
 		return err

@@ -47,12 +47,12 @@ var ErrorTable = &adapter.ErrorTable{Space: Name, List: []adapter.ErrorCode{
 	{Code: 9, Rule: registry.ErrMeasure, Fix: "Read the measurement and make the move that it waits for."},
 	{Code: 10, Rule: registry.ErrParams, Fix: "Correct the parameters of the proposal."},
 	{Code: 11, Rule: adapter.ErrAuthority, Fix: "Make a proposal of governance."},
-	{Code: 12, Rule: ErrMeasured, Fix: "Wait until the measurement that goes on has ended."},
-	{Code: 13, Rule: ErrNoTier, Fix: "Register with a tier first; who commits to none need not say that it is there."},
+	{Code: 12, Rule: ErrMeasured, Fix: "Wait until the present measurement has ended."},
+	{Code: 13, Rule: ErrNoTier, Fix: "Register with a tier first; an account without a tier needs no heartbeat."},
 	{Code: 14, Rule: runpb.ErrDigest, Fix: "Send the 32 bytes of a SHA-256 digest."},
-	{Code: 15, Rule: registry.ErrUnstake, Fix: "Ask for no more than what is staked, and end a commitment to a tier " +
+	{Code: 15, Rule: registry.ErrUnstake, Fix: "Ask for no more than the stake, and end a commitment to a tier " +
 		"first."},
-	{Code: 17, Rule: ErrRests, Fix: "Wait for the block that is named; each measurement in a row that comes to no rate " +
+	{Code: 17, Rule: ErrRests, Fix: "Wait for the block that is named; each measurement in a row without a rate " +
 		"doubles the wait."},
 	{Code: 16, Rule: ErrJailed, Fix: "Challenge from an account that was not slashed, or end the bar first (starling " +
 		"account stake unjail)."},

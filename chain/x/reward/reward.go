@@ -27,14 +27,14 @@ const Name = "reward"
 // Errors of the module, in addition to those of protocol/reward.
 var (
 	ErrMember  = errors.New("reward: not a member of this run")
-	ErrNoModel = errors.New("reward: nobody holds shares of such a model")
+	ErrNoModel = errors.New("reward: no account holds shares of such a model")
 	ErrFunds   = errors.New("reward: the account cannot pay the revenue")
 	ErrAmount  = errors.New("reward: not an amount")
 )
 
 // ErrorTable of the module.
 var ErrorTable = &adapter.ErrorTable{Space: Name, List: []adapter.ErrorCode{
-	{Code: 2, Rule: ErrMember, Fix: "Report about members of a run that you are a member of, while it goes on."},
+	{Code: 2, Rule: ErrMember, Fix: "Report about members of a run that you are a member of, before it ends."},
 	{Code: 3, Rule: registry.ErrReport, Fix: "Report what was measured, at most 2^50 bytes at once."},
 	{Code: 4, Rule: ErrNoModel, Fix: "Check the name of the job; shares are granted when its run ends, if its order " +
 		"grants any."},

@@ -26,7 +26,7 @@ import (
 // apply stores the state that a rule returned, executes the payments that its events require, and emits the events.
 func (k *Keeper) apply(ctx context.Context, before, s run.State, events []event.Event) error {
 	ctx = turn.Charged(ctx, events)
-	if slices.ContainsFunc(events, reward.Books) {
+	if slices.ContainsFunc(events, reward.Settles) {
 		if err := k.ledger.Settle(ctx, s, events, k.Params); err != nil {
 			return err
 		}

@@ -133,7 +133,7 @@ func (k messages) Unmask(ctx context.Context, m *trainingpb.MsgUnmask) (*trainin
 	}
 	return &trainingpb.MsgUnmaskResponse{},
 		k.step(ctx, m.Job, func(s run.State, env transition.Env) (run.State, []event.Event, error) {
-			return s.Unmask(env, m.Sender, unitID(m), nonce, segments)
+			return s.RevealPlantedFault(env, m.Sender, unitID(m), nonce, segments)
 		})
 }
 

@@ -770,7 +770,9 @@ type Metric struct {
 	// Of a round: mean cosine of the workers' updates with what they were combined to, where all are at hand.
 	Agreement *float64 `protobuf:"fixed64,16,opt,name=agreement,proto3,oneof" json:"agreement,omitempty"`
 	// The eval loss in bits a byte of text, whatever the tokens are.
-	BitsPerByte   *float64 `protobuf:"fixed64,17,opt,name=bits_per_byte,json=bitsPerByte,proto3,oneof" json:"bits_per_byte,omitempty"`
+	BitsPerByte *float64 `protobuf:"fixed64,17,opt,name=bits_per_byte,json=bitsPerByte,proto3,oneof" json:"bits_per_byte,omitempty"`
+	// By an evaluation besides the loss, on held-out examples: of pairs of answers their accuracy and their margin.
+	Measured      map[string]float64 `protobuf:"bytes,18,rep,name=measured,proto3" json:"measured,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -922,6 +924,13 @@ func (x *Metric) GetBitsPerByte() float64 {
 		return *x.BitsPerByte
 	}
 	return 0
+}
+
+func (x *Metric) GetMeasured() map[string]float64 {
+	if x != nil {
+		return x.Measured
+	}
+	return nil
 }
 
 // Metrics are the series of a run, thinned for drawing.
@@ -1365,7 +1374,7 @@ func (x *Lineage) GetAfter() string {
 	return ""
 }
 
-// Receipt is one line of why somebody was paid, or was not, with all that can be said about it.
+// Receipt is the record of one payment, or of a refusal to pay, with its reason.
 type Receipt struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Of the job, without gaps.
@@ -1996,7 +2005,7 @@ func (x *Samples) GetSamples() []*Sample {
 	return nil
 }
 
-// Member is somebody's part in a job, as its receipts and signatures tell.
+// Member is the part of an account in a job, from its receipts and signatures.
 type Member struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -2188,7 +2197,7 @@ func (x *Members) GetLinks() []*Link {
 	return nil
 }
 
-// Link is what somebody fetched from somebody else. On a network it is as they reported it to the chain in the epoch that goes on.
+// Link is the traffic that one peer fetched from another. On a network it comes from their reports to the chain in the present epoch.
 type Link struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Who fetched.
@@ -2775,7 +2784,7 @@ func (x *Placement) GetFits() string {
 	return ""
 }
 
-// Rejection is somebody who would not take a part in a run.
+// Rejection is an account that refused a seat in a run.
 type Rejection struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -3309,7 +3318,7 @@ const file_starling_v1_job_proto_rawDesc = "" +
 	"\aJobList\x12$\n" +
 	"\x04jobs\x18\x01 \x03(\v2\x10.starling.v1.JobR\x04jobs\x12\x19\n" +
 	"\bhas_more\x18\x02 \x01(\bR\ahasMore\x12\x14\n" +
-	"\x05after\x18\x03 \x01(\tR\x05after\"\xca\x04\n" +
+	"\x05after\x18\x03 \x01(\tR\x05after\"\xc6\x05\n" +
 	"\x06Metric\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
 	"\x05round\x18\x02 \x01(\rR\x05round\x12\x12\n" +
@@ -3329,7 +3338,11 @@ const file_starling_v1_job_proto_rawDesc = "" +
 	"\x04time\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12 \n" +
 	"\tgrad_norm\x18\x0f \x01(\x01H\x01R\bgradNorm\x88\x01\x01\x12!\n" +
 	"\tagreement\x18\x10 \x01(\x01H\x02R\tagreement\x88\x01\x01\x12'\n" +
-	"\rbits_per_byte\x18\x11 \x01(\x01H\x03R\vbitsPerByte\x88\x01\x01B\f\n" +
+	"\rbits_per_byte\x18\x11 \x01(\x01H\x03R\vbitsPerByte\x88\x01\x01\x12=\n" +
+	"\bmeasured\x18\x12 \x03(\v2!.starling.v1.Metric.MeasuredEntryR\bmeasured\x1a;\n" +
+	"\rMeasuredEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01B\f\n" +
 	"\n" +
 	"_eval_lossB\f\n" +
 	"\n" +
@@ -3563,7 +3576,7 @@ func file_starling_v1_job_proto_rawDescGZIP() []byte {
 	return file_starling_v1_job_proto_rawDescData
 }
 
-var file_starling_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
+var file_starling_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
 var file_starling_v1_job_proto_goTypes = []any{
 	(*Job)(nil),                   // 0: starling.v1.Job
 	(*Reason)(nil),                // 1: starling.v1.Reason
@@ -3599,47 +3612,49 @@ var file_starling_v1_job_proto_goTypes = []any{
 	(*Files)(nil),                 // 31: starling.v1.Files
 	(*Models)(nil),                // 32: starling.v1.Models
 	(*Update)(nil),                // 33: starling.v1.Update
-	(*timestamppb.Timestamp)(nil), // 34: google.protobuf.Timestamp
+	nil,                           // 34: starling.v1.Metric.MeasuredEntry
+	(*timestamppb.Timestamp)(nil), // 35: google.protobuf.Timestamp
 }
 var file_starling_v1_job_proto_depIdxs = []int32{
 	1,  // 0: starling.v1.Job.reason:type_name -> starling.v1.Reason
 	3,  // 1: starling.v1.Job.audits:type_name -> starling.v1.AuditCounts
-	34, // 2: starling.v1.Job.started:type_name -> google.protobuf.Timestamp
-	34, // 3: starling.v1.Job.updated:type_name -> google.protobuf.Timestamp
+	35, // 2: starling.v1.Job.started:type_name -> google.protobuf.Timestamp
+	35, // 3: starling.v1.Job.updated:type_name -> google.protobuf.Timestamp
 	2,  // 4: starling.v1.Job.facts:type_name -> starling.v1.Fact
 	4,  // 5: starling.v1.Job.parties:type_name -> starling.v1.Party
 	0,  // 6: starling.v1.JobList.jobs:type_name -> starling.v1.Job
-	34, // 7: starling.v1.Metric.time:type_name -> google.protobuf.Timestamp
-	8,  // 8: starling.v1.Metrics.axis:type_name -> starling.v1.Axis
-	9,  // 9: starling.v1.Metrics.series:type_name -> starling.v1.Series
-	11, // 10: starling.v1.Checkpoint.signers:type_name -> starling.v1.Signer
-	10, // 11: starling.v1.Lineage.checkpoints:type_name -> starling.v1.Checkpoint
-	13, // 12: starling.v1.Receipts.receipts:type_name -> starling.v1.Receipt
-	16, // 13: starling.v1.Dispute.log:type_name -> starling.v1.Move
-	15, // 14: starling.v1.Disputes.disputes:type_name -> starling.v1.Dispute
-	18, // 15: starling.v1.Samples.samples:type_name -> starling.v1.Sample
-	3,  // 16: starling.v1.Member.audits:type_name -> starling.v1.AuditCounts
-	20, // 17: starling.v1.Members.members:type_name -> starling.v1.Member
-	23, // 18: starling.v1.Members.audited:type_name -> starling.v1.Audited
-	22, // 19: starling.v1.Members.links:type_name -> starling.v1.Link
-	2,  // 20: starling.v1.Plan.facts:type_name -> starling.v1.Fact
-	27, // 21: starling.v1.Plan.placement:type_name -> starling.v1.Placement
-	28, // 22: starling.v1.Plan.rejections:type_name -> starling.v1.Rejection
-	2,  // 23: starling.v1.Model.facts:type_name -> starling.v1.Fact
-	30, // 24: starling.v1.Model.files:type_name -> starling.v1.File
-	20, // 25: starling.v1.Model.contributors:type_name -> starling.v1.Member
-	34, // 26: starling.v1.File.modified:type_name -> google.protobuf.Timestamp
-	30, // 27: starling.v1.Files.files:type_name -> starling.v1.File
-	29, // 28: starling.v1.Models.models:type_name -> starling.v1.Model
-	0,  // 29: starling.v1.Update.job:type_name -> starling.v1.Job
-	6,  // 30: starling.v1.Update.metrics:type_name -> starling.v1.Metric
-	10, // 31: starling.v1.Update.checkpoints:type_name -> starling.v1.Checkpoint
-	18, // 32: starling.v1.Update.samples:type_name -> starling.v1.Sample
-	33, // [33:33] is the sub-list for method output_type
-	33, // [33:33] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	35, // 7: starling.v1.Metric.time:type_name -> google.protobuf.Timestamp
+	34, // 8: starling.v1.Metric.measured:type_name -> starling.v1.Metric.MeasuredEntry
+	8,  // 9: starling.v1.Metrics.axis:type_name -> starling.v1.Axis
+	9,  // 10: starling.v1.Metrics.series:type_name -> starling.v1.Series
+	11, // 11: starling.v1.Checkpoint.signers:type_name -> starling.v1.Signer
+	10, // 12: starling.v1.Lineage.checkpoints:type_name -> starling.v1.Checkpoint
+	13, // 13: starling.v1.Receipts.receipts:type_name -> starling.v1.Receipt
+	16, // 14: starling.v1.Dispute.log:type_name -> starling.v1.Move
+	15, // 15: starling.v1.Disputes.disputes:type_name -> starling.v1.Dispute
+	18, // 16: starling.v1.Samples.samples:type_name -> starling.v1.Sample
+	3,  // 17: starling.v1.Member.audits:type_name -> starling.v1.AuditCounts
+	20, // 18: starling.v1.Members.members:type_name -> starling.v1.Member
+	23, // 19: starling.v1.Members.audited:type_name -> starling.v1.Audited
+	22, // 20: starling.v1.Members.links:type_name -> starling.v1.Link
+	2,  // 21: starling.v1.Plan.facts:type_name -> starling.v1.Fact
+	27, // 22: starling.v1.Plan.placement:type_name -> starling.v1.Placement
+	28, // 23: starling.v1.Plan.rejections:type_name -> starling.v1.Rejection
+	2,  // 24: starling.v1.Model.facts:type_name -> starling.v1.Fact
+	30, // 25: starling.v1.Model.files:type_name -> starling.v1.File
+	20, // 26: starling.v1.Model.contributors:type_name -> starling.v1.Member
+	35, // 27: starling.v1.File.modified:type_name -> google.protobuf.Timestamp
+	30, // 28: starling.v1.Files.files:type_name -> starling.v1.File
+	29, // 29: starling.v1.Models.models:type_name -> starling.v1.Model
+	0,  // 30: starling.v1.Update.job:type_name -> starling.v1.Job
+	6,  // 31: starling.v1.Update.metrics:type_name -> starling.v1.Metric
+	10, // 32: starling.v1.Update.checkpoints:type_name -> starling.v1.Checkpoint
+	18, // 33: starling.v1.Update.samples:type_name -> starling.v1.Sample
+	34, // [34:34] is the sub-list for method output_type
+	34, // [34:34] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_starling_v1_job_proto_init() }
@@ -3657,7 +3672,7 @@ func file_starling_v1_job_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_starling_v1_job_proto_rawDesc), len(file_starling_v1_job_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   34,
+			NumMessages:   35,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

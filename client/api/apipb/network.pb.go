@@ -296,7 +296,7 @@ func (x *Validators) GetWindowBlocks() int64 {
 	return 0
 }
 
-// Participant is somebody who works for a network.
+// Participant is an account that works for a network.
 type Participant struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`

@@ -455,7 +455,7 @@ type JobEvent_Update struct {
 }
 
 type JobEvent_Reset_ struct {
-	// Records were taken back, because a verdict rolled the run back: they have to be read anew.
+	// Records were taken back, because a verdict rolled the run back: read all of them again.
 	Reset_ *Update `protobuf:"bytes,3,opt,name=reset,proto3,oneof"`
 }
 

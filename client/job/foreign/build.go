@@ -323,19 +323,18 @@ func schedule(b *builder, v any) error {
 	}
 }
 
-// sameAdamW are names of AdamW with its state in float32, and nearAdamW of what becomes it, with the difference.
+// sameAdamW are names of AdamW with its state in float32, and shortAdamW with its state in 8 bits; nearAdamW are
+// optimizers replaced by it, with the difference.
 var (
 	sameAdamW = []string{"adamw", "adamw_torch", "adamw_torch_fused", "adamw_torch_xla", "adamw_torch_npu_fused",
 		"adamw_hf", "adamw_apex_fused", "paged_adamw", "paged_adamw_32bit"}
-	nearAdamW = map[string]string{
-		"adamw_bnb_8bit": eightBit, "adamw_8bit": eightBit, "paged_adamw_8bit": eightBit, "adamw_torch_8bit": eightBit,
+	shortAdamW = []string{"adamw_bnb_8bit", "adamw_8bit", "paged_adamw_8bit", "adamw_torch_8bit"}
+	nearAdamW  = map[string]string{
 		"adamw_torch_4bit":   "its state takes 4 bits; that of AdamW here is float32",
 		"adamw_anyprecision": "its state has a precision of its own; that of AdamW here is float32",
 		"adam":               "it adds weight decay to the gradient; AdamW, which is set, does not",
 	}
 )
-
-const eightBit = "its state takes 8 bits; that of AdamW here is float32"
 
 // otherOptimizers are names of the others.
 var otherOptimizers = map[string]string{"sgd": "sgd", "lion_pytorch": "lion", "lion": "lion", "lion_32bit": "lion",
@@ -350,10 +349,14 @@ func optimizer(b *builder, v any) error {
 		b.set("training.optimizer.name", other)
 		return nil
 	}
-	if !near && !slices.Contains(sameAdamW, name) {
+	short := slices.Contains(shortAdamW, name)
+	if !near && !short && !slices.Contains(sameAdamW, name) {
 		return fmt.Errorf("%s: the inner optimizer is adamw, sgd, lion or adafactor; adamw is set", s)
 	}
 	b.set("training.optimizer.name", "adamw")
+	if short {
+		b.set("training.optimizer.state", "int8")
+	}
 	if near {
 		return fmt.Errorf("%s: %s", s, why)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/client/job/problem"
 )
 
 var rewrite = flag.Bool("rewrite", false, "rewrite the golden files under testdata")
@@ -53,7 +54,7 @@ func TestConvert(t *testing.T) {
 // An optimizer that is not AdamW as it is here is said to be another, also where AdamW takes its place.
 func TestConvertSaysWhichOptimizer(t *testing.T) {
 	for name, want := range map[string]string{
-		"adamw_torch_fused": "", "AdamW": "", "adamw_bnb_8bit": "8 bits", "Adam": "weight decay",
+		"adamw_torch_fused": "", "AdamW": "", "adamw_bnb_8bit": "", "adamw_torch_4bit": "4 bits", "Adam": "weight decay",
 		"adafactor": "", "lion_pytorch": "", "schedule_free_adamw": "the inner optimizer is adamw, sgd",
 	} {
 		made, err := Convert([]byte("base_model: ./base\nmicro_batch_size: 2\nmax_steps: 50\ndatasets: [{path: "+
@@ -142,7 +143,7 @@ func TestConvertRefuses(t *testing.T) {
 	}
 }
 
-// Whatever a stranger's configuration says, what is made of it is YAML that the reader of job files can answer to.
+// Every configuration of a stranger becomes YAML for which the reader of job files has an answer.
 func FuzzConvert(f *testing.F) {
 	for _, file := range []string{"axolotl.yaml", "llama-factory.yaml", "torchtitan.toml", "hf-trainer.json"} {
 		source, err := os.ReadFile(filepath.Join("testdata", file))
@@ -156,7 +157,7 @@ func FuzzConvert(f *testing.F) {
 		if err != nil {
 			return
 		}
-		var list *job.ErrorList
+		var list *problem.ErrorList
 		if _, err := job.Parse(made.File, "made.yaml"); err != nil && !errors.As(err, &list) {
 			t.Errorf("%v", err)
 		}

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// What the trainers call things, and what becomes of it. Keys of a section have its name before them: training.steps.
+// The keys of other trainers, and the keys that replace them. Keys of a section follow its name: training.steps.
 
 // shared are the keys of Hugging Face's Trainer, which Axolotl and LLaMA-Factory pass on.
 var shared = rules{
@@ -220,7 +220,7 @@ func single(_ *builder, v any) error {
 	return nil
 }
 
-// datasets takes files on disk. What lies on a hub has to be fetched first.
+// datasets takes files on disk. Files of a hub must be downloaded first.
 func datasets(b *builder, v any) error {
 	list, ok := v.([]any)
 	if !ok {

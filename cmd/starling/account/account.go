@@ -160,9 +160,8 @@ func historyCommand(c *terminal.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "history [ADDRESS]",
 		Short: "List the transactions of an account",
-		Long: `List the latest transactions that an account made or that moved its coins, the newest first, as the index of
-the validator that is asked has them. What the chain pays and takes by itself, for work, is in starling worker
-earnings.
+		Long: `List the latest transactions that an account made or that moved its coins, the newest first, from the index of
+the validator. starling worker earnings has the payments and slashes of the chain itself.
 
 With -o json: {"address","transactions":[{"hash","height","messages","refused","received_uzen","spent_uzen"}]}.`,
 		Example: `  starling account history --home net/worker-0

@@ -51,8 +51,8 @@ func removeCommand(c *terminal.Console) *cobra.Command {
 		Short: "Take a part of the stake back",
 		Long: `Ask for a part of the stake back, or for all of it. It stands behind no more work from the next block on, and
 answers for what was done until it is paid out: 20,000 blocks later, unless governance changed that, and not while the
-account has a part in a run. Asked again, it is the last amount that counts, from then on. Who commits to a tier keeps
-the stake of the tier.
+account has a part in a run. A second request replaces the first, and its wait begins then. An account that commits to a
+tier keeps the stake of the tier.
 
 With -o json: what starling account show prints.`,
 		Example: `  starling account stake remove 10 --home net/worker-0

@@ -48,7 +48,7 @@ starling bench NAME -o json prints.`,
 					failed++
 				}
 			}
-			if err := printBenches(os.Stdout, c.Form, all); err != nil || failed == 0 {
+			if err := PrintBenches(os.Stdout, c.Form, all); err != nil || failed == 0 {
 				return err
 			}
 			return terminal.WithExit(&terminal.Problem{
@@ -79,7 +79,7 @@ func chosenBenches(cmd *cobra.Command, benches []*cobra.Command, only []string) 
 	return chosen, nil
 }
 
-func printBenches(to io.Writer, form terminal.Form, all []benchmark.Done) error {
+func PrintBenches(to io.Writer, form terminal.Form, all []benchmark.Done) error {
 	if form.Machine() {
 		return form.Print(to, terminal.Figures(map[string]any{"benches": all}))
 	}

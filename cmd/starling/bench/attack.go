@@ -18,13 +18,13 @@ func attackCommand(c *terminal.Console) *cobra.Command {
 	o := attack.Thorough
 	cmd := &cobra.Command{
 		Use:   "attack",
-		Short: "Play attacks, and measure what they come to",
+		Short: "Play attacks, and measure their gain and their cost",
 		Long: `Play adversaries under virtual time on the real chain, with the real roles and on the terms of a job whose file
 says nothing of verification: one that holds a quarter of all stake, of workers and of verifiers, at the lowest price,
-with several plans, and random networks with faults and liars (mixes). Count what verification executes beside work.
+with several plans, and random networks with faults and liars (mixes). Count the steps of verification and of work.
 Measure a validator with CometBFT in this process under open orders, pools, moves of disputes, simulations and free
-transactions all at once, beside its blocks without, and the updates that a worker delivers to a member under a hundred
-hostile peers. Each figure stands beside what it must not exceed, or must reach.
+transactions all at once, compared with its blocks without, and the updates that a worker delivers to a member under
+a hundred hostile peers. Each figure is printed with its bound.
 
 With -o json: {"bars":[{"name","value","bar","holds"}],"plans":[{"plan","watched","runs","gain_zen","faked_zen",
 "beside_zen","honest_units","wrong_units","convicted","attested","final"}],
@@ -52,8 +52,8 @@ With -o json: {"bars":[{"name","value","bar","holds"}],"plans":[{"plan","watched
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			printBars(w, r.Bars)
-			fmt.Fprintln(w, "\nWHO HAS A QUARTER OF ALL STAKE\tWATCHED\tRUNS\tZEN A RUN\tBY FAKING\tBESIDE HONEST WORK\t"+
-				"HONEST UNITS\tWRONG\tCONVICTED")
+			fmt.Fprintln(w, "\nACCOMPLICES WITH A QUARTER OF ALL STAKE\tWATCHED\tRUNS\tZEN A RUN\tBY FAKING\t"+
+				"MORE THAN HONEST WORK\tHONEST UNITS\tWRONG\tCONVICTED")
 			for _, p := range r.Plans {
 				fmt.Fprintf(w, "%s\t%v\t%d\t%.2f\t%.2f\t%.2f\t%d\t%d\t%d\n",
 					p.Plan, p.Watched, p.Runs, p.Gain, p.Faked, p.Beside, p.Honest, p.Wrong, p.Convicted)

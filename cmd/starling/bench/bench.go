@@ -17,8 +17,8 @@ func Command(c *terminal.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure the speed of this machine",
-		Long: `Measure matrix products, training steps, generation, audits, transfers, the chain, strategies, the dashboard
-and attacks on this machine, or print the losses of a training run to compare them with those of another
+		Long: `Measure matrix products, training steps, generation, audits, transfers, the chain, strategies, the dashboard,
+attacks and the GPUs of this machine, or print the losses of a training run to compare them with those of another
 implementation. Nothing is sent anywhere. Each takes less than a minute with --quick, which says less exactly what it
 says without. all runs every one.
 
@@ -34,6 +34,9 @@ processor and the system can run. The results are the same bits.`,
   starling bench web --quick
   starling bench attack --quick
   starling bench memory --quick
+  starling bench plan --quick
+  starling bench tokenize --quick
+  starling bench device --quick
   starling bench all --quick
   starling bench compat
   starling bench audit --threads 1 -o json
@@ -44,6 +47,7 @@ processor and the system can run. The results are the same bits.`,
 	cmd.AddCommand(
 		matmulCommand(c), trainCommand(c), generateCommand(c), auditCommand(c), lossesCommand(c), networkCommand(c),
 		chainCommand(c), operationsCommand(c), strategiesCommand(c), webCommand(c), attackCommand(c), memoryCommand(c),
+		tokenizeCommand(c), planCommand(c), deviceCommand(c),
 		compatCommand(c),
 	)
 	for _, measures := range cmd.Commands() {

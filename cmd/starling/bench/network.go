@@ -22,12 +22,12 @@ func networkCommand(c *terminal.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "network",
 		Short: "Measure transfers between two hosts, and training over slow links",
-		Long: `Measure how fast blobs move between two hosts of this process over loopback, beside a plain TCP connection
-and a plain libp2p stream, and how long control messages take on an emulated link of 100 Mbit/s and 40 ms while a
-blob moves over it. Then, for gpt2-10m in rounds of 50 steps on 8 workers with links of 100 Mbit/s and 100 ms: the share
-of time in inner steps, by a formula and played under virtual time with the real protocol, also while a worker fails
-every third round; and the bytes that a worker receives in a round of 4 to 256 workers. How long a step takes, and what
-is computed between rounds, is measured on this machine. Each figure stands beside what it must reach.
+		Long: `Measure how fast blobs move between two hosts of this process over loopback, compared with a plain TCP
+connection and a plain libp2p stream, and how long control messages take on an emulated link of 100 Mbit/s and 40 ms
+while a blob moves over it. Then, for gpt2-10m in rounds of 50 steps on 8 workers with links of 100 Mbit/s and 100
+ms: the share of time in inner steps, by a formula and played under virtual time with the real protocol, also while a
+worker fails every third round; and the bytes that a worker receives in a round of 4 to 256 workers. How long a step
+takes, and what is computed between rounds, is measured on this machine. Each figure is printed with its bound.
 
 With -o json: {"bars":[{"name","value","bar","holds"}],"mb_per_second":{NAME:NUMBER},"mb_per_cpu_second":{NAME:NUMBER},
 "control_ms":{NAME:NUMBER},"rounds":[{"batch","codec","block_seconds","inner_seconds","update_mb","formula","virtual"}],

@@ -30,8 +30,8 @@ small GPT-2 under attack by two of eight workers, by five rules of aggregation; 
 with that of data-parallel training on as many tokens, with the codecs, rules, optimizers and units of jobs. Without
 --quick that takes some six hours of processor time: three seeds of 4,000 steps. As many training runs are under way as
 there are --threads, each on one of them. With --keep every run that is over becomes a line of a file, and none that is
-there is done again; --for ends the command early, with a report of what there is. With --quick the losses are of so
-few steps that no bar is claimed for them.
+there is done again; --for ends the command early, with a report of the runs so far. With --quick the losses are of few
+steps, and have no bounds.
 
 It also simulates 10,000 workers whose work is modelled (see docs/simulator.md), for 1,000 rounds, with --quick for 24,
 and not at all with --for.
@@ -61,7 +61,7 @@ null}}],"crowd":{"workers","runs","rounds","seconds","processor_us","gib"} or nu
 			if c.Form.Machine() {
 				return c.Form.Print(os.Stdout, terminal.Figures(r))
 			}
-			return printStrategies(os.Stdout, r)
+			return PrintStrategies(os.Stdout, r)
 		},
 	}
 	f := cmd.Flags()
@@ -82,7 +82,7 @@ func sayRun(r strategies.Run, over, all int) {
 	fmt.Fprintf(os.Stderr, "%d of %d: %s, seed %d: %s, %.0f s\n", over, all, r.Name, r.Seed, loss, r.Seconds)
 }
 
-func printStrategies(out io.Writer, r *strategies.Result) error {
+func PrintStrategies(out io.Writer, r *strategies.Result) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	printBars(w, r.Bars)
 	fmt.Fprintln(w, "\nSTRATEGY\tLOSS\tSPREAD\tGAP\tSENT MB\tRECEIVED MB\tFEWER BYTES\tBUSY")

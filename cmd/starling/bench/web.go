@@ -19,7 +19,7 @@ func webCommand(c *terminal.Console) *cobra.Command {
 		Use:   "web",
 		Short: "Measure the dashboard, the API and the start of the program",
 		Long: `Measure over a made-up run of 100,000 steps: when the page of the run first paints, and when its curve is
-there, in Chromium if it is installed, else the last byte of what that needs; how long requests of the status
+there, in Chromium if it is installed, else the last byte of the files that it needs; how long requests of the status
 of a job take at 1,000 a second while 500 event streams are open; and how long the program takes to start.
 The server has just begun when a page is opened, and reads the run meanwhile.
 

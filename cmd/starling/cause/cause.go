@@ -21,7 +21,6 @@ import (
 	"github.com/starling-network/starling/cmd/starling/passphrase"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/node/keystore"
-	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/simulate"
 )
 
@@ -118,7 +117,7 @@ func machineCause(err error) error {
 	case errors.Is(err, simulate.ErrNoParty):
 		p.Code, p.What, p.Why, p.Fix, exit = "USAGE", err.Error(), "", "name one of the parties of the job",
 			terminal.ExitUsage
-	case errors.Is(err, prepare.ErrSurrogate):
+	case errors.Is(err, simulate.ErrSurrogate):
 		p.Code, p.What, p.Fix, exit = "JOB_TOO_LARGE", "the job cannot be played with --modelled",
 			"lower strategy.sync_steps or training.global_batch_size", terminal.ExitUsage
 	case onFile:

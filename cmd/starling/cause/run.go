@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/client/job/problem"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/compute/train"
@@ -33,7 +33,7 @@ func Measurement(cmd *cobra.Command, err error) error {
 
 // Train gives the errors of a run their exit codes.
 func Train(err error) error {
-	var wrong *job.ErrorList
+	var wrong *problem.ErrorList
 	var halted *consumer.HaltedError
 	var room *member.ShortageError
 	var budget *prepare.BudgetError
@@ -42,7 +42,7 @@ func Train(err error) error {
 	case errors.As(err, &wrong):
 		return terminal.WithExit(err, terminal.ExitUsage)
 	case errors.As(err, &halted):
-		return terminal.WithExit(&terminal.Problem{Code: "RUN_HALTED", What: "the run cannot go on", Why: halted.Why,
+		return terminal.WithExit(&terminal.Problem{Code: "RUN_HALTED", What: "the run cannot continue", Why: halted.Why,
 			Fix: halted.Fix()}, halted.ExitCode())
 	case errors.As(err, &diverged):
 		return terminal.WithExit(&terminal.Problem{
@@ -63,7 +63,7 @@ func Train(err error) error {
 			Fix: "plan it again with --dry-run"}, terminal.ExitConflict)
 	case errors.Is(err, rundir.ErrOtherJob):
 		return terminal.WithExit(&terminal.Problem{Code: "OUTPUT_CONFLICT", What: err.Error(),
-			Fix: "go on with the job file, the data and the --set flags that it began with, which job.yaml and run.json in " +
+			Fix: "continue with the job file, the data and the --set flags that it began with, which job.yaml and run.json in " +
 				"the folder tell; or give another folder with --dir"}, terminal.ExitConflict)
 	case errors.Is(err, prepare.ErrMemory):
 		return terminal.WithExit(&terminal.Problem{Code: "MEMORY_TOO_SMALL",
@@ -81,7 +81,7 @@ func Train(err error) error {
 func Verification(err error) error {
 	var differs *verify.MismatchError
 	var lacking *verify.IncompleteError
-	var wrong *job.ErrorList
+	var wrong *problem.ErrorList
 	switch {
 	case errors.As(err, &differs):
 		return terminal.WithExit(&terminal.Problem{
@@ -108,7 +108,7 @@ func Worker(err error) error {
 		return err
 	}
 	return terminal.WithExit(&terminal.Problem{
-		Code: "WORKER_FAILED", What: "the worker cannot go on", Why: err.Error(),
+		Code: "WORKER_FAILED", What: "the worker cannot continue", Why: err.Error(),
 		Fix: "check --network and the account's coins; worker.log in its folder says more",
 	}, terminal.ExitFailure)
 }

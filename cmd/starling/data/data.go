@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/client/job/problem"
 	"github.com/starling-network/starling/cmd/starling/jobfile"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
@@ -32,13 +33,13 @@ examples that models are tuned with over OpenAI's interface (docs/api.md).`,
 		removeCommand(c))
 }
 
-// material is the data that a command is about.
-type material struct {
+// dataSource is the data that a command is about.
+type dataSource struct {
 	format, field string
 	set           []string
 }
 
-func (m *material) flags(cmd *cobra.Command) {
+func (m *dataSource) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&m.format, "format", "", "text, jsonl, csv, parquet, llmc-bin or nanogpt-bin (default: what the name of "+
 		"the file tells)")
@@ -48,7 +49,7 @@ func (m *material) flags(cmd *cobra.Command) {
 }
 
 // files are those that the arguments stand for.
-func (m *material) files(c *terminal.Console, cmd *cobra.Command, args []string) ([]dataset.File, error) {
+func (m *dataSource) files(c *terminal.Console, cmd *cobra.Command, args []string) ([]dataset.File, error) {
 	if len(args) == 0 {
 		return nil, usage.Error(cmd, errors.New("a SOURCE is needed: a file of data, or a job file"))
 	}
@@ -78,43 +79,47 @@ func isJobFile(path string) bool {
 
 // dataError gives the errors of data their codes.
 func dataError(err error) error {
-	problem := &terminal.Problem{Code: "FILE_UNUSABLE", What: "cannot read the data", Why: err.Error(),
+	failed := &terminal.Problem{Code: "FILE_UNUSABLE", What: "cannot read the data", Why: err.Error(),
 		Fix: "check the path and the permissions of the file"}
 	code := terminal.ExitNotFound
-	list, refused := errors.AsType[*job.ErrorList](err)
+	list, refused := errors.AsType[*problem.ErrorList](err)
 	switch {
 	case refused:
 		return terminal.WithExit(list, terminal.ExitUsage)
 	case errors.Is(err, dataset.ErrFormat):
-		problem.What, problem.Fix, code = err.Error(), "say --format text, jsonl, csv, parquet, llmc-bin or nanogpt-bin",
+		failed.What, failed.Fix, code = err.Error(), "say --format text, jsonl, csv, parquet, llmc-bin or nanogpt-bin",
 			terminal.ExitUsage
-		problem.Why = ""
+		failed.Why = ""
 	case errors.Is(err, dataset.ErrExists):
-		problem.Code, problem.What, problem.Why, problem.Fix, code = "FILE_EXISTS", err.Error(), "nothing is overwritten",
+		failed.Code, failed.What, failed.Why, failed.Fix, code = "FILE_EXISTS", err.Error(), "nothing is overwritten",
 			"give another --dir", terminal.ExitConflict
+	case errors.Is(err, dataset.ErrFull):
+		failed.Code, failed.What, failed.Fix, code = problem.DiskFull, "the disk has no room for the tokens",
+			"make room, or give a --dir on another disk; nothing was left there", terminal.ExitFailure
 	case errors.Is(err, dataset.ErrTokenizer):
-		problem.Code, problem.What, problem.Fix, code = "TOKENIZER_UNUSABLE", "the text cannot be tokenized so",
+		failed.Code, failed.What, failed.Fix, code = "TOKENIZER_UNUSABLE", "the text cannot be tokenized so",
 			"give the tokenizer.json of a byte-level BPE, a smaller --vocab-size, or more text", terminal.ExitUsage
 	case errors.Is(err, dataset.ErrData):
-		problem.Code, problem.What, problem.Fix, code = "DATA_INVALID", "the data cannot be used",
+		failed.Code, failed.What, failed.Fix, code = "DATA_INVALID", "the data cannot be used",
 			"starling data validate says everything that is wrong with it", terminal.ExitUsage
 	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission):
 		return err
 	}
-	return terminal.WithExit(problem, code)
+	return terminal.WithExit(failed, code)
 }
 
 func tokenizeCommand(c *terminal.Console) *cobra.Command {
-	var m material
+	var m dataSource
 	var v dataset.Vocabulary
 	var dir string
 	cmd := &cobra.Command{
 		Use:   "tokenize SOURCE... --dir DIR",
 		Short: "Tokenize data once, for jobs to name",
 		Long: `Write the tokens of data into DIR/tokens.bin, in the form of llm.c, and, with --vocab-size, the byte-level BPE
-trained on it into DIR/tokenizer.json. A job that names both has the same corpus, and so the same identifier of its
-data, as one that names the text; it begins without tokenizing. Nothing is overwritten. Paths of a job file start from
-its folder.
+trained on it into DIR/tokenizer.json. Files are read in a stream and encoded on every core: the memory that it takes
+does not grow with them, unless one line, or one word, is very long. A job that names both has the same corpus, and so
+the same identifier of its data, as one that names the text; it begins without tokenizing. Nothing is overwritten. Paths
+of a job file start from its folder.
 
 With -o json: {"path","tokenizer","tokens","vocab_size","bytes","sha256","digest","job"}.`,
 		Example: `  starling data tokenize corpus.jsonl --vocab-size 8192 --dir tokens
@@ -128,7 +133,9 @@ With -o json: {"path","tokenizer","tokens","vocab_size","bytes","sha256","digest
 			if err != nil {
 				return err
 			}
-			made, err := dataset.Tokenize(cmd.Context(), files, v, filepath.Clean(dir))
+			watch, done := jobfile.Tokenizing(cmd.Context(), c)
+			made, err := dataset.Tokenize(files, v, filepath.Clean(dir), watch)
+			done()
 			if err != nil {
 				return dataError(err)
 			}
@@ -143,7 +150,7 @@ With -o json: {"path","tokenizer","tokens","vocab_size","bytes","sha256","digest
 	m.flags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&v.File, "tokenizer", "", "tokenizer.json to tokenize with (default: a token a byte)")
-	f.IntVar(&v.Size, "vocab-size", 0, "train a tokenizer of so many tokens on the data")
+	f.IntVar(&v.Size, "vocab-size", 0, "number of tokens of a tokenizer that is trained on the data")
 	f.StringVar(&dir, "dir", "", "folder to write to; it is made if it is missing")
 	return cmd
 }

@@ -16,7 +16,7 @@ import (
 )
 
 func inspectCommand(c *terminal.Console) *cobra.Command {
-	var m material
+	var m dataSource
 	cmd := &cobra.Command{
 		Use:   "inspect SOURCE...",
 		Short: "Show what is in files of data",
@@ -69,7 +69,7 @@ func printReports(reports []dataset.Report, f terminal.Form) error {
 }
 
 func validateCommand(c *terminal.Console) *cobra.Command {
-	var m material
+	var m dataSource
 	var limit int
 	cmd := &cobra.Command{
 		Use:   "validate SOURCE...",
@@ -156,7 +156,9 @@ With -o json: {"job","files","bytes","documents","text_bytes","vocab_size","trai
 			if err != nil {
 				return err
 			}
-			s, err := dataset.Count(cmd.Context(), j)
+			watch, done := jobfile.Tokenizing(cmd.Context(), c)
+			s, err := dataset.Count(cmd.Context(), j, watch)
+			done()
 			if err != nil {
 				return dataError(err)
 			}

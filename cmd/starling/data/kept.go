@@ -90,7 +90,7 @@ func removeCommand(c *terminal.Console) *cobra.Command {
 	return keeping(&cobra.Command{
 		Use:   "rm FILE",
 		Short: "Remove a file of examples that is kept",
-		Long: `Remove a file of examples, by its identifier, with what was made of it for jobs. Jobs that begin later do
+		Long: `Remove a file of examples, by its identifier, with the data made of it for jobs. Jobs that begin later do
 not find it.
 
 With -o json: {"id","object","deleted"}.`,

@@ -23,7 +23,7 @@ func adversaryCommand(c *terminal.Console) *cobra.Command {
 	cmd := worker.UpOver(c, &o)
 	takes := cmd.RunE
 	cmd.Use = "adversary --act NAME --home DIR --network URL"
-	cmd.Short = "Take part in a network of your own as somebody who breaks the rules"
+	cmd.Short = "Take part in a network of your own as a party that breaks the rules"
 	cmd.Long = `Take part in a network as starling worker up does, but for one thing: this process breaks the rules in the
 way that --act names, to see what your network makes of it. It stakes coins like any other participant, and loses them.
 Acts are ` + strings.Join(catalog.Names(), ", ") + `; starling sim attacks says what each does.`

@@ -201,7 +201,7 @@ func downCommand(c *terminal.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "down DIR",
 		Short: "Stop the network of a folder",
-		Long: "Stop the processes that starling dev up started over a folder. What they have stays; dev up goes on " +
+		Long: "Stop the processes that starling dev up started over a folder. Their files stay; dev up continues " +
 			"with it.",
 		Example: "  starling dev down net",
 		Args:    usage.Exactly("DIR"),

@@ -54,7 +54,7 @@ func ConfirmReduced(c *terminal.Console, o *torch.Options, typed bool) error {
 		}
 	}
 	return terminal.WithExit(&terminal.Problem{
-		Code: "EXECUTOR_REDUCED", What: what, Why: "a file asks for it, and nobody has confirmed it for this start",
+		Code: "EXECUTOR_REDUCED", What: what, Why: "a file asks for it, and it is not confirmed for this start",
 		Fix: "give --" + FlagIsolation + " reduced on the command line, or use full where the system has namespaces",
 	}, terminal.ExitUsage)
 }

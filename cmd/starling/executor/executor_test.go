@@ -14,7 +14,7 @@ func TestReducedBoxIsConfirmedForEachStart(t *testing.T) {
 	c := &terminal.Console{Quiet: true}
 	reduced := &torch.Options{Box: confine.Reduced}
 	if err := ConfirmReduced(c, reduced, false); terminal.ExitCode(err) != terminal.ExitUsage ||
-		!strings.Contains(err.Error(), "nobody has confirmed it") {
+		!strings.Contains(err.Error(), "not confirmed for this start") {
 		t.Errorf("not confirmed: %v", err)
 	}
 	for _, o := range []*torch.Options{nil, {}, {Box: confine.Full}} {

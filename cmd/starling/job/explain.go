@@ -23,7 +23,7 @@ func ExplainCommand(c *terminal.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain [RECEIPT] --out DIR",
 		Short: "Explain the receipts of a run",
-		Long: `Explain why somebody was paid, was not paid, or was slashed: the reason, the arithmetic, what to do about
+		Long: `Explain why an account was paid, was not paid, or was slashed: the reason, the arithmetic, what to do about
 it, and the moves of the dispute if there was one. It reads the receipts that a run leaves in its output
 folder, or asks a network for those of a job, of an epoch (--job epoch/NUMBER: rewards for uptime, work and
 bytes served, and what broken promises cost) or of the revenue of a model (--job model/JOB). RECEIPT is the

@@ -30,9 +30,9 @@ it.`,
 		stepCommand(c, "pause", "Let no further round begin",
 			`Let no further round of a run begin until it is resumed. Rounds under way are finished, checked and paid. A
 pause that takes longer than the network allows ends the job.`,
-			said(module.Market.PauseJob, "paused %s: no further round begins")),
+			withMessage(module.Market.PauseJob, "paused %s: no further round begins")),
 		stepCommand(c, "resume", "End a pause", "Let the rounds of a paused run begin again.",
-			said(module.Market.ResumeJob, "resumed %s")),
+			withMessage(module.Market.ResumeJob, "resumed %s")),
 		stepCommand(c, "cancel", "Take an order back, or end its run",
 			`Take an order back: at once, with the whole budget, if it is not matched yet. Of one that runs no further
 round begins; those under way are finished, checked and paid, and what is not spent returns then.`,
@@ -58,8 +58,8 @@ func stepCommand(c *terminal.Console, verb, short, long string,
 	return cmd
 }
 
-// said does a step, and says that it is done.
-func said(step func(module.Market, context.Context, string) error,
+// withMessage does a step, and returns a message that it is done.
+func withMessage(step func(module.Market, context.Context, string) error,
 	text string) func(module.Market, context.Context, string) (string, error) {
 	return func(m module.Market, ctx context.Context, job string) (string, error) {
 		return fmt.Sprintf(text, job), step(m, ctx, job)
@@ -82,8 +82,8 @@ func topUpCommand(c *terminal.Console) *cobra.Command {
 	var home, network string
 	cmd := &cobra.Command{
 		Use: "top-up JOB ZEN --home DIR --network URL", Short: "Add to the budget of a job",
-		Long: `Add to the budget of a job: one that waits for a larger budget, with on_exceed: pause, goes on. What is not
-spent returns at the end.
+		Long: `Add to the budget of a job: one that waits for a larger budget, with on_exceed: pause, continues. The
+rest returns at the end.
 
 With -o json: {"job","done"}.`,
 		Example: "  starling job top-up job-7f3a 2.5 --home net/consumer --network http://127.0.0.1:26601",

@@ -11,7 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/client/api"
-	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/client/job/problem"
+	"github.com/starling-network/starling/client/job/strict"
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/jobfile"
 	"github.com/starling-network/starling/cmd/starling/quote"
@@ -30,7 +31,7 @@ func validateCommand(c *terminal.Console) *cobra.Command {
 		Short: "Find everything that is wrong with a job file",
 		Long: `Check a job file: every key and value, what keys mean for each other, and that the files it names exist.
 Everything wrong is listed at once with its line and column, the reason and the fix, and gives exit code 2. With
---build its data is tokenized and its programs are made, too. Settings that have no effect are told.
+--build its data is tokenized and its programs are made, too. Settings that have no effect are listed.
 
 With -o json: {"valid","name","file","job","notes":[TEXT]}, the identifier of the job only with --build.`,
 		Example: `  starling job validate examples/quickstart.yaml
@@ -50,6 +51,7 @@ With -o json: {"valid","name","file","job","notes":[TEXT]}, the identifier of th
 				if err != nil {
 					return cause.Train(err)
 				}
+				defer b.Close()
 				v.Job = b.JobID()
 			}
 			if c.Form.Machine() {
@@ -136,12 +138,12 @@ func submission(cmd *cobra.Command, p source.Place, path string, set []string) (
 	f, err := os.Open(path)
 	if err == nil {
 		var text []byte
-		text, err = io.ReadAll(io.LimitReader(f, job.MaxFileBytes+1))
+		text, err = io.ReadAll(io.LimitReader(f, strict.MaxFileBytes+1))
 		err = errors.Join(err, f.Close())
 		spec.Config = string(text)
 	}
 	if err != nil {
-		return nil, spec, terminal.WithExit(&terminal.Problem{Code: job.CodeFileNotFound,
+		return nil, spec, terminal.WithExit(&terminal.Problem{Code: problem.FileNotFound,
 			What: "cannot read the job file " + path, Why: err.Error(),
 			Fix: "check the path; examples/quickstart.yaml is a job file to start from"}, terminal.ExitUsage)
 	}
@@ -180,7 +182,7 @@ func submitCommand(c *terminal.Console) *cobra.Command {
 		Use:   "submit JOB.yaml --api URL",
 		Short: "Have a server train a job",
 		Long: `Have the server of starling web train a job: its paths are in the server's folder of data. With --key, the same
-key gives the same job, and has one that stopped go on. With --plan it fails if the job is another than the one that
+key gives the same job, and lets one that stopped continue. With --plan it fails if the job is another than the one that
 was planned. On this machine, and on a network, starling train trains a job.
 
 With -o json: the job as starling job get prints it.`,

@@ -87,7 +87,7 @@ func eventsCommand(c *terminal.Console) *cobra.Command {
 	return source.JobCommand(c, "events", "List what happened to a job",
 		`List what happened to a job, in order of rounds: the
 checkpoints that a quorum signed, challenges and verdicts, what was slashed, paid as a bounty or given back, and where
-it stands. starling job watch shows it while it goes on.
+it stands. starling job watch shows it while it runs.
 
 With -o json: {"events":[{"round","height","kind","who","text"}]}.`, `  starling job events quickstart
   starling job events job-7f3a --network http://127.0.0.1:26601 -o jsonl`,
@@ -170,9 +170,9 @@ With -o json: {"disputes":[{"worker","challenger","round","unit","verdict","reas
 }
 
 func lineageCommand(c *terminal.Console) *cobra.Command {
-	return source.JobCommand(c, "lineage", "List the attested checkpoints of a job, with who signed them",
+	return source.JobCommand(c, "lineage", "List the attested checkpoints of a job, with their signers",
 		`List the checkpoints
-of a job that a quorum attested: the root of each state, where its bytes are, and who signed it. starling job verify
+of a job that a quorum attested: the root of each state, where its bytes are, and its signers. starling job verify
 computes them again.
 
 With -o json: {"checkpoints":[{"round","state_root","checkpoint","updates":[CID],"signers":[{"id","public_key",
@@ -199,7 +199,7 @@ With -o json: {"checkpoints":[{"round","state_root","checkpoint","updates":[CID]
 }
 
 func workersCommand(c *terminal.Console) *cobra.Command {
-	return source.JobCommand(c, "workers", "List who took part in a job, and what it came to",
+	return source.JobCommand(c, "workers", "List the members of a job, with their work and pay",
 		`List who took part in a job, as
 its receipts and signatures tell: what each did, was paid and lost.
 
@@ -226,7 +226,7 @@ With -o json: {"members":[{"id","role","units","paid_receipts","zero_receipts","
 func costCommand(c *terminal.Console) *cobra.Command {
 	return source.JobCommand(c, "cost", "Show what a job has cost",
 		`Show what became of the budget of a job: budget = paid + fee
-+ refunded + remaining. What was slashed came from stakes.
++ refunded + remaining. Slashed amounts came from stakes.
 
 With -o json: {"budget_uzen","paid_uzen","fee_uzen","refunded_uzen","remaining_uzen","slashed_uzen","job_id"}.`,
 		`  starling job cost quickstart

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/client/job/spec"
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
@@ -48,7 +48,7 @@ With -o json: {"job","rounds","units","signers","state_root","complete","numeric
 				return c.Form.Print(os.Stdout, terminal.One(v, args[0]))
 			}
 			how := "bit for bit"
-			if v.Numerics == job.Tolerant {
+			if v.Numerics == spec.Tolerant {
 				how = fmt.Sprintf("updates within %.2g of the exact ones", v.Distance)
 			}
 			fmt.Printf("verified    %d rounds, %s (%d units computed again); signed by %d members\nstate root  %s\n",

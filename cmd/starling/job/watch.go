@@ -24,7 +24,7 @@ func watchCommand(c *terminal.Console) *cobra.Command {
 		Short: "Follow a job until it is over",
 		Long: `Follow a job until it is over: a line on a terminal that is drawn again and again, else a line of key=value now
 and then, on standard error; at the end the job as starling job get prints it, on standard output. Ctrl-C detaches: the
-job goes on. A connection that is lost is made again, and nothing is missed. A job that ends otherwise than done gives
+job continues. A connection that is lost is made again, and nothing is missed. A job that ends otherwise than done gives
 exit code 11.
 
 ` + source.JobNames + `
@@ -46,7 +46,7 @@ With -o jsonl or json: one object a line for each change, {"job":JOB,"metrics":[
 			switch {
 			case cmd.Context().Err() != nil:
 				return terminal.WithExit(&terminal.Problem{Code: "DETACHED", What: "detached",
-					Why: "you asked for it; the job goes on", Fix: "come back with " + cmd.CommandPath() + " " + args[0]},
+					Why: "you asked for it; the job continues", Fix: "come back with " + cmd.CommandPath() + " " + args[0]},
 					terminal.ExitInterrupted)
 			case err != nil:
 				return source.Explain(err)

@@ -28,7 +28,9 @@ func Load(ctx context.Context, c *terminal.Console, path string, set []string) (
 		err = j.CheckFiles()
 	}
 	if err == nil {
-		j, err = dataset.InSteps(j)
+		watch, done := Tokenizing(ctx, c)
+		j, err = dataset.InSteps(j, watch)
+		done()
 	}
 	return j, terminal.WithExit(err, terminal.ExitUsage)
 }

@@ -89,9 +89,9 @@ func devices(n uint32, model string) string {
 }
 
 func offersCommand(c *terminal.Console) *cobra.Command {
-	return target.ListCommand(c, "offers", "List the offers, with what is known of who makes them",
+	return target.ListCommand(c, "offers", "List the offers, with the known properties of their machines",
 		`List the offers of a network
-as they are matched: those of pools one for each member, with the class, place and tier of who makes them, and the
+as they are matched: those of pools one for each member, with the class, place and tier of its machine, and the
 slots that are left.
 
 With -o json: {"offers":[{"id","role","price","slots","since","class","tier","memory_mib",`+

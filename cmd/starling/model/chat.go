@@ -55,7 +55,7 @@ With -o json or jsonl: {"role","content","tokens","finish_reason"} for each answ
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&system, "system", "", "what the model is told first")
+	f.StringVar(&system, "system", "", "text that the model reads first")
 	f.IntVar(&r.Max, "tokens", 128, "most tokens of an answer")
 	f.Float64Var(&r.Temperature, "temperature", 0.8, "0 takes the most likely token every time")
 	f.Float64Var(&r.TopP, "top-p", 1, "draw among the most likely tokens that have this probability in sum; 1: among all")

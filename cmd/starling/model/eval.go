@@ -3,8 +3,10 @@ package model
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -30,9 +32,10 @@ the bits that the model needs for a byte, which compares models whatever their t
 windows of --window tokens, and every token but the first of the text is predicted from those before it in its window.
 
 Without --data, MODEL is the output folder of a run, and the figure is that of its training: the mean loss over
-the windows that the job holds out. The data comes from the folder's blobs.
+the windows that the job holds out. The data comes from the folder's blobs. Of a job of preferences it is the loss on
+held-out pairs, with the share of pairs whose preferred answer gained more, and the mean margin.
 
-With -o json: {"loss","perplexity","bits_per_byte","tokens","bytes","window"}.`,
+With -o json: {"loss","perplexity","bits_per_byte","tokens","bytes","window","measured"}.`,
 		Example: `  starling model eval out/quickstart
   starling model eval out/quickstart --data other.txt
   starling model eval out/quickstart --data - --window 64 -o json < other.txt`,
@@ -55,6 +58,13 @@ With -o json: {"loss","perplexity","bits_per_byte","tokens","bytes","window"}.`,
 				return c.Form.Print(os.Stdout, terminal.Figures(e))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+			if e.Measured != nil {
+				fmt.Fprintf(w, "loss\t%.4f nats\n", e.Loss)
+				for _, name := range slices.Sorted(maps.Keys(e.Measured)) {
+					fmt.Fprintf(w, "%s\t%.4f\n", name, e.Measured[name])
+				}
+				return w.Flush()
+			}
 			fmt.Fprintf(w, "loss\t%.4f nats a token\nperplexity\t%.2f\n", e.Loss, e.Perplexity)
 			if e.Bytes > 0 {
 				fmt.Fprintf(w, "bits per byte\t%.4f\n", e.BitsPerByte)

@@ -26,7 +26,7 @@ comes. The same model, prompt and options give the same text on every machine.
 
 A token is drawn from softmax(logits/temperature), among the --top-k most likely and then the fewest
 that have --top-p of the probability. The text ends with the model's end token or after --tokens; one
-that outgrows the model's context goes on from its latest half.
+that outgrows the model's context continues from its latest half.
 
 With -o json: {"prompt","text","prompt_tokens","tokens","finish_reason"}, where finish_reason is stop or length.`,
 		Example: `  starling model generate out/quickstart --prompt "func " --tokens 100
@@ -78,7 +78,7 @@ With -o json: {"prompt","text","prompt_tokens","tokens","finish_reason"}, where 
 	f.Float64Var(&opt.Sampling.TopP, "top-p", 1, "draw among the most likely tokens that have this probability in sum; "+
 		"1: among all")
 	f.Uint64Var(&opt.Sampling.Seed, "seed", 0, "seed of the drawing")
-	f.BoolVar(&opt.IgnoreEnd, "ignore-end", false, "go on after the token that ends a text")
+	f.BoolVar(&opt.IgnoreEnd, "ignore-end", false, "continue after the token that ends a text")
 	return cmd
 }
 

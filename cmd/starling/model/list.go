@@ -74,7 +74,7 @@ type provenance struct {
 func provenanceCommand(c *terminal.Console) *cobra.Command {
 	return source.JobCommand(c, "provenance", "Say where a model comes from: its job, its lineage, who worked on it",
 		`Say where a
-model comes from: the job and its data, the first and the last attested checkpoint with who signed them, who trained
+model comes from: the job and its data, the first and the last attested checkpoint with their signers, who trained
 and checked it and was paid for it. starling job verify computes it again.
 
 With -o json: {"job","id","state_root","checkpoints","first":{CHECKPOINT},"last":{CHECKPOINT},`+

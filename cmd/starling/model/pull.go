@@ -34,7 +34,7 @@ overwritten.
 
 hf:OWNER/NAME is a model of the Hugging Face Hub, or of the server that HF_ENDPOINT names: safetensors, configuration,
 tokenizer, card and licence, of one commit. Weights are checked against the digests that the server tells. A download
-that was cut off goes on. HF_TOKEN, if it is set, is sent to that server alone. Models that have only
+that was cut off continues. HF_TOKEN, if it is set, is sent to that server alone. Models that have only
 pytorch_model.bin are refused: a program may hide in it.
 
 ` + source.JobNames + `
@@ -130,7 +130,7 @@ func hubError(o pull.Options, err error) error {
 		p.Code, p.Fix = "HUB_REFUSED", "try again later"
 	default:
 		p.Code, p.Fix = "HUB_UNREACHABLE", "check the connection, HF_ENDPOINT and the room on the disk; what is there "+
-			"stays, and the same command goes on"
+			"stays, and the same command continues"
 	}
 	return terminal.WithExit(p, exit)
 }

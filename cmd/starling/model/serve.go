@@ -58,7 +58,7 @@ func serveCommand(c *terminal.Console) *cobra.Command {
 		Short: "Serve a model over OpenAI's HTTP interface",
 		Long: `Serve the model in a folder by /v1/models, /v1/completions and /v1/chat/completions of OpenAI's HTTP
 interface, until interrupted. Texts are written together, up to --texts at once; further ones wait, and when --waiting
-wait, more are refused with 429. The same request with the same seed gives the same text, whatever is written beside
+wait, more are refused with 429. The same request with the same seed gives the same text, whatever else is computed with
 it. Each --adapter, a folder that PEFT wrote or the adapter/ of a run, is a model of its own over the same weights.
 Loaders of the Hugging Face hub pull the files of the model from the same address as starling/NAME.
 
@@ -136,7 +136,7 @@ A conversation is rendered by the model's chat template, or as lines "User: " an
 	f := cmd.Flags()
 	f.StringVar(&listen, "listen", "127.0.0.1:8088", "address and port; port 0 takes a free one")
 	f.StringVar(&tokenFile, "token-file", "", "file with the token that requests must carry")
-	f.StringSliceVar(&hosts, "host", nil, "name that browsers may know the server by, beside localhost and addresses")
+	f.StringSliceVar(&hosts, "host", nil, "name of the server in browsers, besides localhost and addresses")
 	f.StringSliceVar(&origins, "allow-origin", nil, "origin whose pages may ask from a browser, such as "+
 		"https://chat.example, or * (repeatable)")
 	f.BoolVar(&quiet, "no-log", false, "log no requests")
@@ -144,7 +144,7 @@ A conversation is rendered by the model's chat template, or as lines "User: " an
 	f.StringArrayVar(&adapters, "adapter", nil, "NAME=DIR: serve an adapter of the model as the model NAME")
 	f.IntVar(&o.Threads, "threads", kernel.Cores, "number of threads")
 	f.IntVar(&o.Texts, "texts", 16, "texts that are written at once")
-	f.IntVar(&o.Waiting, "waiting", 64, "texts that may wait beside them")
+	f.IntVar(&o.Waiting, "waiting", 64, "texts that may wait in addition")
 	f.IntVar(&memory, "kv-memory", 1024, "MiB that the keys and values of all texts may take")
 	return cmd
 }
@@ -172,7 +172,7 @@ func serveConfig(cmd *cobra.Command, listen, tokenFile string, hosts []string) (
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		return config, terminal.WithExit(&terminal.Problem{Code: "TOKEN_NEEDED", What: "others can reach " + listen,
-			Why: "without a token, whoever does may use the model",
+			Why: "without a token, anyone who reaches it may use the model",
 			Fix: "listen on 127.0.0.1, or give --token-file"}, terminal.ExitAuth)
 	}
 	return config, nil

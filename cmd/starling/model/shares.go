@@ -99,8 +99,8 @@ func transferCommand(c *terminal.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "transfer JOB SHARES ADDRESS --home DIR",
 		Short: "Give shares of a model to another account",
-		Long: `Give shares of the model of a job to another account, of those that the account of a folder holds. What they
-earned until then stays its own; what they earn from then on is the other's.
+		Long: `Give shares of the model of a job to another account, of those that the account of a folder holds. Their
+earnings until then stay with the giver; later earnings go to the other account.
 
 With -o json: {"height","hash"}.`,
 		Example: `  starling model transfer job-7f3a 250000 starling1qx... --home net/worker-0`,
@@ -130,7 +130,7 @@ func payCommand(c *terminal.Console) *cobra.Command {
 	var t target.Target
 	cmd := &cobra.Command{
 		Use:   "pay JOB ZEN --home DIR",
-		Short: "Pay revenue of a model to who holds its shares",
+		Short: "Pay revenue of a model to the holders of its shares",
 		Long: `Pay revenue of the model of a job. It is divided over all shares, and each holder takes its part with
 starling model claim.
 
@@ -170,7 +170,7 @@ With -o json: what starling model shares prints.`,
 					return "", err
 				}
 				if m.Due == 0 {
-					return "nothing is due: nobody paid revenue in since the last claim that comes to an uzen a share", nil
+					return "nothing is due: the revenue since the last claim is less than an uzen a share", nil
 				}
 				return fmt.Sprintf("%s ZEN are claimed, and what was paid in meanwhile", terminal.Zen(m.Due)),
 					cl.Reward.ClaimRevenue(ctx, args[0])

@@ -29,7 +29,7 @@ func cardCommand(c *terminal.Console) *cobra.Command {
 		Long: `Write README.md into the output folder of a finished run: front matter that Hugging Face reads, and what the
 model is, its data by digest, its lineage, who trained it and what was earned, and how to check it. With
 --verify the run is computed again first, as by starling job verify, and the card says so. Training writes the
-card too; this writes it anew.`,
+card too; this writes it again.`,
 		Example: `  starling model card out/quickstart
   starling model card out/quickstart --verify`,
 		Args: usage.Exactly("OUT"),

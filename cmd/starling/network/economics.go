@@ -38,8 +38,8 @@ type Economics struct {
 
 // EconomicsCommand is starling network economics.
 func EconomicsCommand(c *terminal.Console) *cobra.Command {
-	stake, pay, cost := decimal{kind: "amount"}, decimal{kind: "amount"}, decimal{kind: "amount"}
-	rate, cheat := decimal{kind: "rate"}, decimal{millionths: millionth, kind: "fraction"}
+	stake, pay, cost := usage.Decimal{Kind: "amount"}, usage.Decimal{Kind: "amount"}, usage.Decimal{Kind: "amount"}
+	rate, cheat := usage.Decimal{Kind: "rate"}, usage.Decimal{Millionths: millionth, Kind: "fraction"}
 	var steps uint32
 	cmd := &cobra.Command{
 		Use:   "economics",
@@ -77,12 +77,12 @@ With -o json: {"stake","reward","cost","audit_rate","steps","cheat_fraction","fa
 					return usage.Error(cmd, fmt.Errorf("--%s is needed", name))
 				}
 			}
-			if rate.millionths > millionth || cheat.millionths > millionth {
+			if rate.Millionths > millionth || cheat.Millionths > millionth {
 				return usage.Error(cmd, fmt.Errorf("--audit-rate and --cheat-fraction are at most 1"))
 			}
 			w := deterrence.CheatModel{
-				Stake: stake.millionths, Reward: pay.millionths, Cost: cost.millionths,
-				AuditPPM: uint32(rate.millionths), Steps: steps, CheatPPM: uint32(cheat.millionths),
+				Stake: stake.Millionths, Reward: pay.Millionths, Cost: cost.Millionths,
+				AuditPPM: uint32(rate.Millionths), Steps: steps, CheatPPM: uint32(cheat.Millionths),
 			}
 			odds, err := w.Gain()
 			if err != nil {
@@ -154,3 +154,8 @@ func (e Economics) print() error {
 	}
 	return w.Flush()
 }
+
+const millionth = 1_000_000
+
+// zen is an amount in uzen as a number of ZEN.
+func zen(uzen uint64) float64 { return float64(uzen) / millionth }

@@ -29,10 +29,10 @@ func faucetCommand(c *terminal.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "faucet --home DIR --network URL",
 		Short: "Give coins of an account to newcomers of a test network",
-		Long: `Serve a faucet over HTTP until Ctrl-C: whoever posts {"address": "starling1..."} gets coins of the account of
-the folder, once a day for an address, and within limits a day for a host and for all. What was given is in
-faucet.jsonl in the folder, so a restart forgets no limit. It is for test networks: a person with ten addresses on ten
-hosts gets ten gifts, up to --daily-zen. Behind a proxy every newcomer has the host of the proxy.
+		Long: `Serve a faucet over HTTP until Ctrl-C: a client that posts {"address": "starling1..."} gets coins of the
+account of the folder, once a day for an address, and within limits a day for a host and for all. The gifts are
+in faucet.jsonl in the folder, so a restart forgets no limit. It is for test networks: a person with ten addresses on
+ten hosts gets ten gifts, up to --daily-zen. Behind a proxy every newcomer has the host of the proxy.
 
 Answers: 200 {"address","amount_uzen","hash","height"}; 400 ADDRESS_INVALID, 429 FAUCET_LIMIT with Retry-After, 502
 FAUCET_FAILED, each {"code","error"}. GET / gives the limits.`,

@@ -40,9 +40,9 @@ func healthCommand(c *terminal.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "health --network URL",
 		Short: "Say whether a network works",
-		Long: `Look at a network through one of its validators: whether it makes blocks and follows the others, whether those
-vote who should, whether this machine's clock fits, who offers work, and whether the coins add up. What is not as it
-should be gives exit code 12. starling doctor examines a machine.
+		Long: `Look at a network through one of its validators: whether it makes blocks and follows the others, whether
+its validators vote, whether this machine's clock fits, how many participants offer work, and whether the coins add up.
+A failed check gives exit code 12. starling doctor examines a machine.
 
 With -o json: {"status","checks":[{"name","ok","text"}],"uptime_seconds"}, the status ok or degraded.`,
 		Example: `  starling network health --network http://127.0.0.1:26601

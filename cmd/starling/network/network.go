@@ -47,9 +47,9 @@ func initCommand(c *terminal.Console) *cobra.Command {
 		Long: `Make the folder of a new network: genesis.json, network.json, and a folder with keys for every validator,
 worker and verifier and for a consumer. All their accounts have coins. Nothing is overwritten.
 
-Copy a folder to the machine where its owner runs it; keys are in it, so keep it secret. Who owns a folder writes its
-backup down: starling validator identity --home HOME --phrase, starling worker identity --home HOME --phrase. With -o
-json, standard output carries the content of network.json.`,
+Copy a folder to the machine where its owner runs it; keys are in it, so keep it secret. The owner of a folder writes
+its backup phrase down: starling validator identity --home HOME --phrase, starling worker identity --home HOME --phrase.
+With -o json, standard output carries the content of network.json.`,
 		Example: `  starling network init net
   starling network init net --validators 4 --workers 8 --host 10.0.0.7
   starling network init net --validators 3 --host 10.0.0.7,10.0.0.8,10.0.0.9
@@ -67,7 +67,7 @@ json, standard output carries the content of network.json.`,
 				len(n.Workers), len(n.Verifiers), args[0])
 			fmt.Printf("next: starling validator up --home %s/%s\n      starling worker up --home %s/%s --network %s\n",
 				args[0], n.Validators[0], args[0], "worker-0", n.RPC[0])
-			fmt.Printf("\nbackups, for nobody else to see: starling validator identity --home %s/%s --phrase\n", args[0],
+			fmt.Printf("\nbackups, to be kept secret: starling validator identity --home %s/%s --phrase\n", args[0],
 				n.Validators[0])
 			fmt.Printf("                                 starling worker identity --home %s/%s --phrase\n", args[0], n.Consumer)
 			return nil

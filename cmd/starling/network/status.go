@@ -26,7 +26,7 @@ func StatusCommand(c *terminal.Console) *cobra.Command {
 		Short: "Show a network: validators, runs, workers, and an account",
 		Long: `Show a network as one of its validators sees it: the height, the validators, the open orders and why they
 wait, the runs that are not over, who works. With --home, also the account of that folder, and what it
-does and waits for. -o wide also lists the validators and who takes part.
+does and waits for. -o wide also lists the validators and the parties.
 
 With -o json: {"network","chain_id","height","block_time","catching_up","validators":[{"address","power",
 "signed"}],"participants":[{"id","roles","price","offers","stake_uzen","jailed","jobs","device","class","rate"}],

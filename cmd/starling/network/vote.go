@@ -51,7 +51,7 @@ With -o json: {"proposal","height","hash"}, or with --dry-run {"gas"}.`,
 			if err != nil {
 				return terminal.WithExit(&terminal.Problem{
 					Code: "PROPOSAL_INVALID", What: args[0] + " holds no proposal", Why: err.Error(),
-					Fix: "start with what `starling network gov params MODULE` writes",
+					Fix: "start with the output of `starling network gov params MODULE`",
 				}, terminal.ExitUsage)
 			}
 			var id uint64

@@ -22,10 +22,10 @@ func PrintPhrase(phrase, key, restore string) {
 	switch {
 	case phrase == "":
 	case key == "":
-		fmt.Printf("\nbackup phrase, for nobody else to see:\n\n  %s\n\nrestore it with: %s\nwallets open the same "+
+		fmt.Printf("\nbackup phrase, to be kept secret:\n\n  %s\n\nrestore it with: %s\nwallets open the same "+
 			"account with it (path %s)\n", phrase, restore, wire.Path)
 	default:
-		fmt.Printf("\nbackup phrase, for nobody else to see:\n\n  %s\n\nrestore it with: %s --older\n"+
+		fmt.Printf("\nbackup phrase, to be kept secret:\n\n  %s\n\nrestore it with: %s --older\n"+
 			"wallets open another, empty account with it; this is the key of the account, which they import:\n\n  %s\n", phrase,
 			restore, key)
 	}

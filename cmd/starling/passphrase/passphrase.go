@@ -127,7 +127,7 @@ func Secrecy(encrypted bool) string {
 	if encrypted {
 		return "encrypted under a passphrase"
 	}
-	return "not encrypted: whoever reads the file has the key; --encrypt changes that"
+	return "not encrypted: anyone who reads the file has the key; --encrypt changes that"
 }
 
 // Explain explains why an encrypted key cannot be read.

@@ -13,10 +13,11 @@ import (
 
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/client/job/spec"
 	"github.com/starling-network/starling/cmd/starling/cause"
+	"github.com/starling-network/starling/cmd/starling/jobfile"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/node/plan"
-	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/torch"
 )
 
@@ -28,13 +29,13 @@ func Plan(ctx context.Context, c *terminal.Console, j *job.Job, path, network, f
 		return cause.Train(err)
 	}
 	executor := "the built-in engine"
-	if j.Executor == job.Torch && network == "" {
+	if j.Executor == spec.Torch && network == "" {
 		v, err := torch.Check(ctx, o)
 		if err != nil {
 			return err
 		}
 		executor = fmt.Sprintf("PyTorch %s on %s, a process of its own for each worker", v.Torch, v.Device)
-	} else if j.Executor == job.Torch {
+	} else if j.Executor == spec.Torch {
 		executor = "PyTorch at workers that have it, the built-in engine at others"
 	}
 	if c.Form.Machine() {
@@ -59,7 +60,12 @@ func Plan(ctx context.Context, c *terminal.Console, j *job.Job, path, network, f
 			terminal.Span(time.Duration(p.StepTime*float64(time.Second))))
 	}
 	if p.Seconds > 0 {
-		row("time", "about %s if this machine does everything", terminal.Span(time.Duration(p.Seconds*float64(time.Second))))
+		span := func(seconds float64) string { return terminal.Span(time.Duration(seconds * float64(time.Second))) }
+		row("time", "about %s if this machine does everything", span(p.Seconds))
+		if w := p.Work; w != nil {
+			row("", "%s units, %s audits, %s evaluation, %s hashing and storing, %s waiting for blocks", span(w.Units),
+				span(w.Audits), span(w.Evaluation), span(w.Bytes), span(w.Chain))
+		}
 	}
 	row("memory", "%s for each worker%s", terminal.Bytes(p.Memory), Room(p.Placement))
 	if at := p.Placement; at != nil {
@@ -81,11 +87,23 @@ func Plan(ctx context.Context, c *terminal.Console, j *job.Job, path, network, f
 		}
 	}
 	if at := p.Placement; at != nil && at.Fits == "no" {
-		return cause.Train(fmt.Errorf("%w: all at work take about %s, and %s are free", prepare.ErrMemory,
-			terminal.Bytes(at.MemoryBytes), terminal.Bytes(at.FreeBytes)))
+		return tooLarge(j, path, flags, at)
 	}
 	fmt.Printf("\nnext: starling train %s%s --plan %s\n", path, flags, p.ID)
 	return nil
+}
+
+// tooLarge says that a job takes more memory than this machine has, and with which settings it fits.
+func tooLarge(j *job.Job, path, flags string, at *api.Placement) error {
+	fix := "train a smaller model, or with fewer workers; or on a network (--network)"
+	if set, need, ok := plan.Fitting(j, at.FreeBytes); ok {
+		fix = fmt.Sprintf("starling train %s%s%s --dry-run takes about %s", path, flags, jobfile.SetFlags(set),
+			terminal.Bytes(need))
+	}
+	return terminal.WithExit(&terminal.Problem{Code: "MEMORY_TOO_SMALL",
+		What: "the job does not fit into the memory of this machine",
+		Why: fmt.Sprintf("all at work take about %s, and %s are free", terminal.Bytes(at.MemoryBytes),
+			terminal.Bytes(at.FreeBytes)), Fix: fix}, terminal.ExitNoCapacity)
 }
 
 // Room says whether the memory of a machine is enough for all who work on it.

@@ -19,7 +19,7 @@ func Placed(q *plan.Quote) error {
 	case q.Why == market.BudgetTooSmall:
 		return terminal.WithExit(&terminal.Problem{
 			Code: "BUDGET_TOO_SMALL", What: "the job would wait on this network", Why: q.Why.Text(),
-			Fix: "raise budget.max_cost or train fewer steps",
+			Fix: raise(q),
 		}, terminal.ExitFunds)
 	}
 	return terminal.WithExit(&terminal.Problem{
@@ -27,6 +27,14 @@ func Placed(q *plan.Quote) error {
 		Fix: "ask for less in resources, strategy.workers or budget, as the offers that are not taken say, or wait for " +
 			"others",
 	}, terminal.ExitNoCapacity)
+}
+
+// raise says which budget would be enough.
+func raise(q *plan.Quote) string {
+	if q.Whole <= q.Budget { // the prices of those who would be drawn are not known
+		return "raise budget.max_cost or train fewer steps"
+	}
+	return fmt.Sprintf("give --set budget.max_cost=%d, or train fewer steps", (q.Whole+999_999)/1_000_000)
 }
 
 // waiting says why a job would wait, with how many offers fit of those that are needed.

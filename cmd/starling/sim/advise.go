@@ -93,7 +93,7 @@ func printAdvice(a *recommend.Ranking) error {
 	}
 	switch {
 	case best.Price == nil:
-		fmt.Println("Nobody measured what any of these costs in loss in so few rounds of so many steps. The first is the " +
+		fmt.Println("No loss of these was measured in so few rounds of this many steps. The first is the " +
 			"fastest; nothing is advised.")
 	case best.Price.Loss > a.MostPrice:
 		fmt.Printf("No measured strategy is within %.1f %% of the loss of data-parallel training in so few rounds. The "+

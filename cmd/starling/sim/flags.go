@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/client/job/problem"
 	"github.com/starling-network/starling/cmd/starling/jobfile"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/node/rundir"
@@ -43,10 +44,10 @@ type options struct {
 // jobs are those of all variants of a sweep. An error in any of them is found before the first is played.
 func (f options) jobs(ctx context.Context, c *terminal.Console, path string,
 	settings [][][2]string) (jobs []*job.Job, err error) {
-	var all job.ErrorList
+	var all problem.ErrorList
 	for _, setting := range settings {
 		j, err := jobfile.Load(ctx, c, path, slices.Concat(f.set, pairs(setting)))
-		var wrong *job.ErrorList
+		var wrong *problem.ErrorList
 		switch {
 		case errors.As(err, &wrong):
 			for _, e := range wrong.Errors {
@@ -109,7 +110,7 @@ func vacant(dirs []string, resume bool) error {
 		if errors.Is(err, rundir.ErrFinished) || errors.Is(err, rundir.ErrUnfinished) {
 			return terminal.WithExit(&terminal.Problem{
 				Code: "OUTPUT_CONFLICT", What: fmt.Sprintf("%v: %s", err, dir), Why: "starling never overwrites a model",
-				Fix: "give another folder with --dir, or go on with a sweep that was cut off with --resume",
+				Fix: "give another folder with --dir, or continue a sweep that was cut off with --resume",
 			}, terminal.ExitConflict)
 		}
 		if err != nil {
@@ -132,7 +133,7 @@ func (f options) before(dirs []string, jobs []*job.Job, opt simulate.Options) (m
 		case errors.Is(err, fs.ErrNotExist):
 		case errors.Is(err, simulate.ErrOther):
 			return nil, terminal.WithExit(&terminal.Problem{
-				Code: "OUTPUT_CONFLICT", What: err.Error(), Why: "--resume goes on with the same sweep",
+				Code: "OUTPUT_CONFLICT", What: err.Error(), Why: "--resume continues the same sweep",
 				Fix: "give the flags and the job file that the sweep was begun with (simulation.json holds the conditions), " +
 					"or another folder with --dir",
 			}, terminal.ExitConflict)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/client/job/spec"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/role/adversary/catalog"
@@ -49,7 +49,7 @@ type method struct {
 }
 
 func methods() (all []method) {
-	for _, s := range job.Methods() {
+	for _, s := range spec.Methods() {
 		m := method{Name: s.Method, Optimizer: s.OuterOptimizer.Name, Rate: s.OuterOptimizer.LR,
 			Compression: s.Compression.Quantize, Rule: s.Aggregation.Rule, Proximal: s.ProximalMu,
 			Gradients: s.OuterOptimizer.Gradients()}
@@ -80,8 +80,8 @@ func methods() (all []method) {
 
 func strategiesCommand(c *terminal.Console) *cobra.Command {
 	return listCommand(c, "strategies", "List the methods that strategy.method names", `List the methods that
-strategy.method of a job file names, with what each sets unless the file does. docs/strategies.md says what their parts
-cost and bear; starling sim JOB.yaml --advise ranks them for a job and its links.
+strategy.method of a job file names, with the keys that each sets unless the file does. docs/strategies.md says what
+their parts cost and bear; starling sim JOB.yaml --advise ranks them for a job and its links.
 
 With -o json: {"strategies":[{"name","outer_optimizer","lr","compression","aggregation","proximal_mu","gradients"}]}.`,
 		`  starling sim strategies

@@ -50,7 +50,7 @@ times, pay, faults and audits are those of the job, and there are no losses.
 eval loss, with the mean and the standard deviation over the seeds if seed is swept. With --dir, each simulation
 leaves simulation.json, report.html, its charts as SVG (loss by step, by bytes and by virtual time), rounds.csv,
 metrics.jsonl, receipts.jsonl, disputes.jsonl and lineage.jsonl, the same bytes for the same seed. A sweep leaves them
-in folders 000, 001 ..., and a report.html, its charts and sweep.csv that compare them. --resume goes on with a sweep
+in folders 000, 001 ..., and a report.html, its charts and sweep.csv that compare them. --resume continues a sweep
 that was cut off, with the same flags: what is done of it is read, and not played again.`,
 		Example: `  starling sim examples/quickstart.yaml
   starling sim job.yaml --link bad --gflops 20,20,5 --dir out/sim
@@ -70,7 +70,7 @@ that was cut off, with the same flags: what is done of it is read, and not playe
 		"link of the workers, in turn; the first is everybody else's, too (repeatable)")
 	fl.Float64SliceVar(&f.gflops, "gflops", []float64{50},
 		"speeds of the workers, in turn: 10^9 floating-point operations a second")
-	fl.IntVar(&f.verifiers, "verifiers", 0, "verifiers beside the one that every job has")
+	fl.IntVar(&f.verifiers, "verifiers", 0, "verifiers in addition to the one that every job has")
 	fl.IntVar(&f.validators, "validators", 4, "number of validators")
 	fl.DurationVar(&f.block, "block-time", time.Second, "time from block to block")
 	fl.StringArrayVar(&f.acts, "act", nil, "who breaks the rules, and how: PARTY=ACT (repeatable)")
@@ -82,7 +82,7 @@ that was cut off, with the same flags: what is done of it is read, and not playe
 	fl.Float64Var(&f.price, "price", 0.02, "with --advise: how much more loss than that of data-parallel training the "+
 		"best may have")
 	fl.StringVar(&f.dir, "dir", "", "folder for the results")
-	fl.BoolVar(&f.resume, "resume", false, "go on with a sweep that was cut off: simulations that --dir holds are not "+
+	fl.BoolVar(&f.resume, "resume", false, "continue a sweep that was cut off: simulations that --dir holds are not "+
 		"played again")
 	fl.StringVar(&f.events, "events", "", "file for a line about everything that happens")
 	fl.IntVar(&f.threads, "threads", kernel.Cores, "threads of the mathematics; results do not depend on it")
@@ -233,7 +233,7 @@ func (f options) again() string {
 	if f.dir == "" || len(f.sweep) == 0 {
 		return ""
 	}
-	return "go on with the same flags and --resume"
+	return "continue with the same flags and --resume"
 }
 
 // simError gives the errors of a simulation their codes.

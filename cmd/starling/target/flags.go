@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/client/job/quantity"
 	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
@@ -25,7 +25,7 @@ func WantAddress(address string) error {
 
 // WantAmount reads an amount of ZEN above zero, in uzen.
 func WantAmount(cmd *cobra.Command, text string) (uint64, error) {
-	amount, err := job.ParseAmount(text)
+	amount, err := quantity.ParseAmount(text)
 	if err == nil && amount == 0 {
 		err = errors.New("0 moves nothing")
 	}

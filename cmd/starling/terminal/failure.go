@@ -157,7 +157,7 @@ func printErrorJSON(w io.Writer, all []Problem, retryable bool) error {
 func Interrupted(resume string) error {
 	p := &Problem{Code: "INTERRUPTED", What: "stopped before the end", Why: "Ctrl-C", Fix: "run it again"}
 	if resume != "" {
-		p.Why, p.Fix = "Ctrl-C; nothing that was attested is lost", "go on with: "+resume
+		p.Why, p.Fix = "Ctrl-C; nothing that was attested is lost", "continue with: "+resume
 	}
 	return WithExit(p, ExitInterrupted)
 }

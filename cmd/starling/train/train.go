@@ -7,16 +7,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/client/job/spec"
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/executor"
+	"github.com/starling-network/starling/cmd/starling/flagfile"
 	"github.com/starling-network/starling/cmd/starling/jobfile"
 	"github.com/starling-network/starling/cmd/starling/quote"
 	"github.com/starling-network/starling/cmd/starling/terminal"
@@ -25,6 +28,7 @@ import (
 	"github.com/starling-network/starling/node"
 	"github.com/starling-network/starling/node/consumer"
 	"github.com/starling-network/starling/node/dashboard"
+	"github.com/starling-network/starling/node/member"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/torch"
 )
@@ -47,6 +51,7 @@ type flags struct {
 	dryRun    bool
 	plan      string
 	torch     torch.Options
+	device    string
 }
 
 // Command is starling train.
@@ -56,13 +61,13 @@ func Command(c *terminal.Console) *cobra.Command {
 		Use:   "train JOB.yaml",
 		Short: "Run a training job",
 		Long: `Run a training job on an embedded network: one validator, the job's workers and a verifier, each with its own
-keys, network host and blob store, in this process and on the loopback interface. Nothing has to be set up, and nobody
-is believed: work is sampled, done again, disputed and paid as on a network of strangers.
+keys, network host and blob store, in this process and on the loopback interface. Nothing has to be set up, and no
+party is trusted: work is sampled, done again, disputed and paid as on a network of strangers.
 
 The output folder gets the model (loadable by Hugging Face tools), metrics.jsonl, lineage.jsonl,
 receipts.jsonl, report.html, summary.json and starling.log. With -o json, standard output carries
 the content of summary.json. There, "diverged" says why the model is worth nothing: its loss rose far
-above that of the start, which is a warning, or it came to a loss or a weight that is infinite or not a
+above that of the start, which is a warning, or it reached a loss or a weight that is infinite or not a
 number, which ends the run with exit code 11; what was attested before is kept.
 
 While it runs, a dashboard shows it at the address that is printed; starling web shows it later.
@@ -71,13 +76,14 @@ While it runs, a dashboard shows it at the address that is printed; starling web
 its data have changed since. With -o json: {"id","name","parameters","tokens","steps","rounds","workers",
 "flops","most_uzen","budget_uzen","stakes","step_seconds","seconds","memory_bytes","disk_bytes","round_bytes",` +
 			`"executor","notes","placement":
-{"workers","verifiers","memory_bytes","free_bytes","fits"},"quote"}; the placement is this machine's, and with
+{"workers","verifiers","memory_bytes","free_bytes","fits"},"quote","work":{"units","audits","evaluation","bytes",
+"chain"}}, where work is what the seconds consist of; the placement is this machine's, and with
 --network there is the quote of starling market quote instead, whose exit codes hold.
 
 A job with executor: torch is trained in PyTorch here, in a child process for each worker that has no network and
 sees none of your files; the --executor flags say where PyTorch is. On a network, workers say that for themselves.
 
-The first Ctrl-C stops cleanly; --resume goes on from the last attested checkpoint.`,
+The first Ctrl-C stops cleanly; --resume continues from the last attested checkpoint.`,
 		Example: `  starling train examples/quickstart.yaml
   starling train job.yaml --set training.max_steps=640 --set output.dir=out/long
   starling train examples/quickstart.yaml --dry-run
@@ -94,20 +100,40 @@ The first Ctrl-C stops cleanly; --resume goes on from the last attested checkpoi
 	fl.BoolVar(&f.dryRun, "dry-run", false, "say what the job will take: cost, time, memory, disk, traffic, and on a "+
 		"network who would train it and why others would not; start nothing")
 	fl.StringVar(&f.plan, "plan", "", "identifier of a plan of --dry-run: refuse the job if it is another by now")
-	fl.BoolVar(&f.resume, "resume", false, "go on with the unfinished run in the output folder")
+	fl.BoolVar(&f.resume, "resume", false, "continue the unfinished run in the output folder")
 	fl.BoolVarP(&f.yes, "yes", "y", false, "answer every question with yes")
 	fl.BoolVar(&f.noInput, "no-input", false, "never ask")
 	fl.IntVar(&f.workers, "workers", 0, "number of workers, in place of the job's strategy.workers")
+	fl.Var(flagfile.OneOf(&f.device, builtin, opencl), "device", "what the workers of the embedded network compute on: "+
+		"cpu, or opencl, a GPU with the same bits (docs/devices.md)")
 	fl.IntVar(&f.dishonest, "dishonest", 0, "number of workers that skip their training and make up what they submit")
 	fl.StringVar(&f.network, "network", "", "run on the network of this validator, such as http://127.0.0.1:26601, or "+
 		"these, separated by commas, in place of an embedded one")
 	fl.StringVar(&f.home, "home", "", "with --network: folder of the account that pays")
 	fl.StringVar(&f.web, "web", dashboard.DefaultWeb,
-		"where the dashboard of the run is while it goes on: host:port of the loopback; a free port if this one is taken")
+		"address of the dashboard while the run lasts: host:port of the loopback; a free port if this one is taken")
 	fl.BoolVar(&f.noWeb, "no-web", false, "open no dashboard")
 	fl.StringSliceVar(&f.listen, "listen", nil, "with --network: multiaddrs at which workers fetch the job (default: "+
 		"any port of the loopback)")
 	return cmd
+}
+
+// Values of --device.
+const builtin, opencl = "cpu", "opencl"
+
+// accelerator opens the device of the workers; nil: they compute on the processor.
+func (f *flags) accelerator(ctx context.Context, c *terminal.Console) (*member.Accelerator, error) {
+	if f.device != opencl {
+		return nil, nil
+	}
+	if f.network != "" {
+		return nil, terminal.WithExit(&terminal.Problem{
+			Code: "USAGE", What: "--device and --network are given", Why: "workers of a network choose theirs",
+			Fix: "leave one of them out",
+		}, terminal.ExitUsage)
+	}
+	c.Say("comparing the devices of this machine with the processor")
+	return member.OpenAccelerator(ctx, c.Say)
 }
 
 func run(ctx context.Context, c *terminal.Console, path string, f flags) error {
@@ -124,13 +150,20 @@ func run(ctx context.Context, c *terminal.Console, path string, f flags) error {
 	if err != nil {
 		return err
 	}
-	if j.Executor == job.Torch && f.network == "" {
+	if j.Executor == spec.Torch && f.network == "" {
 		if err := executor.ConfirmReduced(c, &f.torch, true); err != nil { // train has no file of flags
 			return err
 		}
 	}
 	if f.dryRun {
 		return quote.Plan(ctx, c, j, path, f.network, f.again(), f.torch)
+	}
+	device, err := f.accelerator(ctx, c)
+	if err != nil {
+		return err
+	}
+	if device != nil {
+		defer device.Close()
 	}
 	dir := f.dir
 	if dir == "" {
@@ -151,8 +184,8 @@ func run(ctx context.Context, c *terminal.Console, path string, f flags) error {
 		return err
 	}
 	summary, err := node.Train(ctx, consumer.Options{
-		Job: j, Dir: dir, Resume: resume, Torch: f.torch, Dishonest: f.dishonest, Network: f.network, Home: f.home,
-		Listen:  f.listen,
+		Job: j, Dir: dir, Resume: resume, Torch: f.torch, Device: device, Dishonest: f.dishonest,
+		Network: f.network, Home: f.home, Listen: f.listen,
 		Metrics: f.metrics, Web: f.web, Plan: f.plan, Version: version.Binary(),
 		Progress: func(p consumer.Progress) { progress.Show(time.Now(), update(p)) },
 		Say:      func(text string) { progress.Say(time.Now(), text) },
@@ -168,7 +201,7 @@ func run(ctx context.Context, c *terminal.Console, path string, f flags) error {
 	if len(j.Eval.Prompts) > 0 {
 		prompt = j.Eval.Prompts[0]
 	}
-	printSummary(summary, dir, prompt)
+	printSummary(summary, dir, prompt, j.ReadsText())
 	return nil
 }
 
@@ -187,6 +220,9 @@ func (f flags) again() string {
 	flags.WriteString(jobfile.SetFlags(f.set))
 	if f.dishonest > 0 {
 		fmt.Fprintf(&flags, " --dishonest %d", f.dishonest)
+	}
+	if f.device == opencl {
+		flags.WriteString(" --device " + opencl)
 	}
 	for _, x := range []struct{ name, value string }{{"dir", f.dir}, {"network", f.network}, {"home", f.home}} {
 		if x.value != "" {
@@ -213,7 +249,7 @@ func (f flags) agree(dir string) (resume bool, err error) {
 		return true, nil
 	}
 	if !f.noInput && terminal.IsTerminal(os.Stdin) && terminal.IsTerminal(os.Stderr) {
-		fmt.Fprintf(os.Stderr, "%s holds an unfinished run. Go on with it? [Y/n] ", dir)
+		fmt.Fprintf(os.Stderr, "%s holds an unfinished run. Continue it? [Y/n] ", dir)
 		answer, _ := bufio.NewReader(os.Stdin).ReadString('\n')
 		if a := strings.ToLower(strings.TrimSpace(answer)); a == "" || a == "y" || a == "yes" {
 			return true, nil
@@ -221,16 +257,21 @@ func (f flags) agree(dir string) (resume bool, err error) {
 	}
 	return false, terminal.WithExit(&terminal.Problem{
 		Code: "OUTPUT_UNFINISHED", What: "the output folder " + dir + " holds an unfinished run",
-		Why: "starting over would delete it", Fix: "go on with --resume, give another folder with --dir, or remove this one",
+		Why: "starting over would delete it",
+		Fix: "continue with --resume, give another folder with --dir, or remove this one",
 	}, terminal.ExitConflict)
 }
 
-func printSummary(s *rundir.Summary, dir, prompt string) {
+func printSummary(s *rundir.Summary, dir, prompt string, reads bool) {
 	w := bufio.NewWriter(os.Stdout)
 	defer w.Flush()
-	bits := terminal.Positive(s.BitsPerByte, func(x float64) string { return fmt.Sprintf(" (%.3f bits a byte)", x) })
-	fmt.Fprintf(w, "eval loss   %s -> %s nats a token%s, %d steps in %d rounds on %d workers\n",
-		terminal.Loss(s.FirstEvalLoss), terminal.Loss(s.FinalEvalLoss), bits, s.Steps, s.Rounds, s.Workers)
+	unit := terminal.Positive(s.BitsPerByte,
+		func(x float64) string { return fmt.Sprintf(" a token (%.3f bits a byte)", x) })
+	fmt.Fprintf(w, "eval loss   %s -> %s nats%s, %d steps in %d rounds on %d workers\n",
+		terminal.Loss(s.FirstEvalLoss), terminal.Loss(s.FinalEvalLoss), unit, s.Steps, s.Rounds, s.Workers)
+	for _, name := range slices.Sorted(maps.Keys(s.FinalMeasured)) {
+		fmt.Fprintf(w, "%-11s %.4f on held-out examples\n", name, s.FinalMeasured[name])
+	}
 	if s.Diverged != "" {
 		fmt.Fprintf(w, "warning     the training diverged: %s; lower training.learning_rate\n", s.Diverged)
 	}
@@ -249,6 +290,10 @@ func printSummary(s *rundir.Summary, dir, prompt string) {
 	fmt.Fprintf(w, "state root  %s\n", s.StateRoot)
 	fmt.Fprintf(w, "output      %s\n", dir)
 	fmt.Fprintf(w, "report      %s\n\n", filepath.Join(dir, "report.html"))
-	fmt.Fprintf(w, "next: starling job verify %s\n      starling model generate %s --prompt %q --tokens 100\n      "+
-		"starling model serve %s\n      starling web %s\n", dir, dir, prompt, dir, dir)
+	fmt.Fprintf(w, "next: starling job verify %s\n", dir)
+	if reads {
+		fmt.Fprintf(w, "      starling model generate %s --prompt %q --tokens 100\n      starling model serve %s\n", dir,
+			prompt, dir)
+	}
+	fmt.Fprintf(w, "      starling web %s\n", dir)
 }

@@ -47,8 +47,8 @@ takes the passphrase from --passphrase-file or STARLING_PASSPHRASE_FILE when it 
 --restore reads a phrase from standard input and puts its keys in the folder; starling validator join then makes a
 validator of it. Keys that are there are never overwritten. The words do not remember what the validator has
 signed: make sure that the lost one does not run any more, and wait until the chain has passed its last block, for
-whoever signs two votes for one step loses a part of the stake and never votes again. With --older the phrase is that
-of an older folder.
+a validator that signs two votes for one step loses a part of the stake and never votes again. With --older the
+phrase is that of an older folder.
 
 With -o json: {"home","operator","node","phrase","private_key","encrypted"}, the phrase only when it is asked for, the
 key only with that of an older folder.`,

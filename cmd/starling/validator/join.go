@@ -26,8 +26,8 @@ func joinCommand(c *terminal.Console) *cobra.Command {
 		Use:   "join --home DIR --network URL --host ADDRESS",
 		Short: "Make the folder of a validator that joins a chain which others run",
 		Long: `Make the folder of a new validator of a chain that others run: its keys, the chain's genesis, and where the
-others are. What the validator at --network says of the chain is trusted, so name one that you would
-trust with that; with several, separated by commas, the headers of one are compared with the others'.
+others are. The validator at --network is trusted for the state of the chain, so name one that you trust;
+with several, separated by commas, the headers of one are compared with the others'.
 
 The new validator gets the state from a snapshot of another, checked against headers that lead to it from the block that
 is printed here, and then the blocks after it. With --snapshot-every 0, and on a chain of fewer than 2,000 blocks, it
@@ -36,7 +36,7 @@ follows the chain at once, and votes when starling validator bond has staked for
 
 With --full it makes the folder of a full node instead: a process without any key of a validator that follows the chain
 and answers clients (CometBFT's RPC, gRPC, REST). With --private the interfaces for clients are on the loopback: a
-validator that is asked by nobody but its own machine, beside full nodes that are asked by everybody.
+validator that answers its own machine only, next to full nodes that answer everyone.
 
 Keys that starling validator identity --restore has put in the folder are used; new ones have a backup phrase, which
 is shown.
@@ -97,7 +97,7 @@ func bondCommand(c *terminal.Console) *cobra.Command {
 		Short: "Stake for a validator, so that it votes",
 		Long: `Stake coins of a validator's operator, whose account starling validator join prints, for the validator of a
 folder, which runs and is where the others are. It votes from the second block after, one vote for each ZEN.
-Whoever signs two votes for one step loses a part of the stake and never votes again.
+A validator that signs two votes for one step loses a part of the stake and never votes again.
 
 With -o json: {"height","hash"}.`,
 		Example: `  starling validator bond --home my-validator 100`,

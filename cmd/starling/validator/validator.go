@@ -20,7 +20,7 @@ import (
 // Command is starling validator.
 func Command(c *terminal.Console) *cobra.Command {
 	validator := usage.Group("validator", "Run a validator",
-		`Run a validator: one of those who decide together what the chain says. A chain goes on while fewer than a
+		`Run a validator: one of those who decide together what the chain says. A chain continues while fewer than a
 third of them are down. --home is the folder of a validator.`,
 		upCommand(c), statusCommand(c), dutiesCommand(c), earningsCommand(c), logsCommand(c), joinCommand(c),
 		bondCommand(c), unjailCommand(c), identityCommand(c), exportCommand(c), importCommand(c), replayCommand(c))
@@ -42,9 +42,9 @@ func UpOver(c *terminal.Console, o *validator.Options) *cobra.Command {
 		Short: "Run the validator of a folder until Ctrl-C",
 		Long: `Run a validator: it takes part in consensus, adds to the beacon and judges the last question of disputes.
 --home is a validator's folder that starling network init or starling validator join made; of join --full it is a full
-node, which only follows the chain and answers clients. What goes wrong inside the chain is written to validator.log
-there. Stop and start it as you like: it goes on where it was, and never signs two votes for one step. When its disk is
-nearly full (--reserve) it stops, says so (DISK_FULL), and goes on by itself when there is room.`,
+node, which only follows the chain and answers clients. Errors inside the chain are written to validator.log
+there. Stop and start it as you like: it continues where it was, and never signs two votes for one step. When its
+disk is nearly full (--reserve) it stops, says so (DISK_FULL), and continues by itself when there is room.`,
 		Example: `  starling validator up --home net/validator-0
   starling validator up --home net/validator-0 --metrics 127.0.0.1:9464`,
 		Args: usage.Exactly(),
@@ -74,7 +74,7 @@ func exportCommand(c *terminal.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "export --home DIR",
 		Short: "Print the whole state of a stopped validator as a genesis",
-		Long: `Print the genesis of a chain that goes on where the stopped validator of a folder is, with the next height:
+		Long: `Print the genesis of a chain that continues where the stopped validator of a folder is, with the next height:
 accounts, stakes, offers, orders, runs and disputes, everything but old blocks and transactions. With -o json it
 is on one line.`,
 		Example: `  starling validator export --home net/validator-0 > genesis.json`,

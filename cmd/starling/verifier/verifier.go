@@ -18,8 +18,8 @@ import (
 // Command is starling verifier.
 func Command(c *terminal.Console) *cobra.Command {
 	return usage.Group("verifier", "Re-execute the work of others, and dispute what is wrong",
-		`Do units of jobs again that others have done, and dispute what is wrong. Who verifies for pay starts starling
-worker up --role verifier, which does this in its spare time, too.`,
+		`Execute units of jobs again that others have done, and dispute wrong ones. To verify for pay, start starling worker
+up --role verifier, which does this in its spare time, too.`,
 		watchCommand(c))
 }
 

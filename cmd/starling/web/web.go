@@ -30,9 +30,9 @@ folder (out, unless another is given), finished or being written, or the one run
 with --network, the network of a validator. Nothing is fetched from anywhere else. Clients of gRPC connect
 without TLS, and may ask by reflection what there is.
 
-What is submitted to a folder of runs (POST /v1/jobs) is trained here, one job after another, each in a folder of
+Jobs that are submitted to a folder of runs (POST /v1/jobs) are trained here, one job after another, each in a folder of
 its own; job files name their data below the folder of --data, and nothing else. --read-only shows, and trains
-nothing. A job that the end of the server stopped goes on when it is submitted again with the same key. Clients of
+nothing. A job that the end of the server stopped continues when it is submitted again with the same key. Clients of
 OpenAI's interface upload files of examples, tune models with them and ask the models at the same address, under /v1.
 
 The server answers this machine alone. Beyond it, tokens are needed: --token-file names a file that only its owner can
@@ -70,7 +70,7 @@ read, with a token a line and its scopes, read or read,submit. docs/api.md has t
 	f.StringVar(&o.Data, "data", ".", "folder of the data that submitted jobs may name")
 	f.BoolVar(&readOnly, "read-only", false, "train nothing that is submitted")
 	f.StringVar(&o.Tokens, "token-file", "", "file of bearer tokens; needed beyond the loopback")
-	f.StringSliceVar(&o.Hosts, "host", nil, "name by which the server is reached, beside addresses and the loopback's "+
+	f.StringSliceVar(&o.Hosts, "host", nil, "name by which the server is reached, besides addresses and the loopback's "+
 		"(repeatable)")
 	return cmd
 }
@@ -91,6 +91,6 @@ func webError(cmd *cobra.Command, err error) error {
 	if err = cause.Explain(err); err == nil || terminal.Explained(err) {
 		return err
 	}
-	return &terminal.Problem{Code: "WEB_FAILED", What: "the server cannot go on", Why: err.Error(),
+	return &terminal.Problem{Code: "WEB_FAILED", What: "the server cannot continue", Why: err.Error(),
 		Fix: "check --listen and --token-file; `starling web --help` says what they are"}
 }

@@ -45,7 +45,7 @@ With -o json: {"matmul_gflops","train":{...},"disk_mb_per_second","sync_seconds"
 			fmt.Fprintf(w, "disk\t%.0f MB/s written and synced, %.1f ms for a small write\n", r.DiskMBps, r.SyncSeconds*1e3)
 			fmt.Fprintf(w, "loopback\t%.0f MB/s from peer to peer\n", r.LoopbackMBps)
 			if len(r.GPUs) > 0 {
-				fmt.Fprintf(w, "gpu\t%s: %s\n", gpu.Text(r.GPUs), gpu.Unused)
+				fmt.Fprintf(w, "gpu\t%s: %s\n", gpu.Text(r.GPUs), gpu.Use)
 			}
 			fmt.Fprintf(w, "earns\t%s ZEN an hour at most, at %s ZEN per PFLOP (10^15 operations)\n",
 				terminal.Zen(r.UzenPerHour), terminal.Zen(r.Price))

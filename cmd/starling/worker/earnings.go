@@ -17,8 +17,8 @@ import (
 	"github.com/starling-network/starling/protocol/reward"
 )
 
-// earningsAnswer is about receipts of many jobs: a name is a job and a number.
-func earningsAnswer(account string, received, lost uint64, days []api.EarnedDay,
+// EarningsAnswer is about receipts of many jobs: a name is a job and a number.
+func EarningsAnswer(account string, received, lost uint64, days []api.EarnedDay,
 	found []rundir.Explanation) terminal.Answer {
 	if found == nil {
 		found = []rundir.Explanation{}
@@ -35,10 +35,10 @@ func earningsCommand(c *terminal.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "earnings --home DIR",
 		Short: "Explain every amount that an account earned or lost",
-		Long: `Explain every amount that an account earned or lost on a network, also those that came to nothing: first
+		Long: `Explain every amount that an account earned or lost on a network, also those of nothing: first
 the sums of every day, in UTC, the latest first, and of every job, then the rewards of epochs, the latest first, then
-the receipts of every job. --sums stops after the sums. A validator that does not keep all blocks knows no day of what
-is older than those.
+the receipts of every job. --sums stops after the sums. A validator that does not keep all blocks does not know
+the days of older receipts.
 
 With -o json: {"account","received_uzen","lost_uzen","days":[{"day","received_uzen","lost_uzen","receipts","unpaid"}],
 "jobs":[{"job","received_uzen","lost_uzen","receipts","unpaid"}],"receipts":[as of starling job explain]}.`,
@@ -72,7 +72,7 @@ With -o json: {"account","received_uzen","lost_uzen","days":[{"day","received_uz
 				}
 			}
 			if c.Form.Machine() {
-				return c.Form.Print(os.Stdout, earningsAnswer(t.Account, received, lost, days, found))
+				return c.Form.Print(os.Stdout, EarningsAnswer(t.Account, received, lost, days, found))
 			}
 			fmt.Printf("%s received %s ZEN and lost %s ZEN of its stake\n", t.Account, terminal.Zen(received),
 				terminal.Zen(lost))

@@ -19,7 +19,7 @@ func replayCommand(c *terminal.Console) *cobra.Command {
 		Use:   "replay FILE",
 		Short: "Play a journal back, and compare",
 		Long: `Play back a journal that a worker, verifier or consumer wrote in the folder events of its home: the same events
-are told to the same role, and what it asks for is compared with what it asked for then. Roles have no clock, no dice
+are given to the same role, and its actions are compared with those in the journal. Roles have no clock, no randomness
 and no I/O, so a difference is a bug, or another version of the program; it gives exit code 10.
 
 With -o json: {"header":{"format","time","role","id","job","version","plants","watches","next","continues"},

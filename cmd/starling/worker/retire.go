@@ -28,7 +28,7 @@ the account has goes to --to, but for what the fee of that may take; without --t
 folder.
 
 The command waits for all of this, and keeps other processes out of the folder meanwhile. Ctrl-C ends the wait alone:
-the stake leaves by itself, and the same command, given again, goes on where it was. Shares of models stay with the
+the stake leaves by itself, and the same command, given again, continues where it was. Shares of models stay with the
 account: starling model claim takes what they earned, before, and starling model transfer gives them away.
 
 With -o json: {"account","drained","left":[JOB],"unstaked_uzen","to","sent_uzen","hash","balance_uzen"}.`,

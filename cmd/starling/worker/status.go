@@ -199,7 +199,7 @@ commitments of others, an audit, a dispute, or its owner. A line is one of
 
   works     it owes something, and is at it
   waits     for others, or for a height
-  blocked   nothing comes of it until somebody does what is said
+  blocked   it does nothing until you follow the advice
   over      there is nothing more to come
 
 Payments, and what was not paid, are explained by starling job explain.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/client/job/spec"
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/executor"
 	"github.com/starling-network/starling/cmd/starling/flagfile"
@@ -46,7 +46,7 @@ where they are to be sent, and waits.
 Only outgoing connections to the validator are made; others fetch updates from --listen. Where they cannot dial it,
 --behind-nat finds relays among the participants: those that were started with --relay. The first Ctrl-C drains: no
 new runs are taken, and the command ends when the present ones are over. The second stops at once; a unit that is not
-done then goes to somebody else.
+done then goes to another worker.
 
 A worker that has no run lets the registry measure its machine once (--measure), which takes some seconds and gives it
 a class; with --tier it says in time that it is there.
@@ -80,7 +80,7 @@ func UpOver(c *terminal.Console, o *provider.Options) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			typed := cmd.Flags().Changed(executor.FlagIsolation)
 			if config != "" {
-				if err := fileForm(cmd).Read(config); err != nil {
+				if err := FileForm(cmd).Read(config); err != nil {
 					return terminal.WithExit(err, terminal.ExitUsage)
 				}
 				if err := cmd.ValidateFlagGroups(); err != nil {
@@ -92,7 +92,7 @@ func UpOver(c *terminal.Console, o *provider.Options) *cobra.Command {
 				return usage.Error(cmd, err)
 			}
 			o.Verifies = role == "verifier"
-			if engine == job.Torch {
+			if engine == spec.Torch {
 				o.Torch = &pytorch
 			}
 			if o.Torch != nil && o.Verifies {
@@ -120,7 +120,7 @@ func UpOver(c *terminal.Console, o *provider.Options) *cobra.Command {
 	executor.Flags(cmd, &pytorch)
 	f := cmd.Flags()
 	f.StringVar(&config, "config", "", "file that gives flags, as starling worker schema describes it")
-	f.Var(flagfile.OneOf(&engine, job.Builtin, job.Torch), "executor",
+	f.Var(flagfile.OneOf(&engine, spec.Builtin, spec.Torch), "executor",
 		"what takes the steps of jobs with executor: torch: builtin, the engine that every worker has, or torch, your "+
 			"PyTorch")
 	f.StringVar(&o.Home, "home", "", "folder of the key and the blobs")
@@ -130,7 +130,7 @@ func UpOver(c *terminal.Console, o *provider.Options) *cobra.Command {
 	f.Uint64Var(&o.Price, "price", market.DefaultPrice, "uzen asked for 10^15 floating-point operations")
 	f.Uint64Var(&o.Stake, "stake", registry.DefaultStake, "uzen staked at the first start")
 	f.Var(flagfile.OneOf(&o.Kind, "cpu", "gpu", "apple"), "device", "what it computes on: cpu, gpu or apple")
-	f.Uint64Var(&o.Hardware.Memory, "memory", 0, "MiB that jobs may use (default: three quarters of what is free)")
+	f.Uint64Var(&o.Hardware.Memory, "memory", 0, "MiB that jobs may use (default: three quarters of the free memory)")
 	f.Uint64Var(&o.Hardware.Upload, "upload", 0, "kbit/s promised to peers")
 	f.Uint32Var(&o.Hardware.Cores, "cpus", uint32(kernel.Cores), "cores that a job may use")
 	f.StringVar(&accelerators, "accelerators", "", "model and number of accelerators, such as h100:8")
@@ -141,7 +141,7 @@ func UpOver(c *terminal.Console, o *provider.Options) *cobra.Command {
 		"uptime to commit to: none, bronze, silver or gold; below it costs stake")
 	f.BoolVar(&o.Measure, "measure", true, "let the registry measure this machine, some seconds long, so that it has a "+
 		"class")
-	f.StringVar(&o.Pool, "pool", "", "account that may offer this worker's work beside others'")
+	f.StringVar(&o.Pool, "pool", "", "account of a pool that may offer this worker's work with that of others")
 	f.IntVar(&o.Threads, "threads", kernel.Cores, "threads of the training")
 	f.StringSliceVar(&o.Listen, "listen", nil, "multiaddrs to listen on for peers (default: any port of the loopback)")
 	f.BoolVar(&o.Hidden, "behind-nat", false, "be reached through relays, because others cannot dial --listen")
@@ -155,8 +155,8 @@ func UpOver(c *terminal.Console, o *provider.Options) *cobra.Command {
 	return cmd
 }
 
-// fileForm is the form of the files of --config.
-func fileForm(up *cobra.Command) flagfile.Form {
+// FileForm is the form of the files of --config.
+func FileForm(up *cobra.Command) flagfile.Form {
 	return flagfile.Form{Kind: "Worker", Flags: up.LocalFlags(), Except: []string{"config", "help"}}
 }
 
@@ -169,7 +169,7 @@ takes it from a first line "# yaml-language-server: $schema=worker.schema.json".
 		Example: "  starling worker schema > worker.schema.json",
 		Args:    usage.Exactly(),
 		RunE: func(*cobra.Command, []string) error {
-			text, err := fileForm(upCommand(c)).Schema("Starling worker")
+			text, err := FileForm(upCommand(c)).Schema("Starling worker")
 			if err != nil {
 				return err
 			}

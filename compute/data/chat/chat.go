@@ -3,7 +3,7 @@
 // string), with the blocks trimmed as transformers does.
 //
 // A template is a stranger's: it is bounded in size, depth, steps and output, and reaches nothing but its variables.
-// What is outside of the part is an error when it is parsed.
+// A template outside of that part is an error when it is parsed.
 package chat
 
 import (

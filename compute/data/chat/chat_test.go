@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The forms that published models use. What each gives is what transformers gives.
+// The forms that published models use. Each renders as transformers does.
 const (
 	chatML = "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + " +
 		"'<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
@@ -121,7 +121,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// FuzzTemplate must neither panic nor go on for ever.
+// FuzzTemplate must neither panic nor run for ever.
 func FuzzTemplate(f *testing.F) {
 	for _, s := range []string{chatML, llama3, mistral, zephyr, "{{ a.b[1:-2] | trim if not x else -1 }}"} {
 		f.Add(s)

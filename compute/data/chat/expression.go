@@ -178,13 +178,13 @@ func at(v []any) (any, error) {
 		}
 		return of[i], nil
 	}
-	return nil, wrong("a member of what has none")
+	return nil, wrong("a member of a value without members")
 }
 
 func slice(v []any) (any, error) {
 	of, ok := v[0].([]any)
 	if !ok {
-		return nil, wrong("a slice of what is no list")
+		return nil, wrong("a slice of a value that is no list")
 	}
 	bound := func(x any, fallback int) (int, error) {
 		if x == nil {
@@ -217,7 +217,7 @@ func length(v []any) (any, error) {
 	case []any:
 		return len(of), nil
 	}
-	return nil, wrong("the length of what has none")
+	return nil, wrong("the length of a value that has none")
 }
 
 func text(f func(string) string) func(v []any) (any, error) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -41,12 +42,13 @@ const (
 	levelBits   = 1 // of a definition level: a value is there or not
 )
 
-// reader collects the values of one column.
+// reader gives the values of one column.
 type reader struct {
-	data     []byte
+	data     io.ReaderAt
+	size     int64 // of data
 	optional bool
-	out      []string
-	text     int64 // bytes that may still be returned
+	visit    func(text string) bool
+	text     int64 // bytes that may still be given
 	unpacked int64 // and unpacked
 	packed   int64 // and read: no byte of the file is in two pages
 	dict     []string
@@ -69,11 +71,17 @@ func (r *reader) chunk(c *chunk) error {
 		return unsupported("the column is encrypted or in another file")
 	case c.kind != typeByteArray:
 		return malformed("the column has not the type of the schema")
-	case c.start < 0 || c.size < 0 || c.start > int64(len(r.data)) || c.size > int64(len(r.data))-c.start:
-		return malformed("the column is %d bytes from %d on, in a file of %d", c.size, c.start, len(r.data))
+	case c.start < 0 || c.size < 0 || c.start > r.size || c.size > r.size-c.start:
+		return malformed("the column is %d bytes from %d on, in a file of %d", c.size, c.start, r.size)
+	}
+	if r.packed -= c.size; r.packed < 0 {
+		return malformed("row groups overlap at byte %d", c.start)
 	}
 	r.dict, r.hasDict = nil, false
-	region := r.data[c.start : c.start+c.size]
+	region := make([]byte, c.size)
+	if _, err := r.data.ReadAt(region, c.start); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
 	for at, values := 0, int64(0); values < c.values; {
 		place := c.start + int64(at)
 		p, n, err := readPage(region[at:])
@@ -83,9 +91,7 @@ func (r *reader) chunk(c *chunk) error {
 		if err != nil {
 			return fmt.Errorf("page at byte %d: %w", place, err)
 		}
-		if at, r.packed = at+n, r.packed-int64(n); r.packed < 0 {
-			return malformed("page at byte %d: row groups overlap", place)
-		}
+		at += n
 		if values += p.values; values > c.values {
 			return malformed("page at byte %d: more than the %d values of the column", place, c.values)
 		}

@@ -10,11 +10,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"strings"
 )
 
-// What is wrong with a file.
+// Errors of files.
 var (
 	ErrMalformed   = errors.New("not a valid parquet file")
 	ErrUnsupported = errors.New("a form of parquet that is not read")
@@ -22,29 +23,35 @@ var (
 	ErrTooLarge    = errors.New("the column is larger than the limit: split the file")
 )
 
-// Strings returns the values of a top-level column in the order of the rows. Rows without a value are left out. At most
-// limit bytes of text, with 16 more for every row, are returned, and at most limit bytes are unpacked. Errors wrap
-// ErrMalformed, ErrUnsupported, ErrColumn or ErrTooLarge and say where in the file.
-func Strings(data []byte, column string, limit int64) ([]string, error) {
-	f, err := readFooter(data, column)
+// Each gives the values of a top-level column in the order of the rows, a page at a time, until visit returns false.
+// Rows without a value are left out. The file has size bytes. At most limit bytes of text, with 16 more for every row,
+// are given, and at most limit bytes are unpacked. Errors wrap ErrMalformed, ErrUnsupported, ErrColumn or ErrTooLarge
+// and say where in the file, or are those of data.
+func Each(data io.ReaderAt, size int64, column string, limit int64, visit func(text string) bool) error {
+	f, err := readFooter(data, size, column)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	optional, err := f.find(column)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	r := &reader{data: data, optional: optional, text: limit, unpacked: limit, packed: int64(len(data))}
+	r := &reader{data: data, size: size, optional: optional, text: limit, unpacked: limit, packed: size, visit: visit}
 	for i, c := range f.chunks {
 		if c == nil {
-			return nil, malformed("row group %d has no column %q", i, column)
+			return malformed("row group %d has no column %q", i, column)
 		}
-		if err := r.chunk(c); err != nil {
-			return nil, fmt.Errorf("row group %d: %w", i, err)
+		if err := r.chunk(c); errors.Is(err, errEnough) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("row group %d: %w", i, err)
 		}
 	}
-	return r.out, nil
+	return nil
 }
+
+// errEnough ends the reading when no more values are wanted.
+var errEnough = errors.New("no more values are wanted")
 
 func malformed(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrMalformed}, args...)...)
@@ -91,23 +98,33 @@ const (
 	maxSchema = 1 << 20 // elements
 )
 
-func readFooter(data []byte, column string) (*footer, error) {
-	n := len(data)
-	if n < 3*len(magic) || string(data[:4]) != magic {
-		if n >= 4 && string(data[:4]) == encrypted {
+func readFooter(file io.ReaderAt, n int64, column string) (*footer, error) {
+	ends := make([]byte, 3*len(magic))
+	if _, err := file.ReadAt(ends[:min(n, 4)], 0); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	if n < int64(len(ends)) || string(ends[:4]) != magic {
+		if n >= 4 && string(ends[:4]) == encrypted {
 			return nil, unsupported("the file is encrypted")
 		}
 		return nil, malformed("it does not begin with %s", magic)
 	}
-	if string(data[n-4:]) != magic {
+	if _, err := file.ReadAt(ends[4:], n-8); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	if string(ends[8:]) != magic {
 		return nil, malformed("it does not end with %s: is it cut off?", magic)
 	}
-	size := int64(binary.LittleEndian.Uint32(data[n-8:]))
-	if size > int64(n-12) {
+	size := int64(binary.LittleEndian.Uint32(ends[4:]))
+	if size > n-12 {
 		return nil, malformed("a footer of %d bytes in a file of %d", size, n)
 	}
+	data := make([]byte, size)
+	if _, err := file.ReadAt(data, n-8-size); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
 	f := &footer{}
-	t := &thrift{data: data[n-8-int(size) : n-8]}
+	t := &thrift{data: data}
 	t.fields(func(id int64, kind byte) bool {
 		switch id {
 		case 2:
@@ -122,7 +139,7 @@ func readFooter(data []byte, column string) (*footer, error) {
 		return false
 	})
 	if err := t.err(); err != nil {
-		return nil, malformed("byte %d, in the footer: %v", n-8-int(size)+t.at, err)
+		return nil, malformed("byte %d, in the footer: %v", n-8-size+int64(t.at), err)
 	}
 	return f, nil
 }
@@ -203,10 +220,10 @@ func (c *chunk) readMeta(t *thrift, id int64, kind byte) bool {
 	return false
 }
 
-// Columns are the names of the top-level columns that Strings reads, in the order of the file. Errors wrap ErrMalformed
-// or ErrUnsupported.
-func Columns(data []byte) (names []string, err error) {
-	f, err := readFooter(data, "")
+// Columns are the names of the top-level columns that Each reads, in the order of the file. Errors wrap ErrMalformed
+// or ErrUnsupported, or are those of data.
+func Columns(data io.ReaderAt, size int64) (names []string, err error) {
+	f, err := readFooter(data, size, "")
 	if err != nil {
 		return nil, err
 	}

@@ -65,7 +65,7 @@ func TestReadsWhatTheReferenceWrites(t *testing.T) {
 				file := write(t, rows, reference.Compression(codec), reference.DefaultEncodingFor(reference.ByteArray, enc),
 					reference.DataPageVersion(version), reference.PageBufferSize(2000), reference.MaxRowsPerRowGroup(300))
 				for column, want := range map[string][]string{"text": texts, "note": notes} {
-					got, err := Strings(file, column, room)
+					got, err := valuesOf(file, column, room)
 					if err != nil || !slices.Equal(got, want) {
 						t.Errorf("%s, %s: %d values, %v, want %d", name, column, len(got), err, len(want))
 					}
@@ -76,7 +76,7 @@ func TestReadsWhatTheReferenceWrites(t *testing.T) {
 }
 
 func TestNoRows(t *testing.T) {
-	if got, err := Strings(write(t, nil), "text", room); err != nil || len(got) != 0 {
+	if got, err := valuesOf(write(t, nil), "text", room); err != nil || len(got) != 0 {
 		t.Errorf("got %q, %v", got, err)
 	}
 }
@@ -101,11 +101,11 @@ func TestRefuses(t *testing.T) {
 		{"another compression", withBrotli, "text", ErrUnsupported},
 		{"no bytes before the footer", append([]byte("PAR1"), good[len(good)/2:]...), "text", ErrMalformed},
 	} {
-		if _, err := Strings(c.data, c.column, room); !errors.Is(err, c.want) {
+		if _, err := valuesOf(c.data, c.column, room); !errors.Is(err, c.want) {
 			t.Errorf("%s: got %v, want %v", c.name, err, c.want)
 		}
 	}
-	_, err := Strings(good, "txt", room)
+	_, err := valuesOf(good, "txt", room)
 	if err == nil || !strings.Contains(err.Error(), `"text", "note"`) {
 		t.Errorf("the columns are not named: %v", err)
 	}
@@ -119,14 +119,14 @@ func TestLimitBoundsWhatSmallFilesUnpackTo(t *testing.T) {
 		if len(file) > 300_000 {
 			t.Fatalf("the file has %d bytes", len(file))
 		}
-		if _, err := Strings(file, "text", room); !errors.Is(err, ErrTooLarge) {
+		if _, err := valuesOf(file, "text", room); !errors.Is(err, ErrTooLarge) {
 			t.Errorf("%v: %v", enc, err)
 		}
-		if got, err := Strings(file, "text", 16*room); err != nil || len(got) != len(same) {
+		if got, err := valuesOf(file, "text", 16*room); err != nil || len(got) != len(same) {
 			t.Errorf("%v: %d values, %v", enc, len(got), err)
 		}
 	}
-	if _, err := Strings(write(t, make([]row, 100_000)), "text", room); !errors.Is(err, ErrTooLarge) {
+	if _, err := valuesOf(write(t, make([]row, 100_000)), "text", room); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("empty rows: %v", err)
 	}
 }
@@ -135,13 +135,13 @@ func TestTruncatedAndDamagedFilesAreRefusedWithAPlace(t *testing.T) {
 	many, texts, _ := rows(200)
 	good := write(t, many, reference.Compression(&reference.Snappy), reference.PageBufferSize(500))
 	for n := range len(good) {
-		if _, err := Strings(good[:n], "text", room); !errors.Is(err, ErrMalformed) {
+		if _, err := valuesOf(good[:n], "text", room); !errors.Is(err, ErrMalformed) {
 			t.Fatalf("the first %d bytes: %v", n, err)
 		}
 	}
 	placed := 0
 	for at := range len(good) {
-		got, err := Strings(damaged(good, at), "text", room)
+		got, err := valuesOf(damaged(good, at), "text", room)
 		typed := errors.Is(err, ErrMalformed) || errors.Is(err, ErrUnsupported) || errors.Is(err, ErrColumn) ||
 			errors.Is(err, ErrTooLarge)
 		if err != nil && !typed {
@@ -163,11 +163,12 @@ func TestTruncatedAndDamagedFilesAreRefusedWithAPlace(t *testing.T) {
 func TestRowGroupsMustNotOverlap(t *testing.T) {
 	many, _, _ := rows(50)
 	file := write(t, many)
-	f, err := readFooter(file, "text")
+	f, err := readFooter(bytes.NewReader(file), int64(len(file)), "text")
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &reader{data: file, text: 1 << 40, unpacked: 1 << 40, packed: int64(len(file))}
+	r := &reader{data: bytes.NewReader(file), size: int64(len(file)), visit: func(string) bool { return true },
+		text: 1 << 40, unpacked: 1 << 40, packed: int64(len(file))}
 	for range 100 {
 		if err = r.chunk(f.chunks[0]); err != nil {
 			break
@@ -195,7 +196,7 @@ func FuzzStrings(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, column := range []string{"text", "note"} {
-			got, err := Strings(data, column, room)
+			got, err := valuesOf(data, column, room)
 			if err != nil {
 				if !errors.Is(err, ErrMalformed) && !errors.Is(err, ErrUnsupported) && !errors.Is(err, ErrColumn) &&
 					!errors.Is(err, ErrTooLarge) {
@@ -212,4 +213,13 @@ func FuzzStrings(f *testing.F) {
 			}
 		}
 	})
+}
+
+// valuesOf are the values of a column.
+func valuesOf(file []byte, column string, limit int64) (all []string, err error) {
+	err = Each(bytes.NewReader(file), int64(len(file)), column, limit, func(text string) bool {
+		all = append(all, text)
+		return true
+	})
+	return all, err
 }

@@ -27,14 +27,16 @@ func (r *reader) values(encoding int64, body string, n int64) error {
 	return unsupported("encoding %d: write the column plain or with a dictionary", encoding)
 }
 
-// emit adds a value a number of times, which dataPage has charged for.
+// emit gives a value a number of times, which dataPage has charged for.
 func (r *reader) emit(s string, times int64) error {
 	if int64(len(s)) > 0 && times > r.text/int64(len(s)) {
 		return fmt.Errorf("%w: %d strings of %d bytes", ErrTooLarge, times, len(s))
 	}
 	r.text -= int64(len(s)) * times
 	for ; times > 0; times-- {
-		r.out = append(r.out, s)
+		if !r.visit(s) {
+			return errEnough
+		}
 	}
 	return nil
 }

@@ -42,18 +42,36 @@ func NewEncoder(t *Tokenizer) *Encoder {
 const handful = 1 << 14
 
 // EncodeText passes on what Tokenizer.EncodeText returns, a part at a time: of a long text the tokens are never all in
-// memory. A part is not to be kept.
-func (e *Encoder) EncodeText(text string, part func(ids []uint32)) {
-	begin, begun := e.t.Begin(), false
+// memory. A part is not to be kept. begins is false for the rest of a text after a place that Cuts gives.
+func (e *Encoder) EncodeText(text string, begins bool, part func(ids []uint32)) {
+	begin := e.t.Begin()
 	e.out, e.full = e.out[:0], func(ids []uint32) {
-		if !begun && len(begin) > 0 && (len(ids) < len(begin) || !slices.Equal(ids[:len(begin)], begin)) {
+		if begins && len(begin) > 0 && (len(ids) < len(begin) || !slices.Equal(ids[:len(begin)], begin)) {
 			part(begin)
 		}
-		begun = true
+		begins = false
 		part(ids)
 	}
 	e.encode(text)
 	e.full(e.out)
+}
+
+// Cuts returns the length of a part of a text, the longest, after which the rest can be encoded by itself, whatever
+// follows the text; 0: there is none. It is nil if the tokenizer never knows one.
+func Cuts(t *Tokenizer) func(text string) int {
+	for _, a := range t.addedTokens {
+		if a.LStrip || a.RStrip || a.SingleWord || strings.ContainsAny(a.Content, " \n") {
+			return nil
+		}
+	}
+	switch {
+	case t.parts != nil:
+	case t.pattern != pattern.Whole:
+		return func(text string) int { return t.pattern.Cut(text, t.prefixSpace) }
+	case len(t.merges.Merges())+len(t.addedTokens)+len(t.known) == 0:
+		return func(text string) int { return max(0, len(text)-1) }
+	}
+	return nil
 }
 
 // Limits of the words that an encoder remembers.
@@ -129,15 +147,17 @@ func (e *encoder) remember(w string, encode func()) {
 	start := len(e.out)
 	encode()
 	if len(w) <= cachedWordLen && len(e.cache) < cachedWords {
-		e.cache[w] = append([]uint32(nil), e.out[start:]...)
+		// A copy of the word: the word itself would keep the text in memory that it is a part of.
+		e.cache[strings.Clone(w)] = append([]uint32(nil), e.out[start:]...)
 	}
 }
 
 // matcher finds added tokens in a text, the longest at each place: a tree of bytes.
 type matcher struct {
-	next  map[edge]int // nodes; 0 is the root
-	nodes int
-	at    map[int]addedToken // by the node where they end
+	begins [256]bool    // the bytes with which a token begins
+	next   map[edge]int // nodes; 0 is the root
+	nodes  int
+	at     map[int]addedToken // by the node where they end
 }
 
 type edge struct {
@@ -148,6 +168,9 @@ type edge struct {
 func (m *matcher) add(a addedToken) {
 	if m.next == nil {
 		m.next, m.at = map[edge]int{}, map[int]addedToken{}
+	}
+	if a.Content != "" {
+		m.begins[a.Content[0]] = true
 	}
 	node := 0
 	for i := range len(a.Content) {
@@ -187,6 +210,10 @@ func (m *matcher) each(text string, special func(id uint32), plain func(text str
 	start := 0    // of the text that has not been passed on
 	spaceEnd := 0 // of the last white space looked over, so that no text is looked over twice
 	for i := 0; m.nodes > 0 && i < len(text); {
+		if !m.begins[text[i]] {
+			i++
+			continue
+		}
 		found, ok := m.longest(text[i:])
 		if !ok {
 			i++

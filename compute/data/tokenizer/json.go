@@ -29,7 +29,7 @@ var (
 )
 
 // file is a tokenizer.json. A field that is not here makes Parse fail: reading on would give a tokenizer that differs
-// from what the file describes.
+// from the one of the file.
 type file struct {
 	Version       string          `json:"version"`
 	Truncation    json.RawMessage `json:"truncation"`

@@ -128,7 +128,7 @@ func TestStrippingIsLinear(t *testing.T) {
 	}
 }
 
-// A text begins as the post-processor says, once, whoever wrote the beginning.
+// A text begins as the post-processor says, once, also if it was written with its beginning.
 func TestEncodeText(t *testing.T) {
 	tok := parseFile(t, "testdata/llama3.json")
 	begin := tok.Begin()
@@ -154,7 +154,7 @@ func TestEncoderGivesParts(t *testing.T) {
 		for _, text := range []string{"", "short", strings.Repeat(sample+" <l> 12345\n\n", 1+3*handful/len(sample))} {
 			var got []uint32
 			parts := 0
-			e.EncodeText(text, func(ids []uint32) { got, parts = append(got, ids...), parts+1 })
+			e.EncodeText(text, true, func(ids []uint32) { got, parts = append(got, ids...), parts+1 })
 			if want := tok.EncodeText(text); !slices.Equal(got, want) || len(want) > 2*handful && parts < 3 {
 				t.Errorf("%s: %d tokens in %d parts, want %d", name, len(got), parts, len(want))
 			}

@@ -87,7 +87,7 @@ func (t *Tokenizer) EncodeText(text string) []uint32 {
 	return append(begin, ids...)
 }
 
-// Decode returns the bytes that the tokens stand for where they go on from other tokens: a tokenizer that puts a space
+// Decode returns the bytes that the tokens stand for where they continue other tokens: a tokenizer that puts a space
 // before a text leaves it in. The result is not valid UTF-8 where the tokens are not. An id that is not in the
 // vocabulary stands for nothing.
 func (t *Tokenizer) Decode(ids []uint32) string {

@@ -23,7 +23,7 @@ func joined(tokens []uint32, p bpe.Pair, id uint32) (out []uint32) {
 	return out
 }
 
-// slowTrain is the definition: count every pair anew before each merge.
+// slowTrain is the definition: count every pair again before each merge.
 func slowTrain(docs []string, size int) (pieces []string) {
 	pieces = slices.Clone(Bytes().pieces)
 	var all [][]uint32

@@ -46,7 +46,7 @@ type Token struct {
 	Special bool
 	// Strict is an added token with conditions on the text around it, or that takes white space from it.
 	Strict  bool
-	Byte    bool // written for a byte of what is no token
+	Byte    bool // written for a byte of text that is no token
 	Unknown bool // written for what is no token and has no bytes
 }
 

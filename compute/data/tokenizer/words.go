@@ -66,7 +66,7 @@ func (l *lexicon) asBytes(out []uint32, character string) ([]uint32, bool) {
 // characterBPE merges characters.
 type characterBPE struct {
 	lexicon
-	fuse  bool // unknown characters beside each other are one token
+	fuse  bool // adjacent unknown characters are one token
 	whole bool // a word that is a token is that token, whatever the merges say
 }
 
@@ -204,7 +204,7 @@ func (u *unigram) word(e *encoder, w string) {
 		from, to int
 		unknown  bool
 	}
-	var reversed []run // unknown ones beside each other are one
+	var reversed []run // adjacent unknown ones are one
 	for to := len(w); to > 0; to = best[to].from {
 		s := best[to]
 		if n := len(reversed); n > 0 && s.id == u.unk && reversed[n-1].unknown {

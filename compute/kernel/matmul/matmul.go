@@ -34,7 +34,7 @@ type Gemm struct {
 // the chunk sums are added in ascending order, with Add to the old value of C. It panics if A, B or C is too short
 // for its matrix.
 func (g *Gemm) Run(threads int) {
-	g.check()
+	g.Check()
 	g.product().run(threads)
 }
 
@@ -45,7 +45,7 @@ func BatchGemm(g Gemm, batch, aStep, bStep, cStep, threads int) {
 		return
 	}
 	for _, i := range []int{0, batch - 1} {
-		g.at(i*aStep, i*bStep, i*cStep).check()
+		g.at(i*aStep, i*bStep, i*cStep).Check()
 	}
 	if batch < threads {
 		for i := range batch {
@@ -66,8 +66,8 @@ func (g Gemm) at(a, b, c int) *Gemm {
 	return &g
 }
 
-// check panics unless every element of the matrices lies in its slice: the assembly checks nothing.
-func (g *Gemm) check() {
+// Check panics unless every element of the matrices lies in its slice: the assembly checks nothing.
+func (g *Gemm) Check() {
 	if g.M < 0 || g.N < 0 || g.K < 0 {
 		panic(fmt.Sprintf("matmul: matrix product of negative size %d x %d x %d", g.M, g.K, g.N))
 	}

@@ -21,8 +21,8 @@ var NormalFloat = [16]float32{-1, -0.6961928009986877, -0.5250730514526367, -0.3
 	-0.18477343022823334, -0.09105003625154495, 0, 0.07958029955625534, 0.16093020141124725, 0.24611230194568634,
 	0.33791524171829224, 0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1}
 
-// Size is the number of neighbours in a row of so many elements that share a scale: the largest power of two that
-// divides the row, at most 64.
+// Size is the number of neighbours that share a scale in a row with the given number of columns: the largest power of
+// two that divides the row, at most 64.
 func Size(columns int) int {
 	n := 1
 	for n < most && columns%(2*n) == 0 {
@@ -46,8 +46,8 @@ func Coded(s tensor.Shape) bool { return s.DType == tensor.Int8 || s.DType == te
 
 // Quantise returns the codes and the scales of a matrix of float32. Of 8 bits the scale of a block is its largest
 // magnitude divided by 127, rounded, and the codes are those of kernel.Quantize. Of 4 bits it is the largest magnitude,
-// and a code is the place in NormalFloat of what is nearest to the quotient, rounded, of an element and the scale, the
-// lower one of two; the first of two elements is in the high bits.
+// and a code is the index in NormalFloat of the value nearest to the quotient, rounded, of an element and the scale,
+// the lower one of two; the first of two elements is in the high bits.
 func Quantise(x *tensor.Tensor, bits int) (codes, scales *tensor.Tensor, err error) {
 	if x.Shape.Rank() != 2 || x.Shape.DType != tensor.Float32 {
 		return nil, nil, fmt.Errorf("blocks: %s is no matrix of float32", x.Shape)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 
-	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/safetensors"
 	"github.com/starling-network/starling/compute/tensor"
 )
@@ -18,14 +18,14 @@ const (
 
 // Adapter is what a folder of PEFT holds: a low-rank adapter of a model.
 type Adapter struct {
-	Config  model.Config              // the model, adapted
+	Config  architecture.Config       // the model, adapted
 	Tensors map[string]*tensor.Tensor // float32, by the names of Config.Adapters
 }
 
 // ReadAdapter reads a folder as PEFT writes it, adapter_config.json and adapter_model.safetensors, for the model c.
 // Only plain LoRA is known: what adds more, or scales otherwise, is refused. Every tensor must be there, of the shape
 // that the model and the rank give it, and be finite. Errors are of type *Error.
-func ReadAdapter(fsys fs.FS, c model.Config) (*Adapter, error) {
+func ReadAdapter(fsys fs.FS, c architecture.Config) (*Adapter, error) {
 	raw, err := readLimited(fsys, adapterConfigFile, maxConfig)
 	if err != nil {
 		return nil, &Error{File: adapterConfigFile, Err: err}
@@ -62,7 +62,7 @@ func ReadAdapter(fsys fs.FS, c model.Config) (*Adapter, error) {
 }
 
 // parseAdapter reads what adapter_config.json says about plain LoRA.
-func parseAdapter(raw []byte) (model.LoRA, error) {
+func parseAdapter(raw []byte) (architecture.LoRA, error) {
 	var keys struct {
 		Type       string          `json:"peft_type"`
 		Rank       int             `json:"r"`
@@ -78,13 +78,13 @@ func parseAdapter(raw []byte) (model.LoRA, error) {
 		Transforms any             `json:"layers_to_transform"`
 	}
 	if err := json.Unmarshal(raw, &keys); err != nil {
-		return model.LoRA{}, fmt.Errorf("%w (%w)", ErrJSON, err)
+		return architecture.LoRA{}, fmt.Errorf("%w (%w)", ErrJSON, err)
 	}
-	l := model.LoRA{Rank: keys.Rank, Alpha: keys.Alpha}
+	l := architecture.LoRA{Rank: keys.Rank, Alpha: keys.Alpha}
 	if err := json.Unmarshal(keys.Targets, &l.Targets); err != nil {
 		var all string
-		if json.Unmarshal(keys.Targets, &all) != nil || all != model.AllLinear {
-			return l, fmt.Errorf("%w: target_modules is neither a list of names nor %q", ErrJSON, model.AllLinear)
+		if json.Unmarshal(keys.Targets, &all) != nil || all != architecture.AllLinear {
+			return l, fmt.Errorf("%w: target_modules is neither a list of names nor %q", ErrJSON, architecture.AllLinear)
 		}
 		l.Targets = []string{all}
 	}

@@ -9,13 +9,13 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/safetensors"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
 // adapterFolder writes an adapter of c as a job does.
-func adapterFolder(t testing.TB, c model.Config, tensors map[string]*tensor.Tensor) fstest.MapFS {
+func adapterFolder(t testing.TB, c architecture.Config, tensors map[string]*tensor.Tensor) fstest.MapFS {
 	t.Helper()
 	config, err := c.AdapterJSON()
 	if err != nil {
@@ -31,16 +31,16 @@ func adapterFolder(t testing.TB, c model.Config, tensors map[string]*tensor.Tens
 		names = append(names, extra)
 	}
 	var b bytes.Buffer
-	if err := safetensors.Encode(&b, names, tensors, nil); err != nil {
+	if err := safetensors.EncodeAs(&b, names, tensors, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	return fstest.MapFS{adapterConfigFile: {Data: config}, adapterFile: {Data: b.Bytes()}}
 }
 
-func adapted(t testing.TB, architecture string) (base, c model.Config) {
+func adapted(t testing.TB, modelType string) (base, c architecture.Config) {
 	t.Helper()
-	base = sample(t, architecture).Config
-	c, err := base.Adapt(model.LoRA{Rank: 3, Alpha: 5, Targets: []string{model.AllLinear}})
+	base = sample(t, modelType).Config
+	c, err := base.Adapt(architecture.LoRA{Rank: 3, Alpha: 5, Targets: []string{architecture.AllLinear}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,27 +48,27 @@ func adapted(t testing.TB, architecture string) (base, c model.Config) {
 }
 
 func TestAdapterRoundTrip(t *testing.T) {
-	for architecture := range configs {
-		base, c := adapted(t, architecture)
+	for modelType := range configs {
+		base, c := adapted(t, modelType)
 		tensors := c.InitAdapters(1)
 		got, err := ReadAdapter(adapterFolder(t, c, tensors), base)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got.Config.Scale() != c.Scale() || len(got.Tensors) != len(tensors) {
-			t.Errorf("%s: scale %v and %d tensors, want %v and %d", architecture, got.Config.Scale(), len(got.Tensors),
+			t.Errorf("%s: scale %v and %d tensors, want %v and %d", modelType, got.Config.Scale(), len(got.Tensors),
 				c.Scale(), len(tensors))
 		}
 		for name, want := range tensors {
 			if !bytes.Equal(got.Tensors[name].Bytes(), want.Bytes()) {
-				t.Errorf("%s: %s differs", architecture, name)
+				t.Errorf("%s: %s differs", modelType, name)
 			}
 		}
 	}
 }
 
 func TestReadAdapterRefuses(t *testing.T) {
-	base, c := adapted(t, model.Llama)
+	base, c := adapted(t, architecture.Llama)
 	first := c.Adapters()[0].Name
 	tensors := func(change func(all map[string]*tensor.Tensor)) func(fstest.MapFS) {
 		return func(files fstest.MapFS) {
@@ -107,8 +107,8 @@ func TestReadAdapterRefuses(t *testing.T) {
 		"rslora":    {config("use_rslora", true), ErrAdapterKind},
 		"bias":      {config("bias", "all"), ErrAdapterKind},
 		"pattern":   {config("rank_pattern", map[string]int{"q_proj": 4}), ErrAdapterKind},
-		"rank":      {config("r", 0), model.ErrAdapter},
-		"targets":   {config("target_modules", []string{"query"}), model.ErrAdapter},
+		"rank":      {config("r", 0), architecture.ErrAdapter},
+		"targets":   {config("target_modules", []string{"query"}), architecture.ErrAdapter},
 		"a pattern": {config("target_modules", ".*q_proj"), ErrJSON},
 		"no JSON":   {func(files fstest.MapFS) { files[adapterConfigFile] = &fstest.MapFile{Data: []byte("[")} }, ErrJSON},
 		"too large": {func(files fstest.MapFS) {
@@ -127,7 +127,7 @@ func TestReadAdapterRefuses(t *testing.T) {
 
 // FuzzReadAdapter must not panic, and what it reads must be of the model.
 func FuzzReadAdapter(f *testing.F) {
-	base, c := adapted(f, model.GPT2)
+	base, c := adapted(f, architecture.GPT2)
 	files := adapterFolder(f, c, c.InitAdapters(1))
 	f.Add(files[adapterConfigFile].Data, files[adapterFile].Data)
 	f.Add([]byte(`{"peft_type":"LORA","r":1,"lora_alpha":1,"target_modules":"all-linear"}`), []byte{})

@@ -11,7 +11,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
@@ -33,7 +33,7 @@ const (
 
 // Model is what a folder holds.
 type Model struct {
-	Config  model.Config
+	Config  architecture.Config
 	Tensors map[string]*tensor.Tensor // float32, by the names of Config.Tensors
 
 	// DTypes are the element types of the tensors in the files, F32 for one that is not here. A model that is written as
@@ -61,7 +61,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// What may be wrong with a folder, besides what packages model and safetensors find in one file.
+// Errors of folders, besides those that packages model and safetensors find in one file.
 var (
 	ErrJSON        = errors.New("not the JSON object that belongs here")
 	ErrTooLarge    = errors.New("the file is too large")

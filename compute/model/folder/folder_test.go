@@ -13,21 +13,22 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/architecture"
+	"github.com/starling-network/starling/compute/model/fields"
 	"github.com/starling-network/starling/compute/model/safetensors"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
 var configs = map[string]map[string]any{
-	model.GPT2: {"n_layer": 2, "n_embd": 8, "n_head": 2, "n_positions": 16, "vocab_size": 20},
-	model.Llama: {"num_hidden_layers": 2, "hidden_size": 8, "num_attention_heads": 4, "num_key_value_heads": 2,
+	architecture.GPT2: {"n_layer": 2, "n_embd": 8, "n_head": 2, "n_positions": 16, "vocab_size": 20},
+	architecture.Llama: {"num_hidden_layers": 2, "hidden_size": 8, "num_attention_heads": 4, "num_key_value_heads": 2,
 		"intermediate_size":       12,
 		"max_position_embeddings": 16, "vocab_size": 20, "tie_word_embeddings": false},
 }
 
-func sample(t testing.TB, architecture string) *Model {
+func sample(t testing.TB, modelType string) *Model {
 	t.Helper()
-	c, err := model.Parse(architecture, configs[architecture])
+	c, err := architecture.Parse(modelType, configs[modelType])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,8 +68,8 @@ func equal(t *testing.T, got, want *Model) {
 }
 
 func TestRoundTripKeepsBits(t *testing.T) {
-	for architecture := range configs {
-		m := sample(t, architecture)
+	for modelType := range configs {
+		m := sample(t, modelType)
 		for _, shardBytes := range []int64{math.MaxInt64, 2000, 1} {
 			files := write(t, m, shardBytes)
 			got, err := Read(files)
@@ -77,10 +78,10 @@ func TestRoundTripKeepsBits(t *testing.T) {
 			}
 			equal(t, got, m)
 			if again := write(t, got, shardBytes); !sameFiles(again, files) {
-				t.Errorf("%s, %d: the files differ", architecture, shardBytes)
+				t.Errorf("%s, %d: the files differ", modelType, shardBytes)
 			}
 			if _, sharded := files[indexFile]; sharded != (shardBytes < math.MaxInt64) {
-				t.Errorf("%s: %d files for %d bytes a shard", architecture, len(files), shardBytes)
+				t.Errorf("%s: %d files for %d bytes a shard", modelType, len(files), shardBytes)
 			}
 		}
 	}
@@ -91,7 +92,7 @@ func sameFiles(a, b fstest.MapFS) bool {
 }
 
 func TestShardsKeepToTheirSize(t *testing.T) {
-	m := sample(t, model.Llama)
+	m := sample(t, architecture.Llama)
 	files := write(t, m, 2000)
 	var index struct {
 		Metadata struct {
@@ -132,7 +133,7 @@ func TestShardsKeepToTheirSize(t *testing.T) {
 
 // A folder in half precision is written as it was read.
 func TestRoundTripKeepsHalfPrecision(t *testing.T) {
-	m := sample(t, model.Llama)
+	m := sample(t, architecture.Llama)
 	m.DTypes = map[string]string{}
 	for i, named := range m.Config.Tensors() {
 		x := m.Tensors[named.Name].F32()
@@ -170,7 +171,7 @@ func change(t *testing.T, m *Model, f func(tensors map[string]*tensor.Tensor)) f
 	tensors := maps.Clone(m.Tensors)
 	f(tensors)
 	var b bytes.Buffer
-	if err := safetensors.Encode(&b, slices.Sorted(maps.Keys(tensors)), tensors, nil); err != nil {
+	if err := safetensors.EncodeAs(&b, slices.Sorted(maps.Keys(tensors)), tensors, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	files[weightsFile] = &fstest.MapFile{Data: b.Bytes()}
@@ -178,7 +179,7 @@ func change(t *testing.T, m *Model, f func(tensors map[string]*tensor.Tensor)) f
 }
 
 func TestReadsOldAndTiedFiles(t *testing.T) {
-	m := sample(t, model.GPT2)
+	m := sample(t, architecture.GPT2)
 	got, err := Read(change(t, m, func(all map[string]*tensor.Tensor) {
 		for name, x := range m.Tensors {
 			delete(all, name)
@@ -206,7 +207,7 @@ func shardOf(t testing.TB, files fstest.MapFS) string {
 }
 
 func TestReadRefuses(t *testing.T) {
-	gpt2, llama := sample(t, model.GPT2), sample(t, model.Llama)
+	gpt2, llama := sample(t, architecture.GPT2), sample(t, architecture.Llama)
 	const norm = "model.norm.weight"
 	edit := func(f func(files fstest.MapFS)) fstest.MapFS {
 		files := write(t, llama, 1000)
@@ -272,10 +273,10 @@ func TestReadRefuses(t *testing.T) {
 }
 
 // Keys that published files have and that say nothing about the model do not keep it from being read; those that change
-// what it computes do, and nobody is told to take them out.
+// what it computes do, and the error does not advise to remove them.
 func TestReadsPublishedConfigs(t *testing.T) {
 	with := func(key, value string) fstest.MapFS {
-		files := write(t, sample(t, model.Llama), math.MaxInt64)
+		files := write(t, sample(t, architecture.Llama), math.MaxInt64)
 		var keys map[string]json.RawMessage
 		if err := json.Unmarshal(files[configFile].Data, &keys); err != nil {
 			t.Fatal(err)
@@ -304,7 +305,7 @@ func TestReadsPublishedConfigs(t *testing.T) {
 		"final_logit_softcapping": "30.0",
 		"pruned_heads":            `{"1": [0]}`} {
 		_, err := Read(with(key, value))
-		var bad *model.ConfigError
+		var bad *fields.Error
 		if !errors.As(err, &bad) || !strings.HasPrefix(bad.Key, key) ||
 			!strings.Contains(err.Error(), "use another base model") {
 			t.Errorf("%s: %v", key, err)
@@ -314,7 +315,7 @@ func TestReadsPublishedConfigs(t *testing.T) {
 
 func TestReadSaysHowToConvertPickledWeights(t *testing.T) {
 	for _, name := range []string{pickleFile, pickleIndex} {
-		files := write(t, sample(t, model.Llama), math.MaxInt64)
+		files := write(t, sample(t, architecture.Llama), math.MaxInt64)
 		delete(files, weightsFile)
 		files[name] = &fstest.MapFile{}
 		if _, err := Read(files); !errors.Is(err, ErrPickle) || !strings.Contains(err.Error(), "safe_serialization") {
@@ -323,8 +324,32 @@ func TestReadSaysHowToConvertPickledWeights(t *testing.T) {
 	}
 }
 
+// resting notes the bytes that rest.
+type resting struct {
+	fstest.MapFS
+	bytes map[*byte]int
+}
+
+func (r resting) Rest(part []byte) { r.bytes[&part[0]] += len(part) }
+
+// TestCheckedTensorsRest: of mapped files each tensor rests once, as it lies in its file.
+func TestCheckedTensorsRest(t *testing.T) {
+	m := sample(t, architecture.Llama)
+	r := resting{write(t, m, 1<<20), map[*byte]int{}}
+	got, err := Read(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, got, m)
+	for name, x := range got.Tensors {
+		if r.bytes[&x.Bytes()[0]] != len(x.Bytes()) {
+			t.Errorf("%s: %d of %d bytes rest", name, r.bytes[&x.Bytes()[0]], len(x.Bytes()))
+		}
+	}
+}
+
 func TestFilesRefuses(t *testing.T) {
-	m := sample(t, model.GPT2)
+	m := sample(t, architecture.GPT2)
 	m.Tensors["transformer.wpe.weight"] = tensor.Scalar(0)
 	if _, err := m.Files(1000); !errors.Is(err, ErrShape) {
 		t.Errorf("another shape: %v", err)
@@ -336,10 +361,10 @@ func TestFilesRefuses(t *testing.T) {
 }
 
 func FuzzRead(f *testing.F) {
-	whole := write(f, sample(f, model.GPT2), 3000)
+	whole := write(f, sample(f, architecture.GPT2), 3000)
 	first := shardOf(f, whole)
 	f.Add(whole[configFile].Data, whole[indexFile].Data, whole[first].Data)
-	whole = write(f, sample(f, model.Llama), math.MaxInt64)
+	whole = write(f, sample(f, architecture.Llama), math.MaxInt64)
 	f.Add(whole[configFile].Data, []byte{}, whole[weightsFile].Data)
 	f.Fuzz(func(t *testing.T, config, index, weights []byte) {
 		files := fstest.MapFS{configFile: {Data: config}, weightsFile: {Data: weights}, first: {Data: weights}}

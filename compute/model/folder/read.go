@@ -12,14 +12,22 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/safetensors"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
-// Read reads a folder of one of model.Architectures. Every tensor of the model must be there once, with the shape that
-// config.json says, and be finite; all may lack their common prefix, such as "transformer." of GPT-2. Buffers that old
-// files hold besides are left out, and so is a head that is tied to the embedding. Errors are of type *Error.
+// Resting is a file system whose ReadFile returns mapped files.
+type Resting interface {
+	// Rest says that part of a file that ReadFile returned is not read for some time.
+	Rest(part []byte)
+}
+
+// Read reads a folder of one of architecture.Architectures. Every tensor of the model must be there once, with the
+// shape that config.json says, and be finite; all may lack their common prefix, such as "transformer." of GPT-2.
+// Buffers that old files hold besides are left out, and so is a head that is tied to the embedding. Tensors that are
+// float32 in a file lie in the bytes that fs.ReadFile returns of it; of a file system that is Resting, each rests once
+// it was checked. Errors are of type *Error.
 func Read(fsys fs.FS) (*Model, error) {
 	c, ignored, err := importConfig(fsys)
 	if err != nil {
@@ -54,26 +62,26 @@ func Read(fsys fs.FS) (*Model, error) {
 }
 
 // ReadConfig reads config.json alone.
-func ReadConfig(fsys fs.FS) (model.Config, error) {
+func ReadConfig(fsys fs.FS) (architecture.Config, error) {
 	c, _, err := importConfig(fsys)
 	return c, err
 }
 
 // importConfig reads config.json, and the keys of it that mean nothing.
-func importConfig(fsys fs.FS) (model.Config, []string, error) {
+func importConfig(fsys fs.FS) (architecture.Config, []string, error) {
 	raw, err := readLimited(fsys, configFile, maxConfig)
 	if err != nil {
-		return model.Config{}, nil, err
+		return architecture.Config{}, nil, err
 	}
 	var keys map[string]any
 	if err := json.Unmarshal(raw, &keys); err != nil {
-		return model.Config{}, nil, fmt.Errorf("%w (%w)", ErrJSON, err)
+		return architecture.Config{}, nil, fmt.Errorf("%w (%w)", ErrJSON, err)
 	}
-	architecture, ok := keys["model_type"].(string)
+	modelType, ok := keys["model_type"].(string)
 	if !ok {
-		return model.Config{}, nil, fmt.Errorf("%w: it has no model_type", ErrJSON)
+		return architecture.Config{}, nil, fmt.Errorf("%w: it has no model_type", ErrJSON)
 	}
-	return model.Import(architecture, keys)
+	return architecture.Import(modelType, keys)
 }
 
 // pickled reports whether a folder has its weights in PyTorch's own format alone.
@@ -195,6 +203,9 @@ func (r *reader) tensor(f *safetensors.File, fileName string) error {
 	if err != nil {
 		return err
 	}
+	if rests, ok := r.fsys.(Resting); ok {
+		rests.Rest(f.Bytes(fileName))
+	}
 	switch {
 	case tiedHead:
 		r.head = t
@@ -224,8 +235,8 @@ func finiteTensor(f *safetensors.File, name string, shape tensor.Shape) (*tensor
 	return t, nil
 }
 
-// isBuffer reports whether a tensor is one that transformers used to save and computes anew: the causal mask of GPT-2
-// and GPT-NeoX, the frequencies of rotary positions.
+// isBuffer reports whether a tensor is one that transformers used to save and now computes itself: the causal mask of
+// GPT-2 and GPT-NeoX, the frequencies of rotary positions.
 func isBuffer(name string) bool {
 	return strings.HasSuffix(name, ".attn.bias") || strings.HasSuffix(name, ".attn.masked_bias") ||
 		strings.HasSuffix(name, ".attention.bias") || strings.HasSuffix(name, ".attention.masked_bias") ||

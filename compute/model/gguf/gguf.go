@@ -12,7 +12,7 @@ import (
 	"io"
 
 	"github.com/starling-network/starling/compute/data/tokenizer"
-	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
@@ -53,7 +53,7 @@ var (
 // Model is what a file holds.
 type Model struct {
 	Name      string // for people
-	Config    model.Config
+	Config    architecture.Config
 	Tensors   map[string]*tensor.Tensor // float32, by the names of Config.Tensors
 	Tokenizer *tokenizer.Tokenizer
 	Template  string // of conversations, in Jinja; "": none
@@ -90,8 +90,8 @@ func Encode(w io.Writer, m Model, t Type) error {
 
 // Writes returns why a model cannot be written, or nil: Llama without biases is, and Mistral without a window, which
 // are one architecture to llama.cpp. The error wraps ErrModel.
-func Writes(c model.Config) error {
-	if c.Architecture() != model.Llama && c.Architecture() != model.Mistral {
+func Writes(c architecture.Config) error {
+	if c.Architecture() != architecture.Llama && c.Architecture() != architecture.Mistral {
 		return fmt.Errorf("%w: it is %s, and only llama and mistral are written", ErrModel, c.Architecture())
 	}
 	var keys struct {
@@ -137,7 +137,7 @@ type sizes struct {
 	EOS       *uint32 `json:"eos_token_id"`
 }
 
-func readSizes(c model.Config) (s sizes) {
+func readSizes(c architecture.Config) (s sizes) {
 	if err := json.Unmarshal(c.JSON(), &s); err != nil {
 		panic(fmt.Sprintf("gguf: a config's own JSON: %v", err))
 	}

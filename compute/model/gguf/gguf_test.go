@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/compute/data/tokenizer"
-	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
@@ -159,7 +159,7 @@ func sample(t testing.TB, changes map[string]any) Model {
 	for k, v := range changes {
 		raw[k] = v
 	}
-	c, err := model.Parse(model.Llama, raw)
+	c, err := architecture.Parse(architecture.Llama, raw)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,8 +231,8 @@ func near(t *testing.T, what string, got []float64, want []float32, tolerance fl
 	}
 }
 
-// What llama.cpp computes from the rows of the file (neighbours turn together) must be what the model computes from its
-// own (the halves of a head turn together): the same products of queries and keys at all distances.
+// llama.cpp must compute from the rows of the file (neighbours turn together) the values that the model computes from
+// its own (the halves of a head turn together): the same products of queries and keys at all distances.
 func TestRotaryPositionsSurviveThePermutation(t *testing.T) {
 	m := sample(t, nil)
 	_, tensors := read(t, encode(t, m, F32))
@@ -400,7 +400,7 @@ func TestEncodeRefuses(t *testing.T) {
 		"too large":      {func(m *Model) { m.Tensors[name].F32()[5] = 70000 }, F16, ErrRange},
 		"not a number":   {func(m *Model) { m.Tensors[name].F32()[5] = float32(math.NaN()) }, Q8_0, ErrRange},
 		"infinite":       {func(m *Model) { m.Tensors[name].F32()[5] = float32(math.Inf(1)) }, F32, ErrRange},
-		"another family": {func(m *Model) { m.Config, _ = model.Parse(model.GPT2, nil) }, F32, ErrModel},
+		"another family": {func(m *Model) { m.Config, _ = architecture.Parse(architecture.GPT2, nil) }, F32, ErrModel},
 	} {
 		m := sample(t, nil)
 		c.change(&m)

@@ -51,7 +51,18 @@ func (f *File) Names() []string { return f.names }
 // DType returns the element type of a tensor as the file writes it, such as "BF16"; "" if there is no such tensor.
 func (f *File) DType(name string) string { return f.entries[name].DType }
 
-// Tensor returns a tensor as float32: F32 keeps its bits; F16 and BF16 become float32, which holds them exactly. Errors
+// Bytes are the bytes of a tensor as the file writes it: part of those that the file was made of. nil if there is no
+// such tensor.
+func (f *File) Bytes(name string) []byte {
+	e, ok := f.entries[name]
+	if !ok {
+		return nil
+	}
+	return f.body[e.Offsets[0]:e.Offsets[1]:e.Offsets[1]]
+}
+
+// Tensor returns a tensor as float32: F32 keeps its bits; F16 and BF16 become float32, which holds them exactly. One of
+// F32 lies in the bytes that the file was made of, if these are aligned: it may be written to only if they may. Errors
 // wrap ErrDType, or ErrTensor if there is no such tensor.
 func (f *File) Tensor(name string) (*tensor.Tensor, error) {
 	e, ok := f.entries[name]
@@ -61,7 +72,7 @@ func (f *File) Tensor(name string) (*tensor.Tensor, error) {
 	if !readable(e.DType) {
 		return nil, fmt.Errorf("%w: tensor %q is %s; F32, F16 and BF16 are read", ErrDType, name, e.DType)
 	}
-	return e.read(f.body[e.Offsets[0]:e.Offsets[1]]), nil
+	return e.read(f.Bytes(name)), nil
 }
 
 func split(data []byte) (header, body []byte, err error) {
@@ -214,6 +225,9 @@ func checkLayout(entries []entry, body uint64) error {
 
 // read converts the elements of a tensor whose entry has been checked.
 func (e *entry) read(raw []byte) *tensor.Tensor {
+	if e.DType == "F32" && tensor.Aligned(raw) {
+		return tensor.Wrap(e.float32Shape(), raw)
+	}
 	t := tensor.New(e.float32Shape())
 	switch e.DType {
 	case "F32":

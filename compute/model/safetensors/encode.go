@@ -14,22 +14,41 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 )
 
-// Encode writes the named tensors, in the order of names, which may leave some of the map out; all must be float32.
-// meta is the file's table of strings: transformers wants {"format": "pt"}. The same values have the same bytes. The
-// elements are written from the tensors' own memory. Errors wrap ErrTensor, ErrDType or what w returned.
-func Encode(w io.Writer, names []string, tensors map[string]*tensor.Tensor, meta map[string]string) error {
-	return EncodeAs(w, names, tensors, nil, meta)
-}
-
-// EncodeAs is Encode with the element type of each tensor in the file: F32, F16 or BF16; F32 for a name that dtypes
-// does not have. No value is rounded: one that the type does not hold is an error that wraps ErrInexact, before
-// anything is written.
+// EncodeAs writes the named tensors, in the order of names, which may leave some of the map out; all must be float32.
+// dtypes has the element type of each tensor in the file: F32, F16 or BF16; F32 for a name that it does not have. No
+// value is rounded: one that the type does not hold is an error that wraps ErrInexact, before anything is written. meta
+// is the file's table of strings: transformers wants {"format": "pt"}. The same values have the same bytes. Elements
+// are written from the tensors' own memory. Errors wrap ErrTensor, ErrDType or what w returned.
 func EncodeAs(w io.Writer, names []string, tensors map[string]*tensor.Tensor, dtypes map[string]string,
 	meta map[string]string) error {
 	shapes, err := shapesOf(names, tensors, dtypes)
 	if err != nil {
 		return err
 	}
+	return writeFile(w, names, shapes, meta, func(i int) error {
+		return writeTensor(w, names[i], tensors[names[i]], dtypes[names[i]])
+	})
+}
+
+// EncodeEach writes float32 tensors of these names and shapes, in order, with the bytes of EncodeAs. It takes each from
+// weight when it writes it, so that one of them is in memory. Errors wrap ErrTensor, or what weight or w returned.
+func EncodeEach(w io.Writer, names []string, shapes []tensor.Shape, meta map[string]string,
+	weight func(i int) (*tensor.Tensor, error)) error {
+	return writeFile(w, names, shapes, meta, func(i int) error {
+		t, err := weight(i)
+		if err != nil {
+			return err
+		}
+		if !t.Shape.Equal(shapes[i]) {
+			return fmt.Errorf("%w: %s is %s, not %s", ErrTensor, names[i], t.Shape, shapes[i])
+		}
+		return writeTensor(w, names[i], t, "")
+	})
+}
+
+// writeFile writes the head of a file, and then each of its tensors.
+func writeFile(w io.Writer, names []string, shapes []tensor.Shape, meta map[string]string,
+	each func(i int) error) error {
 	head, err := Head(names, shapes, meta)
 	if err != nil {
 		return err
@@ -37,9 +56,9 @@ func EncodeAs(w io.Writer, names []string, tensors map[string]*tensor.Tensor, dt
 	if _, err := w.Write(head); err != nil {
 		return fmt.Errorf("safetensors: write: %w", err)
 	}
-	for _, name := range names {
-		if err := writeTensor(w, tensors[name], dtypes[name]); err != nil {
-			return fmt.Errorf("safetensors: write %s: %w", name, err)
+	for i := range names {
+		if err := each(i); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -56,11 +75,16 @@ func narrow(dtype string) func(float32) (uint16, bool) {
 	return nil
 }
 
-func writeTensor(w io.Writer, t *tensor.Tensor, dtype string) error {
+func writeTensor(w io.Writer, name string, t *tensor.Tensor, dtype string) error {
+	write := func(b []byte) error {
+		if _, err := w.Write(b); err != nil {
+			return fmt.Errorf("safetensors: write %s: %w", name, err)
+		}
+		return nil
+	}
 	convert := narrow(dtype)
 	if convert == nil {
-		_, err := w.Write(t.Bytes())
-		return err
+		return write(t.Bytes())
 	}
 	raw := make([]byte, 0, min(len(t.Bytes())/2, 1<<16))
 	for part := range slices.Chunk(t.F32(), cap(raw)/2) {
@@ -69,7 +93,7 @@ func writeTensor(w io.Writer, t *tensor.Tensor, dtype string) error {
 			bits, _ := convert(x)
 			raw = binary.LittleEndian.AppendUint16(raw, bits)
 		}
-		if _, err := w.Write(raw); err != nil {
+		if err := write(raw); err != nil {
 			return err
 		}
 	}

@@ -2,9 +2,10 @@
 // header length, a JSON header, and the little-endian elements of the tensors without holes. It reads files of
 // strangers.
 //
-// It deals in float32 tensors, the one form in which the weights of a model leave a run; half-precision files are
-// converted when read, and may be written again as they were. Head alone describes tensors of any type, which others
-// write. It does not map memory, and knows nothing of models split over several files.
+// It deals in float32 tensors, the one form in which the weights of a model leave a run. They lie in the bytes of the
+// file, which a caller may have mapped; those of half-precision files are converted when read, and may be written again
+// as they were. Head alone describes tensors of any type, which others write. The package maps no memory itself, and
+// knows nothing of models split over several files.
 package safetensors
 
 import (
@@ -25,7 +26,7 @@ var (
 	ErrMalformed = errors.New("safetensors: malformed file")
 	// ErrDType is returned for a tensor of an element type that this package does not convert: use F32, F16 or BF16.
 	ErrDType = errors.New("safetensors: unsupported element type")
-	// ErrTensor is returned by Encode for names and tensors that make no file.
+	// ErrTensor is returned by EncodeAs and EncodeEach for names and tensors that make no file.
 	ErrTensor = errors.New("safetensors: invalid tensor")
 	// ErrInexact is returned by EncodeAs for a value that would be rounded.
 	ErrInexact = errors.New("safetensors: a value does not fit the element type")

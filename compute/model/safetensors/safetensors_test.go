@@ -32,7 +32,7 @@ func sample() ([]string, map[string]*tensor.Tensor, map[string]string) {
 func encode(t testing.TB, names []string, tensors map[string]*tensor.Tensor, meta map[string]string) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	if err := Encode(&out, names, tensors, meta); err != nil {
+	if err := EncodeAs(&out, names, tensors, nil, meta); err != nil {
 		t.Fatal(err)
 	}
 	return out.Bytes()
@@ -96,7 +96,7 @@ func TestEncodeRefuses(t *testing.T) {
 		{[]string{"\xff"}, ErrTensor},
 		{[]string{"unused"}, ErrDType},
 	} {
-		if err := Encode(io.Discard, c.names, tensors, nil); !errors.Is(err, c.want) {
+		if err := EncodeAs(io.Discard, c.names, tensors, nil, nil); !errors.Is(err, c.want) {
 			t.Errorf("%q: got %v, want %v", c.names, err, c.want)
 		}
 	}
@@ -116,7 +116,7 @@ func (n *failAfter) Write(p []byte) (int, error) {
 func TestEncodeReportsEveryFailedWrite(t *testing.T) {
 	names, tensors, meta := sample()
 	for writes := range failAfter(1 + len(names)) {
-		if err := Encode(&writes, names, tensors, meta); !errors.Is(err, errFull) {
+		if err := EncodeAs(&writes, names, tensors, nil, meta); !errors.Is(err, errFull) {
 			t.Errorf("got %v, want %v", err, errFull)
 		}
 	}
@@ -362,4 +362,54 @@ func Decode(data []byte) (tensors map[string]*tensor.Tensor, meta map[string]str
 		}
 	}
 	return tensors, f.Meta, nil
+}
+
+// TestTensorsLieInTheFile: float32 is not copied if it is aligned, and is the same if it is not.
+func TestTensorsLieInTheFile(t *testing.T) {
+	x := tensor.FromF32([]float32{1, 2, 3}, 3)
+	var out bytes.Buffer
+	if err := EncodeAs(&out, []string{"x"}, map[string]*tensor.Tensor{"x": x}, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	room := tensor.Alloc(out.Len() + 4)
+	for shift, lies := range map[int]bool{0: true, 4: false} {
+		file := room[shift : shift+out.Len()]
+		copy(file, out.Bytes())
+		f, err := Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := f.Tensor("x")
+		if err != nil || got.Root() != x.Root() || &got.Bytes()[0] == &f.Bytes("x")[0] != lies {
+			t.Errorf("shifted by %d: %v, %v", shift, got.F32(), err)
+		}
+		if f.Bytes("none") != nil {
+			t.Error("bytes of no tensor")
+		}
+	}
+}
+
+// TestEncodeEach has the bytes of EncodeAs.
+func TestEncodeEach(t *testing.T) {
+	names := []string{"b", "a"}
+	all := map[string]*tensor.Tensor{"a": tensor.FromF32([]float32{1, 2, 3}, 3), "b": tensor.Scalar(4)}
+	meta := map[string]string{"format": "pt"}
+	var whole, each bytes.Buffer
+	if err := EncodeAs(&whole, names, all, nil, meta); err != nil {
+		t.Fatal(err)
+	}
+	shapes := []tensor.Shape{all["b"].Shape, all["a"].Shape}
+	err := EncodeEach(&each, names, shapes, meta, func(i int) (*tensor.Tensor, error) { return all[names[i]], nil })
+	if err != nil || !bytes.Equal(each.Bytes(), whole.Bytes()) {
+		t.Errorf("other bytes, %v", err)
+	}
+	err = EncodeEach(&each, names, shapes, meta, func(i int) (*tensor.Tensor, error) { return all["a"], nil })
+	if !errors.Is(err, ErrTensor) {
+		t.Errorf("another shape: %v", err)
+	}
+	failed := errors.New("failed")
+	err = EncodeEach(&each, names, shapes, meta, func(int) (*tensor.Tensor, error) { return nil, failed })
+	if err != failed {
+		t.Errorf("no tensor: %v", err)
+	}
 }

@@ -1,5 +1,5 @@
 // Package silence is tokens in graphs that are read and not to be predicted: each is the token that it stands for plus
-// a number, the size of a vocabulary. What marks them is compute/data.
+// a number, the size of a vocabulary. Package compute/data marks them.
 package silence
 
 import (

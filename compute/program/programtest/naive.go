@@ -7,6 +7,7 @@ import (
 
 	"github.com/starling-network/starling/compute/detmath"
 	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/kernel/exact"
 	"github.com/starling-network/starling/compute/kernel/matmul"
 	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/program"
@@ -182,7 +183,9 @@ func evalNaive(t testing.TB, op *program.Operator, in []naive) naive {
 			block := philox.Block(uint64(in[0].i[0]), uint64(in[0].i[1]), uint64(in[0].i[2])+uint64(k/4))
 			out.i[k] = int64(block[k%4])
 		case program.Dot:
-			out.f[k] = naiveDot(op, in[0], in[1], c)
+			out.f[k] = naiveDot(pairsOfDot(op, in[0], in[1], c))
+		case program.DotExact:
+			out.f[k] = naiveDotExact(program.FormOfDot(op.Ints), pairsOfDot(op, in[0], in[1], c))
 		case program.ReduceSum, program.ReduceMax, program.ReduceMin:
 			naiveReduce(op, in[0], out, k, c)
 		case program.SumSquares:
@@ -253,7 +256,8 @@ func naiveFirstMax(op *program.Operator, x naive, k int) bool {
 	return true
 }
 
-func naiveDot(op *program.Operator, l, r naive, c []int) float32 {
+// pairsOfDot are the factors of the products that an element at c of a Dot or a DotExact adds up, in order.
+func pairsOfDot(op *program.Operator, l, r naive, c []int) (pairs [][2]float32) {
 	a, _ := program.AxesOfDot(op.Ints, l.shape.Rank(), r.shape.Rank())
 	lc, rc := make([]int, l.shape.Rank()), make([]int, r.shape.Rank())
 	for i := range a.LHSBatch {
@@ -267,20 +271,55 @@ func naiveDot(op *program.Operator, l, r naive, c []int) float32 {
 		rc[x] = c[len(a.LHSFree)+i]
 	}
 	sizes := view.Pick(l.shape.Dims, a.LHSContract)
+	for k := range view.Elements(sizes) {
+		kc := coordinates(sizes, k)
+		for i := range kc {
+			lc[a.LHSContract[i]], rc[a.RHSContract[i]] = kc[i], kc[i]
+		}
+		pairs = append(pairs, [2]float32{l.f[offset(l.shape.Dims, lc)], r.f[offset(r.shape.Dims, rc)]})
+	}
+	return pairs
+}
+
+// naiveDotExact follows the specification of exact.Form.
+func naiveDotExact(f exact.Form, pairs [][2]float32) (sum float32) {
+	for block := range slices.Chunk(pairs, f.Block) {
+		var up [2]float64
+		for side := range 2 {
+			largest, top := 0.0, map[int]float64{8: 127, 15: 16319}[f.Bits]
+			for _, p := range block {
+				if x := math.Abs(float64(p[side])); !(x <= largest) {
+					largest = x
+				}
+			}
+			e := -63
+			for largest > math.Ldexp(top, e) && e <= 38 {
+				e++
+			}
+			if up[side] = math.Ldexp(1, e); e > 38 || largest != largest {
+				up[side] = math.NaN()
+			}
+		}
+		exactly := 0.0 // below 2^53
+		for _, p := range block {
+			exactly += math.RoundToEven(float64(p[0])/up[0]) * math.RoundToEven(float64(p[1])/up[1])
+		}
+		sum += float32(float64(float32(exactly)) * up[0] * up[1])
+	}
+	return sum
+}
+
+func naiveDot(pairs [][2]float32) float32 {
 	var sum, chunk float32
 	first := true
-	for k := range view.Elements(sizes) {
+	for k, p := range pairs {
 		if k > 0 && k%matmul.ChunkK == 0 {
 			if sum += chunk; first {
 				sum = chunk
 			}
 			chunk, first = 0, false
 		}
-		kc := coordinates(sizes, k)
-		for i := range kc {
-			lc[a.LHSContract[i]], rc[a.RHSContract[i]] = kc[i], kc[i]
-		}
-		chunk = matmul.FMA32(l.f[offset(l.shape.Dims, lc)], r.f[offset(r.shape.Dims, rc)], chunk)
+		chunk = matmul.FMA32(p[0], p[1], chunk)
 	}
 	if first {
 		return chunk

@@ -306,8 +306,8 @@ func (w *writer) adam(k program.Kind) program.Value {
 func (w *writer) heavy(k program.Kind) program.Value {
 	b, r := w.b, w.r
 	switch k {
-	case program.Dot:
-		return w.dot()
+	case program.Dot, program.DotExact:
+		return w.dot(k)
 	case program.ReduceSum, program.ReduceMax, program.ReduceMin:
 		x := w.value(w.numberType())
 		rank := b.Shape(x).Rank()
@@ -343,7 +343,7 @@ func (w *writer) heavy(k program.Kind) program.Value {
 }
 
 // dot multiplies a value with one made to fit some of its axes, in any order.
-func (w *writer) dot() program.Value {
+func (w *writer) dot(k program.Kind) program.Value {
 	b, r := w.b, w.r
 	x := w.value(tensor.Float32)
 	s := b.Shape(x)
@@ -366,6 +366,14 @@ func (w *writer) dot() program.Value {
 		return x
 	}
 	y := w.like(tensor.Make(tensor.Float32, dims...))
+	if k == program.DotExact {
+		op := program.Operator{Kind: k, In: []int32{int32(x), int32(y)}, Ints: []int64{int64(c), int64(batch)}}
+		for _, axis := range slices.Concat(lhsContract, lhsBatch, place[:c], place[c:c+batch]) {
+			op.Ints = append(op.Ints, int64(axis))
+		}
+		op.Ints = append(op.Ints, []int64{8, 15}[r.IntN(2)], []int64{32, 64}[r.IntN(2)])
+		return w.keep(b.Append(op))
+	}
 	return w.keep(b.Dot(x, lhsContract, lhsBatch, y, place[:c], place[c:c+batch]))
 }
 

@@ -14,8 +14,8 @@ import (
 // ErrState is returned for a state between two parts of a payload that is not one.
 var ErrState = errors.New("codec: this is no state between two parts of a payload")
 
-// sigmas is the total width of the quantiser in standard deviations: elements beyond 3 of them on either side share the
-// outermost codes, whose entries in the book are the means of what they hold.
+// sigmas is the total width of the quantiser in standard deviations: elements beyond 3 of them on either side share
+// the outermost codes, whose entries in the book are the means of their elements.
 const sigmas = 6
 
 // Passes is how many passes over the elements come before the one that writes the codes.
@@ -40,7 +40,7 @@ func New(n, levels int) *Quantiser { return &Quantiser{n: n, levels: levels} }
 // The passes of a quantiser over its elements.
 const (
 	meanPass   = iota // their sum
-	squarePass        // the squares of what is left of them without the mean
+	squarePass        // the squares of the elements less the mean
 	countPass         // number and sum of the elements of each code
 	codePass          // the codes
 )
@@ -93,7 +93,7 @@ func (q *Quantiser) code(v float32) byte {
 	if q.scale > 0 {
 		c += math.RoundToEven((float64(v) - q.mean) / q.scale)
 	}
-	if !(c > 0) { // also of what is no number: statistics may come from a stranger
+	if !(c > 0) { // also for NaN: statistics may come from another party
 		return 0
 	}
 	return byte(min(float64(q.levels-1), c))
@@ -116,7 +116,7 @@ func (q *Quantiser) book() []float32 {
 	return book
 }
 
-// kept is what a quantiser keeps within a pass.
+// kept is the state of a quantiser within a pass.
 func (q *Quantiser) kept(pass int, book []float32) []any {
 	switch pass {
 	case meanPass:

@@ -205,3 +205,69 @@ func TestBoundedLeftovers(t *testing.T) {
 		t.Errorf("left: %v, %v", left, err)
 	}
 }
+
+// TestNothingIsDroppedForNothing: for a blob that cannot fit, those that are there stay.
+func TestNothingIsDroppedForNothing(t *testing.T) {
+	s := bounded(t, openDisk(t, t.TempDir()), 1000)
+	needed, other := blobtest.Data(1, 600), blobtest.Data(2, 300)
+	put(t, s, needed)
+	put(t, s, other)
+	s.Pin("run", []blob.CID{blob.Of(needed)})
+	if _, err := s.Put(t.Context(), blobtest.Data(3, 500)); !errors.Is(err, blob.ErrFull) {
+		t.Errorf("stored: %v", err)
+	}
+	wantBlob(t, s, other)
+	put(t, s, blobtest.Data(4, 400))
+	wantBlob(t, s, needed)
+	if has, err := s.Has(t.Context(), blob.Of(other)); has || err != nil {
+		t.Errorf("nothing was dropped: %v", err)
+	}
+}
+
+func TestLink(t *testing.T) {
+	from, s := openDisk(t, t.TempDir()), bounded(t, openDisk(t, t.TempDir()), 1000)
+	small, large := blobtest.Data(1, 600), blobtest.Data(2, 500)
+	for _, data := range [][]byte{small, large} {
+		put(t, from, data)
+	}
+	if err := s.Link(t.Context(), from, blob.Of(small)); err != nil || s.Usage().Held != 600 {
+		t.Fatalf("%d bytes are held, %v", s.Usage().Held, err)
+	}
+	wantBlob(t, s, small)
+	if err := s.Link(t.Context(), from, blob.Of([]byte("none"))); !errors.Is(err, blob.ErrNotFound) {
+		t.Errorf("a blob that is nowhere: %v", err)
+	}
+	s.Pin("run", []blob.CID{blob.Of(small)})
+	if err := s.Link(t.Context(), from, blob.Of(large)); !errors.Is(err, blob.ErrFull) || s.Usage().Held != 600 {
+		t.Errorf("%d bytes are held, %v", s.Usage().Held, err)
+	}
+	if err := bounded(t, blob.NewMemory(), 1000).Link(t.Context(), from, blob.Of(small)); err == nil {
+		t.Error("memory shares a file")
+	}
+}
+
+// TestReserve: reserved room is taken from blobs until it is free again.
+func TestReserve(t *testing.T) {
+	s := bounded(t, openDisk(t, t.TempDir()), 1000)
+	old := blobtest.Data(1, 600)
+	put(t, s, old)
+	free, err := s.Reserve(t.Context(), 700)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if has, err := s.Has(t.Context(), blob.Of(old)); has || err != nil || s.Usage().Held != 700 {
+		t.Errorf("%d bytes are held, %v", s.Usage().Held, err)
+	}
+	if _, err := s.Put(t.Context(), old); !errors.Is(err, blob.ErrFull) {
+		t.Errorf("stored: %v", err)
+	}
+	if _, err := s.Reserve(t.Context(), 400); !errors.Is(err, blob.ErrFull) {
+		t.Errorf("reserved: %v", err)
+	}
+	free()
+	free()
+	put(t, s, old)
+	if s.Usage().Held != 600 {
+		t.Errorf("%d bytes are held", s.Usage().Held)
+	}
+}

@@ -1,5 +1,5 @@
 // Package quota keeps a store of blobs within a number of bytes: it drops what was not used for the longest time, and
-// never what somebody needs. It stores nothing itself, and does not know why a blob is needed: it is told.
+// never a pinned blob. It stores nothing itself, and does not know why a blob is pinned.
 package quota
 
 import (
@@ -14,17 +14,17 @@ import (
 
 // Store is a blob.Store that keeps within a number of bytes. To make room, for the bound or because the disk is full,
 // it drops the blobs that were not used for the longest time, but never one that is pinned. Blobs are used by Put, Get,
-// Open and Commit; those that were there at the start count as used before all others. What an unfinished assembly left
-// counts as a blob of its full size.
+// Open and Commit; those that were there at the start count as used before all others. The leaves of an unfinished
+// assembly count as a blob of its full size.
 type Store struct {
 	blob.Store
 	quota int64 // bytes of blobs
 
 	mu    sync.Mutex
 	held  map[blob.CID]*holding
-	bytes int64 // of held, and of what is on its way in
+	bytes int64 // of held, and of blobs on their way in
 	clock uint64
-	pins  map[string][]blob.CID // by who needs them
+	pins  map[string][]blob.CID // by the name of their user
 }
 
 type holding struct {
@@ -34,7 +34,7 @@ type holding struct {
 
 // Usage is what a Bounded store takes, in bytes.
 type Usage struct {
-	Held   int64 // by blobs that are stored or on their way in
+	Held   int64 // by blobs that are stored or on their way in, and by reserved room
 	Pinned int64 // by those of them that are stored and must not be dropped
 	Quota  int64 // at most
 }
@@ -45,7 +45,7 @@ type leftovers interface {
 	Leftovers() (map[blob.CID]int64, error)
 }
 
-// New bounds a store that nobody else writes to. quota is in bytes, beyond 0.
+// New bounds a store that no other code writes to. quota is in bytes, beyond 0.
 func New(ctx context.Context, s blob.Store, quota int64) (*Store, error) {
 	b := &Store{Store: s, quota: quota, held: map[blob.CID]*holding{}, pins: map[string][]blob.CID{}}
 	list, err := s.List(ctx)
@@ -162,6 +162,45 @@ func (b *Store) Put(ctx context.Context, data []byte) (c blob.CID, err error) {
 	return c, err
 }
 
+// linker is a store that can share a file with another one.
+type linker interface {
+	Link(ctx context.Context, from *blob.Disk, c blob.CID) error
+}
+
+// Link stores a blob of another store as a link to its file: errors as blob.Disk.Link, or blob.ErrFull. It counts as
+// a blob of its size, although the disk holds it once.
+func (b *Store) Link(ctx context.Context, from *blob.Disk, c blob.CID) error {
+	l, ok := b.Store.(linker)
+	if !ok {
+		return errors.ErrUnsupported
+	}
+	f, err := from.Open(ctx, c)
+	if err != nil {
+		return err
+	}
+	size := f.Manifest().Size
+	_ = f.Close()
+	r, err := b.reserve(ctx, size)
+	if err != nil {
+		return err
+	}
+	defer r.free()
+	if err := l.Link(ctx, from, c); err != nil {
+		return err
+	}
+	r.fill(c, size)
+	return nil
+}
+
+// Reserve takes room for bytes that are no blob, until free is called; blob.ErrFull if there is too little.
+func (b *Store) Reserve(ctx context.Context, bytes int64) (free func(), err error) {
+	r, err := b.reserve(ctx, bytes)
+	if err != nil {
+		return nil, err
+	}
+	return r.free, nil
+}
+
 // Get implements Store.
 func (b *Store) Get(ctx context.Context, c blob.CID) ([]byte, error) {
 	data, err := b.Store.Get(ctx, c)
@@ -244,7 +283,7 @@ func (a *boundedAssembly) Commit(ctx context.Context) error {
 	return err
 }
 
-// Close implements Assembly. Where leaves are kept for the next assembly, they go on taking room.
+// Close implements Assembly. Where leaves are kept for the next assembly, they still take room.
 func (a *boundedAssembly) Close() error {
 	missing := len(a.Missing())
 	if _, durable := a.room.store.Store.(leftovers); durable && missing > 0 && missing < len(a.manifest.Leaves) {
@@ -261,11 +300,11 @@ type room struct {
 	gone  bool // given back, or taken by the blob
 }
 
-// reserve makes room for a blob, until free or fill.
+// reserve makes room for a blob, until free or fill. For one that cannot fit nothing is dropped.
 func (b *Store) reserve(ctx context.Context, size int64) (*room, error) {
 	for {
 		b.mu.Lock()
-		fits := b.bytes+size <= b.quota
+		fits, can := b.bytes+size <= b.quota, b.bytes-b.droppable()+size <= b.quota
 		if fits {
 			b.bytes += size
 		}
@@ -273,10 +312,31 @@ func (b *Store) reserve(ctx context.Context, size int64) (*room, error) {
 		if fits {
 			return &room{store: b, size: size}, nil
 		}
-		if err := b.drop(ctx); err != nil {
+		err := b.full()
+		if can {
+			err = b.drop(ctx)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("blob: %d more bytes: %w", size, err)
 		}
 	}
+}
+
+// droppable is how many bytes of blobs are not pinned.
+func (b *Store) droppable() (n int64) {
+	pinned := b.pinned()
+	for c, h := range b.held {
+		if !pinned[c] {
+			n += h.size
+		}
+	}
+	return n
+}
+
+// full is why there is no room.
+func (b *Store) full() error {
+	u := b.Usage()
+	return fmt.Errorf("%d of %d bytes are taken by blobs that are needed or coming in: %w", u.Held, u.Quota, blob.ErrFull)
 }
 
 func (r *room) free() {
@@ -319,8 +379,7 @@ func (b *Store) insist(ctx context.Context, write func() error) error {
 func (b *Store) drop(ctx context.Context) error {
 	c, ok := b.oldest()
 	if !ok {
-		u := b.Usage()
-		return fmt.Errorf("%d of %d bytes are taken by what is needed or coming in: %w", u.Held, u.Quota, blob.ErrFull)
+		return b.full()
 	}
 	return b.Delete(ctx, c)
 }
@@ -337,7 +396,7 @@ func (b *Store) oldest() (found blob.CID, ok bool) {
 	return found, ok
 }
 
-// pinned are the blobs that somebody needs.
+// pinned returns the blobs that have a user.
 func (b *Store) pinned() map[blob.CID]bool {
 	all := map[blob.CID]bool{}
 	for _, list := range b.pins {

@@ -11,9 +11,9 @@ const (
 	paceLeast = 64 << 10 // bytes a second
 	paceMost  = 1 << 40
 	paceGrow  = 0.05 // of the rate, in a second
-	paceCut   = 0.8  // of what arrives, when it queues
+	paceCut   = 0.8  // of the rate of arrival, when messages queue
 	paceFall  = 8    // at most this much: nothing may arrive for a moment
-	// of what arrived when it queued, without a queue: then the capacity is searched again
+	// of the rate of arrival when messages queued last, without a queue: then the capacity is searched again
 	paceBeyond  = 2
 	paceQueue   = 15 * time.Millisecond // delay of a control message that shows a queue, or
 	paceShare   = 4                     // this part of the shortest round trip, if that is more
@@ -26,8 +26,8 @@ const (
 
 // Pace is how fast bulk is sent to one peer: additive increase and multiplicative decrease by the round trip times of
 // control messages, as TCP Vegas and LEDBAT (RFC 6817) do by those of data, from a start that doubles (RFC 5681). Each
-// answer to a control message also says how many bytes have arrived, so that a cut goes to what the path carries. It is
-// a pure function of its samples.
+// answer to a control message also says how many bytes have arrived, so that a cut leads to the rate that the path
+// carries. It is a pure function of its samples.
 type Pace struct {
 	Rate     float64 // bytes a second
 	Starting bool    // doubling: no queue was seen yet

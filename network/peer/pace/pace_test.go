@@ -105,7 +105,7 @@ func TestPaceOfMemory(t *testing.T) {
 }
 
 // TestPaceOfBusyMachine drives paths between machines whose processors others use, so that every message is late by
-// more than what shows a queue: most of the path is used all the same.
+// more than a delay that shows a queue: most of the path is used all the same.
 func TestPaceOfBusyMachine(t *testing.T) {
 	for name, x := range map[string]path{
 		"loopback":      {capacity: 2e9, trip: 100 * time.Microsecond},

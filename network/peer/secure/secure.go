@@ -1,6 +1,6 @@
 // Package secure is how hosts make TCP connections to each other secure: TLS 1.3 with the certificates of libp2p, which
-// have no time in them, and records that leave and arrive several at a time. Who may connect is not its matter, nor
-// what is sent.
+// have no time in them, and records that leave and arrive several at a time. It does not decide
+// which peers may connect, and does not know which bytes are sent.
 package secure
 
 import (
@@ -25,8 +25,8 @@ import (
 	libp2ptls "github.com/libp2p/go-libp2p/p2p/security/tls"
 )
 
-// What a certificate of ours is valid for: at any time. A peer is who its key says, whatever its clock or ours say. The
-// end is the one of RFC 5280 (4.1.2.5) for what does not expire.
+// A certificate is valid at any time: the key of a peer identifies it, and no clock counts. The end is the one that RFC
+// 5280 (4.1.2.5) gives to certificates that do not expire.
 var (
 	validFrom = time.Date(1950, 1, 1, 0, 0, 0, 0, time.UTC)
 	validTo   = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)

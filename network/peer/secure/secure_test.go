@@ -61,7 +61,7 @@ func (c *counted) Write(p []byte) (int, error) {
 	return c.sent.Write(p)
 }
 
-// What is written while a connection is held leaves together and in order, and no more of it is kept than a batch.
+// Bytes that are written while a connection is held leave together and in order, and no more than a batch is kept.
 func TestBatched(t *testing.T) {
 	below := &counted{}
 	b := &batched{Conn: below}

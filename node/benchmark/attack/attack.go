@@ -15,12 +15,14 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/starling-network/starling/chain"
-	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/client/job/spec"
 	"github.com/starling-network/starling/node/benchmark"
 	floods "github.com/starling-network/starling/node/benchmark/chain"
 	"github.com/starling-network/starling/protocol/audit"
-	"github.com/starling-network/starling/sim"
+	"github.com/starling-network/starling/sim/attack"
 	"github.com/starling-network/starling/sim/link"
+	"github.com/starling-network/starling/sim/scale"
+	"github.com/starling-network/starling/sim/workload"
 )
 
 // Options say how thoroughly attacks are played.
@@ -156,10 +158,10 @@ func each[T any](ctx context.Context, n int, make func() (T, error), do func(own
 
 // quarter plays every plan with as many seeds, watched and not.
 func (r *Report) quarter(ctx context.Context, o Options) error {
-	seeds, plans := int(o.Seeds), len(sim.Plans)
-	played := make([]sim.Quartered, 2*plans*seeds)
-	err := each(ctx, len(played), sim.QuarterJob, func(j *sim.Job, i int) (err error) {
-		q := sim.Quarter{Seed: uint64(i % seeds), Job: j, Plan: sim.Plans[i/seeds%plans], Unwatched: i/seeds >= plans}
+	seeds, plans := int(o.Seeds), len(attack.Plans)
+	played := make([]attack.Quartered, 2*plans*seeds)
+	err := each(ctx, len(played), attack.QuarterJob, func(j *workload.Job, i int) (err error) {
+		q := attack.Quarter{Seed: uint64(i % seeds), Job: j, Plan: attack.Plans[i/seeds%plans], Unwatched: i/seeds >= plans}
 		played[i], err = q.Play()
 		return err
 	})
@@ -169,7 +171,7 @@ func (r *Report) quarter(ctx context.Context, o Options) error {
 	for i := range 2 * plans {
 		first := i / plans * plans // to be honest
 		these, honest := played[i*seeds:][:seeds], played[first*seeds:][:seeds]
-		r.Plans = append(r.Plans, row(sim.Plans[i%plans].Name, i < plans, these, honest))
+		r.Plans = append(r.Plans, row(attack.Plans[i%plans].Name, i < plans, these, honest))
 	}
 	var trained, looked uint64
 	for _, q := range played[:seeds] {
@@ -182,7 +184,7 @@ func (r *Report) quarter(ctx context.Context, o Options) error {
 
 const zen = 1e6
 
-func row(name string, watched bool, played, honest []sim.Quartered) PlanRow {
+func row(name string, watched bool, played, honest []attack.Quartered) PlanRow {
 	p := PlanRow{Plan: name, Watched: watched, Runs: len(played)}
 	for i, q := range played {
 		p.Gain += float64(q.Gain) / zen
@@ -204,7 +206,7 @@ func (r *Report) judge() {
 	unwatched, final := 0.0, 0
 	for i, p := range r.Plans {
 		final += p.Final
-		switch fakes := sim.Plans[i%len(sim.Plans)].Lies != nil; {
+		switch fakes := attack.Plans[i%len(attack.Plans)].Lies != nil; {
 		case fakes && p.Watched:
 			faked, beside = max(faked, p.Faked), max(beside, p.Beside)
 			wrong = max(wrong, 1000*float64(p.Wrong)/float64(p.Honest))
@@ -216,8 +218,8 @@ func (r *Report) judge() {
 	r.Bars = append(r.Bars,
 		benchmark.AtMost(who+"wrong units paid for 1,000 honest ones, its best plan", wrong, 1),
 		benchmark.Below(who+"ZEN that a run of faking brings, its best plan", faked, 0),
-		benchmark.Below(who+"ZEN that a run brings beside one of honest work, its best plan", beside, 0),
-		benchmark.Below(who+"ZEN that faking brings where nobody watches unasked, a run of each plan", unwatched, 0),
+		benchmark.Below(who+"ZEN that a run brings more than one of honest work, its best plan", beside, 0),
+		benchmark.Below(who+"ZEN that faking brings without unasked audits, a run of each plan", unwatched, 0),
 		benchmark.AtMost(who+"wrong checkpoints attested that are final", float64(final), 0),
 	)
 }
@@ -225,11 +227,11 @@ func (r *Report) judge() {
 // canary plays rules by which the seats of a run decide which verifier audits it: under those the same adversary must
 // win.
 func (r *Report) canary() error {
-	j, err := sim.QuarterJob()
+	j, err := attack.QuarterJob()
 	if err != nil {
 		return err
 	}
-	q, err := sim.Quarter{Seed: 1, Job: j, Plan: sim.Plans[1], Seated: true}.Play()
+	q, err := attack.Quarter{Seed: 1, Job: j, Plan: attack.Plans[1], Seated: true}.Play()
 	const name = "canary: wrong units paid to an adversary whose own verifiers are the only ones"
 	r.Bars = append(r.Bars, benchmark.AtLeast(name, float64(q.Wrong), 1))
 	return err
@@ -238,8 +240,8 @@ func (r *Report) canary() error {
 // overhead counts the units that verifiers are asked to execute per unit of the workers, for audits of members with a
 // long history.
 func (r *Report) overhead(ctx context.Context, o Options) error {
-	v, w := job.Default().Strategy.Verification, job.Default().Strategy.Workers
-	c, err := sim.ScaleModel{
+	v, w := spec.Default().Strategy.Verification, spec.Default().Strategy.Workers
+	c, err := scale.Model{
 		Seed: 1, Workers: 1000, Run: w.Target, Verifiers: v.Verifiers, Rounds: o.Rounds, AuditPPM: v.AuditPPM(),
 		Block: time.Second, Unit: 10 * time.Second,
 		Link: link.Link{Latency: 50 * time.Millisecond, Up: 12.5e6, Down: 12.5e6}, Update: 100_000,
@@ -258,14 +260,14 @@ func (r *Report) overhead(ctx context.Context, o Options) error {
 func (r *Report) mixes(ctx context.Context, o Options) error {
 	m := &r.Mixes
 	var all sync.Mutex
-	mixer := func() (*sim.Mixer, error) { return &sim.Mixer{}, nil }
-	err := each(ctx, int(o.Mixes), mixer, func(own *sim.Mixer, i int) error {
+	mixer := func() (*attack.Mixer, error) { return &attack.Mixer{}, nil }
+	err := each(ctx, int(o.Mixes), mixer, func(own *attack.Mixer, i int) error {
 		seed := o.First + uint64(i)
 		c, err := own.Draw(seed)
 		if err != nil {
 			return err
 		}
-		mixed, err := sim.PlayMix(c)
+		mixed, err := attack.PlayMix(c)
 		all.Lock()
 		defer all.Unlock()
 		m.Played, m.Adversaries, m.Slashed = m.Played+1, m.Adversaries+len(c.Acts), m.Slashed+len(mixed.Slashed)

@@ -17,6 +17,8 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/peer"
+	"github.com/starling-network/starling/network/peer/admission"
+	"github.com/starling-network/starling/network/peer/wire"
 )
 
 // HostilePeers is how many hostile peers stall a worker's transfers, and in how many rounds the worker has an update
@@ -47,11 +49,11 @@ func (s HostilePeers) delivered(ctx context.Context) (float64, error) {
 		config := peer.Config{Key: key, Store: stores[i], Listen: []string{"/ip4/127.0.0.1/tcp/0"}}
 		if i == 1 {
 			member := ends[0].ID()
-			config.Standing = func(id peer.ID) peer.Standing {
+			config.Standing = func(id peer.ID) admission.Standing {
 				if id == member {
-					return peer.Member
+					return admission.Member
 				}
-				return peer.Participant
+				return admission.Participant
 			}
 		}
 		if ends[i], err = peer.New(config); err != nil {
@@ -73,8 +75,8 @@ func (s HostilePeers) delivered(ctx context.Context) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	besieged, err := s.fetched(ctx, member, worker, stores[0], c)
-	return besieged / alone, err
+	attacked, err := s.fetched(ctx, member, worker, stores[0], c)
+	return attacked / alone, err
 }
 
 // fetched is how many updates a member gets before their rounds end.
@@ -145,7 +147,7 @@ func (c closer) Close() error { c(); return nil }
 // time the worker closes or refuses one, until the context ends.
 func nag(ctx context.Context, h host.Host, to p2p.AddrInfo, question []byte) {
 	for ctx.Err() == nil {
-		if s, err := h.NewStream(ctx, to.ID, peer.Protocol); err == nil {
+		if s, err := h.NewStream(ctx, to.ID, wire.Protocol); err == nil {
 			for range 4 {
 				_, _ = s.Write(question)
 			}

@@ -80,7 +80,7 @@ func Measure(ctx context.Context, o Options) (*Result, error) {
 	}
 	paint := "first paint, ms"
 	if r.Browser == "" {
-		paint = "last byte of what the first paint needs, ms"
+		paint = "last byte that the first paint needs, ms"
 	}
 	r.Bars = []benchmark.Bar{benchmark.Below(paint, max(r.PaintMS, r.ShownMS), 1000),
 		benchmark.AtLeast("job status, requests a second", r.PerSecond, 0.99*float64(o.Rate)),

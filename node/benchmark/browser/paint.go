@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// browserPatience bounds the life of a browser.
-const browserPatience = 90 * time.Second
+// browserTimeout bounds the life of a browser.
+const browserTimeout = 90 * time.Second
 
 // paintTimes opens an address in a browser of its own, and returns when it first painted content and when the page of
 // the dashboard was there, in milliseconds from the beginning of the navigation. It speaks the DevTools protocol over
 // the pipes that --remote-debugging-pipe reads and writes: messages of JSON that end with a zero byte.
 func paintTimes(ctx context.Context, browser, url string) (painted, shown float64, err error) {
-	ctx, cancel := context.WithTimeout(ctx, browserPatience)
+	ctx, cancel := context.WithTimeout(ctx, browserTimeout)
 	defer cancel()
 	profile, err := os.MkdirTemp("", "starling-browser-")
 	if err != nil {

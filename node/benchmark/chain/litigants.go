@@ -29,7 +29,7 @@ import (
 	"github.com/starling-network/starling/protocol/run/transition"
 	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role/bundle"
-	"github.com/starling-network/starling/sim"
+	"github.com/starling-network/starling/sim/workload"
 )
 
 // Runs of a flood, in which every unit is disputed.
@@ -69,7 +69,7 @@ func keyed(name string, i int) *wallet.Key {
 // newLitigants makes runs with so many disputes.
 func newLitigants(disputes int) (*litigants, error) {
 	l := &litigants{keys: map[string]*account{}}
-	job, err := sim.NewJob(sim.Size{Rounds: 3, Units: casesOfRun, Steps: 2 * segmentSteps, Segment: segmentSteps})
+	job, err := workload.New(workload.Size{Rounds: 3, Units: casesOfRun, Steps: 2 * segmentSteps, Segment: segmentSteps})
 	if err != nil {
 		return nil, err
 	}

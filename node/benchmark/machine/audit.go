@@ -8,9 +8,11 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/data"
+	"github.com/starling-network/starling/compute/data/source"
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/aggregate"
@@ -108,7 +110,7 @@ func least(before float64, t time.Duration) float64 {
 
 // UnitTask is a job of one unit of a preset, on random text, and its first checkpoint.
 func UnitTask(p Preset, threads, steps int) (*train.Task, *train.Checkpoint, error) {
-	c, err := model.Parse(p.Architecture, p.Config)
+	c, err := architecture.Parse(p.Architecture, p.Config)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -120,7 +122,7 @@ func UnitTask(p Preset, threads, steps int) (*train.Task, *train.Checkpoint, err
 	for i := range text {
 		text[i] = byte('a' + random.Uint64n(26))
 	}
-	corpus, err := data.Build([]data.Source{{Format: "text", Name: "random", Data: text}}, tokenizer.Bytes(), 0)
+	corpus, err := data.Build([]source.File{{Format: "text", Name: "random", Data: text}}, tokenizer.Bytes(), 0)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/generate"
 	"github.com/starling-network/starling/compute/kernel"
-	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/gguf"
 	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/tensor"
@@ -59,7 +59,7 @@ func Generate(ctx context.Context, o GenerateOptions) (*GenerateReport, error) {
 			return nil, err
 		}
 	}
-	c, err := model.Parse(o.Preset.Architecture, o.Preset.Config)
+	c, err := architecture.Parse(o.Preset.Architecture, o.Preset.Config)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,8 @@ func Generate(ctx context.Context, o GenerateOptions) (*GenerateReport, error) {
 }
 
 // generateBatch continues n texts at once by the most likely tokens. The first repetition is not counted.
-func generateBatch(ctx context.Context, c model.Config, weights map[string]*tensor.Tensor, o GenerateOptions, n int,
+func generateBatch(ctx context.Context, c architecture.Config, weights map[string]*tensor.Tensor, o GenerateOptions,
+	n int,
 	prompt []int32) (Batch, error) {
 	out := Batch{Texts: n}
 	if err := benchmark.Positive("batch", n); err != nil {

@@ -12,12 +12,13 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/safetensors"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/node/benchmark"
 )
 
-var small = Preset{"small", model.GPT2, map[string]any{
+var small = Preset{"small", architecture.GPT2, map[string]any{
 	"n_layer": 1, "n_embd": 16, "n_head": 2, "n_positions": 8, "vocab_size": 32,
 }, 2, 8}
 
@@ -111,7 +112,7 @@ func TestPresetsAreModelsOfTheirNames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := model.Parse(p.Architecture, p.Config)
+		c, err := architecture.Parse(p.Architecture, p.Config)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,9 +139,9 @@ func TestCancelledMeasurementsStop(t *testing.T) {
 	}
 }
 
-func parseSmall(t *testing.T) model.Config {
+func parseSmall(t *testing.T) architecture.Config {
 	t.Helper()
-	c, err := model.Parse(small.Architecture, small.Config)
+	c, err := architecture.Parse(small.Architecture, small.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +175,7 @@ func trial(t *testing.T) LossesOptions {
 func saveWeights(t *testing.T, dir string, names []string, weights map[string]*tensor.Tensor) {
 	t.Helper()
 	var out bytes.Buffer
-	if err := safetensors.Encode(&out, names, weights, nil); err != nil {
+	if err := safetensors.EncodeAs(&out, names, weights, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(dir, "model.safetensors"), out.Bytes())
@@ -188,7 +189,7 @@ func write(t *testing.T, path string, data []byte) {
 }
 
 func TestGenerateMeasures(t *testing.T) {
-	o := GenerateOptions{Preset: Preset{"small", model.Llama, map[string]any{
+	o := GenerateOptions{Preset: Preset{"small", architecture.Llama, map[string]any{
 		"num_hidden_layers": 1, "hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 24,
 		"max_position_embeddings": 16, "vocab_size": 256,
 	}, 1, 16}, Threads: 2, Prompt: 3, Tokens: 5, Repeat: 1, Batches: []int{3},
@@ -293,8 +294,9 @@ func TestLossesRefuse(t *testing.T) {
 			write(t, filepath.Join(o.Model, "config.json"), []byte(`{"model_type":"bert"}`))
 		}, benchmark.ErrFile, "config.json"},
 		"other sizes": {func(o *LossesOptions) {
-			c, err := model.Parse(model.GPT2, map[string]any{"n_layer": 1, "n_embd": 8, "n_head": 2, "n_positions": 8,
-				"vocab_size": 32})
+			c, err := architecture.Parse(architecture.GPT2, map[string]any{"n_layer": 1, "n_embd": 8, "n_head": 2,
+				"n_positions": 8,
+				"vocab_size":  32})
 			if err != nil {
 				t.Fatal(err)
 			}

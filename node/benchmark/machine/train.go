@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/tensor"
@@ -24,17 +24,17 @@ type Preset struct {
 
 // Presets are the models that Train knows.
 var Presets = []Preset{
-	{"gpt2-10m", model.GPT2, map[string]any{
+	{"gpt2-10m", architecture.GPT2, map[string]any{
 		"n_layer": 6, "n_embd": 384, "n_head": 6, "n_positions": 256, "vocab_size": 256,
 	}, 8, 256},
-	{"llama-10m", model.Llama, map[string]any{
+	{"llama-10m", architecture.Llama, map[string]any{
 		"num_hidden_layers": 6, "hidden_size": 384, "num_attention_heads": 6, "num_key_value_heads": 2,
 		"intermediate_size": 1024, "max_position_embeddings": 256, "vocab_size": 256,
 	}, 8, 256},
-	{"gpt2-124m", model.GPT2, map[string]any{
+	{"gpt2-124m", architecture.GPT2, map[string]any{
 		"n_layer": 12, "n_embd": 768, "n_head": 12, "n_positions": 512, "vocab_size": 50257,
 	}, 1, 512},
-	{"llama-125m", model.Llama, map[string]any{
+	{"llama-125m", architecture.Llama, map[string]any{
 		"num_hidden_layers": 12, "hidden_size": 768, "num_attention_heads": 12, "num_key_value_heads": 4,
 		"intermediate_size": 2048, "max_position_embeddings": 512, "vocab_size": 32000,
 	}, 1, 512},
@@ -75,7 +75,7 @@ func Train(ctx context.Context, p Preset, threads, steps int) (*TrainReport, err
 			return nil, err
 		}
 	}
-	c, err := model.Parse(p.Architecture, p.Config)
+	c, err := architecture.Parse(p.Architecture, p.Config)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package machine
 import (
 	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
@@ -20,7 +21,7 @@ type Trainer struct {
 
 // Recipe is the input from which a training step is compiled.
 type Recipe struct {
-	Config        model.Config
+	Config        architecture.Config
 	Optimizer     optimizer.AdamW
 	Rate          float64
 	Batch, Length int // sequences, tokens of each

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -107,16 +108,11 @@ type Options struct {
 
 // Measure runs this program again and again.
 func Measure(ctx context.Context, o Options) (*Report, error) {
-	dir, err := os.MkdirTemp("", "starling-memory-")
+	m, err := newMeasurement(o)
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
-	text := strings.Repeat("The memory of a process is what it has, and not what it hopes for.\n", textBytes/67)
-	if err := os.WriteFile(filepath.Join(dir, "text.txt"), []byte(text), 0o600); err != nil {
-		return nil, err
-	}
-	m := &measurement{Options: o, dir: dir}
+	defer os.RemoveAll(m.dir)
 	sizes := Sizes[:2]
 	if o.Quick {
 		sizes = Sizes[:1]
@@ -137,21 +133,43 @@ type measurement struct {
 	dir string
 }
 
-// train runs a job on an embedded network, and verifies it.
+// newMeasurement makes a folder with the text of the jobs, which the caller removes.
+func newMeasurement(o Options) (*measurement, error) {
+	dir, err := os.MkdirTemp("", "starling-memory-")
+	if err != nil {
+		return nil, err
+	}
+	text := strings.Repeat("The memory of a process is what it has, and not what it hopes for.\n", textBytes/67)
+	if err := os.WriteFile(filepath.Join(dir, "text.txt"), []byte(text), 0o600); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return &measurement{Options: o, dir: dir}, nil
+}
+
+// jobPlan is the part of a plan that is compared with runs.
+type jobPlan struct {
+	Parameters uint64  `json:"parameters"`
+	Seconds    float64 `json:"seconds"`
+	Placement  struct {
+		Memory uint64 `json:"memory_bytes"`
+	} `json:"placement"`
+}
+
+// plan plans a job.
+func (m *measurement) plan(ctx context.Context, name, path string) (p jobPlan, err error) {
+	_, err = m.run(ctx, "plan of "+name, &p, "train", path, "--dry-run")
+	return p, err
+}
+
+// train runs a job on an embedded network, loads its last checkpoint, and verifies it.
 func (m *measurement) train(ctx context.Context, z Size) error {
 	path, out := filepath.Join(m.dir, z.Name+".yaml"), filepath.Join(m.dir, z.Name)
 	defer os.RemoveAll(out)
 	if err := os.WriteFile(path, []byte(z.job()), 0o600); err != nil {
 		return err
 	}
-	var plan struct {
-		Parameters uint64 `json:"parameters"`
-		Memory     uint64 `json:"memory_bytes"`
-		Placement  struct {
-			Memory uint64 `json:"memory_bytes"`
-		} `json:"placement"`
-	}
-	if _, err := m.run(ctx, "plan of "+z.Name, &plan, "train", path, "--dry-run"); err != nil {
+	plan, err := m.plan(ctx, z.Name, path)
+	if err != nil {
 		return err
 	}
 	state := 12 * plan.Parameters // weights and two moments
@@ -165,6 +183,9 @@ func (m *measurement) train(ctx context.Context, z Size) error {
 	if z.Name == "88M" {
 		m.Bars = append(m.Bars, benchmark.AtMost(r.Name+" MB", float64(r.Peak)/megabyte, largestRun))
 	}
+	if err := m.load(ctx, z, out); err != nil {
+		return err
+	}
 	if r, err = m.run(ctx, "verify "+z.Name, nil, "job", "verify", out); err != nil {
 		return err
 	}
@@ -172,6 +193,19 @@ func (m *measurement) train(ctx context.Context, z Size) error {
 	m.Runs = append(m.Runs, r)
 	m.Bars = append(m.Bars, benchmark.AtMost(r.Name+" / state", ratio(r.Peak, state), states))
 	return m.unit(ctx, z, path)
+}
+
+// load measures the loading of the last checkpoint of a run.
+func (m *measurement) load(ctx context.Context, z Size, out string) error {
+	var l LoadReport
+	r, err := m.run(ctx, "load "+z.Name, &l, "bench", "memory", "--load", out)
+	if err != nil {
+		return err
+	}
+	r.State = l.State
+	m.Runs = append(m.Runs, r)
+	m.Bars = append(m.Bars, benchmark.AtMost(r.Name+" / checkpoint", ratio(r.Peak, l.State), loaded))
+	return nil
 }
 
 // unit measures one worker alone.

@@ -2,12 +2,13 @@ package memory
 
 import (
 	"context"
+	"os"
 
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/compute/kernel"
-	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/node/memory"
 	"github.com/starling-network/starling/node/prepare"
+	"github.com/starling-network/starling/role/hold"
 )
 
 // UnitReport is the memory of the first unit of a job in a process of its own.
@@ -23,11 +24,21 @@ func Unit(ctx context.Context, j *job.Job) (*UnitReport, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer b.Close()
 	exec, err := b.Spec.Compile(b.Step, kernel.Cores)
 	if err != nil {
 		return nil, err
 	}
-	task := &train.Task{Spec: b.Spec, Step: b.Step, Exec: exec, Corpus: b.Corpus, Frozen: b.Frozen}
+	if prepare.Large(b) {
+		defer memory.Tight()()
+	}
+	dir, err := os.MkdirTemp("", "starling-unit-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	b.Genesis = hold.Lay(memory.Aside{Dir: dir}, b.Genesis) // as a worker holds it
+	task := prepare.TaskOf(b, exec)
 	if _, err := task.Run(b.Genesis, 0, nil, func(uint32, float32) error { return ctx.Err() }); err != nil {
 		return nil, err
 	}

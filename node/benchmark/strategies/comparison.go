@@ -13,7 +13,7 @@ import (
 	"github.com/starling-network/starling/exchange/transform"
 	"github.com/starling-network/starling/node/benchmark"
 	"github.com/starling-network/starling/protocol/run/terms"
-	"github.com/starling-network/starling/sim"
+	"github.com/starling-network/starling/sim/forecast"
 	"github.com/starling-network/starling/sim/link"
 )
 
@@ -89,7 +89,7 @@ func average(codec string) train.Exchange {
 // adaptive is FedAdam or FedYogi as jobs have it.
 func adaptive(optimizer string) train.Exchange {
 	x := average(codec.Float32)
-	x.Outer, x.Rate, x.Momentum, x.Decay, x.Tau = optimizer, 0.01, 0.9, 0.99, 1e-3
+	x.Outer, x.Rate, x.Momentum, x.Decay, x.Eps = optimizer, 0.01, 0.9, 0.99, 1e-3
 	return x
 }
 
@@ -104,7 +104,7 @@ func demo(bits int) train.Exchange {
 	return train.Exchange{
 		Codec: codec.TopKName(32, bits), Transform: transform.CosineTransform, Rule: aggregate.Contributors,
 		Outer: outer.SignSGD, Rate: 1, Feedback: 0.999, Carry: 32,
-		Gradients: true, Shrink: decay, Clip: clip,
+		Gradients: true, WeightDecay: decay, Clip: clip,
 	}
 }
 
@@ -156,14 +156,14 @@ var compared = []variant{
 	{name: "diloco int8, rounds of 100", steps: 100, rate: steady, exchange: withMoments(diloco(codec.Int8), 8)},
 	{name: "allreduce", steps: 1, rate: tuned,
 		exchange: train.Exchange{Codec: codec.Float32, Rule: aggregate.Mean, Outer: outer.DecoupledAdam, Rate: 1,
-			Momentum: 0.9, Decay: 0.95, Tau: 1e-8, Gradients: true, Shrink: decay, Clip: clip}},
+			Momentum: 0.9, Decay: 0.95, Eps: 1e-8, Gradients: true, WeightDecay: decay, Clip: clip}},
 	{name: "demo, 32 of 4096, bf16, rate 1e-3", steps: 1, rate: 1e-3, exchange: demo(16)},
 	{name: "demo, 32 of 4096, signs, rate 1e-3", steps: 1, rate: 1e-3, exchange: demo(1)},
 }
 
 // withReplicas is an exchange of random elements, or of fragments.
 func withReplicas(x train.Exchange, pick, fragments uint32) train.Exchange {
-	x.Pick, x.Fragments = pick, fragments
+	x.SampleEvery, x.Fragments = pick, fragments
 	return x
 }
 
@@ -215,7 +215,8 @@ const (
 	largeStep  = time.Second
 )
 
-var farAway = sim.Round{Workers: workers, Link: link.Link{Latency: 100 * time.Millisecond, Up: 12.5e6, Down: 12.5e6},
+var farAway = forecast.Round{Workers: workers,
+	Link:  link.Link{Latency: 100 * time.Millisecond, Up: 12.5e6, Down: 12.5e6},
 	Block: 5 * time.Second}
 
 // utilisation returns the share of time that workers spend in inner steps if they train a large model over a slow
@@ -230,7 +231,7 @@ func (c *strategyComparison) utilisation(x variant, sent int64) (float64, error)
 	if x.mode == dataParallel {
 		rounds, steps = rounds*steps, 1
 	}
-	large := sim.RunModel{
+	large := forecast.RunModel{
 		Round: farAway, Rounds: int(rounds), Sizes: s.Sizes, Overlap: s.Exchange.Overlap > 0, Carry: int(s.Exchange.Carry),
 		Window: int(terms.OpenRounds(s.Units, s.Exchange.Carry)),
 	}

@@ -13,9 +13,11 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/data"
+	"github.com/starling-network/starling/compute/data/source"
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
@@ -28,7 +30,7 @@ import (
 // lossBench trains one small model by several strategies, on one text: units, updates and checkpoints are made as in a
 // job.
 type lossBench struct {
-	config          model.Config
+	config          architecture.Config
 	corpus, flipped *data.Corpus // turned: with other labels, for hostile workers
 	batch, length   int
 	concurrency     int // runs at once, each on one thread
@@ -42,19 +44,19 @@ const (
 )
 
 // newLossBench makes a GPT-2 of bytes.
-func newLossBench(text []byte, layers, width, batch, length, abreast int) (*lossBench, error) {
-	config, err := model.Parse(model.GPT2,
+func newLossBench(text []byte, layers, width, batch, length, concurrency int) (*lossBench, error) {
+	config, err := architecture.Parse(architecture.GPT2,
 		map[string]any{"n_layer": layers, "n_embd": width, "n_head": 4, "n_positions": length, "vocab_size": 256})
 	if err != nil {
 		return nil, err
 	}
-	s := &lossBench{config: config, batch: batch, length: length, concurrency: abreast}
+	s := &lossBench{config: config, batch: batch, length: length, concurrency: concurrency}
 	other := make([]byte, len(text))
 	for i, b := range text {
 		other[i] = 255 - b
 	}
 	for t, c := range map[*[]byte]**data.Corpus{&text: &s.corpus, &other: &s.flipped} {
-		if *c, err = data.Build([]data.Source{{Format: "text", Name: "text", Data: *t}}, tokenizer.Bytes(), 0.1); err != nil {
+		if *c, err = data.Build([]source.File{{Format: "text", Name: "text", Data: *t}}, tokenizer.Bytes(), 0.1); err != nil {
 			return nil, fmt.Errorf("%w: the text: %w", benchmark.ErrFile, err)
 		}
 	}

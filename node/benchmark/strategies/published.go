@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/starling-network/starling/sim"
+	"github.com/starling-network/starling/sim/forecast"
 	"github.com/starling-network/starling/sim/link"
 )
 
@@ -107,7 +107,7 @@ func bandwidthSteps() (entries, same int, worst float64) {
 // percentage points.
 func intellectPoints() (worst float64) {
 	for seconds, share := range map[int64]float64{103: 95.7, 382: 85.6, 469: 83.0} {
-		r := sim.Round{Workers: 2, Inner: 38 * time.Minute, Update: seconds, Link: link.Link{Up: 1, Down: 1}}
+		r := forecast.Round{Workers: 2, Inner: 38 * time.Minute, Update: seconds, Link: link.Link{Up: 1, Down: 1}}
 		worst = max(worst, math.Abs(100*r.Utilisation()-share))
 	}
 	return worst

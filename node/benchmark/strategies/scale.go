@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/node/benchmark"
-	"github.com/starling-network/starling/sim"
 	"github.com/starling-network/starling/sim/link"
+	"github.com/starling-network/starling/sim/scale"
 )
 
 // The crowd that is played for the scale of a simulation: workers and rounds of which the time is given, runs of
@@ -36,7 +36,7 @@ func (r *Result) addScaleRow(ctx context.Context, rounds int) error {
 	before, _ := benchmark.Usage()
 	begin := time.Now()
 	const block = 5 * time.Second
-	c, err := sim.ScaleModel{
+	c, err := scale.Model{
 		Seed: 1, Workers: crowdWorkers, Run: 16, Verifiers: 1, Rounds: uint32(rounds), AuditPPM: 50_000, Block: block,
 		Link: link.Link{Latency: 50 * time.Millisecond, Up: 12.5e6, Down: 12.5e6}, Update: 100_000, Unit: 10 * time.Second,
 	}.Play(ctx)
@@ -56,7 +56,7 @@ func (r *Result) addScaleRow(ctx context.Context, rounds int) error {
 		benchmark.Below(fmt.Sprintf("seconds to simulate %d rounds of %d modelled workers (from %d rounds)", crowdRounds,
 			crowdWorkers,
 			rounds), took/float64(c.Blocks)*(blocks*crowdRounds+float64(c.Blocks)-blocks*float64(rounds)), 300),
-		benchmark.Below("GiB of memory meanwhile, with what this command took before", r.ScaleModel.GiB, 8),
+		benchmark.Below("GiB of memory meanwhile, with the memory that this command used before", r.ScaleModel.GiB, 8),
 	)
 	return nil
 }

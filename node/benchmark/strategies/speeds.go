@@ -11,6 +11,7 @@ import (
 	"github.com/starling-network/starling/node/benchmark/transfer"
 	"github.com/starling-network/starling/sim"
 	"github.com/starling-network/starling/sim/link"
+	"github.com/starling-network/starling/sim/workload"
 )
 
 // Machines of the speeds of Liu et al. 2024, and the rounds that units are made to measure in.
@@ -35,7 +36,7 @@ func unequalSpeeds(ctx context.Context) (float64, error) {
 	}
 	sizes, _ := outer.Sizes(steps, paces)
 	largest := sizes[0]
-	j, err := sim.NewJob(sim.Size{Rounds: measuredGroup, Units: uint32(len(unequal)), Steps: steps,
+	j, err := workload.New(workload.Size{Rounds: measuredGroup, Units: uint32(len(unequal)), Steps: steps,
 		Segment: steps / largest, Carry: measuredGroup, Moments: true, Sizes: sizes})
 	if err != nil {
 		return 0, err
@@ -53,6 +54,7 @@ func unequalSpeeds(ctx context.Context) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
+	o.Network = w
 	if _, err := w.Play(); err != nil {
 		return 0, err
 	}

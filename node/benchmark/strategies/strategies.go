@@ -167,8 +167,8 @@ func (r *Result) formulas(ctx context.Context) error {
 			"(%d are the same)",
 			entries, same), away, 1.5),
 		benchmark.Below("published shares of INTELLECT-1: points away, the worst of three", intellectPoints(), 0.5),
-		benchmark.AtLeast("steps that workers of 0.58, 0.75, 1.51 and 3.33 s a step take in async_diloco, of what "+
-			"they could "+
+		benchmark.AtLeast("steps that workers of 0.58, 0.75, 1.51 and 3.33 s a step take in async_diloco, of the "+
+			"steps that they could take "+
 			"without waiting, under virtual time", taken, 0.9),
 	)
 	return nil

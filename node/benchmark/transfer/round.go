@@ -10,6 +10,9 @@ import (
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/progress"
 	"github.com/starling-network/starling/sim"
+	"github.com/starling-network/starling/sim/check"
+	"github.com/starling-network/starling/sim/forecast"
+	"github.com/starling-network/starling/sim/workload"
 )
 
 // failure is how a worker fails while rounds are played: in every so many rounds it crashes and is back after a while.
@@ -27,12 +30,12 @@ type played struct {
 // play plays rounds of one kind under virtual time, with the unchanged protocol and roles, reduced in the given
 // number of slices, and measures from the end of the first round to that of the last. A small model replaces the real
 // one: its units take as long, and its links are slower in proportion to its shorter updates.
-func play(ctx context.Context, r sim.Round, rounds uint32, slices uint32,
-	fails failure) (p played, small *sim.Job, err error) {
+func play(ctx context.Context, r forecast.Round, rounds uint32, slices uint32,
+	fails failure) (p played, small *workload.Job, err error) {
 	if r.Update < 1 {
 		return p, nil, fmt.Errorf("benchmark: updates of %d bytes say nothing about links", r.Update)
 	}
-	small, err = sim.NewJob(sim.Size{Rounds: rounds, Units: uint32(r.Workers), Steps: 10, Segment: 3})
+	small, err = workload.New(workload.Size{Rounds: rounds, Units: uint32(r.Workers), Steps: 10, Segment: 3})
 	if err != nil {
 		return p, nil, err
 	}
@@ -55,6 +58,7 @@ func play(ctx context.Context, r sim.Round, rounds uint32, slices uint32,
 	if err != nil {
 		return p, nil, err
 	}
+	o.Network = w
 	if _, err := w.Play(); err != nil {
 		return p, nil, err
 	}
@@ -69,12 +73,14 @@ func play(ctx context.Context, r sim.Round, rounds uint32, slices uint32,
 }
 
 // Pacer notes when rounds are attested, and lets the first worker fail in the middle of a unit, each time a bit later
-// in it. It implements sim.Checker.
+// in it. It implements check.Checker.
 type Pacer struct {
-	Ctx   context.Context
+	Ctx     context.Context
+	Network *sim.Network // that it watches
+	Ends    []end
+
 	fails failure
 	unit  time.Duration
-	Ends  []end
 	next  uint32 // round in which it fails
 	times int
 }
@@ -89,8 +95,9 @@ type end struct {
 // worker loses the average amount of work.
 var moments = []float64{1. / 4, 3. / 4, 1. / 2}
 
-// Block implements sim.Checker.
-func (o *Pacer) Block(w *sim.Network) error {
+// Block implements check.Checker.
+func (o *Pacer) Block(check.World) error {
+	w := o.Network
 	if err := o.Ctx.Err(); err != nil {
 		return err
 	}
@@ -115,5 +122,5 @@ func (o *Pacer) Block(w *sim.Network) error {
 	return nil
 }
 
-// End implements sim.Checker.
-func (o *Pacer) End(*sim.Network) error { return nil }
+// End implements check.Checker.
+func (o *Pacer) End(check.World) error { return nil }

@@ -7,9 +7,9 @@ import (
 	"os"
 	"time"
 
-	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/client/job/spec"
 	"github.com/starling-network/starling/compute/kernel"
-	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/codec"
@@ -23,7 +23,7 @@ import (
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role/engine"
-	"github.com/starling-network/starling/sim"
+	"github.com/starling-network/starling/sim/forecast"
 	"github.com/starling-network/starling/sim/link"
 )
 
@@ -83,7 +83,7 @@ func (r *Result) training(ctx context.Context, rounds uint32) error {
 	return r.traffic(ctx, shapes)
 }
 
-func (r *Result) utilisation(ctx context.Context, base sim.Round, shapes []tensor.Shape, rounds uint32) error {
+func (r *Result) utilisation(ctx context.Context, base forecast.Round, shapes []tensor.Shape, rounds uint32) error {
 	for _, x := range []struct {
 		batch        int
 		codec        string
@@ -136,7 +136,7 @@ func (r *Result) utilisation(ctx context.Context, base sim.Round, shapes []tenso
 }
 
 // utilisationOf plays rounds.
-func utilisationOf(ctx context.Context, r sim.Round, rounds uint32, fails failure) (float64, error) {
+func utilisationOf(ctx context.Context, r forecast.Round, rounds uint32, fails failure) (float64, error) {
 	p, _, err := play(ctx, r, rounds, 0, fails)
 	return benchmark.Rounded(p.utilisation, 4), err
 }
@@ -158,7 +158,7 @@ func (r *Result) traffic(ctx context.Context, shapes []tensor.Shape) error {
 		}
 		mb := func(n int64) float64 { return benchmark.Rounded(float64(n)/1e6, 1) }
 		row := TrafficRow{Workers: workers, Whole: mb(whole.Total()), Sliced: mb(cut.Total())}
-		if row.MB = row.Whole; workers >= job.SlicesFrom {
+		if row.MB = row.Whole; workers >= spec.SlicesFrom {
 			row.MB, row.Slices = row.Sliced, half
 		}
 		if workers <= 16 {
@@ -172,7 +172,7 @@ func (r *Result) traffic(ctx context.Context, shapes []tensor.Shape) error {
 	r.Bars = append(r.Bars,
 		benchmark.Below("bytes of a worker in a round, 256 workers, of those with 64", r.Traffic[n-1].MB/r.Traffic[n-2].MB,
 			1.1),
-		benchmark.Below("bytes of a worker in rounds that are played, 4 and 16 workers, of what the sizes say, at most",
+		benchmark.Below("bytes of a worker in rounds that are played, 4 and 16 workers, of the bytes by the sizes, at most",
 			max(r.Traffic[0].Played, r.Traffic[1].Played), 1.1),
 	)
 	return nil
@@ -181,7 +181,7 @@ func (r *Result) traffic(ctx context.Context, shapes []tensor.Shape) error {
 // playedTraffic plays rounds in slices, and returns the bytes that a worker receives in a round as a share of the
 // computed bytes.
 func playedTraffic(ctx context.Context, workers, slices int) (float64, error) {
-	r := sim.Round{Workers: workers, Verifiers: 1, Inner: 20 * time.Second, Update: 1e6, Link: roundLink,
+	r := forecast.Round{Workers: workers, Verifiers: 1, Inner: 20 * time.Second, Update: 1e6, Link: roundLink,
 		Block: time.Second}
 	p, small, err := play(ctx, r, plainRounds, uint32(slices), failure{})
 	if err != nil {
@@ -207,8 +207,8 @@ func updateBytes(name string, shapes []tensor.Shape) (int64, error) {
 
 // roundCost measures the processor time of a round on this machine: the steps spread evenly over all cores, the rest
 // as if on one core.
-func roundCost(ctx context.Context) ([]tensor.Shape, sim.Round, error) {
-	r := sim.Round{Workers: roundWorkers, Verifiers: 1, Link: roundLink, Block: time.Second}
+func roundCost(ctx context.Context) ([]tensor.Shape, forecast.Round, error) {
+	r := forecast.Round{Workers: roundWorkers, Verifiers: 1, Link: roundLink, Block: time.Second}
 	preset, err := machine.PresetNamed(roundPreset)
 	if err != nil {
 		return nil, r, err
@@ -220,7 +220,7 @@ func roundCost(ctx context.Context) ([]tensor.Shape, sim.Round, error) {
 	}
 	seconds := func(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 	r.Inner = seconds(t.CPUSeconds / float64(cores) * roundSteps * float64(roundBatch) / float64(preset.Batch))
-	config, err := model.Parse(preset.Architecture, preset.Config)
+	config, err := architecture.Parse(preset.Architecture, preset.Config)
 	if err != nil {
 		return nil, r, err
 	}

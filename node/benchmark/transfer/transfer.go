@@ -23,6 +23,7 @@ import (
 
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/peer"
+	"github.com/starling-network/starling/network/peer/link"
 	"github.com/starling-network/starling/node/benchmark"
 )
 
@@ -298,7 +299,7 @@ func (r *Result) control(ctx context.Context, o Options) error {
 }
 
 // trips measures round trips for a time.
-func trips(ctx context.Context, c *peer.Control, length time.Duration) (list []time.Duration, err error) {
+func trips(ctx context.Context, c *link.Control, length time.Duration) (list []time.Duration, err error) {
 	for begin := time.Now(); time.Since(begin) < length; {
 		trip, err := c.Ping(ctx)
 		if err != nil {

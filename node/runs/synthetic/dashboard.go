@@ -20,7 +20,7 @@ var Pages = []string{
 	"jobs/long/log", "jobs/long/job", "jobs/short", "jobs/sweep:000/workers", "compare?runs=long,short&x=tokens",
 	"compare?runs=same,short&metric=loss", "models", "models/long", "models/nothing", "simulator", "network", "workers",
 	"workers/" + ann, "validators", "explorer", "explorer?busy=1", "explorer/tx/" + sentHash, "explorer/account/" + ann,
-	"health", "nowhere", "jobs/nobody",
+	"health", "nowhere", "jobs/unknown",
 }
 
 // Folder writes what a server shows: a long run that is over and left a model, two short ones, and a sweep.

@@ -6,14 +6,14 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/client/job/spec"
 )
 
 // Params are the settings of a job by their keys, such as training.learning_rate, as text. Zero values, and settings
 // of one machine only, are left out.
-func Params(spec job.Spec) map[string]string {
+func Params(s spec.Spec) map[string]string {
 	out := map[string]string{}
-	settings("", reflect.ValueOf(spec), out)
+	settings("", reflect.ValueOf(s), out)
 	return out
 }
 
@@ -21,7 +21,7 @@ func settings(at string, v reflect.Value, out map[string]string) {
 	switch {
 	case v.Kind() == reflect.Pointer:
 		settings(at, v.Elem(), out)
-	case v.Kind() == reflect.Struct && v.Type() != reflect.TypeFor[job.Tokenizer]():
+	case v.Kind() == reflect.Struct && v.Type() != reflect.TypeFor[spec.Tokenizer]():
 		for i := range v.NumField() {
 			name, options, _ := strings.Cut(v.Type().Field(i).Tag.Get("job"), ",")
 			if x := v.Field(i); !x.IsZero() && !strings.Contains(options, "local") {

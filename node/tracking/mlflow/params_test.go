@@ -3,11 +3,11 @@ package mlflow
 import (
 	"testing"
 
-	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/client/job/spec"
 )
 
 func TestParams(t *testing.T) {
-	spec := job.Default()
+	spec := spec.Default()
 	spec.Model.Config, spec.Name = map[string]any{"n_layer": 2}, "small"
 	spec.Notify.Webhook = "https://example.org/secret"
 	got := Params(spec)

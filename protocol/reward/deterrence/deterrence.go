@@ -28,20 +28,20 @@ const Certainty = 1_000_000_000_000_000_000
 
 const million = 1_000_000
 
-// CheatModel is what somebody does who is paid for work and leaves a part of it undone, in the hope that no audit meets
-// that part. The work has a number of steps, each audited with the same probability whatever happens to the others; a
-// network audits work units, so there a step is a unit. An audit of a step that was not done always finds it:
-// re-execution is bit-exact.
+// CheatModel is a worker that is paid for work and leaves a part of it undone, in the hope that no audit hits that
+// part. The work has a number of steps, each audited with the same probability independently of the others; a network
+// audits work units, so there a step is a unit. An audit of a step that was not done always finds it: re-execution is
+// bit-exact.
 type CheatModel struct {
 	Stake    uint64 // uzen that a conviction takes
 	Reward   uint64 // uzen for the whole work, which a conviction forfeits
-	Cost     uint64 // uzen that the whole work costs who does it
+	Cost     uint64 // uzen that the whole work costs the worker
 	AuditPPM uint32 // probability of an audit, in parts per million
 	Steps    uint32 // of the work
 	CheatPPM uint32 // part of the steps that is left undone, in parts per million; rounded up to whole steps
 }
 
-// ExpectedGain is what a model comes out at.
+// ExpectedGain is the result of a model.
 type ExpectedGain struct {
 	Faked     uint32 // steps left undone
 	Detection uint64 // probability that at least one of them is audited, in 1/Certainty: 1 - (1 - p)^Faked
@@ -106,8 +106,8 @@ func needed(saved, weight *big.Int, reward uint64) uint64 {
 	return stake.Uint64()
 }
 
-// ToPost is what must be staked so that a conviction takes an amount, when it takes slashPPM parts per million of the
-// stake; NoStake if nothing is enough.
+// ToPost is the stake of which a conviction takes an amount, when it takes slashPPM parts per million of the stake;
+// NoStake if none is enough.
 func ToPost(taken uint64, slashPPM uint32) uint64 {
 	if taken == 0 {
 		return 0
@@ -138,18 +138,18 @@ func Seat(price uint64, ratePPM, coverPPM uint32, least uint64) uint64 {
 	return max(stake, least)
 }
 
-// Temptation is what one faked result is expected to gain its author who has a stake behind its seat, in uzen, rounded
-// up: with a quarter of the auditors and the accuser its own, so that of what a conviction takes only what no accuser
-// gets is lost. Nobody fakes for what is not above 0.
+// Temptation is the expected gain of one faked result for an author with a stake behind its seat, in uzen, rounded up.
+// The author is assumed to own a quarter of the auditors, and the accuser, so that it loses only the part of the
+// penalty that no accuser gets. Faking pays only if the result is above 0.
 func Temptation(p reward.Penalty, price, stake uint64, ratePPM uint32) int64 {
 	taken := p.Taken(reward.Conviction{Stake: min(stake, MaxCheatSum), Bond: audit.Bond(price, ratePPM)})
 	taken -= market.Share(taken, p.BountyPPM)
 	return expected(price, taken, uint64(ratePPM)*(million-audit.CollusionPPM))
 }
 
-// Backed is what one faked unit of tolerant work is expected to gain its author who has a stake behind its seat, in
-// uzen, rounded up, with a quarter of all verifiers its own: it is paid, unless all who look at it find it outside,
-// which takes its deposit.
+// Backed is the expected gain of one faked unit of tolerant work for an author with a stake behind its seat, in uzen,
+// rounded up. The author is assumed to own a quarter of all verifiers: the unit is paid, unless all verifiers of its
+// panel find it outside, which takes its deposit.
 func Backed(price, stake uint64, ratePPM uint32) int64 {
 	return expected(price, min(stake, MaxCheatSum, audit.Deposit(price, ratePPM)), million*uint64(audit.Forfeits(ratePPM)))
 }

@@ -124,9 +124,8 @@ func TestToPost(t *testing.T) {
 	}
 }
 
-// The stake of a seat, under the parameters that a network begins with, leaves whoever fakes a result with a loss,
-// whatever the price and the rate of audits; a twentieth less leaves a gain where audits are rare. The market asks for
-// the same stake.
+// The stake of a seat, with the default parameters of a network, makes faking a result a loss at every price and rate
+// of audits; a twentieth less leaves a gain where audits are rare. The market asks for the same stake.
 func TestStakeOfASeatLeavesNoTemptation(t *testing.T) {
 	params, penalty := registry.DefaultParams(), reward.DefaultPenalty()
 	for _, price := range []uint64{1000, 59_123, 1 << 40} {
@@ -149,9 +148,9 @@ func TestStakeOfASeatLeavesNoTemptation(t *testing.T) {
 	}
 }
 
-// A first conviction takes less of a large stake than one more, and still leaves whoever fakes with a loss, however
-// large the stake is, with a quarter of the auditors and the accuser its own: what it takes does not follow from the
-// stake but from the bond.
+// A first conviction takes less of a large stake than a second one, and still makes faking a loss at any size of the
+// stake, for an author that owns a quarter of the auditors and the accuser: the amount follows from the bond, not from
+// the stake.
 func TestFirstConvictionTakesLessAndStillDeters(t *testing.T) {
 	params, penalty := registry.DefaultParams(), reward.DefaultPenalty()
 	for _, price := range []uint64{1000, 59_123, 1 << 40} {
@@ -174,9 +173,8 @@ func TestFirstConvictionTakesLessAndStillDeters(t *testing.T) {
 	}
 }
 
-// The formula of `starling network economics` says the same of a deposit as the rules: who leaves all of m units undone
-// gains
-// nothing over what it saves, and one faked unit is worth nothing.
+// The formula of `starling network economics` and the rules agree on a deposit: a worker that leaves all of m units
+// undone gains nothing over the saved cost, and one faked unit is worth nothing.
 func TestDepositLeavesNoTemptation(t *testing.T) {
 	for _, price := range []uint64{1000, 59_123, 1 << 40} {
 		for _, rate := range []uint32{audit.TolerantPPM, 800_000, million} {

@@ -37,8 +37,8 @@ func (d *Assignment) Withhold(i int, why string, held *work.Held) {
 	}
 }
 
-// distrust takes a worker out of the run whose deposit is held or forfeited. All its units of the round are executed
-// again exactly, and not paid: a worker that fakes many units loses all of them with the first that is found.
+// distrust excludes a worker whose deposit is held or forfeited. All its units of the round are executed again
+// exactly, and not paid: a worker that fakes many units loses all of them with the first that is found.
 func (d *Assignment) distrust(worker string) {
 	if slices.ContainsFunc(d.Active(crew.Worker), func(id string) bool { return id != worker }) {
 		d.Leave(worker, reason.Withheld)

@@ -18,7 +18,7 @@ func (d *Panels) askMore(l *work.RoundState, i, n int, late ...string) (drew boo
 	for len(u.Looks) < n {
 		m, ok := d.audits.drawn(l, *u)
 		if !ok {
-			m.ID, ok = d.beside(l, *u, late)
+			m.ID, ok = d.drawOther(l, *u, late)
 		}
 		if !ok {
 			break
@@ -32,9 +32,9 @@ func (d *Panels) askMore(l *work.RoundState, i, n int, late ...string) (drew boo
 	return drew
 }
 
-// beside draws a verifier with a seat, of another owner than every verifier of the unit. It shares the owner of the
-// unit's worker only if the panel is empty and no other verifier is available.
-func (d *Panels) beside(l *work.RoundState, u work.Unit, late []string) (string, bool) {
+// drawOther draws another verifier with a seat for a panel, of another owner than every verifier of the panel. It
+// shares the owner of the unit's worker only if the panel is empty and no other verifier is available.
+func (d *Panels) drawOther(l *work.RoundState, u work.Unit, late []string) (string, bool) {
 	taken := map[string]bool{}
 	for _, x := range u.Looks {
 		m, _ := d.Member(x.Verifier)

@@ -42,7 +42,7 @@ func (r Role) String() string {
 	case Verifier:
 		return "verifier"
 	}
-	return "nobody"
+	return "no role"
 }
 
 // Member is one party of the run.

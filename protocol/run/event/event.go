@@ -14,7 +14,7 @@ type Event struct {
 	Round uint32
 	Unit  uint32 // unit events
 	Who   string // the member it is about
-	Other string // the counterpart: the worker an audit was about, the worker who takes a unit over
+	Other string // the counterpart: the worker that was audited, or the new worker of a unit
 	Why   string // machine-readable reason
 	// AuditDrawn, AuditPassed: the segment to whose end the unit is executed, counted from 1; 0: all of it
 	Segment    uint32
@@ -63,9 +63,9 @@ const (
 	DisputeEnded Kind = "dispute_ended"
 	UnitAccepted Kind = "unit_accepted" // Unit, Who: nothing is open about it; owed when the round is final
 	MemberLeft   Kind = "member_left"   // Who, Why
-	MemberJoined Kind = "member_joined" // Who: its trial begins
-	MemberProven Kind = "member_proven" // Who: its trial is over, and it counts from now on
-	// Who (was excluded for not signing a checkpoint that is now refuted): it counts again
+	MemberJoined Kind = "member_joined" // Who: its probation begins
+	MemberProven Kind = "member_proven" // Who: its probation is over, and it counts from now on
+	// Who, a member that was excluded for not signing a checkpoint that is now refuted: it counts again
 	MemberRestored Kind = "member_restored"
 	RoundAttested  Kind = "round_attested" // Entry
 	SliceAssigned  Kind = "slice_assigned" // Unit (the slice), Who (reducer)
@@ -73,7 +73,7 @@ const (
 	SliceMissed    Kind = "slice_missed"
 	SliceContested Kind = "slice_contested" // Unit (the slice): every member computes it
 	SlicesAgreed   Kind = "slices_agreed"   // the next checkpoint is there, to be attested
-	// Who (signed the checkpoint after Round), Other (showed that its updates lead to another), Why: wrong_attest
+	// Who, a signer of the checkpoint after Round; Other, which showed that its updates make another; Why: wrong_attest
 	CheckpointRefuted Kind = "checkpoint_refuted"
 	// Unit, Who (the convicted worker; empty if a checkpoint was refuted): Round is the current one again, all
 	// checkpoints after its base are void

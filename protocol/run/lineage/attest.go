@@ -96,7 +96,7 @@ func (d *Lineage) attested(next terms.Checkpoint) {
 	d.Emit(event.Event{Kind: event.RoundAttested, Round: d.Round, Entry: entry})
 	d.Attested = d.Env.Height
 	d.Open = append(slices.Clip(d.Open), d.RoundState)
-	d.RoundState, d.Votes, d.Slices = work.RoundState{Round: d.Round + 1, Base: next, From: d.handedOn()}, nil, nil
+	d.RoundState, d.Votes, d.Slices = work.RoundState{Round: d.Round + 1, Base: next, From: d.handedStates()}, nil, nil
 	d.Enter(progress.Assign)
 	if d.Round == d.Terms.Rounds {
 		d.Enter(progress.Settle)
@@ -154,8 +154,8 @@ func (d *Lineage) trains() bool {
 	return slices.ContainsFunc(d.Units, func(u *work.Unit) bool { return u.Status == work.Assigned })
 }
 
-// handedOn is the carried state that each unit of the next round starts from.
-func (d *Lineage) handedOn() []work.HandedState {
+// handedStates is the carried state that each unit of the next round starts from.
+func (d *Lineage) handedStates() []work.HandedState {
 	if !d.Terms.Carries(d.Round) {
 		return nil
 	}

@@ -10,7 +10,8 @@ import (
 	"github.com/starling-network/starling/protocol/run/transition"
 )
 
-// Rollbacks is what follows from a conviction: the run goes back, and the rounds after are kept aside.
+// Rollbacks has the rules that follow a conviction: the run returns to an earlier round, and the rounds after it are
+// kept aside.
 type Rollbacks struct {
 	*transition.Draft
 	seats  *seating.Seats

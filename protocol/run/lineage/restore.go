@@ -34,7 +34,7 @@ func (d *Rollbacks) markRolledBack(l work.RoundState, culprits []string) {
 		return
 	}
 	if l.Closed == 0 {
-		l.Closed = d.Env.Height // audits of what is committed are drawn from a later beacon
+		l.Closed = d.Env.Height // audits of its commitments are drawn from a later beacon
 	}
 	l.Culprits = culprits
 	d.RolledBack = append(slices.Clip(d.RolledBack), l)
@@ -46,8 +46,8 @@ func (d *Rollbacks) markRolledBack(l work.RoundState, culprits []string) {
 	}
 }
 
-// freeze ends the audits and disputes of a round for now. Those that were drawn are made if the round goes on
-// (restore).
+// freeze ends the open audits and disputes of a round that was rolled back. If restore continues the round, the audits
+// that were drawn are made then.
 func (d *Rollbacks) freeze(l *work.RoundState) {
 	for i, u := range l.Units {
 		d.audits.CancelDisputes(l, i, reason.RolledBack)

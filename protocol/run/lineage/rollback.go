@@ -67,7 +67,7 @@ func (d *Rollbacks) reassignConvicted(wrong int, worker, verdict string) {
 }
 
 // Rollback makes an attested round the current one again. The commitments in it stay; all rounds after it are void,
-// over those who are convicted.
+// with the convicted members as their culprits.
 func (d *Rollbacks) Rollback(round uint32, u work.Unit, culprits ...string) {
 	at := slices.IndexFunc(d.Open, func(l work.RoundState) bool { return l.Round == round })
 	d.Emit(event.Event{Kind: event.RolledBack, Round: round, Unit: u.Index, Who: u.Worker})
@@ -138,7 +138,7 @@ func (d *Rollbacks) Unavailable() {
 	}
 }
 
-// RestoreOutvoted takes back members who are out because they did not sign the checkpoint after a round, which is
+// RestoreOutvoted makes members active again that were excluded for not signing the checkpoint after a round, which is
 // refuted.
 func (d *Rollbacks) RestoreOutvoted(l work.RoundState) {
 	for i := range d.Members {

@@ -24,14 +24,15 @@ func (p Progress) MayLeave(id string) bool {
 	return ok && !p.Over() && m.Participating() && !(m.Active && p.IsLast(m))
 }
 
-// IsLast reports whether a run cannot go on without an active member.
+// IsLast reports whether a member is the last active one of a role that the run needs: workers, and verifiers if units
+// are audited.
 func (p Progress) IsLast(m crew.Member) bool {
 	return len(p.Active(m.Role)) == 1 && (m.Role == crew.Worker || p.Terms.AuditPPM > 0)
 }
 
-// Liable reports whether a member may still have to answer for something: for a unit that it committed to, or that it
-// audited or challenged, in a round that is not final, or for rounds that were rolled back over its conviction. That
-// does not depend on whether it is active.
+// Liable reports whether a member may still lose stake over its work: over a unit that it committed, audited or
+// challenged in a round that is not final, or over rounds that were rolled back by its conviction. Inactive members
+// stay liable.
 func (p Progress) Liable(id string) bool {
 	if p.Over() {
 		return false

@@ -4,13 +4,13 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
-// Rounds may overlap: the updates of a round travel, and are combined and attested, while the next one is trained. A
-// unit begins it from the checkpoint that is there, less its own progress of the round before, which it has handed on
-// to itself. So a round ends when its units are committed and the checkpoint after it is attested, which is made of the
-// updates of the round before.
+// Rounds may overlap: the updates of a round are sent, combined and attested while the next round is trained. A unit
+// of the next round starts from the latest attested checkpoint, less its own progress of the round before, which is
+// its carried state. So a round ends when its units are committed and the checkpoint after it, which is made of the
+// updates of the round before, is attested.
 //
-// The last round of a group (Terms.Carry) waits for its own updates, too, and the first of the next has nothing to wait
-// for.
+// The last round of a group (Terms.Carry) waits for its own updates, too, and the first round of the next group waits
+// for none.
 
 // Sent are the units whose updates make the next checkpoint, in order of round and index.
 func (p Progress) Sent() work.Units {
@@ -30,7 +30,7 @@ func (p Progress) Sent() work.Units {
 // attest it while they train.
 func (p Progress) AttestsAhead() bool { return p.Terms.Overlap && p.Terms.Carries(p.Round) }
 
-// Combines reports whether all is committed that the next checkpoint is made of.
+// Combines reports whether all updates that the next checkpoint is made of are committed.
 func (p Progress) Combines() bool {
 	_, diverged := p.Diverged()
 	return p.Phase == Attest && !diverged || p.Phase == Train && p.AttestsAhead()

@@ -21,7 +21,7 @@ const (
 	Attest Phase = 3
 	Settle Phase = 4 // the last round is attested, and not every round is final
 	Done   Phase = 5 // every round is final
-	Halted Phase = 6 // the run cannot go on; State.Why says why
+	Halted Phase = 6 // the run cannot continue; Progress.Why has the reason
 	// between Train and Attest if the terms want slices: every unit is committed, and reducers compute the slices of
 	// the next checkpoint
 	Reduce Phase = 7
@@ -37,7 +37,7 @@ func (p Phase) String() string {
 	return "unknown"
 }
 
-// Attestation is what a member signs: the checkpoint after a round, and the updates that made it.
+// Attestation is the statement that a member signs: the checkpoint after a round, and the updates that made it.
 type Attestation struct {
 	Job        string           `cbor:"1,keyasint"`
 	Checkpoint terms.Checkpoint `cbor:"2,keyasint"`
@@ -46,7 +46,7 @@ type Attestation struct {
 	Updates []string `cbor:"3,keyasint"`
 }
 
-// Digest is what the signature of an attestation signs.
+// Digest is the digest that the signature of an attestation covers.
 func (a Attestation) Digest() canon.Digest { return canon.Hash("starling/attestation/1", a) }
 
 // Vote is one member's signed attestation of the current round.
@@ -62,11 +62,11 @@ type Reduction struct {
 	Slices []Slice `cbor:"11,keyasint,omitempty"` // once every unit of the round is committed
 }
 
-// Newcomers are the probations of those who join.
+// Newcomers has the probations of accounts that join.
 type Newcomers struct {
-	// of the members who are to show that they compute what the others do, in order of ID
+	// in order of member
 	Probations  []Probation   `cbor:"13,keyasint,omitempty"`
-	LatestFinal ProbationTask `cbor:"14,keyasint"` // a unit of the latest final round to which nothing was handed on
+	LatestFinal ProbationTask `cbor:"14,keyasint"` // a unit of the latest final round without carried states
 }
 
 // Progress is how far a run is: all that is stored of it.
@@ -86,7 +86,7 @@ type Progress struct {
 type Entry struct {
 	Attestation Attestation `cbor:"1,keyasint"`
 	Height      int64       `cbor:"2,keyasint"`
-	Workers     []string    `cbor:"3,keyasint"` // who trained each unit, in unit order
+	Workers     []string    `cbor:"3,keyasint"` // the worker of each unit, in unit order
 	Votes       []Vote      `cbor:"4,keyasint"` // the agreeing ones, in order of member
 	Logs        []string    `cbor:"5,keyasint"` // CID of the log of every unit, in unit order
 }

@@ -6,10 +6,10 @@ import (
 	"github.com/starling-network/starling/canon"
 )
 
-// Slice is a part of the next checkpoint that a few members compute for all, in a run whose terms want slices. What
-// they computed is the CID of a blob, a function of the commitments of the round. Each is first bound to it by a seal,
-// so that nobody can say what another has found, and shows it when all are bound. If they do not agree, every member
-// computes the slice, and a quorum decides.
+// Slice is a part of the next checkpoint that a few members compute for all, in a run whose terms want slices. The
+// result is the CID of a blob, a function of the commitments of the round. Each reducer is bound to its result by a
+// seal and shows it once all are bound, so none can copy from another. If the results differ, every member computes
+// the slice, and a quorum decides.
 type Slice struct {
 	Status   SliceStatus `cbor:"1,keyasint"`
 	Panel    uint32      `cbor:"2,keyasint"` // how many are to compute it
@@ -33,19 +33,19 @@ const (
 // Reducer is a member that computes a slice.
 type Reducer struct {
 	Member   string       `cbor:"1,keyasint"`
-	Since    int64        `cbor:"2,keyasint"` // height from which it could be at it
+	Since    int64        `cbor:"2,keyasint"` // height from which it could compute the slice
 	Deadline int64        `cbor:"3,keyasint"` // height by which the seal, or the CID, is due
 	Seal     canon.Digest `cbor:"4,keyasint"` // SliceSeal; zero until it is bound
-	CID      string       `cbor:"5,keyasint"` // of what it computed; empty until it is shown
+	CID      string       `cbor:"5,keyasint"` // CID of its result; empty until it is shown
 	Late     bool         `cbor:"6,keyasint"` // it missed a deadline, and was replaced
 }
 
-// SliceSeal binds a member to what it computed for a slice of the current round, without showing it.
+// SliceSeal binds a member to its result for a slice of the current round, without showing it.
 func (p Progress) SliceSeal(member string, slice uint32, cid string) canon.Digest {
 	return canon.Hash("starling/slice/1", []any{p.Terms.Job, p.Round, p.Closed, slice, member, cid})
 }
 
-// SliceDuty is what a member has to say about a slice.
+// SliceDuty is a message that a member owes about a slice.
 type SliceDuty uint8
 
 // The duties.
@@ -55,7 +55,7 @@ const (
 	OwesCID
 )
 
-// Owes returns what a member has to say now about a slice of the current round.
+// Owes returns the message that a member owes now about a slice of the current round.
 func (r Reduction) Owes(member string, slice int) SliceDuty {
 	x := r.Slices[slice]
 	i := x.ReducerOf(member)

@@ -42,8 +42,8 @@ func (p Progress) Voted(id string) bool {
 	return slices.ContainsFunc(p.Votes, func(v Vote) bool { return v.Member == id })
 }
 
-// Attestation is what a member signs who finds the checkpoint (root, cid) after the current round. It is defined when
-// every unit is committed that it is made of, see Combines.
+// Attestation is the statement that a member signs if the checkpoint after the current round has this root and CID. It
+// is defined once all units that the checkpoint is made of are committed, see Combines.
 func (p Progress) Attestation(next terms.Checkpoint) Attestation {
 	sent := p.Sent()
 	a := Attestation{Job: p.Terms.Job, Checkpoint: next, Updates: make([]string, len(sent))}

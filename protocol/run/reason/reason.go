@@ -1,13 +1,13 @@
-// Package reason is the words that say why: why a unit moves, an audit or a dispute ends, a member is inactive, a run
-// is halted. They are stable and for programs; people are told by package reward and package standing.
+// Package reason names why a unit moves, an audit or a dispute ends, a member is inactive, or a run is halted. The
+// names are stable and for programs; packages reward and standing have the sentences for people.
 package reason
 
 // Reasons of events, of inactive members and of halted runs. They are stable. Package reward explains those that cost
-// somebody a payment.
+// an account a payment.
 const (
 	// Why a unit moves to another worker.
 	MissedDeadline = "missed_deadline" // no commitment in time
-	Overtaken      = "overtaken"       // who had it before has committed it first
+	Overtaken      = "overtaken"       // an earlier worker of the unit has committed it first
 	Verdict        = "verdict"         // a dispute showed that its worker lied
 	Convicted      = "convicted"       // a dispute showed that its worker lied in other work
 	Unavailable    = "unavailable"     // more than half of the other members could not fetch the update
@@ -21,10 +21,10 @@ const (
 
 	// Why an audit or a challenge ends without an answer, besides MissedDeadline, Convicted and Unavailable.
 	VerifierLeft = "verifier_left" // its verifier became inactive over something else
-	Challenged   = "challenged"    // somebody else challenged the unit before the audit was answered
+	Challenged   = "challenged"    // another account challenged the unit before the audit was answered
 	RolledBack   = "rolled_back"   // the round was built on work that a verdict found wrong
 
-	Contradicted = "contradicted" // in a tolerant run: no two of those who looked found the same
+	Contradicted = "contradicted" // in a tolerant run: no two verifiers of the unit found the same
 
 	Planted = "planted" // the worker showed that it had planted the fault
 
@@ -33,7 +33,7 @@ const (
 	PlantPassed  = "plant_passed"  // the fault was planted, and it passed it
 
 	// Why a verifier is inactive over what it reported of tolerant work; for the second it is slashed.
-	Differs     = "differs"      // most of those who looked found the same, and it did not
+	Differs     = "differs"      // most verifiers of the unit found the same, and it did not
 	FalseReport = "false_report" // the exact execution of the unit ends in another state than it said
 
 	// Why a dispute ended as it did.
@@ -49,21 +49,21 @@ const (
 	WrongAttest     = "wrong_attest"
 	MissedSlices    = "missed_slices"
 	WrongSlice      = "wrong_slice" // a quorum found something else in a slice
-	Unproven        = "unproven"    // its trial ended without a proof that it computes what the others do
-	OnProbation     = "on_trial"    // it joins, and counts once its trial is over
+	Unproven        = "unproven"    // its probation ended without a proof that it computes the same
+	OnProbation     = "on_trial"    // it joins, and counts once its probation is over
 	Guest           = "guest"       // it has no seat: it audits what is drawn for it, or challenges
 	Returning       = "returning"   // it wants to come back, and waits for a free place
 
 	// Why a run is halted.
 	NoWorkers       = "no_workers"
 	NoVerifiers     = "no_verifiers"
-	NoQuorum        = "no_quorum"        // members are left that do not agree, or nobody is left to attest
+	NoQuorum        = "no_quorum"        // the remaining members do not agree, or none is left to attest
 	Halted          = "run_halted"       // of a deposit: the run ended before the unit was settled
 	Cancelled       = "cancelled"        // its consumer wants no further round
 	BudgetExhausted = "budget_exhausted" // the escrow does not cover another round
-	Diverged        = "diverged"         // the update of a unit is not finite, whoever computes it
+	Diverged        = "diverged"         // the update of a unit is not finite, for every worker
 
-	// of a member: it cannot open the job, and has done nothing in the run; of a run: most members cannot, and
-	// nobody has
+	// of a member: it cannot open the job, and has done nothing in the run; of a run: most members cannot, and no unit
+	// was committed
 	Unopened = "cannot_open"
 )

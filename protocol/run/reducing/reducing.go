@@ -1,6 +1,6 @@
-// Package reducing is who computes the slices of the next checkpoint for all, in a run whose terms want slices, and on
-// what they agree: reducers are drawn, bound, shown and compared, and a slice on which they differ is contested by
-// every member. It edits a transition.Draft, and combines no update itself.
+// Package reducing decides which members compute the slices of the next checkpoint for all, in a run whose terms want
+// slices, and which result counts: reducers are drawn, sealed, shown and compared, and a slice on which they differ is
+// contested by every member. It edits a transition.Draft, and combines no update itself.
 package reducing
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/starling-network/starling/protocol/run/transition"
 )
 
-// Reducing is who computes the slices of the next checkpoint, and what they agree on.
+// Reducing decides which members compute the slices of the next checkpoint, and which results count.
 type Reducing struct {
 	*transition.Draft
 	audits *auditing.Audits
@@ -28,7 +28,7 @@ func New(d *transition.Draft, audits *auditing.Audits, units *assignment.Assignm
 	return &Reducing{d, audits, units}
 }
 
-// panel is how many members compute a slice that nobody contests and that is not audited.
+// panel is the number of members that compute a slice without an audit and without a contest.
 const panel = 2
 
 // DueSlice is the height by which a member owes its next word on a slice.
@@ -110,7 +110,7 @@ func (d *Reducing) move(slice uint32) {
 	if slices.ContainsFunc(live, func(i int) bool { return x.Reducers[i].Seal.IsZero() }) {
 		return
 	}
-	if !x.Audited { // an audit is drawn when those who are audited are bound
+	if !x.Audited { // an audit is drawn once all reducers of the slice are bound
 		if d.Env.Height <= x.Sealed {
 			return
 		}
@@ -126,7 +126,8 @@ func (d *Reducing) move(slice uint32) {
 	}
 }
 
-// lateReducers replaces those that missed a deadline, or in a contest gives them more time: there is nobody else.
+// lateReducers replaces reducers that missed a deadline. In a contest it gives them more time instead, since every
+// member is a reducer already.
 func (d *Reducing) lateReducers(slice uint32) {
 	x, stuck := &d.Slices[slice], d.units.Stuck()
 	for _, i := range d.live(slice) {
@@ -148,8 +149,8 @@ func (d *Reducing) lateReducers(slice uint32) {
 	}
 }
 
-// drawReducers draws more reducers of a slice from the active members that are none, or, when nobody else is left, from
-// those that were late. It reports whether it found any.
+// drawReducers draws more reducers of a slice from the active members that are none, or, if all are, from those that
+// were late. It reports whether it found any.
 func (d *Reducing) drawReducers(slice uint32, n int) bool {
 	x := &d.Slices[slice]
 	pool := d.others(*x)
@@ -232,8 +233,8 @@ func (d *Reducing) AskAll(slice uint32) {
 	}
 }
 
-// agree decides a slice. Who found something else takes no further part, and what it did in rounds that are not final
-// is audited: nobody can prove to the chain who is right, so nobody is slashed.
+// agree decides a slice. A member with another result takes no further part, and its units in rounds that are not
+// final are audited. It is not slashed: the chain has no proof of which result is right.
 func (d *Reducing) agree(slice uint32, cid string) {
 	x := &d.Slices[slice]
 	var wrong []string
@@ -255,7 +256,7 @@ func (d *Reducing) agree(slice uint32, cid string) {
 	}
 }
 
-// Combined goes on to the attestation when every slice is agreed.
+// Combined begins the attestation when every slice is agreed.
 func (d *Reducing) Combined() {
 	undecided := func(x progress.Slice) bool { return x.Status != progress.Agreed }
 	if d.Phase == progress.Reduce && len(d.Slices) > 0 && !slices.ContainsFunc(d.Slices, undecided) {

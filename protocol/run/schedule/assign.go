@@ -6,8 +6,9 @@ import (
 	"slices"
 )
 
-// SplitBySpeed splits units over workers in proportion to how fast each is, by the largest remainder; a tie goes to who
-// comes first. blocks is how many blocks a unit takes each of them, at least 1.
+// SplitBySpeed splits units over workers in proportion to their speed, by the largest remainder; in a tie the first of
+// the workers gets the unit. blocks[i] is the number of blocks that worker i needs for a unit, at least 1. It returns
+// the number of units of each worker.
 func SplitBySpeed(units uint32, blocks []uint32) []uint32 {
 	const one = 1 << 40 // the weight of a worker is one over its blocks for a unit
 	weights, total := make([]uint64, len(blocks)), uint64(0)
@@ -34,13 +35,13 @@ func SplitBySpeed(units uint32, blocks []uint32) []uint32 {
 	return shares
 }
 
-// keeping is the part of the time of a round that may be lost because units stay where they are.
+// keeping limits how much longer a round may take so that units keep their workers: by one part in so many.
 const keeping = 8
 
-// AssignBySpeed deals units of these sizes to workers: the largest first, each to the worker who is done with all it
-// has then before the others would be; a tie goes to who comes first. blocks is what a size of 1 takes each of them, in
-// any unit, at least 1. had is the worker who has what each unit goes on from, or -1; it keeps the unit unless that
-// makes the round longer by more than an eighth. It returns the worker of each unit.
+// AssignBySpeed deals units of these sizes: the largest first, each to the worker that would finish all its units
+// earliest; in a tie to the first of them. blocks[i] is the number of blocks that worker i needs for a size of 1, at
+// least 1. had[u] is the worker that holds the carried state of unit u, or -1; it keeps the unit unless that makes the
+// round longer by more than an eighth. It returns the worker of each unit.
 func AssignBySpeed(sizes, blocks []uint32, had []int) []int {
 	order := make([]int, len(sizes))
 	for i := range order {

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// AssignBySpeed deals every unit, the same way whatever is asked before. No order of the workers of a round makes it
-// much longer than it must be: their work over their speeds, and no more than twice that or the largest unit on the
-// fastest. Who had a unit loses it only where that would cost an eighth.
+// AssignBySpeed deals every unit, and the same way each time. The round takes at most twice the lower bound, which is
+// the larger of all work over all speeds and the largest unit on the fastest worker. Keeping units with the workers
+// that had them costs at most an eighth.
 func TestAssignment(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 5))
 	for range 2000 {
@@ -58,7 +58,7 @@ func TestAssignment(t *testing.T) {
 	}
 }
 
-// What units take is known of machines of any speed, each on its own unit.
+// Dealings of units of different sizes to workers of different speeds.
 func TestAssignmentOfSpeeds(t *testing.T) {
 	for _, c := range []struct {
 		sizes, blocks []uint32

@@ -1,5 +1,6 @@
-// Package schedule is the arithmetic of time in a run: how long a duty may take, of what was observed, and who gets
-// which units, of how fast each worker is. It holds no state, and knows of no unit, member or round but their numbers.
+// Package schedule is the arithmetic of time in a run: how long a duty may take, given the observed times, and which
+// worker gets which units, given the speed of each. It holds no state, and knows units, members and rounds only by
+// number.
 package schedule
 
 import (
@@ -8,10 +9,11 @@ import (
 	"github.com/starling-network/starling/protocol/run/terms"
 )
 
-// The deadline of a duty follows what was observed: the median, plus four times the median absolute deviation, plus a
-// quarter of the median and at least a floor: to wait for a machine that comes back from a fault costs less than to let
-// another begin anew. Who has just missed one is given twice the time the next time, so that a slow machine is measured
-// before patience with it ends, and a network that slows down as a whole does not lose all its members.
+// The deadline of a duty follows the observed times: the median, plus four times the median absolute deviation, plus a
+// quarter of the median and at least a floor. The margin is wide because waiting for a machine that recovers from a
+// fault costs less than giving its work to another. A member that has just missed a deadline gets twice the time for
+// its next duty: so a slow machine is measured before it has missed too many, and a network that slows down as a whole
+// does not lose all its members.
 const (
 	remembered = 32 // observations
 	// Trusted is how many observations say enough; with fewer there is more time.
@@ -21,7 +23,7 @@ const (
 	floor   = terms.MinBlocks
 )
 
-// Typical is what the most of those need who were observed.
+// Typical is the deadline that follows from observed times.
 func Typical(seen []int64) int64 {
 	middle := median(seen)
 	away := make([]int64, len(seen))
@@ -31,7 +33,7 @@ func Typical(seen []int64) int64 {
 	return Allowed(middle, median(away))
 }
 
-// Allowed is a deadline for those who need the middle, give or take a deviation.
+// Allowed is the deadline for a median time and its deviation.
 func Allowed(middle, deviation int64) int64 {
 	return middle + spread*deviation + max(floor, middle/slack)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/starling-network/starling/protocol/run/terms"
 )
 
-// Summon makes somebody who has no seat a guest, and says how many blocks it has for its first answer.
+// Summon makes a verifier without a seat a guest. It returns how many blocks the verifier has for its answer.
 func (d *Seats) Summon(m crew.Member) int64 {
 	blocks := d.AuditDeadline()
 	if !d.IsActive(m.ID) {
@@ -21,7 +21,7 @@ func (d *Seats) Summon(m crew.Member) int64 {
 	return blocks
 }
 
-// Welcome takes a guest in, or back: who left the run in good standing.
+// Welcome makes an account a guest: a new one, or a verifier that left the run in good standing.
 func (d *Seats) Welcome(m crew.Member) {
 	i, known := d.Index(m.ID)
 	if known && d.Members[i].IsGuest() {

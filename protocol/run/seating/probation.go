@@ -14,9 +14,9 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
-// examPatience is how many deadlines of a unit a member has for an exam: it must first fetch a checkpoint. Each further
-// exam gives it twice the time.
-const examPatience = 4
+// probationFactor is the number of deadlines of a unit that a probation task may take: the member must first fetch a
+// checkpoint. Each further task gives it twice the time.
+const probationFactor = 4
 
 func (d *Seats) Join(m crew.Member) {
 	i, known := d.Index(m.ID)
@@ -42,8 +42,8 @@ func (d *Seats) Join(m crew.Member) {
 	d.Emit(event.Event{Kind: event.MemberJoined, Round: d.Round, Who: m.ID})
 }
 
-// GoOn stores where a trial stands. Who has had all its exams is out.
-func (d *Seats) GoOn(t progress.Probation) {
+// StoreProbation stores the next step of a probation, or excludes the member if it has no task left to try.
+func (d *Seats) StoreProbation(t progress.Probation) {
 	if t.Task.Worker == "" && t.Tries >= transition.MaxMissed {
 		d.Leave(t.Member, reason.Unproven)
 		return
@@ -51,7 +51,7 @@ func (d *Seats) GoOn(t progress.Probation) {
 	d.Probations[slices.IndexFunc(d.Probations, func(u progress.Probation) bool { return u.Member == t.Member })] = t
 }
 
-// CancelProbations takes exams back that a verdict made void.
+// CancelProbations takes back probation tasks that a verdict made void.
 func (d *Seats) CancelProbations(void func(progress.ProbationTask) bool) {
 	for i := range d.Probations {
 		if t := &d.Probations[i]; t.Task.Worker != "" && void(t.Task) {
@@ -60,14 +60,14 @@ func (d *Seats) CancelProbations(void func(progress.ProbationTask) bool) {
 	}
 }
 
-// Admit lets a member count.
+// Admit makes a member active.
 func (d *Seats) Admit(id string) {
 	d.Change(id, func(m *crew.Member) { m.Active, m.Why, m.Since = true, "", d.Env.Height })
 	d.Emit(event.Event{Kind: event.MemberProven, Round: d.Round, Who: id})
 	d.dropIdle(id)
 }
 
-// dropIdle lets the member go that was waited for only because it was the last of its role.
+// dropIdle excludes the member that was kept only because it was the last of its role.
 func (d *Seats) dropIdle(by string) {
 	m, _ := d.Member(by)
 	for _, id := range d.Active(m.Role) {
@@ -77,7 +77,7 @@ func (d *Seats) dropIdle(by string) {
 	}
 }
 
-// MoveProbations gives exams, draws where their seals must be opened, and ends the trials of those who do not answer.
+// MoveProbations gives tasks, draws where their seals must be opened, and ends probations whose answer is late.
 func (d *Seats) MoveProbations() {
 	if d.Env.Beacon.IsZero() {
 		return
@@ -97,36 +97,36 @@ func (d *Seats) MoveProbations() {
 		default:
 			t.Task = progress.ProbationTask{}
 		}
-		d.GoOn(t)
+		d.StoreProbation(t)
 	}
 }
 
-// examine gives a member on trial the latest unit there is: one about which nothing is open, or, in the first rounds of
-// a run, one that is being audited.
+// examine gives a member on probation the latest unit available: one with nothing open, or, in the first rounds of a
+// run, one that is being audited.
 func (d *Seats) examine(t *progress.Probation) {
-	laps := d.EditRounds()
-	slices.Reverse(laps)
-	exam := progress.ProbationTask{}
+	rounds := d.EditRounds()
+	slices.Reverse(rounds)
+	task := progress.ProbationTask{}
 	for _, settled := range []bool{true, false} {
-		for _, l := range laps {
-			if exam.Worker == "" {
-				exam = d.Example(*l, settled)
+		for _, l := range rounds {
+			if task.Worker == "" {
+				task = d.Example(*l, settled)
 			}
 		}
-		if exam.Worker == "" {
-			exam = d.LatestFinal
+		if task.Worker == "" {
+			task = d.LatestFinal
 		}
 	}
-	if exam.Worker == "" {
+	if task.Worker == "" {
 		return
 	}
-	*t = progress.Probation{Member: t.Member, Tries: t.Tries + 1, Task: exam, Asked: d.Env.Height}
-	t.Deadline = d.Env.Height + examPatience*d.TrainDeadline()<<(t.Tries-1)
+	*t = progress.Probation{Member: t.Member, Tries: t.Tries + 1, Task: task, Asked: d.Env.Height}
+	t.Deadline = d.Env.Height + probationFactor*d.TrainDeadline()<<(t.Tries-1)
 }
 
 // Example picks a unit of a round whose audits are drawn: one that passed its audit, or else one that is accepted, or
-// else, unless it must be settled, one that is being audited. What is handed on to units is known while their round is
-// open, and an exam may be about an earlier one: none is about a unit that starts from that.
+// else, unless it must be settled, one that is being audited. It picks none that starts from a carried state: carried
+// states are known while their round is open, and a probation may outlast it.
 func (d *Seats) Example(l work.RoundState, settled bool) progress.ProbationTask {
 	if !l.Drawn || len(l.From) > 0 {
 		return progress.ProbationTask{}
@@ -145,7 +145,7 @@ func (d *Seats) Example(l work.RoundState, settled bool) progress.ProbationTask 
 		return progress.ProbationTask{}
 	}
 	u := pool[d.Pick("exam", l.Round, work.Unit{}, len(pool))]
-	if d.Tolerant(u) { // what its worker committed to nobody else need reach
+	if d.Tolerant(u) { // another machine need not reach the state that its worker committed to
 		u.Commit = work.Commitment{Segments: []canon.Digest{u.End}}
 	}
 	return progress.ProbationTask{

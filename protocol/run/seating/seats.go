@@ -1,12 +1,12 @@
-// Package seating is who joins a run that goes on, and how: the probation of who takes a seat, and guests, who have
-// none. It edits a transition.Draft. Who leaves is the draft's own matter, and what a member weighs is package crew's.
+// Package seating takes accounts into a run in progress: members through a probation, and guests, which have no seat.
+// It edits a transition.Draft. Package transition has the rules for leaving, and package crew the weight of a member.
 package seating
 
 import (
 	"github.com/starling-network/starling/protocol/run/transition"
 )
 
-// Seats is who joins the run, and the guests, who have no seat.
+// Seats has the rules for accounts that join, and for guests.
 type Seats struct{ *transition.Draft }
 
 // New returns the seats of a draft.

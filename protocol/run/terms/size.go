@@ -52,13 +52,13 @@ func saturatingMul(x, y uint64) uint64 {
 	return low
 }
 
-// Whole is what a whole unit would take whose size a unit has not, if this took so long.
+// Whole scales the time of a unit to that of a whole unit, rounded up.
 func (t Terms) Whole(unit uint32, took int64) int64 {
 	k, n := int64(t.SegmentsOf(unit)), int64(t.Segments)
 	return (took*n + k - 1) / k
 }
 
-// Executed is what an audit of a whole unit would take, if that of a unit to the end of its drawn segment took so long.
+// Executed scales the time of an audit of a unit to the end of its drawn segment to that of an audit of a whole unit.
 func (t Terms) Executed(unit, segment uint32, took int64) int64 {
 	k, n := int64(segment), int64(t.Segments)
 	if k == 0 {

@@ -1,6 +1,6 @@
-// Package terms is what an order fixes about a run: how many rounds of which units, of which sizes, with which
-// deadlines, audits and tolerance, and what follows from these alone. It knows nothing of who works, nor of how far a
-// run is.
+// Package terms has the terms of a run, which its order fixes: the number of rounds and units, their sizes, the
+// deadlines, audits and tolerance, and the quantities that follow from these alone. It knows neither members nor
+// progress.
 package terms
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/starling-network/starling/protocol/audit"
 )
 
-// Carries reports whether the units of a round hand on a state to the next.
+// Carries reports whether the units of a round carry a state over to the next round.
 func (t Terms) Carries(round uint32) bool {
 	return t.Carry > 0 && (round+1)%t.Carry != 0 && round+1 < t.Rounds
 }
@@ -51,7 +51,7 @@ type Terms struct {
 	Tolerance Tolerance `cbor:"14,keyasint"` // zero: the work is exact, and settled by its state roots
 	// an audit by chance executes a unit to the end of a drawn segment; false: all of it
 	PartialAudits bool `cbor:"15,keyasint"`
-	// in how many rounds in a row units hand on a state, see Carried; 0: in none
+	// number of rounds of a group, through which units carry a state, see Carries; 0: units carry none
 	Carry uint32 `cbor:"16,keyasint,omitempty"`
 	// the updates of a round travel while the next one is trained, see Applied
 	Overlap bool `cbor:"17,keyasint,omitempty"`
@@ -62,11 +62,11 @@ type Terms struct {
 // Screen is how far members look at the updates of a round before they attest.
 type Screen uint8
 
-// Screens are part of the format. Each looks at all that the one before it does.
+// Screens are part of the format. Each includes the checks of the one before it.
 const (
-	ScreenOff     Screen = 0 // not at all
-	ScreenUpdates Screen = 1 // at updates beside each other
-	ScreenLosses  Screen = 2 // and at what each does to the loss on data of its unit and on held-out data
+	ScreenOff     Screen = 0 // no check
+	ScreenUpdates Screen = 1 // compares the updates of a round
+	ScreenLosses  Screen = 2 // also measures how each changes the loss on data of its unit and on held-out data
 )
 
 // Deadlines are in blocks. Train and Audit are only the first value: later ones follow what was observed. A window for
@@ -93,7 +93,7 @@ const (
 	MaxKey    = 128     // bytes of a public key or signature
 )
 
-// Validate says why terms cannot make a run.
+// Validate returns why terms cannot make a run.
 func (t Terms) Validate() error {
 	d := t.Deadlines
 	switch {
@@ -134,19 +134,19 @@ func (t Terms) Validate() error {
 		return fmt.Errorf("%d slices, at most %d", t.Slices, MaxSlices)
 	case t.Sliced() && (t.Tolerance.DistancePPM > 0 || t.Screen != ScreenOff):
 		return fmt.Errorf(
-			"rounds in slices of work that is tolerant, or whose updates are screened: nobody sees a whole update",
+			"rounds in slices of work that is tolerant, or whose updates are screened: no member has a whole update",
 		)
 	case t.Carry > t.Window || t.Carry > 0 && t.Tolerance.DistancePPM > 0:
 		return fmt.Errorf(
-			"%d rounds in a row whose units hand on a state, in a window of %d, or of tolerant work: nobody could "+
-				"check that",
+			"%d rounds in a row whose units carry a state, in a window of %d, or of tolerant work: that could not be "+
+				"checked",
 			t.Carry,
 			t.Window,
 		)
 	case t.Overlap && (t.Carry == 0 || t.Sliced()):
 		return fmt.Errorf(
-			"rounds that overlap through %d rounds in a row and in %d slices: units go on with what they hand on "+
-				"to themselves, and exchange whole updates",
+			"rounds that overlap through %d rounds in a row and in %d slices: units continue with the state that they "+
+				"carry, and exchange whole updates",
 			t.Carry,
 			t.Slices,
 		)
@@ -181,9 +181,9 @@ func (t Terms) Floor() uint32 {
 // ahead is how many rounds at most are trained while a group of those before them becomes final.
 const ahead = 32
 
-// OpenRounds is how many rounds of a job of so many units may be open at a time: a group of those in which units hand
-// on a state, and up to as many of the next, so that these are trained while it becomes final, or some rounds where
-// they hand on none.
+// OpenRounds is how many rounds may be open at a time in a job with this number of units per round: a group of rounds
+// in which units carry a state, and up to as many of the next, so that these are trained while the group becomes
+// final; at least 8.
 func OpenRounds(units, carry uint32) uint32 {
 	return max(8, carry, min(2*carry, carry+ahead, MaxWindow, MaxOpen/max(1, units)))
 }
@@ -194,13 +194,13 @@ func ValidCID(c string) bool { return c != "" && len(c) <= MaxCID }
 // Tolerance is how far the update of a unit may be from that of its exact execution, in parts per million, in a run
 // whose workers compute with stacks that cannot give the same bits.
 //
-// What is outside cannot be proven to the chain, so nobody is convicted over it, nothing is disputed and nothing rolled
-// back: a round of such a run is attested when its audits are over. An update that most of a panel of verifiers (or the
-// only one) find outside, or most members find odd, is withheld: its worker is not paid, is audited more, and the unit
-// goes to another. That next attempt is exact: it is settled by state roots, audited for certain, and can be disputed.
-// So a verifier that withholds honest work does so once. Where all of a panel find the same, its worker is out of the
-// run, and loses its deposit (audit.Deposit) when the exact attempt is final, unless that ends in another state than
-// they say.
+// The chain cannot check whether an update is outside. So it convicts no member over it, and nothing is disputed or
+// rolled back: a round of such a run is attested when its audits are over. An update is withheld if most of a panel of
+// verifiers (or the only one) find it outside, or most members find it an outlier: its worker is not paid and is
+// audited more, and the unit goes to another worker. That next attempt is exact: it is settled by state roots, audited
+// for certain, and can be disputed. So a verifier that withholds honest work does so once. If all verifiers of a panel
+// find the same, the worker leaves the run, and loses its deposit (audit.Deposit) when the exact attempt is final,
+// unless that attempt ends in another state than they reported.
 type Tolerance struct {
 	// largest distance, relative to the length of the exact update; 0: the run is exact
 	DistancePPM uint32 `cbor:"1,keyasint"`
@@ -212,9 +212,9 @@ func (t Tolerance) Holds(distancePPM, cosinePPM uint32) bool {
 	return distancePPM <= t.DistancePPM && cosinePPM >= t.CosinePPM
 }
 
-// Freezes reports whether nothing that is open can be settled in a round that was rolled back. In a tolerant run only
-// what is attested was measured; in one whose units hand on a state, the state that they started from may be the lie,
-// which nobody else has.
+// Freezes reports whether the units of a round that was rolled back cannot be settled. In a tolerant run, only
+// attested rounds were measured; in a run whose units carry a state, the carried state may be the false one, which
+// only its worker has.
 func (t Terms) Freezes() bool { return t.Tolerance.DistancePPM > 0 || t.Carry > 0 }
 
 // Applied are the rounds whose updates make the checkpoint after a round.

@@ -6,16 +6,16 @@ import (
 	"github.com/starling-network/starling/protocol/run/event"
 )
 
-// What a run may cost counts each of its units once, with one audit. More audits than that are made only as far as the
-// budget covers them beside all that is owed already: otherwise whoever has units audited again and again, or asks a
-// high price for it, would take what others will be paid from. An audit that a conviction causes is paid by the
-// convicted first (package reward), and is made under the same bound.
+// The cost estimate of a run counts each unit once, with one audit. More audits are made only as far as the budget
+// covers them on top of all debts: otherwise an account that has units audited again and again, or at a high price,
+// would take the pay of others. An audit that a conviction causes is paid from the stake of the convicted first
+// (package reward), and is under the same bound.
 
-// Affords reports whether the budget covers one more audit of a unit at a price beside those of this transition.
+// Affords reports whether the budget covers one more audit of a unit at a price, on top of those of this transition.
 func (d *Draft) Affords(unit uint32, price uint64) bool { return d.covers(unit, price, false) }
 
-// Spares reports whether the budget covers one more audit of a unit also beside all rounds to come. What anybody may
-// cause as often as it likes is held against that.
+// Spares reports whether the budget covers one more audit of a unit on top of all rounds to come. Audits that any
+// account can cause without limit must pass this test.
 func (d *Draft) Spares(unit uint32) bool { return d.covers(unit, d.HighestAsk(), true) }
 
 // covers asks the budget. The whole run is counted once in a transition.

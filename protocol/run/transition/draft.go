@@ -66,16 +66,15 @@ func Begin(s progress.Progress, env Env) *Draft {
 	for i := range s.Slices {
 		s.Slices[i].Reducers = slices.Clone(s.Slices[i].Reducers)
 	}
-	for _, laps := range [][]work.RoundState{s.Open, s.RolledBack} {
-		for i := range laps {
-			laps[i].Units = slices.Clone(laps[i].Units)
+	for _, rounds := range [][]work.RoundState{s.Open, s.RolledBack} {
+		for i := range rounds {
+			rounds[i].Units = slices.Clone(rounds[i].Units)
 		}
 	}
 	return &Draft{Progress: s, Env: env}
 }
 
-// Unit is a unit of a round of the draft, to be edited: a copy of the one that other states have. What was found in the
-// round before stays as it was.
+// Unit returns a unit of a round for editing. It replaces the unit by a copy first, since other states share it.
 func (d *Draft) Unit(l *work.RoundState, i int) *work.Unit {
 	u := l.Units[i]
 	if d.copied[u] {
@@ -91,28 +90,28 @@ func (d *Draft) Unit(l *work.RoundState, i int) *work.Unit {
 
 // EditRounds are the rounds that are not final, to be edited: the open ones, oldest first, and the current one.
 func (d *Draft) EditRounds() []*work.RoundState {
-	laps := make([]*work.RoundState, 0, len(d.Open)+1)
+	rounds := make([]*work.RoundState, 0, len(d.Open)+1)
 	for i := range d.Open {
-		laps = append(laps, &d.Open[i])
+		rounds = append(rounds, &d.Open[i])
 	}
-	return append(laps, &d.RoundState)
+	return append(rounds, &d.RoundState)
 }
 
 func (d *Draft) EditRound(round uint32) *work.RoundState {
-	laps := d.EditRounds()
-	return laps[round-laps[0].Round]
+	rounds := d.EditRounds()
+	return rounds[round-rounds[0].Round]
 }
 
-// EditAll are the laps about whose units somebody may have to answer.
+// EditAll lists the rounds with units that may still have consequences for a member.
 func (d *Draft) EditAll() []*work.RoundState {
-	laps := d.EditRounds()
+	rounds := d.EditRounds()
 	for i := range d.RolledBack {
-		laps = append(laps, &d.RolledBack[i])
+		rounds = append(rounds, &d.RolledBack[i])
 	}
-	return laps
+	return rounds
 }
 
-// EditRoundOf is the lap of an attempt at a unit that locate has found.
+// EditRoundOf is the round of an attempt at a unit that locate has found.
 func (d *Draft) EditRoundOf(u work.AuditTarget) *work.RoundState {
 	for i := range d.RolledBack {
 		if l := &d.RolledBack[i]; l.Has(u.ID()) {
@@ -161,7 +160,7 @@ func (d *Draft) Change(id string, f func(*crew.Member)) {
 	}
 }
 
-// Leave makes a member inactive, or ends its trial. Its duties are released when the draft is done.
+// Leave makes a member inactive, or ends its probation. Its duties are released when the draft is done.
 func (d *Draft) Leave(id, why string) {
 	if m, _ := d.Member(id); !m.Participating() && !m.IsGuest() {
 		return
@@ -171,11 +170,11 @@ func (d *Draft) Leave(id, why string) {
 	d.Emit(event.Event{Kind: event.MemberLeft, Round: d.Round, Who: id, Why: why})
 }
 
-// RecordMiss counts a missed deadline of a member, and lets it go when patience ends.
+// RecordMiss counts a missed deadline of a member, and excludes it after too many.
 func (d *Draft) RecordMiss(id, why string) {
 	d.Change(id, func(m *crew.Member) { m.Missed++ })
 	m, _ := d.Member(id)
-	if m.IsGuest() { // nobody waits for it, and others are drawn
+	if m.IsGuest() { // the run does not wait for guests, and others are drawn
 		return
 	}
 	if m.Missed >= MaxMissedAlone || m.Missed >= MaxMissed && len(d.Active(m.Role)) > 1 {
@@ -197,10 +196,10 @@ func (d *Draft) ReturnDeposits(l work.RoundState, why string) {
 	}
 }
 
-// Frozen reports whether nobody looks at the units of a round for now.
+// Frozen reports whether the audits of a round are suspended.
 func (d *Draft) Frozen(l *work.RoundState) bool { return d.Terms.Freezes() && d.IsVoid(l) }
 
-// IsVoid reports whether a lap was rolled back.
+// IsVoid reports whether a round was rolled back.
 func (d *Draft) IsVoid(l *work.RoundState) bool {
 	for k := range d.RolledBack {
 		if l == &d.RolledBack[k] {

@@ -9,14 +9,13 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
-// Env is what a block gives to a transition.
+// Env is the block that a transition runs in.
 //
 // Draw draws verifiers for an attempt at a unit from the whole network, one after the other, each with a chance in
-// proportion to its stake; of those drawn ID, Price, Stake and Owner are taken. nil: there is no network but the
-// members.
+// proportion to its stake; only ID, Price, Stake and Owner are used. nil: the network has no accounts but the members.
 //
-// Covers says what the budget covers beside all that the run may cost in a state, and, if spared, beside all rounds to
-// come: more audits, of a unit at a price, as long as it answers yes. nil: all.
+// Covers tells what the budget covers on top of the cost of the run in a state, and, if spared, on top of all rounds
+// to come: more audits, of a unit at a price, as long as it answers true. nil: all.
 type Env struct {
 	Height          int64
 	Last            int64        // for Tick: height of the tick before; 0: the block before

@@ -2,12 +2,12 @@ package work
 
 import ()
 
-// PreviousAssignee is who had a unit of the current round and was late with it. Its unit went to another, but what it
-// has done is not lost: while nobody has committed the unit it may still commit, to its own attempt, and then has the
-// unit again. So a machine that comes back from a fault within the round is paid for what it did, and one slower than
-// its deadline is measured all the same. A unit that was committed and is taken away again starts over without former
-// holders: nothing that was begun before the reason to take it away may count. Only where the update of exact work
-// could not be had they may still commit.
+// PreviousAssignee is a worker that had a unit of the current round and was late with it. The unit went to another
+// worker, but the late one may still commit, to its own attempt, while the unit has no commitment, and then has the
+// unit again. So a machine that recovers from a fault within the round is paid for its work, and one that is slower
+// than its deadline is measured all the same. A unit that was committed and is taken away starts over without previous
+// assignees: no work that began before the reason to take it away may count. They may still commit only if the unit
+// was taken away because the update of exact work was unavailable.
 type PreviousAssignee struct {
 	Worker     string `cbor:"1,keyasint"`
 	Attempt    uint32 `cbor:"2,keyasint"`
@@ -21,7 +21,7 @@ func LatestAssignees(all []PreviousAssignee) []PreviousAssignee {
 	return all[max(0, len(all)-MaxPreviousAssignees):]
 }
 
-// Assignee is who has a unit.
+// Assignee is the worker that has a unit.
 func (u Unit) Assignee() PreviousAssignee {
 	return PreviousAssignee{Worker: u.Worker, Attempt: u.Attempt, AssignedAt: u.AssignedAt}
 }

@@ -5,8 +5,8 @@ import (
 	"github.com/starling-network/starling/protocol/run/terms"
 )
 
-// Combination is what members attest: that Next is the checkpoint which the outer optimizer makes of Base and these
-// updates.
+// Combination is the claim of an attestation: that Next is the checkpoint which the outer optimizer makes of Base and
+// these updates.
 type Combination struct {
 	Base, Next terms.Checkpoint
 	Updates    []Sent // in order of unit
@@ -18,7 +18,7 @@ type Sent struct {
 	Root        canon.Digest
 }
 
-// Combination returns what members attested who signed a checkpoint after a round.
+// Combination returns the statement of the members that signed a checkpoint after a round.
 func (l RoundState) Combination(next terms.Checkpoint) Combination {
 	c := Combination{Base: l.Base, Next: next}
 	for _, u := range l.Units {
@@ -30,10 +30,10 @@ func (l RoundState) Combination(next terms.Checkpoint) Combination {
 // RoundBefore returns the round after which a checkpoint was attested that its rounds are still built on. It is not
 // final, and the checkpoint may be shown to be another than its updates lead to.
 func (w Window) RoundBefore(c terms.Checkpoint) (RoundState, bool) {
-	laps := w.Rounds()
+	rounds := w.Rounds()
 	for i := range w.Open {
-		if laps[i+1].Base == c {
-			return laps[i], true
+		if rounds[i+1].Base == c {
+			return rounds[i], true
 		}
 	}
 	return RoundState{}, false

@@ -9,10 +9,10 @@ import (
 // Digest tells a commitment from every other, also from that which takes its place when a planted fault is shown.
 func (c Commitment) Digest() canon.Digest { return canon.Hash("starling/commitment/1", c) }
 
-// A unit whose weights become infinite or no numbers is executed to its end like any other, and every bit of its states
-// is specified. Only an update cannot be made of it. Its worker commits to the states and to no update: the claim that
-// there is none is settled like every other, by an audit, which is certain, and by disputes. When it holds there is
-// nothing to go on with: any other worker comes to the same.
+// A unit whose weights become infinite or NaN is executed to its end like any other, and every bit of its states is
+// specified. It has no update. Its worker commits to the state roots and to no update; that claim is settled like any
+// other, by an audit, which is certain, and by disputes. If the claim holds, the run cannot continue: every worker
+// would get the same result.
 
 // Diverged reports whether a commitment says that the update of its unit is not finite.
 func (c Commitment) Diverged() bool { return c.UpdateCID == "" }
@@ -26,7 +26,7 @@ func (w Window) Diverged() (Unit, bool) {
 	return *w.Units[i], true
 }
 
-// Unmasked reports whether the worker of an attempt at a unit has shown that it had planted a fault in it.
+// Unmasked reports whether the worker of an attempt at a unit has revealed a planted fault in it.
 func (w Window) Unmasked(id UnitID) bool {
 	u, ok := w.Find(id)
 	return ok && len(u.Commit.Segments) > 0 && u.Commit.HiddenRoots.IsZero()

@@ -8,34 +8,35 @@ import (
 	"github.com/starling-network/starling/protocol/run/terms"
 )
 
-// Units may hand on a state: what error feedback left out of the update of a unit is added to the update of the same
-// unit in the next round. The state belongs to the index of the unit, whoever computes it. It is handed on within a
-// group of Terms.Carry rounds, of which the first starts from nothing, so that it is a function of the checkpoints of
-// that group, and whoever misses it can compute it. That is why the rounds of a group become final together (tick.go),
-// and why what a lie was handed on to needs no owner: it is done again with everything after the lie.
+// Units may carry a state: the part of an update that compression left out (error feedback) is added to the update of
+// the same unit in the next round. The state belongs to the index of the unit, not to its worker. It is carried within
+// a group of Terms.Carry rounds, of which the first starts from nothing: so it is a function of the checkpoints of
+// that group, and any worker without it can compute it. This is why the rounds of a group become final together
+// (package lineage), and why a unit that starts from a false state needs no culprit of its own: it is done again with
+// everything after the lie.
 
-// HandedState names what a unit hands on. The zero value is nothing.
+// HandedState names the state that a unit carries over to the next round. The zero value is nothing.
 type HandedState struct {
 	Root canon.Digest `cbor:"1,keyasint"` // over the roots of its tensors, one for each parameter
-	CID  string       `cbor:"2,keyasint"` // of its bytes. Nothing is decided by it: who cannot have them computes them
+	CID  string       `cbor:"2,keyasint"` // of its bytes; decides nothing: a worker without them computes them
 }
 
-// carries checks what a commitment to a unit of a round says about the state that it hands on.
+// carries checks the carried state in a commitment to a unit of a round.
 func carries(t terms.Terms, c Commitment, round uint32) error {
 	if !t.Carries(round) || c.Diverged() {
 		if c.HandedState != (HandedState{}) {
-			return fmt.Errorf("%w: a unit of round %d hands on no state", refusal.ErrBadCommitment, round)
+			return fmt.Errorf("%w: a unit of round %d carries no state", refusal.ErrBadCommitment, round)
 		}
 		return nil
 	}
 	if c.HandedState.Root.IsZero() || !terms.ValidCID(c.HandedState.CID) {
-		return fmt.Errorf("%w: no root of the state that is handed on, or a CID of %d bytes, wanted 1 to %d",
+		return fmt.Errorf("%w: no root of the carried state, or a CID of %d bytes, wanted 1 to %d",
 			refusal.ErrBadCommitment, len(c.HandedState.CID), terms.MaxCID)
 	}
 	return nil
 }
 
-// Starts returns what a unit of the round starts from beside its checkpoint.
+// Starts returns the carried state that a unit of the round starts from.
 func (l RoundState) Starts(unit uint32) HandedState {
 	if uint64(unit) >= uint64(len(l.From)) {
 		return HandedState{}
@@ -43,7 +44,7 @@ func (l RoundState) Starts(unit uint32) HandedState {
 	return l.From[unit]
 }
 
-// Before returns the round that handed on what a round starts from, while it is open.
+// Before returns the round whose carried states a round starts from, while that round is open.
 func (w Window) Before(l RoundState) (RoundState, bool) {
 	if len(l.From) == 0 {
 		return RoundState{}, false

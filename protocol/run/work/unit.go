@@ -19,8 +19,8 @@ func (u Unit) ID(round uint32) UnitID { return UnitID{Round: round, Unit: u.Inde
 // ID names the unit of the duty.
 func (d AuditTarget) ID() UnitID { return d.Unit.ID(d.Round) }
 
-// Subject is what the seal of a verifier over the state of the unit at the end of a segment, counted from 1 (0: the
-// last), is about.
+// Subject is the audit that a verifier's seal over the state of the unit at the end of a segment, counted from 1 (0:
+// the last), answers.
 func (id UnitID) Subject(verifier, job string, segment uint32) audit.Subject {
 	return audit.Subject{
 		Verifier: verifier, Job: job, Round: id.Round, Unit: id.Unit, Attempt: id.Attempt, Segment: segment,

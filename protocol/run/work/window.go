@@ -11,10 +11,11 @@ func (l RoundState) Has(id UnitID) bool {
 // Rounds are the rounds that are not final: the open ones, oldest first, and the current one.
 func (w Window) Rounds() []RoundState { return append(slices.Clip(w.Open), w.RoundState) }
 
-// All are the rounds about whose units somebody may have to answer: Laps, and those that were rolled back.
+// All lists the rounds with units that may still have consequences for a member: Rounds, and those that were rolled
+// back.
 func (w Window) All() []RoundState { return append(w.Rounds(), w.RolledBack...) }
 
-// Each yields what All lists, in place: nobody changes it.
+// Each yields the rounds that All lists, in place; the caller must not change them.
 func (w *Window) Each(yield func(*RoundState) bool) {
 	for i := range w.Open {
 		if !yield(&w.Open[i]) {
@@ -41,7 +42,7 @@ func (w Window) At(round uint32) (RoundState, bool) {
 	return w.RoundState, w.Round == round
 }
 
-// Oldest is the first round that is not final. What was needed for earlier ones is needed no more.
+// Oldest is the first round that is not final. Blobs of earlier rounds are no longer needed.
 func (w Window) Oldest() uint32 {
 	if len(w.Open) > 0 {
 		return w.Open[0].Round
@@ -60,7 +61,7 @@ func (w Window) Work(worker string) []Unit {
 	return owed
 }
 
-// AuditTarget is a unit that somebody has to look at, in its round.
+// AuditTarget is a unit with its round, for the member that audits or challenges it.
 type AuditTarget struct {
 	RoundState
 	Unit
@@ -119,7 +120,7 @@ func (w Window) Challenged(id UnitID, challenger string) bool {
 	return ok && slices.Contains(d.Challengers, challenger)
 }
 
-// Where lists the units of a round that are meant.
+// Where lists the units of a round for which which is true.
 func (l RoundState) Where(which func(Unit) bool) []Unit {
 	var found []Unit
 	for _, u := range l.Units {

@@ -1,6 +1,5 @@
-// Package work is the work of a run: units of rounds, the attempts at them, what workers committed and verifiers found,
-// and the window of rounds about which somebody may still have to answer. It says nothing of who the members are, and
-// decides nothing.
+// Package work is the work of a run: units of rounds, the attempts at them, the commitments of workers and the
+// findings of verifiers, and the window of rounds that are not settled. It knows no members, and decides nothing.
 package work
 
 import (
@@ -20,7 +19,8 @@ const (
 	Auditing  Status = 3 // a verifier is re-executing it
 	Disputed  Status = 4 // a dispute about it is open
 	Accepted  Status = 5 // nothing is open about it; until its round is final it may be challenged
-	// its verifier found it right, and owes the opening of its seal; or all who look are bound, and owe what they found
+	// its verifier has sealed the state that it reached, and owes the opening; or all verifiers of a panel have sealed
+	// their findings, and owe these
 	Sealed Status = 6
 )
 
@@ -31,14 +31,14 @@ type Unit struct {
 	Worker string `cbor:"3,keyasint"`
 	// never given twice to the same round and index, also not when a round is done over
 	Attempt    uint32     `cbor:"4,keyasint"`
-	AssignedAt int64      `cbor:"5,keyasint"` // height from which who has the current duty could be at it
+	AssignedAt int64      `cbor:"5,keyasint"` // height from which the current duty could be done
 	Deadline   int64      `cbor:"6,keyasint"` // height by which the current duty (commit or audit) is due
 	Commit     Commitment `cbor:"7,keyasint"`
 	Verifier   string     `cbor:"8,keyasint"`            // of the audit, if one was drawn
 	Audited    bool       `cbor:"9,keyasint"`            // an audit of this attempt was drawn, or is certain to be
 	Passed     bool       `cbor:"10,keyasint"`           // an audit found this attempt right
-	Refused    []string   `cbor:"11,keyasint,omitempty"` // workers who already failed this unit
-	Missing    []string   `cbor:"12,keyasint,omitempty"` // members who reported that the update cannot be fetched
+	Refused    []string   `cbor:"11,keyasint,omitempty"` // workers that already failed this unit
+	Missing    []string   `cbor:"12,keyasint,omitempty"` // members that reported the update unavailable
 	// Disputed: the first is in the dispute, the others wait for its end
 	Challengers  []string     `cbor:"13,keyasint,omitempty"`
 	OutlierFlags []string     `cbor:"14,keyasint,omitempty"` // members who find the update odd
@@ -49,15 +49,15 @@ type Unit struct {
 	Lost uint32 `cbor:"17,keyasint"`
 	// in a tolerant run: this attempt is settled by its state roots all the same
 	Exact bool `cbor:"18,keyasint,omitempty"`
-	// Auditing, Sealed: of an attempt that is not exact, who audits it
+	// Auditing, Sealed: the reports of the verifiers of an attempt that is not exact
 	Looks []SealedReport `cbor:"19,keyasint,omitempty"`
 	// of the audit: to the end of which the verifier executes the unit, counted from 1; 0: all of it, and its
 	// update
 	Segment uint32 `cbor:"21,keyasint,omitempty"`
 	// blocks that its worker took from the assignment to the commitment
 	Took         int64  `cbor:"22,keyasint,omitempty"`
-	FirstAttempt string `cbor:"23,keyasint,omitempty"` // verifier who passed this attempt before a second was asked
-	// how many are to look at an attempt that is not exact; 0: not drawn yet
+	FirstAttempt string `cbor:"23,keyasint,omitempty"` // the verifier that passed this attempt before a second was drawn
+	// number of verifiers of an attempt that is not exact; 0: not drawn yet
 	Panel uint32 `cbor:"24,keyasint,omitempty"`
 	// of an attempt that is not exact and was found within: the state that its exact execution ends in
 	End canon.Digest `cbor:"25,keyasint,omitzero"`
@@ -65,13 +65,13 @@ type Unit struct {
 	Held *Held `cbor:"26,keyasint,omitempty"`
 	// an audit of an earlier attempt of the round was passed, and paid
 	Looked bool `cbor:"27,keyasint,omitempty"`
-	// who had this unit before, since it was committed last: the first of all to commit has it
+	// earlier workers of this unit since its last commitment: the first of all to commit has it
 	PreviousAssignees []PreviousAssignee `cbor:"20,keyasint,omitempty"`
 }
 
-// Units are the attempts at the units of a round, in order of index. States share them: nobody changes a unit that a
-// state holds, and a rule that has to replaces it by a copy (draft.unit). So a message about one of a thousand units
-// copies one.
+// Units are the attempts at the units of a round, in order of index. States share them: a unit that a state holds is
+// never changed; a rule that edits one replaces it by a copy (transition.Draft.Unit). So a message about one of a
+// thousand units copies one.
 type Units []*Unit
 
 // UnmarshalCBOR implements cbor.Unmarshaler. There are as many units as the bytes say, whatever they are.
@@ -94,7 +94,7 @@ func (u *Units) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Shared makes units of a list, which nobody changes any more.
+// Shared makes units of a list, which must not change afterwards.
 func Shared(list []Unit) Units {
 	if list == nil {
 		return nil
@@ -114,13 +114,13 @@ type RoundState struct {
 	Drawn    bool             `cbor:"104,keyasint"` // the audits of all commitments are drawn
 	Attested int64            `cbor:"105,keyasint"` // height; 0 in the current round
 	Units    Units            `cbor:"106,keyasint,omitempty"`
-	// what each unit starts from beside Base; empty: from nothing
+	// the carried state that each unit starts from; empty: from nothing
 	From []HandedState `cbor:"107,keyasint,omitempty"`
-	// rolled back: whose conviction that was, and whose stakes pay for it first
+	// rolled back: the convicted members, whose stakes pay for it first
 	Culprits []string `cbor:"108,keyasint,omitempty"`
 }
 
-// Commitment is what a worker is bound to before it may see anybody's update of the round.
+// Commitment binds a worker to its result before it can see another update of the round.
 type Commitment struct {
 	// inner state roots: at the start, then at every segment boundary, then at the end
 	Segments []canon.Digest `cbor:"1,keyasint,omitempty"`
@@ -134,11 +134,10 @@ type Commitment struct {
 	Log string `cbor:"6,keyasint"`
 	// audit.Hide of the right Segments, which differ if a fault is planted; zero once that is shown
 	HiddenRoots canon.Digest `cbor:"7,keyasint"`
-	HandedState HandedState  `cbor:"8,keyasint,omitzero"` // what the unit hands on to itself in the next round
+	HandedState HandedState  `cbor:"8,keyasint,omitzero"` // the state that the unit carries over to the next round
 }
 
-// Window is the rounds about whose units somebody may have to answer. The fields of the embedded RoundState are those
-// of the current round.
+// Window has the rounds that are not settled. The fields of the embedded RoundState are those of the current round.
 type Window struct {
 	RoundState
 	// the rounds before it that are attested and not final, oldest first

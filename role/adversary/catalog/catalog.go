@@ -21,14 +21,14 @@ var named = map[string]struct {
 			"had taken them all"},
 	"wrong-data": {adversary.WrongData{}, "a worker that trains on other examples than its own"},
 	"wrong-rate": {adversary.WrongRate{Factor: 2}, "a worker that trains with twice the learning rate"},
-	"copies":     {adversary.Copies{}, "a worker that commits to what another worker of the round has committed to"},
+	"copies":     {adversary.Copies{}, "a worker that sends the commitment of another worker of the round as its own"},
 	"copies-changed": {adversary.CopiesChanged{},
 		"a worker that presents the work of the next unit as its own, with a change " +
 			"that hides it"},
 	"flips-bit": {adversary.FlipsBit{Step: 1}, "a worker that trains as it should, but for one bit of one weight after " +
 		"the first step"},
-	"poisons": {adversary.Poisons{Factor: -10}, "a worker that trains as it should and shares an update that leads away " +
-		"from what it found, ten times over"},
+	"poisons": {adversary.Poisons{Factor: -10}, "a worker that trains as it should and shares an update that points " +
+		"away from its result, ten times as long"},
 	"equivocates": {adversary.Equivocates{}, "a worker that commits twice to every unit"},
 	"forges": {adversary.ForgesCheckpoint{Round: 1, By: 1},
 		"a member that attests to a checkpoint of its own making after the second round, and serves it"},
@@ -36,16 +36,16 @@ var named = map[string]struct {
 	"misattests": {adversary.Misattests{}, "a member that attests to another checkpoint than the updates lead to"},
 	"stamps":     {verifiers.RubberStamps{}, "a verifier that passes whatever it is to audit, without a look"},
 	"rescales": {adversary.Rescales{After: 2, Factor: 0.5},
-		"a worker that is honest for two rounds, and from then on sends half of what the last outer step changed, without " +
+		"a worker that is honest for two rounds, and from then on sends half of the change of the last outer step, without " +
 			"training"},
 	"denies": {verifiers.Denies{}, "a verifier that says of all tolerant work that it is outside the tolerance"},
 	"idle":   {verifiers.Idle{}, "a verifier that looks at what is drawn for it, and at nothing else in its spare time"},
 	"tampers-state": {adversary.CorruptsCarriedState{},
-		"a worker that lies about what its units hand on: its updates are led astray " +
+		"a worker that commits to a false state for its next units: their updates are wrong " +
 			"a round later"},
-	"starts-anew": {adversary.IgnoresCarriedState{},
+	"ignores-state": {adversary.IgnoresCarriedState{},
 		"a worker of replicas that begins its units from the checkpoint, and not from " +
-			"where they came to; elsewhere it is honest"},
+			"the state that they carry; elsewhere it is honest"},
 	"copies-seal": {verifiers.CopiesSeal{},
 		"a verifier that passes whatever it is to audit with the seal of another verifier"},
 	"fakes-slices": {adversary.FakesSlices{}, "a member that makes up the slices of a checkpoint that are drawn for it; " +
@@ -63,7 +63,7 @@ var named = map[string]struct {
 		Operator: adversary.First, Part: adversary.First}},
 		"a worker that commits to a wrong state on the way to the right update, and tells its accomplices so"},
 	"springs": {adversary.Springs{After: 3}, "a verifier that convicts its accomplices three rounds after they lied, so " +
-		"that what was built on that is done in vain"},
+		"that the rounds built on that are lost"},
 	"hides-divergence": {adversary.HidesDivergence{},
 		"a worker that commits to an update of zeros where its unit diverged"},
 	"withholds-slice": {adversary.WithholdsPiece{}, "a worker that serves its updates but for their first slice"},

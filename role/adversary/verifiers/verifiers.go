@@ -1,6 +1,6 @@
-// Package verifiers holds the adversaries that are verifiers, each for itself: those that pass what they have not
-// executed, and those that accuse who is right. Verifiers that shield or convict accomplices belong to a circle, and
-// are in package adversary.
+// Package verifiers holds the adversaries that are verifiers, each for itself: those that pass units without executing
+// them, and those that challenge right work. Verifiers that shield or convict accomplices belong to a circle, and are
+// in package adversary.
 package verifiers
 
 import (
@@ -24,26 +24,26 @@ import (
 // RubberStamps is a verifier that passes whatever it is to audit, without a look.
 type RubberStamps struct{}
 
-// Install implements Act.
+// Install implements Attack.
 func (RubberStamps) Install(c adversary.Setup) adversary.Step {
 	c.Party.Compute = stamper{c.Honest,
 		func(terms.Checkpoint, audit.Subject) canon.Digest { return canon.Sum("starling/invented/seal") }}
 	return c.Step
 }
 
-// Idle is a verifier that keeps the rules, and looks at nothing that is not drawn for it.
+// Idle is a verifier that keeps the rules, and executes no unit that is not drawn for it.
 type Idle struct{}
 
-// Install implements Act.
+// Install implements Attack.
 func (Idle) Install(c adversary.Setup) adversary.Step {
 	return verifier.New(c.Party.ID, canon.Sum("starling/idle", []byte(c.Party.ID))).Step
 }
 
-// CopiesSeal is a verifier that answers every audit with the seal that another verifier would give; of nobody in
-// particular: with one that another has given, of the same unit if there is one.
+// CopiesSeal is a verifier that answers every audit with the seal that the verifier Of would give; if Of is empty,
+// with a seal that another verifier has given, of the same unit if there is one.
 type CopiesSeal struct{ Of string }
 
-// Install implements Act.
+// Install implements Attack.
 func (a CopiesSeal) Install(c adversary.Setup) adversary.Step {
 	if a.Of == "" {
 		c.Party.Compute = &sealCopier{Honest: c.Honest, cast: c}
@@ -80,8 +80,8 @@ type sealCopier struct {
 	copied canon.Digest // the latest
 }
 
-// Check implements party.Compute. Where nobody has given a seal yet it makes one up, as an audit without an answer
-// would cost it the seat.
+// Check implements party.Compute. If no seal was given yet it makes one up, since an audit without an answer would
+// cost it the seat.
 func (p *sealCopier) Check(ctx context.Context, _ terms.Checkpoint, at audit.Subject,
 	_ work.Commitment) (engine.Comparison, error) {
 	s, err := p.cast.State(ctx)
@@ -104,11 +104,11 @@ func (p *sealCopier) Check(ctx context.Context, _ terms.Checkpoint, at audit.Sub
 	return engine.Comparison{Right: true, Seal: p.copied}, nil
 }
 
-// Colludes is a verifier that passes what its partners committed to, with the seal of the right state, and audits
-// everybody else.
+// Colludes is a verifier that passes the commitments of its partners, with the seal of the right state, and audits all
+// others.
 type Colludes struct{ With []string }
 
-// Install implements Act.
+// Install implements Attack.
 func (a Colludes) Install(c adversary.Setup) adversary.Step {
 	friend := colluder{c.Honest, nil}
 	c.Party.Compute = &friend
@@ -159,7 +159,7 @@ func (s stamper) Measure(_ context.Context, base terms.Checkpoint, unit uint32, 
 // Denies is a verifier that says of every unit of tolerant work that it is outside, having executed it.
 type Denies struct{}
 
-// Install implements Act.
+// Install implements Attack.
 func (Denies) Install(c adversary.Setup) adversary.Step {
 	c.Party.Compute = denier{c.Honest}
 	return c.Step
@@ -194,7 +194,7 @@ type ChallengesFalsely struct {
 	Manner  DisputeStrategy
 }
 
-// Install implements Act.
+// Install implements Attack.
 func (a ChallengesFalsely) Install(c adversary.Setup) adversary.Step {
 	c.Party.Compute = accuser{c.Honest, a}
 	brought := false

@@ -8,6 +8,8 @@ import { chart, mapping, axes, constant, value } from '../chart.js';
 const groups = [
   ['Training', [
     ['Loss', 'nats a token', [['loss', 'a', 'training'], ['eval_loss', 'b', 'held-out']]],
+    ['Accuracy', '', [['accuracy', 'b']], 'share of held-out examples that are right'],
+    ['Margin', 'nats', [['margin', 'b']], 'by how much held-out preferred answers gained more than the others'],
     ['Perplexity', '', [['perplexity', 'b']], 'on held-out data'],
     ['Bits a byte', '', [['bits_per_byte', 'b']], 'loss on held-out data, whatever the tokens are'],
     ['Gradient norm', '', [['grad_norm', 'a']], 'before clipping, mean over the workers that tell it'],
@@ -39,7 +41,7 @@ export function figures(state) {
   const { view } = state;
   function series([name, color, label]) {
     const s = state.data.series.find(s => s.name === (name === 'perplexity' ? 'eval_loss' : name));
-    if (!s) return null;
+    if (!s || name === 'perplexity' && state.data.series.some(s => s.name === 'accuracy')) return null; // no loss of text
     const to = mapping(state.data.axis, view.x);
     return { label: label ?? s.label, color, x: view.x === 'step' ? s.step : s.step.map(to), y: name === 'perplexity' ? s.value.map(Math.exp) : s.value, dots: s.of === 'round' };
   }

@@ -28,7 +28,7 @@ export async function model({ root, params: [id], signal }) {
   document.title = m.name + ' · Starling';
   const write = zens(m.contributors.map(c => c.uzen));
   fill(root, crumb, h('div.head', {}, h('h1', {}, m.name)), h('p.lead', {}, 'Left by ', link(run(m), 'its run'), `, which ${plural(m.contributors.length, 'worker')} trained.`),
-    h('div.tiles', {}, tile('Eval loss', loss(m.eval_loss), m.eval_loss === undefined ? 'nothing held out' : `${perByte(m)}perplexity ${Math.exp(m.eval_loss).toFixed(2)}`), tile('Tokens', many(m.tokens), `${count(m.steps)} steps`),
+    h('div.tiles', {}, tile('Eval loss', loss(m.eval_loss), m.eval_loss === undefined ? 'nothing held out' : m.bits_per_byte === undefined ? '' : `${perByte(m)}perplexity ${Math.exp(m.eval_loss).toFixed(2)}`), tile('Tokens', many(m.tokens), `${count(m.steps)} steps`),
       tile('Checkpoints', count(m.rounds), `the last signed by ${m.signers}`), tile('Size', bytes(size(m)), plural(m.files.length, 'file'))),
     h('div.columns', {}, h('div', {},
       card('Use it', h('pre.sample', { tabindex: 0, 'aria-label': 'Commands' }, `starling job verify ${word(m.folder)}\nstarling model generate ${word(m.folder)} --prompt "..." --tokens 100\nstarling model serve ${word(m.folder)}\n\n# Python\nfrom transformers import pipeline\npipeline("text-generation", ${JSON.stringify(local(m.folder))})`)),

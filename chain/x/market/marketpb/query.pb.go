@@ -808,7 +808,7 @@ type QueryClient interface {
 	Order(ctx context.Context, in *QueryOrderRequest, opts ...grpc.CallOption) (*QueryOrderResponse, error)
 	// Escrow of a job, whether its order is open, running or ended.
 	Escrow(ctx context.Context, in *QueryEscrowRequest, opts ...grpc.CallOption) (*QueryEscrowResponse, error)
-	// Lots are the offers as they are matched: those of pools one for each member, with what is known of who makes them and the
+	// Lots are the offers as they are matched: those of pools one for each member, with the known properties of the provider and the
 	// slots that are left.
 	Lots(ctx context.Context, in *QueryLotsRequest, opts ...grpc.CallOption) (*QueryLotsResponse, error)
 	// Estimate says what would become of an order now, and why each offer that is not taken is not.
@@ -897,7 +897,7 @@ type QueryServer interface {
 	Order(context.Context, *QueryOrderRequest) (*QueryOrderResponse, error)
 	// Escrow of a job, whether its order is open, running or ended.
 	Escrow(context.Context, *QueryEscrowRequest) (*QueryEscrowResponse, error)
-	// Lots are the offers as they are matched: those of pools one for each member, with what is known of who makes them and the
+	// Lots are the offers as they are matched: those of pools one for each member, with the known properties of the provider and the
 	// slots that are left.
 	Lots(context.Context, *QueryLotsRequest) (*QueryLotsResponse, error)
 	// Estimate says what would become of an order now, and why each offer that is not taken is not.

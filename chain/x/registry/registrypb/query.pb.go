@@ -538,7 +538,7 @@ type QueryClient interface {
 	Participant(ctx context.Context, in *QueryParticipantRequest, opts ...grpc.CallOption) (*QueryParticipantResponse, error)
 	// Participants lists them in order of address.
 	Participants(ctx context.Context, in *QueryParticipantsRequest, opts ...grpc.CallOption) (*QueryParticipantsResponse, error)
-	// Uptime of a participant that committed to a tier, in the epoch that goes on.
+	// Uptime of a participant that committed to a tier, in the present epoch.
 	Uptime(ctx context.Context, in *QueryUptimeRequest, opts ...grpc.CallOption) (*QueryUptimeResponse, error)
 	// Measurements that go on, in order of participant.
 	Measurements(ctx context.Context, in *QueryMeasurementsRequest, opts ...grpc.CallOption) (*QueryMeasurementsResponse, error)
@@ -603,7 +603,7 @@ type QueryServer interface {
 	Participant(context.Context, *QueryParticipantRequest) (*QueryParticipantResponse, error)
 	// Participants lists them in order of address.
 	Participants(context.Context, *QueryParticipantsRequest) (*QueryParticipantsResponse, error)
-	// Uptime of a participant that committed to a tier, in the epoch that goes on.
+	// Uptime of a participant that committed to a tier, in the present epoch.
 	Uptime(context.Context, *QueryUptimeRequest) (*QueryUptimeResponse, error)
 	// Measurements that go on, in order of participant.
 	Measurements(context.Context, *QueryMeasurementsRequest) (*QueryMeasurementsResponse, error)

@@ -76,7 +76,7 @@ type MsgRegister struct {
 	Hardware Hardware `protobuf:"bytes,7,opt,name=hardware,proto3" json:"hardware"`
 	// Uptime that the sender commits to.
 	Tier Tier `protobuf:"varint,8,opt,name=tier,proto3,enum=starling.registry.v1.Tier" json:"tier,omitempty"`
-	// Account that may offer the sender's work beside others'; none: nobody may.
+	// Account that may offer the sender's work with that of others; none: no account may.
 	Pool string `protobuf:"bytes,9,opt,name=pool,proto3" json:"pool,omitempty"`
 }
 

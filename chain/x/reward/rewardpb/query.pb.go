@@ -314,7 +314,7 @@ func (m *QueryParamsResponse) GetParams() []byte {
 
 type QueryModelRequest struct {
 	Job string `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
-	// Account of a holder; none: nobody's.
+	// Account of a holder; none: of no account.
 	Holder string `protobuf:"bytes,2,opt,name=holder,proto3" json:"holder,omitempty"`
 }
 
@@ -599,7 +599,7 @@ type QueryClient interface {
 	Params(ctx context.Context, in *QueryParamsRequest, opts ...grpc.CallOption) (*QueryParamsResponse, error)
 	// Model is a model whose shares are held, with what a holder has earned and not claimed.
 	Model(ctx context.Context, in *QueryModelRequest, opts ...grpc.CallOption) (*QueryModelResponse, error)
-	// Links are what participants reported of each other in the epoch that goes on, by who was measured and who says so.
+	// Links are the reports of participants about each other in the present epoch, by the measured account and by the reporter.
 	Links(ctx context.Context, in *QueryLinksRequest, opts ...grpc.CallOption) (*QueryLinksResponse, error)
 }
 
@@ -665,7 +665,7 @@ type QueryServer interface {
 	Params(context.Context, *QueryParamsRequest) (*QueryParamsResponse, error)
 	// Model is a model whose shares are held, with what a holder has earned and not claimed.
 	Model(context.Context, *QueryModelRequest) (*QueryModelResponse, error)
-	// Links are what participants reported of each other in the epoch that goes on, by who was measured and who says so.
+	// Links are the reports of participants about each other in the present epoch, by the measured account and by the reporter.
 	Links(context.Context, *QueryLinksRequest) (*QueryLinksResponse, error)
 }
 

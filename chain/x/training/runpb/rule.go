@@ -79,7 +79,7 @@ func (c Commitment) Rule() (work.Commitment, error) {
 	carried := work.HandedState{CID: c.CarriedCID}
 	if len(c.Carried) > 0 {
 		if carried.Root, err = Digest(c.Carried); err != nil {
-			return work.Commitment{}, fmt.Errorf("state that is handed on: %w", err)
+			return work.Commitment{}, fmt.Errorf("carried state: %w", err)
 		}
 	}
 	return work.Commitment{

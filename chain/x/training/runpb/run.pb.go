@@ -54,7 +54,7 @@ type Terms struct {
 	Tolerance Tolerance `protobuf:"bytes,14,opt,name=tolerance,proto3" json:"tolerance"`
 	// Whether an audit by chance executes a unit to the end of a drawn segment, and not all of it.
 	Drawn bool `protobuf:"varint,15,opt,name=drawn,proto3" json:"drawn,omitempty"`
-	// In how many rounds in a row units hand on a state, of which the first starts from nothing; 0: in none.
+	// Through how many rounds in a row units carry a state, of which the first starts from nothing; 0: none.
 	Carry uint32 `protobuf:"varint,16,opt,name=carry,proto3" json:"carry,omitempty"`
 	// Whether the updates of a round travel while the next one is trained.
 	Overlap bool `protobuf:"varint,17,opt,name=overlap,proto3" json:"overlap,omitempty"`

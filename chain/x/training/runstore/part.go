@@ -26,8 +26,8 @@ type keyed struct {
 	lap *work.RoundState
 }
 
-// laps returns the rounds of a run that are not final: the open ones, the current one, and those that were rolled back.
-func laps(s *run.State) (all []keyed) {
+// liveRounds returns the rounds of a run that are not final: the open ones, the current one, and those rolled back.
+func liveRounds(s *run.State) (all []keyed) {
 	for i := range s.Open {
 		all = append(all, keyed{s.Open[i].Round, &s.Open[i]})
 	}
@@ -39,8 +39,8 @@ func laps(s *run.State) (all []keyed) {
 }
 
 // bare is a round without its lists.
-func bare(l work.RoundState) lap {
-	stored := lap{Lap: l, Units: uint32(len(l.Units)), From: len(l.From) > 0}
+func bare(l work.RoundState) storedRound {
+	stored := storedRound{Lap: l, Units: uint32(len(l.Units)), From: len(l.From) > 0}
 	stored.Lap.Units, stored.Lap.From = nil, nil
 	return stored
 }
@@ -65,28 +65,28 @@ func bareHead(s run.State) head {
 func (s *Store) parts(w *writer, job string, before, after run.State) head {
 	at := func(i uint32) pair { return collections.Join(job, i) }
 	known := map[uint32]work.RoundState{}
-	for _, l := range laps(&before) {
+	for _, l := range liveRounds(&before) {
 		known[l.key] = *l.lap
 	}
 	alone := func(uint32) string { return job }
 	write(w, s.terms, alone, one(before, &before.Terms), []terms.Terms{after.Terms}, nil)
 	write(w, s.samples, alone, one(before, &before.LatestFinal), []progress.ProbationTask{after.LatestFinal}, nil)
-	for _, l := range laps(&after) {
-		var header []lap
+	for _, l := range liveRounds(&after) {
+		var header []storedRound
 		old, ok := known[l.key]
 		if ok {
-			header = []lap{bare(old)}
+			header = []storedRound{bare(old)}
 		}
 		delete(known, l.key)
 		here := func(uint32) pair { return at(l.key) }
-		write(w, s.laps, here, header, []lap{bare(*l.lap)}, nil)
+		write(w, s.rounds, here, header, []storedRound{bare(*l.lap)}, nil)
 		write(w, s.froms, here, handed(old), handed(*l.lap), sameCarried)
 		write(w, s.units, within(job, l.key), old.Units, l.lap.Units, sameUnit)
 	}
-	for _, l := range laps(&before) { // in the order of laps
+	for _, l := range liveRounds(&before) { // in the order of rounds
 		if old, gone := known[l.key]; gone {
 			here := func(uint32) pair { return at(l.key) }
-			write(w, s.laps, here, []lap{bare(old)}, nil, nil)
+			write(w, s.rounds, here, []storedRound{bare(old)}, nil, nil)
 			write(w, s.froms, here, handed(old), nil, sameCarried)
 			write(w, s.units, within(job, l.key), old.Units, nil, sameUnit)
 		}
@@ -180,7 +180,7 @@ func Genesis(s run.State, add func(collection string, key, value any)) {
 	add("runs", job, bareHead(s))
 	add("terms", job, s.Terms)
 	add("samples", job, s.LatestFinal)
-	for _, l := range laps(&s) {
+	for _, l := range liveRounds(&s) {
 		add("laps", []string{job, number(l.key)}, bare(*l.lap))
 		if len(l.lap.From) > 0 {
 			add("froms", []string{job, number(l.key)}, l.lap.From)

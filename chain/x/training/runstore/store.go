@@ -39,7 +39,7 @@ type Store struct {
 	heads   collections.Map[string, []byte]
 	terms   collections.Map[string, []byte]
 	samples collections.Map[string, []byte]
-	laps    collections.Map[pair, []byte]
+	rounds  collections.Map[pair, []byte]
 	froms   collections.Map[pair, []byte]
 	units   collections.Map[triple, []byte]
 	members collections.Map[pair, []byte]
@@ -48,7 +48,7 @@ type Store struct {
 	trials  collections.Map[pair, []byte]
 
 	mu     sync.Mutex
-	latest map[string]shelved
+	latest map[string]cachedRun
 }
 
 // head is the part of a state that every message changes, and the lengths of the lists that are stored separately.
@@ -63,15 +63,15 @@ type head struct {
 	Trials  uint32       `cbor:"8,keyasint,omitempty"`
 }
 
-// lap is a round without its lists.
-type lap struct {
+// storedRound is a round without its lists.
+type storedRound struct {
 	Lap   work.RoundState `cbor:"1,keyasint"`
 	Units uint32          `cbor:"2,keyasint"`
 	From  bool            `cbor:"3,keyasint,omitempty"` // whether its units start from states handed over by earlier units
 }
 
-// shelved is a state with its stored head.
-type shelved struct {
+// cachedRun is a state with its stored head.
+type cachedRun struct {
 	text  []byte       // encoded head
 	plain []byte       // encoded head without its stamp
 	stamp canon.Digest // of the head
@@ -94,10 +94,10 @@ func New(b *collections.SchemaBuilder) *Store {
 		slices:  collections.NewMap(b, at(11), "slices", two, adapter.Text[progress.Slice]()),
 		terms:   collections.NewMap(b, at(30), "terms", job, adapter.Text[terms.Terms]()),
 		samples: collections.NewMap(b, at(31), "samples", job, adapter.Text[progress.ProbationTask]()),
-		laps:    collections.NewMap(b, at(32), "laps", two, adapter.Text[lap]()),
+		rounds:  collections.NewMap(b, at(32), "laps", two, adapter.Text[storedRound]()),
 		froms:   collections.NewMap(b, at(33), "froms", two, adapter.Text[[]work.HandedState]()),
 		trials:  collections.NewMap(b, at(34), "trials", two, adapter.Text[progress.Probation]()),
-		latest:  map[string]shelved{},
+		latest:  map[string]cachedRun{},
 	}
 }
 
@@ -107,10 +107,10 @@ func (s *Store) Get(ctx context.Context, job string) (run.State, error) {
 	return known.state, err
 }
 
-func (s *Store) get(ctx context.Context, job string) (shelved, error) {
+func (s *Store) get(ctx context.Context, job string) (cachedRun, error) {
 	text, err := s.heads.Get(ctx, job)
 	if err != nil {
-		return shelved{}, err
+		return cachedRun{}, err
 	}
 	s.mu.Lock()
 	known, ok := s.latest[job]
@@ -141,12 +141,12 @@ func (s *Store) Set(ctx context.Context, job string, after run.State) error {
 	}
 	next.Stamp = canon.Sum("starling/training/run/2", append(w.changed, plain)...)
 	text := canon.MustMarshal(next)
-	s.remember(ctx, job, shelved{text, plain, next.Stamp, after})
+	s.remember(ctx, job, cachedRun{text, plain, next.Stamp, after})
 	return s.heads.Set(ctx, job, text)
 }
 
 // remember keeps a state in memory, except that of a simulation, which is not stored.
-func (s *Store) remember(ctx context.Context, job string, known shelved) {
+func (s *Store) remember(ctx context.Context, job string, known cachedRun) {
 	if sdk.UnwrapSDKContext(ctx).ExecMode() == sdk.ExecModeSimulate {
 		return
 	}
@@ -162,12 +162,12 @@ func (s *Store) remember(ctx context.Context, job string, known shelved) {
 }
 
 // read decodes a head and reads the other parts of its state.
-func (s *Store) read(ctx context.Context, job string, text []byte) (shelved, error) {
+func (s *Store) read(ctx context.Context, job string, text []byte) (cachedRun, error) {
 	h, err := decode[head](text, nil)
 	if err != nil {
-		return shelved{}, err
+		return cachedRun{}, err
 	}
-	read := shelved{text: text, stamp: h.Stamp, state: h.State}
+	read := cachedRun{text: text, stamp: h.Stamp, state: h.State}
 	h.Stamp = canon.Digest{}
 	read.plain = canon.MustMarshal(h)
 	state, free := &read.state, sdk.UnwrapSDKContext(ctx).WithGasMeter(storetypes.NewInfiniteGasMeter())
@@ -183,26 +183,26 @@ func (s *Store) read(ctx context.Context, job string, text []byte) (shelved, err
 		return read, err
 	}
 	for _, round := range h.Open {
-		l, err := s.lap(free, job, round)
+		l, err := s.round(free, job, round)
 		if err != nil {
 			return read, err
 		}
 		state.Open = append(state.Open, l)
 	}
 	for k := range h.Void {
-		l, err := s.lap(free, job, rolled+k)
+		l, err := s.round(free, job, rolled+k)
 		if err != nil {
 			return read, err
 		}
 		state.RolledBack = append(state.RolledBack, l)
 	}
-	state.RoundState, err = s.lap(free, job, state.Round)
+	state.RoundState, err = s.round(free, job, state.Round)
 	return read, err
 }
 
-// lap reads a round.
-func (s *Store) lap(ctx context.Context, job string, key uint32) (l work.RoundState, err error) {
-	stored, err := decode[lap](s.laps.Get(ctx, collections.Join(job, key)))
+// round reads a round.
+func (s *Store) round(ctx context.Context, job string, key uint32) (l work.RoundState, err error) {
+	stored, err := decode[storedRound](s.rounds.Get(ctx, collections.Join(job, key)))
 	if l = stored.Lap; err != nil {
 		return l, fmt.Errorf("training: round %d of %s: %w", key, job, err)
 	}

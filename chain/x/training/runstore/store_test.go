@@ -110,7 +110,7 @@ func TestStatesAreReadAsTheyWere(t *testing.T) {
 			if diff := cmp.Diff(state, read); diff != "" {
 				t.Errorf("state %d: %s", i, diff)
 			}
-			s.latest = map[string]shelved{}
+			s.latest = map[string]cachedRun{}
 		}
 	}
 	if _, err := s.Get(ctx, "another"); !errors.Is(err, collections.ErrNotFound) {

@@ -124,7 +124,7 @@ func (m *EventRun) GetSegment() uint32 {
 	return 0
 }
 
-// EventReceipt: somebody was paid or slashed for a unit, or was not, with the reason.
+// EventReceipt: an account was paid or slashed for a unit, or was not, with the reason.
 type EventReceipt struct {
 	Job    string `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
 	Seq    uint64 `protobuf:"varint,2,opt,name=seq,proto3" json:"seq,omitempty"`

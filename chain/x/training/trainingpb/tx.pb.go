@@ -2078,13 +2078,13 @@ var xxx_messageInfo_MsgProveResponse proto.InternalMessageInfo
 type Params struct {
 	// Parts per million of its stake that the loser of a dispute loses.
 	SlashPpm uint32 `protobuf:"varint,1,opt,name=slash_ppm,json=slashPpm,proto3" json:"slash_ppm,omitempty"`
-	// Parts per million of that for who was right; the rest goes to the community pool.
+	// Parts per million of that for the winner; the rest goes to the community pool.
 	BountyPpm uint32 `protobuf:"varint,2,opt,name=bounty_ppm,json=bountyPpm,proto3" json:"bounty_ppm,omitempty"`
-	// Of the stake, that a verifier loses who does not open its seal.
+	// Parts per million of the stake that a verifier loses that does not open its seal.
 	UnopenedPpm uint32 `protobuf:"varint,3,opt,name=unopened_ppm,json=unopenedPpm,proto3" json:"unopened_ppm,omitempty"`
-	// Of the stake, that a first conviction takes at least.
+	// Parts per million of the stake that a first conviction takes at least.
 	FirstPpm uint32 `protobuf:"varint,4,opt,name=first_ppm,json=firstPpm,proto3" json:"first_ppm,omitempty"`
-	// Blocks for which a conviction is remembered: one more within them takes all of the stake.
+	// Blocks for which a conviction is remembered: a further one within them takes slash_ppm of the stake, or the bond if more.
 	MemoryBlocks int64 `protobuf:"varint,5,opt,name=memory_blocks,json=memoryBlocks,proto3" json:"memory_blocks,omitempty"`
 }
 
@@ -2542,7 +2542,7 @@ type MsgClient interface {
 	Leave(ctx context.Context, in *MsgLeave, opts ...grpc.CallOption) (*MsgLeaveResponse, error)
 	// Return says that a member which is out over missed deadlines is back.
 	Return(ctx context.Context, in *MsgReturn, opts ...grpc.CallOption) (*MsgReturnResponse, error)
-	// Prove is the answer of a member on trial to its exam. Unseal shows that it is right.
+	// Prove is the answer of a member in probation to its probation task. Unseal proves it.
 	Prove(ctx context.Context, in *MsgProve, opts ...grpc.CallOption) (*MsgProveResponse, error)
 	// UpdateParams replaces the parameters. Only governance may.
 	UpdateParams(ctx context.Context, in *MsgUpdateParams, opts ...grpc.CallOption) (*MsgUpdateParamsResponse, error)
@@ -2765,7 +2765,7 @@ type MsgServer interface {
 	Leave(context.Context, *MsgLeave) (*MsgLeaveResponse, error)
 	// Return says that a member which is out over missed deadlines is back.
 	Return(context.Context, *MsgReturn) (*MsgReturnResponse, error)
-	// Prove is the answer of a member on trial to its exam. Unseal shows that it is right.
+	// Prove is the answer of a member in probation to its probation task. Unseal proves it.
 	Prove(context.Context, *MsgProve) (*MsgProveResponse, error)
 	// UpdateParams replaces the parameters. Only governance may.
 	UpdateParams(context.Context, *MsgUpdateParams) (*MsgUpdateParamsResponse, error)

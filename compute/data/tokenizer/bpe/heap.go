@@ -1,5 +1,5 @@
 // Package bpe merges tokens: byte-pair encoding (Sennrich et al. 2016) of the tokens of a word by a table of merges,
-// and how such a table is learnt. What a token is made of, bytes or characters, is the matter of its callers.
+// and how such a table is learnt. Its callers decide whether tokens are made of bytes or of characters.
 package bpe
 
 // heap is a binary heap. With a total order, what pop returns does not depend on the order of the pushes.

@@ -1,6 +1,6 @@
 package bpe
 
-// Pair is two tokens beside each other.
+// Pair is two adjacent tokens.
 type Pair struct{ Left, Right uint32 }
 
 // Merge is a pair and the token that it becomes.

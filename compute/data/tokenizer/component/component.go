@@ -1,5 +1,5 @@
 // Package component reads the components of a tokenizer.json of Hugging Face tokenizers: their types, the fields that
-// several of them have, and Sequences of them. What a component does is the matter of the packages beside this one.
+// several of them have, and Sequences of them. The other packages of the tokenizer do what the components ask for.
 package component
 
 import (

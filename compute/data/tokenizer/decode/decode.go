@@ -29,7 +29,7 @@ type Decoder struct {
 	from, to  []string
 	bytes     bool   // <0x41> is a byte
 	wordPiece bool   // a space before tokens without the prefix
-	prefix    string // of those that go on
+	prefix    string // of tokens that continue a word
 	cleanup   bool
 }
 

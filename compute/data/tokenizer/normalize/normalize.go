@@ -36,7 +36,7 @@ type normalizerFields struct {
 
 // Normalizer is what is done to a text between added tokens.
 type Normalizer struct {
-	Names  []string // of what is done, for other file formats, but for what those leave out or do themselves
+	Names  []string // of the steps, for other file formats, without those that these formats leave out or do themselves
 	Prefix bool     // a text gets a space before it
 
 	steps []normalizer

@@ -80,7 +80,7 @@ func looksAround(re *syntax.Regexp) bool {
 	return false
 }
 
-// What the reference means by \s, \p{L} and \p{N}, inside of brackets.
+// The sets of the reference for \s, \p{L} and \p{N}, inside of brackets.
 const spaceClass = `\t\n\v\f\r\x{85}\p{Z}`
 
 var wide = map[string]string{`\p{L}`: classText(`\p{L}`, letter), `\p{N}`: classText(`\p{N}`, number)}

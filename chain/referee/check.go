@@ -1,0 +1,76 @@
+package referee
+
+import (
+	"fmt"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/referee/division"
+	"github.com/starling-network/starling/chain/referee/evidence"
+	"github.com/starling-network/starling/chain/referee/parameter"
+	"github.com/starling-network/starling/compute/admit"
+	"github.com/starling-network/starling/compute/data"
+	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/recompute"
+	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
+)
+
+// corpusFits checks the manifest of a corpus that anybody may have written.
+func corpusFits(s *train.Spec, manifest []byte) error {
+	m, err := data.DecodeManifest(manifest)
+	if err != nil {
+		return err
+	}
+	if d := m.Digest(); d != s.Data {
+		return fmt.Errorf("the manifest of the corpus is %s, the specification names %s", d.Short(), s.Data.Short())
+	}
+	return tokensFit(s, m)
+}
+
+// tokensFit reports, as an error that wraps evidence.ErrTooLarge, that what shows a tile of tokens has no room in a
+// payload.
+func tokensFit(s *train.Spec, m data.Manifest) error {
+	if n := tokensBytes(s, m); n > evidence.MaxValues {
+		return fmt.Errorf("%w: a tile of tokens needs %d bytes, at most %d are taken", evidence.ErrTooLarge, n,
+			evidence.MaxValues)
+	}
+	return nil
+}
+
+// Check reports, as an error that wraps evidence.ErrTooLarge, why a dispute about a job might end in a question that
+// cannot be answered: a program beyond the limits of an opening, or a tile, a parameter or the manifest of a corpus
+// beyond dispute.MaxLeaf. A worker that lies there could not be convicted. The size of the corpus does not matter.
+func Check(s *train.Spec, p *program.Program, m data.Manifest) error {
+	if err := tokensFit(s, m); err != nil {
+		return err
+	}
+	if n := len(Opening(s, p, m)); n > MaxOpening {
+		return fmt.Errorf("%w: a program and a manifest of %d bytes, at most %d are taken", evidence.ErrTooLarge, n,
+			MaxOpening)
+	}
+	if err := admit.Verify(p, limits); err != nil {
+		return fmt.Errorf("%w: %w", evidence.ErrTooLarge, err)
+	}
+	_, err := decidable(s, p)
+	return err
+}
+
+// decidable reports, as an error that wraps evidence.ErrTooLarge, the first operator or parameter of which not even the
+// smallest part can be recomputed, and returns the divisions of all operators.
+func decidable(s *train.Spec, p *program.Program) ([]recompute.Division, error) {
+	n := new(evidence.Budget)
+	divisions, err := division.All(p, n)
+	if err != nil {
+		return nil, err
+	}
+	return divisions, parameter.Fit(s, p, n)
+}
+
+// tokensBytes bounds what shows a tile of the tokens of a step: every window in leaves of its own.
+func tokensBytes(s *train.Spec, m data.Manifest) int64 {
+	const path = 5 * (canon.Fanout - 1) * 34 // bytes of the cover of one leaf, as they are encoded, at most
+	width := int64(s.Length) + 1
+	windows := min(int64(s.Batch), tensor.LeafBytes/4/width+2)
+	leaves := min(width, tensor.LeafBytes/4)*int64(m.Width)/data.LeafBytes + 2
+	return windows*(leaves*data.LeafBytes+2*path) + int64(len(m.Encode()))
+}

@@ -1,0 +1,112 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/starling-network/starling/client/job/problem"
+	"github.com/starling-network/starling/client/job/spec"
+)
+
+// task checks that the keys of a task are given for that task, and that the data and the model are what it needs.
+func task(c *checker) {
+	if c.bad("task") {
+		return
+	}
+	if c.Task != spec.TaskDPO && c.file.Given("dpo") && !c.bad("dpo") {
+		c.report("dpo", problem.BadValue, "dpo is given, and task is "+c.Task, "it is a setting of task: dpo",
+			"remove it, or use task: dpo")
+	}
+	if want := c.Measurement(); !c.bad("eval.tasks") && !slices.Equal(c.Eval.Tasks, []string{want}) {
+		c.report("eval.tasks", problem.BadValue, fmt.Sprintf("eval.tasks is %q, and task is %s", c.Eval.Tasks, c.Task),
+			"an evaluation measures what the task is about", "remove it, or write ["+want+"]")
+	}
+	if architecture := c.Model.Architecture; architecture != "" && !c.bad("model.architecture") &&
+		c.ReadsText() == slices.Contains(classifiers, architecture) {
+		c.report("model.architecture", problem.BadValue,
+			fmt.Sprintf("model.architecture is %s, and task is %s", architecture, c.Task),
+			"images are classified by "+strings.Join(classifiers, " or ")+", and text is learnt by gpt2 or llama",
+			"use another architecture, or another task")
+	}
+	if !c.ReadsText() {
+		classify(c)
+		return
+	}
+	for i, set := range c.Datasets {
+		if at := fmt.Sprintf("datasets.%d.format", i); set.Format == spec.Images && !c.bad(at) {
+			c.report(at, problem.BadValue, fmt.Sprintf("%s is %s, and task is %s", at, set.Format, c.Task),
+				"images are learnt by task: classify", "use task: classify, or another format")
+		}
+	}
+	if !c.AnswersExamples() {
+		return
+	}
+	for i, set := range c.Datasets {
+		if at := fmt.Sprintf("datasets.%d.format", i); set.Format != "jsonl" && !c.bad(at) {
+			c.report(at, problem.BadValue, fmt.Sprintf("%s is %s, and task is %s", at, set.Format, c.Task),
+				"its examples are JSON objects, one a line", "use format: jsonl")
+		}
+	}
+	if c.Task == spec.TaskDPO {
+		pairs(c)
+	}
+}
+
+// classifiers are the architectures that classify images.
+var classifiers = []string{"mlp", "cnn"}
+
+// classify checks that images can be classified, and that nothing is asked for that only a language model has.
+func classify(c *checker) {
+	for i, set := range c.Datasets {
+		if at := fmt.Sprintf("datasets.%d.format", i); set.Format != spec.Images && set.Format != "jsonl" && !c.bad(at) {
+			c.report(at, problem.BadValue, fmt.Sprintf("%s is %s, and task is %s", at, set.Format, c.Task),
+				"examples are PNG files in a folder for each class, or JSON objects, one a line",
+				"use format: image or format: jsonl")
+		}
+		if at := fmt.Sprintf("datasets.%d.weight", i); set.Weight != 1 && !c.bad(at) {
+			c.report(at, problem.BadValue, fmt.Sprintf("%s is %v, and task is %s", at, set.Weight, c.Task),
+				"examples that are repeated could be both trained on and held out", "remove it")
+		}
+	}
+	for _, key := range []string{"model.base_model", "model.tokenizer", "model.adapter", "model.load_in_4bit",
+		"model.load_in_8bit", "sequence_len", "sample_packing", "training.train_on_inputs", "eval.prompts"} {
+		if c.file.Given(key) && !c.bad(key) {
+			c.report(key, problem.BadValue, key+" is given, and task is "+c.Task,
+				"it is a setting of language models", "remove it")
+		}
+	}
+	for _, key := range []struct {
+		path, word string
+		on         bool
+	}{{"executor", spec.Torch, c.Executor == spec.Torch},
+		{"training.precision", c.Training.Precision, c.Training.Precision != "fp32"},
+		{"output.formats", "gguf", slices.Contains(c.Output.Formats, "gguf")}} {
+		if key.on && !c.bad(key.path) {
+			c.report(key.path, problem.Unsupported, key.path+" is "+key.word+", and task is "+c.Task,
+				"it is built for language models alone", "remove it")
+		}
+	}
+}
+
+// pairs checks that preferences can be learnt.
+func pairs(c *checker) {
+	if at := "model.base_model"; c.Model.BaseModel == "" && !c.bad("model", at) {
+		c.report("task", problem.BadValue, "task is dpo, and "+at+" is missing",
+			"preferences are learnt relative to the model that the training starts from",
+			"add base_model: ./folder under model")
+	}
+	for _, key := range []struct {
+		path string
+		on   bool
+	}{{"sample_packing", c.SamplePacking}, {"training.train_on_inputs", c.Training.TrainOnInputs}} {
+		if key.on && !c.bad(key.path) {
+			c.report(key.path, problem.BadValue, key.path+" is true, and task is dpo",
+				"an example is a pair of answers to one prompt, and the answers alone are compared", "remove it")
+		}
+	}
+	if at := "executor"; c.Executor == spec.Torch && !c.bad(at) {
+		c.report(at, problem.Unsupported, "executor is torch, and task is dpo",
+			"the PyTorch side computes the loss of language models alone", "remove executor")
+	}
+}

@@ -1,0 +1,19 @@
+package spec
+
+// Rounds is the number of rounds of the run; 0 as long as the length of the run is given in epochs.
+func (j Spec) Rounds() int { return j.Training.MaxSteps / max(1, j.Strategy.SyncSteps) }
+
+// WorkerBatch is the number of sequences of one inner step of one worker.
+func (j Spec) WorkerBatch() int { return j.Training.GlobalBatchSize / j.Strategy.Workers.Target }
+
+// MicroBatch is how many sequences of its batch a worker computes at a time; 0: all of them.
+func (j Spec) MicroBatch() int {
+	m, each := int(j.Training.MicroBatchSize), j.WorkerBatch()
+	if g := int(j.Training.GradientAccumulation); m == 0 && g > 0 {
+		m = each / g
+	}
+	if m == each {
+		return 0
+	}
+	return m
+}

@@ -1,0 +1,93 @@
+package spec
+
+import "fmt"
+
+// Tasks: what the model is trained to do.
+const (
+	TaskLanguage = "language" // to continue text
+	TaskSFT      = "sft"      // to answer as the examples do: their answers alone are predicted
+	TaskDPO      = "dpo"      // to give the preferred one of two answers more probability than the other
+	TaskClassify = "classify" // to name the class of an image
+)
+
+// Images is the format of files that are images, each in a folder that names its class.
+const Images = "image"
+
+// DPO holds the parameter of direct preference optimisation (Rafailov et al. 2023).
+type DPO struct {
+	Beta float64 `job:"beta" in:"(0,1000]"` // how closely the model is held to the base model
+}
+
+// ReadsText reports whether the model of the task is a language model.
+func (j Spec) ReadsText() bool { return j.Task != TaskClassify }
+
+// AnswersExamples reports whether the data of the task are prompts with answers, or pairs of answers.
+func (j Spec) AnswersExamples() bool { return j.Task == TaskSFT || j.Task == TaskDPO }
+
+// ExampleTokens is how many tokens an example of training has, where it is text: a sequence, or two.
+func (j Spec) ExampleTokens() int {
+	if j.Task == TaskDPO {
+		return 2 * j.SequenceLen
+	}
+	return j.SequenceLen
+}
+
+// dpoRate is the learning rate of preference training unless the file gives one: a small fraction of that of other
+// training, as the model is to stay close to the one that it begins as.
+const dpoRate = 1e-5
+
+// deriveTask fills in what the task settles of the data and the training, unless the file says so.
+func (j *Spec) deriveTask(given func(path string) bool) {
+	if j.Eval.Tasks == nil {
+		j.Eval.Tasks = []string{j.Measurement()}
+	}
+	if j.Task == TaskClassify {
+		for i := range j.Datasets {
+			if !given(fmt.Sprintf("datasets.%d.format", i)) {
+				j.Datasets[i].Format = Images
+			}
+		}
+	}
+	if !j.AnswersExamples() {
+		return
+	}
+	if !given("training.train_on_inputs") {
+		j.Training.TrainOnInputs = false
+	}
+	if !given("sample_packing") {
+		j.SamplePacking = false
+	}
+	if j.Task == TaskDPO && !given("training.learning_rate") {
+		j.Training.LearningRate = dpoRate
+	}
+	for i := range j.Datasets {
+		d, at := &j.Datasets[i], fmt.Sprintf("datasets.%d.", i)
+		if !given(at + "format") {
+			d.Format = "jsonl"
+		}
+		if !given(at + "field") {
+			d.Field = FieldChats
+		}
+	}
+}
+
+// PredictsText reports whether the loss of the task is that of predicting text, as bits a byte and perplexity are.
+func (j Spec) PredictsText() bool { return j.ReadsText() && j.Task != TaskDPO }
+
+// Measurement is the measurement that an evaluation of the task makes.
+func (j Spec) Measurement() string {
+	switch {
+	case !j.ReadsText():
+		return Accuracy
+	case j.PredictsText():
+		return Perplexity
+	}
+	return Preference
+}
+
+// Measurements of an evaluation.
+const (
+	Perplexity = "perplexity" // of held-out text
+	Accuracy   = "accuracy"   // the share of held-out examples whose class has the highest score
+	Preference = "preference" // the share of held-out pairs whose preferred answer gained, and by how much
+)

@@ -1,0 +1,32 @@
+package job
+
+import (
+	"testing"
+
+	"github.com/starling-network/starling/client/job/spec"
+)
+
+// A task settles the form of its data, and the part of it that is learnt.
+func TestTasks(t *testing.T) {
+	const examples = "apiVersion: starling/v1\nkind: TrainingJob\nmodel: {base_model: base}\n" +
+		"datasets: [{path: \"*.jsonl\"}]\ntraining: {max_steps: 50}\n"
+	for _, c := range []struct {
+		task     string
+		rate     float64
+		measured string
+		tokens   int
+	}{{spec.TaskSFT, 3e-4, spec.Perplexity, 512}, {spec.TaskDPO, 1e-5, spec.Preference, 1024}} {
+		j := parse(t, examples, "task="+c.task)
+		d := j.Datasets[0]
+		if d.Format != "jsonl" || d.Field != "messages" || j.Training.TrainOnInputs || j.SamplePacking ||
+			j.Training.LearningRate != c.rate || j.Eval.Tasks[0] != c.measured || j.ExampleTokens() != c.tokens ||
+			j.DPO.Beta != 0.1 {
+			t.Errorf("%s: %+v", c.task, j.Spec)
+		}
+	}
+	j := parse(t, examples, "task=sft", "sample_packing=true", "training.train_on_inputs=true",
+		"datasets=[{path: a.jsonl, field: talk}]")
+	if !j.SamplePacking || !j.Training.TrainOnInputs || j.Datasets[0].Field != "talk" {
+		t.Errorf("the file is not followed: %+v", j.Spec)
+	}
+}

@@ -1,0 +1,71 @@
+package bench
+
+import (
+	"fmt"
+	"os"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-network/starling/cmd/starling/cause"
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
+	"github.com/starling-network/starling/node/benchmark/devices"
+)
+
+func deviceCommand(c *terminal.Console) *cobra.Command {
+	o := devices.Options{Elements: 1 << 20}
+	var quick bool
+	cmd := &cobra.Command{
+		Use:   "device",
+		Short: "Compare the GPUs and other devices of this machine with the processor, bit for bit",
+		Long: `Run the comparison suite on every OpenCL device of this machine: each kind of operator on ordinary, tiny, huge,
+half-way and special numbers, against the portable kernels. A device is exact if it has all that exact results
+need and no element differs. starling-device, in the folder of starling, loads the drivers.
+
+With -o json: {"devices":[{"name","driver","memory_bytes","missing","exact","elements","differ","failed","seconds",
+"results":[{"kind","cases","elements","differ","failed"}]}],"none","bars":[{"name","value","bar","holds"}]}; none says
+why there are no devices, and then there are no bars.`,
+		Example: `  starling bench device --quick
+  starling bench device --elements 4000000 -o json`,
+		Args: usage.Exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			few(cmd, "elements", &o.Elements, quick, 1<<12)
+			if o.Elements < 64 {
+				return terminal.WithExit(&terminal.Problem{Code: "USAGE", What: fmt.Sprintf("--elements is %d", o.Elements),
+					Why: "the sorts of numbers have more", Fix: "give 64 or more"}, terminal.ExitUsage)
+			}
+			o.Progress = c.Say
+			r, err := devices.Measure(cmd.Context(), o)
+			if err != nil {
+				return cause.Measurement(cmd, err)
+			}
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.Figures(r))
+			}
+			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+			if r.None != "" {
+				fmt.Fprintf(w, "no device: %s\n", r.None)
+			}
+			for _, d := range r.Devices {
+				fmt.Fprintf(w, "%s\t%s\n", d.Name, admission(d))
+			}
+			printBars(w, r.Bars)
+			return w.Flush()
+		},
+	}
+	quickFlag(cmd, &quick)
+	cmd.Flags().IntVar(&o.Elements, "elements", o.Elements, "numbers of each sort that an elementwise operator gets")
+	return cmd
+}
+
+// admission says whether a device is exact, and why not.
+func admission(d devices.Device) string {
+	switch {
+	case d.Missing != "":
+		return "not exact: it has no " + d.Missing
+	case d.Failed != "":
+		return "not exact: " + d.Failed
+	}
+	return fmt.Sprintf("exact: none of %d elements differ", d.Elements)
+}

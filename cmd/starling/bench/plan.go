@@ -1,0 +1,53 @@
+package bench
+
+import (
+	"fmt"
+	"os"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-network/starling/cmd/starling/cause"
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
+	"github.com/starling-network/starling/node/benchmark/memory"
+)
+
+func planCommand(c *terminal.Console) *cobra.Command {
+	var o memory.Options
+	cmd := &cobra.Command{
+		Use:   "plan",
+		Short: "Compare the plans of jobs with their runs",
+		Long: `Plan eight jobs of 0.2 M to 300 M parameters, run each on an embedded network of two workers and a
+verifier, and print the memory and the time of both. With --quick there are three jobs, of up to 2 M parameters.
+The memory and the time of a run are to be within 20 % of the plan, whose time is that of a machine that does
+nothing else.
+
+With -o json: {"jobs":[{"name","parameters","plan":{"memory_bytes","seconds"},"run":{...}}],
+"bars":[{"name","value","bar","holds"}]}.`,
+		Example: `  starling bench plan --quick
+  starling bench plan -o json`,
+		Args: usage.Exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.Progress = c.Say
+			r, err := memory.Plans(cmd.Context(), o)
+			if err != nil {
+				return cause.Measurement(cmd, err)
+			}
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.Figures(r))
+			}
+			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+			fmt.Fprintln(w, "JOB\tMEMORY: PLAN\tRUN\tSECONDS: PLAN\tRUN")
+			for _, j := range r.Jobs {
+				fmt.Fprintf(w, "%s\t%s\t%s\t%.1f\t%.1f\n", j.Name, terminal.Bytes(j.Plan.Memory),
+					terminal.Bytes(j.Run.Memory), j.Plan.Seconds, j.Run.Seconds)
+			}
+			fmt.Fprintln(w)
+			printBars(w, r.Bars)
+			return w.Flush()
+		},
+	}
+	quickFlag(cmd, &o.Quick)
+	return cmd
+}

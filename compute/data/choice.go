@@ -1,0 +1,92 @@
+package data
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/starling-network/starling/compute/data/source"
+	"github.com/starling-network/starling/compute/data/tokenizer"
+)
+
+// Choice says which tokens of documents are to be predicted. Where not all are, the vocabulary of the corpus is twice
+// that of the tokenizer: a token that is read and not predicted is the token plus the size of the tokenizer's. So what
+// is learnt is in the shards, and in their digests. A token belongs to a part of the text if the tokens before it are
+// those of the text before the part.
+type Choice struct {
+	Learnt bool // those of the parts in source.Document.Learnt only
+	// number of tokens to a multiple of which documents are filled up; neither the filling nor the first token of a
+	// document is to be predicted; 0: documents follow each other
+	Pad int
+	// number of documents that make one example: each is cut to Pad tokens, within which something of it must be
+	// predicted; 0: a document may be longer, and is an example or several
+	Group int
+}
+
+// example is to a multiple of how many tokens the corpus is divided, and a source repeated; 0: to any.
+func (c Choice) example() int { return c.Pad * max(1, c.Group) }
+
+// ErrUnlearnt is returned for an example of which nothing would be predicted.
+var ErrUnlearnt = errors.New("nothing of its answer is within the length of a sequence")
+
+// checked reports whether something of the tokens of a document of a group is predicted.
+func (c Choice) checked(ids []uint32, vocab uint32) error {
+	if c.Group > 0 && !slices.ContainsFunc(ids[min(1, len(ids)):], func(id uint32) bool { return id < vocab }) {
+		return ErrUnlearnt
+	}
+	return nil
+}
+
+// silences reports whether a corpus has tokens that are not to be predicted.
+func (c Choice) silences() bool { return c.Learnt || c.Pad > 0 }
+
+// padded is a document of some tokens.
+func (c Choice) padded(ids []uint32, vocab uint32) []uint32 {
+	if c.Pad == 0 || len(ids) == 0 {
+		return ids
+	}
+	ids = slices.Clone(ids)
+	if ids[0] < vocab {
+		ids[0] += vocab
+	}
+	if c.Group > 0 {
+		ids = ids[:min(len(ids), c.Pad)]
+	}
+	for len(ids)%c.Pad != 0 {
+		ids = append(ids, vocab)
+	}
+	return ids
+}
+
+// silenced are the tokens of a document, with those marked that are not to be predicted, and whether what follows it
+// is.
+func silenced(t *tokenizer.Tokenizer, d source.Document) (ids []uint32, goesOn bool) {
+	ids = t.EncodeText(d.Text)
+	if d.Learnt == nil {
+		return ids, true
+	}
+	marked := make([]uint32, len(ids))
+	for i, id := range ids {
+		marked[i] = id + uint32(t.VocabSize())
+	}
+	for _, s := range d.Learnt {
+		from, to := before(t, ids, d.Text[:s.From]), before(t, ids, d.Text[:s.To])
+		if s.To == len(d.Text) {
+			to, goesOn = len(ids), true
+		}
+		copy(marked[min(from, to):to], ids[min(from, to):to])
+	}
+	return marked, goesOn
+}
+
+// before is how many of the first tokens are also those of a beginning of the text.
+func before(t *tokenizer.Tokenizer, ids []uint32, beginning string) int {
+	if beginning == "" {
+		return 0
+	}
+	other := t.EncodeText(beginning)
+	n := 0
+	for n < len(ids) && n < len(other) && ids[n] == other[n] {
+		n++
+	}
+	return n
+}

@@ -1,0 +1,134 @@
+// Package exact is the product of matrices whose blocks are integers with a common exponent: the sum over a block is
+// exact, so its order cannot be seen, and every processor with multipliers of integers, or with any unit that adds
+// integers below 2^24 exactly, gives the same bits.
+//
+// It is no faster form of package matmul: it computes other numbers, close to those. Portable is Go alone; the
+// assembly, which the program in kernel/gen writes, equals it bit for bit.
+package exact
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/kernel/matmul"
+)
+
+// A Form says how the elements of both matrices are written, along k, before they are multiplied. It is part of the
+// numerics.
+//
+// A block of k has one exponent e: the least integer from -63 on for which no element is greater than top*2^e, with a
+// top of 127 for 8 bits and 16319 (127*128+63) for 15. An element x of it becomes the integer nearest to x*2^-e, ties
+// to even. A block with an element greater than top*2^38, or with a NaN, is NaN.
+//
+// For blocks a and b in the row and the column of an element c of the product, in ascending order:
+// c = c + float32(S)*2^(ea+eb), where S is the exact sum of the products of their integers. The conversion of S and the
+// addition round once each, to nearest, ties to even; the product is exact.
+type Form struct {
+	Bits  int // 8 or 15
+	Block int // elements of k; 32 or 64: an element of a product is disputed a block at a time
+}
+
+// Limits of a Form.
+const (
+	MaxK = 1 << 20 // so that no sum of blocks overflows
+
+	maxBlock    = 64
+	minExponent = -63
+	maxExponent = 38
+)
+
+// Check reports why a form is none.
+func (f Form) Check() error {
+	if f.Bits != 8 && f.Bits != 15 {
+		return fmt.Errorf("exact: integers of %d bits: use 8 or 15", f.Bits)
+	}
+	if f.Block != 32 && f.Block != maxBlock {
+		return fmt.Errorf("exact: blocks of %d elements: use 32 or %d", f.Block, maxBlock)
+	}
+	return nil
+}
+
+func (f Form) top() float64 {
+	if f.Bits == 8 {
+		return 127
+	}
+	return 16319
+}
+
+// scale returns 2^e and 2^-e of a block whose greatest magnitude has the given bits; NaN for both if the block is NaN.
+func (f Form) scale(magnitude uint32) (up, down float32) {
+	top, a := f.top(), float64(math.Float32frombits(magnitude))
+	if !(a <= math.Ldexp(top, maxExponent)) {
+		nan := float32(math.NaN())
+		return nan, nan
+	}
+	e := minExponent
+	if a > math.Ldexp(top, e) {
+		_, e = math.Frexp(a / top) // or a neighbour of it, as the division rounds
+		for a > math.Ldexp(top, e) {
+			e++
+		}
+		for e > minExponent && a <= math.Ldexp(top, e-1) {
+			e--
+		}
+	}
+	return float32(math.Ldexp(1, e)), float32(math.Ldexp(1, -e))
+}
+
+// quantise writes the integers of a block, and returns 2^e of it, or NaN.
+func (f Form) quantise(to []int16, x []float32) float32 {
+	magnitude := uint32(0)
+	for _, v := range x {
+		magnitude = max(magnitude, math.Float32bits(v)&^(1<<31)) // NaN is above all numbers
+	}
+	up, down := f.scale(magnitude)
+	if up != up {
+		clear(to[:len(x)])
+		return up
+	}
+	const nearest = 3 << 22 // added to a float32 below 2^22, it leaves the nearest integer in the last bits
+	to = to[:len(x)]
+	for i, v := range x {
+		to[i] = int16(math.Float32bits(float32(v*down)+nearest) - math.Float32bits(nearest))
+	}
+	return up
+}
+
+// Product is a matrix product in blocks of integers.
+type Product struct {
+	matmul.Gemm
+	Form Form
+}
+
+// Batch returns matmul.BatchGemm for products of a form.
+func Batch(f Form) func(g matmul.Gemm, batch, aStep, bStep, cStep, threads int) {
+	return func(g matmul.Gemm, batch, aStep, bStep, cStep, threads int) {
+		for i := range batch {
+			p := Product{g, f}
+			p.A, p.B, p.C = g.A[i*aStep:], g.B[i*bStep:], g.C[i*cStep:]
+			p.Run(threads)
+		}
+	}
+}
+
+// Run computes C on up to threads threads. It panics if A, B or C is too short for its matrix, and for a form that is
+// none.
+func (p *Product) Run(threads int) {
+	p.Check()
+	if err := p.Form.Check(); err != nil || p.K > MaxK {
+		panic(fmt.Sprintf("exact: a product of %d elements: %v", p.K, err))
+	}
+	if p.Path == 0 {
+		p.Path = kernel.Active()
+	}
+	if !p.Add {
+		for i := range p.M {
+			clear(p.C[i*p.CRow : i*p.CRow+p.N])
+		}
+	}
+	if p.M == 0 || p.N == 0 || p.K == 0 {
+		return
+	}
+	p.blocked(threads)
+}

@@ -1,0 +1,65 @@
+package model
+
+import (
+	"fmt"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/starling-network/starling/compute/kernel/exact"
+	"github.com/starling-network/starling/compute/model/architecture"
+	"github.com/starling-network/starling/compute/record"
+)
+
+// A Classifier gives the scores of classes to examples, which are rows of tokens.
+type Classifier interface {
+	// Tensors lists the tensors in canonical order.
+	Tensors() []architecture.Named
+	// Example is the number of tokens of an example.
+	Example() int
+	// Scores maps examples [n, Example()] of int32 to scores [n, classes].
+	Scores(p Parameters, examples *graph.Node) *graph.Node
+}
+
+// Parameters are the tensors of a model, as nodes of a program.
+type Parameters struct{ w weights }
+
+// At returns the tensor of a name.
+func (p Parameters) At(name string) *graph.Node { return p.w.at(name) }
+
+// Dropped is hidden values, less those that a step of training drops.
+func (p Parameters) Dropped(x *graph.Node) *graph.Node { return p.w.dropped(x) }
+
+// Classify is the task of naming the class of each example. A sequence of the batch is an example and its class: b has
+// no length, as the classifier says how long they are. Batch: "tokens" int32 [b.Sequences, 1+Example()+1], of each
+// row the class first; the last token belongs to the next row. b.Dropout is the share of the hidden values that is
+// dropped. The loss is the mean cross-entropy in nats. Metric of Eval: "accuracy", the share of examples whose class
+// has the highest score.
+func Classify(n Classifier, b Batch) (Task, error) {
+	if b.Sequences < 1 || b.Sequences > 1<<16 || b.Silent != 0 || b.Half || b.Form != (exact.Form{}) {
+		return Task{}, fmt.Errorf("%w: %d examples of classes, silent tokens, halves or integers", ErrStep, b.Sequences)
+	}
+	if err := b.check(); err != nil {
+		return Task{}, err
+	}
+	t := Task{Batch: []architecture.Named{tokenBatch(b.Sequences, n.Example()+2)}, Trained: n.Tensors(),
+		Metrics: []string{"accuracy"}, micro: b.Micro, hidden: b.Dropout}
+	t.loss = func(w weights, in, whole []*graph.Node) []*graph.Node {
+		rows := dims(in[0])[0]
+		classes := graph.Reshape(graph.Slice(in[0], graph.AxisRange(), graph.AxisRange(0, 1)), rows)
+		scores := n.Scores(Parameters{w}, graph.Slice(in[0], graph.AxisRange(), graph.AxisRange(1, n.Example()+1)))
+		mean := func(x *graph.Node) *graph.Node {
+			return graph.MulScalar(graph.ReduceAllSum(x), 1/float64(dims(whole[0])[0]))
+		}
+		return []*graph.Node{mean(record.CrossEntropy(scores, classes)), mean(hits(scores, classes))}
+	}
+	return t, nil
+}
+
+// hits is 1 for rows of scores [n, classes] whose target is the highest, else 0.
+func hits(scores, targets *graph.Node) *graph.Node {
+	scores = graph.StopGradient(scores)
+	ids := graph.Iota(scores.Graph(), shapes.Make(dtypes.Int32, dims(scores)...), 1)
+	own := graph.Where(graph.Equal(ids, across(targets, scores)), scores, graph.ZerosLike(scores))
+	return graph.ConvertDType(graph.Equal(graph.ReduceSum(own, -1), graph.ReduceMax(scores, -1)), dtypes.Float32)
+}

@@ -1,0 +1,99 @@
+package model
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/starling-network/starling/compute/model/architecture"
+	"github.com/starling-network/starling/compute/model/silence"
+	"github.com/starling-network/starling/compute/record"
+)
+
+// Reference is the prefix of the names of frozen tensors that are those of the model before it is trained.
+const Reference = "reference/"
+
+// Preference is direct preference optimisation (Rafailov et al. 2023, equation 7) with the strength beta.
+//
+// A sequence of the batch is a pair: two texts of b.Length tokens, the preferred one first. Batch: "tokens" int32
+// [b.Sequences, 2*b.Length+1], of which the last of a row belongs to the next pair; tokens that are not of an answer,
+// and the first of each text, are silent. The gain of an answer is the sum of the log-probabilities of its tokens, less
+// that sum under the reference model, which is the model without its adapter, or the frozen tensors under Reference.
+// The margin of a pair is beta times the difference of the gains; the loss is the mean of -log sigmoid(margin), ln 2
+// where both models agree. Metrics of Eval: "accuracy", the share of pairs with a margin above 0, and "margin", the
+// mean of the margins.
+func Preference(c architecture.Config, b Batch, beta float64) (Task, error) {
+	if !(beta > 0 && beta <= 1e3) || b.Silent == 0 {
+		return Task{}, fmt.Errorf("%w: preferences with beta %v and silent tokens from %d", ErrStep, beta, b.Silent)
+	}
+	if err := b.check(); err != nil {
+		return Task{}, err
+	}
+	t := taskOf(c, tokenBatch(b.Sequences, 2*b.Length+1))
+	t.micro, t.half, t.form, t.hidden = b.Micro, b.Half, b.Form, b.Dropout
+	t.Metrics = []string{"accuracy", "margin"}
+	if _, adapted := c.LoRA(); !adapted {
+		for _, n := range c.Tensors() {
+			n.Name = Reference + n.Name
+			t.Frozen = append(t.Frozen, n)
+		}
+	}
+	t.loss = func(w weights, in, whole []*graph.Node) []*graph.Node {
+		p := pairsOf(in[0], b)
+		gain := graph.Sub(p.logProbs(c, w), graph.StopGradient(p.logProbs(c, w.reference())))
+		preferred := graph.Slice(gain, graph.AxisRange(), graph.AxisRange(0, 1))
+		other := graph.Slice(gain, graph.AxisRange(), graph.AxisRange(1))
+		margin := graph.MulScalar(graph.Sub(preferred, other), beta)
+		won := graph.ConvertDType(graph.GreaterThan(margin, graph.ZerosLike(margin)), dtypes.Float32)
+		mean := func(x *graph.Node) *graph.Node {
+			return graph.MulScalar(graph.ReduceAllSum(x), 1/float64(dims(whole[0])[0]))
+		}
+		return []*graph.Node{mean(softplus(graph.Neg(margin))), mean(won), mean(margin)}
+	}
+	return t, checkSize(c, b.Sequences, b.Length)
+}
+
+// pairs are texts, two a row of a batch: [2*rows, length].
+type pairs struct {
+	seen, next *graph.Node
+	spoken     *graph.Node // 1 for each of next that counts, of type float32
+}
+
+func pairsOf(tokens *graph.Node, b Batch) pairs {
+	rows := 2 * dims(tokens)[0]
+	_, marked := shift(tokens)
+	seen, next := shift(silence.Heard(tokens, b.Silent))
+	return pairs{graph.Reshape(seen, rows, b.Length), graph.Reshape(next, rows, b.Length),
+		graph.Reshape(silence.Spoken(marked, b.Silent), rows, b.Length)}
+}
+
+// logProbs are the sums of the log-probabilities of the tokens that count: [rows, 2].
+func (p pairs) logProbs(c architecture.Config, w weights) *graph.Node {
+	each := graph.Reshape(record.CrossEntropy(logits(c, w, p.seen), flat(p.next)), dims(p.next)...)
+	return graph.Reshape(graph.Neg(graph.ReduceSum(graph.Mul(each, p.spoken), -1)), dims(p.next)[0]/2, 2)
+}
+
+// reference are the weights before training: those under Reference, or those without the adapter. Nothing of them is
+// dropped.
+func (w weights) reference() weights {
+	nodes := maps.Clone(w.nodes)
+	for name, node := range w.nodes {
+		if of, ok := strings.CutPrefix(name, Reference); ok {
+			nodes[of] = node
+		}
+		if strings.HasPrefix(name, architecture.AdapterPrefix) {
+			delete(nodes, name)
+		}
+	}
+	w.nodes, w.dice, w.dropout, w.hidden = nodes, nil, 0, 0
+	return w
+}
+
+// softplus is log(1+exp(x)), which is -log sigmoid(-x), in a form that overflows nowhere and whose gradient is the
+// sigmoid at 0 too.
+func softplus(x *graph.Node) *graph.Node {
+	top := graph.StopGradient(graph.Max(x, graph.ZerosLike(x)))
+	return graph.Add(top, graph.Log(graph.Add(graph.Exp(graph.Neg(top)), graph.Exp(graph.Sub(x, top)))))
+}

@@ -1,0 +1,106 @@
+package accelerator
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/starling-network/starling/compute/cpu"
+	"github.com/starling-network/starling/compute/data"
+	"github.com/starling-network/starling/compute/data/source"
+	"github.com/starling-network/starling/compute/data/tokenizer"
+	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/architecture"
+	"github.com/starling-network/starling/compute/optimizer"
+	"github.com/starling-network/starling/compute/train"
+)
+
+func newTask(t testing.TB, modelType string, config map[string]any, batch, length,
+	steps int) (*train.Task, *train.Checkpoint) {
+	t.Helper()
+	o := optimizer.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1}
+	c, err := architecture.Parse(modelType, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	step, err := model.TrainStep(c, o, batch, length)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	for i := range 4000 {
+		fmt.Fprintf(&text, "number %d follows %d and %d is no prime; ", i+1, i, i*(i+7))
+	}
+	corpus, err := data.Build([]source.File{{Format: "text", Name: "numbers", Data: []byte(text.String())}},
+		tokenizer.Bytes(), 0.1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exec, err := cpu.Compile(step, kernel.Cores)
+	if err != nil {
+		t.Fatal(err)
+	}
+	genesis, err := train.Genesis(train.Params(step), c.Init(7), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := &train.Spec{
+		Version: 1, Numerics: kernel.Version, Name: "numbers", Seed: 7, Program: step.Digest(),
+		Data: corpus.Manifest(1 << 20).Digest(), Genesis: genesis.Root(),
+		Rounds: 2, Steps: uint32(steps), Segment: uint32((steps + 3) / 4), Units: 2, Batch: uint32(batch),
+		Length: uint32(length),
+		Rate:   train.Rate{Kind: train.Cosine, Peak: 1e-3, Warmup: 5, Floor: 0.1}, Beta1: 0.9, Beta2: 0.95,
+		Exchange: train.Exchange{Codec: "none", Rule: "mean", Outer: "nesterov", Rate: 0.7, Momentum: 0.9},
+	}
+	return &train.Task{Spec: spec, Step: step, Exec: exec, Corpus: corpus}, genesis
+}
+
+var (
+	tinyGPT2  = map[string]any{"n_layer": 2, "n_embd": 32, "n_head": 2, "n_positions": 32, "vocab_size": 256}
+	tinyLlama = map[string]any{"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
+		"num_key_value_heads": 2, "intermediate_size": 64, "max_position_embeddings": 32, "vocab_size": 256}
+)
+
+// TestUnitOnTheDevice demands the roots of the kernels from whole units of small models, and their losses and norms,
+// with a child that is killed in the middle of one of them.
+func TestUnitOnTheDevice(t *testing.T) {
+	o := Options{Program: built(t)}
+	at, d := exact(t, o)
+	for name, c := range map[string]struct {
+		kind   string
+		config map[string]any
+	}{"gpt2": {"gpt2", tinyGPT2}, "llama": {"llama", tinyLlama}} {
+		t.Run(name, func(t *testing.T) {
+			task, base := newTask(t, c.kind, c.config, 3, 24, 8)
+			want, err := task.Run(base, 1, nil, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var failed []error
+			device := New(t.Context(), o, at, task.Step, func(err error) { failed = append(failed, err) })
+			defer device.Close()
+			task.Device = device
+			for _, killed := range []bool{false, true} {
+				got, err := task.Run(base, 1, nil, func(step uint32, _ float32) error {
+					if killed && step == 5 && device.child != nil {
+						device.child.Close()
+					}
+					return nil
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !slices.Equal(got.Segments, want.Segments) || !slices.Equal(got.Losses, want.Losses) ||
+					!slices.Equal(got.Norms, want.Norms) || !slices.Equal(train.Roots(got.Delta), train.Roots(want.Delta)) {
+					t.Errorf("%s: segments %v, want %v; losses %v, want %v", d.Name, got.Segments, want.Segments, got.Losses,
+						want.Losses)
+				}
+				if (len(failed) > 0) != killed {
+					t.Errorf("killed: %v, the device failed: %v", killed, failed)
+				}
+			}
+		})
+	}
+}

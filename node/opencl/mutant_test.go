@@ -1,0 +1,55 @@
+package opencl
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/starling-network/starling/compute/device"
+	"github.com/starling-network/starling/compute/device/suite"
+)
+
+// mutant is a device that compiles another text.
+type mutant struct {
+	*Device
+	t        *testing.T
+	old, new string
+}
+
+// Build implements device.Device.
+func (m mutant) Build(source string) (device.Code, error) {
+	if !strings.Contains(source, m.old) {
+		m.t.Fatalf("the kernels do not have %q any more", m.old)
+	}
+	return m.Device.Build(strings.Replace(source, m.old, m.new, 1))
+}
+
+// TestSuiteSeesMutants changes one line of the kernels in the ways in which a device or its compiler may be wrong: each
+// has to be seen by the suite, in the operator named.
+func TestSuiteSeesMutants(t *testing.T) {
+	d := opened(t)
+	for name, m := range map[string]struct{ old, new, kind string }{
+		"contraction":              {"FP_CONTRACT OFF", "FP_CONTRACT ON", "Gelu"},
+		"padding of k":             {"int steps = (int)min((long)STEP, end - from);", "int steps = STEP;", "Dot"},
+		"chunks of another length": {"#define CHUNK 512", "#define CHUNK 1024", "Dot"},
+		"lanes in another order": {"if (l < w) lanes[l] += lanes[l + w];",
+			"if (l < w) lanes[l] += lanes[2 * w - 1 - l];", "ReduceSum"},
+		"the built-in maximum": {
+			"return x != x ? x : y != y ? y : x == y ? as_float(as_uint(x) & as_uint(y)) : x > y ? x : y;",
+			"return fmax(x, y);", "Max"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := suite.Run(mutant{d, t, m.old, m.new}, 4000)
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen := false
+			for _, x := range r.Results {
+				seen = seen || x.Kind == m.kind && x.Differ > 0
+			}
+			if !seen {
+				t.Errorf("no element of %s differs", m.kind)
+			}
+			t.Log(r.Failed())
+		})
+	}
+}

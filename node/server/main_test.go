@@ -1,0 +1,14 @@
+package server
+
+import (
+	"os"
+	"testing"
+
+	"github.com/starling-network/starling/chain"
+)
+
+// TestMain collects garbage as seldom as a validator does: the tests play many short-lived chains.
+func TestMain(m *testing.M) {
+	chain.CollectLess()
+	os.Exit(m.Run())
+}

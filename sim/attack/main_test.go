@@ -1,0 +1,16 @@
+package attack
+
+import (
+	"flag"
+	"os"
+	"runtime/debug"
+	"testing"
+)
+
+// Without this flag fewer mixes are played, and the plans that differ most, once.
+var long = flag.Bool("long", false, "play more mixes, and every plan watched and unwatched, as .ci/run does")
+
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400) // many short-lived chains
+	os.Exit(m.Run())
+}

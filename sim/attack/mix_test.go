@@ -1,0 +1,112 @@
+package attack
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/starling-network/starling/sim"
+)
+
+var (
+	seeds = flag.Uint64("seeds", 0, "random mixes that TestMix plays; 0: 5 of them, 20 with -long")
+	seed  = flag.Uint64("seed", 1, "the first of them")
+)
+
+// In every mix the honest keep their stake, money is conserved, no work is paid twice, and the lineage is signed;
+// with everything audited by the honest, the model is the one that the job determines.
+func TestMix(t *testing.T) { mixes(t, Mixer{}, played()) }
+
+// And so on other terms that a job file can ask for.
+func TestVariedMix(t *testing.T) { mixes(t, Mixer{Varied: true}, (played()+2)/3) }
+
+// played is how many mixes are played.
+func played() uint64 {
+	if *seeds == 0 && *long {
+		return 20
+	}
+	return cmp.Or(*seeds, 5)
+}
+
+func mixes(t *testing.T, like Mixer, seeds uint64) {
+	var (
+		g       errgroup.Group
+		next    atomic.Uint64
+		all     sync.Mutex
+		lies    int
+		slashed int
+		spoiled int
+		played  uint64
+	)
+	for range min(uint64(runtime.GOMAXPROCS(0)), seeds) {
+		g.Go(func() error {
+			m := like
+			for {
+				s := next.Add(1) - 1
+				if s >= seeds {
+					return nil
+				}
+				s += *seed
+				c, err := m.Draw(s)
+				if err != nil {
+					return err
+				}
+				if testing.Verbose() && seeds == 1 {
+					c.Log = func(line string) { t.Log(line) }
+				}
+				o, err := PlayMix(c)
+				if err == nil && len(o.Wronged) > 0 {
+					err = fmt.Errorf("%v kept the rules, and lost stake", o.Wronged)
+				}
+				if err != nil {
+					t.Errorf("%v\nworkers %d, verifiers %d, slices %d, audits %d ppm (drawn segments: %v), acts %#v, faults %v, "+
+						"comes %v, goes %v, link %+v\nreplay: go test ./sim/attack -run '%s$' -v -seeds 1 -seed %d",
+						err, c.Workers, c.Verifiers, c.Slices, c.AuditPPM, c.Drawn, c.Acts, c.Faults, c.Joins, c.Leaves, c.Link, t.Name(),
+						s)
+				}
+				all.Lock()
+				lies, slashed, played = lies+len(c.Acts), slashed+len(o.Slashed), played+1
+				if err == nil && !o.Honest {
+					spoiled++
+				}
+				if played%10 == 0 {
+					fmt.Printf("%d seeds: %d adversaries, %d slashed, %d models spoiled by unaudited work\n", played, lies,
+						slashed, spoiled)
+				}
+				all.Unlock()
+			}
+		})
+	}
+	if err := g.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d seeds: %d adversaries, %d slashed, %d models spoiled by unaudited work", played, lies, slashed,
+		spoiled)
+}
+
+func TestSameSeedSameTrace(t *testing.T) {
+	for _, s := range []uint64{3, 4} {
+		var first string
+		for i := range 2 {
+			w, err := sim.New(must(new(Mixer).Draw(s))(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			d, err := w.Play()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i == 0 {
+				first = d.String()
+			} else if d.String() != first {
+				t.Errorf("seed %d gives the traces %s and %s", s, first, d)
+			}
+		}
+	}
+}

@@ -1,0 +1,56 @@
+package attack
+
+import "testing"
+
+// An adversary with a quarter of all stake loses with every plan that is not to be honest, whether the others look at
+// more than they are asked to or not.
+func TestQuarterOfAllStakeLoses(t *testing.T) {
+	j := must(QuarterJob())(t)
+	for i, plan := range Plans {
+		for seed := range uint64(2) {
+			if !*long && (i%3 > 0 || seed > 0) {
+				continue // node/benchmark/attack plays every plan once
+			}
+			o := must(Quarter{Seed: seed, Job: j, Plan: plan, Unwatched: seed%2 == 1}.Play())(t)
+			t.Logf("who %s, seed %d: %+v", plan.Name, seed, o)
+			if o.Attested+o.Final > 0 || plan.Lies == nil && o.Gain < 0 || len(o.Convicted) > 0 && o.Faked >= 0 {
+				t.Errorf("who %s, seed %d: %+v", plan.Name, seed, o)
+			}
+		}
+	}
+}
+
+// With seed 3 the beacon draws the adversary for three of the six seats, so that neither half of the votes is a
+// majority.
+func TestAQuarterWithHalfOfTheSeats(t *testing.T) {
+	forges := Plans[len(Plans)-1]
+	o := must(Quarter{Seed: 3, Job: must(QuarterJob())(t), Plan: forges}.Play())(t)
+	if o.Final > 0 || o.Gain >= 0 && o.Attested > 0 {
+		t.Errorf("%+v", o)
+	}
+	t.Logf("%+v", o)
+}
+
+// The canary: where the seats of a run decide who audits, who has them fakes what it likes and is paid. Where audits
+// are drawn from the whole network the same adversary loses.
+func TestWhoChoosesItsVerifierWins(t *testing.T) {
+	j := must(QuarterJob())(t)
+	old := must(Quarter{Seed: 1, Job: j, Plan: Plans[1], Seated: true}.Play())(t)
+	if old.Faked <= 0 || old.Gain <= 0 || old.Wrong == 0 {
+		t.Errorf("with verifiers of its own: %+v", old)
+	}
+	now := must(Quarter{Seed: 1, Job: j, Plan: Plans[1]}.Play())(t)
+	if now.Faked >= 0 || now.Gain >= 0 || now.Wrong > 0 || len(now.Convicted) == 0 {
+		t.Errorf("with verifiers of the network: %+v", now)
+	}
+}
+
+func must[T any](v T, err error) func(*testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
