@@ -15,13 +15,15 @@ import (
 type Classifier interface {
 	// Tensors lists the tensors in canonical order.
 	Tensors() []architecture.Named
+	// Frozen lists the tensors that are read besides, such as a graph, and not trained.
+	Frozen() []architecture.Named
 	// Example is the number of tokens of an example.
 	Example() int
 	// Scores maps examples [n, Example()] of int32 to scores [n, classes].
 	Scores(p Parameters, examples *graph.Node) *graph.Node
 }
 
-// Parameters are the tensors of a model, as nodes of a program.
+// Parameters are the tensors of a model, with those that it reads besides, as nodes of a program.
 type Parameters struct{ w weights }
 
 // At returns the tensor of a name.
@@ -42,8 +44,8 @@ func Classify(n Classifier, b Batch) (Task, error) {
 	if err := b.check(); err != nil {
 		return Task{}, err
 	}
-	t := Task{Batch: []architecture.Named{tokenBatch(b.Sequences, n.Example()+2)}, Trained: n.Tensors(),
-		Metrics: []string{"accuracy"}, micro: b.Micro, hidden: b.Dropout}
+	t := Task{Batch: []architecture.Named{tokenBatch(b.Sequences, n.Example()+2)}, Frozen: n.Frozen(),
+		Trained: n.Tensors(), Metrics: []string{"accuracy"}, micro: b.Micro, hidden: b.Dropout}
 	t.loss = func(w weights, in, whole []*graph.Node) []*graph.Node {
 		rows := dims(in[0])[0]
 		classes := graph.Reshape(graph.Slice(in[0], graph.AxisRange(), graph.AxisRange(0, 1)), rows)

@@ -157,6 +157,9 @@ func (n Network) Labels() []string { return n.labels }
 // Example implements model.Classifier.
 func (n Network) Example() int { return n.size.Values() }
 
+// Frozen implements model.Classifier: there is nothing besides the tensors.
+func (n Network) Frozen() []architecture.Named { return nil }
+
 // Parameters counts the elements of all tensors.
 func (n Network) Parameters() (count int) {
 	for _, t := range n.Tensors() {
