@@ -65,6 +65,7 @@ func TestTemplatesCanBeTrained(t *testing.T) {
 			t.Fatal(err)
 		}
 		writePictures(t, filepath.Join(dir, "data"))
+		writeGraph(t, filepath.Join(dir, "graph"))
 		var set []string
 		if x.Name == "finetune" || x.Name == "preferences" {
 			jobtest.WriteBase(t, filepath.Join(dir, "base"))
@@ -102,6 +103,21 @@ func writePictures(t *testing.T, dir string) {
 			os.WriteFile(filepath.Join(folder, fmt.Sprintf("%d.png", i)), file.Bytes(), 0o644)); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// writeGraph writes a ring of nodes of two classes.
+func writeGraph(t *testing.T, dir string) {
+	t.Helper()
+	const count = 60
+	lines, rows := "", "source,target\n"
+	for i := range count {
+		lines += fmt.Sprintf("{\"id\": %d, \"label\": %d, \"features\": {\"%d\": 1}}\n", i, i%2, i%7)
+		rows += fmt.Sprintf("%d,%d\n", i, (i+2)%count)
+	}
+	if err := errors.Join(os.Mkdir(dir, 0o755), os.WriteFile(filepath.Join(dir, "nodes.jsonl"), []byte(lines), 0o644),
+		os.WriteFile(filepath.Join(dir, "edges.csv"), []byte(rows), 0o644)); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -64,10 +64,12 @@ func TestExamplesOfClassifiers(t *testing.T) {
 		example string
 		set     []string
 		least   float64 // accuracy
-	}{{"image", []string{"model={architecture: mlp, config: {hidden_sizes: [64]}}"}, 0.7}, {"image", nil, 0.7}} {
+	}{{"image", []string{"model={architecture: mlp, config: {hidden_sizes: [64]}}"}, 0.7}, {"image", nil, 0.7},
+		{"graph", []string{"training.max_steps=200"}, 0.8},
+		{"graph", []string{"training.max_steps=200", "model.architecture=sage"}, 0.6}} {
 		var roots []string
 		for dishonest := range 2 {
-			j, err := job.Load("../examples/"+c.example+".yaml", append(c.set, "training.max_steps=100")...)
+			j, err := job.Load("../examples/"+c.example+".yaml", append([]string{"training.max_steps=100"}, c.set...)...)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -8,9 +8,11 @@ var plain = map[string]string{
 	"Spec.Labels":     "notes of the author, as key: value; no result depends on them",
 	"Spec.Seed":       "the seed of every random choice of the training",
 	"Spec.Task": "what the model learns: to continue text, to answer as in examples (sft), to prefer one of two " +
-		"answers (dpo), or to name the class of an image (classify)",
+		"answers (dpo), or to name the class of an image (classify) or of a node of a graph (graph)",
 	"Spec.DPO":         "preference training (Rafailov et al. 2023), of task: dpo",
 	"DPO.Beta":         "how closely the model is held to the base model: the larger, the closer",
+	"Spec.Graph":       "how a graph is read, of task: graph",
+	"Graph.Directed":   "whether an edge leads from its source to its target alone; otherwise it leads both ways",
 	"Spec.Model":       "what is trained",
 	"Spec.Datasets":    "the files that the model is trained on",
 	"Spec.ValSetSize":  "the fraction of the tokens that is held out for evaluation",

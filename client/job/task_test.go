@@ -24,7 +24,14 @@ func TestTasks(t *testing.T) {
 			t.Errorf("%s: %+v", c.task, j.Spec)
 		}
 	}
-	j := parse(t, examples, "task=sft", "sample_packing=true", "training.train_on_inputs=true",
+	j := parse(t, "apiVersion: starling/v1\nkind: TrainingJob\ntask: graph\nmodel: {architecture: sage}\n"+
+		"datasets: [{path: a/nodes.jsonl}, {path: edges.csv.gz}, {path: rows, format: csv}]\ntraining: {max_steps: 50}\n",
+		"graph.directed=true")
+	if d := j.Datasets; d[0].Format != "jsonl" || d[1].Format != "csv" || d[2].Format != "csv" || !j.Graph.Directed ||
+		j.ReadsText() || j.Eval.Tasks[0] != spec.Accuracy {
+		t.Errorf("graph: %+v", j.Spec)
+	}
+	j = parse(t, examples, "task=sft", "sample_packing=true", "training.train_on_inputs=true",
 		"datasets=[{path: a.jsonl, field: talk}]")
 	if !j.SamplePacking || !j.Training.TrainOnInputs || j.Datasets[0].Field != "talk" {
 		t.Errorf("the file is not followed: %+v", j.Spec)

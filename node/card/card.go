@@ -25,7 +25,9 @@ import (
 	"github.com/starling-network/starling/client/job/spec"
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/folder"
+	"github.com/starling-network/starling/compute/model/gnn"
 	"github.com/starling-network/starling/compute/model/vision"
+	"github.com/starling-network/starling/node/classes"
 	"github.com/starling-network/starling/protocol/reward"
 )
 
@@ -40,7 +42,9 @@ type Card struct {
 	Name       string
 	Job        string
 	Language   *architecture.Config // the model, if it is a language model
-	Images     *vision.Network      // the model, if it classifies images
+	Classes    classes.Network      // the model, if it classifies
+	Images     *vision.Network      // Classes, if these are of images
+	Nodes      *gnn.Network         // Classes, if these are of the nodes of a graph
 	Kind       string               // architecture
 	Parameters int
 	Adapter    bool
@@ -49,6 +53,7 @@ type Card struct {
 	Data       []spec.Dataset
 	Manifest   string   // CID of the list of the data's shards
 	Shards     []string // CIDs
+	Graph      string   // CID of the graph whose nodes the model classifies; "": there is none
 	Summary    Summary
 	Perplexity float64 // 0 if nothing was held out
 	Lineage    []Checkpoint
@@ -120,6 +125,7 @@ func Read(fsys fs.FS) (*Card, error) {
 		Blobs     struct {
 			Manifest string   `json:"manifest"`
 			Shards   []string `json:"shards"`
+			Frozen   string   `json:"frozen"`
 		} `json:"blobs"`
 	}
 	for name, into := range map[string]any{"run.json": &run, "summary.json": &c.Summary} {
@@ -139,6 +145,9 @@ func Read(fsys fs.FS) (*Card, error) {
 		return nil, fmt.Errorf("%w: config.json: %w", ErrFolder, err)
 	}
 	c.Name, c.Job, c.Manifest, c.Shards = j.Name, run.ID, run.Blobs.Manifest, run.Blobs.Shards
+	if c.Nodes != nil {
+		c.Graph = run.Blobs.Frozen
+	}
 	c.License, c.BaseModel, c.Data, c.Adapter = j.Output.License, j.Model.BaseModel, j.Datasets, j.Model.Adapter != nil
 	if c.Summary.FinalEvalLoss > 0 && j.PredictsText() {
 		c.Perplexity = math.Exp(c.Summary.FinalEvalLoss)
@@ -166,9 +175,18 @@ func (c *Card) model(fsys fs.FS, j *job.Job) error {
 	if err != nil {
 		return err
 	}
-	n, err := vision.Read(raw)
-	c.Images, c.Kind, c.Parameters = &n, n.Architecture(), n.Parameters()
-	return err
+	n, err := classes.Read(j.Task, raw)
+	if err != nil {
+		return err
+	}
+	switch n := n.(type) {
+	case vision.Network:
+		c.Images = &n
+	case gnn.Network:
+		c.Nodes = &n
+	}
+	c.Classes, c.Kind, c.Parameters = n, n.Architecture(), n.Parameters()
+	return nil
 }
 
 // contributors adds up the receipts and the signatures, who earned most first.
@@ -317,11 +335,15 @@ func (c *Card) front() any {
 	if c.Adapter {
 		front.Tags = append(front.Tags, "lora")
 	}
-	if c.Images != nil {
-		front.Library, front.Pipeline = "starling", "image-classification"
+	if c.Classes != nil {
+		task, held := named{"Image classification", "image-classification"}, "held-out images of the job"
+		front.Library, front.Pipeline = "starling", task.Type
+		if c.Nodes != nil {
+			task, held = named{"Node classification", "node-classification"}, "held-out nodes of the job"
+			front.Pipeline = "graph-ml" // as the hub calls it
+		}
 		if accuracy, ok := c.Summary.FinalMeasured["accuracy"]; ok {
-			front.Index = []index{{c.Name, []result{{named{"Image classification", "image-classification"},
-				named{"held-out images of the job", c.Job},
+			front.Index = []index{{c.Name, []result{{task, named{held, c.Job},
 				[]metric{{"loss", c.Summary.FinalEvalLoss}, {"accuracy", accuracy}}}}}}
 		}
 	}

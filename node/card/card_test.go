@@ -124,3 +124,32 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// The card of a classifier of nodes has its graph, and its accuracy on held-out nodes.
+func TestCardOfGraph(t *testing.T) {
+	files := run()
+	files["run.json"] = text(`{"format":1,"id":"job-1","blobs":{"manifest":"bafkmanifest","shards":["bafkshard"],` +
+		`"frozen":"bafkgraph"}}`)
+	files["job.yaml"] = text("apiVersion: starling/v1\nkind: TrainingJob\nname: small\ntask: graph\n" +
+		"model: {architecture: sage}\ndatasets: [{path: n.jsonl}, {path: e.csv}]\ntraining: {max_steps: 8}\n")
+	files["config.json"] = text(`{"model_type":"sage","num_nodes":1200,"num_features":2,"num_messages":9,` +
+		`"id2label":{"0":"ant","1":"b|ee"}}`)
+	files["summary.json"] = text(`{"job":"job-1","rounds":2,"final_eval_loss":0.5,"final_measured":{"accuracy":0.75}}`)
+	c, err := Read(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := written(t, c)
+	for _, want := range []string{"pipeline_tag: graph-ml", "held-out nodes of the job",
+		"- type: accuracy\n              value: 0.75",
+		"A classifier of the nodes of a graph (sage) with 146 parameters", "1,200 nodes with 2 features each",
+		"the classes are `ant`, `b ee`.", "graph and features `bafkgraph`", "PyTorch Geometric"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("no %q in\n%s", want, page)
+		}
+	}
+	files["config.json"] = text(`{"model_type":"sage"}`)
+	if _, err := Read(files); !errors.Is(err, ErrFolder) {
+		t.Errorf("no network: %v", err)
+	}
+}

@@ -89,11 +89,11 @@ func InSteps(j *job.Job, watch data.Watch) (*job.Job, error) {
 		return j, nil
 	}
 	if !j.ReadsText() {
-		p, err := PicturesOf(j)
+		c, tokens, err := corpusOf(j)
 		if err != nil {
 			return nil, err
 		}
-		return j.InSteps(float64(p.Examples()) / float64(j.Training.GlobalBatchSize))
+		return j.InSteps(float64(c.Windows(tokens)) / float64(j.Training.GlobalBatchSize))
 	}
 	sources, err := Sources(j)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/starling-network/starling/client/job/spec"
+	"github.com/starling-network/starling/compute/data/nodes"
 	"github.com/starling-network/starling/compute/data/source"
 	"github.com/starling-network/starling/node/serve"
 	"github.com/starling-network/starling/web/openai"
@@ -27,6 +28,12 @@ func (f File) examples() func(object) ([]source.Document, error) {
 		return func(o object) ([]source.Document, error) {
 			x, err := inObject(o)
 			return []source.Document{{Text: x.label}}, err
+		}
+	}
+	if f.task == spec.TaskGraph { // for reports, likewise
+		return func(o object) ([]source.Document, error) {
+			text, err := nodes.Text(o)
+			return []source.Document{{Text: text}}, err
 		}
 	}
 	talks := f.Field == spec.FieldChats && f.Format == source.JSONL

@@ -161,6 +161,3 @@ func together(all []labelled, seed uint64, held float64) (*Pictures, error) {
 
 // Tokens is how many tokens an example has.
 func (p *Pictures) Tokens() int { return 1 + p.Size.Values() }
-
-// Examples is how many examples one pass over the data has.
-func (p *Pictures) Examples() int { return p.Corpus.Windows(p.Tokens()) }

@@ -76,7 +76,7 @@ func TestPictures(t *testing.T) {
 	}
 	if p.Size != (picture.Size{Rows: 2, Columns: 3, Channels: 1}) ||
 		!slices.Equal(p.Labels, []string{"ant", "cat", "dog"}) ||
-		p.Corpus.Train.Len() != 9*7 || p.Corpus.Val.Len() != 3*7 || p.Examples() != 8 {
+		p.Corpus.Train.Len() != 9*7 || p.Corpus.Val.Len() != 3*7 || p.Corpus.Windows(p.Tokens()) != 8 {
 		t.Fatalf("%v, %q, %d tokens to train on, %d held out", p.Size, p.Labels, p.Corpus.Train.Len(), p.Corpus.Val.Len())
 	}
 	classes := map[uint32]int{}

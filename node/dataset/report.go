@@ -68,6 +68,9 @@ func Inspect(ctx context.Context, files []File, faults int) ([]Report, error) {
 		if err == nil && f.Format == spec.Images {
 			r, err = inspectImage(f, r)
 		}
+		if err == nil && f.task == spec.TaskGraph && f.Format == source.CSV {
+			r = inspectRows(s, r)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -170,13 +173,12 @@ func Count(ctx context.Context, j *job.Job, watch data.Watch) (*Stats, error) {
 		return nil, err
 	}
 	if !j.ReadsText() {
-		p, err := PicturesOf(j)
+		c, tokens, err := corpusOf(j)
 		if err != nil {
 			return nil, err
 		}
-		s.SequenceLength = p.Tokens()
-		s.Documents = (p.Corpus.Train.Len() + p.Corpus.Val.Len()) / p.Tokens()
-		s.count(p.Corpus, 0, int(p.Corpus.Vocab))
+		s.SequenceLength, s.Documents = tokens, (c.Train.Len()+c.Val.Len())/tokens
+		s.count(c, 0, int(c.Vocab))
 		return s, nil
 	}
 	tok, err := Tokenizer(j, sources)

@@ -33,6 +33,7 @@ import (
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/exchange/slice"
 	"github.com/starling-network/starling/exchange/transform"
+	"github.com/starling-network/starling/node/classes"
 	"github.com/starling-network/starling/node/dataset"
 	"github.com/starling-network/starling/node/memory"
 	"github.com/starling-network/starling/protocol/dispute"
@@ -63,17 +64,18 @@ type CompiledJob struct {
 	EvalBatch   int
 	Spec        *train.Spec
 	Genesis     *train.Checkpoint
-	Frozen      []*tensor.Tensor // of the base model, by train.Frozen(Step), if an adapter is trained
+	Frozen      []*tensor.Tensor // by train.Frozen(Step): of the base model, if an adapter is trained, or of a graph
 	FrozenRoots []canon.Digest   // of Frozen
 	Ignored     []string         // keys of the base model's config.json that mean nothing to it
 	// Files are those in which the tensors of the base model lie; nil: it has none
 	Files  *memory.Folder
 	Slices uint32 // in which a round is reduced; 0: every member combines all updates
 
-	Trained architecture.Config    // Language, or Language with its adapter
-	drawn   *canon.Digest          // architecture.InitDigest of weights that the seed draws; nil: others
-	held    io.Closer              // the tokens of Corpus; nil: they are in memory
-	name    atomic.Pointer[string] // that the run of the job has; nil: JobID
+	Trained architecture.Config       // Language, or Language with its adapter
+	read    map[string]*tensor.Tensor // Frozen by names, if it is no base model
+	drawn   *canon.Digest             // architecture.InitDigest of weights that the seed draws; nil: others
+	held    io.Closer                 // the tokens of Corpus; nil: they are in memory
+	name    atomic.Pointer[string]    // that the run of the job has; nil: JobID
 }
 
 const (
@@ -96,7 +98,11 @@ func Outline(j *job.Job) (*CompiledJob, error) { return outlineOf(j, nil) }
 
 func outlineOf(j *job.Job, watch data.Watch) (*CompiledJob, error) {
 	if !j.ReadsText() {
-		return outlineImages(j)
+		c, err := classes.Of(j)
+		if err != nil {
+			return nil, err
+		}
+		return outlineClassifier(j, c)
 	}
 	sources, err := dataset.Sources(j)
 	if err != nil {
@@ -176,6 +182,11 @@ func outline(j *job.Job, base *folder.Model, files *memory.Folder, tok *tokenize
 func (b compilation) finish(base *folder.Model) (*CompiledJob, error) {
 	if err := b.buildPrograms(); err != nil {
 		return nil, err
+	}
+	if b.read != nil {
+		if err := b.freeze(train.Frozen(b.Step), b.read); err != nil {
+			return nil, err
+		}
 	}
 	if base != nil {
 		if err := b.begin(base); err != nil {

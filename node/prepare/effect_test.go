@@ -125,6 +125,8 @@ var settings = map[string][]string{
 	"checkpoint.every_steps": {"checkpoint.every_steps=8"}, "checkpoint.keep_last": {"checkpoint.keep_last=2"},
 	"task": {"task=sft", "datasets=[{path: chats.jsonl}]"}, "eval.tasks": {"eval.tasks=[preference]"},
 	"dpo.beta": {"dpo={beta: 0.2}"}, // refused; TestPreferences has a job that takes it
+	// refused; TestGraph has a job that takes it
+	"graph.directed": {"graph={directed: true}"},
 
 	"eval.every_steps": {"eval.every_steps=8"}, "eval.prompts": {"eval.prompts=[a]"},
 	"tracking.tensorboard":       {"tracking.tensorboard=tb"},

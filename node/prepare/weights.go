@@ -50,7 +50,7 @@ func (b compilation) begin(base *folder.Model) (err error) {
 	default:
 		weights = base.Tensors
 	}
-	if names := train.Frozen(b.Step); len(names) > 0 {
+	if names := train.Frozen(b.Step); len(names) > 0 && b.Frozen == nil {
 		if err := b.freeze(names, base.Tensors); err != nil {
 			return err
 		}

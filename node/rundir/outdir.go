@@ -48,7 +48,7 @@ type RunFile struct {
 		Manifest string   `json:"manifest"`
 		Shards   []string `json:"shards"`
 		Genesis  string   `json:"genesis"`
-		Frozen   string   `json:"frozen,omitempty"` // of a job that trains an adapter
+		Frozen   string   `json:"frozen,omitempty"` // of a job that trains an adapter, or on a graph
 	} `json:"blobs"`
 }
 

@@ -39,6 +39,27 @@ func (o *OutDir) ShippedBase(ctx context.Context, j *job.Job, store *blob.Disk) 
 	if o.Run.Blobs.Frozen != "" { // under an adapter, or as the reference of preferences
 		cid = o.Run.Blobs.Frozen
 	}
+	tensors, err := weights(ctx, store, cid)
+	if err != nil {
+		return nil, err
+	}
+	base := &folder.Model{Config: config, Tensors: map[string]*tensor.Tensor{}}
+	for name, t := range tensors {
+		base.Tensors[strings.TrimPrefix(name, model.Reference)] = t
+	}
+	return base, nil
+}
+
+// ShippedFrozen are the tensors that the job reads and does not train, by their names; nil: there are none.
+func (o *OutDir) ShippedFrozen(ctx context.Context, store *blob.Disk) (map[string]*tensor.Tensor, error) {
+	if o.Run.Blobs.Frozen == "" {
+		return nil, nil
+	}
+	return weights(ctx, store, o.Run.Blobs.Frozen)
+}
+
+// weights are the tensors with the names of weights in a checkpoint, by these names.
+func weights(ctx context.Context, store *blob.Disk, cid string) (map[string]*tensor.Tensor, error) {
 	id, err := blob.Parse(cid)
 	if err != nil {
 		return nil, err
@@ -47,11 +68,11 @@ func (o *OutDir) ShippedBase(ctx context.Context, j *job.Job, store *blob.Disk) 
 	if err != nil {
 		return nil, err
 	}
-	base := &folder.Model{Config: config, Tensors: map[string]*tensor.Tensor{}}
+	all := map[string]*tensor.Tensor{}
 	for name, t := range tensors {
 		if n, ok := strings.CutPrefix(name, train.Param); ok {
-			base.Tensors[strings.TrimPrefix(n, model.Reference)] = t
+			all[n] = t
 		}
 	}
-	return base, nil
+	return all, nil
 }

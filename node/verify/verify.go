@@ -17,13 +17,13 @@ import (
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/data/tokenizer"
-	"github.com/starling-network/starling/compute/model/vision"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/exchange/update"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/checkpoint"
+	"github.com/starling-network/starling/node/classes"
 	"github.com/starling-network/starling/node/memory"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/rundir"
@@ -153,11 +153,14 @@ func shipped(o *rundir.OutDir, ctx context.Context, j *job.Job, store *blob.Disk
 		if err != nil {
 			return nil, err
 		}
-		n, err := vision.Read(text)
-		if err != nil {
+		c := &classes.Job{Corpus: corpus}
+		if c.Network, err = classes.Read(j.Task, text); err != nil {
 			return nil, err
 		}
-		return prepare.AssembleImages(j, n, corpus)
+		if c.Read, err = o.ShippedFrozen(ctx, store); err != nil {
+			return nil, err
+		}
+		return prepare.AssembleClassifier(j, c)
 	}
 	text, err := os.ReadFile(o.File(prepare.FileTokenizer))
 	if err != nil {
@@ -179,7 +182,8 @@ func differences(o *rundir.OutDir, ctx context.Context, b *prepare.CompiledJob, 
 	what := "the job file or the program"
 	if id, err := blob.Parse(o.Run.Blobs.Spec); err == nil {
 		if text, err := store.Get(ctx, id); err == nil {
-			if was, err := train.DecodeSpec(text); err == nil && was.Data != b.Spec.Data {
+			if was, err := train.DecodeSpec(text); err == nil && (was.Data != b.Spec.Data ||
+				!b.Job.ReadsText() && was.Frozen != b.Spec.Frozen) { // a graph is data, too
 				what = "the data"
 			}
 		}

@@ -18,15 +18,19 @@ func task(c *checker) {
 		c.report("dpo", problem.BadValue, "dpo is given, and task is "+c.Task, "it is a setting of task: dpo",
 			"remove it, or use task: dpo")
 	}
+	if c.Task != spec.TaskGraph && c.file.Given("graph") && !c.bad("graph") {
+		c.report("graph", problem.BadValue, "graph is given, and task is "+c.Task, "it is a setting of task: graph",
+			"remove it, or use task: graph")
+	}
 	if want := c.Measurement(); !c.bad("eval.tasks") && !slices.Equal(c.Eval.Tasks, []string{want}) {
 		c.report("eval.tasks", problem.BadValue, fmt.Sprintf("eval.tasks is %q, and task is %s", c.Eval.Tasks, c.Task),
 			"an evaluation measures what the task is about", "remove it, or write ["+want+"]")
 	}
 	if architecture := c.Model.Architecture; architecture != "" && !c.bad("model.architecture") &&
-		c.ReadsText() == slices.Contains(classifiers, architecture) {
+		!slices.Contains(architectures(c.Task), architecture) {
 		c.report("model.architecture", problem.BadValue,
 			fmt.Sprintf("model.architecture is %s, and task is %s", architecture, c.Task),
-			"images are classified by "+strings.Join(classifiers, " or ")+", and text is learnt by gpt2 or llama",
+			"images are classified by mlp or cnn, nodes of a graph by gcn or sage, and text is learnt by gpt2 or llama",
 			"use another architecture, or another task")
 	}
 	if !c.ReadsText() {
@@ -53,20 +57,36 @@ func task(c *checker) {
 	}
 }
 
-// classifiers are the architectures that classify images.
-var classifiers = []string{"mlp", "cnn"}
+// architectures are those that a task can train from scratch.
+func architectures(task string) []string {
+	switch task {
+	case spec.TaskClassify:
+		return []string{"mlp", "cnn"}
+	case spec.TaskGraph:
+		return []string{"gcn", "sage"}
+	}
+	return []string{"gpt2", "llama"}
+}
 
-// classify checks that images can be classified, and that nothing is asked for that only a language model has.
+// classify checks that images or nodes can be classified, and that nothing is asked for that only a language model has.
 func classify(c *checker) {
+	formats, why := []string{spec.Images, "jsonl"}, "examples are PNG files in a folder for each class, or JSON objects, "+
+		"one a line"
+	if c.Task == spec.TaskGraph {
+		formats, why = []string{"jsonl", "csv"}, "nodes and edges are JSON objects, one a line, or rows"
+	}
 	for i, set := range c.Datasets {
-		if at := fmt.Sprintf("datasets.%d.format", i); set.Format != spec.Images && set.Format != "jsonl" && !c.bad(at) {
-			c.report(at, problem.BadValue, fmt.Sprintf("%s is %s, and task is %s", at, set.Format, c.Task),
-				"examples are PNG files in a folder for each class, or JSON objects, one a line",
-				"use format: image or format: jsonl")
+		if at := fmt.Sprintf("datasets.%d.format", i); !slices.Contains(formats, set.Format) && !c.bad(at) {
+			c.report(at, problem.BadValue, fmt.Sprintf("%s is %s, and task is %s", at, set.Format, c.Task), why,
+				"use format: "+strings.Join(formats, " or format: "))
 		}
 		if at := fmt.Sprintf("datasets.%d.weight", i); set.Weight != 1 && !c.bad(at) {
 			c.report(at, problem.BadValue, fmt.Sprintf("%s is %v, and task is %s", at, set.Weight, c.Task),
 				"examples that are repeated could be both trained on and held out", "remove it")
+		}
+		if at := fmt.Sprintf("datasets.%d.field", i); c.file.Given(at) && !c.bad(at) {
+			c.report(at, problem.BadValue, fmt.Sprintf("%s is given, and task is %s", at, c.Task),
+				"it names a text, and the keys of an example have fixed names", "remove it")
 		}
 	}
 	for _, key := range []string{"model.base_model", "model.tokenizer", "model.adapter", "model.load_in_4bit",

@@ -16,8 +16,9 @@ type Spec struct {
 	Name          string            `job:"name"`         // default: the file's name without its extension
 	Labels        map[string]string `job:"labels,local"` // for the author; no result depends on them
 	Seed          uint64            `job:"seed"`         // of every random choice of the training
-	Task          string            `job:"task" one:"language sft dpo classify"`
+	Task          string            `job:"task" one:"language sft dpo classify graph"`
 	DPO           DPO               `job:"dpo"`
+	Graph         Graph             `job:"graph"`
 	Model         Model             `job:"model,required"`
 	Datasets      []Dataset         `job:"datasets,required" size:"[1,1000]" example:"[{path: \"./data/*.txt\"}]"`
 	ValSetSize    float64           `job:"val_set_size" in:"[0,0.5]"`    // fraction of the tokens held out for eval
@@ -41,7 +42,7 @@ type Model struct {
 	// folder of a model to start from; empty: from scratch
 	BaseModel string `job:"base_model,null,local"`
 	// of a model from scratch, or to hold against the base model's
-	Architecture string `job:"architecture" one:"gpt2 llama mlp cnn"`
+	Architecture string `job:"architecture" one:"gpt2 llama mlp cnn gcn sage"`
 	// Hugging Face config.json keys, for compute/model to check
 	Config    map[string]any `job:"config"`
 	Tokenizer Tokenizer      `job:"tokenizer"`
@@ -64,7 +65,8 @@ type LoRA struct {
 	TargetModules []string `job:"target_modules"` // last parts of names of layers; none: every linear layer but the output
 }
 
-// Dataset is one source of training text, or of the tokens of one (llmc-bin, nanogpt-bin), or of images. Files whose
+// Dataset is one source of training text, or of the tokens of one (llmc-bin, nanogpt-bin), or of images, or of a graph.
+// Files whose
 // names end in .gz or .zst are unpacked, but for parquet and images.
 type Dataset struct {
 	// glob, relative to the folder of the job file (** spans folders), or the address of a file on a web server

@@ -1,6 +1,9 @@
 package spec
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Tasks: what the model is trained to do.
 const (
@@ -8,6 +11,7 @@ const (
 	TaskSFT      = "sft"      // to answer as the examples do: their answers alone are predicted
 	TaskDPO      = "dpo"      // to give the preferred one of two answers more probability than the other
 	TaskClassify = "classify" // to name the class of an image
+	TaskGraph    = "graph"    // to name the class of a node of a graph
 )
 
 // Images is the format of files that are images, each in a folder that names its class.
@@ -18,8 +22,13 @@ type DPO struct {
 	Beta float64 `job:"beta" in:"(0,1000]"` // how closely the model is held to the base model
 }
 
+// Graph says how the graph of task: graph is read.
+type Graph struct {
+	Directed bool `job:"directed"` // an edge leads from its source to its target alone
+}
+
 // ReadsText reports whether the model of the task is a language model.
-func (j Spec) ReadsText() bool { return j.Task != TaskClassify }
+func (j Spec) ReadsText() bool { return j.Task != TaskClassify && j.Task != TaskGraph }
 
 // AnswersExamples reports whether the data of the task are prompts with answers, or pairs of answers.
 func (j Spec) AnswersExamples() bool { return j.Task == TaskSFT || j.Task == TaskDPO }
@@ -41,10 +50,10 @@ func (j *Spec) deriveTask(given func(path string) bool) {
 	if j.Eval.Tasks == nil {
 		j.Eval.Tasks = []string{j.Measurement()}
 	}
-	if j.Task == TaskClassify {
+	if !j.ReadsText() {
 		for i := range j.Datasets {
-			if !given(fmt.Sprintf("datasets.%d.format", i)) {
-				j.Datasets[i].Format = Images
+			if d := &j.Datasets[i]; !given(fmt.Sprintf("datasets.%d.format", i)) {
+				d.Format = j.formatOf(d.Path)
 			}
 		}
 	}
@@ -69,6 +78,17 @@ func (j *Spec) deriveTask(given func(path string) bool) {
 			d.Field = FieldChats
 		}
 	}
+}
+
+// formatOf is the format of the files of a path, where these are images or of a graph.
+func (j *Spec) formatOf(path string) string {
+	switch end := strings.TrimSuffix(strings.TrimSuffix(path, ".gz"), ".zst"); {
+	case j.Task == TaskClassify:
+		return Images
+	case strings.HasSuffix(end, ".csv"):
+		return "csv"
+	}
+	return "jsonl"
 }
 
 // PredictsText reports whether the loss of the task is that of predicting text, as bits a byte and perplexity are.
