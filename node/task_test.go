@@ -56,6 +56,45 @@ func TestExamplesOfTasks(t *testing.T) {
 	}
 }
 
+// The example of rewards draws answers, with a worker that cheats and without, to the same model, and is verified.
+func TestExampleOfRewards(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	load := func(name string, set ...string) *job.Job {
+		t.Helper()
+		j, err := job.Load("../examples/"+name+".yaml", append(set, "eval.every_steps=10", "checkpoint.every_steps=10")...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return j
+	}
+	answers := filepath.Join(dir, "sft")
+	mustTrain(t, consumer.Options{Dir: answers, Job: load("sft", "training.max_steps=100", "training.global_batch_size=32",
+		"strategy.sync_steps=10")})
+	rewards := load("grpo", "training.max_steps=20", "training.global_batch_size=16", "strategy.sync_steps=5",
+		"reward={exact: 1, prefix: 1}", "model.base_model="+answers)
+	var roots []string
+	for dishonest := range 2 {
+		out := filepath.Join(dir, fmt.Sprint("grpo", dishonest))
+		s := mustTrain(t, consumer.Options{Dir: out, Job: rewards, Dishonest: dishonest})
+		if reward := s.FinalMeasured["reward"]; !(reward > 0 && reward < 1) || s.BitsPerByte != 0 ||
+			math.Abs(s.FinalEvalLoss+reward-1) > 1e-6 {
+			t.Errorf("%+v", s)
+		}
+		if dishonest > 0 && (len(s.Disputes) == 0 || s.SlashedUzen == 0) {
+			t.Errorf("the worker that cheats was not caught: %+v", s)
+		}
+		roots = append(roots, s.StateRoot.String())
+		v, err := verify.Run(t.Context(), out, verify.Options{Shipped: true})
+		if err != nil || v.StateRoot != s.StateRoot {
+			t.Errorf("verified %+v, %v", v, err)
+		}
+	}
+	if roots[0] != roots[1] {
+		t.Error("a worker that cheats changed the model")
+	}
+}
+
 // The examples of classifiers learn in fewer steps, with a worker that cheats and without, to the same model, and are
 // verified from the data that they shipped.
 func TestExamplesOfClassifiers(t *testing.T) {

@@ -237,13 +237,23 @@ type lie struct {
 
 // tampered is a job whose program computes something else at the first operator of a kind.
 func tampered(t testing.TB, task *train.Task, k program.Kind, change func(op *program.Operator)) *train.Task {
+	return tamperedAt(t, task, k, 0, change)
+}
+
+// tamperedAt is a task with another n-th operator of a kind.
+func tamperedAt(t testing.TB, task *train.Task, k program.Kind, n int, change func(op *program.Operator)) *train.Task {
 	p, err := admit.Decode(task.Step.Encode(), program.DefaultLimits)
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := slices.IndexFunc(p.Ops, func(op program.Operator) bool { return op.Kind == k })
+	i := slices.IndexFunc(p.Ops, func(op program.Operator) bool {
+		if op.Kind == k {
+			n--
+		}
+		return n < 0
+	})
 	if i < 0 {
-		t.Fatalf("the program has no %s", k)
+		t.Fatalf("the program has too few operators %s", k)
 	}
 	change(&p.Ops[i])
 	other := *task

@@ -128,7 +128,8 @@ func TestContract(t *testing.T) {
 		in := strings.Contains(string(source), k.Name+":") || strings.HasPrefix(path, "model.adapter.") ||
 			path == "training.num_epochs" || strings.HasPrefix(path, "model.load_in_") || path == "training.lr_decay_ratio" ||
 			path == "training.warmup_ratio" || path == "training.dropout" || path == "training.optimizer.state" ||
-			strings.HasPrefix(path, "dpo") || strings.HasPrefix(path, "graph") ||
+			strings.HasPrefix(path, "dpo") || strings.HasPrefix(path, "graph") || strings.HasPrefix(path, "rollout") ||
+			strings.HasPrefix(path, "reward") ||
 			path == "training.optimizer.momentum" || path == "training.optimizer.nesterov"
 		if !in {
 			t.Errorf("%s: not a key of the contract", path)

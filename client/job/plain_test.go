@@ -8,15 +8,24 @@ var plain = map[string]string{
 	"Spec.Labels":     "notes of the author, as key: value; no result depends on them",
 	"Spec.Seed":       "the seed of every random choice of the training",
 	"Spec.Task": "what the model learns: to continue text, to answer as in examples (sft), to prefer one of two " +
-		"answers (dpo), or to name the class of an image (classify) or of a node of a graph (graph)",
-	"Spec.DPO":         "preference training (Rafailov et al. 2023), of task: dpo",
-	"DPO.Beta":         "how closely the model is held to the base model: the larger, the closer",
-	"Spec.Graph":       "how a graph is read, of task: graph",
-	"Graph.Directed":   "whether an edge leads from its source to its target alone; otherwise it leads both ways",
-	"Spec.Model":       "what is trained",
-	"Spec.Datasets":    "the files that the model is trained on",
-	"Spec.ValSetSize":  "the fraction of the tokens that is held out for evaluation",
-	"Spec.SequenceLen": "the number of tokens of one training example",
+		"answers (dpo), to answer from rewards (grpo), or to name the class of an image (classify) or of a node of a " +
+		"graph (graph)",
+	"Spec.DPO":      "preference training (Rafailov et al. 2023), of task: dpo",
+	"DPO.Beta":      "how closely the model is held to the base model: the larger, the closer",
+	"Spec.Rollout":  "how answers are drawn, of task: grpo (Shao et al. 2024)",
+	"Rollout.Group": "the number of answers to each prompt, whose rewards are compared with each other",
+	"Rollout.MaxTokens": "the largest number of tokens of an answer; a prompt has the rest of sequence_len; default: " +
+		"half of it",
+	"Rollout.Temperature": "the temperature of the distribution that tokens are drawn from",
+	"Spec.Reward":         "the weights of the parts of a reward, relative to each other, of task: grpo",
+	"Reward.Exact":        "the weight of 1 for the right answer, and 0 for any other",
+	"Reward.Prefix":       "the weight of the share of the tokens of the right answer before the first wrong one",
+	"Spec.Graph":          "how a graph is read, of task: graph",
+	"Graph.Directed":      "whether an edge leads from its source to its target alone; otherwise it leads both ways",
+	"Spec.Model":          "what is trained",
+	"Spec.Datasets":       "the files that the model is trained on",
+	"Spec.ValSetSize":     "the fraction of the tokens that is held out for evaluation",
+	"Spec.SequenceLen":    "the number of tokens of one training example",
 	"Spec.SamplePacking": "whether training examples are cut from the joined documents; " +
 		"false: each document begins one, and is filled up to sequence_len",
 	"Spec.Training": "the inner loop; steps are inner steps, and batch sizes count " +

@@ -15,12 +15,14 @@ func TestTasks(t *testing.T) {
 		rate     float64
 		measured string
 		tokens   int
-	}{{spec.TaskSFT, 3e-4, spec.Perplexity, 512}, {spec.TaskDPO, 1e-5, spec.Preference, 1024}} {
+	}{{spec.TaskSFT, 3e-4, spec.Perplexity, 512}, {spec.TaskDPO, 1e-5, spec.Preference, 1024},
+		{spec.TaskGRPO, 1e-5, spec.Rewarded, 512}} {
 		j := parse(t, examples, "task="+c.task)
 		d := j.Datasets[0]
 		if d.Format != "jsonl" || d.Field != "messages" || j.Training.TrainOnInputs || j.SamplePacking ||
 			j.Training.LearningRate != c.rate || j.Eval.Tasks[0] != c.measured || j.ExampleTokens() != c.tokens ||
-			j.DPO.Beta != 0.1 {
+			j.DPO.Beta != 0.1 || j.Rollout.Group != 8 || j.Reward.Exact != 1 ||
+			(j.Rollout.MaxTokens == 256) != (c.task == spec.TaskGRPO) {
 			t.Errorf("%s: %+v", c.task, j.Spec)
 		}
 	}

@@ -2,6 +2,7 @@ package data
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/starling-network/starling/compute/data/source"
@@ -20,6 +21,9 @@ type Choice struct {
 	// number of documents that make one example: each is cut to Pad tokens, within which something of it must be
 	// predicted; 0: a document may be longer, and is an example or several
 	Group int
+	// number of tokens of the longest answer, which is one part of its document: a prompt has at most the rest of Pad;
+	// 0: any
+	Answer int
 }
 
 // example is to a multiple of how many tokens the corpus is divided, and a source repeated; 0: to any.
@@ -28,10 +32,31 @@ func (c Choice) example() int { return c.Pad * max(1, c.Group) }
 // ErrUnlearnt is returned for an example of which nothing would be predicted.
 var ErrUnlearnt = errors.New("nothing of its answer is within the length of a sequence")
 
-// checked reports whether something of the tokens of a document of a group is predicted.
-func (c Choice) checked(ids []uint32, vocab uint32) error {
-	if c.Group > 0 && !slices.ContainsFunc(ids[min(1, len(ids)):], func(id uint32) bool { return id < vocab }) {
+// ErrAnswer is returned for an example whose prompt or whose answer is too long, or that has several answers.
+var ErrAnswer = errors.New("an example is a prompt and one answer")
+
+// checked reports whether something of the tokens of a document of a group, filled up from n of them, is predicted, and
+// an answer as long as it may be.
+func (c Choice) checked(ids []uint32, n int, vocab uint32) error {
+	predicted := func(id uint32) bool { return id < vocab }
+	first := min(1, len(ids))
+	from := slices.IndexFunc(ids[first:], predicted) + first
+	if c.Group > 0 && from < first {
 		return ErrUnlearnt
+	}
+	if c.Answer == 0 {
+		return nil
+	}
+	to := from
+	for to < len(ids) && predicted(ids[to]) {
+		to++
+	}
+	switch {
+	case to-from > c.Answer || from > c.Pad-c.Answer || n > c.Pad:
+		return fmt.Errorf("%w: %d tokens, of which %d are the prompt's: at most %d of a prompt and %d of an answer are taken",
+			ErrAnswer, n, from, c.Pad-c.Answer, c.Answer)
+	case slices.ContainsFunc(ids[to:], predicted):
+		return fmt.Errorf("%w: this one has several", ErrAnswer)
 	}
 	return nil
 }

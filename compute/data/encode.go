@@ -64,8 +64,9 @@ func (e *encoder) silenced(out *encoded, docs []source.Document) {
 			}
 			ids = append(ids, last)
 		}
+		n := len(ids)
 		ids = e.choice.padded(ids, e.vocab)
-		if out.err = e.choice.checked(ids, e.vocab); out.err != nil {
+		if out.err = e.choice.checked(ids, n, e.vocab); out.err != nil {
 			return
 		}
 		out.tokens = out.tokens.append(ids)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/starling-network/starling/compute/model/architecture"
+	"github.com/starling-network/starling/compute/model/attention"
 )
 
 // decoderNetwork is the computation of every architecture but GPT-2.
@@ -13,7 +14,7 @@ type decoderNetwork struct{ n architecture.Names }
 func (d decoderNetwork) hidden(c architecture.Config, w weights, tokens *graph.Node, s sequence) *graph.Node {
 	n := d.n
 	batch, length := dims(tokens)[0], dims(tokens)[1]
-	var turns, local rope
+	var turns, local attention.Rope
 	if c.Form.Dim > 0 {
 		turns = s.rope(c.Form.Rotary)
 		if c.Form.Local.Theta > 0 {
@@ -37,7 +38,7 @@ func (d decoderNetwork) hidden(c architecture.Config, w weights, tokens *graph.N
 		if c.Form.Local.Theta > 0 && c.Form.Sliding(i) {
 			own = local
 		}
-		b := block{c: c, w: w.under(fmt.Sprintf(n.Layer, i)), n: n, a: s.layer(i), turns: own, view: viewOf(c, i)}
+		b := block{c: c, w: w.under(fmt.Sprintf(n.Layer, i)), n: n, a: s.layer(i), turns: own, view: attention.ViewOf(c, i)}
 		x = b.apply(x)
 	}
 	if c.Form.NoFinal {
@@ -52,9 +53,9 @@ func (d decoderNetwork) output(c architecture.Config, w weights, x *graph.Node) 
 		x = w.linear(n.Out+".weight", x)
 	}
 	if c.Tied {
-		return capped(linear(x, w.at(n.Embed+".weight")), c.Form.LogitCap)
+		return attention.Capped(linear(x, w.at(n.Embed+".weight")), c.Form.LogitCap)
 	}
-	return capped(w.biased(n.Head, x, c.Form.HeadBias), c.Form.LogitCap)
+	return attention.Capped(w.biased(n.Head, x, c.Form.HeadBias), c.Form.LogitCap)
 }
 
 // block is one layer.
@@ -62,9 +63,9 @@ type block struct {
 	c     architecture.Config
 	w     weights
 	n     architecture.Names
-	a     attention
-	turns rope
-	view  view
+	a     attender
+	turns attention.Rope
+	view  attention.View
 }
 
 // apply is the layer on x [batch*length, width].
@@ -137,10 +138,10 @@ func (b block) turned(norm string, x *graph.Node) *graph.Node {
 		shape := dims(x)
 		x = graph.Reshape(b.norm(norm, graph.Reshape(x, -1, b.c.HeadDim)), shape...)
 	}
-	if b.turns.cos == nil {
+	if b.turns.None() {
 		return x
 	}
-	return b.turns.turn(x)
+	return b.turns.Turn(x)
 }
 
 // feed is the feed-forward layer on y [batch*length, width].

@@ -7,6 +7,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/starling-network/starling/compute/model/architecture"
+	"github.com/starling-network/starling/compute/model/attention"
 	"github.com/starling-network/starling/compute/model/rotary"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/record"
@@ -133,9 +134,9 @@ func (s *continued) place(c architecture.Config, n, length int) {
 
 func (s continued) places(table *graph.Node) *graph.Node { return lookup(table, s.positions) }
 
-func (s continued) rope(of rotary.Rotary) rope { return newRope(s.positions, of) }
+func (s continued) rope(of rotary.Rotary) attention.Rope { return attention.NewRope(s.positions, of) }
 
-func (s continued) layer(i int) attention {
+func (s continued) layer(i int) attender {
 	n := s.batch()
 	return remembering{s, s.past[2*n*i:][:2*n]}
 }
@@ -149,7 +150,7 @@ type remembering struct {
 }
 
 // attend lets each sequence see its own past.
-func (s remembering) attend(q, k, v *graph.Node, look view) *graph.Node {
+func (s remembering) attend(q, k, v *graph.Node, look attention.View) *graph.Node {
 	mixed := make([]*graph.Node, s.batch())
 	for i := range mixed {
 		one := func(x *graph.Node) *graph.Node { return graph.Slice(x, graph.AxisRange(i, i+1)) }
@@ -162,20 +163,20 @@ func (s remembering) attend(q, k, v *graph.Node, look view) *graph.Node {
 }
 
 // attendOne normalises once, over the scores of the past and of the tokens.
-func (s remembering) attendOne(i int, q, k, v *graph.Node, look view) *graph.Node {
+func (s remembering) attendOne(i int, q, k, v *graph.Node, look attention.View) *graph.Node {
 	shape := dims(q) // [1, length, kvHeads, group, headDim]
 	length, kvHeads, group, headDim := shape[1], shape[2], shape[3], shape[4]
 	k, v = graph.Reshape(k, length, kvHeads, headDim), graph.Reshape(v, length, kvHeads, headDim)
 	s.kept.nodes = append(s.kept.nodes, k, v)
-	q = look.scaled(graph.Reshape(q, length, kvHeads, group, headDim))
+	q = look.Scaled(graph.Reshape(q, length, kvHeads, group, headDim))
 
 	score := func(keys, mask *graph.Node) *graph.Node { // [kvHeads, length, group, keys]
 		x := graph.DotGeneral(q, []int{3}, []int{1}, keys, []int{2}, []int{1})
-		x = capped(x, look.limit)
+		x = attention.Capped(x, look.Limit)
 		return graph.Add(x, graph.BroadcastToDims(mask, dims(x)...))
 	}
-	before := score(s.memory[2*i], s.unseen(i, length, look.window))
-	among := score(k, graph.Reshape(causalMask(q.Graph(), length, look.window), 1, length, 1, length))
+	before := score(s.memory[2*i], s.unseen(i, length, look.Window))
+	among := score(k, graph.Reshape(attention.CausalMask(q.Graph(), length, look.Window), 1, length, 1, length))
 	most := graph.Max(graph.ReduceMax(before, -1), graph.ReduceMax(among, -1))
 	before, among = graph.Exp(graph.Sub(before, across(most, before))), graph.Exp(graph.Sub(among, across(most, among)))
 	sum := graph.Add(graph.ReduceSum(before, -1), graph.ReduceSum(among, -1))
@@ -195,7 +196,7 @@ func (s remembering) unseen(i, length, window int) *graph.Node {
 	start := graph.Reshape(graph.Slice(s.start, graph.AxisRange(i, i+1)))
 	counts := graph.LessThan(graph.Iota(g, shapes.Make(dtypes.Int32, past), 0), graph.BroadcastToDims(start, past))
 	zero := graph.Zeros(g, shapes.Make(dtypes.Float32, past))
-	mask := graph.Reshape(graph.Where(counts, zero, graph.AddScalar(zero, masked)), 1, 1, 1, past)
+	mask := graph.Reshape(graph.Where(counts, zero, graph.AddScalar(zero, attention.Masked)), 1, 1, 1, past)
 	if window == 0 || window >= past+length {
 		return mask
 	}
@@ -203,5 +204,6 @@ func (s remembering) unseen(i, length, window int) *graph.Node {
 	place := graph.Add(graph.Iota(g, grid, 0), graph.BroadcastToDims(start, length, past))
 	near := graph.LessThan(place, graph.AddScalar(graph.Iota(g, grid, 1), window))
 	each := graph.BroadcastToDims(graph.Reshape(mask, 1, past), length, past)
-	return graph.Reshape(graph.Where(near, each, graph.AddScalar(graph.ZerosLike(each), masked)), 1, length, 1, past)
+	hidden := graph.AddScalar(graph.ZerosLike(each), attention.Masked)
+	return graph.Reshape(graph.Where(near, each, hidden), 1, length, 1, past)
 }

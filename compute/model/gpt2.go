@@ -5,6 +5,7 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/starling-network/starling/compute/model/architecture"
+	"github.com/starling-network/starling/compute/model/attention"
 )
 
 // gpt2Network is the computation of GPT-2.
@@ -16,7 +17,7 @@ func (m gpt2Network) hidden(c architecture.Config, w weights, tokens *graph.Node
 	words := lookup(w.at("wte.weight"), tokens)
 	x := w.dropped(graph.Reshape(graph.Add(words, s.places(w.at("wpe.weight"))), batch*length, c.Width))
 	for i := range c.Layers {
-		x = m.block(c, w.under(fmt.Sprintf("h.%d.", i)), x, s.layer(i), viewOf(c, i))
+		x = m.block(c, w.under(fmt.Sprintf("h.%d.", i)), x, s.layer(i), attention.ViewOf(c, i))
 	}
 	return layerNorm(x, w.at("ln_f.weight"), w.at("ln_f.bias"), c.NormEps)
 }
@@ -29,7 +30,7 @@ func (gpt2Network) output(c architecture.Config, w weights, x *graph.Node) *grap
 }
 
 // block is one layer on x [batch*length, width].
-func (gpt2Network) block(c architecture.Config, w weights, x *graph.Node, a attention, look view) *graph.Node {
+func (gpt2Network) block(c architecture.Config, w weights, x *graph.Node, a attender, look attention.View) *graph.Node {
 	y := w.rounded(layerNorm(x, w.at("ln_1.weight"), w.at("ln_1.bias"), c.NormEps))
 	// The joint projection is cut in the weights, which are smaller than its output.
 	part := func(i int) *graph.Node {

@@ -26,8 +26,8 @@ import (
 // paramPrefix is the prefix of the names of weights, as inputs and outputs of programs.
 const paramPrefix = optimizer.Param
 
-// Dice is the input of a step with dropout: a key of the random streams that say what is dropped, as record.Dropout
-// takes it.
+// Dice is the input of a step that draws: a key of the random streams that say what is dropped, as record.Dropout takes
+// it, and which tokens answers have, as record.Gumbel does.
 const Dice = "dice"
 
 // ErrStep is wrapped by errors about a batch, a sequence length, an optimizer or a loss that no step can have.
@@ -50,17 +50,22 @@ type Task struct {
 	half    bool       // layers read and give bfloat16
 	form    exact.Form // of the products of layers
 	micro   int        // rows of the batch that a step computes at a time; 0: all
+	draws   bool       // a step draws answers: it has Dice
+	// prepare makes of a batch what the loss of a step reads, with as many rows; nil: the loss reads the batch.
+	prepare func(w weights, batch []*graph.Node) []*graph.Node
 	// loss returns the loss of a part of the batch, then the metrics: their shares of the values of the whole.
 	loss func(w weights, part, whole []*graph.Node) []*graph.Node
+	// measure is what Eval has in place of loss, if it is another
+	measure func(w weights, batch []*graph.Node) []*graph.Node
 }
 
 // TrainStep returns the program of one step of an optimizer on one batch: forward, backward, clip, update.
 //
-// Inputs: the batch; with dropout the int64 [3] Dice; the float32 scalars "lr", "c1" = 1/(1-beta1^t) and
-// "c2" = 1/(1-beta2^t) for step t counted from 1; each tensor as "p/<name>", frozen ones first; what the optimizer
-// remembers of each trained tensor, of AdamW "m/<name>" for each, then for each "v/<name>"; with a proximal term
-// "b/<name>". Outputs: all trained p/, then what is remembered of them after the step; "grad_norm", the norm of all
-// gradients before clipping to min(1, MaxGradNorm/(grad_norm+1e-6)); "loss" before the step.
+// Inputs: the batch; with dropout, or where answers are drawn, the int64 [3] Dice; the float32 scalars "lr", "c1" =
+// 1/(1-beta1^t) and "c2" = 1/(1-beta2^t) for step t counted from 1; each tensor as "p/<name>", frozen ones first; what
+// the optimizer remembers of each trained tensor, of AdamW "m/<name>" for each, then for each "v/<name>"; with a
+// proximal term "b/<name>". Outputs: all trained p/, then what is remembered of them after the step; "grad_norm", the
+// norm of all gradients before clipping to min(1, MaxGradNorm/(grad_norm+1e-6)); "loss" before the step.
 func (t Task) TrainStep(o optimizer.Optimizer) (*program.Program, error) {
 	if err := o.Check(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrStep, err)
@@ -74,8 +79,11 @@ func (t Task) TrainStep(o optimizer.Optimizer) (*program.Program, error) {
 			nodes = append(nodes, graph.Parameter(g, name, shapes.Make(dtypes.Float32)))
 		}
 		w, params := t.inputs(g)
-		if t.dropout+t.hidden > 0 {
+		if t.draws || t.dropout+t.hidden > 0 {
 			w.dice = &record.Dice{Key: graph.Parameter(g, Dice, shapes.Make(dtypes.Int64, 3))}
+		}
+		if t.prepare != nil {
+			batch = t.prepare(w, batch)
 		}
 		sums, partial := t.gradients(w, params, batch)
 		added = len(partial)
@@ -133,12 +141,15 @@ func (t Task) gradients(w weights, params, batch []*graph.Node) (sums, partial [
 }
 
 // Eval returns the program of the loss. Inputs: the batch and the tensors as "p/<name>"; outputs: "loss", the same bits
-// as TrainStep's, and the metrics.
+// as TrainStep's unless the task says otherwise, and the metrics.
 func (t Task) Eval() (*program.Program, error) {
 	b := program.NewBuilder()
 	values, err := record.Record(b, func(g *graph.Graph) []*graph.Node {
 		batch := parameters(g, "", t.Batch)
 		w, _ := t.inputs(g)
+		if t.measure != nil {
+			return t.measure(w, batch)
+		}
 		return t.loss(w, batch, batch)
 	})
 	if err != nil {

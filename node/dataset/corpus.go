@@ -27,8 +27,11 @@ func Corpus(j *job.Job, sources []source.File, tok *tokenizer.Tokenizer,
 	if !j.SamplePacking {
 		choice.Pad = j.SequenceLen
 	}
-	if j.Task == spec.TaskDPO {
+	switch j.Task {
+	case spec.TaskDPO:
 		choice.Group = 2
+	case spec.TaskGRPO:
+		choice.Group, choice.Answer = 1, j.Rollout.MaxTokens
 	}
 	dir, err := os.UserCacheDir()
 	if err != nil {

@@ -37,10 +37,11 @@ func (f File) examples() func(object) ([]source.Document, error) {
 		}
 	}
 	talks := f.Field == spec.FieldChats && f.Format == source.JSONL
-	if f.task != spec.TaskSFT && f.task != spec.TaskDPO && !talks {
+	answered := f.task == spec.TaskSFT || f.task == spec.TaskDPO || f.task == spec.TaskGRPO
+	if !answered && !talks {
 		return nil
 	}
-	if f.task != spec.TaskSFT && f.task != spec.TaskDPO {
+	if !answered {
 		of := transcripts
 		if f.answers {
 			of = answers

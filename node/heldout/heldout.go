@@ -5,21 +5,27 @@ import (
 	"math"
 	"slices"
 
+	"github.com/starling-network/starling/client/job/spec"
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/node/prepare"
 )
 
-// Most examples of one evaluation: of text, and of classes, where an example is one answer.
+// Most examples of one evaluation: of text; of answers to prompts; and of classes, where an example is one answer too,
+// and small.
 const (
 	mostText    = 128
+	mostAnswers = 512
 	mostClasses = 1024
 )
 
 // Batches are the batches of examples on which the loss of checkpoints is measured; none if nothing is held out.
 func Batches(b *prepare.CompiledJob) [][]int32 {
 	most := mostText
-	if b.Language == nil {
+	switch {
+	case b.Language == nil:
 		most = mostClasses
+	case b.Job.Task == spec.TaskGRPO:
+		most = mostAnswers
 	}
 	return b.Corpus.ValBatches(b.EvalBatch, int(b.Spec.Length), most/b.EvalBatch)
 }

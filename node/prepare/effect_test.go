@@ -124,9 +124,11 @@ var settings = map[string][]string{
 
 	"checkpoint.every_steps": {"checkpoint.every_steps=8"}, "checkpoint.keep_last": {"checkpoint.keep_last=2"},
 	"task": {"task=sft", "datasets=[{path: chats.jsonl}]"}, "eval.tasks": {"eval.tasks=[preference]"},
-	"dpo.beta": {"dpo={beta: 0.2}"}, // refused; TestPreferences has a job that takes it
-	// refused; TestGraph has a job that takes it
+	// refused; TestPreferences, TestGraph and TestRewards have jobs that take them
 	"graph.directed": {"graph={directed: true}"},
+	"dpo.beta": {"dpo={beta: 0.2}"}, "rollout.group": {"rollout={group: 4}"},
+	"rollout.max_tokens": {"rollout={max_tokens: 4}"}, "rollout.temperature": {"rollout={temperature: 2}"},
+	"reward.exact": {"reward={exact: 2}"}, "reward.prefix": {"reward={prefix: 2}"},
 
 	"eval.every_steps": {"eval.every_steps=8"}, "eval.prompts": {"eval.prompts=[a]"},
 	"tracking.tensorboard":       {"tracking.tensorboard=tb"},

@@ -4,6 +4,7 @@ import (
 	"github.com/starling-network/starling/client/job/spec"
 	"github.com/starling-network/starling/compute/kernel/exact"
 	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/rollout"
 )
 
 // forms are those of the products of layers, by training.precision. Others are of float32.
@@ -20,8 +21,12 @@ func (b compilation) task(examples, part int) (model.Task, error) {
 	if !j.Training.TrainOnInputs || !j.SamplePacking {
 		batch.Silent = b.Tokenizer.VocabSize()
 	}
-	if j.Task == spec.TaskDPO {
+	switch j.Task {
+	case spec.TaskDPO:
 		return model.Preference(b.Trained, batch, j.DPO.Beta)
+	case spec.TaskGRPO:
+		return model.Reinforce(b.Trained, batch, model.Rollout{Group: j.Rollout.Group, Tokens: j.Rollout.MaxTokens,
+			Temperature: j.Rollout.Temperature, Reward: rollout.Weights(j.Reward)})
 	}
 	return model.LanguageOf(b.Trained, batch)
 }

@@ -33,6 +33,8 @@ var Gauges = []Gauge{
 		func(m api.Metric) float64 { return perhaps(m.Measurement("accuracy")) }},
 	{"starling_job_margin", "Latest margin of preferred answers on held-out pairs, in nats.",
 		func(m api.Metric) float64 { return perhaps(m.Measurement("margin")) }},
+	{"starling_job_reward", "Latest mean reward, from 0 to 1, of the most likely answers to held-out prompts.",
+		func(m api.Metric) float64 { return perhaps(m.Measurement("reward")) }},
 	{"starling_job_learning_rate", "Learning rate at the end of the latest round.",
 		trained(func(m api.Metric) float64 { return m.LearningRate })},
 	{"starling_job_grad_norm", "Norm of the gradient before clipping, the mean over the inner steps of the latest round.",

@@ -43,6 +43,8 @@ var quantities = []quantity{
 		func(m api.Metric) (float64, bool) { return optional(m.Measurement("accuracy")) }},
 	{"margin", "Margin of preferred answers", "nats", "round",
 		func(m api.Metric) (float64, bool) { return optional(m.Measurement("margin")) }},
+	{"reward", "Reward of answers", "", "round",
+		func(m api.Metric) (float64, bool) { return optional(m.Measurement("reward")) }},
 	{"grad_norm", "Gradient norm before clipping", "", "step",
 		func(m api.Metric) (float64, bool) { return optional(m.GradNorm) }},
 	{"agreement", "Mean cosine with the combined update", "", "round",

@@ -14,9 +14,12 @@ func task(c *checker) {
 	if c.bad("task") {
 		return
 	}
-	if c.Task != spec.TaskDPO && c.file.Given("dpo") && !c.bad("dpo") {
-		c.report("dpo", problem.BadValue, "dpo is given, and task is "+c.Task, "it is a setting of task: dpo",
-			"remove it, or use task: dpo")
+	for _, of := range []struct{ key, task string }{{"dpo", spec.TaskDPO}, {"rollout", spec.TaskGRPO},
+		{"reward", spec.TaskGRPO}} {
+		if c.Task != of.task && c.file.Given(of.key) && !c.bad(of.key) {
+			c.report(of.key, problem.BadValue, of.key+" is given, and task is "+c.Task, "it is a setting of task: "+of.task,
+				"remove it, or use task: "+of.task)
+		}
 	}
 	if c.Task != spec.TaskGraph && c.file.Given("graph") && !c.bad("graph") {
 		c.report("graph", problem.BadValue, "graph is given, and task is "+c.Task, "it is a setting of task: graph",
@@ -52,8 +55,11 @@ func task(c *checker) {
 				"its examples are JSON objects, one a line", "use format: jsonl")
 		}
 	}
-	if c.Task == spec.TaskDPO {
+	switch c.Task {
+	case spec.TaskDPO:
 		pairs(c)
+	case spec.TaskGRPO:
+		rewards(c)
 	}
 }
 
@@ -116,17 +122,45 @@ func pairs(c *checker) {
 			"preferences are learnt relative to the model that the training starts from",
 			"add base_model: ./folder under model")
 	}
+	answersAlone(c, "an example is a pair of answers to one prompt, and the answers alone are compared")
+}
+
+// rewards checks that answers can be drawn and rewarded.
+func rewards(c *checker) {
+	if at := "rollout.max_tokens"; c.Rollout.MaxTokens >= c.SequenceLen && !c.bad("rollout", at, "sequence_len") {
+		c.report(at, problem.BadValue, fmt.Sprintf("%s is %d, and sequence_len is %d", at, c.Rollout.MaxTokens,
+			c.SequenceLen), "a sequence is a prompt and an answer", "lower max_tokens, or raise sequence_len")
+	}
+	if at := "reward"; c.Reward.Exact+c.Reward.Prefix == 0 && !c.bad(at, at+".exact") {
+		c.report(at, problem.BadValue, "the weights of all rewards are 0", "the model would learn nothing",
+			"give exact or prefix a weight above 0")
+	}
+	adapter := c.Model.Adapter
+	for _, key := range []struct {
+		path string
+		on   bool
+	}{{"training.dropout", c.Training.Dropout > 0},
+		{"model.adapter.lora.dropout", adapter != nil && adapter.LoRA != nil && adapter.LoRA.Dropout > 0}} {
+		if key.on && !c.bad("model", key.path) {
+			c.report(key.path, problem.BadValue, key.path+" is given, and task is "+c.Task,
+				"answers are drawn from the model that learns from them, of which nothing is dropped", "remove it")
+		}
+	}
+	answersAlone(c, "an example is a prompt and its right answer, which is compared with those that are drawn")
+}
+
+// answersAlone checks that nothing is asked for which the loss of a language model has, and that of answers has not.
+func answersAlone(c *checker, why string) {
 	for _, key := range []struct {
 		path string
 		on   bool
 	}{{"sample_packing", c.SamplePacking}, {"training.train_on_inputs", c.Training.TrainOnInputs}} {
 		if key.on && !c.bad(key.path) {
-			c.report(key.path, problem.BadValue, key.path+" is true, and task is dpo",
-				"an example is a pair of answers to one prompt, and the answers alone are compared", "remove it")
+			c.report(key.path, problem.BadValue, key.path+" is true, and task is "+c.Task, why, "remove it")
 		}
 	}
 	if at := "executor"; c.Executor == spec.Torch && !c.bad(at) {
-		c.report(at, problem.Unsupported, "executor is torch, and task is dpo",
+		c.report(at, problem.Unsupported, "executor is torch, and task is "+c.Task,
 			"the PyTorch side computes the loss of language models alone", "remove executor")
 	}
 }

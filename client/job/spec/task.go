@@ -10,6 +10,7 @@ const (
 	TaskLanguage = "language" // to continue text
 	TaskSFT      = "sft"      // to answer as the examples do: their answers alone are predicted
 	TaskDPO      = "dpo"      // to give the preferred one of two answers more probability than the other
+	TaskGRPO     = "grpo"     // to answer prompts, from the rewards of its own answers
 	TaskClassify = "classify" // to name the class of an image
 	TaskGraph    = "graph"    // to name the class of a node of a graph
 )
@@ -22,6 +23,19 @@ type DPO struct {
 	Beta float64 `job:"beta" in:"(0,1000]"` // how closely the model is held to the base model
 }
 
+// Rollout says how answers are drawn in reinforcement learning.
+type Rollout struct {
+	Group       int     `job:"group" in:"[2,1024]"`      // answers to each prompt
+	MaxTokens   int     `job:"max_tokens" in:"[1,4096]"` // of an answer
+	Temperature float64 `job:"temperature" in:"(0,100]"` // of the distribution that tokens are drawn from
+}
+
+// Reward holds the weights of the parts of a reward, relative to each other.
+type Reward struct {
+	Exact  float64 `job:"exact" in:"[0,1000]"`  // 1 for the right answer, else 0
+	Prefix float64 `job:"prefix" in:"[0,1000]"` // share of the tokens of the right answer before the first wrong one
+}
+
 // Graph says how the graph of task: graph is read.
 type Graph struct {
 	Directed bool `job:"directed"` // an edge leads from its source to its target alone
@@ -31,7 +45,9 @@ type Graph struct {
 func (j Spec) ReadsText() bool { return j.Task != TaskClassify && j.Task != TaskGraph }
 
 // AnswersExamples reports whether the data of the task are prompts with answers, or pairs of answers.
-func (j Spec) AnswersExamples() bool { return j.Task == TaskSFT || j.Task == TaskDPO }
+func (j Spec) AnswersExamples() bool {
+	return j.Task == TaskSFT || j.Task == TaskDPO || j.Task == TaskGRPO
+}
 
 // ExampleTokens is how many tokens an example of training has, where it is text: a sequence, or two.
 func (j Spec) ExampleTokens() int {
@@ -41,9 +57,9 @@ func (j Spec) ExampleTokens() int {
 	return j.SequenceLen
 }
 
-// dpoRate is the learning rate of preference training unless the file gives one: a small fraction of that of other
-// training, as the model is to stay close to the one that it begins as.
-const dpoRate = 1e-5
+// closeRate is the learning rate of training on preferences and rewards unless the file gives one: a small fraction of
+// that of other training, as the model is to stay close to the one that it begins as.
+const closeRate = 1e-5
 
 // deriveTask fills in what the task settles of the data and the training, unless the file says so.
 func (j *Spec) deriveTask(given func(path string) bool) {
@@ -66,8 +82,11 @@ func (j *Spec) deriveTask(given func(path string) bool) {
 	if !given("sample_packing") {
 		j.SamplePacking = false
 	}
-	if j.Task == TaskDPO && !given("training.learning_rate") {
-		j.Training.LearningRate = dpoRate
+	if (j.Task == TaskDPO || j.Task == TaskGRPO) && !given("training.learning_rate") {
+		j.Training.LearningRate = closeRate
+	}
+	if j.Task == TaskGRPO && j.Rollout.MaxTokens == 0 {
+		j.Rollout.MaxTokens = max(1, j.SequenceLen/2)
 	}
 	for i := range j.Datasets {
 		d, at := &j.Datasets[i], fmt.Sprintf("datasets.%d.", i)
@@ -92,7 +111,7 @@ func (j *Spec) formatOf(path string) string {
 }
 
 // PredictsText reports whether the loss of the task is that of predicting text, as bits a byte and perplexity are.
-func (j Spec) PredictsText() bool { return j.ReadsText() && j.Task != TaskDPO }
+func (j Spec) PredictsText() bool { return j.Task == TaskLanguage || j.Task == TaskSFT }
 
 // Measurement is the measurement that an evaluation of the task makes.
 func (j Spec) Measurement() string {
@@ -101,6 +120,8 @@ func (j Spec) Measurement() string {
 		return Accuracy
 	case j.PredictsText():
 		return Perplexity
+	case j.Task == TaskGRPO:
+		return Rewarded
 	}
 	return Preference
 }
@@ -109,5 +130,6 @@ func (j Spec) Measurement() string {
 const (
 	Perplexity = "perplexity" // of held-out text
 	Accuracy   = "accuracy"   // the share of held-out examples whose class has the highest score
+	Rewarded   = "reward"     // the mean reward of the most likely answers to held-out prompts, and how many are right
 	Preference = "preference" // the share of held-out pairs whose preferred answer gained, and by how much
 )

@@ -33,7 +33,8 @@ windows of --window tokens, and every token but the first of the text is predict
 
 Without --data, MODEL is the output folder of a run, and the figure is that of its training: the mean loss over
 the windows that the job holds out. The data comes from the folder's blobs. Of a job of preferences it is the loss on
-held-out pairs, with the share of pairs whose preferred answer gained more, and the mean margin.
+held-out pairs, with the share of pairs whose preferred answer gained more, and the mean margin; of one of rewards 1
+less the mean reward of the most likely answers to held-out prompts, with the share of them that are right.
 
 With -o json: {"loss","perplexity","bits_per_byte","tokens","bytes","window","measured"}.`,
 		Example: `  starling model eval out/quickstart
@@ -59,7 +60,7 @@ With -o json: {"loss","perplexity","bits_per_byte","tokens","bytes","window","me
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			if e.Measured != nil {
-				fmt.Fprintf(w, "loss\t%.4f nats\n", e.Loss)
+				fmt.Fprintf(w, "loss\t%.4f%s\n", e.Loss, terminal.LossUnit(e.Measured))
 				for _, name := range slices.Sorted(maps.Keys(e.Measured)) {
 					fmt.Fprintf(w, "%s\t%.4f\n", name, e.Measured[name])
 				}

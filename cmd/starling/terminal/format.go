@@ -59,6 +59,15 @@ func Loss(x float64) string {
 	return strconv.FormatFloat(x, 'f', 3, 64)
 }
 
+// LossUnit writes the unit of a loss after it: nats, and nothing where a reward is measured, of which the loss is what
+// is left.
+func LossUnit(measured map[string]float64) string {
+	if _, rewarded := measured["reward"]; rewarded {
+		return ""
+	}
+	return " nats"
+}
+
 // Rate writes a learning rate with two digits: 2.9e-4.
 func Rate(x float64) string {
 	if x == 0 || math.IsNaN(x) || math.IsInf(x, 0) {

@@ -265,9 +265,9 @@ func (f flags) agree(dir string) (resume bool, err error) {
 func printSummary(s *rundir.Summary, dir, prompt string, reads bool) {
 	w := bufio.NewWriter(os.Stdout)
 	defer w.Flush()
-	unit := terminal.Positive(s.BitsPerByte,
+	unit := terminal.LossUnit(s.FinalMeasured) + terminal.Positive(s.BitsPerByte,
 		func(x float64) string { return fmt.Sprintf(" a token (%.3f bits a byte)", x) })
-	fmt.Fprintf(w, "eval loss   %s -> %s nats%s, %d steps in %d rounds on %d workers\n",
+	fmt.Fprintf(w, "eval loss   %s -> %s%s, %d steps in %d rounds on %d workers\n",
 		terminal.Loss(s.FirstEvalLoss), terminal.Loss(s.FinalEvalLoss), unit, s.Steps, s.Rounds, s.Workers)
 	for _, name := range slices.Sorted(maps.Keys(s.FinalMeasured)) {
 		fmt.Fprintf(w, "%-11s %.4f on held-out examples\n", name, s.FinalMeasured[name])

@@ -10,6 +10,7 @@ const groups = [
     ['Loss', 'nats a token', [['loss', 'a', 'training'], ['eval_loss', 'b', 'held-out']]],
     ['Accuracy', '', [['accuracy', 'b']], 'share of held-out examples that are right'],
     ['Margin', 'nats', [['margin', 'b']], 'by how much held-out preferred answers gained more than the others'],
+    ['Reward', '', [['reward', 'b']], 'mean of the most likely answers to held-out prompts, from 0 to 1'],
     ['Perplexity', '', [['perplexity', 'b']], 'on held-out data'],
     ['Bits a byte', '', [['bits_per_byte', 'b']], 'loss on held-out data, whatever the tokens are'],
     ['Gradient norm', '', [['grad_norm', 'a']], 'before clipping, mean over the workers that tell it'],

@@ -1,0 +1,105 @@
+package referee
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/starling-network/starling/chain/referee/witness"
+	"github.com/starling-network/starling/compute/data"
+	"github.com/starling-network/starling/compute/data/source"
+	"github.com/starling-network/starling/compute/data/tokenizer"
+	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/architecture"
+	"github.com/starling-network/starling/compute/model/rollout"
+	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/exchange/outer"
+	"github.com/starling-network/starling/protocol/dispute"
+)
+
+// rolloutJob makes a task that learns from the rewards of answers that it draws, and its first checkpoint.
+func rolloutJob(t *testing.T) (*train.Task, *train.Checkpoint) {
+	plain, _ := job(t, tiny)
+	answers, err := data.BuildChosen([]source.File{{Format: source.JSONL, Name: "answers",
+		Data: []byte(strings.Repeat("{\"a\":\"ask yes\"}\n{\"a\":\"why so\"}\n", 30)),
+		Examples: func(object map[string]json.RawMessage) ([]source.Document, error) {
+			text := strings.Trim(string(object["a"]), `"`)
+			return []source.Document{{Text: text, Learnt: []source.TextRange{{From: 4, To: len(text)}}}}, nil
+		}}}, tokenizer.Bytes(), 0.1, data.Choice{Learnt: true, Pad: tiny.length, Group: 1, Answer: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := architecture.Parse(architecture.GPT2, map[string]any{"n_layer": tiny.layers, "n_embd": tiny.width,
+		"n_head": tiny.heads, "n_positions": tiny.length, "vocab_size": 256})
+	if err != nil {
+		t.Fatal(err)
+	}
+	task, err := model.Reinforce(cfg, model.Batch{Sequences: tiny.batch, Length: tiny.length, Silent: 256},
+		model.Rollout{Group: 4, Tokens: 3, Temperature: 0.9, Reward: rollout.Weights{Exact: 1, Prefix: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	step, err := task.TrainStep(adamw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := *plain.Spec
+	spec.Program, spec.Data = step.Digest(), answers.Manifest(shardTokens).Digest()
+	weights := cfg.Init(3)
+	weights["transformer.ln_f.bias"].F32()[0] = 1
+	for _, letter := range "yes o" { // those of the answers are likely, so that some are right
+		weights["transformer.wte.weight"].F32()[int(letter)*tiny.width] = 4
+	}
+	base, err := outer.Genesis(spec.Exchange, train.Params(step), weights)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return compile(t, &train.Task{Spec: &spec, Step: step, Corpus: answers}), base
+}
+
+// A worker that draws other tokens, by other noise or another seed, answers other prompts, draws from an earlier or
+// another model, or rewards other answers is convicted over a tile.
+func TestOtherRollouts(t *testing.T) {
+	task, base := rolloutJob(t)
+	w := witness.New(task, base, unit, nil, shardTokens)
+	r := newReferee(task.Spec, task.Step)
+	for i := range task.Step.Ops {
+		checkPart(t, w, r, base, i, 0)
+	}
+	honest := vouch(t, task, base, unit, nil)
+	stale := *base
+	stale.Params = nil
+	for _, p := range base.Params {
+		p = p.Clone()
+		p.F32()[0] += 0.5
+		stale.Params = append(stale.Params, p)
+	}
+	other := func(of program.Kind, nth int, to program.Kind) *train.Task {
+		return tamperedAt(t, task, of, nth, func(op *program.Operator) { op.Kind = to })
+	}
+	for name, wrong := range map[string]*train.Task{
+		"first token": other(program.ReduceMin, 1, program.ReduceMax),
+		"last token":  other(program.ReduceMin, 3, program.ReduceMax),
+		"noise":       other(program.Log, 0, program.Abs),
+		"reward":      other(program.Equal, 3, program.NotEqual),
+		"seed":        respecified(task, func(s *train.Spec) { s.Seed++ }),
+	} {
+		liar := vouch(t, wrong, base, unit, nil)
+		if differ(honest.commit, liar.commit) > uint32(len(honest.commit.Segments)-1) {
+			t.Fatalf("%s: nothing differs", name)
+		}
+		g := play(t, task, base, liar.commit, differ(honest.commit, liar.commit), liar, honest)
+		if v := g.Verdict; !v.AsserterLies || v.Leaf != string(dispute.Tile) {
+			t.Errorf("%s: verdict %+v", name, *v)
+		}
+		g = play(t, task, base, honest.commit, differ(honest.commit, liar.commit), honest, liar)
+		if g.Verdict.AsserterLies {
+			t.Errorf("%s: an honest worker lost: %+v", name, *g.Verdict)
+		}
+	}
+	liar := vouch(t, task, &stale, unit, nil)
+	if g := play(t, task, base, liar.commit, differ(honest.commit, liar.commit), liar, honest); !g.Verdict.AsserterLies {
+		t.Errorf("another model: verdict %+v", *g.Verdict)
+	}
+}

@@ -1,0 +1,170 @@
+package model
+
+import (
+	"fmt"
+
+	"github.com/gomlx/gomlx/core/graph"
+
+	"github.com/starling-network/starling/compute/model/architecture"
+	"github.com/starling-network/starling/compute/model/rollout"
+	"github.com/starling-network/starling/compute/record"
+)
+
+// Rollout says how answers are drawn and rewarded.
+type Rollout struct {
+	Group       int     // answers to each prompt
+	Tokens      int     // of each answer
+	Temperature float64 // of the distribution that tokens are drawn from
+	Reward      rollout.Weights
+}
+
+func (r Rollout) check(b Batch) error {
+	w := r.Reward
+	if r.Group < 2 || r.Group > 1<<10 || r.Tokens < 1 || r.Tokens >= b.Length ||
+		!(r.Temperature > 0 && r.Temperature <= 100) || !(w.Exact >= 0 && w.Prefix >= 0 && w.Exact+w.Prefix > 0) {
+		return fmt.Errorf("%w: %d answers of %d tokens in sequences of %d, at temperature %v with rewards %+v", ErrStep,
+			r.Group, r.Tokens, b.Length, r.Temperature, w)
+	}
+	if b.Silent == 0 || b.Dropout > 0 {
+		return fmt.Errorf("%w: answers without silent tokens, or dropout %v", ErrStep, b.Dropout)
+	}
+	return nil
+}
+
+// Reinforce is group relative policy optimisation (Shao et al. 2024, "DeepSeekMath", section 4.1), each step of which
+// learns from answers that the model of that step draws: so the ratio of the policies is 1, and nothing is clipped.
+//
+// Batch: "tokens" int32 [b.Sequences, b.Length+1], of each row a prompt, of silent tokens, and the right answer; the
+// last token of a row belongs to the next one. A step draws r.Group answers to each prompt by the key Dice, with the
+// weights that it then trains: the logits of the draw and those of the loss have the same bits. Of an answer as many
+// tokens count as the right one has. The gradient is that of the mean over these tokens of advantage times
+// cross-entropy; the loss is 1 less the mean reward.
+//
+// The loss of Eval is of the answers that the model finds most likely, token by token. Metrics: "accuracy", the share
+// of right answers among these, and "reward", the mean of their rewards.
+func Reinforce(c architecture.Config, b Batch, r Rollout) (Task, error) {
+	if err := r.check(b); err != nil {
+		return Task{}, err
+	}
+	if err := b.check(); err != nil {
+		return Task{}, err
+	}
+	t := taskOf(c, tokenBatch(b.Sequences, b.Length+1))
+	if t.dropout > 0 {
+		return Task{}, fmt.Errorf("%w: answers of a model with dropout %v", ErrStep, t.dropout)
+	}
+	t.micro, t.half, t.form, t.draws = b.Micro, b.Half, b.Form, true
+	t.Metrics = []string{"accuracy", "reward"}
+	p := policy{c: c, r: r, width: b.Length - r.Tokens, silent: b.Silent}
+	t.prepare, t.loss, t.measure = p.drawn, p.loss, p.measure
+	return t, checkSize(c, b.Sequences, b.Length)
+}
+
+// policy draws the answers of a model, and learns from them. A sequence has width columns of a prompt, then the
+// answer.
+type policy struct {
+	c      architecture.Config
+	r      Rollout
+	width  int
+	silent int
+}
+
+// Places in the list of nodes that drawn returns.
+const (
+	promptsAt   = iota // int32 [n, width]
+	paddingAt          // int32 [n]
+	answersAt          // int32 [n, group, tokens], as drawn
+	weightAt           // float32 [n, group, tokens]: of the cross-entropy of a token
+	rewardAt           // float32 [n, group]
+	countedAt          // float32 [n, group, tokens]: 1 for tokens that count
+	placesDrawn        // of the list
+)
+
+// drawn draws the answers to the prompts of a batch, and rewards them.
+func (p policy) drawn(w weights, batch []*graph.Node) []*graph.Node {
+	prompts := p.prompts(batch[0])
+	n, group, length := dims(batch[0])[0], p.r.Group, p.r.Tokens
+	answers, _ := p.draw(w, prompts)
+	counted := rollout.Repeat(prompts.Counted, group)
+	reward, _ := p.r.Reward.Reward(rollout.Hit(answers, rollout.Repeat(prompts.Answers, group)), counted)
+	reward = graph.Reshape(reward, n, group)
+	weight := graph.Mul(counted, across(graph.Reshape(rollout.Advantages(reward), n*group), counted))
+	grouped := func(x *graph.Node) *graph.Node { return graph.Reshape(x, n, group, length) }
+	out := make([]*graph.Node, placesDrawn)
+	out[promptsAt], out[paddingAt], out[answersAt] = prompts.Tokens, prompts.Padding, grouped(answers)
+	out[weightAt], out[rewardAt], out[countedAt] = grouped(weight), reward, grouped(counted)
+	return out
+}
+
+// draw draws the answers to n prompts, with the keys and values of earlier tokens remembered: int32 [n*group, tokens].
+// Each token is drawn from logits [n*group, vocab].
+func (p policy) draw(w weights, prompts rollout.Prompts) (answers *graph.Node, logits []*graph.Node) {
+	n, group := dims(prompts.Tokens)[0], p.r.Group
+	key, net := w.dice.Key, networkOf(p.c)
+	w.dice = nil
+	s := newRagged(prompts.Padding, p.width)
+	x := last(net.hidden(p.c, w, prompts.Tokens, s), n, 1)
+	logits = []*graph.Node{rollout.Repeat(net.output(p.c, w.float32Only(), x), group)}
+	s = s.repeated(group)
+	tokens := make([]*graph.Node, p.r.Tokens)
+	for i := range tokens {
+		tokens[i] = graph.Reshape(rollout.Draw(logits[i], key, i, p.r.Temperature), n*group, 1)
+		if i+1 < len(tokens) {
+			s = s.next()
+			logits = append(logits, net.output(p.c, w.float32Only(), net.hidden(p.c, w, tokens[i], s)))
+		}
+	}
+	return graph.Concatenate(tokens, 1), logits
+}
+
+// scores are the logits of each token of answers [n, tokens] to prompts [n, width] with some padding [n]: [n*tokens,
+// vocab].
+func (p policy) scores(w weights, prompts, padding, answers *graph.Node) *graph.Node {
+	n, length := dims(answers)[0], dims(answers)[1]
+	seen := graph.Concatenate([]*graph.Node{prompts,
+		graph.Slice(answers, graph.AxisRange(), graph.AxisRange(0, length-1))}, 1)
+	w.dice = nil
+	net := networkOf(p.c)
+	x := net.hidden(p.c, w, seen, newRagged(padding, dims(seen)[1]))
+	return net.output(p.c, w.float32Only(), last(x, n, length))
+}
+
+// prompts are those of examples [n, length+1].
+func (p policy) prompts(examples *graph.Node) rollout.Prompts {
+	rows, _ := shift(examples)
+	return rollout.NewPrompts(rows, p.silent, p.width, p.r.Tokens)
+}
+
+// last are the hidden states of the last m tokens of each of n sequences, from those of all [n*length, width]: [n*m,
+// width].
+func last(x *graph.Node, n, m int) *graph.Node {
+	length := dims(x)[0] / n
+	x = graph.Slice(graph.Reshape(x, n, length, -1), graph.AxisRange(), graph.AxisRange(length-m, length))
+	return graph.Reshape(x, n*m, -1)
+}
+
+// loss has the value of 1 less the mean reward, and the gradient of the answers, weighted.
+func (p policy) loss(w weights, part, whole []*graph.Node) []*graph.Node {
+	group := p.r.Group
+	n := dims(part[answersAt])[0] * group
+	answers := graph.Reshape(part[answersAt], n, p.r.Tokens)
+	logits := p.scores(w, rollout.Repeat(part[promptsAt], group), rollout.Repeat(part[paddingAt], group), answers)
+	each := record.CrossEntropy(graph.MulScalar(logits, 1/p.r.Temperature), flat(answers))
+	weighted := graph.ReduceAllSum(graph.Mul(each, flat(part[weightAt])))
+	weighted = graph.Div(weighted, graph.MaxScalar(graph.ReduceAllSum(whole[countedAt]), 1))
+	all := float64(dims(whole[rewardAt])[0] * group)
+	missed := graph.MulScalar(graph.ReduceAllSum(graph.OneMinus(part[rewardAt])), 1/all)
+	return []*graph.Node{graph.Add(weighted, graph.StopGradient(graph.Sub(missed, weighted)))}
+}
+
+// measure rewards the answers that are most likely, token by token: up to the first wrong one these are the tokens
+// that are most likely after those of the right answer.
+func (p policy) measure(w weights, batch []*graph.Node) []*graph.Node {
+	prompts := p.prompts(batch[0])
+	n := dims(batch[0])[0]
+	scores := p.scores(w, prompts.Tokens, prompts.Padding, prompts.Answers)
+	hit := graph.Reshape(hits(scores, flat(prompts.Answers)), n, p.r.Tokens)
+	reward, exact := p.r.Reward.Reward(hit, prompts.Counted)
+	mean := func(x *graph.Node) *graph.Node { return graph.MulScalar(graph.ReduceAllSum(x), 1/float64(n)) }
+	return []*graph.Node{mean(graph.OneMinus(reward)), mean(exact), mean(reward)}
+}

@@ -1,0 +1,301 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+
+	"github.com/starling-network/starling/compute/model/architecture"
+	"github.com/starling-network/starling/compute/model/rollout"
+	"github.com/starling-network/starling/compute/optimizer"
+	"github.com/starling-network/starling/compute/philox"
+	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/record"
+	"github.com/starling-network/starling/compute/tensor"
+)
+
+var (
+	drawnFrom = Rollout{Group: 3, Tokens: 3, Temperature: 0.8, Reward: rollout.Weights{Exact: 1, Prefix: 2}}
+	testDice  = [3]int64{5, 7, 11}
+)
+
+// questions are prompts of 2 to 4 tokens with answers of 1 to 3, filled up to 7 tokens.
+func questions(c architecture.Config, n int) (batch *tensor.Tensor, b Batch) {
+	b = Batch{Sequences: n, Length: 7, Silent: c.VocabSize()}
+	batch = someTokens(c, n, b.Length+1, 5)
+	for i, ids := 0, batch.I32(); i < len(ids); i++ {
+		row, at := i/(b.Length+1), i%(b.Length+1)
+		if prompt := 2 + row%3; at < prompt || at >= prompt+1+row%2+row%3/2 {
+			ids[i] += int32(b.Silent)
+		}
+	}
+	return batch, b
+}
+
+// reinforced are models that are trained whole, and one with an adapter and one that sees through a window.
+func reinforced(t *testing.T) map[string]architecture.Config {
+	all := tiny(t)
+	return map[string]architecture.Config{"gpt2": all["gpt2"], "llama-tied": all["llama-tied"],
+		"llama-lora": adaptedModels(t)["llama-lora"]}
+}
+
+// rolled is what the plain loops of the reference draw and gain from a batch.
+type rolled struct {
+	answers           [][]int32 // of each prompt and each of its group
+	advantages        []float64
+	counted           int
+	reward            float64 // mean
+	accuracy, greedy  float64 // of the answers that are most likely: right ones, and the mean reward
+	prompts, expected [][]int32
+}
+
+// roll draws answers with plain loops in float64, from the logits of the reference.
+func roll(c architecture.Config, w state, batch *tensor.Tensor, b Batch, r Rollout) (out rolled) {
+	n := b.Sequences
+	for i := range n {
+		var prompt, answer []int32
+		for _, id := range batch.I32()[i*(b.Length+1):][:b.Length] {
+			if id < int32(b.Silent) {
+				answer = append(answer, id)
+			} else if len(answer) == 0 {
+				prompt = append(prompt, id-int32(b.Silent))
+			}
+		}
+		out.prompts, out.expected = append(out.prompts, prompt), append(out.expected, answer)
+		best := func(text []int32, noise []float64) int32 {
+			logits, top := (reference{c, w}).logits(text), 0
+			scores := logits[len(logits)-1]
+			for k := range scores {
+				if noise != nil {
+					scores[k] = scores[k]/r.Temperature + noise[k]
+				}
+				if scores[k] > scores[top] {
+					top = k
+				}
+			}
+			return int32(top)
+		}
+		var rewards []float64
+		for g := range r.Group {
+			var said []int32
+			for at := range r.Tokens {
+				said = append(said, best(append(append([]int32{}, prompt...), said...),
+					gumbel(at, (i*r.Group+g)*c.VocabSize(), c.VocabSize())))
+			}
+			out.answers = append(out.answers, said)
+			rewards = append(rewards, rewardOf(said, answer, r.Reward))
+			out.counted += len(answer)
+		}
+		mean, square := 0., 0.
+		for _, x := range rewards {
+			mean += x / float64(r.Group)
+		}
+		for _, x := range rewards {
+			square += (x - mean) * (x - mean) / float64(r.Group)
+		}
+		for _, x := range rewards {
+			out.advantages = append(out.advantages, (x-mean)/(math.Sqrt(square)+1e-4))
+		}
+		out.reward += mean / float64(n)
+		var said []int32
+		for range answer {
+			said = append(said, best(append(append([]int32{}, prompt...), said...), nil))
+		}
+		out.greedy += rewardOf(said, answer, r.Reward) / float64(n)
+		out.accuracy += rewardOf(said, answer, rollout.Weights{Exact: 1}) / float64(n)
+	}
+	return out
+}
+
+// gumbel is n elements of the noise of a site, from one on.
+func gumbel(site, from, n int) (out []float64) {
+	for i := from; i < from+n; i++ {
+		word := philox.Block(uint64(testDice[0]), uint64(testDice[1])+uint64(site), uint64(testDice[2])+uint64(i/4))[i%4]
+		out = append(out, -math.Log(-math.Log((float64(word)+0.5)/(1<<32))))
+	}
+	return out
+}
+
+func rewardOf(said, answer []int32, w rollout.Weights) float64 {
+	n := 0
+	for n < len(answer) && said[n] == answer[n] {
+		n++
+	}
+	exact := 0.
+	if n == len(answer) {
+		exact = 1
+	}
+	return (w.Exact*exact + w.Prefix*float64(n)/float64(len(answer))) / (w.Exact + w.Prefix)
+}
+
+// rolledInputs are those of a step that draws.
+func rolledInputs(task Task, w state, batch *tensor.Tensor, o optimizer.AdamW, lr float64) state {
+	in := taskInputs(task, w, state{"tokens": batch}, o, lr)
+	in[Dice] = tensor.New(tensor.Make(tensor.Int64, 3))
+	copy(tensor.As[int64](in[Dice].Bytes()), testDice[:])
+	return in
+}
+
+// A step draws the answers that plain loops draw, its loss is what these miss, and its gradient is that of their
+// cross-entropy, weighted by their advantages.
+func TestReinforceMatchesReference(t *testing.T) {
+	const n = 5
+	for name, c := range reinforced(t) {
+		if _, adapted := c.LoRA(); adapted {
+			continue
+		}
+		batch, b := questions(c, n)
+		task, err := Reinforce(c, b, drawnFrom)
+		mustTask(t, task, err)
+		w := strongWeights(c.Tensors())
+		want := roll(c, w, batch, b, drawnFrom)
+		in := rolledInputs(task, w, batch, optimizer.AdamW{Eps: 1e-8}, 0)
+		p, err := task.TrainStep(optimizer.AdamW{Eps: 1e-8})
+		out := mustRun(t, mustCompile(t, p, err), in)
+		checkNear(t, name+" loss", scalar(out["loss"]), 1-want.reward, 1e-6)
+		p, err = task.Eval()
+		measured := mustRun(t, mustCompile(t, p, err), evalInputs(task, in))
+		checkNear(t, name+" greedy loss", scalar(measured["loss"]), 1-want.greedy, 1e-6)
+		checkNear(t, name+" reward", scalar(measured["reward"]), want.greedy, 1e-6)
+		checkNear(t, name+" accuracy", scalar(measured["accuracy"]), want.accuracy, 1e-6)
+
+		surrogate := func() (sum float64) {
+			for i, said := range want.answers {
+				prompt := want.prompts[i/drawnFrom.Group]
+				text := append(append([]int32{}, prompt...), said...)
+				logits := (reference{c, w}).logits(text[:len(text)-1])
+				for at := range want.expected[i/drawnFrom.Group] {
+					scores := logits[len(prompt)-1+at]
+					for k := range scores {
+						scores[k] /= drawnFrom.Temperature
+					}
+					sum += want.advantages[i] * crossEntropyOf(scores, said[at]) / float64(want.counted)
+				}
+			}
+			return sum
+		}
+		for _, n := range task.Trained {
+			grad, data := out["m/"+n.Name].F32(), w[n.Name].F32()
+			for k := range 3 {
+				at, h := (k*len(grad)/3+7*k)%len(grad), float32(1e-2)
+				saved := data[at]
+				data[at] = saved + h
+				up := surrogate()
+				data[at] = saved - h
+				slope := (up - surrogate()) / (2 * float64(h))
+				data[at] = saved
+				checkNear(t, fmt.Sprintf("%s: gradient %d of %s", name, at, n.Name), float64(grad[at]), slope,
+					3e-4+0.02*math.Abs(slope))
+			}
+		}
+	}
+}
+
+// The logits that tokens are drawn from, one by one with remembered keys and values, have the bits of those that the
+// loss computes of whole sequences.
+func TestDrawnLogitsAreThoseOfTheLoss(t *testing.T) {
+	models := reinforced(t)
+	for name, raw := range tiny(t) {
+		models[name] = raw
+	}
+	for name, c := range models {
+		batch, b := questions(c, 6)
+		for _, b.Half = range []bool{false, true} {
+			task, err := Reinforce(c, b, drawnFrom)
+			mustTask(t, task, err)
+			p := policy{c: c, r: drawnFrom, width: b.Length - drawnFrom.Tokens, silent: b.Silent}
+			builder := program.NewBuilder()
+			values, err := record.Record(builder, func(g *graph.Graph) []*graph.Node {
+				examples := parameters(g, "", task.Batch)
+				w, _ := task.inputs(g)
+				w.dice = &record.Dice{Key: graph.Parameter(g, Dice, shapes.Make(dtypes.Int64, 3))}
+				prompts := p.prompts(examples[0])
+				answers, logits := p.draw(w, prompts)
+				for i := range logits {
+					logits[i] = graph.InsertAxes(logits[i], 1)
+				}
+				again := p.scores(w, rollout.Repeat(prompts.Tokens, p.r.Group), rollout.Repeat(prompts.Padding, p.r.Group), answers)
+				return []*graph.Node{graph.Reshape(graph.Concatenate(logits, 1), dims(again)...), again}
+			})
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			builder.Output("drawn", values[0])
+			builder.Output("learnt", values[1])
+			made, err := finish(builder)
+			w := both(strongWeights(c.Tensors()), strongWeights(c.Adapters()))
+			all := rolledInputs(task, w, batch, optimizer.AdamW{}, 0)
+			in := state{}
+			for n := range made.InputShapes() {
+				in[n] = all[n]
+			}
+			out := mustRun(t, mustCompile(t, made, err), in)
+			if out["drawn"].Root() != out["learnt"].Root() {
+				t.Errorf("%s, half %v: the logits differ", name, b.Half)
+			}
+		}
+	}
+}
+
+// Steps raise the reward of a model, whole and in parts of a batch, to the same weights but for rounding.
+func TestReinforceLearns(t *testing.T) {
+	o := optimizer.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, MaxGradNorm: 1}
+	for name, c := range reinforced(t) {
+		batch, b := questions(c, 4)
+		var first float64
+		for _, b.Micro = range []int{0, 2} {
+			task, err := Reinforce(c, b, Rollout{Group: 8, Tokens: 3, Temperature: 1, Reward: rollout.Weights{Prefix: 1}})
+			mustTask(t, task, err)
+			p, err := task.TrainStep(o)
+			e := mustCompile(t, p, err)
+			w := c.Init(7)
+			if _, adapted := c.LoRA(); adapted { // what it adapts must do something
+				w = both(strongWeights(c.Tensors()), c.InitAdapters(4))
+			}
+			in := rolledInputs(task, w, batch, o, 0.02)
+			var begin, last float64
+			for step := range 60 {
+				tensor.As[int64](in[Dice].Bytes())[1] = int64(1000 * step)
+				out := mustRun(t, e, in)
+				if last = scalar(out["loss"]); step == 0 {
+					begin = last
+				}
+				carry(task, in, out)
+			}
+			if last > begin-0.3 {
+				t.Errorf("%s in parts of %d: the loss goes from %v to %v", name, b.Micro, begin, last)
+			}
+			if b.Micro == 0 {
+				first = begin
+			} else {
+				checkNear(t, name+" loss in parts", begin, first, 1e-6)
+			}
+		}
+	}
+}
+
+func TestReinforceErrors(t *testing.T) {
+	c := tiny(t)["gpt2"]
+	good := Batch{Sequences: 2, Length: 6, Silent: 11}
+	for name, change := range map[string]func(*Batch, *Rollout){
+		"no group":       func(_ *Batch, r *Rollout) { r.Group = 1 },
+		"long answers":   func(_ *Batch, r *Rollout) { r.Tokens = 6 },
+		"temperature":    func(_ *Batch, r *Rollout) { r.Temperature = math.NaN() },
+		"no reward":      func(_ *Batch, r *Rollout) { r.Reward = rollout.Weights{} },
+		"nothing silent": func(b *Batch, _ *Rollout) { b.Silent = 0 },
+		"dropout":        func(b *Batch, _ *Rollout) { b.Dropout = 0.1 },
+		"parts":          func(b *Batch, _ *Rollout) { b.Micro = 4 },
+		"too long":       func(b *Batch, _ *Rollout) { b.Length = 400 },
+	} {
+		b, r := good, drawnFrom
+		change(&b, &r)
+		if _, err := Reinforce(c, b, r); !errors.Is(err, ErrStep) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

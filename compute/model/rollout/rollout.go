@@ -1,0 +1,120 @@
+// Package rollout is what reinforcement learning adds to the graph of a language model: prompts in columns, the draw of
+// tokens, rewards and advantages. It computes no model; package compute/model does, between the draws.
+package rollout
+
+import (
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+
+	"github.com/starling-network/starling/compute/model/silence"
+	"github.com/starling-network/starling/compute/record"
+)
+
+// Prompts are n prompts of equal width, each with the right answer. A shorter prompt has padding before its first
+// token, so that every answer begins in the same column.
+type Prompts struct {
+	Tokens  *graph.Node // int32 [n, width]; padding has some token
+	Padding *graph.Node // int32 [n]: tokens of padding of each
+	Answers *graph.Node // int32 [n, length]: tokens of the answer, then any
+	Counted *graph.Node // float32 [n, length]: 1 for tokens of the answer, else 0
+}
+
+// NewPrompts reads examples [n, columns] of int32, in which the tokens of the answer alone are not silent: a token from
+// the number silent on is. Of a prompt longer than width the last tokens remain, of a longer answer the first ones.
+func NewPrompts(examples *graph.Node, silent, width, length int) Prompts {
+	n, columns := examples.Shape().Dim(0), examples.Shape().Dim(1)
+	spoken, heard := silence.Spoken(examples, silent), silence.Heard(examples, silent)
+	column := iota(examples, n, columns)
+	none := graph.MulScalar(graph.OnesLike(column), columns)
+	begin := graph.ReduceMin(graph.Where(graph.GreaterThan(spoken, graph.ZerosLike(spoken)), column, none), -1)
+	begins := func(to int) *graph.Node { return graph.ExpandAndBroadcast(begin, []int{n, to}, []int{1}) }
+
+	from := graph.AddScalar(graph.Add(iota(examples, n, width), begins(width)), -width)
+	at := graph.Add(iota(examples, n, length), begins(length))
+	inside := graph.ConvertDType(graph.LessThan(at, graph.MulScalar(graph.OnesLike(at), columns)), dtypes.Float32)
+	return Prompts{
+		Tokens:  pick(heard, graph.MaxScalar(from, 0)),
+		Padding: graph.MaxScalar(graph.AddScalar(graph.Neg(begin), width), 0),
+		Answers: pick(heard, graph.MinScalar(at, columns-1)),
+		Counted: graph.Mul(pick(spoken, graph.MinScalar(at, columns-1)), inside),
+	}
+}
+
+// iota counts the columns of each row: int32 [rows, columns].
+func iota(like *graph.Node, rows, columns int) *graph.Node {
+	return graph.Iota(like.Graph(), shapes.Make(dtypes.Int32, rows, columns), 1)
+}
+
+// pick takes of each row of x [n, columns] the elements of the given columns [n, m].
+func pick(x, columns *graph.Node) *graph.Node {
+	n, width, m := x.Shape().Dim(0), x.Shape().Dim(1), columns.Shape().Dim(1)
+	row := graph.Iota(x.Graph(), shapes.Make(dtypes.Int32, n, m), 0)
+	place := graph.Add(graph.MulScalar(row, width), columns)
+	return graph.Reshape(graph.Gather(graph.Reshape(x, n*width, 1), graph.InsertAxes(place, -1)), n, m)
+}
+
+// Repeat repeats each row of x [n, ...] a number of times: [n*times, ...].
+func Repeat(x *graph.Node, times int) *graph.Node {
+	dims := x.Shape().Dimensions
+	all := append([]int{dims[0], times}, dims[1:]...)
+	return graph.Reshape(graph.ExpandAndBroadcast(x, all, []int{1}), append([]int{dims[0] * times}, dims[1:]...)...)
+}
+
+// Draw draws a token for each row of logits [n, vocab] from their softmax at a temperature: int32 [n]. It is the
+// highest of the logits divided by the temperature plus noise (Gumbel 1954), the first one of equals. The noise is that
+// of record.Gumbel; each draw of a step has a site of its own.
+func Draw(logits, key *graph.Node, site int, temperature float64) *graph.Node {
+	logits = graph.StopGradient(logits)
+	n, vocab := logits.Shape().Dim(0), logits.Shape().Dim(1)
+	scores := graph.Add(graph.MulScalar(logits, 1/temperature), record.Gumbel(logits, key, site))
+	most := graph.ExpandAndBroadcast(graph.ReduceMax(scores, -1), []int{n, vocab}, []int{1})
+	ids := iota(logits, n, vocab)
+	last := graph.MulScalar(graph.OnesLike(ids), vocab-1) // also where a score is not a number
+	return graph.ReduceMin(graph.Where(graph.Equal(scores, most), ids, last), -1)
+}
+
+// Weights are those of the parts of a reward, relative to each other.
+type Weights struct {
+	Exact  float64 // 1 for the right answer, else 0
+	Prefix float64 // the share of the tokens of the right answer before the first wrong one
+}
+
+// Reward is that of answers of which hit [n, length] is 1 where a token is right, from 0 to 1: float32 [n]. Tokens
+// after as many as the right answer has do not count. exact is the first part of it alone.
+func (w Weights) Reward(hit, counted *graph.Node) (reward, exact *graph.Node) {
+	length := hit.Shape().Dim(1)
+	wrong := graph.Mul(counted, graph.OneMinus(hit))
+	zero := func(x *graph.Node) *graph.Node {
+		return graph.ConvertDType(graph.Equal(x, graph.ZerosLike(x)), dtypes.Float32)
+	}
+	row := graph.Iota(hit.Graph(), shapes.Make(dtypes.Int32, length, length), 0)
+	upTo := graph.ConvertDType(graph.LessOrEqual(row, iota(hit, length, length)), dtypes.Float32)
+	right := zero(graph.DotGeneral(wrong, []int{1}, nil, upTo, []int{0}, nil)) // 1 up to the first wrong token
+	share := graph.Div(graph.ReduceSum(graph.Mul(right, counted), -1),
+		graph.MaxScalar(graph.ReduceSum(counted, -1), 1))
+	exact = zero(graph.ReduceSum(wrong, -1))
+	all := w.Exact + w.Prefix
+	return graph.Add(graph.MulScalar(exact, w.Exact/all), graph.MulScalar(share, w.Prefix/all)), exact
+}
+
+// Hit is 1 where the tokens [n, length] are those of the right answers, else 0.
+func Hit(tokens, answers *graph.Node) *graph.Node {
+	return graph.ConvertDType(graph.Equal(tokens, answers), dtypes.Float32)
+}
+
+// leastDeviation is added to the deviation that rewards are divided by.
+const leastDeviation = 1e-4
+
+// Advantages are by how much the rewards [n, group] of the answers to a prompt are above their mean, in units of their
+// deviation (Shao et al. 2024, "DeepSeekMath", section 4.1.2): 0 where all are equal.
+func Advantages(rewards *graph.Node) *graph.Node {
+	shape := rewards.Shape().Dimensions
+	mean := func(x *graph.Node) *graph.Node {
+		x = graph.MulScalar(graph.ReduceSum(x, -1), 1/float64(shape[1]))
+		return graph.ExpandAndBroadcast(x, shape, []int{1})
+	}
+	above := graph.Sub(rewards, mean(rewards))
+	deviation := graph.Sqrt(mean(graph.Mul(above, above)))
+	return graph.StopGradient(graph.Div(above, graph.AddScalar(deviation, leastDeviation)))
+}
