@@ -59,15 +59,15 @@ func TestTemplatesCanBeTrained(t *testing.T) {
 		if err := errors.Join(os.Mkdir(filepath.Join(dir, "data"), 0o755),
 			os.WriteFile(filepath.Join(dir, "data", "a.txt"), []byte(text), 0o644),
 			os.WriteFile(filepath.Join(dir, "data", "a.jsonl"),
-				[]byte(strings.Repeat(`{"text": "The bird sings.", "prompt": "The ", "chosen": "bird", "rejected": "cat"}`+
-					"\n", 3000)), 0o644),
+				[]byte(strings.Repeat(`{"text": "The bird sings.", "prompt": "The ", "completion": "bird", "chosen": "bird", `+
+					`"rejected": "cat"}`+"\n", 3000)), 0o644),
 			os.WriteFile(filepath.Join(dir, "job.yaml"), x.File, 0o644)); err != nil {
 			t.Fatal(err)
 		}
 		writePictures(t, filepath.Join(dir, "data"))
 		writeGraph(t, filepath.Join(dir, "graph"))
 		var set []string
-		if x.Name == "finetune" || x.Name == "preferences" {
+		if x.Name == "finetune" || x.Name == "preferences" || x.Name == "rewards" {
 			jobtest.WriteBase(t, filepath.Join(dir, "base"))
 			set = append(set, "sequence_len=32")
 		}

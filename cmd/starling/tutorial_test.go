@@ -163,6 +163,33 @@ func TestProvideTutorial(t *testing.T) {
 	}
 }
 
+func TestRewardTutorial(t *testing.T) {
+	p := play(t, "reward.md")
+	var honest, liar struct {
+		StateRoot   string  `json:"state_root"`
+		First       float64 `json:"first_eval_loss"`
+		Final       float64 `json:"final_eval_loss"`
+		SlashedUzen uint64  `json:"slashed_uzen"`
+	}
+	var measured struct {
+		Loss     float64
+		Measured struct{ Accuracy, Reward float64 }
+	}
+	p.decode("reward.json", &honest)
+	p.decode("liar.json", &liar)
+	p.decode("measured.json", &measured)
+	if honest.Final >= honest.First || honest.SlashedUzen != 0 || measured.Loss != honest.Final ||
+		measured.Measured.Reward <= measured.Measured.Accuracy/2 {
+		t.Errorf("%+v, measured %+v", honest, measured)
+	}
+	if liar.StateRoot != honest.StateRoot || liar.SlashedUzen == 0 {
+		t.Errorf("with a liar %+v", liar)
+	}
+	if verified := p.read("verified.json"); !strings.Contains(verified, honest.StateRoot) {
+		t.Error(verified)
+	}
+}
+
 func TestTrainTutorial(t *testing.T) {
 	p := play(t, "train.md")
 	var plan struct{ ID string }

@@ -126,7 +126,7 @@ var settings = map[string][]string{
 	"task": {"task=sft", "datasets=[{path: chats.jsonl}]"}, "eval.tasks": {"eval.tasks=[preference]"},
 	// refused; TestPreferences, TestGraph and TestRewards have jobs that take them
 	"graph.directed": {"graph={directed: true}"},
-	"dpo.beta": {"dpo={beta: 0.2}"}, "rollout.group": {"rollout={group: 4}"},
+	"dpo.beta":       {"dpo={beta: 0.2}"}, "rollout.group": {"rollout={group: 4}"},
 	"rollout.max_tokens": {"rollout={max_tokens: 4}"}, "rollout.temperature": {"rollout={temperature: 2}"},
 	"reward.exact": {"reward={exact: 2}"}, "reward.prefix": {"reward={prefix: 2}"},
 
