@@ -276,10 +276,11 @@ var ErrProgress = errors.New("not the progress of this unit")
 
 // Resume is Run from earlier progress p, which the caller vouches for; nil: from the start. observe gets the progress
 // after every step. own says that the caller does not use the carried state any more: its moments become those of the
-// unit, and are not copied.
+// unit, and are not copied. The memory of the task's Exec is given back.
 func (t *Task) Resume(base *Checkpoint, unit uint32, from []*tensor.Tensor, own bool, p *Progress,
 	observe func(Progress) error) (*Result, error) {
 	r, err := t.execute(base, unit, t.Spec.SegmentsOf(unit), from, own, p, observe)
+	t.Exec.Release() // the update takes as much as the parameters
 	if err != nil {
 		return nil, err
 	}

@@ -427,7 +427,6 @@ func (v *verification) unit(ctx context.Context, task *train.Task, base *train.C
 		}
 	}
 	r, err := task.Resume(base, unit, given, own, nil, func(train.Progress) error { return ctx.Err() })
-	task.Exec.Release()
 	if err != nil {
 		return sent{}, nil, err
 	}

@@ -107,7 +107,6 @@ func (e *Engine) Train(ctx context.Context, name terms.Checkpoint, unit uint32) 
 	e.computing.Lock()
 	defer e.computing.Unlock()
 	r, err := e.run(ctx, name, base, unit)
-	e.task.Exec.Release()
 	if err != nil {
 		return nil, err
 	}
