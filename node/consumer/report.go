@@ -102,7 +102,8 @@ func reportSummary(s *rundir.Summary, halted string) report.Summary {
 	return report.Summary{
 		Status: status, Rounds: s.Rounds, Workers: s.Workers, Steps: s.Steps, Tokens: s.Tokens,
 		FirstEvalLoss: known(s.FirstEvalLoss), FinalEvalLoss: known(s.FinalEvalLoss),
-		BitsPerByte: s.BitsPerByte, Seconds: s.Seconds, BytesUp: s.BytesUp, BytesDown: s.BytesDown, Audits: s.Audits,
+		FinalMeasured: s.FinalMeasured, BitsPerByte: s.BitsPerByte, Seconds: s.Seconds, BytesUp: s.BytesUp,
+		BytesDown: s.BytesDown, Audits: s.Audits,
 		PlantsShown: s.Plants.Shown, PlantsCaught: s.Plants.Caught, PlantsPassed: s.Plants.Passed,
 		BudgetUzen: s.BudgetUzen, PaidUzen: s.PaidUzen, FeeUzen: s.FeeUzen, RefundedUzen: s.RefundedUzen,
 		SlashedUzen: s.SlashedUzen,

@@ -44,11 +44,13 @@ type Fact struct{ Name, Value string }
 
 // Summary holds the totals of the run; summary.json has the same numbers.
 type Summary struct {
-	Status                        string // finished, or why it ended before
-	Rounds, Workers, Steps        int
-	Tokens                        uint64
-	FirstEvalLoss, FinalEvalLoss  float64 // NaN: not measured
-	BitsPerByte                   float64 // the latter, whatever the tokens are; 0: not measured
+	Status                       string // finished, or why it ended before
+	Rounds, Workers, Steps       int
+	Tokens                       uint64
+	FirstEvalLoss, FinalEvalLoss float64 // NaN: not measured
+	BitsPerByte                  float64 // the latter, whatever the tokens are; 0: not measured
+	// measurements of the last evaluation besides the loss, by their names, such as the accuracy
+	FinalMeasured                 map[string]float64
 	Seconds                       float64 // wall clock, or virtual; 0: not shown
 	Utilisation                   float64 // share of the time of workers in accepted units; 0: not shown
 	BytesUp, BytesDown            uint64

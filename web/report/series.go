@@ -6,7 +6,7 @@ import "math"
 // bytes.
 func (r Report) charts() []*Chart {
 	var out []*Chart
-	for _, c := range []*Chart{lossChart(r.Train, r.Eval), r.lossByBytes(), r.lossByTime(), bytesChart(r.Rounds)} {
+	for _, c := range []*Chart{lossChart(r.Train, r.Eval, r.lossUnit()), r.lossByBytes(), r.lossByTime(), bytesChart(r.Rounds)} {
 		if c != nil {
 			out = append(out, c)
 		}
@@ -14,26 +14,34 @@ func (r Report) charts() []*Chart {
 	return out
 }
 
-// lossChart draws both series over the inner steps; nil if there is nothing to draw.
-func lossChart(train, eval []Point) *Chart {
+// lossUnit is the unit of losses after what is drawn; those of rewards have none.
+func (r Report) lossUnit() string {
+	if _, rewarded := r.Summary.FinalMeasured["reward"]; rewarded {
+		return ""
+	}
+	return ", in nats a token"
+}
+
+// lossChart draws both series over the inner steps; nil if there is nothing to draw. unit is that of losses.
+func lossChart(train, eval []Point, unit string) *Chart {
 	curves := []curve{{class: "a", name: "training, a step"}, {class: "b", name: "eval, a round", dots: true}}
 	for i, series := range [][]Point{train, eval} {
 		for _, p := range series {
 			curves[i].points = append(curves[i].points, xy{float64(p.Step), p.Value})
 		}
 	}
-	return curveChart(newChart("loss", "Loss", "Training loss by inner step and eval loss by round, in nats a token"),
+	return curveChart(newChart("loss", "Loss", "Training loss by inner step and eval loss by round"+unit),
 		steps(), curves)
 }
 
 func (r Report) lossByBytes() *Chart {
-	c := newChart("loss-by-bytes", "Loss by bytes", "Loss by the bytes that all members have sent, in nats a token")
+	c := newChart("loss-by-bytes", "Loss by bytes", "Loss by the bytes that all members have sent"+r.lossUnit())
 	train, eval := r.course(sent)
 	return curveChart(c, sentBytes(), []curve{train, eval})
 }
 
 func (r Report) lossByTime() *Chart {
-	c := newChart("loss-by-time", "Loss by time", "Loss by the time since the start, in nats a token")
+	c := newChart("loss-by-time", "Loss by time", "Loss by the time since the start"+r.lossUnit())
 	train, eval := r.course(lasted)
 	curves := []curve{train, eval}
 	_, highest, _, _ := bounds(curves)

@@ -90,13 +90,16 @@ func Of(h *source.History, names []string, n int, from, to float64) api.Metrics 
 				Step: tx, Value: ty})
 		}
 	}
-	cost := totals.Spending(h)
+	cost, rewarded := totals.Spending(h), rewarded(h)
 	for _, q := range append(quantities[:len(quantities):len(quantities)],
 		quantity{"cost", "Cost so far", "ZEN", "round", func(m api.Metric) (float64, bool) {
 			uzen, known := cost(m)
 			return float64(uzen) / 1e6, known
 		}}) {
 		if wanted(q.name) {
+			if rewarded && (q.name == "loss" || q.name == "eval_loss") {
+				q.unit = "" // 1 less the reward
+			}
 			x, y := q.points(h, from, to)
 			add(q, x, y)
 		}
@@ -109,6 +112,11 @@ func Of(h *source.History, names []string, n int, from, to float64) api.Metrics 
 		}
 	}
 	return out
+}
+
+// rewarded reports whether the run learns from rewards.
+func rewarded(h *source.History) bool {
+	return slices.ContainsFunc(h.Metrics, func(m api.Metric) bool { return m.Measurement("reward") != nil })
 }
 
 // counted are the series that come of receipts and the lineage.

@@ -50,6 +50,8 @@ export function figures(state) {
     const [xLabel, xUnit] = axes[view.x];
     let all = list.map(series).filter(Boolean);
     if (title === 'Audits') all = all.filter((s, i) => i === 0 || s.y.some(v => v > 0));
+    const loss = state.data.series.find(s => s.name === 'loss' || s.name === 'eval_loss');
+    if (title === 'Loss' && loss) unit = loss.unit ?? ''; // of rewards it has none
     return { title, unit, note, series: all, xLabel, xUnit, log: view.log && title === 'Loss', whole: whole.has(title), zero: !apart.has(title),
       weight: title === 'Loss' || title === 'Throughput' ? view.weight : 0, name: `${state.job().name} ${title}`, onzoom: state.zoom, ...more };
   }
