@@ -30,8 +30,11 @@ var ErrOpening = errors.New("referee: this does not open the job")
 // MaxOpening is the largest size of an opening, in bytes.
 const MaxOpening = 2 << 20
 
+// MaxOperators is the largest number of operators of a step.
+const MaxOperators = 1 << 15
+
 // limits of a program bound what a challenge costs the chain.
-var limits = program.Limits{MaxOps: 1 << 15, MaxBytes: MaxOpening, MaxMemory: 1 << 50, MaxFlops: 1e19}
+var limits = program.Limits{MaxOps: MaxOperators, MaxBytes: MaxOpening, MaxMemory: 1 << 50, MaxFlops: 1e19}
 
 // opening is what an order shows of a job, so that the chain knows the shape of its units.
 type opening struct {

@@ -237,7 +237,7 @@ func (b *CompiledJob) Specify() error {
 	if err := referee.Check(b.Spec, b.Step, b.Manifest); err != nil {
 		return keyProblem(j, "model", problem.Unsupported, "a dispute about this job could not be decided", err,
 			"make the rows of the tensor that is named shorter: vocab_size below about 190000 for a loss; or, of a program "+
-				"that is too large, raise training.micro_batch_size")
+				"that is too large, raise training.micro_batch_size or lower rollout.max_tokens")
 	}
 	return nil
 }
@@ -329,6 +329,9 @@ func (b compilation) checkLanguage() (err error) {
 // buildPrograms makes the programs of the model.
 func (b compilation) buildPrograms() (err error) {
 	j := b.Job
+	if err := b.answersFit(); err != nil {
+		return err
+	}
 	task, err := b.task(j.WorkerBatch(), j.MicroBatch())
 	if err == nil {
 		b.Step, err = task.TrainStep(b.optimizer())

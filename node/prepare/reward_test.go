@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/client/job/problem"
 	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/tensor"
@@ -80,8 +81,14 @@ strategy: {sync_steps: 4}
 		}
 		other.Close()
 	}
+	var list *problem.ErrorList
+	deep := "model={architecture: gpt2, config: {n_layer: 12, n_embd: 16, n_head: 2, n_positions: 128}}"
+	if _, err := prepared(deep, "sequence_len=128", "rollout.max_tokens=100"); !errors.As(err, &list) ||
+		list.Errors[0].Code != problem.TooLarge || !strings.Contains(err.Error(), "rollout.max_tokens") {
+		t.Errorf("answers of 100 tokens: %v", err)
+	}
 	if _, err := prepared("datasets=[{path: long.jsonl}]"); err == nil || !strings.Contains(err.Error(), "long.jsonl") ||
 		!strings.Contains(err.Error(), data.ErrAnswer.Error()) {
-		t.Errorf("long answers: %v", errors.Join(err))
+		t.Errorf("long answers: %v", err)
 	}
 }

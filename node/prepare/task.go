@@ -1,6 +1,10 @@
 package prepare
 
 import (
+	"fmt"
+
+	"github.com/starling-network/starling/chain/referee"
+	"github.com/starling-network/starling/client/job/problem"
 	"github.com/starling-network/starling/client/job/spec"
 	"github.com/starling-network/starling/compute/kernel/exact"
 	"github.com/starling-network/starling/compute/model"
@@ -29,4 +33,28 @@ func (b compilation) task(examples, part int) (model.Task, error) {
 			Temperature: j.Rollout.Temperature, Reward: rollout.Weights(j.Reward)})
 	}
 	return model.LanguageOf(b.Trained, batch)
+}
+
+// Operators with which a token of an answer is drawn, at least: those of each layer, and the others. Most models have
+// about 70 and 60.
+const (
+	leastOfLayer = 60
+	leastOfToken = 50
+)
+
+// answersFit refuses answers whose program would have too many operators for a dispute, before it is made. The error is
+// a *problem.ErrorList.
+func (b compilation) answersFit() error {
+	j := b.Job
+	if j.Task != spec.TaskGRPO {
+		return nil
+	}
+	each := leastOfLayer*b.Language.Layers + leastOfToken
+	if j.Rollout.MaxTokens*each <= referee.MaxOperators {
+		return nil
+	}
+	return keyProblem(j, "rollout.max_tokens", problem.TooLarge, "the answers are too long for this model",
+		fmt.Errorf("a step that draws %d tokens with %d layers has more than %d operators, and a dispute takes no more",
+			j.Rollout.MaxTokens, b.Language.Layers, referee.MaxOperators),
+		fmt.Sprintf("lower it to about %d", referee.MaxOperators*3/4/each))
 }
