@@ -9,6 +9,9 @@ import (
 
 // A small measurement of everything: the counts are there, and all bars that do not depend on the machine are met.
 func TestAttack(t *testing.T) {
+	if !*long {
+		t.Skip("it takes minutes: -args -long makes it")
+	}
 	r, err := Measure(t.Context(), Options{
 		Seeds: 1, Mixes: 2, First: 1, Rounds: 10,
 		Flood:        floods.Flood{Orders: 200, Pools: 40, Disputes: 30, Free: 500, Asking: 1, Blocks: 8},

@@ -7,6 +7,9 @@ import (
 // The chain executes every commitment that is measured, and the same blocks to the same state when it is measured
 // again.
 func TestChain(t *testing.T) {
+	if !*long {
+		t.Skip("it takes minutes: -args -long makes it")
+	}
 	r, err := Measure(t.Context(), Options{Registered: []int{100, 500}, Blocks: 1,
 		Random: RandomOptions{Seeds: 1, Blocks: 5}})
 	if err != nil {

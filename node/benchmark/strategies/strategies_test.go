@@ -38,6 +38,9 @@ func TestStrategiesEnd(t *testing.T) {
 // Every strategy trains the model, the bytes sent are those that were compared, and a robust rule withstands a
 // hostile minority.
 func TestStrategiesTrainAModel(t *testing.T) {
+	if !*all {
+		t.Skip("it takes minutes: -args -long makes it")
+	}
 	o := Quick
 	o.Width, o.Steps, o.AttackRounds, o.Threads, o.Length, o.ScaleModel = 16, 20, 1, 1, 16, 0
 	r, err := Compare(t.Context(), o)

@@ -1,0 +1,6 @@
+package chain
+
+import "flag"
+
+// A whole measurement takes minutes, even a small one: it is made with this flag only.
+var long = flag.Bool("long", false, "make a small measurement of everything, as .ci/run does")
