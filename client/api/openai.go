@@ -140,8 +140,22 @@ type Hyperparameters struct {
 
 // TuningMethod is how a model is tuned, in OpenAI's form.
 type TuningMethod struct {
-	Type       string           `json:"type"` // supervised
+	Type       string           `json:"type"` // supervised or dpo
 	Supervised SupervisedMethod `json:"supervised,omitzero"`
+	DPO        DPOMethod        `json:"dpo,omitzero"` // direct preference optimisation, of pairs of answers
+}
+
+// DPOMethod has the settings of a method, in OpenAI's form.
+type DPOMethod struct {
+	Hyperparameters DPOHyperparameters `json:"hyperparameters,omitzero"`
+}
+
+// DPOHyperparameters are Hyperparameters, of batches of pairs and a rate of 5e-5, and one more.
+type DPOHyperparameters struct {
+	Epochs Auto `json:"n_epochs,omitempty"`
+	Batch  Auto `json:"batch_size,omitempty"`
+	Rate   Auto `json:"learning_rate_multiplier,omitempty"`
+	Beta   Auto `json:"beta,omitempty"` // how closely the model is held to the one that it begins as, up to 2; auto: 0.1
 }
 
 // SupervisedMethod has the settings of a method, in OpenAI's form.

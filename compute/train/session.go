@@ -280,8 +280,7 @@ var ErrProgress = errors.New("not the progress of this unit")
 func (t *Task) Resume(base *Checkpoint, unit uint32, from []*tensor.Tensor, own bool, p *Progress,
 	observe func(Progress) error) (*Result, error) {
 	r, err := t.execute(base, unit, t.Spec.SegmentsOf(unit), from, own, p, observe)
-	t.Exec.Release() // the update takes as much as the parameters
-	if err != nil {
+	if t.Exec.Release(); err != nil { // the update takes as much as the parameters
 		return nil, err
 	}
 	left, _ := Split(t.Spec.Exchange, len(base.Params), from)

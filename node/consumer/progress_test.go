@@ -16,7 +16,8 @@ import (
 func TestLiveMetricsAreTheExported(t *testing.T) {
 	eval, norm, agreement := 3.25, 0.75, 0.5
 	rounds := []api.Metric{
-		{Kind: "round", EvalLoss: &eval, Workers: 3, Measured: map[string]float64{"accuracy": 0.75, "margin": 1.5}},
+		{Kind: "round", EvalLoss: &eval, Workers: 3,
+			Measured: map[string]float64{"accuracy": 0.75, "margin": 1.5, "reward": 0.25}},
 		{Kind: "round", Round: 1, Step: 20, Loss: 4.875, LearningRate: 0.002, Tokens: 192, TokensPerSecond: 64, BytesUp: 10,
 			BytesDown: 20, Workers: 3, Seconds: 3, PaidUzen: 2500000, GradNorm: &norm, Agreement: &agreement},
 	}

@@ -106,8 +106,7 @@ func reportSummary(s *rundir.Summary, halted string) report.Summary {
 		BytesDown: s.BytesDown, Audits: s.Audits,
 		PlantsShown: s.Plants.Shown, PlantsCaught: s.Plants.Caught, PlantsPassed: s.Plants.Passed,
 		BudgetUzen: s.BudgetUzen, PaidUzen: s.PaidUzen, FeeUzen: s.FeeUzen, RefundedUzen: s.RefundedUzen,
-		SlashedUzen: s.SlashedUzen,
-		StateRoot:   s.StateRoot.String(),
+		SlashedUzen: s.SlashedUzen, StateRoot: s.StateRoot.String(),
 	}
 }
 

@@ -155,6 +155,17 @@ func TestFineTuning(t *testing.T) {
 	if s.ask("GET", "/v1/fine_tuning/jobs/"+second.ID, "", nil, http.StatusOK, &kept); kept.Status != "succeeded" {
 		t.Errorf("%+v", kept)
 	}
+	const pair = `{"input": {"messages": [{"role": "user", "content": "What?"}]}, "preferred_output": [{"role": ` +
+		`"assistant", "content": "A bird."}], "non_preferred_output": [{"role": "assistant", "content": "No."}]}` + "\n"
+	var third api.FineTuningJob
+	s.ask("POST", "/v1/fine_tuning/jobs", "", api.FineTuningRequest{Model: *first.FineTunedModel,
+		TrainingFile: s.upload(strings.Repeat(pair, 8)).ID, Method: &api.TuningMethod{Type: "dpo",
+			DPO: api.DPOMethod{Hyperparameters: api.DPOHyperparameters{Epochs: 1, Batch: 2}}}}, http.StatusOK, &third)
+	if j := s.until(third.ID, over); j.State != "done" || third.Method.Type != "dpo" ||
+		third.Method.DPO.Hyperparameters.Beta != 0.1 {
+		log, _ := os.ReadFile(filepath.Join(root, third.ID, rundir.FileLog))
+		t.Fatalf("%+v %+v\n%s", third.Method, j, log[max(0, len(log)-4000):])
+	}
 }
 
 // testTuningClient does all that again with OpenAI's own client, which is answered the job that it would have

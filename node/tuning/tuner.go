@@ -40,11 +40,16 @@ const (
 	defaultEpochs = 3
 	defaultBatch  = 8
 	defaultSeed   = 42
+	defaultBeta   = 0.1
 	baseRate      = 3e-4
+	pairRate      = 5e-5 // of preferences, which change a model less
 	maxSequence   = 512
 	roundSteps    = 20 // at most
 	maxSteps      = 1_000_000
 )
+
+// methodDPO is the method that learns from pairs of answers, each an example of two conversations.
+const methodDPO = "dpo"
 
 // Limits of metadata, which are OpenAI's.
 const (
@@ -75,30 +80,45 @@ func (t *Tuner) Job(r api.FineTuningRequest) (api.Spec, error) {
 			Detail: "the model cannot be tuned: " + strings.ReplaceAll(err.Error(), dir, r.Model), Fix: "name another",
 			Param: "model"}
 	}
-	train, err := t.text(b, "training_file", r.TrainingFile)
+	read, course := t.text, text.course
+	if r.Method != nil {
+		read, course = t.pairs, text.pairCourse
+	}
+	train, err := read(b, "training_file", r.TrainingFile)
 	if err != nil {
 		return api.Spec{}, err
 	}
 	var held text
 	if r.ValidationFile != "" {
-		if held, err = t.text(b, "validation_file", r.ValidationFile); err != nil {
+		if held, err = read(b, "validation_file", r.ValidationFile); err != nil {
 			return api.Spec{}, err
 		}
 	}
-	return t.write(r, dir, b.context, train, held)
+	c, err := course(train, r, b.context, held)
+	if err != nil {
+		return api.Spec{}, err
+	}
+	return t.write(r, dir, c, train, held)
 }
 
 // settle replaces what a request leaves open, and refuses what has no meaning.
 func settle(r *api.FineTuningRequest) error {
 	h := &r.Hyperparameters
 	if m := r.Method; m != nil {
-		if m.Type != "supervised" {
-			return wrong("method", fmt.Sprintf("the method is %.40q", m.Type), "use supervised: there is no other")
+		own := m.Supervised.Hyperparameters
+		switch m.Type {
+		case "supervised":
+			r.Method = nil
+		case methodDPO:
+			d := m.DPO.Hyperparameters
+			own = api.Hyperparameters{Epochs: d.Epochs, Batch: d.Batch, Rate: d.Rate}
+		default:
+			return wrong("method", fmt.Sprintf("the method is %.40q", m.Type), "use supervised or dpo: there is no other")
 		}
-		if *h != (api.Hyperparameters{}) && *h != m.Supervised.Hyperparameters {
+		if *h != (api.Hyperparameters{}) && *h != own {
 			return wrong("hyperparameters", "hyperparameters are given twice", "give those of the method alone")
 		}
-		*h, r.Method = m.Supervised.Hyperparameters, nil
+		*h = own
 	}
 	for _, p := range []struct {
 		name            string
@@ -114,6 +134,17 @@ func settle(r *api.FineTuningRequest) error {
 			return wrong("hyperparameters."+p.name, fmt.Sprintf("%s is %v", p.name, v),
 				fmt.Sprintf("give a number up to %v, or auto", p.most))
 		}
+	}
+	if r.Method != nil {
+		beta := r.Method.DPO.Hyperparameters.Beta
+		if beta == 0 {
+			beta = defaultBeta
+		}
+		if beta > 2 {
+			return wrong("method.dpo.hyperparameters.beta", fmt.Sprintf("beta is %v", beta), "give a number up to 2, or auto")
+		}
+		r.Method = &api.TuningMethod{Type: methodDPO, DPO: api.DPOMethod{Hyperparameters: api.DPOHyperparameters{
+			Epochs: h.Epochs, Batch: h.Batch, Rate: h.Rate, Beta: beta}}}
 	}
 	if n := int(h.Batch); n > 1 && n%2 != 0 {
 		return wrong("hyperparameters.batch_size", fmt.Sprintf("batch_size is %d, and two workers share it", n),
@@ -193,77 +224,108 @@ func readBase(dir string) (b base, err error) {
 // text is a file of examples as a model reads it.
 type text struct {
 	path   string // below the folder of data
-	tokens int    // with those that end documents
+	tokens int    // with those that end documents; of pairs, of the longest conversation
 	chats  bool   // some of its examples are conversations
+	pairs  int    // examples that are pairs
 }
 
 // text writes the documents of a file to a file in the same folder, named by their digest: another model may need
 // them in another form.
 func (t *Tuner) text(b base, param, id string) (out text, err error) {
-	in, _, err := t.Open(id)
-	if errors.Is(err, failure.ErrNotFound) {
-		return out, &failure.Error{Status: http.StatusNotFound, Code: "NOT_FOUND",
-			Detail: fmt.Sprintf("there is no file %.60q", id), Fix: "upload it with POST /v1/files", Param: param}
-	}
-	if err != nil {
-		return out, err
-	}
-	defer in.Close()
-	staged, err := os.CreateTemp(t.path(id), "text-*.part")
-	if err != nil {
-		return out, err
-	}
-	defer os.Remove(staged.Name()) // it is gone where all went well
-	digest := sha256.New()
-	w := bufio.NewWriter(staged)
 	_, hasEnd := b.tokens.EndOfText()
-	line := 0
-	_, err = openai.Examples(in, func(e openai.Example) error {
-		line++
+	out.path, err = t.rewritten(param, id, "text", func(n int, e openai.Example) (any, error) {
 		document := e.Prompt + e.Completion
-		if len(e.Messages) > 0 {
+		switch {
+		case e.Preferred != nil:
+			return nil, wrong(param, fmt.Sprintf("example %d of %s is a pair of answers", n, id), "use the method dpo")
+		case len(e.Messages) > 0:
 			out.chats = true
 			if document, err = b.transcript(e.Messages); err != nil {
-				return wrong(param, fmt.Sprintf("example %d of %s cannot be written for the model: %v", line, id, err),
+				return nil, wrong(param, fmt.Sprintf("example %d of %s cannot be written for the model: %v", n, id, err),
 					"change the example, or name another model")
 			}
 		}
 		if document == "" {
-			return nil // a job leaves it out too
+			return nil, nil // a job leaves it out too
 		}
 		out.tokens += len(b.tokens.EncodeText(document))
 		if hasEnd {
 			out.tokens++
 		}
-		raw, err := json.Marshal(map[string]string{"text": document})
+		return map[string]string{"text": document}, nil
+	})
+	return out, err
+}
+
+// rewritten writes what each example of a file becomes to a file in the same folder, whose name ends in its digest:
+// nothing for nil. It returns the path below the folder of data.
+func (t *Tuner) rewritten(param, id, name string, becomes func(n int, e openai.Example) (any, error)) (path string,
+	err error) {
+	in, _, err := t.Open(id)
+	if errors.Is(err, failure.ErrNotFound) {
+		return "", &failure.Error{Status: http.StatusNotFound, Code: "NOT_FOUND",
+			Detail: fmt.Sprintf("there is no file %.60q", id), Fix: "upload it with POST /v1/files", Param: param}
+	}
+	if err != nil {
+		return "", err
+	}
+	defer in.Close()
+	staged, err := os.CreateTemp(t.path(id), name+"-*.part")
+	if err != nil {
+		return "", err
+	}
+	defer os.Remove(staged.Name()) // it is gone where all went well
+	digest := sha256.New()
+	w := bufio.NewWriter(staged)
+	n := 0
+	_, err = openai.Examples(in, func(e openai.Example) error {
+		n++
+		object, err := becomes(n, e)
+		if object == nil || err != nil {
+			return err
+		}
+		raw, err := json.Marshal(object)
 		_, _ = digest.Write(raw) // never fails
 		_, failed := w.Write(append(raw, '\n'))
 		return errors.Join(err, failed)
 	})
 	if err = errors.Join(err, w.Flush(), staged.Sync(), staged.Close()); err != nil {
-		return out, err
+		return "", err
 	}
-	name := "text-" + hex.EncodeToString(digest.Sum(nil)[:12]) + ".jsonl"
-	out.path = filepath.ToSlash(filepath.Join(dirShelf, id, name))
-	return out, os.Rename(staged.Name(), t.path(id, name))
+	name += "-" + hex.EncodeToString(digest.Sum(nil)[:12]) + ".jsonl"
+	return filepath.ToSlash(filepath.Join(dirShelf, id, name)), os.Rename(staged.Name(), t.path(id, name))
 }
 
-// write writes the job file. The validation text comes last, and exactly it is held out.
-func (t *Tuner) write(r api.FineTuningRequest, dir string, context int, train, held text) (s api.Spec, err error) {
-	length := min(maxSequence, context, train.tokens-1)
+// course is how a model is tuned on examples.
+type course struct {
+	task     string // lines of the job file; "": language
+	length   int    // of a sequence
+	steps    float64
+	rate     float64 // that the multiplier is of
+	heldPart float64 // of the examples that are held out
+}
+
+// course is that of texts. The validation text comes last, and exactly it is held out.
+func (train text) course(r api.FineTuningRequest, context int, held text) (c course, err error) {
+	c = course{length: min(maxSequence, context, train.tokens-1), rate: baseRate}
 	if held.path != "" {
-		length = min(length, held.tokens-1)
+		c.length = min(c.length, held.tokens-1)
+		c.heldPart = (float64(held.tokens) + 0.5) / float64(held.tokens+train.tokens)
 	}
-	if length < 1 {
-		return s, wrong("training_file", "there is too little text to train on", "give more examples")
+	if c.length < 1 {
+		return c, wrong("training_file", "there is too little text to train on", "give more examples")
 	}
 	if held.tokens >= train.tokens {
-		return s, wrong("validation_file", fmt.Sprintf("it has %d tokens, the training file %d", held.tokens, train.tokens),
+		return c, wrong("validation_file", fmt.Sprintf("it has %d tokens, the training file %d", held.tokens, train.tokens),
 			"give a smaller one")
 	}
-	batch := int(r.Hyperparameters.Batch)
-	epochs := float64(r.Hyperparameters.Epochs)
-	steps := max(1, math.Ceil(epochs*float64(train.tokens)/float64(batch*length)))
+	c.steps = float64(r.Hyperparameters.Epochs) * float64(train.tokens) / float64(int(r.Hyperparameters.Batch)*c.length)
+	return c, nil
+}
+
+// write writes the job file.
+func (t *Tuner) write(r api.FineTuningRequest, dir string, c course, train, held text) (s api.Spec, err error) {
+	batch, steps := int(r.Hyperparameters.Batch), max(1, math.Ceil(c.steps))
 	if steps > maxSteps {
 		return s, wrong("hyperparameters.n_epochs", fmt.Sprintf("it would be %.0f steps", steps),
 			"give fewer epochs, or a larger batch_size")
@@ -278,27 +340,23 @@ func (t *Tuner) write(r api.FineTuningRequest, dir string, context int, train, h
 	if err != nil {
 		return s, err
 	}
-	datasets := []string{train.path}
-	fraction := 0.0
-	if held.path != "" {
-		datasets = append(datasets, held.path)
-		fraction = (float64(held.tokens) + 0.5) / float64(held.tokens+train.tokens)
-	}
 	form, err := plainLabel(dir, train.chats)
 	if err != nil {
 		return s, err
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "apiVersion: starling/v1\nkind: TrainingJob\nname: fine-tune\nlabels: {%s: %s%s}\nseed: %d\n",
-		runs.LabelTuning, quote(string(asked)), form, *r.Seed)
+	fmt.Fprintf(&b, "apiVersion: starling/v1\nkind: TrainingJob\nname: fine-tune\nlabels: {%s: %s%s}\nseed: %d\n%s",
+		runs.LabelTuning, quote(string(asked)), form, *r.Seed, c.task)
 	fmt.Fprintf(&b, "model:\n  base_model: %s\n  adapter: {lora: {r: 16, alpha: 32}}\ndatasets:\n",
 		quote(filepath.ToSlash(base)))
-	for _, path := range datasets {
-		fmt.Fprintf(&b, "- {path: %s, format: jsonl}\n", quote(path))
+	for _, file := range []text{train, held} {
+		if file.path != "" {
+			fmt.Fprintf(&b, "- {path: %s, format: jsonl}\n", quote(file.path))
+		}
 	}
-	fmt.Fprintf(&b, "val_set_size: %v\nsequence_len: %d\n", fraction, length)
+	fmt.Fprintf(&b, "val_set_size: %v\nsequence_len: %d\n", c.heldPart, c.length)
 	fmt.Fprintf(&b, "training: {max_steps: %d, global_batch_size: %d, learning_rate: %v, warmup_steps: %d}\n", total,
-		batch, baseRate*float64(r.Hyperparameters.Rate), total/10)
+		batch, c.rate*float64(r.Hyperparameters.Rate), total/10)
 	fmt.Fprintf(&b, "strategy: {sync_steps: %d, workers: %d}\n", round, min(2, batch))
 	return api.Spec{Config: b.String()}, nil
 }

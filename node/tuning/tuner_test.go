@@ -87,6 +87,55 @@ func TestJob(t *testing.T) {
 	}
 }
 
+// The job of pairs of answers learns preferences, from the data that it is given.
+func TestJobOfPairs(t *testing.T) {
+	tuner, _, _ := workshop(t)
+	const pair = `{"input": {"messages": [{"role": "user", "content": "Hi"}]}, "preferred_output": [{"role": ` +
+		`"assistant", "content": "Hello!"}], "non_preferred_output": [{"role": "assistant", "content": "No."}]}` + "\n"
+	one, err := tuner.Keep("pairs", strings.NewReader(strings.Repeat(pair, 10)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := tuner.Keep("held", strings.NewReader(pair))
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := api.FineTuningRequest{Model: "done", TrainingFile: one.ID, ValidationFile: two.ID, Method: &api.TuningMethod{
+		Type: "dpo", DPO: api.DPOMethod{Hyperparameters: api.DPOHyperparameters{Epochs: 2, Batch: 4}}}}
+	made, err := tuner.Job(asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := job.Parse([]byte(made.Config), filepath.Join(tuner.data, "job.yaml"))
+	if err == nil {
+		err = errors.Join(j.Confine(tuner.runs), j.CheckFiles())
+	}
+	if err != nil {
+		t.Fatalf("%v\n%s", err, made.Config)
+	}
+	// "User: Hi\n\nAssistant: Hello!\n\n" is 29 bytes, and its end is a token.
+	if j.Task != "dpo" || j.DPO.Beta != 0.1 || j.SequenceLen != 30 || j.Training.MaxSteps != 5 ||
+		j.Training.LearningRate != 5e-5 || int(11*j.ValSetSize) != 1 || len(j.Datasets) != 2 {
+		t.Errorf("%s", made.Config)
+	}
+	tuning := filepath.Join(tuner.runs, "ftjob-1")
+	if err := errors.Join(os.MkdirAll(tuning, 0o755),
+		os.WriteFile(filepath.Join(tuning, "job.yaml"), []byte(made.Config), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	r, err := tuner.Request("ftjob-1")
+	settled := api.DPOHyperparameters{Epochs: 2, Batch: 4, Rate: 1, Beta: 0.1}
+	if err != nil || r.Method == nil || r.Method.DPO.Hyperparameters != settled ||
+		r.Hyperparameters != (api.Hyperparameters{Epochs: 2, Batch: 4, Rate: 1}) {
+		t.Errorf("%+v %v", r, err)
+	}
+	asked.Method = nil
+	var refused *failure.Error
+	if _, err := tuner.Job(asked); !errors.As(err, &refused) || refused.Param != "training_file" {
+		t.Errorf("pairs without a method for them: %v", err)
+	}
+}
+
 // A wrong request is refused by its parameter, without information about this machine.
 func TestJobRefuses(t *testing.T) {
 	tuner, train, held := workshop(t)
@@ -112,7 +161,11 @@ func TestJobRefuses(t *testing.T) {
 		"an odd batch":  {func(r *api.FineTuningRequest) { r.Hyperparameters.Batch = 3 }, "hyperparameters.batch_size"},
 		"a high rate": {func(r *api.FineTuningRequest) { r.Hyperparameters.Rate = 1e9 },
 			"hyperparameters.learning_rate_multiplier"},
-		"a method": {func(r *api.FineTuningRequest) { r.Method = &api.TuningMethod{Type: "dpo"} }, "method"},
+		"a method": {func(r *api.FineTuningRequest) { r.Method = &api.TuningMethod{Type: "reinforcement"} }, "method"},
+		"no pairs": {func(r *api.FineTuningRequest) { r.Method = &api.TuningMethod{Type: "dpo"} }, "training_file"},
+		"a beta": {func(r *api.FineTuningRequest) {
+			r.Method = &api.TuningMethod{Type: "dpo", DPO: api.DPOMethod{Hyperparameters: api.DPOHyperparameters{Beta: 3}}}
+		}, "method.dpo.hyperparameters.beta"},
 		"two methods": {func(r *api.FineTuningRequest) {
 			r.Hyperparameters.Epochs, r.Method = 2, &api.TuningMethod{Type: "supervised"}
 		}, "hyperparameters"},

@@ -178,6 +178,9 @@ func jobOf(run api.Job, r api.FineTuningRequest) api.FineTuningJob {
 		Method: api.TuningMethod{Type: "supervised",
 			Supervised: api.SupervisedMethod{Hyperparameters: r.Hyperparameters}}, Seed: *r.Seed,
 		Metadata: r.Metadata, Integrations: []api.Integration{}}
+	if r.Method != nil {
+		j.Method = *r.Method
+	}
 	if j.Metadata == nil {
 		j.Metadata = map[string]string{}
 	}

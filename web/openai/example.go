@@ -11,10 +11,12 @@ import (
 	"unicode/utf8"
 )
 
-// Example is an example of fine-tuning: a conversation that ends with the assistant, or a prompt and its completion.
+// Example is an example of fine-tuning: a conversation that ends with the assistant, a prompt and its completion, or a
+// pair of conversations that differ in their last answer.
 type Example struct {
-	Messages           []Message // none: Prompt and Completion
+	Messages           []Message // none: Prompt and Completion, or a pair
 	Prompt, Completion string
+	Preferred, Other   []Message // of a pair: with the preferred answer, and with the other one
 }
 
 // Limits of a file of examples.
@@ -86,13 +88,17 @@ func parseExample(line []byte) (e Example, wrong *ExampleError) {
 	if err := json.Unmarshal(line, &keys); err != nil || keys == nil {
 		return bad("write one object a line, with no line break inside", "it is not a JSON object")
 	}
+	if _, pair := keys["input"]; pair {
+		return parsePair(keys)
+	}
 	for key := range keys {
 		switch key {
 		case "messages", "prompt", "completion":
 		case "tools", "functions", "parallel_tool_calls":
 			return bad("leave it out", "%q is given, and models are not tuned to use tools", key)
 		default:
-			return bad(`write "messages", or "prompt" and "completion"`, "it has the unknown key %.40q", key)
+			return bad(`write "messages", "prompt" and "completion", or "input" with two answers`,
+				"it has the unknown key %.40q", key)
 		}
 	}
 	_, talks := keys["messages"]
@@ -119,6 +125,45 @@ func parseExample(line []byte) (e Example, wrong *ExampleError) {
 		return bad("write what the model is to say", "the completion is empty")
 	}
 	return Example{Prompt: *prompt, Completion: *completion}, nil
+}
+
+// parsePair reads a line with two answers to one conversation, in the form of OpenAI's preferences.
+func parsePair(keys map[string]json.RawMessage) (e Example, wrong *ExampleError) {
+	const form = `write "input": {"messages": [...]}, and "preferred_output" and "non_preferred_output", lists of messages`
+	bad := func(why string, args ...any) (Example, *ExampleError) {
+		return Example{}, &ExampleError{Why: fmt.Sprintf(why, args...), Fix: form}
+	}
+	for key := range keys {
+		if key != "input" && key != "preferred_output" && key != "non_preferred_output" {
+			return bad("it has an input, and the unknown key %.40q", key)
+		}
+	}
+	var input struct {
+		Messages []json.RawMessage `json:"messages"`
+	}
+	d := json.NewDecoder(bytes.NewReader(keys["input"]))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&input); err != nil {
+		return bad("the input cannot be read (%s)", strings.TrimPrefix(err.Error(), "json: "))
+	}
+	talk := func(answer string) ([]Message, *ExampleError) {
+		var said []json.RawMessage
+		if json.Unmarshal(keys[answer], &said) != nil || len(said) == 0 {
+			return nil, &ExampleError{Why: fmt.Sprintf("it has no %q", answer), Fix: form}
+		}
+		all, _ := json.Marshal(append(input.Messages[:len(input.Messages):len(input.Messages)], said...)) // it was JSON
+		return parseTalk(all)
+	}
+	if e.Preferred, wrong = talk("preferred_output"); wrong == nil {
+		e.Other, wrong = talk("non_preferred_output")
+	}
+	if wrong != nil {
+		return Example{}, wrong
+	}
+	if bytes.Equal(bytes.TrimSpace(keys["preferred_output"]), bytes.TrimSpace(keys["non_preferred_output"])) {
+		return bad("both answers are the same")
+	}
+	return e, nil
 }
 
 // Conversation reads the messages of an example, which end with the assistant.

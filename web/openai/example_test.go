@@ -12,14 +12,18 @@ func TestExamples(t *testing.T) {
 		`{"role": "user", "content": [{"type": "text", "text": "Hi"}], "name": "ann"}, ` +
 		`{"role": "assistant", "content": "Hello!", "weight": 1}]}
 
-{"prompt": "", "completion": " yes"}`
+{"prompt": "", "completion": " yes"}
+` + `{"input": {"messages": [{"role": "user", "content": "Hi"}]}, "preferred_output": [{"role": "assistant", ` +
+		`"content": "Hello!"}], "non_preferred_output": [{"role": "assistant", "content": "No."}]}`
 	var got []Example
 	n, err := Examples(strings.NewReader(text), func(e Example) error {
 		got = append(got, e)
 		return nil
 	})
-	if err != nil || n != 2 || !slices.Equal(got[0].Messages,
-		[]Message{{"system", "Be kind."}, {"user", "Hi"}, {"assistant", "Hello!"}}) || got[1].Completion != " yes" {
+	if err != nil || n != 3 || !slices.Equal(got[0].Messages,
+		[]Message{{"system", "Be kind."}, {"user", "Hi"}, {"assistant", "Hello!"}}) || got[1].Completion != " yes" ||
+		!slices.Equal(got[2].Preferred, []Message{{"user", "Hi"}, {"assistant", "Hello!"}}) ||
+		!slices.Equal(got[2].Other, []Message{{"user", "Hi"}, {"assistant", "No."}}) {
 		t.Errorf("%d %+v %v", n, got, err)
 	}
 	stop := errors.New("stop")
@@ -51,7 +55,16 @@ func TestExamplesRefuse(t *testing.T) {
 		`{"messages": [{"role": "assistant", "tool_calls": []}]}`:              "tool_calls",
 		`{"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}`: "image_url",
 		`{"messages": [{"role": "assistant", "content": "a"}], "tools": []}`:   "tools",
-		`{"prompt": "` + strings.Repeat("a", maxLine) + `"}`:                   "more than",
+		`{"input": {}, "messages": []}`:                                        `unknown key "messages"`,
+
+		`{"input": {"tools": []}}`: "the input cannot be read",
+		`{"input": {}}`:            `no "preferred_output"`,
+
+		`{"input": {}, "preferred_output": [{"role": "assistant", "content": "a"}]}`: `no "non_preferred_output"`,
+		`{"input": {}, "preferred_output": [{"role": "user", "content": "a"}]}`:      "not a text by the assistant",
+		`{"input": {}, "preferred_output": [{"role": "assistant", "content": "a"}], ` +
+			`"non_preferred_output": [{"role": "assistant", "content": "a"}]}`: "the same",
+		`{"prompt": "` + strings.Repeat("a", maxLine) + `"}`: "more than",
 	} {
 		lines, at := good+line, 2
 		if line == "" {
@@ -70,10 +83,15 @@ func FuzzExamples(f *testing.F) {
 	f.Add([]byte(`{"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": [{"type": "text", ` +
 		`"text": "b"}]}]}` + "\n" + `{"prompt": "a", "completion": "b"}`))
 	f.Add([]byte("{\"messages\": [{\"role\": \"assistant\", \"weight\": 0}]}\n\n"))
+	f.Add([]byte(`{"input": {"messages": []}, "preferred_output": [{"role": "assistant", "content": "a"}], ` +
+		`"non_preferred_output": [{"role": "assistant", "content": "b"}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		read := 0
 		n, err := Examples(strings.NewReader(string(text)), func(e Example) error {
 			read++
+			if e.Preferred != nil {
+				e.Messages = e.Preferred
+			}
 			if len(e.Messages) == 0 && e.Completion == "" || len(e.Messages) > 0 && e.Messages[len(e.Messages)-1].Content == "" {
 				t.Errorf("%+v teaches nothing", e)
 			}

@@ -6,7 +6,8 @@ import "math"
 // bytes.
 func (r Report) charts() []*Chart {
 	var out []*Chart
-	for _, c := range []*Chart{lossChart(r.Train, r.Eval, r.lossUnit()), r.lossByBytes(), r.lossByTime(), bytesChart(r.Rounds)} {
+	for _, c := range []*Chart{lossChart(r.Train, r.Eval, r.lossUnit()), r.lossByBytes(), r.lossByTime(),
+		bytesChart(r.Rounds)} {
 		if c != nil {
 			out = append(out, c)
 		}

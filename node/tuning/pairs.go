@@ -1,0 +1,53 @@
+package tuning
+
+import (
+	"fmt"
+
+	"github.com/starling-network/starling/client/api"
+	"github.com/starling-network/starling/web/openai"
+)
+
+// pairs is text of a file of pairs of answers.
+func (t *Tuner) pairs(b base, param, id string) (out text, err error) {
+	out.chats = true
+	out.path, err = t.rewritten(param, id, "pairs", func(n int, e openai.Example) (any, error) {
+		if e.Preferred == nil {
+			return nil, wrong(param, fmt.Sprintf("example %d of %s is no pair of answers", n, id),
+				"use the method supervised, or give input, preferred_output and non_preferred_output")
+		}
+		for _, talk := range [][]openai.Message{e.Preferred, e.Other} {
+			document, err := b.transcript(talk)
+			if err != nil {
+				return nil, wrong(param, fmt.Sprintf("example %d of %s cannot be written for the model: %v", n, id, err),
+					"change the example, or name another model")
+			}
+			out.tokens = max(out.tokens, len(b.tokens.EncodeText(document))+1) // the end of the document
+		}
+		out.pairs++
+		return map[string]any{"chosen": plain(e.Preferred), "rejected": plain(e.Other)}, nil
+	})
+	return out, err
+}
+
+// plain are messages as an object of a job's data has them.
+func plain(talk []openai.Message) (list []map[string]string) {
+	for _, m := range talk {
+		list = append(list, map[string]string{"role": m.Role, "content": m.Content})
+	}
+	return list
+}
+
+// pairCourse is that of pairs. The validation pairs come last, and exactly they are held out.
+func (train text) pairCourse(r api.FineTuningRequest, context int, held text) (c course, err error) {
+	if held.pairs >= train.pairs {
+		return c, wrong("validation_file", fmt.Sprintf("it has %d pairs, the training file %d", held.pairs, train.pairs),
+			"give a smaller one")
+	}
+	c = course{task: fmt.Sprintf("task: dpo\ndpo: {beta: %v}\n", float64(r.Method.DPO.Hyperparameters.Beta)),
+		length: min(maxSequence, context, max(train.tokens, held.tokens)), rate: pairRate,
+		steps: float64(r.Hyperparameters.Epochs) * float64(train.pairs) / float64(r.Hyperparameters.Batch)}
+	if held.path != "" {
+		c.heldPart = (float64(held.pairs) + 0.5) / float64(held.pairs+train.pairs)
+	}
+	return c, nil
+}
