@@ -170,7 +170,7 @@ func (w *writer) documents(f source.File) error {
 
 // take writes the tokens of a block, before which a file has some documents.
 func (w *writer) take(name string, part encoded, before int) error {
-	if errors.Is(part.err, ErrUnlearnt) {
+	if errors.Is(part.err, ErrUnlearnt) || errors.Is(part.err, ErrAnswer) {
 		example := (before+part.documents)/max(1, w.choice.Group) + 1
 		return &source.Error{Name: name, Err: fmt.Errorf("example %d: %w", example, part.err)}
 	}

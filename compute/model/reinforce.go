@@ -121,8 +121,11 @@ func (p policy) draw(w weights, prompts rollout.Prompts) (answers *graph.Node, l
 // vocab].
 func (p policy) scores(w weights, prompts, padding, answers *graph.Node) *graph.Node {
 	n, length := dims(answers)[0], dims(answers)[1]
-	seen := graph.Concatenate([]*graph.Node{prompts,
-		graph.Slice(answers, graph.AxisRange(), graph.AxisRange(0, length-1))}, 1)
+	seen := prompts
+	if length > 1 {
+		seen = graph.Concatenate([]*graph.Node{prompts,
+			graph.Slice(answers, graph.AxisRange(), graph.AxisRange(0, length-1))}, 1)
+	}
 	w.dice = nil
 	net := networkOf(p.c)
 	x := net.hidden(p.c, w, seen, newRagged(padding, dims(seen)[1]))

@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 
+	"github.com/starling-network/starling/compute/kernel/exact"
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/rollout"
 	"github.com/starling-network/starling/compute/optimizer"
@@ -206,39 +207,83 @@ func TestDrawnLogitsAreThoseOfTheLoss(t *testing.T) {
 	for name, c := range models {
 		batch, b := questions(c, 6)
 		for _, b.Half = range []bool{false, true} {
-			task, err := Reinforce(c, b, drawnFrom)
-			mustTask(t, task, err)
-			p := policy{c: c, r: drawnFrom, width: b.Length - drawnFrom.Tokens, silent: b.Silent}
-			builder := program.NewBuilder()
-			values, err := record.Record(builder, func(g *graph.Graph) []*graph.Node {
-				examples := parameters(g, "", task.Batch)
-				w, _ := task.inputs(g)
-				w.dice = &record.Dice{Key: graph.Parameter(g, Dice, shapes.Make(dtypes.Int64, 3))}
-				prompts := p.prompts(examples[0])
-				answers, logits := p.draw(w, prompts)
-				for i := range logits {
-					logits[i] = graph.InsertAxes(logits[i], 1)
-				}
-				again := p.scores(w, rollout.Repeat(prompts.Tokens, p.r.Group), rollout.Repeat(prompts.Padding, p.r.Group), answers)
-				return []*graph.Node{graph.Reshape(graph.Concatenate(logits, 1), dims(again)...), again}
-			})
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-			builder.Output("drawn", values[0])
-			builder.Output("learnt", values[1])
-			made, err := finish(builder)
-			w := both(strongWeights(c.Tensors()), strongWeights(c.Adapters()))
-			all := rolledInputs(task, w, batch, optimizer.AdamW{}, 0)
-			in := state{}
-			for n := range made.InputShapes() {
-				in[n] = all[n]
-			}
-			out := mustRun(t, mustCompile(t, made, err), in)
-			if out["drawn"].Root() != out["learnt"].Root() {
-				t.Errorf("%s, half %v: the logits differ", name, b.Half)
+			checkDrawnLogits(t, name, c, batch, b, drawnFrom)
+		}
+		one := drawnFrom
+		one.Tokens = 1
+		checkDrawnLogits(t, name+" of one token", c, batch, b, one)
+		b.Half, b.Form = false, exact.Form{Bits: 8, Block: 64}
+		checkDrawnLogits(t, name+" of integers", c, batch, b, drawnFrom)
+	}
+}
+
+// So have those of prompts that are longer than the chunks of sums, with query heads that share keys, through a window
+// and without.
+func TestDrawnLogitsOfLongPrompts(t *testing.T) {
+	const columns = 600
+	for name, window := range map[string]any{architecture.Llama: nil, "mistral": 300} {
+		raw := map[string]any{"vocab_size": 11, "max_position_embeddings": columns, "hidden_size": 24,
+			"intermediate_size": 20, "num_hidden_layers": 2, "num_attention_heads": 6, "num_key_value_heads": 3}
+		if window != nil {
+			raw["sliding_window"] = window
+		}
+		c, err := architecture.Parse(name, raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := Batch{Sequences: 2, Length: columns, Silent: c.VocabSize()}
+		batch := someTokens(c, b.Sequences, b.Length+1, 5)
+		for i, ids := 0, batch.I32(); i < len(ids); i++ {
+			if row, at := i/(b.Length+1), i%(b.Length+1); at < columns-30-row || at >= columns-25 {
+				ids[i] += int32(b.Silent)
 			}
 		}
+		r := drawnFrom
+		r.Tokens = 20
+		checkDrawnLogits(t, name, c, batch, b, r)
+	}
+}
+
+// checkDrawnLogits compares the logits that a task draws from with those of its loss.
+func checkDrawnLogits(t *testing.T, name string, c architecture.Config, batch *tensor.Tensor, b Batch, r Rollout) {
+	t.Helper()
+	task, err := Reinforce(c, b, r)
+	mustTask(t, task, err)
+	p := policy{c: c, r: r, width: b.Length - r.Tokens, silent: b.Silent}
+	builder := program.NewBuilder()
+	values, err := record.Record(builder, func(g *graph.Graph) []*graph.Node {
+		examples := parameters(g, "", task.Batch)
+		w, _ := task.inputs(g)
+		w.dice = &record.Dice{Key: graph.Parameter(g, Dice, shapes.Make(dtypes.Int64, 3))}
+		prompts := p.prompts(examples[0])
+		answers, logits := p.draw(w, prompts)
+		for i := range logits {
+			logits[i] = graph.InsertAxes(logits[i], 1)
+		}
+		again := p.scores(w, rollout.Repeat(prompts.Tokens, r.Group), rollout.Repeat(prompts.Padding, r.Group), answers)
+		return []*graph.Node{graph.Reshape(graph.Concatenate(logits, 1), dims(again)...), again}
+	})
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	builder.Output("drawn", values[0])
+	builder.Output("learnt", values[1])
+	made, err := finish(builder)
+	all := rolledInputs(task, both(strongWeights(c.Tensors()), strongWeights(c.Adapters())), batch, optimizer.AdamW{}, 0)
+	in := state{}
+	for n := range made.InputShapes() {
+		in[n] = all[n]
+	}
+	out := mustRun(t, mustCompile(t, made, err), in)
+	drawn, learnt := out["drawn"].F32(), out["learnt"].F32()
+	differ := 0
+	for i := range drawn {
+		if math.Float32bits(drawn[i]) != math.Float32bits(learnt[i]) {
+			differ++
+		}
+	}
+	if differ > 0 {
+		t.Errorf("%s, half %v: %d of %d logits differ", name, b.Half, differ, len(drawn))
 	}
 }
 

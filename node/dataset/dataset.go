@@ -14,6 +14,7 @@ import (
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/client/job/problem"
 	"github.com/starling-network/starling/client/job/spec"
+	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/data/source"
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/data/tokenizer/pattern"
@@ -152,8 +153,14 @@ func documents(sources []source.File, unread *error) iter.Seq[string] {
 }
 
 func unusable(j *job.Job, err error) error {
-	return keyProblem(j, "datasets", problem.NoData, "the data cannot be used", err,
-		"starling data validate says everything that is wrong with it")
+	fix := "starling data validate says everything that is wrong with it"
+	switch {
+	case errors.Is(err, data.ErrUnlearnt):
+		fix = "raise sequence_len, or shorten the prompt"
+	case errors.Is(err, data.ErrAnswer):
+		fix = "raise sequence_len or rollout.max_tokens, or shorten the example; an example has one answer"
+	}
+	return keyProblem(j, "datasets", problem.NoData, "the data cannot be used", err, fix)
 }
 
 func keyProblem(j *job.Job, path, code, what string, why error, fix string) error {

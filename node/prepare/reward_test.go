@@ -87,8 +87,8 @@ strategy: {sync_steps: 4}
 		list.Errors[0].Code != problem.TooLarge || !strings.Contains(err.Error(), "rollout.max_tokens") {
 		t.Errorf("answers of 100 tokens: %v", err)
 	}
-	if _, err := prepared("datasets=[{path: long.jsonl}]"); err == nil || !strings.Contains(err.Error(), "long.jsonl") ||
-		!strings.Contains(err.Error(), data.ErrAnswer.Error()) {
+	if _, err := prepared("datasets=[{path: long.jsonl}]"); err == nil ||
+		!strings.Contains(err.Error(), "long.jsonl: example 1: "+data.ErrAnswer.Error()) {
 		t.Errorf("long answers: %v", err)
 	}
 }
