@@ -58,8 +58,8 @@ func rolloutJob(t *testing.T) (*train.Task, *train.Checkpoint) {
 	return compile(t, &train.Task{Spec: &spec, Step: step, Corpus: answers}), base
 }
 
-// A worker that draws other tokens, by other noise or another seed, answers other prompts, draws from an earlier or
-// another model, or rewards other answers is convicted over a tile.
+// A worker that draws other tokens, by other noise or another seed, draws from another model, or rewards other answers
+// is convicted over a tile.
 func TestOtherRollouts(t *testing.T) {
 	task, base := rolloutJob(t)
 	w := witness.New(task, base, unit, nil, shardTokens)

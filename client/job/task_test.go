@@ -22,7 +22,7 @@ func TestTasks(t *testing.T) {
 		if d.Format != "jsonl" || d.Field != "messages" || j.Training.TrainOnInputs || j.SamplePacking ||
 			j.Training.LearningRate != c.rate || j.Eval.Tasks[0] != c.measured || j.ExampleTokens() != c.tokens ||
 			j.DPO.Beta != 0.1 || j.Rollout.Group != 8 || j.Reward.Exact != 1 ||
-			(j.Rollout.MaxTokens == 256) != (c.task == spec.TaskGRPO) {
+			(j.Rollout.MaxTokens == 32) != (c.task == spec.TaskGRPO) {
 			t.Errorf("%s: %+v", c.task, j.Spec)
 		}
 	}

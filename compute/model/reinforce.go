@@ -21,7 +21,7 @@ type Rollout struct {
 func (r Rollout) check(b Batch) error {
 	w := r.Reward
 	if r.Group < 2 || r.Group > 1<<10 || r.Tokens < 1 || r.Tokens >= b.Length ||
-		!(r.Temperature > 0 && r.Temperature <= 100) || !(w.Exact >= 0 && w.Prefix >= 0 && w.Exact+w.Prefix > 0) {
+		!(r.Temperature >= 0.01 && r.Temperature <= 100) || !(w.Exact >= 0 && w.Prefix >= 0 && w.Exact+w.Prefix > 0) {
 		return fmt.Errorf("%w: %d answers of %d tokens in sequences of %d, at temperature %v with rewards %+v", ErrStep,
 			r.Group, r.Tokens, b.Length, r.Temperature, w)
 	}
@@ -57,7 +57,7 @@ func Reinforce(c architecture.Config, b Batch, r Rollout) (Task, error) {
 	t.Metrics = []string{"accuracy", "reward"}
 	p := policy{c: c, r: r, width: b.Length - r.Tokens, silent: b.Silent}
 	t.prepare, t.loss, t.measure = p.drawn, p.loss, p.measure
-	return t, checkSize(c, b.Sequences, b.Length)
+	return t, checkSize(c, b.Sequences*r.Group, b.Length)
 }
 
 // policy draws the answers of a model, and learns from them. A sequence has width columns of a prompt, then the

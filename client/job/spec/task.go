@@ -25,9 +25,9 @@ type DPO struct {
 
 // Rollout says how answers are drawn in reinforcement learning.
 type Rollout struct {
-	Group       int     `job:"group" in:"[2,1024]"`      // answers to each prompt
-	MaxTokens   int     `job:"max_tokens" in:"[1,4096]"` // of an answer
-	Temperature float64 `job:"temperature" in:"(0,100]"` // of the distribution that tokens are drawn from
+	Group       int     `job:"group" in:"[2,1024]"`         // answers to each prompt
+	MaxTokens   int     `job:"max_tokens" in:"[1,4096]"`    // of an answer
+	Temperature float64 `job:"temperature" in:"[0.01,100]"` // of the distribution that tokens are drawn from
 }
 
 // Reward holds the weights of the parts of a reward, relative to each other.
@@ -61,6 +61,10 @@ func (j Spec) ExampleTokens() int {
 // that of other training, as the model is to stay close to the one that it begins as.
 const closeRate = 1e-5
 
+// mostDrawn is the default of rollout.max_tokens, where sequence_len has room for twice as many: a step has operators
+// for each token, and models of about twelve layers have enough for this number.
+const mostDrawn = 32
+
 // deriveTask fills in what the task settles of the data and the training, unless the file says so.
 func (j *Spec) deriveTask(given func(path string) bool) {
 	if j.Eval.Tasks == nil {
@@ -86,7 +90,7 @@ func (j *Spec) deriveTask(given func(path string) bool) {
 		j.Training.LearningRate = closeRate
 	}
 	if j.Task == TaskGRPO && j.Rollout.MaxTokens == 0 {
-		j.Rollout.MaxTokens = max(1, j.SequenceLen/2)
+		j.Rollout.MaxTokens = max(1, min(mostDrawn, j.SequenceLen/2))
 	}
 	for i := range j.Datasets {
 		d, at := &j.Datasets[i], fmt.Sprintf("datasets.%d.", i)

@@ -116,5 +116,8 @@ func Advantages(rewards *graph.Node) *graph.Node {
 	}
 	above := graph.Sub(rewards, mean(rewards))
 	deviation := graph.Sqrt(mean(graph.Mul(above, above)))
-	return graph.StopGradient(graph.Div(above, graph.AddScalar(deviation, leastDeviation)))
+	differ := graph.GreaterThan(graph.ReduceMax(rewards, -1), graph.ReduceMin(rewards, -1))
+	differs := graph.ExpandAndBroadcast(graph.ConvertDType(differ, dtypes.Float32), shape, []int{1})
+	of := graph.Div(above, graph.AddScalar(deviation, leastDeviation))
+	return graph.StopGradient(graph.Mul(of, differs)) // a mean of equal rewards may be rounded to another number
 }
