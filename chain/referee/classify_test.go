@@ -13,7 +13,6 @@ import (
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/outer"
-	"github.com/starling-network/starling/protocol/dispute"
 )
 
 // classifierJob makes a task that classifies images, and its first checkpoint.
@@ -69,16 +68,7 @@ func TestOtherClassifier(t *testing.T) {
 			program.Max: func(op *program.Operator) { op.Kind = program.Min },
 			program.Mul: func(op *program.Operator) { op.Kind = program.Sub },
 		} {
-			wrong := tampered(t, task, kind, change)
-			liar := vouch(t, wrong, base, unit, nil)
-			g := play(t, task, base, liar.commit, differ(honest.commit, liar.commit), liar, honest)
-			if v := g.Verdict; !v.AsserterLies || v.Leaf != string(dispute.Tile) {
-				t.Errorf("%s, %v: verdict %+v", name, kind, *v)
-			}
-			g = play(t, task, base, honest.commit, differ(honest.commit, liar.commit), honest, liar)
-			if g.Verdict.AsserterLies {
-				t.Errorf("%s, %v: an honest worker lost: %+v", name, kind, *g.Verdict)
-			}
+			convict(t, name+", "+kind.String(), task, tampered(t, task, kind, change), base, honest)
 		}
 	}
 }

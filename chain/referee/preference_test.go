@@ -15,7 +15,6 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/outer"
-	"github.com/starling-network/starling/protocol/dispute"
 )
 
 // preferenceJob makes a task that learns from pairs of answers, with the whole model as its reference, and its first
@@ -78,14 +77,6 @@ func TestOtherPreferences(t *testing.T) {
 		"loss":      tampered(t, task, program.Exp, func(op *program.Operator) { op.Kind = program.Neg }),
 		"reference": compile(t, &other),
 	} {
-		liar := vouch(t, wrong, base, unit, nil)
-		g := play(t, task, base, liar.commit, differ(honest.commit, liar.commit), liar, honest)
-		if v := g.Verdict; !v.AsserterLies || v.Leaf != string(dispute.Tile) {
-			t.Errorf("%s: verdict %+v", name, *v)
-		}
-		g = play(t, task, base, honest.commit, differ(honest.commit, liar.commit), honest, liar)
-		if g.Verdict.AsserterLies {
-			t.Errorf("%s: an honest worker lost: %+v", name, *g.Verdict)
-		}
+		convict(t, name, task, wrong, base, honest)
 	}
 }

@@ -227,6 +227,26 @@ func playDuty(t testing.TB, task *train.Task, d work.AuditTarget, segment uint32
 	return g
 }
 
+// convict plays a dispute about a unit of a worker that executes another task, and one in which that worker challenges
+// the unit of an honest worker. The liar loses both, the first over a tile; the verdict of the first is returned.
+func convict(t testing.TB, name string, task, wrong *train.Task, base *train.Checkpoint,
+	honest *party) dispute.Verdict {
+	t.Helper()
+	liar := vouch(t, wrong, base, unit, nil)
+	segment := differ(honest.commit, liar.commit)
+	if segment == uint32(len(honest.commit.Segments)) {
+		t.Fatalf("%s: no state differs", name)
+	}
+	v := *play(t, task, base, liar.commit, segment, liar, honest).Verdict
+	if !v.AsserterLies || v.Leaf != string(dispute.Tile) {
+		t.Errorf("%s: verdict %+v", name, v)
+	}
+	if g := play(t, task, base, honest.commit, segment, honest, liar); g.Verdict.AsserterLies {
+		t.Errorf("%s: an honest worker lost: %+v", name, *g.Verdict)
+	}
+	return v
+}
+
 // lie is a dishonest execution, and where a dispute about it must end.
 type lie struct {
 	name   string

@@ -15,7 +15,6 @@ import (
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/outer"
-	"github.com/starling-network/starling/protocol/dispute"
 )
 
 // rolloutJob makes a task that learns from the rewards of answers that it draws, and its first checkpoint.
@@ -85,18 +84,7 @@ func TestOtherRollouts(t *testing.T) {
 		"reward":      other(program.Equal, 3, program.NotEqual),
 		"seed":        respecified(task, func(s *train.Spec) { s.Seed++ }),
 	} {
-		liar := vouch(t, wrong, base, unit, nil)
-		if differ(honest.commit, liar.commit) > uint32(len(honest.commit.Segments)-1) {
-			t.Fatalf("%s: nothing differs", name)
-		}
-		g := play(t, task, base, liar.commit, differ(honest.commit, liar.commit), liar, honest)
-		if v := g.Verdict; !v.AsserterLies || v.Leaf != string(dispute.Tile) {
-			t.Errorf("%s: verdict %+v", name, *v)
-		}
-		g = play(t, task, base, honest.commit, differ(honest.commit, liar.commit), honest, liar)
-		if g.Verdict.AsserterLies {
-			t.Errorf("%s: an honest worker lost: %+v", name, *g.Verdict)
-		}
+		convict(t, name, task, wrong, base, honest)
 	}
 	liar := vouch(t, task, &stale, unit, nil)
 	if g := play(t, task, base, liar.commit, differ(honest.commit, liar.commit), liar, honest); !g.Verdict.AsserterLies {

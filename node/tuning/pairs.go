@@ -7,7 +7,7 @@ import (
 	"github.com/starling-network/starling/web/openai"
 )
 
-// pairs is text of a file of pairs of answers.
+// pairs writes the pairs of answers of a file as the data of task: dpo, as text does with other examples.
 func (t *Tuner) pairs(b base, param, id string) (out text, err error) {
 	out.chats = true
 	out.path, err = t.rewritten(param, id, "pairs", func(n int, e openai.Example) (any, error) {
@@ -16,10 +16,9 @@ func (t *Tuner) pairs(b base, param, id string) (out text, err error) {
 				"use the method supervised, or give input, preferred_output and non_preferred_output")
 		}
 		for _, talk := range [][]openai.Message{e.Preferred, e.Other} {
-			document, err := b.transcript(talk)
+			document, err := b.written(talk, param, n, id)
 			if err != nil {
-				return nil, wrong(param, fmt.Sprintf("example %d of %s cannot be written for the model: %v", n, id, err),
-					"change the example, or name another model")
+				return nil, err
 			}
 			out.tokens = max(out.tokens, len(b.tokens.EncodeText(document))+1) // the end of the document
 		}

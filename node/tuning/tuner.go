@@ -221,6 +221,16 @@ func readBase(dir string) (b base, err error) {
 	return b, err
 }
 
+// written is a conversation of example n of a file in the form of the model.
+func (b base) written(talk []openai.Message, param string, n int, id string) (string, error) {
+	document, err := b.transcript(talk)
+	if err != nil {
+		err = wrong(param, fmt.Sprintf("example %d of %s cannot be written for the model: %v", n, id, err),
+			"change the example, or name another model")
+	}
+	return document, err
+}
+
 // text is a file of examples as a model reads it.
 type text struct {
 	path   string // below the folder of data
@@ -240,9 +250,8 @@ func (t *Tuner) text(b base, param, id string) (out text, err error) {
 			return nil, wrong(param, fmt.Sprintf("example %d of %s is a pair of answers", n, id), "use the method dpo")
 		case len(e.Messages) > 0:
 			out.chats = true
-			if document, err = b.transcript(e.Messages); err != nil {
-				return nil, wrong(param, fmt.Sprintf("example %d of %s cannot be written for the model: %v", n, id, err),
-					"change the example, or name another model")
+			if document, err = b.written(e.Messages, param, n, id); err != nil {
+				return nil, err
 			}
 		}
 		if document == "" {

@@ -15,15 +15,11 @@ func task(c *checker) {
 		return
 	}
 	for _, of := range []struct{ key, task string }{{"dpo", spec.TaskDPO}, {"rollout", spec.TaskGRPO},
-		{"reward", spec.TaskGRPO}} {
+		{"reward", spec.TaskGRPO}, {"graph", spec.TaskGraph}} {
 		if c.Task != of.task && c.file.Given(of.key) && !c.bad(of.key) {
 			c.report(of.key, problem.BadValue, of.key+" is given, and task is "+c.Task, "it is a setting of task: "+of.task,
 				"remove it, or use task: "+of.task)
 		}
-	}
-	if c.Task != spec.TaskGraph && c.file.Given("graph") && !c.bad("graph") {
-		c.report("graph", problem.BadValue, "graph is given, and task is "+c.Task, "it is a setting of task: graph",
-			"remove it, or use task: graph")
 	}
 	if want := c.Measurement(); !c.bad("eval.tasks") && !slices.Equal(c.Eval.Tasks, []string{want}) {
 		c.report("eval.tasks", problem.BadValue, fmt.Sprintf("eval.tasks is %q, and task is %s", c.Eval.Tasks, c.Task),
