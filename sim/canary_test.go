@@ -36,7 +36,7 @@ func TestCheckersSeeWhatIsWrong(t *testing.T) {
 		"verifier-0": verifiers.Colludes{With: []string{keyOf(w1).Address()}}}
 	t.Run("a lie without an audit is in the model",
 		func(t *testing.T) { play(t, blind, &check.Lineage{Honest: true}, nothing) })
-	// With one who has no seat and looks in its spare time the same two lose.
+	// With a watcher, an account without a seat that verifies in its spare time, the same two lose.
 	seen := blind
 	order := seen.order()
 	seen.Order, seen.Joins = &order, []Newcomer{{Name: "stranger", Role: crew.Verifier, At: 8 * time.Second}}

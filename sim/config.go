@@ -116,7 +116,8 @@ func (c Config) Terms() terms.Terms {
 	return t
 }
 
-// Seating gives so many verifiers a seat in the run. The others are of the network: audits are drawn for them, too.
+// Seating gives the given number of verifiers a seat in the run. The others belong to the network: the beacon draws
+// audits for them, too.
 func (c Config) Seating(verifiers int) Config {
 	o := c.order()
 	o.Verifiers = uint32(verifiers)

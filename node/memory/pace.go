@@ -90,7 +90,7 @@ func percentNow() int {
 	return percent(live[0].Value.Uint64(), pace.tight > 0)
 }
 
-// percent is the garbage that is allowed with so many bytes that live, in parts of a hundred of them.
+// percent is the garbage that the collector allows with live bytes, as a percentage of these.
 func percent(live uint64, tight bool) int {
 	garbage := min(max(live/GarbageShare, leastGarbage), live)
 	if tight {

@@ -95,10 +95,10 @@ func evalMemory(b *CompiledJob) (uint64, error) {
 	return uint64(max(0, exec.PeakBytes()-b.Size().Frozen()-b.Size().Parameters())), nil
 }
 
-// Memory is what so many parties of a process take of which no more than Turns compute a unit at a time: the units,
-// each with its update; the updates of a round, which one party at a time decodes; the checkpoints that they hold, of
-// which large ones lie in files; the evaluation of one; and what they share, of which frozen tensors are no memory of
-// the collector.
+// Memory is the number of bytes that the given number of parties of a process take, of which at most Turns compute a
+// unit at a time: the units, each with its update; the updates of a round, which one party at a time decodes; the
+// checkpoints that they hold, of which large ones lie in files; the evaluation of one; and what they share, of which
+// frozen tensors are no memory of the collector.
 func Memory(b *CompiledJob, exec *cpu.Exec, parties int) (uint64, error) {
 	units, _ := Turns(b)
 	params, frozen, turns := uint64(b.Size().Parameters()), uint64(b.Size().Frozen()), uint64(min(parties, units))

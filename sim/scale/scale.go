@@ -203,7 +203,7 @@ func (c Model) gather(index, workers int) (*gathering, error) {
 	return g, err
 }
 
-// combined is the checkpoint after so many rounds. All members that combine the updates of a round get it.
+// combined is the checkpoint after the given number of rounds. All members that combine the updates of a round get it.
 func combined(job string, round uint32) terms.Checkpoint {
 	return terms.Checkpoint{Round: round,
 		Root: canon.Sum("sim/crowd/checkpoint", []byte(job), binary.BigEndian.AppendUint32(nil, round)), CID: "checkpoint"}

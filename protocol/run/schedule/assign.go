@@ -35,7 +35,7 @@ func SplitBySpeed(units uint32, blocks []uint32) []uint32 {
 	return shares
 }
 
-// keeping limits how much longer a round may take so that units keep their workers: by one part in so many.
+// keeping bounds by how much a round may become longer so that units keep their workers: by a keeping-th part of it.
 const keeping = 8
 
 // AssignBySpeed deals units of these sizes: the largest first, each to the worker that would finish all its units
