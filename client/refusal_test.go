@@ -53,6 +53,10 @@ func TestRefusals(t *testing.T) {
 	if _, err := stranger.Registry.Participant(ctx, stranger.Address()); !errors.Is(err, client.ErrNotFound) {
 		t.Errorf("a refused registration: %v", err)
 	}
+	const unused = "starling1wwm6c5fjd95w3c5unwjz0n43077mkzeay98fqr" // an address without coins
+	if _, err := stranger.Coins.Transactions(ctx, unused); !errors.Is(err, client.ErrNotFound) {
+		t.Errorf("an account without coins: %v", err)
+	}
 	n.balance("stranger", funds)
 
 	bad := order("job")

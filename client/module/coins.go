@@ -45,5 +45,8 @@ func (c Coins) Transactions(ctx context.Context, address string) (uint64, error)
 // ErrNotFound.
 func (c Coins) Sequence(ctx context.Context, address string) (number, sequence uint64, err error) {
 	r, err := authtypes.NewQueryClient(c.account).AccountInfo(ctx, &authtypes.QueryAccountInfoRequest{Address: address})
-	return r.GetInfo().GetAccountNumber(), r.GetInfo().GetSequence(), query.Known(err)
+	if err != nil {
+		return 0, 0, query.Known(err)
+	}
+	return r.Info.AccountNumber, r.Info.Sequence, nil
 }
