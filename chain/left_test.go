@@ -66,6 +66,8 @@ type arrival struct {
 // caseOf is a referee that never recomputes anything: these disputes only test long descents.
 type caseOf struct{}
 
+func (caseOf) Decidable(uint64) (uint64, error) { return 0, nil }
+
 func (caseOf) Bound(terms.Terms) error { return nil }
 
 func (caseOf) Parts(dispute.Claim) uint64 { return 1 }

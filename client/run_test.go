@@ -85,6 +85,8 @@ func (ruling) Refute(work.Combination, []byte) (string, error) {
 	return "", errors.New("nothing is shown")
 }
 
+func (ruling) Decidable(uint64) (uint64, error) { return 0, nil }
+
 func (ruling) Bound(terms.Terms) error { return nil }
 
 func (r ruling) open(canon.Digest, []byte) (works.Case, error) { return r, nil }

@@ -92,7 +92,7 @@ func TestStateThatAUnitCarries(t *testing.T) {
 			s.Exchange = train.Exchange{Codec: x.codec, Transform: x.transform, Rule: aggregate.Mean, Outer: outer.SGD, Rate: 1,
 				Feedback: 0.95, Carry: 4}
 		})
-		if err := errors.Join(task.Spec.Check(), parameter.Fit(task.Spec, task.Step, new(evidence.Budget))); err != nil {
+		if err := errors.Join(task.Spec.Check(), parameter.Fit(task.Spec, task.Step, evidence.Limit(1<<20))); err != nil {
 			t.Fatal(err)
 		}
 		base := *start

@@ -10,7 +10,6 @@ import (
 	"github.com/starling-network/starling/compute/admit"
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/program"
-	"github.com/starling-network/starling/compute/recompute"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 )
@@ -39,31 +38,34 @@ func tokensFit(s *train.Spec, m data.Manifest) error {
 
 // Check reports, as an error that wraps evidence.ErrTooLarge, why a dispute about a job might end in a question that
 // cannot be answered: a program beyond the limits of an opening, or a tile, a parameter or the manifest of a corpus
-// beyond dispute.MaxLeaf. A worker that lies there could not be convicted. The size of the corpus does not matter.
+// beyond dispute.MaxLeaf, or that an order of the job costs a chain too much. A worker that lies there could not be
+// convicted. The size of the corpus does not matter.
 func Check(s *train.Spec, p *program.Program, m data.Manifest) error {
 	if err := tokensFit(s, m); err != nil {
 		return err
 	}
-	if n := len(Opening(s, p, m)); n > MaxOpening {
+	n := len(Opening(s, p, m))
+	if n > MaxOpening {
 		return fmt.Errorf("%w: a program and a manifest of %d bytes, at most %d are taken", evidence.ErrTooLarge, n,
 			MaxOpening)
 	}
 	if err := admit.Verify(p, limits); err != nil {
 		return fmt.Errorf("%w: %w", evidence.ErrTooLarge, err)
 	}
-	_, err := decidable(s, p)
+	r := &Referee{spec: s, step: p, bytes: n}
+	_, err := r.Decidable(evidence.MaxCheck)
 	return err
 }
 
-// decidable reports, as an error that wraps evidence.ErrTooLarge, the first operator or parameter of which not even the
-// smallest part can be recomputed, and returns the divisions of all operators.
-func decidable(s *train.Spec, p *program.Program) ([]recompute.Division, error) {
-	n := new(evidence.Budget)
-	divisions, err := division.All(p, n)
-	if err != nil {
-		return nil, err
+// Decidable implements works.Case. The error wraps evidence.ErrTooLarge, and names the first operator or parameter of
+// which not even the smallest part can be recomputed.
+func (r *Referee) Decidable(most uint64) (cost uint64, err error) {
+	n := evidence.Limit(min(most, uint64(evidence.MaxCheck-evidence.ByteCost*r.bytes)))
+	if err := division.Check(r.step, n); err != nil {
+		return n.Spent(), err
 	}
-	return divisions, parameter.Fit(s, p, n)
+	err = parameter.Fit(r.spec, r.step, n)
+	return n.Spent(), err
 }
 
 // tokensBytes bounds what shows a tile of the tokens of a step: every window in leaves of its own.

@@ -2,6 +2,7 @@ package referee
 
 import (
 	"errors"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/starling-network/starling/chain/referee/parameter"
 	"github.com/starling-network/starling/compute/admit"
 	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/program/programtest/huge"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 )
@@ -32,24 +34,59 @@ func TestJobWhoseDisputesCannotBePlayedHasNoReferee(t *testing.T) {
 	if err := train.CheckProgram(other.Spec, &p); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Open(other.Spec.Digest(), Opening(other.Spec, &p, task.Corpus.Manifest(shardTokens)))
-	if !errors.Is(err, ErrOpening) || !errors.Is(err, evidence.ErrTooLarge) || !strings.Contains(err.Error(), "FirstMax") {
-		t.Errorf("opened with %v", err)
+	r, err := Open(other.Spec.Digest(), Opening(other.Spec, &p, task.Corpus.Manifest(shardTokens)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Decidable(evidence.MaxCheck); !errors.Is(err, evidence.ErrTooLarge) ||
+		!strings.Contains(err.Error(), "FirstMax") {
+		t.Errorf("decidable with %v", err)
 	}
 }
 
-func TestWhatIsLookedAtForAJobHasALimit(t *testing.T) {
-	n := new(evidence.Budget)
-	if !n.Spend(evidence.MaxLooked) || n.Spend(1) || n.Spend(1<<63) || n.Spend(1<<63) {
-		t.Error("more than the limit may be looked at")
+// The check of a job costs the same wherever it is made, and ends where its limit is, with the limit and one.
+func TestCheckOfAJobHasALimit(t *testing.T) {
+	n := evidence.Limit(1 << 62)
+	if !n.Spend(evidence.MaxCheck) || n.Spend(1) || n.Spend(1<<63) || n.Spend(1<<63) || n.Spent() != evidence.MaxCheck+1 {
+		t.Error("more than the limit may be spent")
 	}
 	task, _ := job(t, tiny)
-	n = new(evidence.Budget)
-	*n = evidence.MaxLooked
-	if _, err := division.All(task.Step, n); !errors.Is(err, evidence.ErrTooLarge) {
+	if err := division.Check(task.Step, evidence.Limit(0)); !errors.Is(err, evidence.ErrTooLarge) {
 		t.Errorf("divided with nothing left: %v", err)
 	}
-	if err := parameter.Fit(task.Spec, task.Step, n); !errors.Is(err, evidence.ErrTooLarge) {
+	if err := parameter.Fit(task.Spec, task.Step, evidence.Limit(0)); !errors.Is(err, evidence.ErrTooLarge) {
 		t.Errorf("looked at updates with nothing left: %v", err)
+	}
+	r, err := Open(task.Spec.Digest(), Opening(task.Spec, task.Step, task.Corpus.Manifest(shardTokens)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := r.Decidable(evidence.MaxCheck)
+	if err != nil || whole == 0 {
+		t.Fatalf("a small job costs %d: %v", whole, err)
+	}
+	for _, most := range []uint64{0, 1, whole / 2, whole - 1} {
+		if cost, err := r.Decidable(most); cost != most+1 || !errors.Is(err, evidence.ErrBudget) {
+			t.Errorf("of %d units at most %d: %d, %v", whole, most, cost, err)
+		}
+	}
+	if cost, err := r.Decidable(whole); cost != whole || err != nil {
+		t.Errorf("just enough: %d, %v", cost, err)
+	}
+}
+
+// A program of a stranger costs the chain what its check takes, whatever shapes its tensors have: the units count what
+// is listed, and few of them are enough for no operator of huge tensors.
+func TestHugeProgramsAreDividedInLittleMemory(t *testing.T) {
+	for name, p := range huge.Programs(t) {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		n := evidence.Limit(evidence.MaxCheck)
+		err := division.Check(p, n)
+		runtime.ReadMemStats(&after)
+		if most := 200 * n.Spent(); err != nil && !errors.Is(err, evidence.ErrTooLarge) ||
+			after.TotalAlloc-before.TotalAlloc > most+1<<20 {
+			t.Errorf("%s: %d bytes for %d units, %v", name, after.TotalAlloc-before.TotalAlloc, n.Spent(), err)
+		}
 	}
 }

@@ -220,7 +220,7 @@ func (r *Referee) operator(c dispute.Claim, payload []byte) (dispute.Ruling, err
 	if err := evidence.Decode(payload, &p); err != nil {
 		return dispute.Ruling{}, err
 	}
-	d, err := r.division(int(c.Index))
+	d, err := r.divisions.of(int(c.Index))
 	if err != nil {
 		return dispute.Ruling{}, err
 	}

@@ -9,6 +9,7 @@ package referee
 import (
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/referee/division"
@@ -56,12 +57,13 @@ type Referee struct {
 	outer int      // tensors of state for each, of the outer optimizer
 	index map[string]int
 
-	divisions []recompute.Division // of the operators
+	bytes int // of the opening
+
+	divisions divisions
 }
 
-// Open reads an opening from anybody; spec is the digest in the terms of the run. The error wraps ErrOpening. There is
-// no referee of work with questions that might not be answered, over which no worker could be convicted. The cost of
-// this check has a limit, evidence.MaxLooked.
+// Open reads an opening from anybody; spec is the digest in the terms of the run. The error wraps ErrOpening.
+// Decidable checks that all questions about the work can be answered.
 func Open(spec canon.Digest, b []byte) (*Referee, error) {
 	fail := func(err error) (*Referee, error) { return nil, fmt.Errorf("%w: %w", ErrOpening, err) }
 	if len(b) > MaxOpening {
@@ -88,18 +90,17 @@ func Open(spec canon.Digest, b []byte) (*Referee, error) {
 	if err := train.CheckProgram(s, p); err != nil {
 		return fail(err)
 	}
-	r := newReferee(s, p)
 	if err := corpusFits(s, o.Manifest); err != nil {
 		return fail(err)
 	}
-	if r.divisions, err = decidable(s, p); err != nil {
-		return fail(err)
-	}
+	r := newReferee(s, p)
+	r.bytes = len(b)
 	return r, nil
 }
 
 func newReferee(s *train.Spec, p *program.Program) *Referee {
-	r := &Referee{spec: s, step: p, names: train.Params(p), index: map[string]int{}}
+	r := &Referee{spec: s, step: p, names: train.Params(p), index: map[string]int{},
+		divisions: divisions{step: p}}
 	if n, err := outer.State(s.Exchange); err == nil {
 		r.outer = n
 	}
@@ -128,13 +129,29 @@ func (r *Referee) Config(job string, d work.AuditTarget, challenger string, bloc
 
 // Parts implements dispute.Referee.
 func (r *Referee) Parts(c dispute.Claim) uint64 {
-	return question.Parts(r.spec, r.step, c, r.division)
+	return question.Parts(r.spec, r.step, c, r.divisions.of)
 }
 
-// division is that of an operator.
-func (r *Referee) division(i int) (recompute.Division, error) {
-	if r.divisions == nil {
-		return division.Of(r.step, i)
+// divisions remembers the divisions of the operators that a program was asked about.
+type divisions struct {
+	step  *program.Program
+	mu    sync.Mutex
+	known map[int]recompute.Division
+}
+
+// of returns the division of operator i.
+func (d *divisions) of(i int) (recompute.Division, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if found, ok := d.known[i]; ok {
+		return found, nil
 	}
-	return r.divisions[i], nil
+	found, err := division.Of(d.step, i)
+	if err == nil {
+		if d.known == nil {
+			d.known = map[int]recompute.Division{}
+		}
+		d.known[i] = found
+	}
+	return found, err
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/chain/referee/division"
+	"github.com/starling-network/starling/chain/referee/evidence"
 	"github.com/starling-network/starling/compute/admit"
 	"github.com/starling-network/starling/compute/kernel/exact"
 	"github.com/starling-network/starling/compute/model"
@@ -198,13 +199,14 @@ func TestSizeOfParts(t *testing.T) {
 			Exchange: train.Exchange{Codec: codec.TopKName(32, 16), Transform: transform.CosineTransform,
 				Outer: outer.SGD, Feedback: 0.999, Carry: 8},
 		}
-		_, err1 := decidable(spec, p)
-		_, err2 := decidable(waves, p)
+		cost, err1 := (&Referee{spec: spec, step: p}).Decidable(evidence.MaxCheck)
+		_, err2 := (&Referee{spec: waves, step: p}).Decidable(evidence.MaxCheck)
 		if err := errors.Join(admit.Verify(p, limits), err1, err2); err != nil {
 			t.Error(name, err)
 			continue
 		}
-		t.Logf("%s: %d operators, divided in %.0f ms", name, len(p.Ops), time.Since(begin).Seconds()*1000)
+		t.Logf("%s: %d operators, checked twice in %.0f ms, once for %d units", name, len(p.Ops),
+			time.Since(begin).Seconds()*1000, cost)
 		list := largest(t, p)
 		kinds := slices.SortedFunc(maps.Keys(list), func(a, b program.Kind) int { return list[b].bytes - list[a].bytes })
 		for i, k := range kinds {

@@ -8,8 +8,12 @@ import (
 	sdk "github.com/cosmos/cosmos-sdk/types"
 	"github.com/cosmos/gogoproto/proto"
 
+	"github.com/starling-network/starling/chain/referee"
+	"github.com/starling-network/starling/chain/referee/evidence"
 	"github.com/starling-network/starling/chain/x/market/marketpb"
 	"github.com/starling-network/starling/chain/x/training"
+	"github.com/starling-network/starling/chain/x/training/runpb"
+	"github.com/starling-network/starling/chain/x/training/works"
 )
 
 // Most is the highest limit of a transaction that a chain of ours takes (room.MaxGas).
@@ -22,7 +26,7 @@ const (
 	perMessage = 300_000
 	perByte    = 48
 	perRun     = 200_000
-	perOpening = 12_000_000
+	perOpening = 12_000_000 // and what the check of an ordered work costs
 )
 
 // Limit is the gas that messages may need, as far as can be said without the state of the chain.
@@ -31,7 +35,10 @@ func Limit(msgs ...sdk.Msg) uint64 {
 	for _, m := range msgs {
 		sum += base(m)
 		rank, _ := training.Owed(m)
-		_, orders := m.(*marketpb.MsgOrder)
+		order, orders := m.(*marketpb.MsgOrder)
+		if orders {
+			sum += check(order)
+		}
 		switch {
 		case orders || rank == 1 || rank == 2:
 			sum += perOpening
@@ -40,6 +47,21 @@ func Limit(msgs ...sdk.Msg) uint64 {
 		}
 	}
 	return min(sum, Most)
+}
+
+// check is the gas of the check that all disputes about an ordered work can be decided, or 0 if a chain refuses the
+// work before.
+func check(m *marketpb.MsgOrder) uint64 {
+	spec, err := runpb.Digest(m.Terms.Spec)
+	if err != nil {
+		return 0
+	}
+	r, err := referee.Open(spec, m.Opening)
+	if err != nil {
+		return 0
+	}
+	cost, _ := r.Decidable(evidence.MaxCheck)
+	return works.GasCheck * cost
 }
 
 // base is the gas that any message of its size may need.

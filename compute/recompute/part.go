@@ -40,14 +40,14 @@ type Fit struct {
 	// the given bytes before it. If a part fits, every part that needs less must fit, too.
 	Part func(need [][]int, state int) bool
 
-	// Spend is called with a number of elements before they are examined. If it returns false, Divide stops and there
-	// is no division.
-	Spend func(elements int) bool
+	// Spend is called with the cost of each part that was examined: pieces, runs of elements and leaves that were
+	// listed. If it returns false, Divide stops and there is no division.
+	Spend func(cost int) bool
 }
 
 // Divide returns the division of an operator into the fewest parts of which each fits, or false if not even the
 // smallest do. It examines parts in the first, the middle and the last leaf, with the worst possible indices. Its
-// cost is the sum of the calls of Fit.Spend, and does not grow with the operands.
+// cost is the sum of the calls of Fit.Spend. That of one part is bounded by maxVolume, however large the operands are.
 func Divide(op *program.Operator, in []tensor.Shape, fit Fit) (best Division, ok bool) {
 	_, n := op.Out.LeafRange(0)
 	length, fits := listLength(op, in), &fitting{Fit: fit}
@@ -79,9 +79,9 @@ type fitting struct {
 	spent bool
 }
 
-// look reports whether there is something left to look at parts that have so many elements.
-func (f *fitting) look(elements int) bool {
-	f.spent = f.spent || !f.Spend(elements)
+// spend reports whether there is something left after this cost.
+func (f *fitting) spend(cost int) bool {
+	f.spent = f.spent || !f.Spend(cost)
 	return !f.spent
 }
 
@@ -101,23 +101,16 @@ const (
 )
 
 func (d Division) fits(op *program.Operator, in []tensor.Shape, fits *fitting) bool {
-	size := volume(op, in, d.Elements, d.Along)
-	looked := size
-	if op.Kind.Attention() { // rows are gathered whole
-		looked /= in[0].Dims[3]
-	}
-	if size > maxVolume || work(op, in, d.Elements, d.Along) > maxWork {
+	if !fits.spend(1) || volume(op, in, d.Elements, d.Along) > maxVolume ||
+		work(op, in, d.Elements, d.Along) > maxWork {
 		return false
 	}
 	for _, leaf := range thirds(op.Out.Leaves()) {
 		for _, r := range thirds(d.Ranges) {
 			for _, l := range thirds(d.Links) {
-				if !fits.look(looked + len(in) + 1) {
-					return false
-				}
 				part := r*d.Links + l
-				need, err := d.worstNeed(op, in, leaf, part)
-				if err != nil || !fits.Part(need, d.StateBytes(op, in, leaf, part)) {
+				need, cost, err := d.worstNeed(op, in, leaf, part)
+				if !fits.spend(cost) || err != nil || !fits.Part(need, d.StateBytes(op, in, leaf, part)) {
 					return false
 				}
 			}
@@ -172,23 +165,46 @@ func work(op *program.Operator, in []tensor.Shape, n, along int) int {
 	return 0
 }
 
-// worstNeed is what a part of a leaf needs of the operands at most, whatever the indices say. Of an IndexOperand it
-// makes the leaves that the part reads, and no others.
-func (d Division) worstNeed(op *program.Operator, in []tensor.Shape, leaf, part int) ([][]int, error) {
-	need, err := Need(op, in, d, leaf, part, nil)
+// worstNeed lists the leaves of the operands that a part of a leaf needs at most, whatever the indices say, and the
+// cost of listing them. Of an IndexOperand it makes the leaves that the part reads, and no others.
+func (d Division) worstNeed(op *program.Operator, in []tensor.Shape, leaf, part int) (need [][]int, cost int,
+	err error) {
+	pieces, err := d.cut(op, in, leaf, part, nil)
+	need = needs(pieces, in)
+	cost = costOf(pieces, need)
 	k := op.Kind.IndexOperand()
 	if err != nil || k < 0 {
-		return need, err
+		return need, cost, err
 	}
 	indices := tensor.NewPartial(in[k])
 	for _, l := range need[k] {
-		indices.Set(l, worstIndices(op, in, leaf, l))
+		worst := worstIndices(op, in, leaf, l)
+		indices.Set(l, worst)
+		cost += len(worst) / in[k].DType.Size() / 4
 	}
-	all, err := Need(op, in, d, leaf, part, indices)
-	if err == nil {
-		all[k] = need[k]
+	if pieces, err = d.cut(op, in, leaf, part, indices); err != nil {
+		return nil, cost, err
 	}
-	return all, err
+	all := needs(pieces, in)
+	cost += costOf(pieces, all)
+	all[k] = need[k]
+	return all, cost, nil
+}
+
+// costOf is the cost of listing and proving the leaves that pieces need, in units of some tens of nanoseconds.
+func costOf(pieces []piece, need [][]int) int {
+	n := 1
+	for i := range pieces {
+		p := &pieces[i]
+		n += 8 + len(p.rows)/4 + len(p.take) + len(p.sums)
+		for _, g := range p.in {
+			n += 2 + 2*len(g.Runs)
+		}
+	}
+	for _, leaves := range need {
+		n += 2 * len(leaves)
+	}
+	return n
 }
 
 // worstIndices are the bytes of a leaf of an IndexOperand with which the parts of a leaf of the output need as much as
@@ -237,18 +253,29 @@ func (d Division) StateBytes(op *program.Operator, in []tensor.Shape, leaf, part
 	return n
 }
 
-// Need is NeedRange for a part of a leaf.
+// Need returns, for every operand, which leaves of its Tree hold the elements that a part of a leaf of the output is
+// computed from, ascending. With an IndexOperand these depend on its elements; if indices is nil, the answer has its
+// leaves alone. The operator must come from a verified program and the shapes be those of its operands.
 func Need(op *program.Operator, in []tensor.Shape, d Division, leaf, part int, indices *tensor.Partial) ([][]int,
 	error) {
+	pieces, err := d.cut(op, in, leaf, part, indices)
+	if err != nil {
+		return nil, err
+	}
+	return needs(pieces, in), nil
+}
+
+// cut returns the pieces that make a part of a leaf.
+func (d Division) cut(op *program.Operator, in []tensor.Shape, leaf, part int, indices *tensor.Partial) ([]piece,
+	error) {
 	lo, hi, from, to := d.span(op, in, leaf, part)
-	if lo == hi {
-		return make([][]int, len(in)), nil
+	switch {
+	case lo == hi:
+		return nil, nil
+	case d.Links == 1:
+		return cut(op, in, lo, hi, indices)
 	}
-	if d.Links == 1 {
-		return NeedRange(op, in, lo, hi, indices)
-	}
-	pieces, err := cutList(op, in, lo, hi, from, to, indices)
-	return needs(pieces, in), err
+	return cutList(op, in, lo, hi, from, to, indices)
 }
 
 // Eval computes a part of a leaf from the state before it, and returns the state after it: after the last part, the

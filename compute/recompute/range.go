@@ -16,17 +16,6 @@ import (
 // ErrPartial is returned for operands of which less is known than is needed.
 var ErrPartial = gather.ErrPartial
 
-// NeedRange returns, for every operand, which leaves of its Tree hold the elements that elements lo up to hi of the
-// output are computed from, ascending. With an IndexOperand these depend on its elements; if indices is nil, the answer
-// has its leaves alone. The operator must come from a verified program and the shapes be those of its operands.
-func NeedRange(op *program.Operator, in []tensor.Shape, lo, hi int, indices *tensor.Partial) ([][]int, error) {
-	pieces, err := cut(op, in, lo, hi, indices)
-	if err != nil {
-		return nil, err
-	}
-	return needs(pieces, in), nil
-}
-
 // needs lists the leaves of the operands that pieces gather from.
 func needs(pieces []piece, in []tensor.Shape) [][]int {
 	need := make([][]int, len(in))
@@ -53,7 +42,7 @@ func needs(pieces []piece, in []tensor.Shape) [][]int {
 
 // EvalRange computes elements lo up to hi of the output of an operator, other than an Input, with the portable kernels,
 // and returns their bytes, which are those of cpu.Eval. The operands need to have no more than the leaves that
-// NeedRange lists. Errors wrap ErrPartial, or are those of cpu.Eval.
+// Need lists for them. Errors wrap ErrPartial, or are those of cpu.Eval.
 func EvalRange(op *program.Operator, in []*tensor.Partial, lo, hi int) ([]byte, error) {
 	pieces, err := cut(op, shapesOf(in), lo, hi, indicesOf(op, in))
 	if err != nil {

@@ -14,7 +14,16 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 )
 
-// known returns what NeedRange lists of the operands.
+// needRange is Need of elements lo up to hi of an output.
+func needRange(op *program.Operator, in []tensor.Shape, lo, hi int, indices *tensor.Partial) ([][]int, error) {
+	pieces, err := cut(op, in, lo, hi, indices)
+	if err != nil {
+		return nil, err
+	}
+	return needs(pieces, in), nil
+}
+
+// known returns what needRange lists of the operands.
 func known(t testing.TB, op *program.Operator, in []*tensor.Tensor, lo, hi int) []*tensor.Partial {
 	t.Helper()
 	shapes := make([]tensor.Shape, len(in))
@@ -24,7 +33,7 @@ func known(t testing.TB, op *program.Operator, in []*tensor.Tensor, lo, hi int) 
 	}
 	var indices *tensor.Partial
 	for phase := 0; phase < 2; phase++ {
-		need, err := NeedRange(op, shapes, lo, hi, indices)
+		need, err := needRange(op, shapes, lo, hi, indices)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,9 +181,9 @@ func TestNeedIsSmall(t *testing.T) {
 			"[[] [2]]"},
 	} {
 		lo, hi := c.op.Out.LeafRange(c.leaf)
-		need, err := NeedRange(&c.op, c.in, lo, hi, part)
+		need, err := needRange(&c.op, c.in, lo, hi, part)
 		if c.op.Kind == program.TakeRows || c.op.Kind == program.AddRows {
-			only, err := NeedRange(&c.op, c.in, lo, hi, nil)
+			only, err := needRange(&c.op, c.in, lo, hi, nil)
 			if err != nil || len(only[0]) > 0 || len(only[1]) != 1 {
 				t.Errorf("%s without indices: %v, %v", c.op.Kind, only, err)
 			}
@@ -223,7 +232,7 @@ func TestAttentionNeedsLittle(t *testing.T) {
 		op := &program.Operator{Kind: c.kind, Out: c.out, Ints: []int64{0, 0}}
 		for leaf := range c.out.Leaves() {
 			lo, hi := c.out.LeafRange(leaf)
-			need, err := NeedRange(op, c.in, lo, hi, nil)
+			need, err := needRange(op, c.in, lo, hi, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -19,6 +19,8 @@ type refuses struct{}
 
 func (refuses) Bound(terms.Terms) error { return nil }
 
+func (refuses) Decidable(uint64) (uint64, error) { return 0, nil }
+
 func (refuses) Config(string, work.AuditTarget, string, int64) (dispute.Config, error) {
 	return dispute.Config{}, dispute.ErrConfig
 }

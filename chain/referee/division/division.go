@@ -16,36 +16,32 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 )
 
-// maxLook is how many elements may be looked at for the division of one operator. It is some tenths of a second.
-const maxLook = 1 << 26
-
 // Of returns the division of the tiles of operator i's output. It is an error that wraps evidence.ErrTooLarge if no
-// part of a tile is small enough, or if that cannot be found out for maxLook.
+// part of a tile is small enough, or if finding one costs too much.
 func Of(p *program.Program, i int) (recompute.Division, error) {
-	d, _, err := divide(p, i)
-	return d, err
+	return divide(p, i, evidence.Limit(evidence.MaxCheck))
 }
 
-// divide is Of, and says how many elements were looked at.
-func divide(p *program.Program, i int) (d recompute.Division, looked uint64, err error) {
+// divide is Of within a budget.
+func divide(p *program.Program, i int, n *evidence.Budget) (recompute.Division, error) {
 	op := &p.Ops[i]
 	d, ok := recompute.Divide(op, Shapes(p, op), recompute.Fit{
 		Part: func(need [][]int, state int) bool {
 			n, err := Bytes(p, i, need, state)
 			return err == nil && n <= evidence.MaxPart
 		},
-		Spend: func(elements int) bool {
-			looked += uint64(elements)
-			return looked <= maxLook
-		},
+		Spend: func(units int) bool { return n.Spend(uint64(units)) },
 	})
-	if !ok {
+	switch {
+	case !n.Spend(0):
+		return d, evidence.ErrBudget
+	case !ok:
 		_, n := op.Out.LeafRange(0)
-		return recompute.Division{Elements: n, Ranges: 1, Links: 1}, looked,
+		return recompute.Division{Elements: n, Ranges: 1, Links: 1},
 			fmt.Errorf("%w: no part of a tile of operator %d, %s of %s to %v, needs less than %d bytes", evidence.ErrTooLarge, i,
 				op.Kind, operandNames(p, op), op.Out, evidence.MaxPart)
 	}
-	return d, looked, nil
+	return d, nil
 }
 
 // operandNames says what an operator is applied to: the shapes, with the names of those that are inputs of the program.
@@ -163,27 +159,22 @@ func Shapes(p *program.Program, op *program.Operator) []tensor.Shape {
 	return out
 }
 
-// All returns the divisions of all operators.
-func All(p *program.Program, n *evidence.Budget) ([]recompute.Division, error) {
-	all, seen := make([]recompute.Division, len(p.Ops)), map[string]recompute.Division{}
+// Check reports the first operator of which not even the smallest part is small enough, or that the budget is spent.
+func Check(p *program.Program, n *evidence.Budget) error {
+	seen := map[string]bool{}
 	for i := range p.Ops {
 		op := &p.Ops[i]
 		if op.Kind == program.Input {
 			continue
 		}
 		key := fmt.Sprint(op.Kind, op.Ints, op.Out, Shapes(p, op))
-		d, known := seen[key]
-		if !known {
-			var looked uint64
-			var err error
-			if d, looked, err = divide(p, i); err != nil {
-				return nil, err
-			}
-			if seen[key] = d; !n.Spend(looked) {
-				return nil, evidence.ErrBudget
-			}
+		if seen[key] {
+			continue
 		}
-		all[i] = d
+		if _, err := divide(p, i, n); err != nil {
+			return err
+		}
+		seen[key] = true
 	}
-	return all, nil
+	return nil
 }

@@ -19,19 +19,28 @@ const DigestBytes = 34
 // MaxRefutation is the largest size of the payload of a refutation, in bytes.
 const MaxRefutation = 3 << 19
 
-// MaxLooked bounds the elements that are counted to check that the questions of a job can be answered, which takes
-// about a second.
-const MaxLooked = 1 << 29
+// MaxCheck bounds what an order costs a chain: the check that the questions of a job can be answered, in the units of
+// recompute.Fit, and ByteCost for each byte of its opening. A unit takes 10 to 50 nanoseconds.
+const (
+	MaxCheck = 48_000_000
+	ByteCost = 20
+)
 
-// Budget counts elements, up to MaxLooked and one.
-type Budget uint64
+// Budget counts the cost of a check up to a limit.
+type Budget struct{ most, spent uint64 }
 
-// Spend counts elements, and reports whether the sum is within MaxLooked.
-func (n *Budget) Spend(elements uint64) bool {
-	*n = Budget(min(uint64(*n)+min(elements, MaxLooked), MaxLooked+1))
-	return *n <= MaxLooked
+// Limit returns a budget of a number of units.
+func Limit(most uint64) *Budget { return &Budget{most: min(most, MaxCheck)} }
+
+// Spend counts units, and reports whether the sum is within the limit.
+func (n *Budget) Spend(units uint64) bool {
+	n.spent = min(n.spent+min(units, MaxCheck+1), n.most+1)
+	return n.spent <= n.most
 }
 
-// ErrBudget is returned for a job of which more than MaxLooked elements had to be looked at. It wraps ErrTooLarge.
-var ErrBudget = fmt.Errorf("%w: more than %d elements of its operators and parameters are looked at", ErrTooLarge,
-	MaxLooked)
+// Spent is the sum of the units that were counted, or the limit and one if that is more.
+func (n *Budget) Spent() uint64 { return n.spent }
+
+// ErrBudget is returned for a job that costs more to check. It wraps ErrTooLarge.
+var ErrBudget = fmt.Errorf("%w: to check that all disputes about it can be decided costs more than a chain gives an "+
+	"order", ErrTooLarge)

@@ -22,6 +22,8 @@ type shown struct {
 	rounds uint32
 }
 
+func (shown) Decidable(uint64) (uint64, error) { return 0, nil }
+
 func (s shown) Bound(t terms.Terms) error {
 	if t.Rounds != s.rounds {
 		return refusal.ErrTerms

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"cosmossdk.io/collections"
+	storetypes "github.com/cosmos/cosmos-sdk/store/v2/types"
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
 	"github.com/starling-network/starling/canon"
@@ -23,13 +24,16 @@ type Case interface {
 	Bound(t terms.Terms) error
 	// Config returns the dispute of a challenger about a unit, in which a party has a number of blocks for a move.
 	Config(job string, d work.AuditTarget, challenger string, blocks int64) (dispute.Config, error)
+	// Decidable returns an error unless every dispute about the work can be decided, and the cost of the check. It stops
+	// when the cost is more than most.
+	Decidable(most uint64) (cost uint64, err error)
 	// Refute returns what is wrong with a checkpoint if the payload proves that its updates do not lead to it, or else an
 	// error.
 	Refute(c work.Combination, payload []byte) (string, error)
 }
 
 // Referee opens the work with the given digest. Anyone may have written the opening of an order, so Referee returns an
-// error if the opening does not match the digest, or if a dispute about the work could not be decided.
+// error if the opening does not match the digest.
 type Referee func(spec canon.Digest, opening []byte) (Case, error)
 
 // Gas of a message that asks a referee, in addition to the gas of its bytes: for opening the work, which reads and
@@ -38,6 +42,9 @@ const (
 	gasOpen  = 2_000_000 // plus one per byte of the opening
 	gasJudge = 1_000_000
 )
+
+// GasCheck is the gas of an order for each unit that Decidable costs.
+const GasCheck = 2
 
 // Works reads and writes the openings of the work of open orders and of runs that are not over.
 type Works struct {
@@ -64,6 +71,9 @@ func (w *Works) Admit(ctx context.Context, t terms.Terms, opening []byte) error 
 	if err != nil {
 		return fmt.Errorf("%w: %w", dispute.ErrWork, err)
 	}
+	if err := decidable(sdk.UnwrapSDKContext(ctx).GasMeter(), judge); err != nil {
+		return fmt.Errorf("%w: %w", dispute.ErrWork, err)
+	}
 	if err := judge.Bound(t); err != nil {
 		return err
 	}
@@ -72,6 +82,15 @@ func (w *Works) Admit(ctx context.Context, t terms.Terms, opening []byte) error 
 		err = w.openings.Set(ctx, t.Spec[:], opening)
 	}
 	return errors.Join(err, w.held.Set(ctx, t.Spec[:], n+1))
+}
+
+// decidable checks that every dispute about a work can be decided, and consumes gas for the check, which stops where
+// the gas ends.
+func decidable(m storetypes.GasMeter, judge Case) error {
+	most := m.GasRemaining() / GasCheck
+	cost, err := judge.Decidable(most)
+	m.ConsumeGas(GasCheck*cost, "referee: check")
+	return err
 }
 
 // Forget records that one job of an admitted work can have no more disputes.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/dispute"
+	"github.com/starling-network/starling/protocol/run/terms"
 )
 
 // A move that asks the referee costs the same gas whether its work is in the cache or not, and a program is read once.
@@ -40,6 +41,57 @@ func TestWorkIsOpenedOnceForTheSameGas(t *testing.T) {
 	if n := len(k.cache.last); n != remembers {
 		t.Errorf("%d works are remembered, wanted %d", n, remembers)
 	}
+}
+
+// An order pays for the check of its work, as far as its gas goes, whether the work is in the cache or not. Work of
+// which a dispute could not be decided is refused.
+func TestAnOrderPaysForItsCheck(t *testing.T) {
+	const cost = 10_000_000
+	bad := errors.New("not decidable")
+	refused := map[string]error{}
+	w, ctx := onEmptyStore(t, func(_ canon.Digest, opening []byte) (Case, error) {
+		return checked{shown{rounds: 3}, cost, refused[string(opening)]}, nil
+	})
+	work := terms.Terms{Spec: canon.Sum("spec"), Rounds: 3}
+	admit := func(limit uint64, opening string) (used uint64, out bool, err error) {
+		m := storetypes.NewGasMeter(limit)
+		defer func() {
+			if p := recover(); p != nil {
+				used, out = m.GasConsumed(), true
+			}
+		}()
+		err = w.Admit(ctx.WithGasMeter(m), work, []byte(opening))
+		return m.GasConsumed(), false, err
+	}
+	const enough = 60_000_000
+	first, _, err := admit(enough, "a")
+	again, _, err2 := admit(enough, "a")
+	if err != nil || err2 != nil || first < gasOpen+gasJudge+GasCheck*cost || first-again > 1<<16 {
+		t.Errorf("%d gas, then %d: %v, %v", first, again, err, err2)
+	}
+	for _, opening := range []string{"a", "b"} {
+		if used, out, _ := admit(GasCheck*cost, opening); !out || used > GasCheck*cost+GasCheck {
+			t.Errorf("%s with too little gas: %d, out of gas %t", opening, used, out)
+		}
+	}
+	refused["c"] = bad
+	if _, _, err := admit(enough, "c"); !errors.Is(err, bad) || !errors.Is(err, dispute.ErrWork) {
+		t.Errorf("undecidable work is admitted with %v", err)
+	}
+}
+
+// checked is work whose check has a cost and an outcome.
+type checked struct {
+	Case
+	cost uint64
+	err  error
+}
+
+func (c checked) Decidable(most uint64) (uint64, error) {
+	if c.cost > most {
+		return most + 1, errors.New("more than may be spent")
+	}
+	return c.cost, c.err
 }
 
 // A move that is refused before it asks the referee opens no work.
