@@ -12,7 +12,7 @@ import (
 	"github.com/starling-network/starling/chain/referee/parameter"
 	"github.com/starling-network/starling/compute/admit"
 	"github.com/starling-network/starling/compute/program"
-	"github.com/starling-network/starling/compute/program/programtest/huge"
+	"github.com/starling-network/starling/compute/program/hugetest"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 )
@@ -78,7 +78,7 @@ func TestCheckOfAJobHasALimit(t *testing.T) {
 // A program of a stranger costs the chain what its check takes, whatever shapes its tensors have: the units count what
 // is listed, and few of them are enough for no operator of huge tensors.
 func TestHugeProgramsAreDividedInLittleMemory(t *testing.T) {
-	for name, p := range huge.Programs(t) {
+	for name, p := range hugetest.Programs(t) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		n := evidence.Limit(evidence.MaxCheck)

@@ -1,6 +1,6 @@
-// Package huge has programs of few operators on tensors of up to 2^31 elements, for tests of everything that reads the
-// program of a stranger.
-package huge
+// Package hugetest has programs of few operators on tensors of up to 2^31 elements, for tests of everything that reads
+// the program of a stranger.
+package hugetest
 
 import (
 	"strconv"
