@@ -194,6 +194,10 @@ func TestModelThatCannotFit(t *testing.T) {
 	if code != 7 || !strings.Contains(stdout, "does not fit") || !strings.Contains(stderr, "MEMORY_TOO_SMALL") {
 		t.Errorf("planned: exit %d\n%s%s", code, stdout, stderr)
 	}
+	code, stdout, stderr = starling(t, append([]string{"train", file, "--dry-run", "-o", "json"}, huge...)...)
+	if code != 7 || !strings.Contains(stdout, `"fits":"no"`) || !strings.Contains(stderr, "MEMORY_TOO_SMALL") {
+		t.Errorf("planned for a program: exit %d\n%s%s", code, stdout, stderr)
+	}
 	code, stdout, stderr = starling(t, append([]string{"train", file}, huge...)...)
 	if code != 2 || stdout != "" || !strings.Contains(stderr, "JOB_TOO_LARGE") || !strings.Contains(stderr, "parameters") {
 		t.Errorf("begun: exit %d\n%s%s", code, stdout, stderr)

@@ -39,7 +39,7 @@ func Plan(ctx context.Context, c *terminal.Console, j *job.Job, path, network, f
 		executor = "PyTorch at workers that have it, the built-in engine at others"
 	}
 	if c.Form.Machine() {
-		return errors.Join(c.Form.Print(os.Stdout, terminal.One(p, p.ID)), Placed(p.Quote))
+		return errors.Join(c.Form.Print(os.Stdout, terminal.One(p, p.ID)), Placed(p.Quote), fits(j, path, flags, p))
 	}
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	row := func(what, format string, args ...any) { fmt.Fprintf(w, "%s\t%s\n", what, fmt.Sprintf(format, args...)) }
@@ -86,15 +86,19 @@ func Plan(ctx context.Context, c *terminal.Console, j *job.Job, path, network, f
 			return err
 		}
 	}
-	if at := p.Placement; at != nil && at.Fits == "no" {
-		return tooLarge(j, path, flags, at)
+	if err := fits(j, path, flags, p); err != nil {
+		return err
 	}
 	fmt.Printf("\nnext: starling train %s%s --plan %s\n", path, flags, p.ID)
 	return nil
 }
 
-// tooLarge says that a job takes more memory than this machine has, and with which settings it fits.
-func tooLarge(j *job.Job, path, flags string, at *api.Placement) error {
+// fits returns an error if a job takes more memory than this machine has, with the settings with which it fits.
+func fits(j *job.Job, path, flags string, p *plan.Plan) error {
+	at := p.Placement
+	if at == nil || at.Fits != "no" {
+		return nil
+	}
 	fix := "train a smaller model, or with fewer workers; or on a network (--network)"
 	if set, need, ok := plan.Fitting(j, at.FreeBytes); ok {
 		fix = fmt.Sprintf("starling train %s%s%s --dry-run takes about %s", path, flags, jobfile.SetFlags(set),
