@@ -46,15 +46,23 @@ func main() {
 }
 
 // untilInterrupted is done with the first Ctrl-C or SIGTERM. The second signal is not caught, and ends the process at
-// once.
+// once. A shell has processes in the background ignore SIGINT, which would then be ignored again: there the second
+// signal is caught, too.
 func untilInterrupted() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
+	ignored := signal.Ignored(os.Interrupt)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		<-signals
-		signal.Stop(signals) // before anybody says that it has heard the first
+		if !ignored {
+			signal.Stop(signals) // before the command says that it has received the first
+		}
 		cancel()
+		if ignored {
+			<-signals
+			os.Exit(terminal.ExitInterrupted)
+		}
 	}()
 	return ctx
 }

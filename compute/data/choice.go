@@ -32,8 +32,16 @@ func (c Choice) example() int { return c.Pad * max(1, c.Group) }
 // ErrUnlearnt is returned for an example of which nothing would be predicted.
 var ErrUnlearnt = errors.New("nothing of its answer is within the length of a sequence")
 
-// ErrAnswer is returned for an example whose prompt or whose answer is too long, or that has several answers.
+// ErrAnswer is returned for an example whose prompt or whose answer is too long, that has no prompt or several answers.
 var ErrAnswer = errors.New("an example is a prompt and one answer")
+
+// asked reports whether an answer follows a prompt, if the answers are drawn.
+func (c Choice) asked(ids []uint32, vocab uint32) error {
+	if c.Answer > 0 && len(ids) > 0 && ids[0] < vocab {
+		return fmt.Errorf("%w: this one has no prompt, and an answer is drawn after a token", ErrAnswer)
+	}
+	return nil
+}
 
 // checked reports whether something of the tokens of a document of a group, filled up from n of them, is predicted, and
 // an answer as long as it may be.

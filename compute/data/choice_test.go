@@ -134,6 +134,28 @@ func TestGroups(t *testing.T) {
 	}
 }
 
+// An answer that is drawn follows a prompt, and is one text that has room.
+func TestAnswersHavePrompts(t *testing.T) {
+	for text, want := range map[string]string{"?ab": "", "ab": "no prompt",
+		"?abcd": "at most 3 of a prompt and 3 of an answer", "????a": "5 tokens, of which 4"} {
+		from := strings.LastIndex(text, "?") + 1
+		file := source.File{Format: source.JSONL, Name: "x.jsonl", Data: []byte("{\"a\":\"?x\"}\n{\"a\":\"" + text + "\"}\n"),
+			Examples: func(object map[string]json.RawMessage) ([]source.Document, error) {
+				said := strings.Trim(string(object["a"]), "\"")
+				if said == "?x" {
+					return []source.Document{{Text: said, Learnt: []source.TextRange{{From: 1, To: 2}}}}, nil
+				}
+				return []source.Document{{Text: said, Learnt: []source.TextRange{{From: from, To: len(said)}}}}, nil
+			}}
+		_, err := data.BuildChosen([]source.File{file}, tokenizer.Bytes(), 0,
+			data.Choice{Learnt: true, Pad: 6, Group: 1, Answer: 3})
+		if (err == nil) != (want == "") || err != nil && (!errors.Is(err, data.ErrAnswer) ||
+			!strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "x.jsonl: example 2")) {
+			t.Errorf("%q: %v, wanted %q", text, err, want)
+		}
+	}
+}
+
 // TestWeights repeats files, and takes parts of them.
 func TestWeights(t *testing.T) {
 	for weight, want := range map[float64]string{0: "abcdx", 1: "abcdx", 2: "abcdabcdx", 0.5: "abx", 2.25: "abcdabcdax"} {

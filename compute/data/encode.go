@@ -65,6 +65,9 @@ func (e *encoder) silenced(out *encoded, docs []source.Document) {
 			ids = append(ids, last)
 		}
 		n := len(ids)
+		if out.err = e.choice.asked(ids, e.vocab); out.err != nil {
+			return
+		}
 		ids = e.choice.padded(ids, e.vocab)
 		if out.err = e.choice.checked(ids, n, e.vocab); out.err != nil {
 			return
