@@ -1,12 +1,22 @@
 package client_test
 
 import (
+	"context"
+	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/cometbft/cometbft/libs/bytes"
+	rpcclient "github.com/cometbft/cometbft/rpc/client"
+	coretypes "github.com/cometbft/cometbft/rpc/core/types"
+	cmttypes "github.com/cometbft/cometbft/types"
 
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/chain/app"
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/transaction"
 	"github.com/starling-network/starling/protocol/run/crew"
 )
 
@@ -62,4 +72,37 @@ func TestFees(t *testing.T) {
 	if b := balance("provider"); b >= funds+1000-stake {
 		t.Errorf("transaction %d of a provider cost it nothing", app.FreeTransactions+1)
 	}
+
+	// A client that is interrupted after the refusal of what pays nothing says that, and not that it was refused.
+	ctx, cancel := context.WithCancel(n.ctx)
+	c := client.New(&interrupted{Client: n.validator.Client(), cancel: cancel}, key("provider"))
+	defer c.Close()
+	err = c.Market.Offer(ctx, crew.Worker, 12, 1)
+	if _, refused := errors.AsType[*transaction.Error](err); !errors.Is(err, context.Canceled) || refused {
+		t.Errorf("interrupted: %v", err)
+	}
+}
+
+// interrupted ends a context when a transaction is refused, and answers no query from then on.
+type interrupted struct {
+	rpcclient.Client
+	cancel func()
+	ended  atomic.Bool
+}
+
+func (i *interrupted) ABCIQueryWithOptions(ctx context.Context, path string, data bytes.HexBytes,
+	o rpcclient.ABCIQueryOptions) (*coretypes.ResultABCIQuery, error) {
+	if i.ended.Load() {
+		return nil, context.Canceled
+	}
+	return i.Client.ABCIQueryWithOptions(ctx, path, data, o)
+}
+
+func (i *interrupted) BroadcastTxSync(ctx context.Context, tx cmttypes.Tx) (*coretypes.ResultBroadcastTx, error) {
+	r, err := i.Client.BroadcastTxSync(ctx, tx)
+	if err == nil && transaction.Unpaid(transaction.Refusal(r.Codespace, r.Code, r.Log)) {
+		i.ended.Store(true)
+		i.cancel()
+	}
+	return r, err
 }

@@ -120,11 +120,7 @@ func (c *Client) send(ctx context.Context, memo string, msgs []sdk.Msg) (*Pendin
 				fee = asked
 				continue
 			}
-			if _, refused := errors.AsType[*transaction.Error](why); refused {
-				err = why // it would fail, whatever it paid
-			} else {
-				err = errors.Join(err, why)
-			}
+			err = why // it would fail, whatever it paid; or the fee is not known: nothing was refused for good
 		}
 		e, refused := errors.AsType[*transaction.Error](err)
 		sequence := refused && transaction.OutOfTurn(e.Space, e.Code)
