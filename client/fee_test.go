@@ -73,7 +73,7 @@ func TestFees(t *testing.T) {
 		t.Errorf("transaction %d of a provider cost it nothing", app.FreeTransactions+1)
 	}
 
-	// A client that is interrupted after the refusal of what pays nothing says that, and not that it was refused.
+	// A client that is interrupted after the refusal of a transaction without a fee does not report that refusal.
 	ctx, cancel := context.WithCancel(n.ctx)
 	c := client.New(&interrupted{Client: n.validator.Client(), cancel: cancel}, key("provider"))
 	defer c.Close()
