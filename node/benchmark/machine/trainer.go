@@ -5,6 +5,7 @@ import (
 	"github.com/starling-network/starling/compute/model"
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/optimizer"
+	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 )
@@ -28,18 +29,25 @@ type Recipe struct {
 	Threads       int
 }
 
-// NewTrainer compiles the step and takes over the weights.
+// NewTrainer compiles the step of a language model and takes over the weights.
 func NewTrainer(r Recipe, weights map[string]*tensor.Tensor) (*Trainer, error) {
 	p, err := model.TrainStep(r.Config, r.Optimizer, r.Batch, r.Length)
 	if err != nil {
 		return nil, err
 	}
+	return ProgramTrainer(p, r, weights)
+}
+
+// ProgramTrainer compiles a step and takes over the weights. Of the recipe it reads the optimizer, the rate and the
+// threads.
+func ProgramTrainer(p *program.Program, r Recipe, weights map[string]*tensor.Tensor) (*Trainer, error) {
 	t := &Trainer{
 		In: map[string]*tensor.Tensor{}, out: map[string]*tensor.Tensor{}, flops: float64(p.Flops()),
 		Spec: train.Spec{
 			Rounds: 1, Rate: train.Rate{Kind: train.Constant, Peak: r.Rate}, Beta1: r.Optimizer.Beta1, Beta2: r.Optimizer.Beta2,
 		},
 	}
+	var err error
 	if t.exec, err = cpu.Compile(p, r.Threads); err != nil {
 		return nil, err
 	}

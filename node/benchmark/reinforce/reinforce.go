@@ -1,0 +1,261 @@
+// Package reinforce measures how a small model learns from rewards. The model first learns from right answers, until
+// some of its answers are right; then it draws answers (GRPO) and learns from their rewards. The programs are those of
+// units, run in this process and without a network.
+package reinforce
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/starling-network/starling/compute/cpu"
+	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/architecture"
+	"github.com/starling-network/starling/compute/model/rollout"
+	"github.com/starling-network/starling/compute/optimizer"
+	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/node/benchmark"
+	"github.com/starling-network/starling/node/benchmark/machine"
+)
+
+// Options configure the measurement.
+type Options struct {
+	Seeds    int // models that learn, each from other initial weights and examples
+	Steps    int // of learning from rewards
+	Threads  int
+	Progress func(string)
+}
+
+// Run is one model.
+type Run struct {
+	Seed    uint64  `json:"seed"`
+	Shown   int     `json:"shown_steps"`  // of learning from right answers
+	Before  float64 `json:"reward_shown"` // share of held-out sums whose most likely answer is right
+	Steps   int     `json:"steps"`        // of learning from rewards
+	After   float64 `json:"reward"`
+	Seconds float64 `json:"seconds"`
+}
+
+// Report is the measurement.
+type Report struct {
+	Parameters int             `json:"parameters"`
+	Prompts    int             `json:"prompts"` // of a step
+	Group      int             `json:"group"`   // answers to each
+	Runs       []Run           `json:"runs"`
+	Preference float64         `json:"first_preference_loss"` // of DPO, in nats
+	Bars       []benchmark.Bar `json:"bars"`
+}
+
+const (
+	prompts, group = 32, 16
+	shownRows      = 64
+	shownUntil     = 0.2  // of the held-out sums are right
+	shownMost      = 2000 // steps of learning from right answers
+	shownEvery     = 5    // steps between evaluations: the share of right answers rises quickly
+	every          = 20   // of learning from rewards, likewise
+	evaluated      = 512  // held-out sums
+)
+
+// Measure trains the models. Seconds are by the clock.
+func Measure(ctx context.Context, o Options) (*Report, error) {
+	for name, n := range map[string]int{"seeds": o.Seeds, "steps": o.Steps, "threads": o.Threads} {
+		if err := benchmark.Positive(name, n); err != nil {
+			return nil, err
+		}
+	}
+	c, err := architecture.Parse(architecture.GPT2, map[string]any{"n_layer": 3, "n_embd": 96, "n_head": 4,
+		"n_positions": length, "vocab_size": tokens})
+	if err != nil {
+		return nil, err
+	}
+	r := &Report{Prompts: prompts, Group: group}
+	for _, n := range c.Tensors() {
+		r.Parameters += n.Shape.Elements()
+	}
+	if r.Preference, err = firstPreference(c, o.Threads); err != nil {
+		return nil, err
+	}
+	before, after, seconds := 0., 1., 0.
+	for seed := range uint64(o.Seeds) {
+		l := &learner{config: c, options: o, run: Run{Seed: seed}, weights: c.Init(seed), begun: time.Now()}
+		if err := l.learn(ctx); err != nil {
+			return nil, err
+		}
+		r.Runs = append(r.Runs, l.run)
+		before, after, seconds = max(before, l.run.Before), min(after, l.run.After), max(seconds, l.run.Seconds)
+	}
+	r.Bars = []benchmark.Bar{
+		benchmark.AtMost("parameters", float64(r.Parameters), 1e6),
+		benchmark.AtMost("reward of a model that was shown answers", before, 0.3),
+		benchmark.AtLeast("reward after learning from rewards", after, 0.75),
+		benchmark.AtMost("seconds for a model", seconds, 900),
+		benchmark.AtMost("the first loss of preferences, its distance from ln 2", math.Abs(r.Preference-float64(
+			float32(math.Ln2))), 0),
+	}
+	return r, nil
+}
+
+// learner is a model that learns.
+type learner struct {
+	config  architecture.Config
+	options Options
+	run     Run
+	weights map[string]*tensor.Tensor
+	begun   time.Time
+}
+
+func (l *learner) learn(ctx context.Context) error {
+	if err := l.show(ctx); err != nil {
+		return err
+	}
+	if err := l.reward(ctx); err != nil {
+		return err
+	}
+	l.run.Seconds = benchmark.Rounded(time.Since(l.begun).Seconds(), 1)
+	return nil
+}
+
+// show trains on right answers until some are right.
+func (l *learner) show(ctx context.Context) error {
+	task, err := model.LanguageOf(l.config, model.Batch{Sequences: shownRows, Length: length, Silent: silent})
+	if err != nil {
+		return err
+	}
+	t, err := l.trainer(task, 1e-3)
+	if err != nil {
+		return err
+	}
+	from := &sums{seed: l.run.Seed, stream: 1}
+	for l.run.Shown < shownMost && l.run.Before < shownUntil {
+		if err := l.steps(ctx, t, from, shownEvery); err != nil {
+			return err
+		}
+		l.run.Shown += shownEvery
+		if l.run.Before, err = l.right(); err != nil {
+			return err
+		}
+	}
+	l.options.Progress(fmt.Sprintf("seed %d: %.3f of the sums are right after %d steps that show answers", l.run.Seed,
+		l.run.Before, l.run.Shown))
+	return nil
+}
+
+// reward trains on rewards of drawn answers.
+func (l *learner) reward(ctx context.Context) error {
+	task, err := model.Reinforce(l.config, model.Batch{Sequences: prompts, Length: length, Silent: silent}, model.Rollout{
+		Group: group, Tokens: digits, Temperature: 1, Reward: rollout.Weights{Exact: 1, Prefix: 1}})
+	if err != nil {
+		return err
+	}
+	t, err := l.trainer(task, 8e-4)
+	if err != nil {
+		return err
+	}
+	t.Spec.Seed, t.Spec.Units, t.Spec.Steps = l.run.Seed, 1, uint32(l.options.Steps)
+	t.Spec.Rate.Kind, t.Spec.Rate.Warmup = train.Cosine, 10
+	from := &sums{seed: l.run.Seed, stream: 2}
+	for l.run.Steps < l.options.Steps {
+		if err := l.steps(ctx, t, from, min(every, l.options.Steps-l.run.Steps)); err != nil {
+			return err
+		}
+		if l.run.After, err = l.right(); err != nil {
+			return err
+		}
+		l.options.Progress(fmt.Sprintf("seed %d: %.3f after %d steps of rewards, %.0f s", l.run.Seed, l.run.After,
+			l.run.Steps, time.Since(l.begun).Seconds()))
+	}
+	return nil
+}
+
+func (l *learner) trainer(task model.Task, rate float64) (*machine.Trainer, error) {
+	o := optimizer.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.01, MaxGradNorm: 1}
+	p, err := task.TrainStep(o)
+	if err != nil {
+		return nil, err
+	}
+	return machine.ProgramTrainer(p, machine.Recipe{Optimizer: o, Rate: rate, Threads: l.options.Threads}, l.weights)
+}
+
+// steps takes n steps, and takes over the weights.
+func (l *learner) steps(ctx context.Context, t *machine.Trainer, from *sums, n int) error {
+	for range n {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		from.fill(t.Tokens())
+		if _, draws := t.In[model.Dice]; draws {
+			t.In[model.Dice] = t.Spec.Dice(0, 0, uint32(l.run.Steps))
+			l.run.Steps++
+		}
+		if _, err := t.Step(); err != nil {
+			return err
+		}
+	}
+	for name := range l.weights {
+		l.weights[name] = t.In[train.Param+name]
+	}
+	return nil
+}
+
+// right is the share of held-out sums whose most likely answer is right.
+func (l *learner) right() (float64, error) {
+	task, err := model.Reinforce(l.config, model.Batch{Sequences: evaluated, Length: length, Silent: silent},
+		model.Rollout{Group: 2, Tokens: digits, Temperature: 1, Reward: rollout.Weights{Exact: 1}})
+	if err != nil {
+		return 0, err
+	}
+	p, err := task.Eval()
+	if err != nil {
+		return 0, err
+	}
+	in := map[string]*tensor.Tensor{"tokens": tensor.New(tensor.Make(tensor.Int32, evaluated, length+1))}
+	(&sums{stream: 3, held: true}).fill(in["tokens"].I32())
+	for name, w := range l.weights {
+		in[train.Param+name] = w
+	}
+	out, err := run(p, in, l.options.Threads)
+	if err != nil {
+		return 0, err
+	}
+	return float64(out["reward"].F32()[0]), nil
+}
+
+func run(p *program.Program, in map[string]*tensor.Tensor, threads int) (map[string]*tensor.Tensor, error) {
+	x, err := cpu.Compile(p, threads)
+	if err != nil {
+		return nil, err
+	}
+	return x.Run(in)
+}
+
+// firstPreference is the loss of direct preference optimisation before its first update, where both models agree.
+func firstPreference(c architecture.Config, threads int) (float64, error) {
+	task, err := model.Preference(c, model.Batch{Sequences: prompts, Length: length, Silent: silent}, 0.1)
+	if err != nil {
+		return 0, err
+	}
+	p, err := task.Eval()
+	if err != nil {
+		return 0, err
+	}
+	in := map[string]*tensor.Tensor{"tokens": tensor.New(tensor.Make(tensor.Int32, prompts, 2*length+1))}
+	from := &sums{stream: 4}
+	pair := make([]int32, 2*(length+1))
+	for row := range prompts {
+		from.fill(pair)
+		at := in["tokens"].I32()[row*(2*length+1):][:2*length+1]
+		copy(at, pair[:length])
+		copy(at[length:], pair[length+1:])
+	}
+	for name, w := range c.Init(0) {
+		in[train.Param+name], in[train.Param+model.Reference+name] = w, w
+	}
+	out, err := run(p, in, threads)
+	if err != nil {
+		return 0, err
+	}
+	return float64(out["loss"].F32()[0]), nil
+}
