@@ -153,8 +153,14 @@ func (b *binding) at(l lower.Location) int64 {
 // tile is the number of rows and of columns that a work-group of gemm computes, and side the work-items of one.
 const tile, side = 64, 16
 
+// maxRuns bounds the launches of a step: the processor computes products in more runs.
+const maxRuns = 1 << 16
+
 func (b *binding) products(st *lower.Step) (list []Launch) {
 	p := st.Product()
+	if p.Batch.Runs() > maxRuns {
+		return nil
+	}
 	places := b.layout.places
 	lhs, rhs, out := places[st.In[0].Store], places[st.In[1].Store], places[st.Out.Store]
 	grid := func(n int) int { return (n + tile - 1) / tile * side }
