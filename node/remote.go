@@ -7,11 +7,11 @@ import (
 
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/api"
+	"github.com/starling-network/starling/node/accelerator/shared"
 	"github.com/starling-network/starling/node/consumer"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/inspect"
 	"github.com/starling-network/starling/node/keystore"
-	"github.com/starling-network/starling/node/member"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/protocol/dispute"
@@ -54,7 +54,7 @@ func startRemote(ctx context.Context, out *rundir.OutDir, b *prepare.CompiledJob
 	host := n.consumer.Host
 	if err = c.Ready(ctx); err == nil {
 		err = c.Registry.Enlist(ctx, registry.Participant{PeerID: host.ID().String(), Addrs: host.Addrs(),
-			Device: member.Device()})
+			Device: shared.Processor()})
 	}
 	if err != nil {
 		return nil, errors.Join(err, n.Stop())

@@ -44,7 +44,7 @@ func (g Registry) Enlist(ctx context.Context, p registry.Participant, offers ...
 	case errors.Is(err, query.ErrNotFound):
 	case err != nil:
 		return err
-	case old.Hardware != p.Hardware || old.Tier != p.Tier || old.Pool != p.Pool:
+	case old.Device != p.Device || old.Hardware != p.Hardware || old.Tier != p.Tier || old.Pool != p.Pool:
 		p.Stake = 0
 		msgs[0] = g.registration(p)
 	default:

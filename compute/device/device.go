@@ -47,6 +47,7 @@ type Capabilities struct {
 	Rounded        bool  // divisions and roots of float32 are correctly rounded
 	Double         bool  // float64 with all of that
 	LittleEndian   bool
+	Processor      bool // it is a processor, and no accelerator
 }
 
 // largestGroup is the number of work-items of the largest work-group of a kernel.

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/kernel"
 )
 
@@ -23,6 +24,33 @@ func TestSegment(t *testing.T) {
 	}
 	if got, pinned := want.String(), "4dced0a3456f28ee6c63a5842d30004791b6b18ad1fd721442f9d02c6f7d273f"; got != pinned {
 		t.Errorf("with numerics %d the result is %s, want %s", kernel.Version, got, pinned)
+	}
+}
+
+// The program of a device has the results of the segments.
+func TestProgram(t *testing.T) {
+	const segments, steps = 2, 3
+	p, err := Program(segments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exec, err := cpu.Compile(p, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed := canon.Sum("seed")
+	in := Inputs(seed, 2, segments)
+	for range steps {
+		out, err := exec.Run(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in[State] = out[State].Clone()
+	}
+	for i, got := range Results(in[State]) {
+		if want := Segment(seed, 2+uint32(i), steps, 1); got != want {
+			t.Errorf("segment %d: %s, want %s", 2+i, got.Short(), want.Short())
+		}
 	}
 }
 

@@ -5,9 +5,11 @@ package accelerator
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +17,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/device"
 	"github.com/starling-network/starling/compute/device/suite"
 	"github.com/starling-network/starling/node/boxed"
@@ -27,11 +30,16 @@ import (
 type Options struct {
 	Program string        // starling-device; "": that in the folder of this program, or that of the path
 	Timeout time.Duration // of one question; 0: DefaultTimeout
-	Box     confine.Level // "": confine.Full
+	// RunTimeout is how long a run of a program may take at the least, once there was one; 0: DefaultRunTimeout
+	RunTimeout time.Duration
+	Box        confine.Level // "": confine.Full
 }
 
 // DefaultTimeout is how long a child may take for an answer: a driver compiles for minutes.
 const DefaultTimeout = 10 * time.Minute
+
+// DefaultRunTimeout is the same for a run of a program after the first.
+const DefaultRunTimeout = time.Minute
 
 // scratchBytes is the size of the child's scratch folder, where drivers keep what they compile.
 const scratchBytes = 256 << 20
@@ -63,6 +71,24 @@ func find(program string) (string, error) {
 		return "", wrong(codeProgram, "there is no "+name, err.Error())
 	}
 	return filepath.Abs(program)
+}
+
+// Digest is the SHA-256 of starling-device: another one is another implementation of the kernels.
+func Digest(o Options) (d canon.Digest, err error) {
+	program, err := find(o.Program)
+	if err != nil {
+		return d, err
+	}
+	f, err := os.Open(program)
+	if err != nil {
+		return d, wrong(codeProgram, "starling-device cannot be read", err.Error())
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return d, wrong(codeProgram, "starling-device cannot be read", err.Error())
+	}
+	return canon.Digest(h.Sum(nil)), nil
 }
 
 // start starts starling-device.
@@ -116,16 +142,16 @@ func environment() []string {
 }
 
 // ask asks a question, and returns the answer of its kind.
-func (c *child) ask(q Question) (Answer, error) {
+func (c *child) ask(q Question, within time.Duration) (Answer, error) {
 	q.Version = Protocol
 	body, err := json.Marshal(q)
 	if err != nil {
 		return Answer{}, err
 	}
-	body, err = c.Ask(body, [2]int{MaxQuestion, MaxAnswer}, c.timeout)
+	body, err = c.Ask(body, [2]int{MaxQuestion, MaxAnswer}, within)
 	switch {
 	case errors.Is(err, boxed.ErrTimeout):
-		return Answer{}, c.wrong(codeTimeout, fmt.Sprintf("no answer to %q in %v", q.Kind, c.timeout), "")
+		return Answer{}, c.wrong(codeTimeout, fmt.Sprintf("no answer to %q in %v", q.Kind, within), "")
 	case errors.Is(err, boxed.ErrFrame):
 		return Answer{}, c.wrong(codeProtocol, "the child wrote what is no answer", err.Error())
 	case err != nil:
@@ -178,9 +204,16 @@ func List(ctx context.Context, o Options) ([]device.Capabilities, error) {
 		return nil, err
 	}
 	defer c.close()
-	a, err := c.ask(Question{Kind: Devices})
+	a, err := c.ask(Question{Kind: Devices}, c.timeout)
+	for i := range a.Devices { // the network gets to know these words
+		d := &a.Devices[i]
+		d.Name, d.Driver = boxed.Clip(d.Name, maxName), boxed.Clip(d.Driver, maxName)
+	}
 	return a.Devices, err
 }
+
+// maxName is how many characters of the name of a device are kept, and of its driver's version.
+const maxName = 80
 
 // Suite compares what a device computes with the portable kernels: see suite.Run. The device is one of List that lacks
 // nothing.
@@ -190,7 +223,7 @@ func Suite(ctx context.Context, o Options, at, elements int) (suite.Report, erro
 		return suite.Report{}, err
 	}
 	defer c.close()
-	a, err := c.ask(Question{Kind: Compare, Device: at, Elements: elements})
+	a, err := c.ask(Question{Kind: Compare, Device: at, Elements: elements}, c.timeout)
 	if err != nil {
 		return suite.Report{}, err
 	}

@@ -3,9 +3,7 @@ package accelerator
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
-	"slices"
 
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
@@ -19,12 +17,11 @@ type Device struct {
 	options Options
 	at      int // of the list of devices
 	program *program.Program
-	layout  Layout
 	frozen  map[string]bool // inputs that never change
 	failed  func(error)
 	turn    chan struct{} // holds one value while no unit is computed
 
-	child    *child // nil: none is there
+	runner   *Runner // nil: none is there
 	failures int
 }
 
@@ -36,7 +33,7 @@ const maxFailures = 3
 // New returns the device at a place of List for the steps of a program. It ends with the context. failed gets the
 // errors after which the kernels compute a unit.
 func New(ctx context.Context, o Options, at int, step *program.Program, failed func(error)) *Device {
-	d := &Device{ctx: ctx, options: o, at: at, program: step, layout: LayoutOf(step), frozen: map[string]bool{},
+	d := &Device{ctx: ctx, options: o, at: at, program: step, frozen: map[string]bool{},
 		failed: failed, turn: make(chan struct{}, 1)}
 	for _, n := range train.Frozen(step) {
 		d.frozen[train.Param+n] = true
@@ -65,55 +62,34 @@ func (d *Device) Give() { d.turn <- struct{}{} }
 // Begin implements train.Device.
 func (d *Device) Begin(in map[string]*tensor.Tensor) error { return d.report(d.begin(in)) }
 
-func (d *Device) begin(in map[string]*tensor.Tensor) error {
-	known := d.child != nil // it has the frozen tensors
+func (d *Device) begin(in map[string]*tensor.Tensor) (err error) {
+	known := d.runner != nil // it has the frozen tensors
 	if !known {
-		c, err := start(d.ctx, d.options)
+		d.runner, err = NewRunner(d.ctx, d.options, d.at, d.program, train.StateNames(d.program))
 		if err != nil {
-			return err
-		}
-		d.child = c
-		if err := c.Fix(d.layout.Bytes); err != nil {
-			return c.wrong(CodeFailed, "there is no memory to share", err.Error())
-		}
-		_, err = c.ask(Question{Kind: Open, Device: d.at, Program: d.program.Encode(), Carried: train.StateNames(d.program)})
-		if err != nil {
+			d.runner = nil
 			return err
 		}
 	}
 	put := maps.Clone(in)
 	maps.DeleteFunc(put, func(name string, _ *tensor.Tensor) bool { return known && d.frozen[name] })
-	return d.put(Put, put, nil)
-}
-
-// put writes tensors to the memory that is shared, and asks a question about them and those wanted.
-func (d *Device) put(kind string, in, out map[string]*tensor.Tensor) error {
-	if d.child == nil {
-		return errNoUnit
-	}
-	q := Question{Kind: kind, Put: slices.Sorted(maps.Keys(in)), Get: slices.Sorted(maps.Keys(out))}
-	for _, name := range q.Put {
-		if err := d.layout.In[name].Write(d.child.Memory, in[name]); err != nil {
-			return d.child.wrong(CodeFailed, fmt.Sprintf("input %q cannot be shared", name), err.Error())
-		}
-	}
-	if _, err := d.child.ask(q); err != nil {
-		return err
-	}
-	for _, name := range q.Get {
-		if err := d.layout.Out[name].Read(d.child.Memory, out[name]); err != nil {
-			return d.child.wrong(CodeFailed, fmt.Sprintf("output %q cannot be shared", name), err.Error())
-		}
-	}
-	return nil
+	return d.runner.Put(put)
 }
 
 // Step implements train.Device.
-func (d *Device) Step(in, out map[string]*tensor.Tensor) error { return d.report(d.put(Step, in, out)) }
+func (d *Device) Step(in, out map[string]*tensor.Tensor) error {
+	if d.runner == nil {
+		return errNoUnit
+	}
+	return d.report(d.runner.Run(1, in, out))
+}
 
 // State implements train.Device.
 func (d *Device) State(into map[string]*tensor.Tensor) error {
-	err := d.report(d.put(Get, nil, into))
+	if d.runner == nil {
+		return errNoUnit
+	}
+	err := d.report(d.runner.Get(into))
 	if err == nil {
 		d.failures = 0
 	}
@@ -136,40 +112,8 @@ func (d *Device) report(err error) error {
 
 // Close ends the child.
 func (d *Device) Close() {
-	if d.child != nil {
-		d.child.close()
-		d.child = nil
+	if d.runner != nil {
+		d.runner.Close()
+		d.runner = nil
 	}
-}
-
-// admitted is how many numbers of each sort a device is compared on before it is used.
-const admitted = 1 << 12
-
-// Admit finds the first device that lacks nothing and whose results are those of the portable kernels. An *Error says
-// why there is none.
-func Admit(ctx context.Context, o Options, say func(string)) (at int, err error) {
-	list, err := List(ctx, o)
-	if err != nil {
-		return 0, err
-	}
-	missing := "the drivers have none"
-	for i, c := range list {
-		if lacks := c.Missing(); lacks != "" {
-			missing = fmt.Sprintf("%s has no %s", c.Name, lacks)
-			continue
-		}
-		r, err := Suite(ctx, o, i, admitted)
-		if err != nil {
-			return 0, err
-		}
-		if r.Differ() == 0 {
-			say(fmt.Sprintf("%s computes the units: none of %d elements differ", c.Name, r.Elements()))
-			return i, nil
-		}
-		missing = fmt.Sprintf("%s differs in %d of %d elements: %s", c.Name, r.Differ(), r.Elements(), r.Failed())
-	}
-	if len(list) == 0 {
-		return 0, wrong(CodeNone, "there is no device", missing)
-	}
-	return 0, wrong(CodeInexact, "no device is exact", missing)
 }

@@ -27,9 +27,9 @@ var fixes = map[string]string{
 	codeTimeout:  "look for messages of the driver in the log of the system; a device that hangs needs a restart",
 	codeDied:     "look at what the child printed, and for messages of the driver in the log of the system",
 	codeProtocol: "use starling and starling-device of the same release",
-	CodeNone: "install an OpenCL driver (apt install pocl-opencl-icd computes on the processor), and see " +
-		"starling bench device",
-	CodeInexact: "use another device, or none: processors are always exact",
+	CodeNone: "install an OpenCL driver (apt install pocl-opencl-icd computes on the processor), or use " +
+		"--device cpu; starling bench device lists the devices",
+	CodeInexact: "use another device, or --device cpu: the kernels of starling are always exact",
 	CodeFailed:  "see starling bench device; a smaller batch needs less memory",
 }
 
@@ -44,6 +44,9 @@ type Error struct {
 const maxWhy = 2000
 
 func wrong(code, what, why string) *Error { return &Error{code, what, boxed.Clip(why, maxWhy)} }
+
+// Wrong is an error with a code of this package, and what is wrong and why.
+func Wrong(code, what, why string) error { return wrong(code, what, why) }
 
 // Error implements error.
 func (e *Error) Error() string {

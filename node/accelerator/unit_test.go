@@ -84,8 +84,8 @@ func TestUnitOnTheDevice(t *testing.T) {
 			task.Device = device
 			for _, killed := range []bool{false, true} {
 				got, err := task.Run(base, 1, nil, func(step uint32, _ float32) error {
-					if killed && step == 5 && device.child != nil {
-						device.child.Close()
+					if killed && step == 5 && device.runner != nil {
+						device.runner.child.Close()
 					}
 					return nil
 				})

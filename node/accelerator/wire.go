@@ -11,7 +11,7 @@ import (
 )
 
 // Protocol is the version that both sides must have.
-const Protocol = 1
+const Protocol = 2
 
 // Limits of a question and of an answer, in bytes.
 const (
@@ -23,7 +23,7 @@ const (
 const (
 	Devices = "devices" // which devices there are
 	Compare = "compare" // runs the suite on a device
-	Open    = "open"    // compiles a program for a device, and keeps it
+	Compile = "compile" // compiles a program for a device, and keeps it
 	Put     = "put"     // sets inputs from the memory that is shared
 	Step    = "step"    // sets inputs, runs the program, and writes outputs to the memory that is shared
 	Get     = "get"     // writes outputs there
@@ -37,10 +37,11 @@ type Question struct {
 	Device   int    `json:"device,omitempty"`   // its place in the list
 	Elements int    `json:"elements,omitempty"` // of Compare: see suite.Run
 
-	Program []byte   `json:"program,omitempty"` // of Open, in canonical bytes
+	Program []byte   `json:"program,omitempty"` // of Compile, in canonical bytes
 	Carried []string `json:"carried,omitempty"` // outputs that are inputs of the next run
 	Put     []string `json:"put,omitempty"`     // inputs
 	Get     []string `json:"get,omitempty"`     // outputs
+	Times   int      `json:"times,omitempty"`   // of Step: runs of the program; 0 is 1
 }
 
 // Answer is what the child answers.

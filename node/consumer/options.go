@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/node/accelerator/shared"
 	"github.com/starling-network/starling/node/disk"
-	"github.com/starling-network/starling/node/member"
 	"github.com/starling-network/starling/node/notify"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/rundir"
@@ -19,18 +19,18 @@ import (
 // Options say how a job is run.
 type Options struct {
 	Job       *job.Job
-	Dir       string              // output folder
-	Plan      string              // identifier of the job as it was planned; "": it was not
-	Resume    bool                // resume the unfinished run in Dir
-	Network   string              // HTTP interface of a validator; "": an embedded network
-	Home      string              // folder of the consumer's key on a Network
-	Listen    []string            // multiaddrs at which a Network's workers fetch the job; none: any port of the loopback
-	Torch     torch.Options       // of the workers of an embedded network, if the job asks for PyTorch
-	Device    *member.Accelerator // of the workers of an embedded network; nil: they compute on the processor
-	Dishonest int                 // workers of an embedded network that fabricate their updates
-	Metrics   string              // host:port where Prometheus finds metrics; "": nowhere
-	Web       string              // host:port of the dashboard during the run; "": none
-	Version   string              // of the binary
+	Dir       string         // output folder
+	Plan      string         // identifier of the job as it was planned; "": it was not
+	Resume    bool           // resume the unfinished run in Dir
+	Network   string         // HTTP interface of a validator; "": an embedded network
+	Home      string         // folder of the consumer's key on a Network
+	Listen    []string       // multiaddrs at which a Network's workers fetch the job; none: any port of the loopback
+	Torch     torch.Options  // of the workers of an embedded network, if the job asks for PyTorch
+	Device    *shared.Device // of the workers of an embedded network; nil: they compute on the processor
+	Dishonest int            // workers of an embedded network that fabricate their updates
+	Metrics   string         // host:port where Prometheus finds metrics; "": nowhere
+	Web       string         // host:port of the dashboard during the run; "": none
+	Version   string         // of the binary
 	Progress  func(Progress)
 	Say       func(text string) // news worth a line of its own
 	MLflow    *mlflow.Writer    // gets the metrics; may be nil

@@ -51,7 +51,7 @@ type check struct {
 }
 
 var checks = []check{
-	{"version", version}, {"cpu", processor}, {"gpu", graphics}, {"memory", ram}, {"disk", disk},
+	{"version", version}, {"cpu", processor}, {"gpu", graphics}, {"device", devices}, {"memory", ram}, {"disk", disk},
 	{"loopback", loopback}, {"numerics", numerics}, {"chain", chain}, {"clock", clock}, {"keys", keys}, {"lock", lock},
 	{"listen", listen}, {"nat", nat},
 }

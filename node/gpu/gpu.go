@@ -30,8 +30,8 @@ func (g GPU) String() string {
 }
 
 // Use says what the GPUs of a machine are used for.
-const Use = "workers of networks compute exact work on the processor, and tolerant jobs on GPUs through PyTorch; " +
-	"starling train --device opencl computes exact work on a GPU that passes starling bench device"
+const Use = "exact work is computed there with --device auto if starling bench device finds no difference, and " +
+	"tolerant jobs through PyTorch"
 
 // askTimeout bounds nvidia-smi, which hangs where a driver does.
 const askTimeout = 3 * time.Second

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,12 +12,12 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/starling-network/starling/client"
-	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/blob/quota"
 	"github.com/starling-network/starling/network/peer"
 	"github.com/starling-network/starling/network/peer/wire"
+	"github.com/starling-network/starling/node/accelerator/shared"
 	"github.com/starling-network/starling/node/instrument"
 	"github.com/starling-network/starling/node/torch"
 	"github.com/starling-network/starling/protocol/market"
@@ -54,7 +53,7 @@ type Process struct {
 	Journal     *JournalWriter
 	Snapshots   *SnapshotStore
 	Torch       *torch.Options // nil: it has no PyTorch
-	Device      *Accelerator   // computes its units; nil: the processor does
+	Device      *shared.Device // computes its units; nil: the processor does
 	Notify      func(string)   // to the owner; may be nil
 	Holding     engine.Holding // of the tensors that it computes with
 	Near        *blob.Disk     // of a party of this process, whose files are linked and not fetched; nil: none
@@ -364,15 +363,11 @@ func (s Served) Each(n int, do func(i int)) {
 	_ = working.Wait() // its functions return no error
 }
 
-// Device describes this machine in the registry.
-func Device() string {
-	return fmt.Sprintf("%s/%s, %d threads, %s kernels", runtime.GOOS, runtime.GOARCH, kernel.Cores, kernel.Active())
-}
-
 // Enlist registers a party with its stake and its price, or, after a restart, tells where it is now.
 func (p *Process) Enlist(ctx context.Context, r crew.Role, stake, price uint64) error {
+	words, _ := p.Device.Declare(registry.Hardware{})
 	return p.Chain.Registry.Enlist(ctx, registry.Participant{
-		Roles: []crew.Role{r}, PeerID: p.Host.ID().String(), Addrs: p.Host.Addrs(), Device: Device(), Stake: stake,
+		Roles: []crew.Role{r}, PeerID: p.Host.ID().String(), Addrs: p.Host.Addrs(), Device: words, Stake: stake,
 	}, market.Offer{Role: r, Price: price, Slots: 1})
 }
 

@@ -46,6 +46,7 @@ func Devices() ([]*Device, error) {
 
 // Questions of clGetDeviceInfo.
 const (
+	infoType         = 0x1000
 	infoGroup        = 0x1004
 	infoBuffer       = 0x1010
 	infoSingle       = 0x101B
@@ -64,6 +65,9 @@ const (
 	fused      = 1 << 5
 	rounded    = 1 << 7
 )
+
+// typeProcessor is the bit of infoType of a processor.
+const typeProcessor = 1 << 1
 
 // capabilities asks a driver about a device. A question without an answer counts as no.
 func capabilities(id uintptr) device.Capabilities {
@@ -88,6 +92,7 @@ func capabilities(id uintptr) device.Capabilities {
 		Buffer: int64(number(infoBuffer, 8)), Group: int(number(infoGroup, unsafe.Sizeof(uintptr(0)))),
 		Subnormals: single&subnormals != 0, Special: single&special != 0, Fused: single&fused != 0,
 		Rounded: single&rounded != 0, Double: double&whole == whole, LittleEndian: number(infoLittleEndian, 4) != 0,
+		Processor: number(infoType, 8)&typeProcessor != 0,
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/network/peer/link"
+	"github.com/starling-network/starling/node/accelerator/shared"
 	"github.com/starling-network/starling/node/control"
 	"github.com/starling-network/starling/node/instrument"
 	"github.com/starling-network/starling/node/keystore"
@@ -33,6 +34,7 @@ type WorkerStatus struct {
 	Sent     uint64                    `json:"sent_bytes"` // over blob streams
 	Received uint64                    `json:"received_bytes"`
 
+	Device   shared.Status     `json:"device"` // that computes its units
 	Store    StoreStatus       `json:"store"`
 	Replicas member.Replicas   `json:"replicas"` // blobs of runs that fall to it
 	Peers    []PeerStatus      `json:"peers"`
@@ -72,6 +74,7 @@ func (s *service) Status() any {
 		PID: os.Getpid(), Version: s.Version, Role: s.role().String(), Address: s.chain.Address(),
 		PeerID: s.host.ID().String(), Listen: s.host.Addrs(),
 		Network: s.RPC, Since: s.since, Runs: []string{}, Peers: []PeerStatus{}, Actions: s.watch.UnderWay(),
+		Device: s.device.Status(),
 	}
 	w.Sent, w.Received = s.host.Traffic()
 	w.Store, w.Replicas = StoreStatus(s.store.Usage()), s.replicas()

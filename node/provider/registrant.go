@@ -98,10 +98,19 @@ func (r *registration) block(ctx context.Context, b client.Block) {
 func (r *registration) act(ctx context.Context, a role.Action, longest time.Duration) ([]canon.Digest, error) {
 	switch a := a.(type) {
 	case registrant.Gauge:
+		if a.Count == registry.Segments { // of its own measurement
+			if results, ok, err := r.device.Measure(ctx, a.Seed, a.Steps); ok {
+				return results, err
+			}
+		}
 		return gauged(ctx, a, r.Threads)
 	case registrant.Ask:
 		r.Say("lets the registry measure this machine")
-		return nil, r.chain.Declare(ctx, a, gaugeSteps(r.Threads, longest))
+		steps, err := r.steps(ctx, longest)
+		if err != nil {
+			return nil, err
+		}
+		return nil, r.chain.Declare(ctx, a, steps)
 	}
 	return nil, r.chain.Declare(ctx, a, 0)
 }
@@ -121,12 +130,24 @@ func gauged(ctx context.Context, g registrant.Gauge, threads int) (results []can
 // person who waits.
 const gaugeTime = 8 * time.Second
 
-// gaugeSteps is how many steps a segment is to have so that all of them take a time on this machine.
-func gaugeSteps(threads int, all time.Duration) uint32 {
-	const sampleSteps = 16                       // steps
-	gauge.Segment(canon.Digest{}, 0, 1, threads) // what is done once
+// steps is how many steps a segment is to have so that all of them take a time on what computes the units here.
+func (r *registration) steps(ctx context.Context, all time.Duration) (uint32, error) {
+	const sampleSteps = 16                         // steps
+	gauge.Segment(canon.Digest{}, 0, 1, r.Threads) // what is done once
 	begin := time.Now()
-	gauge.Segment(canon.Digest{}, 0, sampleSteps, threads)
+	gauge.Segment(canon.Digest{}, 0, sampleSteps, r.Threads)
 	step := max(time.Since(begin)/sampleSteps, time.Microsecond)
-	return uint32(min(max(1, all/(registry.Segments*step)), registry.MaxSteps))
+	n := all / (registry.Segments * step)
+	onDevice, ok, err := r.device.Pace(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if ok { // a checker computes its samples on a processor, perhaps on one like this
+		n = min(all/onDevice, checkTimes*all/(registry.Samples*step))
+	}
+	return uint32(min(max(1, n), registry.MaxSteps)), nil
 }
+
+// checkTimes is how many times as long as the measurement the samples of a checker may take. A measurement takes an
+// eighth of the time that a checker has, or less.
+const checkTimes = 4

@@ -18,6 +18,8 @@ import (
 	"github.com/starling-network/starling/client/transaction"
 	"github.com/starling-network/starling/network/blob/quota"
 	"github.com/starling-network/starling/network/peer"
+	"github.com/starling-network/starling/node/accelerator/admission"
+	"github.com/starling-network/starling/node/accelerator/shared"
 	"github.com/starling-network/starling/node/control"
 	"github.com/starling-network/starling/node/disk"
 	"github.com/starling-network/starling/node/home"
@@ -41,12 +43,12 @@ import (
 
 // Options say how a worker or verifier takes part in a network.
 type Options struct {
-	Home     string // folder of its key and blobs; made if it is not there
-	RPC      string // HTTP interface of a validator
-	Verifies bool   // it is a verifier, not a worker
-	Price    uint64 // uzen per 10^15 floating-point operations
-	Stake    uint64 // uzen, when it registers
-	Kind     string // of its device: cpu, gpu or apple
+	Home     string           // folder of its key and blobs; made if it is not there
+	RPC      string           // HTTP interface of a validator
+	Verifies bool             // it is a verifier, not a worker
+	Price    uint64           // uzen per 10^15 floating-point operations
+	Stake    uint64           // uzen, when it registers
+	Device   admission.Choice // what its units are computed on
 	Hardware registry.Hardware
 	Tier     string           // of uptime that it commits to: none, bronze, silver or gold
 	Pool     string           // account of a pool that may offer its work with that of others
@@ -76,7 +78,7 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	defer s.close()
-	if err := member.CheckTorch(ctx, o.Torch, o.Say); err != nil {
+	if err := s.equip(ctx); err != nil {
 		return err
 	}
 	ctx, s.leave = context.WithCancel(ctx)
@@ -96,6 +98,26 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	return s.serve(ctx)
+}
+
+// equip makes ready what units are computed with.
+func (s *service) equip(ctx context.Context) (err error) {
+	if s.Verifies {
+		s.Device = admission.Choice{}
+	}
+	s.device, err = shared.Open(ctx, admission.Options{Choice: s.Device, Say: s.says,
+		Record: filepath.Join(s.Home, admission.FileRecord)})
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, func() error { s.device.Close(); return nil })
+	return member.CheckTorch(ctx, s.Torch, s.Say)
+}
+
+// says tells the owner something that the log keeps.
+func (s *service) says(text string) {
+	s.log.Info(text)
+	s.Say(text)
 }
 
 // fileWorkerLog, in the folder of a worker or verifier, says what happened to it.
@@ -123,6 +145,8 @@ type service struct {
 	mu      sync.Mutex
 	runs    map[string]*member.Process // that it works in
 	refused map[string]string          // runs that it left at once, and why
+
+	device *shared.Device // once it is equipped
 
 	spare *spareWatch
 
@@ -228,11 +252,8 @@ func (s *service) enlist(ctx context.Context) error {
 	if !ok {
 		return fmt.Errorf("worker: there is no tier %q: use none, bronze, silver or gold", s.Tier)
 	}
-	kind := slices.Index(deviceKinds, cmp.Or(s.Kind, deviceKinds[registry.CPU]))
-	if kind < 0 {
-		return fmt.Errorf("worker: there is no device of kind %q: use cpu, gpu or apple", s.Kind)
-	}
-	s.Hardware.Kind, s.Hardware.Disk = registry.Kind(kind), uint64(s.store.Usage().Quota)>>20
+	words, hardware := s.device.Declare(s.Hardware)
+	hardware.Disk = uint64(s.store.Usage().Quota) >> 20
 	p, err := s.chain.Registry.Participant(ctx, s.chain.Address())
 	switch {
 	case errors.Is(err, client.ErrNotFound):
@@ -254,8 +275,7 @@ func (s *service) enlist(ctx context.Context) error {
 	}
 	return s.chain.Registry.Enlist(ctx, registry.Participant{
 		Roles: []crew.Role{s.role()}, PeerID: s.host.ID().String(), Addrs: advertised(s.host.Addrs()),
-		Device: member.Device(), Stake: s.Stake,
-		Hardware: s.Hardware, Tier: tier, Pool: s.Pool,
+		Device: words, Stake: s.Stake, Hardware: hardware, Tier: tier, Pool: s.Pool,
 	}, offer)
 }
 
@@ -293,9 +313,6 @@ func (s *service) awaitCoins(ctx context.Context) error {
 		s.watch.Block(b.Height, b.Time)
 	}
 }
-
-// deviceKinds are the names of registry.Kind.
-var deviceKinds = []string{registry.CPU: "cpu", registry.GPU: "gpu", registry.Apple: "apple"}
 
 // serve joins runs as they come.
 func (s *service) serve(ctx context.Context) error {
@@ -404,6 +421,7 @@ func (s *service) begin(ctx context.Context, job string, drain <-chan struct{}) 
 		Store: s.store, Disk: s.room, Memory: s.ram, KeepLast: s.Keep, Replicas: s.Replicas, Adversary: s.Act,
 		Circle: s.Circle,
 		Log:    s.log.With("job", job), Instruments: s.watch, Drain: drain, Torch: s.Torch, Notify: s.Say,
+		Device:  s.device,
 		Holding: engine.Holding{Aside: member.AsideIn(s.Home, s.store)},
 	}
 	p.Snapshots = member.NewSnapshotStore(s.Home, job, p.Log)

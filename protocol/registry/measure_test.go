@@ -257,10 +257,12 @@ func TestRenew(t *testing.T) {
 	if same.Since != 5 || same.Slashed != 7 || same.Passed != 9 || same.Rate != 1000 || !same.Attested {
 		t.Errorf("%+v", same)
 	}
-	next := valid()
-	next.Hardware.Kind = GPU
-	if other := old.Renew(next); other.Rate != 0 || other.Attested || other.Slashed != 7 {
-		t.Errorf("another device: %+v", other)
+	kind, card := valid(), valid()
+	kind.Hardware.Kind, card.Device = GPU, "another card"
+	for _, next := range []Participant{kind, card} {
+		if other := old.Renew(next); other.Rate != 0 || other.Attested || other.Slashed != 7 {
+			t.Errorf("another device: %+v", other)
+		}
 	}
 }
 

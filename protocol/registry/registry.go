@@ -46,7 +46,7 @@ type Participant struct {
 	Roles   []crew.Role `cbor:"2,keyasint"` // none: it has an address only
 	Addrs   []string    `cbor:"3,keyasint"` // multiaddrs of its peer; may be empty if it only dials out
 	PeerID  string      `cbor:"4,keyasint"`
-	Device  string      `cbor:"5,keyasint"`  // hardware in the participant's own words; nothing is decided by it
+	Device  string      `cbor:"5,keyasint"`  // hardware in the participant's own words; others are measured again
 	Stake   uint64      `cbor:"6,keyasint"`  // uzen
 	Slashed uint64      `cbor:"7,keyasint"`  // uzen taken so far
 	Jailed  bool        `cbor:"8,keyasint"`  // a jailed participant is not matched
@@ -108,7 +108,7 @@ func (p Participant) found(old Participant) Participant {
 func (p Participant) Renew(next Participant) Participant {
 	renewed := next.found(p)
 	renewed.Since = p.Since
-	if next.Hardware.Kind != p.Hardware.Kind || next.Hardware.Memory != p.Hardware.Memory {
+	if next.Device != p.Device || next.Hardware.Kind != p.Hardware.Kind || next.Hardware.Memory != p.Hardware.Memory {
 		renewed.Rate, renewed.RatedAt, renewed.Attested = 0, 0, false
 	}
 	return renewed

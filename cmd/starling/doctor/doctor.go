@@ -20,12 +20,13 @@ func Command(c *terminal.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Examine this machine",
-		Long: `Examine whether Starling can work on this machine and how well: version, processor and kernels, memory, disk,
-clock, loopback ports, and whether the kernels compute the bits that everybody else's do. With --network, whether the
-validator answers, is of the right chain and up to date, and how far this clock is from its blocks; with --home, the
-key, who may read it, and whether a process runs there; with --listen, whether the addresses can be bound and dialled,
-and whether others can reach them: with --network, some parties of the network dial them. A finding is ok, warn or
-fail, and says what to do. A fail gives exit code 12.
+		Long: `Examine whether Starling can work on this machine and how well: version, processor and kernels, devices for
+exact work, memory, disk, clock, loopback ports, and whether the kernels compute the bits that everybody else's do. With
+--network, whether the validator answers, is of the right chain and up to date, and how far this clock is from its
+blocks; with --home, the key, the devices that passed the comparison there, who may read the folder, and whether a
+process runs there; with --listen, whether the addresses can be bound and dialled, and whether others can reach them:
+with --network, some parties of the network dial them. A finding is ok, warn or fail, and says what to do. A fail gives
+exit code 12.
 
 With -o json: {"level","findings":[{"check","level","text","fix"}]}.`,
 		Example: `  starling doctor

@@ -19,16 +19,16 @@ import (
 	"github.com/starling-network/starling/client/job/spec"
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/executor"
-	"github.com/starling-network/starling/cmd/starling/flagfile"
 	"github.com/starling-network/starling/cmd/starling/jobfile"
 	"github.com/starling-network/starling/cmd/starling/quote"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/cmd/starling/version"
 	"github.com/starling-network/starling/node"
+	"github.com/starling-network/starling/node/accelerator/admission"
+	"github.com/starling-network/starling/node/accelerator/shared"
 	"github.com/starling-network/starling/node/consumer"
 	"github.com/starling-network/starling/node/dashboard"
-	"github.com/starling-network/starling/node/member"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/torch"
 )
@@ -51,7 +51,7 @@ type flags struct {
 	dryRun    bool
 	plan      string
 	torch     torch.Options
-	device    string
+	device    admission.Choice
 }
 
 // Command is starling train.
@@ -104,8 +104,8 @@ The first Ctrl-C stops cleanly; --resume continues from the last attested checkp
 	fl.BoolVarP(&f.yes, "yes", "y", false, "answer every question with yes")
 	fl.BoolVar(&f.noInput, "no-input", false, "never ask")
 	fl.IntVar(&f.workers, "workers", 0, "number of workers, in place of the job's strategy.workers")
-	fl.Var(flagfile.OneOf(&f.device, builtin, opencl), "device", "what the workers of the embedded network compute on: "+
-		"cpu, or opencl, a GPU with the same bits (docs/devices.md)")
+	fl.Var(&f.device, "device", "what the workers of the embedded network compute on: cpu; auto, a GPU with the same "+
+		"bits if there is one; opencl or opencl:N, the first or the Nth device (docs/devices.md)")
 	fl.IntVar(&f.dishonest, "dishonest", 0, "number of workers that skip their training and make up what they submit")
 	fl.StringVar(&f.network, "network", "", "run on the network of this validator, such as http://127.0.0.1:26601, or "+
 		"these, separated by commas, in place of an embedded one")
@@ -118,22 +118,15 @@ The first Ctrl-C stops cleanly; --resume continues from the last attested checkp
 	return cmd
 }
 
-// Values of --device.
-const builtin, opencl = "cpu", "opencl"
-
-// accelerator opens the device of the workers; nil: they compute on the processor.
-func (f *flags) accelerator(ctx context.Context, c *terminal.Console) (*member.Accelerator, error) {
-	if f.device != opencl {
-		return nil, nil
-	}
-	if f.network != "" {
+// accelerator opens the device of the workers.
+func (f *flags) accelerator(ctx context.Context, c *terminal.Console) (*shared.Device, error) {
+	if f.network != "" && !f.device.Processor() {
 		return nil, terminal.WithExit(&terminal.Problem{
 			Code: "USAGE", What: "--device and --network are given", Why: "workers of a network choose theirs",
 			Fix: "leave one of them out",
 		}, terminal.ExitUsage)
 	}
-	c.Say("comparing the devices of this machine with the processor")
-	return member.OpenAccelerator(ctx, c.Say)
+	return shared.Open(ctx, admission.Options{Choice: f.device, Say: c.Say})
 }
 
 func run(ctx context.Context, c *terminal.Console, path string, f flags) error {
@@ -162,9 +155,7 @@ func run(ctx context.Context, c *terminal.Console, path string, f flags) error {
 	if err != nil {
 		return err
 	}
-	if device != nil {
-		defer device.Close()
-	}
+	defer device.Close()
 	dir := f.dir
 	if dir == "" {
 		dir = j.Output.Dir
@@ -221,8 +212,8 @@ func (f flags) again() string {
 	if f.dishonest > 0 {
 		fmt.Fprintf(&flags, " --dishonest %d", f.dishonest)
 	}
-	if f.device == opencl {
-		flags.WriteString(" --device " + opencl)
+	if !f.device.Processor() {
+		flags.WriteString(" --device " + f.device.String())
 	}
 	for _, x := range []struct{ name, value string }{{"dir", f.dir}, {"network", f.network}, {"home", f.home}} {
 		if x.value != "" {

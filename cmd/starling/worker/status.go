@@ -15,6 +15,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/target"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
+	"github.com/starling-network/starling/node/accelerator/shared"
 	"github.com/starling-network/starling/node/control"
 	"github.com/starling-network/starling/node/inspect"
 	"github.com/starling-network/starling/node/keystore"
@@ -97,6 +98,7 @@ const staleBlocks = 10
 const reportShape = `With -o json: {"running","process":{"pid","version","role","address","peer_id",` +
 	`"listen","network","since",
 "height","block_time","draining","runs","actions":[{"job","action","since"}],"sent_bytes","received_bytes",
+"device":{"uses","name","driver","memory_bytes","passed_at","failed_units","error","processor"},
 "store":{"held_bytes","pinned_bytes","quota_bytes"},"replicas":{"held","missing"},"peers":[{"peer","address","relayed",
 "round_trip_seconds","download_bytes_per_second","sent_bytes","received_bytes"}],"refused":{JOB:TEXT}},"height",
 "account":{"address","balance_uzen","stake_uzen","slashed_uzen","jailed","reasons":[{"code","kind","job","round","text",
@@ -139,6 +141,7 @@ func printWorker(r *Report, now time.Time) error {
 		for _, a := range p.Listen {
 			fmt.Fprintf(w, "listens\t%s\n", a)
 		}
+		fmt.Fprintf(w, "device\t%s\n", deviceText(p.Device))
 		fmt.Fprintf(w, "height\t%d\n", p.Height)
 		fmt.Fprintf(w, "blobs\t%s sent, %s received\n", terminal.Bytes(p.Sent), terminal.Bytes(p.Received))
 		fmt.Fprintf(w, "disk\t%s of %s, %s of it needed by runs\n", terminal.Bytes(uint64(p.Store.Held)),
@@ -168,6 +171,21 @@ func printWorker(r *Report, now time.Time) error {
 	}
 	fmt.Println()
 	return target.PrintReasons(r.Account.Reasons, r.Height)
+}
+
+// deviceText says what computes the units of a worker.
+func deviceText(d shared.Status) string {
+	text := d.Uses + ", " + d.Name
+	if d.Driver != "" {
+		text += fmt.Sprintf(", driver %s, exact since %s", d.Driver, d.Passed.Format(time.DateTime))
+	}
+	if d.Why != "" {
+		text += "; no device: " + d.Why
+	}
+	if d.Failed > 0 {
+		text += fmt.Sprintf("; the processor computed %d units: %s", d.Failed, d.Error)
+	}
+	return text
 }
 
 // link says what is known of the way to a peer.

@@ -59,6 +59,11 @@ The blobs keep within --disk: what a run needs stays, and of the rest what was n
 Jobs keep within --memory, or three quarters of the memory that is free. A run that may need more of either than there
 is left is left at once (STORE_TOO_SMALL, MEMORY_TOO_SMALL), which costs nothing.
 
+With --device the units of exact jobs are computed on a GPU that gives the bits of the processor. At the start, and
+after a change of the driver or of starling-device, it is compared with the processor; devices.json in the folder
+names the devices that passed. One that differs ends the command (DEVICE_INEXACT), and with auto the processor
+computes. starling worker status names the device.
+
 With --executor torch the units of jobs that say executor: torch are trained in your own PyTorch, on a CPU or a GPU:
 in a child process that has no network and sees none of your files. docs/executor.md says how, and how to write a step
 of your own. A unit that it fails at is computed by the built-in engine.`
@@ -74,6 +79,7 @@ func UpOver(c *terminal.Console, o *provider.Options) *cobra.Command {
 		Example: `  starling worker up --home net/worker-0 --network http://127.0.0.1:26601
   starling worker up --home net/verifier-0 --network http://127.0.0.1:26601 --role verifier
   starling worker up --config examples/worker.yaml
+  starling worker up --home net/worker-0 --network http://127.0.0.1:26601 --device auto
   starling worker up --home net/worker-0 --network http://127.0.0.1:26601 --executor torch --executor-device cuda
   starling worker up --home ~/.starling --network http://10.0.0.7:26601 --listen /ip4/0.0.0.0/tcp/4001`,
 		Args: usage.Exactly(),
@@ -98,6 +104,9 @@ func UpOver(c *terminal.Console, o *provider.Options) *cobra.Command {
 			if o.Torch != nil && o.Verifies {
 				return usage.Error(cmd, fmt.Errorf("a verifier does work again with the built-in engine: --executor torch is for "+
 					"workers"))
+			}
+			if o.Verifies && !o.Device.Processor() && !o.Device.Automatic() {
+				return usage.Error(cmd, fmt.Errorf("a verifier does work again on the processor: --device is for workers"))
 			}
 			if err := executor.ConfirmReduced(c, o.Torch, typed); err != nil {
 				return err
@@ -129,7 +138,8 @@ func UpOver(c *terminal.Console, o *provider.Options) *cobra.Command {
 	f.Var(flagfile.OneOf(&role, "worker", "verifier"), "role", "what to do: worker or verifier")
 	f.Uint64Var(&o.Price, "price", market.DefaultPrice, "uzen asked for 10^15 floating-point operations")
 	f.Uint64Var(&o.Stake, "stake", registry.DefaultStake, "uzen staked at the first start")
-	f.Var(flagfile.OneOf(&o.Kind, "cpu", "gpu", "apple"), "device", "what it computes on: cpu, gpu or apple")
+	f.Var(&o.Device, "device", "what computes exact units, is measured and is declared: cpu; auto, a GPU that is exact "+
+		"if there is one; opencl or opencl:N, the first or the Nth device (docs/devices.md)")
 	f.Uint64Var(&o.Hardware.Memory, "memory", 0, "MiB that jobs may use (default: three quarters of the free memory)")
 	f.Uint64Var(&o.Hardware.Upload, "upload", 0, "kbit/s promised to peers")
 	f.Uint32Var(&o.Hardware.Cores, "cpus", uint32(kernel.Cores), "cores that a job may use")

@@ -5,10 +5,13 @@ package suite
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 
+	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/device"
+	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
@@ -65,6 +68,20 @@ func Run(d device.Device, elements int) (Report, error) {
 		}
 	}
 	return s.Report, nil
+}
+
+// Digest is that of all that the outcome of Run follows from on one device, but for the program that runs it.
+func Digest(elements int) canon.Digest {
+	parts := [][]byte{[]byte(device.Source()), binary.BigEndian.AppendUint64(nil, seed),
+		binary.BigEndian.AppendUint32(nil, kernel.Version)}
+	for _, c := range cases(elements) {
+		d := c.program.Digest()
+		parts = append(parts, []byte(c.name), d[:])
+	}
+	for _, s := range sorts {
+		parts = append(parts, []byte(s.name))
+	}
+	return canon.Sum("starling/device/suite/1", parts...)
 }
 
 // suite collects results.

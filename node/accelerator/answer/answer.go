@@ -100,7 +100,7 @@ func (s *session) answer(q accelerator.Question) (accelerator.Answer, error) {
 		r, err := suite.Run(d, q.Elements)
 		a.Report = &r
 		return a, err
-	case accelerator.Open:
+	case accelerator.Compile:
 		return a, s.open(all, q)
 	}
 	return a, fmt.Errorf("there is no question %q", q.Kind)
@@ -159,8 +159,10 @@ func (s *session) run(q accelerator.Question) error {
 		}
 	}
 	if q.Kind == accelerator.Step {
-		if err := s.runner.Run(); err != nil {
-			return err
+		for range max(q.Times, 1) {
+			if err := s.runner.Run(); err != nil {
+				return err
+			}
 		}
 	}
 	for _, name := range q.Get {
