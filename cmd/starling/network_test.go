@@ -77,7 +77,7 @@ func up(t *testing.T, dir string, args ...string) (supervisor *exec.Cmd, process
 }
 
 // A job on a network of processes gives the model that it gives in one process, though a worker and a validator are
-// killed in the middle, and another party can verify it.
+// killed in the middle and another worker computes on a device, and another party can verify it.
 func TestNetworkOfProcessesSurvivesKills(t *testing.T) {
 	t.Parallel()
 	job, dir := writeJob(t, ""), t.TempDir()
@@ -93,6 +93,8 @@ func TestNetworkOfProcessesSurvivesKills(t *testing.T) {
 	_, processes := up(t, network, "--validators", "4", "--workers", "3", "--block-time", "200ms", "--port",
 		fmt.Sprint(port))
 	connected(t, fmt.Sprintf("http://127.0.0.1:%d", port+1), 4)
+	device := takesOver(t, processes["worker-0"], filepath.Join(network, "worker-0"),
+		fmt.Sprintf("http://127.0.0.1:%d", port+1))
 	out := filepath.Join(dir, "out")
 	c := command(t, append([]string{"train", job, "--dir", out, "-o", "table", "--network",
 		fmt.Sprintf("http://127.0.0.1:%d", port+1),
@@ -107,6 +109,11 @@ func TestNetworkOfProcessesSurvivesKills(t *testing.T) {
 	}
 	if err := c.Wait(); err != nil || !strings.Contains(result.String(), alone.StateRoot.String()) {
 		t.Fatalf("%v\n%s\nwanted the state root %s", err, result.String(), alone.StateRoot)
+	}
+	if device != nil {
+		if s := device(); s.Uses != "opencl:0" || s.Units == 0 || s.Failed > 0 || !s.Passed.Equal(passed) {
+			t.Errorf("the device: %+v", s)
+		}
 	}
 	if code, stdout, stderr := starling(t, "job", "verify", out, "-o",
 		"json"); code != 0 || !strings.Contains(stdout, alone.StateRoot.String()) {

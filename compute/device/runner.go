@@ -63,6 +63,16 @@ func Compile(d Device, p *program.Program, carried []string, threads int) (*Runn
 	return r, nil
 }
 
+// Need is the size in bytes of the buffer that Compile allocates for a program, the largest.
+func Need(p *program.Program, carried []string) (bytes int64, err error) {
+	if err := p.Check(program.Unlimited); err != nil {
+		return 0, err
+	}
+	b := binding{printer: printer{names: map[string]string{}}}
+	b.place(lower.Program(lower.Fresh(p)), carried)
+	return int64(max(b.layout.bytes, tensor.Align)), nil
+}
+
 // wordsOf is a table in the memory of a device, which is little-endian like those of all ports.
 func wordsOf(table []int64) []byte {
 	t := tensor.New(tensor.Make(tensor.Int64, max(len(table), 1)))

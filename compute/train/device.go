@@ -7,8 +7,8 @@ type Device interface {
 	// Take waits until no other unit is computed there; false: the device is of no use any more. Give ends it.
 	Take() bool
 	Give()
-	// Begin sets all inputs of the program. It keeps none of the tensors.
-	Begin(in map[string]*tensor.Tensor) error
+	// Begin sets all inputs, for some steps. Step may write to the tensors of the state; the others stay as they are.
+	Begin(in map[string]*tensor.Tensor, steps int) error
 	// Step sets some inputs, runs the program, and reads some outputs. The state after a step is that before the next.
 	Step(in, out map[string]*tensor.Tensor) error
 	// State reads the state.
@@ -21,7 +21,7 @@ var fromStep = []string{"tokens", "lr", "c1", "c2", "dice"}
 // advanceOnDevice is Advance on the device, which has the state until it is fetched.
 func (s *Session) advanceOnDevice(in map[string]*tensor.Tensor) (loss float32, err error) {
 	if !s.begun {
-		if err := s.device.Begin(in); err != nil {
+		if err := s.device.Begin(in, int(s.task.Spec.StepsOf(s.unit)-s.step)); err != nil {
 			return 0, s.failed("start", err)
 		}
 		s.begun = true

@@ -22,7 +22,7 @@ type copies struct {
 func (c *copies) Take() bool { return !c.absent }
 func (c *copies) Give()      {}
 
-func (c *copies) Begin(in map[string]*tensor.Tensor) error {
+func (c *copies) Begin(in map[string]*tensor.Tensor, _ int) error {
 	c.in = map[string]*tensor.Tensor{}
 	for n, t := range in {
 		c.in[n] = t.Clone()

@@ -60,7 +60,7 @@ func (d *Device) Take() bool {
 func (d *Device) Give() { d.turn <- struct{}{} }
 
 // Begin implements train.Device.
-func (d *Device) Begin(in map[string]*tensor.Tensor) error { return d.report(d.begin(in)) }
+func (d *Device) Begin(in map[string]*tensor.Tensor, _ int) error { return d.report(d.begin(in)) }
 
 func (d *Device) begin(in map[string]*tensor.Tensor) (err error) {
 	known := d.runner != nil // it has the frozen tensors

@@ -16,6 +16,8 @@ const (
 	CodeNone      = "DEVICE_NONE"       // there is no driver, or no device of that name
 	CodeInexact   = "DEVICE_INEXACT"    // the device lacks something, or fails the suite
 	CodeFailed    = "DEVICE_FAILED"     // the driver reports an error
+	CodeFaulty    = "DEVICE_FAULTY"     // it computed a step of a unit with other bits than the processor
+	CodeMemory    = "DEVICE_MEMORY"     // a job needs more than the largest buffer of the device
 )
 
 // fixes say what to do about each.
@@ -30,7 +32,10 @@ var fixes = map[string]string{
 	CodeNone: "install an OpenCL driver (apt install pocl-opencl-icd computes on the processor), or use " +
 		"--device cpu; starling bench device lists the devices",
 	CodeInexact: "use another device, or --device cpu: the kernels of starling are always exact",
-	CodeFailed:  "see starling bench device; a smaller batch needs less memory",
+	CodeFaulty: "run starling bench device for long, and look for errors of its memory; until then use another device, " +
+		"or --device cpu",
+	CodeMemory: "train smaller batches, or use a device with more memory, or --device cpu",
+	CodeFailed: "see starling bench device; a smaller batch needs less memory",
 }
 
 // Error is why a device cannot do what it is asked.

@@ -17,7 +17,8 @@ type Runner struct {
 	child  *child
 	layout Layout
 	least  time.Duration // how long a step may take at the least
-	slow   time.Duration // the longest time of a run so far; 0: there was none
+	runs   int
+	slow   time.Duration // the longest time of a run after the first, in which drivers compile
 }
 
 // NewRunner compiles a program for the device at a place of List. Outputs that are carried are the inputs of the same
@@ -69,7 +70,9 @@ func (r *Runner) ask(q Question, in, out map[string]*tensor.Tensor) error {
 		return err
 	}
 	if q.Kind == Step {
-		r.slow = max(r.slow, time.Since(began)/time.Duration(max(q.Times, 1)))
+		if r.runs++; r.runs > 1 {
+			r.slow = max(r.slow, time.Since(began)/time.Duration(max(q.Times, 1)))
+		}
 	}
 	for _, name := range q.Get {
 		if err := r.layout.Out[name].Read(r.child.Memory, out[name]); err != nil {
@@ -84,7 +87,7 @@ const slower = 20
 
 // within is how long a question may take: a driver that hangs must not cost the time of a whole unit.
 func (r *Runner) within(q Question) time.Duration {
-	if q.Kind != Step || r.slow == 0 {
+	if r.slow == 0 {
 		return r.child.timeout
 	}
 	return min(r.child.timeout, max(r.least, slower*r.slow*time.Duration(max(q.Times, 1))))

@@ -2,9 +2,13 @@ package accelerator
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/data"
@@ -64,14 +68,17 @@ var (
 )
 
 // TestUnitOnTheDevice demands the roots of the kernels from whole units of small models, and their losses and norms,
-// with a child that is killed in the middle of one of them.
+// with a child that is killed in the middle of one of them, and one that hangs there.
 func TestUnitOnTheDevice(t *testing.T) {
-	o := Options{Program: built(t)}
+	o := Options{Program: built(t), RunTimeout: time.Second}
 	at, d := exact(t, o)
 	for name, c := range map[string]struct {
 		kind   string
 		config map[string]any
-	}{"gpt2": {"gpt2", tinyGPT2}, "llama": {"llama", tinyLlama}} {
+		code   string // of the failure of the second unit
+		fail   func(*Device)
+	}{"gpt2": {"gpt2", tinyGPT2, CodeFailed, func(d *Device) { d.runner.child.Close() }},
+		"llama": {"llama", tinyLlama, codeTimeout, func(*Device) { stopChildren(t) }}} {
 		t.Run(name, func(t *testing.T) {
 			task, base := newTask(t, c.kind, c.config, 3, 24, 8)
 			want, err := task.Run(base, 1, nil, nil)
@@ -82,10 +89,11 @@ func TestUnitOnTheDevice(t *testing.T) {
 			device := New(t.Context(), o, at, task.Step, func(err error) { failed = append(failed, err) })
 			defer device.Close()
 			task.Device = device
-			for _, killed := range []bool{false, true} {
+			for _, code := range []string{"", c.code} {
+				failed = nil
 				got, err := task.Run(base, 1, nil, func(step uint32, _ float32) error {
-					if killed && step == 5 && device.runner != nil {
-						device.runner.child.Close()
+					if code != "" && step == 5 && device.runner != nil {
+						c.fail(device)
 					}
 					return nil
 				})
@@ -97,10 +105,43 @@ func TestUnitOnTheDevice(t *testing.T) {
 					t.Errorf("%s: segments %v, want %v; losses %v, want %v", d.Name, got.Segments, want.Segments, got.Losses,
 						want.Losses)
 				}
-				if (len(failed) > 0) != killed {
-					t.Errorf("killed: %v, the device failed: %v", killed, failed)
+				said := ""
+				if len(failed) > 0 {
+					said = failed[0].(*Error).Code
+				}
+				if said != code {
+					t.Errorf("the device failed: %v, want %q", failed, code)
 				}
 			}
 		})
+	}
+}
+
+// stopChildren stops the processes of this one that are starling-device.
+func stopChildren(t *testing.T) {
+	stopped := 0
+	all, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range all {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue // it ended
+		}
+		var pid, parent int
+		var name, state string
+		if _, err := fmt.Sscan(string(text), &pid, &name, &state, &parent); err != nil {
+			continue // of a name with a space
+		}
+		if parent == os.Getpid() && strings.HasPrefix(name, "(starling-device") {
+			stopped++
+			if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if stopped == 0 {
+		t.Error("there is no child to stop")
 	}
 }

@@ -26,10 +26,10 @@ func CheckTorch(ctx context.Context, o *torch.Options, say func(string)) error {
 // compute is what units of a job are computed with: the engine, or PyTorch where the job asks for it, its terms
 // tolerate it and the owner of this process has set it up.
 func (p *Process) compute(ctx context.Context, j *bundle.Job, e *engine.Engine) party.Compute {
-	e.Task().Device = p.Device.For(e.Task().Step, func(err error) {
-		p.Log.Warn("a device failed at a unit, which the processor computes", "err", err)
+	e.Task().Device = p.Device.For(e.Task(), func(err error) {
+		p.Log.Warn("a device failed at what the processor computes", "err", err)
 		if p.Notify != nil {
-			p.Notify(fmt.Sprintf("%v; the processor computes the unit", err))
+			p.Notify(fmt.Sprintf("%v; the processor computes", err))
 		}
 	})
 	if j.Executor != bundle.Torch || p.Torch == nil {

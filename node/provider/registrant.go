@@ -7,7 +7,6 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/client"
-	"github.com/starling-network/starling/compute/gauge"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/registrant"
@@ -98,15 +97,10 @@ func (r *registration) block(ctx context.Context, b client.Block) {
 func (r *registration) act(ctx context.Context, a role.Action, longest time.Duration) ([]canon.Digest, error) {
 	switch a := a.(type) {
 	case registrant.Gauge:
-		if a.Count == registry.Segments { // of its own measurement
-			if results, ok, err := r.device.Measure(ctx, a.Seed, a.Steps); ok {
-				return results, err
-			}
-		}
-		return gauged(ctx, a, r.Threads)
+		return r.device.Segments(ctx, a, r.Threads)
 	case registrant.Ask:
 		r.Say("lets the registry measure this machine")
-		steps, err := r.steps(ctx, longest)
+		steps, err := r.device.Steps(ctx, r.Threads, longest)
 		if err != nil {
 			return nil, err
 		}
@@ -115,39 +109,6 @@ func (r *registration) act(ctx context.Context, a role.Action, longest time.Dura
 	return nil, r.chain.Declare(ctx, a, 0)
 }
 
-// gauged runs segments.
-func gauged(ctx context.Context, g registrant.Gauge, threads int) (results []canon.Digest, err error) {
-	for i := range g.Count {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		results = append(results, gauge.Segment(g.Seed, g.First+i, g.Steps, threads))
-	}
-	return results, nil
-}
-
 // gaugeTime is the duration of a measurement: long compared with a block, of which it may miss two, and short for a
 // person who waits.
 const gaugeTime = 8 * time.Second
-
-// steps is how many steps a segment is to have so that all of them take a time on what computes the units here.
-func (r *registration) steps(ctx context.Context, all time.Duration) (uint32, error) {
-	const sampleSteps = 16                         // steps
-	gauge.Segment(canon.Digest{}, 0, 1, r.Threads) // what is done once
-	begin := time.Now()
-	gauge.Segment(canon.Digest{}, 0, sampleSteps, r.Threads)
-	step := max(time.Since(begin)/sampleSteps, time.Microsecond)
-	n := all / (registry.Segments * step)
-	onDevice, ok, err := r.device.Pace(ctx)
-	if err != nil {
-		return 0, err
-	}
-	if ok { // a checker computes its samples on a processor, perhaps on one like this
-		n = min(all/onDevice, checkTimes*all/(registry.Samples*step))
-	}
-	return uint32(min(max(1, n), registry.MaxSteps)), nil
-}
-
-// checkTimes is how many times as long as the measurement the samples of a checker may take. A measurement takes an
-// eighth of the time that a checker has, or less.
-const checkTimes = 4

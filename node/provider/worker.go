@@ -105,19 +105,14 @@ func (s *service) equip(ctx context.Context) (err error) {
 	if s.Verifies {
 		s.Device = admission.Choice{}
 	}
-	s.device, err = shared.Open(ctx, admission.Options{Choice: s.Device, Say: s.says,
-		Record: filepath.Join(s.Home, admission.FileRecord)})
+	say := func(text string) { s.log.Info(text); s.Say(text) }
+	s.device, err = shared.Open(ctx, admission.Options{Choice: s.Device, Say: say,
+		Record: filepath.Join(s.Home, admission.FileRecord)}, s.redeclare)
 	if err != nil {
 		return err
 	}
 	s.closers = append(s.closers, func() error { s.device.Close(); return nil })
 	return member.CheckTorch(ctx, s.Torch, s.Say)
-}
-
-// says tells the owner something that the log keeps.
-func (s *service) says(text string) {
-	s.log.Info(text)
-	s.Say(text)
 }
 
 // fileWorkerLog, in the folder of a worker or verifier, says what happened to it.
@@ -129,6 +124,7 @@ type service struct {
 	log   *slog.Logger
 	watch *instrument.Instruments
 	leave context.CancelFunc // begins to drain
+	work  context.Context    // of all that it does, once it serves
 	since time.Time
 	key   home.Home
 	chain *client.Client
@@ -248,12 +244,10 @@ func (s *service) enlist(ctx context.Context) error {
 	if err := s.chain.Ready(ctx); err != nil {
 		return err
 	}
-	tier, ok := registry.ParseTier(cmp.Or(s.Tier, registry.NoTier.String()))
-	if !ok {
-		return fmt.Errorf("worker: there is no tier %q: use none, bronze, silver or gold", s.Tier)
+	self, err := participantOf(s)
+	if err != nil {
+		return err
 	}
-	words, hardware := s.device.Declare(s.Hardware)
-	hardware.Disk = uint64(s.store.Usage().Quota) >> 20
 	p, err := s.chain.Registry.Participant(ctx, s.chain.Address())
 	switch {
 	case errors.Is(err, client.ErrNotFound):
@@ -273,10 +267,34 @@ func (s *service) enlist(ctx context.Context) error {
 	if s.Pool != "" {
 		offer.Price, offer.Slots = 0, 0 // the pool offers for it
 	}
-	return s.chain.Registry.Enlist(ctx, registry.Participant{
+	return s.chain.Registry.Enlist(ctx, self, offer)
+}
+
+// participantOf is how a service registers.
+func participantOf(s *service) (p registry.Participant, err error) {
+	tier, ok := registry.ParseTier(cmp.Or(s.Tier, registry.NoTier.String()))
+	if !ok {
+		return p, fmt.Errorf("worker: there is no tier %q: use none, bronze, silver or gold", s.Tier)
+	}
+	words, hardware := s.device.Declare(s.Hardware)
+	hardware.Disk = uint64(s.store.Usage().Quota) >> 20
+	return registry.Participant{
 		Roles: []crew.Role{s.role()}, PeerID: s.host.ID().String(), Addrs: advertised(s.host.Addrs()),
 		Device: words, Stake: s.Stake, Hardware: hardware, Tier: tier, Pool: s.Pool,
-	}, offer)
+	}, nil
+}
+
+// redeclare registers it again, in the middle of its work: another device computes its units.
+func (s *service) redeclare() {
+	s.working.Go(func() {
+		p, err := participantOf(s)
+		if err == nil {
+			err = s.chain.Registry.Enlist(s.work, p)
+		}
+		if err != nil {
+			s.log.Warn("cannot declare that another device computes", "err", err)
+		}
+	})
 }
 
 // jail is for how many blocks a conviction bars an account; 0 if that cannot be asked.
@@ -317,6 +335,7 @@ func (s *service) awaitCoins(ctx context.Context) error {
 // serve joins runs as they come.
 func (s *service) serve(ctx context.Context) error {
 	work, end := context.WithCancel(context.WithoutCancel(ctx))
+	s.work = work
 	defer s.working.Wait()
 	defer end()
 	blocks, err := s.chain.Blocks(work)

@@ -126,7 +126,7 @@ func (f *flags) accelerator(ctx context.Context, c *terminal.Console) (*shared.D
 			Fix: "leave one of them out",
 		}, terminal.ExitUsage)
 	}
-	return shared.Open(ctx, admission.Options{Choice: f.device, Say: c.Say})
+	return shared.Open(ctx, admission.Options{Choice: f.device, Say: c.Say}, nil)
 }
 
 func run(ctx context.Context, c *terminal.Console, path string, f flags) error {

@@ -98,7 +98,7 @@ const staleBlocks = 10
 const reportShape = `With -o json: {"running","process":{"pid","version","role","address","peer_id",` +
 	`"listen","network","since",
 "height","block_time","draining","runs","actions":[{"job","action","since"}],"sent_bytes","received_bytes",
-"device":{"uses","name","driver","memory_bytes","passed_at","failed_units","error","processor"},
+"device":{"uses","name","driver","memory_bytes","passed_at","units","failed_units","faulty","error","processor"},
 "store":{"held_bytes","pinned_bytes","quota_bytes"},"replicas":{"held","missing"},"peers":[{"peer","address","relayed",
 "round_trip_seconds","download_bytes_per_second","sent_bytes","received_bytes"}],"refused":{JOB:TEXT}},"height",
 "account":{"address","balance_uzen","stake_uzen","slashed_uzen","jailed","reasons":[{"code","kind","job","round","text",
@@ -179,11 +179,17 @@ func deviceText(d shared.Status) string {
 	if d.Driver != "" {
 		text += fmt.Sprintf(", driver %s, exact since %s", d.Driver, d.Passed.Format(time.DateTime))
 	}
-	if d.Why != "" {
+	switch {
+	case d.Faulty:
+		text += "; the device is faulty: " + d.Why
+	case d.Why != "":
 		text += "; no device: " + d.Why
 	}
-	if d.Failed > 0 {
-		text += fmt.Sprintf("; the processor computed %d units: %s", d.Failed, d.Error)
+	if d.Units > 0 {
+		text += fmt.Sprintf("; the device computed %d units", d.Units)
+	}
+	if d.Error != "" && !d.Faulty {
+		text += fmt.Sprintf("; it failed at %d units: %s", d.Failed, d.Error)
 	}
 	return text
 }

@@ -94,6 +94,10 @@ func TestRecord(t *testing.T) {
 		!known[0].Passed.Equal(at.Truncate(time.Second)) {
 		t.Errorf("%+v", known)
 	}
+	if err := Forget(o.Record, "A"); err != nil {
+		t.Fatal(err)
+	}
+	admitted("forgotten", 1)
 	if err := os.WriteFile(o.Record, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -92,3 +92,10 @@ func (r records) write(path string) error {
 	}
 	return keystore.WriteJSON(path, r)
 }
+
+// Forget removes the records of a device: it has to pass the suite before it is used again.
+func Forget(path, name string) error {
+	r := read(path)
+	r.Devices = slices.DeleteFunc(r.Devices, func(have Record) bool { return have.Name == name })
+	return r.write(path)
+}

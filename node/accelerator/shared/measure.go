@@ -9,6 +9,7 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/node/accelerator"
 	"github.com/starling-network/starling/protocol/registry"
+	"github.com/starling-network/starling/role/registrant"
 )
 
 // measure is a measurement of the rate of the device: a program of package gauge that is compiled before it begins.
@@ -34,16 +35,44 @@ func (m *measure) run(seed canon.Digest, steps uint32) error {
 	return nil
 }
 
-// Pace prepares a measurement, and returns how long a step of all its segments takes on the device. ok is false where
-// the processor computes.
-func (d *Device) Pace(ctx context.Context) (step time.Duration, ok bool, err error) {
-	if d.admitted == nil {
-		return 0, false, nil
+// Steps is how many steps a segment of a measurement is to have so that all of them take a time. The device computes
+// them, for which the measurement is prepared, or the processor with some threads.
+func (d *Device) Steps(ctx context.Context, threads int, all time.Duration) (uint32, error) {
+	const sample = 16                            // steps
+	gauge.Segment(canon.Digest{}, 0, 1, threads) // what is done once
+	began := time.Now()
+	gauge.Segment(canon.Digest{}, 0, sample, threads)
+	step := max(time.Since(began)/sample, time.Microsecond)
+	n := all / (registry.Segments * step)
+	if d.using() != nil { // a checker computes its samples on a processor, perhaps on one like this
+		d.rating.Lock()
+		defer d.rating.Unlock()
+		onDevice, err := d.prepare(ctx)
+		if err != nil {
+			return 0, err
+		}
+		n = min(all/onDevice, checkTimes*all/(registry.Samples*step))
 	}
-	d.rating.Lock()
-	defer d.rating.Unlock()
-	step, err = d.prepare(ctx)
-	return step, true, err
+	return uint32(min(max(1, n), registry.MaxSteps)), nil
+}
+
+// checkTimes is how many times as long as the measurement the samples of a checker may take. A measurement takes an
+// eighth of the time that a checker has, or less.
+const checkTimes = 4
+
+// Segments returns the results of segments: of all of a measurement, which the device computes, or of those of another
+// participant, which the processor does.
+func (d *Device) Segments(ctx context.Context, g registrant.Gauge, threads int) (results []canon.Digest, err error) {
+	if g.Count == registry.Segments && d.using() != nil {
+		return d.all(ctx, g)
+	}
+	for i := range g.Count {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		results = append(results, gauge.Segment(g.Seed, g.First+i, g.Steps, threads))
+	}
+	return results, nil
 }
 
 // prepare compiles the program of a measurement, and tries it.
@@ -72,24 +101,20 @@ func (d *Device) prepare(ctx context.Context) (step time.Duration, err error) {
 	return max(time.Since(began)/sample, time.Microsecond), nil
 }
 
-// Measure returns the results of all segments of a measurement. ok is false where the processor computes.
-func (d *Device) Measure(ctx context.Context, seed canon.Digest, steps uint32) (results []canon.Digest, ok bool,
-	err error) {
-	if d.admitted == nil {
-		return nil, false, nil
-	}
+// all computes the segments of a measurement.
+func (d *Device) all(ctx context.Context, g registrant.Gauge) ([]canon.Digest, error) {
 	d.rating.Lock()
 	defer d.rating.Unlock()
 	if d.measure == nil { // the process was started again
 		if _, err := d.prepare(ctx); err != nil {
-			return nil, true, err
+			return nil, err
 		}
 	}
 	defer d.endMeasure()
-	if err := d.measure.run(seed, steps); err != nil {
-		return nil, true, err
+	if err := d.measure.run(g.Seed, g.Steps); err != nil {
+		return nil, err
 	}
-	return gauge.Results(d.measure.state), true, nil
+	return gauge.Results(d.measure.state), nil
 }
 
 // endMeasure ends a measurement.

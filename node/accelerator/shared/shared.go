@@ -10,8 +10,9 @@ import (
 	"sync"
 
 	"github.com/starling-network/starling/canon"
-	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/device"
 	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/compute/train/crosscheck"
 	"github.com/starling-network/starling/node/accelerator"
 	"github.com/starling-network/starling/node/accelerator/admission"
 )
@@ -21,25 +22,29 @@ type Device struct {
 	ctx      context.Context
 	end      context.CancelFunc
 	options  admission.Options
+	changed  func()              // the declaration is another; nil: it does not matter
 	admitted *admission.Admitted // nil: the processor computes
 	why      string              // there is none although the owner asked for one
 
 	mu     sync.Mutex
 	jobs   map[canon.Digest]*accelerator.Device // by program
-	failed int                                  // units
+	units  int                                  // that it computed
+	failed int                                  // that the processor computed in its place
 	latest string                               // error
+	faulty bool                                 // it is not used any more
 
 	rating  sync.Mutex // one measurement at a time
 	measure *measure   // nil: none is prepared
 }
 
 // Open admits the device that an owner chose, until it is closed: an *accelerator.Error says why it cannot be used.
-// With an automatic choice the processor computes then. The context is that of the admission alone.
-func Open(ctx context.Context, o admission.Options) (*Device, error) {
+// With an automatic choice the processor computes then. changed is called when the declaration becomes another; nil:
+// it does not matter. The context is that of the admission alone.
+func Open(ctx context.Context, o admission.Options, changed func()) (*Device, error) {
 	if o.Say == nil {
 		o.Say = func(string) {}
 	}
-	d := &Device{options: o, jobs: map[canon.Digest]*accelerator.Device{}}
+	d := &Device{options: o, changed: changed, jobs: map[canon.Digest]*accelerator.Device{}}
 	d.ctx, d.end = context.WithCancel(context.WithoutCancel(ctx))
 	if o.Choice.Processor() {
 		return d, nil
@@ -60,26 +65,65 @@ func Open(ctx context.Context, o admission.Options) (*Device, error) {
 	return d, nil
 }
 
-// For returns the device for the steps of a program; nil: the processor computes them. failed gets the errors after
-// which the processor computes a unit.
-func (d *Device) For(step *program.Program, failed func(error)) train.Device {
-	if d == nil || d.admitted == nil {
+// For returns the device for the units of a job; nil: the processor computes them. failed gets the errors after which
+// it computes a unit, or all of them.
+func (d *Device) For(task *train.Task, failed func(error)) train.Device {
+	if d.using() == nil {
+		return nil
+	}
+	report := func(err error) {
+		d.mu.Lock()
+		d.failed, d.latest = d.failed+1, err.Error()
+		d.mu.Unlock()
+		failed(err)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	key := task.Step.Digest()
+	x := d.jobs[key]
+	if x == nil {
+		if err := d.fits(task); err != nil {
+			d.latest = err.Error()
+			failed(err)
+			return nil
+		}
+		x = accelerator.New(d.ctx, d.options.Child, d.admitted.At, task.Step, report)
+		d.jobs[key] = x
+	}
+	return &units{Device: crosscheck.New(x, task), on: x, all: d, report: report}
+}
+
+// fits says why the program of a job does not fit into the memory of the device: an *accelerator.Error with the number
+// of examples that do.
+func (d *Device) fits(task *train.Task) error {
+	need, err := device.Need(task.Step, train.StateNames(task.Step))
+	a := d.admitted
+	if err != nil || need <= a.Buffer {
+		return err
+	}
+	var fixed int64 // what does not grow with the batch
+	for _, in := range task.Step.Inputs() {
+		fixed += int64(in.Shape.Bytes())
+	}
+	fit := "the weights and what the optimizer keeps leave no room"
+	if n := (a.Buffer - fixed) * int64(task.Spec.Batch) / max(need-fixed, 1); n > 0 {
+		fit = fmt.Sprintf("about %d examples of the %d in the batch of a worker fit", n, task.Spec.Batch)
+	}
+	return accelerator.Wrong(accelerator.CodeMemory, "the job does not fit into "+a.Name,
+		fmt.Sprintf("it needs a buffer of %d MiB, and the driver allows %d; %s", need>>20, a.Buffer>>20, fit))
+}
+
+// using returns the device that is used; nil: the processor computes.
+func (d *Device) using() *admission.Admitted {
+	if d == nil {
 		return nil
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	key := step.Digest()
-	x := d.jobs[key]
-	if x == nil {
-		x = accelerator.New(d.ctx, d.options.Child, d.admitted.At, step, func(err error) {
-			d.mu.Lock()
-			d.failed, d.latest = d.failed+1, err.Error()
-			d.mu.Unlock()
-			failed(err)
-		})
-		d.jobs[key] = x
+	if d.faulty {
+		return nil
 	}
-	return x
+	return d.admitted
 }
 
 // Close ends the children of the device. No unit is computed any more.

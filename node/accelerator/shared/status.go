@@ -18,17 +18,24 @@ type Status struct {
 	Driver string    `json:"driver,omitempty"`    // its version
 	Memory int64     `json:"memory_bytes"`        // of the card; 0: the processor
 	Passed time.Time `json:"passed_at,omitzero"`  // when it passed the comparison suite
-	Failed int       `json:"failed_units"`        // which the processor computed
+	Units  int       `json:"units"`               // that the device computed
+	Failed int       `json:"failed_units"`        // that it failed at, and the processor computed
+	Faulty bool      `json:"faulty"`              // it computed other bits than the processor, and is not used any more
 	Error  string    `json:"error,omitempty"`     // the latest
 	Why    string    `json:"processor,omitempty"` // why the processor computes although a device was asked for
 }
 
 // Status returns what there is to say.
 func (d *Device) Status() Status {
+	a := d.using()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	s := Status{Uses: "cpu", Name: Processor(), Why: d.why, Failed: d.failed, Error: d.latest}
-	if a := d.admitted; a != nil {
+	s := Status{Uses: "cpu", Name: Processor(), Why: d.why, Units: d.units, Failed: d.failed, Error: d.latest,
+		Faulty: d.faulty}
+	if d.faulty {
+		s.Why = d.latest
+	}
+	if a != nil {
 		s.Uses, s.Name, s.Driver, s.Memory = fmt.Sprintf("opencl:%d", a.At), a.Name, a.Driver, a.Memory
 		s.Passed = a.Passed
 	}
@@ -47,10 +54,10 @@ func (d *Device) Declare(h registry.Hardware) (words string, _ registry.Hardware
 	if runtime.GOOS == "darwin" && runtime.GOARCH == "arm64" {
 		h.Kind = registry.Apple
 	}
-	if d == nil || d.admitted == nil {
+	a := d.using()
+	if a == nil {
 		return Processor(), h
 	}
-	a := d.admitted
 	words = fmt.Sprintf("%s by OpenCL, driver %s; %s", a.Name, a.Driver, Processor())
 	for len(words) > registry.MaxDevice { // of which no character is cut in two
 		words = strings.ToValidUTF8(words[:registry.MaxDevice], "")
