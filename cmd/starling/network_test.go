@@ -175,6 +175,10 @@ func TestNetInit(t *testing.T) {
 		{2, "--home and --network", []string{"worker", "up", "--home", dir}},
 		{2, "use worker or verifier", []string{"worker", "up", "--home", dir, "--network", "http://127.0.0.1:1", "--role",
 			"king"}},
+		{2, "use opencl for a GPU", []string{"worker", "up", "--home", dir, "--network", "http://127.0.0.1:1", "--device",
+			"gpu"}},
+		{2, "--device is for workers", []string{"worker", "up", "--home", dir, "--network", "http://127.0.0.1:1", "--role",
+			"verifier", "--device", "opencl:1"}},
 	} {
 		if code, _, stderr := starling(t, c.args...); code != c.code || !strings.Contains(stderr, c.text) {
 			t.Errorf("%v: exit %d, wanted %d and %q\n%s", c.args, code, c.code, c.text, stderr)
