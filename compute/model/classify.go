@@ -8,6 +8,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/starling-network/starling/compute/kernel/exact"
 	"github.com/starling-network/starling/compute/model/architecture"
+	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/record"
 )
 
@@ -56,6 +57,15 @@ func Classify(n Classifier, b Batch) (Task, error) {
 		return []*graph.Node{mean(record.CrossEntropy(scores, classes)), mean(hits(scores, classes))}
 	}
 	return t, nil
+}
+
+// Scores returns the program of a classifier. Inputs: "tokens" int32 [rows, Example()] and the tensors "p/<name>";
+// output: "scores" [rows, classes].
+func Scores(n Classifier, rows int) (*program.Program, error) {
+	t := Task{Batch: []architecture.Named{tokenBatch(rows, n.Example())}, Frozen: n.Frozen(), Trained: n.Tensors()}
+	return t.outputs([]string{"scores"}, func(w weights, in []*graph.Node) []*graph.Node {
+		return []*graph.Node{n.Scores(Parameters{w}, in[0])}
+	})
 }
 
 // hits is 1 for rows of scores [n, classes] whose target is the highest, else 0.

@@ -118,15 +118,7 @@ func Logits(c architecture.Config, batch, seqLen int) (*program.Program, error) 
 		return nil, err
 	}
 	t := taskOf(c, tokenBatch(batch, seqLen))
-	b := program.NewBuilder()
-	values, err := record.Record(b, func(g *graph.Graph) []*graph.Node {
-		tokens := parameters(g, "", t.Batch)[0]
-		w, _ := t.inputs(g)
-		return []*graph.Node{graph.Reshape(logits(c, w, tokens), batch, seqLen, c.VocabSize())}
+	return t.outputs([]string{"logits"}, func(w weights, in []*graph.Node) []*graph.Node {
+		return []*graph.Node{graph.Reshape(logits(c, w, in[0]), batch, seqLen, c.VocabSize())}
 	})
-	if err != nil {
-		return nil, err
-	}
-	b.Output("logits", values[0])
-	return finish(b)
 }

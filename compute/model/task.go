@@ -1,8 +1,7 @@
 // Package model makes the programs that train, evaluate and continue the models that compute/model/architecture
 // describes. A Task is a model, a batch and a loss, and gives the programs that train and evaluate it.
 //
-// It runs nothing and reads no files: a program is run by compute/cpu, weights are stored by compute/model/safetensors.
-// Models are written with GoMLX graph functions and differentiated by GoMLX; none of that is left in the programs.
+// It runs nothing and reads no files. GoMLX differentiates the models, and nothing of it is left in the programs.
 package model
 
 import (
@@ -143,19 +142,26 @@ func (t Task) gradients(w weights, params, batch []*graph.Node) (sums, partial [
 // Eval returns the program of the loss. Inputs: the batch and the tensors as "p/<name>"; outputs: "loss", the same bits
 // as TrainStep's unless the task says otherwise, and the metrics.
 func (t Task) Eval() (*program.Program, error) {
-	b := program.NewBuilder()
-	values, err := record.Record(b, func(g *graph.Graph) []*graph.Node {
-		batch := parameters(g, "", t.Batch)
-		w, _ := t.inputs(g)
+	return t.outputs(append([]string{"loss"}, t.Metrics...), func(w weights, batch []*graph.Node) []*graph.Node {
 		if t.measure != nil {
 			return t.measure(w, batch)
 		}
 		return t.loss(w, batch, batch)
 	})
+}
+
+// outputs returns the program that computes values of a batch.
+func (t Task) outputs(names []string, of func(w weights, batch []*graph.Node) []*graph.Node) (*program.Program, error) {
+	b := program.NewBuilder()
+	values, err := record.Record(b, func(g *graph.Graph) []*graph.Node {
+		batch := parameters(g, "", t.Batch)
+		w, _ := t.inputs(g)
+		return of(w, batch)
+	})
 	if err != nil {
 		return nil, err
 	}
-	for i, name := range append([]string{"loss"}, t.Metrics...) {
+	for i, name := range names {
 		b.Output(name, values[i])
 	}
 	return finish(b)

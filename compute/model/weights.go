@@ -66,8 +66,7 @@ func (w weights) under(prefix string) weights {
 	return w
 }
 
-// taskOf is a task of the model on the given batch that trains its adapters, or all of it if there are none. Its loss
-// is still to be set.
+// taskOf is a task without a loss, which trains the adapters of a model, or all of it if there are none.
 func taskOf(c architecture.Config, batch ...architecture.Named) Task {
 	l, adapted := c.LoRA()
 	if !adapted {

@@ -41,7 +41,7 @@ finished runs, in a folder of runs or at a server; shares, pay, claim and transf
 	}
 	cmd.AddCommand(GenerateCommand(c), listCommand(c), pullCommand(c), exportCommand(c),
 		chatCommand(c), serveCommand(c),
-		evalCommand(c), cardCommand(c), provenanceCommand(c), showCommand(c), sharesCommand(c),
+		evalCommand(c), classifyCommand(c), cardCommand(c), provenanceCommand(c), showCommand(c), sharesCommand(c),
 		payCommand(c), claimCommand(c),
 		transferCommand(c))
 	return cmd

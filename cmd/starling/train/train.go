@@ -192,7 +192,7 @@ func run(ctx context.Context, c *terminal.Console, path string, f flags) error {
 	if len(j.Eval.Prompts) > 0 {
 		prompt = j.Eval.Prompts[0]
 	}
-	printSummary(summary, dir, prompt, j.ReadsText())
+	printSummary(summary, dir, prompt, &j.Spec)
 	return nil
 }
 
@@ -253,7 +253,7 @@ func (f flags) agree(dir string) (resume bool, err error) {
 	}, terminal.ExitConflict)
 }
 
-func printSummary(s *rundir.Summary, dir, prompt string, reads bool) {
+func printSummary(s *rundir.Summary, dir, prompt string, j *spec.Spec) {
 	w := bufio.NewWriter(os.Stdout)
 	defer w.Flush()
 	unit := terminal.LossUnit(s.FinalMeasured) + terminal.Positive(s.BitsPerByte,
@@ -282,7 +282,10 @@ func printSummary(s *rundir.Summary, dir, prompt string, reads bool) {
 	fmt.Fprintf(w, "output      %s\n", dir)
 	fmt.Fprintf(w, "report      %s\n\n", filepath.Join(dir, "report.html"))
 	fmt.Fprintf(w, "next: starling job verify %s\n", dir)
-	if reads {
+	switch {
+	case j.Task == spec.TaskClassify:
+		fmt.Fprintf(w, "      starling model classify %s IMAGE.png\n", dir)
+	case j.ReadsText():
 		fmt.Fprintf(w, "      starling model generate %s --prompt %q --tokens 100\n      starling model serve %s\n", dir,
 			prompt, dir)
 	}
