@@ -15,7 +15,7 @@ import (
 const (
 	GarbageShare = 8
 	leastGarbage = 96 << 20
-	MostGarbage  = 192 << 20 // of a process that Tight was called for
+	MostGarbage  = 96 << 20 // of a process that Tight was called for
 )
 
 // limitShare is the part of the memory that a process is given beyond which the collector does all it can, in percent.
