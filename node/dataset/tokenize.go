@@ -80,6 +80,7 @@ func (v Vocabulary) tokenizer(sources []source.File) (*tokenizer.Tokenizer, erro
 // Nothing is overwritten, and after an error nothing is left. watch may be nil. The error wraps ErrExists,
 // ErrTokenizer, ErrData or ErrFull, or is that of the disk or of watch.
 func Tokenize(files []File, v Vocabulary, dir string, watch data.Watch) (*Tokenized, error) {
+	defer memory.Pace(0)()
 	for _, name := range []string{FileTokens, FileTokenizer} {
 		if _, err := os.Stat(filepath.Join(dir, name)); !errors.Is(err, os.ErrNotExist) {
 			return nil, errors.Join(fmt.Errorf("%w: %s", ErrExists, dir), err)
