@@ -237,7 +237,7 @@ func (b *CompiledJob) Specify() error {
 	if err := referee.Check(b.Spec, b.Step, b.Manifest); err != nil {
 		return keyProblem(j, "model", problem.Unsupported, "a dispute about this job could not be decided", err,
 			"make the rows of the tensor that is named shorter: vocab_size below about 190000 for a loss; or, of a program "+
-				"that is too large, raise training.micro_batch_size or lower rollout.max_tokens")
+				"that is too large, raise training.micro_batch_size or lower rollout.max_tokens or rollout.group")
 	}
 	return nil
 }
