@@ -51,3 +51,32 @@ func TestDividingStopsWhenNothingIsLeftToSpend(t *testing.T) {
 		t.Errorf("divided with %d of %d looks: %t", all-1, all, ok)
 	}
 }
+
+// A list of indices that follow on each other takes the time of its elements, though few runs are left of it.
+func TestListingManyElementsIsCounted(t *testing.T) {
+	const n = 1 << 17 // of which the inputs of one part fit in an opening
+	f := func(dims ...int) tensor.Shape { return tensor.Make(tensor.Float32, dims...) }
+	for _, c := range []struct {
+		name string
+		op   program.Operator
+		in   []tensor.Shape
+	}{
+		{"sum of all", program.Operator{Kind: program.ReduceSum, Out: f(), Ints: []int64{0}}, []tensor.Shape{f(n)}},
+		{"greatest of all", program.Operator{Kind: program.ReduceMax, Out: f(1), Ints: []int64{1}}, []tensor.Shape{f(1, n)}},
+		{"product with one element", program.Operator{Kind: program.Dot, Out: f(1, 1), Ints: []int64{1, 0, 1, 0}},
+			[]tensor.Shape{f(1, n/2), f(n/2, 1)}},
+	} {
+		told := 0
+		_, ok := Divide(&c.op, c.in, Fit{
+			Part: func(need [][]int, state int) bool {
+				for _, l := range need {
+					state += len(l) * tensor.LeafBytes
+				}
+				return state <= 768<<10
+			},
+			Spend: func(units int) bool { told += units; return true }})
+		if !ok || told < n/8 {
+			t.Errorf("%s: divided: %t, for %d units of %d elements", c.name, ok, told, n)
+		}
+	}
+}

@@ -110,6 +110,9 @@ func (d Division) fits(op *program.Operator, in []tensor.Shape, fits *fitting) b
 			for _, l := range thirds(d.Links) {
 				part := r*d.Links + l
 				need, cost, err := d.worstNeed(op, in, leaf, part)
+				if op.Kind.Attention() { // whose elements are gathered into rows one by one
+					cost += d.Elements
+				}
 				if !fits.spend(cost) || err != nil || !fits.Part(need, d.StateBytes(op, in, leaf, part)) {
 					return false
 				}
@@ -191,14 +194,14 @@ func (d Division) worstNeed(op *program.Operator, in []tensor.Shape, leaf, part 
 	return all, cost, nil
 }
 
-// costOf is the cost of listing and proving the leaves that pieces need, in units of some tens of nanoseconds.
+// costOf is the cost of listing and proving the leaves that pieces need, in units of 7 to 40 nanoseconds.
 func costOf(pieces []piece, need [][]int) int {
 	n := 1
 	for i := range pieces {
 		p := &pieces[i]
-		n += 8 + len(p.rows)/4 + len(p.take) + len(p.sums)
+		n += 8 + len(p.data)/32 + len(p.rows)/4 + len(p.take) + len(p.sums)
 		for _, g := range p.in {
-			n += 2 + 2*len(g.Runs)
+			n += 6 + 2*len(g.Runs) + g.Steps/4
 		}
 	}
 	for _, leaves := range need {

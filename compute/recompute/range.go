@@ -275,11 +275,11 @@ func cutDot(op *program.Operator, in []tensor.Shape, lo, hi, from, to int) ([]pi
 
 // rectangle gathers the elements at the sums of a base, an offset of each row and an offset of each column.
 func rectangle(operand, base int, rows, cols []int) gather.Gather {
-	g := gather.Gather{Operand: operand, Dims: []int{len(rows), len(cols)}}
 	var row gather.Gather
 	for _, c := range cols {
 		row.Add(c, 1)
 	}
+	g := gather.Gather{Operand: operand, Dims: []int{len(rows), len(cols)}, Steps: row.Steps}
 	for _, r := range rows {
 		for _, run := range row.Runs {
 			g.Add(base+r+run.From, run.N)

@@ -18,6 +18,7 @@ type Gather struct {
 	Operand int
 	Dims    []int // nil: a list of all, or a scalar of one
 	Runs    []Run
+	Steps   int // calls that listed the runs, which is more than there are where runs merged
 }
 
 // Run is N elements from an index on.
@@ -38,6 +39,7 @@ func Rows(operand int, s tensor.Shape, batch, head, heads, from, to int) Gather 
 
 // Add appends n elements from an index on.
 func (g *Gather) Add(from, n int) {
+	g.Steps++
 	if k := len(g.Runs) - 1; k >= 0 && g.Runs[k].From+g.Runs[k].N == from {
 		g.Runs[k].N += n
 		return
