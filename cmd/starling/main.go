@@ -55,14 +55,13 @@ func untilInterrupted() context.Context {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		<-signals
-		if !ignored {
-			signal.Stop(signals) // before the command says that it has received the first
-		}
-		cancel()
 		if ignored {
+			cancel()
 			<-signals
 			os.Exit(terminal.ExitInterrupted)
 		}
+		signal.Stop(signals) // before the command says that it has received the first
+		cancel()
 	}()
 	return ctx
 }
