@@ -46,7 +46,7 @@ func TestPercent(t *testing.T) {
 		if got := percent(live, false); got != want {
 			t.Errorf("%d MiB live: %d %% of garbage, want %d %%", live/mib, got, want)
 		}
-		if got := percent(live, true); got != min(want, max(1, int(100*MostGarbage/max(live, 1)))) {
+		if got := percent(live, true); got != min(want, max(1, int(100*TightGarbage/max(live, 1)))) {
 			t.Errorf("%d MiB live, tight: %d %% of garbage", live/mib, got)
 		}
 	}

@@ -9,13 +9,12 @@ import (
 	"sync"
 )
 
-// The collector may leave garbage uncollected: an eighth of the live bytes, and leastGarbage at least, but never more
-// than the live bytes. Nearly all live bytes are elements of tensors, which the collector does not look at, so that it
-// costs little to let it run often.
+// The collector may leave garbage uncollected: an eighth of the live bytes, and TightGarbage at least, but never more
+// than the live bytes; and TightGarbage at most in a process that Tight was called for. Nearly all live bytes are
+// elements of tensors, which the collector does not look at, so that it costs little to let it run often.
 const (
 	GarbageShare = 8
-	leastGarbage = 96 << 20
-	MostGarbage  = 96 << 20 // of a process that Tight was called for
+	TightGarbage = 96 << 20
 )
 
 // limitShare is the part of the memory that a process is given beyond which the collector does all it can, in percent.
@@ -24,7 +23,7 @@ const limitShare = 90
 var pace struct {
 	sync.Mutex
 	users  int
-	tight  int // of the users, those that allow MostGarbage only
+	tight  int // of the users, those that allow TightGarbage only
 	before int // percent
 }
 
@@ -56,7 +55,7 @@ func Pace(limit uint64) (restore func()) {
 	})
 }
 
-// Tight lets this process leave MostGarbage uncollected at most while it is paced, until the returned function is
+// Tight lets this process leave TightGarbage uncollected at most while it is paced, until the returned function is
 // called. It is for processes in which nearly all live bytes are tensors: looking through other data that often takes
 // long.
 func Tight() (restore func()) {
@@ -92,9 +91,9 @@ func percentNow() int {
 
 // percent is the garbage that the collector allows with live bytes, as a percentage of these.
 func percent(live uint64, tight bool) int {
-	garbage := min(max(live/GarbageShare, leastGarbage), live)
+	garbage := min(max(live/GarbageShare, TightGarbage), live)
 	if tight {
-		garbage = min(garbage, MostGarbage)
+		garbage = min(garbage, TightGarbage)
 	}
 	if live == 0 {
 		return 100

@@ -119,7 +119,7 @@ func Memory(b *CompiledJob, exec *cpu.Exec, parties int) (uint64, error) {
 	}
 	garbage := need / memory.GarbageShare
 	if Large(b) {
-		garbage = min(garbage, memory.MostGarbage) // it is memory.Tight
+		garbage = min(garbage, memory.TightGarbage) // it is memory.Tight
 	}
 	return processMemory + frozen + need + garbage, nil
 }
