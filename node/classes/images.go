@@ -28,6 +28,12 @@ type Images struct {
 	weights map[string]*tensor.Tensor
 }
 
+// scorer computes the scores of the classes of a number of images.
+type scorer struct {
+	executor *cpu.Exec
+	images   int
+}
+
 // OpenImages reads config.json and model.safetensors. Errors wrap ErrModel.
 func OpenImages(dir fs.FS) (*Images, error) {
 	config, err := fs.ReadFile(dir, "config.json")
@@ -72,13 +78,19 @@ func (m *Images) Fits(p picture.Picture) error {
 
 // Classify returns the probabilities of the classes, in the order of Labels, for each of some images that fit.
 func (m *Images) Classify(ctx context.Context, images []picture.Picture, threads int) (all [][]float64, err error) {
+	var s scorer
 	for len(images) > 0 {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		some := images[:min(len(images), evalImages)]
 		images = images[len(some):]
-		scores, err := m.scores(some, threads)
+		if s.images != len(some) {
+			if s, err = m.scorer(len(some), threads); err != nil {
+				return nil, err
+			}
+		}
+		scores, err := m.scores(s.executor, some)
 		if err != nil {
 			return nil, err
 		}
@@ -89,16 +101,17 @@ func (m *Images) Classify(ctx context.Context, images []picture.Picture, threads
 	return all, nil
 }
 
-// scores are those of the classes of some images, one after the other.
-func (m *Images) scores(images []picture.Picture, threads int) ([]float32, error) {
-	p, err := model.Scores(m.network, len(images))
+func (m *Images) scorer(images, threads int) (scorer, error) {
+	p, err := model.Scores(m.network, images)
 	if err != nil {
-		return nil, err
+		return scorer{}, err
 	}
 	x, err := cpu.Compile(p, threads)
-	if err != nil {
-		return nil, err
-	}
+	return scorer{x, images}, err
+}
+
+// scores are those of the classes of some images, one after the other.
+func (m *Images) scores(x *cpu.Exec, images []picture.Picture) ([]float32, error) {
 	in := map[string]*tensor.Tensor{"tokens": tensor.New(tensor.Make(tensor.Int32, len(images), m.network.Example()))}
 	values := in["tokens"].I32()
 	for _, image := range images {

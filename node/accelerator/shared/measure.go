@@ -18,8 +18,10 @@ type measure struct {
 	state  *tensor.Tensor
 }
 
-// atOnce is how many steps of a measurement are asked for at once.
-const atOnce = 1 << 10
+const (
+	atOnce = 1 << 10 // steps of a measurement that the device is asked for at once
+	sample = 16      // steps that are timed to learn how many a measurement takes
+)
 
 // run takes steps of all segments of a seed.
 func (m *measure) run(seed canon.Digest, steps uint32) error {
@@ -38,7 +40,6 @@ func (m *measure) run(seed canon.Digest, steps uint32) error {
 // Steps is how many steps a segment of a measurement is to have so that all of them take a time. The device computes
 // them, for which the measurement is prepared, or the processor with some threads.
 func (d *Device) Steps(ctx context.Context, threads int, all time.Duration) (uint32, error) {
-	const sample = 16                            // steps
 	gauge.Segment(canon.Digest{}, 0, 1, threads) // what is done once
 	began := time.Now()
 	gauge.Segment(canon.Digest{}, 0, sample, threads)
@@ -87,7 +88,6 @@ func (d *Device) prepare(ctx context.Context) (step time.Duration, err error) {
 		return 0, err
 	}
 	m := &measure{r, tensor.New(tensor.Make(tensor.Float32, registry.Segments, gauge.Side, gauge.Side))}
-	const sample = 16
 	err = m.run(canon.Digest{}, 1) // what is done once
 	began := time.Now()
 	if err == nil {

@@ -104,6 +104,7 @@ type learner struct {
 	options Options
 	run     Run
 	weights map[string]*tensor.Tensor
+	eval    *cpu.Exec // answers the held-out sums
 	begun   time.Time
 }
 
@@ -202,13 +203,7 @@ func (l *learner) steps(ctx context.Context, t *machine.Trainer, from *sums, n i
 
 // right is the share of held-out sums whose most likely answer is right.
 func (l *learner) right() (float64, error) {
-	task, err := model.Reinforce(l.config, model.Batch{Sequences: evaluated, Length: length, Silent: silent},
-		model.Rollout{Group: 2, Tokens: digits, Temperature: 1, Reward: rollout.Weights{Exact: 1}})
-	if err != nil {
-		return 0, err
-	}
-	p, err := task.Eval()
-	if err != nil {
+	if err := l.compile(); err != nil {
 		return 0, err
 	}
 	in := map[string]*tensor.Tensor{"tokens": tensor.New(tensor.Make(tensor.Int32, evaluated, length+1))}
@@ -216,11 +211,29 @@ func (l *learner) right() (float64, error) {
 	for name, w := range l.weights {
 		in[train.Param+name] = w
 	}
-	out, err := run(p, in, l.options.Threads)
+	out, err := l.eval.Run(in)
 	if err != nil {
 		return 0, err
 	}
 	return float64(out["reward"].F32()[0]), nil
+}
+
+// compile makes the program that answers the held-out sums, if there is none.
+func (l *learner) compile() error {
+	if l.eval != nil {
+		return nil
+	}
+	task, err := model.Reinforce(l.config, model.Batch{Sequences: evaluated, Length: length, Silent: silent},
+		model.Rollout{Group: 2, Tokens: digits, Temperature: 1, Reward: rollout.Weights{Exact: 1}})
+	if err != nil {
+		return err
+	}
+	p, err := task.Eval()
+	if err != nil {
+		return err
+	}
+	l.eval, err = cpu.Compile(p, l.options.Threads)
+	return err
 }
 
 func run(p *program.Program, in map[string]*tensor.Tensor, threads int) (map[string]*tensor.Tensor, error) {
