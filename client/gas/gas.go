@@ -35,10 +35,7 @@ func Limit(msgs ...sdk.Msg) uint64 {
 	for _, m := range msgs {
 		sum += base(m)
 		rank, _ := training.Owed(m)
-		order, orders := m.(*marketpb.MsgOrder)
-		if orders {
-			sum += check(order)
-		}
+		_, orders := m.(*marketpb.MsgOrder)
 		switch {
 		case orders || rank == 1 || rank == 2:
 			sum += perOpening
@@ -64,12 +61,16 @@ func check(m *marketpb.MsgOrder) uint64 {
 	return works.GasCheck * cost
 }
 
-// base is the gas that any message of its size may need.
+// base is the gas that any message of its size may need, and an order whose work is checked.
 func base(m sdk.Msg) uint64 {
-	if sized, ok := m.(proto.Sizer); ok {
-		return perMessage + perByte*uint64(sized.Size())
+	sum := uint64(perMessage)
+	if order, ok := m.(*marketpb.MsgOrder); ok {
+		sum += check(order)
 	}
-	return perMessage
+	if sized, ok := m.(proto.Sizer); ok {
+		sum += perByte * uint64(sized.Size())
+	}
+	return sum
 }
 
 // Usage remembers what gas the account's transactions took, by the kind of their messages, so that the next declares

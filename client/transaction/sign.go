@@ -3,7 +3,6 @@
 package transaction
 
 import (
-	"cmp"
 	"context"
 
 	"github.com/cosmos/cosmos-sdk/crypto/keys/secp256k1"
@@ -35,7 +34,11 @@ func Sign(ctx context.Context, signer wallet.Signer, a Account, until uint64, ms
 	if err := b.SetMsgs(msgs...); err != nil {
 		return nil, err
 	}
-	b.SetGasLimit(cmp.Or(a.Fee.Gas, gas.Limit(msgs...)))
+	limit := a.Fee.Gas
+	if limit == 0 {
+		limit = gas.Limit(msgs...)
+	}
+	b.SetGasLimit(limit)
 	b.SetFeeAmount(a.Fee.Amount)
 	b.SetMemo(a.Memo)
 	b.SetTimeoutHeight(until)
