@@ -26,12 +26,17 @@ func TestExamplesOfTasks(t *testing.T) {
 		return j
 	}
 	answers := filepath.Join(dir, "sft")
+	steps, adapters := 20, []string{"{lora: {r: 4}}"}
+	if *long {
+		steps, adapters = 60, append(adapters, "null")
+	}
 	first := mustTrain(t, consumer.Options{Dir: answers,
-		Job: load("sft", "training.max_steps=60", "training.global_batch_size=32")})
-	if first.FinalEvalLoss > 0.8*first.FirstEvalLoss || first.FinalMeasured != nil || first.BitsPerByte == 0 {
+		Job: load("sft", fmt.Sprint("training.max_steps=", steps), "training.warmup_steps=10",
+			"training.global_batch_size=32")})
+	if first.FinalEvalLoss > 0.9*first.FirstEvalLoss || first.FinalMeasured != nil || first.BitsPerByte == 0 {
 		t.Errorf("answers: %+v", first)
 	}
-	for _, adapter := range []string{"null", "{lora: {r: 4}}"} {
+	for _, adapter := range adapters {
 		out := filepath.Join(dir, fmt.Sprintf("dpo%d", len(adapter)))
 		s := mustTrain(t, consumer.Options{Dir: out, Dishonest: 1, Job: load("dpo", "training.max_steps=20",
 			"training.global_batch_size=16", "training.learning_rate=3e-4", "model.adapter="+adapter,
@@ -69,9 +74,15 @@ func TestExampleOfRewards(t *testing.T) {
 		return j
 	}
 	answers := filepath.Join(dir, "sft")
-	mustTrain(t, consumer.Options{Dir: answers, Job: load("sft", "training.max_steps=100", "training.global_batch_size=32",
-		"strategy.sync_steps=10")})
-	rewards := load("grpo", "training.max_steps=20", "training.global_batch_size=16", "strategy.sync_steps=5",
+	shown, rewarded, prompts := 10, 4, 4
+	if *long {
+		shown, rewarded, prompts = 100, 20, 16
+	}
+	mustTrain(t, consumer.Options{Dir: answers, Job: load("sft", fmt.Sprint("training.max_steps=", shown),
+		"training.warmup_steps=5", "training.global_batch_size=32", "strategy.sync_steps=10")})
+	rewards := load("grpo", fmt.Sprint("training.max_steps=", rewarded),
+		fmt.Sprint("training.global_batch_size=", prompts),
+		fmt.Sprint("strategy.sync_steps=", rewarded/4), "training.warmup_steps=2",
 		"reward={exact: 1, prefix: 1}", "model.base_model="+answers)
 	var roots []string
 	for dishonest := range 2 {
@@ -103,9 +114,14 @@ func TestExamplesOfClassifiers(t *testing.T) {
 		example string
 		set     []string
 		least   float64 // accuracy
-	}{{"image", []string{"model={architecture: mlp, config: {hidden_sizes: [64]}}"}, 0.7}, {"image", nil, 0.7},
-		{"graph", []string{"training.max_steps=200"}, 0.8},
-		{"graph", []string{"training.max_steps=200", "model.architecture=sage"}, 0.6}} {
+		long    bool    // trained with -long only
+	}{{"image", []string{"training.max_steps=50", "model={architecture: mlp, config: {hidden_sizes: [64]}}"}, 0.4, false},
+		{"image", nil, 0.7, true},
+		{"graph", []string{"training.max_steps=200"}, 0.8, false},
+		{"graph", []string{"training.max_steps=200", "model.architecture=sage"}, 0.6, true}} {
+		if c.long && !*long {
+			continue
+		}
 		var roots []string
 		for dishonest := range 2 {
 			j, err := job.Load("../examples/"+c.example+".yaml", append([]string{"training.max_steps=100"}, c.set...)...)

@@ -66,7 +66,7 @@ func changes() []change {
 			out: map[string]string{w1: reason.Left}, works: []string{w1}, change: func(c *Config) {
 				c.Leaves = map[string]time.Duration{w1: 40 * time.Second}
 			}},
-		{name: "a worker leaves in the middle of its first unit", out: map[string]string{w1: reason.Left},
+		{name: "a worker leaves in the middle of its first unit", long: true, out: map[string]string{w1: reason.Left},
 			works: []string{w1}, change: func(c *Config) {
 				c.Unit = 8 * time.Second
 				c.Leaves = map[string]time.Duration{w1: 8 * time.Second}
@@ -79,10 +79,10 @@ func changes() []change {
 				c.Leaves = map[string]time.Duration{v1: 30 * time.Second}
 				c.Joins = comes(crew.Verifier, 25, "new")
 			}},
-		{name: "a worker crashes and is back", works: []string{w1}, change: func(c *Config) {
+		{name: "a worker crashes and is back", long: true, works: []string{w1}, change: func(c *Config) {
 			c.Faults = []Fault{{At: 20 * time.Second, For: 90 * time.Second, Who: w1}}
 		}},
-		{name: "a worker is cut off and the cut is mended", works: []string{w1}, change: func(c *Config) {
+		{name: "a worker is cut off and the cut is mended", long: true, works: []string{w1}, change: func(c *Config) {
 			for _, name := range slices.Concat(c.Names(), []string{"consumer"}) {
 				if name != w1 {
 					c.Faults = append(c.Faults, Fault{At: 15 * time.Second, For: 60 * time.Second, Who: w1, From: name})

@@ -60,7 +60,7 @@ func TestOverlap(t *testing.T) {
 			slashed: []string{w1}},
 		{name: "a worker lies from the second round on", size: workload.Overlapping,
 			acts: one(w1, adversary.DelayedAttack{Round: 1, Then: adversary.Poisons{Factor: -10}}), slashed: []string{w1}},
-		{name: "a worker lies about its carried state", size: workload.Overlapping,
+		{name: "a worker lies about its carried state", long: true, size: workload.Overlapping,
 			acts:    one(w1, adversary.CorruptsCarriedState{}),
 			slashed: []string{w1}},
 		{name: "and does not show it", long: true, size: workload.Overlapping,
@@ -69,7 +69,7 @@ func TestOverlap(t *testing.T) {
 		{name: "a worker commits to an update that it cannot send", long: true, size: workload.Overlapping,
 			acts:    one(w1, adversary.Copies{}),
 			slashed: []string{w1}},
-		{name: "machines crash", size: workload.Overlapping, faults: []Fault{
+		{name: "machines crash", long: true, size: workload.Overlapping, faults: []Fault{
 			{At: 10e9, For: 6e9, Who: "worker-0"}, {At: 17e9, For: 5e9, Who: w1}, {At: 25e9, For: 40e9, Who: "worker-2"},
 			{At: 31e9, For: 4e9, Who: v1}}},
 	} {

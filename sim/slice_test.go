@@ -24,14 +24,15 @@ func TestSlices(t *testing.T) {
 		long     bool // played with -long only
 	}{
 		{name: "all are honest", auditPPM: 1_000_000, slices: 5},
-		{name: "all are honest, and nothing is audited", slices: 3},
+		{name: "all are honest, and nothing is audited", long: true, slices: 3},
 		{name: "one slice", long: true, slices: 1},
 		{name: "a reducer is silent", long: true, auditPPM: 200_000, slices: 3, acts: one(w1, adversary.SkipsReduction{})},
-		{name: "a reducer seals and is silent", slices: 3, acts: one(w1, adversary.SkipsReduction{Seals: true})},
+		{name: "a reducer seals and is silent", long: true, slices: 3, acts: one(w1, adversary.SkipsReduction{Seals: true})},
 		{name: "a reducer lies", slices: 5, acts: one(w1, adversary.FakesSlices{}), out: []string{w1}},
 		{name: "a verifier lies as a reducer", long: true,
 			slices: 5, acts: one(v1, adversary.FakesSlices{}), out: []string{v1}},
-		{name: "two reducers lie alike, and are audited", auditPPM: 1_000_000, slices: 6, out: []string{"worker-0", w1},
+		{name: "two reducers lie alike, and are audited", long: true, auditPPM: 1_000_000, slices: 6,
+			out:  []string{"worker-0", w1},
 			acts: map[string]adversary.Attack{"worker-0": adversary.FakesSlices{}, w1: adversary.FakesSlices{}}},
 		{name: "a worker withholds a slice of its updates", slices: 4, acts: one(w1, adversary.WithholdsPiece{Slice: 2}),
 			out: []string{w1}},

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -40,8 +42,12 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		main()
 	}
+	_ = flag.Set("test.parallel", "4") // most wait for blocks
 	os.Exit(m.Run())
 }
+
+// seldom is when a test asks again for a change that it waits for: a process for each question takes much time.
+func seldom() <-chan time.Time { return time.After(time.Second / 2) }
 
 func command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()

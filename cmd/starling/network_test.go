@@ -138,6 +138,7 @@ func connected(t *testing.T, network string, count int) {
 	var p struct{ Peers []validators.Peer }
 	silent := func(p validators.Peer) bool { return p.Sent == 0 || p.Received == 0 }
 	for (len(p.Peers) < count-1 || slices.ContainsFunc(p.Peers, silent)) && t.Context().Err() == nil {
+		<-seldom()
 		does(t, &p, "network", "peers", "--network", network)
 	}
 	rows := shows(t, &p, "network", "peers", "--network", network)

@@ -45,6 +45,7 @@ func TestOwnersSeeTheirProcesses(t *testing.T) {
 		if t.Context().Err() != nil {
 			t.Fatalf("%+v", r)
 		}
+		<-seldom()
 		r = workerReport{}
 		// it may not have begun yet
 		_, stdout, _ := starling(t, "worker", "explain", "--home", worker, "--network", network, "-o", "json")
@@ -61,6 +62,7 @@ func TestOwnersSeeTheirProcesses(t *testing.T) {
 	}
 	for measured := 0; measured < 3 && t.Context().Err() == nil; { // once they have nothing else to do
 		measured = 0
+		<-seldom()
 		ask(&s, "network", "status", "--network", network)
 		for _, p := range s.Participants {
 			if slices.Contains(p.Roles, "worker") && p.Class == "cpu" && p.Rate > 1e8 {

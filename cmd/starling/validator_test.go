@@ -140,6 +140,7 @@ func TestValidatorJoins(t *testing.T) {
 		Transactions uint64
 	}
 	for !account.Exists { // it catches up
+		<-seldom()
 		does(t, &account, "account", "show", joined.Operator, "--network", fmt.Sprintf("http://127.0.0.1:%d", port+11))
 	}
 	var bonded struct{ Height int64 }

@@ -23,6 +23,9 @@ func TestQuarterOfAllStakeLoses(t *testing.T) {
 // With seed 3 the beacon draws the adversary for three of the six seats, so that neither half of the votes is a
 // majority.
 func TestAQuarterWithHalfOfTheSeats(t *testing.T) {
+	if !*long {
+		t.Skip("played with -long")
+	}
 	forges := Plans[len(Plans)-1]
 	o := must(Quarter{Seed: 3, Job: must(QuarterJob())(t), Plan: forges}.Play())(t)
 	if o.Final > 0 || o.Gain >= 0 && o.Attested > 0 {

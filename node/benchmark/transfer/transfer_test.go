@@ -10,6 +10,9 @@ import (
 
 // TestNetwork checks that everything is measured, not how fast it is.
 func TestNetwork(t *testing.T) {
+	if !*long {
+		t.Skip("measured with -long")
+	}
 	r, err := Measure(t.Context(), Options{Bytes: 4 * blob.LeafBytes, Repeat: 1, Link: 200 * time.Millisecond,
 		Training: 2})
 	if err != nil {
