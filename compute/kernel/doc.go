@@ -31,3 +31,4 @@
 package kernel
 
 //go:generate go run ./gen
+//go:generate go run ./exact/gen

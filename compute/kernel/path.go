@@ -18,6 +18,7 @@ const (
 	// AVX2 is amd64 assembly for processors with AVX2 and FMA3.
 	AVX2
 	// AVX512 is amd64 assembly for processors and systems with AVX-512 F, BW, DQ and VL (Skylake-X, Zen 4 and later).
+	// Products of integers also use VNNI where there is one.
 	AVX512
 )
 

@@ -25,10 +25,13 @@ type packed struct {
 	scaleA, scaleB []float32 // of row and block; of panel, block and column
 }
 
-var pool = sync.Pool{New: func() any { return new(packed) }}
+var (
+	pool    = sync.Pool{New: func() any { return new(packed) }}
+	pool512 = sync.Pool{New: func() any { return new(packed512) }}
+)
 
 // room returns s resized to n elements, contents undefined.
-func room[E int16 | float32](s []E, n int) []E {
+func room[E int16 | float32 | uint8 | int32](s []E, n int) []E {
 	if cap(s) < n {
 		return make([]E, n)
 	}

@@ -49,31 +49,24 @@ func (f Form) Check() error {
 	return nil
 }
 
-func (f Form) top() float64 {
+// mantissa is what raises the exponent of a float32 when it is added to its bits and the mantissa is above that of top,
+// and the exponent of top as float32 writes it.
+func (f Form) mantissa() (raise, exponent int32) {
 	if f.Bits == 8 {
-		return 127
+		return 0x7fffff - 0x7e0000, 127 + 6
 	}
-	return 16319
+	return 0x7fffff - 0x7efc00, 127 + 13
 }
 
 // scale returns 2^e and 2^-e of a block whose greatest magnitude has the given bits; NaN for both if the block is NaN.
 func (f Form) scale(magnitude uint32) (up, down float32) {
-	top, a := f.top(), float64(math.Float32frombits(magnitude))
-	if !(a <= math.Ldexp(top, maxExponent)) {
+	raise, exponent := f.mantissa()
+	e := max(int32((magnitude+uint32(raise))>>23)-exponent, minExponent)
+	if e > maxExponent {
 		nan := float32(math.NaN())
 		return nan, nan
 	}
-	e := minExponent
-	if a > math.Ldexp(top, e) {
-		_, e = math.Frexp(a / top) // or a neighbour of it, as the division rounds
-		for a > math.Ldexp(top, e) {
-			e++
-		}
-		for e > minExponent && a <= math.Ldexp(top, e-1) {
-			e--
-		}
-	}
-	return float32(math.Ldexp(1, e)), float32(math.Ldexp(1, -e))
+	return math.Float32frombits(uint32(127+e) << 23), math.Float32frombits(uint32(127-e) << 23)
 }
 
 // quantise writes the integers of a block, and returns 2^e of it, or NaN.
@@ -130,5 +123,9 @@ func (p *Product) Run(threads int) {
 	if p.M == 0 || p.N == 0 || p.K == 0 {
 		return
 	}
-	p.blocked(threads)
+	if p.Path == kernel.AVX512 && multiplies {
+		p.blocked512(threads)
+	} else {
+		p.blocked(threads)
+	}
 }

@@ -198,12 +198,15 @@ func BenchmarkProduct(b *testing.B) {
 	for _, f := range []Form{{8, 64}, {15, 64}} {
 		for _, s := range [][3]int{{1024, 1280, 320}, {1024, 320, 1280}, {512, 512, 512}} {
 			p := random(r, f, s[0], s[1], s[2], kerneltest.Values["normal"])
-			b.Run(fmt.Sprintf("%d bits/%dx%dx%d", f.Bits, s[0], s[2], s[1]), func(b *testing.B) {
-				for range b.N {
-					p.Run(1)
-				}
-				b.ReportMetric(float64(s[0])*float64(s[1])*float64(s[2])*float64(b.N)/b.Elapsed().Seconds()/1e9, "G/s")
-			})
+			for _, path := range kernel.Paths()[1:] {
+				p.Path = path
+				b.Run(fmt.Sprintf("%s/%d bits/%dx%dx%d", path, f.Bits, s[0], s[2], s[1]), func(b *testing.B) {
+					for range b.N {
+						p.Run(1)
+					}
+					b.ReportMetric(float64(s[0])*float64(s[1])*float64(s[2])*float64(b.N)/b.Elapsed().Seconds()/1e9, "G/s")
+				})
+			}
 		}
 	}
 }

@@ -132,9 +132,9 @@ func writeTile512(a assembler, rows int) {
 	a.line("JMP done")
 }
 
-// writeTranspose512 writes transpose512: blocks of 16 x 16, in two rounds of shuffles of elements and two of quarters.
+// writeTranspose512 writes Transpose512: blocks of 16 x 16, in two rounds of shuffles of elements and two of quarters.
 func writeTranspose512(a assembler) {
-	fmt.Fprintf(a.w, "\n// func transpose512(dst, src *float32, stride, k int)\nTEXT ·transpose512(SB), NOSPLIT, $0-32\n")
+	fmt.Fprintf(a.w, "\n// func Transpose512(dst, src *float32, stride, k int)\nTEXT ·Transpose512(SB), NOSPLIT, $0-32\n")
 	a.line("MOVQ dst+0(FP), DI")
 	a.line("MOVQ src+8(FP), SI")
 	a.line("MOVQ stride+16(FP), R8")

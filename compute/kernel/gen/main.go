@@ -27,7 +27,6 @@ func main() {
 	for name, body := range map[string]func(io.Writer){
 		"matmul/matmul_amd64.s": writeGemm, "matmul/matmul512_amd64.s": writeGemm512, "math_amd64.s": writeMath,
 		"elementwise_amd64.s": writeElementwise, "matmul/matmul_row_amd64.s": writeRow,
-		"exact/exact_amd64.s": writeExact,
 	} {
 		var assembly bytes.Buffer
 		assembly.WriteString(header)

@@ -1925,8 +1925,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func transpose512(dst, src *float32, stride, k int)
-TEXT ·transpose512(SB), NOSPLIT, $0-32
+// func Transpose512(dst, src *float32, stride, k int)
+TEXT ·Transpose512(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), SI
 	MOVQ stride+16(FP), R8

@@ -27,11 +27,11 @@ func runTiles512(t *tiles)
 //go:noescape
 func transpose16(dst, src *float32, stride, k int)
 
-// transpose512 writes dst[i*32+l] = src[l*stride/4+i] for i < k and l < 16. stride is in bytes, k a multiple of 16. It
+// Transpose512 writes dst[i*32+l] = src[l*stride/4+i] for i < k and l < 16. stride is in bytes, k a multiple of 16. It
 // needs AVX-512 F.
 //
 //go:noescape
-func transpose512(dst, src *float32, stride, k int)
+func Transpose512(dst, src *float32, stride, k int)
 
 // slivers6 writes dst[t*panel/4+i*6+l] = src[i*stride/4+t*6+l] for t < tiles, i < k and l < 6. panel and stride are in
 // bytes, tiles and k positive. It needs AVX.

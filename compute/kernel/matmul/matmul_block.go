@@ -173,7 +173,7 @@ func (p product) packPanel(dst []float32, b matrix, cols int) {
 		rows, columns = p.k&^15, cols&^15
 		for l := 0; l < columns; l += 16 {
 			if p.path == kernel.AVX512 {
-				transpose512(&dst[l], &b.data[l*b.col], b.col*4, rows)
+				Transpose512(&dst[l], &b.data[l*b.col], b.col*4, rows)
 			} else {
 				transpose16(&dst[l], &b.data[l*b.col], b.col*4, rows)
 			}

@@ -11,11 +11,14 @@ import (
 	"github.com/starling-network/starling/compute/device/suite"
 	"github.com/starling-network/starling/node/accelerator"
 	"github.com/starling-network/starling/node/benchmark"
+	"github.com/starling-network/starling/node/benchmark/machine"
 )
 
 // Options say what is compared.
 type Options struct {
 	Elements int // numbers of each sort that elementwise operators get
+	Times    int // that products of integers and of float32 are measured on the processor
+	Threads  int // of the processor
 	Device   accelerator.Options
 	Progress func(string)
 }
@@ -36,14 +39,22 @@ type Device struct {
 
 // Report is all devices.
 type Report struct {
-	Devices []Device        `json:"devices"`
-	None    string          `json:"none,omitempty"` // why there are none
-	Bars    []benchmark.Bar `json:"bars"`
+	Devices []Device `json:"devices"`
+	// The processor's products of integers, compared with those of float32.
+	Integers *machine.IntegersReport `json:"integers"`
+	None     string                  `json:"none,omitempty"` // why there are none
+	Bars     []benchmark.Bar         `json:"bars"`
 }
 
-// Measure runs the suite on every device that lacks nothing. A machine without devices has no bars.
+// Measure runs the suite on every device that lacks nothing, and compares products of the processor.
 func Measure(ctx context.Context, o Options) (Report, error) {
 	r := Report{Devices: []Device{}, Bars: []benchmark.Bar{}}
+	o.Progress("measuring products of integers on the processor")
+	var err error
+	if r.Integers, err = machine.Integers(ctx, o.Threads, o.Times); err != nil {
+		return r, err
+	}
+	r.Bars = append(r.Bars, r.Integers.Bars...)
 	list, err := accelerator.List(ctx, o.Device)
 	if e, ok := errors.AsType[*accelerator.Error](err); ok {
 		r.None = e.Error()

@@ -105,6 +105,22 @@ func TestAuditMeasures(t *testing.T) {
 	}
 }
 
+// Integers are compared with float32, and have bars where the processor has instructions for them.
+func TestIntegers(t *testing.T) {
+	r, err := Integers(t.Context(), 2, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, bits := range []string{"8", "15"} {
+		if r.Products[bits] <= 0 || r.Step[bits] <= 0 {
+			t.Errorf("%s bits: %+v", bits, r)
+		}
+	}
+	if (len(r.Bars) == 3) != r.VNNI {
+		t.Errorf("VNNI: %t, %d bars", r.VNNI, len(r.Bars))
+	}
+}
+
 func TestPresetsAreModelsOfTheirNames(t *testing.T) {
 	want := map[string]float64{"gpt2-10m": 10e6, "llama-10m": 10e6, "gpt2-124m": 124e6}
 	for name, size := range want {

@@ -1,10 +1,5 @@
 package main
 
-import (
-	"fmt"
-	"io"
-)
-
 const exactRows = 4
 
 // The registers of runExact.
@@ -13,15 +8,8 @@ const exactRows = 4
 //	DI B                               R9 scales of B   CX turns left  Y8, Y9 two elements of k of B
 //	DX C   R12 cRow                    R14 running C    BX blocks left Y10, Y13 those of a row of A
 //	AX the arguments                   R15 running scales of A         Y11, Y12, Y14, Y15 products
-func writeExact(w io.Writer) {
-	a := assembler{w}
-	fmt.Fprint(w, "#include \"textflag.h\"\n\n// func runExact(x *arguments)\nTEXT ·runExact(SB), NOSPLIT, $0-8\n")
-	a.line("MOVQ x+0(FP), AX")
-	for i, register := range []string{"SI", "DI", "DX", "R8", "R9", "R10", "R12", "R13", "", "BX"} {
-		if register != "" {
-			a.line("MOVQ %d(AX), %s", i*8, register)
-		}
-	}
+func writeExact(a assembler) {
+	a.function("runExact", "arguments", "SI", "DI", "DX", "R8", "R9", "R10", "R12", "R13", "", "BX")
 	a.line("LEAQ (R10)(R10*2), R11")
 	a.label("block")
 	for i := range 2 * exactRows {
@@ -87,24 +75,26 @@ func writeNarrowSums(a assembler) {
 	a.line("ADDQ $64, R9")
 }
 
-// writeWideSums joins the sums h and l of 8 columns to 128*h+l, exact in float64, rounds that once, scales it and adds
-// it to C.
+// writeWideSums joins the sums h and l of 8 columns to s = 128*h+l, below 2^34, scales it and adds it to C. With
+// x = s/1024 rounded down and y = s mod 1024, both of which float32 holds, a fused 1024*x+y is s rounded once.
 func writeWideSums(a assembler) {
-	a.line("MOVQ $0x4060000000000000, CX") // 128
-	a.line("MOVQ CX, X9")
-	a.line("VPBROADCASTQ X9, Y9")
+	a.line("MOVL $0x44800000, CX") // 1024
+	a.line("MOVD CX, X9")
+	a.line("VPBROADCASTD X9, Y9")
+	a.line("MOVL $1023, CX")
+	a.line("MOVD CX, X12")
+	a.line("VPBROADCASTD X12, Y12")
 	for i := range exactRows {
 		high, low := 2*i, 2*i+1
-		a.line("VEXTRACTI128 $1, Y%d, X10", high)
-		a.line("VEXTRACTI128 $1, Y%d, X11", low)
-		for _, x := range []int{high, low, 10, 11} {
-			a.line("VCVTDQ2PD X%d, Y%d", x, x)
-		}
-		a.line("VFMADD231PD Y9, Y%d, Y%d", high, low)
-		a.line("VFMADD231PD Y9, Y10, Y11")
-		a.line("VCVTPD2PSY Y%d, X%d", low, low)
-		a.line("VCVTPD2PSY Y11, X11")
-		a.line("VINSERTF128 $1, X11, Y%d, Y%d", low, low)
+		a.line("VPSRAD $7, Y%d, Y11", low)
+		a.line("VPADDD Y%d, Y11, Y11", high)
+		a.line("VPSRAD $3, Y11, Y11")
+		a.line("VCVTDQ2PS Y11, Y11")
+		a.line("VPSLLD $7, Y%d, Y%d", high, high)
+		a.line("VPADDD Y%d, Y%d, Y%d", high, low, low)
+		a.line("VPAND Y12, Y%d, Y%d", low, low)
+		a.line("VCVTDQ2PS Y%d, Y%d", low, low)
+		a.line("VFMADD231PS Y9, Y11, Y%d", low)
 		a.line("VBROADCASTSS (R15), Y10")
 		a.line("VMULPS Y8, Y10, Y10")
 		a.line("VMULPS Y10, Y%d, Y%d", low, low)
