@@ -67,7 +67,7 @@ func chosenBenches(cmd *cobra.Command, benches []*cobra.Command, only []string) 
 	names := make([]string, len(benches))
 	for i, bench := range benches {
 		names[i] = bench.Name()
-		if slices.Contains(only, names[i]) || len(only) == 0 && names[i] != "losses" {
+		if slices.Contains(only, names[i]) || len(only) == 0 && names[i] != "losses" && names[i] != "precision" {
 			chosen = append(chosen, bench)
 		}
 	}

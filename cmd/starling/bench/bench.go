@@ -40,6 +40,7 @@ processor and the system can run. The results are the same bits.`,
   starling bench rl --quick
   starling bench all --quick
   starling bench compat
+  starling bench precision --data text.txt --quick
   starling bench audit --threads 1 -o json
   starling bench losses --model gpt2/ --batches batches.bin --steps 100 -o json`,
 		Args: usage.Exactly(),
@@ -48,7 +49,7 @@ processor and the system can run. The results are the same bits.`,
 	cmd.AddCommand(
 		matmulCommand(c), trainCommand(c), generateCommand(c), auditCommand(c), lossesCommand(c), networkCommand(c),
 		chainCommand(c), operationsCommand(c), strategiesCommand(c), webCommand(c), attackCommand(c), memoryCommand(c),
-		tokenizeCommand(c), planCommand(c), deviceCommand(c), rlCommand(c),
+		tokenizeCommand(c), planCommand(c), deviceCommand(c), rlCommand(c), precisionCommand(c),
 		compatCommand(c),
 	)
 	for _, measures := range cmd.Commands() {
