@@ -96,18 +96,26 @@ func Count(f source.File) (nodes, edges int, err error) {
 type reader struct {
 	Graph
 	index  map[string]int32 // of nodes, by their ids
-	sparse []map[int]float32
-	width  int // of the features so far
-	dense  int // features of the nodes that list all of them; 0: there is none
-	values int // features in memory
-	lines  int // edges in the files
+	sparse [][]feature
+	width  int      // of the features so far
+	dense  int      // features of the nodes that list all of them; 0: there is none
+	values int      // features in memory
+	lines  int      // edges in the files
+	names  []string // of features, in the first file of CSV
 }
 
 // node is a node of a file.
 type node struct {
 	id, class string
 	features  []float32 // all of them; nil: they are sparse
-	sparse    map[int]float32
+	sparse    []feature
+	names     []string // of the columns of features; nil: not from CSV
+}
+
+// feature is one that is not 0, by its place.
+type feature struct {
+	place int32
+	value float32
 }
 
 func (r *reader) node(n node) error {
@@ -123,10 +131,18 @@ func (r *reader) node(n node) error {
 		}
 		r.dense, r.width = k, max(r.width, k)
 	}
-	for k := range n.sparse {
-		r.width = max(r.width, k+1)
+	if n.names != nil && r.names != nil && !slices.Equal(n.names, r.names) {
+		return fmt.Errorf("%w: the columns of features are %.80q here, and %.80q in a file before it: give all files the "+
+			"same columns in one order", ErrGraph, n.names, r.names)
 	}
-	if r.values += len(n.features) + len(n.sparse); r.values > MaxValues {
+	if r.names == nil {
+		r.names = n.names
+	}
+	for _, f := range n.sparse {
+		r.width = max(r.width, int(f.place)+1)
+	}
+	r.values += len(n.features) + len(n.sparse)
+	if r.values > MaxValues || (len(r.IDs)+1)*r.width > MaxValues {
 		return fmt.Errorf("%w: at most %d features of all nodes are read", ErrGraph, MaxValues)
 	}
 	r.index[n.id] = int32(len(r.IDs))
@@ -144,17 +160,14 @@ func (r *reader) finish() error {
 		return fmt.Errorf("%w: no node has features", ErrGraph)
 	case r.dense > 0 && r.width > r.dense:
 		return fmt.Errorf("%w: one node has %d features, another has a feature %d", ErrGraph, r.dense, r.width-1)
-	case n*r.width > MaxValues:
-		return fmt.Errorf("%w: %d nodes with %d features each, and at most %d features of all nodes are read", ErrGraph, n,
-			r.width, MaxValues)
 	}
 	for i, own := range r.sparse {
 		if r.Features[i] != nil {
 			continue
 		}
 		r.Features[i] = make([]float32, r.width)
-		for k, v := range own {
-			r.Features[i][k] = v
+		for _, f := range own {
+			r.Features[i][f.place] = f.value
 		}
 	}
 	if k := len(r.Labels()); k < 2 {

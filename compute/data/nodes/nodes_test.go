@@ -185,3 +185,34 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// Features of CSV go by their columns, so files with other columns, or in another order, are not one graph.
+func TestColumnsOfFilesAgree(t *testing.T) {
+	edges := file("csv", "source,target\na,b\n")
+	first, same := file("csv", "id,label,x,y\na,1,2,3\n"), file("csv", "label,x,id,y\n2,4,b,5\n")
+	g, err := Read([]source.File{first, same, edges}, false)
+	if err != nil || !reflect.DeepEqual(g.Features, [][]float32{{2, 3}, {4, 5}}) {
+		t.Errorf("%+v, %v", g, err)
+	}
+	_, err = Read([]source.File{first, file("csv", "id,label,y,x\nb,2,4,5\n"), edges}, false)
+	if !errors.Is(err, ErrGraph) || !strings.Contains(err.Error(), `["y" "x"] here, and ["x" "y"]`) {
+		t.Errorf("another order: %v", err)
+	}
+}
+
+// A file is refused before it takes much memory.
+func TestReadingIsBounded(t *testing.T) {
+	open := file("csv", "id,x\na,1\n\"b"+strings.Repeat("x,1\n", maxRecord/2))
+	if _, err := Read([]source.File{open}, false); !errors.Is(err, ErrGraph) ||
+		!strings.Contains(err.Error(), "quotation") {
+		t.Errorf("a quotation mark without its partner: %v", err)
+	}
+	var wide strings.Builder
+	for i := range MaxValues/MaxFeatures + 1 { // one node more than there may be of this width
+		fmt.Fprintf(&wide, "{\"id\": %d, \"features\": {\"%d\": 1}}\n", i, MaxFeatures-1)
+	}
+	if _, err := Read([]source.File{file("nodes", wide.String())}, false); !errors.Is(err, ErrGraph) ||
+		!strings.Contains(err.Error(), fmt.Sprintf("nodes:%d:", MaxValues/MaxFeatures+1)) {
+		t.Errorf("too many features: %v", err)
+	}
+}

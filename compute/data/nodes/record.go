@@ -126,15 +126,15 @@ func dense(list []*float32) ([]float32, error) {
 }
 
 // sparse are features by their places; the others are 0.
-func sparse(places map[string]*float32) (map[int]float32, error) {
-	features := make(map[int]float32, len(places))
+func sparse(places map[string]*float32) ([]feature, error) {
+	features := make([]feature, 0, len(places))
 	for place, v := range places {
 		i, err := strconv.Atoi(place)
 		if err != nil || i < 0 || i >= MaxFeatures || strconv.Itoa(i) != place || v == nil {
 			return nil, fmt.Errorf("%w: a feature is a number with a place from 0 to %d, such as \"7\": 1.5", ErrGraph,
 				MaxFeatures-1)
 		}
-		features[i] = *v
+		features = append(features, feature{int32(i), *v})
 	}
 	return features, nil
 }
@@ -156,9 +156,14 @@ func name(key string, raw json.RawMessage) (string, error) {
 func eachRow(f source.File, take func(node) error, connect func(from, to string) error) error {
 	text, stop := unpacked(f)
 	defer stop()
-	r := csv.NewReader(text)
+	limit := &record{of: text}
+	r := csv.NewReader(limit)
 	r.ReuseRecord = true
-	first, err := r.Read()
+	read := func() ([]string, error) {
+		limit.left = maxRecord
+		return r.Read()
+	}
+	first, err := read()
 	if errors.Is(err, io.EOF) {
 		return nil
 	}
@@ -171,7 +176,7 @@ func eachRow(f source.File, take func(node) error, connect func(from, to string)
 	}
 	for err == nil {
 		var values []string
-		if values, err = r.Read(); err == nil {
+		if values, err = read(); err == nil {
 			line, _ := r.FieldPos(0)
 			if err := row(values); err != nil {
 				return &source.Error{Name: f.Name, Line: line, Err: err}
@@ -184,10 +189,33 @@ func eachRow(f source.File, take func(node) error, connect func(from, to string)
 		return nil
 	case errors.As(err, &of):
 		return of
+	case errors.Is(err, errRecord):
+		return &source.Error{Name: f.Name, Err: errRecord}
 	case errors.As(err, &at):
 		return &source.Error{Name: f.Name, Line: at.Line, Err: fmt.Errorf("%w (%w)", source.ErrCSV, at.Err)}
 	}
 	return &source.Error{Name: f.Name, Err: err}
+}
+
+// maxRecord is more bytes than a row of CSV has. A quotation mark without its partner makes one of the rest of a file.
+const maxRecord = MaxFeatures * 64
+
+var errRecord = fmt.Errorf("%w: a row has more than %d bytes: is a quotation mark left open?", ErrGraph, maxRecord)
+
+// record reads at most left bytes.
+type record struct {
+	of   io.Reader
+	left int
+}
+
+// Read implements io.Reader.
+func (r *record) Read(to []byte) (int, error) {
+	if r.left <= 0 {
+		return 0, errRecord
+	}
+	n, err := r.of.Read(to[:min(len(to), r.left)])
+	r.left -= n
+	return n, err
 }
 
 // columns returns how a row with values of these names is read.
@@ -198,6 +226,9 @@ func columns(names []string, take func(node) error, connect func(from, to string
 	case id >= 0 && len(names) > MaxFeatures:
 		return nil, fmt.Errorf("%w: %d columns, and a node has at most %d features", ErrGraph, len(names), MaxFeatures)
 	case id >= 0:
+		features := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+			return name == keyID || name == keyLabel
+		})
 		return func(values []string) error {
 			if take == nil {
 				return nil
@@ -206,6 +237,7 @@ func columns(names []string, take func(node) error, connect func(from, to string
 			if err != nil {
 				return err
 			}
+			n.names = features
 			return take(n)
 		}, nil
 	case from >= 0 && to >= 0 && len(names) == 2:
