@@ -13,6 +13,7 @@ import (
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/rollout"
 	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/outer"
 )
@@ -35,7 +36,7 @@ func rolloutJob(t *testing.T) (*train.Task, *train.Checkpoint) {
 		t.Fatal(err)
 	}
 	task, err := model.Reinforce(cfg, model.Batch{Sequences: tiny.batch, Length: tiny.length, Silent: 256},
-		model.Rollout{Group: 4, Tokens: 3, Temperature: 0.9, Reward: rollout.Weights{Exact: 1, Prefix: 1}})
+		model.Rollout{Group: 4, Tokens: 3, Temperature: 0.9, KL: 0.1, Reward: rollout.Weights{Exact: 1, Prefix: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +46,12 @@ func rolloutJob(t *testing.T) (*train.Task, *train.Checkpoint) {
 	}
 	spec := *plain.Spec
 	spec.Program, spec.Data = step.Digest(), answers.Manifest(shardTokens).Digest()
-	weights := cfg.Init(3)
+	weights, before := cfg.Init(3), cfg.Init(3)
+	var frozen []*tensor.Tensor
+	for _, n := range train.Frozen(step) {
+		frozen = append(frozen, before[strings.TrimPrefix(n, model.Reference)])
+	}
+	spec.Frozen = train.FrozenRoot(train.Roots(frozen))
 	weights["transformer.ln_f.bias"].F32()[0] = 1
 	for _, letter := range "yes o" { // those of the answers are likely, so that some are right
 		weights["transformer.wte.weight"].F32()[int(letter)*tiny.width] = 4
@@ -54,7 +60,7 @@ func rolloutJob(t *testing.T) (*train.Task, *train.Checkpoint) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return compile(t, &train.Task{Spec: &spec, Step: step, Corpus: answers}), base
+	return compile(t, &train.Task{Spec: &spec, Step: step, Corpus: answers, Frozen: frozen}), base
 }
 
 // A worker that draws other tokens, by other noise or another seed, draws from another model, or rewards other answers
@@ -77,7 +83,12 @@ func TestOtherRollouts(t *testing.T) {
 	other := func(of program.Kind, nth int, to program.Kind) *train.Task {
 		return tamperedAt(t, task, of, nth, func(op *program.Operator) { op.Kind = to })
 	}
+	held := *task // near another model
+	held.Frozen = append([]*tensor.Tensor{}, task.Frozen...)
+	held.Frozen[0] = task.Frozen[0].Clone()
+	held.Frozen[0].F32()[0] += 1
 	for name, wrong := range map[string]*train.Task{
+		"reference":   compile(t, &held),
 		"first token": other(program.ReduceMin, 1, program.ReduceMax),
 		"last token":  other(program.ReduceMin, 3, program.ReduceMax),
 		"noise":       other(program.Log, 0, program.Abs),

@@ -16,6 +16,7 @@ var plain = map[string]string{
 	"Rollout.Group": "the number of answers to each prompt, whose rewards are compared with each other",
 	"Rollout.MaxTokens": "the largest number of tokens of an answer; a prompt has the rest of sequence_len; default: " +
 		"32, or half of sequence_len",
+	"Rollout.KL":          "the weight of the divergence from the base model",
 	"Rollout.Temperature": "the temperature of the distribution that tokens are drawn from",
 	"Spec.Reward":         "the weights of the parts of a reward, relative to each other, of task: grpo",
 	"Reward.Exact":        "the weight of 1 for the right answer, and 0 for any other",

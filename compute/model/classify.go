@@ -3,8 +3,6 @@ package model
 import (
 	"fmt"
 
-	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/starling-network/starling/compute/kernel/exact"
 	"github.com/starling-network/starling/compute/model/architecture"
@@ -54,7 +52,7 @@ func Classify(n Classifier, b Batch) (Task, error) {
 		mean := func(x *graph.Node) *graph.Node {
 			return graph.MulScalar(graph.ReduceAllSum(x), 1/float64(dims(whole[0])[0]))
 		}
-		return []*graph.Node{mean(record.CrossEntropy(scores, classes)), mean(hits(scores, classes))}
+		return []*graph.Node{mean(record.CrossEntropy(scores, classes)), mean(record.Hits(scores, classes))}
 	}
 	return t, nil
 }
@@ -66,12 +64,4 @@ func Scores(n Classifier, rows int) (*program.Program, error) {
 	return t.outputs([]string{"scores"}, func(w weights, in []*graph.Node) []*graph.Node {
 		return []*graph.Node{n.Scores(Parameters{w}, in[0])}
 	})
-}
-
-// hits is 1 for rows of scores [n, classes] whose target is the highest, else 0.
-func hits(scores, targets *graph.Node) *graph.Node {
-	scores = graph.StopGradient(scores)
-	ids := graph.Iota(scores.Graph(), shapes.Make(dtypes.Int32, dims(scores)...), 1)
-	own := graph.Where(graph.Equal(ids, across(targets, scores)), scores, graph.ZerosLike(scores))
-	return graph.ConvertDType(graph.Equal(graph.ReduceSum(own, -1), graph.ReduceMax(scores, -1)), dtypes.Float32)
 }

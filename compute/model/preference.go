@@ -34,12 +34,7 @@ func Preference(c architecture.Config, b Batch, beta float64) (Task, error) {
 	t := taskOf(c, tokenBatch(b.Sequences, 2*b.Length+1))
 	t.micro, t.half, t.form, t.hidden = b.Micro, b.Half, b.Form, b.Dropout
 	t.Metrics = []string{"accuracy", "margin"}
-	if _, adapted := c.LoRA(); !adapted {
-		for _, n := range c.Tensors() {
-			n.Name = Reference + n.Name
-			t.Frozen = append(t.Frozen, n)
-		}
-	}
+	t.Frozen = append(t.Frozen, referenceOf(c)...)
 	t.loss = func(w weights, in, whole []*graph.Node) []*graph.Node {
 		p := pairsOf(in[0], b)
 		gain := graph.Sub(p.logProbs(c, w), graph.StopGradient(p.logProbs(c, w.reference())))
@@ -50,7 +45,7 @@ func Preference(c architecture.Config, b Batch, beta float64) (Task, error) {
 		mean := func(x *graph.Node) *graph.Node {
 			return graph.MulScalar(graph.ReduceAllSum(x), 1/float64(dims(whole[0])[0]))
 		}
-		return []*graph.Node{mean(softplus(graph.Neg(margin))), mean(won), mean(margin)}
+		return []*graph.Node{mean(record.Softplus(graph.Neg(margin))), mean(won), mean(margin)}
 	}
 	return t, checkSize(c, b.Sequences, b.Length)
 }
@@ -75,6 +70,18 @@ func (p pairs) logProbs(c architecture.Config, w weights) *graph.Node {
 	return graph.Reshape(graph.Neg(graph.ReduceSum(graph.Mul(each, p.spoken), -1)), dims(p.next)[0]/2, 2)
 }
 
+// referenceOf are the frozen tensors of the reference model, which an adapted model has already.
+func referenceOf(c architecture.Config) (frozen []architecture.Named) {
+	if _, adapted := c.LoRA(); adapted {
+		return nil
+	}
+	for _, n := range c.Tensors() {
+		n.Name = Reference + n.Name
+		frozen = append(frozen, n)
+	}
+	return frozen
+}
+
 // reference are the weights before training: those under Reference, or those without the adapter. Nothing of them is
 // dropped.
 func (w weights) reference() weights {
@@ -89,11 +96,4 @@ func (w weights) reference() weights {
 	}
 	w.nodes, w.dice, w.dropout, w.hidden = nodes, nil, 0, 0
 	return w
-}
-
-// softplus is log(1+exp(x)), which is -log sigmoid(-x), in a form that overflows nowhere and whose gradient is the
-// sigmoid at 0 too.
-func softplus(x *graph.Node) *graph.Node {
-	top := graph.StopGradient(graph.Max(x, graph.ZerosLike(x)))
-	return graph.Add(top, graph.Log(graph.Add(graph.Exp(graph.Neg(top)), graph.Exp(graph.Sub(x, top)))))
 }

@@ -15,15 +15,16 @@ type Rollout struct {
 	Group       int     // answers to each prompt
 	Tokens      int     // of each answer
 	Temperature float64 // of the distribution that tokens are drawn from
+	KL          float64 // weight of the divergence from the reference model; 0: there is none
 	Reward      rollout.Weights
 }
 
 func (r Rollout) check(b Batch) error {
 	w := r.Reward
 	if r.Group < 2 || r.Group > 1<<10 || r.Tokens < 1 || r.Tokens >= b.Length ||
-		!(r.Temperature >= 0.01 && r.Temperature <= 100) || !(w.Exact >= 0 && w.Prefix >= 0 && w.Exact+w.Prefix > 0) {
-		return fmt.Errorf("%w: %d answers of %d tokens in sequences of %d, at temperature %v with rewards %+v", ErrStep,
-			r.Group, r.Tokens, b.Length, r.Temperature, w)
+		!(r.Temperature >= 0.01 && r.Temperature <= 100) || !(r.KL >= 0 && r.KL <= 100) ||
+		!(w.Exact >= 0 && w.Prefix >= 0 && w.Exact+w.Prefix > 0) {
+		return fmt.Errorf("%w: answers in sequences of %d as %+v", ErrStep, b.Length, r)
 	}
 	if b.Silent == 0 || b.Dropout > 0 {
 		return fmt.Errorf("%w: answers without silent tokens, or dropout %v", ErrStep, b.Dropout)
@@ -38,7 +39,8 @@ func (r Rollout) check(b Batch) error {
 // last token of a row belongs to the next one. A step draws r.Group answers to each prompt by the key Dice, with the
 // weights that it then trains: the logits of the draw and those of the loss have the same bits. Of an answer as many
 // tokens count as the right one has. The gradient is that of the mean over these tokens of advantage times
-// cross-entropy; the loss is 1 less the mean reward.
+// cross-entropy, to which r.KL times the mean divergence from the reference model is added (equation 4): see Preference
+// for that model. The loss is 1 less the mean reward.
 //
 // The loss of Eval is of the answers that the model finds most likely, token by token. Metrics: "accuracy", the share
 // of right answers among these, and "reward", the mean of their rewards.
@@ -57,6 +59,9 @@ func Reinforce(c architecture.Config, b Batch, r Rollout) (Task, error) {
 	t.Metrics = []string{"accuracy", "reward"}
 	p := policy{c: c, r: r, width: b.Length - r.Tokens, silent: b.Silent}
 	t.prepare, t.loss, t.measure = p.drawn, p.loss, p.measure
+	if r.KL > 0 {
+		t.Frozen = append(t.Frozen, referenceOf(c)...)
+	}
 	return t, checkSize(c, b.Sequences*r.Group, b.Length)
 }
 
@@ -103,7 +108,7 @@ func (p policy) draw(w weights, prompts rollout.Prompts) (answers *graph.Node, l
 	key, net := w.dice.Key, networkOf(p.c)
 	w.dice = nil
 	s := newRagged(prompts.Padding, p.width)
-	x := last(net.hidden(p.c, w, prompts.Tokens, s), n, 1)
+	x := rollout.Last(net.hidden(p.c, w, prompts.Tokens, s), n, 1)
 	logits = []*graph.Node{rollout.Repeat(net.output(p.c, w.float32Only(), x), group)}
 	s = s.repeated(group)
 	tokens := make([]*graph.Node, p.r.Tokens)
@@ -129,7 +134,7 @@ func (p policy) scores(w weights, prompts, padding, answers *graph.Node) *graph.
 	w.dice = nil
 	net := networkOf(p.c)
 	x := net.hidden(p.c, w, seen, newRagged(padding, dims(seen)[1]))
-	return net.output(p.c, w.float32Only(), last(x, n, length))
+	return net.output(p.c, w.float32Only(), rollout.Last(x, n, length))
 }
 
 // prompts are those of examples [n, length+1].
@@ -138,22 +143,22 @@ func (p policy) prompts(examples *graph.Node) rollout.Prompts {
 	return rollout.NewPrompts(rows, p.silent, p.width, p.r.Tokens)
 }
 
-// last are the hidden states of the last m tokens of each of n sequences, from those of all [n*length, width]: [n*m,
-// width].
-func last(x *graph.Node, n, m int) *graph.Node {
-	length := dims(x)[0] / n
-	x = graph.Slice(graph.Reshape(x, n, length, -1), graph.AxisRange(), graph.AxisRange(length-m, length))
-	return graph.Reshape(x, n*m, -1)
-}
-
 // loss has the value of 1 less the mean reward, and the gradient of the answers, weighted.
 func (p policy) loss(w weights, part, whole []*graph.Node) []*graph.Node {
 	group := p.r.Group
 	n := dims(part[answersAt])[0] * group
 	answers := graph.Reshape(part[answersAt], n, p.r.Tokens)
-	logits := p.scores(w, rollout.Repeat(part[promptsAt], group), rollout.Repeat(part[paddingAt], group), answers)
-	each := record.CrossEntropy(graph.MulScalar(logits, 1/p.r.Temperature), flat(answers))
-	weighted := graph.ReduceAllSum(graph.Mul(each, flat(part[weightAt])))
+	score := func(w weights) *graph.Node {
+		logits := p.scores(w, rollout.Repeat(part[promptsAt], group), rollout.Repeat(part[paddingAt], group), answers)
+		return record.CrossEntropy(graph.MulScalar(logits, 1/p.r.Temperature), flat(answers))
+	}
+	each := score(w)
+	terms := graph.Mul(each, flat(part[weightAt]))
+	if p.r.KL > 0 {
+		apart := graph.Mul(rollout.Divergence(each, score(w.reference())), flat(part[countedAt]))
+		terms = graph.Add(terms, graph.MulScalar(apart, p.r.KL))
+	}
+	weighted := graph.ReduceAllSum(terms)
 	weighted = graph.Div(weighted, graph.MaxScalar(graph.ReduceAllSum(whole[countedAt]), 1))
 	all := float64(dims(whole[rewardAt])[0] * group)
 	missed := graph.MulScalar(graph.ReduceAllSum(graph.OneMinus(part[rewardAt])), 1/all)
@@ -166,7 +171,7 @@ func (p policy) measure(w weights, batch []*graph.Node) []*graph.Node {
 	prompts := p.prompts(batch[0])
 	n := dims(batch[0])[0]
 	scores := p.scores(w, prompts.Tokens, prompts.Padding, prompts.Answers)
-	hit := graph.Reshape(hits(scores, flat(prompts.Answers)), n, p.r.Tokens)
+	hit := graph.Reshape(record.Hits(scores, flat(prompts.Answers)), n, p.r.Tokens)
 	reward, exact := p.r.Reward.Reward(hit, prompts.Counted)
 	mean := func(x *graph.Node) *graph.Node { return graph.MulScalar(graph.ReduceAllSum(x), 1/float64(n)) }
 	return []*graph.Node{mean(graph.OneMinus(reward)), mean(exact), mean(reward)}

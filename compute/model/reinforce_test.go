@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
@@ -18,6 +19,7 @@ import (
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/record"
 	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
 )
 
 var (
@@ -146,16 +148,27 @@ func rolledInputs(task Task, w state, batch *tensor.Tensor, o optimizer.AdamW, l
 // cross-entropy, weighted by their advantages.
 func TestReinforceMatchesReference(t *testing.T) {
 	const n = 5
-	for name, c := range reinforced(t) {
-		if _, adapted := c.LoRA(); adapted {
-			continue
-		}
+	held := drawnFrom
+	held.KL = 0.5
+	for name, r := range map[string]Rollout{"gpt2": drawnFrom, "llama-tied": drawnFrom, "gpt2 held": held} {
+		c := tiny(t)[strings.TrimSuffix(name, " held")]
 		batch, b := questions(c, n)
-		task, err := Reinforce(c, b, drawnFrom)
+		task, err := Reinforce(c, b, r)
 		mustTask(t, task, err)
 		w := strongWeights(c.Tensors())
-		want := roll(c, w, batch, b, drawnFrom)
+		before := state{}
+		for _, x := range task.Frozen { // another model
+			x.Name = strings.TrimPrefix(x.Name, Reference)
+			before[x.Name] = w[x.Name].Clone()
+			for i, v := range before[x.Name].F32() {
+				before[x.Name].F32()[i] = 0.9 * v
+			}
+		}
+		want := roll(c, w, batch, b, r)
 		in := rolledInputs(task, w, batch, optimizer.AdamW{Eps: 1e-8}, 0)
+		for x, v := range before {
+			in[train.Param+Reference+x] = v
+		}
 		p, err := task.TrainStep(optimizer.AdamW{Eps: 1e-8})
 		out := mustRun(t, mustCompile(t, p, err), in)
 		checkNear(t, name+" loss", scalar(out["loss"]), 1-want.reward, 1e-6)
@@ -170,12 +183,26 @@ func TestReinforceMatchesReference(t *testing.T) {
 				prompt := want.prompts[i/drawnFrom.Group]
 				text := append(append([]int32{}, prompt...), said...)
 				logits := (reference{c, w}).logits(text[:len(text)-1])
+				var others []vector
+				if r.KL > 0 {
+					others = (reference{c, before}).logits(text[:len(text)-1])
+				}
 				for at := range want.expected[i/drawnFrom.Group] {
 					scores := logits[len(prompt)-1+at]
 					for k := range scores {
 						scores[k] /= drawnFrom.Temperature
 					}
-					sum += want.advantages[i] * crossEntropyOf(scores, said[at]) / float64(want.counted)
+					own := crossEntropyOf(scores, said[at])
+					sum += want.advantages[i] * own / float64(want.counted)
+					if r.KL == 0 {
+						continue
+					}
+					scores = others[len(prompt)-1+at]
+					for k := range scores {
+						scores[k] /= drawnFrom.Temperature
+					}
+					log := own - crossEntropyOf(scores, said[at])
+					sum += r.KL * (math.Exp(log) - log - 1) / float64(want.counted)
 				}
 			}
 			return sum

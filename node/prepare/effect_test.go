@@ -128,6 +128,7 @@ var settings = map[string][]string{
 	"graph.directed": {"graph={directed: true}"},
 	"dpo.beta":       {"dpo={beta: 0.2}"}, "rollout.group": {"rollout={group: 4}"},
 	"rollout.max_tokens": {"rollout={max_tokens: 4}"}, "rollout.temperature": {"rollout={temperature: 2}"},
+	"rollout.kl":   {"rollout={kl: 0.1}"},
 	"reward.exact": {"reward={exact: 2}"}, "reward.prefix": {"reward={prefix: 2}"},
 
 	"eval.every_steps": {"eval.every_steps=8"}, "eval.prompts": {"eval.prompts=[a]"},

@@ -71,7 +71,7 @@ strategy: {sync_steps: 4}
 		t.Errorf("a loss of %v, a reward of %v", loss, reward)
 	}
 	for _, set := range []string{"rollout.group=5", "rollout.max_tokens=5", "rollout.temperature=0.5", "reward.prefix=1",
-		"reward={exact: 1, prefix: 3}", "model.adapter={lora: {r: 2}}", "training.micro_batch_size=1"} {
+		"rollout.kl=0.1", "reward={exact: 1, prefix: 3}", "model.adapter={lora: {r: 2}}", "training.micro_batch_size=1"} {
 		other, err := prepared(set)
 		if err != nil {
 			t.Fatal(set, err)

@@ -127,6 +127,10 @@ func rewards(c *checker) {
 		c.report(at, problem.BadValue, fmt.Sprintf("%s is %d, and sequence_len is %d", at, c.Rollout.MaxTokens,
 			c.SequenceLen), "a sequence is a prompt and an answer", "lower max_tokens, or raise sequence_len")
 	}
+	if at := "rollout.kl"; c.Rollout.KL > 0 && c.Model.BaseModel == "" && !c.bad("model", "model.base_model", at) {
+		c.report(at, problem.BadValue, at+" is given, and model.base_model is missing",
+			"the model is held near the model that the training starts from", "add base_model: ./folder under model")
+	}
 	if at := "reward"; c.Reward.Exact+c.Reward.Prefix == 0 && !c.bad(at, at+".exact") {
 		c.report(at, problem.BadValue, "the weights of all rewards are 0", "the model would learn nothing",
 			"give exact or prefix a weight above 0")

@@ -28,6 +28,7 @@ type Rollout struct {
 	Group       int     `job:"group" in:"[2,1024]"`         // answers to each prompt
 	MaxTokens   int     `job:"max_tokens" in:"[1,4096]"`    // of an answer
 	Temperature float64 `job:"temperature" in:"[0.01,100]"` // of the distribution that tokens are drawn from
+	KL          float64 `job:"kl" in:"[0,100]"`             // weight of the divergence from the base model
 }
 
 // Reward holds the weights of the parts of a reward, relative to each other.

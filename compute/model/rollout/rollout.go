@@ -61,6 +61,14 @@ func Repeat(x *graph.Node, times int) *graph.Node {
 	return graph.Reshape(graph.ExpandAndBroadcast(x, all, []int{1}), append([]int{dims[0] * times}, dims[1:]...)...)
 }
 
+// Last are the hidden states of the last m tokens of each of n sequences, from those of all [n*length, width]: [n*m,
+// width].
+func Last(x *graph.Node, n, m int) *graph.Node {
+	length := x.Shape().Dim(0) / n
+	x = graph.Slice(graph.Reshape(x, n, length, -1), graph.AxisRange(), graph.AxisRange(length-m, length))
+	return graph.Reshape(x, n*m, -1)
+}
+
 // Draw draws a token for each row of logits [n, vocab] from their softmax at a temperature: int32 [n]. It is the
 // highest of the logits divided by the temperature plus noise (Gumbel 1954), the first one of equals. The noise is that
 // of record.Gumbel; each draw of a step has a site of its own.
@@ -101,6 +109,15 @@ func (w Weights) Reward(hit, counted *graph.Node) (reward, exact *graph.Node) {
 // Hit is 1 where the tokens [n, length] are those of the right answers, else 0.
 func Hit(tokens, answers *graph.Node) *graph.Node {
 	return graph.ConvertDType(graph.Equal(tokens, answers), dtypes.Float32)
+}
+
+// Divergence estimates the divergence from another model for drawn tokens; own and others are their cross-entropies in
+// the model that drew them and in the other. It is r - log r - 1 for the ratio r of the other's probability to the own
+// (Schulman 2020; Shao et al. 2024, "DeepSeekMath", equation 4): 0 where both agree, and never negative. Only own has a
+// gradient.
+func Divergence(own, others *graph.Node) *graph.Node {
+	log := graph.Sub(own, graph.StopGradient(others))
+	return graph.AddScalar(graph.Sub(graph.Exp(log), log), -1)
 }
 
 // leastDeviation is added to the deviation that rewards are divided by.
