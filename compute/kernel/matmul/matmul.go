@@ -45,25 +45,28 @@ func BatchGemm(g Gemm, batch, aStep, bStep, cStep, threads int) {
 		return
 	}
 	for _, i := range []int{0, batch - 1} {
-		g.at(i*aStep, i*bStep, i*cStep).Check()
+		one := g.at(i*aStep, i*bStep, i*cStep)
+		one.Check()
 	}
 	if batch < threads {
 		for i := range batch {
-			g.at(i*aStep, i*bStep, i*cStep).product().run(threads)
+			one := g.at(i*aStep, i*bStep, i*cStep)
+			one.product().run(threads)
 		}
 		return
 	}
 	kernel.Parallel(threads, batch, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			g.at(i*aStep, i*bStep, i*cStep).product().run(1)
+			one := g.at(i*aStep, i*bStep, i*cStep)
+			one.product().run(1)
 		}
 	})
 }
 
 // at returns g with its operands from the elements a, b and c on.
-func (g Gemm) at(a, b, c int) *Gemm {
+func (g Gemm) at(a, b, c int) Gemm {
 	g.A, g.B, g.C = g.A[min(a, len(g.A)):], g.B[min(b, len(g.B)):], g.C[min(c, len(g.C)):]
-	return &g
+	return g
 }
 
 // Check panics unless every element of the matrices lies in its slice: the assembly checks nothing.
@@ -129,7 +132,7 @@ func (p product) part(i0, i1, j0, j1 int) product {
 	return p
 }
 
-// run computes p on a grid of up to threads parts.
+// run computes p on up to threads threads.
 func (p product) run(threads int) {
 	if p.m == 0 || p.n == 0 {
 		return
@@ -146,11 +149,15 @@ func (p product) run(threads int) {
 		return
 	}
 	const worthwhile = 1 << 16 // multiplications for one more thread
-	threads = min(threads, 1+p.m*p.n*p.k/worthwhile)
-	if threads <= 1 {
+	if threads = min(threads, 1+p.m*p.n*p.k/worthwhile); threads <= 1 {
 		p.serial()
-		return
+	} else {
+		p.parallel(threads)
 	}
+}
+
+// parallel computes p on a grid of up to threads parts.
+func (p product) parallel(threads int) {
 	s := &tilings[p.path]
 	tilesM, tilesN := (p.m+s.rows-1)/s.rows, (p.n+s.cols-1)/s.cols
 	rows, cols := s.grid(tilesM, tilesN, threads)
@@ -178,9 +185,28 @@ func (s *tiling) grid(m, n, threads int) (rows, cols int) {
 	return rows, cols
 }
 
+// few is the number of multiplications up to which a product is computed by its elements: packing takes longer.
+const few = 16
+
+// elements computes p, whose k is within a chunk, by the definition of its elements.
+func (p product) elements() {
+	for i := range p.m {
+		for j := range p.n {
+			sum := Chain(0, p.a.data[i*p.a.row:], p.a.col, p.b.data[j*p.b.col:], p.b.row, p.k)
+			if c := &p.c.data[i*p.c.row+j*p.c.col]; p.add {
+				*c += sum
+			} else {
+				*c = sum
+			}
+		}
+	}
+}
+
 // serial computes p on this thread.
 func (p product) serial() {
 	switch {
+	case p.m*p.n*p.k <= few:
+		p.elements()
 	case p.path == kernel.Portable:
 		p.portable()
 	case p.isRow():

@@ -246,6 +246,8 @@ func BenchmarkGemm(b *testing.B) {
 	run("NN", 256, 64, 256, 48, false, false, kernel.Best())
 	run("TN", 256, 64, 256, 48, true, false, kernel.Best())
 	run("NT", 1, 1536, 384, 1, false, true, kernel.Best())
+	run("NN", 1, 1, 1, 1<<16, false, false, kernel.Best())
+	run("NN", 2, 2, 2, 1<<16, false, false, kernel.Best())
 	run("NN", 1536, 1, 384, 1, false, false, kernel.Best())
 	run("NN", 64, 64, 64, 1, false, false, kernel.Portable)
 	run("NN", 128, 128, 512, 1, false, false, kernel.Portable)
