@@ -8,6 +8,7 @@
 package role
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -21,6 +22,9 @@ import (
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/protocol/run/work"
 )
+
+// ErrPaused is the cause for which the context of an action ends that a paused member sets aside, to ask for it again.
+var ErrPaused = errors.New("role: the member is paused")
 
 // Part names a slice of the checkpoint after a round whose last commitment is in the block Closed.
 type Part struct {

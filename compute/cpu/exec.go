@@ -30,6 +30,7 @@ type Exec struct {
 	memory  [][]byte           // by store; those of inputs and outputs are set during a run
 	workers []worker           // one a thread
 	block   *mapped.Block      // what lasts from run to run; nil: nothing does yet
+	stop    func() bool        // nil: runs are not stopped
 }
 
 // A worker is the state of one thread of a group.
@@ -123,7 +124,11 @@ func (x *Exec) RunInto(in, out map[string]*tensor.Tensor) error {
 	}
 	x.bind(in, out)
 	defer x.unbind()
+	intact := x.intact(in, out)
 	for i := range x.steps {
+		if i < intact && x.stop != nil && x.stop() {
+			return ErrStopped
+		}
 		if err := x.steps[i].run(x); err != nil {
 			return err
 		}

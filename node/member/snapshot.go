@@ -40,9 +40,9 @@ func NewSnapshotStore(dir, job string, log *slog.Logger) *SnapshotStore {
 }
 
 // Save implements engine.Drafts.
-func (d *SnapshotStore) Save(write func(io.Writer) error) {
+func (d *SnapshotStore) Save(last bool, write func(io.Writer) error) {
 	begin := time.Now()
-	if begin.Before(d.next) {
+	if !last && begin.Before(d.next) {
 		return
 	}
 	if err := d.replace(write); err != nil {

@@ -23,7 +23,7 @@ func TestDrafts(t *testing.T) {
 		return found
 	}
 	save := func(d *SnapshotStore, s string) {
-		d.Save(func(w io.Writer) error { _, err := io.WriteString(w, s); return err })
+		d.Save(false, func(w io.Writer) error { _, err := io.WriteString(w, s); return err })
 	}
 	d := NewSnapshotStore(dir, "a/../job", log)
 	if save(d, "early"); text(d) != "" {
@@ -36,8 +36,14 @@ func TestDrafts(t *testing.T) {
 	if save(d, "too soon"); text(d) != "first" {
 		t.Errorf("there is %q", text(d))
 	}
+	d.Save(true, func(w io.Writer) error { _, err := io.WriteString(w, "last"); return err })
+	if text(d) != "last" {
+		t.Errorf("of a unit that is set aside there is %q", text(d))
+	}
 	d.next = time.Time{}
-	d.Save(func(w io.Writer) error { _, _ = io.WriteString(w, "half"); return errors.New("full") })
+	save(d, "first")
+	d.next = time.Time{}
+	d.Save(false, func(w io.Writer) error { _, _ = io.WriteString(w, "half"); return errors.New("full") })
 	if again := NewSnapshotStore(dir, "a/../job", log); text(again) != "first" ||
 		text(NewSnapshotStore(dir, "other", log)) != "" {
 		t.Errorf("another process finds %q", text(again))

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/referee/sealed"
@@ -64,10 +65,11 @@ func (e *Engine) TrainTo(ctx context.Context, name terms.Checkpoint, unit, segme
 	}
 	e.computing.Lock()
 	defer e.computing.Unlock()
+	defer e.stopWith(ctx)()
 	r, err := e.task.RunTo(base, unit, segment, from, func(uint32, float32) error { return ctx.Err() })
 	e.task.Exec.Release()
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(ctx.Err(), err)
 	}
 	return &Work{Commit: work.Commitment{Segments: r.Segments}, End: r.End}, nil
 }

@@ -9,17 +9,20 @@ import (
 	"io"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/role"
 )
 
 // Drafts keeps the progress of the unit that an engine computes, for the process that continues it when this one was
 // stopped in the middle. There is one draft at a time. A lost or damaged draft costs time and nothing else, so no error
 // leaves Drafts.
 type Drafts interface {
-	// Save is offered every step. It lets write write, if enough has changed since the last time.
-	Save(write func(io.Writer) error)
+	// Save is offered every step. It lets write write, if enough has changed since the last time, or if it is the last
+	// time before the unit is set aside.
+	Save(last bool, write func(io.Writer) error)
 	// Load lets read read what was written last, if anything was.
 	Load(read func(io.Reader) error)
 	// Drop forgets it.
@@ -129,12 +132,21 @@ func (e *Engine) run(ctx context.Context, name terms.Checkpoint, base *train.Che
 		done, err = d.read(r, base.Params)
 		return err
 	})
+	var latest train.Progress
+	paused := func() bool { return errors.Is(context.Cause(ctx), role.ErrPaused) }
+	save := func() { e.drafts.Save(paused(), func(w io.Writer) error { return d.write(w, latest) }) }
 	observe := func(p train.Progress) error {
-		if p.Step < e.task.Spec.StepsOf(unit) {
-			e.drafts.Save(func(w io.Writer) error { return d.write(w, p) })
+		err := ctx.Err()
+		latest = p
+		switch whole := p.Step == e.task.Spec.StepsOf(unit); {
+		case !whole:
+			save()
+		case paused(): // only its commitment is to be made
+			return nil
 		}
-		return ctx.Err()
+		return err
 	}
+	defer e.stopWith(ctx)()
 	resume := func() (*train.Result, error) {
 		from, own, err := e.tensors(name, unit)
 		if err != nil {
@@ -147,8 +159,14 @@ func (e *Engine) run(ctx context.Context, name terms.Checkpoint, base *train.Che
 		done = nil
 		r, err = resume()
 	}
-	if err == nil {
+	switch {
+	case err == nil:
 		e.drafts.Drop()
+	case errors.Is(err, cpu.ErrStopped): // within a step: the state is that before it
+		if latest.Step > 0 {
+			save()
+		}
+		err = errors.Join(ctx.Err(), err)
 	}
 	return r, err
 }
@@ -156,6 +174,16 @@ func (e *Engine) run(ctx context.Context, name terms.Checkpoint, base *train.Che
 // noDrafts keeps nothing.
 type noDrafts struct{}
 
-func (noDrafts) Save(func(io.Writer) error) {}
-func (noDrafts) Load(func(io.Reader) error) {}
-func (noDrafts) Drop()                      {}
+func (noDrafts) Save(bool, func(io.Writer) error) {}
+func (noDrafts) Load(func(io.Reader) error)       {}
+func (noDrafts) Drop()                            {}
+
+// stopWith lets the end of a context stop the steps of the task's Exec until the returned function is called. The unit
+// of a device ends between two steps: of its own, the Exec computes one again, which must not look like a failure.
+func (e *Engine) stopWith(ctx context.Context) (done func()) {
+	if e.task.Device != nil {
+		return func() {}
+	}
+	e.task.Exec.StopWhen(func() bool { return ctx.Err() != nil })
+	return func() { e.task.Exec.StopWhen(nil) }
+}

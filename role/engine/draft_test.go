@@ -21,6 +21,7 @@ import (
 	"github.com/starling-network/starling/network/blob"
 
 	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/role/engine"
 )
@@ -68,12 +69,16 @@ func newTask(t testing.TB) (*train.Task, *train.Checkpoint) {
 type shelf struct {
 	draft    []byte
 	kill     func()
+	last     int // drafts of a unit that is set aside
 	after    int
 	steps    int
 	accepted int
 }
 
-func (s *shelf) Save(write func(io.Writer) error) {
+func (s *shelf) Save(last bool, write func(io.Writer) error) {
+	if last {
+		s.last++
+	}
 	var b bytes.Buffer
 	if err := write(&b); err != nil {
 		panic(err)
@@ -156,6 +161,65 @@ func TestDrafts(t *testing.T) {
 	moved.Params[0].F32()[0]++
 	_, _ = s.train(t, task, &moved, 1, 3)
 	same("another checkpoint", 5, true)
+}
+
+// calls is a context that ends for a pause when it was asked so many times whether it has ended.
+type calls struct {
+	context.Context
+	left  int
+	pause context.CancelCauseFunc
+}
+
+func (c *calls) Err() error {
+	if c.left--; c.left == 0 {
+		c.pause(role.ErrPaused)
+	}
+	return c.Context.Err()
+}
+
+// A unit is set aside for a pause at any operator of a step, and continues from there with the same commitment: no
+// finished step is lost.
+func TestPausedWithinAStep(t *testing.T) {
+	task, genesis := newTask(t)
+	s := &shelf{}
+	want, err := s.train(t, task, genesis, 1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := terms.Checkpoint{Root: genesis.Root(), CID: "genesis"}
+	paused := 0
+	for left := 1; ; left += 7 {
+		e, err := engine.New(terms.Terms{Job: "fox"}, task, blob.NewMemory(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.Hold(base, genesis)
+		one := &shelf{}
+		e.KeepDrafts(one)
+		ctx, pause := context.WithCancelCause(t.Context())
+		_, err = e.Train(&calls{ctx, left, pause}, base, 1)
+		if err == nil {
+			break // it had ended before
+		}
+		if !errors.Is(err, context.Canceled) {
+			t.Fatalf("after %d questions: %v", left, err)
+		}
+		if paused++; one.last == 0 && one.steps > 0 {
+			t.Fatalf("after %d questions: %d drafts, none of them of the unit that is set aside", left, one.steps)
+		}
+		done := one.steps - one.last // each step saves one, and the pause another, or that of the last step
+		got, err := one.train(t, task, genesis, 1, 0)
+		if err != nil || got.Commit.UpdateCID != want.Commit.UpdateCID || got.Commit.Log != want.Commit.Log ||
+			!slices.Equal(got.Commit.Segments, want.Commit.Segments) {
+			t.Fatalf("after %d questions: %v, another commitment", left, err)
+		}
+		if left := 5 - one.steps; left < done {
+			t.Fatalf("%d steps were done, and %d of them again", done, done-left)
+		}
+	}
+	if paused < 20 {
+		t.Errorf("paused %d times", paused)
+	}
 }
 
 // A draft is a file that anything may have happened to.

@@ -6,6 +6,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -181,7 +182,7 @@ func (e *Engine) Advance(ctx context.Context, name terms.Checkpoint, units work.
 	deltas := make([][]*tensor.Tensor, len(units))
 	for i, u := range units {
 		b, err := get(i)
-		if err != nil {
+		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return Advanced{}, err
 		}
 		if deltas[i], err = e.unpack(base, rounds[i*len(rounds)/len(units)], u.Index, u.Commit, b); err != nil {
