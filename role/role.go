@@ -8,7 +8,6 @@
 package role
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -22,9 +21,6 @@ import (
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/protocol/run/work"
 )
-
-// ErrPaused is the cause for which the context of an action ends that a paused member sets aside, to ask for it again.
-var ErrPaused = errors.New("role: the member is paused")
 
 // Part names a slice of the checkpoint after a round whose last commitment is in the block Closed.
 type Part struct {
@@ -86,6 +82,13 @@ type (
 	}
 	// Drain tells the member to begin no new work, and to leave.
 	Drain struct{}
+	// Pause tells the member to set its work aside until Resume: it answers for what it did, and begins nothing else. A
+	// second one changes Until.
+	Pause struct {
+		Until int64 // height at which it will hardly be over yet; 0: that is not known
+	}
+	// Resume ends a pause.
+	Resume struct{}
 	// Finished says that an action with no result of its own succeeded.
 	Finished struct{ Action Action }
 	// Failed says that an action did not succeed. It may be asked for again.
@@ -104,6 +107,8 @@ func (Checked) event()  {}
 func (Reduced) event()  {}
 func (Measured) event() {}
 func (Drain) event()    {}
+func (Pause) event()    {}
+func (Resume) event()   {}
 func (Finished) event() {}
 func (Failed) event()   {}
 
@@ -252,7 +257,10 @@ type (
 	// Return tells the chain that a member which is out over missed deadlines is back.
 	Return struct{}
 	// Stop ends an action in progress, given its key, whose result is no longer needed. It is not answered.
-	Stop struct{ Of string }
+	Stop struct {
+		Of   string
+		Keep bool // the member is paused and asks for the action again: ErrPaused is the cause
+	}
 	// Depart says that the member has no duties left in the run. It is not answered.
 	Depart struct{}
 )
@@ -453,7 +461,7 @@ func (p *Pending) Stop(s run.State, id string) (stops []Action) {
 				func(h work.PreviousAssignee) bool { return h.Attempt == w.Attempt },
 			)
 		if !late {
-			stops = append(stops, Stop{k})
+			stops = append(stops, Stop{Of: k})
 		}
 	}
 	slices.SortFunc(stops, func(a, b Action) int { return strings.Compare(a.Key(), b.Key()) })

@@ -19,6 +19,8 @@ import (
 type Aggregator struct {
 	id       string
 	height   int64
+	run      run.State // after the latest block
+	paused   bool
 	pending  role.Pending
 	held     map[terms.Checkpoint]bool   // checkpoints in memory
 	combined map[string]terms.Checkpoint // results, by the key of their Advance
@@ -45,7 +47,7 @@ func (g *Aggregator) Holds(c terms.Checkpoint) bool { return g.held[c] }
 func (g *Aggregator) Note(e role.Event) {
 	switch e := e.(type) {
 	case role.Block:
-		g.height = e.Height
+		g.height, g.run = e.Height, e.Run
 		g.forget(e.Run.Base)
 		maps.DeleteFunc(g.results, func(_ string, c terms.Checkpoint) bool { return c.Round <= e.Run.Oldest() })
 		for w := range g.odd {
@@ -56,10 +58,10 @@ func (g *Aggregator) Note(e role.Event) {
 		g.forgetSlices(e.Run)
 	case role.Loaded:
 		g.pending.Done(e.Action)
-		g.held[e.Action.Checkpoint] = true
+		g.held[e.Action.Checkpoint] = !g.paused
 	case role.Advanced:
 		g.pending.Done(e.Action)
-		g.held[e.Next] = true
+		g.held[e.Next] = !g.paused
 		g.combined[e.Action.Key()], g.results[e.Action.Key()] = e.Next, e.Next
 		for _, i := range e.Odd {
 			g.odd[e.Action.Work(int(i))] = true
@@ -81,7 +83,16 @@ func (g *Aggregator) Note(e role.Event) {
 			g.probed[a.Work] = true
 		}
 	case role.Failed:
+		if g.yields(e.Action) { // it was set aside
+			g.pending.Done(e.Action)
+			return
+		}
 		g.pending.Rest(e.Action, g.height)
+	case role.Pause: // a paused process gives the memory of checkpoints back
+		g.paused = true
+		clear(g.held)
+	case role.Resume:
+		g.paused = false
 	}
 }
 
@@ -102,8 +113,15 @@ func (g *Aggregator) forget(base terms.Checkpoint) {
 // Stop returns orders to stop what is under way and of no use in this state of the run.
 func (g *Aggregator) Stop(s run.State) []role.Action { return g.pending.Stop(s, g.id) }
 
-// Want passes on the actions that are not under way already.
+// SetAside returns orders to stop what is under way and yields to the pause of the member.
+func (g *Aggregator) SetAside() []role.Action { return g.pending.SetAside(g.yields) }
+
+// yields reports whether the member is paused, and an action waits until that is over.
+func (g *Aggregator) yields(a role.Action) bool { return g.paused && role.Yields(&g.run, g.id, a) }
+
+// Want passes on the actions that are not under way already, and do not wait until a pause is over.
 func (g *Aggregator) Want(actions ...role.Action) []role.Action {
+	actions = slices.DeleteFunc(actions, g.yields)
 	return g.pending.Want(g.height, actions...)
 }
 

@@ -20,6 +20,8 @@ type Membership struct {
 	draining bool                         // it begins no new work, and leaves
 	finished bool                         // since then it finished what it was computing
 	checked  map[work.UnitID]role.Checked // the latest outcome of executing a unit, during its probation
+	height   int64                        // of the latest block
+	pause    pause
 }
 
 // New returns the membership of the member with this ID.
@@ -37,6 +39,10 @@ func (m *Membership) Note(e role.Event) {
 	case role.Checked:
 		m.finished = m.draining
 		m.checked[e.Action.Work] = e
+	case role.Pause:
+		m.begin(e)
+	case role.Resume:
+		m.pause = pause{}
 	}
 }
 
@@ -55,12 +61,15 @@ func (m *Membership) Outside(s run.State) bool {
 
 // Finishing reports whether the member drains: it will leave once its computations are done, and they are not done
 // yet.
-func (m *Membership) Finishing() bool { return m.draining && !m.finished }
+func (m *Membership) Finishing() bool { return m.draining && !m.finished && !m.Paused() }
 
 // Duties returns the duties of the member's standing after a block. busy reports whether a draining member has begun
 // work that it should not leave to others.
 func (m *Membership) Duties(b role.Block, busy func(run.State) bool) []role.Action {
 	s := b.Run
+	if m.height = b.Height; m.handsBack(b) {
+		return []role.Action{role.Leave{}}
+	}
 	if t, ok := s.Probation(m.id); ok && !m.draining {
 		return m.probationTask(t, s.ProbationSegment(t.Task))
 	}

@@ -22,7 +22,7 @@ func on(m crew.Member, trials ...progress.Probation) role.Block {
 	return role.Block{Height: 100, Run: run.State{
 		Progress: progress.Progress{
 			Crew: crew.Crew{
-				Terms:   terms.Terms{Rounds: 9, Deadlines: terms.Deadlines{Train: 10}},
+				Terms:   terms.Terms{Rounds: 9, Segments: 1, Deadlines: terms.Deadlines{Train: 10}},
 				Members: []crew.Member{m, {ID: "b", Role: crew.Worker, Active: true}},
 			},
 			Newcomers: progress.Newcomers{Probations: trials},

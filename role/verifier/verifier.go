@@ -50,6 +50,8 @@ func (v *Verifier) Step(e role.Event) []role.Action {
 	v.lineage.Note(e)
 	v.part.Note(e)
 	switch e := e.(type) {
+	case role.Pause:
+		return v.lineage.SetAside()
 	case role.Failed:
 		v.idle(e.Action)
 	case role.Checked:
@@ -72,7 +74,7 @@ func (v *Verifier) Step(e role.Event) []role.Action {
 		v.forget(e.Run)
 		actions := append(v.part.Duties(e, v.busy), v.lineage.Duties(e.Run)...)
 		// a verifier without a seat loads the data of each unit by itself
-		if v.lineage.Holds(e.Run.Base) || !v.part.Seated(e.Run) {
+		if v.lineage.Holds(e.Run.Base) || !v.part.Seated(e.Run) || v.part.Paused() {
 			actions = append(actions, v.measurements(e.Run)...)
 			actions = append(actions, v.audits(e.Run)...)
 		}

@@ -327,3 +327,54 @@ func TestFewChecksAtATime(t *testing.T) {
 		t.Fatalf("wants %v after a failure", got)
 	}
 }
+
+// A paused verifier sets its audit aside and begins no other, watches nothing, opens the seals that it owes, and checks
+// the attempt that contradicts its report: without a challenge it would lose stake.
+func TestPause(t *testing.T) {
+	v := ready(t)
+	now := auditing()
+	now.Terms.Segments, now.Units[0].Deadline = 1, 1000
+	step := func(when string, e role.Event, keys ...string) {
+		t.Helper()
+		var got []string
+		for _, a := range v.Step(e) {
+			got = append(got, a.Key())
+		}
+		if !slices.Equal(got, keys) {
+			t.Errorf("%s: %v, want %v", when, got, keys)
+		}
+	}
+	checks := v.Step(role.Block{Height: 2, Run: now})
+	audit := checks[0].Key()
+	step("paused", role.Pause{}, "stop "+audit)
+	step("set aside", role.Failed{Action: checks[0]})
+	step("during the pause", role.Block{Height: 3, Run: now})
+	sealed := now
+	u := *now.Units[0]
+	u.Status, u.Question = work.Sealed, canon.Digest{3}
+	sealed.Units = work.Units{&u}
+	step("with a seal to open", role.Block{Height: 4, Run: sealed}, "unseal 0/0.0")
+	u.Status, u.Verifier, u.Commit.Segments = work.Accepted, "", []canon.Digest{{1}}
+	u.Held = &work.Held{End: canon.Digest{2}, Verifiers: []string{me}}
+	step("with a report that is contradicted", role.Block{Height: 5, Run: sealed}, audit)
+	step("resumed", role.Resume{})
+	step("resumed", role.Block{Height: 6, Run: now}, role.Load{Checkpoint: base}.Key())
+}
+
+// A paused verifier without an audit watches no unit.
+func TestPausedVerifiersWatchNothing(t *testing.T) {
+	v := NewProactive(me, canon.Sum("secret"))
+	s := auditing()
+	s.Terms.Segments, s.Units[0].Verifier, s.Units[0].Status = 1, "", work.Accepted
+	load := v.Step(role.Block{Height: 1, Run: s})
+	v.Step(role.Loaded{Action: load[0].(role.Load)})
+	v.Step(role.Pause{})
+	if got := v.Step(role.Block{Height: 2, Run: s}); len(got) > 0 {
+		t.Errorf("it watches %v", got)
+	}
+	v.Step(role.Resume{})
+	v.Step(role.Loaded{Action: load[0].(role.Load)})
+	if got := v.Step(role.Block{Height: 3, Run: s}); len(got) != 1 {
+		t.Errorf("resumed, it asks for %v", got)
+	}
+}

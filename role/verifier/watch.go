@@ -24,7 +24,7 @@ func (v *Verifier) watch(s run.State, spare []role.Check, busy bool) []role.Acti
 		v.spare = nil
 		return []role.Action{stop}
 	}
-	if v.spare != nil || len(spare) == 0 {
+	if v.spare != nil || len(spare) == 0 || v.part.Paused() {
 		return nil
 	}
 	next := slices.MinFunc(spare, func(a, b role.Check) int {

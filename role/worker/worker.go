@@ -68,6 +68,8 @@ func (w *Worker) Step(e role.Event) []role.Action {
 		return w.lineage.Want(w.units()...)
 	case role.Advanced, role.Reduced:
 		return w.lineage.Want(w.lineage.Duties(w.run)...)
+	case role.Pause:
+		return w.lineage.SetAside()
 	case role.Finished:
 		if a, ok := e.Action.(role.Reveal); ok {
 			w.revealed[a.Work] = true
@@ -77,7 +79,7 @@ func (w *Worker) Step(e role.Event) []role.Action {
 		w.forget()
 		actions := append(w.part.Duties(e, w.busy), w.lineage.Duties(e.Run)...)
 		// an excluded worker still answers for its work
-		if m, _ := e.Run.Member(w.id); !m.Active || w.lineage.Holds(e.Run.Base) {
+		if m, _ := e.Run.Member(w.id); !m.Active || w.lineage.Holds(e.Run.Base) || w.part.Paused() {
 			actions = append(actions, w.units()...)
 		}
 		return append(w.lineage.Stop(e.Run), w.lineage.Want(append(actions, w.disputes(e)...)...)...)
@@ -135,6 +137,7 @@ func (w *Worker) units() (actions []role.Action) {
 				actions = append(actions, role.Train{Work: id, Base: l.Base})
 			case w.suspect(id, u) && answered(u) && !slices.Equal(commit.Segments, u.Commit.Segments):
 				actions = append(actions, role.Unmask{Work: id, Nonce: w.nonce(id), Segments: commit.Segments})
+			case w.part.Paused() && !computed: // to reveal it, it would have to be trained again
 			case (l.Round < s.Round || s.Phase != progress.Train) && !w.revealed[id] && !u.Commit.Diverged():
 				actions = append(actions, role.Reveal{Work: id, Base: l.Base, CID: u.Commit.UpdateCID})
 			}

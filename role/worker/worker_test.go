@@ -31,6 +31,7 @@ func state(p progress.Phase, units ...*work.Unit) run.State {
 			Phase:  p,
 			Window: work.Window{RoundState: work.RoundState{Base: base, Units: units}},
 			Crew: crew.Crew{
+				Terms:   terms.Terms{Segments: 1},
 				Members: []crew.Member{{ID: me, Role: crew.Worker, Active: true}, {ID: other, Role: crew.Worker, Active: true}},
 			},
 		},
@@ -410,4 +411,107 @@ func TestMisledWorkerChallenges(t *testing.T) {
 		t.Errorf("moves with %+v", move[0])
 	}
 	want(t, "put right", w.Step(role.Checked{Action: check[0].(role.Check), Right: true}), "Train")
+}
+
+// keys are those of actions.
+func keys(actions []role.Action) (list []string) {
+	for _, a := range actions {
+		list = append(list, a.Key())
+	}
+	return list
+}
+
+// paused is a worker that trains a unit and is paused.
+func paused(t *testing.T, units ...*work.Unit) (w *Worker, train role.Action) {
+	t.Helper()
+	w = New(me)
+	first := w.Step(role.Block{Height: 1, Run: state(progress.Train, units...)})
+	w.Step(role.Loaded{Action: first[0].(role.Load)})
+	trains := w.Step(role.Block{Height: 2, Run: state(progress.Train, units...)})
+	want(t, "before the pause", trains, "Train")
+	stop := w.Step(role.Pause{})
+	want(t, "paused", stop, "Stop")
+	if s := stop[0].(role.Stop); !s.Keep || s.Of != trains[0].Key() {
+		t.Errorf("it stops %+v", s)
+	}
+	w.Step(role.Failed{Action: trains[0], Err: errors.New("stopped")})
+	return w, trains[0]
+}
+
+// A paused worker sets its unit aside and asks for it again as soon as it is resumed, with the checkpoint, whose memory
+// was given back.
+func TestPause(t *testing.T) {
+	mine, theirs := unit(me, work.Assigned, ""), unit(other, work.Assigned, "")
+	mine.Deadline = 1000
+	w, train := paused(t, mine, theirs)
+	now := state(progress.Train, mine, theirs)
+	want(t, "during the pause", w.Step(role.Block{Height: 3, Run: now}))
+	w.Step(role.Resume{})
+	load := w.Step(role.Block{Height: 3, Run: now})
+	want(t, "resumed", load, "Load")
+	w.Step(role.Loaded{Action: load[0].(role.Load)})
+	again := w.Step(role.Block{Height: 4, Run: now})
+	want(t, "with the checkpoint", again, "Train")
+	if again[0].Key() != train.Key() {
+		t.Errorf("it trains %s", again[0].Key())
+	}
+}
+
+// A resume overtakes the end of the action that the pause stopped: nothing is asked for twice, and the unit is asked
+// for again when it has ended.
+func TestResumeBeforeTheStop(t *testing.T) {
+	w := New(me)
+	now := state(progress.Train, unit(me, work.Assigned, ""), unit(other, work.Assigned, ""))
+	now.Units[0].Deadline = 1000
+	first := w.Step(role.Block{Height: 1, Run: now})
+	w.Step(role.Loaded{Action: first[0].(role.Load)})
+	train := w.Step(role.Block{Height: 2, Run: now})
+	w.Step(role.Pause{})
+	w.Step(role.Resume{})
+	load := w.Step(role.Block{Height: 3, Run: now})
+	want(t, "resumed", load, "Load")
+	w.Step(role.Loaded{Action: load[0].(role.Load)})
+	want(t, "while the unit is being stopped", w.Step(role.Block{Height: 4, Run: now}))
+	w.Step(role.Failed{Action: train[0], Err: errors.New("stopped")})
+	want(t, "stopped", w.Step(role.Block{Height: 7, Run: now}), "Train")
+}
+
+// A paused worker answers for what it did, also when the run has a checkpoint that it does not hold: it commits and
+// reveals what is computed, moves in disputes, and computes again what shows that a fault was planted. It computes
+// nothing else.
+func TestPausedWorkersAnswer(t *testing.T) {
+	mine, theirs := unit(me, work.Assigned, ""), unit(other, work.Assigned, "")
+	mine.Deadline = 1000
+	w, train := paused(t, mine, theirs)
+	commit := w.Step(role.Trained{Action: train.(role.Train), Commit: work.Commitment{UpdateCID: "mine"}})
+	want(t, "computed when it was paused", commit, "Commit")
+	w.Step(role.Finished{Action: commit[0]})
+	done := unit(me, work.Committed, "mine")
+	attest := state(progress.Attest, done, unit(other, work.Committed, "theirs"))
+	attest.Terms.Deadlines.Attest = 1000
+	reveal := w.Step(role.Block{Height: 5, Run: attest})
+	want(t, "committed", reveal, "Reveal")
+	w.Step(role.Finished{Action: reveal[0]})
+
+	disputed := unit(me, work.Disputed, "mine")
+	disputed.Challengers = []string{"v"}
+	next := state(progress.Train, unit(other, work.Assigned, ""), unit(other, work.Assigned, ""))
+	next.Round, next.Base = 1, terms.Checkpoint{Round: 1, Root: canon.Digest{2}, CID: "next"}
+	next.Open = []work.RoundState{{Base: base, Units: work.Units{disputed, unit(other, work.Accepted, "theirs")}}}
+	game := dispute.Dispute{Config: dispute.Config{Asserter: me, Challenger: "v"}, Turn: dispute.Asserter}
+	want(t, "disputed", w.Step(role.Block{Height: 6, Run: next, Disputes: []dispute.Dispute{game}}), "Move")
+
+	lost := New(me)
+	lost.Step(role.Pause{})
+	want(t, "paused since its start, and asked for its update", lost.Step(role.Block{Height: 5, Run: attest}))
+	planted := NewWithPlantedFaults(me, canon.Digest{9})
+	at := work.UnitID{}
+	for !audit.Plants(planted.nonce(at)) {
+		at.Attempt++
+	}
+	planted.Step(role.Pause{})
+	sealed := unit(me, work.Sealed, "mine")
+	sealed.Attempt, sealed.Commit.HiddenRoots = at.Attempt, canon.Digest{1}
+	next.Open[0].Units[0] = sealed
+	want(t, "with a planted fault to show", planted.Step(role.Block{Height: 6, Run: next}), "Train")
 }
