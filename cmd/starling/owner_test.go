@@ -12,10 +12,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/node/doctor"
 	"github.com/starling-network/starling/node/inspect"
+	"github.com/starling-network/starling/node/pause"
 	"github.com/starling-network/starling/node/plan"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/protocol/market"
@@ -98,6 +100,7 @@ func TestOwnersSeeTheirProcesses(t *testing.T) {
 	}
 	replays(t, dir)
 	waits(t, job, dir, network)
+	pauses(t, worker)
 	drains(t, worker, network, processes["validator-0"])
 }
 
@@ -148,6 +151,41 @@ func replays(t *testing.T, dir string) {
 	if code, _, stderr := starling(t, "worker", "replay", filepath.Join(dir, "network.json")); code != 10 ||
 		!strings.Contains(stderr, "JOURNAL_UNREADABLE") {
 		t.Errorf("no journal: exit %d\n%s", code, stderr)
+	}
+}
+
+// pauses lets a worker pause and continue. The pause is seen in its status, and ends by itself or by its owner.
+func pauses(t *testing.T, worker string) {
+	t.Helper()
+	state := func(args ...string) (s pause.State) {
+		t.Helper()
+		code, stdout, stderr := starling(t, append(append([]string{"worker"}, args...), "--home", worker, "-o", "json")...)
+		if err := json.Unmarshal([]byte(stdout), &s); code != 0 || err != nil {
+			t.Fatalf("%v: exit %d, %v\n%s%s", args, code, err, stdout, stderr)
+		}
+		return s
+	}
+	if s := state("pause", "--for", "1h"); !s.Paused || s.Until.Sub(s.Since) != time.Hour {
+		t.Errorf("%+v", s)
+	}
+	for _, command := range []string{"status", "explain"} {
+		_, stdout, stderr := starling(t, "worker", command, "--home", worker)
+		if !strings.Contains(stdout, "paused since") || !strings.Contains(stdout, "its owner paused it") {
+			t.Errorf("%s:\n%s%s", command, stdout, stderr)
+		}
+	}
+	if s := state("pause"); !s.Paused || !s.Until.IsZero() {
+		t.Errorf("%+v", s)
+	}
+	if s := state("resume"); s.Paused {
+		t.Errorf("%+v", s)
+	}
+	if code, _, stderr := starling(t, "worker", "pause", "--home", worker, "--for", "-1h"); code != 2 {
+		t.Errorf("a pause of less than nothing: exit %d\n%s", code, stderr)
+	}
+	if code, _, stderr := starling(t, "worker", "resume", "--home", t.TempDir()); code == 0 ||
+		!strings.Contains(stderr, "NOT_RUNNING") {
+		t.Errorf("where no process runs: exit %d\n%s", code, stderr)
 	}
 }
 

@@ -108,6 +108,14 @@ type job struct {
 // long a unit takes.
 func (n *network) submit(name string, rounds int) *job {
 	n.t.Helper()
+	j := n.order(name, rounds)
+	j.until("the first rounds", func(s run.State) bool { return s.Round >= warm })
+	return j
+}
+
+// order starts the consumer with a job, and returns when its run has begun.
+func (n *network) order(name string, rounds int) *job {
+	n.t.Helper()
 	n.jobs++
 	set := n.set
 	if !n.second.running() { // a job has two verifiers by default, and would wait for the second
@@ -136,7 +144,6 @@ func (n *network) submit(name string, rounds int) *job {
 		j.id = known.ID
 		return true
 	})
-	j.until("the first rounds", func(s run.State) bool { return s.Round >= warm })
 	return j
 }
 

@@ -1,11 +1,12 @@
-// Package control lets the owner of a running process ask for its status and tell it to drain: HTTP over a socket in
-// the process's folder, which only the owner may open.
+// Package control lets the owner of a running process ask for its status, pause and resume it, and tell it to drain:
+// HTTP over a socket in the process's folder, which only the owner may open.
 //
-// The process defines the content of a status and the meaning of draining.
+// The process defines the content of a status, and the meaning of draining.
 package control
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,12 +19,15 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/starling-network/starling/node/pause"
 )
 
 const (
 	fileSocket = "control.sock"
 	maxPath    = 100     // bytes of a socket's path that every system takes
 	maxStatus  = 1 << 20 // bytes
+	maxReason  = 1 << 10 // bytes
 
 	// patience is how long a process that ends waits for those that it answers.
 	patience = time.Second
@@ -44,9 +48,9 @@ type Process interface {
 	Drain()      // begins to; returns at once
 }
 
-// Serve answers for a process until stop is called. The caller holds the lock of the folder: a socket that is there was
-// left by a process that is gone.
-func Serve(dir string, p Process) (stop func() error, err error) {
+// Serve answers for a process, which a pauser pauses, until stop is called. The caller holds the lock of the folder: a
+// socket that is there was left by a process that is gone.
+func Serve(dir string, p Process, q *pause.Pauser) (stop func() error, err error) {
 	path, err := socket(dir)
 	if err != nil {
 		return nil, err
@@ -61,16 +65,7 @@ func Serve(dir string, p Process) (stop func() error, err error) {
 	if err := os.Chmod(path, 0o600); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(p.Status()) // fails when the asker is gone
-	})
-	mux.HandleFunc("POST /drain", func(w http.ResponseWriter, _ *http.Request) {
-		p.Drain()
-		w.WriteHeader(http.StatusNoContent)
-	})
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	server := &http.Server{Handler: routes(p, q), ReadHeaderTimeout: 5 * time.Second}
 	go func() { _ = server.Serve(l) }() // ends with Close
 	return func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -80,9 +75,58 @@ func Serve(dir string, p Process) (stop func() error, err error) {
 	}, nil
 }
 
+// routes are what a process answers.
+func routes(p Process, q *pause.Pauser) http.Handler {
+	mux := http.NewServeMux()
+	answer := func(w http.ResponseWriter, v any, err error) {
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(v) // fails when the asker is gone
+	}
+	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) { answer(w, p.Status(), nil) })
+	mux.HandleFunc("POST /drain", func(w http.ResponseWriter, _ *http.Request) {
+		p.Drain()
+		w.WriteHeader(http.StatusNoContent)
+	})
+	mux.HandleFunc("POST /pause", func(w http.ResponseWriter, r *http.Request) {
+		d, err := time.ParseDuration(r.FormValue("for"))
+		if err != nil || d < 0 {
+			http.Error(w, "for is no duration", http.StatusBadRequest)
+			return
+		}
+		state, err := q.Pause(d)
+		answer(w, state, err)
+	})
+	mux.HandleFunc("POST /resume", func(w http.ResponseWriter, _ *http.Request) {
+		state, err := q.Resume()
+		answer(w, state, err)
+	})
+	return mux
+}
+
 // Status asks the process that runs over a folder for its status and decodes it into a pointer.
 func Status(ctx context.Context, dir string, into any) error {
-	body, err := ask(ctx, dir, http.MethodGet, "/status")
+	return read(ctx, dir, http.MethodGet, "/status", into)
+}
+
+// Pause pauses the process that runs over a folder for a time, 0: until Resume.
+func Pause(ctx context.Context, dir string, d time.Duration) (s pause.State, err error) {
+	err = read(ctx, dir, http.MethodPost, "/pause?for="+d.String(), &s)
+	return s, err
+}
+
+// Resume ends a pause of the process that runs over a folder. The state says whether it is paused all the same.
+func Resume(ctx context.Context, dir string) (s pause.State, err error) {
+	err = read(ctx, dir, http.MethodPost, "/resume", &s)
+	return s, err
+}
+
+// read asks a process and decodes its answer.
+func read(ctx context.Context, dir, method, path string, into any) error {
+	body, err := ask(ctx, dir, method, path)
 	if err != nil {
 		return err
 	}
@@ -122,7 +166,9 @@ func ask(ctx context.Context, dir, method, path string) (io.ReadCloser, error) {
 	case err != nil:
 		return nil, errors.Join(err, c.Close())
 	case answer.StatusCode >= 300:
-		return nil, errors.Join(fmt.Errorf("control: %s answers %s", name, answer.Status), c.Close())
+		why, _ := io.ReadAll(io.LimitReader(answer.Body, maxReason)) // what there is of it
+		err = fmt.Errorf("control: %s answers %s: %s", name, answer.Status, bytes.TrimSpace(why))
+		return nil, errors.Join(err, c.Close())
 	}
 	return struct {
 		io.Reader

@@ -8,12 +8,25 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/starling-network/starling/node/pause"
 )
 
 type process struct{ drained atomic.Int32 }
 
 func (p *process) Status() any { return map[string]any{"height": 7, "drained": p.drained.Load()} }
 func (p *process) Drain()      { p.drained.Add(1) }
+
+// pauser is that of a process over a folder.
+func pauser(t *testing.T, dir string) *pause.Pauser {
+	t.Helper()
+	p, err := pause.Open(dir, pause.Conditions{}, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
 
 // folder has a short name: a socket's path has few bytes.
 func folder(t *testing.T) string {
@@ -31,7 +44,7 @@ func TestAskAndDrain(t *testing.T) {
 	if err := Drain(t.Context(), dir); !errors.Is(err, ErrNotRunning) {
 		t.Errorf("nobody there: %v", err)
 	}
-	stop, err := Serve(dir, p)
+	stop, err := Serve(dir, p, pauser(t, dir))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,6 +58,19 @@ func TestAskAndDrain(t *testing.T) {
 	var s struct{ Height, Drained int }
 	if err := Status(t.Context(), dir, &s); err != nil || s.Height != 7 || s.Drained != 1 {
 		t.Errorf("%+v, %v", s, err)
+	}
+	if now, err := Pause(t.Context(), dir, 90*time.Minute); err != nil || !now.Paused ||
+		now.Until.Sub(now.Since) != 90*time.Minute {
+		t.Errorf("%+v, %v", now, err)
+	}
+	if _, err := Pause(t.Context(), dir, 2*pause.MaxFor); err == nil || !strings.Contains(err.Error(), "at most") {
+		t.Errorf("%v", err)
+	}
+	if _, err := Pause(t.Context(), dir, -time.Second); err == nil || !strings.Contains(err.Error(), "400") {
+		t.Errorf("%v", err)
+	}
+	if now, err := Resume(t.Context(), dir); err != nil || now.Paused {
+		t.Errorf("%+v, %v", now, err)
 	}
 	if err := stop(); err != nil {
 		t.Fatal(err)
@@ -69,7 +95,7 @@ func (s *slow) Status() any {
 // A request that arrives while the process ends is answered.
 func TestAnswersWhileItEnds(t *testing.T) {
 	dir, p := folder(t), &slow{asked: make(chan struct{}), ends: make(chan struct{})}
-	stop, err := Serve(dir, p)
+	stop, err := Serve(dir, p, pauser(t, dir))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +173,7 @@ func TestLeftSocketIsReplaced(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, fileSocket), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	stop, err := Serve(dir, &process{})
+	stop, err := Serve(dir, &process{}, pauser(t, dir))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +185,7 @@ func TestLeftSocketIsReplaced(t *testing.T) {
 
 func TestLongPath(t *testing.T) {
 	dir := filepath.Join(folder(t), strings.Repeat("x", 200))
-	if _, err := Serve(dir, &process{}); !errors.Is(err, ErrLongPath) {
+	if _, err := Serve(dir, &process{}, pauser(t, dir)); !errors.Is(err, ErrLongPath) {
 		t.Errorf("%v", err)
 	}
 	if err := Drain(t.Context(), dir); !errors.Is(err, ErrLongPath) {

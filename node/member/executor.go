@@ -49,6 +49,6 @@ func (p *Process) compute(ctx context.Context, j *bundle.Job, e *engine.Engine) 
 // closeExecutor ends the child that takes steps.
 func (p *Process) closeExecutor() {
 	if p.steps != nil {
-		p.steps.Close()
+		p.steps.Close() // the next unit starts one again
 	}
 }

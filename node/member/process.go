@@ -19,6 +19,7 @@ import (
 	"github.com/starling-network/starling/network/peer/wire"
 	"github.com/starling-network/starling/node/accelerator/shared"
 	"github.com/starling-network/starling/node/instrument"
+	"github.com/starling-network/starling/node/pause"
 	"github.com/starling-network/starling/node/torch"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
@@ -56,9 +57,13 @@ type Process struct {
 	Device      *shared.Device // computes its units; nil: the processor does
 	Notify      func(string)   // to the owner; may be nil
 	Holding     engine.Holding // of the tensors that it computes with
+	Pause       *pause.Pauser  // says when it sets its work aside; nil: never
 	Near        *blob.Disk     // of a party of this process, whose files are linked and not fetched; nil: none
 
 	party      *party.Executor            // once the job is here
+	engine     *engine.Engine             // the same
+	told       pause.State                // that the role knows
+	paused     role.Pause                 // the same
 	Replicator atomic.Pointer[replicator] // from then on
 	State      atomic.Pointer[run.State]  // of the run after the latest block that was seen; nil: none yet
 	steps      *torch.Executor            // nil: the kernels take all steps
@@ -85,10 +90,15 @@ func (p *Process) Run(ctx context.Context) error {
 	var keeping sync.Once
 	defer working.Wait()
 	defer end()
-	stops, drain := map[string]context.CancelFunc{}, p.Drain
+	stops, drain := map[string]context.CancelCauseFunc{}, p.Drain
+	state, turned := p.Pause.State()
+	rested := false
 	for {
 		var actions []role.Action
 		select {
+		case <-turned:
+			state, turned = p.Pause.State()
+			actions = p.turn(state)
 		case <-ctx.Done():
 			return nil
 		case <-drain:
@@ -105,6 +115,12 @@ func (p *Process) Run(ctx context.Context) error {
 			}
 			p.Instruments.Block(b.Height, b.Time)
 			block, err := p.observe(ctx, b.Height)
+			if block != nil && err == nil && p.party == nil { // see waits
+				if p.staysOut(ctx, block.Run) {
+					return nil
+				}
+				continue
+			}
 			if block != nil && p.cannotOpen(err, b.Time) && p.leaveRun(ctx, block) {
 				if !UnacceptableError(err) {
 					err = fmt.Errorf("%w: %w", ErrUnopened, err)
@@ -119,31 +135,48 @@ func (p *Process) Run(ctx context.Context) error {
 				k := p.Replicator.Load()
 				keeping.Do(func() { working.Go(func() { k.run(ctx) }) })
 				k.tell(*block)
-				actions = p.tell(*block)
+				actions = append(p.turn(state), p.tell(*block)...)
 			}
 		}
-		for _, a := range actions {
-			switch a := a.(type) {
-			case role.Depart:
-				return nil
-			case role.Stop:
-				if stop := stops[a.Of]; stop != nil {
-					stop()
-				}
-				continue
+		if p.begin(ctx, actions, stops, func(e reply) {
+			select {
+			case ended <- e:
+			case <-ctx.Done():
 			}
-			acting, stop := context.WithCancel(ctx)
-			stops[a.Key()] = stop
-			working.Go(func() {
-				e := p.perform(acting, a)
-				stop()
-				select {
-				case ended <- reply{a, e}:
-				case <-ctx.Done():
-				}
-			})
+		}, &working) {
+			return nil
+		}
+		if rests := state.Paused && p.party != nil && len(stops) == 0; rests != rested {
+			if rested = rests; rests {
+				working.Go(p.giveBack)
+			}
 		}
 	}
+}
+
+// begin begins the actions that the role asks for, and stops those that it does not want any more. end gets what comes
+// of each. true: nothing is left to do in the run.
+func (p *Process) begin(ctx context.Context, actions []role.Action, stops map[string]context.CancelCauseFunc,
+	end func(reply), working *sync.WaitGroup) (departs bool) {
+	for _, a := range actions {
+		switch a := a.(type) {
+		case role.Depart:
+			return true
+		case role.Stop:
+			if stop := stops[a.Of]; stop != nil {
+				stop(map[bool]error{true: role.ErrPaused}[a.Keep])
+			}
+			continue
+		}
+		acting, stop := context.WithCancelCause(ctx)
+		stops[a.Key()] = stop
+		working.Go(func() {
+			e := p.perform(acting, a)
+			stop(nil)
+			end(reply{a, e})
+		})
+	}
+	return false
 }
 
 var (
@@ -158,10 +191,10 @@ func (p *Process) observe(ctx context.Context, height int64) (*role.Block, error
 		return nil, err
 	}
 	p.State.Store(&b.Run)
-	if p.party == nil {
+	if p.party == nil && !p.waits(b.Run) {
 		err = p.open(ctx, b.Run)
 	}
-	if err == nil {
+	if err == nil && p.party != nil {
 		p.party.Follow(b.Run)
 	}
 	return b, err
@@ -246,6 +279,7 @@ func (p *Process) open(ctx context.Context, s run.State) error {
 		return err
 	}
 	e.KeepDrafts(p.Snapshots)
+	p.engine = e
 	p.Replicator.Store(newReplicator(p, j, e))
 	p.party = &party.Executor{ID: p.ID, Job: p.Chain.Job, Compute: p.compute(ctx, j, e), Lineage: e, Chain: p.Chain,
 		Blobs: blobs}

@@ -35,7 +35,7 @@ type Linux struct {
 	ownTotal float64         // ticks that they used until then, those that ended included
 }
 
-// Bounds of what is read.
+// Bounds of the files that are read.
 const (
 	maxProcesses = 1 << 16
 	maxSupplies  = 64

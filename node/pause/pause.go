@@ -20,6 +20,18 @@ type State struct {
 	Why    string    `json:"why,omitempty"`
 }
 
+// String says whether the worker is paused, until when and why.
+func (s State) String() string {
+	switch {
+	case !s.Paused:
+		return "not paused"
+	case s.Until.IsZero():
+		return fmt.Sprintf("paused since %s: %s", s.Since.Local().Format(time.DateTime), s.Why)
+	}
+	return fmt.Sprintf("paused since %s, until %s: %s", s.Since.Local().Format(time.DateTime),
+		s.Until.Local().Format(time.DateTime), s.Why)
+}
+
 // fileOwner, in the folder of a worker, says that its owner paused it: a restart does not end that.
 const fileOwner = "pause.json"
 

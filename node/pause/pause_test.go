@@ -131,8 +131,8 @@ func TestHours(t *testing.T) {
 	}
 	now := noon()
 	p := open(t, t.TempDir(), c, now)
-	for at, until := range map[string]string{"00:00": "07:00", "06:59": "07:00", "07:00": "", "12:29": "", "12:45": "13:00",
-		"13:00": "", "21:59": "", "22:00": "07:00", "23:59": "07:00"} {
+	for at, until := range map[string]string{"00:00": "07:00", "06:59": "07:00", "07:00": "", "12:29": "",
+		"12:45": "13:00", "13:00": "", "21:59": "", "22:00": "07:00", "23:59": "07:00"} {
 		x, err := time.Parse("15:04", at)
 		if err != nil {
 			t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/starling-network/starling/node/instrument"
 	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/member"
+	"github.com/starling-network/starling/node/pause"
 )
 
 // WorkerStatus is what a running worker or verifier says of itself.
@@ -29,6 +30,7 @@ type WorkerStatus struct {
 	Height   int64                     `json:"height"` // of the latest block that it has seen; 0: none yet
 	Time     time.Time                 `json:"block_time"`
 	Draining bool                      `json:"draining"`
+	Pause    pause.State               `json:"pause"`
 	Runs     []string                  `json:"runs"`
 	Actions  []instrument.ActionStatus `json:"actions"`
 	Sent     uint64                    `json:"sent_bytes"` // over blob streams
@@ -76,6 +78,7 @@ func (s *service) Status() any {
 		Network: s.RPC, Since: s.since, Runs: []string{}, Peers: []PeerStatus{}, Actions: s.watch.UnderWay(),
 		Device: s.device.Status(),
 	}
+	w.Pause, _ = s.pause.State()
 	w.Sent, w.Received = s.host.Traffic()
 	w.Store, w.Replicas = StoreStatus(s.store.Usage()), s.replicas()
 	for _, l := range s.host.Peers() {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/node/pause"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/registrant"
@@ -20,6 +21,7 @@ type registration struct {
 	step  *registrant.Registrant
 	about *reporter.Reporter // the members of its runs
 	ended chan settled
+	gauge context.CancelFunc // ends the program of its own measurement; nil: it does not run
 	last  client.Block
 	pace  time.Duration // between the last two blocks
 }
@@ -46,10 +48,16 @@ func (r *registration) run(ctx context.Context) {
 		r.log.Warn("cannot follow the registry", "err", err)
 		return
 	}
+	_, turned := r.pause.State()
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-turned:
+			var now pause.State
+			if now, turned = r.pause.State(); now.Paused && r.gauge != nil {
+				r.gauge()
+			}
 		case e := <-r.ended:
 			r.step.Ended(e.action, e.results, e.err)
 		case b, ok := <-blocks:
@@ -73,6 +81,7 @@ func (r *registration) block(ctx context.Context, b client.Block) {
 	}
 	r.mu.Lock()
 	v.Busy = len(r.runs) > 0 || r.drains || r.pace == 0
+	v.Paused = r.pause.Paused()
 	runs := r.states()
 	r.mu.Unlock()
 	if r.about.Due(b.Height, v.Params.EpochBlocks, runs) {
@@ -80,9 +89,14 @@ func (r *registration) block(ctx context.Context, b client.Block) {
 	}
 	longest := min(gaugeTime, time.Duration(v.Params.MeasureBlocks)*r.pace/8)
 	for _, a := range r.step.Block(v) {
+		acting, stop := context.WithCancel(ctx)
+		if g, ok := a.(registrant.Gauge); ok && g.Count == registry.Segments {
+			r.gauge = stop
+		}
 		r.working.Go(func() {
-			results, err := r.act(ctx, a, longest)
-			if err != nil && !errors.Is(err, registry.ErrBeat) && ctx.Err() == nil {
+			defer stop()
+			results, err := r.act(acting, a, longest)
+			if err != nil && !errors.Is(err, registry.ErrBeat) && acting.Err() == nil {
 				r.log.Warn("cannot do what the registry asks for", "action", a.Key(), "err", err)
 			}
 			select {

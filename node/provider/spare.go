@@ -80,7 +80,7 @@ func RunWatcher(ctx context.Context, o Options) error {
 	defer s.close()
 	ctx, s.leave = context.WithCancel(ctx)
 	defer s.leave()
-	stop, err := control.Serve(s.Home, s)
+	stop, err := control.Serve(s.Home, s, s.pause)
 	if err != nil {
 		s.Say("other commands cannot ask this process: " + err.Error())
 	} else {
@@ -119,7 +119,7 @@ func (s *spareWatch) follow(ctx context.Context) error {
 			switch {
 			case err != nil:
 				s.log.Warn("cannot follow the chain", "err", err)
-			case leaving != nil:
+			case leaving != nil && !s.pause.Paused():
 				s.look(work, jobs)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"maps"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -28,6 +29,8 @@ import (
 	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/member"
 	"github.com/starling-network/starling/node/memory"
+	"github.com/starling-network/starling/node/pause"
+	"github.com/starling-network/starling/node/provider/offer"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/torch"
 	"github.com/starling-network/starling/node/uplink"
@@ -66,6 +69,8 @@ type Options struct {
 	Circle   string           // folder in which it and its accomplices tell each other what they made up; "": it has none
 	Torch    *torch.Options   // takes the steps of jobs that ask for PyTorch; nil: the built-in engine does
 	Say      func(string)
+
+	PauseWhen pause.Conditions // it sets its work aside under these
 }
 
 // Run takes part in a network: it registers, offers its work, and does its duties in every run that it is matched to or
@@ -83,7 +88,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	ctx, s.leave = context.WithCancel(ctx)
 	defer s.leave()
-	switch stop, err := control.Serve(s.Home, s); {
+	switch stop, err := control.Serve(s.Home, s, s.pause); {
 	case errors.Is(err, control.ErrLongPath):
 		s.Say("other commands cannot ask this process: " + err.Error())
 	case err != nil:
@@ -134,8 +139,10 @@ type service struct {
 	ram   *member.Budget // for runs
 	past  *member.Retention
 
-	barred bool // the account was convicted: it makes no offer
+	barred    bool // the account was convicted: it makes no offer
+	unoffered bool // it was paused when it enlisted, and makes its offer later
 
+	pause *pause.Pauser
 	drain chan struct{} // closed when it drains
 
 	mu      sync.Mutex
@@ -190,6 +197,15 @@ func (s *service) open(ctx context.Context, h home.Home) error {
 		return err
 	}
 	s.log, s.closers = log, append(s.closers, file.Close)
+	if s.pause, err = pause.Open(s.Home, s.PauseWhen, time.Now); err != nil {
+		return err
+	}
+	s.closers = append(s.closers, s.pause.Watch(pause.ThisMachine(os.DirFS("/"), os.Getpid()), func(now pause.State) {
+		s.log.Info(now.String())
+		s.Say(now.String())
+	}, func(err error) {
+		s.log.Warn("cannot read the state of the machine: conditions of a pause stay as they are", "err", err)
+	}))
 	s.chain, err = uplink.Connect(ctx, s.Say, func() (*client.Client, error) { return client.Connect(s.RPC, h.Account()) })
 	if err != nil {
 		return err
@@ -264,6 +280,9 @@ func (s *service) enlist(ctx context.Context) error {
 		return s.chain.Registry.UpdateAddresses(ctx, s.host.ID().String(), advertised(s.host.Addrs()))
 	}
 	offer := market.Offer{Role: s.role(), Price: s.Price, Slots: 1}
+	if s.unoffered = s.pause.Paused(); s.unoffered {
+		offer.Slots = 0 // it offers when it is resumed
+	}
 	if s.Pool != "" {
 		offer.Price, offer.Slots = 0, 0 // the pool offers for it
 	}
@@ -350,7 +369,14 @@ func (s *service) serve(ctx context.Context) error {
 		s.Say("it listens on the loopback alone: other machines cannot fetch from it; give --listen, or --behind-nat")
 	}
 	leaving, draining := ctx.Done(), false
-	offer := newWithdrawal(func() error { return s.chain.Market.Offer(work, s.role(), s.Price, 0) })
+	set := func(slots uint32) error { return s.chain.Market.Offer(work, s.role(), s.Price, slots) }
+	withheld := func() bool { // for another reason than a pause
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.barred || s.Pool != "" || len(s.refused) > 0
+	}
+	paused := offer.NewPaused(s.pause, !s.unoffered, set, s.log)
+	offer := offer.NewWithdrawal(func() error { return set(0) })
 	pulse := uplink.NewPulse(s.RPC, s.Say)
 	defer pulse.Stop()
 	for {
@@ -365,12 +391,18 @@ func (s *service) serve(ctx context.Context) error {
 			close(s.drain)
 			s.spare.stop()
 			s.Say("draining: it leaves its runs when the units under way are committed; the next Ctrl-C stops at once")
-			offer.begin(&s.working)
-		case err := <-offer.tried:
+			offer.Begin(&s.working)
+		case <-paused.Turned:
+			if paused.Turn(); !draining {
+				paused.Step(withheld(), &s.working)
+			}
+		case err := <-paused.Tried:
+			paused.End(err)
+		case err := <-offer.Tried:
 			if _, refused := errors.AsType[*transaction.Error](err); refused {
 				return err
 			}
-			if offer.end(err); err != nil {
+			if offer.End(err); err != nil {
 				s.log.Warn("cannot take the offer back: tries again at the next block", "err", err)
 			}
 		case b, ok := <-blocks:
@@ -383,14 +415,15 @@ func (s *service) serve(ctx context.Context) error {
 				s.log.Warn("cannot let go of runs that are over", "err", err)
 			}
 			if draining {
-				offer.again(&s.working)
+				offer.Again(&s.working)
 				break
 			}
+			paused.Step(withheld(), &s.working)
 			if err := s.join(work); err != nil {
 				s.log.Warn("cannot follow the chain", "err", err)
 			}
 		}
-		if offer.made && s.idle() {
+		if offer.Made && s.idle() {
 			s.Say("drained")
 			return nil
 		}
@@ -427,7 +460,7 @@ func (s *service) join(ctx context.Context) error {
 			s.begin(ctx, job, s.drain)
 		}
 	}
-	if s.Verifies {
+	if s.Verifies && !s.pause.Paused() {
 		s.spare.look(ctx, jobs)
 	}
 	return nil
@@ -440,7 +473,7 @@ func (s *service) begin(ctx context.Context, job string, drain <-chan struct{}) 
 		Store: s.store, Disk: s.room, Memory: s.ram, KeepLast: s.Keep, Replicas: s.Replicas, Adversary: s.Act,
 		Circle: s.Circle,
 		Log:    s.log.With("job", job), Instruments: s.watch, Drain: drain, Torch: s.Torch, Notify: s.Say,
-		Device:  s.device,
+		Device: s.device, Pause: s.pause,
 		Holding: engine.Holding{Aside: member.AsideIn(s.Home, s.store)},
 	}
 	p.Snapshots = member.NewSnapshotStore(s.Home, job, p.Log)
@@ -522,7 +555,7 @@ func (s *service) offerAgain(ctx context.Context, open []string) error {
 	maps.DeleteFunc(s.refused, func(job, _ string) bool { return !slices.Contains(open, job) })
 	now := len(s.refused)
 	s.mu.Unlock()
-	if before == 0 || now > 0 {
+	if before == 0 || now > 0 || s.pause.Paused() { // it offers when it is resumed
 		return nil
 	}
 	return s.chain.Market.Offer(ctx, s.role(), s.Price, 1)

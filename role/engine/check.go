@@ -65,7 +65,7 @@ func (e *Engine) TrainTo(ctx context.Context, name terms.Checkpoint, unit, segme
 	}
 	e.computing.Lock()
 	defer e.computing.Unlock()
-	defer e.stopWith(ctx)()
+	defer stopWith(ctx, e.task)()
 	r, err := e.task.RunTo(base, unit, segment, from, func(uint32, float32) error { return ctx.Err() })
 	e.task.Exec.Release()
 	if err != nil {

@@ -146,7 +146,7 @@ func (e *Engine) run(ctx context.Context, name terms.Checkpoint, base *train.Che
 		}
 		return err
 	}
-	defer e.stopWith(ctx)()
+	defer stopWith(ctx, e.task)()
 	resume := func() (*train.Result, error) {
 		from, own, err := e.tensors(name, unit)
 		if err != nil {
@@ -180,10 +180,10 @@ func (noDrafts) Drop()                            {}
 
 // stopWith lets the end of a context stop the steps of the task's Exec until the returned function is called. The unit
 // of a device ends between two steps: of its own, the Exec computes one again, which must not look like a failure.
-func (e *Engine) stopWith(ctx context.Context) (done func()) {
-	if e.task.Device != nil {
+func stopWith(ctx context.Context, task *train.Task) (done func()) {
+	if task.Device != nil {
 		return func() {}
 	}
-	e.task.Exec.StopWhen(func() bool { return ctx.Err() != nil })
-	return func() { e.task.Exec.StopWhen(nil) }
+	task.Exec.StopWhen(func() bool { return ctx.Err() != nil })
+	return func() { task.Exec.StopWhen(nil) }
 }

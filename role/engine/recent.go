@@ -31,6 +31,13 @@ func (r *recent[K, V]) get(key K) (value V, ok bool) {
 	return used.value, true
 }
 
+// clear forgets all values.
+func (r *recent[K, V]) clear() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.held = nil
+}
+
 // put holds a value, and forgets the one that was not used for the longest time.
 func (r *recent[K, V]) put(key K, value V) {
 	r.mu.Lock()

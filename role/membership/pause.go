@@ -58,7 +58,7 @@ func (m *Membership) lastStart(s run.State) int64 {
 	return last
 }
 
-// needs is the number of blocks that a member needs for a duty: its measured time, or half of what it has.
+// needs is the number of blocks that a member needs for a duty: its measured time, or half of the time it has.
 func needs(pace, has int64) int64 {
 	if pace > 0 {
 		return min(pace, has)
@@ -66,8 +66,8 @@ func needs(pace, has int64) int64 {
 	return has / 2
 }
 
-// lastStartOfUnits is lastStart of the units that the member is to commit, one after the other. What it did before the
-// pause is in its draft.
+// lastStartOfUnits is lastStart of the units that the member is to commit, one after the other. The steps before the
+// pause are in its draft.
 func (m *Membership) lastStartOfUnits(s run.State) int64 {
 	units := s.Work(m.id)
 	if len(units) == 0 {

@@ -7,6 +7,7 @@ package registrant
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/starling-network/starling/canon"
@@ -24,6 +25,7 @@ type View struct {
 	Uptime       *registry.Uptime       // nil: it committed to no tier
 	Measurements []registry.Measurement // all in progress
 	Busy         bool                   // the machine is in use, and cannot be measured now
+	Paused       bool                   // its owner uses it: a measurement of it would find too little
 }
 
 // Actions.
@@ -78,11 +80,13 @@ type Registrant struct {
 	asked    int64 // height at which it last asked to be measured
 	pending  role.Pending
 	results  map[Gauge][]canon.Digest
+	dropped  map[canon.Digest]bool // own measurements that a pause interrupted, by their seed
 }
 
 // New returns the registrant of a participant. One that does not measure answers for others all the same.
 func New(id string, measures bool) *Registrant {
-	return &Registrant{id: id, measures: measures, results: map[Gauge][]canon.Digest{}}
+	return &Registrant{id: id, measures: measures, results: map[Gauge][]canon.Digest{},
+		dropped: map[canon.Digest]bool{}}
 }
 
 // Block returns the actions that are due after a block.
@@ -98,7 +102,9 @@ func (r *Registrant) Block(v View) []role.Action {
 		switch {
 		case m.ID == r.id:
 			own = true
-			want = append(want, r.measured(m)...)
+			if r.drop(m, v.Paused); !r.dropped[m.Seed] {
+				want = append(want, r.measured(m)...)
+			}
 		case m.Owes(r.id):
 			want = append(want, r.checked(m))
 		}
@@ -106,10 +112,19 @@ func (r *Registrant) Block(v View) []role.Action {
 	// A measurement without a result is tried again, after the longest time that one takes. A convicted participant needs
 	// one to be matched again.
 	rested := r.asked == 0 || v.Height > r.asked+4*v.Params.MeasureBlocks
-	if r.measures && !own && !v.Busy && rested && v.Self.Rate == 0 && (v.Self.Has(crew.Worker) || v.Self.Jailed) {
+	free := !own && !v.Busy && !v.Paused
+	if r.measures && free && rested && v.Self.Rate == 0 && (v.Self.Has(crew.Worker) || v.Self.Jailed) {
 		want = append(want, Ask{})
 	}
 	return r.pending.Want(v.Height, want...)
+}
+
+// drop gives a measurement of its own machine up whose program a pause interrupts: a rate from a time that contains the
+// pause would be too low, and takes its class. Without a result the rate before stays.
+func (r *Registrant) drop(m registry.Measurement, paused bool) {
+	if paused && !m.Seed.IsZero() && m.Root.IsZero() && r.results[Gauge{m.Seed, m.Steps, 0, registry.Segments}] == nil {
+		r.dropped[m.Seed] = true
+	}
 }
 
 // checked is the next action for a measurement that it checks: to run a segment again, or to send all results.
@@ -148,6 +163,9 @@ func (r *Registrant) forget(open []registry.Measurement) {
 			delete(r.results, g)
 		}
 	}
+	maps.DeleteFunc(r.dropped, func(seed canon.Digest, _ bool) bool {
+		return !slices.ContainsFunc(open, func(m registry.Measurement) bool { return m.Seed == seed })
+	})
 }
 
 // Ended records the end of an action: the results of a Gauge, none for the others, or an error.

@@ -134,3 +134,38 @@ func TestBeats(t *testing.T) {
 		t.Errorf("%+v", u)
 	}
 }
+
+// A pause begins no measurement of the machine, and gives one up whose program it interrupts: the time would contain
+// the pause. A computed result is answered, and others are answered during a pause, too.
+func TestPause(t *testing.T) {
+	paused := func(height int64, all ...registry.Measurement) View {
+		v := view(height, all...)
+		v.Paused = true
+		return v
+	}
+	expect(t, New("a", true).Block(paused(10)))
+	m, err := registry.Ask("a", 3, 12)
+	if err != nil {
+		t.Fatal(err)
+	}
+	params := registry.DefaultParams()
+	m, _, _, _ = m.Tick(params, drawn("b"), canon.Sum("one"), 13, 1000)
+	g := Gauge{m.Seed, 3, 0, registry.Segments}
+	a, quick := New("a", true), New("a", true)
+	expect(t, a.Block(view(13, m)), g)
+	expect(t, quick.Block(view(13, m)), g)
+	quick.Ended(g, results(g), nil)
+	expect(t, quick.Block(paused(14, m)), Answer{registry.Root("a", m.Seed, results(g))})
+	expect(t, a.Block(paused(14, m)))
+	a.Ended(g, nil, errors.New("stopped"))
+	expect(t, a.Block(view(30, m)))
+	a.Block(view(31))
+	if len(a.dropped) > 0 {
+		t.Error("a measurement that ended is kept")
+	}
+	if m, err = m.Answer(registry.Root("a", m.Seed, results(g)), 22, 9000); err != nil {
+		t.Fatal(err)
+	}
+	m, _, _, _ = m.Tick(params, drawn("b"), canon.Sum("two"), 23, 10_000)
+	expect(t, New("b", false).Block(paused(24, m)), Gauge{m.Seed, 3, m.Picks[0], 1})
+}

@@ -81,6 +81,8 @@ func (r *Report) process() []standing.Reason {
 		return reasons
 	}
 	switch {
+	case r.Running && r.Process.Pause.Paused:
+		return []standing.Reason{pausedReason(r.Process.Pause)}
 	case !r.Running:
 		return []standing.Reason{{Code: "not_running", Kind: standing.Blocked, Text: "no process runs over the folder",
 			Do: "start it with starling worker up"}}
@@ -97,7 +99,8 @@ const staleBlocks = 10
 
 const reportShape = `With -o json: {"running","process":{"pid","version","role","address","peer_id",` +
 	`"listen","network","since",
-"height","block_time","draining","runs","actions":[{"job","action","since"}],"sent_bytes","received_bytes",
+"height","block_time","draining","pause":{"paused","since","until","why"},"runs",
+"actions":[{"job","action","since"}],"sent_bytes","received_bytes",
 "device":{"uses","name","driver","memory_bytes","passed_at","units","failed_units","faulty","error","processor"},
 "store":{"held_bytes","pinned_bytes","quota_bytes"},"replicas":{"held","missing"},"peers":[{"peer","address","relayed",
 "round_trip_seconds","download_bytes_per_second","sent_bytes","received_bytes"}],"refused":{JOB:TEXT}},"height",
@@ -137,6 +140,9 @@ func printWorker(r *Report, now time.Time) error {
 			state = "draining"
 		}
 		fmt.Fprintf(w, "process\t%d, %s as %s for %s\n", p.PID, state, p.Role, terminal.Span(now.Sub(p.Since)))
+		if p.Pause.Paused {
+			fmt.Fprintf(w, "pause\t%s\n", p.Pause)
+		}
 		fmt.Fprintf(w, "identity\t%s\n", p.PeerID)
 		for _, a := range p.Listen {
 			fmt.Fprintf(w, "listens\t%s\n", a)

@@ -30,7 +30,8 @@ func Command(c *terminal.Console) *cobra.Command {
 		`Take part in a network with this machine: train units of jobs or do units of others again, and be paid for
 what is verified.`,
 		upCommand(c), schemaCommand(c), statusCommand(c), tasksCommand(c), logsCommand(c), earningsCommand(c),
-		explainCommand(c), drainCommand(c), retireCommand(c), identityCommand(c), benchCommand(c), replayCommand(c))
+		explainCommand(c), pauseCommand(c), resumeCommand(c), drainCommand(c), retireCommand(c), identityCommand(c),
+		benchCommand(c), replayCommand(c))
 }
 
 func upCommand(c *terminal.Console) *cobra.Command {
@@ -59,6 +60,11 @@ The blobs keep within --disk: what a run needs stays, and of the rest what was n
 Jobs keep within --memory, or three quarters of the memory that is free. A run that may need more of either than there
 is left is left at once (STORE_TOO_SMALL, MEMORY_TOO_SMALL), which costs nothing.
 
+The machine stays yours. starling worker pause lets the process set its work aside, and so do conditions:
+--pause-busy-cpu 50% while other processes use half of the processors, --pause-on-battery, --pause-hours 08:00-18:00,
+--work-hours 22:00-07:00 and --pause-apps blender,steam. No stake is lost by a pause, and a unit that would be late
+goes to another worker first.
+
 With --device the units of exact jobs are computed on a GPU that gives the bits of the processor. At the start, and
 after a change of the driver or of starling-device, it is compared with the processor; devices.json in the folder
 names the devices that passed. One that differs ends the command (DEVICE_INEXACT), and with auto the processor
@@ -79,6 +85,7 @@ func UpOver(c *terminal.Console, o *provider.Options) *cobra.Command {
 		Example: `  starling worker up --home net/worker-0 --network http://127.0.0.1:26601
   starling worker up --home net/verifier-0 --network http://127.0.0.1:26601 --role verifier
   starling worker up --config examples/worker.yaml
+  starling worker up --home net/worker-0 --network http://127.0.0.1:26601 --work-hours 22:00-07:00 --pause-busy-cpu 50%
   starling worker up --home net/worker-0 --network http://127.0.0.1:26601 --device auto
   starling worker up --home net/worker-0 --network http://127.0.0.1:26601 --executor torch --executor-device cuda
   starling worker up --home ~/.starling --network http://10.0.0.7:26601 --listen /ip4/0.0.0.0/tcp/4001`,
@@ -111,6 +118,9 @@ func UpOver(c *terminal.Console, o *provider.Options) *cobra.Command {
 			if err := executor.ConfirmReduced(c, o.Torch, typed); err != nil {
 				return err
 			}
+			if err := checkPause(cmd, o.PauseWhen); err != nil {
+				return err
+			}
 			if o.Keep < 1 {
 				return usage.Error(cmd, fmt.Errorf("--keep is at least 1"))
 			}
@@ -128,6 +138,7 @@ func UpOver(c *terminal.Console, o *provider.Options) *cobra.Command {
 	usage.MetricsFlag(cmd, &o.Metrics)
 	executor.Flags(cmd, &pytorch)
 	f := cmd.Flags()
+	pauseFlags(f, &o.PauseWhen)
 	f.StringVar(&config, "config", "", "file that gives flags, as starling worker schema describes it")
 	f.Var(flagfile.OneOf(&engine, spec.Builtin, spec.Torch), "executor",
 		"what takes the steps of jobs with executor: torch: builtin, the engine that every worker has, or torch, your "+

@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/starling-network/starling/canon"
@@ -124,6 +126,23 @@ func (d *Device) using() *admission.Admitted {
 		return nil
 	}
 	return d.admitted
+}
+
+// Rest ends the children of the device, which hold its memory, when they compute nothing: the next unit starts one
+// again.
+func (d *Device) Rest() {
+	if d == nil {
+		return
+	}
+	d.mu.Lock()
+	jobs := slices.Collect(maps.Values(d.jobs))
+	d.mu.Unlock()
+	for _, x := range jobs {
+		if x.Take() {
+			x.Close()
+			x.Give()
+		}
+	}
 }
 
 // Close ends the children of the device. No unit is computed any more.

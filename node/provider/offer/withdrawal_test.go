@@ -1,4 +1,4 @@
-package provider
+package offer
 
 import (
 	"errors"
@@ -11,20 +11,20 @@ import (
 func TestWithdrawal(t *testing.T) {
 	var working sync.WaitGroup
 	answers := make(chan error)
-	w := newWithdrawal(func() error { return <-answers })
-	w.begin(&working) // returns without an answer
-	w.again(&working)
+	w := NewWithdrawal(func() error { return <-answers })
+	w.Begin(&working) // returns without an answer
+	w.Again(&working)
 	gone := errors.New("gone")
 	answers <- gone
-	if w.end(<-w.tried); w.made {
+	if w.End(<-w.Tried); w.Made {
 		t.Error("a try that failed took the offer back")
 	}
-	w.again(&working)
-	w.again(&working) // one try at a time
+	w.Again(&working)
+	w.Again(&working) // one try at a time
 	answers <- nil
-	if w.end(<-w.tried); !w.made {
+	if w.End(<-w.Tried); !w.Made {
 		t.Error("the offer is taken back, and that is not noted")
 	}
-	w.again(&working)
+	w.Again(&working)
 	working.Wait()
 }
