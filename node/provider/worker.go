@@ -201,8 +201,12 @@ func (s *service) open(ctx context.Context, h home.Home) error {
 		return err
 	}
 	s.closers = append(s.closers, s.pause.Watch(pause.ThisMachine(os.DirFS("/"), os.Getpid()), func(now pause.State) {
-		s.log.Info(now.String())
-		s.Say(now.String())
+		text := now.String()
+		if !now.Paused {
+			text = "resumed"
+		}
+		s.log.Info(text)
+		s.Say(text)
 	}, func(err error) {
 		s.log.Warn("cannot read the state of the machine: conditions of a pause stay as they are", "err", err)
 	}))
