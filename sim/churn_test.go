@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +12,8 @@ import (
 	"github.com/starling-network/starling/protocol/run/event"
 	"github.com/starling-network/starling/protocol/run/progress"
 	"github.com/starling-network/starling/protocol/run/reason"
+	"github.com/starling-network/starling/role/adversary"
+	"github.com/starling-network/starling/role/adversary/verifiers"
 	"github.com/starling-network/starling/sim/check"
 	"github.com/starling-network/starling/sim/workload"
 )
@@ -99,6 +102,32 @@ func changes() []change {
 				c.Faults = append(c.Faults, Fault{At: 20 * time.Second, For: 30 * time.Second, Who: name})
 			}
 		}},
+		{name: "a worker is paused in the middle of a unit, and resumed in time", works: []string{w1},
+			change: func(c *Config) {
+				c.Unit, c.Pauses = 8*time.Second, []Pause{{At: 6 * time.Second, For: 4 * time.Second, Who: w1}}
+			}},
+		{name: "a worker stays paused, and works again", out: map[string]string{w1: ""}, works: []string{w1},
+			change: func(c *Config) {
+				c.Pauses = []Pause{{At: 20 * time.Second, For: 30 * time.Second, Who: w1}}
+			}},
+		{name: "a worker stays paused to the end", out: map[string]string{w1: reason.Left}, change: func(c *Config) {
+			c.Pauses = []Pause{{At: 20 * time.Second, For: time.Hour, Who: w1, Known: true}}
+		}},
+		{name: "a verifier stays paused, and works again", change: func(c *Config) {
+			c.Pauses = []Pause{{At: 20 * time.Second, For: 40 * time.Second, Who: v1}}
+		}},
+		{name: "all machines are paused for a while", change: func(c *Config) {
+			for _, name := range c.Names() {
+				c.Pauses = append(c.Pauses, Pause{At: 20 * time.Second, For: 30 * time.Second, Who: name})
+			}
+		}},
+		{name: "machines are paused now and then", change: func(c *Config) {
+			for k, name := range c.Names() {
+				for at := 10 + k; at < 120; at += 13 + k {
+					c.Pauses = append(c.Pauses, Pause{At: time.Duration(at) * time.Second, For: 5 * time.Second, Who: name})
+				}
+			}
+		}},
 		{name: "all workers are replaced", waits: 2, works: []string{"new-0", "new-1", "new-2", "new-3"},
 			out: map[string]string{"worker-0": reason.Left, w1: reason.Left, "worker-2": reason.Left, "worker-3": reason.Left},
 			change: func(c *Config) {
@@ -178,3 +207,37 @@ func (a *waiting) has(id string) bool { _, ok := a.joined[id]; return ok }
 
 // End implements Checker.
 func (a *waiting) End(check.World) error { return nil }
+
+// Workers are challenged falsely over their units, and paused meanwhile: they answer every move during the pause, and
+// the accuser is slashed.
+func TestPausedPartiesAnswer(t *testing.T) {
+	c := churning(t)
+	c.Acts = map[string]adversary.Attack{v1: verifiers.ChallengesFalsely{Segment: 1, Manner: verifiers.ToTheLeaf}}
+	for at := 8; at < 300; at += 16 {
+		for _, name := range c.Names()[:c.Workers] {
+			c.Pauses = append(c.Pauses, Pause{At: time.Duration(at) * time.Second, For: 8 * time.Second, Who: name})
+		}
+	}
+	paused, moves := map[string]bool{}, 0
+	c.Log = func(line string) {
+		switch f := strings.Fields(line); {
+		case f[1] == "pause", f[1] == "resume":
+			paused[f[2]] = f[1] == "pause"
+		case f[1] == "done" && paused[f[2]] && f[3] == "move":
+			moves++
+		}
+	}
+	guilty := []string{v1}
+	w, err := New(c, check.CoinsConserved{}, &check.PaidOnce{Guilty: guilty}, &check.HonestNotSlashed{Guilty: guilty},
+		&check.Lineage{Honest: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Play(); err != nil {
+		t.Fatal(err)
+	}
+	o, err := w.Outcome()
+	if err != nil || o.Phase != progress.Done || !o.Honest || o.Slashed[v1] == 0 || moves == 0 {
+		t.Errorf("%d moves in pauses; %+v, %v", moves, o, err)
+	}
+}

@@ -43,9 +43,10 @@ type Config struct {
 	Faults    []Fault // of machines and links
 	Joins     []Newcomer
 	Leaves    map[string]time.Duration // who drains from when on
-	Registers bool                     // heartbeats are sent, machines measured and peers reported
-	MaxBlocks int64                    // after which the run counts as stuck
-	Log       func(line string)        // nil: nowhere
+	Pauses    []Pause
+	Registers bool              // heartbeats are sent, machines measured and peers reported
+	MaxBlocks int64             // after which the run counts as stuck
+	Log       func(line string) // nil: nowhere
 
 	genesis func(*cmttypes.GenesisDoc) error // changes it; nil: it is not changed
 }
@@ -73,6 +74,13 @@ type Fault struct {
 	At, For time.Duration // from the start of the world, or from the call of Inject
 	Who     string        // crashes and restarts; or, with From, cannot reach From and is not reached by it
 	From    string        // another party, or Chain
+}
+
+// Pause is a time in which the owner of a machine uses it: the party sets its work aside.
+type Pause struct {
+	At, For time.Duration // from the start of the world
+	Who     string
+	Known   bool // the party knows when it ends
 }
 
 // Chain stands for the validators in a Fault: who cannot reach them learns of no block, and what it sends waits.

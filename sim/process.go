@@ -68,12 +68,13 @@ type process struct {
 	tried    int64 // height at which the job could not be opened for the first time; 0: it could
 	departed bool  // nothing was left to do in the run
 
-	registrant *registrant.Registrant        // nil: until the first block after its start
-	reporter   *reporter.Reporter            // since its start
-	line       *tally.Line                   // and what came over it since then
-	delivered  map[string]*tally.Peer        // by name
-	drains     bool                          // it takes on nothing new
-	stops      map[string]context.CancelFunc // of the actions under way
+	registrant *registrant.Registrant             // nil: until the first block after its start
+	reporter   *reporter.Reporter                 // since its start
+	line       *tally.Line                        // and what came over it since then
+	delivered  map[string]*tally.Peer             // by name
+	drains     bool                               // it takes on nothing new
+	paused     *role.Pause                        // nil: it is not
+	stops      map[string]context.CancelCauseFunc // of the actions under way
 	routines   []*clock.Routine
 	ctx        context.Context // until the next crash
 	cancel     context.CancelFunc
@@ -96,7 +97,7 @@ func address(name string) string { return "/sim/" + name }
 // boot forgets all that a process has in memory.
 func (p *process) boot() {
 	p.synced, p.party, p.opening, p.tried, p.departed, p.stops = false, nil, false, 0, false,
-		map[string]context.CancelFunc{}
+		map[string]context.CancelCauseFunc{}
 	p.registrant, p.reporter = nil, reporter.New(p.key.Address(), leastReport)
 	p.line, p.delivered = &tally.Line{Any: true}, map[string]*tally.Peer{}
 	p.busy, p.waiting = false, nil
@@ -111,6 +112,9 @@ func (p *process) boot() {
 	}
 	if p.drains {
 		p.step(role.Drain{})
+	}
+	if p.paused != nil {
+		p.step(*p.paused)
 	}
 }
 
@@ -234,6 +238,33 @@ func (p *process) drain() {
 	p.tell(role.Drain{})
 }
 
+// pause makes the process set its work aside, and take its offer back.
+func (p *process) pause(x Pause) {
+	p.world.trace("pause", p.name)
+	p.paused = &role.Pause{}
+	if x.Known {
+		p.paused.Until = p.world.ledger.Height + int64(x.For/p.world.config.BlockTime)
+	}
+	p.turn(0, *p.paused)
+}
+
+// resume ends that.
+func (p *process) resume() {
+	p.world.trace("resume", p.name)
+	p.paused = nil
+	p.turn(1, role.Resume{})
+}
+
+func (p *process) turn(slots uint32, e role.Event) {
+	if p.drains {
+		slots = 0
+	}
+	p.spawn(func(ctx context.Context) { p.world.must(p.chain.Market.Offer(ctx, p.role, price, slots)) })
+	if p.up {
+		p.tell(e)
+	}
+}
+
 // tell passes an event to the role and performs what it wants.
 func (p *process) tell(e role.Event) {
 	for _, a := range p.step(e) {
@@ -245,13 +276,13 @@ func (p *process) tell(e role.Event) {
 		case role.Stop:
 			p.world.trace("stops", p.name, a.Of)
 			if stop := p.stops[a.Of]; stop != nil {
-				stop()
+				stop(map[bool]error{true: role.ErrPaused}[a.Keep])
 			}
 			continue
 		}
 		p.spawn(func(ctx context.Context) {
-			ctx, stop := context.WithCancel(ctx)
-			defer stop()
+			ctx, stop := context.WithCancelCause(ctx)
+			defer stop(nil)
 			p.stops[a.Key()] = stop
 			e := p.party.Perform(ctx, a)
 			delete(p.stops, a.Key())

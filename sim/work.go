@@ -2,11 +2,13 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/protocol/run/work"
+	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/engine"
 	"github.com/starling-network/starling/role/party"
 )
@@ -59,6 +61,9 @@ func (s slow) work(ctx context.Context, base terms.Checkpoint, unit, segment uin
 			return err
 		}
 		if err := ctx.Err(); err != nil {
+			if errors.Is(context.Cause(ctx), role.ErrPaused) {
+				p.draft.done = done + clock.Now - begin
+			}
 			return err
 		}
 	}

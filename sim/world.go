@@ -138,6 +138,11 @@ func (w *Network) populate() {
 	for _, name := range slices.Sorted(maps.Keys(c.Leaves)) {
 		w.clock.After(c.Leaves[name], w.at[address(name)].drain)
 	}
+	for _, x := range c.Pauses {
+		p := w.at[address(x.Who)]
+		w.clock.After(x.At, func() { p.pause(x) })
+		w.clock.After(x.At+x.For, p.resume)
+	}
 	for _, f := range c.Faults {
 		w.Inject(f)
 	}

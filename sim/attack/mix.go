@@ -158,6 +158,12 @@ func (m *Mixer) mix(c sim.Config, seed uint64) sim.Config {
 	if m.Varied {
 		c.AuditPPM, c.Drawn = []uint32{1_000_000, 100_000, 50_000}[r.IntN(3)], r.IntN(4) == 0
 	}
+	for _, name := range names {
+		if _, lies := c.Acts[name]; !lies && r.IntN(4) == 0 {
+			c.Pauses = append(c.Pauses, sim.Pause{At: time.Duration(between(8, 120)) * time.Second,
+				For: time.Duration(between(2, 60)) * time.Second, Who: name, Known: r.IntN(2) == 0})
+		}
+	}
 	return c
 }
 

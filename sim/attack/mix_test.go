@@ -66,8 +66,9 @@ func mixes(t *testing.T, like Mixer, seeds uint64) {
 				}
 				if err != nil {
 					t.Errorf("%v\nworkers %d, verifiers %d, slices %d, audits %d ppm (drawn segments: %v), acts %#v, faults %v, "+
-						"comes %v, goes %v, link %+v\nreplay: go test ./sim/attack -run '%s$' -v -seeds 1 -seed %d",
-						err, c.Workers, c.Verifiers, c.Slices, c.AuditPPM, c.Drawn, c.Acts, c.Faults, c.Joins, c.Leaves, c.Link, t.Name(),
+						"comes %v, goes %v, pauses %v, link %+v\nreplay: go test ./sim/attack -run '%s$' -v -seeds 1 -seed %d",
+						err, c.Workers, c.Verifiers, c.Slices, c.AuditPPM, c.Drawn, c.Acts, c.Faults, c.Joins, c.Leaves, c.Pauses, c.Link,
+						t.Name(),
 						s)
 				}
 				all.Lock()
