@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/starling-network/starling/compute/model/activation"
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/attention"
 )
@@ -149,13 +150,13 @@ func (b block) feed(y *graph.Node) *graph.Node {
 	f, inner := b.c.Form, b.c.Inner
 	switch {
 	case f.Plain:
-		y = activate(f, b.w.biased(b.n.Up, y, f.MLPBias))
+		y = activation.Apply(f, b.w.biased(b.n.Up, y, f.MLPBias))
 	case b.n.GateUp != "":
 		both := b.w.biased(b.n.GateUp, y, f.MLPBias)
 		gate := graph.Slice(both, graph.AxisRange(), graph.AxisRange(0, inner))
-		y = graph.Mul(b.w.rounded(activate(f, gate)), graph.Slice(both, graph.AxisRange(), graph.AxisRange(inner)))
+		y = graph.Mul(b.w.rounded(activation.Apply(f, gate)), graph.Slice(both, graph.AxisRange(), graph.AxisRange(inner)))
 	default:
-		y = graph.Mul(b.w.rounded(activate(f, b.w.biased(b.n.Gate, y, f.MLPBias))), b.w.biased(b.n.Up, y, f.MLPBias))
+		y = graph.Mul(b.w.rounded(activation.Apply(f, b.w.biased(b.n.Gate, y, f.MLPBias))), b.w.biased(b.n.Up, y, f.MLPBias))
 	}
 	return b.w.dropped(b.w.biased(b.n.Down, y, f.MLPBias))
 }

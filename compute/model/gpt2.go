@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/starling-network/starling/compute/model/activation"
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/attention"
 )
@@ -43,6 +44,6 @@ func (gpt2Network) block(c architecture.Config, w weights, x *graph.Node, a atte
 	y = a.attend(part(0), part(1), part(2), look)
 	x = graph.Add(x, w.dropped(w.conv1D("attn.c_proj", y)))
 	y = layerNorm(x, w.at("ln_2.weight"), w.at("ln_2.bias"), c.NormEps)
-	y = activate(c.Form, w.conv1D("mlp.c_fc", y))
+	y = activation.Apply(c.Form, w.conv1D("mlp.c_fc", y))
 	return graph.Add(x, w.dropped(w.conv1D("mlp.c_proj", y)))
 }

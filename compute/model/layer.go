@@ -1,6 +1,9 @@
 package model
 
-import "github.com/gomlx/gomlx/core/graph"
+import (
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/starling-network/starling/compute/model/architecture"
+)
 
 // A hidden state is [rows, width]: one row for each token of the batch, sequence after sequence.
 
@@ -45,4 +48,16 @@ func linear(x, w *graph.Node) *graph.Node {
 // lookup returns the rows of table [vocab, width] for tokens [batch, length]: [batch, length, width].
 func lookup(table, tokens *graph.Node) *graph.Node {
 	return graph.Gather(table, graph.InsertAxes(tokens, -1))
+}
+
+// normalised is the norm with the given name, with the suffixes .weight and .bias, of x [n, m].
+func (w weights) normalised(c architecture.Config, name string, x *graph.Node) *graph.Node {
+	gain := w.at(name + ".weight")
+	switch c.Form.Norm {
+	case architecture.LayerNorm:
+		return layerNorm(x, gain, w.at(name+".bias"), c.NormEps)
+	case architecture.RMSPlus1:
+		return rmsNorm(x, graph.OnePlus(gain), c.NormEps)
+	}
+	return rmsNorm(x, gain, c.NormEps)
 }
