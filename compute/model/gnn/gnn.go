@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 
 	"github.com/starling-network/starling/compute/data/nodes"
 	"github.com/starling-network/starling/compute/model/architecture"
@@ -105,14 +104,9 @@ func Read(raw []byte) (Network, error) {
 	if err := json.Unmarshal(raw, &known); err != nil {
 		return Network{}, err
 	}
-	labels := make([]string, len(known.Labels))
-	for i := range labels {
-		label, ok := known.Labels[strconv.Itoa(i)]
-		if !ok {
-			return Network{}, &fields.Error{Key: keyLabels, Problem: fmt.Sprintf("class %d is missing", i),
-				Fix: "number the classes from 0"}
-		}
-		labels[i] = label
+	labels, err := fields.Labels(known.Labels)
+	if err != nil {
+		return Network{}, err
 	}
 	for _, key := range []string{"model_type", keyNodes, keyFeatures, keyMessages, keyLabels} {
 		delete(config, key)
@@ -122,12 +116,9 @@ func Read(raw []byte) (Network, error) {
 
 // JSON is the config.json that Read reads.
 func (n Network) JSON() []byte {
-	labels := map[string]string{}
-	for i, l := range n.labels {
-		labels[strconv.Itoa(i)] = l
-	}
 	raw, err := json.MarshalIndent(map[string]any{"model_type": n.architecture, keyNodes: n.size.Nodes,
-		keyFeatures: n.size.Features, keyMessages: n.size.Messages, keyLabels: labels, "hidden_sizes": n.hidden}, "", "  ")
+		keyFeatures: n.size.Features, keyMessages: n.size.Messages, keyLabels: fields.Numbered(n.labels),
+		"hidden_sizes": n.hidden}, "", "  ")
 	if err != nil {
 		panic(err) // strings and numbers
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 
 	"github.com/starling-network/starling/compute/data/picture"
 	"github.com/starling-network/starling/compute/model/architecture"
@@ -103,14 +102,12 @@ func Read(raw []byte) (Network, error) {
 	if err := json.Unmarshal(raw, &known); err != nil {
 		return Network{}, err
 	}
-	labels := make([]string, len(known.Labels))
-	for i := range labels {
-		label, ok := known.Labels[strconv.Itoa(i)]
-		if !ok {
-			return Network{}, &fields.Error{Key: keyLabels, Problem: fmt.Sprintf("class %d is missing", i),
-				Fix: "number the classes from 0"}
-		}
-		labels[i] = label
+	if _, ok := defaults[known.Name]; !ok {
+		return Parse(known.Name, nil, picture.Size{}, nil) // which refuses it
+	}
+	labels, err := fields.Labels(known.Labels)
+	if err != nil {
+		return Network{}, err
 	}
 	if c := known.Channels; c != 1 && c != 3 {
 		return Network{}, &fields.Error{Key: keyChannels, Problem: fmt.Sprintf("%d channels", c), Fix: "use 1 or 3"}
@@ -128,12 +125,8 @@ func Read(raw []byte) (Network, error) {
 
 // JSON is the config.json that Read reads.
 func (n Network) JSON() []byte {
-	labels := map[string]string{}
-	for i, l := range n.labels {
-		labels[strconv.Itoa(i)] = l
-	}
 	config := map[string]any{"model_type": n.architecture, keySize: []int{n.size.Rows, n.size.Columns},
-		keyChannels: n.size.Channels, keyLabels: labels, "hidden_sizes": n.hidden}
+		keyChannels: n.size.Channels, keyLabels: fields.Numbered(n.labels), "hidden_sizes": n.hidden}
 	if n.architecture == CNN {
 		config["conv_channels"], config["kernel_size"] = n.channels, n.kernel
 		config["pooling"] = map[bool]string{false: "max", true: "mean"}[n.mean]
