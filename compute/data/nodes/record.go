@@ -1,12 +1,9 @@
 package nodes
 
 import (
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"iter"
 	"math"
 	"slices"
 	"strconv"
@@ -154,69 +151,19 @@ func name(key string, raw json.RawMessage) (string, error) {
 
 // eachRow passes on the nodes or the edges of a CSV file. The names in its first row say which it has.
 func eachRow(f source.File, take func(node) error, connect func(from, to string) error) error {
-	text, stop := unpacked(f)
-	defer stop()
-	limit := &record{of: text}
-	r := csv.NewReader(limit)
-	r.ReuseRecord = true
-	read := func() ([]string, error) {
-		limit.left = maxRecord
-		return r.Read()
-	}
-	first, err := read()
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	names := slices.Clone(first)
 	var row func([]string) error
-	if err == nil {
-		if row, err = columns(names, take, connect); err != nil {
-			return &source.Error{Name: f.Name, Line: 1, Err: err}
-		}
+	err := f.EachRow(maxRecord, func(names []string) (err error) {
+		row, err = columns(names, take, connect)
+		return err
+	}, func(values []string) error { return row(values) })
+	if errors.Is(err, source.ErrRow) {
+		return &source.Error{Name: f.Name, Err: fmt.Errorf("%w: %w", ErrGraph, source.ErrRow)}
 	}
-	for err == nil {
-		var values []string
-		if values, err = read(); err == nil {
-			line, _ := r.FieldPos(0)
-			if err := row(values); err != nil {
-				return &source.Error{Name: f.Name, Line: line, Err: err}
-			}
-		}
-	}
-	at, of := (*csv.ParseError)(nil), (*source.Error)(nil)
-	switch {
-	case errors.Is(err, io.EOF):
-		return nil
-	case errors.As(err, &of):
-		return of
-	case errors.Is(err, errRecord):
-		return &source.Error{Name: f.Name, Err: errRecord}
-	case errors.As(err, &at):
-		return &source.Error{Name: f.Name, Line: at.Line, Err: fmt.Errorf("%w (%w)", source.ErrCSV, at.Err)}
-	}
-	return &source.Error{Name: f.Name, Err: err}
+	return err
 }
 
-// maxRecord is more bytes than a row of CSV has. A quotation mark without its partner makes one of the rest of a file.
+// maxRecord is more bytes than a row of CSV has.
 const maxRecord = MaxFeatures * 64
-
-var errRecord = fmt.Errorf("%w: a row has more than %d bytes: is a quotation mark left open?", ErrGraph, maxRecord)
-
-// record reads at most left bytes.
-type record struct {
-	of   io.Reader
-	left int
-}
-
-// Read implements io.Reader.
-func (r *record) Read(to []byte) (int, error) {
-	if r.left <= 0 {
-		return 0, errRecord
-	}
-	n, err := r.of.Read(to[:min(len(to), r.left)])
-	r.left -= n
-	return n, err
-}
 
 // columns returns how a row with values of these names is read.
 func columns(names []string, take func(node) error, connect func(from, to string) error) (func([]string) error, error) {
@@ -279,41 +226,5 @@ func ofRow(names, values []string, id, class int) (n node, err error) {
 	if len(n.features) == 0 {
 		return n, fmt.Errorf("%w: there is no column with a feature", ErrGraph)
 	}
-	return n, nil
-}
-
-// unpacked reads a file as text without the compression that the end of its name says. stop ends it.
-func unpacked(f source.File) (text io.Reader, stop func()) {
-	const size = 1 << 18
-	f.Format = source.Text
-	next, stop := iter.Pull2(f.Documents(size, func(text string) int { return len(text) - 1 }))
-	return &parts{next: next}, stop
-}
-
-// parts reads documents one after the other.
-type parts struct {
-	next  func() (source.Document, error, bool)
-	rest  string
-	later bool // the first part was read
-}
-
-// Read implements io.Reader.
-func (p *parts) Read(to []byte) (int, error) {
-	for p.rest == "" {
-		d, err, more := p.next()
-		if err != nil {
-			return 0, err
-		}
-		if !more {
-			return 0, io.EOF
-		}
-		p.rest = d.Text
-		if !p.later {
-			p.rest = strings.TrimPrefix(p.rest, "\ufeff") // of a file that says that it is UTF-8
-		}
-		p.later = true
-	}
-	n := copy(to, p.rest)
-	p.rest = p.rest[n:]
 	return n, nil
 }

@@ -29,24 +29,16 @@ func header(text *bufio.Reader) (*csv.Reader, []string, error) {
 // csvRows passes on the value in a column of every row but the first, and how many bytes the row has. Of a file without
 // rows there is none. It ends when visit returns false.
 func csvRows(text *bufio.Reader, file, field string, visit func(value string, bytes int) bool) error {
-	fail := func(line int, err error) error { return &Error{Name: file, Line: line, Err: err} }
-	broken := func(err error) error {
-		at := (*csv.ParseError)(nil)
-		if !errors.As(err, &at) {
-			return fail(0, err)
-		}
-		return fail(at.Line, fmt.Errorf("%w (%w)", ErrCSV, at.Err))
-	}
 	r, names, err := header(text)
 	if err != nil {
-		return broken(err)
+		return broken(file, err)
 	}
 	if r == nil {
 		return nil
 	}
 	column := slices.Index(names, field)
 	if column < 0 {
-		return fail(1, fmt.Errorf("%w: the first row names no column %q", ErrField, field))
+		return &Error{Name: file, Line: 1, Err: fmt.Errorf("%w: the first row names no column %q", ErrField, field)}
 	}
 	for before := r.InputOffset(); ; {
 		row, err := r.Read()
@@ -54,13 +46,78 @@ func csvRows(text *bufio.Reader, file, field string, visit func(value string, by
 			return nil
 		}
 		if err != nil {
-			return broken(err)
+			return broken(file, err)
 		}
 		after := r.InputOffset()
 		if !visit(strings.Clone(row[column]), int(after-before)) { // of the row, which is one string
 			return nil
 		}
 		before = after
+	}
+}
+
+// broken is the error of a CSV reader, with its line.
+func broken(file string, err error) error {
+	at := (*csv.ParseError)(nil)
+	if !errors.As(err, &at) {
+		return &Error{Name: file, Err: err}
+	}
+	return &Error{Name: file, Line: at.Line, Err: fmt.Errorf("%w (%w)", ErrCSV, at.Err)}
+}
+
+// ErrRow is returned for a row of CSV with more bytes than there may be: a quotation mark without its partner makes one
+// of the rest of a file.
+var ErrRow = errors.New("a row has too many bytes: is a quotation mark left open?")
+
+// record reads at most left bytes.
+type record struct {
+	of   io.Reader
+	left int
+}
+
+// Read implements io.Reader.
+func (r *record) Read(to []byte) (int, error) {
+	if r.left <= 0 {
+		return 0, ErrRow
+	}
+	n, err := r.of.Read(to[:min(len(to), r.left)])
+	r.left -= n
+	return n, err
+}
+
+// EachRow gives the names of the columns of a CSV file to begin, then the values of every other row to take, which may
+// keep the strings and not the slice, until one is refused. An empty file has no names. Rows have at most about most
+// bytes. The error is a *Error.
+func (f File) EachRow(most int, begin, take func(values []string) error) error {
+	text, err := f.unpacked()
+	if err != nil {
+		return &Error{Name: f.Name, Err: err}
+	}
+	defer text.Close()
+	limit := &record{text, most}
+	r, names, err := header(bufio.NewReader(limit))
+	if err != nil {
+		return broken(f.Name, err)
+	}
+	if r == nil {
+		return nil
+	}
+	if err := begin(names); err != nil {
+		return &Error{Name: f.Name, Line: 1, Err: err}
+	}
+	for {
+		limit.left = most
+		values, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return broken(f.Name, err)
+		}
+		line, _ := r.FieldPos(0)
+		if err := take(values); err != nil {
+			return &Error{Name: f.Name, Line: line, Err: err}
+		}
 	}
 }
 
