@@ -146,7 +146,7 @@ func Recommend(ctx context.Context, opt Options) (*Ranking, error) {
 		return nil, err
 	}
 	defer b.Close()
-	shipped, err := prepare.ShippedBytes(ctx, b.JobID(), prepare.TaskOf(b, nil), b.Genesis)
+	shipped, err := bundle.ShippedBytes(ctx, b.JobID(), prepare.TaskOf(b, nil), b.Genesis)
 	if err != nil {
 		return nil, err
 	}

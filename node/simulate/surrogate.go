@@ -120,11 +120,11 @@ func priceFor(operations, others uint64) uint64 {
 func (s *surrogate) weigh(ctx context.Context, b *prepare.CompiledJob) error {
 	var job, weights, updates [2]int64 // of the job, and of its surrogate
 	for i, x := range []*prepare.CompiledJob{b, s.CompiledJob} {
-		shipped, err := prepare.ShippedBytes(ctx, x.JobID(), prepare.TaskOf(x, nil), x.Genesis)
+		shipped, err := bundle.ShippedBytes(ctx, x.JobID(), prepare.TaskOf(x, nil), x.Genesis)
 		if err != nil {
 			return err
 		}
-		if weights[i], err = prepare.CheckpointBytes(ctx, x.JobID(), x.Genesis); err != nil {
+		if weights[i], err = bundle.CheckpointBytes(ctx, x.JobID(), x.Genesis); err != nil {
 			return err
 		}
 		job[i] = shipped - weights[i]
