@@ -12,7 +12,7 @@ import (
 
 // A Classifier gives the scores of classes to examples, which are rows of tokens.
 type Classifier interface {
-	// Tensors lists the tensors in canonical order.
+	// Tensors lists the tensors that are trained, in canonical order.
 	Tensors() []architecture.Named
 	// Frozen lists the tensors that are read besides, such as a graph, and not trained.
 	Frozen() []architecture.Named
@@ -31,20 +31,34 @@ func (p Parameters) At(name string) *graph.Node { return p.w.at(name) }
 // Dropped is hidden values, less those that a step of training drops.
 func (p Parameters) Dropped(x *graph.Node) *graph.Node { return p.w.dropped(x) }
 
+// Hidden is what the language model c, of which these are the tensors, has for each of tokens [n, length]: the input of
+// its output layer [n*length, width].
+func (p Parameters) Hidden(c architecture.Config, tokens *graph.Node) *graph.Node {
+	return networkOf(c).hidden(c, p.w, tokens, whole{tokens})
+}
+
 // Classify is the task of naming the class of each example. A sequence of the batch is an example and its class: b has
 // no length, as the classifier says how long they are. Batch: "tokens" int32 [b.Sequences, 1+Example()+1], of each
 // row the class first; the last token belongs to the next row. b.Dropout is the share of the hidden values that is
 // dropped. The loss is the mean cross-entropy in nats. Metric of Eval: "accuracy", the share of examples whose class
-// has the highest score.
+// has the highest score. A classifier with a method Language has scores of the hidden states of that model: its
+// adapters are scaled, and b.Half and b.Form are of its layers. Others have neither.
 func Classify(n Classifier, b Batch) (Task, error) {
-	if b.Sequences < 1 || b.Sequences > 1<<16 || b.Silent != 0 || b.Half || b.Form != (exact.Form{}) {
+	var c architecture.Config
+	reader, reads := n.(interface{ Language() architecture.Config })
+	if reads {
+		c = reader.Language()
+	}
+	if b.Sequences < 1 || b.Sequences > 1<<16 || b.Silent != 0 || !reads && (b.Half || b.Form != (exact.Form{})) {
 		return Task{}, fmt.Errorf("%w: %d examples of classes, silent tokens, halves or integers", ErrStep, b.Sequences)
 	}
 	if err := b.check(); err != nil {
 		return Task{}, err
 	}
+	l, _ := c.LoRA()
 	t := Task{Batch: []architecture.Named{tokenBatch(b.Sequences, n.Example()+2)}, Frozen: n.Frozen(),
-		Trained: n.Tensors(), Metrics: []string{"accuracy"}, micro: b.Micro, hidden: b.Dropout}
+		Trained: n.Tensors(), Metrics: []string{"accuracy"}, micro: b.Micro, hidden: b.Dropout, half: b.Half, form: b.Form,
+		scale: c.Scale(), dropout: l.Dropout}
 	t.loss = func(w weights, in, whole []*graph.Node) []*graph.Node {
 		rows := dims(in[0])[0]
 		classes := graph.Reshape(graph.Slice(in[0], graph.AxisRange(), graph.AxisRange(0, 1)), rows)

@@ -37,6 +37,9 @@ func residualStd(c Config) float64 { return c.initStd / math.Sqrt(float64(2*c.La
 // the seed, so the same seed gives the same bits everywhere.
 func (c Config) Init(seed uint64) map[string]*tensor.Tensor { return Init(c.Tensors(), seed) }
 
+// Linear is a layer [out, Width] on the hidden states of the model, which begins as its other layers do.
+func (c Config) Linear(name string, out int) Named { return Normal(c.initStd, name, out, c.Width) }
+
 // InitDigest is a digest of all that the bytes of Init depend on, but for the seed.
 func InitDigest(list []Named) canon.Digest {
 	all := make([][]any, len(list))
@@ -47,10 +50,10 @@ func InitDigest(list []Named) canon.Digest {
 }
 
 // Init returns initial values of the tensors: tensor i draws from stream i of the seed.
-func Init(list []Named, seed uint64) map[string]*tensor.Tensor { return initFrom(list, seed, 0) }
+func Init(list []Named, seed uint64) map[string]*tensor.Tensor { return InitFrom(list, seed, 0) }
 
-// initFrom is Init with the first tensor drawing from the given stream.
-func initFrom(list []Named, seed, stream uint64) map[string]*tensor.Tensor {
+// InitFrom is Init with the first tensor drawing from the given stream of the seed.
+func InitFrom(list []Named, seed, stream uint64) map[string]*tensor.Tensor {
 	all := make(map[string]*tensor.Tensor)
 	for i, named := range list {
 		t := tensor.New(named.Shape)

@@ -118,7 +118,7 @@ func (c Config) Adapters() (list []Named) {
 // InitAdapters returns initial adapters: A normal with variance 1/(3 in), B zero, so that the model is unchanged. They
 // draw from the streams of the seed after those of Init.
 func (c Config) InitAdapters(seed uint64) map[string]*tensor.Tensor {
-	return initFrom(c.Adapters(), seed, uint64(len(c.Tensors())))
+	return InitFrom(c.Adapters(), seed, uint64(len(c.Tensors())))
 }
 
 // AdapterJSON returns an adapter_config.json that PEFT loads.

@@ -33,12 +33,23 @@ func Read(fsys fs.FS) (*Model, error) {
 	if err != nil {
 		return nil, &Error{File: configFile, Err: err}
 	}
+	m, err := ReadTensors(fsys, c, c.Tensors())
+	if err != nil {
+		return nil, err
+	}
+	m.Ignored = ignored
+	return m, nil
+}
+
+// ReadTensors is Read of a folder whose config.json was read, and which has the tensors of a list.
+func ReadTensors(fsys fs.FS, c architecture.Config, list []architecture.Named) (*Model, error) {
 	r := &reader{
 		fsys:  fsys,
+		list:  list,
 		want:  make(map[string]tensor.Shape),
-		model: &Model{Config: c, Tensors: make(map[string]*tensor.Tensor), DTypes: make(map[string]string), Ignored: ignored},
+		model: &Model{Config: c, Tensors: make(map[string]*tensor.Tensor), DTypes: make(map[string]string)},
 	}
-	for _, t := range c.Tensors() {
+	for _, t := range list {
 		r.want[t.Name] = t.Shape
 	}
 	index, err := readIndex(fsys)
@@ -135,6 +146,7 @@ func readLimited(fsys fs.FS, name string, limit int64) ([]byte, error) {
 // reader collects the tensors of a model.
 type reader struct {
 	fsys  fs.FS
+	list  []architecture.Named
 	want  map[string]tensor.Shape
 	model *Model
 	head  *tensor.Tensor // the output layer of a model whose config ties it to the embedding
@@ -245,7 +257,7 @@ func isBuffer(name string) bool {
 
 // finish makes sure that nothing is missing. whole is the file that should have said where it is.
 func (r *reader) finish(whole string) error {
-	for _, t := range r.model.Config.Tensors() {
+	for _, t := range r.list {
 		if r.model.Tensors[t.Name] == nil {
 			return &Error{File: whole, Tensor: t.Name, Err: ErrMissing}
 		}
