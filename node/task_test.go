@@ -3,11 +3,17 @@ package node
 import (
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/compute/model/safetensors"
+	"github.com/starling-network/starling/internal/jobtest"
+	"github.com/starling-network/starling/node/classes"
 	"github.com/starling-network/starling/node/consumer"
+	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/verify"
 )
 
@@ -117,6 +123,10 @@ func TestExamplesOfClassifiers(t *testing.T) {
 		long    bool    // trained with -long only
 	}{{"image", []string{"training.max_steps=50", "model={architecture: mlp, config: {hidden_sizes: [64]}}"}, 0.4, false},
 		{"image", nil, 0.7, true},
+		{"text-classify", nil, 0.7, false},
+		{"text-classify", []string{"model={architecture: gpt2, config: {n_embd: 32, n_layer: 2, n_head: 4, " +
+			"n_positions: 32}, tokenizer: {train: {type: bpe, vocab_size: 400}}}", "training.precision=bf16",
+			"training.dropout=0.05"}, 0.5, true},
 		{"graph", []string{"training.max_steps=200"}, 0.8, false},
 		{"graph", []string{"training.max_steps=200", "model.architecture=sage"}, 0.6, true}} {
 		if c.long && !*long {
@@ -150,6 +160,58 @@ func TestExamplesOfClassifiers(t *testing.T) {
 		}
 		if roots[0] != roots[1] {
 			t.Errorf("%s: a worker that cheats changed the model", c.example)
+		}
+	}
+}
+
+// A base model learns to classify texts, by an adapter or as a whole: the run is verified from the data that
+// it shipped, and its output folder classifies texts.
+func TestTextsFromABaseModel(t *testing.T) {
+	t.Parallel()
+	base := filepath.Join(t.TempDir(), "base")
+	jobtest.WriteBase(t, base)
+	adapters := []string{"{lora: {r: 4}}"}
+	if *long {
+		adapters = append(adapters, "null")
+	}
+	for _, adapter := range adapters {
+		j, err := job.Load("../examples/text-classify.yaml", "model={base_model: "+base+"}", "model.adapter="+adapter,
+			"sequence_len=32", "training.max_steps=100", "strategy.sync_steps=20", "val_set_size=0.3")
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := filepath.Join(t.TempDir(), "out")
+		s := mustTrain(t, consumer.Options{Dir: out, Job: j, Dishonest: 1})
+		if s.FinalMeasured["accuracy"] < 0.3 || s.FinalEvalLoss > 0.97*s.FirstEvalLoss || len(s.Disputes) == 0 {
+			t.Errorf("adapter %s: %+v", adapter, s)
+		}
+		for _, shipped := range []bool{false, true} {
+			v, err := verify.Run(t.Context(), out, verify.Options{Shipped: shipped})
+			if err != nil || v.StateRoot != s.StateRoot {
+				t.Errorf("adapter %s: verified %+v, %v", adapter, v, err)
+			}
+		}
+		m, err := classes.OpenTexts(os.DirFS(out))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := m.Classify(t.Context(), []string{"The lamp is bad.", "Is the lamp bad?"}, 1)
+		if err != nil || len(all) != 2 || len(all[0]) != 4 || all[0][0] == all[1][0] {
+			t.Errorf("adapter %s: %v, %v", adapter, all, err)
+		}
+		raw, err := os.ReadFile(filepath.Join(out, prepare.FileAdapter))
+		if adapter == "null" {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f, err := safetensors.Open(raw); err != nil || f.DType("base_model.model.score.weight") != "F32" {
+			t.Errorf("the adapter lacks the layer that names classes: %v", err)
+		}
+		raw, err = os.ReadFile(filepath.Join(out, prepare.FileAdapterConfig))
+		if text := string(raw); err != nil || !strings.Contains(text, `"SEQ_CLS"`) || !strings.Contains(text, `"score"`) {
+			t.Errorf("%s, %v", text, err)
 		}
 	}
 }

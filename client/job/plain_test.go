@@ -8,8 +8,8 @@ var plain = map[string]string{
 	"Spec.Labels":     "notes of the author, as key: value; no result depends on them",
 	"Spec.Seed":       "the seed of every random choice of the training",
 	"Spec.Task": "what the model learns: to continue text, to answer as in examples (sft), to prefer one of two " +
-		"answers (dpo), to answer from rewards (grpo), or to name the class of an image (classify) or of a node of a " +
-		"graph (graph)",
+		"answers (dpo), to answer from rewards (grpo), or to name the class of an image or of a text (classify) " +
+		"or of a node of a graph (graph)",
 	"Spec.DPO":      "preference training (Rafailov et al. 2023), of task: dpo",
 	"DPO.Beta":      "how closely the model is held to the base model: the larger, the closer",
 	"Spec.Rollout":  "how answers are drawn, of task: grpo (Shao et al. 2024)",
@@ -67,6 +67,8 @@ var plain = map[string]string{
 	"Dataset.Format": "the format of the files",
 	"Dataset.Field": "the field of a jsonl object, or the column of a csv or parquet file, that " +
 		"holds the text",
+	"Dataset.LabelField": "the field or column that holds the class of a text, with task: classify and a language " +
+		"model; default: label",
 	"Dataset.Split":     "what the files are used for",
 	"Dataset.Weight":    "how often the text is used: 2 is twice, 0.5 is its first half",
 	"Training.MaxSteps": "the length of the run in inner steps; give this or num_epochs",

@@ -33,6 +33,24 @@ func TestTasks(t *testing.T) {
 		j.ReadsText() || j.Eval.Tasks[0] != spec.Accuracy {
 		t.Errorf("graph: %+v", j.Spec)
 	}
+	j = parse(t, "apiVersion: starling/v1\nkind: TrainingJob\ntask: classify\nmodel: {architecture: llama}\n"+
+		"datasets: [{path: a.jsonl}, {path: b.csv.zst, field: review, label_field: stars}]\ntraining: {max_steps: 50}\n",
+		"sequence_len=64", "training.precision=bf16", "model.tokenizer={train: {type: bpe, vocab_size: 300}}")
+	if d := j.Datasets; d[0].Format != "jsonl" || d[0].Field != "text" || d[0].LabelField != "label" ||
+		d[1].Format != "csv" || d[1].LabelField != "stars" || j.ReadsText() || !j.ClassifiesText() ||
+		j.Eval.Tasks[0] != spec.Accuracy {
+		t.Errorf("texts: %+v", j.Spec)
+	}
+	for architecture, texts := range map[string]bool{"mlp": false, "cnn": false, "gpt2": true, "llama": true} {
+		j := parse(t, examples, "task=classify", "model={architecture: "+architecture+"}",
+			"datasets=[{path: a, format: jsonl}]")
+		if j.ClassifiesText() != texts || (j.Datasets[0].LabelField != "") != texts {
+			t.Errorf("%s: %+v", architecture, j.Spec)
+		}
+	}
+	if j = parse(t, examples, "task=classify"); !j.ClassifiesText() || j.Datasets[0].Format != "jsonl" {
+		t.Errorf("from a base model: %+v", j.Spec)
+	}
 	j = parse(t, examples, "task=sft", "sample_packing=true", "training.train_on_inputs=true",
 		"datasets=[{path: a.jsonl, field: talk}]")
 	if !j.SamplePacking || !j.Training.TrainOnInputs || j.Datasets[0].Field != "talk" {

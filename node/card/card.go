@@ -26,6 +26,7 @@ import (
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/folder"
 	"github.com/starling-network/starling/compute/model/gnn"
+	"github.com/starling-network/starling/compute/model/textclass"
 	"github.com/starling-network/starling/compute/model/vision"
 	"github.com/starling-network/starling/node/classes"
 	"github.com/starling-network/starling/protocol/reward"
@@ -45,6 +46,7 @@ type Card struct {
 	Classes    classes.Network      // the model, if it classifies
 	Images     *vision.Network      // Classes, if these are of images
 	Nodes      *gnn.Network         // Classes, if these are of the nodes of a graph
+	Texts      *textclass.Network   // Classes, if these are of texts
 	Kind       string               // architecture
 	Parameters int
 	Adapter    bool
@@ -175,7 +177,7 @@ func (c *Card) model(fsys fs.FS, j *job.Job) error {
 	if err != nil {
 		return err
 	}
-	n, err := classes.Read(j.Task, raw)
+	n, err := classes.Read(j, raw)
 	if err != nil {
 		return err
 	}
@@ -184,6 +186,8 @@ func (c *Card) model(fsys fs.FS, j *job.Job) error {
 		c.Images = &n
 	case gnn.Network:
 		c.Nodes = &n
+	case textclass.Network:
+		c.Texts = &n
 	}
 	c.Classes, c.Kind, c.Parameters = n, n.Architecture(), n.Parameters()
 	return nil
@@ -337,8 +341,11 @@ func (c *Card) front() any {
 	}
 	if c.Classes != nil {
 		task, held := named{"Image classification", "image-classification"}, "held-out images of the job"
-		front.Library, front.Pipeline = "starling", task.Type
-		if c.Nodes != nil {
+		switch front.Library, front.Pipeline = "starling", task.Type; {
+		case c.Texts != nil:
+			task, held = named{"Text classification", "text-classification"}, "held-out texts of the job"
+			front.Library, front.Pipeline = "transformers", task.Type
+		case c.Nodes != nil:
 			task, held = named{"Node classification", "node-classification"}, "held-out nodes of the job"
 			front.Pipeline = "graph-ml" // as the hub calls it
 		}

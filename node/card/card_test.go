@@ -153,3 +153,29 @@ func TestCardOfGraph(t *testing.T) {
 		t.Errorf("no network: %v", err)
 	}
 }
+
+// The card of a classifier of texts says how to use it.
+func TestCardOfTexts(t *testing.T) {
+	files := run()
+	files["job.yaml"] = text("apiVersion: starling/v1\nkind: TrainingJob\nname: small\ntask: classify\n" +
+		"sequence_len: 64\nmodel: {base_model: org/name}\ndatasets: [{path: n.jsonl}]\ntraining: {max_steps: 8}\n")
+	files["config.json"] = text(`{"model_type":"gpt2","vocab_size":300,"n_embd":4,"n_head":1,"n_layer":1,` +
+		`"n_positions":64,"id2label":{"0":"bad","1":"go|od"},"pad_token_id":299}`)
+	files["summary.json"] = text(`{"job":"job-1","rounds":2,"final_eval_loss":0.5,"final_measured":{"accuracy":0.75}}`)
+	c, err := Read(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := written(t, c)
+	for _, want := range []string{"pipeline_tag: text-classification", "library_name: transformers",
+		"held-out texts of the job", "A classifier of texts (gpt2) with", "started from `org/name`", "--text \"...\"",
+		"The first\n64 tokens of a text count; the classes are `bad`, `go od`.\n"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("no %q in\n%s", want, page)
+		}
+	}
+	files["config.json"] = text(`{"model_type":"gpt2"}`)
+	if _, err := Read(files); !errors.Is(err, ErrFolder) {
+		t.Errorf("no network: %v", err)
+	}
+}

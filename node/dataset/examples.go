@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/starling-network/starling/client/job/spec"
+	"github.com/starling-network/starling/compute/data/labelled"
 	"github.com/starling-network/starling/compute/data/nodes"
 	"github.com/starling-network/starling/compute/data/source"
 	"github.com/starling-network/starling/node/serve"
@@ -24,6 +25,12 @@ type writer func(conversation []openai.Message) (text string, said []source.Text
 
 // examples returns how the objects of a file become documents in the task of its job; nil: as its field says.
 func (f File) examples() func(object) ([]source.Document, error) {
+	if f.label != "" {
+		return func(o object) ([]source.Document, error) {
+			x, err := labelled.Of(o, f.Field, f.label)
+			return []source.Document{{Text: x.Text}}, err
+		}
+	}
 	if f.task == spec.TaskClassify { // for reports: the text of an image is the name of its class
 		return func(o object) ([]source.Document, error) {
 			x, err := inObject(o)

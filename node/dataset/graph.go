@@ -48,7 +48,14 @@ func GraphOf(j *job.Job) (*Graph, error) {
 // corpusOf is the data of a job that classifies, in rows of the given number of tokens. The error is a
 // *problem.ErrorList.
 func corpusOf(j *job.Job) (corpus *data.Corpus, tokens int, err error) {
-	if j.Task == spec.TaskGraph {
+	switch {
+	case j.ClassifiesText():
+		t, err := TextsOf(j)
+		if err != nil {
+			return nil, 0, err
+		}
+		return t.Corpus, 1 + j.SequenceLen, nil
+	case j.Task == spec.TaskGraph:
 		g, err := GraphOf(j)
 		if err != nil {
 			return nil, 0, err

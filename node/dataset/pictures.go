@@ -13,6 +13,7 @@ import (
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/client/job/problem"
 	"github.com/starling-network/starling/compute/data"
+	"github.com/starling-network/starling/compute/data/labelled"
 	"github.com/starling-network/starling/compute/data/picture"
 	"github.com/starling-network/starling/compute/data/source"
 )
@@ -24,8 +25,8 @@ type Pictures struct {
 	Labels []string // of the classes, ascending
 }
 
-// labelled is an image and the name of its class.
-type labelled struct {
+// classImage is an image and the name of its class.
+type classImage struct {
 	picture.Picture
 	label string
 	from  string // where it is, for people
@@ -49,7 +50,7 @@ func PicturesOf(j *job.Job) (*Pictures, error) {
 }
 
 // images reads the files of a job, in their order.
-func images(j *job.Job) (all []labelled, err error) {
+func images(j *job.Job) (all []classImage, err error) {
 	files, err := Of(j)
 	if err != nil {
 		return nil, err
@@ -74,7 +75,7 @@ func images(j *job.Job) (all []labelled, err error) {
 }
 
 // inFolder is an image whose class is the name of its folder.
-func inFolder(name string, raw []byte) ([]labelled, error) {
+func inFolder(name string, raw []byte) ([]classImage, error) {
 	label := path.Base(path.Dir(name))
 	if label == "." || label == "/" || label == ".." {
 		return nil, fmt.Errorf("%s: %w: it lies in no folder that names its class", name, ErrExample)
@@ -83,11 +84,11 @@ func inFolder(name string, raw []byte) ([]labelled, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return []labelled{{p, label, name}}, nil
+	return []classImage{{p, label, name}}, nil
 }
 
 // inLines are the images of JSON objects, one a line.
-func inLines(name string, raw []byte) (all []labelled, err error) {
+func inLines(name string, raw []byte) (all []classImage, err error) {
 	err = source.File{Format: source.JSONL, Name: name, Data: raw}.EachObject(func(o object) error {
 		x, err := inObject(o)
 		x.from = fmt.Sprintf("example %d of %s", len(all)+1, name)
@@ -98,42 +99,29 @@ func inLines(name string, raw []byte) (all []labelled, err error) {
 }
 
 // inObject is the image of a JSON object.
-func inObject(o object) (labelled, error) {
+func inObject(o object) (classImage, error) {
 	var code string
 	if json.Unmarshal(o["image"], &code) != nil || code == "" {
-		return labelled{}, fmt.Errorf("%w: \"image\" is no text", ErrExample)
+		return classImage{}, fmt.Errorf("%w: \"image\" is no text", ErrExample)
 	}
-	label, err := labelOf(o["label"])
+	label, err := labelled.LabelOf(labelled.DefaultLabel, o[labelled.DefaultLabel])
 	if err != nil {
-		return labelled{}, err
+		return classImage{}, err
 	}
 	code = strings.TrimPrefix(code, "data:image/png;base64,")
 	if len(code) > base64.StdEncoding.EncodedLen(picture.MaxBytes) {
-		return labelled{}, fmt.Errorf("%w: more than %d bytes", picture.ErrPicture, picture.MaxBytes)
+		return classImage{}, fmt.Errorf("%w: more than %d bytes", picture.ErrPicture, picture.MaxBytes)
 	}
 	file, err := base64.StdEncoding.DecodeString(code)
 	if err != nil {
-		return labelled{}, fmt.Errorf("%w: \"image\" is not in base64: %w", ErrExample, err)
+		return classImage{}, fmt.Errorf("%w: \"image\" is not in base64: %w", ErrExample, err)
 	}
 	p, err := picture.Decode(file)
-	return labelled{Picture: p, label: label}, err
-}
-
-// labelOf is the name of a class, which may also be a number.
-func labelOf(raw json.RawMessage) (string, error) {
-	var text string
-	var number json.Number
-	switch {
-	case json.Unmarshal(raw, &text) == nil && text != "":
-		return text, nil
-	case json.Unmarshal(raw, &number) == nil && number != "":
-		return number.String(), nil
-	}
-	return "", fmt.Errorf("%w: \"label\" is neither a text nor a number", ErrExample)
+	return classImage{Picture: p, label: label}, err
 }
 
 // together makes the examples of images.
-func together(all []labelled, seed uint64, held float64) (*Pictures, error) {
+func together(all []classImage, seed uint64, held float64) (*Pictures, error) {
 	p := &Pictures{}
 	for _, x := range all {
 		if p.Labels = append(p.Labels, x.label); x.Size != all[0].Size {

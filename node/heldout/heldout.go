@@ -10,8 +10,8 @@ import (
 	"github.com/starling-network/starling/node/prepare"
 )
 
-// Most examples of one evaluation: of text; of answers to prompts; and of classes, where an example is one answer too,
-// and small.
+// Most examples of one evaluation: of text; of answers to prompts, or of the classes of texts; and of other classes,
+// where an example is one answer too, and small.
 const (
 	mostText    = 128
 	mostAnswers = 512
@@ -22,9 +22,9 @@ const (
 func Batches(b *prepare.CompiledJob) [][]int32 {
 	most := mostText
 	switch {
-	case b.Language == nil:
+	case b.Language == nil && b.Tokenizer == nil:
 		most = mostClasses
-	case b.Job.Task == spec.TaskGRPO:
+	case b.Job.Task == spec.TaskGRPO || b.Job.ClassifiesText():
 		most = mostAnswers
 	}
 	return b.Corpus.ValBatches(b.EvalBatch, int(b.Spec.Length), most/b.EvalBatch)

@@ -33,7 +33,6 @@ import (
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/exchange/slice"
 	"github.com/starling-network/starling/exchange/transform"
-	"github.com/starling-network/starling/node/classes"
 	"github.com/starling-network/starling/node/dataset"
 	"github.com/starling-network/starling/node/memory"
 	"github.com/starling-network/starling/protocol/dispute"
@@ -55,7 +54,7 @@ type CompiledJob struct {
 	Job         *job.Job
 	Model       Model
 	Language    *architecture.Config // Model, if it is a language model; nil: it is none
-	Tokenizer   *tokenizer.Tokenizer // of a language model
+	Tokenizer   *tokenizer.Tokenizer // of a language model, or of a classifier of texts
 	Corpus      *data.Corpus
 	Manifest    data.Manifest
 	Example     int              // tokens of an example
@@ -71,7 +70,7 @@ type CompiledJob struct {
 	Files  *memory.Folder
 	Slices uint32 // in which a round is reduced; 0: every member combines all updates
 
-	Trained architecture.Config       // Language, or Language with its adapter
+	Trained architecture.Config       // Language or that of a classifier of texts, with its adapter if it has one
 	read    map[string]*tensor.Tensor // Frozen by names, if it is no base model
 	drawn   *canon.Digest             // architecture.InitDigest of weights that the seed draws; nil: others
 	held    io.Closer                 // the tokens of Corpus; nil: they are in memory
@@ -98,11 +97,7 @@ func Outline(j *job.Job) (*CompiledJob, error) { return outlineOf(j, nil) }
 
 func outlineOf(j *job.Job, watch data.Watch) (*CompiledJob, error) {
 	if !j.ReadsText() {
-		c, err := classes.Of(j)
-		if err != nil {
-			return nil, err
-		}
-		return outlineClassifier(j, c)
+		return readClassifier(j)
 	}
 	sources, err := dataset.Sources(j)
 	if err != nil {
@@ -285,7 +280,7 @@ func (b compilation) chooseModel(base *folder.Model) (err error) {
 			return keyProblem(b.Job, "model.architecture", problem.BadValue, "the base model is another",
 				fmt.Errorf("it is %s, the job says %s", is, m.Architecture), "remove architecture")
 		}
-		return b.adapt()
+		return b.adapt(base.Config)
 	}
 	raw := map[string]any{"vocab_size": b.Tokenizer.VocabSize()}
 	for k, v := range m.Config {

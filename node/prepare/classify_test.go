@@ -13,8 +13,10 @@ import (
 	"github.com/starling-network/starling/client/job/problem"
 	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/data/nodes"
+	"github.com/starling-network/starling/compute/model/textclass"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/internal/jobtest"
 )
 
 // ring is a job with a graph of twenty nodes, of which the last has no class.
@@ -95,5 +97,89 @@ func TestGraph(t *testing.T) {
 	}
 	if _, err := New(j); !errors.As(err, &list) || !strings.Contains(err.Error(), "hidden_sizes") {
 		t.Errorf("%v", err)
+	}
+}
+
+// A classifier of texts starts from scratch or from a base model, with an adapter or without one, and its settings
+// make another job.
+func TestTexts(t *testing.T) {
+	dir := t.TempDir()
+	jobtest.WriteBase(t, filepath.Join(dir, "base"))
+	path := filepath.Join(dir, "job.yaml")
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "a.jsonl"), []byte(strings.Repeat(
+		`{"text": "the fox", "label": "x", "kind": 2}`+"\n"+`{"text": "a dog, a cat", "label": "y", "kind": 2}`+"\n"+
+			`{"text": "an owl", "label": "y", "kind": 1}`+"\n", 20)), 0o644), os.WriteFile(path, []byte(`apiVersion: starling/v1
+kind: TrainingJob
+task: classify
+model: {architecture: gpt2, config: {n_layer: 1, n_embd: 8, n_head: 2, n_positions: 16}}
+datasets: [{path: a.jsonl}]
+sequence_len: 8
+val_set_size: 0.3
+training: {max_steps: 8, global_batch_size: 8}
+strategy: {sync_steps: 4}
+`), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	const base = "model={base_model: base, tokenizer: byte-level}"
+	ids, scores := map[string]bool{}, map[float32]bool{}
+	for _, set := range [][]string{{"seed=42"}, {"datasets=[{path: a.jsonl, label_field: kind}]"}, {"sequence_len=6"},
+		{"training.precision=exact15"}, {base}, {base, "model.adapter={lora: {r: 2}}"},
+		{base, "model.adapter={lora: {r: 2, dropout: 0.1}}", "model.load_in_4bit=true"}} {
+		j, err := job.Load(path, set...)
+		if err != nil {
+			t.Fatal(set, err)
+		}
+		outlined, err := Outline(j)
+		if err != nil {
+			t.Fatal(set, err)
+		}
+		b, err := New(j)
+		if err != nil {
+			t.Fatal(set, err)
+		}
+		defer b.Close()
+		defer outlined.Close()
+		adapted := len(set) > 1
+		if outlined.JobID() != b.JobID() || ids[b.JobID()] || b.Spec.Frozen.IsZero() == adapted ||
+			(len(train.Frozen(b.Step)) > 0) != adapted || b.EvalBatch != 8 || b.Example != 1+j.SequenceLen {
+			t.Errorf("%s: job %s, outlined %s, frozen %q", set, b.JobID(), outlined.JobID(), train.Frozen(b.Step))
+		}
+		ids[b.JobID()] = true
+		exec, err := cpu.Compile(b.Eval, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := b.EvalInputs(b.Genesis)
+		in["tokens"] = tensor.FromI32(b.Corpus.ValBatches(8, b.Example, 1)[0], 8, b.Example+1)
+		out, err := exec.Run(in)
+		if err != nil || !(math.Abs(float64(out["loss"].F32()[0])-math.Ln2) < 0.5) {
+			t.Errorf("%s: loss %v, %v", set, out["loss"], err)
+		}
+		weights, err := b.Weights(b.Genesis)
+		if err != nil || len(weights) != len(b.Model.Tensors()) {
+			t.Fatalf("%s: %d weights, %v", set, len(weights), err)
+		}
+		scores[weights[textclass.ScoreName].F32()[0]] = true
+	}
+	if len(ids) != 7 || len(scores) < 3 {
+		t.Errorf("jobs %v, scores %v", ids, scores)
+	}
+	for _, c := range []struct {
+		set  []string
+		want string
+	}{{[]string{"sequence_len=17"}, "17 tokens against 16"},
+		{[]string{"model.config.vocab_size=200"}, "256 ids, the model 200"},
+		{[]string{"model.config.n_head=3"}, "n_head"}, {[]string{"val_set_size=0.01"}, "too little data to evaluate"},
+		{[]string{base, "model.architecture=gpt2"}, "it is llama, the job says gpt2"},
+		{[]string{base, "model.adapter={lora: {target_modules: [c_attn]}}"}, "c_attn"},
+		{[]string{"datasets=[{path: a.jsonl, label_field: none}]"}, "no field \"none\""}} {
+		j, err := job.Load(path, c.set...)
+		if err != nil {
+			t.Fatal(c.set, err)
+		}
+		var list *problem.ErrorList
+		if _, err := New(j); !errors.As(err, &list) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", c.set, err)
+		}
 	}
 }

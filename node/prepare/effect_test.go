@@ -36,7 +36,9 @@ var settings = map[string][]string{
 		strings.Repeat("0", 64) + "}]"},
 	"datasets.format": {"datasets=[{path: data.txt, format: jsonl}]"},
 	"datasets.field":  {"datasets=[{path: data.jsonl, format: jsonl, field: other}]"},
-	"datasets.weight": {"datasets=[{path: data.txt, format: text, weight: 2}]"},
+	// TestTexts has another one
+	"datasets.label_field": {"task=classify", "datasets=[{path: labels.jsonl, format: jsonl, label_field: other}]"},
+	"datasets.weight":      {"datasets=[{path: data.txt, format: text, weight: 2}]"},
 
 	"training.max_steps": {"training.max_steps=16"}, "training.num_epochs": {"training.num_epochs=1"},
 	"training.global_batch_size":           {"training.global_batch_size=16"},
@@ -158,6 +160,8 @@ func TestNoKeyWithoutEffect(t *testing.T) {
 		"other.txt": strings.Repeat("jumps over the dog. ", 200),
 		"chats.jsonl": strings.Repeat("{\"messages\":[{\"role\":\"user\",\"content\":\"Hi\"},"+
 			"{\"role\":\"assistant\",\"content\":\"the fox\"}]}\n", 200),
+		"labels.jsonl": strings.Repeat("{\"text\":\"the fox\",\"label\":1,\"other\":2}\n"+
+			"{\"text\":\"a dog\",\"label\":2,\"other\":2}\n{\"text\":\"a cat\",\"label\":3,\"other\":4}\n", 50),
 		"data.jsonl": strings.Repeat("{\"text\":\"the fox\",\"other\":\"a dog\"}\n", 200)} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)

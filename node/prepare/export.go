@@ -10,6 +10,7 @@ import (
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/gguf"
 	"github.com/starling-network/starling/compute/model/safetensors"
+	"github.com/starling-network/starling/compute/model/textclass"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 )
@@ -47,10 +48,14 @@ func ExportModel(b *CompiledJob, c *train.Checkpoint, t texts) ([]File, error) {
 		files = append(files, textFile(name, text))
 	}
 	if b.adapted() {
-		adapter := trainedWeights(c)
-		files = append(files, weightsFile(FileAdapter, b.Trained.Adapters(),
+		adapter, list, config := trainedWeights(c), b.Trained.Adapters(), b.Trained.AdapterJSON
+		if n, ok := b.Model.(textclass.Network); ok {
+			n = n.On(b.Trained)
+			list, config = n.Saved(adapter), n.AdapterJSON
+		}
+		files = append(files, weightsFile(FileAdapter, list,
 			func(name string) (*tensor.Tensor, error) { return adapter[name], nil }))
-		text, err := adapterJSON(b.Trained, t.base)
+		text, err := adapterJSON(config, t.base)
 		if err != nil {
 			return nil, err
 		}
@@ -91,8 +96,8 @@ func weightsFile(file string, list []architecture.Named, weight func(name string
 
 // adapterJSON is the config of the adapter. Loaders that find the base by its adapter read there which it is: what the
 // job names.
-func adapterJSON(trained architecture.Config, base string) ([]byte, error) {
-	text, err := trained.AdapterJSON()
+func adapterJSON(adapter func() ([]byte, error), base string) ([]byte, error) {
+	text, err := adapter()
 	if err != nil || base == "" {
 		return text, err
 	}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/compute/data/tokenizer"
+	"github.com/starling-network/starling/compute/model/textclass"
+	"github.com/starling-network/starling/node/classes"
 	"github.com/starling-network/starling/node/serve"
 )
 
@@ -54,12 +56,16 @@ func readObject(dir, name string) (object, error) {
 // and how it wants conversations. They are those of the base model of the job, if it has one, and else what the
 // training used.
 func (b *CompiledJob) Leaves() (t texts, err error) {
-	if b.Language == nil {
-		return texts{files: map[string][]byte{FileConfig: b.Model.JSON()}}, nil
-	}
 	dir := ""
 	if b.Job.Model.BaseModel != "" {
 		dir = b.Job.BaseModelPath()
+	}
+	if b.Language == nil {
+		t = texts{files: map[string][]byte{FileConfig: b.Model.JSON()}, base: b.Job.Model.BaseModel}
+		if n, ok := b.Model.(textclass.Network); ok {
+			t.files[fileTokenizerConfig], err = classes.TokenizerConfig(n, b.Tokenizer, dir)
+		}
+		return t, err
 	}
 	if t, err = conversations(b.Job, dir); err != nil {
 		return t, err

@@ -9,6 +9,7 @@ import (
 	"github.com/starling-network/starling/compute/kernel/exact"
 	"github.com/starling-network/starling/compute/model"
 	"github.com/starling-network/starling/compute/model/rollout"
+	"github.com/starling-network/starling/compute/model/textclass"
 )
 
 // forms are those of the products of layers, by training.precision. Others are of float32.
@@ -17,11 +18,14 @@ var forms = map[string]exact.Form{"exact15": {Bits: 15, Block: 64}, "exact8": {B
 // task is the loss of the job on a batch of the given number of examples, of which part are computed at a time; 0: all.
 func (b compilation) task(examples, part int) (model.Task, error) {
 	j := b.Job
-	if c, ok := b.Model.(model.Classifier); ok {
-		return model.Classify(c, model.Batch{Sequences: examples, Micro: part, Dropout: j.Training.Dropout})
-	}
 	batch := model.Batch{Sequences: examples, Length: j.SequenceLen, Micro: part, Dropout: j.Training.Dropout,
 		Half: j.Training.Precision == "bf16", Form: forms[j.Training.Precision]}
+	switch c := b.Model.(type) {
+	case textclass.Network:
+		return model.Classify(c.On(b.Trained), batch)
+	case model.Classifier:
+		return model.Classify(c, batch)
+	}
 	if !j.Training.TrainOnInputs || !j.SamplePacking {
 		batch.Silent = b.Tokenizer.VocabSize()
 	}

@@ -11,14 +11,15 @@ import (
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/blocks"
 	"github.com/starling-network/starling/compute/model/folder"
+	"github.com/starling-network/starling/compute/model/textclass"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/outer"
 )
 
-// adapt gives the model the adapter that the job asks for, if it does.
-func (b compilation) adapt() (err error) {
-	b.Trained = *b.Language
+// adapt gives the language model c the adapter that the job asks for, if it does.
+func (b compilation) adapt(c architecture.Config) (err error) {
+	b.Trained = c
 	a := b.Job.Model.Adapter
 	if a == nil || a.LoRA == nil {
 		return nil
@@ -27,7 +28,7 @@ func (b compilation) adapt() (err error) {
 	if len(targets) == 0 {
 		targets = []string{architecture.AllLinear}
 	}
-	if b.Trained, err = b.Language.Adapt(architecture.LoRA{Rank: a.LoRA.R, Alpha: a.LoRA.Alpha, Targets: targets,
+	if b.Trained, err = c.Adapt(architecture.LoRA{Rank: a.LoRA.R, Alpha: a.LoRA.Alpha, Targets: targets,
 		Dropout: a.LoRA.Dropout, Bits: b.Job.Model.Bits()}); err != nil {
 		return keyProblem(b.Job, "model.adapter", problem.BadValue, "the adapter cannot be built", err,
 			"change r, alpha or target_modules")
@@ -42,9 +43,12 @@ func (b compilation) begin(base *folder.Model) (err error) {
 		return err
 	}
 	var weights map[string]*tensor.Tensor
+	n, texts := b.Model.(textclass.Network)
 	switch {
 	case base == nil:
 		weights = architecture.Init(b.Model.Tensors(), b.Job.Seed)
+	case texts:
+		weights = n.On(b.Trained).Begin(base.Tensors, b.Job.Seed)
 	case b.adapted():
 		weights = b.Trained.InitAdapters(b.Job.Seed)
 	default:
@@ -86,7 +90,10 @@ func (b *CompiledJob) Begin() error {
 	return nil
 }
 
-func (b *CompiledJob) adapted() bool { return b.Language != nil && len(b.Trained.Adapters()) > 0 }
+func (b *CompiledJob) adapted() bool {
+	_, adapted := b.Trained.LoRA()
+	return adapted
+}
 
 // base are the frozen tensors by name.
 func (b *CompiledJob) base() map[string]*tensor.Tensor {
@@ -126,8 +133,8 @@ func (b *CompiledJob) Weights(c *train.Checkpoint) (map[string]*tensor.Tensor, e
 func merged(b *CompiledJob, c *train.Checkpoint) func(name string) (*tensor.Tensor, error) {
 	trained, frozen := trainedWeights(c), b.base()
 	return func(name string) (*tensor.Tensor, error) {
-		if !b.adapted() {
-			return trained[name], nil
+		if t := trained[name]; t != nil || !b.adapted() {
+			return t, nil
 		}
 		one := map[string]*tensor.Tensor{name: frozen[name]}
 		if scales := frozen[name+blocks.Suffix]; scales != nil {

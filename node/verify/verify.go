@@ -15,8 +15,10 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/client/job/spec"
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/data/tokenizer"
+	"github.com/starling-network/starling/compute/model/folder"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/outer"
@@ -154,27 +156,41 @@ func shipped(o *rundir.OutDir, ctx context.Context, j *job.Job, store *blob.Disk
 			return nil, err
 		}
 		c := &classes.Job{Corpus: corpus}
-		if c.Network, err = classes.Read(j.Task, text); err != nil {
+		if c.Network, err = classes.Read(j, text); err != nil {
 			return nil, err
 		}
-		if c.Read, err = o.ShippedFrozen(ctx, store); err != nil {
+		if !j.ClassifiesText() {
+			if c.Read, err = o.ShippedFrozen(ctx, store); err != nil {
+				return nil, err
+			}
+			return prepare.AssembleClassifier(j, c, nil)
+		}
+		var base *folder.Model
+		if c.Tokenizer, base, err = shippedLanguage(o, ctx, j, store); err != nil {
 			return nil, err
 		}
-		return prepare.AssembleClassifier(j, c)
+		return prepare.AssembleClassifier(j, c, base)
 	}
-	text, err := os.ReadFile(o.File(prepare.FileTokenizer))
-	if err != nil {
-		return nil, err
-	}
-	tok, err := tokenizer.Parse(text)
-	if err != nil {
-		return nil, err
-	}
-	base, err := o.ShippedBase(ctx, j, store)
+	tok, base, err := shippedLanguage(o, ctx, j, store)
 	if err != nil {
 		return nil, err
 	}
 	return prepare.Assemble(j, base, tok, corpus)
+}
+
+// shippedLanguage are the tokenizer of a run, and the model that it started from, if it did not start from scratch.
+func shippedLanguage(o *rundir.OutDir, ctx context.Context, j *job.Job, store *blob.Disk) (*tokenizer.Tokenizer,
+	*folder.Model, error) {
+	text, err := os.ReadFile(o.File(prepare.FileTokenizer))
+	if err != nil {
+		return nil, nil, err
+	}
+	tok, err := tokenizer.Parse(text)
+	if err != nil {
+		return nil, nil, err
+	}
+	base, err := o.ShippedBase(ctx, j, store)
+	return tok, base, err
 }
 
 // differences says in what a job is not the one of the folder.
@@ -183,7 +199,7 @@ func differences(o *rundir.OutDir, ctx context.Context, b *prepare.CompiledJob, 
 	if id, err := blob.Parse(o.Run.Blobs.Spec); err == nil {
 		if text, err := store.Get(ctx, id); err == nil {
 			if was, err := train.DecodeSpec(text); err == nil && (was.Data != b.Spec.Data ||
-				!b.Job.ReadsText() && was.Frozen != b.Spec.Frozen) { // a graph is data, too
+				b.Job.Task == spec.TaskGraph && was.Frozen != b.Spec.Frozen) { // a graph is data, too
 				what = "the data"
 			}
 		}

@@ -29,8 +29,15 @@ func task(c *checker) {
 		!slices.Contains(architectures(c.Task), architecture) {
 		c.report("model.architecture", problem.BadValue,
 			fmt.Sprintf("model.architecture is %s, and task is %s", architecture, c.Task),
-			"images are classified by mlp or cnn, nodes of a graph by gcn or sage, and text is learnt by gpt2 or llama",
+			"images are classified by mlp or cnn, nodes of a graph by gcn or sage, and text is learnt or classified by gpt2 "+
+				"or llama",
 			"use another architecture, or another task")
+	}
+	for i := range c.Datasets {
+		if at := fmt.Sprintf("datasets.%d.label_field", i); c.file.Given(at) && !c.ClassifiesText() && !c.bad(at) {
+			c.report(at, problem.BadValue, at+" is given, and the job classifies no texts",
+				"it names the field of the class of a text", "remove it, or use task: classify with architecture: gpt2 or llama")
+		}
 	}
 	if !c.ReadsText() {
 		classify(c)
@@ -63,19 +70,35 @@ func task(c *checker) {
 func architectures(task string) []string {
 	switch task {
 	case spec.TaskClassify:
-		return []string{"mlp", "cnn"}
+		return []string{"mlp", "cnn", "gpt2", "llama"}
 	case spec.TaskGraph:
 		return []string{"gcn", "sage"}
 	}
 	return []string{"gpt2", "llama"}
 }
 
-// classify checks that images or nodes can be classified, and that nothing is asked for that only a language model has.
+// languageOnly are the keys that only language models have which continue or answer text, and languageModels those of
+// all language models.
+var (
+	languageOnly   = []string{"sample_packing", "training.train_on_inputs", "eval.prompts"}
+	languageModels = []string{"model.base_model", "model.tokenizer", "model.adapter", "model.load_in_4bit",
+		"model.load_in_8bit", "sequence_len"}
+)
+
+// classify checks that images, texts or nodes can be classified, and that nothing is asked for that their networks do
+// not have.
 func classify(c *checker) {
 	formats, why := []string{spec.Images, "jsonl"}, "examples are PNG files in a folder for each class, or JSON objects, "+
 		"one a line"
-	if c.Task == spec.TaskGraph {
+	texts, others := c.ClassifiesText(), slices.Clone(languageOnly)
+	switch {
+	case texts:
+		formats, why = []string{"jsonl", "csv"}, "texts with their classes are JSON objects, one a line, or rows"
+	case c.Task == spec.TaskGraph:
 		formats, why = []string{"jsonl", "csv"}, "nodes and edges are JSON objects, one a line, or rows"
+	}
+	if !texts {
+		others = append(others, languageModels...)
 	}
 	for i, set := range c.Datasets {
 		if at := fmt.Sprintf("datasets.%d.format", i); !slices.Contains(formats, set.Format) && !c.bad(at) {
@@ -86,27 +109,26 @@ func classify(c *checker) {
 			c.report(at, problem.BadValue, fmt.Sprintf("%s is %v, and task is %s", at, set.Weight, c.Task),
 				"examples that are repeated could be both trained on and held out", "remove it")
 		}
-		if at := fmt.Sprintf("datasets.%d.field", i); c.file.Given(at) && !c.bad(at) {
+		if at := fmt.Sprintf("datasets.%d.field", i); !texts && c.file.Given(at) && !c.bad(at) {
 			c.report(at, problem.BadValue, fmt.Sprintf("%s is given, and task is %s", at, c.Task),
 				"it names a text, and the keys of an example have fixed names", "remove it")
 		}
 	}
-	for _, key := range []string{"model.base_model", "model.tokenizer", "model.adapter", "model.load_in_4bit",
-		"model.load_in_8bit", "sequence_len", "sample_packing", "training.train_on_inputs", "eval.prompts"} {
+	for _, key := range others {
 		if c.file.Given(key) && !c.bad(key) {
 			c.report(key, problem.BadValue, key+" is given, and task is "+c.Task,
-				"it is a setting of language models", "remove it")
+				"it is a setting of "+map[bool]string{false: "", true: "other "}[texts]+"language models", "remove it")
 		}
 	}
 	for _, key := range []struct {
-		path, word string
-		on         bool
-	}{{"executor", spec.Torch, c.Executor == spec.Torch},
-		{"training.precision", c.Training.Precision, c.Training.Precision != "fp32"},
-		{"output.formats", "gguf", slices.Contains(c.Output.Formats, "gguf")}} {
+		path, word, of string
+		on             bool
+	}{{"executor", spec.Torch, "models that continue text", c.Executor == spec.Torch},
+		{"training.precision", c.Training.Precision, "language models", !texts && c.Training.Precision != "fp32"},
+		{"output.formats", "gguf", "models that continue text", slices.Contains(c.Output.Formats, "gguf")}} {
 		if key.on && !c.bad(key.path) {
 			c.report(key.path, problem.Unsupported, key.path+" is "+key.word+", and task is "+c.Task,
-				"it is built for language models alone", "remove it")
+				"it is built for "+key.of+" alone", "remove it")
 		}
 	}
 }

@@ -68,16 +68,17 @@ type LoRA struct {
 }
 
 // Dataset is one source of training text, or of the tokens of one (llmc-bin, nanogpt-bin), or of images, or of a graph.
-// Files whose
-// names end in .gz or .zst are unpacked, but for parquet and images.
+// Files whose names end in .gz or .zst are unpacked, but for parquet and images.
 type Dataset struct {
 	// glob, relative to the folder of the job file (** spans folders), or the address of a file on a web server
-	Path   string  `job:"path,required,local"`
-	SHA256 string  `job:"sha256,local"` // of that file, in hexadecimal; "": any, recorded when it is downloaded
-	Format string  `job:"format" one:"text jsonl csv parquet llmc-bin nanogpt-bin image"`
-	Field  string  `job:"field"` // of a jsonl object, or column of a csv or parquet file
-	Split  string  `job:"split" one:"train"`
-	Weight float64 `job:"weight" in:"(0,inf)"`
+	Path   string `job:"path,required,local"`
+	SHA256 string `job:"sha256,local"` // of that file, in hexadecimal; "": any, recorded when it is downloaded
+	Format string `job:"format" one:"text jsonl csv parquet llmc-bin nanogpt-bin image"`
+	Field  string `job:"field"` // of a jsonl object, or column of a csv or parquet file
+	// the same for the name of the class of a text, where texts are classified; default: label
+	LabelField string  `job:"label_field"`
+	Split      string  `job:"split" one:"train"`
+	Weight     float64 `job:"weight" in:"(0,inf)"`
 }
 
 // Training is the inner loop. Steps are inner steps; batch sizes count sequences.

@@ -2,6 +2,7 @@ package spec
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -11,7 +12,7 @@ const (
 	TaskSFT      = "sft"      // to answer as the examples do: their answers alone are predicted
 	TaskDPO      = "dpo"      // to give the preferred one of two answers more probability than the other
 	TaskGRPO     = "grpo"     // to answer prompts, from the rewards of its own answers
-	TaskClassify = "classify" // to name the class of an image
+	TaskClassify = "classify" // to name the class of an image or of a text
 	TaskGraph    = "graph"    // to name the class of a node of a graph
 )
 
@@ -45,6 +46,16 @@ type Graph struct {
 // ReadsText reports whether the model of the task is a language model.
 func (j Spec) ReadsText() bool { return j.Task != TaskClassify && j.Task != TaskGraph }
 
+// ClassifiesText reports whether the job names the classes of texts: its network is a language model under a layer that
+// does.
+func (j Spec) ClassifiesText() bool {
+	m, others := j.Model, []string{"mlp", "cnn", "gcn", "sage"}
+	return j.Task == TaskClassify && m.Architecture+m.BaseModel != "" && !slices.Contains(others, m.Architecture)
+}
+
+// labelField is the field of the name of the class unless the file says otherwise.
+const labelField = "label"
+
 // AnswersExamples reports whether the data of the task are prompts with answers, or pairs of answers.
 func (j Spec) AnswersExamples() bool {
 	return j.Task == TaskSFT || j.Task == TaskDPO || j.Task == TaskGRPO
@@ -73,8 +84,12 @@ func (j *Spec) deriveTask(given func(path string) bool) {
 	}
 	if !j.ReadsText() {
 		for i := range j.Datasets {
-			if d := &j.Datasets[i]; !given(fmt.Sprintf("datasets.%d.format", i)) {
+			d := &j.Datasets[i]
+			if !given(fmt.Sprintf("datasets.%d.format", i)) {
 				d.Format = j.formatOf(d.Path)
+			}
+			if j.ClassifiesText() && d.LabelField == "" {
+				d.LabelField = labelField
 			}
 		}
 	}
@@ -104,10 +119,10 @@ func (j *Spec) deriveTask(given func(path string) bool) {
 	}
 }
 
-// formatOf is the format of the files of a path, where these are images or of a graph.
+// formatOf is the format of the files of a path, where these have classes or are of a graph.
 func (j *Spec) formatOf(path string) string {
 	switch end := strings.TrimSuffix(strings.TrimSuffix(path, ".gz"), ".zst"); {
-	case j.Task == TaskClassify:
+	case j.Task == TaskClassify && !j.ClassifiesText():
 		return Images
 	case strings.HasSuffix(end, ".csv"):
 		return "csv"

@@ -1,23 +1,29 @@
 package model
 
 import (
+	"bufio"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
+	"github.com/starling-network/starling/compute/data/labelled"
 	"github.com/starling-network/starling/compute/data/picture"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/node/classes"
 )
 
-// classified is what a model says of an image.
+// classified is what a model says of an image or of a text.
 type classified struct {
-	Image         string             `json:"image"`
+	Image         string             `json:"image,omitempty"` // its path
+	Text          string             `json:"text,omitempty"`
 	Label         string             `json:"label"` // the most likely class
 	Probability   float64            `json:"probability"`
 	Probabilities map[string]float64 `json:"probabilities"`
@@ -25,59 +31,140 @@ type classified struct {
 
 func classifyCommand(c *terminal.Console) *cobra.Command {
 	var threads int
+	var texts []string
 	cmd := &cobra.Command{
-		Use:   "classify MODEL IMAGE...",
-		Short: "Name the classes of images with a trained model", Annotations: terminal.FiguresOnly,
-		Long: `Name the most likely class of each image, and its probability, with the model in a folder: the output of a job
-with task: classify. Images are PNG files of the size that the model was trained on; - is standard input. The scores
-are the same bits on every machine.
+		Use:   "classify MODEL [IMAGE...]",
+		Short: "Name the classes of images or texts with a trained model", Annotations: terminal.FiguresOnly,
+		Long: `Name the most likely class of each image or text, and its probability, with the model in a folder: the output
+of a job with task: classify, or a classifier of texts that transformers wrote. Images are PNG files of the size that
+the model was trained on; - is standard input. Texts are given by --text, or are the lines of standard input; the end of
+a text that is longer than those of the training does not count. The scores are the same bits on every machine.
 
-With -o json: {"images":[{"image","label","probability","probabilities":{LABEL:NUMBER}}]}.`,
+With -o json: {"images":[{"image","label","probability","probabilities":{LABEL:NUMBER}}]}, or of texts
+{"texts":[{"text","label","probability","probabilities":{LABEL:NUMBER}}]}.`,
 		Example: `  starling model classify out/image drawing.png
   starling model classify out/image *.png -o json
-  starling model classify out/image - < drawing.png`,
+  starling model classify out/image - < drawing.png
+  starling model classify out/text-classify --text "The lamp is bad."
+  starling model classify out/text-classify < messages.txt`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) < 2 {
-				return usage.Error(cmd, errors.New("give the folder of a model and at least one image"))
+			if len(args) < 1 || len(args) > 1 && texts != nil {
+				return usage.Error(cmd, errors.New("give the folder of a model, then either images or texts"))
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			m, images, err := openImages(args[0], args[1:])
-			if err != nil {
-				return err
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			var made []classified
+			if len(args) > 1 {
+				made, err = classifyImages(cmd.Context(), args[0], args[1:], threads)
+			} else {
+				made, err = classifyTexts(cmd.Context(), args[0], texts, threads)
 			}
-			all, err := m.Classify(cmd.Context(), images, threads)
 			if err != nil {
 				return terminal.IfInterrupted(cmd.Context(), err, "")
 			}
-			made := make([]classified, len(all))
-			for i, probabilities := range all {
-				made[i] = likeliest(args[1+i], m.Labels(), probabilities)
-			}
-			if c.Form.Machine() {
-				return c.Form.Print(os.Stdout, terminal.Figures(map[string]any{"images": made}))
-			}
-			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-			fmt.Fprintln(w, "IMAGE\tCLASS\tPROBABILITY")
-			for _, x := range made {
-				fmt.Fprintf(w, "%s\t%s\t%.3f\n", x.Image, x.Label, x.Probability)
-			}
-			return w.Flush()
+			return printClasses(c, made, len(args) > 1)
 		},
 	}
 	cmd.Flags().IntVar(&threads, "threads", kernel.Cores, "number of threads")
+	cmd.Flags().StringArrayVar(&texts, "text", nil,
+		"text to classify; repeat it for more (default: lines of standard input)")
 	return cmd
+}
+
+// printClasses prints the classes of images or texts.
+func printClasses(c *terminal.Console, made []classified, images bool) error {
+	name := map[bool]string{false: "texts", true: "images"}[images]
+	if c.Form.Machine() {
+		return c.Form.Print(os.Stdout, terminal.Figures(map[string]any{name: made}))
+	}
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "%s\tCLASS\tPROBABILITY\n", strings.ToUpper(strings.TrimSuffix(name, "s")))
+	for _, x := range made {
+		what := x.Image
+		if !images {
+			what = strings.Join(strings.Fields(x.Text), " ")
+			if long := []rune(what); len(long) > shownText {
+				what = string(long[:shownText]) + "..."
+			}
+		}
+		fmt.Fprintf(w, "%s\t%s\t%.3f\n", what, x.Label, x.Probability)
+	}
+	return w.Flush()
+}
+
+// shownText is how many characters of a text are in a table.
+const shownText = 60
+
+// classifyImages names the classes of images in files.
+func classifyImages(ctx context.Context, dir string, paths []string, threads int) ([]classified, error) {
+	m, images, err := openImages(dir, paths)
+	if err != nil {
+		return nil, err
+	}
+	all, err := m.Classify(ctx, images, threads)
+	made := make([]classified, len(all))
+	for i, probabilities := range all {
+		made[i] = likeliest(m.Labels(), probabilities)
+		made[i].Image = paths[i]
+	}
+	return made, err
+}
+
+// classifyTexts names the classes of texts; nil: of the lines of standard input.
+func classifyTexts(ctx context.Context, dir string, texts []string, threads int) ([]classified, error) {
+	m, err := classes.OpenTexts(os.DirFS(dir))
+	if err != nil {
+		return nil, unreadable(dir, err)
+	}
+	if texts == nil {
+		if texts, err = readLines(os.Stdin); err != nil {
+			return nil, err
+		}
+	}
+	all, err := m.Classify(ctx, texts, threads)
+	made := make([]classified, len(all))
+	for i, probabilities := range all {
+		made[i] = likeliest(m.Labels(), probabilities)
+		made[i].Text = texts[i]
+	}
+	return made, err
+}
+
+// readLines reads the lines of a text that are not empty.
+func readLines(r io.Reader) (lines []string, err error) {
+	s := bufio.NewScanner(r)
+	s.Buffer(nil, labelled.MaxText)
+	for s.Scan() {
+		if line := strings.TrimSpace(s.Text()); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	if err = s.Err(); err == nil && lines == nil {
+		err = errors.New("standard input has no line with a text")
+	}
+	if err != nil {
+		return nil, terminal.WithExit(&terminal.Problem{Code: "FILE_UNUSABLE", What: "cannot classify standard input",
+			Why: err.Error(), Fix: fmt.Sprintf("give texts of up to %d bytes, one a line, or --text", labelled.MaxText),
+		}, terminal.ExitNotFound)
+	}
+	return lines, nil
+}
+
+// unreadable is the error about a folder without a model that classifies.
+func unreadable(dir string, why error) error {
+	return terminal.WithExit(&terminal.Problem{
+		Code: "MODEL_UNREADABLE", What: "cannot use the model in " + dir, Why: why.Error(),
+		Fix: "give the output folder of a finished run with task: classify, then images if it classifies images, and " +
+			"--text if it classifies texts; starling model eval measures other tasks",
+	}, terminal.ExitNotFound)
 }
 
 // openImages reads a model, and images that fit it.
 func openImages(dir string, paths []string) (*classes.Images, []picture.Picture, error) {
 	m, err := classes.OpenImages(os.DirFS(dir))
 	if err != nil {
-		return nil, nil, terminal.WithExit(&terminal.Problem{
-			Code: "MODEL_UNREADABLE", What: "cannot use the model in " + dir, Why: err.Error(),
-			Fix: "give the output folder of a finished run with task: classify; starling model eval measures other tasks",
-		}, terminal.ExitNotFound)
+		return nil, nil, unreadable(dir, err)
 	}
 	var images []picture.Picture
 	for _, path := range paths {
@@ -99,8 +186,9 @@ func openImages(dir string, paths []string) (*classes.Images, []picture.Picture,
 	return m, images, nil
 }
 
-func likeliest(image string, labels []string, probabilities []float64) classified {
-	x := classified{Image: image, Probabilities: map[string]float64{}}
+// likeliest is the most likely of the classes, and the probabilities of all.
+func likeliest(labels []string, probabilities []float64) classified {
+	x := classified{Probabilities: map[string]float64{}}
 	for i, p := range probabilities {
 		x.Probabilities[labels[i]] = p
 		if p > x.Probability {
