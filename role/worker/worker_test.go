@@ -413,14 +413,6 @@ func TestMisledWorkerChallenges(t *testing.T) {
 	want(t, "put right", w.Step(role.Checked{Action: check[0].(role.Check), Right: true}), "Train")
 }
 
-// keys are those of actions.
-func keys(actions []role.Action) (list []string) {
-	for _, a := range actions {
-		list = append(list, a.Key())
-	}
-	return list
-}
-
 // paused is a worker that trains a unit and is paused.
 func paused(t *testing.T, units ...*work.Unit) (w *Worker, train role.Action) {
 	t.Helper()

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -102,7 +101,7 @@ func FuzzEach(f *testing.F) {
 		some, err := read(file(name, text), DefaultLabel)
 		for _, x := range some {
 			if x.check() != nil {
-				t.Fatal(fmt.Sprintf("%q, %v", x, err))
+				t.Fatalf("%q, %v", x, err)
 			}
 		}
 	})
