@@ -124,9 +124,12 @@ func (x *Exec) RunInto(in, out map[string]*tensor.Tensor) error {
 	}
 	x.bind(in, out)
 	defer x.unbind()
-	intact := x.intact(in, out)
+	intact := 0 // steps before which the run may stop
+	if x.stop != nil {
+		intact = x.intact(in, out)
+	}
 	for i := range x.steps {
-		if i < intact && x.stop != nil && x.stop() {
+		if i < intact && x.stop() {
 			return ErrStopped
 		}
 		if err := x.steps[i].run(x); err != nil {

@@ -163,7 +163,7 @@ func TestDrafts(t *testing.T) {
 	same("another checkpoint", 5, true)
 }
 
-// calls is a context that ends for a pause when it was asked so many times whether it has ended.
+// calls is a context whose Err, at the call after which none is left, ends the context with the cause role.ErrPaused.
 type calls struct {
 	context.Context
 	left  int
