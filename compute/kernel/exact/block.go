@@ -13,6 +13,8 @@ const (
 	chunk    = 1024 // elements of k that are packed at a time, a multiple of every block
 	strip    = 1024 // columns of B that are packed at a time, a multiple of lanes
 	step     = 4    // elements of k of one turn of a tile kernel
+
+	maxColumns = 2 * group // of a tile
 )
 
 // packed is the integers of a chunk of A and of a strip of it of B, and their scales.
@@ -154,50 +156,51 @@ func (s *span) interleave(panel, integers []int16, j int) {
 // multiply adds the chunk's products to the strip of C, in tiles.
 func (s *span) multiply(w *packed, threads int) {
 	columns := s.Form.columns()
-	panels, groups := (s.n+columns-1)/columns, (s.M+tileRows-1)/tileRows
+	s.tiles(threads, s.j0, s.n, columns, func(i, t int, c []float32, cRow int) {
+		x := tile{
+			form: s.Form, rows: min(tileRows, s.M-i), a: w.a[i*s.padded:], aRow: s.padded, b: w.b[t*s.padded*lanes:],
+			c: c, cRow: cRow, scaleA: w.scaleA[i*s.blocks:], scaleB: w.scaleB[t*s.blocks*columns:], blocks: s.blocks,
+			k: s.padded,
+		}
+		if s.Path == kernel.Portable {
+			x.portable()
+		} else {
+			x.assembly()
+		}
+	})
+}
+
+// tiles calls add for every tile of n columns of C from j0 on: of the rows from i on, and of panel t of some columns. c is
+// the tile, with cRow elements between its rows. At an edge of C it is a copy, of which the part in C is kept.
+func (p *Product) tiles(threads, j0, n, columns int, add func(i, t int, c []float32, cRow int)) {
+	panels, groups := (n+columns-1)/columns, (p.M+tileRows-1)/tileRows
 	// Parts of several rows where there are fewer panels than threads.
 	cut := 1
 	if panels < threads {
 		cut = min(groups, (threads+panels-1)/panels)
 	}
 	kernel.Parallel(threads, panels*cut, func(lo, hi int) {
-		var edge [tileRows * lanes]float32
+		var edge [tileRows * maxColumns]float32
 		for part := lo; part < hi; part++ {
 			t, of := part/cut, part%cut
 			for g := of * groups / cut; g < (of+1)*groups/cut; g++ {
-				s.tile(w, &edge, g*tileRows, t)
+				i, j := g*tileRows, j0+t*columns
+				rows, cols := min(tileRows, p.M-i), min(columns, j0+n-j)
+				c := p.C[i*p.CRow+j:]
+				if rows == tileRows && cols == columns {
+					add(i, t, c, p.CRow)
+					continue
+				}
+				for r := range rows {
+					copy(edge[r*columns:], c[r*p.CRow:r*p.CRow+cols])
+				}
+				add(i, t, edge[:], columns)
+				for r := range rows {
+					copy(c[r*p.CRow:r*p.CRow+cols], edge[r*columns:])
+				}
 			}
 		}
 	})
-}
-
-// tile adds to the rows of C from i on and the columns of panel t. At an edge it works on a copy.
-func (s *span) tile(w *packed, edge *[tileRows * lanes]float32, i, t int) {
-	columns := s.Form.columns()
-	j := s.j0 + t*columns
-	rows, cols := min(tileRows, s.M-i), min(columns, s.j0+s.n-j)
-	c, cRow := s.C[i*s.CRow+j:], s.CRow
-	whole := rows == tileRows && cols == columns
-	if !whole {
-		for r := range rows {
-			copy(edge[r*columns:], c[r*cRow:r*cRow+cols])
-		}
-		c, cRow = edge[:], columns
-	}
-	x := tile{
-		form: s.Form, rows: rows, a: w.a[i*s.padded:], aRow: s.padded, b: w.b[t*s.padded*lanes:], c: c, cRow: cRow,
-		scaleA: w.scaleA[i*s.blocks:], scaleB: w.scaleB[t*s.blocks*columns:], blocks: s.blocks, k: s.padded,
-	}
-	if s.Path == kernel.Portable {
-		x.portable()
-	} else {
-		x.assembly()
-	}
-	if !whole {
-		for r := range rows {
-			copy(s.C[(i+r)*s.CRow+j:(i+r)*s.CRow+j+cols], edge[r*columns:])
-		}
-	}
 }
 
 // tile is up to tileRows rows of C and the columns of one panel, over a chunk of k.

@@ -158,63 +158,33 @@ func (s *span512) lines(copied *[maxBlock * copyStride]float32, data []float32, 
 // multiply adds the chunk's products to the strip of C, in tiles.
 func (s *span512) multiply(threads int) {
 	columns := s.Form.groups() * group
-	panels, quarters := (s.n+columns-1)/columns, (s.M+tileRows-1)/tileRows
-	cut := 1
-	if panels < threads {
-		cut = min(quarters, (threads+panels-1)/panels)
-	}
-	kernel.Parallel(threads, panels*cut, func(lo, hi int) {
-		var edge [tileRows * 2 * group]float32
-		for part := lo; part < hi; part++ {
-			t, of := part/cut, part%cut
-			for q := of * quarters / cut; q < (of+1)*quarters/cut; q++ {
-				s.tile(&edge, q*tileRows, t)
-			}
+	full, perBlock := s.k/s.Form.Block, s.Form.Block/s.Form.perTurn()
+	s.tiles(threads, s.j0, s.n, columns, func(i, t int, c []float32, cRow int) {
+		if full > 0 {
+			s.run(i, t, c, cRow, 0, full, perBlock)
+		}
+		if rest := s.turns - full*perBlock; rest > 0 {
+			s.run(i, t, c, cRow, full, 1, rest)
 		}
 	})
 }
 
-// tile adds to the rows of C from i on and the columns of panel t. At an edge it works on a copy.
-func (s *span512) tile(edge *[tileRows * 2 * group]float32, i, t int) {
-	columns := s.Form.groups() * group
-	j := s.j0 + t*columns
-	rows, cols := min(tileRows, s.M-i), min(columns, s.j0+s.n-j)
-	c, cRow := s.C[i*s.CRow+j:], s.CRow
-	whole := rows == tileRows && cols == columns
-	if !whole {
-		for r := range rows {
-			copy(edge[r*columns:], c[r*cRow:r*cRow+cols])
-		}
-		c, cRow = edge[:], columns
+// run adds blocks from one on, of the given turns each, to the tile c of the rows from i on and the columns of panel t.
+func (s *span512) run(i, t int, c []float32, cRow, block, blocks, turns int) {
+	g, in, at := i/group, i%group, block*s.Form.Block/s.Form.perTurn()
+	x := arguments512{
+		a:      unsafe.Pointer(&s.w.a[(g*s.turns+at)*turn+4*in]),
+		b:      unsafe.Pointer(&s.w.b[(t*s.turns+at)*2*turn]),
+		c:      unsafe.Pointer(&c[0]),
+		scaleA: unsafe.Pointer(&s.w.scaleA[(g*s.blocks+block)*group+in]),
+		biases: unsafe.Pointer(&s.w.biases[(g*s.blocks+block)*group+in]),
+		scaleB: unsafe.Pointer(&s.w.scaleB[(t*s.blocks+block)*s.Form.groups()*group]),
+		cRow:   4 * cRow, turns: turns, blocks: blocks,
 	}
-	g, in := i/group, i%group
-	full, perBlock := s.k/s.Form.Block, s.Form.Block/s.Form.perTurn()
-	run := func(block, blocks, turns int) {
-		x := arguments512{
-			a:      unsafe.Pointer(&s.w.a[(g*s.turns+block*perBlock)*turn+4*in]),
-			b:      unsafe.Pointer(&s.w.b[(t*s.turns+block*perBlock)*2*turn]),
-			c:      unsafe.Pointer(&c[0]),
-			scaleA: unsafe.Pointer(&s.w.scaleA[(g*s.blocks+block)*group+in]),
-			biases: unsafe.Pointer(&s.w.biases[(g*s.blocks+block)*group+in]),
-			scaleB: unsafe.Pointer(&s.w.scaleB[(t*s.blocks+block)*columns]),
-			cRow:   4 * cRow, turns: turns, blocks: blocks,
-		}
-		if s.Form.Bits == 8 {
-			runNarrow512(&x)
-		} else {
-			runWide512(&x)
-		}
-	}
-	if full > 0 {
-		run(0, full, perBlock)
-	}
-	if rest := s.turns - full*perBlock; rest > 0 {
-		run(full, 1, rest)
-	}
-	if !whole {
-		for r := range rows {
-			copy(s.C[(i+r)*s.CRow+j:(i+r)*s.CRow+j+cols], edge[r*columns:])
-		}
+	if s.Form.Bits == 8 {
+		runNarrow512(&x)
+	} else {
+		runWide512(&x)
 	}
 }
 
