@@ -8,9 +8,7 @@ import (
 	"io/fs"
 	"math/bits"
 
-	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/data/tokenizer"
-	"github.com/starling-network/starling/compute/model"
 	"github.com/starling-network/starling/compute/model/folder"
 	"github.com/starling-network/starling/compute/model/textclass"
 	"github.com/starling-network/starling/compute/tensor"
@@ -85,36 +83,22 @@ func (m *Texts) Labels() []string { return m.network.Labels() }
 // Classify returns the probabilities of the classes, in the order of Labels, for each of some texts, of which the first
 // tokens count, up to the length of texts of the model.
 func (m *Texts) Classify(ctx context.Context, texts []string, threads int) (all [][]float64, err error) {
-	var x *cpu.Exec
-	length := 0 // of the rows of x
+	s := newScorer(m.weights, threads)
 	for _, text := range texts {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		tokens := m.tokenizer.EncodeText(text)
 		n := m.network.At(1 << bits.Len(uint(max(len(tokens), 1)-1))) // few lengths, as each has its own program
-		if n.Example() != length {
-			p, err := model.Scores(n, 1)
-			if err == nil {
-				x, err = cpu.Compile(p, threads)
+		each, err := s.probabilities(n, 1, func(row []int32) {
+			for i, id := range n.Row(tokens) {
+				row[i] = int32(id)
 			}
-			if err != nil {
-				return nil, err
-			}
-			length = n.Example()
-		}
-		in := map[string]*tensor.Tensor{"tokens": tensor.New(tensor.Make(tensor.Int32, 1, length))}
-		for i, id := range n.Row(tokens) {
-			in["tokens"].I32()[i] = int32(id)
-		}
-		for name, w := range m.weights {
-			in[name] = w
-		}
-		out, err := x.Run(in)
+		})
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, probabilities(out["scores"].F32()))
+		all = append(all, each...)
 	}
 	return all, nil
 }
