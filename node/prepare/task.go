@@ -12,14 +12,11 @@ import (
 	"github.com/starling-network/starling/compute/model/textclass"
 )
 
-// forms are those of the products of layers, by training.precision. Others are of float32.
-var forms = map[string]exact.Form{"exact15": {Bits: 15, Block: 64}, "exact8": {Bits: 8, Block: 64}}
-
 // task is the loss of the job on a batch of the given number of examples, of which part are computed at a time; 0: all.
 func (b compilation) task(examples, part int) (model.Task, error) {
 	j := b.Job
 	batch := model.Batch{Sequences: examples, Length: j.SequenceLen, Micro: part, Dropout: j.Training.Dropout,
-		Half: j.Training.Precision == "bf16", Form: forms[j.Training.Precision]}
+		Half: j.Training.Precision == "bf16", Form: exact.Forms[j.Training.Precision]}
 	switch c := b.Model.(type) {
 	case textclass.Network:
 		return model.Classify(c.On(b.Trained), batch)

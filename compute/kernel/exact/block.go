@@ -170,8 +170,8 @@ func (s *span) multiply(w *packed, threads int) {
 	})
 }
 
-// tiles calls add for every tile of n columns of C from j0 on: of the rows from i on, and of panel t of some columns. c is
-// the tile, with cRow elements between its rows. At an edge of C it is a copy, of which the part in C is kept.
+// tiles calls add for every tile of n columns of C from j0 on: of the rows from i on, and of panel t of some columns. c
+// is the tile, with cRow elements between its rows. At an edge of C it is a copy, of which the part in C is kept.
 func (p *Product) tiles(threads, j0, n, columns int, add func(i, t int, c []float32, cRow int)) {
 	panels, groups := (n+columns-1)/columns, (p.M+tileRows-1)/tileRows
 	// Parts of several rows where there are fewer panels than threads.

@@ -29,6 +29,9 @@ type Form struct {
 	Block int // elements of k; 32 or 64: an element of a product is disputed a block at a time
 }
 
+// Forms are those that layers of a job may have, by the words of training.precision.
+var Forms = map[string]Form{"exact15": {Bits: 15, Block: 64}, "exact8": {Bits: 8, Block: 64}}
+
 // Limits of a Form.
 const (
 	MaxK = 1 << 20 // so that no sum of blocks overflows

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/starling-network/starling/compute/kernel/exact"
@@ -23,22 +24,26 @@ type IntegersReport struct {
 	Bars     []benchmark.Bar    `json:"-"`        // none without it
 }
 
-// layers are the products of a layer of gpt2-10m and of its gradients.
-var layers = []Product{
-	{Name: "qkv", M: 2048, K: 384, N: 1152}, {Name: "qkv_dx", M: 2048, K: 1152, N: 384, TransB: true},
-	{Name: "qkv_dw", M: 384, K: 2048, N: 1152, TransA: true},
-	{Name: "out", M: 2048, K: 384, N: 384}, {Name: "out_dx", M: 2048, K: 384, N: 384, TransB: true},
-	{Name: "out_dw", M: 384, K: 2048, N: 384, TransA: true},
-	{Name: "fc", M: 2048, K: 384, N: 1536}, {Name: "fc_dx", M: 2048, K: 1536, N: 384, TransB: true},
-	{Name: "fc_dw", M: 384, K: 2048, N: 1536, TransA: true},
-	{Name: "proj", M: 2048, K: 1536, N: 384}, {Name: "proj_dx", M: 2048, K: 384, N: 1536, TransB: true},
-	{Name: "proj_dw", M: 1536, K: 2048, N: 384, TransA: true},
+// layers are the products of a layer of gpt2-10m and of its gradients: of its inputs and of its weights.
+func layers() (list []Product) {
+	const tokens, width = 2048, 384
+	for _, l := range []struct{ in, out int }{{width, 3 * width}, {width, width}, {width, 4 * width}, {4 * width, width}} {
+		list = append(list, Product{Batch: 1, M: tokens, K: l.in, N: l.out},
+			Product{Batch: 1, M: tokens, K: l.out, N: l.in, TransB: true},
+			Product{Batch: 1, M: l.in, K: tokens, N: l.out, TransA: true})
+	}
+	return list
 }
 
 // Integers measures the products and the steps of each form in turn, a number of times, and takes the cheapest of each.
 func Integers(ctx context.Context, threads, times int) (*IntegersReport, error) {
+	for name, n := range map[string]int{"threads": threads, "times": times} {
+		if err := benchmark.Positive(name, n); err != nil {
+			return nil, err
+		}
+	}
 	r := &IntegersReport{Products: map[string]float64{}, Step: map[string]float64{}, VNNI: exact.VNNI()}
-	forms := []exact.Form{{}, {Bits: 8, Block: 64}, {Bits: 15, Block: 64}}
+	forms := []exact.Form{{}, exact.Forms["exact8"], exact.Forms["exact15"]}
 	products, err := productTimes(ctx, forms, threads, times)
 	if err != nil {
 		return nil, err
@@ -64,10 +69,9 @@ func Integers(ctx context.Context, threads, times int) (*IntegersReport, error) 
 // productTimes is the processor time of all layers in each form; that of no bits is float32.
 func productTimes(ctx context.Context, forms []exact.Form, threads, times int) ([]float64, error) {
 	sum := make([]float64, len(forms))
-	for _, l := range layers {
-		l.Batch = 1
+	for _, l := range layers() {
 		g := l.gemm()
-		least := fill(math.Inf(1), len(forms))
+		least := slices.Repeat([]float64{math.Inf(1)}, len(forms))
 		for range times {
 			for i, f := range forms {
 				if err := ctx.Err(); err != nil {
@@ -119,7 +123,7 @@ func stepTimes(ctx context.Context, forms []exact.Form, threads, times int) ([]f
 		}
 		trainers = append(trainers, t)
 	}
-	least := fill(math.Inf(1), len(forms))
+	least := slices.Repeat([]float64{math.Inf(1)}, len(forms))
 	for turn := range times + 1 {
 		for i, t := range trainers {
 			if err := ctx.Err(); err != nil {
@@ -146,12 +150,4 @@ func cost(call func()) float64 {
 		return (now - used).Seconds()
 	}
 	return time.Since(begin).Seconds()
-}
-
-func fill(v float64, n int) []float64 {
-	out := make([]float64, n)
-	for i := range out {
-		out[i] = v
-	}
-	return out
 }

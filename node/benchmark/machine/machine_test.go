@@ -116,6 +116,9 @@ func TestIntegers(t *testing.T) {
 			t.Errorf("%s bits: %+v", bits, r)
 		}
 	}
+	if _, err := Integers(t.Context(), 2, 0); !errors.Is(err, benchmark.ErrOption) {
+		t.Errorf("no measurement: %v", err)
+	}
 	if (len(r.Bars) == 3) != r.VNNI {
 		t.Errorf("VNNI: %t, %d bars", r.VNNI, len(r.Bars))
 	}

@@ -41,12 +41,11 @@ const (
 	warmup    = 100
 )
 
-var forms = []struct {
+// Precisions by the words of training.precision; those that exact.Forms lacks are of float32.
+var precisions = []struct {
 	name string
-	form exact.Form
 	bar  float64 // nats that its loss may be above that of float32; 0: none
-}{{"fp32", exact.Form{}, 0}, {"exact15", exact.Form{Bits: 15, Block: 64}, 0.003}, {"exact8",
-	exact.Form{Bits: 8, Block: 64}, 0.02}}
+}{{"fp32", 0}, {"exact15", 0.003}, {"exact8", 0.02}}
 
 // Run is a model that was trained.
 type Run struct {
@@ -87,9 +86,9 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 	}
 	r := &Report{Parameters: c.Parameters(), Steps: o.Steps, Mean: map[string]float64{}}
 	for seed := range uint64(o.Seeds) {
-		for _, f := range forms {
+		for _, f := range precisions {
 			began := time.Now()
-			loss, err := learn(ctx, c, f.form, seed, text, o)
+			loss, err := learn(ctx, c, exact.Forms[f.name], seed, text, o)
 			if err != nil {
 				return nil, err
 			}
@@ -99,7 +98,7 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 			o.Progress(fmt.Sprintf("seed %d, %s: loss %.4f after %.0f s", seed, f.name, loss, time.Since(began).Seconds()))
 		}
 	}
-	for _, f := range forms[1:] {
+	for _, f := range precisions[1:] {
 		r.Bars = append(r.Bars, benchmark.AtMost("mean loss of "+f.name+" above that of fp32, nats",
 			math.Ceil(1e5*(r.Mean[f.name]-r.Mean["fp32"]))/1e5, f.bar))
 	}
