@@ -76,19 +76,14 @@ func Of(o map[string]json.RawMessage, field, label string) (x Example, err error
 // LabelOf is the name of a class in a field of a JSON object: a text, or a number as it is written. The error wraps
 // ErrExample.
 func LabelOf(field string, raw json.RawMessage) (string, error) {
-	var text string
-	var number json.Number
-	switch {
-	case json.Unmarshal(raw, &text) == nil && text != "":
-	case json.Unmarshal(raw, &number) == nil && number != "":
-		text = number.String()
-	default:
+	switch name := source.Name(raw); {
+	case name == "":
 		return "", fmt.Errorf("%w: %q is neither a text nor a number", ErrExample, field)
-	}
-	if len(text) > MaxLabel {
+	case len(name) > MaxLabel:
 		return "", fmt.Errorf("%w: %q has more than %d bytes", ErrExample, field, MaxLabel)
+	default:
+		return name, nil
 	}
-	return text, nil
 }
 
 // check refuses an example that has nothing to classify, or too much.

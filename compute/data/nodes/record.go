@@ -138,13 +138,8 @@ func sparse(places map[string]*float32) ([]feature, error) {
 
 // name is an id or a class: a text or a number.
 func name(key string, raw json.RawMessage) (string, error) {
-	var text string
-	var number json.Number
-	switch {
-	case json.Unmarshal(raw, &text) == nil && text != "" && len(text) <= maxName:
+	if text := source.Name(raw); text != "" && len(text) <= maxName {
 		return text, nil
-	case json.Unmarshal(raw, &number) == nil && number != "" && len(number) <= maxName:
-		return number.String(), nil
 	}
 	return "", fmt.Errorf("%w: %q is neither a text of at most %d bytes nor a number", ErrGraph, key, maxName)
 }

@@ -166,6 +166,20 @@ func object(raw []byte) (fields map[string]json.RawMessage, err error) {
 	return fields, nil
 }
 
+// Name is a value of a JSON object that names a thing, such as a class: a text, or a number as it is written. It is ""
+// if the value is neither.
+func Name(raw json.RawMessage) string {
+	var text string
+	var number json.Number
+	if json.Unmarshal(raw, &text) == nil && text != "" {
+		return text
+	}
+	if json.Unmarshal(raw, &number) == nil {
+		return number.String()
+	}
+	return ""
+}
+
 // TextOf is the text in a field of a JSON object; nil if the field holds something else, which raw is.
 func TextOf(object map[string]json.RawMessage, field string) (text *string, raw json.RawMessage, err error) {
 	raw, ok := object[field]
