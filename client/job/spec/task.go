@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/starling-network/starling/compute/data/labelled"
 )
 
 // Tasks: what the model is trained to do.
@@ -53,9 +55,6 @@ func (j Spec) ClassifiesText() bool {
 	return j.Task == TaskClassify && m.Architecture+m.BaseModel != "" && !slices.Contains(others, m.Architecture)
 }
 
-// labelField is the field of the name of the class unless the file says otherwise.
-const labelField = "label"
-
 // AnswersExamples reports whether the data of the task are prompts with answers, or pairs of answers.
 func (j Spec) AnswersExamples() bool {
 	return j.Task == TaskSFT || j.Task == TaskDPO || j.Task == TaskGRPO
@@ -89,7 +88,7 @@ func (j *Spec) deriveTask(given func(path string) bool) {
 				d.Format = j.formatOf(d.Path)
 			}
 			if j.ClassifiesText() && d.LabelField == "" {
-				d.LabelField = labelField
+				d.LabelField = labelled.DefaultLabel
 			}
 		}
 	}
