@@ -13,7 +13,7 @@ import (
 // order, with three differences: the fees are those of this chain (charge), free transactions are bounded, and valid
 // signatures are not verified twice.
 func (a *App) ante() sdk.AnteHandler {
-	k := &a.keepers
+	k := keepersOf(a)
 	handler := sdk.ChainAnteDecorators(
 		ante.NewSetUpContextDecorator(),
 		fewer{},
@@ -23,7 +23,7 @@ func (a *App) ante() sdk.AnteHandler {
 		ante.NewTxTimeoutHeightDecorator(),
 		ante.NewValidateMemoDecorator(k.accounts),
 		ante.NewConsumeGasForTxSizeDecorator(k.accounts),
-		ante.NewDeductFeeDecorator(k.accounts, k.bank, k.feegrant, a.fees().charge),
+		ante.NewDeductFeeDecorator(k.accounts, k.bank, k.feegrant, feesOf(a).charge),
 		ante.NewSetPubKeyDecorator(k.accounts),
 		ante.NewValidateSigCountDecorator(k.accounts),
 		ante.NewSigGasConsumeDecorator(k.accounts, ante.DefaultSigVerificationGasConsumer),

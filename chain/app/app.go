@@ -101,8 +101,10 @@ type App struct {
 	*baseapp.BaseApp
 	*wire.Encoding
 
-	chain      string // chain ID
-	keepers    keepers
+	chain string // chain ID
+	// kept is a *keepers, which keepersOf returns. Every package that reads the type of a field compiles the generic code
+	// of the SDK's collections in it again: with the type of the keepers here, 40 MB in each of 16 packages.
+	kept       any
 	modules    *module.Manager
 	basics     module.BasicManager
 	signatures signature.Memory
@@ -150,17 +152,19 @@ func New(logger log.Logger, db dbm.DB, c Config) (*App, error) {
 		c.Referee = recompute
 	}
 	stores := storetypes.NewKVStoreKeys(storeNames...)
-	if a.keepers, err = newKeepers(a, stores, logger, c); err != nil {
+	keepers, err := newKeepers(a, stores, logger, c)
+	if err != nil {
 		return nil, err
 	}
-	a.SetParamStore(a.keepers.consensus.ParamsStore)
+	a.kept = keepers
+	a.SetParamStore(keepers.consensus.ParamsStore)
 	a.MountKVStores(stores)
 	a.arrange(stores)
 	configurator := module.NewConfigurator(e.Codec, a.MsgServiceRouter(), a.GRPCQueryRouter())
 	if err := a.modules.RegisterServices(configurator); err != nil {
 		return nil, err
 	}
-	answerForAbsent(a.GRPCQueryRouter(), &a.keepers)
+	answerForAbsent(a.GRPCQueryRouter(), keepers)
 	a.handle(c.Validator, stores)
 	if err := a.upgrades(c, configurator); err != nil {
 		return nil, err
@@ -178,7 +182,7 @@ func (a *App) ExtendVoteOf(ctx context.Context, v Validator,
 	req *abci.RequestExtendVote) (*abci.ResponseExtendVote, error) {
 	other := a.voters[string(v.Address)]
 	if other == nil {
-		other = a.keepers.beacon.ExtendVote(v.VRF, v.Address, a.sights)
+		other = keepersOf(a).beacon.ExtendVote(v.VRF, v.Address, a.sights)
 		if a.voters == nil {
 			a.voters = map[string]sdk.ExtendVoteHandler{}
 		}
@@ -200,7 +204,7 @@ func recompute(spec canon.Digest, opening []byte) (works.Case, error) {
 
 // arrange makes the modules and sets the orders in which they run.
 func (a *App) arrange(stores map[string]*storetypes.KVStoreKey) {
-	k, cdc := &a.keepers, a.Codec
+	k, cdc := keepersOf(a), a.Codec
 	a.modules = module.NewManager(
 		auth.NewAppModule(cdc, k.accounts.AccountKeeper, nil, nil),
 		bank.NewAppModule(cdc, k.bank, k.accounts, nil),
@@ -240,6 +244,7 @@ func (a *App) arrange(stores map[string]*storetypes.KVStoreKey) {
 
 // handle sets the handlers that CometBFT calls.
 func (a *App) handle(v Validator, stores map[string]*storetypes.KVStoreKey) {
+	keepers := keepersOf(a)
 	a.passing = a.ante()
 	a.SetAnteHandler(a.passing)
 	a.SetInitChainer(func(ctx sdk.Context, req *abci.RequestInitChain) (*abci.ResponseInitChain, error) {
@@ -252,31 +257,31 @@ func (a *App) handle(v Validator, stores map[string]*storetypes.KVStoreKey) {
 			reward.Name, training.Name} {
 			ctx.KVStore(stores[name]).Set([]byte("format"), []byte{1})
 		}
-		if err := a.keepers.upgrade.SetModuleVersionMap(ctx, a.modules.GetVersionMap()); err != nil {
+		if err := keepers.upgrade.SetModuleVersionMap(ctx, a.modules.GetVersionMap()); err != nil {
 			return nil, err
 		}
 		r, err := a.modules.InitGenesis(ctx, a.Codec, state)
 		if err != nil {
 			return nil, err
 		}
-		return r, a.keepers.accounts.Renumber(ctx)
+		return r, keepers.accounts.Renumber(ctx)
 	})
 	a.SetPreBlocker(func(ctx sdk.Context, req *abci.RequestFinalizeBlock) (*sdk.ResponsePreBlock, error) {
 		for _, tx := range req.Txs {
 			a.lane.Drop(tx)
 		}
-		if err := a.keepers.beacon.PreBlock(ctx, req); err != nil {
+		if err := keepers.beacon.PreBlock(ctx, req); err != nil {
 			return nil, err
 		}
 		return a.modules.PreBlock(ctx)
 	})
 	a.SetBeginBlocker(a.modules.BeginBlock)
 	a.SetEndBlocker(a.modules.EndBlock)
-	a.voter = a.keepers.beacon.ExtendVote(v.VRF, v.Address, a.sights)
+	a.voter = keepers.beacon.ExtendVote(v.VRF, v.Address, a.sights)
 	a.SetExtendVoteHandler(func(ctx sdk.Context, req *abci.RequestExtendVote) (*abci.ResponseExtendVote, error) {
 		return a.voter(ctx, req)
 	})
-	a.SetVerifyVoteExtensionHandler(a.keepers.beacon.VerifyVote)
+	a.SetVerifyVoteExtensionHandler(keepers.beacon.VerifyVote)
 	a.SetPrepareProposal(proposals{a}.prepare)
 	a.SetProcessProposal(proposals{a}.process)
 }

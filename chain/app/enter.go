@@ -15,18 +15,18 @@ func (e enters) AnteHandle(ctx sdk.Context, tx sdk.Tx, simulate bool, next sdk.A
 	if !ctx.IsCheckTx() || ctx.IsReCheckTx() || simulate {
 		return next(ctx, tx, simulate)
 	}
-	price, err := e.app.fees().price(ctx)
+	price, err := feesOf(e.app).price(ctx)
 	if err != nil {
 		return ctx, err
 	}
 	w := lane.Waiting{Declared: room.Declare(tx, len(ctx.TxBytes())), Tx: ctx.TxBytes()}
-	w.Charged = e.app.fees().asks(ctx, price, w.Gas) > 0
+	w.Charged = feesOf(e.app).asks(ctx, price, w.Gas) > 0
 	if w.Account != "" {
-		w.Rank = e.app.fees().rank(ctx, w.Account, tx.GetMsgs())
-		w.Look(ctx, e.app.keepers.training, tx)
+		w.Rank = feesOf(e.app).rank(ctx, w.Account, tx.GetMsgs())
+		w.Look(ctx, keepersOf(e.app).training, tx)
 	}
 	if w.Rank == 0 {
-		accuses, bonded := e.app.fees().outsider(ctx, w.Account, tx.GetMsgs())
+		accuses, bonded := feesOf(e.app).outsider(ctx, w.Account, tx.GetMsgs())
 		switch {
 		case accuses && bonded:
 			w.Outsider, w.Rank = true, 2

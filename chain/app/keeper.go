@@ -106,8 +106,11 @@ func closed() map[string]bool {
 	return accounts
 }
 
-func newKeepers(a *App, stores map[string]*storetypes.KVStoreKey, logger log.Logger, c Config) (k keepers, err error) {
-	cdc := a.Codec
+// keepersOf returns the keepers of an application. It is no method: packages that import App read all its methods.
+func keepersOf(a *App) *keepers { return a.kept.(*keepers) }
+
+func newKeepers(a *App, stores map[string]*storetypes.KVStoreKey, logger log.Logger, c Config) (*keepers, error) {
+	k, cdc := &keepers{}, a.Codec
 	store := func(name string) corestore.KVStoreService { return runtime.NewKVStoreService(stores[name]) }
 	governance := authtypes.NewModuleAddress(govtypes.ModuleName).String()
 

@@ -17,7 +17,7 @@ type fees struct {
 	governed bool // this node follows the price of the chain (Config.Governed)
 }
 
-func (a *App) fees() fees { return fees{&a.keepers, a.governed} }
+func feesOf(a *App) fees { return fees{keepersOf(a), a.governed} }
 
 // price is the gas price of the chain, in uzen per million units.
 func (f fees) price(ctx sdk.Context) (uint64, error) {

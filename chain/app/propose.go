@@ -17,7 +17,7 @@ type proposals struct{ *App }
 // transactions of its account wait too.
 func (a proposals) prepare(ctx sdk.Context,
 	req *abci.RequestPrepareProposal) (*abci.ResponsePrepareProposal, error) {
-	price, err := a.fees().price(ctx)
+	price, err := feesOf(a.App).price(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (a proposals) prepare(ctx sdk.Context,
 	}
 	of := *req
 	of.Txs = txs
-	return a.keepers.beacon.PrepareProposal(ctx, &of)
+	return keepersOf(a.App).beacon.PrepareProposal(ctx, &of)
 }
 
 // sequence returns the sequence of an account in the state before the block.
@@ -61,7 +61,7 @@ func (a proposals) sequence(ctx sdk.Context) func(account string) uint64 {
 		if err != nil {
 			return 0
 		}
-		if known := a.keepers.accounts.GetAccount(ctx, address); known != nil {
+		if known := keepersOf(a.App).accounts.GetAccount(ctx, address); known != nil {
 			return known.GetSequence()
 		}
 		return 0
@@ -72,16 +72,16 @@ func (a proposals) sequence(ctx sdk.Context) func(account string) uint64 {
 // their part: a proposer cannot fill its blocks with free transactions.
 func (a proposals) process(ctx sdk.Context,
 	req *abci.RequestProcessProposal) (*abci.ResponseProcessProposal, error) {
-	r, err := a.keepers.beacon.ProcessProposal(ctx, req)
+	r, err := keepersOf(a.App).beacon.ProcessProposal(ctx, req)
 	if err != nil || r.Status != abci.ResponseProcessProposal_ACCEPT {
 		return r, err
 	}
-	price, err := a.fees().price(ctx)
+	price, err := feesOf(a.App).price(ctx)
 	if err != nil {
 		return nil, err
 	}
 	block := room.New(ctx)
-	for _, tx := range a.keepers.beacon.Transactions(ctx, req.Height, req.Txs) {
+	for _, tx := range keepersOf(a.App).beacon.Transactions(ctx, req.Height, req.Txs) {
 		d := a.declared(tx)
 		if err := block.Take(d, d.Pays(price)); err != nil {
 			a.Logger().Error("a proposal is refused", "height", req.Height, "why", err)

@@ -15,7 +15,7 @@ const maxLooked = 4 * censorship.MaxSightings
 func (a *App) sights(ctx sdk.Context, height int64) []censorship.Sighting {
 	looked := censorship.Drawn(height, a.lane.Seen(height), maxLooked)
 	return slices.DeleteFunc(looked, func(s censorship.Sighting) bool {
-		account, err := a.keepers.training.Awaited(ctx, s)
+		account, err := keepersOf(a).training.Awaited(ctx, s)
 		return err != nil || account == ""
 	})
 }

@@ -96,7 +96,7 @@ func (a simulator) copied(transaction []byte, tx sdk.Tx) (sdk.Context, error) {
 	if len(signers) != 1 || len(signatures) != 1 {
 		return ctx, nil // the signatures are verified with the stored sequences of the accounts
 	}
-	account := a.keepers.accounts.GetAccount(ctx, signers[0])
+	account := keepersOf(a.App).accounts.GetAccount(ctx, signers[0])
 	if account == nil {
 		return ctx, errorsmod.Wrapf(sdkerrors.ErrUnknownAddress, "account %s does not exist", sdk.AccAddress(signers[0]))
 	}
@@ -104,7 +104,7 @@ func (a simulator) copied(transaction []byte, tx sdk.Tx) (sdk.Context, error) {
 		if err := account.SetSequence(claimed); err != nil {
 			return ctx, err
 		}
-		a.keepers.accounts.SetAccount(ctx, account)
+		keepersOf(a.App).accounts.SetAccount(ctx, account)
 	}
 	return ctx, nil
 }

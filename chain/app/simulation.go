@@ -15,16 +15,17 @@ type Simulation struct {
 	Bank     bankkeeper.Keeper
 }
 
-// Simulation returns the modules for the SDK's simulation: the SDK's modules simulate themselves, with accounts of a
-// genesis, and others replaces modules by name.
-func (a *App) Simulation(accounts authtypes.RandomGenesisAccountsFn, others ...module.AppModuleSimulation) Simulation {
+// NewSimulation returns the modules of an application for the SDK's simulation: the SDK's modules simulate themselves,
+// with accounts of a genesis, and others replaces modules by name.
+func NewSimulation(a *App, accounts authtypes.RandomGenesisAccountsFn,
+	others ...module.AppModuleSimulation) Simulation {
 	given := map[string]module.AppModuleSimulation{authtypes.ModuleName: auth.NewAppModule(a.Codec,
-		a.keepers.accounts.AccountKeeper, accounts, nil)}
+		keepersOf(a).accounts.AccountKeeper, accounts, nil)}
 	for _, m := range others {
 		given[m.(module.HasName).Name()] = m
 	}
 	return Simulation{
 		Manager:  module.NewSimulationManagerFromAppModules(a.modules.Modules, given),
-		Accounts: a.keepers.accounts.AccountKeeper, Bank: a.keepers.bank,
+		Accounts: keepersOf(a).accounts.AccountKeeper, Bank: keepersOf(a).bank,
 	}
 }

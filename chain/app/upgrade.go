@@ -28,12 +28,12 @@ func (a *App) upgrades(c Config, configurator module.Configurator) (err error) {
 	}
 	var waiting upgradetypes.Plan
 	if c.Home != "" {
-		if waiting, err = a.keepers.upgrade.ReadUpgradeInfoFromDisk(); err != nil {
+		if waiting, err = keepersOf(a).upgrade.ReadUpgradeInfoFromDisk(); err != nil {
 			return fmt.Errorf("app: reading which upgrade the chain waits for: %w", err)
 		}
 	}
 	for _, u := range list {
-		a.keepers.upgrade.SetUpgradeHandler(u.Name,
+		keepersOf(a).upgrade.SetUpgradeHandler(u.Name,
 			func(ctx context.Context, _ upgradetypes.Plan, from module.VersionMap) (module.VersionMap, error) {
 				if u.Apply != nil {
 					if err := u.Apply(ctx, a); err != nil {

@@ -65,7 +65,7 @@ func Play(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.app, p.sim = a, a.Simulation(accounts, ours(a, o.Blocks)...)
+	p.app, p.sim = a, app.NewSimulation(a, accounts, ours(a, o.Blocks)...)
 	hush(p.sim.Manager.Modules)
 	// The engine asks for a test or a benchmark, which it ends when something is wrong. Nothing is timed.
 	testing.Benchmark(p.play)
