@@ -235,8 +235,9 @@ func Footprint(s *train.Spec, step *program.Program, m data.Manifest, terms term
 	if terms.Carry > 0 {
 		round += params // the carried state of its own unit
 	}
-	shipped := int64(m.TrainTokens+m.ValTokens)*int64(m.Width) + frozen + model
-	need := shipped + (max(open+1, int64(keep))+void)*model + (open+void)*round
+	shipped := int64(m.TrainTokens+m.ValTokens)*int64(m.Width) + frozen
+	checkpoints := min(1+max(open+1, int64(keep)), int64(s.Rounds)+1) // with the first
+	need := shipped + (checkpoints+void)*model + (open+void)*round
 	return need + need/16 + 1<<20 // programs, manifests and logs
 }
 
