@@ -55,7 +55,7 @@ func TestRise(t *testing.T) {
 		{[]rundir.Metric{{Kind: "round", Round: 1, Loss: 5}, {Kind: "round", Round: 2, Loss: 50}},
 			"the loss rose from 5.000 to 50.000"},
 	} {
-		if got := consumer.Rise(c.metrics); got != c.want {
+		if got := rundir.Rise(c.metrics); got != c.want {
 			t.Errorf("%+v: %q, want %q", c.metrics, got, c.want)
 		}
 	}

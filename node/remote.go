@@ -5,9 +5,10 @@ import (
 	"errors"
 	"os"
 
+	chainmarket "github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/api"
-	"github.com/starling-network/starling/node/accelerator/shared"
+	"github.com/starling-network/starling/node/account"
 	"github.com/starling-network/starling/node/consumer"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/inspect"
@@ -16,45 +17,42 @@ import (
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/market"
-	"github.com/starling-network/starling/protocol/registry"
 )
 
 // remote is the consumer of a job on a network that others run.
 type remote struct {
 	consumer *consumer.Consumer
 	logFile  *os.File
-	chain    *client.Client
+	account  *account.Account
+	own      bool // the account is of this job alone
 }
 
-// startRemote connects to the network that the options name and says there where the job's blobs are to be had.
+// startRemote connects to the network that the options name, unless they have an account that is connected, and says
+// there where the job's blobs are to be had.
 func startRemote(ctx context.Context, out *rundir.OutDir, b *prepare.CompiledJob,
 	opt consumer.Options) (_ *remote, err error) {
-	h, _, err := home.Open(opt.Home)
-	if err != nil {
-		return nil, err
-	}
-	c, err := client.Connect(opt.Network, h.Account())
-	if err != nil {
-		return nil, err
+	n := &remote{account: opt.Account}
+	if opt.Account == nil {
+		h, _, err := home.Open(opt.Home)
+		if err != nil {
+			return nil, err
+		}
+		if n.account, err = account.Open(h, opt.Network, opt.Listen); err != nil {
+			return nil, err
+		}
+		n.own, opt.Account = true, n.account
 	}
 	log, logFile, err := keystore.OpenLog(out.File(rundir.FileLog))
 	if err != nil {
-		c.Close()
-		return nil, err
-	}
-	n := &remote{logFile: logFile, chain: c}
-	n.consumer, err = consumer.New(consumer.Consumer{
-		Dir: out, Job: b, Options: opt, Chain: c, Log: log,
-		RefereeTime: func(dispute.Dispute) float64 { return 0 }, Links: n.Links,
-	}, h)
-	if err != nil {
 		return nil, errors.Join(err, n.Stop())
 	}
-	n.consumer.Traffic = n.consumer.Host.Traffic
-	host := n.consumer.Host
-	if err = c.Ready(ctx); err == nil {
-		err = c.Registry.Enlist(ctx, registry.Participant{PeerID: host.ID().String(), Addrs: host.Addrs(),
-			Device: shared.Processor()})
+	n.logFile = logFile
+	n.consumer, err = consumer.New(consumer.Consumer{
+		Dir: out, Job: b, Options: opt, Chain: n.account.Chain, Log: log,
+		RefereeTime: func(dispute.Dispute) float64 { return 0 }, Links: n.Links,
+	}, n.account.Home)
+	if err == nil {
+		err = n.enlist(ctx)
 	}
 	if err != nil {
 		return nil, errors.Join(err, n.Stop())
@@ -62,27 +60,63 @@ func startRemote(ctx context.Context, out *rundir.OutDir, b *prepare.CompiledJob
 	return n, nil
 }
 
+// enlist says where the job's blobs are to be had. A job whose order is placed continues though that fails: members
+// have most of them.
+func (n *remote) enlist(ctx context.Context) error {
+	err := n.account.Enlist(ctx)
+	if err == nil {
+		return nil
+	}
+	if placed, _ := consumer.Placed(ctx, n.account.Chain, n.consumer.Job.JobID()); !placed {
+		return err
+	}
+	n.consumer.Log.Warn("the network does not learn where the job is to be had", "err", err)
+	return nil
+}
+
 // RunJob places the order, unless that was done before a restart, and collects what comes of it.
 func (n *remote) RunJob(ctx context.Context, order market.Order) (*rundir.Summary, error) {
-	h, err := n.chain.Ledger.Head(ctx)
-	if err != nil {
-		return nil, err
-	}
-	order = n.consumer.Job.Conditioned(order, h.Height)
-	if err := n.affordable(ctx, order); err != nil {
-		return nil, err
-	}
-	if err := n.consumer.Order(ctx, order); err != nil {
+	if err := n.order(ctx, order); err != nil {
 		return nil, err
 	}
 	summary, err := n.consumer.Run(ctx)
 	return summary, n.consumer.EndWith(ctx, err)
 }
 
+func (n *remote) order(ctx context.Context, order market.Order) error {
+	o := n.consumer.Options
+	placed, err := consumer.Placed(ctx, n.account.Chain, n.consumer.Job.JobID())
+	if err != nil && !errors.Is(err, chainmarket.ErrTaken) {
+		return err
+	}
+	if !placed {
+		h, err := n.account.Chain.Ledger.Head(ctx)
+		if err != nil {
+			return err
+		}
+		order = n.consumer.Job.Conditioned(order, h.Height)
+		if err := n.affordable(ctx, order); err != nil {
+			return err
+		}
+		if o.Ordering != nil {
+			if err := o.Ordering(); err != nil {
+				return err
+			}
+		}
+	}
+	if err := n.consumer.Order(ctx, order); err != nil {
+		return err
+	}
+	if o.Ordered == nil {
+		return nil
+	}
+	return o.Ordered(n.consumer.Job.JobID())
+}
+
 // affordable compares the budget with the prices that the network asks now. An order that would wait for offers is
 // not refused.
 func (n *remote) affordable(ctx context.Context, o market.Order) error {
-	e, err := n.chain.Market.Estimate(ctx, prepare.AsIf(o))
+	e, err := n.account.Chain.Market.Estimate(ctx, prepare.AsIf(o))
 	if err != nil || e.Why != market.Matched || o.Budget >= e.Whole {
 		return err
 	}
@@ -90,16 +124,21 @@ func (n *remote) affordable(ctx context.Context, o market.Order) error {
 }
 
 func (n *remote) Links(ctx context.Context) ([]api.Link, error) {
-	return inspect.ReportedLinks(ctx, n.chain, n.consumer.Job.JobID())
+	return inspect.ReportedLinks(ctx, n.account.Chain, n.consumer.Job.JobID())
 }
 
-func (n *remote) Client() *client.Client { return n.chain }
+func (n *remote) Client() *client.Client { return n.account.Chain }
 
 func (n *remote) Stop() error {
-	var err error
+	var errs []error
 	if n.consumer != nil {
-		err = n.consumer.Host.Close()
+		errs = append(errs, n.consumer.Close())
 	}
-	n.chain.Close()
-	return errors.Join(err, n.logFile.Close())
+	if n.own {
+		errs = append(errs, n.account.Close())
+	}
+	if n.logFile != nil {
+		errs = append(errs, n.logFile.Close())
+	}
+	return errors.Join(errs...)
 }

@@ -29,7 +29,7 @@ import (
 // cancelled context stops it cleanly: attested rounds stay, and a later call with Resume continues after them.
 func Train(ctx context.Context, opt consumer.Options) (summary *rundir.Summary, err error) {
 	defer memory.Pace(0)()
-	b, err := prepare.Watched(opt.Job, tokenizing(ctx, opt.Say))
+	b, err := prepared(ctx, opt)
 	if err != nil {
 		return nil, err
 	}
@@ -69,6 +69,9 @@ func Train(ctx context.Context, opt consumer.Options) (summary *rundir.Summary, 
 		return nil, err
 	}
 	fresh := out.Run.ID == ""
+	if fresh && opt.Account != nil {
+		b.Keep(opt.Mark, opt.Account.Chain.Address())
+	}
 	if err := consumer.Prepare(out, b, opt); err != nil {
 		return nil, err
 	}
@@ -76,7 +79,7 @@ func Train(ctx context.Context, opt consumer.Options) (summary *rundir.Summary, 
 		return nil, err
 	}
 	w := instrument.New(opt.Version, "consumer")
-	progress := consumer.NewProgressGauges(w.Metrics)
+	progress := dashboard.NewProgressGauges(w.Metrics)
 	opt.Progress = progress.Follow(opt.Progress)
 	defer func() {
 		p := progress.Latest()
@@ -111,6 +114,19 @@ func Train(ctx context.Context, opt consumer.Options) (summary *rundir.Summary, 
 	}
 	out.Run.Finished = true
 	return summary, errors.Join(out.WriteRun(), os.RemoveAll(out.File(rundir.DirNetwork)))
+}
+
+// prepared is the compiled job, once it is its turn.
+func prepared(ctx context.Context, opt consumer.Options) (*prepare.CompiledJob, error) {
+	if opt.Preparing != nil {
+		select {
+		case opt.Preparing <- struct{}{}:
+			defer func() { <-opt.Preparing }()
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return prepare.Watched(opt.Job, tokenizing(ctx, opt.Say))
 }
 
 // network is where a job runs.

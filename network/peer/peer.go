@@ -69,6 +69,7 @@ type Host struct {
 	*fetch.Fetcher
 
 	config  Config
+	fetches fetch.Config
 	host    host.Host
 	life    *lifetime.Lifetime
 	links   *link.Table
@@ -131,7 +132,7 @@ func New(config Config) (*Host, error) {
 	if table != nil {
 		fetching.Providers = table.Providers
 	}
-	h.Fetcher = fetch.New(fetching)
+	h.fetches, h.Fetcher = fetching, fetch.New(fetching)
 	uploads := upload.NewServer(upload.Config{Store: config.Store, Standing: config.Standing, Serve: config.Serve,
 		Links: h.links, Life: life, Slots: config.UploadSlots, Stall: config.Stall})
 	h.bitswap = ipfs.Serve(endpoint, config.Store, func(c blob.CID) bool { return config.Serve(admission.Stranger, c) })
@@ -172,6 +173,13 @@ func (h *Host) Connect(ctx context.Context, addr string) error {
 		return fmt.Errorf("peer: connect to %s: %w", addr, err)
 	}
 	return nil
+}
+
+// Into returns a fetcher of this host that leaves what it fetches in another store than the host's.
+func (h *Host) Into(store blob.Store) *fetch.Fetcher {
+	config := h.fetches
+	config.Store = store
+	return fetch.New(config)
 }
 
 // Traffic returns the bytes that went over blob streams, framing included, since the host started.

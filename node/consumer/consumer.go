@@ -50,9 +50,11 @@ type Consumer struct {
 	Options   Options
 	waits     bool // the order is not matched yet
 	Chain     *client.Client
-	home      string // folder of the consumer
-	Host      *peer.Host
-	Store     *blob.Disk // of the job, once it is open
+	home      string     // folder of the consumer
+	Host      *peer.Host // that serves the job
+	fetch     func(context.Context, blob.CID, []string) ([]byte, error)
+	Close     func() error // ends that the job is served
+	Store     *blob.Disk   // of the job, once it is open
 	eval      *cpu.Exec
 	Log       *slog.Logger
 	generator *textgen.Generator                        // of samples, made with the first
@@ -93,23 +95,29 @@ func New(with Consumer, h home.Home) (*Consumer, error) {
 	if err != nil {
 		return nil, err
 	}
-	host, err := peer.New(peer.Config{Key: h.Peer(), Store: store, Listen: c.Options.Listen})
-	if err != nil {
+	if a := c.Options.Account; a != nil {
+		c.Host = a.Host
+		var detach func()
+		c.fetch, c.Traffic, detach = a.Attach(store)
+		c.Close = func() error { detach(); return nil }
+	} else if c.Host, err = peer.New(peer.Config{Key: h.Peer(), Store: store, Listen: c.Options.Listen}); err != nil {
 		return nil, err
+	} else {
+		c.fetch, c.Close = c.Host.Fetch, c.Host.Close
 	}
-	c.Host, c.Store, c.seen, c.marks = host, store, map[string]bool{}, map[uint32]roundStart{}
+	c.Store, c.seen, c.marks = store, map[string]bool{}, map[uint32]roundStart{}
 	c.dropped = map[uint32]bool{}
 	if c.Updates == nil {
 		c.Updates = store.Get
 	}
 	_, threads := prepare.Turns(b)
 	if c.eval, err = cpu.Compile(b.Eval, threads); err != nil {
-		return nil, errors.Join(err, host.Close())
+		return nil, errors.Join(err, c.Close())
 	}
 	c.Shared.Task(prepare.TaskOf(b, nil))
 	b.Genesis = c.Shared.Checkpoint(b.Genesis.Root(), b.Genesis, memory.Aside{Dir: c.home})
 	if c.lines, err = c.Dir.Rewind(); err != nil {
-		return nil, errors.Join(err, host.Close())
+		return nil, errors.Join(err, c.Close())
 	}
 	c.mark = roundStart{at: time.Now(), step: len(c.lines) * int(b.Spec.Steps)}
 	if dir := b.Job.Tracking.Tensorboard; dir != "" {
@@ -145,12 +153,28 @@ func (c *Consumer) Order(ctx context.Context, o market.Order) error {
 	if !errors.Is(err, chainmarket.ErrTaken) {
 		return err
 	}
-	c.Job.Keep(c.Chain.Address())
+	if placed, err := Placed(ctx, c.Chain, c.Job.JobID()); placed || err != nil && !errors.Is(err, chainmarket.ErrTaken) {
+		return err // a transaction from before a restart was included a moment ago
+	}
+	c.Job.Keep("", c.Chain.Address())
 	c.Dir.Run.ID = c.Job.JobID()
 	if c.Options.Say != nil {
 		c.Options.Say("another account has ordered a job of this name; this one is " + c.Job.JobID())
 	}
 	return c.place(ctx, o)
+}
+
+// Placed reports whether a chain has the order of a job from the account of the client; the error wraps
+// chainmarket.ErrTaken if another account has ordered under that name.
+func Placed(ctx context.Context, c *client.Client, job string) (bool, error) {
+	o, err := c.Market.PlacedOrder(ctx, job)
+	switch {
+	case errors.Is(err, client.ErrNotFound):
+		return false, nil
+	case err == nil && o.Consumer != c.Address():
+		return false, fmt.Errorf("%w: %s", chainmarket.ErrTaken, o.ID)
+	}
+	return err == nil, err
 }
 
 func (c *Consumer) place(ctx context.Context, o market.Order) error {
@@ -163,11 +187,7 @@ func (c *Consumer) place(ctx context.Context, o market.Order) error {
 		return err
 	}
 	o.Terms.SpecCID, o.Terms.Genesis = spec, genesis
-	placed, err := c.Chain.Market.PlacedOrder(ctx, o.ID)
-	switch {
-	case err == nil && placed.Consumer != c.Chain.Address():
-		return fmt.Errorf("%w: %s", chainmarket.ErrTaken, o.ID)
-	case !errors.Is(err, client.ErrNotFound):
+	if placed, err := Placed(ctx, c.Chain, c.Job.JobID()); placed || err != nil {
 		return err
 	}
 	return c.Chain.Market.Order(ctx, o, referee.Opening(c.Job.Spec, c.Job.Step, c.Job.Manifest))
@@ -200,6 +220,9 @@ func (c *Consumer) Run(ctx context.Context) (*rundir.Summary, error) {
 			}
 			s, err := c.Chain.Training.Run(ctx, c.Job.JobID())
 			if errors.Is(err, client.ErrNotFound) {
+				if o, err := c.Chain.Market.PlacedOrder(ctx, c.Job.JobID()); err == nil && o.Status == "ended" {
+					return nil, &EndedError{Why: o.Why}
+				}
 				c.show("matching")
 				if !c.waits || b.Height%10 == 0 {
 					c.sayWhyWaiting(ctx)
@@ -209,7 +232,7 @@ func (c *Consumer) Run(ctx context.Context) (*rundir.Summary, error) {
 			if err != nil {
 				return nil, err
 			}
-			c.waits = false
+			c.waits, c.progress.Waits = false, nil
 			c.tell(s)
 			if c.Options.Notify.Wants(notify.Paused) && s.Phase != progress.Train {
 				o, err := c.Chain.Market.PlacedOrder(ctx, c.Job.JobID())
@@ -289,7 +312,9 @@ func (c *Consumer) sayWhyWaiting(ctx context.Context) {
 			if err != nil {
 				continue
 			}
-			c.once(waiting(o, offers, why))
+			text := waiting(o, offers, why)
+			c.once(text)
+			c.progress.Waits = &api.Reason{Code: o.Why, Text: text}
 		}
 	}
 }
@@ -370,7 +395,7 @@ func (c *Consumer) collect(ctx context.Context, round, latest uint32) error {
 	if err != nil {
 		return err
 	}
-	get := func(ctx context.Context, id blob.CID) ([]byte, error) { return c.Host.Fetch(ctx, id, holders) }
+	get := func(ctx context.Context, id blob.CID) ([]byte, error) { return c.fetch(ctx, id, holders) }
 	aside := memory.Aside{Dir: c.home}
 	next, err := bundle.LoadCheckpointEach(ctx, entry.Attestation.Checkpoint, get, checkpoint.InTurn,
 		aside.Room(c.Job.Size().Checkpoint()))

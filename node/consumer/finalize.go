@@ -139,12 +139,12 @@ func (e FinalState) Summary() *rundir.Summary {
 		StateRoot: e.Root, Disputes: []rundir.DisputeLine{},
 	}
 	s.Tokens = e.Tokens(s.Steps)
-	s.FirstEvalLoss, s.FinalEvalLoss, s.FinalMeasured = evaluations(e.Metrics)
+	s.FirstEvalLoss, s.FinalEvalLoss, s.FinalMeasured = rundir.Evaluations(e.Metrics)
 	if x := heldout.BitsPerByte(e.CompiledJob, &s.FinalEvalLoss); x != nil {
 		s.BitsPerByte = *x
 	}
 	if s.Diverged = e.diverged; s.Diverged == "" {
-		s.Diverged = Rise(e.Metrics)
+		s.Diverged = rundir.Rise(e.Metrics)
 	}
 	for _, m := range e.Metrics {
 		if m.Kind == "round" {
@@ -189,42 +189,6 @@ func (k Books) plants() (n rundir.PlantCounts) {
 		}
 	}
 	return n
-}
-
-// Rise says that the loss at the end is far above that at the start: half as much again, and a nat. It is the eval
-// loss, or the loss in training when nothing is held out; "" if it is not.
-func Rise(metrics []rundir.Metric) string {
-	what := "eval loss"
-	first, last, _ := evaluations(metrics)
-	if first == 0 && last == 0 {
-		what = "loss"
-		for _, m := range metrics {
-			if m.Kind == "round" && m.Round > 0 {
-				if last = m.Loss; first == 0 {
-					first = m.Loss
-				}
-			}
-		}
-	}
-	if last < 1.5*first || last < first+1 {
-		return ""
-	}
-	return fmt.Sprintf("the %s rose from %.3f to %.3f", what, first, last)
-}
-
-// evaluations returns the first and the last measured eval loss, 0 when nothing is held out, and what else the last
-// evaluation measured.
-func evaluations(metrics []rundir.Metric) (first, last float64, measured map[string]float64) {
-	seen := false
-	for _, m := range metrics {
-		if m.EvalLoss != nil {
-			if !seen {
-				first, seen = *m.EvalLoss, true
-			}
-			last, measured = *m.EvalLoss, m.Measured
-		}
-	}
-	return first, last, measured
 }
 
 func WriteReceipts(out *rundir.OutDir, receipts []reward.Receipt) error {

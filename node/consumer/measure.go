@@ -88,7 +88,7 @@ func (c *Consumer) unitLog(ctx context.Context, cid string, holders []string) ([
 	if err != nil {
 		return nil, err
 	}
-	b, err := c.Host.Fetch(ctx, id, holders)
+	b, err := c.fetch(ctx, id, holders)
 	if err != nil {
 		return nil, err
 	}
@@ -274,7 +274,7 @@ func (c *Consumer) keepUpdates(ctx context.Context, e progress.Entry, holders []
 		if err != nil {
 			return err
 		}
-		if _, err := c.Host.Fetch(ctx, id, holders); err != nil {
+		if _, err := c.fetch(ctx, id, holders); err != nil {
 			return err
 		}
 	}

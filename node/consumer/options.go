@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"time"
 
+	chainmarket "github.com/starling-network/starling/chain/x/market"
+	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/node/accelerator/shared"
+	"github.com/starling-network/starling/node/account"
 	"github.com/starling-network/starling/node/disk"
 	"github.com/starling-network/starling/node/notify"
 	"github.com/starling-network/starling/node/prepare"
@@ -18,19 +21,25 @@ import (
 
 // Options say how a job is run.
 type Options struct {
-	Job       *job.Job
-	Dir       string         // output folder
-	Plan      string         // identifier of the job as it was planned; "": it was not
-	Resume    bool           // resume the unfinished run in Dir
-	Network   string         // HTTP interface of a validator; "": an embedded network
-	Home      string         // folder of the consumer's key on a Network
-	Listen    []string       // multiaddrs at which a Network's workers fetch the job; none: any port of the loopback
-	Torch     torch.Options  // of the workers of an embedded network, if the job asks for PyTorch
-	Device    *shared.Device // of the workers of an embedded network; nil: they compute on the processor
-	Dishonest int            // workers of an embedded network that fabricate their updates
-	Metrics   string         // host:port where Prometheus finds metrics; "": nowhere
-	Web       string         // host:port of the dashboard during the run; "": none
-	Version   string         // of the binary
+	Job     *job.Job
+	Dir     string   // output folder
+	Plan    string   // identifier of the job as it was planned; "": it was not
+	Resume  bool     // resume the unfinished run in Dir
+	Network string   // HTTP interface of a validator; "": an embedded network
+	Home    string   // folder of the consumer's key on a Network
+	Listen  []string // multiaddrs at which a Network's workers fetch the job; none: any port of the loopback
+	// on a Network: that pays, with a connection and a host that several jobs share; nil: that of Home
+	Account   *account.Account
+	Mark      string                 // tells the job from others of the Account that are the same
+	Ordering  func() error           // called before the order is placed, which an error prevents; may be nil
+	Ordered   func(job string) error // called when the network has the order, under its name; may be nil
+	Preparing chan struct{}          // holds an element for each job that is being prepared; nil: any may be
+	Torch     torch.Options          // of the workers of an embedded network, if the job asks for PyTorch
+	Device    *shared.Device         // of the workers of an embedded network; nil: they compute on the processor
+	Dishonest int                    // workers of an embedded network that fabricate their updates
+	Metrics   string                 // host:port where Prometheus finds metrics; "": nowhere
+	Web       string                 // host:port of the dashboard during the run; "": none
+	Version   string                 // of the binary
 	Progress  func(Progress)
 	Say       func(text string) // news worth a line of its own
 	MLflow    *mlflow.Writer    // gets the metrics; may be nil
@@ -53,6 +62,7 @@ type Progress struct {
 	PaidUzen, BudgetUzen uint64
 	Latest               rundir.Metric // of the latest round, with the latest measurements
 	Left                 time.Duration
+	Waits                *api.Reason // why the order is not matched yet; nil: it is, or that is not known
 }
 
 // HaltedError says that a run ended before its last round.
@@ -81,6 +91,26 @@ func (e *HaltedError) ExitCode() int {
 	case reason.BudgetExhausted:
 		return 6
 	case reason.NoWorkers, reason.NoVerifiers:
+		return 7
+	}
+	return 11
+}
+
+// EndedError says that the order of a job ended before members were found for it.
+type EndedError struct {
+	Why string // cancelled or expired
+}
+
+func (e *EndedError) Error() string { return "the order ended without a run: " + e.Why }
+
+// Fix says what to do.
+func (e *EndedError) Fix() string {
+	return "its budget is released; order it again, with a later budget.deadline or a higher budget.max_price"
+}
+
+// ExitCode is the exit code that a command ends with.
+func (e *EndedError) ExitCode() int {
+	if e.Why == chainmarket.Expired {
 		return 7
 	}
 	return 11

@@ -1,61 +1,10 @@
 package consumer
 
-import (
-	"math"
-	"sync"
-
-	"github.com/starling-network/starling/node/metrics"
-	"github.com/starling-network/starling/node/notify"
-	"github.com/starling-network/starling/node/tracking"
-)
-
-// ProgressGauges is the latest progress of the job of a process, for metrics and for the dashboard.
-type ProgressGauges struct {
-	mu     sync.Mutex
-	latest Progress
-}
-
-// NewProgressGauges shows the progress of a job in a set of metrics.
-func NewProgressGauges(set *metrics.Set) *ProgressGauges {
-	f := &ProgressGauges{latest: Progress{Loss: math.NaN(), EvalLoss: math.NaN(), GradNorm: math.NaN(),
-		TokensPerSecond: math.NaN()}}
-	gauge := func(name, help string, value func(Progress) float64) {
-		set.Gauge(name, help, func() float64 { return value(f.Latest()) })
-	}
-	for _, g := range tracking.Gauges {
-		gauge(g.Name, g.Help, func(p Progress) float64 {
-			m := p.Latest
-			m.Step, m.Round, m.Workers, m.PaidUzen = uint32(p.Step), uint32(p.Round), p.Workers, p.PaidUzen
-			return g.Of(m)
-		})
-	}
-	gauge("starling_job_planned_steps", "Inner steps of the whole job.",
-		func(p Progress) float64 { return float64(p.Steps) })
-	gauge("starling_job_budget_uzen", "Budget of the job.", func(p Progress) float64 { return float64(p.BudgetUzen) })
-	return f
-}
-
-func (f *ProgressGauges) Latest() Progress {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.latest
-}
+import "github.com/starling-network/starling/node/notify"
 
 // Event is an event of a job that has come so far.
 func (p Progress) Event(kind, name string) notify.Event {
 	return notify.Event{Event: kind, Job: p.Job, Name: name, Step: p.Step, Steps: p.Steps, Round: p.Round,
 		Rounds: p.Rounds, Loss: notify.Known(p.Loss), EvalLoss: notify.Known(p.EvalLoss), PaidUzen: p.PaidUzen,
 		BudgetUzen: p.BudgetUzen}
-}
-
-// Follow keeps what it is given, and passes it on.
-func (f *ProgressGauges) Follow(next func(Progress)) func(Progress) {
-	return func(p Progress) {
-		f.mu.Lock()
-		f.latest = p
-		f.mu.Unlock()
-		if next != nil {
-			next(p)
-		}
-	}
 }

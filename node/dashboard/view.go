@@ -13,7 +13,6 @@ import (
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/ledger"
 	"github.com/starling-network/starling/client/wallet"
-	"github.com/starling-network/starling/node/consumer"
 	"github.com/starling-network/starling/node/inspect"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/runs"
@@ -226,7 +225,7 @@ func txOf(t ledger.Tx) api.Tx {
 type LiveRun struct {
 	job      func() string
 	View     *ChainView
-	progress *consumer.ProgressGauges
+	progress *ProgressGauges
 
 	mu       sync.Mutex
 	links    func(context.Context) ([]api.Link, error) // nil: there is no network yet
@@ -250,7 +249,7 @@ const booksAge = 2 * time.Second
 func (l *LiveRun) Progress() runs.Progress {
 	p := l.progress.Latest()
 	return runs.Progress{Phase: p.Phase, Workers: p.Workers, PaidUzen: p.PaidUzen,
-		SecondsLeft: math.Max(0, p.Left.Seconds())}
+		SecondsLeft: math.Max(0, p.Left.Seconds()), Why: p.Waits}
 }
 
 // Books implements runs.Live.

@@ -233,7 +233,7 @@ func (n *Network) Stop() error {
 		errs = append(errs, p.Host.Close())
 	}
 	if n.consumer != nil {
-		errs = append(errs, n.consumer.Host.Close())
+		errs = append(errs, n.consumer.Close())
 	}
 	if n.validator != nil {
 		n.validator.Stop()

@@ -45,7 +45,7 @@ func TestNameOfAJobThatIsTaken(t *testing.T) {
 	if !b.Is(own) || b.Is(own+"x") || b.Is("job-0") {
 		t.Fatal("the name of the job is another")
 	}
-	b.Keep("starling1me")
+	b.Keep("", "starling1me")
 	if b.JobID() != own+".starling1me" || b.Is(own) {
 		t.Errorf("kept: %s", b.JobID())
 	}

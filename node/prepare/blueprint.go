@@ -491,9 +491,13 @@ func (b *CompiledJob) JobID() string {
 
 func idOf(s *train.Spec) string { return "job-" + s.Digest().String()[:16] }
 
-// Keep gives the job the name that is kept for an account.
-func (b *CompiledJob) Keep(account string) {
+// Keep gives the job a name that is kept for an account. The mark tells the job from others of the account that are the
+// same; "": there are none.
+func (b *CompiledJob) Keep(mark, account string) {
 	own, _, _ := strings.Cut(b.JobID(), ".")
+	if mark != "" {
+		own += "." + mark
+	}
 	own += "." + account
 	b.name.Store(&own)
 }

@@ -35,6 +35,7 @@ func Measurement(cmd *cobra.Command, err error) error {
 func Train(err error) error {
 	var wrong *problem.ErrorList
 	var halted *consumer.HaltedError
+	var ended *consumer.EndedError
 	var room *member.ShortageError
 	var budget *prepare.BudgetError
 	var diverged *train.DivergedError
@@ -44,6 +45,9 @@ func Train(err error) error {
 	case errors.As(err, &halted):
 		return terminal.WithExit(&terminal.Problem{Code: "RUN_HALTED", What: "the run cannot continue", Why: halted.Why,
 			Fix: halted.Fix()}, halted.ExitCode())
+	case errors.As(err, &ended):
+		return terminal.WithExit(&terminal.Problem{Code: "ORDER_ENDED", What: ended.Error(), Fix: ended.Fix()},
+			ended.ExitCode())
 	case errors.As(err, &diverged):
 		return terminal.WithExit(&terminal.Problem{
 			Code: "RUN_DIVERGED", What: diverged.Error(),

@@ -1,4 +1,4 @@
-package consumer
+package dashboard
 
 import (
 	"math"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/client/api"
+	"github.com/starling-network/starling/node/consumer"
 	"github.com/starling-network/starling/node/instrument"
 	"github.com/starling-network/starling/node/tracking"
 )
@@ -38,7 +39,7 @@ func TestLiveMetricsAreTheExported(t *testing.T) {
 		})
 	}
 	w := instrument.New("test", "train")
-	show, p := NewProgressGauges(w.Metrics).Follow(nil), Progress{Loss: math.NaN(), EvalLoss: math.NaN()}
+	show, p := NewProgressGauges(w.Metrics).Follow(nil), consumer.Progress{Loss: math.NaN(), EvalLoss: math.NaN()}
 	for _, m := range rounds {
 		p.Latest = tracking.Latest(p.Latest, m)
 		p.Step, p.Round, p.Workers, p.PaidUzen = int(m.Step), int(m.Round), m.Workers, m.PaidUzen

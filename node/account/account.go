@@ -1,0 +1,84 @@
+// Package account is an account that orders jobs on a network: its connection, which counts the transactions of the
+// account, and its host, under whose one address the network knows it. Jobs of one process share both; each keeps its
+// blobs in a store of its own. The package orders nothing: node/consumer does.
+package account
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/network/peer"
+	"github.com/starling-network/starling/node/accelerator/shared"
+	"github.com/starling-network/starling/node/home"
+	"github.com/starling-network/starling/protocol/registry"
+)
+
+// Account is safe for concurrent use.
+type Account struct {
+	Home  home.Home
+	Chain *client.Client
+	Host  *peer.Host // serves the stores that are attached
+
+	union   *blob.Union
+	listing sync.Mutex // held during Enlist
+}
+
+// Open connects the account of a folder to a network. The host listens at multiaddrs; none: at any port of the
+// loopback. Nothing is sent to the network yet.
+func Open(h home.Home, network string, listen []string) (*Account, error) {
+	c, err := client.Connect(network, h.Account())
+	if err != nil {
+		return nil, err
+	}
+	a := &Account{Home: h, Chain: c}
+	if err := a.serve(listen); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return a, nil
+}
+
+func (a *Account) serve(listen []string) (err error) {
+	a.union = &blob.Union{}
+	a.Host, err = peer.New(peer.Config{Key: a.Home.Peer(), Store: a.union, Listen: listen})
+	return err
+}
+
+// Close ends the connection and the host.
+func (a *Account) Close() error {
+	err := a.Host.Close()
+	a.Chain.Close()
+	return err
+}
+
+// Enlist says on the network where the host is reached, unless the network knows that.
+func (a *Account) Enlist(ctx context.Context) error {
+	a.listing.Lock()
+	defer a.listing.Unlock()
+	if err := a.Chain.Ready(ctx); err != nil {
+		return err
+	}
+	p, err := a.Chain.Registry.Participant(ctx, a.Chain.Address())
+	switch {
+	case err == nil && p.PeerID == a.Host.ID().String() && slices.Equal(p.Addrs, a.Host.Addrs()):
+		return nil
+	case err != nil && !errors.Is(err, client.ErrNotFound):
+		return err
+	}
+	return a.Chain.Registry.Enlist(ctx, registry.Participant{PeerID: a.Host.ID().String(), Addrs: a.Host.Addrs(),
+		Device: shared.Processor()})
+}
+
+// Attach serves the blobs of a store until detach, and returns how blobs are fetched into it, and the bytes of leaves
+// that went out of it to others and came into it from others.
+func (a *Account) Attach(store blob.Store) (fetch func(context.Context, blob.CID, []string) ([]byte, error),
+	traffic func() (sent, received uint64), detach func()) {
+	served, filled := &counted{Store: store}, &counted{Store: store}
+	return a.Host.Into(filled).Fetch,
+		func() (uint64, uint64) { return served.read.Load(), filled.written.Load() },
+		a.union.Add(served)
+}

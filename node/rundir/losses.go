@@ -1,0 +1,39 @@
+package rundir
+
+import "fmt"
+
+// Rise says that the loss at the end is far above that at the start: half as much again, and a nat. It is the eval
+// loss, or the loss in training when nothing is held out; "" if it is not.
+func Rise(metrics []Metric) string {
+	what := "eval loss"
+	first, last, _ := Evaluations(metrics)
+	if first == 0 && last == 0 {
+		what = "loss"
+		for _, m := range metrics {
+			if m.Kind == "round" && m.Round > 0 {
+				if last = m.Loss; first == 0 {
+					first = m.Loss
+				}
+			}
+		}
+	}
+	if last < 1.5*first || last < first+1 {
+		return ""
+	}
+	return fmt.Sprintf("the %s rose from %.3f to %.3f", what, first, last)
+}
+
+// Evaluations returns the first and the last measured eval loss, 0 when nothing is held out, and what else the last
+// evaluation measured.
+func Evaluations(metrics []Metric) (first, last float64, measured map[string]float64) {
+	seen := false
+	for _, m := range metrics {
+		if m.EvalLoss != nil {
+			if !seen {
+				first, seen = *m.EvalLoss, true
+			}
+			last, measured = *m.EvalLoss, m.Measured
+		}
+	}
+	return first, last, measured
+}
