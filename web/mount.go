@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 	"strconv"
 	"time"
@@ -17,8 +18,9 @@ import (
 func (s *Server) serveRoute(r route.Route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		q.Body = http.MaxBytesReader(w, q.Body, cmp.Or(r.Upload, route.MaxBody))
-		err := s.admit(r, w, q)
+		ctx, err := s.admit(r, w, q)
 		if err == nil {
+			q = q.WithContext(ctx)
 			err = s.respond(r, w, q)
 		}
 		if err != nil {
@@ -29,19 +31,21 @@ func (s *Server) serveRoute(r route.Route) http.Handler {
 	})
 }
 
-// admit checks the scope of a request, and gives a route that takes long its time.
-func (s *Server) admit(r route.Route, w http.ResponseWriter, q *http.Request) error {
-	if err := s.Tokens.Allow(q, r.Scope); err != nil || r.Timeout == 0 {
-		return err
+// admit checks the scope of a request, whose context it returns with the caller, and gives a route that takes long its
+// time.
+func (s *Server) admit(r route.Route, w http.ResponseWriter, q *http.Request) (context.Context, error) {
+	ctx, err := s.Tokens.Allow(q.Context(), q, r.Scope)
+	if err != nil || r.Timeout == 0 {
+		return ctx, err
 	}
 	if r.Upload == 0 { // the body has no more time than any other
 		if err := request.Buffer(q); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	rc, end := http.NewResponseController(w), time.Now().Add(r.Timeout)
 	_, _ = rc.SetReadDeadline(end), rc.SetWriteDeadline(end) // a recorder has none
-	return nil
+	return ctx, nil
 }
 
 // respond writes the result of a route.

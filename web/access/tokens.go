@@ -4,8 +4,10 @@ package access
 
 import (
 	"bufio"
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/starling-network/starling/client/job/quantity"
 	"github.com/starling-network/starling/web/failure"
 )
 
@@ -28,7 +31,25 @@ type Tokens struct{ list []bearer }
 type bearer struct {
 	digest [32]byte // of the token: it is compared, and kept, in no other form
 	scopes []string
+	limit  *uint64 // uzen; nil: none
 }
+
+// Caller is the sender of a request, as far as its token tells.
+type Caller struct {
+	Token string  // name of the token that is not the token itself; "": the server asks for none
+	Limit *uint64 // uzen that all jobs of the token may cost together; nil: as much as there is
+}
+
+type callerKey struct{}
+
+// CallerOf is the sender of the request of a context that Allow returned.
+func CallerOf(ctx context.Context) Caller {
+	c, _ := ctx.Value(callerKey{}).(Caller)
+	return c
+}
+
+// limitPrefix begins the amount of ZEN that the jobs of a token may cost.
+const limitPrefix = "limit="
 
 // Limits of files of tokens.
 const (
@@ -36,8 +57,9 @@ const (
 	minTokenLength = 16
 )
 
-// ReadTokens reads a file of tokens: one a line, followed by its scopes, as in "3f9c...a1 read,submit". Empty lines,
-// and those that begin with #, are skipped. A file that others than its owner can read is refused.
+// ReadTokens reads a file of tokens: one a line, followed by its scopes, as in "3f9c...a1 read,submit", and by the
+// amount of ZEN that its jobs may cost together, as in "3f9c...a1 read,submit limit=25"; without one there is no limit.
+// Empty lines, and those that begin with #, are skipped. A file that others than its owner can read is refused.
 func ReadTokens(path string) (*Tokens, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -70,15 +92,24 @@ func ParseTokens(r io.Reader) (*Tokens, error) {
 			continue
 		}
 		fields := strings.Fields(line)
-		if len(fields) != 2 || len(fields[0]) < minTokenLength {
-			return nil, fmt.Errorf("line %d is not a token of at least %d characters and its scopes, such as read,submit", n,
-				minTokenLength)
+		if len(fields) < 2 || len(fields) > 3 || len(fields[0]) < minTokenLength {
+			return nil, fmt.Errorf("line %d is not a token of at least %d characters and its scopes, such as read,submit, with "+
+				"limit=ZEN after them if its jobs may cost only so much", n, minTokenLength)
 		}
 		entry := bearer{digest: sha256.Sum256([]byte(fields[0])), scopes: strings.Split(fields[1], ",")}
 		for _, s := range entry.scopes {
 			if s != Read && s != Submit {
 				return nil, fmt.Errorf("line %d: there is no scope %q: they are %s and %s", n, s, Read, Submit)
 			}
+		}
+		if len(fields) == 3 {
+			text, named := strings.CutPrefix(fields[2], limitPrefix)
+			amount, err := quantity.ParseAmount(text)
+			if !named || err != nil {
+				return nil, fmt.Errorf("line %d: %q is not the limit of a token: give one such as limit=25, in ZEN", n, fields[2])
+			}
+			limit := uint64(amount)
+			entry.limit = &limit
 		}
 		t.list = append(t.list, entry)
 	}
@@ -91,14 +122,15 @@ func ParseTokens(r io.Reader) (*Tokens, error) {
 	return t, nil
 }
 
-// Allow returns why a request may not do what needs a scope, or nil. Without tokens every request may do everything.
-func (t *Tokens) Allow(r *http.Request, scope string) error {
+// Allow returns why a request may not do what needs a scope, or its context with the caller. Without tokens every
+// request may do everything.
+func (t *Tokens) Allow(ctx context.Context, r *http.Request, scope string) (context.Context, error) {
 	if t == nil || scope == "" {
-		return nil
+		return ctx, nil
 	}
 	given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !ok {
-		return failure.New(http.StatusUnauthorized, "TOKEN_NEEDED", "the server answers to those who have a token",
+		return nil, failure.New(http.StatusUnauthorized, "TOKEN_NEEDED", "the server answers to those who have a token",
 			"send Authorization: Bearer TOKEN, with a token of the server's --token-file")
 	}
 	digest := sha256.Sum256([]byte(given))
@@ -110,11 +142,12 @@ func (t *Tokens) Allow(r *http.Request, scope string) error {
 	}
 	switch {
 	case found == nil:
-		return failure.New(http.StatusUnauthorized, "TOKEN_UNKNOWN", "the server does not know the token",
+		return nil, failure.New(http.StatusUnauthorized, "TOKEN_UNKNOWN", "the server does not know the token",
 			"send one of the server's --token-file")
 	case !slices.Contains(found.scopes, scope):
-		return failure.New(http.StatusForbidden, "SCOPE_MISSING", "the token does not have the scope "+scope,
+		return nil, failure.New(http.StatusForbidden, "SCOPE_MISSING", "the token does not have the scope "+scope,
 			"use a token that has it, or add it to this one's line")
 	}
-	return nil
+	return context.WithValue(ctx, callerKey{},
+		Caller{Token: hex.EncodeToString(digest[:8]), Limit: found.limit}), nil
 }

@@ -179,7 +179,8 @@ func (s *Server) call(ctx context.Context, m *Method, decode func(any) error) (p
 // request is the request to a route that a call stands for, once its caller was admitted.
 func (s *Server) request(ctx context.Context, m *Method, in protoreflect.Message) (*http.Request, error) {
 	from := carrierOf(ctx)
-	if err := s.Tokens.Allow(from.Request, m.Route.Scope); err != nil {
+	ctx, err := s.Tokens.Allow(ctx, from.Request, m.Route.Scope)
+	if err != nil {
 		return nil, err
 	}
 	r := (&http.Request{Method: m.Route.Method, Host: from.Host, Header: http.Header{}}).WithContext(ctx)

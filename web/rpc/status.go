@@ -21,6 +21,7 @@ const errorDomain = "starling"
 var codeOf = map[int]codes.Code{
 	http.StatusBadRequest:            codes.InvalidArgument,
 	http.StatusUnauthorized:          codes.Unauthenticated,
+	http.StatusPaymentRequired:       codes.FailedPrecondition,
 	http.StatusForbidden:             codes.PermissionDenied,
 	http.StatusNotFound:              codes.NotFound,
 	http.StatusRequestTimeout:        codes.DeadlineExceeded,
