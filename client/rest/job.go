@@ -164,6 +164,11 @@ func (c *Client) Submit(ctx context.Context, s api.Submission, key string) (api.
 	return ask[api.Job](ctx, c, http.MethodPost, "/v1/jobs", s, header)
 }
 
+// Cancel stops a job that was submitted to the server.
+func (c *Client) Cancel(ctx context.Context, id string) (api.Job, error) {
+	return ask[api.Job](ctx, c, http.MethodPost, of(id, "cancel"), struct{}{}, nil)
+}
+
 // Models are those that the finished runs left.
 func (c *Client) Models(ctx context.Context) ([]api.Model, error) {
 	m, err := get[api.Models](ctx, c, "/v1/trained-models")

@@ -57,7 +57,7 @@ func (c *Client) Follow(ctx context.Context, id, after string, each func(RunEven
 		case err != nil && !lost(err):
 			return err // the reader's own
 		}
-		if err := c.pause(ctx); err != nil {
+		if err := pause(ctx, c.Every); err != nil {
 			return err
 		}
 	}
@@ -72,8 +72,8 @@ func lost(err error) bool {
 	return errors.As(err, &l) || errors.As(err, &e)
 }
 
-func (c *Client) pause(ctx context.Context) error {
-	t := time.NewTimer(c.Every)
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-ctx.Done():
@@ -152,7 +152,7 @@ func (c *Client) FollowLog(ctx context.Context, id string, from int64, each func
 		if Over(j) {
 			return nil
 		}
-		if err := c.pause(ctx); err != nil {
+		if err := pause(ctx, c.Every); err != nil {
 			return err
 		}
 	}

@@ -22,14 +22,18 @@ import (
 
 // WebOptions say what a server shows, and to whom.
 type WebOptions struct {
-	Listen  string           // host:port
-	Tokens  string           // file of bearer tokens; "": none are needed
-	Hosts   []string         // names by which the server is reached, in addition to the loopback's
-	Network string           // HTTP interface of a validator; "": no network is shown
-	Data    string           // folder that the files of submitted jobs name theirs in; "": no job can be submitted
-	Version string           // of the binary
-	Log     *slog.Logger     // nil: nowhere
-	Opened  func(url string) // when it answers
+	Listen  string            // host:port
+	Tokens  string            // file of bearer tokens; "": none are needed
+	Hosts   []string          // names by which the server is reached, in addition to the loopback's
+	Network string            // HTTP interface of a validator; "": no network is shown
+	Data    string            // folder that the files of submitted jobs name theirs in; "": no job can be submitted
+	Home    string            // folder of the account that orders submitted jobs on the Network; "": they are trained here
+	Blobs   []string          // multiaddrs at which the workers of the Network fetch jobs; none: any port of the loopback
+	Jobs    int               // that are ordered on the Network at a time
+	Say     func(text string) // news for the person who starts the server; may be nil
+	Version string            // of the binary
+	Log     *slog.Logger      // nil: nowhere
+	Opened  func(url string)  // when it answers
 }
 
 // DefaultWeb is where the dashboard is, unless that port is taken or another is asked for.
@@ -93,7 +97,7 @@ func (d *dashboard) Use(c *client.Client, links func(context.Context) ([]api.Lin
 
 // OpenDashboard begins to show a run. A port that cannot be had is news, and holds up no training.
 func OpenDashboard(ctx context.Context, opt consumer.Options, job func() string,
-	p *consumer.ProgressGauges) *dashboard {
+	p *ProgressGauges) *dashboard {
 	d := &dashboard{View: &ChainView{}, detach: func() {}, cancel: func() {}, done: make(chan error, 1)}
 	d.done <- nil
 	live := &LiveRun{job: job, View: d.View, progress: p}

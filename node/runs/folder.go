@@ -68,11 +68,23 @@ type runFile struct {
 // Submitted says, in the folder of a job that was submitted to a server, what was asked for, and how it ended where the
 // files of a run do not tell.
 type Submitted struct {
-	Key    string      `json:"key,omitempty"` // SHA-256 of the Idempotency-Key
-	Spec   string      `json:"spec"`          // SHA-256 of the specification
-	Set    []string    `json:"set,omitempty"` // changes to the job file
+	Key    string      `json:"key,omitempty"`  // SHA-256 of the Idempotency-Key
+	Spec   string      `json:"spec"`           // SHA-256 of the specification
+	Set    []string    `json:"set,omitempty"`  // changes to the job file
+	Plan   string      `json:"plan,omitempty"` // identifier of the plan that was looked at
+	At     time.Time   `json:"at,omitzero"`    // when
 	State  string      `json:"state,omitempty"`
 	Reason *api.Reason `json:"reason,omitempty"`
+
+	Token  string  `json:"token,omitempty"`       // digest of the token that it was submitted with
+	Budget uint64  `json:"budget_uzen,omitempty"` // of the job
+	Spent  *uint64 `json:"spent_uzen,omitempty"`  // of it, once that is known for good
+
+	// of a job that is ordered on a network: the address of the account; "": it is trained by the server
+	Account string `json:"account,omitempty"`
+	Mark    string `json:"mark,omitempty"`    // tells its order from others of the account that are the same
+	Ordered bool   `json:"ordered,omitempty"` // the network has the order
+	Cancel  bool   `json:"cancel,omitempty"`  // the order is to be taken back
 }
 
 // LabelTuning is where the job file of a tuning says what was asked for.
@@ -82,6 +94,9 @@ const LabelTuning = "fine_tuning"
 func (s *Submitted) Again(run string, j *job.Job) string {
 	if j != nil && j.Labels[LabelTuning] != "" {
 		return fmt.Sprintf("POST /v1/fine_tuning/jobs/%s/resume: it continues from the last attested checkpoint", run)
+	}
+	if s.Account != "" {
+		return "a server over this folder with --network and --home of " + s.Account + " continues it"
 	}
 	if s.Key == "" {
 		return "submit it again: it begins from the start; with an Idempotency-Key it would continue"

@@ -209,6 +209,8 @@ func (f *folder) state(h *source.History, j *api.Job) (string, *api.Reason) {
 	case f.held || !f.known && time.Since(f.updated()) < quiet:
 		return "running", &api.Reason{Code: "training",
 			Text: fmt.Sprintf("another process trains round %d of %d", min(j.Round+1, j.Rounds), j.Rounds)}
+	case a.asked != nil && a.asked.Cancel && a.asked.State != "":
+		return a.asked.State, a.asked.Reason
 	case a.summary != nil: // the run has a summary without a final state, and its process has ended
 		return "halted", halted(h)
 	case a.asked != nil && a.asked.State != "":

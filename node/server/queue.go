@@ -20,38 +20,41 @@ import (
 
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/job"
-	"github.com/starling-network/starling/client/job/problem"
-	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/node"
+	"github.com/starling-network/starling/node/account"
 	"github.com/starling-network/starling/node/consumer"
 	"github.com/starling-network/starling/node/dashboard"
 	"github.com/starling-network/starling/node/dataset"
 	"github.com/starling-network/starling/node/keystore"
-	"github.com/starling-network/starling/node/member"
 	"github.com/starling-network/starling/node/plan"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/runs"
 	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/web/access"
 	"github.com/starling-network/starling/web/failure"
 )
 
-// jobQueue trains the jobs that are submitted to a server, one after another, each on an embedded network and in a
-// folder of its own: source.Launcher. Its state after a restart is read from these folders.
+// jobQueue trains the jobs that are submitted to a server, each in a folder of its own: one after another on an
+// embedded network, or several at a time on the network of an account: source.Launcher. Its state after a restart is
+// read from these folders.
 type jobQueue struct {
-	root, data string // absolute: of the runs, and of the data
-	version    string
-	lib        *runs.RunStore
-	log        *slog.Logger
+	redactor // of root, the folder of the runs, and data, that of the data: both absolute
+	version  string
+	lib      *runs.RunStore
+	log      *slog.Logger
+	payer    *payer // orders jobs on a network; nil: they are trained on an embedded network
+	most     int    // jobs that are trained or ordered at a time
 
 	ctx      context.Context // of the server
-	planning chan struct{}   // held while a plan is made
+	planning chan struct{}   // held while a plan is made, or a job prepared that will be ordered
 	wake     chan struct{}   // holds something when the queue may have more
 
 	mu    sync.Mutex
 	keys  map[string]string     // identifiers of runs by their Submitted.Key
 	tasks map[string]*queuedJob // that wait or are trained, by the identifier of their run
 	queue []*queuedJob          // that wait, in order
+	spent spending
 }
 
 // Limits of a launcher.
@@ -61,7 +64,10 @@ const (
 	cancelTimeout = 10 * time.Second // for a run to stop
 )
 
-func newJobQueue(ctx context.Context, lib *runs.RunStore, dir string, o dashboard.WebOptions) (*jobQueue, error) {
+// newJobQueue returns the queue of a folder of runs. With an account it continues those that the account had ordered,
+// or was to order, when the last server ended.
+func newJobQueue(ctx context.Context, lib *runs.RunStore, dir string, o dashboard.WebOptions,
+	a *account.Account) (*jobQueue, error) {
 	root, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
@@ -70,20 +76,33 @@ func newJobQueue(ctx context.Context, lib *runs.RunStore, dir string, o dashboar
 	if err != nil {
 		return nil, err
 	}
-	l := &jobQueue{root: root, data: data, version: o.Version, lib: lib, log: o.Log, ctx: ctx,
+	l := &jobQueue{redactor: redactor{root, data}, version: o.Version, lib: lib, log: o.Log, ctx: ctx,
 		planning: make(chan struct{}, 1), wake: make(chan struct{}, 1),
-		keys: map[string]string{}, tasks: map[string]*queuedJob{}}
+		keys: map[string]string{}, tasks: map[string]*queuedJob{}, spent: spending{}, most: 1}
 	if l.log == nil {
 		l.log = slog.New(slog.DiscardHandler)
 	}
+	if a != nil {
+		l.most = max(1, o.Jobs)
+		l.payer = &payer{account: a, network: o.Network, log: l.log, texts: l.redactor, life: ctx, planning: l.planning}
+	}
 	entries, err := os.ReadDir(root)
+	if err != nil {
+		return nil, err
+	}
+	had := map[string]runs.Submitted{}
 	for _, e := range entries {
-		var had runs.Submitted
-		if keystore.ReadJSON(filepath.Join(root, e.Name(), runs.FileSubmitted), &had) == nil && had.Key != "" {
-			l.keys[had.Key] = e.Name()
+		var s runs.Submitted
+		if keystore.ReadJSON(filepath.Join(root, e.Name(), runs.FileSubmitted), &s) != nil {
+			continue
+		}
+		had[e.Name()] = s
+		l.spent.count(e.Name(), s)
+		if s.Key != "" {
+			l.keys[s.Key] = e.Name()
 		}
 	}
-	return l, err
+	return l, l.restore(had)
 }
 
 // read checks the file of a job as far as that takes no time, and counts the steps of one whose length is in epochs.
@@ -131,15 +150,17 @@ func (l *jobQueue) Plan(ctx context.Context, s api.Spec) (api.Plan, error) {
 	if err := p.MeasureStep(b); err != nil {
 		return api.Plan{}, l.refusal(err)
 	}
+	if l.payer != nil {
+		if p.Quote, err = plan.QuoteOf(b, ctx, l.payer.network); err != nil {
+			return api.Plan{}, l.payer.unanswered(err)
+		}
+		return quotedPlan(p, j), nil
+	}
 	if err := p.PlaceHere(b); err != nil {
 		return api.Plan{}, l.refusal(err)
 	}
-	made := api.Plan{ID: p.ID, Name: p.Name, Steps: p.Steps, Rounds: p.Rounds, Workers: p.Workers, Tokens: p.Tokens,
-		Flops: p.Flops, Parameters: p.Parameters,
-		DiskBytes: p.Disk, RoundBytes: p.Received, CostUzen: p.Most, BudgetUzen: p.Budget, Facts: runs.Facts(j),
-		Notes:       p.Notes,
-		StepSeconds: p.StepTime, Seconds: p.Seconds, MemoryBytes: p.Memory, Placement: *p.Placement,
-		Rejections: []api.Rejection{}}
+	made := planOf(p, j)
+	made.StepSeconds, made.Seconds, made.MemoryBytes, made.Placement = p.StepTime, p.Seconds, p.Memory, *p.Placement
 	if at := p.Placement; at.Fits == "no" {
 		made.Rejections = append(made.Rejections, api.Rejection{ID: "server", Why: string(market.MemoryTooSmall),
 			Text: fmt.Sprintf("its memory is too small: %d bytes are free, and %d workers and %d verifiers at work take %d",
@@ -150,7 +171,7 @@ func (l *jobQueue) Plan(ctx context.Context, s api.Spec) (api.Plan, error) {
 
 // Submit implements source.Launcher. The folder of the job exists before Submit returns, so that a server that ends
 // then has lost no job.
-func (l *jobQueue) Submit(_ context.Context, key string, s api.Submission) (string, error) {
+func (l *jobQueue) Submit(ctx context.Context, key string, s api.Submission) (string, error) {
 	j, err := l.read(s.Spec)
 	if err != nil {
 		return "", err
@@ -159,16 +180,35 @@ func (l *jobQueue) Submit(_ context.Context, key string, s api.Submission) (stri
 	if err != nil {
 		return "", err
 	}
-	want := runs.Submitted{Spec: digestOf(string(spec)), Set: j.Overrides}
+	caller := access.CallerOf(ctx)
+	want := runs.Submitted{Spec: digestOf(string(spec)), Set: j.Overrides, Plan: s.Plan, At: time.Now().UTC(),
+		Token: caller.Token, Budget: uint64(j.Budget.MaxCost)}
 	if key != "" {
 		want.Key = digestOf(key)
 	}
+	if l.payer != nil {
+		want.Account, want.Mark = l.payer.address(), newMark()
+		if err := l.funded(ctx, want); err != nil {
+			return "", err
+		}
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	id, err := l.known(want)
-	if err != nil || id != "" && (l.tasks[id] != nil ||
-		errors.Is(rundir.Probe(filepath.Join(l.root, id)), rundir.ErrFinished)) {
-		return id, err
+	id, had, err := l.known(want)
+	if err != nil {
+		return "", err
+	}
+	if id != "" {
+		if l.over(id, had) {
+			return id, nil
+		}
+		if had.Account != want.Account {
+			return "", elsewhere(had.Account)
+		}
+		want.Mark, want.Ordered, want.Token, want.At = had.Mark, had.Ordered, had.Token, had.At
+	}
+	if err := l.spent.allows(caller, id, want); err != nil {
+		return "", err
 	}
 	if len(l.queue) >= maxQueue {
 		return "", &failure.Error{Status: http.StatusTooManyRequests, Code: "QUEUE_FULL",
@@ -180,8 +220,22 @@ func (l *jobQueue) Submit(_ context.Context, key string, s api.Submission) (stri
 			return "", err
 		}
 	}
-	return id, l.enqueue(&queuedJob{id: id, dir: filepath.Join(l.root, id), asked: want, job: j, plan: s.Plan,
-		done: make(chan struct{})})
+	return id, l.enqueue(newTask(l.root, id, want, j, had.State == stateStopped))
+}
+
+// over reports whether a run is under way or over, so that it is not begun again. The caller holds the lock.
+func (l *jobQueue) over(id string, had runs.Submitted) bool {
+	return l.tasks[id] != nil || had.Ordered && had.Spent != nil ||
+		errors.Is(rundir.Probe(filepath.Join(l.root, id)), rundir.ErrFinished)
+}
+
+func newTask(root, id string, asked runs.Submitted, j *job.Job, resumes bool) *queuedJob {
+	t := &queuedJob{id: id, dir: filepath.Join(root, id), asked: asked, job: j, resumes: resumes,
+		done: make(chan struct{})}
+	if o := (rundir.OutDir{Path: t.dir}); asked.Ordered && o.ReadRun() == nil {
+		t.stage, t.order = ordered, o.Run.ID
+	}
+	return t
 }
 
 func digestOf(s string) string {
@@ -189,18 +243,17 @@ func digestOf(s string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// known is the run that a key stands for, or "". The caller holds the lock.
-func (l *jobQueue) known(want runs.Submitted) (id string, err error) {
+// known is the run that a key stands for, or "", and what was asked for with it. The caller holds the lock.
+func (l *jobQueue) known(want runs.Submitted) (id string, had runs.Submitted, err error) {
 	id = l.keys[want.Key]
-	var had runs.Submitted
 	if id == "" || want.Key == "" || keystore.ReadJSON(filepath.Join(l.root, id, runs.FileSubmitted), &had) != nil {
-		return "", nil // or its folder was removed
+		return "", runs.Submitted{}, nil // or its folder was removed
 	}
 	if had.Spec != want.Spec {
-		return "", &failure.Error{Status: http.StatusUnprocessableEntity, Code: "KEY_REUSED",
+		return "", had, &failure.Error{Status: http.StatusUnprocessableEntity, Code: "KEY_REUSED",
 			Detail: "the Idempotency-Key stands for another job", Fix: "send another key"}
 	}
-	return id, nil
+	return id, had, nil
 }
 
 var unnamed = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
@@ -243,49 +296,93 @@ func (l *jobQueue) enqueue(t *queuedJob) error {
 	if t.asked.Key != "" {
 		l.keys[t.asked.Key] = t.id
 	}
+	l.spent.count(t.id, t.asked)
+	l.look()
+	return nil
+}
+
+// look has the queue looked at.
+func (l *jobQueue) look() {
 	select {
 	case l.wake <- struct{}{}:
 	default:
 	}
-	return nil
 }
+
+// fundsEvery is how often the coins of an account are looked at while jobs wait for them.
+const fundsEvery = time.Second
 
 // run trains what is submitted until the server ends, and returns when nothing is trained any more.
 func (l *jobQueue) run() {
+	var under sync.WaitGroup
+	defer under.Wait()
+	var again <-chan time.Time
+	if l.payer != nil {
+		ticker := time.NewTicker(fundsEvery)
+		defer ticker.Stop()
+		again = ticker.C
+	}
 	for {
 		for t := l.next(); t != nil && l.ctx.Err() == nil; t = l.next() {
-			l.train(t)
+			under.Go(func() {
+				l.train(t)
+				l.look()
+			})
 		}
 		select {
 		case <-l.ctx.Done():
 			return
 		case <-l.wake:
+		case <-again:
 		}
 	}
 }
 
+// next takes the job out of the queue that may begin, or nil.
 func (l *jobQueue) next() *queuedJob {
+	var f funds
+	if l.payer != nil {
+		var ok bool
+		if f, ok = l.lookAtFunds(); !ok {
+			return nil
+		}
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.queue) == 0 {
+	if len(l.queue) == 0 || len(l.tasks)-len(l.queue) >= l.most {
+		sayFull(l.queue, l.most)
 		return nil
 	}
-	t := l.queue[0]
-	l.queue = slices.Delete(l.queue, 0, 1)
+	at := 0
+	if l.payer != nil {
+		at = l.covered(f)
+	}
+	if at < 0 {
+		return nil
+	}
+	t := l.queue[at]
+	l.queue = slices.Delete(l.queue, at, at+1)
+	t.begin(true)
 	return t
 }
 
 func (l *jobQueue) train(t *queuedJob) {
-	t.begin()
-	_, err := node.Train(t.ctx, consumer.Options{Job: t.job, Dir: t.dir, Plan: t.plan, Resume: true, Version: l.version,
-		Shown: t.show})
+	o := consumer.Options{Job: t.job, Dir: t.dir, Plan: t.asked.Plan, Resume: true, Version: l.version, Shown: t.show}
+	var err error
+	if l.payer == nil {
+		_, err = node.Train(t.ctx, o)
+	} else if err = l.payer.collect(t, o, l.look); errors.Is(err, errUnfunded) {
+		l.putBack(t)
+		return
+	}
 	switch {
-	case err == nil || l.ctx.Err() != nil:
-	case t.ctx.Err() != nil:
+	case l.ctx.Err() != nil:
+	case err == nil:
+	case t.ctx.Err() != nil || t.cancelled():
 		t.stopped()
 	default:
 		why := l.reason(err)
-		t.asked.State, t.asked.Reason = "failed", &why
+		t.conclude("failed", &why)
 		l.log.Error("a job failed", "run", t.id, "err", err)
 	}
 	l.end(t)
@@ -294,11 +391,10 @@ func (l *jobQueue) train(t *queuedJob) {
 // stopped records that a user paused or cancelled the job.
 func (t *queuedJob) stopped() {
 	t.mu.Lock()
-	pausing := t.pausing
-	t.mu.Unlock()
+	defer t.mu.Unlock()
 	again := t.asked.Again(t.id, t.job)
-	if pausing {
-		t.asked.State, t.asked.Reason = "stopped", &api.Reason{Code: "paused", Text: "it was paused; what was attested " +
+	if t.pausing {
+		t.asked.State, t.asked.Reason = stateStopped, &api.Reason{Code: "paused", Text: "it was paused; what was attested " +
 			"stays", Next: again}
 		return
 	}
@@ -306,21 +402,27 @@ func (t *queuedJob) stopped() {
 }
 
 func setCancelled(s *runs.Submitted, again string) {
-	s.State, s.Reason = "stopped", &api.Reason{Code: codeCancelled, Text: "it was cancelled; what was attested stays",
+	if s.Account != "" {
+		s.Cancel, again = true, "submit it with another Idempotency-Key: it begins from the start"
+	}
+	s.State, s.Reason = stateStopped, &api.Reason{Code: codeCancelled, Text: "it was cancelled; what was attested stays",
 		Next: again}
 }
 
-const codeCancelled = "cancelled"
+const stateStopped = "stopped"
 
-// end writes down how a task ended before anybody can see that it did.
+// end writes down how a task ended before anybody can see that it did. One that the end of the server stopped has no
+// state.
 func (l *jobQueue) end(t *queuedJob) {
-	if t.asked.State != "" {
-		if err := keystore.WriteJSON(filepath.Join(t.dir, runs.FileSubmitted), t.asked); err != nil {
+	if l.ctx.Err() == nil {
+		spent := l.payer.costOf(t)
+		if err := t.note(func(asked *runs.Submitted) { asked.Spent = spent }); err != nil {
 			l.log.Error("how a job ended is not kept", "run", t.id, "err", err)
 		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.spent.count(t.id, t.kept())
 	t.cancel()
 	t.detach()
 	delete(l.tasks, t.id)
@@ -336,21 +438,21 @@ func (l *jobQueue) Pause(ctx context.Context, id string) error { return l.halt(c
 func (l *jobQueue) halt(ctx context.Context, id string, pause bool) error {
 	l.mu.Lock()
 	t := l.tasks[id]
-	at := slices.Index(l.queue, t)
-	if at >= 0 {
-		l.queue = slices.Delete(l.queue, at, at+1)
-	}
 	l.mu.Unlock()
-	switch {
-	case t == nil:
+	if t == nil {
 		return l.idle(ctx, id, pause)
-	case at >= 0:
-		t.pause(pause)
+	}
+	if l.payer != nil {
+		if err, over := l.payer.haltOrder(ctx, t, pause); over {
+			return err
+		}
+	}
+	t.pause(pause)
+	if l.unqueue(t) {
 		t.stopped()
 		l.end(t)
 		return nil
 	}
-	t.pause(pause)
 	t.cancel()
 	patience := time.NewTimer(cancelTimeout)
 	defer patience.Stop()
@@ -363,6 +465,17 @@ func (l *jobQueue) halt(ctx context.Context, id string, pause bool) error {
 	return nil
 }
 
+// unqueue takes a job out of the queue, if it is in it.
+func (l *jobQueue) unqueue(t *queuedJob) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := slices.Index(l.queue, t)
+	if at >= 0 {
+		l.queue = slices.Delete(l.queue, at, at+1)
+	}
+	return at >= 0
+}
+
 // idle says why a run that is not a task cannot be stopped; nil: it has stopped already. One that was paused, or
 // stopped with a server, is cancelled for good where that is asked for.
 func (l *jobQueue) idle(ctx context.Context, id string, pause bool) error {
@@ -370,7 +483,7 @@ func (l *jobQueue) idle(ctx context.Context, id string, pause bool) error {
 	if err != nil {
 		return err
 	}
-	if h.Job.State == "stopped" {
+	if h.Job.State == stateStopped {
 		over := h.Job.Reason != nil && h.Job.Reason.Code == codeCancelled
 		switch path := filepath.Join(l.root, id, runs.FileSubmitted); {
 		case pause && over:
@@ -382,6 +495,9 @@ func (l *jobQueue) idle(ctx context.Context, id string, pause bool) error {
 			var asked runs.Submitted
 			if keystore.ReadJSON(path, &asked) != nil {
 				return nil // it was not submitted to this server
+			}
+			if asked.Ordered {
+				return l.takeBackPaused(id, asked)
 			}
 			j, _ := job.Load(filepath.Join(l.root, id, rundir.FileJob)) // nil: it is not a tuning
 			setCancelled(&asked, asked.Again(id, j))
@@ -396,124 +512,4 @@ func (l *jobQueue) idle(ctx context.Context, id string, pause bool) error {
 	}
 	return &failure.Error{Status: http.StatusConflict, Code: "JOB_OVER", Detail: "the job is " + h.Job.State,
 		Fix: "there is nothing to cancel"}
-}
-
-// refusal turns an error about a job into an answer.
-func (l *jobQueue) refusal(err error) error {
-	var wrong *problem.ErrorList
-	if !errors.As(err, &wrong) {
-		why := l.reason(err)
-		return &failure.Error{Status: http.StatusUnprocessableEntity, Code: why.Code, Detail: why.Text, Fix: why.Next}
-	}
-	f := &failure.Error{Status: http.StatusUnprocessableEntity, Code: "JOB_INVALID", Detail: "the job file has errors",
-		Fix: "see problems, which has their places"}
-	if len(wrong.Errors) == 1 {
-		f.Detail = "the job file has an error"
-	}
-	for _, e := range wrong.Errors {
-		code, place, what, why, fix := e.Explain()
-		f.Problems = append(f.Problems, api.ProblemPlace{Code: code, Place: l.redactPaths(place), What: l.redactPaths(what),
-			Why: l.redactPaths(why), Fix: l.redactPaths(fix)})
-	}
-	return f
-}
-
-// reason says why a job could not be trained.
-func (l *jobQueue) reason(err error) api.Reason {
-	var wrong *problem.ErrorList
-	var halted *consumer.HaltedError
-	var room *member.ShortageError
-	var budget *prepare.BudgetError
-	var diverged *train.DivergedError
-	r := api.Reason{Code: "TRAINING_FAILED", Text: l.redactPaths(err.Error()), Next: "see the log of the job"}
-	switch {
-	case errors.As(err, &wrong):
-		r.Code, r.Next = wrong.Errors[0].Code, l.redactPaths(wrong.Errors[0].Fix)
-	case errors.As(err, &halted):
-		r.Code, r.Next = "RUN_HALTED", halted.Fix()
-	case errors.As(err, &diverged):
-		r.Code, r.Next = "RUN_DIVERGED", "lower training.learning_rate or strategy.outer_optimizer.lr, or warm up longer"
-	case errors.As(err, &room):
-		r.Code, r.Next = "STORE_TOO_SMALL", "make room on the disk of the server"
-	case errors.As(err, &budget):
-		r.Code, r.Next = "BUDGET_TOO_SMALL", budget.Fix()
-	case errors.Is(err, prepare.ErrMemory):
-		r.Code, r.Next = "MEMORY_TOO_SMALL", "train a smaller model, or with fewer workers"
-	case errors.Is(err, plan.ErrPlanStale):
-		r.Code, r.Next = "PLAN_STALE", "plan it again"
-	case errors.Is(err, rundir.ErrOtherJob):
-		r.Code, r.Next = "DATA_CHANGED", "bring the data back that the run began with, or submit the job with another "+
-			"Idempotency-Key"
-	case errors.Is(err, rundir.ErrInUse):
-		r.Code, r.Next = "JOB_ELSEWHERE", "wait for the process that trains it"
-	}
-	return r
-}
-
-// redactPaths takes the folders of this machine out of a text that goes to others.
-func (l *jobQueue) redactPaths(text string) string {
-	text = strings.ReplaceAll(text, l.data+string(filepath.Separator), "")
-	return strings.ReplaceAll(strings.ReplaceAll(text, l.data, "the server's folder of data"),
-		l.root+string(filepath.Separator), "")
-}
-
-// queuedJob is a job that waits or is trained: runs.Live.
-type queuedJob struct {
-	id, dir string
-	asked   runs.Submitted
-	job     *job.Job
-	plan    string
-	ctx     context.Context
-	cancel  context.CancelFunc
-	detach  func()
-	done    chan struct{} // closed when it is over
-
-	mu      sync.Mutex
-	begun   bool
-	pausing bool      // it continues when it is submitted again
-	live    runs.Live // nil: it prepares
-}
-
-// pause says whether it is stopped for now only.
-func (t *queuedJob) pause(yes bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.pausing = yes
-}
-
-func (t *queuedJob) begin() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.begun = true
-}
-
-func (t *queuedJob) show(live runs.Live) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.live = live
-}
-
-// Progress implements runs.Live.
-func (t *queuedJob) Progress() runs.Progress {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	switch {
-	case !t.begun:
-		return runs.Progress{Queued: true, Why: &api.Reason{Code: "queued", Text: "jobs are trained one after another, " +
-			"and its turn has not come"}}
-	case t.live == nil:
-		return runs.Progress{Phase: "preparing", Why: &api.Reason{Code: "preparing", Text: "the data is read and tokenized"}}
-	}
-	return t.live.Progress()
-}
-
-// Books implements runs.Live.
-func (t *queuedJob) Books(ctx context.Context) (runs.Payments, error) {
-	t.mu.Lock()
-	live := t.live
-	t.mu.Unlock()
-	if live == nil {
-		return runs.Payments{}, dashboard.ErrNoChain
-	}
-	return live.Books(ctx)
 }

@@ -3,12 +3,15 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/node/account"
 	"github.com/starling-network/starling/node/dashboard"
 	"github.com/starling-network/starling/node/disk"
+	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/runs"
 	"github.com/starling-network/starling/node/serve"
 	"github.com/starling-network/starling/node/tuning"
@@ -16,20 +19,34 @@ import (
 )
 
 // Serve shows the runs of a folder, or the run in it, until the context ends. Into a folder of runs it trains what is
-// submitted to it, if the options say where the data of that is.
+// submitted to it, if the options say where the data of that is: here, or, if they name the folder of an account, on
+// the network.
 func Serve(ctx context.Context, dir string, o dashboard.WebOptions) error {
 	lib, err := runs.Open(dir)
 	if err != nil {
 		return err
 	}
 	c := web.Config{Runs: lib, Room: func() (int64, bool) { return disk.Free(dir) }}
-	if o.Network != "" {
+	var payer *account.Account
+	if o.Home != "" {
+		var leave func() error
+		if payer, leave, err = openAccount(o); err != nil {
+			return err
+		}
+		defer leave()
+		c.Network = &dashboard.ChainView{Address: o.Network, Chain: payer.Chain}
+	} else if o.Network != "" {
 		chain, err := client.Connect(o.Network, wallet.KeyFromSeed([32]byte{})) // it signs nothing
 		if err != nil {
 			return err
 		}
 		defer chain.Close()
 		c.Network = &dashboard.ChainView{Address: o.Network, Chain: chain}
+	}
+	if payer != nil {
+		if err := sayWhoPays(ctx, payer, o); err != nil {
+			return err
+		}
 	}
 	l, err := o.OpenListener(ctx)
 	if err != nil {
@@ -40,7 +57,7 @@ func Serve(ctx context.Context, dir string, o dashboard.WebOptions) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	jobs, err := newJobQueue(ctx, lib, dir, o)
+	jobs, err := newJobQueue(ctx, lib, dir, o, payer)
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
@@ -58,4 +75,35 @@ func Serve(ctx context.Context, dir string, o dashboard.WebOptions) error {
 	cancel() // also when the server ended by itself
 	<-stopped
 	return err
+}
+
+// openAccount connects the account that pays for jobs, and keeps other servers out of its folder until leave.
+func openAccount(o dashboard.WebOptions) (a *account.Account, leave func() error, err error) {
+	h, err := home.Read(o.Home)
+	if err != nil {
+		return nil, nil, err
+	}
+	unlock, err := home.Lock(o.Home)
+	if err != nil {
+		return nil, nil, err
+	}
+	if a, err = account.Open(h, o.Network, o.Blobs); err != nil {
+		return nil, nil, errors.Join(err, unlock())
+	}
+	return a, func() error { return errors.Join(a.Close(), unlock()) }, nil
+}
+
+// sayWhoPays reports which account pays, and what it has.
+func sayWhoPays(ctx context.Context, a *account.Account, o dashboard.WebOptions) error {
+	if o.Say == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	has, err := a.Chain.Coins.Balance(ctx, a.Chain.Address())
+	if err != nil && !errors.Is(err, client.ErrNotFound) {
+		return err
+	}
+	o.Say(fmt.Sprintf("jobs are ordered on %s and paid by %s, which has %s ZEN", o.Network, a.Chain.Address(), zen(has)))
+	return nil
 }

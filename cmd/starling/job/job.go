@@ -12,6 +12,7 @@ import (
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/module"
 	"github.com/starling-network/starling/cmd/starling/jobfile"
+	"github.com/starling-network/starling/cmd/starling/source"
 	"github.com/starling-network/starling/cmd/starling/target"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
@@ -33,10 +34,7 @@ pause that takes longer than the network allows ends the job.`,
 			withMessage(module.Market.PauseJob, "paused %s: no further round begins")),
 		stepCommand(c, "resume", "End a pause", "Let the rounds of a paused run begin again.",
 			withMessage(module.Market.ResumeJob, "resumed %s")),
-		stepCommand(c, "cancel", "Take an order back, or end its run",
-			`Take an order back: at once, with the whole budget, if it is not matched yet. Of one that runs no further
-round begins; those under way are finished, checked and paid, and what is not spent returns then.`,
-			cancelOrder),
+		cancelCommand(c),
 		topUpCommand(c))
 }
 
@@ -55,6 +53,40 @@ func stepCommand(c *terminal.Console, verb, short, long string,
 	}
 	target.HomeFlag(cmd, &home)
 	target.NetworkFlag(cmd, &network)
+	return cmd
+}
+
+// cancelCommand takes back an order of an account, or a job that was submitted to a server.
+func cancelCommand(c *terminal.Console) *cobra.Command {
+	cmd := stepCommand(c, "cancel", "Take an order back, or end its run",
+		`Take an order back: at once, with the whole budget, if it is not matched yet. Of one that runs no further
+round begins; those under way are finished, checked and paid, and what is not spent returns then.
+
+With --api: cancel a job that was submitted to a server, by the name that it has there; the job is printed as
+starling job get prints it.`, cancelOrder)
+	cmd.Use = "cancel JOB"
+	cmd.Example += "\n  starling job cancel quickstart --api http://127.0.0.1:7300"
+	var p source.Place
+	p.Server(cmd)
+	atNetwork := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if p.API == "" || cmd.Flags().Changed("home") || cmd.Flags().Changed("network") {
+			return atNetwork(cmd, args)
+		}
+		a, err := p.Open(cmd, "")
+		if err != nil {
+			return err
+		}
+		defer a.Close()
+		j, err := a.Cancel(cmd.Context(), args[0])
+		switch {
+		case err != nil:
+			return source.Explain(err)
+		case c.Form.Machine():
+			return c.Form.Print(os.Stdout, terminal.One(j, j.ID))
+		}
+		return printJob(j)
+	}
 	return cmd
 }
 

@@ -35,11 +35,18 @@ its own; job files name their data below the folder of --data, and nothing else.
 nothing. A job that the end of the server stopped continues when it is submitted again with the same key. Clients of
 OpenAI's interface upload files of examples, tune models with them and ask the models at the same address, under /v1.
 
+With --network and --home, the folder of an account with coins, jobs are ordered on that network instead, --jobs at a
+time, and the account pays for them. A job waits while the account has not its budget. A server that is started
+again over the same folder continues its jobs: none is lost, and none is ordered twice.
+
 The server answers this machine alone. Beyond it, tokens are needed: --token-file names a file that only its owner can
-read, with a token a line and its scopes, read or read,submit. docs/api.md has the API, docs/dashboard.md the pages.`,
+read, with a token a line and its scopes, read or read,submit, and perhaps the most ZEN that its jobs may cost
+together, such as limit=25. Without a token every user of this machine can order jobs that the account pays.
+docs/api.md has the API, docs/dashboard.md the pages.`,
 		Example: `  starling web
   starling web out/quickstart
   starling web out --network http://127.0.0.1:26601
+  starling web out --network http://127.0.0.1:26601 --home net/consumer --token-file tokens
   starling web out --listen 0.0.0.0:7300 --token-file tokens --host train.example.org`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -58,15 +65,24 @@ read, with a token a line and its scopes, read or read,submit. docs/api.md has t
 			if err := terminal.CheckListen("--listen", o.Listen, dashboard.DefaultWeb); err != nil {
 				return err
 			}
+			if err := together(cmd, o, readOnly); err != nil {
+				return err
+			}
 			o.Version = version.Binary()
 			o.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+			o.Say = func(text string) { fmt.Fprintln(os.Stderr, text) }
 			o.Opened = func(url string) { fmt.Fprintf(os.Stderr, "dashboard: %s\n", url) }
 			return webError(cmd, server.Serve(cmd.Context(), dir, o))
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.Listen, "listen", dashboard.DefaultWeb, "host:port to answer at; a free port if this one is taken")
-	f.StringVar(&o.Network, "network", "", "HTTP interface of a validator, to show its network")
+	f.StringVar(&o.Network, "network", "", "HTTP interface of a validator, to show its network; with --home jobs are "+
+		"ordered there")
+	f.StringVar(&o.Home, "home", "", "with --network: folder of the account that orders jobs, and pays for them")
+	f.StringSliceVar(&o.Blobs, "blob-listen", nil, "with --home: multiaddrs at which workers fetch jobs (default: any "+
+		"port of the loopback)")
+	f.IntVar(&o.Jobs, "jobs", defaultJobs, "with --home: jobs that are ordered at a time; others wait")
 	f.StringVar(&o.Data, "data", ".", "folder of the data that submitted jobs may name")
 	f.BoolVar(&readOnly, "read-only", false, "train nothing that is submitted")
 	f.StringVar(&o.Tokens, "token-file", "", "file of bearer tokens; needed beyond the loopback")
@@ -74,6 +90,29 @@ read, with a token a line and its scopes, read or read,submit. docs/api.md has t
 		"(repeatable)")
 	return cmd
 }
+
+// defaultJobs is how many jobs are ordered on a network at a time.
+const defaultJobs = 8
+
+// together checks the flags that go together.
+func together(cmd *cobra.Command, o dashboard.WebOptions, readOnly bool) error {
+	switch {
+	case o.Home != "" && o.Network == "":
+		return usage.Error(cmd, errors.New("--network is needed with --home: the HTTP interface of a validator, such as "+
+			"http://127.0.0.1:26601"))
+	case o.Home != "" && readOnly:
+		return usage.Error(cmd, errors.New("--home and --read-only are given: an account orders jobs, and --read-only takes "+
+			"none"))
+	case o.Home == "" && (cmd.Flags().Changed("blob-listen") || cmd.Flags().Changed("jobs")):
+		return usage.Error(cmd, errors.New("--blob-listen and --jobs are for jobs that are ordered with --home"))
+	case o.Jobs < 1 || o.Jobs > maxJobs:
+		return usage.Error(cmd, fmt.Errorf("--jobs %d: give 1 to %d", o.Jobs, maxJobs))
+	}
+	return nil
+}
+
+// maxJobs bounds --jobs: each job keeps its program and its held-out data in memory.
+const maxJobs = 64
 
 // webError gives the errors of a server their exit codes.
 func webError(cmd *cobra.Command, err error) error {
