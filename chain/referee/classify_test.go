@@ -55,7 +55,6 @@ func textJob(t *testing.T, name string, config map[string]any, lora *architectur
 func classJob(t *testing.T, n model.Classifier, vocab uint32, weights, base map[string]*tensor.Tensor) (*train.Task,
 	*train.Checkpoint) {
 	t.Helper()
-	plain, _ := job(t, tiny)
 	random, rows := philox.New(4, 0), make([][]uint32, 40)
 	for i := range rows {
 		rows[i] = []uint32{uint32(i % 3)}
@@ -75,12 +74,21 @@ func classJob(t *testing.T, n model.Classifier, vocab uint32, weights, base map[
 	if err != nil {
 		t.Fatal(err)
 	}
+	return exampleJob(t, task, examples, 1+n.Example(), weights, base)
+}
+
+// exampleJob makes a task whose examples have the given number of tokens, and its first checkpoint.
+func exampleJob(t *testing.T, task model.Task, examples *data.Corpus, length int,
+	weights, base map[string]*tensor.Tensor) (*train.Task, *train.Checkpoint) {
+	t.Helper()
+	plain, _ := job(t, tiny)
 	step, err := task.TrainStep(adamw)
 	if err != nil {
 		t.Fatal(err)
 	}
 	spec := *plain.Spec
-	spec.Program, spec.Length, spec.Data = step.Digest(), uint32(1+n.Example()), examples.Manifest(shardTokens).Digest()
+	spec.Program, spec.Length, spec.Data = step.Digest(), uint32(length), examples.Manifest(shardTokens).Digest()
+	spec.Batch = uint32(task.Batch[0].Shape.Dims[0])
 	var frozen []*tensor.Tensor
 	for _, name := range train.Frozen(step) {
 		frozen = append(frozen, base[name])

@@ -6,6 +6,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/starling-network/starling/compute/kernel/exact"
 	"github.com/starling-network/starling/compute/model/architecture"
+	"github.com/starling-network/starling/compute/model/sequence"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/record"
 )
@@ -34,7 +35,7 @@ func (p Parameters) Dropped(x *graph.Node) *graph.Node { return p.w.dropped(x) }
 // Hidden is what the language model c, of which these are the tensors, has for each of tokens [n, length]: the input of
 // its output layer [n*length, width].
 func (p Parameters) Hidden(c architecture.Config, tokens *graph.Node) *graph.Node {
-	return networkOf(c).hidden(c, p.w, tokens, whole{tokens})
+	return networkOf(c).hidden(c, p.w, tokens, sequence.Whole{Tokens: tokens})
 }
 
 // Classify is the task of naming the class of each example. A sequence of the batch is an example and its class: b has

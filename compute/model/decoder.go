@@ -7,19 +7,20 @@ import (
 	"github.com/starling-network/starling/compute/model/activation"
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/attention"
+	"github.com/starling-network/starling/compute/model/sequence"
 )
 
 // decoderNetwork is the computation of every architecture but GPT-2.
 type decoderNetwork struct{ n architecture.Names }
 
-func (d decoderNetwork) hidden(c architecture.Config, w weights, tokens *graph.Node, s sequence) *graph.Node {
+func (d decoderNetwork) hidden(c architecture.Config, w weights, tokens *graph.Node, s sequence.Sequence) *graph.Node {
 	n := d.n
 	batch, length := dims(tokens)[0], dims(tokens)[1]
 	var turns, local attention.Rope
 	if c.Form.Dim > 0 {
-		turns = s.rope(c.Form.Rotary)
+		turns = s.Rope(c.Form.Rotary)
 		if c.Form.Local.Theta > 0 {
-			local = s.rope(c.Form.Local)
+			local = s.Rope(c.Form.Local)
 		}
 	}
 	x := graph.Reshape(lookup(w.at(n.Embed+".weight"), tokens), batch*length, c.EmbedWidth())
@@ -30,7 +31,7 @@ func (d decoderNetwork) hidden(c architecture.Config, w weights, tokens *graph.N
 		x = w.linear(n.In+".weight", x)
 	}
 	if n.Positions != "" {
-		places := s.places(graph.Slice(w.at(n.Positions+".weight"), graph.AxisRange(architecture.PositionOffset)))
+		places := s.Places(graph.Slice(w.at(n.Positions+".weight"), graph.AxisRange(architecture.PositionOffset)))
 		x = graph.Add(x, graph.Reshape(places, batch*length, c.Width))
 	}
 	x = w.dropped(x)
@@ -39,7 +40,7 @@ func (d decoderNetwork) hidden(c architecture.Config, w weights, tokens *graph.N
 		if c.Form.Local.Theta > 0 && c.Form.Sliding(i) {
 			own = local
 		}
-		b := block{c: c, w: w.under(fmt.Sprintf(n.Layer, i)), n: n, a: s.layer(i), turns: own, view: attention.ViewOf(c, i)}
+		b := block{c: c, w: w.under(fmt.Sprintf(n.Layer, i)), n: n, a: s.Layer(i), turns: own, view: attention.ViewOf(c, i)}
 		x = b.apply(x)
 	}
 	if c.Form.NoFinal {
@@ -64,7 +65,7 @@ type block struct {
 	c     architecture.Config
 	w     weights
 	n     architecture.Names
-	a     attender
+	a     sequence.Attender
 	turns attention.Rope
 	view  attention.View
 }
@@ -100,7 +101,7 @@ func (b block) attend(y *graph.Node) *graph.Node {
 	var q, k, v *graph.Node
 	if b.n.QKV == "" {
 		project := func(name string, group int) *graph.Node {
-			return graph.Reshape(b.w.biased(name, y, c.Form.QKVBias), b.a.batch(), -1, c.KVHeads, group, c.HeadDim)
+			return graph.Reshape(b.w.biased(name, y, c.Form.QKVBias), b.a.Batch(), -1, c.KVHeads, group, c.HeadDim)
 		}
 		q = b.turned(b.n.QNorm, project(b.n.Q, c.Heads/c.KVHeads))
 		k = b.turned(b.n.KNorm, project(b.n.K, 1))
@@ -110,14 +111,14 @@ func (b block) attend(y *graph.Node) *graph.Node {
 		q, k = b.turned(b.n.QNorm, q), b.turned(b.n.KNorm, k)
 	}
 	q, k = b.w.rounded(q), b.w.rounded(k)
-	return b.w.dropped(b.w.biased(b.n.O, b.a.attend(q, k, v, b.view), c.Form.OutBias))
+	return b.w.dropped(b.w.biased(b.n.O, b.a.Attend(q, k, v, b.view), c.Form.OutBias))
 }
 
 // split cuts a joint projection into queries, keys and values.
 func (b block) split(x *graph.Node) (q, k, v *graph.Node) {
 	c := b.c
 	headed := func(x *graph.Node, group int) *graph.Node {
-		return graph.Reshape(x, b.a.batch(), -1, c.KVHeads, group, c.HeadDim)
+		return graph.Reshape(x, b.a.Batch(), -1, c.KVHeads, group, c.HeadDim)
 	}
 	if b.n.Heads { // of each head its query, key and value
 		x = graph.Reshape(x, -1, c.Heads, 3, c.HeadDim)

@@ -9,6 +9,7 @@ import (
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/attention"
 	"github.com/starling-network/starling/compute/model/rotary"
+	"github.com/starling-network/starling/compute/model/sequence"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/record"
 	"github.com/starling-network/starling/compute/tensor"
@@ -132,16 +133,16 @@ func (s *continued) place(c architecture.Config, n, length int) {
 	s.positions = graph.MinScalar(counted, c.Context()-1)
 }
 
-func (s continued) places(table *graph.Node) *graph.Node { return lookup(table, s.positions) }
+func (s continued) Places(table *graph.Node) *graph.Node { return lookup(table, s.positions) }
 
-func (s continued) rope(of rotary.Rotary) attention.Rope { return attention.NewRope(s.positions, of) }
+func (s continued) Rope(of rotary.Rotary) attention.Rope { return attention.NewRope(s.positions, of) }
 
-func (s continued) layer(i int) attender {
-	n := s.batch()
+func (s continued) Layer(i int) sequence.Attender {
+	n := s.Batch()
 	return remembering{s, s.past[2*n*i:][:2*n]}
 }
 
-func (s continued) batch() int { return dims(s.start)[0] }
+func (s continued) Batch() int { return dims(s.start)[0] }
 
 // remembering is the attention of a layer to the keys and values of the past, and to those of the tokens.
 type remembering struct {
@@ -149,9 +150,9 @@ type remembering struct {
 	memory []*graph.Node // keys and values of each sequence
 }
 
-// attend lets each sequence see its own past.
-func (s remembering) attend(q, k, v *graph.Node, look attention.View) *graph.Node {
-	mixed := make([]*graph.Node, s.batch())
+// Attend lets each sequence see its own past.
+func (s remembering) Attend(q, k, v *graph.Node, look attention.View) *graph.Node {
+	mixed := make([]*graph.Node, s.Batch())
 	for i := range mixed {
 		one := func(x *graph.Node) *graph.Node { return graph.Slice(x, graph.AxisRange(i, i+1)) }
 		mixed[i] = s.attendOne(i, one(q), one(k), one(v), look)

@@ -7,18 +7,19 @@ import (
 	"github.com/starling-network/starling/compute/model/activation"
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/attention"
+	"github.com/starling-network/starling/compute/model/sequence"
 )
 
 // gpt2Network is the computation of GPT-2.
 type gpt2Network struct{}
 
-func (m gpt2Network) hidden(c architecture.Config, w weights, tokens *graph.Node, s sequence) *graph.Node {
+func (m gpt2Network) hidden(c architecture.Config, w weights, tokens *graph.Node, s sequence.Sequence) *graph.Node {
 	w = w.under("transformer.")
 	batch, length := dims(tokens)[0], dims(tokens)[1]
 	words := lookup(w.at("wte.weight"), tokens)
-	x := w.dropped(graph.Reshape(graph.Add(words, s.places(w.at("wpe.weight"))), batch*length, c.Width))
+	x := w.dropped(graph.Reshape(graph.Add(words, s.Places(w.at("wpe.weight"))), batch*length, c.Width))
 	for i := range c.Layers {
-		x = m.block(c, w.under(fmt.Sprintf("h.%d.", i)), x, s.layer(i), attention.ViewOf(c, i))
+		x = m.block(c, w.under(fmt.Sprintf("h.%d.", i)), x, s.Layer(i), attention.ViewOf(c, i))
 	}
 	return layerNorm(x, w.at("ln_f.weight"), w.at("ln_f.bias"), c.NormEps)
 }
@@ -31,7 +32,8 @@ func (gpt2Network) output(c architecture.Config, w weights, x *graph.Node) *grap
 }
 
 // block is one layer on x [batch*length, width].
-func (gpt2Network) block(c architecture.Config, w weights, x *graph.Node, a attender, look attention.View) *graph.Node {
+func (gpt2Network) block(c architecture.Config, w weights, x *graph.Node, a sequence.Attender,
+	look attention.View) *graph.Node {
 	y := w.rounded(layerNorm(x, w.at("ln_1.weight"), w.at("ln_1.bias"), c.NormEps))
 	// The joint projection is cut in the weights, which are smaller than its output.
 	part := func(i int) *graph.Node {
@@ -39,9 +41,9 @@ func (gpt2Network) block(c architecture.Config, w weights, x *graph.Node, a atte
 		out := w.conv(y, w.rounded(graph.Slice(w.at("attn.c_attn.weight"), graph.AxisRange(), columns)),
 			graph.Slice(w.at("attn.c_attn.bias"), columns))
 		out = w.rounded(w.adapt(out, y, "attn.c_attn", i*c.Width, (i+1)*c.Width))
-		return graph.Reshape(out, a.batch(), -1, c.Heads, 1, c.HeadDim)
+		return graph.Reshape(out, a.Batch(), -1, c.Heads, 1, c.HeadDim)
 	}
-	y = a.attend(part(0), part(1), part(2), look)
+	y = a.Attend(part(0), part(1), part(2), look)
 	x = graph.Add(x, w.dropped(w.conv1D("attn.c_proj", y)))
 	y = layerNorm(x, w.at("ln_2.weight"), w.at("ln_2.bias"), c.NormEps)
 	y = activation.Apply(c.Form, w.conv1D("mlp.c_fc", y))

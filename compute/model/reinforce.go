@@ -7,6 +7,7 @@ import (
 
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/rollout"
+	"github.com/starling-network/starling/compute/model/sequence"
 	"github.com/starling-network/starling/compute/record"
 )
 
@@ -107,15 +108,15 @@ func (p policy) draw(w weights, prompts rollout.Prompts) (answers *graph.Node, l
 	n, group := dims(prompts.Tokens)[0], p.r.Group
 	key, net := w.dice.Key, networkOf(p.c)
 	w.dice = nil
-	s := newRagged(prompts.Padding, p.width)
+	s := sequence.NewRagged(prompts.Padding, p.width)
 	x := rollout.Last(net.hidden(p.c, w, prompts.Tokens, s), n, 1)
 	logits = []*graph.Node{rollout.Repeat(net.output(p.c, w.float32Only(), x), group)}
-	s = s.repeated(group)
+	s = s.Repeated(group)
 	tokens := make([]*graph.Node, p.r.Tokens)
 	for i := range tokens {
 		tokens[i] = graph.Reshape(rollout.Draw(logits[i], key, i, p.r.Temperature), n*group, 1)
 		if i+1 < len(tokens) {
-			s = s.next()
+			s = s.Next()
 			logits = append(logits, net.output(p.c, w.float32Only(), net.hidden(p.c, w, tokens[i], s)))
 		}
 	}
@@ -133,7 +134,7 @@ func (p policy) scores(w weights, prompts, padding, answers *graph.Node) *graph.
 	}
 	w.dice = nil
 	net := networkOf(p.c)
-	x := net.hidden(p.c, w, seen, newRagged(padding, dims(seen)[1]))
+	x := net.hidden(p.c, w, seen, sequence.NewRagged(padding, dims(seen)[1]))
 	return net.output(p.c, w.float32Only(), rollout.Last(x, n, length))
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/starling-network/starling/compute/record"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/internal/oracle"
 )
 
 var (
@@ -183,7 +184,7 @@ func TestReinforceMatchesReference(t *testing.T) {
 				prompt := want.prompts[i/drawnFrom.Group]
 				text := append(append([]int32{}, prompt...), said...)
 				logits := (reference{c, w}).logits(text[:len(text)-1])
-				var others []vector
+				var others []oracle.Vector
 				if r.KL > 0 {
 					others = (reference{c, before}).logits(text[:len(text)-1])
 				}

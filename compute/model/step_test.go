@@ -16,6 +16,7 @@ import (
 	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/internal/oracle"
 )
 
 var rewrite = flag.Bool("rewrite", false, "rewrite the golden files")
@@ -130,7 +131,7 @@ func TestLossMatchesLogits(t *testing.T) {
 		for b := range testBatch {
 			for i := range testLength {
 				at := b*(testLength+1) + i
-				row := make(vector, c.VocabSize())
+				row := make(oracle.Vector, c.VocabSize())
 				for j := range row {
 					row[j] = float64(logits[at*len(row)+j])
 				}

@@ -14,6 +14,7 @@ import (
 	"github.com/starling-network/starling/compute/data/labelled"
 	"github.com/starling-network/starling/compute/data/source"
 	"github.com/starling-network/starling/compute/data/tokenizer"
+	"github.com/starling-network/starling/compute/model/padding"
 	"github.com/starling-network/starling/compute/model/textclass"
 )
 
@@ -45,7 +46,7 @@ func TextsOf(j *job.Job) (*Texts, error) {
 	if t.Tokenizer, err = Tokenizer(j, sources); err != nil {
 		return nil, err
 	}
-	if t.Pad, err = padding(j, t.Tokenizer); err != nil {
+	if t.Pad, err = paddingOf(j, t.Tokenizer); err != nil {
 		return nil, err
 	}
 	var rows [][]uint32
@@ -55,7 +56,7 @@ func TextsOf(j *job.Job) (*Texts, error) {
 			if len(rows) >= mostTokens/(1+j.SequenceLen) {
 				return fmt.Errorf("%w: at most %d texts of %d tokens are read", ErrTexts, len(rows), j.SequenceLen)
 			}
-			row := textclass.Row(t.Tokenizer.EncodeText(x.Text), j.SequenceLen, t.Pad)
+			row := padding.Row(t.Tokenizer.EncodeText(x.Text), j.SequenceLen, t.Pad)
 			rows, names = append(rows, slices.Insert(row, 0, 0)), append(names, x.Label)
 			return nil
 		})
@@ -92,10 +93,10 @@ func (t *Texts) together(rows [][]uint32, names []string, j *job.Job) (err error
 	return err
 }
 
-// padding is the token that fills up the texts of a job: that of its base model, or the one with which it ends a text,
+// paddingOf is the token that fills up the texts of a job: that of its base model, or the one with which it ends a text,
 // or the one that ends a document for the tokenizer, or else the first number that no token of it has. The error is a
 // *problem.ErrorList.
-func padding(j *job.Job, tok *tokenizer.Tokenizer) (int, error) {
+func paddingOf(j *job.Job, tok *tokenizer.Tokenizer) (int, error) {
 	if j.Model.BaseModel != "" {
 		const file = "config.json"
 		var config struct {

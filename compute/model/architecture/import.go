@@ -50,6 +50,7 @@ var neutral = map[string][]any{
 	"num_experts":                         {0, 1},
 	"num_nextn_predict_layers":            {0},
 	"use_bidirectional_attention":         {false},
+	"is_causal":                           {true},
 	"parallel_attn":                       {false},
 	"use_parallel_residual":               {false},
 	"scale_attn_by_inverse_layer_idx":     {false},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/fields"
+	"github.com/starling-network/starling/compute/model/padding"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
@@ -157,16 +158,7 @@ func (n Network) Parameters() int {
 }
 
 // Row is a text as its first Example tokens, filled up with padding.
-func (n Network) Row(tokens []uint32) []uint32 { return Row(tokens, n.length, n.pad) }
-
-// Row is a text as its first tokens, up to length of them, filled up with padding.
-func Row(tokens []uint32, length, pad int) []uint32 {
-	row := make([]uint32, length)
-	for i := copy(row, tokens); i < length; i++ {
-		row[i] = uint32(pad)
-	}
-	return row
-}
+func (n Network) Row(tokens []uint32) []uint32 { return padding.Row(tokens, n.length, n.pad) }
 
 // score is the linear layer. It begins as the other layers of the model do.
 func (n Network) score() architecture.Named {

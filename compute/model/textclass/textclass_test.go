@@ -1,7 +1,6 @@
 package textclass
 
 import (
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -320,13 +319,6 @@ func TestClasses(t *testing.T) {
 		if got := class([]any{of.is}); got != of.want+"ForSequenceClassification" {
 			t.Errorf("%s: %s", of.is, got)
 		}
-	}
-}
-
-func TestRow(t *testing.T) {
-	if got := fmt.Sprint(Row([]uint32{5, 6}, 4, 9), Row([]uint32{1, 2, 3}, 2, 9), Row(nil, 1, 9)); got !=
-		"[5 6 9 9] [1 2] [9]" {
-		t.Error(got)
 	}
 }
 
