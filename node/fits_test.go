@@ -60,8 +60,10 @@ func TestTemplatesCanBeTrained(t *testing.T) {
 			os.WriteFile(filepath.Join(dir, "data", "a.txt"), []byte(text), 0o644),
 			os.WriteFile(filepath.Join(dir, "data", "a.jsonl"),
 				[]byte(strings.Repeat(`{"text": "The bird sings.", "prompt": "The ", "completion": "bird", "chosen": "bird", `+
-					`"rejected": "cat", "label": "song"}`+"\n"+`{"text": "Who is it?", "prompt": "A ", "completion": "cat", `+
-					`"chosen": "cat", "rejected": "dog", "label": "question"}`+"\n", 1500)), 0o644),
+					`"rejected": "cat", "label": "song", "anchor": "Who sings?", "positive": "A bird."}`+"\n"+
+					`{"text": "Who is it?", "prompt": "A ", "completion": "cat", `+
+					`"chosen": "cat", "rejected": "dog", "label": "question", "anchor": "Who purrs?", `+
+					`"positive": "A cat."}`+"\n", 1500)), 0o644),
 			os.WriteFile(filepath.Join(dir, "job.yaml"), x.File, 0o644)); err != nil {
 			t.Fatal(err)
 		}

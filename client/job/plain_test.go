@@ -8,8 +8,8 @@ var plain = map[string]string{
 	"Spec.Labels":     "notes of the author, as key: value; no result depends on them",
 	"Spec.Seed":       "the seed of every random choice of the training",
 	"Spec.Task": "what the model learns: to continue text, to answer as in examples (sft), to prefer one of two " +
-		"answers (dpo), to answer from rewards (grpo), or to name the class of an image or of a text (classify) " +
-		"or of a node of a graph (graph)",
+		"answers (dpo), to answer from rewards (grpo), to name the class of an image or of a text (classify) " +
+		"or of a node of a graph (graph), or to give texts that belong together vectors that are close (embed)",
 	"Spec.DPO":      "preference training (Rafailov et al. 2023), of task: dpo",
 	"DPO.Beta":      "how closely the model is held to the base model: the larger, the closer",
 	"Spec.Rollout":  "how answers are drawn, of task: grpo (Shao et al. 2024)",
@@ -23,10 +23,13 @@ var plain = map[string]string{
 	"Reward.Prefix":       "the weight of the share of the tokens of the right answer before the first wrong one",
 	"Spec.Graph":          "how a graph is read, of task: graph",
 	"Graph.Directed":      "whether an edge leads from its source to its target alone; otherwise it leads both ways",
-	"Spec.Model":          "what is trained",
-	"Spec.Datasets":       "the files that the model is trained on",
-	"Spec.ValSetSize":     "the fraction of the tokens that is held out for evaluation",
-	"Spec.SequenceLen":    "the number of tokens of one training example",
+	"Spec.Embed":          "the loss of vectors of texts, of task: embed",
+	"Embed.Temperature": "what the cosines of vectors are divided by in the loss: the smaller, the more do the closest " +
+		"other texts count; default: 0.05",
+	"Spec.Model":       "what is trained",
+	"Spec.Datasets":    "the files that the model is trained on",
+	"Spec.ValSetSize":  "the fraction of the tokens that is held out for evaluation",
+	"Spec.SequenceLen": "the number of tokens of one training example",
 	"Spec.SamplePacking": "whether training examples are cut from the joined documents; " +
 		"false: each document begins one, and is filled up to sequence_len",
 	"Spec.Training": "the inner loop; steps are inner steps, and batch sizes count " +
@@ -69,6 +72,8 @@ var plain = map[string]string{
 		"holds the text",
 	"Dataset.LabelField": "the field or column that holds the class of a text, with task: classify and a language " +
 		"model; default: label",
+	"Dataset.PositiveField": "the field or column that holds the text that belongs to the text of field, with task: " +
+		"embed; default: positive",
 	"Dataset.Split":     "what the files are used for",
 	"Dataset.Weight":    "how often the text is used: 2 is twice, 0.5 is its first half",
 	"Training.MaxSteps": "the length of the run in inner steps; give this or num_epochs",

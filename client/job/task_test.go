@@ -48,6 +48,13 @@ func TestTasks(t *testing.T) {
 			t.Errorf("%s: %+v", architecture, j.Spec)
 		}
 	}
+	j = parse(t, examples, "task=embed", "model={architecture: llama}", "datasets=[{path: a.jsonl}, {path: b.csv, "+
+		"field: query, positive_field: answer}]", "training.global_batch_size=64", "training.micro_batch_size=16")
+	if d := j.Datasets; d[0].Format != "jsonl" || d[0].Field != "anchor" || d[0].PositiveField != "positive" ||
+		d[1].Format != "csv" || d[1].Field != "query" || d[1].PositiveField != "answer" || j.Embed.Temperature != 0.05 ||
+		j.ReadsText() || !j.EncodesText() || j.PredictsText() || j.Eval.Tasks[0] != spec.Recall {
+		t.Errorf("pairs: %+v", j.Spec)
+	}
 	if j = parse(t, examples, "task=classify"); !j.ClassifiesText() || j.Datasets[0].Format != "jsonl" {
 		t.Errorf("from a base model: %+v", j.Spec)
 	}

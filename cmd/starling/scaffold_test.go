@@ -44,7 +44,8 @@ func TestInit(t *testing.T) {
 		t.Errorf("again: exit %d\n%s", code, stderr)
 	}
 	if code, stdout, _ := starling(t, "job", "init", "-o",
-		"name"); code != 0 || stdout != "finetune\ngraph\nimage\nnetwork\npreferences\npretrain\nrewards\ntext-classify\n" {
+		"name"); code != 0 ||
+		stdout != "embed\nfinetune\ngraph\nimage\nnetwork\npreferences\npretrain\nrewards\ntext-classify\n" {
 		t.Errorf("exit %d, the templates are %q", code, stdout)
 	}
 	if code, _, stderr := starling(t, "job", "init", "nothing"); code != 2 || !strings.Contains(stderr, "pretrain") {

@@ -24,11 +24,12 @@ import (
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/client/job/spec"
 	"github.com/starling-network/starling/compute/model/architecture"
+	"github.com/starling-network/starling/compute/model/embed"
 	"github.com/starling-network/starling/compute/model/folder"
 	"github.com/starling-network/starling/compute/model/gnn"
 	"github.com/starling-network/starling/compute/model/textclass"
 	"github.com/starling-network/starling/compute/model/vision"
-	"github.com/starling-network/starling/node/classes"
+	"github.com/starling-network/starling/node/examples"
 	"github.com/starling-network/starling/protocol/reward"
 )
 
@@ -43,10 +44,11 @@ type Card struct {
 	Name       string
 	Job        string
 	Language   *architecture.Config // the model, if it is a language model
-	Classes    classes.Network      // the model, if it classifies
+	Classes    labels               // the model, if it classifies
 	Images     *vision.Network      // Classes, if these are of images
 	Nodes      *gnn.Network         // Classes, if these are of the nodes of a graph
 	Texts      *textclass.Network   // Classes, if these are of texts
+	Vectors    *embed.Network       // the model, if it gives vectors to texts
 	Kind       string               // architecture
 	Parameters int
 	Adapter    bool
@@ -62,6 +64,9 @@ type Card struct {
 	People     []Contributor
 	Verified   *Verification
 }
+
+// labels are the classes of a model.
+type labels interface{ Labels() []string }
 
 // Summary is what is taken of summary.json.
 type Summary struct {
@@ -177,7 +182,7 @@ func (c *Card) model(fsys fs.FS, j *job.Job) error {
 	if err != nil {
 		return err
 	}
-	n, err := classes.Read(j, raw)
+	n, err := examples.Read(j, raw)
 	if err != nil {
 		return err
 	}
@@ -188,8 +193,11 @@ func (c *Card) model(fsys fs.FS, j *job.Job) error {
 		c.Nodes = &n
 	case textclass.Network:
 		c.Texts = &n
+	case embed.Network:
+		c.Vectors = &n
 	}
-	c.Classes, c.Kind, c.Parameters = n, n.Architecture(), n.Parameters()
+	c.Classes, _ = n.(labels)
+	c.Kind, c.Parameters = n.Architecture(), n.Parameters()
 	return nil
 }
 
@@ -352,6 +360,14 @@ func (c *Card) front() any {
 		if accuracy, ok := c.Summary.FinalMeasured["accuracy"]; ok {
 			front.Index = []index{{c.Name, []result{{task, named{held, c.Job},
 				[]metric{{"loss", c.Summary.FinalEvalLoss}, {"accuracy", accuracy}}}}}}
+		}
+	}
+	if c.Vectors != nil {
+		front.Library, front.Pipeline = "sentence-transformers", "sentence-similarity"
+		if recall, ok := c.Summary.FinalMeasured["recall_at_1"]; ok {
+			front.Index = []index{{c.Name, []result{{named{"Information retrieval", "information-retrieval"},
+				named{"held-out pairs of texts of the job", c.Job}, []metric{{"loss", c.Summary.FinalEvalLoss},
+					{"recall_at_1", recall}}}}}}
 		}
 	}
 	if c.Perplexity > 0 {

@@ -179,3 +179,29 @@ func TestCardOfTexts(t *testing.T) {
 		t.Errorf("no network: %v", err)
 	}
 }
+
+// The card of an encoder of texts says which libraries load it.
+func TestCardOfVectors(t *testing.T) {
+	files := run()
+	files["job.yaml"] = text("apiVersion: starling/v1\nkind: TrainingJob\nname: small\ntask: embed\nsequence_len: 64\n" +
+		"model: {base_model: org/name}\ndatasets: [{path: n.jsonl}]\ntraining: {max_steps: 8}\n")
+	files["config.json"] = text(`{"model_type":"gpt2","vocab_size":300,"n_embd":4,"n_head":1,"n_layer":1,` +
+		`"n_positions":64,"is_causal":false,"pad_token_id":299}`)
+	files["summary.json"] = text(`{"job":"job-1","rounds":2,"final_eval_loss":0.5,"final_measured":{"recall_at_1":0.75}}`)
+	c, err := Read(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := written(t, c)
+	for _, want := range []string{"pipeline_tag: sentence-similarity", "library_name: sentence-transformers",
+		"type: recall_at_1\n", "An encoder of texts (gpt2) with", "vectors have 4 elements", "started from `org/name`",
+		"starling model embed . --text", "The first 64 tokens of a\ntext count"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("no %q in\n%s", want, page)
+		}
+	}
+	files["config.json"] = text(`{"model_type":"gpt2"}`)
+	if _, err := Read(files); !errors.Is(err, ErrFolder) {
+		t.Errorf("a language model: %v", err)
+	}
+}

@@ -1,3 +1,4 @@
+// Package classes names the classes of images and of texts with trained networks. It trains none.
 package classes
 
 import (
@@ -18,6 +19,9 @@ var ErrModel = errors.New("not a model that classifies images")
 
 // ErrSize is wrapped by reasons why an image does not fit a model.
 var ErrSize = errors.New("the image does not fit the model")
+
+// atOnce is how many images are classified at a time.
+const atOnce = 32
 
 // Images is a trained network that names the classes of images.
 type Images struct {
@@ -74,7 +78,7 @@ func (m *Images) Classify(ctx context.Context, images []picture.Picture, threads
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		some := images[:min(len(images), evalImages)]
+		some := images[:min(len(images), atOnce)]
 		images = images[len(some):]
 		each, err := s.probabilities(m.network, len(some), func(tokens []int32) {
 			for i, image := range some {

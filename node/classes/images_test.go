@@ -55,7 +55,7 @@ func TestProbabilitiesAreThoseOfTheLoss(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	images := pictures(evalImages + 3)
+	images := pictures(atOnce + 3)
 	all, err := m.Classify(t.Context(), images, 2)
 	if err != nil || len(all) != len(images) {
 		t.Fatalf("%d of %d images: %v", len(all), len(images), err)

@@ -15,6 +15,12 @@ type scorer struct {
 	programs map[shape]*cpu.Exec
 }
 
+// network gives scores of classes to examples.
+type network interface {
+	model.Classifier
+	Labels() []string
+}
+
 // shape is that of examples which are scored at once.
 type shape struct{ rows, length int }
 
@@ -24,7 +30,7 @@ func newScorer(weights map[string]*tensor.Tensor, threads int) *scorer {
 
 // probabilities are those of the classes of a network, for each of a number of examples whose tokens fill writes, row
 // after row.
-func (s *scorer) probabilities(n Network, rows int, fill func(tokens []int32)) (all [][]float64, err error) {
+func (s *scorer) probabilities(n network, rows int, fill func(tokens []int32)) (all [][]float64, err error) {
 	at := shape{rows, n.Example()}
 	if s.programs[at] == nil {
 		p, err := model.Scores(n, rows)

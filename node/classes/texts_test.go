@@ -2,12 +2,9 @@ package classes
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"maps"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -21,6 +18,7 @@ import (
 	"github.com/starling-network/starling/compute/model/textclass"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/node/encoder"
 )
 
 // reading is the folder of a classifier of texts of up to 12 tokens, with its weights.
@@ -42,12 +40,12 @@ func reading(t *testing.T) (textclass.Network, map[string]*tensor.Tensor, fstest
 	if err := safetensors.EncodeAs(&file, slices.Sorted(maps.Keys(weights)), weights, nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	config, err := TokenizerConfig(n, tok, "")
+	config, err := encoder.TokenizerConfig(n, n.Example(), tok, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	return n, weights, fstest.MapFS{"config.json": {Data: n.JSON()}, "model.safetensors": {Data: file.Bytes()},
-		"tokenizer.json": {Data: tok.JSON()}, TokenizerFile: {Data: config}}
+		"tokenizer.json": {Data: tok.JSON()}, encoder.TokenizerFile: {Data: config}}
 }
 
 // The probabilities of a text are those whose logarithm is the loss of an evaluation, where it is filled up to the
@@ -99,7 +97,7 @@ func TestTextsHaveTheProbabilitiesOfTheLoss(t *testing.T) {
 		}
 	}
 	// Without a length of texts, they are as long as the model has positions.
-	delete(dir, TokenizerFile)
+	delete(dir, encoder.TokenizerFile)
 	if m, err = OpenTexts(dir); err != nil || m.network.Example() != 20 {
 		t.Errorf("%d tokens, %v", m.network.Example(), err)
 	}
@@ -112,7 +110,7 @@ func TestOtherFoldersOfTextsAreRefused(t *testing.T) {
 		"no weights":           func(d fstest.MapFS) { delete(d, "model.safetensors") },
 		"no tokenizer":         func(d fstest.MapFS) { delete(d, "tokenizer.json") },
 		"a broken tokenizer":   func(d fstest.MapFS) { d["tokenizer.json"] = small("{") },
-		"a broken length":      func(d fstest.MapFS) { d[TokenizerFile] = small("{") },
+		"a broken length":      func(d fstest.MapFS) { d[encoder.TokenizerFile] = small("{") },
 		"a model of images":    func(d fstest.MapFS) { d["config.json"] = small(`{"model_type": "mlp"}`) },
 		"a language model":     func(d fstest.MapFS) { d["config.json"] = small(`{"model_type": "llama"}`) },
 		"more classes":         replaced(`"2": "good"`, `"2": "good", "3": "best"`),
@@ -130,55 +128,5 @@ func TestOtherFoldersOfTextsAreRefused(t *testing.T) {
 func replaced(old, now string) func(fstest.MapFS) {
 	return func(d fstest.MapFS) {
 		d["config.json"] = &fstest.MapFile{Data: []byte(strings.Replace(string(d["config.json"].Data), old, now, 1))}
-	}
-}
-
-// The tokenizer's configuration is that of the base model, and says how texts are filled up.
-func TestTokenizerConfig(t *testing.T) {
-	base := t.TempDir()
-	if err := os.WriteFile(filepath.Join(base, TokenizerFile), []byte(`{"tokenizer_class": "Own", `+
-		`"padding_side": "left", "chat_template": "x", "model_max_length": 999, "bos_token": "<s>", `+
-		`"pad_token": "was"}`), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	tok, err := tokenizer.TrainBPE(slices.Values([]string{"some text and more text", "and some other text"}), 270)
-	if err != nil {
-		t.Fatal(err)
-	}
-	end, _ := tok.EndOfText()
-	for _, c := range []struct {
-		vocab, pad int
-		base, want string // the token that is padding
-	}{{tok.VocabSize(), int(end), base, tokenizer.EndOfText}, {tok.VocabSize(), int(end), "", tokenizer.EndOfText},
-		{tok.VocabSize(), tok.VocabSize(), base, ""}, {tok.VocabSize() + 1, tok.VocabSize(), "", "[PAD]"}} {
-		config, err := architecture.Parse(architecture.GPT2, map[string]any{"vocab_size": c.vocab, "n_positions": 16,
-			"n_embd": 4, "n_head": 1, "n_layer": 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		n, err := textclass.New(config, []string{"a", "b"}, 9, c.pad)
-		if err != nil {
-			t.Fatal(err)
-		}
-		raw, err := TokenizerConfig(n, tok, c.base)
-		var got struct {
-			Class    string `json:"tokenizer_class"`
-			Length   int    `json:"model_max_length"`
-			Side     string `json:"padding_side"`
-			Pad      string `json:"pad_token"`
-			Begin    string `json:"bos_token"`
-			Template string `json:"chat_template"`
-		}
-		if err := errors.Join(err, json.Unmarshal(raw, &got)); err != nil || got.Pad != c.want || got.Length != 9 ||
-			got.Side != "right" || got.Template != "" || (got.Class == "Own" && got.Begin == "<s>") != (c.base != "") {
-			t.Errorf("%+v: %s, %v", c, raw, err)
-		}
-	}
-	if err := os.WriteFile(filepath.Join(base, TokenizerFile), []byte("{"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	n, _, _ := reading(t)
-	if _, err := TokenizerConfig(n, tok, base); err == nil {
-		t.Error("a broken file is taken")
 	}
 }

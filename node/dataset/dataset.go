@@ -3,6 +3,7 @@
 package dataset
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -32,7 +33,7 @@ type File struct {
 	weight  float64
 	answers bool   // what the assistant says in them is to be learnt, and nothing else
 	task    string // of the job: what the objects of a file are
-	label   string // the field of the class of a text; "": texts are not classified
+	second  string // the field of the class of a text, or of the text that belongs to it; "": there is none
 }
 
 // ErrFormat is returned for a file whose name does not tell its format.
@@ -72,8 +73,8 @@ func Of(j *job.Job) ([]File, error) {
 		files[i] = File{Name: f.Name, Path: f.Path, Format: d.Format, Field: d.Field,
 			weight: d.Weight, answers: !j.Training.TrainOnInputs, task: j.Task,
 			Key: fmt.Sprintf("datasets.%d.path", f.Dataset)}
-		if j.ClassifiesText() {
-			files[i].label = d.LabelField
+		if j.EncodesText() {
+			files[i].second = cmp.Or(d.PositiveField, d.LabelField)
 		}
 		if j.Model.BaseModel != "" {
 			files[i].base = j.BaseModelPath()

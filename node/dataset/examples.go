@@ -9,6 +9,7 @@ import (
 	"github.com/starling-network/starling/client/job/spec"
 	"github.com/starling-network/starling/compute/data/labelled"
 	"github.com/starling-network/starling/compute/data/nodes"
+	"github.com/starling-network/starling/compute/data/paired"
 	"github.com/starling-network/starling/compute/data/source"
 	"github.com/starling-network/starling/node/serve"
 	"github.com/starling-network/starling/web/openai"
@@ -25,9 +26,15 @@ type writer func(conversation []openai.Message) (text string, said []source.Text
 
 // examples returns how the objects of a file become documents in the task of its job; nil: as its field says.
 func (f File) examples() func(object) ([]source.Document, error) {
-	if f.label != "" {
+	if f.task == spec.TaskEmbed {
 		return func(o object) ([]source.Document, error) {
-			x, err := labelled.Of(o, f.Field, f.label)
+			p, err := paired.Of(o, f.Field, f.second)
+			return []source.Document{{Text: p.Anchor}, {Text: p.Positive}}, err
+		}
+	}
+	if f.second != "" {
+		return func(o object) ([]source.Document, error) {
+			x, err := labelled.Of(o, f.Field, f.second)
 			return []source.Document{{Text: x.Text}}, err
 		}
 	}

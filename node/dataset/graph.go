@@ -45,10 +45,16 @@ func GraphOf(j *job.Job) (*Graph, error) {
 	return g, err
 }
 
-// corpusOf is the data of a job that classifies, in rows of the given number of tokens. The error is a
+// corpusOf is the data of a job that classifies or encodes, in rows of the given number of tokens. The error is a
 // *problem.ErrorList.
 func corpusOf(j *job.Job) (corpus *data.Corpus, tokens int, err error) {
 	switch {
+	case j.Task == spec.TaskEmbed:
+		p, err := PairsOf(j)
+		if err != nil {
+			return nil, 0, err
+		}
+		return p.Corpus, p.Tokens(), nil
 	case j.ClassifiesText():
 		t, err := TextsOf(j)
 		if err != nil {

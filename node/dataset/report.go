@@ -68,8 +68,8 @@ func Inspect(ctx context.Context, files []File, faults int) ([]Report, error) {
 		if err == nil && f.Format == spec.Images {
 			r, err = inspectImage(f, r)
 		}
-		if err == nil && f.label != "" && f.Format == source.CSV {
-			r = inspectLabels(f, s, r)
+		if err == nil && f.second != "" && f.Format == source.CSV {
+			r = inspectFields(f, s, r)
 		}
 		if err == nil && f.task == spec.TaskGraph && f.Format == source.CSV {
 			r = inspectRows(s, r)

@@ -1,21 +1,21 @@
 package dataset
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/client/job/problem"
+	"github.com/starling-network/starling/client/job/spec"
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/data/labelled"
+	"github.com/starling-network/starling/compute/data/paired"
 	"github.com/starling-network/starling/compute/data/source"
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/model/padding"
 	"github.com/starling-network/starling/compute/model/textclass"
+	"github.com/starling-network/starling/node/dataset/filler"
 )
 
 // Texts are the examples of a job that classifies texts.
@@ -46,13 +46,13 @@ func TextsOf(j *job.Job) (*Texts, error) {
 	if t.Tokenizer, err = Tokenizer(j, sources); err != nil {
 		return nil, err
 	}
-	if t.Pad, err = paddingOf(j, t.Tokenizer); err != nil {
+	if t.Pad, err = fillerOf(j, t.Tokenizer); err != nil {
 		return nil, err
 	}
 	var rows [][]uint32
 	var names []string // of the classes of rows
 	for i, s := range sources {
-		err := labelled.Each(s, files[i].label, func(x labelled.Example) error {
+		err := labelled.Each(s, files[i].second, func(x labelled.Example) error {
 			if len(rows) >= mostTokens/(1+j.SequenceLen) {
 				return fmt.Errorf("%w: at most %d texts of %d tokens are read", ErrTexts, len(rows), j.SequenceLen)
 			}
@@ -93,44 +93,28 @@ func (t *Texts) together(rows [][]uint32, names []string, j *job.Job) (err error
 	return err
 }
 
-// paddingOf is the token that fills up the texts of a job: that of its base model, or the one with which it ends a text,
-// or the one that ends a document for the tokenizer, or else the first number that no token of it has. The error is a
-// *problem.ErrorList.
-func paddingOf(j *job.Job, tok *tokenizer.Tokenizer) (int, error) {
+// fillerOf is filler.Token of a job. The error is a *problem.ErrorList.
+func fillerOf(j *job.Job, tok *tokenizer.Tokenizer) (int, error) {
+	base := ""
 	if j.Model.BaseModel != "" {
-		const file = "config.json"
-		var config struct {
-			Vocab int  `json:"vocab_size"`
-			Pad   *int `json:"pad_token_id"`
-			End   any  `json:"eos_token_id"` // one, or a list of them
-		}
-		raw, err := os.ReadFile(filepath.Join(j.BaseModelPath(), file))
-		if err == nil {
-			err = json.Unmarshal(raw, &config)
-		}
-		if err != nil {
-			return 0, keyProblem(j, "model.base_model", problem.BadValue, "the base model cannot be used", err,
-				"give a model folder in Hugging Face form")
-		}
-		if config.Pad != nil && *config.Pad >= 0 && *config.Pad < config.Vocab {
-			return *config.Pad, nil
-		}
-		if list, ok := config.End.([]any); ok && len(list) > 0 {
-			config.End = list[0]
-		}
-		if end, ok := config.End.(float64); ok && end >= 0 && end < float64(config.Vocab) {
-			return int(end), nil
-		}
+		base = j.BaseModelPath()
 	}
-	if end, ok := tok.EndOfText(); ok {
-		return int(end), nil
+	token, err := filler.Token(base, tok)
+	if err != nil {
+		return 0, keyProblem(j, "model.base_model", problem.BadValue, "the base model cannot be used", err,
+			"give a model folder in Hugging Face form")
 	}
-	return tok.VocabSize(), nil
+	return token, nil
 }
 
-// inspectLabels adds the first fault in the classes of a CSV file of texts to its report.
-func inspectLabels(f File, s source.File, r Report) Report {
-	err := labelled.Each(s, f.label, func(labelled.Example) error { return nil })
+// inspectFields adds the first fault in a CSV file of texts with classes, or of pairs of texts, to its report.
+func inspectFields(f File, s source.File, r Report) Report {
+	var err error
+	if f.task == spec.TaskEmbed {
+		err = paired.Each(s, f.second, func(paired.Pair) error { return nil })
+	} else {
+		err = labelled.Each(s, f.second, func(labelled.Example) error { return nil })
+	}
 	if at := (*source.Error)(nil); len(r.Faults)+r.MoreFaults == 0 && errors.As(err, &at) {
 		r.Faults = append(r.Faults, Fault{File: at.Name, Line: at.Line, Why: at.Err.Error()})
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/starling-network/starling/node/prepare"
 )
 
-// Most examples of one evaluation: of text; of answers to prompts, or of the classes of texts; and of other classes,
-// where an example is one answer too, and small.
+// Most examples of one evaluation: of text; of answers to prompts, of the classes of texts, or pairs of texts; and of
+// other classes, where an example is one answer too, and small.
 const (
 	mostText    = 128
 	mostAnswers = 512
@@ -24,7 +24,7 @@ func Batches(b *prepare.CompiledJob) [][]int32 {
 	switch {
 	case b.Language == nil && b.Tokenizer == nil:
 		most = mostClasses
-	case b.Job.Task == spec.TaskGRPO || b.Job.ClassifiesText():
+	case b.Job.Task == spec.TaskGRPO || b.Job.EncodesText():
 		most = mostAnswers
 	}
 	return b.Corpus.ValBatches(b.EvalBatch, int(b.Spec.Length), most/b.EvalBatch)

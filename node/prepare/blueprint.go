@@ -1,7 +1,6 @@
 package prepare
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -24,17 +23,14 @@ import (
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/folder"
 	"github.com/starling-network/starling/compute/model/gguf"
-	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
-	"github.com/starling-network/starling/exchange/aggregate"
-	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/exchange/slice"
-	"github.com/starling-network/starling/exchange/transform"
 	"github.com/starling-network/starling/node/dataset"
 	"github.com/starling-network/starling/node/memory"
+	"github.com/starling-network/starling/node/prepare/strategy"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/role/bundle"
@@ -70,7 +66,7 @@ type CompiledJob struct {
 	Files  *memory.Folder
 	Slices uint32 // in which a round is reduced; 0: every member combines all updates
 
-	Trained architecture.Config       // Language or that of a classifier of texts, with its adapter if it has one
+	Trained architecture.Config       // Language or that of a network for texts, with its adapter if it has one
 	read    map[string]*tensor.Tensor // Frozen by names, if it is no base model
 	drawn   *canon.Digest             // architecture.InitDigest of weights that the seed draws; nil: others
 	held    io.Closer                 // the tokens of Corpus; nil: they are in memory
@@ -97,7 +93,7 @@ func Outline(j *job.Job) (*CompiledJob, error) { return outlineOf(j, nil) }
 
 func outlineOf(j *job.Job, watch data.Watch) (*CompiledJob, error) {
 	if !j.ReadsText() {
-		return readClassifier(j)
+		return readExamples(j)
 	}
 	sources, err := dataset.Sources(j)
 	if err != nil {
@@ -329,7 +325,7 @@ func (b compilation) buildPrograms() (err error) {
 	}
 	task, err := b.task(j.WorkerBatch(), j.MicroBatch())
 	if err == nil {
-		b.Step, err = task.TrainStep(b.optimizer())
+		b.Step, err = task.TrainStep(strategy.Optimizer(b.Job.Spec))
 	}
 	if err != nil {
 		return keyProblem(j, "model", problem.BadValue, "the training step cannot be built", err, "check model.config")
@@ -341,26 +337,6 @@ func (b compilation) buildPrograms() (err error) {
 		return keyProblem(j, "model", problem.BadValue, "the evaluation cannot be built", err, "check model.config")
 	}
 	return nil
-}
-
-// optimizer is that of inner steps. In a job of gradients the outer one takes its place.
-func (b compilation) optimizer() optimizer.Optimizer {
-	if b.Job.Strategy.OuterOptimizer.Gradients() {
-		return optimizer.Descent
-	}
-	o := b.Job.Training.Optimizer
-	all := optimizer.Common{WeightDecay: o.WeightDecay, MaxGradNorm: b.Job.Training.MaxGradNorm,
-		Proximal: b.Job.Strategy.ProximalMu, Storage: optimizer.Storage(o.State)}
-	switch o.Name {
-	case spec.SGD:
-		return optimizer.SGD{Common: all, Momentum: o.Momentum, Nesterov: o.Nesterov}
-	case spec.Lion:
-		return optimizer.Lion{Common: all, Beta1: o.Betas[0], Beta2: o.Betas[1]}
-	case spec.Adafactor:
-		return optimizer.Adafactor{Common: all, Beta1: o.Betas[0], Beta2: o.Betas[1], Threshold: 1}
-	}
-	return optimizer.AdamW{Beta1: o.Betas[0], Beta2: o.Betas[1], Eps: o.Eps, WeightDecay: all.WeightDecay,
-		MaxGradNorm: all.MaxGradNorm, Proximal: all.Proximal, Storage: all.Storage}
 }
 
 func (b compilation) spec() *train.Spec {
@@ -388,62 +364,8 @@ func (b compilation) spec() *train.Spec {
 	return s
 }
 
-// outers are the outer optimizers whose word in a job file is not their name in the specification.
-var outers = map[string]string{"signsgd": outer.SignSGD, "gossip": outer.PairwiseGossip}
-
-// codecs are the codecs by the words of a job file.
-var codecs = map[string]string{"none": codec.Float32, "fp16": codec.Float16, "bf16": codec.BFloat16,
-	"int8": codec.Int8, "fp4": codec.E3M0, "sign": codec.Sign}
-
-// codecOf is the codec that a job file asks for.
-func codecOf(c spec.Compression) string {
-	if k, bits, sparse := c.TopK(); sparse {
-		return codec.TopKName(k, bits)
-	}
-	return codecs[c.Quantize]
-}
-
-// Decays of the residual that error feedback adds to the next update: of pseudo-gradients (Sarfi et al. 2025), and of
-// gradients, whose momentum it is (Peng et al. 2024).
-const (
-	feedbackDecay = 0.95
-	momentumDecay = 0.999
-)
-
-func (b *CompiledJob) Exchange() train.Exchange {
-	st := b.Job.Strategy
-	o := st.OuterOptimizer
-	x := train.Exchange{Codec: codecOf(st.Compression), Rule: st.Aggregation.Rule,
-		Outer: cmp.Or(outers[o.Name], o.Name), Rate: o.LR, Momentum: o.Momentum}
-	if x.Rule == aggregate.TrimmedMean {
-		x.Trim = st.Aggregation.Trim
-	}
-	x.Carry, x.Moments = st.Group(), st.OptimizerStateRounds > 1
-	if st.Compression.ErrorFeedback {
-		x.Feedback = feedbackDecay
-	}
-	if st.Compression.Transform == transform.CosineTransform {
-		x.Transform = transform.CosineTransform
-	}
-	if st.Replicas.Paired() {
-		x.Pairs, x.Topology = uint32(st.Workers.Target), st.Replicas.Topology
-	}
-	x.SampleEvery, x.Fragments, x.Overlap = uint32(st.Replicas.Sample), uint32(st.Replicas.Fragments), st.Replicas.Overlap
-	inner := b.Job.Training.Optimizer
-	switch {
-	case o.Adaptive():
-		x.Momentum, x.Decay, x.Eps = o.Betas[0], o.Betas[1], o.Eps
-	case o.Name == outer.DecoupledAdam:
-		x.Momentum, x.Decay, x.Eps = inner.Betas[0], inner.Betas[1], inner.Eps
-	}
-	if o.Gradients() {
-		x.Gradients, x.WeightDecay, x.Clip = true, inner.WeightDecay, b.Job.Training.MaxGradNorm
-		if x.Feedback > 0 {
-			x.Feedback = momentumDecay
-		}
-	}
-	return x
-}
+// Exchange says how the updates of the job travel and are combined.
+func (b *CompiledJob) Exchange() train.Exchange { return strategy.Exchange(b.Job.Spec) }
 
 // slice decides in how many slices rounds are reduced: half as many as there are workers, so that each reduces one.
 func (b compilation) slice() error {

@@ -38,7 +38,10 @@ var settings = map[string][]string{
 	"datasets.field":  {"datasets=[{path: data.jsonl, format: jsonl, field: other}]"},
 	// TestTexts has another one
 	"datasets.label_field": {"task=classify", "datasets=[{path: labels.jsonl, format: jsonl, label_field: other}]"},
-	"datasets.weight":      {"datasets=[{path: data.txt, format: text, weight: 2}]"},
+	// TestPairs has other ones
+	"datasets.positive_field": {"datasets=[{path: data.txt, format: text, positive_field: other}]"},
+	"embed.temperature":       {"embed={temperature: 0.1}"},
+	"datasets.weight":         {"datasets=[{path: data.txt, format: text, weight: 2}]"},
 
 	"training.max_steps": {"training.max_steps=16"}, "training.num_epochs": {"training.num_epochs=1"},
 	"training.global_batch_size":           {"training.global_batch_size=16"},

@@ -10,7 +10,6 @@ import (
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/gguf"
 	"github.com/starling-network/starling/compute/model/safetensors"
-	"github.com/starling-network/starling/compute/model/textclass"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 )
@@ -49,8 +48,7 @@ func ExportModel(b *CompiledJob, c *train.Checkpoint, t texts) ([]File, error) {
 	}
 	if b.adapted() {
 		adapter, list, config := trainedWeights(c), b.Trained.Adapters(), b.Trained.AdapterJSON
-		if n, ok := b.Model.(textclass.Network); ok {
-			n = n.On(b.Trained)
+		if n, ok := b.encoder(); ok {
 			list, config = n.Saved(adapter), n.AdapterJSON
 		}
 		files = append(files, weightsFile(FileAdapter, list,

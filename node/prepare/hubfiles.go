@@ -4,13 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/compute/data/tokenizer"
-	"github.com/starling-network/starling/compute/model/textclass"
-	"github.com/starling-network/starling/node/classes"
+	"github.com/starling-network/starling/compute/model/embed"
+	"github.com/starling-network/starling/node/encoder"
 	"github.com/starling-network/starling/node/serve"
 )
 
@@ -62,8 +63,11 @@ func (b *CompiledJob) Leaves() (t texts, err error) {
 	}
 	if b.Language == nil {
 		t = texts{files: map[string][]byte{FileConfig: b.Model.JSON()}, base: b.Job.Model.BaseModel}
-		if n, ok := b.Model.(textclass.Network); ok {
-			t.files[fileTokenizerConfig], err = classes.TokenizerConfig(n, b.Tokenizer, dir)
+		if n, ok := b.encoder(); ok {
+			t.files[fileTokenizerConfig], err = encoder.TokenizerConfig(n, b.Job.SequenceLen, b.Tokenizer, dir)
+		}
+		if n, ok := b.Model.(embed.Network); ok {
+			maps.Copy(t.files, n.Files())
 		}
 		return t, err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/starling-network/starling/client/job/spec"
 	"github.com/starling-network/starling/compute/kernel/exact"
 	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/embed"
 	"github.com/starling-network/starling/compute/model/rollout"
 	"github.com/starling-network/starling/compute/model/textclass"
 )
@@ -20,6 +21,8 @@ func (b compilation) task(examples, part int) (model.Task, error) {
 	switch c := b.Model.(type) {
 	case textclass.Network:
 		return model.Classify(c.On(b.Trained), batch)
+	case embed.Network:
+		return model.Contrast(c.On(b.Trained), batch, j.Embed.Temperature)
 	case model.Classifier:
 		return model.Classify(c, batch)
 	}

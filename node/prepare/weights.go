@@ -11,7 +11,6 @@ import (
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/blocks"
 	"github.com/starling-network/starling/compute/model/folder"
-	"github.com/starling-network/starling/compute/model/textclass"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/outer"
@@ -43,12 +42,12 @@ func (b compilation) begin(base *folder.Model) (err error) {
 		return err
 	}
 	var weights map[string]*tensor.Tensor
-	n, texts := b.Model.(textclass.Network)
+	n, texts := b.encoder()
 	switch {
 	case base == nil:
 		weights = architecture.Init(b.Model.Tensors(), b.Job.Seed)
 	case texts:
-		weights = n.On(b.Trained).Begin(base.Tensors, b.Job.Seed)
+		weights = n.Begin(base.Tensors, b.Job.Seed)
 	case b.adapted():
 		weights = b.Trained.InitAdapters(b.Job.Seed)
 	default:

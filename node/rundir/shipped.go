@@ -6,7 +6,10 @@ import (
 	"strings"
 
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/client/job/spec"
 	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/architecture"
+	"github.com/starling-network/starling/compute/model/embed"
 	"github.com/starling-network/starling/compute/model/folder"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
@@ -31,7 +34,7 @@ func (o *OutDir) ShippedBase(ctx context.Context, j *job.Job, store *blob.Disk) 
 	if j.Model.BaseModel == "" {
 		return nil, nil
 	}
-	config, err := folder.ReadConfig(os.DirFS(o.Path))
+	config, err := o.baseConfig(j)
 	if err != nil {
 		return nil, err
 	}
@@ -48,6 +51,19 @@ func (o *OutDir) ShippedBase(ctx context.Context, j *job.Job, store *blob.Disk) 
 		base.Tensors[strings.TrimPrefix(name, model.Reference)] = t
 	}
 	return base, nil
+}
+
+// baseConfig is that of the model that the job started from, as the model of the run has it.
+func (o *OutDir) baseConfig(j *job.Job) (architecture.Config, error) {
+	if j.Task != spec.TaskEmbed {
+		return folder.ReadConfig(os.DirFS(o.Path))
+	}
+	raw, err := os.ReadFile(o.File("config.json"))
+	if err != nil {
+		return architecture.Config{}, err
+	}
+	n, err := embed.Read(raw, j.SequenceLen)
+	return n.Language(), err
 }
 
 // ShippedFrozen are the tensors that the job reads and does not train, by their names; nil: there are none.

@@ -25,7 +25,7 @@ import (
 	"github.com/starling-network/starling/exchange/update"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/checkpoint"
-	"github.com/starling-network/starling/node/classes"
+	"github.com/starling-network/starling/node/examples"
 	"github.com/starling-network/starling/node/memory"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/rundir"
@@ -155,21 +155,22 @@ func shipped(o *rundir.OutDir, ctx context.Context, j *job.Job, store *blob.Disk
 		if err != nil {
 			return nil, err
 		}
-		c := &classes.Job{Corpus: corpus}
-		if c.Network, err = classes.Read(j, text); err != nil {
-			return nil, err
-		}
-		if !j.ClassifiesText() {
-			if c.Read, err = o.ShippedFrozen(ctx, store); err != nil {
-				return nil, err
-			}
-			return prepare.AssembleClassifier(j, c, nil)
-		}
+		var read map[string]*tensor.Tensor
+		var tok *tokenizer.Tokenizer
 		var base *folder.Model
-		if c.Tokenizer, base, err = shippedLanguage(o, ctx, j, store); err != nil {
+		if j.EncodesText() {
+			tok, base, err = shippedLanguage(o, ctx, j, store)
+		} else {
+			read, err = o.ShippedFrozen(ctx, store)
+		}
+		if err != nil {
 			return nil, err
 		}
-		return prepare.AssembleClassifier(j, c, base)
+		c, err := examples.Shipped(j, text, corpus, read, tok)
+		if err != nil {
+			return nil, err
+		}
+		return prepare.AssembleExamples(j, c, base)
 	}
 	tok, base, err := shippedLanguage(o, ctx, j, store)
 	if err != nil {

@@ -41,6 +41,8 @@ var quantities = []quantity{
 		func(m api.Metric) (float64, bool) { return optional(m.BitsPerByte) }},
 	{"accuracy", "Accuracy on held-out examples", "", "round",
 		func(m api.Metric) (float64, bool) { return optional(m.Measurement("accuracy")) }},
+	{"recall_at_1", "Recall at 1 of held-out pairs", "", "round",
+		func(m api.Metric) (float64, bool) { return optional(m.Measurement("recall_at_1")) }},
 	{"margin", "Margin of preferred answers", "nats", "round",
 		func(m api.Metric) (float64, bool) { return optional(m.Measurement("margin")) }},
 	{"reward", "Reward of answers", "", "round",

@@ -111,7 +111,7 @@ func (c *checker) model() {
 		c.report("model", problem.MissingKey, architecture+" is missing",
 			"it says what is trained, unless base_model names a model to start from",
 			"add architecture: gpt2 or llama under model, or base_model: ./folder")
-	case m.BaseModel == "" && (c.ReadsText() || c.ClassifiesText()) && m.Adapter != nil && m.Adapter.LoRA != nil:
+	case m.BaseModel == "" && (c.ReadsText() || c.EncodesText()) && m.Adapter != nil && m.Adapter.LoRA != nil:
 		c.report("model.adapter", problem.BadValue, "model.adapter is given without "+base,
 			"an adapter is an addition to a model that exists",
 			"add base_model: ./folder, or remove adapter")

@@ -15,7 +15,7 @@ func task(c *checker) {
 		return
 	}
 	for _, of := range []struct{ key, task string }{{"dpo", spec.TaskDPO}, {"rollout", spec.TaskGRPO},
-		{"reward", spec.TaskGRPO}, {"graph", spec.TaskGraph}} {
+		{"reward", spec.TaskGRPO}, {"graph", spec.TaskGraph}, {"embed", spec.TaskEmbed}} {
 		if c.Task != of.task && c.file.Given(of.key) && !c.bad(of.key) {
 			c.report(of.key, problem.BadValue, of.key+" is given, and task is "+c.Task, "it is a setting of task: "+of.task,
 				"remove it, or use task: "+of.task)
@@ -29,14 +29,18 @@ func task(c *checker) {
 		!slices.Contains(architectures(c.Task), architecture) {
 		c.report("model.architecture", problem.BadValue,
 			fmt.Sprintf("model.architecture is %s, and task is %s", architecture, c.Task),
-			"images are classified by mlp or cnn, nodes of a graph by gcn or sage, and text is learnt or classified by gpt2 "+
-				"or llama",
+			"images are classified by mlp or cnn, nodes of a graph by gcn or sage, and text is learnt, classified or given "+
+				"vectors by gpt2 or llama",
 			"use another architecture, or another task")
 	}
 	for i := range c.Datasets {
 		if at := fmt.Sprintf("datasets.%d.label_field", i); c.file.Given(at) && !c.ClassifiesText() && !c.bad(at) {
 			c.report(at, problem.BadValue, at+" is given, and the job classifies no texts",
 				"it names the field of the class of a text", "remove it, or use task: classify with architecture: gpt2 or llama")
+		}
+		if at := fmt.Sprintf("datasets.%d.positive_field", i); c.file.Given(at) && c.Task != spec.TaskEmbed && !c.bad(at) {
+			c.report(at, problem.BadValue, at+" is given, and task is "+c.Task,
+				"it names the field of the second text of a pair", "remove it, or use task: embed")
 		}
 	}
 	if !c.ReadsText() {
@@ -90,8 +94,11 @@ var (
 func classify(c *checker) {
 	formats, why := []string{spec.Images, "jsonl"}, "examples are PNG files in a folder for each class, or JSON objects, "+
 		"one a line"
-	texts, others := c.ClassifiesText(), slices.Clone(languageOnly)
+	texts, others := c.EncodesText(), slices.Clone(languageOnly)
 	switch {
+	case c.Task == spec.TaskEmbed:
+		formats, why = []string{"jsonl", "csv"}, "pairs of texts are JSON objects, one a line, or rows"
+		contrast(c)
 	case texts:
 		formats, why = []string{"jsonl", "csv"}, "texts with their classes are JSON objects, one a line, or rows"
 	case c.Task == spec.TaskGraph:
@@ -129,6 +136,29 @@ func classify(c *checker) {
 		if key.on && !c.bad(key.path) {
 			c.report(key.path, problem.Unsupported, key.path+" is "+key.word+", and task is "+c.Task,
 				"it is built for "+key.of+" alone", "remove it")
+		}
+	}
+}
+
+// contrast checks that pairs of texts are compared with the other pairs of their batch: all that a worker takes in a
+// step, at once.
+func contrast(c *checker) {
+	at := "training.global_batch_size"
+	if c.bad(at, "strategy.workers.target") || c.Strategy.Workers.Target < 1 {
+		return
+	}
+	if c.WorkerBatch() < 2 {
+		c.report(at, problem.BadValue, fmt.Sprintf("%s is %d for %d workers", at, c.Training.GlobalBatchSize,
+			c.Strategy.Workers.Target), "a pair is compared with the other pairs that its worker takes in a step",
+			"use at least two pairs for each worker, and better 32")
+		return
+	}
+	for _, at := range []string{"training.micro_batch_size", "training.gradient_accumulation_steps"} {
+		if m := c.MicroBatch(); c.file.Given(at) && m != 0 && !c.bad(at) {
+			c.report(at, problem.Unsupported, at+" is given, and task is embed",
+				"all pairs of a step are compared with each other, so they are computed at once",
+				"remove it, and use a smaller global_batch_size or gradient_checkpointing: true if the memory is too small")
+			return
 		}
 	}
 }

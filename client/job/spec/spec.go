@@ -16,11 +16,12 @@ type Spec struct {
 	Name          string            `job:"name"`         // default: the file's name without its extension
 	Labels        map[string]string `job:"labels,local"` // for the author; no result depends on them
 	Seed          uint64            `job:"seed"`         // of every random choice of the training
-	Task          string            `job:"task" one:"language sft dpo grpo classify graph"`
+	Task          string            `job:"task" one:"language sft dpo grpo classify graph embed"`
 	DPO           DPO               `job:"dpo"`
 	Rollout       Rollout           `job:"rollout"`
 	Reward        Reward            `job:"reward"`
 	Graph         Graph             `job:"graph"`
+	Embed         Embed             `job:"embed"`
 	Model         Model             `job:"model,required"`
 	Datasets      []Dataset         `job:"datasets,required" size:"[1,1000]" example:"[{path: \"./data/*.txt\"}]"`
 	ValSetSize    float64           `job:"val_set_size" in:"[0,0.5]"`    // fraction of the tokens held out for eval
@@ -76,9 +77,11 @@ type Dataset struct {
 	Format string `job:"format" one:"text jsonl csv parquet llmc-bin nanogpt-bin image"`
 	Field  string `job:"field"` // of a jsonl object, or column of a csv or parquet file
 	// the same for the name of the class of a text, where texts are classified; default: label
-	LabelField string  `job:"label_field"`
-	Split      string  `job:"split" one:"train"`
-	Weight     float64 `job:"weight" in:"(0,inf)"`
+	LabelField string `job:"label_field"`
+	// the same for the text that belongs to that of field, where texts get vectors; default: positive
+	PositiveField string  `job:"positive_field"`
+	Split         string  `job:"split" one:"train"`
+	Weight        float64 `job:"weight" in:"(0,inf)"`
 }
 
 // Training is the inner loop. Steps are inner steps; batch sizes count sequences.
@@ -334,7 +337,7 @@ type Checkpoint struct {
 // Eval says when and how the checkpoint is measured. Steps are multiples of sync_steps.
 type Eval struct {
 	EverySteps int      `job:"every_steps" in:"[1,1000000000]"`
-	Tasks      []string `job:"tasks" one:"perplexity preference accuracy reward"`
+	Tasks      []string `job:"tasks" one:"perplexity preference accuracy reward recall"`
 	Prompts    []string `job:"prompts" size:"[0,64]"`
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/starling-network/starling/compute/data/labelled"
+	"github.com/starling-network/starling/compute/data/paired"
 )
 
 // Tasks: what the model is trained to do.
@@ -16,6 +17,7 @@ const (
 	TaskGRPO     = "grpo"     // to answer prompts, from the rewards of its own answers
 	TaskClassify = "classify" // to name the class of an image or of a text
 	TaskGraph    = "graph"    // to name the class of a node of a graph
+	TaskEmbed    = "embed"    // to give texts that belong together vectors that are close
 )
 
 // Images is the format of files that are images, each in a folder that names its class.
@@ -45,8 +47,19 @@ type Graph struct {
 	Directed bool `job:"directed"` // an edge leads from its source to its target alone
 }
 
-// ReadsText reports whether the model of the task is a language model.
-func (j Spec) ReadsText() bool { return j.Task != TaskClassify && j.Task != TaskGraph }
+// Embed holds the parameter of the contrastive loss of task: embed.
+type Embed struct {
+	Temperature float64 `job:"temperature" in:"[0.001,100]"` // what cosines are divided by
+}
+
+// ReadsText reports whether the model of the task is a language model that continues or answers text.
+func (j Spec) ReadsText() bool {
+	return j.Task != TaskClassify && j.Task != TaskGraph && j.Task != TaskEmbed
+}
+
+// EncodesText reports whether the network of the job is a language model without its output layer: its examples are
+// texts, and it classifies them or gives them vectors.
+func (j Spec) EncodesText() bool { return j.ClassifiesText() || j.Task == TaskEmbed }
 
 // ClassifiesText reports whether the job names the classes of texts: its network is a language model under a layer that
 // does.
@@ -72,6 +85,10 @@ func (j Spec) ExampleTokens() int {
 // that of other training, as the model is to stay close to the one that it begins as.
 const closeRate = 1e-5
 
+// usualTemperature is the default of embed.temperature: 1/20, as in MultipleNegativesRankingLoss of
+// sentence-transformers.
+const usualTemperature = 0.05
+
 // mostDrawn is the default of rollout.max_tokens, where sequence_len has room for twice as many: a step has operators
 // for each token, and models of about twelve layers have enough for this number.
 const mostDrawn = 32
@@ -90,7 +107,18 @@ func (j *Spec) deriveTask(given func(path string) bool) {
 			if j.ClassifiesText() && d.LabelField == "" {
 				d.LabelField = labelled.DefaultLabel
 			}
+			if j.Task == TaskEmbed {
+				if d.PositiveField == "" {
+					d.PositiveField = paired.DefaultPositive
+				}
+				if !given(fmt.Sprintf("datasets.%d.field", i)) {
+					d.Field = paired.DefaultAnchor
+				}
+			}
 		}
+	}
+	if j.Task == TaskEmbed && j.Embed.Temperature == 0 {
+		j.Embed.Temperature = usualTemperature
 	}
 	if !j.AnswersExamples() {
 		return
@@ -135,6 +163,8 @@ func (j Spec) PredictsText() bool { return j.Task == TaskLanguage || j.Task == T
 // Measurement is the measurement that an evaluation of the task makes.
 func (j Spec) Measurement() string {
 	switch {
+	case j.Task == TaskEmbed:
+		return Recall
 	case !j.ReadsText():
 		return Accuracy
 	case j.PredictsText():
@@ -149,6 +179,7 @@ func (j Spec) Measurement() string {
 const (
 	Perplexity = "perplexity" // of held-out text
 	Accuracy   = "accuracy"   // the share of held-out examples whose class has the highest score
+	Recall     = "recall"     // the shares of held-out pairs whose positive is the closest to its anchor, or among ten
 	Rewarded   = "reward"     // the mean reward of the most likely answers to held-out prompts, and how many are right
 	Preference = "preference" // the share of held-out pairs whose preferred answer gained, and by how much
 )

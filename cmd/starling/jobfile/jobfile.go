@@ -11,6 +11,7 @@ import (
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/node/dataset"
+	"github.com/starling-network/starling/node/dataset/fetch"
 )
 
 // Load reads a job file, with its length in steps, after it has downloaded the data that has an address. All that is
@@ -22,7 +23,7 @@ func Load(ctx context.Context, c *terminal.Console, path string, set []string) (
 		if c.Quiet {
 			say = nil
 		}
-		j, err = dataset.Fetch(ctx, j, say)
+		j, err = fetch.Data(ctx, j, say)
 	}
 	if err == nil {
 		err = j.CheckFiles()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/apply"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/compute/kernel"
@@ -41,7 +42,8 @@ finished runs, in a folder of runs or at a server; shares, pay, claim and transf
 	}
 	cmd.AddCommand(GenerateCommand(c), listCommand(c), pullCommand(c), exportCommand(c),
 		chatCommand(c), serveCommand(c),
-		evalCommand(c), classifyCommand(c), cardCommand(c), provenanceCommand(c), showCommand(c), sharesCommand(c),
+		evalCommand(c), apply.Classify(c), apply.Embed(c), cardCommand(c), provenanceCommand(c), showCommand(c),
+		sharesCommand(c),
 		payCommand(c), claimCommand(c),
 		transferCommand(c))
 	return cmd

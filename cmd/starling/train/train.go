@@ -283,6 +283,8 @@ func printSummary(s *rundir.Summary, dir, prompt string, j *spec.Spec) {
 	fmt.Fprintf(w, "report      %s\n\n", filepath.Join(dir, "report.html"))
 	fmt.Fprintf(w, "next: starling job verify %s\n", dir)
 	switch {
+	case j.Task == spec.TaskEmbed:
+		fmt.Fprintf(w, "      starling model embed %s --text \"...\" --text \"...\"\n", dir)
 	case j.ClassifiesText():
 		fmt.Fprintf(w, "      starling model classify %s --text \"...\"\n", dir)
 	case j.Task == spec.TaskClassify:

@@ -9,6 +9,7 @@ const groups = [
   ['Training', [
     ['Loss', 'nats a token', [['loss', 'a', 'training'], ['eval_loss', 'b', 'held-out']]],
     ['Accuracy', '', [['accuracy', 'b']], 'share of held-out examples that are right'],
+    ['Recall', '', [['recall_at_1', 'b']], 'share of held-out texts whose partner is the closest of all'],
     ['Margin', 'nats', [['margin', 'b']], 'by how much held-out preferred answers gained more than the others'],
     ['Reward', '', [['reward', 'b']], 'mean of the most likely answers to held-out prompts, from 0 to 1'],
     ['Perplexity', '', [['perplexity', 'b']], 'on held-out data'],
@@ -42,7 +43,7 @@ export function figures(state) {
   const { view } = state;
   function series([name, color, label]) {
     const s = state.data.series.find(s => s.name === (name === 'perplexity' ? 'eval_loss' : name));
-    if (!s || name === 'perplexity' && state.data.series.some(s => s.name === 'accuracy')) return null; // no loss of text
+    if (!s || name === 'perplexity' && state.data.series.some(s => s.name === 'accuracy' || s.name === 'recall_at_1')) return null; // no loss of text
     const to = mapping(state.data.axis, view.x);
     return { label: label ?? s.label, color, x: view.x === 'step' ? s.step : s.step.map(to), y: name === 'perplexity' ? s.value.map(Math.exp) : s.value, dots: s.of === 'round' };
   }

@@ -1,4 +1,4 @@
-package dataset
+package fetch
 
 import (
 	"context"
@@ -14,10 +14,23 @@ import (
 
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/client/job/problem"
+	"github.com/starling-network/starling/node/dataset"
 )
 
+// folder has a job.
+func folder(t *testing.T, datasets string) string {
+	t.Helper()
+	dir := t.TempDir()
+	text := "apiVersion: starling/v1\nkind: TrainingJob\nmodel: {architecture: gpt2}\ndatasets: " + datasets +
+		"\nsequence_len: 8\ntraining: {max_steps: 12, global_batch_size: 2}\nstrategy: {workers: 2, sync_steps: 4}\n"
+	if err := os.WriteFile(filepath.Join(dir, "job.yaml"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 // Ctrl-C ends a download, and is not said to be a fault of the job.
-func TestFetchEndsWithItsContext(t *testing.T) {
+func TestDataEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	asked := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -27,7 +40,7 @@ func TestFetchEndsWithItsContext(t *testing.T) {
 	defer server.Close()
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	t.Setenv("HOME", t.TempDir())
-	dir := folder(t, `[{path: "`+server.URL+`/birds.csv", format: csv}]`, "byte-level")
+	dir := folder(t, `[{path: "`+server.URL+`/birds.csv", format: csv}]`)
 	j, err := job.Read(filepath.Join(dir, "job.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -36,13 +49,13 @@ func TestFetchEndsWithItsContext(t *testing.T) {
 		<-asked
 		cancel()
 	}()
-	if _, err := Fetch(ctx, j, nil); !errors.Is(err, context.Canceled) {
+	if _, err := Data(ctx, j, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted: %v", err)
 	}
 }
 
 // A file at an address is downloaded once. Every later reader of the job file gets the content of that download.
-func TestFetch(t *testing.T) {
+func TestData(t *testing.T) {
 	content, asked := "text\nthe bird sings\n", 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if asked++; r.URL.Path != "/d/birds.csv" {
@@ -55,14 +68,14 @@ func TestFetch(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	t.Setenv("HOME", t.TempDir()) // where the cache is on other systems
 	address := server.URL + "/d/birds.csv"
-	path := filepath.Join(folder(t, `[{path: "`+address+`", format: csv}]`, "byte-level"), "job.yaml")
+	path := filepath.Join(folder(t, `[{path: "`+address+`", format: csv}]`), "job.yaml")
 	read := func(set ...string) (*job.Job, error) {
 		t.Helper()
 		j, err := job.Read(path, set...)
 		if err != nil {
 			return nil, err
 		}
-		return Fetch(t.Context(), j, nil)
+		return Data(t.Context(), j, nil)
 	}
 	_, err := job.Load(path)
 	if code(t, err) != problem.NoData {
@@ -72,12 +85,12 @@ func TestFetch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sources, err := Sources(first)
-	if err != nil || len(sources) != 1 {
-		t.Fatalf("%v: %+v", err, sources)
+	files, err := dataset.Of(first)
+	if err != nil || len(files) != 1 {
+		t.Fatalf("%v: %+v", err, files)
 	}
-	if _, sum, err := digest(sources[0]); err != nil || sum != hexDigest(content) || sources[0].Name != address {
-		t.Fatalf("%v: %s", err, sum)
+	if raw, err := os.ReadFile(files[0].Path); err != nil || string(raw) != content || files[0].Name != address {
+		t.Fatalf("%v: %q, %s", err, raw, files[0].Name)
 	}
 	digest := hexDigest(content)
 	if text, _ := os.ReadFile(path + sums); string(text) != digest+"  "+address+"\n" {

@@ -2,6 +2,7 @@ package prepare
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -173,6 +174,112 @@ strategy: {sync_steps: 4}
 		{[]string{base, "model.architecture=gpt2"}, "it is llama, the job says gpt2"},
 		{[]string{base, "model.adapter={lora: {target_modules: [c_attn]}}"}, "c_attn"},
 		{[]string{"datasets=[{path: a.jsonl, label_field: none}]"}, "no field \"none\""}} {
+		j, err := job.Load(path, c.set...)
+		if err != nil {
+			t.Fatal(c.set, err)
+		}
+		var list *problem.ErrorList
+		if _, err := New(j); !errors.As(err, &list) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", c.set, err)
+		}
+	}
+}
+
+// An encoder of texts starts from scratch or from a base model, with an adapter or without one, and its settings make
+// another job.
+func TestPairs(t *testing.T) {
+	dir := t.TempDir()
+	jobtest.WriteBase(t, filepath.Join(dir, "base"))
+	path := filepath.Join(dir, "job.yaml")
+	var lines strings.Builder
+	rows := "positive,anchor,other\n"
+	for i := range 60 {
+		fmt.Fprintf(&lines, "{\"anchor\": \"where is %d\", \"positive\": \"%d is at home\", \"other\": \"%d\"}\n", i, i, i/2)
+		rows += fmt.Sprintf("%d is at home,where is %d,%d\n", i, i, i/2)
+	}
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "a.jsonl"), []byte(lines.String()), 0o644),
+		os.WriteFile(filepath.Join(dir, "rows.csv"), []byte(rows), 0o644), os.WriteFile(path, []byte(`apiVersion: starling/v1
+kind: TrainingJob
+task: embed
+model: {architecture: gpt2, config: {n_layer: 1, n_embd: 8, n_head: 2, n_positions: 16}}
+datasets: [{path: a.jsonl}]
+sequence_len: 12
+val_set_size: 0.3
+training: {max_steps: 8, global_batch_size: 16}
+strategy: {sync_steps: 4}
+`), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	const base = "model={base_model: base, tokenizer: byte-level}"
+	ids := map[string]bool{}
+	for _, set := range [][]string{{"seed=42"}, {"datasets=[{path: a.jsonl, positive_field: other}]"}, {"sequence_len=10"},
+		{"embed.temperature=0.1"}, {"training.precision=exact15"}, {"training.precision=bf16"},
+		{"model.tokenizer={train: {type: bpe, vocab_size: 270}}"}, {base}, {base, "model.adapter={lora: {r: 2}}"},
+		{base, "model.adapter={lora: {r: 2, dropout: 0.1}}", "model.load_in_4bit=true"}} {
+		j, err := job.Load(path, set...)
+		if err != nil {
+			t.Fatal(set, err)
+		}
+		outlined, err := Outline(j)
+		if err != nil {
+			t.Fatal(set, err)
+		}
+		b, err := New(j)
+		if err != nil {
+			t.Fatal(set, err)
+		}
+		defer b.Close()
+		defer outlined.Close()
+		adapted := len(set) > 1
+		if outlined.JobID() != b.JobID() || ids[b.JobID()] || b.Spec.Frozen.IsZero() == adapted ||
+			(len(train.Frozen(b.Step)) > 0) != adapted || b.EvalBatch != 17 || b.Example != 2+2*j.SequenceLen {
+			t.Errorf("%s: job %s, outlined %s, frozen %q, %d pairs at a time", set, b.JobID(), outlined.JobID(),
+				train.Frozen(b.Step), b.EvalBatch)
+		}
+		ids[b.JobID()] = true
+		exec, err := cpu.Compile(b.Eval, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := b.EvalInputs(b.Genesis)
+		in["tokens"] = tensor.FromI32(b.Corpus.ValBatches(17, b.Example, 1)[0], 17, b.Example+1)
+		out, err := exec.Run(in)
+		if loss := float64(out["loss"].F32()[0]); err != nil || !(loss > 0.5 && loss < 20) {
+			t.Errorf("%s: loss %v, %v", set, loss, err)
+		}
+		weights, err := b.Weights(b.Genesis)
+		if err != nil || len(weights) != len(b.Model.Tensors()) {
+			t.Fatalf("%s: %d weights, %v", set, len(weights), err)
+		}
+	}
+	load := func(set ...string) string {
+		t.Helper()
+		j, err := job.Load(path, set...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := Outline(j)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Close()
+		return b.JobID()
+	}
+	if !ids[load("datasets=[{path: rows.csv}]")] {
+		t.Error("the rows of CSV are other pairs")
+	}
+	const bpe = "model.tokenizer={train: {type: bpe, vocab_size: 270}}"
+	if !ids[load("datasets=[{path: rows.csv}]", bpe)] {
+		t.Error("a tokenizer that is trained on rows of CSV has seen other texts")
+	}
+	for _, c := range []struct {
+		set  []string
+		want string
+	}{{[]string{"sequence_len=17"}, "17 tokens against 16"}, {[]string{"sequence_len=1"}, "there are 1 anchors"},
+		{[]string{"model.config.vocab_size=200"}, "256 ids, the model 200"},
+		{[]string{"val_set_size=0.01"}, "too little data to evaluate"},
+		{[]string{base, "model.architecture=gpt2"}, "it is llama, the job says gpt2"},
+		{[]string{"datasets=[{path: a.jsonl, positive_field: none}]"}, "no field \"none\""}} {
 		j, err := job.Load(path, c.set...)
 		if err != nil {
 			t.Fatal(c.set, err)

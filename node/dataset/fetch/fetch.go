@@ -1,4 +1,5 @@
-package dataset
+// Package fetch downloads the data of jobs that name it by its address. It reads none of it.
+package fetch
 
 import (
 	"bufio"
@@ -25,12 +26,12 @@ const MaxDownload = 4 << 30
 // sha256sum writes them, with addresses for names.
 const sums = ".sha256"
 
-// Fetch downloads the data that a job names by its address into the cache of this user, unless it is there. The
+// Data downloads the data that a job names by its address into the cache of this user, unless it is there. The
 // returned job has the digest of each file in its overrides, so that every later reader of the file with them gets
 // the same data. The digest is the one that the job file gives, or the one recorded next to the job file, or, on the
-// first download, that of the downloaded file, which Fetch then records. The error is a *problem.ErrorList, or that of
+// first download, that of the downloaded file, which Data then records. The error is a *problem.ErrorList, or that of
 // the context.
-func Fetch(ctx context.Context, j *job.Job, say func(text string)) (*job.Job, error) {
+func Data(ctx context.Context, j *job.Job, say func(text string)) (*job.Job, error) {
 	var overrides []string
 	for i, set := range j.Datasets {
 		if !set.Remote() {
@@ -54,7 +55,8 @@ func Fetch(ctx context.Context, j *job.Job, say func(text string)) (*job.Job, er
 				code, fix = problem.DataChanged, "get the file that was meant, or, if the new one is right, correct "+
 					"sha256 and remove its line from "+filepath.Base(j.Path)+sums
 			}
-			return nil, keyProblem(j, fmt.Sprintf("datasets.%d.path", i), code, "cannot download "+set.Path, err, fix)
+			return nil, &problem.ErrorList{Errors: []*problem.Error{j.Problem(fmt.Sprintf("datasets.%d.path", i), code,
+				"cannot download "+set.Path, err.Error(), fix)}}
 		}
 		if set.SHA256 == "" {
 			overrides = append(overrides, fmt.Sprintf("datasets.%d.sha256=%q", i, sum))

@@ -1,4 +1,5 @@
-package model
+// Package apply has the commands of starling model that give images and texts to trained networks which write no text.
+package apply
 
 import (
 	"bufio"
@@ -29,7 +30,8 @@ type classified struct {
 	Probabilities map[string]float64 `json:"probabilities"`
 }
 
-func classifyCommand(c *terminal.Console) *cobra.Command {
+// Classify is the command starling model classify.
+func Classify(c *terminal.Console) *cobra.Command {
 	var threads int
 	var texts []string
 	cmd := &cobra.Command{
@@ -83,10 +85,7 @@ func printClasses(c *terminal.Console, made []classified, images bool) error {
 	for _, x := range made {
 		what := x.Image
 		if !images {
-			what = strings.Join(strings.Fields(x.Text), " ")
-			if long := []rune(what); len(long) > shownText {
-				what = string(long[:shownText]) + "..."
-			}
+			what = shortened(x.Text)
 		}
 		fmt.Fprintf(w, "%s\t%s\t%.3f\n", what, x.Label, x.Probability)
 	}
@@ -95,6 +94,15 @@ func printClasses(c *terminal.Console, made []classified, images bool) error {
 
 // shownText is how many characters of a text are in a table.
 const shownText = 60
+
+// shortened is a text on one line of a table.
+func shortened(text string) string {
+	line := strings.Join(strings.Fields(text), " ")
+	if long := []rune(line); len(long) > shownText {
+		return string(long[:shownText]) + "..."
+	}
+	return line
+}
 
 // classifyImages names the classes of images in files.
 func classifyImages(ctx context.Context, dir string, paths []string, threads int) ([]classified, error) {
@@ -144,7 +152,7 @@ func readLines(r io.Reader) (lines []string, err error) {
 		err = errors.New("standard input has no line with a text")
 	}
 	if err != nil {
-		return nil, terminal.WithExit(&terminal.Problem{Code: "FILE_UNUSABLE", What: "cannot classify standard input",
+		return nil, terminal.WithExit(&terminal.Problem{Code: "FILE_UNUSABLE", What: "cannot use standard input",
 			Why: err.Error(), Fix: fmt.Sprintf("give texts of up to %d bytes, one a line, or --text", labelled.MaxText),
 		}, terminal.ExitNotFound)
 	}
