@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 	"sync"
 	"sync/atomic"
 
 	"github.com/starling-network/starling/compute/data/source"
 	"github.com/starling-network/starling/compute/data/tokenizer"
+	"github.com/starling-network/starling/compute/kernel"
 )
 
 // Sink takes the tokens of a stream, such as an *os.File, from a byte on.
@@ -53,7 +53,7 @@ func Write(to Sink, at int64, files []source.File, t *tokenizer.Tokenizer, c Cho
 	}
 	w := &writer{to: to, at: at, by: t, vocab: vocab, watch: watch,
 		Stream: Stream{Vocab: whole, Width: width(whole), choice: c}}
-	for range runtime.GOMAXPROCS(0) {
+	for range kernel.Cores {
 		w.encoders = append(w.encoders, newEncoder(t, c, w.Width))
 	}
 	for _, f := range files {

@@ -181,6 +181,24 @@ func TestPurePackagesArePure(t *testing.T) {
 	}
 }
 
+// TestProcessorsAreCountedOnce: the program sets GOMAXPROCS to more than the processors, so the number of goroutines
+// that compute is kernel.Cores.
+func TestProcessorsAreCountedOnce(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.test() || s.dir() == "compute/kernel" || s.dir() == "node/provider" {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			if n, ok := n.(*ast.SelectorExpr); ok {
+				if x, ok := n.X.(*ast.Ident); ok && x.Name == "runtime" && n.Sel.Name == "GOMAXPROCS" {
+					t.Errorf("%s: runtime.GOMAXPROCS is not the number of processors; use kernel.Cores", s.set.Position(n.Pos()))
+				}
+			}
+			return true
+		})
+	}
+}
+
 // forTests reports whether a package, by its name, is one that tests alone import.
 func forTests(dir string) bool { return strings.HasSuffix(dir, "test") }
 

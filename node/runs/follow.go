@@ -7,12 +7,12 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"runtime"
 	"slices"
 	"strconv"
 	"sync"
 
 	"github.com/starling-network/starling/client/api"
+	"github.com/starling-network/starling/compute/kernel"
 )
 
 // maxLine bounds a record; maxRecords those of a file.
@@ -74,7 +74,7 @@ func (f *followed[T]) take(b []byte) (changed bool) {
 		return false
 	}
 	f.offset += int64(len(b))
-	parts := make([][]T, min(runtime.GOMAXPROCS(0), 1+len(b)/partBytes))
+	parts := make([][]T, min(kernel.Cores, 1+len(b)/partBytes))
 	var all sync.WaitGroup
 	for i := range parts {
 		end := len(b)

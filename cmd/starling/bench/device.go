@@ -3,7 +3,6 @@ package bench
 import (
 	"fmt"
 	"os"
-	"runtime"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -11,11 +10,12 @@ import (
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
+	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/node/benchmark/devices"
 )
 
 func deviceCommand(c *terminal.Console) *cobra.Command {
-	o := devices.Options{Elements: 1 << 20, Times: 20, Threads: runtime.GOMAXPROCS(0)}
+	o := devices.Options{Elements: 1 << 20, Times: 20, Threads: kernel.Cores}
 	var quick bool
 	cmd := &cobra.Command{
 		Use:   "device",

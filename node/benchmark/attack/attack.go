@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/client/job/spec"
+	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/node/benchmark"
 	floods "github.com/starling-network/starling/node/benchmark/chain"
 	"github.com/starling-network/starling/protocol/audit"
@@ -138,7 +138,7 @@ func (r *Report) hostilePeers(ctx context.Context, o Options) error {
 func each[T any](ctx context.Context, n int, make func() (T, error), do func(own T, i int) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	var next atomic.Int64
-	for range min(runtime.GOMAXPROCS(0), n) {
+	for range min(kernel.Cores, n) {
 		g.Go(func() error {
 			own, err := make()
 			for err == nil {
