@@ -262,6 +262,12 @@ func TestPythonTutorial(t *testing.T) {
 	if entries, err := os.ReadDir(filepath.Join(p.dir, "out")); err != nil || len(entries) != 2 {
 		t.Errorf("%v %v", entries, err)
 	}
+	if third := p.read("third.txt"); third != "tiny done True\ntiny-2 done True\n" {
+		t.Error(third)
+	}
+	if p.read("ordered-model/model.safetensors") != p.read("ordered/tiny/model.safetensors") {
+		t.Error("the model of the ordered job is another than the exported one")
+	}
 	if p.read("model/model.safetensors") != p.read("out/tiny/model.safetensors") {
 		t.Error("the model that was exported is another")
 	}

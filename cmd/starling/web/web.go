@@ -2,8 +2,10 @@
 package web
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 
@@ -21,7 +23,7 @@ import (
 // Command is starling web.
 func Command(c *terminal.Console) *cobra.Command {
 	var o dashboard.WebOptions
-	var readOnly bool
+	var readOnly, asChild bool
 	cmd := &cobra.Command{
 		Use:   "web [DIR]",
 		Short: "Show runs and networks in a browser, and to programs",
@@ -72,7 +74,15 @@ docs/api.md has the API, docs/dashboard.md the pages.`,
 			o.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 			o.Say = func(text string) { fmt.Fprintln(os.Stderr, text) }
 			o.Opened = func(url string) { fmt.Fprintf(os.Stderr, "dashboard: %s\n", url) }
-			return webError(cmd, server.Serve(cmd.Context(), dir, o))
+			ctx, cancel := context.WithCancel(cmd.Context())
+			defer cancel()
+			if asChild {
+				go func() {
+					_, _ = io.Copy(io.Discard, os.Stdin) // until it ends, or breaks
+					cancel()
+				}()
+			}
+			return webError(ctx, server.Serve(ctx, dir, o))
 		},
 	}
 	f := cmd.Flags()
@@ -85,6 +95,7 @@ docs/api.md has the API, docs/dashboard.md the pages.`,
 	f.IntVar(&o.Jobs, "jobs", defaultJobs, "with --home: jobs that are ordered at a time; others wait")
 	f.StringVar(&o.Data, "data", ".", "folder of the data that submitted jobs may name")
 	f.BoolVar(&readOnly, "read-only", false, "train nothing that is submitted")
+	f.BoolVar(&asChild, "until-stdin-ends", false, "end when standard input does: for a program that starts the server")
 	f.StringVar(&o.Tokens, "token-file", "", "file of bearer tokens; needed beyond the loopback")
 	f.StringSliceVar(&o.Hosts, "host", nil, "name by which the server is reached, besides addresses and the loopback's "+
 		"(repeatable)")
@@ -115,7 +126,7 @@ func together(cmd *cobra.Command, o dashboard.WebOptions, readOnly bool) error {
 const maxJobs = 64
 
 // webError gives the errors of a server their exit codes.
-func webError(cmd *cobra.Command, err error) error {
+func webError(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, runs.ErrNoRuns):
 		return terminal.WithExit(&terminal.Problem{Code: "NOT_A_RUN", What: err.Error(),
@@ -124,7 +135,7 @@ func webError(cmd *cobra.Command, err error) error {
 	case errors.Is(err, dashboard.ErrOpenToAll):
 		return terminal.WithExit(&terminal.Problem{Code: "WEB_NEEDS_TOKENS", What: err.Error(),
 			Fix: "give --token-file, or listen on 127.0.0.1"}, terminal.ExitAuth)
-	case cmd.Context().Err() != nil:
+	case ctx.Err() != nil:
 		return nil
 	}
 	if err = cause.Explain(err); err == nil || terminal.Explained(err) {

@@ -6,7 +6,7 @@
     >>> job.metrics()[-1].eval_loss                         # doctest: +SKIP
 
 A `Client` talks to the REST API of a server (`starling web`), or, without a URL, runs the `starling` program on this
-machine. Both give a `Job`: `stream` its metrics, `wait` for it, `export` what it left. `AsyncClient` is the same for
+machine, or, with network and home, orders on a network. All give a `Job`: `stream` its metrics, `wait` for it, `export` what it left. `AsyncClient` is the same for
 asyncio. The standard library is all it needs.
 """
 

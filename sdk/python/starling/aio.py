@@ -18,6 +18,9 @@ class AsyncClient:
     def __init__(self, url: Optional[str] = None, token: Optional[str] = None, **options: Any):
         self._client = Client(url, token, **options)
 
+    async def close(self) -> None:
+        await asyncio.to_thread(self._client.close)
+
     async def plan(self, config: Config, max_budget: Optional[float] = None, **overrides: Any) -> Plan:
         return await asyncio.to_thread(self._client.plan, config, max_budget, **overrides)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import html
 import json
 import os
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Protocol, Tuple, Union
 
 from .errors import JobFailed, StarlingError
+from .gateway import Gateway
 from .local import Local
 from .models import JobInfo, Metric, Plan
 from .server import Server
@@ -30,18 +32,41 @@ class Backend(Protocol):
 
 
 class Client:
-    """A client of a server, or, without one, of the `starling` program of this machine.
+    """A client of a server, of a network, or, without one, of the `starling` program of this machine.
 
     url: of the server; the environment's STARLING_URL unless given, and without either jobs run here. token: that the server
-    wants; the environment's STARLING_TOKEN unless given. binary and folder: of jobs that run here. timeout: seconds of a
-    request. Configurations are job files by their path, YAML as text, or an object with the keys of one; keyword arguments
+    wants; the environment's STARLING_TOKEN unless given. binary and folder: of jobs that run here. network: the HTTP interface of
+    a validator; jobs are ordered there and paid by the account of the folder home, by a server that the client starts and `close`
+    ends; data: folder of the data of jobs, that of the first job file unless given. timeout: seconds of a request. Configurations are job files by their path, YAML as text, or an object with the keys of one; keyword arguments
     change keys, with two underscores for a dot: training__max_steps=100.
     """
 
-    def __init__(self, url: Optional[str] = None, token: Optional[str] = None, *, binary: str = "starling", folder: str = "out", timeout: float = 30.0):
+    def __init__(self, url: Optional[str] = None, token: Optional[str] = None, *, binary: str = "starling", folder: str = "out", network: Optional[str] = None,
+                 home: Optional[str] = None, data: Optional[str] = None, timeout: float = 30.0):
+        self._gateway: Optional[Gateway] = None
+        if network:
+            if url:
+                raise ValueError("url and network are given: one of them says where jobs are ordered")
+            self._gateway = Gateway(binary, network, home, folder, data, timeout)
+            atexit.register(self._gateway.close)
+            self._backend: Backend = self._gateway
+            return
         url = url or os.environ.get("STARLING_URL")
         token = token or os.environ.get("STARLING_TOKEN")
-        self._backend: Backend = Server(url, token, timeout) if url else Local(binary, folder)
+        self._backend = Server(url, token, timeout) if url else Local(binary, folder)
+
+    def close(self) -> None:
+        """Ends the server of a client of a network. Jobs that are ordered continue there, and the next client with the same folder and
+        home collects them. Other clients have nothing to end."""
+        if self._gateway:
+            self._gateway.close()
+            atexit.unregister(self._gateway.close)
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def plan(self, config: Config, max_budget: Optional[float] = None, **overrides: Any) -> Plan:
         """Says what a job would be, and cost at most, and starts nothing."""

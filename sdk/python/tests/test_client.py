@@ -249,5 +249,89 @@ class LocalTest(unittest.TestCase):
         self.assertEqual(client_module._curve([(1, 2.0)]), "")
 
 
+SERVER = """#!{python}
+import http.server, json, os, sys, threading
+
+arguments = sys.argv[1:]
+if arguments[arguments.index("--home") + 1] == "broke":
+    print("a line")
+    print(json.dumps({{"error": {{"code": "HOME_IN_USE", "message": "another process uses it", "fix": "stop it"}}}}), file=sys.stderr)
+    sys.exit(5)
+tokens = arguments[arguments.index("--token-file") + 1]
+token, mode = open(tokens).read().split()[0], os.stat(tokens).st_mode & 0o777
+
+
+class Answers(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        known = self.headers["Authorization"] == "Bearer " + token and mode == 0o600
+        body = json.dumps({{"id": self.path, "name": " ".join(arguments), "state": "done" if known else "failed"}}).encode()
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.do_GET()
+
+    def log_message(self, *_):
+        pass
+
+
+server = http.server.HTTPServer(("127.0.0.1", 0), Answers)
+print("dashboard: http://127.0.0.1:%d" % server.server_port, file=sys.stderr, flush=True)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+sys.stdin.read()
+open(arguments[1] + "/ended", "w").close()
+"""
+
+
+class GatewayTest(unittest.TestCase):
+    """The server that a client of a network starts is a program of the test."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name).resolve()
+        self.binary = self.folder / "starling"
+        self.binary.write_text(SERVER.format(python=sys.executable))
+        self.binary.chmod(self.binary.stat().st_mode | stat.S_IXUSR)
+
+    def client(self, home="me", **more):
+        return starling.Client(network="http://127.0.0.1:1", home=home, binary=str(self.binary), folder=str(self.folder / "out"), **more)
+
+    def test_server_is_started_and_ended(self):
+        with self.client(data=str(self.folder)) as client:
+            job = client.submit("a: 1\nb: 2\n", key="k")
+            self.assertEqual((job.id, job.info.state), ("/v1/jobs", "done"))
+            self.assertIn(f"--network http://127.0.0.1:1 --home me --data {self.folder} ", job.info.name)
+            self.assertEqual(client.job("x").id, "/v1/jobs/x")
+            self.assertFalse((self.folder / "out" / "ended").exists())
+        self.assertTrue((self.folder / "out" / "ended").exists())
+
+    def test_data_is_beside_the_first_job_file(self):
+        other = self.folder / "other"
+        other.mkdir()
+        for place in (self.folder, other):
+            (place / "job.yaml").write_text("a: 1\n")
+        with self.client() as client:
+            self.assertIn(f"--data {other} ", client.submit(other / "job.yaml").info.name)
+            with self.assertRaises(starling.StarlingError) as e:
+                client.submit(self.folder / "job.yaml")
+            self.assertEqual(e.exception.code, "OTHER_DATA")
+
+    def test_refusals(self):
+        with self.assertRaises(starling.StarlingError) as e:
+            self.client(home=None)
+        self.assertEqual(e.exception.code, "HOME_NEEDED")
+        with self.assertRaises(starling.StarlingError) as e:
+            starling.Client(network="http://127.0.0.1:1", home="me", binary=str(self.folder / "nothing"))
+        self.assertEqual(e.exception.code, "NO_BINARY")
+        with self.assertRaises(ValueError):
+            starling.Client("http://127.0.0.1:2", network="http://127.0.0.1:1", home="me")
+        with self.client(home="broke") as client, self.assertRaises(starling.StarlingError) as e:
+            client.jobs()
+        self.assertEqual((e.exception.code, e.exception.fix), ("HOME_IN_USE", "stop it"))
+
+
 if __name__ == "__main__":
     unittest.main()
