@@ -171,15 +171,15 @@ func (n *Network) newParty(ctx context.Context, name string, h home.Home, job st
 	if err != nil {
 		return nil, err
 	}
-	key := h.Account()
+	key, room := h.Account(), member.NewDiskBudget(store.Usage().Quota, n.shareText)
 	log := n.log.With("party", name)
 	return &member.Process{
 		ID: key.Address(), Threads: n.threads, Host: host, Store: store,
-		Disk:   member.NewDiskBudget(store.Usage().Quota, n.shareText),
+		Disk:   room,
 		Memory: member.NewMemoryBudget(math.MaxInt64 >> 20), KeepLast: member.DefaultKeep, Log: log, Instruments: n.watch,
 		Chain:     client.Member{Client: client.New(n.validator.Client(), key), Job: job, Bootstrap: n.consumer.Host.Addrs()},
 		Snapshots: member.NewSnapshotStore(h.Dir, job, log),
-		Holding:   engine.Holding{Shared: n.shared, Aside: member.AsideIn(h.Dir, store)}, Near: n.consumer.Store,
+		Holding:   engine.Holding{Shared: n.shared, Aside: member.AsideIn(h.Dir, store, room)}, Near: n.consumer.Store,
 	}, nil
 }
 

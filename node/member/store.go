@@ -41,10 +41,20 @@ func OpenStore(ctx context.Context, dir string, share disk.Share) (*quota.Store,
 	return quota.New(ctx, s, share.Of(dir, taken))
 }
 
-// AsideIn is a folder for data of a party that are seldom read. They count as bytes of its store.
-func AsideIn(dir string, s *quota.Store) memory.Aside {
+// AsideIn is a folder for data of a party that are seldom read. They count as bytes of its store, and take only room
+// that no job was promised: they can stay in memory, and blobs cannot.
+func AsideIn(dir string, s *quota.Store, b *Budget) memory.Aside {
 	return memory.Aside{Dir: dir, Reserve: func(bytes int64) (func(), error) {
-		return s.Reserve(context.Background(), bytes)
+		giveBack, err := b.putAside(bytes)
+		if err != nil {
+			return nil, err
+		}
+		free, err := s.Reserve(context.Background(), bytes)
+		if err != nil {
+			giveBack()
+			return nil, err
+		}
+		return func() { free(); giveBack() }, nil
 	}}
 }
 
@@ -86,6 +96,7 @@ type Budget struct {
 
 	mu       sync.Mutex
 	promised map[string]int64 // bytes, by job
+	aside    int64            // bytes of no job (AsideIn)
 }
 
 // NewDiskBudget is the disk for runs; share says what the quota is of.
@@ -120,12 +131,7 @@ func NewMemoryBudget(mib uint64) *Budget {
 func (r *Budget) Reserve(job string, need int64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	free := r.quota
-	for other, bytes := range r.promised {
-		if other != job {
-			free -= bytes
-		}
-	}
+	free := r.free(job)
 	if r.now != nil && r.promised[job] == 0 {
 		if now, ok := r.now(); ok {
 			free = min(free, now)
@@ -138,6 +144,33 @@ func (r *Budget) Reserve(job string, need int64) error {
 	return nil
 }
 
+// free is how many bytes nothing but a job has.
+func (r *Budget) free(job string) int64 {
+	free := r.quota - r.aside
+	for other, bytes := range r.promised {
+		if other != job {
+			free -= bytes
+		}
+	}
+	return free
+}
+
+// putAside takes bytes that no job was promised until they are given back.
+func (r *Budget) putAside(bytes int64) (giveBack func(), err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if free := r.free(""); bytes > free {
+		return nil, &ShortageError{Of: r.of, Need: bytes, Free: free, Quota: r.quota, Share: r.share}
+	}
+	r.aside += bytes
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.aside -= bytes
+	}, nil
+}
+
+// Release gives back the bytes that a job was promised.
 func (r *Budget) Release(job string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -38,6 +38,37 @@ func TestRoomIsPromisedOnce(t *testing.T) {
 	}
 }
 
+// Data that is put aside takes no room that a job was promised: its blobs would find none later.
+func TestAsideLeavesPromisedRoom(t *testing.T) {
+	dir := t.TempDir()
+	s, err := OpenStore(t.Context(), filepath.Join(dir, rundir.DirBlobs), disk.Share{Bytes: 200})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := NewDiskBudget(s.Usage().Quota, "what --disk says")
+	aside := AsideIn(dir, s, b)
+	if err := b.Reserve("job", 150); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := aside.Reserve(51); !errors.As(err, new(*ShortageError)) {
+		t.Errorf("51 bytes of 50 that no job was promised: %v", err)
+	}
+	giveBack, err := aside.Reserve(50)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Put(t.Context(), blobtest.Data(1, 150)); err != nil {
+		t.Errorf("the blobs of the job: %v", err)
+	}
+	if err := b.Reserve("other", 1); !errors.As(err, new(*ShortageError)) {
+		t.Errorf("a byte for another job: %v", err)
+	}
+	giveBack()
+	if err := b.Reserve("other", 50); err != nil {
+		t.Error(err)
+	}
+}
+
 // Jobs use at most the memory that the owner gives, else three quarters of the free memory at their start.
 func TestMemoryIsPromised(t *testing.T) {
 	const mib = 1 << 20

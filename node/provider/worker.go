@@ -478,7 +478,7 @@ func (s *service) begin(ctx context.Context, job string, drain <-chan struct{}) 
 		Circle: s.Circle,
 		Log:    s.log.With("job", job), Instruments: s.watch, Drain: drain, Torch: s.Torch, Notify: s.Say,
 		Device: s.device, Pause: s.pause,
-		Holding: engine.Holding{Aside: member.AsideIn(s.Home, s.store)},
+		Holding: engine.Holding{Aside: member.AsideIn(s.Home, s.store, s.room)},
 	}
 	p.Snapshots = member.NewSnapshotStore(s.Home, job, p.Log)
 	step, header := s.play(p.ID, p.Chain.Job)
