@@ -4,6 +4,7 @@ package chain_test
 
 import (
 	"context"
+	"flag"
 	"net"
 	"os"
 	"os/exec"
@@ -47,8 +48,13 @@ func open(t *testing.T) (c chain.Config, address string) {
 	return c, address
 }
 
+var long = flag.Bool("long", false, "run a client in JavaScript, as .ci/run does")
+
 // TestOrdinaryClients runs the JavaScript client of Cosmos (CosmJS) against a validator.
 func TestOrdinaryClients(t *testing.T) {
+	if !*long {
+		t.Skip("with -long")
+	}
 	t.Parallel()
 	for _, program := range []string{"node", "npm"} {
 		if _, err := exec.LookPath(program); err != nil {

@@ -123,11 +123,11 @@ func TestExamplesOfClassifiers(t *testing.T) {
 		long    bool    // trained with -long only
 	}{{"image", []string{"training.max_steps=50", "model={architecture: mlp, config: {hidden_sizes: [64]}}"}, 0.4, false},
 		{"image", nil, 0.7, true},
-		{"text-classify", nil, 0.7, false},
+		{"text-classify", nil, 0.7, true},
 		{"text-classify", []string{"model={architecture: gpt2, config: {n_embd: 32, n_layer: 2, n_head: 4, " +
 			"n_positions: 32}, tokenizer: {train: {type: bpe, vocab_size: 400}}}", "training.precision=bf16",
 			"training.dropout=0.05"}, 0.5, true},
-		{"graph", []string{"training.max_steps=200"}, 0.8, false},
+		{"graph", []string{"training.max_steps=200"}, 0.8, true},
 		{"graph", []string{"training.max_steps=200", "model.architecture=sage"}, 0.6, true}} {
 		if c.long && !*long {
 			continue

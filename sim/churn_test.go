@@ -77,8 +77,8 @@ func changes() []change {
 		{name: "a verifier leaves", long: true, out: map[string]string{v1: reason.Left}, change: func(c *Config) {
 			c.Leaves = map[string]time.Duration{v1: 40 * time.Second}
 		}},
-		{name: "a verifier takes the place of another", out: map[string]string{v1: reason.Left}, works: []string{"new"},
-			change: func(c *Config) {
+		{name: "a verifier takes the place of another", long: true, out: map[string]string{v1: reason.Left},
+			works: []string{"new"}, change: func(c *Config) {
 				c.Leaves = map[string]time.Duration{v1: 30 * time.Second}
 				c.Joins = comes(crew.Verifier, 25, "new")
 			}},
@@ -102,18 +102,19 @@ func changes() []change {
 				c.Faults = append(c.Faults, Fault{At: 20 * time.Second, For: 30 * time.Second, Who: name})
 			}
 		}},
-		{name: "a worker is paused in the middle of a unit, and resumed in time", works: []string{w1},
-			change: func(c *Config) {
+		{name: "a worker is paused in the middle of a unit, and resumed in time", long: true,
+			works: []string{w1}, change: func(c *Config) {
 				c.Unit, c.Pauses = 8*time.Second, []Pause{{At: 6 * time.Second, For: 4 * time.Second, Who: w1}}
 			}},
 		{name: "a worker stays paused, and works again", out: map[string]string{w1: ""}, works: []string{w1},
 			change: func(c *Config) {
 				c.Pauses = []Pause{{At: 20 * time.Second, For: 30 * time.Second, Who: w1}}
 			}},
-		{name: "a worker stays paused to the end", out: map[string]string{w1: reason.Left}, change: func(c *Config) {
-			c.Pauses = []Pause{{At: 20 * time.Second, For: time.Hour, Who: w1, Known: true}}
-		}},
-		{name: "a verifier stays paused, and works again", change: func(c *Config) {
+		{name: "a worker stays paused to the end", long: true, out: map[string]string{w1: reason.Left},
+			change: func(c *Config) {
+				c.Pauses = []Pause{{At: 20 * time.Second, For: time.Hour, Who: w1, Known: true}}
+			}},
+		{name: "a verifier stays paused, and works again", long: true, change: func(c *Config) {
 			c.Pauses = []Pause{{At: 20 * time.Second, For: 40 * time.Second, Who: v1}}
 		}},
 		{name: "all machines are paused for a while", change: func(c *Config) {

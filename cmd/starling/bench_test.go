@@ -19,6 +19,9 @@ func TestEveryBenchIsQuick(t *testing.T) {
 			t.Errorf("%s has no --quick", cmd.Name())
 		}
 	}
+	if !*long { // TestBenchAll runs two
+		return
+	}
 	for _, args := range [][]string{{"matmul"}, {"train", "--preset", "llama-10m"}, {"generate", "--preset", "llama-10m"},
 		{"operations"}} {
 		if code, stdout, stderr := starling(t,

@@ -28,6 +28,9 @@ import (
 // The test binary is the program itself when this variable is set, so that the tests run real processes.
 const asProgram = "STARLING_TEST_AS_PROGRAM"
 
+var long = flag.Bool("long", false, "play the tutorial of rewards, run more benches, and a worker with a device, as "+
+	".ci/run does")
+
 // Types of the JSON answers of commands; variables of tests have the names of the packages.
 type (
 	workerReport      = worker.Report

@@ -187,9 +187,9 @@ func TestDryRun(t *testing.T) {
 // anything of it is made.
 func TestModelThatCannotFit(t *testing.T) {
 	file := writeJob(t, "")
-	// 9 * 10^11 parameters, 7 TB with the momentum
+	// 9 * 10^10 parameters, 0.7 TB with the momentum
 	huge := []string{"--set", "budget.max_cost=100000", "--set", "model.config={hidden_size: 65536, " +
-		"num_hidden_layers: 30, num_attention_heads: 64, num_key_value_heads: 64, " +
+		"num_hidden_layers: 3, num_attention_heads: 64, num_key_value_heads: 64, " +
 		"intermediate_size: 65536, max_position_embeddings: 16}"}
 	code, stdout, stderr := starling(t, append([]string{"train", file, "--dry-run"}, huge...)...)
 	if code != 7 || !strings.Contains(stdout, "does not fit") || !strings.Contains(stderr, "MEMORY_TOO_SMALL") {

@@ -164,6 +164,9 @@ func TestProvideTutorial(t *testing.T) {
 }
 
 func TestRewardTutorial(t *testing.T) {
+	if !*long {
+		t.Skip("with -long")
+	}
 	p := play(t, "reward.md")
 	var honest, liar struct {
 		StateRoot   string  `json:"state_root"`

@@ -2,6 +2,7 @@ package accelerator
 
 import (
 	"errors"
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -40,8 +41,13 @@ func exact(t *testing.T, o Options) (int, device.Capabilities) {
 	return 0, device.Capabilities{}
 }
 
+var long = flag.Bool("long", false, "run the comparison suite, as .ci/run does")
+
 // The suite finds no difference on a device of this machine.
 func TestSuite(t *testing.T) {
+	if !*long {
+		t.Skip("with -long")
+	}
 	o := Options{Program: built(t)}
 	at, d := exact(t, o)
 	r, err := Suite(t.Context(), o, at, 4000)

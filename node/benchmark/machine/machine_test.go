@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"flag"
 	"math"
 	"os"
 	"path/filepath"
@@ -105,8 +106,13 @@ func TestAuditMeasures(t *testing.T) {
 	}
 }
 
+var long = flag.Bool("long", false, "measure the training in integers, as .ci/run does")
+
 // Integers are compared with float32, and have bars where the processor has instructions for them.
 func TestIntegers(t *testing.T) {
+	if !*long {
+		t.Skip("with -long")
+	}
 	r, err := Integers(t.Context(), 2, 1)
 	if err != nil {
 		t.Fatal(err)
