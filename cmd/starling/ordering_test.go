@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/starling-network/starling/client/api"
@@ -255,4 +256,38 @@ func TestWebOrdersWithinBudgets(t *testing.T) {
 		network); code == 0 || !strings.Contains(stderr, "KEY_LOCKED") {
 		t.Errorf("a locked key: exit %d\n%s", code, stderr)
 	}
+}
+
+// A server waits for a network that does not answer: what is submitted meanwhile is refused with the advice to try
+// again, and the job under way continues when the validator is back.
+func TestWebWaitsForItsNetwork(t *testing.T) {
+	t.Parallel()
+	job, dir := writeJob(t, ""), t.TempDir()
+	net, port := filepath.Join(dir, "net"), freePorts(t)
+	_, processes := up(t, net, "--workers", "3", "--block-time", "200ms", "--port", fmt.Sprint(port))
+	network, out := fmt.Sprintf("http://127.0.0.1:%d", port+1), filepath.Join(dir, "out")
+	if err := os.Mkdir(out, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s := orders(t, out, filepath.Dir(job), network, filepath.Join(net, "consumer"))
+	first := s.submit(job, "a", "--set", "training.max_steps=40")
+	s.until(first.ID, func(j api.Job) bool { return j.State == "running" && j.Round > 0 })
+	if err := syscall.Kill(processes["validator-0"], syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := starling(t, "job", "submit", job, "--api", s.url, "--key", "b"); code == 0 ||
+		!strings.Contains(stderr, "NETWORK_UNREACHABLE") {
+		t.Errorf("submitted without a network: exit %d\n%s", code, stderr)
+	}
+	if again := s.submit(job, "a", "--set", "training.max_steps=40"); again.ID != first.ID {
+		t.Errorf("without a network the first job is %s", again.ID)
+	}
+	c := command(t, "validator", "up", "--home", filepath.Join(net, "validator-0"))
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
+	s.until(first.ID, done)
+	second := s.submit(job, "b")
+	s.until(second.ID, done)
 }
