@@ -140,9 +140,10 @@ type Hyperparameters struct {
 
 // TuningMethod is how a model is tuned, in OpenAI's form.
 type TuningMethod struct {
-	Type       string           `json:"type"` // supervised or dpo
-	Supervised SupervisedMethod `json:"supervised,omitzero"`
-	DPO        DPOMethod        `json:"dpo,omitzero"` // direct preference optimisation, of pairs of answers
+	Type          string               `json:"type"` // supervised, dpo or reinforcement
+	Supervised    SupervisedMethod     `json:"supervised,omitzero"`
+	DPO           DPOMethod            `json:"dpo,omitzero"`            // learns from pairs of answers
+	Reinforcement *ReinforcementMethod `json:"reinforcement,omitempty"` // from the grades of answers that it draws
 }
 
 // DPOMethod has the settings of a method, in OpenAI's form.
@@ -156,6 +157,32 @@ type DPOHyperparameters struct {
 	Batch  Auto `json:"batch_size,omitempty"`
 	Rate   Auto `json:"learning_rate_multiplier,omitempty"`
 	Beta   Auto `json:"beta,omitempty"` // how closely the model is held to the one that it begins as, up to 2; auto: 0.1
+}
+
+// ReinforcementMethod has the settings of a method, in OpenAI's form.
+type ReinforcementMethod struct {
+	Grader          Grader                       `json:"grader"`
+	Hyperparameters ReinforcementHyperparameters `json:"hyperparameters,omitzero"`
+}
+
+// Grader compares an answer with the right one, in OpenAI's form: of the type string_check, with the operation eq.
+type Grader struct {
+	Type      string `json:"type"`
+	Name      string `json:"name,omitempty"`
+	Operation string `json:"operation,omitempty"`
+	Input     string `json:"input,omitempty"`     // {{sample.output_text}}
+	Reference string `json:"reference,omitempty"` // {{item.KEY}}, of the key of an example
+}
+
+// ReinforcementHyperparameters are Hyperparameters, of batches of prompts and a rate of 5e-5, and more.
+type ReinforcementHyperparameters struct {
+	Epochs    Auto   `json:"n_epochs,omitempty"`
+	Batch     Auto   `json:"batch_size,omitempty"`
+	Rate      Auto   `json:"learning_rate_multiplier,omitempty"`
+	Compute   Auto   `json:"compute_multiplier,omitempty"` // of 16 answers to a prompt
+	Interval  Auto   `json:"eval_interval,omitempty"`      // steps between two evaluations; auto: as in any job
+	Samples   Auto   `json:"eval_samples,omitempty"`       // 1 or auto: an evaluation takes the most likely answer
+	Reasoning string `json:"reasoning_effort,omitempty"`   // default: models have no other
 }
 
 // SupervisedMethod has the settings of a method, in OpenAI's form.

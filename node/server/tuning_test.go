@@ -166,6 +166,20 @@ func TestFineTuning(t *testing.T) {
 		log, _ := os.ReadFile(filepath.Join(root, third.ID, rundir.FileLog))
 		t.Fatalf("%+v %+v\n%s", third.Method, j, log[max(0, len(log)-4000):])
 	}
+	const question = `{"messages": [{"role": "user", "content": "A?"}], "answer": "B"}` + "\n"
+	var fourth api.FineTuningJob
+	s.ask("POST", "/v1/fine_tuning/jobs", "", api.FineTuningRequest{Model: *first.FineTunedModel,
+		TrainingFile: s.upload(strings.Repeat(question, 8)).ID, Method: &api.TuningMethod{Type: "reinforcement",
+			Reinforcement: &api.ReinforcementMethod{
+				Grader: api.Grader{Type: "string_check", Name: "same", Operation: "eq", Input: "{{sample.output_text}}",
+					Reference: "{{item.answer}}"},
+				Hyperparameters: api.ReinforcementHyperparameters{Epochs: 1, Batch: 2, Compute: 0.25}}}},
+		http.StatusOK, &fourth)
+	if j := s.until(fourth.ID, over); j.State != "done" || fourth.Method.Type != "reinforcement" ||
+		fourth.Method.Reinforcement.Hyperparameters.Compute != 0.25 {
+		log, _ := os.ReadFile(filepath.Join(root, fourth.ID, rundir.FileLog))
+		t.Fatalf("%+v %+v\n%s", fourth.Method, j, log[max(0, len(log)-4000):])
+	}
 }
 
 // testTuningClient does all that again with OpenAI's own client, which is answered the job that it would have

@@ -22,7 +22,7 @@ func (t *Tuner) pairs(b base, param, id string) (out text, err error) {
 			}
 			out.tokens = max(out.tokens, len(b.tokens.EncodeText(document))+1) // the end of the document
 		}
-		out.pairs++
+		out.examples++
 		return map[string]any{"chosen": plain(e.Preferred), "rejected": plain(e.Other)}, nil
 	})
 	return out, err
@@ -36,17 +36,22 @@ func plain(talk []openai.Message) (list []map[string]string) {
 	return list
 }
 
-// pairCourse is that of pairs. The validation pairs come last, and exactly they are held out.
+// pairCourse is that of pairs.
 func (train text) pairCourse(r api.FineTuningRequest, context int, held text) (c course, err error) {
-	if held.pairs >= train.pairs {
-		return c, wrong("validation_file", fmt.Sprintf("it has %d pairs, the training file %d", held.pairs, train.pairs),
-			"give a smaller one")
-	}
 	c = course{task: fmt.Sprintf("task: dpo\ndpo: {beta: %v}\n", float64(r.Method.DPO.Hyperparameters.Beta)),
-		length: min(maxSequence, context, max(train.tokens, held.tokens)), rate: pairRate,
-		steps: float64(r.Hyperparameters.Epochs) * float64(train.pairs) / float64(r.Hyperparameters.Batch)}
-	if held.path != "" {
-		c.heldPart = (float64(held.pairs) + 0.5) / float64(held.pairs+train.pairs)
+		length: min(maxSequence, context, max(train.tokens, held.tokens)), rate: pairRate}
+	return c, c.ofExamples(r, train, held)
+}
+
+// ofExamples sets the steps, and the part that is held out: the validation examples come last, and exactly they are.
+func (c *course) ofExamples(r api.FineTuningRequest, train, held text) error {
+	if held.examples >= train.examples {
+		return wrong("validation_file", fmt.Sprintf("it has %d examples, the training file %d", held.examples,
+			train.examples), "give a smaller one")
 	}
-	return c, nil
+	c.steps = float64(r.Hyperparameters.Epochs) * float64(train.examples) / float64(r.Hyperparameters.Batch)
+	if held.path != "" {
+		c.heldPart = (float64(held.examples) + 0.5) / float64(held.examples+train.examples)
+	}
+	return nil
 }

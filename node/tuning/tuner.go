@@ -17,6 +17,7 @@ import (
 
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/compute/data/source"
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/model/folder"
 	"github.com/starling-network/starling/node/runs"
@@ -42,14 +43,17 @@ const (
 	defaultSeed   = 42
 	defaultBeta   = 0.1
 	baseRate      = 3e-4
-	pairRate      = 5e-5 // of preferences, which change a model less
+	pairRate      = 5e-5 // of preferences and rewards, which change a model less
 	maxSequence   = 512
 	roundSteps    = 20 // at most
 	maxSteps      = 1_000_000
 )
 
-// methodDPO is the method that learns from pairs of answers, each an example of two conversations.
-const methodDPO = "dpo"
+// Methods besides that which learns what examples say.
+const (
+	methodDPO           = "dpo"           // learns from pairs of answers, each an example of two conversations
+	methodReinforcement = "reinforcement" // learns from the grades of answers that it draws
+)
 
 // Limits of metadata, which are OpenAI's.
 const (
@@ -81,8 +85,12 @@ func (t *Tuner) Job(r api.FineTuningRequest) (api.Spec, error) {
 			Param: "model"}
 	}
 	read, course := t.text, text.course
-	if r.Method != nil {
+	switch {
+	case r.Method == nil:
+	case r.Method.Type == methodDPO:
 		read, course = t.pairs, text.pairCourse
+	default:
+		read, course = t.questions(r.Method.Reinforcement.Grader), text.rewardCourse
 	}
 	train, err := read(b, "training_file", r.TrainingFile)
 	if err != nil {
@@ -112,8 +120,15 @@ func settle(r *api.FineTuningRequest) error {
 		case methodDPO:
 			d := m.DPO.Hyperparameters
 			own = api.Hyperparameters{Epochs: d.Epochs, Batch: d.Batch, Rate: d.Rate}
+		case methodReinforcement:
+			if m.Reinforcement == nil {
+				return wrong("method.reinforcement", "it is missing", "give it with a grader of the type string_check")
+			}
+			d := m.Reinforcement.Hyperparameters
+			own = api.Hyperparameters{Epochs: d.Epochs, Batch: d.Batch, Rate: d.Rate}
 		default:
-			return wrong("method", fmt.Sprintf("the method is %.40q", m.Type), "use supervised or dpo: there is no other")
+			return wrong("method", fmt.Sprintf("the method is %.40q", m.Type),
+				"use supervised, dpo or reinforcement: there is no other")
 		}
 		if *h != (api.Hyperparameters{}) && *h != own {
 			return wrong("hyperparameters", "hyperparameters are given twice", "give those of the method alone")
@@ -135,7 +150,13 @@ func settle(r *api.FineTuningRequest) error {
 				fmt.Sprintf("give a number up to %v, or auto", p.most))
 		}
 	}
-	if r.Method != nil {
+	if r.Method != nil && r.Method.Type == methodReinforcement {
+		m, err := settledRewards(*r.Method.Reinforcement, *h)
+		if err != nil {
+			return err
+		}
+		r.Method = &api.TuningMethod{Type: methodReinforcement, Reinforcement: &m}
+	} else if r.Method != nil {
 		beta := r.Method.DPO.Hyperparameters.Beta
 		if beta == 0 {
 			beta = defaultBeta
@@ -199,9 +220,10 @@ func (t *Tuner) model(name string) (string, error) {
 
 // base is what examples are written for.
 type base struct {
-	tokens     *tokenizer.Tokenizer
-	context    int
-	transcript func([]openai.Message) (string, error)
+	tokens  *tokenizer.Tokenizer
+	context int
+	// transcript writes a conversation, and says where the turns of the assistant are
+	transcript func([]openai.Message) (string, []source.TextRange, error)
 }
 
 func readBase(dir string) (b base, err error) {
@@ -217,26 +239,34 @@ func readBase(dir string) (b base, err error) {
 		return b, err
 	}
 	b.context = c.Context()
-	b.transcript, err = serve.Transcripts(dir)
+	b.transcript, err = serve.Answers(dir)
 	return b, err
 }
 
 // written is a conversation of example n of a file in the form of the model.
 func (b base) written(talk []openai.Message, param string, n int, id string) (string, error) {
-	document, err := b.transcript(talk)
+	document, _, err := b.marked(talk, param, n, id)
+	return document, err
+}
+
+// marked is written, and where the turns of the assistant are.
+func (b base) marked(talk []openai.Message, param string, n int, id string) (string, []source.TextRange, error) {
+	document, said, err := b.transcript(talk)
 	if err != nil {
 		err = wrong(param, fmt.Sprintf("example %d of %s cannot be written for the model: %v", n, id, err),
 			"change the example, or name another model")
 	}
-	return document, err
+	return document, said, err
 }
 
 // text is a file of examples as a model reads it.
 type text struct {
 	path   string // below the folder of data
-	tokens int    // with those that end documents; of pairs, of the longest conversation
+	tokens int    // with those that end documents; of pairs, of the longest conversation, and of questions, of the longest
 	chats  bool   // some of its examples are conversations
-	pairs  int    // examples that are pairs
+
+	examples int // that are pairs or questions
+	answer   int // tokens of the longest right answer to a question
 }
 
 // text writes the documents of a file to a file in the same folder, named by their digest: another model may need
@@ -248,6 +278,9 @@ func (t *Tuner) text(b base, param, id string) (out text, err error) {
 		switch {
 		case e.Preferred != nil:
 			return nil, wrong(param, fmt.Sprintf("example %d of %s is a pair of answers", n, id), "use the method dpo")
+		case e.Question != nil:
+			return nil, wrong(param, fmt.Sprintf("example %d of %s is a question without its answer", n, id),
+				"use the method reinforcement, or end the messages with the assistant")
 		case len(e.Messages) > 0:
 			out.chats = true
 			if document, err = b.written(e.Messages, param, n, id); err != nil {
@@ -312,6 +345,19 @@ type course struct {
 	steps    float64
 	rate     float64 // that the multiplier is of
 	heldPart float64 // of the examples that are held out
+	interval int     // steps between two evaluations, which are at the end of rounds; 0: any
+}
+
+// round is how many steps a round has.
+func (c course) round(steps int) int {
+	round := min(steps, roundSteps)
+	if c.interval == 0 {
+		return round
+	}
+	for round = min(round, c.interval); c.interval%round != 0; {
+		round--
+	}
+	return round
 }
 
 // course is that of texts. The validation text comes last, and exactly it is held out.
@@ -339,7 +385,7 @@ func (t *Tuner) write(r api.FineTuningRequest, dir string, c course, train, held
 		return s, wrong("hyperparameters.n_epochs", fmt.Sprintf("it would be %.0f steps", steps),
 			"give fewer epochs, or a larger batch_size")
 	}
-	round := min(int(steps), roundSteps)
+	round := c.round(int(steps))
 	total := (int(steps) + round - 1) / round * round
 	base, err := filepath.Rel(t.data, dir)
 	if err != nil {

@@ -136,6 +136,71 @@ func TestJobOfPairs(t *testing.T) {
 	}
 }
 
+// graded is a method whose grader compares answers with a key of the examples.
+func graded() *api.TuningMethod {
+	return &api.TuningMethod{Type: "reinforcement", Reinforcement: &api.ReinforcementMethod{Grader: api.Grader{
+		Type: "string_check", Name: "same", Operation: "eq", Input: "{{ sample.output_text }}",
+		Reference: "{{item.reference_answer}}"}}}
+}
+
+const question = `{"messages": [{"role": "user", "content": "2+2"}], "reference_answer": "4.", "topic": "sums"}` + "\n"
+
+// The job of questions draws answers, and rewards those that are the text to which the grader refers.
+func TestJobOfRewards(t *testing.T) {
+	tuner, _, _ := workshop(t)
+	one, err := tuner.Keep("questions", strings.NewReader(strings.Repeat(question, 10)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := tuner.Keep("held", strings.NewReader(question))
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := api.FineTuningRequest{Model: "done", TrainingFile: one.ID, ValidationFile: two.ID, Method: graded()}
+	asked.Method.Reinforcement.Hyperparameters = api.ReinforcementHyperparameters{Epochs: 2, Batch: 4, Compute: 0.5,
+		Interval: 2, Reasoning: "default"}
+	made, err := tuner.Job(asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := job.Parse([]byte(made.Config), filepath.Join(tuner.data, "job.yaml"))
+	if err == nil {
+		err = errors.Join(j.Confine(tuner.runs), j.CheckFiles())
+	}
+	if err != nil {
+		t.Fatalf("%v\n%s", err, made.Config)
+	}
+	// "User: 2+2\n\nAssistant:" is 21 bytes, and " 4.\n\n" with its end 6 tokens.
+	if j.Task != "grpo" || j.Rollout.Group != 8 || j.Rollout.MaxTokens != 6 || j.SequenceLen != 27 ||
+		j.Reward.Exact != 1 || j.Reward.Prefix != 0 || j.Training.MaxSteps != 6 || j.Rounds() != 3 ||
+		j.Eval.EverySteps != 2 ||
+		int(11*j.ValSetSize) != 1 || len(j.Datasets) != 2 {
+		t.Errorf("%s", made.Config)
+	}
+	raw, err := os.ReadFile(filepath.Join(tuner.data, filepath.FromSlash(j.Datasets[1].Path)))
+	if want := `{"messages":[{"content":"2+2","role":"user"},{"content":"4.","role":"assistant"}]}` + "\n"; err != nil ||
+		string(raw) != want {
+		t.Errorf("%s %v", raw, err)
+	}
+	asked.Method.Reinforcement.Grader.Reference = "{{item.answer}}"
+	var refused *failure.Error
+	if _, err := tuner.Job(asked); !errors.As(err, &refused) || refused.Param != "training_file" {
+		t.Errorf("a key that the examples do not have: %v", err)
+	}
+	asked.Method = nil
+	if _, err := tuner.Job(asked); !errors.As(err, &refused) || refused.Param != "training_file" {
+		t.Errorf("questions without a method for them: %v", err)
+	}
+}
+
+// rewards changes a method that would be accepted.
+func rewards(change func(m *api.ReinforcementMethod)) func(r *api.FineTuningRequest) {
+	return func(r *api.FineTuningRequest) {
+		r.Method = graded()
+		change(r.Method.Reinforcement)
+	}
+}
+
 // A wrong request is refused by its parameter, without information about this machine.
 func TestJobRefuses(t *testing.T) {
 	tuner, train, held := workshop(t)
@@ -161,7 +226,28 @@ func TestJobRefuses(t *testing.T) {
 		"an odd batch":  {func(r *api.FineTuningRequest) { r.Hyperparameters.Batch = 3 }, "hyperparameters.batch_size"},
 		"a high rate": {func(r *api.FineTuningRequest) { r.Hyperparameters.Rate = 1e9 },
 			"hyperparameters.learning_rate_multiplier"},
-		"a method": {func(r *api.FineTuningRequest) { r.Method = &api.TuningMethod{Type: "reinforcement"} }, "method"},
+		"a method":     {func(r *api.FineTuningRequest) { r.Method = &api.TuningMethod{Type: "preference"} }, "method"},
+		"no questions": {func(r *api.FineTuningRequest) { r.Method = graded() }, "training_file"},
+		"no grader": {func(r *api.FineTuningRequest) { r.Method = &api.TuningMethod{Type: "reinforcement"} },
+			"method.reinforcement"},
+		"another grader": {rewards(func(m *api.ReinforcementMethod) { m.Grader.Type = "score_model" }),
+			"method.reinforcement.grader.type"},
+		"another operation": {rewards(func(m *api.ReinforcementMethod) { m.Grader.Operation = "like" }),
+			"method.reinforcement.grader.operation"},
+		"another input": {rewards(func(m *api.ReinforcementMethod) { m.Grader.Input = "{{item.question}}" }),
+			"method.reinforcement.grader.input"},
+		"a constant reference": {rewards(func(m *api.ReinforcementMethod) { m.Grader.Reference = "yes" }),
+			"method.reinforcement.grader.reference"},
+		"half an answer": {rewards(func(m *api.ReinforcementMethod) { m.Hyperparameters.Compute = 0.2 }),
+			"method.reinforcement.hyperparameters.compute_multiplier"},
+		"many answers": {rewards(func(m *api.ReinforcementMethod) { m.Hyperparameters.Compute = 5 }),
+			"method.reinforcement.hyperparameters.compute_multiplier"},
+		"half a step": {rewards(func(m *api.ReinforcementMethod) { m.Hyperparameters.Interval = 1.5 }),
+			"method.reinforcement.hyperparameters.eval_interval"},
+		"samples": {rewards(func(m *api.ReinforcementMethod) { m.Hyperparameters.Samples = 4 }),
+			"method.reinforcement.hyperparameters.eval_samples"},
+		"an effort": {rewards(func(m *api.ReinforcementMethod) { m.Hyperparameters.Reasoning = "high" }),
+			"method.reinforcement.hyperparameters.reasoning_effort"},
 		"no pairs": {func(r *api.FineTuningRequest) { r.Method = &api.TuningMethod{Type: "dpo"} }, "training_file"},
 		"a beta": {func(r *api.FineTuningRequest) {
 			r.Method = &api.TuningMethod{Type: "dpo", DPO: api.DPOMethod{Hyperparameters: api.DPOHyperparameters{Beta: 3}}}

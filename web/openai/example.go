@@ -7,16 +7,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 	"unicode/utf8"
 )
 
-// Example is an example of fine-tuning: a conversation that ends with the assistant, a prompt and its completion, or a
-// pair of conversations that differ in their last answer.
+// Example is an example of fine-tuning: a conversation that ends with the assistant, a prompt and its completion, a
+// pair of conversations that differ in their last answer, or a question.
 type Example struct {
-	Messages           []Message // none: Prompt and Completion, or a pair
+	Messages           []Message // none: Prompt and Completion, a pair, or a question
 	Prompt, Completion string
 	Preferred, Other   []Message // of a pair: with the preferred answer, and with the other one
+
+	Question []Message                  // a conversation that ends with the user
+	Item     map[string]json.RawMessage // of a question: its other keys, to which graders refer
 }
 
 // Limits of a file of examples.
@@ -90,6 +94,11 @@ func parseExample(line []byte) (e Example, wrong *ExampleError) {
 	}
 	if _, pair := keys["input"]; pair {
 		return parsePair(keys)
+	}
+	if _, talks := keys["messages"]; talks && len(keys) > 1 {
+		if e, ok := parseQuestion(keys); ok {
+			return e, nil
+		}
 	}
 	for key := range keys {
 		switch key {
@@ -166,6 +175,22 @@ func parsePair(keys map[string]json.RawMessage) (e Example, wrong *ExampleError)
 	return e, nil
 }
 
+// parseQuestion reads a line with a conversation that ends with the user, and other keys; ok: it is one.
+func parseQuestion(keys map[string]json.RawMessage) (e Example, ok bool) {
+	for _, of := range []string{"prompt", "completion", "tools", "functions", "parallel_tool_calls"} {
+		if _, given := keys[of]; given {
+			return Example{}, false
+		}
+	}
+	talk, wrong := parseMessages(keys["messages"])
+	if wrong != nil || talk[len(talk)-1].Role != "user" {
+		return Example{}, false
+	}
+	e = Example{Question: talk, Item: maps.Clone(keys)}
+	delete(e.Item, "messages")
+	return e, true
+}
+
 // Conversation reads the messages of an example, which end with the assistant.
 func Conversation(raw []byte) ([]Message, error) {
 	talk, wrong := parseTalk(raw)
@@ -175,8 +200,21 @@ func Conversation(raw []byte) ([]Message, error) {
 	return talk, nil
 }
 
-// parseTalk reads the messages of a line.
+// parseTalk reads the messages of a line, which end with the assistant.
 func parseTalk(raw json.RawMessage) ([]Message, *ExampleError) {
+	messages, wrong := parseMessages(raw)
+	if wrong != nil {
+		return nil, wrong
+	}
+	if last := messages[len(messages)-1]; last.Role != "assistant" || last.Content == "" {
+		return nil, &ExampleError{Why: "the last message is not a text by the assistant",
+			Fix: `end it with a message of the assistant, or give another key, such as "reference_answer"`}
+	}
+	return messages, nil
+}
+
+// parseMessages reads the messages of a line.
+func parseMessages(raw json.RawMessage) ([]Message, *ExampleError) {
 	bad := func(fix, why string, args ...any) ([]Message, *ExampleError) {
 		return nil, &ExampleError{Why: fmt.Sprintf(why, args...), Fix: fix}
 	}
@@ -206,9 +244,6 @@ func parseTalk(raw json.RawMessage) ([]Message, *ExampleError) {
 	if err != nil {
 		return bad("use the roles system, developer, user and assistant, and text", "%s",
 			strings.TrimSuffix(err.Error(), "."))
-	}
-	if last := messages[len(messages)-1]; last.Role != "assistant" || last.Content == "" {
-		return bad("end it with a message of the assistant", "the last message is not a text by the assistant")
 	}
 	return messages, nil
 }

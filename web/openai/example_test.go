@@ -14,16 +14,19 @@ func TestExamples(t *testing.T) {
 
 {"prompt": "", "completion": " yes"}
 ` + `{"input": {"messages": [{"role": "user", "content": "Hi"}]}, "preferred_output": [{"role": "assistant", ` +
-		`"content": "Hello!"}], "non_preferred_output": [{"role": "assistant", "content": "No."}]}`
+		`"content": "Hello!"}], "non_preferred_output": [{"role": "assistant", "content": "No."}]}` + "\n" +
+		`{"messages": [{"role": "user", "content": "2+2"}], "answer": "4", "level": 1}`
 	var got []Example
 	n, err := Examples(strings.NewReader(text), func(e Example) error {
 		got = append(got, e)
 		return nil
 	})
-	if err != nil || n != 3 || !slices.Equal(got[0].Messages,
+	if err != nil || n != 4 || !slices.Equal(got[0].Messages,
 		[]Message{{"system", "Be kind."}, {"user", "Hi"}, {"assistant", "Hello!"}}) || got[1].Completion != " yes" ||
 		!slices.Equal(got[2].Preferred, []Message{{"user", "Hi"}, {"assistant", "Hello!"}}) ||
-		!slices.Equal(got[2].Other, []Message{{"user", "Hi"}, {"assistant", "No."}}) {
+		!slices.Equal(got[2].Other, []Message{{"user", "Hi"}, {"assistant", "No."}}) ||
+		!slices.Equal(got[3].Question, []Message{{"user", "2+2"}}) || len(got[3].Item) != 2 ||
+		string(got[3].Item["answer"]) != `"4"` {
 		t.Errorf("%d %+v %v", n, got, err)
 	}
 	stop := errors.New("stop")
@@ -55,6 +58,9 @@ func TestExamplesRefuse(t *testing.T) {
 		`{"messages": [{"role": "assistant", "tool_calls": []}]}`:              "tool_calls",
 		`{"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}`: "image_url",
 		`{"messages": [{"role": "assistant", "content": "a"}], "tools": []}`:   "tools",
+		`{"messages": [{"role": "assistant", "content": "a"}], "answer": "b"}`: `unknown key "answer"`,
+		`{"messages": [{"role": "user", "content": "a"}], "prompt": "b"}`:      "a conversation, and a prompt",
+		`{"messages": [], "answer": "b"}`:                                      `unknown key "answer"`,
 		`{"input": {}, "messages": []}`:                                        `unknown key "messages"`,
 
 		`{"input": {"tools": []}}`: "the input cannot be read",
