@@ -9,7 +9,8 @@ var plain = map[string]string{
 	"Spec.Seed":       "the seed of every random choice of the training",
 	"Spec.Task": "what the model learns: to continue text, to answer as in examples (sft), to prefer one of two " +
 		"answers (dpo), to answer from rewards (grpo), to name the class of an image or of a text (classify) " +
-		"or of a node of a graph (graph), or to give texts that belong together vectors that are close (embed)",
+		"or of a node of a graph (graph), to give texts that belong together vectors that are close (embed), " +
+		"or to draw images (diffusion)",
 	"Spec.DPO":      "preference training (Rafailov et al. 2023), of task: dpo",
 	"DPO.Beta":      "how closely the model is held to the base model: the larger, the closer",
 	"Spec.Rollout":  "how answers are drawn, of task: grpo (Shao et al. 2024)",
@@ -23,6 +24,8 @@ var plain = map[string]string{
 	"Reward.Prefix":       "the weight of the share of the tokens of the right answer before the first wrong one",
 	"Spec.Graph":          "how a graph is read, of task: graph",
 	"Graph.Directed":      "whether an edge leads from its source to its target alone; otherwise it leads both ways",
+	"Spec.Diffusion":      "the noise that a network learns to take out of images, of task: diffusion (Ho et al. 2020)",
+	"Diffusion.Timesteps": "the number of steps from an image to noise, and of those back; default: 1000",
 	"Spec.Embed":          "the loss of vectors of texts, of task: embed",
 	"Embed.Temperature": "what the cosines of vectors are divided by in the loss: the smaller, the more do the closest " +
 		"other texts count; default: 0.05",

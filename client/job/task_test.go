@@ -55,6 +55,12 @@ func TestTasks(t *testing.T) {
 		j.ReadsText() || !j.EncodesText() || j.PredictsText() || j.Eval.Tasks[0] != spec.Recall {
 		t.Errorf("pairs: %+v", j.Spec)
 	}
+	j = parse(t, examples, "task=diffusion", "model={architecture: cnn}",
+		"datasets=[{path: \"*.png\"}, {path: a, format: jsonl}]", "training.micro_batch_size=1")
+	if d := j.Datasets; d[0].Format != "image" || d[1].Format != "jsonl" || j.Diffusion.Timesteps != 1000 ||
+		j.ReadsText() || j.EncodesText() || j.Eval.Tasks[0] != spec.Denoising {
+		t.Errorf("images to draw: %+v", j.Spec)
+	}
 	if j = parse(t, examples, "task=classify"); !j.ClassifiesText() || j.Datasets[0].Format != "jsonl" {
 		t.Errorf("from a base model: %+v", j.Spec)
 	}

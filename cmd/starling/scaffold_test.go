@@ -45,7 +45,7 @@ func TestInit(t *testing.T) {
 	}
 	if code, stdout, _ := starling(t, "job", "init", "-o",
 		"name"); code != 0 ||
-		stdout != "embed\nfinetune\ngraph\nimage\nnetwork\npreferences\npretrain\nrewards\ntext-classify\n" {
+		stdout != "diffusion\nembed\nfinetune\ngraph\nimage\nnetwork\npreferences\npretrain\nrewards\ntext-classify\n" {
 		t.Errorf("exit %d, the templates are %q", code, stdout)
 	}
 	if code, _, stderr := starling(t, "job", "init", "nothing"); code != 2 || !strings.Contains(stderr, "pretrain") {

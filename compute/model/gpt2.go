@@ -7,6 +7,7 @@ import (
 	"github.com/starling-network/starling/compute/model/activation"
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/attention"
+	"github.com/starling-network/starling/compute/model/norm"
 	"github.com/starling-network/starling/compute/model/sequence"
 )
 
@@ -21,7 +22,7 @@ func (m gpt2Network) hidden(c architecture.Config, w weights, tokens *graph.Node
 	for i := range c.Layers {
 		x = m.block(c, w.under(fmt.Sprintf("h.%d.", i)), x, s.Layer(i), attention.ViewOf(c, i))
 	}
-	return layerNorm(x, w.at("ln_f.weight"), w.at("ln_f.bias"), c.NormEps)
+	return norm.Layer(x, w.at("ln_f.weight"), w.at("ln_f.bias"), c.NormEps)
 }
 
 func (gpt2Network) output(c architecture.Config, w weights, x *graph.Node) *graph.Node {
@@ -34,7 +35,7 @@ func (gpt2Network) output(c architecture.Config, w weights, x *graph.Node) *grap
 // block is one layer on x [batch*length, width].
 func (gpt2Network) block(c architecture.Config, w weights, x *graph.Node, a sequence.Attender,
 	look attention.View) *graph.Node {
-	y := w.rounded(layerNorm(x, w.at("ln_1.weight"), w.at("ln_1.bias"), c.NormEps))
+	y := w.rounded(norm.Layer(x, w.at("ln_1.weight"), w.at("ln_1.bias"), c.NormEps))
 	// The joint projection is cut in the weights, which are smaller than its output.
 	part := func(i int) *graph.Node {
 		columns := graph.AxisRange(i*c.Width, (i+1)*c.Width)
@@ -45,7 +46,7 @@ func (gpt2Network) block(c architecture.Config, w weights, x *graph.Node, a sequ
 	}
 	y = a.Attend(part(0), part(1), part(2), look)
 	x = graph.Add(x, w.dropped(w.conv1D("attn.c_proj", y)))
-	y = layerNorm(x, w.at("ln_2.weight"), w.at("ln_2.bias"), c.NormEps)
+	y = norm.Layer(x, w.at("ln_2.weight"), w.at("ln_2.bias"), c.NormEps)
 	y = activation.Apply(c.Form, w.conv1D("mlp.c_fc", y))
 	return graph.Add(x, w.dropped(w.conv1D("mlp.c_proj", y)))
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/client/job/spec"
 	"github.com/starling-network/starling/compute/model/architecture"
+	"github.com/starling-network/starling/compute/model/diffusion"
 	"github.com/starling-network/starling/compute/model/embed"
 	"github.com/starling-network/starling/compute/model/folder"
 	"github.com/starling-network/starling/compute/model/gnn"
@@ -49,6 +50,7 @@ type Card struct {
 	Nodes      *gnn.Network         // Classes, if these are of the nodes of a graph
 	Texts      *textclass.Network   // Classes, if these are of texts
 	Vectors    *embed.Network       // the model, if it gives vectors to texts
+	Drawn      *diffusion.Network   // the model, if it draws images
 	Kind       string               // architecture
 	Parameters int
 	Adapter    bool
@@ -195,6 +197,8 @@ func (c *Card) model(fsys fs.FS, j *job.Job) error {
 		c.Texts = &n
 	case embed.Network:
 		c.Vectors = &n
+	case diffusion.Network:
+		c.Drawn = &n
 	}
 	c.Classes, _ = n.(labels)
 	c.Kind, c.Parameters = n.Architecture(), n.Parameters()
@@ -368,6 +372,13 @@ func (c *Card) front() any {
 			front.Index = []index{{c.Name, []result{{named{"Information retrieval", "information-retrieval"},
 				named{"held-out pairs of texts of the job", c.Job}, []metric{{"loss", c.Summary.FinalEvalLoss},
 					{"recall_at_1", recall}}}}}}
+		}
+	}
+	if c.Drawn != nil {
+		front.Library, front.Pipeline = "starling", "unconditional-image-generation"
+		if mse, ok := c.Summary.FinalMeasured["mse"]; ok {
+			front.Index = []index{{c.Name, []result{{named{"Image generation", "unconditional-image-generation"},
+				named{"held-out images of the job", c.Job}, []metric{{"mse", mse}}}}}}
 		}
 	}
 	if c.Perplexity > 0 {

@@ -205,3 +205,23 @@ func TestCardOfVectors(t *testing.T) {
 		t.Errorf("a language model: %v", err)
 	}
 }
+
+// The card of a model that draws images says how it is used.
+func TestCardOfDiffusion(t *testing.T) {
+	files := run()
+	files["job.yaml"] = text("apiVersion: starling/v1\nkind: TrainingJob\nname: small\ntask: diffusion\n" +
+		"model: {architecture: mlp}\ndatasets: [{path: n.png}]\ntraining: {max_steps: 8}\n")
+	files["config.json"] = text(`{"model_type":"mlp","image_size":[4,3],"num_channels":1,"num_train_timesteps":60}`)
+	files["summary.json"] = text(`{"job":"job-1","rounds":2,"final_eval_loss":0.5,"final_measured":{"mse":0.5}}`)
+	c, err := Read(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := written(t, c)
+	for _, want := range []string{"pipeline_tag: unconditional-image-generation", "library_name: starling", "type: mse\n",
+		"A model that draws images (mlp) of 4 x 3 x 1 values", "starling model sample . --out", "at one of 60 times"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("no %q in\n%s", want, page)
+		}
+	}
+}

@@ -38,6 +38,12 @@ func (f File) examples() func(object) ([]source.Document, error) {
 			return []source.Document{{Text: x.Text}}, err
 		}
 	}
+	if f.task == spec.TaskDiffusion { // for reports: the text of an image is its size
+		return func(o object) ([]source.Document, error) {
+			p, err := pictureOf(o)
+			return []source.Document{{Text: p.Size.String()}}, err
+		}
+	}
 	if f.task == spec.TaskClassify { // for reports: the text of an image is the name of its class
 		return func(o object) ([]source.Document, error) {
 			x, err := inObject(o)

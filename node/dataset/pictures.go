@@ -12,17 +12,18 @@ import (
 
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/client/job/problem"
+	"github.com/starling-network/starling/client/job/spec"
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/data/labelled"
 	"github.com/starling-network/starling/compute/data/picture"
 	"github.com/starling-network/starling/compute/data/source"
 )
 
-// Pictures are the examples of a job that classifies images, all of one size.
+// Pictures are the examples of a job that classifies or draws images, all of one size.
 type Pictures struct {
-	Corpus *data.Corpus // a row for each: its class, then the values of its pixels
+	Corpus *data.Corpus // a row for each: its class if it has one, then the values of its pixels
 	Size   picture.Size
-	Labels []string // of the classes, ascending
+	Labels []string // of the classes, ascending; nil: images have none
 }
 
 // classImage is an image and the name of its class.
@@ -40,6 +41,14 @@ func PicturesOf(j *job.Job) (*Pictures, error) {
 	all, err := images(j)
 	if err != nil {
 		return nil, err
+	}
+	if j.Task == spec.TaskDiffusion {
+		p, err := alone(all, j.Seed, j.ValSetSize)
+		if err != nil {
+			return nil, keyProblem(j, "datasets", problem.NoData, "the data cannot be used", err,
+				"give images of one size, as PNG files or as jsonl lines")
+		}
+		return p, nil
 	}
 	p, err := together(all, j.Seed, j.ValSetSize)
 	if err != nil {
@@ -60,18 +69,35 @@ func images(j *job.Job) (all []classImage, err error) {
 		if err != nil {
 			return nil, keyProblem(j, f.Key, problem.NoData, "cannot read "+f.Path, err, "check the file's permissions")
 		}
-		read := inFolder
-		if f.Format == source.JSONL {
-			read = inLines
-		}
-		some, err := read(f.Name, raw)
+		some, err := f.pictures(raw)
 		if err != nil {
 			return nil, keyProblem(j, f.Key, problem.NoData, "the data cannot be used", err,
-				`give PNG files in a folder for each class, or jsonl lines {"image": "PNG in base64", "label": "name"}`)
+				`give PNG files in a folder for each class, or jsonl lines {"image": "PNG in base64", "label": "name"}; images `+
+					"that are drawn need no class")
 		}
 		all = append(all, some...)
 	}
 	return all, nil
+}
+
+// pictures are the images of the bytes of a file.
+func (f File) pictures(raw []byte) ([]classImage, error) {
+	switch lines := f.Format == source.JSONL; {
+	case lines && f.task == spec.TaskDiffusion:
+		return inLines(f.Name, raw, func(o object) (classImage, error) {
+			p, err := pictureOf(o)
+			return classImage{Picture: p}, err
+		})
+	case lines:
+		return inLines(f.Name, raw, inObject)
+	case f.task == spec.TaskDiffusion:
+		p, err := picture.Decode(raw)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Name, err)
+		}
+		return []classImage{{p, "", f.Name}}, nil
+	}
+	return inFolder(f.Name, raw)
 }
 
 // inFolder is an image whose class is the name of its folder.
@@ -88,9 +114,9 @@ func inFolder(name string, raw []byte) ([]classImage, error) {
 }
 
 // inLines are the images of JSON objects, one a line.
-func inLines(name string, raw []byte) (all []classImage, err error) {
+func inLines(name string, raw []byte, of func(o object) (classImage, error)) (all []classImage, err error) {
 	err = source.File{Format: source.JSONL, Name: name, Data: raw}.EachObject(func(o object) error {
-		x, err := inObject(o)
+		x, err := of(o)
 		x.from = fmt.Sprintf("example %d of %s", len(all)+1, name)
 		all = append(all, x)
 		return err
@@ -98,26 +124,56 @@ func inLines(name string, raw []byte) (all []classImage, err error) {
 	return all, err
 }
 
-// inObject is the image of a JSON object.
+// inObject is the image of a JSON object, with its class.
 func inObject(o object) (classImage, error) {
-	var code string
-	if json.Unmarshal(o["image"], &code) != nil || code == "" {
-		return classImage{}, fmt.Errorf("%w: \"image\" is no text", ErrExample)
-	}
 	label, err := labelled.LabelOf(labelled.DefaultLabel, o[labelled.DefaultLabel])
 	if err != nil {
 		return classImage{}, err
 	}
+	p, err := pictureOf(o)
+	return classImage{Picture: p, label: label}, err
+}
+
+// pictureOf is the image of a JSON object.
+func pictureOf(o object) (picture.Picture, error) {
+	var code string
+	if json.Unmarshal(o["image"], &code) != nil || code == "" {
+		return picture.Picture{}, fmt.Errorf("%w: \"image\" is no text", ErrExample)
+	}
 	code = strings.TrimPrefix(code, "data:image/png;base64,")
 	if len(code) > base64.StdEncoding.EncodedLen(picture.MaxBytes) {
-		return classImage{}, fmt.Errorf("%w: more than %d bytes", picture.ErrPicture, picture.MaxBytes)
+		return picture.Picture{}, fmt.Errorf("%w: more than %d bytes", picture.ErrPicture, picture.MaxBytes)
 	}
 	file, err := base64.StdEncoding.DecodeString(code)
 	if err != nil {
-		return classImage{}, fmt.Errorf("%w: \"image\" is not in base64: %w", ErrExample, err)
+		return picture.Picture{}, fmt.Errorf("%w: \"image\" is not in base64: %w", ErrExample, err)
 	}
-	p, err := picture.Decode(file)
-	return classImage{Picture: p, label: label}, err
+	return picture.Decode(file)
+}
+
+// alone makes the examples of images without classes.
+func alone(all []classImage, seed uint64, held float64) (*Pictures, error) {
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%w: there is none", ErrPictures)
+	}
+	p, rows := &Pictures{Size: all[0].Size}, make([][]uint32, len(all))
+	for i, x := range all {
+		if x.Size != p.Size {
+			return nil, fmt.Errorf("%w: %s is %v, and %s %v", ErrPictures, all[0].from, p.Size, x.from, x.Size)
+		}
+		rows[i] = appended(nil, x)
+	}
+	var err error
+	p.Corpus, err = data.Rows(rows, 256, seed, held)
+	return p, err
+}
+
+// appended is a row with the values of an image after it.
+func appended(row []uint32, x classImage) []uint32 {
+	for _, v := range x.Values {
+		row = append(row, uint32(v))
+	}
+	return row
 }
 
 // together makes the examples of images.
@@ -136,11 +192,7 @@ func together(all []classImage, seed uint64, held float64) (*Pictures, error) {
 	rows := make([][]uint32, len(all))
 	for i, x := range all {
 		class, _ := slices.BinarySearch(p.Labels, x.label)
-		rows[i] = make([]uint32, 1, 1+len(x.Values))
-		rows[i][0] = uint32(class)
-		for _, v := range x.Values {
-			rows[i] = append(rows[i], uint32(v))
-		}
+		rows[i] = appended([]uint32{uint32(class)}, x)
 	}
 	var err error
 	p.Corpus, err = data.Rows(rows, uint32(max(256, len(p.Labels))), seed, held)
@@ -148,4 +200,9 @@ func together(all []classImage, seed uint64, held float64) (*Pictures, error) {
 }
 
 // Tokens is how many tokens an example has.
-func (p *Pictures) Tokens() int { return 1 + p.Size.Values() }
+func (p *Pictures) Tokens() int {
+	if p.Labels == nil {
+		return p.Size.Values()
+	}
+	return 1 + p.Size.Values()
+}

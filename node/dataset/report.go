@@ -125,7 +125,7 @@ func inspectImage(f File, r Report) (Report, error) {
 	if err != nil {
 		return r, err
 	}
-	some, err := inFolder(f.Name, raw)
+	some, err := f.pictures(raw)
 	if err != nil {
 		r.Faults = append(r.Faults, Fault{File: f.Name, Why: err.Error()})
 		return r, nil

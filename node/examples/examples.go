@@ -1,5 +1,5 @@
 // Package examples has the data and the networks of jobs whose examples are no text to continue: images, texts or the
-// nodes of a graph with their classes, and pairs of texts. It trains nothing.
+// nodes of a graph with their classes, pairs of texts, and images alone. It trains nothing.
 package examples
 
 import (
@@ -9,6 +9,7 @@ import (
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/model/architecture"
+	"github.com/starling-network/starling/compute/model/diffusion"
 	"github.com/starling-network/starling/compute/model/embed"
 	"github.com/starling-network/starling/compute/model/folder"
 	"github.com/starling-network/starling/compute/model/gnn"
@@ -73,7 +74,8 @@ func Of(j *job.Job, base *folder.Model) (*Job, error) {
 	}
 	c := &Job{}
 	var wrong error // of the configuration
-	if j.Task == spec.TaskGraph {
+	switch j.Task {
+	case spec.TaskGraph:
 		g, err := dataset.GraphOf(j)
 		if err != nil {
 			return nil, err
@@ -81,7 +83,14 @@ func Of(j *job.Job, base *folder.Model) (*Job, error) {
 		read, size := gnn.Messages(j.Model.Architecture, g.Graph)
 		n, err := gnn.Parse(j.Model.Architecture, j.Model.Config, size, g.Labels)
 		c.Network, c.Corpus, c.Read, c.Example, wrong = n, g.Corpus, read, 1+n.Example(), err
-	} else {
+	case spec.TaskDiffusion:
+		p, err := dataset.PicturesOf(j)
+		if err != nil {
+			return nil, err
+		}
+		n, err := diffusion.Parse(j.Model.Architecture, j.Model.Config, p.Size, j.Diffusion.Timesteps)
+		c.Network, c.Corpus, c.Example, wrong = n, p.Corpus, n.Example(), err
+	default:
 		p, err := dataset.PicturesOf(j)
 		if err != nil {
 			return nil, err
@@ -107,6 +116,8 @@ func Shipped(j *job.Job, config []byte, corpus *data.Corpus, read map[string]*te
 	switch n := n.(type) {
 	case embed.Network:
 		c.Example = n.Example()
+	case diffusion.Network:
+		c.Example = n.Example()
 	case interface{ Example() int }: // its class comes first
 		c.Example = 1 + n.Example()
 	}
@@ -126,6 +137,8 @@ func Read(j *job.Job, config []byte) (Network, error) {
 		return textclass.Read(config, j.SequenceLen)
 	case j.Task == spec.TaskGraph:
 		return gnn.Read(config)
+	case j.Task == spec.TaskDiffusion:
+		return diffusion.Read(config)
 	}
 	return vision.Read(config)
 }

@@ -41,6 +41,7 @@ var settings = map[string][]string{
 	// TestPairs has other ones
 	"datasets.positive_field": {"datasets=[{path: data.txt, format: text, positive_field: other}]"},
 	"embed.temperature":       {"embed={temperature: 0.1}"},
+	"diffusion.timesteps":     {"diffusion={timesteps: 100}"}, // TestDiffusion has another one
 	"datasets.weight":         {"datasets=[{path: data.txt, format: text, weight: 2}]"},
 
 	"training.max_steps": {"training.max_steps=16"}, "training.num_epochs": {"training.num_epochs=1"},

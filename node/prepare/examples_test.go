@@ -1,8 +1,12 @@
 package prepare
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"image"
+	"image/color"
+	"image/png"
 	"math"
 	"os"
 	"path/filepath"
@@ -288,5 +292,55 @@ strategy: {sync_steps: 4}
 		if _, err := New(j); !errors.As(err, &list) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", c.set, err)
 		}
+	}
+}
+
+// A network that draws images has its keys, and images need no class.
+func TestDiffusion(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "job.yaml")
+	if err := os.WriteFile(path, []byte(`apiVersion: starling/v1
+kind: TrainingJob
+task: diffusion
+model: {architecture: mlp, config: {hidden_sizes: [8]}}
+datasets: [{path: "*.png"}]
+val_set_size: 0.3
+training: {max_steps: 8, global_batch_size: 8}
+strategy: {sync_steps: 4}
+`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 60 {
+		m := image.NewGray(image.Rect(0, 0, 4, 3))
+		m.SetGray(i%4, i%3, color.Gray{Y: uint8(4 * i)})
+		var file bytes.Buffer
+		if err := errors.Join(png.Encode(&file, m),
+			os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d.png", i)), file.Bytes(), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ids := map[string]bool{}
+	for _, set := range [][]string{{"seed=42"}, {"diffusion.timesteps=100"}, {"training.dropout=0.1"},
+		{"training.micro_batch_size=1"}, {"model={architecture: cnn, config: {conv_channels: [3]}}"}} {
+		j, err := job.Load(path, set...)
+		if err != nil {
+			t.Fatal(set, err)
+		}
+		b, err := New(j)
+		if err != nil {
+			t.Fatal(set, err)
+		}
+		defer b.Close()
+		if ids[b.JobID()] || b.Example != 12 || b.EvalBatch != 32 || b.Tokenizer != nil {
+			t.Errorf("%s: job %s", set, b.JobID())
+		}
+		ids[b.JobID()] = true
+	}
+	j, err := job.Load(path, "model.config={conv_channels: [3]}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := New(j); err == nil || !strings.Contains(err.Error(), "conv_channels") {
+		t.Errorf("%v", err)
 	}
 }

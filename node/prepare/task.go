@@ -23,6 +23,8 @@ func (b compilation) task(examples, part int) (model.Task, error) {
 		return model.Classify(c.On(b.Trained), batch)
 	case embed.Network:
 		return model.Contrast(c.On(b.Trained), batch, j.Embed.Temperature)
+	case model.Denoiser:
+		return model.Denoise(c, batch)
 	case model.Classifier:
 		return model.Classify(c, batch)
 	}

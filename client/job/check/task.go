@@ -15,7 +15,8 @@ func task(c *checker) {
 		return
 	}
 	for _, of := range []struct{ key, task string }{{"dpo", spec.TaskDPO}, {"rollout", spec.TaskGRPO},
-		{"reward", spec.TaskGRPO}, {"graph", spec.TaskGraph}, {"embed", spec.TaskEmbed}} {
+		{"reward", spec.TaskGRPO}, {"graph", spec.TaskGraph}, {"embed", spec.TaskEmbed},
+		{"diffusion", spec.TaskDiffusion}} {
 		if c.Task != of.task && c.file.Given(of.key) && !c.bad(of.key) {
 			c.report(of.key, problem.BadValue, of.key+" is given, and task is "+c.Task, "it is a setting of task: "+of.task,
 				"remove it, or use task: "+of.task)
@@ -29,8 +30,8 @@ func task(c *checker) {
 		!slices.Contains(architectures(c.Task), architecture) {
 		c.report("model.architecture", problem.BadValue,
 			fmt.Sprintf("model.architecture is %s, and task is %s", architecture, c.Task),
-			"images are classified by mlp or cnn, nodes of a graph by gcn or sage, and text is learnt, classified or given "+
-				"vectors by gpt2 or llama",
+			"images are classified or drawn by mlp or cnn, nodes of a graph by gcn or sage, and text is learnt, classified or "+
+				"given vectors by gpt2 or llama",
 			"use another architecture, or another task")
 	}
 	for i := range c.Datasets {
@@ -50,7 +51,7 @@ func task(c *checker) {
 	for i, set := range c.Datasets {
 		if at := fmt.Sprintf("datasets.%d.format", i); set.Format == spec.Images && !c.bad(at) {
 			c.report(at, problem.BadValue, fmt.Sprintf("%s is %s, and task is %s", at, set.Format, c.Task),
-				"images are learnt by task: classify", "use task: classify, or another format")
+				"images are learnt by task: classify or task: diffusion", "use one of these tasks, or another format")
 		}
 	}
 	if !c.AnswersExamples() {
@@ -77,6 +78,8 @@ func architectures(task string) []string {
 		return []string{"mlp", "cnn", "gpt2", "llama"}
 	case spec.TaskGraph:
 		return []string{"gcn", "sage"}
+	case spec.TaskDiffusion:
+		return []string{"mlp", "cnn"}
 	}
 	return []string{"gpt2", "llama"}
 }
@@ -96,6 +99,8 @@ func classify(c *checker) {
 		"one a line"
 	texts, others := c.EncodesText(), slices.Clone(languageOnly)
 	switch {
+	case c.Task == spec.TaskDiffusion:
+		why = "examples are PNG files, or JSON objects, one a line"
 	case c.Task == spec.TaskEmbed:
 		formats, why = []string{"jsonl", "csv"}, "pairs of texts are JSON objects, one a line, or rows"
 		contrast(c)

@@ -16,12 +16,13 @@ type Spec struct {
 	Name          string            `job:"name"`         // default: the file's name without its extension
 	Labels        map[string]string `job:"labels,local"` // for the author; no result depends on them
 	Seed          uint64            `job:"seed"`         // of every random choice of the training
-	Task          string            `job:"task" one:"language sft dpo grpo classify graph embed"`
+	Task          string            `job:"task" one:"language sft dpo grpo classify graph embed diffusion"`
 	DPO           DPO               `job:"dpo"`
 	Rollout       Rollout           `job:"rollout"`
 	Reward        Reward            `job:"reward"`
 	Graph         Graph             `job:"graph"`
 	Embed         Embed             `job:"embed"`
+	Diffusion     Diffusion         `job:"diffusion"`
 	Model         Model             `job:"model,required"`
 	Datasets      []Dataset         `job:"datasets,required" size:"[1,1000]" example:"[{path: \"./data/*.txt\"}]"`
 	ValSetSize    float64           `job:"val_set_size" in:"[0,0.5]"`    // fraction of the tokens held out for eval
@@ -337,7 +338,7 @@ type Checkpoint struct {
 // Eval says when and how the checkpoint is measured. Steps are multiples of sync_steps.
 type Eval struct {
 	EverySteps int      `job:"every_steps" in:"[1,1000000000]"`
-	Tasks      []string `job:"tasks" one:"perplexity preference accuracy reward recall"`
+	Tasks      []string `job:"tasks" one:"perplexity preference accuracy reward recall denoising"`
 	Prompts    []string `job:"prompts" size:"[0,64]"`
 }
 

@@ -18,6 +18,8 @@ const (
 	TaskClassify = "classify" // to name the class of an image or of a text
 	TaskGraph    = "graph"    // to name the class of a node of a graph
 	TaskEmbed    = "embed"    // to give texts that belong together vectors that are close
+	// to estimate the noise in images, so that images can be drawn out of noise
+	TaskDiffusion = "diffusion"
 )
 
 // Images is the format of files that are images, each in a folder that names its class.
@@ -52,9 +54,14 @@ type Embed struct {
 	Temperature float64 `job:"temperature" in:"[0.001,100]"` // what cosines are divided by
 }
 
+// Diffusion holds the parameter of task: diffusion (Ho et al. 2020).
+type Diffusion struct {
+	Timesteps int `job:"timesteps" in:"[50,4000]"` // from an image to noise
+}
+
 // ReadsText reports whether the model of the task is a language model that continues or answers text.
 func (j Spec) ReadsText() bool {
-	return j.Task != TaskClassify && j.Task != TaskGraph && j.Task != TaskEmbed
+	return j.Task != TaskClassify && j.Task != TaskGraph && j.Task != TaskEmbed && j.Task != TaskDiffusion
 }
 
 // EncodesText reports whether the network of the job is a language model without its output layer: its examples are
@@ -89,6 +96,9 @@ const closeRate = 1e-5
 // sentence-transformers.
 const usualTemperature = 0.05
 
+// usualTimesteps is the default of diffusion.timesteps: that of Ho et al. 2020.
+const usualTimesteps = 1000
+
 // mostDrawn is the default of rollout.max_tokens, where sequence_len has room for twice as many: a step has operators
 // for each token, and models of about twelve layers have enough for this number.
 const mostDrawn = 32
@@ -116,6 +126,9 @@ func (j *Spec) deriveTask(given func(path string) bool) {
 				}
 			}
 		}
+	}
+	if j.Task == TaskDiffusion && j.Diffusion.Timesteps == 0 {
+		j.Diffusion.Timesteps = usualTimesteps
 	}
 	if j.Task == TaskEmbed && j.Embed.Temperature == 0 {
 		j.Embed.Temperature = usualTemperature
@@ -149,7 +162,7 @@ func (j *Spec) deriveTask(given func(path string) bool) {
 // formatOf is the format of the files of a path, where these have classes or are of a graph.
 func (j *Spec) formatOf(path string) string {
 	switch end := strings.TrimSuffix(strings.TrimSuffix(path, ".gz"), ".zst"); {
-	case j.Task == TaskClassify && !j.ClassifiesText():
+	case j.Task == TaskClassify && !j.ClassifiesText() || j.Task == TaskDiffusion:
 		return Images
 	case strings.HasSuffix(end, ".csv"):
 		return "csv"
@@ -165,6 +178,8 @@ func (j Spec) Measurement() string {
 	switch {
 	case j.Task == TaskEmbed:
 		return Recall
+	case j.Task == TaskDiffusion:
+		return Denoising
 	case !j.ReadsText():
 		return Accuracy
 	case j.PredictsText():
@@ -180,6 +195,7 @@ const (
 	Perplexity = "perplexity" // of held-out text
 	Accuracy   = "accuracy"   // the share of held-out examples whose class has the highest score
 	Recall     = "recall"     // the shares of held-out pairs whose positive is the closest to its anchor, or among ten
+	Denoising  = "denoising"  // the mean square of the error of the estimated noise in held-out images
 	Rewarded   = "reward"     // the mean reward of the most likely answers to held-out prompts, and how many are right
 	Preference = "preference" // the share of held-out pairs whose preferred answer gained, and by how much
 )

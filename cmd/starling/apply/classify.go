@@ -1,4 +1,4 @@
-// Package apply has the commands of starling model that give images and texts to trained networks which write no text.
+// Package apply has the commands of starling model that use trained networks which write no text.
 package apply
 
 import (

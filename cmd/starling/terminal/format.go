@@ -62,8 +62,10 @@ func Loss(x float64) string {
 // LossUnit writes the unit of a loss after it: nats, and nothing where a reward is measured, of which the loss is what
 // is left.
 func LossUnit(measured map[string]float64) string {
-	if _, rewarded := measured["reward"]; rewarded {
-		return ""
+	for _, name := range []string{"reward", "mse"} {
+		if _, other := measured[name]; other {
+			return ""
+		}
 	}
 	return " nats"
 }

@@ -285,6 +285,8 @@ func printSummary(s *rundir.Summary, dir, prompt string, j *spec.Spec) {
 	switch {
 	case j.Task == spec.TaskEmbed:
 		fmt.Fprintf(w, "      starling model embed %s --text \"...\" --text \"...\"\n", dir)
+	case j.Task == spec.TaskDiffusion:
+		fmt.Fprintf(w, "      starling model sample %s --out drawn.png\n", dir)
 	case j.ClassifiesText():
 		fmt.Fprintf(w, "      starling model classify %s --text \"...\"\n", dir)
 	case j.Task == spec.TaskClassify:
