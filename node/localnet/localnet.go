@@ -126,13 +126,20 @@ func (n *Network) start(ctx context.Context, b *prepare.CompiledJob, opt consume
 	if err != nil {
 		return err
 	}
+	onDisk, err := asideOnDisk(b, len(names)-1, n.threads)
+	if err != nil {
+		return err
+	}
 	for i, name := range names[1:] {
 		p, err := n.newParty(ctx, name, homes[name], b.JobID())
 		if err != nil {
 			return err
 		}
-		if err := p.Disk.Reserve(b.JobID(),
-			bundle.Footprint(b.Spec, b.Step, b.Manifest, order.Terms, p.KeepLast)); err != nil {
+		blobs := bundle.Footprint(b.Spec, b.Step, b.Manifest, order.Terms, p.KeepLast)
+		if err := p.Disk.Reserve(b.JobID(), blobs+onDisk); err != nil {
+			return err
+		}
+		if err := p.Disk.Reserve(b.JobID(), blobs); err != nil { // the rest is promised to no job
 			return err
 		}
 		step, header := member.RoleOf(homes[name], partyRole(i, b), false, p.ID, b.JobID(), opt.Version)
