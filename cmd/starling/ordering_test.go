@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/starling-network/starling/client/api"
 )
@@ -272,6 +273,17 @@ func TestWebWaitsForItsNetwork(t *testing.T) {
 	s := orders(t, out, filepath.Dir(job), network, filepath.Join(net, "consumer"))
 	first := s.submit(job, "a", "--set", "training.max_steps=40")
 	s.until(first.ID, func(j api.Job) bool { return j.State == "running" && j.Round > 0 })
+	// A validator that hangs: the status of a job does not wait for its answers.
+	if err := syscall.Kill(processes["validator-0"], syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	for begun := time.Now(); time.Since(begun) < 5*time.Second; <-seldom() {
+		asked := time.Now()
+		var j api.Job
+		if does(t, &j, "job", "get", first.ID, "--api", s.url); time.Since(asked) > 5*time.Second {
+			t.Fatalf("the status took %s", time.Since(asked))
+		}
+	}
 	if err := syscall.Kill(processes["validator-0"], syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}

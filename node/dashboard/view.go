@@ -229,7 +229,8 @@ type LiveRun struct {
 
 	mu       sync.Mutex
 	links    func(context.Context) ([]api.Link, error) // nil: there is no network yet
-	asked    time.Time
+	asked    time.Time                                 // when the network had answered last
+	asking   chan struct{}                             // closed when the network has answered; nil: it is not asked
 	receipts []reward.Receipt
 	books    runs.Payments
 	err      error
@@ -242,8 +243,13 @@ func (l *LiveRun) from(links func(context.Context) ([]api.Link, error)) {
 	l.links = links
 }
 
-// booksAge is the largest age of the receipts of an open run.
-const booksAge = 2 * time.Second
+// booksAge is the age at which the receipts of an open run are asked for again, booksTimeout how long the network may
+// take for them, and firstBooks how long the first ones are waited for.
+const (
+	booksAge     = 2 * time.Second
+	booksTimeout = 20 * time.Second
+	firstBooks   = time.Second
+)
 
 // Progress implements runs.Live.
 func (l *LiveRun) Progress() runs.Progress {
@@ -252,42 +258,68 @@ func (l *LiveRun) Progress() runs.Progress {
 		SecondsLeft: math.Max(0, p.Left.Seconds()), Why: p.Waits}
 }
 
-// Books implements runs.Live.
+// Books implements runs.Live. It returns the last answer of the network, and asks again if that is old. It waits a
+// moment for the first answer, and for no other.
 func (l *LiveRun) Books(ctx context.Context) (runs.Payments, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if time.Since(l.asked) < booksAge {
-		return l.books, l.err
+	if l.links != nil && l.asking == nil && time.Since(l.asked) >= booksAge {
+		l.asking = make(chan struct{})
+		go l.ask(l.links, l.receipts)
 	}
-	l.asked = time.Now()
-	l.err = l.ask(ctx)
+	if answered := l.asking; answered != nil && l.asked.IsZero() {
+		l.mu.Unlock()
+		select {
+		case <-answered:
+		case <-time.After(firstBooks):
+		case <-ctx.Done():
+		}
+		l.mu.Lock()
+	}
+	if l.asked.IsZero() {
+		return l.books, ErrNoChain
+	}
 	return l.books, l.err
 }
 
-func (l *LiveRun) ask(ctx context.Context) error {
+// ask reads the books of the run; the receipts are those that are known.
+func (l *LiveRun) ask(links func(context.Context) ([]api.Link, error), receipts []reward.Receipt) {
+	ctx, cancel := context.WithTimeout(context.Background(), booksTimeout)
+	defer cancel()
+	receipts, books, err := l.read(ctx, links, receipts)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	close(l.asking)
+	l.asked, l.asking, l.err = time.Now(), nil, err
+	if err == nil {
+		l.receipts, l.books = receipts, books
+	}
+}
+
+func (l *LiveRun) read(ctx context.Context, links func(context.Context) ([]api.Link, error),
+	receipts []reward.Receipt) ([]reward.Receipt, runs.Payments, error) {
+	var books runs.Payments
 	c, err := l.View.Client()
 	if err != nil {
-		return err
+		return nil, books, err
 	}
-	fresh, err := c.Training.ReceiptsFrom(ctx, l.job(), uint64(len(l.receipts)))
+	fresh, err := c.Training.ReceiptsFrom(ctx, l.job(), uint64(len(receipts)))
 	if err != nil {
-		return err
+		return nil, books, err
 	}
 	games, err := c.Training.Disputes(ctx, l.job())
 	if err != nil {
-		return err
+		return nil, books, err
 	}
-	links, err := l.links(ctx)
-	if err != nil {
-		return err
+	if books.Links, err = links(ctx); err != nil {
+		return nil, books, err
 	}
-	l.receipts = append(l.receipts, fresh...)
-	l.books = runs.Payments{Links: links}
+	receipts = append(receipts, fresh...)
 	for _, g := range games {
-		l.books.Disputes = append(l.books.Disputes, shownDispute(rundir.NewDisputeRecord(g, 0, nil)))
+		books.Disputes = append(books.Disputes, shownDispute(rundir.NewDisputeRecord(g, 0, nil)))
 	}
-	l.books.Receipts = runs.Explain(l.receipts, l.books.Disputes)
-	return nil
+	books.Receipts = runs.Explain(receipts, books.Disputes)
+	return receipts, books, nil
 }
 
 func shownDispute(d rundir.DisputeRecord) api.Dispute {
