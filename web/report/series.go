@@ -15,10 +15,12 @@ func (r Report) charts() []*Chart {
 	return out
 }
 
-// lossUnit is the unit of losses after what is drawn; those of rewards have none.
+// lossUnit is the unit of losses after what is drawn; those of rewards, and of noise, have none.
 func (r Report) lossUnit() string {
-	if _, rewarded := r.Summary.FinalMeasured["reward"]; rewarded {
-		return ""
+	for _, unitless := range []string{"reward", "mse"} {
+		if _, ok := r.Summary.FinalMeasured[unitless]; ok {
+			return ""
+		}
 	}
 	return ", in nats a token"
 }

@@ -92,15 +92,15 @@ func Of(h *source.History, names []string, n int, from, to float64) api.Metrics 
 				Step: tx, Value: ty})
 		}
 	}
-	cost, rewarded := totals.Spending(h), rewarded(h)
+	cost, unitless := totals.Spending(h), unitless(h)
 	for _, q := range append(quantities[:len(quantities):len(quantities)],
 		quantity{"cost", "Cost so far", "ZEN", "round", func(m api.Metric) (float64, bool) {
 			uzen, known := cost(m)
 			return float64(uzen) / 1e6, known
 		}}) {
 		if wanted(q.name) {
-			if rewarded && (q.name == "loss" || q.name == "eval_loss") {
-				q.unit = "" // 1 less the reward
+			if unitless && (q.name == "loss" || q.name == "eval_loss") {
+				q.unit = ""
 			}
 			x, y := q.points(h, from, to)
 			add(q, x, y)
@@ -116,9 +116,11 @@ func Of(h *source.History, names []string, n int, from, to float64) api.Metrics 
 	return out
 }
 
-// rewarded reports whether the run learns from rewards.
-func rewarded(h *source.History) bool {
-	return slices.ContainsFunc(h.Metrics, func(m api.Metric) bool { return m.Measurement("reward") != nil })
+// unitless reports whether losses are no nats: they are 1 less the reward, or the mean square error of noise.
+func unitless(h *source.History) bool {
+	return slices.ContainsFunc(h.Metrics, func(m api.Metric) bool {
+		return m.Measurement("reward") != nil || m.Measurement("mse") != nil
+	})
 }
 
 // counted are the series that come of receipts and the lineage.

@@ -122,3 +122,18 @@ func TestCostIsWhatIsCharged(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 }
+
+// A loss is in nats a token, but for what is learnt from rewards and for the noise of images.
+func TestUnitOfLosses(t *testing.T) {
+	for measured, want := range map[string]string{"accuracy": "nats a token", "reward": "", "mse": ""} {
+		h := sourcetest.Run(3)
+		for i := range h.Metrics {
+			h.Metrics[i].Measured = map[string]float64{measured: 0.5}
+		}
+		for _, s := range Of(h, []string{"loss", "eval_loss"}, 10, 0, math.Inf(1)).Series {
+			if s.Unit != want {
+				t.Errorf("%s of a run that measures %s is in %q", s.Name, measured, s.Unit)
+			}
+		}
+	}
+}

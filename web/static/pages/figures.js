@@ -43,7 +43,7 @@ export function figures(state) {
   const { view } = state;
   function series([name, color, label]) {
     const s = state.data.series.find(s => s.name === (name === 'perplexity' ? 'eval_loss' : name));
-    if (!s || name === 'perplexity' && state.data.series.some(s => s.name === 'accuracy' || s.name === 'recall_at_1')) return null; // no loss of text
+    if (!s || name === 'perplexity' && (!s.unit || state.data.series.some(s => s.name === 'accuracy' || s.name === 'recall_at_1'))) return null; // no loss of text
     const to = mapping(state.data.axis, view.x);
     return { label: label ?? s.label, color, x: view.x === 'step' ? s.step : s.step.map(to), y: name === 'perplexity' ? s.value.map(Math.exp) : s.value, dots: s.of === 'round' };
   }
@@ -52,7 +52,7 @@ export function figures(state) {
     let all = list.map(series).filter(Boolean);
     if (title === 'Audits') all = all.filter((s, i) => i === 0 || s.y.some(v => v > 0));
     const loss = state.data.series.find(s => s.name === 'loss' || s.name === 'eval_loss');
-    if (title === 'Loss' && loss) unit = loss.unit ?? ''; // of rewards it has none
+    if (title === 'Loss' && loss) unit = loss.unit ?? ''; // of rewards and of noise it has none
     return { title, unit, note, series: all, xLabel, xUnit, log: view.log && title === 'Loss', whole: whole.has(title), zero: !apart.has(title),
       weight: title === 'Loss' || title === 'Throughput' ? view.weight : 0, name: `${state.job().name} ${title}`, onzoom: state.zoom, ...more };
   }
