@@ -20,14 +20,15 @@ func TestExampleOfDiffusion(t *testing.T) {
 		most float64 // loss
 		long bool
 	}{{[]string{"model={architecture: mlp, config: {hidden_sizes: [64, 64]}}"}, 0.9, false},
-		{[]string{"model.config={conv_channels: [8, 16]}"}, 0.4, true}} {
+		{[]string{"model.config={conv_channels: [4, 8]}", "training.max_steps=12", "strategy.sync_steps=3",
+			"training.warmup_steps=2"}, 1.1, true}} {
 		if c.long && !*long {
 			continue
 		}
 		var roots []string
 		for dishonest := range 2 {
-			j, err := job.Load("../examples/diffusion.yaml", append(c.set, "training.max_steps=100",
-				"strategy.sync_steps=25")...)
+			j, err := job.Load("../examples/diffusion.yaml", append([]string{"training.max_steps=100",
+				"strategy.sync_steps=25"}, c.set...)...)
 			if err != nil {
 				t.Fatal(err)
 			}

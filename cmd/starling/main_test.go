@@ -326,7 +326,7 @@ func isHidden(c *cobra.Command) bool { return c.Hidden || c.HasParent() && isHid
 func isTopic(c *cobra.Command) bool { return !c.Runnable() }
 
 func TestExecuteWithoutArgumentsShowsHelp(t *testing.T) {
-	if code := run(context.Background(), nil); code != 0 {
+	if code := run(context.Background(), []string{}); code != 0 {
 		t.Errorf("exit %d", code)
 	}
 }
