@@ -86,6 +86,11 @@ func (j *Job) Problem(path, code, what, why, fix string) *problem.Error {
 	return &problem.Error{Code: code, File: m.File, Line: m.Line, Column: m.Column, What: what, Why: why, Fix: fix}
 }
 
+// Refuse is Problem as a *problem.ErrorList of its own, for a reason that is an error.
+func (j *Job) Refuse(path, code, what string, why error, fix string) error {
+	return &problem.ErrorList{Errors: []*problem.Error{j.Problem(path, code, what, why.Error(), fix)}}
+}
+
 // InSteps is a job whose length is given in epochs, with its length in inner steps: as many as the epochs have, rounded
 // up to whole rounds. Reading the file with its overrides gives this job again.
 func (j *Job) InSteps(stepsPerEpoch float64) (*Job, error) {

@@ -69,7 +69,7 @@ func corpus(j *job.Job, spool *memory.Spool, sources []source.File, tok *tokeniz
 	case ended != nil:
 		return nil, ended
 	case full(err):
-		return nil, keyProblem(j, "datasets", problem.DiskFull, "the disk has no room for the tokens of the data", err,
+		return nil, j.Refuse("datasets", problem.DiskFull, "the disk has no room for the tokens of the data", err,
 			"make room in "+spool.Dir()+", or set XDG_CACHE_HOME to a folder on another disk")
 	}
 	return nil, unusable(j, err)

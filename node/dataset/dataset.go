@@ -102,7 +102,7 @@ func Sources(j *job.Job) ([]source.File, error) {
 	sources := make([]source.File, len(files))
 	for i, f := range files {
 		if sources[i], err = f.source(); err != nil {
-			return nil, keyProblem(j, f.Key, problem.NoData, "cannot read "+f.Path, err, "check the file's permissions")
+			return nil, j.Refuse(f.Key, problem.NoData, "cannot read "+f.Path, err, "check the file's permissions")
 		}
 	}
 	return sources, nil
@@ -114,12 +114,12 @@ func Tokenizer(j *job.Job, sources []source.File) (*tokenizer.Tokenizer, error) 
 	case spec.TokenizerFile:
 		text, err := os.ReadFile(j.TokenizerPath())
 		if err != nil {
-			return nil, keyProblem(j, "model.tokenizer", problem.FileNotFound, "cannot read "+j.TokenizerPath(), err,
+			return nil, j.Refuse("model.tokenizer", problem.FileNotFound, "cannot read "+j.TokenizerPath(), err,
 				"check the path")
 		}
 		tok, err := tokenizer.Parse(text)
 		if err != nil {
-			return nil, keyProblem(j, "model.tokenizer", problem.BadValue, "cannot use "+j.TokenizerPath(), err,
+			return nil, j.Refuse("model.tokenizer", problem.BadValue, "cannot use "+j.TokenizerPath(), err,
 				"give a tokenizer.json with parts that docs/models.md lists")
 		}
 		return tok, nil
@@ -130,7 +130,7 @@ func Tokenizer(j *job.Job, sources []source.File) (*tokenizer.Tokenizer, error) 
 			return nil, unusable(j, unread)
 		}
 		if err != nil {
-			return nil, keyProblem(j, "model.tokenizer", problem.BadValue, "the tokenizer cannot be trained", err,
+			return nil, j.Refuse("model.tokenizer", problem.BadValue, "the tokenizer cannot be trained", err,
 				"ask for a smaller vocab_size or give more text")
 		}
 		return tok, nil
@@ -165,9 +165,5 @@ func unusable(j *job.Job, err error) error {
 	case errors.Is(err, data.ErrAnswer):
 		fix = "raise sequence_len or rollout.max_tokens, or shorten the example; an example has one answer"
 	}
-	return keyProblem(j, "datasets", problem.NoData, "the data cannot be used", err, fix)
-}
-
-func keyProblem(j *job.Job, path, code, what string, why error, fix string) error {
-	return &problem.ErrorList{Errors: []*problem.Error{j.Problem(path, code, what, why.Error(), fix)}}
+	return j.Refuse("datasets", problem.NoData, "the data cannot be used", err, fix)
 }

@@ -26,7 +26,7 @@ func GraphOf(j *job.Job) (*Graph, error) {
 	}
 	read, err := nodes.Read(sources, j.Graph.Directed)
 	if err != nil {
-		return nil, keyProblem(j, "datasets", problem.NoData, "the data cannot be used", err,
+		return nil, j.Refuse("datasets", problem.NoData, "the data cannot be used", err,
 			`give nodes as {"id": ..., "label": ..., "features": [...]} and edges as {"source": ..., "target": ...}, one a `+
 				"line, or both as csv with columns of these names")
 	}

@@ -64,13 +64,13 @@ func PairsOf(j *job.Job) (*Pairs, error) {
 			return nil
 		})
 		if err != nil {
-			return nil, keyProblem(j, files[i].Key, problem.NoData, "the data cannot be used", err, fmt.Sprintf(
+			return nil, j.Refuse(files[i].Key, problem.NoData, "the data cannot be used", err, fmt.Sprintf(
 				"give pairs of texts as {%q: ..., %q: ...}, one a line, or as csv with columns of these names; field and "+
 					"positive_field say others", paired.DefaultAnchor, paired.DefaultPositive))
 		}
 	}
 	if len(positives) < 2 || len(anchors) < 2 {
-		return nil, keyProblem(j, "datasets", problem.NoData, "the data cannot be used",
+		return nil, j.Refuse("datasets", problem.NoData, "the data cannot be used",
 			fmt.Errorf("%w: there are %d anchors and %d positives, of which the first %d tokens count", ErrTexts, len(anchors),
 				len(positives), p.Length), "give pairs of different texts, or raise sequence_len")
 	}

@@ -45,14 +45,14 @@ func PicturesOf(j *job.Job) (*Pictures, error) {
 	if j.Task == spec.TaskDiffusion {
 		p, err := alone(all, j.Seed, j.ValSetSize)
 		if err != nil {
-			return nil, keyProblem(j, "datasets", problem.NoData, "the data cannot be used", err,
+			return nil, j.Refuse("datasets", problem.NoData, "the data cannot be used", err,
 				"give images of one size, as PNG files or as jsonl lines")
 		}
 		return p, nil
 	}
 	p, err := together(all, j.Seed, j.ValSetSize)
 	if err != nil {
-		return nil, keyProblem(j, "datasets", problem.NoData, "the data cannot be used", err,
+		return nil, j.Refuse("datasets", problem.NoData, "the data cannot be used", err,
 			"give images of one size and of at least two classes, as PNG files in a folder for each class or as jsonl lines")
 	}
 	return p, nil
@@ -67,11 +67,11 @@ func images(j *job.Job) (all []classImage, err error) {
 	for _, f := range files {
 		raw, err := os.ReadFile(f.Path)
 		if err != nil {
-			return nil, keyProblem(j, f.Key, problem.NoData, "cannot read "+f.Path, err, "check the file's permissions")
+			return nil, j.Refuse(f.Key, problem.NoData, "cannot read "+f.Path, err, "check the file's permissions")
 		}
 		some, err := f.pictures(raw)
 		if err != nil {
-			return nil, keyProblem(j, f.Key, problem.NoData, "the data cannot be used", err,
+			return nil, j.Refuse(f.Key, problem.NoData, "the data cannot be used", err,
 				`give PNG files in a folder for each class, or jsonl lines {"image": "PNG in base64", "label": "name"}; images `+
 					"that are drawn need no class")
 		}

@@ -61,13 +61,13 @@ func TextsOf(j *job.Job) (*Texts, error) {
 			return nil
 		})
 		if err != nil {
-			return nil, keyProblem(j, files[i].Key, problem.NoData, "the data cannot be used", err, fmt.Sprintf(
+			return nil, j.Refuse(files[i].Key, problem.NoData, "the data cannot be used", err, fmt.Sprintf(
 				"give texts with their classes as {%q: ..., %q: ...}, one a line, or as csv with columns of these names; "+
 					"field and label_field say others", source.DefaultField, labelled.DefaultLabel))
 		}
 	}
 	if err := t.together(rows, names, j); err != nil {
-		return nil, keyProblem(j, "datasets", problem.NoData, "the data cannot be used", err,
+		return nil, j.Refuse("datasets", problem.NoData, "the data cannot be used", err,
 			fmt.Sprintf("give texts of 2 to %d classes", textclass.MaxClasses))
 	}
 	return t, nil
@@ -101,7 +101,7 @@ func fillerOf(j *job.Job, tok *tokenizer.Tokenizer) (int, error) {
 	}
 	token, err := filler.Token(base, tok)
 	if err != nil {
-		return 0, keyProblem(j, "model.base_model", problem.BadValue, "the base model cannot be used", err,
+		return 0, j.Refuse("model.base_model", problem.BadValue, "the base model cannot be used", err,
 			"give a model folder in Hugging Face form")
 	}
 	return token, nil

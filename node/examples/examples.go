@@ -99,7 +99,7 @@ func Of(j *job.Job, base *folder.Model) (*Job, error) {
 		c.Network, c.Corpus, c.Example, wrong = n, p.Corpus, 1+n.Example(), err
 	}
 	if wrong != nil {
-		return nil, keyProblem(j, "model.config", "the model cannot be built", wrong,
+		return nil, j.Refuse("model.config", problem.BadValue, "the model cannot be built", wrong,
 			"use the keys that docs/job-file.md lists; the sizes of examples and their classes follow from the data")
 	}
 	return c, nil
@@ -122,10 +122,6 @@ func Shipped(j *job.Job, config []byte, corpus *data.Corpus, read map[string]*te
 		c.Example = 1 + n.Example()
 	}
 	return c, nil
-}
-
-func keyProblem(j *job.Job, path, what string, why error, fix string) error {
-	return &problem.ErrorList{Errors: []*problem.Error{j.Problem(path, problem.BadValue, what, why.Error(), fix)}}
 }
 
 // Read reads the config.json of the network of a job.

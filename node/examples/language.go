@@ -5,6 +5,7 @@ import (
 	"maps"
 
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/client/job/problem"
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/embed"
@@ -25,7 +26,7 @@ func textsOf(j *job.Job, base *folder.Model) (*Job, error) {
 	}
 	n, err := textclass.New(c, t.Labels, j.SequenceLen, t.Pad)
 	if err != nil {
-		return nil, keyProblem(j, "model", "the model cannot be built", err, "use another model")
+		return nil, j.Refuse("model", problem.BadValue, "the model cannot be built", err, "use another model")
 	}
 	return &Job{Network: n, Corpus: t.Corpus, Example: 1 + n.Example(), Tokenizer: t.Tokenizer}, nil
 }
@@ -42,7 +43,8 @@ func pairsOf(j *job.Job, base *folder.Model) (*Job, error) {
 	}
 	n, err := embed.New(c, p.Length, p.Pad)
 	if err != nil {
-		return nil, keyProblem(j, "model", "the model cannot be built", err, "use another model, or a smaller sequence_len")
+		return nil, j.Refuse("model", problem.BadValue, "the model cannot be built", err,
+			"use another model, or a smaller sequence_len")
 	}
 	return &Job{Network: n, Corpus: p.Corpus, Example: n.Example(), Tokenizer: p.Tokenizer}, nil
 }
@@ -52,23 +54,23 @@ func language(j *job.Job, tok *tokenizer.Tokenizer, base *folder.Model) (c archi
 	m := j.Model
 	if base != nil {
 		if c = base.Config; m.Architecture != "" && m.Architecture != c.Architecture() {
-			return c, keyProblem(j, "model.architecture", "the base model is another",
+			return c, j.Refuse("model.architecture", problem.BadValue, "the base model is another",
 				fmt.Errorf("it is %s, the job says %s", c.Architecture(), m.Architecture), "remove architecture")
 		}
 	} else {
 		raw := map[string]any{"vocab_size": tok.VocabSize()}
 		maps.Copy(raw, m.Config)
 		if c, err = architecture.Parse(m.Architecture, raw); err != nil {
-			return c, keyProblem(j, "model.config", "the model cannot be built", err,
+			return c, j.Refuse("model.config", problem.BadValue, "the model cannot be built", err,
 				"use the keys of a Hugging Face config.json of this architecture")
 		}
 	}
 	if v := tok.VocabSize(); c.VocabSize() < v {
-		return c, keyProblem(j, "model.config.vocab_size", "the model's vocabulary is too small",
+		return c, j.Refuse("model.config.vocab_size", problem.BadValue, "the model's vocabulary is too small",
 			fmt.Errorf("the tokenizer has %d ids, the model %d", v, c.VocabSize()), "leave vocab_size out, or raise it")
 	}
 	if j.SequenceLen > c.Context() {
-		return c, keyProblem(j, "sequence_len", "the texts are longer than the model's context",
+		return c, j.Refuse("sequence_len", problem.BadValue, "the texts are longer than the model's context",
 			fmt.Errorf("%d tokens against %d", j.SequenceLen, c.Context()),
 			"lower sequence_len or raise the context in model.config")
 	}

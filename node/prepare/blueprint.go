@@ -198,43 +198,39 @@ func (b *CompiledJob) Specify() error {
 	j := b.Job
 	b.Spec = compilation{b}.spec()
 	if err := b.Spec.Check(); err != nil {
-		return keyProblem(j, "training", problem.BadValue, "the job cannot be run as it is", err,
+		return j.Refuse("training", problem.BadValue, "the job cannot be run as it is", err,
 			"change the value that is named")
 	}
 	if over, _ := bits.Mul64(b.Step.Flops(), uint64(b.Spec.Steps)); over > 0 {
-		return keyProblem(j, "strategy.sync_steps", problem.TooLarge, "a unit is too large to be paid",
+		return j.Refuse("strategy.sync_steps", problem.TooLarge, "a unit is too large to be paid",
 			fmt.Errorf("it has more than 2^64 operations: %d steps of %.3g", b.Spec.Steps, float64(b.Step.Flops())),
 			"lower sync_steps, or training.global_batch_size")
 	}
 	speeds := j.Strategy.Workers.RelativeSpeeds
 	if _, share := outer.Sizes(b.Spec.Steps, speeds); speeds != nil &&
 		share < leastShare {
-		return keyProblem(j, "strategy.workers.relative_speeds", problem.BadValue, "units of these speeds cannot be made",
+		return j.Refuse("strategy.workers.relative_speeds", problem.BadValue, "units of these speeds cannot be made",
 			fmt.Errorf("cut into at most 20 segments of whole steps, units of %d steps let machines of these speeds work %.0f "+
 				"%% of the time", b.Spec.Steps, 100*share),
 			"use a sync_steps that is a multiple of 20, and no pace below 0.05")
 	}
 	if err := outer.Check(b.Spec.Exchange); err != nil {
-		return keyProblem(j, "strategy", problem.BadValue, "the strategy cannot be run as it is", err,
+		return j.Refuse("strategy", problem.BadValue, "the strategy cannot be run as it is", err,
 			"change the value that is named")
 	}
 	if err := outer.Exchanged(b.Spec.Exchange, train.Params(b.Step)); err != nil {
-		return keyProblem(j, "strategy.replicas.fragments", problem.BadValue, "the model has fewer layers than that", err,
+		return j.Refuse("strategy.replicas.fragments", problem.BadValue, "the model has fewer layers than that", err,
 			"lower fragments")
 	}
 	if err := (compilation{b}).slice(); err != nil {
 		return err
 	}
 	if err := referee.Check(b.Spec, b.Step, b.Manifest); err != nil {
-		return keyProblem(j, "model", problem.Unsupported, "a dispute about this job could not be decided", err,
+		return j.Refuse("model", problem.Unsupported, "a dispute about this job could not be decided", err,
 			"make the rows of the tensor that is named shorter: vocab_size below about 190000 for a loss; or, of a program "+
 				"that is too large, raise training.micro_batch_size or lower rollout.max_tokens or rollout.group")
 	}
 	return nil
-}
-
-func keyProblem(j *job.Job, path, code, what string, why error, fix string) error {
-	return &problem.ErrorList{Errors: []*problem.Error{j.Problem(path, code, what, why.Error(), fix)}}
 }
 
 // readBase reads the model that a job starts from, if it does, and returns the folder in which its tensors lie.
@@ -246,7 +242,7 @@ func readBase(j *job.Job) (*folder.Model, *memory.Folder, error) {
 	base, err := folder.Read(files)
 	if err != nil {
 		_ = files.Close()
-		return nil, nil, keyProblem(j, "model.base_model", problem.BadValue, "the base model cannot be used", err,
+		return nil, nil, j.Refuse("model.base_model", problem.BadValue, "the base model cannot be used", err,
 			"give a model folder in Hugging Face form, of an architecture that docs/models.md lists, with its weights as "+
 				"safetensors")
 	}
@@ -257,11 +253,11 @@ func (b compilation) corpusFits() error {
 	j := b.Job
 	need := b.Example + 1
 	if n := b.Corpus.Train.Len(); n < need {
-		return keyProblem(j, "datasets", problem.NoData, "there is too little training data",
+		return j.Refuse("datasets", problem.NoData, "there is too little training data",
 			fmt.Errorf("%d tokens, and one example needs %d", n, need), "add data or lower sequence_len")
 	}
 	if n := b.Corpus.Val.Len(); j.ValSetSize > 0 && n < need {
-		return keyProblem(j, "val_set_size", problem.NoData, "there is too little data to evaluate on",
+		return j.Refuse("val_set_size", problem.NoData, "there is too little data to evaluate on",
 			fmt.Errorf("%d tokens are held out, and one example needs %d", n, need), "raise val_set_size or lower sequence_len")
 	}
 	return nil
@@ -273,7 +269,7 @@ func (b compilation) chooseModel(base *folder.Model) (err error) {
 	if base != nil {
 		b.Model, b.Language, b.Ignored = base.Config, &base.Config, base.Ignored
 		if is := b.Model.Architecture(); m.Architecture != "" && m.Architecture != is {
-			return keyProblem(b.Job, "model.architecture", problem.BadValue, "the base model is another",
+			return b.Job.Refuse("model.architecture", problem.BadValue, "the base model is another",
 				fmt.Errorf("it is %s, the job says %s", is, m.Architecture), "remove architecture")
 		}
 		return b.adapt(base.Config)
@@ -284,7 +280,7 @@ func (b compilation) chooseModel(base *folder.Model) (err error) {
 	}
 	config, err := architecture.Parse(m.Architecture, raw)
 	if err != nil {
-		return keyProblem(b.Job, "model.config", problem.BadValue, "the model cannot be built", err,
+		return b.Job.Refuse("model.config", problem.BadValue, "the model cannot be built", err,
 			"use the keys of a Hugging Face config.json of this architecture")
 	}
 	b.Model, b.Language, b.Trained = config, &config, config
@@ -295,22 +291,22 @@ func (b compilation) chooseModel(base *folder.Model) (err error) {
 func (b compilation) checkLanguage() (err error) {
 	j := b.Job
 	if v := b.Tokenizer.VocabSize(); b.Language.VocabSize() < v {
-		return keyProblem(j, "model.config.vocab_size", problem.BadValue, "the model's vocabulary is too small",
+		return j.Refuse("model.config.vocab_size", problem.BadValue, "the model's vocabulary is too small",
 			fmt.Errorf("the tokenizer has %d ids, the model %d", v, b.Language.VocabSize()), "leave vocab_size out, or raise it")
 	}
 	if c := b.Language.Context(); j.SequenceLen > c {
-		return keyProblem(j, "sequence_len", problem.BadValue, "the sequences are longer than the model's context",
+		return j.Refuse("sequence_len", problem.BadValue, "the sequences are longer than the model's context",
 			fmt.Errorf("%d tokens against %d", j.SequenceLen, c), "lower sequence_len or raise the context in model.config")
 	}
 	for i, text := range j.Eval.Prompts {
 		if n, c := len(b.Tokenizer.EncodeText(text)), b.Language.Context(); n > c {
-			return keyProblem(j, fmt.Sprintf("eval.prompts.%d", i), problem.BadValue,
+			return j.Refuse(fmt.Sprintf("eval.prompts.%d", i), problem.BadValue,
 				"a prompt is longer than the model's context", fmt.Errorf("%d tokens against %d", n, c), "shorten it")
 		}
 	}
 	if wantsGGUF(b.Job) {
 		if err := gguf.Writes(*b.Language); err != nil {
-			return keyProblem(j, "output.formats", problem.Unsupported, "gguf is not written for this model", err,
+			return j.Refuse("output.formats", problem.Unsupported, "gguf is not written for this model", err,
 				"use safetensors, or architecture: llama")
 		}
 	}
@@ -328,13 +324,13 @@ func (b compilation) buildPrograms() (err error) {
 		b.Step, err = task.TrainStep(strategy.Optimizer(b.Job.Spec))
 	}
 	if err != nil {
-		return keyProblem(j, "model", problem.BadValue, "the training step cannot be built", err, "check model.config")
+		return j.Refuse("model", problem.BadValue, "the training step cannot be built", err, "check model.config")
 	}
 	if task, err = b.task(b.EvalBatch, 0); err == nil {
 		b.Eval, err = task.Eval()
 	}
 	if err != nil {
-		return keyProblem(j, "model", problem.BadValue, "the evaluation cannot be built", err, "check model.config")
+		return j.Refuse("model", problem.BadValue, "the evaluation cannot be built", err, "check model.config")
 	}
 	return nil
 }
@@ -382,12 +378,12 @@ func (b compilation) slice() error {
 	case want == 0 && errors.Is(err, slice.ErrRule):
 		return nil
 	case err != nil:
-		return keyProblem(b.Job, at, problem.Unsupported, "the rounds cannot be reduced in slices", err, "use slices: 1")
+		return b.Job.Refuse(at, problem.Unsupported, "the rounds cannot be reduced in slices", err, "use slices: 1")
 	case want == 0:
 		want = min(s.Workers.Target/2, most)
 	}
 	if most = min(most, terms.MaxSlices); want > most {
-		return keyProblem(b.Job, at, problem.BadValue, "the model cannot be cut into as many slices",
+		return b.Job.Refuse(at, problem.BadValue, "the model cannot be cut into as many slices",
 			fmt.Errorf("%d, at most %d", want, most), "lower slices")
 	}
 	b.Slices = uint32(want)

@@ -66,7 +66,7 @@ func (b *CompiledJob) BeginningIn(available uint64, known bool) error {
 	if b.Job.Model.BaseModel != "" {
 		at = "model.base_model"
 	}
-	return keyProblem(b.Job, at, problem.TooLarge, "the model does not fit into the memory of this machine",
+	return b.Job.Refuse(at, problem.TooLarge, "the model does not fit into the memory of this machine",
 		fmt.Errorf("it has %d parameters, of which the first checkpoint takes %d MiB, and %d MiB are free", count, need>>20,
 			available>>20), fix)
 }

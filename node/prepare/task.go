@@ -59,7 +59,7 @@ func (b compilation) answersFit() error {
 	if j.Rollout.MaxTokens*each <= referee.MaxOperators {
 		return nil
 	}
-	return keyProblem(j, "rollout.max_tokens", problem.TooLarge, "the answers are too long for this model",
+	return j.Refuse("rollout.max_tokens", problem.TooLarge, "the answers are too long for this model",
 		fmt.Errorf("a step that draws %d tokens with %d layers has more than %d operators, and a dispute takes no more",
 			j.Rollout.MaxTokens, b.Language.Layers, referee.MaxOperators),
 		fmt.Sprintf("lower it to about %d", referee.MaxOperators*3/4/each))

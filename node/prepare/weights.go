@@ -29,7 +29,7 @@ func (b compilation) adapt(c architecture.Config) (err error) {
 	}
 	if b.Trained, err = c.Adapt(architecture.LoRA{Rank: a.LoRA.R, Alpha: a.LoRA.Alpha, Targets: targets,
 		Dropout: a.LoRA.Dropout, Bits: b.Job.Model.Bits()}); err != nil {
-		return keyProblem(b.Job, "model.adapter", problem.BadValue, "the adapter cannot be built", err,
+		return b.Job.Refuse("model.adapter", problem.BadValue, "the adapter cannot be built", err,
 			"change r, alpha or target_modules")
 	}
 	return nil
