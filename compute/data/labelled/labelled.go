@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/starling-network/starling/compute/data/source"
@@ -48,7 +47,13 @@ func Each(f source.File, label string, take func(Example) error) error {
 			return take(x)
 		})
 	case source.CSV:
-		return eachRow(f, field, label, take)
+		return f.EachTwo(maxRow, field, label, func(text, class string) error {
+			x := Example{Text: text, Label: class}
+			if err := x.check(); err != nil {
+				return err
+			}
+			return take(x)
+		})
 	}
 	return &source.Error{Name: f.Name, Err: fmt.Errorf("%w: texts with classes are read as jsonl or csv, not as %s",
 		ErrExample, f.Format)}
@@ -56,17 +61,12 @@ func Each(f source.File, label string, take func(Example) error) error {
 
 // Of is the example in two fields of a JSON object. The error wraps ErrExample or source.ErrField.
 func Of(o map[string]json.RawMessage, field, label string) (x Example, err error) {
-	text, _, err := source.TextOf(o, field)
-	if err != nil {
+	if x.Text, err = source.StringOf(o, field); err != nil {
 		return x, err
-	}
-	if text == nil {
-		return x, fmt.Errorf("%w: the field %q is not a string", source.ErrField, field)
 	}
 	if o[label] == nil {
 		return x, fmt.Errorf("%w: the object has no field %q", source.ErrField, label)
 	}
-	x.Text = *text
 	if x.Label, err = LabelOf(label, o[label]); err != nil {
 		return x, err
 	}
@@ -97,24 +97,4 @@ func (x Example) check() error {
 		return fmt.Errorf("%w: the class has no name of 1 to %d bytes", ErrExample, MaxLabel)
 	}
 	return nil
-}
-
-func eachRow(f source.File, field, label string, take func(Example) error) error {
-	var text, class int
-	return f.EachRow(maxRow, func(names []string) error {
-		text, class = slices.Index(names, field), slices.Index(names, label)
-		for _, name := range []string{field, label} {
-			if !slices.Contains(names, name) {
-				return fmt.Errorf("%w: the first row names no column %q", source.ErrField, name)
-			}
-		}
-		return nil
-	}, func(values []string) error {
-		// of the row, which is one string
-		x := Example{Text: strings.Clone(values[text]), Label: strings.Clone(values[class])}
-		if err := x.check(); err != nil {
-			return err
-		}
-		return take(x)
-	})
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/starling-network/starling/compute/data/source"
@@ -48,25 +47,24 @@ func Each(f source.File, positive string, take func(Pair) error) error {
 			return take(p)
 		})
 	case source.CSV:
-		return eachRow(f, anchor, positive, take)
+		return f.EachTwo(maxRow, anchor, positive, func(first, second string) error {
+			p := Pair{Anchor: first, Positive: second}
+			if err := p.check(); err != nil {
+				return err
+			}
+			return take(p)
+		})
 	}
 	return &source.Error{Name: f.Name, Err: fmt.Errorf("%w: pairs are read as jsonl or csv, not as %s", ErrPair, f.Format)}
 }
 
 // Of is the pair in two fields of a JSON object. The error wraps ErrPair or source.ErrField.
 func Of(o map[string]json.RawMessage, anchor, positive string) (p Pair, err error) {
-	for _, of := range []struct {
-		field string
-		to    *string
-	}{{anchor, &p.Anchor}, {positive, &p.Positive}} {
-		text, _, err := source.TextOf(o, of.field)
-		if err == nil && text == nil {
-			err = fmt.Errorf("%w: the field %q is not a string", source.ErrField, of.field)
-		}
-		if err != nil {
-			return Pair{}, err
-		}
-		*of.to = *text
+	if p.Anchor, err = source.StringOf(o, anchor); err != nil {
+		return Pair{}, err
+	}
+	if p.Positive, err = source.StringOf(o, positive); err != nil {
+		return Pair{}, err
 	}
 	return p, p.check()
 }
@@ -82,24 +80,4 @@ func (p Pair) check() error {
 		}
 	}
 	return nil
-}
-
-func eachRow(f source.File, anchor, positive string, take func(Pair) error) error {
-	var first, second int
-	return f.EachRow(maxRow, func(names []string) error {
-		first, second = slices.Index(names, anchor), slices.Index(names, positive)
-		for _, name := range []string{anchor, positive} {
-			if !slices.Contains(names, name) {
-				return fmt.Errorf("%w: the first row names no column %q", source.ErrField, name)
-			}
-		}
-		return nil
-	}, func(values []string) error {
-		// of the row, which is one string
-		p := Pair{Anchor: strings.Clone(values[first]), Positive: strings.Clone(values[second])}
-		if err := p.check(); err != nil {
-			return err
-		}
-		return take(p)
-	})
 }

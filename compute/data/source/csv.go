@@ -121,6 +121,21 @@ func (f File) EachRow(most int, begin, take func(values []string) error) error {
 	}
 }
 
+// EachTwo is EachRow that gives take the values in two columns, which it may keep.
+func (f File) EachTwo(most int, first, second string, take func(a, b string) error) error {
+	var at [2]int
+	return f.EachRow(most, func(names []string) error {
+		for i, name := range []string{first, second} {
+			if at[i] = slices.Index(names, name); at[i] < 0 {
+				return fmt.Errorf("%w: the first row names no column %q", ErrField, name)
+			}
+		}
+		return nil
+	}, func(values []string) error {
+		return take(strings.Clone(values[at[0]]), strings.Clone(values[at[1]])) // of the row, which is one string
+	})
+}
+
 // csvColumns are the names in the first row; none if it cannot be read.
 func csvColumns(f File) []string {
 	text, err := f.unpacked()

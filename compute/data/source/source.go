@@ -132,14 +132,11 @@ func (f File) ofObject(fields map[string]json.RawMessage) ([]Document, error) {
 	if f.Examples != nil {
 		return f.Examples(fields)
 	}
-	text, _, err := TextOf(fields, f.Field)
+	text, err := StringOf(fields, f.Field)
 	if err != nil {
 		return nil, err
 	}
-	if text == nil {
-		return nil, fmt.Errorf("%w: the field %q is not a string", ErrField, f.Field)
-	}
-	return []Document{{Text: *text}}, nil
+	return []Document{{Text: text}}, nil
 }
 
 // eachLine gives the lines of a text that are not empty, without the space around them, by their numbers from 1.
@@ -190,4 +187,16 @@ func TextOf(object map[string]json.RawMessage, field string) (text *string, raw 
 		text = nil
 	}
 	return text, raw, nil
+}
+
+// StringOf is the text in a field of a JSON object. The error wraps ErrField.
+func StringOf(object map[string]json.RawMessage, field string) (string, error) {
+	text, _, err := TextOf(object, field)
+	if err == nil && text == nil {
+		err = fmt.Errorf("%w: the field %q is not a string", ErrField, field)
+	}
+	if err != nil {
+		return "", err
+	}
+	return *text, nil
 }
