@@ -126,7 +126,7 @@ func (n *Network) start(ctx context.Context, b *prepare.CompiledJob, opt consume
 	if err != nil {
 		return err
 	}
-	onDisk, err := asideOnDisk(b, len(names)-1, n.threads)
+	onDisk, err := prepare.AsideOnDisk(b, len(names)-1)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/tensor"
-	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/node/heldout"
 	"github.com/starling-network/starling/node/prepare"
@@ -54,12 +53,7 @@ func (p *Plan) work(b *prepare.CompiledJob, o market.Order) Work {
 	w.Audits = w.Units * checks / rounds
 	w.Evaluation = float64(evaluations(b)) * float64(len(heldout.Batches(b))) * p.evalTime
 
-	params, parties := float64(z.Parameters()), float64(p.parties)
-	var state float64
-	shapes := b.Step.InputShapes()
-	for _, n := range train.StateNames(b.Step) {
-		state += float64(shapes[n].Bytes())
-	}
+	params, state, parties := float64(z.Parameters()), float64(z.State()), float64(p.parties)
 	units, checkpoint := float64(s.Units), params*float64(1+p.outerState)
 	unit := (1+float64(s.Segments()))*state*byteTime.root + passesOfUnit*params*byteTime.move
 	check := unit + state*(2*byteTime.root+byteTime.move) // a seal, and the state put aside

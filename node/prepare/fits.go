@@ -7,7 +7,6 @@ import (
 	"github.com/starling-network/starling/client/job/problem"
 	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/kernel"
-	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/node/memory"
 )
@@ -115,7 +114,7 @@ func Memory(b *CompiledJob, exec *cpu.Exec, parties int) (uint64, error) {
 	}
 	need += eval
 	if Large(b) && parties > units { // the end of a unit is moved out of memory while the next one is computed
-		need += uint64(b.Size().inputs("", train.StateNames(b.Step)))
+		need += uint64(b.Size().State())
 	}
 	garbage := need / memory.GarbageShare
 	if Large(b) {

@@ -18,6 +18,9 @@ func (s Size) Parameters() int64 { return s.inputs(train.Param, train.Params(s.j
 // Frozen is the size of the tensors that are read and not trained.
 func (s Size) Frozen() int64 { return s.inputs(train.Param, train.Frozen(s.job.Step)) }
 
+// State is the size of the state of a unit: the parameters that are trained, and the state of the optimizer.
+func (s Size) State() int64 { return s.inputs("", train.StateNames(s.job.Step)) }
+
 // inputs is the size of the inputs of a step with these names after a prefix.
 func (s Size) inputs(prefix string, names []string) (n int64) {
 	shapes := s.job.Step.InputShapes()

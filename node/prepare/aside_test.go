@@ -1,31 +1,31 @@
-package localnet
+package prepare
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/internal/jobtest"
-	"github.com/starling-network/starling/node/prepare"
 )
 
 // A large model puts its checkpoints, and the state of each party, aside; a small one nothing.
 func TestAside(t *testing.T) {
 	for _, c := range []struct {
-		width, times uint64 // times: the parameters
+		width, times int64 // times: the parameters
 	}{{32, 0}, {512, 3*2 + 3*3}} {
 		j, err := job.Load(jobtest.Small(t).Path, "model.config.n_layer=2", "model.config.n_head=4",
-			"model.config.n_embd="+map[uint64]string{32: "32", 512: "512"}[c.width])
+			fmt.Sprint("model.config.n_embd=", c.width))
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := prepare.New(j)
+		b, err := New(j)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, want := aside(b, 3), c.times*uint64(b.Size().Parameters()); got != want {
+		if got, want := aside(b, 3), c.times*b.Size().Parameters(); got != want {
 			t.Errorf("width %d: %d bytes, want %d", c.width, got, want)
 		}
-		if onDisk, err := asideOnDisk(b, 3, 1); err != nil || onDisk != 0 {
+		if onDisk, err := AsideOnDisk(b, 3); err != nil || onDisk != 0 {
 			t.Errorf("width %d: %d bytes have to be on the disk, %v", c.width, onDisk, err)
 		}
 	}
