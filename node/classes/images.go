@@ -8,7 +8,7 @@ import (
 	"io/fs"
 
 	"github.com/starling-network/starling/compute/data/picture"
-	"github.com/starling-network/starling/compute/model/safetensors"
+	"github.com/starling-network/starling/compute/model/folder"
 	"github.com/starling-network/starling/compute/model/vision"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
@@ -35,27 +35,12 @@ func OpenImages(dir fs.FS) (*Images, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrModel, err)
 	}
-	m := &Images{weights: map[string]*tensor.Tensor{}}
+	m := &Images{}
 	if m.network, err = vision.Read(config); err != nil {
 		return nil, fmt.Errorf("%w: config.json: %w", ErrModel, err)
 	}
-	raw, err := fs.ReadFile(dir, "model.safetensors")
-	if err != nil {
+	if m.weights, err = folder.ReadExact(dir, m.network.Tensors(), train.Param); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrModel, err)
-	}
-	f, err := safetensors.Open(raw)
-	if err != nil {
-		return nil, fmt.Errorf("%w: model.safetensors: %w", ErrModel, err)
-	}
-	for _, n := range m.network.Tensors() {
-		w, err := f.Tensor(n.Name)
-		if err == nil && !w.Shape.Equal(n.Shape) {
-			err = fmt.Errorf("tensor %q is %v, and config.json asks for %v", n.Name, w.Shape, n.Shape)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%w: model.safetensors: %w", ErrModel, err)
-		}
-		m.weights[train.Param+n.Name] = w
 	}
 	return m, nil
 }

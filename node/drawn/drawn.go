@@ -15,8 +15,8 @@ import (
 	"github.com/starling-network/starling/compute/data/picture"
 	"github.com/starling-network/starling/compute/model"
 	"github.com/starling-network/starling/compute/model/diffusion"
+	"github.com/starling-network/starling/compute/model/folder"
 	"github.com/starling-network/starling/compute/model/noising"
-	"github.com/starling-network/starling/compute/model/safetensors"
 	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
@@ -40,27 +40,12 @@ func Open(dir fs.FS) (*Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrModel, err)
 	}
-	m := &Model{weights: map[string]*tensor.Tensor{}}
+	m := &Model{}
 	if m.network, err = diffusion.Read(config); err != nil {
 		return nil, fmt.Errorf("%w: config.json: %w", ErrModel, err)
 	}
-	raw, err := fs.ReadFile(dir, "model.safetensors")
-	if err != nil {
+	if m.weights, err = folder.ReadExact(dir, m.network.Tensors(), train.Param); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrModel, err)
-	}
-	f, err := safetensors.Open(raw)
-	if err != nil {
-		return nil, fmt.Errorf("%w: model.safetensors: %w", ErrModel, err)
-	}
-	for _, n := range m.network.Tensors() {
-		w, err := f.Tensor(n.Name)
-		if err == nil && !w.Shape.Equal(n.Shape) {
-			err = fmt.Errorf("tensor %q is %v, and config.json asks for %v", n.Name, w.Shape, n.Shape)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%w: model.safetensors: %w", ErrModel, err)
-		}
-		m.weights[train.Param+n.Name] = w
 	}
 	return m, nil
 }

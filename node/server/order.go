@@ -33,8 +33,8 @@ import (
 	"github.com/starling-network/starling/web/failure"
 )
 
-// A job that fails for a reason that may pass is tried again, after pauses that double, and given up after so many
-// failures in a row while the network answers.
+// After a failure that a later try may not have, such as a lost connection, the server tries a job again. The pause
+// before a try doubles up to maxPause. After maxTries failures in a row while the network answers, the job fails.
 const (
 	maxTries = 5
 	maxPause = 30 * time.Second

@@ -44,7 +44,7 @@ func Serve(ctx context.Context, dir string, o dashboard.WebOptions) error {
 		c.Network = &dashboard.ChainView{Address: o.Network, Chain: chain}
 	}
 	if payer != nil {
-		if err := sayWhoPays(ctx, payer, o); err != nil {
+		if err := reportPayer(ctx, payer, o); err != nil {
 			return err
 		}
 	}
@@ -93,8 +93,8 @@ func openAccount(o dashboard.WebOptions) (a *account.Account, leave func() error
 	return a, func() error { return errors.Join(a.Close(), unlock()) }, nil
 }
 
-// sayWhoPays reports which account pays, and what it has.
-func sayWhoPays(ctx context.Context, a *account.Account, o dashboard.WebOptions) error {
+// reportPayer prints the account that pays for the jobs of the server, and its coins.
+func reportPayer(ctx context.Context, a *account.Account, o dashboard.WebOptions) error {
 	if o.Say == nil {
 		return nil
 	}

@@ -72,6 +72,31 @@ func ReadTensors(fsys fs.FS, c architecture.Config, list []architecture.Named) (
 	return r.model, r.finish(whole)
 }
 
+// ReadExact reads the tensors in the list from the one file of weights that we write, by their names after a prefix, in
+// the form that they have there.
+func ReadExact(fsys fs.FS, list []architecture.Named, prefix string) (map[string]*tensor.Tensor, error) {
+	raw, err := fs.ReadFile(fsys, weightsFile)
+	if err != nil {
+		return nil, err
+	}
+	f, err := safetensors.Open(raw)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", weightsFile, err)
+	}
+	tensors := make(map[string]*tensor.Tensor, len(list))
+	for _, n := range list {
+		w, err := f.Tensor(n.Name)
+		if err == nil && !w.Shape.Equal(n.Shape) {
+			err = fmt.Errorf("tensor %q is %v, and config.json asks for %v", n.Name, w.Shape, n.Shape)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", weightsFile, err)
+		}
+		tensors[prefix+n.Name] = w
+	}
+	return tensors, nil
+}
+
 // ReadConfig reads config.json alone.
 func ReadConfig(fsys fs.FS) (architecture.Config, error) {
 	c, _, err := importConfig(fsys)
