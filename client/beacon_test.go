@@ -18,6 +18,7 @@ import (
 )
 
 func TestBeaconOfEveryBlock(t *testing.T) {
+	t.Parallel()
 	n := start(t, "consumer")
 	c := n.clients["consumer"]
 	seen := map[canon.Digest]bool{}
@@ -61,6 +62,7 @@ func (o operator) PublicKey() []byte { return o.Operator.PubKey().Bytes() }
 func (o operator) Sign(message []byte) ([]byte, error) { return o.Operator.Sign(message) }
 
 func TestSetVRFKey(t *testing.T) {
+	t.Parallel()
 	n := start(t, "consumer")
 	keys := n.validator.Keys()
 	c := client.New(n.validator.Client(), operator{keys})

@@ -23,6 +23,7 @@ import (
 // TestCheckedOrNot executes a block on an application that has seen its transactions before and on one that has not:
 // all that validators agree on is the same, gas and refusals too.
 func TestCheckedOrNot(t *testing.T) {
+	t.Parallel()
 	payer := wallet.KeyFromSeed(canon.Sum("payer"))
 	doc, err := chain.Genesis("test", time.Unix(1, 0), []chain.Keys{chain.NewKeys(canon.Sum("0"))},
 		[]chain.Funded{{Address: payer.Address(), Amount: 100}})

@@ -73,6 +73,7 @@ func message(c *client.Client, o market.Order) *marketpb.MsgOrder {
 }
 
 func TestRestartContinues(t *testing.T) {
+	t.Parallel()
 	n := start(t, "consumer", "w0")
 	n.enlist("w0", crew.Worker, 7)
 	n.must(n.clients["consumer"].Market.Order(n.ctx, order("job"), nil))
@@ -95,6 +96,7 @@ func TestRestartContinues(t *testing.T) {
 }
 
 func TestHostileMessages(t *testing.T) {
+	t.Parallel()
 	n := start(t, "consumer")
 	c := n.clients["consumer"]
 	m := message(c, order("job"))
@@ -115,6 +117,7 @@ func TestHostileMessages(t *testing.T) {
 }
 
 func TestOverHTTP(t *testing.T) {
+	t.Parallel()
 	n := start(t, "consumer")
 	rpc := n.dial()
 	c := client.New(rpc, key("consumer"))
@@ -139,6 +142,7 @@ func (c *counted) Block(ctx context.Context, height *int64) (*ctypes.ResultBlock
 
 // A transaction is found by its hash where the validator has an index, however old it is, and where it has none.
 func TestFindTransaction(t *testing.T) {
+	t.Parallel()
 	n := start(t, "consumer")
 	find := func(rpc rpcclient.Client) int32 {
 		t.Helper()
@@ -167,6 +171,7 @@ func TestFindTransaction(t *testing.T) {
 }
 
 func TestLargestLeafFits(t *testing.T) {
+	t.Parallel()
 	n := start(t, "consumer", "w0", "v0")
 	n.enlist("w0", crew.Worker, 1)
 	n.enlist("v0", crew.Verifier, 1)
@@ -312,6 +317,7 @@ func TestAnotherValidator(t *testing.T) {
 
 // A client of a validator that is stopped gets the reason, and continues with another if it knows one.
 func TestStoppedValidator(t *testing.T) {
+	t.Parallel()
 	n := start(t, "consumer")
 	n.serve()
 	full := httptest.NewServer(&endpoint.Halted{Code: "DISK_FULL", Why: "no room", Fix: "make room"})
@@ -363,6 +369,7 @@ func (f *forgetful) BroadcastTxSync(ctx context.Context, tx cmttypes.Tx) (*ctype
 
 // A transaction that the validator has lost is sent again, by itself and when another one after it is refused.
 func TestLostTransaction(t *testing.T) {
+	t.Parallel()
 	n := start(t, "consumer")
 	for _, jobs := range [][]string{{"a"}, {"b", "c", "d"}} {
 		c := client.New(&forgetful{Client: n.validator.Client()}, key("consumer"))
@@ -426,6 +433,7 @@ func (d *disordered) Subscribe(ctx context.Context, who, query string,
 
 // A transaction that was executed before its turn, and so failed, gets its turn.
 func TestTransactionOutOfTurn(t *testing.T) {
+	t.Parallel()
 	n := start(t, "consumer")
 	d := &disordered{Client: n.validator.Client()}
 	c := client.New(d, key("consumer"))
@@ -463,6 +471,7 @@ func (h hasty) Status(ctx context.Context) (*ctypes.ResultStatus, error) {
 
 // The head of the chain is a block whose state can be asked for.
 func TestHeadHasAState(t *testing.T) {
+	t.Parallel()
 	n := start(t, "consumer")
 	c := client.New(hasty{n.validator.Client()}, key("consumer"))
 	defer c.Close()
@@ -475,6 +484,7 @@ func TestHeadHasAState(t *testing.T) {
 
 // A client of a network before its first block waits for one.
 func TestReady(t *testing.T) {
+	t.Parallel()
 	n := start(t, "consumer")
 	c := client.New(&newborn{Client: n.validator.Client()}, key("consumer"))
 	defer c.Close()
@@ -488,6 +498,7 @@ func TestReady(t *testing.T) {
 
 // A message to a validator that still catches up waits for it.
 func TestValidatorThatCatchesUp(t *testing.T) {
+	t.Parallel()
 	n := start(t, "consumer")
 	c := client.New(&starting{Client: n.validator.Client()}, key("consumer"))
 	defer c.Close()

@@ -23,6 +23,7 @@ import (
 // On a new chain, whose validator asks for the price of the chain, the first transactions of a provider cost it
 // nothing, those after them what the chain asks, and coins that are sent pay from the first.
 func TestFees(t *testing.T) {
+	t.Parallel()
 	n := &network{t: t, ctx: t.Context(), config: chain.Config{
 		Home: t.TempDir(), ChainID: "test", BlockTime: 50 * time.Millisecond, Log: t.Output(), GasPrice: chain.Governed,
 		Accounts: []chain.Funded{{Address: key("provider").Address(), Amount: funds},

@@ -113,6 +113,7 @@ func unsigned(t *testing.T, user *wallet.Key, n int) []byte {
 
 // Consensus does not wait for a query: the state is committed and transactions are checked while one is not answered.
 func TestConsensusWaitsForNoQuery(t *testing.T) {
+	t.Parallel()
 	c, user, h := called(t)
 	answered := make(chan error)
 	go func() {
@@ -133,6 +134,7 @@ func TestConsensusWaitsForNoQuery(t *testing.T) {
 // A node refuses to simulate a transaction that is signed by another account, that has too many messages, or is too
 // large; a wallet may ask about a small one before it is signed.
 func TestSimulationOfAStranger(t *testing.T) {
+	t.Parallel()
 	c, user, _ := called(t)
 	number := accountNumber(t, c, user)
 	forged := sends(t, user, number+1, 0, 1) // signed, for another account
@@ -166,6 +168,7 @@ func TestSimulationOfAStranger(t *testing.T) {
 
 // While eight ask without end, blocks are made, and what they read is what a block left.
 func TestBlocksUnderAFloodOfQueries(t *testing.T) {
+	t.Parallel()
 	c, user, _ := called(t)
 	tx := sends(t, user, accountNumber(t, c, user), 0, 30)
 	ctx, stop := context.WithCancel(t.Context())

@@ -133,6 +133,7 @@ func owned(o market.Order, c *client.Client) market.Order {
 
 // A machine is measured: the program is drawn, answered, checked by a verifier, and opened.
 func TestMeasurement(t *testing.T) {
+	t.Parallel()
 	n := start(t, "w0", "v0")
 	w, v := n.clients["w0"], n.clients["v0"]
 	n.enlist("w0", crew.Worker, 500)
@@ -191,6 +192,7 @@ func (n *network) measurement(done func(registry.Measurement) bool) registry.Mea
 // Conditions reach the rules, a pool offers for the participants that named it, and a participant with a tier is
 // counted.
 func TestConditionsAndPools(t *testing.T) {
+	t.Parallel()
 	n := start(t, "consumer", "pool", "w0", "w1", "v0")
 	n.enlist("v0", crew.Verifier, 400)
 	pool, c := n.clients["pool"], n.clients["consumer"]
@@ -238,6 +240,7 @@ func TestConditionsAndPools(t *testing.T) {
 
 // Only governance may send governance messages.
 func TestParametersAreGoverned(t *testing.T) {
+	t.Parallel()
 	n := start(t, "consumer")
 	c := n.clients["consumer"]
 	_, err := c.Submit(n.ctx, &marketpb.MsgUpdateParams{Authority: c.Address(),

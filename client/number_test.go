@@ -22,6 +22,7 @@ import (
 // Wallets that store numbers as doubles can read the numbers of all accounts: of the genesis, of modules and new ones,
 // and of a chain that continues from an export. No two accounts have the same.
 func TestAccountNumbersAreThoseThatWalletsRead(t *testing.T) {
+	t.Parallel()
 	payer := wallet.KeyFromSeed(canon.Sum("payer"))
 	doc, err := chain.Genesis("test", time.Unix(1, 0), []chain.Keys{chain.NewKeys(canon.Sum("0"))},
 		[]chain.Funded{{Address: payer.Address(), Amount: 100}})

@@ -48,6 +48,7 @@ func realOrder(n *network, job string, change func(*program.Program)) (market.Or
 // The chain refuses an order of work whose disputes could not be decided, and one that pays for another number of
 // operations than the work has: no member may lose stake without fault.
 func TestOrderThatCannotBeDisputedIsRefused(t *testing.T) {
+	t.Parallel()
 	n := start(t, "consumer")
 	n.validator.Stop()
 	n.config.Referee = nil // that of every network

@@ -28,6 +28,7 @@ import (
 
 // TestRefusalsAreReadable: what the SDK says for its developers is left out, and amounts are in ZEN.
 func TestRefusalsAreReadable(t *testing.T) {
+	t.Parallel()
 	const raw = "failed to execute message; message index: 0: spendable balance 5000038uzen is smaller than" +
 		" 2000000000uzen: insufficient funds [cosmos/cosmos-sdk@v0.54.4/x/bank/keeper/send.go:324]"
 	const want = "spendable balance 5.000038 ZEN is smaller than 2000 ZEN: insufficient funds"
@@ -111,6 +112,7 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestAttestationNeedsTheSendersSignature(t *testing.T) {
+	t.Parallel()
 	n := start(t, "consumer", "w0", "w1", "v0")
 	n.enlist("w0", crew.Worker, 1)
 	n.enlist("w1", crew.Worker, 1)
@@ -140,6 +142,7 @@ func TestAttestationNeedsTheSendersSignature(t *testing.T) {
 }
 
 func TestOrdersEndWithoutARun(t *testing.T) {
+	t.Parallel()
 	n := start(t, "consumer")
 	c := n.clients["consumer"]
 	n.must(c.Market.Order(n.ctx, order("cancelled"), nil))
@@ -175,6 +178,7 @@ func TestOrdersEndWithoutARun(t *testing.T) {
 // A job whose blobs are unavailable cannot be opened: its members leave without a missed deadline, and the consumer
 // pays for the attempt.
 func TestJobThatNobodyCanOpen(t *testing.T) {
+	t.Parallel()
 	n := start(t, "consumer", "w0", "w1", "v0")
 	n.enlist("w0", crew.Worker, 1)
 	n.enlist("w1", crew.Worker, 1)

@@ -26,6 +26,7 @@ import (
 )
 
 func TestRunFromOrderToReceipts(t *testing.T) {
+	t.Parallel()
 	n := start(t, "consumer", "w0", "w1", "v0")
 	n.enlist("w0", crew.Worker, 500)
 	n.enlist("w1", crew.Worker, 600)
@@ -136,6 +137,7 @@ func TestLiarIsConvicted(t *testing.T) {
 }
 
 func TestFalseChallenge(t *testing.T) {
+	t.Parallel()
 	n := start(t, "consumer", "w0", "w1", "v0")
 	n.referee(ruling(true))
 	n.liar = key("w0").Address()

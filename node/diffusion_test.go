@@ -26,7 +26,7 @@ func TestExampleOfDiffusion(t *testing.T) {
 			continue
 		}
 		var roots []string
-		for dishonest := range 2 {
+		for _, dishonest := range cheats() {
 			j, err := job.Load("../examples/diffusion.yaml", append([]string{"training.max_steps=100",
 				"strategy.sync_steps=25"}, c.set...)...)
 			if err != nil {
@@ -59,7 +59,7 @@ func TestExampleOfDiffusion(t *testing.T) {
 				t.Errorf("%s: %d images, %v", c.set, len(all), err)
 			}
 		}
-		if roots[0] != roots[1] {
+		if roots[0] != roots[len(roots)-1] {
 			t.Errorf("%s: a worker that cheats changed the model", c.set)
 		}
 	}

@@ -33,6 +33,7 @@ func closer(t *testing.T, dir string) bool {
 // The example of embeddings learns, with a worker that cheats and without, to the same model, and is verified from the
 // data that it shipped.
 func TestExampleOfEmbeddings(t *testing.T) {
+	onlyLong(t)
 	t.Parallel()
 	var roots []string
 	for dishonest := range 2 {

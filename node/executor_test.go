@@ -36,6 +36,7 @@ def step(task, state, batch):
 // tolerance: those units are not paid, and are computed again exactly by the built-in engine. All other units are
 // within the tolerance, and the run ends without a slash.
 func TestTrainInPyTorch(t *testing.T) {
+	onlyLong(t)
 	t.Parallel()
 	python := "/usr/bin/python3"
 	if exec.Command(python, "-I", "-c", "import torch").Run() != nil {

@@ -16,6 +16,26 @@ var long = flag.Bool("long", false, "train the examples for more steps, and more
 func TestMain(m *testing.M) {
 	_ = flag.Set("test.parallel", "4") // most wait for blocks
 	provider.SetMaxProcs()
+	flag.Parse()
+	if !*long { // many networks in one process: looking for garbage would take a third of its time
+		_ = os.Setenv("GOGC", "400")
+	}
 	chain.CollectLess()
 	os.Exit(m.Run())
+}
+
+// onlyLong skips a test unless the flag -long is set.
+func onlyLong(t *testing.T) {
+	t.Helper()
+	if !*long {
+		t.Skip("with -long")
+	}
+}
+
+// cheats is how many workers cheat in each run of an example. Without -long only the run with one that cheats is made.
+func cheats() []int {
+	if *long {
+		return []int{0, 1}
+	}
+	return []int{1}
 }

@@ -28,6 +28,7 @@ func longJob(t *testing.T) *job.Job {
 
 // A party's disk stops growing: it keeps within what its run needs at a time, and the run ends well all the same.
 func TestDiskStopsGrowing(t *testing.T) {
+	onlyLong(t)
 	t.Parallel()
 	j := longJob(t)
 	b, err := prepare.New(j)

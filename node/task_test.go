@@ -69,6 +69,7 @@ func TestExamplesOfTasks(t *testing.T) {
 
 // The example of rewards draws answers, with a worker that cheats and without, to the same model, and is verified.
 func TestExampleOfRewards(t *testing.T) {
+	onlyLong(t)
 	t.Parallel()
 	dir := t.TempDir()
 	load := func(name string, set ...string) *job.Job {
@@ -80,16 +81,10 @@ func TestExampleOfRewards(t *testing.T) {
 		return j
 	}
 	answers := filepath.Join(dir, "sft")
-	shown, rewarded, prompts := 10, 4, 4
-	if *long {
-		shown, rewarded, prompts = 100, 20, 16
-	}
-	mustTrain(t, consumer.Options{Dir: answers, Job: load("sft", fmt.Sprint("training.max_steps=", shown),
+	mustTrain(t, consumer.Options{Dir: answers, Job: load("sft", "training.max_steps=100",
 		"training.warmup_steps=5", "training.global_batch_size=32", "strategy.sync_steps=10")})
-	rewards := load("grpo", fmt.Sprint("training.max_steps=", rewarded),
-		fmt.Sprint("training.global_batch_size=", prompts),
-		fmt.Sprint("strategy.sync_steps=", rewarded/4), "training.warmup_steps=2",
-		"reward={exact: 1, prefix: 1}", "model.base_model="+answers)
+	rewards := load("grpo", "training.max_steps=20", "training.global_batch_size=16", "strategy.sync_steps=5",
+		"training.warmup_steps=2", "reward={exact: 1, prefix: 1}", "model.base_model="+answers)
 	var roots []string
 	for dishonest := range 2 {
 		out := filepath.Join(dir, fmt.Sprint("grpo", dishonest))
@@ -133,7 +128,7 @@ func TestExamplesOfClassifiers(t *testing.T) {
 			continue
 		}
 		var roots []string
-		for dishonest := range 2 {
+		for _, dishonest := range cheats() {
 			j, err := job.Load("../examples/"+c.example+".yaml", append([]string{"training.max_steps=100"}, c.set...)...)
 			if err != nil {
 				t.Fatal(err)
@@ -158,7 +153,7 @@ func TestExamplesOfClassifiers(t *testing.T) {
 				t.Errorf("%s: measured again: %+v, %v", c.example, e, err)
 			}
 		}
-		if roots[0] != roots[1] {
+		if roots[0] != roots[len(roots)-1] {
 			t.Errorf("%s: a worker that cheats changed the model", c.example)
 		}
 	}

@@ -362,6 +362,9 @@ func TestTrainReplicas(t *testing.T) {
 		"moments":      {"strategy.optimizer_state_rounds=3"},
 		"the defaults": {"strategy.optimizer_state_rounds=null"},
 	} {
+		if !*long && name != "fragments that overlap" {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			testReplicas(t, set...)

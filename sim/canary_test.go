@@ -41,6 +41,7 @@ func TestCheckersSeeWhatIsWrong(t *testing.T) {
 	order := seen.order()
 	seen.Order, seen.Joins = &order, []Newcomer{{Name: "stranger", Role: crew.Verifier, At: 8 * time.Second}}
 	t.Run("two who are one lose to a stranger that watches", func(t *testing.T) {
+		onlyLong(t)
 		w, err := New(seen, &check.Lineage{Honest: true}, check.CoinsConserved{})
 		if err != nil {
 			t.Fatal(err)

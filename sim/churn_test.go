@@ -106,7 +106,7 @@ func changes() []change {
 			works: []string{w1}, change: func(c *Config) {
 				c.Unit, c.Pauses = 8*time.Second, []Pause{{At: 6 * time.Second, For: 4 * time.Second, Who: w1}}
 			}},
-		{name: "a worker stays paused, and works again", out: map[string]string{w1: ""}, works: []string{w1},
+		{name: "a worker stays paused, and works again", long: true, out: map[string]string{w1: ""}, works: []string{w1},
 			change: func(c *Config) {
 				c.Pauses = []Pause{{At: 20 * time.Second, For: 30 * time.Second, Who: w1}}
 			}},
@@ -117,12 +117,12 @@ func changes() []change {
 		{name: "a verifier stays paused, and works again", long: true, change: func(c *Config) {
 			c.Pauses = []Pause{{At: 20 * time.Second, For: 40 * time.Second, Who: v1}}
 		}},
-		{name: "all machines are paused for a while", change: func(c *Config) {
+		{name: "all machines are paused for a while", long: true, change: func(c *Config) {
 			for _, name := range c.Names() {
 				c.Pauses = append(c.Pauses, Pause{At: 20 * time.Second, For: 30 * time.Second, Who: name})
 			}
 		}},
-		{name: "machines are paused now and then", change: func(c *Config) {
+		{name: "machines are paused now and then", long: true, change: func(c *Config) {
 			for k, name := range c.Names() {
 				for at := 10 + k; at < 120; at += 13 + k {
 					c.Pauses = append(c.Pauses, Pause{At: time.Duration(at) * time.Second, For: 5 * time.Second, Who: name})

@@ -26,11 +26,12 @@ func TestDivergingJob(t *testing.T) {
 		auditPPM        uint32
 		slices          uint32
 		slashed, unpaid []string
+		long            bool // played with -long only
 	}{
-		{name: "all are honest", auditPPM: 1_000_000},
+		{name: "all are honest", long: true, auditPPM: 1_000_000},
 		{name: "few audits", auditPPM: 10_000},
-		{name: "no audits"},
-		{name: "a round in slices", auditPPM: 1_000_000, slices: 2},
+		{name: "no audits", long: true},
+		{name: "a round in slices", long: true, auditPPM: 1_000_000, slices: 2},
 		{name: "a worker hides it", auditPPM: 1_000_000, acts: one(w1, adversary.HidesDivergence{}), slashed: []string{w1},
 			unpaid: []string{w1}},
 		{name: "a verifier denies it", auditPPM: 1_000_000, acts: one(v1, verifiers.ChallengesFalsely{Segment: 4}),
@@ -38,6 +39,9 @@ func TestDivergingJob(t *testing.T) {
 		{name: "a verifier denies a state", auditPPM: 1_000_000, acts: one(v1, verifiers.ChallengesFalsely{Segment: 2}),
 			slashed: []string{v1}, unpaid: []string{v1}},
 	} {
+		if s.long && !*long {
+			continue
+		}
 		t.Run(s.name, func(t *testing.T) {
 			c := small(t)
 			c.Job, c.Acts, c.AuditPPM, c.Slices = job, s.acts, s.auditPPM, s.slices

@@ -61,6 +61,7 @@ const (
 // enough, an epoch rewards the providers that kept their promise and slashes one that did not, a model earns for its
 // makers, and the chain is exported and imported on the way. After every block every module accounts for all its coins.
 func TestMarket(t *testing.T) {
+	onlyLong(t)
 	first := must(workload.New(workload.Size{Rounds: 6, Units: 2, Steps: 6, Segment: 3}))(t)
 	c := small(t)
 	c.genesis, c.Registers, c.Workers, c.MaxBlocks = hasty, true, 3, 900
@@ -119,10 +120,9 @@ type economy struct {
 // acts of the story. Each is tried after every block until it is over.
 var acts = []func(e *economy) (over bool){
 	(*economy).proposeRules, (*economy).voteForRules, (*economy).measured, (*economy).proposeChange,
-	(*economy).voteForChange, (*economy).report, (*economy).reported,
-	(*economy).migrate, (*economy).convicted, (*economy).repaid, (*economy).sell, (*economy).share, (*economy).earn,
-	(*economy).claimed, (*economy).leave, (*economy).comeBack,
-	(*economy).settled, (*economy).matched,
+	(*economy).voteForChange, (*economy).report, (*economy).reported, (*economy).migrate, (*economy).convicted,
+	(*economy).repaid, (*economy).sell, (*economy).share, (*economy).earn,
+	(*economy).claimed, (*economy).leave, (*economy).comeBack, (*economy).settled, (*economy).matched,
 }
 
 // Block implements Checker.

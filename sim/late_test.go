@@ -96,6 +96,7 @@ func TestLateWork(t *testing.T) {
 		return w, i
 	}
 	t.Run("the partition heals within the round", func(t *testing.T) {
+		onlyLong(t)
 		w, i := play(t, func(s run.State, was work.Unit) bool { return s.Units[was.Index].Worker != was.Worker })
 		got := i.receipts(t, w)
 		if mine := got[w1]; len(mine) != 2 || mine[0] != reward.MissedDeadline || mine[1] != reward.Verified {

@@ -13,11 +13,8 @@ import (
 // near the end of them: all that it did in them is audited again then, by verifiers that have the time for it and keep
 // their places.
 func TestLongGroups(t *testing.T) {
-	const liar = "worker-1"
-	rounds := uint32(28) // 84 with -long
-	if *long {
-		rounds *= 3
-	}
+	onlyLong(t)
+	const liar, rounds = "worker-1", uint32(84)
 	c := sized(t, workload.Size{Rounds: rounds, Units: 3, Steps: 1, Segment: 1, Carry: rounds - 4, Moments: true})
 	c.Workers, c.Verifiers, c.Validators, c.Deadline, c.MaxBlocks = 3, 2, 1, 100, 4000
 	c.Acts = one(liar, adversary.DelayedAttack{Round: rounds - 12, Then: adversary.Poisons{Factor: -10}})

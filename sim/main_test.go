@@ -11,6 +11,14 @@ import (
 // always played.
 var long = flag.Bool("long", false, "play every case of the tables of scenarios")
 
+// onlyLong skips a test unless the flag -long is set.
+func onlyLong(t *testing.T) {
+	t.Helper()
+	if !*long {
+		t.Skip("with -long")
+	}
+}
+
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(400) // many short-lived chains
 	os.Exit(m.Run())

@@ -54,6 +54,9 @@ func modules(t *testing.T, a *app.App) (m map[string]json.RawMessage) {
 // executes the same blocks to the same results, and what it then exports is the same.
 func TestExportLosesNothing(t *testing.T) {
 	for _, at := range []int64{2, 9, 22} {
+		if at != 9 && !*long {
+			continue
+		}
 		w := must(New(small(t), check.CoinsConserved{}))(t)
 		l := w.ledger
 		var other *app.App
@@ -111,6 +114,7 @@ func must1(b []byte, err error) []byte {
 // The memory of an application outside its store changes nothing: one that forgets everything after every block makes
 // the same state, to the last bit.
 func TestForgettingChangesNothing(t *testing.T) {
+	onlyLong(t)
 	w := must(New(small(t), check.CoinsConserved{}))(t)
 	l := w.ledger
 	db := dbm.NewMemDB()

@@ -16,6 +16,7 @@ import (
 // Where rounds overlap, updates travel while workers train: of links that are nearly as slow as the machines much less
 // is waited for.
 func TestUpdatesTravelWhileWorkersTrain(t *testing.T) {
+	onlyLong(t)
 	jobs := map[string]workload.Size{
 		"one after the other": {Rounds: 8, Units: 4, Steps: 6, Segment: 3, Rate: 1e-2},
 		"overlapping":         {Rounds: 8, Units: 4, Steps: 6, Segment: 3, Rate: 1e-2, Carry: 8, Overlap: true},
@@ -54,7 +55,7 @@ func TestOverlap(t *testing.T) {
 		slashed []string
 		long    bool // played with -long only
 	}{
-		{name: "a worker lies about its carried state of fragments", size: workload.Streaming,
+		{name: "a worker lies about its carried state of fragments", long: true, size: workload.Streaming,
 			acts: one(w1, adversary.CorruptsCarriedState{}), slashed: []string{w1}},
 		{name: "a worker skips its work", long: true, size: workload.Overlapping, acts: one(w1, adversary.Skips{}),
 			slashed: []string{w1}},

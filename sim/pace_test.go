@@ -55,7 +55,7 @@ func TestPaces(t *testing.T) {
 		slashed []string
 		long    bool // played with -long only
 	}{
-		{name: "everybody is honest"},
+		{name: "everybody is honest", long: true},
 		{name: "the slowest lies in a unit of three segments",
 			acts:    one(slowest, adversary.DelayedAttack{Round: 2, Then: adversary.FlipsBit{Step: 5}}),
 			slashed: []string{slowest}},
@@ -123,11 +123,8 @@ func (*since) End(check.World) error { return nil }
 // measured: of rounds of 200 steps of the fastest, whether these overlap or not, and whether groups end on the way or
 // not.
 func TestPacesTakeNineTenthsOfAllSteps(t *testing.T) {
-	all := []workload.Size{{Carry: 4, Overlap: true}, {Carry: 8, Moments: true}, {Carry: 8, Overlap: true}}
-	if !*long {
-		all = all[:1]
-	}
-	for _, z := range all {
+	onlyLong(t)
+	for _, z := range []workload.Size{{Carry: 4, Overlap: true}, {Carry: 8, Moments: true}, {Carry: 8, Overlap: true}} {
 		z.Rounds, z.Units, z.Steps, z.Segment, z.Sizes = 8, 4, 40, 2, []uint32{20, 15, 7, 3}
 		c := sized(t, z)
 		c.AuditPPM, c.MaxBlocks, c.Deadline, c.Machines = 0, 3000, 1000, map[string]Machine{}

@@ -39,6 +39,9 @@ func TestReports(t *testing.T) {
 		"most lie": {[]string{"worker-1", "worker-2", "verifier-0"}, []string{defamed, narrow}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if len(c.liars) > 1 {
+				onlyLong(t)
+			}
 			lies := 0
 			w := reporting(t, defamed, narrow, c.liars, func(line string) {
 				if strings.Contains(line, " reports ") && strings.HasSuffix(line, keyOf(defamed).Address()+" <nil>") &&

@@ -23,7 +23,7 @@ func TestSlices(t *testing.T) {
 		out      []string
 		long     bool // played with -long only
 	}{
-		{name: "all are honest", auditPPM: 1_000_000, slices: 5},
+		{name: "all are honest", long: true, auditPPM: 1_000_000, slices: 5},
 		{name: "all are honest, and nothing is audited", long: true, slices: 3},
 		{name: "one slice", long: true, slices: 1},
 		{name: "a reducer is silent", long: true, auditPPM: 200_000, slices: 3, acts: one(w1, adversary.SkipsReduction{})},
@@ -34,11 +34,11 @@ func TestSlices(t *testing.T) {
 		{name: "two reducers lie alike, and are audited", long: true, auditPPM: 1_000_000, slices: 6,
 			out:  []string{"worker-0", w1},
 			acts: map[string]adversary.Attack{"worker-0": adversary.FakesSlices{}, w1: adversary.FakesSlices{}}},
-		{name: "a worker withholds a slice of its updates", slices: 4, acts: one(w1, adversary.WithholdsPiece{Slice: 2}),
-			out: []string{w1}},
+		{name: "a worker withholds a slice of its updates", long: true, slices: 4,
+			acts: one(w1, adversary.WithholdsPiece{Slice: 2}), out: []string{w1}},
 		{name: "a worker skips its work, and its round is rolled back", auditPPM: 1_000_000, slices: 4,
 			acts: one(w1, adversary.Skips{}), slashed: []string{w1}, out: []string{w1}},
-		{name: "machines crash", auditPPM: 200_000, slices: 4, faults: []Fault{
+		{name: "machines crash", long: true, auditPPM: 200_000, slices: 4, faults: []Fault{
 			{At: 10e9, For: 6e9, Who: "worker-0"}, {At: 17e9, For: 5e9, Who: w1}, {At: 25e9, For: 8e9, Who: "worker-2"},
 			{At: 31e9, For: 4e9, Who: v1}}},
 	} {

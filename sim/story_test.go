@@ -68,7 +68,7 @@ func stories() []story {
 		caught("skips its work", w1, adversary.Skips{}),
 		variant(caught("trains fewer steps", w1, adversary.TrainsLess{Steps: 4})),
 		variant(caught("trains no step", w1, adversary.TrainsLess{})),
-		caught("trains on other data", w1, adversary.WrongData{}),
+		variant(caught("trains on other data", w1, adversary.WrongData{})),
 		variant(caught("trains at another rate", w1, adversary.WrongRate{Factor: 2})),
 		// The worker can serve no update of its own: no member can use its commitment, and its units are assigned to others
 		// before they are audited.
@@ -76,18 +76,18 @@ func stories() []story {
 		variant(caught("copies an update and changes it", w1, adversary.CopiesChanged{})),
 		variant(caught("flips a bit after the first step", w1, adversary.FlipsBit{Step: 1, Tensor: 0, Bit: 5})),
 		variant(caught("flips a bit after the last step", w1, adversary.FlipsBit{Step: 6, Tensor: 1, Bit: 0})),
-		caught("flips a bit of a moment", w1, adversary.FlipsBit{Step: 3, Tensor: 40, Bit: 12}),
+		variant(caught("flips a bit of a moment", w1, adversary.FlipsBit{Step: 3, Tensor: 40, Bit: 12})),
 		variant(caught("poisons its update", w1, adversary.Poisons{Factor: -10})),
 		caught("says that its units diverge", w1, adversary.ClaimsDivergence{}),
-		caught("makes malformed moves", w1, adversary.Malforms{}),
+		variant(caught("makes malformed moves", w1, adversary.Malforms{})),
 		variant(caught("makes oversize moves", w1, adversary.Oversizes{})),
 		// The worker serves another update than it committed to: no member can use it, and its units are assigned to others
 		// before they are audited.
 		caught("equivocates, the lie first, and stands by it", w1, unrepentant{adversary.Equivocates{}}),
 		// Its process finds that the commitment is wrong, and says so before audits can be drawn: that costs the units,
 		// and no stake. A third in a row ends its membership, so nothing is gained by it.
-		{name: "equivocates, the lie first, and confesses", acts: one(w1, adversary.Equivocates{}), unpaid: []string{w1},
-			out: []string{w1}, reason: reason.Confessed},
+		{name: "equivocates, the lie first, and confesses", long: true, acts: one(w1, adversary.Equivocates{}),
+			unpaid: []string{w1}, out: []string{w1}, reason: reason.Confessed},
 		{name: "equivocates, the truth first", long: true, acts: one(w1, adversary.Equivocates{TrueFirst: true})},
 		{name: "commits and goes silent", acts: one(w1, adversary.GoesSilent{}), unpaid: []string{w1}, out: []string{w1}},
 		{name: "attests to another checkpoint", acts: one(w1, adversary.Misattests{}), out: []string{w1}},
@@ -109,7 +109,7 @@ func stories() []story {
 		caught("accuses, and binds", v1, accuses(1, verifiers.ToTheLeaf)),
 		variant(caught("accuses, and invents", v1, accuses(2, verifiers.Inventing))),
 		variant(caught("accuses the start", v1, accuses(0, verifiers.ToTheLeaf))),
-		caught("accuses the update", v1, accuses(3, verifiers.ToTheLeaf)),
+		variant(caught("accuses the update", v1, accuses(3, verifiers.ToTheLeaf))),
 		variant(caught("accuses, and says nothing more", v1, accuses(1, verifiers.Silently))),
 		variant(caught("accuses with a malformed payload", v1, accuses(1, verifiers.Malformed))),
 		variant(caught("accuses with an oversize payload", v1, accuses(1, verifiers.Oversized))),
@@ -119,7 +119,7 @@ func stories() []story {
 				w1: adversary.Skips{},
 				v1: verifiers.Colludes{With: []string{keyOf(w1).Address()}},
 			}},
-		{name: "a validator withholds its part of the beacon", withhold: []int{1}},
+		{name: "a validator withholds its part of the beacon", long: true, withhold: []int{1}},
 		{name: "two of three validators withhold theirs", long: true, withhold: []int{0, 2}},
 	}
 	for _, segment := range []adversary.Location{adversary.First, adversary.Last} {
@@ -131,9 +131,9 @@ func stories() []story {
 					}
 					l := adversary.Lies{Segment: segment, Step: step, Operator: operator, Part: part}
 					s := caught(fmt.Sprintf("lies at segment %v, step %v, operator %v, part %v", segment, step, operator, part), w1, l)
-					// Always played are the two ends of the range, and a lie that no operator explains.
-					s.long = !(segment == step && step == operator && operator == part || operator == adversary.Nowhere &&
-						segment == adversary.Last && step == adversary.First)
+					// Always played are the end of the range, and a lie that no operator explains.
+					s.long = !(segment == adversary.Last && step == segment && operator == step && part == operator ||
+						operator == adversary.Nowhere && segment == adversary.Last && step == adversary.First)
 					list = append(list, s)
 				}
 			}
@@ -160,20 +160,20 @@ func TestStoriesOfCarriedState(t *testing.T) {
 	}
 	config := sized(t, workload.Carrying)
 	for _, s := range []story{
-		{name: "all are honest"},
-		caught("lies about its state", w1, adversary.CorruptsCarriedState{}),
+		{name: "all are honest", long: true},
+		variant(caught("lies about its state", w1, adversary.CorruptsCarriedState{})),
 		caught("lies about its state, and withholds it", w1, adversary.CorruptsCarriedState{Withholds: true}),
 		{name: "lies about its state, withholds it, and is seldom audited", long: true, auditPPM: 1,
 			acts:    one(w1, adversary.DelayedAttack{Round: 1, Then: adversary.CorruptsCarriedState{Withholds: true}}),
 			slashed: []string{w1}, unpaid: []string{w1}, out: []string{w1}},
-		{name: "lies about its state, withholds it, and a verifier shields it", slashed: []string{w1}, unpaid: []string{w1},
-			out: []string{w1}, perhaps: v1,
+		{name: "lies about its state, withholds it, and a verifier shields it", long: true, slashed: []string{w1},
+			unpaid: []string{w1}, out: []string{w1}, perhaps: v1,
 			acts: map[string]adversary.Attack{w1: adversary.CorruptsCarriedState{Withholds: true},
 				v1: verifiers.Colludes{With: []string{keyOf(w1).Address()}}}},
 		variant(caught("skips its work", w1, adversary.Skips{})),
 		variant(caught("poisons its update", w1, adversary.Poisons{Factor: -10})),
 		variant(caught("trains on other data", w1, adversary.WrongData{})),
-		caught("says that its units diverge", w1, adversary.ClaimsDivergence{}),
+		variant(caught("says that its units diverge", w1, adversary.ClaimsDivergence{})),
 		variant(caught("accuses the update", v1, verifiers.ChallengesFalsely{Segment: 3, Manner: verifiers.ToTheLeaf})),
 		caught("accuses the carried state", v1, verifiers.ChallengesFalsely{Segment: 4, Manner: verifiers.ToTheLeaf}),
 		{name: "commits and goes silent", long: true,
@@ -199,7 +199,7 @@ func TestStoriesOfReplicas(t *testing.T) {
 		{name: "all are honest"},
 		{name: "all are honest, and audits go to a drawn segment", long: true, drawn: true},
 		caught("ignores the carried state", w1, adversary.DelayedAttack{Round: 1, Then: adversary.IgnoresCarriedState{}}),
-		caught("lies about its state, and withholds it", w1, adversary.CorruptsCarriedState{Withholds: true}),
+		variant(caught("lies about its state, and withholds it", w1, adversary.CorruptsCarriedState{Withholds: true})),
 		variant(caught("poisons its update", w1, adversary.Poisons{Factor: -10})),
 		variant(caught("trains on other data", w1, adversary.WrongData{})),
 		caught("accuses the beginning", v1, verifiers.ChallengesFalsely{Segment: 0, Manner: verifiers.ToTheLeaf}),
@@ -220,11 +220,12 @@ func TestStoriesOfMoments(t *testing.T) {
 	}
 	config := sized(t, remembering)
 	for _, s := range []story{
-		{name: "all are honest, and audits go to a drawn segment", drawn: true},
+		{name: "all are honest, and audits go to a drawn segment", long: true, drawn: true},
 		caught("ignores the carried state", w1, adversary.DelayedAttack{Round: 1, Then: adversary.IgnoresCarriedState{}}),
 		variant(caught("lies about its state, and withholds it", w1, adversary.CorruptsCarriedState{Withholds: true})),
 		caught("lies about a moment at its end", w1, adversary.FlipsBit{Step: 6, Tensor: math.MaxUint32, Bit: 9}),
-		caught("accuses the carried state", v1, verifiers.ChallengesFalsely{Segment: 4, Manner: verifiers.ToTheLeaf}),
+		variant(caught("accuses the carried state", v1,
+			verifiers.ChallengesFalsely{Segment: 4, Manner: verifiers.ToTheLeaf})),
 		{name: "commits and goes silent", long: true,
 			acts: one(w1, adversary.GoesSilent{}), unpaid: []string{w1}, out: []string{w1}},
 	} {

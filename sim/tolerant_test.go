@@ -37,7 +37,7 @@ func TestTolerantStories(t *testing.T) {
 		loses  bool // a deposit, and nothing else
 		long   bool // played with -long only
 	}{
-		{name: "every worker has a stack of its own"},
+		{name: "every worker has a stack of its own", long: true},
 		{name: "one worker has none", long: true, who: w1, act: adversary.Equivocates{TrueFirst: true}},
 		{name: "skips its work", who: w1, act: adversary.Skips{}, unpaid: []string{w1}, out: []string{w1}, lies: true},
 		{name: "trains fewer steps", long: true,
@@ -65,8 +65,9 @@ func TestTolerantStories(t *testing.T) {
 			loses: true},
 		{name: "is honest for two rounds, and then sends the last outer step again", who: w1,
 			act: adversary.Rescales{After: 2, Factor: 0.5}, out: []string{w1}, loses: true},
-		{name: "a verifier reports what it has not looked at", who: v1, act: verifiers.RubberStamps{}, out: []string{v1}},
-		{name: "a verifier says that all work is outside", who: v1, act: verifiers.Denies{}, out: []string{v1},
+		{name: "a verifier reports what it has not looked at", long: true, who: v1, act: verifiers.RubberStamps{},
+			out: []string{v1}},
+		{name: "a verifier says that all work is outside", long: true, who: v1, act: verifiers.Denies{}, out: []string{v1},
 			unpaid: []string{v1}},
 	} {
 		if s.long && !*long {

@@ -36,14 +36,15 @@ func TestAdversariesOnTheTermsOfAJob(t *testing.T) {
 		{name: "poisoner", long: true,
 			acts: one(w1, adversary.Poisons{Factor: -10}), slashed: []string{w1}, unpaid: []string{w1}},
 		{name: "silent one", long: true, acts: one(w1, adversary.GoesSilent{}), unpaid: []string{w1}},
-		{name: "lazy verifier", acts: one("verifier-0", verifiers.RubberStamps{}), unpaid: []string{"verifier-0"}},
+		{name: "lazy verifier", long: true, acts: one("verifier-0", verifiers.RubberStamps{}),
+			unpaid: []string{"verifier-0"}},
 		{name: "copying verifier", long: true, acts: one("verifier-0", verifiers.CopiesSeal{Of: "any"}),
 			unpaid: []string{"verifier-0"}},
 		{name: "false accuser", acts: one("verifier-0", verifiers.ChallengesFalsely{Segment: 1}),
 			slashed: []string{"verifier-0"}, unpaid: []string{"verifier-0"}},
-		{name: "pair at the lowest price", lowest: true, slashed: []string{w1}, unpaid: []string{w1},
+		{name: "pair at the lowest price", long: true, lowest: true, slashed: []string{w1}, unpaid: []string{w1},
 			acts: map[string]adversary.Attack{w1: adversary.Skips{}, "verifier-0": verifiers.Colludes{With: friends}}},
-		{name: "lying reducer", slices: 3, acts: one(w1, adversary.FakesSlices{})},
+		{name: "lying reducer", long: true, slices: 3, acts: one(w1, adversary.FakesSlices{})},
 		{name: "rollback pump", lowest: true, slashed: []string{w1}, // its honest first round is paid
 			acts: map[string]adversary.Attack{
 				w1:           adversary.DelayedAttack{Round: 1, Then: adversary.Poisons{Factor: 3}},

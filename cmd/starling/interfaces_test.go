@@ -58,6 +58,7 @@ func (o *ordering) post(path string, body, into any, statuses ...int) int {
 
 // A model is tuned in OpenAI's form on a network, paused there, resumed, and asked; and a job is ordered by gRPC.
 func TestWebOrdersByEveryInterface(t *testing.T) {
+	onlyLong(t)
 	t.Parallel()
 	job, dir := writeJob(t, ""), t.TempDir()
 	jobtest.WriteBase(t, filepath.Join(filepath.Dir(job), "tiny"))

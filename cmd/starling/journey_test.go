@@ -104,12 +104,9 @@ func writeChats(t *testing.T, path string) {
 
 // TestPublishedModelIsTunedAndUsed takes a folder as the Hub has it, tunes it on a file of conversations on a network
 // of processes, and asks the model in PyTorch, llama.cpp, OpenAI's client and `starling model generate`: all write the
-// same
-// text.
+// same text.
 func TestPublishedModelIsTunedAndUsed(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it starts a network")
-	}
+	onlyLong(t)
 	base, tok := publishedFolder(t)
 	dir, port := t.TempDir(), freePorts(t)
 	writeChats(t, filepath.Join(dir, "chats.jsonl"))

@@ -28,8 +28,16 @@ import (
 // The test binary is the program itself when this variable is set, so that the tests run real processes.
 const asProgram = "STARLING_TEST_AS_PROGRAM"
 
-var long = flag.Bool("long", false, "play the tutorial of rewards, run more benches, and a worker with a device, as "+
-	".ci/run does")
+var long = flag.Bool("long", false, "play every tutorial and bench, and every case of networks of processes, "+
+	"as .ci/run does")
+
+// onlyLong skips a test unless the flag -long is set.
+func onlyLong(t *testing.T) {
+	t.Helper()
+	if !*long {
+		t.Skip("with -long")
+	}
+}
 
 // Types of the JSON answers of commands; variables of tests have the names of the packages.
 type (

@@ -16,7 +16,6 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/client/validators"
-	"github.com/starling-network/starling/node/accelerator/shared"
 )
 
 // networks counts the networks of this process, so that tests side by side do not take the same ports.
@@ -78,8 +77,9 @@ func up(t *testing.T, dir string, args ...string) (supervisor *exec.Cmd, process
 }
 
 // A job on a network of processes gives the model that it gives in one process, though a worker and a validator are
-// killed in the middle and, with -long, another worker computes on a device, and another party can verify it.
+// killed in the middle and another worker computes on a device, and another party can verify it.
 func TestNetworkOfProcessesSurvivesKills(t *testing.T) {
+	onlyLong(t)
 	t.Parallel()
 	job, dir := writeJob(t, ""), t.TempDir()
 	set := []string{"--set", "training.max_steps=24"}
@@ -94,11 +94,8 @@ func TestNetworkOfProcessesSurvivesKills(t *testing.T) {
 	_, processes := up(t, network, "--validators", "4", "--workers", "3", "--block-time", "200ms", "--port",
 		fmt.Sprint(port))
 	connected(t, fmt.Sprintf("http://127.0.0.1:%d", port+1), 4)
-	var device func() shared.Status
-	if *long {
-		device = takesOver(t, processes["worker-0"], filepath.Join(network, "worker-0"),
-			fmt.Sprintf("http://127.0.0.1:%d", port+1))
-	}
+	device := takesOver(t, processes["worker-0"], filepath.Join(network, "worker-0"),
+		fmt.Sprintf("http://127.0.0.1:%d", port+1))
 	out := filepath.Join(dir, "out")
 	c := command(t, append([]string{"train", job, "--dir", out, "-o", "table", "--network",
 		fmt.Sprintf("http://127.0.0.1:%d", port+1),

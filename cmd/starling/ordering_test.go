@@ -78,6 +78,7 @@ func done(j api.Job) bool { return j.State == "done" }
 // while they are trained. None is lost, none is ordered twice, and the models are those that one process trains. A job
 // that is cancelled gives its budget back.
 func TestWebOrdersOnANetwork(t *testing.T) {
+	onlyLong(t)
 	t.Parallel()
 	job, dir := writeJob(t, ""), t.TempDir()
 	code, stdout, stderr := starling(t, "train", job, "--dir", filepath.Join(dir, "alone"), "-o", "json")
@@ -163,6 +164,7 @@ func fund(t *testing.T, network, from, dir, zen string) (address string) {
 // A job waits while the account cannot pay its budget, and begins when another one gives coins back; a token orders no
 // more than its limit; and what a server cannot begin with is explained.
 func TestWebOrdersWithinBudgets(t *testing.T) {
+	onlyLong(t)
 	t.Parallel()
 	job, dir := writeJob(t, "budget: {max_cost: 20}\n"), t.TempDir()
 	net, port := filepath.Join(dir, "net"), freePorts(t)
@@ -262,6 +264,7 @@ func TestWebOrdersWithinBudgets(t *testing.T) {
 // A server waits for a network that does not answer: what is submitted meanwhile is refused with the advice to try
 // again, and the job under way continues when the validator is back.
 func TestWebWaitsForItsNetwork(t *testing.T) {
+	onlyLong(t)
 	t.Parallel()
 	job, dir := writeJob(t, ""), t.TempDir()
 	net, port := filepath.Join(dir, "net"), freePorts(t)

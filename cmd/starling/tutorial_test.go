@@ -164,9 +164,7 @@ func TestProvideTutorial(t *testing.T) {
 }
 
 func TestRewardTutorial(t *testing.T) {
-	if !*long {
-		t.Skip("with -long")
-	}
+	onlyLong(t)
 	p := play(t, "reward.md")
 	var honest, liar struct {
 		StateRoot   string  `json:"state_root"`

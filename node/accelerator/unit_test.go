@@ -79,6 +79,9 @@ func TestUnitOnTheDevice(t *testing.T) {
 		fail   func(*Device)
 	}{"gpt2": {"gpt2", tinyGPT2, CodeFailed, func(d *Device) { d.runner.child.Close() }},
 		"llama": {"llama", tinyLlama, codeTimeout, func(*Device) { stopChildren(t) }}} {
+		if name != "llama" && !*long {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			task, base := newTask(t, c.kind, c.config, 3, 24, 8)
 			want, err := task.Run(base, 1, nil, nil)

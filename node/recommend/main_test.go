@@ -3,16 +3,23 @@ package recommend
 import (
 	"flag"
 	"os"
+	"runtime/debug"
 	"testing"
-
-	"github.com/starling-network/starling/chain"
 )
 
-// Without this flag three of the candidates of a recommendation are played.
-var long = flag.Bool("long", false, "play more candidates of a recommendation, as .ci/run does")
+// Without this flag no candidate of a recommendation is played.
+var long = flag.Bool("long", false, "play candidates of a recommendation, as .ci/run does")
 
-// TestMain collects garbage as seldom as a validator does: the tests play many short-lived chains.
+// onlyLong skips a test unless the flag -long is set.
+func onlyLong(t *testing.T) {
+	t.Helper()
+	if !*long {
+		t.Skip("with -long")
+	}
+}
+
+// TestMain collects garbage seldom: the tests play many short-lived chains.
 func TestMain(m *testing.M) {
-	chain.CollectLess()
+	debug.SetGCPercent(400)
 	os.Exit(m.Run())
 }

@@ -38,12 +38,10 @@ func advise(t *testing.T, n simulate.Options, set ...string) (*Ranking, func(...
 
 // The recommended figures are those of a simulation of the same settings.
 func TestAdviceIsWhatASimulationShows(t *testing.T) {
+	onlyLong(t)
 	a, load := advise(t, slow, "training.max_steps=32", "strategy.verification.fraction=0.1")
-	played := []string{"diloco int8, moments of zero", "diloco int8, overlapping", "sparseloco 66 of 4096, sign"}
-	if *long {
-		played = append(played, "diloco int8", "streaming_diloco 2 fragments, fp4, overlapping")
-	}
-	for _, name := range played {
+	for _, name := range []string{"diloco int8, moments of zero", "sparseloco 66 of 4096, sign", "diloco int8",
+		"diloco int8, overlapping", "streaming_diloco 2 fragments, fp4, overlapping"} {
 		i := slices.IndexFunc(a.Candidates, func(c Candidate) bool { return c.Name == name && c.SyncSteps == 4 })
 		c := a.Candidates[i]
 		j, err := load(c.Set...)

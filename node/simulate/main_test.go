@@ -3,16 +3,24 @@ package simulate
 import (
 	"flag"
 	"os"
+	"runtime/debug"
 	"testing"
-
-	"github.com/starling-network/starling/chain"
 )
 
 // Without this flag some of the methods and templates stand for all.
 var long = flag.Bool("long", false, "play every method and template of a job, as .ci/run does")
 
-// TestMain collects garbage as seldom as a validator does: the tests play many short-lived chains.
+// onlyLong skips a test unless the flag -long is set.
+func onlyLong(t *testing.T) {
+	t.Helper()
+	if !*long {
+		t.Skip("with -long")
+	}
+}
+
+// TestMain collects garbage seldom: the tests play many short-lived chains.
 func TestMain(m *testing.M) {
-	chain.CollectLess()
+	debug.SetGCPercent(400)
+	_ = os.Setenv("GOGC", "400") // simulations leave it, too
 	os.Exit(m.Run())
 }

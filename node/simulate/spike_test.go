@@ -23,9 +23,7 @@ const mostJump = 0.25
 // TestNoSpikeAfterAnOuterStep trains the quickstart and each template of a job for a few rounds, with their strategies,
 // rates and optimizers, and with data, batches and, of the templates, models that train in seconds.
 func TestNoSpikeAfterAnOuterStep(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it trains four jobs")
-	}
+	onlyLong(t)
 	dir := t.TempDir()
 	jobtest.WriteBase(t, filepath.Join(dir, "base"))
 	quickstart, err := os.ReadFile("../../examples/quickstart.yaml")
@@ -35,9 +33,8 @@ func TestNoSpikeAfterAnOuterStep(t *testing.T) {
 	tried := 0
 	for _, x := range append(templates.All(), templates.Template{Name: "quickstart", File: quickstart}) {
 		other := bytes.Contains(x.File, []byte("\ntask: ")) && !bytes.Contains(x.File, []byte("\ntask: sft"))
-		if !bytes.Contains(x.File, []byte("kind: TrainingJob")) || other ||
-			!*long && x.Name != "quickstart" && x.Name != "finetune" {
-			continue // no job, one whose loss is not that of text, or one that is tried with -long
+		if !bytes.Contains(x.File, []byte("kind: TrainingJob")) || other {
+			continue // no job, or one whose loss is not that of text
 		}
 		path := filepath.Join(dir, x.Name+".yaml")
 		if err := os.WriteFile(path, x.File, 0o644); err != nil {
@@ -54,7 +51,7 @@ func TestNoSpikeAfterAnOuterStep(t *testing.T) {
 		}
 		tried++
 	}
-	if tried < 2 || tried < 4 && *long {
+	if tried < 4 {
 		t.Errorf("%d jobs", tried)
 	}
 }

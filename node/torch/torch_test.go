@@ -108,13 +108,15 @@ var (
 	tinyLlama = map[string]any{"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
 		"num_key_value_heads": 2, "intermediate_size": 64, "max_position_embeddings": 32, "vocab_size": 256}
 	gpt210M = map[string]any{"n_layer": 6, "n_embd": 384, "n_head": 6, "n_positions": 256, "vocab_size": 256}
-	long    = flag.Bool("parity", false, "hold 100 steps of gpt2-10m against the built-in engine; takes some ten "+
+	whole   = flag.Bool("parity", false, "hold 100 steps of gpt2-10m against the built-in engine; takes some ten "+
 		"minutes of two idle processors")
 	batch  = flag.Int("batch", 8, "sequences of a step of -parity")
 	length = flag.Int("length", 256, "tokens of each")
 	rate   = flag.Float64("rate", 3e-4, "of the steps, at its peak; where it is so high that training is unstable, "+
 		"differences grow with every step")
 )
+
+var long = flag.Bool("long", false, "train by FedProx and by the step of an owner, too, as .ci/run does")
 
 // lossParity is how far a loss may be from that of the built-in engine, in nats.
 const lossParity = 1e-3
@@ -160,6 +162,9 @@ func TestParity(t *testing.T) {
 		{"gpt2 of the owner's", architecture.GPT2, tinyGPT2, "testdata/gpt2.py", 0},
 		{"gpt2 of the owner's, by FedProx", architecture.GPT2, tinyGPT2, "testdata/gpt2.py", 0.1},
 	} {
+		if (c.module != "" || c.proximal > 0) && !*long {
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) {
 			optimizer := adamw
 			optimizer.Proximal = c.proximal
@@ -178,7 +183,7 @@ func TestParity(t *testing.T) {
 
 // 100 steps of gpt2-10m, only where it is asked for: -parity.
 func TestParityOfGPT2(t *testing.T) {
-	if !*long {
+	if !*whole {
 		t.Skip("it takes some ten minutes: run it with -parity")
 	}
 	o := options(t)

@@ -10,6 +10,14 @@ import (
 // Without this flag fewer mixes are played, and the plans that differ most, once.
 var long = flag.Bool("long", false, "play more mixes, and every plan watched and unwatched, as .ci/run does")
 
+// onlyLong skips a test unless the flag -long is set.
+func onlyLong(t *testing.T) {
+	t.Helper()
+	if !*long {
+		t.Skip("with -long")
+	}
+}
+
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(400) // many short-lived chains
 	os.Exit(m.Run())

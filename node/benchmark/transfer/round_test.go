@@ -11,6 +11,9 @@ import (
 // Under virtual time, with the protocol and the roles as they are, rounds take as long as the formula says: when a unit
 // takes minutes, and when the exchange is most of it; and a worker that fails costs little more than it is away for.
 func TestRound(t *testing.T) {
+	if !*long {
+		t.Skip("with -long")
+	}
 	slow := forecast.Round{Workers: 8, Verifiers: 1, Inner: 480 * time.Second, Finish: time.Second,
 		Combine: 2 * time.Second,
 		Update:  11e6, Link: roundLink, Block: 5 * time.Second}
@@ -20,11 +23,7 @@ func TestRound(t *testing.T) {
 	few.Workers, few.Inner = 4, 10*time.Second
 	whole := slow
 	whole.Block = time.Second
-	rounds := []forecast.Round{few, short}
-	if *long {
-		rounds = append(rounds, whole)
-	}
-	for _, r := range rounds {
+	for _, r := range []forecast.Round{few, short, whole} {
 		p, _, err := play(t.Context(), r, 2, 0, failure{})
 		if err != nil {
 			t.Fatal(err)
