@@ -197,7 +197,11 @@ func (p *process) open(ctx context.Context, terms terms.Terms) error {
 	if err != nil {
 		return err
 	}
-	task, err := j.Task(ctx, 1, get, nil)
+	corpus, err := j.Corpus(ctx, get)
+	if err != nil {
+		return err
+	}
+	task, err := j.Task(ctx, 1, corpus, get, nil)
 	if err != nil {
 		return err
 	}

@@ -99,18 +99,54 @@ func window(seed, place, n uint64) uint64 {
 // they repeat; if it has none, there is no batch.
 func (c *Corpus) ValBatches(batch, seqLen, limit int) [][]int32 {
 	n := windows(c.Val, seqLen)
-	if n == 0 || batch < 1 || limit < 1 {
-		return nil
+	var out [][]int32
+	if count := valBatches(n, batch, limit); count > 0 {
+		out = make([][]int32, count)
 	}
-	out := make([][]int32, min(limit, max(n/batch, 1)))
-	total := len(out) * batch
 	for i := range out {
 		out[i] = make([]int32, batch*(seqLen+1))
 		for j := range batch {
-			k := i*batch + j
-			w := k*(n/total) + k*(n%total)/total // k*n/total without overflow
-			c.Val.copyTo(out[i][j*(seqLen+1):][:seqLen+1], w*seqLen)
+			c.Val.copyTo(out[i][j*(seqLen+1):][:seqLen+1], valWindow(n, i*batch+j, len(out)*batch)*seqLen)
 		}
 	}
 	return out
 }
+
+// HeldOut returns one of ValBatches, chosen by a number; nil if there is none.
+func (c *Corpus) HeldOut(number uint64, batch, seqLen, limit int) ([]int32, error) {
+	held := c.ValBatches(batch, seqLen, limit)
+	if len(held) == 0 {
+		return nil, nil
+	}
+	return held[number%uint64(len(held))], nil
+}
+
+// HeldOut returns where in the stream the windows of Corpus.HeldOut are; none if there is no such batch. The manifest
+// must have passed Check.
+func (m Manifest) HeldOut(number uint64, batch, seqLen, limit int) (spans []TokenRange) {
+	if seqLen < 1 || m.ValTokens == 0 {
+		return nil
+	}
+	n := int(m.ValTokens-1) / seqLen
+	batches := valBatches(n, batch, limit)
+	if batches == 0 {
+		return nil
+	}
+	first := int(number%uint64(batches)) * batch
+	for k := first; k < first+batch; k++ {
+		at := m.TrainTokens + uint64(valWindow(n, k, batches*batch)*seqLen)
+		spans = append(spans, TokenRange{at, at + uint64(seqLen) + 1})
+	}
+	return spans
+}
+
+// valBatches is how many batches ValBatches makes of n windows.
+func valBatches(n, batch, limit int) int {
+	if n == 0 || batch < 1 || limit < 1 {
+		return 0
+	}
+	return min(limit, max(n/batch, 1))
+}
+
+// valWindow is which of n windows is at place k of total: k*n/total without overflow.
+func valWindow(n, k, total int) int { return k*(n/total) + k*(n%total)/total }

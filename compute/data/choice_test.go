@@ -48,7 +48,7 @@ func TestBuildChosen(t *testing.T) {
 	if got := tokens(c); !slices.Equal(got, want) || c.Vocab != 2*silent {
 		t.Errorf("%d of %d, want %d", got, c.Vocab, want)
 	}
-	again, err := data.Assemble(c.Manifest(4), c.Shards(4))
+	again, err := data.Assemble(c.Manifest(4), func(i int) ([]byte, error) { return c.Shards(4)[i], nil })
 	if err != nil || !slices.Equal(tokens(again), want) {
 		t.Errorf("%v, %v", again, err)
 	}

@@ -106,7 +106,7 @@ func TestShardsAssemble(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := Assemble(again, shards)
+			got, err := Assemble(again, each(shards))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -149,16 +149,21 @@ func TestAssembleRefuses(t *testing.T) {
 	short[2] = short[2][:10]
 	swapped[0], swapped[1] = swapped[1], swapped[0]
 	for name, s := range map[string][][]byte{"a bit": flipped, "a length": short, "an order": swapped,
-		"a number": shards()[:3]} {
-		if _, err := Assemble(c.Manifest(300), s); !errors.Is(err, ErrShard) {
+		"a beginning": {nil, nil, nil, nil}} {
+		if _, err := Assemble(c.Manifest(300), each(s)); !errors.Is(err, ErrShard) {
 			t.Errorf("%s wrong: %v", name, err)
 		}
 	}
 	m := c.Manifest(300)
 	m.Vocab = 100 // the text has bytes up to 250
-	if _, err := Assemble(m, shards()); !errors.Is(err, ErrShard) {
+	if _, err := Assemble(m, each(shards())); !errors.Is(err, ErrShard) {
 		t.Errorf("a token beyond the vocabulary: %v", err)
 	}
+}
+
+// each gives out shards one after the other.
+func each(shards [][]byte) func(i int) ([]byte, error) {
+	return func(i int) ([]byte, error) { return shards[i], nil }
 }
 
 func TestManifestRefuses(t *testing.T) {

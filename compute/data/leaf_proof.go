@@ -93,14 +93,23 @@ func leaf(i int, size int64) (from, to int64) {
 
 // LeafProofs shows the leaves that hold the spans. The manifest must be the corpus's own.
 func (c *Corpus) LeafProofs(m Manifest, spans []TokenRange) ([]LeafProof, error) {
+	shards := c.Shards(int(m.ShardTokens))
+	return m.LeafProofs(spans, func(i int) ([]byte, error) { return shards[i], nil })
+}
+
+// LeafProofs shows the leaves that hold the spans, of shards that shard returns: the manifest's own. The manifest must
+// have passed Check.
+func (m Manifest) LeafProofs(spans []TokenRange, shard func(i int) ([]byte, error)) ([]LeafProof, error) {
 	parts, err := m.parts(spans)
 	if err != nil {
 		return nil, err
 	}
-	shards := c.Shards(int(m.ShardTokens))
 	out := make([]LeafProof, len(parts))
 	for i, p := range parts {
-		raw := shards[p.shard]
+		raw, err := shard(p.shard)
+		if err != nil {
+			return nil, err
+		}
 		out[i].Shard = uint32(p.shard)
 		for _, l := range p.leaves {
 			from, to := leaf(l, int64(len(raw)))

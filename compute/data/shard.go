@@ -1,9 +1,9 @@
 package data
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/starling-network/starling/canon"
@@ -115,6 +115,9 @@ func (m Manifest) Check() error {
 
 func (m Manifest) tokens() uint64 { return m.TrainTokens + m.ValTokens }
 
+// Bytes is the size of all shards.
+func (m Manifest) Bytes() int64 { return int64(m.tokens()) * int64(m.Width) }
+
 // ShardBytes is the size of shard i of a manifest that has passed Check.
 func (m Manifest) ShardBytes(i int) int64 {
 	n := min(m.ShardTokens, m.tokens()-uint64(i)*m.ShardTokens)
@@ -136,23 +139,46 @@ func (m Manifest) VerifyShard(i int, raw []byte) error {
 }
 
 // Assemble makes the corpus from its shards, which may come from anybody: sizes, digests and every token are verified.
-func Assemble(m Manifest, shards [][]byte) (*Corpus, error) {
-	if err := m.Check(); err != nil {
+// shard is called for one after the other.
+func Assemble(m Manifest, shard func(i int) ([]byte, error)) (*Corpus, error) {
+	var to memory
+	if err := m.Write(&to, shard); err != nil {
 		return nil, err
 	}
-	if len(shards) != len(m.Shards) {
-		return nil, fmt.Errorf("%w: %d shards given, the manifest has %d", ErrShard, len(shards), len(m.Shards))
+	return m.Corpus(to.raw, nil), nil
+}
+
+// Write writes the shards of a corpus, verified as by Assemble, one after the other from the first byte on.
+func (m Manifest) Write(to io.WriterAt, shard func(i int) ([]byte, error)) error {
+	if err := m.Check(); err != nil {
+		return err
 	}
-	for i, s := range shards {
-		if err := m.VerifyShard(i, s); err != nil {
-			return nil, err
+	at := int64(0)
+	for i := range m.Shards {
+		raw, err := shard(i)
+		if err == nil {
+			err = m.VerifyShard(i, raw)
 		}
-	}
-	all := Tokens{int(m.Width), bytes.Join(shards, nil)}
-	for i := range all.Len() {
-		if id := all.At(i); id >= m.Vocab {
-			return nil, fmt.Errorf("%w: token %d of the stream is %d, the vocabulary has %d", ErrShard, i, id, m.Vocab)
+		if err != nil {
+			return err
 		}
+		t := Tokens{int(m.Width), raw}
+		for k := range t.Len() {
+			if id := t.At(k); id >= m.Vocab {
+				return fmt.Errorf("%w: token %d of shard %d is %d, the vocabulary has %d", ErrShard, k, i, id, m.Vocab)
+			}
+		}
+		if _, err := to.WriteAt(raw, at); err != nil {
+			return err
+		}
+		at += int64(len(raw))
 	}
-	return newCorpus(m.Vocab, all, int(m.ValTokens)), nil
+	return nil
+}
+
+// Corpus is the corpus of the bytes that Write wrote, in memory or mapped. rest is as of Stream.Corpus.
+func (m Manifest) Corpus(raw []byte, rest func(part []byte)) *Corpus {
+	c := newCorpus(m.Vocab, Tokens{int(m.Width), raw[:m.Bytes():m.Bytes()]}, int(m.ValTokens))
+	c.rest = rest
+	return c
 }

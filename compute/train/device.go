@@ -1,6 +1,11 @@
 package train
 
-import "github.com/starling-network/starling/compute/tensor"
+import (
+	"errors"
+
+	"github.com/starling-network/starling/compute/data"
+	"github.com/starling-network/starling/compute/tensor"
+)
 
 // Device takes inner steps with the bits of the kernels, and keeps the state from step to step.
 type Device interface {
@@ -57,7 +62,7 @@ func (s *Session) fetchFromDevice() error {
 }
 
 // onDevice executes a unit to the end of a segment on the device. false: it failed, or there is none, and the kernels
-// have to compute the unit. Errors of the caller end the unit as they do with the kernels.
+// have to compute the unit. Errors of the caller and of the corpus end the unit as they do with the kernels.
 func (t *Task) onDevice(base *Checkpoint, unit, segment uint32, from []*tensor.Tensor, p *Progress,
 	observe func(Progress) error) (r *Result, done bool, err error) {
 	if t.Device == nil || !t.Device.Take() {
@@ -74,5 +79,5 @@ func (t *Task) onDevice(base *Checkpoint, unit, segment uint32, from []*tensor.T
 		stopped = observe(p)
 		return stopped
 	})
-	return r, err == nil || stopped != nil, err
+	return r, err == nil || stopped != nil || errors.Is(err, data.ErrBatch), err
 }

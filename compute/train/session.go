@@ -19,7 +19,7 @@ type Task struct {
 	Spec   *Spec
 	Step   *program.Program // the training step, Spec.Program
 	Exec   *cpu.Exec        // Step, compiled
-	Corpus *data.Corpus
+	Corpus data.Reader
 	Frozen []*tensor.Tensor // by Frozen(Step): read, never written
 	Device Device           // takes the steps of units; nil: the kernels do
 
@@ -110,13 +110,8 @@ func (t *Task) begin(base *Checkpoint, unit uint32, from []*tensor.Tensor, own b
 	if shape, ok := shapes["dice"]; ok {
 		s.in["dice"] = tensor.New(shape)
 	}
-	scalar := tensor.Shape{DType: tensor.Float32}
-	for _, n := range []string{"loss", "grad_norm"} {
-		s.out[n] = tensor.New(scalar)
-	}
-	for _, n := range []string{"lr", "c1", "c2"} {
-		s.in[n] = tensor.New(scalar)
-	}
+	s.out["loss"], s.out["grad_norm"] = tensor.Scalar(0), tensor.Scalar(0)
+	s.in["lr"], s.in["c1"], s.in["c2"] = tensor.Scalar(0), tensor.Scalar(0), tensor.Scalar(0)
 	return s, nil
 }
 
@@ -124,7 +119,7 @@ func (t *Task) begin(base *Checkpoint, unit uint32, from []*tensor.Tensor, own b
 func (s *Session) Inputs() (map[string]*tensor.Tensor, error) {
 	sp := s.task.Spec
 	if err := s.task.Corpus.Batch(s.tokens.I32(), sp.Address(s.round, s.unit, s.step), int(sp.Length)); err != nil {
-		return nil, s.failed("batch", err)
+		return nil, s.failed("data", fmt.Errorf("%w: %w", data.ErrBatch, err))
 	}
 	lr, c1, c2 := sp.Scalars(s.round, s.unit, s.step)
 	s.in["tokens"] = s.tokens

@@ -56,6 +56,18 @@ func Duties(self string, blobs []blob.CID, members []string, n int) (mine []blob
 	return mine
 }
 
+// Nearest are Duties in the order in which a member keeps them that has no room for all: those first of which it is the
+// first holder, then those of which it is the second, and so on.
+func Nearest(self string, blobs []blob.CID, members []string, n int) []blob.CID {
+	places := make([][]blob.CID, n)
+	for _, c := range blobs {
+		if at := slices.Index(Holders(c, members, n), self); at >= 0 {
+			places[at] = append(places[at], c)
+		}
+	}
+	return slices.Concat(places...)
+}
+
 // Fetcher gets blobs from others; a peer.Host.
 type Fetcher interface {
 	Ensure(ctx context.Context, c blob.CID, from []string) error

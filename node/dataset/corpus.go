@@ -33,17 +33,22 @@ func Corpus(j *job.Job, sources []source.File, tok *tokenizer.Tokenizer,
 	case spec.TaskGRPO:
 		choice.Group, choice.Answer = 1, j.Rollout.MaxTokens
 	}
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		dir = os.TempDir()
-	}
-	spool := memory.NewSpool(filepath.Join(dir, "starling", "tokens"))
+	spool := Spool()
 	c, err := corpus(j, spool, sources, tok, choice, watch)
 	if err != nil {
 		_ = spool.Close()
 		return nil, nil, err
 	}
 	return c, spool, nil
+}
+
+// Spool takes the tokens of a corpus: a few stay in memory, more lie in the cache of this user.
+func Spool() *memory.Spool {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		dir = os.TempDir()
+	}
+	return memory.NewSpool(filepath.Join(dir, "starling", "tokens"))
 }
 
 func corpus(j *job.Job, spool *memory.Spool, sources []source.File, tok *tokenizer.Tokenizer, choice data.Choice,

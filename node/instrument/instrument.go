@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/starling-network/starling/node/metrics"
@@ -18,6 +19,7 @@ import (
 // Instruments is what the owner of a process can see of it while it runs.
 type Instruments struct {
 	Metrics *metrics.Set
+	Shards  atomic.Int64 // bytes of shards of jobs' data that others have sent
 
 	Mu       sync.Mutex
 	Height   int64
@@ -42,6 +44,8 @@ func New(version, role string) *Instruments {
 		defer w.Mu.Unlock()
 		return float64(len(w.actions))
 	})
+	w.Metrics.Counter("starling_shards_received_bytes_total", "Bytes of shards of the data of jobs that others have sent.",
+		func() float64 { return float64(w.Shards.Load()) })
 	return w
 }
 

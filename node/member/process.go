@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/blob/quota"
@@ -20,6 +21,7 @@ import (
 	"github.com/starling-network/starling/node/accelerator/shared"
 	"github.com/starling-network/starling/node/instrument"
 	"github.com/starling-network/starling/node/pause"
+	"github.com/starling-network/starling/node/shards"
 	"github.com/starling-network/starling/node/torch"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
@@ -64,6 +66,7 @@ type Process struct {
 	engine     *engine.Engine             // the same
 	told       pause.State                // that the role knows
 	paused     role.Pause                 // the same
+	unfit      error                      // why no member can compute a unit of the job; nil: not known
 	Replicator atomic.Pointer[replicator] // from then on
 	State      atomic.Pointer[run.State]  // of the run after the latest block that was seen; nil: none yet
 	steps      *torch.Executor            // nil: the kernels take all steps
@@ -105,6 +108,7 @@ func (p *Process) Run(ctx context.Context) error {
 			drain, actions = nil, p.tell(role.Drain{})
 		case o := <-ended:
 			delete(stops, o.action.Key())
+			p.judge(o.event)
 			actions = p.tell(o.event)
 		case b, ok := <-blocks:
 			if !ok && ctx.Err() != nil {
@@ -126,6 +130,9 @@ func (p *Process) Run(ctx context.Context) error {
 					err = fmt.Errorf("%w: %w", ErrUnopened, err)
 				}
 				return err
+			}
+			if block != nil && err == nil && p.unfit != nil && p.leaveRun(ctx, block) {
+				return p.unfit
 			}
 			if err != nil {
 				p.Log.Warn("cannot follow the chain", "height", b.Height, "err", err)
@@ -223,15 +230,23 @@ func (p *Process) deadline(s run.State) time.Duration {
 }
 
 // UnacceptableError reports whether a job cannot be worked on here: there is too little room on the disk or in memory,
-// it is not what was ordered, or a dispute about it could not be decided.
+// it or its data is not what was ordered, or a dispute about it could not be decided.
 func UnacceptableError(err error) bool {
 	short := (*ShortageError)(nil)
 	return errors.As(err, &short) || errors.Is(err, program.ErrLimit) || errors.Is(err, blob.ErrTooLarge) ||
-		errors.Is(err, bundle.ErrTerms) || errors.Is(err, bundle.ErrUndecidable)
+		errors.Is(err, bundle.ErrTerms) || errors.Is(err, bundle.ErrUndecidable) || errors.Is(err, data.ErrShard)
 }
 
-// leaveRun leaves a run whose job cannot be opened here, and reports whether that is done. The last worker or verifier
-// of a run in which others have worked stays, in case that there is room later.
+// judge takes note of an action that failed because a shard of the data is not what the manifest says: no member can
+// compute the units that read it.
+func (p *Process) judge(e role.Event) {
+	if f, failed := e.(role.Failed); failed && errors.Is(f.Err, data.ErrShard) {
+		p.unfit = f.Err
+	}
+}
+
+// leaveRun leaves a run whose job cannot be opened here, or is unfit, and reports whether that is done. The last worker
+// or verifier of a run in which others have worked stays, in case that there is room later.
 func (p *Process) leaveRun(ctx context.Context, b *role.Block) (left bool) {
 	switch s := b.Run; {
 	case s.MayDecline(p.ID):
@@ -269,20 +284,21 @@ func (p *Process) open(ctx context.Context, s run.State) error {
 	if err := p.Memory.Reserve(p.Chain.Job, j.Memory(p.Threads)); err != nil {
 		return err
 	}
-	task, err := j.Task(within, p.Threads, get, p.Holding.Shared)
+	blobs := Served{p.Store, p.Host, j.Largest(), p.patience}
+	corpus := shards.New(ctx, j.Data, p.fetchShard(j, blobs))
+	task, err := j.Task(within, p.Threads, corpus, get, p.Holding.Shared)
 	if err != nil {
 		return err
 	}
-	blobs := Served{p.Store, p.Host, j.Largest(), p.patience}
 	e, err := engine.NewHolding(p.Holding, s.Terms, task, p.Store, blobs)
 	if err != nil {
 		return err
 	}
 	e.KeepDrafts(p.Snapshots)
 	p.engine = e
-	p.Replicator.Store(newReplicator(p, j, e))
-	p.party = &party.Executor{ID: p.ID, Job: p.Chain.Job, Compute: p.compute(ctx, j, e), Lineage: e, Chain: p.Chain,
-		Blobs: blobs}
+	p.Replicator.Store(newReplicator(p, j, e, p.roomForShards(j)))
+	compute := shards.Ahead{Compute: p.compute(ctx, j, e), Corpus: corpus, Spec: j.Spec}
+	p.party = &party.Executor{ID: p.ID, Job: p.Chain.Job, Compute: compute, Lineage: e, Chain: p.Chain, Blobs: blobs}
 	if p.Adversary != nil {
 		cast := adversary.Setup{Party: p.party, Honest: e, Step: p.Step, State: func(ctx context.Context) (run.State, error) {
 			return p.Chain.Training.Run(ctx, p.Chain.Job)
@@ -292,7 +308,7 @@ func (p *Process) open(ctx context.Context, s run.State) error {
 		}
 		p.Step = p.Adversary.Install(cast)
 	}
-	p.Log.Info("job opened", "rounds", task.Spec.Rounds, "units", task.Spec.Units)
+	p.Log.Info("job opened", "rounds", task.Spec.Rounds, "units", task.Spec.Units, "data_bytes", j.Data.Bytes())
 	return nil
 }
 

@@ -2,13 +2,18 @@ package member
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/node/prepare"
+	"github.com/starling-network/starling/node/shards"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/bundle"
 )
 
@@ -34,6 +39,24 @@ func TestProcessDeclinesWhatItCannotOpen(t *testing.T) {
 	}
 	if err := errors.Join(errors.New("x"), bundle.ErrUndecidable); !UnacceptableError(err) {
 		t.Error("work of which a dispute could not be decided is fit")
+	}
+}
+
+// A job is left whose data is not what its manifest says, and not one of which a shard is away for now.
+func TestProcessLeavesAJobOfWrongData(t *testing.T) {
+	p := &Process{ID: "me"}
+	failed := func(err error) role.Event {
+		shard := &shards.Error{Shard: 1, Of: 4, Err: err}
+		return role.Failed{Action: role.Train{}, Err: fmt.Errorf("%w: %w", data.ErrBatch, shard)}
+	}
+	for _, e := range []role.Event{role.Trained{}, failed(blob.ErrNotFound), failed(blob.ErrFull)} {
+		if p.judge(e); p.unfit != nil {
+			t.Errorf("left after %+v", e)
+		}
+	}
+	p.judge(failed(data.ErrShard))
+	if !UnacceptableError(p.unfit) || !strings.Contains(p.unfit.Error(), "shard 2 of the 4") {
+		t.Errorf("left because of %v", p.unfit)
 	}
 }
 

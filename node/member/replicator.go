@@ -44,10 +44,12 @@ type replicator struct {
 	last   int        // checkpoints of the lineage
 	factor int        // holders of a blob
 	most   int64      // bytes of a blob that it reads
+	room   int64      // bytes of shards of the data that it keeps for others
 	log    *slog.Logger
 
-	blocks  chan role.Block // the latest block that the replicator has not processed
-	shipped []blob.CID
+	blocks  chan role.Block       // the latest block that the replicator has not processed
+	shipped []blob.CID            // without the shards of the data
+	data    corpus                // the shards
 	shards  map[string][]blob.CID // blobs of checkpoints, by their CIDs
 	parts   map[string][]blob.CID // of updates in a run with slices, by the CID of their index
 	lineage []terms.Checkpoint    // the last of the lineage
@@ -72,10 +74,11 @@ type Replicas struct {
 	Missing int `json:"missing"`
 }
 
-func newReplicator(p *Process, j *bundle.Job, e *engine.Engine) *replicator {
+func newReplicator(p *Process, j *bundle.Job, e *engine.Engine, room int64) *replicator {
 	return &replicator{
 		id: p.ID, jobID: p.Chain.Job, job: j, engine: e, chain: p.Chain, host: p.Host, store: p.Store, near: p.Near,
 		last: max(1, p.KeepLast), factor: cmp.Or(p.Replicas, replica.Factor), most: j.Largest(), log: p.Log,
+		room:   room,
 		blocks: make(chan role.Block, 1), shards: map[string][]blob.CID{}, parts: map[string][]blob.CID{},
 	}
 }
@@ -110,7 +113,7 @@ const retryDuties = 20
 func (k *replicator) reconcile(ctx context.Context, b role.Block) error {
 	if k.shipped == nil {
 		var err error
-		if k.shipped, err = k.job.Blobs(ctx, k.fetch); err != nil {
+		if k.shipped, k.data.shards, err = k.job.Blobs(ctx, k.fetch); err != nil {
 			return err
 		}
 	}
@@ -209,7 +212,7 @@ func (k *replicator) assignedBlobs(ctx context.Context, s run.State) (mine, fina
 	for _, c := range k.lineage {
 		durable = append(durable, k.blobs(ctx, c, k.fetch)...)
 	}
-	return replica.Duties(k.id, durable, members, k.factor), final
+	return append(replica.Duties(k.id, durable, members, k.factor), k.keptShards(members)...), final
 }
 
 // blobs are those of a checkpoint: the block of its directory alone while get does not give what it names.

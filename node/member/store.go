@@ -144,6 +144,16 @@ func (r *Budget) Reserve(job string, need int64) error {
 	return nil
 }
 
+// Extend sets more bytes aside for a job that has some, and returns how many: as many as it can use, and at most half
+// of those that are free besides some to spare. Other jobs find the rest.
+func (r *Budget) Extend(job string, most, spare int64) (more int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	more = max(0, min(most, (r.free(job)-r.promised[job]-spare)/2))
+	r.promised[job] += more
+	return more
+}
+
 // free is how many bytes nothing but a job has.
 func (r *Budget) free(job string) int64 {
 	free := r.quota - r.aside

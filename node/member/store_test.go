@@ -38,6 +38,29 @@ func TestRoomIsPromisedOnce(t *testing.T) {
 	}
 }
 
+// A job that can use more gets half of the bytes that are free, and leaves those to spare.
+func TestRoomIsExtended(t *testing.T) {
+	r := NewDiskBudget(100, "what --disk says")
+	if err := errors.Join(r.Reserve("a", 20), r.Reserve("b", 10)); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Extend("a", 1000, 30); got != 20 {
+		t.Errorf("%d bytes more of 70 that are free, 30 to spare", got)
+	}
+	if got := r.Extend("b", 5, 0); got != 5 {
+		t.Errorf("%d bytes more, it can use 5", got)
+	}
+	if got := r.Extend("b", 5, 60); got != 0 {
+		t.Errorf("%d bytes more of those to spare", got)
+	}
+	if err := r.Reserve("c", 46); !errors.As(err, new(*ShortageError)) {
+		t.Errorf("what was promised is promised again: %v", err)
+	}
+	if err := r.Reserve("c", 45); err != nil {
+		t.Error(err)
+	}
+}
+
 // Data that is put aside takes no room that a job was promised: its blobs would find none later.
 func TestAsideLeavesPromisedRoom(t *testing.T) {
 	dir := t.TempDir()

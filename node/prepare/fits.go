@@ -9,6 +9,7 @@ import (
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/node/memory"
+	"github.com/starling-network/starling/role/bundle"
 )
 
 // ErrMemory is wrapped by why a job does not fit into the memory of this machine.
@@ -16,9 +17,7 @@ var ErrMemory = errors.New("the memory is too small")
 
 // Memory of a process besides the live data of its job: that of the chain and the hosts, and the garbage that the
 // collector leaves (memory.Pace), as a part of the live data.
-const (
-	processMemory = 300 << 20
-)
+const processMemory = 300 << 20
 
 // large is from how many bytes of weights on a job is Large.
 const large = 32 << 20
@@ -96,8 +95,8 @@ func evalMemory(b *CompiledJob) (uint64, error) {
 
 // Memory is the number of bytes that the given number of parties of a process take, of which at most Turns compute a
 // unit at a time: the units, each with its update; the updates of a round, which one party at a time decodes; the
-// checkpoints that they hold, of which large ones lie in files; the evaluation of one; and what they share, of which
-// frozen tensors are no memory of the collector.
+// checkpoints that they hold, of which large ones lie in files; the evaluation of one; the data that each has read; and
+// what they share, of which frozen tensors are no memory of the collector.
 func Memory(b *CompiledJob, exec *cpu.Exec, parties int) (uint64, error) {
 	units, _ := Turns(b)
 	params, frozen, turns := uint64(b.Size().Parameters()), uint64(b.Size().Frozen()), uint64(min(parties, units))
@@ -112,7 +111,7 @@ func Memory(b *CompiledJob, exec *cpu.Exec, parties int) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	need += eval
+	need += eval + uint64(parties)*uint64(bundle.DataMemory(b.Spec, b.Manifest))
 	if Large(b) && parties > units { // the end of a unit is moved out of memory while the next one is computed
 		need += uint64(b.Size().State())
 	}

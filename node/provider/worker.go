@@ -17,6 +17,7 @@ import (
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/job/quantity"
 	"github.com/starling-network/starling/client/transaction"
+	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/network/blob/quota"
 	"github.com/starling-network/starling/network/peer"
 	"github.com/starling-network/starling/node/accelerator/admission"
@@ -509,6 +510,9 @@ func (s *service) begin(ctx context.Context, job string, drain <-chan struct{}) 
 			s.withdraw(ctx, job, err)
 		case errors.Is(err, bundle.ErrUndecidable):
 			s.Say(fmt.Sprintf("UNDECIDABLE: left %s: %v; who takes part in it could lose stake for nothing", job, err))
+			s.withdraw(ctx, job, err)
+		case errors.Is(err, data.ErrShard):
+			s.Say(fmt.Sprintf("DATA_WRONG: left %s: %v; its consumer has to order it again", job, err))
 			s.withdraw(ctx, job, err)
 		case member.UnacceptableError(err):
 			s.Say(fmt.Sprintf("JOB_TOO_LARGE: left %s: %v; no member takes as much from a stranger", job, err))

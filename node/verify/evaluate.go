@@ -7,6 +7,7 @@ import (
 
 	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/node/consumer"
+	"github.com/starling-network/starling/node/dataset"
 	"github.com/starling-network/starling/node/heldout"
 	"github.com/starling-network/starling/node/pretrained"
 	"github.com/starling-network/starling/node/rundir"
@@ -31,7 +32,9 @@ func EvaluateRun(ctx context.Context, dir string, threads int) (*pretrained.Eval
 	if err != nil {
 		return nil, err
 	}
-	b, err := shipped(o, ctx, j, store)
+	tokens := dataset.Spool()
+	defer tokens.Close()
+	b, err := shipped(o, ctx, j, store, tokens)
 	if err != nil {
 		return nil, err
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/starling-network/starling/exchange/update"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/checkpoint"
+	"github.com/starling-network/starling/node/dataset"
 	"github.com/starling-network/starling/node/examples"
 	"github.com/starling-network/starling/node/memory"
 	"github.com/starling-network/starling/node/prepare"
@@ -98,7 +99,9 @@ func Run(ctx context.Context, dir string, opt Options) (*Result, error) {
 	}
 	check := prepare.New
 	if opt.Shipped {
-		check = func(j *job.Job) (*prepare.CompiledJob, error) { return shipped(o, ctx, j, store) }
+		tokens := dataset.Spool()
+		defer tokens.Close()
+		check = func(j *job.Job) (*prepare.CompiledJob, error) { return shipped(o, ctx, j, store, tokens) }
 	}
 	b, err := check(j)
 	if err != nil {
@@ -124,8 +127,9 @@ func Run(ctx context.Context, dir string, opt Options) (*Result, error) {
 	return newVerification(o, b, lines, store, opt).run(ctx)
 }
 
-// shipped makes a job ready from the data that its run shipped.
-func shipped(o *rundir.OutDir, ctx context.Context, j *job.Job, store *blob.Disk) (*prepare.CompiledJob, error) {
+// shipped makes a job ready from the data that its run shipped, whose tokens go into a spool.
+func shipped(o *rundir.OutDir, ctx context.Context, j *job.Job, store *blob.Disk,
+	tokens *memory.Spool) (*prepare.CompiledJob, error) {
 	get := func(cid string) ([]byte, error) {
 		id, err := blob.Parse(cid)
 		if err != nil {
@@ -141,7 +145,7 @@ func shipped(o *rundir.OutDir, ctx context.Context, j *job.Job, store *blob.Disk
 	if err != nil {
 		return nil, err
 	}
-	corpus, err := bundle.Assemble(m, func(i int) ([]byte, error) {
+	err = m.Write(tokens, func(i int) ([]byte, error) {
 		if i >= len(o.Run.Blobs.Shards) {
 			return nil, fmt.Errorf("%s names %d shards, the manifest %d", rundir.FileRun, len(o.Run.Blobs.Shards), len(m.Shards))
 		}
@@ -150,6 +154,11 @@ func shipped(o *rundir.OutDir, ctx context.Context, j *job.Job, store *blob.Disk
 	if err != nil {
 		return nil, err
 	}
+	raw, err = tokens.Bytes(int(m.Bytes()))
+	if err != nil {
+		return nil, err
+	}
+	corpus := m.Corpus(raw, tokens.Rest)
 	if !j.ReadsText() {
 		text, err := os.ReadFile(o.File(prepare.FileConfig))
 		if err != nil {

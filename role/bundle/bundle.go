@@ -25,6 +25,13 @@ import (
 	"github.com/starling-network/starling/role/hold"
 )
 
+// A member fetches the shards of a job's data as its units read them: ShardsAtOnce at a time, and of those that it has
+// read it holds ShardMemory bytes, besides the tokens of the next steps of its units.
+const (
+	ShardsAtOnce = 4
+	ShardMemory  = 32 << 20
+)
+
 // ShardTokens is how many tokens one shard of a job's data has, but for its last.
 const ShardTokens = 1 << 20
 
@@ -46,10 +53,14 @@ const Torch = "torch"
 func (b Bundle) Encode() []byte { return canon.MustMarshal(b) }
 
 // Ship stores all blobs of a job, its first checkpoint included, and returns the CID of its bundle, the bundle, and
-// the name of the checkpoint. Of the task it reads the specification, the step, the corpus and the frozen tensors.
-// executor is that of the bundle.
+// the name of the checkpoint. Of the task it reads the specification, the step, the corpus, which must be a whole one,
+// and the frozen tensors. executor is that of the bundle.
 func Ship(ctx context.Context, store blob.Store, jobID string, t *train.Task, genesis *train.Checkpoint,
 	executor string) (cid string, b Bundle, first terms.Checkpoint, err error) {
+	corpus, whole := t.Corpus.(*data.Corpus)
+	if !whole {
+		return "", b, first, errors.New("engine: only a whole corpus can be shipped")
+	}
 	put := func(data []byte) string {
 		id, e := store.Put(ctx, data)
 		if e != nil && err == nil {
@@ -58,8 +69,8 @@ func Ship(ctx context.Context, store blob.Store, jobID string, t *train.Task, ge
 		return id.String()
 	}
 	b = Bundle{Executor: executor, Spec: t.Spec.Encode(), Program: put(t.Step.Encode()),
-		Manifest: put(t.Corpus.Manifest(ShardTokens).Encode())}
-	for _, s := range t.Corpus.Shards(ShardTokens) {
+		Manifest: put(corpus.Manifest(ShardTokens).Encode())}
+	for _, s := range corpus.Shards(ShardTokens) {
 		b.Shards = append(b.Shards, put(s))
 	}
 	if len(t.Frozen) > 0 && err == nil {
@@ -157,14 +168,16 @@ func (j *Job) decode(step, manifest []byte) (err error) {
 	return nil
 }
 
-// Task fetches the data of a job and makes a task of it. It does not fetch frozen tensors that shared has; nil shares
-// nothing.
-func (j *Job) Task(ctx context.Context, threads int, get Getter, shared *hold.Shared) (*train.Task, error) {
+// Corpus fetches the whole data of a job.
+func (j *Job) Corpus(ctx context.Context, get Getter) (*data.Corpus, error) {
 	most := j.Largest()
-	corpus, err := Assemble(j.Data, func(i int) ([]byte, error) { return get(ctx, j.Shards[i], most) })
-	if err != nil {
-		return nil, err
-	}
+	return data.Assemble(j.Data, func(i int) ([]byte, error) { return get(ctx, j.Shards[i], most) })
+}
+
+// Task makes a task of a job and its corpus, and fetches its frozen tensors unless shared has them; nil shares nothing.
+func (j *Job) Task(ctx context.Context, threads int, corpus data.Reader, get Getter,
+	shared *hold.Shared) (*train.Task, error) {
+	most := j.Largest()
 	exec, err := j.Spec.Compile(j.Step, threads)
 	if err != nil {
 		return nil, err
@@ -176,25 +189,29 @@ func (j *Job) Task(ctx context.Context, threads int, get Getter, shared *hold.Sh
 	})
 }
 
-// Blobs lists all that a job ships, without its first checkpoint.
-func (j *Job) Blobs(ctx context.Context, get func(context.Context, blob.CID) ([]byte, error)) ([]blob.CID, error) {
-	var list []blob.CID
-	for _, s := range append([]string{j.CID, j.Program, j.Manifest}, j.Shards[:len(j.Data.Shards)]...) {
+// Blobs lists all that a job ships, without its first checkpoint: the shards of its data, and the rest.
+func (j *Job) Blobs(ctx context.Context,
+	get func(context.Context, blob.CID) ([]byte, error)) (list, shards []blob.CID, err error) {
+	for i, s := range append([]string{j.CID, j.Program, j.Manifest}, j.Shards[:len(j.Data.Shards)]...) {
 		c, err := blob.Parse(s)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		list = append(list, c)
+		if i < 3 {
+			list = append(list, c)
+		} else {
+			shards = append(shards, c)
+		}
 	}
 	if j.Frozen == "" {
-		return list, nil
+		return list, shards, nil
 	}
 	c, err := blob.Parse(j.Frozen)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	frozen, err := checkpoint.Blobs(ctx, get, c)
-	return append(list, frozen...), err
+	return append(list, frozen...), shards, err
 }
 
 // Sliced reports whether rounds are reduced in slices.
@@ -204,9 +221,10 @@ func (j *Job) Sliced() bool { return j.terms.Sliced() }
 // lineage.
 func (j *Job) Footprint(keep int) int64 { return Footprint(j.Spec, j.Step, j.Data, j.terms, keep) }
 
-// Footprint is how many bytes of blobs a member of a run needs: what the job ships, the checkpoints and the updates of
-// all rounds that may be open and of as many that a verdict has rolled back and that are still audited, and the last so
-// many checkpoints of the lineage. Only where a second verdict falls before that is over there may be more.
+// Footprint is how many bytes of blobs a member of a run needs: what the job ships, of its data no more than the shards
+// that are fetched at a time, the checkpoints and the updates of all rounds that may be open and of as many that a
+// verdict has rolled back and that are still audited, and the last so many checkpoints of the lineage. Only where a
+// second verdict falls before that is over there may be more.
 func Footprint(s *train.Spec, step *program.Program, m data.Manifest, terms terms.Terms, keep int) int64 {
 	c, _ := codec.ByName(s.Exchange.Codec) // of a checked specification
 	var params, update, frozen int64
@@ -235,11 +253,15 @@ func Footprint(s *train.Spec, step *program.Program, m data.Manifest, terms term
 	if terms.Carry > 0 {
 		round += params // the carried state of its own unit
 	}
-	shipped := int64(m.TrainTokens+m.ValTokens)*int64(m.Width) + frozen
+	shipped := Passing(m) + frozen
 	checkpoints := min(1+max(open+1, int64(keep)), int64(s.Rounds)+1) // with the first
 	need := shipped + (checkpoints+void)*model + (open+void)*round
 	return need + need/16 + 1<<20 // programs, manifests and logs
 }
+
+// Passing is how many bytes of shards a member has on its disk at least, while it fetches those that a unit reads: all
+// of a small corpus.
+func Passing(m data.Manifest) int64 { return min(m.Bytes(), ShardsAtOnce*m.ShardBytes(0)) }
 
 // saveFrozen stores the tensors that a task reads and does not train, with their names in the step and their root
 // (train.FrozenRoot), and returns the CID.
@@ -285,16 +307,4 @@ func loadFrozen(ctx context.Context, cid string, t *train.Task, get checkpoint.G
 	}
 	t.Frozen, t.FrozenRoots = frozen, roots
 	return nil
-}
-
-// Assemble puts a shipped corpus together. Nothing that the manifest does not bind gets in.
-func Assemble(m data.Manifest, shards func(i int) ([]byte, error)) (*data.Corpus, error) {
-	parts := make([][]byte, len(m.Shards))
-	for i := range parts {
-		var err error
-		if parts[i], err = shards(i); err != nil {
-			return nil, err
-		}
-	}
-	return data.Assemble(m, parts)
 }

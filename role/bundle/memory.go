@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"github.com/starling-network/starling/compute/cpu"
+	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
@@ -29,7 +30,7 @@ type sizes struct {
 	frozen          int64 // tensors that the job reads and does not train
 	model           int64 // a checkpoint: the parameters, and the state of the outer optimizer
 	update          int64 // encoded
-	data            int64 // the corpus
+	data            int64 // of the corpus, that is in memory
 	tensors         int64 // how many a checkpoint has, and of the frozen ones
 }
 
@@ -54,9 +55,23 @@ func (j *Job) sizes() sizes {
 		state = max(state, n)
 	}
 	s.model, s.tensors = int64(1+state)*s.params, int64(1+state)*s.tensors
-	s.data = int64(j.Data.TrainTokens+j.Data.ValTokens) * int64(j.Data.Width)
+	s.data = DataMemory(j.Spec, j.Data)
 	return s
 }
+
+// DataMemory is the most bytes of memory that a member has of a corpus: the shards that it read last, and the tokens of
+// the next steps of its units.
+func DataMemory(s *train.Spec, m data.Manifest) int64 {
+	width := min(int64(s.Batch)*(int64(s.Length)+1), data.MaxTokens)
+	return min(m.Bytes(), ShardMemory) + MaxReadings*4*max(width, min(ReadingTokens, int64(s.Steps)*width))
+}
+
+// Batches of a corpus are read in groups: MaxReadings of them are held at a time, each of ReadingTokens unless one step
+// has more.
+const (
+	MaxReadings   = 8
+	ReadingTokens = 1 << 20
+)
 
 // atOnce is how many blobs of a job are read at the same time, at most.
 const atOnce = 4
@@ -65,7 +80,7 @@ const atOnce = 4
 // and one of an earlier round that is audited or disputed. Others are loaded from the store again.
 const MaxHeld = 3
 
-// Memory is the most bytes of memory that the job takes with this number of threads: the corpus; the checkpoints in
+// Memory is the most bytes of memory that the job takes with this number of threads: DataMemory; the checkpoints in
 // memory; the state of a unit, at its beginning, while it is computed and at its end; the updates of all rounds that
 // are combined at a time; and the blobs that are read meanwhile. A quarter is added for garbage that is not collected
 // yet.
@@ -81,6 +96,12 @@ func (j *Job) Memory(threads int) int64 {
 	need := s.data + s.frozen + MaxHeld*s.model + 3*s.state + updates + atOnce*j.Largest() +
 		cpu.Memory(j.Step, threads)
 	return need + need/4
+}
+
+// Aside is the most bytes that a member moves out of memory: the checkpoints that it holds, and the state of a unit.
+func (j *Job) Aside() int64 {
+	s := j.sizes()
+	return MaxHeld*s.model + s.state
 }
 
 // Largest is the most bytes of a blob that a member of the job reads: a shard of the corpus or of a checkpoint, an

@@ -50,9 +50,10 @@ func TestJobThatCannotBeDisputedIsRefused(t *testing.T) {
 		if least := cpu.Memory(step, 1) + MaxHeld*int64(j.sizes().model); j.Memory(1) <= least || j.Memory(1) > 64<<20 {
 			t.Errorf("%d bytes of memory, the program and the checkpoints have %d", j.Memory(1), least)
 		}
-		j.Data.TrainTokens += 1 << 30
-		if more := j.Memory(1); more < 2<<30 {
-			t.Errorf("a corpus of 2 GiB takes %d bytes of memory", more)
+		small := j.Memory(1)
+		j.Data.TrainTokens += 1 << 40
+		if more := j.Memory(1) - small; more < ShardMemory || more > 2*ShardMemory {
+			t.Errorf("a corpus of 2 TiB takes %d bytes of memory more", more)
 		}
 		return nil
 	}

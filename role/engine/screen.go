@@ -75,7 +75,10 @@ func (x *screener) losses(ctx context.Context, base *train.Checkpoint, round uin
 	}
 	drawn := canon.Hash("starling/screen-batch/1", committed)
 	spec, corpus := x.task.Spec, x.task.Corpus
-	held := corpus.ValBatches(int(spec.Batch), int(spec.Length), heldBatches)
+	batch, err := corpus.HeldOut(binary.BigEndian.Uint64(drawn[8:16]), int(spec.Batch), int(spec.Length), heldBatches)
+	if err != nil {
+		return nil, err
+	}
 	loss := func(params []*tensor.Tensor, tokens []int32) (float64, error) {
 		l, err := x.meter.Loss(params, tokens)
 		if ctx.Err() != nil {
@@ -83,11 +86,8 @@ func (x *screener) losses(ctx context.Context, base *train.Checkpoint, round uin
 		}
 		return float64(l), err
 	}
-	var batch []int32
 	var before float64
-	var err error
-	if len(held) > 0 {
-		batch = held[binary.BigEndian.Uint64(drawn[8:16])%uint64(len(held))]
+	if batch != nil {
 		if before, err = loss(base.Params, batch); err != nil {
 			return nil, err
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/protocol/run/terms"
 )
@@ -28,7 +29,7 @@ func (t Tolerated) Train(ctx context.Context, name terms.Checkpoint, unit uint32
 		return t.Engine.Train(ctx, name, unit)
 	}
 	w, err := t.trainOn(ctx, name, unit)
-	if err == nil || ctx.Err() != nil {
+	if err == nil || ctx.Err() != nil || errors.Is(err, data.ErrBatch) {
 		return w, err
 	}
 	t.Failed(unit, err)

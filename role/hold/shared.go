@@ -88,10 +88,12 @@ func (s *Shared) Task(t *train.Task) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c, ok := s.corpora[t.Spec.Data]; ok {
-		t.Corpus = c
+	if whole, ok := t.Corpus.(*data.Corpus); ok { // any other is of one party's store
+		if c, ok := s.corpora[t.Spec.Data]; ok {
+			whole = c
+		}
+		t.Corpus, s.corpora[t.Spec.Data] = whole, whole
 	}
-	s.corpora[t.Spec.Data] = t.Corpus
 	if f, ok := s.frozen[t.Spec.Frozen]; ok {
 		t.Frozen, t.FrozenRoots = f.tensors, f.roots
 	}
