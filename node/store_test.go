@@ -11,6 +11,7 @@ import (
 	"github.com/starling-network/starling/node/consumer"
 	"github.com/starling-network/starling/node/disk"
 	"github.com/starling-network/starling/node/member"
+	"github.com/starling-network/starling/node/plan"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/role/bundle"
@@ -68,6 +69,13 @@ func TestDiskStopsGrowing(t *testing.T) {
 		}
 	}
 
+	p, err := plan.Of(b)
+	if err == nil {
+		err = p.PlaceHere(b)
+	}
+	if err != nil || p.Disk != quota {
+		t.Errorf("the plan says %d bytes of disk, %d are needed: %v", p.Disk, quota, err)
+	}
 	_, err = Train(t.Context(), consumer.Options{Job: j, Dir: filepath.Join(t.TempDir(), "small"),
 		Disk: disk.Share{Bytes: quota - 1}})
 	if short := (*member.ShortageError)(nil); !errors.As(err, &short) || short.Need != quota {

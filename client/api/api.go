@@ -357,7 +357,7 @@ type Plan struct {
 	Tokens     uint64   `json:"tokens"`
 	Flops      uint64   `json:"flops"`
 	Parameters int      `json:"parameters"`
-	DiskBytes  int64    `json:"disk_bytes"`  // of one worker's blobs, at most
+	DiskBytes  int64    `json:"disk_bytes"`  // that one worker must have
 	RoundBytes int64    `json:"round_bytes"` // that a worker receives in a round
 	CostUzen   uint64   `json:"cost_uzen"`   // at most
 	BudgetUzen uint64   `json:"budget_uzen"`

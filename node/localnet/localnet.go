@@ -28,7 +28,6 @@ import (
 
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/role/adversary"
-	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/role/engine"
 	"github.com/starling-network/starling/role/hold"
 )
@@ -126,7 +125,7 @@ func (n *Network) start(ctx context.Context, b *prepare.CompiledJob, opt consume
 	if err != nil {
 		return err
 	}
-	onDisk, err := prepare.AsideOnDisk(b, len(names)-1)
+	need, err := prepare.DiskHere(b, order.Terms, member.DefaultKeep, len(names)-1)
 	if err != nil {
 		return err
 	}
@@ -135,11 +134,10 @@ func (n *Network) start(ctx context.Context, b *prepare.CompiledJob, opt consume
 		if err != nil {
 			return err
 		}
-		blobs := bundle.Footprint(b.Spec, b.Step, b.Manifest, order.Terms, p.KeepLast)
-		if err := p.Disk.Reserve(b.JobID(), blobs+onDisk); err != nil {
+		if err := p.Disk.Reserve(b.JobID(), need.All()); err != nil {
 			return err
 		}
-		if err := p.Disk.Reserve(b.JobID(), blobs); err != nil { // the rest is promised to no job
+		if err := p.Disk.Reserve(b.JobID(), need.Blobs); err != nil { // the rest is promised to no job
 			return err
 		}
 		step, header := member.RoleOf(homes[name], partyRole(i, b), false, p.ID, b.JobID(), opt.Version)

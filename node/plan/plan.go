@@ -10,6 +10,7 @@ import (
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/exchange/outer"
+	"github.com/starling-network/starling/node/member"
 	"github.com/starling-network/starling/node/memory"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/recommend"
@@ -37,7 +38,7 @@ type Plan struct {
 	StepTime   float64  `json:"step_seconds"` // of one inner step of one worker, measured here
 	Seconds    float64  `json:"seconds"`      // of training if this machine does all of it; 0: it waits for others
 	Memory     uint64   `json:"memory_bytes"` // of one worker
-	Disk       int64    `json:"disk_bytes"`   // of one worker's blobs, at most
+	Disk       int64    `json:"disk_bytes"`   // that one worker must have
 	Received   int64    `json:"round_bytes"`  // that a worker receives in a round
 	Executor   string   `json:"executor"`     // that takes the steps: builtin or torch
 	Notes      []string `json:"notes"`        // settings without effect, and the loss that the strategy costs
@@ -85,6 +86,11 @@ func (p *Plan) PlaceHere(b *prepare.CompiledJob) error {
 		w := p.work(b, o)
 		p.Work, p.Seconds = &w, w.Seconds()
 	}
+	d, err := prepare.DiskHere(b, o.Terms, member.DefaultKeep, p.parties)
+	if err != nil {
+		return err
+	}
+	p.Disk = d.All()
 	p.Placement = &api.Placement{Workers: int(b.Spec.Units), Verifiers: int(o.Verifiers), Fits: "unknown"}
 	p.Placement.MemoryBytes = p.all
 	available, _, ok := memory.Available()
@@ -111,7 +117,7 @@ func Of(b *prepare.CompiledJob) (*Plan, error) {
 		Steps:  j.Training.MaxSteps,
 		Rounds: int(s.Rounds), Workers: j.Strategy.Workers.Target, Flops: o.Terms.Flops(),
 		Most: most, Budget: o.Budget, Stakes: bonds(o),
-		Disk: bundle.Footprint(s, b.Step, b.Manifest, o.Terms, j.Checkpoint.KeepLast), Executor: j.Executor,
+		Disk: bundle.Footprint(s, b.Step, b.Manifest, o.Terms, member.DefaultKeep), Executor: j.Executor,
 		Notes: []string{}, parties: int(s.Units) + int(o.Verifiers),
 	}
 	for _, n := range j.Notes {

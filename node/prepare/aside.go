@@ -3,6 +3,8 @@ package prepare
 import (
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/node/memory"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/role/bundle"
 )
 
 // aside is how many bytes the parties of a process put aside, which Memory does not count: the checkpoints, which they
@@ -19,21 +21,36 @@ func aside(b *CompiledJob, parties int) (bytes int64) {
 	return held*checkpoint + int64(parties)*b.Size().State()
 }
 
-// AsideOnDisk is how many bytes each of the parties of a process has to put aside on its disk, because the memory that
-// is free has no place for them: the machine would swap. Otherwise what finds no room on the disk stays in memory.
-func AsideOnDisk(b *CompiledJob, parties int) (bytes int64, err error) {
+// Disk is how much each of the parties of an embedded network needs of its disk.
+type Disk struct {
+	Blobs int64 // bytes that the run needs
+	Aside int64 // bytes that are put aside and that the free memory has no place for: else those without room stay there
+}
+
+// All is what a party is refused without.
+func (d Disk) All() int64 { return d.Blobs + d.Aside }
+
+// DiskHere is the Disk of a job whose parties keep the last so many checkpoints.
+func DiskHere(b *CompiledJob, t terms.Terms, keep, parties int) (Disk, error) {
+	available, _, known := memory.Available()
+	return DiskIn(b, t, keep, parties, available, known)
+}
+
+// DiskIn is DiskHere where so many bytes of memory are free, as far as that is known.
+func DiskIn(b *CompiledJob, t terms.Terms, keep, parties int, available uint64, known bool) (Disk, error) {
+	d := Disk{Blobs: bundle.Footprint(b.Spec, b.Step, b.Manifest, t, keep)}
 	all := aside(b, parties)
-	if all == 0 {
-		return 0, nil
+	if all == 0 || !known {
+		return d, nil
 	}
 	_, threads := Turns(b)
 	exec, err := b.Spec.Compile(b.Step, threads)
 	if err != nil {
-		return 0, err
+		return d, err
 	}
 	need, err := Memory(b, exec, parties)
-	if available, _, known := memory.Available(); err != nil || !known || need+uint64(all) <= available {
-		return 0, err
+	if err == nil && need+uint64(all) > available {
+		d.Aside = all / int64(parties)
 	}
-	return all / int64(parties), nil
+	return d, err
 }

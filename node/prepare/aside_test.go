@@ -6,6 +6,7 @@ import (
 
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/internal/jobtest"
+	"github.com/starling-network/starling/role/bundle"
 )
 
 // A large model puts its checkpoints, and the state of each party, aside; a small one nothing.
@@ -25,8 +26,20 @@ func TestAside(t *testing.T) {
 		if got, want := aside(b, 3), c.times*b.Size().Parameters(); got != want {
 			t.Errorf("width %d: %d bytes, want %d", c.width, got, want)
 		}
-		if onDisk, err := AsideOnDisk(b, 3); err != nil || onDisk != 0 {
-			t.Errorf("width %d: %d bytes have to be on the disk, %v", c.width, onDisk, err)
+		o, err := b.LocalOrder()
+		if err != nil {
+			t.Fatal(err)
+		}
+		blobs := bundle.Footprint(b.Spec, b.Step, b.Manifest, o.Terms, 3)
+		if d, err := DiskHere(b, o.Terms, 3, 3); err != nil || d != (Disk{Blobs: blobs}) {
+			t.Errorf("width %d: the memory has room, and %+v have to be on the disk, %v", c.width, d, err)
+		}
+		least, err := DiskIn(b, o.Terms, 3, 3, 0, true)
+		if want := c.times * b.Size().Parameters() / 3; err != nil || least.Aside != want || least.All() != blobs+want {
+			t.Errorf("width %d: the memory has no room, and %+v have to be on the disk, %v", c.width, least, err)
+		}
+		if d, err := DiskIn(b, o.Terms, 3, 3, 0, false); err != nil || d.Aside != 0 {
+			t.Errorf("width %d: %+v where nothing is known of the memory, %v", c.width, d, err)
 		}
 	}
 }

@@ -2517,7 +2517,7 @@ type Plan struct {
 	Tokens     uint64 `protobuf:"varint,6,opt,name=tokens,proto3" json:"tokens,omitempty"`
 	Flops      uint64 `protobuf:"varint,7,opt,name=flops,proto3" json:"flops,omitempty"`
 	Parameters int64  `protobuf:"varint,8,opt,name=parameters,proto3" json:"parameters,omitempty"`
-	// Of one worker's blobs, at most.
+	// That one worker must have.
 	DiskBytes int64 `protobuf:"varint,9,opt,name=disk_bytes,json=diskBytes,proto3" json:"disk_bytes,omitempty"`
 	// That a worker receives in a round.
 	RoundBytes int64 `protobuf:"varint,10,opt,name=round_bytes,json=roundBytes,proto3" json:"round_bytes,omitempty"`

@@ -72,7 +72,7 @@ func Plan(ctx context.Context, c *terminal.Console, j *job.Job, path, network, f
 		row("placement", "%s and %s, all on this machine", terminal.Counted(at.Workers, "worker"),
 			terminal.Counted(at.Verifiers, "verifier"))
 	}
-	row("disk", "at most %s for each worker", terminal.Bytes(uint64(p.Disk)))
+	row("disk", "%s for each worker", terminal.Bytes(uint64(p.Disk)))
 	row("network", "%s received by each worker in a round", terminal.Bytes(uint64(p.Received)))
 	for _, n := range p.Notes {
 		row("note", "%s", n)
