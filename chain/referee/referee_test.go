@@ -339,6 +339,21 @@ func TestWholeDisputes(t *testing.T) {
 	}
 }
 
+// The chain computes the windows of a job that are mixed in blocks: a party that reads others loses.
+func TestWindowsInBlocks(t *testing.T) {
+	plain, base := job(t, tiny)
+	task := respecified(plain, func(s *train.Spec) { s.Block = 7 })
+	honest, liar := vouch(t, task, base, unit, nil), vouch(t, plain, base, unit, nil)
+	g := play(t, task, base, liar.commit, differ(honest.commit, liar.commit), liar, honest)
+	if v := g.Verdict; !v.AsserterLies || v.Reason != dispute.Recomputed || v.Leaf != string(dispute.Tile) {
+		t.Errorf("verdict %+v", *v)
+	}
+	g = play(t, task, base, honest.commit, differ(honest.commit, liar.commit), honest, liar)
+	if g.Verdict.AsserterLies {
+		t.Errorf("an honest worker lost: %+v", *g.Verdict)
+	}
+}
+
 // With every compression of updates and every state of the outer optimizer, the party that forges an update loses, and
 // the honest party wins.
 func TestUpdatesOfEveryExchange(t *testing.T) {

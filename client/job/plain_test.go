@@ -33,6 +33,8 @@ var plain = map[string]string{
 	"Spec.Datasets":    "the files that the model is trained on",
 	"Spec.ValSetSize":  "the fraction of the tokens that is held out for evaluation",
 	"Spec.SequenceLen": "the number of tokens of one training example",
+	"Spec.ShuffleShards": "how many shards of the data, of 1048576 tokens, have their examples mixed at a time, so that " +
+		"a unit reads few shards; 0: all",
 	"Spec.SamplePacking": "whether training examples are cut from the joined documents; " +
 		"false: each document begins one, and is filled up to sequence_len",
 	"Spec.Training": "the inner loop; steps are inner steps, and batch sizes count " +

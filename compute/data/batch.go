@@ -23,6 +23,8 @@ type Address struct {
 	Units         uint32 `cbor:"5,keyasint"`
 	StepsPerRound uint32 `cbor:"6,keyasint"`
 	Batch         uint32 `cbor:"7,keyasint"` // windows a step of one unit
+	// windows that follow each other in the corpus and whose order is drawn together (shuffle.InBlocks); 0: all
+	Block uint64 `cbor:"8,keyasint,omitempty"`
 }
 
 // ErrAddress is returned for an address that names no batch.
@@ -69,7 +71,7 @@ func (a Address) first() (uint64, error) {
 
 // Batch fills dst, which is [Batch, seqLen+1] row-major, with the windows at an address. The run's sequence of windows
 // is one epoch after the other; epoch e has every window of the training part once, in the order of a permutation keyed
-// by (seed, e). The error wraps ErrAddress or is a *TooShortError.
+// by (seed, e), or of permutations in blocks. The error wraps ErrAddress or is a *TooShortError.
 func (c *Corpus) Batch(dst []int32, a Address, seqLen int) error {
 	n := c.Windows(seqLen)
 	if n == 0 {
@@ -83,14 +85,17 @@ func (c *Corpus) Batch(dst []int32, a Address, seqLen int) error {
 		return err
 	}
 	for ; len(dst) > 0; dst, place = dst[seqLen+1:], place+1 {
-		c.Train.copyTo(dst[:seqLen+1], int(window(a.Seed, place, uint64(n)))*seqLen)
+		c.Train.copyTo(dst[:seqLen+1], int(a.window(place, uint64(n)))*seqLen)
 	}
 	return nil
 }
 
 // window returns which of n windows is at a place of the run's sequence.
-func window(seed, place, n uint64) uint64 {
-	order := shuffle.New(seed, place/n, n)
+func (a Address) window(place, n uint64) uint64 {
+	if a.Block > 0 && a.Block < n {
+		return shuffle.InBlocks(a.Seed, place/n, n, a.Block, place%n)
+	}
+	order := shuffle.New(a.Seed, place/n, n)
 	return order.At(place % n)
 }
 

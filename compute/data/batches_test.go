@@ -30,10 +30,10 @@ func batchesOf(t *testing.T, m Manifest, a Address, seqLen int) *Batches {
 func TestBatchesAreTheBatchesOfTheCorpus(t *testing.T) {
 	c := textCorpus(t, 4000, 0.1)
 	random := rand.New(rand.NewPCG(1, 2))
-	for _, shard := range []int{64, 300, 1000, 5000} {
+	for k, shard := range []int{64, 300, 1000, 5000} {
 		m, shards := c.Manifest(shard), c.Shards(shard)
 		for _, seqLen := range []int{7, 64, 500} {
-			a := Address{Seed: 3, Round: 1, Unit: 1, Units: 2, StepsPerRound: 3, Batch: 2}
+			a := Address{Seed: 3, Round: 1, Unit: 1, Units: 2, StepsPerRound: 3, Batch: 2, Block: uint64(5 * k)}
 			x := batchesOf(t, m, a, seqLen)
 			for k, i := range random.Perm(len(x.Shards())) {
 				if x.Complete() {
@@ -55,6 +55,28 @@ func TestBatchesAreTheBatchesOfTheCorpus(t *testing.T) {
 					t.Errorf("shards of %d, windows of %d: step %d differs", shard, seqLen, a.Step)
 				}
 			}
+		}
+	}
+}
+
+// An epoch in blocks has every window once, and a unit reads the few shards of one or two blocks.
+func TestBlocksAreInFewShards(t *testing.T) {
+	const seqLen, block = 16, 40
+	c := textCorpus(t, 10_000, 0)
+	m := c.Manifest(seqLen * block)
+	a := Address{Seed: 1, Units: 2, StepsPerRound: 12, Batch: 1, Block: block}
+	seen, n := map[int32]bool{}, uint64(c.Windows(seqLen))
+	for place := range n {
+		seen[int32(a.window(n+place, n))] = true
+	}
+	if len(seen) != int(n) {
+		t.Errorf("%d of %d windows are in an epoch", len(seen), n)
+	}
+	for a.Unit = range a.Units {
+		near, a := batchesOf(t, m, a, seqLen), a
+		a.Block = 0
+		if all := batchesOf(t, m, a, seqLen); len(near.Shards()) > 4 || len(all.Shards()) < 6 {
+			t.Errorf("a unit in blocks reads the shards %d, any other %d", near.Shards(), all.Shards())
 		}
 	}
 }

@@ -47,7 +47,7 @@ func (m Manifest) Spans(a Address, seqLen, lo, hi int) ([]TokenRange, error) {
 	var out []TokenRange
 	for lo < hi {
 		end := min(hi, (lo/width+1)*width)
-		at := window(a.Seed, place+uint64(lo/width), n) * uint64(seqLen)
+		at := a.window(place+uint64(lo/width), n) * uint64(seqLen)
 		out = append(out, TokenRange{at + uint64(lo%width), at + uint64(lo%width+end-lo)})
 		lo = end
 	}

@@ -121,9 +121,8 @@ func (s *Session) Inputs() (map[string]*tensor.Tensor, error) {
 	if err := s.task.Corpus.Batch(s.tokens.I32(), sp.Address(s.round, s.unit, s.step), int(sp.Length)); err != nil {
 		return nil, s.failed("data", fmt.Errorf("%w: %w", data.ErrBatch, err))
 	}
-	lr, c1, c2 := sp.Scalars(s.round, s.unit, s.step)
 	s.in["tokens"] = s.tokens
-	s.in["lr"].F32()[0], s.in["c1"].F32()[0], s.in["c2"].F32()[0] = lr, c1, c2
+	s.in["lr"].F32()[0], s.in["c1"].F32()[0], s.in["c2"].F32()[0] = sp.Scalars(s.round, s.unit, s.step)
 	if dice := s.in["dice"]; dice != nil {
 		copy(dice.Bytes(), sp.Dice(s.round, s.unit, s.step).Bytes())
 	}

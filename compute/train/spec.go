@@ -51,6 +51,8 @@ type Spec struct {
 
 	// Members compute what a backward pass needs a second time rather than keep it. No bit of a unit depends on that.
 	Recompute bool `cbor:"20,keyasint,omitempty"`
+
+	Block uint64 `cbor:"21,keyasint,omitempty"` // as in data.Address
 }
 
 // Compile compiles the step of the job, as the specification asks for.
@@ -379,13 +381,12 @@ func (s *Spec) Weight(unit uint32) float64 {
 // Address is where the batch of an inner step (from 0) of a unit lies in the corpus. Where units have different sizes,
 // those of a round lie one after the other, so that none of it is left out.
 func (s *Spec) Address(round, unit, step uint32) data.Address {
+	a := data.Address{Seed: s.Seed, Round: round, Unit: unit, Step: step, Units: s.Units, StepsPerRound: s.Steps,
+		Batch: s.Batch, Block: s.Block}
 	if s.Sizes != nil {
-		at, all := s.StepsBefore(unit), s.StepsBefore(s.Units)
-		return data.Address{Seed: s.Seed, Round: round, Step: uint32(at) + step, Units: 1, StepsPerRound: uint32(all),
-			Batch: s.Batch}
+		a.Unit, a.Step, a.Units, a.StepsPerRound = 0, uint32(s.StepsBefore(unit))+step, 1, uint32(s.StepsBefore(s.Units))
 	}
-	return data.Address{Seed: s.Seed, Round: round, Unit: unit, Step: step, Units: s.Units, StepsPerRound: s.Steps,
-		Batch: s.Batch}
+	return a
 }
 
 // Scalars are the scalar inputs of an inner step of a unit: the learning rate, and the bias corrections 1/(1-beta^t) of

@@ -20,7 +20,7 @@ import (
 )
 
 // largeCorpus is a small model on 24 shards, of which a unit reads no more than 4.
-func largeCorpus(t *testing.T) *prepare.CompiledJob {
+func largeCorpus(t *testing.T, set ...string) *prepare.CompiledJob {
 	t.Helper()
 	j := jobtest.Small(t)
 	text := make([]byte, 24*bundle.ShardTokens)
@@ -30,7 +30,7 @@ func largeCorpus(t *testing.T) *prepare.CompiledJob {
 	if err := os.WriteFile(filepath.Join(filepath.Dir(j.Path), "text.txt"), text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	j, err := job.Load(j.Path, "val_set_size=0.01", "training.max_steps=6", "strategy.sync_steps=2")
+	j, err := job.Load(j.Path, append(set, "val_set_size=0.01", "training.max_steps=6", "strategy.sync_steps=2")...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,8 +45,24 @@ func largeCorpus(t *testing.T) *prepare.CompiledJob {
 // TestCorpusLargerThanTheDisk: parties whose disks hold a third of the corpus train on it, fetch the shards that their
 // units read and few others, and reach the checkpoints that follow from the whole of it.
 func TestCorpusLargerThanTheDisk(t *testing.T) {
-	t.Parallel()
-	b := largeCorpus(t)
+	for name, c := range map[string]struct {
+		job    *prepare.CompiledJob
+		shards int64 // at most, that the four parties fetch for units
+	}{
+		// a step reads 6 windows of 3 workers, and so at most as many shards, and most units are audited
+		"mixed": {largeCorpus(t), 2 * 6 * 6},
+		// all windows of the run are in one block, or in the shard after it
+		"in blocks": {largeCorpus(t, "shuffle_shards=1"), 4 * 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			trainOnSmallDisks(t, c.job, c.shards)
+		})
+	}
+}
+
+// trainOnSmallDisks trains a job, of which so many shards may be fetched for units.
+func trainOnSmallDisks(t *testing.T, b *prepare.CompiledJob, most int64) {
 	order, err := b.LocalOrder()
 	if err != nil {
 		t.Fatal(err)
@@ -87,10 +103,8 @@ func TestCorpusLargerThanTheDisk(t *testing.T) {
 	if s.Rounds != 3 || s.SlashedUzen != 0 {
 		t.Errorf("%+v", s)
 	}
-	// a step reads 6 windows of 3 workers, and so at most as many shards, and most units are audited
-	steps := int64(b.Job.Training.MaxSteps)
-	if got, most := w.Shards.Load(), 2*6*steps*b.Manifest.ShardBytes(0); got == 0 || got > most {
-		t.Errorf("shards of %d bytes were fetched, the units read at most %d", got, most)
+	if got := w.Shards.Load(); got == 0 || got > most*b.Manifest.ShardBytes(0) {
+		t.Errorf("shards of %d bytes were fetched, the units read at most %d shards", got, most)
 	}
 	r, err := verify.Run(t.Context(), out.Path, verify.Options{Shipped: true})
 	if err != nil || !r.Complete {

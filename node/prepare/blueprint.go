@@ -347,6 +347,7 @@ func (b compilation) spec() *train.Spec {
 		Rate: train.Rate{Kind: t.LRScheduler, Peak: t.LearningRate, Warmup: uint32(t.WarmupSteps), Floor: t.MinLRRatio,
 			Decay: t.LRDecayRatio},
 		Exchange: b.Exchange(), Recompute: t.GradientCheckpointing,
+		Block: uint64(j.ShuffleShards) * bundle.ShardTokens / uint64(b.Example),
 	}
 	if sizes, _ := outer.Sizes(steps, st.Workers.RelativeSpeeds); len(sizes) > 0 && slices.Min(sizes) < slices.Max(sizes) {
 		s.Sizes, s.Segment = sizes, steps/slices.Max(sizes)

@@ -16,8 +16,8 @@ import (
 // needs. A key without an entry, or without an effect, fails.
 var settings = map[string][]string{
 	"name": {"name=other"}, "seed": {"seed=8"}, "val_set_size": {"val_set_size=0.3"}, "sequence_len": {"sequence_len=8"},
-	"sample_packing": {"sample_packing=false"},
-	"labels":         {"labels={team: research}"}, "executor": {"executor=torch", "training.numerics=tolerant"},
+	"sample_packing": {"sample_packing=false"}, "shuffle_shards": {"shuffle_shards=2"},
+	"labels": {"labels={team: research}"}, "executor": {"executor=torch", "training.numerics=tolerant"},
 
 	"model.base_model":   {"model.base_model=./nothing", "model.config=null"},
 	"model.architecture": {"model.architecture=gpt2", "model.config={n_layer: 1, n_embd: 16, n_head: 2, n_positions: 16}"},

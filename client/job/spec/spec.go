@@ -28,7 +28,9 @@ type Spec struct {
 	ValSetSize    float64           `job:"val_set_size" in:"[0,0.5]"`    // fraction of the tokens held out for eval
 	SequenceLen   int               `job:"sequence_len" in:"[1,131072]"` // tokens of one training example
 	SamplePacking bool              `job:"sample_packing"`               // examples are windows over the joined documents
-	Training      Training          `job:"training,required"`
+	// shards of the data whose examples are mixed at a time, so that a unit reads few; 0: all
+	ShuffleShards int      `job:"shuffle_shards" in:"[0,65536]"`
+	Training      Training `job:"training,required"`
 	// what takes the steps of a unit: the kernels, or the PyTorch of the worker's owner
 	Executor   string     `job:"executor" one:"builtin torch"`
 	Strategy   Strategy   `job:"strategy"`
