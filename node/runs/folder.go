@@ -15,6 +15,7 @@ import (
 
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/node/runs/lines"
 	"github.com/starling-network/starling/web/series"
 	"github.com/starling-network/starling/web/source"
 )
@@ -31,14 +32,14 @@ type folder struct {
 	live     Live
 	held     bool // the lock of the folder; known: the system tells
 	known    bool
-	metrics  followed[api.Metric]
-	lineage  followed[api.Checkpoint]
-	receipts followed[line]
-	disputes followed[api.Dispute]
-	samples  followed[api.Sample]
-	links    followed[api.Link]
+	metrics  lines.File[api.Metric]
+	lineage  lines.File[api.Checkpoint]
+	receipts lines.File[line]
+	disputes lines.File[api.Dispute]
+	samples  lines.File[api.Sample]
+	links    lines.File[api.Link]
 	about    about
-	told     []api.Receipt // of receipts.records
+	told     []api.Receipt // of receipts.Records
 	spark    struct {
 		records int
 		values  []float64
@@ -149,8 +150,8 @@ func (f *folder) history(ctx context.Context) (*source.History, error) {
 	}
 	changed := f.look()
 	f.looked = time.Now()
-	h := &source.History{Version: f.version, Metrics: f.metrics.records, Lineage: f.lineage.records, Receipts: f.told,
-		Disputes: f.disputes.records, Samples: f.samples.records, Links: f.links.records}
+	h := &source.History{Version: f.version, Metrics: f.metrics.Records, Lineage: f.lineage.Records, Receipts: f.told,
+		Disputes: f.disputes.Records, Samples: f.samples.Records, Links: f.links.Records}
 	if f.live != nil {
 		if b, err := f.live.Books(ctx); err == nil {
 			h.Receipts, h.Disputes, h.Links = b.Receipts, b.Disputes, b.Links
@@ -185,9 +186,9 @@ func (f *folder) look() (changed bool) {
 	f.held, f.known = lockHeld(filepath.Join(f.path, ".lock"))
 	changed = f.about.look(f.path)
 	at := func(name string) string { return filepath.Join(f.path, name) }
-	if f.metrics.path == "" {
-		f.metrics = followed[api.Metric]{path: at(fileMetrics), decode: decodeMetric}
-		f.lineage.path, f.receipts.path, f.disputes.path, f.samples.path, f.links.path = at(fileLineage), at(fileReceipts),
+	if f.metrics.Path == "" {
+		f.metrics = lines.File[api.Metric]{Path: at(fileMetrics), Decode: lines.Metric}
+		f.lineage.Path, f.receipts.Path, f.disputes.Path, f.samples.Path, f.links.Path = at(fileLineage), at(fileReceipts),
 			at(fileDisputes), at(fileSamples), at(fileLinks)
 	}
 	news := func(look func() (bool, error)) bool {
@@ -195,13 +196,13 @@ func (f *folder) look() (changed bool) {
 		changed = changed || yes
 		return yes
 	}
-	news(f.metrics.look)
-	news(f.lineage.look)
-	news(f.samples.look)
-	news(f.links.look)
-	disputed := news(f.disputes.look)
-	if news(f.receipts.look) || disputed {
-		f.told = explain(f.receipts.records, f.disputes.records)
+	news(f.metrics.Look)
+	news(f.lineage.Look)
+	news(f.samples.Look)
+	news(f.links.Look)
+	disputed := news(f.disputes.Look)
+	if news(f.receipts.Look) || disputed {
+		f.told = explain(f.receipts.Records, f.disputes.Records)
 	}
 	return changed
 }

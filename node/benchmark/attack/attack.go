@@ -17,7 +17,7 @@ import (
 	"github.com/starling-network/starling/client/job/spec"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/node/benchmark"
-	floods "github.com/starling-network/starling/node/benchmark/chain"
+	"github.com/starling-network/starling/node/benchmark/flood"
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/sim/attack"
 	"github.com/starling-network/starling/sim/link"
@@ -31,7 +31,7 @@ type Options struct {
 	Mixes        uint64 // random networks
 	First        uint64 // the seed of the first of them
 	Rounds       uint32 // of a thousand workers, in which what verification costs is counted
-	Flood        floods.Flood
+	Flood        flood.Flood
 	HostilePeers HostilePeers
 }
 
@@ -39,24 +39,24 @@ type Options struct {
 var (
 	Quick = Options{
 		Seeds: 1, Mixes: 2, First: 1, Rounds: 10,
-		Flood:        floods.Flood{Orders: 1000, Pools: 200, Disputes: 30, Free: 500, Asking: 1, Blocks: 8},
+		Flood:        flood.Flood{Orders: 1000, Pools: 200, Disputes: 30, Free: 500, Asking: 1, Blocks: 8},
 		HostilePeers: HostilePeers{Peers: 100, Streams: 16, Round: 2 * time.Second, Rounds: 6},
 	}
 	Thorough = Options{
 		Seeds: 96, Mixes: 1000, First: 1, Rounds: 60,
-		Flood:        floods.Flood{Orders: 10_000, Pools: 2000, Disputes: 1000, Free: 50_000, Asking: 8, Blocks: 60},
+		Flood:        flood.Flood{Orders: 10_000, Pools: 2000, Disputes: 1000, Free: 50_000, Asking: 8, Blocks: 60},
 		HostilePeers: HostilePeers{Peers: 100, Streams: 16, Round: 2 * time.Second, Rounds: 30},
 	}
 )
 
 // Report holds the results of all attacks.
 type Report struct {
-	Bars     []benchmark.Bar     `json:"bars"`
-	Plans    []PlanRow           `json:"plans"`
-	Mixes    MixesReport         `json:"mixes"`
-	Overhead OverheadRow         `json:"overhead"`
-	Flood    *floods.FloodReport `json:"flood"`
-	Seconds  float64             `json:"seconds"`
+	Bars     []benchmark.Bar `json:"bars"`
+	Plans    []PlanRow       `json:"plans"`
+	Mixes    MixesReport     `json:"mixes"`
+	Overhead OverheadRow     `json:"overhead"`
+	Flood    *flood.Report   `json:"flood"`
+	Seconds  float64         `json:"seconds"`
 }
 
 // PlanRow is the result of one plan of an adversary that has a quarter of all stake, over runs with different seeds.

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	floods "github.com/starling-network/starling/node/benchmark/chain"
+	"github.com/starling-network/starling/node/benchmark/flood"
 )
 
 // A small measurement of everything: the counts are there, and all bars that do not depend on the machine are met.
@@ -14,7 +14,7 @@ func TestAttack(t *testing.T) {
 	}
 	r, err := Measure(t.Context(), Options{
 		Seeds: 1, Mixes: 2, First: 1, Rounds: 10,
-		Flood:        floods.Flood{Orders: 200, Pools: 40, Disputes: 30, Free: 500, Asking: 1, Blocks: 8},
+		Flood:        flood.Flood{Orders: 200, Pools: 40, Disputes: 30, Free: 500, Asking: 1, Blocks: 8},
 		HostilePeers: HostilePeers{Peers: 10, Streams: 4, Round: time.Second, Rounds: 1},
 	})
 	if err != nil {

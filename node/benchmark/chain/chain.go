@@ -1,4 +1,4 @@
-// Package chain measures what commitments, snapshots, random operations and floods cost the application of the chain.
+// Package chain measures what commitments, snapshots and random operations cost the application of the chain.
 // There is no consensus: it executes blocks.
 package chain
 

@@ -14,9 +14,8 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain"
-	"github.com/starling-network/starling/client"
-	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/node/benchmark"
+	"github.com/starling-network/starling/node/benchmark/flood"
 )
 
 // A chain that a new node joins: its accounts, the blocks from one snapshot to the next, and the blocks that it has
@@ -61,7 +60,7 @@ func joining(ctx context.Context) (seconds float64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	_, err = reaches(ctx, v, joinHeight)
+	_, err = flood.Reaches(ctx, v, joinHeight)
 	if v.Stop(); err != nil {
 		return 0, err
 	}
@@ -89,7 +88,7 @@ func joining(ctx context.Context) (seconds float64, err error) {
 		return 0, err
 	}
 	defer w.Stop()
-	if _, err := reaches(ctx, w, joinHeight); err != nil {
+	if _, err := flood.Reaches(ctx, w, joinHeight); err != nil {
 		return 0, err
 	}
 	took := time.Since(start)
@@ -99,22 +98,6 @@ func joining(ctx context.Context) (seconds float64, err error) {
 			s.SyncInfo.EarliestBlockHeight)
 	}
 	return benchmark.Rounded(took.Seconds(), 2), err
-}
-
-// reaches waits until a validator has executed a block of at least a height.
-func reaches(ctx context.Context, v *chain.Validator, height int64) (int64, error) {
-	c := client.New(v.Client(), wallet.KeyFromSeed(canon.Sum("bench/looker")))
-	defer c.Close()
-	blocks, err := c.Blocks(ctx)
-	if err != nil {
-		return 0, err
-	}
-	for b := range blocks {
-		if b.Height >= height {
-			return b.Height, nil
-		}
-	}
-	return 0, errors.Join(errors.New("benchmark: the blocks ended"), ctx.Err())
 }
 
 // freeAddress returns an unused address of the loopback.

@@ -14,6 +14,7 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/node/benchmark"
+	"github.com/starling-network/starling/node/benchmark/strategies/published"
 )
 
 // Options say how thoroughly strategies are compared.
@@ -160,13 +161,13 @@ func (r *Result) formulas(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	entries, same, away := bandwidthSteps()
+	entries, same, away := published.BandwidthSteps()
 	r.Bars = append(r.Bars,
 		benchmark.Below("payloads whose size is not that of the formula, of ten codecs and five shapes", float64(wrong), 1),
 		benchmark.Below(fmt.Sprintf("published bandwidths (Douillard et al. 2025): grid steps away, the worst of %d "+
 			"(%d are the same)",
 			entries, same), away, 1.5),
-		benchmark.Below("published shares of INTELLECT-1: points away, the worst of three", intellectPoints(), 0.5),
+		benchmark.Below("published shares of INTELLECT-1: points away, the worst of three", published.IntellectPoints(), 0.5),
 		benchmark.AtLeast("steps that workers of 0.58, 0.75, 1.51 and 3.33 s a step take in async_diloco, of the "+
 			"steps that they could take "+
 			"without waiting, under virtual time", taken, 0.9),

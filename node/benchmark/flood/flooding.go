@@ -1,4 +1,4 @@
-package chain
+package flood
 
 import (
 	"context"
@@ -128,7 +128,7 @@ func (s *scene) begin(ctx context.Context, v *chain.Validator, f Flood) (*floodi
 		if height > settled+mostOpening {
 			return nil, fmt.Errorf("benchmark: %d of %d disputes are open after %d blocks", games, len(opened), mostOpening)
 		}
-		height, err = reaches(ctx, v, height+1)
+		height, err = Reaches(ctx, v, height+1)
 	}
 	if err != nil {
 		return nil, err
@@ -175,7 +175,7 @@ func (c *flooding) bring(ctx context.Context, txs [][]byte) error {
 }
 
 // ended says what blocks took, once nothing more comes.
-func (c *flooding) ended(ctx context.Context, v *chain.Validator, r *FloodReport) error {
+func (c *flooding) ended(ctx context.Context, v *chain.Validator, r *Report) error {
 	c.all.Wait()
 	if c.refused != nil && !errors.Is(c.refused, context.Canceled) {
 		return c.refused

@@ -1,4 +1,6 @@
-package chain
+// Package flood floods a validator with CometBFT, which runs in this process, with what hostile accounts can do at the same
+// time, and measures how long its blocks take. It judges no result; that is node/benchmark/attack.
+package flood
 
 import (
 	"context"
@@ -13,7 +15,10 @@ import (
 
 	cmttypes "github.com/cometbft/cometbft/types"
 
+	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain"
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/node/benchmark"
 )
 
@@ -27,8 +32,8 @@ type Flood struct {
 	Blocks   int // that are measured
 }
 
-// FloodReport is how long blocks take.
-type FloodReport struct {
+// Report is how long blocks take.
+type Report struct {
 	Quiet   float64 `json:"quiet_seconds"` // of a block without anything, on average
 	Flooded float64 `json:"flooded_seconds"`
 	Moves   int     `json:"moves"`   // of disputes that blocks took meanwhile
@@ -45,7 +50,7 @@ const settled = 6
 
 // Flooded measures a validator with CometBFT in this process: first alone, then on a chain on which everything
 // happens at once.
-func (f Flood) Flooded(ctx context.Context) (r FloodReport, err error) {
+func (f Flood) Flooded(ctx context.Context) (r Report, err error) {
 	scene, err := f.scene()
 	if err != nil {
 		return r, err
@@ -73,7 +78,7 @@ func middle(list []time.Duration) time.Duration {
 // measure starts a chain, floods it with the transactions of a scene, if there is one, and returns how long its
 // blocks take.
 func (f Flood) measure(
-	ctx context.Context, doc *cmttypes.GenesisDoc, s *scene, r *FloodReport,
+	ctx context.Context, doc *cmttypes.GenesisDoc, s *scene, r *Report,
 ) (took []time.Duration, err error) {
 	flood, stop := context.WithCancel(ctx)
 	defer stop()
@@ -90,7 +95,7 @@ func (f Flood) measure(
 		return nil, err
 	}
 	defer v.Stop()
-	if _, err := reaches(ctx, v, settled); err != nil {
+	if _, err := Reaches(ctx, v, settled); err != nil {
 		return nil, err
 	}
 	var crowd *flooding
@@ -99,12 +104,12 @@ func (f Flood) measure(
 			return nil, err
 		}
 	}
-	first, err := reaches(ctx, v, settled)
+	first, err := Reaches(ctx, v, settled)
 	if err != nil {
 		return nil, err
 	}
 	last := first + int64(f.Blocks)
-	if _, err := reaches(ctx, v, last); err != nil {
+	if _, err := Reaches(ctx, v, last); err != nil {
 		return nil, err
 	}
 	if took, err = intervals(ctx, v, first, last); err != nil {
@@ -222,3 +227,19 @@ func merge(state map[string]json.RawMessage, module string, collections map[stri
 
 // name of a thing of a flood.
 func numbered(what string, i int) string { return "flood-" + what + "-" + strconv.Itoa(i) }
+
+// Reaches waits until a validator has executed a block of at least a height.
+func Reaches(ctx context.Context, v *chain.Validator, height int64) (int64, error) {
+	c := client.New(v.Client(), wallet.KeyFromSeed(canon.Sum("bench/looker")))
+	defer c.Close()
+	blocks, err := c.Blocks(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for b := range blocks {
+		if b.Height >= height {
+			return b.Height, nil
+		}
+	}
+	return 0, errors.Join(errors.New("benchmark: the blocks ended"), ctx.Err())
+}

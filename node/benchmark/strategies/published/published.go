@@ -1,4 +1,6 @@
-package strategies
+// Package published compares the formulas of this repository for the share of time that workers spend in steps with
+// tables of papers. It trains nothing.
+package published
 
 import (
 	"math"
@@ -77,9 +79,9 @@ var bandwidths = []struct {
 // layersOfFragment is how many layers a fragment has in that table.
 const layersOfFragment = 3
 
-// bandwidthSteps compares the published table with the bandwidths that the model needs, rounded down to the grid. It
+// BandwidthSteps compares the published table with the bandwidths that the model needs, rounded down to the grid. It
 // returns the number of entries, the number of equal entries, and the largest difference in steps of the grid.
-func bandwidthSteps() (entries, same int, worst float64) {
+func BandwidthSteps() (entries, same int, worst float64) {
 	for _, b := range bandwidths {
 		plain := layered{layers: b.layers, step: b.step, bits: 16 * b.parameters, steps: 100, fragments: 1}
 		parallel, streaming := plain, plain
@@ -102,10 +104,10 @@ func bandwidthSteps() (entries, same int, worst float64) {
 	return entries, same, worst
 }
 
-// intellectPoints compares Round.Utilisation with the utilisation that INTELLECT-1 reports (Prime Intellect 2024, table
+// IntellectPoints compares Round.Utilisation with the utilisation that INTELLECT-1 reports (Prime Intellect 2024, table
 // 2), for its 38 minutes of inner steps and its median times of an exchange. It returns the largest difference, in
 // percentage points.
-func intellectPoints() (worst float64) {
+func IntellectPoints() (worst float64) {
 	for seconds, share := range map[int64]float64{103: 95.7, 382: 85.6, 469: 83.0} {
 		r := forecast.Round{Workers: 2, Inner: 38 * time.Minute, Update: seconds, Link: link.Link{Up: 1, Down: 1}}
 		worst = max(worst, math.Abs(100*r.Utilisation()-share))
