@@ -14,6 +14,7 @@ import (
 	"github.com/starling-network/starling/node/inspect"
 	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/prepare"
+	"github.com/starling-network/starling/node/prepare/demand"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/market"
@@ -94,7 +95,7 @@ func (n *remote) order(ctx context.Context, order market.Order) error {
 		if err != nil {
 			return err
 		}
-		order = n.consumer.Job.Conditioned(order, h.Height)
+		order = demand.Conditioned(n.consumer.Job.Job, order, h.Height)
 		if err := n.affordable(ctx, order); err != nil {
 			return err
 		}
@@ -116,11 +117,11 @@ func (n *remote) order(ctx context.Context, order market.Order) error {
 // affordable compares the budget with the prices that the network asks now. An order that would wait for offers is
 // not refused.
 func (n *remote) affordable(ctx context.Context, o market.Order) error {
-	e, err := n.account.Chain.Market.Estimate(ctx, prepare.AsIf(o))
+	e, err := n.account.Chain.Market.Estimate(ctx, demand.AsIf(o))
 	if err != nil || e.Why != market.Matched || o.Budget >= e.Whole {
 		return err
 	}
-	return &prepare.BudgetError{Budget: o.Budget, Most: e.Whole}
+	return &demand.BudgetError{Budget: o.Budget, Most: e.Whole}
 }
 
 func (n *remote) Links(ctx context.Context) ([]api.Link, error) {

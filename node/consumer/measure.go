@@ -17,6 +17,7 @@ import (
 	"github.com/starling-network/starling/node/heldout"
 	"github.com/starling-network/starling/node/member"
 	"github.com/starling-network/starling/node/prepare"
+	"github.com/starling-network/starling/node/prepare/demand"
 	"github.com/starling-network/starling/node/pretrained"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/textgen"
@@ -266,7 +267,7 @@ func (c *Consumer) writeLinks(ctx context.Context) error {
 
 // keepUpdates stores the updates of a round of a tolerant run.
 func (c *Consumer) keepUpdates(ctx context.Context, e progress.Entry, holders []string) error {
-	if prepare.Tolerance(c.Options.Job).DistancePPM == 0 {
+	if demand.Tolerance(c.Options.Job).DistancePPM == 0 {
 		return nil
 	}
 	for _, cid := range e.Attestation.Updates {

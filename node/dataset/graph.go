@@ -9,6 +9,7 @@ import (
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/data/nodes"
 	"github.com/starling-network/starling/compute/data/source"
+	"github.com/starling-network/starling/node/dataset/fault"
 )
 
 // Graph is the graph of a job, and the examples of its nodes.
@@ -78,9 +79,9 @@ func corpusOf(j *job.Job) (corpus *data.Corpus, tokens int, err error) {
 // inspectRows reports on a CSV file of a graph, up to its first fault.
 func inspectRows(s source.File, r Report) Report {
 	some, edges, err := nodes.Count(s)
-	r.Documents, r.Field, r.Faults, r.MoreFaults = some+edges, "", []Fault{}, 0
+	r.Documents, r.Field, r.Faults, r.MoreFaults = some+edges, "", []fault.Fault{}, 0
 	if at := (*source.Error)(nil); errors.As(err, &at) {
-		r.Faults = append(r.Faults, Fault{File: at.Name, Line: at.Line, Why: at.Err.Error()})
+		r.Faults = append(r.Faults, fault.Fault{File: at.Name, Line: at.Line, Why: at.Err.Error()})
 	}
 	return r
 }

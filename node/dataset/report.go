@@ -5,38 +5,37 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
 	"os"
-	"strconv"
 
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/client/job/spec"
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/data/source"
+	"github.com/starling-network/starling/node/dataset/fault"
 	"github.com/starling-network/starling/role/bundle"
 )
 
 // Report is what is in a file, and what is wrong with it.
 type Report struct {
-	Name       string  `json:"name"`
-	Format     string  `json:"format"`
-	Field      string  `json:"field,omitempty"` // that the documents are in
-	Bytes      int64   `json:"bytes"`           // of the file
-	SHA256     string  `json:"sha256"`          // of the file
-	Unpacked   int64   `json:"unpacked_bytes"`
-	Documents  int     `json:"documents"` // that are not empty
-	Empty      int     `json:"empty"`
-	Text       int64   `json:"text_bytes"` // of all documents
-	Longest    int     `json:"longest_bytes"`
-	Repeated   int     `json:"repeated"`         // documents that are the same as one before them
-	NotUTF8    int     `json:"not_utf8"`         // documents that are no valid UTF-8
-	Tokens     int     `json:"tokens,omitempty"` // of a file that holds them
-	Largest    uint32  `json:"largest_token,omitempty"`
-	Beginning  string  `json:"beginning,omitempty"` // of the first document
-	Fields     []Field `json:"fields,omitempty"`
-	Faults     []Fault `json:"faults"`
-	MoreFaults int     `json:"more_faults,omitempty"` // that the list leaves out
+	Name       string        `json:"name"`
+	Format     string        `json:"format"`
+	Field      string        `json:"field,omitempty"` // that the documents are in
+	Bytes      int64         `json:"bytes"`           // of the file
+	SHA256     string        `json:"sha256"`          // of the file
+	Unpacked   int64         `json:"unpacked_bytes"`
+	Documents  int           `json:"documents"` // that are not empty
+	Empty      int           `json:"empty"`
+	Text       int64         `json:"text_bytes"` // of all documents
+	Longest    int           `json:"longest_bytes"`
+	Repeated   int           `json:"repeated"`         // documents that are the same as one before them
+	NotUTF8    int           `json:"not_utf8"`         // documents that are no valid UTF-8
+	Tokens     int           `json:"tokens,omitempty"` // of a file that holds them
+	Largest    uint32        `json:"largest_token,omitempty"`
+	Beginning  string        `json:"beginning,omitempty"` // of the first document
+	Fields     []Field       `json:"fields,omitempty"`
+	Faults     []fault.Fault `json:"faults"`
+	MoreFaults int           `json:"more_faults,omitempty"` // that the list leaves out
 }
 
 // Field is a field of the objects of a jsonl file, or a column of a csv or parquet file.
@@ -44,13 +43,6 @@ type Field struct {
 	Name  string `json:"name"`
 	Texts int    `json:"texts,omitempty"` // objects in which it is a text
 	Of    int    `json:"objects,omitempty"`
-}
-
-// Fault is something for which a job with the file would be refused.
-type Fault struct {
-	File string `json:"file"`
-	Line int    `json:"line,omitempty"` // from 1; 0: the file as a whole
-	Why  string `json:"why"`
 }
 
 // Inspect reads files, one after another, to their ends. Of each, at most so many faults are listed.
@@ -91,7 +83,7 @@ func inspect(s source.File, faults int) (Report, error) {
 	r := Report{
 		Name: s.Name, Format: s.Format, Bytes: size, SHA256: sum, Unpacked: p.Bytes,
 		Documents: p.Documents, Empty: p.Empty, Text: p.Text, Longest: p.Longest, Repeated: p.Repeated, NotUTF8: p.NotUTF8,
-		Tokens: p.Tokens, Largest: p.Largest, Beginning: p.Beginning, Faults: []Fault{}, MoreFaults: p.MoreFaults,
+		Tokens: p.Tokens, Largest: p.Largest, Beginning: p.Beginning, Faults: []fault.Fault{}, MoreFaults: p.MoreFaults,
 	}
 	if s.Format == source.JSONL || s.Format == source.CSV || s.Format == source.Parquet {
 		if r.Field = s.Field; r.Field == "" {
@@ -102,7 +94,7 @@ func inspect(s source.File, faults int) (Report, error) {
 		r.Fields = append(r.Fields, Field(f))
 	}
 	for _, f := range p.Faults {
-		r.Faults = append(r.Faults, Fault{File: f.Name, Line: f.Line, Why: f.Err.Error()})
+		r.Faults = append(r.Faults, fault.Fault{File: f.Name, Line: f.Line, Why: f.Err.Error()})
 	}
 	return r, nil
 }
@@ -120,14 +112,14 @@ func digest(s source.File) (size int64, sum string, err error) {
 
 // inspectImage reports on an image: its text is the name of its class.
 func inspectImage(f File, r Report) (Report, error) {
-	r.Documents, r.Beginning, r.Faults, r.MoreFaults = 1, "", []Fault{}, 0
+	r.Documents, r.Beginning, r.Faults, r.MoreFaults = 1, "", []fault.Fault{}, 0
 	raw, err := os.ReadFile(f.Path)
 	if err != nil {
 		return r, err
 	}
 	some, err := f.pictures(raw)
 	if err != nil {
-		r.Faults = append(r.Faults, Fault{File: f.Name, Why: err.Error()})
+		r.Faults = append(r.Faults, fault.Fault{File: f.Name, Why: err.Error()})
 		return r, nil
 	}
 	r.Beginning, r.Text, r.Longest = some[0].label, int64(len(some[0].label)), len(some[0].label)
@@ -220,52 +212,16 @@ func (s *Stats) count(c *data.Corpus, text int64, vocab int) {
 
 // Verdict is everything that is wrong with files.
 type Verdict struct {
-	Valid      bool    `json:"valid"`
-	Files      int     `json:"files"`
-	Documents  int     `json:"documents"`
-	Faults     []Fault `json:"faults"`
-	MoreFaults int     `json:"more_faults,omitempty"`
-}
-
-// Group is faults of a file that have the same reason.
-type Group struct {
-	Fault     // of the first line
-	Last  int // line
-	Count int // of the lines
-}
-
-// Lines names the lines, such as 7, 7-12, or 7 to 90 (14 lines). The fault of a file as a whole has none.
-func (g Group) Lines() string {
-	switch {
-	case g.Line == 0:
-		return ""
-	case g.Count == 1:
-		return strconv.Itoa(g.Line)
-	case g.Last-g.Line+1 == g.Count:
-		return fmt.Sprintf("%d-%d", g.Line, g.Last)
-	}
-	return fmt.Sprintf("%d to %d (%d lines)", g.Line, g.Last, g.Count)
-}
-
-// Grouped puts faults together, in the order of the first of each.
-func Grouped(faults []Fault) (groups []Group) {
-	index := map[Fault]int{}
-	for _, f := range faults {
-		kind := Fault{File: f.File, Why: f.Why}
-		if i, ok := index[kind]; ok && f.Line > 0 {
-			groups[i].Last = f.Line
-			groups[i].Count++
-			continue
-		}
-		index[kind] = len(groups)
-		groups = append(groups, Group{f, f.Line, 1})
-	}
-	return groups
+	Valid      bool          `json:"valid"`
+	Files      int           `json:"files"`
+	Documents  int           `json:"documents"`
+	Faults     []fault.Fault `json:"faults"`
+	MoreFaults int           `json:"more_faults,omitempty"`
 }
 
 // Judge sums reports up.
 func Judge(reports []Report) Verdict {
-	v := Verdict{Files: len(reports), Faults: []Fault{}}
+	v := Verdict{Files: len(reports), Faults: []fault.Fault{}}
 	for _, r := range reports {
 		v.Documents, v.MoreFaults = v.Documents+r.Documents, v.MoreFaults+r.MoreFaults
 		v.Faults = append(v.Faults, r.Faults...)

@@ -15,6 +15,7 @@ import (
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/model/padding"
 	"github.com/starling-network/starling/compute/model/textclass"
+	"github.com/starling-network/starling/node/dataset/fault"
 	"github.com/starling-network/starling/node/dataset/filler"
 )
 
@@ -116,7 +117,7 @@ func inspectFields(f File, s source.File, r Report) Report {
 		err = labelled.Each(s, f.second, func(labelled.Example) error { return nil })
 	}
 	if at := (*source.Error)(nil); len(r.Faults)+r.MoreFaults == 0 && errors.As(err, &at) {
-		r.Faults = append(r.Faults, Fault{File: at.Name, Line: at.Line, Why: at.Err.Error()})
+		r.Faults = append(r.Faults, fault.Fault{File: at.Name, Line: at.Line, Why: at.Err.Error()})
 	}
 	return r
 }

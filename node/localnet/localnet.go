@@ -21,6 +21,7 @@ import (
 	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/member"
 	"github.com/starling-network/starling/node/prepare"
+	"github.com/starling-network/starling/node/prepare/demand"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/validator"
 	"github.com/starling-network/starling/protocol/market"
@@ -93,7 +94,7 @@ func (n *Network) start(ctx context.Context, b *prepare.CompiledJob, opt consume
 		n.shareText = fmt.Sprintf("%s for each of %d members", n.share.Words(), len(names))
 	}
 	stake := func(r crew.Role) uint64 {
-		return max(registry.DefaultStake, order.Stake(r, prepare.LocalPrice(order), registry.DefaultParams()))
+		return max(registry.DefaultStake, order.Stake(r, demand.LocalPrice(order), registry.DefaultParams()))
 	}
 	var accounts []chain.Funded
 	for i, name := range names {
@@ -152,7 +153,7 @@ func (n *Network) start(ctx context.Context, b *prepare.CompiledJob, opt consume
 	}
 	for i, p := range n.parties {
 		r := partyRole(i, b)
-		if err := p.Enlist(ctx, r, stake(r), prepare.LocalPrice(order)); err != nil {
+		if err := p.Enlist(ctx, r, stake(r), demand.LocalPrice(order)); err != nil {
 			return err
 		}
 	}

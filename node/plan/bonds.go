@@ -1,7 +1,7 @@
 package plan
 
 import (
-	"github.com/starling-network/starling/node/prepare"
+	"github.com/starling-network/starling/node/prepare/demand"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/reward"
@@ -18,7 +18,7 @@ type Bonds struct {
 }
 
 func bonds(o market.Order) Bonds {
-	params, price := registry.DefaultParams(), prepare.LocalPrice(o)
+	params, price := registry.DefaultParams(), demand.LocalPrice(o)
 	b := Bonds{Worker: o.Stake(crew.Worker, price, params), Verifier: o.Stake(crew.Verifier, price, params)}
 	unit, _ := market.Cost(o.Terms.UnitFlops, price)
 	switch {

@@ -13,6 +13,7 @@ import (
 	"github.com/starling-network/starling/node/member"
 	"github.com/starling-network/starling/node/memory"
 	"github.com/starling-network/starling/node/prepare"
+	"github.com/starling-network/starling/node/prepare/demand"
 	"github.com/starling-network/starling/node/recommend"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/role/bundle"
@@ -110,7 +111,7 @@ func Of(b *prepare.CompiledJob) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, most := market.Quote(o.Terms, prepare.LocalPrice(o), o.Verifiers)
+	_, most := market.Quote(o.Terms, demand.LocalPrice(o), o.Verifiers)
 	j, s := b.Job, b.Spec
 	p := &Plan{
 		ID: b.PlanID(), Name: j.Name, Parameters: b.Model.Parameters(), Tokens: b.Tokens(j.Training.MaxSteps),

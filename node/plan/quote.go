@@ -5,6 +5,7 @@ import (
 
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/node/prepare"
+	"github.com/starling-network/starling/node/prepare/demand"
 	"github.com/starling-network/starling/node/session"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run/crew"
@@ -61,9 +62,9 @@ func QuoteOf(b *prepare.CompiledJob, ctx context.Context, network string) (*Quot
 		return nil, err
 	}
 	defer c.Close()
-	o = b.Conditioned(o, h.Height)
+	o = demand.Conditioned(b.Job, o, h.Height)
 	o.At = h.Height
-	e, err := c.Market.Estimate(ctx, prepare.AsIf(o))
+	e, err := c.Market.Estimate(ctx, demand.AsIf(o))
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/node/prepare/demand"
 )
 
 // settings has, for each key of a job file, a setting that differs from its default, with the other keys that this
@@ -200,7 +201,7 @@ budget: {max_cost: 25}
 		if err != nil {
 			return ""
 		}
-		o = b.Conditioned(o, 1)
+		o = demand.Conditioned(b.Job, o, 1)
 		return string(canon.MustMarshal([]any{b.Spec.Digest(), b.Genesis.Root(), o}))
 	}
 	plain := of()

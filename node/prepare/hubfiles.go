@@ -2,16 +2,13 @@ package prepare
 
 import (
 	"encoding/json"
-	"errors"
-	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/model/embed"
 	"github.com/starling-network/starling/node/encoder"
+	"github.com/starling-network/starling/node/prepare/hubfile"
 	"github.com/starling-network/starling/node/serve"
 )
 
@@ -20,37 +17,6 @@ type texts struct {
 	files    map[string][]byte
 	template string // in Jinja; "": none
 	base     string // of the adapter, as the job names it; "": it names none
-}
-
-// object is a file of JSON of others: what is not asked for stays as it is.
-type object map[string]json.RawMessage
-
-// set gives a key a value, unless it has one.
-func (o object) set(key string, value json.RawMessage) {
-	if old, ok := o[key]; (!ok || string(old) == "null") && len(value) > 0 && string(value) != "null" {
-		o[key] = value
-	}
-}
-
-func (o object) bytes() []byte {
-	raw, err := json.MarshalIndent(o, "", "  ")
-	if err != nil {
-		panic(err) // its values were parsed
-	}
-	return append(raw, '\n')
-}
-
-// readObject reads a file of JSON in a folder; none if it is not there.
-func readObject(dir, name string) (object, error) {
-	raw, err := os.ReadFile(filepath.Join(dir, name))
-	if errors.Is(err, fs.ErrNotExist) || dir == "" {
-		return object{}, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	o := object{}
-	return o, json.Unmarshal(raw, &o)
 }
 
 // Leaves are the texts that go with a model: the tokens that end, begin and fill up its texts, how it is to be asked,
@@ -75,13 +41,13 @@ func (b *CompiledJob) Leaves() (t texts, err error) {
 		return t, err
 	}
 	t.base = b.Job.Model.BaseModel
-	read := map[string]object{}
+	read := map[string]hubfile.Object{}
 	for _, name := range []string{FileConfig, fileTokenizerConfig, fileGenerationConfig, fileSpecialTokens} {
-		if read[name], err = readObject(dir, name); err != nil {
+		if read[name], err = hubfile.Read(dir, name); err != nil {
 			return t, err
 		}
 	}
-	config, generation, tokens := object{}, read[fileGenerationConfig], read[fileTokenizerConfig]
+	config, generation, tokens := hubfile.Object{}, read[fileGenerationConfig], read[fileTokenizerConfig]
 	if err := json.Unmarshal(b.Model.JSON(), &config); err != nil {
 		return t, err
 	}
@@ -92,34 +58,34 @@ func (b *CompiledJob) Leaves() (t texts, err error) {
 	}
 	for name, value := range map[string]string{"tokenizer_class": `"PreTrainedTokenizerFast"`,
 		"clean_up_tokenization_spaces": "false"} {
-		tokens.set(name, json.RawMessage(value))
+		tokens.Set(name, json.RawMessage(value))
 	}
-	tokens.set("model_max_length", number(b.Language.Context()))
+	tokens.Set("model_max_length", hubfile.Number(b.Language.Context()))
 	for _, key := range []string{"bos_token", "eos_token", "pad_token", "unk_token"} {
-		tokens.set(key, read[fileSpecialTokens][key])
+		tokens.Set(key, read[fileSpecialTokens][key])
 	}
 	if end, ok := b.Tokenizer.EndOfText(); ok && dir == "" { // what divided the documents
 		text, _ := json.Marshal(tokenizer.EndOfText)
-		config.set("eos_token_id", number(int(end)))
-		tokens.set("eos_token", text)
-		tokens.set("pad_token", text)
-		generation.set("pad_token_id", number(int(end)))
+		config.Set("eos_token_id", hubfile.Number(int(end)))
+		tokens.Set("eos_token", text)
+		tokens.Set("pad_token", text)
+		generation.Set("pad_token_id", hubfile.Number(int(end)))
 	}
 	for _, key := range []string{"bos_token_id", "eos_token_id", "pad_token_id"} {
-		generation.set(key, config[key])
+		generation.Set(key, config[key])
 	}
 	if len(read[fileGenerationConfig]) == 0 || dir == "" {
-		generation.set("do_sample", json.RawMessage("true"))
+		generation.Set("do_sample", json.RawMessage("true"))
 	}
 	if t.template != "" {
 		text, err := json.Marshal(t.template)
 		if err != nil {
 			return t, err
 		}
-		tokens.set("chat_template", text)
+		tokens.Set("chat_template", text)
 	}
-	t.files[FileConfig], t.files[fileTokenizerConfig], t.files[fileGenerationConfig] = config.bytes(), tokens.bytes(),
-		generation.bytes()
+	t.files[FileConfig], t.files[fileTokenizerConfig], t.files[fileGenerationConfig] = config.Bytes(), tokens.Bytes(),
+		generation.Bytes()
 	return t, nil
 }
 
@@ -139,11 +105,6 @@ func conversations(j *job.Job, dir string) (t texts, err error) {
 	}
 	t.template = string(t.files[fileTemplate])
 	return t, nil
-}
-
-func number(n int) json.RawMessage {
-	raw, _ := json.Marshal(n) // it always is one
-	return raw
 }
 
 // Before are the texts as older versions left them, for runs that are verified later.

@@ -14,6 +14,7 @@ import (
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/node/prepare"
+	"github.com/starling-network/starling/node/prepare/demand"
 	"github.com/starling-network/starling/node/simulate"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/role/bundle"
@@ -359,7 +360,7 @@ func weigh(b *prepare.CompiledJob, c *Candidate, j *job.Job, n simulate.Options,
 	if err != nil {
 		return err
 	}
-	_, c.MostUzen = market.Quote(order.Terms, prepare.LocalPrice(order), order.Verifiers)
+	_, c.MostUzen = market.Quote(order.Terms, demand.LocalPrice(order), order.Verifiers)
 	update, err := b.Size().Update()
 	if err != nil {
 		return err

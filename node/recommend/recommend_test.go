@@ -14,6 +14,7 @@ import (
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/internal/jobtest"
 	"github.com/starling-network/starling/node/prepare"
+	"github.com/starling-network/starling/node/prepare/demand"
 	"github.com/starling-network/starling/node/simulate"
 	"github.com/starling-network/starling/sim/link"
 )
@@ -103,7 +104,7 @@ func TestAdviceRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ set, refused, why string }{
 		"a robust rule":  {"strategy.aggregation.rule=median", "sparseloco 66 of 4096, sign", "median"},
 		"tolerant work":  {"training.numerics=tolerant", "diloco int8", "no audit could check it"},
-		"a small budget": {"budget.max_cost=0.000001", "diloco int8", prepare.ErrBudget.Error()},
+		"a small budget": {"budget.max_cost=0.000001", "diloco int8", demand.ErrBudget.Error()},
 	} {
 		a, _ := advise(t, slow, c.set)
 		for _, x := range a.Candidates {

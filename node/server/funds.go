@@ -10,6 +10,7 @@ import (
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/node/runs"
+	"github.com/starling-network/starling/node/server/spending"
 	"github.com/starling-network/starling/web/failure"
 )
 
@@ -56,7 +57,7 @@ func (l *jobQueue) funded(ctx context.Context, want runs.Submitted) error {
 	a := l.payer.address()
 	return failure.New(http.StatusPaymentRequired, "WALLET_EMPTY", "the account of the server, "+a+", has no coins",
 		fmt.Sprintf("send it %s ZEN or more: starling account send %s %s --network %s --home DIR",
-			zen(want.Budget+feesOfOrder), a, zen(want.Budget+feesOfOrder), l.payer.network))
+			spending.ZEN(want.Budget+feesOfOrder), a, spending.ZEN(want.Budget+feesOfOrder), l.payer.network))
 }
 
 // unanswered is the answer where the network gives none.
@@ -151,9 +152,9 @@ func (l *jobQueue) covered(f funds) int {
 func (p *payer) short(need, free, locked uint64, returns bool) *api.Reason {
 	a := p.account.Chain.Address()
 	why := &api.Reason{Code: "budget", Text: fmt.Sprintf("the account %s has %s ZEN free and %s ZEN in jobs; the job "+
-		"needs %s ZEN, its budget and fees", a, zen(free), zen(locked), zen(need))}
+		"needs %s ZEN, its budget and fees", a, spending.ZEN(free), spending.ZEN(locked), spending.ZEN(need))}
 	missing := need - min(need, free)
-	why.Next = fmt.Sprintf("starling account send %s %s --network %s --home DIR", a, zen(missing), p.network)
+	why.Next = fmt.Sprintf("starling account send %s %s --network %s --home DIR", a, spending.ZEN(missing), p.network)
 	if returns {
 		why.Next = "it begins when other jobs are over, or with more coins: " + why.Next
 	}

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"slices"
 	"testing"
 
@@ -11,8 +10,6 @@ import (
 	"github.com/starling-network/starling/client/job/spec"
 	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/node/account"
-	"github.com/starling-network/starling/node/runs"
-	"github.com/starling-network/starling/web/access"
 )
 
 // Jobs begin in their order, as the coins of the account allow: one whose budget comes back holds back those after it,
@@ -59,30 +56,6 @@ func TestWhichJobBegins(t *testing.T) {
 		}
 		if !slices.Equal(why, c.why) {
 			t.Errorf("%s: those that wait say %q, wanted %q", name, why, c.why)
-		}
-	}
-}
-
-// The limit of a token covers the budgets of its jobs that are not over, and what the others cost. A job that is
-// submitted again is counted once, and other tokens do not matter.
-func TestSpendingLimit(t *testing.T) {
-	limit, cost := uint64(100), uint64(10)
-	s, me := spending{}, access.Caller{Token: "me", Limit: &limit}
-	s.count("open", runs.Submitted{Token: "me", Budget: 60})
-	s.count("over", runs.Submitted{Token: "me", Budget: 60, Spent: &cost})
-	s.count("other", runs.Submitted{Token: "you", Budget: 1000})
-	s.count("free", runs.Submitted{Budget: 1000})
-	for _, c := range []struct {
-		caller access.Caller
-		run    string
-		budget uint64
-		ok     bool
-	}{
-		{me, "", 30, true}, {me, "", 31, false}, {me, "open", 90, true}, {me, "open", 91, false},
-		{access.Caller{Token: "me"}, "", 1000, true}, {access.CallerOf(context.Background()), "", 1000, true},
-	} {
-		if err := s.allows(c.caller, c.run, runs.Submitted{Token: c.caller.Token, Budget: c.budget}); (err == nil) != c.ok {
-			t.Errorf("%q, a budget of %d: %v", c.run, c.budget, err)
 		}
 	}
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/starling-network/starling/node/member"
 	"github.com/starling-network/starling/node/plan"
 	"github.com/starling-network/starling/node/prepare"
+	"github.com/starling-network/starling/node/prepare/demand"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/runs"
 	"github.com/starling-network/starling/web/failure"
@@ -118,7 +119,7 @@ func final(err error) bool {
 		return e.Space != sdkerrors.RootCodespace
 	}
 	return isA[*consumer.HaltedError](err) || isA[*consumer.EndedError](err) || isA[*train.DivergedError](err) ||
-		isA[*prepare.BudgetError](err) || isA[*member.ShortageError](err) ||
+		isA[*demand.BudgetError](err) || isA[*member.ShortageError](err) ||
 		slices.ContainsFunc([]error{errCancelled, prepare.ErrMemory, plan.ErrPlanStale, rundir.ErrOtherJob},
 			func(known error) bool { return errors.Is(err, known) })
 }

@@ -30,6 +30,7 @@ import (
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/runs"
+	"github.com/starling-network/starling/node/server/spending"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/web/access"
 	"github.com/starling-network/starling/web/failure"
@@ -54,7 +55,7 @@ type jobQueue struct {
 	keys  map[string]string     // identifiers of runs by their Submitted.Key
 	tasks map[string]*queuedJob // that wait or are trained, by the identifier of their run
 	queue []*queuedJob          // that wait, in order
-	spent spending
+	spent spending.ByToken
 }
 
 // Limits of a launcher.
@@ -78,7 +79,7 @@ func newJobQueue(ctx context.Context, lib *runs.RunStore, dir string, o dashboar
 	}
 	l := &jobQueue{redactor: redactor{root, data}, version: o.Version, lib: lib, log: o.Log, ctx: ctx,
 		planning: make(chan struct{}, 1), wake: make(chan struct{}, 1),
-		keys: map[string]string{}, tasks: map[string]*queuedJob{}, spent: spending{}, most: 1}
+		keys: map[string]string{}, tasks: map[string]*queuedJob{}, spent: spending.ByToken{}, most: 1}
 	if l.log == nil {
 		l.log = slog.New(slog.DiscardHandler)
 	}
@@ -97,7 +98,7 @@ func newJobQueue(ctx context.Context, lib *runs.RunStore, dir string, o dashboar
 			continue
 		}
 		had[e.Name()] = s
-		l.spent.count(e.Name(), s)
+		l.spent.Count(e.Name(), s)
 		if s.Key != "" {
 			l.keys[s.Key] = e.Name()
 		}
@@ -207,7 +208,7 @@ func (l *jobQueue) Submit(ctx context.Context, key string, s api.Submission) (st
 		}
 		want.Mark, want.Ordered, want.Token, want.At = had.Mark, had.Ordered, had.Token, had.At
 	}
-	if err := l.spent.allows(caller, id, want); err != nil {
+	if err := l.spent.Allows(caller, id, want); err != nil {
 		return "", err
 	}
 	if len(l.queue) >= maxQueue {
@@ -296,7 +297,7 @@ func (l *jobQueue) enqueue(t *queuedJob) error {
 	if t.asked.Key != "" {
 		l.keys[t.asked.Key] = t.id
 	}
-	l.spent.count(t.id, t.asked)
+	l.spent.Count(t.id, t.asked)
 	l.look()
 	return nil
 }
@@ -422,7 +423,7 @@ func (l *jobQueue) end(t *queuedJob) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.spent.count(t.id, t.kept())
+	l.spent.Count(t.id, t.kept())
 	t.cancel()
 	t.detach()
 	delete(l.tasks, t.id)

@@ -14,6 +14,7 @@ import (
 	"github.com/starling-network/starling/node/member"
 	"github.com/starling-network/starling/node/plan"
 	"github.com/starling-network/starling/node/prepare"
+	"github.com/starling-network/starling/node/prepare/demand"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/web/failure"
 )
@@ -47,7 +48,7 @@ func (l redactor) reason(err error) api.Reason {
 	var halted *consumer.HaltedError
 	var ended *consumer.EndedError
 	var room *member.ShortageError
-	var budget *prepare.BudgetError
+	var budget *demand.BudgetError
 	var diverged *train.DivergedError
 	r := api.Reason{Code: "TRAINING_FAILED", Text: l.redactPaths(err.Error()), Next: "see the log of the job"}
 	switch {

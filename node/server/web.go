@@ -14,6 +14,7 @@ import (
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/runs"
 	"github.com/starling-network/starling/node/serve"
+	"github.com/starling-network/starling/node/server/spending"
 	"github.com/starling-network/starling/node/tuning"
 	"github.com/starling-network/starling/web"
 )
@@ -104,6 +105,7 @@ func reportPayer(ctx context.Context, a *account.Account, o dashboard.WebOptions
 	if err != nil && !errors.Is(err, client.ErrNotFound) {
 		return err
 	}
-	o.Say(fmt.Sprintf("jobs are ordered on %s and paid by %s, which has %s ZEN", o.Network, a.Chain.Address(), zen(has)))
+	o.Say(fmt.Sprintf("jobs are ordered on %s and paid by %s, which has %s ZEN", o.Network, a.Chain.Address(),
+		spending.ZEN(has)))
 	return nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/starling-network/starling/node/consumer"
 	"github.com/starling-network/starling/node/memory"
 	"github.com/starling-network/starling/node/prepare"
+	"github.com/starling-network/starling/node/prepare/demand"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/reward"
@@ -100,7 +101,7 @@ func Run(ctx context.Context, opt Options) (*Simulation, error) {
 	if err != nil {
 		return nil, err
 	}
-	trained, bulk, price := b, sim.ByteScale{}, prepare.LocalPrice(order)
+	trained, bulk, price := b, sim.ByteScale{}, demand.LocalPrice(order)
 	if opt.Modelled {
 		s, err := newSurrogate(ctx, b)
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/internal/jobtest"
 	"github.com/starling-network/starling/node/prepare"
+	"github.com/starling-network/starling/node/prepare/demand"
 	"github.com/starling-network/starling/sim"
 	"github.com/starling-network/starling/sim/attack"
 	"github.com/starling-network/starling/sim/workload"
@@ -28,7 +29,7 @@ func TestSimulationsPlayTheTermsOfANetwork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o = b.Conditioned(o, 1)
+	o = demand.Conditioned(b.Job, o, 1)
 	played := sim.Config{
 		Job:      workload.Of(b.JobID(), &train.Task{Spec: b.Spec, Step: b.Step}, b.Genesis),
 		AuditPPM: j.Strategy.Verification.AuditPPM(),

@@ -8,14 +8,14 @@ import (
 	"os"
 	"slices"
 
-	"github.com/starling-network/starling/node/prepare"
+	"github.com/starling-network/starling/node/prepare/hubfile"
 )
 
 // errDiffers ends the comparison of a file.
 var errDiffers = errors.New("the bytes differ")
 
 // holds reports whether a file on the disk is the one that an export would write.
-func holds(path string, want prepare.File) (bool, error) {
+func holds(path string, want hubfile.File) (bool, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return false, err

@@ -8,14 +8,14 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/starling-network/starling/node/prepare"
+	"github.com/starling-network/starling/node/prepare/hubfile"
 )
 
 // TestHolds: a file is the one that an export writes only if all of its bytes are.
 func TestHolds(t *testing.T) {
 	want := bytes.Repeat([]byte("weights"), comparedBytes/5)
 	path := filepath.Join(t.TempDir(), "model")
-	export := prepare.File{Name: "model", Write: func(w io.Writer) error {
+	export := hubfile.File{Name: "model", Write: func(w io.Writer) error {
 		for _, part := range [][]byte{want[:10], want[10:]} {
 			if _, err := w.Write(part); err != nil {
 				return err
@@ -41,7 +41,7 @@ func TestHolds(t *testing.T) {
 		t.Errorf("no file: %v", err)
 	}
 	failed := errors.New("failed")
-	if _, err := holds(path, prepare.File{Write: func(io.Writer) error { return failed }}); err != failed {
+	if _, err := holds(path, hubfile.File{Write: func(io.Writer) error { return failed }}); err != failed {
 		t.Errorf("no export: %v", err)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/exchange/screen"
 	"github.com/starling-network/starling/network/blob"
-	"github.com/starling-network/starling/node/prepare"
+	"github.com/starling-network/starling/node/prepare/demand"
 )
 
 // tolerated reads the update of a unit that was attested in a tolerant run, and holds it against the exact one.
@@ -36,7 +36,7 @@ func (v *verification) tolerated(ctx context.Context, base *train.Checkpoint, un
 		return nil, mismatch(line.Round, "the update of unit %d: %v", unit, err)
 	}
 	like := screen.Compare(delta, exact)
-	if t := prepare.Tolerance(v.b.Job); !t.Holds(like.PPM()) {
+	if t := demand.Tolerance(v.b.Job); !t.Holds(like.PPM()) {
 		return nil, mismatch(line.Round, "the update of unit %d is at distance %.4f and cosine %.4f of the exact one, the "+
 			"job tolerates %.4f and %.4f",
 			unit, like.Distance, like.Cosine, float64(t.DistancePPM)/1e6, float64(t.CosinePPM)/1e6)

@@ -29,6 +29,8 @@ import (
 	"github.com/starling-network/starling/node/examples"
 	"github.com/starling-network/starling/node/memory"
 	"github.com/starling-network/starling/node/prepare"
+	"github.com/starling-network/starling/node/prepare/demand"
+	"github.com/starling-network/starling/node/prepare/hubfile"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/role/engine"
@@ -394,7 +396,7 @@ func (v *verification) room() func(*tensor.Tensor) *tensor.Tensor {
 // round re-executes one round and compares every update and the state root with the lineage.
 func (v *verification) round(ctx context.Context, base *train.Checkpoint) (*train.Checkpoint, error) {
 	line := v.lines[base.Round]
-	tolerant := prepare.Tolerance(v.b.Job).DistancePPM > 0
+	tolerant := demand.Tolerance(v.b.Job).DistancePPM > 0
 	made := make([]sent, v.b.Spec.Units)
 	from, on := v.on, make([]*hold.Tensors, v.b.Spec.Units)
 	if from == nil || !v.b.Spec.Carries(base.Round-1) {
@@ -525,7 +527,7 @@ func (v *verification) model(last *train.Checkpoint) error {
 	}
 	for _, f := range want {
 		same, err := holds(v.out.File(f.Name), f)
-		if before := slices.IndexFunc(earlier, func(e prepare.File) bool { return e.Name == f.Name }); !same &&
+		if before := slices.IndexFunc(earlier, func(e hubfile.File) bool { return e.Name == f.Name }); !same &&
 			err == nil && before >= 0 {
 			same, err = holds(v.out.File(f.Name), earlier[before])
 		}

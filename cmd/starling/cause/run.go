@@ -14,6 +14,7 @@ import (
 	"github.com/starling-network/starling/node/member"
 	"github.com/starling-network/starling/node/plan"
 	"github.com/starling-network/starling/node/prepare"
+	"github.com/starling-network/starling/node/prepare/demand"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/verify"
 )
@@ -37,7 +38,7 @@ func Train(err error) error {
 	var halted *consumer.HaltedError
 	var ended *consumer.EndedError
 	var room *member.ShortageError
-	var budget *prepare.BudgetError
+	var budget *demand.BudgetError
 	var diverged *train.DivergedError
 	switch {
 	case errors.As(err, &wrong):

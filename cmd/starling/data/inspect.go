@@ -13,6 +13,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/node/dataset"
+	"github.com/starling-network/starling/node/dataset/fault"
 )
 
 func inspectCommand(c *terminal.Console) *cobra.Command {
@@ -97,7 +98,7 @@ With -o json: {"valid","files","documents","faults":[{"file","line","why"}],"mor
 			v := dataset.Judge(reports)
 			if c.Form.Machine() {
 				err = c.Form.Print(os.Stdout, terminal.List(v, v.Faults,
-					func(f dataset.Fault) string { return fmt.Sprintf("%s:%d", f.File, f.Line) }))
+					func(f fault.Fault) string { return fmt.Sprintf("%s:%d", f.File, f.Line) }))
 			} else {
 				err = printVerdict(v, c.Form)
 			}
@@ -118,7 +119,7 @@ With -o json: {"valid","files","documents","faults":[{"file","line","why"}],"mor
 func printVerdict(v dataset.Verdict, f terminal.Form) error {
 	if len(v.Faults) > 0 {
 		w := terminal.NewColumns(os.Stdout, f, "FILE", "LINE", "WHY")
-		for _, g := range dataset.Grouped(v.Faults) {
+		for _, g := range fault.Grouped(v.Faults) {
 			w.Row(g.File, g.Lines(), g.Why)
 		}
 		if err := w.Flush(); err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/network/replica"
 	"github.com/starling-network/starling/node/member"
-	"github.com/starling-network/starling/node/prepare"
+	"github.com/starling-network/starling/node/prepare/demand"
 	"github.com/starling-network/starling/node/provider"
 	"github.com/starling-network/starling/node/torch"
 	"github.com/starling-network/starling/protocol/market"
@@ -101,7 +101,7 @@ func UpOver(c *terminal.Console, o *provider.Options) *cobra.Command {
 				}
 			}
 			var err error
-			if o.Hardware.Model, o.Hardware.Devices, err = prepare.ParseAccelerators(accelerators); err != nil {
+			if o.Hardware.Model, o.Hardware.Devices, err = demand.ParseAccelerators(accelerators); err != nil {
 				return usage.Error(cmd, err)
 			}
 			o.Verifies = role == "verifier"

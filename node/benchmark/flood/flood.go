@@ -1,5 +1,5 @@
-// Package flood floods a validator with CometBFT, which runs in this process, with what hostile accounts can do at the same
-// time, and measures how long its blocks take. It judges no result; that is node/benchmark/attack.
+// Package flood lets hostile accounts send all that they can at the same time to a validator with CometBFT in this
+// process, and measures how long its blocks take. It judges no result; that is node/benchmark/attack.
 package flood
 
 import (

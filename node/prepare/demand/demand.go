@@ -1,20 +1,23 @@
-package prepare
+// Package demand says what the order of a job asks of a network: its conditions, its prices, and its budget. The order
+// itself is made from the compiled job, by node/prepare.
+package demand
 
 import (
 	"fmt"
 	"math"
 	"time"
 
+	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/client/job/spec"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run/terms"
 )
 
-// Conditioned adds to the order of a job what it asks of the machines of a network, at a height. Blocks are taken to be
-// a second apart.
-func (b *CompiledJob) Conditioned(o market.Order, height int64) market.Order {
-	r, budget := b.Job.Resources, b.Job.Budget
+// Conditioned adds to the order of a job what the job asks of the machines of a network, at a height. Blocks are taken
+// to be a second apart.
+func Conditioned(j *job.Job, o market.Order, height int64) market.Order {
+	r, budget := j.Resources, j.Budget
 	p := r.Placement
 	c := market.Conditions{
 		Machines: machines(r.AnyOf), Disk: uint64(r.Disk) >> 20, Passed: passes(p.MinReputation),
@@ -32,7 +35,7 @@ func (b *CompiledJob) Conditioned(o market.Order, height int64) market.Order {
 		o.OnExceed = market.PauseExceeded
 	}
 	o.SharesPPM = uint32(math.Round(budget.ContributorPart * 1e6))
-	if d := time.Duration(b.Job.Strategy.RoundTimeout); d > 0 {
+	if d := time.Duration(j.Strategy.RoundTimeout); d > 0 {
 		o.Terms.Deadlines.Train = int64(d / time.Second)
 	}
 	if d := time.Duration(budget.Deadline); d > 0 {
@@ -73,4 +76,17 @@ func passes(reputation float64) uint32 { return uint32(math.Ceil(reputation/(1-r
 func AsIf(o market.Order) market.Order {
 	o.Consumer, o.Terms.SpecCID, o.Terms.Genesis = "quote", "quote", terms.Checkpoint{Root: o.Terms.Spec, CID: "quote"}
 	return o
+}
+
+// LocalPrice is what the parties of an embedded network ask for in uzen per 10^15 floating-point operations: as much as
+// the job pays, at most.
+func LocalPrice(o market.Order) uint64 { return min(market.DefaultPrice, o.PriceCap) }
+
+// Tolerance of a job; zero where its work is exact.
+func Tolerance(j *job.Job) terms.Tolerance {
+	if j.Training.Numerics != spec.Tolerant {
+		return terms.Tolerance{}
+	}
+	t := j.Strategy.Verification.Tolerance
+	return terms.Tolerance{DistancePPM: uint32(t.Distance*1e6 + 0.5), CosinePPM: uint32(t.Cosine*1e6 + 0.5)}
 }

@@ -1,4 +1,5 @@
-package server
+// Package spending counts the cost of the jobs of each token, and holds tokens to their limits. It keeps nothing.
+package spending
 
 import (
 	"fmt"
@@ -9,12 +10,12 @@ import (
 	"github.com/starling-network/starling/web/failure"
 )
 
-// spending is what the jobs of each token cost, in uzen, by the token and by the run: the budget of one that is not
+// ByToken is what the jobs of each token cost, in uzen, by the token and by the run: the budget of one that is not
 // over, and of one that is, what was paid. It is read from the folders of the runs.
-type spending map[string]map[string]uint64
+type ByToken map[string]map[string]uint64
 
-// count notes what a run costs.
-func (s spending) count(run string, asked runs.Submitted) {
+// Count notes what a run costs.
+func (s ByToken) Count(run string, asked runs.Submitted) {
 	if asked.Token == "" {
 		return
 	}
@@ -27,9 +28,9 @@ func (s spending) count(run string, asked runs.Submitted) {
 	}
 }
 
-// allows returns why a job is more than the token of its sender may spend, or nil. A job that is submitted again costs
+// Allows returns why a job is more than the token of its sender may spend, or nil. A job that is submitted again costs
 // the token that it was submitted with first.
-func (s spending) allows(caller access.Caller, run string, asked runs.Submitted) error {
+func (s ByToken) Allows(caller access.Caller, run string, asked runs.Submitted) error {
 	if caller.Limit == nil || caller.Token != asked.Token {
 		return nil
 	}
@@ -45,9 +46,9 @@ func (s spending) allows(caller access.Caller, run string, asked runs.Submitted)
 	}
 	return failure.New(http.StatusForbidden, "SPENDING_LIMIT",
 		fmt.Sprintf("the budget of the job is %s ZEN, and the token may spend %s ZEN more: %s of its limit of %s are spent, "+
-			"or are budgets of jobs that are not over", zen(asked.Budget), zen(left), zen(spent), zen(*caller.Limit)),
+			"or are budgets of jobs that are not over", ZEN(asked.Budget), ZEN(left), ZEN(spent), ZEN(*caller.Limit)),
 		"lower budget.max_cost, wait until jobs of the token are over, or raise its limit in the file of --token-file")
 }
 
-// zen is an amount in uzen, as text in ZEN.
-func zen(uzen uint64) string { return fmt.Sprintf("%.6g", float64(uzen)/1e6) }
+// ZEN is an amount in uzen, as text in ZEN.
+func ZEN(uzen uint64) string { return fmt.Sprintf("%.6g", float64(uzen)/1e6) }
