@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
 )
 
 // Lock keeps other processes out of a folder until unlock, or the end of the process. The error is ErrInUse if one is
@@ -15,7 +14,7 @@ func Lock(dir string) (unlock func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if err := exclusive(f); err != nil {
 		return nil, errors.Join(fmt.Errorf("%w: %s", ErrInUse, dir), f.Close())
 	}
 	return f.Close, nil

@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -158,7 +157,7 @@ func launch(c *terminal.Console, self, dir, name string, args ...string) (*child
 	}
 	cmd := exec.Command(self, args...)
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for the supervisor, who passes it on in order
+	apart(cmd)
 	if err := cmd.Start(); err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
@@ -182,11 +181,11 @@ func stopAll(children []*child) {
 	for i := len(children) - 1; i >= 0; i-- {
 		k := children[i]
 		// A process that has ended already cannot be signalled, and need not be.
-		_ = k.cmd.Process.Signal(syscall.SIGTERM)
+		_ = interrupt(k.cmd.Process)
 		select {
 		case <-k.done:
 		case <-time.After(time.Second):
-			_ = k.cmd.Process.Signal(syscall.SIGTERM)
+			_ = interrupt(k.cmd.Process)
 			select {
 			case <-k.done:
 			case <-time.After(10 * time.Second):
@@ -214,7 +213,7 @@ func downCommand(c *terminal.Console) *cobra.Command {
 					Fix: "start it with starling dev up " + args[0],
 				}, terminal.ExitNotFound)
 			}
-			if err := p.Signal(syscall.SIGTERM); err != nil {
+			if err := interrupt(p); err != nil {
 				return &terminal.Problem{Code: "NETWORK_NOT_STOPPED", What: fmt.Sprintf("cannot stop process %d", p.Pid),
 					Why: err.Error(), Fix: "stop it as the user who started it"}
 			}
@@ -242,5 +241,5 @@ func running(file string) (*os.Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p, p.Signal(syscall.Signal(0))
+	return p, alive(p)
 }

@@ -1,0 +1,11 @@
+//go:build unix
+
+package home
+
+import (
+	"os"
+	"syscall"
+)
+
+// exclusive locks an open file until it is closed.
+func exclusive(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }
