@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/canon"
-	"github.com/starling-network/starling/node/provider"
+	"github.com/starling-network/starling/node/retire"
 	"github.com/starling-network/starling/node/session"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
@@ -74,7 +74,7 @@ func TestRetireDrainsAProcess(t *testing.T) {
 }
 
 // retires runs the command, and gives the coins to the owner.
-func (l *ledger) retires(name string) (r provider.Retired) {
+func (l *ledger) retires(name string) (r retire.Retired) {
 	l.t.Helper()
 	l.must(json.Unmarshal([]byte(l.says("", l.as(name, "worker", "retire", "--to", l.clients["owner"].Address(), "-o",
 		"json")...)), &r))

@@ -20,6 +20,7 @@ import (
 	"github.com/starling-network/starling/node/instrument"
 	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/member"
+	"github.com/starling-network/starling/node/member/draft"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/prepare/demand"
 	"github.com/starling-network/starling/node/rundir"
@@ -183,9 +184,9 @@ func (n *Network) newParty(ctx context.Context, name string, h home.Home, job st
 		ID: key.Address(), Threads: n.threads, Host: host, Store: store,
 		Disk:   room,
 		Memory: member.NewMemoryBudget(math.MaxInt64 >> 20), KeepLast: member.DefaultKeep, Log: log, Instruments: n.watch,
-		Chain:     client.Member{Client: client.New(n.validator.Client(), key), Job: job, Bootstrap: n.consumer.Host.Addrs()},
-		Snapshots: member.NewSnapshotStore(h.Dir, job, log),
-		Holding:   engine.Holding{Shared: n.shared, Aside: member.AsideIn(h.Dir, store, room)}, Near: n.consumer.Store,
+		Chain:   client.Member{Client: client.New(n.validator.Client(), key), Job: job, Bootstrap: n.consumer.Host.Addrs()},
+		Drafts:  draft.NewStore(h.Dir, job, log),
+		Holding: engine.Holding{Shared: n.shared, Aside: member.AsideIn(h.Dir, store, room)}, Near: n.consumer.Store,
 	}, nil
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/starling-network/starling/network/peer/wire"
 	"github.com/starling-network/starling/node/accelerator/shared"
 	"github.com/starling-network/starling/node/instrument"
+	"github.com/starling-network/starling/node/member/draft"
 	"github.com/starling-network/starling/node/pause"
 	"github.com/starling-network/starling/node/shards"
 	"github.com/starling-network/starling/node/torch"
@@ -54,7 +55,7 @@ type Process struct {
 	Instruments *instrument.Instruments
 	Drain       <-chan struct{} // closed when it shall take on nothing new, and leave; may be nil
 	Journal     *JournalWriter
-	Snapshots   *SnapshotStore
+	Drafts      *draft.Store
 	Torch       *torch.Options // nil: it has no PyTorch
 	Device      *shared.Device // computes its units; nil: the processor does
 	Notify      func(string)   // to the owner; may be nil
@@ -294,7 +295,7 @@ func (p *Process) open(ctx context.Context, s run.State) error {
 	if err != nil {
 		return err
 	}
-	e.KeepDrafts(p.Snapshots)
+	e.KeepDrafts(p.Drafts)
 	p.engine = e
 	p.Replicator.Store(newReplicator(p, j, e, p.roomForShards(j)))
 	compute := shards.Ahead{Compute: p.compute(ctx, j, e), Corpus: corpus, Spec: j.Spec}

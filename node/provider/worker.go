@@ -29,6 +29,8 @@ import (
 	"github.com/starling-network/starling/node/journal"
 	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/member"
+	"github.com/starling-network/starling/node/member/draft"
+	"github.com/starling-network/starling/node/member/retention"
 	"github.com/starling-network/starling/node/memory"
 	"github.com/starling-network/starling/node/pause"
 	"github.com/starling-network/starling/node/provider/offer"
@@ -138,7 +140,7 @@ type service struct {
 	store *quota.Store
 	room  *member.Budget
 	ram   *member.Budget // for runs
-	past  *member.Retention
+	past  *retention.Store
 
 	barred    bool // the account was convicted: it makes no offer
 	unoffered bool // it was paused when it enlisted, and makes its offer later
@@ -221,7 +223,7 @@ func (s *service) open(ctx context.Context, h home.Home) error {
 	}
 	s.room = member.NewDiskBudget(s.store.Usage().Quota, "--disk is "+s.Disk.Words())
 	s.ram = member.NewMemoryBudget(s.Hardware.Memory)
-	if s.past, err = member.OpenRetention(s.Home, s.store, time.Now()); err != nil {
+	if s.past, err = retention.Open(s.Home, s.store, time.Now()); err != nil {
 		return err
 	}
 	config := s.reach(s.chain, s.works)
@@ -481,7 +483,7 @@ func (s *service) begin(ctx context.Context, job string, drain <-chan struct{}) 
 		Device: s.device, Pause: s.pause,
 		Holding: engine.Holding{Aside: member.AsideIn(s.Home, s.store, s.room)},
 	}
-	p.Snapshots = member.NewSnapshotStore(s.Home, job, p.Log)
+	p.Drafts = draft.NewStore(s.Home, job, p.Log)
 	step, header := s.play(p.ID, p.Chain.Job)
 	p.Step, p.Journal = step, member.OpenJournal(s.Home, header, p.Log)
 	s.mu.Lock()
@@ -539,7 +541,7 @@ func (s *service) play(id, job string) (func(role.Event) []role.Action, journal.
 func (s *service) release(job string, p *member.Process) {
 	s.room.Release(job)
 	s.ram.Release(job)
-	p.Snapshots.Drop()
+	p.Drafts.Drop()
 	if err := s.past.Keep(job, p.Replicator.Load().Checkpoints(), time.Now()); err != nil {
 		s.log.Warn("cannot write down what is kept of the run", "job", job, "err", err)
 	}

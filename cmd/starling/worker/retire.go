@@ -11,12 +11,12 @@ import (
 	"github.com/starling-network/starling/cmd/starling/target"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
-	"github.com/starling-network/starling/node/provider"
+	"github.com/starling-network/starling/node/retire"
 )
 
 func retireCommand(c *terminal.Console) *cobra.Command {
 	var t target.Target
-	o := provider.RetireOptions{}
+	o := retire.Options{}
 	cmd := &cobra.Command{
 		Use:   "retire --home DIR [--to ADDRESS]",
 		Short: "Leave a network: drain, unstake, and send the coins away",
@@ -51,7 +51,7 @@ With -o json: {"account","drained","left":[JOB],"unstaked_uzen","to","sent_uzen"
 				return usage.Error(cmd, errors.New("--to is the account itself: leave --to out, and the coins stay there"))
 			}
 			o.Home, o.RPC, o.Say, o.Wait = t.Home, t.Network, c.Say, c.Counter("blocks until the stake leaves")
-			done, err := provider.Retire(cmd.Context(), o)
+			done, err := retire.Run(cmd.Context(), o)
 			if err != nil {
 				return terminal.IfInterrupted(cmd.Context(), err, "the same command")
 			}
@@ -67,7 +67,7 @@ With -o json: {"account","drained","left":[JOB],"unstaked_uzen","to","sent_uzen"
 	return cmd
 }
 
-func printRetired(d *provider.Retired) error {
+func printRetired(d *retire.Retired) error {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "account\t%s\n", d.Account)
 	for _, job := range d.Left {

@@ -1,4 +1,6 @@
-package provider
+// Package retire lets the account of a worker or verifier leave a network: its process drains, its units are handed
+// back, its stake leaves, and its coins are sent elsewhere. It runs no process of a worker; that is node/provider.
+package retire
 
 import (
 	"context"
@@ -11,13 +13,14 @@ import (
 	"github.com/starling-network/starling/client/job/quantity"
 	"github.com/starling-network/starling/node/control"
 	"github.com/starling-network/starling/node/home"
+	"github.com/starling-network/starling/node/provider"
 	"github.com/starling-network/starling/node/session"
 	"github.com/starling-network/starling/node/uplink"
 	"github.com/starling-network/starling/protocol/registry"
 )
 
-// RetireOptions say how an account leaves a network.
-type RetireOptions struct {
+// Options say how an account leaves a network.
+type Options struct {
 	Home string // folder of the key
 	RPC  string // HTTP interface of a validator
 	To   string // address that is sent the coins; "": they stay where they are
@@ -38,10 +41,10 @@ type Retired struct {
 	Balance  uint64   `json:"balance_uzen"`   // that stays
 }
 
-// Retire lets the account of a folder leave a network: its process drains, or its units are handed back if none runs,
+// Run lets the account of a folder leave a network: its process drains, or its units are handed back if none runs,
 // its stake leaves, and what it has is sent to another account. It takes as long as the stake answers for the work.
 // Every step is begun only if the chain shows that it is still to do: a call that was interrupted is made again.
-func Retire(ctx context.Context, o RetireOptions) (*Retired, error) {
+func Run(ctx context.Context, o Options) (*Retired, error) {
 	h, err := home.Read(o.Home)
 	if err != nil {
 		return nil, err
@@ -58,7 +61,7 @@ func Retire(ctx context.Context, o RetireOptions) (*Retired, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := retirement{RetireOptions: o, chain: c, blocks: blocks, pulse: uplink.NewPulse(o.RPC, o.Say),
+	r := retirement{Options: o, chain: c, blocks: blocks, pulse: uplink.NewPulse(o.RPC, o.Say),
 		done: Retired{Account: c.Address(), Left: []string{}, To: o.To}}
 	defer r.pulse.Stop()
 	unlock, err := r.drain(ctx)
@@ -76,7 +79,7 @@ func Retire(ctx context.Context, o RetireOptions) (*Retired, error) {
 
 // retirement is an account on its way out.
 type retirement struct {
-	RetireOptions
+	Options
 	chain  *client.Client
 	blocks <-chan client.Block
 	pulse  *uplink.Pulse
@@ -130,7 +133,7 @@ func (r *retirement) drain(ctx context.Context) (unlock func() error, err error)
 		if unlock, err = home.Lock(r.Home); !errors.Is(err, home.ErrInUse) {
 			return true, err
 		}
-		var s WorkerStatus
+		var s provider.WorkerStatus
 		if control.Status(ctx, r.Home, &s) == nil && fmt.Sprint(s.Runs) != open && len(s.Runs) > 0 {
 			open = fmt.Sprint(s.Runs)
 			r.Say("waits for the work in " + strings.Join(s.Runs, ", ") + " to be settled")

@@ -1,4 +1,6 @@
-package member
+// Package draft keeps the parameters and moments of a unit that is half computed in a file, from which another process
+// of the party continues the unit. When that is done is for role/engine.
+package draft
 
 import (
 	"errors"
@@ -13,34 +15,34 @@ import (
 	"github.com/starling-network/starling/role/engine"
 )
 
-// dirDrafts, in a party's folder, holds what there is of units that it computes.
-const dirSnapshots = "drafts"
+// folder, in a party's folder, holds what there is of units that it computes.
+const folder = "drafts"
 
-// A draft is written at most every draftEvery, and so seldom that it takes one part of draftShare of the time.
+// A draft is written at most once in interval, and so seldom that it takes one part of share of the time.
 const (
-	snapshotEvery = 10 * time.Second
-	draftShare    = 100
+	interval = 10 * time.Second
+	share    = 100
 )
 
-// SnapshotStore is the file in which a party keeps what there is of the unit of a run that it computes: parameters and
+// Store is the file in which a party keeps what there is of the unit of a run that it computes: parameters and
 // moments, 12 bytes a parameter. It implements engine.Drafts.
-type SnapshotStore struct {
+type Store struct {
 	path string
 	log  *slog.Logger
 	next time.Time // when the next one is due
 	wait time.Duration
 }
 
-// NewSnapshotStore returns the drafts of a run in a party's folder.
-func NewSnapshotStore(dir, job string, log *slog.Logger) *SnapshotStore {
-	d := &SnapshotStore{path: filepath.Join(dir, dirSnapshots, canon.Sum("starling/drafts/1", []byte(job)).Short()),
-		log: log, wait: snapshotEvery}
+// NewStore returns the drafts of a run in a party's folder.
+func NewStore(dir, job string, log *slog.Logger) *Store {
+	d := &Store{path: filepath.Join(dir, folder, canon.Sum("starling/drafts/1", []byte(job)).Short()),
+		log: log, wait: interval}
 	d.next = time.Now().Add(d.wait)
 	return d
 }
 
 // Save implements engine.Drafts.
-func (d *SnapshotStore) Save(last bool, write func(io.Writer) error) {
+func (d *Store) Save(last bool, write func(io.Writer) error) {
 	begin := time.Now()
 	if !last && begin.Before(d.next) {
 		return
@@ -49,12 +51,12 @@ func (d *SnapshotStore) Save(last bool, write func(io.Writer) error) {
 		d.log.Warn("what there is of the unit is not kept", "err", err)
 	}
 	took := time.Since(begin)
-	d.next = begin.Add(took + max(d.wait, draftShare*took))
+	d.next = begin.Add(took + max(d.wait, share*took))
 }
 
 // replace writes a temporary file in the same folder and renames it. The file is not synced: the engine detects and
 // drops a draft that a power failure damaged.
-func (d *SnapshotStore) replace(write func(io.Writer) error) error {
+func (d *Store) replace(write func(io.Writer) error) error {
 	if err := os.MkdirAll(filepath.Dir(d.path), 0o700); err != nil {
 		return err
 	}
@@ -70,7 +72,7 @@ func (d *SnapshotStore) replace(write func(io.Writer) error) error {
 }
 
 // Load implements engine.Drafts.
-func (d *SnapshotStore) Load(read func(io.Reader) error) {
+func (d *Store) Load(read func(io.Reader) error) {
 	f, err := os.Open(d.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return
@@ -84,11 +86,11 @@ func (d *SnapshotStore) Load(read func(io.Reader) error) {
 }
 
 // Drop implements engine.Drafts.
-func (d *SnapshotStore) Drop() {
+func (d *Store) Drop() {
 	d.next = time.Now().Add(d.wait)
 	if err := os.Remove(d.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		d.log.Warn("what there was of a unit stays on the disk", "err", err)
 	}
 }
 
-var _ engine.Drafts = (*SnapshotStore)(nil)
+var _ engine.Drafts = (*Store)(nil)

@@ -1,4 +1,4 @@
-package member
+package draft
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ import (
 // interval is over, and a disk that refuses it does not stop the work.
 func TestDrafts(t *testing.T) {
 	dir, log := t.TempDir(), slog.New(slog.DiscardHandler)
-	text := func(d *SnapshotStore) (found string) {
+	text := func(d *Store) (found string) {
 		d.Load(func(r io.Reader) error {
 			b, err := io.ReadAll(r)
 			found = string(b)
@@ -22,10 +22,10 @@ func TestDrafts(t *testing.T) {
 		})
 		return found
 	}
-	save := func(d *SnapshotStore, s string) {
+	save := func(d *Store, s string) {
 		d.Save(false, func(w io.Writer) error { _, err := io.WriteString(w, s); return err })
 	}
-	d := NewSnapshotStore(dir, "a/../job", log)
+	d := NewStore(dir, "a/../job", log)
 	if save(d, "early"); text(d) != "" {
 		t.Error("a draft is written before it is time")
 	}
@@ -44,18 +44,18 @@ func TestDrafts(t *testing.T) {
 	save(d, "first")
 	d.next = time.Time{}
 	d.Save(false, func(w io.Writer) error { _, _ = io.WriteString(w, "half"); return errors.New("full") })
-	if again := NewSnapshotStore(dir, "a/../job", log); text(again) != "first" ||
-		text(NewSnapshotStore(dir, "other", log)) != "" {
+	if again := NewStore(dir, "a/../job", log); text(again) != "first" ||
+		text(NewStore(dir, "other", log)) != "" {
 		t.Errorf("another process finds %q", text(again))
 	}
 	d.Drop()
-	if files, err := os.ReadDir(filepath.Join(dir, dirSnapshots)); err != nil || len(files) > 0 || text(d) != "" {
+	if files, err := os.ReadDir(filepath.Join(dir, folder)); err != nil || len(files) > 0 || text(d) != "" {
 		t.Errorf("%v, %d files are left", err, len(files))
 	}
 	if err := os.WriteFile(filepath.Join(dir, "taken"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d = NewSnapshotStore(filepath.Join(dir, "taken"), "job", log)
+	d = NewStore(filepath.Join(dir, "taken"), "job", log)
 	d.next = time.Time{}
 	save(d, "nowhere")
 	if text(d) != "" {
