@@ -526,10 +526,10 @@ func (v *verification) model(last *train.Checkpoint) error {
 		return err
 	}
 	for _, f := range want {
-		same, err := holds(v.out.File(f.Name), f)
+		same, err := f.IsAt(v.out.File(f.Name))
 		if before := slices.IndexFunc(earlier, func(e hubfile.File) bool { return e.Name == f.Name }); !same &&
 			err == nil && before >= 0 {
-			same, err = holds(v.out.File(f.Name), earlier[before])
+			same, err = earlier[before].IsAt(v.out.File(f.Name))
 		}
 		if err != nil {
 			return mismatch(0, "%v", err)

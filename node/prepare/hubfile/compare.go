@@ -1,4 +1,4 @@
-package verify
+package hubfile
 
 import (
 	"bufio"
@@ -7,22 +7,20 @@ import (
 	"io"
 	"os"
 	"slices"
-
-	"github.com/starling-network/starling/node/prepare/hubfile"
 )
 
 // errDiffers ends the comparison of a file.
 var errDiffers = errors.New("the bytes differ")
 
-// holds reports whether a file on the disk is the one that an export would write.
-func holds(path string, want hubfile.File) (bool, error) {
-	f, err := os.Open(path)
+// IsAt reports whether the file at a path has the bytes that f writes.
+func (f File) IsAt(path string) (bool, error) {
+	there, err := os.Open(path)
 	if err != nil {
 		return false, err
 	}
-	defer f.Close()
-	c := &comparison{of: bufio.NewReaderSize(f, comparedBytes)}
-	if err := want.Write(c); err != nil {
+	defer there.Close()
+	c := &comparison{of: bufio.NewReaderSize(there, comparedBytes)}
+	if err := f.Write(c); err != nil {
 		if errors.Is(err, errDiffers) {
 			err = nil
 		}

@@ -1,4 +1,4 @@
-package verify
+package hubfile
 
 import (
 	"bytes"
@@ -7,15 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-
-	"github.com/starling-network/starling/node/prepare/hubfile"
 )
 
-// TestHolds: a file is the one that an export writes only if all of its bytes are.
-func TestHolds(t *testing.T) {
+// TestIsAt: a file is the one that is written only if all of its bytes are.
+func TestIsAt(t *testing.T) {
 	want := bytes.Repeat([]byte("weights"), comparedBytes/5)
 	path := filepath.Join(t.TempDir(), "model")
-	export := hubfile.File{Name: "model", Write: func(w io.Writer) error {
+	export := File{Name: "model", Write: func(w io.Writer) error {
 		for _, part := range [][]byte{want[:10], want[10:]} {
 			if _, err := w.Write(part); err != nil {
 				return err
@@ -33,15 +31,15 @@ func TestHolds(t *testing.T) {
 		if err := os.WriteFile(path, change(bytes.Clone(want)), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if same, err := holds(path, export); err != nil || same != (name == "same") {
+		if same, err := export.IsAt(path); err != nil || same != (name == "same") {
 			t.Errorf("%s: %v, %v", name, same, err)
 		}
 	}
-	if _, err := holds(path+"x", export); !errors.Is(err, os.ErrNotExist) {
+	if _, err := export.IsAt(path + "x"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no file: %v", err)
 	}
 	failed := errors.New("failed")
-	if _, err := holds(path, hubfile.File{Write: func(io.Writer) error { return failed }}); err != failed {
+	if _, err := (File{Write: func(io.Writer) error { return failed }}).IsAt(path); err != failed {
 		t.Errorf("no export: %v", err)
 	}
 }
