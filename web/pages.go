@@ -38,6 +38,11 @@ func (s *Server) pages() http.Handler {
 			s.problem(w, r, failure.ErrNotFound)
 			return
 		}
+		if s.NoPages {
+			s.problem(w, r, failure.New(http.StatusNotFound, "NO_PAGES", "this server has an API, and no pages",
+				"see /openapi.json, or show the same runs with starling web"))
+			return
+		}
 		name := strings.TrimPrefix(path.Clean(r.URL.Path), "/")
 		if path.Ext(name) == "" {
 			name = "index.html"

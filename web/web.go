@@ -45,6 +45,7 @@ type Config struct {
 	Tokens   *access.Tokens // what each client may do; nil: every client may do everything
 	Hosts    access.Hosts
 	Version  api.Version
+	NoPages  bool         // the API without the dashboard
 	Log      *slog.Logger // nil: nowhere
 
 	Poll      time.Duration // between queries of a source that has followers; 0: half a second

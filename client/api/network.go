@@ -170,6 +170,7 @@ type Version struct {
 	Submits  bool   `json:"submits"` // whether jobs can be submitted here
 	Network  bool   `json:"network"` // whether a network is shown
 	Auth     bool   `json:"auth"`    // whether a bearer token is needed
+	Orders   bool   `json:"orders"`  // whether submitted jobs are ordered on the network, and not trained here
 }
 
 // Problem is an error, as RFC 9457 has it: application/problem+json.

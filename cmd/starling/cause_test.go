@@ -35,7 +35,7 @@ func TestNobodyAnswers(t *testing.T) {
 	address := h.Account().Address()
 	for _, args := range [][]string{
 		{"network", "status"}, {"network", "check"}, {"validator", "join", "--home", filepath.Join(dir, "validator")},
-		{"web", dir},
+		{"web", dir}, {"gateway", dir, "--home", party},
 		{"worker", "up", "--home", party}, {"worker", "status", "--home", party}, {"worker", "explain", "--home", party},
 		{"worker", "earnings", "--account", address}, {"worker", "drain", "--home", party},
 		{"account", "show", address}, {"account", "history", address}, {"account", "send", address, "1", "--home", party},
@@ -112,6 +112,7 @@ func TestWrongAddresses(t *testing.T) {
 	for _, args := range [][]string{
 		{"train", job, "--dir", filepath.Join(t.TempDir(), "out"), "--web", "127.0.0.1:99999", "-q"},
 		{"web", t.TempDir(), "--listen", "127.0.0.1"},
+		{"gateway", t.TempDir()}, {"gateway", t.TempDir(), "--network", "http://127.0.0.1:1"},
 		{"worker", "earnings", "--account", "starling1qqqqqq", "--network", "http://127.0.0.1:1"},
 	} {
 		if err := execute(t.Context(), new(terminal.Console), args); terminal.ExitCode(err) != terminal.ExitUsage {

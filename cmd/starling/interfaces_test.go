@@ -56,7 +56,8 @@ func (o *ordering) post(path string, body, into any, statuses ...int) int {
 	return o.ask("POST", path, "application/json", bytes.NewReader(text), into, statuses...)
 }
 
-// A model is tuned in OpenAI's form on a network, paused there, resumed, and asked; and a job is ordered by gRPC.
+// By a gateway, a model is tuned in OpenAI's form on a network, paused there, resumed, and asked; and a job is ordered
+// by gRPC.
 func TestWebOrdersByEveryInterface(t *testing.T) {
 	onlyLong(t)
 	t.Parallel()
@@ -68,7 +69,14 @@ func TestWebOrdersByEveryInterface(t *testing.T) {
 	if err := os.Mkdir(out, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	s := orders(t, out, filepath.Dir(job), fmt.Sprintf("http://127.0.0.1:%d", port+1), filepath.Join(net, "consumer"))
+	s := serves(t, "gateway: ", []string{"gateway", out, "--data", filepath.Dir(job), "--network",
+		fmt.Sprintf("http://127.0.0.1:%d", port+1), "--home", filepath.Join(net, "consumer")})
+	var v api.Version
+	var none api.Problem
+	s.ask("GET", "/v1/version", "", http.NoBody, &v, http.StatusOK)
+	if s.ask("GET", "/", "", http.NoBody, &none, http.StatusNotFound); !v.Orders || !v.Submits || none.Code != "NO_PAGES" {
+		t.Errorf("%+v, %+v", v, none)
+	}
 	t.Run("openai", func(t *testing.T) { (&ordering{t, s.url, nil}).tune(t) })
 	t.Run("grpc", func(t *testing.T) { (&ordering{t, s.url, nil}).call(t, job) })
 }

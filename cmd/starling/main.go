@@ -121,6 +121,7 @@ one tile of one operator that the chain recomputes, liars lose their stake, and 
 	f.Lookup("passphrase-file").DefValue = ""
 	root.AddCommand(
 		train.Command(c), sim.Command(c), job.Command(c), data.Command(c), model.Command(c), web.Command(c),
+		web.Gateway(c),
 		worker.Command(c), verifier.Command(c), market.Command(c), account.Command(c),
 		validator.Command(c), network.Command(c), dev.Command(c, root),
 		bench.Command(c), doctor.Command(c), version.Command(c),

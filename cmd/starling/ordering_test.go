@@ -26,11 +26,17 @@ type ordering struct {
 // orders starts starling web over a folder of runs.
 func orders(t *testing.T, out, data, network, home string, more ...string) *ordering {
 	t.Helper()
-	c := command(t, append([]string{"web", out, "--data", data, "--network", network, "--home", home, "--listen",
-		"127.0.0.1:0"}, more...)...)
+	return serves(t, "dashboard: ", append([]string{"web", out, "--data", data, "--network", network, "--home", home},
+		more...))
+}
+
+// serves starts a server, and finds its address in what it says.
+func serves(t *testing.T, says string, args []string) *ordering {
+	t.Helper()
+	c := command(t, append(args, "--listen", "127.0.0.1:0")...)
 	s := news(t, c)
 	for s.Scan() {
-		if at, ok := strings.CutPrefix(s.Text(), "dashboard: "); ok {
+		if at, ok := strings.CutPrefix(s.Text(), says); ok {
 			go func(s *bufio.Scanner) { // keep the pipe empty until the process ends
 				for s.Scan() {
 				}
@@ -40,7 +46,7 @@ func orders(t *testing.T, out, data, network, home string, more ...string) *orde
 			return o
 		}
 	}
-	t.Fatal("starling web did not start")
+	t.Fatalf("starling %s did not start", args[0])
 	return nil
 }
 

@@ -30,6 +30,7 @@ type WebOptions struct {
 	Home    string            // folder of the account that orders submitted jobs on the Network; "": they are trained here
 	Blobs   []string          // multiaddrs at which the workers of the Network fetch jobs; none: any port of the loopback
 	Jobs    int               // that are ordered on the Network at a time
+	NoPages bool              // the API without the dashboard
 	Say     func(text string) // news for the person who starts the server; may be nil
 	Version string            // of the binary
 	Log     *slog.Logger      // nil: nowhere
@@ -70,8 +71,8 @@ func (o WebOptions) Serve(ctx context.Context, l net.Listener, c web.Config) err
 		}
 		c.Tokens = tokens
 	}
-	c.Hosts, c.Log = o.Hosts, o.Log
-	c.Version = api.Version{Version: o.Version, Numerics: kernel.Version, Go: runtime.Version()}
+	c.Hosts, c.Log, c.NoPages = o.Hosts, o.Log, o.NoPages
+	c.Version = api.Version{Version: o.Version, Numerics: kernel.Version, Go: runtime.Version(), Orders: o.Home != ""}
 	s := web.New(c)
 	if o.Opened != nil {
 		o.Opened("http://" + l.Addr().String())

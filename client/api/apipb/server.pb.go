@@ -158,7 +158,9 @@ type Version struct {
 	// Whether a network is shown.
 	Network bool `protobuf:"varint,6,opt,name=network,proto3" json:"network,omitempty"`
 	// Whether a bearer token is needed.
-	Auth          bool `protobuf:"varint,7,opt,name=auth,proto3" json:"auth,omitempty"`
+	Auth bool `protobuf:"varint,7,opt,name=auth,proto3" json:"auth,omitempty"`
+	// Whether submitted jobs are ordered on the network, and not trained here.
+	Orders        bool `protobuf:"varint,8,opt,name=orders,proto3" json:"orders,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -242,6 +244,13 @@ func (x *Version) GetAuth() bool {
 	return false
 }
 
+func (x *Version) GetOrders() bool {
+	if x != nil {
+		return x.Orders
+	}
+	return false
+}
+
 var File_starling_v1_server_proto protoreflect.FileDescriptor
 
 const file_starling_v1_server_proto_rawDesc = "" +
@@ -254,7 +263,7 @@ const file_starling_v1_server_proto_rawDesc = "" +
 	"\vHealthCheck\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x0e\n" +
 	"\x02ok\x18\x02 \x01(\bR\x02ok\x12\x12\n" +
-	"\x04text\x18\x03 \x01(\tR\x04text\"\xa9\x01\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\"\xc1\x01\n" +
 	"\aVersion\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x10\n" +
 	"\x03api\x18\x02 \x01(\tR\x03api\x12\x1a\n" +
@@ -262,7 +271,8 @@ const file_starling_v1_server_proto_rawDesc = "" +
 	"\x02go\x18\x04 \x01(\tR\x02go\x12\x18\n" +
 	"\asubmits\x18\x05 \x01(\bR\asubmits\x12\x18\n" +
 	"\anetwork\x18\x06 \x01(\bR\anetwork\x12\x12\n" +
-	"\x04auth\x18\a \x01(\bR\x04authB7Z5github.com/starling-network/starling/client/api/apipbb\x06proto3"
+	"\x04auth\x18\a \x01(\bR\x04auth\x12\x16\n" +
+	"\x06orders\x18\b \x01(\bR\x06ordersB7Z5github.com/starling-network/starling/client/api/apipbb\x06proto3"
 
 var (
 	file_starling_v1_server_proto_rawDescOnce sync.Once

@@ -18,7 +18,7 @@ var firstLevel = []struct {
 	purpose  string
 	commands []string
 }{
-	{"Train", []string{"train", "sim", "job", "data", "model", "web"}},
+	{"Train", []string{"train", "sim", "job", "data", "model", "web", "gateway"}},
 	{"Provide", []string{"worker", "verifier", "market", "account"}},
 	{"Operate", []string{"validator", "network", "dev"}},
 	{"Examine", []string{"bench", "doctor", "version"}},

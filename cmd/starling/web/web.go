@@ -1,4 +1,5 @@
-// Package web is starling web: it starts the server of node/server as its flags configure it.
+// Package web is starling web, and starling gateway, which is the same without pages: they start the server of
+// node/server as their flags configure it.
 package web
 
 import (
@@ -10,6 +11,7 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
@@ -50,29 +52,14 @@ docs/api.md has the API, docs/dashboard.md the pages.`,
   starling web out --network http://127.0.0.1:26601
   starling web out --network http://127.0.0.1:26601 --home net/consumer --token-file tokens
   starling web out --listen 0.0.0.0:7300 --token-file tokens --host train.example.org`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return usage.Error(cmd, fmt.Errorf("%d arguments given, wanted at most one folder", len(args)))
-			}
-			return nil
-		},
+		Args: oneFolder,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dir := "out"
-			if len(args) > 0 {
-				dir = args[0]
-			}
 			if readOnly {
 				o.Data = ""
-			}
-			if err := terminal.CheckListen("--listen", o.Listen, dashboard.DefaultWeb); err != nil {
-				return err
 			}
 			if err := together(cmd, o, readOnly); err != nil {
 				return err
 			}
-			o.Version = version.Binary()
-			o.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-			o.Say = func(text string) { fmt.Fprintln(os.Stderr, text) }
 			o.Opened = func(url string) { fmt.Fprintf(os.Stderr, "dashboard: %s\n", url) }
 			ctx, cancel := context.WithCancel(cmd.Context())
 			defer cancel()
@@ -82,24 +69,52 @@ docs/api.md has the API, docs/dashboard.md the pages.`,
 					cancel()
 				}()
 			}
-			return webError(ctx, server.Serve(ctx, dir, o))
+			return serve(ctx, args, o)
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.Listen, "listen", dashboard.DefaultWeb, "host:port to answer at; a free port if this one is taken")
 	f.StringVar(&o.Network, "network", "", "HTTP interface of a validator, to show its network; with --home jobs are "+
 		"ordered there")
 	f.StringVar(&o.Home, "home", "", "with --network: folder of the account that orders jobs, and pays for them")
 	f.StringSliceVar(&o.Blobs, "blob-listen", nil, "with --home: multiaddrs at which workers fetch jobs (default: any "+
 		"port of the loopback)")
 	f.IntVar(&o.Jobs, "jobs", defaultJobs, "with --home: jobs that are ordered at a time; others wait")
-	f.StringVar(&o.Data, "data", ".", "folder of the data that submitted jobs may name")
 	f.BoolVar(&readOnly, "read-only", false, "train nothing that is submitted")
 	f.BoolVar(&asChild, "until-stdin-ends", false, "end when standard input does: for a program that starts the server")
+	access(f, &o)
+	return cmd
+}
+
+// access defines the flags that say where a server answers, to whom, and about which data.
+func access(f *pflag.FlagSet, o *dashboard.WebOptions) {
+	f.StringVar(&o.Listen, "listen", dashboard.DefaultWeb, "host:port to answer at; a free port if this one is taken")
+	f.StringVar(&o.Data, "data", ".", "folder of the data that submitted jobs may name")
 	f.StringVar(&o.Tokens, "token-file", "", "file of bearer tokens; needed beyond the loopback")
 	f.StringSliceVar(&o.Hosts, "host", nil, "name by which the server is reached, besides addresses and the loopback's "+
 		"(repeatable)")
-	return cmd
+}
+
+// oneFolder allows the folder of the runs, or nothing.
+func oneFolder(cmd *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return usage.Error(cmd, fmt.Errorf("%d arguments given, wanted at most one folder", len(args)))
+	}
+	return nil
+}
+
+// serve runs a server over the folder of the arguments, or out.
+func serve(ctx context.Context, args []string, o dashboard.WebOptions) error {
+	dir := "out"
+	if len(args) > 0 {
+		dir = args[0]
+	}
+	if err := terminal.CheckListen("--listen", o.Listen, dashboard.DefaultWeb); err != nil {
+		return err
+	}
+	o.Version = version.Binary()
+	o.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	o.Say = func(text string) { fmt.Fprintln(os.Stderr, text) }
+	return webError(ctx, server.Serve(ctx, dir, o))
 }
 
 // defaultJobs is how many jobs are ordered on a network at a time.
