@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"time"
-
 	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/tensor"
@@ -25,10 +23,11 @@ type Work struct {
 // Seconds is the sum of all parts.
 func (w Work) Seconds() float64 { return w.Units + w.Audits + w.Evaluation + w.Bytes + w.Chain }
 
-// blocksOfRound are the blocks that a round of an embedded network waits for: its assignment, commitments, the draw,
-// the opening of seals, and the attestation. blockSeconds is the time of one (node/localnet).
+// blocksOfRound are the blocks that a round of an embedded network waits for: those of its commitments and of its
+// attestation, in which the next round is assigned, and half a block before each of them. Audits, seals and their draws
+// take place in the rounds that follow. blockSeconds is the time of one (node/localnet).
 const (
-	blocksOfRound = 8
+	blocksOfRound = 3
 	blockSeconds  = 0.2
 	startSeconds  = 3 // of the chain and the hosts, and the end
 )
@@ -51,7 +50,10 @@ func (p *Plan) work(b *prepare.CompiledJob, o market.Order) Work {
 	checks := audits(o.Terms.AuditPPM, int(s.Rounds)) // of each unit of the rounds
 	w := Work{Units: rounds * perRound * p.StepTime, Chain: startSeconds + rounds*blocksOfRound*blockSeconds}
 	w.Audits = w.Units * checks / rounds
-	w.Evaluation = float64(evaluations(b)) * float64(len(heldout.Batches(b))) * p.evalTime
+	_, threads := prepare.Turns(b)
+	inTurn := float64(evaluations(b)-1) * float64(min(threads, kernel.Cores)) / float64(kernel.Cores)
+	// others are at work meanwhile, but for the last
+	w.Evaluation = (1 + inTurn) * float64(len(heldout.Batches(b))) * p.evalTime
 
 	params, state, parties := float64(z.Parameters()), float64(z.State()), float64(p.parties)
 	units, checkpoint := float64(s.Units), params*float64(1+p.outerState)
@@ -100,14 +102,11 @@ func (p *Plan) tryEvaluation(b *prepare.CompiledJob) error {
 	defer exec.Release()
 	in := b.EvalInputs(b.Genesis)
 	in["tokens"] = tensor.FromI32(held[0], b.EvalBatch, int(b.Spec.Length)+1)
-	for range 2 { // the first makes what the second uses again
-		began := time.Now()
-		if _, err := exec.Run(in); err != nil {
-			return err
-		}
-		p.evalTime = time.Since(began).Seconds()
-	}
-	return nil
+	p.evalTime, err = shortest(threads, func() error {
+		_, err := exec.Run(in)
+		return err
+	}, nil)
+	return err
 }
 
 // byteTimes are the seconds that a byte takes one thread.
@@ -118,13 +117,11 @@ func timeOfByte() (t byteTimes) {
 	const n = 8 << 20
 	x := tensor.New(tensor.Make(tensor.Float32, n/4))
 	took := func(do func()) float64 {
-		began := time.Now()
-		do()
-		return time.Since(began).Seconds() / n
+		seconds, _ := shortest(1, func() error { do(); return nil }, nil)
+		return seconds / n
 	}
 	t.root = took(func() { x.Root() })
 	t.name = took(func() { blob.Of(x.Bytes()) })
-	x.Clone()
 	t.move = took(func() { x.Clone() })
 	return t
 }

@@ -92,6 +92,8 @@ type Run struct {
 	Peak    uint64  `json:"peak_bytes"`
 	State   uint64  `json:"state_bytes,omitempty"` // of the model and its optimizer
 	Seconds float64 `json:"seconds"`
+
+	processor float64 // seconds on all processors
 }
 
 // Report is what was measured.
@@ -150,7 +152,10 @@ func newMeasurement(o Options) (*measurement, error) {
 type jobPlan struct {
 	Parameters uint64  `json:"parameters"`
 	Seconds    float64 `json:"seconds"`
-	Placement  struct {
+	Work       struct {
+		Chain float64 `json:"chain"` // of the seconds, those without work
+	} `json:"work"`
+	Placement struct {
 		Memory uint64 `json:"memory_bytes"`
 	} `json:"placement"`
 }
@@ -265,6 +270,9 @@ func (m *measurement) run(ctx context.Context, name string, out any, args ...str
 	err = process.Run()
 	r := Run{Name: name, Seconds: benchmark.Rounded(time.Since(begin).Seconds(), 1),
 		Peak: memory.PeakOf(process.ProcessState)}
+	if s := process.ProcessState; s != nil {
+		r.processor = (s.UserTime() + s.SystemTime()).Seconds()
+	}
 	if err != nil {
 		return r, fmt.Errorf("benchmark: %s: %w: %s", name, err, strings.TrimSpace(said.String()))
 	}
