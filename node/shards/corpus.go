@@ -161,41 +161,27 @@ func (c *Corpus) of(a data.Address, seqLen int) (*reading, error) {
 		}
 		return r, nil
 	}
-	steps := uint32(1)
 	if before := c.last; before.Step+1 == a.Step && follows(before, a) {
-		steps = a.StepsPerRound - a.Step
+		return c.open(a, a.StepsPerRound-a.Step, seqLen)
 	}
-	return c.open(a, steps, seqLen)
+	return c.read(a, 1, seqLen)
 }
 
 // open begins to read the batches of at most some steps from an address on, of as many as bundle.ReadingTokens allow,
 // unless that has begun.
 func (c *Corpus) open(a data.Address, steps uint32, seqLen int) (*reading, error) {
-	width, end := int(a.Batch)*(seqLen+1), a.Step+steps
-	steps = max(1, min(steps, uint32(bundle.ReadingTokens/max(1, width))))
+	end := a.Step + steps
+	steps = max(1, min(steps, uint32(bundle.ReadingTokens/max(1, int(a.Batch)*(seqLen+1)))))
 	for _, r := range c.readings {
 		if r.first == a && r.steps >= steps && r.seqLen == seqLen {
 			return r, nil
 		}
 	}
-	batches := make([][]data.TokenRange, steps)
-	for i := range batches {
-		at := a
-		at.Step += uint32(i)
-		var err error
-		if batches[i], err = c.manifest.Spans(at, seqLen, 0, width); err != nil {
-			return nil, err
-		}
-	}
-	x, err := data.NewBatches(c.manifest, batches)
+	r, err := c.read(a, steps, seqLen)
 	if err != nil {
 		return nil, err
 	}
-	r := c.read(x)
-	r.first, r.steps, r.seqLen, r.end = a, steps, seqLen, end
-	if steps == 1 {
-		r.end = a.Step + 1 // read alone
-	}
+	r.end = end
 	c.readings = append(c.readings, r)
 	if len(c.readings) > bundle.MaxReadings {
 		c.readings[0].stop()
@@ -204,8 +190,28 @@ func (c *Corpus) open(a data.Address, steps uint32, seqLen int) (*reading, error
 	return r, nil
 }
 
-// read begins to fetch the shards of some batches.
-func (c *Corpus) read(x *data.Batches) *reading {
+// read begins to read the batches of some steps from an address on.
+func (c *Corpus) read(a data.Address, steps uint32, seqLen int) (*reading, error) {
+	batches := make([][]data.TokenRange, steps)
+	for i := range batches {
+		at := a
+		at.Step += uint32(i)
+		var err error
+		if batches[i], err = c.manifest.Spans(at, seqLen, 0, int(a.Batch)*(seqLen+1)); err != nil {
+			return nil, err
+		}
+	}
+	x, err := data.NewBatches(c.manifest, batches)
+	if err != nil {
+		return nil, err
+	}
+	r := c.gather(x)
+	r.first, r.steps, r.end, r.seqLen = a, steps, a.Step+steps, seqLen
+	return r, nil
+}
+
+// gather begins to fetch the shards of some batches.
+func (c *Corpus) gather(x *data.Batches) *reading {
 	ctx, stop := context.WithCancel(c.ctx)
 	r := &reading{stop: stop, batches: x, changed: make(chan struct{})}
 	wanted := slices.Clone(x.Shards())

@@ -354,6 +354,58 @@ func TestMemoryIsBounded(t *testing.T) {
 	})
 }
 
+// Steps that are read alone end no reading of a unit.
+func TestSingleStepsEndNoUnit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		of := whole(t)
+		a := at(0, 0)
+		lost := needs(t, of, a, 1)[0]
+		h := &holder{of: of, waits: map[int]chan struct{}{lost: make(chan struct{})}}
+		c := New(t.Context(), of.Manifest(shardTokens), h.shard)
+		began := make(chan error)
+		go func() {
+			done, err := c.Begin(t.Context(), a, 6, seqLen)
+			if err == nil {
+				done()
+			}
+			began <- err
+		}()
+		synctest.Wait()
+		for round := uint32(1); round < 20; round++ {
+			if !slices.Contains(needs(t, of, at(round, 1), 1), lost) {
+				wantBatch(t, c, of, at(round, 1))
+			}
+		}
+		close(h.waits[lost])
+		if err := <-began; err != nil {
+			t.Errorf("the unit ended with %v", err)
+		}
+	})
+}
+
+// A unit whose steps have more tokens than are read at a time is read step after step, each while the one before is
+// computed.
+func TestLargeStepsAreReadAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		of := whole(t)
+		a := data.Address{Units: 1, StepsPerRound: 3, Batch: bundle.ReadingTokens/seqLen + 1}
+		c := New(t.Context(), of.Manifest(shardTokens), (&holder{of: of}).shard)
+		done, err := c.Begin(t.Context(), a, 3, seqLen)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer done()
+		synctest.Wait()
+		got := make([]int32, a.Batch*(seqLen+1))
+		if err := c.Batch(got, a, seqLen); err != nil {
+			t.Fatal(err)
+		}
+		if len(c.readings) != 2 || c.readings[1].first.Step != 1 || c.readings[1].steps != 1 {
+			t.Errorf("%d readings after the first step", len(c.readings))
+		}
+	})
+}
+
 // Screening and disputes read what the whole corpus has.
 func TestOthersReadTheSame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

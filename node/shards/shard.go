@@ -78,7 +78,7 @@ func (c *Corpus) HeldOut(number uint64, batch, seqLen, limit int) ([]int32, erro
 	if err != nil {
 		return nil, err
 	}
-	r := c.read(x)
+	r := c.gather(x)
 	if err := r.wait(c.ctx, 0); err != nil {
 		return nil, err
 	}
