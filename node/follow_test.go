@@ -3,8 +3,12 @@ package node
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -12,6 +16,7 @@ import (
 
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/internal/jobtest"
+	"github.com/starling-network/starling/internal/pushtest"
 	"github.com/starling-network/starling/node/consumer"
 	"github.com/starling-network/starling/node/instrument"
 	"github.com/starling-network/starling/node/localnet"
@@ -163,6 +168,76 @@ func TestPauseIsTold(t *testing.T) {
 		t.Error(err)
 	}
 	if err := n.Stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// The model of a run, and its saved checkpoints, arrive at a bucket and a hub while the job trains; a store that
+// refuses costs a warning. The copies equal the folder, and no file that is written has a credential.
+func TestCopied(t *testing.T) {
+	to, events := hook(t)
+	store, hub := pushtest.NewStore(t, "models"), pushtest.NewHub(t)
+	j := with(t, jobtest.Small(t), "notify.webhook="+to, "notify.on=[pushed, push_failed]", "checkpoint.every_steps=4",
+		"output.push=[{to: s3://models/small, checkpoints: true}, hf:starling/small, s3://nothing/there]")
+	dir := filepath.Join(t.TempDir(), "out")
+	var warnings []string
+	s := mustTrain(t, consumer.Options{Job: j, Dir: dir, Say: func(text string) {
+		if strings.HasPrefix(text, "warning: ") {
+			warnings = append(warnings, text)
+		}
+	}})
+	if len(warnings) != 2 || !strings.Contains(warnings[0], "there is no bucket nothing") ||
+		!strings.Contains(warnings[1], "starling model push "+dir) {
+		t.Errorf("warned %q", warnings)
+	}
+	read := func(name string) string {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Error(err)
+		}
+		return string(text)
+	}
+	objects, repo := store.Objects(), hub.Repo("starling/small")
+	for _, name := range []string{"model.safetensors", "config.json", "tokenizer.json", "README.md", "summary.json"} {
+		if text := read(name); string(objects["small/"+name].Bytes) != text || repo == nil ||
+			string(repo.Files[name]) != text {
+			t.Errorf("%s is another", name)
+		}
+	}
+	for _, step := range []int{4, 8} {
+		at := fmt.Sprintf("small/checkpoint-%d/model.safetensors", step)
+		if b := objects[at].Bytes; len(b) != len(read("model.safetensors")) || string(b) == read("model.safetensors") {
+			t.Errorf("%s has %d bytes", at, len(b))
+		}
+	}
+	if _, last := objects["small/checkpoint-12/model.safetensors"]; last {
+		t.Error("the last checkpoint is copied twice")
+	}
+	close(events)
+	seen := map[string]int{}
+	for e := range events {
+		seen[e.Event+" "+e.Target]++
+		if e.Job != s.Job || e.Text == "" || e.Steps != 12 {
+			t.Errorf("%+v", e)
+		}
+	}
+	if want := map[string]int{"pushed s3://models/small": 3, "pushed hf:starling/small": 1,
+		"push_failed s3://nothing/there": 1}; !maps.Equal(seen, want) {
+		t.Errorf("told %v, want %v", seen, want)
+	}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, secret := range []string{pushtest.Access, pushtest.Secret, pushtest.Session, pushtest.Token} {
+			if strings.Contains(string(text), secret) {
+				t.Errorf("%s has a credential", path)
+			}
+		}
+		return err
+	})
+	if err != nil {
 		t.Error(err)
 	}
 }

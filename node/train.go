@@ -75,7 +75,7 @@ func Train(ctx context.Context, opt consumer.Options) (summary *rundir.Summary, 
 	if err := consumer.Prepare(out, b, opt); err != nil {
 		return nil, err
 	}
-	if err := follow(&opt, b, !fresh); err != nil {
+	if err := follow(ctx, &opt, out.Path, b, !fresh); err != nil {
 		return nil, err
 	}
 	w := instrument.New(opt.Version, "consumer")

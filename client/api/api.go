@@ -58,6 +58,20 @@ type Job struct {
 	// of a simulation: share of the workers' time that went into accepted units
 	Utilisation float64 `json:"utilisation,omitempty"`
 	Parties     []Party `json:"parties,omitempty"` // of a simulation
+	Pushes      []Push  `json:"pushes,omitempty"`  // copies of its model in stores outside of the network
+}
+
+// Push is a copy of the model of a run, or of a checkpoint of it, in a store outside of the network.
+type Push struct {
+	To      string    `json:"to"`                // target, such as s3://BUCKET/PREFIX
+	From    string    `json:"from,omitempty"`    // folder of the run that is copied; "": the run itself
+	State   string    `json:"state"`             // waiting, sending, done or failed
+	Files   int       `json:"files"`             // 0: not counted yet
+	Bytes   int64     `json:"bytes"`             // of all files
+	Sent    int64     `json:"sent_bytes"`        // that the store has
+	Address string    `json:"address,omitempty"` // where the copy is, once it is there
+	Reason  *Reason   `json:"reason,omitempty"`  // why the latest try failed
+	Updated time.Time `json:"updated,omitzero"`
 }
 
 // Reason is a cause, for programs and for people.

@@ -100,6 +100,9 @@ func (j *Job) Confine(models string) error {
 		check("model.tokenizer", t.Path)
 	}
 	calls := map[string]string{"notify.webhook": j.Notify.Webhook, "tracking.mlflow.uri": j.Tracking.MLflow.URI}
+	for i, p := range j.Output.Push {
+		calls[fmt.Sprintf("output.push.%d", i)] = p.To
+	}
 	for i, set := range j.Datasets {
 		at := fmt.Sprintf("datasets.%d.path", i)
 		if check(at, set.Path); set.Remote() {

@@ -79,6 +79,8 @@ func (w writer) of(t reflect.Type, f strict.Key) object {
 		}}
 	case reflect.TypeFor[spec.Workers]():
 		return object{"anyOf": []any{object{"type": "integer", "minimum": 1, "maximum": spec.MaxWorkers}, w.section(t)}}
+	case reflect.TypeFor[spec.Push]():
+		return object{"anyOf": []any{object{"type": "string"}, w.section(t)}}
 	case reflect.TypeFor[quantity.Auto]():
 		return object{"anyOf": []any{object{"const": "auto"}, object{"type": "integer", "minimum": 1, "maximum": 1 << 20}}}
 	case reflect.TypeFor[quantity.Amount](), reflect.TypeFor[quantity.AtLeast](), reflect.TypeFor[quantity.Size](),

@@ -1,7 +1,7 @@
 // Package checkpoint stores a model with the state of its optimizer as a folder of files that an ordinary IPFS client
-// can fetch: a UnixFS directory with shards, which are safetensors files of the tensors, and a manifest that says what
-// the root of each tensor is. The checkpoint is named by the CID of the directory; the same state has the same name on
-// every machine.
+// can fetch: a UnixFS directory with shards, which are safetensors files of the tensors, and a manifest that says
+// what the root of each tensor is. The checkpoint is named by the CID of the directory; the same state has the same
+// name on every machine.
 //
 // It does not know what the tensors mean: which are parameters, how their roots make up a state root, and whether a
 // quorum attested it, is for the caller to check.
@@ -17,8 +17,8 @@ import (
 	"github.com/starling-network/starling/network/blob"
 )
 
-// ShardBytes is the size of the tensors of a full shard. A tensor that is larger has a shard of its own. It is part of
-// the format.
+// ShardBytes is the size of the tensors of a full shard. A tensor that is larger has a shard of its own. It is part
+// of the format.
 const ShardBytes = 64 << 20
 
 // Limits of a checkpoint.
@@ -37,8 +37,8 @@ var (
 	ErrTensor = errors.New("tensor does not match its root")
 )
 
-// Manifest describes a checkpoint. The tensors are packed in order: each follows the one before it in the same shard if
-// it still fits, and else starts the next shard.
+// Manifest describes a checkpoint. The tensors are packed in order: each follows the one before it in the same shard
+// if it still fits, and else starts the next shard.
 type Manifest struct {
 	Job       string       `cbor:"1,keyasint"`
 	Round     uint32       `cbor:"2,keyasint"`
@@ -128,6 +128,34 @@ func Blobs(ctx context.Context, get Getter, c blob.CID) ([]blob.CID, error) {
 		return nil, err
 	}
 	return append([]blob.CID{blob.Leaf(c), f.manifest}, f.shards...), nil
+}
+
+// Drop deletes the blobs of a checkpoint from a store, but for those that a kept one shares. Of a checkpoint that is
+// not in the store it deletes nothing.
+func Drop(ctx context.Context, store blob.Store, drop string, keep []string) error {
+	blobs := func(name string) []blob.CID {
+		c, err := blob.Parse(name)
+		if err != nil {
+			return nil
+		}
+		list, _ := Blobs(ctx, store.Get, c) // none if it is not here
+		return list
+	}
+	kept := map[blob.CID]bool{}
+	for _, name := range keep {
+		for _, c := range blobs(name) {
+			kept[c] = true
+		}
+	}
+	for _, c := range blobs(drop) {
+		if kept[c] {
+			continue
+		}
+		if err := store.Delete(ctx, c); err != nil {
+			return fmt.Errorf("checkpoint: drop %s: %w", drop, err)
+		}
+	}
+	return nil
 }
 
 // Store is what Save needs of a blob.Store.

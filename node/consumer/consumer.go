@@ -461,6 +461,7 @@ func (c *Consumer) rewind(ctx context.Context, round uint32) error {
 	}
 	c.partlyWritten = false
 	c.board.Restart(round*c.Job.Spec.Steps + 1)
+	c.Options.Push.Rewind(int(round * c.Job.Spec.Steps))
 	c.lines, c.last = kept, nil
 	maps.DeleteFunc(c.dropped, func(r uint32, _ bool) bool { return int(r) > len(kept) })
 	c.mark = c.marks[round]
@@ -473,7 +474,7 @@ func (c *Consumer) rewind(ctx context.Context, round uint32) error {
 	}
 	names := checkpoints(c.Dir.Run.Blobs.Genesis, kept)
 	for _, l := range void {
-		if err := dropCheckpoint(ctx, c.Store, l.AsCheckpoint(), names); err != nil {
+		if err := checkpoint.Drop(ctx, c.Store, l.Checkpoint, names); err != nil {
 			return err
 		}
 	}
@@ -508,6 +509,7 @@ func (c *Consumer) record(ctx context.Context, round uint32, ckpt *train.Checkpo
 		}
 		c.lines = append(c.lines, *line)
 	}
+	copyCheckpoint(c, round, ckpt)
 	c.partlyWritten, c.last = false, ckpt
 	c.board.Add(tracked(metrics))
 	c.Options.MLflow.Add(tracked(metrics))
@@ -528,10 +530,10 @@ func tracked(metrics []rundir.Metric) []api.Metric {
 }
 
 // checkpoints are those of lines, and the first of all, which is never deleted: a later one may have blobs of it.
-func checkpoints(genesis string, lines []rundir.Line) []terms.Checkpoint {
-	names := []terms.Checkpoint{{CID: genesis}}
+func checkpoints(genesis string, lines []rundir.Line) []string {
+	names := []string{genesis}
 	for _, l := range lines {
-		names = append(names, l.AsCheckpoint())
+		names = append(names, l.Checkpoint)
 	}
 	return names
 }
@@ -539,8 +541,7 @@ func checkpoints(genesis string, lines []rundir.Line) []terms.Checkpoint {
 // prune deletes checkpoints. The last of the lineage stay, so many as are open, since rounds may be rolled back, and
 // the last keep_last of those after a multiple of every_steps steps.
 func (c *Consumer) prune(ctx context.Context, open int) error {
-	keeps := c.Job.Job.Checkpoint
-	every, saved := max(1, keeps.EverySteps/int(c.Job.Spec.Steps)), keeps.KeepLast
+	every, saved := savedEvery(c.Job), c.Job.Job.Checkpoint.KeepLast
 	var kept, drop []rundir.Line
 	for i, l := range slices.Backward(c.lines) {
 		switch after := i + 1; { // rounds
@@ -555,7 +556,7 @@ func (c *Consumer) prune(ctx context.Context, open int) error {
 	}
 	names := checkpoints(c.Dir.Run.Blobs.Genesis, kept)
 	for _, l := range drop {
-		if err := dropCheckpoint(ctx, c.Store, l.AsCheckpoint(), names); err != nil {
+		if err := checkpoint.Drop(ctx, c.Store, l.Checkpoint, names); err != nil {
 			return err
 		}
 		c.dropped[l.Round] = true

@@ -4,14 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/compute/train"
-	"github.com/starling-network/starling/network/blob"
-	"github.com/starling-network/starling/network/checkpoint"
 	"github.com/starling-network/starling/node/heldout"
 	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/memory"
@@ -22,7 +18,6 @@ import (
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run"
-	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/bundle"
@@ -197,31 +192,6 @@ func WriteReceipts(out *rundir.OutDir, receipts []reward.Receipt) error {
 		lines[i] = rundir.ReceiptLine{Receipt: r, Round: r.Round + 1, Explanation: reward.Explain(r)}
 	}
 	return rundir.WriteLines(out, rundir.FileReceipts, lines)
-}
-
-// dropCheckpoint deletes the blobs of a checkpoint, but for those that a kept one shares.
-func dropCheckpoint(ctx context.Context, store blob.Store, drop terms.Checkpoint, keep []terms.Checkpoint) error {
-	shards := func(c terms.Checkpoint) []blob.CID {
-		id, err := blob.Parse(c.CID)
-		if err != nil {
-			return nil
-		}
-		list, _ := checkpoint.Blobs(ctx, store.Get, id) // none if it is not here
-		return list
-	}
-	var kept []blob.CID
-	for _, c := range keep {
-		kept = append(kept, shards(c)...)
-	}
-	for _, id := range shards(drop) {
-		if slices.Contains(kept, id) {
-			continue
-		}
-		if err := store.Delete(ctx, id); err != nil {
-			return fmt.Errorf("consumer: drop checkpoint %d: %w", drop.Round, err)
-		}
-	}
-	return nil
 }
 
 // WriteDisputes writes the disputes of a run, and how long their leaves took.

@@ -12,6 +12,7 @@ import (
 	"github.com/starling-network/starling/node/disk"
 	"github.com/starling-network/starling/node/notify"
 	"github.com/starling-network/starling/node/prepare"
+	"github.com/starling-network/starling/node/push"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/runs"
 	"github.com/starling-network/starling/node/torch"
@@ -44,6 +45,7 @@ type Options struct {
 	Say       func(text string) // news worth a line of its own
 	MLflow    *mlflow.Writer    // gets the metrics; may be nil
 	Notify    *notify.Sender    // sends events; may be nil
+	Push      *push.Sender      // copies the model, and checkpoints; may be nil
 	Shown     func(runs.Live)   // gets the data of the run that are not in its files, once
 	Disk      disk.Share        // of every party of an embedded network; zero: an equal part of the free disk
 }

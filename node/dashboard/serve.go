@@ -31,6 +31,7 @@ type WebOptions struct {
 	Blobs   []string          // multiaddrs at which the workers of the Network fetch jobs; none: any port of the loopback
 	Jobs    int               // that are ordered on the Network at a time
 	NoPages bool              // the API without the dashboard
+	Push    string            // store that gets the models of submitted jobs, each below it; "": none
 	Say     func(text string) // news for the person who starts the server; may be nil
 	Version string            // of the binary
 	Log     *slog.Logger      // nil: nowhere

@@ -24,6 +24,9 @@ const (
 	Failed   = "failed"    // the run ended before its last round
 	Paused   = "paused"    // no round begins until the consumer resumes the job or raises its budget
 	Budget80 = "budget_80" // four fifths of the budget are spent
+
+	Pushed     = "pushed"      // a copy of the model, or of a checkpoint, is in a store
+	PushFailed = "push_failed" // a copy cannot be made before a person does something
 )
 
 // Event is what a server gets.
@@ -41,6 +44,7 @@ type Event struct {
 	EvalLoss   *float64  `json:"eval_loss,omitempty"`
 	PaidUzen   uint64    `json:"paid_uzen"`
 	BudgetUzen uint64    `json:"budget_uzen"`
+	Target     string    `json:"target,omitempty"` // store of a copy
 }
 
 // Config is the address, and the events that are sent to it.

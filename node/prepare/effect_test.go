@@ -143,19 +143,23 @@ var settings = map[string][]string{
 	"tracking.mlflow.uri":        {"tracking.mlflow.uri=http://localhost"},
 	"tracking.mlflow.experiment": {"tracking.mlflow={uri: http://localhost, experiment: x}"},
 	"output.dir":                 {"output.dir=other"}, "output.formats": {"output.formats=[safetensors, gguf]"},
-	"output.license": {"output.license=mit"},
-	"notify.webhook": {"notify.webhook=http://localhost"}, "notify.on": {"notify={webhook: http://localhost, " +
+	"output.license": {"output.license=mit"}, "output.push": {"output.push=[s3://models/x]"},
+	"output.push.to":          {"output.push=[{to: s3://models/x}]"},
+	"output.push.checkpoints": {"output.push=[{to: s3://models/x, checkpoints: true}]"},
+	"notify.webhook":          {"notify.webhook=http://localhost"}, "notify.on": {"notify={webhook: http://localhost, " +
 		"on: [failed]}"},
 }
 
 // left are the keys that change what a run leaves behind, and nothing else, with the field that the code reads them
 // from.
 var left = map[string]string{
-	"labels": ".Labels", "checkpoint.every_steps": "keeps.EverySteps", "checkpoint.keep_last": "keeps.KeepLast",
+	"labels": ".Labels", "checkpoint.every_steps": "Checkpoint.EverySteps", "checkpoint.keep_last": "Checkpoint.KeepLast",
 	"eval.every_steps": "Eval.EverySteps", "eval.prompts": "Eval.Prompts",
 	"tracking.tensorboard": "Tracking.Tensorboard", "output.dir": "Output.Dir", "output.formats": "Output.Formats",
 	"output.license": "Output.License", "notify.webhook": "opt.Job.Notify", "notify.on": "n.On",
-	"tracking.mlflow.uri": "server.URI", "tracking.mlflow.experiment": "server.Experiment",
+	"output.push": "opt.Job.Output.Push", "output.push.to": "opt.Job.Output.Push",
+	"output.push.checkpoints": "p.Checkpoints",
+	"tracking.mlflow.uri":     "server.URI", "tracking.mlflow.experiment": "server.Experiment",
 }
 
 // Every key of the JSON Schema of job files changes the work, the order or what the run leaves behind, or is refused.

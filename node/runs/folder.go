@@ -15,6 +15,7 @@ import (
 
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/node/push"
 	"github.com/starling-network/starling/node/runs/lines"
 	"github.com/starling-network/starling/web/series"
 	"github.com/starling-network/starling/web/source"
@@ -56,6 +57,7 @@ type about struct {
 	virtual bool       // a simulation
 	damaged string     // why the totals of the run cannot be read; "": they can, or are not written yet
 	started time.Time
+	copies  []api.Push // of its model, in stores outside of the network
 }
 
 // runFile is the part of run.json that is shown.
@@ -176,7 +178,8 @@ func sameState(a, b api.Job) bool {
 		return r.Code
 	}
 	return a.State == b.State && a.Phase == b.Phase && a.PaidUzen == b.PaidUzen && a.Workers == b.Workers &&
-		a.Step == b.Step && code(a.Reason) == code(b.Reason)
+		a.Step == b.Step && code(a.Reason) == code(b.Reason) &&
+		slices.EqualFunc(a.Pushes, b.Pushes, func(x, y api.Push) bool { return x.State == y.State })
 }
 
 // look reads new data of the files. A file that cannot be read now is tried at the next look. look reads in the
@@ -210,7 +213,7 @@ func (f *folder) look() (changed bool) {
 // look reads the small files again if one of them is another than before.
 func (a *about) look(dir string) (changed bool) {
 	var stamp strings.Builder
-	for _, name := range []string{fileRun, fileJob, fileSummary, fileSimulation, FileSubmitted} {
+	for _, name := range []string{fileRun, fileJob, fileSummary, fileSimulation, FileSubmitted, push.FileState} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err == nil {
 			fmt.Fprint(&stamp, name, info.Size(), info.ModTime().UnixNano(), ";")
 		}
@@ -224,6 +227,7 @@ func (a *about) look(dir string) (changed bool) {
 	if readJSON(filepath.Join(dir, FileSubmitted), &s) == nil {
 		a.asked = &s
 	}
+	a.copies, _ = push.Read(dir) // none if they cannot be read
 	overrides := a.run.Overrides
 	if a.run.ID == "" && a.asked != nil {
 		overrides = a.asked.Set
@@ -303,6 +307,12 @@ func (f *folder) job(h *source.History) api.Job {
 	j.State, j.Reason = f.state(h, &j)
 	if j.State == "running" && p.Queued {
 		j.State = "queued"
+	}
+	for _, c := range a.copies {
+		if c.State == push.Sending && f.known && !f.held {
+			c.State = push.Waiting // the process that sent it has ended
+		}
+		j.Pushes = append(j.Pushes, c)
 	}
 	if f.live != nil && j.State != "done" && p.Why != nil {
 		j.Reason = p.Why

@@ -28,6 +28,7 @@ import (
 	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/plan"
 	"github.com/starling-network/starling/node/prepare"
+	"github.com/starling-network/starling/node/push"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/runs"
 	"github.com/starling-network/starling/node/server/spending"
@@ -44,8 +45,9 @@ type jobQueue struct {
 	version  string
 	lib      *runs.RunStore
 	log      *slog.Logger
-	payer    *payer // orders jobs on a network; nil: they are trained on an embedded network
-	most     int    // jobs that are trained or ordered at a time
+	payer    *payer       // orders jobs on a network; nil: they are trained on an embedded network
+	most     int          // jobs that are trained or ordered at a time
+	copies   *push.Keeper // copies the models of finished runs; nil: they stay here
 
 	ctx      context.Context // of the server
 	planning chan struct{}   // held while a plan is made, or a job prepared that will be ordered
@@ -379,6 +381,7 @@ func (l *jobQueue) train(t *queuedJob) {
 	switch {
 	case l.ctx.Err() != nil:
 	case err == nil:
+		l.copies.Take(t.dir)
 	case t.ctx.Err() != nil || t.cancelled():
 		t.stopped()
 	default:

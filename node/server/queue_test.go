@@ -14,7 +14,9 @@ import (
 
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/internal/jobtest"
+	"github.com/starling-network/starling/internal/pushtest"
 	"github.com/starling-network/starling/node/dashboard"
+	"github.com/starling-network/starling/node/push"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/verify"
 )
@@ -26,12 +28,12 @@ type submissions struct {
 	stop func()
 }
 
-func serveJobs(t *testing.T, root, data string) submissions {
+func serveJobs(t *testing.T, root, data string, push ...string) submissions {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	opened, ended := make(chan string, 1), make(chan error, 1)
 	go func() {
-		ended <- Serve(ctx, root, dashboard.WebOptions{Listen: "127.0.0.1:0", Data: data,
+		ended <- Serve(ctx, root, dashboard.WebOptions{Listen: "127.0.0.1:0", Data: data, Push: strings.Join(push, ""),
 			Opened: func(url string) { opened <- url }})
 	}()
 	select {
@@ -110,10 +112,11 @@ func (s submissions) until(id string, wanted func(api.Job) bool) api.Job {
 }
 
 // Jobs are planned, submitted, cancelled and refused; a job that was interrupted by the end of the server resumes
-// with the next server.
+// with the next server, which copies its model to the store of the operator.
 func TestSubmittedJobs(t *testing.T) {
 	j := jobtest.Small(t)
 	root, data := t.TempDir(), j.Dir()
+	store := pushtest.NewStore(t, "models")
 	s := serveJobs(t, root, data)
 	spec := api.Spec{Config: string(j.Source), Overrides: []string{"training.max_steps=24"}}
 	var p api.Plan
@@ -153,7 +156,7 @@ func TestSubmittedJobs(t *testing.T) {
 
 	s.until("small", func(j api.Job) bool { return j.State == "running" && j.Phase != "" && j.Phase != "preparing" })
 	s.stop()
-	s = serveJobs(t, root, data)
+	s = serveJobs(t, root, data, "s3://models/runs")
 	defer func() { s.stop() }()
 	if s.ask("GET", "/v1/jobs/small", "", nil, http.StatusOK, &first); first.State != "stopped" ||
 		!strings.Contains(first.Reason.Next, "submit it again") {
@@ -166,6 +169,11 @@ func TestSubmittedJobs(t *testing.T) {
 	if over.State != "done" || over.Step != 24 || over.EvalLoss == nil || !strings.HasPrefix(p.ID, over.Job+"-") {
 		log, _ := os.ReadFile(filepath.Join(root, "small", rundir.FileLog))
 		t.Fatalf("%+v %+v\n%s", over, over.Reason, log[max(0, len(log)-4000):])
+	}
+	copied := s.until("small", func(j api.Job) bool { return len(j.Pushes) == 1 && j.Pushes[0].State == push.Done })
+	weights, err := os.ReadFile(filepath.Join(root, "small", "model.safetensors"))
+	if err != nil || !bytes.Equal(store.Objects()["runs/small/model.safetensors"].Bytes, weights) {
+		t.Errorf("%+v, %v: the store has other weights", copied.Pushes, err)
 	}
 	if _, err := verify.Run(t.Context(), filepath.Join(root, "small"), verify.Options{}); err != nil {
 		t.Error(err)
@@ -201,6 +209,7 @@ func TestSubmissionsAreConfined(t *testing.T) {
 		"a tokenizer":       {"model.tokenizer=../../tokenizer.json", "JOB_FILE_OUTSIDE"},
 		"what others left":  {"datasets.0.path=out/**/*", "JOB_NO_DATA"},
 		"no such file":      {"datasets.0.path=nothing.txt", "JOB_NO_DATA"},
+		"a store":           {"output.push=[s3://models/mine]", "JOB_FILE_OUTSIDE"},
 		"an unknown key":    {"bugdet.max_cost=1", "JOB_UNKNOWN_KEY"},
 	} {
 		for _, path := range []string{"/v1/plans", "/v1/jobs"} {

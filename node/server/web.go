@@ -12,6 +12,7 @@ import (
 	"github.com/starling-network/starling/node/dashboard"
 	"github.com/starling-network/starling/node/disk"
 	"github.com/starling-network/starling/node/home"
+	"github.com/starling-network/starling/node/push"
 	"github.com/starling-network/starling/node/runs"
 	"github.com/starling-network/starling/node/serve"
 	"github.com/starling-network/starling/node/server/spending"
@@ -61,6 +62,12 @@ func Serve(ctx context.Context, dir string, o dashboard.WebOptions) error {
 	jobs, err := newJobQueue(ctx, lib, dir, o, payer)
 	if err != nil {
 		return errors.Join(err, l.Close())
+	}
+	if o.Push != "" {
+		if jobs.copies, err = push.NewKeeper(ctx, push.Options{Dir: dir, Say: o.Say}, o.Push); err != nil {
+			return errors.Join(err, l.Close())
+		}
+		defer jobs.copies.Close()
 	}
 	shelf := tuning.NewExampleStore(jobs.data)
 	tuner := tuning.NewTuner(shelf, jobs.root)

@@ -117,5 +117,9 @@ func (a *API) pulse(ctx context.Context) (string, error) {
 }
 
 func pulseOf(j api.Job) string {
-	return fmt.Sprint(" ", j.State, j.Phase, j.Step, j.Round, j.PaidUzen, j.Workers, j.Updated.UnixNano(), ";")
+	text := fmt.Sprint(" ", j.State, j.Phase, j.Step, j.Round, j.PaidUzen, j.Workers, j.Updated.UnixNano())
+	for _, p := range j.Pushes {
+		text += fmt.Sprint(" ", p.State, p.Sent)
+	}
+	return text + ";"
 }

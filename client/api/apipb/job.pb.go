@@ -90,7 +90,9 @@ type Job struct {
 	// Of what it leaves, from where the server was started.
 	Folder string `protobuf:"bytes,36,opt,name=folder,proto3" json:"folder,omitempty"`
 	// The eval loss in bits a byte of text, whatever the tokens are.
-	BitsPerByte   *float64 `protobuf:"fixed64,37,opt,name=bits_per_byte,json=bitsPerByte,proto3,oneof" json:"bits_per_byte,omitempty"`
+	BitsPerByte *float64 `protobuf:"fixed64,37,opt,name=bits_per_byte,json=bitsPerByte,proto3,oneof" json:"bits_per_byte,omitempty"`
+	// Copies of its model in stores outside of the network.
+	Pushes        []*Push `protobuf:"bytes,38,rep,name=pushes,proto3" json:"pushes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -384,6 +386,130 @@ func (x *Job) GetBitsPerByte() float64 {
 	return 0
 }
 
+func (x *Job) GetPushes() []*Push {
+	if x != nil {
+		return x.Pushes
+	}
+	return nil
+}
+
+// Push is a copy of the model of a run, or of a checkpoint of it, in a store outside of the network.
+type Push struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Target, such as s3://BUCKET/PREFIX.
+	To string `protobuf:"bytes,1,opt,name=to,proto3" json:"to,omitempty"`
+	// Folder of the run that is copied; empty: the run itself.
+	From string `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
+	// waiting, sending, done or failed.
+	State string `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
+	// 0: not counted yet.
+	Files int64 `protobuf:"varint,4,opt,name=files,proto3" json:"files,omitempty"`
+	// Of all files.
+	Bytes int64 `protobuf:"varint,5,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	// That the store has.
+	SentBytes int64 `protobuf:"varint,6,opt,name=sent_bytes,json=sentBytes,proto3" json:"sent_bytes,omitempty"`
+	// Where the copy is, once it is there.
+	Address string `protobuf:"bytes,7,opt,name=address,proto3" json:"address,omitempty"`
+	// Why the latest try failed.
+	Reason        *Reason                `protobuf:"bytes,8,opt,name=reason,proto3" json:"reason,omitempty"`
+	Updated       *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=updated,proto3" json:"updated,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Push) Reset() {
+	*x = Push{}
+	mi := &file_starling_v1_job_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Push) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Push) ProtoMessage() {}
+
+func (x *Push) ProtoReflect() protoreflect.Message {
+	mi := &file_starling_v1_job_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Push.ProtoReflect.Descriptor instead.
+func (*Push) Descriptor() ([]byte, []int) {
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Push) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
+func (x *Push) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+func (x *Push) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *Push) GetFiles() int64 {
+	if x != nil {
+		return x.Files
+	}
+	return 0
+}
+
+func (x *Push) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *Push) GetSentBytes() int64 {
+	if x != nil {
+		return x.SentBytes
+	}
+	return 0
+}
+
+func (x *Push) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *Push) GetReason() *Reason {
+	if x != nil {
+		return x.Reason
+	}
+	return nil
+}
+
+func (x *Push) GetUpdated() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Updated
+	}
+	return nil
+}
+
 // Reason says why something is as it is, for programs and for people.
 type Reason struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -399,7 +525,7 @@ type Reason struct {
 
 func (x *Reason) Reset() {
 	*x = Reason{}
-	mi := &file_starling_v1_job_proto_msgTypes[1]
+	mi := &file_starling_v1_job_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -411,7 +537,7 @@ func (x *Reason) String() string {
 func (*Reason) ProtoMessage() {}
 
 func (x *Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[1]
+	mi := &file_starling_v1_job_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -424,7 +550,7 @@ func (x *Reason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reason.ProtoReflect.Descriptor instead.
 func (*Reason) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{1}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Reason) GetCode() string {
@@ -459,7 +585,7 @@ type Fact struct {
 
 func (x *Fact) Reset() {
 	*x = Fact{}
-	mi := &file_starling_v1_job_proto_msgTypes[2]
+	mi := &file_starling_v1_job_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -471,7 +597,7 @@ func (x *Fact) String() string {
 func (*Fact) ProtoMessage() {}
 
 func (x *Fact) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[2]
+	mi := &file_starling_v1_job_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -484,7 +610,7 @@ func (x *Fact) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fact.ProtoReflect.Descriptor instead.
 func (*Fact) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{2}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Fact) GetName() string {
@@ -520,7 +646,7 @@ type AuditCounts struct {
 
 func (x *AuditCounts) Reset() {
 	*x = AuditCounts{}
-	mi := &file_starling_v1_job_proto_msgTypes[3]
+	mi := &file_starling_v1_job_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -532,7 +658,7 @@ func (x *AuditCounts) String() string {
 func (*AuditCounts) ProtoMessage() {}
 
 func (x *AuditCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[3]
+	mi := &file_starling_v1_job_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -545,7 +671,7 @@ func (x *AuditCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuditCounts.ProtoReflect.Descriptor instead.
 func (*AuditCounts) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{3}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *AuditCounts) GetDrawn() int64 {
@@ -600,7 +726,7 @@ type Party struct {
 
 func (x *Party) Reset() {
 	*x = Party{}
-	mi := &file_starling_v1_job_proto_msgTypes[4]
+	mi := &file_starling_v1_job_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -612,7 +738,7 @@ func (x *Party) String() string {
 func (*Party) ProtoMessage() {}
 
 func (x *Party) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[4]
+	mi := &file_starling_v1_job_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -625,7 +751,7 @@ func (x *Party) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Party.ProtoReflect.Descriptor instead.
 func (*Party) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{4}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Party) GetName() string {
@@ -690,7 +816,7 @@ type JobList struct {
 
 func (x *JobList) Reset() {
 	*x = JobList{}
-	mi := &file_starling_v1_job_proto_msgTypes[5]
+	mi := &file_starling_v1_job_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -702,7 +828,7 @@ func (x *JobList) String() string {
 func (*JobList) ProtoMessage() {}
 
 func (x *JobList) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[5]
+	mi := &file_starling_v1_job_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -715,7 +841,7 @@ func (x *JobList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobList.ProtoReflect.Descriptor instead.
 func (*JobList) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{5}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *JobList) GetJobs() []*Job {
@@ -779,7 +905,7 @@ type Metric struct {
 
 func (x *Metric) Reset() {
 	*x = Metric{}
-	mi := &file_starling_v1_job_proto_msgTypes[6]
+	mi := &file_starling_v1_job_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -791,7 +917,7 @@ func (x *Metric) String() string {
 func (*Metric) ProtoMessage() {}
 
 func (x *Metric) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[6]
+	mi := &file_starling_v1_job_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -804,7 +930,7 @@ func (x *Metric) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Metric.ProtoReflect.Descriptor instead.
 func (*Metric) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{6}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Metric) GetKind() string {
@@ -948,7 +1074,7 @@ type Metrics struct {
 
 func (x *Metrics) Reset() {
 	*x = Metrics{}
-	mi := &file_starling_v1_job_proto_msgTypes[7]
+	mi := &file_starling_v1_job_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -960,7 +1086,7 @@ func (x *Metrics) String() string {
 func (*Metrics) ProtoMessage() {}
 
 func (x *Metrics) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[7]
+	mi := &file_starling_v1_job_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -973,7 +1099,7 @@ func (x *Metrics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Metrics.ProtoReflect.Descriptor instead.
 func (*Metrics) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{7}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Metrics) GetSteps() int64 {
@@ -1010,7 +1136,7 @@ type Axis struct {
 
 func (x *Axis) Reset() {
 	*x = Axis{}
-	mi := &file_starling_v1_job_proto_msgTypes[8]
+	mi := &file_starling_v1_job_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1022,7 +1148,7 @@ func (x *Axis) String() string {
 func (*Axis) ProtoMessage() {}
 
 func (x *Axis) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[8]
+	mi := &file_starling_v1_job_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1035,7 +1161,7 @@ func (x *Axis) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Axis.ProtoReflect.Descriptor instead.
 func (*Axis) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{8}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Axis) GetStep() []float64 {
@@ -1086,7 +1212,7 @@ type Series struct {
 
 func (x *Series) Reset() {
 	*x = Series{}
-	mi := &file_starling_v1_job_proto_msgTypes[9]
+	mi := &file_starling_v1_job_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1098,7 +1224,7 @@ func (x *Series) String() string {
 func (*Series) ProtoMessage() {}
 
 func (x *Series) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[9]
+	mi := &file_starling_v1_job_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1111,7 +1237,7 @@ func (x *Series) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Series.ProtoReflect.Descriptor instead.
 func (*Series) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{9}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Series) GetName() string {
@@ -1179,7 +1305,7 @@ type Checkpoint struct {
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_starling_v1_job_proto_msgTypes[10]
+	mi := &file_starling_v1_job_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1191,7 +1317,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[10]
+	mi := &file_starling_v1_job_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1204,7 +1330,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{10}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Checkpoint) GetRound() int64 {
@@ -1256,7 +1382,7 @@ type Signer struct {
 
 func (x *Signer) Reset() {
 	*x = Signer{}
-	mi := &file_starling_v1_job_proto_msgTypes[11]
+	mi := &file_starling_v1_job_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1268,7 +1394,7 @@ func (x *Signer) String() string {
 func (*Signer) ProtoMessage() {}
 
 func (x *Signer) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[11]
+	mi := &file_starling_v1_job_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1281,7 +1407,7 @@ func (x *Signer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Signer.ProtoReflect.Descriptor instead.
 func (*Signer) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{11}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Signer) GetId() string {
@@ -1318,7 +1444,7 @@ type Lineage struct {
 
 func (x *Lineage) Reset() {
 	*x = Lineage{}
-	mi := &file_starling_v1_job_proto_msgTypes[12]
+	mi := &file_starling_v1_job_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1330,7 +1456,7 @@ func (x *Lineage) String() string {
 func (*Lineage) ProtoMessage() {}
 
 func (x *Lineage) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[12]
+	mi := &file_starling_v1_job_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1343,7 +1469,7 @@ func (x *Lineage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lineage.ProtoReflect.Descriptor instead.
 func (*Lineage) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{12}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Lineage) GetCheckpoints() []*Checkpoint {
@@ -1414,7 +1540,7 @@ type Receipt struct {
 
 func (x *Receipt) Reset() {
 	*x = Receipt{}
-	mi := &file_starling_v1_job_proto_msgTypes[13]
+	mi := &file_starling_v1_job_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1426,7 +1552,7 @@ func (x *Receipt) String() string {
 func (*Receipt) ProtoMessage() {}
 
 func (x *Receipt) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[13]
+	mi := &file_starling_v1_job_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1439,7 +1565,7 @@ func (x *Receipt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Receipt.ProtoReflect.Descriptor instead.
 func (*Receipt) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{13}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Receipt) GetSeq() uint64 {
@@ -1581,7 +1707,7 @@ type Receipts struct {
 
 func (x *Receipts) Reset() {
 	*x = Receipts{}
-	mi := &file_starling_v1_job_proto_msgTypes[14]
+	mi := &file_starling_v1_job_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1593,7 +1719,7 @@ func (x *Receipts) String() string {
 func (*Receipts) ProtoMessage() {}
 
 func (x *Receipts) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[14]
+	mi := &file_starling_v1_job_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1606,7 +1732,7 @@ func (x *Receipts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Receipts.ProtoReflect.Descriptor instead.
 func (*Receipts) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{14}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Receipts) GetReceipts() []*Receipt {
@@ -1665,7 +1791,7 @@ type Dispute struct {
 
 func (x *Dispute) Reset() {
 	*x = Dispute{}
-	mi := &file_starling_v1_job_proto_msgTypes[15]
+	mi := &file_starling_v1_job_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1677,7 +1803,7 @@ func (x *Dispute) String() string {
 func (*Dispute) ProtoMessage() {}
 
 func (x *Dispute) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[15]
+	mi := &file_starling_v1_job_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1690,7 +1816,7 @@ func (x *Dispute) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Dispute.ProtoReflect.Descriptor instead.
 func (*Dispute) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{15}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Dispute) GetWorker() string {
@@ -1797,7 +1923,7 @@ type Move struct {
 
 func (x *Move) Reset() {
 	*x = Move{}
-	mi := &file_starling_v1_job_proto_msgTypes[16]
+	mi := &file_starling_v1_job_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1809,7 +1935,7 @@ func (x *Move) String() string {
 func (*Move) ProtoMessage() {}
 
 func (x *Move) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[16]
+	mi := &file_starling_v1_job_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1822,7 +1948,7 @@ func (x *Move) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Move.ProtoReflect.Descriptor instead.
 func (*Move) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{16}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Move) GetHeight() int64 {
@@ -1856,7 +1982,7 @@ type Disputes struct {
 
 func (x *Disputes) Reset() {
 	*x = Disputes{}
-	mi := &file_starling_v1_job_proto_msgTypes[17]
+	mi := &file_starling_v1_job_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1868,7 +1994,7 @@ func (x *Disputes) String() string {
 func (*Disputes) ProtoMessage() {}
 
 func (x *Disputes) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[17]
+	mi := &file_starling_v1_job_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1881,7 +2007,7 @@ func (x *Disputes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Disputes.ProtoReflect.Descriptor instead.
 func (*Disputes) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{17}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Disputes) GetDisputes() []*Dispute {
@@ -1904,7 +2030,7 @@ type Sample struct {
 
 func (x *Sample) Reset() {
 	*x = Sample{}
-	mi := &file_starling_v1_job_proto_msgTypes[18]
+	mi := &file_starling_v1_job_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1916,7 +2042,7 @@ func (x *Sample) String() string {
 func (*Sample) ProtoMessage() {}
 
 func (x *Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[18]
+	mi := &file_starling_v1_job_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1929,7 +2055,7 @@ func (x *Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sample.ProtoReflect.Descriptor instead.
 func (*Sample) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{18}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Sample) GetRound() uint32 {
@@ -1970,7 +2096,7 @@ type Samples struct {
 
 func (x *Samples) Reset() {
 	*x = Samples{}
-	mi := &file_starling_v1_job_proto_msgTypes[19]
+	mi := &file_starling_v1_job_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1982,7 +2108,7 @@ func (x *Samples) String() string {
 func (*Samples) ProtoMessage() {}
 
 func (x *Samples) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[19]
+	mi := &file_starling_v1_job_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1995,7 +2121,7 @@ func (x *Samples) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Samples.ProtoReflect.Descriptor instead.
 func (*Samples) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{19}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Samples) GetSamples() []*Sample {
@@ -2029,7 +2155,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_starling_v1_job_proto_msgTypes[20]
+	mi := &file_starling_v1_job_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2041,7 +2167,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[20]
+	mi := &file_starling_v1_job_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2054,7 +2180,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{20}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Member) GetId() string {
@@ -2141,7 +2267,7 @@ type Members struct {
 
 func (x *Members) Reset() {
 	*x = Members{}
-	mi := &file_starling_v1_job_proto_msgTypes[21]
+	mi := &file_starling_v1_job_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2153,7 +2279,7 @@ func (x *Members) String() string {
 func (*Members) ProtoMessage() {}
 
 func (x *Members) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[21]
+	mi := &file_starling_v1_job_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2166,7 +2292,7 @@ func (x *Members) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Members.ProtoReflect.Descriptor instead.
 func (*Members) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{21}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Members) GetMembers() []*Member {
@@ -2215,7 +2341,7 @@ type Link struct {
 
 func (x *Link) Reset() {
 	*x = Link{}
-	mi := &file_starling_v1_job_proto_msgTypes[22]
+	mi := &file_starling_v1_job_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2227,7 +2353,7 @@ func (x *Link) String() string {
 func (*Link) ProtoMessage() {}
 
 func (x *Link) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[22]
+	mi := &file_starling_v1_job_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2240,7 +2366,7 @@ func (x *Link) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Link.ProtoReflect.Descriptor instead.
 func (*Link) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{22}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Link) GetBy() string {
@@ -2292,7 +2418,7 @@ type Audited struct {
 
 func (x *Audited) Reset() {
 	*x = Audited{}
-	mi := &file_starling_v1_job_proto_msgTypes[23]
+	mi := &file_starling_v1_job_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2304,7 +2430,7 @@ func (x *Audited) String() string {
 func (*Audited) ProtoMessage() {}
 
 func (x *Audited) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[23]
+	mi := &file_starling_v1_job_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2317,7 +2443,7 @@ func (x *Audited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Audited.ProtoReflect.Descriptor instead.
 func (*Audited) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{23}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Audited) GetVerifier() string {
@@ -2363,7 +2489,7 @@ type Log struct {
 
 func (x *Log) Reset() {
 	*x = Log{}
-	mi := &file_starling_v1_job_proto_msgTypes[24]
+	mi := &file_starling_v1_job_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2375,7 +2501,7 @@ func (x *Log) String() string {
 func (*Log) ProtoMessage() {}
 
 func (x *Log) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[24]
+	mi := &file_starling_v1_job_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2388,7 +2514,7 @@ func (x *Log) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Log.ProtoReflect.Descriptor instead.
 func (*Log) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{24}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Log) GetLines() []string {
@@ -2435,7 +2561,7 @@ type Cost struct {
 
 func (x *Cost) Reset() {
 	*x = Cost{}
-	mi := &file_starling_v1_job_proto_msgTypes[25]
+	mi := &file_starling_v1_job_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2447,7 +2573,7 @@ func (x *Cost) String() string {
 func (*Cost) ProtoMessage() {}
 
 func (x *Cost) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[25]
+	mi := &file_starling_v1_job_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2460,7 +2586,7 @@ func (x *Cost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cost.ProtoReflect.Descriptor instead.
 func (*Cost) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{25}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Cost) GetBudgetUzen() uint64 {
@@ -2543,7 +2669,7 @@ type Plan struct {
 
 func (x *Plan) Reset() {
 	*x = Plan{}
-	mi := &file_starling_v1_job_proto_msgTypes[26]
+	mi := &file_starling_v1_job_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2555,7 +2681,7 @@ func (x *Plan) String() string {
 func (*Plan) ProtoMessage() {}
 
 func (x *Plan) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[26]
+	mi := &file_starling_v1_job_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2568,7 +2694,7 @@ func (x *Plan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan.ProtoReflect.Descriptor instead.
 func (*Plan) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{26}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Plan) GetId() string {
@@ -2721,7 +2847,7 @@ type Placement struct {
 
 func (x *Placement) Reset() {
 	*x = Placement{}
-	mi := &file_starling_v1_job_proto_msgTypes[27]
+	mi := &file_starling_v1_job_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2733,7 +2859,7 @@ func (x *Placement) String() string {
 func (*Placement) ProtoMessage() {}
 
 func (x *Placement) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[27]
+	mi := &file_starling_v1_job_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2746,7 +2872,7 @@ func (x *Placement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placement.ProtoReflect.Descriptor instead.
 func (*Placement) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{27}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Placement) GetWorkers() int64 {
@@ -2797,7 +2923,7 @@ type Rejection struct {
 
 func (x *Rejection) Reset() {
 	*x = Rejection{}
-	mi := &file_starling_v1_job_proto_msgTypes[28]
+	mi := &file_starling_v1_job_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2809,7 +2935,7 @@ func (x *Rejection) String() string {
 func (*Rejection) ProtoMessage() {}
 
 func (x *Rejection) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[28]
+	mi := &file_starling_v1_job_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2822,7 +2948,7 @@ func (x *Rejection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rejection.ProtoReflect.Descriptor instead.
 func (*Rejection) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{28}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Rejection) GetId() string {
@@ -2874,7 +3000,7 @@ type Model struct {
 
 func (x *Model) Reset() {
 	*x = Model{}
-	mi := &file_starling_v1_job_proto_msgTypes[29]
+	mi := &file_starling_v1_job_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2886,7 +3012,7 @@ func (x *Model) String() string {
 func (*Model) ProtoMessage() {}
 
 func (x *Model) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[29]
+	mi := &file_starling_v1_job_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2899,7 +3025,7 @@ func (x *Model) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Model.ProtoReflect.Descriptor instead.
 func (*Model) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{29}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Model) GetId() string {
@@ -3008,7 +3134,7 @@ type File struct {
 
 func (x *File) Reset() {
 	*x = File{}
-	mi := &file_starling_v1_job_proto_msgTypes[30]
+	mi := &file_starling_v1_job_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3020,7 +3146,7 @@ func (x *File) String() string {
 func (*File) ProtoMessage() {}
 
 func (x *File) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[30]
+	mi := &file_starling_v1_job_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3033,7 +3159,7 @@ func (x *File) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use File.ProtoReflect.Descriptor instead.
 func (*File) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{30}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *File) GetName() string {
@@ -3074,7 +3200,7 @@ type Files struct {
 
 func (x *Files) Reset() {
 	*x = Files{}
-	mi := &file_starling_v1_job_proto_msgTypes[31]
+	mi := &file_starling_v1_job_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3086,7 +3212,7 @@ func (x *Files) String() string {
 func (*Files) ProtoMessage() {}
 
 func (x *Files) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[31]
+	mi := &file_starling_v1_job_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3099,7 +3225,7 @@ func (x *Files) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Files.ProtoReflect.Descriptor instead.
 func (*Files) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{31}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Files) GetFiles() []*File {
@@ -3119,7 +3245,7 @@ type Models struct {
 
 func (x *Models) Reset() {
 	*x = Models{}
-	mi := &file_starling_v1_job_proto_msgTypes[32]
+	mi := &file_starling_v1_job_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3131,7 +3257,7 @@ func (x *Models) String() string {
 func (*Models) ProtoMessage() {}
 
 func (x *Models) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[32]
+	mi := &file_starling_v1_job_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3144,7 +3270,7 @@ func (x *Models) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Models.ProtoReflect.Descriptor instead.
 func (*Models) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{32}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Models) GetModels() []*Model {
@@ -3171,7 +3297,7 @@ type Update struct {
 
 func (x *Update) Reset() {
 	*x = Update{}
-	mi := &file_starling_v1_job_proto_msgTypes[33]
+	mi := &file_starling_v1_job_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3183,7 +3309,7 @@ func (x *Update) String() string {
 func (*Update) ProtoMessage() {}
 
 func (x *Update) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[33]
+	mi := &file_starling_v1_job_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3196,7 +3322,7 @@ func (x *Update) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Update.ProtoReflect.Descriptor instead.
 func (*Update) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{33}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Update) GetJob() *Job {
@@ -3245,7 +3371,7 @@ var File_starling_v1_job_proto protoreflect.FileDescriptor
 
 const file_starling_v1_job_proto_rawDesc = "" +
 	"\n" +
-	"\x15starling/v1/job.proto\x12\vstarling.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc4\t\n" +
+	"\x15starling/v1/job.proto\x12\vstarling.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xef\t\n" +
 	"\x03Job\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x10\n" +
 	"\x03job\x18\x02 \x01(\tR\x03job\x12\x12\n" +
@@ -3287,12 +3413,24 @@ const file_starling_v1_job_proto_rawDesc = "" +
 	"\vutilisation\x18\" \x01(\x01R\vutilisation\x12,\n" +
 	"\aparties\x18# \x03(\v2\x12.starling.v1.PartyR\aparties\x12\x16\n" +
 	"\x06folder\x18$ \x01(\tR\x06folder\x12'\n" +
-	"\rbits_per_byte\x18% \x01(\x01H\x03R\vbitsPerByte\x88\x01\x01B\a\n" +
+	"\rbits_per_byte\x18% \x01(\x01H\x03R\vbitsPerByte\x88\x01\x01\x12)\n" +
+	"\x06pushes\x18& \x03(\v2\x11.starling.v1.PushR\x06pushesB\a\n" +
 	"\x05_lossB\f\n" +
 	"\n" +
 	"_eval_lossB\x12\n" +
 	"\x10_first_eval_lossB\x10\n" +
-	"\x0e_bits_per_byte\"D\n" +
+	"\x0e_bits_per_byte\"\x88\x02\n" +
+	"\x04Push\x12\x0e\n" +
+	"\x02to\x18\x01 \x01(\tR\x02to\x12\x12\n" +
+	"\x04from\x18\x02 \x01(\tR\x04from\x12\x14\n" +
+	"\x05state\x18\x03 \x01(\tR\x05state\x12\x14\n" +
+	"\x05files\x18\x04 \x01(\x03R\x05files\x12\x14\n" +
+	"\x05bytes\x18\x05 \x01(\x03R\x05bytes\x12\x1d\n" +
+	"\n" +
+	"sent_bytes\x18\x06 \x01(\x03R\tsentBytes\x12\x18\n" +
+	"\aaddress\x18\a \x01(\tR\aaddress\x12+\n" +
+	"\x06reason\x18\b \x01(\v2\x13.starling.v1.ReasonR\x06reason\x124\n" +
+	"\aupdated\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\aupdated\"D\n" +
 	"\x06Reason\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x12\n" +
@@ -3576,85 +3714,89 @@ func file_starling_v1_job_proto_rawDescGZIP() []byte {
 	return file_starling_v1_job_proto_rawDescData
 }
 
-var file_starling_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
+var file_starling_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
 var file_starling_v1_job_proto_goTypes = []any{
 	(*Job)(nil),                   // 0: starling.v1.Job
-	(*Reason)(nil),                // 1: starling.v1.Reason
-	(*Fact)(nil),                  // 2: starling.v1.Fact
-	(*AuditCounts)(nil),           // 3: starling.v1.AuditCounts
-	(*Party)(nil),                 // 4: starling.v1.Party
-	(*JobList)(nil),               // 5: starling.v1.JobList
-	(*Metric)(nil),                // 6: starling.v1.Metric
-	(*Metrics)(nil),               // 7: starling.v1.Metrics
-	(*Axis)(nil),                  // 8: starling.v1.Axis
-	(*Series)(nil),                // 9: starling.v1.Series
-	(*Checkpoint)(nil),            // 10: starling.v1.Checkpoint
-	(*Signer)(nil),                // 11: starling.v1.Signer
-	(*Lineage)(nil),               // 12: starling.v1.Lineage
-	(*Receipt)(nil),               // 13: starling.v1.Receipt
-	(*Receipts)(nil),              // 14: starling.v1.Receipts
-	(*Dispute)(nil),               // 15: starling.v1.Dispute
-	(*Move)(nil),                  // 16: starling.v1.Move
-	(*Disputes)(nil),              // 17: starling.v1.Disputes
-	(*Sample)(nil),                // 18: starling.v1.Sample
-	(*Samples)(nil),               // 19: starling.v1.Samples
-	(*Member)(nil),                // 20: starling.v1.Member
-	(*Members)(nil),               // 21: starling.v1.Members
-	(*Link)(nil),                  // 22: starling.v1.Link
-	(*Audited)(nil),               // 23: starling.v1.Audited
-	(*Log)(nil),                   // 24: starling.v1.Log
-	(*Cost)(nil),                  // 25: starling.v1.Cost
-	(*Plan)(nil),                  // 26: starling.v1.Plan
-	(*Placement)(nil),             // 27: starling.v1.Placement
-	(*Rejection)(nil),             // 28: starling.v1.Rejection
-	(*Model)(nil),                 // 29: starling.v1.Model
-	(*File)(nil),                  // 30: starling.v1.File
-	(*Files)(nil),                 // 31: starling.v1.Files
-	(*Models)(nil),                // 32: starling.v1.Models
-	(*Update)(nil),                // 33: starling.v1.Update
-	nil,                           // 34: starling.v1.Metric.MeasuredEntry
-	(*timestamppb.Timestamp)(nil), // 35: google.protobuf.Timestamp
+	(*Push)(nil),                  // 1: starling.v1.Push
+	(*Reason)(nil),                // 2: starling.v1.Reason
+	(*Fact)(nil),                  // 3: starling.v1.Fact
+	(*AuditCounts)(nil),           // 4: starling.v1.AuditCounts
+	(*Party)(nil),                 // 5: starling.v1.Party
+	(*JobList)(nil),               // 6: starling.v1.JobList
+	(*Metric)(nil),                // 7: starling.v1.Metric
+	(*Metrics)(nil),               // 8: starling.v1.Metrics
+	(*Axis)(nil),                  // 9: starling.v1.Axis
+	(*Series)(nil),                // 10: starling.v1.Series
+	(*Checkpoint)(nil),            // 11: starling.v1.Checkpoint
+	(*Signer)(nil),                // 12: starling.v1.Signer
+	(*Lineage)(nil),               // 13: starling.v1.Lineage
+	(*Receipt)(nil),               // 14: starling.v1.Receipt
+	(*Receipts)(nil),              // 15: starling.v1.Receipts
+	(*Dispute)(nil),               // 16: starling.v1.Dispute
+	(*Move)(nil),                  // 17: starling.v1.Move
+	(*Disputes)(nil),              // 18: starling.v1.Disputes
+	(*Sample)(nil),                // 19: starling.v1.Sample
+	(*Samples)(nil),               // 20: starling.v1.Samples
+	(*Member)(nil),                // 21: starling.v1.Member
+	(*Members)(nil),               // 22: starling.v1.Members
+	(*Link)(nil),                  // 23: starling.v1.Link
+	(*Audited)(nil),               // 24: starling.v1.Audited
+	(*Log)(nil),                   // 25: starling.v1.Log
+	(*Cost)(nil),                  // 26: starling.v1.Cost
+	(*Plan)(nil),                  // 27: starling.v1.Plan
+	(*Placement)(nil),             // 28: starling.v1.Placement
+	(*Rejection)(nil),             // 29: starling.v1.Rejection
+	(*Model)(nil),                 // 30: starling.v1.Model
+	(*File)(nil),                  // 31: starling.v1.File
+	(*Files)(nil),                 // 32: starling.v1.Files
+	(*Models)(nil),                // 33: starling.v1.Models
+	(*Update)(nil),                // 34: starling.v1.Update
+	nil,                           // 35: starling.v1.Metric.MeasuredEntry
+	(*timestamppb.Timestamp)(nil), // 36: google.protobuf.Timestamp
 }
 var file_starling_v1_job_proto_depIdxs = []int32{
-	1,  // 0: starling.v1.Job.reason:type_name -> starling.v1.Reason
-	3,  // 1: starling.v1.Job.audits:type_name -> starling.v1.AuditCounts
-	35, // 2: starling.v1.Job.started:type_name -> google.protobuf.Timestamp
-	35, // 3: starling.v1.Job.updated:type_name -> google.protobuf.Timestamp
-	2,  // 4: starling.v1.Job.facts:type_name -> starling.v1.Fact
-	4,  // 5: starling.v1.Job.parties:type_name -> starling.v1.Party
-	0,  // 6: starling.v1.JobList.jobs:type_name -> starling.v1.Job
-	35, // 7: starling.v1.Metric.time:type_name -> google.protobuf.Timestamp
-	34, // 8: starling.v1.Metric.measured:type_name -> starling.v1.Metric.MeasuredEntry
-	8,  // 9: starling.v1.Metrics.axis:type_name -> starling.v1.Axis
-	9,  // 10: starling.v1.Metrics.series:type_name -> starling.v1.Series
-	11, // 11: starling.v1.Checkpoint.signers:type_name -> starling.v1.Signer
-	10, // 12: starling.v1.Lineage.checkpoints:type_name -> starling.v1.Checkpoint
-	13, // 13: starling.v1.Receipts.receipts:type_name -> starling.v1.Receipt
-	16, // 14: starling.v1.Dispute.log:type_name -> starling.v1.Move
-	15, // 15: starling.v1.Disputes.disputes:type_name -> starling.v1.Dispute
-	18, // 16: starling.v1.Samples.samples:type_name -> starling.v1.Sample
-	3,  // 17: starling.v1.Member.audits:type_name -> starling.v1.AuditCounts
-	20, // 18: starling.v1.Members.members:type_name -> starling.v1.Member
-	23, // 19: starling.v1.Members.audited:type_name -> starling.v1.Audited
-	22, // 20: starling.v1.Members.links:type_name -> starling.v1.Link
-	2,  // 21: starling.v1.Plan.facts:type_name -> starling.v1.Fact
-	27, // 22: starling.v1.Plan.placement:type_name -> starling.v1.Placement
-	28, // 23: starling.v1.Plan.rejections:type_name -> starling.v1.Rejection
-	2,  // 24: starling.v1.Model.facts:type_name -> starling.v1.Fact
-	30, // 25: starling.v1.Model.files:type_name -> starling.v1.File
-	20, // 26: starling.v1.Model.contributors:type_name -> starling.v1.Member
-	35, // 27: starling.v1.File.modified:type_name -> google.protobuf.Timestamp
-	30, // 28: starling.v1.Files.files:type_name -> starling.v1.File
-	29, // 29: starling.v1.Models.models:type_name -> starling.v1.Model
-	0,  // 30: starling.v1.Update.job:type_name -> starling.v1.Job
-	6,  // 31: starling.v1.Update.metrics:type_name -> starling.v1.Metric
-	10, // 32: starling.v1.Update.checkpoints:type_name -> starling.v1.Checkpoint
-	18, // 33: starling.v1.Update.samples:type_name -> starling.v1.Sample
-	34, // [34:34] is the sub-list for method output_type
-	34, // [34:34] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	2,  // 0: starling.v1.Job.reason:type_name -> starling.v1.Reason
+	4,  // 1: starling.v1.Job.audits:type_name -> starling.v1.AuditCounts
+	36, // 2: starling.v1.Job.started:type_name -> google.protobuf.Timestamp
+	36, // 3: starling.v1.Job.updated:type_name -> google.protobuf.Timestamp
+	3,  // 4: starling.v1.Job.facts:type_name -> starling.v1.Fact
+	5,  // 5: starling.v1.Job.parties:type_name -> starling.v1.Party
+	1,  // 6: starling.v1.Job.pushes:type_name -> starling.v1.Push
+	2,  // 7: starling.v1.Push.reason:type_name -> starling.v1.Reason
+	36, // 8: starling.v1.Push.updated:type_name -> google.protobuf.Timestamp
+	0,  // 9: starling.v1.JobList.jobs:type_name -> starling.v1.Job
+	36, // 10: starling.v1.Metric.time:type_name -> google.protobuf.Timestamp
+	35, // 11: starling.v1.Metric.measured:type_name -> starling.v1.Metric.MeasuredEntry
+	9,  // 12: starling.v1.Metrics.axis:type_name -> starling.v1.Axis
+	10, // 13: starling.v1.Metrics.series:type_name -> starling.v1.Series
+	12, // 14: starling.v1.Checkpoint.signers:type_name -> starling.v1.Signer
+	11, // 15: starling.v1.Lineage.checkpoints:type_name -> starling.v1.Checkpoint
+	14, // 16: starling.v1.Receipts.receipts:type_name -> starling.v1.Receipt
+	17, // 17: starling.v1.Dispute.log:type_name -> starling.v1.Move
+	16, // 18: starling.v1.Disputes.disputes:type_name -> starling.v1.Dispute
+	19, // 19: starling.v1.Samples.samples:type_name -> starling.v1.Sample
+	4,  // 20: starling.v1.Member.audits:type_name -> starling.v1.AuditCounts
+	21, // 21: starling.v1.Members.members:type_name -> starling.v1.Member
+	24, // 22: starling.v1.Members.audited:type_name -> starling.v1.Audited
+	23, // 23: starling.v1.Members.links:type_name -> starling.v1.Link
+	3,  // 24: starling.v1.Plan.facts:type_name -> starling.v1.Fact
+	28, // 25: starling.v1.Plan.placement:type_name -> starling.v1.Placement
+	29, // 26: starling.v1.Plan.rejections:type_name -> starling.v1.Rejection
+	3,  // 27: starling.v1.Model.facts:type_name -> starling.v1.Fact
+	31, // 28: starling.v1.Model.files:type_name -> starling.v1.File
+	21, // 29: starling.v1.Model.contributors:type_name -> starling.v1.Member
+	36, // 30: starling.v1.File.modified:type_name -> google.protobuf.Timestamp
+	31, // 31: starling.v1.Files.files:type_name -> starling.v1.File
+	30, // 32: starling.v1.Models.models:type_name -> starling.v1.Model
+	0,  // 33: starling.v1.Update.job:type_name -> starling.v1.Job
+	7,  // 34: starling.v1.Update.metrics:type_name -> starling.v1.Metric
+	11, // 35: starling.v1.Update.checkpoints:type_name -> starling.v1.Checkpoint
+	19, // 36: starling.v1.Update.samples:type_name -> starling.v1.Sample
+	37, // [37:37] is the sub-list for method output_type
+	37, // [37:37] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_starling_v1_job_proto_init() }
@@ -3663,16 +3805,16 @@ func file_starling_v1_job_proto_init() {
 		return
 	}
 	file_starling_v1_job_proto_msgTypes[0].OneofWrappers = []any{}
-	file_starling_v1_job_proto_msgTypes[6].OneofWrappers = []any{}
-	file_starling_v1_job_proto_msgTypes[13].OneofWrappers = []any{}
-	file_starling_v1_job_proto_msgTypes[29].OneofWrappers = []any{}
+	file_starling_v1_job_proto_msgTypes[7].OneofWrappers = []any{}
+	file_starling_v1_job_proto_msgTypes[14].OneofWrappers = []any{}
+	file_starling_v1_job_proto_msgTypes[30].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_starling_v1_job_proto_rawDesc), len(file_starling_v1_job_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   35,
+			NumMessages:   36,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

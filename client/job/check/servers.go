@@ -40,4 +40,24 @@ func (c *checker) followers() {
 		c.report(experiment, problem.BadValue, experiment+" is given without "+server, "no server would get the metrics",
 			"add uri, or remove experiment")
 	}
+	pushes(c)
+}
+
+// pushes checks which stores get the model.
+func pushes(c *checker) {
+	seen := map[string]bool{}
+	for i, p := range c.Output.Push {
+		at := fmt.Sprintf("output.push.%d", i)
+		switch {
+		case c.bad("output.push", at, at+".to"):
+		case !p.Known():
+			c.report(at, problem.BadValue, fmt.Sprintf("%s: %q is no target", at, strict.Clip(p.To)),
+				"a target is a folder of a bucket or a repository of a hub; credentials come from the environment",
+				"write it as s3://BUCKET/PREFIX or hf:OWNER/NAME")
+		case seen[p.To]:
+			c.report(at, problem.BadValue, fmt.Sprintf("%s: %q is named twice", at, strict.Clip(p.To)),
+				"a target gets one copy", "remove one of them")
+		}
+		seen[p.To] = true
+	}
 }

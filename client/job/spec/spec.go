@@ -361,10 +361,11 @@ type Output struct {
 	Dir     string   `job:"dir,local"` // relative to the current folder, not to the job file
 	Formats []string `job:"formats" one:"safetensors gguf" size:"[1,4]"`
 	License string   `job:"license,null"`
+	Push    []Push   `job:"push,local" size:"[0,8]"` // where the model is copied to
 }
 
 // Notify says whom to tell.
 type Notify struct {
 	Webhook string   `job:"webhook,null"`
-	On      []string `job:"on" one:"finished failed paused budget_80"`
+	On      []string `job:"on" one:"finished failed paused budget_80 pushed push_failed"`
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/client/api"
+	"github.com/starling-network/starling/cmd/starling/receipt"
 	"github.com/starling-network/starling/cmd/starling/source"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
@@ -93,7 +94,9 @@ With -o json: {"id","job","name","kind","state","reason":{"code","text","next"},
 "workers","tokens","tokens_per_second","loss","eval_loss","first_eval_loss","bits_per_byte","paid_uzen","fee_uzen",
 "refunded_uzen","budget_uzen","slashed_uzen","audits":{"drawn","passed","failed",
 "moot","missed"},"disputes","bytes_up","bytes_down","seconds",
-"seconds_left","state_root","started","updated","facts":[{"name","value"}],...}.`, `  starling job get quickstart
+"seconds_left","state_root","started","updated","facts":[{"name","value"}],
+"pushes":[{"to","from","state","files","bytes","sent_bytes","address","reason":{"code","text","next"},"updated"}],
+...}.`, `  starling job get quickstart
   starling job get out/quickstart -o json
   starling job get job-7f3a --network http://127.0.0.1:26601`,
 		func(_ *cobra.Command, _ *source.Client, j api.Job) (api.Job, error) { return j, nil },
@@ -119,6 +122,9 @@ func printJob(j api.Job) error {
 	}
 	for _, f := range j.Facts {
 		row(strings.ToLower(f.Name), "%s", f.Value)
+	}
+	for _, p := range j.Pushes {
+		row("copy", "%s", receipt.Copy(p))
 	}
 	return w.Flush()
 }

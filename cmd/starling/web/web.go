@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/starling-network/starling/client/job/spec"
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
@@ -42,6 +43,9 @@ OpenAI's interface upload files of examples, tune models with them and ask the m
 With --network and --home, the folder of an account with coins, jobs are ordered on that network instead, --jobs at a
 time, and the account pays for them. A job waits while the account has not its budget. A server that is started
 again over the same folder continues its jobs: none is lost, and none is ordered twice.
+
+With --push the model of every finished job is copied to a store, by the credentials in the environment of the server
+(starling model push --help lists them). A job that is submitted names no store itself.
 
 The server answers this machine alone. Beyond it, tokens are needed: --token-file names a file that only its owner can
 read, with a token a line and its scopes, read or read,submit, and perhaps the most ZEN that its jobs may cost
@@ -80,6 +84,8 @@ docs/api.md has the API, docs/dashboard.md the pages.`,
 		"port of the loopback)")
 	f.IntVar(&o.Jobs, "jobs", defaultJobs, "with --home: jobs that are ordered at a time; others wait")
 	f.BoolVar(&readOnly, "read-only", false, "train nothing that is submitted")
+	f.StringVar(&o.Push, "push", "", "store that gets a copy of the model of every submitted job, below the name of its "+
+		"run: s3://BUCKET/PREFIX or hf:OWNER, as of starling model push")
 	f.BoolVar(&asChild, "until-stdin-ends", false, "end when standard input does: for a program that starts the server")
 	access(f, &o)
 	return cmd
@@ -131,6 +137,8 @@ func together(cmd *cobra.Command, o dashboard.WebOptions, readOnly bool) error {
 			"none"))
 	case o.Home == "" && (cmd.Flags().Changed("blob-listen") || cmd.Flags().Changed("jobs")):
 		return usage.Error(cmd, errors.New("--blob-listen and --jobs are for jobs that are ordered with --home"))
+	case o.Push != "" && (readOnly || !spec.Push{To: o.Push + "/run"}.Known()):
+		return usage.Error(cmd, fmt.Errorf("--push %s: give s3://BUCKET/PREFIX or hf:OWNER, and not --read-only", o.Push))
 	case o.Jobs < 1 || o.Jobs > maxJobs:
 		return usage.Error(cmd, fmt.Errorf("--jobs %d: give 1 to %d", o.Jobs, maxJobs))
 	}

@@ -67,13 +67,14 @@ export async function detail({ root, params: [id, at = 'overview'], query, signa
   }
 
   // The parts of the overview beside its curve: they change with every update of a run that goes on.
-  const strip = h('div', {}), money = h('div', {}), latest = h('div', {}), sampled = h('div', {});
+  const strip = h('div', {}), money = h('div', {}), latest = h('div', {}), copies = h('div', {}), sampled = h('div', {});
   async function around() {
     const [samples, checkpoints, struck] = await Promise.all([get(base + '/samples', signal), get(base + '/lineage?limit=1&order=desc', signal),
       job.disputes ? get(base + '/disputes', signal).then(d => d.disputes.map((x, n) => ({ ...x, n })).filter(x => x.verdict === 'worker_lied')) : []]);
     const last = checkpoints.checkpoints[0], sample = samples.samples.at(-1);
     fill(strip, card('Rounds', rounds(job, struck, here)));
     fill(money, card('Where the budget went', budget(job)));
+    fill(copies, pushed(job));
     fill(latest, last && card('Latest checkpoint', facts([['Round', count(last.round)], ['State root', copyable(last.state_root, 14, 8)], ['Signed by', plural(last.signers.length, 'member')]]),
       job.kind === 'run' && job.state === 'done' && job.folder && h('p.small.soft', {}, h('code', {}, `starling job verify ${word(job.folder)}`), ' computes it again, bit for bit.')));
     fill(sampled, sample && card(`Sample after step ${count(sample.step)}`, h('div.sample', {}, h('mark', {}, sample.prompt), sample.text)));
@@ -85,7 +86,7 @@ export async function detail({ root, params: [id, at = 'overview'], query, signa
       const curve = drawings.one(lossChart, { height: 320, legend: true });
       fill(body, controls(), h('div.columns', {}, h('div', {},
         curve ?? h('section.card', {}, empty(job.state === 'running' ? 'The first round is being trained. Its losses appear when it is attested.' : 'No round was attested.')), strip, sampled),
-      h('div', {}, money, latest, card('Job', about(job)))));
+      h('div', {}, money, latest, copies, card('Job', about(job)))));
     },
     async charts() {
       await load();
@@ -161,7 +162,7 @@ export async function detail({ root, params: [id, at = 'overview'], query, signa
       job = u.job;
       if (!head.isConnected) return;
       drawHead();
-      if (at === 'overview') fill(money, card('Where the budget went', budget(job)));
+      if (at === 'overview') { fill(money, card('Where the budget went', budget(job))); fill(copies, pushed(job)); }
       if (u.metrics || u.checkpoints || u.samples || ended) refresh();
       else if (counted && (at === 'workers' || at === 'disputes' || at === 'receipts') && news.receipts) drawn[at]().catch(() => {});
       news = u;
@@ -198,6 +199,15 @@ function budget(job) {
   return [job.budget_uzen > 0 && h('p.small.soft', {}, `${(100 * spent / job.budget_uzen).toPrecision(2)} % of the budget was spent`, over ? '.' : ' so far.'), bar,
     h('dl.facts.sums', {}, shares.map(([name, v, color]) => [h('dt', {}, h('i.key.back-' + color, {}), name), h('dd.number', {}, write(v) + ' ZEN')]), h('dt', {}, 'Budget'), h('dd.number', {}, write(job.budget_uzen) + ' ZEN'),
       job.slashed_uzen > 0 && [h('dt.bad', {}, 'Slashed from stakes'), h('dd.number.bad', {}, write(job.slashed_uzen) + ' ZEN')])];
+}
+
+// Copies of the model in stores outside of the network.
+function pushed(job) {
+  return job.pushes?.length && card('Copies of the model', table('Copies of the model', [
+    { head: 'To', wide: true, cell: p => [p.address && p.state === 'done' ? h('a', { href: p.address, rel: 'noopener', target: '_blank' }, p.to) : p.to, p.from && h('div.soft.small', {}, p.from.split('/').pop())] },
+    { head: 'State', cell: p => [chip(p.state, { done: 'good', failed: 'bad' }[p.state] ?? 'plain'), p.reason && h('div.soft.small', {}, p.reason.text, p.reason.next && '; ' + p.reason.next)] },
+    { head: 'Sent', number: true, cell: p => p.bytes ? `${bytes(p.sent_bytes)} of ${bytes(p.bytes)}` : '–' },
+  ], job.pushes));
 }
 
 function about(job) {
