@@ -123,6 +123,8 @@ type Account struct {
 	Slashed uint64     `json:"slashed_uzen"`
 	Jailed  bool       `json:"jailed"`
 	Reasons []Standing `json:"reasons"`
+	// the one reason for its pay, or for none, as far as the chain tells: its code is one of a closed list
+	Now *Reason `json:"now,omitempty"`
 	// by the days of the blocks, the latest first
 	Earned []EarnedDay `json:"earned"`
 }

@@ -2,10 +2,13 @@ package main
 
 import (
 	"bytes"
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -21,6 +24,7 @@ import (
 	"github.com/starling-network/starling/node/session"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
+	"github.com/starling-network/starling/protocol/standing"
 )
 
 // funds are the uzen that every account of a network of one's own begins with.
@@ -298,6 +302,52 @@ func afterFees(balance, without uint64) bool {
 	return balance <= without && balance+1_000_000 > without
 }
 
+// hoursOfWorker compares the hours of a worker, and the table for its books, with its receipts.
+func hoursOfWorker(t *testing.T, home string) {
+	t.Helper()
+	var earned struct {
+		Received uint64 `json:"received_uzen"`
+	}
+	does(t, &earned, "worker", "earnings", "--home", home)
+	var kept struct {
+		Hours []struct {
+			Reason   standing.Cause
+			Text     string
+			Received uint64 `json:"received_uzen"`
+			Seconds  map[standing.Cause]float64
+		}
+	}
+	does(t, &kept, "worker", "hours", "--home", home)
+	var received uint64
+	for _, h := range kept.Hours {
+		received += h.Received
+		if !slices.Contains(standing.Causes, h.Reason) || h.Text == "" {
+			t.Errorf("%+v", h)
+		}
+	}
+	if len(kept.Hours) == 0 || received != earned.Received || earned.Received == 0 {
+		t.Errorf("%+v: %d uzen, and the receipts say %d", kept, received, earned.Received)
+	}
+	code, text, stderr := starling(t, "worker", "earnings", "--home", home, "--csv", "-")
+	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	if code != 0 || err != nil || len(rows) < 2 || strings.Join(rows[0], " ") !=
+		"time amount coin job kind height transaction reason" {
+		t.Fatalf("exit %d, %v: %s%s", code, err, text, stderr)
+	}
+	var booked float64
+	for _, row := range rows[1:] {
+		zen, err := strconv.ParseFloat(row[1], 64)
+		at, err2 := time.Parse(time.RFC3339, row[0])
+		if err != nil || err2 != nil || time.Since(at).Abs() > time.Hour || row[2] != "ZEN" || row[5] == "" {
+			t.Errorf("%q: %v, %v", row, err, err2)
+		}
+		booked += zen
+	}
+	if uint64(math.Round(booked*1e6)) != earned.Received {
+		t.Errorf("%f ZEN are booked, and the receipts say %d uzen", booked, earned.Received)
+	}
+}
+
 // viewsOfJob looks at a job that is over, and at what those see of themselves who trained it.
 func viewsOfJob(t *testing.T, dir, network string, s rundir.Summary, by map[string][]string) {
 	t.Helper()
@@ -332,6 +382,7 @@ func viewsOfJob(t *testing.T, dir, network string, s rundir.Summary, by map[stri
 		!has(rows["identity"], r.Process.PeerID) {
 		t.Errorf("%+v\n%v", r, rows)
 	}
+	hoursOfWorker(t, worker)
 	var log struct{ Lines []string }
 	does(t, &log, "worker", "logs", "--home", worker)
 	code, text, stderr := starling(t, "worker", "logs", "--home", worker, "-o", "jsonl")

@@ -17,6 +17,7 @@ import (
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/runs"
 	"github.com/starling-network/starling/protocol/reward"
+	"github.com/starling-network/starling/protocol/standing"
 	"github.com/starling-network/starling/web/failure"
 )
 
@@ -133,6 +134,8 @@ func (v *ChainView) Account(ctx context.Context, address string) (a api.Account,
 	x := s.Account
 	a = api.Account{Address: address, Balance: x.Balance, Stake: x.Stake, Slashed: x.Slashed, Jailed: x.Jailed,
 		Reasons: []api.Standing{}, Earned: earned}
+	cause, why := standing.Deciding(x.Reasons)
+	a.Now = &api.Reason{Code: string(cause), Text: why.Text, Next: why.Do}
 	for _, r := range x.Reasons {
 		a.Reasons = append(a.Reasons, api.Standing{Code: string(r.Code), Kind: string(r.Kind), Job: r.Job, Round: r.Round,
 			Text: r.Text, Until: r.Until, Do: r.Do})

@@ -40,13 +40,39 @@ func EarnedByDay(ctx context.Context, c *client.Client, account string) ([]api.E
 	return rundir.ByDay(found, func(height int64) (string, error) { return dayOf(ctx, c, height) })
 }
 
+// EarnedByHour are the sums of all receipts of an account on a network by hour in UTC, such as 2026-11-25T13.
+func EarnedByHour(ctx context.Context, network, account string) (map[string]api.EarnedDay, error) {
+	c, _, err := session.DialReadOnly(ctx, network)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	found, err := receiptsOf(ctx, c, account)
+	if err != nil {
+		return nil, err
+	}
+	sums, err := rundir.ByDay(found, func(height int64) (string, error) { return timeOf(ctx, c, height, HourForm) })
+	by := map[string]api.EarnedDay{}
+	for _, s := range sums {
+		by[s.Day] = s
+	}
+	return by, err
+}
+
+// HourForm is how EarnedByHour writes an hour.
+const HourForm = "2006-01-02T15"
+
 // dayOf is the day of a block in UTC; "" if the validator does not keep the block.
 func dayOf(ctx context.Context, c *client.Client, height int64) (string, error) {
+	return timeOf(ctx, c, height, time.DateOnly)
+}
+
+func timeOf(ctx context.Context, c *client.Client, height int64, form string) (string, error) {
 	r, err := c.Ledger.Record(ctx, height)
 	if errors.Is(err, client.ErrNotFound) && ctx.Err() == nil {
 		return "", nil
 	}
-	return r.Time.UTC().Format(time.DateOnly), err
+	return r.Time.UTC().Format(form), err
 }
 
 func receiptsOf(ctx context.Context, c *client.Client, account string) ([]rundir.Explanation, error) {

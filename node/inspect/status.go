@@ -94,6 +94,15 @@ func Overview(ctx context.Context, c *client.Client, head ledger.Head, account s
 	return s, err
 }
 
+// Standing reads what an account does and waits for, at the height given.
+func Standing(ctx context.Context, c *client.Client, height int64, account string) ([]standing.Reason, error) {
+	v, err := readStatus(ctx, c.At(height), height, account)
+	if err != nil {
+		return nil, err
+	}
+	return standing.Explain(v), nil
+}
+
 // readStatus reads what the chain says of an account at a height, through a client that reads there.
 func readStatus(ctx context.Context, c *client.Client, height int64, account string) (standing.View, error) {
 	v := standing.View{Who: account, Height: height}
@@ -111,6 +120,11 @@ func readStatus(ctx context.Context, c *client.Client, height int64, account str
 	}
 	if v.Offers, err = c.Market.Offers(ctx); err != nil {
 		return v, err
+	}
+	if account != "" {
+		if v.Lots, err = c.Market.Lots(ctx); err != nil {
+			return v, err
+		}
 	}
 	orders, err := c.Market.Orders(ctx)
 	if err != nil {

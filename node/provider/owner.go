@@ -11,6 +11,7 @@ import (
 	"github.com/starling-network/starling/network/peer/link"
 	"github.com/starling-network/starling/node/accelerator/shared"
 	"github.com/starling-network/starling/node/control"
+	"github.com/starling-network/starling/node/hours"
 	"github.com/starling-network/starling/node/instrument"
 	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/member"
@@ -138,6 +139,12 @@ func (s *service) expose(ctx context.Context) error {
 		m.Gauge(g.name, g.help, g.of)
 	}
 	m.Peers(s.host.Peers)
+	s.hours = hours.New(s.Home, s.chain, func() hours.Process {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		state, _ := s.pause.State()
+		return hours.Process{Pause: state, Refused: maps.Clone(s.refused)}
+	}, m, s.log)
 	stop, err := m.Serve(ctx, s.Metrics)
 	if err != nil {
 		return err

@@ -25,6 +25,7 @@ import (
 	"github.com/starling-network/starling/node/control"
 	"github.com/starling-network/starling/node/disk"
 	"github.com/starling-network/starling/node/home"
+	"github.com/starling-network/starling/node/hours"
 	"github.com/starling-network/starling/node/instrument"
 	"github.com/starling-network/starling/node/journal"
 	"github.com/starling-network/starling/node/keystore"
@@ -151,10 +152,9 @@ type service struct {
 	mu      sync.Mutex
 	runs    map[string]*member.Process // that it works in
 	refused map[string]string          // runs that it left at once, and why
-
-	device *shared.Device // once it is equipped
-
-	spare *spareWatch
+	device  *shared.Device             // once it is equipped
+	hours   *hours.Follower            // notes why it works or does not
+	spare   *spareWatch
 
 	drains  bool
 	working sync.WaitGroup
@@ -371,6 +371,7 @@ func (s *service) serve(ctx context.Context) error {
 	s.working.Go(func() { s.publishAddrs(work, advertised(s.host.Addrs())) })
 	s.working.Go(func() { newRegistration(s).run(work) })
 	s.working.Go(func() { s.provideBlobs(work) })
+	s.working.Go(func() { s.hours.Run(work) })
 	s.Say(fmt.Sprintf("%s offers its work at %s ZEN per PFLOP", s.chain.Address(), quantity.Amount(s.Price)))
 	if len(s.Listen) == 0 && !s.Hidden {
 		s.Say("it listens on the loopback alone: other machines cannot fetch from it; give --listen, or --behind-nat")

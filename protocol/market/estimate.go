@@ -90,6 +90,15 @@ func chance(weight, total uint64, seats uint32) uint32 {
 	return uint32(min(ppm, million))
 }
 
+// Unfit is why the offer of an account in a role cannot be drawn for an order; Fits: it can, or there is none.
+func (b *OrderBook) Unfit(o Order, role crew.Role, id string) Mismatch {
+	l, ok := b.lots[key{role, id}]
+	if !ok {
+		return Fits
+	}
+	return b.wish(&o).passed(l)
+}
+
 // passed is why a lot cannot be drawn.
 func (w *wish) passed(l *lot) Mismatch {
 	if m := w.misfit(l); m != Fits {

@@ -7,6 +7,7 @@ package standing
 import (
 	"slices"
 
+	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
@@ -22,9 +23,10 @@ type View struct {
 	Height      int64
 	Participant *registry.Participant // nil: the account is not registered
 	Stakes      registry.Params
-	Offers      []market.Offer // all
-	Orders      []Order        // the open ones
-	Runs        []Run          // those that are not over, and any other that is asked about
+	Offers      []market.Offer   // all
+	Lots        []market.Listing // the same, as they are matched; none: that is not known
+	Orders      []Order          // the open ones
+	Runs        []Run            // those that are not over, and any other that is asked about
 }
 
 // Order is an open order and why the last block did not match it.
@@ -58,8 +60,10 @@ type Reason struct {
 	Job   string `json:"job,omitempty"`
 	Round uint32 `json:"round,omitempty"` // from 1; 0: not about a round
 	Text  string `json:"text"`            // a sentence without its end
-	Until int64  `json:"until,omitempty"` // height by which it ends, or is due; 0: unknown
-	Do    string `json:"do,omitempty"`    // what to do, if there is something
+
+	Mismatch market.Mismatch `json:"mismatch,omitempty"` // of an order that the offer does not fit
+	Until    int64           `json:"until,omitempty"`    // height by which it ends, or is due; 0: unknown
+	Do       string          `json:"do,omitempty"`       // what to do, if there is something
 }
 
 // Code names a reason. Codes are stable.
@@ -84,8 +88,16 @@ const (
 	OrderBudget    Code = "order_budget"    // does not cover a round
 
 	OrderConditions Code = "order_conditions" // too few keep them
+	OrderMismatch   Code = "order_mismatch"   // the offer does not keep them
 	OrderNotChosen  Code = "order_not_chosen" // others are cheaper or earlier
 	OrderNext       Code = "order_next"       // it is tried in the next block
+
+	// The process, which sees what the chain does not.
+	NotRunning    Code = "not_running"
+	Paused        Code = "paused"
+	Behind        Code = "behind"              // the chain
+	Unreachable   Code = "network_unreachable" // from its machine
+	StoreTooSmall Code = "store_too_small"     // for a run that it was matched to
 
 	// A run.
 	Left               Code = "left_run"
@@ -207,6 +219,11 @@ func (v View) unmatched(o Order, mine market.Offer) Reason {
 		return Reason{Code: OrderPrice, Kind: Blocked, Text: textf("the order pays at most %s ZEN per PFLOP, "+
 			"and the offer asks %s", zen(o.PriceCap), zen(mine.Price)),
 			Do: textf("ask at most that: starling worker up --price %d", o.PriceCap)}
+	case v.misfit(o, mine) != market.Fits:
+		why := v.misfit(o, mine)
+		r := waits(OrderMismatch, "the order does not take the offer: %s", why.Text())
+		r.Kind, r.Mismatch, r.Do = Blocked, why, remedies[why]
+		return r
 	case o.Why == market.TooFewWorkers:
 		return waits(OrderWorkers, "the order waits for %d workers, and %d offer or are busy", o.Workers.Min,
 			offering(crew.Worker))
@@ -224,4 +241,25 @@ func (v View) unmatched(o Order, mine market.Offer) Reason {
 		return waits(OrderNotChosen, "the order waits: %s", o.Why)
 	}
 	return waits(OrderNext, "the order is tried in the next block that has a beacon")
+}
+
+// misfit is why an order does not take an offer, as far as that is known.
+func (v View) misfit(o Order, mine market.Offer) market.Mismatch {
+	if len(v.Lots) == 0 {
+		return market.Fits
+	}
+	return market.NewBook(v.Lots, canon.Digest{}).Unfit(o.Order, mine.Role, mine.ID)
+}
+
+// remedies say what an owner can do about a misfit.
+var remedies = map[market.Mismatch]string{
+	market.WrongClass:     "let the machine be measured: it is, while starling worker up runs",
+	market.MemoryTooSmall: "offer more memory, if the machine has it: starling worker up --memory MIB",
+	market.DiskTooSmall:   "offer more disk: starling worker up --disk SIZE",
+	market.TooLittleHistory: "nothing: audits that it passes in other runs count, and orders that ask for less history " +
+		"take it",
+	market.UploadTooSlow: "declare the upload of the connection, if it is higher: starling worker up --upload KBIT",
+	market.TierTooLow:    "commit to more uptime: starling worker up --tier bronze, silver or gold",
+	market.StakeTooSmall: "stake more: starling account stake add ZEN --home DIR",
+	market.HourTooDear:   "ask less: starling worker up --price",
 }

@@ -19,7 +19,7 @@ import (
 // codes is every code there is: a table below has to reach each.
 var codes = []Code{
 	NotRegistered, Jailed, StakeTooSmall, Draining, Withdrawn, SlotsTaken,
-	NoOrder, OrderPrice, OrderWorkers, OrderVerifiers, OrderDear, OrderBudget, OrderNotChosen, OrderNext,
+	NoOrder, OrderPrice, OrderMismatch, OrderWorkers, OrderVerifiers, OrderDear, OrderBudget, OrderNotChosen, OrderNext,
 	Left, OnProbation, WaitsProbationTask, Returns, RunDone, RunHalted, WaitsBeacon, WaitsWindow, WaitsBudget, NoUnit,
 	Trains,
 	WaitsCommits, Reduces, WaitsSlices, Attests, WaitsVotes, WaitsFinal,
@@ -107,6 +107,11 @@ func TestExplain(t *testing.T) {
 		"no order":        {"w", func(v *View) { v.Runs = nil }, NoOrder, 0, "no job"},
 		"price": {"w", func(v *View) { order(market.TooFewWorkers)(v); v.Orders[0].PriceCap = 99 }, OrderPrice, 99,
 			"at most 0.000099 ZEN"},
+		"misfit": {"w", func(v *View) {
+			order(market.TooFewWorkers)(v)
+			v.Orders[0].Conditions.Disk = 1
+			v.Lots = []market.Listing{{Offer: v.Offers[0]}}
+		}, OrderMismatch, 99, "its disk is too small"},
 		"few workers":     {"w", order(market.TooFewWorkers), OrderWorkers, 99, "3 workers, and 1"},
 		"few verifiers":   {"w", order(market.TooFewVerifiers), OrderVerifiers, 99, "2 verifiers, and 0"},
 		"others too dear": {"w", order(market.PriceAboveCap), OrderDear, 99, "at most its 0.0002 ZEN"},

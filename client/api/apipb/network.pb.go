@@ -1008,7 +1008,9 @@ type Account struct {
 	Jailed      bool                   `protobuf:"varint,5,opt,name=jailed,proto3" json:"jailed,omitempty"`
 	Reasons     []*Standing            `protobuf:"bytes,6,rep,name=reasons,proto3" json:"reasons,omitempty"`
 	// By the days of the blocks, the latest first.
-	Earned        []*EarnedDay `protobuf:"bytes,7,rep,name=earned,proto3" json:"earned,omitempty"`
+	Earned []*EarnedDay `protobuf:"bytes,7,rep,name=earned,proto3" json:"earned,omitempty"`
+	// The one reason for its pay, or for none, as far as the chain tells: its code is one of a closed list.
+	Now           *Reason `protobuf:"bytes,8,opt,name=now,proto3" json:"now,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1088,6 +1090,13 @@ func (x *Account) GetReasons() []*Standing {
 func (x *Account) GetEarned() []*EarnedDay {
 	if x != nil {
 		return x.Earned
+	}
+	return nil
+}
+
+func (x *Account) GetNow() *Reason {
+	if x != nil {
+		return x.Now
 	}
 	return nil
 }
@@ -1365,7 +1374,7 @@ const file_starling_v1_network_proto_rawDesc = "" +
 	"\bTransfer\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x02 \x01(\tR\x02to\x12\x12\n" +
-	"\x04uzen\x18\x03 \x01(\x04R\x04uzen\"\x81\x02\n" +
+	"\x04uzen\x18\x03 \x01(\x04R\x04uzen\"\xa8\x02\n" +
 	"\aAccount\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12!\n" +
 	"\fbalance_uzen\x18\x02 \x01(\x04R\vbalanceUzen\x12\x1d\n" +
@@ -1374,7 +1383,8 @@ const file_starling_v1_network_proto_rawDesc = "" +
 	"\fslashed_uzen\x18\x04 \x01(\x04R\vslashedUzen\x12\x16\n" +
 	"\x06jailed\x18\x05 \x01(\bR\x06jailed\x12/\n" +
 	"\areasons\x18\x06 \x03(\v2\x15.starling.v1.StandingR\areasons\x12.\n" +
-	"\x06earned\x18\a \x03(\v2\x16.starling.v1.EarnedDayR\x06earned\"\x93\x01\n" +
+	"\x06earned\x18\a \x03(\v2\x16.starling.v1.EarnedDayR\x06earned\x12%\n" +
+	"\x03now\x18\b \x01(\v2\x13.starling.v1.ReasonR\x03now\"\x93\x01\n" +
 	"\tEarnedDay\x12\x10\n" +
 	"\x03day\x18\x01 \x01(\tR\x03day\x12#\n" +
 	"\rreceived_uzen\x18\x02 \x01(\x04R\freceivedUzen\x12\x1b\n" +
@@ -1420,6 +1430,7 @@ var file_starling_v1_network_proto_goTypes = []any{
 	(*Standing)(nil),              // 13: starling.v1.Standing
 	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
 	(*Link)(nil),                  // 15: starling.v1.Link
+	(*Reason)(nil),                // 16: starling.v1.Reason
 }
 var file_starling_v1_network_proto_depIdxs = []int32{
 	14, // 0: starling.v1.Network.block_time:type_name -> google.protobuf.Timestamp
@@ -1436,11 +1447,12 @@ var file_starling_v1_network_proto_depIdxs = []int32{
 	10, // 11: starling.v1.Tx.transfers:type_name -> starling.v1.Transfer
 	13, // 12: starling.v1.Account.reasons:type_name -> starling.v1.Standing
 	12, // 13: starling.v1.Account.earned:type_name -> starling.v1.EarnedDay
-	14, // [14:14] is the sub-list for method output_type
-	14, // [14:14] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	16, // 14: starling.v1.Account.now:type_name -> starling.v1.Reason
+	15, // [15:15] is the sub-list for method output_type
+	15, // [15:15] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_starling_v1_network_proto_init() }

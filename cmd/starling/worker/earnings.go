@@ -2,7 +2,9 @@ package worker
 
 import (
 	"cmp"
+	"context"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -13,6 +15,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/node/inspect"
+	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/protocol/reward"
 )
@@ -30,7 +33,7 @@ func EarningsAnswer(account string, received, lost uint64, days []api.EarnedDay,
 
 func earningsCommand(c *terminal.Console) *cobra.Command {
 	var t target.Target
-	var account string
+	var account, table string
 	var sums bool
 	cmd := &cobra.Command{
 		Use:   "earnings --home DIR",
@@ -38,12 +41,17 @@ func earningsCommand(c *terminal.Console) *cobra.Command {
 		Long: `Explain every amount that an account earned or lost on a network, also those of nothing: first
 the sums of every day, in UTC, the latest first, and of every job, then the rewards of epochs, the latest first, then
 the receipts of every job. --sums stops after the sums. A validator that does not keep all blocks does not know
-the days of older receipts.
+the days of older receipts. starling worker hours has the reason of every hour, also of those without pay.
+
+--csv writes every amount into a file for the books of its owner, the oldest first: time, amount, coin, job, kind,
+height, transaction, reason. An amount that was taken is negative; deposits and refunds, which are the account's own
+coins, are left out. Payments of final rounds and of epochs come from the rules of a block and have no transaction.
 
 With -o json: {"account","received_uzen","lost_uzen","days":[{"day","received_uzen","lost_uzen","receipts","unpaid"}],
 "jobs":[{"job","received_uzen","lost_uzen","receipts","unpaid"}],"receipts":[as of starling job explain]}.`,
 		Example: `  starling worker earnings --home net/worker-0
   starling worker earnings --home net/worker-0 --sums
+  starling worker earnings --home net/worker-0 --csv 2026.csv
   starling worker earnings --account starling1qx... --network http://127.0.0.1:26601 -o json`,
 		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -58,6 +66,9 @@ With -o json: {"account","received_uzen","lost_uzen","days":[{"day","received_uz
 			}
 			if err := target.WantAddress(t.Account); err != nil {
 				return err
+			}
+			if table != "" {
+				return writeBookings(cmd.Context(), c, t, table)
 			}
 			found, days, err := inspect.Earnings(cmd.Context(), t.Network, t.Account)
 			if err != nil {
@@ -90,9 +101,29 @@ With -o json: {"account","received_uzen","lost_uzen","days":[{"day","received_uz
 	t.Flags(cmd)
 	cmd.Flags().StringVar(&account, "account", "", "account, in place of that of a folder")
 	cmd.Flags().BoolVar(&sums, "sums", false, "only the sums of days and jobs")
+	cmd.Flags().StringVar(&table, "csv", "", "file for a table of every amount; - is standard output")
 	cmd.Flags().BoolVar(&sums, "jobs", false, "")
 	_ = cmd.Flags().MarkDeprecated("jobs", "use --sums") // the flag is there
 	return cmd
+}
+
+// writeBookings writes the amounts of an account as CSV.
+func writeBookings(ctx context.Context, c *terminal.Console, t target.Target, path string) error {
+	list, err := inspect.Bookings(ctx, t.Network, t.Account)
+	if err != nil {
+		return err
+	}
+	if path == "-" {
+		return inspect.WriteCSV(os.Stdout, list)
+	}
+	if err := keystore.WriteFileBy(path, func(w io.Writer) error { return inspect.WriteCSV(w, list) }); err != nil {
+		return err
+	}
+	if c.Form.Machine() {
+		return c.Form.Print(os.Stdout, terminal.One(map[string]any{"file": path, "amounts": len(list)}, path))
+	}
+	fmt.Printf("%s: %d amounts of %s\n", path, len(list), t.Account)
+	return nil
 }
 
 // printSums shows what every day and every job paid and took.

@@ -15,7 +15,6 @@ import (
 	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/node/control"
 	"github.com/starling-network/starling/node/pause"
-	"github.com/starling-network/starling/protocol/standing"
 )
 
 const pauseShape = `With -o json: {"paused":BOOL,"since":TIME,"until":TIME,"why"};
@@ -95,12 +94,6 @@ func turn(cmd *cobra.Command, c *terminal.Console, home string,
 	}
 	_, err = fmt.Println(s)
 	return err
-}
-
-// pausedReason is a pause as a reason for what a worker does not do.
-func pausedReason(s pause.State) standing.Reason {
-	return standing.Reason{Code: "paused", Kind: standing.Waits, Text: s.String(),
-		Do: "starling worker resume ends the pause of its owner; a condition has to fail for a minute"}
 }
 
 // pauseFlags are the conditions under which a worker pauses by itself.

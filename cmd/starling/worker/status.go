@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
-	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -17,6 +15,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/node/accelerator/shared"
 	"github.com/starling-network/starling/node/control"
+	"github.com/starling-network/starling/node/hours"
 	"github.com/starling-network/starling/node/inspect"
 	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/provider"
@@ -71,23 +70,18 @@ func reportOf(cmd *cobra.Command, t *target.Target) (*Report, error) {
 
 // process is what the process itself is a reason for.
 func (r *Report) process() []standing.Reason {
-	if r.Running && len(r.Process.Refused) > 0 {
-		var reasons []standing.Reason
-		for _, job := range slices.Sorted(maps.Keys(r.Process.Refused)) {
-			reasons = append(reasons, standing.Reason{Code: "store_too_small", Kind: standing.Blocked, Job: job,
-				Text: r.Process.Refused[job] + "; no work is offered until that run is over",
-				Do:   "start it again with a larger --disk"})
+	if r.Running {
+		p := hours.Process{Pause: r.Process.Pause, Refused: r.Process.Refused}
+		if reasons := p.Reasons(); len(reasons) > 0 {
+			return reasons
 		}
-		return reasons
 	}
 	switch {
-	case r.Running && r.Process.Pause.Paused:
-		return []standing.Reason{pausedReason(r.Process.Pause)}
 	case !r.Running:
-		return []standing.Reason{{Code: "not_running", Kind: standing.Blocked, Text: "no process runs over the folder",
+		return []standing.Reason{{Code: standing.NotRunning, Kind: standing.Blocked, Text: "no process runs over the folder",
 			Do: "start it with starling worker up"}}
 	case r.Process.Height+staleBlocks < r.Height:
-		return []standing.Reason{{Code: "behind", Kind: standing.Blocked,
+		return []standing.Reason{{Code: standing.Behind, Kind: standing.Blocked,
 			Text: fmt.Sprintf("the process has seen block %d, and the chain is at %d", r.Process.Height, r.Height),
 			Do:   "see worker.log in its folder; start it again if it stays behind"}}
 	}

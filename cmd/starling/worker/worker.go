@@ -30,6 +30,7 @@ func Command(c *terminal.Console) *cobra.Command {
 		`Take part in a network with this machine: train units of jobs or do units of others again, and be paid for
 what is verified.`,
 		upCommand(c), schemaCommand(c), statusCommand(c), tasksCommand(c), logsCommand(c), earningsCommand(c),
+		hoursCommand(c),
 		explainCommand(c), pauseCommand(c), resumeCommand(c), drainCommand(c), retireCommand(c), identityCommand(c),
 		benchCommand(c), replayCommand(c))
 }

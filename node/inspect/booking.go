@@ -1,0 +1,98 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/ledger"
+	"github.com/starling-network/starling/node/rundir"
+	"github.com/starling-network/starling/node/session"
+	"github.com/starling-network/starling/protocol/reward"
+)
+
+// Booking is an amount that an account received, or that was taken from its stake.
+type Booking struct {
+	Time        time.Time // of the block; zero: the validator does not keep it
+	Uzen        int64     // negative: taken
+	Job         string    // or epoch/NUMBER, or model/JOB
+	Kind        reward.Kind
+	Height      int64
+	Transaction string // that issued the receipt; "": the rules of the block did
+	Why         string
+}
+
+// Bookings are the amounts of an account on a network, the oldest first.
+func Bookings(ctx context.Context, network, account string) ([]Booking, error) {
+	c, _, err := session.DialReadOnly(ctx, network)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	found, err := receiptsOf(ctx, c, account)
+	if err != nil {
+		return nil, err
+	}
+	return booked(found, func(height int64) (time.Time, map[ledger.ReceiptID]string, error) {
+		at, by, err := c.Ledger.Issued(ctx, height)
+		if errors.Is(err, client.ErrNotFound) && ctx.Err() == nil {
+			err = nil
+		}
+		return at, by, err
+	})
+}
+
+// booked makes bookings of receipts; issued is asked once for each block.
+func booked(found []rundir.Explanation,
+	issued func(height int64) (time.Time, map[ledger.ReceiptID]string, error)) (list []Booking, err error) {
+	found = slices.Clone(found)
+	slices.SortStableFunc(found, func(a, b rundir.Explanation) int { return cmp.Compare(a.Height, b.Height) })
+	var at time.Time
+	var by map[ledger.ReceiptID]string
+	asked := int64(-1)
+	for _, e := range found {
+		if e.Amount == 0 || e.Kind == reward.Deposit || e.Kind == reward.Refund { // the last two are the account's own coins
+			continue
+		}
+		if e.Height != asked {
+			if at, by, err = issued(e.Height); err != nil {
+				return nil, err
+			}
+			asked = e.Height
+		}
+		b := Booking{Time: at.UTC(), Uzen: int64(e.Amount), Job: e.Job, Kind: e.Kind, Height: e.Height,
+			Transaction: by[ledger.ReceiptID{Job: e.Job, Seq: e.Seq}], Why: e.Why}
+		if e.Kind == reward.Slash {
+			b.Uzen = -b.Uzen
+		}
+		list = append(list, b)
+	}
+	return list, nil
+}
+
+// WriteCSV writes a line of names and one of each booking, as spreadsheets read them (RFC 4180). Amounts are in ZEN.
+func WriteCSV(w io.Writer, list []Booking) error {
+	out := csv.NewWriter(w)
+	// Error tells
+	_ = out.Write([]string{"time", "amount", "coin", "job", "kind", "height", "transaction", "reason"})
+	for _, b := range list {
+		at, sign, uzen := "", "", b.Uzen
+		if !b.Time.IsZero() {
+			at = b.Time.Format(time.RFC3339)
+		}
+		if uzen < 0 {
+			sign, uzen = "-", -uzen
+		}
+		_ = out.Write([]string{at, fmt.Sprintf("%s%d.%06d", sign, uzen/1_000_000, uzen%1_000_000), "ZEN", b.Job,
+			string(b.Kind), strconv.FormatInt(b.Height, 10), b.Transaction, b.Why})
+	}
+	out.Flush()
+	return out.Error()
+}
