@@ -15,8 +15,8 @@ import (
 	"github.com/starling-network/starling/node/tracking/mlflow"
 )
 
-// follow opens the services that the job file names: an MLflow server, a webhook, and the stores that get the model. A
-// message that a service does not accept causes a warning.
+// follow opens the services that the job file names: an MLflow server, a webhook, and the stores that get the model.
+// A message that a service does not accept causes a warning.
 func follow(ctx context.Context, opt *consumer.Options, dir string, b *prepare.CompiledJob, resumed bool) error {
 	warn := func(text string) {
 		if opt.Say != nil {
@@ -91,7 +91,7 @@ func openPush(ctx context.Context, opt *consumer.Options, dir string, b *prepare
 		}
 	}
 	name := opt.Job.Name
-	opt.Push, err = push.Open(push.Options{Dir: dir, Title: name, Say: opt.Say, Ended: func(p api.Push) {
+	ended := func(p api.Push) {
 		rounds := int(b.Spec.Rounds)
 		e := notify.Event{Event: notify.Pushed, Job: b.JobID(), Name: name, Target: p.To, Rounds: rounds,
 			Steps: rounds * int(b.Spec.Steps), Step: push.Step(p.From)}
@@ -101,7 +101,8 @@ func openPush(ctx context.Context, opt *consumer.Options, dir string, b *prepare
 		}
 		e.Event = notify.PushFailed
 		opt.Notify.Send(e, fmt.Sprintf("%s is not copied to %s: %s.", name, p.To, p.Reason.Text))
-	}})
+	}
+	opt.Push, err = push.Open(push.Options{Dir: dir, Title: name, Listen: opt.Listen, Say: opt.Say, Ended: ended})
 	if err == nil {
 		opt.Push.Start(ctx)
 	}
@@ -111,8 +112,8 @@ func openPush(ctx context.Context, opt *consumer.Options, dir string, b *prepare
 // patience is the longest time for which the end of a run waits for stores that do not take a byte.
 const patience = 10 * time.Minute
 
-// deliver has the model of the run copied, and waits for that. A store that refuses, or is away for too long, costs the
-// run nothing.
+// deliver has the model of the run copied, and waits for that. A store that refuses, or is away for too long, costs
+// the run nothing.
 func deliver(ctx context.Context, opt consumer.Options) {
 	if opt.Push == nil {
 		return

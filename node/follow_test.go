@@ -172,13 +172,13 @@ func TestPauseIsTold(t *testing.T) {
 	}
 }
 
-// The model of a run, and its saved checkpoints, arrive at a bucket and a hub while the job trains; a store that
+// The model of a run, and its saved checkpoints, arrive at a bucket, a hub and a pinning service; a store that
 // refuses costs a warning. The copies equal the folder, and no file that is written has a credential.
 func TestCopied(t *testing.T) {
 	to, events := hook(t)
-	store, hub := pushtest.NewStore(t, "models"), pushtest.NewHub(t)
+	store, hub, pins := pushtest.NewStore(t, "models"), pushtest.NewHub(t), pushtest.NewPinService(t)
 	j := with(t, jobtest.Small(t), "notify.webhook="+to, "notify.on=[pushed, push_failed]", "checkpoint.every_steps=4",
-		"output.push=[{to: s3://models/small, checkpoints: true}, hf:starling/small, s3://nothing/there]")
+		"output.push=[{to: s3://models/small, checkpoints: true}, hf:starling/small, ipfs, s3://nothing/there]")
 	dir := filepath.Join(t.TempDir(), "out")
 	var warnings []string
 	s := mustTrain(t, consumer.Options{Job: j, Dir: dir, Say: func(text string) {
@@ -213,6 +213,13 @@ func TestCopied(t *testing.T) {
 	if _, last := objects["small/checkpoint-12/model.safetensors"]; last {
 		t.Error("the last checkpoint is copied twice")
 	}
+	lines, err := rundir.ParseLineage(filepath.Join(dir, rundir.FileLineage), s.Job)
+	if err != nil || len(lines) != 3 {
+		t.Fatal(lines, err)
+	}
+	if name, ok := pins.Pinned(lines[2].Checkpoint); !ok || name != "small" {
+		t.Errorf("the last checkpoint is not pinned: %q", name)
+	}
 	close(events)
 	seen := map[string]int{}
 	for e := range events {
@@ -222,15 +229,16 @@ func TestCopied(t *testing.T) {
 		}
 	}
 	if want := map[string]int{"pushed s3://models/small": 3, "pushed hf:starling/small": 1,
-		"push_failed s3://nothing/there": 1}; !maps.Equal(seen, want) {
+		"pushed ipfs": 1, "push_failed s3://nothing/there": 1}; !maps.Equal(seen, want) {
 		t.Errorf("told %v, want %v", seen, want)
 	}
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
 		text, err := os.ReadFile(path)
-		for _, secret := range []string{pushtest.Access, pushtest.Secret, pushtest.Session, pushtest.Token} {
+		for _, secret := range []string{pushtest.Access, pushtest.Secret, pushtest.Session, pushtest.Token,
+			pushtest.PinToken} {
 			if strings.Contains(string(text), secret) {
 				t.Errorf("%s has a credential", path)
 			}

@@ -234,8 +234,8 @@ var plain = map[string]string{
 	"Output.Formats": "the formats of the model files",
 	"Output.License": "the license of the model for its card, as an SPDX identifier",
 	"Output.Push":    "the stores outside of the network that get a copy of the model",
-	"Push.To": "the store and the place in it: s3://BUCKET/PREFIX or hf:OWNER/NAME; credentials come from " +
-		"the environment",
+	"Push.To": "the store and the place in it: s3://BUCKET/PREFIX, hf:OWNER/NAME or ipfs; credentials come " +
+		"from the environment",
 	"Push.Checkpoints": "whether every saved checkpoint is copied, too, as a model of its own",
 	"Notify.Webhook":   "the address that receives a POST of a JSON object for each event",
 	"Notify.On":        "the events that are reported; default: all",

@@ -22,7 +22,9 @@ import (
 	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/push/hub"
 	"github.com/starling-network/starling/node/push/parcel"
+	"github.com/starling-network/starling/node/push/pin"
 	"github.com/starling-network/starling/node/push/s3"
+	"github.com/starling-network/starling/node/rundir"
 )
 
 // FileState is the file of a folder that says what is to be copied, and how far that is.
@@ -44,13 +46,14 @@ const (
 
 // Options say whose files are copied.
 type Options struct {
-	Dir   string                                 // of a run, or of a model
-	Title string                                 // name of the model, for people
-	Say   func(text string)                      // news; may be nil
-	Sent  func(p api.Push)                       // progress; may be nil
-	Ended func(p api.Push)                       // a copy is done, or has failed; may be nil
-	Retry time.Duration                          // wait before the first repetition, doubled up to five minutes; 0: 1 s
-	Wait  func(d time.Duration) <-chan time.Time // nil: time.After
+	Dir    string                                 // of a run, or of a model
+	Title  string                                 // name of the model, for people
+	Say    func(text string)                      // news; may be nil
+	Sent   func(p api.Push)                       // progress; may be nil
+	Listen []string                               // multiaddrs at which a pinning service reaches it; none: the loopback
+	Ended  func(p api.Push)                       // a copy is done, or has failed; may be nil
+	Retry  time.Duration                          // wait before the first repetition, doubled up to five minutes; 0: 1 s
+	Wait   func(d time.Duration) <-chan time.Time // nil: time.After
 }
 
 // record is a copy, as push.json has it.
@@ -141,7 +144,7 @@ func (s *Sender) Add(from string, to ...string) error {
 	for _, target := range to {
 		if !(spec.Push{To: target}).Known() {
 			return &parcel.Error{Code: parcel.BadTarget, What: strconv.Quote(target) + " is no target",
-				Fix: "write it as s3://BUCKET/PREFIX or hf:OWNER/NAME"}
+				Fix: "write it as s3://BUCKET/PREFIX, hf:OWNER/NAME or ipfs"}
 		}
 	}
 	s.mu.Lock()
@@ -217,9 +220,11 @@ func (s *Sender) Close() {
 
 // Ready reports whether a target can be written to, as far as the environment of this process tells.
 func Ready(target string) (err error) {
-	repo, ok := spec.Push{To: target}.Hub()
-	if ok {
+	p := spec.Push{To: target}
+	if repo, ok := p.Hub(); ok {
 		_, err = hub.FromEnvironment(repo)
+	} else if p.IPFS() {
+		_, err = pin.FromEnvironment()
 	} else {
 		_, err = s3.FromEnvironment()
 	}
@@ -331,7 +336,7 @@ func (s *Sender) conclude(r *record, err error) {
 		s.say("warning: %s is not copied to %s: %s; %s. Then: starling model push %s", r.what(), r.To, why.Text, why.Next,
 			s.Dir)
 	} else {
-		s.say("%s is at %s: %d files", r.what(), r.Address, r.Files)
+		s.say("%s is at %s", r.what(), r.Address)
 	}
 	if s.Ended != nil {
 		s.Ended(s.copied(r))
@@ -383,6 +388,10 @@ func (s *Sender) Settle(ctx context.Context, patience time.Duration) bool {
 
 // attempt makes a copy, or continues it.
 func (s *Sender) attempt(ctx context.Context, r *record) error {
+	target := spec.Push{To: r.To}
+	if target.IPFS() {
+		return s.toIPFS(ctx, r)
+	}
 	dir := filepath.Join(s.Dir, filepath.FromSlash(r.From))
 	files, total, err := s.digests.list(dir)
 	if err != nil {
@@ -395,7 +404,6 @@ func (s *Sender) attempt(ctx context.Context, r *record) error {
 	if err != nil {
 		return err
 	}
-	target := spec.Push{To: r.To}
 	if bucket, prefix, ok := target.S3(); ok {
 		return s.toBucket(ctx, r, s3.Target{Bucket: bucket, Prefix: prefix}, files)
 	}
@@ -462,6 +470,45 @@ func (s *Sender) toHub(ctx context.Context, r *record, repo string, files []parc
 	}
 	s.arrived(r, c.Address(folderOf(r.From)))
 	return nil
+}
+
+// toIPFS has the last checkpoint of a run pinned.
+func (s *Sender) toIPFS(ctx context.Context, r *record) error {
+	cid, err := lastCheckpoint(s.Dir)
+	if err != nil {
+		return err
+	}
+	c, err := pin.FromEnvironment()
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	s.mu.Lock()
+	r.Sent = 0
+	s.mu.Unlock()
+	blobs := filepath.Join(s.Dir, rundir.DirBlobs)
+	if err := c.Pin(ctx, blobs, cid, s.Title, s.Listen, func(n int64) { s.moved(r, n) }); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r.Address = "ipfs://" + cid
+	return nil
+}
+
+// lastCheckpoint is the CID of the last checkpoint of the run in a folder.
+func lastCheckpoint(dir string) (string, error) {
+	o := &rundir.OutDir{Path: dir}
+	err := o.ReadRun()
+	var lines []rundir.Line
+	if err == nil {
+		lines, err = rundir.ParseLineage(o.File(rundir.FileLineage), o.Run.ID)
+	}
+	if err != nil || len(lines) == 0 {
+		return "", &parcel.Error{Code: parcel.NoModel, What: dir + " holds no run with a checkpoint", Err: err,
+			Fix: "name the output folder of a run: a pinning service gets its last checkpoint"}
+	}
+	return lines[len(lines)-1].Checkpoint, nil
 }
 
 func (s *Sender) arrived(r *record, address string) {

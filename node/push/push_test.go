@@ -261,6 +261,7 @@ func TestFailuresHaveCodes(t *testing.T) {
 		"another token": {"hf:starling/x", parcel.Credentials, func(*pushtest.Store, *pushtest.Hub) {
 			t.Setenv("HF_TOKEN", "hf_x")
 		}},
+		"no run":         {"ipfs", parcel.NoModel, func(*pushtest.Store, *pushtest.Hub) {}},
 		"no right there": {"hf:starling/x", parcel.Denied, func(_ *pushtest.Store, h *pushtest.Hub) { h.ReadOnly = true }},
 	} {
 		store, hub := pushtest.NewStore(t, "models"), pushtest.NewHub(t)

@@ -52,8 +52,12 @@ func pushes(c *checker) {
 		case c.bad("output.push", at, at+".to"):
 		case !p.Known():
 			c.report(at, problem.BadValue, fmt.Sprintf("%s: %q is no target", at, strict.Clip(p.To)),
-				"a target is a folder of a bucket or a repository of a hub; credentials come from the environment",
-				"write it as s3://BUCKET/PREFIX or hf:OWNER/NAME")
+				"a target is a folder of a bucket, a repository of a hub, or a pinning service; credentials come from the "+
+					"environment",
+				"write it as s3://BUCKET/PREFIX, hf:OWNER/NAME or ipfs")
+		case p.IPFS() && p.Checkpoints:
+			c.report(at+".checkpoints", problem.BadValue, at+".checkpoints is given with ipfs",
+				"a pinning service gets the last checkpoint of the run alone", "remove checkpoints")
 		case seen[p.To]:
 			c.report(at, problem.BadValue, fmt.Sprintf("%s: %q is named twice", at, strict.Clip(p.To)),
 				"a target gets one copy", "remove one of them")

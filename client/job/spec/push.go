@@ -10,7 +10,7 @@ import (
 	"github.com/starling-network/starling/client/job/strict"
 )
 
-// Push is a store that gets a copy of the model: `s3://BUCKET/PREFIX`, `hf:OWNER/NAME`, or {to, checkpoints}.
+// Push is a store that gets a copy of the model: `s3://BUCKET/PREFIX`, `hf:OWNER/NAME`, `ipfs`, or {to, checkpoints}.
 type Push struct {
 	To          string `job:"to,required"`
 	Checkpoints bool   `job:"checkpoints"` // the saved checkpoints too
@@ -60,9 +60,12 @@ func (p Push) Hub() (repo string, ok bool) {
 	return repo, ok && repoForm.MatchString(repo) && !strings.Contains(repo, "..")
 }
 
+// IPFS reports whether a pinning service of IPFS gets the last checkpoint.
+func (p Push) IPFS() bool { return p.To == "ipfs" }
+
 // Known reports whether the target has a form that is known.
 func (p Push) Known() bool {
 	_, _, bucket := p.S3()
 	_, repo := p.Hub()
-	return bucket || repo
+	return bucket || repo || p.IPFS()
 }

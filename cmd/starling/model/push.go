@@ -22,9 +22,10 @@ import (
 
 func pushCommand(c *terminal.Console) *cobra.Command {
 	var wait time.Duration
+	var listen []string
 	cmd := &cobra.Command{
 		Use:   "push FOLDER [TARGET...]",
-		Short: "Copy a model to a bucket or a hub",
+		Short: "Copy a model to a bucket, a hub or a pinning service",
 		Long: `Copy the model in a folder, such as the output folder of a run, to stores outside of the network. Without a
 TARGET, make or continue the copies that output.push of the job asks for and that are not done.
 
@@ -33,6 +34,9 @@ TARGET, make or continue the copies that output.push of the job asks for and tha
                       ~/.aws/credentials; AWS_REGION; AWS_ENDPOINT_URL_S3 for a store other than Amazon's.
   hf:OWNER/NAME       a repository of the Hugging Face Hub, or of the server that HF_ENDPOINT names, with the token
                       HF_TOKEN. A repository that is missing is made, and is private.
+  ipfs                the pinning service of IPFS at IPFS_PINNING_ENDPOINT, with the token IPFS_PINNING_TOKEN. It gets
+                      the last checkpoint of a run, in the form and with the CID of its lineage, from this process,
+                      which it must reach at --listen.
 
 Weights, configuration, tokenizer, card and the public records of a run are sent: no log, no key and no job file. Files
 that the store has are not sent again, and a copy that was cut off continues. push.json in the folder keeps how far each
@@ -43,6 +47,7 @@ With -o json: {"folder","pushes":[{"to","from","state","files","bytes","sent_byt
 		Example: `  starling model push out/quickstart s3://models/quickstart
   starling model push out/quickstart hf:starling/quickstart
   AWS_ENDPOINT_URL_S3=http://10.0.0.5:9000 starling model push out/quickstart s3://models/quickstart
+  starling model push out/quickstart ipfs --listen /ip4/203.0.113.8/tcp/4001
   starling model push out/quickstart`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -51,14 +56,17 @@ With -o json: {"folder","pushes":[{"to","from","state","files","bytes","sent_byt
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return pushModel(cmd.Context(), c, args[0], args[1:], wait)
+			return pushModel(cmd.Context(), c, args[0], args[1:], wait, listen)
 		},
 	}
+	cmd.Flags().StringSliceVar(&listen, "listen", nil, "multiaddrs at which a pinning service reaches this process "+
+		"(default: any port of the loopback)")
 	cmd.Flags().DurationVar(&wait, "wait", 10*time.Minute, "longest time without progress")
 	return cmd
 }
 
-func pushModel(ctx context.Context, c *terminal.Console, dir string, to []string, wait time.Duration) error {
+func pushModel(ctx context.Context, c *terminal.Console, dir string, to []string, wait time.Duration,
+	listen []string) error {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return terminal.WithExit(&terminal.Problem{Code: parcel.NoModel, What: dir + " is no folder",
 			Fix: "name the folder of a model"}, terminal.ExitNotFound)
@@ -79,7 +87,7 @@ func pushModel(ctx context.Context, c *terminal.Console, dir string, to []string
 	if whole, err := filepath.Abs(dir); err == nil {
 		name = filepath.Base(whole)
 	}
-	s, err := push.Open(push.Options{Dir: dir, Title: name,
+	s, err := push.Open(push.Options{Dir: dir, Title: name, Listen: listen,
 		Say: func(text string) { progress.Say(time.Now(), text) },
 		Sent: func(p api.Push) {
 			if now := time.Now(); now.Sub(said) >= 5*time.Second {
@@ -109,7 +117,7 @@ func copied(ctx context.Context, c *terminal.Console, dir string, to []string, a
 	}
 	if len(all) == 0 {
 		return terminal.WithExit(&terminal.Problem{Code: "PUSH_NOTHING", What: "nothing of " + dir + " waits to be copied",
-			Fix: "name a target, such as s3://BUCKET/PREFIX or hf:OWNER/NAME"}, terminal.ExitNotFound)
+			Fix: "name a target, such as s3://BUCKET/PREFIX, hf:OWNER/NAME or ipfs"}, terminal.ExitNotFound)
 	}
 	if at := slices.IndexFunc(all, func(p api.Push) bool { return p.State != push.Done }); at >= 0 {
 		return terminal.IfInterrupted(ctx, pushError(all[at], dir), "starling model push "+dir)

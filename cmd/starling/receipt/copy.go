@@ -18,7 +18,10 @@ func Copy(p api.Push) string {
 	text := fmt.Sprintf("%s  %s", what, p.State)
 	switch {
 	case p.Address != "" && p.State == "done":
-		text += fmt.Sprintf(", %d files, %s, at %s", p.Files, terminal.Bytes(uint64(p.Bytes)), p.Address)
+		if p.Files > 0 {
+			text += fmt.Sprintf(", %d files, %s", p.Files, terminal.Bytes(uint64(p.Bytes)))
+		}
+		text += ", at " + p.Address
 	case p.Bytes > 0:
 		text += fmt.Sprintf(", %s of %s", terminal.Bytes(uint64(p.Sent)), terminal.Bytes(uint64(p.Bytes)))
 	}
