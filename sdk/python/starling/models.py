@@ -103,6 +103,8 @@ class JobInfo:
     refunded_uzen: int = 0
     budget_uzen: int = 0
     state_root: str = ""
+    pushes: List[Dict[str, Any]] = field(default_factory=list)
+    """Copies of the model in stores: to, state, bytes, sent_bytes, address and reason of each."""
 
     @property
     def over(self) -> bool:
