@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -62,5 +63,43 @@ func TestModelPush(t *testing.T) {
 	if code, _, errs := starling(t, "model", "push", dir, "s3://models/y", "--wait", "1ms"); code != 8 ||
 		!strings.Contains(errs, "PUSH_UNREACHABLE") {
 		t.Errorf("exit %d: %s", code, errs)
+	}
+}
+
+// A process that is killed between two parts of a file leaves what the next one continues.
+func TestModelPushIsKilled(t *testing.T) {
+	store := pushtest.NewStore(t, "models")
+	dir := t.TempDir()
+	weights := bytes.Repeat([]byte("0123456789abcdef"), 40<<16) // three parts
+	if err := os.WriteFile(filepath.Join(dir, "model.safetensors"), weights, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c := command(t, "model", "push", dir, "s3://models/x")
+	store.Fault = func(r *http.Request, _ int) int {
+		if r.URL.Query().Get("partNumber") == "2" {
+			_ = c.Process.Kill() // it has begun
+			return -1
+		}
+		return 0
+	}
+	if err := c.Run(); err == nil || store.Pending() != 1 {
+		t.Fatalf("%v, %d uploads are open", err, store.Pending())
+	}
+	store.Fault = nil
+	before := len(store.Requests())
+	var got struct{ Pushes []struct{ State string } }
+	does(t, &got, "model", "push", dir)
+	var sent []string
+	for _, q := range store.Requests()[before:] {
+		if strings.HasPrefix(q, "PUT ") || strings.HasSuffix(q, "?uploads=") {
+			_, part, _ := strings.Cut(q, "partNumber=")
+			sent = append(sent, part[:min(1, len(part))])
+		}
+	}
+	if len(got.Pushes) != 1 || got.Pushes[0].State != "done" || strings.Join(sent, " ") != "2 3" {
+		t.Errorf("%+v: parts %q are sent", got, sent)
+	}
+	if !bytes.Equal(store.Objects()["x/model.safetensors"].Bytes, weights) {
+		t.Error("the weights are others")
 	}
 }
