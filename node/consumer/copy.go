@@ -5,7 +5,6 @@ import (
 
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/node/prepare"
-	"github.com/starling-network/starling/node/push"
 )
 
 // savedEvery is the number of rounds from one saved checkpoint to the next.
@@ -27,15 +26,11 @@ func copyCheckpoint(c *Consumer, round uint32, ckpt *train.Checkpoint) {
 		return
 	}
 	leaves, err := c.Job.Leaves()
-	exported, failed := prepare.ExportModel(c.Job, ckpt, leaves)
+	files, failed := prepare.ExportModel(c.Job, ckpt, leaves)
 	if err = errors.Join(err, failed); err != nil {
 		c.Log.Warn("a checkpoint is not copied", "round", round, "err", err)
 		return
 	}
 	defer ckpt.Rest()
-	files := make([]push.File, len(exported))
-	for i, f := range exported {
-		files[i] = push.File(f)
-	}
 	c.Options.Push.Checkpoint(int(round*c.Job.Spec.Steps), to, files)
 }

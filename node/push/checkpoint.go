@@ -2,7 +2,6 @@ package push
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/starling-network/starling/node/keystore"
+	"github.com/starling-network/starling/node/prepare/hubfile"
 )
 
 // dirCheckpoints is the folder of a run with the checkpoints that wait to be copied. Each is removed when it is.
@@ -33,15 +33,9 @@ func step(from string) int {
 	return n
 }
 
-// File is a file of a checkpoint, which writes itself.
-type File struct {
-	Name  string
-	Write func(w io.Writer) error
-}
-
 // Checkpoint writes the model of the checkpoint after a step into a folder, and has it copied. A failure is said, and
 // costs the copy alone.
-func (s *Sender) Checkpoint(step int, to []string, files []File) {
+func (s *Sender) Checkpoint(step int, to []string, files []hubfile.File) {
 	if s == nil || len(to) == 0 {
 		return
 	}

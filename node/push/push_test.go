@@ -14,6 +14,7 @@ import (
 
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/internal/pushtest"
+	"github.com/starling-network/starling/node/prepare/hubfile"
 	"github.com/starling-network/starling/node/push/parcel"
 )
 
@@ -351,8 +352,8 @@ func TestStoreThatIsAway(t *testing.T) {
 func TestCheckpoints(t *testing.T) {
 	store := pushtest.NewStore(t, "models")
 	dir, _ := model(t, 100)
-	files := func(text string) []File {
-		return []File{textual("model.safetensors", text), textual("config.json", "{}")}
+	files := func(text string) []hubfile.File {
+		return []hubfile.File{hubfile.Text("model.safetensors", []byte(text)), hubfile.Text("config.json", []byte("{}"))}
 	}
 	var news []string
 	s, err := Open(Options{Dir: dir, Retry: time.Microsecond, Say: func(text string) { news = append(news, text) }})

@@ -160,6 +160,3 @@ func (p *payer) short(need, free, locked uint64, returns bool) *api.Reason {
 	}
 	return why
 }
-
-// zen is an amount in uzen, as text in ZEN.
-func zen(uzen uint64) string { return fmt.Sprintf("%.6g", float64(uzen)/1e6) }
