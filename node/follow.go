@@ -12,6 +12,7 @@ import (
 	"github.com/starling-network/starling/node/notify"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/push"
+	"github.com/starling-network/starling/node/push/record"
 	"github.com/starling-network/starling/node/tracking/mlflow"
 )
 
@@ -94,8 +95,8 @@ func openPush(ctx context.Context, opt *consumer.Options, dir string, b *prepare
 	ended := func(p api.Push) {
 		rounds := int(b.Spec.Rounds)
 		e := notify.Event{Event: notify.Pushed, Job: b.JobID(), Name: name, Target: p.To, Rounds: rounds,
-			Steps: rounds * int(b.Spec.Steps), Step: push.Step(p.From)}
-		if p.State == push.Done {
+			Steps: rounds * int(b.Spec.Steps), Step: max(0, record.Step(p.From))}
+		if p.State == record.Done {
 			opt.Notify.Send(e, fmt.Sprintf("%s is at %s.", name, p.Address))
 			return
 		}

@@ -1,37 +1,17 @@
 package push
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/prepare/hubfile"
+	"github.com/starling-network/starling/node/push/record"
 )
-
-// dirCheckpoints is the folder of a run with the checkpoints that wait to be copied. Each is removed when it is.
-const dirCheckpoints = "checkpoints"
 
 // maxWaiting bounds the checkpoints that wait on the disk. Of more, the oldest is given up.
 const maxWaiting = 2
-
-// folderAt is the folder of the checkpoint after a step.
-func folderAt(step int) string { return fmt.Sprintf("%s/checkpoint-%d", dirCheckpoints, step) }
-
-// Step is that of the checkpoint in a folder of a run; 0: the folder is that of the run itself.
-func Step(from string) int { return max(0, step(from)) }
-
-// step is that of the folder of a checkpoint; -1: it is none.
-func step(from string) int {
-	n, err := strconv.Atoi(strings.TrimPrefix(from, dirCheckpoints+"/checkpoint-"))
-	if err != nil || n < 0 || folderAt(n) != from {
-		return -1
-	}
-	return n
-}
 
 // Checkpoint writes the model of the checkpoint after a step into a folder, and has it copied. A failure is said, and
 // costs the copy alone.
@@ -40,7 +20,7 @@ func (s *Sender) Checkpoint(step int, to []string, files []hubfile.File) {
 		return
 	}
 	s.makeRoom()
-	from := folderAt(step)
+	from := record.FolderAt(step)
 	dir := filepath.Join(s.Dir, filepath.FromSlash(from))
 	err := os.RemoveAll(dir) // of a round that was rolled back
 	for _, f := range files {
@@ -62,7 +42,7 @@ func (s *Sender) makeRoom() {
 	s.mu.Lock()
 	var waiting []string
 	for _, r := range s.records {
-		if r.From != "" && r.State == Waiting && !slices.Contains(waiting, r.From) {
+		if r.From != "" && r.State == record.Waiting && !slices.Contains(waiting, r.From) {
 			waiting = append(waiting, r.From)
 		}
 	}
@@ -70,8 +50,8 @@ func (s *Sender) makeRoom() {
 	if over := len(waiting) - maxWaiting + 1; over > 0 {
 		given = waiting[:over]
 	}
-	s.records = slices.DeleteFunc(s.records, func(r *record) bool {
-		return r.State == Waiting && slices.Contains(given, r.From)
+	s.records = slices.DeleteFunc(s.records, func(r *record.Copy) bool {
+		return r.State == record.Waiting && slices.Contains(given, r.From)
 	})
 	s.mu.Unlock()
 	for _, from := range given {
@@ -88,8 +68,8 @@ func (s *Sender) Rewind(after int) {
 	}
 	s.mu.Lock()
 	var void []string
-	s.records = slices.DeleteFunc(s.records, func(r *record) bool {
-		drop := r.From != "" && step(r.From) > after && r.State != Sending
+	s.records = slices.DeleteFunc(s.records, func(r *record.Copy) bool {
+		drop := r.From != "" && record.Step(r.From) > after && r.State != record.Sending
 		if drop {
 			void = append(void, r.From)
 		}

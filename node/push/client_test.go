@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/starling-network/starling/internal/pushtest"
+	"github.com/starling-network/starling/node/push/record"
 )
 
 // TestHuggingFaceClient uploads a model to the hub of the tests with Hugging Face's own client, and with this one:
@@ -35,7 +36,7 @@ func TestHuggingFaceClient(t *testing.T) {
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
-	if got := settled(t, Options{Dir: dir, Title: "tiny"}, "", "hf:starling/ours"); got[0].State != Done {
+	if got := settled(t, Options{Dir: dir, Title: "tiny"}, "", "hf:starling/ours"); got[0].State != record.Done {
 		t.Fatalf("%+v", got[0])
 	}
 	if diff := cmp.Diff(hub.Repo("starling/theirs"), hub.Repo("starling/ours")); diff != "" {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/node/push/parcel"
+	"github.com/starling-network/starling/node/push/record"
 )
 
 // names are the files of a folder that are sent, if they are there: those of a model as Hugging Face libraries and
@@ -109,8 +110,8 @@ func (d digests) of(path string, info os.FileInfo) (string, error) {
 }
 
 // inOrder sorts records by folder and target, the model of the run last.
-func inOrder(a, b *record) int {
-	return cmp.Or(cmp.Compare(b2i(a.From == ""), b2i(b.From == "")), cmp.Compare(step(a.From), step(b.From)))
+func inOrder(a, b *record.Copy) int {
+	return cmp.Or(cmp.Compare(b2i(a.From == ""), b2i(b.From == "")), cmp.Compare(record.Step(a.From), record.Step(b.From)))
 }
 
 func b2i(b bool) int {

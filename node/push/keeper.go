@@ -10,6 +10,7 @@ import (
 
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/push/parcel"
+	"github.com/starling-network/starling/node/push/record"
 )
 
 // Keeper copies the models of the runs below a folder to one store, each below the name of its run. It continues what
@@ -35,9 +36,9 @@ func NewKeeper(ctx context.Context, o Options, target string) (*Keeper, error) {
 	k.ctx, k.cancel = context.WithCancel(ctx)
 	for _, e := range entries {
 		dir := filepath.Join(o.Dir, e.Name())
-		kept, _ := load(dir) // what cannot be read is left as it is
+		kept, _ := record.Load(dir) // what cannot be read is left as it is
 		for _, r := range kept {
-			if r.From == "" && r.To == k.target+"/"+e.Name() && (r.State == Waiting || r.State == Sending) {
+			if r.From == "" && r.To == k.target+"/"+e.Name() && (r.State == record.Waiting || r.State == record.Sending) {
 				k.Take(dir)
 			}
 		}

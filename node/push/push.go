@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,19 +22,9 @@ import (
 	"github.com/starling-network/starling/node/push/hub"
 	"github.com/starling-network/starling/node/push/parcel"
 	"github.com/starling-network/starling/node/push/pin"
+	"github.com/starling-network/starling/node/push/record"
 	"github.com/starling-network/starling/node/push/s3"
 	"github.com/starling-network/starling/node/rundir"
-)
-
-// FileState is the file of a folder that says what is to be copied, and how far that is.
-const FileState = "push.json"
-
-// States of a copy.
-const (
-	Waiting = "waiting"
-	Sending = "sending"
-	Done    = "done"
-	Failed  = "failed" // no other try is made before a person has it made
 )
 
 const (
@@ -56,14 +45,6 @@ type Options struct {
 	Wait   func(d time.Duration) <-chan time.Time // nil: time.After
 }
 
-// record is a copy, as push.json has it.
-type record struct {
-	api.Push
-	Uploads map[string]s3.Upload `json:"uploads,omitempty"` // that are open
-
-	again bool // it was added while it was under way
-}
-
 // Sender makes the copies of one folder. The methods of a nil Sender do nothing.
 type Sender struct {
 	Options
@@ -72,33 +53,10 @@ type Sender struct {
 	running sync.WaitGroup
 
 	mu      sync.Mutex
-	records []*record
+	records []*record.Copy
 	written time.Time
 	wake    chan struct{} // holds something when there may be work
 	idle    chan struct{} // likewise, when a copy has ended
-}
-
-// Read returns the copies of a folder as its push.json has them; none if it has none.
-func Read(dir string) ([]api.Push, error) {
-	kept, err := load(dir)
-	return copies(kept), err
-}
-
-func load(dir string) ([]*record, error) {
-	path := filepath.Join(dir, FileState)
-	var kept struct {
-		Pushes []*record `json:"pushes"`
-	}
-	err := keystore.ReadJSON(path, &kept)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, parcel.OnDisk(err)
-	}
-	for _, r := range kept.Pushes {
-		if r == nil || !(spec.Push{To: r.To}).Known() || r.From != "" && step(r.From) < 0 {
-			return nil, parcel.OnDisk(fmt.Errorf("%s names what is no copy", path))
-		}
-	}
-	return kept.Pushes, nil
 }
 
 // Open reads what is to be copied. One process at a time may have a folder open: the caller holds its lock.
@@ -109,13 +67,13 @@ func Open(o Options) (*Sender, error) {
 	if o.Wait == nil {
 		o.Wait = time.After
 	}
-	kept, err := load(o.Dir)
+	kept, err := record.Load(o.Dir)
 	if err != nil {
 		return nil, err
 	}
 	for _, r := range kept {
-		if r.State == Sending {
-			r.State = Waiting // the process that sent it has ended
+		if r.State == record.Sending {
+			r.State = record.Waiting // the process that sent it has ended
 		}
 	}
 	return &Sender{Options: o, digests: digests{}, records: kept, wake: make(chan struct{}, 1),
@@ -129,14 +87,7 @@ func (s *Sender) Copies() []api.Push {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return copies(s.records)
-}
-
-func copies(records []*record) (all []api.Push) {
-	for _, r := range records {
-		all = append(all, r.Push)
-	}
-	return all
+	return record.Pushes(s.records)
 }
 
 // Add has a folder copied, "" for the run itself, also if that was done or tried before.
@@ -150,14 +101,14 @@ func (s *Sender) Add(from string, to ...string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, target := range to {
-		at := slices.IndexFunc(s.records, func(r *record) bool { return r.From == from && r.To == target })
+		at := slices.IndexFunc(s.records, func(r *record.Copy) bool { return r.From == from && r.To == target })
 		if at < 0 {
 			at = len(s.records)
-			s.records = append(s.records, &record{Push: api.Push{To: target, From: from}})
+			s.records = append(s.records, &record.Copy{Push: api.Push{To: target, From: from}})
 		}
 		r := s.records[at]
-		if r.again = r.State == Sending; !r.again {
-			r.State, r.Reason, r.Updated = Waiting, nil, now()
+		if r.Again = r.State == record.Sending; !r.Again {
+			r.State, r.Reason, r.Updated = record.Waiting, nil, now()
 		}
 	}
 	slices.SortStableFunc(s.records, inOrder)
@@ -170,8 +121,8 @@ func (s *Sender) Again() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.records {
-		if r.State == Failed {
-			r.State, r.Reason = Waiting, nil
+		if r.State == record.Failed {
+			r.State, r.Reason = record.Waiting, nil
 		}
 	}
 	signal(s.wake)
@@ -191,14 +142,14 @@ func signal(c chan struct{}) {
 func (s *Sender) write() error {
 	done := 0
 	for i := len(s.records) - 1; i >= 0; i-- { // the latest last
-		if r := s.records[i]; r.From != "" && (r.State == Done || r.State == Failed) {
+		if r := s.records[i]; r.From != "" && (r.State == record.Done || r.State == record.Failed) {
 			if done++; done > keepDone {
 				s.records = slices.Delete(s.records, i, i+1)
 			}
 		}
 	}
 	s.written = time.Now()
-	if err := keystore.WriteJSON(filepath.Join(s.Dir, FileState), map[string]any{"pushes": s.records}); err != nil {
+	if err := keystore.WriteJSON(filepath.Join(s.Dir, record.File), map[string]any{"pushes": s.records}); err != nil {
 		return parcel.OnDisk(err)
 	}
 	return nil
@@ -246,7 +197,7 @@ func (s *Sender) Run(ctx context.Context) {
 		}
 		err := s.attempt(ctx, r)
 		if ctx.Err() != nil {
-			s.end(r, Waiting, nil)
+			s.end(r, record.Waiting, nil)
 			return
 		}
 		if err == nil || !parcel.Later(err) {
@@ -254,9 +205,9 @@ func (s *Sender) Run(ctx context.Context) {
 			wait = s.Retry
 			continue
 		}
-		first := s.end(r, Waiting, err)
+		first := s.end(r, record.Waiting, err)
 		if first {
-			s.say("warning: %s is not at %s yet: %v; it is tried again", r.what(), r.To, err)
+			s.say("warning: %s is not at %s yet: %v; it is tried again", what(r), r.To, err)
 		}
 		select {
 		case <-ctx.Done():
@@ -268,12 +219,12 @@ func (s *Sender) Run(ctx context.Context) {
 }
 
 // next is the copy to make; nil: none waits.
-func (s *Sender) next() *record {
+func (s *Sender) next() *record.Copy {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.records {
-		if r.State == Waiting {
-			r.State, r.Updated = Sending, now()
+		if r.State == record.Waiting {
+			r.State, r.Updated = record.Sending, now()
 			return r
 		}
 	}
@@ -281,7 +232,7 @@ func (s *Sender) next() *record {
 }
 
 // what is said of the files of a copy.
-func (r *record) what() string {
+func what(r *record.Copy) string {
 	if r.From == "" {
 		return "the model"
 	}
@@ -295,18 +246,18 @@ func (s *Sender) say(format string, args ...any) {
 }
 
 // end records how a try ended, and reports whether the copy had no reason before.
-func (s *Sender) end(r *record, state string, err error) (first bool) {
+func (s *Sender) end(r *record.Copy, state string, err error) (first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	first = r.Reason == nil
-	if r.again {
-		state, r.again = Waiting, false
+	if r.Again {
+		state, r.Again = record.Waiting, false
 	}
 	r.State, r.Updated = state, now()
 	if err != nil {
 		r.Reason = Reason(err)
 	}
-	if state == Done {
+	if state == record.Done {
 		r.Reason, r.Uploads = nil, nil
 	}
 	if err := s.write(); err != nil {
@@ -325,18 +276,18 @@ func Reason(err error) *api.Reason {
 }
 
 // conclude ends a copy that is done, or that no other try of this process helps.
-func (s *Sender) conclude(r *record, err error) {
-	state := Done
+func (s *Sender) conclude(r *record.Copy, err error) {
+	state := record.Done
 	if err != nil {
-		state = Failed
+		state = record.Failed
 	}
 	s.end(r, state, err)
 	if err != nil {
 		why := Reason(err)
-		s.say("warning: %s is not copied to %s: %s; %s. Then: starling model push %s", r.what(), r.To, why.Text, why.Next,
+		s.say("warning: %s is not copied to %s: %s; %s. Then: starling model push %s", what(r), r.To, why.Text, why.Next,
 			s.Dir)
 	} else {
-		s.say("%s is at %s", r.what(), r.Address)
+		s.say("%s is at %s", what(r), r.Address)
 	}
 	if s.Ended != nil {
 		s.Ended(s.copied(r))
@@ -344,7 +295,7 @@ func (s *Sender) conclude(r *record, err error) {
 	s.clear(r.From)
 }
 
-func (s *Sender) copied(r *record) api.Push {
+func (s *Sender) copied(r *record.Copy) api.Push {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return r.Push
@@ -362,9 +313,9 @@ func (s *Sender) Settle(ctx context.Context, patience time.Duration) bool {
 		for _, p := range s.Copies() {
 			sent += p.Sent
 			switch p.State {
-			case Waiting, Sending:
+			case record.Waiting, record.Sending:
 				open++
-			case Failed:
+			case record.Failed:
 				failed++
 			}
 		}
@@ -387,7 +338,7 @@ func (s *Sender) Settle(ctx context.Context, patience time.Duration) bool {
 }
 
 // attempt makes a copy, or continues it.
-func (s *Sender) attempt(ctx context.Context, r *record) error {
+func (s *Sender) attempt(ctx context.Context, r *record.Copy) error {
 	target := spec.Push{To: r.To}
 	if target.IPFS() {
 		return s.toIPFS(ctx, r)
@@ -412,7 +363,7 @@ func (s *Sender) attempt(ctx context.Context, r *record) error {
 }
 
 // moved records how many bytes of a copy the store has.
-func (s *Sender) moved(r *record, sent int64) {
+func (s *Sender) moved(r *record.Copy, sent int64) {
 	s.mu.Lock()
 	r.Sent, r.Updated = sent, now()
 	p := r.Push
@@ -425,7 +376,7 @@ func (s *Sender) moved(r *record, sent int64) {
 	}
 }
 
-func (s *Sender) toBucket(ctx context.Context, r *record, t s3.Target, files []parcel.File) error {
+func (s *Sender) toBucket(ctx context.Context, r *record.Copy, t s3.Target, files []parcel.File) error {
 	settings, err := s3.FromEnvironment()
 	if err != nil {
 		return err
@@ -455,7 +406,7 @@ func (s *Sender) toBucket(ctx context.Context, r *record, t s3.Target, files []p
 	return nil
 }
 
-func (s *Sender) toHub(ctx context.Context, r *record, repo string, files []parcel.File) error {
+func (s *Sender) toHub(ctx context.Context, r *record.Copy, repo string, files []parcel.File) error {
 	c, err := hub.FromEnvironment(repo)
 	if err != nil {
 		return err
@@ -473,7 +424,7 @@ func (s *Sender) toHub(ctx context.Context, r *record, repo string, files []parc
 }
 
 // toIPFS has the last checkpoint of a run pinned.
-func (s *Sender) toIPFS(ctx context.Context, r *record) error {
+func (s *Sender) toIPFS(ctx context.Context, r *record.Copy) error {
 	cid, err := lastCheckpoint(s.Dir)
 	if err != nil {
 		return err
@@ -511,7 +462,7 @@ func lastCheckpoint(dir string) (string, error) {
 	return lines[len(lines)-1].Checkpoint, nil
 }
 
-func (s *Sender) arrived(r *record, address string) {
+func (s *Sender) arrived(r *record.Copy, address string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r.Address, r.Sent = address, r.Bytes
@@ -531,8 +482,8 @@ func (s *Sender) clear(from string) {
 		return
 	}
 	s.mu.Lock()
-	needed := slices.ContainsFunc(s.records, func(r *record) bool {
-		return r.From == from && (r.State == Waiting || r.State == Sending)
+	needed := slices.ContainsFunc(s.records, func(r *record.Copy) bool {
+		return r.From == from && (r.State == record.Waiting || r.State == record.Sending)
 	})
 	s.mu.Unlock()
 	if needed {

@@ -16,6 +16,7 @@ import (
 	"github.com/starling-network/starling/internal/pushtest"
 	"github.com/starling-network/starling/node/prepare/hubfile"
 	"github.com/starling-network/starling/node/push/parcel"
+	"github.com/starling-network/starling/node/push/record"
 )
 
 // model writes a folder with a model of that size, and with files that are never sent.
@@ -70,7 +71,7 @@ func settled(t testing.TB, o Options, from string, to ...string) []api.Push {
 // clean fails if a credential, or a file that is never sent, is where others read it.
 func clean(t testing.TB, dir string, texts ...string) {
 	t.Helper()
-	state, err := os.ReadFile(filepath.Join(dir, FileState))
+	state, err := os.ReadFile(filepath.Join(dir, record.File))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +90,7 @@ func TestModelArrivesInABucket(t *testing.T) {
 	var news []string
 	got := settled(t, Options{Dir: dir, Say: func(text string) { news = append(news, text) }}, "",
 		"s3://models/tiny model/+1/")
-	if len(got) != 1 || got[0].State != Done || got[0].Files != len(sent) || got[0].Sent != got[0].Bytes ||
+	if len(got) != 1 || got[0].State != record.Done || got[0].Files != len(sent) || got[0].Sent != got[0].Bytes ||
 		got[0].Address != store.URL+"/models/tiny%20model/%2B1" {
 		t.Fatalf("%+v, %q", got, news)
 	}
@@ -108,7 +109,7 @@ func TestModelArrivesInABucket(t *testing.T) {
 	clean(t, dir, news...)
 
 	before := len(store.Requests())
-	if got := settled(t, Options{Dir: dir}, "", "s3://models/tiny model/+1/"); got[0].State != Done {
+	if got := settled(t, Options{Dir: dir}, "", "s3://models/tiny model/+1/"); got[0].State != record.Done {
 		t.Errorf("%+v", got)
 	}
 	for _, q := range store.Requests()[before:] {
@@ -145,12 +146,12 @@ func TestPartsAreContinued(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Run(ctx)
-	if got := s.Copies()[0]; got.State != Waiting || store.Pending() != 1 {
+	if got := s.Copies()[0]; got.State != record.Waiting || store.Pending() != 1 {
 		t.Fatalf("%+v, %d uploads are open", got, store.Pending())
 	}
 	store.Fault = nil
 	before := len(store.Requests())
-	if got := settled(t, Options{Dir: dir}, "", "s3://models/x"); got[0].State != Done {
+	if got := settled(t, Options{Dir: dir}, "", "s3://models/x"); got[0].State != record.Done {
 		t.Fatalf("%+v", got)
 	}
 	var parts []string
@@ -189,7 +190,8 @@ func TestFailingStore(t *testing.T) {
 	}
 	var news []string
 	got := settled(t, Options{Dir: dir, Say: func(text string) { news = append(news, text) }}, "", "s3://models/x")
-	if got[0].State != Done || !bytes.Equal(store.Objects()["x/model.safetensors"].Bytes, sent["model.safetensors"]) {
+	if got[0].State != record.Done ||
+		!bytes.Equal(store.Objects()["x/model.safetensors"].Bytes, sent["model.safetensors"]) {
 		t.Fatalf("%+v", got)
 	}
 	if len(news) != 2 || !strings.HasPrefix(news[0], "warning: the model is not at s3://models/x yet") ||
@@ -217,7 +219,7 @@ func TestModelArrivesAtAHub(t *testing.T) {
 	got := settled(t, Options{Dir: dir, Title: "tiny", Say: func(text string) { news = append(news, text) }}, "",
 		"hf:starling/tiny")
 	repo := hub.Repo("starling/tiny")
-	if got[0].State != Done || got[0].Address != hub.URL+"/starling/tiny" || repo == nil || !repo.Private ||
+	if got[0].State != record.Done || got[0].Address != hub.URL+"/starling/tiny" || repo == nil || !repo.Private ||
 		len(repo.Commits) != 1 || repo.Commits[0] != "Upload tiny" || len(repo.Files) != len(sent) {
 		t.Fatalf("%+v, %+v, %q", got, repo, news)
 	}
@@ -229,7 +231,7 @@ func TestModelArrivesAtAHub(t *testing.T) {
 	clean(t, dir, news...)
 	puts := hub.Puts()
 	hub.Fault = nil
-	if got := settled(t, Options{Dir: dir}, "", "hf:starling/tiny"); got[0].State != Done || hub.Puts() != puts {
+	if got := settled(t, Options{Dir: dir}, "", "hf:starling/tiny"); got[0].State != record.Done || hub.Puts() != puts {
 		t.Errorf("%+v: large files that are there are sent again", got)
 	}
 }
@@ -275,7 +277,7 @@ func TestFailuresHaveCodes(t *testing.T) {
 			if p.To != c.to {
 				continue
 			}
-			if p.State != Failed || p.Reason == nil || p.Reason.Code != c.code || p.Reason.Next == "" || ended != 1 {
+			if p.State != record.Failed || p.Reason == nil || p.Reason.Code != c.code || p.Reason.Next == "" || ended != 1 {
 				t.Errorf("%s: %+v, %+v", name, p, p.Reason)
 			}
 		}
@@ -344,7 +346,7 @@ func TestStoreThatIsAway(t *testing.T) {
 			open = false
 		}
 	}
-	if p := s.Copies()[0]; p.State != Waiting || p.Reason == nil || p.Reason.Code != parcel.Unreachable {
+	if p := s.Copies()[0]; p.State != record.Waiting || p.Reason == nil || p.Reason.Code != parcel.Unreachable {
 		t.Errorf("%+v", p)
 	}
 }
@@ -386,7 +388,7 @@ func TestCheckpoints(t *testing.T) {
 	if _, there := objects["x/checkpoint-20/model.safetensors"]; there || objects["x/config.json"].Bytes == nil {
 		t.Error("a checkpoint that was given up is sent, or the model is not")
 	}
-	left, err := filepath.Glob(filepath.Join(escaped(dir), dirCheckpoints, "*"))
+	left, err := filepath.Glob(filepath.Join(escaped(dir), "checkpoints", "*"))
 	if err != nil || len(left) != 0 {
 		t.Errorf("left on the disk: %q, %v", left, err)
 	}
@@ -439,12 +441,12 @@ func TestReadsNothingElse(t *testing.T) {
 		`{"pushes":[{"to":"s3://models/x","from":"../elsewhere"}]}`,
 		`{"pushes":[{"to":"s3://models/x","from":"checkpoints/checkpoint-../1"}]}`} {
 		dir := t.TempDir()
-		put(t, filepath.Join(dir, FileState), []byte(text))
+		put(t, filepath.Join(dir, record.File), []byte(text))
 		if _, err := Open(Options{Dir: dir}); err == nil {
 			t.Errorf("%s is read", text)
 		}
 	}
-	if all, err := Read(t.TempDir()); err != nil || len(all) != 0 {
+	if all, err := record.Read(t.TempDir()); err != nil || len(all) != 0 {
 		t.Errorf("%v, %v", all, err)
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/job"
-	"github.com/starling-network/starling/node/push"
+	"github.com/starling-network/starling/node/push/record"
 	"github.com/starling-network/starling/node/runs/lines"
 	"github.com/starling-network/starling/web/series"
 	"github.com/starling-network/starling/web/source"
@@ -213,7 +213,7 @@ func (f *folder) look() (changed bool) {
 // look reads the small files again if one of them is another than before.
 func (a *about) look(dir string) (changed bool) {
 	var stamp strings.Builder
-	for _, name := range []string{fileRun, fileJob, fileSummary, fileSimulation, FileSubmitted, push.FileState} {
+	for _, name := range []string{fileRun, fileJob, fileSummary, fileSimulation, FileSubmitted, record.File} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err == nil {
 			fmt.Fprint(&stamp, name, info.Size(), info.ModTime().UnixNano(), ";")
 		}
@@ -227,7 +227,7 @@ func (a *about) look(dir string) (changed bool) {
 	if readJSON(filepath.Join(dir, FileSubmitted), &s) == nil {
 		a.asked = &s
 	}
-	a.copies, _ = push.Read(dir) // none if they cannot be read
+	a.copies, _ = record.Read(dir) // none if they cannot be read
 	overrides := a.run.Overrides
 	if a.run.ID == "" && a.asked != nil {
 		overrides = a.asked.Set
@@ -309,8 +309,8 @@ func (f *folder) job(h *source.History) api.Job {
 		j.State = "queued"
 	}
 	for _, c := range a.copies {
-		if c.State == push.Sending && f.known && !f.held {
-			c.State = push.Waiting // the process that sent it has ended
+		if c.State == record.Sending && f.known && !f.held {
+			c.State = record.Waiting // the process that sent it has ended
 		}
 		j.Pushes = append(j.Pushes, c)
 	}

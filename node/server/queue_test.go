@@ -16,7 +16,7 @@ import (
 	"github.com/starling-network/starling/internal/jobtest"
 	"github.com/starling-network/starling/internal/pushtest"
 	"github.com/starling-network/starling/node/dashboard"
-	"github.com/starling-network/starling/node/push"
+	"github.com/starling-network/starling/node/push/record"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/verify"
 )
@@ -170,7 +170,7 @@ func TestSubmittedJobs(t *testing.T) {
 		log, _ := os.ReadFile(filepath.Join(root, "small", rundir.FileLog))
 		t.Fatalf("%+v %+v\n%s", over, over.Reason, log[max(0, len(log)-4000):])
 	}
-	copied := s.until("small", func(j api.Job) bool { return len(j.Pushes) == 1 && j.Pushes[0].State == push.Done })
+	copied := s.until("small", func(j api.Job) bool { return len(j.Pushes) == 1 && j.Pushes[0].State == record.Done })
 	weights, err := os.ReadFile(filepath.Join(root, "small", "model.safetensors"))
 	if err != nil || !bytes.Equal(store.Objects()["runs/small/model.safetensors"].Bytes, weights) {
 		t.Errorf("%+v, %v: the store has other weights", copied.Pushes, err)

@@ -18,6 +18,7 @@ import (
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/push"
 	"github.com/starling-network/starling/node/push/parcel"
+	"github.com/starling-network/starling/node/push/record"
 )
 
 func pushCommand(c *terminal.Console) *cobra.Command {
@@ -119,7 +120,7 @@ func copied(ctx context.Context, c *terminal.Console, dir string, to []string, a
 		return terminal.WithExit(&terminal.Problem{Code: "PUSH_NOTHING", What: "nothing of " + dir + " waits to be copied",
 			Fix: "name a target, such as s3://BUCKET/PREFIX, hf:OWNER/NAME or ipfs"}, terminal.ExitNotFound)
 	}
-	if at := slices.IndexFunc(all, func(p api.Push) bool { return p.State != push.Done }); at >= 0 {
+	if at := slices.IndexFunc(all, func(p api.Push) bool { return p.State != record.Done }); at >= 0 {
 		return terminal.IfInterrupted(ctx, pushError(all[at], dir), "starling model push "+dir)
 	}
 	if c.Form.Machine() {
