@@ -22,6 +22,7 @@ import (
 	"github.com/starling-network/starling/network/peer"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/journal"
+	"github.com/starling-network/starling/node/measured"
 	"github.com/starling-network/starling/node/member"
 	"github.com/starling-network/starling/node/memory"
 	"github.com/starling-network/starling/node/notify"
@@ -382,7 +383,7 @@ func (c *Consumer) show(phase string) {
 // recorded; latest is the latest round.
 func (c *Consumer) collect(ctx context.Context, round, latest uint32) error {
 	if round == 0 {
-		return c.record(ctx, round, c.Job.Genesis, UnitLogs{}, nil)
+		return c.record(ctx, round, c.Job.Genesis, measured.UnitLogs{}, nil)
 	}
 	if err := c.current(ctx); err != nil {
 		return err
@@ -483,7 +484,7 @@ func (c *Consumer) rewind(ctx context.Context, round uint32) error {
 
 // record measures a checkpoint, unless it is nil, and appends what is known about its round to the files, the line of
 // the lineage last: without it the rest is dropped when a later call, or process, tries again.
-func (c *Consumer) record(ctx context.Context, round uint32, ckpt *train.Checkpoint, units UnitLogs,
+func (c *Consumer) record(ctx context.Context, round uint32, ckpt *train.Checkpoint, units measured.UnitLogs,
 	line *rundir.Line) error {
 	metrics, after, err := c.measure(ctx, round, ckpt, units)
 	if err != nil {

@@ -13,24 +13,16 @@ import (
 	"strings"
 	"time"
 
-	sdkerrors "github.com/cosmos/cosmos-sdk/types/errors"
-
 	chainmarket "github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/api"
-	"github.com/starling-network/starling/client/job/problem"
-	"github.com/starling-network/starling/client/transaction"
-	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/node"
 	"github.com/starling-network/starling/node/account"
 	"github.com/starling-network/starling/node/consumer"
 	"github.com/starling-network/starling/node/keystore"
-	"github.com/starling-network/starling/node/member"
-	"github.com/starling-network/starling/node/plan"
-	"github.com/starling-network/starling/node/prepare"
-	"github.com/starling-network/starling/node/prepare/demand"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/runs"
+	"github.com/starling-network/starling/node/server/refusal"
 	"github.com/starling-network/starling/web/failure"
 )
 
@@ -41,18 +33,15 @@ const (
 	maxPause = 30 * time.Second
 )
 
-// Errors of a job that is ordered.
-var (
-	errUnfunded  = errors.New("server: the account has not the coins for the order")
-	errCancelled = errors.New("server: the job is not wanted any more")
-)
+// errUnfunded ends a try to order a job.
+var errUnfunded = errors.New("server: the account has not the coins for the order")
 
 // payer is the account of a server on a network, as far as the queue of its jobs uses it.
 type payer struct {
 	account  *account.Account
 	network  string
 	log      *slog.Logger
-	texts    redactor
+	texts    refusal.Words
 	life     context.Context // of the server
 	planning chan struct{}   // held while a job is prepared
 }
@@ -88,14 +77,14 @@ func (p *payer) collect(t *queuedJob, o consumer.Options, look func()) error {
 	for tries, pause := 0, time.Second; ; pause = min(2*pause, maxPause) {
 		_, err := node.Train(t.ctx, o)
 		switch {
-		case err == nil || t.ctx.Err() != nil || final(err):
+		case err == nil || t.ctx.Err() != nil || refusal.Final(err):
 			return err
-		case unfunded(err):
+		case refusal.Unfunded(err):
 			t.unordered()
 			return errUnfunded
 		}
 		p.log.Warn("a job is tried again", "run", t.id, "err", err)
-		why := p.texts.reason(err)
+		why := p.texts.Reason(err)
 		if _, dead := p.askFunds(p.life); dead != nil {
 			why = *unreachable()
 		} else if tries++; tries == maxTries {
@@ -110,38 +99,12 @@ func (p *payer) collect(t *queuedJob, o consumer.Options, look func()) error {
 	}
 }
 
-// final reports whether an error is one that no other try changes.
-func final(err error) bool {
-	if l := (*problem.ErrorList)(nil); errors.As(err, &l) {
-		return true
-	}
-	if e, ok := errors.AsType[*transaction.Error](err); ok && !unfunded(err) {
-		return e.Space != sdkerrors.RootCodespace
-	}
-	return isA[*consumer.HaltedError](err) || isA[*consumer.EndedError](err) || isA[*train.DivergedError](err) ||
-		isA[*demand.BudgetError](err) || isA[*member.ShortageError](err) ||
-		slices.ContainsFunc([]error{errCancelled, prepare.ErrMemory, plan.ErrPlanStale, rundir.ErrOtherJob},
-			func(known error) bool { return errors.Is(err, known) })
-}
-
-func isA[E error](err error) bool {
-	_, ok := errors.AsType[E](err)
-	return ok
-}
-
-// unfunded reports whether the network refused a transaction because the account cannot pay for it.
-func unfunded(err error) bool {
-	e, ok := errors.AsType[*transaction.Error](err)
-	return errors.Is(err, chainmarket.ErrFunds) || errors.Is(err, client.ErrNoAccount) ||
-		ok && e.Space == sdkerrors.RootCodespace && e.Code == sdkerrors.ErrInsufficientFunds.ABCICode()
-}
-
 // ordering is called before the order is sent.
 func (t *queuedJob) ordering() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.asked.Cancel || t.pausing {
-		return errCancelled
+		return refusal.ErrCancelled
 	}
 	t.stage = ordering
 	return nil
@@ -299,7 +262,7 @@ func (l *jobQueue) restore(had map[string]runs.Submitted) error {
 
 // revive queues a job as its folder describes it. The caller holds the lock.
 func (l *jobQueue) revive(id string, asked runs.Submitted) error {
-	t := newTask(l.root, id, asked, nil, false)
+	t := newTask(l.words.Root, id, asked, nil, false)
 	if !asked.Ordered {
 		ctx, cancel := context.WithTimeout(l.ctx, askTimeout)
 		defer cancel()
@@ -322,7 +285,7 @@ func (l *jobQueue) revive(id string, asked runs.Submitted) error {
 		t.job, err = l.read(api.Spec{Config: string(text), Overrides: set})
 	}
 	if err != nil {
-		why := l.reason(err)
+		why := l.words.Reason(err)
 		t.conclude("failed", &why)
 		return t.note(func(*runs.Submitted) {})
 	}
@@ -347,7 +310,7 @@ func (p *payer) costOf(t *queuedJob) *uint64 {
 	state, order, why := t.asked.State, t.order, t.asked.Reason
 	t.mu.Unlock()
 	switch {
-	case state == stateStopped && why.Code != codeCancelled:
+	case state == stateStopped && why.Code != refusal.CodeCancelled:
 		return nil
 	case p == nil:
 		var s rundir.Summary

@@ -31,6 +31,8 @@ import (
 	"github.com/starling-network/starling/node/push"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/runs"
+	"github.com/starling-network/starling/node/server/planned"
+	"github.com/starling-network/starling/node/server/refusal"
 	"github.com/starling-network/starling/node/server/spending"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/web/access"
@@ -41,13 +43,13 @@ import (
 // embedded network, or several at a time on the network of an account: source.Launcher. Its state after a restart is
 // read from these folders.
 type jobQueue struct {
-	redactor // of root, the folder of the runs, and data, that of the data: both absolute
-	version  string
-	lib      *runs.RunStore
-	log      *slog.Logger
-	payer    *payer       // orders jobs on a network; nil: they are trained on an embedded network
-	most     int          // jobs that are trained or ordered at a time
-	copies   *push.Keeper // copies the models of finished runs; nil: they stay here
+	words   refusal.Words // with the folder of the runs, and that of the data
+	version string
+	lib     *runs.RunStore
+	log     *slog.Logger
+	payer   *payer       // orders jobs on a network; nil: they are trained on an embedded network
+	most    int          // jobs that are trained or ordered at a time
+	copies  *push.Keeper // copies the models of finished runs; nil: they stay here
 
 	ctx      context.Context // of the server
 	planning chan struct{}   // held while a plan is made, or a job prepared that will be ordered
@@ -79,7 +81,7 @@ func newJobQueue(ctx context.Context, lib *runs.RunStore, dir string, o dashboar
 	if err != nil {
 		return nil, err
 	}
-	l := &jobQueue{redactor: redactor{root, data}, version: o.Version, lib: lib, log: o.Log, ctx: ctx,
+	l := &jobQueue{words: refusal.Words{Root: root, Data: data}, version: o.Version, lib: lib, log: o.Log, ctx: ctx,
 		planning: make(chan struct{}, 1), wake: make(chan struct{}, 1),
 		keys: map[string]string{}, tasks: map[string]*queuedJob{}, spent: spending.ByToken{}, most: 1}
 	if l.log == nil {
@@ -87,7 +89,7 @@ func newJobQueue(ctx context.Context, lib *runs.RunStore, dir string, o dashboar
 	}
 	if a != nil {
 		l.most = max(1, o.Jobs)
-		l.payer = &payer{account: a, network: o.Network, log: l.log, texts: l.redactor, life: ctx, planning: l.planning}
+		l.payer = &payer{account: a, network: o.Network, log: l.log, texts: l.words, life: ctx, planning: l.planning}
 	}
 	entries, err := os.ReadDir(root)
 	if err != nil {
@@ -111,10 +113,10 @@ func newJobQueue(ctx context.Context, lib *runs.RunStore, dir string, o dashboar
 // read checks the file of a job as far as that takes no time, and counts the steps of one whose length is in epochs.
 func (l *jobQueue) read(s api.Spec) (*job.Job, error) {
 	// The folder of all runs counts as the output folder: no pattern finds data in what other jobs left.
-	set := append(slices.Clone(s.Overrides), "output.dir="+strconv.Quote(l.root))
-	j, err := job.Parse([]byte(s.Config), filepath.Join(l.data, rundir.FileJob), set...)
+	set := append(slices.Clone(s.Overrides), "output.dir="+strconv.Quote(l.words.Root))
+	j, err := job.Parse([]byte(s.Config), filepath.Join(l.words.Data, rundir.FileJob), set...)
 	if err == nil {
-		err = j.Confine(l.root)
+		err = j.Confine(l.words.Root)
 	}
 	if err == nil {
 		err = j.CheckFiles()
@@ -123,7 +125,7 @@ func (l *jobQueue) read(s api.Spec) (*job.Job, error) {
 		j, err = dataset.InSteps(j, nil)
 	}
 	if err != nil {
-		return nil, l.refusal(err)
+		return nil, l.words.Refusal(err)
 	}
 	return j, nil
 }
@@ -143,26 +145,26 @@ func (l *jobQueue) Plan(ctx context.Context, s api.Spec) (api.Plan, error) {
 	}
 	b, err := prepare.Outline(j)
 	if err != nil {
-		return api.Plan{}, l.refusal(err)
+		return api.Plan{}, l.words.Refusal(err)
 	}
 	defer b.Close()
 	p, err := plan.Of(b)
 	if err != nil {
-		return api.Plan{}, l.refusal(err)
+		return api.Plan{}, l.words.Refusal(err)
 	}
 	if err := p.MeasureStep(b); err != nil {
-		return api.Plan{}, l.refusal(err)
+		return api.Plan{}, l.words.Refusal(err)
 	}
 	if l.payer != nil {
 		if p.Quote, err = plan.QuoteOf(b, ctx, l.payer.network); err != nil {
 			return api.Plan{}, l.payer.unanswered(err)
 		}
-		return quotedPlan(p, j), nil
+		return planned.OnNetwork(p, j), nil
 	}
 	if err := p.PlaceHere(b); err != nil {
-		return api.Plan{}, l.refusal(err)
+		return api.Plan{}, l.words.Refusal(err)
 	}
-	made := planOf(p, j)
+	made := planned.Here(p, j)
 	made.StepSeconds, made.Seconds, made.MemoryBytes, made.Placement = p.StepTime, p.Seconds, p.Memory, *p.Placement
 	if at := p.Placement; at.Fits == "no" {
 		made.Rejections = append(made.Rejections, api.Rejection{ID: "server", Why: string(market.MemoryTooSmall),
@@ -223,13 +225,13 @@ func (l *jobQueue) Submit(ctx context.Context, key string, s api.Submission) (st
 			return "", err
 		}
 	}
-	return id, l.enqueue(newTask(l.root, id, want, j, had.State == stateStopped))
+	return id, l.enqueue(newTask(l.words.Root, id, want, j, had.State == stateStopped))
 }
 
 // over reports whether a run is under way or over, so that it is not begun again. The caller holds the lock.
 func (l *jobQueue) over(id string, had runs.Submitted) bool {
 	return l.tasks[id] != nil || had.Ordered && had.Spent != nil ||
-		errors.Is(rundir.Probe(filepath.Join(l.root, id)), rundir.ErrFinished)
+		errors.Is(rundir.Probe(filepath.Join(l.words.Root, id)), rundir.ErrFinished)
 }
 
 func newTask(root, id string, asked runs.Submitted, j *job.Job, resumes bool) *queuedJob {
@@ -249,7 +251,7 @@ func digestOf(s string) string {
 // known is the run that a key stands for, or "", and what was asked for with it. The caller holds the lock.
 func (l *jobQueue) known(want runs.Submitted) (id string, had runs.Submitted, err error) {
 	id = l.keys[want.Key]
-	if id == "" || want.Key == "" || keystore.ReadJSON(filepath.Join(l.root, id, runs.FileSubmitted), &had) != nil {
+	if id == "" || want.Key == "" || keystore.ReadJSON(filepath.Join(l.words.Root, id, runs.FileSubmitted), &had) != nil {
 		return "", runs.Submitted{}, nil // or its folder was removed
 	}
 	if had.Spec != want.Spec {
@@ -275,7 +277,7 @@ func (l *jobQueue) place(asked, name string) (string, error) {
 		if n > 1 {
 			id = fmt.Sprintf("%s-%d", name, n)
 		}
-		if err := os.Mkdir(filepath.Join(l.root, id), 0o755); !errors.Is(err, os.ErrExist) {
+		if err := os.Mkdir(filepath.Join(l.words.Root, id), 0o755); !errors.Is(err, os.ErrExist) {
 			return id, err
 		}
 	}
@@ -385,7 +387,7 @@ func (l *jobQueue) train(t *queuedJob) {
 	case t.ctx.Err() != nil || t.cancelled():
 		t.stopped()
 	default:
-		why := l.reason(err)
+		why := l.words.Reason(err)
 		t.conclude("failed", &why)
 		l.log.Error("a job failed", "run", t.id, "err", err)
 	}
@@ -409,7 +411,8 @@ func setCancelled(s *runs.Submitted, again string) {
 	if s.Account != "" {
 		s.Cancel, again = true, "submit it with another Idempotency-Key: it begins from the start"
 	}
-	s.State, s.Reason = stateStopped, &api.Reason{Code: codeCancelled, Text: "it was cancelled; what was attested stays",
+	s.State, s.Reason = stateStopped, &api.Reason{Code: refusal.CodeCancelled,
+		Text: "it was cancelled; what was attested stays",
 		Next: again}
 }
 
@@ -488,8 +491,8 @@ func (l *jobQueue) idle(ctx context.Context, id string, pause bool) error {
 		return err
 	}
 	if h.Job.State == stateStopped {
-		over := h.Job.Reason != nil && h.Job.Reason.Code == codeCancelled
-		switch path := filepath.Join(l.root, id, runs.FileSubmitted); {
+		over := h.Job.Reason != nil && h.Job.Reason.Code == refusal.CodeCancelled
+		switch path := filepath.Join(l.words.Root, id, runs.FileSubmitted); {
 		case pause && over:
 			return &failure.Error{Status: http.StatusConflict, Code: "JOB_OVER", Detail: "the job is cancelled",
 				Fix: "resume it to continue"}
@@ -503,7 +506,7 @@ func (l *jobQueue) idle(ctx context.Context, id string, pause bool) error {
 			if asked.Ordered {
 				return l.takeBackPaused(id, asked)
 			}
-			j, _ := job.Load(filepath.Join(l.root, id, rundir.FileJob)) // nil: it is not a tuning
+			j, _ := job.Load(filepath.Join(l.words.Root, id, rundir.FileJob)) // nil: it is not a tuning
 			setCancelled(&asked, asked.Again(id, j))
 			err := keystore.WriteJSON(path, asked)
 			l.lib.Again(id)

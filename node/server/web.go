@@ -69,8 +69,8 @@ func Serve(ctx context.Context, dir string, o dashboard.WebOptions) error {
 		}
 		defer jobs.copies.Close()
 	}
-	shelf := tuning.NewExampleStore(jobs.data)
-	tuner := tuning.NewTuner(shelf, jobs.root)
+	shelf := tuning.NewExampleStore(jobs.words.Data)
+	tuner := tuning.NewTuner(shelf, jobs.words.Root)
 	models := serve.NewSeveral(tuner, serve.Options{Threads: kernel.Cores, Texts: 4})
 	defer models.Close()
 	c.Launcher, c.Files, c.Tuner, c.Models = jobs, shelf, tuner, models

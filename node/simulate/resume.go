@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"reflect"
 
-	"github.com/starling-network/starling/node/consumer"
+	"github.com/starling-network/starling/node/ending"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/rundir"
 )
@@ -78,7 +78,7 @@ func Read(dir string, opt Options) (*Simulation, error) {
 	if err != nil && !(s.Modelled && errors.Is(err, fs.ErrNotExist)) {
 		return nil, err
 	}
-	r := consumer.BriefReport(&s.Summary, s.Halted, metrics)
+	r := ending.BriefReport(&s.Summary, s.Halted, metrics)
 	s.complete(&r)
 	return s, nil
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/network/blob"
-	"github.com/starling-network/starling/node/consumer"
+	"github.com/starling-network/starling/node/ending"
+	"github.com/starling-network/starling/node/measured"
 	"github.com/starling-network/starling/node/memory"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/prepare/demand"
@@ -67,7 +68,7 @@ type Simulation struct {
 	// those of them that tell it from the other simulations of a sweep
 	Sweep []string `json:"sweep,omitempty"`
 
-	ending consumer.FinalState
+	ending ending.State
 	told   *report.Report // nil: it was not asked for yet
 }
 
@@ -257,18 +258,18 @@ func (o *observer) End(check.World) error { return nil }
 // result reads the chain of a simulation that is over, and measures the checkpoints of its lineage.
 func (o *observer) result(ctx context.Context, b *prepare.CompiledJob, w *sim.Network,
 	events canon.Digest) (*Simulation, error) {
-	k, err := consumer.ReadBooks(ctx, w.Chain(), b.JobID())
+	k, err := ending.Read(ctx, w.Chain(), b.JobID())
 	if err != nil {
 		return nil, err
 	}
-	e := consumer.FinalState{CompiledJob: b, Books: k, Root: k.State.Base.Root,
+	e := ending.State{CompiledJob: b, Books: k, Root: k.Run.Base.Root,
 		RefereeTime: func(dispute.Dispute) float64 { return 0 }}
 	worked, err := o.measure(ctx, &e, w)
 	if err != nil {
 		return nil, err
 	}
 	s := &Simulation{Summary: *e.Summary(), Overrides: b.Job.Overrides, Modelled: o.modelled, Blocks: w.Height(),
-		Halted: k.State.Why, Events: events}
+		Halted: k.Run.Why, Events: events}
 	if o.modelled { // what was trained is not the job
 		e.Lines, s.StateRoot = nil, canon.Digest{}
 	}
@@ -290,7 +291,7 @@ func (o *observer) result(ctx context.Context, b *prepare.CompiledJob, w *sim.Ne
 		u, id := w.Usage(name), w.ID(name)
 		p := PartyResult{Name: name, BytesUp: u.Sent, BytesDown: u.Received, JobBytes: u.Job,
 			WorkedSeconds: u.Worked.Seconds(), PaidUzen: paid[id], SlashedUzen: slashed[id]}
-		if m, ok := k.State.Member(id); ok && !m.Active {
+		if m, ok := k.Run.Member(id); ok && !m.Active {
 			p.Out, p.OutSeconds = m.Why, o.out[id].Seconds()
 		}
 		s.Parties = append(s.Parties, p)
@@ -300,14 +301,14 @@ func (o *observer) result(ctx context.Context, b *prepare.CompiledJob, w *sim.Ne
 
 // measure lists the lines of the lineage and the metrics of its rounds, and returns how long their workers took for its
 // units.
-func (o *observer) measure(ctx context.Context, e *consumer.FinalState,
+func (o *observer) measure(ctx context.Context, e *ending.State,
 	w *sim.Network) (worked time.Duration, err error) {
 	var eval *cpu.Exec // of the trained model
 	if !o.modelled {
 		if eval, err = cpu.Compile(e.Eval, 1); err != nil {
 			return 0, err
 		}
-		if e.Metrics, err = consumer.Metrics(e.CompiledJob, eval, 0, e.Genesis, consumer.UnitLogs{}, o.workers); err != nil {
+		if e.Metrics, err = measured.Metrics(e.CompiledJob, eval, 0, e.Genesis, measured.UnitLogs{}, o.workers); err != nil {
 			return 0, err
 		}
 	}
@@ -321,13 +322,13 @@ func (o *observer) measure(ctx context.Context, e *consumer.FinalState,
 			worked += w.Machine(w.Name(id)).Unit * time.Duration(e.Spec.StepsOf(uint32(unit))) / time.Duration(e.Spec.Steps)
 		}
 		var ckpt *train.Checkpoint
-		var units consumer.UnitLogs
+		var units measured.UnitLogs
 		if !o.modelled {
 			if ckpt, units, err = heardIn(ctx, e, entry, w); err != nil {
 				return 0, err
 			}
 		}
-		ms, err := consumer.Metrics(e.CompiledJob, eval, uint32(i+1), ckpt, units, o.workers)
+		ms, err := measured.Metrics(e.CompiledJob, eval, uint32(i+1), ckpt, units, o.workers)
 		if err != nil {
 			return 0, err
 		}
@@ -341,13 +342,13 @@ func (o *observer) measure(ctx context.Context, e *consumer.FinalState,
 }
 
 // heardIn is the checkpoint of an entry of the lineage, and what its workers said of their units.
-func heardIn(ctx context.Context, e *consumer.FinalState, entry progress.Entry,
-	w *sim.Network) (*train.Checkpoint, consumer.UnitLogs, error) {
+func heardIn(ctx context.Context, e *ending.State, entry progress.Entry,
+	w *sim.Network) (*train.Checkpoint, measured.UnitLogs, error) {
 	ckpt, err := bundle.LoadCheckpoint(ctx, entry.Attestation.Checkpoint, w.Blob)
 	if err != nil {
-		return nil, consumer.UnitLogs{}, err
+		return nil, measured.UnitLogs{}, err
 	}
-	units := consumer.MeanLogs(e.Spec, entry, func(cid string) ([]byte, error) {
+	units := measured.MeanLogs(e.Spec, entry, func(cid string) ([]byte, error) {
 		id, err := blob.Parse(cid)
 		if err != nil {
 			return nil, err

@@ -9,7 +9,7 @@ import (
 	"os"
 	"slices"
 
-	"github.com/starling-network/starling/node/consumer"
+	"github.com/starling-network/starling/node/ending"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/web/report"
 )
@@ -48,7 +48,7 @@ func (s *Simulation) Write(dir string) error {
 	pictures, err := r.Pictures()
 	err = errors.Join(
 		err, out.Write(rundir.FileJob, e.Job.Source), out.Write(fileRounds, table(e.Metrics, s.Modelled)),
-		consumer.WriteReceipts(out, e.Receipts), e.WriteDisputes(out), out.WriteReport(r), writePictures(out, pictures),
+		ending.WriteReceipts(out, e.Receipts), e.WriteDisputes(out), out.WriteReport(r), writePictures(out, pictures),
 	)
 	if !s.Modelled {
 		err = errors.Join(err, out.Write(rundir.FileLineage, lineage.Bytes()),

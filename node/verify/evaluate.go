@@ -6,9 +6,9 @@ import (
 	"math"
 
 	"github.com/starling-network/starling/compute/cpu"
-	"github.com/starling-network/starling/node/consumer"
 	"github.com/starling-network/starling/node/dataset"
 	"github.com/starling-network/starling/node/heldout"
+	"github.com/starling-network/starling/node/measured"
 	"github.com/starling-network/starling/node/pretrained"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/role/bundle"
@@ -52,7 +52,7 @@ func EvaluateRun(ctx context.Context, dir string, threads int) (*pretrained.Eval
 	if err != nil {
 		return nil, err
 	}
-	loss, measured, err := consumer.Evaluate(b, exec, last)
+	loss, measured, err := measured.Evaluate(b, exec, last)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package consumer
+package measured
 
 import (
 	"errors"

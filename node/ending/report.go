@@ -1,4 +1,4 @@
-package consumer
+package ending
 
 import (
 	"cmp"
@@ -17,16 +17,16 @@ import (
 )
 
 // Report is what there is to say of a run that is over.
-func (e FinalState) Report(s *rundir.Summary) report.Report {
+func (e State) Report(s *rundir.Summary) report.Report {
 	halted := ""
-	if e.State.Phase == progress.Halted {
-		halted = e.State.Why
+	if e.Run.Phase == progress.Halted {
+		halted = e.Run.Why
 	}
 	r := BriefReport(s, halted, e.Metrics)
 	r.Job, r.Earnings, r.Audits = reportJob(e.CompiledJob), earnings(e.Books), audits(e.Books)
 	r.Disputes = e.reportDisputes()
 	for _, l := range e.Lines {
-		p := report.Checkpoint{Round: int(l.Round), StateRoot: l.StateRoot.String(), Members: len(e.State.Members)}
+		p := report.Checkpoint{Round: int(l.Round), StateRoot: l.StateRoot.String(), Members: len(e.Run.Members)}
 		for _, m := range l.Signers {
 			p.Signers = append(p.Signers, m.ID)
 		}
@@ -114,7 +114,7 @@ func reportSummary(s *rundir.Summary, halted string) report.Summary {
 func earnings(k Books) []report.Earning {
 	var out []report.Earning
 	index := map[string]int{}
-	for _, m := range k.State.Members {
+	for _, m := range k.Run.Members {
 		index[m.ID] = len(out)
 		out = append(out, report.Earning{Participant: m.ID, Role: m.Role.String()})
 	}
@@ -189,7 +189,7 @@ func workerOf(k Books, audit reward.Receipt) string {
 	return ""
 }
 
-func (e FinalState) reportDisputes() []report.Dispute {
+func (e State) reportDisputes() []report.Dispute {
 	var out []report.Dispute
 	for _, g := range e.disputes {
 		line := rundir.NewDisputeLine(g, e.RefereeTime(g))

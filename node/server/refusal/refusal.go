@@ -1,4 +1,6 @@
-package server
+// Package refusal words errors of jobs for clients: as answers to requests, and as reasons of jobs that are over. It
+// says which of them no other try changes, and tries nothing.
+package refusal
 
 import (
 	"errors"
@@ -19,14 +21,15 @@ import (
 	"github.com/starling-network/starling/web/failure"
 )
 
-// redactor words errors for clients, without the folders of this machine.
-type redactor struct{ root, data string }
+// Words are for clients, without the folders of this machine: Root, of the runs, and Data, of the data that jobs name.
+// Both are absolute.
+type Words struct{ Root, Data string }
 
-// refusal turns an error about a job into an answer.
-func (l redactor) refusal(err error) error {
+// Refusal turns an error about a job into an answer.
+func (l Words) Refusal(err error) error {
 	var wrong *problem.ErrorList
 	if !errors.As(err, &wrong) {
-		why := l.reason(err)
+		why := l.Reason(err)
 		return &failure.Error{Status: http.StatusUnprocessableEntity, Code: why.Code, Detail: why.Text, Fix: why.Next}
 	}
 	f := &failure.Error{Status: http.StatusUnprocessableEntity, Code: "JOB_INVALID", Detail: "the job file has errors",
@@ -42,8 +45,8 @@ func (l redactor) refusal(err error) error {
 	return f
 }
 
-// reason says why a job could not be trained.
-func (l redactor) reason(err error) api.Reason {
+// Reason says why a job could not be trained.
+func (l Words) Reason(err error) api.Reason {
 	var wrong *problem.ErrorList
 	var halted *consumer.HaltedError
 	var ended *consumer.EndedError
@@ -55,11 +58,11 @@ func (l redactor) reason(err error) api.Reason {
 	case errors.As(err, &wrong):
 		r.Code, r.Next = wrong.Errors[0].Code, l.redactPaths(wrong.Errors[0].Fix)
 	case errors.As(err, &halted):
-		r.Code, r.Next = codeHalted, halted.Fix()
+		r.Code, r.Next = CodeHalted, halted.Fix()
 	case errors.As(err, &ended):
-		r.Code, r.Next = codeEnded, ended.Fix()
+		r.Code, r.Next = CodeEnded, ended.Fix()
 	case errors.As(err, &diverged):
-		r.Code, r.Next = codeDiverged, "lower training.learning_rate or strategy.outer_optimizer.lr, or warm up longer"
+		r.Code, r.Next = CodeDiverged, "lower training.learning_rate or strategy.outer_optimizer.lr, or warm up longer"
 	case errors.As(err, &room):
 		r.Code, r.Next = "STORE_TOO_SMALL", "make room on the disk of the server"
 	case errors.As(err, &budget):
@@ -83,15 +86,15 @@ func (l redactor) reason(err error) api.Reason {
 
 // Codes of reasons why a run is over without all of its rounds.
 const (
-	codeHalted    = "RUN_HALTED"
-	codeDiverged  = "RUN_DIVERGED"
-	codeEnded     = "ORDER_ENDED"
-	codeCancelled = "cancelled"
+	CodeHalted    = "RUN_HALTED"
+	CodeDiverged  = "RUN_DIVERGED"
+	CodeEnded     = "ORDER_ENDED"
+	CodeCancelled = "cancelled"
 )
 
 // redactPaths takes the folders of this machine out of a text that goes to others.
-func (l redactor) redactPaths(text string) string {
-	text = strings.ReplaceAll(text, l.data+string(filepath.Separator), "")
-	return strings.ReplaceAll(strings.ReplaceAll(text, l.data, "the server's folder of data"),
-		l.root+string(filepath.Separator), "")
+func (l Words) redactPaths(text string) string {
+	text = strings.ReplaceAll(text, l.Data+string(filepath.Separator), "")
+	return strings.ReplaceAll(strings.ReplaceAll(text, l.Data, "the server's folder of data"),
+		l.Root+string(filepath.Separator), "")
 }

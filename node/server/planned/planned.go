@@ -1,4 +1,5 @@
-package server
+// Package planned writes plans of jobs in the form of the API. The plans are made by node/plan.
+package planned
 
 import (
 	"fmt"
@@ -10,17 +11,17 @@ import (
 	"github.com/starling-network/starling/protocol/run/crew"
 )
 
-// planOf is a plan in the form of the API, as far as it does not depend on where the job is trained.
-func planOf(p *plan.Plan, j *job.Job) api.Plan {
+// Here is a plan in the form of the API, as far as it does not depend on where the job is trained.
+func Here(p *plan.Plan, j *job.Job) api.Plan {
 	return api.Plan{ID: p.ID, Name: p.Name, Steps: p.Steps, Rounds: p.Rounds, Workers: p.Workers, Tokens: p.Tokens,
 		Flops: p.Flops, Parameters: p.Parameters, DiskBytes: p.Disk, RoundBytes: p.Received, CostUzen: p.Most,
 		BudgetUzen: p.Budget, Facts: runs.Facts(j), Notes: p.Notes, StepSeconds: p.StepTime, MemoryBytes: p.Memory,
 		Rejections: []api.Rejection{}}
 }
 
-// quotedPlan is a plan for a network: the members that can be drawn there, and why others cannot be.
-func quotedPlan(p *plan.Plan, j *job.Job) api.Plan {
-	made, q := planOf(p, j), p.Quote
+// OnNetwork is a plan for a network: the members that can be drawn there, and why others cannot be.
+func OnNetwork(p *plan.Plan, j *job.Job) api.Plan {
+	made, q := Here(p, j), p.Quote
 	made.Seconds, made.Placement.Fits = float64(q.Seconds), "yes"
 	if q.Matched {
 		made.CostUzen = q.Whole
