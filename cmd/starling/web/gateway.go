@@ -26,6 +26,9 @@ a folder (out, unless another is given), a run in each folder below it, and can 
 A gateway that is started again over the same folder continues its jobs: none is lost, and none is ordered twice. A
 program sends a key with a job, and gets the same job when it sends both again.
 
+With --push the model of every finished job is copied to a store, by the credentials in the environment of the gateway
+(starling model push --help lists them). A job that is submitted names no store itself.
+
 The gateway answers this machine alone. Beyond it, tokens are needed: --token-file names a file that only its owner can
 read, with a token a line and its scopes, read or read,submit, and perhaps the most ZEN that its jobs may cost
 together, such as limit=25. Without a token every user of this machine can order jobs that the account pays.

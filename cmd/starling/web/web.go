@@ -84,17 +84,17 @@ docs/api.md has the API, docs/dashboard.md the pages.`,
 		"port of the loopback)")
 	f.IntVar(&o.Jobs, "jobs", defaultJobs, "with --home: jobs that are ordered at a time; others wait")
 	f.BoolVar(&readOnly, "read-only", false, "train nothing that is submitted")
-	f.StringVar(&o.Push, "push", "", "store that gets a copy of the model of every submitted job, below the name of its "+
-		"run: s3://BUCKET/PREFIX or hf:OWNER, as of starling model push")
 	f.BoolVar(&asChild, "until-stdin-ends", false, "end when standard input does: for a program that starts the server")
 	access(f, &o)
 	return cmd
 }
 
-// access defines the flags that say where a server answers, to whom, and about which data.
+// access defines the flags that say where a server answers, to whom, about which data, and where models are copied to.
 func access(f *pflag.FlagSet, o *dashboard.WebOptions) {
 	f.StringVar(&o.Listen, "listen", dashboard.DefaultWeb, "host:port to answer at; a free port if this one is taken")
 	f.StringVar(&o.Data, "data", ".", "folder of the data that submitted jobs may name")
+	f.StringVar(&o.Push, "push", "", "store that gets a copy of the model of every submitted job, below the name of its "+
+		"run: s3://BUCKET/PREFIX or hf:OWNER, as of starling model push")
 	f.StringVar(&o.Tokens, "token-file", "", "file of bearer tokens; needed beyond the loopback")
 	f.StringSliceVar(&o.Hosts, "host", nil, "name by which the server is reached, besides addresses and the loopback's "+
 		"(repeatable)")
