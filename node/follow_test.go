@@ -52,6 +52,7 @@ func with(t *testing.T, j *job.Job, set ...string) *job.Job {
 
 // A run is recorded by the MLflow server, and the webhook receives its end. An unreachable server costs a warning.
 func TestFollowed(t *testing.T) {
+	t.Parallel()
 	to, events := hook(t)
 	var batches, ended atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -95,6 +96,7 @@ func TestFollowed(t *testing.T) {
 
 // The webhook receives the failure of a run that cannot begin, even while the tracking server is unreachable.
 func TestFailureIsTold(t *testing.T) {
+	t.Parallel()
 	to, events := hook(t)
 	j := with(t, jobtest.Small(t), "notify.webhook="+to, "notify.on=[failed]", "tracking.mlflow.uri=http://127.0.0.1:1")
 	warned := make(chan string, 10)
@@ -114,6 +116,7 @@ func TestFailureIsTold(t *testing.T) {
 }
 
 func TestPauseIsTold(t *testing.T) {
+	t.Parallel()
 	to, events := hook(t)
 	j := with(t, jobtest.Small(t), "notify.webhook="+to)
 	b, err := prepare.New(j)

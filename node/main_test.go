@@ -14,7 +14,7 @@ var long = flag.Bool("long", false, "train the examples for more steps, and more
 // TestMain runs the tests as the program runs: workers of one process leave its network and chain little time. It
 // collects garbage as seldom as a validator does.
 func TestMain(m *testing.M) {
-	_ = flag.Set("test.parallel", "4") // most wait for blocks
+	_ = flag.Set("test.parallel", "6") // most wait for blocks
 	provider.SetMaxProcs()
 	flag.Parse()
 	if !*long { // many networks in one process: looking for garbage would take a third of its time

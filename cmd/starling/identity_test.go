@@ -114,6 +114,7 @@ func TestWorkerIdentity(t *testing.T) {
 // Keys that their owner has encrypted are read with the passphrase alone, of a worker and of a validator, and can be
 // left unencrypted again.
 func TestEncryptedKeys(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if code, stdout, stderr := starling(t, "network", "init", filepath.Join(dir, "net"), "--workers", "1",
 		"--verifiers", "0"); code != 0 {

@@ -53,7 +53,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		main()
 	}
-	_ = flag.Set("test.parallel", "4") // most wait for blocks
+	_ = flag.Set("test.parallel", "6") // most wait for blocks
 	os.Exit(m.Run())
 }
 
@@ -166,6 +166,7 @@ func says(t *testing.T, s *bufio.Scanner, seen string) {
 
 // A run that is killed without warning resumes from its last attested checkpoint, and ends as an undisturbed run.
 func TestKilledRunResumes(t *testing.T) {
+	t.Parallel()
 	job, dir := writeJob(t, "output: {formats: [safetensors, gguf]}\n"), t.TempDir()
 	code, stdout, stderr := starling(t, "train", job, "--dir", filepath.Join(dir, "whole"), "-o", "json")
 	if code != 0 {
@@ -205,6 +206,7 @@ func TestKilledRunResumes(t *testing.T) {
 }
 
 func TestInterruptStopsCleanly(t *testing.T) {
+	t.Parallel()
 	job, dir := writeJob(t, ""), filepath.Join(t.TempDir(), "out")
 	c := command(t, "train", job, "--dir", dir)
 	untilRound(t, c, 1)

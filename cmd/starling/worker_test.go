@@ -119,6 +119,7 @@ func TestEarningsAnswer(t *testing.T) {
 
 // A worker that has drained ends well.
 func TestWorkerEndsWell(t *testing.T) {
+	t.Parallel()
 	if err := cause.Worker(nil); err != nil {
 		t.Error(err)
 	}
