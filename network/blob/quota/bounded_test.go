@@ -2,6 +2,7 @@ package quota_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"math/rand/v2"
 	"os"
@@ -269,5 +270,44 @@ func TestReserve(t *testing.T) {
 	put(t, s, old)
 	if s.Usage().Held != 600 {
 		t.Errorf("%d bytes are held", s.Usage().Held)
+	}
+}
+
+// late is a store whose next Get, once armed, finds no blob and says so only after other callers used the store.
+type late struct {
+	blob.Store
+	meanwhile func()
+}
+
+func (l *late) Get(ctx context.Context, c blob.CID) ([]byte, error) {
+	data, err := l.Store.Get(ctx, c)
+	if f := l.meanwhile; f != nil {
+		l.meanwhile = nil
+		f()
+	}
+	return data, err
+}
+
+// TestBoundedCountsWhatCameBack counts a blob that comes while a reader finds that it is not there, and one of which a
+// second assembly begins.
+func TestBoundedCountsWhatCameBack(t *testing.T) {
+	l := &late{Store: blob.NewMemory()}
+	b, data := bounded(t, l, 1<<30), blobtest.Data(1, 100)
+	l.meanwhile = func() { put(t, b, data) }
+	if _, err := b.Get(t.Context(), blob.Of(data)); !errors.Is(err, blob.ErrNotFound) {
+		t.Errorf("Get of a blob that was not there: %v", err)
+	}
+	if held := b.Usage().Held; held != 100 {
+		t.Errorf("a blob of 100 bytes came, and %d are counted", held)
+	}
+
+	second := blobtest.Data(2, 2*blob.LeafBytes)
+	put(t, b, second)
+	a, err := b.Assemble(t.Context(), blob.Describe(second))
+	if err == nil {
+		err = a.Close()
+	}
+	if held := b.Usage().Held; err != nil || held != 100+2*blob.LeafBytes {
+		t.Errorf("%d bytes are counted: %v", held, err)
 	}
 }

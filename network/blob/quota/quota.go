@@ -92,10 +92,15 @@ func (b *Store) keep(c blob.CID, size int64) {
 	b.bytes += size
 }
 
+// forget strikes out a blob that is gone, unless it came back since that was seen.
 func (b *Store) forget(c blob.CID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if h := b.held[c]; h != nil {
+	h := b.held[c]
+	if h == nil {
+		return
+	}
+	if has, err := b.Has(context.Background(), c); err == nil && !has {
 		b.bytes -= h.size
 		delete(b.held, c)
 	}
@@ -240,15 +245,10 @@ func (b *Store) Delete(ctx context.Context, c blob.CID) error {
 	return err
 }
 
-// Assemble implements Store. It makes room for the whole blob, in which what an unfinished assembly left is counted.
+// Assemble implements Store. It makes room for the whole blob, in which what an unfinished assembly left is counted, but
+// not the blob itself if it is stored already.
 func (b *Store) Assemble(ctx context.Context, m *blob.Manifest) (blob.Assembly, error) {
-	b.mu.Lock()
-	left := b.held[m.Root]
-	delete(b.held, m.Root)
-	if left != nil {
-		b.bytes -= left.size
-	}
-	b.mu.Unlock()
+	left := b.leftOf(ctx, m.Root)
 	r, err := b.reserve(ctx, m.Size)
 	if err == nil {
 		var a blob.Assembly
@@ -263,6 +263,19 @@ func (b *Store) Assemble(ctx context.Context, m *blob.Manifest) (blob.Assembly, 
 		b.keep(m.Root, left.size)
 	}
 	return nil, err
+}
+
+// leftOf strikes out what an unfinished assembly left of a blob, and returns it: nil if there is nothing.
+func (b *Store) leftOf(ctx context.Context, c blob.CID) *holding {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	left := b.held[c]
+	if has, err := b.Has(ctx, c); left == nil || has || err != nil {
+		return nil
+	}
+	delete(b.held, c)
+	b.bytes -= left.size
+	return left
 }
 
 type boundedAssembly struct {
