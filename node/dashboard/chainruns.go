@@ -101,7 +101,7 @@ func ordered(o module.OrderStatus) api.Job {
 
 // books are a run with its disputes and payments, from which its totals are computed.
 func (r *ChainRuns) books(ctx context.Context, c *client.Client, id string) (*source.History, error) {
-	j, err := r.totals(ctx, c, id)
+	h, err := r.totals(ctx, c, id)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,6 @@ func (r *ChainRuns) books(ctx context.Context, c *client.Client, id string) (*so
 	if err != nil {
 		return nil, r.View.unanswered(err)
 	}
-	h := &source.History{Job: j}
 	for _, g := range games {
 		h.Disputes = append(h.Disputes, shownDispute(rundir.NewDisputeRecord(g, 0, nil)))
 	}
@@ -121,21 +120,25 @@ func (r *ChainRuns) books(ctx context.Context, c *client.Client, id string) (*so
 	return h, nil
 }
 
-// totals are where a run stands, and its money.
-func (r *ChainRuns) totals(ctx context.Context, c *client.Client, id string) (j api.Job, err error) {
+// totals are where a run stands, its money and its members.
+func (r *ChainRuns) totals(ctx context.Context, c *client.Client, id string) (*source.History, error) {
 	s, err := c.Training.Run(ctx, id)
 	if err != nil {
-		return j, r.View.unanswered(err)
+		return nil, r.View.unanswered(err)
 	}
 	e, err := c.Market.Escrow(ctx, id)
 	if err != nil {
-		return j, r.View.unanswered(err)
+		return nil, r.View.unanswered(err)
 	}
 	o, err := c.Market.PlacedOrder(ctx, id)
 	if err != nil {
-		return j, r.View.unanswered(err)
+		return nil, r.View.unanswered(err)
 	}
-	return totalsOf(s, e, o), nil
+	roles := map[string]string{}
+	for _, m := range s.Members {
+		roles[m.ID] = m.Role.String()
+	}
+	return &source.History{Job: totalsOf(s, e, o), Roles: roles}, nil
 }
 
 func totalsOf(s run.State, e market.Escrow, o module.OrderStatus) api.Job {

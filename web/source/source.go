@@ -35,7 +35,8 @@ type History struct {
 	Receipts []api.Receipt
 	Disputes []api.Dispute
 	Samples  []api.Sample
-	Links    []api.Link // of members, as far as it is known who fetched from whom
+	Links    []api.Link        // of members, as far as it is known who fetched from whom
+	Roles    map[string]string // of members by identifier, as far as they are known without receipts
 }
 
 // Network is a chain, as one of its validators sees it.

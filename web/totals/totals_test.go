@@ -45,3 +45,12 @@ func TestMissedUnitsAreNotDone(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 }
+
+// A member that signed checkpoints and has no receipt, such as a verifier for which no audit was drawn, has its role.
+func TestRoleWithoutReceipts(t *testing.T) {
+	h := &source.History{Lineage: []api.Checkpoint{{Signers: []api.Signer{{ID: "vic"}}}},
+		Roles: map[string]string{"vic": "verifier"}}
+	if m := Members(h); len(m) != 1 || m[0].Role != "verifier" || m[0].Signed != 1 {
+		t.Errorf("%+v", m)
+	}
+}
