@@ -5,6 +5,8 @@ import (
 	"errors"
 	"os"
 
+	"github.com/starling-network/starling/node/folder"
+
 	chainmarket "github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/api"
@@ -12,7 +14,6 @@ import (
 	"github.com/starling-network/starling/node/consumer"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/inspect"
-	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/prepare/demand"
 	"github.com/starling-network/starling/node/rundir"
@@ -43,7 +44,7 @@ func startRemote(ctx context.Context, out *rundir.OutDir, b *prepare.CompiledJob
 		}
 		n.own, opt.Account = true, n.account
 	}
-	log, logFile, err := keystore.OpenLog(out.File(rundir.FileLog))
+	log, logFile, err := folder.OpenLog(out.File(rundir.FileLog))
 	if err != nil {
 		return nil, errors.Join(err, n.Stop())
 	}

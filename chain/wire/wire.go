@@ -6,6 +6,8 @@ import (
 	"os"
 	"sync"
 
+	"github.com/starling-network/starling/chain/account"
+
 	"cosmossdk.io/core/address"
 	"github.com/cosmos/cosmos-sdk/client"
 	"github.com/cosmos/cosmos-sdk/codec"
@@ -41,7 +43,7 @@ import (
 )
 
 // Name is the name of the application, and the prefix of account addresses.
-const Name = "starling"
+const Name = account.Prefix
 
 const (
 	validatorPrefix = Name + "valoper"

@@ -7,11 +7,9 @@ import (
 	"fmt"
 
 	"github.com/cosmos/cosmos-sdk/crypto/keys/secp256k1"
-	sdk "github.com/cosmos/cosmos-sdk/types"
-	authtypes "github.com/cosmos/cosmos-sdk/x/auth/types"
 
 	"github.com/starling-network/starling/canon"
-	_ "github.com/starling-network/starling/chain/wire" // the prefix of addresses
+	"github.com/starling-network/starling/chain/account"
 )
 
 // Signer holds the key of an account.
@@ -35,7 +33,7 @@ func KeyFromSeed(seed [32]byte) *Key {
 
 // NewKey is the signer of a key that exists, such as that of a validator's operator.
 func NewKey(k *secp256k1.PrivKey) *Key {
-	return &Key{private: k, address: sdk.AccAddress(k.PubKey().Address()).String()}
+	return &Key{private: k, address: account.Address(k.PubKey().Address())}
 }
 
 // Address of the account: starling1...
@@ -60,7 +58,7 @@ func Verify(address string, publicKey []byte, digest canon.Digest, signature []b
 		return fmt.Errorf("%w: a public key has %d bytes, not %d", ErrSignature, secp256k1.PubKeySize, len(publicKey))
 	}
 	key := &secp256k1.PubKey{Key: publicKey}
-	if owner := sdk.AccAddress(key.Address()).String(); owner != address {
+	if owner := account.Address(key.Address()); owner != address {
 		return fmt.Errorf("%w: the key is that of %s, not of %s", ErrSignature, owner, address)
 	}
 	if !key.VerifySignature(digest[:], signature) {
@@ -70,10 +68,7 @@ func Verify(address string, publicKey []byte, digest canon.Digest, signature []b
 }
 
 // CheckAddress reports what is wrong with the address of an account, if something is.
-func CheckAddress(address string) error {
-	_, err := sdk.AccAddressFromBech32(address)
-	return err
-}
+func CheckAddress(address string) error { return account.Check(address) }
 
 // ModuleAddress is the account that holds the coins of a module of the chain, such as "market" with all budgets.
-func ModuleAddress(module string) string { return authtypes.NewModuleAddress(module).String() }
+func ModuleAddress(module string) string { return account.Module(module) }

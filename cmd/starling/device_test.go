@@ -9,12 +9,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/starling-network/starling/node/folder"
+
 	"github.com/starling-network/starling/compute/device/suite"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/node/accelerator"
 	"github.com/starling-network/starling/node/accelerator/admission"
 	"github.com/starling-network/starling/node/accelerator/shared"
-	"github.com/starling-network/starling/node/keystore"
 )
 
 // passed is when the device of takesOver passed the suite, as the record in the folder of its worker says: the suite
@@ -38,7 +39,7 @@ func withDevice(t *testing.T, home string) []string {
 	r := admission.Record{Name: list[0].Name, Driver: list[0].Driver, Suite: suite.Digest(admission.Elements),
 		Numerics: kernel.Version, Passed: passed}
 	if r.Program, err = accelerator.Digest(o); err == nil {
-		err = keystore.WriteJSON(filepath.Join(home, admission.FileRecord), map[string]any{"devices": []any{r}})
+		err = folder.WriteJSON(filepath.Join(home, admission.FileRecord), map[string]any{"devices": []any{r}})
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -5,9 +5,10 @@ import (
 	"context"
 	"errors"
 
+	"github.com/starling-network/starling/node/folder"
+
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/node/ending"
-	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/memory"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/rundir"
@@ -47,7 +48,7 @@ func (c *Consumer) finalize(ctx context.Context) (*rundir.Summary, error) {
 		return nil, err
 	}
 	for _, f := range files {
-		if err := keystore.WriteFileBy(c.Dir.File(f.Name), f.Write); err != nil {
+		if err := folder.WriteFileBy(c.Dir.File(f.Name), f.Write); err != nil {
 			return nil, err
 		}
 	}

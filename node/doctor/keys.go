@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/starling-network/starling/node/folder"
+
 	"github.com/starling-network/starling/internal/keyfile"
 	"github.com/starling-network/starling/node/home"
 )
@@ -52,9 +54,9 @@ func lock(_ context.Context, o Options) Finding {
 	if _, err := os.Stat(o.Home); err != nil {
 		return Finding{Level: OK, Text: "no process runs over " + o.Home}
 	}
-	unlock, err := home.Lock(o.Home)
+	unlock, err := folder.Lock(o.Home)
 	switch {
-	case errors.Is(err, home.ErrInUse):
+	case errors.Is(err, folder.ErrInUse):
 		return Finding{Level: Warn, Text: "a process runs over " + o.Home,
 			Fix: "ask it with starling worker status; end it with starling worker drain before another is started there"}
 	case err != nil:

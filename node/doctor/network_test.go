@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/starling-network/starling/node/folder"
+
 	"github.com/starling-network/starling/chain/app"
 	"github.com/starling-network/starling/client/ledger"
 	"github.com/starling-network/starling/network/blob"
@@ -131,7 +133,7 @@ func TestKeysAndLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	says(t, "broken", keys(t.Context(), o), Fail, "5 bytes")
-	unlock, err := home.Lock(o.Home)
+	unlock, err := folder.Lock(o.Home)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,5 @@
-// Package home is the folder of one party: the secret from which all its keys are derived, which is made once, backed
-// up as a phrase and never overwritten, and the lock that keeps a second process out.
-//
-// Other packages define the rest of the folder.
+// Package home is the folder of one party with the secret from which all its keys are derived, which is made once,
+// backed up as a phrase and never overwritten. Other packages define the rest of the folder.
 package home
 
 import (
@@ -12,14 +10,15 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/starling-network/starling/chain/account"
+
 	"github.com/starling-network/starling/canon"
-	"github.com/starling-network/starling/chain/wire"
 	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/internal/keyfile"
 	"github.com/starling-network/starling/network/peer"
 )
 
-// FileKey is the name of the file with the secret: wire.Secret in a file of package keyfile.
+// FileKey is the name of the file with the secret: account.Secret in a file of package keyfile.
 const FileKey = "key"
 
 // Errors of this package.
@@ -28,13 +27,12 @@ var (
 	ErrBadKey    = errors.New("home: the file is not a key")
 	ErrKeyExists = errors.New("home: the folder holds a key already")
 	ErrPhrase    = errors.New("home: not a backup phrase")
-	ErrInUse     = errors.New("home: another process uses the folder")
 )
 
 // Home is the folder and the keys of one party.
 type Home struct {
 	Dir    string
-	secret wire.Secret
+	secret account.Secret
 }
 
 // Open reads the folder of a party. One that does not exist, or holds no key, is made; made reports it.
@@ -61,7 +59,7 @@ func Read(dir string) (Home, error) {
 		return h, err
 	}
 	var ok bool
-	if h.secret, ok = wire.ReadSecret(kept); !ok {
+	if h.secret, ok = account.ReadSecret(kept); !ok {
 		return h, fmt.Errorf("%w: %s holds no secret (%d bytes)", ErrBadKey, path, len(kept))
 	}
 	return h, nil
@@ -71,7 +69,7 @@ func Read(dir string) (Home, error) {
 // ErrKeyExists. With digest the words are those of a folder whose account is not that of wallets.
 func Restore(dir, phrase string, digest bool) (Home, error) {
 	seed, err := ParsePhrase(phrase)
-	h := Home{Dir: dir, secret: wire.Secret{Bytes: seed, Digest: digest}}
+	h := Home{Dir: dir, secret: account.Secret{Bytes: seed, Digest: digest}}
 	if err != nil {
 		return h, err
 	}

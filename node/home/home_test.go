@@ -8,9 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/starling-network/starling/chain/account"
+
 	"github.com/cosmos/cosmos-sdk/crypto/keys/secp256k1"
 
-	"github.com/starling-network/starling/chain/wire"
 	"github.com/starling-network/starling/client/wallet"
 )
 
@@ -49,7 +50,7 @@ func TestKeyIsMadeOnce(t *testing.T) {
 func TestPhraseRestores(t *testing.T) {
 	for name, seed := range map[string][32]byte{"zero": {}, "first": {0: 1}, "last": {31: 1},
 		"second": {1: 0xff, 31: 0xff}} {
-		h := Home{Dir: filepath.Join(t.TempDir(), "a"), secret: wire.Secret{Bytes: seed, Digest: seed[1] > 0}}
+		h := Home{Dir: filepath.Join(t.TempDir(), "a"), secret: account.Secret{Bytes: seed, Digest: seed[1] > 0}}
 		words := h.Phrase()
 		if n := len(strings.Fields(words)); n != 24 {
 			t.Errorf("%s: %d words", name, n)
@@ -136,22 +137,4 @@ func TestRestoreRefuses(t *testing.T) {
 	if again, _ := Read(dir); again != h {
 		t.Error("the key was overwritten")
 	}
-}
-
-func TestLockKeepsOthersOut(t *testing.T) {
-	dir := t.TempDir()
-	unlock, err := Lock(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Lock(dir); !errors.Is(err, ErrInUse) {
-		t.Errorf("a second lock: %v", err)
-	}
-	if err := unlock(); err != nil {
-		t.Fatal(err)
-	}
-	if unlock, err = Lock(dir); err != nil {
-		t.Fatal(err)
-	}
-	_ = unlock()
 }

@@ -12,7 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/starling-network/starling/node/keystore"
+	"github.com/starling-network/starling/node/folder"
+
 	"github.com/starling-network/starling/protocol/standing"
 )
 
@@ -103,7 +104,7 @@ type file struct {
 func load(dir string) ([]Hour, error) {
 	path := filepath.Join(dir, File)
 	var f file
-	if err := keystore.ReadJSON(path, &f); err != nil {
+	if err := folder.ReadJSON(path, &f); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, nil
 		}
@@ -175,4 +176,4 @@ func (l *record) at(begins time.Time) *Hour {
 	return h
 }
 
-func (l *record) write() error { return keystore.WriteJSON(filepath.Join(l.dir, File), file{l.hours}) }
+func (l *record) write() error { return folder.WriteJSON(filepath.Join(l.dir, File), file{l.hours}) }

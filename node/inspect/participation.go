@@ -5,8 +5,9 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/starling-network/starling/node/operator"
+
 	"github.com/starling-network/starling/client"
-	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/session"
 )
 
@@ -69,7 +70,7 @@ func AskValidatorEarnings(ctx context.Context, dir string) (*ValidatorEarnings, 
 		return nil, err
 	}
 	defer c.Close()
-	keys, err := keystore.ReadValidatorKeys(dir)
+	keys, err := operator.ReadKeys(dir)
 	if err != nil {
 		return nil, err
 	}

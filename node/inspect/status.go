@@ -7,13 +7,14 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/starling-network/starling/node/folder"
+
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/books"
 	"github.com/starling-network/starling/client/endpoint"
 	"github.com/starling-network/starling/client/ledger"
 	"github.com/starling-network/starling/client/validators"
-	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/session"
 	rules "github.com/starling-network/starling/protocol/market"
@@ -183,7 +184,7 @@ func participants(ctx context.Context, c *client.Client, v standing.View) ([]api
 
 // WithdrawOffer withdraws the offer of a worker or verifier that does not run.
 func WithdrawOffer(ctx context.Context, dir string, f keystore.PartyFile) error {
-	unlock, err := home.Lock(dir)
+	unlock, err := folder.Lock(dir)
 	if err != nil {
 		return err
 	}
@@ -220,12 +221,12 @@ type ValidatorStatus struct {
 // AskValidator asks the validator of a folder that InitNetwork made: an *endpoint.Halted if its process has stopped it.
 func AskValidator(ctx context.Context, dir string) (*ValidatorStatus, error) {
 	var f keystore.ValidatorFile
-	if err := keystore.ReadJSON(filepath.Join(dir, keystore.FileValidator), &f); err != nil {
+	if err := folder.ReadJSON(filepath.Join(dir, keystore.FileValidator), &f); err != nil {
 		return nil, fmt.Errorf("%w: %w", keystore.ErrNoValidator, err)
 	}
 	s := &ValidatorStatus{Home: dir, Network: "http://" + f.RPC, ChainID: f.ChainID, OfPeers: len(f.Peers)}
 	stopped := new(endpoint.Halted) // what was begun before it stopped may answer for a while
-	if keystore.ReadJSON(filepath.Join(dir, keystore.FileStopped), stopped) == nil {
+	if folder.ReadJSON(filepath.Join(dir, keystore.FileStopped), stopped) == nil {
 		return nil, stopped
 	}
 	c, h, err := session.DialReadOnly(ctx, s.Network)

@@ -6,7 +6,7 @@ import (
 	"net"
 	"path/filepath"
 
-	"github.com/starling-network/starling/chain"
+	"github.com/starling-network/starling/node/folder"
 )
 
 // Names in the folder that InitNetwork makes.
@@ -39,8 +39,15 @@ type ValidatorFile struct {
 	Peers   []string `json:"peers,omitempty"`
 	BlockMS int      `json:"block_ms"`
 
-	Sync *chain.Sync `json:"sync,omitempty"` // of one that joined a chain
-	Full bool        `json:"full,omitempty"` // it is no validator: it follows the chain and answers clients
+	Sync *Sync `json:"sync,omitempty"` // of one that joined a chain
+	Full bool  `json:"full,omitempty"` // it is no validator: it follows the chain and answers clients
+}
+
+// Sync is a block that a validator which joined a chain trusts, as chain.Sync.
+type Sync struct {
+	Servers []string `json:"servers"`
+	Height  int64    `json:"height"`
+	Hash    string   `json:"hash"`
 }
 
 // Private moves the interfaces for clients to the loopback.
@@ -65,7 +72,7 @@ var (
 // ReadNetwork reads the network.json of a folder.
 func ReadNetwork(dir string) (*Network, error) {
 	n := new(Network)
-	if err := ReadJSON(filepath.Join(dir, FileNetwork), n); err != nil {
+	if err := folder.ReadJSON(filepath.Join(dir, FileNetwork), n); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoNetwork, err)
 	}
 	return n, nil

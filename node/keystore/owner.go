@@ -3,6 +3,8 @@ package keystore
 import (
 	"os"
 	"path/filepath"
+
+	"github.com/starling-network/starling/node/folder"
 )
 
 // fileParty, in the folder of a worker or verifier, says how it last took part.
@@ -20,5 +22,5 @@ func ReadParty(dir string) (f PartyFile, err error) {
 	if _, err := os.Stat(path); err != nil {
 		return f, nil
 	}
-	return f, ReadJSON(path, &f)
+	return f, folder.ReadJSON(path, &f)
 }

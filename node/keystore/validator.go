@@ -3,6 +3,8 @@ package keystore
 import (
 	"fmt"
 	"path/filepath"
+
+	"github.com/starling-network/starling/node/folder"
 )
 
 // fileValidatorLog, in the folder of a validator, says what went wrong inside the chain.
@@ -20,7 +22,7 @@ func (f ValidatorFile) Kind() string {
 }
 
 func ReadValidator(dir string) (f ValidatorFile, err error) {
-	if err := ReadJSON(filepath.Join(dir, FileValidator), &f); err != nil {
+	if err := folder.ReadJSON(filepath.Join(dir, FileValidator), &f); err != nil {
 		return f, fmt.Errorf("%w: %w", ErrNoValidator, err)
 	}
 	return f, nil

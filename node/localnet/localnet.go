@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/starling-network/starling/node/folder"
+
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/network/peer"
@@ -18,7 +20,6 @@ import (
 	"github.com/starling-network/starling/node/disk"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/instrument"
-	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/member"
 	"github.com/starling-network/starling/node/member/draft"
 	"github.com/starling-network/starling/node/prepare"
@@ -64,7 +65,7 @@ type Network struct {
 // Start brings the network of an output folder up, for the first time or again.
 func Start(ctx context.Context, out *rundir.OutDir, b *prepare.CompiledJob, opt consumer.Options,
 	w *instrument.Instruments) (*Network, error) {
-	log, logFile, err := keystore.OpenLog(out.File(rundir.FileLog))
+	log, logFile, err := folder.OpenLog(out.File(rundir.FileLog))
 	if err != nil {
 		return nil, err
 	}

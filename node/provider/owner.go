@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/starling-network/starling/node/folder"
+
 	"github.com/starling-network/starling/network/peer/link"
 	"github.com/starling-network/starling/node/accelerator/shared"
 	"github.com/starling-network/starling/node/control"
@@ -150,6 +152,6 @@ func (s *service) expose(ctx context.Context) error {
 		return err
 	}
 	s.closers = append(s.closers, stop)
-	return keystore.WriteJSON(filepath.Join(s.Home, keystore.FileParty),
+	return folder.WriteJSON(filepath.Join(s.Home, keystore.FileParty),
 		keystore.PartyFile{Network: s.RPC, Role: s.role().String()})
 }

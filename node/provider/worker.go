@@ -14,6 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/starling-network/starling/node/folder"
+
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/job/quantity"
 	"github.com/starling-network/starling/client/transaction"
@@ -28,7 +30,6 @@ import (
 	"github.com/starling-network/starling/node/hours"
 	"github.com/starling-network/starling/node/instrument"
 	"github.com/starling-network/starling/node/journal"
-	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/member"
 	"github.com/starling-network/starling/node/member/draft"
 	"github.com/starling-network/starling/node/member/retention"
@@ -190,12 +191,12 @@ func openService(ctx context.Context, o Options) (*service, error) {
 
 // open opens what the service needs; also what was opened before an error is to be closed.
 func (s *service) open(ctx context.Context, h home.Home) error {
-	unlock, err := home.Lock(s.Home)
+	unlock, err := folder.Lock(s.Home)
 	if err != nil {
 		return err
 	}
 	s.closers = append(s.closers, unlock)
-	log, file, err := keystore.OpenLog(filepath.Join(s.Home, FileWorkerLog))
+	log, file, err := folder.OpenLog(filepath.Join(s.Home, FileWorkerLog))
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/starling-network/starling/node/keystore"
+	"github.com/starling-network/starling/node/folder"
+
 	"github.com/starling-network/starling/node/prepare/hubfile"
 	"github.com/starling-network/starling/node/push/record"
 )
@@ -25,7 +26,7 @@ func (s *Sender) Checkpoint(step int, to []string, files []hubfile.File) {
 	err := os.RemoveAll(dir) // of a round that was rolled back
 	for _, f := range files {
 		if err == nil {
-			err = keystore.WriteFileBy(filepath.Join(dir, filepath.FromSlash(f.Name)), f.Write)
+			err = folder.WriteFileBy(filepath.Join(dir, filepath.FromSlash(f.Name)), f.Write)
 		}
 	}
 	if err == nil {

@@ -8,7 +8,8 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/starling-network/starling/node/home"
+	"github.com/starling-network/starling/node/folder"
+
 	"github.com/starling-network/starling/node/push/parcel"
 	"github.com/starling-network/starling/node/push/record"
 )
@@ -59,8 +60,8 @@ func (k *Keeper) Take(dir string) {
 }
 
 func (k *Keeper) copy(dir string) (err error) {
-	unlock, err := home.Lock(dir)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, home.ErrInUse) {
+	unlock, err := folder.Lock(dir)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, folder.ErrInUse) {
 		return err
 	}
 	if err != nil {

@@ -16,9 +16,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/starling-network/starling/node/folder"
+
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/job/spec"
-	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/push/hub"
 	"github.com/starling-network/starling/node/push/parcel"
 	"github.com/starling-network/starling/node/push/pin"
@@ -149,7 +150,7 @@ func (s *Sender) write() error {
 		}
 	}
 	s.written = time.Now()
-	if err := keystore.WriteJSON(filepath.Join(s.Dir, record.File), map[string]any{"pushes": s.records}); err != nil {
+	if err := folder.WriteJSON(filepath.Join(s.Dir, record.File), map[string]any{"pushes": s.records}); err != nil {
 		return parcel.OnDisk(err)
 	}
 	return nil

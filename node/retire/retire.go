@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/starling-network/starling/node/folder"
+
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/job/quantity"
 	"github.com/starling-network/starling/node/control"
@@ -121,7 +123,7 @@ func (r *retirement) drain(ctx context.Context) (unlock func() error, err error)
 	case !errors.Is(err, control.ErrNotRunning) && !errors.Is(err, control.ErrLongPath):
 		return nil, err
 	}
-	if unlock, err = home.Lock(r.Home); !errors.Is(err, home.ErrInUse) {
+	if unlock, err = folder.Lock(r.Home); !errors.Is(err, folder.ErrInUse) {
 		return unlock, err
 	}
 	if !r.done.Drained {
@@ -130,7 +132,7 @@ func (r *retirement) drain(ctx context.Context) (unlock func() error, err error)
 	open := ""
 	err = r.until(ctx, func(int64) (bool, error) {
 		var err error
-		if unlock, err = home.Lock(r.Home); !errors.Is(err, home.ErrInUse) {
+		if unlock, err = folder.Lock(r.Home); !errors.Is(err, folder.ErrInUse) {
 			return true, err
 		}
 		var s provider.WorkerStatus

@@ -10,10 +10,10 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/starling-network/starling/node/folder"
+
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/job"
-	"github.com/starling-network/starling/node/home"
-	"github.com/starling-network/starling/node/keystore"
 )
 
 // Files of an output folder.
@@ -92,8 +92,8 @@ func OpenOutDir(path string) (*OutDir, error) {
 		return nil, err
 	}
 	o := &OutDir{Path: path}
-	unlock, err := home.Lock(path)
-	if errors.Is(err, home.ErrInUse) {
+	unlock, err := folder.Lock(path)
+	if errors.Is(err, folder.ErrInUse) {
 		return nil, fmt.Errorf("%w: %s", ErrInUse, path)
 	}
 	if err != nil {
@@ -125,9 +125,9 @@ func (o *OutDir) ReadRun() error {
 
 func (o *OutDir) WriteRun() error { return o.WriteJSON(FileRun, o.Run) }
 
-func (o *OutDir) WriteJSON(name string, v any) error { return keystore.WriteJSON(o.File(name), v) }
+func (o *OutDir) WriteJSON(name string, v any) error { return folder.WriteJSON(o.File(name), v) }
 
-func (o *OutDir) Write(name string, b []byte) error { return keystore.WriteFile(o.File(name), b) }
+func (o *OutDir) Write(name string, b []byte) error { return folder.WriteFile(o.File(name), b) }
 
 // Append adds whole lines to a file and makes them durable.
 func (o *OutDir) Append(name string, lines []byte) error {

@@ -13,13 +13,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/starling-network/starling/node/folder"
+
 	chainmarket "github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/node"
 	"github.com/starling-network/starling/node/account"
 	"github.com/starling-network/starling/node/consumer"
-	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/runs"
 	"github.com/starling-network/starling/node/server/refusal"
@@ -274,7 +275,7 @@ func (l *jobQueue) revive(id string, asked runs.Submitted) error {
 			t.stage, t.order, t.asked.Ordered = ordered, name, true
 		case asked.Cancel:
 			setCancelled(&asked, "")
-			return keystore.WriteJSON(filepath.Join(t.dir, runs.FileSubmitted), asked)
+			return folder.WriteJSON(filepath.Join(t.dir, runs.FileSubmitted), asked)
 		case errors.Is(rundir.Probe(t.dir), rundir.ErrUnfinished):
 			t.stage = ordering // its transaction may still be included
 		}
@@ -314,7 +315,7 @@ func (p *payer) costOf(t *queuedJob) *uint64 {
 		return nil
 	case p == nil:
 		var s rundir.Summary
-		if keystore.ReadJSON(filepath.Join(t.dir, rundir.FileSummary), &s) == nil {
+		if folder.ReadJSON(filepath.Join(t.dir, rundir.FileSummary), &s) == nil {
 			cost = s.PaidUzen + s.FeeUzen
 		}
 		return &cost

@@ -18,6 +18,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/starling-network/starling/node/folder"
+
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/node"
@@ -25,7 +27,6 @@ import (
 	"github.com/starling-network/starling/node/consumer"
 	"github.com/starling-network/starling/node/dashboard"
 	"github.com/starling-network/starling/node/dataset"
-	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/plan"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/push"
@@ -98,7 +99,7 @@ func newJobQueue(ctx context.Context, lib *runs.RunStore, dir string, o dashboar
 	had := map[string]runs.Submitted{}
 	for _, e := range entries {
 		var s runs.Submitted
-		if keystore.ReadJSON(filepath.Join(root, e.Name(), runs.FileSubmitted), &s) != nil {
+		if folder.ReadJSON(filepath.Join(root, e.Name(), runs.FileSubmitted), &s) != nil {
 			continue
 		}
 		had[e.Name()] = s
@@ -251,7 +252,7 @@ func digestOf(s string) string {
 // known is the run that a key stands for, or "", and what was asked for with it. The caller holds the lock.
 func (l *jobQueue) known(want runs.Submitted) (id string, had runs.Submitted, err error) {
 	id = l.keys[want.Key]
-	if id == "" || want.Key == "" || keystore.ReadJSON(filepath.Join(l.words.Root, id, runs.FileSubmitted), &had) != nil {
+	if id == "" || want.Key == "" || folder.ReadJSON(filepath.Join(l.words.Root, id, runs.FileSubmitted), &had) != nil {
 		return "", runs.Submitted{}, nil // or its folder was removed
 	}
 	if had.Spec != want.Spec {
@@ -287,8 +288,8 @@ func (l *jobQueue) place(asked, name string) (string, error) {
 
 // enqueue writes down what was asked for and puts it at the end of the queue. The caller holds the lock.
 func (l *jobQueue) enqueue(t *queuedJob) error {
-	if err := errors.Join(keystore.WriteFile(filepath.Join(t.dir, rundir.FileJob), t.job.Source),
-		keystore.WriteJSON(filepath.Join(t.dir, runs.FileSubmitted), t.asked)); err != nil {
+	if err := errors.Join(folder.WriteFile(filepath.Join(t.dir, rundir.FileJob), t.job.Source),
+		folder.WriteJSON(filepath.Join(t.dir, runs.FileSubmitted), t.asked)); err != nil {
 		return err
 	}
 	var err error
@@ -500,7 +501,7 @@ func (l *jobQueue) idle(ctx context.Context, id string, pause bool) error {
 			return nil
 		default:
 			var asked runs.Submitted
-			if keystore.ReadJSON(path, &asked) != nil {
+			if folder.ReadJSON(path, &asked) != nil {
 				return nil // it was not submitted to this server
 			}
 			if asked.Ordered {
@@ -508,7 +509,7 @@ func (l *jobQueue) idle(ctx context.Context, id string, pause bool) error {
 			}
 			j, _ := job.Load(filepath.Join(l.words.Root, id, rundir.FileJob)) // nil: it is not a tuning
 			setCancelled(&asked, asked.Again(id, j))
-			err := keystore.WriteJSON(path, asked)
+			err := folder.WriteJSON(path, asked)
 			l.lib.Again(id)
 			return err
 		}

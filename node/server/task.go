@@ -5,10 +5,11 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/starling-network/starling/node/folder"
+
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/node/dashboard"
-	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/runs"
 )
 
@@ -51,7 +52,7 @@ func (t *queuedJob) note(change func(asked *runs.Submitted)) error {
 
 func (t *queuedJob) noteLocked(change func(asked *runs.Submitted)) error {
 	change(&t.asked)
-	return keystore.WriteJSON(filepath.Join(t.dir, runs.FileSubmitted), t.asked)
+	return folder.WriteJSON(filepath.Join(t.dir, runs.FileSubmitted), t.asked)
 }
 
 // at is how far its order is.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/starling-network/starling/node/folder"
+
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/compute/kernel"
@@ -91,7 +93,7 @@ func openAccount(o dashboard.WebOptions) (a *account.Account, leave func() error
 	if err != nil {
 		return nil, nil, err
 	}
-	unlock, err := home.Lock(o.Home)
+	unlock, err := folder.Lock(o.Home)
 	if err != nil {
 		return nil, nil, err
 	}

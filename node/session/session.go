@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/starling-network/starling/node/folder"
+
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/endpoint"
 	"github.com/starling-network/starling/client/ledger"
@@ -157,7 +159,7 @@ func DialLocal(ctx context.Context, dir string) (*client.Client, ledger.Head, er
 		return nil, ledger.Head{}, err
 	}
 	stopped := new(endpoint.Halted)
-	if keystore.ReadJSON(filepath.Join(dir, keystore.FileStopped), stopped) == nil {
+	if folder.ReadJSON(filepath.Join(dir, keystore.FileStopped), stopped) == nil {
 		return nil, ledger.Head{}, stopped
 	}
 	return DialReadOnly(ctx, "http://"+f.RPC)

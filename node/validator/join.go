@@ -12,6 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/starling-network/starling/node/folder"
+	"github.com/starling-network/starling/node/operator"
+
 	cmtjson "github.com/cometbft/cometbft/libs/json"
 	"github.com/cometbft/cometbft/p2p"
 	rpcclient "github.com/cometbft/cometbft/rpc/client"
@@ -93,12 +96,12 @@ func Join(ctx context.Context, o JoinOptions) (*Joined, error) {
 		return nil, err
 	}
 	f := validatorAt(doc.ChainID, o.Host, o.Port, o.BlockTime)
-	f.Peers, f.Sync, f.Full = peers, from, o.Full
+	f.Peers, f.Sync, f.Full = peers, (*keystore.Sync)(from), o.Full
 	if o.Private {
 		f.Private()
 	}
 	if err := errors.Join(doc.SaveAs(filepath.Join(o.Home, "config", keystore.FileGenesis)),
-		keystore.WriteJSON(path, f)); err != nil {
+		folder.WriteJSON(path, f)); err != nil {
 		return nil, err
 	}
 	j.RPC = "http://" + f.RPC
@@ -112,7 +115,7 @@ func (j *Joined) makeKeys() error {
 	if _, err := chain.MakeKeys(j.Home); err != nil {
 		return err
 	}
-	keys, err := keystore.ReadValidatorKeys(j.Home)
+	keys, err := operator.ReadKeys(j.Home)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/starling-network/starling/node/folder"
+
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/client/endpoint"
 	"github.com/starling-network/starling/node/home"
@@ -110,11 +112,11 @@ func InitNetwork(dir string, o NetworkOptions) (*keystore.Network, error) {
 		f := o.validator(i, keys)
 		n.RPC, n.GRPC, n.REST = append(n.RPC, "http://"+f.RPC), append(n.GRPC, f.GRPC), append(n.REST, "http://"+f.REST)
 		if err := errors.Join(genesis.SaveAs(filepath.Join(home, "config", keystore.FileGenesis)),
-			keystore.WriteJSON(filepath.Join(home, keystore.FileValidator), f)); err != nil {
+			folder.WriteJSON(filepath.Join(home, keystore.FileValidator), f)); err != nil {
 			return nil, err
 		}
 	}
-	return n, keystore.WriteJSON(filepath.Join(dir, keystore.FileNetwork), n)
+	return n, folder.WriteJSON(filepath.Join(dir, keystore.FileNetwork), n)
 }
 
 // validator is the configuration of validator i.

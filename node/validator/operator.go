@@ -6,10 +6,12 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/starling-network/starling/chain/account"
+	"github.com/starling-network/starling/node/operator"
+
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
 	"github.com/starling-network/starling/chain"
-	"github.com/starling-network/starling/chain/wire"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/transaction"
 	"github.com/starling-network/starling/client/wallet"
@@ -21,15 +23,15 @@ import (
 // RestoreValidatorKeys puts the keys of a phrase in a folder, which Join then makes a validator's:
 // chain.ErrSecretExists if it has keys, home.ErrPhrase if it is none. With digest the words are those of a folder whose
 // operator is not the account of wallets.
-func RestoreValidatorKeys(dir, phrase string, digest bool) (keystore.ValidatorKeys, error) {
+func RestoreValidatorKeys(dir, phrase string, digest bool) (operator.Keys, error) {
 	seed, err := home.ParsePhrase(phrase)
 	if err == nil {
-		err = chain.RestoreSecret(dir, wire.Secret{Bytes: seed, Digest: digest})
+		err = chain.RestoreSecret(dir, account.Secret{Bytes: seed, Digest: digest})
 	}
 	if err != nil {
-		return keystore.ValidatorKeys{}, err
+		return operator.Keys{}, err
 	}
-	return keystore.ReadValidatorKeys(dir)
+	return operator.ReadKeys(dir)
 }
 
 // operate submits messages of the operator of the validator in a folder, through that validator, which runs.

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/starling-network/starling/node/folder"
+
 	abci "github.com/cometbft/cometbft/abci/types"
 	cmtjson "github.com/cometbft/cometbft/libs/json"
 	cmttypes "github.com/cometbft/cometbft/types"
@@ -88,7 +90,7 @@ func (o Options) run(ctx context.Context, f keystore.ValidatorFile, w *instrumen
 		return true, nil
 	}
 	_ = os.Remove(filepath.Join(o.Home, keystore.FileStopped)) // of a process that was killed while it waited
-	_, log, err := keystore.OpenLog(filepath.Join(o.Home, keystore.FileValidatorLog))
+	_, log, err := folder.OpenLog(filepath.Join(o.Home, keystore.FileValidatorLog))
 	if err != nil {
 		return o.full(o.Reserve), err
 	}
@@ -97,7 +99,8 @@ func (o Options) run(ctx context.Context, f keystore.ValidatorFile, w *instrumen
 	v, err := chain.Start(context.WithoutCancel(ctx), chain.Config{
 		Home: o.Home, ChainID: f.ChainID, Listen: f.Listen, Peers: f.Peers, RPC: f.RPC, GRPC: f.GRPC, REST: f.REST,
 		BlockTime: time.Duration(f.BlockMS) * time.Millisecond, Log: log, Say: o.Say, Metrics: o.Metrics != "",
-		SnapshotEvery: o.Every, Sync: f.Sync, Full: f.Full, GasPrice: cmp.Or(o.GasPrice, chain.Governed), Act: o.Act,
+		SnapshotEvery: o.Every, Sync: (*chain.Sync)(f.Sync), Full: f.Full, GasPrice: cmp.Or(o.GasPrice, chain.Governed),
+		Act: o.Act,
 	})
 	if err != nil {
 		return o.full(o.Reserve), err
@@ -170,7 +173,7 @@ func (o Options) awaitRoom(ctx context.Context, address string) error {
 			o.Reserve>>20),
 	}
 	path := filepath.Join(o.Home, keystore.FileStopped)
-	unwritten := keystore.WriteJSON(path, why)
+	unwritten := folder.WriteJSON(path, why)
 	say := sync.OnceFunc(func() {
 		o.Say(fmt.Sprintf("%s: the validator is stopped: %s; %s", why.Code, why.Why, why.Fix))
 		if unwritten != nil {

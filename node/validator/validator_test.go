@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/starling-network/starling/node/folder"
+
 	"github.com/starling-network/starling/client/endpoint"
 	"github.com/starling-network/starling/node/disk"
 	"github.com/starling-network/starling/node/inspect"
@@ -23,7 +25,7 @@ func TestValidatorWithoutRoom(t *testing.T) {
 	if !ok {
 		t.Skip("free space is not known here")
 	}
-	if err := keystore.WriteJSON(filepath.Join(dir, keystore.FileValidator),
+	if err := folder.WriteJSON(filepath.Join(dir, keystore.FileValidator),
 		keystore.ValidatorFile{ChainID: "c", RPC: "127.0.0.1:1"}); err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +45,7 @@ func TestValidatorWithoutRoom(t *testing.T) {
 	}
 
 	o := Options{Home: dir, Reserve: 1, Say: func(s string) { said <- s }}
-	if err := keystore.WriteJSON(filepath.Join(dir, keystore.FileStopped),
+	if err := folder.WriteJSON(filepath.Join(dir, keystore.FileStopped),
 		endpoint.Halted{Code: "DISK_FULL", Why: "why"}); err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +76,7 @@ func TestStoppedValidatorAnswers(t *testing.T) {
 	address := l.Addr().String()
 	_ = l.Close()
 	if err := errors.Join(os.Mkdir(filepath.Join(dir, keystore.FileStopped), 0o755),
-		keystore.WriteJSON(filepath.Join(dir, keystore.FileValidator),
+		folder.WriteJSON(filepath.Join(dir, keystore.FileValidator),
 			keystore.ValidatorFile{ChainID: "c", RPC: address})); err != nil {
 		t.Fatal(err)
 	}

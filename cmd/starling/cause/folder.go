@@ -3,6 +3,8 @@ package cause
 import (
 	"errors"
 
+	"github.com/starling-network/starling/node/folder"
+
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/node/home"
@@ -26,7 +28,7 @@ func Home(err error) error {
 	case errors.Is(err, home.ErrKeyExists), errors.Is(err, chain.ErrSecretExists):
 		problem.Code, problem.Why, problem.Fix, code = "KEY_EXISTS", "keys are never overwritten", "give another folder",
 			terminal.ExitConflict
-	case errors.Is(err, home.ErrInUse):
+	case errors.Is(err, folder.ErrInUse):
 		problem.Code, problem.Why, problem.Fix, code = "HOME_IN_USE", "one identity works in one process",
 			"stop the process that runs over it, or give another folder", terminal.ExitConflict
 	default:

@@ -9,13 +9,14 @@ import (
 	"slices"
 	"time"
 
+	"github.com/starling-network/starling/node/folder"
+
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/cmd/starling/receipt"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
-	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/push"
 	"github.com/starling-network/starling/node/push/parcel"
 	"github.com/starling-network/starling/node/push/record"
@@ -72,8 +73,8 @@ func pushModel(ctx context.Context, c *terminal.Console, dir string, to []string
 		return terminal.WithExit(&terminal.Problem{Code: parcel.NoModel, What: dir + " is no folder",
 			Fix: "name the folder of a model"}, terminal.ExitNotFound)
 	}
-	unlock, err := home.Lock(dir)
-	if errors.Is(err, home.ErrInUse) {
+	unlock, err := folder.Lock(dir)
+	if errors.Is(err, folder.ErrInUse) {
 		return terminal.WithExit(&terminal.Problem{Code: "RUN_IN_USE", What: "another process uses " + dir,
 			Fix: "wait until the run in it is over: it makes the copies of its job file itself"}, terminal.ExitConflict)
 	}

@@ -5,6 +5,8 @@ import (
 	"io"
 	"os"
 
+	"github.com/starling-network/starling/node/operator"
+
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/chain"
@@ -14,7 +16,6 @@ import (
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/internal/keyfile"
-	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/validator"
 )
 
@@ -88,13 +89,13 @@ key only with that of an older folder.`,
 }
 
 // keysOf reads the keys of a folder, or restores them from a phrase.
-func keysOf(dir string, restore, older bool, r io.Reader) (keystore.ValidatorKeys, error) {
+func keysOf(dir string, restore, older bool, r io.Reader) (operator.Keys, error) {
 	if !restore {
-		return keystore.ReadValidatorKeys(dir)
+		return operator.ReadKeys(dir)
 	}
 	text, err := party.ReadPhrase(r)
 	if err != nil {
-		return keystore.ValidatorKeys{}, err
+		return operator.Keys{}, err
 	}
 	return validator.RestoreValidatorKeys(dir, text, older)
 }

@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 
+	"github.com/starling-network/starling/node/folder"
+
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/client/api"
@@ -15,7 +17,6 @@ import (
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/node/inspect"
-	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/protocol/reward"
 )
@@ -116,7 +117,7 @@ func writeBookings(ctx context.Context, c *terminal.Console, t target.Target, pa
 	if path == "-" {
 		return inspect.WriteCSV(os.Stdout, list)
 	}
-	if err := keystore.WriteFileBy(path, func(w io.Writer) error { return inspect.WriteCSV(w, list) }); err != nil {
+	if err := folder.WriteFileBy(path, func(w io.Writer) error { return inspect.WriteCSV(w, list) }); err != nil {
 		return err
 	}
 	if c.Form.Machine() {

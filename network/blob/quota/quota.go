@@ -245,8 +245,8 @@ func (b *Store) Delete(ctx context.Context, c blob.CID) error {
 	return err
 }
 
-// Assemble implements Store. It makes room for the whole blob, in which what an unfinished assembly left is counted, but
-// not the blob itself if it is stored already.
+// Assemble implements Store. It makes room for the whole blob, in which leaves of an unfinished assembly are counted,
+// but not the blob itself if it is stored already.
 func (b *Store) Assemble(ctx context.Context, m *blob.Manifest) (blob.Assembly, error) {
 	left := b.leftOf(ctx, m.Root)
 	r, err := b.reserve(ctx, m.Size)

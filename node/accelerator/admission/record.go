@@ -7,12 +7,13 @@ import (
 	"slices"
 	"time"
 
+	"github.com/starling-network/starling/node/folder"
+
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/device"
 	"github.com/starling-network/starling/compute/device/suite"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/node/accelerator"
-	"github.com/starling-network/starling/node/keystore"
 )
 
 // FileRecord, in the folder of a party, keeps which devices passed the suite.
@@ -90,7 +91,7 @@ func (r records) write(path string) error {
 	if path == "" {
 		return nil
 	}
-	return keystore.WriteJSON(path, r)
+	return folder.WriteJSON(path, r)
 }
 
 // Forget removes the records of a device: it has to pass the suite before it is used again.

@@ -10,9 +10,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/starling-network/starling/node/folder"
+
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/blob/quota"
-	"github.com/starling-network/starling/node/keystore"
 )
 
 // period is how long the last checkpoints of a run stay after its end, for a consumer who was away.
@@ -38,7 +39,7 @@ type keptJob struct {
 // Open pins what was kept when the process ended.
 func Open(dir string, store *quota.Store, now time.Time) (*Store, error) {
 	r := &Store{path: filepath.Join(dir, file), store: store, jobs: map[string]keptJob{}}
-	if err := keystore.ReadJSON(r.path, &r.jobs); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := folder.ReadJSON(r.path, &r.jobs); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	for job, kept := range r.jobs {
@@ -66,7 +67,7 @@ func (r *Store) Keep(job string, list []blob.CID, now time.Time) error {
 		}
 		r.jobs[job] = kept
 	}
-	return keystore.WriteJSON(r.path, r.jobs)
+	return folder.WriteJSON(r.path, r.jobs)
 }
 
 // Blobs are those of all jobs.
@@ -98,5 +99,5 @@ func (r *Store) Expire(now time.Time) error {
 	if !changed {
 		return nil
 	}
-	return keystore.WriteJSON(r.path, r.jobs)
+	return folder.WriteJSON(r.path, r.jobs)
 }

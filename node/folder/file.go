@@ -1,4 +1,6 @@
-package keystore
+// Package folder writes and reads files of a folder that outlive the process: each is replaced as a whole. It keeps a
+// second process out of a folder, too. It knows no name and no content of a file.
+package folder
 
 import (
 	"encoding/json"
@@ -36,6 +38,7 @@ func WriteFileBy(path string, write func(w io.Writer) error) error {
 	return os.Rename(part, path)
 }
 
+// WriteJSON is WriteFile with a value as JSON, indented.
 func WriteJSON(path string, v any) error {
 	b, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
@@ -44,6 +47,7 @@ func WriteJSON(path string, v any) error {
 	return WriteFile(path, append(b, '\n'))
 }
 
+// ReadJSON reads the JSON of a file into v.
 func ReadJSON(path string, v any) error {
 	b, err := os.ReadFile(path)
 	if err != nil {

@@ -1,4 +1,4 @@
-package home
+package folder
 
 import (
 	"errors"
@@ -6,6 +6,9 @@ import (
 	"os"
 	"path/filepath"
 )
+
+// ErrInUse is returned for a folder that another process has locked.
+var ErrInUse = errors.New("folder: another process uses it")
 
 // Lock keeps other processes out of a folder until unlock, or the end of the process. The error is ErrInUse if one is
 // in.

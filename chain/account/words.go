@@ -1,4 +1,4 @@
-package wire
+package account
 
 import (
 	"github.com/cosmos/cosmos-sdk/crypto/hd"
