@@ -31,6 +31,7 @@ func stalled(t *testing.T, address, text string) net.Conn {
 // A client that stalls in a request loses its connection, and gets the reason if there is a request to answer; others
 // are answered meanwhile.
 func TestStalledRequestsEnd(t *testing.T) {
+	t.Parallel()
 	address, _ := listener(t, server(t,
 		Config{Launcher: &sourcetest.Launcher{}, Models: sourcetest.Model{},
 			Limits: Limits{Header: time.Second, Body: time.Second}}))
@@ -60,6 +61,7 @@ func TestStalledRequestsEnd(t *testing.T) {
 
 // A stream without a reader ends, and another stream gets every event.
 func TestUnreadStreamsEnd(t *testing.T) {
+	t.Parallel()
 	lib := sourcetest.New()
 	s := server(t, Config{Runs: lib, Limits: Limits{Write: time.Second}})
 	address, _ := listener(t, s)

@@ -336,6 +336,7 @@ func TestNothingLeaks(t *testing.T) {
 }
 
 func TestSlowHeadersEnd(t *testing.T) {
+	t.Parallel()
 	if headerTimeout > 10*time.Second || writeTimeout > time.Minute || maxHeader > 64<<10 {
 		t.Error("the limits are no limits")
 	}

@@ -58,15 +58,26 @@ type Store struct {
 
 // NewStore starts a store with a bucket of that name, and sets the environment of its clients.
 func NewStore(t testing.TB, bucket string) *Store {
+	s := StartStore(t, bucket)
+	for name, value := range s.Environment() {
+		t.Setenv(name, value)
+	}
+	return s
+}
+
+// StartStore starts a store with a bucket of that name, whose clients have no environment yet.
+func StartStore(t testing.TB, bucket string) *Store {
 	s := &Store{Bucket: bucket, Page: 2, objects: map[string]Object{}, pending: map[string]pending{}}
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
 	s.URL = server.URL
-	for name, value := range map[string]string{"AWS_ACCESS_KEY_ID": Access, "AWS_SECRET_ACCESS_KEY": Secret,
-		"AWS_SESSION_TOKEN": Session, "AWS_REGION": Region, "AWS_ENDPOINT_URL_S3": server.URL} {
-		t.Setenv(name, value)
-	}
 	return s
+}
+
+// Environment are the variables by which clients find the store.
+func (s *Store) Environment() map[string]string {
+	return map[string]string{"AWS_ACCESS_KEY_ID": Access, "AWS_SECRET_ACCESS_KEY": Secret,
+		"AWS_SESSION_TOKEN": Session, "AWS_REGION": Region, "AWS_ENDPOINT_URL_S3": s.URL}
 }
 
 // Objects are those that the store holds.

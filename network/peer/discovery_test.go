@@ -70,6 +70,7 @@ func identifies(t *testing.T, h *Host, other ID) (wait func()) {
 
 // TestStaleAddress moves a peer to another port: who knows only the old one finds it by its ID.
 func TestStaleAddress(t *testing.T) {
+	t.Parallel()
 	hosts := joined(t, 4)
 	key := KeyFromSeed([32]byte{7})
 	old := start(t, Config{Key: key, Listen: []string{"/ip4/127.0.0.1/tcp/0"}}) // where a dial is refused at once
@@ -92,6 +93,7 @@ func TestStaleAddress(t *testing.T) {
 
 // TestProviders fetches a blob that the named holders do not have from one that announced it.
 func TestProviders(t *testing.T) {
+	t.Parallel()
 	hosts := joined(t, 5)
 	data := blobtest.Data(41, 2*blob.LeafBytes)
 	c := put(t, hosts[1], data)
@@ -115,6 +117,7 @@ func TestProviders(t *testing.T) {
 // TestAnnounced fetches a blob by its CID alone: the host that has it keeps it announced, and the one that wants it
 // knows one peer, which has not got it.
 func TestAnnounced(t *testing.T) {
+	t.Parallel()
 	hosts := joined(t, 5)
 	data := blobtest.Data(42, 2*blob.LeafBytes)
 	c := put(t, hosts[1], data)

@@ -19,6 +19,7 @@ import (
 )
 
 func TestFetch(t *testing.T) {
+	t.Parallel()
 	for _, size := range []int{0, 10, blob.LeafBytes, blob.LeafBytes + 1, 20*blob.LeafBytes + 7} {
 		data := blobtest.Data(1, size)
 		source, sink := holder(t, data), start(t, Config{Hedge: time.Minute})
@@ -35,6 +36,7 @@ func TestFetch(t *testing.T) {
 }
 
 func TestFetchOverQUIC(t *testing.T) {
+	t.Parallel()
 	data := blobtest.Data(1, 3*blob.LeafBytes)
 	source := start(t, Config{Listen: []string{"/ip4/127.0.0.1/udp/0/quic-v1"}})
 	put(t, source, data)
@@ -68,6 +70,7 @@ func TestFetchFromSeveral(t *testing.T) {
 }
 
 func TestFetchDisk(t *testing.T) {
+	t.Parallel()
 	data := blobtest.Data(3, 5*blob.LeafBytes+1)
 	disks := make([]*blob.Disk, 2)
 	for i := range disks {
@@ -82,6 +85,7 @@ func TestFetchDisk(t *testing.T) {
 }
 
 func TestNotFound(t *testing.T) {
+	t.Parallel()
 	data := blobtest.Data(4, 2*blob.LeafBytes)
 	empty := start(t, Config{})
 	sink := start(t, Config{})
@@ -106,6 +110,7 @@ func TestNotFound(t *testing.T) {
 
 // TestFetchFallsBack has a holder among peers that are gone, empty or no addresses at all.
 func TestFetchFallsBack(t *testing.T) {
+	t.Parallel()
 	data := blobtest.Data(5, 4*blob.LeafBytes)
 	gone := start(t, Config{Listen: []string{"/ip4/127.0.0.1/tcp/0"}}) // where a dial is refused at once
 	from := append([]string{"nonsense"}, addrs(gone, start(t, Config{}), holder(t, data))...)
@@ -139,6 +144,7 @@ func (a asked) Open(ctx context.Context, c blob.CID) (blob.Reader, error) {
 
 // TestFetchAsksAgain has a source that falls silent, and a relay that has the blob only after it was asked for it.
 func TestFetchAsksAgain(t *testing.T) {
+	t.Parallel()
 	data := blobtest.Data(18, 3*blob.LeafBytes)
 	silent := impostor(t, func(io.Writer, wire.Request) {})
 	absent := make(chan struct{}, 1)
@@ -152,6 +158,7 @@ func TestFetchAsksAgain(t *testing.T) {
 }
 
 func TestTooLarge(t *testing.T) {
+	t.Parallel()
 	data := blobtest.Data(14, 3*blob.LeafBytes)
 	sink := start(t, Config{MaxBlob: 2 * blob.LeafBytes})
 	if _, err := sink.Fetch(t.Context(), blob.Of(data), addrs(holder(t, data))); !errors.Is(err, blob.ErrTooLarge) {
@@ -162,6 +169,7 @@ func TestTooLarge(t *testing.T) {
 // A caller that says how large a blob may be reads none that is larger, whether it is fetched or stored already, of one
 // leaf or of many.
 func TestFetchWithin(t *testing.T) {
+	t.Parallel()
 	for _, size := range []int{blob.LeafBytes / 2, 3 * blob.LeafBytes} {
 		data := blobtest.Data(14, size)
 		sink, from := start(t, Config{}), addrs(holder(t, data))
@@ -180,6 +188,7 @@ func TestFetchWithin(t *testing.T) {
 }
 
 func TestCancel(t *testing.T) {
+	t.Parallel()
 	asked := make(chan struct{}, 16)
 	silent := impostor(t, func(io.Writer, wire.Request) { asked <- struct{}{} })
 	sink := start(t, Config{})
@@ -203,6 +212,7 @@ func TestCancel(t *testing.T) {
 
 // TestShared starts several fetches of one blob at once: its bytes arrive once.
 func TestShared(t *testing.T) {
+	t.Parallel()
 	data := blobtest.Data(15, 10*blob.LeafBytes)
 	source, sink := holder(t, data), start(t, Config{Hedge: time.Minute})
 	results := make(chan error)
@@ -227,6 +237,7 @@ func TestShared(t *testing.T) {
 
 // TestResume kills the sink in the middle of a transfer. The next one fetches only what is missing.
 func TestResume(t *testing.T) {
+	t.Parallel()
 	data := blobtest.Data(16, 20*blob.LeafBytes)
 	dir := t.TempDir()
 	open := func() blob.Store {
@@ -268,6 +279,7 @@ func TestResume(t *testing.T) {
 // TestRepair damages a blob on the disk of its holder. A peer that asks for it fetches it elsewhere, and the holder,
 // once it has noticed, fetches the leaf that it lost and no more.
 func TestRepair(t *testing.T) {
+	t.Parallel()
 	data := blobtest.Data(17, 6*blob.LeafBytes+1)
 	dir := t.TempDir()
 	disk, err := blob.OpenDisk(dir)
@@ -298,6 +310,7 @@ func TestRepair(t *testing.T) {
 
 // TestStoreFails checks that a failure of our own store is not blamed on the peer.
 func TestStoreFails(t *testing.T) {
+	t.Parallel()
 	full := errors.New("disk is full")
 	sink := start(t, Config{Store: failing{blob.NewMemory(), full}})
 	source := holder(t, []byte("x"))
@@ -318,6 +331,7 @@ func (f failing) Put(context.Context, []byte) (blob.CID, error) { return blob.CI
 
 // TestFanOut names more holders than are asked at a time, most of them without the blob.
 func TestFanOut(t *testing.T) {
+	t.Parallel()
 	data := blobtest.Data(32, 2*blob.LeafBytes)
 	const fanOut = 6 // of package fetch
 	var from []string

@@ -67,6 +67,7 @@ func answerWith(data []byte, change func(i int, leaf []byte) []byte) func(io.Wri
 // TestHostilePeers checks that whatever one peer sends, the result is right if another is honest, that the liar is
 // named if none is, and that it is never asked again.
 func TestHostilePeers(t *testing.T) {
+	t.Parallel()
 	data := blobtest.Data(9, 12*blob.LeafBytes+3)
 	flip := func(_ int, leaf []byte) []byte { leaf[len(leaf)-1] ^= 1; return leaf }
 	for name, answer := range map[string]func(io.Writer, wire.Request){
@@ -104,6 +105,7 @@ func TestHostilePeers(t *testing.T) {
 
 // TestHostileAmongHonest meets the liar in the middle of a transfer from three.
 func TestHostileAmongHonest(t *testing.T) {
+	t.Parallel()
 	data := blobtest.Data(11, 40*blob.LeafBytes)
 	liar := impostor(t, answerWith(data, func(i int, leaf []byte) []byte { leaf[i] ^= 1; return leaf }))
 	sink := start(t, Config{})
@@ -112,6 +114,7 @@ func TestHostileAmongHonest(t *testing.T) {
 
 // TestStalled has a peer that takes a request and never answers: others are asked for what it owes.
 func TestStalled(t *testing.T) {
+	t.Parallel()
 	for _, size := range []int{10, 9 * blob.LeafBytes} {
 		data := blobtest.Data(12, size)
 		silent := impostor(t, func(io.Writer, wire.Request) {})
@@ -129,6 +132,7 @@ func TestStalled(t *testing.T) {
 
 // TestFailing has a peer that breaks off in the middle of every answer: the blob arrives leaf by leaf all the same.
 func TestFailing(t *testing.T) {
+	t.Parallel()
 	data := blobtest.Data(13, 6*blob.LeafBytes)
 	honest := answerWith(data, func(_ int, leaf []byte) []byte { return leaf })
 	h := start(t, Config{})
@@ -145,6 +149,7 @@ func TestFailing(t *testing.T) {
 }
 
 func TestBusy(t *testing.T) {
+	t.Parallel()
 	busy := impostor(t, func(w io.Writer, _ wire.Request) { _, _ = w.Write([]byte{wire.StatusBusy}) })
 	sink := start(t, Config{})
 	if _, err := sink.Fetch(t.Context(), blob.Of(nil), addrs(busy)); !errors.Is(err, wire.ErrBusy) {

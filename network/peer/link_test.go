@@ -15,6 +15,7 @@ import (
 
 // TestPeers checks that a transfer leaves both ends with its measurements.
 func TestPeers(t *testing.T) {
+	t.Parallel()
 	data := blobtest.Data(30, 8*blob.LeafBytes)
 	source, sink := holder(t, data), start(t, Config{})
 	wantFetch(t, sink, data, addrs(source))
@@ -52,6 +53,7 @@ func TestPeers(t *testing.T) {
 
 // TestControlHostile answers control messages with nonsense, or not at all: nothing but the control stream suffers.
 func TestControlHostile(t *testing.T) {
+	t.Parallel()
 	data := blobtest.Data(31, 3*blob.LeafBytes)
 	for name, answer := range map[string]func(network.Stream){
 		"nonsense": func(s network.Stream) { _, _ = s.Write(slices.Repeat([]byte{9}, 100)) },

@@ -76,6 +76,7 @@ func wantFetch(t testing.TB, h *Host, data []byte, from []string) {
 }
 
 func TestIdentity(t *testing.T) {
+	t.Parallel()
 	seed := [32]byte{1, 2, 3}
 	a, b := KeyFromSeed(seed), KeyFromSeed(seed)
 	if !a.Equals(b) {
@@ -99,6 +100,7 @@ func TestIdentity(t *testing.T) {
 }
 
 func TestConnect(t *testing.T) {
+	t.Parallel()
 	a, b := start(t, Config{}), start(t, Config{})
 	for _, addr := range b.Addrs() {
 		if err := a.Connect(t.Context(), addr); err != nil {
@@ -114,6 +116,7 @@ func TestConnect(t *testing.T) {
 
 // TestTCPFirst checks that blobs go over TCP when a peer offers both.
 func TestTCPFirst(t *testing.T) {
+	t.Parallel()
 	a, b := start(t, Config{}), start(t, Config{})
 	addr := b.Addrs()
 	if err := a.Connect(t.Context(), addr[1]); err != nil {

@@ -17,6 +17,7 @@ import (
 
 // Hosts of ours speak TLS to each other over TCP, and agree on the multiplexer within its handshake.
 func TestSecured(t *testing.T) {
+	t.Parallel()
 	data := []byte("any")
 	source := start(t, Config{Listen: []string{"/ip4/127.0.0.1/tcp/0"}})
 	sink := start(t, Config{})
@@ -35,6 +36,7 @@ func TestSecured(t *testing.T) {
 // A host of another implementation connects with the protocols that it has, in both directions: Noise, or TLS as libp2p
 // does it.
 func TestOtherSecurity(t *testing.T) {
+	t.Parallel()
 	const echo = "/starling/test/echo"
 	answer := func(s network.Stream) {
 		_, _ = io.Copy(s, s)
@@ -80,6 +82,7 @@ func TestOtherSecurity(t *testing.T) {
 
 // A peer is not taken for another.
 func TestSecuredMismatch(t *testing.T) {
+	t.Parallel()
 	source, stranger, sink := start(t, Config{}), start(t, Config{}), start(t, Config{})
 	err := sink.host.Connect(t.Context(), p2p.AddrInfo{ID: stranger.ID(), Addrs: source.host.Addrs()[:1]})
 	if _, ok := errors.AsType[sec.ErrPeerIDMismatch](err); !ok {

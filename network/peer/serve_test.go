@@ -15,6 +15,7 @@ import (
 
 // TestServe checks that a blob that is withheld answers like one that is absent, byte for byte, and is served later.
 func TestServe(t *testing.T) {
+	t.Parallel()
 	data := blobtest.Data(6, 3*blob.LeafBytes)
 	small := data[:100]
 	released := make(chan struct{})
@@ -76,6 +77,7 @@ func exchange(t *testing.T, from, to *Host, message []byte) []byte {
 
 // TestHostileRequests sends a server what no client of ours does.
 func TestHostileRequests(t *testing.T) {
+	t.Parallel()
 	data := blobtest.Data(8, 3*blob.LeafBytes)
 	source, ask := holder(t, data), start(t, Config{})
 	if err := ask.Connect(t.Context(), source.Addrs()[0]); err != nil {

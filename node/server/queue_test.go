@@ -114,9 +114,15 @@ func (s submissions) until(id string, wanted func(api.Job) bool) api.Job {
 // Jobs are planned, submitted, cancelled and refused; a job that was interrupted by the end of the server resumes
 // with the next server, which copies its model to the store of the operator.
 func TestSubmittedJobs(t *testing.T) {
+	t.Parallel()
 	j := jobtest.Small(t)
 	root, data := t.TempDir(), j.Dir()
-	store := pushtest.NewStore(t, "models")
+	store := pushtest.StartStore(t, "models")
+	for name, value := range store.Environment() { // no other test of this process copies models
+		if err := os.Setenv(name, value); err != nil {
+			t.Fatal(err)
+		}
+	}
 	s := serveJobs(t, root, data)
 	spec := api.Spec{Config: string(j.Source), Overrides: []string{"training.max_steps=24"}}
 	var p api.Plan

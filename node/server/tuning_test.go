@@ -51,6 +51,7 @@ func (s submissions) upload(text string) (f api.FileObject) {
 // A model is tuned with a file of conversations, and the result once more, with the losses of a validation file; both
 // can be verified. Runs and data lie apart.
 func TestFineTuning(t *testing.T) {
+	t.Parallel()
 	root, data := t.TempDir(), t.TempDir()
 	jobtest.WriteBase(t, filepath.Join(data, "tiny"))
 	s := serveJobs(t, root, data)

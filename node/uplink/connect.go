@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"syscall"
 	"time"
-
-	"github.com/starling-network/starling/client"
 )
 
 // A process may start before the network of its machine does. It tries so often, and so many times, to find a way to
@@ -19,14 +17,14 @@ const (
 	routeTries = 60
 )
 
-// Connect dials a validator. That there is no way to it is waited for; that nothing runs where it should be, its owner
-// has to mend.
-func Connect(ctx context.Context, say func(string), dial func() (*client.Client, error)) (*client.Client, error) {
+// Connect dials a validator, to which C is the connection. That there is no way to it is waited for; that nothing runs
+// where it should be, its owner has to mend.
+func Connect[C any](ctx context.Context, say func(string), dial func() (C, error)) (C, error) {
 	return connect(ctx, say, routeEvery, dial)
 }
 
-func connect(ctx context.Context, say func(string), every time.Duration,
-	dial func() (*client.Client, error)) (*client.Client, error) {
+func connect[C any](ctx context.Context, say func(string), every time.Duration,
+	dial func() (C, error)) (C, error) {
 	for try := 1; ; try++ {
 		c, err := dial()
 		if err == nil || try == routeTries || !noRoute(err) {
@@ -37,7 +35,7 @@ func connect(ctx context.Context, say func(string), every time.Duration,
 		}
 		select {
 		case <-ctx.Done():
-			return nil, err
+			return c, err
 		case <-time.After(every):
 		}
 	}

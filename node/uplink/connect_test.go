@@ -8,7 +8,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/endpoint"
 )
 
@@ -37,7 +36,7 @@ func TestConnectWaitsForARoute(t *testing.T) {
 		if c.ctx == ended {
 			every = routeEvery // the context ends the wait
 		}
-		_, err := connect(c.ctx, func(string) { said++ }, every, func() (*client.Client, error) {
+		_, err := connect(c.ctx, func(string) { said++ }, every, func() (any, error) {
 			tries++
 			return nil, c.answers[min(tries, len(c.answers))-1]
 		})
