@@ -263,6 +263,9 @@ func TestPythonTutorial(t *testing.T) {
 	if entries, err := os.ReadDir(filepath.Join(p.dir, "out")); err != nil || len(entries) != 2 {
 		t.Errorf("%v %v", entries, err)
 	}
+	if fourth := p.read("fourth.txt"); fourth != "8 True True\n" {
+		t.Errorf("the trainer: %s", fourth)
+	}
 	if third := p.read("third.txt"); third != "tiny done True\ntiny-2 done True\n" {
 		t.Error(third)
 	}

@@ -47,7 +47,8 @@ func TestPython(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), python, "-W", "error::SyntaxWarning", "-m", "unittest", "tests.test_client",
-		"tests.test_server")
+		"tests.test_server",
+		"tests.test_trainer")
 	cmd.Env = append(os.Environ(), "STARLING_TEST_URL="+url, "STARLING_TEST_TOKEN="+token, "PYTHONDONTWRITEBYTECODE=1",
 		"STARLING_URL=", "STARLING_TOKEN=")
 	if out, err := cmd.CombinedOutput(); err != nil {

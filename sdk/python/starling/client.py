@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import atexit
-import html
 import json
 import os
 import time
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Protocol, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Protocol, Tuple, Union
 
 from .errors import JobFailed, StarlingError
 from .gateway import Gateway
 from .local import Local
 from .models import JobInfo, Metric, Plan
 from .server import Server
+from .watch import View, table
 
 Config = Union[str, Path, Mapping[str, Any]]
 
@@ -126,13 +126,35 @@ class Job:
             self._metrics += metrics
         if not self.info.over:
             raise TimeoutError(f"{self.id} is {self.info.state} at step {self.info.step} after {timeout} seconds")
+        return self._ended()
+
+    def _ended(self) -> "Job":
+        """The job, which is over: JobFailed if it did not end with a model."""
         if self.info.state != "done":
             why = self.info.reason or {}
             raise JobFailed(f"{self.id} is {self.info.state}: {why.get('text', 'no reason is known')}", job=self.info, code=why.get("code", ""), fix=why.get("next", ""))
         return self
 
+    def watch(self, each: Optional[Callable[[Metric], None]] = None, view: Optional[View] = None) -> "Job":
+        """As wait, and shows the job meanwhile: in a notebook a table with the curve of the loss and the cost, in a terminal a line.
+        An interrupt (Ctrl-C, or the notebook's stop button) cancels the job. each: is called with every metric as it comes."""
+        view = view or View()
+        self._metrics = []
+        try:
+            for info, metrics in self._backend.updates(self.id):
+                self.info = info
+                for m in metrics:
+                    self._metrics.append(m)
+                    if each:
+                        each(m)
+                view.show(info, self._metrics)
+        except KeyboardInterrupt:
+            self.cancel()
+            raise
+        return self._ended()
+
     def metrics(self) -> List[Metric]:
-        """The metrics that stream or wait have seen; of a job that neither has, all that there are."""
+        """The metrics that stream, wait or watch have seen; of a job that none of them has, all that there are."""
         if not self._metrics:
             for info, metrics in self._backend.updates(self.id):
                 self.info, self._metrics = info, self._metrics + metrics
@@ -156,26 +178,7 @@ class Job:
 
     def _repr_html_(self) -> str:
         """A table and the curve of the loss, for notebooks."""
-        i = self.info
-        rows = {"state": i.state, "step": f"{i.step} of {i.steps or '?'}", "tokens": f"{i.tokens:,}", "cost": f"{i.cost:.6f} ZEN"}
-        if i.eval_loss is not None:
-            rows["eval loss"] = f"{i.eval_loss:.4f}"
-        if i.reason:
-            rows["why"] = i.reason.get("text", "")
-        table = "".join(f"<tr><th>{html.escape(k)}</th><td>{html.escape(v)}</td></tr>" for k, v in rows.items())
-        return f"<div><b>{html.escape(i.name or i.id)}</b><table>{table}</table>{_curve([(m.step, m.loss) for m in self._metrics if m.kind == 'step'])}</div>"
-
-
-def _curve(points: List[Tuple[int, float]], width: int = 360, height: int = 80) -> str:
-    """A line through at most as many points as there are pixels."""
-    points = points[:: max(1, len(points) // width)]
-    if len(points) < 2:
-        return ""
-    low, high = min(y for _, y in points), max(y for _, y in points)
-    left, right = points[0][0], points[-1][0]
-    at = " ".join(f"{(x - left) / max(1, right - left) * width:.1f},{(high - y) / max(1e-12, high - low) * height:.1f}" for x, y in points)
-    return (f'<svg width="{width}" height="{height}" role="img" aria-label="loss from {points[0][1]:.4f} to {points[-1][1]:.4f}">'
-            f'<polyline fill="none" stroke="currentColor" points="{at}"/></svg>')
+        return table(self.info, self._metrics)
 
 
 def _config(config: Config, max_budget: Optional[float], overrides: Dict[str, Any]) -> Tuple[str, Path, List[str]]:

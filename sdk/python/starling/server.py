@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import itertools
 import json
 import random
 import shutil
@@ -143,6 +144,26 @@ class Server:
                 if name:
                     fields[name] = fields[name] + "\n" + value.lstrip(" ") if name == "data" and "data" in fields else value.lstrip(" ")
 
+    def upload(self, path: Path) -> str:
+        """Sends a file of conversations, or of preferred and other answers to them, and returns its path for job files. The server
+        checks every line."""
+        mark = uuid.uuid4().hex
+        head = (f'--{mark}\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nfine-tune\r\n--{mark}\r\n'
+                f'Content-Disposition: form-data; name="file"; filename="{path.name}"\r\nContent-Type: application/jsonl\r\n\r\n').encode()
+        tail = f"\r\n--{mark}--\r\n".encode()
+        request = self._request("POST", "/v1/files", headers={"Content-Type": f"multipart/form-data; boundary={mark}"})
+        with open(path, "rb") as f:
+            request.data = itertools.chain([head], iter(lambda: f.read(1 << 20), b""), [tail])
+            request.add_header("Content-Length", str(len(head) + path.stat().st_size + len(tail)))
+            try:
+                with urllib.request.urlopen(request, timeout=self.timeout) as r:
+                    id = json.load(r)["id"]
+            except urllib.error.HTTPError as e:
+                raise _problem(e)[0] from None
+            except (urllib.error.URLError, http.client.HTTPException, socket.timeout, ConnectionError) as e:
+                raise Unreachable(f"{self.url} does not answer: {e}", code="UNREACHABLE", fix="see whether `starling web` runs there", retryable=True) from None
+        return f".examples/{id}/examples.jsonl"
+
     def export(self, id: str, target: Path, files: Optional[List[str]]) -> List[Path]:
         """Downloads the files of the model, or those of the run that are named, each under its own name, and none that is half."""
         base = f"/v1/jobs/{urllib.parse.quote(id, safe='')}/files"
@@ -182,6 +203,8 @@ def _problem(e: urllib.error.HTTPError) -> Tuple[StarlingError, float]:
         body = {}
     if not isinstance(body, dict):
         body = {}
+    if isinstance(body.get("error"), dict):  # in OpenAI's form
+        body = {"detail": body["error"].get("message"), "code": body["error"].get("code") or ""}
     try:
         retry = min(30.0, float(e.headers.get("Retry-After") or 0))
     except ValueError:

@@ -12,7 +12,7 @@ import unittest
 from pathlib import Path
 
 import starling
-from starling import client as client_module
+from starling import watch
 
 
 class Broken(http.server.BaseHTTPRequestHandler):
@@ -244,9 +244,9 @@ class LocalTest(unittest.TestCase):
             self.client.submit(self.job, name="../out")
 
     def test_curve_is_thinned(self):
-        line = client_module._curve([(i, 1.0 / (i + 1)) for i in range(100_000)])
+        line = watch._curve([(i, 1.0 / (i + 1)) for i in range(100_000)])
         self.assertLess(len(line), 20_000)
-        self.assertEqual(client_module._curve([(1, 2.0)]), "")
+        self.assertEqual(watch._curve([(1, 2.0)]), "")
 
 
 SERVER = """#!{python}
