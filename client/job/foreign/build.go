@@ -52,6 +52,10 @@ func (b *builder) leave(key, why string) { b.left = append(b.left, key+": "+why)
 
 // finish fills in what follows from several keys, and makes the numbers of steps whole rounds.
 func (b *builder) finish() {
+	if _, beta := b.job["dpo"]; beta && b.job["task"] != "dpo" {
+		b.refused = &MethodError{"preferences with another loss than that of DPO"}
+		return
+	}
 	b.set("apiVersion", "starling/v1")
 	b.set("kind", "TrainingJob")
 	if b.micro > 0 {
@@ -311,15 +315,18 @@ func epochs(b *builder, v any) error {
 // schedule takes the shape of the learning rate.
 func schedule(b *builder, v any) error {
 	switch s := fmt.Sprint(v); s {
-	case "cosine", "linear", "constant":
+	case "cosine", "linear", "constant", "wsd":
 		b.set("training.lr_scheduler", s)
 		return nil
 	case "constant_with_warmup":
 		b.set("training.lr_scheduler", "constant")
 		return nil
+	case "warmup_stable_decay":
+		b.set("training.lr_scheduler", "wsd")
+		return nil
 	default:
 		b.set("training.lr_scheduler", "cosine")
-		return fmt.Errorf("%s: there are cosine, linear and constant; cosine is set", s)
+		return fmt.Errorf("%s: there are cosine, linear, constant and wsd; cosine is set", s)
 	}
 }
 

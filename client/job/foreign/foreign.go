@@ -27,12 +27,12 @@ const MaxBytes = 1 << 20
 var ErrUnknown = errors.New("foreign: not a configuration of Axolotl, LLaMA-Factory, torchtitan or Hugging Face's " +
 	"Trainer")
 
-// MethodError says that a configuration is of a method of training that jobs do not have. A job made of it would train
+// MethodError says that a configuration is of a method of training that is not converted. A job made of it would train
 // something else.
 type MethodError struct{ Method string }
 
 func (e *MethodError) Error() string {
-	return fmt.Sprintf("it trains by %s, and a job trains on text alone: pretraining and supervised fine-tuning", e.Method)
+	return fmt.Sprintf("it trains by %s, which is not converted: pretraining, supervised fine-tuning and DPO are", e.Method)
 }
 
 // Trainer names whose configuration a file is.
@@ -85,10 +85,12 @@ func Convert(source []byte, name string) (*Job, error) {
 			rules.apply(b, key, value)
 		}
 	}
+	if b.refused == nil {
+		b.finish()
+	}
 	if b.refused != nil {
 		return nil, b.refused
 	}
-	b.finish()
 	file, err := b.write(from, name)
 	if err != nil {
 		return nil, err
@@ -151,7 +153,7 @@ func recognise(said map[string]any) (Trainer, rules) {
 func (b *builder) write(from Trainer, name string) ([]byte, error) {
 	b.set("name", strings.TrimSuffix(filepath.Base(name), filepath.Ext(name)))
 	out := &yaml.Node{Kind: yaml.MappingNode}
-	for _, key := range []string{"apiVersion", "kind", "name", "seed", "model", "datasets", "val_set_size",
+	for _, key := range []string{"apiVersion", "kind", "name", "task", "dpo", "seed", "model", "datasets", "val_set_size",
 		"sequence_len", "sample_packing", "training", "strategy", "checkpoint", "eval", "output"} {
 		value, ok := b.job[key]
 		if !ok {

@@ -114,14 +114,27 @@ func TestConvertDropsNothing(t *testing.T) {
 	}
 }
 
-// A job that trains on preferences is not made into one that trains on text.
+// A job that trains by another method is not made into one that trains on text.
 func TestConvertRefusesOtherMethods(t *testing.T) {
-	for _, source := range []string{"base_model: ./b\nrl: dpo\n", "stage: dpo\nfinetuning_type: lora\n",
-		"stage: rm\ncutoff_len: 64\n", "per_device_train_batch_size: 2\nbeta: 0.1\nloss_type: sigmoid\n",
-		"num_train_epochs: 1\nbeta: 0.1\n"} {
+	for _, source := range []string{"base_model: ./b\nrl: kto\n", "stage: rm\ncutoff_len: 64\n",
+		"stage: dpo\npref_loss: orpo\n", "per_device_train_batch_size: 2\nbeta: 0.1\nloss_type: hinge\n",
+		"num_train_epochs: 1\nbeta: 0.1\n", "num_train_epochs: 1\nloss_type: sigmoid\ncpo_alpha: 1\n",
+		"num_train_epochs: 1\nbeta: 0\nnum_generations: 8\n"} {
 		_, err := Convert([]byte(source), "x.yaml")
 		if _, refused := errors.AsType[*MethodError](err); !refused {
 			t.Errorf("%q: %v", source, err)
+		}
+	}
+}
+
+// Training from preferences by DPO becomes a job of that task, whichever trainer it is written for.
+func TestConvertPreferences(t *testing.T) {
+	for _, source := range []string{"base_model: ./b\nrl: dpo\nrl_beta: 0.2\nmicro_batch_size: 1\n",
+		"stage: dpo\nmodel_name_or_path: ./b\npref_beta: 0.2\npref_loss: sigmoid\n",
+		"num_train_epochs: 1\nmodel_name_or_path: ./b\nbeta: 0.2\nloss_type: [sigmoid]\n"} {
+		made, err := Convert([]byte(source), "x.yaml")
+		if err != nil || !bytes.Contains(made.File, []byte("\ntask: dpo\ndpo:\n  beta: 0.2\n")) {
+			t.Errorf("%q: %v\n%s", source, err, made)
 		}
 	}
 }

@@ -57,12 +57,19 @@ var trainer = with(rules{
 	"save_strategy":               needless("give checkpoint.every_steps"),
 	"logging_strategy":            needless("every step is logged"),
 	"max_seq_length":              integer("sequence_len"),
-	"beta":                        preferences, // of the trainers of TRL
-	"loss_type":                   preferences,
+	"beta":                        real("dpo.beta", 1e-9, 100), // of the trainers of TRL
+	"loss_type":                   method,
+	"max_length":                  integer("sequence_len"),
+	"cpo_alpha":                   other("CPO"),
+	"simpo_gamma":                 other("SimPO"),
+	"desirable_weight":            other("KTO"),
+	"num_generations":             other("GRPO, with rewards that are functions of a program"),
 })
 
 var llamaFactory = with(rules{
-	"stage":                       stage,
+	"stage":                       method,
+	"pref_beta":                   real("dpo.beta", 1e-9, 100),
+	"pref_loss":                   method,
 	"do_train":                    needless("a job always trains"),
 	"model_name_or_path":          baseModel,
 	"finetuning_type":             lora,
@@ -93,7 +100,9 @@ var axolotl = with(rules{
 	"model_type":               needless("config.json of the base model says it"),
 	"tokenizer_type":           needless("tokenizer.json of the base model says it"),
 	"datasets":                 datasets,
-	"rl":                       textOnly,
+	"rl":                       method,
+	"rl_beta":                  real("dpo.beta", 1e-9, 100),
+	"dpo_beta":                 real("dpo.beta", 1e-9, 100),
 	"dataset_prepared_path":    needless("there is no cache of the data"),
 	"val_set_size":             real("val_set_size", 0, 0.5),
 	"sequence_len":             integer("sequence_len"),
@@ -162,24 +171,21 @@ var torchtitan = rules{
 	"parallelism.context_parallel_degree":    single,
 }
 
-func stage(_ *builder, v any) error {
-	switch s := fmt.Sprint(v); s {
-	case "sft", "pt":
+// method takes the method of training, or the loss of training from preferences. Others would train something else.
+func method(b *builder, v any) error {
+	switch s := strings.Trim(fmt.Sprint(v), "[]"); s {
+	case "", "false", "none", "pt", "sft":
+		return nil
+	case "dpo", "sigmoid": // the loss of DPO
+		b.set("task", "dpo")
 		return nil
 	default:
 		return &MethodError{s}
 	}
 }
 
-// textOnly refuses a method of training that learns from more than text.
-func textOnly(_ *builder, v any) error {
-	if v == "" || v == false || v == "none" {
-		return nil
-	}
-	return &MethodError{fmt.Sprint(v)}
-}
-
-func preferences(*builder, any) error { return &MethodError{"preferences (DPO and its relatives)"} }
+// other refuses a method of training by a key that only that method has.
+func other(name string) rule { return func(*builder, any) error { return &MethodError{name} } }
 
 func named(_ *builder, v any) error {
 	return fmt.Errorf("%v is a name that the trainer resolves: give the files under datasets", v)

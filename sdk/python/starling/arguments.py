@@ -24,6 +24,9 @@ _OTHER = {"fp16": "training is exact in float32", "tf32": "training is exact in 
           "fsdp": "machines train whole models and meet once a round", "label_smoothing_factor": "there is no label smoothing", "torch_compile": "no PyTorch trains",
           "load_best_model_at_end": "the last checkpoint is the model", "group_by_length": "text is packed", "push_to_hub": "output.push of a job copies its model"}
 
+# Arguments that only other methods of training have.
+_METHODS = {"cpo_alpha": "CPO", "simpo_gamma": "SimPO", "desirable_weight": "KTO", "num_generations": "GRPO, whose rewards a job file names"}
+
 # Numbers of a model that a job has, by its architecture.
 _NUMBERS = {
     "gpt2": ("vocab_size", "n_positions", "n_embd", "n_layer", "n_head", "n_inner"),
@@ -41,6 +44,9 @@ def plain(value: Any) -> Dict[str, Any]:
 def keys(arguments: Mapping[str, Any], workers: int) -> Dict[str, Any]:
     """The keys of a job, with points, that arguments stand for; a warning names those that a job cannot have."""
     out: Dict[str, Any] = {}
+    loss = str(arguments.get("loss_type", "sigmoid")).strip("[]'")
+    for method in [m for name, m in _METHODS.items() if name in arguments] + ([loss] if loss not in ("sigmoid", "nll") else []):
+        raise ValueError(f"the arguments are of {method}: there are training on text, supervised fine-tuning and DPO")
     for name, value in arguments.items():
         if name in _SAME and not (name.startswith("warmup") and not value):
             out[_SAME[name]] = value

@@ -71,7 +71,7 @@ class ArgumentsTest(unittest.TestCase):
             warnings.simplefilter("error")
             made(args={"fp16": False, "deepspeed": None, "logging_steps": 10})
         for options, why in (({"args": {"optim": "galore_adamw"}}, "galore_adamw"), ({"args": {"lr_scheduler_type": "polynomial"}}, "polynomial"),
-                             ({"model": {"model_type": "t5"}}, "t5"), ({"peft_config": {"peft_type": "IA3"}}, "IA3"), ({"train_dataset": []}, "no rows"),
+                             ({"model": {"model_type": "t5"}}, "t5"), ({"args": {"beta": 0.1, "loss_type": "hinge"}}, "hinge"), ({"args": {"num_generations": 8}}, "GRPO"), ({"peft_config": {"peft_type": "IA3"}}, "IA3"), ({"train_dataset": []}, "no rows"),
                              ({"train_dataset": [{"input_ids": [1]}]}, "input_ids"), ({"train_dataset": [{"label": 1}]}, "label"),
                              ({"train_dataset": ["a", {"prompt": "a", "completion": "b"}]}, "row 1"), ({"train_dataset": None}, "train_dataset")):
             with self.subTest(why), self.assertRaisesRegex(ValueError, why):
