@@ -32,7 +32,8 @@ var ErrUnknown = errors.New("foreign: not a configuration of Axolotl, LLaMA-Fact
 type MethodError struct{ Method string }
 
 func (e *MethodError) Error() string {
-	return fmt.Sprintf("it trains by %s, which is not converted: pretraining, supervised fine-tuning and DPO are", e.Method)
+	return fmt.Sprintf("it trains by %s, which is not converted: pretraining, supervised fine-tuning and DPO are",
+		e.Method)
 }
 
 // Trainer names whose configuration a file is.
