@@ -28,12 +28,24 @@ func Decode(data []byte, l program.Limits) (*program.Program, error) {
 	return p, nil
 }
 
+// maxGraded bounds the operators whose rules are compiled: those cost more than their bytes.
+const maxGraded = 16
+
 // Verify reports why the program must not be run under the limits: program.ErrInvalid (often in a *program.OpError) or
 // program.ErrLimit. A program that passes can neither crash what computes it, nor read or write outside of its own
 // memory, nor need more memory than the limit.
 func Verify(p *program.Program, l program.Limits) error {
 	if err := p.Check(l); err != nil {
 		return err
+	}
+	graded := 0
+	for i := range p.Ops {
+		if p.Ops[i].Kind == program.Grade {
+			graded++
+		}
+	}
+	if graded > maxGraded {
+		return fmt.Errorf("%w: %d operators reward answers, at most %d are allowed", program.ErrLimit, graded, maxGraded)
 	}
 	if n := p.Work(); n > l.MaxFlops {
 		return fmt.Errorf("%w: %d operations, at most %d are allowed", program.ErrLimit, n, l.MaxFlops)

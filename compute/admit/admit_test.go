@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/compute/cpu"
+	"github.com/starling-network/starling/compute/grade/gradetest"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/program/programtest"
 	"github.com/starling-network/starling/compute/tensor"
@@ -121,5 +122,28 @@ func TestMutatedProgramsAreHarmless(t *testing.T) {
 	}
 	if passed < 100 {
 		t.Errorf("only %d mutants passed verification: the test has lost its teeth", passed)
+	}
+}
+
+// The rules of rewards cost more to check than their bytes: a program has few.
+func TestFewOperatorsRewardAnswers(t *testing.T) {
+	for n, wanted := range map[int]error{maxGraded: nil, maxGraded + 1: program.ErrLimit} {
+		b := program.NewBuilder()
+		rows := b.Input("rows", tensor.Make(tensor.Int32, 1, 2))
+		for i := range n {
+			v, err := b.Append(program.Operator{Kind: program.Grade, In: []int32{int32(rows), int32(rows)},
+				Ints: []int64{gradetest.Cost(t, 2)}, Data: gradetest.Rule()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.Output(string(rune('a'+i)), v)
+		}
+		p, err := b.Finish()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := Verify(p, program.DefaultLimits); !errors.Is(err, wanted) {
+			t.Errorf("%d operators: %v", n, err)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/starling-network/starling/compute/grade"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/lower"
 	"github.com/starling-network/starling/compute/philox"
@@ -29,6 +30,9 @@ func bind(pl *lower.Plan, st *lower.Step, path kernel.Path) boundStep {
 		return bindAttention(st.Attention, path)
 	case st.Kind.Multiplies():
 		return bindDot(st, path)
+	}
+	if st.Kind == program.Grade {
+		return boundStep{run: onMemory(st, gradeStep(st, pl.Program.Ops[st.Op].Data))}
 	}
 	b := boundStep{run: onMemory(st, kernelOf(st, path))}
 	if st.Kind == program.CrossEntropy {
@@ -252,6 +256,26 @@ func randomStep(x *Exec, dst []byte, in [][]byte) error {
 
 // randomCost is the work of a random word in additions, about.
 const randomCost = 8
+
+// gradeStep rewards answers by a rule, which is decoded at once.
+func gradeStep(st *lower.Step, rule []byte) stepFunc {
+	grader, err := grade.Decode(rule)
+	length, each := st.In[0].Dims[1], st.In[1].Dims[1]
+	group := st.In[1].Dims[0] / st.In[0].Dims[0]
+	return func(x *Exec, dst []byte, in [][]byte) error {
+		if err != nil {
+			return err
+		}
+		to, examples, answers := tensor.As[float32](dst), tensor.As[int32](in[0]), tensor.As[int32](in[1])
+		x.parallel(len(to), gradeCost, func(lo, hi int) {
+			grader.Rewards(to, examples, answers, length, each, group, lo, hi)
+		})
+		return nil
+	}
+}
+
+// gradeCost is the work of a reward in additions, about.
+const gradeCost = 1 << 13
 
 func crossEntropyStep(st *lower.Step, path kernel.Path) stepFunc {
 	n := st.In[0].Dims[1]

@@ -27,8 +27,9 @@ func saturatingSum(x, y uint64) uint64 {
 
 // Flops is the number of floating-point operations of one run, an upper bound for integers: 2 for each multiply-add of
 // a product, or of attention where a query sees the key, 10 for each element of an Adam operator or an activation, 4
-// for each logit of a CrossEntropy or its gradient, 2 for each element of Quantize or Dequantize, 1 for each element of
-// other elementwise operators and reductions, none for movement. It saturates. The program must have passed Verify.
+// for each logit of a CrossEntropy or its gradient, 2 for each element of Quantize or Dequantize, the bound of its cost
+// for each reward, 1 for each element of other elementwise operators and reductions, none for movement. It saturates.
+// The program must have passed Verify.
 func (p *Program) Flops() uint64 {
 	var sum uint64
 	for i := range p.Ops {
@@ -54,6 +55,8 @@ func (p *Program) flops(op *Operator) uint64 {
 		return saturatingMul(n, 10)
 	case op.Kind == Quantize || op.Kind == Dequantize:
 		return saturatingMul(n, 2)
+	case op.Kind == Grade:
+		return saturatingMul(n, uint64(op.Ints[0]))
 	case op.Kind >= AdamM && op.Kind <= AdamP:
 		return saturatingMul(n, 10)
 	case op.Kind >= ReduceSum && op.Kind <= FirstMax:

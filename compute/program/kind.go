@@ -163,6 +163,10 @@ const (
 	Dequantize Kind = 171 // (codes Int8, scale float32) to float32
 )
 
+// Grade takes (examples Int32 [N, L], answers Int32 [M, T]) to the rewards float32 [M] by the rule Data, as
+// grade.Grader specifies. Answer i is to the prompt of example i/(M/N). Ints [the bound of its cost for T tokens].
+const Grade Kind = 180
+
 // Moves reports whether an operator only moves elements of its operand, as Operator.Moved says.
 func (k Kind) Moves() bool {
 	switch k {
@@ -262,7 +266,7 @@ var kinds = [256]kindInfo{
 	Silu: {"Silu", 1, ruleUnary(float)}, SiluGrad: {"SiluGrad", 2, ruleBinary(float)},
 
 	Quantize:   {"Quantize", 2, ruleQuantize(tensor.Float32, tensor.Int8)},
-	Dequantize: {"Dequantize", 2, ruleQuantize(tensor.Int8, tensor.Float32)},
+	Dequantize: {"Dequantize", 2, ruleQuantize(tensor.Int8, tensor.Float32)}, Grade: {"Grade", 2, ruleGrade},
 }
 
 // String returns the name of the kind, such as "Add".

@@ -50,7 +50,7 @@ type Operator struct {
 	In   []int32      `cbor:"2,keyasint,omitempty"` // operands: indexes of earlier operators
 	Out  tensor.Shape `cbor:"3,keyasint"`           // shape of the value
 	Ints []int64      `cbor:"4,keyasint,omitempty"` // attributes, as the kind says
-	Data []byte       `cbor:"5,keyasint,omitempty"` // bytes of a Constant
+	Data []byte       `cbor:"5,keyasint,omitempty"` // bytes of a Constant, or the rule of a Grade
 	Name string       `cbor:"6,keyasint,omitempty"` // name of an Input
 }
 

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/starling-network/starling/compute/grade"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
@@ -24,8 +25,8 @@ func infer(op *Operator, in []tensor.Shape, maxBytes int) (tensor.Shape, error) 
 		return tensor.Shape{}, invalid("unknown kind %d", uint8(op.Kind))
 	case k.arity >= 0 && len(in) != k.arity, len(in) < 1 && k.arity < 0:
 		return tensor.Shape{}, invalid("%d operands, %s takes %d", len(in), op.Kind, k.arity)
-	case len(op.Data) > 0 && op.Kind != Constant:
-		return tensor.Shape{}, invalid("only a Constant has data")
+	case len(op.Data) > 0 && op.Kind != Constant && op.Kind != Grade:
+		return tensor.Shape{}, invalid("only a Constant and a Grade have data")
 	case op.Name != "" && op.Kind != Input:
 		return tensor.Shape{}, invalid("only an Input has a name")
 	}
@@ -184,6 +185,17 @@ func ruleTakeRows(op *Operator, in []tensor.Shape) (tensor.Shape, error) {
 		return table, invalid("table %s, indices %s", table, indices)
 	}
 	return tensor.Make(table.DType, slices.Concat(indices.Dims, table.Dims[1:])...), noInts(op)
+}
+
+func ruleGrade(op *Operator, in []tensor.Shape) (tensor.Shape, error) {
+	x, y := in[0], in[1]
+	if x.DType != tensor.Int32 || y.DType != tensor.Int32 || x.Rank() != 2 || y.Rank() != 2 || y.Dims[0]%x.Dims[0] != 0 {
+		return x, invalid("examples %s, answers %s", x, y)
+	}
+	if err := grade.Check(op.Data, y.Dims[1], op.Ints); err != nil {
+		return x, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	return tensor.Make(tensor.Float32, y.Dims[0]), nil
 }
 
 func ruleAddRows(op *Operator, in []tensor.Shape) (tensor.Shape, error) {

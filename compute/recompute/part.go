@@ -151,12 +151,14 @@ func volume(op *program.Operator, in []tensor.Shape, n, along int) int {
 		return a.Volume(n, along)
 	case program.CrossEntropy, program.CrossEntropyGrad:
 		return crossEntropyVolume(op, in, n)
+	case program.Grade:
+		return n * (in[0].Dims[1] + in[1].Dims[1])
 	}
 	return n * len(in)
 }
 
-// work bounds the multiply-adds of n elements of an output, along so many elements of their lists. Other kinds have
-// fewer than their volume.
+// work bounds the multiply-adds, or steps of rewards, of n elements of an output, along so many elements of their
+// lists. Other kinds have fewer than their volume.
 func work(op *program.Operator, in []tensor.Shape, n, along int) int {
 	switch {
 	case op.Kind.Multiplies():
@@ -164,6 +166,8 @@ func work(op *program.Operator, in []tensor.Shape, n, along int) int {
 	case op.Kind.Attention():
 		a := attend.Of(op, in)
 		return a.Work(n, along)
+	case op.Kind == program.Grade:
+		return times(n, int(op.Ints[0]))
 	}
 	return 0
 }

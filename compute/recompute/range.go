@@ -141,6 +141,8 @@ func cut(op *program.Operator, in []tensor.Shape, lo, hi int, indices *tensor.Pa
 		return attentionRange(op, in, lo, hi), nil
 	case program.CrossEntropy, program.CrossEntropyGrad:
 		return []piece{crossEntropyRange(op, in, lo, hi)}, nil
+	case program.Grade:
+		return []piece{gradeRange(op, in, lo, hi)}, nil
 	}
 	single := *op
 	single.Out = tensor.Make(op.Out.DType, hi-lo)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/compute/detmath"
+	"github.com/starling-network/starling/compute/grade/gradetest"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/kernel/exact"
 	"github.com/starling-network/starling/compute/kernel/matmul"
@@ -194,6 +195,8 @@ func evalNaive(t testing.TB, op *program.Operator, in []naive) naive {
 				squares[j] = x * x
 			}
 			out.f[k] = naiveSum(squares)
+		case program.Grade:
+			out.f[k] = gradetest.Reward(t, op.Data, in[0].i, in[1].i, in[0].shape.Dims[0], in[1].shape.Dims[0], k)
 		case program.TakeRows, program.AddRows:
 			naiveRows(op, in, out, k)
 		default:

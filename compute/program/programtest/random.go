@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/starling-network/starling/compute/grade/gradetest"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 )
@@ -312,6 +313,11 @@ func (w *writer) heavy(k program.Kind) program.Value {
 		x := w.value(w.numberType())
 		rank := b.Shape(x).Rank()
 		return w.keep(b.Reduce(k, x, r.Perm(rank)[:r.IntN(rank+1)]...))
+	case program.Grade:
+		n, tokens := 1+r.IntN(3), 1+r.IntN(5)
+		x, y := w.like(tensor.Make(tensor.Int32, n, 1+r.IntN(6))), w.like(tensor.Make(tensor.Int32, n*(1+r.IntN(3)), tokens))
+		return w.keep(b.Append(program.Operator{Kind: k, In: []int32{int32(x), int32(y)},
+			Ints: []int64{gradetest.Cost(w.t, tokens)}, Data: gradetest.Rule()}))
 	case program.SumSquares:
 		return w.keep(b.Apply(program.SumSquares, w.value(tensor.Float32)))
 	case program.FirstMax:
