@@ -9,6 +9,7 @@ import (
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/data/source"
 	"github.com/starling-network/starling/compute/data/tokenizer"
+	"github.com/starling-network/starling/compute/grade"
 	"github.com/starling-network/starling/compute/model"
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/rollout"
@@ -19,7 +20,7 @@ import (
 )
 
 // rolloutJob makes a task that learns from the rewards of answers that it draws, and its first checkpoint.
-func rolloutJob(t *testing.T) (*train.Task, *train.Checkpoint) {
+func rolloutJob(t *testing.T, r model.Rollout) (*train.Task, *train.Checkpoint) {
 	plain, _ := job(t, tiny)
 	answers, err := data.BuildChosen([]source.File{{Format: source.JSONL, Name: "answers",
 		Data: []byte(strings.Repeat("{\"a\":\"ask yes\"}\n{\"a\":\"why so\"}\n", 30)),
@@ -35,8 +36,8 @@ func rolloutJob(t *testing.T) (*train.Task, *train.Checkpoint) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	task, err := model.Reinforce(cfg, model.Batch{Sequences: tiny.batch, Length: tiny.length, Silent: 256},
-		model.Rollout{Group: 4, Tokens: 3, Temperature: 0.9, KL: 0.1, Reward: rollout.Weights{Exact: 1, Prefix: 1}})
+	r.Group, r.Tokens, r.Temperature, r.KL = 4, 3, 0.9, 0.1
+	task, err := model.Reinforce(cfg, model.Batch{Sequences: tiny.batch, Length: tiny.length, Silent: 256}, r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +67,7 @@ func rolloutJob(t *testing.T) (*train.Task, *train.Checkpoint) {
 // A worker that draws other tokens, by other noise or another seed, draws from another model, or rewards other answers
 // is convicted over a tile.
 func TestOtherRollouts(t *testing.T) {
-	task, base := rolloutJob(t)
+	task, base := rolloutJob(t, model.Rollout{Reward: rollout.Reward{Exact: 1, Prefix: 1}})
 	w := witness.New(task, base, unit, nil, shardTokens)
 	r := newReferee(task.Spec, task.Step)
 	for i := range task.Step.Ops {
@@ -103,5 +104,53 @@ func TestOtherRollouts(t *testing.T) {
 	liar := vouch(t, task, &stale, unit, nil)
 	if g := play(t, task, base, liar.commit, differ(honest.commit, liar.commit), liar, honest); !g.Verdict.AsserterLies {
 		t.Errorf("another model: verdict %+v", *g.Verdict)
+	}
+}
+
+// A worker that rewards answers by another function than the author's, or with fewer steps than they are due, is
+// convicted over the rewards of a few answers: the chain calls the function, too.
+func TestOtherRewards(t *testing.T) {
+	rule := func(source string, steps int) []byte {
+		r := grade.Rule{Terms: []grade.Term{{Kind: grade.Contains, Key: grade.Completion, Weight: 1},
+			{Kind: grade.Starlark, Weight: 1, Steps: steps, Source: "def reward(prompt, answer, fields):\n    " + source}}}
+		letters := make([]string, 256)
+		for i := range letters {
+			letters[i] = string([]byte{byte(i)})
+		}
+		r.Pieces, r.Lengths = grade.Vocabulary(letters)
+		return r.Encode()
+	}
+	const honestly, enough = "return len([c for c in answer.elems() if c in fields['completion'] or c in prompt])", 1 << 14
+	backwards := strings.Replace(honestly, "return ", "return -", 1)
+	task, base := rolloutJob(t, model.Rollout{Reward: rollout.Reward{Rule: rule(honestly, enough)}})
+	w := witness.New(task, base, unit, nil, shardTokens)
+	r := newReferee(task.Spec, task.Step)
+	graded := -1
+	for i := range task.Step.Ops {
+		if task.Step.Ops[i].Kind == program.Grade {
+			graded = i
+			checkPart(t, w, r, base, i, 0)
+		}
+	}
+	if graded < 0 {
+		t.Fatal("no operator rewards answers")
+	}
+	honest := vouch(t, task, base, unit, nil)
+	for name, other := range map[string][]byte{
+		"the other way round": rule(backwards, enough),
+		"fewer steps":         rule(honestly, 40),
+	} {
+		g, err := grade.Decode(other)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cost, err := g.Cost(3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wrong := tamperedAt(t, task, program.Grade, 0, func(op *program.Operator) {
+			op.Data, op.Ints = other, []int64{int64(cost)}
+		})
+		convict(t, name, task, wrong, base, honest)
 	}
 }

@@ -17,14 +17,13 @@ type Rollout struct {
 	Tokens      int     // of each answer
 	Temperature float64 // of the distribution that tokens are drawn from
 	KL          float64 // weight of the divergence from the reference model; 0: there is none
-	Reward      rollout.Weights
+	Reward      rollout.Reward
 }
 
 func (r Rollout) check(b Batch) error {
-	w := r.Reward
 	if r.Group < 2 || r.Group > 1<<10 || r.Tokens < 1 || r.Tokens >= b.Length ||
 		!(r.Temperature >= 0.01 && r.Temperature <= 100) || !(r.KL >= 0 && r.KL <= 100) ||
-		!(w.Exact >= 0 && w.Prefix >= 0 && w.Exact+w.Prefix > 0) {
+		!r.Reward.Valid() {
 		return fmt.Errorf("%w: answers in sequences of %d as %+v", ErrStep, b.Length, r)
 	}
 	if b.Silent == 0 || b.Dropout > 0 {
@@ -39,12 +38,12 @@ func (r Rollout) check(b Batch) error {
 // Batch: "tokens" int32 [b.Sequences, b.Length+1], of each row a prompt, of silent tokens, and the right answer; the
 // last token of a row belongs to the next one. A step draws r.Group answers to each prompt by the key Dice, with the
 // weights that it then trains: the logits of the draw and those of the loss have the same bits. Of an answer as many
-// tokens count as the right one has. The gradient is that of the mean over these tokens of advantage times
-// cross-entropy, to which r.KL times the mean divergence from the reference model is added (equation 4): see Preference
-// for that model. The loss is 1 less the mean reward.
+// tokens count as the right one has, or those up to its end if a rule rewards it. The gradient is that of the mean over
+// these tokens of advantage times cross-entropy, to which r.KL times the mean divergence from the reference model is
+// added (equation 4): see Preference for that model. The loss is 1 less the mean reward.
 //
 // The loss of Eval is of the answers that the model finds most likely, token by token. Metrics: "accuracy", the share
-// of right answers among these, and "reward", the mean of their rewards.
+// of right answers among these, or of rewards of at least 1 if a rule rewards them, and "reward", the mean of them.
 func Reinforce(c architecture.Config, b Batch, r Rollout) (Task, error) {
 	if err := r.check(b); err != nil {
 		return Task{}, err
@@ -90,9 +89,11 @@ const (
 func (p policy) drawn(w weights, batch []*graph.Node) []*graph.Node {
 	prompts := p.prompts(batch[0])
 	n, group, length := dims(batch[0])[0], p.r.Group, p.r.Tokens
-	answers, _ := p.draw(w, prompts)
-	counted := rollout.Repeat(prompts.Counted, group)
-	reward, _ := p.r.Reward.Reward(rollout.Hit(answers, rollout.Repeat(prompts.Answers, group)), counted)
+	key := w.dice.Key
+	answers, _ := p.draw(w, prompts, group, func(logits *graph.Node, i int) *graph.Node {
+		return rollout.Draw(logits, key, i, p.r.Temperature)
+	})
+	reward, counted := p.r.Reward.Of(batch[0], prompts, answers)
 	reward = graph.Reshape(reward, n, group)
 	weight := graph.Mul(counted, across(graph.Reshape(rollout.Advantages(reward), n*group), counted))
 	grouped := func(x *graph.Node) *graph.Node { return graph.Reshape(x, n, group, length) }
@@ -102,11 +103,11 @@ func (p policy) drawn(w weights, batch []*graph.Node) []*graph.Node {
 	return out
 }
 
-// draw draws the answers to n prompts, with the keys and values of earlier tokens remembered: int32 [n*group, tokens].
-// Each token is drawn from logits [n*group, vocab].
-func (p policy) draw(w weights, prompts rollout.Prompts) (answers *graph.Node, logits []*graph.Node) {
-	n, group := dims(prompts.Tokens)[0], p.r.Group
-	key, net := w.dice.Key, networkOf(p.c)
+// draw draws a number of answers to each of n prompts, with the keys and values of earlier tokens remembered: int32
+// [n*group, tokens]. Each token is taken from logits [n*group, vocab].
+func (p policy) draw(w weights, prompts rollout.Prompts, group int, take func(logits *graph.Node, i int) *graph.Node) (
+	answers *graph.Node, logits []*graph.Node) {
+	n, net := dims(prompts.Tokens)[0], networkOf(p.c)
 	w.dice = nil
 	s := sequence.NewRagged(prompts.Padding, p.width)
 	x := rollout.Last(net.hidden(p.c, w, prompts.Tokens, s), n, 1)
@@ -114,7 +115,7 @@ func (p policy) draw(w weights, prompts rollout.Prompts) (answers *graph.Node, l
 	s = s.Repeated(group)
 	tokens := make([]*graph.Node, p.r.Tokens)
 	for i := range tokens {
-		tokens[i] = graph.Reshape(rollout.Draw(logits[i], key, i, p.r.Temperature), n*group, 1)
+		tokens[i] = graph.Reshape(take(logits[i], i), n*group, 1)
 		if i+1 < len(tokens) {
 			s = s.Next()
 			logits = append(logits, net.output(p.c, w.float32Only(), net.hidden(p.c, w, tokens[i], s)))
@@ -171,9 +172,14 @@ func (p policy) loss(w weights, part, whole []*graph.Node) []*graph.Node {
 func (p policy) measure(w weights, batch []*graph.Node) []*graph.Node {
 	prompts := p.prompts(batch[0])
 	n := dims(batch[0])[0]
+	if p.r.Reward.Rule != nil { // the reward does not follow from those
+		most := func(logits *graph.Node, _ int) *graph.Node { return rollout.Likeliest(logits) }
+		answers, _ := p.draw(w, prompts, 1, most)
+		return p.r.Reward.Measured(batch[0], prompts, answers)
+	}
 	scores := p.scores(w, prompts.Tokens, prompts.Padding, prompts.Answers)
 	hit := graph.Reshape(record.Hits(scores, flat(prompts.Answers)), n, p.r.Tokens)
-	reward, exact := p.r.Reward.Reward(hit, prompts.Counted)
+	reward, exact := p.r.Reward.OfTokens(hit, prompts.Counted)
 	mean := func(x *graph.Node) *graph.Node { return graph.MulScalar(graph.ReduceAllSum(x), 1/float64(n)) }
 	return []*graph.Node{mean(graph.OneMinus(reward)), mean(exact), mean(reward)}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 
+	"github.com/starling-network/starling/compute/grade"
 	"github.com/starling-network/starling/compute/kernel/exact"
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/rollout"
@@ -24,7 +26,7 @@ import (
 )
 
 var (
-	drawnFrom = Rollout{Group: 3, Tokens: 3, Temperature: 0.8, Reward: rollout.Weights{Exact: 1, Prefix: 2}}
+	drawnFrom = Rollout{Group: 3, Tokens: 3, Temperature: 0.8, Reward: rollout.Reward{Exact: 1, Prefix: 2}}
 	testDice  = [3]int64{5, 7, 11}
 )
 
@@ -50,12 +52,13 @@ func reinforced(t *testing.T) map[string]architecture.Config {
 
 // rolled is what the plain loops of the reference draw and gain from a batch.
 type rolled struct {
-	answers           [][]int32 // of each prompt and each of its group
-	advantages        []float64
-	counted           int
-	reward            float64 // mean
-	accuracy, greedy  float64 // of the answers that are most likely: right ones, and the mean reward
-	prompts, expected [][]int32
+	answers          [][]int32 // of each prompt and each of its group
+	advantages       []float64
+	lengths          []int // of the answers: tokens that count
+	counted          int
+	reward           float64 // mean
+	accuracy, greedy float64 // of the answers that are most likely: right ones, and the mean reward
+	prompts          [][]int32
 }
 
 // roll draws answers with plain loops in float64, from the logits of the reference.
@@ -63,14 +66,15 @@ func roll(c architecture.Config, w state, batch *tensor.Tensor, b Batch, r Rollo
 	n := b.Sequences
 	for i := range n {
 		var prompt, answer []int32
-		for _, id := range batch.I32()[i*(b.Length+1):][:b.Length] {
+		row := batch.I32()[i*(b.Length+1):][:b.Length]
+		for _, id := range row {
 			if id < int32(b.Silent) {
 				answer = append(answer, id)
 			} else if len(answer) == 0 {
 				prompt = append(prompt, id-int32(b.Silent))
 			}
 		}
-		out.prompts, out.expected = append(out.prompts, prompt), append(out.expected, answer)
+		out.prompts = append(out.prompts, prompt)
 		best := func(text []int32, noise []float64) int32 {
 			logits, top := (reference{c, w}).logits(text), 0
 			scores := logits[len(logits)-1]
@@ -92,8 +96,9 @@ func roll(c architecture.Config, w state, batch *tensor.Tensor, b Batch, r Rollo
 					gumbel(at, (i*r.Group+g)*c.VocabSize(), c.VocabSize())))
 			}
 			out.answers = append(out.answers, said)
-			rewards = append(rewards, rewardOf(said, answer, r.Reward))
-			out.counted += len(answer)
+			rewards = append(rewards, r.rewardOf(row, said, answer))
+			out.lengths = append(out.lengths, r.lengthOf(said, answer))
+			out.counted += out.lengths[len(out.lengths)-1]
 		}
 		mean, square := 0., 0.
 		for _, x := range rewards {
@@ -107,11 +112,14 @@ func roll(c architecture.Config, w state, batch *tensor.Tensor, b Batch, r Rollo
 		}
 		out.reward += mean / float64(n)
 		var said []int32
-		for range answer {
+		for range r.Tokens {
 			said = append(said, best(append(append([]int32{}, prompt...), said...), nil))
 		}
-		out.greedy += rewardOf(said, answer, r.Reward) / float64(n)
-		out.accuracy += rewardOf(said, answer, rollout.Weights{Exact: 1}) / float64(n)
+		gained := r.rewardOf(row, said, answer)
+		out.greedy += gained / float64(n)
+		if gained >= 1 {
+			out.accuracy += 1 / float64(n)
+		}
 	}
 	return out
 }
@@ -125,8 +133,34 @@ func gumbel(site, from, n int) (out []float64) {
 	return out
 }
 
-func rewardOf(said, answer []int32, w rollout.Weights) float64 {
-	n := 0
+// ruled rewards answers of letters by a rule, up to the letter c.
+func ruled(t *testing.T) Rollout {
+	r := drawnFrom
+	rule := grade.Rule{Ends: []uint32{2}, Terms: []grade.Term{{Kind: grade.Prefix, Key: grade.Completion, Weight: 1},
+		{Kind: grade.Starlark, Weight: 2, Steps: 1000, Source: "def reward(prompt, answer, fields):\n" +
+			"  return answer.count('a') + (answer in prompt) - len(fields['completion']) / 8"}}}
+	rule.Pieces, rule.Lengths = grade.Vocabulary(strings.Split("abcdefghijk", ""))
+	if _, err := grade.New(rule); err != nil {
+		t.Fatal(err)
+	}
+	r.Reward = rollout.Reward{Rule: rule.Encode(), Ends: []int{2}}
+	return r
+}
+
+// lengthOf is how many tokens of an answer count.
+func (r Rollout) lengthOf(said, answer []int32) int {
+	if r.Reward.Rule == nil {
+		return len(answer)
+	}
+	return min(slices.Index(append(slices.Clone(said), int32(r.Reward.Ends[0])), int32(r.Reward.Ends[0]))+1, len(said))
+}
+
+func (r Rollout) rewardOf(row, said, answer []int32) float64 {
+	if r.Reward.Rule != nil {
+		g, _ := grade.Decode(r.Reward.Rule)
+		return float64(g.Reward(row, said))
+	}
+	n, w := 0, r.Reward
 	for n < len(answer) && said[n] == answer[n] {
 		n++
 	}
@@ -151,8 +185,10 @@ func TestReinforceMatchesReference(t *testing.T) {
 	const n = 5
 	held := drawnFrom
 	held.KL = 0.5
-	for name, r := range map[string]Rollout{"gpt2": drawnFrom, "llama-tied": drawnFrom, "gpt2 held": held} {
-		c := tiny(t)[strings.TrimSuffix(name, " held")]
+	for name, r := range map[string]Rollout{"gpt2": drawnFrom, "llama-tied": drawnFrom, "gpt2 held": held,
+		"gpt2 ruled": ruled(t)} {
+		architecture, _, _ := strings.Cut(name, " ")
+		c := tiny(t)[architecture]
 		batch, b := questions(c, n)
 		task, err := Reinforce(c, b, r)
 		mustTask(t, task, err)
@@ -188,7 +224,7 @@ func TestReinforceMatchesReference(t *testing.T) {
 				if r.KL > 0 {
 					others = (reference{c, before}).logits(text[:len(text)-1])
 				}
-				for at := range want.expected[i/drawnFrom.Group] {
+				for at := range want.lengths[i] {
 					scores := logits[len(prompt)-1+at]
 					for k := range scores {
 						scores[k] /= drawnFrom.Temperature
@@ -284,7 +320,10 @@ func checkDrawnLogits(t *testing.T, name string, c architecture.Config, batch *t
 		w, _ := task.inputs(g)
 		w.dice = &record.Dice{Key: graph.Parameter(g, Dice, shapes.Make(dtypes.Int64, 3))}
 		prompts := p.prompts(examples[0])
-		answers, logits := p.draw(w, prompts)
+		key := w.dice.Key
+		answers, logits := p.draw(w, prompts, r.Group, func(logits *graph.Node, i int) *graph.Node {
+			return rollout.Draw(logits, key, i, r.Temperature)
+		})
 		for i := range logits {
 			logits[i] = graph.InsertAxes(logits[i], 1)
 		}
@@ -322,7 +361,7 @@ func TestReinforceLearns(t *testing.T) {
 		batch, b := questions(c, 4)
 		var first float64
 		for _, b.Micro = range []int{0, 2} {
-			task, err := Reinforce(c, b, Rollout{Group: 8, Tokens: 3, Temperature: 1, Reward: rollout.Weights{Prefix: 1}})
+			task, err := Reinforce(c, b, Rollout{Group: 8, Tokens: 3, Temperature: 1, Reward: rollout.Reward{Prefix: 1}})
 			mustTask(t, task, err)
 			p, err := task.TrainStep(o)
 			e := mustCompile(t, p, err)
@@ -359,7 +398,8 @@ func TestReinforceErrors(t *testing.T) {
 		"no group":       func(_ *Batch, r *Rollout) { r.Group = 1 },
 		"long answers":   func(_ *Batch, r *Rollout) { r.Tokens = 6 },
 		"temperature":    func(_ *Batch, r *Rollout) { r.Temperature = math.NaN() },
-		"no reward":      func(_ *Batch, r *Rollout) { r.Reward = rollout.Weights{} },
+		"two rewards":    func(_ *Batch, r *Rollout) { r.Reward.Rule = ruled(t).Reward.Rule },
+		"no reward":      func(_ *Batch, r *Rollout) { r.Reward = rollout.Reward{} },
 		"nothing silent": func(b *Batch, _ *Rollout) { b.Silent = 0 },
 		"dropout":        func(b *Batch, _ *Rollout) { b.Dropout = 0.1 },
 		"parts":          func(b *Batch, _ *Rollout) { b.Micro = 4 },

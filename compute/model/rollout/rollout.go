@@ -74,23 +74,77 @@ func Last(x *graph.Node, n, m int) *graph.Node {
 // of record.Gumbel; each draw of a step has a site of its own.
 func Draw(logits, key *graph.Node, site int, temperature float64) *graph.Node {
 	logits = graph.StopGradient(logits)
-	n, vocab := logits.Shape().Dim(0), logits.Shape().Dim(1)
-	scores := graph.Add(graph.MulScalar(logits, 1/temperature), record.Gumbel(logits, key, site))
+	return Likeliest(graph.Add(graph.MulScalar(logits, 1/temperature), record.Gumbel(logits, key, site)))
+}
+
+// Likeliest is the token with the highest score of each row of scores [n, vocab], the first one of equals: int32 [n].
+func Likeliest(scores *graph.Node) *graph.Node {
+	n, vocab := scores.Shape().Dim(0), scores.Shape().Dim(1)
 	most := graph.ExpandAndBroadcast(graph.ReduceMax(scores, -1), []int{n, vocab}, []int{1})
-	ids := iota(logits, n, vocab)
+	ids := iota(scores, n, vocab)
 	last := graph.MulScalar(graph.OnesLike(ids), vocab-1) // also where a score is not a number
 	return graph.ReduceMin(graph.Where(graph.Equal(scores, most), ids, last), -1)
 }
 
-// Weights are those of the parts of a reward, relative to each other.
-type Weights struct {
-	Exact  float64 // 1 for the right answer, else 0
-	Prefix float64 // the share of the tokens of the right answer before the first wrong one
+// Until is 1 for the tokens of answers [n, length] up to the first that is one of ends, which is included, else 0:
+// float32 [n, length].
+func Until(answers *graph.Node, ends []int) *graph.Node {
+	length := answers.Shape().Dim(1)
+	none := graph.ZerosLike(graph.ConvertDType(answers, dtypes.Float32))
+	ended := none
+	for _, e := range ends {
+		is := graph.Equal(answers, graph.MulScalar(graph.OnesLike(answers), e))
+		ended = graph.Max(ended, graph.ConvertDType(is, dtypes.Float32))
+	}
+	row := graph.Iota(answers.Graph(), shapes.Make(dtypes.Int32, length, length), 0)
+	before := graph.ConvertDType(graph.LessThan(row, iota(answers, length, length)), dtypes.Float32)
+	earlier := graph.DotGeneral(ended, []int{1}, nil, before, []int{0}, nil) // ends before each token
+	return graph.ConvertDType(graph.Equal(earlier, none), dtypes.Float32)
 }
 
-// Reward is that of answers of which hit [n, length] is 1 where a token is right, from 0 to 1: float32 [n]. Tokens
-// after as many as the right answer has do not count. exact is the first part of it alone.
-func (w Weights) Reward(hit, counted *graph.Node) (reward, exact *graph.Node) {
+// Reward has the weights of the parts of a reward, relative to each other, or a rule.
+type Reward struct {
+	Exact  float64 // 1 for the right answer, else 0
+	Prefix float64 // the share of the tokens of the right answer before the first wrong one
+
+	// Rule is the bytes of a grade.Rule, by which answers are rewarded in place of these weights. An answer then ends with
+	// the first token of Ends, which counts, and the rule compares it with the tokens after the prompt of an example.
+	Rule []byte
+	Ends []int
+}
+
+// Valid reports whether something is rewarded, by weights or by a rule.
+func (w Reward) Valid() bool {
+	return w.Exact >= 0 && w.Prefix >= 0 && (w.Exact+w.Prefix > 0) != (w.Rule != nil)
+}
+
+// Of is the reward of each of a number of answers [n*group, length] to the n prompts of examples [n, columns+1]:
+// float32 [n*group], and 1 for tokens that count: float32 [n*group, length]. The last column of an example belongs to
+// the next one.
+func (w Reward) Of(examples *graph.Node, prompts Prompts, answers *graph.Node) (reward, counted *graph.Node) {
+	if w.Rule != nil {
+		rows := graph.Slice(examples, graph.AxisRange(), graph.AxisRange(0, examples.Shape().Dim(1)-1))
+		return record.Grade(w.Rule, rows, answers), Until(answers, w.Ends)
+	}
+	group := answers.Shape().Dim(0) / examples.Shape().Dim(0)
+	counted = Repeat(prompts.Counted, group)
+	reward, _ = w.OfTokens(Hit(answers, Repeat(prompts.Answers, group)), counted)
+	return reward, counted
+}
+
+// Measured is 1 less the mean reward of answers, the share of those with a reward of at least 1, and the mean reward.
+func (w Reward) Measured(examples *graph.Node, prompts Prompts, answers *graph.Node) []*graph.Node {
+	reward, _ := w.Of(examples, prompts, answers)
+	full := graph.ConvertDType(graph.GreaterOrEqual(reward, graph.OnesLike(reward)), dtypes.Float32)
+	mean := func(x *graph.Node) *graph.Node {
+		return graph.MulScalar(graph.ReduceAllSum(x), 1/float64(x.Shape().Dim(0)))
+	}
+	return []*graph.Node{mean(graph.OneMinus(reward)), mean(full), mean(reward)}
+}
+
+// OfTokens is the reward by weights of answers of which hit [n, length] is 1 where a token is right, from 0 to 1:
+// float32 [n]. Tokens after as many as the right answer has do not count. exact is the first part of it alone.
+func (w Reward) OfTokens(hit, counted *graph.Node) (reward, exact *graph.Node) {
 	length := hit.Shape().Dim(1)
 	wrong := graph.Mul(counted, graph.OneMinus(hit))
 	zero := func(x *graph.Node) *graph.Node {

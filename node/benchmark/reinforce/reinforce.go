@@ -147,7 +147,7 @@ func (l *learner) show(ctx context.Context) error {
 // reward trains on rewards of drawn answers.
 func (l *learner) reward(ctx context.Context) error {
 	task, err := model.Reinforce(l.config, model.Batch{Sequences: prompts, Length: length, Silent: silent}, model.Rollout{
-		Group: group, Tokens: digits, Temperature: 1, Reward: rollout.Weights{Exact: 1, Prefix: 1}})
+		Group: group, Tokens: digits, Temperature: 1, Reward: rollout.Reward{Exact: 1, Prefix: 1}})
 	if err != nil {
 		return err
 	}
@@ -224,7 +224,7 @@ func (l *learner) compile() error {
 		return nil
 	}
 	task, err := model.Reinforce(l.config, model.Batch{Sequences: evaluated, Length: length, Silent: silent},
-		model.Rollout{Group: 2, Tokens: digits, Temperature: 1, Reward: rollout.Weights{Exact: 1}})
+		model.Rollout{Group: 2, Tokens: digits, Temperature: 1, Reward: rollout.Reward{Exact: 1}})
 	if err != nil {
 		return err
 	}
