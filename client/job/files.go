@@ -3,6 +3,7 @@ package job
 import (
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path"
@@ -15,6 +16,7 @@ import (
 	"github.com/starling-network/starling/client/job/spec"
 	"github.com/starling-network/starling/client/job/spelling"
 	"github.com/starling-network/starling/client/job/strict"
+	"github.com/starling-network/starling/compute/grade/script"
 )
 
 // MaxFiles bounds how many files the datasets of a job may match.
@@ -86,6 +88,11 @@ func (j *Job) Confine(models string) error {
 				"name a file in it, by its path from there"))
 		}
 	}
+	for i, r := range j.Reward.Rules {
+		if r.File != "" {
+			check(fmt.Sprintf("reward.rules.%d.file", i), r.File)
+		}
+	}
 	base, t := j.Model.BaseModel, j.Model.Tokenizer
 	if models != "" && base != "" && j.below(models, base) {
 		if t.Kind == spec.TokenizerFile && path.Dir(filepath.ToSlash(t.Path)) == path.Clean(filepath.ToSlash(base)) {
@@ -146,12 +153,33 @@ func (j *Job) CheckFiles() error {
 				fmt.Sprintf("model.tokenizer: there is no file %q", strict.Clip(t.Path)), "it names a tokenizer.json", fix))
 		}
 	}
+	for i := range j.Reward.Rules {
+		if _, err := j.RewardSource(i); err != nil {
+			at := fmt.Sprintf("reward.rules.%d.file", i)
+			problems = append(problems, j.Problem(at, problem.FileNotFound, at+" cannot be read", err.Error(),
+				"correct the path (relative to the folder of the job file)"))
+		}
+	}
 	_, err := j.Files()
 	var missing *problem.ErrorList
 	if errors.As(err, &missing) {
 		problems = append(problems, missing.Errors...)
 	}
 	return problem.Join(problems)
+}
+
+// RewardSource is the source of the function of rule i of the reward, from its file if it has one.
+func (j *Job) RewardSource(i int) (string, error) {
+	r := j.Reward.Rules[i]
+	if r.File == "" {
+		return r.Source, nil
+	}
+	f, err := os.Open(j.locate(r.File))
+	if err != nil {
+		return "", err
+	}
+	text, err := io.ReadAll(io.LimitReader(f, script.MaxSource+1))
+	return string(text), errors.Join(err, f.Close())
 }
 
 // TokenizerPath is where the tokenizer.json of a spec.TokenizerFile lies.

@@ -130,6 +130,7 @@ func TestContract(t *testing.T) {
 			path == "training.warmup_ratio" || path == "training.dropout" || path == "training.optimizer.state" ||
 			strings.HasPrefix(path, "dpo") || strings.HasPrefix(path, "graph") || strings.HasPrefix(path, "rollout") ||
 			strings.HasPrefix(path, "reward") || path == "datasets.label_field" ||
+			path == "datasets.reward_fields" ||
 			path == "datasets.positive_field" || strings.HasPrefix(path, "embed") || strings.HasPrefix(path, "diffusion") ||
 			path == "training.optimizer.momentum" || path == "training.optimizer.nesterov"
 		if !in {

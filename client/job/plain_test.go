@@ -17,9 +17,27 @@ var plain = map[string]string{
 	"Rollout.Group": "the number of answers to each prompt, whose rewards are compared with each other",
 	"Rollout.MaxTokens": "the largest number of tokens of an answer; a prompt has the rest of sequence_len; default: " +
 		"32, or half of sequence_len",
-	"Rollout.KL":          "the weight of the divergence from the base model",
-	"Rollout.Temperature": "the temperature of the distribution that tokens are drawn from",
-	"Spec.Reward":         "the weights of the parts of a reward, relative to each other, of task: grpo",
+	"Rollout.Stop": "a text that is one token, with which an answer ends whose reward has rules; the token that ends " +
+		"documents ends it, too",
+	"Reward.Rules": "the ways to reward the text of an answer, in place of exact and prefix; reward may be this list",
+	"RewardRule.Kind": "how the rule rewards: 1 for the wanted text (exact), the share of it before the first wrong " +
+		"byte (prefix), 1 for an answer that contains it (contains), whose last number is the wanted one (numeric), that " +
+		"matches pattern (regex), of min_length to max_length characters (length), that is JSON (json), or that makes " +
+		"target of numbers (countdown); or by a function (starlark)",
+	"RewardRule.Weight":    "the weight of the rule, relative to those of the others",
+	"RewardRule.Field":     "the field of an example that the answer is compared with; default: completion",
+	"RewardRule.Tolerance": "the largest difference from the wanted number, of kind: numeric",
+	"RewardRule.Pattern":   "the regular expression (RE2) that matches somewhere in the answer, of kind: regex",
+	"RewardRule.MinLength": "the smallest number of characters, of kind: length",
+	"RewardRule.MaxLength": "the largest number of characters, of kind: length",
+	"RewardRule.Source": "the source of reward(prompt, answer, fields) in Starlark, which returns a number, of kind: " +
+		"starlark",
+	"RewardRule.File":      "the file with that source, relative to the folder of the job file",
+	"RewardRule.StepLimit": "the steps that the function may take for an answer; a reward that takes more is 0",
+	"Rollout.KL":           "the weight of the divergence from the base model",
+	"Rollout.Temperature":  "the temperature of the distribution that tokens are drawn from",
+	"Spec.Reward": "the weights of the parts of a reward, relative to each other, or the list of its rules, of " +
+		"task: grpo",
 	"Reward.Exact":        "the weight of 1 for the right answer, and 0 for any other",
 	"Reward.Prefix":       "the weight of the share of the tokens of the right answer before the first wrong one",
 	"Spec.Graph":          "how a graph is read, of task: graph",
@@ -77,6 +95,7 @@ var plain = map[string]string{
 		"holds the text",
 	"Dataset.LabelField": "the field or column that holds the class of a text, with task: classify and a language " +
 		"model; default: label",
+	"Dataset.RewardFields": "the fields of a jsonl object that rules of rewards read, in place of its completion",
 	"Dataset.PositiveField": "the field or column that holds the text that belongs to the text of field, with task: " +
 		"embed; default: positive",
 	"Dataset.Split":     "what the files are used for",

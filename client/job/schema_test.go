@@ -79,6 +79,9 @@ func (w writer) of(t reflect.Type, f strict.Key) object {
 		}}
 	case reflect.TypeFor[spec.Workers]():
 		return object{"anyOf": []any{object{"type": "integer", "minimum": 1, "maximum": spec.MaxWorkers}, w.section(t)}}
+	case reflect.TypeFor[spec.Reward]():
+		section := w.section(t)
+		return object{"anyOf": []any{section, section["properties"].(object)["rules"]}}
 	case reflect.TypeFor[spec.Push]():
 		return object{"anyOf": []any{object{"type": "string"}, w.section(t)}}
 	case reflect.TypeFor[quantity.Auto]():

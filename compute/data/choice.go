@@ -24,6 +24,8 @@ type Choice struct {
 	// number of tokens of the longest answer, which is one part of its document: a prompt has at most the rest of Pad;
 	// 0: any
 	Answer int
+	// the answer of a document is what others are compared with, and may be longer than Answer
+	Compared bool
 }
 
 // example is to a multiple of how many tokens the corpus is divided, and a source repeated; 0: to any.
@@ -60,9 +62,13 @@ func (c Choice) checked(ids []uint32, n int, vocab uint32) error {
 		to++
 	}
 	switch {
-	case to-from > c.Answer || from > c.Pad-c.Answer || n > c.Pad:
+	case to-from > c.Answer && !c.Compared || from > c.Pad-c.Answer || n > c.Pad:
+		most := c.Answer
+		if c.Compared {
+			most = c.Pad - from
+		}
 		return fmt.Errorf("%w: %d tokens, of which %d are the prompt's: at most %d of a prompt and %d of an answer are taken",
-			ErrAnswer, n, from, c.Pad-c.Answer, c.Answer)
+			ErrAnswer, n, from, c.Pad-c.Answer, most)
 	case slices.ContainsFunc(ids[to:], predicted):
 		return fmt.Errorf("%w: this one has several", ErrAnswer)
 	}

@@ -31,7 +31,7 @@ func Corpus(j *job.Job, sources []source.File, tok *tokenizer.Tokenizer,
 	case spec.TaskDPO:
 		choice.Group = 2
 	case spec.TaskGRPO:
-		choice.Group, choice.Answer = 1, j.Rollout.MaxTokens
+		choice.Group, choice.Answer, choice.Compared = 1, j.Rollout.MaxTokens, j.Reward.Ruled()
 	}
 	spool := Spool()
 	c, err := corpus(j, spool, sources, tok, choice, watch)

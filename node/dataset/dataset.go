@@ -31,9 +31,10 @@ type File struct {
 
 	base    string // folder of the model that conversations are written for; "": as plain text
 	weight  float64
-	answers bool   // what the assistant says in them is to be learnt, and nothing else
-	task    string // of the job: what the objects of a file are
-	second  string // the field of the class of a text, or of the text that belongs to it; "": there is none
+	answers bool     // what the assistant says in them is to be learnt, and nothing else
+	task    string   // of the job: what the objects of a file are
+	second  string   // the field of the class of a text, or of the text that belongs to it; "": there is none
+	rewards []string // fields that answers are rewarded by; none: the completion
 }
 
 // ErrFormat is returned for a file whose name does not tell its format.
@@ -73,6 +74,7 @@ func Of(j *job.Job) ([]File, error) {
 		files[i] = File{Name: f.Name, Path: f.Path, Format: d.Format, Field: d.Field,
 			weight: d.Weight, answers: !j.Training.TrainOnInputs, task: j.Task,
 			Key: fmt.Sprintf("datasets.%d.path", f.Dataset)}
+		files[i].rewards = d.RewardFields
 		if j.EncodesText() {
 			files[i].second = cmp.Or(d.PositiveField, d.LabelField)
 		}

@@ -1,7 +1,10 @@
 package dataset
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
+	"slices"
 
 	"github.com/starling-network/starling/client/job/spec"
 	"github.com/starling-network/starling/compute/data/labelled"
@@ -69,8 +72,42 @@ func (f File) examples() func(object) ([]source.Document, error) {
 			return nil, wrong
 		case f.task == spec.TaskDPO:
 			return write.Pair(o)
+		case f.rewards != nil:
+			if o, err = compared(o, f.rewards); err != nil {
+				return nil, err
+			}
 		}
 		doc, err := write.Answered(o, f.Field)
 		return []source.Document{doc}, err
 	}
+}
+
+// compared is an example whose completion is a JSON object of some of its fields, in their order: what answers to its
+// prompt are rewarded by.
+func compared(o object, fields []string) (object, error) {
+	var text bytes.Buffer
+	for i, key := range fields {
+		value, ok := o[key]
+		if !ok {
+			return nil, fmt.Errorf("%w: the object has no %q, which reward_fields names", ErrExample, key)
+		}
+		name, err := json.Marshal(key)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrExample, err)
+		}
+		text.WriteString(map[bool]string{true: "{", false: ","}[i == 0])
+		text.Write(append(name, ':'))
+		if err := json.Compact(&text, value); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrExample, err)
+		}
+	}
+	text.WriteString("}")
+	completion, err := json.Marshal(text.String())
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrExample, err)
+	}
+	if prompt := bytes.TrimLeft(o["prompt"], " \t\r\n"); len(prompt) > 0 && prompt[0] == '[' { // messages
+		completion = slices.Concat([]byte(`[{"role":"assistant","content":`), completion, []byte("}]"))
+	}
+	return object{"prompt": o["prompt"], "completion": completion}, nil
 }

@@ -68,6 +68,8 @@ type CompiledJob struct {
 
 	Trained architecture.Config       // Language or that of a network for texts, with its adapter if it has one
 	read    map[string]*tensor.Tensor // Frozen by names, if it is no base model
+	rule    []byte                    // of rewards, as grade.Rule encodes it; nil: there is none
+	ends    []int                     // tokens that end an answer that it rewards
 	drawn   *canon.Digest             // architecture.InitDigest of weights that the seed draws; nil: others
 	held    io.Closer                 // the tokens of Corpus; nil: they are in memory
 	name    atomic.Pointer[string]    // that the run of the job has; nil: JobID
@@ -317,6 +319,9 @@ func (b compilation) checkLanguage() (err error) {
 func (b compilation) buildPrograms() (err error) {
 	j := b.Job
 	if err := b.answersFit(); err != nil {
+		return err
+	}
+	if err := b.ruled(); err != nil {
 		return err
 	}
 	task, err := b.task(j.WorkerBatch(), j.MicroBatch())

@@ -136,7 +136,19 @@ var settings = map[string][]string{
 	"dpo.beta":       {"dpo={beta: 0.2}"}, "rollout.group": {"rollout={group: 4}"},
 	"rollout.max_tokens": {"rollout={max_tokens: 4}"}, "rollout.temperature": {"rollout={temperature: 2}"},
 	"rollout.kl":   {"rollout={kl: 0.1}"},
+	"rollout.stop": {"rollout={stop: .}"},
 	"reward.exact": {"reward={exact: 2}"}, "reward.prefix": {"reward={prefix: 2}"},
+	"reward.rules": {"reward=[{kind: exact}]"}, "reward.rules.kind": {"reward=[{kind: json}]"},
+	"reward.rules.weight":     {"reward=[{kind: json}, {kind: exact, weight: 2}]"},
+	"reward.rules.field":      {"reward=[{kind: exact, field: x}]"},
+	"reward.rules.tolerance":  {"reward=[{kind: numeric, tolerance: 1}]"},
+	"reward.rules.pattern":    {"reward=[{kind: regex, pattern: a}]"},
+	"reward.rules.min_length": {"reward=[{kind: length, min_length: 1, max_length: 2}]"},
+	"reward.rules.max_length": {"reward=[{kind: length, max_length: 2}]"},
+	"reward.rules.source":     {`reward=[{kind: starlark, source: "def reward(p, a, f): return 1"}]`},
+	"reward.rules.file":       {"reward=[{kind: starlark, file: my.star}]"},
+	"reward.rules.step_limit": {`reward=[{kind: starlark, source: "def reward(p, a, f): return 1", step_limit: 9}]`},
+	"datasets.reward_fields":  {"datasets=[{path: data.jsonl, reward_fields: [text]}]"},
 
 	"eval.every_steps": {"eval.every_steps=8"}, "eval.prompts": {"eval.prompts=[a]"},
 	"tracking.tensorboard":       {"tracking.tensorboard=tb"},
@@ -148,6 +160,15 @@ var settings = map[string][]string{
 	"output.push.checkpoints": {"output.push=[{to: s3://models/x, checkpoints: true}]"},
 	"notify.webhook":          {"notify.webhook=http://localhost"}, "notify.on": {"notify={webhook: http://localhost, " +
 		"on: [failed]}"},
+}
+
+// A list of rules is a reward by itself.
+func init() {
+	for key, set := range settings {
+		if rule, ok := strings.CutPrefix(key, "reward.rules."); ok {
+			settings["reward."+rule] = set
+		}
+	}
 }
 
 // left are the keys that change what a run leaves behind, and nothing else, with the field that the code reads them

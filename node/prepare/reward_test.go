@@ -1,12 +1,14 @@
 package prepare
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/client/job/problem"
 	"github.com/starling-network/starling/compute/cpu"
@@ -90,5 +92,89 @@ strategy: {sync_steps: 4}
 	if _, err := prepared("datasets=[{path: long.jsonl}]"); err == nil ||
 		!strings.Contains(err.Error(), "long.jsonl: example 1: "+data.ErrAnswer.Error()) {
 		t.Errorf("long answers: %v", err)
+	}
+}
+
+// Rules reward the text of answers: each of their keys changes the work, a source in a file is that in the job, and
+// what cannot be computed is refused at its place.
+func TestRewardRules(t *testing.T) {
+	dir := t.TempDir()
+	jobtest.WriteBase(t, filepath.Join(dir, "base"))
+	const source = "def reward(prompt, answer, fields):\n    return len(answer) / fields['m']\n"
+	for name, text := range map[string]string{
+		"facts.jsonl":  strings.Repeat(`{"prompt": "a+b=", "m": 4, "s": "c, d", "x": 0}`+"\n", 40),
+		"words.jsonl":  strings.Repeat(`{"prompt": "a + b = ", "completion": "c and d, of course."}`+"\n", 40),
+		"reward.star":  source,
+		"wrong.star":   "def reward(prompt, answer, fields):\n    return fields['l']\n",
+		"endless.star": "def reward(prompt, answer, fields):\n    return len([i for i in range(1 << 30)])\n",
+		"job.yaml": `apiVersion: starling/v1
+kind: TrainingJob
+task: grpo
+rollout: {group: 4, max_tokens: 4, stop: "."}
+reward:
+  - {kind: exact, field: s}
+  - {kind: starlark, file: reward.star}
+model: {base_model: ./base}
+datasets: [{path: facts.jsonl, reward_fields: [m, s]}]
+val_set_size: 0.2
+sequence_len: 32
+training: {max_steps: 8, global_batch_size: 8}
+strategy: {sync_steps: 4}
+`} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	prepared := func(set ...string) (*CompiledJob, error) {
+		t.Helper()
+		j, err := job.Load(filepath.Join(dir, "job.yaml"), set...)
+		if err != nil {
+			t.Fatal(set, err)
+		}
+		return New(j)
+	}
+	digest := func(set ...string) canon.Digest {
+		t.Helper()
+		b, err := prepared(set...)
+		if err != nil {
+			t.Fatal(set, err)
+		}
+		defer b.Close()
+		return b.Spec.Program
+	}
+	plain := digest()
+	inline, err := json.Marshal(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if digest("reward=[{kind: exact, field: s}, {kind: starlark, source: "+string(inline)+"}]") != plain {
+		t.Error("a source in the job is another than the same one in a file")
+	}
+	for _, set := range []string{"reward.0.weight=2", "reward.0.kind=prefix", "reward.0.kind=numeric",
+		"reward.1.step_limit=60000", "rollout.stop=d", "reward=[{kind: length, max_length: 3}]", "reward=[{kind: json}]",
+		"reward=[{kind: regex, pattern: a}]", "datasets.0.reward_fields=[m, s, x]"} {
+		if set == "datasets.0.reward_fields=[m, s, x]" {
+			b, err := prepared(set)
+			if err != nil || b.Spec.Program != plain || b.Spec.Data.IsZero() {
+				t.Errorf("%s: %v", set, err)
+			}
+			continue
+		}
+		if digest(set) == plain {
+			t.Errorf("%s changes nothing", set)
+		}
+	}
+	digest("datasets=[{path: words.jsonl}]", "reward=[{kind: contains}]") // longer than an answer that is drawn
+	for set, says := range map[string]string{
+		"rollout.stop=ab":                       "rollout.stop",
+		"reward.1.file=wrong.star":              "no key l",
+		"reward.1.file=endless.star":            "too costly",
+		"datasets.0.reward_fields=[m, gone, s]": `"gone"`,
+		"sequence_len=10":                       data.ErrAnswer.Error(),
+	} {
+		var list *problem.ErrorList
+		if _, err := prepared(set); !errors.As(err, &list) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", set, err)
+		}
 	}
 }

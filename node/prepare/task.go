@@ -36,7 +36,8 @@ func (b compilation) task(examples, part int) (model.Task, error) {
 		return model.Preference(b.Trained, batch, j.DPO.Beta)
 	case spec.TaskGRPO:
 		return model.Reinforce(b.Trained, batch, model.Rollout{Group: j.Rollout.Group, Tokens: j.Rollout.MaxTokens,
-			Temperature: j.Rollout.Temperature, KL: j.Rollout.KL, Reward: rollout.Weights(j.Reward)})
+			Temperature: j.Rollout.Temperature, KL: j.Rollout.KL,
+			Reward: rollout.Reward{Exact: j.Reward.Exact, Prefix: j.Reward.Prefix, Rule: b.rule, Ends: b.ends}})
 	}
 	return model.LanguageOf(b.Trained, batch)
 }

@@ -39,6 +39,10 @@ func task(c *checker) {
 			c.report(at, problem.BadValue, at+" is given, and the job classifies no texts",
 				"it names the field of the class of a text", "remove it, or use task: classify with architecture: gpt2 or llama")
 		}
+		if at := fmt.Sprintf("datasets.%d.reward_fields", i); c.file.Given(at) && c.Task != spec.TaskGRPO && !c.bad(at) {
+			c.report(at, problem.BadValue, at+" is given, and task is "+c.Task, "it names what answers are rewarded by",
+				"remove it, or use task: grpo")
+		}
 		if at := fmt.Sprintf("datasets.%d.positive_field", i); c.file.Given(at) && c.Task != spec.TaskEmbed && !c.bad(at) {
 			c.report(at, problem.BadValue, at+" is given, and task is "+c.Task,
 				"it names the field of the second text of a pair", "remove it, or use task: embed")
@@ -188,10 +192,7 @@ func rewards(c *checker) {
 		c.report(at, problem.BadValue, at+" is given, and model.base_model is missing",
 			"the model is held near the model that the training starts from", "add base_model: ./folder under model")
 	}
-	if at := "reward"; c.Reward.Exact+c.Reward.Prefix == 0 && !c.bad(at, at+".exact") {
-		c.report(at, problem.BadValue, "the weights of all rewards are 0", "the model would learn nothing",
-			"give exact or prefix a weight above 0")
-	}
+	rules(c)
 	adapter := c.Model.Adapter
 	for _, key := range []struct {
 		path string

@@ -82,9 +82,11 @@ type Dataset struct {
 	// the same for the name of the class of a text, where texts are classified; default: label
 	LabelField string `job:"label_field"`
 	// the same for the text that belongs to that of field, where texts get vectors; default: positive
-	PositiveField string  `job:"positive_field"`
-	Split         string  `job:"split" one:"train"`
-	Weight        float64 `job:"weight" in:"(0,inf)"`
+	PositiveField string `job:"positive_field"`
+	// fields of a jsonl object that rules of rewards compare with, in place of the completion
+	RewardFields []string `job:"reward_fields" size:"[1,16]"`
+	Split        string   `job:"split" one:"train"`
+	Weight       float64  `job:"weight" in:"(0,inf)"`
 }
 
 // Training is the inner loop. Steps are inner steps; batch sizes count sequences.

@@ -36,12 +36,8 @@ type Rollout struct {
 	MaxTokens   int     `job:"max_tokens" in:"[1,4096]"`    // of an answer
 	Temperature float64 `job:"temperature" in:"[0.01,100]"` // of the distribution that tokens are drawn from
 	KL          float64 `job:"kl" in:"[0,100]"`             // weight of the divergence from the base model
-}
-
-// Reward holds the weights of the parts of a reward, relative to each other.
-type Reward struct {
-	Exact  float64 `job:"exact" in:"[0,1000]"`  // 1 for the right answer, else 0
-	Prefix float64 `job:"prefix" in:"[0,1000]"` // share of the tokens of the right answer before the first wrong one
+	// a text that is one token, with which an answer ends that rules reward
+	Stop string `job:"stop"`
 }
 
 // Graph says how the graph of task: graph is read.

@@ -269,6 +269,16 @@ func (d *Decoder) Section(path string, n *yaml.Node, v reflect.Value) {
 	}
 }
 
+// Element decodes a node as the value of one key of a section, which stands there without the key.
+func (d *Decoder) Element(path, key string, n *yaml.Node, v reflect.Value) {
+	for _, f := range Keys(v.Type()) {
+		if f.Name == key {
+			d.Value(join(path, key), n, v.Field(f.Index))
+			d.check(join(path, key), n, f, v.Field(f.Index))
+		}
+	}
+}
+
 func (d *Decoder) unknown(path string, k *yaml.Node, siblings []Key) {
 	names := make([]string, len(siblings))
 	for i, f := range siblings {
