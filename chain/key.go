@@ -8,9 +8,8 @@ import (
 	sdk "github.com/cosmos/cosmos-sdk/types"
 	"github.com/oasisprotocol/curve25519-voi/primitives/ed25519"
 
-	"github.com/starling-network/starling/chain/account"
-
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/account"
 )
 
 // Keys are all keys of one validator, derived from one secret seed.

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 
 	"github.com/starling-network/starling/chain/account"
-
 	"github.com/starling-network/starling/internal/keyfile"
 )
 

@@ -25,7 +25,11 @@ func follow(ctx context.Context, opt *consumer.Options, dir string, b *prepare.C
 		}
 	}
 	if n := opt.Job.Notify; n.Webhook != "" {
-		opt.Notify = notify.Open(notify.Config{URL: n.Webhook, On: n.On,
+		secret, err := notify.Secret()
+		if err != nil {
+			return err
+		}
+		opt.Notify = notify.Open(notify.Config{URL: n.Webhook, On: n.On, Secret: secret,
 			Failed: func(err error) { warn(err.Error()) }})
 	}
 	if err := openPush(ctx, opt, dir, b, warn); err != nil {

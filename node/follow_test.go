@@ -34,6 +34,9 @@ func hook(t *testing.T) (url string, events chan notify.Event) {
 		if err := json.NewDecoder(r.Body).Decode(&e); err != nil {
 			t.Error(err)
 		}
+		if signed := r.Header.Get("webhook-signature") != ""; signed != (os.Getenv(notify.SecretVariable) != "") {
+			t.Errorf("signed: %t", signed)
+		}
 		events <- e
 	}))
 	t.Cleanup(s.Close)
@@ -250,5 +253,22 @@ func TestCopied(t *testing.T) {
 	})
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// The webhook receives that a worker whose lie is convicted is out of the run, signed with the secret of the environment.
+func TestLostMemberIsTold(t *testing.T) {
+	t.Setenv(notify.SecretVariable, "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+	to, events := hook(t)
+	s := mustTrain(t, consumer.Options{Job: with(t, jobtest.Small(t), "notify.webhook="+to, "notify.on=[member_lost]"),
+		Dir: filepath.Join(t.TempDir(), "out"), Dishonest: 1})
+	close(events)
+	var lost []notify.Event
+	for e := range events {
+		lost = append(lost, e)
+	}
+	if len(lost) != 1 || lost[0].Event != notify.MemberLost || s.SlashedUzen == 0 ||
+		!strings.Contains(lost[0].Text, "lost the worker "+lost[0].Member) {
+		t.Errorf("%+v, of %+v", lost, s)
 	}
 }

@@ -5,13 +5,12 @@ import (
 	"errors"
 	"os"
 
-	"github.com/starling-network/starling/node/folder"
-
 	chainmarket "github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/node/account"
 	"github.com/starling-network/starling/node/consumer"
+	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/inspect"
 	"github.com/starling-network/starling/node/prepare"

@@ -6,8 +6,6 @@ import (
 	"os"
 	"sync"
 
-	"github.com/starling-network/starling/chain/account"
-
 	"cosmossdk.io/core/address"
 	"github.com/cosmos/cosmos-sdk/client"
 	"github.com/cosmos/cosmos-sdk/codec"
@@ -34,6 +32,7 @@ import (
 	ibctypes "github.com/cosmos/ibc-go/v11/modules/core/types"
 	tendermint "github.com/cosmos/ibc-go/v11/modules/light-clients/07-tendermint"
 
+	"github.com/starling-network/starling/chain/account"
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/beacon/beaconpb"
 	"github.com/starling-network/starling/chain/x/market/marketpb"

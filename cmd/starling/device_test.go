@@ -9,13 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/starling-network/starling/node/folder"
-
 	"github.com/starling-network/starling/compute/device/suite"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/node/accelerator"
 	"github.com/starling-network/starling/node/accelerator/admission"
 	"github.com/starling-network/starling/node/accelerator/shared"
+	"github.com/starling-network/starling/node/folder"
 )
 
 // passed is when the device of takesOver passed the suite, as the record in the folder of its worker says: the suite

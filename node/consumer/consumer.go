@@ -359,16 +359,21 @@ func (c *Consumer) tell(s run.State) {
 	}
 	for _, m := range s.Members {
 		if !m.Active && m.Why != "" {
-			c.once(fmt.Sprintf("%s is out of the run: %s", m.ID, m.Why))
+			if c.once(fmt.Sprintf("%s is out of the run: %s", m.ID, m.Why)) && s.Phase != progress.Done {
+				c.Options.Notify.Lost(m.Role.String(), m.ID, m.Why, c.progress.Workers, c.progress.Event("", c.Job.Job.Name))
+			}
 		}
 	}
 }
 
-func (c *Consumer) once(text string) {
-	if !c.seen[text] && c.Options.Say != nil {
+// once says something, and reports whether that is the first time.
+func (c *Consumer) once(text string) bool {
+	first := !c.seen[text]
+	if first && c.Options.Say != nil {
 		c.Options.Say(text)
 	}
 	c.seen[text] = true
+	return first
 }
 
 func (c *Consumer) show(phase string) {
@@ -518,6 +523,9 @@ func (c *Consumer) record(ctx context.Context, round uint32, ckpt *train.Checkpo
 	paid := c.progress.PaidUzen
 	c.advanceProgress(metrics[len(metrics)-1])
 	c.Options.Notify.Spent(paid, c.progress.Event("", c.Job.Job.Name))
+	if metrics[len(metrics)-1].EvalLoss != nil {
+		c.Options.Notify.Evaluated(c.progress.Event("", c.Job.Job.Name))
+	}
 	return nil
 }
 

@@ -5,10 +5,9 @@ import (
 	"context"
 	"errors"
 
-	"github.com/starling-network/starling/node/folder"
-
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/node/ending"
+	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/memory"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/rundir"

@@ -7,9 +7,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/starling-network/starling/node/folder"
-
 	"github.com/starling-network/starling/internal/keyfile"
+	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/home"
 )
 

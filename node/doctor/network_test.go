@@ -10,13 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/starling-network/starling/node/folder"
-
 	"github.com/starling-network/starling/chain/app"
 	"github.com/starling-network/starling/client/ledger"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/peer"
 	"github.com/starling-network/starling/network/peer/dialback"
+	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/home"
 )
 

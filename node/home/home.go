@@ -10,9 +10,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/starling-network/starling/chain/account"
-
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/account"
 	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/internal/keyfile"
 	"github.com/starling-network/starling/network/peer"

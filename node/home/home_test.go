@@ -8,10 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-network/starling/chain/account"
-
 	"github.com/cosmos/cosmos-sdk/crypto/keys/secp256k1"
 
+	"github.com/starling-network/starling/chain/account"
 	"github.com/starling-network/starling/client/wallet"
 )
 

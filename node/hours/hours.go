@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/node/folder"
-
 	"github.com/starling-network/starling/protocol/standing"
 )
 

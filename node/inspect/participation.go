@@ -5,9 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/starling-network/starling/node/operator"
-
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/node/operator"
 	"github.com/starling-network/starling/node/session"
 )
 

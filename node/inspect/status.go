@@ -7,18 +7,16 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/starling-network/starling/node/folder"
-
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/books"
 	"github.com/starling-network/starling/client/endpoint"
 	"github.com/starling-network/starling/client/ledger"
 	"github.com/starling-network/starling/client/validators"
+	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/session"
 	rules "github.com/starling-network/starling/protocol/market"
-
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/standing"
 )

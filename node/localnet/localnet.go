@@ -11,13 +11,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/starling-network/starling/node/folder"
-
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/network/peer"
 	"github.com/starling-network/starling/node/consumer"
 	"github.com/starling-network/starling/node/disk"
+	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/instrument"
 	"github.com/starling-network/starling/node/member"
@@ -28,7 +27,6 @@ import (
 	"github.com/starling-network/starling/node/validator"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
-
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/role/engine"

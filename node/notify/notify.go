@@ -8,14 +8,18 @@ package notify
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math"
 	"net/http"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
+
+	"github.com/starling-network/starling/canon"
 )
 
 // The events of a job.
@@ -24,6 +28,9 @@ const (
 	Failed   = "failed"    // the run ended before its last round
 	Paused   = "paused"    // no round begins until the consumer resumes the job or raises its budget
 	Budget80 = "budget_80" // four fifths of the budget are spent
+
+	LossRises  = "loss_rises"  // the loss on held-out data rises
+	MemberLost = "member_lost" // a worker or verifier is out of the run before its end
 
 	Pushed     = "pushed"      // a copy of the model, or of a checkpoint, is in a store
 	PushFailed = "push_failed" // a copy cannot be made before a person does something
@@ -45,12 +52,14 @@ type Event struct {
 	PaidUzen   uint64    `json:"paid_uzen"`
 	BudgetUzen uint64    `json:"budget_uzen"`
 	Target     string    `json:"target,omitempty"` // store of a copy
+	Member     string    `json:"member,omitempty"` // account that was lost
 }
 
 // Config is the address, and the events that are sent to it.
 type Config struct {
 	URL    string
 	On     []string        // events
+	Secret []byte          // signs the events; nil: they are not signed
 	Failed func(err error) // gets an event that could not be delivered; it may be called from any goroutine
 
 	Retry        time.Duration // wait before the first repetition, doubled after each; 0: a second
@@ -72,6 +81,7 @@ type Sender struct {
 	once   sync.Once
 	http   *http.Client
 	paused bool // the job is paused, and the event is sent
+	rise   rise
 }
 
 // Open starts the sender. Without an address nothing is sent, and the Sender is nil.
@@ -159,15 +169,22 @@ func (s *Sender) Close() {
 	})
 }
 
+// id is the identifier of an event, by which a server knows a repetition, also one of a process that was started again.
+func (e Event) id() string {
+	d := canon.Sum("starling/webhook/1", []byte(e.Job), []byte(e.Event), []byte(strconv.Itoa(e.Round)), []byte(e.Target),
+		[]byte(e.Member), []byte(e.Text))
+	return "msg_" + hex.EncodeToString(d[:16])
+}
+
 // deliver posts an event, a few times if it must.
 func (s *Sender) deliver(ctx context.Context, e Event) error {
 	body, err := json.Marshal(e)
 	if err != nil {
 		return err
 	}
-	wait := s.Retry
+	wait, id := s.Retry, e.id()
 	for n := 1; ; n++ {
-		again, err := s.post(ctx, body)
+		again, err := s.post(ctx, id, body)
 		if err == nil {
 			return nil
 		}
@@ -184,13 +201,14 @@ func (s *Sender) deliver(ctx context.Context, e Event) error {
 }
 
 // post reports whether another try may succeed.
-func (s *Sender) post(ctx context.Context, body []byte) (again bool, _ error) {
+func (s *Sender) post(ctx context.Context, id string, body []byte) (again bool, _ error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL, bytes.NewReader(body))
 	if err != nil {
 		return false, err
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("User-Agent", "starling")
+	sign(r.Header, s.Secret, id, time.Now(), body)
 	answer, err := s.http.Do(r)
 	if err != nil {
 		return true, err

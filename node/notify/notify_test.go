@@ -2,6 +2,8 @@ package notify
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"math"
 	"net/http"
 	"net/http/httptest"
@@ -116,4 +118,73 @@ func TestSpentAndPause(t *testing.T) {
 	var nobody *Sender
 	nobody.Pause(true, Event{})
 	nobody.Spent(0, Event{PaidUzen: 1})
+}
+
+// Events are signed as Standard Webhooks specify: the example is that of the library of the specification.
+func TestSignature(t *testing.T) {
+	t.Setenv(SecretVariable, "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+	secret, err := Secret()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := http.Header{}
+	sign(h, secret, "msg_p5jXN8AQM9LWM0D4loKWxJek", time.Unix(1614265330, 0), []byte(`{"test": 2432232314}`))
+	if got := h.Get("webhook-signature"); got != "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=" {
+		t.Error(got)
+	}
+	for _, text := range []string{"MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_", "whsec_AAAA", "whsec_!", "whsec_" +
+		strings.Repeat("AAAA", 22)} {
+		t.Setenv(SecretVariable, text)
+		if _, err := Secret(); !errors.Is(err, ErrSecret) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// A repetition of an event has the identifier of the first, and every try is signed.
+func TestRepetitionsAreKnown(t *testing.T) {
+	var ids []string
+	calls := 0
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ids = append(ids, r.Header.Get("webhook-id"))
+		if r.Header.Get("webhook-signature") == "" || r.Header.Get("webhook-timestamp") == "" {
+			t.Errorf("%v", r.Header)
+		}
+		if calls++; calls == 1 {
+			w.WriteHeader(http.StatusBadGateway)
+		}
+	}))
+	defer s.Close()
+	for range 2 { // processes
+		n := Open(Config{URL: s.URL, On: []string{MemberLost}, Secret: []byte("secret"), Retry: time.Millisecond})
+		n.Lost("worker", "starling1a", "left", 2, Event{Job: "j", Name: "job", Round: 3, Rounds: 8})
+		n.Close()
+	}
+	n := Open(Config{URL: s.URL, On: []string{MemberLost}, Secret: []byte("secret")})
+	n.Lost("worker", "starling1b", "left", 1, Event{Job: "j", Name: "job", Round: 3, Rounds: 8})
+	n.Close()
+	if len(ids) != 4 || ids[0] != ids[1] || ids[0] != ids[2] || ids[0] == ids[3] || ids[0] == "" {
+		t.Errorf("%q", ids)
+	}
+}
+
+// A rise of the loss is one event, until there is a new lowest loss.
+func TestRiseOfTheLoss(t *testing.T) {
+	s, _, events := server(t, 204)
+	n := Open(Config{URL: s.URL, On: []string{LossRises}})
+	for i, loss := range []float64{3, 2, 2.1, 1.9, 1.91, 1.92, 1.95, 2.5, 1.5, 1.4, 1.6, 1.7} {
+		n.Evaluated(Event{Name: "job", Round: i + 1, Rounds: 12, EvalLoss: &loss})
+	}
+	n.Evaluated(Event{Name: "job", Round: 12, Rounds: 12})
+	n.Close()
+	var rounds []int
+	for _, e := range events() {
+		rounds = append(rounds, e.Round)
+		if e.Event != LossRises || !strings.Contains(e.Text, "at its lowest") {
+			t.Errorf("%+v", e)
+		}
+	}
+	if fmt.Sprint(rounds) != "[7 12]" {
+		t.Errorf("told after the rounds %v", rounds)
+	}
 }

@@ -8,11 +8,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/starling-network/starling/node/folder"
-
 	"github.com/starling-network/starling/network/peer/link"
 	"github.com/starling-network/starling/node/accelerator/shared"
 	"github.com/starling-network/starling/node/control"
+	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/hours"
 	"github.com/starling-network/starling/node/instrument"
 	"github.com/starling-network/starling/node/keystore"

@@ -14,8 +14,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/starling-network/starling/node/folder"
-
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/job/quantity"
 	"github.com/starling-network/starling/client/transaction"
@@ -26,6 +24,7 @@ import (
 	"github.com/starling-network/starling/node/accelerator/shared"
 	"github.com/starling-network/starling/node/control"
 	"github.com/starling-network/starling/node/disk"
+	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/hours"
 	"github.com/starling-network/starling/node/instrument"
@@ -41,7 +40,6 @@ import (
 	"github.com/starling-network/starling/node/uplink"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
-
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/adversary"

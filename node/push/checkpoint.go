@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/starling-network/starling/node/folder"
-
 	"github.com/starling-network/starling/node/prepare/hubfile"
 	"github.com/starling-network/starling/node/push/record"
 )

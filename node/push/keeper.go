@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/starling-network/starling/node/folder"
-
 	"github.com/starling-network/starling/node/push/parcel"
 	"github.com/starling-network/starling/node/push/record"
 )

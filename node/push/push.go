@@ -16,10 +16,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/starling-network/starling/node/folder"
-
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/job/spec"
+	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/push/hub"
 	"github.com/starling-network/starling/node/push/parcel"
 	"github.com/starling-network/starling/node/push/pin"

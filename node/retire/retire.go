@@ -9,11 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/starling-network/starling/node/folder"
-
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/job/quantity"
 	"github.com/starling-network/starling/node/control"
+	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/provider"
 	"github.com/starling-network/starling/node/session"

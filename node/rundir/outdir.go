@@ -10,10 +10,9 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/starling-network/starling/node/folder"
-
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/node/folder"
 )
 
 // Files of an output folder.

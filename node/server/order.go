@@ -13,14 +13,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/starling-network/starling/node/folder"
-
 	chainmarket "github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/node"
 	"github.com/starling-network/starling/node/account"
 	"github.com/starling-network/starling/node/consumer"
+	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/runs"
 	"github.com/starling-network/starling/node/server/refusal"

@@ -18,8 +18,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/starling-network/starling/node/folder"
-
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/node"
@@ -27,6 +25,7 @@ import (
 	"github.com/starling-network/starling/node/consumer"
 	"github.com/starling-network/starling/node/dashboard"
 	"github.com/starling-network/starling/node/dataset"
+	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/plan"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/push"

@@ -5,11 +5,10 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/starling-network/starling/node/folder"
-
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/node/dashboard"
+	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/runs"
 )
 

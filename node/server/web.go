@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/starling-network/starling/node/folder"
-
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/node/account"
 	"github.com/starling-network/starling/node/dashboard"
 	"github.com/starling-network/starling/node/disk"
+	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/push"
 	"github.com/starling-network/starling/node/runs"

@@ -12,9 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/starling-network/starling/node/folder"
-	"github.com/starling-network/starling/node/operator"
-
 	cmtjson "github.com/cometbft/cometbft/libs/json"
 	"github.com/cometbft/cometbft/p2p"
 	rpcclient "github.com/cometbft/cometbft/rpc/client"
@@ -22,7 +19,9 @@ import (
 
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/client/endpoint"
+	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/keystore"
+	"github.com/starling-network/starling/node/operator"
 )
 
 // JoinOptions say which chain a new validator joins, and where it is reached.

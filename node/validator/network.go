@@ -10,10 +10,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/starling-network/starling/node/folder"
-
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/client/endpoint"
+	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/keystore"
 )

@@ -6,17 +6,16 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/starling-network/starling/chain/account"
-	"github.com/starling-network/starling/node/operator"
-
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
 	"github.com/starling-network/starling/chain"
+	"github.com/starling-network/starling/chain/account"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/transaction"
 	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/keystore"
+	"github.com/starling-network/starling/node/operator"
 	"github.com/starling-network/starling/node/session"
 )
 

@@ -14,8 +14,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/starling-network/starling/node/folder"
-
 	abci "github.com/cometbft/cometbft/abci/types"
 	cmtjson "github.com/cometbft/cometbft/libs/json"
 	cmttypes "github.com/cometbft/cometbft/types"
@@ -25,6 +23,7 @@ import (
 	"github.com/starling-network/starling/client/endpoint"
 	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/node/disk"
+	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/instrument"
 	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/member"

@@ -10,10 +10,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/starling-network/starling/node/folder"
-
 	"github.com/starling-network/starling/client/endpoint"
 	"github.com/starling-network/starling/node/disk"
+	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/inspect"
 	"github.com/starling-network/starling/node/keystore"
 )

@@ -49,8 +49,8 @@ func Fixed() Spec {
 		},
 		Budget:     Budget{MaxCost: 25_000_000, MaxPrice: 1_000_000_000, OnExceed: "pause"},
 		Checkpoint: Checkpoint{KeepLast: 3},
-		Notify: Notify{On: []string{"finished", "failed", "paused", "budget_80", "pushed",
-			"push_failed"}},
+		Notify: Notify{On: []string{"finished", "failed", "paused", "budget_80", "loss_rises", "member_lost",
+			"pushed", "push_failed"}},
 		Output: Output{Dir: "./out", Formats: []string{"safetensors"}},
 	}
 }

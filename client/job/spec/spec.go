@@ -369,5 +369,5 @@ type Output struct {
 // Notify says whom to tell.
 type Notify struct {
 	Webhook string   `job:"webhook,null"`
-	On      []string `job:"on" one:"finished failed paused budget_80 pushed push_failed"`
+	On      []string `job:"on" one:"finished failed paused budget_80 loss_rises member_lost pushed push_failed"`
 }

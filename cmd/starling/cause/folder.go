@@ -3,10 +3,9 @@ package cause
 import (
 	"errors"
 
-	"github.com/starling-network/starling/node/folder"
-
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/home"
 )
 

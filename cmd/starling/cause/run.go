@@ -12,6 +12,7 @@ import (
 	"github.com/starling-network/starling/node/benchmark"
 	"github.com/starling-network/starling/node/consumer"
 	"github.com/starling-network/starling/node/member"
+	"github.com/starling-network/starling/node/notify"
 	"github.com/starling-network/starling/node/plan"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/prepare/demand"
@@ -70,6 +71,10 @@ func Train(err error) error {
 		return terminal.WithExit(&terminal.Problem{Code: "OUTPUT_CONFLICT", What: err.Error(),
 			Fix: "continue with the job file, the data and the --set flags that it began with, which job.yaml and run.json in " +
 				"the folder tell; or give another folder with --dir"}, terminal.ExitConflict)
+	case errors.Is(err, notify.ErrSecret):
+		return terminal.WithExit(&terminal.Problem{Code: "WEBHOOK_SECRET", What: err.Error(),
+			Fix: "set " + notify.SecretVariable + " to such a secret, or unset it: then events are not signed"},
+			terminal.ExitAuth)
 	case errors.Is(err, prepare.ErrMemory):
 		return terminal.WithExit(&terminal.Problem{Code: "MEMORY_TOO_SMALL",
 			What: "the job does not fit into the memory of this machine", Why: err.Error(),

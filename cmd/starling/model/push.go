@@ -9,14 +9,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/starling-network/starling/node/folder"
-
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/cmd/starling/receipt"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
+	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/push"
 	"github.com/starling-network/starling/node/push/parcel"
 	"github.com/starling-network/starling/node/push/record"

@@ -5,8 +5,6 @@ import (
 	"io"
 	"os"
 
-	"github.com/starling-network/starling/node/operator"
-
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/chain"
@@ -16,6 +14,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/internal/keyfile"
+	"github.com/starling-network/starling/node/operator"
 	"github.com/starling-network/starling/node/validator"
 )
 

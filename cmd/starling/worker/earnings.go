@@ -7,8 +7,6 @@ import (
 	"io"
 	"os"
 
-	"github.com/starling-network/starling/node/folder"
-
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/client/api"
@@ -16,6 +14,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/target"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
+	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/inspect"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/protocol/reward"

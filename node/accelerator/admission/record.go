@@ -7,13 +7,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/starling-network/starling/node/folder"
-
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/device"
 	"github.com/starling-network/starling/compute/device/suite"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/node/accelerator"
+	"github.com/starling-network/starling/node/folder"
 )
 
 // FileRecord, in the folder of a party, keeps which devices passed the suite.

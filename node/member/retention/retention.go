@@ -10,10 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/starling-network/starling/node/folder"
-
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/blob/quota"
+	"github.com/starling-network/starling/node/folder"
 )
 
 // period is how long the last checkpoints of a run stay after its end, for a consumer who was away.
