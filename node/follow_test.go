@@ -256,7 +256,8 @@ func TestCopied(t *testing.T) {
 	}
 }
 
-// The webhook receives that a worker whose lie is convicted is out of the run, signed with the secret of the environment.
+// The webhook receives that a worker whose lie is convicted is out of the run, signed with the secret of the
+// environment.
 func TestLostMemberIsTold(t *testing.T) {
 	t.Setenv(notify.SecretVariable, "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 	to, events := hook(t)
