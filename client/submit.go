@@ -14,6 +14,8 @@ import (
 	cmttypes "github.com/cometbft/cometbft/types"
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
+	accounts "github.com/starling-network/starling/chain/app/account"
+	"github.com/starling-network/starling/chain/x/registry/registrypb"
 	"github.com/starling-network/starling/client/transaction"
 )
 
@@ -106,7 +108,7 @@ func (c *Client) send(ctx context.Context, memo string, msgs []sdk.Msg) (*Pendin
 	defer a.mu.Unlock()
 	var fee transaction.Fee
 	for {
-		if err := c.sync(ctx); err != nil {
+		if err := c.sync(ctx, msgs); err != nil {
 			return nil, err
 		}
 		p, err := c.broadcast(ctx, memo, msgs, fee)
@@ -145,16 +147,28 @@ func (c *Client) catchingUp(ctx context.Context) bool {
 }
 
 // sync reads the sequence of the account, if it is not known.
-func (c *Client) sync(ctx context.Context) error {
+func (c *Client) sync(ctx context.Context, msgs []sdk.Msg) error {
 	if c.account.known {
 		return nil
 	}
-	number, sequence, err := c.Sequence(ctx)
+	number, sequence, err := SequenceFor(ctx, c, msgs)
 	if err != nil {
 		return err
 	}
 	c.account.known, c.account.number, c.account.sequence = true, number, sequence
 	return nil
+}
+
+// SequenceFor is Client.Sequence for messages. The first transaction of an account may be its registration without a
+// stake: then its number follows from its address.
+func SequenceFor(ctx context.Context, c *Client, msgs []sdk.Msg) (number, sequence uint64, err error) {
+	number, sequence, err = c.Sequence(ctx)
+	m, ok := msgs[0].(*registrypb.MsgRegister)
+	if !ok || !m.Earns || !errors.Is(err, ErrNoAccount) {
+		return number, sequence, err
+	}
+	address, err := sdk.AccAddressFromBech32(c.Address())
+	return accounts.Derived(address), 0, err
 }
 
 // Sequence is the number of the account, and how many transactions it has made.

@@ -91,6 +91,8 @@ type Newcomer struct {
 	Name string
 	Role crew.Role
 	At   time.Duration
+
+	Earns bool // it has no coins, and earns its stake
 }
 
 // Money of the parties, in uzen, in addition to the sums that the order asks for.

@@ -48,6 +48,7 @@ type process struct {
 	job   *workload.Job // that it works on
 
 	machine Machine          // as it is declared and measured
+	earns   bool             // it has no coins, and earns its stake
 	act     adversary.Attack // nil: honest
 	chain   client.Member
 	usage   Usage
@@ -334,7 +335,7 @@ func (p *process) submit(ctx context.Context, msgs ...sdk.Msg) (transaction.Resu
 func (p *process) try(ctx context.Context, fee transaction.Fee, msgs []sdk.Msg) (r transaction.Result, err error) {
 	w := p.world
 	if !p.synced {
-		number, sequence, err := p.chain.Sequence(ctx)
+		number, sequence, err := client.SequenceFor(ctx, p.chain.Client, msgs)
 		if err != nil {
 			return r, err
 		}

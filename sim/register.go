@@ -26,7 +26,7 @@ func (p *process) register(ctx context.Context, height int64) error {
 	if err != nil {
 		return err
 	}
-	v.Busy = p.party != nil
+	v.Busy = p.party != nil && !(p.earns && v.Self.Rate == 0) // it has no seat before it is measured
 	if p.registrant == nil {
 		p.registrant = registrant.New(p.key.Address(), p.machine.Rate > 0)
 	}

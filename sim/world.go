@@ -19,6 +19,7 @@ import (
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/transaction"
 	"github.com/starling-network/starling/client/wallet"
+	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/protocol/run/crew"
@@ -73,7 +74,9 @@ func New(c Config, checks ...check.Checker) (*Network, error) {
 	accounts := []chain.Funded{{Address: keyOf("consumer").Address(), Amount: Funds + c.order().Budget}}
 	names := c.Names()
 	for _, n := range c.Joins {
-		names = append(names, n.Name)
+		if !n.Earns {
+			names = append(names, n.Name)
+		}
 	}
 	for _, name := range names {
 		accounts = append(accounts, chain.Funded{Address: keyOf(name).Address(), Amount: Funds + c.stake()})
@@ -129,7 +132,7 @@ func (w *Network) populate() {
 	}
 	for _, n := range c.Joins {
 		p := add(n.Name, n.Role)
-		p.up = false
+		p.up, p.earns = false, n.Earns
 		w.clock.After(n.At, func() {
 			p.restart()
 			p.spawn(func(ctx context.Context) { w.must(p.enlist(ctx)) })
@@ -151,11 +154,15 @@ func (w *Network) populate() {
 
 // enlist registers a party with its stake and its price.
 func (p *process) enlist(ctx context.Context) error {
-	if err := p.chain.Registry.Register(ctx, registry.Participant{
+	self := registry.Participant{
 		Roles: []crew.Role{p.role}, PeerID: p.name, Addrs: []string{address(p.name)}, Device: "simulated",
 		Stake:    p.world.config.stake(),
-		Hardware: p.machine.Hardware, Tier: p.machine.Tier,
-	}); err != nil {
+		Hardware: p.machine.Hardware, Tier: p.machine.Tier, Earning: p.earns,
+	}
+	if p.earns {
+		return p.chain.Registry.Enlist(ctx, self, market.Offer{Role: p.role, Price: cmp.Or(p.machine.Price, price), Slots: 1})
+	}
+	if err := p.chain.Registry.Register(ctx, self); err != nil {
 		return err
 	}
 	return p.chain.Market.Offer(ctx, p.role, cmp.Or(p.machine.Price, price), 1)

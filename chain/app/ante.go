@@ -6,12 +6,14 @@ import (
 	sdkerrors "github.com/cosmos/cosmos-sdk/types/errors"
 	"github.com/cosmos/cosmos-sdk/x/auth/ante"
 	ibcante "github.com/cosmos/ibc-go/v11/modules/core/ante"
+
+	"github.com/starling-network/starling/chain/app/arrival"
 )
 
 // ante returns the checks of a transaction before its messages are executed: form, fee, signatures, sequences, and last
 // whether another relayer has delivered the same messages. It is the SDK's handler (ante.NewAnteHandler) in the same
-// order, with three differences: the fees are those of this chain (charge), free transactions are bounded, and valid
-// signatures are not verified twice.
+// order, with four differences: the fees are those of this chain (charge), free transactions are bounded, valid
+// signatures are not verified twice, and a worker without coins begins its account by registering (package arrival).
 func (a *App) ante() sdk.AnteHandler {
 	k := keepersOf(a)
 	handler := sdk.ChainAnteDecorators(
@@ -22,6 +24,7 @@ func (a *App) ante() sdk.AnteHandler {
 		ante.NewValidateBasicDecorator(),
 		ante.NewTxTimeoutHeightDecorator(),
 		ante.NewValidateMemoDecorator(k.accounts),
+		arrival.Begins{Accounts: k.accounts, Earners: k.registry.Earners},
 		ante.NewConsumeGasForTxSizeDecorator(k.accounts),
 		ante.NewDeductFeeDecorator(k.accounts, k.bank, k.feegrant, feesOf(a).charge),
 		ante.NewSetPubKeyDecorator(k.accounts),
@@ -29,6 +32,7 @@ func (a *App) ante() sdk.AnteHandler {
 		ante.NewSigGasConsumeDecorator(k.accounts, ante.DefaultSigVerificationGasConsumer),
 		ante.NewSigVerificationDecorator(a.signatures.Accounts(k.accounts), a.Tx.SignModeHandler()),
 		ante.NewIncrementSequenceDecorator(k.accounts),
+		arrival.Speaks{Earners: k.registry.Earners},
 		ibcante.NewRedundantRelayDecorator(k.ibc),
 		enters{a},
 	)

@@ -140,8 +140,9 @@ func newKeepers(a *App, stores map[string]*storetypes.KVStoreKey, logger log.Log
 	k.registry, errs[1] = registry.NewKeeper(store(registry.Name), authtypes.NewModuleAddress(registry.Name), governance,
 		k.bank, k.distribution, k.beacon)
 	k.market, errs[2] = market.NewKeeper(store(market.Name), authtypes.NewModuleAddress(market.Name), governance, k.bank,
-		k.distribution, k.registry, k.beacon)
-	k.reward, errs[3] = reward.NewKeeper(store(reward.Name), governance, k.bank, pool{k.distribution}, k.registry,
+		k.distribution, registry.Paying{Keeper: k.registry}, k.beacon)
+	k.reward, errs[3] = reward.NewKeeper(store(reward.Name), governance, k.bank, pool{k.distribution},
+		registry.Paying{Keeper: k.registry},
 		k.market)
 	k.training, errs[4] = training.NewKeeper(store(training.Name), governance, k.market, k.registry, k.reward, k.beacon,
 		k.accounts, c.Referee, sealed.RootFuncs{})

@@ -8,26 +8,35 @@ import (
 
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/app/room"
+	"github.com/starling-network/starling/chain/x/registry/earners"
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
 )
 
 // newcomer reports whether a transaction is one of the first FreeTransactions of an account with a role's stake and has
 // only messages of this chain. It may also be the registration of the account, if the account has the coins of the
-// stake. An account with a few coins and no stake has no free transactions, however many such accounts one person
+// stake, or a proof and a place among the workers that earn theirs; such a worker has one free transaction in a while
+// after that. An account with a few coins and no stake has no free transactions, however many such accounts one person
 // holds.
 func (f fees) newcomer(ctx sdk.Context, d room.Declared, msgs []sdk.Msg) bool {
-	if d.Sequence >= FreeTransactions {
-		return false
-	}
 	for _, m := range msgs {
 		if !strings.HasPrefix(sdk.MsgTypeURL(m), "/starling.") {
 			return false
 		}
 	}
+	early := d.Sequence < FreeTransactions
+	if d.Gas <= earners.SparedGas && f.keepers.registry.Earners.Spares(ctx, d.Account, early) {
+		return true
+	}
+	if !early {
+		return false
+	}
 	if _, enough := f.keepers.registry.Firm(ctx, d.Account); enough {
 		return true
 	}
 	first, ok := msgs[0].(*registrypb.MsgRegister)
+	if ok && first.Earns {
+		return d.Gas <= earners.SparedGas && f.keepers.registry.Earners.Check(ctx, first) == nil
+	}
 	return ok && first.Stake >= f.keepers.registry.Least(ctx) && f.has(ctx, d.Account, first.Stake)
 }
 

@@ -3,16 +3,21 @@ package module
 import (
 	"context"
 	"errors"
+	"time"
 
 	sdk "github.com/cosmos/cosmos-sdk/types"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/x/beacon/beaconpb"
 	"github.com/starling-network/starling/chain/x/market/marketpb"
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
 	"github.com/starling-network/starling/chain/x/training/runpb"
 	"github.com/starling-network/starling/client/query"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
+	"github.com/starling-network/starling/protocol/registry/earning"
 )
 
 // Registry sends the messages and the queries of x/registry: participants, their machines and their stakes.
@@ -24,7 +29,7 @@ func (g Registry) Register(ctx context.Context, p registry.Participant) error {
 	return send(ctx, g.account, g.registration(p))
 }
 
-func (g Registry) registration(p registry.Participant) sdk.Msg {
+func (g Registry) registration(p registry.Participant) *registrypb.MsgRegister {
 	m := &registrypb.MsgRegister{
 		Sender: g.account.Address(), PeerId: p.PeerID, Addresses: p.Addrs, Device: p.Device, Stake: p.Stake,
 		Hardware: registrypb.FromHardware(p.Hardware), Tier: registrypb.Tier(p.Tier), Pool: p.Pool,
@@ -36,11 +41,23 @@ func (g Registry) registration(p registry.Participant) sdk.Msg {
 }
 
 // Enlist makes the account a participant as Register does, or, if it is one that declares the same, only says where it
-// is reached now; and makes its offers, in the same transaction. It stakes at the first time alone.
+// is reached now; and makes its offers, in the same transaction. It stakes at the first time alone. With p.Earning it
+// registers without a stake, with a proof, which takes some seconds.
 func (g Registry) Enlist(ctx context.Context, p registry.Participant, offers ...market.Offer) error {
-	msgs := []sdk.Msg{g.registration(p)}
+	first := g.registration(p)
+	first.Payee = p.Payee.ID
+	msgs := []sdk.Msg{first}
 	old, err := g.Participant(ctx, g.account.Address())
+	rests := err == nil && old.Earning && !earning.Placed(old) && !old.Jailed
 	switch {
+	case p.Earning && (rests || errors.Is(err, query.ErrNotFound)):
+		if rests { // it keeps the payee that it named
+			first.Payee = ""
+		}
+		first.Stake, first.Earns = 0, true
+		if first.ProofHeight, first.Proof, err = g.prove(ctx); err != nil {
+			return err
+		}
 	case errors.Is(err, query.ErrNotFound):
 	case err != nil:
 		return err
@@ -56,6 +73,52 @@ func (g Registry) Enlist(ctx context.Context, p registry.Participant, offers ...
 	}
 	_, err = g.account.Submit(ctx, msgs...)
 	return err
+}
+
+// prove finds the proof of a registration without a stake, for one worker more than earn theirs now: another may
+// register meanwhile.
+func (g Registry) prove(ctx context.Context) (height int64, number uint64, err error) {
+	r, err := registrypb.NewQueryClient(g.account).Params(ctx, &registrypb.QueryParamsRequest{})
+	params, err := query.One[registry.Params](r.GetParams(), err)
+	if err != nil {
+		return 0, 0, err
+	}
+	b, err := g.beacon(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	beacon, err := runpb.Digest(b.Value)
+	if err != nil {
+		return 0, 0, err
+	}
+	zeros := params.Earning.ProofBits(int(r.Earning) + 1)
+	for !earning.Proves(g.account.Address(), beacon, zeros, number) {
+		if number++; number%(1<<16) == 0 && ctx.Err() != nil {
+			return 0, 0, ctx.Err()
+		}
+	}
+	return b.Height, number, nil
+}
+
+// beacon is the latest one. The first blocks of a chain have none: it waits for them.
+func (g Registry) beacon(ctx context.Context) (*beaconpb.QueryBeaconResponse, error) {
+	for {
+		b, err := beaconpb.NewQueryClient(g.account).Beacon(ctx, &beaconpb.QueryBeaconRequest{})
+		if status.Code(err) != codes.NotFound {
+			return b, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// SetPayee names the account that is paid in place of a participant; none: the participant.
+func (g Registry) SetPayee(ctx context.Context, participant, payee string) error {
+	return send(ctx, g.account, &registrypb.MsgSetPayee{Sender: g.account.Address(), Participant: participant,
+		Payee: payee})
 }
 
 // UpdateAddresses replaces the addresses of the participant.

@@ -17,6 +17,7 @@ import (
 	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/session"
 	rules "github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/standing"
 )
@@ -42,6 +43,8 @@ type AccountStatus struct {
 	Stake   uint64            `json:"stake_uzen"`
 	Slashed uint64            `json:"slashed_uzen"`
 	Jailed  bool              `json:"jailed"`
+	Earning bool              `json:"earning,omitempty"` // its stake
+	Payee   string            `json:"payee,omitempty"`   // account that is paid in its place
 	Reasons []standing.Reason `json:"reasons"`
 }
 
@@ -88,6 +91,9 @@ func Overview(ctx context.Context, c *client.Client, head ledger.Head, account s
 	s.Account = &AccountStatus{Address: account, Reasons: standing.Explain(v)}
 	if p := v.Participant; p != nil {
 		s.Account.Stake, s.Account.Slashed, s.Account.Jailed = p.Stake, p.Slashed, p.Jailed
+		if s.Account.Earning = p.Earning; registry.Pays(*p, head.Height) != account {
+			s.Account.Payee = registry.Pays(*p, head.Height)
+		}
 	}
 	s.Account.Balance, err = at.Coins.Balance(ctx, account)
 	return s, err

@@ -58,6 +58,8 @@ type Options struct {
 	Hardware registry.Hardware
 	Tier     string           // of uptime that it commits to: none, bronze, silver or gold
 	Pool     string           // account of a pool that may offer its work with that of others
+	Earn     bool             // a worker without the coins of its stake earns it, where the network lets it
+	PayTo    string           // account that is paid in its place; "": itself, or the one that it named before
 	Measure  bool             // the registry may measure the machine when it has nothing else to do
 	Threads  int              // of one unit
 	Listen   []string         // multiaddrs; none: any port of the loopback
@@ -273,11 +275,17 @@ func (s *service) enlist(ctx context.Context) error {
 	p, err := s.chain.Registry.Participant(ctx, s.chain.Address())
 	switch {
 	case errors.Is(err, client.ErrNotFound):
-		if err := s.awaitCoins(ctx); err != nil {
+		if self.Earning, err = earns(ctx, s); err == nil && !self.Earning {
+			err = s.awaitCoins(ctx)
+		}
+		if err != nil {
 			return err
 		}
 	case err != nil:
 		return err
+	case p.Earning && !p.Jailed:
+		self.Earning = true
+		sayEarning(ctx, s, p)
 	case p.Jailed:
 		s.barred = true
 		s.Say(fmt.Sprintf("the account was convicted and is given no work; the registry measures the machine, and from "+
@@ -292,7 +300,10 @@ func (s *service) enlist(ctx context.Context) error {
 	if s.Pool != "" {
 		offer.Price, offer.Slots = 0, 0 // the pool offers for it
 	}
-	return s.chain.Registry.Enlist(ctx, self, offer)
+	if err := s.chain.Registry.Enlist(ctx, self, offer); err != nil {
+		return err
+	}
+	return namePayee(ctx, s)
 }
 
 // participantOf is how a service registers.
@@ -305,7 +316,7 @@ func participantOf(s *service) (p registry.Participant, err error) {
 	hardware.Disk = uint64(s.store.Usage().Quota) >> 20
 	return registry.Participant{
 		Roles: []crew.Role{s.role()}, PeerID: s.host.ID().String(), Addrs: advertised(s.host.Addrs()),
-		Device: words, Stake: s.Stake, Hardware: hardware, Tier: tier, Pool: s.Pool,
+		Device: words, Stake: s.Stake, Hardware: hardware, Tier: tier, Pool: s.Pool, Payee: registry.Payee{ID: s.PayTo},
 	}, nil
 }
 

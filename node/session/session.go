@@ -57,6 +57,11 @@ type Account struct {
 	// seconds until then, at the pace of the last blocks; 0: not known
 	LeavesIn float64 `json:"leaves_in_seconds,omitempty"`
 	Jailed   bool    `json:"jailed"`
+
+	Earning   bool   `json:"earning,omitempty"` // it has no stake of its own, and earns one
+	Payee     string `json:"payee,omitempty"`   // account that is paid in its place
+	NextPayee string `json:"next_payee,omitempty"`
+	PayeeAt   int64  `json:"payee_at,omitempty"` // height from which NextPayee is paid
 }
 
 // ReadAccount asks a network about an account.
@@ -85,6 +90,13 @@ func ReadAccount(ctx context.Context, network, address string) (*Account, error)
 		return nil, err
 	}
 	a.Stake, a.Slashed, a.Jailed, a.Leaving, a.LeavesAt = p.Stake, p.Slashed, p.Jailed, p.Leaving, p.LeavesAt
+	a.Earning, a.NextPayee, a.PayeeAt = p.Earning, p.Payee.Next, p.Payee.From
+	if to := registry.Pays(p, head.Height); to != address {
+		a.Payee = to
+	}
+	if a.PayeeAt <= head.Height {
+		a.NextPayee, a.PayeeAt = "", 0
+	}
 	if left := a.LeavesAt - head.Height; a.Leaving > 0 && left > 0 {
 		a.LeavesIn = float64(left) * blockTime(ctx, c, head).Seconds()
 	}
@@ -140,6 +152,11 @@ func UnjailStake(ctx context.Context, c *client.Client) error {
 		return err
 	}
 	return c.Registry.Unjail(ctx)
+}
+
+// SetPayee names the account that is paid in place of a worker or verifier, the account itself if worker is "".
+func SetPayee(ctx context.Context, c *client.Client, worker, payee string) error {
+	return c.Registry.SetPayee(ctx, cmp.Or(worker, c.Address()), payee)
 }
 
 // Unstake lets an amount of the stake of an account leave it; all of it if the amount is 0.

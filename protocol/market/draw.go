@@ -40,7 +40,9 @@ func (b *OrderBook) urn(w *wish, role crew.Role, priceCap uint64) *urn {
 }
 
 // fits reports whether a lot may be drawn at all.
-func (u *urn) fits(l *lot) bool { return l.Price <= u.cap && u.misfit(l) == Fits }
+func (u *urn) fits(l *lot) bool {
+	return l.Price <= u.cap && l.Earning == u.earning && u.misfit(l) == Fits
+}
 
 // below returns a number below a bound, each as likely as the others but for one part in 2^64.
 func (u *urn) below(n uint64) uint64 {

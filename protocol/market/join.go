@@ -15,7 +15,7 @@ import (
 // number of verifiers that it asked for, counting members on probation. Returning members come first, at their old
 // price, then lots of the book are drawn, as in Match. They are paid the price of their role in the run, or the
 // highest price that one of the new members asks if that is more. None joins at a price at which the rest of the
-// budget would not cover the next round.
+// budget would not cover the next round. Last, workers that earn their stake are drawn for the places that earn allows.
 func (b *OrderBook) Join(o Order, s run.State, back []crew.Member, remaining uint64) []crew.Member {
 	var chosen []crew.Member
 	taken := ownersOf(s.Members, func(m crew.Member) bool { return m.Active || m.Why == reason.OnProbation })
@@ -28,13 +28,18 @@ func (b *OrderBook) Join(o Order, s run.State, back []crew.Member, remaining uin
 		for _, m := range back {
 			l := &lot{Listing: Listing{Offer: Offer{ID: m.ID, Role: m.Role, Price: m.Price},
 				Profile: Profile{Owner: cmp.Or(m.Owner, m.ID)}}}
-			if places == 0 || m.Role != role || m.Price > o.PriceCap || !s.MayJoin(m.ID, m.Role) || !taken.apart(l) {
+			free := places > 0
+			if m.Earning {
+				free = EarnerPlaces(o, s) > 0
+			}
+			if !free || m.Role != role || m.Price > o.PriceCap || !s.MayJoin(m.ID, m.Role) || !taken.apart(l) {
 				continue
 			}
 			if with := joined(s, m); Exposure(with) <= remaining {
 				s, chosen = with, append(chosen, m)
-				taken.add(l.Owner, role)
-				places--
+				if taken.add(l.Owner, role); !m.Earning {
+					places--
+				}
 			}
 		}
 		if places > 0 {
@@ -43,14 +48,57 @@ func (b *OrderBook) Join(o Order, s run.State, back []crew.Member, remaining uin
 			chosen = append(chosen, members...)
 		}
 	}
+	chosen = append(chosen, b.earners(o, s, taken, remaining)...)
 	slices.SortFunc(chosen, func(a, b crew.Member) int { return cmp.Compare(a.ID, b.ID) })
 	return chosen
+}
+
+// EarnerPlaces is how many workers that earn their stake may still join a run: one for every four workers that the
+// order takes at most, in addition to them, and one at least. There is none where work is not audited, or not exact, so
+// that nothing would be proven, in the last rounds, and after one of them was convicted: a run is rolled back once by a
+// worker that has nothing to lose, and not again.
+func EarnerPlaces(o Order, s run.State) (places int) {
+	t := s.Terms
+	if t.AuditPPM == 0 || t.Tolerance.DistancePPM > 0 || s.Phase == progress.Settle {
+		return 0
+	}
+	for _, m := range s.Members {
+		switch {
+		case !m.Earning:
+		case m.Why == reason.Verdict:
+			return 0
+		case m.Participating():
+			places--
+		}
+	}
+	return max(0, places+max(1, int(o.Workers.Max/workersPerEarner)))
+}
+
+const workersPerEarner = 4
+
+// earners draws workers that earn their stake, at the price of the workers of the run or below.
+func (b *OrderBook) earners(o Order, s run.State, taken owners, remaining uint64) []crew.Member {
+	places := EarnerPlaces(o, s)
+	if places == 0 {
+		return nil
+	}
+	o.PriceCap, _ = highest(s)
+	w := b.wish(&o)
+	w.earning = true
+	_, members := b.drawn(w, s, crew.Worker, places, taken, remaining)
+	return members
 }
 
 // newcomers draws members for free places of a role, and returns the run with them.
 func (b *OrderBook) newcomers(o Order, s run.State, role crew.Role, places int, taken owners,
 	remaining uint64) (run.State, []crew.Member) {
-	w := b.wish(&o)
+	return b.drawn(b.wish(&o), s, role, places, taken, remaining)
+}
+
+// drawn is newcomers for a wish.
+func (b *OrderBook) drawn(w *wish, s run.State, role crew.Role, places int, taken owners,
+	remaining uint64) (run.State, []crew.Member) {
+	o := w.order
 	u := b.urn(w, role, o.PriceCap)
 	work, checked := highest(s)
 	paid := map[crew.Role]uint64{crew.Worker: work, crew.Verifier: checked}[role]

@@ -78,6 +78,7 @@ type Profile struct {
 	Stake        uint64 // that stays, uzen
 	Owner        string // account that it works for: its pool's, or its own
 	Cover        uint64 // price of the work that its stake may still stand behind, uzen
+	Earning      bool   // it has no stake, and earns it
 }
 
 // ProfileOf reads a profile from the registry. owner is the account that the participant works for, leased the price of
@@ -88,7 +89,7 @@ func ProfileOf(p registry.Participant, params registry.Params, owner string, lea
 		Class: p.Class(params), Tier: p.Tier, Memory: h.Memory, Upload: h.Upload, Disk: h.Disk, Cores: h.Cores,
 		Devices: h.Devices, Model: h.Model, Passed: p.Passed, Region: h.Region, Jurisdiction: h.Jurisdiction,
 		Domain: h.Domain, Attested: p.Attested, Rate: p.Rate, Latency: p.Latency, Stake: p.Firm(), Owner: owner,
-		Cover: p.Collateral(params, leased),
+		Cover: p.Collateral(params, leased), Earning: p.Earning,
 	}
 }
 
@@ -120,6 +121,7 @@ const (
 	HourTooDear       Mismatch = "hour_above_cap"     // or its rate was never measured
 	TooDear           Mismatch = "price_above_cap"    // of the order
 	NoVerifierWanted  Mismatch = "no_verifier_wanted" // by the order
+	EarnsStake        Mismatch = "earns_stake"        // and the run has no place for another such worker
 )
 
 var misfits = map[Mismatch]string{
@@ -133,6 +135,7 @@ var misfits = map[Mismatch]string{
 	HourTooDear:      "an hour of it costs more than the cap, or its rate was never measured",
 	TooDear:          "it asks more than the cap",
 	NoVerifierWanted: "the order wants no verifier",
+	EarnsStake:       "it earns its stake: it joins runs in progress, in addition to the staked workers",
 }
 
 // Text says a misfit in words, after "because".
@@ -148,6 +151,8 @@ func (w *wish) misfit(l *lot) Mismatch {
 		return NoVerifierWanted
 	case l.left == 0:
 		return NoSlot
+	case l.Earning && !w.earning:
+		return EarnsStake
 	case worker && w.classes>>l.Class&1 == 0:
 		return WrongClass
 	case worker && len(c.Machines) > 0 && c.machine(&l.Profile) != Fits:
@@ -169,7 +174,7 @@ func (w *wish) misfit(l *lot) Mismatch {
 		return TierTooLow
 	case worker && c.Hourly > 0 && (l.Rate == 0 || Hourly(l.Price, l.Rate) > c.Hourly):
 		return HourTooDear
-	case l.Cover < math.MaxUint64 && w.order.Value(l.Role, l.Price) > l.Cover:
+	case !l.Earning && l.Cover < math.MaxUint64 && w.order.Value(l.Role, l.Price) > l.Cover:
 		return StakeTooSmall
 	}
 	return Fits
@@ -180,6 +185,7 @@ type wish struct {
 	order   *Order
 	classes uint8  // bit c: class c will do
 	regions bool   // some will not do
+	earning bool   // workers that earn their stake will do, and no others
 	barred  []bool // jurisdictions of the book that will not do; nil: none
 }
 

@@ -49,7 +49,8 @@ func (r Reason) Text() string { return reasons[r] }
 // members of a role are paid the highest price that one of them asks. Verifiers are drawn first. No two of them have
 // one owner, and none has the owner of a worker; two workers have one owner only where the lots of other owners do not
 // suffice. The workers of a lease are of at least Conditions.Domains failure domains: that number is drawn of
-// different ones before the rest. An account takes part once.
+// different ones before the rest. An account takes part once. Workers that earn their stake are not drawn: they join
+// (see Join).
 func (b *OrderBook) Match(o Order) (Lease, Reason) {
 	w := b.wish(&o)
 	workers, verifiers := b.seats(w, o.PriceCap)

@@ -6,6 +6,9 @@ import "fmt"
 // rate of its machine.
 func (p Participant) Jail(height int64) Participant {
 	p.Jailed, p.Convicted, p.Rate, p.RatedAt = true, height, 0, 0
+	if p.Earning {
+		p.EarnedAt = height
+	}
 	return p.Audited(false)
 }
 
@@ -21,6 +24,6 @@ func (p Participant) Unjail(params Params, height int64) (Participant, error) {
 		return p, fmt.Errorf("%w: the machine of %s was not measured since its conviction in block %d", ErrJail, p.ID,
 			p.Convicted)
 	}
-	p.Jailed, p.Passed = false, 0
+	p.Jailed, p.Passed, p.Earning, p.EarnedAt = false, 0, false, 0 // it works again once it has a stake
 	return p, nil
 }

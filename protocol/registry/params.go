@@ -36,6 +36,8 @@ type Params struct {
 	ClusterUpload uint32 `cbor:"17,keyasint"`
 
 	JailBlocks int64 `cbor:"18,keyasint,omitempty"` // after a conviction before which its account is not matched again
+
+	Earning Earning `cbor:"19,keyasint,omitempty"` // of stakes, by workers that registered without one
 }
 
 const gib = 1 << 10 // MiB
@@ -63,7 +65,7 @@ func DefaultParams() Params {
 		},
 		EpochBlocks: 3600, BeatBlocks: 15, DowntimePPM: 10_000, Witnesses: 3,
 		MeasureBlocks: 120, ClusterRTT: 30, ClusterSize: 64, StickyPPM: 200_000,
-		UnstakeBlocks: 20_000, ClusterUpload: 4, JailBlocks: 20_000,
+		UnstakeBlocks: 20_000, ClusterUpload: 4, JailBlocks: 20_000, Earning: DefaultEarning(),
 	}
 }
 
@@ -88,6 +90,9 @@ func (p Params) Validate() error {
 	case p.Witnesses < 1 || p.ClusterSize < 1 || p.MeasureBlocks < 1 || p.MeasureBlocks > terms.MaxBlocks:
 		return bad("%d witnesses, clusters of %d, measurements of %d blocks: wanted at least one", p.Witnesses,
 			p.ClusterSize, p.MeasureBlocks)
+	}
+	if err := p.Earning.Validate(); err != nil {
+		return err
 	}
 	for i, c := range p.Classes {
 		if c.Class <= Processor || c.Class > Datacentre || c.Kind > Apple || c.MultiplierPPM > 100*million ||

@@ -38,6 +38,7 @@ var (
 	ErrReport   = errors.New("registry: not a report about a peer")
 	ErrJail     = errors.New("registry: the participant stays barred")
 	ErrParams   = errors.New("registry: invalid parameters")
+	ErrPayee    = errors.New("registry: the payee stays")
 )
 
 // Participant is one account that works for the network, or that serves the job it ordered.
@@ -67,6 +68,11 @@ type Participant struct {
 	LeavesAt int64  `cbor:"20,keyasint,omitempty"` // height from which they may be paid out
 
 	Convicted int64 `cbor:"21,keyasint,omitempty"` // height of the latest conviction; 0: none
+
+	Earning  bool  `cbor:"22,keyasint,omitempty"` // it registered without a stake, and earns it
+	EarnedAt int64 `cbor:"23,keyasint,omitempty"` // height at which it registered so, or passed its latest audit
+
+	Payee Payee `cbor:"24,keyasint,omitempty"`
 }
 
 // Register checks a registration and dates it. The caller must already hold the stake. Records about a participant,
@@ -75,8 +81,11 @@ func Register(p Participant, params Params, height int64) (Participant, error) {
 	if err := p.check(); err != nil {
 		return Participant{}, err
 	}
+	if p.Earning {
+		p.EarnedAt = height
+	}
 	for _, r := range p.Roles {
-		if least := params.MinStake(r); p.Firm() < least {
+		if least := params.MinStake(r); p.Firm() < least && !p.Earning {
 			return Participant{}, fmt.Errorf("%w: %d uzen, role %d needs at least %d: stake more", ErrStake, p.Firm(), r, least)
 		}
 	}
@@ -108,6 +117,10 @@ func (p Participant) found(old Participant) Participant {
 func (p Participant) Renew(next Participant) Participant {
 	renewed := next.found(p)
 	renewed.Since = p.Since
+	renewed.Payee = p.Payee
+	if p.Earning && len(p.Roles) > 0 {
+		renewed.EarnedAt = p.EarnedAt
+	}
 	if next.Device != p.Device || next.Hardware.Kind != p.Hardware.Kind || next.Hardware.Memory != p.Hardware.Memory {
 		renewed.Rate, renewed.RatedAt, renewed.Attested = 0, 0, false
 	}
@@ -147,9 +160,10 @@ func (p Participant) check() error {
 // Has reports whether the participant takes a role.
 func (p Participant) Has(r crew.Role) bool { return slices.Contains(p.Roles, r) }
 
-// Eligible reports whether the participant may be matched in a role: it takes it, is not jailed, and has the stake.
+// Eligible reports whether the participant may be matched in a role: it takes it, is not jailed, and has the stake, or
+// earns it as a worker.
 func (p Participant) Eligible(r crew.Role, params Params) bool {
-	return p.Has(r) && !p.Jailed && p.Firm() >= params.MinStake(r)
+	return p.Has(r) && !p.Jailed && (p.Firm() >= params.MinStake(r) || p.Earning && r == crew.Worker)
 }
 
 // Collateral is the amount by market.Order.Value that the stake still covers, in uzen, with leased covered already.
@@ -201,6 +215,9 @@ func (p Participant) Firm() uint64 { return p.Stake - p.Leaving }
 func (p Participant) Unstake(amount uint64, params Params, height int64) (Participant, error) {
 	if amount > p.Stake {
 		return p, fmt.Errorf("%w: %d uzen of a stake of %d", ErrUnstake, amount, p.Stake)
+	}
+	if e := params.Earning; p.Earning && amount > 0 && p.Passed < e.Audits {
+		return p, fmt.Errorf("%w: the worker earns it, and has passed %d of %d audits", ErrUnstake, p.Passed, e.Audits)
 	}
 	p.Leaving, p.LeavesAt = amount, 0
 	if amount == 0 {

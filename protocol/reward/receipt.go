@@ -98,4 +98,6 @@ type Transfer struct {
 	From   string `cbor:"1,keyasint"` // Escrow, Emission, CommunityPool, or Stake of an account
 	To     string `cbor:"2,keyasint"` // CommunityPool, or an account address
 	Amount uint64 `cbor:"3,keyasint"` // uzen, never zero
+	// for work: an account that earns its stake gets it as stake, and the payee of an account gets it in its place
+	Pay bool `cbor:"4,keyasint,omitempty"`
 }

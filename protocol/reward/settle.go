@@ -21,9 +21,11 @@ type SettlementInput struct {
 	FeePPM   uint32                 // of every payment, to the community pool
 	Waiting  uint64                 // uzen that the job costs if no unit was ever committed
 	Stake    func(id string) uint64 // uzen staked by a member now
-	// Height of the latest conviction of a member before, 0: none; and the smallest stake of a role, in uzen. nil: none.
+	// Height of the latest conviction of a member before, 0: none; the smallest stake of a role, in uzen; and whether a
+	// member earns its stake, all of which a verdict then takes. nil: none.
 	Convicted func(id string) int64
 	Least     func(r crew.Role) uint64
+	Earning   func(id string) bool
 	Height    int64
 	Seq       uint64 // of the next receipt
 }
@@ -168,8 +170,8 @@ func (l *ledger) pay(kind Kind, round, unit uint32, who string, flops uint64, re
 	}
 	l.receipt(Receipt{Round: round, Unit: unit, Who: who, Role: m.Role, Kind: kind,
 		Flops: flops, Price: m.Price, FeePPM: l.book.FeePPM, Amount: net, Fee: fee, Reason: reason})
-	l.transfer(Escrow, who, net)
-	l.transfer(Escrow, CommunityPool, fee)
+	l.transfer(Transfer{Escrow, who, net, true})
+	l.transfer(Transfer{Escrow, CommunityPool, fee, false})
 }
 
 func (l *ledger) unpaid(kind Kind, round, unit uint32, who, reason string) {
@@ -186,6 +188,9 @@ func (l *ledger) slash(e event.Event, loser, winner string) {
 	m.ID = loser
 	c := l.convicted(m)
 	amount := l.book.Penalty.Taken(c)
+	if l.book.Earning != nil && l.book.Earning(loser) { // all of its pay, of which no accomplice gets a part
+		amount, winner = c.Stake, ""
+	}
 	l.take(e, loser, winner, amount, amount, c.Stake)
 }
 
@@ -266,8 +271,8 @@ func (l *ledger) refund(e event.Event, reason string) {
 	}
 	l.Escrow, amount = l.Escrow.Close()
 	l.receipt(Receipt{Round: e.Round, Who: l.book.Consumer, Kind: Refund, Amount: amount, Fee: fee, Reason: reason})
-	l.transfer(Escrow, CommunityPool, fee)
-	l.transfer(Escrow, l.book.Consumer, amount)
+	l.transfer(Transfer{Escrow, CommunityPool, fee, false})
+	l.transfer(Transfer{Escrow, l.book.Consumer, amount, false})
 }
 
 func (l *ledger) receipt(r Receipt) {
@@ -279,8 +284,8 @@ func (l *ledger) receipt(r Receipt) {
 	l.Receipts = append(l.Receipts, r)
 }
 
-func (l *ledger) transfer(from, to string, amount uint64) {
-	if amount > 0 {
-		l.Transfers = append(l.Transfers, Transfer{From: from, To: to, Amount: amount})
+func (l *ledger) transfer(t Transfer) {
+	if t.Amount > 0 {
+		l.Transfers = append(l.Transfers, t)
 	}
 }

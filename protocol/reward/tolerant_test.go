@@ -37,7 +37,7 @@ func TestDepositOfTolerantWork(t *testing.T) {
 		book := SettlementInput{Consumer: "c", Penalty: DefaultPenalty(), Stake: func(string) uint64 { return stake }}
 		got := Settle(s, []event.Event{{Kind: event.DepositForfeited, Who: "w", Why: reason.Outside}}, book)
 		amount := min(stake, want)
-		if !slices.Equal(got.Transfers, []Transfer{{Stake("w"), CommunityPool, amount}}) {
+		if !slices.Equal(got.Transfers, []Transfer{{From: Stake("w"), To: CommunityPool, Amount: amount}}) {
 			t.Errorf("%+v, want %d", got.Transfers, amount)
 		}
 		if r := got.Receipts[0]; r.Kind != Slash || r.Reason != DepositForfeited || r.Jails() || r.Amount != amount ||

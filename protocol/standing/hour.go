@@ -45,7 +45,7 @@ var causeOf = map[Code]Cause{
 	NotRunning: CauseOff, Unreachable: CauseUnreachable, Behind: CauseBehind, Paused: CausePaused,
 	StoreTooSmall: CauseDisk,
 	NotRegistered: CauseNotOffered, Withdrawn: CauseNotOffered, Draining: CauseDraining, Jailed: CauseJailed,
-	StakeTooSmall: CauseStake, SlotsTaken: CauseRun,
+	StakeTooSmall: CauseStake, EarnsUnrated: CauseMachine, EarnsPlace: CauseSeat, SlotsTaken: CauseRun,
 	NoOrder: CauseNoOrders, OrderPrice: CausePrice, OrderWorkers: CauseOrder, OrderVerifiers: CauseOrder,
 	OrderDear: CauseOrder, OrderBudget: CauseOrder, OrderConditions: CauseOrder, OrderMismatch: CauseMachine,
 	OrderNotChosen: CauseSeat, OrderNext: CauseSeat,
@@ -64,7 +64,7 @@ var causeOf = map[Code]Cause{
 var misfitCause = map[market.Mismatch]Cause{
 	market.NoSlot: CauseRun, market.MemoryTooSmall: CauseMemory, market.DiskTooSmall: CauseDisk,
 	market.StakeTooSmall: CauseStake, market.TooLittleHistory: CauseHistory, market.HourTooDear: CausePrice,
-	market.TooDear: CausePrice, market.NoVerifierWanted: CauseNoOrders,
+	market.TooDear: CausePrice, market.EarnsStake: CauseSeat, market.NoVerifierWanted: CauseNoOrders,
 }
 
 // Cause is the cause of one reason.

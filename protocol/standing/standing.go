@@ -11,6 +11,7 @@ import (
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
+	"github.com/starling-network/starling/protocol/registry/earning"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/progress"
@@ -75,6 +76,8 @@ const (
 	NotRegistered Code = "not_registered"
 	Jailed        Code = "jailed"
 	StakeTooSmall Code = "stake_too_small"
+	EarnsUnrated  Code = "earns_unrated" // it earns its stake, and its machine is not measured
+	EarnsPlace    Code = "earns_place"   // it earns its stake, and waits for a run with a place for such a worker
 	Draining      Code = "draining"
 	Withdrawn     Code = "withdrawn"
 	SlotsTaken    Code = "slots_taken"
@@ -171,7 +174,8 @@ func Explain(v View) []Reason {
 
 // offering says why the offer of a participant in a role is not matched, with so many live runs.
 func (v View) offering(role crew.Role, live int) []Reason {
-	if least := v.Stakes.MinStake(role); v.Participant.Firm() < least {
+	earns := earning.Active(*v.Participant) && role == crew.Worker
+	if least := v.Stakes.MinStake(role); v.Participant.Firm() < least && !earns {
 		return []Reason{{Code: StakeTooSmall, Kind: Blocked,
 			Text: textf("the stake of %s ZEN, without what leaves it, is below the %s that a %s needs",
 				zen(v.Participant.Firm()), zen(least), role),
@@ -188,6 +192,15 @@ func (v View) offering(role crew.Role, live int) []Reason {
 	case uint32(live) >= v.Offers[at].Slots:
 		return []Reason{{Code: SlotsTaken, Kind: Waits, Text: textf("busy: the account works in %d of %d runs that it "+
 			"offers to work in", live, v.Offers[at].Slots)}}
+	case earns && v.Participant.Rate < v.Stakes.Earning.Rate:
+		return []Reason{{Code: EarnsUnrated, Kind: Waits, Text: textf("the machine is measured at %d operations a second; "+
+			"a worker that earns its stake needs %d, found by the network", v.Participant.Rate, v.Stakes.Earning.Rate),
+			Do: "let it be measured, which starling worker up does when it has no run, or stake coins: " +
+				"starling account stake add"}}
+	case earns:
+		return []Reason{{Code: EarnsPlace, Kind: Waits, Text: "a worker that earns its stake joins runs in progress: one " +
+			"for every four staked workers of a run, and none where work is not audited",
+			Do: "keep it running, or stake coins: starling account stake add"}}
 	case len(v.Orders) == 0:
 		return []Reason{{Code: NoOrder, Kind: Waits, Text: "no job is on order, and no run has a free place that the " +
 			"offer fits"}}

@@ -39,7 +39,7 @@ func (j HonestNotSlashed) Wronged(w World) (names []string, err error) {
 	}
 	for _, p := range participants {
 		name := w.Name(p.ID)
-		kept := p.Stake == w.Genesis().Stake && p.Slashed == 0 && !p.Jailed
+		kept := (p.Earning || p.Stake == w.Genesis().Stake) && p.Slashed == 0 && !p.Jailed
 		if !kept && !slices.Contains(j.Guilty, name) && !(slices.Contains(j.Away, name) && onlySilent(receipts, p.ID)) {
 			names = append(names, name)
 		}

@@ -54,6 +54,8 @@ func registryParams(d draws) registry.Params {
 	p.EpochBlocks, p.MeasureBlocks, p.UnstakeBlocks, p.JailBlocks = p.BeatBlocks*d.upTo(2, 8), d.upTo(2, 20),
 		d.upTo(1, 30), d.upTo(1, 30)
 	p.DowntimePPM, p.Witnesses = uint32(d.Intn(200_000)), uint32(d.upTo(1, 3))
+	p.Earning = registry.Earning{Most: uint32(d.Intn(4)), Stake: uint64(d.upTo(1, 1_000_000)),
+		Audits: uint32(d.upTo(1, 4)), Rate: 1, Bits: uint32(d.Intn(4)), IdleBlocks: d.upTo(1, 40)}
 	p.ClusterSize, p.ClusterUpload = uint32(d.upTo(1, 10)), uint32(d.Intn(5))
 	return p
 }
@@ -77,6 +79,17 @@ var ofRegistry = []saying{
 	{weight: 100, of: &registrypb.MsgRegister{}, say: (*msgFactory).register},
 	{weight: 8, of: &registrypb.MsgUpdateAddresses{}, say: participant(func(x *msgFactory) error {
 		return x.Registry.UpdateAddresses(x.ctx, "peer", []string{"/ip4/10.0.0." + strconv.Itoa(x.Intn(256))})
+	})},
+	{weight: 15, of: &registrypb.MsgSetPayee{}, say: participant(func(x *msgFactory) error {
+		payee := ""
+		if x.often(70) {
+			payee = x.anyAccount()
+		}
+		id := x.Address()
+		if p, err := x.Registry.Participant(x.ctx, id); err == nil && x.often(50) && p.Payee.ID != "" && !x.as(p.Payee.ID) {
+			return nil
+		}
+		return x.Registry.SetPayee(x.ctx, id, payee)
 	})},
 	{weight: 8, of: &registrypb.MsgUnjail{}, say: participant(func(x *msgFactory) error {
 		return x.Registry.Unjail(x.ctx)
@@ -140,7 +153,21 @@ func (x *msgFactory) register() error {
 	if x.often(40) {
 		p.Tier = registry.Tier(x.Intn(4))
 	}
+	if x.often(10) {
+		return arrive(x)
+	}
 	return x.Registry.Register(x.ctx, p)
+}
+
+// arrive registers a worker without a stake. Many of its proofs are right: they have few bits.
+func arrive(x *msgFactory) error {
+	m := &registrypb.MsgRegister{Sender: x.Address(), PeerId: "peer", Earns: true, Proof: x.Uint64(),
+		ProofHeight: x.ctx.BlockHeight() - int64(x.Intn(20)), Roles: []registrypb.Role{registrypb.Role_ROLE_WORKER}}
+	if x.often(20) {
+		m.Payee = x.anyAccount()
+	}
+	_, err := x.Submit(x.ctx, m)
+	return err
 }
 
 // participant lets one of those who are registered speak.

@@ -3,17 +3,49 @@ package account
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
+	"fmt"
 
 	"cosmossdk.io/collections"
 	sdk "github.com/cosmos/cosmos-sdk/types"
 	authkeeper "github.com/cosmos/cosmos-sdk/x/auth/keeper"
 	authtypes "github.com/cosmos/cosmos-sdk/x/auth/types"
+
+	"github.com/starling-network/starling/canon"
 )
 
 // safeNumber is the first account number that wallets in JavaScript cannot read: a double represents integers of 53
 // bits exactly.
 const safeNumber = 1 << 53
+
+// derivedFrom is the first of the numbers that follow from an address: those of accounts that begin with a transaction
+// of their own, whose signature names the number before the account exists. Other numbers are below it.
+const derivedFrom = 1 << 52
+
+// Derived is the number of an account that begins with its own transaction.
+func Derived(address sdk.AccAddress) uint64 {
+	d := canon.Sum("starling/account/1", address)
+	return derivedFrom + binary.BigEndian.Uint64(d[:8])%(safeNumber-derivedFrom)
+}
+
+// Begin stores the account of an address which has none, under its derived number. It fails if another account has that
+// number.
+func (k Keeper) Begin(ctx context.Context, address sdk.AccAddress) error {
+	number := Derived(address)
+	taken, err := k.taken(ctx, number)
+	if err == nil && taken {
+		err = fmt.Errorf("account: another account has the number %d of %s: send it coins first", number, address)
+	}
+	if err != nil {
+		return err
+	}
+	a := authtypes.NewBaseAccountWithAddress(address)
+	if err := a.SetAccountNumber(number); err != nil {
+		return err
+	}
+	return k.Accounts.Set(ctx, address, a)
+}
 
 // Keeper stores the accounts of the SDK and numbers them consecutively. The SDK draws numbers with the highest of 64
 // bits set, so that it can execute transactions in parallel. This chain executes them in order, and consecutive numbers
@@ -87,7 +119,7 @@ func (k Keeper) Renumber(ctx context.Context) error {
 	err := k.Accounts.Walk(ctx, nil, func(_ sdk.AccAddress, a sdk.AccountI) (bool, error) {
 		if n := a.GetAccountNumber(); n >= safeNumber {
 			large = append(large, a)
-		} else {
+		} else if n < derivedFrom {
 			next = max(next, n+1)
 		}
 		return false, nil

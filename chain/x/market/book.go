@@ -8,6 +8,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/registry/earning"
 	"github.com/starling-network/starling/protocol/run/crew"
 )
 
@@ -55,7 +56,7 @@ func (k *Keeper) lots(ctx context.Context) (lots []market.Listing, stale []offer
 	}
 	add := func(o market.Offer) error {
 		p, err := k.registry.Get(ctx, o.ID)
-		if err == nil && p.Firm() < params.MinStake(o.Role) {
+		if err == nil && p.Firm() < params.MinStake(o.Role) && !earning.Active(p) {
 			// the offers of pools are not stored under the account of a member
 			stale = append(stale, collections.Join(uint32(o.Role), o.ID))
 		}
@@ -63,6 +64,11 @@ func (k *Keeper) lots(ctx context.Context) (lots []market.Listing, stale []offer
 			return err
 		}
 		at := engaged[role{o.Role, o.ID}]
+		if p.Earning { // one run at a time, with a measured machine
+			if o.Slots = 1; p.Rate < params.Earning.Rate {
+				o.Slots = 0
+			}
+		}
 		o.Slots -= min(o.Slots, at.runs)
 		owner := o.ID
 		if pools[p.Pool] { // the participant named the pool, and the pool offers for its members

@@ -34,6 +34,7 @@ func (surroundings) Members(context.Context, string) ([]string, error) { return 
 func (surroundings) Verifiers(context.Context, canon.Digest, func(registry.Participant) (bool, error)) error {
 	return nil
 }
+func (surroundings) Pay(context.Context, string, string, uint64) error { return nil }
 func (surroundings) At(context.Context, int64) (canon.Digest, error) {
 	return canon.Sum("beacon"), nil
 }

@@ -8,6 +8,7 @@ import (
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
 	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/reason"
 )
@@ -37,7 +38,8 @@ func (k *Keeper) admit(ctx context.Context, id string, book *lazyBook) error {
 		return err
 	}
 	s, err := k.runs.State(ctx, id)
-	if err != nil || s.Present(crew.Worker) >= job.Order.Workers.Max && s.Present(crew.Verifier) >= job.Order.Verifiers {
+	if err != nil || s.Present(crew.Worker) >= job.Order.Workers.Max && s.Present(crew.Verifier) >= job.Order.Verifiers &&
+		market.EarnerPlaces(job.Order, s) == 0 {
 		return err
 	}
 	params, err := k.registry.Params(ctx)

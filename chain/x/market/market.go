@@ -87,6 +87,7 @@ type Registry interface {
 	Get(ctx context.Context, id string) (registry.Participant, error)
 	Params(ctx context.Context) (registry.Params, error)
 	Members(ctx context.Context, pool string) ([]string, error)
+	Pay(ctx context.Context, module, id string, amount uint64) error
 	Verifiers(ctx context.Context, seed canon.Digest, take func(p registry.Participant) (enough bool, err error)) error
 }
 

@@ -240,6 +240,12 @@ func (k *Keeper) Spend(ctx context.Context, job string, after market.Escrow, tra
 	var spent uint64
 	for _, t := range transfers {
 		spent += t.Amount
+		if t.Pay {
+			if err := k.registry.Pay(ctx, Name, t.To, t.Amount); err != nil {
+				return err
+			}
+			continue
+		}
 		if err := k.pay(ctx, t.To, adapter.Coins(t.Amount)); err != nil {
 			return err
 		}

@@ -37,11 +37,16 @@ func (k *Keeper) put(ctx context.Context, p registry.Participant) error {
 	if err != nil {
 		return err
 	}
+	if p.Earning {
+		if err := k.Earners.Note(ctx, p); err != nil {
+			return err
+		}
+	}
 	weight := uint64(0)
 	if p.Eligible(crew.Verifier, params) {
 		weight = p.Firm()
 	}
-	return k.tree.weigh(ctx, p.ID, weight)
+	return k.tree.Weigh(ctx, p.ID, weight)
 }
 
 // Verifiers draws registered verifiers in sequence, each with a chance in proportion to its stake, and passes them to
@@ -49,11 +54,11 @@ func (k *Keeper) put(ctx context.Context, p registry.Participant) error {
 // after drawTries tries.
 func (k *Keeper) Verifiers(ctx context.Context, seed canon.Digest,
 	take func(p registry.Participant) (enough bool, err error)) error {
-	last, err := k.tree.last(ctx)
+	last, err := k.tree.Last(ctx)
 	if err != nil || last == 0 {
 		return err
 	}
-	total, err := k.tree.total(ctx, last)
+	total, err := k.tree.Total(ctx, last)
 	if err != nil {
 		return err
 	}
@@ -65,7 +70,7 @@ func (k *Keeper) Verifiers(ctx context.Context, seed canon.Digest,
 	for try := range uint64(drawTries) {
 		d := canon.Sum("starling/draw-verifier/1", seed[:], binary.BigEndian.AppendUint64(nil, try))
 		number, _ := bits.Mul64(binary.BigEndian.Uint64(d[:8]), total)
-		id, err := k.tree.at(ctx, number, last)
+		id, err := k.tree.At(ctx, number, last)
 		if err != nil {
 			return err
 		}

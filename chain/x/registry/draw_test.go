@@ -37,7 +37,7 @@ func TestDrawsByStake(t *testing.T) {
 	for _, s := range stakes {
 		total += s
 	}
-	last, err := k.tree.last(ctx)
+	last, err := k.tree.Last(ctx)
 	if err != nil || last != 11 {
 		t.Fatalf("%d places, %v", last, err)
 	}
@@ -47,7 +47,7 @@ func TestDrawsByStake(t *testing.T) {
 			if stakes[id] == 0 {
 				continue
 			}
-			if got, err := k.tree.at(ctx, at, last); err != nil || got != id {
+			if got, err := k.tree.At(ctx, at, last); err != nil || got != id {
 				t.Errorf("number %d of %d falls to %s, want %s: %v", at, total, got, id, err)
 			}
 		}

@@ -15,9 +15,12 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/chain/x/registry/earners"
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
+	"github.com/starling-network/starling/chain/x/registry/stakes"
 	"github.com/starling-network/starling/chain/x/training/runpb"
 	"github.com/starling-network/starling/protocol/registry"
+	"github.com/starling-network/starling/protocol/registry/earning"
 	"github.com/starling-network/starling/protocol/reward"
 )
 
@@ -56,6 +59,10 @@ var ErrorTable = &adapter.ErrorTable{Space: Name, List: []adapter.ErrorCode{
 		"doubles the wait."},
 	{Code: 16, Rule: ErrJailed, Fix: "Challenge from an account that was not slashed, or end the bar first (starling " +
 		"account stake unjail)."},
+	{Code: 19, Rule: earning.ErrRefused, Fix: "Try again later, with a proof for a recent block (starling worker up " +
+		"does), or register with a stake."},
+	{Code: 20, Rule: registry.ErrPayee, Fix: "Name the address of an account, and sign with the key of the worker or " +
+		"of the account that is paid now."},
 	{Code: 18, Rule: registry.ErrJail, Fix: "Wait for the block that is named, have the machine measured (starling " +
 		"worker up does so), and ask again."},
 }}
@@ -64,6 +71,8 @@ var ErrorTable = &adapter.ErrorTable{Space: Name, List: []adapter.ErrorCode{
 type Bank interface {
 	SendCoinsFromAccountToModule(ctx context.Context, from sdk.AccAddress, module string, amount sdk.Coins) error
 	SendCoinsFromModuleToAccount(ctx context.Context, module string, to sdk.AccAddress, amount sdk.Coins) error
+	SendCoinsFromModuleToModule(ctx context.Context, from, to string, amount sdk.Coins) error
+	BlockedAddr(address sdk.AccAddress) bool
 }
 
 // Pool is the community pool.
@@ -102,10 +111,12 @@ type Keeper struct {
 	pooled   collections.KeySet[collections.Pair[string, string]] // pool, account that named it
 	leaving  collections.KeySet[collections.Pair[int64, string]]  // height, participant whose stake leaves
 
-	tree     stakeTree // of verifiers
+	tree     stakes.Tree // of verifiers
 	absences collections.Map[string, absence]
 
 	presences presences
+
+	Earners earners.List
 }
 
 // Connect sets the module of runs, which itself needs the keeper.
@@ -129,11 +140,12 @@ func NewKeeper(s store.KVStoreService, account sdk.AccAddress, authority string,
 		pooled:   collections.NewKeySet(b, collections.NewPrefix(5), "pooled", collections.PairKeyCodec(id, id)),
 		leaving: collections.NewKeySet(b, collections.NewPrefix(4), "leaving",
 			collections.PairKeyCodec(collections.Int64Key, id)),
-		tree:     newStakeTree(b),
+		tree:     stakes.New(b),
 		absences: collections.NewMap(b, collections.NewPrefix(20), "absences", id, adapter.Record[absence]()),
 		presences: presences{collections.NewMap(b, collections.NewPrefix(23), "presences", id,
 			adapter.Record[registry.Presence]())},
 	}
+	k.Earners = earners.New(b, surroundings{k})
 	var err error
 	k.Schema, err = b.Build()
 	return k, err
@@ -202,7 +214,7 @@ func (k *Keeper) Take(ctx context.Context, id, to string, amount uint64) error {
 	if to == reward.CommunityPool {
 		return k.pool.FundCommunityPool(ctx, adapter.Coins(amount), k.account)
 	}
-	account, err := sdk.AccAddressFromBech32(to)
+	account, err := Paying{k}.Payee(ctx, to)
 	if err != nil {
 		return err
 	}
@@ -215,7 +227,15 @@ func (k *Keeper) Audited(ctx context.Context, id string, passed bool) error {
 	if err != nil {
 		return err
 	}
-	return k.participants.Set(ctx, id, p.Audited(passed))
+	if !p.Earning {
+		return k.participants.Set(ctx, id, p.Audited(passed))
+	}
+	params, err := k.Params(ctx)
+	if err != nil {
+		return err
+	}
+	p = earning.Audited(p, passed, params, sdk.UnwrapSDKContext(ctx).BlockHeight())
+	return errors.Join(k.put(ctx, p), k.Earners.Note(ctx, p))
 }
 
 // Uptimes returns the uptimes, in the current epoch, of all participants that commit to a tier.

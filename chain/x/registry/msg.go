@@ -11,6 +11,7 @@ import (
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
 	"github.com/starling-network/starling/protocol/registry"
+	"github.com/starling-network/starling/protocol/registry/earning"
 )
 
 // messages implements registrypb.MsgServer over a keeper.
@@ -35,6 +36,11 @@ func (k messages) Register(ctx context.Context, m *registrypb.MsgRegister) (*reg
 	for _, role := range m.Roles {
 		p.Roles = append(p.Roles, role.Rule())
 	}
+	if p.Earning = earning.Placed(old); m.Earns {
+		if p, err = k.arrive(ctx, m, p, params); err != nil {
+			return nil, err
+		}
+	}
 	if p, err = p.TopUp(m.Stake); err != nil {
 		return nil, ErrorTable.Wrap(err)
 	}
@@ -43,6 +49,9 @@ func (k messages) Register(ctx context.Context, m *registrypb.MsgRegister) (*reg
 	}
 	if known {
 		p = old.Renew(p)
+	}
+	if p, err = k.name(m.Payee, old, known, p, sdk.UnwrapSDKContext(ctx).BlockHeight()); err != nil {
+		return nil, ErrorTable.Wrap(err)
 	}
 	if err := k.lock(ctx, m.Sender, m.Stake); err != nil {
 		return nil, err

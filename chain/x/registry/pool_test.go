@@ -23,6 +23,10 @@ func (still) SendCoinsFromAccountToModule(context.Context, sdk.AccAddress, strin
 func (still) SendCoinsFromModuleToAccount(context.Context, string, sdk.AccAddress, sdk.Coins) error {
 	return nil
 }
+func (still) SendCoinsFromModuleToModule(context.Context, string, string, sdk.Coins) error {
+	return nil
+}
+func (still) BlockedAddr(sdk.AccAddress) bool                                    { return false }
 func (still) FundCommunityPool(context.Context, sdk.Coins, sdk.AccAddress) error { return nil }
 
 // Listing the members of a pool costs gas for its members only: two thousand other accounts change nothing. An account

@@ -72,7 +72,11 @@ func (q Queries) Measurements(ctx context.Context,
 func (q Queries) Params(ctx context.Context,
 	_ *registrypb.QueryParamsRequest) (*registrypb.QueryParamsResponse, error) {
 	p, err := q.Keeper.Params(ctx)
-	return &registrypb.QueryParamsResponse{Params: canon.MustMarshal(p)}, err
+	if err != nil {
+		return nil, err
+	}
+	n, _, err := q.Earners.Count(ctx, p)
+	return &registrypb.QueryParamsResponse{Params: canon.MustMarshal(p), Earning: uint32(n)}, err
 }
 
 // Module wires the keeper into the application.

@@ -23,5 +23,5 @@ func (k messages) Unjail(ctx context.Context, m *registrypb.MsgUnjail) (*registr
 	if err != nil {
 		return nil, ErrorTable.Wrap(err)
 	}
-	return &registrypb.MsgUnjailResponse{}, errors.Join(k.There(ctx, p.ID), k.set(ctx, p))
+	return &registrypb.MsgUnjailResponse{}, errors.Join(k.There(ctx, p.ID), k.set(ctx, p), k.Earners.Note(ctx, p))
 }

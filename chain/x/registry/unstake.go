@@ -89,7 +89,7 @@ func (k *Keeper) payOut(ctx context.Context, id string, height int64) error {
 	if err := errors.Join(k.plan(ctx, old, p), k.set(ctx, p)); err != nil || amount == 0 {
 		return err
 	}
-	to, err := sdk.AccAddressFromBech32(id)
+	to, err := Paying{k}.Payee(ctx, id)
 	if err != nil {
 		return err
 	}

@@ -154,7 +154,7 @@ func (k *Keeper) execute(ctx context.Context, transfers []reward.Transfer) (made
 			}
 			continue
 		}
-		to, err := sdk.AccAddressFromBech32(t.To)
+		to, err := k.registry.Payee(ctx, t.To)
 		if err != nil {
 			return 0, err
 		}

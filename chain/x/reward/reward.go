@@ -66,6 +66,7 @@ type Registry interface {
 	Uptimes(ctx context.Context) (map[string]registry.Uptime, error)
 	Turn(ctx context.Context, height int64, latency map[string]uint32, cluster map[string]string) error
 	Take(ctx context.Context, id, to string, amount uint64) error
+	Payee(ctx context.Context, id string) (sdk.AccAddress, error)
 }
 
 // Runs stores the states of runs. Orders stores the orders of jobs, and the offers of verifiers.

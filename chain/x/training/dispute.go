@@ -56,13 +56,14 @@ func (k messages) Challenge(ctx context.Context, m *trainingpb.MsgChallenge) (*t
 	return &trainingpb.MsgChallengeResponse{}, disputing(k).open(ctx, game)
 }
 
-// bond takes the bond of a challenger, unless the challenger is an active member of the run, whose stake is locked.
+// bond takes the bond of a challenger, unless the challenger is an active member of the run, whose stake is locked. A
+// member that earns its stake has none to lose yet.
 func (k messages) bond(ctx context.Context, job, challenger string) error {
 	s, err := k.State(ctx, job)
 	if err != nil {
 		return ErrorTable.Wrap(err)
 	}
-	if m, _ := s.Member(challenger); m.Active {
+	if m, _ := s.Member(challenger); m.Active && !m.Earning {
 		return nil
 	}
 	return k.registry.Bond(ctx, challenger)

@@ -193,7 +193,8 @@ func (k *Keeper) Start(ctx context.Context, t terms.Terms, members []crew.Member
 		k.seat(ctx, t.Job, members))
 }
 
-// history returns members with the audits that they passed in earlier runs, and with their current stake.
+// history returns members with the audits that they passed in earlier runs, and with their current stake, or that
+// they earn it.
 func (k *Keeper) history(ctx context.Context, members []crew.Member) ([]crew.Member, error) {
 	members = slices.Clone(members)
 	for i := range members {
@@ -201,7 +202,7 @@ func (k *Keeper) history(ctx context.Context, members []crew.Member) ([]crew.Mem
 		if err != nil {
 			return nil, err
 		}
-		members[i].Passed, members[i].Stake = p.Passed, p.Firm()
+		members[i].Passed, members[i].Stake, members[i].Earning = p.Passed, p.Firm(), p.Earning
 	}
 	return members, nil
 }

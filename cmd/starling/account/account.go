@@ -25,7 +25,7 @@ func Command(c *terminal.Console) *cobra.Command {
 	return usage.Group("account", "See and move coins and stakes",
 		`See the coins of accounts on a network, and send some. An account is the key in a folder: starling worker
 identity makes one. It exists on the chain once it has coins.`,
-		showCommand(c), sendCommand(c), historyCommand(c), StakeCommand(c))
+		showCommand(c), sendCommand(c), historyCommand(c), payeeCommand(c), StakeCommand(c))
 }
 
 // mostOne takes an argument or none.
@@ -46,7 +46,7 @@ func showCommand(c *terminal.Console) *cobra.Command {
 		Long: `Show the coins and the stake of an account: of an address, or of the key of a folder.
 
 With -o json: {"address","exists","balance_uzen","transactions","stake_uzen","slashed_uzen",
-"leaving_uzen","leaves_at","leaves_in_seconds","jailed"}.`,
+"leaving_uzen","leaves_at","leaves_in_seconds","jailed","earning","payee","next_payee","payee_at"}.`,
 		Example: `  starling account show --home net/worker-0
   starling account show starling1qx... --network http://127.0.0.1:26601 -o json`,
 		Args: mostOne("ADDRESS"),
@@ -74,6 +74,10 @@ With -o json: {"address","exists","balance_uzen","transactions","stake_uzen","sl
 				fmt.Fprintf(w, "leaving\t%s ZEN of the stake, after block %d and when it has no part in a run\n",
 					terminal.Zen(a.Leaving), a.LeavesAt)
 			}
+			if a.Earning {
+				fmt.Fprintln(w, "earning\tits stake: what it is paid becomes the stake")
+			}
+			printPayee(w, a)
 			if a.Jailed {
 				fmt.Fprintln(w, "state\tjailed: it is given no work")
 			}

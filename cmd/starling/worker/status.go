@@ -98,7 +98,8 @@ const reportShape = `With -o json: {"running","process":{"pid","version","role",
 "device":{"uses","name","driver","memory_bytes","passed_at","units","failed_units","faulty","error","processor"},
 "store":{"held_bytes","pinned_bytes","quota_bytes"},"replicas":{"held","missing"},"peers":[{"peer","address","relayed",
 "round_trip_seconds","download_bytes_per_second","sent_bytes","received_bytes"}],"refused":{JOB:TEXT}},"height",
-"account":{"address","balance_uzen","stake_uzen","slashed_uzen","jailed","reasons":[{"code","kind","job","round","text",
+"account":{"address","balance_uzen","stake_uzen","slashed_uzen","jailed","earning","payee",
+"reasons":[{"code","kind","job","round","text",
 "until","do"}]},"problem"}, the process only if it runs.`
 
 func statusCommand(c *terminal.Console) *cobra.Command {
@@ -163,6 +164,12 @@ func printWorker(r *Report, now time.Time) error {
 		fmt.Fprintf(w, "account\t%s\n", a.Address)
 		fmt.Fprintf(w, "coins\t%s ZEN, %s staked, %s slashed\n", terminal.Zen(a.Balance), terminal.Zen(a.Stake),
 			terminal.Zen(a.Slashed))
+		if a.Earning {
+			fmt.Fprintln(w, "stake\tit earns it: pay is kept until the stake is reached, and every unit is audited")
+		}
+		if a.Payee != "" {
+			fmt.Fprintf(w, "paid to\t%s\n", a.Payee)
+		}
 	} else {
 		fmt.Fprintf(w, "chain\t%s\n", r.Problem)
 	}

@@ -3,14 +3,17 @@
 package worker
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/starling-network/starling/client/job/spec"
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/executor"
 	"github.com/starling-network/starling/cmd/starling/flagfile"
+	"github.com/starling-network/starling/cmd/starling/target"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/cmd/starling/version"
@@ -42,8 +45,14 @@ func upCommand(c *terminal.Console) *cobra.Command {
 // takingPart is what worker up --help says.
 const takingPart = `Join a network as a worker, which trains units, or as a verifier, which re-executes units of
 workers. The folder holds the key, which is made when there is none, and the blobs; worker.log there says what
-happened. The account needs coins for the stake, which a conviction for wrong work takes half of; without them it says
-where they are to be sent, and waits.
+happened. The account needs coins for the stake, which a conviction for wrong work takes half of. A worker without
+them joins all the same where the network lets it, and earns its stake: what it is paid becomes the stake, all its
+units are audited, and wrong work loses all of it. A verifier, and a worker with --earn-stake=false, says where coins
+are to be sent, and waits.
+
+With --pay-to ADDRESS another account is paid, and gets the stake when it is withdrawn, so that the key in the folder
+moves no money. Later a change takes as long as a stake takes to leave; the key of the account that is paid changes it
+at once (starling account payee).
 
 Only outgoing connections to the validator are made; others fetch updates from --listen. Where they cannot dial it,
 --behind-nat finds relays among the participants: those that were started with --relay. The first Ctrl-C drains: no
@@ -119,7 +128,7 @@ func UpOver(c *terminal.Console, o *provider.Options) *cobra.Command {
 			if err := executor.ConfirmReduced(c, o.Torch, typed); err != nil {
 				return err
 			}
-			if err := checkPause(cmd, o.PauseWhen); err != nil {
+			if err := cmp.Or(checkPause(cmd, o.PauseWhen), checkPayee(o)); err != nil {
 				return err
 			}
 			if o.Keep < 1 {
@@ -148,8 +157,7 @@ func UpOver(c *terminal.Console, o *provider.Options) *cobra.Command {
 	f.StringVar(&o.RPC, "network", "", "HTTP interface of a validator, or of several, separated by commas: the next is "+
 		"asked when one is gone")
 	f.Var(flagfile.OneOf(&role, "worker", "verifier"), "role", "what to do: worker or verifier")
-	f.Uint64Var(&o.Price, "price", market.DefaultPrice, "uzen asked for 10^15 floating-point operations")
-	f.Uint64Var(&o.Stake, "stake", registry.DefaultStake, "uzen staked at the first start")
+	moneyFlags(f, o)
 	f.Var(&o.Device, "device", "what computes exact units, is measured and is declared: cpu; auto, a GPU that is exact "+
 		"if there is one; opencl or opencl:N, the first or the Nth device (docs/devices.md)")
 	f.Uint64Var(&o.Hardware.Memory, "memory", 0, "MiB that jobs may use (default: three quarters of the free memory)")
@@ -175,6 +183,24 @@ func UpOver(c *terminal.Console, o *provider.Options) *cobra.Command {
 		"members that keep a blob which is to outlive any of them: data and the latest checkpoints")
 	cmd.MarkFlagsMutuallyExclusive("behind-nat", "relay")
 	return cmd
+}
+
+// moneyFlags are the flags about what is asked, staked and paid.
+func moneyFlags(f *pflag.FlagSet, o *provider.Options) {
+	f.Uint64Var(&o.Price, "price", market.DefaultPrice, "uzen asked for 10^15 floating-point operations")
+	f.Uint64Var(&o.Stake, "stake", registry.DefaultStake, "uzen staked at the first start")
+	f.BoolVar(&o.Earn, "earn-stake", true, "without the coins of the stake, join without it and earn it; false waits for "+
+		"coins")
+	f.StringVar(&o.PayTo, "pay-to", "", "account that is paid in place of the worker's, such as that of a wallet kept "+
+		"elsewhere")
+}
+
+// checkPayee returns an error if another account is to be paid that has no valid address.
+func checkPayee(o *provider.Options) error {
+	if o.PayTo == "" {
+		return nil
+	}
+	return target.WantAddress(o.PayTo)
 }
 
 // FileForm is the form of the files of --config.

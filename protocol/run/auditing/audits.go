@@ -37,6 +37,8 @@ func (d *Audits) Draw() {
 			m, _ := d.Member(u.Worker)
 			rate := audit.Rate(d.Terms.Floor(), m.Passed)
 			switch {
+			case m.Earning: // whole, and always: nothing but its pay of this run answers for it
+				d.Audit(l, i)
 			case u.Looked && !u.Exact && !u.Commit.Diverged() && !d.Spares(u.Index):
 				d.Accept(l, i)
 			case u.Audited || u.Commit.Diverged() && d.Lookers() > 0:

@@ -65,6 +65,8 @@ type Member struct {
 	Stake   uint64 `cbor:"14,keyasint,omitempty"` // uzen that it had at stake when it took its seat
 	// account that it works for, when it took its seat; its own if it works for no other
 	Owner string `cbor:"15,keyasint,omitempty"`
+	// it took its seat without the stake of its role, which it earns: all its units are audited, and it reduces nothing
+	Earning bool `cbor:"16,keyasint,omitempty"`
 }
 
 // Crew is the terms of a run, its members, and the pace that was observed.

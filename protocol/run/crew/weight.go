@@ -18,8 +18,8 @@ func (c Crew) MostSay(worker string, reports []string) bool {
 }
 
 // Where members decide, votes are weighted by stake: many accounts cost nothing. All seats of one owner weigh as much
-// as the one with the largest stake, so splitting an account gives no more weight. In a run whose stakes are all
-// unknown each owner weighs the same.
+// as the one with the largest stake, so splitting an account gives no more weight. A member that earns its stake has
+// the weight of its pay so far. In a run whose stakes are all unknown each owner weighs the same.
 
 // weigh sums the weight of the active members for which meant is true.
 func (c Crew) weigh(meant func(Member) bool) uint64 {
@@ -30,7 +30,7 @@ func (c Crew) weigh(meant func(Member) bool) uint64 {
 func (c Crew) WeighOf(counts, meant func(Member) bool) uint64 {
 	staked := false
 	for _, m := range c.Members {
-		staked = staked || counts(m) && m.Stake > 0
+		staked = staked || counts(m) && (m.Stake > 0 || m.Earning)
 	}
 	best := make(map[string]uint64)
 	for _, m := range c.Members {

@@ -56,7 +56,7 @@ func (d *Reducing) MoveOn() {
 
 // dealSlices draws the reducers of every slice from the active members, each as often as any other but for one.
 func (d *Reducing) dealSlices() {
-	members := d.Shuffled(slices.Concat(d.Active(crew.Worker), d.Active(crew.Verifier)))
+	members := d.Shuffled(d.pool())
 	d.Slices = make([]progress.Slice, d.Terms.Slices)
 	turn := 0
 	for i := range d.Slices {
@@ -173,8 +173,13 @@ func (d *Reducing) drawReducers(slice uint32, n int) bool {
 
 // others lists the active members that are not among the reducers of a slice.
 func (d *Reducing) others(x progress.Slice) []string {
+	return slices.DeleteFunc(d.pool(), func(id string) bool { return x.ReducerOf(id) >= 0 })
+}
+
+// pool lists the active members that reduce slices: all but those without the stake of their role.
+func (d *Reducing) pool() []string {
 	return slices.DeleteFunc(slices.Concat(d.Active(crew.Worker), d.Active(crew.Verifier)),
-		func(id string) bool { return x.ReducerOf(id) >= 0 })
+		func(id string) bool { m, _ := d.Member(id); return m.Earning })
 }
 
 func (d *Reducing) pickSlice(purpose string, slice uint32, n int) int {

@@ -31,7 +31,7 @@ func (d *Seats) Join(m crew.Member) {
 		e.Price, e.Missed = m.Price, 0
 	}
 	e.Active, e.Why, e.Silent, e.Since = false, reason.OnProbation, 0, d.Env.Height
-	e.Stake, e.Owner = m.Stake, m.OwnerID()
+	e.Stake, e.Owner, e.Earning = m.Stake, m.OwnerID(), m.Earning
 	if d.Terms.Tolerance.DistancePPM > 0 && d.Terms.AuditPPM == 0 {
 		d.Emit(event.Event{Kind: event.MemberJoined, Round: d.Round, Who: m.ID})
 		d.Admit(m.ID)

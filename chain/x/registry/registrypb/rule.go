@@ -60,6 +60,8 @@ func (p Params) Rule() registry.Params {
 		MeasureBlocks: p.MeasureBlocks, ClusterRTT: p.ClusterRtt, ClusterSize: p.ClusterSize, StickyPPM: p.StickyPpm,
 		UnstakeBlocks: p.UnstakeBlocks,
 		ClusterUpload: p.ClusterUpload, JailBlocks: p.JailBlocks,
+		Earning: registry.Earning{Most: p.Earning.Most, Stake: p.Earning.Stake, Audits: p.Earning.Audits,
+			Rate: p.Earning.Rate, Bits: p.Earning.Bits, IdleBlocks: p.Earning.IdleBlocks},
 	}
 	for _, c := range p.Classes {
 		r.Classes = append(r.Classes, registry.ClassRule{
@@ -83,6 +85,8 @@ func FromParams(r registry.Params) Params {
 		MeasureBlocks: r.MeasureBlocks, ClusterRtt: r.ClusterRTT, ClusterSize: r.ClusterSize, StickyPpm: r.StickyPPM,
 		UnstakeBlocks: r.UnstakeBlocks,
 		ClusterUpload: r.ClusterUpload, JailBlocks: r.JailBlocks,
+		Earning: Earning{Most: r.Earning.Most, Stake: r.Earning.Stake, Audits: r.Earning.Audits, Rate: r.Earning.Rate,
+			Bits: r.Earning.Bits, IdleBlocks: r.Earning.IdleBlocks},
 	}
 	for _, c := range r.Classes {
 		p.Classes = append(p.Classes, ClassRule{

@@ -96,6 +96,11 @@ func (l *Ledger) Settle(ctx context.Context, s run.State, events []event.Event,
 		unknown = errors.Join(unknown, err)
 		return p.Convicted
 	}
+	book.Earning = func(id string) bool {
+		p, err := l.registry.Get(ctx, id)
+		unknown = errors.Join(unknown, err)
+		return p.Earning
+	}
 	settled := reward.Settle(s, events, book)
 	if unknown != nil {
 		return unknown

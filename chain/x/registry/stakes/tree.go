@@ -1,4 +1,6 @@
-package registry
+// Package stakes stores the stakes of verifiers so that a draw in proportion to them takes few steps, however many
+// there are. It decides neither which accounts are verifiers nor what a draw is for.
+package stakes
 
 import (
 	"context"
@@ -16,17 +18,18 @@ type seat struct {
 	Stake uint64 `cbor:"2,keyasint"`
 }
 
-// stakeTree stores the stakes of verifiers as a Fenwick tree: node n holds the sum of the weights of the places above n
+// Tree stores the stakes of verifiers as a Fenwick tree: node n holds the sum of the weights of the places above n
 // minus the lowest bit of n, up to n. A draw or a change takes as many steps as the number of verifiers has bits.
-type stakeTree struct {
+type Tree struct {
 	seats  collections.Map[string, seat]
 	ids    collections.Map[uint64, string] // by place
 	sums   collections.Map[uint64, uint64] // sum of each node
 	places collections.Item[uint64]        // number of places
 }
 
-func newStakeTree(b *collections.SchemaBuilder) stakeTree {
-	return stakeTree{
+// New returns a tree inside the store of the module.
+func New(b *collections.SchemaBuilder) Tree {
+	return Tree{
 		seats: collections.NewMap(b, collections.NewPrefix(16), "seats", collections.StringKey, adapter.Record[seat]()),
 		ids:   collections.NewMap(b, collections.NewPrefix(17), "ids", collections.Uint64Key, collections.StringValue),
 		sums: collections.NewMap(b, collections.NewPrefix(18), "sums", collections.Uint64Key,
@@ -35,8 +38,8 @@ func newStakeTree(b *collections.SchemaBuilder) stakeTree {
 	}
 }
 
-// weigh sets the weight of a verifier.
-func (t stakeTree) weigh(ctx context.Context, id string, weight uint64) error {
+// Weigh sets the weight of a verifier.
+func (t Tree) Weigh(ctx context.Context, id string, weight uint64) error {
 	at, err := t.seats.Get(ctx, id)
 	switch {
 	case errors.Is(err, collections.ErrNotFound):
@@ -49,7 +52,7 @@ func (t stakeTree) weigh(ctx context.Context, id string, weight uint64) error {
 	case err != nil || at.Stake == weight:
 		return err
 	}
-	last, err := t.last(ctx)
+	last, err := t.Last(ctx)
 	if err != nil {
 		return err
 	}
@@ -67,8 +70,8 @@ func (t stakeTree) weigh(ctx context.Context, id string, weight uint64) error {
 }
 
 // grow gives a verifier the place after the last.
-func (t stakeTree) grow(ctx context.Context, id string) (uint64, error) {
-	last, err := t.last(ctx)
+func (t Tree) grow(ctx context.Context, id string) (uint64, error) {
+	last, err := t.Last(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -83,9 +86,10 @@ func (t stakeTree) grow(ctx context.Context, id string) (uint64, error) {
 	return at, errors.Join(t.sums.Set(ctx, at, sum), t.ids.Set(ctx, at, id), t.places.Set(ctx, at))
 }
 
-func (t stakeTree) last(ctx context.Context) (uint64, error) { return orZero(t.places.Get(ctx)) }
+// Last is the number of places.
+func (t Tree) Last(ctx context.Context) (uint64, error) { return orZero(t.places.Get(ctx)) }
 
-func (t stakeTree) sum(ctx context.Context, n uint64) (uint64, error) {
+func (t Tree) sum(ctx context.Context, n uint64) (uint64, error) {
 	return orZero(t.sums.Get(ctx, n))
 }
 
@@ -96,8 +100,8 @@ func orZero(n uint64, err error) (uint64, error) {
 	return n, err
 }
 
-// at returns the verifier whose stake contains a number below the sum of all stakes.
-func (t stakeTree) at(ctx context.Context, number, last uint64) (string, error) {
+// At returns the verifier whose stake contains a number below the sum of all stakes.
+func (t Tree) At(ctx context.Context, number, last uint64) (string, error) {
 	place := uint64(0)
 	for bit := uint64(1) << (bits.Len64(last) - 1); bit > 0; bit >>= 1 {
 		if place+bit > last {
@@ -115,8 +119,8 @@ func (t stakeTree) at(ctx context.Context, number, last uint64) (string, error) 
 	return t.ids.Get(ctx, place+1)
 }
 
-// total is the sum of all weights.
-func (t stakeTree) total(ctx context.Context, last uint64) (total uint64, err error) {
+// Total is the sum of all weights.
+func (t Tree) Total(ctx context.Context, last uint64) (total uint64, err error) {
 	for n := last; n > 0; n -= n & -n {
 		sum, err := t.sum(ctx, n)
 		if err != nil {

@@ -1,0 +1,154 @@
+// Package earners lists the workers that earn their stake, and decides which accounts may register without one. The
+// rules are in protocol/registry/earning; the module stores the participants.
+package earners
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"cosmossdk.io/collections"
+	storetypes "github.com/cosmos/cosmos-sdk/store/v2/types"
+	sdk "github.com/cosmos/cosmos-sdk/types"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/x/registry/registrypb"
+	"github.com/starling-network/starling/protocol/registry"
+	"github.com/starling-network/starling/protocol/registry/earning"
+)
+
+// Surroundings are the participants of the network, the beacons of blocks, and the accounts with a part in a run. Find
+// reports whether there is a participant.
+type Surroundings interface {
+	Find(ctx context.Context, id string) (p registry.Participant, known bool, err error)
+	Params(ctx context.Context) (registry.Params, error)
+	At(ctx context.Context, height int64) (canon.Digest, error)
+	Part(ctx context.Context, id string) (bool, error)
+}
+
+// List is the list of the workers that earn their stake.
+type List struct {
+	around Surroundings
+	placed collections.KeySet[string]
+	spoke  collections.Map[string, int64] // height of the latest transaction that was free, and no duty
+}
+
+// New returns a list inside the store of the module.
+func New(b *collections.SchemaBuilder, around Surroundings) List {
+	id := collections.StringKey
+	return List{
+		around: around,
+		placed: collections.NewKeySet(b, collections.NewPrefix(24), "earning", id),
+		spoke:  collections.NewMap(b, collections.NewPrefix(25), "spoke", id, collections.Int64Value),
+	}
+}
+
+// Note lists a participant that has a place, or takes it off the list.
+func (l List) Note(ctx context.Context, p registry.Participant) error {
+	if earning.Placed(p) {
+		return l.placed.Set(ctx, p.ID)
+	}
+	return errors.Join(l.placed.Remove(ctx, p.ID), l.spoke.Remove(ctx, p.ID))
+}
+
+// unmetered is a context whose reads cost no gas: what a message reads here is paid at a fixed price.
+func unmetered(ctx context.Context) sdk.Context {
+	return sdk.UnwrapSDKContext(ctx).WithGasMeter(storetypes.NewInfiniteGasMeter())
+}
+
+// Count returns the number of the workers that earn their stake, and the one that was idle for the longest time and has
+// no part in a run; "" if none was idle for long enough.
+func (l List) Count(ctx context.Context, params registry.Params) (n int, idle string, err error) {
+	free := unmetered(ctx)
+	since := int64(0)
+	err = l.placed.Walk(free, nil, func(id string) (bool, error) {
+		n++
+		p, _, err := l.around.Find(free, id)
+		if err != nil || !earning.Idle(p, params, free.BlockHeight()) || idle != "" && p.EarnedAt >= since {
+			return false, err
+		}
+		works, err := l.around.Part(free, id)
+		if err == nil && !works {
+			idle, since = id, p.EarnedAt
+		}
+		return false, err
+	})
+	return n, idle, err
+}
+
+// Check returns why an account may not register without a stake: it has one, or was convicted; no place is left; or its
+// proof is wrong, or too old.
+func (l List) Check(ctx context.Context, m *registrypb.MsgRegister) error {
+	free := unmetered(ctx)
+	params, err := l.around.Params(free)
+	if err != nil {
+		return err
+	}
+	old, known, err := l.around.Find(free, m.Sender)
+	height := free.BlockHeight()
+	switch {
+	case err != nil:
+		return err
+	case known && (old.Jailed || len(old.Roles) > 0 || old.Stake > 0 && !old.Earning):
+		return fmt.Errorf("%w: %s is registered", earning.ErrRefused, m.Sender)
+	case !m.Earns || m.Stake > 0 || params.Earning.Most == 0:
+		return fmt.Errorf("%w: wanted a registration without a stake, in a network that takes them", earning.ErrRefused)
+	case m.ProofHeight < 1 || m.ProofHeight > height || m.ProofHeight < height-earning.ProofBlocks:
+		return fmt.Errorf("%w: a proof for block %d in block %d, at most %d later", earning.ErrRefused, m.ProofHeight,
+			height, earning.ProofBlocks)
+	}
+	beacon, err := l.around.At(free, m.ProofHeight)
+	if err != nil {
+		return err
+	}
+	proves := func(n int) error {
+		wanted := params.Earning.ProofBits(n)
+		if beacon.IsZero() || !earning.Proves(m.Sender, beacon, wanted, m.Proof) {
+			return fmt.Errorf("%w: its number is no proof of %d bits with the beacon of block %d", earning.ErrRefused, wanted,
+				m.ProofHeight)
+		}
+		return nil
+	}
+	if err := proves(0); err != nil { // before more is read
+		return err
+	}
+	n, idle, err := l.Count(free, params)
+	if err == nil && n >= int(params.Earning.Most) && idle == "" {
+		err = fmt.Errorf("%w: %d workers earn theirs, and no more may", earning.ErrRefused, n)
+	}
+	if err != nil {
+		return err
+	}
+	return proves(n)
+}
+
+// SparedGas is the most gas of a transaction that an account sends without a fee while it earns its stake.
+const SparedGas = 1_000_000
+
+// Spares reports whether an account earns its stake and may send a transaction that is no duty without a fee: one of
+// its first, or one in each window of beat_blocks.
+func (l List) Spares(ctx context.Context, account string, first bool) bool {
+	free := unmetered(ctx)
+	p, _, err := l.around.Find(free, account)
+	if err != nil || !earning.Active(p) {
+		return false
+	}
+	params, err := l.around.Params(free)
+	if err != nil {
+		return false
+	}
+	if first {
+		return true
+	}
+	last, err := l.spoke.Get(free, account)
+	return errors.Is(err, collections.ErrNotFound) || err == nil && free.BlockHeight() >= last+params.BeatBlocks
+}
+
+// Speak records a transaction of an account that paid no fee and was no duty.
+func (l List) Speak(ctx context.Context, account string) error {
+	free := unmetered(ctx)
+	if p, _, err := l.around.Find(free, account); err != nil || !earning.Active(p) {
+		return err
+	}
+	return l.spoke.Set(free, account, free.BlockHeight())
+}

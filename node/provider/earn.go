@@ -1,0 +1,79 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/starling-network/starling/client/job/quantity"
+	"github.com/starling-network/starling/protocol/registry"
+)
+
+// earns reports whether the account, which is not registered, is to earn its stake: it works, has not the coins of a
+// stake, and the network lets it.
+func earns(ctx context.Context, s *service) (bool, error) {
+	if !s.Earn || s.Verifies || s.Pool != "" || s.Tier != "" && s.Tier != registry.NoTier.String() {
+		return false, nil
+	}
+	params, err := s.chain.Registry.Params(ctx)
+	if err != nil || params.Earning.Most == 0 {
+		return false, err
+	}
+	have, err := s.chain.Coins.Balance(ctx, s.chain.Address())
+	if err != nil || have >= s.Stake {
+		return false, err
+	}
+	s.Say(fmt.Sprintf("the account has %s of the %s ZEN of its stake: it joins without one, and earns it. An account "+
+		"with coins may send it some, and \"starling account stake add\" stakes them; --earn-stake=false waits for that",
+		quantity.Amount(have), quantity.Amount(s.Stake)))
+	sayEarning(ctx, s, registry.Participant{})
+	return true, nil
+}
+
+// sayEarning says how far a worker is with earning its stake, and lets its machine be measured, without which it gets
+// no place.
+func sayEarning(ctx context.Context, s *service, p registry.Participant) {
+	params, err := s.chain.Registry.Params(ctx)
+	if err != nil {
+		s.log.Warn("cannot read what a stake is earned by", "err", err)
+		return
+	}
+	e := params.Earning
+	s.Say(fmt.Sprintf("what it earns is kept as its stake, %s of %s ZEN, until that is reached and %d of %d audits in a "+
+		"row are passed; all its units are audited, and wrong work loses all of it", quantity.Amount(p.Stake),
+		quantity.Amount(e.Stake), min(p.Passed, e.Audits), e.Audits))
+	if !s.Measure {
+		s.Measure = true
+		s.Say("its machine is measured, although --measure is false: a worker without a stake is given work after that")
+	}
+}
+
+// namePayee names the account that is paid in the place of the worker, if another is named now.
+func namePayee(ctx context.Context, s *service) error {
+	if s.PayTo == "" {
+		return nil
+	}
+	id := s.chain.Address()
+	p, err := s.chain.Registry.Participant(ctx, id)
+	if err != nil {
+		return err
+	}
+	head, err := s.chain.Ledger.Head(ctx)
+	if err != nil {
+		return err
+	}
+	if registry.Pays(p, head.Height) != s.PayTo && (p.Payee.From == 0 || p.Payee.Next != s.PayTo) {
+		if err := s.chain.Registry.SetPayee(ctx, id, s.PayTo); err != nil {
+			return err
+		}
+		if p, err = s.chain.Registry.Participant(ctx, id); err != nil {
+			return err
+		}
+	}
+	if registry.Pays(p, head.Height) == s.PayTo {
+		s.Say("its pay, and its stake when it is withdrawn, go to " + s.PayTo)
+		return nil
+	}
+	s.Say(fmt.Sprintf("its pay goes to %s, and to %s from block %d on; the key of the first changes that at once, with "+
+		"starling account payee", registry.Pays(p, head.Height), s.PayTo, p.Payee.From))
+	return nil
+}
