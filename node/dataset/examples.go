@@ -12,6 +12,7 @@ import (
 	"github.com/starling-network/starling/compute/data/paired"
 	"github.com/starling-network/starling/compute/data/source"
 	"github.com/starling-network/starling/node/dataset/conversation"
+	"github.com/starling-network/starling/node/dataset/images"
 )
 
 // ErrExample is wrapped by every reason why an object is no example of the task.
@@ -36,14 +37,14 @@ func (f File) examples() func(object) ([]source.Document, error) {
 	}
 	if f.task == spec.TaskDiffusion { // for reports: the text of an image is its size
 		return func(o object) ([]source.Document, error) {
-			p, err := pictureOf(o)
-			return []source.Document{{Text: p.Size.String()}}, err
+			x, err := images.Of(o, false)
+			return []source.Document{{Text: x.Size.String()}}, err
 		}
 	}
 	if f.task == spec.TaskClassify { // for reports: the text of an image is the name of its class
 		return func(o object) ([]source.Document, error) {
-			x, err := inObject(o)
-			return []source.Document{{Text: x.label}}, err
+			x, err := images.Of(o, true)
+			return []source.Document{{Text: x.Label}}, err
 		}
 	}
 	if f.task == spec.TaskGraph { // for reports, likewise

@@ -136,15 +136,3 @@ func TestPicturesThatDoNotFit(t *testing.T) {
 		}
 	}
 }
-
-func FuzzInObject(f *testing.F) {
-	f.Add([]byte(`{"image": "` + base64.StdEncoding.EncodeToString(drawn(f, 2, 3, 1)) + `", "label": 3}`))
-	f.Fuzz(func(t *testing.T, raw []byte) {
-		some, err := inLines("x", raw, inObject)
-		for _, x := range some {
-			if err == nil && (x.label == "" || x.Size.Values() != len(x.Values)) {
-				t.Fatalf("%+v", x)
-			}
-		}
-	})
-}

@@ -122,7 +122,7 @@ func inspectImage(f File, r Report) (Report, error) {
 		r.Faults = append(r.Faults, fault.Fault{File: f.Name, Why: err.Error()})
 		return r, nil
 	}
-	r.Beginning, r.Text, r.Longest = some[0].label, int64(len(some[0].label)), len(some[0].label)
+	r.Beginning, r.Text, r.Longest = some[0].Label, int64(len(some[0].Label)), len(some[0].Label)
 	return r, nil
 }
 
