@@ -165,13 +165,15 @@ type ReinforcementMethod struct {
 	Hyperparameters ReinforcementHyperparameters `json:"hyperparameters,omitzero"`
 }
 
-// Grader compares an answer with the right one, in OpenAI's form: of the type string_check, with the operation eq.
+// Grader rewards an answer, in OpenAI's form: of the type string_check, which compares it with the right one, or
+// python, whose source is one that Starlark reads, too.
 type Grader struct {
 	Type      string `json:"type"`
 	Name      string `json:"name,omitempty"`
 	Operation string `json:"operation,omitempty"`
 	Input     string `json:"input,omitempty"`     // {{sample.output_text}}
 	Reference string `json:"reference,omitempty"` // {{item.KEY}}, of the key of an example
+	Source    string `json:"source,omitempty"`    // of python: defines grade(sample, item)
 }
 
 // ReinforcementHyperparameters are Hyperparameters, of batches of prompts and a rate of 5e-5, and more.

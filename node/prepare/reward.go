@@ -49,13 +49,14 @@ func (b *compilation) ruled() error {
 	return b.tried(g)
 }
 
-// answerEnds finds the tokens that end an answer: that of the end of a document, and rollout.stop.
+// answerEnds finds the tokens that end an answer: that of the end of a document, special tokens in the answers of the
+// first examples, with which the template of a chat ends a turn, and rollout.stop.
 func (b *compilation) answerEnds(rule *grade.Rule) error {
 	j := b.Job
 	if id, ok := b.Tokenizer.EndOfText(); ok {
 		rule.Ends = append(rule.Ends, id)
 	}
-	if stop := j.Rollout.Stop; stop != "" {
+	if stop := j.Rollout.Stop; stop != "" { // it belongs to the answer
 		ids := b.Tokenizer.Encode(stop)
 		if len(ids) != 1 {
 			return j.Refuse("rollout.stop", problem.BadValue, "an answer cannot end with rollout.stop",
@@ -63,6 +64,14 @@ func (b *compilation) answerEnds(rule *grade.Rule) error {
 				"use a text that is one token, such as a full stop or a line feed")
 		}
 		rule.Ends = append(rule.Ends, ids[0])
+	}
+	special := b.Tokenizer.Vocabulary().Tokens
+	for _, row := range b.firstRows() {
+		for _, id := range row {
+			if int(id) < len(special) && special[id].Special && !slices.Contains(rule.Ends, uint32(id)) {
+				rule.Ends = append(rule.Ends, uint32(id))
+			}
+		}
 	}
 	b.ends = nil
 	for _, id := range rule.Ends {
@@ -85,13 +94,25 @@ func pieces(t *tokenizer.Tokenizer) []string {
 // tries is on how many examples a reward is tried.
 const tries = 8
 
+// firstRows are the tokens of the first examples.
+func (b *compilation) firstRows() (rows [][]int32) {
+	for i := range min(tries, b.Corpus.Train.Len()/b.Example) {
+		row := make([]int32, b.Example)
+		for k := range row {
+			row[k] = int32(b.Corpus.Train.At(i*b.Example + k))
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
 // tried refuses a reward whose function fails for the first examples, whichever of the texts that belong to their
 // prompts is the answer: it would reward nothing.
 func (b *compilation) tried(g *grade.Grader) error {
 	var first error
-	for _, row := range b.Corpus.ValBatches(1, b.Example, tries) {
+	for _, row := range b.firstRows() {
 		for _, answer := range b.likely(row) {
-			err := g.Try(row[:len(row)-1], answer)
+			err := g.Try(row, answer)
 			if err == nil {
 				return nil
 			}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"regexp"
-	"strings"
 
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/web/openai"
@@ -31,18 +30,11 @@ func settledRewards(m api.ReinforcementMethod, of api.Hyperparameters) (api.Rein
 		h.Compute = 1
 	}
 	const at = "method.reinforcement."
+	if err := gradable(g, at+"grader."); err != nil {
+		return m, err
+	}
 	group := groupAnswers * float64(h.Compute)
 	switch {
-	case g.Type != "string_check":
-		return m, wrong(at+"grader.type", fmt.Sprintf("the grader is %.40q", g.Type),
-			"use string_check: a reward is computed by the job's program, which has no other comparison")
-	case g.Operation != "eq":
-		return m, wrong(at+"grader.operation", fmt.Sprintf("the operation is %.40q", g.Operation), "use eq")
-	case strings.ReplaceAll(g.Input, " ", "") != output:
-		return m, wrong(at+"grader.input", fmt.Sprintf("the input is %.60q", g.Input), "use "+output)
-	case !reference.MatchString(g.Reference):
-		return m, wrong(at+"grader.reference", fmt.Sprintf("the reference is %.60q", g.Reference),
-			"use {{item.KEY}} with a key of the examples, such as {{item.reference_answer}}")
 	case group != math.Trunc(group) || group < 2 || group > mostAnswers:
 		return m, wrong(at+"hyperparameters.compute_multiplier",
 			fmt.Sprintf("compute_multiplier is %v, which is %v answers to a prompt", float64(h.Compute), group),
@@ -63,6 +55,9 @@ func settledRewards(m api.ReinforcementMethod, of api.Hyperparameters) (api.Rein
 
 // questions writes the questions of a file with the answers that a grader compares with, as the data of task: grpo.
 func (t *Tuner) questions(g api.Grader) func(b base, param, id string) (text, error) {
+	if g.Type == pythonGrader {
+		return t.itemQuestions
+	}
 	key := reference.FindStringSubmatch(g.Reference)[1]
 	return func(b base, param, id string) (out text, err error) {
 		out.chats = true
@@ -101,9 +96,14 @@ func (train text) rewardCourse(r api.FineTuningRequest, context int, held text) 
 		return c, wrong("training_file", fmt.Sprintf("the longest question and the longest answer have %d tokens together",
 			answer+prompt), fmt.Sprintf("shorten them: %d are the most", min(maxSequence, context)))
 	}
-	h := r.Method.Reinforcement.Hyperparameters
-	c = course{task: fmt.Sprintf("task: grpo\nrollout: {group: %d, max_tokens: %d}\nreward: {exact: 1}\n",
-		int(groupAnswers*float64(h.Compute)), answer), length: answer + prompt, rate: pairRate}
+	h, g := r.Method.Reinforcement.Hyperparameters, r.Method.Reinforcement.Grader
+	reward, length := "{exact: 1}", answer+prompt
+	if rule := ruleOf(g); rule != "" { // an answer may be longer than the text that it is compared with
+		reward, answer = rule, min(ruledAnswer, min(maxSequence, context)-prompt)
+		length = max(length, answer+prompt)
+	}
+	c = course{task: fmt.Sprintf("task: grpo\nrollout: {group: %d, max_tokens: %d}\nreward: %s\n",
+		int(groupAnswers*float64(h.Compute)), answer, reward), length: length, rate: pairRate}
 	if c.interval = int(h.Interval); c.interval > 0 {
 		c.task += fmt.Sprintf("eval: {every_steps: %d}\n", c.interval)
 	}

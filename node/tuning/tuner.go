@@ -265,8 +265,9 @@ type text struct {
 	tokens int    // with those that end documents; of pairs, of the longest conversation, and of questions, of the longest
 	chats  bool   // some of its examples are conversations
 
-	examples int // that are pairs or questions
-	answer   int // tokens of the longest right answer to a question
+	examples int      // that are pairs or questions
+	answer   int      // tokens of the longest right answer to a question
+	fields   []string // keys of a question that a function reads; nil: its answer
 }
 
 // text writes the documents of a file to a file in the same folder, named by their digest: another model may need
@@ -406,7 +407,11 @@ func (t *Tuner) write(r api.FineTuningRequest, dir string, c course, train, held
 		quote(filepath.ToSlash(base)))
 	for _, file := range []text{train, held} {
 		if file.path != "" {
-			fmt.Fprintf(&b, "- {path: %s, format: jsonl}\n", quote(file.path))
+			fields := ""
+			if file.fields != nil {
+				fields = ", reward_fields: " + quotedAll(file.fields)
+			}
+			fmt.Fprintf(&b, "- {path: %s, format: jsonl%s}\n", quote(file.path), fields)
 		}
 	}
 	fmt.Fprintf(&b, "val_set_size: %v\nsequence_len: %d\n", c.heldPart, c.length)
@@ -428,6 +433,12 @@ func plainLabel(dir string, chats bool) (string, error) {
 // quote writes a text as YAML: a string of JSON is one.
 func quote(s string) string {
 	raw, _ := json.Marshal(s) // it always is one
+	return string(raw)
+}
+
+// quotedAll writes texts as a list in YAML.
+func quotedAll(list []string) string {
+	raw, _ := json.Marshal(list)
 	return string(raw)
 }
 

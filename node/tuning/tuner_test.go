@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/model/architecture"
+	"github.com/starling-network/starling/node/dataset"
 	"github.com/starling-network/starling/web/failure"
 )
 
@@ -19,7 +21,7 @@ func workshop(t *testing.T) (tuner *Tuner, train, held string) {
 	t.Helper()
 	data, runs := t.TempDir(), t.TempDir()
 	c, err := architecture.Parse(architecture.Llama,
-		map[string]any{"vocab_size": 256, "max_position_embeddings": 32, "hidden_size": 16, "intermediate_size": 24,
+		map[string]any{"vocab_size": 256, "max_position_embeddings": 128, "hidden_size": 16, "intermediate_size": 24,
 			"num_hidden_layers": 1, "num_attention_heads": 2})
 	if err != nil {
 		t.Fatal(err)
@@ -193,6 +195,56 @@ func TestJobOfRewards(t *testing.T) {
 	}
 }
 
+// Graders that compare no tokens become functions of the job, and those of python read all keys of an example.
+func TestJobOfFunctions(t *testing.T) {
+	tuner, _, _ := workshop(t)
+	one, err := tuner.Keep("questions", strings.NewReader(strings.Repeat(question, 10)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		grader api.Grader
+		fields []string
+	}{
+		"like": {api.Grader{Type: "string_check", Operation: "ilike", Input: "{{sample.output_text}}",
+			Reference: "{{item.reference_answer}}"}, nil},
+		"python": {api.Grader{Type: "python", Source: "def grade(sample: dict[str, Any], item: dict[str, Any]) -> float:\n" +
+			"    return 1.0 if item[\"topic\"] in sample[\"output_text\"] else 0.0\n"}, []string{"reference_answer", "topic"}},
+	} {
+		asked := api.FineTuningRequest{Model: "done", TrainingFile: one.ID, Method: graded()}
+		asked.Method.Reinforcement.Grader = c.grader
+		made, err := tuner.Job(asked)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		j, err := job.Parse([]byte(made.Config), filepath.Join(tuner.data, "job.yaml"))
+		if err == nil {
+			err = errors.Join(j.Confine(tuner.runs), j.CheckFiles())
+		}
+		if err != nil {
+			t.Fatalf("%v\n%s", err, made.Config)
+		}
+		if len(j.Reward.Rules) != 1 || j.Reward.Rules[0].Kind != "starlark" || j.Rollout.MaxTokens != 32 ||
+			!slices.Equal(j.Datasets[0].RewardFields, c.fields) {
+			t.Errorf("%s: %s", name, made.Config)
+		}
+		sources, err := dataset.Sources(j)
+		if err != nil {
+			t.Fatal(err)
+		}
+		corpus, opened, err := dataset.Corpus(j, sources, tokenizer.Bytes(), nil)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if n := corpus.Train.Len(); n != 10*j.SequenceLen {
+			t.Errorf("%s: %d tokens of 10 examples of %d", name, n, j.SequenceLen)
+		}
+		if err := opened.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // rewards changes a method that would be accepted.
 func rewards(change func(m *api.ReinforcementMethod)) func(r *api.FineTuningRequest) {
 	return func(r *api.FineTuningRequest) {
@@ -232,8 +284,13 @@ func TestJobRefuses(t *testing.T) {
 			"method.reinforcement"},
 		"another grader": {rewards(func(m *api.ReinforcementMethod) { m.Grader.Type = "score_model" }),
 			"method.reinforcement.grader.type"},
-		"another operation": {rewards(func(m *api.ReinforcementMethod) { m.Grader.Operation = "like" }),
+		"another operation": {rewards(func(m *api.ReinforcementMethod) { m.Grader.Operation = "starts" }),
 			"method.reinforcement.grader.operation"},
+		"no source": {rewards(func(m *api.ReinforcementMethod) { m.Grader = api.Grader{Type: "python"} }),
+			"method.reinforcement.grader.source"},
+		"an import": {rewards(func(m *api.ReinforcementMethod) {
+			m.Grader = api.Grader{Type: "python", Source: "import re\ndef grade(sample, item):\n    return 1.0\n"}
+		}), "method.reinforcement.grader.source"},
 		"another input": {rewards(func(m *api.ReinforcementMethod) { m.Grader.Input = "{{item.question}}" }),
 			"method.reinforcement.grader.input"},
 		"a constant reference": {rewards(func(m *api.ReinforcementMethod) { m.Grader.Reference = "yes" }),
