@@ -279,10 +279,11 @@ type Disputes struct {
 
 // Sample is how the model of a round continues a prompt.
 type Sample struct {
-	Round  uint32 `json:"round"`
-	Step   uint32 `json:"step"`
-	Prompt string `json:"prompt"`
-	Text   string `json:"text"`
+	Round  uint32   `json:"round"`
+	Step   uint32   `json:"step"`
+	Prompt string   `json:"prompt"`
+	Text   string   `json:"text"`
+	Reward *float64 `json:"reward,omitempty"` // of an answer that training drew; nil: of another text
 }
 
 // Samples are all of a job.

@@ -228,6 +228,9 @@ func (g *Grader) Reward(row, answer []int32) float32 {
 	return float32(sum / g.total)
 }
 
+// Answer is the text that is rewarded of the tokens of an answer.
+func (g *Grader) Answer(answer []int32) string { return cut(g.text(g.ended(answer), 0)) }
+
 // Try reports why a function of the author has no result for an answer to the prompt of an example, which Reward
 // takes as 0. The error wraps script.ErrFailed or script.ErrCost.
 func (g *Grader) Try(row, answer []int32) error {
@@ -253,7 +256,7 @@ func (g *Grader) example(row, answer []int32) example {
 		last++
 	}
 	prompt := g.text(row[:first], size)
-	x := example{prompt: prompt[max(0, len(prompt)-MaxText):], answer: cut(g.text(g.ended(answer), 0))}
+	x := example{prompt: prompt[max(0, len(prompt)-MaxText):], answer: g.Answer(answer)}
 	belongs := cut(g.text(row[first:last], 0))
 	if g.fields {
 		x.fields = object(belongs)

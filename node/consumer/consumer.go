@@ -499,6 +499,11 @@ func (c *Consumer) record(ctx context.Context, round uint32, ckpt *train.Checkpo
 	if err != nil {
 		return err
 	}
+	drawn, err := drawAnswers(c, &metrics[len(metrics)-1], ckpt)
+	if err != nil {
+		return err
+	}
+	samples = append(samples, drawn...)
 	if c.partlyWritten {
 		if err := c.Dir.Keep(c.lines, int(round)-1); err != nil {
 			return err

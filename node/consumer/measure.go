@@ -10,6 +10,7 @@ import (
 	"github.com/starling-network/starling/compute/generate"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/node/answers"
 	"github.com/starling-network/starling/node/measured"
 	"github.com/starling-network/starling/node/member"
 	"github.com/starling-network/starling/node/prepare/demand"
@@ -123,6 +124,34 @@ func (c *Consumer) sample(ctx context.Context, m rundir.Metric, ckpt *train.Chec
 			return nil, err
 		}
 		samples = append(samples, s)
+	}
+	return samples, nil
+}
+
+// shownAnswers is of how many groups an answer is a sample.
+const shownAnswers = 8
+
+// drawAnswers draws those of the first step after a checkpoint that is measured, as the training does, if rules reward
+// them. It adds to the metrics the share of the groups whose answers have equal rewards, and returns the best answer of
+// each of the first groups.
+func drawAnswers(c *Consumer, m *rundir.Metric, ckpt *train.Checkpoint) (samples []Sample, _ error) {
+	if m.EvalLoss == nil || m.Round >= c.Job.Spec.Rounds || c.Job.Rule() == nil {
+		return nil, nil
+	}
+	a, err := answers.Of(c.Job, ckpt, m.Round, c.eval.Threads())
+	if err != nil {
+		return nil, err
+	}
+	m.Measured["equal_groups"] = a.Equal()
+	for _, g := range a[:min(shownAnswers, len(a))] {
+		best := 0
+		for i, r := range g.Rewards {
+			if r > g.Rewards[best] {
+				best = i
+			}
+		}
+		samples = append(samples, Sample{Round: m.Round, Step: m.Step, Prompt: g.Prompt, Text: g.Texts[best],
+			Reward: &g.Rewards[best]})
 	}
 	return samples, nil
 }

@@ -49,6 +49,9 @@ func (b *compilation) ruled() error {
 	return b.tried(g)
 }
 
+// Rule is the bytes of the rule that rewards the answers of the job, as grade.Decode reads them; nil: there is none.
+func (b *CompiledJob) Rule() []byte { return b.rule }
+
 // answerEnds finds the tokens that end an answer: that of the end of a document, special tokens in the answers of the
 // first examples, with which the template of a chat ends a turn, and rollout.stop.
 func (b *compilation) answerEnds(rule *grade.Rule) error {

@@ -47,6 +47,8 @@ var quantities = []quantity{
 		func(m api.Metric) (float64, bool) { return optional(m.Measurement("margin")) }},
 	{"reward", "Reward of answers", "", "round",
 		func(m api.Metric) (float64, bool) { return optional(m.Measurement("reward")) }},
+	{"equal_groups", "Groups of answers with equal rewards", "", "round",
+		func(m api.Metric) (float64, bool) { return optional(m.Measurement("equal_groups")) }},
 	{"grad_norm", "Gradient norm before clipping", "", "step",
 		func(m api.Metric) (float64, bool) { return optional(m.GradNorm) }},
 	{"agreement", "Mean cosine with the combined update", "", "round",

@@ -2019,11 +2019,13 @@ func (x *Disputes) GetDisputes() []*Dispute {
 
 // Sample is how the model of a round continues a prompt.
 type Sample struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Round         uint32                 `protobuf:"varint,1,opt,name=round,proto3" json:"round,omitempty"`
-	Step          uint32                 `protobuf:"varint,2,opt,name=step,proto3" json:"step,omitempty"`
-	Prompt        string                 `protobuf:"bytes,3,opt,name=prompt,proto3" json:"prompt,omitempty"`
-	Text          string                 `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Round  uint32                 `protobuf:"varint,1,opt,name=round,proto3" json:"round,omitempty"`
+	Step   uint32                 `protobuf:"varint,2,opt,name=step,proto3" json:"step,omitempty"`
+	Prompt string                 `protobuf:"bytes,3,opt,name=prompt,proto3" json:"prompt,omitempty"`
+	Text   string                 `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
+	// of an answer that training drew, and was rewarded for.
+	Reward        *float64 `protobuf:"fixed64,5,opt,name=reward,proto3,oneof" json:"reward,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2084,6 +2086,13 @@ func (x *Sample) GetText() string {
 		return x.Text
 	}
 	return ""
+}
+
+func (x *Sample) GetReward() float64 {
+	if x != nil && x.Reward != nil {
+		return *x.Reward
+	}
+	return 0
 }
 
 // Samples are all of a job.
@@ -3578,12 +3587,14 @@ const file_starling_v1_job_proto_rawDesc = "" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12\x12\n" +
 	"\x04what\x18\x03 \x01(\tR\x04what\"<\n" +
 	"\bDisputes\x120\n" +
-	"\bdisputes\x18\x01 \x03(\v2\x14.starling.v1.DisputeR\bdisputes\"^\n" +
+	"\bdisputes\x18\x01 \x03(\v2\x14.starling.v1.DisputeR\bdisputes\"\x86\x01\n" +
 	"\x06Sample\x12\x14\n" +
 	"\x05round\x18\x01 \x01(\rR\x05round\x12\x12\n" +
 	"\x04step\x18\x02 \x01(\rR\x04step\x12\x16\n" +
 	"\x06prompt\x18\x03 \x01(\tR\x06prompt\x12\x12\n" +
-	"\x04text\x18\x04 \x01(\tR\x04text\"8\n" +
+	"\x04text\x18\x04 \x01(\tR\x04text\x12\x1b\n" +
+	"\x06reward\x18\x05 \x01(\x01H\x00R\x06reward\x88\x01\x01B\t\n" +
+	"\a_reward\"8\n" +
 	"\aSamples\x12-\n" +
 	"\asamples\x18\x01 \x03(\v2\x13.starling.v1.SampleR\asamples\"\xa3\x02\n" +
 	"\x06Member\x12\x0e\n" +
@@ -3807,6 +3818,7 @@ func file_starling_v1_job_proto_init() {
 	file_starling_v1_job_proto_msgTypes[0].OneofWrappers = []any{}
 	file_starling_v1_job_proto_msgTypes[7].OneofWrappers = []any{}
 	file_starling_v1_job_proto_msgTypes[14].OneofWrappers = []any{}
+	file_starling_v1_job_proto_msgTypes[19].OneofWrappers = []any{}
 	file_starling_v1_job_proto_msgTypes[30].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

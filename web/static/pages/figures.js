@@ -12,6 +12,7 @@ const groups = [
     ['Recall', '', [['recall_at_1', 'b']], 'share of held-out texts whose partner is the closest of all'],
     ['Margin', 'nats', [['margin', 'b']], 'by how much held-out preferred answers gained more than the others'],
     ['Reward', '', [['reward', 'b']], 'mean of the most likely answers to held-out prompts, from 0 to 1'],
+    ['Groups without signal', '', [['equal_groups', 'b']], 'share of prompts whose drawn answers have equal rewards'],
     ['Perplexity', '', [['perplexity', 'b']], 'on held-out data'],
     ['Bits a byte', '', [['bits_per_byte', 'b']], 'loss on held-out data, whatever the tokens are'],
     ['Gradient norm', '', [['grad_norm', 'a']], 'before clipping, mean over the workers that tell it'],

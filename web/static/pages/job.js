@@ -112,6 +112,7 @@ export async function detail({ root, params: [id, at = 'overview'], query, signa
       const { samples } = await get(base + '/samples', signal), prompts = [...new Set(samples.map(s => s.prompt))];
       fill(body, prompts.length ? prompts.map(p => card(['Prompt ', h('code', {}, JSON.stringify(p))], table('Samples', [
         { head: 'Step', number: true, cell: s => count(s.step) }, { head: 'How the model goes on', wide: true, cell: s => h('div.sample', {}, h('mark', {}, s.prompt), s.text) },
+        ...(samples.some(s => s.prompt === p && s.reward != null) ? [{ head: 'Reward', number: true, cell: s => s.reward == null ? '' : String(Math.round(s.reward * 1e4) / 1e4) }] : []),
       ], samples.filter(s => s.prompt === p).reverse()))) : h('section.card', {}, empty('The job asks for no samples. Name prompts in its file:', 'eval: {prompts: ["Once upon a time"]}')));
     },
     async log() {
