@@ -4,14 +4,17 @@ package queries
 
 import (
 	"context"
+	"strconv"
 	"sync/atomic"
 	"time"
 
 	errorsmod "cosmossdk.io/errors"
 	storetypes "github.com/cosmos/cosmos-sdk/store/v2/types"
+	grpctypes "github.com/cosmos/cosmos-sdk/types/grpc"
 	gogogrpc "github.com/cosmos/gogoproto/grpc"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 )
 
@@ -39,10 +42,12 @@ func (t Turns) Take(ctx context.Context) (back func(), err error) {
 	}
 }
 
-// Server registers services whose calls wait for their turn.
+// Server registers services whose calls wait for their turn, and read the latest committed block unless the caller
+// names another one.
 type Server struct {
 	gogogrpc.Server
-	Turns Turns
+	Turns  Turns
+	Latest func() int64 // height of that block; 0: none is committed
 }
 
 // RegisterService implements gogogrpc.Server.
@@ -57,10 +62,22 @@ func (s Server) RegisterService(d *grpc.ServiceDesc, handler any) {
 				return nil, status.Error(codes.ResourceExhausted, err.Error())
 			}
 			defer done()
-			return m.Handler(server, ctx, decode, in)
+			return m.Handler(server, at(ctx, s.Latest()), decode, in)
 		}
 	}
 	s.Server.RegisterService(&of, handler)
+}
+
+// at is the context of a call that reads the block at a height, unless the caller names a block. Without a height the SDK
+// looks for the latest block among its states, and finds none while a block is being committed.
+func at(ctx context.Context, height int64) context.Context {
+	md, _ := metadata.FromIncomingContext(ctx)
+	if height == 0 || len(md.Get(grpctypes.GRPCBlockHeightHeader)) > 0 {
+		return ctx
+	}
+	md = md.Copy()
+	md.Set(grpctypes.GRPCBlockHeightHeader, strconv.FormatInt(height, 10))
+	return metadata.NewIncomingContext(ctx, md)
 }
 
 // Store is the store that queries read. It remembers the height of the latest block; the SDK's store would hash the
