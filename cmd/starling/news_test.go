@@ -111,16 +111,16 @@ func gives(t *testing.T, dir, network string) {
 		t.Fatal("the faucet does not run")
 	}
 	url := regexp.MustCompile(`http://\S+`).FindString(s.Text())
-	for _, code := range []int{http.StatusOK, http.StatusTooManyRequests} {
-		r, err := http.Post(url, "application/json", bytes.NewReader([]byte(`{"address": "`+a.Address+`"}`)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, _ := io.ReadAll(r.Body)
-		_ = r.Body.Close()
-		if r.StatusCode != code {
-			t.Errorf("status %d, wanted %d: %s", r.StatusCode, code, text)
-		}
+	var gift struct {
+		Uzen uint64 `json:"amount_uzen"`
+	}
+	does(t, &gift, "account", "request", "--home", filepath.Join(dir, "newcomer"), "--faucet", url)
+	if gift.Uzen != 120_000_000 {
+		t.Errorf("the faucet gave %d", gift.Uzen)
+	}
+	again := command(t, "account", "request", a.Address, "--faucet", url)
+	if out, err := again.CombinedOutput(); err == nil || !bytes.Contains(out, []byte("FAUCET_LIMIT")) {
+		t.Errorf("another request within the day: %v\n%s", err, out)
 	}
 	var held struct {
 		Balance uint64 `json:"balance_uzen"`

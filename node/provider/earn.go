@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/starling-network/starling/client/job/quantity"
+	"github.com/starling-network/starling/node/faucet"
 	"github.com/starling-network/starling/protocol/registry"
 )
 
@@ -27,6 +28,24 @@ func earns(ctx context.Context, s *service) (bool, error) {
 		quantity.Amount(have), quantity.Amount(s.Stake)))
 	sayEarning(ctx, s, registry.Participant{})
 	return true, nil
+}
+
+// askFaucet asks the faucet, if one is named, for coins of an account that has not those of its stake. A faucet that
+// gives none changes nothing: a worker earns its stake then.
+func askFaucet(ctx context.Context, s *service) {
+	if s.Faucet == "" {
+		return
+	}
+	have, err := s.chain.Coins.Balance(ctx, s.chain.Address())
+	if err == nil && have < s.Stake {
+		var g faucet.Gift
+		if g, err = faucet.Ask(ctx, s.Faucet, s.chain.Address()); err == nil {
+			s.Say(fmt.Sprintf("the faucet gave %s ZEN", quantity.Amount(g.Uzen)))
+		}
+	}
+	if err != nil {
+		s.Say("no coins of the faucet: " + err.Error())
+	}
 }
 
 // sayEarning says how far a worker is with earning its stake, and lets its machine be measured, without which it gets

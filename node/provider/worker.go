@@ -59,6 +59,7 @@ type Options struct {
 	Tier     string           // of uptime that it commits to: none, bronze, silver or gold
 	Pool     string           // account of a pool that may offer its work with that of others
 	Earn     bool             // a worker without the coins of its stake earns it, where the network lets it
+	Faucet   string           // URL of a faucet that is asked for the coins of the stake; "": none is
 	PayTo    string           // account that is paid in its place; "": itself, or the one that it named before
 	Measure  bool             // the registry may measure the machine when it has nothing else to do
 	Threads  int              // of one unit
@@ -275,6 +276,7 @@ func (s *service) enlist(ctx context.Context) error {
 	p, err := s.chain.Registry.Participant(ctx, s.chain.Address())
 	switch {
 	case errors.Is(err, client.ErrNotFound):
+		askFaucet(ctx, s)
 		if self.Earning, err = earns(ctx, s); err == nil && !self.Earning {
 			err = s.awaitCoins(ctx)
 		}

@@ -25,7 +25,8 @@ func Command(c *terminal.Console) *cobra.Command {
 	return usage.Group("account", "See and move coins and stakes",
 		`See the coins of accounts on a network, and send some. An account is the key in a folder: starling worker
 identity makes one. It exists on the chain once it has coins.`,
-		showCommand(c), sendCommand(c), historyCommand(c), payeeCommand(c), StakeCommand(c))
+		showCommand(c), sendCommand(c), historyCommand(c), payeeCommand(c), requestCommand(c),
+		StakeCommand(c))
 }
 
 // mostOne takes an argument or none.

@@ -191,6 +191,7 @@ func moneyFlags(f *pflag.FlagSet, o *provider.Options) {
 	f.Uint64Var(&o.Stake, "stake", registry.DefaultStake, "uzen staked at the first start")
 	f.BoolVar(&o.Earn, "earn-stake", true, "without the coins of the stake, join without it and earn it; false waits for "+
 		"coins")
+	f.StringVar(&o.Faucet, "faucet", "", "URL of a faucet of a test network, which is asked for the coins of the stake")
 	f.StringVar(&o.PayTo, "pay-to", "", "account that is paid in place of the worker's, such as that of a wallet kept "+
 		"elsewhere")
 }
