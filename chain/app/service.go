@@ -34,8 +34,8 @@ func (a *App) Service(c client.Context) error {
 
 // RegisterGRPCServerWithSkipCheckHeader implements servertypes.Application. Queries by gRPC are limited too.
 func (a *App) RegisterGRPCServerWithSkipCheckHeader(s gogogrpc.Server, skip bool) {
-	a.BaseApp.RegisterGRPCServerWithSkipCheckHeader(queries.Server{Server: s, Turns: a.asked, Latest: a.reads.LatestVersion},
-		skip)
+	calls := queries.Server{Server: s, Turns: a.asked, Latest: a.reads.LatestVersion}
+	a.BaseApp.RegisterGRPCServerWithSkipCheckHeader(calls, skip)
 }
 
 // RegisterTxService implements servertypes.Application.

@@ -68,8 +68,8 @@ func (s Server) RegisterService(d *grpc.ServiceDesc, handler any) {
 	s.Server.RegisterService(&of, handler)
 }
 
-// at is the context of a call that reads the block at a height, unless the caller names a block. Without a height the SDK
-// looks for the latest block among its states, and finds none while a block is being committed.
+// at is the context of a call that reads the block at a height, unless the caller names a block. Without a height the
+// SDK looks for the latest block among its states, and finds none while a block is being committed.
 func at(ctx context.Context, height int64) context.Context {
 	md, _ := metadata.FromIncomingContext(ctx)
 	if height == 0 || len(md.Get(grpctypes.GRPCBlockHeightHeader)) > 0 {
