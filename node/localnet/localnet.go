@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/starling-network/starling/node/prepare/storage"
+
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/network/peer"
@@ -126,7 +128,7 @@ func (n *Network) start(ctx context.Context, b *prepare.CompiledJob, opt consume
 	if err != nil {
 		return err
 	}
-	need, err := prepare.DiskHere(b, order.Terms, member.DefaultKeep, len(names)-1)
+	need, err := storage.Here(b, order.Terms, member.DefaultKeep, len(names)-1)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/starling-network/starling/node/prepare/storage"
+
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/exchange/outer"
@@ -87,7 +89,7 @@ func (p *Plan) PlaceHere(b *prepare.CompiledJob) error {
 		w := p.work(b, o)
 		p.Work, p.Seconds = &w, w.Seconds()
 	}
-	d, err := prepare.DiskHere(b, o.Terms, member.DefaultKeep, p.parties)
+	d, err := storage.Here(b, o.Terms, member.DefaultKeep, p.parties)
 	if err != nil {
 		return err
 	}

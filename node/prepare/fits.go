@@ -34,9 +34,9 @@ func Turns(b *CompiledJob) (units, threads int) {
 	return kernel.Cores, 1
 }
 
-// held is how many different checkpoints the parties of a process hold: the one that a round starts from, the one it
-// leads to, and, of a verifier, the one before.
-const held = 3
+// HeldCheckpoints is how many different checkpoints the parties of a process hold: the one that a round starts from,
+// the one it leads to, and, of a verifier, the one before.
+const HeldCheckpoints = 3
 
 const BytesOfWeight = 4
 
@@ -105,7 +105,7 @@ func Memory(b *CompiledJob, exec *cpu.Exec, parties int) (uint64, error) {
 	if checkpoint := params * uint64(1+state); checkpoint >= memory.LeastRoom {
 		need += params // the pages of the one that is read; the rest of them lie in files
 	} else {
-		need += held * checkpoint
+		need += HeldCheckpoints * checkpoint
 	}
 	eval, err := evalMemory(b)
 	if err != nil {

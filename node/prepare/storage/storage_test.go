@@ -1,4 +1,4 @@
-package prepare
+package storage
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/internal/jobtest"
+	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/role/bundle"
 )
 
@@ -19,7 +20,7 @@ func TestAside(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := New(j)
+		b, err := prepare.New(j)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -31,14 +32,14 @@ func TestAside(t *testing.T) {
 			t.Fatal(err)
 		}
 		blobs := bundle.Footprint(b.Spec, b.Step, b.Manifest, o.Terms, 3)
-		if d, err := DiskHere(b, o.Terms, 3, 3); err != nil || d != (Disk{Blobs: blobs}) {
+		if d, err := Here(b, o.Terms, 3, 3); err != nil || d != (Disk{Blobs: blobs}) {
 			t.Errorf("width %d: the memory has room, and %+v have to be on the disk, %v", c.width, d, err)
 		}
-		least, err := DiskIn(b, o.Terms, 3, 3, 0, true)
+		least, err := In(b, o.Terms, 3, 3, 0, true)
 		if want := c.times * b.Size().Parameters() / 3; err != nil || least.Aside != want || least.All() != blobs+want {
 			t.Errorf("width %d: the memory has no room, and %+v have to be on the disk, %v", c.width, least, err)
 		}
-		if d, err := DiskIn(b, o.Terms, 3, 3, 0, false); err != nil || d.Aside != 0 {
+		if d, err := In(b, o.Terms, 3, 3, 0, false); err != nil || d.Aside != 0 {
 			t.Errorf("width %d: %+v where nothing is known of the memory, %v", c.width, d, err)
 		}
 	}
