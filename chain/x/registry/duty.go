@@ -13,14 +13,16 @@ import (
 // Owed reports whether messages of a kind may be duties.
 func Owed(m sdk.Msg) bool {
 	switch m.(type) {
-	case *registrypb.MsgHeartbeat, *registrypb.MsgAnswerMeasure, *registrypb.MsgCheckMeasure, *registrypb.MsgOpenMeasure:
+	case *registrypb.MsgHeartbeat, *registrypb.MsgAnswerMeasure, *registrypb.MsgCheckMeasure, *registrypb.MsgOpenMeasure,
+		*registrypb.MsgSetPayee:
 		return true
 	}
 	return false
 }
 
 // Duty reports whether a message of an account is a duty backed by its stake: the first heartbeat in a window of an
-// account with a tier, or the next step of a measurement by the measured account or by its checker.
+// account with a tier, the next step of a measurement by the measured account or by its checker, or the answer of a
+// payee to a change by which another account would be paid.
 func (k *Keeper) Duty(ctx context.Context, account string, m sdk.Msg) bool {
 	now := sdk.UnwrapSDKContext(ctx).WithGasMeter(storetypes.NewInfiniteGasMeter())
 	switch m := m.(type) {
@@ -37,6 +39,9 @@ func (k *Keeper) Duty(ctx context.Context, account string, m sdk.Msg) bool {
 	case *registrypb.MsgCheckMeasure:
 		at, err := k.measurements.Get(now, m.Participant)
 		return err == nil && m.Sender == account && at.Owes(account)
+	case *registrypb.MsgSetPayee:
+		p, err := k.Get(now, m.Participant)
+		return err == nil && m.Sender == account && p.Payee.ID == account && p.Payee.From > now.BlockHeight()
 	case *registrypb.MsgOpenMeasure:
 		at, err := k.measurements.Get(now, account)
 		return err == nil && m.Sender == account && !at.Root.IsZero()

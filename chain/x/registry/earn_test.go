@@ -187,6 +187,19 @@ func TestPayOfAWorkerWithoutAStake(t *testing.T) {
 	if around.paid[named(0)] != 5 || around.paid[cold] != 7 {
 		t.Errorf("paid were %v", around.paid)
 	}
+	stolen := &registrypb.MsgSetPayee{Sender: named(0), Participant: named(0), Payee: named(8)}
+	answer := &registrypb.MsgSetPayee{Sender: cold, Participant: named(0), Payee: named(9)}
+	if k.Duty(ctx, cold, answer) || !Owed(answer) {
+		t.Error("without a fee, a payee makes a change to which it answers none")
+	}
+	if _, err := (messages{k}).SetPayee(ctx, stolen); err != nil || !k.Duty(ctx, cold, answer) ||
+		k.Duty(ctx, named(0), stolen) || k.Duty(ctx, named(8), answer) {
+		t.Errorf("the payee answers a change without a fee, and no other account: %v", err)
+	}
+	if _, err := (messages{k}).SetPayee(ctx, answer); err != nil || k.Duty(ctx, cold, answer) ||
+		k.Duty(ctx, named(9), answer) {
+		t.Errorf("once: %v", err)
+	}
 	for _, bad := range []string{module, "starling1qq", "x"} {
 		if err := set(bad); !errors.Is(err, registry.ErrPayee) {
 			t.Errorf("%q is named: %v", bad, err)

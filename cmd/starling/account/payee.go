@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -27,7 +28,7 @@ as starling worker up --pay-to does. With self the worker is paid itself.
 The key of the account that is paid now changes that at once: --worker names the worker then. The worker's own key
 changes it at once while no other account is named; after that, its change takes as long as a stake takes to leave
 (20,000 blocks, unless governance changed that), so that a stolen key of a worker moves nothing before its owner has
-answered. A change that waits is replaced by the next one.
+answered; the answer costs no fee. A change that waits is replaced by the next one.
 
 With -o json: what starling account show prints of the worker.`,
 		Example: `  starling account payee starling1qx... --home net/worker-0
@@ -63,8 +64,9 @@ With -o json: what starling account show prints of the worker.`,
 			if a.Payee == "" {
 				fmt.Printf("%s is paid itself\n", a.Address)
 			}
-			printPayee(os.Stdout, a)
-			return nil
+			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+			printPayee(w, a)
+			return w.Flush()
 		},
 	}
 	t.Flags(cmd)
