@@ -4,9 +4,8 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
-	"sync"
-	"time"
+
+	"github.com/starling-network/starling/node/provider/peers"
 
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/network/blob"
@@ -16,92 +15,16 @@ import (
 	"github.com/starling-network/starling/protocol/registry"
 )
 
-// peerDirectory is where the participants of a network are reached, as the chain says.
-type peerDirectory struct {
-	chain *client.Client
-
-	mu    sync.Mutex
-	asked time.Time
-	list  []registry.Participant
-}
-
-const (
-	directoryAge  = 30 * time.Second // after which the chain is asked again, and
-	directoryMiss = 2 * time.Second  // if a peer is not in the directory
-	directoryWait = 5 * time.Second  // for its answer
-)
-
-// participants may be so old, or older if the chain does not answer.
-func (d *peerDirectory) participants(age time.Duration) []registry.Participant {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if time.Since(d.asked) > age {
-		ctx, cancel := context.WithTimeout(context.Background(), directoryWait)
-		defer cancel()
-		if list, err := d.chain.Registry.Participants(ctx); err == nil {
-			d.list = list
-		}
-		d.asked = time.Now()
-	}
-	return d.list
-}
-
-// addrs are those at which participants are dialled without a relay: that of any relay is among them.
-func (d *peerDirectory) addrs() (list []string) {
-	for _, p := range d.participants(directoryAge) {
-		for _, a := range p.Addrs {
-			if !strings.Contains(a, "/p2p-circuit") {
-				list = append(list, a)
-			}
-		}
-	}
-	return list
-}
-
-// has reports whether a peer is that of a participant.
-func (d *peerDirectory) has(id peer.ID) bool { return len(d.accounts(id)) > 0 }
-
-// accounts are the participants who say that a peer is theirs.
-func (d *peerDirectory) accounts(id peer.ID) (list []string) {
-	for _, age := range []time.Duration{directoryAge, directoryMiss} {
-		for _, p := range d.participants(age) {
-			if p.PeerID == id.String() {
-				list = append(list, p.ID)
-			}
-		}
-		if len(list) > 0 {
-			return list
-		}
-	}
-	return nil
-}
-
-// standing is what a peer is to a host whose runs have the members that works says.
-func (d *peerDirectory) standing(id peer.ID, works func(account string) bool) admission.Standing {
-	accounts := d.accounts(id)
-	switch {
-	case slices.ContainsFunc(accounts, works):
-		return admission.Member
-	case len(accounts) > 0:
-		return admission.Participant
-	}
-	return admission.Stranger
-}
-
-// toRegistered admits registered participants to the blobs of runs, so that any of them can check a run. To others,
-// ordinary IPFS clients among them, the blobs look absent.
-func toRegistered(to admission.Standing, _ blob.CID) bool { return to >= admission.Participant }
-
 // reach is the part of a host's configuration that says how peers find it and each other, and whom it serves.
 func (o Options) reach(chain *client.Client, works func(account string) bool) peer.Config {
-	d := &peerDirectory{chain: chain}
-	c := peer.Config{Listen: o.Listen, Known: d.addrs, Serve: toRegistered}
-	c.Standing = func(id peer.ID) admission.Standing { return d.standing(id, works) }
+	d := peers.New(chain.Registry)
+	c := peer.Config{Listen: o.Listen, Known: d.Addrs, Serve: peers.ToRegistered}
+	c.Standing = func(id peer.ID) admission.Standing { return d.Standing(id, works) }
 	if o.Relays {
-		c.Relay = d.has
+		c.Relay = d.Has
 	}
 	if o.Hidden {
-		c.Relays = d.addrs
+		c.Relays = d.Addrs
 	}
 	return c
 }
