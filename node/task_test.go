@@ -141,7 +141,9 @@ func TestExamplesOfClassifiers(t *testing.T) {
 			if dishonest > 0 && (len(s.Disputes) == 0 || s.SlashedUzen == 0) {
 				t.Errorf("%s: the worker that cheats was not caught: %+v", c.example, s)
 			}
-			roots = append(roots, s.StateRoot.String())
+			if roots = append(roots, s.StateRoot.String()); dishonest == 0 {
+				continue // the other run, which ends in the same model, is verified
+			}
 			for _, shipped := range []bool{false, true} {
 				v, err := verify.Run(t.Context(), out, verify.Options{Shipped: shipped})
 				if err != nil || v.StateRoot != s.StateRoot {
