@@ -3,7 +3,6 @@ package grade
 import (
 	"encoding/json"
 	"math/bits"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -55,7 +54,7 @@ func countdown(text string, numbers, value any) bool {
 	if !ok1 || !ok2 || text == "" {
 		return false
 	}
-	e := expression{text: strings.Map(func(r rune) rune {
+	e := expression{left: map[int64]int{}, text: strings.Map(func(r rune) rune {
 		if strings.ContainsRune(spaces, r) {
 			return -1
 		}
@@ -63,7 +62,7 @@ func countdown(text string, numbers, value any) bool {
 	}, text)}
 	for _, n := range list {
 		if i, ok := n.(int64); ok {
-			e.left = append(e.left, i)
+			e.left[i]++
 		}
 	}
 	got := e.sum(0)
@@ -75,7 +74,7 @@ func countdown(text string, numbers, value any) bool {
 type expression struct {
 	text  string
 	at    int
-	left  []int64 // numbers that may be taken
+	left  map[int64]int // how often a number may be taken
 	wrong bool
 }
 
@@ -127,12 +126,11 @@ func (e *expression) factor(depth int) fraction {
 	for e.next("0123456789") != 0 {
 	}
 	n, err := strconv.ParseInt(e.text[from:e.at], 10, 32)
-	i := slices.Index(e.left, n)
-	if err != nil || i < 0 {
+	if err != nil || e.left[n] == 0 {
 		e.wrong = true
 		return fraction{0, 1}
 	}
-	e.left = slices.Delete(e.left, i, i+1)
+	e.left[n]--
 	return fraction{n, 1}
 }
 

@@ -173,8 +173,8 @@ func (g *Grader) read(pieces, lengths []byte) error {
 	return nil
 }
 
-// base is the cost of decoding what a reward reads.
-const base = 1 << 10
+// base is the cost of decoding what a reward reads, JSON among it.
+const base = 1 << 15
 
 // Cost bounds the cost of a reward of an answer of a number of tokens, in steps of a script. The error wraps ErrRule
 // for one above MaxCost.
@@ -229,7 +229,7 @@ func (g *Grader) Reward(row, answer []int32) float32 {
 }
 
 // Answer is the text that is rewarded of the tokens of an answer.
-func (g *Grader) Answer(answer []int32) string { return cut(g.text(g.ended(answer), 0)) }
+func (g *Grader) Answer(answer []int32) string { return g.text(g.ended(answer)) }
 
 // Try reports why a function of the author has no result for an answer to the prompt of an example, which Reward
 // takes as 0. The error wraps script.ErrFailed or script.ErrCost.
@@ -255,9 +255,8 @@ func (g *Grader) example(row, answer []int32) example {
 	for last < len(row) && row[last] < size {
 		last++
 	}
-	prompt := g.text(row[:first], size)
-	x := example{prompt: prompt[max(0, len(prompt)-MaxText):], answer: g.Answer(answer)}
-	belongs := cut(g.text(row[first:last], 0))
+	x := example{prompt: g.silent(row[:first]), answer: g.Answer(answer)}
+	belongs := g.text(row[first:last])
 	if g.fields {
 		x.fields = object(belongs)
 	} else {
@@ -265,8 +264,6 @@ func (g *Grader) example(row, answer []int32) example {
 	}
 	return x
 }
-
-func cut(s string) string { return s[:min(len(s), MaxText)] }
 
 // ended are the tokens up to the first that ends an answer.
 func (g *Grader) ended(tokens []int32) []int32 {
@@ -278,13 +275,38 @@ func (g *Grader) ended(tokens []int32) []int32 {
 	return tokens
 }
 
-// text is what tokens stand for, after something was added to each.
-func (g *Grader) text(tokens []int32, added int32) string {
+// piece is what a token stands for: nothing if it is none of the vocabulary.
+func (g *Grader) piece(id int64) string {
+	if id < 0 || id >= int64(len(g.tokens)) {
+		return ""
+	}
+	return g.tokens[id]
+}
+
+// text is what tokens stand for, its first MaxText bytes at most. A token of a stranger may be as long as its rule.
+func (g *Grader) text(tokens []int32) string {
 	var b []byte
 	for _, t := range tokens {
-		if id := int64(t) - int64(added); id >= 0 && id < int64(len(g.tokens)) {
-			b = append(b, g.tokens[id]...)
+		p := g.piece(int64(t))
+		if b = append(b, p[:min(len(p), MaxText-len(b))]...); len(b) == MaxText {
+			break
 		}
+	}
+	return string(b)
+}
+
+// silent is what silent tokens stand for, its last MaxText bytes at most.
+func (g *Grader) silent(tokens []int32) string {
+	size, first := 0, len(tokens)
+	for first > 0 && size < MaxText {
+		first--
+		size += len(g.piece(int64(tokens[first]) - int64(len(g.tokens))))
+	}
+	b := make([]byte, 0, min(size, MaxText))
+	for _, t := range tokens[first:] {
+		p := g.piece(int64(t) - int64(len(g.tokens)))
+		skipped := min(len(p), max(0, size-MaxText))
+		b, size = append(b, p[skipped:]...), size-skipped
 	}
 	return string(b)
 }

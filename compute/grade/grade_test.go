@@ -3,6 +3,8 @@ package grade
 import (
 	"errors"
 	"math"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -202,4 +204,43 @@ func FuzzDecode(f *testing.F) {
 			t.Errorf("reward %v", x)
 		}
 	})
+}
+
+// Of tokens as long as a rule may be, no more is read than of others: the first bytes of an answer and of the fields,
+// and the last of a prompt.
+func TestLongTokensAreCut(t *testing.T) {
+	long := strings.Repeat("ab", 1<<19)
+	pieces, lengths := Vocabulary([]string{long, "c"})
+	g, err := New(Rule{Pieces: pieces, Lengths: lengths, Terms: []Term{{Kind: JSON, Weight: 1}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := slices.Repeat([]int32{2}, 64) // silent: the prompt
+	row = append(append(row, 3), slices.Repeat([]int32{0}, 64)...)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	x := g.example(row, slices.Repeat([]int32{1, 0}, 64))
+	runtime.ReadMemStats(&after)
+	if x.prompt != long[:MaxText-1]+"c" && x.prompt != long[len(long)-MaxText+1:]+"c" {
+		t.Errorf("a prompt of %d bytes ends with %q", len(x.prompt), x.prompt[len(x.prompt)-4:])
+	}
+	if x.answer != "c"+long[:MaxText-1] || x.fields[Completion] != long[:MaxText] {
+		t.Errorf("an answer of %d bytes", len(x.answer))
+	}
+	if made := after.TotalAlloc - before.TotalAlloc; made > 1<<20 {
+		t.Errorf("made %d bytes", made)
+	}
+}
+
+// The last number of a text is found in little time, however many numbers the text has.
+func TestLastNumber(t *testing.T) {
+	for text, want := range map[string]float64{"a 1 b 2.5": 2.5, "1,234.5.": 1234.5, "7-3": 3, "x = -3": -3, "é-4é": -4,
+		"1 2 3,": 3, ".5": 0.5, "12,34": 34, "1,234,567": 1234567, "a-1": 1, "(-1": -1} {
+		if got, ok := lastNumber(text); !ok || got != want {
+			t.Errorf("%q: %v, %t, want %v", text, got, ok, want)
+		}
+	}
+	if _, ok := lastNumber("none"); ok {
+		t.Error("a text without a number has one")
+	}
 }

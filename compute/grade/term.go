@@ -109,17 +109,21 @@ func (t Term) numeric(made *term) error {
 	return nil
 }
 
+const digits = "0123456789"
+
 // number is a decimal number, with commas between groups of three digits or without.
 var number = regexp.MustCompile(`-?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?|-?\.[0-9]+`)
 
 // lastNumber is the last decimal number of a text. A minus sign belongs to it, if no digit, letter or bracket is before
 // the sign.
 func lastNumber(s string) (float64, bool) {
-	all := number.FindAllStringIndex(s, -1)
-	if len(all) == 0 {
+	last := strings.LastIndexAny(s, digits)
+	if last < 0 {
 		return 0, false
 	}
-	from, to := all[len(all)-1][0], all[len(all)-1][1]
+	begin := strings.LastIndexFunc(s[:last], func(r rune) bool { return !strings.ContainsRune(digits+".,-", r) }) + 1
+	all := number.FindAllStringIndex(s[begin:last+1], -1) // that of the whole text takes long for many numbers
+	from, to := begin+all[len(all)-1][0], begin+all[len(all)-1][1]
 	if s[from] == '-' && from > 0 && afterValue.MatchString(s[from-1:from]) {
 		from++
 	}

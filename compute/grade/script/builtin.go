@@ -14,6 +14,7 @@ func (m *machine) take(a arguments, least, most int, names ...string) {
 	if n := len(a.list); n < least || n > most {
 		m.Fail("%d arguments, from %d to %d are taken", n, least, most)
 	}
+	m.Spend(len(a.named) * (len(names) + len(a.named)) / 2)
 	for i, x := range a.named {
 		if !slices.Contains(names, x.name) ||
 			slices.ContainsFunc(a.named[:i], func(y named) bool { return x.name == y.name }) {
@@ -94,7 +95,9 @@ var functions = map[string]func(m *machine, a arguments) value.Value{
 	"fail": func(m *machine, a arguments) value.Value {
 		var words []string
 		for _, v := range a.list {
-			words = append(words, value.Str(m.Meter, v))
+			word := value.Str(m.Meter, v)
+			m.Bytes(len(word))
+			words = append(words, value.Clip(word))
 		}
 		m.Fail("%s", value.Clip(strings.Join(words, " ")))
 		return nil
@@ -291,6 +294,7 @@ func (m *machine) merge(x, spare []int, after func(i, j int) bool) {
 
 // parsedFloat reads a decimal number, or an infinity or nan as float spells them.
 func parsedFloat(m *machine, s string) value.Value {
+	m.Spend(256) // of a number with many digits
 	m.Bytes(4 * len(s))
 	x, err := strconv.ParseFloat(s, 64)
 	if err != nil || strings.ContainsAny(s, "xX_") {

@@ -235,7 +235,7 @@ func (m *machine) enter(of *function, list []value.Value, names []named) value.V
 		m.Fail("%s calls itself", of.Name())
 	}
 	value.Deep(m.Meter, len(m.active))
-	m.Spend(len(of.Locals))
+	m.Spend(len(of.Locals) + len(names)*len(of.Params)/4)
 	f := &frame{m: m, locals: cells(len(of.Locals)), free: of.free}
 	if len(list) > len(of.Params) {
 		m.Fail("%s has %d parameters, and is called with %d arguments", of.Name(), len(of.Params), len(list))

@@ -212,6 +212,14 @@ func TestCostBoundsTimeAndMemory(t *testing.T) {
 		"given lists":    "t = [1, 2]\nfor i in range(50):\n    t = [t, t]\nreturn t",
 		"calls":          "def g(v):\n    return [v for i in range(1000)]\nfor i in range(1 << 30):\n    g(i)",
 		"searches":       "s = x * 1000\nfor i in range(1 << 30):\n    s.find('z')",
+		"remainders":     "for i in range(1 << 30):\n    1.7e308 % 2.3e-308",
+		"long numbers":   "for i in range(1 << 30):\n    float('1.7976931348623158079372897140530e308')",
+		"named":          "for i in range(1 << 30):\n    dict(" + numbered("a%d=0", 250) + ")",
+		"parameters": "def g(" + numbered("a%d=0", 250) + "):\n    return 0\nfor i in range(1 << 30):\n    g(" +
+			numbered("a%d=1", 250) + ")",
+		"reasons": "s = x * 20000\nfail(" + numbered("s+'%d'", 250) + ")",
+		"itself":  "l = [0] * 100000\nl[0] = l\nreturn l",
+		"keys":    "t = tuple(range(5000))\nfor i in range(1 << 30):\n    {t: 1}",
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -224,6 +232,34 @@ func TestCostBoundsTimeAndMemory(t *testing.T) {
 			t.Errorf("%s: made %d bytes", name, made)
 		}
 	}
+}
+
+// Constructs that take long for their length cost as much as others that take as long.
+func TestCostsFollowTheTime(t *testing.T) {
+	for body, least := range map[string]int{
+		"for i in range(10):\n    1.7e308 % 2.3e-308":                                      10 * 2000,
+		"for i in range(10):\n    float('1.5')":                                            10 * 256,
+		"for i in range(10):\n    dict(" + numbered("a%d=0", 100) + ")":                    10 * 100 * 100,
+		"def g(" + numbered("a%d=0", 100) + "):\n    0\ng(" + numbered("a%d=1", 100) + ")": 100 * 100 / 4,
+		"t = tuple(range(100))\nfor i in range(10):\n    {t: 1}":                           10 * 100 * 16,
+		"l = [1, 2]\nm = l + []\nm[0] = 9\nif l[0] != 1:\n    fail()":                      0, // another list
+	} {
+		if _, err := call(t, body, plenty, ""); err != nil {
+			t.Errorf("%s: %v", body, err)
+		}
+		if _, err := call(t, body, least, ""); !errors.Is(err, ErrCost) {
+			t.Errorf("%s costs less than %d: %v", body, least, err)
+		}
+	}
+}
+
+// numbered is a list of a form with numbers.
+func numbered(form string, n int) string {
+	var all []string
+	for i := range n {
+		all = append(all, fmt.Sprintf(form, i))
+	}
+	return strings.Join(all, ", ")
 }
 
 // The cost of a call is a part of the protocol: it says which calls fail.

@@ -3,6 +3,7 @@ package value
 import (
 	"cmp"
 	"math"
+	"slices"
 	"strings"
 
 	"go.starlark.net/syntax"
@@ -190,6 +191,9 @@ func floats(m *Meter, op syntax.Token, x, y float64) Value {
 	case syntax.SLASHSLASH:
 		return math.Floor(x / y)
 	case syntax.PERCENT:
+		_, ex := math.Frexp(x)
+		_, ey := math.Frexp(y)
+		m.Spend(max(0, ex-ey)) // a division by a much smaller number takes as many steps
 		r := math.Mod(x, y)
 		if r != 0 && (r < 0) != (y < 0) {
 			r += y
@@ -213,12 +217,12 @@ func sequences(m *Meter, op syntax.Token, x, y Value) Value {
 		case Tuple:
 			if y, ok := y.(Tuple); ok {
 				m.Spend(len(x) + len(y))
-				return append(x[:len(x):len(x)], y...)
+				return slices.Concat(x, y)
 			}
 		case *List:
 			if y, ok := y.(*List); ok {
 				m.Spend(len(x.Elems) + len(y.Elems))
-				return &List{Elems: append(x.Elems[:len(x.Elems):len(x.Elems)], y.Elems...)}
+				return &List{Elems: slices.Concat(x.Elems, y.Elems)}
 			}
 		}
 	case syntax.STAR:

@@ -74,7 +74,7 @@ func keyOf(m *Meter, v Value, depth int) key {
 		Deep(m, depth)
 		var b strings.Builder
 		for _, e := range v {
-			m.Spend(1)
+			m.Spend(16)
 			k := keyOf(m, e, depth+1)
 			fmt.Fprintf(&b, "%c%d,%x,%d,%s", k.kind, k.n, math.Float64bits(k.x), len(k.s), k.s)
 		}
@@ -338,6 +338,7 @@ func Given(m *Meter, v Value, depth int) any {
 }
 
 func givenList(m *Meter, v []Value, depth int) any {
+	m.Spend(len(v))
 	out := make([]any, len(v))
 	for i, e := range v {
 		out[i] = Given(m, e, depth+1)
