@@ -24,6 +24,12 @@ func (p Participant) Unjail(params Params, height int64) (Participant, error) {
 		return p, fmt.Errorf("%w: the machine of %s was not measured since its conviction in block %d", ErrJail, p.ID,
 			p.Convicted)
 	}
-	p.Jailed, p.Passed, p.Earning, p.EarnedAt = false, 0, false, 0 // it works again once it has a stake
+	p.Jailed, p.Passed = false, 0
+	switch { // it works again once it has a stake
+	case p.Earning && p.Stake > 0: // paid after the verdict: that leaves after the audits, like all that it earned
+		p.Roles = nil
+	case p.Earning:
+		p.Earning, p.EarnedAt = false, 0
+	}
 	return p, nil
 }

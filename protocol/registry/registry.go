@@ -85,7 +85,7 @@ func Register(p Participant, params Params, height int64) (Participant, error) {
 		p.EarnedAt = height
 	}
 	for _, r := range p.Roles {
-		if least := params.MinStake(r); p.Firm() < least && !p.Earning {
+		if least := params.MinStake(r); p.Firm() < least && !(p.Earning && r == crew.Worker) {
 			return Participant{}, fmt.Errorf("%w: %d uzen, role %d needs at least %d: stake more", ErrStake, p.Firm(), r, least)
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
 	"github.com/starling-network/starling/protocol/registry"
-	"github.com/starling-network/starling/protocol/registry/earning"
 )
 
 // messages implements registrypb.MsgServer over a keeper.
@@ -36,13 +35,13 @@ func (k messages) Register(ctx context.Context, m *registrypb.MsgRegister) (*reg
 	for _, role := range m.Roles {
 		p.Roles = append(p.Roles, role.Rule())
 	}
-	if p.Earning = earning.Placed(old); m.Earns {
-		if p, err = k.arrive(ctx, m, p, params); err != nil {
-			return nil, err
-		}
-	}
 	if p, err = p.TopUp(m.Stake); err != nil {
 		return nil, ErrorTable.Wrap(err)
+	}
+	if p.Earning = old.Earning || m.Earns; p.Earning { // until it has proven itself, whatever it registers
+		if err := k.earns(ctx, m, old, p, params); err != nil {
+			return nil, err
+		}
 	}
 	if p, err = registry.Register(p, params, sdk.UnwrapSDKContext(ctx).BlockHeight()); err != nil {
 		return nil, ErrorTable.Wrap(err)

@@ -130,21 +130,35 @@ func (k surroundings) Part(ctx context.Context, id string) (bool, error) { retur
 // that earn theirs.
 const arrivalGas = 100_000
 
+// earns checks a registration of a worker that earns its stake: its first one in a place, with a proof, or a later one.
+func (k messages) earns(ctx context.Context, m *registrypb.MsgRegister, old, p registry.Participant,
+	params registry.Params) (err error) {
+	if m.Earns {
+		return k.arrive(ctx, m, p, params)
+	}
+	part := false
+	if len(p.Roles) == 0 && earning.Placed(old) {
+		if part, err = k.runs.Part(ctx, p.ID); err != nil {
+			return err
+		}
+	}
+	return ErrorTable.Wrap(earning.Renew(old, p, part, params))
+}
+
 // arrive admits a registration without a stake, in the place of an idle worker if all are taken.
 func (k messages) arrive(ctx context.Context, m *registrypb.MsgRegister, p registry.Participant,
-	params registry.Params) (registry.Participant, error) {
+	params registry.Params) error {
 	sdk.UnwrapSDKContext(ctx).GasMeter().ConsumeGas(arrivalGas, "registration without a stake")
-	p.Earning = true
 	if err := errors.Join(k.Earners.Check(ctx, m), earning.Begin(p, params)); err != nil {
-		return p, ErrorTable.Wrap(err)
+		return ErrorTable.Wrap(err)
 	}
 	n, idle, err := k.Earners.Count(ctx, params)
 	if err != nil || n < int(params.Earning.Most) {
-		return p, err
+		return err
 	}
 	out, err := k.Get(ctx, idle)
 	if err != nil {
-		return p, err
+		return err
 	}
-	return p, k.set(ctx, earning.Rest(out))
+	return k.set(ctx, earning.Rest(out))
 }

@@ -40,12 +40,35 @@ func Begin(p registry.Participant, params registry.Params) error {
 	switch {
 	case params.Earning.Most == 0:
 		return fmt.Errorf("%w: this network asks every worker for a stake", ErrRefused)
-	case !slices.Equal(p.Roles, []crew.Role{crew.Worker}):
+	case len(p.Roles) == 0:
+		return fmt.Errorf("%w: it takes the role of a worker", ErrRefused)
+	}
+	return works(p)
+}
+
+// works returns why a registration is none of a worker that earns its stake.
+func works(p registry.Participant) error {
+	switch {
+	case len(p.Roles) > 0 && !slices.Equal(p.Roles, []crew.Role{crew.Worker}):
 		return fmt.Errorf("%w: it takes the role of a worker, and no other", ErrRefused)
 	case p.Tier != registry.NoTier || p.Pool != "":
 		return fmt.Errorf("%w: a tier and a pool need a stake", ErrRefused)
 	}
 	return nil
+}
+
+// Renew checks a registration without a proof of a participant that earns its stake, and was old before. It gives its
+// place up by taking no role, unless it was convicted or has a part in a run. Without a place, it needs a stake to take
+// the role again.
+func Renew(old, p registry.Participant, part bool, params registry.Params) error {
+	least := max(params.MinStake(crew.Worker), params.Earning.Stake)
+	switch {
+	case len(p.Roles) == 0 && Placed(old) && (part || old.Jailed):
+		return fmt.Errorf("%w: it has a part in a run, or was convicted, and keeps the role of a worker", ErrRefused)
+	case len(p.Roles) > 0 && !Placed(old) && p.Firm() < least:
+		return fmt.Errorf("%w: it has no place any more, and needs a proof, or a stake of %d uzen", ErrRefused, least)
+	}
+	return works(p)
 }
 
 // Paid adds the pay of a worker that earns its stake to that stake.
