@@ -9,6 +9,7 @@ import (
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/progress"
 	"github.com/starling-network/starling/protocol/run/reason"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // earner is the offer of a worker that earns its stake.
@@ -32,15 +33,23 @@ func TestEarnersAreNotMatched(t *testing.T) {
 	}
 }
 
-// They join runs in progress, in addition to the workers with a stake and at their price or below: one for every four
-// that an order takes, never one where nothing is audited or exact, and none after one was convicted.
+// They join runs in progress, in addition to the workers with a stake and at their price or below: one at a time, never
+// one where nothing is audited or exact, and none after one was convicted, or while one that left may be.
 func TestEarnersJoin(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(*Order, *run.State, []Listing)
 		want  int
 	}{
-		"one among few":         {want: 1},
-		"two among eight":       {func(o *Order, _ *run.State, _ []Listing) { o.Workers.Max = 8 }, 2},
+		"one among few":   {want: 1},
+		"one among eight": {func(o *Order, _ *run.State, _ []Listing) { o.Workers.Max = 8 }, 1},
+		"none while one that left may be convicted": {func(o *Order, s *run.State, _ []Listing) {
+			o.Workers.Max = 8
+			s.Members[2].Earning, s.Members[2].Active, s.Members[2].Why = true, false, reason.Left
+			s.Units = []*work.Unit{{Worker: s.Members[2].ID, Status: work.Auditing}}
+		}, 0},
+		"one after the work of the last is final": {func(_ *Order, s *run.State, _ []Listing) {
+			s.Members[2].Earning, s.Members[2].Active, s.Members[2].Why = true, false, reason.Left
+		}, 1},
 		"none without audits":   {func(_ *Order, s *run.State, _ []Listing) { s.Terms.AuditPPM = 0 }, 0},
 		"none in tolerant work": {func(_ *Order, s *run.State, _ []Listing) { s.Terms.Tolerance.DistancePPM = 1 }, 0},
 		"none at the end":       {func(_ *Order, s *run.State, _ []Listing) { s.Phase = progress.Settle }, 0},

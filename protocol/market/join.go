@@ -15,7 +15,7 @@ import (
 // number of verifiers that it asked for, counting members on probation. Returning members come first, at their old
 // price, then lots of the book are drawn, as in Match. They are paid the price of their role in the run, or the
 // highest price that one of the new members asks if that is more. None joins at a price at which the rest of the
-// budget would not cover the next round. Last, workers that earn their stake are drawn for the places that earn allows.
+// budget would not cover the next round. Last, a worker that earns its stake is drawn, if one may join.
 func (b *OrderBook) Join(o Order, s run.State, back []crew.Member, remaining uint64) []crew.Member {
 	var chosen []crew.Member
 	taken := ownersOf(s.Members, func(m crew.Member) bool { return m.Active || m.Why == reason.OnProbation })
@@ -30,7 +30,7 @@ func (b *OrderBook) Join(o Order, s run.State, back []crew.Member, remaining uin
 				Profile: Profile{Owner: cmp.Or(m.Owner, m.ID)}}}
 			free := places > 0
 			if m.Earning {
-				free = EarnerPlaces(o, s) > 0
+				free = EarnerMayJoin(s)
 			}
 			if !free || m.Role != role || m.Price > o.PriceCap || !s.MayJoin(m.ID, m.Role) || !taken.apart(l) {
 				continue
@@ -53,39 +53,27 @@ func (b *OrderBook) Join(o Order, s run.State, back []crew.Member, remaining uin
 	return chosen
 }
 
-// EarnerPlaces is how many workers that earn their stake may still join a run: one for every four workers that the
-// order takes at most, in addition to them, and one at least. There is none where work is not audited, or not exact, so
-// that nothing would be proven, in the last rounds, and after one of them was convicted: a run is rolled back once by a
-// worker that has nothing to lose, and not again.
-func EarnerPlaces(o Order, s run.State) (places int) {
+// EarnerMayJoin reports whether a worker that earns its stake may join a run, in addition to the workers that the order
+// takes: one at a time, and after none that may still be convicted there. So a run is rolled back at most once by a
+// worker that has nothing to lose. None joins after one of them was convicted, where work is not audited, or not exact,
+// so that nothing would be proven, and in the last rounds.
+func EarnerMayJoin(s run.State) bool {
 	t := s.Terms
-	if t.AuditPPM == 0 || t.Tolerance.DistancePPM > 0 || s.Phase == progress.Settle {
-		return 0
-	}
-	for _, m := range s.Members {
-		switch {
-		case !m.Earning:
-		case m.Why == reason.Verdict:
-			return 0
-		case m.Participating():
-			places--
-		}
-	}
-	return max(0, places+max(1, int(o.Workers.Max/workersPerEarner)))
+	return t.AuditPPM > 0 && t.Tolerance.DistancePPM == 0 && s.Phase != progress.Settle &&
+		!slices.ContainsFunc(s.Members, func(m crew.Member) bool {
+			return m.Earning && (m.Why == reason.Verdict || m.Participating() || s.Liable(m.ID))
+		})
 }
 
-const workersPerEarner = 4
-
-// earners draws workers that earn their stake, at the price of the workers of the run or below.
+// earners draws a worker that earns its stake, at the price of the workers of the run or below.
 func (b *OrderBook) earners(o Order, s run.State, taken owners, remaining uint64) []crew.Member {
-	places := EarnerPlaces(o, s)
-	if places == 0 {
+	if !EarnerMayJoin(s) {
 		return nil
 	}
 	o.PriceCap, _ = highest(s)
 	w := b.wish(&o)
 	w.earning = true
-	_, members := b.drawn(w, s, crew.Worker, places, taken, remaining)
+	_, members := b.drawn(w, s, crew.Worker, 1, taken, remaining)
 	return members
 }
 

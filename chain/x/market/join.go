@@ -39,7 +39,7 @@ func (k *Keeper) admit(ctx context.Context, id string, book *lazyBook) error {
 	}
 	s, err := k.runs.State(ctx, id)
 	if err != nil || s.Present(crew.Worker) >= job.Order.Workers.Max && s.Present(crew.Verifier) >= job.Order.Verifiers &&
-		market.EarnerPlaces(job.Order, s) == 0 {
+		!market.EarnerMayJoin(s) {
 		return err
 	}
 	params, err := k.registry.Params(ctx)
