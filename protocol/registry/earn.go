@@ -29,7 +29,7 @@ const (
 // DefaultEarning admits 64 workers at a time. Eight audits in a row are passed by accomplices alone in one of 65,536
 // cases (audit.CollusionPPM).
 func DefaultEarning() Earning {
-	return Earning{Most: 64, Stake: 10_000_000, Audits: 8, Rate: 5_000_000_000, Bits: 20, IdleBlocks: 7200}
+	return Earning{Most: 64, Stake: 10_000_000, Audits: 8, Rate: 1_000_000_000, Bits: 20, IdleBlocks: 7200}
 }
 
 // Validate returns why the bounds cannot govern.

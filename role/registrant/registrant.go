@@ -109,11 +109,13 @@ func (r *Registrant) Block(v View) []role.Action {
 			want = append(want, r.checked(m))
 		}
 	}
-	// A measurement without a result is tried again, after the longest time that one takes. A convicted participant needs
-	// one to be matched again.
+	// A measurement without a result is tried again, after the longest time that one takes, and so is one that found too
+	// little for a place without a stake: the machine may have had other work. A convicted participant needs one to be
+	// matched again.
 	rested := r.asked == 0 || v.Height > r.asked+4*v.Params.MeasureBlocks
 	free := !own && !v.Busy && !v.Paused
-	if r.measures && free && rested && v.Self.Rate == 0 && (v.Self.Has(crew.Worker) || v.Self.Jailed) {
+	little := v.Self.Rate == 0 || v.Self.Earning && v.Self.Rate < v.Params.Earning.Rate
+	if r.measures && free && rested && little && (v.Self.Has(crew.Worker) || v.Self.Jailed) {
 		want = append(want, Ask{})
 	}
 	return r.pending.Want(v.Height, want...)

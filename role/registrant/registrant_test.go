@@ -169,3 +169,25 @@ func TestPause(t *testing.T) {
 	m, _, _, _ = m.Tick(params, drawn("b"), canon.Sum("two"), 23, 10_000)
 	expect(t, New("b", false).Block(paused(24, m)), Gauge{m.Seed, 3, m.Picks[0], 1})
 }
+
+// A measurement that found too little for a place without a stake is tried again after a while; one of a worker with a
+// stake is not.
+func TestLittleIsMeasuredAgain(t *testing.T) {
+	for _, earning := range []bool{true, false} {
+		r := New("a", true)
+		slow := func(height int64) View {
+			v := view(height)
+			v.Params.Earning = registry.DefaultEarning()
+			v.Self.Earning, v.Self.Rate = earning, v.Params.Earning.Rate-1
+			return v
+		}
+		var want []role.Action
+		if earning {
+			want = []role.Action{Ask{}}
+		}
+		expect(t, r.Block(slow(10)), want...)
+		enough := slow(11)
+		enough.Self.Rate++
+		expect(t, New("a", true).Block(enough))
+	}
+}
