@@ -135,7 +135,6 @@ type machine struct {
 	at       syntax.Node // that is evaluated
 	universe map[string]value.Value
 	globals  []*cell
-	locals   []*cell // of the file, in comprehensions
 	active   []*resolve.Function
 }
 

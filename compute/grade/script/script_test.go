@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
 )
 
 const plenty = 1 << 20
@@ -98,7 +99,7 @@ return a if b > c else c, a, b, not a, a and b, 0 or "z", None`,
 			continue
 		}
 		source := "def f(x):\n    " + strings.ReplaceAll(body, "\n", "\n    ") + "\nout = f(\"Hello\")\n"
-		globals, err := starlark.ExecFile(&starlark.Thread{}, "t", source, nil)
+		globals, err := starlark.ExecFileOptions(&syntax.FileOptions{}, &starlark.Thread{}, "t", source, nil)
 		if err != nil {
 			t.Fatalf("the reference: %s\n%v", body, err)
 		}
