@@ -5,13 +5,19 @@ import (
 	"testing"
 	"time"
 
+	sdk "github.com/cosmos/cosmos-sdk/types"
+
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/chain/app"
+	"github.com/starling-network/starling/chain/x/beacon/beaconpb"
+	"github.com/starling-network/starling/chain/x/market/marketpb"
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
+	"github.com/starling-network/starling/chain/x/training/runpb"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/transaction"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
+	"github.com/starling-network/starling/protocol/registry/earning"
 	"github.com/starling-network/starling/protocol/run/crew"
 )
 
@@ -72,4 +78,60 @@ func TestAnAccountWithoutCoinsJoins(t *testing.T) {
 	n.must(err)
 	n.must(spammer.Registry.Enlist(n.ctx, registry.Participant{Roles: []crew.Role{crew.Worker}, PeerID: "peer",
 		Earning: true}, offer))
+}
+
+// A proof serves one free transaction, also if that fails in its block, and one of few messages.
+func TestAProofServesOneFreeTransaction(t *testing.T) {
+	t.Parallel()
+	n := &network{t: t, ctx: t.Context(), config: chain.Config{
+		Home: t.TempDir(), ChainID: "test", BlockTime: 50 * time.Millisecond, Log: t.Output(), GasPrice: chain.Governed,
+		Accounts: []chain.Funded{{Address: key("friend").Address(), Amount: funds}},
+	}}
+	n.open("friend", "spammer")
+	t.Cleanup(func() { n.validator.Stop() })
+	s := n.clients["spammer"]
+	m := proven(n, s.Address())
+	fails := &marketpb.MsgOffer{Sender: s.Address(), Price: 1, Slots: 1} // no role
+	many := []sdk.Msg{m, fails, fails, fails, fails}
+	if _, err := s.SubmitAsync(n.ctx, many...); err == nil {
+		t.Errorf("%d messages are free", len(many))
+	}
+	p, err := s.SubmitAsync(n.ctx, m, fails)
+	n.must(err)
+	if r, err := p.Wait(n.ctx); err == nil {
+		t.Errorf("an offer without a role succeeds: %+v", r)
+	}
+	for range 3 {
+		if _, err := s.SubmitAsync(n.ctx, m); err == nil {
+			t.Error("the proof serves once more")
+		}
+	}
+	m = proven(n, s.Address())
+	_, err = s.Submit(n.ctx, m)
+	n.must(err)
+	if q, err := s.Registry.Participant(n.ctx, s.Address()); err != nil || !q.Earning {
+		t.Errorf("with another proof: %+v, %v", q, err)
+	}
+}
+
+// proven is the registration of an account without a stake, with a proof.
+func proven(n *network, id string) *registrypb.MsgRegister {
+	n.t.Helper()
+	for {
+		b, err := beaconpb.NewQueryClient(n.clients["friend"]).Beacon(n.ctx, &beaconpb.QueryBeaconRequest{})
+		if err != nil { // the first blocks have none
+			blocks, err := n.clients["friend"].Blocks(n.ctx)
+			n.must(err)
+			<-blocks
+			continue
+		}
+		beacon, err := runpb.Digest(b.Value)
+		n.must(err)
+		m := &registrypb.MsgRegister{Sender: id, PeerId: "peer", Earns: true, ProofHeight: b.Height,
+			Roles: []registrypb.Role{registrypb.Role_ROLE_WORKER}}
+		for !earning.Proves(id, beacon, registry.DefaultEarning().Bits+1, m.Proof) {
+			m.Proof++
+		}
+		return m
+	}
 }

@@ -14,7 +14,7 @@ import (
 
 // newcomer reports whether a transaction is one of the first FreeTransactions of an account with a role's stake and has
 // only messages of this chain. It may also be the registration of the account, if the account has the coins of the
-// stake, or a proof and a place among the workers that earn theirs; such a worker has one free transaction in a while
+// stake, or a proof for a place among the workers that earn theirs; such a worker has one free transaction in a while
 // after that. An account with a few coins and no stake has no free transactions, however many such accounts one person
 // holds.
 func (f fees) newcomer(ctx sdk.Context, d room.Declared, msgs []sdk.Msg) bool {
@@ -35,7 +35,8 @@ func (f fees) newcomer(ctx sdk.Context, d room.Declared, msgs []sdk.Msg) bool {
 	}
 	first, ok := msgs[0].(*registrypb.MsgRegister)
 	if ok && first.Earns {
-		return d.Gas <= earners.SparedGas && f.keepers.registry.Earners.Check(ctx, first) == nil
+		return d.Gas <= earners.SparedGas && len(msgs) <= earners.FreeMessages &&
+			f.keepers.registry.Earners.Early(ctx, first) == nil // package arrival checks the rest once the signature is right
 	}
 	return ok && first.Stake >= f.keepers.registry.Least(ctx) && f.has(ctx, d.Account, first.Stake)
 }

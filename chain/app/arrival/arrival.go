@@ -18,7 +18,9 @@ import (
 
 // Earners lists the workers that earn their stake.
 type Earners interface {
-	Check(ctx context.Context, m *registrypb.MsgRegister) error
+	Early(ctx context.Context, m *registrypb.MsgRegister) error
+	Check(ctx context.Context, m *registrypb.MsgRegister) (idle string, err error)
+	Spend(ctx context.Context, m *registrypb.MsgRegister) error
 	Speak(ctx context.Context, account string) error
 }
 
@@ -31,12 +33,8 @@ type Begins struct {
 
 // AnteHandle implements sdk.AnteDecorator.
 func (b Begins) AnteHandle(ctx sdk.Context, tx sdk.Tx, simulate bool, next sdk.AnteHandler) (sdk.Context, error) {
-	msgs := tx.GetMsgs()
-	if len(msgs) == 0 {
-		return next(ctx, tx, simulate)
-	}
-	m, ok := msgs[0].(*registrypb.MsgRegister)
-	if !ok || !m.Earns {
+	m := arrives(tx)
+	if m == nil {
 		return next(ctx, tx, simulate)
 	}
 	sender, err := sdk.AccAddressFromBech32(m.Sender)
@@ -44,7 +42,7 @@ func (b Begins) AnteHandle(ctx sdk.Context, tx sdk.Tx, simulate bool, next sdk.A
 	if err != nil || b.Accounts.HasAccount(free, sender) {
 		return next(ctx, tx, simulate)
 	}
-	if err := b.Earners.Check(free, m); err != nil {
+	if err := b.Earners.Early(free, m); err != nil {
 		return ctx, registry.ErrorTable.Wrap(err)
 	}
 	if err := b.Accounts.Begin(free, sender); err != nil {
@@ -53,16 +51,45 @@ func (b Begins) AnteHandle(ctx sdk.Context, tx sdk.Tx, simulate bool, next sdk.A
 	return next(ctx, tx, simulate)
 }
 
-// Speaks records the transactions of workers that earn their stake, without a fee and without a duty, so that the next
-// one has to wait.
+// arrives returns the registration without a stake that a transaction begins with; nil if it begins with none.
+func arrives(tx sdk.Tx) *registrypb.MsgRegister {
+	if msgs := tx.GetMsgs(); len(msgs) > 0 {
+		if m, ok := msgs[0].(*registrypb.MsgRegister); ok && m.Earns {
+			return m
+		}
+	}
+	return nil
+}
+
+// Speaks records, once the signature is right, the transactions of workers that earn their stake, without a fee and
+// without a duty, so that the next one has to wait; and the proofs of registrations without a fee, so that each serves
+// once. It lets no registration into the pool that would get no place.
 type Speaks struct{ Earners }
 
 // AnteHandle implements sdk.AnteDecorator.
 func (s Speaks) AnteHandle(ctx sdk.Context, tx sdk.Tx, simulate bool, next sdk.AnteHandler) (sdk.Context, error) {
-	if d := room.Declare(tx, len(ctx.TxBytes())); d.Fee == 0 && !d.Owed && d.Account != "" && !simulate {
+	d := room.Declare(tx, len(ctx.TxBytes()))
+	if d.Fee > 0 || simulate {
+		return next(ctx, tx, simulate)
+	}
+	if !d.Owed && d.Account != "" {
 		if err := s.Speak(ctx, d.Account); err != nil {
 			return ctx, err
 		}
 	}
+	if m := arrives(tx); m != nil {
+		if err := s.proves(ctx, m); err != nil {
+			return ctx, registry.ErrorTable.Wrap(err)
+		}
+	}
 	return next(ctx, tx, simulate)
+}
+
+func (s Speaks) proves(ctx sdk.Context, m *registrypb.MsgRegister) error {
+	if ctx.IsCheckTx() && !ctx.IsReCheckTx() { // in a block, one without a place fails, and its proof is used
+		if _, err := s.Check(ctx, m); err != nil {
+			return err
+		}
+	}
+	return s.Spend(ctx, m)
 }

@@ -23,22 +23,15 @@ func (k messages) Register(ctx context.Context, m *registrypb.MsgRegister) (*reg
 		return nil, err
 	}
 	known := err == nil
-	p := registry.Participant{
-		ID: m.Sender, Addrs: m.Addresses, PeerID: m.PeerId, Device: m.Device, Stake: old.Stake, Leaving: old.Leaving,
-		LeavesAt: old.LeavesAt,
-		Hardware: m.Hardware.Rule(), Tier: m.Tier.Rule(), Pool: m.Pool,
-	}
+	p := m.Rule(old)
 	params, err := k.Params(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for _, role := range m.Roles {
-		p.Roles = append(p.Roles, role.Rule())
-	}
 	if p, err = p.TopUp(m.Stake); err != nil {
 		return nil, ErrorTable.Wrap(err)
 	}
-	if p.Earning = old.Earning || m.Earns; p.Earning { // until it has proven itself, whatever it registers
+	if p.Earning {
 		if err := k.earns(ctx, m, old, p, params); err != nil {
 			return nil, err
 		}

@@ -134,7 +134,7 @@ const arrivalGas = 100_000
 func (k messages) earns(ctx context.Context, m *registrypb.MsgRegister, old, p registry.Participant,
 	params registry.Params) (err error) {
 	if m.Earns {
-		return k.arrive(ctx, m, p, params)
+		return k.arrive(ctx, m)
 	}
 	part := false
 	if len(p.Roles) == 0 && earning.Placed(old) {
@@ -146,15 +146,11 @@ func (k messages) earns(ctx context.Context, m *registrypb.MsgRegister, old, p r
 }
 
 // arrive admits a registration without a stake, in the place of an idle worker if all are taken.
-func (k messages) arrive(ctx context.Context, m *registrypb.MsgRegister, p registry.Participant,
-	params registry.Params) error {
+func (k messages) arrive(ctx context.Context, m *registrypb.MsgRegister) error {
 	sdk.UnwrapSDKContext(ctx).GasMeter().ConsumeGas(arrivalGas, "registration without a stake")
-	if err := errors.Join(k.Earners.Check(ctx, m), earning.Begin(p, params)); err != nil {
+	idle, err := k.Earners.Check(ctx, m)
+	if err != nil || idle == "" {
 		return ErrorTable.Wrap(err)
-	}
-	n, idle, err := k.Earners.Count(ctx, params)
-	if err != nil || n < int(params.Earning.Most) {
-		return err
 	}
 	out, err := k.Get(ctx, idle)
 	if err != nil {

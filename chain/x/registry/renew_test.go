@@ -109,3 +109,26 @@ func TestPayAfterAConviction(t *testing.T) {
 		t.Error("it has a place")
 	}
 }
+
+// A registration that fails in its own rules is refused before its signature is verified, and a proof serves once.
+func TestProofsServeOnce(t *testing.T) {
+	k, _, ctx := places(t, 2)
+	m := &registrypb.MsgRegister{Sender: named(0), PeerId: "peer", Roles: []registrypb.Role{registrypb.Role_ROLE_WORKER},
+		Earns: true, ProofHeight: 1000}
+	if err := errors.Join(k.Earners.Early(ctx, m), k.Earners.Spend(ctx, m)); err != nil {
+		t.Fatal(err)
+	}
+	if err := k.Earners.Spend(ctx, m); !errors.Is(err, earning.ErrRefused) {
+		t.Errorf("a proof serves twice: %v", err)
+	}
+	if m.ProofHeight++; k.Earners.Spend(ctx, m) != nil {
+		t.Error("a proof for a later block is refused")
+	}
+	m.ProofHeight--
+	if m.PeerId = ""; !errors.Is(k.Earners.Early(ctx, m), registry.ErrInvalid) {
+		t.Error("a registration without a peer passes")
+	}
+	if m.PeerId, m.Pool = "peer", named(3); !errors.Is(k.Earners.Early(ctx, m), earning.ErrRefused) {
+		t.Error("a registration with a pool passes")
+	}
+}

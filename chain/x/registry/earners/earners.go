@@ -31,6 +31,7 @@ type List struct {
 	around Surroundings
 	placed collections.KeySet[string]
 	spoke  collections.Map[string, int64] // height of the latest transaction that was free, and no duty
+	proofs collections.Map[string, int64] // block of the latest proof of an account that paid no fee
 }
 
 // New returns a list inside the store of the module.
@@ -40,6 +41,7 @@ func New(b *collections.SchemaBuilder, around Surroundings) List {
 		around: around,
 		placed: collections.NewKeySet(b, collections.NewPrefix(24), "earning", id),
 		spoke:  collections.NewMap(b, collections.NewPrefix(25), "spoke", id, collections.Int64Value),
+		proofs: collections.NewMap(b, collections.NewPrefix(26), "proofs", id, collections.Int64Value),
 	}
 }
 
@@ -76,32 +78,45 @@ func (l List) Count(ctx context.Context, params registry.Params) (n int, idle st
 	return n, idle, err
 }
 
-// Check returns why an account may not register without a stake: it has one, or was convicted; no place is left; or its
-// proof is wrong, or too old.
-func (l List) Check(ctx context.Context, m *registrypb.MsgRegister) error {
-	free := unmetered(ctx)
-	params, err := l.around.Params(free)
-	if err != nil {
-		return err
+// Early returns why an account may not register without a stake, as far as that is known without the other workers: its
+// registration is invalid, it has a stake, or was convicted, or its proof is wrong for the first place, or too old.
+func (l List) Early(ctx context.Context, m *registrypb.MsgRegister) error {
+	_, _, err := l.early(unmetered(ctx), m)
+	return err
+}
+
+// early is Early. proves returns why the proof is too weak for another worker while n earn their stake.
+func (l List) early(free sdk.Context, m *registrypb.MsgRegister) (params registry.Params, proves func(n int) error,
+	err error) {
+	if params, err = l.around.Params(free); err != nil {
+		return params, nil, err
 	}
 	old, known, err := l.around.Find(free, m.Sender)
 	height := free.BlockHeight()
 	switch {
 	case err != nil:
-		return err
+		return params, nil, err
 	case known && (old.Jailed || len(old.Roles) > 0 || old.Stake > 0 && !old.Earning):
-		return fmt.Errorf("%w: %s is registered", earning.ErrRefused, m.Sender)
+		return params, nil, fmt.Errorf("%w: %s is registered", earning.ErrRefused, m.Sender)
 	case !m.Earns || m.Stake > 0 || params.Earning.Most == 0:
-		return fmt.Errorf("%w: wanted a registration without a stake, in a network that takes them", earning.ErrRefused)
+		return params, nil, fmt.Errorf("%w: wanted a registration without a stake, in a network that takes them",
+			earning.ErrRefused)
 	case m.ProofHeight < 1 || m.ProofHeight > height || m.ProofHeight < height-earning.ProofBlocks:
-		return fmt.Errorf("%w: a proof for block %d in block %d, at most %d later", earning.ErrRefused, m.ProofHeight,
-			height, earning.ProofBlocks)
+		return params, nil, fmt.Errorf("%w: a proof for block %d in block %d, at most %d later", earning.ErrRefused,
+			m.ProofHeight, height, earning.ProofBlocks)
+	}
+	p := m.Rule(old)
+	if err := earning.Begin(p, params); err != nil {
+		return params, nil, err
+	}
+	if _, err := registry.Register(p, params, height); err != nil {
+		return params, nil, err
 	}
 	beacon, err := l.around.At(free, m.ProofHeight)
 	if err != nil {
-		return err
+		return params, nil, err
 	}
-	proves := func(n int) error {
+	proves = func(n int) error {
 		wanted := params.Earning.ProofBits(n)
 		if beacon.IsZero() || !earning.Proves(m.Sender, beacon, wanted, m.Proof) {
 			return fmt.Errorf("%w: its number is no proof of %d bits with the beacon of block %d", earning.ErrRefused, wanted,
@@ -109,17 +124,45 @@ func (l List) Check(ctx context.Context, m *registrypb.MsgRegister) error {
 		}
 		return nil
 	}
-	if err := proves(0); err != nil { // before more is read
-		return err
+	return params, proves, proves(0)
+}
+
+// Check is Early, and returns as well why the account gets no place: none is left, or its proof is too weak for one
+// more. It returns the worker whose place the account gets; "" if one is free.
+func (l List) Check(ctx context.Context, m *registrypb.MsgRegister) (idle string, err error) {
+	free := unmetered(ctx)
+	params, proves, err := l.early(free, m)
+	if err != nil {
+		return "", err
 	}
 	n, idle, err := l.Count(free, params)
-	if err == nil && n >= int(params.Earning.Most) && idle == "" {
-		err = fmt.Errorf("%w: %d workers earn theirs, and no more may", earning.ErrRefused, n)
+	switch {
+	case err != nil:
+		return "", err
+	case n < int(params.Earning.Most):
+		idle = ""
+	case idle == "":
+		return "", fmt.Errorf("%w: %d workers earn theirs, and no more may", earning.ErrRefused, n)
 	}
-	if err != nil {
+	return idle, proves(n)
+}
+
+// FreeMessages is the most messages of a registration without a stake and without a fee: the registration, an offer, a
+// measurement and a payee.
+const FreeMessages = 4
+
+// Spend records the proof of a registration that pays no fee. A proof serves once, also if its registration fails: the
+// next one of the account needs a proof for a later block.
+func (l List) Spend(ctx context.Context, m *registrypb.MsgRegister) error {
+	free := unmetered(ctx)
+	last, err := l.proofs.Get(free, m.Sender)
+	switch {
+	case err != nil && !errors.Is(err, collections.ErrNotFound):
 		return err
+	case m.ProofHeight <= last:
+		return fmt.Errorf("%w: a proof of it for block %d was used: wanted one for a later block", earning.ErrRefused, last)
 	}
-	return proves(n)
+	return l.proofs.Set(free, m.Sender, m.ProofHeight)
 }
 
 // SparedGas is the most gas of a transaction that an account sends without a fee while it earns its stake.

@@ -52,6 +52,20 @@ func FromHardware(h registry.Hardware) Hardware {
 	}
 }
 
+// Rule returns the participant that a registration makes of old, in the type of the rules, without the stake that it
+// adds.
+func (m *MsgRegister) Rule(old registry.Participant) registry.Participant {
+	p := registry.Participant{
+		ID: m.Sender, Addrs: m.Addresses, PeerID: m.PeerId, Device: m.Device, Stake: old.Stake, Leaving: old.Leaving,
+		LeavesAt: old.LeavesAt, Earning: old.Earning || m.Earns, // until it has proven itself, whatever it registers
+		Hardware: m.Hardware.Rule(), Tier: m.Tier.Rule(), Pool: m.Pool,
+	}
+	for _, role := range m.Roles {
+		p.Roles = append(p.Roles, role.Rule())
+	}
+	return p
+}
+
 // Rule returns the parameters in the type of the rules.
 func (p Params) Rule() registry.Params {
 	r := registry.Params{
