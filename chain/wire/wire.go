@@ -3,6 +3,7 @@
 package wire
 
 import (
+	"fmt"
 	"os"
 	"sync"
 
@@ -88,7 +89,7 @@ func NewEncoding() (*Encoding, error) {
 	var err error
 	e.Registry, err = types.NewInterfaceRegistryWithOptions(types.InterfaceRegistryOptions{
 		ProtoFiles:     proto.HybridResolver,
-		SigningOptions: signing.Options{AddressCodec: e.Accounts, ValidatorAddressCodec: e.Validators},
+		SigningOptions: signing.Options{AddressCodec: exact{e.Accounts}, ValidatorAddressCodec: e.Validators},
 	})
 	if err != nil {
 		return nil, err
@@ -114,4 +115,20 @@ func NewEncoding() (*Encoding, error) {
 	msgservice.RegisterMsgServiceDesc(e.Registry, &rewardpb.Msg_serviceDesc)
 	msgservice.RegisterMsgServiceDesc(e.Registry, &trainingpb.Msg_serviceDesc)
 	return e, nil
+}
+
+// exact reads the addresses of signers in the one form that the chain writes, and refuses the capitals that Bech32
+// allows too: modules store participants under the text of their address, so another form would be another participant.
+type exact struct{ address.Codec }
+
+// StringToBytes implements address.Codec.
+func (c exact) StringToBytes(text string) ([]byte, error) {
+	b, err := c.Codec.StringToBytes(text)
+	if err != nil {
+		return nil, err
+	}
+	if own, err := c.BytesToString(b); err != nil || own != text {
+		return nil, fmt.Errorf("the address of a signer is written %s, not %s", own, text)
+	}
+	return b, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	storetypes "github.com/cosmos/cosmos-sdk/store/v2/types"
@@ -200,7 +201,7 @@ func TestPayOfAWorkerWithoutAStake(t *testing.T) {
 		k.Duty(ctx, named(9), answer) {
 		t.Errorf("once: %v", err)
 	}
-	for _, bad := range []string{module, "starling1qq", "x"} {
+	for _, bad := range []string{module, "starling1qq", "x", strings.ToUpper(named(6))} {
 		if err := set(bad); !errors.Is(err, registry.ErrPayee) {
 			t.Errorf("%q is named: %v", bad, err)
 		}

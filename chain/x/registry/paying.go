@@ -84,8 +84,11 @@ func (k messages) SetPayee(ctx context.Context, m *registrypb.MsgSetPayee) (*reg
 // paid.
 func (k messages) payable(payee string) error {
 	to, err := sdk.AccAddressFromBech32(payee)
-	if err == nil && k.bank.BlockedAddr(to) {
+	switch {
+	case err == nil && k.bank.BlockedAddr(to):
 		err = errors.New("it is the account of a module")
+	case err == nil && to.String() != payee: // it is compared as a text
+		err = fmt.Errorf("it is written %s", to)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %q cannot be paid: %w", registry.ErrPayee, payee, err)
