@@ -199,7 +199,7 @@ func (v View) offering(role crew.Role, live int) []Reason {
 				"starling account stake add"}}
 	case earns:
 		return []Reason{{Code: EarnsPlace, Kind: Waits, Text: "a worker that earns its stake joins runs in progress: one " +
-			"for every four staked workers of a run, and none where work is not audited",
+			"at a time in a run, and none where work is not audited",
 			Do: "keep it running, or stake coins: starling account stake add"}}
 	case len(v.Orders) == 0:
 		return []Reason{{Code: NoOrder, Kind: Waits, Text: "no job is on order, and no run has a free place that the " +
