@@ -114,5 +114,5 @@ func (l *ledger) fromStake(id, to string, amount uint64) {
 		l.taken = map[string]uint64{}
 	}
 	l.taken[id] += amount
-	l.transfer(Transfer{Stake(id), to, amount, false})
+	l.transfer(Transfer{From: Stake(id), To: to, Amount: amount})
 }

@@ -170,8 +170,8 @@ func (l *ledger) pay(kind Kind, round, unit uint32, who string, flops uint64, re
 	}
 	l.receipt(Receipt{Round: round, Unit: unit, Who: who, Role: m.Role, Kind: kind,
 		Flops: flops, Price: m.Price, FeePPM: l.book.FeePPM, Amount: net, Fee: fee, Reason: reason})
-	l.transfer(Transfer{Escrow, who, net, true})
-	l.transfer(Transfer{Escrow, CommunityPool, fee, false})
+	l.transfer(Transfer{From: Escrow, To: who, Amount: net, Pay: true})
+	l.transfer(Transfer{From: Escrow, To: CommunityPool, Amount: fee})
 }
 
 func (l *ledger) unpaid(kind Kind, round, unit uint32, who, reason string) {
@@ -271,8 +271,8 @@ func (l *ledger) refund(e event.Event, reason string) {
 	}
 	l.Escrow, amount = l.Escrow.Close()
 	l.receipt(Receipt{Round: e.Round, Who: l.book.Consumer, Kind: Refund, Amount: amount, Fee: fee, Reason: reason})
-	l.transfer(Transfer{Escrow, CommunityPool, fee, false})
-	l.transfer(Transfer{Escrow, l.book.Consumer, amount, false})
+	l.transfer(Transfer{From: Escrow, To: CommunityPool, Amount: fee})
+	l.transfer(Transfer{From: Escrow, To: l.book.Consumer, Amount: amount})
 }
 
 func (l *ledger) receipt(r Receipt) {

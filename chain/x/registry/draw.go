@@ -49,6 +49,15 @@ func (k *Keeper) put(ctx context.Context, p registry.Participant) error {
 	return k.tree.Weigh(ctx, p.ID, weight)
 }
 
+// putEarner is put for a participant that earned its stake, and takes one that does no longer off the list.
+func putEarner(ctx context.Context, k *Keeper, p registry.Participant) error {
+	err := k.put(ctx, p)
+	if err != nil || p.Earning {
+		return err
+	}
+	return k.Earners.Note(ctx, p)
+}
+
 // Verifiers draws registered verifiers in sequence, each with a chance in proportion to its stake, and passes them to
 // take until take returns true. It skips verifiers that missed an audit lately. It may draw a verifier twice, and stops
 // after drawTries tries.

@@ -45,7 +45,7 @@ var module = sdk.AccAddress("a module------------").String()
 
 func named(i int) string { return sdk.AccAddress(fmt.Sprintf("earner-%013d", i)).String() }
 
-// places is a keeper with so many places for workers that earn their stake, at height 1000.
+// places returns a keeper at height 1000, in which the given number of workers may earn their stake at a time.
 func places(t *testing.T, most uint32) (*Keeper, chainless, sdk.Context) {
 	t.Helper()
 	key := storetypes.NewKVStoreKey(Name)

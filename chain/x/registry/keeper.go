@@ -235,7 +235,7 @@ func (k *Keeper) Audited(ctx context.Context, id string, passed bool) error {
 		return err
 	}
 	p = earning.Audited(p, passed, params, sdk.UnwrapSDKContext(ctx).BlockHeight())
-	return errors.Join(k.put(ctx, p), k.Earners.Note(ctx, p))
+	return putEarner(ctx, k, p)
 }
 
 // Uptimes returns the uptimes, in the current epoch, of all participants that commit to a tier.

@@ -39,7 +39,7 @@ func (k Paying) Pay(ctx context.Context, module, id string, amount uint64) error
 		return err
 	}
 	return errors.Join(k.bank.SendCoinsFromModuleToModule(ctx, module, Name, adapter.Coins(amount)),
-		k.put(ctx, p), k.Earners.Note(ctx, p))
+		putEarner(ctx, k.Keeper, p))
 }
 
 // Payee is the account that is paid in place of an account: its payee, if it is a participant that names one. A payee

@@ -75,7 +75,7 @@ func (q Queries) Params(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	n, _, err := q.Earners.Count(ctx, p)
+	n, err := q.Earners.Number(ctx)
 	return &registrypb.QueryParamsResponse{Params: canon.MustMarshal(p), Earning: uint32(n)}, err
 }
 

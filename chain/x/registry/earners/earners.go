@@ -58,7 +58,13 @@ func unmetered(ctx context.Context) sdk.Context {
 	return sdk.UnwrapSDKContext(ctx).WithGasMeter(storetypes.NewInfiniteGasMeter())
 }
 
-// Count returns the number of the workers that earn their stake, and the one that was idle for the longest time and has
+// Number returns the number of the workers that earn their stake.
+func (l List) Number(ctx context.Context) (n int, err error) {
+	err = l.placed.Walk(unmetered(ctx), nil, func(string) (bool, error) { n++; return false, nil })
+	return n, err
+}
+
+// Count returns what Number does, and the worker that was idle for the longest time and has
 // no part in a run; "" if none was idle for long enough.
 func (l List) Count(ctx context.Context, params registry.Params) (n int, idle string, err error) {
 	free := unmetered(ctx)
