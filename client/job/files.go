@@ -154,10 +154,9 @@ func (j *Job) CheckFiles() error {
 		}
 	}
 	for i := range j.Reward.Rules {
-		if _, err := j.RewardSource(i); err != nil {
-			at := fmt.Sprintf("reward.rules.%d.file", i)
-			problems = append(problems, j.Problem(at, problem.FileNotFound, at+" cannot be read", err.Error(),
-				"correct the path (relative to the folder of the job file)"))
+		var unread *problem.ErrorList
+		if _, err := j.RewardSource(i); errors.As(err, &unread) {
+			problems = append(problems, unread.Errors...)
 		}
 	}
 	_, err := j.Files()
@@ -168,13 +167,25 @@ func (j *Job) CheckFiles() error {
 	return problem.Join(problems)
 }
 
-// RewardSource is the source of the function of rule i of the reward, from its file if it has one.
+// RewardSource is the source of the function of rule i of the reward, from its file if it has one. The error is a
+// *problem.ErrorList.
 func (j *Job) RewardSource(i int) (string, error) {
 	r := j.Reward.Rules[i]
 	if r.File == "" {
 		return r.Source, nil
 	}
-	f, err := os.Open(j.locate(r.File))
+	text, err := readSource(j.locate(r.File))
+	if err != nil {
+		at := fmt.Sprintf("reward.rules.%d.file", i)
+		return "", j.Refuse(at, problem.FileNotFound, at+" cannot be read", err,
+			"correct the path (relative to the folder of the job file)")
+	}
+	return text, nil
+}
+
+// readSource reads a source, up to one byte more than any may have.
+func readSource(path string) (string, error) {
+	f, err := os.Open(path)
 	if err != nil {
 		return "", err
 	}

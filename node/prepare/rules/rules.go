@@ -35,8 +35,7 @@ func Make(j *job.Job, t *tokenizer.Tokenizer, rows [][]int32) (rule []byte, ends
 	for i, one := range j.Reward.Rules {
 		source, err := j.RewardSource(i)
 		if err != nil {
-			at := fmt.Sprintf("reward.rules.%d.file", i)
-			return nil, nil, j.Refuse(at, problem.FileNotFound, at+" cannot be read", err, "correct the path")
+			return nil, nil, err
 		}
 		r.Terms = append(r.Terms, one.Term(source))
 	}
