@@ -157,7 +157,7 @@ func volume(op *program.Operator, in []tensor.Shape, n, along int) int {
 	return n * len(in)
 }
 
-// work bounds the multiply-adds, or steps of rewards, of n elements of an output, along so many elements of their
+// work bounds the multiply-adds of n elements of an output, or the steps of n rewards; along is the length of their
 // lists. Other kinds have fewer than their volume.
 func work(op *program.Operator, in []tensor.Shape, n, along int) int {
 	switch {

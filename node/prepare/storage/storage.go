@@ -33,13 +33,13 @@ type Disk struct {
 // All is what a party is refused without.
 func (d Disk) All() int64 { return d.Blobs + d.Aside }
 
-// Here is the Disk of a job whose parties keep the last so many checkpoints.
+// Here computes the Disk of a job on this machine. keep is the number of checkpoints that each party keeps.
 func Here(b *prepare.CompiledJob, t terms.Terms, keep, parties int) (Disk, error) {
 	available, _, known := memory.Available()
 	return In(b, t, keep, parties, available, known)
 }
 
-// In is Here where so many bytes of memory are free, as far as that is known.
+// In computes the same for a machine with the available bytes of free memory; known is false where it was not measured.
 func In(b *prepare.CompiledJob, t terms.Terms, keep, parties int, available uint64, known bool) (Disk, error) {
 	d := Disk{Blobs: bundle.Footprint(b.Spec, b.Step, b.Manifest, t, keep)}
 	all := aside(b, parties)

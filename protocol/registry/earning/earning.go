@@ -21,8 +21,8 @@ var ErrRefused = errors.New("registry: the worker cannot earn its stake")
 // ProofBlocks is the longest time from the beacon of a proof to the registration.
 const ProofBlocks = 600
 
-// Proves reports whether a number is the proof of an account: its digest with the beacon of a recent block has so many
-// zero bits. Proofs cannot be computed before that block.
+// Proves reports whether a number is the proof of an account: the digest of the beacon of a recent block, the account
+// and the number begins with at least the given zero bits. No proof can be computed before that block.
 func Proves(account string, beacon canon.Digest, zeros uint32, number uint64) bool {
 	d := canon.Sum("starling/earn/1", beacon[:], []byte(account), binary.BigEndian.AppendUint64(nil, number))
 	return uint32(bits.LeadingZeros64(binary.BigEndian.Uint64(d[:8]))) >= zeros
