@@ -8,7 +8,6 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/referee"
 	"github.com/starling-network/starling/compute/data"
-	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/optimizer"
@@ -35,7 +34,7 @@ func realOrder(n *network, job string, change func(*program.Program)) (market.Or
 	change(step)
 	m := data.Manifest{Vocab: 32, Width: 2, TrainTokens: 1000, ShardTokens: 1000, Shards: make([]canon.Digest, 1)}
 	s := &train.Spec{
-		Version: 1, Numerics: kernel.Version, Program: step.Digest(), Data: m.Digest(), Rounds: 1, Steps: 3, Segment: 1,
+		Version: 1, Numerics: step.Numerics, Program: step.Digest(), Data: m.Digest(), Rounds: 1, Steps: 3, Segment: 1,
 		Units: 1, Batch: 2, Length: 8,
 		Rate: train.Rate{Kind: train.Constant, Peak: 0.1}, Beta1: 0.9, Beta2: 0.95, Genesis: canon.Sum("genesis"),
 		Exchange: train.Exchange{Codec: codec.Float32, Rule: aggregate.Mean, Outer: outer.SGD, Rate: 1},

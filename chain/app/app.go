@@ -94,7 +94,7 @@ type Snapshots struct {
 }
 
 // Version is the application version that a validator reports: the version of its numerics. Consensus does not use it.
-var Version = fmt.Sprintf("numerics %d", kernel.Version)
+var Version = fmt.Sprintf("numerics %d", kernel.Newest)
 
 // App is the application.
 type App struct {

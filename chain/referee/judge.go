@@ -243,7 +243,9 @@ func (r *Referee) operator(c dispute.Claim, payload []byte) (dispute.Ruling, err
 	case len(given) > 0:
 		return dispute.Ruling{}, evidence.Wrong("%d operands are too many", len(p.Operands))
 	}
-	eval := func(state []byte) ([]byte, error) { return recompute.Eval(op, in, d, leaf, part, state) }
+	eval := func(state []byte) ([]byte, error) {
+		return recompute.Eval(r.step.Numerics, op, in, d, leaf, part, state)
+	}
 	return r.made(c, d.Parts(), p.Before, eval)
 }
 

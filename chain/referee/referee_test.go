@@ -16,7 +16,6 @@ import (
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/data/source"
 	"github.com/starling-network/starling/compute/data/tokenizer"
-	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/optimizer"
@@ -73,7 +72,7 @@ func jobOf(t testing.TB, z size, o optimizer.Optimizer) (*train.Task, *train.Che
 	}
 	words := corpus(t, 1)
 	spec := &train.Spec{
-		Version: 1, Numerics: kernel.Version, Name: "test", Seed: 5, Program: step.Digest(),
+		Version: 1, Numerics: step.Numerics, Name: "test", Seed: 5, Program: step.Digest(),
 		Data:   words.Manifest(shardTokens).Digest(),
 		Rounds: 4, Steps: uint32(z.steps), Segment: uint32(z.segment), Units: 2, Batch: uint32(z.batch),
 		Length: uint32(z.length),

@@ -91,7 +91,7 @@ func timePart(t *testing.T, p *program.Program, i int) leafSize {
 		return known, nil
 	})
 	if err == nil {
-		_, err = recompute.Eval(op, in, d, leaf, part, state)
+		_, err = recompute.Eval(p.Numerics, op, in, d, leaf, part, state)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -1,8 +1,8 @@
 package cpu
 
 import (
-	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/kernel/attention"
+	"github.com/starling-network/starling/compute/kernel/elementary"
 	"github.com/starling-network/starling/compute/lower"
 	"github.com/starling-network/starling/compute/tensor"
 )
@@ -13,8 +13,8 @@ type attentionStep struct {
 	attention.Head
 }
 
-func bindAttention(a *lower.Attention, path kernel.Path) boundStep {
-	st := &attentionStep{a, attention.Head{Path: path, Queries: a.Q.Dims[2], Keys: a.K.Dims[2], Width: a.Q.Dims[3],
+func bindAttention(a *lower.Attention, m elementary.Math) boundStep {
+	st := &attentionStep{a, attention.Head{Math: m, Queries: a.Q.Dims[2], Keys: a.K.Dims[2], Width: a.Q.Dims[3],
 		Query: a.Query, Key: a.Key}}
 	scratch := st.ForwardScratch
 	if a.Gradients {

@@ -12,6 +12,7 @@ import (
 	"unsafe"
 
 	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/kernel/elementary"
 	"github.com/starling-network/starling/compute/lower"
 	"github.com/starling-network/starling/compute/mapped"
 	"github.com/starling-network/starling/compute/program"
@@ -65,17 +66,17 @@ func compile(p *program.Program, threads int, path kernel.Path) (*Exec, error) {
 	p = lower.Fresh(p)
 	x := &Exec{p: p, shown: shown, plan: lower.Program(p), path: path, inputs: map[string]int{},
 		shares: map[[2]string]bool{}, workers: make([]worker, max(threads, 1))}
-	x.steps = bindAll(x.plan, path)
+	x.steps = bindAll(x.plan, elementary.Math{Path: path, Version: p.Numerics})
 	for _, in := range p.Inputs() {
 		x.inputs[in.Name] = int(in.Value)
 	}
 	return x, nil
 }
 
-func bindAll(pl *lower.Plan, path kernel.Path) []boundStep {
+func bindAll(pl *lower.Plan, m elementary.Math) []boundStep {
 	steps := make([]boundStep, len(pl.Steps))
 	for i := range pl.Steps {
-		steps[i] = bind(pl, &pl.Steps[i], path)
+		steps[i] = bind(pl, &pl.Steps[i], m)
 	}
 	return steps
 }

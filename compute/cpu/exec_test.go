@@ -28,8 +28,8 @@ func checkProgram(t *testing.T, p *program.Program, in map[string]*tensor.Tensor
 		for _, v := range op.In {
 			args = append(args, tensors[v])
 		}
-		tensors[i] = programtest.Eval(t, op, args)
-		got, err := Eval(op, args)
+		tensors[i] = programtest.Eval(t, p.Numerics, op, args)
+		got, err := Eval(p.Numerics, op, args)
 		if err != nil {
 			t.Fatalf("Eval of operator %d: %v", i, err)
 		}

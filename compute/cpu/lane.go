@@ -3,8 +3,8 @@ package cpu
 import (
 	"math"
 
-	"github.com/starling-network/starling/compute/detmath"
 	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/kernel/elementary"
 	"github.com/starling-network/starling/compute/lower"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
@@ -30,7 +30,7 @@ func swapped[D, S tensor.Element](f func(dst []D, x, y []S)) lane {
 func copyLane(dst []byte, in [][]byte) { copy(dst, in[0]) }
 
 // laneOf returns the lane of an elementwise operator from operands of a type, the first of which counts, to a type.
-func laneOf(op *lower.GroupOp, from, to tensor.DType, path kernel.Path) lane {
+func laneOf(op *lower.GroupOp, from, to tensor.DType, m elementary.Math) lane {
 	switch {
 	case op.Kind == program.Identity:
 		return copyLane
@@ -49,11 +49,11 @@ func laneOf(op *lower.GroupOp, from, to tensor.DType, path kernel.Path) lane {
 	case op.Kind == program.Where:
 		return whereLane(to.Size())
 	case op.Kind >= program.AdamM && op.Kind <= program.AdamP:
-		return adamLane(op, path)
+		return adamLane(op, m.Path)
 	}
 	switch from {
 	case tensor.Float32:
-		if l := floatLane(op.Kind, path); l != nil {
+		if l := floatLane(op.Kind, m); l != nil {
 			return l
 		}
 		return numberLane[float32](op.Kind)
@@ -71,32 +71,27 @@ func laneOf(op *lower.GroupOp, from, to tensor.DType, path kernel.Path) lane {
 	return nil
 }
 
-func floatLane(k program.Kind, path kernel.Path) lane {
-	hot := func(fast func(dst, x []float32), slow func(float32) float32) lane {
-		if path == kernel.Portable {
-			return unary(kernel.Map(slow))
-		}
-		return unary(fast)
-	}
+func floatLane(k program.Kind, m elementary.Math) lane {
+	path := m.Path
 	switch k {
 	case program.Exp:
-		return hot(kernel.ExpTo, detmath.Exp)
+		return unary(m.Exp)
 	case program.Log:
-		return hot(kernel.LogTo, detmath.Log)
+		return unary(m.Log)
 	case program.Tanh:
-		return hot(kernel.TanhTo, detmath.Tanh)
+		return unary(m.Tanh)
 	case program.Erf:
-		return hot(kernel.ErfTo, detmath.Erf)
+		return unary(m.Erf)
 	case program.Logistic:
-		return hot(kernel.LogisticTo, detmath.Logistic)
+		return unary(m.Logistic)
 	case program.Sqrt:
 		return unary(path.Sqrt)
 	case program.Rsqrt:
-		return hot(kernel.RsqrtTo, detmath.Rsqrt)
+		return unary(m.Rsqrt)
 	case program.Sin:
-		return unary(kernel.Map(detmath.Sin))
+		return unary(m.Sin)
 	case program.Cos:
-		return unary(kernel.Map(detmath.Cos))
+		return unary(m.Cos)
 	case program.Floor:
 		return unary(kernel.Map(kernel.Floor))
 	case program.Ceil:
@@ -118,15 +113,15 @@ func floatLane(k program.Kind, path kernel.Path) lane {
 	case program.Min:
 		return binary(path.Min)
 	case program.Pow:
-		return binary(kernel.PowTo)
+		return binary(m.Pow)
 	case program.Gelu:
-		return unary(path.Gelu)
+		return unary(m.Gelu)
 	case program.GeluGrad:
-		return binary(path.GeluGrad)
+		return binary(m.GeluGrad)
 	case program.Silu:
-		return unary(path.Silu)
+		return unary(m.Silu)
 	case program.SiluGrad:
-		return binary(path.SiluGrad)
+		return binary(m.SiluGrad)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"github.com/starling-network/starling/compute/kernel/elementary"
 	"github.com/starling-network/starling/compute/lower"
 	"github.com/starling-network/starling/compute/program"
 )
@@ -18,5 +19,5 @@ func peakBytes(pl *lower.Plan, steps []boundStep, threads int) int64 {
 // program has passed program.Check.
 func Memory(p *program.Program, threads int) int64 {
 	pl := lower.Program(lower.Fresh(p))
-	return max(lower.TracePeak(p), peakBytes(pl, bindAll(pl, 0), max(threads, 1)))
+	return max(lower.TracePeak(p), peakBytes(pl, bindAll(pl, elementary.Math{Version: p.Numerics}), max(threads, 1)))
 }

@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"github.com/starling-network/starling/compute/kernel/elementary"
 	"github.com/starling-network/starling/compute/lower"
 	"github.com/starling-network/starling/compute/tensor"
 )
@@ -12,7 +13,7 @@ type Steps struct{ x *Exec }
 // StepsOf returns the steps of a plan, on up to the given number of threads.
 func StepsOf(pl *lower.Plan, threads int) *Steps {
 	x := &Exec{p: pl.Program, plan: pl, workers: make([]worker, max(threads, 1))}
-	x.steps = bindAll(pl, 0)
+	x.steps = bindAll(pl, elementary.Math{Version: pl.Program.Numerics})
 	return &Steps{x}
 }
 

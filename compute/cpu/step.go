@@ -6,6 +6,7 @@ import (
 
 	"github.com/starling-network/starling/compute/grade"
 	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/kernel/elementary"
 	"github.com/starling-network/starling/compute/lower"
 	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/program"
@@ -21,20 +22,20 @@ type boundStep struct {
 }
 
 // bind finds the kernels of a step.
-func bind(pl *lower.Plan, st *lower.Step, path kernel.Path) boundStep {
+func bind(pl *lower.Plan, st *lower.Step, m elementary.Math) boundStep {
 	switch {
 	case st.Group != nil:
-		t := tilerOf(st.Group, pl.Stores, path)
+		t := tilerOf(st.Group, pl.Stores, m)
 		return boundStep{t.run, t.scratch, len(t.registers)}
 	case st.Attention != nil:
-		return bindAttention(st.Attention, path)
+		return bindAttention(st.Attention, m)
 	case st.Kind.Multiplies():
-		return bindDot(st, path)
+		return bindDot(st, m.Path)
 	}
 	if st.Kind == program.Grade {
 		return boundStep{run: onMemory(st, gradeStep(st, pl.Program.Ops[st.Op].Data))}
 	}
-	b := boundStep{run: onMemory(st, kernelOf(st, path))}
+	b := boundStep{run: onMemory(st, kernelOf(st, m))}
 	if st.Kind == program.CrossEntropy {
 		b.scratch = 4 * st.In[0].Dims[1]
 	}
@@ -64,7 +65,8 @@ func onMemory(st *lower.Step, f stepFunc) func(x *Exec) error {
 }
 
 // kernelOf computes a step of one operator on contiguous operands.
-func kernelOf(st *lower.Step, path kernel.Path) stepFunc {
+func kernelOf(st *lower.Step, m elementary.Math) stepFunc {
+	path := m.Path
 	switch st.Kind {
 	case program.ReduceSum, program.ReduceMax, program.ReduceMin:
 		outer, n, inner, _ := view.Middle(st.In[0].Dims, st.Ints)
@@ -91,7 +93,7 @@ func kernelOf(st *lower.Step, path kernel.Path) stepFunc {
 	case program.AddRows:
 		return addStep(st)
 	case program.CrossEntropy, program.CrossEntropyGrad:
-		return crossEntropyStep(st, path)
+		return crossEntropyStep(st, m)
 	}
 	panic(fmt.Sprintf("cpu: %s has passed verification, but nothing computes it", st.Kind))
 }
@@ -277,20 +279,20 @@ func gradeStep(st *lower.Step, rule []byte) stepFunc {
 // gradeCost is the work of a reward in additions, about.
 const gradeCost = 1 << 13
 
-func crossEntropyStep(st *lower.Step, path kernel.Path) stepFunc {
+func crossEntropyStep(st *lower.Step, m elementary.Math) stepFunc {
 	n := st.In[0].Dims[1]
-	return byIndex(st.In[1].Type, crossEntropyOf[int32](st.Kind, path, n), crossEntropyOf[int64](st.Kind, path, n))
+	return byIndex(st.In[1].Type, crossEntropyOf[int32](st.Kind, m, n), crossEntropyOf[int64](st.Kind, m, n))
 }
 
-func crossEntropyOf[I int32 | int64](k program.Kind, path kernel.Path, n int) stepFunc {
+func crossEntropyOf[I int32 | int64](k program.Kind, m elementary.Math, n int) stepFunc {
 	return func(x *Exec, dst []byte, in [][]byte) error {
 		to, logits, targets := tensor.As[float32](dst), tensor.As[float32](in[0]), tensor.As[I](in[1])
 		x.share(len(targets), 8*n, func(w *worker, lo, hi int) {
 			rows := logits[lo*n : hi*n]
 			if k == program.CrossEntropy {
-				kernel.CrossEntropy(path, to[lo:hi], rows, targets[lo:hi], n, tensor.As[float32](w.scratch))
+				elementary.CrossEntropy(m, to[lo:hi], rows, targets[lo:hi], n, tensor.As[float32](w.scratch))
 			} else {
-				kernel.CrossEntropyGrad(path, to[lo*n:hi*n], rows, targets[lo:hi], tensor.As[float32](in[2])[lo:hi], n)
+				elementary.CrossEntropyGrad(m, to[lo*n:hi*n], rows, targets[lo:hi], tensor.As[float32](in[2])[lo:hi], n)
 			}
 		})
 		return nil

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/kernel/elementary"
 	"github.com/starling-network/starling/compute/lower"
 	"github.com/starling-network/starling/compute/tensor"
 )
@@ -43,7 +44,7 @@ type tiler struct {
 }
 
 // tilerOf assigns registers.
-func tilerOf(g *lower.Group, stores []lower.Store, path kernel.Path) *tiler {
+func tilerOf(g *lower.Group, stores []lower.Store, m elementary.Math) *tiler {
 	t := &tiler{n: g.N, tile: tileSize(g), work: g.N * len(g.Code)}
 	last := make([]int, len(g.Values)) // the last operator that reads a value
 	for i, op := range g.Code {
@@ -81,7 +82,7 @@ func tilerOf(g *lower.Group, stores []lower.Store, path kernel.Path) *tiler {
 			r.offset = alloc(r.size)
 		}
 		t.registers[op.Out] = r
-		run := laneOf(op, g.Values[op.In[0]].Type, out.Type, path)
+		run := laneOf(op, g.Values[op.In[0]].Type, out.Type, m)
 		t.code = append(t.code, instruction{run: run, in: op.In, out: op.Out})
 	}
 	return t

@@ -11,17 +11,19 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 )
 
-// Eval computes an operator, other than an Input, from the values of its operands with the portable kernels.
-func Eval(op *program.Operator, in []*tensor.Tensor) (*tensor.Tensor, error) {
-	return alone(op, in, 1, kernel.Portable)
+// Eval computes an operator of a program of the given numerics, other than an Input, from the values of its operands
+// with the portable kernels.
+func Eval(numerics uint32, op *program.Operator, in []*tensor.Tensor) (*tensor.Tensor, error) {
+	return alone(numerics, op, in, 1, kernel.Portable)
 }
 
 // alone computes an operator as a program of its own, with an input for each operand.
-func alone(op *program.Operator, in []*tensor.Tensor, threads int, path kernel.Path) (*tensor.Tensor, error) {
+func alone(numerics uint32, op *program.Operator, in []*tensor.Tensor, threads int,
+	path kernel.Path) (*tensor.Tensor, error) {
 	if op.Kind == program.Input {
 		return nil, fmt.Errorf("%w: an Input has no value of its own", program.ErrInvalid)
 	}
-	p := &program.Program{Numerics: kernel.Version, Outputs: []program.Output{{Name: "out", Value: int32(len(in))}}}
+	p := &program.Program{Numerics: numerics, Outputs: []program.Output{{Name: "out", Value: int32(len(in))}}}
 	named := make(map[string]*tensor.Tensor, len(in))
 	single := *op
 	single.In = make([]int32, len(in))
@@ -122,7 +124,7 @@ func (x *Exec) traceOp(i int, values []*tensor.Tensor) (err error) {
 	for k, v := range op.In {
 		operands[k] = values[v]
 	}
-	values[i], err = alone(op, operands, len(x.workers), x.path)
+	values[i], err = alone(x.p.Numerics, op, operands, len(x.workers), x.path)
 	if e := new(program.OpError); errors.As(err, &e) {
 		e.Index = i
 	}

@@ -6,13 +6,23 @@
 // suite compares the results of a device with those of the portable kernels.
 package device
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+
+	"github.com/starling-network/starling/compute/kernel"
+)
+
+// ErrNumerics is returned for a program of a version of the numerics that a device does not compute.
+var ErrNumerics = errors.New("the device lacks the numbers of 64 bits that the program needs")
 
 // Device compiles OpenCL C and has memory. Kernels run one after the other, and what they write is there for the next.
 type Device interface {
 	// Build compiles a source with FP_CONTRACT off, correctly rounded divisions and roots, and subnormals.
 	Build(source string) (Code, error)
 	Allocate(bytes int) (Buffer, error)
+	// Numerics lists the versions of the numerics whose kernels the device has the numbers for.
+	Numerics() []uint32
 }
 
 // Code is compiled kernels.
@@ -45,13 +55,21 @@ type Capabilities struct {
 	Special        bool  // infinities and NaN are there
 	Fused          bool  // multiply-adds of float32
 	Rounded        bool  // divisions and roots of float32 are correctly rounded
-	Double         bool  // float64 with all of that
+	Double         bool  // float64 with all of that, for version 1 of the numerics
 	LittleEndian   bool
 	Processor      bool // it is a processor, and no accelerator
 }
 
 // largestGroup is the number of work-items of the largest work-group of a kernel.
 const largestGroup = 256
+
+// Numerics lists the versions of the numerics that the device may compute: version 1 needs float64.
+func (c Capabilities) Numerics() []uint32 {
+	if c.Double {
+		return []uint32{kernel.Version1, kernel.Version2}
+	}
+	return []uint32{kernel.Version2}
+}
 
 // Missing names what a device lacks for exact results, "" for nothing. That proves nothing yet: see package suite.
 func (c Capabilities) Missing() string {
@@ -63,7 +81,6 @@ func (c Capabilities) Missing() string {
 		{c.Special, "infinities and NaN (CL_FP_INF_NAN)"},
 		{c.Fused, "fused multiply-adds (CL_FP_FMA)"},
 		{c.Rounded, "correctly rounded divisions and roots (CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT)"},
-		{c.Double, "numbers of 64 bits (cl_khr_fp64, with subnormals and CL_FP_FMA)"},
 		{c.LittleEndian, "little-endian memory"},
 		{c.Group >= largestGroup, fmt.Sprintf("work-groups of %d (CL_DEVICE_MAX_WORK_GROUP_SIZE)", largestGroup)},
 	} {

@@ -27,11 +27,15 @@ type Runner struct {
 }
 
 // Compile plans a program for a device, and takes its memory there. It checks the rules of program.Check, but no
-// limits. Outputs that are carried become the inputs of the same names for the next run. Steps without a kernel run on
-// up to the given number of threads.
+// limits. The error wraps ErrNumerics if the device does not compute its version. Outputs that are carried become the
+// inputs of the same names for the next run. Steps without a kernel run on up to the given number of threads.
 func Compile(d Device, p *program.Program, carried []string, threads int) (*Runner, error) {
 	if err := p.Check(program.Unlimited); err != nil {
 		return nil, err
+	}
+	if !slices.Contains(d.Numerics(), p.Numerics) {
+		return nil, fmt.Errorf("%w: the program asks for version %d of the numerics, and the device computes %v",
+			ErrNumerics, p.Numerics, d.Numerics())
 	}
 	plan := lower.Program(lower.Fresh(p))
 	r := &Runner{plan: plan, host: cpu.StepsOf(plan, threads), inputs: plan.Program.InputShapes(),
@@ -42,7 +46,7 @@ func Compile(d Device, p *program.Program, carried []string, threads int) (*Runn
 	b := bindAll(plan, carried)
 	r.layout, r.steps, r.after = b.layout, b.steps, b.after
 	var err error
-	if r.code, err = d.Build(before + numbers + steps + rows + b.printer.text.String()); err != nil {
+	if r.code, err = d.Build(beginning(p.Numerics) + b.printer.text.String()); err != nil {
 		return nil, err
 	}
 	if r.table, err = d.Allocate(max(8*len(b.table), 8)); err == nil {

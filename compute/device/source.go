@@ -1,9 +1,19 @@
 package device
 
-import _ "embed"
+import (
+	_ "embed"
+
+	"github.com/starling-network/starling/compute/kernel"
+)
 
 //go:embed numbers.cl
 var numbers string
+
+//go:embed double.cl
+var double string
+
+//go:embed single.cl
+var single string
 
 //go:embed steps.cl
 var steps string
@@ -18,10 +28,17 @@ var attention string
 // -cl-no-signed-zeros, -cl-finite-math-only, -cl-fast-relaxed-math and -cl-unsafe-math-optimizations.
 const Options = "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt"
 
-// Source is all text that kernels are made of, but for the elementwise groups, which are printed.
-func Source() string { return Options + before + numbers + steps + rows + attention }
+// Source is all text that kernels of a version of the numerics are made of, but for the elementwise groups, which are
+// printed.
+func Source(numerics uint32) string { return Options + beginning(numerics) + attention }
 
-// before is what every source begins with: products are not contracted with sums.
-const before = `#pragma OPENCL FP_CONTRACT OFF
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
-`
+// beginning is the text that every program of a version of the numerics begins with.
+func beginning(numerics uint32) string {
+	if numerics == kernel.Version1 {
+		return uncontracted + "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" + numbers + double + steps + rows
+	}
+	return uncontracted + numbers + single + steps + rows
+}
+
+// Products are not contracted with sums.
+const uncontracted = "#pragma OPENCL FP_CONTRACT OFF\n"

@@ -22,7 +22,8 @@ func TestNoContraction(t *testing.T) {
 	}
 	fused := regexp.MustCompile(`(?m)^\s.*\((\S+\.go:\d+)\)\s+(V?FN?M(?:ADD|SUB)\S*)`)
 	for _, port := range [][]string{{"GOARCH=arm64"}, {"GOARCH=amd64", "GOAMD64=v3"}} {
-		cmd := exec.Command(goTool, "build", "-gcflags=-S", ".", "./matmul", "./attention", "../detmath", "../philox")
+		cmd := exec.Command(goTool, "build", "-gcflags=-S", ".", "./elementary", "./matmul", "./attention", "../detmath",
+			"../detmath/single", "../philox")
 		cmd.Env = append(append(os.Environ(), "CGO_ENABLED=0"), port...)
 		listing, err := cmd.CombinedOutput()
 		if err != nil {
@@ -37,11 +38,18 @@ func TestNoContraction(t *testing.T) {
 	}
 }
 
-// TestAssemblyIsFusedInProductsOnly: the formulas of detmath are over float64 and would hardly show a fused operation.
+// TestAssemblyIsFusedInProductsOnly: formulas over float64 would hardly show a fused operation.
 func TestAssemblyIsFusedInProductsOnly(t *testing.T) {
-	scalar, err := filepath.Glob("*_amd64.s")
-	if err != nil || len(scalar) < 2 {
-		t.Fatalf("assembly: %v, %v", scalar, err)
+	var scalar []string
+	for _, pattern := range []string{"*_amd64.s", "elementary/*_amd64.s"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		scalar = append(scalar, files...)
+	}
+	if len(scalar) < 3 {
+		t.Fatalf("assembly: %v", scalar)
 	}
 	products, err := filepath.Glob("matmul/*_amd64.s")
 	if err != nil || len(products) < 3 {

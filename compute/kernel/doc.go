@@ -2,9 +2,10 @@
 // with results specified to the last bit.
 //
 // It is not a tensor library: no shapes, no allocation of results, no dispatch by operator (see tensor and program).
-// Functions of one number are those of package detmath; matrix products are in matmul, attention in attention.
+// Functions of one number are those of package detmath and its single, on slices in elementary; matrix products are in
+// matmul, attention in attention.
 //
-// # Numerics, version 1
+// # Numerics
 //
 // Every kernel gives the same bits on every port, path and number of threads. The rules that make it so:
 //
@@ -16,13 +17,15 @@
 //     each start from +0; the chunk sums are then added to the first one in ascending order, each addition rounded. The
 //     product over an empty k is +0. Work is split over output rows and columns, never over k.
 //   - Every other sum is one tree fixed by the number of its elements alone.
-//   - A transcendental function of float32 is a formula over float64, specified by its source in package detmath, whose
-//     result is rounded once to float32.
+//   - In version 1 of the numerics a transcendental function of float32 is a formula over float64, specified by its
+//     source in package detmath, whose result is rounded once to float32. In version 2 it is a formula over float32 and
+//     32-bit integers, specified by its source in package single, in which nothing is fused.
 //   - Random numbers are a function of (seed, stream, index): package philox.
 //   - Whether a result is NaN is specified, its sign and payload are not: processors disagree on them. Code that
 //     hashes values makes every NaN 0x7fc00000 first, and no operator may look into a NaN.
 //
-// A change to any result is a change of Version, and so of the protocol.
+// A change to any result is another version of the numerics, and so of the protocol: a program names the version whose
+// bits it asks for, and this build computes all of them.
 //
 // # Paths
 //

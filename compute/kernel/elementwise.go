@@ -2,8 +2,6 @@ package kernel
 
 import (
 	"math"
-
-	"github.com/starling-network/starling/compute/detmath"
 )
 
 // Number is a Go type of elements that operators calculate with.
@@ -145,14 +143,6 @@ func Min[T Number](dst, x, y []T) {
 	x, y = x[:len(dst)], y[:len(dst)]
 	for i := range dst {
 		dst[i] = min(x[i], y[i])
-	}
-}
-
-// PowTo applies Pow to every pair of elements.
-func PowTo(dst, x, y []float32) {
-	x, y = x[:len(dst)], y[:len(dst)]
-	for i := range dst {
-		dst[i] = detmath.Pow(x[i], y[i])
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/starling-network/starling/compute/detmath"
 	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/kernel/elementary"
 	"github.com/starling-network/starling/compute/kernel/kerneltest"
 	"github.com/starling-network/starling/compute/kernel/matmul"
 	"github.com/starling-network/starling/compute/philox"
@@ -43,13 +44,17 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 }
 
-// unary are the functions of float32, in the order of the golden file.
-var unary = []struct {
+// unary are the functions of float32 of a version, in the order of the golden file.
+func unary(s *elementary.Scalars) []scalar {
+	return []scalar{
+		{"exp", s.Exp}, {"log", s.Log}, {"tanh", s.Tanh}, {"logistic", s.Logistic}, {"erf", s.Erf}, {"sin", s.Sin},
+		{"cos", s.Cos}, {"sqrt", sqrt}, {"rsqrt", s.Rsqrt},
+	}
+}
+
+type scalar struct {
 	name string
 	f    func(float32) float32
-}{
-	{"exp", detmath.Exp}, {"log", detmath.Log}, {"tanh", detmath.Tanh}, {"logistic", detmath.Logistic},
-	{"erf", detmath.Erf}, {"sin", detmath.Sin}, {"cos", detmath.Cos}, {"sqrt", sqrt}, {"rsqrt", detmath.Rsqrt},
 }
 
 // sqrt is SqrtTo of one element, with one bit pattern for what is not a number.
@@ -66,26 +71,64 @@ func canonical(x float32) float32 {
 	return x
 }
 
-// TestMathGolden holds the bits of every function to those of version 1, on every port.
-func TestMathGolden(t *testing.T) {
-	var lines bytes.Buffer
-	line := func(name string, fill func(put func(uint64))) {
-		h := sha256.New()
-		fill(func(u uint64) { write64(h, u) })
-		fmt.Fprintf(&lines, "%-12s %x\n", name, h.Sum(nil))
-	}
-	for _, u := range unary {
-		line(u.name, func(put func(uint64)) {
+// table is a golden file while it is made: the digests of the results of functions, by name.
+type table struct{ bytes.Buffer }
+
+func (l *table) line(name string, fill func(put func(uint64))) {
+	h := sha256.New()
+	fill(func(u uint64) { write64(h, u) })
+	fmt.Fprintf(l, "%-12s %x\n", name, h.Sum(nil))
+}
+
+// scalars adds the lines of the functions of a version.
+func (l *table) scalars(version uint32) {
+	s := elementary.Math{Version: version}.Scalars()
+	for _, u := range unary(s) {
+		l.line(u.name, func(put func(uint64)) {
 			kerneltest.Sweep(func(x float32) { put(uint64(math.Float32bits(u.f(x)))) })
 		})
 	}
-	line("pow", func(put func(uint64)) {
+	l.line("pow", func(put func(uint64)) {
 		for i := range uint64(1 << 18) {
 			w := philox.Block(1, 0, i)
-			put(uint64(math.Float32bits(detmath.Pow(math.Float32frombits(w[0]), math.Float32frombits(w[1])))))
-			put(uint64(math.Float32bits(detmath.Pow(float32(w[2])*0x1p-30, float32(int32(w[3]))*0x1p-26))))
+			put(uint64(math.Float32bits(s.Pow(math.Float32frombits(w[0]), math.Float32frombits(w[1])))))
+			put(uint64(math.Float32bits(s.Pow(float32(w[2])*0x1p-30, float32(int32(w[3]))*0x1p-26))))
 		}
 	})
+}
+
+// TestMathGolden2 holds the bits of the functions of version 2, on every port.
+func TestMathGolden2(t *testing.T) {
+	var lines table
+	lines.scalars(kernel.Version2)
+	for _, a := range []struct {
+		name string
+		f    func(dst, x, d []float32)
+	}{
+		{"gelu", func(dst, x, _ []float32) { elementary.Math{Version: kernel.Version2}.Gelu(dst, x) }},
+		{"geluGrad", elementary.Math{Version: kernel.Version2}.GeluGrad},
+		{"silu", func(dst, x, _ []float32) { elementary.Math{Version: kernel.Version2}.Silu(dst, x) }},
+		{"siluGrad", elementary.Math{Version: kernel.Version2}.SiluGrad},
+	} {
+		lines.line(a.name, func(put func(uint64)) {
+			var x []float32
+			kerneltest.Sweep(func(v float32) { x = append(x, v) })
+			d := make([]float32, len(x))
+			philox.NormalTo(d, 5, 0)
+			a.f(x, x, d)
+			for _, v := range x {
+				put(uint64(math.Float32bits(canonical(v))))
+			}
+		})
+	}
+	golden(t, "math2.golden", lines.Bytes())
+}
+
+// TestMathGolden holds the bits of every function to those of version 1, on every port.
+func TestMathGolden(t *testing.T) {
+	var lines table
+	lines.scalars(kernel.Version1)
+	line := lines.line
 	for _, f := range []struct {
 		name string
 		f    func(float64) float64

@@ -6,9 +6,6 @@ import (
 	"sync/atomic"
 )
 
-// Version numbers the bits that this package computes. A program names the version it was written for.
-const Version = 1
-
 // Path is a set of kernels for a family of processors. All paths give the same bits.
 type Path uint8
 

@@ -34,7 +34,7 @@ func sumUnit(n int) int {
 
 func sumChunk(p Path, x []float32) float32 {
 	var acc [lanes]float32
-	p, n := p.vectors(len(x))
+	p, n := p.Vectors(len(x))
 	if n &^= lanes - 1; n > 0 {
 		sumVector(&acc[0], &x[0], n, p)
 	}
@@ -119,7 +119,7 @@ func (p Path) MaxRows(dst, x []float32, n int) {
 
 func largest(p Path, x []float32) float32 {
 	top := x[0]
-	if p, n := p.vectors(len(x)); n >= 2*lanes {
+	if p, n := p.Vectors(len(x)); n >= 2*lanes {
 		n &^= lanes - 1
 		acc := [lanes]float32(x)
 		largestVector(&acc[0], &x[lanes], n-lanes, p)

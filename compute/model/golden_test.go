@@ -100,7 +100,8 @@ func goldenRun(t *testing.T, name string, tr example, steps []int) (lines []stri
 }
 
 // TestStateDigests pins what training gives, on every path of kernels; the CI runs it on other ports too. A changed
-// digest with unchanged programs is a change of kernel.Version; rewrite the files, one a model, only if that is meant.
+// digest with unchanged programs is another version of the numerics; rewrite the files, one a model, only if that is
+// meant.
 func TestStateDigests(t *testing.T) {
 	steps := goldenSteps
 	if !*long && !*rewrite {

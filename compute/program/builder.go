@@ -12,15 +12,14 @@ import (
 // Value is the index of the operator that makes a value.
 type Value int32
 
-// Builder makes a program operator by operator, each checked by the rule that Check applies. A builder is for one
-// goroutine.
+// Builder makes a program operator by operator, each checked by the rule that Check applies, for one goroutine.
 type Builder struct {
 	p   Program
 	err error // the first error of a method that returns none
 }
 
-// NewBuilder returns a builder of an empty program for this build's kernel.Version.
-func NewBuilder() *Builder { return &Builder{p: Program{Numerics: kernel.Version}} }
+// NewBuilder returns a builder of an empty program of version 1 of the numerics; Program.In gives it another one.
+func NewBuilder() *Builder { return &Builder{p: Program{Numerics: kernel.Version1}} }
 
 // Shape returns the shape of a value of this builder. Its dimensions must not be changed.
 func (b *Builder) Shape(v Value) tensor.Shape {
@@ -73,8 +72,7 @@ func (b *Builder) Output(name string, v Value) {
 	b.p.Outputs = append(b.p.Outputs, Output{Name: name, Value: int32(v)})
 }
 
-// Finish returns the program, after Check without limits. The builder must not be used
-// again.
+// Finish returns the program, after Check without limits. The builder must not be used again.
 func (b *Builder) Finish() (*Program, error) {
 	if b.err != nil {
 		return nil, b.err

@@ -25,16 +25,14 @@ var Unlimited = Limits{MaxOps: math.MaxInt32, MaxBytes: math.MaxInt64, MaxMemory
 // MaxSum bounds the bytes of all values of a program in sum, so that no sum that planning takes overflows.
 const MaxSum = math.MaxInt64 / 8
 
-const (
-	maxName     = 256  // bytes of the name of an input or output
-	maxOperands = 4096 // of a Concat
-)
+// Most bytes of the name of an input or output, and operands of a Concat.
+const maxName, maxOperands = 256, 4096
 
 // Check reports why the list breaks a rule: ErrInvalid (often in an *OpError) or ErrLimit, for lists and values
 // larger than the limits. It derives every shape again. Package compute/admit checks the cost of a program.
 func (p *Program) Check(l Limits) error {
-	if p.Numerics != kernel.Version {
-		return fmt.Errorf("%w: asks for numerics version %d, this build has %d", ErrInvalid, p.Numerics, kernel.Version)
+	if err := kernel.Knows(p.Numerics); err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	if len(p.Ops) > l.MaxOps || len(p.Outputs) > l.MaxOps {
 		return fmt.Errorf("%w: %d operators and %d outputs, at most %d are allowed", ErrLimit, len(p.Ops), len(p.Outputs),

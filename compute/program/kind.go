@@ -30,15 +30,15 @@ const (
 	Neg      Kind = 11 // numbers; floats flip the sign bit
 	Abs      Kind = 12 // numbers; the smallest integer stays as it is
 	Sign     Kind = 13 // numbers; -1, 0 or 1; floats keep -0, +0 and NaN
-	Exp      Kind = 14 // float32, as detmath.Exp
-	Log      Kind = 15 // float32, as detmath.Log
-	Tanh     Kind = 16 // float32, as detmath.Tanh
-	Erf      Kind = 17 // float32, as detmath.Erf
-	Logistic Kind = 18 // float32, as detmath.Logistic
+	Exp      Kind = 14 // float32, as Exp of elementary.Scalars
+	Log      Kind = 15 // float32, as Log of elementary.Scalars
+	Tanh     Kind = 16 // float32, as Tanh of elementary.Scalars
+	Erf      Kind = 17 // float32, as Erf of elementary.Scalars
+	Logistic Kind = 18 // float32, as Logistic of elementary.Scalars
 	Sqrt     Kind = 19 // float32, correctly rounded; NaN below zero
-	Rsqrt    Kind = 20 // float32, as detmath.Rsqrt
-	Sin      Kind = 21 // float32, as detmath.Sin
-	Cos      Kind = 22 // float32, as detmath.Cos
+	Rsqrt    Kind = 20 // float32, as Rsqrt of elementary.Scalars
+	Sin      Kind = 21 // float32, as Sin of elementary.Scalars
+	Cos      Kind = 22 // float32, as Cos of elementary.Scalars
 	Floor    Kind = 23 // float32
 	Ceil     Kind = 24 // float32
 	Round    Kind = 25 // float32, to the nearest integer, ties to even
@@ -56,7 +56,7 @@ const (
 	Div Kind = 43 // numbers; integers truncate toward zero, and x/0 is 0
 	Max Kind = 44 // numbers; NaN if either is NaN; max(-0, +0) is +0
 	Min Kind = 45 // numbers; NaN if either is NaN; min(-0, +0) is -0
-	Pow Kind = 46 // float32, as detmath.Pow
+	Pow Kind = 46 // float32, as Pow of elementary.Scalars
 	And Kind = 47 // bool
 	Or  Kind = 48 // bool
 )
@@ -142,14 +142,14 @@ const (
 	CausalAttentionGradV Kind = 144 // (q, k, do, lse): dv
 )
 
-// Cross-entropy of rows of logits [N, V] with the targets [N], columns as Int32 or Int64, as kernel.CrossEntropy and
-// kernel.CrossEntropyGrad specify. Other targets are no column.
+// Cross-entropy of rows of logits [N, V] with the targets [N], columns as Int32 or Int64, as elementary.CrossEntropy
+// and elementary.CrossEntropyGrad specify. Other targets are no column.
 const (
 	CrossEntropy     Kind = 150 // (logits, targets) to [N]
 	CrossEntropyGrad Kind = 151 // (logits, targets, d [N]) to [N, V]
 )
 
-// Activations of float32, elementwise, as the functions of kernel.Path of the same name. The gradients take (x, d).
+// Activations of float32, elementwise, as the methods of elementary.Math of the same name. The gradients take (x, d).
 const (
 	Gelu     Kind = 160
 	GeluGrad Kind = 161

@@ -62,10 +62,13 @@ type Output struct {
 
 // Program is a list of operators in topological order. Operator i makes value i.
 type Program struct {
-	Numerics uint32     `cbor:"1,keyasint"` // the kernel.Version whose bits it asks for
+	Numerics uint32     `cbor:"1,keyasint"` // the version whose bits it asks for, as kernel.Version1
 	Ops      []Operator `cbor:"2,keyasint"`
 	Outputs  []Output   `cbor:"3,keyasint"`
 }
+
+// In returns the program in a version of the numerics. It shares the operators.
+func (p *Program) In(numerics uint32) *Program { return &Program{numerics, p.Ops, p.Outputs} }
 
 // InputInfo describes an Input operator.
 type InputInfo struct {

@@ -199,16 +199,16 @@ func TestCheckRejects(t *testing.T) {
 		"attribute beyond 32 bits": {source, {Kind: program.Input, Name: "s", Out: tensor.Make(tensor.Float32)},
 			{Kind: program.AdamM, In: []int32{0, 0, 1}, Out: f32, Ints: []int64{1 << 32}}},
 	} {
-		p := &program.Program{Numerics: kernel.Version, Ops: ops}
+		p := &program.Program{Numerics: kernel.Version1, Ops: ops}
 		if err := p.Check(program.DefaultLimits); !errors.Is(err, program.ErrInvalid) {
 			t.Errorf("%s: %v, want ErrInvalid", name, err)
 		}
 	}
 	good := func() *program.Program {
-		return &program.Program{Numerics: kernel.Version, Ops: []program.Operator{source}}
+		return &program.Program{Numerics: kernel.Version1, Ops: []program.Operator{source}}
 	}
 	for name, change := range map[string]func(p *program.Program){
-		"other numerics":        func(p *program.Program) { p.Numerics++ },
+		"other numerics":        func(p *program.Program) { p.Numerics = kernel.Newest + 1 },
 		"output of no value":    func(p *program.Program) { p.Outputs = []program.Output{{"y", 1}} },
 		"negative output":       func(p *program.Program) { p.Outputs = []program.Output{{"y", -1}} },
 		"nameless output":       func(p *program.Program) { p.Outputs = []program.Output{{"", 0}} },
@@ -222,8 +222,8 @@ func TestCheckRejects(t *testing.T) {
 	}
 }
 
-// TestGoldenDigests pins the bytes of programs and of their results. A change of a result is a change of
-// kernel.Version.
+// TestGoldenDigests pins the bytes of programs and of their results. A change of a result is another version
+// of the numerics.
 func TestGoldenDigests(t *testing.T) {
 	var got strings.Builder
 	line := func(name string, p *program.Program, in map[string]*tensor.Tensor) {
@@ -237,6 +237,10 @@ func TestGoldenDigests(t *testing.T) {
 	line("layer", p, in)
 	p, in = programtest.Random(t, 42, 60)
 	line("random", p, in)
+	p, in = programtest.Layer(t, 2, 33, 2, 16)
+	line("layer of version 2", p.In(kernel.Version2), in)
+	p, in = programtest.Random(t, 43, 60)
+	line("random of version 2", p, in)
 
 	path := filepath.Join("testdata", "golden.txt")
 	if *rewrite {

@@ -79,7 +79,7 @@ func summed(op *program.Operator) bool {
 
 // follow returns the state after the elements from up to to of the lists of n elements, given the state before them;
 // after the last, the elements.
-func follow(op *program.Operator, pieces []piece, in []*tensor.Partial, state []byte,
+func follow(numerics uint32, op *program.Operator, pieces []piece, in []*tensor.Partial, state []byte,
 	n, length, from, to int) ([]byte, error) {
 	switch {
 	case op.Kind == program.Dot:
@@ -89,21 +89,21 @@ func follow(op *program.Operator, pieces []piece, in []*tensor.Partial, state []
 	case summed(op):
 		return followSum(op, pieces[0], in, state, n, length, from, to)
 	case from == 0:
-		return pieces[0].eval(in)
+		return pieces[0].eval(numerics, in)
 	case op.Kind == program.AddRows:
-		return followAdd(op, pieces[0], in, state)
+		return followAdd(numerics, op, pieces[0], in, state)
 	}
-	part, err := pieces[0].eval(in)
+	part, err := pieces[0].eval(numerics, in)
 	if err != nil {
 		return nil, err
 	}
 	fold := map[program.Kind]program.Kind{program.ReduceSum: program.Add, program.ReduceMax: program.Max,
 		program.ReduceMin: program.Min}[op.Kind]
-	return both(fold, op.Out.DType, state, part)
+	return both(numerics, fold, op.Out.DType, state, part)
 }
 
 // both combines two lists of elements by an elementwise kind.
-func both(k program.Kind, t tensor.DType, x, y []byte) ([]byte, error) {
+func both(numerics uint32, k program.Kind, t tensor.DType, x, y []byte) ([]byte, error) {
 	shape := tensor.Make(t, len(x)/t.Size())
 	a, err := tensor.FromBytes(shape, x)
 	if err != nil {
@@ -113,14 +113,14 @@ func both(k program.Kind, t tensor.DType, x, y []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := cpu.Eval(&program.Operator{Kind: k, Out: shape}, []*tensor.Tensor{a, b})
+	out, err := cpu.Eval(numerics, &program.Operator{Kind: k, Out: shape}, []*tensor.Tensor{a, b})
 	if err != nil {
 		return nil, err
 	}
 	return out.Bytes(), nil
 }
 
-func followAdd(op *program.Operator, p piece, in []*tensor.Partial, state []byte) ([]byte, error) {
+func followAdd(numerics uint32, op *program.Operator, p piece, in []*tensor.Partial, state []byte) ([]byte, error) {
 	if p.op == nil {
 		return state, nil
 	}
@@ -132,7 +132,7 @@ func followAdd(op *program.Operator, p piece, in []*tensor.Partial, state []byte
 	if err != nil {
 		return nil, err
 	}
-	out, err := cpu.Eval(p.op, []*tensor.Tensor{base, tensor.FromI32(p.rows, len(p.rows)), updates})
+	out, err := cpu.Eval(numerics, p.op, []*tensor.Tensor{base, tensor.FromI32(p.rows, len(p.rows)), updates})
 	if err != nil {
 		return nil, err
 	}

@@ -285,10 +285,11 @@ func (d Division) cut(op *program.Operator, in []tensor.Shape, leaf, part int, i
 	return cutList(op, in, lo, hi, from, to, indices)
 }
 
-// Eval computes a part of a leaf from the state before it, and returns the state after it: after the last part, the
-// bytes of the leaf, which are those of cpu.Eval. The operands need to have no more than the leaves that Need lists.
-// Errors wrap ErrPartial or ErrState, or are those of cpu.Eval.
-func Eval(op *program.Operator, in []*tensor.Partial, d Division, leaf, part int, state []byte) ([]byte, error) {
+// Eval computes a part of a leaf, of an operator of a program of the given numerics, from the state before it, and
+// returns the state after it: after the last part, the bytes of the leaf, which are those of cpu.Eval. The operands
+// need to have no more than the leaves that Need lists. Errors wrap ErrPartial or ErrState, or are those of cpu.Eval.
+func Eval(numerics uint32, op *program.Operator, in []*tensor.Partial, d Division, leaf, part int,
+	state []byte) ([]byte, error) {
 	shapes := shapesOf(in)
 	if n := d.StateBytes(op, shapes, leaf, part); len(state) != n {
 		return nil, fmt.Errorf("%w: %d bytes, wanted %d", ErrState, len(state), n)
@@ -304,14 +305,14 @@ func Eval(op *program.Operator, in []*tensor.Partial, d Division, leaf, part int
 	var err error
 	switch {
 	case d.Links == 1:
-		next, err = EvalRange(op, in, lo, hi)
+		next, err = EvalRange(numerics, op, in, lo, hi)
 	case op.Kind.Attention():
 		a := attend.Of(op, shapes)
-		next, err = a.Follow(in, state[done:], lo, hi, from, to)
+		next, err = a.Follow(numerics, in, state[done:], lo, hi, from, to)
 	default:
 		var pieces []piece
 		if pieces, err = cutList(op, shapes, lo, hi, from, to, indicesOf(op, in)); err == nil {
-			next, err = follow(op, pieces, in, state[done:], hi-lo, listLength(op, shapes), from, to)
+			next, err = follow(numerics, op, pieces, in, state[done:], hi-lo, listLength(op, shapes), from, to)
 		}
 	}
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/compute/cpu"
+	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/program/programtest"
 	"github.com/starling-network/starling/compute/tensor"
@@ -39,17 +40,18 @@ func neededFor(t testing.TB, op *program.Operator, in []*tensor.Tensor, d Divisi
 }
 
 // checkParts demands the bytes of a leaf from its parts, one after the other.
-func checkParts(t testing.TB, op *program.Operator, in []*tensor.Tensor, want *tensor.Tensor, d Division, leaf int) {
+func checkParts(t testing.TB, numerics uint32, op *program.Operator, in []*tensor.Tensor, want *tensor.Tensor,
+	d Division, leaf int) {
 	t.Helper()
 	var state []byte
 	var err error
 	for part := range d.Parts() {
 		operands := neededFor(t, op, in, d, leaf, part)
 		before := bytes.Clone(state)
-		if _, err := Eval(op, operands, d, leaf, part, append(before, 0)); !errors.Is(err, ErrState) {
+		if _, err := Eval(numerics, op, operands, d, leaf, part, append(before, 0)); !errors.Is(err, ErrState) {
 			t.Fatalf("%s: a state that is too long: %v", op.Kind, err)
 		}
-		after, err2 := Eval(op, operands, d, leaf, part, state)
+		after, err2 := Eval(numerics, op, operands, d, leaf, part, state)
 		if err = err2; err != nil || !bytes.Equal(state, before[:len(state)]) {
 			t.Fatalf("%s of %v to %s, leaf %d, part %d of %+v: %v", op.Kind, op.Ints, op.Out, leaf, part, d, err)
 		}
@@ -91,7 +93,7 @@ func TestPartsOfRandomProgramsGiveTheSameBits(t *testing.T) {
 			}
 			d := randomDivision(r, op, shapesOfOperands(p, op))
 			links[op.Kind] = max(links[op.Kind], d.Links)
-			checkParts(t, op, operands, value, d, r.IntN(op.Out.Leaves()))
+			checkParts(t, p.Numerics, op, operands, value, d, r.IntN(op.Out.Leaves()))
 		})
 	}
 	for _, k := range []program.Kind{program.Dot, program.ReduceSum, program.ReduceMax, program.ReduceMin,
@@ -145,7 +147,7 @@ func TestPartsOfLongLists(t *testing.T) {
 		{program.Operator{Kind: program.AddRows, Out: tensor.Make(tensor.Float32, 9, 300)}, []*tensor.Tensor{f(9, 300),
 			rows, f(700, 300)}},
 	} {
-		want, err := cpu.Eval(&c.op, c.in)
+		want, err := cpu.Eval(kernel.Version1, &c.op, c.in)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -154,7 +156,7 @@ func TestPartsOfLongLists(t *testing.T) {
 			shapes = append(shapes, x.Shape)
 		}
 		for range 12 {
-			checkParts(t, &c.op, c.in, want, randomDivision(r, &c.op, shapes), r.IntN(c.op.Out.Leaves()))
+			checkParts(t, kernel.Version1, &c.op, c.in, want, randomDivision(r, &c.op, shapes), r.IntN(c.op.Out.Leaves()))
 		}
 		total := 0
 		for _, x := range c.in {
@@ -171,7 +173,7 @@ func TestPartsOfLongLists(t *testing.T) {
 			t.Fatalf("%s to %s is not divided: %+v", c.op.Kind, c.op.Out, d)
 		}
 		for leaf := range c.op.Out.Leaves() {
-			checkParts(t, &c.op, c.in, want, d, leaf)
+			checkParts(t, kernel.Version1, &c.op, c.in, want, d, leaf)
 		}
 	}
 }

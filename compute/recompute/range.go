@@ -40,17 +40,17 @@ func needs(pieces []piece, in []tensor.Shape) [][]int {
 	return need
 }
 
-// EvalRange computes elements lo up to hi of the output of an operator, other than an Input, with the portable kernels,
-// and returns their bytes, which are those of cpu.Eval. The operands need to have no more than the leaves that
-// Need lists for them. Errors wrap ErrPartial, or are those of cpu.Eval.
-func EvalRange(op *program.Operator, in []*tensor.Partial, lo, hi int) ([]byte, error) {
+// EvalRange computes elements lo up to hi of the output of an operator of a program of the given numerics, other than
+// an Input, with the portable kernels, and returns their bytes, which are those of cpu.Eval. The operands need to have
+// no more than the leaves that Need lists for them. Errors wrap ErrPartial, or are those of cpu.Eval.
+func EvalRange(numerics uint32, op *program.Operator, in []*tensor.Partial, lo, hi int) ([]byte, error) {
 	pieces, err := cut(op, shapesOf(in), lo, hi, indicesOf(op, in))
 	if err != nil {
 		return nil, err
 	}
 	var out []byte
 	for _, p := range pieces {
-		b, err := p.eval(in)
+		b, err := p.eval(numerics, in)
 		if err != nil {
 			return nil, err
 		}
@@ -70,7 +70,7 @@ type piece struct {
 	random gather.Run // words of the random stream whose key is gathered; none: no random words
 }
 
-func (p *piece) eval(in []*tensor.Partial) ([]byte, error) {
+func (p *piece) eval(numerics uint32, in []*tensor.Partial) ([]byte, error) {
 	out := p.data
 	var operands []*tensor.Tensor
 	for i := range p.in {
@@ -93,7 +93,7 @@ func (p *piece) eval(in []*tensor.Partial) ([]byte, error) {
 	case p.rows != nil:
 		operands = slices.Insert(operands, 1, tensor.FromI32(p.rows, len(p.rows)))
 	}
-	t, err := cpu.Eval(p.op, operands)
+	t, err := cpu.Eval(numerics, p.op, operands)
 	switch {
 	case err != nil:
 		return nil, err

@@ -51,11 +51,12 @@ func known(t testing.TB, op *program.Operator, in []*tensor.Tensor, lo, hi int) 
 	return out
 }
 
-func checkRange(t testing.TB, op *program.Operator, in []*tensor.Tensor, want *tensor.Tensor, lo, hi int) {
+func checkRange(t testing.TB, numerics uint32, op *program.Operator, in []*tensor.Tensor, want *tensor.Tensor,
+	lo, hi int) {
 	t.Helper()
 	want = want.Clone()
 	want.Canonicalize()
-	got, err := EvalRange(op, known(t, op, in, lo, hi), lo, hi)
+	got, err := EvalRange(numerics, op, known(t, op, in, lo, hi), lo, hi)
 	size := op.Out.DType.Size()
 	if err != nil || !bytes.Equal(got, want.Bytes()[lo*size:hi*size]) {
 		t.Fatalf("%s of %v to %s, elements %d to %d: %v, got %x want %x", op.Kind, op.Ints, op.Out, lo, hi, err, got,
@@ -64,13 +65,14 @@ func checkRange(t testing.TB, op *program.Operator, in []*tensor.Tensor, want *t
 }
 
 // checkRanges demands the bits of a whole output from its parts.
-func checkRanges(t testing.TB, op *program.Operator, in []*tensor.Tensor, want *tensor.Tensor, seed int) {
+func checkRanges(t testing.TB, numerics uint32, op *program.Operator, in []*tensor.Tensor, want *tensor.Tensor,
+	seed int) {
 	t.Helper()
 	n := op.Out.Elements()
 	for _, r := range [][2]int{{0, n}, {n - 1, n}, {n / 3, n/3 + 1 + (n-1-n/3)*(seed%5)/5},
 		{seed % n, n - (n-seed%n)/2 + (n-seed%n)/4}} {
 		if r[0] < r[1] && r[1] <= n {
-			checkRange(t, op, in, want, r[0], r[1])
+			checkRange(t, numerics, op, in, want, r[0], r[1])
 		}
 	}
 }
@@ -108,7 +110,7 @@ func TestRangesOfRandomProgramsGiveTheSameBits(t *testing.T) {
 		p, in := programtest.Random(t, uint64(5000+seed), 5+seed%60)
 		traceOps(t, p, in, func(i int, operands []*tensor.Tensor, value *tensor.Tensor) {
 			seen[p.Ops[i].Kind] = true
-			checkRanges(t, &p.Ops[i], operands, value, seed+i)
+			checkRanges(t, p.Numerics, &p.Ops[i], operands, value, seed+i)
 		})
 	}
 	for _, k := range programtest.Kinds() {
@@ -142,7 +144,7 @@ func TestRangesOfLargeOperators(t *testing.T) {
 		n := op.Out.Leaves()
 		for _, leaf := range []int{0, n / 2, n - 1} {
 			lo, hi := op.Out.LeafRange(leaf)
-			checkRange(t, op, operands, v, lo, hi)
+			checkRange(t, p.Numerics, op, operands, v, lo, hi)
 		}
 		return nil
 	})
@@ -200,16 +202,17 @@ func TestEvalRangeNeedsItsOperands(t *testing.T) {
 	op := &program.Operator{Kind: program.Neg, Out: s}
 	x := tensor.NewPartial(s)
 	x.Set(1, make([]byte, tensor.LeafBytes))
-	if _, err := EvalRange(op, []*tensor.Partial{x}, 1024, 2048); err != nil {
+	if _, err := EvalRange(kernel.Version1, op, []*tensor.Partial{x}, 1024, 2048); err != nil {
 		t.Error(err)
 	}
-	if _, err := EvalRange(op, []*tensor.Partial{x}, 2048, 3072); !errors.Is(err, ErrPartial) {
+	if _, err := EvalRange(kernel.Version1, op, []*tensor.Partial{x}, 2048, 3072); !errors.Is(err, ErrPartial) {
 		t.Errorf("a missing leaf: %v", err)
 	}
 	table, indices := tensor.NewPartial(s), tensor.NewPartial(tensor.Make(tensor.Int32, 1))
 	indices.Set(0, tensor.FromI32([]int32{4096}, 1).Bytes())
 	take := &program.Operator{Kind: program.TakeRows, Out: tensor.Make(tensor.Float32, 1)}
-	if _, err := EvalRange(take, []*tensor.Partial{table, indices}, 0, 1); !errors.Is(err, program.ErrIndex) {
+	_, err := EvalRange(kernel.Version1, take, []*tensor.Partial{table, indices}, 0, 1)
+	if !errors.Is(err, program.ErrIndex) {
 		t.Errorf("an index outside: %v", err)
 	}
 }

@@ -108,8 +108,8 @@ func Attention(q, k, v *graph.Node) *graph.Node {
 	return apply(op, q, k, v)
 }
 
-// CrossEntropy is -log softmax(logits)[target] of each row, in nats, as kernel.CrossEntropy specifies it: logits [n,
-// classes], targets int32 or int64 [n] to [n].
+// CrossEntropy is -log softmax(logits)[target] of each row, in nats, as elementary.CrossEntropy specifies it: logits
+// [n, classes], targets int32 or int64 [n] to [n].
 func CrossEntropy(logits, targets *graph.Node) *graph.Node {
 	at := valueOf(targets)
 	op := operator{}

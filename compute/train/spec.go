@@ -27,7 +27,7 @@ var ErrSpec = errors.New("work specification")
 // Spec fixes every bit of a job. Its canonical bytes are what a worker gets; their digest is on chain.
 type Spec struct {
 	Version  uint32       `cbor:"1,keyasint"` // of this form: 1
-	Numerics uint32       `cbor:"2,keyasint"` // kernel.Version
+	Numerics uint32       `cbor:"2,keyasint"` // version of the numerics, that of the program, too
 	Name     string       `cbor:"3,keyasint"`
 	Seed     uint64       `cbor:"4,keyasint"`
 	Program  canon.Digest `cbor:"5,keyasint"` // of the training step
@@ -205,9 +205,8 @@ func (s *Spec) Check() error {
 	if s.Version != 1 {
 		return fmt.Errorf("%w: version %d is not known; this program knows 1", ErrSpec, s.Version)
 	}
-	if s.Numerics != kernel.Version {
-		return fmt.Errorf("%w: made for numerics version %d; this program computes version %d", ErrSpec, s.Numerics,
-			kernel.Version)
+	if err := kernel.Knows(s.Numerics); err != nil {
+		return fmt.Errorf("%w: %w", ErrSpec, err)
 	}
 	if k := s.Rate.Kind; k != Cosine && k != Linear && k != Constant && k != WSD {
 		return fmt.Errorf("%w: schedule %q is not known", ErrSpec, k)

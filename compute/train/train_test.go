@@ -50,7 +50,7 @@ func newTask(t testing.TB, z sizes, threads int) (*train.Task, *train.Checkpoint
 		t.Fatal(err)
 	}
 	spec := &train.Spec{
-		Version: 1, Numerics: kernel.Version, Name: "fox", Seed: 7, Program: step.Digest(),
+		Version: 1, Numerics: step.Numerics, Name: "fox", Seed: 7, Program: step.Digest(),
 		Data:   corpus.Manifest(1 << 20).Digest(),
 		Rounds: 2, Steps: 5, Segment: 2, Units: 2, Batch: uint32(z.batch), Length: uint32(z.length),
 		Rate: train.Rate{Kind: train.Cosine, Peak: 1e-2, Warmup: 2, Floor: 0.1}, Beta1: 0.9, Beta2: 0.95,
@@ -257,7 +257,7 @@ func TestPathsGiveTheSameBits(t *testing.T) {
 	}
 }
 
-// The state roots of a small run are part of the numerics: a change of them is a new kernel.Version.
+// The state roots of a small run are part of the numerics: a change of them is another version.
 func TestGoldenStateRoots(t *testing.T) {
 	const file = "testdata/roots.txt"
 	task, base := newTask(t, tiny, 1)

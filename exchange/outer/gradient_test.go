@@ -41,7 +41,7 @@ func newSchool(t *testing.T) school {
 // train runs a job to its end.
 func (s school) train(t *testing.T, spec train.Spec, o optimizer.AdamW) *train.Checkpoint {
 	t.Helper()
-	spec.Version, spec.Numerics, spec.Seed, spec.Batch, spec.Length = 1, kernel.Version, 7, 2, 12
+	spec.Version, spec.Numerics, spec.Seed, spec.Batch, spec.Length = 1, kernel.Version1, 7, 2, 12
 	spec.Rate = train.Rate{Kind: train.Cosine, Peak: 1e-2, Warmup: 2, Floor: 0.1}
 	step, err := model.TrainStep(s.config, o, 2, 12)
 	if err != nil {
@@ -157,7 +157,7 @@ func TestGradientsNeedTheirOptimizer(t *testing.T) {
 			}
 		}
 	}
-	s := &train.Spec{Version: 1, Numerics: kernel.Version, Rounds: 1, Steps: 2, Segment: 1, Units: 1, Batch: 1, Length: 1,
+	s := &train.Spec{Version: 1, Numerics: kernel.Version1, Rounds: 1, Steps: 2, Segment: 1, Units: 1, Batch: 1, Length: 1,
 		Rate: train.Rate{Kind: train.Constant}}
 	if err := s.Check(); err != nil {
 		t.Fatal(err)

@@ -73,7 +73,7 @@ func (o WebOptions) Serve(ctx context.Context, l net.Listener, c web.Config) err
 		c.Tokens = tokens
 	}
 	c.Hosts, c.Log, c.NoPages = o.Hosts, o.Log, o.NoPages
-	c.Version = api.Version{Version: o.Version, Numerics: kernel.Version, Go: runtime.Version(), Orders: o.Home != ""}
+	c.Version = api.Version{Version: o.Version, Numerics: int(kernel.Newest), Go: runtime.Version(), Orders: o.Home != ""}
 	s := web.New(c)
 	if o.Opened != nil {
 		o.Opened("http://" + l.Addr().String())

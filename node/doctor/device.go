@@ -41,5 +41,8 @@ func deviceText(at int, c device.Capabilities, passed time.Time, ok bool) string
 	case !ok:
 		return text + "not compared yet (starling bench device)"
 	}
+	if !c.Double {
+		text += "without numbers of 64 bits, for version 2 of the numerics: "
+	}
 	return text + "exact, compared " + passed.Format(time.DateTime)
 }

@@ -39,14 +39,16 @@ func TestDevices(t *testing.T) {
 	c := device.Capabilities{Name: "card", Driver: "1.2", Memory: 1 << 30, Group: 256, Subnormals: true, Special: true,
 		Fused: true, Rounded: true, Double: true, LittleEndian: true}
 	at := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
-	lacks := c
-	lacks.Double = false
+	lacks, single := c, c
+	lacks.Rounded, single.Double = false, false
 	for _, x := range []struct {
 		c    device.Capabilities
 		ok   bool
 		want string
 	}{{c, true, "exact, compared 2030-01-02 03:04:05"}, {c, false, "not compared yet (starling bench device)"},
-		{lacks, true, "not exact, it has no numbers of 64 bits (cl_khr_fp64, with subnormals and CL_FP_FMA)"}} {
+		{lacks, true, "not exact, it has no correctly rounded divisions and roots (CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT)"},
+		{single, true, "without numbers of 64 bits, for version 2 of the numerics: exact, compared 2030-01-02 03:04:05"},
+	} {
 		if got := deviceText(1, x.c, at, x.ok); got != "opencl:1 card, driver 1.2, 1.0 GiB: "+x.want {
 			t.Errorf("%q, want %q", got, x.want)
 		}

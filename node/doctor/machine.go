@@ -17,7 +17,7 @@ import (
 )
 
 func version(_ context.Context, o Options) Finding {
-	return Finding{Level: OK, Text: fmt.Sprintf("starling %s, numerics %d, %s, %s/%s", o.Version, kernel.Version,
+	return Finding{Level: OK, Text: fmt.Sprintf("starling %s, numerics %d, %s, %s/%s", o.Version, kernel.Newest,
 		runtime.Version(), runtime.GOOS, runtime.GOARCH)}
 }
 

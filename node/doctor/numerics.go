@@ -11,8 +11,11 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 )
 
-// numericsDigest is the digest of runSample in version 1 of the numerics.
-const numericsDigest = "8b54e91eaadb7cf1d9203eb3855bb7175cdd1a17ea8d8d9927d6473fb686def1"
+// numericsDigests are the digests of runSample, by the version of the numerics.
+var numericsDigests = map[uint32]string{
+	kernel.Version1: "8b54e91eaadb7cf1d9203eb3855bb7175cdd1a17ea8d8d9927d6473fb686def1",
+	kernel.Version2: "092e28217d1db0aa5c2d6258a588e93d77b8b0c6a848f4f4ecd677f4ca5438e8",
+}
 
 // numerics runs a fixed program on every path of kernels. A machine that computes other bits would lose every dispute.
 func numerics(context.Context, Options) Finding {
@@ -22,24 +25,26 @@ func numerics(context.Context, Options) Finding {
 		if err := kernel.Select(path.String()); err != nil {
 			return Finding{Level: Fail, Text: err.Error()}
 		}
-		digest, err := runSample()
-		if err != nil {
-			return Finding{Level: Fail, Text: fmt.Sprintf("kernels %s: %v", path, err), Fix: "reinstall starling"}
-		}
-		if digest.String() != numericsDigest {
-			return Finding{Level: Fail, Text: fmt.Sprintf("kernels %s compute %s, version %d of the numerics is %s", path,
-				digest, kernel.Version, numericsDigest),
-				Fix: "do not work with this machine: its processor or this build is broken; STARLING_KERNELS=portable may still " +
-					"be right"}
+		for version := kernel.Version1; version <= kernel.Newest; version++ {
+			digest, err := runSample(version)
+			if err != nil {
+				return Finding{Level: Fail, Text: fmt.Sprintf("kernels %s: %v", path, err), Fix: "reinstall starling"}
+			}
+			if want := numericsDigests[version]; digest.String() != want {
+				return Finding{Level: Fail, Text: fmt.Sprintf("kernels %s compute %s, version %d of the numerics is %s", path,
+					digest, version, want),
+					Fix: "do not work with this machine: its processor or this build is broken; STARLING_KERNELS=portable may " +
+						"still be right"}
+			}
 		}
 	}
-	return Finding{Level: OK, Text: fmt.Sprintf("the kernels %v compute the bits of version %d", kernel.Paths(),
-		kernel.Version)}
+	return Finding{Level: OK, Text: fmt.Sprintf("the kernels %v compute the bits of versions %d to %d", kernel.Paths(),
+		kernel.Version1, kernel.Newest)}
 }
 
-// runSample computes a program of products, functions, sums and an optimizer step on random numbers, and digests the
-// results.
-func runSample() (canon.Digest, error) {
+// runSample computes a program of products, functions, sums and an optimizer step on random numbers in a version of the
+// numerics, and digests the results.
+func runSample(version uint32) (canon.Digest, error) {
 	t := sampleProgram{b: program.NewBuilder()}
 	x, y := t.random(1, 70, 600), t.random(2, 600, 50)
 	t.keep("product", t.must(t.b.Dot(x, []int{1}, nil, y, []int{0}, nil)))
@@ -63,7 +68,7 @@ func runSample() (canon.Digest, error) {
 	if err != nil {
 		return canon.Digest{}, err
 	}
-	exec, err := cpu.Compile(p, 2)
+	exec, err := cpu.Compile(p.In(version), 2)
 	if err != nil {
 		return canon.Digest{}, err
 	}

@@ -44,7 +44,7 @@ func New(version, role string) *Set {
 	}
 	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: "starling_build_info",
 		Help: "Always 1; the labels say what runs.",
-		ConstLabels: prometheus.Labels{"version": version, "numerics": strconv.Itoa(kernel.Version),
+		ConstLabels: prometheus.Labels{"version": version, "numerics": strconv.Itoa(int(kernel.Newest)),
 			"kernels": kernel.Active().String(), "go": runtime.Version(), "role": role}})
 	build.Set(1)
 	s.registry.MustRegister(build, s.height, s.blockTime, s.actions, s.seconds)

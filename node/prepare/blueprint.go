@@ -19,7 +19,6 @@ import (
 	"github.com/starling-network/starling/client/job/spec"
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/data/tokenizer"
-	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/folder"
 	"github.com/starling-network/starling/compute/model/gguf"
@@ -345,7 +344,7 @@ func (b compilation) spec() *train.Spec {
 	t, st := j.Training, j.Strategy
 	steps := uint32(st.SyncSteps)
 	s := &train.Spec{
-		Version: 1, Numerics: kernel.Version, Name: j.Name, Seed: j.Seed,
+		Version: 1, Numerics: b.Step.Numerics, Name: j.Name, Seed: j.Seed,
 		Program: b.Step.Digest(), Data: b.Manifest.Digest(), Frozen: train.FrozenRoot(b.FrozenRoots),
 		Rounds: uint32(j.Rounds()), Steps: steps, Segment: (steps + segmentsOfUnit - 1) / segmentsOfUnit,
 		Units: uint32(st.Workers.Target), Batch: uint32(j.WorkerBatch()), Length: uint32(b.Example),

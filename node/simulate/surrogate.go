@@ -11,7 +11,6 @@ import (
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/data/source"
 	"github.com/starling-network/starling/compute/data/tokenizer"
-	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/optimizer"
@@ -88,6 +87,7 @@ func (s *surrogate) build(of *train.Spec, layers int) (err error) {
 	if s.Step, err = model.TrainStep(config, inner, standInBatch, standInLength); err != nil {
 		return err
 	}
+	s.Step = s.Step.In(of.Numerics)
 	if s.Genesis, err = outer.Genesis(of.Exchange, train.Params(s.Step), config.Init(of.Seed)); err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (s *surrogate) build(of *train.Spec, layers int) (err error) {
 		segments = slices.Max(of.Sizes)
 	}
 	s.Spec = &train.Spec{
-		Version: of.Version, Numerics: kernel.Version, Name: of.Name, Seed: of.Seed, Program: s.Step.Digest(),
+		Version: of.Version, Numerics: of.Numerics, Name: of.Name, Seed: of.Seed, Program: s.Step.Digest(),
 		Data: s.Manifest.Digest(), Genesis: s.Genesis.Root(),
 		Rounds: of.Rounds, Steps: segments * steps, Segment: steps, Units: of.Units, Sizes: of.Sizes, Batch: standInBatch,
 		Length: standInLength,

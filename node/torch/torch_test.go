@@ -93,7 +93,7 @@ func newTaskWith(t testing.TB, o optimizer.AdamW, modelType string, config map[s
 		t.Fatal(err)
 	}
 	spec := &train.Spec{
-		Version: 1, Numerics: kernel.Version, Name: "numbers", Seed: 7, Program: step.Digest(),
+		Version: 1, Numerics: step.Numerics, Name: "numbers", Seed: 7, Program: step.Digest(),
 		Data: corpus.Manifest(1 << 20).Digest(), Genesis: genesis.Root(),
 		Rounds: 2, Steps: uint32(steps), Segment: uint32((steps + 3) / 4), Units: 2, Batch: uint32(batch),
 		Length: uint32(length),

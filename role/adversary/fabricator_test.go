@@ -11,7 +11,6 @@ import (
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/data/source"
 	"github.com/starling-network/starling/compute/data/tokenizer"
-	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/optimizer"
@@ -56,7 +55,7 @@ func looking(t *testing.T, screen terms.Screen) (*engine.Engine, terms.Checkpoin
 	must(err)
 	manifest := corpus.Manifest(bundle.ShardTokens)
 	spec := &train.Spec{
-		Version: 1, Numerics: kernel.Version, Name: "test", Program: step.Digest(), Data: manifest.Digest(),
+		Version: 1, Numerics: step.Numerics, Name: "test", Program: step.Digest(), Data: manifest.Digest(),
 		Rounds: 2, Steps: 50, Segment: 25, Units: 4, Batch: 2, Length: 8,
 		Rate: train.Rate{Kind: train.Constant, Peak: 1e-3}, Beta1: 0.9, Beta2: 0.95,
 		Exchange: train.Exchange{Codec: codec.Int8, Rule: aggregate.Mean, Outer: outer.SGD, Rate: 1},

@@ -36,7 +36,7 @@ func TestJobThatCannotBeDisputedIsRefused(t *testing.T) {
 	m := data.Manifest{Vocab: 32, Width: 2, TrainTokens: 1000, ShardTokens: 1000, Shards: make([]canon.Digest, 1)}
 	read := func(p *program.Program) error {
 		s := &train.Spec{
-			Version: 1, Numerics: kernel.Version, Program: p.Digest(), Data: m.Digest(), Rounds: 1, Steps: 1, Segment: 1,
+			Version: 1, Numerics: kernel.Version1, Program: p.Digest(), Data: m.Digest(), Rounds: 1, Steps: 1, Segment: 1,
 			Units: 1, Batch: 2, Length: 8,
 			Rate: train.Rate{Kind: train.Constant, Peak: 0.1}, Beta1: 0.9, Beta2: 0.95,
 			Exchange: train.Exchange{Codec: codec.Float32, Rule: aggregate.Mean, Outer: outer.SGD, Rate: 1},

@@ -13,7 +13,6 @@ import (
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/data/source"
 	"github.com/starling-network/starling/compute/data/tokenizer"
-	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/optimizer"
@@ -56,7 +55,7 @@ func newTask(t testing.TB) (*train.Task, *train.Checkpoint) {
 		t.Fatal(err)
 	}
 	spec := &train.Spec{
-		Version: 1, Numerics: kernel.Version, Name: "fox", Program: step.Digest(),
+		Version: 1, Numerics: step.Numerics, Name: "fox", Program: step.Digest(),
 		Data: corpus.Manifest(bundle.ShardTokens).Digest(), Genesis: genesis.Root(),
 		Rounds: 2, Steps: 6, Segment: 2, Units: 2, Batch: 1, Length: 8, Rate: train.Rate{Kind: train.Constant, Peak: 1e-2},
 		Beta1: 0.9, Beta2: 0.95,

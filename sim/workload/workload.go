@@ -12,7 +12,6 @@ import (
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/data/source"
 	"github.com/starling-network/starling/compute/data/tokenizer"
-	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/optimizer"
@@ -135,7 +134,7 @@ func New(z Size) (*Job, error) {
 		return nil, err
 	}
 	spec := &train.Spec{
-		Version: 1, Numerics: kernel.Version, Name: "sim", Seed: seed, Program: step.Digest(),
+		Version: 1, Numerics: step.Numerics, Name: "sim", Seed: seed, Program: step.Digest(),
 		Data:    corpus.Manifest(bundle.ShardTokens).Digest(),
 		Genesis: genesis.Root(), Rounds: z.Rounds, Steps: z.Steps, Segment: z.Segment, Units: z.Units, Batch: batch,
 		Length: length,

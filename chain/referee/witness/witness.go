@@ -150,6 +150,7 @@ func (w *Witness) Partial(c dispute.Claim, after []uint64) ([]canon.Digest, erro
 
 // making is an output that is made again from its operands, part by part.
 type making struct {
+	numerics uint32 // of the program
 	op       *program.Operator
 	division recompute.Division
 	tree     *canon.Tree       // over the leaves of the output
@@ -160,7 +161,8 @@ type making struct {
 
 // making returns the output that was looked at last. A tile of an Input is made in one part from nothing.
 func (w *Witness) making(operator uint32) (*making, error) {
-	m := &making{op: &w.task.Step.Ops[operator], division: recompute.Division{Ranges: 1, Links: 1}, tree: w.tree}
+	m := &making{numerics: w.task.Step.Numerics, op: &w.task.Step.Ops[operator],
+		division: recompute.Division{Ranges: 1, Links: 1}, tree: w.tree}
 	if m.op.Kind == program.Input {
 		return m, nil
 	}
@@ -181,7 +183,7 @@ func (m *making) at(part uint64) (evidence.Progress, error) {
 		m.part, m.state = part/each*each, nil
 	}
 	for m.part < part {
-		state, err := recompute.Eval(m.op, m.operands, m.division, int(m.part/each), int(m.part%each), m.state)
+		state, err := recompute.Eval(m.numerics, m.op, m.operands, m.division, int(m.part/each), int(m.part%each), m.state)
 		if err != nil {
 			return evidence.Progress{}, err
 		}

@@ -26,7 +26,7 @@ func Command(c *terminal.Console) *cobra.Command {
 		Args: usage.Exactly(),
 		RunE: func(*cobra.Command, []string) error {
 			version := Binary()
-			v := map[string]any{"version": version, "numerics": kernel.Version, "kernels": kernel.Active().String(),
+			v := map[string]any{"version": version, "numerics": kernel.Newest, "kernels": kernel.Active().String(),
 				"platform": runtime.GOOS + "/" + runtime.GOARCH, "go": runtime.Version()}
 			if c.Form.Machine() {
 				return c.Form.Print(os.Stdout, terminal.One(v, version))

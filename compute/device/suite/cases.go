@@ -3,6 +3,7 @@ package suite
 import (
 	"fmt"
 
+	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 )
@@ -33,10 +34,17 @@ func (w writer) finish(name string, swept bool) testcase {
 	return testcase{name, p, swept}
 }
 
-// cases are the programs of the suite. Few programs with many outputs: a driver compiles each.
-func cases(elements int) []testcase {
-	return []testcase{functions(elements), pairs(elements), integers(elements / 4), products(), sums(), losses(),
-		heads()}
+// cases are the programs of the suite in a version of the numerics: those of version 1, and in a later one those whose
+// operators it changes. Few programs with many outputs: a driver compiles each.
+func cases(numerics uint32, elements int) (list []testcase) {
+	list = []testcase{functions(elements), pairs(elements), losses(), heads(), integers(elements / 4), products(), sums()}
+	if numerics != kernel.Version1 {
+		list = list[:4]
+	}
+	for i := range list {
+		list[i].program = list[i].program.In(numerics)
+	}
+	return list
 }
 
 // functions are those of one float32.

@@ -58,13 +58,15 @@ func (r Report) Failed() string {
 	return ""
 }
 
-// Run compares a device. elements is how many numbers the elementwise operators get of each sort; the others get fewer.
-// An error is one of the device.
+// Run compares a device in all versions of the numerics that it computes. elements is how many numbers the elementwise
+// operators get of each sort; the others get fewer. An error is one of the device.
 func Run(d device.Device, elements int) (Report, error) {
 	var s suite
-	for _, c := range cases(elements) {
-		if err := s.run(d, c); err != nil {
-			return s.Report, fmt.Errorf("%s: %w", c.name, err)
+	for _, v := range d.Numerics() {
+		for _, c := range cases(v, elements) {
+			if err := s.run(d, c); err != nil {
+				return s.Report, fmt.Errorf("%s in version %d of the numerics: %w", c.name, v, err)
+			}
 		}
 	}
 	return s.Report, nil
@@ -72,16 +74,18 @@ func Run(d device.Device, elements int) (Report, error) {
 
 // Digest is that of all that the outcome of Run follows from on one device, but for the program that runs it.
 func Digest(elements int) canon.Digest {
-	parts := [][]byte{[]byte(device.Source()), binary.BigEndian.AppendUint64(nil, seed),
-		binary.BigEndian.AppendUint32(nil, kernel.Version)}
-	for _, c := range cases(elements) {
-		d := c.program.Digest()
-		parts = append(parts, []byte(c.name), d[:])
+	parts := [][]byte{binary.BigEndian.AppendUint64(nil, seed)}
+	for v := kernel.Version1; v <= kernel.Newest; v++ {
+		parts = append(parts, []byte(device.Source(v)))
+		for _, c := range cases(v, elements) {
+			d := c.program.Digest()
+			parts = append(parts, []byte(c.name), d[:])
+		}
 	}
 	for _, s := range sorts {
 		parts = append(parts, []byte(s.name))
 	}
-	return canon.Sum("starling/device/suite/1", parts...)
+	return canon.Sum("starling/device/suite/2", parts...)
 }
 
 // suite collects results.
@@ -130,7 +134,7 @@ func (s *suite) compare(r *device.Runner, c testcase, sort string, in map[string
 			args = append(args, values[v])
 		}
 		var err error
-		if values[i], err = cpu.Eval(op, args); err != nil {
+		if values[i], err = cpu.Eval(c.program.Numerics, op, args); err != nil {
 			return err
 		}
 	}
@@ -141,7 +145,8 @@ func (s *suite) compare(r *device.Runner, c testcase, sort string, in map[string
 		if err := r.Get(o.Name, got); err != nil {
 			return err
 		}
-		s.add(c.program.Ops[o.Value].Kind.String(), fmt.Sprintf("%s of %s numbers", o.Name, sort), got, want)
+		s.add(c.program.Ops[o.Value].Kind.String(), fmt.Sprintf("%s of %s numbers in version %d", o.Name, sort,
+			c.program.Numerics), got, want)
 	}
 	return nil
 }

@@ -3,8 +3,7 @@
 package attention
 
 import (
-	"github.com/starling-network/starling/compute/detmath"
-	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/kernel/elementary"
 	"github.com/starling-network/starling/compute/kernel/matmul"
 )
 
@@ -42,10 +41,10 @@ func (r Rows) from(i int) []float32 { return r.Data[min(i*r.Stride, len(r.Data))
 // The caller scales q, and gives delta, the sum of do*o over the elements of a row. No result depends on the memory
 // that is at hand: scores of all queries and keys are never held together.
 type Head struct {
-	Path          kernel.Path // 0 is the active one
-	Queries, Keys int         // rows of q, o and do; rows of k and v
-	Width         int         // elements of a row
-	Query, Key    int         // positions of the first query and of the first key
+	elementary.Math     // its Exp and Log are those below
+	Queries, Keys   int // rows of q, o and do; rows of k and v
+	Width           int // elements of a row
+	Query, Key      int // positions of the first query and of the first key
 }
 
 // blocks calls f for each block of keys, with its range and the first query that visits it (Queries if none does).
@@ -120,11 +119,11 @@ func (a *Head) softmax(row []float32, i int, lse []float32) float32 {
 	for j := range see {
 		see[j] -= top[0]
 	}
-	a.Path.Exp(see)
+	a.Exp(see, see)
 	sum := a.Path.Sum(see)
 	clear(row[len(see):a.Visited(i)])
 	if lse != nil {
-		lse[i] = top[0] + detmath.Log(sum)
+		lse[i] = top[0] + a.Scalars().Log(sum)
 	}
 	return 1 / sum
 }
@@ -173,7 +172,7 @@ func (a *Head) probabilities(p []float32, first, from, w int, lse []float32) {
 			p[i*w+j] = s - shift
 		}
 	}
-	a.Path.Exp(p)
+	a.Exp(p, p)
 	for i := range min(rows, Block) { // later ones see all keys of the block
 		clear(p[i*w+max(0, min(w, a.Seen(first+i)-from)) : (i+1)*w])
 	}

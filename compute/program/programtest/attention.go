@@ -1,8 +1,8 @@
 package programtest
 
 import (
-	"github.com/starling-network/starling/compute/detmath"
 	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/kernel/elementary"
 	"github.com/starling-network/starling/compute/kernel/matmul"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
@@ -69,6 +69,7 @@ func (w *writer) headed(dims []int, width int) program.Value {
 // naiveAttention computes an operator of attention as attention.Head says, element by element.
 type naiveAttention struct {
 	op            *program.Operator
+	one           *elementary.Scalars
 	queries, keys int
 	width, group  int
 	query, key    int
@@ -77,10 +78,10 @@ type naiveAttention struct {
 	heads, groups int
 }
 
-func evalAttention(op *program.Operator, in []naive) naive {
+func evalAttention(numerics uint32, op *program.Operator, in []naive) naive {
 	q, k := in[0].shape, in[1].shape
-	a := naiveAttention{op: op, queries: q.Dims[2], keys: k.Dims[2], width: q.Dims[3], query: int(op.Ints[0]),
-		key:   int(op.Ints[1]),
+	a := naiveAttention{op: op, one: elementary.Math{Version: numerics}.Scalars(), queries: q.Dims[2], keys: k.Dims[2],
+		width: q.Dims[3], query: int(op.Ints[0]), key: int(op.Ints[1]),
 		heads: q.Dims[1], groups: k.Dims[1], group: q.Dims[1] / k.Dims[1]}
 	out := naiveOf(op.Out)
 	for b := range q.Dims[0] {
@@ -120,7 +121,7 @@ func (a *naiveAttention) p(i, j int) float32 {
 	if a.key+j > a.query+i {
 		return 0
 	}
-	return detmath.Exp(a.score(i, j) - a.lse[i])
+	return a.one.Exp(a.score(i, j) - a.lse[i])
 }
 
 func (a *naiveAttention) ds(i, j int) float32 {
@@ -169,11 +170,11 @@ func (a *naiveAttention) byQuery(out []float32) {
 			top = max(top, a.score(i, j))
 		}
 		for j := range seen {
-			weights[j] = detmath.Exp(a.score(i, j) - top)
+			weights[j] = a.one.Exp(a.score(i, j) - top)
 		}
 		sum := kernel.Portable.Sum(weights[:seen])
 		if a.op.Kind == program.CausalAttentionLSE {
-			out[i] = top + detmath.Log(sum)
+			out[i] = top + a.one.Log(sum)
 			continue
 		}
 		for d := range a.width {

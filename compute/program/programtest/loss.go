@@ -1,8 +1,8 @@
 package programtest
 
 import (
-	"github.com/starling-network/starling/compute/detmath"
 	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/kernel/elementary"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 )
@@ -23,8 +23,8 @@ func (w *writer) crossEntropy(k program.Kind) program.Value {
 }
 
 // evalCrossEntropy is the oracle: a softmax row by row.
-func evalCrossEntropy(op *program.Operator, in []naive) naive {
-	out, n := naiveOf(op.Out), in[0].shape.Dims[1]
+func evalCrossEntropy(numerics uint32, op *program.Operator, in []naive) naive {
+	out, n, one := naiveOf(op.Out), in[0].shape.Dims[1], elementary.Math{Version: numerics}.Scalars()
 	for i, target := range in[1].i {
 		row, e := in[0].f[i*n:(i+1)*n], make([]float32, n)
 		top := row[0]
@@ -32,11 +32,11 @@ func evalCrossEntropy(op *program.Operator, in []naive) naive {
 			top = max(top, x)
 		}
 		for j, x := range row {
-			e[j] = detmath.Exp(x - top)
+			e[j] = one.Exp(x - top)
 		}
 		sum := kernel.Portable.Sum(e)
 		if op.Kind == program.CrossEntropy {
-			out.f[i] = detmath.Log(sum)
+			out.f[i] = one.Log(sum)
 			if target >= 0 && target < int64(n) {
 				out.f[i] -= row[target] - top
 			}

@@ -5,13 +5,14 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/starling-network/starling/compute/detmath"
 	"github.com/starling-network/starling/compute/grade/gradetest"
 	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/kernel/elementary"
 	"github.com/starling-network/starling/compute/kernel/exact"
 	"github.com/starling-network/starling/compute/kernel/matmul"
 	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/program/programtest/activation"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/view"
 )
@@ -98,20 +99,20 @@ func offset(dims, c []int) int {
 }
 
 // Eval computes an operator from the values of its operands, as its Kind says.
-func Eval(t testing.TB, op *program.Operator, in []*tensor.Tensor) *tensor.Tensor {
+func Eval(t testing.TB, numerics uint32, op *program.Operator, in []*tensor.Tensor) *tensor.Tensor {
 	operands := make([]naive, len(in))
 	for i, x := range in {
 		operands[i] = naiveFrom(x)
 	}
-	return evalNaive(t, op, operands).tensor()
+	return evalNaive(t, numerics, op, operands).tensor()
 }
 
-func evalNaive(t testing.TB, op *program.Operator, in []naive) naive {
+func evalNaive(t testing.TB, numerics uint32, op *program.Operator, in []naive) naive {
 	if op.Kind >= program.CausalAttention && op.Kind <= program.CausalAttentionGradV {
-		return evalAttention(op, in)
+		return evalAttention(numerics, op, in)
 	}
 	if op.Kind == program.CrossEntropy || op.Kind == program.CrossEntropyGrad {
-		return evalCrossEntropy(op, in)
+		return evalCrossEntropy(numerics, op, in)
 	}
 	out := naiveOf(op.Out)
 	dims := op.Out.Dims
@@ -200,7 +201,7 @@ func evalNaive(t testing.TB, op *program.Operator, in []naive) naive {
 		case program.TakeRows, program.AddRows:
 			naiveRows(op, in, out, k)
 		default:
-			naiveLane(t, op, in, out, k)
+			naiveLane(t, numerics, op, in, out, k)
 		}
 	}
 	return out
@@ -397,7 +398,7 @@ func naiveMax(x, y float32) float32 {
 }
 
 // naiveLane computes element k of an elementwise operator.
-func naiveLane(t testing.TB, op *program.Operator, in []naive, out naive, k int) {
+func naiveLane(t testing.TB, numerics uint32, op *program.Operator, in []naive, out naive, k int) {
 	x, y := in[0], in[0]
 	if len(in) > 1 {
 		y = in[1]
@@ -430,7 +431,7 @@ func naiveLane(t testing.TB, op *program.Operator, in []naive, out naive, k int)
 			out.i[k] = naiveCompare(op.Kind, a, b)
 			return
 		}
-		out.f[k] = naiveFloat(t, op, in, k, a, b)
+		out.f[k] = naiveFloat(t, numerics, op, in, k, a, b)
 		return
 	}
 	a, b := x.i[k], y.i[k]
@@ -453,26 +454,8 @@ func naiveTruth(b bool) int64 {
 	return 0
 }
 
-// naiveActivation rounds every operation; d is what a gradient is multiplied with.
-func naiveActivation(k program.Kind, x, d float32) float32 {
-	const s = 0.7978845608028654
-	const c = 0.044715 * s
-	sigmoid := detmath.Logistic(x)
-	square, half := float32(x*x), float32(x*0.5)
-	t := detmath.Tanh(x * (float32(square*float32(c)) + float32(s)))
-	switch k {
-	case program.Gelu:
-		return half + float32(half*t)
-	case program.GeluGrad:
-		rise := float32(square*float32(3*c)) + float32(s)
-		return d * ((0.5 + float32(0.5*t)) + float32(float32(half*(1-float32(t*t)))*rise))
-	case program.Silu:
-		return x * sigmoid
-	}
-	return d * (sigmoid * (1 + float32(x*(1-sigmoid))))
-}
-
-func naiveFloat(t testing.TB, op *program.Operator, in []naive, k int, a, b float32) float32 {
+func naiveFloat(t testing.TB, numerics uint32, op *program.Operator, in []naive, k int, a, b float32) float32 {
+	one := elementary.Math{Version: numerics}.Scalars()
 	switch op.Kind {
 	case program.Neg:
 		return -a
@@ -486,25 +469,25 @@ func naiveFloat(t testing.TB, op *program.Operator, in []naive, k int, a, b floa
 		}
 		return a
 	case program.Exp:
-		return detmath.Exp(a)
+		return one.Exp(a)
 	case program.Log:
-		return detmath.Log(a)
+		return one.Log(a)
 	case program.Tanh:
-		return detmath.Tanh(a)
+		return one.Tanh(a)
 	case program.Erf:
-		return detmath.Erf(a)
+		return one.Erf(a)
 	case program.Logistic:
-		return detmath.Logistic(a)
+		return one.Logistic(a)
 	case program.Sqrt:
 		return float32(math.Sqrt(float64(a)))
 	case program.Rsqrt:
-		return detmath.Rsqrt(a)
+		return one.Rsqrt(a)
 	case program.Gelu, program.GeluGrad, program.Silu, program.SiluGrad:
-		return naiveActivation(op.Kind, a, in[len(in)-1].f[k])
+		return activation.Of(numerics, op.Kind, a, in[len(in)-1].f[k])
 	case program.Sin:
-		return detmath.Sin(a)
+		return one.Sin(a)
 	case program.Cos:
-		return detmath.Cos(a)
+		return one.Cos(a)
 	case program.Floor:
 		return float32(math.Floor(float64(a)))
 	case program.Ceil:
@@ -524,7 +507,7 @@ func naiveFloat(t testing.TB, op *program.Operator, in []naive, k int, a, b floa
 	case program.Min:
 		return -naiveMax(-a, -b)
 	case program.Pow:
-		return detmath.Pow(a, b)
+		return one.Pow(a, b)
 	}
 	return naiveAdam(t, op, in, k)
 }

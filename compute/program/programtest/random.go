@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/compute/grade/gradetest"
+	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 )
@@ -399,7 +400,8 @@ func number(d tensor.DType) bool    { return countable(d) && d != tensor.Bool }
 func countable(d tensor.DType) bool { return !half(d) }
 func half(d tensor.DType) bool      { return d == tensor.Float16 || d == tensor.BFloat16 }
 
-// Random returns a program of about n operators with all late values as outputs, and its inputs.
+// Random returns a program of about n operators with all late values as outputs, and its inputs. One of three seeds has
+// a program of version 2 of the numerics.
 func Random(t testing.TB, seed uint64, n int) (*program.Program, map[string]*tensor.Tensor) {
 	w := &writer{t: t, r: rand.New(rand.NewPCG(seed, 1)), b: program.NewBuilder()}
 	list := Kinds()
@@ -414,6 +416,9 @@ func Random(t testing.TB, seed uint64, n int) (*program.Program, map[string]*ten
 	p, err := w.b.Finish()
 	if err != nil {
 		t.Fatal(err)
+	}
+	if seed%3 == 1 {
+		p = p.In(kernel.Version2)
 	}
 	in := map[string]*tensor.Tensor{}
 	for _, i := range p.Inputs() {

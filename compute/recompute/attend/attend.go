@@ -9,6 +9,7 @@ import (
 
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/kernel/attention"
+	"github.com/starling-network/starling/compute/kernel/elementary"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/recompute/gather"
 	"github.com/starling-network/starling/compute/tensor"
@@ -34,8 +35,8 @@ func Of(op *program.Operator, in []tensor.Shape) List {
 // Head is one head of an operator of attention, computed with the portable kernels.
 func Head(op *program.Operator, in []tensor.Shape) attention.Head {
 	q, k := in[0], in[1]
-	return attention.Head{Path: kernel.Portable, Queries: q.Dims[2], Keys: k.Dims[2], Width: q.Dims[3],
-		Query: int(op.Ints[0]), Key: int(op.Ints[1])}
+	return attention.Head{Math: elementary.Math{Path: kernel.Portable}, Queries: q.Dims[2], Keys: k.Dims[2],
+		Width: q.Dims[3], Query: int(op.Ints[0]), Key: int(op.Ints[1])}
 }
 
 // byKeys reports whether rows of the output are those of keys.

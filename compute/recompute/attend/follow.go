@@ -3,8 +3,8 @@ package attend
 import (
 	"slices"
 
-	"github.com/starling-network/starling/compute/detmath"
 	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/kernel/elementary"
 	"github.com/starling-network/starling/compute/kernel/matmul"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/recompute/gather"
@@ -13,11 +13,11 @@ import (
 
 // Follow returns the state of a range after the entries from up to to, given the state before them; after the last
 // entry, the elements.
-func (a *List) Follow(in []*tensor.Partial, state []byte, lo, hi, from, to int) ([]byte, error) {
+func (a *List) Follow(numerics uint32, in []*tensor.Partial, state []byte, lo, hi, from, to int) ([]byte, error) {
 	var out []float32
 	before := tensor.CopyF32(state)
 	for _, s := range a.stretches(lo, hi) {
-		x := attending{List: a, stretch: s, operands: in}
+		x := attending{List: a, stretch: s, operands: in, math: elementary.Math{Path: kernel.Portable, Version: numerics}}
 		for _, r := range s.rows {
 			row := make([]float32, a.most(r))
 			if from > 0 {
@@ -50,6 +50,7 @@ type attending struct {
 	stretch
 	operands []*tensor.Partial
 	state    [][]float32 // of each row
+	math     elementary.Math
 }
 
 // read returns rows of an operand, one after the other.
@@ -141,7 +142,7 @@ func (x *attending) sum(r partRow, state, weights []float32, seen, lo int, v []f
 	for j := range w {
 		w[j] -= state[0]
 	}
-	kernel.Portable.Exp(w)
+	x.math.Exp(w, w)
 	lanes := state[1 : 1+kernel.SumState(x.head.Seen(r.at))]
 	for j, weight := range w {
 		kernel.SumPart(lanes, lo+j, weight)
@@ -180,7 +181,7 @@ func (x *attending) gradQ(r partRow, state, scores []float32, seen, lo int, k, v
 	for j := range p {
 		p[j] -= lse[0]
 	}
-	kernel.Portable.Exp(p)
+	x.math.Exp(p, p)
 	for j := range p {
 		p[j] *= x.score(do, v[j*x.head.Width:]) - delta[0]
 	}
@@ -198,7 +199,7 @@ func (x *attending) end(r partRow, state []float32) []float32 {
 	out := state[1+len(lanes):]
 	total := kernel.SumEnd(lanes, seen)
 	if x.op.Kind == program.CausalAttentionLSE {
-		return []float32{state[0] + detmath.Log(total)}
+		return []float32{state[0] + x.math.Scalars().Log(total)}
 	}
 	scale := 1 / total
 	for d := range out {
@@ -260,7 +261,7 @@ func (x *attending) shares(operands [][]float32, key, lo, hi int) []float32 {
 	for i := range p {
 		p[i] = x.score(q[i*x.head.Width:], k) - lse[i]
 	}
-	kernel.Portable.Exp(p)
+	x.math.Exp(p, p)
 	for i := range p {
 		switch {
 		case key >= x.head.Seen(lo+i):

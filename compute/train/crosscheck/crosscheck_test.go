@@ -11,7 +11,6 @@ import (
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/data/source"
 	"github.com/starling-network/starling/compute/data/tokenizer"
-	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/optimizer"
@@ -97,7 +96,7 @@ func newTask(t *testing.T) (*train.Task, *train.Checkpoint) {
 		t.Fatal(err)
 	}
 	return &train.Task{Step: step, Exec: exec, Corpus: corpus, Spec: &train.Spec{
-		Version: 1, Numerics: kernel.Version, Name: "text", Seed: 7, Program: step.Digest(),
+		Version: 1, Numerics: step.Numerics, Name: "text", Seed: 7, Program: step.Digest(),
 		Data: corpus.Manifest(1 << 20).Digest(), Genesis: genesis.Root(), Rounds: 1, Steps: 4, Segment: 2, Units: 8,
 		Batch: 2, Length: 12, Rate: train.Rate{Kind: train.Cosine, Peak: 1e-3, Floor: 0.1}, Beta1: 0.9, Beta2: 0.95,
 		Exchange: train.Exchange{Codec: "none", Rule: "mean", Outer: "nesterov", Rate: 0.7, Momentum: 0.9},

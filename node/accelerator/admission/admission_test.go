@@ -114,7 +114,7 @@ func TestRecord(t *testing.T) {
 
 func TestAdmission(t *testing.T) {
 	pocl, gpu, arc := card("pocl", "3.1"), card("gpu", "550"), card("arc", "24")
-	pocl.Processor, arc.Double = true, false
+	pocl.Processor, arc.Rounded = true, false
 	none := accelerator.Wrong(accelerator.CodeNone, "there is no driver", "")
 	for name, c := range map[string]struct {
 		m      fake
@@ -130,8 +130,9 @@ func TestAdmission(t *testing.T) {
 		"second":          {fake{list: []device.Capabilities{pocl, gpu}}, "opencl:1", 1, "", ""},
 		"a GPU":           {fake{list: []device.Capabilities{pocl, gpu}}, "auto", 1, "", ""},
 		"processors only": {fake{list: []device.Capabilities{pocl}}, "auto", 0, accelerator.CodeNone, "there is no GPU"},
-		"lacks something": {fake{list: []device.Capabilities{arc}}, "auto", 0, accelerator.CodeInexact, "cl_khr_fp64"},
-		"the next":        {fake{list: []device.Capabilities{arc, gpu}}, "auto", 1, "", ""},
+		"lacks something": {fake{list: []device.Capabilities{arc}}, "auto", 0, accelerator.CodeInexact,
+			"CL_FP_CORRECTLY_ROUNDED"},
+		"the next": {fake{list: []device.Capabilities{arc, gpu}}, "auto", 1, "", ""},
 		"differs": {fake{list: []device.Capabilities{gpu}, differs: map[int]bool{0: true}}, "auto", 0,
 			accelerator.CodeInexact, "3 of 4096 elements differ: Dot of half-way numbers: element 7"},
 		"differs, the next": {fake{list: []device.Capabilities{gpu, gpu}, differs: map[int]bool{0: true}}, "opencl", 1,

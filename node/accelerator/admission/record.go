@@ -55,7 +55,7 @@ func read(path string) (r records) {
 
 // recordOf is the record of a device, but for when it passed.
 func recordOf(c device.Capabilities, program canon.Digest) Record {
-	return Record{Name: c.Name, Driver: c.Driver, Suite: suite.Digest(Elements), Numerics: kernel.Version,
+	return Record{Name: c.Name, Driver: c.Driver, Suite: suite.Digest(Elements), Numerics: kernel.Newest,
 		Program: program}
 }
 

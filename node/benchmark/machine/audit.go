@@ -10,7 +10,6 @@ import (
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/data/source"
 	"github.com/starling-network/starling/compute/data/tokenizer"
-	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/philox"
@@ -136,7 +135,7 @@ func UnitTask(p Preset, threads, steps int) (*train.Task, *train.Checkpoint, err
 		return nil, nil, err
 	}
 	spec := &train.Spec{
-		Version: 1, Numerics: kernel.Version, Name: p.Name, Program: step.Digest(),
+		Version: 1, Numerics: step.Numerics, Name: p.Name, Program: step.Digest(),
 		Data:    corpus.Manifest(bundle.ShardTokens).Digest(),
 		Genesis: genesis.Root(), Rounds: 1, Steps: uint32(steps), Segment: uint32((steps + 3) / 4), Units: 1,
 		Batch: uint32(p.Batch), Length: uint32(p.Length), Rate: train.Rate{Kind: train.Constant, Peak: 3e-4}, Beta1: 0.9,

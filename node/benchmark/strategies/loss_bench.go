@@ -15,7 +15,6 @@ import (
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/data/source"
 	"github.com/starling-network/starling/compute/data/tokenizer"
-	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model"
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/optimizer"
@@ -113,7 +112,7 @@ func (s *lossBench) task(l trainingRun) (*train.Task, *train.Checkpoint, error) 
 		return nil, nil, err
 	}
 	spec := &train.Spec{
-		Version: 1, Numerics: kernel.Version, Name: "school", Seed: l.seed, Program: step.Digest(),
+		Version: 1, Numerics: step.Numerics, Name: "school", Seed: l.seed, Program: step.Digest(),
 		Data:    s.corpus.Manifest(bundle.ShardTokens).Digest(),
 		Genesis: genesis.Root(), Rounds: uint32(l.rounds), Steps: uint32(l.steps), Segment: uint32(l.steps),
 		Units: uint32(l.units),

@@ -1,6 +1,6 @@
-package kernel
+package elementary
 
-import "github.com/starling-network/starling/compute/detmath"
+import "github.com/starling-network/starling/compute/kernel"
 
 const (
 	geluLinear = 0.7978845608028654 // sqrt(2/pi)
@@ -38,40 +38,46 @@ func activationTiles(dst []float32, x [][]float32, f func(dst []float32, x [][]f
 
 // geluTanh sets dst to Tanh(x * (x*x*c + s)) for s = sqrt(2/pi) and c = 0.044715*s, and squares to x*x. Every operation
 // is rounded, here and below.
-func geluTanh(p Path, dst, squares, x []float32) {
-	n := len(x)
+func (m Math) geluTanh(dst, squares, x []float32) {
+	n, p := len(x), m.Path
 	p.Mul(squares, x, x)
 	p.Mul(dst, squares, geluCubics[:n])
 	p.Add(dst, dst, geluLinears[:n])
 	p.Mul(dst, x, dst)
-	if p == Portable {
-		for i, v := range dst {
-			dst[i] = detmath.Tanh(v)
-		}
-	} else {
-		TanhTo(dst, dst)
-	}
+	m.Tanh(dst, dst)
 }
 
-// Gelu is the tanh form of x * Phi(x) (Hendrycks and Gimpel 2016, section 2): h + h*t, with h = x*0.5 and t of
-// geluTanh. dst may be x. The zero Path is the active one, here and below.
-func (p Path) Gelu(dst, x []float32) {
+// Gelu is the tanh form of x * Phi(x) (Hendrycks and Gimpel 2016, section 2). In version 1 it is h + h*t, with h =
+// x*0.5 and t of geluTanh; in version 2, where 0.5*(1+t) is the logistic function of twice the argument, it is x*s with
+// s of geluLogistic. dst may be x.
+func (m Math) Gelu(dst, x []float32) {
+	if m.Version != kernel.Version1 {
+		m.gelu2(dst, x)
+		return
+	}
+	p := m.Path
 	activationTiles(dst, [][]float32{x}, func(dst []float32, in [][]float32) {
 		var t, h [activationTile]float32
 		n := len(dst)
-		geluTanh(p, t[:n], h[:n], in[0])
+		m.geluTanh(t[:n], h[:n], in[0])
 		p.Mul(h[:n], in[0], halves[:n])
 		p.Mul(t[:n], h[:n], t[:n])
 		p.Add(dst, h[:n], t[:n])
 	})
 }
 
-// GeluGrad is d times the derivative of Gelu: d * ((0.5 + 0.5*t) + (h*(1-t*t)) * (x*x*(3*c) + s)). dst may be x or d.
-func (p Path) GeluGrad(dst, x, d []float32) {
+// GeluGrad is d times the derivative of Gelu: d * ((0.5 + 0.5*t) + (h*(1-t*t)) * (x*x*(3*c) + s)) in version 1, and
+// d * (s * (1 + x*(1-s) * (x*x*(3*2c) + 2*sqrt(2/pi)))) in version 2. dst may be x or d.
+func (m Math) GeluGrad(dst, x, d []float32) {
+	if m.Version != kernel.Version1 {
+		m.geluGrad2(dst, x, d)
+		return
+	}
+	p := m.Path
 	activationTiles(dst, [][]float32{x, d}, func(dst []float32, in [][]float32) {
 		var t, inner, h, rest [activationTile]float32
 		n := len(dst)
-		geluTanh(p, t[:n], inner[:n], in[0])
+		m.geluTanh(t[:n], inner[:n], in[0])
 		p.Mul(inner[:n], inner[:n], geluCubicRise[:n])
 		p.Add(inner[:n], inner[:n], geluLinears[:n])
 		p.Mul(h[:n], in[0], halves[:n])
@@ -86,31 +92,30 @@ func (p Path) GeluGrad(dst, x, d []float32) {
 	})
 }
 
-func logistic(p Path, dst, x []float32) {
-	if p == Portable {
-		for i := range dst {
-			dst[i] = detmath.Logistic(x[i])
-		}
-	} else {
-		LogisticTo(dst, x)
-	}
-}
-
 // Silu is x*s with s = Logistic(x). dst may be x.
-func (p Path) Silu(dst, x []float32) {
+func (m Math) Silu(dst, x []float32) {
+	if m.Version != kernel.Version1 {
+		m.silu2(dst, x)
+		return
+	}
 	activationTiles(dst, [][]float32{x}, func(dst []float32, in [][]float32) {
 		var s [activationTile]float32
-		logistic(p, s[:len(dst)], in[0])
-		p.Mul(dst, in[0], s[:len(dst)])
+		m.Logistic(s[:len(dst)], in[0])
+		m.Path.Mul(dst, in[0], s[:len(dst)])
 	})
 }
 
 // SiluGrad is d times the derivative of Silu: d * (s * (1 + x*(1-s))). dst may be x or d.
-func (p Path) SiluGrad(dst, x, d []float32) {
+func (m Math) SiluGrad(dst, x, d []float32) {
+	if m.Version != kernel.Version1 {
+		m.siluGrad2(dst, x, d)
+		return
+	}
+	p := m.Path
 	activationTiles(dst, [][]float32{x, d}, func(dst []float32, in [][]float32) {
 		var s, rest [activationTile]float32
 		n := len(dst)
-		logistic(p, s[:n], in[0])
+		m.Logistic(s[:n], in[0])
 		p.Sub(rest[:n], ones[:n], s[:n])
 		p.Mul(rest[:n], in[0], rest[:n])
 		p.Add(rest[:n], ones[:n], rest[:n])

@@ -1,4 +1,5 @@
-package main
+// Package series makes the constants of elementary functions from their series, with more digits than float64 has.
+package series
 
 import (
 	"fmt"
@@ -52,6 +53,12 @@ func interpolate(f func(*big.Float) *big.Float, middle, radius float64, n int) [
 		point[i] = number(radius * math.Round(0x1p20*math.Cos(math.Pi*(float64(i)+0.5)/float64(n))) * 0x1p-20)
 		value[i] = f(add(number(middle), point[i]))
 	}
+	return newton(point, value)
+}
+
+// newton returns the coefficients, lowest first, of the polynomial through the points. It writes over value.
+func newton(point, value []*big.Float) []*big.Float {
+	n := len(point)
 	for level := 1; level < n; level++ { // divided differences
 		for i := n - 1; i >= level; i-- {
 			value[i] = quo(sub(value[i], value[i-1]), sub(point[i], point[i-level]))
@@ -75,7 +82,8 @@ func interpolate(f func(*big.Float) *big.Float, middle, radius float64, n int) [
 	return polynomial
 }
 
-func writeTables(w io.Writer) {
+// Tables writes the tables of package detmath.
+func Tables(w io.Writer) {
 	fmt.Fprintf(w, "package detmath\n\n")
 	fmt.Fprintf(w, "// erfTable[i] is the polynomial of degree 9 in t, lowest power first, that interpolates erf(x)/x "+
 		"with\n")
