@@ -22,6 +22,7 @@ import (
 	"github.com/starling-network/starling/node/plan"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/rundir"
+	"github.com/starling-network/starling/node/session"
 	"github.com/starling-network/starling/protocol/market"
 )
 
@@ -126,7 +127,23 @@ func prepared(ctx context.Context, opt consumer.Options) (*prepare.CompiledJob, 
 			return nil, ctx.Err()
 		}
 	}
+	if err := chooseNumerics(ctx, opt); err != nil {
+		return nil, err
+	}
 	return prepare.Watched(opt.Job, tokenizing(ctx, opt.Say))
+}
+
+// chooseNumerics gives the job the version of the numerics of the run in its folder, if it is resumed, or else that
+// which its network has in force.
+func chooseNumerics(ctx context.Context, opt consumer.Options) (err error) {
+	old := rundir.OutDir{Path: opt.Dir}
+	switch {
+	case opt.Resume && old.ReadRun() == nil:
+		opt.Job.Numerics = old.Numerics()
+	case opt.Network != "":
+		opt.Job.Numerics, err = session.Numerics(ctx, opt.Network)
+	}
+	return err
 }
 
 // network is where a job runs.

@@ -70,6 +70,7 @@ func stories() []story {
 		variant(caught("trains no step", w1, adversary.TrainsLess{})),
 		variant(caught("trains on other data", w1, adversary.WrongData{})),
 		variant(caught("trains at another rate", w1, adversary.WrongRate{Factor: 2})),
+		variant(caught("computes in another version of the numerics", w1, adversary.OtherNumerics{})),
 		// The worker can serve no update of its own: no member can use its commitment, and its units are assigned to others
 		// before they are audited.
 		caught("copies a commitment", w1, adversary.Copies{}),

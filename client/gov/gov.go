@@ -246,9 +246,7 @@ type update func(ctx context.Context, g Gov) (sdk.Msg, error)
 var updates = map[string]update{
 	"market": func(ctx context.Context, g Gov) (sdk.Msg, error) {
 		p, err := g.modules.Market.Params(ctx)
-		return &marketpb.MsgUpdateParams{Authority: Governance(), Params: marketpb.Params{
-			FeePpm: p.FeePPM, PauseBlocks: p.PauseBlocks, GasPrice: p.GasPrice,
-		}}, err
+		return &marketpb.MsgUpdateParams{Authority: Governance(), Params: marketpb.FromParams(p)}, err
 	},
 	"registry": func(ctx context.Context, g Gov) (sdk.Msg, error) {
 		p, err := g.modules.Registry.Params(ctx)

@@ -27,6 +27,7 @@ type Job struct {
 	Source    []byte         // the file as read; Parse(Source, Path, Overrides...) gives the same job
 	Overrides []string       // key=value, applied in order
 	Notes     []problem.Note // accepted settings that have no effect on this run
+	Numerics  uint32         // version of the numerics that the network of the job asks for; 0: that of a new network
 
 	marks strict.Marks
 }

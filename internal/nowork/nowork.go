@@ -8,6 +8,7 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/x/training/works"
 	"github.com/starling-network/starling/protocol/dispute"
+	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/protocol/run/work"
 )
@@ -18,6 +19,8 @@ func Open(canon.Digest, []byte) (works.Case, error) { return refuses{}, nil }
 type refuses struct{}
 
 func (refuses) Bound(terms.Terms) error { return nil }
+
+func (refuses) Numerics() uint32 { return market.DefaultParams().NumericsAt(1) }
 
 func (refuses) Decidable(uint64) (uint64, error) { return 0, nil }
 

@@ -122,7 +122,7 @@ func (e *EndedError) ExitCode() int {
 func Prepare(o *rundir.OutDir, b *prepare.CompiledJob, opt Options) error {
 	switch {
 	case o.Run.ID == "":
-		return o.Start(opt.Job, rundir.RunFile{ID: b.JobID(), Dishonest: opt.Dishonest})
+		return o.Start(opt.Job, rundir.RunFile{ID: b.JobID(), Dishonest: opt.Dishonest, Numerics: b.Spec.Numerics})
 	case o.Run.Finished:
 		return fmt.Errorf("%w: %s", rundir.ErrFinished, o.Path)
 	case !opt.Resume:

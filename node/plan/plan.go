@@ -60,6 +60,9 @@ type Plan struct {
 // PlanJob makes a job ready, measures an inner step, and starts nothing.
 // network is the HTTP interface of a validator, which is asked who would train it, or "".
 func PlanJob(ctx context.Context, j *job.Job, network string) (*Plan, error) {
+	if err := inNumerics(ctx, j, network); err != nil {
+		return nil, err
+	}
 	b, err := prepare.Outline(j)
 	if err != nil {
 		return nil, err

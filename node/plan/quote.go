@@ -44,12 +44,23 @@ type Quoted struct {
 
 // QuoteJob asks a network what would become of a job. Nothing is ordered.
 func QuoteJob(ctx context.Context, j *job.Job, network string) (*Quote, error) {
+	if err := inNumerics(ctx, j, network); err != nil {
+		return nil, err
+	}
 	b, err := prepare.Outline(j)
 	if err != nil {
 		return nil, err
 	}
 	defer b.Close()
 	return QuoteOf(b, ctx, network)
+}
+
+// inNumerics gives a job the version of the numerics that a network has in force; "" is no network.
+func inNumerics(ctx context.Context, j *job.Job, network string) (err error) {
+	if network != "" {
+		j.Numerics, err = session.Numerics(ctx, network)
+	}
+	return err
 }
 
 func QuoteOf(b *prepare.CompiledJob, ctx context.Context, network string) (*Quote, error) {

@@ -1,6 +1,7 @@
 package prepare
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -19,6 +20,7 @@ import (
 	"github.com/starling-network/starling/client/job/spec"
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/data/tokenizer"
+	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/folder"
 	"github.com/starling-network/starling/compute/model/gguf"
@@ -31,6 +33,7 @@ import (
 	"github.com/starling-network/starling/node/memory"
 	"github.com/starling-network/starling/node/prepare/strategy"
 	"github.com/starling-network/starling/protocol/dispute"
+	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/role/engine"
@@ -336,7 +339,9 @@ func (b compilation) buildPrograms() (err error) {
 	if err != nil {
 		return j.Refuse("model", problem.BadValue, "the evaluation cannot be built", err, "check model.config")
 	}
-	return nil
+	numerics := cmp.Or(j.Numerics, market.DefaultParams().NumericsAt(1))
+	b.Step, b.Eval = b.Step.In(numerics), b.Eval.In(numerics)
+	return kernel.Knows(numerics)
 }
 
 func (b compilation) spec() *train.Spec {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/node/folder"
 )
 
@@ -40,6 +41,7 @@ type RunFile struct {
 	JobFile   string   `json:"job_file"`
 	Overrides []string `json:"overrides,omitempty"`
 	Dishonest int      `json:"dishonest,omitempty"`
+	Numerics  uint32   `json:"numerics,omitempty"` // version of the job's; 0: 1
 	Finished  bool     `json:"finished"`
 	Blobs     struct { // what the job shipped
 		Spec     string   `json:"spec"`
@@ -121,6 +123,9 @@ func (o *OutDir) ReadRun() error {
 	}
 	return nil
 }
+
+// Numerics is the version of the numerics of the job of the run.
+func (o *OutDir) Numerics() uint32 { return max(o.Run.Numerics, kernel.Version1) }
 
 func (o *OutDir) WriteRun() error { return o.WriteJSON(FileRun, o.Run) }
 

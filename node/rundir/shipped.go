@@ -18,6 +18,15 @@ import (
 )
 
 func (o *OutDir) LoadJob(jobFile string) (*job.Job, error) {
+	j, err := o.readJob(jobFile)
+	if err != nil {
+		return nil, err
+	}
+	j.Numerics = o.Numerics()
+	return j, nil
+}
+
+func (o *OutDir) readJob(jobFile string) (*job.Job, error) {
 	if jobFile != "" {
 		return job.Load(jobFile, o.Run.Overrides...)
 	}

@@ -34,6 +34,7 @@ import (
 	"github.com/starling-network/starling/node/server/planned"
 	"github.com/starling-network/starling/node/server/refusal"
 	"github.com/starling-network/starling/node/server/spending"
+	"github.com/starling-network/starling/node/session"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/web/access"
 	"github.com/starling-network/starling/web/failure"
@@ -142,6 +143,11 @@ func (l *jobQueue) Plan(ctx context.Context, s api.Spec) (api.Plan, error) {
 		defer func() { <-l.planning }()
 	case <-ctx.Done():
 		return api.Plan{}, ctx.Err()
+	}
+	if l.payer != nil {
+		if j.Numerics, err = session.Numerics(ctx, l.payer.network); err != nil {
+			return api.Plan{}, l.payer.unanswered(err)
+		}
 	}
 	b, err := prepare.Outline(j)
 	if err != nil {

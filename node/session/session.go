@@ -11,6 +11,7 @@ import (
 	"github.com/starling-network/starling/client/endpoint"
 	"github.com/starling-network/starling/client/ledger"
 	"github.com/starling-network/starling/client/wallet"
+	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/keystore"
@@ -193,4 +194,20 @@ func DialReadOnly(ctx context.Context, network string) (*client.Client, ledger.H
 		return nil, h, err
 	}
 	return c, h, nil
+}
+
+// Numerics is the version of the numerics that an order in the next block of a network must have. It is an error that
+// wraps kernel.ErrVersion if this build does not compute it.
+func Numerics(ctx context.Context, network string) (uint32, error) {
+	c, head, err := DialReadOnly(ctx, network)
+	if err != nil {
+		return 0, err
+	}
+	defer c.Close()
+	p, err := c.Market.Params(ctx)
+	if err != nil {
+		return 0, err
+	}
+	version := p.NumericsAt(head.Height + 1)
+	return version, kernel.Knows(version)
 }

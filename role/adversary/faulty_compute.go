@@ -1,10 +1,12 @@
 package adversary
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/cpu"
+	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/outer"
@@ -68,6 +70,19 @@ func (a WrongRate) Install(c Setup) Step {
 	return faultyCompute{Honest: c.Honest, spec: func(s *train.Spec) { s.Rate.Peak *= a.Factor }}.play(c)
 }
 
+// OtherNumerics is a worker that computes its units in another version of the numerics than that of the job, as an old
+// program would that does not look at the version.
+type OtherNumerics struct{}
+
+// Install implements Attack.
+func (OtherNumerics) Install(c Setup) Step {
+	d := faultyCompute{Honest: c.Honest, numerics: kernel.Version1}
+	if d.Task().Step.Numerics == kernel.Version1 {
+		d.numerics = kernel.Version2
+	}
+	return d.play(c)
+}
+
 // CopiesChanged is a worker that presents the work of the next unit as its own, with a change that hides it.
 type CopiesChanged struct{}
 
@@ -101,6 +116,8 @@ type faultyCompute struct {
 	Honest
 	spec  func(s *train.Spec) // what is trained in place of the job; nil: the job
 	shift uint32              // to the unit that is trained in place of the own
+	// version in which the program is executed; 0: its own
+	numerics uint32
 	// begins from the checkpoint, without the carried state
 	anew   bool
 	tamper func(done uint32, before, after []*tensor.Tensor) // changes the state after so many steps; nil: not
@@ -121,7 +138,7 @@ func (d faultyCompute) task() (*train.Task, error) {
 	}
 	t.Spec = &s
 	var err error
-	t.Exec, err = cpu.Compile(t.Step, 1)
+	t.Exec, err = cpu.Compile(t.Step.In(cmp.Or(d.numerics, t.Step.Numerics)), 1)
 	return &t, err
 }
 

@@ -31,7 +31,7 @@ var marketProposals = []simsx.SimMsgFactoryX{
 	governed(func(d draws, authority string) *marketpb.MsgUpdateParams {
 		p := marketParams(d)
 		return &marketpb.MsgUpdateParams{Authority: authority,
-			Params: marketpb.Params{FeePpm: p.FeePPM, PauseBlocks: p.PauseBlocks, GasPrice: p.GasPrice}}
+			Params: marketpb.FromParams(p)}
 	}),
 	governed(func(d draws, authority string) *distrtypes.MsgCommunityPoolSpend {
 		return &distrtypes.MsgCommunityPoolSpend{Authority: authority, Recipient: authority,

@@ -21,6 +21,7 @@ import (
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/checkpoint"
+	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/protocol/run/work"
@@ -86,6 +87,7 @@ type Size struct {
 	Moments                       bool     // the moments of the inner optimizer are carried, too
 	Fragments                     uint32   // of which rounds that overlap send one; 0: all
 	Sizes                         []uint32 // segments of every unit; nil: all are whole
+	Numerics                      uint32   // version of the numerics; 0: that of a new network
 }
 
 // Sizes of small jobs, of five rounds of which the first three and the last two carry a state.
@@ -113,6 +115,7 @@ func New(z Size) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
+	step = step.In(cmp.Or(z.Numerics, market.DefaultParams().NumericsAt(1)))
 	text := []byte(strings.Repeat("the quick brown fox jumps over the lazy dog. ", 60))
 	corpus, err := data.Build([]source.File{{Format: "text", Name: "fox", Data: text}}, tokenizer.Bytes(), 0)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/market/marketpb"
+	"github.com/starling-network/starling/compute/kernel"
 	rules "github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/protocol/run/transition"
@@ -181,8 +182,18 @@ func (k messages) UpdateParams(ctx context.Context,
 	if err := adapter.OnlyBy(k.authority, m.Authority); err != nil {
 		return nil, ErrorTable.Wrap(err)
 	}
-	p := rules.Params{FeePPM: m.Params.FeePpm, PauseBlocks: m.Params.PauseBlocks, GasPrice: m.Params.GasPrice}
-	if err := p.Validate(); err != nil {
+	now, err := k.Params(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p := m.Params.Rule()
+	err = errors.Join(p.Validate(), p.Follows(now, sdk.UnwrapSDKContext(ctx).BlockHeight()))
+	for _, version := range []uint32{p.NumericsAt(0), p.NextNumerics} {
+		if unknown := kernel.Knows(max(version, kernel.Version1)); unknown != nil {
+			err = errors.Join(err, fmt.Errorf("%w: %w", rules.ErrParams, unknown))
+		}
+	}
+	if err != nil {
 		return nil, ErrorTable.Wrap(err)
 	}
 	return &marketpb.MsgUpdateParamsResponse{}, k.params.Set(ctx, p)

@@ -103,7 +103,7 @@ type Runs interface {
 	Turn(ctx context.Context, last collections.Item[string], n int) ([]string, error)
 	State(ctx context.Context, job string) (run.State, error)
 	Join(ctx context.Context, job string, members []crew.Member) error
-	Admit(ctx context.Context, t terms.Terms, opening []byte) error
+	Admit(ctx context.Context, t terms.Terms, opening []byte, numerics uint32) error
 	Forget(ctx context.Context, spec canon.Digest) error
 }
 
@@ -186,5 +186,7 @@ var ErrorTable = &adapter.ErrorTable{Space: Name, List: []adapter.ErrorCode{
 	{Code: 16, Rule: ErrSlots, Fix: "Offer fewer slots."},
 	{Code: 17, Rule: dispute.ErrWork, Fix: "Send the specification, the program and the manifest that the terms name; " +
 		"make what is named as too large smaller."},
+	{Code: 18, Rule: market.ErrNumerics, Fix: "Prepare the job again: it takes the version that is in force. If this " +
+		"program does not know the version, install a newer one."},
 	{Code: 15, Rule: adapter.ErrAuthority, Fix: "Make a proposal of governance."},
 }}

@@ -71,10 +71,14 @@ func (k messages) Order(ctx context.Context, m *marketpb.MsgOrder) (*marketpb.Ms
 	if err != nil {
 		return nil, ErrorTable.Wrap(err)
 	}
+	params, err := k.Params(ctx)
+	if err != nil {
+		return nil, err
+	}
 	if err := k.lock(ctx, m.Sender, o.Budget); err != nil {
 		return nil, err
 	}
-	if err := k.runs.Admit(ctx, o.Terms, m.Opening); err != nil {
+	if err := k.runs.Admit(ctx, o.Terms, m.Opening, params.NumericsAt(o.At)); err != nil {
 		if errors.Is(err, refusal.ErrTerms) {
 			err = fmt.Errorf("%w: %w", market.ErrOrder, err)
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/starling-network/starling/client/job/problem"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
+	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/node/benchmark"
 	"github.com/starling-network/starling/node/consumer"
@@ -80,6 +81,8 @@ func Train(err error) error {
 			What: "the job does not fit into the memory of this machine", Why: err.Error(),
 			Fix: "train a smaller model, fewer or shorter sequences of a step, or with fewer workers; or on a network " +
 				"(--network)"}, terminal.ExitNoCapacity)
+	case errors.Is(err, kernel.ErrVersion):
+		return numericsUnknown(err)
 	case errors.Is(err, rundir.ErrInUse):
 		return terminal.WithExit(&terminal.Problem{Code: "OUTPUT_CONFLICT", What: err.Error(),
 			Fix: "give another folder with --dir"}, terminal.ExitConflict)
@@ -106,6 +109,8 @@ func Verification(err error) error {
 	case errors.Is(err, rundir.ErrNotARun):
 		return terminal.WithExit(&terminal.Problem{Code: "NOT_A_RUN", What: err.Error(),
 			Fix: "give the output folder of `starling train`"}, terminal.ExitNotFound)
+	case errors.Is(err, kernel.ErrVersion):
+		return numericsUnknown(err)
 	case errors.As(err, &wrong):
 		return terminal.WithExit(err, terminal.ExitVerification)
 	}
@@ -121,4 +126,10 @@ func Worker(err error) error {
 		Code: "WORKER_FAILED", What: "the worker cannot continue", Why: err.Error(),
 		Fix: "check --network and the account's coins; worker.log in its folder says more",
 	}, terminal.ExitFailure)
+}
+
+// numericsUnknown is the error of a job in a version of the numerics that this build does not compute.
+func numericsUnknown(err error) error {
+	return terminal.WithExit(&terminal.Problem{Code: "NUMERICS_UNKNOWN", What: "the job is in a version of the numerics that " +
+		"this program does not compute", Why: err.Error(), Fix: "install a newer starling"}, terminal.ExitUsage)
 }

@@ -49,3 +49,15 @@ func (e OnExceed) Rule() market.Exceed {
 	}
 	return market.Exceed(e)
 }
+
+// Rule returns the parameters in the type of the rules.
+func (p Params) Rule() market.Params {
+	return market.Params{FeePPM: p.FeePpm, PauseBlocks: p.PauseBlocks, GasPrice: p.GasPrice, Numerics: p.Numerics,
+		NextNumerics: p.NextNumerics, NumericsHeight: p.NumericsHeight}
+}
+
+// FromParams is the inverse of Params.Rule.
+func FromParams(r market.Params) Params {
+	return Params{FeePpm: r.FeePPM, PauseBlocks: r.PauseBlocks, GasPrice: r.GasPrice, Numerics: r.Numerics,
+		NextNumerics: r.NextNumerics, NumericsHeight: r.NumericsHeight}
+}

@@ -23,6 +23,7 @@ type shown struct {
 }
 
 func (shown) Decidable(uint64) (uint64, error) { return 0, nil }
+func (shown) Numerics() uint32                 { return 1 }
 
 func (s shown) Bound(t terms.Terms) error {
 	if t.Rounds != s.rounds {
@@ -62,16 +63,16 @@ func TestOpeningIsKeptOnceUntilItsJobsAreOver(t *testing.T) {
 		return n
 	}
 	work := terms.Terms{Spec: canon.Sum("spec"), Rounds: 3}
-	if err := w.Admit(ctx, work, []byte("nonsense")); !errors.Is(err, dispute.ErrWork) || kept() != 0 {
+	if err := w.Admit(ctx, work, []byte("nonsense"), 1); !errors.Is(err, dispute.ErrWork) || kept() != 0 {
 		t.Errorf("nonsense is admitted with %v", err)
 	}
-	if err := w.Admit(ctx, terms.Terms{Spec: work.Spec, Rounds: 4}, []byte("opening")); !errors.Is(err,
+	if err := w.Admit(ctx, terms.Terms{Spec: work.Spec, Rounds: 4}, []byte("opening"), 1); !errors.Is(err,
 		refusal.ErrTerms) ||
 		kept() != 0 {
 		t.Errorf("other terms are admitted with %v", err)
 	}
 	for want, step := range []error{
-		w.Admit(ctx, work, []byte("opening")), w.Admit(ctx, work, []byte("opening")), w.Forget(ctx, work.Spec),
+		w.Admit(ctx, work, []byte("opening"), 1), w.Admit(ctx, work, []byte("opening"), 1), w.Forget(ctx, work.Spec),
 	} {
 		if step != nil || kept() != 1 {
 			t.Errorf("after step %d %d openings: %v", want, kept(), step)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/dispute"
+	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/protocol/run/work"
 )
@@ -27,6 +28,8 @@ type Case interface {
 	// Decidable returns an error unless every dispute about the work can be decided, and the cost of the check. It stops
 	// when the cost is more than most.
 	Decidable(most uint64) (cost uint64, err error)
+	// Numerics is the version of the numerics of the work.
+	Numerics() uint32
 	// Refute returns what is wrong with a checkpoint if the payload proves that its updates do not lead to it, or else an
 	// error.
 	Refute(c work.Combination, payload []byte) (string, error)
@@ -64,12 +67,15 @@ func New(b *collections.SchemaBuilder, referee Referee) *Works {
 }
 
 // Admit stores the opening of the work of an order, and consumes gas for opening it. It refuses work about which a
-// dispute could not be decided, and terms that are not those of the work. All jobs of the same work share one stored
-// opening, until Forget was called for each of them.
-func (w *Works) Admit(ctx context.Context, t terms.Terms, opening []byte) error {
+// dispute could not be decided, work in another version of the numerics than the given one, and terms that are not those
+// of the work. All jobs of the same work share one stored opening, until Forget was called for each of them.
+func (w *Works) Admit(ctx context.Context, t terms.Terms, opening []byte, numerics uint32) error {
 	judge, err := w.open(ctx, t.Spec, opening)
 	if err != nil {
 		return fmt.Errorf("%w: %w", dispute.ErrWork, err)
+	}
+	if is := judge.Numerics(); is != numerics {
+		return fmt.Errorf("%w: version %d, and the work has version %d", market.ErrNumerics, numerics, is)
 	}
 	if err := decidable(sdk.UnwrapSDKContext(ctx).GasMeter(), judge); err != nil {
 		return fmt.Errorf("%w: %w", dispute.ErrWork, err)
