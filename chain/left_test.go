@@ -68,7 +68,7 @@ type caseOf struct{}
 
 func (caseOf) Decidable(uint64) (uint64, error) { return 0, nil }
 
-func (caseOf) Bound(terms.Terms) error { return nil }
+func (caseOf) Bound(terms.Terms, uint32) error { return nil }
 
 func (caseOf) Parts(dispute.Claim) uint64 { return 1 }
 

@@ -316,10 +316,10 @@ func (e *economy) proposeChange() bool {
 	}
 	e.let("verifier-0", func(ctx context.Context, c client.Member) error { return c.Registry.Unstake(ctx, takenBack) })
 	p := market.DefaultParams()
+	p.FeePPM = newFee
 	e.at = e.w.Height() + 14
 	e.w.send(e.t, keyOf(citizen),
-		e.propose("the fee", &marketpb.MsgUpdateParams{Authority: governance, Params: marketpb.Params{FeePpm: newFee,
-			PauseBlocks: p.PauseBlocks, GasPrice: p.GasPrice}}),
+		e.propose("the fee", &marketpb.MsgUpdateParams{Authority: governance, Params: marketpb.FromParams(p)}),
 		e.propose("the version", &upgradetypes.MsgSoftwareUpgrade{Authority: governance, Plan: upgradetypes.Plan{Name: "v2",
 			Height: e.at}}))
 	return true

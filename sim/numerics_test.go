@@ -59,7 +59,6 @@ func TestNumericsChangeAtTheirHeight(t *testing.T) {
 		"version 1 at once":         {Numerics: 1},
 		"version 1 from its past":   {Numerics: 2, NextNumerics: 1, NumericsHeight: 3},
 		"a change without a height": {Numerics: 2, NextNumerics: 1},
-		"a height without a change": {Numerics: 2, NumericsHeight: 1000},
 	} {
 		p.FeePPM, p.PauseBlocks = now.FeePPM, now.PauseBlocks
 		if p.Validate() == nil && p.Follows(now, s.Height) == nil {

@@ -110,9 +110,6 @@ func newReferee(s *train.Spec, p *program.Program) *Referee {
 	return r
 }
 
-// Numerics is the version of the numerics of the job.
-func (r *Referee) Numerics() uint32 { return r.spec.Numerics }
-
 // Config is the dispute of a challenger about a unit of a job, in which a party has some blocks for a move.
 func (r *Referee) Config(job string, d work.AuditTarget, challenger string, blocks int64) (dispute.Config, error) {
 	c := dispute.Config{

@@ -4,6 +4,7 @@ package nowork
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/x/training/works"
@@ -18,9 +19,13 @@ func Open(canon.Digest, []byte) (works.Case, error) { return refuses{}, nil }
 
 type refuses struct{}
 
-func (refuses) Bound(terms.Terms) error { return nil }
-
-func (refuses) Numerics() uint32 { return market.DefaultParams().NumericsAt(1) }
+// Bound takes the work to be of the version of the numerics of a new network.
+func (refuses) Bound(_ terms.Terms, numerics uint32) error {
+	if is := market.DefaultParams().NumericsAt(1); is != numerics {
+		return fmt.Errorf("%w: version %d, and the work has version %d", market.ErrNumerics, numerics, is)
+	}
+	return nil
+}
 
 func (refuses) Decidable(uint64) (uint64, error) { return 0, nil }
 

@@ -18,13 +18,13 @@ const mostGasPrice = 1_000_000_000
 
 // Params are governed.
 type Params struct {
-	FeePPM      uint32 `cbor:"1,keyasint"` // of every payment, to the community pool
-	PauseBlocks int64  `cbor:"2,keyasint"` // that a run may be paused at a time before it is cancelled
-	GasPrice    uint64 `cbor:"3,keyasint"` // what transactions pay for a million units of gas, in uzen; 0: nothing
-	// Versions of the numerics that orders must have: before a height and from it on.
-	Numerics       uint32 `cbor:"4,keyasint,omitempty"` // 0: 1
-	NextNumerics   uint32 `cbor:"5,keyasint,omitempty"` // 0: no change is scheduled
-	NumericsHeight int64  `cbor:"6,keyasint,omitempty"` // from which NextNumerics is in force
+	FeePPM      uint32 `cbor:"1,keyasint"`           // of every payment, to the community pool
+	PauseBlocks int64  `cbor:"2,keyasint"`           // that a run may be paused at a time before it is cancelled
+	GasPrice    uint64 `cbor:"3,keyasint"`           // of a million units of gas, in uzen; 0: nothing
+	Numerics    uint32 `cbor:"4,keyasint,omitempty"` // version of the numerics that orders must have; 0: 1
+
+	NextNumerics   uint32 `cbor:"5,keyasint,omitempty"` // from NumericsHeight on; 0: no change is scheduled
+	NumericsHeight int64  `cbor:"6,keyasint,omitempty"`
 }
 
 // NumericsAt is the version of the numerics that an order at a height must have.
@@ -35,24 +35,19 @@ func (p Params) NumericsAt(height int64) uint32 {
 	return max(p.Numerics, 1)
 }
 
-// Follows returns why parameters cannot follow those in force at a height: a change of the numerics is scheduled for a
-// later one, so that consumers know the version of an order that they prepare.
+// Follows returns why parameters cannot follow those in force at a height: the numerics change at a later one.
 func (p Params) Follows(now Params, height int64) error {
 	if was, is := now.NumericsAt(height), p.NumericsAt(height); was != is {
-		return fmt.Errorf("%w: version %d of the numerics is in force at height %d, and would be version %d at once",
-			ErrParams, was, height, is)
+		return fmt.Errorf("%w: version %d of the numerics would be version %d at once", ErrParams, was, is)
 	}
 	return nil
 }
-
-// ErrNumerics is returned for an order of work in another version of the numerics than is in force.
-var ErrNumerics = errors.New("market: another version of the numerics is in force")
 
 // DefaultPrice is the price of a participant that names none, in uzen per 10^15 floating-point operations.
 const DefaultPrice = 1_000_000_000
 
 // DefaultParams are those of a network that has decided nothing.
-func DefaultParams() Params { return Params{FeePPM: FeePPM, PauseBlocks: 600_000, GasPrice: GasPrice} }
+func DefaultParams() Params { return Params{FeePPM, 600_000, GasPrice, 1, 1, 1} }
 
 // Validate returns why parameters cannot govern.
 func (p Params) Validate() error {
@@ -62,14 +57,14 @@ func (p Params) Validate() error {
 	if p.GasPrice > mostGasPrice {
 		return fmt.Errorf("%w: %d uzen for a million units of gas, at most %d", ErrParams, p.GasPrice, mostGasPrice)
 	}
-	if (p.NextNumerics > 0) != (p.NumericsHeight > 0) {
-		return fmt.Errorf("%w: version %d of the numerics from height %d on", ErrParams, p.NextNumerics, p.NumericsHeight)
-	}
 	return nil
 }
 
-// ErrParams is returned for parameters that cannot govern.
-var ErrParams = errors.New("market: invalid parameters")
+// Errors of parameters that cannot govern, and of an order in another version of the numerics than is in force.
+var (
+	ErrParams   = errors.New("market: invalid parameters")
+	ErrNumerics = errors.New("market: another version of the numerics is in force")
+)
 
 // Flops is the amount of work that prices are for: a price is uzen per 10^15 floating-point operations.
 const Flops = 1_000_000_000_000_000

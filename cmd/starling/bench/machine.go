@@ -74,15 +74,19 @@ func shape(p machine.Product) string {
 func trainCommand(c *terminal.Console) *cobra.Command {
 	var threads, steps int
 	var name string
-	var quick bool
+	var quick, numerics bool
 	cmd := &cobra.Command{
 		Use:   "train",
 		Short: "Measure training steps",
 		Long: `Measure forward pass, backward pass and AdamW in float32 on random tokens. Tokens a second are those of
-the median step, CPU seconds those of the cheapest, all threads together; the first step is not counted.
+the median step, CPU seconds those of the cheapest, all threads together; the first step is not counted. --numerics
+compares the versions of the numerics, in turn: the processor time of a step and of each function in version 1, by
+that in version 2.
 
-With -o json: {"preset","tokens_per_second","cpu_seconds","peak_mib","parameters","threads","gflops",...}.`,
+With -o json: {"preset","tokens_per_second","cpu_seconds","peak_mib","parameters","threads","gflops",...}; with
+--numerics {"step","functions":{NAME},"bars"}.`,
 		Example: `  starling bench train
+  starling bench train --numerics
   starling bench train --preset llama-10m --threads 1 --steps 20
   starling bench train --preset gpt2-124m -o json`,
 		Args: usage.Exactly(),
@@ -92,6 +96,9 @@ With -o json: {"preset","tokens_per_second","cpu_seconds","peak_mib","parameters
 				return cause.Measurement(cmd, err)
 			}
 			few(cmd, "steps", &steps, quick, 2)
+			if numerics {
+				return compareNumerics(c, cmd, p, threads, steps)
+			}
 			r, err := machine.Train(cmd.Context(), p, threads, steps)
 			if err != nil {
 				return cause.Measurement(cmd, err)
@@ -111,9 +118,23 @@ With -o json: {"preset","tokens_per_second","cpu_seconds","peak_mib","parameters
 	f := cmd.Flags()
 	presetFlag(cmd, &name)
 	f.IntVar(&steps, "steps", 8, "number of steps that count")
+	f.BoolVar(&numerics, "numerics", false, "compare the versions of the numerics")
 	usage.ThreadsFlag(cmd, &threads)
 	quickFlag(cmd, &quick)
 	return cmd
+}
+
+// compareNumerics prints how fast version 2 of the numerics is, compared with version 1.
+func compareNumerics(c *terminal.Console, cmd *cobra.Command, p machine.Preset, threads, times int) error {
+	r, err := machine.Numerics(cmd.Context(), p, threads, times)
+	if err != nil {
+		return cause.Measurement(cmd, err)
+	}
+	if c.Form.Machine() {
+		return c.Form.Print(os.Stdout, terminal.Figures(r))
+	}
+	_, err = fmt.Print(r)
+	return err
 }
 
 func generateCommand(c *terminal.Console) *cobra.Command {

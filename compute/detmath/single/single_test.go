@@ -11,7 +11,10 @@ import (
 	"github.com/starling-network/starling/compute/kernel/kerneltest"
 )
 
-var long = flag.Bool("long", false, "measure the error of every argument, as .ci/run does")
+var (
+	long  = flag.Bool("long", false, "measure the errors of one argument of 61, as .ci/run does")
+	every = flag.Bool("every", false, "measure the errors of every argument, which takes half an hour")
+)
 
 // unary are the functions of one number, with the largest errors that their comments state.
 var unary = []struct {
@@ -20,14 +23,14 @@ var unary = []struct {
 	oracle func(float64) float64
 	ulp    float64
 }{
-	{"Exp", Exp, detmath.Exp64, 0.83},
-	{"Logistic", Logistic, func(x float64) float64 { return 1 / (1 + detmath.Exp64(-x)) }, 2.4},
-	{"Tanh", Tanh, math.Tanh, 1.2},
-	{"Log", Log, detmath.Log64, 0.9},
-	{"Rsqrt", Rsqrt, func(x float64) float64 { return 1 / math.Sqrt(x) }, 0.9},
+	{"Exp", Exp, detmath.Exp64, 0.86},
+	{"Logistic", Logistic, func(x float64) float64 { return 1 / (1 + detmath.Exp64(-x)) }, 2.41},
+	{"Tanh", Tanh, math.Tanh, 1.29},
+	{"Log", Log, detmath.Log64, 0.89},
+	{"Rsqrt", Rsqrt, func(x float64) float64 { return 1 / math.Sqrt(x) }, 0.85},
 	{"Erf", Erf, math.Erf, 0.96},
 	{"Sin", Sin, detmath.Sin64, 0.84},
-	{"Cos", Cos, detmath.Cos64, 0.84},
+	{"Cos", Cos, detmath.Cos64, 0.83},
 }
 
 // ulps returns the distance of got from want in units in the last place of want rounded to float32; 0 for equal special
@@ -55,14 +58,14 @@ func (w *worst) try(x float32, ulp float64) {
 	}
 }
 
-// every returns the worst of all float32.
-func every(f func(float32) float32, oracle func(float64) float64) (all worst) {
+// among returns the worst of one float32 of each, evenly spread over their bit patterns.
+func among(each uint64, f func(float32) float32, oracle func(float64) float64) (all worst) {
 	const parts = 4
 	var found [parts]worst
 	var group sync.WaitGroup
 	for p := range uint64(parts) {
 		group.Go(func() {
-			for u := p << 30; u < (p+1)<<30; u++ {
+			for u := p << 30; u < (p+1)<<30; u += each {
 				x := math.Float32frombits(uint32(u))
 				found[p].try(x, ulps(f(x), oracle(float64(x))))
 			}
@@ -75,9 +78,9 @@ func every(f func(float32) float32, oracle func(float64) float64) (all worst) {
 	return all
 }
 
-// TestEveryArgument holds each function to the error that its comment states, on a million arguments; with -long on
-// every float32.
-func TestEveryArgument(t *testing.T) {
+// TestArguments holds each function to the error that its comment states, on a million arguments; on more with -long,
+// and on all with -every.
+func TestArguments(t *testing.T) {
 	for _, u := range unary {
 		var w worst
 		kerneltest.Sweep(func(x float32) {
@@ -91,7 +94,10 @@ func TestEveryArgument(t *testing.T) {
 			}
 		})
 		if *long {
-			w = every(u.f, u.oracle)
+			w = among(61, u.f, u.oracle)
+		}
+		if *every {
+			w = among(1, u.f, u.oracle)
 		}
 		if !(w.ulp <= u.ulp) {
 			t.Errorf("%s(%v) = %v is off by %.3f ulp of %v, more than %v", u.name, w.at, u.f(w.at), w.ulp,
@@ -102,7 +108,7 @@ func TestEveryArgument(t *testing.T) {
 }
 
 // powUlp is the largest error that the comment of Pow states.
-const powUlp = 0.9
+const powUlp = 0.82
 
 func TestPow(t *testing.T) {
 	var most float64
@@ -121,6 +127,9 @@ func TestPow(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	tries := 200_000
 	if *long {
+		tries = 4_000_000
+	}
+	if *every {
 		tries = 100_000_000
 	}
 	for range tries {

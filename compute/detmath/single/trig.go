@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// Sin returns the sine of x radians: -0 for -0, NaN for ±Inf and NaN. It is off by at most SIN ulp.
+// Sin returns the sine of x radians: -0 for -0, NaN for ±Inf and NaN. It is off by at most 0.84 ulp.
 func Sin(x float32) float32 {
 	q, high, low, ok := quadrant(x)
 	if !ok {
@@ -14,7 +14,7 @@ func Sin(x float32) float32 {
 	return math.Float32frombits(math.Float32bits(sinCos(q, high, low)) ^ math.Float32bits(x)&sign32)
 }
 
-// Cos returns the cosine of x radians: NaN for ±Inf and NaN. It is off by at most COS ulp.
+// Cos returns the cosine of x radians: NaN for ±Inf and NaN. It is off by at most 0.83 ulp.
 func Cos(x float32) float32 {
 	q, high, low, ok := quadrant(x)
 	if !ok {

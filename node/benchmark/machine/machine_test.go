@@ -130,6 +130,20 @@ func TestIntegers(t *testing.T) {
 	}
 }
 
+// The versions of the numerics are compared on a small model: each function, and a step.
+func TestNumerics(t *testing.T) {
+	if !*long {
+		t.Skip("with -long")
+	}
+	r, err := Numerics(t.Context(), small, 1, 1)
+	if err != nil || r.Step <= 0 || len(r.Functions) != 12 || len(r.Bars) != 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if _, err := Numerics(t.Context(), small, 1, 0); !errors.Is(err, benchmark.ErrOption) {
+		t.Errorf("no measurement: %v", err)
+	}
+}
+
 func TestPresetsAreModelsOfTheirNames(t *testing.T) {
 	want := map[string]float64{"gpt2-10m": 10e6, "llama-10m": 10e6, "gpt2-124m": 124e6}
 	for name, size := range want {

@@ -20,8 +20,8 @@ var named = map[string]struct {
 		"a worker that takes one inner step of every unit and commits as if it " +
 			"had taken them all"},
 	"wrong-data": {adversary.WrongData{}, "a worker that trains on other examples than its own"},
-	"other-numerics": {adversary.OtherNumerics{}, "a worker that computes its units in another version of the numerics than " +
-		"that of the job"},
+	"other-numerics": {adversary.OtherNumerics{}, "a worker that computes its units in another version of the numerics " +
+		"than that of the job"},
 	"wrong-rate": {adversary.WrongRate{Factor: 2}, "a worker that trains with twice the learning rate"},
 	"copies":     {adversary.Copies{}, "a worker that sends the commitment of another worker of the round as its own"},
 	"copies-changed": {adversary.CopiesChanged{},

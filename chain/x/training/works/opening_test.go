@@ -12,6 +12,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/dispute"
+	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run/refusal"
 	"github.com/starling-network/starling/protocol/run/terms"
 )
@@ -23,9 +24,11 @@ type shown struct {
 }
 
 func (shown) Decidable(uint64) (uint64, error) { return 0, nil }
-func (shown) Numerics() uint32                 { return 1 }
 
-func (s shown) Bound(t terms.Terms) error {
+func (s shown) Bound(t terms.Terms, numerics uint32) error {
+	if numerics != 1 {
+		return market.ErrNumerics
+	}
 	if t.Rounds != s.rounds {
 		return refusal.ErrTerms
 	}
@@ -70,6 +73,9 @@ func TestOpeningIsKeptOnceUntilItsJobsAreOver(t *testing.T) {
 		refusal.ErrTerms) ||
 		kept() != 0 {
 		t.Errorf("other terms are admitted with %v", err)
+	}
+	if err := w.Admit(ctx, work, []byte("opening"), 2); !errors.Is(err, market.ErrNumerics) || kept() != 0 {
+		t.Errorf("another version of the numerics is admitted with %v", err)
 	}
 	for want, step := range []error{
 		w.Admit(ctx, work, []byte("opening"), 1), w.Admit(ctx, work, []byte("opening"), 1), w.Forget(ctx, work.Spec),

@@ -13,7 +13,6 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/dispute"
-	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/protocol/run/work"
 )
@@ -21,15 +20,14 @@ import (
 // Case is the work of one job, as a referee knows it.
 type Case interface {
 	dispute.Referee
-	// Bound returns an error that wraps refusal.ErrTerms if the terms are not those of the work.
-	Bound(t terms.Terms) error
+	// Bound returns an error that wraps market.ErrNumerics if the work has another version of the numerics, and one that
+	// wraps refusal.ErrTerms if the terms are not those of the work.
+	Bound(t terms.Terms, numerics uint32) error
 	// Config returns the dispute of a challenger about a unit, in which a party has a number of blocks for a move.
 	Config(job string, d work.AuditTarget, challenger string, blocks int64) (dispute.Config, error)
 	// Decidable returns an error unless every dispute about the work can be decided, and the cost of the check. It stops
 	// when the cost is more than most.
 	Decidable(most uint64) (cost uint64, err error)
-	// Numerics is the version of the numerics of the work.
-	Numerics() uint32
 	// Refute returns what is wrong with a checkpoint if the payload proves that its updates do not lead to it, or else an
 	// error.
 	Refute(c work.Combination, payload []byte) (string, error)
@@ -67,20 +65,17 @@ func New(b *collections.SchemaBuilder, referee Referee) *Works {
 }
 
 // Admit stores the opening of the work of an order, and consumes gas for opening it. It refuses work about which a
-// dispute could not be decided, work in another version of the numerics than the given one, and terms that are not those
-// of the work. All jobs of the same work share one stored opening, until Forget was called for each of them.
+// dispute could not be decided, work in another version of the numerics than the given one, and terms that are not its
+// own. All jobs of the same work share one stored opening, until Forget was called for each of them.
 func (w *Works) Admit(ctx context.Context, t terms.Terms, opening []byte, numerics uint32) error {
 	judge, err := w.open(ctx, t.Spec, opening)
 	if err != nil {
 		return fmt.Errorf("%w: %w", dispute.ErrWork, err)
 	}
-	if is := judge.Numerics(); is != numerics {
-		return fmt.Errorf("%w: version %d, and the work has version %d", market.ErrNumerics, numerics, is)
-	}
 	if err := decidable(sdk.UnwrapSDKContext(ctx).GasMeter(), judge); err != nil {
 		return fmt.Errorf("%w: %w", dispute.ErrWork, err)
 	}
-	if err := judge.Bound(t); err != nil {
+	if err := judge.Bound(t, numerics); err != nil {
 		return err
 	}
 	n, err := w.holders(ctx, t.Spec)
