@@ -18,6 +18,7 @@ const (
 	CodeFailed    = "DEVICE_FAILED"     // the driver reports an error
 	CodeFaulty    = "DEVICE_FAULTY"     // it computed a step of a unit with other bits than the processor
 	CodeMemory    = "DEVICE_MEMORY"     // a job needs more than the largest buffer of the device
+	CodeNumerics  = "DEVICE_NUMERICS"   // a job is of a version of the numerics that the device does not compute
 )
 
 // fixes say what to do about each.
@@ -34,8 +35,9 @@ var fixes = map[string]string{
 	CodeInexact: "use another device, or --device cpu: the kernels of starling are always exact",
 	CodeFaulty: "run starling bench device for long, and look for errors of its memory; until then use another device, " +
 		"or --device cpu",
-	CodeMemory: "train smaller batches, or use a device with more memory, or --device cpu",
-	CodeFailed: "see starling bench device; a smaller batch needs less memory",
+	CodeMemory:   "train smaller batches, or use a device with more memory, or --device cpu",
+	CodeNumerics: "nothing: the processor computes the units of such jobs",
+	CodeFailed:   "see starling bench device; a smaller batch needs less memory",
 }
 
 // Error is why a device cannot do what it is asked.

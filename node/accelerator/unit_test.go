@@ -21,7 +21,7 @@ import (
 	"github.com/starling-network/starling/compute/train"
 )
 
-func newTask(t testing.TB, modelType string, config map[string]any, batch, length,
+func newTask(t testing.TB, numerics uint32, modelType string, config map[string]any, batch, length,
 	steps int) (*train.Task, *train.Checkpoint) {
 	t.Helper()
 	o := optimizer.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 1}
@@ -33,6 +33,7 @@ func newTask(t testing.TB, modelType string, config map[string]any, batch, lengt
 	if err != nil {
 		t.Fatal(err)
 	}
+	step = step.In(numerics)
 	var text strings.Builder
 	for i := range 4000 {
 		fmt.Fprintf(&text, "number %d follows %d and %d is no prime; ", i+1, i, i*(i+7))
@@ -77,13 +78,17 @@ func TestUnitOnTheDevice(t *testing.T) {
 		config map[string]any
 		code   string // of the failure of the second unit
 		fail   func(*Device)
-	}{"gpt2": {"gpt2", tinyGPT2, CodeFailed, func(d *Device) { d.runner.child.Close() }},
-		"llama": {"llama", tinyLlama, codeTimeout, func(*Device) { stopChildren(t) }}} {
+		in     uint32 // version of the numerics
+	}{"gpt2": {"gpt2", tinyGPT2, CodeFailed, func(d *Device) { d.runner.child.Close() }, kernel.Version1},
+		"llama":             {"llama", tinyLlama, codeTimeout, func(*Device) { stopChildren(t) }, kernel.Version1},
+		"gpt2 in version 2": {"gpt2", tinyGPT2, CodeFailed, func(d *Device) { d.runner.child.Close() }, kernel.Version2},
+		"llama in version 2": {"llama", tinyLlama, CodeFailed, func(d *Device) { d.runner.child.Close() },
+			kernel.Version2}} {
 		if name != "llama" && !*long {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			task, base := newTask(t, c.kind, c.config, 3, 24, 8)
+			task, base := newTask(t, c.in, c.kind, c.config, 3, 24, 8)
 			want, err := task.Run(base, 1, nil, nil)
 			if err != nil {
 				t.Fatal(err)

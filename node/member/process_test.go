@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/compute/data"
+	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/node/prepare"
@@ -39,6 +40,9 @@ func TestProcessDeclinesWhatItCannotOpen(t *testing.T) {
 	}
 	if err := errors.Join(errors.New("x"), bundle.ErrUndecidable); !UnacceptableError(err) {
 		t.Error("work of which a dispute could not be decided is fit")
+	}
+	if spec := (&train.Spec{Version: 1, Numerics: kernel.Newest + 1}).Check(); !UnacceptableError(spec) {
+		t.Errorf("work of an unknown version of the numerics is fit: %v", spec)
 	}
 }
 

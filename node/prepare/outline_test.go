@@ -12,6 +12,7 @@ import (
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/client/job/problem"
 	"github.com/starling-network/starling/compute/data/tokenizer"
+	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/folder"
 	"github.com/starling-network/starling/compute/train"
@@ -171,5 +172,34 @@ func TestBaseModelIsMapped(t *testing.T) {
 	}
 	if err := b.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// A job has the version of the numerics that its network asks for, in all its programs, and another identifier in each.
+// A version that this build does not compute is refused.
+func TestNumericsOfAJob(t *testing.T) {
+	ids := map[string]uint32{}
+	for given, want := range map[uint32]uint32{0: kernel.Version1, 1: kernel.Version1, 2: kernel.Version2} {
+		j := outlinedJob(t)
+		j.Numerics = given
+		b, err := Outline(j)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b.Spec.Numerics != want || b.Step.Numerics != want || b.Eval.Numerics != want {
+			t.Errorf("asked for %d: the job has %d, %d and %d", given, b.Spec.Numerics, b.Step.Numerics, b.Eval.Numerics)
+		}
+		ids[b.JobID()] = want
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(ids) != 2 {
+		t.Errorf("two versions have the identifiers %v", ids)
+	}
+	j := outlinedJob(t)
+	j.Numerics = kernel.Newest + 1
+	if _, err := Outline(j); !errors.Is(err, kernel.ErrVersion) {
+		t.Errorf("an unknown version: %v", err)
 	}
 }

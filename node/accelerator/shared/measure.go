@@ -6,6 +6,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/gauge"
+	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/node/accelerator"
 	"github.com/starling-network/starling/protocol/registry"
@@ -76,14 +77,15 @@ func (d *Device) Segments(ctx context.Context, g registrant.Gauge, threads int) 
 	return results, nil
 }
 
-// prepare compiles the program of a measurement, and tries it.
+// prepare compiles the program of a measurement, and tries it. Its operators have the same bits in all versions of the
+// numerics, and every device computes version 2.
 func (d *Device) prepare(ctx context.Context) (step time.Duration, err error) {
 	d.endMeasure()
 	p, err := gauge.Program(registry.Segments)
 	if err != nil {
 		return 0, err
 	}
-	r, err := accelerator.NewRunner(ctx, d.options.Child, d.admitted.At, p, []string{gauge.State})
+	r, err := accelerator.NewRunner(ctx, d.options.Child, d.admitted.At, p.In(kernel.Version2), []string{gauge.State})
 	if err != nil {
 		return 0, err
 	}

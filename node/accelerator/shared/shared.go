@@ -95,11 +95,15 @@ func (d *Device) For(task *train.Task, failed func(error)) train.Device {
 	return &units{Device: crosscheck.New(x, task), on: x, all: d, report: report}
 }
 
-// fits says why the program of a job does not fit into the memory of the device: an *accelerator.Error with the number
-// of examples that do.
+// fits says why the device cannot compute the program of a job: it lacks the numbers of its version of the numerics, or
+// the memory. The error is an *accelerator.Error, of the memory with the number of examples that do fit.
 func (d *Device) fits(task *train.Task) error {
-	need, err := device.Need(task.Step, train.StateNames(task.Step))
 	a := d.admitted
+	if v := task.Step.Numerics; !slices.Contains(a.Numerics(), v) {
+		return accelerator.Wrong(accelerator.CodeNumerics, a.Name+" has no numbers of 64 bits",
+			fmt.Sprintf("the job is of version %d of the numerics, which needs them", v))
+	}
+	need, err := device.Need(task.Step, train.StateNames(task.Step))
 	if err != nil || need <= a.Buffer {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/device"
+	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
@@ -24,7 +25,7 @@ func admitted(t *testing.T, buffer int64, changed func()) *Device {
 	return &Device{ctx: t.Context(), end: func() {}, changed: changed, jobs: map[canon.Digest]*accelerator.Device{},
 		options: admission.Options{Record: filepath.Join(t.TempDir(), admission.FileRecord)},
 		admitted: &admission.Admitted{At: 2, Capabilities: device.Capabilities{Name: "card", Driver: "1.2",
-			Memory: 24 << 30, Buffer: buffer}}}
+			Memory: 24 << 30, Buffer: buffer, Double: true}}}
 }
 
 // doubling is a job whose step doubles its state.
@@ -129,5 +130,23 @@ func TestFits(t *testing.T) {
 	}
 	if (*Device)(nil).For(task, nil) != nil {
 		t.Error("there is a device without one")
+	}
+}
+
+// The processor computes the units of a job of version 1 of the numerics in place of a device without numbers of 64
+// bits, which computes those of version 2.
+func TestNumericsOfTheDevice(t *testing.T) {
+	d, task := admitted(t, 1<<20, func() {}), doubling(t)
+	d.admitted.Double = false
+	var failed error
+	if d.For(task, func(err error) { failed = err }) != nil {
+		t.Error("the device is used for version 1")
+	}
+	if e, ok := errors.AsType[*accelerator.Error](failed); !ok || e.Code != accelerator.CodeNumerics {
+		t.Errorf("%v", failed)
+	}
+	task.Step = task.Step.In(kernel.Version2)
+	if d.For(task, func(err error) { t.Error(err) }) == nil {
+		t.Error("the device is not used for version 2")
 	}
 }
