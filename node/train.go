@@ -49,8 +49,9 @@ func Train(ctx context.Context, opt consumer.Options) (summary *rundir.Summary, 
 			return nil, err
 		}
 	}
-	if opt.Dishonest < 0 || opt.Dishonest >= int(b.Spec.Units) {
-		return nil, fmt.Errorf("train: %d dishonest workers of %d: at least one must be honest", opt.Dishonest, b.Spec.Units)
+	if opt.Dishonest < 0 || opt.Dishonest >= prepare.Workers(b) {
+		return nil, fmt.Errorf("train: %d dishonest workers of %d: at least one must be honest", opt.Dishonest,
+			prepare.Workers(b))
 	}
 	if opt.Job.Executor == spec.Torch && opt.Network == "" {
 		if err := member.CheckTorch(ctx, &opt.Torch, opt.Say); err != nil {

@@ -53,10 +53,12 @@ type (
 		Action Train
 		Commit work.Commitment
 	}
-	// Misled says that a unit cannot be trained: its carried state, committed in this round, is false.
+	// Misled says that a unit cannot be trained: the state that it starts from, to which this unit of an earlier round
+	// is committed, is false.
 	Misled struct {
 		Action Train
 		Round  uint32
+		Unit   uint32
 	}
 	// Checked is the outcome of re-executing a unit.
 	Checked struct {
@@ -65,9 +67,10 @@ type (
 		// unless Right: the first segment root that differs; their number: only the update differs; after that only the
 		// carried state
 		Differ uint32
-		// not nil: the unit cannot be executed, since the carried state that was committed in this round is false
-		Wrong *uint32
-		Seal  canon.Digest // if Right: root of the state over keyed leaves
+		// not nil: the unit cannot be executed, since a state that was committed in this round is false, by this unit
+		Wrong  *uint32
+		Source uint32
+		Seal   canon.Digest // if Right: root of the state over keyed leaves
 	}
 	// Reduced says that a slice of the next checkpoint is computed and stored. Only members that know its CID can fetch
 	// it.
@@ -455,9 +458,9 @@ func (p *Pending) Stop(s run.State, id string) (stops []Action) {
 		if !executes || s.Has(w) || inProbation && w == task {
 			continue
 		}
-		late := w.Round == s.Round && len(s.Work(id)) == 0 &&
+		late := len(s.Work(id)) == 0 && len(s.Drawing(id)) == 0 &&
 			slices.ContainsFunc(
-				s.PreviousAssignments(id, w.Unit),
+				s.PreviousAssignments(id, w.Round, w.Unit),
 				func(h work.PreviousAssignee) bool { return h.Attempt == w.Attempt },
 			)
 		if !late {

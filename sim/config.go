@@ -6,7 +6,9 @@ import (
 
 	cmttypes "github.com/cometbft/cometbft/types"
 
+	"github.com/starling-network/starling/chain/referee"
 	"github.com/starling-network/starling/client/job/spec"
+	"github.com/starling-network/starling/compute/train/parts"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run/crew"
@@ -55,6 +57,7 @@ type Config struct {
 type Machine struct {
 	Link     link.Link
 	Unit     time.Duration     // that a unit takes
+	Draw     time.Duration     // that a unit takes which draws answers; 0: as its operations
 	Rate     uint64            // operations a second, which the registry measures; 0: it does not
 	Hardware registry.Hardware // as it declares it
 	Tier     registry.Tier     // of uptime, which it commits to
@@ -117,9 +120,10 @@ func (c Config) Names() (names []string) {
 // Terms of the order: those of a job on a network, but for deadlines that a test sets.
 func (c Config) Terms() terms.Terms {
 	j := c.Job
-	t := bundle.Terms(j.ID(), j.Task.Spec, j.Task.Step.Flops(), bundle.Checks{
+	t := bundle.Terms(j.ID(), j.Task.Spec, parts.Flops(j.Task.Step), bundle.Checks{
 		AuditPPM: c.AuditPPM, Drawn: c.Drawn, Screen: terms.ScreenUpdates, Tolerance: c.Tolerance, Slices: c.Slices,
 	})
+	t.Rollout = referee.Rollout(j.Task.Spec, j.Task.Step)
 	if d := c.Deadline; d > 0 {
 		t.Deadlines = terms.Deadlines{Train: d, Audit: d, Attest: d, Challenge: 30}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/starling-network/starling/compute/train/parts"
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/protocol/run/work"
@@ -48,7 +49,10 @@ func (s slow) work(ctx context.Context, base terms.Checkpoint, unit, segment uin
 	done, begin := p.draft.done, clock.Now
 	spec := p.job.Task.Spec
 	whole, step := p.unit, p.unit/time.Duration(spec.Steps)
-	if steps := spec.StepsOf(unit); segment > 0 || steps != spec.Steps {
+	if spec.Rollout != nil && unit >= spec.Units {
+		whole = p.drawing()
+		step = whole
+	} else if steps := spec.StepsOf(unit); segment > 0 || steps != spec.Steps {
 		if segment > 0 {
 			steps = spec.StepsTo(unit, segment)
 		}
@@ -70,6 +74,16 @@ func (s slow) work(ctx context.Context, base terms.Checkpoint, unit, segment uin
 	p.draft = draft{}
 	p.usage.Worked += whole - done
 	return nil
+}
+
+// drawing is the time that the machine takes for a unit that draws.
+func (p *process) drawing() time.Duration {
+	if p.machine.Draw > 0 {
+		return p.machine.Draw
+	}
+	t := p.job.Task
+	share := float64(parts.DrawFlops(t.Step)) / float64(parts.Flops(t.Step)) / float64(t.Spec.Steps)
+	return time.Duration(share * float64(p.unit))
 }
 
 // rest lets the next unit be computed.

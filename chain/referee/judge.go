@@ -15,6 +15,7 @@ import (
 	"github.com/starling-network/starling/compute/recompute"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/compute/train/parts"
 	"github.com/starling-network/starling/protocol/dispute"
 )
 
@@ -22,6 +23,7 @@ var _ dispute.Referee = (*Referee)(nil)
 
 // Judge implements dispute.Referee. Errors wrap evidence.ErrPayload or evidence.ErrTooLarge.
 func (r *Referee) Judge(c dispute.Claim, payload []byte) (dispute.Ruling, error) {
+	r = judgeOf(r, c.Unit)
 	switch c.Kind {
 	case dispute.Start:
 		return r.start(c, payload)
@@ -63,12 +65,14 @@ func (r *Referee) start(c dispute.Claim, payload []byte) (dispute.Ruling, error)
 		return dispute.Ruling{}, err
 	}
 	x, n := r.spec.Exchange, len(r.names)
-	var left, moments []canon.Digest
-	if x.StateDependsOnCarry() && !c.From.IsZero() {
+	var left, moments, answers []canon.Digest
+	if train.DependsOnCarry(r.spec) && !c.From.IsZero() {
 		if err := r.isFrom(c, p.From); err != nil {
 			return dispute.Ruling{}, err
 		}
-		left, moments = train.Split(x, n, p.From)
+		if left, moments = train.Split(x, n, p.From); r.spec.Rollout != nil {
+			left, answers = nil, p.From
+		}
 	}
 	if x.Pairs > 0 && c.Unit < x.Pairs {
 		at := n * (1 + train.PairState*int(c.Unit))
@@ -77,16 +81,24 @@ func (r *Referee) start(c dispute.Claim, payload []byte) (dispute.Ruling, error)
 	if !question.Below(r.spec, c) {
 		left = nil
 	}
-	return rule(r.startRoot(p.Checkpoint[:n], moments, left), c.After), nil
+	if r.spec.Rollout != nil && len(answers) != len(parts.Given(r.step)) {
+		return dispute.Ruling{}, evidence.Wrong("the unit learns from %d tensors, these are %d", len(parts.Given(r.step)),
+			len(answers))
+	}
+	return rule(r.startRoot(p.Checkpoint[:n], moments, left, answers), c.After), nil
 }
 
-// startRoot is the root of the first inner state: the parameters of the checkpoint, and the moments, zero if there are
-// none; of a replica, also its carried difference from the parameters.
-func (r *Referee) startRoot(params, moments, left []canon.Digest) canon.Digest {
+// startRoot is the root of the first inner state: the parameters of the checkpoint, the answers that are given, and the
+// moments, zero if there are none; of a replica, also its carried difference from the parameters.
+func (r *Referee) startRoot(params, moments, left, answers []canon.Digest) canon.Digest {
 	roots := slices.Concat(params, moments)
 	if moments == nil {
 		shapes := r.step.InputShapes()
 		for _, name := range train.Moments(r.step) {
+			if parts.IsGiven(name) {
+				roots, answers = append(roots, answers[0]), answers[1:]
+				continue
+			}
 			roots = append(roots, zeroRoot(shapes[name]))
 		}
 	}
@@ -179,7 +191,11 @@ func (r *Referee) frozen(c dispute.Claim, name string, payload []byte) (dispute.
 	if err := evidence.Decode(payload, &p); err != nil {
 		return dispute.Ruling{}, err
 	}
-	i := slices.Index(train.Frozen(r.step), strings.TrimPrefix(name, train.Param))
+	all := r.step
+	if r.whole != nil {
+		all = r.whole.step
+	}
+	i := slices.Index(train.Frozen(all), strings.TrimPrefix(name, train.Param))
 	if i < 0 {
 		return dispute.Ruling{}, evidence.Wrong("the step has no input %q", name)
 	}

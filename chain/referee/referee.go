@@ -59,6 +59,10 @@ type Referee struct {
 
 	bytes int // of the opening
 
+	// of the units of a job whose answers are drawn apart, see train.Rollout; nil: there is one kind of units
+	learn, draw *Referee
+	whole       *Referee // of which this is learn or draw; nil: of none
+
 	divisions divisions
 }
 
@@ -99,6 +103,27 @@ func Open(spec canon.Digest, b []byte) (*Referee, error) {
 }
 
 func newReferee(s *train.Spec, p *program.Program) *Referee {
+	r := ofUnits(s, p)
+	if s.Rollout != nil {
+		r.learn, r.draw = ofUnits(s, train.StepOf(s, p, 0)), ofUnits(s.Of(s.Units), train.StepOf(s, p, s.Units))
+		r.learn.whole, r.draw.whole = r, r
+	}
+	return r
+}
+
+// judgeOf judges a unit.
+func judgeOf(r *Referee, unit uint32) *Referee {
+	switch {
+	case r.learn == nil:
+		return r
+	case unit < r.spec.Units:
+		return r.learn
+	}
+	return r.draw
+}
+
+// ofUnits judges units that execute a program.
+func ofUnits(s *train.Spec, p *program.Program) *Referee {
 	r := &Referee{spec: s, step: p, names: train.Params(p), index: map[string]int{},
 		divisions: divisions{step: p}}
 	if n, err := outer.State(s.Exchange); err == nil {
@@ -112,11 +137,13 @@ func newReferee(s *train.Spec, p *program.Program) *Referee {
 
 // Config is the dispute of a challenger about a unit of a job, in which a party has some blocks for a move.
 func (r *Referee) Config(job string, d work.AuditTarget, challenger string, blocks int64) (dispute.Config, error) {
+	drawn := r.spec.Rollout != nil && d.Index >= r.spec.Units
+	r = judgeOf(r, d.Index)
 	c := dispute.Config{
 		Job: job, Round: d.Round, Unit: d.Index, Attempt: d.Attempt, Asserter: d.Worker, Challenger: challenger,
 		Base: d.Base.Root, Segments: d.Commit.Segments, Update: d.Commit.Update, From: d.Starts(d.Index).Root,
 		Carried:   d.Commit.HandedState.Root,
-		Operators: uint32(len(r.step.Ops)), Parameters: uint32(len(r.names)), MoveBlocks: blocks,
+		Operators: uint32(len(r.step.Ops)), Parameters: uint32(len(r.names)), MoveBlocks: blocks, NoUpdate: drawn,
 	}
 	if n := uint32(len(train.CarriedNames(r.spec.Exchange, r.step))); n != c.Parameters {
 		c.StateTensors = n
@@ -129,6 +156,7 @@ func (r *Referee) Config(job string, d work.AuditTarget, challenger string, bloc
 
 // Parts implements dispute.Referee.
 func (r *Referee) Parts(c dispute.Claim) uint64 {
+	r = judgeOf(r, c.Unit)
 	return question.Parts(r.spec, r.step, c, r.divisions.of)
 }
 

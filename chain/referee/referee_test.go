@@ -12,7 +12,6 @@ import (
 	"github.com/starling-network/starling/chain/referee/question"
 	"github.com/starling-network/starling/chain/referee/witness"
 	"github.com/starling-network/starling/compute/admit"
-	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/data/source"
 	"github.com/starling-network/starling/compute/data/tokenizer"
@@ -94,11 +93,14 @@ func jobOf(t testing.TB, z size, o optimizer.Optimizer) (*train.Task, *train.Che
 }
 
 func compile(t testing.TB, task *train.Task) *train.Task {
-	x, err := cpu.Compile(task.Step, 1)
+	x, err := task.Spec.Compile(task.Step, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	task.Exec = x
+	if err := task.Divide(); err != nil {
+		t.Fatal(err)
+	}
 	return task
 }
 
@@ -284,6 +286,9 @@ func respecified(task *train.Task, change func(s *train.Spec)) *train.Task {
 	other, spec := *task, *task.Spec
 	change(&spec)
 	other.Spec = &spec
+	if other.Divide() != nil {
+		panic("a task whose parts were compiled cannot be divided")
+	}
 	return &other
 }
 

@@ -46,6 +46,10 @@ func rolloutJob(t *testing.T, r model.Rollout) (*train.Task, *train.Checkpoint) 
 		t.Fatal(err)
 	}
 	spec := *plain.Spec
+	if r.Apart > 0 {
+		spec.Rollout = &train.Rollout{Staleness: 2}
+		spec.Steps, spec.Segment = uint32(r.Apart), 1
+	}
 	spec.Program, spec.Data = step.Digest(), answers.Manifest(shardTokens).Digest()
 	weights, before := cfg.Init(3), cfg.Init(3)
 	var frozen []*tensor.Tensor

@@ -7,6 +7,7 @@ import (
 
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/compute/train/parts"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run/refusal"
 	"github.com/starling-network/starling/protocol/run/terms"
@@ -15,7 +16,7 @@ import (
 // Terms reports, as an error that wraps refusal.ErrTerms, in what the terms of a run, by which it is dealt, audited and
 // paid, are not those of its work.
 func Terms(s *train.Spec, p *program.Program, t terms.Terms) error {
-	over, flops := bits.Mul64(p.Flops(), uint64(s.Steps))
+	over, flops := bits.Mul64(parts.Flops(p), uint64(s.Steps))
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w: "+format, append([]any{refusal.ErrTerms}, args...)...)
 	}
@@ -33,6 +34,8 @@ func Terms(s *train.Spec, p *program.Program, t terms.Terms) error {
 		return bad("the work has units of %v segments, the terms of %v", s.Sizes, t.Sizes)
 	case over > 0 || t.UnitFlops != flops:
 		return bad("a unit of the work has %d operations, the terms pay for %d", flops, t.UnitFlops)
+	case t.Rollout != Rollout(s, p):
+		return bad("answers of the work are drawn apart as %+v, the terms say %+v", Rollout(s, p), t.Rollout)
 	case t.Genesis.Root != s.Genesis:
 		return bad("the work starts from %s, the terms say %s", s.Genesis.Short(), t.Genesis.Root.Short())
 	}
@@ -46,4 +49,12 @@ func (r *Referee) Bound(t terms.Terms, numerics uint32) error {
 		return fmt.Errorf("%w: version %d, and the work has version %d", market.ErrNumerics, numerics, is)
 	}
 	return Terms(r.spec, r.step, t)
+}
+
+// Rollout are the terms of the units of a work that draw; the zero value if there are none.
+func Rollout(s *train.Spec, p *program.Program) (r terms.Rollout) {
+	if s.Rollout != nil {
+		r = terms.Rollout{Units: s.Apart().Drawing(), Staleness: s.Rollout.Staleness, Flops: parts.DrawFlops(p)}
+	}
+	return r
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/starling-network/starling/chain/referee/evidence"
 	"github.com/starling-network/starling/chain/referee/parameter"
 	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/compute/train/parts"
 	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/exchange/transform"
 	"github.com/starling-network/starling/protocol/dispute"
@@ -79,6 +80,13 @@ func (r *Referee) toSend(c dispute.Claim, x parameter.Sent, p evidence.Update, l
 }
 
 func (r *Referee) isFrom(c dispute.Claim, roots []canon.Digest) error {
+	if r.spec.Rollout != nil {
+		each := len(parts.HandedOn(r.whole.step))
+		if len(roots) != each*int(r.spec.Steps) || parts.GivenRootOf(roots, each) != c.From {
+			return evidence.Wrong("these are not the answers %s", c.From.Short())
+		}
+		return nil
+	}
 	if len(roots) != len(train.CarriedNames(r.spec.Exchange, r.step)) || train.CarriedRoot(roots) != c.From {
 		return evidence.Wrong("these are not the tensors of the carried state %s", c.From.Short())
 	}

@@ -34,8 +34,12 @@ var plain = map[string]string{
 		"starlark",
 	"RewardRule.File":      "the file with that source, relative to the folder of the job file",
 	"RewardRule.StepLimit": "the steps that the function may take for an answer; a reward that takes more is 0",
-	"Rollout.KL":           "the weight of the divergence from the base model",
-	"Rollout.Temperature":  "the temperature of the distribution that tokens are drawn from",
+	"Rollout.Staleness": "the number of rounds, at most, by which the model that drew the answers is older than that " +
+		"which learns from them; 0: a unit draws its answers by itself, with the weights that it then trains",
+	"Rollout.Generators": "the number of workers besides those of strategy.workers: with a staleness, units that draw " +
+		"go to the workers that have no unit that learns",
+	"Rollout.KL":          "the weight of the divergence from the base model",
+	"Rollout.Temperature": "the temperature of the distribution that tokens are drawn from",
 	"Spec.Reward": "the weights of the parts of a reward, relative to each other, or the list of its rules, of " +
 		"task: grpo",
 	"Reward.Exact":        "the weight of 1 for the right answer, and 0 for any other",

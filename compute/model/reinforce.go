@@ -5,6 +5,7 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 
+	"github.com/starling-network/starling/compute/model/apart"
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/rollout"
 	"github.com/starling-network/starling/compute/model/sequence"
@@ -12,25 +13,7 @@ import (
 )
 
 // Rollout says how answers are drawn and rewarded.
-type Rollout struct {
-	Group       int     // answers to each prompt
-	Tokens      int     // of each answer
-	Temperature float64 // of the distribution that tokens are drawn from
-	KL          float64 // weight of the divergence from the reference model; 0: there is none
-	Reward      rollout.Reward
-}
-
-func (r Rollout) check(b Batch) error {
-	if r.Group < 2 || r.Group > 1<<10 || r.Tokens < 1 || r.Tokens >= b.Length ||
-		!(r.Temperature >= 0.01 && r.Temperature <= 100) || !(r.KL >= 0 && r.KL <= 100) ||
-		!r.Reward.Valid() {
-		return fmt.Errorf("%w: answers in sequences of %d as %+v", ErrStep, b.Length, r)
-	}
-	if b.Silent == 0 || b.Dropout > 0 {
-		return fmt.Errorf("%w: answers without silent tokens, or dropout %v", ErrStep, b.Dropout)
-	}
-	return nil
-}
+type Rollout = rollout.Options
 
 // Reinforce is group relative policy optimisation (Shao et al. 2024, "DeepSeekMath", section 4.1), each step of which
 // learns from answers that the model of that step draws: so the ratio of the policies is 1, and nothing is clipped.
@@ -42,11 +25,15 @@ func (r Rollout) check(b Batch) error {
 // these tokens of advantage times cross-entropy, to which r.KL times the mean divergence from the reference model is
 // added (equation 4): see Preference for that model. The loss is 1 less the mean reward.
 //
+// Where r.Apart is given, the step is two programs in one (package compute/train/parts). One draws answers, and gives
+// them with the cross-entropy of each token and their rewards. The other learns from such answers: see rollout.Clipped.
+//
 // The loss of Eval is of the answers that the model finds most likely, token by token. Metrics: "accuracy", the share
 // of right answers among these, or of rewards of at least 1 if a rule rewards them, and "reward", the mean of them.
 func Reinforce(c architecture.Config, b Batch, r Rollout) (Task, error) {
-	if err := r.check(b); err != nil {
-		return Task{}, err
+	if !r.Valid(b.Length) || b.Silent == 0 || b.Dropout > 0 {
+		return Task{}, fmt.Errorf("%w: answers as %+v in sequences of %d, silent from %d, dropout %v", ErrStep, r, b.Length,
+			b.Silent, b.Dropout)
 	}
 	if err := b.check(); err != nil {
 		return Task{}, err
@@ -59,6 +46,9 @@ func Reinforce(c architecture.Config, b Batch, r Rollout) (Task, error) {
 	t.Metrics = []string{"accuracy", "reward"}
 	p := policy{c: c, r: r, width: b.Length - r.Tokens, silent: b.Silent}
 	t.prepare, t.loss, t.measure = p.drawn, p.loss, p.measure
+	if r.Apart > 0 {
+		t.apart = p.apart(b.Sequences)
+	}
 	if r.KL > 0 {
 		t.Frozen = append(t.Frozen, referenceOf(c)...)
 	}
@@ -74,33 +64,16 @@ type policy struct {
 	silent int
 }
 
-// Places in the list of nodes that drawn returns.
-const (
-	promptsAt   = iota // int32 [n, width]
-	paddingAt          // int32 [n]
-	answersAt          // int32 [n, group, tokens], as drawn
-	weightAt           // float32 [n, group, tokens]: of the cross-entropy of a token
-	rewardAt           // float32 [n, group]
-	countedAt          // float32 [n, group, tokens]: 1 for tokens that count
-	placesDrawn        // of the list
-)
-
 // drawn draws the answers to the prompts of a batch, and rewards them.
 func (p policy) drawn(w weights, batch []*graph.Node) []*graph.Node {
 	prompts := p.prompts(batch[0])
-	n, group, length := dims(batch[0])[0], p.r.Group, p.r.Tokens
+	n, group := dims(batch[0])[0], p.r.Group
 	key := w.dice.Key
 	answers, _ := p.draw(w, prompts, group, func(logits *graph.Node, i int) *graph.Node {
 		return rollout.Draw(logits, key, i, p.r.Temperature)
 	})
 	reward, counted := p.r.Reward.Of(batch[0], prompts, answers)
-	reward = graph.Reshape(reward, n, group)
-	weight := graph.Mul(counted, across(graph.Reshape(rollout.Advantages(reward), n*group), counted))
-	grouped := func(x *graph.Node) *graph.Node { return graph.Reshape(x, n, group, length) }
-	out := make([]*graph.Node, placesDrawn)
-	out[promptsAt], out[paddingAt], out[answersAt] = prompts.Tokens, prompts.Padding, grouped(answers)
-	out[weightAt], out[rewardAt], out[countedAt] = grouped(weight), reward, grouped(counted)
-	return out
+	return rollout.Learnt(prompts, answers, graph.Reshape(reward, n, group), counted)
 }
 
 // draw draws a number of answers to each of n prompts, with the keys and values of earlier tokens remembered: int32
@@ -148,22 +121,26 @@ func (p policy) prompts(examples *graph.Node) rollout.Prompts {
 // loss has the value of 1 less the mean reward, and the gradient of the answers, weighted.
 func (p policy) loss(w weights, part, whole []*graph.Node) []*graph.Node {
 	group := p.r.Group
-	n := dims(part[answersAt])[0] * group
-	answers := graph.Reshape(part[answersAt], n, p.r.Tokens)
+	n := dims(part[rollout.AnswersAt])[0] * group
+	answers := graph.Reshape(part[rollout.AnswersAt], n, p.r.Tokens)
 	score := func(w weights) *graph.Node {
-		logits := p.scores(w, rollout.Repeat(part[promptsAt], group), rollout.Repeat(part[paddingAt], group), answers)
+		prompts, padding := rollout.Repeat(part[rollout.PromptsAt], group), rollout.Repeat(part[rollout.PaddingAt], group)
+		logits := p.scores(w, prompts, padding, answers)
 		return record.CrossEntropy(graph.MulScalar(logits, 1/p.r.Temperature), flat(answers))
 	}
-	each := score(w)
-	terms := graph.Mul(each, flat(part[weightAt]))
+	each, weight := score(w), flat(part[rollout.WeightAt])
+	if len(part) > rollout.ScoresAt {
+		weight = rollout.Clipped(weight, flat(part[rollout.ScoresAt]), each)
+	}
+	terms := graph.Mul(each, weight)
 	if p.r.KL > 0 {
-		apart := graph.Mul(rollout.Divergence(each, score(w.reference())), flat(part[countedAt]))
+		apart := graph.Mul(rollout.Divergence(each, score(w.reference())), flat(part[rollout.CountedAt]))
 		terms = graph.Add(terms, graph.MulScalar(apart, p.r.KL))
 	}
 	weighted := graph.ReduceAllSum(terms)
-	weighted = graph.Div(weighted, graph.MaxScalar(graph.ReduceAllSum(whole[countedAt]), 1))
-	all := float64(dims(whole[rewardAt])[0] * group)
-	missed := graph.MulScalar(graph.ReduceAllSum(graph.OneMinus(part[rewardAt])), 1/all)
+	weighted = graph.Div(weighted, graph.MaxScalar(graph.ReduceAllSum(whole[rollout.CountedAt]), 1))
+	all := float64(dims(whole[rollout.RewardAt])[0] * group)
+	missed := graph.MulScalar(graph.ReduceAllSum(graph.OneMinus(part[rollout.RewardAt])), 1/all)
 	return []*graph.Node{graph.Add(weighted, graph.StopGradient(graph.Sub(missed, weighted)))}
 }
 
@@ -182,4 +159,20 @@ func (p policy) measure(w weights, batch []*graph.Node) []*graph.Node {
 	reward, exact := p.r.Reward.OfTokens(hit, prompts.Counted)
 	mean := func(x *graph.Node) *graph.Node { return graph.MulScalar(graph.ReduceAllSum(x), 1/float64(n)) }
 	return []*graph.Node{mean(graph.OneMinus(reward)), mean(exact), mean(reward)}
+}
+
+// apart is how answers to n prompts are drawn by other units.
+func (p policy) apart(n int) *apart.Answers[weights] {
+	return &apart.Answers[weights]{Steps: p.r.Apart, Inputs: p.r.Passed(n),
+		Draw: func(w weights, batch []*graph.Node) []*graph.Node {
+			prompts, d := p.prompts(batch[0]), &rollout.Tokens{Key: w.dice.Key, Temperature: p.r.Temperature}
+			answers, _ := p.draw(w, prompts, p.r.Group, d.Take)
+			reward, _ := p.r.Reward.Of(batch[0], prompts, answers)
+			return d.Given(n, answers, reward)
+		},
+		Learn: func(batch, inputs []*graph.Node) []*graph.Node {
+			prompts, answers := p.prompts(batch[0]), graph.Reshape(inputs[0], n*p.r.Group, p.r.Tokens)
+			counted := p.r.Reward.Counted(prompts, answers)
+			return append(rollout.Learnt(prompts, answers, inputs[1], counted), inputs[2])
+		}}
 }

@@ -96,8 +96,8 @@ func roll(c architecture.Config, w state, batch *tensor.Tensor, b Batch, r Rollo
 					gumbel(at, (i*r.Group+g)*c.VocabSize(), c.VocabSize())))
 			}
 			out.answers = append(out.answers, said)
-			rewards = append(rewards, r.rewardOf(row, said, answer))
-			out.lengths = append(out.lengths, r.lengthOf(said, answer))
+			rewards = append(rewards, rewardOf(r, row, said, answer))
+			out.lengths = append(out.lengths, lengthOf(r, said, answer))
 			out.counted += out.lengths[len(out.lengths)-1]
 		}
 		mean, square := 0., 0.
@@ -115,7 +115,7 @@ func roll(c architecture.Config, w state, batch *tensor.Tensor, b Batch, r Rollo
 		for range r.Tokens {
 			said = append(said, best(append(append([]int32{}, prompt...), said...), nil))
 		}
-		gained := r.rewardOf(row, said, answer)
+		gained := rewardOf(r, row, said, answer)
 		out.greedy += gained / float64(n)
 		if gained >= 1 {
 			out.accuracy += 1 / float64(n)
@@ -148,14 +148,14 @@ func ruled(t *testing.T) Rollout {
 }
 
 // lengthOf is how many tokens of an answer count.
-func (r Rollout) lengthOf(said, answer []int32) int {
+func lengthOf(r Rollout, said, answer []int32) int {
 	if r.Reward.Rule == nil {
 		return len(answer)
 	}
 	return min(slices.Index(append(slices.Clone(said), int32(r.Reward.Ends[0])), int32(r.Reward.Ends[0]))+1, len(said))
 }
 
-func (r Rollout) rewardOf(row, said, answer []int32) float64 {
+func rewardOf(r Rollout, row, said, answer []int32) float64 {
 	if r.Reward.Rule != nil {
 		g, _ := grade.Decode(r.Reward.Rule)
 		return float64(g.Reward(row, said))

@@ -13,6 +13,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/starling-network/starling/compute/kernel/exact"
+	"github.com/starling-network/starling/compute/model/apart"
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/blocks"
 	"github.com/starling-network/starling/compute/optimizer"
@@ -54,6 +55,8 @@ type Task struct {
 	prepare func(w weights, batch []*graph.Node) []*graph.Node
 	// loss returns the loss of a part of the batch, then the metrics: their shares of the values of the whole.
 	loss func(w weights, part, whole []*graph.Node) []*graph.Node
+	// apart is the answers that a step learns from, which prepare does not make; nil: it prepares its batch.
+	apart *apart.Answers[weights]
 	// measure is what Eval has in place of loss, if it is another
 	measure func(w weights, batch []*graph.Node) []*graph.Node
 }
@@ -81,18 +84,27 @@ func (t Task) TrainStep(o optimizer.Optimizer) (*program.Program, error) {
 		if t.draws || t.dropout+t.hidden > 0 {
 			w.dice = &record.Dice{Key: graph.Parameter(g, Dice, shapes.Make(dtypes.Int64, 3))}
 		}
-		if t.prepare != nil {
+		var passed []*graph.Node
+		switch {
+		case t.apart != nil:
+			batch, passed = t.apart.Record(w, batch, func(prefix string, list []architecture.Named) []*graph.Node {
+				return parameters(g, prefix, list)
+			})
+		case t.prepare != nil:
 			batch = t.prepare(w, batch)
 		}
 		sums, partial := t.gradients(w, params, batch)
 		added = len(partial)
-		return slices.Concat(nodes, params, sums, partial)
+		return slices.Concat(nodes, params, sums, passed, partial)
 	})
 	if err != nil {
 		return nil, err
 	}
 	last := len(values) - added
 	values, early := values[:last], values[last:]
+	if t.apart != nil {
+		t.apart.Name(b, values[4+2*n:])
+	}
 	trained := make([]optimizer.Tensor, n)
 	for i, named := range t.Trained {
 		trained[i] = optimizer.Tensor{Name: named.Name, Shape: named.Shape}

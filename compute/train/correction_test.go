@@ -2,6 +2,7 @@ package train
 
 import (
 	"errors"
+	"github.com/starling-network/starling/compute/train/schedule"
 	"math"
 	"testing"
 	"time"
@@ -19,17 +20,17 @@ func power(beta float64, t uint32) float64 {
 func TestCorrectionStopsWhereThePowerDoes(t *testing.T) {
 	for _, beta := range []float64{0, 0.1, 0.5, 0.9, 0.95, 0.999} {
 		for _, n := range []uint32{1, 2, 10, 1000, 30_000, 1_000_000} {
-			if got, want := correction(beta, n), float32(1/(1-power(beta, n))); got != want {
-				t.Errorf("correction(%v, %d) = %v, wanted %v", beta, n, got, want)
+			if got, want := schedule.Correction(beta, n), float32(1/(1-power(beta, n))); got != want {
+				t.Errorf("schedule.Correction(%v, %d) = %v, wanted %v", beta, n, got, want)
 			}
 		}
 	}
 	begin := time.Now()
 	for range 1000 {
-		if c := correction(1, math.MaxUint32); !math.IsInf(float64(c), 1) {
+		if c := schedule.Correction(1, math.MaxUint32); !math.IsInf(float64(c), 1) {
 			t.Fatal(c)
 		}
-		if c := correction(0.5, math.MaxUint32); c != 1 {
+		if c := schedule.Correction(0.5, math.MaxUint32); c != 1 {
 			t.Fatal(c)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train/parts"
 )
 
 // Task is everything that work units of one job are computed from.
@@ -25,6 +26,9 @@ type Task struct {
 
 	// FrozenRoots are the roots of Frozen, if the maker of the task knows them. nil: RootsOfFrozen computes them.
 	FrozenRoots []canon.Digest
+
+	kinds *kinds // Divide made them
+	whole *Task  // of which this is a part
 }
 
 // RootsOfFrozen returns the roots of Frozen.
@@ -59,10 +63,18 @@ func (t *Task) Begin(base *Checkpoint, unit uint32, from []*tensor.Tensor) (*Ses
 
 // begin is Begin. With own, the session owns the carried moments from now on, and writes to them.
 func (t *Task) begin(base *Checkpoint, unit uint32, from []*tensor.Tensor, own bool) (*Session, error) {
+	if t.kinds != nil {
+		return t.Of(unit).begin(base, unit, from, own)
+	}
+	var answers []*tensor.Tensor
+	if t.Spec.Rollout != nil {
+		answers, from = from, nil
+	}
 	left, moments := Split(t.Spec.Exchange, len(base.Params), from)
 	from = t.Spec.Exchange.Below(base, unit, left)
 	remembered, shapes := Moments(t.Step), t.Step.InputShapes()
-	if from != nil && !alike(base.Params, from) || moments != nil && !shaped(moments, remembered, shapes) {
+	if from != nil && !alike(base.Params, from) || moments != nil && !shaped(moments, remembered, shapes) ||
+		!shaped(answers, parts.Given(t.Step), shapes) {
 		return nil, fmt.Errorf("train: the state carried to unit %d of round %d does not have the shapes of the parameters",
 			unit, base.Round)
 	}
@@ -84,22 +96,13 @@ func (t *Task) begin(base *Checkpoint, unit uint32, from []*tensor.Tensor, own b
 			s.in[Param+n].Canonicalize()
 		}
 	}
-	for i, n := range remembered {
-		switch {
-		case moments == nil:
-			s.in[n] = tensor.New(shapes[n])
-		case own:
-			s.in[n] = moments[i]
-		default:
-			s.in[n] = moments[i].Clone()
-		}
-	}
+	begun(remembered, shapes, moments, answers, own, s.in)
 	for _, n := range s.names {
 		if s.out[n] = s.in[n]; !t.Exec.Shares(n, n) {
 			s.out[n] = tensor.New(shapes[n])
 		}
 	}
-	if Anchored(t.Step) {
+	if parts.Anchored(t.Step) {
 		for i, n := range base.Names {
 			s.in[Anchor+n] = base.Params[i]
 		}
@@ -111,9 +114,16 @@ func (t *Task) begin(base *Checkpoint, unit uint32, from []*tensor.Tensor, own b
 		s.in["dice"] = tensor.New(shape)
 	}
 	s.out["loss"], s.out["grad_norm"] = tensor.Scalar(0), tensor.Scalar(0)
-	s.in["lr"], s.in["c1"], s.in["c2"] = tensor.Scalar(0), tensor.Scalar(0), tensor.Scalar(0)
+	for _, n := range scalars {
+		if _, ok := shapes[n]; ok {
+			s.in[n] = tensor.Scalar(0)
+		}
+	}
 	return s, nil
 }
+
+// scalars are the inputs of a step that Spec.Scalars gives, in order. A unit that draws has none.
+var scalars = [...]string{"lr", "c1", "c2"}
 
 // Inputs returns the inputs of the next step. The tensors belong to the session and change with Advance.
 func (s *Session) Inputs() (map[string]*tensor.Tensor, error) {
@@ -122,7 +132,12 @@ func (s *Session) Inputs() (map[string]*tensor.Tensor, error) {
 		return nil, s.failed("data", fmt.Errorf("%w: %w", data.ErrBatch, err))
 	}
 	s.in["tokens"] = s.tokens
-	s.in["lr"].F32()[0], s.in["c1"].F32()[0], s.in["c2"].F32()[0] = sp.Scalars(s.round, s.unit, s.step)
+	lr, c1, c2 := sp.Scalars(s.round, s.unit, s.step)
+	for i, x := range []float32{lr, c1, c2} {
+		if t := s.in[scalars[i]]; t != nil {
+			t.F32()[0] = x
+		}
+	}
 	if dice := s.in["dice"]; dice != nil {
 		copy(dice.Bytes(), sp.Dice(s.round, s.unit, s.step).Bytes())
 	}
@@ -273,9 +288,18 @@ var ErrProgress = errors.New("not the progress of this unit")
 // unit, and are not copied. The memory of the task's Exec is given back.
 func (t *Task) Resume(base *Checkpoint, unit uint32, from []*tensor.Tensor, own bool, p *Progress,
 	observe func(Progress) error) (*Result, error) {
+	if t.kinds != nil {
+		return t.Of(unit).Resume(base, unit, from, own, p, observe)
+	}
 	r, err := t.execute(base, unit, t.Spec.SegmentsOf(unit), from, own, p, observe)
 	if t.Exec.Release(); err != nil { // the update takes as much as the parameters
 		return nil, err
+	}
+	if t.Spec.learning != nil { // it has no update
+		return r, nil
+	}
+	if t.Spec.Rollout != nil {
+		from = nil
 	}
 	left, _ := Split(t.Spec.Exchange, len(base.Params), from)
 	r.conclude(t.Spec.origin(base, left), base, unit)
@@ -301,6 +325,9 @@ func (r *Result) conclude(origin []*tensor.Tensor, base *Checkpoint, unit uint32
 // execute executes a unit to the end of a segment.
 func (t *Task) execute(base *Checkpoint, unit, segment uint32, from []*tensor.Tensor, own bool, p *Progress,
 	observe func(Progress) error) (*Result, error) {
+	if t.kinds != nil {
+		return t.Of(unit).execute(base, unit, segment, from, own, p, observe)
+	}
 	if r, done, err := t.onDevice(base, unit, segment, from, p, observe); done {
 		return r, err
 	}

@@ -15,10 +15,11 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/data"
-	"github.com/starling-network/starling/compute/detmath"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train/parts"
+	"github.com/starling-network/starling/compute/train/schedule"
 )
 
 // ErrSpec wraps every reason why a specification is refused.
@@ -53,10 +54,15 @@ type Spec struct {
 	Recompute bool `cbor:"20,keyasint,omitempty"`
 
 	Block uint64 `cbor:"21,keyasint,omitempty"` // as in data.Address
+
+	Rollout *Rollout `cbor:"22,keyasint,omitempty"` // answers are drawn apart; nil: they are not, or the job draws none
+
+	learning *Spec // of the units that learn from the answers of this one
 }
 
-// Compile compiles the step of the job, as the specification asks for.
+// Compile compiles the step of the job, as the specification asks for: that of learning units, where there are others.
 func (s *Spec) Compile(step *program.Program, threads int) (*cpu.Exec, error) {
+	step = parts.Learning(step)
 	if s.Recompute {
 		return cpu.CompileLean(step, threads)
 	}
@@ -148,21 +154,14 @@ const PairState = 2
 const GradientScale = 1024
 
 // Rate is the learning rate schedule over the inner steps of the whole job.
-type Rate struct {
-	Kind   string  `cbor:"1,keyasint"` // Cosine, Linear or Constant
-	Peak   float64 `cbor:"2,keyasint"`
-	Warmup uint32  `cbor:"3,keyasint"` // steps of linear increase to Peak
-	Floor  float64 `cbor:"4,keyasint"` // share of Peak that all but Constant end at
-	// share of all steps, the last ones, in which WSD falls, on a line
-	Decay float64 `cbor:"5,keyasint,omitempty"`
-}
+type Rate = schedule.Rate
 
 // Kinds of schedules.
 const (
-	Cosine   = "cosine"
-	Linear   = "linear"
-	Constant = "constant"
-	WSD      = "wsd" // it stays at the peak, and falls in the last steps (Hu et al. 2024)
+	Cosine   = schedule.Cosine
+	Linear   = schedule.Linear
+	Constant = schedule.Constant
+	WSD      = schedule.WSD
 )
 
 // Limits of a specification. They bound what a unit may cost before anything of it is computed.
@@ -224,6 +223,7 @@ func (s *Spec) Check() error {
 		unit("outer decay", s.Exchange.Decay, 0, 1), unit("outer tau", s.Exchange.Eps, 0, 1e3),
 		unit("trim", s.Exchange.Trim, 0, 0.5), unit("overlap", s.Exchange.Overlap, 0, 1),
 		unit("feedback", s.Exchange.Feedback, 0, 1), s.checkCarry(), s.checkSizes(),
+		checkRollout(s),
 		unit("outer weight decay", s.Exchange.WeightDecay, 0, 1),
 		unit("outer clip", s.Exchange.Clip, 0, 1e9), s.checkGradients(),
 	)
@@ -378,8 +378,20 @@ func (s *Spec) Weight(unit uint32) float64 {
 }
 
 // Address is where the batch of an inner step (from 0) of a unit lies in the corpus. Where units have different sizes,
-// those of a round lie one after the other, so that none of it is left out.
+// those of a round lie one after the other, so that none of it is left out. A unit that learns from answers has the
+// batch that they were drawn to.
 func (s *Spec) Address(round, unit, step uint32) data.Address {
+	switch {
+	case s.learning != nil:
+		unit, step = s.learning.Apart().Learns(unit)
+		return address(s.learning, round, unit, step)
+	case s.Rollout != nil:
+		round = s.Apart().Policy(round)
+	}
+	return address(s, round, unit, step)
+}
+
+func address(s *Spec, round, unit, step uint32) data.Address {
 	a := data.Address{Seed: s.Seed, Round: round, Unit: unit, Step: step, Units: s.Units, StepsPerRound: s.Steps,
 		Batch: s.Batch, Block: s.Block}
 	if s.Sizes != nil {
@@ -400,35 +412,14 @@ func (s *Spec) Scalars(round, unit, step uint32) (lr, c1, c2 float32) {
 	if s.Exchange.Moments {
 		t += round % s.Exchange.Carry * s.StepsOf(unit)
 	}
-	return lr, correction(s.Beta1, t), correction(s.Beta2, t)
+	return lr, schedule.Correction(s.Beta1, t), schedule.Correction(s.Beta2, t)
 }
 
 // OuterScalars are what Scalars are, for an outer optimizer that takes the step of a round of gradients.
 func (s *Spec) OuterScalars(round uint32) (lr, c1, c2 float32) {
 	x := s.Exchange
-	return float32(x.Rate) * s.Rate.At(round, s.Rounds), correction(x.Momentum, round+1), correction(x.Decay, round+1)
-}
-
-func correction(beta float64, t uint32) float32 {
-	power := 1.0
-	for range t {
-		next := power * beta
-		if next == power { // and stays it: beta is 1, or the power has nothing left to lose
-			break
-		}
-		power = next
-	}
-	return float32(1 / (1 - power))
-}
-
-// late is At of WSD after the warm-up.
-func (r Rate) late(step, total uint32) float32 {
-	last := uint32(float64(r.Decay * float64(total)))
-	if last = max(1, min(last, total-r.Warmup)); step < total-last {
-		return float32(r.Peak)
-	}
-	left := float64(total-1-step) / float64(last)
-	return float32(r.Peak * (r.Floor + float64(left*(1-r.Floor))))
+	lr = float32(x.Rate) * s.Rate.At(round, s.Rounds)
+	return lr, schedule.Correction(x.Momentum, round+1), schedule.Correction(x.Decay, round+1)
 }
 
 // diceStream is the random stream of the key of the dice of a step: those after it are of the places in a program, and
@@ -438,28 +429,12 @@ const diceStream = 1 << 62
 // Dice are the key from which a step of a unit draws the elements that it drops: seed, stream, and a first index that
 // is at least 2^32 away from that of any other of the first 2^32 steps.
 func (s *Spec) Dice(round, unit, step uint32) *tensor.Tensor {
+	if s.learning != nil {
+		unit, step = s.learning.Apart().Learns(unit)
+		s = s.learning
+	}
 	place := (uint64(round)*uint64(s.Units)+uint64(unit))*uint64(s.Steps) + uint64(step)
 	t := tensor.New(tensor.Make(tensor.Int64, 3))
 	copy(tensor.As[int64](t.Bytes()), []int64{int64(s.Seed), diceStream, int64(place << 32)})
 	return t
-}
-
-// At is the learning rate of the global inner step (from 0) out of total.
-func (r Rate) At(step, total uint32) float32 {
-	if step < r.Warmup {
-		return float32(float64(r.Peak*float64(step+1)) / float64(r.Warmup))
-	}
-	if r.Kind == Constant || total <= r.Warmup+1 {
-		return float32(r.Peak)
-	}
-	if r.Kind == WSD {
-		return r.late(step, total)
-	}
-	const pi = 3.14159265358979323846
-	progress := min(float64(step-r.Warmup)/float64(total-r.Warmup-1), 1)
-	left := float64(1 - progress) // of the way from Peak to the floor
-	if r.Kind == Cosine {
-		left = float64(0.5 * (1 + detmath.Cos64(pi*progress)))
-	}
-	return float32(r.Peak * (r.Floor + float64(left*(1-r.Floor))))
 }

@@ -10,18 +10,22 @@ import (
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train/parts"
 )
 
-// Param is the prefix of the names of parameters, in the state and among the inputs of a step.
-const Param = "p/"
+// Prefixes of the names of tensors among the inputs of a step: see package parts.
+const (
+	Param  = parts.Param
+	Anchor = parts.Anchor
+)
 
-// memories are the prefixes of the names of an optimizer's state of a parameter: moments, or factored moments of the
-// rows and columns of a matrix.
-var memories = []string{"m/", "v/", "r/", "s/"}
-
-// Anchor is the prefix of the names of the parameters that a unit began with, which a program with a proximal term
-// reads.
-const Anchor = "b/"
+// Names of the tensors of a step: see package parts.
+var (
+	Params     = parts.Params
+	StateNames = parts.StateNames
+	Moments    = parts.Moments
+	Frozen     = parts.Frozen
+)
 
 // Outer is the prefix of the names of the k-th state tensors of the outer optimizer, from 0.
 func Outer(k int) string { return fmt.Sprintf("u%d/", k) }
@@ -137,28 +141,6 @@ func FrozenRoot(tensors []canon.Digest) canon.Digest {
 	return canon.NewTree(tensors).Root()
 }
 
-// Params returns the names of a training step's parameters, in the order of its inputs.
-func Params(p *program.Program) []string { return tensors(p, true) }
-
-// StateNames returns the names of the tensors of an inner state, in the order in which StateRoot takes them: all
-// parameters, then the moments, in the order of the step's inputs.
-func StateNames(p *program.Program) (names []string) {
-	for _, n := range Params(p) {
-		names = append(names, Param+n)
-	}
-	return append(names, Moments(p)...)
-}
-
-// Moments returns the names of the optimizer's state in a training step, in the order of the program's inputs.
-func Moments(p *program.Program) (names []string) {
-	for _, in := range p.Inputs() {
-		if slices.ContainsFunc(memories, func(m string) bool { return strings.HasPrefix(in.Name, m) }) {
-			names = append(names, in.Name)
-		}
-	}
-	return names
-}
-
 // CarriedNames returns the names of the tensors that a unit passes on, in order: parts left out have the names of their
 // parameters, moments the names in the unit's state.
 func CarriedNames(x Exchange, p *program.Program) (names []string) {
@@ -167,6 +149,9 @@ func CarriedNames(x Exchange, p *program.Program) (names []string) {
 	}
 	if x.Moments {
 		names = append(names, Moments(p)...)
+	}
+	if drawn := parts.HandedOn(p); len(drawn) > 0 {
+		return drawn
 	}
 	return names
 }
@@ -184,38 +169,14 @@ func HandedShapes(x Exchange, p *program.Program) (list []tensor.Shape) {
 	return list
 }
 
-// Anchored reports whether a training step reads the parameters that its unit began with.
-func Anchored(p *program.Program) bool {
-	for _, in := range p.Inputs() {
-		if strings.HasPrefix(in.Name, Anchor) {
-			return true
-		}
-	}
-	return false
-}
-
-// Frozen returns the names of the tensors that a training step reads and does not train, in the order of its inputs.
-func Frozen(p *program.Program) []string { return tensors(p, false) }
-
-// tensors lists the weights that a step gives the next values of, or those that it only reads.
-func tensors(p *program.Program, trained bool) (names []string) {
-	made := map[string]bool{}
-	for _, o := range p.Outputs {
-		made[o.Name] = true
-	}
-	for _, in := range p.Inputs() {
-		if n, ok := strings.CutPrefix(in.Name, Param); ok && n != "" && made[in.Name] == trained {
-			names = append(names, n)
-		}
-	}
-	return names
-}
-
 // CheckProgram reports why a program is not a training step of the specification: its digest, and the names and shapes
 // of its inputs and outputs.
 func CheckProgram(s *Spec, p *program.Program) error {
 	if d := p.Digest(); d != s.Program {
 		return fmt.Errorf("%w: names program %s, given %s", ErrSpec, s.Program.Short(), d.Short())
+	}
+	if err := parts.Check(p, s.Rollout != nil, int(s.Steps)); err != nil {
+		return fmt.Errorf("%w: %w", ErrSpec, err)
 	}
 	shapes := p.InputShapes()
 	tokens := tensor.Shape{DType: tensor.Int32, Dims: []int{int(s.Batch), int(s.Length) + 1}}
@@ -236,7 +197,7 @@ func CheckProgram(s *Spec, p *program.Program) error {
 		}
 		delete(shapes, "dice")
 	}
-	if Anchored(p) {
+	if parts.Anchored(p) {
 		anchors = len(names)
 	}
 	if state := StateNames(p); len(names) == 0 || len(shapes) != 4+len(state)+anchors+len(frozen) {
@@ -257,7 +218,8 @@ func CheckProgram(s *Spec, p *program.Program) error {
 	}
 	for _, n := range StateNames(p) {
 		in, out := shapes[n], outputs[n]
-		short := (in.DType == tensor.BFloat16 || in.DType == tensor.Int8) && !strings.HasPrefix(n, Param)
+		short := (in.DType == tensor.BFloat16 || in.DType == tensor.Int8) && !strings.HasPrefix(n, Param) ||
+			in.DType == tensor.Int32 && parts.IsGiven(n)
 		if !out.Equal(in) || in.DType != tensor.Float32 && !short {
 			return fmt.Errorf("%w: the program does not map %q to itself", ErrSpec, n)
 		}

@@ -3,6 +3,8 @@ package train_test
 import (
 	"errors"
 	"flag"
+	"github.com/starling-network/starling/compute/train/meter"
+	"github.com/starling-network/starling/compute/train/unitlog"
 	"math"
 	"os"
 	"slices"
@@ -209,7 +211,7 @@ func TestMeter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := task.Evaluator()
+	m, err := meter.New(task)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -467,32 +469,32 @@ func TestSpecIsChecked(t *testing.T) {
 
 func TestLog(t *testing.T) {
 	losses, norms := []float32{2.5, 1.25, 1}, []float32{0.5, float32(math.Inf(1)), 0.25}
-	b := train.EncodeLog(3, 1, losses, norms)
-	if l, n, err := train.DecodeLog(b, 3, 1, 3); err != nil || !slices.Equal(l, losses) || !slices.Equal(n, norms) {
+	b := unitlog.Encode(3, 1, losses, norms)
+	if l, n, err := unitlog.Decode(b, 3, 1, 3); err != nil || !slices.Equal(l, losses) || !slices.Equal(n, norms) {
 		t.Fatalf("%v, %v, %v", l, n, err)
 	}
-	if l, n, err := train.DecodeLog(train.EncodeLog(3, 1, losses, nil), 3, 1, 3); err != nil ||
+	if l, n, err := unitlog.Decode(unitlog.Encode(3, 1, losses, nil), 3, 1, 3); err != nil ||
 		!slices.Equal(l, losses) || n != nil {
 		t.Fatalf("without norms: %v, %v, %v", l, n, err)
 	}
 	refused := func(name string, b []byte, unit, steps uint32) {
 		t.Helper()
-		if _, _, err := train.DecodeLog(b, 3, unit, steps); err == nil {
+		if _, _, err := unitlog.Decode(b, 3, unit, steps); err == nil {
 			t.Errorf("%s was accepted", name)
 		}
 	}
 	refused("another unit", b, 2, 3)
 	refused("another length", b, 1, 4)
 	refused("cut off", b[:len(b)-1], 1, 3)
-	refused("a loss that is no number", train.EncodeLog(3, 1, []float32{float32(math.NaN())}, nil), 1, 1)
-	refused("norms of other steps", train.EncodeLog(3, 1, losses, norms[:2]), 1, 3)
+	refused("a loss that is no number", unitlog.Encode(3, 1, []float32{float32(math.NaN())}, nil), 1, 1)
+	refused("norms of other steps", unitlog.Encode(3, 1, losses, norms[:2]), 1, 3)
 }
 
 func FuzzDecodeLog(f *testing.F) {
-	f.Add(train.EncodeLog(0, 0, []float32{1, 2}, nil))
-	f.Add(train.EncodeLog(0, 0, []float32{1, 2}, []float32{3, 4}))
+	f.Add(unitlog.Encode(0, 0, []float32{1, 2}, nil))
+	f.Add(unitlog.Encode(0, 0, []float32{1, 2}, []float32{3, 4}))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		losses, norms, err := train.DecodeLog(b, 0, 0, 2)
+		losses, norms, err := unitlog.Decode(b, 0, 0, 2)
 		if err == nil && (len(losses) != 2 || len(norms) != 2 && norms != nil) {
 			t.Fatal("accepted another number of steps")
 		}

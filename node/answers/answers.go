@@ -68,14 +68,19 @@ func Of(b *prepare.CompiledJob, ckpt *train.Checkpoint, round uint32, threads in
 	if err != nil {
 		return nil, fmt.Errorf("answers: %w", err)
 	}
+	spec, unit := b.Spec, uint32(0)
+	if b.Spec.Rollout != nil { // another draws them
+		unit = b.Spec.Apart().Drawn(0, 0)
+		spec = b.Spec.Of(unit)
+	}
 	rows := make([]int32, int(b.Spec.Batch)*(int(b.Spec.Length)+1))
-	if err := b.Corpus.Batch(rows, b.Spec.Address(round, 0, 0), int(b.Spec.Length)); err != nil {
+	if err := b.Corpus.Batch(rows, spec.Address(round, unit, 0), int(b.Spec.Length)); err != nil {
 		return nil, fmt.Errorf("answers: %w", err)
 	}
 	defer ckpt.Rest()
 	all := b.EvalInputs(ckpt)
 	all["tokens"] = tensor.FromI32(rows, int(b.Spec.Batch), int(b.Spec.Length)+1)
-	all["dice"] = b.Spec.Dice(round, 0, 0)
+	all["dice"] = spec.Dice(round, unit, 0)
 	in := map[string]*tensor.Tensor{}
 	for name := range p.InputShapes() {
 		in[name] = all[name]

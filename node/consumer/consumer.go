@@ -130,7 +130,7 @@ func New(with Consumer, h home.Home) (*Consumer, error) {
 		Job: b.JobID(), Step: c.mark.step, Steps: int(b.Spec.Rounds * b.Spec.Steps), Round: len(c.lines),
 		Rounds: int(b.Spec.Rounds),
 		Loss:   math.NaN(), EvalLoss: math.NaN(), LearningRate: math.NaN(), GradNorm: math.NaN(), TokensPerSecond: math.NaN(),
-		Target: int(b.Spec.Units), BudgetUzen: uint64(c.Options.Job.Budget.MaxCost), Phase: "starting",
+		Target: prepare.Workers(b), BudgetUzen: uint64(c.Options.Job.Budget.MaxCost), Phase: "starting",
 	}
 	if before, _ := c.Dir.ReadMetrics(); len(before) > 0 { // of a run that is resumed
 		c.progress.PaidUzen = before[len(before)-1].PaidUzen
@@ -420,7 +420,7 @@ func (c *Consumer) collect(ctx context.Context, round, latest uint32) error {
 	if err := c.record(ctx, round, next, c.hear(ctx, entry, holders), &line); err != nil {
 		return err
 	}
-	return c.prune(ctx, int(terms.OpenRounds(c.Job.Spec.Units, c.Job.Spec.Exchange.Carry)))
+	return c.prune(ctx, int(terms.OpenRounds(c.Job.Spec.Units+c.Job.Spec.Apart().Drawing(), c.Job.Spec.Exchange.Carry)))
 }
 
 // voidError says that collected checkpoints are not in the lineage any more.

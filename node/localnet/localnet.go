@@ -81,7 +81,7 @@ func Start(ctx context.Context, out *rundir.OutDir, b *prepare.CompiledJob, opt 
 func (n *Network) start(ctx context.Context, b *prepare.CompiledJob, opt consumer.Options) error {
 	homes := map[string]home.Home{}
 	names := []string{"consumer"}
-	for i := range b.Spec.Units {
+	for i := range prepare.Workers(b) {
 		names = append(names, fmt.Sprintf("worker-%d", i))
 	}
 	order, err := b.LocalOrder()
@@ -164,7 +164,7 @@ func (n *Network) start(ctx context.Context, b *prepare.CompiledJob, opt consume
 
 // partyRole is the role of the i-th party after the consumer.
 func partyRole(i int, b *prepare.CompiledJob) crew.Role {
-	if i < int(b.Spec.Units) {
+	if i < prepare.Workers(b) {
 		return crew.Worker
 	}
 	return crew.Verifier

@@ -4,6 +4,7 @@ package measured
 
 import (
 	"fmt"
+	"github.com/starling-network/starling/compute/train/unitlog"
 	"math"
 	"slices"
 
@@ -34,7 +35,7 @@ func MeanLogs(spec *train.Spec, e progress.Entry, get func(cid string) ([]byte, 
 		var l, g []float32
 		text, err := get(cid)
 		if err == nil {
-			l, g, err = train.DecodeLog(text, e.Attestation.Checkpoint.Round-1, uint32(unit), spec.StepsOf(uint32(unit)))
+			l, g, err = unitlog.Decode(text, e.Attestation.Checkpoint.Round-1, uint32(unit), spec.StepsOf(uint32(unit)))
 		}
 		if err != nil {
 			missing(unit, err)

@@ -2,6 +2,7 @@ package measured
 
 import (
 	"errors"
+	"github.com/starling-network/starling/compute/train/unitlog"
 	"math"
 	"slices"
 	"testing"
@@ -15,10 +16,10 @@ import (
 func TestMeanLogs(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	logs := map[string][]byte{
-		"a": train.EncodeLog(4, 0, []float32{4, 2}, []float32{1, inf}),
-		"b": train.EncodeLog(4, 1, []float32{2, 1}, nil),
-		"c": train.EncodeLog(4, 2, []float32{3, 3}, []float32{3, nan}),
-		"d": train.EncodeLog(4, 9, []float32{9, 9}, []float32{9, 9}), // of another unit
+		"a": unitlog.Encode(4, 0, []float32{4, 2}, []float32{1, inf}),
+		"b": unitlog.Encode(4, 1, []float32{2, 1}, nil),
+		"c": unitlog.Encode(4, 2, []float32{3, 3}, []float32{3, nan}),
+		"d": unitlog.Encode(4, 9, []float32{9, 9}, []float32{9, 9}), // of another unit
 	}
 	entry := progress.Entry{Logs: []string{"a", "b", "c", "d", "e"}}
 	entry.Attestation.Checkpoint.Round = 5

@@ -161,7 +161,7 @@ func (k *replicator) forget(s run.State) {
 	for _, c := range k.lineage {
 		named[c.CID] = true
 	}
-	for _, l := range s.All() {
+	for _, l := range s.Stored() {
 		named[l.Base.CID] = true
 		for _, u := range l.Units {
 			named[u.Commit.UpdateCID], named[u.Commit.HandedState.CID] = true, true
@@ -172,15 +172,15 @@ func (k *replicator) forget(s run.State) {
 	maps.DeleteFunc(k.parts, other)
 }
 
-// open are the blobs of the rounds that may still be challenged: their base checkpoints and the commitments. The
-// party need not have them.
+// open are the blobs of the rounds that may still be challenged, or are read: their base checkpoints and the
+// commitments. The party need not have them.
 func (k *replicator) open(ctx context.Context, s run.State) (needed []blob.CID) {
 	add := func(cid string) {
 		if c, err := blob.Parse(cid); err == nil {
 			needed = append(needed, c)
 		}
 	}
-	for _, l := range s.All() {
+	for _, l := range s.Stored() {
 		needed = append(needed, k.blobs(ctx, l.Base, k.store.Get)...)
 		for _, u := range l.Units {
 			add(u.Commit.UpdateCID)

@@ -48,5 +48,5 @@ func memoryWith(j *job.Job, set []string) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return prepare.Memory(b, exec, int(b.Spec.Units)+int(o.Verifiers))
+	return prepare.Memory(b, exec, prepare.Workers(b)+int(o.Verifiers))
 }

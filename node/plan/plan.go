@@ -97,7 +97,7 @@ func (p *Plan) PlaceHere(b *prepare.CompiledJob) error {
 		return err
 	}
 	p.Disk = d.All()
-	p.Placement = &api.Placement{Workers: int(b.Spec.Units), Verifiers: int(o.Verifiers), Fits: "unknown"}
+	p.Placement = &api.Placement{Workers: prepare.Workers(b), Verifiers: int(o.Verifiers), Fits: "unknown"}
 	p.Placement.MemoryBytes = p.all
 	available, _, ok := memory.Available()
 	if !ok {

@@ -8,6 +8,7 @@ import (
 	"github.com/starling-network/starling/compute/kernel/matmul"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/compute/train/parts"
 	"github.com/starling-network/starling/node/benchmark"
 	"github.com/starling-network/starling/node/memory"
 	"github.com/starling-network/starling/node/prepare"
@@ -37,9 +38,10 @@ func (p *Plan) MeasureStep(b *prepare.CompiledJob) error {
 	if available, _, ok := memory.Available(); ok && available < least {
 		return nil
 	}
-	if b.Step.Flops() > triedFlops || b.Size().Parameters()+b.Size().Frozen() > triedBytes {
+	flops := parts.Flops(b.Step) + parts.DrawFlops(b.Step) // another unit draws what a step learns from
+	if flops > triedFlops || b.Size().Parameters()+b.Size().Frozen() > triedBytes {
 		rate := productRate(int(b.Spec.Batch) * int(b.Spec.Length))
-		p.StepTime = float64(b.Step.Flops())/rate + optimizerTime(b)
+		p.StepTime = float64(flops)/rate + optimizerTime(b)
 		p.evalTime = float64(b.Eval.Flops()) / productRate(b.EvalBatch*int(b.Spec.Length))
 		return nil
 	}
@@ -55,6 +57,9 @@ func (p *Plan) MeasureStep(b *prepare.CompiledJob) error {
 // tryStep takes inner steps, those after the last of a unit as the first of another.
 func (p *Plan) tryStep(b *prepare.CompiledJob, exec *cpu.Exec) (err error) {
 	task := prepare.TaskOf(b, exec)
+	if err := task.Divide(); err != nil {
+		return err
+	}
 	var session *train.Session
 	left := uint32(0)
 	p.StepTime, err = shortest(kernel.Cores, func() (err error) {
@@ -63,11 +68,19 @@ func (p *Plan) tryStep(b *prepare.CompiledJob, exec *cpu.Exec) (err error) {
 	}, func() (err error) {
 		if left == 0 {
 			left = b.Spec.StepsOf(0)
-			session, err = task.Begin(b.Genesis, 0, nil)
+			session, err = task.Begin(b.Genesis, 0, parts.NoAnswers(task.Step))
 		}
 		left--
 		return err
 	})
+	if err != nil || b.Spec.Rollout == nil {
+		return err
+	}
+	drawn, err := shortest(kernel.Cores, func() error { // which another unit draws for each step
+		_, err := task.Draw(b.Genesis, b.Spec.Units, func(train.Progress) error { return nil })
+		return err
+	}, func() error { return nil })
+	p.StepTime += drawn
 	return err
 }
 

@@ -27,6 +27,7 @@ import (
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/compute/train/parts"
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/exchange/slice"
 	"github.com/starling-network/starling/node/dataset"
@@ -205,7 +206,7 @@ func (b *CompiledJob) Specify() error {
 		return j.Refuse("training", problem.BadValue, "the job cannot be run as it is", err,
 			"change the value that is named")
 	}
-	if over, _ := bits.Mul64(b.Step.Flops(), uint64(b.Spec.Steps)); over > 0 {
+	if over, _ := bits.Mul64(parts.Flops(b.Step), uint64(b.Spec.Steps)); over > 0 {
 		return j.Refuse("strategy.sync_steps", problem.TooLarge, "a unit is too large to be paid",
 			fmt.Errorf("it has more than 2^64 operations: %d steps of %.3g", b.Spec.Steps, float64(b.Step.Flops())),
 			"lower sync_steps, or training.global_batch_size")
@@ -323,7 +324,7 @@ func (b compilation) buildPrograms() (err error) {
 	if err := b.answersFit(); err != nil {
 		return err
 	}
-	if err := b.ruled(); err != nil {
+	if err := cmp.Or(strategy.Apart(j), b.ruled()); err != nil {
 		return err
 	}
 	task, err := b.task(j.WorkerBatch(), j.MicroBatch())
@@ -364,6 +365,9 @@ func (b compilation) spec() *train.Spec {
 	if b.Genesis != nil {
 		s.Genesis = b.Genesis.Root()
 	}
+	if b.apart() > 0 {
+		s.Rollout = &train.Rollout{Staleness: uint32(j.Rollout.Staleness)}
+	}
 	if n := t.Optimizer.Name; !s.Exchange.Gradients && (n == spec.AdamW || n == spec.Adafactor) {
 		s.Beta1, s.Beta2 = t.Optimizer.Betas[0], t.Optimizer.Betas[1]
 	}
@@ -378,6 +382,9 @@ func (b compilation) slice() error {
 	const at = "strategy.aggregation.slices"
 	s := b.Job.Strategy
 	want := int(s.Aggregation.Slices)
+	if b.apart() > 0 { // every member combines whole updates
+		return nil
+	}
 	screened := b.Job.Given("strategy.verification.screen") && s.Verification.Screen != "off"
 	if want == 1 || want == 0 && (s.Workers.Target < spec.SlicesFrom || screened ||
 		b.Job.Training.Numerics == spec.Tolerant) {
@@ -400,8 +407,8 @@ func (b compilation) slice() error {
 	return nil
 }
 
-// UnitFlops is the number of floating-point operations of a whole work unit.
-func (b *CompiledJob) UnitFlops() uint64 { return b.Step.Flops() * uint64(b.Spec.Steps) }
+// UnitFlops is the number of floating-point operations of a whole work unit, of those that learn.
+func (b *CompiledJob) UnitFlops() uint64 { return parts.Flops(b.Step) * uint64(b.Spec.Steps) }
 
 // JobID is the identifier of the job: it binds the data, the program, and all else that the training depends on.
 // Weights that the seed draws are bound by how they are drawn, so that a plan has the identifier without them. If

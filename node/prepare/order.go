@@ -1,6 +1,8 @@
 package prepare
 
 import (
+	"github.com/starling-network/starling/chain/referee"
+	"github.com/starling-network/starling/compute/train/parts"
 	"github.com/starling-network/starling/node/prepare/demand"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/role/bundle"
@@ -20,12 +22,14 @@ func checksOf(b *CompiledJob) bundle.Checks {
 // Order is what the consumer asks the chain for, but for what is known only once the blobs are stored.
 func (b *CompiledJob) Order() (market.Order, error) {
 	j := b.Job
-	w := j.Strategy.Workers
+	w, more := j.Strategy.Workers, uint32(j.Rollout.Generators)
+	t := bundle.Terms(b.JobID(), b.Spec, parts.Flops(b.Step), checksOf(b))
+	t.Rollout = referee.Rollout(b.Spec, b.Step)
 	return market.Order{
 		ID: b.JobID(), Budget: uint64(j.Budget.MaxCost), PriceCap: uint64(j.Budget.MaxPrice),
-		Workers:   market.Workers{Min: uint32(w.Min), Target: uint32(w.Target), Max: uint32(w.Max)},
+		Workers:   market.Workers{Min: uint32(w.Min) + more, Target: uint32(w.Target) + more, Max: uint32(w.Max) + more},
 		Verifiers: uint32(j.Strategy.Verification.Verifiers),
-		Terms:     bundle.Terms(b.JobID(), b.Spec, b.Step.Flops(), checksOf(b)),
+		Terms:     t,
 	}, nil
 }
 
@@ -45,3 +49,6 @@ func (b *CompiledJob) LocalOrder() (market.Order, error) {
 	}
 	return o, nil
 }
+
+// Workers is how many the job wants: as many as it has units that learn, and generators.
+func Workers(b *CompiledJob) int { return int(b.Spec.Units) + b.Job.Rollout.Generators }

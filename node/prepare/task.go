@@ -36,10 +36,15 @@ func (b compilation) task(examples, part int) (model.Task, error) {
 		return model.Preference(b.Trained, batch, j.DPO.Beta)
 	case spec.TaskGRPO:
 		return model.Reinforce(b.Trained, batch, model.Rollout{Group: j.Rollout.Group, Tokens: j.Rollout.MaxTokens,
-			Temperature: j.Rollout.Temperature, KL: j.Rollout.KL,
+			Temperature: j.Rollout.Temperature, KL: j.Rollout.KL, Apart: b.apart(),
 			Reward: rollout.Reward{Exact: j.Reward.Exact, Prefix: j.Reward.Prefix, Rule: b.rule, Ends: b.ends}})
 	}
 	return model.LanguageOf(b.Trained, batch)
+}
+
+// apart is how many steps a unit has that learns from answers which other units draw; 0: it draws them by itself.
+func (b compilation) apart() int {
+	return b.Job.Strategy.SyncSteps * min(1, b.Job.Rollout.Staleness)
 }
 
 // Operators with which a token of an answer is drawn, at least: those of each layer, and the others. Most models have

@@ -53,9 +53,10 @@ func (a Ahead) Measure(ctx context.Context, base terms.Checkpoint, unit uint32, 
 
 // begin begins to fetch what a unit reads to the end of a segment, or (0) all of it.
 func (a Ahead) begin(ctx context.Context, round, unit, segment uint32) (done func(), err error) {
-	steps := a.Spec.StepsOf(unit)
+	s := a.Spec.Of(unit)
+	steps := s.StepsOf(unit)
 	if segment > 0 {
-		steps = a.Spec.StepsTo(unit, segment)
+		steps = s.StepsTo(unit, segment)
 	}
-	return a.Corpus.Begin(ctx, a.Spec.Address(round, unit, 0), steps, int(a.Spec.Length))
+	return a.Corpus.Begin(ctx, s.Address(round, unit, 0), steps, int(s.Length))
 }

@@ -102,6 +102,9 @@ func Run(ctx context.Context, opt Options) (*Simulation, error) {
 	if err != nil {
 		return nil, err
 	}
+	if opt.Modelled && b.Spec.Rollout != nil {
+		return nil, fmt.Errorf("%w: it draws answers apart, and a model of a job trains alone", ErrSurrogate)
+	}
 	trained, bulk, price := b, sim.ByteScale{}, demand.LocalPrice(order)
 	if opt.Modelled {
 		s, err := newSurrogate(ctx, b)
@@ -116,6 +119,9 @@ func Run(ctx context.Context, opt Options) (*Simulation, error) {
 		return nil, err
 	}
 	task := prepare.TaskOf(trained, exec)
+	if err := task.Divide(); err != nil {
+		return nil, err
+	}
 	c := sim.Config{
 		Seed: opt.Seed, Job: workload.Of(b.JobID(), task, trained.Genesis), Order: &order,
 		Workers: int(order.Workers.Target), Verifiers: int(order.Verifiers) + opt.Verifiers,

@@ -299,6 +299,7 @@ type verification struct {
 	tasks chan *train.Task // one for each unit that is computed at a time
 	on    []*hold.Tensors  // the state that each unit carries to the next round; nil: none
 	sent  []sent           // updates that are in no checkpoint yet
+	drawn answers          // what units learn from that draw nothing by themselves
 
 	seen     sync.Mutex
 	distance float64 // largest so far
@@ -332,7 +333,11 @@ func (v *verification) run(ctx context.Context) (*Result, error) {
 		if err != nil {
 			return nil, err
 		}
-		v.tasks <- prepare.TaskOf(v.b, exec)
+		task := prepare.TaskOf(v.b, exec)
+		if err := task.Divide(); err != nil {
+			return nil, err
+		}
+		v.tasks <- task
 	}
 	first, last := uint32(1), uint32(len(v.lines))
 	if v.opt.Round > 0 {
@@ -356,6 +361,9 @@ func (v *verification) run(ctx context.Context) (*Result, error) {
 			out.Rounds = append(out.Rounds, base.Round)
 		}
 		out.Units += int(v.b.Spec.Units)
+		if v.b.Spec.Apart().Draw(base.Round - 1) {
+			out.Units += int(v.b.Spec.Apart().Drawing())
+		}
 		if v.opt.Progress != nil {
 			v.opt.Progress(int(base.Round-from), int(last-from))
 		}
@@ -374,8 +382,8 @@ func (v *verification) run(ctx context.Context) (*Result, error) {
 // start returns the checkpoint after a number of rounds: the newest stored one that the lineage confirms, or genesis.
 func (v *verification) start(ctx context.Context, rounds uint32) (*train.Checkpoint, error) {
 	for r := rounds; r > 0; r-- {
-		if v.b.Spec.Carries(r - 1) {
-			continue // its carried state is not stored
+		if v.b.Spec.Carries(r-1) || !v.policies(ctx, r) {
+			continue // its carried state is not stored, or a policy is not whose answers it learns from
 		}
 		if c, err := bundle.LoadCheckpointEach(ctx, v.lines[r-1].AsCheckpoint(), v.store.Get, checkpoint.InTurn,
 			v.room()); err == nil {
@@ -402,12 +410,19 @@ func (v *verification) round(ctx context.Context, base *train.Checkpoint) (*trai
 	if from == nil || !v.b.Spec.Carries(base.Round-1) {
 		from = make([]*hold.Tensors, v.b.Spec.Units)
 	}
+	if err := v.draw(ctx, base); err != nil {
+		return nil, err
+	}
 	g, working := errgroup.WithContext(ctx)
 	for unit := range v.b.Spec.Units {
 		g.Go(func() (err error) {
 			task := <-v.tasks
 			defer func() { v.tasks <- task }()
-			made[unit], on[unit], err = v.unit(working, task, base, unit, from[unit])
+			given := from[unit]
+			if v.b.Spec.Rollout != nil {
+				given = v.given(base.Round, unit)
+			}
+			made[unit], on[unit], err = v.unit(working, task, base, unit, given)
 			if err == nil && tolerant {
 				made[unit].tolerated, err = v.tolerated(working, base, unit, made[unit])
 			}
@@ -448,6 +463,7 @@ func (v *verification) unit(ctx context.Context, task *train.Task, base *train.C
 	from *hold.Tensors) (sent, *hold.Tensors, error) {
 	var given []*tensor.Tensor
 	own := false
+	learns := v.b.Spec.Rollout != nil
 	if from != nil {
 		var err error
 		if given, own, err = from.Get(); err != nil {
@@ -457,6 +473,9 @@ func (v *verification) unit(ctx context.Context, task *train.Task, base *train.C
 	r, err := task.Resume(base, unit, given, own, nil, func(train.Progress) error { return ctx.Err() })
 	if err != nil {
 		return sent{}, nil, err
+	}
+	if learns { // what it learnt from is not a part of its update
+		given = nil
 	}
 	u, left, err := outer.Commit(v.b.Spec, base.Names, base.Round, unit, r, given)
 	if err != nil {

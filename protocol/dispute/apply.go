@@ -68,7 +68,9 @@ func (g Dispute) aboutUpdate() bool { return int(g.Segment) >= len(g.Config.Segm
 func (g Dispute) aboutCarried() bool { return int(g.Segment) > len(g.Config.Segments) }
 
 // nonFinite reports whether the dispute is about an update which the asserter claims is not finite.
-func (g Dispute) nonFinite() bool { return g.aboutUpdate() && g.Config.Update.IsZero() }
+func (g Dispute) nonFinite() bool {
+	return g.aboutUpdate() && !g.aboutCarried() && g.Config.Update.IsZero()
+}
 
 func (g ply) point(p PointNonFinite) (Dispute, error) {
 	if p.Index >= g.Tree.Leaves || p.Part >= MaxParts {

@@ -66,6 +66,8 @@ type Config struct {
 
 	// blocks that the challenger has for a move; 0: as many as the asserter
 	ChallengerBlocks int64 `cbor:"17,keyasint,omitzero"`
+	// the unit has no update, which could be disputed: it passes on a state alone
+	NoUpdate bool `cbor:"18,keyasint,omitzero"`
 }
 
 // carriedTensors is the number of tensors of the carried state.
@@ -205,14 +207,14 @@ func Open(c Config, segment uint32, height int64) (Dispute, error) {
 	g := Dispute{Config: c, Segment: segment}
 	g.Tree.Leaves = c.Operators
 	switch {
-	case segment == last || segment == last+1 && !c.Carried.IsZero():
+	case segment == last && !c.NoUpdate || segment == last+1 && !c.Carried.IsZero():
 		_, end := c.span(last - 1)
 		g.Steps = Interval{From: end, To: end, Prior: c.Segments[last-1]}
 		g.Tree.Leaves, g.Stage = c.Parameters, ShowTree
 		if segment > last {
 			g.Tree.Leaves = c.carriedTensors()
 		}
-	case segment > last:
+	case segment >= last:
 		return Dispute{}, fmt.Errorf("%w: no state root %d, the unit has %d", ErrConfig, segment, last)
 	case segment == 0:
 		g.Steps.After, g.Stage = c.Segments[0], ShowLeaf

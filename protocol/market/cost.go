@@ -57,7 +57,7 @@ func Exposure(s run.State) uint64 {
 	total := RoundCost(s)
 	for _, l := range append(slices.Clip(s.Open), s.RolledBack...) {
 		for _, u := range l.Units {
-			if u.Status == work.Assigned { // rolled back before it was committed
+			if u.Status == work.Assigned && !u.Draws { // rolled back before it was committed
 				continue
 			}
 			m, _ := s.Member(u.Worker)
@@ -131,12 +131,12 @@ func roundCost(t terms.Terms, work, checked uint64) uint64 {
 	return all
 }
 
-// unitsCost is the cost of all units of a round at a price, each rounded by itself, as they are paid. Cost saturates
-// on error, as a bound should.
+// unitsCost is the cost of all units of a round at a price, each rounded by itself. It saturates, as a bound should.
 func unitsCost(t terms.Terms, price uint64) (all uint64) {
 	if t.Sizes == nil {
 		unit, _ := Cost(t.UnitFlops, price)
-		return multiply(unit, uint64(t.Units))
+		drawn, _ := Cost(t.Rollout.Flops, price)
+		return add(multiply(unit, uint64(t.Units)), multiply(drawn, uint64(t.Rollout.Units)))
 	}
 	for u := range t.Units {
 		unit, _ := Cost(t.FlopsOf(u), price)

@@ -23,12 +23,21 @@ func (s State) Confess(env transition.Env, from string, id work.UnitID) (State, 
 		return s, nil, err
 	case u.Worker != from:
 		return s, nil, fmt.Errorf("%w: unit %d is %s's", refusal.ErrNotYours, id.Unit, u.Worker)
-	case id.Round != s.Round || u.Status != work.Committed || s.Drawn || s.Closed > 0 && env.Height > s.Closed:
+	case id.Round != s.Round || u.Status != work.Committed || s.mayBeDrawn(u, env.Height):
 		return s, nil, fmt.Errorf("%w: unit %d is not committed, or its audit may be known", refusal.ErrWrongPhase, id.Unit)
 	}
 	d := s.edit(env)
 	d.RecordMiss(from, reason.Confessed)
-	d.Reassign(int(id.Unit), reason.Confessed)
+	d.Reassign(&d.RoundState, int(id.Unit), reason.Confessed)
 	after, events := d.finish()
 	return after, events, nil
+}
+
+// mayBeDrawn reports whether the audit of a unit of the current round may be known.
+func (s State) mayBeDrawn(u work.Unit, height int64) bool {
+	closed, drawn := s.Closed, s.Drawn
+	if u.Draws {
+		closed, drawn = s.Filled, s.Sampled
+	}
+	return drawn || closed > 0 && height > closed
 }

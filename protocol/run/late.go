@@ -14,11 +14,9 @@ func heldBy(s State, from string, id work.UnitID) (work.PreviousAssignee, error)
 	if err := admission.Sender(s.Progress, from); err != nil {
 		return work.PreviousAssignee{}, err
 	}
-	if id.Round == s.Round {
-		for _, h := range s.PreviousAssignments(from, id.Unit) {
-			if h.Attempt == id.Attempt {
-				return h, nil
-			}
+	for _, h := range s.PreviousAssignments(from, id.Round, id.Unit) {
+		if h.Attempt == id.Attempt {
+			return h, nil
 		}
 	}
 	u, err := admission.Find(s.Progress, id)

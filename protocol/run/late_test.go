@@ -135,7 +135,7 @@ func TestNobodyCommitsLateWhoIsOut(t *testing.T) {
 	g, was := late(t, newTerms(), newMembers(5, 1))
 	g.must(func(s State) (State, []event.Event, error) { return s.Leave(g.env(), was.Worker) })
 	g.refused(refusal.ErrInactive, commits(g, was, 0))
-	if h := g.s.PreviousAssignments(was.Worker, 0); len(h) > 0 {
+	if h := g.s.PreviousAssignments(was.Worker, g.s.Round, 0); len(h) > 0 {
 		t.Errorf("it may commit %+v", h)
 	}
 }
@@ -311,8 +311,8 @@ func TestCopiedLateCommitmentEarnsNothing(t *testing.T) {
 			})
 		}
 	}
-	if u := g.s.Units[0]; u.Status != work.Assigned || len(g.s.PreviousAssignments(was.Worker, 0)) != 1 ||
-		len(g.s.PreviousAssignments(copier.Worker, 0)) != 0 {
+	if u := g.s.Units[0]; u.Status != work.Assigned || len(g.s.PreviousAssignments(was.Worker, g.s.Round, 0)) != 1 ||
+		len(g.s.PreviousAssignments(copier.Worker, g.s.Round, 0)) != 0 {
 		t.Fatalf("after it could not be had: %+v", u)
 	}
 	g.must(commits(g, was, 0))

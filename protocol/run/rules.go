@@ -53,9 +53,11 @@ func (d *rules) reassignDuties() {
 		return
 	}
 	d.ReleaseReports(out)
-	for i, u := range d.Units {
-		if u.Status == work.Assigned && out[u.Worker] {
-			d.Reassign(i, d.WhyGone(u.Worker, reason.WorkerLeft))
+	for _, l := range d.EditRounds() {
+		for i, u := range l.Units {
+			if u.Status == work.Assigned && out[u.Worker] {
+				d.Reassign(l, i, d.WhyGone(u.Worker, reason.WorkerLeft))
+			}
 		}
 	}
 	for _, l := range d.EditAll() {

@@ -28,6 +28,8 @@ func (s State) Tick(env transition.Env) (State, []event.Event) {
 	switch d.Phase {
 	case progress.Assign:
 		d.Deal()
+	case progress.Train:
+		d.Feed()
 	case progress.Reduce:
 		d.MoveOn()
 	case progress.Attest:

@@ -27,29 +27,46 @@ func (s State) Commit(env transition.Env, from string, id work.UnitID,
 	if err != nil {
 		return s, nil, err
 	}
-	if c.Diverged() && s.Tolerant(*s.Units[id.Unit]) {
+	before, _ := s.At(id.Round)
+	if c.Diverged() && s.Tolerant(*before.Units[id.Unit]) {
 		return s, nil, fmt.Errorf("%w: no update of unit %d, which is not exact: that could not be checked",
 			refusal.ErrBadCommitment, id.Unit)
 	}
 	d := s.edit(env)
-	late := s.Units[id.Unit].Attempt != id.Attempt
+	l := d.EditRound(id.Round)
+	late := l.Units[id.Unit].Attempt != id.Attempt
 	if late {
-		d.TakeBack(int(id.Unit), mine)
+		d.TakeBack(l, int(id.Unit), mine)
 	}
-	if m, _ := s.Member(from); !late || m.Speed == 0 { // a fault of a machine of known pace does not make it slow
-		blocks := d.Waited(mine.AssignedAt)
-		d.TrainBlocks = schedule.Remember(d.TrainBlocks, min(terms.MaxBlocks, d.Terms.Whole(id.Unit, blocks)))
-		d.Change(from, func(m *crew.Member) { m.Measure(d.Terms.Whole(id.Unit, blocks<<8), d.Terms.Sizes != nil) })
-	}
+	d.measure(from, id.Unit, mine, late)
 	d.Change(from, func(m *crew.Member) { m.Commits++ })
 	c.Segments = slices.Clone(c.Segments)
-	u := d.Unit(&d.RoundState, int(id.Unit))
+	u := d.Unit(l, int(id.Unit))
 	u.Status, u.Commit, u.Took = work.Committed, c, d.Waited(mine.AssignedAt)
 	d.Turn(from, 0)
 	d.Hurry()
 	d.Emit(event.Event{Kind: event.UnitCommitted, Round: id.Round, Unit: id.Unit, Who: from})
 	after, events := d.finish()
 	return after, events, nil
+}
+
+// measure measures the pace of a worker that commits a unit.
+func (d *rules) measure(from string, unit uint32, mine work.PreviousAssignee, late bool) {
+	m, _ := d.Member(from)
+	blocks := d.Waited(mine.AssignedAt)
+	switch {
+	case d.Terms.IsDrawing(unit):
+		if !late || m.DrawSpeed == 0 {
+			d.DrawBlocks = schedule.Remember(d.DrawBlocks, min(terms.MaxBlocks, blocks))
+			d.Change(from, func(m *crew.Member) { m.MeasureDrawing(blocks << 8) })
+		}
+		if !late {
+			d.Change(from, func(m *crew.Member) { m.Missed = 0 })
+		}
+	case !late || m.Speed == 0: // a fault of a machine of known pace does not make it slow
+		d.TrainBlocks = schedule.Remember(d.TrainBlocks, min(terms.MaxBlocks, d.Terms.Whole(unit, blocks)))
+		d.Change(from, func(m *crew.Member) { m.Measure(d.Terms.Whole(unit, blocks<<8), d.Terms.Sizes != nil) })
+	}
 }
 
 // Missing is the report of a member that it cannot fetch the update of a unit which the next checkpoint is made of, or
@@ -66,7 +83,7 @@ func (s State) Missing(env transition.Env, from string, id work.UnitID, slice ui
 			id.Round)
 	case s.Phase != progress.Attest && s.Phase != progress.Reduce && id.Round == s.Round:
 		return s, nil, fmt.Errorf("%w: updates are fetched when every unit is committed", refusal.ErrWrongPhase)
-	case u.Commit.Diverged():
+	case u.Draws || u.Commit.Diverged():
 		return s, nil, fmt.Errorf("%w: unit %d has no update", refusal.ErrWrongPhase, id.Unit)
 	case u.Worker == from:
 		return s, nil, fmt.Errorf("%w: unit %d is the sender's own", refusal.ErrNotYours, id.Unit)

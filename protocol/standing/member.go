@@ -141,20 +141,23 @@ func (m member) assigning() Reason {
 
 func (m member) training() Reason {
 	s := m.run.State
-	if mine := s.Work(m.Who); len(mine) > 0 {
+	if mine := append(s.Work(m.Who), s.Drawing(m.Who)...); len(mine) > 0 {
 		first := slices.MinFunc(mine, func(a, b work.Unit) int { return cmp.Compare(a.Deadline, b.Deadline) })
 		return Reason{Code: Trains, Kind: Works, Until: first.Deadline,
 			Text: textf("%s to train; a commitment is due", count(len(mine), "unit"))}
 	}
 	for _, u := range s.Units {
-		if len(s.PreviousAssignments(m.Who, u.Index)) > 0 {
+		if len(s.PreviousAssignments(m.Who, s.Round, u.Index)) > 0 {
 			return Reason{Code: Late, Kind: Works, Text: textf("unit %d went to %s after its deadline; a commitment of this "+
 				"account still counts if it is the first", u.Index, u.Worker)}
 		}
 	}
 	var others []string
 	var last int64
-	for _, u := range s.Units {
+	for _, u := range s.Units.Learning() {
+		if u.Waits() {
+			return m.answers()
+		}
 		if u.Status == work.Assigned {
 			last = max(last, u.Deadline)
 			if !slices.Contains(others, u.Worker) {
@@ -169,6 +172,24 @@ func (m member) training() Reason {
 				text}
 	}
 	return Reason{Code: WaitsCommits, Kind: Waits, Until: last, Text: "the round waits " + text}
+}
+
+// answers explains that no unit learns until what it reads is drawn.
+func (m member) answers() Reason {
+	s := m.run.State
+	l, _ := s.Answers(s.Terms.Policy(s.Round))
+	var drawers []string
+	var last int64
+	for _, u := range l.Units {
+		if u.Draws && u.Status == work.Assigned {
+			last = max(last, u.Deadline)
+			if !slices.Contains(drawers, u.Worker) {
+				drawers = append(drawers, u.Worker)
+			}
+		}
+	}
+	return Reason{Code: WaitsCommits, Kind: Waits, Until: last, Text: textf("the units that learn in this round wait for "+
+		"the answers of round %d, which %s draw", l.Round+1, names(drawers))}
 }
 
 func (m member) reducing() Reason {

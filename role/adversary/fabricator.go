@@ -42,7 +42,7 @@ func (f Fabricator) Train(_ context.Context, name terms.Checkpoint, unit uint32)
 	if err != nil {
 		return nil, err
 	}
-	spec := f.Task().Spec
+	spec := f.Task().Spec.Of(unit)
 	r := &train.Result{Segments: []canon.Digest{s.Root()}, Losses: make([]float32, spec.StepsOf(unit)), End: s.Tensors()}
 	for k := range spec.SegmentsOf(unit) {
 		r.Segments = append(r.Segments, invented(name, unit, k))
@@ -71,6 +71,7 @@ func (f Fabricator) Oracle(base terms.Checkpoint, g dispute.Dispute) (dispute.Or
 	if err != nil {
 		return nil, err
 	}
-	dot := slices.IndexFunc(f.Task().Step.Ops, func(op program.Operator) bool { return op.Kind == program.Dot })
+	ops := f.Task().Of(g.Config.Unit).Step.Ops
+	dot := slices.IndexFunc(ops, func(op program.Operator) bool { return op.Kind == program.Dot })
 	return &pretender{Oracle: honest, claimed: g.Steps.After, steps: Last, operator: max(dot, 0), parts: Last}, nil
 }

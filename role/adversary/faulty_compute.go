@@ -5,10 +5,10 @@ import (
 	"context"
 
 	"github.com/starling-network/starling/canon"
-	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/compute/train/parts"
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/protocol/dispute"
 
@@ -138,8 +138,10 @@ func (d faultyCompute) task() (*train.Task, error) {
 	}
 	t.Spec = &s
 	var err error
-	t.Exec, err = cpu.Compile(t.Step.In(cmp.Or(d.numerics, t.Step.Numerics)), 1)
-	return &t, err
+	if t.Exec, err = s.Compile(t.Step.In(cmp.Or(d.numerics, t.Step.Numerics)), 1); err != nil {
+		return nil, err
+	}
+	return &t, t.Divide()
 }
 
 // Train implements party.Compute.
@@ -162,7 +164,7 @@ func (d faultyCompute) Train(_ context.Context, name terms.Checkpoint, unit uint
 // run executes the whole unit as train.Task.Run does.
 func (d faultyCompute) run(base *train.Checkpoint, unit uint32, from []*tensor.Tensor) (*train.Result, error) {
 	x := &execution{faulty: d, base: base, unit: unit, from: from}
-	spec := d.Task().Spec
+	spec := d.Task().Spec.Of(unit)
 	steps := spec.StepsOf(unit)
 	r := &train.Result{Losses: make([]float32, steps)}
 	for done := uint32(0); ; done = min(done+spec.Segment, steps) {
@@ -231,7 +233,7 @@ func (x *execution) at(step uint32) (err error) {
 			from = nil
 		}
 		x.done = 0
-		if x.session, err = task.Begin(x.base, (x.unit+x.faulty.shift)%task.Spec.Units, from); err != nil {
+		if x.session, err = task.Begin(x.base, shifted(task.Spec, x.unit, x.faulty.shift), from); err != nil {
 			return err
 		}
 	}
@@ -246,6 +248,14 @@ func (x *execution) at(step uint32) (err error) {
 		}
 	}
 	return nil
+}
+
+// shifted is a unit that is so many places after another, of those that do the same.
+func shifted(s *train.Spec, unit, by uint32) uint32 {
+	if unit < s.Units {
+		return (unit + by) % s.Units
+	}
+	return s.Units + (unit-s.Units+by)%s.Apart().Drawing()
 }
 
 func clones(ts []*tensor.Tensor) []*tensor.Tensor {
@@ -283,7 +293,7 @@ func (x *execution) trace(step uint32) ([]*tensor.Tensor, error) {
 		return nil, err
 	}
 	before := clones(x.session.Tensors())
-	of := x.faulty.Task().Step
+	of := x.faulty.Task().Of(x.unit).Step
 	values := make([]*tensor.Tensor, len(of.Ops))
 	_, err := x.session.Trace(func(op int, value *tensor.Tensor) { values[op] = value.Clone() })
 	if err != nil || x.faulty.tamper == nil {
@@ -311,6 +321,9 @@ func (x *execution) Result(k dispute.Kind) (*canon.Tree, error) {
 }
 
 func resultTree(k dispute.Kind, h Honest, name terms.Checkpoint, unit uint32, r *train.Result) (*canon.Tree, error) {
+	if s := h.Task().Spec; s.Rollout != nil && unit >= s.Units {
+		return canon.NewTree(train.Roots(r.End[len(r.End)-len(parts.HandedOn(h.Task().Step)):])), nil
+	}
 	from, err := h.Origin(name, unit)
 	if err != nil {
 		return nil, err

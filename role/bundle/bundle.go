@@ -183,6 +183,9 @@ func (j *Job) Task(ctx context.Context, threads int, corpus data.Reader, get Get
 		return nil, err
 	}
 	task := &train.Task{Spec: j.Spec, Step: j.Step, Exec: exec, Corpus: corpus}
+	if err := task.Divide(); err != nil {
+		return nil, err
+	}
 	return task, shared.Frozen(task, func() error {
 		return loadFrozen(ctx, j.Frozen, task,
 			func(ctx context.Context, id blob.CID) ([]byte, error) { return get(ctx, id.String(), most) })

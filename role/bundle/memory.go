@@ -6,6 +6,7 @@ import (
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/compute/train/parts"
 	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/network/checkpoint"
@@ -94,8 +95,16 @@ func (j *Job) Memory(threads int) int64 {
 		updates *= 2 // the last round of a group waits for the one before
 	}
 	need := s.data + s.frozen + MaxHeld*s.model + 3*s.state + updates + atOnce*j.Largest() +
-		cpu.Memory(j.Step, threads)
+		max(cpu.Memory(parts.Learning(j.Step), threads), drawing(j, threads))
 	return need + need/4
+}
+
+// drawing is the memory of the part that draws answers.
+func drawing(j *Job, threads int) int64 {
+	if j.Spec.Rollout == nil {
+		return 0
+	}
+	return cpu.Memory(parts.Drawing(j.Step), threads)
 }
 
 // Aside is the most bytes that a member moves out of memory: the checkpoints that it holds, and the state of a unit.

@@ -19,7 +19,8 @@ type Checks struct {
 var deadlines = terms.Deadlines{Train: 600, Audit: 600, Attest: 300, Challenge: terms.MinBlocks}
 
 // Terms are the terms of an order: those that ReadJob checks follow from the work, and the rest from its checks. flops
-// are those of a step. The bundle and the first checkpoint, which are known once their blobs are stored, are left out.
+// are those of a step. referee.Rollout gives the terms of units that draw. The bundle and the first checkpoint, which
+// are known once their blobs are stored, are left out.
 func Terms(id string, s *train.Spec, flops uint64, c Checks) terms.Terms {
 	if c.Slices > 0 {
 		c.Screen = terms.ScreenOff
@@ -29,6 +30,7 @@ func Terms(id string, s *train.Spec, flops uint64, c Checks) terms.Terms {
 		Job: id, Spec: s.Digest(), Rounds: s.Rounds, Units: s.Units, Segments: s.Segments(),
 		UnitFlops: flops * uint64(s.Steps), Sizes: s.Sizes,
 		AuditPPM: c.AuditPPM, PartialAudits: c.Drawn, Screen: c.Screen, Tolerance: c.Tolerance, Slices: c.Slices,
-		Deadlines: deadlines, Window: terms.OpenRounds(s.Units, x.Carry), Carry: x.Carry, Overlap: x.Overlap > 0,
+		Deadlines: deadlines, Window: terms.OpenRounds(s.Units+s.Apart().Drawing(), x.Carry), Carry: x.Carry,
+		Overlap: x.Overlap > 0,
 	}
 }

@@ -21,6 +21,9 @@ func (w *BadCarriedState) Error() string {
 // as need be: the first round of a group starts from nothing. If that leads to another state the error is a
 // *BadCarriedState.
 func (e *Engine) Start(ctx context.Context, base terms.Checkpoint, unit uint32, holders []string) error {
+	if e.task.Spec.Rollout != nil {
+		return gather(ctx, e, base, unit, holders)
+	}
 	from, err := e.From(base, unit)
 	if err != nil || from.Root.IsZero() {
 		return err

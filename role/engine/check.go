@@ -80,6 +80,7 @@ func PutAside(s *train.Spec, unit, segment uint32, w *Work, to hold.Aside) {
 	if w.end != nil || len(w.End) == 0 || w.Commit.Diverged() {
 		return
 	}
+	s = s.Of(unit)
 	steps := s.StepsOf(unit)
 	if segment > 0 {
 		steps = s.StepsTo(unit, segment)
@@ -204,9 +205,10 @@ func (e *Engine) sealed(w *Work, s audit.Subject) hold.Sealed {
 	if w.end != nil {
 		return w.end
 	}
-	steps := e.task.Spec.StepsOf(s.Unit)
+	spec := e.task.Spec.Of(s.Unit)
+	steps := spec.StepsOf(s.Unit)
 	if s.Segment > 0 {
-		steps = e.task.Spec.StepsTo(s.Unit, s.Segment)
+		steps = spec.StepsTo(s.Unit, s.Segment)
 	}
 	return sealed.New(steps, w.End)
 }

@@ -138,7 +138,7 @@ func (e *Engine) run(ctx context.Context, name terms.Checkpoint, base *train.Che
 	observe := func(p train.Progress) error {
 		err := ctx.Err()
 		latest = p
-		switch whole := p.Step == e.task.Spec.StepsOf(unit); {
+		switch whole := p.Step == e.task.Spec.Of(unit).StepsOf(unit); {
 		case !whole:
 			save()
 		case paused(): // only its commitment is to be made

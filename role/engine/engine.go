@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/starling-network/starling/compute/train/unitlog"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/referee/witness"
@@ -23,6 +24,7 @@ import (
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role/bundle"
+	"github.com/starling-network/starling/role/engine/screener"
 	"github.com/starling-network/starling/role/hold"
 )
 
@@ -41,7 +43,7 @@ type Engine struct {
 
 	*checkpoints
 	*states
-	screener  screener
+	screener  screener.Screener
 	witnesses witnesses
 	executed  recent[execution, *Work] // for others' commitments
 }
@@ -73,8 +75,11 @@ func NewHolding(h Holding, terms terms.Terms, task *train.Task, store blob.Store
 		checkpoints: &checkpoints{task: task, peers: peers, shared: h.Shared, aside: h.Aside},
 		states:      &states{task: task, peers: peers, job: terms.Job, shared: h.Shared, aside: h.Aside}}
 	e.checkpoints.held.most, e.states.held.most, e.executed.most = bundle.MaxHeld, maxStates, maxExecuted
+	if task.Spec.Rollout != nil {
+		e.states.held.most = maxDrawn
+	}
 	e.computing.Shared = h.Shared
-	e.screener = screener{screen: terms.Screen, task: task, turn: &e.computing}
+	e.screener = screener.Screener{Screen: terms.Screen, Task: task, Turn: &e.computing}
 	h.Shared.Task(task)
 	if !terms.Sliced() {
 		return e, nil
@@ -117,6 +122,9 @@ func (e *Engine) Train(ctx context.Context, name terms.Checkpoint, unit uint32) 
 // NewWork is the commitment to the result of a unit of the round after a checkpoint, whose carried state Start has
 // brought to memory. A unit that diverged has no update.
 func (e *Engine) NewWork(name terms.Checkpoint, unit uint32, r *train.Result) (*Work, error) {
+	if s := e.task.Spec; s.Rollout != nil && unit >= s.Units {
+		return newDrawing(e, name.Round, unit, r)
+	}
 	var from []*tensor.Tensor
 	if e.task.Spec.Exchange.CarriesResidual() { // else the carried state is moments, which the unit has taken
 		var err error
@@ -125,7 +133,7 @@ func (e *Engine) NewWork(name terms.Checkpoint, unit uint32, r *train.Result) (*
 		}
 	}
 	base := name
-	log := train.EncodeLog(base.Round, unit, r.Losses, r.Norms)
+	log := unitlog.Encode(base.Round, unit, r.Losses, r.Norms)
 	w := &Work{Commit: work.Commitment{Segments: r.Segments, Log: blob.Of(log).String()}, Log: log, End: r.End}
 	if r.Diverged != nil {
 		return w, nil
@@ -192,7 +200,7 @@ func (e *Engine) Advance(ctx context.Context, name terms.Checkpoint, units work.
 	a := Advanced{}
 	for k, round := range rounds {
 		from, to := k*len(units)/len(rounds), (k+1)*len(units)/len(rounds)
-		odd, err := e.screener.odd(ctx, base, round, units[from:to], deltas[from:to])
+		odd, err := e.screener.Odd(ctx, base, round, units[from:to], deltas[from:to])
 		if err != nil {
 			return Advanced{}, err
 		}

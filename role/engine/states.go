@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/network/blob"
@@ -18,6 +19,9 @@ import (
 
 // maxStates is the number of carried states that stay in memory.
 const maxStates = 4
+
+// maxDrawn is the number of answers of units that draw that do.
+const maxDrawn = 256
 
 // states holds in memory the states that units carry, gets those that it does not hold from peers, and knows from the
 // run which unit starts from which of them.
@@ -50,7 +54,8 @@ func (x *states) round(base terms.Checkpoint) (run.State, work.RoundState, bool)
 
 // From returns the name of the carried state of a unit of the round after a checkpoint, the zero value for none.
 func (x *states) From(base terms.Checkpoint, unit uint32) (work.HandedState, error) {
-	if base.Round == 0 || !x.task.Spec.Carries(base.Round-1) {
+	s := x.task.Spec
+	if s.Rollout == nil && (base.Round == 0 || !s.Carries(base.Round-1)) || s.Rollout != nil && unit >= s.Units {
 		return work.HandedState{}, nil
 	}
 	_, l, ok := x.round(base)
@@ -64,7 +69,7 @@ func (x *states) From(base terms.Checkpoint, unit uint32) (work.HandedState, err
 // Needs reports whether an execution of a unit to the end of a segment, or (0) of all of it, depends on the state
 // carried to the unit.
 func (x *states) Needs(segment uint32) bool {
-	return segment == 0 || x.task.Spec.Exchange.StateDependsOnCarry()
+	return segment == 0 || train.DependsOnCarry(x.task.Spec)
 }
 
 // origin is the root of the carried state that such an execution starts from.
@@ -84,6 +89,10 @@ func (x *states) Origin(base terms.Checkpoint, unit uint32) ([]*tensor.Tensor, e
 
 // tensors is Origin, and reports whether no other party of the process has these tensors.
 func (x *states) tensors(base terms.Checkpoint, unit uint32) (tensors []*tensor.Tensor, own bool, err error) {
+	if x.task.Spec.Rollout != nil {
+		tensors, err = x.answers(base, unit)
+		return tensors, false, err
+	}
 	from, err := x.From(base, unit)
 	if err != nil || from.Root.IsZero() {
 		return nil, false, err
@@ -99,6 +108,12 @@ func (x *states) keep(root canon.Digest, tensors []*tensor.Tensor) {
 	x.held.put(root, x.shared.State(root, tensors, x.aside))
 }
 
+// passing are the rules and the step of the units that pass on a state.
+func (x *states) passing() (train.Exchange, *program.Program) {
+	of := x.task.Of(x.task.Spec.Units)
+	return of.Spec.Exchange, of.Step
+}
+
 // fetchState reads a state from its blobs, and verifies its root.
 func (x *states) fetchState(ctx context.Context, name work.HandedState, holders []string) ([]*tensor.Tensor, error) {
 	id, err := blob.Parse(name.CID)
@@ -110,7 +125,7 @@ func (x *states) fetchState(ctx context.Context, name work.HandedState, holders 
 	if err != nil {
 		return nil, err
 	}
-	exchange, step := x.task.Spec.Exchange, x.task.Step
+	exchange, step := x.passing()
 	names, shapes := train.CarriedNames(exchange, step), train.HandedShapes(exchange, step)
 	state := make([]*tensor.Tensor, len(names))
 	for i, n := range names {
@@ -137,7 +152,7 @@ func (s *blobCollector) Put(_ context.Context, data []byte) (blob.CID, error) {
 
 // handOn names a state that a unit carries, and makes its blobs.
 func (x *states) handOn(round, unit uint32, state []*tensor.Tensor) (work.HandedState, []hold.Blob, error) {
-	names, tensors := train.CarriedNames(x.task.Spec.Exchange, x.task.Step), map[string]*tensor.Tensor{}
+	names, tensors := train.CarriedNames(x.passing()), map[string]*tensor.Tensor{}
 	for i, n := range names {
 		tensors[n] = state[i]
 	}

@@ -15,6 +15,7 @@ import (
 	"sync"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/dispute"
@@ -126,7 +127,7 @@ func (p *Executor) act(ctx context.Context, a role.Action) (role.Event, error) {
 	case role.Train:
 		w, err := p.train(ctx, a.Base, a.Work)
 		if wrong, ok := errors.AsType[*engine.BadCarriedState](err); ok {
-			return role.Misled{Action: a, Round: wrong.Round}, nil
+			return role.Misled{Action: a, Round: wrong.Round, Unit: wrong.Unit}, nil
 		}
 		if err != nil {
 			return nil, err
@@ -202,7 +203,7 @@ func (p *Executor) ready(ctx context.Context, base terms.Checkpoint, unit, segme
 func (p *Executor) check(ctx context.Context, a role.Check) (role.Event, error) {
 	err := p.ready(ctx, a.Base, a.Work.Unit, a.Segment)
 	if wrong, ok := errors.AsType[*engine.BadCarriedState](err); ok {
-		return role.Checked{Action: a, Wrong: &wrong.Round}, nil
+		return role.Checked{Action: a, Wrong: &wrong.Round, Source: wrong.Unit}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -226,8 +227,9 @@ func (p *Executor) train(ctx context.Context, base terms.Checkpoint, w work.Unit
 	if p.hidden == nil {
 		p.hidden = map[work.UnitID]*engine.Work{}
 	}
-	for k := range p.hidden {
-		if k.Round != w.Round {
+	for k := range p.hidden { // units that draw are computed while those of later rounds are
+		far := k.Round+train.MaxStaleness < w.Round || w.Round+train.MaxStaleness < k.Round
+		if far || k.Round < w.Round && p.hidden[k].Update != nil {
 			delete(p.hidden, k)
 		}
 	}
@@ -266,9 +268,16 @@ func (p *Executor) reveal(ctx context.Context, a role.Reveal) error {
 			return err
 		}
 	}
-	got, err := p.Blobs.Put(ctx, w.Update)
-	if err == nil && got != id {
-		err = fmt.Errorf("party: computed the update %s again, committed was %s", got, id)
+	got := w.Commit.HandedState.CID // of a unit that draws
+	if w.Update != nil {
+		var put blob.CID
+		if put, err = p.Blobs.Put(ctx, w.Update); err != nil {
+			return err
+		}
+		got = put.String()
+	}
+	if got != a.CID {
+		err = fmt.Errorf("party: computed %s again, committed was %s", got, a.CID)
 	}
 	if err == nil {
 		p.mu.Lock()

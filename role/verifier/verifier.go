@@ -148,7 +148,7 @@ func (v *Verifier) audits(s run.State) (actions []role.Action) {
 			}
 			switch {
 			case known && c.Wrong != nil:
-				if origin, ok := v.origin(s, *c.Wrong, u.Index); ok {
+				if origin, ok := v.origin(s, *c.Wrong, c.Source); ok {
 					actions = append(actions, origin)
 					busy = true
 				}

@@ -27,16 +27,19 @@ type Worker struct {
 	part     *membership.Membership
 	computed map[work.UnitID]work.Commitment
 	revealed map[work.UnitID]bool
-	misled   map[work.UnitID]uint32 // the round whose carried state for the unit is false
+	misled   map[work.UnitID]origin // the unit whose carried state for this unit is false
 	checked  map[work.UnitID]role.Checked
 	run      run.State // after the latest block
 }
+
+// origin is a unit of an earlier round whose state another starts from.
+type origin struct{ round, unit uint32 }
 
 // New returns the worker with this ID.
 func New(id string) *Worker {
 	return &Worker{id: id, lineage: aggregator.New(id), part: membership.New(id),
 		computed: map[work.UnitID]work.Commitment{}, revealed: map[work.UnitID]bool{},
-		misled: map[work.UnitID]uint32{}, checked: map[work.UnitID]role.Checked{}}
+		misled: map[work.UnitID]origin{}, checked: map[work.UnitID]role.Checked{}}
 }
 
 // NewWithPlantedFaults returns the worker with this ID, which plants faults in a few of its commitments to test
@@ -56,13 +59,13 @@ func (w *Worker) Step(e role.Event) []role.Action {
 		w.computed[e.Action.Work] = e.Commit
 		return w.lineage.Want(w.units()...)
 	case role.Misled:
-		w.misled[e.Action.Work] = e.Round
+		w.misled[e.Action.Work] = origin{e.Round, e.Unit}
 		return w.lineage.Want(w.units()...)
 	case role.Checked:
 		w.checked[e.Action.Work] = e
 		if e.Right { // what stands there by now
-			maps.DeleteFunc(w.misled, func(k work.UnitID, round uint32) bool {
-				return k.Unit == e.Action.Work.Unit && round == e.Action.Work.Round
+			maps.DeleteFunc(w.misled, func(_ work.UnitID, o origin) bool {
+				return o == origin{e.Action.Work.Round, e.Action.Work.Unit}
 			})
 		}
 		return w.lineage.Want(w.units()...)
@@ -90,10 +93,11 @@ func (w *Worker) Step(e role.Event) []role.Action {
 // busy reports whether it has a unit that it should commit before it leaves: one that is computed, or else the one that
 // it is computing.
 func (w *Worker) busy(s run.State) bool {
-	return slices.ContainsFunc(s.Work(w.id), func(u work.Unit) bool {
+	owes := slices.ContainsFunc(s.Work(w.id), func(u work.Unit) bool {
 		_, computed := w.computed[u.ID(s.Round)]
 		return computed || w.part.Finishing()
 	})
+	return owes || w.part.Finishing() && len(s.Drawing(w.id)) > 0
 }
 
 // forget drops the results of attempts at units that are settled. In the current round an attempt that it was late
@@ -104,7 +108,7 @@ func (w *Worker) forget() {
 	}
 	maps.DeleteFunc(w.computed, func(k work.UnitID, _ work.Commitment) bool { return final(k) })
 	maps.DeleteFunc(w.revealed, func(k work.UnitID, _ bool) bool { return final(k) })
-	maps.DeleteFunc(w.misled, func(k work.UnitID, _ uint32) bool { return final(k) })
+	maps.DeleteFunc(w.misled, func(k work.UnitID, _ origin) bool { return final(k) })
 	maps.DeleteFunc(w.checked, func(k work.UnitID, _ role.Checked) bool { return final(k) })
 }
 
@@ -114,20 +118,23 @@ func (w *Worker) units() (actions []role.Action) {
 	s := &w.run
 	for l := range s.Each {
 		for _, u := range l.Units {
-			if l.Round == s.Round && len(u.PreviousAssignees) > 0 {
-				actions = append(actions, w.late(u.Index)...)
+			if (l.Round == s.Round || u.Draws) && len(u.PreviousAssignees) > 0 {
+				actions = append(actions, w.late(l.Round, u.Index)...)
 			}
 			if u.Worker != w.id {
 				continue
 			}
 			id := u.ID(l.Round)
 			commit, computed := w.computed[id]
+			if u.Draws && u.Status != work.Assigned && !w.revealed[id] && (computed || !w.part.Paused()) {
+				actions = append(actions, role.Reveal{Work: id, Base: l.Base, CID: u.Commit.HandedState.CID})
+			}
 			switch {
 			case u.Status == work.Assigned && computed:
 				actions = append(actions, role.Commit{Work: id, Commit: w.withHiddenRoots(id, commit)})
 			case u.Status == work.Assigned:
 				if wrong, known := w.misled[id]; known {
-					actions = append(actions, w.accuse(wrong, u.Index)...)
+					actions = append(actions, w.accuse(wrong)...)
 					break
 				}
 				actions = append(actions, role.Train{Work: id, Base: l.Base})
@@ -138,7 +145,7 @@ func (w *Worker) units() (actions []role.Action) {
 			case w.suspect(id, u) && answered(u) && !slices.Equal(commit.Segments, u.Commit.Segments):
 				actions = append(actions, role.Unmask{Work: id, Nonce: w.nonce(id), Segments: commit.Segments})
 			case w.part.Paused() && !computed: // to reveal it, it would have to be trained again
-			case (l.Round < s.Round || s.Phase != progress.Train) && !w.revealed[id] && !u.Commit.Diverged():
+			case (l.Round < s.Round || s.Phase != progress.Train) && !w.revealed[id] && !u.Draws && !u.Commit.Diverged():
 				actions = append(actions, role.Reveal{Work: id, Base: l.Base, CID: u.Commit.UpdateCID})
 			}
 		}
@@ -147,9 +154,9 @@ func (w *Worker) units() (actions []role.Action) {
 }
 
 // late commits a computed unit that it was late with: it counts while no other worker has committed it.
-func (w *Worker) late(unit uint32) (actions []role.Action) {
-	for _, h := range w.run.PreviousAssignments(w.id, unit) {
-		id := work.UnitID{Round: w.run.Round, Unit: unit, Attempt: h.Attempt}
+func (w *Worker) late(round, unit uint32) (actions []role.Action) {
+	for _, h := range w.run.PreviousAssignments(w.id, round, unit) {
+		id := work.UnitID{Round: round, Unit: unit, Attempt: h.Attempt}
 		if commit, computed := w.computed[id]; computed {
 			actions = append(actions, role.Commit{Work: id, Commit: w.withHiddenRoots(id, commit)})
 		}

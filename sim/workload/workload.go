@@ -15,6 +15,7 @@ import (
 	"github.com/starling-network/starling/compute/model"
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/optimizer"
+	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/aggregate"
 	"github.com/starling-network/starling/exchange/codec"
@@ -46,6 +47,8 @@ type Job struct {
 	from    []work.HandedState // what the units after it start from
 	handed  []hold.Blob        // blobs of that
 	sent    []sent             // units whose updates are in no checkpoint yet
+
+	answers map[uint32][][]*tensor.Tensor // by round, what each unit of it that draws has passed on
 }
 
 // sent is what there is of a unit.
@@ -80,14 +83,15 @@ type unitKey struct {
 // Size of a job.
 type Size struct {
 	Rounds, Units, Steps, Segment uint32
-	Rate                          float64  // learning rate; 0: one that learns
-	Carry                         uint32   // rounds through which units carry what updates left out; 0: none is
-	Replicas                      bool     // units begin from that, and have sent one of eight elements
-	Overlap                       bool     // rounds overlap: units begin from their own progress, which is sent meanwhile
-	Moments                       bool     // the moments of the inner optimizer are carried, too
-	Fragments                     uint32   // of which rounds that overlap send one; 0: all
-	Sizes                         []uint32 // segments of every unit; nil: all are whole
-	Numerics                      uint32   // version of the numerics; 0: that of a new network
+	Rate                          float64        // learning rate; 0: one that learns
+	Carry                         uint32         // rounds through which units carry what updates left out; 0: none is
+	Replicas                      bool           // units begin from that, and have sent one of eight elements
+	Overlap                       bool           // units begin from their own progress, which is sent meanwhile
+	Moments                       bool           // the moments of the inner optimizer are carried, too
+	Fragments                     uint32         // of which rounds that overlap send one; 0: all
+	Sizes                         []uint32       // segments of every unit; nil: all are whole
+	Rollout                       *train.Rollout // units learn from answers that others draw; nil: they continue text
+	Numerics                      uint32         // version of the numerics; 0: that of a new network
 }
 
 // Sizes of small jobs, of five rounds of which the first three and the last two carry a state.
@@ -105,6 +109,9 @@ var (
 // New makes a language model of some thousand parameters and a text for it to read.
 func New(z Size) (*Job, error) {
 	const batch, length, seed = 1, 8, 3
+	if z.Rollout != nil {
+		return newApart(z)
+	}
 	size := map[string]any{"n_layer": 1, "n_embd": 8, "n_head": 1, "n_positions": length, "vocab_size": 256}
 	config, err := architecture.Parse(architecture.GPT2, size)
 	if err != nil {
@@ -170,6 +177,12 @@ func (j *Job) Right(root canon.Digest) bool { return j.right[root] }
 func (j *Job) Root(rounds uint32) (canon.Digest, error) {
 	for uint32(len(j.lineage)) <= rounds {
 		s := j.Task.Spec
+		if s.Rollout != nil {
+			if err := j.learn(); err != nil {
+				return canon.Digest{}, err
+			}
+			continue
+		}
 		name := terms.Checkpoint{Round: j.last.Round, Root: j.lineage[j.last.Round]}
 		store := blob.NewMemory()
 		e, err := engine.New(terms.Terms{Job: j.ID()}, j.Task, store, sharedStore{store})

@@ -19,6 +19,7 @@ import (
 	"github.com/starling-network/starling/compute/recompute"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/compute/train/parts"
 	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/protocol/dispute"
 )
@@ -53,7 +54,7 @@ type Witness struct {
 // manifest of the job's data is that of the task's corpus in shards of shardTokens.
 func New(task *train.Task, base *train.Checkpoint, unit uint32, from []*tensor.Tensor,
 	shardTokens int) *Witness {
-	return &Witness{task: task, base: base, unit: unit, from: from, shardTokens: shardTokens,
+	return &Witness{task: task.Of(unit), base: base, unit: unit, from: from, shardTokens: shardTokens,
 		states: map[uint64]canon.Digest{}}
 }
 
@@ -242,6 +243,15 @@ func (w *Witness) Result(k dispute.Kind) (*canon.Tree, error) {
 // finish makes what comes of the end of the unit. A payload that cannot be made, because an element is not finite, has
 // no root.
 func (w *Witness) finish() error {
+	if drawn := len(parts.HandedOn(w.task.Step)); drawn > 0 { // it has no update
+		if err := w.at(w.task.Spec.StepsOf(w.unit)); err != nil {
+			return err
+		}
+		state := w.state()
+		w.payload, w.handed = canon.NewTree(make([]canon.Digest, len(w.base.Params))),
+			canon.NewTree(state[len(state)-drawn:])
+		return nil
+	}
 	payloads, left := make([]canon.Digest, len(w.base.Params)), make([]canon.Digest, len(w.base.Params))
 	for i := range payloads {
 		payload, rest, err := w.handsOn(dispute.Claim{Round: w.base.Round, Step: w.task.Spec.StepsOf(w.unit),
@@ -274,7 +284,7 @@ func (w *Witness) answer(c dispute.Claim, prove func(operator int) (canon.Proof,
 	switch c.Kind {
 	case dispute.Start:
 		p := evidence.Start{Checkpoint: w.based.of(w.base.Tensors(), 0)}
-		if w.from != nil && w.task.Spec.Exchange.StateDependsOnCarry() {
+		if w.from != nil && train.DependsOnCarry(w.task.Spec) {
 			p.From = w.carried.of(w.from, 0)
 		}
 		return p, nil
@@ -304,7 +314,7 @@ func (w *Witness) answer(c dispute.Claim, prove func(operator int) (canon.Proof,
 	case op.Kind == program.Input && strings.HasPrefix(op.Name, train.Anchor):
 		return evidence.Start{Checkpoint: w.based.of(w.base.Tensors(), 0)}, nil
 	case op.Kind == program.Input && slices.Contains(train.Frozen(w.task.Step), strings.TrimPrefix(op.Name, train.Param)):
-		return evidence.Frozen{Frozen: w.task.RootsOfFrozen()}, nil
+		return evidence.Frozen{Frozen: w.task.AllFrozenRoots()}, nil
 	case op.Kind == program.Input:
 		return evidence.State{State: w.state()}, nil
 	default:

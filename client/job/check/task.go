@@ -192,6 +192,14 @@ func rewards(c *checker) {
 		c.report(at, problem.BadValue, at+" is given, and model.base_model is missing",
 			"the model is held near the model that the training starts from", "add base_model: ./folder under model")
 	}
+	if at := "rollout.generators"; c.Rollout.Generators > 0 && c.Rollout.Staleness == 0 && !c.bad("rollout", at,
+		"rollout.staleness") {
+		c.report(at, problem.BadValue, at+" is given, and rollout.staleness is 0",
+			"units that learn draw their answers by themselves", "add staleness: 2 to rollout, or remove generators")
+	}
+	if c.Rollout.Staleness > 0 {
+		drawnApart(c)
+	}
 	rules(c)
 	adapter := c.Model.Adapter
 	for _, key := range []struct {
@@ -205,6 +213,33 @@ func rewards(c *checker) {
 		}
 	}
 	answersAlone(c, "an example is a prompt and its right answer, which is compared with those that are drawn")
+}
+
+// drawnApart checks that answers can be drawn by other units than those that learn.
+func drawnApart(c *checker) {
+	const at = "rollout.staleness"
+	if c.bad("rollout", at) {
+		return
+	}
+	st := c.Strategy
+	for _, key := range []struct {
+		path, value string
+		on          bool
+	}{{"training.numerics", "tolerant", c.Training.Numerics == spec.Tolerant},
+		{"strategy.workers.relative_speeds", "given", st.Workers.RelativeSpeeds != nil},
+		{"strategy.aggregation.slices", "above 1", st.Aggregation.Slices > 1},
+		{"strategy.verification.screen", "losses", st.Verification.Screen == "losses"}} {
+		if key.on && !c.bad("strategy", key.path) {
+			c.report(key.path, problem.Unsupported, key.path+" is "+key.value+", and "+at+" is above 0",
+				"answers are drawn apart for exact units of one size, whose updates each member combines", "remove it, or "+at)
+		}
+	}
+	const most = 1 << 10
+	if n := st.Workers.Target * (1 + st.SyncSteps); n > most && !c.bad("strategy", "strategy.sync_steps") {
+		c.report("strategy.sync_steps", problem.TooLarge, fmt.Sprintf("strategy.sync_steps is %d for %d workers, and %s is "+
+			"above 0", st.SyncSteps, st.Workers.Target, at), fmt.Sprintf("each step learns from a unit of its own, and a round "+
+			"has at most %d units", most), "lower sync_steps")
+	}
 }
 
 // answersAlone checks that nothing is asked for which the loss of a language model has, and that of answers has not.

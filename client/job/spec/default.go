@@ -137,8 +137,9 @@ func (j *Spec) Derive(file string, given func(path string) bool) {
 		every = s.SyncSteps
 	}
 	if !given("strategy.optimizer_state_rounds") && (t.Numerics == Tolerant && !s.Replicas.carried() &&
-		!s.Compression.ErrorFeedback || !t.Optimizer.Remembers()) {
-		s.OptimizerStateRounds = 1 // the carried state would differ from worker to worker, or be empty
+		!s.Compression.ErrorFeedback || !t.Optimizer.Remembers() || j.Rollout.Staleness > 0) {
+		// the carried state would differ from worker to worker, or be empty; or others draw the answers
+		s.OptimizerStateRounds = 1
 	}
 	if !given("strategy.aggregation.trim") && s.Aggregation.Rule == "trimmed_mean" {
 		s.Aggregation.Trim = 0.2

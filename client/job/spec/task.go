@@ -36,6 +36,10 @@ type Rollout struct {
 	MaxTokens   int     `job:"max_tokens" in:"[1,4096]"`    // of an answer
 	Temperature float64 `job:"temperature" in:"[0.01,100]"` // of the distribution that tokens are drawn from
 	KL          float64 `job:"kl" in:"[0,100]"`             // weight of the divergence from the base model
+	// by how many rounds the policy of the answers that a round learns from is older, at most; 0: units that learn draw
+	// their answers by themselves, with their weights of each step
+	Staleness  int `job:"staleness" in:"[0,4]"`
+	Generators int `job:"generators" in:"[0,1000]"` // workers besides those of strategy.workers
 	// a text that is one token, with which an answer ends that rules reward
 	Stop string `job:"stop"`
 }

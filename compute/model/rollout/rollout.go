@@ -73,8 +73,13 @@ func Last(x *graph.Node, n, m int) *graph.Node {
 // highest of the logits divided by the temperature plus noise (Gumbel 1954), the first one of equals. The noise is that
 // of record.Gumbel; each draw of a step has a site of its own.
 func Draw(logits, key *graph.Node, site int, temperature float64) *graph.Node {
+	return Likeliest(Noisy(logits, key, site, temperature))
+}
+
+// Noisy are the scores of which Draw takes the highest: those of a row [n, vocab].
+func Noisy(logits, key *graph.Node, site int, temperature float64) *graph.Node {
 	logits = graph.StopGradient(logits)
-	return Likeliest(graph.Add(graph.MulScalar(logits, 1/temperature), record.Gumbel(logits, key, site)))
+	return graph.Add(graph.MulScalar(logits, 1/temperature), record.Gumbel(logits, key, site))
 }
 
 // Likeliest is the token with the highest score of each row of scores [n, vocab], the first one of equals: int32 [n].
@@ -124,12 +129,20 @@ func (w Reward) Valid() bool {
 func (w Reward) Of(examples *graph.Node, prompts Prompts, answers *graph.Node) (reward, counted *graph.Node) {
 	if w.Rule != nil {
 		rows := graph.Slice(examples, graph.AxisRange(), graph.AxisRange(0, examples.Shape().Dim(1)-1))
-		return record.Grade(w.Rule, rows, answers), Until(answers, w.Ends)
+		return record.Grade(w.Rule, rows, answers), w.Counted(prompts, answers)
 	}
 	group := answers.Shape().Dim(0) / examples.Shape().Dim(0)
-	counted = Repeat(prompts.Counted, group)
+	counted = w.Counted(prompts, answers)
 	reward, _ = w.OfTokens(Hit(answers, Repeat(prompts.Answers, group)), counted)
 	return reward, counted
+}
+
+// Counted is 1 for the tokens of answers [n*group, length] to n prompts that count, else 0: float32 [n*group, length].
+func (w Reward) Counted(prompts Prompts, answers *graph.Node) *graph.Node {
+	if w.Rule != nil {
+		return Until(answers, w.Ends)
+	}
+	return Repeat(prompts.Counted, answers.Shape().Dim(0)/prompts.Counted.Shape().Dim(0))
 }
 
 // Measured is 1 less the mean reward of answers, the share of those with a reward of at least 1, and the mean reward.
@@ -191,4 +204,25 @@ func Advantages(rewards *graph.Node) *graph.Node {
 	differs := graph.ExpandAndBroadcast(graph.ConvertDType(differ, dtypes.Float32), shape, []int{1})
 	of := graph.Div(above, graph.AddScalar(deviation, leastDeviation))
 	return graph.StopGradient(graph.Mul(of, differs)) // a mean of equal rewards may be rounded to another number
+}
+
+// Of an answer that another policy drew, a token counts by the ratio of its probabilities in the policy that learns and
+// in that one (Schulman et al. 2017, "Proximal Policy Optimization", equation 7): not at all where the ratio has left
+// the range up to clip on the side to which the gradient moves it, nor, of an answer below the mean, where it is above
+// most (Prime Intellect 2025, "INTELLECT-2", section 3.4).
+const (
+	clip = 0.2
+	most = 4
+)
+
+// Clipped are the weights [n] of the cross-entropies own [n] of tokens, of which others [n] are those in the policy
+// that drew them.
+func Clipped(weight, others, own *graph.Node) *graph.Node {
+	ratio := graph.Exp(graph.Sub(others, graph.StopGradient(own)))
+	bound := func(x float64) *graph.Node { return graph.MulScalar(graph.OnesLike(ratio), x) }
+	flag := func(x *graph.Node) *graph.Node { return graph.ConvertDType(x, dtypes.Float32) }
+	gains := graph.LessOrEqual(ratio, bound(1+clip))
+	loses := graph.Mul(flag(graph.GreaterOrEqual(ratio, bound(1-clip))), flag(graph.LessOrEqual(ratio, bound(most))))
+	better := graph.GreaterThan(weight, graph.ZerosLike(weight))
+	return graph.Mul(graph.Mul(weight, ratio), graph.Where(better, flag(gains), loses))
 }

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"github.com/starling-network/starling/compute/train/parts"
 	"os"
 
 	"github.com/starling-network/starling/client/job"
@@ -39,7 +40,11 @@ func Unit(ctx context.Context, j *job.Job) (*UnitReport, error) {
 	defer os.RemoveAll(dir)
 	b.Genesis = hold.Lay(memory.Aside{Dir: dir}, b.Genesis) // as a worker holds it
 	task := prepare.TaskOf(b, exec)
-	if _, err := task.Run(b.Genesis, 0, nil, func(uint32, float32) error { return ctx.Err() }); err != nil {
+	if err := task.Divide(); err != nil {
+		return nil, err
+	}
+	from := parts.NoAnswers(task.Step)
+	if _, err := task.Run(b.Genesis, 0, from, func(uint32, float32) error { return ctx.Err() }); err != nil {
 		return nil, err
 	}
 	return &UnitReport{Needs: prepare.UnitMemory(b, exec), Peak: memory.Peak()}, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/starling-network/starling/compute/train/meter"
 	"math"
 	"slices"
 	"sync"
@@ -312,7 +313,7 @@ func (s *lossBench) parallel(ctx context.Context, l trainingRun, task *train.Tas
 const examined = 32
 
 func (s *lossBench) examine(task *train.Task, params []*tensor.Tensor) (float64, error) {
-	meter, err := task.Evaluator()
+	meter, err := meter.New(task)
 	if err != nil {
 		return 0, err
 	}

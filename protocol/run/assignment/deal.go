@@ -36,23 +36,27 @@ func (d *Assignment) Deal() {
 		d.Halt(reason.NoWorkers)
 		return
 	}
+	d.Enter(progress.Train)
+	if d.Terms.Rollout.Units > 0 {
+		d.dealApart(workers)
+		return
+	}
 	owners := d.equal
 	if d.Terms.Sizes != nil {
 		owners = d.fitted
 	}
 	for i, worker := range owners(workers) {
-		u := &work.Unit{
-			Index:      uint32(i),
-			Status:     work.Assigned,
-			Worker:     worker,
-			Attempt:    d.FirstAttempt,
-			AssignedAt: d.Env.Height,
-		}
-		u.Deadline = d.Owed(u.Worker, u.Index, d.Env.Height)
-		d.Units = append(d.Units, u)
-		d.Emit(event.Event{Kind: event.UnitAssigned, Round: d.Round, Unit: u.Index, Who: u.Worker})
+		d.Units = append(d.Units, &work.Unit{Index: uint32(i), Attempt: d.FirstAttempt})
+		d.give(i, worker)
 	}
-	d.Enter(progress.Train)
+}
+
+// give gives a unit of the current round to its first worker.
+func (d *Assignment) give(i int, worker string) {
+	u := d.Unit(&d.RoundState, i)
+	u.Status, u.Worker, u.AssignedAt = work.Assigned, worker, d.Env.Height
+	u.Deadline = d.Owed(u.Worker, u.Index, d.Env.Height)
+	d.Emit(event.Event{Kind: event.UnitAssigned, Round: d.Round, Unit: u.Index, Who: u.Worker})
 }
 
 // equal deals units of one size: each worker gets its share, and first the units that it did in the round before.

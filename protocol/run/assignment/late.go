@@ -18,6 +18,9 @@ func (d *Assignment) Hurry() {
 	whole := d.TrainDeadlineTimes(crew.Novice) // of all of them: this is done with every commitment
 	for i, u := range d.Units {
 		blocks := d.Terms.Share(u.Index, whole)
+		if u.Draws || u.Waits() || d.Terms.Rollout.Units > 0 && d.Owed(u.Worker, u.Index, 0) > blocks {
+			continue
+		}
 		if u.Status != work.Assigned || u.Deadline <= max(u.AssignedAt+blocks, d.Env.Height+terms.MinBlocks) {
 			continue
 		}
@@ -30,8 +33,8 @@ func (d *Assignment) Hurry() {
 
 // TakeBack gives a unit back to an earlier worker of it that commits it now. The worker that loses the unit starts its
 // next one, or continues the one before.
-func (d *Assignment) TakeBack(i int, to work.PreviousAssignee) {
-	u := d.Unit(&d.RoundState, i)
+func (d *Assignment) TakeBack(l *work.RoundState, i int, to work.PreviousAssignee) {
+	u := d.Unit(l, i)
 	from := u.Assignee()
 	u.PreviousAssignees = work.LatestAssignees(
 		append(slices.DeleteFunc(slices.Clone(u.PreviousAssignees), func(h work.PreviousAssignee) bool { return h == to }),
@@ -42,26 +45,32 @@ func (d *Assignment) TakeBack(i int, to work.PreviousAssignee) {
 		return
 	}
 	d.Turn(from.Worker, from.AssignedAt)
-	d.Emit(event.Event{Kind: event.UnitReassigned, Round: d.Round, Unit: u.Index, Who: from.Worker, Other: to.Worker,
+	d.Emit(event.Event{Kind: event.UnitReassigned, Round: l.Round, Unit: u.Index, Who: from.Worker, Other: to.Worker,
 		Why: reason.Overtaken})
 }
 
 // LateUnits takes units past their deadline from their workers. A worker that is late with several units has missed one
 // deadline. A unit waits for the dispute about its origin: its worker may not be able to train before it ends.
 func (d *Assignment) LateUnits() {
-	var late []int
+	type place struct {
+		round *work.RoundState
+		unit  int
+	}
+	var late []place
 	var workers []string
-	for i, u := range d.Units {
-		switch {
-		case u.Status != work.Assigned || d.Env.Height <= u.Deadline:
-			continue
-		case originDisputed(d.Progress, *u):
-			d.Unit(&d.RoundState, i).Deadline = d.Owed(u.Worker, u.Index, d.Env.Height)
-			continue
-		}
-		late = append(late, i)
-		if !slices.Contains(workers, u.Worker) {
-			workers = append(workers, u.Worker)
+	for _, l := range d.EditRounds() {
+		for i, u := range l.Units {
+			switch {
+			case u.Status != work.Assigned || u.Waits() || d.Env.Height <= u.Deadline:
+				continue
+			case originDisputed(d.Progress, *u):
+				d.Unit(l, i).Deadline = d.Owed(u.Worker, u.Index, d.Env.Height)
+				continue
+			}
+			late = append(late, place{l, i})
+			if !slices.Contains(workers, u.Worker) {
+				workers = append(workers, u.Worker)
+			}
 		}
 	}
 	if len(late) > 0 {
@@ -72,7 +81,7 @@ func (d *Assignment) LateUnits() {
 	for _, id := range workers {
 		d.RecordMiss(id, reason.MissedDeadlines)
 	}
-	for _, i := range late {
-		d.Reassign(i, reason.MissedDeadline)
+	for _, p := range late {
+		d.Reassign(p.round, p.unit, reason.MissedDeadline)
 	}
 }

@@ -10,13 +10,13 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
-// Reassign gives a unit of the current round to another worker. Once an audit of a unit is drawn, all its later
-// attempts are audited.
-func (d *Assignment) Reassign(i int, why string) {
+// Reassign gives a unit of the current round, or one that draws in an open round, to another worker. Once an audit of a
+// unit is drawn, all its later attempts are audited.
+func (d *Assignment) Reassign(l *work.RoundState, i int, why string) {
 	if d.Halted() {
 		return
 	}
-	old := *d.Units[i]
+	old := *l.Units[i]
 	exact := why == reason.Odd || why == reason.Outside || why == reason.Distrusted
 	next := work.Unit{
 		Index:      old.Index,
@@ -27,6 +27,7 @@ func (d *Assignment) Reassign(i int, why string) {
 		Exact:      old.Exact || exact,
 		Held:       old.Held,
 		Looked:     old.Looked || old.Passed,
+		Draws:      old.Draws,
 		Refused:    old.Refused,
 	}
 	if !slices.Contains(next.Refused, old.Worker) {
@@ -40,9 +41,9 @@ func (d *Assignment) Reassign(i int, why string) {
 		next.PreviousAssignees = slices.DeleteFunc(slices.Clone(old.PreviousAssignees),
 			func(h work.PreviousAssignee) bool { return h.Worker == old.Worker })
 	}
-	now := d.Unit(&d.RoundState, i)
+	now := d.Unit(l, i)
 	*now = next // has no worker while open units are counted
-	next.Worker = d.substitute(old, next)
+	next.Worker = d.substitute(l.Round, old, next)
 	next.Deadline = d.Owed(next.Worker, next.Index, d.Env.Height)
 	if next.Worker == old.Worker && old.Status == work.Assigned { // none has less to do: it gets more time
 		old.Deadline = next.Deadline
@@ -54,7 +55,7 @@ func (d *Assignment) Reassign(i int, why string) {
 	d.Emit(
 		event.Event{
 			Kind:  event.UnitReassigned,
-			Round: d.Round,
+			Round: l.Round,
 			Unit:  next.Index,
 			Who:   old.Worker,
 			Other: next.Worker,
@@ -69,7 +70,7 @@ func (d *Assignment) Reassign(i int, why string) {
 // substitute draws the worker that gets a unit. Candidates are the workers that have not failed it, or else all. It
 // prefers the fewest open units, late ones included; where units differ in size, the earliest end. A late worker keeps
 // the unit unless another has less to do: the late one has already started.
-func (d *Assignment) substitute(old, u work.Unit) string {
+func (d *Assignment) substitute(round uint32, old, u work.Unit) string {
 	all, ending := d.Active(crew.Worker), d.ending(u.Index)
 	fresh := slices.DeleteFunc(slices.Clone(all), func(id string) bool { return slices.Contains(u.Refused, id) })
 	keeps := old.Status == work.Assigned && d.IsActive(old.Worker)
@@ -82,7 +83,7 @@ func (d *Assignment) substitute(old, u work.Unit) string {
 			continue
 		}
 		pool = slices.DeleteFunc(pool, func(id string) bool { return ending(id) > first })
-		return pool[d.Pick("substitute", d.Round, u, len(pool))]
+		return pool[d.Pick("substitute", round, u, len(pool))]
 	}
 	if keeps {
 		return old.Worker
@@ -90,17 +91,19 @@ func (d *Assignment) substitute(old, u work.Unit) string {
 	return ""
 }
 
-// load counts, per worker, the segments of the open units of the round that it has or is late with.
+// load counts, per worker, the segments of the open units that it has or is late with.
 func (d *Assignment) load() map[string]uint64 {
 	open := make(map[string]uint64)
-	for _, u := range d.Units {
-		if u.Status != work.Assigned {
-			continue
-		}
-		size := uint64(d.Terms.SegmentsOf(u.Index))
-		open[u.Worker] += size
-		for _, h := range u.PreviousAssignees {
-			open[h.Worker] += size
+	for _, l := range d.Rounds() {
+		for _, u := range l.Units {
+			if u.Status != work.Assigned {
+				continue
+			}
+			size := uint64(d.Terms.SegmentsOf(u.Index))
+			open[u.Worker] += size
+			for _, h := range u.PreviousAssignees {
+				open[h.Worker] += size
+			}
 		}
 	}
 	return open

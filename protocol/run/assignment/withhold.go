@@ -31,7 +31,7 @@ func (d *Assignment) Withhold(i int, why string, held *work.Held) {
 	} else {
 		d.Unit(&d.RoundState, i).Held = held
 	}
-	d.Reassign(i, why)
+	d.Reassign(&d.RoundState, i, why)
 	if held != nil {
 		d.distrust(worker)
 	}
@@ -46,7 +46,7 @@ func (d *Assignment) distrust(worker string) {
 	for i, u := range d.Units {
 		if u.Worker == worker && u.Status != work.Assigned && d.Tolerant(*u) {
 			d.audits.CancelDisputes(&d.RoundState, i, reason.Distrusted)
-			d.Reassign(i, reason.Distrusted)
+			d.Reassign(&d.RoundState, i, reason.Distrusted)
 		}
 	}
 }
@@ -54,11 +54,13 @@ func (d *Assignment) distrust(worker string) {
 // Turn gives a worker the whole time for its next unit. The time begins now, unless the worker had the next unit before
 // the one that it just ended: it may have worked on it all the time, and is measured by that.
 func (d *Assignment) Turn(worker string, before int64) {
-	for i, u := range d.Units {
-		if u.Status == work.Assigned && u.Worker == worker {
-			u = d.Unit(&d.RoundState, i)
-			if u.Deadline = d.Owed(worker, u.Index, d.Env.Height); u.AssignedAt >= before {
-				u.AssignedAt = d.Env.Height
+	for _, l := range d.EditRounds() {
+		for i, u := range l.Units {
+			if u.Status == work.Assigned && u.Worker == worker {
+				u = d.Unit(l, i)
+				if u.Deadline = d.Owed(worker, u.Index, d.Env.Height); u.AssignedAt >= before {
+					u.AssignedAt = d.Env.Height
+				}
 			}
 		}
 	}
@@ -75,7 +77,7 @@ func (d *Assignment) Withheld(i int) {
 	}
 	d.audits.CancelDisputes(&d.RoundState, i, reason.Unavailable)
 	d.RecordMiss(u.Worker, reason.Unavailable)
-	d.Reassign(i, reason.Unavailable)
+	d.Reassign(&d.RoundState, i, reason.Unavailable)
 	// A worker that could escape audits so would fake every unit, and hide those that are drawn.
 	if d.Tolerant(u) && u.Audited && !u.Passed && d.Terms.AuditPPM > 0 {
 		d.Emit(event.Event{Kind: event.DepositForfeited, Round: d.Round, Unit: u.Index, Who: u.Worker,

@@ -22,33 +22,40 @@ func (d *Audits) Draw() {
 		if d.Frozen(l) {
 			continue
 		}
-		if l.Drawn {
+		if l.Drawn || l.Sampled {
 			d.redraw(l)
+		}
+		if !l.Sampled && l.Filled > 0 && d.Env.Height > l.Filled {
+			l.Sampled = true
+			d.drawOf(l, true)
+		}
+		if !l.Drawn && l.Closed > 0 && d.Env.Height > l.Closed {
+			l.Drawn = true
+			d.drawOf(l, false)
+		}
+	}
+}
+
+// drawOf draws the audits of the units of a round that draw, or of the others.
+func (d *Audits) drawOf(l *work.RoundState, draws bool) {
+	for i, u := range l.Units {
+		if u.Status != work.Committed || u.Draws != draws || d.Halted() {
 			continue
 		}
-		if l.Closed == 0 || d.Env.Height <= l.Closed {
-			continue
-		}
-		l.Drawn = true
-		for i, u := range l.Units {
-			if u.Status != work.Committed || d.Halted() {
-				continue
-			}
-			m, _ := d.Member(u.Worker)
-			rate := audit.Rate(d.Terms.Floor(), m.Passed)
-			switch {
-			case m.Earning: // whole, and always: nothing but its pay of this run answers for it
-				d.Audit(l, i)
-			case u.Looked && !u.Exact && !u.Commit.Diverged() && !d.Spares(u.Index):
-				d.Accept(l, i)
-			case u.Audited || u.Commit.Diverged() && d.Lookers() > 0:
-				d.Audit(l, i)
-			case audit.Draw(d.Env.Beacon, d.Terms.Job, l.Round, u.Index, u.Attempt, rate):
-				d.Unit(l, i).Segment = d.segment(l.Round, *u)
-				d.Audit(l, i)
-			default:
-				d.Accept(l, i)
-			}
+		m, _ := d.Member(u.Worker)
+		rate := audit.Rate(d.Terms.Floor(), m.Passed)
+		switch {
+		case m.Earning: // whole, and always: nothing but its pay of this run answers for it
+			d.Audit(l, i)
+		case u.Looked && !u.Exact && !u.Commit.Diverged() && !d.Spares(u.Index):
+			d.Accept(l, i)
+		case u.Audited || u.Commit.Diverged() && d.Lookers() > 0:
+			d.Audit(l, i)
+		case audit.Draw(d.Env.Beacon, d.Terms.Job, l.Round, u.Index, u.Attempt, rate):
+			d.Unit(l, i).Segment = d.segment(l.Round, *u)
+			d.Audit(l, i)
+		default:
+			d.Accept(l, i)
 		}
 	}
 }
@@ -58,7 +65,9 @@ func (d *Audits) Draw() {
 func (d *Audits) unwatched() bool {
 	waits := func(l *work.RoundState) bool {
 		return !d.Frozen(l) && slices.ContainsFunc(l.Units,
-			func(u *work.Unit) bool { return u.Status == work.Committed && l.Closed > 0 })
+			func(u *work.Unit) bool {
+				return u.Status == work.Committed && (l.Closed > 0 && !u.Draws || l.Filled > 0 && u.Draws)
+			})
 	}
 	switch {
 	case len(d.Active(crew.Verifier)) > 0 || d.Terms.AuditPPM == 0 || !slices.ContainsFunc(d.EditAll(), waits):
@@ -75,7 +84,11 @@ func (d *Audits) unwatched() bool {
 // redraw draws verifiers for the audits that wait for one.
 func (d *Audits) redraw(l *work.RoundState) {
 	for i, u := range l.Units {
-		if u.Status == work.Committed && u.Audited {
+		drawn := l.Drawn
+		if u.Draws {
+			drawn = l.Sampled
+		}
+		if drawn && u.Status == work.Committed && u.Audited {
 			d.Audit(l, i)
 		}
 	}

@@ -67,6 +67,8 @@ type Member struct {
 	Owner string `cbor:"15,keyasint,omitempty"`
 	// it took its seat without the stake of its role, which it earns: all its units are audited, and it reduces nothing
 	Earning bool `cbor:"16,keyasint,omitempty"`
+	// what Speed is, for a unit that draws (terms.Rollout)
+	DrawSpeed uint32 `cbor:"17,keyasint,omitempty"`
 }
 
 // Crew is the terms of a run, its members, and the pace that was observed.
@@ -77,6 +79,8 @@ type Crew struct {
 	TrainBlocks  []int64 `cbor:"9,keyasint,omitempty"`
 	AuditBlocks  []int64 `cbor:"10,keyasint,omitempty"` // the latest observed blocks from draw to audit answer
 	ReduceBlocks []int64 `cbor:"12,keyasint,omitempty"` // the latest observed blocks from draw to seal of a slice
+	// the latest observed blocks from assignment to commitment of a unit that draws
+	DrawBlocks []int64 `cbor:"17,keyasint,omitempty"`
 }
 
 // Member returns the member with an ID, active or not.

@@ -48,6 +48,16 @@ func (c Crew) TrainDeadlineTimes(times int64) int64 {
 	return max(blocks, min(first, blocks*max(times*n, schedule.Trusted)/n))
 }
 
+// DrawDeadline is TrainDeadline for a unit that draws, times a factor before its pace is known.
+func (c Crew) DrawDeadline(times int64) int64 {
+	n, first := int64(len(c.DrawBlocks)), c.Terms.Deadlines.Train
+	if n == 0 {
+		return first
+	}
+	blocks := schedule.Typical(c.DrawBlocks)
+	return max(blocks, min(first, blocks*max(times*n, schedule.Trusted)/n))
+}
+
 // AuditDeadline is the number of blocks in which a verifier owes its next answer. An audit takes as long as the unit
 // itself, so verifiers that answer at once do not shorten the time of the others.
 func (c Crew) AuditDeadline() int64 {

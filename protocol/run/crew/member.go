@@ -70,5 +70,17 @@ func (m *Member) Measure(parts int64, sized bool) {
 		m.Speed = now
 		return
 	}
-	m.Speed += (now >> 2) - (m.Speed >> 2)
+	m.Speed = smoothed(m.Speed, now)
+}
+
+// MeasureDrawing is Measure for a unit that draws.
+func (m *Member) MeasureDrawing(parts int64) {
+	m.DrawSpeed = smoothed(m.DrawSpeed, uint32(min(parts, terms.MaxBlocks<<8)))
+}
+
+func smoothed(before, now uint32) uint32 {
+	if before == 0 {
+		return now
+	}
+	return before + (now >> 2) - (before >> 2)
 }

@@ -77,7 +77,7 @@ func (d *Lineage) heaviest(agree map[terms.Checkpoint]map[string]bool) (next ter
 // attested adds a checkpoint to the lineage and begins the next round. The round stays open until it is final.
 func (d *Lineage) attested(next terms.Checkpoint) {
 	entry := &progress.Entry{Attestation: d.Attestation(next), Height: d.Env.Height}
-	for _, u := range d.Units {
+	for _, u := range d.Units.Learning() {
 		entry.Workers = append(entry.Workers, u.Worker)
 		entry.Logs = append(entry.Logs, u.Commit.Log)
 		if !u.Late() {
@@ -133,6 +133,7 @@ func (d *Lineage) LateVotes() {
 // SyncPhase sets the phase that the units are in: there are commitments to come, or there are none, and then their
 // audits can be drawn.
 func (d *Lineage) SyncPhase() {
+	d.syncDrawn()
 	open := d.trains()
 	switch {
 	case d.Phase == progress.Train && !open:
@@ -151,7 +152,7 @@ func (d *Lineage) SyncPhase() {
 
 // trains reports whether a unit of the current round has no commitment.
 func (d *Lineage) trains() bool {
-	return slices.ContainsFunc(d.Units, func(u *work.Unit) bool { return u.Status == work.Assigned })
+	return slices.ContainsFunc(d.Units.Learning(), func(u *work.Unit) bool { return u.Status == work.Assigned })
 }
 
 // handedStates is the carried state that each unit of the next round starts from.

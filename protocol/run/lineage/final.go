@@ -30,10 +30,11 @@ func (d *Rollbacks) lost() bool {
 func (d *Lineage) SettleRounds() {
 	for n := d.together(); !d.Halted() && n > 0; n = d.together() {
 		for _, lap := range d.Open[:n] {
-			if len(lap.From) == 0 {
+			if len(lap.From) == 0 || d.Terms.Draws(lap.Round) {
 				d.LatestFinal = d.rollbacks.seats.Example(lap, true)
 			}
 			d.panels.SettleDeposits(lap)
+			d.keep(lap)
 			d.Emit(event.Event{Kind: event.RoundFinal, Round: lap.Round, RoundState: &lap})
 		}
 		d.Open = d.Open[n:]

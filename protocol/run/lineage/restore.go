@@ -36,6 +36,9 @@ func (d *Rollbacks) markRolledBack(l work.RoundState, culprits []string) {
 	if l.Closed == 0 {
 		l.Closed = d.Env.Height // audits of its commitments are drawn from a later beacon
 	}
+	if l.Filled == 0 && d.Terms.Rollout.Units > 0 {
+		l.Filled = d.Env.Height
+	}
 	l.Culprits = culprits
 	d.RolledBack = append(slices.Clip(d.RolledBack), l)
 	if d.Terms.Freezes() {
@@ -125,13 +128,14 @@ func (d *Rollbacks) restore() {
 	d.Emit(event.Event{Kind: event.RoundRestored, Round: d.Round})
 	for i, u := range d.Units {
 		switch {
+		case u.Waits():
 		case u.Status == work.Assigned:
 			u = d.Unit(&d.RoundState, i)
 			u.AssignedAt, u.Deadline, u.PreviousAssignees = d.Env.Height, d.Owed(u.Worker, u.Index, d.Env.Height), nil
 			u.Attempt = max(u.Attempt, d.FirstAttempt)
 		case d.Convicted(u.Worker):
 			d.audits.CancelDisputes(&d.RoundState, i, reason.Convicted)
-			d.units.Reassign(i, reason.Convicted)
+			d.units.Reassign(&d.RoundState, i, reason.Convicted)
 		}
 	}
 }

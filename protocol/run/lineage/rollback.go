@@ -61,7 +61,7 @@ func (d *Rollbacks) reassignConvicted(wrong int, worker, verdict string) {
 		}
 		if v.Worker == worker && v.Status != work.Assigned {
 			d.audits.CancelDisputes(&d.RoundState, j, reason.Convicted)
-			d.units.Reassign(j, why)
+			d.units.Reassign(&d.RoundState, j, why)
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 // Sent are the units whose updates make the next checkpoint, in order of round and index.
 func (p Progress) Sent() work.Units {
 	if !p.Terms.Overlap {
-		return p.Units
+		return p.Units.Learning()
 	}
 	var units work.Units
 	for _, round := range p.Terms.Applied(p.Round) {

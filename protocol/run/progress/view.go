@@ -8,14 +8,14 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
-// PreviousAssignments returns the attempts at a unit of the current round that a worker was late with and may still
-// commit.
-func (p Progress) PreviousAssignments(worker string, unit uint32) []work.PreviousAssignee {
-	if m, _ := p.Member(worker); !m.Active || uint64(unit) >= uint64(len(p.Units)) ||
-		p.Units[unit].Status != work.Assigned {
+// PreviousAssignments returns the attempts at a unit of a round that a worker was late with and may still commit.
+func (p Progress) PreviousAssignments(worker string, round, unit uint32) []work.PreviousAssignee {
+	l, ok := p.At(round)
+	if m, _ := p.Member(worker); !ok || !m.Active || uint64(unit) >= uint64(len(l.Units)) ||
+		l.Units[unit].Status != work.Assigned {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(p.Units[unit].PreviousAssignees),
+	return slices.DeleteFunc(slices.Clone(l.Units[unit].PreviousAssignees),
 		func(h work.PreviousAssignee) bool { return h.Worker != worker })
 }
 

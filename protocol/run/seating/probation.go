@@ -128,7 +128,7 @@ func (d *Seats) examine(t *progress.Probation) {
 // else, unless it must be settled, one that is being audited. It picks none that starts from a carried state: carried
 // states are known while their round is open, and a probation may outlast it.
 func (d *Seats) Example(l work.RoundState, settled bool) progress.ProbationTask {
-	if !l.Drawn || len(l.From) > 0 {
+	if apart := d.Terms.Rollout.Units > 0; apart && !l.Sampled || !apart && (!l.Drawn || len(l.From) > 0) {
 		return progress.ProbationTask{}
 	}
 	var pool []work.Unit
@@ -138,7 +138,9 @@ func (d *Seats) Example(l work.RoundState, settled bool) progress.ProbationTask 
 		func(u work.Unit) bool { return !settled && (u.Status == work.Auditing || u.Status == work.Sealed) },
 	} {
 		if len(pool) == 0 {
-			pool = l.Where(func(u work.Unit) bool { return fits(u) && (!d.Tolerant(u) || !u.End.IsZero()) })
+			pool = l.Where(func(u work.Unit) bool {
+				return fits(u) && u.Draws == (d.Terms.Rollout.Units > 0) && (!d.Tolerant(u) || !u.End.IsZero())
+			})
 		}
 	}
 	if len(pool) == 0 {

@@ -8,6 +8,9 @@ import (
 
 // SegmentsOf is the number of segments of a unit: so many state roots does a commitment to it have after the first.
 func (t Terms) SegmentsOf(unit uint32) uint32 {
+	if t.IsDrawing(unit) {
+		return 1
+	}
 	if uint64(unit) >= uint64(len(t.Sizes)) {
 		return t.Segments
 	}
@@ -23,6 +26,9 @@ func (t Terms) sized() bool {
 
 // FlopsOf is the number of floating-point operations of a unit.
 func (t Terms) FlopsOf(unit uint32) uint64 {
+	if t.IsDrawing(unit) {
+		return t.Rollout.Flops
+	}
 	if t.Sizes == nil {
 		return t.UnitFlops
 	}
@@ -38,7 +44,11 @@ func (t Terms) RoundFlops() uint64 {
 			n += uint64(size)
 		}
 	}
-	return saturatingMul(each, n)
+	learn, draw := saturatingMul(each, n), saturatingMul(t.Rollout.Flops, uint64(t.Rollout.Units))
+	if draw > math.MaxUint64-learn {
+		return math.MaxUint64
+	}
+	return learn + draw
 }
 
 // Flops is the number of floating-point operations of all units, at most the largest number.
@@ -54,6 +64,9 @@ func saturatingMul(x, y uint64) uint64 {
 
 // Whole scales the time of a unit to that of a whole unit, rounded up.
 func (t Terms) Whole(unit uint32, took int64) int64 {
+	if t.IsDrawing(unit) { // it is measured by itself
+		return took
+	}
 	k, n := int64(t.SegmentsOf(unit)), int64(t.Segments)
 	return (took*n + k - 1) / k
 }
@@ -61,7 +74,7 @@ func (t Terms) Whole(unit uint32, took int64) int64 {
 // Executed scales the time of an audit of a unit to the end of its drawn segment to that of an audit of a whole unit.
 func (t Terms) Executed(unit, segment uint32, took int64) int64 {
 	k, n := int64(segment), int64(t.Segments)
-	if k == 0 {
+	if k == 0 || t.IsDrawing(unit) {
 		return t.Whole(unit, took)
 	}
 	return (took*n + k - 1) / k
@@ -69,6 +82,9 @@ func (t Terms) Executed(unit, segment uint32, took int64) int64 {
 
 // Share is how many blocks a unit has of those that a whole one has: its share, and what even the smallest needs.
 func (t Terms) Share(unit uint32, blocks int64) int64 {
+	if t.IsDrawing(unit) {
+		return blocks
+	}
 	k, n := int64(t.SegmentsOf(unit)), int64(t.Segments)
 	return min(blocks, (blocks*k+n-1)/n+MinBlocks)
 }

@@ -57,6 +57,8 @@ type Terms struct {
 	Overlap bool `cbor:"17,keyasint,omitempty"`
 	// segments of every unit of a round, see SegmentsOf; nil: all units are whole
 	Sizes []uint32 `cbor:"18,keyasint,omitempty"`
+	// units that draw the answers from which the others learn; zero: there are none
+	Rollout Rollout `cbor:"19,keyasint,omitzero"`
 }
 
 // Screen is how far members look at the updates of a round before they attest.
@@ -122,13 +124,16 @@ func (t Terms) Validate() error {
 			t.UnitFlops,
 			t.Segments,
 		)
+	case t.Rollout != Rollout{} && !t.drawn():
+		return fmt.Errorf("units that draw as %+v, for %d rounds of %d units, with a state through %d rounds", t.Rollout,
+			t.Rounds, t.Units, t.Carry)
 	case t.AuditPPM > 1_000_000:
 		return fmt.Errorf("audit rate of %d parts per million, at most 1000000", t.AuditPPM)
 	}
 	switch {
 	case t.Window < 1 || t.Window > MaxWindow:
 		return fmt.Errorf("a window of %d rounds, wanted 1 to %d", t.Window, MaxWindow)
-	case uint64(t.Window)*uint64(t.Units) > MaxOpen:
+	case uint64(t.Window)*uint64(t.Units+t.Rollout.Units) > MaxOpen:
 		return fmt.Errorf("a window of %d rounds of %d units, at most %d units may be open", t.Window, t.Units, MaxOpen)
 	case t.Slices > MaxSlices:
 		return fmt.Errorf("%d slices, at most %d", t.Slices, MaxSlices)

@@ -3,6 +3,7 @@ package transition
 import (
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // Due is the height by which a member owes what it begins now.
@@ -14,11 +15,42 @@ func (d *Draft) Due(id string, blocks int64) int64 {
 // Owed is the height by which a worker owes the commitment of a unit that it begins at a height.
 func (d *Draft) Owed(id string, unit uint32, begun int64) int64 {
 	m, _ := d.Member(id)
+	blocks := owes(d, m, unit)
+	if d.Terms.Rollout.Units > 0 { // it may compute a unit of the other kind first
+		for _, other := range []uint32{0, d.Terms.Units} {
+			if holds(d, id, other) {
+				blocks = max(blocks, owes(d, m, other))
+			}
+		}
+	}
+	return begun + blocks<<min(m.Missed, 4)
+}
+
+// owes is how many blocks a member has for a unit.
+func owes(d *Draft, m crew.Member, unit uint32) int64 {
+	if d.Terms.IsDrawing(unit) {
+		if m.DrawSpeed == 0 {
+			return d.DrawDeadline(crew.Novice)
+		}
+		return d.DrawDeadline(1)
+	}
 	blocks := d.TrainDeadline()
 	if m.Speed == 0 {
 		blocks = d.TrainDeadlineTimes(crew.Novice)
 	}
-	return begun + d.Terms.Share(unit, blocks)<<min(m.Missed, 4)
+	return d.Terms.Share(unit, blocks)
+}
+
+// holds reports whether a worker has to commit a unit of the kind of another.
+func holds(d *Draft, id string, like uint32) bool {
+	for _, l := range d.Rounds() {
+		for _, u := range l.Units {
+			if u.Status == work.Assigned && u.Worker == id && u.Draws == d.Terms.IsDrawing(like) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Waited is the time from the start of a duty to now, in blocks: at least one, so that it is a measure.

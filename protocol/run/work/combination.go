@@ -21,7 +21,7 @@ type Sent struct {
 // Combination returns the statement of the members that signed a checkpoint after a round.
 func (l RoundState) Combination(next terms.Checkpoint) Combination {
 	c := Combination{Base: l.Base, Next: next}
-	for _, u := range l.Units {
+	for _, u := range l.Units.Learning() {
 		c.Updates = append(c.Updates, Sent{Round: l.Round, Unit: u.Index, Root: u.Commit.Update})
 	}
 	return c

@@ -14,12 +14,13 @@ func (c Commitment) Digest() canon.Digest { return canon.Hash("starling/commitme
 // other, by an audit, which is certain, and by disputes. If the claim holds, the run cannot continue: every worker
 // would get the same result.
 
-// Diverged reports whether a commitment says that the update of its unit is not finite.
-func (c Commitment) Diverged() bool { return c.UpdateCID == "" }
+// Diverged reports whether a commitment says that the update of its unit is not finite. That of a unit that draws says
+// nothing of an update.
+func (c Commitment) Diverged() bool { return c.UpdateCID == "" && c.HandedState.CID == "" }
 
 // Diverged returns a unit of the current round whose worker says that its update is not finite.
 func (w Window) Diverged() (Unit, bool) {
-	i := slices.IndexFunc(w.Units, func(u *Unit) bool { return u.Status != Assigned && u.Commit.Diverged() })
+	i := slices.IndexFunc(w.Units, func(u *Unit) bool { return u.Status != Assigned && !u.Draws && u.Commit.Diverged() })
 	if i < 0 {
 		return Unit{}, false
 	}

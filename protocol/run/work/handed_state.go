@@ -44,9 +44,10 @@ func (l RoundState) Starts(unit uint32) HandedState {
 	return l.From[unit]
 }
 
-// Before returns the round whose carried states a round starts from, while that round is open.
+// Before returns the round whose carried states a round starts from, while that round is open. The answers that
+// units learn from are none of these, and have no CID: they are several states.
 func (w Window) Before(l RoundState) (RoundState, bool) {
-	if len(l.From) == 0 {
+	if len(l.From) == 0 || l.From[0].CID == "" {
 		return RoundState{}, false
 	}
 	before, ok := w.At(l.Round - 1)

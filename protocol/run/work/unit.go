@@ -29,6 +29,9 @@ func (id UnitID) Subject(verifier, job string, segment uint32) audit.Subject {
 
 // CheckCommitment checks the shape of a commitment to a unit of a round.
 func CheckCommitment(t terms.Terms, c Commitment, round, unit uint32) error {
+	if t.IsDrawing(unit) {
+		return checkDrawn(c)
+	}
 	if err := carries(t, c, round); err != nil {
 		return err
 	}
@@ -47,6 +50,24 @@ func CheckCommitment(t terms.Terms, c Commitment, round, unit uint32) error {
 		return fmt.Errorf("%w: CID of %d bytes, wanted 1 to %d", refusal.ErrBadCommitment, len(c.UpdateCID), terms.MaxCID)
 	case c.Bytes == 0:
 		return fmt.Errorf("%w: an update of no bytes", refusal.ErrBadCommitment)
+	}
+	return nil
+}
+
+// checkDrawn checks the shape of a commitment to a unit that draws: it passes on what it drew, and has no update.
+func checkDrawn(c Commitment) error {
+	switch {
+	case len(c.Segments) != 2:
+		return fmt.Errorf("%w: %d state roots, wanted 2", refusal.ErrBadCommitment, len(c.Segments))
+	case c.HiddenRoots.IsZero():
+		return fmt.Errorf("%w: no digest of hidden state roots", refusal.ErrBadCommitment)
+	case len(c.Log) > terms.MaxCID:
+		return fmt.Errorf("%w: CID of a log of %d bytes, at most %d", refusal.ErrBadCommitment, len(c.Log), terms.MaxCID)
+	case !c.Update.IsZero() || c.UpdateCID != "":
+		return fmt.Errorf("%w: an update of a unit that draws", refusal.ErrBadCommitment)
+	case c.HandedState.Root.IsZero() || !terms.ValidCID(c.HandedState.CID):
+		return fmt.Errorf("%w: no root of the answers, or a CID of %d bytes, wanted 1 to %d",
+			refusal.ErrBadCommitment, len(c.HandedState.CID), terms.MaxCID)
 	}
 	return nil
 }

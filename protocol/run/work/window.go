@@ -15,6 +15,9 @@ func (w Window) Rounds() []RoundState { return append(slices.Clip(w.Open), w.Rou
 // back.
 func (w Window) All() []RoundState { return append(w.Rounds(), w.RolledBack...) }
 
+// Stored lists the rounds whose blobs are needed: All, and final rounds that are read.
+func (w Window) Stored() []RoundState { return append(w.All(), w.Read...) }
+
 // Each yields the rounds that All lists, in place; the caller must not change them.
 func (w *Window) Each(yield func(*RoundState) bool) {
 	for i := range w.Open {
@@ -42,6 +45,16 @@ func (w Window) At(round uint32) (RoundState, bool) {
 	return w.RoundState, w.Round == round
 }
 
+// Answers returns a round with the units that drew what other rounds learn from: as At does, or a final one.
+func (w Window) Answers(round uint32) (RoundState, bool) {
+	for _, l := range w.Read {
+		if l.Round == round {
+			return l, true
+		}
+	}
+	return w.At(round)
+}
+
 // Oldest is the first round that is not final. Blobs of earlier rounds are no longer needed.
 func (w Window) Oldest() uint32 {
 	if len(w.Open) > 0 {
@@ -50,15 +63,20 @@ func (w Window) Oldest() uint32 {
 	return w.Round
 }
 
-// Work lists the units that a worker has to commit now, by index. It owes one commitment per deadline, in any order.
-func (w Window) Work(worker string) []Unit {
-	var owed []Unit
-	for _, u := range w.Units {
-		if u.Status == Assigned && u.Worker == worker {
-			owed = append(owed, *u)
-		}
+// Work lists the units of the current round that a worker has to commit now, by index. It owes one commitment per
+// deadline, in any order.
+func (w Window) Work(worker string) []Unit { return w.RoundState.owed(worker) }
+
+// Drawing lists the units of earlier rounds that a worker has to commit now, by round and index: they draw.
+func (w Window) Drawing(worker string) (owed []Unit) {
+	for _, l := range w.Open {
+		owed = append(owed, l.owed(worker)...)
 	}
 	return owed
+}
+
+func (l RoundState) owed(worker string) []Unit {
+	return l.Where(func(u Unit) bool { return u.Status == Assigned && u.Worker == worker })
 }
 
 // AuditTarget is a unit with its round, for the member that audits or challenges it.

@@ -67,12 +67,27 @@ type Unit struct {
 	Looked bool `cbor:"27,keyasint,omitempty"`
 	// earlier workers of this unit since its last commitment: the first of all to commit has it
 	PreviousAssignees []PreviousAssignee `cbor:"20,keyasint,omitempty"`
+	// it draws what units of another round, or of its own, learn from (terms.Rollout), and has no update
+	Draws bool `cbor:"28,keyasint,omitempty"`
 }
+
+// Waits reports whether a unit has no worker yet: what it learns from is not drawn.
+func (u Unit) Waits() bool { return u.Status == Assigned && u.Worker == "" }
 
 // Units are the attempts at the units of a round, in order of index. States share them: a unit that a state holds is
 // never changed; a rule that edits one replaces it by a copy (transition.Draft.Unit). So a message about one of a
 // thousand units copies one.
 type Units []*Unit
+
+// Learning are the units that do not draw: those with an update.
+func (u Units) Learning() Units {
+	for i := range u {
+		if u[i].Draws {
+			return u[:i:i]
+		}
+	}
+	return u
+}
 
 // UnmarshalCBOR implements cbor.Unmarshaler. There are as many units as the bytes say, whatever they are.
 func (u *Units) UnmarshalCBOR(text []byte) error {
@@ -118,6 +133,9 @@ type RoundState struct {
 	From []HandedState `cbor:"107,keyasint,omitempty"`
 	// rolled back: the convicted members, whose stakes pay for it first
 	Culprits []string `cbor:"108,keyasint,omitempty"`
+	// what Closed and Drawn are, for the units that draw: a round may end before they are committed
+	Filled  int64 `cbor:"109,keyasint,omitempty"`
+	Sampled bool  `cbor:"110,keyasint,omitempty"`
 }
 
 // Commitment binds a worker to its result before it can see another update of the round.
@@ -146,4 +164,6 @@ type Window struct {
 	RolledBack []RoundState `cbor:"15,keyasint,omitempty"`
 	// attempt that the units of a round begin with: above all of rounds that were rolled back
 	FirstAttempt uint32 `cbor:"8,keyasint"`
+	// final rounds, oldest first, from whose answers a round learns, or may learn again, that is not final
+	Read []RoundState `cbor:"18,keyasint,omitempty"`
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/starling-network/starling/role/adversary"
+	"github.com/starling-network/starling/role/adversary/rollouts"
 	"github.com/starling-network/starling/role/adversary/verifiers"
 )
 
@@ -72,6 +73,8 @@ var named = map[string]struct {
 	"other-stack": {adversary.NondeterministicStack{Bits: 6},
 		"a worker whose results differ in their lowest six bits, as those of another " +
 			"numerical stack do"},
+	"forges-rollouts": {rollouts.Forges{How: rollouts.EditsToken},
+		"a worker that changes a token of the answers that it draws for others to learn from; elsewhere it is honest"},
 	"accuses": {verifiers.ChallengesFalsely{Segment: 1, Manner: verifiers.ToTheLeaf},
 		"a verifier that disputes right work, to the last move"},
 }

@@ -26,10 +26,13 @@ type keyed struct {
 	lap *work.RoundState
 }
 
-// liveRounds returns the rounds of a run that are not final: the open ones, the current one, and those rolled back.
+// liveRounds returns the rounds of a run that are stored: final ones that are read, the open ones, the current one, and
+// those rolled back.
 func liveRounds(s *run.State) (all []keyed) {
-	for i := range s.Open {
-		all = append(all, keyed{s.Open[i].Round, &s.Open[i]})
+	for _, rounds := range [][]work.RoundState{s.Read, s.Open} {
+		for i := range rounds {
+			all = append(all, keyed{rounds[i].Round, &rounds[i]})
+		}
 	}
 	all = append(all, keyed{s.Round, &s.RoundState})
 	for i := range s.RolledBack {
@@ -54,9 +57,12 @@ func bareHead(s run.State) head {
 	for _, l := range s.Open {
 		h.Open = append(h.Open, l.Round)
 	}
+	for _, l := range s.Read {
+		h.Read = append(h.Read, l.Round)
+	}
 	h.State.Terms, h.State.LatestFinal, h.State.RoundState = terms.Terms{}, progress.ProbationTask{},
 		work.RoundState{Round: s.Round}
-	h.State.Open, h.State.RolledBack, h.State.Members = nil, nil, nil
+	h.State.Open, h.State.Read, h.State.RolledBack, h.State.Members = nil, nil, nil, nil
 	h.State.Votes, h.State.Slices, h.State.Probations = nil, nil, nil
 	return h
 }

@@ -61,6 +61,7 @@ type head struct {
 	Votes   uint32       `cbor:"6,keyasint,omitempty"`
 	Slices  uint32       `cbor:"7,keyasint,omitempty"`
 	Trials  uint32       `cbor:"8,keyasint,omitempty"`
+	Read    []uint32     `cbor:"9,keyasint,omitempty"` // the final rounds that are read, oldest first
 }
 
 // storedRound is a round without its lists.
@@ -181,6 +182,13 @@ func (s *Store) read(ctx context.Context, job string, text []byte) (cachedRun, e
 	state.Probations, wrong[5] = list[progress.Probation](free, s.trials, at, h.Trials)
 	if err := errors.Join(wrong[:]...); err != nil {
 		return read, err
+	}
+	for _, round := range h.Read {
+		l, err := s.round(free, job, round)
+		if err != nil {
+			return read, err
+		}
+		state.Read = append(state.Read, l)
 	}
 	for _, round := range h.Open {
 		l, err := s.round(free, job, round)

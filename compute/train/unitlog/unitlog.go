@@ -1,4 +1,6 @@
-package train
+// Package unitlog is the report of a unit for people: the losses and the norms of the gradients of its steps. No
+// decision depends on it.
+package unitlog
 
 import (
 	"encoding/binary"
@@ -17,8 +19,8 @@ type Log struct {
 	Norms  []byte `cbor:"4,keyasint,omitempty"` // the same; none where the arithmetic does not tell them
 }
 
-// EncodeLog returns the bytes of a log. norms has as many elements as losses, or none.
-func EncodeLog(round, unit uint32, losses, norms []float32) []byte {
+// Encode returns the bytes of a log. norms has as many elements as losses, or none.
+func Encode(round, unit uint32, losses, norms []float32) []byte {
 	return canon.MustMarshal(Log{Round: round, Unit: unit, Losses: littleEndian(losses), Norms: littleEndian(norms)})
 }
 
@@ -29,10 +31,10 @@ func littleEndian(list []float32) (b []byte) {
 	return b
 }
 
-// DecodeLog returns the losses and the norms of the gradients of a log of steps inner steps. All losses are finite.
+// Decode returns the losses and the norms of the gradients of a log of steps inner steps. All losses are finite.
 // norms is nil if the log has none; a norm may be NaN or infinite, because a gradient may overflow where its loss
 // does not.
-func DecodeLog(b []byte, round, unit, steps uint32) (losses, norms []float32, err error) {
+func Decode(b []byte, round, unit, steps uint32) (losses, norms []float32, err error) {
 	var l Log
 	if err := canon.Unmarshal(b, &l); err != nil {
 		return nil, nil, fmt.Errorf("train: log: %w", err)
@@ -44,7 +46,7 @@ func DecodeLog(b []byte, round, unit, steps uint32) (losses, norms []float32, er
 	}
 	losses, norms = floats(l.Losses), floats(l.Norms)
 	for i, x := range losses {
-		if !finite(x) {
+		if x-x != 0 {
 			return nil, nil, fmt.Errorf("train: log: the loss of step %d is %v", i, x)
 		}
 	}

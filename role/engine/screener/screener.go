@@ -1,8 +1,10 @@
-package engine
+// Package screener looks at the updates of a round, and finds those that are odd. It decides nothing about them.
+package screener
 
 import (
 	"context"
 	"encoding/binary"
+	"github.com/starling-network/starling/compute/train/meter"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/tensor"
@@ -16,29 +18,29 @@ import (
 // heldBatches is how many batches of held-out data a look at a round is drawn from.
 const heldBatches = 64
 
-// screener looks at the updates of a round, as far as the terms say.
-type screener struct {
-	screen terms.Screen
-	task   *train.Task
-	turn   *hold.Turn
-	meter  *train.Evaluator // made with the first loss
+// Screener looks at the updates of a round, as far as the terms say.
+type Screener struct {
+	Screen terms.Screen
+	Task   *train.Task
+	Turn   *hold.Turn
+	meter  *meter.Evaluator // made with the first loss
 }
 
-// odd lists the indices of the units of a round whose updates are odd, in the rounds that the terms screen. The list
+// Odd lists the indices of the units of a round whose updates are odd, in the rounds that the terms screen. The list
 // depends on the checkpoint and the updates alone, so that all members find the same.
-func (x *screener) odd(ctx context.Context, base *train.Checkpoint, round uint32, units work.Units,
+func (x *Screener) Odd(ctx context.Context, base *train.Checkpoint, round uint32, units work.Units,
 	deltas [][]*tensor.Tensor) (odd []uint32, err error) {
-	if x.screen == terms.ScreenOff {
+	if x.Screen == terms.ScreenOff {
 		return nil, nil
 	}
 	limits := screen.Default
-	if spec := x.task.Spec; spec.Sizes != nil {
+	if spec := x.Task.Spec; spec.Sizes != nil {
 		for _, u := range units {
 			limits.Steps = append(limits.Steps, spec.StepsOf(u.Index))
 		}
 	}
 	reports := screen.Updates(deltas, limits)
-	if x.screen >= terms.ScreenLosses {
+	if x.Screen >= terms.ScreenLosses {
 		losses, err := x.losses(ctx, base, round, units, deltas)
 		if err != nil {
 			return nil, err
@@ -58,13 +60,13 @@ func (x *screener) odd(ctx context.Context, base *train.Checkpoint, round uint32
 // losses measures what each update alone does to the loss on one batch of its unit and on one held-out batch, the same
 // for all: three forward passes an update. The batches are drawn from a digest of all updates, which no worker knew
 // when it committed to its own.
-func (x *screener) losses(ctx context.Context, base *train.Checkpoint, round uint32, units work.Units,
+func (x *Screener) losses(ctx context.Context, base *train.Checkpoint, round uint32, units work.Units,
 	deltas [][]*tensor.Tensor) ([]screen.Losses, error) {
-	x.turn.Own.Lock() // in parallel with units of others: a round must not wait for an audit
-	defer x.turn.Own.Unlock()
+	x.Turn.Own.Lock() // in parallel with units of others: a round must not wait for an audit
+	defer x.Turn.Own.Unlock()
 	if x.meter == nil {
 		var err error
-		if x.meter, err = x.task.Evaluator(); err != nil {
+		if x.meter, err = meter.New(x.Task); err != nil {
 			return nil, err
 		}
 	}
@@ -74,7 +76,7 @@ func (x *screener) losses(ctx context.Context, base *train.Checkpoint, round uin
 		committed = append(committed, u.Commit.Update)
 	}
 	drawn := canon.Hash("starling/screen-batch/1", committed)
-	spec, corpus := x.task.Spec, x.task.Corpus
+	spec, corpus := x.Task.Spec, x.Task.Corpus
 	batch, err := corpus.HeldOut(binary.BigEndian.Uint64(drawn[8:16]), int(spec.Batch), int(spec.Length), heldBatches)
 	if err != nil {
 		return nil, err

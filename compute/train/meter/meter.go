@@ -1,7 +1,9 @@
-package train
+// Package meter measures the loss of parameters with the part of a training step that its loss needs.
+package meter
 
 import (
 	"fmt"
+	"github.com/starling-network/starling/compute/train"
 
 	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/tensor"
@@ -10,14 +12,14 @@ import (
 // Evaluator measures the loss of parameters: the part of the training step that its loss needs, about a third of the
 // step's operations. It is for one goroutine.
 type Evaluator struct {
-	task   *Task
+	task   *train.Task
 	exec   *cpu.Exec
 	in     map[string]*tensor.Tensor
 	tokens *tensor.Tensor
 }
 
-// Evaluator returns a meter for batches of the size of an inner step, with as many threads as the step has.
-func (t *Task) Evaluator() (*Evaluator, error) {
+// New returns a meter for batches of the size of an inner step, with as many threads as the step has.
+func New(t *train.Task) (*Evaluator, error) {
 	exec, err := cpu.Compile(t.Step.Only("loss"), t.Exec.Threads())
 	if err != nil {
 		return nil, fmt.Errorf("train: the loss of the step: %w", err)
@@ -30,8 +32,8 @@ func (t *Task) Evaluator() (*Evaluator, error) {
 	if shape, ok := t.Step.InputShapes()["dice"]; ok { // what is dropped is the same for all parameters
 		m.in["dice"] = tensor.New(shape)
 	}
-	for i, n := range Frozen(t.Step) {
-		m.in[Param+n] = t.Frozen[i]
+	for i, n := range train.Frozen(t.Step) {
+		m.in[train.Param+n] = t.Frozen[i]
 	}
 	return m, nil
 }
@@ -41,13 +43,13 @@ func (m *Evaluator) Release() { m.exec.Release() }
 
 // Loss is the mean cross-entropy, in nats, of parameters (by Params of the step) on tokens [Batch, Length+1].
 func (m *Evaluator) Loss(params []*tensor.Tensor, tokens []int32) (float32, error) {
-	names := Params(m.task.Step)
+	names := train.Params(m.task.Step)
 	if len(params) != len(names) || len(tokens) != len(m.tokens.I32()) {
 		return 0, fmt.Errorf("train: the loss of %d parameters on %d tokens, want %d and %d", len(params), len(tokens),
 			len(names), len(m.tokens.I32()))
 	}
 	for i, n := range names {
-		m.in[Param+n] = params[i]
+		m.in[train.Param+n] = params[i]
 	}
 	copy(m.tokens.I32(), tokens)
 	out, err := m.exec.Run(m.in)

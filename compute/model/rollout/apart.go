@@ -1,0 +1,49 @@
+package rollout
+
+import (
+	"github.com/gomlx/gomlx/core/graph"
+
+	"github.com/starling-network/starling/compute/model/architecture"
+	"github.com/starling-network/starling/compute/record"
+	"github.com/starling-network/starling/compute/tensor"
+)
+
+// Passed lists the tensors that pass from a unit that draws the answers to n prompts to one that learns from them:
+// "answers" int32 [n, group, tokens], "reward" float32 [n, group] and "scores" float32 [n, group, tokens], the
+// cross-entropy of each token at the temperature.
+func (r Options) Passed(n int) []architecture.Named {
+	return []architecture.Named{
+		{Name: "answers", Shape: tensor.Make(tensor.Int32, n, r.Group, r.Tokens)},
+		{Name: "reward", Shape: tensor.Make(tensor.Float32, n, r.Group)},
+		{Name: "scores", Shape: tensor.Make(tensor.Float32, n, r.Group, r.Tokens)},
+	}
+}
+
+// Tokens draws the tokens of answers by a key, and keeps the score of each, and the highest of its noisy scores.
+type Tokens struct {
+	Key             *graph.Node
+	Temperature     float64
+	highest, scores []*graph.Node
+}
+
+// Take draws the i-th token of each answer from logits [n, vocab]: int32 [n].
+func (d *Tokens) Take(logits *graph.Node, i int) *graph.Node {
+	noisy := Noisy(logits, d.Key, i, d.Temperature)
+	token := Likeliest(noisy)
+	column := func(x *graph.Node) *graph.Node { return graph.Reshape(x, -1, 1) }
+	d.highest = append(d.highest, column(graph.ReduceMax(noisy, -1)))
+	d.scores = append(d.scores, column(record.CrossEntropy(graph.MulScalar(logits, 1/d.Temperature), token)))
+	return token
+}
+
+// Given is Passed for answers [n*group, tokens] and their rewards [n*group], and after it the highest of the scores
+// with noise that each token was drawn by: float32 [n*group, tokens].
+func (d *Tokens) Given(n int, answers, reward *graph.Node) []*graph.Node {
+	group, length := answers.Shape().Dim(0)/n, answers.Shape().Dim(1)
+	out := []*graph.Node{graph.Reshape(answers, n, group, length), graph.Reshape(reward, n, group),
+		graph.Reshape(graph.Concatenate(d.scores, 1), n, group, length), graph.Concatenate(d.highest, 1)}
+	for i := range out {
+		out[i] = graph.StopGradient(out[i])
+	}
+	return out
+}

@@ -1,0 +1,46 @@
+package rollout
+
+import "github.com/gomlx/gomlx/core/graph"
+
+// Options say how answers are drawn and rewarded.
+type Options struct {
+	Group       int     // answers to each prompt
+	Tokens      int     // of each answer
+	Temperature float64 // of the distribution that tokens are drawn from
+	KL          float64 // weight of the divergence from the reference model; 0: there is none
+	Reward      Reward
+
+	// Apart is how many steps a unit has whose answers other units draw, with the weights of a checkpoint that may be
+	// older; 0: a step draws its answers by itself.
+	Apart int
+}
+
+// Valid reports whether answers can be drawn so in sequences of a length.
+func (r Options) Valid(length int) bool {
+	return r.Group >= 2 && r.Group <= 1<<10 && r.Tokens >= 1 && r.Tokens < length && r.Temperature >= 0.01 &&
+		r.Temperature <= 100 && r.KL >= 0 && r.KL <= 100 && r.Reward.Valid() && r.Apart >= 0 && r.Apart <= 1<<10
+}
+
+// Places in the list of nodes that Learnt returns.
+const (
+	PromptsAt   = 0           // int32 [n, width]
+	PaddingAt   = 1           // int32 [n]
+	AnswersAt   = 2           // int32 [n, group, tokens], as drawn
+	WeightAt    = 3           // float32 [n, group, tokens]: of the cross-entropy of a token
+	RewardAt    = 4           // float32 [n, group]
+	CountedAt   = 5           // float32 [n, group, tokens]: 1 for tokens that count
+	placesDrawn = 6           // of the list
+	ScoresAt    = placesDrawn // float32 [n, group, tokens]: cross-entropies, of answers that other units drew
+)
+
+// Learnt lists what is learnt from answers [n*group, tokens] with rewards [n, group].
+func Learnt(prompts Prompts, answers, reward, counted *graph.Node) []*graph.Node {
+	n, group, length := reward.Shape().Dim(0), reward.Shape().Dim(1), answers.Shape().Dim(1)
+	advantage := graph.ExpandAndBroadcast(graph.Reshape(Advantages(reward), n*group), []int{n * group, length}, []int{-1})
+	weight := graph.Mul(counted, advantage)
+	grouped := func(x *graph.Node) *graph.Node { return graph.Reshape(x, n, group, length) }
+	out := make([]*graph.Node, placesDrawn)
+	out[PromptsAt], out[PaddingAt], out[AnswersAt] = prompts.Tokens, prompts.Padding, grouped(answers)
+	out[WeightAt], out[RewardAt], out[CountedAt] = grouped(weight), reward, grouped(counted)
+	return out
+}

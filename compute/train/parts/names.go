@@ -1,0 +1,71 @@
+// Package parts names the inputs and outputs of the program of a training step: parameters, the other tensors of the
+// state of a unit, and the tensors that are read alone. It divides the program of a job whose answers are drawn apart
+// into the part that learns and the part that draws, and says which unit draws the answers of which step.
+package parts
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/starling-network/starling/compute/program"
+)
+
+// Param is the prefix of the names of parameters, in the state and among the inputs of a step.
+const Param = "p/"
+
+// memories are the prefixes of the names of the state besides the parameters: an optimizer's of a parameter, which is
+// moments, or factored moments of the rows and columns of a matrix; and answers that are given, or drawn.
+var memories = []string{"m/", "v/", "r/", "s/", given, executed, handed}
+
+// Anchor is the prefix of the names of the parameters that a unit began with, which a program with a proximal term
+// reads.
+const Anchor = "b/"
+
+// Params returns the names of a training step's parameters, in the order of its inputs.
+func Params(p *program.Program) []string { return tensors(p, true) }
+
+// StateNames returns the names of the tensors of an inner state, in the order in which StateRoot takes them: all
+// parameters, then the moments, in the order of the step's inputs.
+func StateNames(p *program.Program) (names []string) {
+	for _, n := range Params(p) {
+		names = append(names, Param+n)
+	}
+	return append(names, Moments(p)...)
+}
+
+// Moments returns the names of the optimizer's state in a training step, in the order of the program's inputs.
+func Moments(p *program.Program) (names []string) {
+	for _, in := range p.Inputs() {
+		if slices.ContainsFunc(memories, func(m string) bool { return strings.HasPrefix(in.Name, m) }) {
+			names = append(names, in.Name)
+		}
+	}
+	return names
+}
+
+// Anchored reports whether a training step reads the parameters that its unit began with.
+func Anchored(p *program.Program) bool {
+	for _, in := range p.Inputs() {
+		if strings.HasPrefix(in.Name, Anchor) {
+			return true
+		}
+	}
+	return false
+}
+
+// Frozen returns the names of the tensors that a training step reads and does not train, in the order of its inputs.
+func Frozen(p *program.Program) []string { return tensors(p, false) }
+
+// tensors lists the weights that a step gives the next values of, or those that it only reads.
+func tensors(p *program.Program, trained bool) (names []string) {
+	made := map[string]bool{}
+	for _, o := range p.Outputs {
+		made[o.Name] = true
+	}
+	for _, in := range p.Inputs() {
+		if n, ok := strings.CutPrefix(in.Name, Param); ok && n != "" && made[in.Name] == trained {
+			names = append(names, n)
+		}
+	}
+	return names
+}

@@ -1,0 +1,269 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/event"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/refusal"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
+)
+
+// apart are terms of rounds in which two units learn from the answers of six others.
+func apart(staleness uint32) terms.Terms {
+	t := newTerms()
+	t.Rounds, t.Units, t.Window = 6, 2, 8
+	t.Rollout = terms.Rollout{Units: 6, Staleness: staleness, Flops: 100}
+	return t
+}
+
+// drawing is the one right result of a unit that draws.
+func drawing(l work.RoundState, unit uint32) work.Commitment {
+	c := commitment(l, unit)
+	c.Segments, c.Update, c.UpdateCID, c.HandedState = c.Segments[:2], canon.Digest{}, "", work.HandedState{
+		Root: canon.Sum("test/drawn", l.Base.Root[:], []byte(fmt.Sprint(l.Round, unit))), CID: "bafydrawn"}
+	return c
+}
+
+// learning is the one right result of a unit that learns: a function of its answers, too.
+func learning(l work.RoundState, unit uint32) work.Commitment {
+	c := commitment(l, unit)
+	c.Update = canon.Sum("test/learnt", c.Update[:], l.From[unit].Root[:])
+	c.UpdateCID = "bafy" + c.Update.Short()
+	return c
+}
+
+// commitApart commits a unit of a round, right or not.
+func (g *stage) commitApart(round uint32, u work.Unit, lies bool) error {
+	return g.do(func(s State) (State, []event.Event, error) {
+		l, _ := s.At(round)
+		c := drawing(l, u.Index)
+		if !u.Draws {
+			c = learning(l, u.Index)
+		} else if lies {
+			c.HandedState.Root = canon.Sum("test/forged", c.HandedState.Root[:], []byte{byte(u.Attempt)})
+		}
+		return s.Commit(g.env(), u.Worker, u.ID(round), c)
+	})
+}
+
+// fresh checks that all that a unit learns from was committed to, and drawn by a policy that is no older than the
+// terms say.
+func (g *stage) fresh() {
+	g.t.Helper()
+	for _, l := range g.s.Rounds() {
+		policy := g.s.Terms.Policy(l.Round)
+		if policy+g.s.Terms.Rollout.Staleness < l.Round {
+			g.t.Fatalf("round %d learns from round %d", l.Round, policy)
+		}
+		from, open := g.s.Answers(policy)
+		for _, u := range l.Units.Learning() {
+			if u.Worker == "" {
+				if len(l.From) > 0 {
+					g.t.Fatalf("unit %d of round %d waits for what is there", u.Index, l.Round)
+				}
+				continue
+			}
+			if !open {
+				g.t.Fatalf("round %d, from which round %d learns, is gone", policy, l.Round)
+			}
+			var drawn []canon.Digest
+			lo, hi := g.s.Terms.DrawnFor(u.Index)
+			for _, d := range from.Units[lo:hi] {
+				if d.Status == work.Assigned {
+					g.t.Fatalf("unit %d of round %d learns from unit %d, which is not committed", u.Index, l.Round, d.Index)
+				}
+				drawn = append(drawn, d.Commit.HandedState.Root)
+			}
+			if l.From[u.Index].Root != canon.NewTree(drawn).Root() {
+				g.t.Fatalf("unit %d of round %d learns from answers that no unit has drawn", u.Index, l.Round)
+			}
+		}
+	}
+}
+
+// attestedBy plays a run with workers that are late, gone or lie about what they draw, and returns what was attested.
+func attestedBy(t *testing.T, staleness uint32, seed uint64) []canon.Digest {
+	r := rand.New(rand.NewPCG(seed, 7))
+	g := begin(t, apart(staleness), newMembers(8, 3))
+	gone := map[string]bool{}
+	for len(gone) < int(seed%4) { // up to three of eight
+		gone[fmt.Sprintf("w%d", r.IntN(8))] = true
+	}
+	lied := seed%2 == 0
+	for range 3000 {
+		g.tick(1)
+		g.fresh()
+		if g.s.Over() {
+			break
+		}
+		for _, l := range g.s.Rounds() {
+			for _, u := range l.Units {
+				if u.Status != work.Assigned || u.Worker == "" || gone[u.Worker] || r.IntN(4) == 0 {
+					continue
+				}
+				lies := u.Draws && !lied && r.IntN(8) == 0
+				lied = lied || lies
+				if err := g.commitApart(l.Round, *u, lies); err != nil && !errors.Is(err, refusal.ErrStale) &&
+					!errors.Is(err, refusal.ErrInactive) && !errors.Is(err, refusal.ErrDuplicate) &&
+					!errors.Is(err, refusal.ErrWrongPhase) && !errors.Is(err, refusal.ErrNotYours) {
+					t.Fatal(err)
+				}
+				g.fresh()
+			}
+		}
+		g.auditApart(r)
+		for _, m := range g.s.Members {
+			if m.Active && !gone[m.ID] && g.s.Attestable() && g.s.Phase == progress.Attest && !g.s.Voted(m.ID) {
+				round := g.s.Round
+				g.must(func(s State) (State, []event.Event, error) { return s.Attest(g.env(), round, vote(s, m.ID)) })
+				g.fresh()
+			}
+		}
+	}
+	if g.s.Phase != progress.Done {
+		t.Fatalf("staleness %d, seed %d: phase %s (%s) of round %d", staleness, seed, g.s.Phase, g.s.Why, g.s.Round)
+	}
+	var attested []canon.Digest
+	for _, e := range g.events {
+		if e.Kind == event.RoundAttested {
+			next := e.Entry.Attestation.Checkpoint
+			attested = append(attested[:next.Round-1], next.Root)
+		}
+	}
+	return attested
+}
+
+// auditApart answers the audits that are open: a lie is challenged, and lost.
+func (g *stage) auditApart(r *rand.Rand) {
+	for _, v := range g.s.Active(crew.Verifier) {
+		for _, a := range g.s.Audits(v) {
+			u, ok := g.s.Find(a.ID())
+			if !ok || u.Status != work.Auditing || r.IntN(3) == 0 {
+				continue
+			}
+			right := !u.Draws || u.Commit.HandedState == drawing(u.RoundState, u.Index).HandedState
+			if right {
+				g.must(func(s State) (State, []event.Event, error) { return pass(s, g.env(), a.Round, u.Unit) })
+				continue
+			}
+			g.must(func(s State) (State, []event.Event, error) { return s.Challenge(g.env(), v, u.ID()) })
+			g.must(func(s State) (State, []event.Event, error) {
+				return s.Verdict(g.env(), u.ID(), true, false, u.Worker)
+			})
+			g.fresh()
+			return
+		}
+	}
+	for _, l := range g.s.All() {
+		for _, u := range l.Units {
+			if u.Status == work.Sealed && !u.Question.IsZero() && u.Seal == seal(g.s, l.Round, *u).Root() {
+				g.must(func(s State) (State, []event.Event, error) { return unseal(s, g.env(), l.Round, *u) })
+			}
+		}
+	}
+}
+
+// With any workers late, gone or forging their answers, nothing older than the terms say is learnt from, nothing forged
+// stays in the lineage, and the model is the same.
+func TestNothingStaleIsLearntFrom(t *testing.T) {
+	for _, staleness := range []uint32{0, 1, 2, 4} {
+		want := attestedBy(t, staleness, 0)
+		if len(want) != 6 {
+			t.Fatalf("%d rounds are attested", len(want))
+		}
+		for seed := uint64(1); seed <= 12; seed++ {
+			if got := attestedBy(t, staleness, seed); !slices.Equal(got, want) {
+				t.Fatalf("staleness %d, seed %d: another lineage", staleness, seed)
+			}
+		}
+	}
+}
+
+// Generators draw the answers of later rounds while units learn, up to the staleness, and no further.
+func TestDrawingGoesOnWhileOthersLearn(t *testing.T) {
+	for staleness := range uint32(3) {
+		g := begin(t, apart(staleness), newMembers(8, 3))
+		g.tick(1)
+		for _, u := range slices.Clone(g.s.Units[2:]) {
+			if err := g.commitApart(0, *u, false); err != nil {
+				t.Fatal(err)
+			}
+		}
+		rounds := uint32(0) // that learn without another unit being drawn
+		for ; rounds < 6; rounds++ {
+			g.tick(2)
+			if g.s.Units[0].Waits() {
+				break
+			}
+			for _, u := range slices.Clone(g.s.Units[:2]) {
+				if err := g.commitApart(g.s.Round, *u, false); err != nil {
+					t.Fatal(err)
+				}
+			}
+			g.attestAll()
+		}
+		if rounds != staleness+1 {
+			t.Errorf("staleness %d: %d rounds learn from the answers of the first", staleness, rounds)
+		}
+	}
+}
+
+// A commitment of a unit that draws hands something on, and has no update; another has one.
+func TestCommitmentsOfUnitsThatDraw(t *testing.T) {
+	all := apart(1)
+	l := work.RoundState{From: make([]work.HandedState, 2)}
+	draws, learns := drawing(l, 2), learning(l, 0)
+	bad := func(change func(c *work.Commitment)) work.Commitment {
+		c := draws
+		change(&c)
+		return c
+	}
+	for name, c := range map[string]work.Commitment{
+		"an update":     bad(func(c *work.Commitment) { c.Update = learns.Update }),
+		"nothing drawn": bad(func(c *work.Commitment) { c.HandedState = work.HandedState{} }),
+		"no CID":        bad(func(c *work.Commitment) { c.HandedState.CID = "" }),
+		"more roots":    bad(func(c *work.Commitment) { c.Segments = learns.Segments }),
+		"learning":      learns,
+	} {
+		if err := work.CheckCommitment(all, c, 0, 2); !errors.Is(err, refusal.ErrBadCommitment) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := errors.Join(work.CheckCommitment(all, draws, 0, 2), work.CheckCommitment(all, learns, 0, 0)); err != nil {
+		t.Error(err)
+	}
+	if err := work.CheckCommitment(all, draws, 0, 0); !errors.Is(err, refusal.ErrBadCommitment) {
+		t.Errorf("a unit that learns passes on a state: %v", err)
+	}
+}
+
+// Terms that units which draw do not fit to are refused.
+func TestTermsOfUnitsThatDraw(t *testing.T) {
+	if err := apart(terms.MaxStaleness).Validate(); err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(t *terms.Terms){
+		"staleness":       func(t *terms.Terms) { t.Rollout.Staleness = terms.MaxStaleness + 1 },
+		"no operations":   func(t *terms.Terms) { t.Rollout.Flops = 0 },
+		"unequal parts":   func(t *terms.Terms) { t.Rollout.Units = 5 },
+		"none":            func(t *terms.Terms) { t.Rollout.Units = 0 },
+		"too many":        func(t *terms.Terms) { t.Rollout.Units = terms.MaxUnits },
+		"carried state":   func(t *terms.Terms) { t.Carry = 2 },
+		"slices":          func(t *terms.Terms) { t.Slices = 2 },
+		"a small window":  func(t *terms.Terms) { t.Window = 3; t.Rollout.Staleness = 2 },
+		"different sizes": func(t *terms.Terms) { t.Sizes = []uint32{4, 4} },
+	} {
+		of := apart(1)
+		if change(&of); of.Validate() == nil {
+			t.Errorf("%s: taken", name)
+		}
+	}
+}

@@ -1,0 +1,139 @@
+// Package rollouts holds workers that draw answers falsely, where other units learn from them.
+package rollouts
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/compute/train/parts"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/role/adversary"
+	"github.com/starling-network/starling/role/engine"
+)
+
+// Forgery is a way to draw answers falsely.
+type Forgery string
+
+// Forgeries. Each commits to its false answers, so that nothing but an execution tells it from honest work.
+const (
+	EditsToken   Forgery = "token"  // changes the first token of the answers
+	EditsReward  Forgery = "reward" // raises a reward
+	EndsEarly    Forgery = "early"  // draws the first token of each answer, and none after it
+	OtherSeed    Forgery = "seed"   // draws with other noise, of other prompts
+	ChosenPrompt Forgery = "prompt" // answers the prompts of another unit
+	CopiesOther  Forgery = "copy"   // passes on what another unit has drawn
+	StalePolicy  Forgery = "stale"  // draws with the first checkpoint that it knew
+	OtherPolicy  Forgery = "policy" // draws with changed weights
+)
+
+// Forges is a worker that draws answers falsely, and learns as it should. Where no answers are drawn apart it is
+// honest.
+type Forges struct{ How Forgery }
+
+// Install implements Attack.
+func (a Forges) Install(c adversary.Setup) adversary.Step {
+	c.Party.Compute = &drawer{Honest: c.Honest, how: a.How}
+	return c.Step
+}
+
+type drawer struct {
+	adversary.Honest
+	how   Forgery
+	first *train.Checkpoint
+}
+
+// Train implements party.Compute.
+func (d *drawer) Train(ctx context.Context, name terms.Checkpoint, unit uint32) (*engine.Work, error) {
+	s := d.Task().Spec
+	base, err := d.Base(name)
+	if err != nil || s.Rollout == nil || unit < s.Units {
+		return d.Honest.Train(ctx, name, unit)
+	}
+	if d.first == nil {
+		d.first = base
+	}
+	r, err := d.draw(base, unit)
+	if err != nil {
+		return nil, err
+	}
+	return d.NewWork(name, unit, r)
+}
+
+// draw draws what a unit is to draw, or something else.
+func (d *drawer) draw(base *train.Checkpoint, unit uint32) (*train.Result, error) {
+	t, s := *d.Task(), *d.Task().Spec
+	if d.how == OtherSeed {
+		s.Seed++
+	}
+	t.Spec = &s
+	exec, err := s.Compile(t.Step, 1)
+	if err != nil {
+		return nil, err
+	}
+	t.Exec = exec
+	if err := t.Divide(); err != nil {
+		return nil, err
+	}
+	from, drawn := *base, unit
+	switch d.how {
+	case ChosenPrompt, CopiesOther:
+		drawn = s.Units + (unit+1-s.Units)%s.Apart().Drawing()
+	case StalePolicy:
+		from.Params = d.first.Params
+	case OtherPolicy:
+		from.Params = slices.Clone(base.Params)
+		from.Params[0] = base.Params[0].Clone()
+		from.Params[0].F32()[0]++
+	}
+	r, err := t.Run(&from, drawn, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	if from.Params[0] != base.Params[0] || d.how == StalePolicy { // it says that it drew with the right ones
+		for i, p := range base.Params {
+			r.End[i] = p.Clone()
+		}
+	}
+	answers, reward, err := drawnBy(t.Step, r)
+	if err != nil {
+		return nil, err
+	}
+	switch each := answers.Shape.Dims[2]; d.how {
+	case EditsToken:
+		answers.I32()[0] ^= 1
+	case EditsReward:
+		reward.F32()[0]++
+	case EndsEarly:
+		for i := range answers.I32() {
+			if i%each > 0 {
+				answers.I32()[i] = 0
+			}
+		}
+	}
+	begin := train.StateRoot(0, append(train.Roots(base.Params), train.Roots(zeros(r.End[len(base.Params):]))...))
+	r.Segments = []canon.Digest{begin, train.StateRoot(1, train.Roots(r.End))}
+	return r, nil
+}
+
+// zeros are tensors of zeros of the same shapes.
+func zeros(like []*tensor.Tensor) (list []*tensor.Tensor) {
+	for _, x := range like {
+		list = append(list, tensor.New(x.Shape))
+	}
+	return list
+}
+
+// drawnBy are the answers and the rewards that a unit passes on.
+func drawnBy(step *program.Program, r *train.Result) (answers, reward *tensor.Tensor, err error) {
+	names := parts.HandedOn(step)
+	if len(names) < 2 || len(r.End) < len(names) {
+		return nil, nil, fmt.Errorf("adversary: a unit passes on %d tensors", len(names))
+	}
+	on := r.End[len(r.End)-len(names):]
+	return on[0], on[1], nil
+}

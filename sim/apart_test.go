@@ -1,0 +1,74 @@
+package sim
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/role/adversary"
+	"github.com/starling-network/starling/role/adversary/rollouts"
+	"github.com/starling-network/starling/sim/check"
+	"github.com/starling-network/starling/sim/workload"
+)
+
+// Jobs whose units learn from answers that others draw, with policies of different ages.
+var (
+	atOnce = workload.Size{Rounds: 5, Units: 2, Steps: 2, Segment: 1, Rollout: &train.Rollout{}}
+	apart  = workload.Size{Rounds: 5, Units: 2, Steps: 2, Segment: 1, Rollout: &train.Rollout{Staleness: 2}}
+)
+
+// A worker that forges what it draws is slashed, and the run leads to the state root that the job determines, whichever
+// workers lie, crash or never come back.
+func TestRollouts(t *testing.T) {
+	type lie struct {
+		name    string
+		size    workload.Size
+		acts    map[string]adversary.Attack
+		faults  []Fault
+		slashed []string
+		long    bool // played with -long only
+	}
+	list := []lie{
+		{name: "all are honest", size: apart},
+		{name: "all are honest, at once", size: atOnce},
+		{name: "machines crash", size: apart, faults: []Fault{
+			{At: 10e9, For: 6e9, Who: "worker-0"}, {At: 17e9, For: 5e9, Who: w1}, {At: 31e9, For: 4e9, Who: v1}}},
+		{name: "three of eight never come back", size: apart, long: true, faults: []Fault{
+			{At: 12e9, For: 1e6 * time.Second, Who: "worker-3"}, {At: 14e9, For: 1e6 * time.Second, Who: "worker-5"},
+			{At: 19e9, For: 1e6 * time.Second, Who: "worker-7"}}},
+		{name: "a worker skips its work", size: apart, long: true, acts: one(w1, adversary.Skips{}), slashed: []string{w1}},
+		{name: "a worker learns from other data", size: apart, long: true, acts: one(w1, adversary.WrongData{}),
+			slashed: []string{w1}},
+	}
+	for how, always := range map[rollouts.Forgery]bool{rollouts.EditsToken: true, rollouts.EditsReward: false,
+		rollouts.EndsEarly: false, rollouts.OtherSeed: false, rollouts.ChosenPrompt: false, rollouts.CopiesOther: false,
+		rollouts.StalePolicy: false, rollouts.OtherPolicy: true} {
+		list = append(list, lie{name: string(how), size: apart, acts: one(w1, rollouts.Forges{How: how}),
+			slashed: []string{w1}, long: !always})
+	}
+	list = append(list, lie{name: "token, at once", size: atOnce, long: true, slashed: []string{w1},
+		acts: one(w1, rollouts.Forges{How: rollouts.EditsToken})})
+	for _, s := range list {
+		if s.long && !*long {
+			continue
+		}
+		t.Run(s.name, func(t *testing.T) {
+			c := sized(t, s.size)
+			c.Acts, c.Faults, c.MaxBlocks = s.acts, s.faults, 3000
+			if len(s.faults) > 0 {
+				c.Workers = 8
+			}
+			o := played(t, c, check.CoinsConserved{}, &check.PaidOnce{Guilty: s.slashed, Away: c.Away()},
+				check.HonestNotSlashed{Guilty: s.slashed, Away: c.Away()}, &check.Lineage{Honest: true})
+			if o.Phase != progress.Done || !o.Honest || o.Rounds != c.Job.Task.Spec.Rounds {
+				t.Errorf("the run ends in phase %d after %d rounds: %s, honest: %v", o.Phase, o.Rounds, o.Why, o.Honest)
+			}
+			if got := slices.Sorted(maps.Keys(o.Slashed)); !slices.Equal(got, s.slashed) {
+				t.Errorf("slashed: %v, want %v", got, s.slashed)
+			}
+		})
+	}
+}
