@@ -145,9 +145,14 @@ func TestProvideTutorial(t *testing.T) {
 		Account  string
 		Received uint64 `json:"received_uzen"`
 		Lost     uint64 `json:"lost_uzen"`
+		Estimate struct {
+			Day struct {
+				High uint64 `json:"high_uzen"`
+			}
+		}
 	}
-	if p.decode("earnings.json", &earned); earned.Received == 0 || earned.Lost != 0 {
-		t.Errorf("the worker earned nothing, or lost: %+v", earned)
+	if p.decode("earnings.json", &earned); earned.Received == 0 || earned.Lost != 0 || earned.Estimate.Day.High == 0 {
+		t.Errorf("the worker earned nothing, or lost, or could estimate nothing: %+v", earned)
 	}
 	var history struct {
 		Transactions []struct {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/cmd/starling/cause"
+	"github.com/starling-network/starling/cmd/starling/income"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/worker"
 	"github.com/starling-network/starling/node/rundir"
@@ -110,7 +111,7 @@ func TestEarningsAnswer(t *testing.T) {
 		{terminal.JSON, nil, `{"account":"a","days":[],"jobs":[],"lost_uzen":0,"receipts":[],"received_uzen":1}` + "\n"},
 	} {
 		var b bytes.Buffer
-		answer := worker.EarningsAnswer("a", 1, 0, []api.EarnedDay{}, c.found)
+		answer := income.EarningsAnswer("a", 1, 0, []api.EarnedDay{}, c.found, nil)
 		if err := c.form.Print(&b, answer); err != nil || b.String() != c.want {
 			t.Errorf("%q, want %q (%v)", b.String(), c.want, err)
 		}

@@ -99,13 +99,13 @@ func ReadAccount(ctx context.Context, network, address string) (*Account, error)
 		a.NextPayee, a.PayeeAt = "", 0
 	}
 	if left := a.LeavesAt - head.Height; a.Leaving > 0 && left > 0 {
-		a.LeavesIn = float64(left) * blockTime(ctx, c, head).Seconds()
+		a.LeavesIn = float64(left) * BlockTime(ctx, c, head).Seconds()
 	}
 	return a, nil
 }
 
-// blockTime is how long the last blocks took, in the mean; 0 if they are not kept.
-func blockTime(ctx context.Context, c *client.Client, head ledger.Head) time.Duration {
+// BlockTime is how long the last blocks took, in the mean; 0 if they are not kept.
+func BlockTime(ctx context.Context, c *client.Client, head ledger.Head) time.Duration {
 	const most = 100
 	n := min(most, head.Height-2) // the first block has the time of the genesis, which may be any
 	if n < 1 {

@@ -156,8 +156,12 @@ func (m Measurement) Open(results []canon.Digest) (Outcome, error) {
 }
 
 // rate is a lower bound, since the time between two blocks includes their delays.
-func (m Measurement) rate() uint64 {
-	return uint64(m.Steps) * Segments * StepFlops * 1000 / uint64(m.Took) // below 2^60, as MaxSteps is 2^20
+func (m Measurement) rate() uint64 { return RateOf(m.Steps, m.Took) }
+
+// RateOf is the rate of a machine in operations a second that took some milliseconds, at least one, for all segments,
+// each of a number of steps.
+func RateOf(steps uint32, millis int64) uint64 {
+	return uint64(steps) * Segments * StepFlops * 1000 / uint64(millis) // below 2^60, as MaxSteps is 2^20
 }
 
 // Draw returns at most n verifiers to check a measurement, none of except, drawn with a seed.

@@ -235,7 +235,7 @@ func (v View) unmatched(o Order, mine market.Offer) Reason {
 	case v.misfit(o, mine) != market.Fits:
 		why := v.misfit(o, mine)
 		r := waits(OrderMismatch, "the order does not take the offer: %s", why.Text())
-		r.Kind, r.Mismatch, r.Do = Blocked, why, remedies[why]
+		r.Kind, r.Mismatch, r.Do = Blocked, why, Remedy(why)
 		return r
 	case o.Why == market.TooFewWorkers:
 		return waits(OrderWorkers, "the order waits for %d workers, and %d offer or are busy", o.Workers.Min,
@@ -264,7 +264,9 @@ func (v View) misfit(o Order, mine market.Offer) market.Mismatch {
 	return market.NewBook(v.Lots, canon.Digest{}).Unfit(o.Order, mine.Role, mine.ID)
 }
 
-// remedies say what an owner can do about a misfit.
+// Remedy is the step by which an owner makes an offer fit; empty: there is none.
+func Remedy(m market.Mismatch) string { return remedies[m] }
+
 var remedies = map[market.Mismatch]string{
 	market.WrongClass:     "let the machine be measured: it is, while starling worker up runs",
 	market.MemoryTooSmall: "offer more memory, if the machine has it: starling worker up --memory MIB",

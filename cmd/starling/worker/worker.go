@@ -13,6 +13,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/executor"
 	"github.com/starling-network/starling/cmd/starling/flagfile"
+	"github.com/starling-network/starling/cmd/starling/income"
 	"github.com/starling-network/starling/cmd/starling/target"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
@@ -32,10 +33,10 @@ func Command(c *terminal.Console) *cobra.Command {
 	return usage.Group("worker", "Work for a network, and be paid for it",
 		`Take part in a network with this machine: train units of jobs or do units of others again, and be paid for
 what is verified.`,
-		upCommand(c), schemaCommand(c), statusCommand(c), tasksCommand(c), logsCommand(c), earningsCommand(c),
+		upCommand(c), schemaCommand(c), statusCommand(c), tasksCommand(c), logsCommand(c), income.EarningsCommand(c),
 		hoursCommand(c),
 		explainCommand(c), pauseCommand(c), resumeCommand(c), drainCommand(c), retireCommand(c), identityCommand(c),
-		benchCommand(c), replayCommand(c))
+		benchCommand(c), income.EstimateCommand(c), replayCommand(c))
 }
 
 func upCommand(c *terminal.Console) *cobra.Command {

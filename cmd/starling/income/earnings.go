@@ -1,4 +1,5 @@
-package worker
+// Package income is the commands about the pay of a worker: an estimate before it joins, and every amount since.
+package income
 
 import (
 	"cmp"
@@ -6,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/target"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
+	"github.com/starling-network/starling/node/estimate"
 	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/inspect"
 	"github.com/starling-network/starling/node/rundir"
@@ -22,16 +25,20 @@ import (
 
 // EarningsAnswer is about receipts of many jobs: a name is a job and a number.
 func EarningsAnswer(account string, received, lost uint64, days []api.EarnedDay,
-	found []rundir.Explanation) terminal.Answer {
+	found []rundir.Explanation, came *estimate.Came) terminal.Answer {
 	if found == nil {
 		found = []rundir.Explanation{}
 	}
 	whole := map[string]any{"account": account, "received_uzen": received, "lost_uzen": lost, "days": days,
 		"jobs": rundir.ByJob(found), "receipts": found}
+	if came != nil {
+		whole["estimate"] = came
+	}
 	return terminal.List(whole, found, func(e rundir.Explanation) string { return fmt.Sprintf("%s %d", e.Job, e.Seq) })
 }
 
-func earningsCommand(c *terminal.Console) *cobra.Command {
+// EarningsCommand is starling worker earnings.
+func EarningsCommand(c *terminal.Console) *cobra.Command {
 	var t target.Target
 	var account, table string
 	var sums bool
@@ -41,14 +48,16 @@ func earningsCommand(c *terminal.Console) *cobra.Command {
 		Long: `Explain every amount that an account earned or lost on a network, also those of nothing: first
 the sums of every day, in UTC, the latest first, and of every job, then the rewards of epochs, the latest first, then
 the receipts of every job. --sums stops after the sums. A validator that does not keep all blocks does not know
-the days of older receipts. starling worker hours has the reason of every hour, also of those without pay.
+the days of older receipts. If starling worker estimate left an estimate in the folder, it is compared with the income
+since. starling worker hours has the reason of every hour, also of those without pay.
 
 --csv writes every amount into a file for the books of its owner, the oldest first: time, amount, coin, job, kind,
 height, transaction, reason. An amount that was taken is negative; deposits and refunds, which are the account's own
 coins, are left out. Payments of final rounds and of epochs come from the rules of a block and have no transaction.
 
 With -o json: {"account","received_uzen","lost_uzen","days":[{"day","received_uzen","lost_uzen","receipts","unpaid"}],
-"jobs":[{"job","received_uzen","lost_uzen","receipts","unpaid"}],"receipts":[as of starling job explain]}.`,
+"jobs":[{"job","received_uzen","lost_uzen","receipts","unpaid"}],"receipts":[as of starling job explain],"estimate":
+{"at","height","day":{"low_uzen","median_uzen","high_uzen"},"days","earned_day"}}, the estimate if the folder has one.`,
 		Example: `  starling worker earnings --home net/worker-0
   starling worker earnings --home net/worker-0 --sums
   starling worker earnings --home net/worker-0 --csv 2026.csv
@@ -82,11 +91,20 @@ With -o json: {"account","received_uzen","lost_uzen","days":[{"day","received_uz
 					received += e.Amount
 				}
 			}
+			came, err := sinceEstimate(t.Home, found)
+			if err != nil {
+				return err
+			}
 			if c.Form.Machine() {
-				return c.Form.Print(os.Stdout, EarningsAnswer(t.Account, received, lost, days, found))
+				return c.Form.Print(os.Stdout, EarningsAnswer(t.Account, received, lost, days, found, came))
 			}
 			fmt.Printf("%s received %s ZEN and lost %s ZEN of its stake\n", t.Account, terminal.Zen(received),
 				terminal.Zen(lost))
+			if came != nil {
+				fmt.Printf("estimated %s: %s ZEN a day (low %s, high %s); since then it received %s a day\n",
+					came.At.Format(time.DateTime), zenText(came.Income.Median), zenText(came.Income.Low),
+					zenText(came.Income.High), zenText(came.Earned))
+			}
 			if err := printSums(c, days, rundir.ByJob(found)); err != nil || sums {
 				return err
 			}
@@ -105,6 +123,25 @@ With -o json: {"account","received_uzen","lost_uzen","days":[{"day","received_uz
 	cmd.Flags().BoolVar(&sums, "jobs", false, "")
 	_ = cmd.Flags().MarkDeprecated("jobs", "use --sums") // the flag is there
 	return cmd
+}
+
+// sinceEstimate compares the estimate that the folder of a worker keeps with its income since; nil: there is none.
+func sinceEstimate(home string, found []rundir.Explanation) (*estimate.Came, error) {
+	if home == "" {
+		return nil, nil
+	}
+	kept, err := estimate.Read(home)
+	if kept == nil || err != nil {
+		return nil, err
+	}
+	var received uint64
+	for _, e := range found {
+		if e.Height > kept.Height && e.Kind != reward.Slash {
+			received += e.Amount
+		}
+	}
+	came := kept.Came(received, time.Now())
+	return &came, nil
 }
 
 // writeBookings writes the amounts of an account as CSV.
