@@ -46,8 +46,12 @@ func TestRollouts(t *testing.T) {
 	for how, always := range map[rollouts.Forgery]bool{rollouts.EditsToken: true, rollouts.EditsReward: false,
 		rollouts.EndsEarly: false, rollouts.OtherSeed: false, rollouts.ChosenPrompt: false, rollouts.CopiesOther: false,
 		rollouts.StalePolicy: false, rollouts.OtherPolicy: true} {
-		list = append(list, lie{name: string(how), size: apart, acts: one(w1, rollouts.Forges{How: how}),
-			slashed: []string{w1}, long: !always})
+		liar := w1
+		if how == rollouts.StalePolicy {
+			liar = "worker-2" // draws in a round that has an older policy
+		}
+		list = append(list, lie{name: string(how), size: apart, acts: one(liar, rollouts.Forges{How: how}),
+			slashed: []string{liar}, long: !always})
 	}
 	list = append(list, lie{name: "token, at once", size: atOnce, long: true, slashed: []string{w1},
 		acts: one(w1, rollouts.Forges{How: rollouts.EditsToken})})

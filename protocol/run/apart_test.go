@@ -137,6 +137,10 @@ func attestedBy(t *testing.T, staleness uint32, seed uint64) []canon.Digest {
 			next := e.Entry.Attestation.Checkpoint
 			attested = append(attested[:next.Round-1], next.Root)
 		}
+		// Only a verdict voids commitments here, and the stake of the liar pays for them first.
+		if e.Kind == event.RoundDropped && len(e.RoundState.Culprits) == 0 {
+			t.Fatalf("staleness %d, seed %d: the budget alone pays for the void units of round %d", staleness, seed, e.Round)
+		}
 	}
 	return attested
 }

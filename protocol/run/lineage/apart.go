@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/starling-network/starling/protocol/run/event"
+	"github.com/starling-network/starling/protocol/run/reason"
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
@@ -30,9 +32,15 @@ func (d *Lineage) syncDrawn() {
 	}
 }
 
-// starve takes the units that learn from their workers, whose fault it is not: what they committed is void, and paid
-// like a round that was rolled back.
+// starve takes the units that learn from their workers, whose fault it is not: their commitments are void, and paid
+// like those of a round that was rolled back, first from the stakes of the members that were just convicted.
 func (d *Lineage) starve() {
+	var culprits []string
+	for _, m := range d.Members {
+		if !m.Active && m.Why == reason.Verdict && m.Since == d.Env.Height {
+			culprits = append(culprits, m.ID)
+		}
+	}
 	void := d.RoundState
 	void.Units = nil
 	for i, u := range d.Units {
@@ -47,7 +55,8 @@ func (d *Lineage) starve() {
 	}
 	d.From = nil
 	if slices.ContainsFunc(void.Units, func(u *work.Unit) bool { return u.Status != work.Assigned }) {
-		d.rollbacks.markRolledBack(void, nil)
+		d.Emit(event.Event{Kind: event.RolledBack, Round: d.Round})
+		d.rollbacks.markRolledBack(void, culprits)
 	}
 }
 
