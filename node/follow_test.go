@@ -111,7 +111,7 @@ func TestFailureIsTold(t *testing.T) {
 	close(events)
 	e, ok := <-events
 	if !ok || e.Event != notify.Failed || !strings.Contains(e.Text, "small failed in round 0 of 3") {
-		t.Errorf("%+v", e)
+		t.Fatalf("%+v", e)
 	}
 	if text := <-warned; !strings.HasPrefix(text, "warning: mlflow: ") {
 		t.Error(text)

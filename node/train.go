@@ -12,6 +12,7 @@ import (
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/job/spec"
 	"github.com/starling-network/starling/compute/data"
+	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/node/consumer"
 	"github.com/starling-network/starling/node/dashboard"
 	"github.com/starling-network/starling/node/dataset"
@@ -135,7 +136,8 @@ func prepared(ctx context.Context, opt consumer.Options) (*prepare.CompiledJob, 
 }
 
 // chooseNumerics gives the job the version of the numerics of the run in its folder, if it is resumed, or else that
-// which its network has in force.
+// which its network has in force. If the network does not answer, the start of the run reports that, to followers of
+// the job as well; an order of another version than the network has is refused.
 func chooseNumerics(ctx context.Context, opt consumer.Options) (err error) {
 	old := rundir.OutDir{Path: opt.Dir}
 	switch {
@@ -143,6 +145,9 @@ func chooseNumerics(ctx context.Context, opt consumer.Options) (err error) {
 		opt.Job.Numerics = old.Numerics()
 	case opt.Network != "":
 		opt.Job.Numerics, err = session.Numerics(ctx, opt.Network)
+		if err != nil && !errors.Is(err, kernel.ErrVersion) && ctx.Err() == nil {
+			opt.Job.Numerics, err = 0, nil
+		}
 	}
 	return err
 }
