@@ -87,6 +87,29 @@ func (g *stage) fresh() {
 			}
 		}
 	}
+	for _, l := range g.s.RolledBack { // its units cannot be executed again: their answers may be gone
+		for _, u := range l.Units {
+			if u.Status != work.Assigned && u.Status != work.Committed && u.Status != work.Accepted {
+				g.t.Fatalf("unit %d of round %d is void, and has status %d", u.Index, l.Round, u.Status)
+			}
+		}
+	}
+}
+
+// lasting checks that a round is final only when no later one learns from its answers, and they could be challenged.
+func (g *stage) lasting(before State) {
+	g.t.Helper()
+	for _, l := range before.Open {
+		if _, open := g.s.At(l.Round); open || !g.s.Terms.Draws(l.Round) {
+			continue
+		}
+		if l.Round+g.s.Terms.Rollout.Staleness >= g.s.Round && g.s.Round < g.s.Terms.Rounds {
+			g.t.Fatalf("round %d is final, and round %d may learn from it", l.Round, g.s.Round)
+		}
+		if l.Filled == 0 || g.height < l.Filled+g.s.Terms.Deadlines.Challenge {
+			g.t.Fatalf("round %d, whose answers are there since height %d, is final at height %d", l.Round, l.Filled, g.height)
+		}
+	}
 }
 
 // attestedBy plays a run with workers that are late, gone or lie about what they draw, and returns what was attested.
@@ -99,8 +122,10 @@ func attestedBy(t *testing.T, staleness uint32, seed uint64) []canon.Digest {
 	}
 	lied := seed%2 == 0
 	for range 3000 {
+		before := g.s
 		g.tick(1)
 		g.fresh()
+		g.lasting(before)
 		if g.s.Over() {
 			break
 		}

@@ -76,7 +76,7 @@ func NewHolding(h Holding, terms terms.Terms, task *train.Task, store blob.Store
 		states:      &states{task: task, peers: peers, job: terms.Job, shared: h.Shared, aside: h.Aside}}
 	e.checkpoints.held.most, e.states.held.most, e.executed.most = bundle.MaxHeld, maxStates, maxExecuted
 	if task.Spec.Rollout != nil {
-		e.states.held.most = maxDrawn
+		e.states.held.most = heldAnswers(task.Spec)
 	}
 	e.computing.Shared = h.Shared
 	e.screener = screener.Screener{Screen: terms.Screen, Task: task, Turn: &e.computing}

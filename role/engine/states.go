@@ -20,8 +20,8 @@ import (
 // maxStates is the number of carried states that stay in memory.
 const maxStates = 4
 
-// maxDrawn is the number of answers of units that draw that do.
-const maxDrawn = 256
+// heldAnswers is the number of answers that stay in memory: one for each step of some units that learn at once.
+func heldAnswers(s *train.Spec) int { return max(256, 4*int(s.Steps)) }
 
 // states holds in memory the states that units carry, gets those that it does not hold from peers, and knows from the
 // run which unit starts from which of them.

@@ -56,7 +56,7 @@ func (p *PaidOnce) End(w World) error {
 	if err != nil || s.Phase != progress.Done {
 		return err
 	}
-	if p.rolled && s.Terms.Carry > 0 { // what was built on a state that is lost cannot be settled
+	if p.rolled && s.Terms.Freezes() { // work that was built on a lost state cannot be settled
 		return nil
 	}
 	return p.all(receipts, w.Name)

@@ -7,6 +7,7 @@ import (
 	"github.com/starling-network/starling/protocol/run/event"
 	"github.com/starling-network/starling/protocol/run/reason"
 	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/transition"
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
@@ -16,12 +17,14 @@ func (d *Assignment) Hurry() {
 		return
 	}
 	whole := d.TrainDeadlineTimes(crew.Novice) // of all of them: this is done with every commitment
+	held := transition.Holds(d.Draft, "")
 	for i, u := range d.Units {
 		blocks := d.Terms.Share(u.Index, whole)
-		if u.Draws || u.Waits() || d.Terms.Rollout.Units > 0 && d.Owed(u.Worker, u.Index, 0) > blocks {
+		if u.Draws || u.Waits() || u.Status != work.Assigned ||
+			u.Deadline <= max(u.AssignedAt+blocks, d.Env.Height+terms.MinBlocks) {
 			continue
 		}
-		if u.Status != work.Assigned || u.Deadline <= max(u.AssignedAt+blocks, d.Env.Height+terms.MinBlocks) {
+		if d.Terms.Rollout.Units > 0 && transition.OwedHolding(d.Draft, u.Worker, u.Index, 0, held[u.Worker]) > blocks {
 			continue
 		}
 		if m, _ := d.Member(u.Worker); m.Speed == 0 {

@@ -6,6 +6,7 @@ import (
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/event"
 	"github.com/starling-network/starling/protocol/run/reason"
+	"github.com/starling-network/starling/protocol/run/transition"
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
@@ -54,11 +55,12 @@ func (d *Assignment) distrust(worker string) {
 // Turn gives a worker the whole time for its next unit. The time begins now, unless the worker had the next unit before
 // the one that it just ended: it may have worked on it all the time, and is measured by that.
 func (d *Assignment) Turn(worker string, before int64) {
+	held := transition.Holds(d.Draft, worker)[worker]
 	for _, l := range d.EditRounds() {
 		for i, u := range l.Units {
 			if u.Status == work.Assigned && u.Worker == worker {
 				u = d.Unit(l, i)
-				if u.Deadline = d.Owed(worker, u.Index, d.Env.Height); u.AssignedAt >= before {
+				if u.Deadline = transition.OwedHolding(d.Draft, worker, u.Index, d.Env.Height, held); u.AssignedAt >= before {
 					u.AssignedAt = d.Env.Height
 				}
 			}

@@ -46,7 +46,8 @@ func (d *Lineage) starve() {
 	for i, u := range d.Units {
 		left := &work.Unit{Index: u.Index, Status: work.Assigned, Attempt: math.MaxUint32, Draws: u.Draws}
 		if !u.Draws && u.Status != work.Assigned {
-			left = u
+			own := *u
+			left = &own
 		}
 		void.Units = append(void.Units, left)
 		if !u.Draws {

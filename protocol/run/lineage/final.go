@@ -69,12 +69,22 @@ func (d *Lineage) ends() bool {
 }
 
 // final reports whether nothing is or may become open about an attested round. Without verifiers no challenge is
-// possible.
+// possible. Answers may be committed after their round is attested: they may be challenged as long as updates, and
+// while a round that learns from them is open.
 func (d *Lineage) final(l work.RoundState) bool {
 	for _, u := range l.Units {
 		if u.Status != work.Accepted {
 			return false
 		}
 	}
+	if d.Terms.Rollout.Units > 0 {
+		until := max(l.Attested, l.Filled) + max(d.ChallengeBlocks(), d.DrawDeadline(1))
+		return l.Drawn && !d.learntFrom(l.Round) && d.Env.Height >= until
+	}
 	return l.Drawn && d.Env.Height >= l.Attested+d.ChallengeBlocks()
+}
+
+// learntFrom reports whether a round that is not attested learns from the answers of a round.
+func (d *Lineage) learntFrom(round uint32) bool {
+	return d.Terms.Draws(round) && round+d.Terms.Rollout.Staleness >= d.Round && d.Round < d.Terms.Rounds && !d.ends()
 }

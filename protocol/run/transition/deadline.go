@@ -14,14 +14,18 @@ func (d *Draft) Due(id string, blocks int64) int64 {
 
 // Owed is the height by which a worker owes the commitment of a unit that it begins at a height.
 func (d *Draft) Owed(id string, unit uint32, begun int64) int64 {
+	return OwedHolding(d, id, unit, begun, Holds(d, id)[id])
+}
+
+// OwedHolding is Owed for a worker that has to commit units of some kinds.
+func OwedHolding(d *Draft, id string, unit uint32, begun int64, held Kinds) int64 {
 	m, _ := d.Member(id)
 	blocks := owes(d, m, unit)
-	if d.Terms.Rollout.Units > 0 { // it may compute a unit of the other kind first
-		for _, other := range []uint32{0, d.Terms.Units} {
-			if holds(d, id, other) {
-				blocks = max(blocks, owes(d, m, other))
-			}
-		}
+	if held.Learns { // it may compute a unit of the other kind first
+		blocks = max(blocks, owes(d, m, 0))
+	}
+	if held.Draws {
+		blocks = max(blocks, owes(d, m, d.Terms.Units))
 	}
 	return begun + blocks<<min(m.Missed, 4)
 }
@@ -41,16 +45,26 @@ func owes(d *Draft, m crew.Member, unit uint32) int64 {
 	return d.Terms.Share(unit, blocks)
 }
 
-// holds reports whether a worker has to commit a unit of the kind of another.
-func holds(d *Draft, id string, like uint32) bool {
+// Kinds are the kinds of units that a worker has to commit, where some units draw and others learn.
+type Kinds struct{ Learns, Draws bool }
+
+// Holds are the kinds of units that a worker has to commit, or that each worker has to if none is named. Without units
+// that draw it is empty.
+func Holds(d *Draft, id string) map[string]Kinds {
+	if d.Terms.Rollout.Units == 0 {
+		return nil
+	}
+	held := map[string]Kinds{}
 	for _, l := range d.Rounds() {
 		for _, u := range l.Units {
-			if u.Status == work.Assigned && u.Worker == id && u.Draws == d.Terms.IsDrawing(like) {
-				return true
+			if u.Status == work.Assigned && u.Worker != "" && (id == "" || u.Worker == id) {
+				k := held[u.Worker]
+				k.Learns, k.Draws = k.Learns || !u.Draws, k.Draws || u.Draws
+				held[u.Worker] = k
 			}
 		}
 	}
-	return false
+	return held
 }
 
 // Waited is the time from the start of a duty to now, in blocks: at least one, so that it is a measure.
