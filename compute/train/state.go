@@ -169,11 +169,12 @@ func HandedShapes(x Exchange, p *program.Program) (list []tensor.Shape) {
 	return list
 }
 
-// CheckProgram reports why a program is not a training step of the specification: its digest, and the names and shapes
-// of its inputs and outputs.
+// CheckProgram reports why a program is not a training step of the specification: its digest, its version of the
+// numerics, and the names and shapes of its inputs and outputs.
 func CheckProgram(s *Spec, p *program.Program) error {
-	if d := p.Digest(); d != s.Program {
-		return fmt.Errorf("%w: names program %s, given %s", ErrSpec, s.Program.Short(), d.Short())
+	if d := p.Digest(); d != s.Program || p.Numerics != s.Numerics {
+		return fmt.Errorf("%w: names program %s in numerics %d, given %s in %d", ErrSpec, s.Program.Short(), s.Numerics,
+			d.Short(), p.Numerics)
 	}
 	if err := parts.Check(p, s.Rollout != nil, int(s.Steps)); err != nil {
 		return fmt.Errorf("%w: %w", ErrSpec, err)

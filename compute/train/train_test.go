@@ -465,6 +465,18 @@ func TestSpecIsChecked(t *testing.T) {
 	if err := train.CheckProgram(&s, task.Step); !errors.Is(err, train.ErrSpec) {
 		t.Errorf("a program for another batch: %v", err)
 	}
+	// The version that a specification names is that in which its work is computed.
+	for _, of := range []struct{ spec, program uint32 }{{1, 2}, {2, 1}} {
+		s, p := *task.Spec, task.Step.In(of.program)
+		s.Numerics, s.Program = of.spec, p.Digest()
+		if err := train.CheckProgram(&s, p); !errors.Is(err, train.ErrSpec) {
+			t.Errorf("a specification of version %d with a program of version %d: %v", of.spec, of.program, err)
+		}
+		s.Numerics = of.program
+		if err := train.CheckProgram(&s, p); err != nil {
+			t.Errorf("version %d: %v", of.program, err)
+		}
+	}
 }
 
 func TestLog(t *testing.T) {
