@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/starling-network/starling/canon"
@@ -256,11 +255,14 @@ const secondsOfYear = 365 * 24 * 3600
 
 // yield is the reward of a kind for the stakes that got one in an epoch, for a year of such epochs, in ppm.
 func (a *asked) yield(receipts []reward.Receipt, kind reward.Kind, seconds float64) uint64 {
+	firm := map[string]uint64{}
+	for _, p := range a.all {
+		firm[p.ID] = p.Firm()
+	}
 	var amount, stake uint64
 	for _, r := range receipts {
-		i := slices.IndexFunc(a.all, func(p registry.Participant) bool { return p.ID == r.Who })
-		if r.Kind == kind && r.Amount > 0 && i >= 0 {
-			amount, stake = amount+r.Amount, stake+a.all[i].Firm()
+		if staked, ok := firm[r.Who]; ok && r.Kind == kind && r.Amount > 0 {
+			amount, stake = amount+r.Amount, stake+staked
 		}
 	}
 	if stake == 0 {

@@ -4,7 +4,6 @@
 package estimate
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
@@ -93,12 +92,11 @@ func Paid(workers []Earner) (n int) {
 	return n
 }
 
-// Power is what a machine takes while it works.
+// Power is the electric power of a machine while it works, all day, and the prices that an income is compared with.
 type Power struct {
-	Watts   float64 // beyond what it takes without the work
-	PerKWh  float64 // price of electricity, in any currency
-	OfAZen  float64 // price of a ZEN in that currency; 0: unknown
-	Working float64 // part of the day in which it takes that
+	Watts  float64 // power for the work, in addition to that of the idle machine
+	PerKWh float64 // price of electricity, in any currency
+	OfAZen float64 // price of a ZEN in that currency; 0: unknown
 }
 
 // Balance compares the electricity of a day with an income, in the currency of the price of electricity.
@@ -113,7 +111,7 @@ type Balance struct {
 
 // Balance compares an income with the electricity that it takes.
 func (p Power) Balance(income Range) Balance {
-	b := Balance{KWh: p.Watts * 24 / 1000 * cmp.Or(p.Working, 1)}
+	b := Balance{KWh: p.Watts * 24 / 1000}
 	b.Cost = b.KWh * p.PerKWh
 	zen := float64(income.Median) / 1e6
 	if zen > 0 {

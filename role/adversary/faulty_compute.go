@@ -250,7 +250,7 @@ func (x *execution) at(step uint32) (err error) {
 	return nil
 }
 
-// shifted is a unit that is so many places after another, of those that do the same.
+// shifted is the unit a number of places after another, among the units of its kind: those that draw, or the others.
 func shifted(s *train.Spec, unit, by uint32) uint32 {
 	if unit < s.Units {
 		return (unit + by) % s.Units

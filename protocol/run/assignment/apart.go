@@ -1,6 +1,7 @@
 package assignment
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/starling-network/starling/canon"
@@ -34,11 +35,11 @@ func (d *Assignment) dealApart(workers []string) {
 	if free := slices.DeleteFunc(slices.Clone(workers), learns); len(free) > 0 {
 		workers = free
 	}
-	speed := func(m crew.Member) uint32 { return m.DrawSpeed }
-	deal(d, int(d.Terms.Units), workers, shares(d, d.Terms.Rollout.Units, workers, speed))
+	deal(d, int(d.Terms.Units), workers, shares(d, d.Terms.Rollout.Units, workers, drawing))
 }
 
-// deal gives the units from a number on to workers, so many to each.
+// deal gives units to workers in order, beginning with the unit of a number. shares is the number of units of each
+// worker.
 func deal(d *Assignment, unit int, workers []string, shares []uint32) {
 	for turn, n := range shares {
 		for range n {
@@ -51,17 +52,10 @@ func deal(d *Assignment, unit int, workers []string, shares []uint32) {
 // shares is how many of a number of units each worker gets, by speed. One whose speed is not measured counts as the
 // mean. Workers without a share do the units of the other kind, so none is measured again for its own sake.
 func shares(d *Assignment, units uint32, workers []string, speed func(m crew.Member) uint32) []uint32 {
-	blocks, sum, known := make([]uint32, len(workers)), uint64(0), uint64(0)
+	blocks, usual := make([]uint32, len(workers)), d.usualSpeed(workers, speed)
 	for i, id := range workers {
 		m, _ := d.Member(id)
-		if blocks[i] = speed(m); blocks[i] > 0 {
-			sum, known = sum+uint64(blocks[i]), known+1
-		}
-	}
-	for i := range blocks {
-		if blocks[i] == 0 {
-			blocks[i] = uint32(max(1, sum/max(1, known)))
-		}
+		blocks[i] = cmp.Or(speed(m), usual)
 	}
 	return schedule.SplitBySpeed(units, blocks)
 }
@@ -75,8 +69,7 @@ func (d *Assignment) Feed() {
 	from, ok := d.Given()
 	if workers := d.Shuffled(d.Active(crew.Worker)); ok && len(workers) > 0 {
 		d.From = from
-		speed := func(m crew.Member) uint32 { return m.Speed }
-		deal(d, 0, workers, shares(d, d.Terms.Units, workers, speed))
+		deal(d, 0, workers, shares(d, d.Terms.Units, workers, learning))
 	}
 }
 

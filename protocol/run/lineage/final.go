@@ -70,7 +70,7 @@ func (d *Lineage) ends() bool {
 
 // final reports whether nothing is or may become open about an attested round. Without verifiers no challenge is
 // possible. Answers may be committed after their round is attested: they may be challenged as long as updates, and
-// while a round that learns from them is open.
+// until every round that learns from them is attested.
 func (d *Lineage) final(l work.RoundState) bool {
 	for _, u := range l.Units {
 		if u.Status != work.Accepted {
