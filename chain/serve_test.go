@@ -22,6 +22,7 @@ import (
 	reflection "google.golang.org/grpc/reflection/grpc_reflection_v1alpha"
 
 	"github.com/starling-network/starling/chain"
+	"github.com/starling-network/starling/internal/loopback"
 )
 
 const mnemonic = "abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon about"
@@ -37,14 +38,7 @@ func open(t *testing.T) (c chain.Config, address string) {
 	c = config(t.TempDir())
 	c.Accounts = []chain.Funded{{Address: address, Amount: 1_000_000_000}}
 	c.Log = t.Output()
-	for _, port := range []*string{&c.RPC, &c.GRPC, &c.REST} {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		*port = l.Addr().String()
-		defer l.Close()
-	}
+	c.RPC, c.GRPC, c.REST = loopback.Address(t), loopback.Address(t), loopback.Address(t)
 	return c, address
 }
 

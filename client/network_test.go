@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"testing"
 	"time"
 
@@ -20,6 +19,7 @@ import (
 	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/internal/loopback"
 	"github.com/starling-network/starling/internal/nowork"
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/dispute"
@@ -85,7 +85,7 @@ func (n *network) open(names ...string) {
 func (n *network) serve() {
 	n.t.Helper()
 	n.validator.Stop()
-	n.config.RPC = free(n.t)
+	n.config.RPC = loopback.Address(n.t)
 	n.open()
 }
 
@@ -257,14 +257,4 @@ func (n *network) height(c *client.Client) int64 {
 	blocks, err := c.Blocks(ctx)
 	n.must(err)
 	return (<-blocks).Height
-}
-
-// free is an address of the loopback where nothing listens.
-func free(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }

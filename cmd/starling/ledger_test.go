@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/gov"
 	"github.com/starling-network/starling/client/wallet"
+	"github.com/starling-network/starling/internal/loopback"
 	"github.com/starling-network/starling/internal/nowork"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/protocol/market"
@@ -57,7 +57,7 @@ func startLedger(t *testing.T, names ...string) *ledger {
 		}
 		doc.AppState = bytes.Replace(doc.AppState, []byte(before), []byte(after), 1)
 	}
-	rpc := fmt.Sprintf("127.0.0.1:%d", freePorts(t))
+	rpc := loopback.Address(t)
 	v, err := chain.Start(t.Context(),
 		chain.Config{Home: l.home("validator"), Referee: nowork.Open, ChainID: "ledger", BlockTime: 50 * time.Millisecond,
 			Genesis: doc, RPC: rpc, Log: t.Output()})

@@ -4,45 +4,18 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
-	"net"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 
 	"github.com/starling-network/starling/client/validators"
+	"github.com/starling-network/starling/internal/loopback"
 )
-
-// networks counts the networks of this process, so that tests side by side do not take the same ports.
-var networks atomic.Int32
-
-// freePorts returns the first of the ports of four validators.
-func freePorts(t *testing.T) int {
-	t.Helper()
-	free := func(port int) bool {
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err == nil {
-			_ = l.Close()
-		}
-		return err == nil
-	}
-next:
-	for base := 21000 + 1000*int(networks.Add(1)%10); base < 32000; base += 40 {
-		for i := range 4 {
-			if !free(base+10*i) || !free(base+10*i+1) {
-				continue next
-			}
-		}
-		return base
-	}
-	t.Fatal("no free ports")
-	return 0
-}
 
 // up starts a network of processes over a folder, and returns when it runs, with the processes by their names.
 func up(t *testing.T, dir string, args ...string) (supervisor *exec.Cmd, processes map[string]int) {
@@ -90,7 +63,7 @@ func TestNetworkOfProcessesSurvivesKills(t *testing.T) {
 	}
 	alone := summary(t, stdout)
 
-	network, port := filepath.Join(dir, "net"), freePorts(t)
+	network, port := filepath.Join(dir, "net"), loopback.Ports(t, 32)
 	_, processes := up(t, network, "--validators", "4", "--workers", "3", "--block-time", "200ms", "--port",
 		fmt.Sprint(port))
 	connected(t, fmt.Sprintf("http://127.0.0.1:%d", port+1), 4)

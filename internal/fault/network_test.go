@@ -4,18 +4,17 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/endpoint"
 	"github.com/starling-network/starling/client/wallet"
+	"github.com/starling-network/starling/internal/loopback"
 	"github.com/starling-network/starling/protocol/run"
 )
 
@@ -133,7 +132,7 @@ func (n *network) init() {
 		fmt.Sprint(workers + 1 + strangers),
 		"--verifiers", fmt.Sprint(2 + strangers), "--block-time", blockTime.String(), "-o", "json"}
 	if n.validators[0].machine == nil {
-		args = append(args, "--port", fmt.Sprint(freePorts(n.t)))
+		args = append(args, "--port", fmt.Sprint(loopback.Ports(n.t, 10*validators)))
 	} else {
 		for _, v := range n.validators {
 			args = append(args, "--host", v.machine.address)
@@ -168,29 +167,6 @@ func (n *network) init() {
 
 // members are those who take part in runs.
 func (n *network) members() []*process { return append(slices.Clip(n.workers), n.verifier) }
-
-// ports is the next unused port for the validators of a network on the loopback. Ports are not reused.
-var ports atomic.Int32
-
-// freePorts is the first of the ports of all validators on the loopback.
-func freePorts(t testing.TB) int {
-	t.Helper()
-	for range 1000 / validators {
-		base := 32000 + 10*validators*int(ports.Add(1)-1)
-		taken := false
-		for i := range 2 * validators {
-			l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", base+10*(i/2)+i%2))
-			if taken = taken || err != nil; err == nil {
-				_ = l.Close()
-			}
-		}
-		if !taken {
-			return base
-		}
-	}
-	t.Fatal("no free ports")
-	return 0
-}
 
 // start starts every process but the consumer, and returns when all take part.
 func (n *network) start() {

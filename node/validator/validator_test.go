@@ -3,7 +3,6 @@ package validator
 import (
 	"context"
 	"errors"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/client/endpoint"
+	"github.com/starling-network/starling/internal/loopback"
 	"github.com/starling-network/starling/node/disk"
 	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/inspect"
@@ -68,12 +68,7 @@ func TestStoppedValidatorAnswers(t *testing.T) {
 	if !ok {
 		t.Skip("free space is not known here")
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0") // which hands out a port
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	_ = l.Close()
+	address := loopback.Address(t)
 	if err := errors.Join(os.Mkdir(filepath.Join(dir, keystore.FileStopped), 0o755),
 		folder.WriteJSON(filepath.Join(dir, keystore.FileValidator),
 			keystore.ValidatorFile{ChainID: "c", RPC: address})); err != nil {

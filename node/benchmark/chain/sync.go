@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"time"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain"
+	"github.com/starling-network/starling/internal/loopback"
 	"github.com/starling-network/starling/node/benchmark"
 	"github.com/starling-network/starling/node/benchmark/flood"
 )
@@ -51,11 +51,12 @@ func joining(ctx context.Context) (seconds float64, err error) {
 	if old.Genesis, err = chain.Genesis(old.ChainID, time.Now(), []chain.Keys{keys}, accounts); err != nil {
 		return 0, err
 	}
-	for _, at := range []*string{&old.Listen, &old.RPC} {
-		if *at, err = freeAddress(); err != nil {
-			return 0, err
-		}
+	port, release, err := loopback.Reserve(3)
+	if err != nil {
+		return 0, err
 	}
+	defer release()
+	old.Listen, old.RPC = fmt.Sprintf("127.0.0.1:%d", port), fmt.Sprintf("127.0.0.1:%d", port+1)
 	v, err := chain.Start(ctx, old)
 	if err != nil {
 		return 0, err
@@ -76,11 +77,8 @@ func joining(ctx context.Context) (seconds float64, err error) {
 	}
 	fresh := chain.Config{
 		Home: filepath.Join(dir, "new"), ChainID: old.ChainID, BlockTime: old.BlockTime, Genesis: old.Genesis,
-		Peers: []string{keys.NodeID() + "@" + old.Listen},
+		Listen: fmt.Sprintf("127.0.0.1:%d", port+2), Peers: []string{keys.NodeID() + "@" + old.Listen},
 		Sync:  &chain.Sync{Servers: []string{"http://" + old.RPC}, Height: trusted, Hash: block.Hash().String()},
-	}
-	if fresh.Listen, err = freeAddress(); err != nil {
-		return 0, err
 	}
 	start := time.Now()
 	w, err := chain.Start(ctx, fresh)
@@ -98,13 +96,4 @@ func joining(ctx context.Context) (seconds float64, err error) {
 			s.SyncInfo.EarliestBlockHeight)
 	}
 	return benchmark.Rounded(took.Seconds(), 2), err
-}
-
-// freeAddress returns an unused address of the loopback.
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
 }
