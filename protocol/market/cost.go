@@ -55,9 +55,9 @@ func Exposure(s run.State) uint64 {
 		checked = 0
 	}
 	total := RoundCost(s)
-	for _, l := range append(slices.Clip(s.Open), s.RolledBack...) {
+	for i, l := range append(slices.Clip(s.Open), s.RolledBack...) {
 		for _, u := range l.Units {
-			if u.Status == work.Assigned && !u.Draws { // rolled back before it was committed
+			if u.Status == work.Assigned && i >= len(s.Open) { // rolled back before it was committed
 				continue
 			}
 			m, _ := s.Member(u.Worker)

@@ -145,6 +145,17 @@ func TestExposure(t *testing.T) {
 	if got, want := Exposure(s), next+300+(900+600)+(300+600); got != want {
 		t.Errorf("with two rounds open %d, want %d", got, want)
 	}
+	// A unit that draws may be open in a round that is attested; in one that was rolled back it stands for nothing.
+	drawing := work.RoundState{Units: work.Units{{Worker: "w", Status: work.Assigned, Draws: true}}}
+	s.RolledBack = []work.RoundState{drawing}
+	if got, want := Exposure(s), next+300+(900+600)+(300+600); got != want {
+		t.Errorf("with a unit that draws in a round that was rolled back %d, want %d", got, want)
+	}
+	s.Open, s.RolledBack = append(s.Open, drawing), nil
+	if got, want := Exposure(s), next+300+(900+600)+(300+600)+(300+600); got != want {
+		t.Errorf("with a unit that draws open %d, want %d", got, want)
+	}
+	s.Open = s.Open[:2]
 	s.Terms.AuditPPM = 0
 	if got, want := Exposure(s), uint64(4*300+300+900+300); got != want {
 		t.Errorf("without audits %d, want %d", got, want)

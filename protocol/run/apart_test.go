@@ -11,6 +11,7 @@ import (
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/event"
 	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/reason"
 	"github.com/starling-network/starling/protocol/run/refusal"
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/protocol/run/work"
@@ -242,6 +243,25 @@ func TestDrawingGoesOnWhileOthersLearn(t *testing.T) {
 		if rounds != staleness+1 {
 			t.Errorf("staleness %d: %d rounds learn from the answers of the first", staleness, rounds)
 		}
+	}
+}
+
+// A run whose units wait for answers ends when no worker is left.
+func TestNoWorkersForAnswers(t *testing.T) {
+	g := begin(t, apart(1), newMembers(8, 3))
+	g.tick(1)
+	for _, u := range slices.Clone(g.s.Units[2:]) {
+		if err := g.commitApart(0, *u, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range g.s.Members {
+		if m := &g.s.Members[i]; m.Role == crew.Worker {
+			m.Active = false
+		}
+	}
+	if g.tick(1); g.s.Phase != progress.Halted || g.s.Why != reason.NoWorkers {
+		t.Errorf("phase %s: %s", g.s.Phase, g.s.Why)
 	}
 }
 

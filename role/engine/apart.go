@@ -10,6 +10,7 @@ import (
 	"github.com/starling-network/starling/compute/train/parts"
 	"github.com/starling-network/starling/compute/train/unitlog"
 	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/network/checkpoint"
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/protocol/run/work"
 )
@@ -44,6 +45,37 @@ func (x *states) drawn(base terms.Checkpoint, unit uint32) (list []work.HandedSt
 	return list, l, nil
 }
 
+// Answers are what a unit has drawn.
+type Answers struct {
+	Work   work.UnitID // that draws them
+	Worker string      // that has committed to them
+	State  work.HandedState
+}
+
+// Lacks lists the answers that a unit of the round after a checkpoint learns from and that are not in memory.
+func (x *states) Lacks(base terms.Checkpoint, unit uint32) (list []Answers, err error) {
+	drawn, l, err := x.drawn(base, unit)
+	if err != nil {
+		return nil, err
+	}
+	for k, from := range drawn {
+		if _, ok := x.held.Get(from.Root); !ok {
+			u := l.Units[x.task.Spec.Apart().Drawn(unit, uint32(k))]
+			list = append(list, Answers{u.ID(l.Round), u.Worker, from})
+		}
+	}
+	return list, nil
+}
+
+// Take brings answers to memory, whose blobs get returns.
+func (x *states) Take(ctx context.Context, a work.HandedState, get checkpoint.Getter) error {
+	tensors, err := x.loadState(ctx, a, get)
+	if err == nil {
+		x.keep(a.Root, tensors)
+	}
+	return err
+}
+
 // gather brings what a unit learns from to memory: from the store, from the holders, or, if that is not nil and none of
 // them has it, by executing the unit that draws it.
 func gather(ctx context.Context, e *Engine, base terms.Checkpoint, unit uint32, holders []string) error {
@@ -52,7 +84,7 @@ func gather(ctx context.Context, e *Engine, base terms.Checkpoint, unit uint32, 
 		return err
 	}
 	for k, from := range drawn {
-		if _, ok := e.states.held.get(from.Root); ok {
+		if _, ok := e.states.held.Get(from.Root); ok {
 			continue
 		}
 		tensors, err := e.fetchState(ctx, from, holders)
@@ -86,7 +118,7 @@ func (x *states) answers(base terms.Checkpoint, unit uint32) ([]*tensor.Tensor, 
 	}
 	var all []*tensor.Tensor
 	for _, from := range drawn {
-		s, ok := x.held.get(from.Root)
+		s, ok := x.held.Get(from.Root)
 		if !ok {
 			return nil, fmt.Errorf("engine: the answers of unit %d of round %d are not held", unit, base.Round)
 		}

@@ -28,7 +28,7 @@ func (e *Engine) Start(ctx context.Context, base terms.Checkpoint, unit uint32, 
 	if err != nil || from.Root.IsZero() {
 		return err
 	}
-	if _, ok := e.states.held.get(from.Root); ok {
+	if _, ok := e.states.held.Get(from.Root); ok {
 		return nil
 	}
 	tensors, err := e.fetchState(ctx, from, holders)

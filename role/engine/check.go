@@ -34,7 +34,7 @@ func (e *Engine) again(ctx context.Context, base terms.Checkpoint, unit, segment
 		return nil, err
 	}
 	name := execution{base, from, unit, segment}
-	if w, ok := e.executed.get(name); ok {
+	if w, ok := e.executed.Get(name); ok {
 		return w, nil
 	}
 	w, err := e.TrainTo(ctx, base, unit, segment)
@@ -43,7 +43,7 @@ func (e *Engine) again(ctx context.Context, base terms.Checkpoint, unit, segment
 	}
 	PutAside(e.task.Spec, unit, segment, w, e.aside)
 	w.Handed = nil // no peer fetches it from here
-	e.executed.put(name, w)
+	e.executed.Put(name, w)
 	return w, nil
 }
 

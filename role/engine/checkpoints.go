@@ -19,12 +19,12 @@ type checkpoints struct {
 	peers  Peers
 	shared *hold.Shared
 	aside  hold.Aside // nil: all stays in memory
-	held   recent[terms.Checkpoint, *train.Checkpoint]
+	held   hold.Recent[terms.Checkpoint, *train.Checkpoint]
 }
 
 // Hold keeps a checkpoint in memory, and forgets the one that was not used for the longest time.
 func (k *checkpoints) Hold(name terms.Checkpoint, c *train.Checkpoint) {
-	k.held.put(name, k.shared.Checkpoint(name.Root, c, k.aside))
+	k.held.Put(name, k.shared.Checkpoint(name.Root, c, k.aside))
 }
 
 // room is where the tensors of a checkpoint go as they are made; nil: they stay in memory.
@@ -42,7 +42,7 @@ func (k *checkpoints) room() func(*tensor.Tensor) *tensor.Tensor {
 
 // Base returns a checkpoint that was loaded or combined before, and is still in memory.
 func (k *checkpoints) Base(name terms.Checkpoint) (*train.Checkpoint, error) {
-	c, ok := k.held.get(name)
+	c, ok := k.held.Get(name)
 	if !ok {
 		return nil, fmt.Errorf("engine: checkpoint %d is not held", name.Round)
 	}

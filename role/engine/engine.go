@@ -45,7 +45,7 @@ type Engine struct {
 	*states
 	screener  screener.Screener
 	witnesses witnesses
-	executed  recent[execution, *Work] // for others' commitments
+	executed  hold.Recent[execution, *Work] // for others' commitments
 }
 
 // Peers is how an engine gets the blobs of others.
@@ -74,9 +74,9 @@ func NewHolding(h Holding, terms terms.Terms, task *train.Task, store blob.Store
 	e := &Engine{terms: terms, task: task, store: store, peers: peers, drafts: noDrafts{}, aside: h.Aside,
 		checkpoints: &checkpoints{task: task, peers: peers, shared: h.Shared, aside: h.Aside},
 		states:      &states{task: task, peers: peers, job: terms.Job, shared: h.Shared, aside: h.Aside}}
-	e.checkpoints.held.most, e.states.held.most, e.executed.most = bundle.MaxHeld, maxStates, maxExecuted
+	e.checkpoints.held.Most, e.states.held.Most, e.executed.Most = bundle.MaxHeld, maxStates, maxExecuted
 	if task.Spec.Rollout != nil {
-		e.states.held.most = heldAnswers(task.Spec)
+		e.states.held.Most = heldAnswers(task.Spec)
 	}
 	e.computing.Shared = h.Shared
 	e.screener = screener.Screener{Screen: terms.Screen, Task: task, Turn: &e.computing}

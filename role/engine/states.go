@@ -31,7 +31,7 @@ type states struct {
 	job    string
 	shared *hold.Shared
 	aside  hold.Aside // nil: all stays in memory
-	held   recent[canon.Digest, *hold.Tensors]
+	held   hold.Recent[canon.Digest, *hold.Tensors]
 
 	mu     sync.Mutex
 	stands run.State // the run, as Follow was called last
@@ -97,7 +97,7 @@ func (x *states) tensors(base terms.Checkpoint, unit uint32) (tensors []*tensor.
 	if err != nil || from.Root.IsZero() {
 		return nil, false, err
 	}
-	if s, ok := x.held.get(from.Root); ok {
+	if s, ok := x.held.Get(from.Root); ok {
 		return s.Get()
 	}
 	return nil, false, fmt.Errorf("engine: the carried state of unit %d of round %d is not held", unit, base.Round)
@@ -105,7 +105,7 @@ func (x *states) tensors(base terms.Checkpoint, unit uint32) (tensors []*tensor.
 
 // keep holds a state, and forgets the one that was not used for the longest time.
 func (x *states) keep(root canon.Digest, tensors []*tensor.Tensor) {
-	x.held.put(root, x.shared.State(root, tensors, x.aside))
+	x.held.Put(root, x.shared.State(root, tensors, x.aside))
 }
 
 // passing are the rules and the step of the units that pass on a state.
@@ -114,13 +114,19 @@ func (x *states) passing() (train.Exchange, *program.Program) {
 	return of.Spec.Exchange, of.Step
 }
 
-// fetchState reads a state from its blobs, and verifies its root.
+// fetchState reads a state from the blobs of its holders, and verifies its root.
 func (x *states) fetchState(ctx context.Context, name work.HandedState, holders []string) ([]*tensor.Tensor, error) {
+	return x.loadState(ctx, name,
+		func(ctx context.Context, id blob.CID) ([]byte, error) { return x.peers.Fetch(ctx, id, holders) })
+}
+
+// loadState reads a state from its blobs, and verifies its root.
+func (x *states) loadState(ctx context.Context, name work.HandedState, get checkpoint.Getter) ([]*tensor.Tensor,
+	error) {
 	id, err := blob.Parse(name.CID)
 	if err != nil {
 		return nil, err
 	}
-	get := func(ctx context.Context, id blob.CID) ([]byte, error) { return x.peers.Fetch(ctx, id, holders) }
 	_, tensors, err := checkpoint.Load(ctx, get, x.peers.Each, id)
 	if err != nil {
 		return nil, err

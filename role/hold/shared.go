@@ -1,6 +1,6 @@
 // Package hold is how the parties of a process hold what they compute with: once, where several have the same (Shared),
-// and outside of memory, where it is seldom read (Aside). It never decides what a party has: engines get and verify
-// everything for themselves.
+// outside of memory, where it is seldom read (Aside), and as long as it is used (Recent). It never decides what a party
+// has: engines get and verify everything for themselves.
 package hold
 
 import (

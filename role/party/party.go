@@ -48,6 +48,7 @@ type Lineage interface {
 	Refute(ctx context.Context, base, wrong terms.Checkpoint, units work.Units,
 		get func(i int) ([]byte, error)) ([]byte, error)
 	Slicing
+	Drawing
 }
 
 // Chain is how a party speaks on the chain.
@@ -180,6 +181,9 @@ func (p *Executor) Follow(s run.State) { p.Lineage.Follow(s) }
 // begin makes sure that what a unit is computed from is in memory: what others have first, for which it may wait.
 func (p *Executor) begin(ctx context.Context, base terms.Checkpoint, unit uint32) error {
 	if p.Lineage.Start(ctx, base, unit, nil) != nil {
+		if err := answers(ctx, p, base, unit); err != nil {
+			return err
+		}
 		holders, err := p.Chain.Holders(ctx)
 		if err != nil {
 			return err
@@ -406,6 +410,11 @@ func (p *Executor) find(ctx context.Context, cid string, members ...string) ([]b
 		}
 		holders = append(holders, at...)
 	}
+	return await(ctx, p, id, holders)
+}
+
+// await fetches a blob from those that should have it, or else from any peer.
+func await(ctx context.Context, p *Executor, id blob.CID, holders []string) ([]byte, error) {
 	b, err := p.Blobs.Await(ctx, id, holders)
 	if err == nil || ctx.Err() != nil {
 		return b, err

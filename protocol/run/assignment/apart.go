@@ -1,12 +1,11 @@
 package assignment
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/run/crew"
-	"github.com/starling-network/starling/protocol/run/schedule"
+	"github.com/starling-network/starling/protocol/run/reason"
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
@@ -14,6 +13,14 @@ import (
 // with units that learn and have no worker. These get workers once everything that they read is committed, from that
 // and no other round: so what a unit learns from is a function of the state of the run, and never older than the terms
 // say.
+
+// A round ends when its units that learn are committed, and units that draw have time until a later round reads them.
+// So a unit that learns goes to the worker that would commit it first, and a unit that draws to the worker that would
+// commit it first after its units that learn.
+
+// trialPart is the part of a run in whose rounds units that learn go to workers whose speed at them is not known,
+// before others: the first eighth. Later such a worker counts as its speed at drawing says.
+const trialPart = 8
 
 // dealApart deals the units of a round that begins.
 func (d *Assignment) dealApart(workers []string) {
@@ -29,47 +36,28 @@ func (d *Assignment) dealApart(workers []string) {
 	if !d.Terms.Draws(d.Round) {
 		return
 	}
-	learns := func(id string) bool {
-		return slices.ContainsFunc(d.Units, func(u *work.Unit) bool { return u.Worker == id })
+	p := d.plan()
+	if d.Units[0].Waits() && d.Terms.Policy(d.Round) != d.Round {
+		p.deal(workers, 0, d.Terms.Units, func(int, string) {}) // those workers learn soon, and draw last
 	}
-	if free := slices.DeleteFunc(slices.Clone(workers), learns); len(free) > 0 {
-		workers = free
-	}
-	deal(d, int(d.Terms.Units), workers, shares(d, d.Terms.Rollout.Units, workers, drawing))
+	p.deal(workers, d.Terms.Units, d.Terms.Rollout.Units, p.give)
 }
 
-// deal gives units to workers in order, beginning with the unit of a number. shares is the number of units of each
-// worker.
-func deal(d *Assignment, unit int, workers []string, shares []uint32) {
-	for turn, n := range shares {
-		for range n {
-			d.give(unit, workers[turn])
-			unit++
-		}
-	}
-}
-
-// shares is how many of a number of units each worker gets, by speed. One whose speed is not measured counts as the
-// mean. Workers without a share do the units of the other kind, so none is measured again for its own sake.
-func shares(d *Assignment, units uint32, workers []string, speed func(m crew.Member) uint32) []uint32 {
-	blocks, usual := make([]uint32, len(workers)), d.usualSpeed(workers, speed)
-	for i, id := range workers {
-		m, _ := d.Member(id)
-		blocks[i] = cmp.Or(speed(m), usual)
-	}
-	return schedule.SplitBySpeed(units, blocks)
-}
-
-// Feed gives workers to the units that learn, once all that they read is committed.
+// Feed gives workers to the units that learn, once all that they read is committed. Without workers the run ends.
 func (d *Assignment) Feed() {
 	waits := slices.ContainsFunc(d.Units, func(u *work.Unit) bool { return u.Waits() })
 	if !waits || d.Env.Beacon.IsZero() || d.Halted() {
 		return
 	}
-	from, ok := d.Given()
-	if workers := d.Shuffled(d.Active(crew.Worker)); ok && len(workers) > 0 {
+	workers := d.Shuffled(d.Active(crew.Worker))
+	if len(workers) == 0 {
+		d.Halt(reason.NoWorkers)
+		return
+	}
+	if from, ok := d.Given(); ok {
 		d.From = from
-		deal(d, 0, workers, shares(d, d.Terms.Units, workers, learning))
+		p := d.plan()
+		p.deal(workers, 0, d.Terms.Units, p.give)
 	}
 }
 

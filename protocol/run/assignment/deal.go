@@ -88,7 +88,7 @@ func (d *Assignment) equal(workers []string) []string {
 // A measured worker that gets no unit counts as twice as fast the next time, so that it is eventually measured again.
 func (d *Assignment) measured(workers []string, split func(blocks []uint32) (shares []uint32)) []uint32 {
 	blocks := make([]uint32, len(workers))
-	usual := d.usualSpeed(workers, learning)
+	usual := d.usualSpeed(workers)
 	var novices []int
 	for i, id := range workers {
 		m, _ := d.Member(id)
@@ -112,17 +112,13 @@ func (d *Assignment) measured(workers []string, split func(blocks []uint32) (sha
 	return shares
 }
 
-// Speeds of a member: at units that learn, which is all units where none draws, and at units that draw.
-func learning(m crew.Member) uint32 { return m.Speed }
-func drawing(m crew.Member) uint32  { return m.DrawSpeed }
-
-// usualSpeed is the mean of the measured speeds of a kind, or an arbitrary speed if none is measured.
-func (d *Assignment) usualSpeed(workers []string, speed func(crew.Member) uint32) uint32 {
+// usualSpeed is the mean of the measured speeds, or an arbitrary speed if none is measured.
+func (d *Assignment) usualSpeed(workers []string) uint32 {
 	var sum, known uint64
 	for _, id := range workers {
 		m, _ := d.Member(id)
-		if blocks := speed(m); blocks > 0 {
-			sum += uint64(blocks)
+		if m.Speed > 0 {
+			sum += uint64(m.Speed)
 			known++
 		}
 	}
@@ -163,7 +159,7 @@ func (d *Assignment) ending(unit uint32) func(id string) uint64 {
 	if d.Terms.Sizes == nil {
 		return func(id string) uint64 { return open[id] }
 	}
-	usual, size := d.usualSpeed(d.Active(crew.Worker), learning), uint64(d.Terms.SegmentsOf(unit))
+	usual, size := d.usualSpeed(d.Active(crew.Worker)), uint64(d.Terms.SegmentsOf(unit))
 	return func(id string) uint64 {
 		m, _ := d.Member(id)
 		return (open[id] + size) * uint64(cmp.Or(m.Speed, usual))

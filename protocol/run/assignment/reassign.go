@@ -68,8 +68,9 @@ func (d *Assignment) Reassign(l *work.RoundState, i int, why string) {
 }
 
 // substitute draws the worker that gets a unit. Candidates are the workers that have not failed it, or else all. It
-// prefers the fewest open units, late ones included; where units differ in size, the earliest end. A late worker keeps
-// the unit unless another has less to do: the late one has already started.
+// prefers the fewest open units, late ones included, and among these, in a run with units that draw, the fastest; where
+// units differ in size, the earliest end. A late worker keeps the unit unless another has less to do: the late one has
+// already started.
 func (d *Assignment) substitute(round uint32, old, u work.Unit) string {
 	all, ending := d.Active(crew.Worker), d.ending(u.Index)
 	fresh := slices.DeleteFunc(slices.Clone(all), func(id string) bool { return slices.Contains(u.Refused, id) })
@@ -83,6 +84,9 @@ func (d *Assignment) substitute(round uint32, old, u work.Unit) string {
 			continue
 		}
 		pool = slices.DeleteFunc(pool, func(id string) bool { return ending(id) > first })
+		if d.Terms.Rollout.Units > 0 {
+			pool = d.plan().fastest(pool, u.Draws)
+		}
 		return pool[d.Pick("substitute", round, u, len(pool))]
 	}
 	if keeps {

@@ -1,13 +1,13 @@
-package engine
+package hold
 
 import (
 	"slices"
 	"sync"
 )
 
-// recent holds the values that were used last, by their keys. It may be used concurrently.
-type recent[K comparable, V any] struct {
-	most int // values
+// Recent holds the values that were used last, by their keys. It may be used concurrently.
+type Recent[K comparable, V any] struct {
+	Most int // values
 
 	mu   sync.Mutex
 	held []entry[K, V] // the one used last at the end
@@ -18,8 +18,8 @@ type entry[K comparable, V any] struct {
 	value V
 }
 
-// get returns the value of a key, and counts as a use of it.
-func (r *recent[K, V]) get(key K) (value V, ok bool) {
+// Get returns the value of a key, and counts as a use of it.
+func (r *Recent[K, V]) Get(key K) (value V, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	i := slices.IndexFunc(r.held, func(e entry[K, V]) bool { return e.key == key })
@@ -31,18 +31,18 @@ func (r *recent[K, V]) get(key K) (value V, ok bool) {
 	return used.value, true
 }
 
-// clear forgets all values.
-func (r *recent[K, V]) clear() {
+// Clear forgets all values.
+func (r *Recent[K, V]) Clear() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.held = nil
 }
 
-// put holds a value, and forgets the one that was not used for the longest time.
-func (r *recent[K, V]) put(key K, value V) {
+// Put holds a value, and forgets the one that was not used for the longest time.
+func (r *Recent[K, V]) Put(key K, value V) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.held = slices.DeleteFunc(r.held, func(e entry[K, V]) bool { return e.key == key })
 	r.held = append(r.held, entry[K, V]{key, value})
-	r.held = slices.Delete(r.held, 0, max(0, len(r.held)-r.most))
+	r.held = slices.Delete(r.held, 0, max(0, len(r.held)-r.Most))
 }
