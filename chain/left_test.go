@@ -68,7 +68,7 @@ type caseOf struct{}
 
 func (caseOf) Decidable(uint64) (uint64, error) { return 0, nil }
 
-func (caseOf) Bound(terms.Terms, uint32) error { return nil }
+func (caseOf) Bound(terms.Terms) error { return nil }
 
 func (caseOf) Parts(dispute.Claim) uint64 { return 1 }
 
@@ -98,7 +98,7 @@ func newCourt(t *testing.T, n, pairs int) *court {
 	t.Helper()
 	c := &court{council: &council{T: t, start: time.Unix(1_000_000_000, 0)}, random: rand.New(rand.NewPCG(7, 7)),
 		pools: make([][][]byte, n)}
-	c.referee = func(canon.Digest, []byte) (works.Case, error) { return caseOf{}, nil }
+	c.referee = func(canon.Digest, []byte, uint32) (works.Case, error) { return caseOf{}, nil }
 	c.seat(n)
 	var funded []Funded
 	var members []crew.Member

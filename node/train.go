@@ -113,10 +113,19 @@ func Train(ctx context.Context, opt consumer.Options) (summary *rundir.Summary, 
 		err = ctx.Err() // the cause of any failure is the cancelled context
 	}
 	if err = errors.Join(err, n.Stop()); err != nil {
-		return nil, err
+		return nil, errors.Join(err, forget(out, err))
 	}
 	out.Run.Finished = true
 	return summary, errors.Join(out.WriteRun(), os.RemoveAll(out.File(rundir.DirNetwork)))
+}
+
+// forget takes a run back whose order was refused because another version of the numerics has come into force since the
+// job was prepared. The job is prepared for that version when the command is run again.
+func forget(out *rundir.OutDir, refused error) error {
+	if !errors.Is(refused, market.ErrNumerics) {
+		return nil
+	}
+	return out.Withdraw()
 }
 
 // prepared is the compiled job, once it is its turn.

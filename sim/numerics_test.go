@@ -59,6 +59,7 @@ func TestNumericsChangeAtTheirHeight(t *testing.T) {
 		"version 1 at once":         {Numerics: 1},
 		"version 1 from its past":   {Numerics: 2, NextNumerics: 1, NumericsHeight: 3},
 		"a change without a height": {Numerics: 2, NextNumerics: 1},
+		"a version of no build":     {Numerics: 2, NextNumerics: kernel.Newest + 1, NumericsHeight: s.Height + 100},
 	} {
 		p.FeePPM, p.PauseBlocks = now.FeePPM, now.PauseBlocks
 		if p.Validate() == nil && p.Follows(now, s.Height) == nil {
@@ -69,5 +70,15 @@ func TestNumericsChangeAtTheirHeight(t *testing.T) {
 	p.Numerics, p.NextNumerics, p.NumericsHeight = 2, 1, s.Height+100
 	if err := p.Follows(now, s.Height); err != nil || p.NumericsAt(s.Height+99) != 2 || p.NumericsAt(s.Height+100) != 1 {
 		t.Errorf("a change in 100 blocks: %v", err)
+	}
+	silent := p
+	silent.NextNumerics, silent.NumericsHeight = 0, 0
+	if err := silent.Follows(p, s.Height); err == nil {
+		t.Error("parameters that name no change drop the one that is scheduled")
+	}
+	keep := p
+	keep.NextNumerics = 2
+	if err := keep.Follows(p, s.Height); err != nil {
+		t.Errorf("a change to the version in force: %v", err)
 	}
 }

@@ -194,8 +194,8 @@ func (a *App) ExtendVoteOf(ctx context.Context, v Validator,
 	return a.ExtendVote(ctx, req)
 }
 
-func recompute(spec canon.Digest, opening []byte) (works.Case, error) {
-	r, err := referee.Open(spec, opening)
+func recompute(spec canon.Digest, opening []byte, numerics uint32) (works.Case, error) {
+	r, err := referee.Open(spec, opening, numerics)
 	if err != nil {
 		return nil, err
 	}

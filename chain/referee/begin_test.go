@@ -47,7 +47,7 @@ type court struct {
 
 func newCourt(t *testing.T, name string, task *train.Task, duty func(lie work.Commitment) work.AuditTarget) *court {
 	t.Helper()
-	r, err := Open(task.Spec.Digest(), Opening(task.Spec, task.Step, task.Corpus.Manifest(shardTokens)))
+	r, err := Open(task.Spec.Digest(), Opening(task.Spec, task.Step, task.Corpus.Manifest(shardTokens)), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

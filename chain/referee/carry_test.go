@@ -107,7 +107,7 @@ func TestStateThatAUnitCarries(t *testing.T) {
 		if err != nil || u.Root() != right.Update || train.CarriedRoot(train.Roots(on)) != right.HandedState.Root {
 			t.Fatalf("%s: a witness and a worker make other results: %v", name, err)
 		}
-		r, err := Open(task.Spec.Digest(), Opening(task.Spec, task.Step, task.Corpus.Manifest(shardTokens)))
+		r, err := Open(task.Spec.Digest(), Opening(task.Spec, task.Step, task.Corpus.Manifest(shardTokens)), 0)
 		if err != nil {
 			t.Fatal(err)
 		}

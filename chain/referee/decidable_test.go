@@ -34,7 +34,7 @@ func TestJobWhoseDisputesCannotBePlayedHasNoReferee(t *testing.T) {
 	if err := train.CheckProgram(other.Spec, &p); err != nil {
 		t.Fatal(err)
 	}
-	r, err := Open(other.Spec.Digest(), Opening(other.Spec, &p, task.Corpus.Manifest(shardTokens)))
+	r, err := Open(other.Spec.Digest(), Opening(other.Spec, &p, task.Corpus.Manifest(shardTokens)), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestCheckOfAJobHasALimit(t *testing.T) {
 	if err := parameter.Fit(task.Spec, task.Step, evidence.Limit(0)); !errors.Is(err, evidence.ErrTooLarge) {
 		t.Errorf("looked at updates with nothing left: %v", err)
 	}
-	r, err := Open(task.Spec.Digest(), Opening(task.Spec, task.Step, task.Corpus.Manifest(shardTokens)))
+	r, err := Open(task.Spec.Digest(), Opening(task.Spec, task.Step, task.Corpus.Manifest(shardTokens)), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,8 +10,11 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/referee/evidence"
 	"github.com/starling-network/starling/chain/referee/witness"
+	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/protocol/dispute"
+	"github.com/starling-network/starling/protocol/market"
 )
 
 // BenchmarkLeaf measures the largest leaf of a job: its bytes, and the time of the referee.
@@ -44,7 +47,7 @@ func BenchmarkLeaf(b *testing.B) {
 	b.Run("Open", func(b *testing.B) {
 		opening := Opening(task.Spec, task.Step, task.Corpus.Manifest(shardTokens))
 		for b.Loop() {
-			if _, err := Open(task.Spec.Digest(), opening); err != nil {
+			if _, err := Open(task.Spec.Digest(), opening, 0); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -62,12 +65,43 @@ func cost(p *program.Program, i int) (n uint64) {
 	return n
 }
 
+// A work in another version of the numerics than is in force is refused as such, whatever else a build thinks of it.
+func TestOpenInAVersion(t *testing.T) {
+	task, _ := job(t, tiny)
+	open := func(asked uint32, change func(*train.Spec)) error {
+		s := *task.Spec
+		change(&s)
+		_, err := Open(s.Digest(), Opening(&s, task.Step, task.Corpus.Manifest(shardTokens)), asked)
+		return err
+	}
+	same := func(*train.Spec) {}
+	is := task.Spec.Numerics
+	if err := errors.Join(open(is, same), open(0, same)); err != nil {
+		t.Error(err)
+	}
+	for name, change := range map[string]func(*train.Spec){
+		"of this build":       same,
+		"of another build":    func(s *train.Spec) { s.Numerics = 99 },
+		"and a bad schedule":  func(s *train.Spec) { s.Numerics, s.Rate.Kind = 99, "?" },
+		"that is left out":    func(s *train.Spec) { s.Numerics = 0 },
+		"with a bad schedule": func(s *train.Spec) { s.Rate.Kind = "?" },
+	} {
+		if err := open(is+1, change); !errors.Is(err, market.ErrNumerics) {
+			t.Errorf("a version %s is refused with %v", name, err)
+		}
+	}
+	if err := open(99, func(s *train.Spec) { s.Numerics = 99 }); !errors.Is(err, ErrOpening) {
+		t.Errorf("a version that this build does not compute is refused with %v", err)
+	}
+}
+
 func FuzzOpen(f *testing.F) {
 	task, _ := job(f, tiny)
 	f.Add(Opening(task.Spec, task.Step, task.Corpus.Manifest(shardTokens)))
 	f.Add([]byte{0xa0})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if _, err := Open(task.Spec.Digest(), b); err != nil && !errors.Is(err, ErrOpening) {
+		if _, err := Open(task.Spec.Digest(), b, kernel.Version1); err != nil &&
+			!errors.Is(err, ErrOpening) && !errors.Is(err, market.ErrNumerics) {
 			t.Fatal(err)
 		}
 	})

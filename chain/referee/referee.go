@@ -9,6 +9,7 @@ package referee
 import (
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 
 	"github.com/starling-network/starling/canon"
@@ -22,6 +23,7 @@ import (
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/protocol/dispute"
+	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
@@ -66,9 +68,10 @@ type Referee struct {
 	divisions divisions
 }
 
-// Open reads an opening from anybody; spec is the digest in the terms of the run. The error wraps ErrOpening.
-// Decidable checks that all questions about the work can be answered.
-func Open(spec canon.Digest, b []byte) (*Referee, error) {
+// Open reads an opening from anybody; spec is the digest in the terms of the run. The error wraps ErrOpening, or
+// market.ErrNumerics if the work does not have the given version of the numerics; 0: it may have any that this build
+// computes. Decidable checks that all questions about the work can be answered.
+func Open(spec canon.Digest, b []byte, numerics uint32) (*Referee, error) {
 	fail := func(err error) (*Referee, error) { return nil, fmt.Errorf("%w: %w", ErrOpening, err) }
 	if len(b) > MaxOpening {
 		return fail(fmt.Errorf("%w: %d bytes, at most %d are taken", evidence.ErrTooLarge, len(b), MaxOpening))
@@ -76,6 +79,9 @@ func Open(spec canon.Digest, b []byte) (*Referee, error) {
 	var o opening
 	if err := canon.Unmarshal(b, &o); err != nil {
 		return fail(err)
+	}
+	if is, err := version(o.Spec); numerics > 0 && (err != nil || is != numerics) {
+		return nil, fmt.Errorf("%w: version %d, and the work has version %d", market.ErrNumerics, numerics, is)
 	}
 	s, err := train.DecodeSpec(o.Spec)
 	if err != nil {
@@ -100,6 +106,17 @@ func Open(spec canon.Digest, b []byte) (*Referee, error) {
 	r := newReferee(s, p)
 	r.bytes = len(b)
 	return r, nil
+}
+
+// version reads which version of the numerics a specification has, whatever else is in it: the outcome of an order in
+// another version than is in force is the same on validators that compute that version and on those that do not.
+func version(spec []byte) (uint32, error) {
+	var keys map[uint64]any
+	if err := canon.Unmarshal(spec, &keys); err != nil {
+		return 0, err
+	}
+	v, _ := keys[2].(uint64) // see train.Spec
+	return uint32(min(v, math.MaxUint32)), nil
 }
 
 func newReferee(s *train.Spec, p *program.Program) *Referee {

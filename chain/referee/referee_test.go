@@ -185,7 +185,7 @@ func duty(base *train.Checkpoint, c work.Commitment) work.AuditTarget {
 func play(t testing.TB, task *train.Task, base *train.Checkpoint, c work.Commitment, segment uint32, asserter,
 	challenger dispute.Oracle) dispute.Dispute {
 	t.Helper()
-	r, err := Open(task.Spec.Digest(), Opening(task.Spec, task.Step, task.Corpus.Manifest(shardTokens)))
+	r, err := Open(task.Spec.Digest(), Opening(task.Spec, task.Step, task.Corpus.Manifest(shardTokens)), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -539,7 +539,7 @@ func TestOpenRefuses(t *testing.T) {
 		"another program": Opening(task.Spec, wrongProgram.Step, task.Corpus.Manifest(shardTokens)), "too long": make([]byte,
 			MaxOpening+1),
 	} {
-		if _, err := Open(task.Spec.Digest(), b); !errors.Is(err, ErrOpening) {
+		if _, err := Open(task.Spec.Digest(), b, 0); !errors.Is(err, ErrOpening) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

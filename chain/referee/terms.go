@@ -8,7 +8,6 @@ import (
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/compute/train/parts"
-	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run/refusal"
 	"github.com/starling-network/starling/protocol/run/terms"
 )
@@ -42,14 +41,8 @@ func Terms(s *train.Spec, p *program.Program, t terms.Terms) error {
 	return nil
 }
 
-// Bound reports, as an error that wraps market.ErrNumerics, that the work has another version of the numerics, or, as
-// one that wraps refusal.ErrTerms, in what terms are not those of the work.
-func (r *Referee) Bound(t terms.Terms, numerics uint32) error {
-	if is := r.spec.Numerics; is != numerics {
-		return fmt.Errorf("%w: version %d, and the work has version %d", market.ErrNumerics, numerics, is)
-	}
-	return Terms(r.spec, r.step, t)
-}
+// Bound reports, as an error that wraps refusal.ErrTerms, in what terms are not those of the work.
+func (r *Referee) Bound(t terms.Terms) error { return Terms(r.spec, r.step, t) }
 
 // Rollout are the terms of the units of a work that draw; the zero value if there are none.
 func Rollout(s *train.Spec, p *program.Program) (r terms.Rollout) {

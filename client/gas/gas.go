@@ -53,7 +53,7 @@ func check(m *marketpb.MsgOrder) uint64 {
 	if err != nil {
 		return 0
 	}
-	r, err := referee.Open(spec, m.Opening)
+	r, err := referee.Open(spec, m.Opening, 0)
 	if err != nil {
 		return 0
 	}

@@ -14,18 +14,17 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
-// Open is a works.Referee.
-func Open(canon.Digest, []byte) (works.Case, error) { return refuses{}, nil }
+// Open is a works.Referee. It takes every work to be of the version of the numerics of a new network.
+func Open(_ canon.Digest, _ []byte, numerics uint32) (works.Case, error) {
+	if is := market.DefaultParams().NumericsAt(1); numerics > 0 && is != numerics {
+		return nil, fmt.Errorf("%w: version %d, and the work has version %d", market.ErrNumerics, numerics, is)
+	}
+	return refuses{}, nil
+}
 
 type refuses struct{}
 
-// Bound takes the work to be of the version of the numerics of a new network.
-func (refuses) Bound(_ terms.Terms, numerics uint32) error {
-	if is := market.DefaultParams().NumericsAt(1); is != numerics {
-		return fmt.Errorf("%w: version %d, and the work has version %d", market.ErrNumerics, numerics, is)
-	}
-	return nil
-}
+func (refuses) Bound(terms.Terms) error { return nil }
 
 func (refuses) Decidable(uint64) (uint64, error) { return 0, nil }
 

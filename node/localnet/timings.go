@@ -25,8 +25,8 @@ type claimKey struct {
 }
 
 // referee recomputes as all validators do, and takes the time.
-func (t *refereeTimings) referee(spec canon.Digest, opening []byte) (works.Case, error) {
-	r, err := referee.Open(spec, opening)
+func (t *refereeTimings) referee(spec canon.Digest, opening []byte, numerics uint32) (works.Case, error) {
+	r, err := referee.Open(spec, opening, numerics)
 	if err != nil {
 		return nil, err
 	}

@@ -6,15 +6,14 @@ import (
 	"math/bits"
 )
 
-// FeePPM is the share of every payment that goes to the community pool, in parts per million, unless governance changes
-// it.
-const FeePPM = 50_000
+// Parameters until governance changes them, and the most that they may say.
+const (
+	FeePPM   = 50_000 // share of every payment that goes to the community pool, in parts per million
+	GasPrice = 10_000 // of a million units of gas, in uzen
 
-// GasPrice is the price of a million units of gas, in uzen, unless governance changes it.
-const GasPrice = 10_000
-
-// mostGasPrice is 1,000 uzen for a unit of gas: a higher price is an error of the proposer.
-const mostGasPrice = 1_000_000_000
+	MostNumerics = 2             // the newest version of the numerics; a build that raises it has an upgrade
+	mostGasPrice = 1_000_000_000 // 1,000 uzen for a unit of gas: a higher price is an error of the proposer
+)
 
 // Params are governed.
 type Params struct {
@@ -35,10 +34,14 @@ func (p Params) NumericsAt(height int64) uint32 {
 	return max(p.Numerics, 1)
 }
 
-// Follows returns why parameters cannot follow those in force at a height: the numerics change at a later one.
+// Follows returns why parameters cannot follow those in force at a height: the numerics change at a later one, and a
+// scheduled change is not dropped by parameters that name none.
 func (p Params) Follows(now Params, height int64) error {
 	if was, is := now.NumericsAt(height), p.NumericsAt(height); was != is {
 		return fmt.Errorf("%w: version %d of the numerics would be version %d at once", ErrParams, was, is)
+	}
+	if p.NextNumerics == 0 && now.NextNumerics > 0 && height < now.NumericsHeight {
+		return fmt.Errorf("%w: numerics %d are scheduled: name them or the version in force", ErrParams, now.NextNumerics)
 	}
 	return nil
 }
@@ -51,10 +54,13 @@ func DefaultParams() Params { return Params{FeePPM, 600_000, GasPrice, 1, 1, 1} 
 
 // Validate returns why parameters cannot govern.
 func (p Params) Validate() error {
-	if p.FeePPM > million || p.PauseBlocks < 1 {
+	newest := max(p.Numerics, p.NextNumerics)
+	switch {
+	case p.FeePPM > million || p.PauseBlocks < 1:
 		return fmt.Errorf("%w: a fee of %d millionths, pauses of %d blocks", ErrParams, p.FeePPM, p.PauseBlocks)
-	}
-	if p.GasPrice > mostGasPrice {
+	case newest > MostNumerics:
+		return fmt.Errorf("%w: version %d of the numerics, the newest is %d", ErrParams, newest, MostNumerics)
+	case p.GasPrice > mostGasPrice:
 		return fmt.Errorf("%w: %d uzen for a million units of gas, at most %d", ErrParams, p.GasPrice, mostGasPrice)
 	}
 	return nil

@@ -84,7 +84,7 @@ func TestFabricatedWorkIsRefutedByOneTile(t *testing.T) {
 		t.Fatalf("audit of fabricated work: %+v, %v", f, err)
 	}
 	r, err := referee.Open(e.Task().Spec.Digest(),
-		referee.Opening(e.Task().Spec, e.Task().Step, e.Task().Corpus.Manifest(bundle.ShardTokens)))
+		referee.Opening(e.Task().Spec, e.Task().Step, e.Task().Corpus.Manifest(bundle.ShardTokens)), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/market/marketpb"
-	"github.com/starling-network/starling/compute/kernel"
 	rules "github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/protocol/run/transition"
@@ -188,11 +187,6 @@ func (k messages) UpdateParams(ctx context.Context,
 	}
 	p := m.Params.Rule()
 	err = errors.Join(p.Validate(), p.Follows(now, sdk.UnwrapSDKContext(ctx).BlockHeight()))
-	for _, version := range []uint32{p.NumericsAt(0), p.NextNumerics} {
-		if unknown := kernel.Knows(max(version, kernel.Version1)); unknown != nil {
-			err = errors.Join(err, fmt.Errorf("%w: %w", rules.ErrParams, unknown))
-		}
-	}
 	if err != nil {
 		return nil, ErrorTable.Wrap(err)
 	}

@@ -23,7 +23,8 @@ type Record struct {
 	Name     string       `json:"name"`
 	Driver   string       `json:"driver"`
 	Suite    canon.Digest `json:"suite"`
-	Numerics uint32       `json:"numerics"`
+	Numerics uint32       `json:"numerics"` // the newest version of this build
+	Float64  bool         `json:"float64"`  // without it, version 1 was not compared
 	Program  canon.Digest `json:"program"` // SHA-256 of starling-device
 	Elements int          `json:"elements"`
 	Passed   time.Time    `json:"passed_at"`
@@ -56,7 +57,7 @@ func read(path string) (r records) {
 // recordOf is the record of a device, but for when it passed.
 func recordOf(c device.Capabilities, program canon.Digest) Record {
 	return Record{Name: c.Name, Driver: c.Driver, Suite: suite.Digest(Elements), Numerics: kernel.Newest,
-		Program: program}
+		Float64: c.Double, Program: program}
 }
 
 // Passed says when a device of this machine passed the suite, by a file of records: false if it would run again.

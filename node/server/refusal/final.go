@@ -17,6 +17,7 @@ import (
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/prepare/demand"
 	"github.com/starling-network/starling/node/rundir"
+	"github.com/starling-network/starling/protocol/market"
 )
 
 // ErrCancelled ends a job that is not wanted any more.
@@ -28,7 +29,8 @@ func Final(err error) bool {
 		return true
 	}
 	if e, ok := errors.AsType[*transaction.Error](err); ok && !Unfunded(err) {
-		return e.Space != sdkerrors.RootCodespace
+		// prepared again, a job has the version of the numerics that is in force
+		return e.Space != sdkerrors.RootCodespace && !errors.Is(err, market.ErrNumerics)
 	}
 	return isA[*consumer.HaltedError](err) || isA[*consumer.EndedError](err) || isA[*train.DivergedError](err) ||
 		isA[*demand.BudgetError](err) || isA[*member.ShortageError](err) ||

@@ -220,7 +220,9 @@ func (t Tolerance) Holds(distancePPM, cosinePPM uint32) bool {
 // Freezes reports whether the units of a round that was rolled back cannot be settled. In a tolerant run, only
 // attested rounds were measured; in a run whose units carry a state, the carried state may be the false one, which
 // only its worker has; and answers that were drawn again have replaced those from which a unit learnt.
-func (t Terms) Freezes() bool { return t.Tolerance.DistancePPM > 0 || t.Carry > 0 || t.Rollout.Units > 0 }
+func (t Terms) Freezes() bool {
+	return t.Tolerance.DistancePPM > 0 || t.Carry > 0 || t.Rollout.Units > 0
+}
 
 // Applied are the rounds whose updates make the checkpoint after a round.
 func (t Terms) Applied(round uint32) (rounds []uint32) {

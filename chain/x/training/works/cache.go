@@ -20,14 +20,18 @@ type cache struct {
 type opened struct {
 	spec canon.Digest
 	sum  canon.Digest // of the opening
-	work Case
+
+	numerics uint32 // with which the referee was asked
+	work     Case
 }
 
-// find returns a cached work.
-func (c *cache) find(spec, sum canon.Digest) (Case, bool) {
+// find returns a cached work of a version of the numerics; 0: of any.
+func (c *cache) find(spec, sum canon.Digest, numerics uint32) (Case, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	i := slices.IndexFunc(c.last, func(o opened) bool { return o.spec == spec && o.sum == sum })
+	i := slices.IndexFunc(c.last, func(o opened) bool {
+		return o.spec == spec && o.sum == sum && (numerics == 0 || o.numerics == numerics)
+	})
 	if i < 0 {
 		return nil, false
 	}

@@ -25,10 +25,7 @@ type shown struct {
 
 func (shown) Decidable(uint64) (uint64, error) { return 0, nil }
 
-func (s shown) Bound(t terms.Terms, numerics uint32) error {
-	if numerics != 1 {
-		return market.ErrNumerics
-	}
+func (s shown) Bound(t terms.Terms) error {
 	if t.Rounds != s.rounds {
 		return refusal.ErrTerms
 	}
@@ -50,9 +47,12 @@ func onEmptyStore(t *testing.T, referee Referee) (*Works, sdk.Context) {
 
 // Two jobs of the same work store its opening once, until both are over. A refused opening leaves nothing.
 func TestOpeningIsKeptOnceUntilItsJobsAreOver(t *testing.T) {
-	w, ctx := onEmptyStore(t, func(_ canon.Digest, opening []byte) (Case, error) {
+	w, ctx := onEmptyStore(t, func(_ canon.Digest, opening []byte, numerics uint32) (Case, error) {
 		if string(opening) != "opening" {
 			return nil, errors.New("not an opening")
+		}
+		if numerics > 1 {
+			return nil, market.ErrNumerics
 		}
 		return shown{rounds: 3}, nil
 	})
@@ -86,6 +86,9 @@ func TestOpeningIsKeptOnceUntilItsJobsAreOver(t *testing.T) {
 	}
 	if _, err := w.Admitted(ctx, work.Spec); err != nil {
 		t.Error(err)
+	}
+	if err := w.Admit(ctx, work, []byte("opening"), 2); !errors.Is(err, market.ErrNumerics) {
+		t.Errorf("another version of the numerics than that of a work in the cache is admitted with %v", err)
 	}
 	if err := errors.Join(w.Forget(ctx, work.Spec), w.Forget(ctx, work.Spec)); err != nil || kept() != 0 {
 		t.Errorf("%d openings are left: %v", kept(), err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/dispute"
+	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/protocol/run/work"
 )
@@ -20,9 +21,8 @@ import (
 // Case is the work of one job, as a referee knows it.
 type Case interface {
 	dispute.Referee
-	// Bound returns an error that wraps market.ErrNumerics if the work has another version of the numerics, and one that
-	// wraps refusal.ErrTerms if the terms are not those of the work.
-	Bound(t terms.Terms, numerics uint32) error
+	// Bound returns an error that wraps refusal.ErrTerms if the terms are not those of the work.
+	Bound(t terms.Terms) error
 	// Config returns the dispute of a challenger about a unit, in which a party has a number of blocks for a move.
 	Config(job string, d work.AuditTarget, challenger string, blocks int64) (dispute.Config, error)
 	// Decidable returns an error unless every dispute about the work can be decided, and the cost of the check. It stops
@@ -34,8 +34,9 @@ type Case interface {
 }
 
 // Referee opens the work with the given digest. Anyone may have written the opening of an order, so Referee returns an
-// error if the opening does not match the digest.
-type Referee func(spec canon.Digest, opening []byte) (Case, error)
+// error if the opening does not match the digest, and one that wraps market.ErrNumerics if the work does not have the
+// given version of the numerics, whether or not this build computes it; 0: the version is not checked.
+type Referee func(spec canon.Digest, opening []byte, numerics uint32) (Case, error)
 
 // Gas of a message that asks a referee, in addition to the gas of its bytes: for opening the work, which reads and
 // checks an untrusted program, and for answering a question. It is the same whether the work is cached or not.
@@ -68,14 +69,17 @@ func New(b *collections.SchemaBuilder, referee Referee) *Works {
 // dispute could not be decided, work in another version of the numerics than the given one, and terms that are not its
 // own. All jobs of the same work share one stored opening, until Forget was called for each of them.
 func (w *Works) Admit(ctx context.Context, t terms.Terms, opening []byte, numerics uint32) error {
-	judge, err := w.open(ctx, t.Spec, opening)
-	if err != nil {
+	judge, err := w.open(ctx, t.Spec, opening, numerics)
+	switch {
+	case errors.Is(err, market.ErrNumerics):
+		return err
+	case err != nil:
 		return fmt.Errorf("%w: %w", dispute.ErrWork, err)
 	}
 	if err := decidable(sdk.UnwrapSDKContext(ctx).GasMeter(), judge); err != nil {
 		return fmt.Errorf("%w: %w", dispute.ErrWork, err)
 	}
-	if err := judge.Bound(t, numerics); err != nil {
+	if err := judge.Bound(t); err != nil {
 		return err
 	}
 	n, err := w.holders(ctx, t.Spec)
@@ -121,19 +125,19 @@ func (w *Works) Admitted(ctx context.Context, spec canon.Digest) (Case, error) {
 	if err != nil {
 		return nil, fmt.Errorf("training: the opening of %s: %w", spec.Short(), err)
 	}
-	return w.open(ctx, spec, opening)
+	return w.open(ctx, spec, opening, 0)
 }
 
-// open opens the work with a digest, and consumes gas for it.
-func (w *Works) open(ctx context.Context, spec canon.Digest, opening []byte) (Case, error) {
+// open opens the work with a digest, of the given version of the numerics unless that is 0, and consumes gas for it.
+func (w *Works) open(ctx context.Context, spec canon.Digest, opening []byte, numerics uint32) (Case, error) {
 	sdk.UnwrapSDKContext(ctx).GasMeter().ConsumeGas(gasOpen+gasJudge+uint64(len(opening)), "referee")
 	sum := canon.Sum("starling/opening/1", opening)
-	if judge, ok := w.cache.find(spec, sum); ok {
+	if judge, ok := w.cache.find(spec, sum, numerics); ok {
 		return judge, nil
 	}
-	judge, err := w.referee(spec, opening)
+	judge, err := w.referee(spec, opening, numerics)
 	if err == nil {
-		w.cache.add(opened{spec, sum, judge})
+		w.cache.add(opened{spec, sum, numerics, judge})
 	}
 	return judge, err
 }

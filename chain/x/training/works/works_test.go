@@ -16,13 +16,13 @@ import (
 // A move that asks the referee costs the same gas whether its work is in the cache or not, and a program is read once.
 func TestWorkIsOpenedOnceForTheSameGas(t *testing.T) {
 	opens := 0
-	k := &Works{referee: func(canon.Digest, []byte) (Case, error) {
+	k := &Works{referee: func(canon.Digest, []byte, uint32) (Case, error) {
 		opens++
 		return struct{ Case }{}, nil
 	}}
 	gas := func(spec canon.Digest, opening []byte) uint64 {
 		ctx := sdk.Context{}.WithContext(t.Context()).WithGasMeter(storetypes.NewInfiniteGasMeter())
-		if _, err := k.open(ctx, spec, opening); err != nil {
+		if _, err := k.open(ctx, spec, opening, 0); err != nil {
 			t.Fatal(err)
 		}
 		return ctx.GasMeter().GasConsumed()
@@ -49,7 +49,7 @@ func TestAnOrderPaysForItsCheck(t *testing.T) {
 	const cost = 10_000_000
 	bad := errors.New("not decidable")
 	refused := map[string]error{}
-	w, ctx := onEmptyStore(t, func(_ canon.Digest, opening []byte) (Case, error) {
+	w, ctx := onEmptyStore(t, func(_ canon.Digest, opening []byte, _ uint32) (Case, error) {
 		return checked{shown{rounds: 3}, cost, refused[string(opening)]}, nil
 	})
 	work := terms.Terms{Spec: canon.Sum("spec"), Rounds: 3}
