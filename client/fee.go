@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -30,12 +31,26 @@ func (c *Client) fee(ctx context.Context, msgs []sdk.Msg) (transaction.Fee, erro
 	}
 	gas, err := c.simulate(ctx, tx)
 	if transaction.Busy(err) {
-		return transaction.FeeFor(price, c.gas.Limit(msgs)) // others ask for as much as may be simulated at a time
+		gas, err = c.gas.Limit(msgs)/spare, nil // others ask for as much as may be simulated at a time
 	}
 	if err != nil {
 		return transaction.Fee{}, err
 	}
-	return transaction.FeeFor(price, spare*gas)
+	f, err := transaction.FeeFor(price, spare*gas)
+	if err == nil {
+		f.Payer, err = payer(ctx, c)
+	}
+	return f, err
+}
+
+// payer is the account that pays fees for a machine of a fleet: its owner, if that allows it some; "" for any other
+// account.
+func payer(ctx context.Context, c *Client) (string, error) {
+	p, err := c.Registry.Participant(ctx, c.Address())
+	if errors.Is(err, ErrNotFound) || err == nil && p.Machine.Fees == 0 {
+		return "", nil
+	}
+	return p.Machine.Owner, err
 }
 
 // gasPrice is the price of a unit of gas, in uzen: the higher of the validator's and the chain's.

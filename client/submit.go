@@ -160,11 +160,12 @@ func (c *Client) sync(ctx context.Context, msgs []sdk.Msg) error {
 }
 
 // SequenceFor is Client.Sequence for messages. The first transaction of an account may be its registration without a
-// stake: then its number follows from its address.
+// stake, or its enrolment as a machine: then its number follows from its address.
 func SequenceFor(ctx context.Context, c *Client, msgs []sdk.Msg) (number, sequence uint64, err error) {
 	number, sequence, err = c.Sequence(ctx)
-	m, ok := msgs[0].(*registrypb.MsgRegister)
-	if !ok || !m.Earns || !errors.Is(err, ErrNoAccount) {
+	m, _ := msgs[0].(*registrypb.MsgRegister)
+	_, enrols := msgs[0].(*registrypb.MsgEnrol)
+	if !enrols && !m.GetEarns() || !errors.Is(err, ErrNoAccount) {
 		return number, sequence, err
 	}
 	address, err := sdk.AccAddressFromBech32(c.Address())

@@ -8,12 +8,14 @@ import (
 	ibcante "github.com/cosmos/ibc-go/v11/modules/core/ante"
 
 	"github.com/starling-network/starling/chain/app/arrival"
+	"github.com/starling-network/starling/chain/app/delegate"
 )
 
 // ante returns the checks of a transaction before its messages are executed: form, fee, signatures, sequences, and last
 // whether another relayer has delivered the same messages. It is the SDK's handler (ante.NewAnteHandler) in the same
-// order, with four differences: the fees are those of this chain (charge), free transactions are bounded, valid
-// signatures are not verified twice, and a worker without coins begins its account by registering (package arrival).
+// order, with five differences: the fees are those of this chain (charge), free transactions are bounded, valid
+// signatures are not verified twice, a worker without coins begins its account by registering (package arrival), and
+// machines of fleets sign work alone (package delegate).
 func (a *App) ante() sdk.AnteHandler {
 	k := keepersOf(a)
 	handler := sdk.ChainAnteDecorators(
@@ -24,7 +26,8 @@ func (a *App) ante() sdk.AnteHandler {
 		ante.NewValidateBasicDecorator(),
 		ante.NewTxTimeoutHeightDecorator(),
 		ante.NewValidateMemoDecorator(k.accounts),
-		arrival.Begins{Accounts: k.accounts, Earners: k.registry.Earners},
+		arrival.Begins{Accounts: k.accounts, Earners: k.registry.Earners, Fleets: k.registry.Fleets},
+		delegate.Restricts{Participants: k.registry},
 		ante.NewConsumeGasForTxSizeDecorator(k.accounts),
 		ante.NewDeductFeeDecorator(k.accounts, k.bank, k.feegrant, feesOf(a).charge),
 		ante.NewSetPubKeyDecorator(k.accounts),
@@ -32,7 +35,7 @@ func (a *App) ante() sdk.AnteHandler {
 		ante.NewSigGasConsumeDecorator(k.accounts, ante.DefaultSigVerificationGasConsumer),
 		ante.NewSigVerificationDecorator(a.signatures.Accounts(k.accounts), a.Tx.SignModeHandler()),
 		ante.NewIncrementSequenceDecorator(k.accounts),
-		arrival.Speaks{Earners: k.registry.Earners},
+		arrival.Speaks{Earners: k.registry.Earners, Fleets: k.registry.Fleets},
 		ibcante.NewRedundantRelayDecorator(k.ibc),
 		enters{a},
 	)

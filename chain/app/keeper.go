@@ -39,6 +39,7 @@ import (
 	tendermint "github.com/cosmos/ibc-go/v11/modules/light-clients/07-tendermint"
 
 	"github.com/starling-network/starling/chain/app/account"
+	"github.com/starling-network/starling/chain/app/delegate"
 	"github.com/starling-network/starling/chain/app/room"
 	"github.com/starling-network/starling/chain/referee/sealed"
 	"github.com/starling-network/starling/chain/wire"
@@ -148,7 +149,8 @@ func newKeepers(a *App, stores map[string]*storetypes.KVStoreKey, logger log.Log
 		k.accounts, c.Referee, sealed.RootFuncs{})
 	k.beacon.Connect(censorship.Judge{Duties: k.training, Penalties: k.slashing, Read: a.read, Largest: room.MaxTx,
 		LargestGas: room.MaxGas})
-	k.registry.Connect(k.training)
+	k.registry.Connect(training.Exits{Keeper: k.training})
+	k.registry.Fleets.Pay(delegate.Fees{Keeper: k.feegrant})
 	k.market.Connect(k.training)
 	k.reward.Connect(k.training)
 	k.bank.AppendSendRestriction(k.reward.BeforeSend)

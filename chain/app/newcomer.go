@@ -9,14 +9,15 @@ import (
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/app/room"
 	"github.com/starling-network/starling/chain/x/registry/earners"
+	"github.com/starling-network/starling/chain/x/registry/fleets"
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
 )
 
 // newcomer reports whether a transaction is one of the first FreeTransactions of an account with a role's stake and has
 // only messages of this chain. It may also be the registration of the account, if the account has the coins of the
 // stake, or a proof for a place among the workers that earn theirs; such a worker has one free transaction in a while
-// after that. An account with a few coins and no stake has no free transactions, however many such accounts one person
-// holds.
+// after that. It may be the enrolment of a machine, too. An account with a few coins and no stake has no free
+// transactions, however many such accounts one person holds.
 func (f fees) newcomer(ctx sdk.Context, d room.Declared, msgs []sdk.Msg) bool {
 	for _, m := range msgs {
 		if !strings.HasPrefix(sdk.MsgTypeURL(m), "/starling.") {
@@ -32,6 +33,10 @@ func (f fees) newcomer(ctx sdk.Context, d room.Declared, msgs []sdk.Msg) bool {
 	}
 	if _, enough := f.keepers.registry.Firm(ctx, d.Account); enough {
 		return true
+	}
+	if m, ok := msgs[0].(*registrypb.MsgEnrol); ok {
+		_, err := f.keepers.registry.Fleets.Early(ctx, m)
+		return err == nil && d.Gas <= fleets.SparedGas && len(msgs) <= fleets.FreeMessages
 	}
 	first, ok := msgs[0].(*registrypb.MsgRegister)
 	if ok && first.Earns {

@@ -67,12 +67,16 @@ func (g Registry) Enlist(ctx context.Context, p registry.Participant, offers ...
 	default:
 		msgs[0] = &registrypb.MsgUpdateAddresses{Sender: g.account.Address(), PeerId: p.PeerID, Addresses: p.Addrs}
 	}
+	_, err = g.account.Submit(ctx, append(msgs, offered(g.account, offers)...)...)
+	return err
+}
+
+func offered(account Account, offers []market.Offer) (msgs []sdk.Msg) {
 	for _, o := range offers {
-		msgs = append(msgs, &marketpb.MsgOffer{Sender: g.account.Address(), Role: registrypb.Role(o.Role), Price: o.Price,
+		msgs = append(msgs, &marketpb.MsgOffer{Sender: account.Address(), Role: registrypb.Role(o.Role), Price: o.Price,
 			Slots: o.Slots})
 	}
-	_, err = g.account.Submit(ctx, msgs...)
-	return err
+	return msgs
 }
 
 // prove finds the proof of a registration without a stake, for one worker more than earn theirs now: another may

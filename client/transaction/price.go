@@ -16,6 +16,7 @@ import (
 type Fee struct {
 	Gas    uint64
 	Amount sdk.Coins
+	Payer  string // account that allowed the signer to spend its coins for fees; "": the signer
 }
 
 // higher is the higher one of a price in a validator's words, and one in uzen for a million units of gas.

@@ -40,6 +40,13 @@ func Sign(ctx context.Context, signer wallet.Signer, a Account, until uint64, ms
 	}
 	b.SetGasLimit(limit)
 	b.SetFeeAmount(a.Fee.Amount)
+	if a.Fee.Payer != "" {
+		payer, err := sdk.AccAddressFromBech32(a.Fee.Payer)
+		if err != nil {
+			return nil, err
+		}
+		b.SetFeeGranter(payer)
+	}
 	b.SetMemo(a.Memo)
 	b.SetTimeoutHeight(until)
 	const mode = signing.SignMode_SIGN_MODE_DIRECT

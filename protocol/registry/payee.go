@@ -20,8 +20,10 @@ func (p Payee) At(height int64) Payee {
 	return p
 }
 
-// Pays is the account that is paid for a participant at a height.
-func Pays(p Participant, height int64) string { return cmp.Or(p.Payee.At(height).ID, p.ID) }
+// Pays is the account that is paid for a participant at a height. A machine of a fleet has no payee but its owner.
+func Pays(p Participant, height int64) string {
+	return cmp.Or(p.Machine.Owner, p.Payee.At(height).ID, p.ID)
+}
 
 // Set names the account that is paid in place of a participant self; none: the participant. It returns the height from
 // which that holds. The named account changes it at once. So does a participant that no other account is paid for;

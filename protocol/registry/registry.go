@@ -6,6 +6,7 @@
 package registry
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -73,7 +74,24 @@ type Participant struct {
 	EarnedAt int64 `cbor:"23,keyasint,omitempty"` // height at which it registered so, or passed its latest audit
 
 	Payee Payee `cbor:"24,keyasint,omitempty"`
+
+	Machine Machine `cbor:"25,keyasint,omitempty"` // of a fleet; zero: it works for itself
 }
+
+// Machine is the part of a participant that works for the account of another, with a key of its own. Package fleet has
+// the rules, and docs/adr/0154 the reasons.
+type Machine struct {
+	Owner string `cbor:"1,keyasint,omitempty"` // account that is paid, and gets the stake back
+	Fees  uint64 `cbor:"2,keyasint,omitempty"` // uzen that the owner pays in a day for its transactions, at most
+	// height up to which an account may become the machine; 0: one did
+	Until   int64  `cbor:"3,keyasint,omitempty"`
+	Claimed string `cbor:"4,keyasint,omitempty"` // the only account that may become the machine; empty: any
+	Drains  bool   `cbor:"5,keyasint,omitempty"` // it takes no new work
+	Revoked int64  `cbor:"6,keyasint,omitempty"` // height from which its key answers for past work only; 0: never
+}
+
+// OwnerID is the account that a participant works for: the owner of a machine, or itself.
+func (p Participant) OwnerID() string { return cmp.Or(p.Machine.Owner, p.ID) }
 
 // Register checks a registration and dates it. The caller must already hold the stake. Records about a participant,
 // such as Slashed and Rate, start from zero.
@@ -117,7 +135,7 @@ func (p Participant) found(old Participant) Participant {
 func (p Participant) Renew(next Participant) Participant {
 	renewed := next.found(p)
 	renewed.Since = p.Since
-	renewed.Payee = p.Payee
+	renewed.Payee, renewed.Machine = p.Payee, p.Machine
 	if p.Earning && len(p.Roles) > 0 {
 		renewed.EarnedAt = p.EarnedAt
 	}
@@ -160,10 +178,10 @@ func (p Participant) check() error {
 // Has reports whether the participant takes a role.
 func (p Participant) Has(r crew.Role) bool { return slices.Contains(p.Roles, r) }
 
-// Eligible reports whether the participant may be matched in a role: it takes it, is not jailed, and has the stake, or
-// earns it as a worker.
+// Eligible reports whether the participant may be matched in a role: it takes it, is neither jailed nor a machine that
+// drains, and has the stake, or earns it as a worker.
 func (p Participant) Eligible(r crew.Role, params Params) bool {
-	return p.Has(r) && !p.Jailed && (p.Firm() >= params.MinStake(r) || p.Earning && r == crew.Worker)
+	return p.Has(r) && !p.Jailed && !p.Machine.Drains && (p.Firm() >= params.MinStake(r) || p.Earning && r == crew.Worker)
 }
 
 // Collateral is the amount by market.Order.Value that the stake still covers, in uzen, with leased covered already.

@@ -185,3 +185,52 @@ func TestNoAuditIsDrawnThatTheBudgetDoesNotCover(t *testing.T) {
 		t.Errorf("the budget is asked %d times, and then for %v", asked, counted)
 	}
 }
+
+// fleets draws machines of owners in turn, most of them of the owner "o".
+func fleets(id work.UnitID) iter.Seq[crew.Member] {
+	return func(yield func(crew.Member) bool) {
+		for i := range 24 {
+			k := (i + int(id.Unit+id.Attempt)) % 24
+			m := crew.Member{ID: fmt.Sprint("f", k), Role: crew.Verifier, Price: 7, Stake: 100, Owner: "o"}
+			if k%8 == 7 {
+				m.Owner = fmt.Sprint("p", k)
+			}
+			if !yield(m) {
+				return
+			}
+		}
+	}
+}
+
+// No machine of an owner audits a unit that another of its machines computed, nor looks a second time at one that
+// another of them passed, however many it has.
+func TestAFleetAuditsNoneOfItsUnits(t *testing.T) {
+	terms := long()
+	terms.Units, terms.Rounds, terms.Window = 64, 1, 1
+	members := newMembers(4, 1)
+	members[0].Owner, members[1].Owner = "o", "o"
+	g := begin(t, terms, members)
+	g.draw = fleets
+	g.toAudits()
+	owner := func(id string) string { m, _ := g.s.Member(id); return m.OwnerID() }
+	own, again := 0, 0
+	for i := range terms.Units {
+		u := g.unit(0, i)
+		if owner(u.Worker) == "o" {
+			own++
+		}
+		if owner(u.Worker) == owner(u.Verifier) {
+			t.Errorf("unit %d of %s is audited by %s, both of %s", i, u.Worker, u.Verifier, owner(u.Worker))
+		}
+		g.pass(u.Verifier, 0, u.Index)
+		if now := g.unit(0, u.Index); now.FirstAttempt != "" {
+			again++
+			if owner(now.Verifier) == owner(now.FirstAttempt) || owner(now.Verifier) == owner(now.Worker) {
+				t.Errorf("unit %d of %s, which %s passed, goes to %s", i, now.Worker, now.FirstAttempt, now.Verifier)
+			}
+		}
+	}
+	if own == 0 || again == 0 {
+		t.Errorf("%d units of the fleet, %d second looks", own, again)
+	}
+}

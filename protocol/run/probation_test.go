@@ -420,3 +420,27 @@ func TestSeatsKeepStakeAndOwner(t *testing.T) {
 		}
 	}
 }
+
+// The trial of a machine is a unit of another owner, while there is one.
+func TestAFleetSetsNoTrialForItsMachines(t *testing.T) {
+	terms := long()
+	terms.Units = 8
+	members := newMembers(4, 1)
+	members[0].Owner, members[1].Owner, members[2].Owner = "o", "o", "o"
+	g := begin(t, terms, members)
+	g.round()
+	for i := range 6 {
+		id := "x" + string(rune('0'+i))
+		g.must(func(s State) (State, []event.Event, error) {
+			return s.Join(g.env(), []crew.Member{{ID: id, Role: crew.Worker, Price: 10, Owner: "o"}})
+		})
+		g.tick(1)
+		if p := g.probationOf(id); p.Task.Worker != "" {
+			if m, _ := g.s.Member(p.Task.Worker); m.OwnerID() == "o" {
+				t.Errorf("the trial of %s is a unit of %s, of the same owner", id, p.Task.Worker)
+			}
+		} else if i == 0 {
+			t.Error("there is no trial")
+		}
+	}
+}

@@ -96,6 +96,14 @@ var ofRegistry = []saying{
 	})},
 	{weight: 15, of: &registrypb.MsgUnstake{},
 		say: participant(func(x *msgFactory) error { return x.Registry.Unstake(x.ctx, x.below(100_000_000)) })},
+	{weight: 20, of: &registrypb.MsgInvite{}, say: invite},
+	{weight: 40, of: &registrypb.MsgEnrol{}, say: enrol},
+	{weight: 6, of: &registrypb.MsgChangeMachine{}, say: machine(func(x *msgFactory, p registry.Participant) error {
+		return x.Registry.ChangeMachine(x.ctx, p.ID, x.often(40), x.below(1_000_000))
+	})},
+	{weight: 6, of: &registrypb.MsgRevoke{}, say: machine(func(x *msgFactory, p registry.Participant) error {
+		return x.Registry.Revoke(x.ctx, p.ID)
+	})},
 	{weight: 80, of: &registrypb.MsgHeartbeat{}, say: participant(func(x *msgFactory) error {
 		if p, err := x.Registry.Participant(x.ctx, x.Address()); err != nil || p.Tier == registry.NoTier {
 			return err

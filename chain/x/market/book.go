@@ -70,9 +70,13 @@ func (k *Keeper) lots(ctx context.Context) (lots []market.Listing, stale []offer
 			}
 		}
 		o.Slots -= min(o.Slots, at.runs)
-		owner := o.ID
-		if pools[p.Pool] { // the participant named the pool, and the pool offers for its members
-			owner = p.Pool
+		lead, err := k.registry.Lead(ctx, p)
+		if err != nil {
+			return err
+		}
+		owner := lead.ID
+		if pools[lead.Pool] { // the participant named the pool, and the pool offers for its members
+			owner = lead.Pool
 		}
 		lots = append(lots, market.Listing{Offer: o,
 			Profile: market.ProfileOf(p, params, owner, at.value+engaged[other(o)].value)})

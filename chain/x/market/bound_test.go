@@ -27,6 +27,9 @@ type surroundings struct{ stake map[string]uint64 }
 func (s surroundings) Get(_ context.Context, id string) (registry.Participant, error) {
 	return registry.Participant{ID: id, Roles: []crew.Role{crew.Worker}, Stake: s.stake[id]}, nil
 }
+func (surroundings) Lead(_ context.Context, p registry.Participant) (registry.Participant, error) {
+	return p, nil
+}
 func (surroundings) Params(context.Context) (registry.Params, error) {
 	return registry.DefaultParams(), nil
 }

@@ -85,6 +85,7 @@ type Pool interface {
 // Registry says which participants may be matched, and stores their data.
 type Registry interface {
 	Get(ctx context.Context, id string) (registry.Participant, error)
+	Lead(ctx context.Context, p registry.Participant) (registry.Participant, error)
 	Params(ctx context.Context) (registry.Params, error)
 	Members(ctx context.Context, pool string) ([]string, error)
 	Pay(ctx context.Context, module, id string, amount uint64) error

@@ -50,7 +50,12 @@ func (k *Keeper) Audits(ctx context.Context, id string, price uint64) (bool, err
 }
 
 // owner returns the account that a participant works for: its pool, if that account has an offer as a pool, or itself.
+// A machine works for the account that its owner works for.
 func (k *Keeper) owner(ctx context.Context, p registry.Participant) (string, error) {
+	p, err := k.registry.Lead(ctx, p)
+	if err != nil {
+		return "", err
+	}
 	if p.Pool == "" {
 		return p.ID, nil
 	}

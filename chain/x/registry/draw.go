@@ -111,18 +111,18 @@ func (k *Keeper) Absent(ctx context.Context, id string) error {
 	away.Until = sdk.UnwrapSDKContext(ctx).BlockHeight() + firstLeave<<min(away.Missed, mostLeaves)
 	away.Missed++
 	return errors.Join(k.absences.Set(ctx, id, away),
-		k.presences.note(ctx, id, func(p *registry.Presence, height int64) { p.Missed = height }))
+		k.presences.Note(ctx, id, func(p *registry.Presence, height int64) { p.Missed = height }))
 }
 
 // Answered records that a verifier answered an audit that was drawn for it, at a price.
 func (k *Keeper) Answered(ctx context.Context, id string, price uint64) error {
 	return errors.Join(k.There(ctx, id),
-		k.presences.note(ctx, id, func(p *registry.Presence, height int64) { p.Answered, p.Price = height, price }))
+		k.presences.Note(ctx, id, func(p *registry.Presence, height int64) { p.Answered, p.Price = height, price }))
 }
 
 // Presences returns the presences of the verifiers for which audits were drawn.
 func (k *Keeper) Presences(ctx context.Context) (map[string]registry.Presence, error) {
-	return k.presences.all(ctx)
+	return k.presences.All(ctx)
 }
 
 // There records that a verifier has answered, or is back.

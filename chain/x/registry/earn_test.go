@@ -30,6 +30,7 @@ func (c chainless) At(_ context.Context, height int64) (canon.Digest, error) {
 	return canon.Sum("beacon", []byte(fmt.Sprint(height))), nil
 }
 func (c chainless) Part(_ context.Context, id string) (bool, error) { return c.in[id], nil }
+func (c chainless) Withdraw(context.Context, string) error          { return nil }
 func (c chainless) BlockedAddr(a sdk.AccAddress) bool               { return a.String() == module }
 func (c chainless) SendCoinsFromModuleToAccount(_ context.Context, _ string, to sdk.AccAddress,
 	amount sdk.Coins) error {

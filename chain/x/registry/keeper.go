@@ -16,11 +16,14 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/registry/earners"
+	"github.com/starling-network/starling/chain/x/registry/fleets"
+	"github.com/starling-network/starling/chain/x/registry/presences"
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
 	"github.com/starling-network/starling/chain/x/registry/stakes"
 	"github.com/starling-network/starling/chain/x/training/runpb"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/registry/earning"
+	"github.com/starling-network/starling/protocol/registry/fleet"
 	"github.com/starling-network/starling/protocol/reward"
 )
 
@@ -63,6 +66,10 @@ var ErrorTable = &adapter.ErrorTable{Space: Name, List: []adapter.ErrorCode{
 		"does), or register with a stake."},
 	{Code: 20, Rule: registry.ErrPayee, Fix: "Name the address of an account, and sign with the key of the worker or " +
 		"of the account that is paid now."},
+	{Code: 21, Rule: fleet.ErrInvitation, Fix: "Use an invitation that its owner made lately (starling fleet add), with " +
+		"a key of the machine that has no coins."},
+	{Code: 22, Rule: fleet.ErrMachine, Fix: "Sign with the key of the owner: that of a machine signs its work alone."},
+	{Code: 23, Rule: fleet.ErrNotOwner, Fix: "Name a machine or an invitation that starling fleet list shows."},
 	{Code: 18, Rule: registry.ErrJail, Fix: "Wait for the block that is named, have the machine measured (starling " +
 		"worker up does so), and ask again."},
 }}
@@ -73,6 +80,7 @@ type Bank interface {
 	SendCoinsFromModuleToAccount(ctx context.Context, module string, to sdk.AccAddress, amount sdk.Coins) error
 	SendCoinsFromModuleToModule(ctx context.Context, from, to string, amount sdk.Coins) error
 	BlockedAddr(address sdk.AccAddress) bool
+	SpendableCoin(ctx context.Context, address sdk.AccAddress, denom string) sdk.Coin
 }
 
 // Pool is the community pool.
@@ -88,6 +96,7 @@ type Beacon interface {
 // Runs knows which accounts have a part in a run: they work in it, or may have to answer for their work there.
 type Runs interface {
 	Part(ctx context.Context, id string) (bool, error)
+	Withdraw(ctx context.Context, id string) error
 }
 
 // Keeper reads and writes the participants, their uptime and their measurements.
@@ -114,9 +123,10 @@ type Keeper struct {
 	tree     stakes.Tree // of verifiers
 	absences collections.Map[string, absence]
 
-	presences presences
+	presences presences.Store
 
 	Earners earners.List
+	Fleets  fleets.List
 }
 
 // Connect sets the module of runs, which itself needs the keeper.
@@ -140,12 +150,11 @@ func NewKeeper(s store.KVStoreService, account sdk.AccAddress, authority string,
 		pooled:   collections.NewKeySet(b, collections.NewPrefix(5), "pooled", collections.PairKeyCodec(id, id)),
 		leaving: collections.NewKeySet(b, collections.NewPrefix(4), "leaving",
 			collections.PairKeyCodec(collections.Int64Key, id)),
-		tree:     stakes.New(b),
-		absences: collections.NewMap(b, collections.NewPrefix(20), "absences", id, adapter.Record[absence]()),
-		presences: presences{collections.NewMap(b, collections.NewPrefix(23), "presences", id,
-			adapter.Record[registry.Presence]())},
+		tree:      stakes.New(b),
+		absences:  collections.NewMap(b, collections.NewPrefix(20), "absences", id, adapter.Record[absence]()),
+		presences: presences.New(b),
 	}
-	k.Earners = earners.New(b, surroundings{k})
+	k.Earners, k.Fleets = earners.New(b, surroundings{k}), fleets.New(b, fleeting{surroundings{k}})
 	var err error
 	k.Schema, err = b.Build()
 	return k, err
@@ -281,7 +290,7 @@ func (k *Keeper) Turn(ctx context.Context, height int64, latency map[string]uint
 	if err != nil {
 		return err
 	}
-	return k.presences.forget(ctx, params, height)
+	return k.presences.Forget(ctx, params, height)
 }
 
 // Missed counts a missed duty of a participant against the uptime that it committed to.

@@ -218,20 +218,21 @@ func (k measuring) tick(ctx context.Context, at registry.Measurement, params reg
 	return k.measurements.Set(ctx, at.ID, after)
 }
 
-// checkers draws verifiers by stake to check the measurement of a participant. Their pools differ from each other and
-// from the pool of the participant.
+// checkers draws verifiers by stake to check the measurement of a participant. Their pools and owners differ from each
+// other and from those of the participant.
 func (k measuring) checkers(ctx context.Context, id string) registry.Draw {
 	return func(seed canon.Digest, n int, beside []string) (ids []string, err error) {
 		self, err := k.Get(ctx, id)
 		if err != nil {
 			return nil, err
 		}
-		pools := []string{self.Pool}
+		pools, owners := []string{self.Pool}, []string{self.OwnerID()}
 		err = k.Verifiers(ctx, seed, func(p registry.Participant) (bool, error) {
-			if slices.Contains(beside, p.ID) || slices.Contains(ids, p.ID) || p.Pool != "" && slices.Contains(pools, p.Pool) {
+			if slices.Contains(beside, p.ID) || slices.Contains(owners, p.OwnerID()) ||
+				p.Pool != "" && slices.Contains(pools, p.Pool) {
 				return false, nil
 			}
-			ids, pools = append(ids, p.ID), append(pools, p.Pool)
+			ids, pools, owners = append(ids, p.ID), append(pools, p.Pool), append(owners, p.OwnerID())
 			return len(ids) == n, nil
 		})
 		return ids, err

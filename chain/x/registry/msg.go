@@ -9,12 +9,22 @@ import (
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
 	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/chain/x/registry/fleets"
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
 	"github.com/starling-network/starling/protocol/registry"
+	"github.com/starling-network/starling/protocol/registry/fleet"
 )
 
 // messages implements registrypb.MsgServer over a keeper.
 type messages struct{ *Keeper }
+
+// served answers all messages of the module: those about fleets, and the others.
+func served(k *Keeper) registrypb.MsgServer {
+	return struct {
+		messages
+		fleets.Messages
+	}{messages{k}, fleets.Messages{List: k.Fleets, Wrap: ErrorTable.Wrap}}
+}
 
 // Register implements registrypb.MsgServer.
 func (k messages) Register(ctx context.Context, m *registrypb.MsgRegister) (*registrypb.MsgRegisterResponse, error) {
@@ -40,7 +50,9 @@ func (k messages) Register(ctx context.Context, m *registrypb.MsgRegister) (*reg
 		return nil, ErrorTable.Wrap(err)
 	}
 	if known {
-		p = old.Renew(p)
+		if p = old.Renew(p); fleet.Renew(p) != nil {
+			return nil, ErrorTable.Wrap(fleet.Renew(p))
+		}
 	}
 	if p, err = k.name(m.Payee, old, known, p, sdk.UnwrapSDKContext(ctx).BlockHeight()); err != nil {
 		return nil, ErrorTable.Wrap(err)

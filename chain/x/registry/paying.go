@@ -63,7 +63,9 @@ func (k Paying) Payee(ctx context.Context, id string) (sdk.AccAddress, error) {
 // SetPayee implements registrypb.MsgServer.
 func (k messages) SetPayee(ctx context.Context, m *registrypb.MsgSetPayee) (*registrypb.MsgSetPayeeResponse, error) {
 	p, err := k.Get(ctx, m.Participant)
-	if err == nil && m.Payee != "" {
+	if err == nil && p.Machine.Owner != "" {
+		err = fmt.Errorf("%w: the owner of a machine is paid", registry.ErrPayee)
+	} else if err == nil && m.Payee != "" {
 		err = k.payable(m.Payee)
 	}
 	if err != nil {

@@ -26,6 +26,9 @@ func (still) SendCoinsFromModuleToAccount(context.Context, string, sdk.AccAddres
 func (still) SendCoinsFromModuleToModule(context.Context, string, string, sdk.Coins) error {
 	return nil
 }
+func (still) SpendableCoin(context.Context, sdk.AccAddress, string) sdk.Coin {
+	return sdk.NewInt64Coin("uzen", 0)
+}
 func (still) BlockedAddr(sdk.AccAddress) bool                                    { return false }
 func (still) FundCommunityPool(context.Context, sdk.Coins, sdk.AccAddress) error { return nil }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/chain/x/registry/fleets"
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
 	"github.com/starling-network/starling/protocol/registry"
 )
@@ -95,8 +96,11 @@ func NewModule(k *Keeper) Module {
 
 // RegisterServices registers messages and queries.
 func (m Module) RegisterServices(r grpc.ServiceRegistrar) error {
-	registrypb.RegisterMsgServer(r, messages{m.keeper})
-	registrypb.RegisterQueryServer(r, Queries{m.keeper})
+	registrypb.RegisterMsgServer(r, served(m.keeper))
+	registrypb.RegisterQueryServer(r, struct {
+		Queries
+		fleets.List
+	}{Queries{m.keeper}, m.keeper.Fleets})
 	return nil
 }
 

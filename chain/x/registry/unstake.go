@@ -10,11 +10,15 @@ import (
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
 	"github.com/starling-network/starling/protocol/registry"
+	"github.com/starling-network/starling/protocol/registry/fleet"
 )
 
 // Unstake implements registrypb.MsgServer.
 func (k messages) Unstake(ctx context.Context, m *registrypb.MsgUnstake) (*registrypb.MsgUnstakeResponse, error) {
 	old, err := k.Get(ctx, m.Sender)
+	if err == nil && old.Machine.Owner != "" {
+		err = fleet.ErrMachine
+	}
 	if err != nil {
 		return nil, ErrorTable.Wrap(err)
 	}

@@ -41,7 +41,7 @@ func (k *Keeper) Ended(ctx context.Context, job string) error {
 		return err
 	}
 	for _, h := range reward.Grant(o.Consumer, o.SharesPPM, work) {
-		to, err := sdk.AccAddressFromBech32(h.Who)
+		to, err := k.holderOf(ctx, h.Who)
 		if err != nil {
 			return err
 		}
@@ -50,6 +50,15 @@ func (k *Keeper) Ended(ctx context.Context, job string) error {
 		}
 	}
 	return nil
+}
+
+// holderOf is the account that gets the shares which an account earned: the owner of a machine, or itself.
+func (k *Keeper) holderOf(ctx context.Context, id string) (sdk.AccAddress, error) {
+	owner, err := k.registry.Owner(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return sdk.AccAddressFromBech32(owner)
 }
 
 func tokens(job string, n uint64) sdk.Coins {

@@ -67,6 +67,7 @@ type Registry interface {
 	Turn(ctx context.Context, height int64, latency map[string]uint32, cluster map[string]string) error
 	Take(ctx context.Context, id, to string, amount uint64) error
 	Payee(ctx context.Context, id string) (sdk.AccAddress, error)
+	Owner(ctx context.Context, id string) (string, error)
 }
 
 // Runs stores the states of runs. Orders stores the orders of jobs, and the offers of verifiers.

@@ -101,22 +101,13 @@ func (k *Keeper) remember(ctx context.Context, s run.State, e event.Event, misse
 // Part reports whether an account has a part in a run that is not over: it works in the run, or may have to answer for
 // its work there.
 func (k *Keeper) Part(ctx context.Context, id string) (bool, error) {
-	var jobs []string // the runs that it is a member of, which are few
-	err := k.parts.Walk(ctx, collections.NewPrefixedPairRange[string, string](id),
-		func(key collections.Pair[string, string]) (bool, error) {
-			jobs = append(jobs, key.K2())
-			return false, nil
-		})
+	jobs, err := membership(ctx, k, id)
 	if err != nil {
 		return false, err
 	}
 	for _, job := range jobs {
-		s, err := k.State(ctx, job)
-		if err != nil {
-			return false, err
-		}
-		if !s.Removed(id) || s.Liable(id) {
-			return true, nil
+		if s, err := k.State(ctx, job); err != nil || !s.Removed(id) || s.Liable(id) {
+			return err == nil, err
 		}
 	}
 	return false, nil
@@ -207,4 +198,14 @@ func published(e *trainingpb.EventRun) sdk.Event {
 
 func emit(ctx context.Context, event proto.Message) error {
 	return sdk.UnwrapSDKContext(ctx).EventManager().EmitTypedEvent(event)
+}
+
+// membership lists the runs that an account is a member of, which are few.
+func membership(ctx context.Context, k *Keeper, id string) (jobs []string, err error) {
+	err = k.parts.Walk(ctx, collections.NewPrefixedPairRange[string, string](id),
+		func(key collections.Pair[string, string]) (bool, error) {
+			jobs = append(jobs, key.K2())
+			return false, nil
+		})
+	return jobs, err
 }

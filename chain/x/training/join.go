@@ -7,10 +7,13 @@ import (
 	"slices"
 
 	"cosmossdk.io/collections"
+	storetypes "github.com/cosmos/cosmos-sdk/store/v2/types"
+	sdk "github.com/cosmos/cosmos-sdk/types"
 
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/training/runpb"
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
+	"github.com/starling-network/starling/chain/x/training/turn"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/event"
@@ -80,6 +83,28 @@ func (k messages) Leave(ctx context.Context, m *trainingpb.MsgLeave) (*trainingp
 			}
 			return s.Leave(env, m.Sender)
 		})
+}
+
+// Exits is a keeper that lets accounts leave their runs.
+type Exits struct{ *Keeper }
+
+// Withdraw lets an account leave its first 64 runs, as Leave does. Each has one price, so that an account with many
+// runs does not prevent it. The last worker of a run stays, and is late.
+func (k Exits) Withdraw(ctx context.Context, id string) error {
+	now := sdk.UnwrapSDKContext(ctx)
+	free := now.WithGasMeter(storetypes.NewInfiniteGasMeter())
+	jobs, err := membership(free, k.Keeper, id)
+	for _, job := range jobs[:min(len(jobs), 64)] {
+		now.GasMeter().ConsumeGas(turn.Gas, "a run that an account leaves")
+		err = errors.Join(err, k.step(free, job,
+			func(s run.State, env transition.Env) (run.State, []event.Event, error) {
+				if after, events, refused := s.Leave(env, id); refused == nil {
+					return after, events, nil
+				}
+				return s, nil, nil
+			}))
+	}
+	return err
 }
 
 // Return implements trainingpb.MsgServer.

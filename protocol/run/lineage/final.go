@@ -31,7 +31,7 @@ func (d *Lineage) SettleRounds() {
 	for n := d.together(); !d.Halted() && n > 0; n = d.together() {
 		for _, lap := range d.Open[:n] {
 			if len(lap.From) == 0 || d.Terms.Draws(lap.Round) {
-				d.LatestFinal = d.rollbacks.seats.Example(lap, true)
+				d.LatestFinal = d.rollbacks.seats.Example(lap, true, "")
 			}
 			d.panels.SettleDeposits(lap)
 			d.keep(lap)

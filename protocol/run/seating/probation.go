@@ -110,7 +110,7 @@ func (d *Seats) examine(t *progress.Probation) {
 	for _, settled := range []bool{true, false} {
 		for _, l := range rounds {
 			if task.Worker == "" {
-				task = d.Example(*l, settled)
+				task = d.Example(*l, settled, t.Member)
 			}
 		}
 		if task.Worker == "" {
@@ -126,8 +126,9 @@ func (d *Seats) examine(t *progress.Probation) {
 
 // Example picks a unit of a round whose audits are drawn: one that passed its audit, or else one that is accepted, or
 // else, unless it must be settled, one that is being audited. It picks none that starts from a carried state: carried
-// states are known while their round is open, and a probation may outlast it.
-func (d *Seats) Example(l work.RoundState, settled bool) progress.ProbationTask {
+// states are known while their round is open, and a probation may outlast it. It prefers a unit of another owner than
+// that of a member: machines of one owner know each other's results.
+func (d *Seats) Example(l work.RoundState, settled bool, member string) progress.ProbationTask {
 	if apart := d.Terms.Rollout.Units > 0; apart && !l.Sampled || !apart && (!l.Drawn || len(l.From) > 0) {
 		return progress.ProbationTask{}
 	}
@@ -145,6 +146,11 @@ func (d *Seats) Example(l work.RoundState, settled bool) progress.ProbationTask 
 	}
 	if len(pool) == 0 {
 		return progress.ProbationTask{}
+	}
+	owner := func(id string) string { m, _ := d.Member(id); return m.OwnerID() }
+	if others := slices.DeleteFunc(slices.Clone(pool),
+		func(u work.Unit) bool { return owner(u.Worker) == owner(member) }); len(others) > 0 {
+		pool = others
 	}
 	u := pool[d.Pick("exam", l.Round, work.Unit{}, len(pool))]
 	if d.Tolerant(u) { // another machine need not reach the state that its worker committed to

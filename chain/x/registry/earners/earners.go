@@ -102,7 +102,7 @@ func (l List) early(free sdk.Context, m *registrypb.MsgRegister) (params registr
 	switch {
 	case err != nil:
 		return params, nil, err
-	case known && (old.Jailed || len(old.Roles) > 0 || old.Stake > 0 && !old.Earning):
+	case known && (old.Jailed || len(old.Roles) > 0 || old.Stake > 0 && !old.Earning || old.Machine.Owner != ""):
 		return params, nil, fmt.Errorf("%w: %s is registered", earning.ErrRefused, m.Sender)
 	case !m.Earns || m.Stake > 0 || params.Earning.Most == 0:
 		return params, nil, fmt.Errorf("%w: wanted a registration without a stake, in a network that takes them",

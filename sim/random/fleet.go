@@ -1,0 +1,50 @@
+package random
+
+import (
+	"strconv"
+
+	"github.com/starling-network/starling/client/module"
+	"github.com/starling-network/starling/client/wallet"
+	"github.com/starling-network/starling/protocol/registry"
+)
+
+// invitations is how many keys of invitations there are, each used again and again.
+const invitations = 8
+
+// invitation is one of these keys.
+func invitation(x *msgFactory) *wallet.Key {
+	return wallet.KeyFromSeed([32]byte([]byte("the key of an invitation, no. " + strconv.Itoa(10+x.Intn(invitations)))))
+}
+
+// invite lets an account invite a machine.
+func invite(x *msgFactory) error {
+	return x.Registry.Invite(x.ctx, module.Invitation{Key: invitation(x).PublicKey(),
+		Stake: 1_000_000 + x.below(5_000_000), DailyFees: x.below(1000), Until: x.ctx.BlockHeight() + x.upTo(1, 200)})
+}
+
+// enrol lets an account use an invitation, if there is one with that key and the account is fresh; most are not.
+func enrol(x *msgFactory) error {
+	key := invitation(x)
+	m, err := module.Admission(chainID, x.Address(), key.PublicKey(), key.Sign)
+	if err != nil {
+		return err
+	}
+	_, err = x.Submit(x.ctx, m)
+	return err
+}
+
+// machine makes a message of an owner about a machine or an invitation.
+func machine(say func(*msgFactory, registry.Participant) error) func(*msgFactory) error {
+	return func(x *msgFactory) error {
+		all, err := x.Registry.Participants(x.ctx)
+		if err != nil {
+			return err
+		}
+		return untilSaid(x, all, func(p registry.Participant) error {
+			if p.Machine.Owner == "" || p.Machine.Revoked > 0 || !x.as(p.Machine.Owner) {
+				return nil
+			}
+			return say(x, p)
+		})
+	}
+}
