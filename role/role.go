@@ -228,7 +228,8 @@ type (
 		Part Part
 		CID  string
 	}
-	// Probe fetches the slice of the update of a unit that another member misses, and keeps it.
+	// Probe fetches the slice of the update of a unit, or the answers that it has drawn, which another member misses, and
+	// keeps them.
 	Probe struct {
 		Work work.UnitID
 		Base terms.Checkpoint
@@ -245,7 +246,8 @@ type (
 		Base  terms.Checkpoint // that its round started from
 		Units work.Units       // of the round
 	}
-	// Missing tells the chain that the update of a unit cannot be fetched; in a run with slices, which of it.
+	// Missing tells the chain that the update of a unit cannot be fetched; in a run with slices, which of it. Or the
+	// answers that a unit has drawn cannot be.
 	Missing struct {
 		Work  work.UnitID
 		Slice uint32

@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/reason"
 	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/role/adversary/rollouts"
 	"github.com/starling-network/starling/sim/check"
@@ -74,5 +76,38 @@ func TestRollouts(t *testing.T) {
 				t.Errorf("slashed: %v, want %v", got, s.slashed)
 			}
 		})
+	}
+}
+
+// A worker that does not serve its answers is not paid for those that another needs, misses a deadline for each, and is
+// out after some.
+// The run leads to the same state root.
+func TestWithheldRollouts(t *testing.T) {
+	c := sized(t, apart)
+	c.Acts, c.MaxBlocks = one(w1, rollouts.Withholds{}), 3000
+	if testing.Verbose() {
+		c.Log = func(line string) { t.Log(line) }
+	}
+	w := must(New(c, check.CoinsConserved{}, &check.PaidOnce{}, check.HonestNotSlashed{},
+		&check.Lineage{Honest: true}))(t)
+	must(w.Play())(t)
+	o := must(w.Outcome())(t)
+	if o.Phase != progress.Done || !o.Honest || o.Rounds != c.Job.Task.Spec.Rounds || len(o.Slashed) > 0 {
+		t.Errorf("the run ends in phase %d after %d rounds: %s, honest: %v, slashed: %v", o.Phase, o.Rounds, o.Why,
+			o.Honest, o.Slashed)
+	}
+	receipts, err := w.Receipts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := 0
+	for _, r := range receipts {
+		if w.Name(r.Who) == w1 && r.Kind == reward.Work && r.Unit >= apart.Units && r.Amount == 0 &&
+			r.Reason == reward.Unavailable {
+			refused++
+		}
+	}
+	if refused < 3 || o.Out[w1] != reason.Unavailable || len(o.Out) > 1 {
+		t.Errorf("%d units are not paid, out: %v", refused, o.Out)
 	}
 }

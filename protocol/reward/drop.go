@@ -22,7 +22,7 @@ func (l *ledger) drop(lap work.RoundState) {
 		m, _ := l.state.Member(u.Worker)
 		switch convicted := m.Why == reason.Verdict; {
 		case u.Worker == "":
-		case !convicted && (u.Status == work.Accepted || u.Status == work.Committed) && l.restore(lap, u, m):
+		case !convicted && !u.Withheld && (u.Status == work.Accepted || u.Status == work.Committed) && l.restore(lap, u, m):
 		case u.Status == work.Accepted:
 			l.payUnit(lap.Round, u, RolledBack)
 		default:

@@ -52,19 +52,9 @@ func Settle(s run.State, events []event.Event, b SettlementInput) Settlement {
 // Settles reports whether Settle books an event. Other events, most commitments among them, need no SettlementInput.
 func Settles(e event.Event) bool {
 	switch e.Kind {
-	case event.UnitReassigned,
-		event.AuditPassed,
-		event.AuditOutside,
-		event.AuditMissed,
-		event.AuditBroken,
-		event.DepositForfeited,
-		event.DepositReturned,
-		event.DisputeEnded,
-		event.CheckpointRefuted,
-		event.RoundFinal,
-		event.RoundDropped,
-		event.RunHalted,
-		event.RunDone:
+	case event.UnitReassigned, event.AuditPassed, event.AuditOutside, event.AuditMissed, event.AuditBroken,
+		event.DepositForfeited, event.DepositReturned, event.DisputeEnded, event.CheckpointRefuted, event.RoundFinal,
+		event.RoundDropped, event.RunHalted, event.RunDone:
 		return true
 	}
 	return false
@@ -136,10 +126,15 @@ func (l *ledger) settle(e event.Event) {
 	}
 }
 
-// payUnit pays an accepted unit, unless its worker was convicted before that: then it forfeits what it is not paid yet.
+// payUnit pays an accepted unit, unless its worker was convicted before that: then it forfeits what it is not paid yet;
+// or did not serve what it drew.
 func (l *ledger) payUnit(round uint32, u *work.Unit, why string) {
 	if m, _ := l.state.Member(u.Worker); m.Why == reason.Verdict {
 		l.unpaid(Work, round, u.Index, u.Worker, Forfeited)
+		return
+	}
+	if u.Withheld {
+		l.unpaid(Work, round, u.Index, u.Worker, Unavailable)
 		return
 	}
 	l.pay(Work, round, u.Index, u.Worker, l.state.Terms.FlopsOf(u.Index), why)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/run/admission"
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/event"
 	"github.com/starling-network/starling/protocol/run/progress"
@@ -121,7 +122,7 @@ func attestedBy(t *testing.T, staleness uint32, seed uint64) []canon.Digest {
 	for len(gone) < int(seed%4) { // up to three of eight
 		gone[fmt.Sprintf("w%d", r.IntN(8))] = true
 	}
-	lied := seed%2 == 0
+	lied, withheld := seed%2 == 0, 3
 	for range 3000 {
 		before := g.s
 		g.tick(1)
@@ -146,6 +147,14 @@ func attestedBy(t *testing.T, staleness uint32, seed uint64) []canon.Digest {
 			}
 		}
 		g.auditApart(r)
+		for _, l := range g.s.Rounds() {
+			for _, u := range l.Units {
+				if seed%3 == 2 && u.Draws && u.Status != work.Assigned && len(u.Missing) == 0 && withheld > 0 && r.IntN(6) == 0 {
+					withheld--
+					g.reportMissing(l.Round, *u)
+				}
+			}
+		}
 		for _, m := range g.s.Members {
 			if m.Active && !gone[m.ID] && g.s.Attestable() && g.s.Phase == progress.Attest && !g.s.Voted(m.ID) {
 				round := g.s.Round
@@ -169,6 +178,20 @@ func attestedBy(t *testing.T, staleness uint32, seed uint64) []canon.Digest {
 		}
 	}
 	return attested
+}
+
+// reportMissing lets all members but its worker report that they cannot fetch the answers of a unit.
+func (g *stage) reportMissing(round uint32, u work.Unit) {
+	g.t.Helper()
+	for _, m := range g.s.Members {
+		if now, err := admission.Find(g.s.Progress, u.ID(round)); err != nil || now.Status == work.Assigned {
+			return
+		}
+		if now := g.unit(round, u.Index); m.Active && m.ID != u.Worker && !slices.Contains(now.Missing, m.ID) {
+			g.must(func(s State) (State, []event.Event, error) { return s.Missing(g.env(), m.ID, u.ID(round), 0) })
+			g.fresh()
+		}
+	}
 }
 
 // auditApart answers the audits that are open: a lie is challenged, and lost.
@@ -262,6 +285,77 @@ func TestNoWorkersForAnswers(t *testing.T) {
 	}
 	if g.tick(1); g.s.Phase != progress.Halted || g.s.Why != reason.NoWorkers {
 		t.Errorf("phase %s: %s", g.s.Phase, g.s.Why)
+	}
+}
+
+// A worker whose answers most members cannot fetch misses a deadline for each unit, and is out after some. Units that
+// learn from them continue.
+func TestWithheldAnswers(t *testing.T) {
+	g := begin(t, apart(1), newMembers(8, 3))
+	report := func(from string, id work.UnitID) error {
+		return g.do(func(s State) (State, []event.Event, error) { return s.Missing(g.env(), from, id, 0) })
+	}
+	g.tick(1)
+	u := *g.s.Units[2]
+	other := g.s.Units[3].Worker
+	if err := report(other, u.ID(0)); !errors.Is(err, refusal.ErrWrongPhase) {
+		t.Errorf("answers that are not committed: %v", err)
+	}
+	for _, u := range slices.Clone(g.s.Units[2:]) {
+		if err := g.commitApart(0, *u, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g.tick(1)
+	if err := report(u.Worker, u.ID(0)); !errors.Is(err, refusal.ErrNotYours) {
+		t.Errorf("its own: %v", err)
+	}
+	if err := report(other, u.ID(0)); err != nil {
+		t.Fatal(err)
+	}
+	if err := report(other, u.ID(0)); !errors.Is(err, refusal.ErrDuplicate) {
+		t.Errorf("again: %v", err)
+	}
+	if g.unit(0, 2).Withheld {
+		t.Error("one member alone")
+	}
+	learner, from := *g.s.Units[0], slices.Clone(g.s.From)
+	g.reportMissing(0, u)
+	now := g.unit(0, 2)
+	if m, _ := g.s.Member(u.Worker); !now.Withheld || now.Worker != u.Worker || m.Missed != 1 || !m.Active {
+		t.Fatalf("%+v of %+v", now, m)
+	}
+	if n := g.count(event.AnswersWithheld); n != 1 {
+		t.Errorf("%d events", n)
+	}
+	if g.tick(1); g.s.Units[0].ID(0) != learner.ID(0) || !slices.Equal(g.s.From, from) {
+		t.Fatalf("%+v learns from %v, it was %+v from %v", g.s.Units[0], g.s.From, learner, from)
+	}
+	for range 40 {
+		for _, l := range g.s.Rounds() {
+			for _, v := range slices.Clone(l.Units) {
+				if v.Status != work.Assigned || v.Worker == "" {
+					continue
+				}
+				if err := g.commitApart(l.Round, *v, false); err != nil {
+					t.Fatal(err)
+				}
+				if v.Draws && v.Worker == u.Worker {
+					g.reportMissing(l.Round, g.unit(l.Round, v.Index))
+				}
+			}
+		}
+		g.auditApart(rand.New(rand.NewPCG(1, 1)))
+		if g.s.Phase == progress.Attest && g.s.Attestable() {
+			g.attestAll()
+		}
+		g.tick(1)
+	}
+	if m, _ := g.s.Member(u.Worker); m.Active || m.Why != reason.Unavailable {
+		t.Errorf("after withholding the answers of several units: %+v", m)
+	}
+	if g.s.Phase != progress.Done {
+		t.Errorf("phase %s of round %d: %s", g.s.Phase, g.s.Round, g.s.Why)
 	}
 }
 

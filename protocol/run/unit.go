@@ -8,7 +8,7 @@ import (
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/event"
 	"github.com/starling-network/starling/protocol/run/progress"
-
+	"github.com/starling-network/starling/protocol/run/reason"
 	"github.com/starling-network/starling/protocol/run/refusal"
 	"github.com/starling-network/starling/protocol/run/schedule"
 	"github.com/starling-network/starling/protocol/run/terms"
@@ -56,11 +56,11 @@ func (d *rules) measure(from string, unit uint32, mine work.PreviousAssignee, la
 	blocks := d.Waited(mine.AssignedAt)
 	switch {
 	case d.Terms.IsDrawing(unit):
-		if !late || m.DrawSpeed == 0 {
+		if m.Commits > 0 && (!late || m.DrawSpeed == 0) { // with its first unit it has fetched the job
 			d.DrawBlocks = schedule.Remember(d.DrawBlocks, min(terms.MaxBlocks, blocks))
 			d.Change(from, func(m *crew.Member) { m.MeasureDrawing(blocks << 8) })
 		}
-		if !late {
+		if !late && !d.FailedDrawing(from) {
 			d.Change(from, func(m *crew.Member) { m.Missed = 0 })
 		}
 	case !late || m.Speed == 0: // a fault of a machine of known pace does not make it slow
@@ -71,20 +71,26 @@ func (d *rules) measure(from string, unit uint32, mine work.PreviousAssignee, la
 
 // Missing is the report of a member that it cannot fetch the update of a unit which the next checkpoint is made of, or
 // that slice of it which it needs. It is an answer, if not the vote that was asked for. When more than half of the
-// members other than its worker have said so, the unit is done again by another.
+// members other than its worker have said so, the unit is done again by another. Members also report answers of a unit
+// that draws: see withholdAnswers.
 func (s State) Missing(env transition.Env, from string, id work.UnitID, slice uint32) (State, []event.Event, error) {
 	u, err := admission.Unit(s.Progress, from, id)
 	if err != nil {
 		return s, nil, err
 	}
 	switch {
+	case u.Draws && u.Status == work.Assigned:
+		return s, nil, fmt.Errorf("%w: unit %d is not committed", refusal.ErrWrongPhase, id.Unit)
+	case u.Draws:
 	case !slices.Contains(s.Terms.Applied(s.Round), id.Round):
 		return s, nil, fmt.Errorf("%w: the next checkpoint is not made of the updates of round %d", refusal.ErrStale,
 			id.Round)
 	case s.Phase != progress.Attest && s.Phase != progress.Reduce && id.Round == s.Round:
 		return s, nil, fmt.Errorf("%w: updates are fetched when every unit is committed", refusal.ErrWrongPhase)
-	case u.Draws || u.Commit.Diverged():
+	case u.Commit.Diverged():
 		return s, nil, fmt.Errorf("%w: unit %d has no update", refusal.ErrWrongPhase, id.Unit)
+	}
+	switch {
 	case u.Worker == from:
 		return s, nil, fmt.Errorf("%w: unit %d is the sender's own", refusal.ErrNotYours, id.Unit)
 	case slices.Contains(u.Missing, from):
@@ -93,15 +99,34 @@ func (s State) Missing(env transition.Env, from string, id work.UnitID, slice ui
 		return s, nil, fmt.Errorf("%w: slice %d, the round has %d", refusal.ErrBadSlice, slice, s.Terms.Slices)
 	}
 	d := s.edit(env)
-	v := d.Unit(d.EditRound(id.Round), int(id.Unit))
+	l := d.EditRound(id.Round)
+	v := d.Unit(l, int(id.Unit))
 	if len(u.Missing) == 0 {
 		v.Lost = slice
 	}
 	v.Missing = append(slices.Clip(u.Missing), from)
-	d.Change(from, func(m *crew.Member) { m.Silent = 0 })
-	if id.Round == s.Round && (u.Status == work.Accepted || s.Tolerant(u)) {
+	if !u.Draws {
+		d.Change(from, func(m *crew.Member) { m.Silent = 0 })
+	}
+	switch {
+	case u.Draws:
+		d.withholdAnswers(l, int(id.Unit))
+	case id.Round == s.Round && (u.Status == work.Accepted || s.Tolerant(u)):
 		d.Withheld(int(id.Unit))
 	}
 	after, events := d.finish()
 	return after, events, nil
+}
+
+// withholdAnswers notes that most members other than its worker cannot fetch the answers of a unit. Its commitment
+// stands, and is audited and disputed like any other: a worker that learns from it, and a verifier that audits that,
+// draw it again. Its own worker is not paid for it, and has missed a deadline.
+func (d *rules) withholdAnswers(l *work.RoundState, i int) {
+	u := l.Units[i]
+	if u.Withheld || !d.MostSay(u.Worker, u.Missing) {
+		return
+	}
+	d.Unit(l, i).Withheld = true
+	d.Emit(event.Event{Kind: event.AnswersWithheld, Round: l.Round, Unit: u.Index, Who: u.Worker})
+	d.RecordMiss(u.Worker, reason.Unavailable)
 }

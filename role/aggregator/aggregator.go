@@ -141,7 +141,7 @@ func (g *Aggregator) Duties(s run.State) []role.Action {
 		return refutation
 	}
 	actions, holding := g.suspects(s)
-	actions = append(refutation, actions...)
+	actions = append(append(refutation, actions...), g.missed(s)...)
 	if !g.held[s.Base] {
 		return append(actions, role.Load{Checkpoint: s.Base})
 	}

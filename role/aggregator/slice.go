@@ -37,6 +37,20 @@ func (g *Aggregator) slices(s run.State) (actions []role.Action) {
 	return actions
 }
 
+// missed are answers that another member cannot fetch, and this one may report, too.
+func (g *Aggregator) missed(s run.State) (actions []role.Action) {
+	for _, l := range s.Rounds() {
+		for _, u := range l.Units {
+			id := u.ID(l.Round)
+			if u.Draws && len(u.Missing) > 0 && !u.Withheld && u.Worker != g.id && !slices.Contains(u.Missing, g.id) &&
+				!g.probed[id] {
+				actions = append(actions, role.Probe{Work: id, Base: l.Base, Unit: *u})
+			}
+		}
+	}
+	return actions
+}
+
 // forgetSlices drops what is about other rounds, or about updates that no longer count.
 func (g *Aggregator) forgetSlices(s run.State) {
 	for p := range g.reduced {
@@ -45,7 +59,7 @@ func (g *Aggregator) forgetSlices(s run.State) {
 		}
 	}
 	for w := range g.probed {
-		if w.Round != s.Round {
+		if w.Round < s.Oldest() {
 			delete(g.probed, w)
 		}
 	}

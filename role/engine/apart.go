@@ -47,9 +47,10 @@ func (x *states) drawn(base terms.Checkpoint, unit uint32) (list []work.HandedSt
 
 // Answers are what a unit has drawn.
 type Answers struct {
-	Work   work.UnitID // that draws them
-	Worker string      // that has committed to them
-	State  work.HandedState
+	Work     work.UnitID // that draws them
+	Worker   string      // that has committed to them
+	State    work.HandedState
+	Withheld bool // most members could not fetch them
 }
 
 // Lacks lists the answers that a unit of the round after a checkpoint learns from and that are not in memory.
@@ -61,7 +62,7 @@ func (x *states) Lacks(base terms.Checkpoint, unit uint32) (list []Answers, err 
 	for k, from := range drawn {
 		if _, ok := x.held.Get(from.Root); !ok {
 			u := l.Units[x.task.Spec.Apart().Drawn(unit, uint32(k))]
-			list = append(list, Answers{u.ID(l.Round), u.Worker, from})
+			list = append(list, Answers{u.ID(l.Round), u.Worker, from, u.Withheld})
 		}
 	}
 	return list, nil
@@ -105,6 +106,15 @@ func gather(ctx context.Context, e *Engine, base terms.Checkpoint, unit uint32, 
 			return err
 		case w.Commit.HandedState.Root != from.Root:
 			return &BadCarriedState{l.Round, drawing}
+		}
+		for i := range w.Handed { // others may miss them, too
+			b, err := w.Handed[i].Get()
+			if err != nil {
+				return err
+			}
+			if _, err := e.store.Put(ctx, b); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -178,10 +178,11 @@ func (p *Executor) load(ctx context.Context, c terms.Checkpoint) error {
 // Follow tells the party how the run stands.
 func (p *Executor) Follow(s run.State) { p.Lineage.Follow(s) }
 
-// begin makes sure that what a unit is computed from is in memory: what others have first, for which it may wait.
-func (p *Executor) begin(ctx context.Context, base terms.Checkpoint, unit uint32) error {
+// begin makes sure that what a unit is computed from is in memory: what others have first. With waits, it waits for
+// answers.
+func (p *Executor) begin(ctx context.Context, base terms.Checkpoint, unit uint32, waits bool) error {
 	if p.Lineage.Start(ctx, base, unit, nil) != nil {
-		if err := answers(ctx, p, base, unit); err != nil {
+		if err := answers(ctx, p, base, unit, waits); err != nil {
 			return err
 		}
 		holders, err := p.Chain.Holders(ctx)
@@ -200,7 +201,7 @@ func (p *Executor) ready(ctx context.Context, base terms.Checkpoint, unit, segme
 	if !p.Lineage.Needs(segment) {
 		return p.load(ctx, base)
 	}
-	return p.begin(ctx, base, unit)
+	return p.begin(ctx, base, unit, false)
 }
 
 // check executes a unit again. If its carried state is wrong, the event names the round in which that began.
@@ -217,7 +218,7 @@ func (p *Executor) check(ctx context.Context, a role.Check) (role.Event, error) 
 }
 
 func (p *Executor) train(ctx context.Context, base terms.Checkpoint, w work.UnitID) (*engine.Work, error) {
-	if err := p.begin(ctx, base, w.Unit); err != nil {
+	if err := p.begin(ctx, base, w.Unit, true); err != nil {
 		return nil, err
 	}
 	done, err := p.Compute.Train(ctx, base, w.Unit)
@@ -410,11 +411,6 @@ func (p *Executor) find(ctx context.Context, cid string, members ...string) ([]b
 		}
 		holders = append(holders, at...)
 	}
-	return await(ctx, p, id, holders)
-}
-
-// await fetches a blob from those that should have it, or else from any peer.
-func await(ctx context.Context, p *Executor, id blob.CID, holders []string) ([]byte, error) {
 	b, err := p.Blobs.Await(ctx, id, holders)
 	if err == nil || ctx.Err() != nil {
 		return b, err
@@ -445,7 +441,7 @@ func (p *Executor) measure(ctx context.Context, a role.Measure) (role.Event, err
 // move makes this party's next move in a dispute.
 func (p *Executor) move(ctx context.Context, a role.Move) error {
 	g := a.Game
-	if err := p.begin(ctx, a.Base, g.Config.Unit); err != nil {
+	if err := p.begin(ctx, a.Base, g.Config.Unit, false); err != nil {
 		return err
 	}
 	oracle, err := p.Compute.Oracle(a.Base, g)

@@ -68,6 +68,9 @@ func (p *Executor) reduce(ctx context.Context, a role.Reduce) (string, error) {
 
 // probe fetches what another member misses, and reports it, too, if it cannot be had.
 func (p *Executor) probe(ctx context.Context, a role.Probe) error {
+	if a.Unit.Draws {
+		return probeAnswers(ctx, p, a)
+	}
 	_, err := p.Lineage.Piece(a.Base, a.Unit, int(a.Unit.Lost),
 		func(cid string) ([]byte, error) { return p.find(ctx, cid, a.Unit.Worker) })
 	if err == nil || ctx.Err() != nil {

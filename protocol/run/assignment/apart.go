@@ -22,6 +22,10 @@ import (
 // before others: the first eighth. Later such a worker counts as its speed at drawing says.
 const trialPart = 8
 
+// idlePart is the part of its time for a unit that draws by which a worker counts as faster after a round without a
+// unit, so that it is eventually measured again.
+const idlePart = 32
+
 // dealApart deals the units of a round that begins.
 func (d *Assignment) dealApart(workers []string) {
 	for i := range d.Terms.Units {
@@ -41,6 +45,15 @@ func (d *Assignment) dealApart(workers []string) {
 		p.deal(workers, 0, d.Terms.Units, func(int, string) {}) // those workers learn soon, and draw last
 	}
 	p.deal(workers, d.Terms.Units, d.Terms.Rollout.Units, p.give)
+	works := map[string]bool{}
+	for _, u := range d.Units {
+		works[u.Worker] = true
+	}
+	for _, id := range workers {
+		if !works[id] { // it may be faster by now, and draws again after some rounds
+			d.Change(id, func(m *crew.Member) { m.DrawSpeed -= m.DrawSpeed / idlePart })
+		}
+	}
 }
 
 // Feed gives workers to the units that learn, once all that they read is committed. Without workers the run ends.

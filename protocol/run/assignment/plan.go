@@ -17,22 +17,35 @@ type plan struct {
 	*Assignment
 	busy  map[string]uint64           // until a worker has committed the units that it has
 	held  map[string]transition.Kinds // kinds of these
-	learn uint32                      // usual time of a unit that learns, of workers for which both are measured
-	draw  uint32                      // and of one that draws
+	usual pace                        // of the workers for which one time is measured
+	both  pace                        // of those for which both are
+}
+
+// pace is the mean time of units that learn, and of units that draw; 0: not measured.
+type pace struct{ learn, draw uint64 }
+
+// paces are the means of the members.
+func paces(members []crew.Member) (usual, both pace) {
+	mean := func(time func(m crew.Member) uint32) uint64 {
+		var sum, n uint64
+		for _, m := range members {
+			if t := time(m); m.Active && m.Role == crew.Worker && t > 0 {
+				sum, n = sum+uint64(t), n+1
+			}
+		}
+		return sum / max(n, 1)
+	}
+	usual.learn = mean(func(m crew.Member) uint32 { return m.Speed })
+	usual.draw = mean(func(m crew.Member) uint32 { return m.DrawSpeed })
+	both.learn = mean(func(m crew.Member) uint32 { return m.Speed * min(m.DrawSpeed, 1) })
+	both.draw = mean(func(m crew.Member) uint32 { return m.DrawSpeed * min(m.Speed, 1) })
+	return usual, both
 }
 
 // plan begins with the units that workers have, and assumes that each has computed since it got the first of them.
 func (d *Assignment) plan() *plan {
 	p := &plan{Assignment: d, busy: map[string]uint64{}, held: transition.Holds(d.Draft, "")}
-	var learn, draw, n uint64
-	for _, m := range d.Members {
-		if m.Active && m.Speed > 0 && m.DrawSpeed > 0 {
-			learn, draw, n = learn+uint64(m.Speed), draw+uint64(m.DrawSpeed), n+1
-		}
-	}
-	if n > 0 {
-		p.learn, p.draw = uint32(learn/n), uint32(draw/n)
-	}
+	p.usual, p.both = paces(d.Members)
 	since := map[string]int64{}
 	for _, l := range d.Rounds() {
 		for _, u := range l.Units {
@@ -53,30 +66,34 @@ func (d *Assignment) plan() *plan {
 }
 
 // takes is the time of a member for a unit of a kind. If it is not measured, it follows from that for the other kind,
-// as both relate in other workers, or in floating-point operations before any is measured. A member that is late with
-// its units counts as slower.
+// as both relate in other workers, or in floating-point operations before both are measured in any. Without either it
+// is the usual one. A member that is late with its units counts as slower at those that learn, for which the round
+// waits.
 func (p *plan) takes(m crew.Member, draws bool) uint64 {
-	own, other, usual, per := m.Speed, m.DrawSpeed, p.learn, p.draw
-	operations, ofOther := p.Terms.UnitFlops, p.Terms.Rollout.Flops
-	if draws {
-		own, other, usual, per = other, own, per, usual
-		operations, ofOther = ofOther, operations
+	own, other, usual := uint64(m.Speed), uint64(m.DrawSpeed), p.usual.learn
+	num, den := p.both.learn, p.both.draw
+	if den == 0 {
+		num, den = p.Terms.UnitFlops, p.Terms.Rollout.Flops
 	}
-	time := uint64(own)
-	if own == 0 {
-		if usual > 0 {
-			operations, ofOther = uint64(usual), uint64(per)
-		}
-		if other == 0 {
-			other = max(per, 1)
-		}
+	if draws {
+		own, other, usual, num, den = other, own, p.usual.draw, den, num
+	}
+	time := own
+	switch {
+	case own > 0:
+	case other > 0:
 		time = terms.MaxBlocks << 8
-		if high, low := bits.Mul64(uint64(other), operations); high < ofOther {
-			whole, _ := bits.Div64(high, low, ofOther)
+		if high, low := bits.Mul64(other, num); high < den {
+			whole, _ := bits.Div64(high, low, den)
 			time = min(time, max(whole, 1))
 		}
+	default:
+		time = max(usual, 1)
 	}
-	return time << min(m.Missed, 4)
+	if !draws {
+		time <<= min(m.Missed, 4)
+	}
+	return time
 }
 
 // deal deals n units, of which the first has a number, in order: each to the worker that would commit it first, in a

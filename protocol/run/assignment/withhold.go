@@ -74,7 +74,7 @@ func (d *Assignment) Turn(worker string, before int64) {
 // work has no verdict, and its verifier does need the update.
 func (d *Assignment) Withheld(i int) {
 	u := *d.Units[i]
-	if !d.MostSay(u.Worker, u.Missing) {
+	if u.Draws || !d.MostSay(u.Worker, u.Missing) { // answers stand: see the message Missing
 		return
 	}
 	d.audits.CancelDisputes(&d.RoundState, i, reason.Unavailable)

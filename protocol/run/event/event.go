@@ -54,7 +54,9 @@ const (
 	PlantShown Kind = "plant_shown"
 	// Unit, Who (worker): more than half of the others find its update odd; it is audited
 	UnitSuspected Kind = "unit_suspected"
-	AuditFailed   Kind = "audit_failed" // Unit, Who (verifier), Other (worker): a dispute opens
+	// Unit, Who (worker): more than half of the others cannot fetch the answers that it drew; it is not paid for them
+	AnswersWithheld Kind = "answers_withheld"
+	AuditFailed     Kind = "audit_failed" // Unit, Who (verifier), Other (worker): a dispute opens
 	// Unit, Who (verifier or challenger), Other (worker), Why: missed_deadline | verifier_left | left | unavailable |
 	// challenged | convicted | rolled_back | planted | odd | contradicted | differs | seal_unopened | plant_passed: its
 	// audit or challenge ends without an answer

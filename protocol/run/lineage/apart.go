@@ -36,9 +36,9 @@ func (d *Lineage) syncDrawn() {
 // like those of a round that was rolled back, first from the stakes of the members that were just convicted.
 func (d *Lineage) starve() {
 	var culprits []string
-	for _, m := range d.Members {
-		if !m.Active && m.Why == reason.Verdict && m.Since == d.Env.Height {
-			culprits = append(culprits, m.ID)
+	for _, e := range d.Events {
+		if e.Kind == event.DisputeEnded && (e.Why == reason.WrongWork || e.Why == reason.Silent) {
+			culprits = append(culprits, e.Other) // it may have left before
 		}
 	}
 	void := d.RoundState

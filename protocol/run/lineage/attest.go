@@ -80,7 +80,7 @@ func (d *Lineage) attested(next terms.Checkpoint) {
 	for _, u := range d.Units.Learning() {
 		entry.Workers = append(entry.Workers, u.Worker)
 		entry.Logs = append(entry.Logs, u.Commit.Log)
-		if !u.Late() {
+		if !u.Late() && !d.FailedDrawing(u.Worker) {
 			d.Change(u.Worker, func(m *crew.Member) { m.Missed = 0 })
 		}
 	}

@@ -79,6 +79,15 @@ func (l RoundState) owed(worker string) []Unit {
 	return l.Where(func(u Unit) bool { return u.Status == Assigned && u.Worker == worker })
 }
 
+// FailedDrawing reports whether a worker was late with a unit that draws, or has withheld its answers, in a round that
+// is not final.
+func (w Window) FailedDrawing(worker string) bool {
+	failed := func(u *Unit) bool {
+		return u.Draws && (slices.Contains(u.Refused, worker) || u.Withheld && u.Worker == worker)
+	}
+	return slices.ContainsFunc(w.Rounds(), func(l RoundState) bool { return slices.ContainsFunc(l.Units, failed) })
+}
+
 // AuditTarget is a unit with its round, for the member that audits or challenges it.
 type AuditTarget struct {
 	RoundState

@@ -38,7 +38,7 @@ type Unit struct {
 	Audited    bool       `cbor:"9,keyasint"`            // an audit of this attempt was drawn, or is certain to be
 	Passed     bool       `cbor:"10,keyasint"`           // an audit found this attempt right
 	Refused    []string   `cbor:"11,keyasint,omitempty"` // workers that already failed this unit
-	Missing    []string   `cbor:"12,keyasint,omitempty"` // members that reported the update unavailable
+	Missing    []string   `cbor:"12,keyasint,omitempty"` // members that reported the update, or the answers, unavailable
 	// Disputed: the first is in the dispute, the others wait for its end
 	Challengers  []string     `cbor:"13,keyasint,omitempty"`
 	OutlierFlags []string     `cbor:"14,keyasint,omitempty"` // members who find the update odd
@@ -69,6 +69,8 @@ type Unit struct {
 	PreviousAssignees []PreviousAssignee `cbor:"20,keyasint,omitempty"`
 	// it draws what units of another round, or of its own, learn from (terms.Rollout), and has no update
 	Draws bool `cbor:"28,keyasint,omitempty"`
+	// it draws, and most members could not fetch its answers: they stand, and its worker is not paid
+	Withheld bool `cbor:"29,keyasint,omitempty"`
 }
 
 // Waits reports whether a unit has no worker yet: what it learns from is not drawn.

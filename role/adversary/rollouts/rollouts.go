@@ -12,6 +12,7 @@ import (
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/compute/train/parts"
 	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/role/engine"
 )
@@ -39,6 +40,20 @@ type Forges struct{ How Forgery }
 func (a Forges) Install(c adversary.Setup) adversary.Step {
 	c.Party.Compute = &drawer{Honest: c.Honest, how: a.How}
 	return c.Step
+}
+
+// Withholds is a worker that draws and commits as it should, and does not serve the answers.
+type Withholds struct{}
+
+// Install implements Attack.
+func (Withholds) Install(c adversary.Setup) adversary.Step {
+	return func(e role.Event) []role.Action {
+		return slices.DeleteFunc(c.Step(e), func(a role.Action) bool {
+			r, reveals := a.(role.Reveal)
+			s := c.Honest.Task().Spec
+			return reveals && s.Rollout != nil && r.Work.Unit >= s.Units
+		})
+	}
 }
 
 type drawer struct {
