@@ -11,6 +11,7 @@ import (
 	nodeservice "github.com/cosmos/cosmos-sdk/client/grpc/node"
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
+	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/client/transaction"
 )
 
@@ -24,8 +25,15 @@ func (c *Client) fee(ctx context.Context, msgs []sdk.Msg) (transaction.Fee, erro
 	if err != nil {
 		return transaction.Fee{}, err
 	}
+	var paid transaction.Fee
+	if paid.Payer, err = payer(ctx, c); err != nil {
+		return paid, err
+	}
+	if paid.Payer != "" { // the account of another is more gas
+		paid.Amount = adapter.Coins(1)
+	}
 	tx, err := transaction.Sign(ctx, c.signer, transaction.Account{ChainID: c.follow.chainID, Number: c.account.number,
-		Sequence: c.account.sequence}, 0, msgs...)
+		Sequence: c.account.sequence, Fee: paid}, 0, msgs...)
 	if err != nil {
 		return transaction.Fee{}, fmt.Errorf("client: %w", err)
 	}
@@ -37,9 +45,7 @@ func (c *Client) fee(ctx context.Context, msgs []sdk.Msg) (transaction.Fee, erro
 		return transaction.Fee{}, err
 	}
 	f, err := transaction.FeeFor(price, spare*gas)
-	if err == nil {
-		f.Payer, err = payer(ctx, c)
-	}
+	f.Payer = paid.Payer
 	return f, err
 }
 

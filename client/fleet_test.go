@@ -88,6 +88,8 @@ func TestAMachineWorksForItsOwner(t *testing.T) {
 	for i := range 18 { // the first sixteen of its transactions are free
 		n.must(machine.Market.Offer(n.ctx, crew.Worker, uint64(20+i), 1))
 	}
+	n.must(machine.Market.Offer(n.ctx, crew.Worker, 0, 0)) // needs little gas, and the fee of another account
+	n.must(machine.Market.Offer(n.ctx, crew.Worker, 10, 1))
 	if spent := before - n.holds("owner"); spent == 0 || spent > dailyFees {
 		t.Errorf("the owner paid %d uzen for transactions of its machine", spent)
 	}

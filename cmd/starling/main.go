@@ -19,6 +19,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/data"
 	"github.com/starling-network/starling/cmd/starling/dev"
 	"github.com/starling-network/starling/cmd/starling/doctor"
+	"github.com/starling-network/starling/cmd/starling/fleet"
 	"github.com/starling-network/starling/cmd/starling/job"
 	"github.com/starling-network/starling/cmd/starling/manual"
 	"github.com/starling-network/starling/cmd/starling/market"
@@ -122,7 +123,7 @@ one tile of one operator that the chain recomputes, liars lose their stake, and 
 	root.AddCommand(
 		train.Command(c), sim.Command(c), job.Command(c), data.Command(c), model.Command(c), web.Command(c),
 		web.Gateway(c),
-		worker.Command(c), verifier.Command(c), market.Command(c), account.Command(c),
+		worker.Command(c), fleet.Command(c), verifier.Command(c), market.Command(c), account.Command(c),
 		validator.Command(c), network.Command(c), dev.Command(c, root),
 		bench.Command(c), doctor.Command(c), version.Command(c),
 	)

@@ -176,6 +176,50 @@ func TestProvideTutorial(t *testing.T) {
 	}
 }
 
+// Three machines work for one account. One is revoked while it works: it gets no further unit, and loses nothing. The
+// pay of all is in the account.
+func TestFleetTutorial(t *testing.T) {
+	onlyLong(t)
+	p := play(t, "fleet.md")
+	type listed struct {
+		Machines []struct {
+			Machine, State string
+			Stake          uint64 `json:"stake_uzen"`
+			Slashed        uint64 `json:"slashed_uzen"`
+			Earned         uint64 `json:"earned_uzen"`
+		}
+	}
+	var then, now listed
+	p.decode("revoked.json", &then)
+	p.decode("fleet.json", &now)
+	stolen, earned := strings.TrimSpace(p.read("stolen")), uint64(0)
+	if len(now.Machines) != 3 || len(then.Machines) != 3 {
+		t.Fatalf("the fleet: %+v, then %+v", then, now)
+	}
+	for i, m := range now.Machines {
+		earned += m.Earned
+		want := "drained"
+		if m.Machine == stolen {
+			if want = "revoked"; then.Machines[i].State != "answering" && then.Machines[i].State != want {
+				t.Errorf("after its revocation it is %+v", then.Machines[i])
+			}
+		} else if m.Earned == 0 {
+			t.Errorf("it earned nothing: %+v", m)
+		}
+		if m.State != want || m.Stake != 50_000_000 || m.Slashed != 0 {
+			t.Errorf("at the end: %+v, want %s", m, want)
+		}
+	}
+	var account struct {
+		Balance uint64 `json:"balance_uzen"`
+	}
+	// 400 ZEN less three stakes and fees, and the pay
+	if p.decode("account.json", &account); account.Balance > 250_000_000+earned ||
+		account.Balance < 249_000_000+earned {
+		t.Errorf("the account has %d uzen, and its machines earned %d", account.Balance, earned)
+	}
+}
+
 func TestRewardTutorial(t *testing.T) {
 	onlyLong(t)
 	p := play(t, "reward.md")

@@ -6,6 +6,7 @@ import (
 
 	"github.com/starling-network/starling/client/job/quantity"
 	"github.com/starling-network/starling/node/faucet"
+	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 )
 
@@ -95,4 +96,16 @@ func namePayee(ctx context.Context, s *service) error {
 	s.Say(fmt.Sprintf("its pay goes to %s, and to %s from block %d on; the key of the first changes that at once, with "+
 		"starling account payee", registry.Pays(p, head.Height), s.PayTo, p.Payee.From))
 	return nil
+}
+
+// offered is the offer with which a service enlists.
+func offered(s *service) market.Offer {
+	o := market.Offer{Role: s.role(), Price: s.Price, Slots: 1}
+	if s.unoffered = s.pause.Paused(); s.unoffered {
+		o.Slots = 0 // it offers when it is resumed
+	}
+	if s.Pool != "" {
+		o.Price, o.Slots = 0, 0 // the pool offers for it
+	}
+	return o
 }

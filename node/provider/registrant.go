@@ -79,6 +79,9 @@ func (r *registration) block(ctx context.Context, b client.Block) {
 		r.log.Warn("cannot read the registry", "height", b.Height, "err", err)
 		return
 	}
+	if v.Self.Machine.Drains {
+		r.leave() // its owner lets it drain, or revoked it
+	}
 	r.mu.Lock()
 	v.Busy = len(r.runs) > 0 || r.drains || r.pace == 0
 	v.Paused = r.pause.Paused()

@@ -24,6 +24,7 @@ import (
 	"github.com/starling-network/starling/node/accelerator/shared"
 	"github.com/starling-network/starling/node/control"
 	"github.com/starling-network/starling/node/disk"
+	"github.com/starling-network/starling/node/fleet"
 	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/hours"
@@ -38,8 +39,8 @@ import (
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/torch"
 	"github.com/starling-network/starling/node/uplink"
-	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
+	rules "github.com/starling-network/starling/protocol/registry/fleet"
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/adversary"
@@ -58,6 +59,7 @@ type Options struct {
 	Hardware registry.Hardware
 	Tier     string           // of uptime that it commits to: none, bronze, silver or gold
 	Pool     string           // account of a pool that may offer its work with that of others
+	Enrol    string           // invitation to a fleet, or the file that holds it, for a machine that is in none
 	Earn     bool             // a worker without the coins of its stake earns it, where the network lets it
 	Faucet   string           // URL of a faucet that is asked for the coins of the stake; "": none is
 	PayTo    string           // account that is paid in its place; "": itself, or the one that it named before
@@ -145,7 +147,7 @@ type service struct {
 	ram   *member.Budget // for runs
 	past  *retention.Store
 
-	barred    bool // the account was convicted: it makes no offer
+	barred    bool // the account was convicted, or its owner ended its work: it makes no offer
 	unoffered bool // it was paused when it enlisted, and makes its offer later
 
 	pause *pause.Pauser
@@ -274,7 +276,16 @@ func (s *service) enlist(ctx context.Context) error {
 		return err
 	}
 	p, err := s.chain.Registry.Participant(ctx, s.chain.Address())
+	text, over := fleet.Standing(p)
+	if text != "" {
+		s.Say(text)
+	}
 	switch {
+	case errors.Is(err, client.ErrNotFound) && s.Enrol != "":
+		return fleet.Enrol(ctx, s.chain, s.Enrol, s.Say, self, offered(s))
+	case over:
+		s.barred = true
+		return nil
 	case errors.Is(err, client.ErrNotFound):
 		askFaucet(ctx, s)
 		if self.Earning, err = earns(ctx, s); err == nil && !self.Earning {
@@ -295,14 +306,7 @@ func (s *service) enlist(ctx context.Context) error {
 			" \"starling account stake unjail\" ends that", p.Convicted+s.jail(ctx)))
 		return s.chain.Registry.UpdateAddresses(ctx, s.host.ID().String(), advertised(s.host.Addrs()))
 	}
-	offer := market.Offer{Role: s.role(), Price: s.Price, Slots: 1}
-	if s.unoffered = s.pause.Paused(); s.unoffered {
-		offer.Slots = 0 // it offers when it is resumed
-	}
-	if s.Pool != "" {
-		offer.Price, offer.Slots = 0, 0 // the pool offers for it
-	}
-	if err := s.chain.Registry.Enlist(ctx, self, offer); err != nil {
+	if err := s.chain.Registry.Enlist(ctx, self, offered(s)); err != nil {
 		return err
 	}
 	return namePayee(ctx, s)
@@ -396,7 +400,12 @@ func (s *service) serve(ctx context.Context) error {
 		return s.barred || s.Pool != "" || len(s.refused) > 0
 	}
 	paused := offer.NewPaused(s.pause, !s.unoffered, set, s.log)
-	offer := offer.NewWithdrawal(func() error { return set(0) })
+	offer := offer.NewWithdrawal(func() error {
+		if err := set(0); !errors.Is(err, rules.ErrMachine) { // a revoked machine has no offer
+			return err
+		}
+		return nil
+	})
 	pulse := uplink.NewPulse(s.RPC, s.Say)
 	defer pulse.Stop()
 	for {

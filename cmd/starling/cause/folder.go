@@ -35,3 +35,10 @@ func Home(err error) error {
 	}
 	return terminal.WithExit(problem, code)
 }
+
+// Invitation explains why a text is no invitation to a fleet.
+func Invitation(err error) error {
+	return terminal.WithExit(&terminal.Problem{Code: "INVITATION_INVALID", What: "--enrol names no invitation",
+		Why: err.Error(), Fix: "give the whole line that starling fleet add printed, or the file that it wrote"},
+		terminal.ExitUsage)
+}

@@ -21,6 +21,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/network"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
+	"github.com/starling-network/starling/internal/process"
 	"github.com/starling-network/starling/node/disk"
 	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/member"
@@ -157,7 +158,7 @@ func launch(c *terminal.Console, self, dir, name string, args ...string) (*child
 	}
 	cmd := exec.Command(self, args...)
 	cmd.Stdout, cmd.Stderr = log, log
-	apart(cmd)
+	process.Apart(cmd)
 	if err := cmd.Start(); err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
@@ -181,11 +182,11 @@ func stopAll(children []*child) {
 	for i := len(children) - 1; i >= 0; i-- {
 		k := children[i]
 		// A process that has ended already cannot be signalled, and need not be.
-		_ = interrupt(k.cmd.Process)
+		_ = process.Interrupt(k.cmd.Process)
 		select {
 		case <-k.done:
 		case <-time.After(time.Second):
-			_ = interrupt(k.cmd.Process)
+			_ = process.Interrupt(k.cmd.Process)
 			select {
 			case <-k.done:
 			case <-time.After(10 * time.Second):
@@ -213,7 +214,7 @@ func downCommand(c *terminal.Console) *cobra.Command {
 					Fix: "start it with starling dev up " + args[0],
 				}, terminal.ExitNotFound)
 			}
-			if err := interrupt(p); err != nil {
+			if err := process.Interrupt(p); err != nil {
 				return &terminal.Problem{Code: "NETWORK_NOT_STOPPED", What: fmt.Sprintf("cannot stop process %d", p.Pid),
 					Why: err.Error(), Fix: "stop it as the user who started it"}
 			}
@@ -241,5 +242,5 @@ func running(file string) (*os.Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p, alive(p)
+	return p, process.Alive(p)
 }

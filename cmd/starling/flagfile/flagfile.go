@@ -196,7 +196,7 @@ func typeOf(v pflag.Value) kind {
 		return kind{tag: "!!bool", schema: map[string]any{"type": "boolean"}, wanted: "true or false"}
 	case "int":
 		return kind{tag: "!!int", schema: map[string]any{"type": "integer"}, wanted: "a whole number"}
-	case "uint64":
+	case "uint64", "uint32":
 		return kind{tag: "!!int", schema: map[string]any{"type": "integer", "minimum": 0}, wanted: "a whole number"}
 	case "stringSlice":
 		return kind{tag: "!!str", list: true,

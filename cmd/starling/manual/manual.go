@@ -19,7 +19,7 @@ var firstLevel = []struct {
 	commands []string
 }{
 	{"Train", []string{"train", "sim", "job", "data", "model", "web", "gateway"}},
-	{"Provide", []string{"worker", "verifier", "market", "account"}},
+	{"Provide", []string{"worker", "verifier", "fleet", "market", "account"}},
 	{"Operate", []string{"validator", "network", "dev"}},
 	{"Examine", []string{"bench", "doctor", "version"}},
 }
@@ -64,8 +64,7 @@ func First(root *cobra.Command) string {
 			}
 		}
 	}
-	b.WriteString("\n`starling COMMAND --help` explains a command and lists those below it.\n" +
-		"Every command takes -o FORMAT, -q and --passphrase-file FILE.\n")
+	b.WriteString("\n`starling COMMAND --help` says more; all take -o FORM, -q, --passphrase-file.\n")
 	return b.String()
 }
 

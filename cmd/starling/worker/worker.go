@@ -20,6 +20,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/version"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/network/replica"
+	"github.com/starling-network/starling/node/fleet"
 	"github.com/starling-network/starling/node/member"
 	"github.com/starling-network/starling/node/prepare/demand"
 	"github.com/starling-network/starling/node/provider"
@@ -54,6 +55,10 @@ are to be sent, and waits.
 With --pay-to ADDRESS another account is paid, and gets the stake when it is withdrawn, so that the key in the folder
 moves no money. Later a change takes as long as a stake takes to leave; the key of the account that is paid changes it
 at once (starling account payee).
+
+With --enrol an invitation of starling fleet add makes this a machine of a fleet: its key is made here and signs work
+alone, its owner staked for it, is paid, and pays its fees. It needs no coins, and --network is that of the invitation
+unless another is given.
 
 Only outgoing connections to the validator are made; others fetch updates from --listen. Where they cannot dial it,
 --behind-nat finds relays among the participants: those that were started with --relay. The first Ctrl-C drains: no
@@ -96,6 +101,7 @@ func UpOver(c *terminal.Console, o *provider.Options) *cobra.Command {
 		Example: `  starling worker up --home net/worker-0 --network http://127.0.0.1:26601
   starling worker up --home net/verifier-0 --network http://127.0.0.1:26601 --role verifier
   starling worker up --config examples/worker.yaml
+  starling worker up --home ~/.starling --enrol machine-1
   starling worker up --home net/worker-0 --network http://127.0.0.1:26601 --work-hours 22:00-07:00 --pause-busy-cpu 50%
   starling worker up --home net/worker-0 --network http://127.0.0.1:26601 --device auto
   starling worker up --home net/worker-0 --network http://127.0.0.1:26601 --executor torch --executor-device cuda
@@ -129,7 +135,7 @@ func UpOver(c *terminal.Console, o *provider.Options) *cobra.Command {
 			if err := executor.ConfirmReduced(c, o.Torch, typed); err != nil {
 				return err
 			}
-			if err := cmp.Or(checkPause(cmd, o.PauseWhen), checkPayee(o)); err != nil {
+			if err := cmp.Or(invited(o), checkPause(cmd, o.PauseWhen), checkPayee(o)); err != nil {
 				return err
 			}
 			if o.Keep < 1 {
@@ -193,8 +199,23 @@ func moneyFlags(f *pflag.FlagSet, o *provider.Options) {
 	f.BoolVar(&o.Earn, "earn-stake", true, "without the coins of the stake, join without it and earn it; false waits for "+
 		"coins")
 	f.StringVar(&o.Faucet, "faucet", "", "URL of a faucet of a test network, which is asked for the coins of the stake")
+	f.StringVar(&o.Enrol, "enrol", "", "invitation of starling fleet add, or the file that holds it: the machine works "+
+		"for the owner's account")
 	f.StringVar(&o.PayTo, "pay-to", "", "account that is paid in place of the worker's, such as that of a wallet kept "+
 		"elsewhere")
+}
+
+// invited gives a machine the network of its invitation, unless it has another.
+func invited(o *provider.Options) error {
+	if o.Enrol == "" || o.RPC != "" {
+		return nil
+	}
+	i, err := fleet.Read(o.Enrol)
+	if err != nil {
+		return cause.Invitation(err)
+	}
+	o.RPC = i.Network
+	return nil
 }
 
 // checkPayee returns an error if another account is to be paid that has no valid address.

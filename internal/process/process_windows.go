@@ -1,4 +1,4 @@
-package dev
+package process
 
 import (
 	"os"
@@ -8,19 +8,19 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// apart keeps the Ctrl-C of a console from a process that is not started yet: Ctrl-C is for the supervisor, which stops
+// Apart keeps the Ctrl-C of a console from a process that is not started yet: Ctrl-C is for the supervisor, which stops
 // its processes in order.
-func apart(cmd *exec.Cmd) {
+func Apart(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP}
 }
 
-// interrupt asks a process of this console to end.
-func interrupt(p *os.Process) error {
+// Interrupt asks a process of this console to end.
+func Interrupt(p *os.Process) error {
 	return windows.GenerateConsoleCtrlEvent(windows.CTRL_BREAK_EVENT, uint32(p.Pid))
 }
 
-// alive returns an error unless the process runs.
-func alive(p *os.Process) error {
+// Alive returns an error unless the process runs.
+func Alive(p *os.Process) error {
 	h, err := windows.OpenProcess(windows.SYNCHRONIZE, false, uint32(p.Pid))
 	if err != nil {
 		return err

@@ -1,0 +1,166 @@
+package fleet
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	yaml "go.yaml.in/yaml/v3"
+
+	"github.com/starling-network/starling/cmd/starling/flagfile"
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
+	"github.com/starling-network/starling/cmd/starling/worker"
+	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/node/fleet"
+	"github.com/starling-network/starling/node/memory"
+)
+
+// hostFile is the file of fleet up.
+type hostFile struct {
+	Version string                 `yaml:"apiVersion"`
+	Kind    string                 `yaml:"kind"`
+	Home    string                 `yaml:"home"`
+	All     map[string]yaml.Node   `yaml:"all"`
+	Workers []map[string]yaml.Node `yaml:"workers"`
+}
+
+const (
+	keyName    = "name"
+	maxWorkers = 64
+)
+
+// named are the names of workers, which are names of folders as well.
+var named = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
+
+func upCommand(c *terminal.Console) *cobra.Command {
+	return &cobra.Command{
+		Use:   "up FILE",
+		Short: "Run the workers of this host until Ctrl-C",
+		Long: `Run several workers of one host, such as one for each device, each in a process and with a key of its own. The
+file names them, with flags of starling worker up as keys: under "all" for every worker, under "workers" for one.
+home is a folder with one folder for each worker. Unless the file gives them, the workers share the cores, three
+quarters of the free memory and half of the free disk in equal parts, and the name of the host is their failure domain.
+
+A worker that fails is started again, after 5 seconds and then later each time. One that ended because it was drained
+or revoked stays down, and the command ends with the last of them. The first Ctrl-C drains all, the second ends them.
+
+starling worker status, pause and logs take the folder of each worker.`,
+		Example: `  starling fleet up examples/fleet.yaml
+  starling worker status --home fleet/gpu`,
+		Args: usage.Exactly("FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			workers, err := readHost(args[0])
+			if err != nil {
+				return terminal.WithExit(&terminal.Problem{Code: "CONFIG_FLEET", What: "cannot run the workers of " + args[0],
+					Why: err.Error(), Fix: "examples/fleet.yaml is a file to start from"}, terminal.ExitUsage)
+			}
+			self, err := os.Executable()
+			if err != nil {
+				return err
+			}
+			stop := make(chan os.Signal, 2)
+			go func() { // the first signal ends the context of the command
+				<-cmd.Context().Done()
+				signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
+			}()
+			h := fleet.Host{Program: self, Say: c.Say, Final: func(code int) bool { return code == terminal.ExitUsage }}
+			return h.Run(cmd.Context(), workers, stop)
+		},
+	}
+}
+
+// readHost reads the file of fleet up, and writes the file of each worker.
+func readHost(path string) (workers []fleet.Worker, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(io.LimitReader(f, flagfile.MaxBytes+1))
+	if err := errors.Join(err, f.Close()); err != nil {
+		return nil, err
+	}
+	var file hostFile
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	d.KnownFields(true)
+	if err := d.Decode(&file); err != nil {
+		return nil, err
+	}
+	switch {
+	case len(text) > flagfile.MaxBytes:
+		return nil, fmt.Errorf("it has more than %d bytes", flagfile.MaxBytes)
+	case file.Version != "starling/v1" || file.Kind != "Fleet":
+		return nil, errors.New("wanted apiVersion: starling/v1 and kind: Fleet")
+	case file.Home == "":
+		return nil, errors.New("home is missing: a folder with one folder for each worker")
+	case len(file.Workers) < 1 || len(file.Workers) > maxWorkers:
+		return nil, fmt.Errorf("%d workers, wanted 1 to %d", len(file.Workers), maxWorkers)
+	}
+	known := map[string]bool{}
+	for i, own := range file.Workers {
+		name := own[keyName].Value
+		if !named.MatchString(name) || known[name] {
+			return nil, fmt.Errorf("worker %d: %q is no name of its own, of a-z, 0-9 and dashes", i+1, name)
+		}
+		known[name] = true
+		config, err := writeWorker(file, name, own)
+		if err != nil {
+			return nil, fmt.Errorf("worker %s: %w", name, err)
+		}
+		workers = append(workers, fleet.Worker{Name: name, Args: []string{"worker", "up", "--config", config}})
+	}
+	return workers, nil
+}
+
+// writeWorker writes the file of a worker, and reads it as the worker will.
+func writeWorker(file hostFile, name string, own map[string]yaml.Node) (string, error) {
+	up, _, err := worker.Command(new(terminal.Console)).Find([]string{"up"})
+	if err != nil {
+		return "", err
+	}
+	keys := share(len(file.Workers))
+	for _, given := range []map[string]yaml.Node{file.All, own} {
+		for key, value := range given {
+			if key == "home" || key == "config" {
+				return "", fmt.Errorf("%s is set for it: the folder is home/%s", key, name)
+			}
+			if key != keyName {
+				keys[key] = &value
+			}
+		}
+	}
+	keys["apiVersion"], keys["kind"], keys["home"] = "starling/v1", "Worker", filepath.Join(file.Home, name)
+	text, err := yaml.Marshal(keys)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(file.Home, 0o700); err != nil {
+		return "", err
+	}
+	config := filepath.Join(file.Home, name+".yaml")
+	if err := os.WriteFile(config, text, 0o600); err != nil { // it may hold an invitation
+		return "", err
+	}
+	return config, worker.FileForm(up).Read(config)
+}
+
+// share is the part of a host that each of its workers has.
+func share(workers int) map[string]any {
+	keys := map[string]any{"threads": max(1, kernel.Cores/workers), "cpus": max(1, kernel.Cores/workers),
+		"disk": strconv.Itoa(max(1, 50/workers)) + "%"}
+	if free, _, ok := memory.Available(); ok {
+		keys["memory"] = max(1, free/4*3/uint64(workers)>>20)
+	}
+	if host, err := os.Hostname(); err == nil && len(host) <= 64 {
+		keys["failure-domain"] = host
+	}
+	return keys
+}
