@@ -170,11 +170,11 @@ func (g *Aggregator) refutation(s run.State) []role.Action {
 	if !ok || s.Terms.Sliced() || s.Terms.Overlap {
 		return nil
 	}
-	own, ok := g.results[role.Advance{Base: l.Base, Units: l.Units}.Key()]
+	own, ok := g.results[role.Advance{Base: l.Base, Units: l.Units.Learning()}.Key()]
 	if !ok || own.Root == s.Base.Root {
 		return nil
 	}
-	return []role.Action{role.Refute{Wrong: s.Base, Base: l.Base, Units: l.Units}}
+	return []role.Action{role.Refute{Wrong: s.Base, Base: l.Base, Units: l.Units.Learning()}}
 }
 
 // suspects reports the odd updates whose units may still go without an audit, and those that may be withheld: they hold
