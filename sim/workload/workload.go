@@ -5,6 +5,7 @@ package workload
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/starling-network/starling/canon"
@@ -172,6 +173,18 @@ func (j *Job) ID() string { return j.id }
 
 // Right reports whether updates have led to a checkpoint with a root, as some party combined them by the rules.
 func (j *Job) Right(root canon.Digest) bool { return j.right[root] }
+
+// After is the checkpoint after some rounds of honest work. It does not depend on the workers. The job does not say
+// those before the last that was asked for.
+func (j *Job) After(rounds uint32) (*train.Checkpoint, error) {
+	if _, err := j.Root(rounds); err != nil {
+		return nil, err
+	}
+	if j.last.Round != rounds {
+		return nil, fmt.Errorf("workload: round %d is over", rounds)
+	}
+	return j.last, nil
+}
 
 // Root is the state root after some rounds of honest work. It does not depend on the workers.
 func (j *Job) Root(rounds uint32) (canon.Digest, error) {

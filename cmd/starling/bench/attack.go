@@ -14,8 +14,7 @@ import (
 )
 
 func attackCommand(c *terminal.Console) *cobra.Command {
-	var quick bool
-	o := attack.Thorough
+	o, quick := attack.Thorough, false
 	cmd := &cobra.Command{
 		Use:   "attack",
 		Short: "Play attacks, and measure their gain and their cost",

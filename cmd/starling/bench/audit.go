@@ -17,8 +17,7 @@ import (
 
 func auditCommand(c *terminal.Console) *cobra.Command {
 	var threads, steps, repeat int
-	var name string
-	var quick bool
+	name, quick := "", false
 	var whole overheadFlags
 	cmd := &cobra.Command{
 		Use:   "audit",

@@ -15,8 +15,7 @@ import (
 )
 
 func deviceCommand(c *terminal.Console) *cobra.Command {
-	o := devices.Options{Elements: 1 << 20, Times: 20, Threads: kernel.Cores}
-	var quick bool
+	o, quick := devices.Options{Elements: 1 << 20, Times: 20, Threads: kernel.Cores}, false
 	cmd := &cobra.Command{
 		Use:   "device",
 		Short: "Compare the GPUs and other devices of this machine with the processor, bit for bit",

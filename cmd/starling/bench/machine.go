@@ -139,8 +139,7 @@ func compareNumerics(c *terminal.Console, cmd *cobra.Command, p machine.Preset, 
 
 func generateCommand(c *terminal.Console) *cobra.Command {
 	var o machine.GenerateOptions
-	var name string
-	var quick bool
+	name, quick := "", false
 	cmd := &cobra.Command{
 		Use:   "generate",
 		Short: "Measure the generation of text",

@@ -19,8 +19,7 @@ import (
 
 func operationsCommand(c *terminal.Console) *cobra.Command {
 	var seed int64
-	var blocks int
-	var quick bool
+	blocks, quick := 0, false
 	cmd := &cobra.Command{
 		Use:   "operations",
 		Short: "Play random operations on the chain",

@@ -15,8 +15,7 @@ import (
 )
 
 func precisionCommand(c *terminal.Console) *cobra.Command {
-	o := precision.Options{Seeds: 3, Steps: 4000}
-	var quick bool
+	o, quick := precision.Options{Seeds: 3, Steps: 4000}, false
 	cmd := &cobra.Command{
 		Use:   "precision",
 		Short: "Compare the losses of training in float32 and with products of integers",

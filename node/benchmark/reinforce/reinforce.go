@@ -1,6 +1,7 @@
 // Package reinforce measures how a small model learns from rewards. The model first learns from right answers, until
 // some of its answers are right; then it draws answers (GRPO) and learns from their rewards. The programs are those of
-// units, run in this process and without a network.
+// units, run in this process and without a network. It compares jobs whose answers are drawn by other units, with
+// models of different ages: their rewards, and in the simulator their throughput.
 package reinforce
 
 import (
@@ -25,6 +26,7 @@ import (
 type Options struct {
 	Seeds    int // models that learn, each from other initial weights and examples
 	Steps    int // of learning from rewards
+	Rounds   int // of the jobs whose answers other units draw
 	Threads  int
 	Progress func(string)
 }
@@ -46,7 +48,10 @@ type Report struct {
 	Group      int             `json:"group"`   // answers to each
 	Runs       []Run           `json:"runs"`
 	Preference float64         `json:"first_preference_loss"` // of DPO, in nats
+	Ages       []Age           `json:"asynchronous"`          // answers are drawn by other units
 	Bars       []benchmark.Bar `json:"bars"`
+
+	eval *cpu.Exec
 }
 
 const (
@@ -61,7 +66,8 @@ const (
 
 // Measure trains the models. Seconds are by the clock.
 func Measure(ctx context.Context, o Options) (*Report, error) {
-	for name, n := range map[string]int{"seeds": o.Seeds, "steps": o.Steps, "threads": o.Threads} {
+	for name, n := range map[string]int{"seeds": o.Seeds, "steps": o.Steps, "rounds": o.Rounds,
+		"threads": o.Threads} {
 		if err := benchmark.Positive(name, n); err != nil {
 			return nil, err
 		}
@@ -79,12 +85,13 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	before, after, seconds := 0., 1., 0.
+	var shown []map[string]*tensor.Tensor
 	for seed := range uint64(o.Seeds) {
 		l := &learner{config: c, options: o, run: Run{Seed: seed}, weights: c.Init(seed), begun: time.Now()}
 		if err := l.learn(ctx); err != nil {
 			return nil, err
 		}
-		r.Runs = append(r.Runs, l.run)
+		r.Runs, shown = append(r.Runs, l.run), append(shown, l.shown)
 		before, after, seconds = max(before, l.run.Before), min(after, l.run.After), max(seconds, l.run.Seconds)
 	}
 	r.Bars = []benchmark.Bar{
@@ -95,7 +102,7 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 		benchmark.AtMost("the first loss of preferences, its distance from ln 2", math.Abs(r.Preference-float64(
 			float32(math.Ln2))), 0),
 	}
-	return r, nil
+	return r, r.stale(ctx, o, c, shown)
 }
 
 // learner is a model that learns.
@@ -104,13 +111,18 @@ type learner struct {
 	options Options
 	run     Run
 	weights map[string]*tensor.Tensor
-	eval    *cpu.Exec // answers the held-out sums
+	shown   map[string]*tensor.Tensor // the weights when it began to learn from rewards
+	eval    *cpu.Exec                 // answers the held-out sums
 	begun   time.Time
 }
 
 func (l *learner) learn(ctx context.Context) error {
 	if err := l.show(ctx); err != nil {
 		return err
+	}
+	l.shown = map[string]*tensor.Tensor{}
+	for name, w := range l.weights {
+		l.shown[name] = w.Clone()
 	}
 	if err := l.reward(ctx); err != nil {
 		return err

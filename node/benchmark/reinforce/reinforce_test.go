@@ -57,7 +57,7 @@ func TestMeasure(t *testing.T) {
 	}
 	var last *Report
 	for range 2 {
-		r, err := Measure(t.Context(), Options{Seeds: 1, Steps: every, Threads: 2, Progress: func(string) {}})
+		r, err := Measure(t.Context(), Options{Seeds: 1, Steps: every, Rounds: 2, Threads: 2, Progress: func(string) {}})
 		if err != nil {
 			t.Fatal(err)
 		}
