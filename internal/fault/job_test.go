@@ -54,6 +54,14 @@ var writeJob = sync.OnceValues(func() (string, error) {
 		os.WriteFile(filepath.Join(dir, "text.jsonl"), text.Bytes(), 0o644))
 })
 
+// jobPath is the job file of the jobs that follow.
+func (n *network) jobPath() (string, error) {
+	if n.file != "" {
+		return n.file, nil
+	}
+	return writeJob()
+}
+
 // settings returns arguments of starling train that describe a job. Jobs differ in their seeds, so that no machine
 // has blobs of an earlier job on its disk.
 func settings(seed, rounds int, more []string) []string {
@@ -63,7 +71,7 @@ func settings(seed, rounds int, more []string) []string {
 
 // undisturbed is the lineage of the same job on a simulated network, where nothing happens to it.
 func (j *job) undisturbed() ([]string, error) {
-	path, err := writeJob()
+	path, err := j.jobPath()
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +131,7 @@ func (n *network) order(name string, rounds int) *job {
 	}
 	j := &job{network: n, settings: settings(n.jobs, rounds, set), out: filepath.Join(filepath.Dir(n.dir), name),
 		rounds: rounds}
-	path, err := writeJob()
+	path, err := n.jobPath()
 	if err != nil {
 		n.t.Fatal(err)
 	}
@@ -263,7 +271,7 @@ func (j *job) money() {
 		}
 	}
 	for round := range uint32(j.rounds) {
-		for index := range uint32(workers) {
+		for index := range cmp.Or(j.units, workers) {
 			if u := (unit{round, index}); work[u] != 1 || audits[u] > 2*attempts[u] { // one audit in eight is made twice
 				j.t.Errorf("unit %d of round %d: of %d attempts %d are paid, and %d audits", index, round, attempts[u], work[u],
 					audits[u])

@@ -42,6 +42,8 @@ type network struct {
 	invited    [2]int   // verifiers and workers that break the rules, so far
 	jobs       int      // so far
 	set        []string // further settings of every job from now on
+	units      uint32   // of a round, of which one attempt is paid each; 0: one for each of workers
+	file       string   // job file of every job from now on; "": that of writeJob
 	ask        string   // where the consumer asks; "": the first validator
 
 	chain *client.Client // to the first validator

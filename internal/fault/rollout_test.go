@@ -1,0 +1,135 @@
+package fault
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/starling-network/starling/internal/jobtest"
+	"github.com/starling-network/starling/protocol/reward"
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/work"
+)
+
+// rolloutSteps is the number of steps of a unit that learns, and of units that draw for it.
+const rolloutSteps = 4
+
+// rollouts makes the jobs that follow ones of the shape of examples/grpo-async.yaml: two units of a round learn from
+// the answers that eight units draw, on eight workers.
+func (n *network) rollouts(t *testing.T, generators, rounds int) {
+	n.t.Helper()
+	dir := n.t.TempDir()
+	jobtest.WriteBase(t, filepath.Join(dir, "base"))
+	n.file = filepath.Join(dir, "job.yaml")
+	for name, text := range map[string]string{
+		"sums.jsonl": strings.Repeat(`{"prompt": "a + b = ", "completion": "cd."}`+"\n", 40),
+		"job.yaml": `apiVersion: starling/v1
+kind: TrainingJob
+task: grpo
+rollout: {group: 4, max_tokens: 4, staleness: 2}
+model: {base_model: ./base}
+datasets: [{path: sums.jsonl}]
+val_set_size: 0.2
+sequence_len: 16
+training: {max_steps: 8, global_batch_size: 8, learning_rate: 1.0e-2}
+strategy: {method: fedavg, workers: 2, sync_steps: 4}
+`} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			n.t.Fatal(err)
+		}
+	}
+	n.units = 2 // answers of a machine that is gone are not paid
+	n.set = []string{"--set", fmt.Sprintf("strategy.sync_steps=%d", rolloutSteps),
+		"--set", fmt.Sprintf("training.max_steps=%d", rounds*rolloutSteps),
+		"--set", fmt.Sprintf("rollout.generators=%d", generators)}
+}
+
+// more starts further honest workers, and returns them.
+func (n *network) more(count int) (list []*process) {
+	n.t.Helper()
+	for range count {
+		p := &process{t: n.t, name: fmt.Sprintf("worker-%d", workers+1+n.invited[1])}
+		n.invited[1]++
+		n.all = append(n.all, p)
+		p.args = []string{"worker", "up", "--home", filepath.Join(n.dir, p.name), "--threads", "1",
+			"--network", n.rpc[len(n.all)%validators]}
+		p.start(0)
+		list = append(list, p)
+	}
+	for _, p := range list {
+		p.ready()
+	}
+	return list
+}
+
+// TestRollouts kills three of eight workers, which draw answers for others to learn from, in the middle of a run, and
+// does not start them again. The model has the bits of an undisturbed run.
+func TestRollouts(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t, false, nil)
+	n.second.start(0) // with it, more than two thirds of the members are left
+	all := append(slices.Clone(n.workers), n.more(4)...)
+	n.second.ready()
+	const rounds = 10
+	n.rollouts(t, 6, rounds)
+	j := n.order("rollouts", rounds)
+	draws := func(s run.State) (list []*process) {
+		for _, w := range all {
+			for _, l := range s.Rounds() {
+				if slices.ContainsFunc(l.Units, func(u *work.Unit) bool {
+					return u.Draws && u.Worker == w.address && u.Status != work.Accepted
+				}) && !slices.Contains(list, w) {
+					list = append(list, w)
+				}
+			}
+		}
+		return list
+	}
+	s := j.until("three workers that draw", func(s run.State) bool { return s.Round >= 3 && len(draws(s)) >= 3 })
+	for _, w := range draws(s)[:3] {
+		w.kill()
+		t.Logf("%s is killed in round %d", w.name, s.Round)
+	}
+	j.finish()
+	if s := j.run(j.id); s.Phase != progress.Done {
+		t.Errorf("phase %s: %s", s.Phase, s.Why)
+	}
+}
+
+// TestForgedRollouts runs a worker that forges the answers that it draws, and one that does not serve them. The first
+// loses stake, the second is not paid for answers that others need, and the model is the one that the job determines.
+func TestForgedRollouts(t *testing.T) {
+	t.Parallel()
+	n := drawNetwork(t, false, nil)
+	liars := []liar{{act: "forges-rollouts", role: "worker", slashed: true, out: true},
+		{act: "withholds-rollouts", role: "worker"}}
+	n.invite(liars)
+	const rounds = 8
+	n.rollouts(t, 4, rounds)
+	j := n.order("forged", rounds)
+	j.consumer.end()
+	if j.consumer.code != 0 {
+		t.Fatalf("the consumer ended with code %d:\n%s", j.consumer.code, j.consumer.tail(20))
+	}
+	roots, err := lineage(j.out)
+	if err != nil || len(roots) != rounds {
+		t.Fatalf("%d rounds, %v", len(roots), err)
+	}
+	j.check(func() error { return j.model(roots[rounds-1]) })
+	receipts, err := j.chain.Training.Receipts(t.Context(), j.id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.sentence(liars, receipts)
+	j.books(receipts)
+	unpaid := slices.ContainsFunc(receipts, func(r reward.Receipt) bool {
+		return r.Who == liars[1].address && r.Kind == reward.Work && r.Amount == 0 && r.Reason == reward.Unavailable
+	})
+	if m, _ := j.run(j.id).Member(liars[1].address); !unpaid {
+		t.Errorf("%s is paid for all that it drew: %+v", liars[1].act, m)
+	}
+}
