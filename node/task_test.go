@@ -119,6 +119,7 @@ func TestExamplesOfClassifiers(t *testing.T) {
 	}{{"image", []string{"training.max_steps=50", "model={architecture: mlp, config: {hidden_sizes: [64]}}"}, 0.4, false},
 		{"image", nil, 0.7, true},
 		{"text-classify", nil, 0.7, true},
+		{"reward", []string{"training.max_steps=200"}, 0.75, true},
 		{"text-classify", []string{"model={architecture: gpt2, config: {n_embd: 32, n_layer: 2, n_head: 4, " +
 			"n_positions: 32}, tokenizer: {train: {type: bpe, vocab_size: 400}}}", "training.precision=bf16",
 			"training.dropout=0.05"}, 0.5, true},
@@ -158,6 +159,39 @@ func TestExamplesOfClassifiers(t *testing.T) {
 		if roots[0] != roots[len(roots)-1] {
 			t.Errorf("%s: a worker that cheats changed the model", c.example)
 		}
+	}
+}
+
+// A base model becomes a reward model, by an adapter: the run is verified from the data that it shipped, and its output
+// folder scores texts.
+func TestRewardModelFromABaseModel(t *testing.T) {
+	onlyLong(t)
+	t.Parallel()
+	base := filepath.Join(t.TempDir(), "base")
+	jobtest.WriteBase(t, base)
+	j, err := job.Load("../examples/reward.yaml", "model={base_model: "+base+", adapter: {lora: {r: 4}}}",
+		"sequence_len=80", "training.max_steps=40", "strategy.sync_steps=20")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(t.TempDir(), "out")
+	s := mustTrain(t, consumer.Options{Dir: out, Job: j, Dishonest: 1})
+	if _, measured := s.FinalMeasured["margin"]; !measured || len(s.Disputes) == 0 || s.SlashedUzen == 0 {
+		t.Errorf("%+v", s)
+	}
+	for _, shipped := range []bool{false, true} {
+		v, err := verify.Run(t.Context(), out, verify.Options{Shipped: shipped})
+		if err != nil || v.StateRoot != s.StateRoot {
+			t.Errorf("verified %+v, %v", v, err)
+		}
+	}
+	m, err := classes.OpenTexts(os.DirFS(out))
+	if err != nil {
+		t.Fatal(err)
+	}
+	scores, err := m.Rewards(t.Context(), []string{"The lamp is bad. We are sorry.", "The lamp is bad. So nice!"}, 1)
+	if err != nil || !m.Ranks() || len(scores) != 2 || scores[0] == scores[1] {
+		t.Errorf("%v, %v", scores, err)
 	}
 }
 

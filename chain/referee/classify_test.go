@@ -154,3 +154,47 @@ func TestOtherClassifierOfTexts(t *testing.T) {
 		}
 	}
 }
+
+// So is a worker that computes another score of one of the two texts of a pair, or another loss of their difference.
+func TestOtherRewardModel(t *testing.T) {
+	c, err := architecture.Parse(architecture.Llama, map[string]any{"vocab_size": 100, "num_hidden_layers": 1,
+		"hidden_size": 8, "intermediate_size": 12, "num_attention_heads": 2, "max_position_embeddings": 12})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := textclass.New(c, []string{"reward"}, 6, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	loss, err := model.Rank(n, model.Batch{Sequences: tiny.batch, Dropout: 0.1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	random, rows := philox.New(4, 0), make([][]uint32, 40)
+	for i := range rows {
+		for k := range 2 * n.Example() {
+			token := uint32(random.Uint64n(100))
+			if k%n.Example() > 2+i%4 {
+				token = 100
+			}
+			rows[i] = append(rows[i], token)
+		}
+	}
+	pairs, err := data.Rows(rows, 101, 1, 0.1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	task, base := exampleJob(t, loss, pairs, 2*n.Example(), n.Begin(nil, 3), nil)
+	w := witness.New(task, base, unit, nil, shardTokens)
+	r := newReferee(task.Spec, task.Step)
+	for i := range task.Step.Ops {
+		checkPart(t, w, r, base, i, 0)
+	}
+	honest := vouch(t, task, base, unit, nil)
+	for kind, change := range map[program.Kind]func(op *program.Operator){
+		program.ReduceMax: func(op *program.Operator) { op.Kind = program.ReduceMin }, // the last token of a text
+		program.Sub:       func(op *program.Operator) { op.Kind = program.Add },
+	} {
+		convict(t, kind.String(), task, tampered(t, task, kind, change), base, honest)
+	}
+}

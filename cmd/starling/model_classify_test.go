@@ -15,14 +15,14 @@ import (
 )
 
 // writeClassifier writes the folder of a classifier of texts.
-func writeClassifier(t *testing.T, dir string) {
+func writeClassifier(t *testing.T, dir string, labels ...string) {
 	t.Helper()
 	c, err := architecture.Parse(architecture.GPT2, map[string]any{"vocab_size": 256, "n_positions": 16, "n_embd": 8,
 		"n_layer": 1, "n_head": 2})
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := textclass.New(c, []string{"bad", "good"}, 16, 256)
+	n, err := textclass.New(c, labels, 16, 256)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func writeClassifier(t *testing.T, dir string) {
 // Texts are classified from flags and from lines of standard input, to the same probabilities.
 func TestModelClassifiesTexts(t *testing.T) {
 	dir, png := t.TempDir(), filepath.Join(t.TempDir(), "x.png")
-	writeClassifier(t, dir)
+	writeClassifier(t, dir, "bad", "good")
 	type answer struct {
 		Texts []struct {
 			Text, Label   string
@@ -84,5 +84,38 @@ func TestModelClassifiesTexts(t *testing.T) {
 		if code != c.code || !strings.Contains(stderr, c.say) {
 			t.Errorf("%q: exit %d, want %d: %s", c.args, code, c.code, stderr)
 		}
+	}
+}
+
+// A reward model gives texts scores, which do not depend on the other texts.
+func TestRewardModelScoresTexts(t *testing.T) {
+	dir := t.TempDir()
+	writeClassifier(t, dir, "LABEL_0")
+	type answer struct {
+		Texts []struct {
+			Text  string
+			Score *float64
+		}
+	}
+	scores := func(texts ...string) (a answer) {
+		t.Helper()
+		args := []string{"model", "classify", dir, "-o", "json"}
+		for _, text := range texts {
+			args = append(args, "--text", text)
+		}
+		code, stdout, stderr := starling(t, args...)
+		if err := json.Unmarshal([]byte(stdout), &a); err != nil || code != 0 || len(a.Texts) != len(texts) {
+			t.Fatalf("exit %d: %s%s", code, stdout, stderr)
+		}
+		return a
+	}
+	two, one := scores("so it rains", "the sun!"), scores("the sun!")
+	first, second, alone := two.Texts[0].Score, two.Texts[1].Score, one.Texts[0].Score
+	if first == nil || *first == *second || *second != *alone || two.Texts[1].Text != "the sun!" {
+		t.Errorf("%+v, %+v", two, one)
+	}
+	if code, stdout, _ := starling(t, "model", "classify", dir, "--text", "so it rains"); code != 0 ||
+		!strings.Contains(stdout, "SCORE") || strings.Contains(stdout, "LABEL_0") {
+		t.Errorf("exit %d: %s", code, stdout)
 	}
 }

@@ -176,7 +176,8 @@ func (s remembering) attendOne(i int, q, k, v *graph.Node, look attention.View) 
 		x = attention.Capped(x, look.Limit)
 		return graph.Add(x, graph.BroadcastToDims(mask, dims(x)...))
 	}
-	before := score(s.memory[2*i], s.unseen(i, length, look.Window))
+	start := graph.Reshape(graph.Slice(s.start, graph.AxisRange(i, i+1)))
+	before := score(s.memory[2*i], attention.PastMask(start, length, dims(s.memory[2*i])[0], look.Window))
 	among := score(k, graph.Reshape(attention.CausalMask(q.Graph(), length, look.Window), 1, length, 1, length))
 	most := graph.Max(graph.ReduceMax(before, -1), graph.ReduceMax(among, -1))
 	before, among = graph.Exp(graph.Sub(before, across(most, before))), graph.Exp(graph.Sub(among, across(most, among)))
@@ -188,23 +189,4 @@ func (s remembering) attendOne(i int, q, k, v *graph.Node, look attention.View) 
 	mixed := graph.Add(mix(before, s.memory[2*i+1]), mix(among, v))
 	mixed = graph.Mul(mixed, across(graph.Reciprocal(sum), mixed))
 	return graph.Reshape(graph.TransposeAllAxes(mixed, 1, 0, 2, 3), length, -1)
-}
-
-// unseen is 0 for the tokens of the past of a sequence that count and masked for the others: [1, 1, 1, past], or
-// [1, length, 1, past] where a window that is not 0 lets each token see other ones.
-func (s remembering) unseen(i, length, window int) *graph.Node {
-	g, past := s.start.Graph(), dims(s.memory[2*i])[0]
-	start := graph.Reshape(graph.Slice(s.start, graph.AxisRange(i, i+1)))
-	counts := graph.LessThan(graph.Iota(g, shapes.Make(dtypes.Int32, past), 0), graph.BroadcastToDims(start, past))
-	zero := graph.Zeros(g, shapes.Make(dtypes.Float32, past))
-	mask := graph.Reshape(graph.Where(counts, zero, graph.AddScalar(zero, attention.Masked)), 1, 1, 1, past)
-	if window == 0 || window >= past+length {
-		return mask
-	}
-	grid := shapes.Make(dtypes.Int32, length, past)
-	place := graph.Add(graph.Iota(g, grid, 0), graph.BroadcastToDims(start, length, past))
-	near := graph.LessThan(place, graph.AddScalar(graph.Iota(g, grid, 1), window))
-	each := graph.BroadcastToDims(graph.Reshape(mask, 1, past), length, past)
-	hidden := graph.AddScalar(graph.ZerosLike(each), attention.Masked)
-	return graph.Reshape(graph.Where(near, each, hidden), 1, length, 1, past)
 }

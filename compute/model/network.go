@@ -3,6 +3,7 @@ package model
 import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/starling-network/starling/compute/model/architecture"
+	"github.com/starling-network/starling/compute/model/norm"
 	"github.com/starling-network/starling/compute/model/sequence"
 )
 
@@ -26,4 +27,38 @@ func logits(c architecture.Config, w weights, tokens *graph.Node) *graph.Node {
 	n := networkOf(c)
 	x := n.hidden(c, w, tokens, sequence.Whole{Tokens: tokens})
 	return n.output(c, w.float32Only(), x)
+}
+
+// A hidden state is [rows, width]: one row for each token of the batch, sequence after sequence.
+
+func dims(x *graph.Node) []int { return x.Shape().Dimensions }
+
+// across repeats x [..., n] along a new last axis to the shape of like [..., n, m].
+func across(x, like *graph.Node) *graph.Node {
+	return graph.ExpandAndBroadcast(x, dims(like), []int{-1})
+}
+
+// down repeats x [m] to the shape of like [n, m].
+func down(x, like *graph.Node) *graph.Node { return graph.BroadcastPrefix(x, dims(like)[0]) }
+
+// linear is x [n, in] times the transpose of w [out, in].
+func linear(x, w *graph.Node) *graph.Node {
+	return graph.DotGeneral(x, []int{1}, nil, w, []int{1}, nil)
+}
+
+// lookup returns the rows of table [vocab, width] for tokens [batch, length]: [batch, length, width].
+func lookup(table, tokens *graph.Node) *graph.Node {
+	return graph.Gather(table, graph.InsertAxes(tokens, -1))
+}
+
+// normalised is the norm with the given name, with the suffixes .weight and .bias, of x [n, m].
+func (w weights) normalised(c architecture.Config, name string, x *graph.Node) *graph.Node {
+	gain := w.at(name + ".weight")
+	switch c.Form.Norm {
+	case architecture.LayerNorm:
+		return norm.Layer(x, gain, w.at(name+".bias"), c.NormEps)
+	case architecture.RMSPlus1:
+		return norm.RMS(x, graph.OnePlus(gain), c.NormEps)
+	}
+	return norm.RMS(x, gain, c.NormEps)
 }

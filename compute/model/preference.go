@@ -38,16 +38,22 @@ func Preference(c architecture.Config, b Batch, beta float64) (Task, error) {
 	t.loss = func(w weights, in, whole []*graph.Node) []*graph.Node {
 		p := pairsOf(in[0], b)
 		gain := graph.Sub(p.logProbs(c, w), graph.StopGradient(p.logProbs(c, w.reference())))
-		preferred := graph.Slice(gain, graph.AxisRange(), graph.AxisRange(0, 1))
-		other := graph.Slice(gain, graph.AxisRange(), graph.AxisRange(1))
-		margin := graph.MulScalar(graph.Sub(preferred, other), beta)
-		won := graph.ConvertDType(graph.GreaterThan(margin, graph.ZerosLike(margin)), dtypes.Float32)
-		mean := func(x *graph.Node) *graph.Node {
-			return graph.MulScalar(graph.ReduceAllSum(x), 1/float64(dims(whole[0])[0]))
-		}
-		return []*graph.Node{mean(record.Softplus(graph.Neg(margin))), mean(won), mean(margin)}
+		return ranked(graph.MulScalar(lead(gain), beta), whole)
 	}
 	return t, checkSize(c, b.Sequences, b.Length)
+}
+
+// lead is how far the first of two numbers is above the second: [rows, 2] to [rows, 1].
+func lead(x *graph.Node) *graph.Node {
+	first := graph.Slice(x, graph.AxisRange(), graph.AxisRange(0, 1))
+	return graph.Sub(first, graph.Slice(x, graph.AxisRange(), graph.AxisRange(1)))
+}
+
+// ranked are the loss of pairs with the given margins, the share of those above 0, and the mean margin.
+func ranked(margin *graph.Node, whole []*graph.Node) []*graph.Node {
+	won := graph.ConvertDType(graph.GreaterThan(margin, graph.ZerosLike(margin)), dtypes.Float32)
+	loss := mean(record.Softplus(graph.Neg(margin)), whole)
+	return []*graph.Node{loss, mean(won, whole), mean(margin, whole)}
 }
 
 // pairs are texts, two a row of a batch: [2*rows, length].

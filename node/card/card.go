@@ -49,6 +49,7 @@ type Card struct {
 	Images     *vision.Network      // Classes, if these are of images
 	Nodes      *gnn.Network         // Classes, if these are of the nodes of a graph
 	Texts      *textclass.Network   // Classes, if these are of texts
+	Ranks      bool                 // Texts has one class: it is a reward model
 	Vectors    *embed.Network       // the model, if it gives vectors to texts
 	Drawn      *diffusion.Network   // the model, if it draws images
 	Kind       string               // architecture
@@ -194,7 +195,7 @@ func (c *Card) model(fsys fs.FS, j *job.Job) error {
 	case gnn.Network:
 		c.Nodes = &n
 	case textclass.Network:
-		c.Texts = &n
+		c.Texts, c.Ranks = &n, len(n.Labels()) == 1
 	case embed.Network:
 		c.Vectors = &n
 	case diffusion.Network:
@@ -357,6 +358,9 @@ func (c *Card) front() any {
 		case c.Texts != nil:
 			task, held = named{"Text classification", "text-classification"}, "held-out texts of the job"
 			front.Library, front.Pipeline = "transformers", task.Type
+			if c.Ranks {
+				front.Tags = append(front.Tags, "reward-model")
+			}
 		case c.Nodes != nil:
 			task, held = named{"Node classification", "node-classification"}, "held-out nodes of the job"
 			front.Pipeline = "graph-ml" // as the hub calls it

@@ -31,6 +31,15 @@ func newScorer(weights map[string]*tensor.Tensor, threads int) *scorer {
 // probabilities are those of the classes of a network, for each of a number of examples whose tokens fill writes, row
 // after row.
 func (s *scorer) probabilities(n network, rows int, fill func(tokens []int32)) (all [][]float64, err error) {
+	scores, err := s.scores(n, rows, fill)
+	for k := len(n.Labels()); len(scores) > 0; scores = scores[k:] {
+		all = append(all, softmax(scores[:k]))
+	}
+	return all, err
+}
+
+// scores are those of the classes, in place of their probabilities, one example after another.
+func (s *scorer) scores(n network, rows int, fill func(tokens []int32)) ([]float32, error) {
 	at := shape{rows, n.Example()}
 	if s.programs[at] == nil {
 		p, err := model.Scores(n, rows)
@@ -50,10 +59,7 @@ func (s *scorer) probabilities(n network, rows int, fill func(tokens []int32)) (
 	if err != nil {
 		return nil, err
 	}
-	for k, scores := len(n.Labels()), out["scores"].F32(); len(scores) > 0; scores = scores[k:] {
-		all = append(all, softmax(scores[:k]))
-	}
-	return all, nil
+	return out["scores"].F32(), nil
 }
 
 // softmax is that of scores.

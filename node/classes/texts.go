@@ -45,25 +45,48 @@ func OpenTexts(dir fs.FS) (*Texts, error) {
 // Labels are the names of the classes.
 func (m *Texts) Labels() []string { return m.network.Labels() }
 
-// Classify returns the probabilities of the classes, in the order of Labels, for each of some texts, of which the first
-// tokens count, up to the length of texts of the model.
+// Ranks reports whether the model is a reward model: it has one class, whose score says how good a text is.
+func (m *Texts) Ranks() bool { return len(m.network.Labels()) == 1 }
+
+// Rewards returns the scores that a reward model gives to some texts. Of a text the first tokens count, up to the
+// length of texts of the model.
+func (m *Texts) Rewards(ctx context.Context, texts []string, threads int) (all []float32, err error) {
+	s := newScorer(m.weights, threads)
+	return all, m.each(ctx, texts, func(n textclass.Network, fill func(row []int32)) error {
+		score, err := s.scores(n, 1, fill)
+		all = append(all, score...)
+		return err
+	})
+}
+
+// Classify returns the probabilities of the classes, in the order of Labels, for each of some texts, of which the same
+// tokens count as of Rewards.
 func (m *Texts) Classify(ctx context.Context, texts []string, threads int) (all [][]float64, err error) {
 	s := newScorer(m.weights, threads)
+	return all, m.each(ctx, texts, func(n textclass.Network, fill func(row []int32)) error {
+		probabilities, err := s.probabilities(n, 1, fill)
+		all = append(all, probabilities...)
+		return err
+	})
+}
+
+// each calls score for each text, with the network for its length and a function that writes its tokens.
+func (m *Texts) each(ctx context.Context, texts []string,
+	score func(n textclass.Network, fill func(row []int32)) error) error {
 	for _, text := range texts {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return err
 		}
 		tokens := m.tokenizer.EncodeText(text)
 		n := m.network.At(encoder.Rounded(len(tokens)))
-		each, err := s.probabilities(n, 1, func(row []int32) {
+		err := score(n, func(row []int32) {
 			for i, id := range n.Row(tokens) {
 				row[i] = int32(id)
 			}
 		})
 		if err != nil {
-			return nil, err
+			return err
 		}
-		all = append(all, each...)
 	}
-	return all, nil
+	return nil
 }

@@ -54,7 +54,8 @@ func (f File) examples() func(object) ([]source.Document, error) {
 		}
 	}
 	talks := f.Field == spec.FieldChats && f.Format == source.JSONL
-	answered := f.task == spec.TaskSFT || f.task == spec.TaskDPO || f.task == spec.TaskGRPO
+	answered := f.task == spec.TaskSFT || f.task == spec.TaskDPO || f.task == spec.TaskGRPO ||
+		f.task == spec.TaskReward
 	if !answered && !talks {
 		return nil
 	}
@@ -71,7 +72,7 @@ func (f File) examples() func(object) ([]source.Document, error) {
 		switch {
 		case wrong != nil:
 			return nil, wrong
-		case f.task == spec.TaskDPO:
+		case f.task == spec.TaskDPO || f.task == spec.TaskReward:
 			return write.Pair(o)
 		case f.rewards != nil:
 			if o, err = compared(o, f.rewards); err != nil {

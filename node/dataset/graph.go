@@ -56,6 +56,12 @@ func corpusOf(j *job.Job) (corpus *data.Corpus, tokens int, err error) {
 			return nil, 0, err
 		}
 		return p.Corpus, p.Tokens(), nil
+	case j.Task == spec.TaskReward:
+		p, err := PreferencesOf(j)
+		if err != nil {
+			return nil, 0, err
+		}
+		return p.Corpus, 2 * j.SequenceLen, nil
 	case j.ClassifiesText():
 		t, err := TextsOf(j)
 		if err != nil {

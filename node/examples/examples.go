@@ -1,5 +1,5 @@
 // Package examples has the data and the networks of jobs whose examples are no text to continue: images, texts or the
-// nodes of a graph with their classes, pairs of texts, and images alone. It trains nothing.
+// nodes of a graph with their classes, pairs of texts or of answers, and images alone. It trains nothing.
 package examples
 
 import (
@@ -69,6 +69,8 @@ func Of(j *job.Job, base *folder.Model) (*Job, error) {
 	switch {
 	case j.Task == spec.TaskEmbed:
 		return pairsOf(j, base)
+	case j.Task == spec.TaskReward:
+		return preferencesOf(j, base)
 	case j.ClassifiesText():
 		return textsOf(j, base)
 	}
@@ -120,6 +122,9 @@ func Shipped(j *job.Job, config []byte, corpus *data.Corpus, read map[string]*te
 		c.Example = n.Example()
 	case interface{ Example() int }: // its class comes first
 		c.Example = 1 + n.Example()
+		if j.Task == spec.TaskReward {
+			c.Example = 2 * n.Example()
+		}
 	}
 	return c, nil
 }
@@ -129,7 +134,7 @@ func Read(j *job.Job, config []byte) (Network, error) {
 	switch {
 	case j.Task == spec.TaskEmbed:
 		return embed.Read(config, j.SequenceLen)
-	case j.ClassifiesText():
+	case j.ClassifiesText() || j.Task == spec.TaskReward:
 		return textclass.Read(config, j.SequenceLen)
 	case j.Task == spec.TaskGraph:
 		return gnn.Read(config)

@@ -31,6 +31,27 @@ func textsOf(j *job.Job, base *folder.Model) (*Job, error) {
 	return &Job{Network: n, Corpus: t.Corpus, Example: 1 + n.Example(), Tokenizer: t.Tokenizer}, nil
 }
 
+// rewardLabel is the name of the only class of a reward model, whose score is the reward: that which transformers
+// gives to a class without a name.
+const rewardLabel = "LABEL_0"
+
+// preferencesOf reads the data of a job that trains a reward model. The error is a *problem.ErrorList.
+func preferencesOf(j *job.Job, base *folder.Model) (*Job, error) {
+	p, err := dataset.PreferencesOf(j)
+	if err != nil {
+		return nil, err
+	}
+	c, err := language(j, p.Tokenizer, base)
+	if err != nil {
+		return nil, err
+	}
+	n, err := textclass.New(c, []string{rewardLabel}, j.SequenceLen, p.Pad)
+	if err != nil {
+		return nil, j.Refuse("model", problem.BadValue, "the model cannot be built", err, "use another model")
+	}
+	return &Job{Network: n, Corpus: p.Corpus, Example: 2 * n.Example(), Tokenizer: p.Tokenizer}, nil
+}
+
 // pairsOf reads the data of a job that gives vectors to texts. The error is a *problem.ErrorList.
 func pairsOf(j *job.Job, base *folder.Model) (*Job, error) {
 	p, err := dataset.PairsOf(j)

@@ -20,6 +20,9 @@ func (b compilation) task(examples, part int) (model.Task, error) {
 		Half: j.Training.Precision == "bf16", Form: exact.Forms[j.Training.Precision]}
 	switch c := b.Model.(type) {
 	case textclass.Network:
+		if j.Task == spec.TaskReward {
+			return model.Rank(c.On(b.Trained), batch)
+		}
 		return model.Classify(c.On(b.Trained), batch)
 	case embed.Network:
 		return model.Contrast(c.On(b.Trained), batch, j.Embed.Temperature)
@@ -49,10 +52,7 @@ func (b compilation) apart() int {
 
 // Operators with which a token of an answer is drawn, at least: those of each layer, and the others. Most models have
 // about 70 and 60.
-const (
-	leastOfLayer = 60
-	leastOfToken = 50
-)
+const leastOfLayer, leastOfToken = 60, 50
 
 // answersFit refuses answers whose program would have too many operators for a dispute, before it is made. The error is
 // a *problem.ErrorList.

@@ -8,17 +8,24 @@ import (
 	"github.com/starling-network/starling/compute/philox"
 )
 
-// The data of the example is what the program draws.
+// The data of the examples is what the program draws.
 func TestMessages(t *testing.T) {
-	var drawn bytes.Buffer
-	if err := write(&drawn, philox.New(1, 0), 1000); err != nil {
-		t.Fatal(err)
-	}
-	kept, err := os.ReadFile("../../examples/messages/messages.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(drawn.Bytes(), kept) {
-		t.Error("the example has other messages")
+	for _, c := range []struct {
+		name  string
+		seed  uint64
+		count int
+		write func(*philox.Reader, kind) any
+	}{{"messages", 1, 1000, labelled}, {"replies", 2, 2000, answered}} {
+		var drawn bytes.Buffer
+		if err := lines(&drawn, philox.New(c.seed, 0), c.count, c.write); err != nil {
+			t.Fatal(err)
+		}
+		kept, err := os.ReadFile("../../examples/messages/" + c.name + ".jsonl")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(drawn.Bytes(), kept) {
+			t.Errorf("the example has other %s", c.name)
+		}
 	}
 }

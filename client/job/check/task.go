@@ -30,8 +30,8 @@ func task(c *checker) {
 		!slices.Contains(architectures(c.Task), architecture) {
 		c.report("model.architecture", problem.BadValue,
 			fmt.Sprintf("model.architecture is %s, and task is %s", architecture, c.Task),
-			"images are classified or drawn by mlp or cnn, nodes of a graph by gcn or sage, and text is learnt, classified or "+
-				"given vectors by gpt2 or llama",
+			"images are classified or drawn by mlp or cnn, nodes of a graph by gcn or sage, and text is learnt, classified, "+
+				"scored or given vectors by gpt2 or llama",
 			"use another architecture, or another task")
 	}
 	for i := range c.Datasets {
@@ -108,6 +108,8 @@ func classify(c *checker) {
 	case c.Task == spec.TaskEmbed:
 		formats, why = []string{"jsonl", "csv"}, "pairs of texts are JSON objects, one a line, or rows"
 		contrast(c)
+	case c.Task == spec.TaskReward:
+		formats, why = []string{"jsonl"}, "an example is a JSON object with a prompt and two answers, one a line"
 	case texts:
 		formats, why = []string{"jsonl", "csv"}, "texts with their classes are JSON objects, one a line, or rows"
 	case c.Task == spec.TaskGraph:

@@ -16,7 +16,7 @@ type Spec struct {
 	Name          string            `job:"name"`         // default: the file's name without its extension
 	Labels        map[string]string `job:"labels,local"` // for the author; no result depends on them
 	Seed          uint64            `job:"seed"`         // of every random choice of the training
-	Task          string            `job:"task" one:"language sft dpo grpo classify graph embed diffusion"`
+	Task          string            `job:"task" one:"language sft dpo grpo reward classify graph embed diffusion"`
 	DPO           DPO               `job:"dpo"`
 	Rollout       Rollout           `job:"rollout"`
 	Reward        Reward            `job:"reward"`

@@ -15,6 +15,7 @@ const (
 	TaskSFT      = "sft"      // to answer as the examples do: their answers alone are predicted
 	TaskDPO      = "dpo"      // to give the preferred one of two answers more probability than the other
 	TaskGRPO     = "grpo"     // to answer prompts, from the rewards of its own answers
+	TaskReward   = "reward"   // to give the preferred one of two answers the higher score
 	TaskClassify = "classify" // to name the class of an image or of a text
 	TaskGraph    = "graph"    // to name the class of a node of a graph
 	TaskEmbed    = "embed"    // to give texts that belong together vectors that are close
@@ -61,12 +62,13 @@ type Diffusion struct {
 
 // ReadsText reports whether the model of the task is a language model that continues or answers text.
 func (j Spec) ReadsText() bool {
-	return j.Task != TaskClassify && j.Task != TaskGraph && j.Task != TaskEmbed && j.Task != TaskDiffusion
+	return j.Task != TaskClassify && j.Task != TaskGraph && j.Task != TaskEmbed && j.Task != TaskDiffusion &&
+		j.Task != TaskReward
 }
 
 // EncodesText reports whether the network of the job is a language model without its output layer: its examples are
-// texts, and it classifies them or gives them vectors.
-func (j Spec) EncodesText() bool { return j.ClassifiesText() || j.Task == TaskEmbed }
+// texts, and it classifies them, scores them or gives them vectors.
+func (j Spec) EncodesText() bool { return j.ClassifiesText() || j.Task == TaskEmbed || j.Task == TaskReward }
 
 // ClassifiesText reports whether the job names the classes of texts: its network is a language model under a layer that
 // does.
@@ -77,12 +79,12 @@ func (j Spec) ClassifiesText() bool {
 
 // AnswersExamples reports whether the data of the task are prompts with answers, or pairs of answers.
 func (j Spec) AnswersExamples() bool {
-	return j.Task == TaskSFT || j.Task == TaskDPO || j.Task == TaskGRPO
+	return j.Task == TaskSFT || j.Task == TaskDPO || j.Task == TaskGRPO || j.Task == TaskReward
 }
 
 // ExampleTokens is how many tokens an example of training has, where it is text: a sequence, or two.
 func (j Spec) ExampleTokens() int {
-	if j.Task == TaskDPO {
+	if j.Task == TaskDPO || j.Task == TaskReward {
 		return 2 * j.SequenceLen
 	}
 	return j.SequenceLen
@@ -180,6 +182,8 @@ func (j Spec) Measurement() string {
 		return Recall
 	case j.Task == TaskDiffusion:
 		return Denoising
+	case j.Task == TaskReward:
+		return Preference
 	case !j.ReadsText():
 		return Accuracy
 	case j.PredictsText():
@@ -197,5 +201,6 @@ const (
 	Recall     = "recall"     // the shares of held-out pairs whose positive is the closest to its anchor, or among ten
 	Denoising  = "denoising"  // the mean square of the error of the estimated noise in held-out images
 	Rewarded   = "reward"     // the mean reward of the most likely answers to held-out prompts, and how many are right
-	Preference = "preference" // the share of held-out pairs whose preferred answer gained, and by how much
+	// the share of held-out pairs whose preferred answer gained, or has the higher score, and by how much
+	Preference = "preference"
 )

@@ -30,6 +30,12 @@ type classified struct {
 	Probabilities map[string]float64 `json:"probabilities"`
 }
 
+// scored is a text with the score of a reward model.
+type scored struct {
+	Text  string  `json:"text"`
+	Score float32 `json:"score"`
+}
+
 // Classify is the command starling model classify.
 func Classify(c *terminal.Console) *cobra.Command {
 	var threads int
@@ -42,13 +48,17 @@ of a job with task: classify, or a classifier of texts that transformers wrote. 
 the model was trained on; - is standard input. Texts are given by --text, or are the lines of standard input; the end of
 a text that is longer than those of the training does not count. The scores are the same bits on every machine.
 
+Texts that a reward model scores, the output of a job with task: reward or a classifier with one class, have a score in
+place of a class: the higher, the better. Only differences of scores have a meaning.
+
 With -o json: {"images":[{"image","label","probability","probabilities":{LABEL:NUMBER}}]}, or of texts
-{"texts":[{"text","label","probability","probabilities":{LABEL:NUMBER}}]}.`,
+{"texts":[{"text","label","probability","probabilities":{LABEL:NUMBER}}]}, or {"texts":[{"text","score"}]}.`,
 		Example: `  starling model classify out/image drawing.png
   starling model classify out/image *.png -o json
   starling model classify out/image - < drawing.png
   starling model classify out/text-classify --text "The lamp is bad."
-  starling model classify out/text-classify < messages.txt`,
+  starling model classify out/text-classify < messages.txt
+  starling model classify out/reward --text "12 + 30 = 42." --text "12 + 30 = 39."`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 1 || len(args) > 1 && texts != nil {
 				return usage.Error(cmd, errors.New("give the folder of a model, then either images or texts"))
@@ -56,16 +66,12 @@ With -o json: {"images":[{"image","label","probability","probabilities":{LABEL:N
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			var made []classified
 			if len(args) > 1 {
-				made, err = classifyImages(cmd.Context(), args[0], args[1:], threads)
+				err = classifyImages(cmd.Context(), c, args[0], args[1:], threads)
 			} else {
-				made, err = classifyTexts(cmd.Context(), args[0], texts, threads)
+				err = classifyTexts(cmd.Context(), c, args[0], texts, threads)
 			}
-			if err != nil {
-				return terminal.IfInterrupted(cmd.Context(), err, "")
-			}
-			return printClasses(c, made, len(args) > 1)
+			return terminal.IfInterrupted(cmd.Context(), err, "")
 		},
 	}
 	cmd.Flags().IntVar(&threads, "threads", kernel.Cores, "number of threads")
@@ -104,11 +110,11 @@ func shortened(text string) string {
 	return line
 }
 
-// classifyImages names the classes of images in files.
-func classifyImages(ctx context.Context, dir string, paths []string, threads int) ([]classified, error) {
+// classifyImages prints the classes of images in files.
+func classifyImages(ctx context.Context, c *terminal.Console, dir string, paths []string, threads int) error {
 	m, images, err := openImages(dir, paths)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	all, err := m.Classify(ctx, images, threads)
 	made := make([]classified, len(all))
@@ -116,19 +122,29 @@ func classifyImages(ctx context.Context, dir string, paths []string, threads int
 		made[i] = likeliest(m.Labels(), probabilities)
 		made[i].Image = paths[i]
 	}
-	return made, err
+	if err != nil {
+		return err
+	}
+	return printClasses(c, made, true)
 }
 
-// classifyTexts names the classes of texts; nil: of the lines of standard input.
-func classifyTexts(ctx context.Context, dir string, texts []string, threads int) ([]classified, error) {
+// classifyTexts prints the classes or the scores of texts; nil: of the lines of standard input.
+func classifyTexts(ctx context.Context, c *terminal.Console, dir string, texts []string, threads int) error {
 	m, err := classes.OpenTexts(os.DirFS(dir))
 	if err != nil {
-		return nil, unreadable(dir, err)
+		return unreadable(dir, err)
 	}
 	if texts == nil {
 		if texts, err = readLines(os.Stdin); err != nil {
-			return nil, err
+			return err
 		}
+	}
+	if m.Ranks() {
+		scores, err := m.Rewards(ctx, texts, threads)
+		if err != nil {
+			return err
+		}
+		return printScores(c, texts, scores)
 	}
 	all, err := m.Classify(ctx, texts, threads)
 	made := make([]classified, len(all))
@@ -136,7 +152,27 @@ func classifyTexts(ctx context.Context, dir string, texts []string, threads int)
 		made[i] = likeliest(m.Labels(), probabilities)
 		made[i].Text = texts[i]
 	}
-	return made, err
+	if err != nil {
+		return err
+	}
+	return printClasses(c, made, false)
+}
+
+// printScores prints the scores of texts.
+func printScores(c *terminal.Console, texts []string, scores []float32) error {
+	made := make([]scored, len(texts))
+	for i := range texts {
+		made[i] = scored{texts[i], scores[i]}
+	}
+	if c.Form.Machine() {
+		return c.Form.Print(os.Stdout, terminal.Figures(map[string]any{"texts": made}))
+	}
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "TEXT\tSCORE")
+	for _, x := range made {
+		fmt.Fprintf(w, "%s\t%.4f\n", shortened(x.Text), x.Score)
+	}
+	return w.Flush()
 }
 
 // readLines reads the lines of a text that are not empty.

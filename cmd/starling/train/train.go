@@ -287,7 +287,7 @@ func printSummary(s *rundir.Summary, dir, prompt string, j *spec.Spec) {
 		fmt.Fprintf(w, "      starling model embed %s --text \"...\" --text \"...\"\n", dir)
 	case j.Task == spec.TaskDiffusion:
 		fmt.Fprintf(w, "      starling model sample %s --out drawn.png\n", dir)
-	case j.ClassifiesText():
+	case j.ClassifiesText() || j.Task == spec.TaskReward:
 		fmt.Fprintf(w, "      starling model classify %s --text \"...\"\n", dir)
 	case j.Task == spec.TaskClassify:
 		fmt.Fprintf(w, "      starling model classify %s IMAGE.png\n", dir)

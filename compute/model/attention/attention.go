@@ -98,6 +98,25 @@ func CausalMask(g *graph.Graph, length, window int) *graph.Node {
 	return mask
 }
 
+// PastMask is 0 for the tokens of the past of a sequence that count, of which there are start, an int32 scalar, and
+// Masked for the others: [1, 1, 1, past], or [1, length, 1, past] where a window that is not 0 lets each of the length
+// tokens after them see other ones.
+func PastMask(start *graph.Node, length, past, window int) *graph.Node {
+	g := start.Graph()
+	counts := graph.LessThan(graph.Iota(g, shapes.Make(dtypes.Int32, past), 0), graph.BroadcastToDims(start, past))
+	zero := graph.Zeros(g, shapes.Make(dtypes.Float32, past))
+	mask := graph.Reshape(graph.Where(counts, zero, graph.AddScalar(zero, Masked)), 1, 1, 1, past)
+	if window == 0 || window >= past+length {
+		return mask
+	}
+	grid := shapes.Make(dtypes.Int32, length, past)
+	place := graph.Add(graph.Iota(g, grid, 0), graph.BroadcastToDims(start, length, past))
+	near := graph.LessThan(place, graph.AddScalar(graph.Iota(g, grid, 1), window))
+	each := graph.BroadcastToDims(graph.Reshape(mask, 1, past), length, past)
+	hidden := graph.AddScalar(graph.ZerosLike(each), Masked)
+	return graph.Reshape(graph.Where(near, each, hidden), 1, length, 1, past)
+}
+
 // Capped is limit*tanh(x/limit), x itself for a limit of 0.
 func Capped(x *graph.Node, limit float64) *graph.Node {
 	if limit == 0 {

@@ -1,7 +1,7 @@
 // Package textclass has classifiers of texts: a language model without its output layer, and one linear layer on the
-// hidden state of the last token. They have the form of the classes *ForSequenceClassification of transformers. The
-// package reads and writes the config.json of such a classifier and writes its computation; compute/model makes
-// programs of it.
+// hidden state of the last token. They have the form of the classes *ForSequenceClassification of transformers. One
+// with a single class is a reward model: its score says how good a text is. The package reads and writes the
+// config.json of such a classifier and writes its computation; compute/model makes programs of it.
 package textclass
 
 import (
@@ -45,8 +45,8 @@ func New(c architecture.Config, labels []string, length, pad int) (Network, erro
 		return n, &fields.Error{Key: key, Problem: problem, Fix: fix}
 	}
 	switch k := len(labels); {
-	case k < 2 || k > MaxClasses:
-		return fail(keyLabels, fmt.Sprintf("%d classes", k), fmt.Sprintf("there are 2 to %d", MaxClasses))
+	case k < 1 || k > MaxClasses:
+		return fail(keyLabels, fmt.Sprintf("%d classes", k), fmt.Sprintf("there are 1 to %d", MaxClasses))
 	case length < 1 || length > c.Context():
 		return fail("max_position_embeddings", fmt.Sprintf("texts of %d tokens, and the model has %d positions", length,
 			c.Context()), "use shorter texts, or a model with more positions")
@@ -105,6 +105,9 @@ func (n Network) JSON() []byte {
 	config[keyArchitectures] = []string{class(config[keyArchitectures])}
 	config[keyLabels], config["label2id"] = fields.Numbered(n.labels), ids
 	config["problem_type"], config[keyPad] = "single_label_classification", nil
+	if len(n.labels) == 1 {
+		config["problem_type"] = "regression"
+	}
 	if n.pad < n.config.VocabSize() {
 		config[keyPad] = n.pad
 	}

@@ -144,6 +144,53 @@ func TestScoresAreOfTheLastToken(t *testing.T) {
 	}
 }
 
+// A reward model is trained by the differences of the scores of two texts, and its loss by parts is that of all.
+func TestRank(t *testing.T) {
+	n, err := New(parsed(t, architecture.Llama), []string{"reward"}, 6, 11)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := strong(n)
+	pairs := [][2][]uint32{{{3, 1, 4}, {3, 1, 5, 9}}, {{2, 7}, {2}}, {{6, 5, 3, 5, 8, 9}, {6, 5, 3, 5, 8, 8}}, {{4}, {5}}}
+	var texts, rows []int32
+	for _, pair := range pairs {
+		for _, text := range pair {
+			for _, id := range n.Row(text) {
+				texts, rows = append(texts, int32(id)), append(rows, int32(id))
+			}
+		}
+		rows = append(rows, 99) // the first of the next row
+	}
+	p, err := model.Scores(n, 2*len(pairs))
+	scores := run(t, p, err, inputs(w, texts, 2*len(pairs)))["scores"].F32()
+	var loss, won, mean float64
+	for i := range pairs {
+		margin := float64(scores[2*i] - scores[2*i+1])
+		loss += math.Log1p(math.Exp(-margin)) / float64(len(pairs))
+		mean += margin / float64(len(pairs))
+		if margin > 0 {
+			won += 1 / float64(len(pairs))
+		}
+	}
+	task, err := model.Rank(n, model.Batch{Sequences: len(pairs), Micro: 2, Dropout: 0.5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err = task.Eval()
+	out := run(t, p, err, inputs(w, rows, len(pairs)))
+	for name, want := range map[string]float64{"loss": loss, "accuracy": won, "margin": mean} {
+		if got := float64(out[name].F32()[0]); math.Abs(got-want) > 1e-5*(1+math.Abs(want)) {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
+	if won == 0 || won == 1 {
+		t.Errorf("%v of the pairs have a margin above 0", won)
+	}
+	if p, err = task.TrainStep(optimizer.SGD{}); err != nil || len(train.Params(p)) != len(n.Tensors()) {
+		t.Errorf("a step: %v", err)
+	}
+}
+
 // Gradients are the differences of the loss, also of the embedding of a token that is padding elsewhere.
 func TestGradients(t *testing.T) {
 	const rows, rate = 3, 1.0
