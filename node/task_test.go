@@ -170,7 +170,7 @@ func TestRewardModelFromABaseModel(t *testing.T) {
 	base := filepath.Join(t.TempDir(), "base")
 	jobtest.WriteBase(t, base)
 	j, err := job.Load("../examples/reward.yaml", "model={base_model: "+base+", adapter: {lora: {r: 4}}}",
-		"sequence_len=80", "training.max_steps=40", "strategy.sync_steps=20")
+		"datasets=[{path: arithmetic/pairs.jsonl}]", "sequence_len=16", "training.max_steps=40", "strategy.sync_steps=20")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +189,7 @@ func TestRewardModelFromABaseModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scores, err := m.Rewards(t.Context(), []string{"The lamp is bad. We are sorry.", "The lamp is bad. So nice!"}, 1)
+	scores, err := m.Rewards(t.Context(), []string{"12 + 30 = 42.", "12 + 30 = 39."}, 1)
 	if err != nil || !m.Ranks() || len(scores) != 2 || scores[0] == scores[1] {
 		t.Errorf("%v, %v", scores, err)
 	}
