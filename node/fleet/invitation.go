@@ -13,11 +13,13 @@ import (
 	"strings"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/account"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/module"
 	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
+	rules "github.com/starling-network/starling/protocol/registry/fleet"
 )
 
 // ErrInvitation is returned for a text that is no invitation.
@@ -108,6 +110,9 @@ func Enrol(ctx context.Context, c *client.Client, from string, say func(string),
 	case head.ChainID != i.Chain:
 		return fmt.Errorf("%w of this network: it is for %s, and this is %s", ErrInvitation, i.Chain, head.ChainID)
 	}
+	if err := open(ctx, c, i); err != nil {
+		return err
+	}
 	m, err := module.Admission(i.Chain, c.Address(), i.Key().PublicKey(), i.Key().Sign)
 	if err != nil {
 		return err
@@ -116,6 +121,21 @@ func Enrol(ctx context.Context, c *client.Client, from string, say func(string),
 		return err
 	}
 	say("works for " + i.Owner + ", which is paid, and gets the stake back")
+	return nil
+}
+
+// open returns why an invitation does not admit a machine to the fleet of the owner that it names: it was used, or it
+// is one of another owner.
+func open(ctx context.Context, c *client.Client, i Invitation) error {
+	p, err := c.Registry.Participant(ctx, account.Address(rules.Place(i.Key().PublicKey())))
+	switch {
+	case errors.Is(err, client.ErrNotFound):
+		return fmt.Errorf("%w that is open: it was used, or its owner took it back", ErrInvitation)
+	case err != nil:
+		return err
+	case p.Machine.Owner != i.Owner:
+		return fmt.Errorf("%w of %s, which it names: on the chain it is one of %s", ErrInvitation, i.Owner, p.Machine.Owner)
+	}
 	return nil
 }
 

@@ -215,11 +215,12 @@ func paid(k reward.Kind) bool {
 	return k != reward.Slash && k != reward.Fee && k != reward.Deposit && k != reward.Refund
 }
 
-// seen is the height and the time of the latest transaction of an account; zero if there is none.
+// seen is the height and the time of the latest transaction of an account; zero if there is none, or if the validator
+// keeps no index of transactions.
 func seen(ctx context.Context, c *client.Client, id string) (int64, time.Time, error) {
 	last, err := c.Ledger.History(ctx, id, 1)
 	if err != nil || len(last) == 0 {
-		return 0, time.Time{}, err
+		return 0, time.Time{}, ctx.Err()
 	}
 	r, err := c.Ledger.Record(ctx, last[0].Height)
 	if err != nil { // the block is not kept
