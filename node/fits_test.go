@@ -9,6 +9,7 @@ import (
 	"image/png"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -70,7 +71,7 @@ func TestTemplatesCanBeTrained(t *testing.T) {
 		writePictures(t, filepath.Join(dir, "data"))
 		writeGraph(t, filepath.Join(dir, "graph"))
 		var set []string
-		if x.Name == "finetune" || x.Name == "preferences" || x.Name == "rewards" {
+		if slices.Contains([]string{"finetune", "preferences", "reward-model", "rewards"}, x.Name) {
 			jobtest.WriteBase(t, filepath.Join(dir, "base"))
 			set = append(set, "sequence_len=32")
 		}

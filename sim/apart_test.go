@@ -79,11 +79,13 @@ func TestRollouts(t *testing.T) {
 	}
 }
 
-// A worker that does not serve its answers is not paid for those that another needs, misses a deadline for each, and is
-// out after some.
-// The run leads to the same state root.
+// A worker that does not serve its answers is not paid for those that others need, misses a deadline in each round, and
+// is out after some. The run leads to the same state root.
 func TestWithheldRollouts(t *testing.T) {
-	c := sized(t, apart)
+	size := apart
+	size.Rounds = 8
+	c := sized(t, size)
+	c.Unit = time.Minute // the others wait for answers for 20 seconds
 	c.Acts, c.MaxBlocks = one(w1, rollouts.Withholds{}), 3000
 	if testing.Verbose() {
 		c.Log = func(line string) { t.Log(line) }

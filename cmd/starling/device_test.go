@@ -36,7 +36,7 @@ func withDevice(t *testing.T, home string) []string {
 		return nil
 	}
 	r := admission.Record{Name: list[0].Name, Driver: list[0].Driver, Suite: suite.Digest(admission.Elements),
-		Numerics: kernel.Newest, Passed: passed}
+		Numerics: kernel.Newest, Float64: list[0].Double, Passed: passed}
 	if r.Program, err = accelerator.Digest(o); err == nil {
 		err = folder.WriteJSON(filepath.Join(home, admission.FileRecord), map[string]any{"devices": []any{r}})
 	}

@@ -52,22 +52,24 @@ func (m *Texts) Ranks() bool { return len(m.network.Labels()) == 1 }
 // length of texts of the model.
 func (m *Texts) Rewards(ctx context.Context, texts []string, threads int) (all []float32, err error) {
 	s := newScorer(m.weights, threads)
-	return all, m.each(ctx, texts, func(n textclass.Network, fill func(row []int32)) error {
+	err = m.each(ctx, texts, func(n textclass.Network, fill func(row []int32)) error {
 		score, err := s.scores(n, 1, fill)
 		all = append(all, score...)
 		return err
 	})
+	return all, err
 }
 
 // Classify returns the probabilities of the classes, in the order of Labels, for each of some texts, of which the same
 // tokens count as of Rewards.
 func (m *Texts) Classify(ctx context.Context, texts []string, threads int) (all [][]float64, err error) {
 	s := newScorer(m.weights, threads)
-	return all, m.each(ctx, texts, func(n textclass.Network, fill func(row []int32)) error {
+	err = m.each(ctx, texts, func(n textclass.Network, fill func(row []int32)) error {
 		probabilities, err := s.probabilities(n, 1, fill)
 		all = append(all, probabilities...)
 		return err
 	})
+	return all, err
 }
 
 // each calls score for each text, with the network for its length and a function that writes its tokens.

@@ -184,7 +184,16 @@ func attestedBy(t *testing.T, staleness uint32, seed uint64) []canon.Digest {
 func (g *stage) reportMissing(round uint32, u work.Unit) {
 	g.t.Helper()
 	for _, m := range g.s.Members {
-		if now, err := admission.Find(g.s.Progress, u.ID(round)); err != nil || now.Status == work.Assigned {
+		now, err := admission.Find(g.s.Progress, u.ID(round))
+		if err != nil || now.Status == work.Assigned {
+			return
+		}
+		if d := g.s.edit(g.env()); !d.IsRead(round) && !d.IsActive(u.Worker) {
+			if err := g.do(func(s State) (State, []event.Event, error) {
+				return s.Missing(g.env(), m.ID, u.ID(round), 0)
+			}); m.Active && !errors.Is(err, refusal.ErrStale) && !errors.Is(err, refusal.ErrNotYours) {
+				g.t.Fatalf("answers of a worker that has left, from which no round learns, are reported: %v", err)
+			}
 			return
 		}
 		if now := g.unit(round, u.Index); m.Active && m.ID != u.Worker && !slices.Contains(now.Missing, m.ID) {
@@ -319,6 +328,17 @@ func TestWithheldAnswers(t *testing.T) {
 	if g.unit(0, 2).Withheld {
 		t.Error("one member alone")
 	}
+	alone := g.s
+	alone.Members = slices.Clone(alone.Members)
+	for i := range alone.Members {
+		if m := &alone.Members[i]; m.ID != u.Worker {
+			m.Owner = "owner"
+		}
+	}
+	single := &stage{t: t, s: alone, height: g.height}
+	if single.reportMissing(0, u); single.unit(0, 2).Withheld {
+		t.Error("one owner alone")
+	}
 	learner, from := *g.s.Units[0], slices.Clone(g.s.From)
 	g.reportMissing(0, u)
 	now := g.unit(0, 2)
@@ -327,6 +347,14 @@ func TestWithheldAnswers(t *testing.T) {
 	}
 	if n := g.count(event.AnswersWithheld); n != 1 {
 		t.Errorf("%d events", n)
+	}
+	for _, v := range slices.Clone(g.s.Units[2:]) {
+		if v.Worker == u.Worker && v.Index != u.Index {
+			g.reportMissing(0, *v)
+		}
+	}
+	if m, _ := g.s.Member(u.Worker); m.Missed != 1 || !m.Active {
+		t.Errorf("several units of one round: %+v", m)
 	}
 	if g.tick(1); g.s.Units[0].ID(0) != learner.ID(0) || !slices.Equal(g.s.From, from) {
 		t.Fatalf("%+v learns from %v, it was %+v from %v", g.s.Units[0], g.s.From, learner, from)

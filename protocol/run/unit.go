@@ -78,9 +78,13 @@ func (s State) Missing(env transition.Env, from string, id work.UnitID, slice ui
 	if err != nil {
 		return s, nil, err
 	}
+	d := s.edit(env)
 	switch {
 	case u.Draws && u.Status == work.Assigned:
 		return s, nil, fmt.Errorf("%w: unit %d is not committed", refusal.ErrWrongPhase, id.Unit)
+	case u.Draws && !d.IsRead(id.Round) && !d.IsActive(u.Worker):
+		return s, nil, fmt.Errorf("%w: every round that learns from round %d is attested, and %s has left", refusal.ErrStale,
+			id.Round, u.Worker)
 	case u.Draws:
 	case !slices.Contains(s.Terms.Applied(s.Round), id.Round):
 		return s, nil, fmt.Errorf("%w: the next checkpoint is not made of the updates of round %d", refusal.ErrStale,
@@ -98,7 +102,6 @@ func (s State) Missing(env transition.Env, from string, id work.UnitID, slice ui
 	case slice > 0 && slice >= s.Terms.Slices:
 		return s, nil, fmt.Errorf("%w: slice %d, the round has %d", refusal.ErrBadSlice, slice, s.Terms.Slices)
 	}
-	d := s.edit(env)
 	l := d.EditRound(id.Round)
 	v := d.Unit(l, int(id.Unit))
 	if len(u.Missing) == 0 {
@@ -118,15 +121,28 @@ func (s State) Missing(env transition.Env, from string, id work.UnitID, slice ui
 	return after, events, nil
 }
 
-// withholdAnswers notes that most members other than its worker cannot fetch the answers of a unit. Its commitment
-// stands, and is audited and disputed like any other: a worker that learns from it, and a verifier that audits that,
-// draw it again. Its own worker is not paid for it, and has missed a deadline.
+// withholdAnswers notes that most members other than its worker, and at least two owners, cannot fetch the answers of a
+// unit. Its commitment stands, and is audited and disputed like any other: a worker that learns from it, and a verifier
+// that audits that, draw it again. Its own worker is not paid for it, and has missed one deadline for all its units of
+// the round.
 func (d *rules) withholdAnswers(l *work.RoundState, i int) {
 	u := l.Units[i]
-	if u.Withheld || !d.MostSay(u.Worker, u.Missing) {
+	if u.Withheld || !d.MostSay(u.Worker, u.Missing) || !d.severalOwners(u.Missing) {
 		return
 	}
+	again := slices.ContainsFunc(l.Units, func(o *work.Unit) bool { return o.Withheld && o.Worker == u.Worker })
 	d.Unit(l, i).Withheld = true
 	d.Emit(event.Event{Kind: event.AnswersWithheld, Round: l.Round, Unit: u.Index, Who: u.Worker})
-	d.RecordMiss(u.Worker, reason.Unavailable)
+	if !again {
+		d.RecordMiss(u.Worker, reason.Unavailable)
+	}
+}
+
+// severalOwners reports whether members work for different accounts.
+func (d *rules) severalOwners(ids []string) bool {
+	first, _ := d.Member(ids[0])
+	return slices.ContainsFunc(ids, func(id string) bool {
+		m, _ := d.Member(id)
+		return m.OwnerID() != first.OwnerID()
+	})
 }

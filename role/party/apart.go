@@ -6,6 +6,7 @@ import (
 
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/checkpoint"
+	"github.com/starling-network/starling/protocol/run/refusal"
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role"
@@ -32,7 +33,7 @@ func answers(ctx context.Context, p *Executor, base terms.Checkpoint, unit uint3
 }
 
 // take fetches answers: from the worker that has committed to them, or else from any other. Those that cannot be had
-// are reported, and are no error: a unit that learns from them draws them again.
+// are no error: a unit that learns from them draws them again. They are reported, and the others look for themselves.
 func take(ctx context.Context, p *Executor, a engine.Answers, waits bool) error {
 	if a.Worker == p.ID {
 		return nil
@@ -49,32 +50,37 @@ func take(ctx context.Context, p *Executor, a engine.Answers, waits bool) error 
 	if waits && !a.Withheld {
 		fetch = p.Blobs.Await
 	}
-	return takeBy(ctx, p, a, func(ctx context.Context, c blob.CID) ([]byte, error) {
+	err = p.Lineage.Take(ctx, a.State, func(ctx context.Context, c blob.CID) ([]byte, error) {
 		b, err := fetch(ctx, c, from)
 		if err == nil || ctx.Err() != nil {
 			return b, err
 		}
 		return p.Blobs.Fetch(ctx, c, others)
 	})
-}
-
-// takeBy fetches answers, and reports those that cannot be had.
-func takeBy(ctx context.Context, p *Executor, a engine.Answers, get checkpoint.Getter) error {
-	if err := p.Lineage.Take(ctx, a.State, get); err == nil || ctx.Err() != nil || a.Withheld {
-		return ctx.Err()
+	if err != nil && ctx.Err() == nil && !a.Withheld {
+		_ = p.Chain.Send(ctx, role.Missing{Work: a.Work}) // the unit does not depend on the report
 	}
-	// It is refused where it says nothing new; the unit does not depend on it.
-	_ = p.Chain.Send(ctx, role.Missing{Work: a.Work})
 	return ctx.Err()
 }
 
-// probeAnswers fetches answers that another member misses from the worker that has committed to them, and from no
-// other, which may have drawn them again.
+// probeAnswers asks the worker that has committed to answers for them, which another member misses, and reports them if
+// they cannot be had. It waits, as the worker may be about to publish them. Copies that others serve count, too.
 func probeAnswers(ctx context.Context, p *Executor, a role.Probe) error {
 	from, err := p.Chain.Addresses(ctx, a.Unit.Worker)
 	if err != nil {
 		return err
 	}
-	return takeBy(ctx, p, engine.Answers{Work: a.Work, Worker: a.Unit.Worker, State: a.Unit.Commit.HandedState},
-		func(ctx context.Context, c blob.CID) ([]byte, error) { return p.Blobs.Fetch(ctx, c, from) })
+	err = p.Lineage.Take(ctx, a.Unit.Commit.HandedState, func(ctx context.Context, c blob.CID) ([]byte, error) {
+		return p.Blobs.Await(ctx, c, from)
+	})
+	if err == nil || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	err = p.Chain.Send(ctx, role.Missing{Work: a.Work})
+	for _, settled := range []error{refusal.ErrDuplicate, refusal.ErrStale, refusal.ErrWrongPhase} {
+		if errors.Is(err, settled) {
+			return nil // it says nothing new
+		}
+	}
+	return err
 }

@@ -85,7 +85,9 @@ func (d *Assignment) substitute(round uint32, old, u work.Unit) string {
 		}
 		pool = slices.DeleteFunc(pool, func(id string) bool { return ending(id) > first })
 		if d.Terms.Rollout.Units > 0 {
-			pool = d.plan().fastest(pool, u.Draws)
+			p := &plan{Assignment: d}
+			p.usual, p.both = paces(d.Members)
+			pool = p.fastest(pool, u.Draws)
 		}
 		return pool[d.Pick("substitute", round, u, len(pool))]
 	}

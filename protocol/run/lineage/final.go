@@ -79,12 +79,12 @@ func (d *Lineage) final(l work.RoundState) bool {
 	}
 	if d.Terms.Rollout.Units > 0 {
 		until := max(l.Attested, l.Filled) + max(d.ChallengeBlocks(), d.DrawDeadline(1))
-		return l.Drawn && !d.learntFrom(l.Round) && d.Env.Height >= until
+		return l.Drawn && !d.IsRead(l.Round) && d.Env.Height >= until
 	}
 	return l.Drawn && d.Env.Height >= l.Attested+d.ChallengeBlocks()
 }
 
-// learntFrom reports whether a round that is not attested learns from the answers of a round.
-func (d *Lineage) learntFrom(round uint32) bool {
+// IsRead reports whether a round that is not attested learns from the answers of a round.
+func (d *Lineage) IsRead(round uint32) bool {
 	return d.Terms.Draws(round) && round+d.Terms.Rollout.Staleness >= d.Round && d.Round < d.Terms.Rounds && !d.ends()
 }
