@@ -65,7 +65,7 @@ func TestAHostPassesSignalsOn(t *testing.T) {
 	ended := make(chan error)
 	go func() {
 		ended <- h.Run(ctx, []Worker{script("w",
-			`trap 'echo drains; trap "echo ends; exit 0" TERM' TERM; echo up; while :; do sleep 0.01; done`)}, stop)
+			`trap 'trap "echo ends; exit 0" TERM; echo drains' TERM; echo up; while :; do sleep 0.01; done`)}, stop)
 	}()
 	until := func(text string) {
 		t.Helper()
