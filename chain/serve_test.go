@@ -22,7 +22,7 @@ import (
 	reflection "google.golang.org/grpc/reflection/grpc_reflection_v1alpha"
 
 	"github.com/starling-network/starling/chain"
-	"github.com/starling-network/starling/internal/loopback"
+	"github.com/starling-network/starling/internal/porttest"
 )
 
 const mnemonic = "abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon about"
@@ -38,7 +38,7 @@ func open(t *testing.T) (c chain.Config, address string) {
 	c = config(t.TempDir())
 	c.Accounts = []chain.Funded{{Address: address, Amount: 1_000_000_000}}
 	c.Log = t.Output()
-	c.RPC, c.GRPC, c.REST = loopback.Address(t), loopback.Address(t), loopback.Address(t)
+	c.RPC, c.GRPC, c.REST = porttest.Address(t), porttest.Address(t), porttest.Address(t)
 	return c, address
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/starling-network/starling/chain/x/beacon/beaconpb"
 
 	"github.com/starling-network/starling/client"
-	"github.com/starling-network/starling/internal/loopback"
 	"github.com/starling-network/starling/internal/nowork"
+	"github.com/starling-network/starling/internal/porttest"
 	"github.com/starling-network/starling/protocol/run/crew"
 )
 
@@ -105,7 +105,7 @@ func TestTwoValidators(t *testing.T) {
 	}
 	seeds := [2]canon.Digest{canon.Sum("seed 0"), canon.Sum("seed 1")}
 	keys := []chain.Keys{chain.NewKeys(seeds[0]), chain.NewKeys(seeds[1])}
-	listen := []string{loopback.Address(t), loopback.Address(t)}
+	listen := []string{porttest.Address(t), porttest.Address(t)}
 	doc, err := chain.Genesis("test", time.Now(), keys, accounts)
 	n.must(err)
 	for i := range keys {

@@ -19,8 +19,8 @@ import (
 	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
-	"github.com/starling-network/starling/internal/loopback"
 	"github.com/starling-network/starling/internal/nowork"
+	"github.com/starling-network/starling/internal/porttest"
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/market"
@@ -85,7 +85,7 @@ func (n *network) open(names ...string) {
 func (n *network) serve() {
 	n.t.Helper()
 	n.validator.Stop()
-	n.config.RPC = loopback.Address(n.t)
+	n.config.RPC = porttest.Address(n.t)
 	n.open()
 }
 

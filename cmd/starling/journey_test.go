@@ -17,7 +17,7 @@ import (
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/folder"
-	"github.com/starling-network/starling/internal/loopback"
+	"github.com/starling-network/starling/internal/porttest"
 )
 
 // publishedFolder is a small Llama 3 as the Hub has it: keys of other programs in config.json, several tokens that end
@@ -109,7 +109,7 @@ func writeChats(t *testing.T, path string) {
 func TestPublishedModelIsTunedAndUsed(t *testing.T) {
 	onlyLong(t)
 	base, tok := publishedFolder(t)
-	dir, port := t.TempDir(), loopback.Ports(t, 32)
+	dir, port := t.TempDir(), porttest.Ports(t, 32)
 	writeChats(t, filepath.Join(dir, "chats.jsonl"))
 	job := filepath.Join(dir, "job.yaml")
 	writeFile(t, job, []byte("apiVersion: starling/v1\nkind: TrainingJob\nname: tuned\nseed: 7\nmodel: {base_model: "+

@@ -15,8 +15,8 @@ import (
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/gov"
 	"github.com/starling-network/starling/client/wallet"
-	"github.com/starling-network/starling/internal/loopback"
 	"github.com/starling-network/starling/internal/nowork"
+	"github.com/starling-network/starling/internal/porttest"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
@@ -57,7 +57,7 @@ func startLedger(t *testing.T, names ...string) *ledger {
 		}
 		doc.AppState = bytes.Replace(doc.AppState, []byte(before), []byte(after), 1)
 	}
-	rpc := loopback.Address(t)
+	rpc := porttest.Address(t)
 	v, err := chain.Start(t.Context(),
 		chain.Config{Home: l.home("validator"), Referee: nowork.Open, ChainID: "ledger", BlockTime: 50 * time.Millisecond,
 			Genesis: doc, RPC: rpc, Log: t.Output()})

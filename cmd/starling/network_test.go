@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/client/validators"
-	"github.com/starling-network/starling/internal/loopback"
+	"github.com/starling-network/starling/internal/porttest"
 )
 
 // up starts a network of processes over a folder, and returns when it runs, with the processes by their names.
@@ -63,7 +63,7 @@ func TestNetworkOfProcessesSurvivesKills(t *testing.T) {
 	}
 	alone := summary(t, stdout)
 
-	network, port := filepath.Join(dir, "net"), loopback.Ports(t, 32)
+	network, port := filepath.Join(dir, "net"), porttest.Ports(t, 32)
 	_, processes := up(t, network, "--validators", "4", "--workers", "3", "--block-time", "200ms", "--port",
 		fmt.Sprint(port))
 	connected(t, fmt.Sprintf("http://127.0.0.1:%d", port+1), 4)

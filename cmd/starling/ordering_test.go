@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/client/api"
-	"github.com/starling-network/starling/internal/loopback"
+	"github.com/starling-network/starling/internal/porttest"
 )
 
 // ordering is a starling web that orders jobs on a network.
@@ -94,7 +94,7 @@ func TestWebOrdersOnANetwork(t *testing.T) {
 	}
 	alone := summary(t, stdout)
 
-	net, port := filepath.Join(dir, "net"), loopback.Ports(t, 32)
+	net, port := filepath.Join(dir, "net"), porttest.Ports(t, 32)
 	up(t, net, "--workers", "3", "--block-time", "200ms", "--port", fmt.Sprint(port))
 	network, home := fmt.Sprintf("http://127.0.0.1:%d", port+1), filepath.Join(net, "consumer")
 	out := filepath.Join(dir, "out")
@@ -174,7 +174,7 @@ func TestWebOrdersWithinBudgets(t *testing.T) {
 	onlyLong(t)
 	t.Parallel()
 	job, dir := writeJob(t, "budget: {max_cost: 20}\n"), t.TempDir()
-	net, port := filepath.Join(dir, "net"), loopback.Ports(t, 32)
+	net, port := filepath.Join(dir, "net"), porttest.Ports(t, 32)
 	up(t, net, "--workers", "3", "--block-time", "200ms", "--port", fmt.Sprint(port))
 	network, out := fmt.Sprintf("http://127.0.0.1:%d", port+1), filepath.Join(dir, "out")
 	poor, empty := filepath.Join(dir, "poor"), filepath.Join(dir, "empty")
@@ -253,7 +253,7 @@ func TestWebOrdersWithinBudgets(t *testing.T) {
 			t.Errorf("%v: exit %d, wanted %d and %q\n%s", c.args, code, c.code, c.text, stderr)
 		}
 	}
-	closed := url.URL{Scheme: "http", Host: loopback.Address(t)}
+	closed := url.URL{Scheme: "http", Host: porttest.Address(t)}
 	if code, _, stderr := starling(t, "web", out, "--listen", "127.0.0.1:0", "--home", empty, "--network",
 		closed.String()); code == 0 || !strings.Contains(stderr, "NETWORK_UNREACHABLE") {
 		t.Errorf("a network that does not answer: exit %d\n%s", code, stderr)
@@ -274,7 +274,7 @@ func TestWebWaitsForItsNetwork(t *testing.T) {
 	onlyLong(t)
 	t.Parallel()
 	job, dir := writeJob(t, ""), t.TempDir()
-	net, port := filepath.Join(dir, "net"), loopback.Ports(t, 32)
+	net, port := filepath.Join(dir, "net"), porttest.Ports(t, 32)
 	_, processes := up(t, net, "--workers", "3", "--block-time", "200ms", "--port", fmt.Sprint(port))
 	network, out := fmt.Sprintf("http://127.0.0.1:%d", port+1), filepath.Join(dir, "out")
 	if err := os.Mkdir(out, 0o755); err != nil {

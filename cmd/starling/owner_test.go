@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/cmd/starling/terminal"
-	"github.com/starling-network/starling/internal/loopback"
+	"github.com/starling-network/starling/internal/porttest"
 	"github.com/starling-network/starling/node/doctor"
 	"github.com/starling-network/starling/node/inspect"
 	"github.com/starling-network/starling/node/pause"
@@ -29,7 +29,7 @@ import (
 func TestOwnersSeeTheirProcesses(t *testing.T) {
 	t.Parallel()
 	told := newListener(t)
-	job, dir, port := writeJob(t, told.keys()), filepath.Join(t.TempDir(), "net"), loopback.Ports(t, 32)
+	job, dir, port := writeJob(t, told.keys()), filepath.Join(t.TempDir(), "net"), porttest.Ports(t, 32)
 	network := fmt.Sprintf("http://127.0.0.1:%d", port+1)
 	_, processes := up(t, dir, "--workers", "3", "--block-time", "200ms", "--port", fmt.Sprint(port))
 	ask := func(into any, args ...string) {
@@ -215,7 +215,7 @@ func drains(t *testing.T, worker, network string, validator int) {
 		!strings.Contains(stdout, "withdrawn") {
 		t.Errorf("drain of what does not run: exit %d\n%s%s", code, stdout, stderr)
 	}
-	address := loopback.Address(t)
+	address := porttest.Address(t)
 	c := command(t, "worker", "up", "--home", worker, "--network", network, "--metrics", address)
 	s := news(t, c)
 	says(t, s, "offers its work")

@@ -16,7 +16,7 @@ import (
 
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/validator"
-	"github.com/starling-network/starling/internal/loopback"
+	"github.com/starling-network/starling/internal/porttest"
 )
 
 // said starts a process, and returns a function that waits until it says something of a pattern on standard error.
@@ -88,7 +88,7 @@ func untagged(text string) bool {
 // A validator joins a chain from a snapshot, is given coins, stakes them, and votes.
 func TestValidatorJoins(t *testing.T) {
 	t.Parallel()
-	dir, port := t.TempDir(), loopback.Ports(t, 32)
+	dir, port := t.TempDir(), porttest.Ports(t, 32)
 	network, home := filepath.Join(dir, "net"), filepath.Join(dir, "new")
 	rpc := fmt.Sprintf("http://127.0.0.1:%d", port+1)
 	does(t, &struct{}{}, "network", "init", network, "--workers", "0", "--verifiers", "0", "--block-time", "100ms",

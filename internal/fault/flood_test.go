@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/starling-network/starling/internal/loopback"
+	"github.com/starling-network/starling/internal/porttest"
 	"github.com/starling-network/starling/protocol/market"
 )
 
@@ -73,7 +73,7 @@ func (n *network) fullNode() string {
 	n.all = append(n.all, p)
 	dir := filepath.Join(n.dir, p.name)
 	join := exec.Command(program, "validator", "join", "--home", dir, "--full", "--network", n.rpc[0], "--port",
-		fmt.Sprint(loopback.Ports(n.t, 10*validators)),
+		fmt.Sprint(porttest.Ports(n.t, 10*validators)),
 		"--block-time", blockTime.String(), "--snapshot-every", "0", "-o", "json")
 	out, err := join.Output()
 	var made struct {

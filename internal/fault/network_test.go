@@ -14,7 +14,7 @@ import (
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/endpoint"
 	"github.com/starling-network/starling/client/wallet"
-	"github.com/starling-network/starling/internal/loopback"
+	"github.com/starling-network/starling/internal/porttest"
 	"github.com/starling-network/starling/protocol/run"
 )
 
@@ -134,7 +134,7 @@ func (n *network) init() {
 		fmt.Sprint(workers + 1 + strangers),
 		"--verifiers", fmt.Sprint(2 + strangers), "--block-time", blockTime.String(), "-o", "json"}
 	if n.validators[0].machine == nil {
-		args = append(args, "--port", fmt.Sprint(loopback.Ports(n.t, 10*validators)))
+		args = append(args, "--port", fmt.Sprint(porttest.Ports(n.t, 10*validators)))
 	} else {
 		for _, v := range n.validators {
 			args = append(args, "--host", v.machine.address)

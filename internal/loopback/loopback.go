@@ -65,27 +65,3 @@ func lock(port, n int) (release func(), ok bool) {
 	}
 	return release, true
 }
-
-// A Test is the part of testing.TB that is called here.
-type Test interface {
-	Helper()
-	Fatal(...any)
-	Cleanup(func())
-}
-
-// Ports is Reserve for a test, whose end releases the ports.
-func Ports(t Test, n int) int {
-	t.Helper()
-	port, release, err := Reserve(n)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(release)
-	return port
-}
-
-// Address is host:port of one port of Ports.
-func Address(t Test) string {
-	t.Helper()
-	return fmt.Sprintf("127.0.0.1:%d", Ports(t, 1))
-}

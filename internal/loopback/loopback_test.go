@@ -10,7 +10,11 @@ import (
 func TestReserve(t *testing.T) {
 	taken := map[int]bool{}
 	for range 50 {
-		port := Ports(t, 8)
+		port, release, err := Reserve(8)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer release()
 		for p := port; p < port+8; p++ {
 			if taken[p] || p < first || p > last {
 				t.Fatalf("port %d was handed out twice, or is out of range", p)

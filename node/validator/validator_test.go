@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/client/endpoint"
-	"github.com/starling-network/starling/internal/loopback"
+	"github.com/starling-network/starling/internal/porttest"
 	"github.com/starling-network/starling/node/disk"
 	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/inspect"
@@ -68,7 +68,7 @@ func TestStoppedValidatorAnswers(t *testing.T) {
 	if !ok {
 		t.Skip("free space is not known here")
 	}
-	address := loopback.Address(t)
+	address := porttest.Address(t)
 	if err := errors.Join(os.Mkdir(filepath.Join(dir, keystore.FileStopped), 0o755),
 		folder.WriteJSON(filepath.Join(dir, keystore.FileValidator),
 			keystore.ValidatorFile{ChainID: "c", RPC: address})); err != nil {
