@@ -54,7 +54,8 @@ func (n *network) invite(name string) {
 // enrol makes the account of a name a machine, by the key of an invitation, and offers its work.
 func (n *network) enrol(name, invitation string) error {
 	c := n.clients[name]
-	m, err := module.Admission("test", c.Address(), key(invitation).PublicKey(), key(invitation).Sign)
+	m, err := module.Admission("test", c.Address(), n.clients["owner"].Address(), key(invitation).PublicKey(),
+		key(invitation).Sign)
 	n.must(err)
 	return c.Registry.Enrol(n.ctx, m, registry.Participant{Roles: []crew.Role{crew.Worker}, PeerID: "peer"},
 		market.Offer{Role: crew.Worker, Price: 10, Slots: 1})
@@ -101,7 +102,8 @@ func TestAMachineWorksForItsOwner(t *testing.T) {
 	if err := n.enrol("rich", "next"); !errors.Is(err, fleet.ErrInvitation) {
 		t.Errorf("an account with coins becomes a machine: %v", err)
 	}
-	stolen, err := module.Admission("test", n.clients["third"].Address(), key("next").PublicKey(), key("other").Sign)
+	stolen, err := module.Admission("test", n.clients["third"].Address(), n.clients["owner"].Address(),
+		key("next").PublicKey(), key("other").Sign)
 	n.must(err)
 	if err := n.clients["third"].Registry.Enrol(n.ctx, stolen, registry.Participant{PeerID: "peer"}); err == nil {
 		t.Error("an account becomes a machine by the signature of another key")

@@ -31,11 +31,11 @@ func (g Registry) Invite(ctx context.Context, invitations ...Invitation) error {
 	return err
 }
 
-// Admission is the message by which the account becomes the machine of an invitation. Sign signs with the secret key
-// of the invitation.
-func Admission(chain, account string, key []byte,
+// Admission is the message by which the account becomes the machine of an owner by an invitation. Sign signs with the
+// secret key of the invitation.
+func Admission(chain, account, owner string, key []byte,
 	sign func(text []byte) ([]byte, error)) (*registrypb.MsgEnrol, error) {
-	signature, err := sign(fleet.Text(chain, account))
+	signature, err := sign(fleet.Text(chain, account, owner))
 	return &registrypb.MsgEnrol{Sender: account, Key: key, Signature: signature}, err
 }
 

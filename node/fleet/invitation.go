@@ -113,7 +113,7 @@ func Enrol(ctx context.Context, c *client.Client, from string, say func(string),
 	if err := open(ctx, c, i); err != nil {
 		return err
 	}
-	m, err := module.Admission(i.Chain, c.Address(), i.Key().PublicKey(), i.Key().Sign)
+	m, err := module.Admission(i.Chain, c.Address(), i.Owner, i.Key().PublicKey(), i.Key().Sign)
 	if err != nil {
 		return err
 	}

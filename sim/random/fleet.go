@@ -3,9 +3,12 @@ package random
 import (
 	"strconv"
 
+	sdk "github.com/cosmos/cosmos-sdk/types"
+
 	"github.com/starling-network/starling/client/module"
 	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/protocol/registry"
+	"github.com/starling-network/starling/protocol/registry/fleet"
 )
 
 // invitations is how many keys of invitations there are, each used again and again.
@@ -24,8 +27,18 @@ func invite(x *msgFactory) error {
 
 // enrol lets an account use an invitation, if there is one with that key and the account is fresh; most are not.
 func enrol(x *msgFactory) error {
-	key := invitation(x)
-	m, err := module.Admission(chainID, x.Address(), key.PublicKey(), key.Sign)
+	key, owner := invitation(x), ""
+	all, err := x.Registry.Participants(x.ctx)
+	if err != nil {
+		return err
+	}
+	place := sdk.AccAddress(fleet.Place(key.PublicKey())).String()
+	for _, p := range all {
+		if p.ID == place {
+			owner = p.Machine.Owner
+		}
+	}
+	m, err := module.Admission(chainID, x.Address(), owner, key.PublicKey(), key.Sign)
 	if err != nil {
 		return err
 	}

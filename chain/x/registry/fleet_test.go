@@ -20,9 +20,13 @@ import (
 // keyed is a key of an invitation.
 func keyed(name string) *secp256k1.PrivKey { return secp256k1.GenPrivKeyFromSecret([]byte(name)) }
 
-// admission is the message by which an account uses the invitation of a key.
+// admission is the message by which an account uses the invitation of a key of the first owner.
 func admission(ctx sdk.Context, key *secp256k1.PrivKey, sender string) *registrypb.MsgEnrol {
-	signature, err := key.Sign(fleet.Text(ctx.ChainID(), sender))
+	return admissionTo(ctx, key, sender, named(1))
+}
+
+func admissionTo(ctx sdk.Context, key *secp256k1.PrivKey, sender, owner string) *registrypb.MsgEnrol {
+	signature, err := key.Sign(fleet.Text(ctx.ChainID(), sender, owner))
 	if err != nil {
 		panic(err)
 	}
@@ -91,7 +95,7 @@ func TestTheOwnerOfAMachineIsPaid(t *testing.T) {
 
 // Messages that an owner, a machine and a stranger may not send.
 func TestRefusalsOfFleets(t *testing.T) {
-	k, _, ctx, owner, machine := enrolled(t)
+	k, around, ctx, owner, machine := enrolled(t)
 	does, key, fresh := served(k), keyed("b"), named(9)
 	invite := func(change func(m *registrypb.MsgInvite)) error {
 		m := &registrypb.MsgInvite{Owner: owner, Key: key.PubKey().Bytes(), Stake: 2_000_000, Until: 2000}
@@ -120,8 +124,9 @@ func TestRefusalsOfFleets(t *testing.T) {
 		"another's": {Sender: fresh, Key: key.PubKey().Bytes(), Signature: admission(ctx, key, machine).Signature},
 		"another chain's": {Sender: fresh, Key: key.PubKey().Bytes(),
 			Signature: admission(ctx.WithChainID("x"), key, fresh).Signature},
-		"no invitation": admission(ctx, keyed("c"), fresh),
-		"no address":    {Sender: "x", Key: key.PubKey().Bytes(), Signature: make([]byte, 64)},
+		"another owner's": admissionTo(ctx, key, fresh, named(7)),
+		"no invitation":   admission(ctx, keyed("c"), fresh),
+		"no address":      {Sender: "x", Key: key.PubKey().Bytes(), Signature: make([]byte, 64)},
 	} {
 		if err := enrol(m); !errors.Is(err, fleet.ErrInvitation) {
 			t.Errorf("%s enrols: %v", name, err)
@@ -135,6 +140,24 @@ func TestRefusalsOfFleets(t *testing.T) {
 	}
 	if err := enrol(admission(ctx, key, fresh)); err != nil {
 		t.Errorf("the first that used it: %v", err)
+	}
+	// an invitation that an account began to use keeps its stake for a while, and admits it no more
+	begun := keyed("d")
+	if _, err := does.Invite(ctx, &registrypb.MsgInvite{Owner: owner, Key: begun.PubKey().Bytes(), Stake: 2_000_000,
+		Until: 2000}); err != nil {
+		t.Fatal(err)
+	}
+	if err := k.Fleets.Claim(ctx, admission(ctx, begun, named(10))); err != nil {
+		t.Fatal(err)
+	}
+	paid := around.paid[owner]
+	place := sdk.AccAddress(fleet.Place(begun.PubKey().Bytes())).String()
+	if r, err := does.Revoke(ctx, &registrypb.MsgRevoke{Owner: owner, Machine: place}); err != nil ||
+		r.Height <= ctx.BlockHeight() || around.paid[owner] != paid {
+		t.Errorf("taken back: %v, %v", r, err)
+	}
+	if err := enrol(admission(ctx, begun, named(10))); !errors.Is(err, fleet.ErrInvitation) {
+		t.Errorf("an invitation that was taken back: %v", err)
 	}
 	stranger := named(5)
 	for name, err := range map[string]error{

@@ -226,13 +226,18 @@ func (k measuring) checkers(ctx context.Context, id string) registry.Draw {
 		if err != nil {
 			return nil, err
 		}
-		pools, owners := []string{self.Pool}, []string{self.OwnerID()}
+		lead, err := Paying(k).Lead(ctx, self)
+		if err != nil {
+			return nil, err
+		}
+		pools, owners := []string{lead.Pool}, []string{self.OwnerID()}
 		err = k.Verifiers(ctx, seed, func(p registry.Participant) (bool, error) {
-			if slices.Contains(beside, p.ID) || slices.Contains(owners, p.OwnerID()) ||
-				p.Pool != "" && slices.Contains(pools, p.Pool) {
-				return false, nil
+			lead, err := Paying(k).Lead(ctx, p)
+			if err != nil || slices.Contains(beside, p.ID) || slices.Contains(owners, p.OwnerID()) ||
+				lead.Pool != "" && slices.Contains(pools, lead.Pool) {
+				return false, err
 			}
-			ids, pools, owners = append(ids, p.ID), append(pools, p.Pool), append(owners, p.OwnerID())
+			ids, pools, owners = append(ids, p.ID), append(pools, lead.Pool), append(owners, p.OwnerID())
 			return len(ids) == n, nil
 		})
 		return ids, err

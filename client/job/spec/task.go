@@ -68,7 +68,9 @@ func (j Spec) ReadsText() bool {
 
 // EncodesText reports whether the network of the job is a language model without its output layer: its examples are
 // texts, and it classifies them, scores them or gives them vectors.
-func (j Spec) EncodesText() bool { return j.ClassifiesText() || j.Task == TaskEmbed || j.Task == TaskReward }
+func (j Spec) EncodesText() bool {
+	return j.ClassifiesText() || j.Task == TaskEmbed || j.Task == TaskReward
+}
 
 // ClassifiesText reports whether the job names the classes of texts: its network is a language model under a layer that
 // does.

@@ -109,9 +109,11 @@ func printInvitations(c *terminal.Console, made []fleet.Invitation, stake uint64
 	for n, i := range made {
 		one := issued{Text: i.String(), Until: i.Until, Stake: stake}
 		if dir != "" {
-			one.Text, one.File = "", filepath.Join(dir, fmt.Sprintf("machine-%d", n+1))
-			if err := writeInvitation(one.File, i.String()); err != nil { // printed: it would be lost, and holds a stake
-				fmt.Println(i)
+			file, err := writeInvitation(dir, i.String())
+			if one.Text, one.File = "", file; err != nil { // printed: they would be lost, and hold stakes
+				for _, i := range made[n:] {
+					fmt.Println(i)
+				}
 				return err
 			}
 		}
@@ -129,17 +131,22 @@ func printInvitations(c *terminal.Console, made []fleet.Invitation, stake uint64
 	return nil
 }
 
-// writeInvitation writes a file that only its owner can read. One that is there stays.
-func writeInvitation(file, text string) error {
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return err
+// writeInvitation writes the next file of a folder, machine-1 and so on, that only its owner can read. Files that are
+// there stay.
+func writeInvitation(dir, text string) (file string, err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
 	}
-	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
+	var f *os.File
+	for n := 1; f == nil; n++ {
+		file = filepath.Join(dir, fmt.Sprintf("machine-%d", n))
+		f, err = os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if err != nil && !errors.Is(err, os.ErrExist) {
+			return "", err
+		}
 	}
 	_, err = f.WriteString(text + "\n")
-	return errors.Join(err, f.Close())
+	return file, errors.Join(err, f.Close())
 }
 
 func listCommand(c *terminal.Console) *cobra.Command {

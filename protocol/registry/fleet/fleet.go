@@ -34,9 +34,10 @@ func Place(key []byte) []byte {
 	return d[:20]
 }
 
-// Text is what the key of an invitation signs to admit an account on a chain.
-func Text(chain, account string) []byte {
-	d := canon.Sum("starling/enrol/1", []byte(chain), []byte(account))
+// Text is what the key of an invitation signs to admit an account on a chain, as a machine of an owner. An invitation
+// of another owner with this key does not admit it.
+func Text(chain, account, owner string) []byte {
+	d := canon.Sum("starling/enrol/1", []byte(chain), []byte(account), []byte(owner))
 	return d[:]
 }
 
@@ -68,6 +69,8 @@ func Open(invitation registry.Participant, account string, height int64) error {
 	switch {
 	case m.Until == 0:
 		return fmt.Errorf("%w: there is none with this key", ErrInvitation)
+	case m.Revoked > 0:
+		return fmt.Errorf("%w: its owner took it back in block %d", ErrInvitation, m.Revoked)
 	case height > m.Until:
 		return fmt.Errorf("%w: it ended in block %d", ErrInvitation, m.Until)
 	case m.Claimed != "" && m.Claimed != account:

@@ -124,7 +124,7 @@ func TestNames(t *testing.T) {
 	if a, b := Place([]byte("a")), Place([]byte("b")); len(a) != 20 || bytes.Equal(a, b) {
 		t.Errorf("%x, %x", a, b)
 	}
-	if bytes.Equal(Text("a", "bc"), Text("ab", "c")) || bytes.Equal(Text("a", "b"), Text("b", "a")) {
+	if bytes.Equal(Text("a", "bc", "d"), Text("ab", "c", "d")) || bytes.Equal(Text("a", "b", "c"), Text("a", "b", "d")) {
 		t.Error("one text for two")
 	}
 }

@@ -96,8 +96,9 @@ func (l List) Early(ctx context.Context, m *registrypb.MsgEnrol) (registry.Parti
 		return refused("%s takes part in the network already: a machine enrols with a key of its own", m.Sender)
 	case l.around.Rich(ctx, sender):
 		return refused("%s has coins, which the key of a machine cannot send: enrol with another key", m.Sender)
-	case !(&secp256k1.PubKey{Key: m.Key}).VerifySignature(fleet.Text(now.ChainID(), m.Sender), m.Signature):
-		return refused("the signature is not that of its key over this chain and account")
+	case !(&secp256k1.PubKey{Key: m.Key}).VerifySignature(fleet.Text(now.ChainID(), m.Sender,
+		invitation.Machine.Owner), m.Signature):
+		return refused("the signature is not that of its key over this chain, this account and %s", invitation.Machine.Owner)
 	}
 	return invitation, nil
 }

@@ -98,14 +98,15 @@ func (l List) change(ctx context.Context,
 		l.around.Replace(ctx, old, p))
 }
 
-// revoke is Revoke. A machine leaves its runs: units that it has not finished go to others. An
-// invitation that was not used ends, and its stake returns at once.
+// revoke is Revoke. A machine leaves its runs: units that it has not finished go to others. An invitation that was not
+// used ends, and its stake returns at once. If an account has begun to use it, which had transactions without a fee for
+// its stake, the stake leaves as that of a machine does.
 func (l List) revoke(ctx context.Context, m *registrypb.MsgRevoke) (*registrypb.MsgRevokeResponse, error) {
 	old, err := l.of(ctx, m.Owner, m.Machine)
 	if err != nil {
 		return nil, err
 	}
-	if old.Machine.Until > 0 {
+	if old.Machine.Until > 0 && old.Machine.Claimed == "" {
 		return &registrypb.MsgRevokeResponse{}, errors.Join(l.around.Forget(ctx, old.ID),
 			l.owned.Remove(ctx, collections.Join(m.Owner, old.ID)), l.around.Return(ctx, m.Owner, old.Stake))
 	}
@@ -114,6 +115,9 @@ func (l List) revoke(ctx context.Context, m *registrypb.MsgRevoke) (*registrypb.
 		return nil, err
 	}
 	p := fleet.Revoke(old, params, sdk.UnwrapSDKContext(ctx).BlockHeight())
+	if p.Machine.Until > 0 {
+		return &registrypb.MsgRevokeResponse{Height: p.LeavesAt}, l.around.Replace(ctx, old, p)
+	}
 	return &registrypb.MsgRevokeResponse{Height: p.LeavesAt}, errors.Join(l.around.Replace(ctx, old, p),
 		l.pay(ctx, p, p.Machine.Fees, Fees.Limit), l.around.Withdraw(ctx, p.ID))
 }
