@@ -149,8 +149,8 @@ func TestAMachineWorksForItsOwner(t *testing.T) {
 	}
 }
 
-// moneyMoves are messages of every module that would move coins, stakes or shares of an account, change who is paid, or
-// let another key do so.
+// moneyMoves are messages of every module. Each moves coins, stakes or shares of an account, changes the account that
+// is paid, or lets another key do one of these.
 func moneyMoves(me, owner, thief string) []sdk.Msg {
 	coins, coin := adapter.Coins(1), adapter.Coins(1)[0]
 	allowance, err := feegrant.NewMsgGrantAllowance(&feegrant.BasicAllowance{}, sdk.MustAccAddressFromBech32(me),

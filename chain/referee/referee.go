@@ -80,8 +80,10 @@ func Open(spec canon.Digest, b []byte, numerics uint32) (*Referee, error) {
 	if err := canon.Unmarshal(b, &o); err != nil {
 		return fail(err)
 	}
-	if is, err := version(o.Spec); numerics > 0 && (err != nil || is != numerics) {
-		return nil, fmt.Errorf("%w: version %d, and the work has version %d", market.ErrNumerics, numerics, is)
+	if numerics > 0 {
+		if is, err := version(o.Spec); err != nil || is != numerics {
+			return nil, fmt.Errorf("%w: version %d, and the work has version %d", market.ErrNumerics, numerics, is)
+		}
 	}
 	s, err := train.DecodeSpec(o.Spec)
 	if err != nil {

@@ -8,37 +8,22 @@ import (
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/client/job/problem"
 	"github.com/starling-network/starling/compute/data"
-	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/model/padding"
 )
 
-// Preferences are the examples of a job that trains a reward model.
-type Preferences struct {
-	// a row for each pair: the first sequence_len tokens of the prompt with the preferred answer, filled up with Pad, then
-	// those of the prompt with the other answer
-	Corpus    *data.Corpus
-	Tokenizer *tokenizer.Tokenizer
-	Pad       int
-}
+// rewardLabel is the name of the only class of a reward model, whose score is the reward: that which transformers
+// gives to a class without a name.
+const rewardLabel = "LABEL_0"
 
-// PreferencesOf reads the pairs of answers of a job. A pair whose answers differ only after the first sequence_len
-// tokens is left out. The error is a *problem.ErrorList.
-func PreferencesOf(j *job.Job) (*Preferences, error) {
-	files, err := Of(j)
+// PreferencesOf reads the pairs of answers of a job that trains a reward model. A row has the first sequence_len tokens
+// of the prompt with the preferred answer, filled up with Pad, then those of the prompt with the other answer. A pair
+// whose answers differ only after these tokens is left out. The error is a *problem.ErrorList.
+func PreferencesOf(j *job.Job) (*Texts, error) {
+	files, sources, p, err := opened(j)
 	if err != nil {
 		return nil, err
 	}
-	sources, err := Sources(j)
-	if err != nil {
-		return nil, err
-	}
-	p := &Preferences{}
-	if p.Tokenizer, err = Tokenizer(j, sources); err != nil {
-		return nil, err
-	}
-	if p.Pad, err = fillerOf(j, p.Tokenizer); err != nil {
-		return nil, err
-	}
+	p.Labels = []string{rewardLabel}
 	var rows [][]uint32
 	pairs := 0
 	for i, s := range sources {

@@ -19,10 +19,12 @@ import (
 	"github.com/starling-network/starling/node/dataset/filler"
 )
 
-// Texts are the examples of a job that classifies texts.
+// Texts are the examples of a job that classifies or scores texts.
 type Texts struct {
-	Corpus    *data.Corpus // a row for each: its class, then its first sequence_len tokens, filled up with Pad
-	Labels    []string     // of the classes, ascending
+	// of TextsOf a row for each text: its class, then its first sequence_len tokens, filled up with Pad; of PreferencesOf
+	// a row for each pair
+	Corpus    *data.Corpus
+	Labels    []string // of the classes, ascending; a reward model has one
 	Tokenizer *tokenizer.Tokenizer
 	Pad       int
 }
@@ -33,21 +35,27 @@ const mostTokens = 1 << 28
 // ErrTexts is wrapped by reasons why texts cannot be classified together.
 var ErrTexts = errors.New("the texts do not make examples")
 
+// opened returns the files of a job, the examples without their rows, and the sources of the files. The error is a
+// *problem.ErrorList.
+func opened(j *job.Job) (files []File, sources []source.File, t *Texts, err error) {
+	if files, err = Of(j); err != nil {
+		return nil, nil, nil, err
+	}
+	if sources, err = Sources(j); err != nil {
+		return nil, nil, nil, err
+	}
+	t = &Texts{}
+	if t.Tokenizer, err = Tokenizer(j, sources); err != nil {
+		return nil, nil, nil, err
+	}
+	t.Pad, err = fillerOf(j, t.Tokenizer)
+	return files, sources, t, err
+}
+
 // TextsOf reads the texts of a job. The error is a *problem.ErrorList.
 func TextsOf(j *job.Job) (*Texts, error) {
-	files, err := Of(j)
+	files, sources, t, err := opened(j)
 	if err != nil {
-		return nil, err
-	}
-	sources, err := Sources(j)
-	if err != nil {
-		return nil, err
-	}
-	t := &Texts{}
-	if t.Tokenizer, err = Tokenizer(j, sources); err != nil {
-		return nil, err
-	}
-	if t.Pad, err = fillerOf(j, t.Tokenizer); err != nil {
 		return nil, err
 	}
 	var rows [][]uint32

@@ -69,10 +69,16 @@ func Of(j *job.Job, base *folder.Model) (*Job, error) {
 	switch {
 	case j.Task == spec.TaskEmbed:
 		return pairsOf(j, base)
-	case j.Task == spec.TaskReward:
-		return preferencesOf(j, base)
-	case j.ClassifiesText():
-		return textsOf(j, base)
+	case j.Task == spec.TaskReward || j.ClassifiesText():
+		read := dataset.TextsOf
+		if j.Task == spec.TaskReward {
+			read = dataset.PreferencesOf
+		}
+		t, err := read(j)
+		if err != nil {
+			return nil, err
+		}
+		return textsOf(j, base, t)
 	}
 	c := &Job{}
 	var wrong error // of the configuration
@@ -120,13 +126,18 @@ func Shipped(j *job.Job, config []byte, corpus *data.Corpus, read map[string]*te
 		c.Example = n.Example()
 	case diffusion.Network:
 		c.Example = n.Example()
-	case interface{ Example() int }: // its class comes first
-		c.Example = 1 + n.Example()
-		if j.Task == spec.TaskReward {
-			c.Example = 2 * n.Example()
-		}
+	case interface{ Example() int }:
+		c.Example = rowOf(j, n)
 	}
 	return c, nil
+}
+
+// rowOf is how many tokens a row has for a network: an example after its class or, of a reward model, two examples.
+func rowOf(j *job.Job, n interface{ Example() int }) int {
+	if j.Task == spec.TaskReward {
+		return 2 * n.Example()
+	}
+	return 1 + n.Example()
 }
 
 // Read reads the config.json of the network of a job.

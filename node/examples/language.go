@@ -14,12 +14,8 @@ import (
 	"github.com/starling-network/starling/node/dataset"
 )
 
-// textsOf reads the data of a job that classifies texts. The error is a *problem.ErrorList.
-func textsOf(j *job.Job, base *folder.Model) (*Job, error) {
-	t, err := dataset.TextsOf(j)
-	if err != nil {
-		return nil, err
-	}
+// textsOf is a job with a network that classifies or scores texts. The error is a *problem.ErrorList.
+func textsOf(j *job.Job, base *folder.Model, t *dataset.Texts) (*Job, error) {
 	c, err := language(j, t.Tokenizer, base)
 	if err != nil {
 		return nil, err
@@ -28,28 +24,7 @@ func textsOf(j *job.Job, base *folder.Model) (*Job, error) {
 	if err != nil {
 		return nil, j.Refuse("model", problem.BadValue, "the model cannot be built", err, "use another model")
 	}
-	return &Job{Network: n, Corpus: t.Corpus, Example: 1 + n.Example(), Tokenizer: t.Tokenizer}, nil
-}
-
-// rewardLabel is the name of the only class of a reward model, whose score is the reward: that which transformers
-// gives to a class without a name.
-const rewardLabel = "LABEL_0"
-
-// preferencesOf reads the data of a job that trains a reward model. The error is a *problem.ErrorList.
-func preferencesOf(j *job.Job, base *folder.Model) (*Job, error) {
-	p, err := dataset.PreferencesOf(j)
-	if err != nil {
-		return nil, err
-	}
-	c, err := language(j, p.Tokenizer, base)
-	if err != nil {
-		return nil, err
-	}
-	n, err := textclass.New(c, []string{rewardLabel}, j.SequenceLen, p.Pad)
-	if err != nil {
-		return nil, j.Refuse("model", problem.BadValue, "the model cannot be built", err, "use another model")
-	}
-	return &Job{Network: n, Corpus: p.Corpus, Example: 2 * n.Example(), Tokenizer: p.Tokenizer}, nil
+	return &Job{Network: n, Corpus: t.Corpus, Example: rowOf(j, n), Tokenizer: t.Tokenizer}, nil
 }
 
 // pairsOf reads the data of a job that gives vectors to texts. The error is a *problem.ErrorList.

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// shells is a host of shell scripts, and what it said.
+// shells returns a host whose workers are shell scripts, and a function that returns the lines which the host printed.
 func shells() (*Host, func() string) {
 	var mu sync.Mutex
 	var said []string

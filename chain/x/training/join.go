@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"cosmossdk.io/collections"
-	storetypes "github.com/cosmos/cosmos-sdk/store/v2/types"
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
 	"github.com/starling-network/starling/chain/adapter"
@@ -91,8 +90,7 @@ type Exits struct{ *Keeper }
 // Withdraw lets an account leave its first 64 runs, as Leave does. Each has one price, so that an account with many
 // runs does not prevent it. The last worker of a run stays, and is late.
 func (k Exits) Withdraw(ctx context.Context, id string) error {
-	now := sdk.UnwrapSDKContext(ctx)
-	free := now.WithGasMeter(storetypes.NewInfiniteGasMeter())
+	now, free := sdk.UnwrapSDKContext(ctx), adapter.Unmetered(ctx)
 	jobs, err := membership(free, k.Keeper, id)
 	for _, job := range jobs[:min(len(jobs), 64)] {
 		now.GasMeter().ConsumeGas(turn.Gas, "a run that an account leaves")

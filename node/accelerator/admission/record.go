@@ -25,7 +25,7 @@ type Record struct {
 	Suite    canon.Digest `json:"suite"`
 	Numerics uint32       `json:"numerics"` // the newest version of this build
 	Float64  bool         `json:"float64"`  // without it, version 1 was not compared
-	Program  canon.Digest `json:"program"` // SHA-256 of starling-device
+	Program  canon.Digest `json:"program"`  // SHA-256 of starling-device
 	Elements int          `json:"elements"`
 	Passed   time.Time    `json:"passed_at"`
 }

@@ -78,7 +78,7 @@ func joining(ctx context.Context) (seconds float64, err error) {
 	fresh := chain.Config{
 		Home: filepath.Join(dir, "new"), ChainID: old.ChainID, BlockTime: old.BlockTime, Genesis: old.Genesis,
 		Listen: fmt.Sprintf("127.0.0.1:%d", port+2), Peers: []string{keys.NodeID() + "@" + old.Listen},
-		Sync:  &chain.Sync{Servers: []string{"http://" + old.RPC}, Height: trusted, Hash: block.Hash().String()},
+		Sync: &chain.Sync{Servers: []string{"http://" + old.RPC}, Height: trusted, Hash: block.Hash().String()},
 	}
 	start := time.Now()
 	w, err := chain.Start(ctx, fresh)

@@ -42,10 +42,17 @@ func paces(members []crew.Member) (usual, both pace) {
 	return usual, both
 }
 
+// idle is the plan of workers without units.
+func idle(d *Assignment) *plan {
+	p := &plan{Assignment: d, busy: map[string]uint64{}}
+	p.usual, p.both = paces(d.Members)
+	return p
+}
+
 // plan begins with the units that workers have, and assumes that each has computed since it got the first of them.
 func (d *Assignment) plan() *plan {
-	p := &plan{Assignment: d, busy: map[string]uint64{}, held: transition.Holds(d.Draft, "")}
-	p.usual, p.both = paces(d.Members)
+	p := idle(d)
+	p.held = transition.Holds(d.Draft, "")
 	since := map[string]int64{}
 	for _, l := range d.Rounds() {
 		for _, u := range l.Units {

@@ -85,9 +85,7 @@ func (d *Assignment) substitute(round uint32, old, u work.Unit) string {
 		}
 		pool = slices.DeleteFunc(pool, func(id string) bool { return ending(id) > first })
 		if d.Terms.Rollout.Units > 0 {
-			p := &plan{Assignment: d}
-			p.usual, p.both = paces(d.Members)
-			pool = p.fastest(pool, u.Draws)
+			pool = idle(d).fastest(pool, u.Draws)
 		}
 		return pool[d.Pick("substitute", round, u, len(pool))]
 	}

@@ -8,10 +8,10 @@ import (
 	"fmt"
 
 	"cosmossdk.io/collections"
-	storetypes "github.com/cosmos/cosmos-sdk/store/v2/types"
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/registry/earning"
@@ -53,21 +53,16 @@ func (l List) Note(ctx context.Context, p registry.Participant) error {
 	return errors.Join(l.placed.Remove(ctx, p.ID), l.spoke.Remove(ctx, p.ID))
 }
 
-// unmetered is a context whose reads cost no gas: what a message reads here is paid at a fixed price.
-func unmetered(ctx context.Context) sdk.Context {
-	return sdk.UnwrapSDKContext(ctx).WithGasMeter(storetypes.NewInfiniteGasMeter())
-}
-
 // Number returns the number of the workers that earn their stake.
 func (l List) Number(ctx context.Context) (n int, err error) {
-	err = l.placed.Walk(unmetered(ctx), nil, func(string) (bool, error) { n++; return false, nil })
+	err = l.placed.Walk(adapter.Unmetered(ctx), nil, func(string) (bool, error) { n++; return false, nil })
 	return n, err
 }
 
 // Count returns what Number does, and the worker that was idle for the longest time and has
 // no part in a run; "" if none was idle for long enough.
 func (l List) Count(ctx context.Context, params registry.Params) (n int, idle string, err error) {
-	free := unmetered(ctx)
+	free := adapter.Unmetered(ctx)
 	since := int64(0)
 	err = l.placed.Walk(free, nil, func(id string) (bool, error) {
 		n++
@@ -87,7 +82,7 @@ func (l List) Count(ctx context.Context, params registry.Params) (n int, idle st
 // Early returns why an account may not register without a stake, as far as that is known without the other workers: its
 // registration is invalid, it has a stake, or was convicted, or its proof is wrong for the first place, or too old.
 func (l List) Early(ctx context.Context, m *registrypb.MsgRegister) error {
-	_, _, err := l.early(unmetered(ctx), m)
+	_, _, err := l.early(adapter.Unmetered(ctx), m)
 	return err
 }
 
@@ -136,7 +131,7 @@ func (l List) early(free sdk.Context, m *registrypb.MsgRegister) (params registr
 // Check is Early, and returns as well why the account gets no place: none is left, or its proof is too weak for one
 // more. It returns the worker whose place the account gets; "" if one is free.
 func (l List) Check(ctx context.Context, m *registrypb.MsgRegister) (idle string, err error) {
-	free := unmetered(ctx)
+	free := adapter.Unmetered(ctx)
 	params, proves, err := l.early(free, m)
 	if err != nil {
 		return "", err
@@ -160,7 +155,7 @@ const FreeMessages = 4
 // Spend records the proof of a registration that pays no fee. A proof serves once, also if its registration fails: the
 // next one of the account needs a proof for a later block.
 func (l List) Spend(ctx context.Context, m *registrypb.MsgRegister) error {
-	free := unmetered(ctx)
+	free := adapter.Unmetered(ctx)
 	last, err := l.proofs.Get(free, m.Sender)
 	switch {
 	case err != nil && !errors.Is(err, collections.ErrNotFound):
@@ -177,7 +172,7 @@ const SparedGas = 1_000_000
 // Spares reports whether an account earns its stake and may send a transaction that is no duty without a fee: one of
 // its first, or one in each window of beat_blocks.
 func (l List) Spares(ctx context.Context, account string, first bool) bool {
-	free := unmetered(ctx)
+	free := adapter.Unmetered(ctx)
 	p, _, err := l.around.Find(free, account)
 	if err != nil || !earning.Active(p) {
 		return false
@@ -195,7 +190,7 @@ func (l List) Spares(ctx context.Context, account string, first bool) bool {
 
 // Speak records a transaction of an account that paid no fee and was no duty.
 func (l List) Speak(ctx context.Context, account string) error {
-	free := unmetered(ctx)
+	free := adapter.Unmetered(ctx)
 	if p, _, err := l.around.Find(free, account); err != nil || !earning.Active(p) {
 		return err
 	}

@@ -10,7 +10,6 @@ import (
 
 	"cosmossdk.io/collections"
 	"github.com/cosmos/cosmos-sdk/crypto/keys/secp256k1"
-	storetypes "github.com/cosmos/cosmos-sdk/store/v2/types"
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
 	"github.com/starling-network/starling/canon"
@@ -60,11 +59,6 @@ func (l *List) Pay(fees Fees) { l.fees = fees }
 
 // named is the name of an invitation: an address of which no account has the key.
 func named(key []byte) string { return sdk.AccAddress(fleet.Place(key)).String() }
-
-// unmetered is a context whose reads cost no gas.
-func unmetered(ctx context.Context) sdk.Context {
-	return sdk.UnwrapSDKContext(ctx).WithGasMeter(storetypes.NewInfiniteGasMeter())
-}
 
 // Early returns the invitation of a message, or why it does not admit its sender: it is over, or the sender is no fresh
 // account, or the signature is wrong.
@@ -119,7 +113,7 @@ const (
 // Claim reserves the invitation for the sender of a message that pays no fee: an invitation then serves no other
 // account, also if the transaction fails.
 func (l List) Claim(ctx context.Context, m *registrypb.MsgEnrol) error {
-	free := unmetered(ctx)
+	free := adapter.Unmetered(ctx)
 	p, err := l.Early(free, m)
 	if err != nil || p.Machine.Claimed == m.Sender {
 		return err
