@@ -17,6 +17,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/app"
+	"github.com/starling-network/starling/chain/identity"
 	"github.com/starling-network/starling/chain/x/training/works"
 )
 
@@ -25,7 +26,7 @@ type council struct {
 	*testing.T
 	db     dbm.DB
 	app    *app.App
-	keys   []Keys
+	keys   []identity.Keys
 	start  time.Time
 	height int64
 	commit abci.ExtendedCommitInfo
@@ -47,7 +48,7 @@ func newCouncil(t *testing.T, n int) *council {
 // seat makes the keys of n validators.
 func (c *council) seat(n int) {
 	for i := range n {
-		c.keys = append(c.keys, NewKeys(canon.Sum("council", []byte{byte(i)})))
+		c.keys = append(c.keys, identity.NewKeys(canon.Sum("council", []byte{byte(i)})))
 	}
 }
 
@@ -132,7 +133,7 @@ func (c *council) next() string {
 		signature, err := k.Consensus.Sign(signed)
 		c.must(err)
 		commit.Votes = append(commit.Votes, abci.ExtendedVoteInfo{
-			Validator: abci.Validator{Address: address, Power: SelfStake / 1_000_000}, VoteExtension: r.VoteExtension,
+			Validator: abci.Validator{Address: address, Power: identity.SelfStake / 1_000_000}, VoteExtension: r.VoteExtension,
 			ExtensionSignature: signature, BlockIdFlag: cmtproto.BlockIDFlagCommit,
 		})
 	}
@@ -168,7 +169,7 @@ func (c *council) silent(commit abci.ExtendedCommitInfo, who ...int) abci.Extend
 	commit.Votes = slices.Clone(commit.Votes)
 	for _, i := range who {
 		v := &commit.Votes[i]
-		at := slices.IndexFunc(c.keys, func(k Keys) bool {
+		at := slices.IndexFunc(c.keys, func(k identity.Keys) bool {
 			return bytes.Equal(k.Consensus.PubKey().Address(),
 				v.Validator.Address)
 		})

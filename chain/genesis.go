@@ -24,6 +24,7 @@ import (
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/app"
 	"github.com/starling-network/starling/chain/app/room"
+	"github.com/starling-network/starling/chain/identity"
 	"github.com/starling-network/starling/chain/x/beacon"
 )
 
@@ -44,25 +45,23 @@ const signedWindow = 10_000
 
 var leastSigned = math.LegacyNewDecWithPrec(5, 2)
 
-// SelfStake is the stake of every validator of the genesis, in uzen.
-const SelfStake = 100_000_000
-
 // Funded is an account that has coins before the first block.
 type Funded struct {
 	Address string
 	Amount  uint64 // uzen
 }
 
-// Genesis returns the genesis of a chain: its validators, each with SelfStake, and accounts with coins. Every process
-// of the chain starts from the same document.
-func Genesis(chainID string, at time.Time, validators []Keys, accounts []Funded) (*cmttypes.GenesisDoc, error) {
+// Genesis returns the genesis of a chain: its validators, each with identity.SelfStake, and accounts with coins. Every
+// process of the chain starts from the same document.
+func Genesis(chainID string, at time.Time, validators []identity.Keys,
+	accounts []Funded) (*cmttypes.GenesisDoc, error) {
 	a, err := app.New(log.NewNopLogger(), dbm.NewMemDB(), app.Config{ChainID: chainID, SyncPruning: true})
 	if err != nil {
 		return nil, fmt.Errorf("genesis: %w", err)
 	}
 	state := a.DefaultGenesis()
 	for _, v := range validators {
-		accounts = append(accounts, Funded{Address: v.Address(), Amount: SelfStake})
+		accounts = append(accounts, Funded{Address: v.Address(), Amount: identity.SelfStake})
 	}
 	if err := fund(a.Codec, state, accounts); err != nil {
 		return nil, err
@@ -129,7 +128,7 @@ func fund(cdc codec.Codec, state map[string]json.RawMessage, accounts []Funded) 
 
 // validate adds the validators to the state: a signed transaction that creates each of them, and its key for the
 // beacon.
-func validate(a *app.App, state map[string]json.RawMessage, chainID string, validators []Keys) error {
+func validate(a *app.App, state map[string]json.RawMessage, chainID string, validators []identity.Keys) error {
 	keys := map[string]ed25519.PublicKey{}
 	var txs []sdk.Tx
 	for i, v := range validators {
@@ -149,8 +148,8 @@ func validate(a *app.App, state map[string]json.RawMessage, chainID string, vali
 }
 
 // create returns the signed transaction with which an operator creates its validator.
-func create(a *app.App, chainID, moniker string, v Keys) (sdk.Tx, error) {
-	msg, err := v.creation(moniker, SelfStake)
+func create(a *app.App, chainID, moniker string, v identity.Keys) (sdk.Tx, error) {
+	msg, err := v.Creation(moniker, identity.SelfStake)
 	if err != nil {
 		return nil, err
 	}

@@ -26,6 +26,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/app"
+	"github.com/starling-network/starling/chain/identity"
 	xmarket "github.com/starling-network/starling/chain/x/market"
 	xregistry "github.com/starling-network/starling/chain/x/registry"
 	"github.com/starling-network/starling/chain/x/training"
@@ -316,7 +317,7 @@ func (c *court) block(proposer int) {
 		signature, err := k.Consensus.Sign(signed)
 		c.must(err)
 		commit.Votes = append(commit.Votes, abci.ExtendedVoteInfo{
-			Validator: abci.Validator{Address: address, Power: SelfStake / 1_000_000}, VoteExtension: r.VoteExtension,
+			Validator: abci.Validator{Address: address, Power: identity.SelfStake / 1_000_000}, VoteExtension: r.VoteExtension,
 			ExtensionSignature: signature, BlockIdFlag: cmtproto.BlockIDFlagCommit,
 		})
 	}
@@ -483,12 +484,12 @@ func TestWhoLeavesOutMovesPaysAndNobodyLosesByIt(t *testing.T) {
 		}
 	}
 	for v := range c.keys {
-		want, away := uint64(SelfStake), v == censor
+		want, away := uint64(identity.SelfStake), v == censor
 		if away {
-			want = SelfStake / 1000 * 999
+			want = identity.SelfStake / 1000 * 999
 		}
 		if got, jailed := c.tokens(v); got != want || jailed != away {
-			t.Errorf("validator %d has %d of a stake of %d, has lost its vote: %v", v, got, SelfStake, jailed)
+			t.Errorf("validator %d has %d of a stake of %d, has lost its vote: %v", v, got, identity.SelfStake, jailed)
 		}
 	}
 }
@@ -557,8 +558,8 @@ func TestHonestProposersDoNotPay(t *testing.T) {
 		t.Errorf("%d moves, of which %d came late to a proposer: nothing to see", len(sent), missed)
 	}
 	for v := range c.keys {
-		if got, jailed := c.tokens(v); got != SelfStake || jailed {
-			t.Errorf("validator %d has %d of a stake of %d, has lost its vote: %v", v, got, SelfStake, jailed)
+		if got, jailed := c.tokens(v); got != identity.SelfStake || jailed {
+			t.Errorf("validator %d has %d of a stake of %d, has lost its vote: %v", v, got, identity.SelfStake, jailed)
 		}
 	}
 }

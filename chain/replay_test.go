@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/chain"
+	"github.com/starling-network/starling/chain/identity"
 )
 
 // Replaying the blocks of a validator gives the agreed states; from another genesis it does not, and the first block
@@ -18,7 +19,7 @@ func TestReplay(t *testing.T) {
 		t.Error("an empty folder is played back")
 	}
 	c := config(home)
-	one, other := chain.NewKeys([32]byte{1}), chain.NewKeys([32]byte{2})
+	one, other := identity.NewKeys([32]byte{1}), identity.NewKeys([32]byte{2})
 	c.Accounts = []chain.Funded{
 		{Address: one.Address(), Amount: 424242},
 		{Address: other.Address(), Amount: 434343},

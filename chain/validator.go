@@ -34,6 +34,8 @@ import (
 
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/app"
+	"github.com/starling-network/starling/chain/clock"
+	"github.com/starling-network/starling/chain/identity"
 	"github.com/starling-network/starling/chain/x/training/works"
 )
 
@@ -81,7 +83,7 @@ type Config struct {
 
 // Validator is a running validator.
 type Validator struct {
-	keys Keys
+	keys identity.Keys
 	node *node.Node
 	app  *app.App
 	rpc  *local.Local
@@ -146,7 +148,7 @@ func Start(ctx context.Context, c Config) (*Validator, error) {
 func (v *Validator) Client() rpcclient.Client { return v.rpc }
 
 // Keys are the keys of the validator.
-func (v *Validator) Keys() Keys { return v.keys }
+func (v *Validator) Keys() identity.Keys { return v.keys }
 
 // Stop ends the validator and closes its files. Client does not work afterwards.
 func (v *Validator) Stop() {
@@ -244,7 +246,7 @@ func (v *Validator) open(c Config, doc *cmttypes.GenesisDoc) error {
 		if blocks := v.node.BlockStore(); blocks.Height() > 0 {
 			latest = blocks.LoadBlockMeta(blocks.Height()).Header.Time
 		}
-		if err := OnTime(time.Now(), latest); err != nil {
+		if err := clock.OnTime(time.Now(), latest); err != nil {
 			v.Stop()
 			return err
 		}
@@ -317,7 +319,7 @@ func (c Config) name() string {
 }
 
 // voter returns the keys with which the application extends votes; none for a full node.
-func (c Config) voter(keys Keys) app.Validator {
+func (c Config) voter(keys identity.Keys) app.Validator {
 	if c.Full {
 		return app.Validator{}
 	}
@@ -327,7 +329,7 @@ func (c Config) voter(keys Keys) app.Validator {
 // signer holds the consensus key and stores the last vote on disk, so that the validator never signs two votes for one
 // step, even if it is killed. CometBFT requires a key of a full node too: signer makes a new one at every start and
 // does not store it.
-func (c Config) signer(cfg *cmtcfg.Config, keys Keys) (cmttypes.PrivValidator, error) {
+func (c Config) signer(cfg *cmtcfg.Config, keys identity.Keys) (cmttypes.PrivValidator, error) {
 	if c.Full {
 		return privval.NewFilePV(cmted25519.GenPrivKey(), "", ""), nil
 	}
@@ -372,27 +374,27 @@ func (v *Validator) next(ctx context.Context) error {
 
 // keys returns the keys of c.Seed or, without a seed, of the secret in the folder, which the first start makes. A full
 // node has only the key of its connections.
-func (c Config) keys() (Keys, error) {
+func (c Config) keys() (identity.Keys, error) {
 	if c.Full {
 		node, err := p2p.LoadOrGenNodeKey(filepath.Join(c.Home, "config", "node_key.json"))
 		if err != nil {
-			return Keys{}, fmt.Errorf("chain: %w", err)
+			return identity.Keys{}, fmt.Errorf("chain: %w", err)
 		}
-		return Keys{Node: node.PrivKey}, nil
+		return identity.Keys{Node: node.PrivKey}, nil
 	}
 	if len(c.Seed) == 0 {
-		return MakeKeys(c.Home)
+		return identity.MakeKeys(c.Home)
 	}
 	var seed [32]byte
 	if len(c.Seed) != len(seed) {
-		return Keys{}, fmt.Errorf("chain: a seed has %d bytes, not %d", len(seed), len(c.Seed))
+		return identity.Keys{}, fmt.Errorf("chain: a seed has %d bytes, not %d", len(seed), len(c.Seed))
 	}
-	return NewKeys([32]byte(c.Seed)), nil
+	return identity.NewKeys([32]byte(c.Seed)), nil
 }
 
 // genesis returns the genesis in the folder, or else c.Genesis or a new one, and stores it: its time is part of the
 // chain.
-func (c Config) genesis(keys Keys) (*cmttypes.GenesisDoc, error) {
+func (c Config) genesis(keys identity.Keys) (*cmttypes.GenesisDoc, error) {
 	file := filepath.Join(c.Home, "config", "genesis.json")
 	doc, err := cmttypes.GenesisDocFromFile(file)
 	if err == nil {
@@ -405,7 +407,7 @@ func (c Config) genesis(keys Keys) (*cmttypes.GenesisDoc, error) {
 		return nil, fmt.Errorf("chain: %w", err)
 	}
 	if doc = c.Genesis; doc == nil {
-		if doc, err = Genesis(c.ChainID, time.Now(), []Keys{keys}, c.Accounts); err != nil {
+		if doc, err = Genesis(c.ChainID, time.Now(), []identity.Keys{keys}, c.Accounts); err != nil {
 			return nil, err
 		}
 	}

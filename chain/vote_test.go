@@ -10,13 +10,14 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/app"
+	"github.com/starling-network/starling/chain/identity"
 	"github.com/starling-network/starling/chain/x/beacon"
 )
 
 // TestVoteExtensions asks the applications of two validators for their votes on the first block, and lets each verify
 // the other's.
 func TestVoteExtensions(t *testing.T) {
-	keys := []Keys{NewKeys(canon.Sum("0")), NewKeys(canon.Sum("1"))}
+	keys := []identity.Keys{identity.NewKeys(canon.Sum("0")), identity.NewKeys(canon.Sum("1"))}
 	doc, err := Genesis("test", time.Unix(1, 0), keys, []Funded{{Address: keys[0].Address(), Amount: 1}})
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +64,7 @@ func TestVoteExtensions(t *testing.T) {
 }
 
 func TestGenesisIsAFunctionOfItsInputs(t *testing.T) {
-	keys := []Keys{NewKeys(canon.Sum("0"))}
+	keys := []identity.Keys{identity.NewKeys(canon.Sum("0"))}
 	one, err := Genesis("test", time.Unix(1, 0), keys, nil)
 	if err != nil {
 		t.Fatal(err)

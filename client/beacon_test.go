@@ -9,6 +9,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain"
+	"github.com/starling-network/starling/chain/identity"
 	"github.com/starling-network/starling/chain/x/beacon"
 	"github.com/starling-network/starling/chain/x/beacon/beaconpb"
 
@@ -56,7 +57,7 @@ func TestBeaconOfEveryBlock(t *testing.T) {
 }
 
 // operator signs for the operator of a validator.
-type operator struct{ chain.Keys }
+type operator struct{ identity.Keys }
 
 func (o operator) PublicKey() []byte { return o.Operator.PubKey().Bytes() }
 
@@ -104,7 +105,7 @@ func TestTwoValidators(t *testing.T) {
 		accounts = append(accounts, chain.Funded{Address: key(name).Address(), Amount: funds})
 	}
 	seeds := [2]canon.Digest{canon.Sum("seed 0"), canon.Sum("seed 1")}
-	keys := []chain.Keys{chain.NewKeys(seeds[0]), chain.NewKeys(seeds[1])}
+	keys := []identity.Keys{identity.NewKeys(seeds[0]), identity.NewKeys(seeds[1])}
 	listen := []string{porttest.Address(t), porttest.Address(t)}
 	doc, err := chain.Genesis("test", time.Now(), keys, accounts)
 	n.must(err)

@@ -16,6 +16,7 @@ import (
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/app"
+	"github.com/starling-network/starling/chain/identity"
 	"github.com/starling-network/starling/client/transaction"
 	"github.com/starling-network/starling/client/wallet"
 )
@@ -25,7 +26,7 @@ import (
 func TestCheckedOrNot(t *testing.T) {
 	t.Parallel()
 	payer := wallet.KeyFromSeed(canon.Sum("payer"))
-	doc, err := chain.Genesis("test", time.Unix(1, 0), []chain.Keys{chain.NewKeys(canon.Sum("0"))},
+	doc, err := chain.Genesis("test", time.Unix(1, 0), []identity.Keys{identity.NewKeys(canon.Sum("0"))},
 		[]chain.Funded{{Address: payer.Address(), Amount: 100}})
 	if err != nil {
 		t.Fatal(err)

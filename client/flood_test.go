@@ -21,6 +21,7 @@ import (
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/app"
+	"github.com/starling-network/starling/chain/identity"
 	"github.com/starling-network/starling/client/transaction"
 	"github.com/starling-network/starling/client/wallet"
 )
@@ -41,7 +42,7 @@ func (h held) Check(context.Context, *grpc_health_v1.HealthCheckRequest) (*grpc_
 func called(t *testing.T) (abcicli.Client, *wallet.Key, *held) {
 	t.Helper()
 	user := wallet.KeyFromSeed([32]byte{7})
-	doc, err := chain.Genesis("test", time.Unix(1_700_000_000, 0), []chain.Keys{chain.NewKeys([32]byte{1})},
+	doc, err := chain.Genesis("test", time.Unix(1_700_000_000, 0), []identity.Keys{identity.NewKeys([32]byte{1})},
 		[]chain.Funded{{Address: user.Address(), Amount: 1_000_000}})
 	if err != nil {
 		t.Fatal(err)

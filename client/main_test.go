@@ -5,11 +5,11 @@ import (
 	"os"
 	"testing"
 
-	"github.com/starling-network/starling/chain"
+	"github.com/starling-network/starling/chain/garbage"
 )
 
 func TestMain(m *testing.M) {
 	_ = flag.Set("test.parallel", "4") // most wait for blocks
-	chain.CollectLess()
+	garbage.CollectLess()
 	os.Exit(m.Run())
 }

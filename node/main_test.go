@@ -5,7 +5,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/starling-network/starling/chain"
+	"github.com/starling-network/starling/chain/garbage"
 	"github.com/starling-network/starling/node/provider"
 )
 
@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 	if !*long { // many networks in one process: looking for garbage would take a third of its time
 		_ = os.Setenv("GOGC", "400")
 	}
-	chain.CollectLess()
+	garbage.CollectLess()
 	os.Exit(m.Run())
 }
 

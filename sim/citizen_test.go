@@ -30,6 +30,7 @@ import (
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/app"
+	"github.com/starling-network/starling/chain/identity"
 	"github.com/starling-network/starling/chain/wire"
 	"github.com/starling-network/starling/chain/x/market/marketpb"
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
@@ -59,9 +60,9 @@ type state struct {
 // newState begins a chain with accounts of 100 ZEN. change may change its genesis.
 func newState(t *testing.T, change func(doc *cmttypes.GenesisDoc) error, names ...string) *state {
 	t.Helper()
-	var keys []chain.Keys
+	var keys []identity.Keys
 	for i := range 4 {
-		keys = append(keys, chain.NewKeys(canon.Sum("state", []byte{byte(i)})))
+		keys = append(keys, identity.NewKeys(canon.Sum("state", []byte{byte(i)})))
 	}
 	var accounts []chain.Funded
 	for _, name := range names {
@@ -183,7 +184,7 @@ func TestValidatorsAnswerForTheirVotes(t *testing.T) {
 		s.next()
 	}
 	v, info := s.validator(away)
-	if !v.Jailed || v.Status == stakingtypes.Bonded || v.Tokens.Uint64() != chain.SelfStake/100*99 || info.Tombstoned {
+	if !v.Jailed || v.Status == stakingtypes.Bonded || v.Tokens.Uint64() != identity.SelfStake/100*99 || info.Tombstoned {
 		t.Fatalf("who was away: %+v, %+v", v, info)
 	}
 	s.fails(slashingtypes.ModuleName, slashingtypes.ErrValidatorJailed.ABCICode(), s.operator(away), s.unjail(away))
@@ -200,13 +201,13 @@ func TestValidatorsAnswerForTheirVotes(t *testing.T) {
 	s.Evidence = []abci.Misbehavior{{
 		Type: abci.MisbehaviorType_DUPLICATE_VOTE, Height: s.Height - 1, Time: s.Decided.Time, TotalVotingPower: 400,
 		Validator: abci.Validator{Address: s.Validators[twice].Consensus.PubKey().Address(),
-			Power: chain.SelfStake / 1_000_000},
+			Power: identity.SelfStake / 1_000_000},
 	}}
 	s.next()
 	s.Absent[twice] = true
 	s.next()
 	v, info = s.validator(twice)
-	if !v.Jailed || !info.Tombstoned || v.Tokens.Uint64() != chain.SelfStake/100*95 {
+	if !v.Jailed || !info.Tombstoned || v.Tokens.Uint64() != identity.SelfStake/100*95 {
 		t.Fatalf("who signed twice: %+v, %+v", v, info)
 	}
 	s.now += 30 * 24 * time.Hour

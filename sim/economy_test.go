@@ -21,9 +21,9 @@ import (
 	upgradetypes "github.com/cosmos/cosmos-sdk/x/upgrade/types"
 
 	"github.com/starling-network/starling/canon"
-	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/app"
+	"github.com/starling-network/starling/chain/identity"
 	"github.com/starling-network/starling/chain/referee"
 	"github.com/starling-network/starling/chain/x/beacon/beaconpb"
 	"github.com/starling-network/starling/chain/x/market/marketpb"
@@ -164,7 +164,7 @@ func (e *economy) count() error {
 			return fmt.Errorf("the books are wrong: %+v", b)
 		}
 	}
-	genesis := e.w.minted + uint64(len(e.w.ledger.Validators))*chain.SelfStake
+	genesis := e.w.minted + uint64(len(e.w.ledger.Validators))*identity.SelfStake
 	if supply := balances[len(balances)-1].Owed; supply != genesis+e.made {
 		return fmt.Errorf("there are %d uzen, genesis made %d and epochs %d", supply, genesis, e.made)
 	}

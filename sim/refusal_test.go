@@ -13,6 +13,7 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/chain/identity"
 	"github.com/starling-network/starling/chain/x/market/marketpb"
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
 	"github.com/starling-network/starling/chain/x/reward/rewardpb"
@@ -29,7 +30,7 @@ import (
 
 // bare is a chain on which two accounts have coins, and one of them waits with an order.
 func bare(t *testing.T) *ledger.Ledger {
-	keys := []chain.Keys{chain.NewKeys(canon.Sum("bare"))}
+	keys := []identity.Keys{identity.NewKeys(canon.Sum("bare"))}
 	accounts := []chain.Funded{{Address: keyOf("ann").Address(), Amount: 4000},
 		{Address: keyOf("bob").Address(), Amount: 2000}}
 	doc := must(chain.Genesis("bare", time.Unix(1_000_000_000, 0), keys, accounts))(t)

@@ -19,9 +19,9 @@ import (
 	upgradetypes "github.com/cosmos/cosmos-sdk/x/upgrade/types"
 
 	"github.com/starling-network/starling/canon"
-	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/app"
+	"github.com/starling-network/starling/chain/identity"
 	"github.com/starling-network/starling/chain/wire"
 	chainregistry "github.com/starling-network/starling/chain/x/registry"
 	"github.com/starling-network/starling/chain/x/upgrade"
@@ -36,7 +36,7 @@ import (
 )
 
 // operator signs as the account that created a validator.
-type operator struct{ chain.Keys }
+type operator struct{ identity.Keys }
 
 func (o operator) PublicKey() []byte                   { return o.Operator.PubKey().Bytes() }
 func (o operator) Sign(message []byte) ([]byte, error) { return o.Operator.Sign(message) }

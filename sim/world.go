@@ -15,6 +15,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain"
+	"github.com/starling-network/starling/chain/identity"
 	"github.com/starling-network/starling/chain/referee"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/transaction"
@@ -67,9 +68,9 @@ func New(c Config, checks ...check.Checker) (*Network, error) {
 		digest: sha256.New(),
 		checks: checks,
 	}
-	var keys []chain.Keys
+	var keys []identity.Keys
 	for i := range c.Validators {
-		keys = append(keys, chain.NewKeys(canon.Sum("sim/validator", []byte{byte(i)})))
+		keys = append(keys, identity.NewKeys(canon.Sum("sim/validator", []byte{byte(i)})))
 	}
 	accounts := []chain.Funded{{Address: keyOf("consumer").Address(), Amount: Funds + c.order().Budget}}
 	names := c.Names()
@@ -305,7 +306,7 @@ func (w *Network) Balances(ctx context.Context) (map[string]uint64, error) {
 // Genesis is how the network begins.
 func (w *Network) Genesis() check.Genesis {
 	return check.Genesis{Job: w.config.Job, Stake: w.config.stake(),
-		Minted: w.minted + uint64(len(w.ledger.Validators))*chain.SelfStake}
+		Minted: w.minted + uint64(len(w.ledger.Validators))*identity.SelfStake}
 }
 
 // Latest is the latest block.

@@ -60,7 +60,6 @@ import (
 	"github.com/starling-network/starling/chain/x/training"
 	"github.com/starling-network/starling/chain/x/training/works"
 	"github.com/starling-network/starling/chain/x/upgrade"
-	"github.com/starling-network/starling/compute/kernel"
 )
 
 // Validator holds the keys with which an application extends the votes of its validator. An application without them
@@ -92,9 +91,6 @@ type Snapshots struct {
 	Interval uint64 // blocks
 	Keep     uint32
 }
-
-// Version is the application version that a validator reports: the version of its numerics. Consensus does not use it.
-var Version = fmt.Sprintf("numerics %d", kernel.Newest)
 
 // App is the application.
 type App struct {
@@ -145,7 +141,7 @@ func New(logger log.Logger, db dbm.DB, c Config) (*App, error) {
 		BaseApp: baseapp.NewBaseApp(wire.Name, logger, db, e.Tx.TxDecoder(), options...)}
 	a.reads = &queries.Store{MultiStore: a.CommitMultiStore()}
 	a.SetQueryMultiStore(a.reads)
-	a.SetVersion(Version)
+	a.SetVersion(wire.Version)
 	a.SetInterfaceRegistry(e.Registry)
 	a.SetTxEncoder(e.Tx.TxEncoder())
 	if c.Referee == nil {

@@ -35,7 +35,7 @@ type Head struct {
 	Power      int64  // of the validator in consensus; 0: it does not vote
 	Address    string // of its votes: hexadecimal
 	Consensus  string // the same address in the form of the chain: starlingvalcons1...
-	App        string // version of the application: chain/app.Version of its binary
+	App        string // version of the application: wire.Version of its binary
 	Peers      int    // other validators' processes that it is connected to
 }
 

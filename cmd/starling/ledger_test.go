@@ -12,6 +12,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain"
+	"github.com/starling-network/starling/chain/identity"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/gov"
 	"github.com/starling-network/starling/client/wallet"
@@ -38,7 +39,7 @@ type ledger struct {
 func startLedger(t *testing.T, names ...string) *ledger {
 	t.Helper()
 	l := &ledger{t: t, dir: t.TempDir(), clients: map[string]*client.Client{}}
-	keys, err := chain.MakeKeys(l.home("validator"))
+	keys, err := identity.MakeKeys(l.home("validator"))
 	l.must(err)
 	var accounts []chain.Funded
 	signers := map[string]*wallet.Key{}
@@ -48,7 +49,7 @@ func startLedger(t *testing.T, names ...string) *ledger {
 		signers[name] = h.Account()
 		accounts = append(accounts, chain.Funded{Address: h.Account().Address(), Amount: 100_000_000})
 	}
-	doc, err := chain.Genesis("ledger", time.Now().Add(-24*time.Hour), []chain.Keys{keys}, accounts)
+	doc, err := chain.Genesis("ledger", time.Now().Add(-24*time.Hour), []identity.Keys{keys}, accounts)
 	l.must(err)
 	for before, after := range map[string]string{`"voting_period":"172800s"`: `"voting_period":"2s"`,
 		`"expedited_voting_period":"86400s"`: `"expedited_voting_period":"1s"`} {

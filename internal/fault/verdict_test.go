@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/starling-network/starling/chain"
+	"github.com/starling-network/starling/chain/identity"
 	"github.com/starling-network/starling/chain/x/beacon/censorship"
 	"github.com/starling-network/starling/client/endpoint"
 	"github.com/starling-network/starling/compute/train"
@@ -198,11 +198,11 @@ func (j *job) books(receipts []reward.Receipt) {
 // anybody.
 func (n *network) punished(censor int) {
 	n.t.Helper()
-	secret, err := chain.ReadSecret(filepath.Join(n.dir, n.validators[censor].name))
+	secret, err := identity.ReadSecret(filepath.Join(n.dir, n.validators[censor].name))
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	address := strings.ToLower(chain.KeysOf(secret).Consensus.PubKey().Address().String())
+	address := strings.ToLower(identity.KeysOf(secret).Consensus.PubKey().Address().String())
 	turns, slashed := map[string]uint32{}, map[string]bool{} // by proposer: the most in succession
 	n.each(1, "starling.beacon.v1.EventLeftOut", func(_ int64, said map[string]string) {
 		count, err := strconv.ParseUint(said["turns"], 10, 32)
@@ -226,7 +226,7 @@ func (n *network) votes(right func(lost int) bool) {
 	n.t.Helper()
 	lost, all := 0, n.stakes()
 	for _, v := range all {
-		if v.Jailed || v.Tokens != fmt.Sprint(chain.SelfStake) {
+		if v.Jailed || v.Tokens != fmt.Sprint(identity.SelfStake) {
 			lost++
 		}
 	}

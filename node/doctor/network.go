@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/starling-network/starling/chain/app"
+	"github.com/starling-network/starling/chain/wire"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/endpoint"
 	"github.com/starling-network/starling/client/ledger"
@@ -52,9 +52,9 @@ func chain(ctx context.Context, o Options) Finding {
 func chainAt(h ledger.Head, o Options) Finding {
 	f := Finding{Level: OK, Text: fmt.Sprintf("%s answers: %s at height %d, %s", o.Network, h.ChainID, h.Height, h.App)}
 	switch {
-	case h.App != app.Version:
+	case h.App != wire.Version:
 		f.Level, f.Fix = Fail, fmt.Sprintf("use the binary that the network uses: it judges by %s, this one computes %s",
-			h.App, app.Version)
+			h.App, wire.Version)
 	case o.ChainID != "" && h.ChainID != o.ChainID:
 		f.Level, f.Fix = Fail, fmt.Sprintf("name a validator of %s with --network: this one is of another chain", o.ChainID)
 	case h.Height < 1:

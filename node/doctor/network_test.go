@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/starling-network/starling/chain/app"
+	"github.com/starling-network/starling/chain/wire"
 	"github.com/starling-network/starling/client/ledger"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/peer"
@@ -29,14 +29,14 @@ func says(t *testing.T, name string, f Finding, level Level, text string) {
 
 func TestChain(t *testing.T) {
 	o := Options{Network: "http://validator"}
-	good := ledger.Head{ChainID: "a", Height: 7, App: app.Version}
+	good := ledger.Head{ChainID: "a", Height: 7, App: wire.Version}
 	says(t, "good", chainAt(good, o), OK, "height 7")
 	o.ChainID = "a"
 	says(t, "right chain", chainAt(good, o), OK, "a at")
 	o.ChainID = "b"
 	says(t, "wrong chain", chainAt(good, o), Fail, "a at")
-	says(t, "no block", chainAt(ledger.Head{ChainID: "b", App: app.Version}, o), Fail, "height 0")
-	says(t, "behind", chainAt(ledger.Head{ChainID: "b", Height: 3, CatchingUp: true, App: app.Version}, o), Warn,
+	says(t, "no block", chainAt(ledger.Head{ChainID: "b", App: wire.Version}, o), Fail, "height 0")
+	says(t, "behind", chainAt(ledger.Head{ChainID: "b", Height: 3, CatchingUp: true, App: wire.Version}, o), Warn,
 		"height 3")
 	says(t, "other numerics", chainAt(ledger.Head{ChainID: "b", Height: 3, App: "numerics 0"}, o), Fail, "numerics 0")
 	says(t, "nobody there", chain(t.Context(), Options{Network: "http://127.0.0.1:1"}), Fail, "127.0.0.1:1")

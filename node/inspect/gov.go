@@ -6,7 +6,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/starling-network/starling/chain"
+	"github.com/starling-network/starling/chain/identity"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/node/home"
@@ -20,8 +20,8 @@ import (
 // TransactAs lets the account of a folder do something on a network: that of a party, or the operator of a validator.
 // Without a network it is that of the folder.
 func TransactAs(ctx context.Context, dir, network string, do func(context.Context, *client.Client) error) error {
-	secret, err := chain.ReadSecret(dir)
-	if errors.Is(err, chain.ErrNoSecret) {
+	secret, err := identity.ReadSecret(dir)
+	if errors.Is(err, identity.ErrNoSecret) {
 		f, err := keystore.ReadParty(dir)
 		if err != nil {
 			return err
@@ -42,7 +42,7 @@ func TransactAs(ctx context.Context, dir, network string, do func(context.Contex
 		}
 		network = "http://" + f.RPC
 	}
-	return session.TransactAs(ctx, wallet.NewKey(chain.KeysOf(secret).Operator), network, do)
+	return session.TransactAs(ctx, wallet.NewKey(identity.KeysOf(secret).Operator), network, do)
 }
 
 // Query asks a network something.

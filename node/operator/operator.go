@@ -3,7 +3,7 @@
 package operator
 
 import (
-	"github.com/starling-network/starling/chain"
+	"github.com/starling-network/starling/chain/identity"
 	"github.com/starling-network/starling/client/wallet"
 )
 
@@ -15,13 +15,13 @@ type Keys struct {
 	Key      string // of the operator, as wallets import it; "" if they make it of the words themselves
 }
 
-// ReadKeys reads the keys of the validator in a folder: chain.ErrNoSecret if it has none.
+// ReadKeys reads the keys of the validator in a folder: identity.ErrNoSecret if it has none.
 func ReadKeys(dir string) (Keys, error) {
-	secret, err := chain.ReadSecret(dir)
+	secret, err := identity.ReadSecret(dir)
 	if err != nil {
 		return Keys{}, err
 	}
-	keys := chain.KeysOf(secret)
+	keys := identity.KeysOf(secret)
 	v := Keys{Operator: keys.Address(), Node: keys.NodeID(), Phrase: secret.Words()}
 	if secret.Digest {
 		v.Key = wallet.NewKey(keys.Operator).Hex()

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/starling-network/starling/node/losses"
 	"github.com/starling-network/starling/node/prepare/storage"
 
 	"github.com/starling-network/starling/client/api"
@@ -16,7 +17,6 @@ import (
 	"github.com/starling-network/starling/node/memory"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/prepare/demand"
-	"github.com/starling-network/starling/node/recommend"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/role/bundle"
 )
@@ -129,7 +129,7 @@ func Of(b *prepare.CompiledJob) (*Plan, error) {
 	for _, n := range j.Notes {
 		p.Notes = append(p.Notes, n.Place+": "+n.Text)
 	}
-	if cost := recommend.Penalty(b); cost != nil && cost.Loss > 0 {
+	if cost := losses.Of(b); cost != nil && cost.Loss > 0 {
 		p.Notes = append(p.Notes, fmt.Sprintf("strategy: a run like this ended %.1f %% above the loss of data-parallel "+
 			"training (%s); starling sim --advise compares strategies", 100*cost.Loss, cost.Source))
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/starling-network/starling/client/job/problem"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/outer"
+	"github.com/starling-network/starling/node/losses"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/prepare/demand"
 	"github.com/starling-network/starling/node/simulate"
@@ -58,13 +59,13 @@ type Candidate struct {
 	// carried from round to round by a worker: the state of the outer optimizer, and the state that units pass on
 	StateBytes int64 `json:"state_bytes"`
 	// that every member needs: checkpoints and updates of the rounds that are open, and the job
-	DiskBytes int64        `json:"disk_bytes"`
-	MostUzen  uint64       `json:"most_uzen"`
-	Fits      bool         `json:"fits"` // the exchange is less than a tenth of a round
-	Waits     string       `json:"waits"`
-	Price     *LossPenalty `json:"price"` // in loss; null if it is not measured
-	Own       bool         `json:"own"`   // it is what the job does as it is
-	Set       []string     `json:"set"`
+	DiskBytes int64           `json:"disk_bytes"`
+	MostUzen  uint64          `json:"most_uzen"`
+	Fits      bool            `json:"fits"` // the exchange is less than a tenth of a round
+	Waits     string          `json:"waits"`
+	Price     *losses.Penalty `json:"price"` // in loss; null if it is not measured
+	Own       bool            `json:"own"`   // it is what the job does as it is
+	Set       []string        `json:"set"`
 
 	spec canon.Digest // of the job's work with it
 }
@@ -317,9 +318,9 @@ func candidate(b *prepare.CompiledJob, opt Options, r strategy, steps int, shipp
 		c.Refused = reason(err)
 		return c
 	}
-	c.Price = priceOf(r.price, b.Model.Parameters(), steps, c.Rounds)
+	c.Price = losses.Measured(r.price, b.Model.Parameters(), steps, c.Rounds)
 	if r == dataParallel {
-		c.Price = &LossPenalty{Source: "what the others are compared with"}
+		c.Price = &losses.Penalty{Source: "what the others are compared with"}
 	}
 	return c
 }

@@ -18,6 +18,7 @@ import (
 	cmttypes "github.com/cometbft/cometbft/types"
 
 	"github.com/starling-network/starling/chain"
+	"github.com/starling-network/starling/chain/identity"
 	"github.com/starling-network/starling/client/endpoint"
 	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/keystore"
@@ -109,9 +110,9 @@ func Join(ctx context.Context, o JoinOptions) (*Joined, error) {
 
 // makeKeys makes the keys of the new validator, unless they were restored.
 func (j *Joined) makeKeys() error {
-	_, err := chain.ReadSecret(j.Home)
-	made := errors.Is(err, chain.ErrNoSecret)
-	if _, err := chain.MakeKeys(j.Home); err != nil {
+	_, err := identity.ReadSecret(j.Home)
+	made := errors.Is(err, identity.ErrNoSecret)
+	if _, err := identity.MakeKeys(j.Home); err != nil {
 		return err
 	}
 	keys, err := operator.ReadKeys(j.Home)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/chain"
+	"github.com/starling-network/starling/chain/identity"
 	"github.com/starling-network/starling/client/endpoint"
 	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/home"
@@ -91,9 +92,9 @@ func InitNetwork(dir string, o NetworkOptions) (*keystore.Network, error) {
 		}
 		accounts = append(accounts, chain.Funded{Address: h.Account().Address(), Amount: GenesisFunds})
 	}
-	var keys []chain.Keys
+	var keys []identity.Keys
 	for _, name := range n.Validators {
-		k, err := chain.MakeKeys(filepath.Join(dir, name))
+		k, err := identity.MakeKeys(filepath.Join(dir, name))
 		if err != nil {
 			return nil, err
 		}
@@ -119,7 +120,7 @@ func InitNetwork(dir string, o NetworkOptions) (*keystore.Network, error) {
 }
 
 // validator is the configuration of validator i.
-func (o NetworkOptions) validator(i int, keys []chain.Keys) keystore.ValidatorFile {
+func (o NetworkOptions) validator(i int, keys []identity.Keys) keystore.ValidatorFile {
 	of := func(i int) keystore.ValidatorFile {
 		return validatorAt(o.ChainID, o.Hosts[i%len(o.Hosts)], o.Port+10*i, o.BlockTime)
 	}

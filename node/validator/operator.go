@@ -8,8 +8,8 @@ import (
 
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
-	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/chain/account"
+	"github.com/starling-network/starling/chain/identity"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/transaction"
 	"github.com/starling-network/starling/client/wallet"
@@ -20,12 +20,12 @@ import (
 )
 
 // RestoreValidatorKeys puts the keys of a phrase in a folder, which Join then makes a validator's:
-// chain.ErrSecretExists if it has keys, home.ErrPhrase if it is none. With digest the words are those of a folder whose
-// operator is not the account of wallets.
+// identity.ErrSecretExists if it has keys, home.ErrPhrase if it is none. With digest the words are those of a folder
+// whose operator is not the account of wallets.
 func RestoreValidatorKeys(dir, phrase string, digest bool) (operator.Keys, error) {
 	seed, err := home.ParsePhrase(phrase)
 	if err == nil {
-		err = chain.RestoreSecret(dir, account.Secret{Bytes: seed, Digest: digest})
+		err = identity.RestoreSecret(dir, account.Secret{Bytes: seed, Digest: digest})
 	}
 	if err != nil {
 		return operator.Keys{}, err
@@ -35,16 +35,16 @@ func RestoreValidatorKeys(dir, phrase string, digest bool) (operator.Keys, error
 
 // operate submits messages of the operator of the validator in a folder, through that validator, which runs.
 func operate(ctx context.Context, dir string,
-	messages func(*client.Client, chain.Keys) ([]sdk.Msg, error)) (r transaction.Result, err error) {
+	messages func(*client.Client, identity.Keys) ([]sdk.Msg, error)) (r transaction.Result, err error) {
 	f, err := keystore.ReadValidator(dir)
 	if err != nil {
 		return r, err
 	}
-	secret, err := chain.ReadSecret(dir) // a full node has none
+	secret, err := identity.ReadSecret(dir) // a full node has none
 	if err != nil {
 		return r, err
 	}
-	keys := chain.KeysOf(secret)
+	keys := identity.KeysOf(secret)
 	err = session.TransactAs(ctx, wallet.NewKey(keys.Operator), "http://"+f.RPC,
 		func(ctx context.Context, c *client.Client) error {
 			if err := awaitRecent(ctx, c, 2*time.Duration(f.BlockMS)*time.Millisecond); err != nil {
@@ -80,7 +80,7 @@ func awaitRecent(ctx context.Context, c *client.Client, blockTime time.Duration)
 // Bond stakes coins of the operator, in uzen, for the validator in a folder: it votes from the second block after,
 // with one unit of voting power for each ZEN. The new stake is added to its existing stake.
 func Bond(ctx context.Context, dir string, stake uint64) (transaction.Result, error) {
-	return operate(ctx, dir, func(c *client.Client, k chain.Keys) ([]sdk.Msg, error) {
+	return operate(ctx, dir, func(c *client.Client, k identity.Keys) ([]sdk.Msg, error) {
 		exists, err := c.Validators.Operates(ctx, c.Address())
 		if err != nil {
 			return nil, err
@@ -94,5 +94,7 @@ func Bond(ctx context.Context, dir string, stake uint64) (transaction.Result, er
 
 // Unjail gives the validator in a folder the vote back that it lost over being away.
 func Unjail(ctx context.Context, dir string) (transaction.Result, error) {
-	return operate(ctx, dir, func(_ *client.Client, k chain.Keys) ([]sdk.Msg, error) { return []sdk.Msg{k.Unjail()}, nil })
+	return operate(ctx, dir, func(_ *client.Client, k identity.Keys) ([]sdk.Msg, error) {
+		return []sdk.Msg{k.Unjail()}, nil
+	})
 }

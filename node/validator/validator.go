@@ -19,6 +19,8 @@ import (
 	cmttypes "github.com/cometbft/cometbft/types"
 
 	"github.com/starling-network/starling/chain"
+	"github.com/starling-network/starling/chain/clock"
+	"github.com/starling-network/starling/chain/garbage"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/endpoint"
 	"github.com/starling-network/starling/client/wallet"
@@ -63,7 +65,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	defer chain.CollectLess()()
+	defer garbage.CollectLess()()
 	w := instrument.New(o.Version, "validator")
 	w.Metrics.Gauge("starling_disk_free_bytes", "Bytes of the disk that the process may fill.", func() float64 {
 		free, _ := disk.Free(o.Home)
@@ -142,7 +144,7 @@ func (o Options) follow(ctx context.Context, c *client.Client, w *instrument.Ins
 				return o.full(o.Reserve), errors.Join(ctx.Err(), member.ErrClosed)
 			}
 			w.Block(b.Height, b.Time)
-			if err := chain.OnTime(time.Now(), b.Time); err != nil {
+			if err := clock.OnTime(time.Now(), b.Time); err != nil {
 				return false, err
 			}
 			if b.Height == 1 || b.Height%100 == 0 {

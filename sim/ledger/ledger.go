@@ -27,6 +27,7 @@ import (
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/app"
+	"github.com/starling-network/starling/chain/identity"
 	"github.com/starling-network/starling/chain/x/training/works"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/wallet"
@@ -41,7 +42,7 @@ type Ledger struct {
 	App        *app.App
 	ChainID    string
 	Start      time.Time
-	Validators []chain.Keys
+	Validators []identity.Keys
 	Withhold   map[int]bool       // validators whose votes carry no proof
 	Absent     map[int]bool       // validators that do not vote; not the first
 	Evidence   []abci.Misbehavior // for the next block
@@ -64,7 +65,7 @@ type Ledger struct {
 }
 
 // New starts a chain at a virtual time. referee opens the work of orders; nil: as every network does.
-func New(doc *cmttypes.GenesisDoc, validators []chain.Keys, referee works.Referee) (*Ledger, error) {
+func New(doc *cmttypes.GenesisDoc, validators []identity.Keys, referee works.Referee) (*Ledger, error) {
 	first := validators[0]
 	db := dbm.NewMemDB()
 	config := app.Config{SyncPruning: true, Referee: referee, ChainID: doc.ChainID,
@@ -192,7 +193,7 @@ func (l *Ledger) vote(ctx context.Context, height int64, hash []byte) (abci.Exte
 	c := abci.ExtendedCommitInfo{}
 	for i, k := range l.Validators {
 		address := k.Consensus.PubKey().Address()
-		power := abci.Validator{Address: address, Power: chain.SelfStake / 1_000_000}
+		power := abci.Validator{Address: address, Power: identity.SelfStake / 1_000_000}
 		if l.Absent[i] {
 			c.Votes = append(c.Votes, abci.ExtendedVoteInfo{Validator: power, BlockIdFlag: cmtproto.BlockIDFlagAbsent})
 			continue

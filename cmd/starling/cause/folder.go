@@ -3,7 +3,7 @@ package cause
 import (
 	"errors"
 
-	"github.com/starling-network/starling/chain"
+	"github.com/starling-network/starling/chain/identity"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/home"
@@ -22,9 +22,9 @@ func Home(err error) error {
 		problem.Code, problem.Fix, code = "KEY_NOT_FOUND",
 			"give the folder of a worker or verifier, or make one with starling worker identity --home DIR",
 			terminal.ExitNotFound
-	case errors.Is(err, chain.ErrNoSecret):
+	case errors.Is(err, identity.ErrNoSecret):
 		problem.Code, problem.Fix, code = "KEY_NOT_FOUND", "give the folder of a validator", terminal.ExitNotFound
-	case errors.Is(err, home.ErrKeyExists), errors.Is(err, chain.ErrSecretExists):
+	case errors.Is(err, home.ErrKeyExists), errors.Is(err, identity.ErrSecretExists):
 		problem.Code, problem.Why, problem.Fix, code = "KEY_EXISTS", "keys are never overwritten", "give another folder",
 			terminal.ExitConflict
 	case errors.Is(err, folder.ErrInUse):

@@ -3,7 +3,7 @@ package cause
 import (
 	"errors"
 
-	"github.com/starling-network/starling/chain"
+	"github.com/starling-network/starling/chain/clock"
 	"github.com/starling-network/starling/client/endpoint"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/node/keystore"
@@ -22,7 +22,7 @@ func Network(err error) error {
 	case errors.Is(err, keystore.ErrNoNetwork):
 		return terminal.WithExit(&terminal.Problem{Code: "NETWORK_NOT_FOUND", What: err.Error(),
 			Fix: "make one with starling network init"}, terminal.ExitNotFound)
-	case errors.Is(err, chain.ErrClock):
+	case errors.Is(err, clock.ErrClock):
 		return terminal.WithExit(&terminal.Problem{Code: "CLOCK_WRONG", What: err.Error(),
 			Why: "a validator whose clock is slow cannot follow the others",
 			Fix: "set the clock, best by NTP, and start the validator again: it catches up"}, terminal.ExitConflict)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/starling-network/starling/chain"
+	"github.com/starling-network/starling/chain/identity"
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/party"
 	"github.com/starling-network/starling/cmd/starling/passphrase"
@@ -59,13 +59,13 @@ key only with that of an older folder.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			keys, err := keysOf(args[0], restore, older, cmd.InOrStdin())
 			if err == nil {
-				err = rest.Change(chain.SecretFile(args[0]))
+				err = rest.Change(identity.SecretFile(args[0]))
 			}
 			if err != nil {
 				return cause.Home(err)
 			}
 			id := Identity{Home: args[0], Operator: keys.Operator, Node: keys.Node}
-			if id.Encrypted, err = keyfile.Encrypted(chain.SecretFile(args[0])); err != nil {
+			if id.Encrypted, err = keyfile.Encrypted(identity.SecretFile(args[0])); err != nil {
 				return err
 			}
 			if phrase {

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/starling-network/starling/chain"
+	"github.com/starling-network/starling/chain/garbage"
 	"github.com/starling-network/starling/client/job/spec"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/node/benchmark"
@@ -96,7 +96,7 @@ type OverheadRow struct {
 // Measure plays the adversaries of docs/security.md under virtual time on the default terms of verification, and
 // measures the chain and a worker's host under a flood.
 func Measure(ctx context.Context, o Options) (*Report, error) {
-	defer chain.CollectLess()()
+	defer garbage.CollectLess()()
 	begin := time.Now()
 	r := &Report{Mixes: MixesReport{First: o.First}}
 	for _, part := range []struct {

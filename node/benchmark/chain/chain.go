@@ -29,6 +29,8 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/chain/app"
+	"github.com/starling-network/starling/chain/garbage"
+	"github.com/starling-network/starling/chain/identity"
 	xmarket "github.com/starling-network/starling/chain/x/market"
 	xregistry "github.com/starling-network/starling/chain/x/registry"
 	"github.com/starling-network/starling/chain/x/training"
@@ -87,7 +89,7 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 	if err := benchmark.Positive("blocks", o.Blocks); err != nil {
 		return nil, err
 	}
-	defer chain.CollectLess()()
+	defer garbage.CollectLess()()
 	r := &Report{Repeats: true}
 	for _, n := range o.Registered {
 		first, hashes, err := commits(ctx, n, o.Blocks)
@@ -265,7 +267,7 @@ func newLedger(dir string, registered, jobs int) (*ledger, error) {
 		}
 		l.jobs = append(l.jobs, s)
 	}
-	doc, err := chain.Genesis("bench", l.time, []chain.Keys{chain.NewKeys(canon.Sum("bench/validator"))}, accounts)
+	doc, err := chain.Genesis("bench", l.time, []identity.Keys{identity.NewKeys(canon.Sum("bench/validator"))}, accounts)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain"
+	"github.com/starling-network/starling/chain/identity"
 	"github.com/starling-network/starling/internal/loopback"
 	"github.com/starling-network/starling/node/benchmark"
 	"github.com/starling-network/starling/node/benchmark/flood"
@@ -39,7 +40,7 @@ func joining(ctx context.Context) (seconds float64, err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	old := chain.Config{Home: filepath.Join(dir, "old"), ChainID: "bench", BlockTime: 50 * time.Millisecond,
 		SnapshotEvery: snapshotEvery}
-	keys, err := chain.MakeKeys(old.Home)
+	keys, err := identity.MakeKeys(old.Home)
 	if err != nil {
 		return 0, err
 	}
@@ -48,7 +49,7 @@ func joining(ctx context.Context) (seconds float64, err error) {
 		d := canon.Sum("bench/registered", binary.LittleEndian.AppendUint64(nil, uint64(i)))
 		accounts = append(accounts, chain.Funded{Address: sdk.AccAddress(d[:20]).String(), Amount: 1})
 	}
-	if old.Genesis, err = chain.Genesis(old.ChainID, time.Now(), []chain.Keys{keys}, accounts); err != nil {
+	if old.Genesis, err = chain.Genesis(old.ChainID, time.Now(), []identity.Keys{keys}, accounts); err != nil {
 		return 0, err
 	}
 	port, release, err := loopback.Reserve(3)

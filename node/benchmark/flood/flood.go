@@ -17,6 +17,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain"
+	"github.com/starling-network/starling/chain/identity"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/node/benchmark"
@@ -162,7 +163,7 @@ func (f Flood) scene() (*scene, error) {
 	}
 	begins := func() (*cmttypes.GenesisDoc, error) {
 		begin := time.Now().Add(-time.Second).Truncate(time.Second)
-		return chain.Genesis("bench", begin, []chain.Keys{chain.NewKeys(floodSeed)}, accounts)
+		return chain.Genesis("bench", begin, []identity.Keys{identity.NewKeys(floodSeed)}, accounts)
 	}
 	if s.bare, err = begins(); err != nil {
 		return nil, err

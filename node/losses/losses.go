@@ -1,18 +1,21 @@
-package recommend
+// Package losses holds how much higher the measured loss of each training strategy is than that of data-parallel
+// training on as many tokens. It measures nothing; starling bench strategies does.
+package losses
 
 import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/starling-network/starling/node/prepare"
 )
 
-// LossPenalty is the measured cost of a strategy in loss.
-type LossPenalty struct {
+// Penalty is the measured cost of a strategy in loss.
+type Penalty struct {
 	// how much higher it is than that of data-parallel training on as many tokens: 0.02 is 2 %
 	Loss   float64 `json:"loss"`
 	Source string  `json:"source"` // on what, and by whom
@@ -122,21 +125,21 @@ var prices = sync.OnceValue(func() []measured {
 	return all
 })
 
-// Penalty is the measured loss of the strategy of a job, if the strategy sends whole updates in full precision or in
+// Of is the measured loss of the strategy of a job, if the strategy sends whole updates in full precision or in
 // 8 or 4 bits; nil for others, and where there is no measurement.
-func Penalty(b *prepare.CompiledJob) *LossPenalty {
+func Of(b *prepare.CompiledJob) *Penalty {
 	s := b.Job.Strategy
 	name, known := map[string]string{"none": "float32", "int8": "int8", "fp4": "fp4"}[s.Compression.Quantize]
 	if !known || s.Method != "diloco" || s.Compression.TopKRatio != 0 || s.Compression.Transform != "none" {
 		return nil
 	}
-	return priceOf(name, b.Model.Parameters(), int(b.Spec.Steps), int(b.Spec.Rounds))
+	return Measured(name, b.Model.Parameters(), int(b.Spec.Steps), int(b.Spec.Rounds))
 }
 
-// priceOf is the cost in loss of a strategy in the nearest measurement under harder conditions: rounds as long or
+// Measured is the cost in loss of a strategy in the nearest measurement under harder conditions: rounds as long or
 // longer, no more rounds, and a model no larger, since a larger one loses less. Among several, the nearest in size is
 // preferred, then in the length of rounds, then in their number. Nil: there is none.
-func priceOf(strategy string, parameters, steps, rounds int) *LossPenalty {
+func Measured(strategy string, parameters, steps, rounds int) *Penalty {
 	var best *measured
 	closer := func(a, b *measured) bool {
 		switch {
@@ -157,7 +160,12 @@ func priceOf(strategy string, parameters, steps, rounds int) *LossPenalty {
 	if best == nil {
 		return nil
 	}
-	return &LossPenalty{Loss: best.loss, Source: best.String()}
+	return &Penalty{Loss: best.loss, Source: best.String()}
+}
+
+// Has says whether a strategy was measured at all.
+func Has(strategy string) bool {
+	return slices.ContainsFunc(prices(), func(m measured) bool { return m.strategy == strategy })
 }
 
 func (m measured) String() string {

@@ -1,4 +1,4 @@
-package chain
+package identity
 
 import (
 	"cosmossdk.io/math"
@@ -12,8 +12,11 @@ import (
 	"github.com/starling-network/starling/chain/x/beacon/beaconpb"
 )
 
-// creation is the message with which an operator creates its validator, with a stake in uzen.
-func (k Keys) creation(moniker string, stake uint64) (*stakingtypes.MsgCreateValidator, error) {
+// SelfStake is the stake of every validator of the genesis, in uzen.
+const SelfStake = 100_000_000
+
+// Creation is the message with which an operator creates its validator, with a stake in uzen.
+func (k Keys) Creation(moniker string, stake uint64) (*stakingtypes.MsgCreateValidator, error) {
 	public, err := cryptocodec.FromCmtPubKeyInterface(k.Consensus.PubKey())
 	if err != nil {
 		return nil, err
@@ -30,7 +33,7 @@ func (k Keys) validator() string { return sdk.ValAddress(k.Operator.PubKey().Add
 // Bond returns the messages with which the operator creates its validator on a running chain, with a stake in uzen, and
 // registers the validator's key for the beacon. The validator votes from the second block after these messages on.
 func (k Keys) Bond(moniker string, stake uint64) ([]sdk.Msg, error) {
-	create, err := k.creation(moniker, stake)
+	create, err := k.Creation(moniker, stake)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,6 @@
-package chain
+// Package identity holds the keys of a validator and of its operator, the secret in the validator's folder from which
+// they are derived, and the messages that the operator signs. It runs no validator; that is package chain.
+package identity
 
 import (
 	"github.com/cometbft/cometbft/crypto"

@@ -1,4 +1,5 @@
-package chain
+// Package clock compares the clock of a validator with the time of the blocks. It sets no clock.
+package clock
 
 import (
 	"errors"
@@ -7,7 +8,7 @@ import (
 )
 
 // ErrClock says that a validator cannot take part because its clock is slow.
-var ErrClock = errors.New("chain: the clock of this machine is wrong")
+var ErrClock = errors.New("clock: the clock of this machine is wrong")
 
 // maxLag is how far the clock of a validator may be behind the time of a block. CometBFT computes the time of a block
 // as the median of the validators' clocks.

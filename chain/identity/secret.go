@@ -1,4 +1,4 @@
-package chain
+package identity
 
 import (
 	"crypto/rand"
@@ -15,9 +15,9 @@ import (
 // Errors about the secret of a validator.
 var (
 	// ErrNoSecret is returned for a folder without the secret of a validator.
-	ErrNoSecret = errors.New("chain: the folder holds no keys of a validator")
+	ErrNoSecret = errors.New("identity: the folder holds no keys of a validator")
 	// ErrSecretExists is returned instead of overwriting a secret.
-	ErrSecretExists = errors.New("chain: the folder holds the keys of a validator already")
+	ErrSecretExists = errors.New("identity: the folder holds the keys of a validator already")
 )
 
 // SecretFile is the path of the secret of the validator in a folder: a file of package keyfile that holds
@@ -33,12 +33,12 @@ func ReadSecret(home string) (secret account.Secret, err error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return secret, fmt.Errorf("%w: %s", ErrNoSecret, home)
 	case err != nil:
-		return secret, fmt.Errorf("chain: %w", err)
+		return secret, fmt.Errorf("identity: %w", err)
 	}
 	secret, ok := account.ReadSecret(kept)
 	if !ok {
-		return secret, fmt.Errorf("chain: %s holds no secret (%d bytes): restore it, or begin a new chain in another folder",
-			file, len(kept))
+		return secret, fmt.Errorf(
+			"identity: %s holds no secret (%d bytes): restore it, or begin a new chain in another folder", file, len(kept))
 	}
 	return secret, nil
 }
@@ -48,13 +48,13 @@ func ReadSecret(home string) (secret account.Secret, err error) {
 func RestoreSecret(home string, secret account.Secret) error {
 	file := SecretFile(home)
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return fmt.Errorf("chain: %w", err)
+		return fmt.Errorf("identity: %w", err)
 	}
 	switch err := keyfile.Write(file, secret.Kept()); {
 	case errors.Is(err, keyfile.ErrExists):
 		return fmt.Errorf("%w: %s", ErrSecretExists, home)
 	case err != nil:
-		return fmt.Errorf("chain: %w", err)
+		return fmt.Errorf("identity: %w", err)
 	}
 	return nil
 }

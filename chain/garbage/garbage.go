@@ -1,4 +1,6 @@
-package chain
+// Package garbage sets how often a validator's process collects garbage. It does not bound the memory of the process;
+// node/memory does.
+package garbage
 
 import (
 	"os"
