@@ -162,6 +162,63 @@ func TestExamplesOfClassifiers(t *testing.T) {
 	}
 }
 
+// A reward model rewards the answers of a job, with a worker that cheats and without, and whether units that learn draw
+// them or others, to the same model. The run is verified from the folder of the reward model and from the
+// data that it shipped, and not with another reward model in its place.
+func TestRewardsByARewardModel(t *testing.T) {
+	t.Parallel()
+	for _, apart := range []bool{false, true} {
+		if apart && !*long {
+			continue
+		}
+		dir := t.TempDir()
+		base, judge := filepath.Join(dir, "base"), filepath.Join(dir, "judge")
+		jobtest.WriteBase(t, base)
+		jobtest.WriteReward(t, judge, 16, 1)
+		set := []string{"model.base_model=" + base, "rollout={group: 4, max_tokens: 4}", "training.max_steps=4",
+			"training.global_batch_size=8", "strategy.sync_steps=2", "eval.every_steps=2", "training.warmup_steps=1",
+			"reward=[{kind: model, model: " + judge + "}, {kind: json}]"}
+		if apart {
+			set[1] = "rollout={group: 4, max_tokens: 4, staleness: 1, generators: 1}"
+		}
+		var roots []string
+		for _, dishonest := range cheats() {
+			j, err := job.Load("../examples/grpo.yaml", set...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out := filepath.Join(dir, fmt.Sprint("out", dishonest))
+			s := mustTrain(t, consumer.Options{Dir: out, Job: j, Dishonest: dishonest})
+			if reward := s.FinalMeasured["reward"]; reward == 0 || math.Abs(s.FinalEvalLoss+reward-1) > 1e-6 ||
+				dishonest > 0 && (len(s.Disputes) == 0 || s.SlashedUzen == 0) {
+				t.Errorf("%+v", s)
+			}
+			roots = append(roots, s.StateRoot.String())
+			for _, shipped := range []bool{false, true} {
+				v, err := verify.Run(t.Context(), out, verify.Options{Shipped: shipped})
+				if err != nil || v.StateRoot != s.StateRoot {
+					t.Errorf("verified %+v, %v", v, err)
+				}
+			}
+			e, err := verify.EvaluateRun(t.Context(), out, 1)
+			if err != nil || e.Loss != s.FinalEvalLoss {
+				t.Errorf("measured again: %+v, %v", e, err)
+			}
+		}
+		if roots[0] != roots[len(roots)-1] {
+			t.Error("a worker that cheats changed the model")
+		}
+		if err := os.RemoveAll(judge); err != nil {
+			t.Fatal(err)
+		}
+		jobtest.WriteReward(t, judge, 16, 2)
+		_, err := verify.Run(t.Context(), filepath.Join(dir, "out1"), verify.Options{})
+		if err == nil || !strings.Contains(err.Error(), "reward model") {
+			t.Errorf("with another reward model: %v", err)
+		}
+	}
+}
+
 // A base model becomes a reward model, by an adapter: the run is verified from the data that it shipped, and its output
 // folder scores texts.
 func TestRewardModelFromABaseModel(t *testing.T) {

@@ -2,6 +2,7 @@ package referee
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/starling-network/starling/compute/model"
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/rollout"
+	"github.com/starling-network/starling/compute/model/textclass"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
@@ -37,7 +39,15 @@ func rolloutJob(t *testing.T, r model.Rollout) (*train.Task, *train.Checkpoint) 
 		t.Fatal(err)
 	}
 	r.Group, r.Tokens, r.Temperature, r.KL = 4, 3, 0.9, 0.1
-	task, err := model.Reinforce(cfg, model.Batch{Sequences: tiny.batch, Length: tiny.length, Silent: 256}, r)
+	var judges []model.Judge
+	for range r.Reward.Judged {
+		n, err := textclass.New(cfg, []string{"good"}, tiny.length, 256)
+		if err != nil {
+			t.Fatal(err)
+		}
+		judges = append(judges, n)
+	}
+	task, err := model.Reinforce(cfg, model.Batch{Sequences: tiny.batch, Length: tiny.length, Silent: 256}, r, judges...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,6 +63,11 @@ func rolloutJob(t *testing.T, r model.Rollout) (*train.Task, *train.Checkpoint) 
 	spec.Program, spec.Data = step.Digest(), answers.Manifest(shardTokens).Digest()
 	weights, before := cfg.Init(3), cfg.Init(3)
 	var frozen []*tensor.Tensor
+	for i, judge := range judges {
+		for name, w := range architecture.Init(judge.Tensors(), 9) {
+			before[model.JudgePrefix(i)+name] = w
+		}
+	}
 	for _, n := range train.Frozen(step) {
 		frozen = append(frozen, before[strings.TrimPrefix(n, model.Reference)])
 	}
@@ -156,5 +171,36 @@ func TestOtherRewards(t *testing.T) {
 			op.Data, op.Ints = other, []int64{int64(cost)}
 		})
 		convict(t, name, task, wrong, base, honest)
+	}
+}
+
+// A worker that scores answers with another reward model, or skips a layer of it, is convicted over a tile, and so is
+// one that rewards answers without it.
+func TestOtherRewardModels(t *testing.T) {
+	task, base := rolloutJob(t, model.Rollout{Reward: rollout.Reward{Judged: []float64{1}}})
+	score := slices.IndexFunc(train.Frozen(task.Step), func(n string) bool {
+		return n == model.JudgePrefix(0)+textclass.ScoreName
+	})
+	if score < 0 {
+		t.Fatal("no reward model is read")
+	}
+	honest := vouch(t, task, base, unit, nil)
+	changed := func(at, by int) *train.Task {
+		other := *task
+		other.Frozen = slices.Clone(task.Frozen)
+		other.Frozen[at] = task.Frozen[at].Clone()
+		for i := range other.Frozen[at].F32() {
+			other.Frozen[at].F32()[i] *= float32(by)
+		}
+		return compile(t, &other)
+	}
+	convict(t, "another score", task, changed(score, -1), base, honest)
+	if *long {
+		first := slices.IndexFunc(train.Frozen(task.Step), model.IsJudge)
+		convict(t, "another embedding", task, changed(first, -1), base, honest)
+		w, r := witness.New(task, base, unit, nil, shardTokens), newReferee(task.Spec, task.Step)
+		for i := range task.Step.Ops {
+			checkPart(t, w, r, base, i, 0)
+		}
 	}
 }

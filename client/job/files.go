@@ -92,6 +92,9 @@ func (j *Job) Confine(models string) error {
 		if r.File != "" {
 			check(fmt.Sprintf("reward.rules.%d.file", i), r.File)
 		}
+		if r.Model != "" && (models == "" || !j.below(models, r.Model)) {
+			check(fmt.Sprintf("reward.rules.%d.model", i), r.Model)
+		}
 	}
 	base, t := j.Model.BaseModel, j.Model.Tokenizer
 	if models != "" && base != "" && j.below(models, base) {
@@ -153,7 +156,14 @@ func (j *Job) CheckFiles() error {
 				fmt.Sprintf("model.tokenizer: there is no file %q", strict.Clip(t.Path)), "it names a tokenizer.json", fix))
 		}
 	}
-	for i := range j.Reward.Rules {
+	for i, r := range j.Reward.Rules {
+		if at := fmt.Sprintf("reward.rules.%d.model", i); r.Model != "" {
+			if info, err := os.Stat(filepath.Join(j.RewardModelPath(i), "config.json")); err != nil || info.IsDir() {
+				problems = append(problems, j.Problem(at, problem.FileNotFound,
+					fmt.Sprintf("%s: there is no model in %q", at, strict.Clip(r.Model)),
+					"it names the folder of a reward model", "correct the path (relative to the folder of the job file)"))
+			}
+		}
 		var unread *problem.ErrorList
 		if _, err := j.RewardSource(i); errors.As(err, &unread) {
 			problems = append(problems, unread.Errors...)
@@ -182,6 +192,9 @@ func (j *Job) RewardSource(i int) (string, error) {
 	}
 	return text, nil
 }
+
+// RewardModelPath is the folder of the reward model that rule i of the reward names.
+func (j *Job) RewardModelPath(i int) string { return j.locate(j.Reward.Rules[i].Model) }
 
 // readSource reads a source, up to one byte more than any may have.
 func readSource(path string) (string, error) {

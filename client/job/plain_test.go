@@ -23,7 +23,7 @@ var plain = map[string]string{
 	"RewardRule.Kind": "how the rule rewards: 1 for the wanted text (exact), the share of it before the first wrong " +
 		"byte (prefix), 1 for an answer that contains it (contains), whose last number is the wanted one (numeric), that " +
 		"matches pattern (regex), of min_length to max_length characters (length), that is JSON (json), or that makes " +
-		"target of numbers (countdown); or by a function (starlark)",
+		"target of numbers (countdown); by a function (starlark); or by the score of a reward model (model)",
 	"RewardRule.Weight":    "the weight of the rule, relative to those of the others",
 	"RewardRule.Field":     "the field of an example that the answer is compared with; default: completion",
 	"RewardRule.Tolerance": "the largest difference from the wanted number, of kind: numeric",
@@ -32,7 +32,9 @@ var plain = map[string]string{
 	"RewardRule.MaxLength": "the largest number of characters, of kind: length",
 	"RewardRule.Source": "the source of reward(prompt, answer, fields) in Starlark, which returns a number, of kind: " +
 		"starlark",
-	"RewardRule.File":      "the file with that source, relative to the folder of the job file",
+	"RewardRule.File": "the file with that source, relative to the folder of the job file",
+	"RewardRule.Model": "the folder of a reward model, relative to the folder of the job file, whose score is the " +
+		"reward, of kind: model",
 	"RewardRule.StepLimit": "the steps that the function may take for an answer; a reward that takes more is 0",
 	"Rollout.Staleness": "the number of rounds, at most, by which the model that drew the answers is older than that " +
 		"which learns from them; 0: a unit draws its answers by itself, with the weights that it then trains",

@@ -6,6 +6,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/starling-network/starling/compute/kernel/exact"
 	"github.com/starling-network/starling/compute/model/architecture"
+	"github.com/starling-network/starling/compute/model/decoder"
 	"github.com/starling-network/starling/compute/model/sequence"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/record"
@@ -27,15 +28,15 @@ type Classifier interface {
 type Parameters struct{ w weights }
 
 // At returns the tensor of a name.
-func (p Parameters) At(name string) *graph.Node { return p.w.at(name) }
+func (p Parameters) At(name string) *graph.Node { return p.w.At(name) }
 
 // Dropped is hidden values, less those that a step of training drops.
-func (p Parameters) Dropped(x *graph.Node) *graph.Node { return p.w.dropped(x) }
+func (p Parameters) Dropped(x *graph.Node) *graph.Node { return p.w.Dropped(x) }
 
 // Hidden is what the language model c, of which these are the tensors, has for each of tokens [n, length]: the input of
 // its output layer [n*length, width].
 func (p Parameters) Hidden(c architecture.Config, tokens *graph.Node) *graph.Node {
-	return networkOf(c).hidden(c, p.w, tokens, sequence.Whole{Tokens: tokens})
+	return decoder.Hidden(c, p.w, tokens, sequence.Whole{Tokens: tokens})
 }
 
 // Classify is the task of naming the class of each example. A sequence of the batch is an example and its class: b has

@@ -48,7 +48,7 @@ func Denoise(n Denoiser, b Batch) (Task, error) {
 	t := Task{Batch: []architecture.Named{tokenBatch(b.Sequences, n.Example()+1)}, Trained: n.Tensors(),
 		Metrics: []string{"mse"}, micro: b.Micro, hidden: b.Dropout, draws: true}
 	t.prepare = func(w weights, batch []*graph.Node) []*graph.Node {
-		d := n.Schedule().Drawn(values(batch[0]), w.dice.Key)
+		d := n.Schedule().Drawn(values(batch[0]), w.Dice.Key)
 		return []*graph.Node{d.X, d.Times, d.Noise}
 	}
 	t.loss = func(w weights, part, _ []*graph.Node) []*graph.Node {

@@ -7,6 +7,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/contrast"
+	"github.com/starling-network/starling/compute/model/decoder"
 	"github.com/starling-network/starling/compute/model/sequence"
 	"github.com/starling-network/starling/compute/program"
 )
@@ -23,7 +24,7 @@ type Embedder interface {
 
 // HiddenOfBoth is Hidden where every token sees those before it and those after it, up to the column last, int32 [n].
 func (p Parameters) HiddenOfBoth(c architecture.Config, tokens, last *graph.Node) *graph.Node {
-	return networkOf(c).hidden(c, p.w, tokens, sequence.NewBoth(tokens, last))
+	return decoder.Hidden(c, p.w, tokens, sequence.NewBoth(tokens, last))
 }
 
 // Contrast is the task of giving both texts of a pair vectors that are closer than those of other texts of the batch:

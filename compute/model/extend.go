@@ -8,6 +8,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/attention"
+	"github.com/starling-network/starling/compute/model/decoder"
 	"github.com/starling-network/starling/compute/model/rotary"
 	"github.com/starling-network/starling/compute/model/sequence"
 	"github.com/starling-network/starling/compute/program"
@@ -60,11 +61,11 @@ func Extend(c architecture.Config, n, length, past int) (*program.Program, error
 		last := graph.Parameter(g, "last", vector)
 		s.remembered(g, c, n, past)
 		s.place(c, n, length)
-		w, net := extended(c, g, n), networkOf(c)
-		x := net.hidden(c, w, tokens, s)
+		w := extended(c, g, n)
+		x := decoder.Hidden(c, w, tokens, s)
 		first := graph.MulScalar(graph.Iota(g, vector, 0), length)
 		x = lookup(x, graph.Add(first, last))
-		return append([]*graph.Node{net.output(c, w, x)}, s.kept.nodes...)
+		return append([]*graph.Node{decoder.Output(c, w, x)}, s.kept.nodes...)
 	})
 	if err != nil {
 		return nil, err
@@ -81,21 +82,22 @@ func Extend(c architecture.Config, n, length, past int) (*program.Program, error
 
 // extended makes a parameter of each tensor, and of the adapters of each of n sequences.
 func extended(c architecture.Config, g *graph.Graph, n int) weights {
-	w := weights{nodes: make(map[string]*graph.Node)}
+	w := weights{Nodes: make(map[string]*graph.Node)}
 	list := c.Tensors()
 	for i, node := range parameters(g, paramPrefix, list) {
-		w.nodes[list[i].Name] = node
+		w.Nodes[list[i].Name] = node
 	}
 	adapters := c.Adapters()
 	for i := range n {
 		if len(adapters) == 0 {
 			break
 		}
-		a := own{nodes: make(map[string]*graph.Node), scale: graph.Parameter(g, ScaleName(i), shapes.Make(dtypes.Float32))}
+		a := decoder.Own{Nodes: make(map[string]*graph.Node),
+			Scale: graph.Parameter(g, ScaleName(i), shapes.Make(dtypes.Float32))}
 		for _, n := range adapters {
-			a.nodes[n.Name] = graph.Parameter(g, AdapterName(i, n.Name), shapes.Make(dtypes.Float32, n.Shape.Dims...))
+			a.Nodes[n.Name] = graph.Parameter(g, AdapterName(i, n.Name), shapes.Make(dtypes.Float32, n.Shape.Dims...))
 		}
-		w.each = append(w.each, a)
+		w.Each = append(w.Each, a)
 	}
 	return w
 }
@@ -189,4 +191,14 @@ func (s remembering) attendOne(i int, q, k, v *graph.Node, look attention.View) 
 	mixed := graph.Add(mix(before, s.memory[2*i+1]), mix(among, v))
 	mixed = graph.Mul(mixed, across(graph.Reciprocal(sum), mixed))
 	return graph.Reshape(graph.TransposeAllAxes(mixed, 1, 0, 2, 3), length, -1)
+}
+
+// across repeats x [..., n] along a new last axis to the shape of like [..., n, m].
+func across(x, like *graph.Node) *graph.Node {
+	return graph.ExpandAndBroadcast(x, dims(like), []int{-1})
+}
+
+// lookup returns the rows of table [rows, width] for indices of any shape.
+func lookup(table, indices *graph.Node) *graph.Node {
+	return graph.Gather(table, graph.InsertAxes(indices, -1))
 }

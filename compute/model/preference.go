@@ -8,6 +8,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/starling-network/starling/compute/model/architecture"
+	"github.com/starling-network/starling/compute/model/decoder"
 	"github.com/starling-network/starling/compute/model/silence"
 	"github.com/starling-network/starling/compute/record"
 )
@@ -37,7 +38,7 @@ func Preference(c architecture.Config, b Batch, beta float64) (Task, error) {
 	t.Frozen = append(t.Frozen, referenceOf(c)...)
 	t.loss = func(w weights, in, whole []*graph.Node) []*graph.Node {
 		p := pairsOf(in[0], b)
-		gain := graph.Sub(p.logProbs(c, w), graph.StopGradient(p.logProbs(c, w.reference())))
+		gain := graph.Sub(p.logProbs(c, w), graph.StopGradient(p.logProbs(c, referenceIn(w))))
 		return ranked(graph.MulScalar(lead(gain), beta), whole)
 	}
 	return t, checkSize(c, b.Sequences, b.Length)
@@ -72,7 +73,7 @@ func pairsOf(tokens *graph.Node, b Batch) pairs {
 
 // logProbs are the sums of the log-probabilities of the tokens that count: [rows, 2].
 func (p pairs) logProbs(c architecture.Config, w weights) *graph.Node {
-	each := graph.Reshape(record.CrossEntropy(logits(c, w, p.seen), flat(p.next)), dims(p.next)...)
+	each := graph.Reshape(record.CrossEntropy(decoder.Logits(c, w, p.seen), flat(p.next)), dims(p.next)...)
 	return graph.Reshape(graph.Neg(graph.ReduceSum(graph.Mul(each, p.spoken), -1)), dims(p.next)[0]/2, 2)
 }
 
@@ -88,11 +89,11 @@ func referenceOf(c architecture.Config) (frozen []architecture.Named) {
 	return frozen
 }
 
-// reference are the weights before training: those under Reference, or those without the adapter. Nothing of them is
+// referenceIn are the weights before training: those under Reference, or those without the adapter. Nothing of them is
 // dropped.
-func (w weights) reference() weights {
-	nodes := maps.Clone(w.nodes)
-	for name, node := range w.nodes {
+func referenceIn(w weights) weights {
+	nodes := maps.Clone(w.Nodes)
+	for name, node := range w.Nodes {
 		if of, ok := strings.CutPrefix(name, Reference); ok {
 			nodes[of] = node
 		}
@@ -100,6 +101,6 @@ func (w weights) reference() weights {
 			delete(nodes, name)
 		}
 	}
-	w.nodes, w.dice, w.dropout, w.hidden = nodes, nil, 0, 0
+	w.Nodes, w.Dice, w.Dropout, w.Hidden = nodes, nil, 0, 0
 	return w
 }

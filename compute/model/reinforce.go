@@ -7,6 +7,7 @@ import (
 
 	"github.com/starling-network/starling/compute/model/apart"
 	"github.com/starling-network/starling/compute/model/architecture"
+	"github.com/starling-network/starling/compute/model/decoder"
 	"github.com/starling-network/starling/compute/model/rollout"
 	"github.com/starling-network/starling/compute/model/sequence"
 	"github.com/starling-network/starling/compute/record"
@@ -30,7 +31,14 @@ type Rollout = rollout.Options
 //
 // The loss of Eval is of the answers that the model finds most likely, token by token. Metrics: "accuracy", the share
 // of right answers among these, or of rewards of at least 1 if a rule rewards them, and "reward", the mean of them.
-func Reinforce(c architecture.Config, b Batch, r Rollout) (Task, error) {
+//
+// judges are reward models of texts of b.Length tokens, one for each weight of r.Reward.Judged; their tensors are
+// frozen, under JudgePrefix. An answer is scored with its prompt, up to its end, as Scores scores the same tokens: to
+// the bit.
+func Reinforce(c architecture.Config, b Batch, r Rollout, judges ...Judge) (Task, error) {
+	if err := checkJudges(judges, b, r); err != nil {
+		return Task{}, err
+	}
 	if !r.Valid(b.Length) || b.Silent == 0 || b.Dropout > 0 {
 		return Task{}, fmt.Errorf("%w: answers as %+v in sequences of %d, silent from %d, dropout %v", ErrStep, r, b.Length,
 			b.Silent, b.Dropout)
@@ -44,14 +52,16 @@ func Reinforce(c architecture.Config, b Batch, r Rollout) (Task, error) {
 	}
 	t.micro, t.half, t.form, t.draws = b.Micro, b.Half, b.Form, true
 	t.Metrics = []string{"accuracy", "reward"}
-	p := policy{c: c, r: r, width: b.Length - r.Tokens, silent: b.Silent}
+	p := policy{c: c, r: r, width: b.Length - r.Tokens, silent: b.Silent, judges: judges}
 	t.prepare, t.loss, t.measure = p.drawn, p.loss, p.measure
+	t.drawn = p.shown
 	if r.Apart > 0 {
 		t.apart = p.apart(b.Sequences)
 	}
 	if r.KL > 0 {
 		t.Frozen = append(t.Frozen, referenceOf(c)...)
 	}
+	t.Frozen = append(t.Frozen, judgeTensors(judges)...)
 	return t, checkSize(c, b.Sequences*r.Group, b.Length)
 }
 
@@ -62,17 +72,18 @@ type policy struct {
 	r      Rollout
 	width  int
 	silent int
+	judges []Judge
 }
 
 // drawn draws the answers to the prompts of a batch, and rewards them.
 func (p policy) drawn(w weights, batch []*graph.Node) []*graph.Node {
 	prompts := p.prompts(batch[0])
 	n, group := dims(batch[0])[0], p.r.Group
-	key := w.dice.Key
+	key := w.Dice.Key
 	answers, _ := p.draw(w, prompts, group, func(logits *graph.Node, i int) *graph.Node {
 		return rollout.Draw(logits, key, i, p.r.Temperature)
 	})
-	reward, counted := p.r.Reward.Of(batch[0], prompts, answers)
+	reward, counted := p.r.Reward.Of(batch[0], prompts, answers, p.scored(w, prompts, answers))
 	return rollout.Learnt(prompts, answers, graph.Reshape(reward, n, group), counted)
 }
 
@@ -80,18 +91,18 @@ func (p policy) drawn(w weights, batch []*graph.Node) []*graph.Node {
 // [n*group, tokens]. Each token is taken from logits [n*group, vocab].
 func (p policy) draw(w weights, prompts rollout.Prompts, group int, take func(logits *graph.Node, i int) *graph.Node) (
 	answers *graph.Node, logits []*graph.Node) {
-	n, net := dims(prompts.Tokens)[0], networkOf(p.c)
-	w.dice = nil
+	n := dims(prompts.Tokens)[0]
+	w.Dice = nil
 	s := sequence.NewRagged(prompts.Padding, p.width)
-	x := rollout.Last(net.hidden(p.c, w, prompts.Tokens, s), n, 1)
-	logits = []*graph.Node{rollout.Repeat(net.output(p.c, w.float32Only(), x), group)}
+	x := rollout.Last(decoder.Hidden(p.c, w, prompts.Tokens, s), n, 1)
+	logits = []*graph.Node{rollout.Repeat(decoder.Output(p.c, w, x), group)}
 	s = s.Repeated(group)
 	tokens := make([]*graph.Node, p.r.Tokens)
 	for i := range tokens {
 		tokens[i] = graph.Reshape(take(logits[i], i), n*group, 1)
 		if i+1 < len(tokens) {
 			s = s.Next()
-			logits = append(logits, net.output(p.c, w.float32Only(), net.hidden(p.c, w, tokens[i], s)))
+			logits = append(logits, decoder.Output(p.c, w, decoder.Hidden(p.c, w, tokens[i], s)))
 		}
 	}
 	return graph.Concatenate(tokens, 1), logits
@@ -106,10 +117,9 @@ func (p policy) scores(w weights, prompts, padding, answers *graph.Node) *graph.
 		seen = graph.Concatenate([]*graph.Node{prompts,
 			graph.Slice(answers, graph.AxisRange(), graph.AxisRange(0, length-1))}, 1)
 	}
-	w.dice = nil
-	net := networkOf(p.c)
-	x := net.hidden(p.c, w, seen, sequence.NewRagged(padding, dims(seen)[1]))
-	return net.output(p.c, w.float32Only(), rollout.Last(x, n, length))
+	w.Dice = nil
+	x := decoder.Hidden(p.c, w, seen, sequence.NewRagged(padding, dims(seen)[1]))
+	return decoder.Output(p.c, w, rollout.Last(x, n, length))
 }
 
 // prompts are those of examples [n, length+1].
@@ -134,7 +144,7 @@ func (p policy) loss(w weights, part, whole []*graph.Node) []*graph.Node {
 	}
 	terms := graph.Mul(each, weight)
 	if p.r.KL > 0 {
-		apart := graph.Mul(rollout.Divergence(each, score(w.reference())), flat(part[rollout.CountedAt]))
+		apart := graph.Mul(rollout.Divergence(each, score(referenceIn(w))), flat(part[rollout.CountedAt]))
 		terms = graph.Add(terms, graph.MulScalar(apart, p.r.KL))
 	}
 	weighted := graph.ReduceAllSum(terms)
@@ -149,10 +159,11 @@ func (p policy) loss(w weights, part, whole []*graph.Node) []*graph.Node {
 func (p policy) measure(w weights, batch []*graph.Node) []*graph.Node {
 	prompts := p.prompts(batch[0])
 	n := dims(batch[0])[0]
-	if p.r.Reward.Rule != nil { // the reward does not follow from those
+	if p.r.Reward.Texts() { // the reward does not follow from those
 		most := func(logits *graph.Node, _ int) *graph.Node { return rollout.Likeliest(logits) }
 		answers, _ := p.draw(w, prompts, 1, most)
-		return p.r.Reward.Measured(batch[0], prompts, answers)
+		reward, _ := p.r.Reward.Of(batch[0], prompts, answers, p.scored(w, prompts, answers))
+		return rollout.Measured(reward)
 	}
 	scores := p.scores(w, prompts.Tokens, prompts.Padding, prompts.Answers)
 	hit := graph.Reshape(record.Hits(scores, flat(prompts.Answers)), n, p.r.Tokens)
@@ -161,13 +172,29 @@ func (p policy) measure(w weights, batch []*graph.Node) []*graph.Node {
 	return []*graph.Node{mean(graph.OneMinus(reward)), mean(exact), mean(reward)}
 }
 
+// shown are what Task.Drawn gives.
+func (p policy) shown(w weights, batch []*graph.Node) []*graph.Node {
+	prompts, d := p.prompts(batch[0]), &rollout.Tokens{Key: w.Dice.Key, Temperature: p.r.Temperature}
+	answers, _ := p.draw(w, prompts, p.r.Group, d.Take)
+	reward, counted := p.r.Reward.Of(batch[0], prompts, answers, p.scored(w, prompts, answers))
+	out := []*graph.Node{answers, reward, counted}
+	if p.r.KL > 0 {
+		repeated := func(x *graph.Node) *graph.Node { return rollout.Repeat(x, p.r.Group) }
+		logits := p.scores(referenceIn(w), repeated(prompts.Tokens), repeated(prompts.Padding), answers)
+		others := record.CrossEntropy(graph.MulScalar(logits, 1/p.r.Temperature), flat(answers))
+		own := flat(d.Scores())
+		out = append(out, graph.Mul(rollout.Divergence(own, others), flat(counted)))
+	}
+	return out
+}
+
 // apart is how answers to n prompts are drawn by other units.
 func (p policy) apart(n int) *apart.Answers[weights] {
 	return &apart.Answers[weights]{Steps: p.r.Apart, Inputs: p.r.Passed(n),
 		Draw: func(w weights, batch []*graph.Node) []*graph.Node {
-			prompts, d := p.prompts(batch[0]), &rollout.Tokens{Key: w.dice.Key, Temperature: p.r.Temperature}
+			prompts, d := p.prompts(batch[0]), &rollout.Tokens{Key: w.Dice.Key, Temperature: p.r.Temperature}
 			answers, _ := p.draw(w, prompts, p.r.Group, d.Take)
-			reward, _ := p.r.Reward.Of(batch[0], prompts, answers)
+			reward, _ := p.r.Reward.Of(batch[0], prompts, answers, p.scored(w, prompts, answers))
 			return d.Given(n, answers, reward)
 		},
 		Learn: func(batch, inputs []*graph.Node) []*graph.Node {

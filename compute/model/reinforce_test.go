@@ -318,9 +318,9 @@ func checkDrawnLogits(t *testing.T, name string, c architecture.Config, batch *t
 	values, err := record.Record(builder, func(g *graph.Graph) []*graph.Node {
 		examples := parameters(g, "", task.Batch)
 		w, _ := task.inputs(g)
-		w.dice = &record.Dice{Key: graph.Parameter(g, Dice, shapes.Make(dtypes.Int64, 3))}
+		w.Dice = &record.Dice{Key: graph.Parameter(g, Dice, shapes.Make(dtypes.Int64, 3))}
 		prompts := p.prompts(examples[0])
-		key := w.dice.Key
+		key := w.Dice.Key
 		answers, logits := p.draw(w, prompts, r.Group, func(logits *graph.Node, i int) *graph.Node {
 			return rollout.Draw(logits, key, i, r.Temperature)
 		})

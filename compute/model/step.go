@@ -6,6 +6,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/starling-network/starling/compute/kernel/exact"
 	"github.com/starling-network/starling/compute/model/architecture"
+	"github.com/starling-network/starling/compute/model/decoder"
 	"github.com/starling-network/starling/compute/model/silence"
 	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/program"
@@ -65,7 +66,7 @@ func LanguageOf(c architecture.Config, b Batch) (Task, error) {
 	t.micro, t.half, t.form, t.hidden = b.Micro, b.Half, b.Form, b.Dropout
 	t.loss = func(w weights, in, whole []*graph.Node) []*graph.Node {
 		seen, next := shift(silence.Heard(in[0], b.Silent))
-		rows := record.CrossEntropy(logits(c, w, seen), flat(next))
+		rows := record.CrossEntropy(decoder.Logits(c, w, seen), flat(next))
 		if b.Silent == 0 {
 			return []*graph.Node{graph.MulScalar(graph.ReduceAllSum(rows), 1/float64(b.Sequences*b.Length))}
 		}
@@ -83,6 +84,15 @@ func LanguageOf(c architecture.Config, b Batch) (Task, error) {
 	return t, checkSize(c, b.Sequences, b.Length)
 }
 
+// taskOf is a task without a loss, which trains the adapters of a model, or all of it if there are none.
+func taskOf(c architecture.Config, batch ...architecture.Named) Task {
+	l, adapted := c.LoRA()
+	if !adapted {
+		return Task{Batch: batch, Trained: c.Tensors()}
+	}
+	return Task{Batch: batch, Frozen: c.Frozen(), Trained: c.Adapters(), scale: c.Scale(), dropout: l.Dropout}
+}
+
 // check refuses parts of a batch that are not equal, and a dropout that is no share.
 func (b Batch) check() error {
 	if m := b.Micro; m < 0 || m > 0 && b.Sequences%m != 0 || !(b.Dropout >= 0 && b.Dropout < 1) {
@@ -90,6 +100,8 @@ func (b Batch) check() error {
 	}
 	return nil
 }
+
+func dims(x *graph.Node) []int { return x.Shape().Dimensions }
 
 // flat is x as one list.
 func flat(x *graph.Node) *graph.Node { return graph.Reshape(x, x.Shape().Size()) }
@@ -119,6 +131,6 @@ func Logits(c architecture.Config, batch, seqLen int) (*program.Program, error) 
 	}
 	t := taskOf(c, tokenBatch(batch, seqLen))
 	return t.outputs([]string{"logits"}, func(w weights, in []*graph.Node) []*graph.Node {
-		return []*graph.Node{graph.Reshape(logits(c, w, in[0]), batch, seqLen, c.VocabSize())}
+		return []*graph.Node{graph.Reshape(decoder.Logits(c, w, in[0]), batch, seqLen, c.VocabSize())}
 	})
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/starling-network/starling/compute/model/apart"
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/blocks"
+	"github.com/starling-network/starling/compute/model/decoder"
 	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/program/reorder"
@@ -32,6 +33,9 @@ const Dice = "dice"
 
 // ErrStep is wrapped by errors about a batch, a sequence length, an optimizer or a loss that no step can have.
 var ErrStep = errors.New("model: invalid step")
+
+// weights are the tensors of a model as nodes of a graph.
+type weights = decoder.Weights
 
 // A Task is a loss of a model on a batch, and what of the model is trained to lower it. Tasks are made by functions
 // such as Language.
@@ -57,6 +61,8 @@ type Task struct {
 	loss func(w weights, part, whole []*graph.Node) []*graph.Node
 	// apart is the answers that a step learns from, which prepare does not make; nil: it prepares its batch.
 	apart *apart.Answers[weights]
+	// drawn is what Drawn has; nil: no answers are drawn
+	drawn func(w weights, batch []*graph.Node) []*graph.Node
 	// measure is what Eval has in place of loss, if it is another
 	measure func(w weights, batch []*graph.Node) []*graph.Node
 }
@@ -82,7 +88,7 @@ func (t Task) TrainStep(o optimizer.Optimizer) (*program.Program, error) {
 		}
 		w, params := t.inputs(g)
 		if t.draws || t.dropout+t.hidden > 0 {
-			w.dice = &record.Dice{Key: graph.Parameter(g, Dice, shapes.Make(dtypes.Int64, 3))}
+			w.Dice = &record.Dice{Key: graph.Parameter(g, Dice, shapes.Make(dtypes.Int64, 3))}
 		}
 		var passed []*graph.Node
 		switch {
@@ -162,6 +168,27 @@ func (t Task) Eval() (*program.Program, error) {
 	})
 }
 
+// Outputs of Drawn.
+const (
+	DrawnAnswers    = "answers"    // int32 [answers, tokens]
+	DrawnRewards    = "reward"     // float32 [answers]
+	DrawnCounted    = "counted"    // float32 [answers, tokens]: 1 for tokens that count, else 0
+	DrawnDivergence = "divergence" // float32 [answers*tokens]: of tokens that count, from the reference model
+)
+
+// Drawn returns the program that draws the answers to a batch as a step does, to the bit, and rewards them; nil if a
+// step draws none. Inputs: the batch, Dice, and the tensors as "p/<name>".
+func (t Task) Drawn() (*program.Program, error) {
+	if t.drawn == nil {
+		return nil, nil
+	}
+	names := []string{DrawnAnswers, DrawnRewards, DrawnCounted, DrawnDivergence}
+	return t.outputs(names, func(w weights, batch []*graph.Node) []*graph.Node {
+		w.Dice = &record.Dice{Key: graph.Parameter(batch[0].Graph(), Dice, shapes.Make(dtypes.Int64, 3))}
+		return t.drawn(w, batch)
+	})
+}
+
 // outputs returns the program that computes values of a batch.
 func (t Task) outputs(names []string, of func(w weights, batch []*graph.Node) []*graph.Node) (*program.Program, error) {
 	b := program.NewBuilder()
@@ -173,26 +200,26 @@ func (t Task) outputs(names []string, of func(w weights, batch []*graph.Node) []
 	if err != nil {
 		return nil, err
 	}
-	for i, name := range names {
-		b.Output(name, values[i])
+	for i, v := range values {
+		b.Output(names[i], v)
 	}
 	return finish(b)
 }
 
 // inputs makes a parameter "p/<name>" for each tensor of the task, and lists those of the trained ones.
 func (t Task) inputs(g *graph.Graph) (w weights, trained []*graph.Node) {
-	w.nodes, w.scale, w.half, w.form = make(map[string]*graph.Node), t.scale, t.half, t.form
-	w.dropout, w.hidden = t.dropout, t.hidden
+	w.Nodes, w.Scale, w.Half, w.Form = make(map[string]*graph.Node), t.scale, t.half, t.form
+	w.Dropout, w.Hidden = t.dropout, t.hidden
 	frozen := parameters(g, paramPrefix, t.Frozen)
 	for i, node := range frozen {
 		if blocks.Coded(t.Frozen[i].Shape) { // its scales follow
 			node = record.Dequantise(node, frozen[i+1], blocks.NormalFloat)
 		}
-		w.nodes[t.Frozen[i].Name] = node
+		w.Nodes[t.Frozen[i].Name] = node
 	}
 	trained = parameters(g, paramPrefix, t.Trained)
 	for i, node := range trained {
-		w.nodes[t.Trained[i].Name] = node
+		w.Nodes[t.Trained[i].Name] = node
 	}
 	return w, trained
 }

@@ -15,6 +15,8 @@ import (
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/safetensors"
+	"github.com/starling-network/starling/compute/model/textclass"
+	"github.com/starling-network/starling/compute/tensor"
 )
 
 // Small writes a job that trains in seconds: three workers, three rounds of four steps.
@@ -70,6 +72,23 @@ func CheckMetrics(t *testing.T, metrics []api.Metric) {
 	}
 }
 
+// WriteReward writes the folder of a small reward model with the tokens of WriteBase, for texts of up to positions
+// tokens. Its weights are drawn from the seed.
+func WriteReward(t *testing.T, dir string, positions int, seed uint64, labels ...string) {
+	t.Helper()
+	c, err := architecture.Parse(architecture.Llama, map[string]any{"vocab_size": 256, "hidden_size": 16,
+		"max_position_embeddings": positions, "intermediate_size": 24, "num_hidden_layers": 1, "num_attention_heads": 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := textclass.New(c, append(labels, "LABEL_0"), positions, 256)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeModel(t, dir, n.Tensors(), n.Begin(nil, seed), map[string][]byte{"config.json": n.JSON(),
+		"tokenizer.json": tokenizer.Bytes().JSON()})
+}
+
 // WriteBase writes the folder of a small Llama with a chat template, as a base model to tune.
 func WriteBase(t *testing.T, dir string) {
 	t.Helper()
@@ -79,21 +98,29 @@ func WriteBase(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	template := []byte(`{"chat_template": "{% for m in messages %}<{{ m.role }}>{{ m.content }}{{ eos_token }}{% ` +
+		`endfor %}{% if add_generation_prompt %}<assistant>{% endif %}", "eos_token": "\\n"}`)
+	writeModel(t, dir, c.Tensors(), c.Init(3), map[string][]byte{"tokenizer_config.json": template,
+		"config.json": c.JSON(), "tokenizer.json": tokenizer.Bytes().JSON()})
+}
+
+// writeModel writes the folder of a model with some files besides its weights.
+func writeModel(t *testing.T, dir string, list []architecture.Named, tensors map[string]*tensor.Tensor,
+	files map[string][]byte) {
+	t.Helper()
 	var names []string
-	for _, n := range c.Tensors() {
+	for _, n := range list {
 		names = append(names, n.Name)
 	}
 	var weights bytes.Buffer
-	if err := safetensors.EncodeAs(&weights, names, c.Init(3), nil, map[string]string{"format": "pt"}); err != nil {
+	if err := safetensors.EncodeAs(&weights, names, tensors, nil, map[string]string{"format": "pt"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	template := []byte(`{"chat_template": "{% for m in messages %}<{{ m.role }}>{{ m.content }}{{ eos_token }}{% ` +
-		`endfor %}{% if add_generation_prompt %}<assistant>{% endif %}", "eos_token": "\\n"}`)
-	for name, text := range map[string][]byte{"tokenizer_config.json": template, "config.json": c.JSON(),
-		"tokenizer.json": tokenizer.Bytes().JSON(), "model.safetensors": weights.Bytes()} {
+	files["model.safetensors"] = weights.Bytes()
+	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -7,8 +7,7 @@ import (
 
 	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/data/tokenizer"
-	"github.com/starling-network/starling/compute/grade"
-	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/model"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/node/prepare"
@@ -22,6 +21,9 @@ type Group struct {
 	Prompt  string
 	Texts   []string // up to their ends
 	Rewards []float64
+	Lengths []int // tokens of the answers that count
+
+	divergence float64 // from the reference model, of all these tokens
 }
 
 // Equal is the share of groups in which all answers have the same reward: the training learns nothing from them.
@@ -39,30 +41,32 @@ func (a Groups) Equal() float64 {
 	return float64(n) / float64(max(1, len(a)))
 }
 
-// Names of the outputs of the program.
-const (
-	answersName = "answers"
-	rewardName  = "reward"
-)
-
-// programOf is the part of a step that draws and rewards answers; nil if no rule rewards them.
-func programOf(step *program.Program) *program.Program {
-	for i := range step.Ops {
-		if op := &step.Ops[i]; op.Kind == program.Grade {
-			p := &program.Program{Numerics: step.Numerics, Ops: step.Ops, Outputs: []program.Output{
-				{Name: answersName, Value: op.In[1]}, {Name: rewardName, Value: int32(i)}}}
-			return p.Only(answersName, rewardName)
+// Measured are the measurements of drawn answers, by the names of metrics.
+func (a Groups) Measured(job *prepare.CompiledJob, round uint32) map[string]float64 {
+	var answers, reward, tokens, divergence float64
+	for _, g := range a {
+		for i, r := range g.Rewards {
+			answers, reward, tokens = answers+1, reward+r, tokens+float64(g.Lengths[i])
 		}
+		divergence += g.divergence
 	}
-	return nil
+	m := map[string]float64{"equal_groups": a.Equal(), "drawn_reward": reward / max(1, answers),
+		"answer_length": tokens / max(1, answers)}
+	if job.Job.Rollout.KL > 0 {
+		m["kl"] = divergence / max(1, tokens)
+	}
+	if s := job.Job.Rollout.Staleness; s > 0 {
+		m["staleness"] = float64(round - job.Spec.Apart().Policy(round))
+	}
+	return m
 }
 
 // Of draws the answers that the first unit of a round draws in its first step, if it begins with a checkpoint, on a
-// number of threads. There are none if no rule rewards the answers of the job.
+// number of threads. There are none if the job draws no answers.
 func Of(b *prepare.CompiledJob, ckpt *train.Checkpoint, round uint32, threads int) (Groups, error) {
-	p := programOf(b.Step)
-	if p == nil {
-		return nil, nil
+	p, err := b.Drawn()
+	if p == nil || err != nil {
+		return nil, err
 	}
 	x, err := cpu.Compile(p, threads)
 	if err != nil {
@@ -80,7 +84,7 @@ func Of(b *prepare.CompiledJob, ckpt *train.Checkpoint, round uint32, threads in
 	defer ckpt.Rest()
 	all := b.EvalInputs(ckpt)
 	all["tokens"] = tensor.FromI32(rows, int(b.Spec.Batch), int(b.Spec.Length)+1)
-	all["dice"] = spec.Dice(round, unit, 0)
+	all[model.Dice] = spec.Dice(round, unit, 0)
 	in := map[string]*tensor.Tensor{}
 	for name := range p.InputShapes() {
 		in[name] = all[name]
@@ -89,26 +93,36 @@ func Of(b *prepare.CompiledJob, ckpt *train.Checkpoint, round uint32, threads in
 	if err != nil {
 		return nil, fmt.Errorf("answers: %w", err)
 	}
-	return read(b, rows, out[answersName], out[rewardName])
+	return read(b, rows, out), nil
 }
 
 // read takes the tokens of answers to texts.
-func read(b *prepare.CompiledJob, rows []int32, answers, rewards *tensor.Tensor) (a Groups, err error) {
-	rule, err := grade.Decode(b.Rule())
-	if err != nil {
-		return a, fmt.Errorf("answers: %w", err)
-	}
+func read(b *prepare.CompiledJob, rows []int32, out map[string]*tensor.Tensor) (a Groups) {
+	answers, counted := out[model.DrawnAnswers], out[model.DrawnCounted].F32()
 	n, each, width := int(b.Spec.Batch), answers.Shape.Dims[1], int(b.Spec.Length)+1
-	group := answers.Shape.Dims[0] / n
+	group, tokens := answers.Shape.Dims[0]/n, b.Tokenizer.Vocabulary().Tokens
 	for i := range n {
 		g := Group{Prompt: promptOf(b.Tokenizer, rows[i*width:][:width-1])}
 		for k := i * group; k < (i+1)*group; k++ {
-			g.Texts = append(g.Texts, rule.Answer(answers.I32()[k*each:(k+1)*each]))
-			g.Rewards = append(g.Rewards, float64(rewards.F32()[k]))
+			var said []uint32
+			length := 0
+			for at, id := range answers.I32()[k*each : (k+1)*each] {
+				if counted[k*each+at] > 0 {
+					length++
+					if int(id) < len(tokens) && !tokens[id].Special {
+						said = append(said, uint32(id))
+					}
+				}
+				if d := out[model.DrawnDivergence]; d != nil {
+					g.divergence += float64(d.F32()[k*each+at])
+				}
+			}
+			g.Texts, g.Lengths = append(g.Texts, b.Tokenizer.Decode(said)), append(g.Lengths, length)
+			g.Rewards = append(g.Rewards, float64(out[model.DrawnRewards].F32()[k]))
 		}
 		a = append(a, g)
 	}
-	return a, nil
+	return a
 }
 
 // promptOf is the text before the tokens that are not silent.

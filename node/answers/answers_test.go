@@ -96,7 +96,16 @@ strategy: {sync_steps: 4, workers: 2}
 	if loss := float64(out["loss"].F32()[0]); math.Abs(loss-(1-mean)) > 1e-6 {
 		t.Errorf("the loss is %v, and the mean reward %v", loss, mean)
 	}
-	if _, a := of("reward={exact: 1}"); len(a) != 0 {
-		t.Errorf("%d groups without rules", len(a))
+	m := a.Measured(b, 1)
+	if math.Abs(m["drawn_reward"]-mean) > 1e-6 || m["answer_length"] <= 0 || m["answer_length"] > 3 || len(m) != 3 {
+		t.Errorf("measured %v, a mean reward of %v", m, mean)
+	}
+	if b, a := of("reward={exact: 1}", "rollout.kl=0.1"); len(a) != 8 || len([]rune(a[0].Texts[0])) > 3 ||
+		a.Measured(b, 1)["kl"] != 0 { // the reference is the model of the first round
+		t.Errorf("%+v, %v", a, a.Measured(b, 1))
+	}
+	b, a = of("strategy.method=fedavg", "rollout.staleness=2")
+	if m := a.Measured(b, 1); m["staleness"] != 1 || a.Measured(b, 4)["staleness"] != 2 {
+		t.Errorf("measured %v", m)
 	}
 }

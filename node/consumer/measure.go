@@ -2,11 +2,13 @@ package consumer
 
 import (
 	"context"
+	"maps"
 	"math"
 	"runtime"
 	"time"
 
 	"github.com/starling-network/starling/client/api"
+	"github.com/starling-network/starling/client/job/spec"
 	"github.com/starling-network/starling/compute/generate"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/network/blob"
@@ -131,18 +133,17 @@ func (c *Consumer) sample(ctx context.Context, m rundir.Metric, ckpt *train.Chec
 // shownAnswers is of how many groups an answer is a sample.
 const shownAnswers = 8
 
-// drawAnswers draws those of the first step after a checkpoint that is measured, as the training does, if rules reward
-// them. It adds to the metrics the share of the groups whose answers have equal rewards, and returns the best answer of
-// each of the first groups.
+// drawAnswers draws those of the first step after a checkpoint that is measured, as the training does. It adds the
+// measurements of answers to the metrics, and returns the best answer of each of the first groups.
 func drawAnswers(c *Consumer, m *rundir.Metric, ckpt *train.Checkpoint) (samples []Sample, _ error) {
-	if m.EvalLoss == nil || m.Round >= c.Job.Spec.Rounds || c.Job.Rule() == nil {
+	if m.EvalLoss == nil || m.Round >= c.Job.Spec.Rounds || c.Job.Job.Task != spec.TaskGRPO {
 		return nil, nil
 	}
 	a, err := answers.Of(c.Job, ckpt, m.Round, c.eval.Threads())
 	if err != nil {
 		return nil, err
 	}
-	m.Measured["equal_groups"] = a.Equal()
+	maps.Copy(m.Measured, a.Measured(c.Job, m.Round))
 	for _, g := range a[:min(shownAnswers, len(a))] {
 		best := 0
 		for i, r := range g.Rewards {

@@ -32,6 +32,8 @@ import (
 	"github.com/starling-network/starling/exchange/slice"
 	"github.com/starling-network/starling/node/dataset"
 	"github.com/starling-network/starling/node/memory"
+	"github.com/starling-network/starling/node/prepare/judge"
+	"github.com/starling-network/starling/node/prepare/rules"
 	"github.com/starling-network/starling/node/prepare/strategy"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/market"
@@ -71,6 +73,7 @@ type CompiledJob struct {
 
 	Trained architecture.Config       // Language or that of a network for texts, with its adapter if it has one
 	read    map[string]*tensor.Tensor // Frozen by names, if it is no base model
+	judges  judge.Models              // that reward answers
 	rule    []byte                    // of rewards, as grade.Rule encodes it; nil: there is none
 	ends    []int                     // tokens that end an answer that it rewards
 	drawn   *canon.Digest             // architecture.InitDigest of weights that the seed draws; nil: others
@@ -117,7 +120,12 @@ func outlineOf(j *job.Job, watch data.Watch) (*CompiledJob, error) {
 		_ = files.Close()
 		return nil, err
 	}
-	b, err := outline(j, base, files, tok, corpus)
+	judges, err := judge.Read(j, tok)
+	if err != nil {
+		_, _ = files.Close(), held.Close()
+		return nil, err
+	}
+	b, err := outline(j, base, files, tok, corpus, judges)
 	if err != nil {
 		_, _ = files.Close(), held.Close()
 		return nil, err
@@ -127,8 +135,9 @@ func outlineOf(j *job.Job, watch data.Watch) (*CompiledJob, error) {
 }
 
 // Assemble makes a job ready whose files are read. base is nil for a model from scratch.
-func Assemble(j *job.Job, base *folder.Model, tok *tokenizer.Tokenizer, corpus *data.Corpus) (*CompiledJob, error) {
-	return begun(outline(j, base, nil, tok, corpus))
+func Assemble(j *job.Job, base *folder.Model, tok *tokenizer.Tokenizer, corpus *data.Corpus,
+	judges judge.Models) (*CompiledJob, error) {
+	return begun(outline(j, base, nil, tok, corpus, judges))
 }
 
 // begun makes the first checkpoint of an outline.
@@ -158,9 +167,9 @@ type compilation struct{ *CompiledJob }
 
 // outline is Outline of a job whose files are read. files are those in which the base model lies.
 func outline(j *job.Job, base *folder.Model, files *memory.Folder, tok *tokenizer.Tokenizer,
-	corpus *data.Corpus) (*CompiledJob, error) {
+	corpus *data.Corpus, judges judge.Models) (*CompiledJob, error) {
 	b := compilation{&CompiledJob{Job: j, Tokenizer: tok, Corpus: corpus, Manifest: corpus.Manifest(bundle.ShardTokens),
-		Files: files, Example: j.ExampleTokens()}}
+		Files: files, Example: j.ExampleTokens(), judges: judges, read: judges.Tensors}}
 	if err := b.corpusFits(); err != nil {
 		return nil, err
 	}
@@ -179,7 +188,7 @@ func (b compilation) finish(base *folder.Model) (*CompiledJob, error) {
 	if err := b.buildPrograms(); err != nil {
 		return nil, err
 	}
-	if b.read != nil {
+	if b.read != nil && base == nil {
 		if err := b.freeze(train.Frozen(b.Step), b.read); err != nil {
 			return nil, err
 		}
@@ -321,8 +330,10 @@ func (b compilation) checkLanguage() (err error) {
 // buildPrograms makes the programs of the model.
 func (b compilation) buildPrograms() (err error) {
 	j := b.Job
-	if err := b.answersFit(); err != nil {
-		return err
+	if b.Language != nil {
+		if err := rules.Fit(j, b.Language.Layers); err != nil {
+			return err
+		}
 	}
 	if err := cmp.Or(strategy.Apart(j), b.ruled()); err != nil {
 		return err

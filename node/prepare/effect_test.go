@@ -148,6 +148,7 @@ var settings = map[string][]string{
 	"reward.rules.max_length": {"reward=[{kind: length, max_length: 2}]"},
 	"reward.rules.source":     {`reward=[{kind: starlark, source: "def reward(p, a, f): return 1"}]`},
 	"reward.rules.file":       {"reward=[{kind: starlark, file: my.star}]"},
+	"reward.rules.model":      {"reward=[{kind: model, model: judge}]"},
 	"reward.rules.step_limit": {`reward=[{kind: starlark, source: "def reward(p, a, f): return 1", step_limit: 9}]`},
 	"datasets.reward_fields":  {"datasets=[{path: data.jsonl, reward_fields: [text]}]"},
 

@@ -84,6 +84,7 @@ func (b *CompiledJob) Leaves() (t texts, err error) {
 		}
 		tokens.Set("chat_template", text)
 	}
+	maps.Copy(t.files, b.judges.Files())
 	t.files[FileConfig], t.files[fileTokenizerConfig], t.files[fileGenerationConfig] = config.Bytes(), tokens.Bytes(),
 		generation.Bytes()
 	return t, nil

@@ -62,15 +62,20 @@ func (b compilation) begin(base *folder.Model) (err error) {
 	return err
 }
 
-// freeze takes the tensors that the step reads and does not train from the base model, in the form that it reads. A
-// reference is of the model itself.
+// freeze takes the tensors that the step reads and does not train from the base model, in the form that it reads, or
+// from those that the job reads besides. A reference is of the model itself.
 func (b compilation) freeze(names []string, base map[string]*tensor.Tensor) (err error) {
 	inputs, own := b.Step.InputShapes(), make([]string, len(names))
 	shapes := make([]tensor.Shape, len(names))
 	for i, n := range names {
 		own[i], shapes[i] = strings.TrimPrefix(n, model.Reference), inputs[train.Param+n]
 	}
-	if b.Frozen, err = blocks.Compress(own, shapes, base); err != nil {
+	all := maps.Clone(b.read)
+	if all == nil {
+		all = map[string]*tensor.Tensor{}
+	}
+	maps.Copy(all, base)
+	if b.Frozen, err = blocks.Compress(own, shapes, all); err != nil {
 		return err
 	}
 	b.FrozenRoots = train.RootsBy(kernel.Cores, b.Frozen, func(t *tensor.Tensor) { b.Files.Rest(t.Bytes()) })

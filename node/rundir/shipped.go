@@ -2,6 +2,7 @@ package rundir
 
 import (
 	"context"
+	"maps"
 	"os"
 	"strings"
 
@@ -47,13 +48,15 @@ func (o *OutDir) ShippedBase(ctx context.Context, j *job.Job, store *blob.Disk) 
 	if err != nil {
 		return nil, err
 	}
-	cid := o.Run.Blobs.Genesis
-	if o.Run.Blobs.Frozen != "" { // under an adapter, or as the reference of preferences
-		cid = o.Run.Blobs.Frozen
-	}
-	tensors, err := weights(ctx, store, cid)
+	tensors, err := o.ShippedFrozen(ctx, store) // under an adapter, or as the reference of preferences
 	if err != nil {
 		return nil, err
+	}
+	maps.DeleteFunc(tensors, func(name string, _ *tensor.Tensor) bool { return model.IsJudge(name) })
+	if len(tensors) == 0 {
+		if tensors, err = weights(ctx, store, o.Run.Blobs.Genesis); err != nil {
+			return nil, err
+		}
 	}
 	base := &folder.Model{Config: config, Tensors: map[string]*tensor.Tensor{}}
 	for name, t := range tensors {

@@ -31,6 +31,7 @@ import (
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/prepare/demand"
 	"github.com/starling-network/starling/node/prepare/hubfile"
+	"github.com/starling-network/starling/node/prepare/judge"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/role/engine"
@@ -187,7 +188,15 @@ func shipped(o *rundir.OutDir, ctx context.Context, j *job.Job, store *blob.Disk
 	if err != nil {
 		return nil, err
 	}
-	return prepare.Assemble(j, base, tok, corpus)
+	frozen, err := o.ShippedFrozen(ctx, store)
+	if err != nil {
+		return nil, err
+	}
+	judges, err := judge.Shipped(j, frozen, func(name string) ([]byte, error) { return os.ReadFile(o.File(name)) })
+	if err != nil {
+		return nil, err
+	}
+	return prepare.Assemble(j, base, tok, corpus, judges)
 }
 
 // shippedLanguage are the tokenizer of a run, and the model that it started from, if it did not start from scratch.
@@ -213,6 +222,8 @@ func differences(o *rundir.OutDir, ctx context.Context, b *prepare.CompiledJob, 
 			if was, err := train.DecodeSpec(text); err == nil && (was.Data != b.Spec.Data ||
 				b.Job.Task == spec.TaskGraph && was.Frozen != b.Spec.Frozen) { // a graph is data, too
 				what = "the data"
+			} else if err == nil && was.Program == b.Spec.Program && was.Frozen != b.Spec.Frozen {
+				what = "the base model or a reward model"
 			}
 		}
 	}

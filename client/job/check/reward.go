@@ -67,11 +67,11 @@ func rewardFields(c *checker) {
 // kindKeys are the keys of rules that some kinds have.
 var kindKeys = map[string][]string{"field": {grade.Exact, grade.Prefix, grade.Contains, grade.Numeric},
 	"tolerance": {grade.Numeric}, "pattern": {grade.Regex}, "min_length": {grade.Length}, "max_length": {grade.Length},
-	"source": {grade.Starlark}, "file": {grade.Starlark}, "step_limit": {grade.Starlark}}
+	"model": {spec.RewardModel}, "source": {grade.Starlark}, "file": {grade.Starlark}, "step_limit": {grade.Starlark}}
 
 func rewardRule(c *checker, at string, r spec.RewardRule) {
 	for _, key := range []string{"field", "tolerance", "pattern", "min_length", "max_length", "source", "file",
-		"step_limit"} {
+		"model", "step_limit"} {
 		if path := at + "." + key; c.file.Given(path) && !slices.Contains(kindKeys[key], r.Kind) && !c.bad(path) {
 			c.report(path, problem.BadValue, fmt.Sprintf("%s is given, and kind is %s", path, r.Kind),
 				"it belongs to kind: "+strings.Join(kindKeys[key], ", "), "remove it")
@@ -92,6 +92,13 @@ func rewardRule(c *checker, at string, r spec.RewardRule) {
 				"name it in reward_fields of the datasets")
 			return
 		}
+	}
+	if r.Kind == spec.RewardModel {
+		if r.Model == "" && !c.bad(at+".model") {
+			c.report(at, problem.BadValue, "kind is model, and model is missing", "the score of a reward model rewards answers",
+				"name its folder: the output folder of a job with task: reward")
+		}
+		return
 	}
 	if r.Kind == grade.Starlark && (r.Source != "") == (r.File != "") {
 		c.report(at, problem.BadValue, "kind is starlark, with neither source nor file, or with both",

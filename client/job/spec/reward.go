@@ -20,16 +20,17 @@ type Reward struct {
 
 // RewardRule is a way to reward the text of an answer.
 type RewardRule struct {
-	Kind      string  `job:"kind,required" one:"exact prefix contains numeric regex length json countdown starlark"`
+	Kind      string  `job:"kind,required" one:"exact prefix contains numeric regex length json countdown starlark model"`
 	Weight    float64 `job:"weight" in:"(0,1000]"`
-	Field     string  `job:"field"`                        // of an example, which the answer is compared with
-	Tolerance float64 `job:"tolerance" in:"[0,inf)"`       // of numeric: largest difference
-	Pattern   string  `job:"pattern"`                      // of regex
-	MinLength int     `job:"min_length" in:"[0,1000000]"`  // of length: characters
-	MaxLength int     `job:"max_length" in:"[1,1000000]"`  // of length; 0: it is not given
-	Source    string  `job:"source"`                       // of starlark: defines reward(prompt, answer, fields)
-	File      string  `job:"file,local" example:"my.star"` // that has the source, relative to the folder of the job file
-	StepLimit int     `job:"step_limit" in:"[1,524288]"`   // of starlark: a reward that takes more is 0
+	Field     string  `job:"field"`                              // of an example, which the answer is compared with
+	Tolerance float64 `job:"tolerance" in:"[0,inf)"`             // of numeric: largest difference
+	Pattern   string  `job:"pattern"`                            // of regex
+	MinLength int     `job:"min_length" in:"[0,1000000]"`        // of length: characters
+	MaxLength int     `job:"max_length" in:"[1,1000000]"`        // of length; 0: it is not given
+	Source    string  `job:"source"`                             // of starlark: defines reward(prompt, answer, fields)
+	File      string  `job:"file,local" example:"my.star"`       // that has the source, relative to the job file
+	Model     string  `job:"model,local" example:"./out/reward"` // of model: the folder of a reward model
+	StepLimit int     `job:"step_limit" in:"[1,524288]"`         // of starlark: a reward that takes more is 0
 }
 
 // SetDefaults implements strict.Defaulter.
@@ -51,10 +52,14 @@ func (r *Reward) Decode(d *strict.Decoder, path string, n *yaml.Node) {
 	}
 }
 
+// RewardModel is the kind of rules whose reward is the score of a reward model.
+const RewardModel = "model"
+
 // Ruled reports whether rules over the text of an answer reward it.
 func (r Reward) Ruled() bool { return len(r.Rules) > 0 }
 
-// Term is a rule as it is computed. source is that of its function, if it is of the author.
+// Term is a rule as it is computed, but for those of RewardModel, which no rule computes. source is that of its
+// function, if it is of the author.
 func (r RewardRule) Term(source string) grade.Term {
 	t := grade.Term{Kind: r.Kind, Weight: r.Weight}
 	switch r.Kind {

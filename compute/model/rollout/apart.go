@@ -36,12 +36,15 @@ func (d *Tokens) Take(logits *graph.Node, i int) *graph.Node {
 	return token
 }
 
+// Scores are the cross-entropies of the tokens that were drawn: float32 [n*group, tokens].
+func (d *Tokens) Scores() *graph.Node { return graph.Concatenate(d.scores, 1) }
+
 // Given is Passed for answers [n*group, tokens] and their rewards [n*group], and after it the highest of the scores
 // with noise that each token was drawn by: float32 [n*group, tokens].
 func (d *Tokens) Given(n int, answers, reward *graph.Node) []*graph.Node {
 	group, length := answers.Shape().Dim(0)/n, answers.Shape().Dim(1)
 	out := []*graph.Node{graph.Reshape(answers, n, group, length), graph.Reshape(reward, n, group),
-		graph.Reshape(graph.Concatenate(d.scores, 1), n, group, length), graph.Concatenate(d.highest, 1)}
+		graph.Reshape(d.Scores(), n, group, length), graph.Concatenate(d.highest, 1)}
 	for i := range out {
 		out[i] = graph.StopGradient(out[i])
 	}

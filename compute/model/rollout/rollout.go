@@ -7,6 +7,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 
+	"github.com/starling-network/starling/compute/grade"
 	"github.com/starling-network/starling/compute/model/silence"
 	"github.com/starling-network/starling/compute/record"
 )
@@ -69,6 +70,24 @@ func Last(x *graph.Node, n, m int) *graph.Node {
 	return graph.Reshape(x, n*m, -1)
 }
 
+// Texts are n prompts, each with its group of answers [n*group, length] up to the tokens that count, as rows of tokens
+// that begin with the prompt: int32 [n*group, width+length]. Columns after a text have the token pad.
+func (p Prompts) Texts(answers, counted *graph.Node, pad int) *graph.Node {
+	n, width := p.Tokens.Shape().Dim(0), p.Tokens.Shape().Dim(1)
+	rows, length := answers.Shape().Dim(0), answers.Shape().Dim(1)
+	whole := graph.Concatenate([]*graph.Node{Repeat(p.Tokens, rows/n), answers}, 1)
+	padding := Repeat(p.Padding, rows/n)
+	across := func(x *graph.Node) *graph.Node {
+		return graph.ExpandAndBroadcast(x, []int{rows, width + length}, []int{1})
+	}
+	column := iota(answers, rows, width+length)
+	text := pick(whole, graph.MinScalar(graph.Add(column, across(padding)), width+length-1))
+	said := graph.ConvertDType(graph.ReduceSum(counted, -1), dtypes.Int32)
+	size := graph.Sub(graph.AddScalar(said, width), padding)
+	none := graph.MulScalar(graph.OnesLike(text), pad)
+	return graph.Where(graph.LessThan(column, across(size)), text, none)
+}
+
 // Draw draws a token for each row of logits [n, vocab] from their softmax at a temperature: int32 [n]. It is the
 // highest of the logits divided by the temperature plus noise (Gumbel 1954), the first one of equals. The noise is that
 // of record.Gumbel; each draw of a step has a site of its own.
@@ -116,20 +135,33 @@ type Reward struct {
 	// the first token of Ends, which counts, and the rule compares it with the tokens after the prompt of an example.
 	Rule []byte
 	Ends []int
+
+	// Judged are the weights of the scores of reward models, relative to Ruled, that of the rule. They reward answers
+	// together with the rule, or without one.
+	Judged []float64
+	Ruled  float64
 }
 
-// Valid reports whether something is rewarded, by weights or by a rule.
+// Valid reports whether something is rewarded, by weights, or by a rule and by reward models.
 func (w Reward) Valid() bool {
-	return w.Exact >= 0 && w.Prefix >= 0 && (w.Exact+w.Prefix > 0) != (w.Rule != nil)
+	for _, each := range w.Judged {
+		if !(each > 0) || (w.Ruled > 0) != (w.Rule != nil) {
+			return false
+		}
+	}
+	return w.Exact >= 0 && w.Prefix >= 0 && (w.Exact+w.Prefix > 0) != w.Texts()
 }
+
+// Texts reports whether answers are rewarded as texts, and not by a comparison of their tokens.
+func (w Reward) Texts() bool { return w.Rule != nil || len(w.Judged) > 0 }
 
 // Of is the reward of each of a number of answers [n*group, length] to the n prompts of examples [n, columns+1]:
 // float32 [n*group], and 1 for tokens that count: float32 [n*group, length]. The last column of an example belongs to
-// the next one.
-func (w Reward) Of(examples *graph.Node, prompts Prompts, answers *graph.Node) (reward, counted *graph.Node) {
-	if w.Rule != nil {
-		rows := graph.Slice(examples, graph.AxisRange(), graph.AxisRange(0, examples.Shape().Dim(1)-1))
-		return record.Grade(w.Rule, rows, answers), w.Counted(prompts, answers)
+// the next one. scores [n*group] are those of the reward models, in the order of Judged.
+func (w Reward) Of(examples *graph.Node, prompts Prompts, answers *graph.Node, scores []*graph.Node) (reward,
+	counted *graph.Node) {
+	if w.Texts() {
+		return w.ofTexts(examples, answers, scores), w.Counted(prompts, answers)
 	}
 	group := answers.Shape().Dim(0) / examples.Shape().Dim(0)
 	counted = w.Counted(prompts, answers)
@@ -137,17 +169,42 @@ func (w Reward) Of(examples *graph.Node, prompts Prompts, answers *graph.Node) (
 	return reward, counted
 }
 
+// ofTexts is the mean of the reward by the rule and of the scores, by their weights. A score counts as one between
+// -grade.MaxReward and grade.MaxReward.
+func (w Reward) ofTexts(examples, answers *graph.Node, scores []*graph.Node) (sum *graph.Node) {
+	all := w.Ruled
+	for _, each := range w.Judged {
+		all += each
+	}
+	if w.Rule != nil {
+		rows := graph.Slice(examples, graph.AxisRange(), graph.AxisRange(0, examples.Shape().Dim(1)-1))
+		if sum = record.Grade(w.Rule, rows, answers); len(scores) == 0 {
+			return sum
+		}
+		sum = graph.MulScalar(sum, w.Ruled/all)
+	}
+	for i, score := range scores {
+		bounded := graph.MaxScalar(graph.MinScalar(score, grade.MaxReward), -grade.MaxReward)
+		if part := graph.MulScalar(bounded, w.Judged[i]/all); sum == nil {
+			sum = part
+		} else {
+			sum = graph.Add(sum, part)
+		}
+	}
+	return sum
+}
+
 // Counted is 1 for the tokens of answers [n*group, length] to n prompts that count, else 0: float32 [n*group, length].
 func (w Reward) Counted(prompts Prompts, answers *graph.Node) *graph.Node {
-	if w.Rule != nil {
+	if w.Texts() {
 		return Until(answers, w.Ends)
 	}
 	return Repeat(prompts.Counted, answers.Shape().Dim(0)/prompts.Counted.Shape().Dim(0))
 }
 
-// Measured is 1 less the mean reward of answers, the share of those with a reward of at least 1, and the mean reward.
-func (w Reward) Measured(examples *graph.Node, prompts Prompts, answers *graph.Node) []*graph.Node {
-	reward, _ := w.Of(examples, prompts, answers)
+// Measured is 1 less the mean reward of answers, the share of those with a reward of at least 1, and the mean reward,
+// of the rewards [n] of all answers.
+func Measured(reward *graph.Node) []*graph.Node {
 	full := graph.ConvertDType(graph.GreaterOrEqual(reward, graph.OnesLike(reward)), dtypes.Float32)
 	mean := func(x *graph.Node) *graph.Node {
 		return graph.MulScalar(graph.ReduceAllSum(x), 1/float64(x.Shape().Dim(0)))

@@ -1,6 +1,7 @@
 package textclass
 
 import (
+	"errors"
 	"maps"
 	"math"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/starling-network/starling/compute/model"
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/modeltest"
+	"github.com/starling-network/starling/compute/model/rollout"
 	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/program"
@@ -379,4 +381,87 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A reward model scores drawn answers with their prompts, up to their ends, as it scores these texts alone: to the bit,
+// whatever the prompts' lengths are, whichever other models score it.
+func TestScoresOfDrawnAnswers(t *testing.T) {
+	const rows, length, tokens, group, end = 3, 8, 3, 4, 2
+	c := parsed(t, architecture.Llama)
+	judge := func(name string, pad int) (Network, map[string]*tensor.Tensor) {
+		n, err := New(parsed(t, name), []string{"good"}, length, pad)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n, strong(n)
+	}
+	one, weights := judge(architecture.GPT2, parsed(t, architecture.GPT2).VocabSize())
+	two, others := judge(architecture.Llama, 0)
+	batch := make([]int32, rows*(length+1))
+	for i := range batch {
+		row, at := i/(length+1), i%(length+1)
+		if batch[i] = int32(1 + (5*row+3*at)%(c.VocabSize()-1)); at != 2+row {
+			batch[i] += int32(c.VocabSize())
+		}
+	}
+	task, err := model.Reinforce(c, model.Batch{Sequences: rows, Length: length, Silent: c.VocabSize()}, model.Rollout{
+		Group: group, Tokens: tokens, Temperature: 1, Reward: rollout.Reward{Ends: []int{end}, Judged: []float64{3, 1}}},
+		one, two)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := map[string]*tensor.Tensor{"tokens": tensor.FromI32(batch, rows, length+1),
+		model.Dice: tensor.New(tensor.Make(tensor.Int64, 3))}
+	for name, x := range c.Init(5) {
+		in[train.Param+name] = x
+	}
+	for i, w := range []map[string]*tensor.Tensor{weights, others} {
+		for name, x := range w {
+			in[train.Param+model.JudgePrefix(i)+name] = x
+		}
+	}
+	p, err := task.Drawn()
+	drawn := run(t, p, err, in)
+	answers, counted := drawn[model.DrawnAnswers].I32(), drawn[model.DrawnCounted].F32()
+	for i, got := range drawn[model.DrawnRewards].F32() {
+		var want float32
+		for k, n := range []Network{one, two} {
+			var text []uint32
+			for _, id := range batch[i/group*(length+1):][:2+i/group] {
+				text = append(text, uint32(id)-uint32(c.VocabSize()))
+			}
+			for at := range tokens {
+				if counted[i*tokens+at] > 0 {
+					text = append(text, uint32(answers[i*tokens+at]))
+				}
+			}
+			var row []int32
+			for _, id := range n.Row(text) {
+				row = append(row, int32(id))
+			}
+			p, err := model.Scores(n, 1)
+			score := run(t, p, err, inputs([]map[string]*tensor.Tensor{weights, others}[k], row, 1))["scores"].F32()[0]
+			want += score * []float32{0.75, 0.25}[k]
+		}
+		if got != want {
+			t.Errorf("answer %d has the reward %v, want %v", i, got, want)
+		}
+	}
+	for name, wrong := range map[string]func() error{
+		"no weight": func() error {
+			_, err := model.Reinforce(c, model.Batch{Sequences: rows, Length: length, Silent: c.VocabSize()},
+				model.Rollout{Group: group, Tokens: tokens, Temperature: 1, Reward: rollout.Reward{Exact: 1}}, one)
+			return err
+		},
+		"another length": func() error {
+			_, err := model.Reinforce(c, model.Batch{Sequences: rows, Length: length, Silent: c.VocabSize()},
+				model.Rollout{Group: group, Tokens: tokens, Temperature: 1, Reward: rollout.Reward{Judged: []float64{1}}},
+				one.At(5))
+			return err
+		},
+	} {
+		if err := wrong(); !errors.Is(err, model.ErrStep) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }

@@ -10,8 +10,11 @@ import (
 
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/client/job/problem"
+	"github.com/starling-network/starling/client/job/spec"
+	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/grade"
+	"github.com/starling-network/starling/compute/model/rollout"
 )
 
 // Tries is on how many examples a reward is tried.
@@ -25,7 +28,8 @@ type maker struct {
 }
 
 // Make makes the rule that rewards the answers of a job with rules, as grade.Decode reads it, and tries it on rows, the
-// first Tries examples at most. ends are the tokens that end an answer. The error is a *problem.ErrorList.
+// first Tries examples at most. rule is nil where reward models alone reward answers. ends are the tokens that end an
+// answer. The error is a *problem.ErrorList.
 func Make(j *job.Job, t *tokenizer.Tokenizer, rows [][]int32) (rule []byte, ends []int, err error) {
 	m := maker{j, t, rows}
 	r := grade.Rule{Fields: j.Datasets[0].RewardFields != nil}
@@ -33,17 +37,47 @@ func Make(j *job.Job, t *tokenizer.Tokenizer, rows [][]int32) (rule []byte, ends
 		return nil, nil, err
 	}
 	for i, one := range j.Reward.Rules {
+		if one.Kind == spec.RewardModel {
+			continue
+		}
 		source, err := j.RewardSource(i)
 		if err != nil {
 			return nil, nil, err
 		}
 		r.Terms = append(r.Terms, one.Term(source))
 	}
-	r.Pieces, r.Lengths = grade.Vocabulary(pieces(t))
 	for _, id := range r.Ends {
 		ends = append(ends, int(id))
 	}
+	if len(r.Terms) == 0 {
+		return nil, ends, nil
+	}
+	r.Pieces, r.Lengths = grade.Vocabulary(pieces(t))
 	return r.Encode(), ends, m.check(r)
+}
+
+// First are the tokens of the first examples of a corpus, each of length tokens.
+func First(corpus *data.Corpus, length int) (rows [][]int32) {
+	for i := range min(Tries, corpus.Train.Len()/length) {
+		row := make([]int32, length)
+		for k := range row {
+			row[k] = int32(corpus.Train.At(i*length + k))
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// Rewards are how the answers of a job are rewarded: by the rule that Make returns, and by reward models with
+// the weights judged.
+func Rewards(j *job.Job, rule []byte, ends []int, judged []float64) rollout.Reward {
+	r := rollout.Reward{Exact: j.Reward.Exact, Prefix: j.Reward.Prefix, Rule: rule, Ends: ends, Judged: judged}
+	for _, one := range j.Reward.Rules {
+		if one.Kind != spec.RewardModel && len(judged) > 0 {
+			r.Ruled += one.Weight
+		}
+	}
+	return r
 }
 
 // check refuses a rule that cannot be computed, or fails for all examples.
@@ -51,7 +85,7 @@ func (m maker) check(r grade.Rule) error {
 	g, err := grade.New(r)
 	var wrong *grade.TermError
 	if errors.As(err, &wrong) {
-		return m.Refuse(fmt.Sprintf("reward.rules.%d", wrong.Term), problem.BadValue,
+		return m.Refuse(fmt.Sprintf("reward.rules.%d", m.rule(wrong.Term)), problem.BadValue,
 			"a rule of the reward cannot be computed", wrong.Err, "correct it; docs/job-file.md says what each kind takes")
 	}
 	if err == nil {
@@ -62,6 +96,19 @@ func (m maker) check(r grade.Rule) error {
 			"lower step_limit or rollout.max_tokens, or shorten a pattern")
 	}
 	return m.try(g)
+}
+
+// rule is the place in the job of the rule that a term computes.
+func (m maker) rule(term int) int {
+	for i, r := range m.Reward.Rules {
+		if r.Kind != spec.RewardModel {
+			if term == 0 {
+				return i
+			}
+			term--
+		}
+	}
+	return term
 }
 
 // ends finds the tokens that end an answer: that of the end of a document, special tokens in the answers of the first

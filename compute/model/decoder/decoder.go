@@ -1,4 +1,4 @@
-package model
+package decoder
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 // decoderNetwork is the computation of every architecture but GPT-2.
 type decoderNetwork struct{ n architecture.Names }
 
-func (d decoderNetwork) hidden(c architecture.Config, w weights, tokens *graph.Node, s sequence.Sequence) *graph.Node {
+func (d decoderNetwork) hidden(c architecture.Config, w Weights, tokens *graph.Node, s sequence.Sequence) *graph.Node {
 	n := d.n
 	batch, length := dims(tokens)[0], dims(tokens)[1]
 	var turns, local attention.Rope
@@ -23,7 +23,7 @@ func (d decoderNetwork) hidden(c architecture.Config, w weights, tokens *graph.N
 			local = s.Rope(c.Form.Local)
 		}
 	}
-	x := graph.Reshape(lookup(w.at(n.Embed+".weight"), tokens), batch*length, c.EmbedWidth())
+	x := graph.Reshape(lookup(w.At(n.Embed+".weight"), tokens), batch*length, c.EmbedWidth())
 	if c.Form.Embed > 0 {
 		x = graph.MulScalar(x, c.Form.Embed)
 	}
@@ -31,10 +31,10 @@ func (d decoderNetwork) hidden(c architecture.Config, w weights, tokens *graph.N
 		x = w.linear(n.In+".weight", x)
 	}
 	if n.Positions != "" {
-		places := s.Places(graph.Slice(w.at(n.Positions+".weight"), graph.AxisRange(architecture.PositionOffset)))
+		places := s.Places(graph.Slice(w.At(n.Positions+".weight"), graph.AxisRange(architecture.PositionOffset)))
 		x = graph.Add(x, graph.Reshape(places, batch*length, c.Width))
 	}
-	x = w.dropped(x)
+	x = w.Dropped(x)
 	for i := range c.Layers {
 		own := turns
 		if c.Form.Local.Theta > 0 && c.Form.Sliding(i) {
@@ -49,13 +49,13 @@ func (d decoderNetwork) hidden(c architecture.Config, w weights, tokens *graph.N
 	return w.normalised(c, n.Final, x)
 }
 
-func (d decoderNetwork) output(c architecture.Config, w weights, x *graph.Node) *graph.Node {
+func (d decoderNetwork) output(c architecture.Config, w Weights, x *graph.Node) *graph.Node {
 	n := d.n
 	if c.EmbedWidth() != c.Width {
 		x = w.linear(n.Out+".weight", x)
 	}
 	if c.Tied {
-		return attention.Capped(linear(x, w.at(n.Embed+".weight")), c.Form.LogitCap)
+		return attention.Capped(linear(x, w.At(n.Embed+".weight")), c.Form.LogitCap)
 	}
 	return attention.Capped(w.biased(n.Head, x, c.Form.HeadBias), c.Form.LogitCap)
 }
@@ -63,7 +63,7 @@ func (d decoderNetwork) output(c architecture.Config, w weights, x *graph.Node) 
 // block is one layer.
 type block struct {
 	c     architecture.Config
-	w     weights
+	w     Weights
 	n     architecture.Names
 	a     sequence.Attender
 	turns attention.Rope
@@ -111,7 +111,7 @@ func (b block) attend(y *graph.Node) *graph.Node {
 		q, k = b.turned(b.n.QNorm, q), b.turned(b.n.KNorm, k)
 	}
 	q, k = b.w.rounded(q), b.w.rounded(k)
-	return b.w.dropped(b.w.biased(b.n.O, b.a.Attend(q, k, v, b.view), c.Form.OutBias))
+	return b.w.Dropped(b.w.biased(b.n.O, b.a.Attend(q, k, v, b.view), c.Form.OutBias))
 }
 
 // split cuts a joint projection into queries, keys and values.
@@ -159,14 +159,14 @@ func (b block) feed(y *graph.Node) *graph.Node {
 	default:
 		y = graph.Mul(b.w.rounded(activation.Apply(f, b.w.biased(b.n.Gate, y, f.MLPBias))), b.w.biased(b.n.Up, y, f.MLPBias))
 	}
-	return b.w.dropped(b.w.biased(b.n.Down, y, f.MLPBias))
+	return b.w.Dropped(b.w.biased(b.n.Down, y, f.MLPBias))
 }
 
 // biased is the layer with the given name, its adapter and, if it has one, its bias, on x [n, in].
-func (w weights) biased(name string, x *graph.Node, bias bool) *graph.Node {
+func (w Weights) biased(name string, x *graph.Node, bias bool) *graph.Node {
 	y := w.linear(name+".weight", x)
 	if bias {
-		y = graph.Add(y, down(w.at(name+".bias"), y))
+		y = graph.Add(y, down(w.At(name+".bias"), y))
 	}
 	return y
 }

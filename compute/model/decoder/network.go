@@ -1,4 +1,6 @@
-package model
+// Package decoder computes language models as graphs: GPT-2, and the decoders that compute/model/architecture
+// describes, from tokens to hidden states and logits. It knows no loss, and makes no programs; compute/model does.
+package decoder
 
 import (
 	"github.com/gomlx/gomlx/core/graph"
@@ -10,9 +12,9 @@ import (
 // network is the computation of an architecture.
 type network interface {
 	// hidden maps tokens [batch, length] to the input of the output layer: [batch*length, width].
-	hidden(c architecture.Config, w weights, tokens *graph.Node, s sequence.Sequence) *graph.Node
+	hidden(c architecture.Config, w Weights, tokens *graph.Node, s sequence.Sequence) *graph.Node
 	// output is the output layer: x [n, width] to logits [n, vocab].
-	output(c architecture.Config, w weights, x *graph.Node) *graph.Node
+	output(c architecture.Config, w Weights, x *graph.Node) *graph.Node
 }
 
 func networkOf(c architecture.Config) network {
@@ -22,21 +24,24 @@ func networkOf(c architecture.Config) network {
 	return decoderNetwork{architecture.NamesOf(c.Architecture())}
 }
 
-// logits maps tokens [batch, length], each sequence from its first token on, to logits [batch*length, vocab].
-func logits(c architecture.Config, w weights, tokens *graph.Node) *graph.Node {
-	n := networkOf(c)
-	x := n.hidden(c, w, tokens, sequence.Whole{Tokens: tokens})
-	return n.output(c, w.float32Only(), x)
+// Hidden maps tokens [batch, length] to the input of the output layer: [batch*length, width].
+func Hidden(c architecture.Config, w Weights, tokens *graph.Node, s sequence.Sequence) *graph.Node {
+	return networkOf(c).hidden(c, w, tokens, s)
+}
+
+// Output is the output layer: x [n, width] to logits [n, vocab], in float32.
+func Output(c architecture.Config, w Weights, x *graph.Node) *graph.Node {
+	return networkOf(c).output(c, w.Float32Only(), x)
+}
+
+// Logits maps tokens [batch, length], each sequence from its first token on, to logits [batch*length, vocab].
+func Logits(c architecture.Config, w Weights, tokens *graph.Node) *graph.Node {
+	return Output(c, w, Hidden(c, w, tokens, sequence.Whole{Tokens: tokens}))
 }
 
 // A hidden state is [rows, width]: one row for each token of the batch, sequence after sequence.
 
 func dims(x *graph.Node) []int { return x.Shape().Dimensions }
-
-// across repeats x [..., n] along a new last axis to the shape of like [..., n, m].
-func across(x, like *graph.Node) *graph.Node {
-	return graph.ExpandAndBroadcast(x, dims(like), []int{-1})
-}
 
 // down repeats x [m] to the shape of like [n, m].
 func down(x, like *graph.Node) *graph.Node { return graph.BroadcastPrefix(x, dims(like)[0]) }
@@ -52,11 +57,11 @@ func lookup(table, tokens *graph.Node) *graph.Node {
 }
 
 // normalised is the norm with the given name, with the suffixes .weight and .bias, of x [n, m].
-func (w weights) normalised(c architecture.Config, name string, x *graph.Node) *graph.Node {
-	gain := w.at(name + ".weight")
+func (w Weights) normalised(c architecture.Config, name string, x *graph.Node) *graph.Node {
+	gain := w.At(name + ".weight")
 	switch c.Form.Norm {
 	case architecture.LayerNorm:
-		return norm.Layer(x, gain, w.at(name+".bias"), c.NormEps)
+		return norm.Layer(x, gain, w.At(name+".bias"), c.NormEps)
 	case architecture.RMSPlus1:
 		return norm.RMS(x, graph.OnePlus(gain), c.NormEps)
 	}
