@@ -122,8 +122,8 @@ func FromBytes(b []byte) (CID, error) {
 // digestOf is the digest in a CID that passes Check, or that of a block of a blob.
 func digestOf(c CID) canon.Digest { return canon.Digest(c.Hash()[2:]) }
 
-// leafCID is the CID of a raw leaf with the given SHA-256 digest.
-func leafCID(d canon.Digest) CID {
+// LeafOf is the CID of the blob of one leaf whose bytes have this SHA-256 digest.
+func LeafOf(d canon.Digest) CID {
 	h, err := multihash.Encode(d[:], multihash.SHA2_256)
 	if err != nil {
 		panic(err) // 32 bytes and a known function
@@ -136,7 +136,7 @@ func IsLeaf(c CID) bool { return c.Prefix().Codec == cid.Raw }
 
 // CheckLeaf reports whether data is the one-leaf blob c (ErrCorrupt).
 func CheckLeaf(c CID, data []byte) error {
-	if len(data) > LeafBytes || !leafCID(digest(data)).Equals(c) {
+	if len(data) > LeafBytes || !LeafOf(digest(data)).Equals(c) {
 		return fmt.Errorf("blob: %s: %w", c, ErrCorrupt)
 	}
 	return nil

@@ -47,7 +47,7 @@ func ParseDirectory(block []byte) ([]File, error) {
 }
 
 // Leaf is the blob whose bytes are the block c: the leaf with the same digest.
-func Leaf(c CID) CID { return leafCID(digestOf(c)) }
+func Leaf(c CID) CID { return LeafOf(digestOf(c)) }
 
 // isDirectory reports whether bytes are the block of a directory.
 func isDirectory(block []byte) bool {

@@ -115,7 +115,7 @@ func walk(size int64, leaves []canon.Digest, visit func(c CID, level, i int, blo
 	nodes := make([]node, len(leaves))
 	for i, d := range leaves {
 		n := uint64(min(LeafBytes, size-int64(i)*LeafBytes))
-		nodes[i] = node{leafCID(d), n, n}
+		nodes[i] = node{LeafOf(d), n, n}
 		visit(nodes[i].cid, 0, i, nil)
 	}
 	for level := 1; len(nodes) > 1; level++ {

@@ -19,6 +19,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/host"
 	p2p "github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/core/protocol"
 	"github.com/libp2p/go-libp2p/p2p/transport/quicreuse"
 
 	"github.com/starling-network/starling/network/blob"
@@ -30,6 +31,7 @@ import (
 	"github.com/starling-network/starling/network/peer/fetch"
 	"github.com/starling-network/starling/network/peer/lifetime"
 	"github.com/starling-network/starling/network/peer/link"
+	"github.com/starling-network/starling/network/peer/message"
 	"github.com/starling-network/starling/network/peer/upload"
 	"github.com/starling-network/starling/network/peer/wire"
 )
@@ -191,6 +193,22 @@ func (h *Host) Peers() []link.State { return h.links.Peers() }
 // Control opens a control stream of the caller's own to the peer at addr, a multiaddr ending in /p2p/ID.
 func (h *Host) Control(ctx context.Context, addr string) (*link.Control, error) {
 	return h.links.Control(ctx, addr)
+}
+
+// Ask asks a peer a small question of a protocol of the caller's: see message.Ask.
+func (h *Host) Ask(ctx context.Context, to p2p.AddrInfo, of string, question []byte) ([]byte, error) {
+	return message.Ask(ctx, h.host, to, protocol.ID(of), question)
+}
+
+// Answer answers the questions of a protocol that peers with an account ask, from now on. Strangers get no answer.
+func (h *Host) Answer(of string, answer message.Answerer) {
+	h.host.SetStreamHandler(protocol.ID(of), message.Handler(h.life,
+		func(ctx context.Context, from ID, question []byte) []byte {
+			if h.config.Standing(from) < admission.Participant {
+				return nil
+			}
+			return answer(ctx, from, question)
+		}))
 }
 
 // Announce tells others that this host provides a blob: discovery.ErrNoDiscovery without Config.Known. It is forgotten

@@ -403,8 +403,11 @@ func (c *Consumer) collect(ctx context.Context, round, latest uint32) error {
 	}
 	get := func(ctx context.Context, id blob.CID) ([]byte, error) { return c.fetch(ctx, id, holders) }
 	aside := memory.Aside{Dir: c.home}
-	next, err := bundle.LoadCheckpointEach(ctx, entry.Attestation.Checkpoint, get, checkpoint.InTurn,
-		aside.Room(c.Job.Size().Checkpoint()))
+	next, err := patched(ctx, c, entry.Attestation.Checkpoint, holders)
+	if err != nil {
+		next, err = bundle.LoadCheckpointEach(ctx, entry.Attestation.Checkpoint, get, checkpoint.InTurn,
+			aside.Room(c.Job.Size().Checkpoint()))
+	}
 	switch {
 	case err == nil:
 		next = c.Shared.Checkpoint(entry.Attestation.Checkpoint.Root, next, aside)

@@ -19,9 +19,11 @@ import (
 	"github.com/starling-network/starling/network/blob/quota"
 	"github.com/starling-network/starling/network/peer"
 	"github.com/starling-network/starling/network/peer/wire"
+	"github.com/starling-network/starling/network/weights"
 	"github.com/starling-network/starling/node/accelerator/shared"
 	"github.com/starling-network/starling/node/instrument"
 	"github.com/starling-network/starling/node/member/draft"
+	"github.com/starling-network/starling/node/member/patches"
 	"github.com/starling-network/starling/node/pause"
 	"github.com/starling-network/starling/node/shards"
 	"github.com/starling-network/starling/node/torch"
@@ -57,21 +59,23 @@ type Process struct {
 	Drain       <-chan struct{} // closed when it shall take on nothing new, and leave; may be nil
 	Journal     *JournalWriter
 	Drafts      *draft.Store
-	Torch       *torch.Options // nil: it has no PyTorch
-	Device      *shared.Device // computes its units; nil: the processor does
-	Notify      func(string)   // to the owner; may be nil
-	Holding     engine.Holding // of the tensors that it computes with
-	Pause       *pause.Pauser  // says when it sets its work aside; nil: never
-	Near        *blob.Disk     // of a party of this process, whose files are linked and not fetched; nil: none
+	Torch       *torch.Options    // nil: it has no PyTorch
+	Device      *shared.Device    // computes its units; nil: the processor does
+	Notify      func(string)      // to the owner; may be nil
+	Holding     engine.Holding    // of the tensors that it computes with
+	Pause       *pause.Pauser     // says when it sets its work aside; nil: never
+	Near        *blob.Disk        // of a party of this process, whose files are linked and not fetched; nil: none
+	Weights     *weights.Exchange // of the host: checkpoints come as patches where that is fewer bytes; nil: whole
 
-	party      *party.Executor            // once the job is here
-	engine     *engine.Engine             // the same
-	told       pause.State                // that the role knows
-	paused     role.Pause                 // the same
-	unfit      error                      // why no member can compute a unit of the job; nil: not known
-	Replicator atomic.Pointer[replicator] // from then on
-	State      atomic.Pointer[run.State]  // of the run after the latest block that was seen; nil: none yet
-	steps      *torch.Executor            // nil: the kernels take all steps
+	party       *party.Executor            // once the job is here
+	engine      *engine.Engine             // the same
+	told        pause.State                // that the role knows
+	paused      role.Pause                 // the same
+	unfit       error                      // why no member can compute a unit of the job; nil: not known
+	Replicator  atomic.Pointer[replicator] // from then on
+	State       atomic.Pointer[run.State]  // of the run after the latest block that was seen; nil: none yet
+	steps       *torch.Executor            // nil: the kernels take all steps
+	stopServing func()                     // patches; nil: none are served
 }
 
 // reply is what came of an action.
@@ -90,6 +94,11 @@ func (p *Process) Run(ctx context.Context) error {
 	}
 	defer p.Journal.Close()
 	defer p.closeExecutor()
+	defer func() {
+		if p.stopServing != nil {
+			p.stopServing()
+		}
+	}()
 	ended := make(chan reply)
 	var working sync.WaitGroup
 	var keeping sync.Once
@@ -299,6 +308,9 @@ func (p *Process) open(ctx context.Context, s run.State) error {
 		return err
 	}
 	e.KeepDrafts(p.Drafts)
+	if p.Weights != nil {
+		p.stopServing = e.Exchange(patches.Exchange{Exchange: p.Weights, Log: p.Log}, p.Store, p.Chain.Job)
+	}
 	p.engine = e
 	p.Replicator.Store(newReplicator(p, j, e, p.roomForShards(j)))
 	compute := shards.Ahead{Compute: p.compute(ctx, j, e), Corpus: corpus, Spec: j.Spec}

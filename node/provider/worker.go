@@ -20,6 +20,7 @@ import (
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/network/blob/quota"
 	"github.com/starling-network/starling/network/peer"
+	"github.com/starling-network/starling/network/weights"
 	"github.com/starling-network/starling/node/accelerator/admission"
 	"github.com/starling-network/starling/node/accelerator/shared"
 	"github.com/starling-network/starling/node/control"
@@ -134,18 +135,19 @@ const FileWorkerLog = "worker.log"
 // service is a worker or verifier with all its runs.
 type service struct {
 	Options
-	log   *slog.Logger
-	watch *instrument.Instruments
-	leave context.CancelFunc // begins to drain
-	work  context.Context    // of all that it does, once it serves
-	since time.Time
-	key   home.Home
-	chain *client.Client
-	host  *peer.Host
-	store *quota.Store
-	room  *member.Budget
-	ram   *member.Budget // for runs
-	past  *retention.Store
+	log     *slog.Logger
+	watch   *instrument.Instruments
+	leave   context.CancelFunc // begins to drain
+	work    context.Context    // of all that it does, once it serves
+	since   time.Time
+	key     home.Home
+	chain   *client.Client
+	host    *peer.Host
+	weights *weights.Exchange
+	store   *quota.Store
+	room    *member.Budget
+	ram     *member.Budget // for runs
+	past    *retention.Store
 
 	barred    bool // the account was convicted, or its owner ended its work: it makes no offer
 	unoffered bool // it was paused when it enlisted, and makes its offer later
@@ -236,6 +238,8 @@ func (s *service) open(ctx context.Context, h home.Home) error {
 		return err
 	}
 	s.closers = append(s.closers, s.host.Close)
+	s.weights = weights.New(s.host, s.store, s.host.FetchWithin)
+	s.closers = append(s.closers, func() error { s.weights.Close(); return nil })
 	return s.expose(ctx)
 }
 
@@ -502,7 +506,7 @@ func (s *service) begin(ctx context.Context, job string, drain <-chan struct{}) 
 		Store: s.store, Disk: s.room, Memory: s.ram, KeepLast: s.Keep, Replicas: s.Replicas, Adversary: s.Act,
 		Circle: s.Circle,
 		Log:    s.log.With("job", job), Instruments: s.watch, Drain: drain, Torch: s.Torch, Notify: s.Say,
-		Device: s.device, Pause: s.pause,
+		Device: s.device, Pause: s.pause, Weights: s.weights,
 		Holding: engine.Holding{Aside: member.AsideIn(s.Home, s.store, s.room)},
 	}
 	p.Drafts = draft.NewStore(s.Home, job, p.Log)

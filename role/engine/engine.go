@@ -24,6 +24,7 @@ import (
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role/bundle"
+	"github.com/starling-network/starling/role/engine/held"
 	"github.com/starling-network/starling/role/engine/screener"
 	"github.com/starling-network/starling/role/hold"
 )
@@ -41,7 +42,7 @@ type Engine struct {
 	aside     hold.Aside // nil: all stays in memory
 	computing hold.Turn  // guards task.Exec, the screener, and what is in drafts
 
-	*checkpoints
+	*held.Checkpoints
 	*states
 	screener  screener.Screener
 	witnesses witnesses
@@ -49,12 +50,7 @@ type Engine struct {
 }
 
 // Peers is how an engine gets the blobs of others.
-type Peers interface {
-	// Fetch fetches a blob that one of the holders has, unless it is stored.
-	Fetch(ctx context.Context, c blob.CID, holders []string) ([]byte, error)
-	// Each calls do for 0 to n-1, some of them at the same time, and returns when all calls have returned.
-	Each(n int, do func(i int))
-}
+type Peers = held.Peers
 
 // Holding is how an engine holds what it computes with. The zero value holds all of it in memory, by itself.
 type Holding struct {
@@ -72,9 +68,9 @@ func New(terms terms.Terms, task *train.Task, store blob.Store, peers Peers) (*E
 // NewHolding is New for an engine that holds what it has as told.
 func NewHolding(h Holding, terms terms.Terms, task *train.Task, store blob.Store, peers Peers) (*Engine, error) {
 	e := &Engine{terms: terms, task: task, store: store, peers: peers, drafts: noDrafts{}, aside: h.Aside,
-		checkpoints: &checkpoints{task: task, peers: peers, shared: h.Shared, aside: h.Aside},
+		Checkpoints: &held.Checkpoints{Task: task, Peers: peers, Shared: h.Shared, Aside: h.Aside},
 		states:      &states{task: task, peers: peers, job: terms.Job, shared: h.Shared, aside: h.Aside}}
-	e.checkpoints.held.Most, e.states.held.Most, e.executed.Most = bundle.MaxHeld, maxStates, maxExecuted
+	e.Recent.Most, e.states.held.Most, e.executed.Most = bundle.MaxHeld, maxStates, maxExecuted
 	if task.Spec.Rollout != nil {
 		e.states.held.Most = heldAnswers(task.Spec)
 	}
@@ -208,14 +204,14 @@ func (e *Engine) Advance(ctx context.Context, name terms.Checkpoint, units work.
 			a.Odd = append(a.Odd, uint32(from)+i)
 		}
 	}
-	next, err := outer.Consume(e.task.Spec, base, deltas, e.room())
+	next, err := outer.Consume(e.task.Spec, base, deltas, e.Room())
 	if err != nil {
 		return Advanced{}, err
 	}
 	if a.Next, err = bundle.SaveCheckpoint(ctx, e.store, e.terms.Job, next); err != nil {
 		return Advanced{}, err
 	}
-	e.Hold(a.Next, next)
+	e.HoldNext(name, base, a.Next, next)
 	return a, nil
 }
 

@@ -6,7 +6,7 @@ package engine
 func (e *Engine) Release(also func()) {
 	e.computing.Lock()
 	defer e.computing.Unlock()
-	e.checkpoints.held.Clear()
+	e.Recent.Clear()
 	e.states.held.Clear()
 	also()
 }

@@ -31,6 +31,16 @@ func (r *Recent[K, V]) Get(key K) (value V, ok bool) {
 	return used.value, true
 }
 
+// Each calls do with every value, the one used last at the end. It counts as no use.
+func (r *Recent[K, V]) Each(do func(K, V)) {
+	r.mu.Lock()
+	held := slices.Clone(r.held)
+	r.mu.Unlock()
+	for _, e := range held {
+		do(e.key, e.value)
+	}
+}
+
 // Clear forgets all values.
 func (r *Recent[K, V]) Clear() {
 	r.mu.Lock()

@@ -49,6 +49,8 @@ type Report struct {
 	Runs       []Run           `json:"runs"`
 	Preference float64         `json:"first_preference_loss"` // of DPO, in nats
 	Ages       []Age           `json:"asynchronous"`          // answers are drawn by other units
+	Patches    []Patch         `json:"patches"`               // from one version of the weights to the next
+	Spread     Spread          `json:"spread"`                // of a patch
 	Bars       []benchmark.Bar `json:"bars"`
 
 	eval *cpu.Exec
@@ -101,6 +103,13 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 		benchmark.AtMost("seconds for a model", seconds, 900),
 		benchmark.AtMost("the first loss of preferences, its distance from ln 2", math.Abs(r.Preference-float64(
 			float32(math.Ln2))), 0),
+	}
+	l := &learner{config: c, options: o, weights: map[string]*tensor.Tensor{}}
+	for name, w := range shown[0] {
+		l.weights[name] = w.Clone()
+	}
+	if err := r.patches(ctx, l); err != nil {
+		return nil, err
 	}
 	return r, r.stale(ctx, o, c, shown)
 }

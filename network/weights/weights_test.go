@@ -1,0 +1,248 @@
+package weights
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/exchange/patch"
+	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/network/peer"
+)
+
+// node is a host with its exchange, and the versions that it holds.
+type node struct {
+	*Exchange
+	host  *peer.Host
+	store blob.Store
+	held  []patch.Version
+}
+
+func (n *node) Versions() []patch.Version { return n.held }
+
+// gated is a store that says which blobs come, and gives no more than some away before it is let.
+type gated struct {
+	blob.Store
+	came  chan struct{}
+	given chan struct{} // has as much room as blobs that are given away; nil: all are
+	let   chan struct{}
+}
+
+func (g gated) Put(ctx context.Context, data []byte) (blob.CID, error) {
+	c, err := g.Store.Put(ctx, data)
+	select {
+	case g.came <- struct{}{}:
+	default:
+	}
+	return c, err
+}
+
+func (g gated) Open(ctx context.Context, c blob.CID) (blob.Reader, error) {
+	r, err := g.Store.Open(ctx, c)
+	if err == nil && g.given != nil {
+		select {
+		case g.given <- struct{}{}:
+		case <-g.let:
+		}
+	}
+	return r, err
+}
+
+func open(t *testing.T, store blob.Store, held ...patch.Version) *node {
+	t.Helper()
+	key, err := peer.GenerateKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := peer.New(peer.Config{Key: key, Store: store, Listen: []string{"/ip4/127.0.0.1/tcp/0"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &node{New(h, store, h.FetchWithin), h, store, held}
+	stop := n.Serve(n)
+	t.Cleanup(func() { stop(); n.Close(); _ = h.Close() })
+	return n
+}
+
+func root(t *tensor.Tensor) canon.Digest { return t.Root() }
+
+// versions are some that follow each other, of a number of elements.
+func versions(n, elements int, share float64) (list []patch.Version) {
+	r := rand.New(rand.NewPCG(1, 1))
+	x := tensor.New(tensor.Make(tensor.Float32, elements))
+	for i := range x.F32() {
+		x.F32()[i] = float32(r.NormFloat64())
+	}
+	for round := range n {
+		x = x.Clone()
+		for i := range x.F32() {
+			if r.Float64() < share {
+				x.F32()[i] += float32(r.NormFloat64())
+			}
+		}
+		name := patch.Name{Round: uint32(round), Root: root(x)}
+		list = append(list, patch.Version{Name: name, Tensors: []*tensor.Tensor{x}})
+	}
+	return list
+}
+
+// bring has a node get a version from one that it holds.
+func (n *node) bring(ctx context.Context, from, to patch.Version, holders []string) (Brought, error) {
+	at := from
+	all, err := n.Bring(ctx, from.Name.Root, to.Name.Root, 1<<40, holders,
+		func(h *patch.Head, get func(int) ([]byte, error)) error {
+			list, err := h.Apply(at, get, nil)
+			if err == nil && root(list[0]) != h.To.Root {
+				err = errors.New("another root")
+			}
+			at = patch.Version{Name: h.To, Tensors: list}
+			return err
+		})
+	if err == nil && root(at.Tensors[0]) != to.Name.Root {
+		err = errors.New("not the version that was asked for")
+	}
+	return all, err
+}
+
+func addrs(nodes ...*node) (list []string) {
+	for _, n := range nodes {
+		list = append(list, n.host.Addrs()...)
+	}
+	return list
+}
+
+// Eight peers get a version of several pieces from one, which sends about one patch.
+func TestTree(t *testing.T) {
+	v := versions(2, 1<<20, 1)
+	origin := open(t, blob.NewMemory(), v...)
+	var peers []*node
+	for range 8 {
+		peers = append(peers, open(t, blob.NewMemory()))
+	}
+	all := addrs(append(peers, origin)...)
+	errs := make([]error, len(peers))
+	got := make([]Brought, len(peers))
+	var working sync.WaitGroup
+	for i, p := range peers {
+		working.Go(func() { got[i], errs[i] = p.bring(t.Context(), v[0], v[1], all) })
+	}
+	working.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	sent, _ := origin.host.Traffic()
+	if times := float64(sent) / float64(got[0].Bytes); times > 1.01 {
+		t.Errorf("the origin sent %.2f patches", times)
+	}
+	if got[0].Patches != 1 || got[0].Bytes < 3<<20 {
+		t.Errorf("%+v", got[0])
+	}
+}
+
+// A peer that dies while it passes a patch on is replaced: those below it get the rest from elsewhere.
+func TestTreeHeals(t *testing.T) {
+	v := versions(2, 1<<20, 1)
+	gate := gated{blob.NewMemory(), make(chan struct{}), make(chan struct{}, 2), make(chan struct{})}
+	origin := open(t, gate, v...)
+	here := gated{Store: blob.NewMemory(), came: make(chan struct{}, 8)}
+	first := open(t, here)
+	dying, die := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := first.bring(dying, v[0], v[1], addrs(origin))
+		ended <- err
+	}()
+	for range cap(gate.given) {
+		<-here.came
+	}
+	passed := make(chan struct{}, 8)
+	var peers []*node
+	for range 3 {
+		peers = append(peers, open(t, gated{Store: blob.NewMemory(), came: passed}))
+	}
+	errs := make([]error, len(peers))
+	var working sync.WaitGroup
+	for i, p := range peers {
+		working.Go(func() {
+			_, errs[i] = p.bring(t.Context(), v[0], v[1], append(addrs(origin), addrs(append(peers, first)...)...))
+		})
+	}
+	<-passed // from the first: the origin gives nothing away
+	die()
+	_ = first.host.Close()
+	close(gate.let)
+	if err := <-ended; err == nil {
+		t.Fatal("it did not die in time")
+	}
+	working.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A peer comes from an old version over the patches that were made for others on the way.
+func TestChain(t *testing.T) {
+	v := versions(5, 3000, 0.01)
+	origin := open(t, blob.NewMemory(), v[:2]...)
+	follower := open(t, blob.NewMemory())
+	if _, err := follower.bring(t.Context(), v[0], v[1], addrs(origin)); err != nil {
+		t.Fatal(err)
+	}
+	for i := 1; i < 4; i++ { // it holds two versions at a time
+		origin.held = v[i : i+2]
+		origin.Continue(v[i], v[i+1])
+		origin.working.Wait()
+	}
+	origin.held = nil
+	late := open(t, blob.NewMemory())
+	got, err := late.bring(t.Context(), v[0], v[4], addrs(origin))
+	if err != nil || got.Patches != 4 {
+		t.Fatal(got, err)
+	}
+	if _, err := late.Bring(t.Context(), v[0].Name.Root, v[4].Name.Root, got.Bytes-1, addrs(origin), nil); !errors.Is(err,
+		ErrLarger) {
+		t.Errorf("more bytes than the whole: %v", err)
+	}
+	if _, err := late.bring(t.Context(), v[4], v[0], addrs(origin)); !errors.Is(err, ErrNone) {
+		t.Errorf("back: %v", err)
+	}
+}
+
+// A patch that leads elsewhere is refused, named and not passed on. The sender is not what its store says.
+func TestRefuses(t *testing.T) {
+	v := versions(3, 3000, 0.5)
+	wrong := patch.Version{Name: v[1].Name, Tensors: v[2].Tensors}
+	liar := open(t, blob.NewMemory(), v[0], wrong)
+	p := open(t, blob.NewMemory())
+	_, err := p.bring(t.Context(), v[0], v[1], addrs(liar))
+	refused := (*RefusedError)(nil)
+	if !errors.As(err, &refused) || refused.Peer != liar.host.ID() {
+		t.Fatal(err)
+	}
+	if len(p.known) != 0 {
+		t.Error("it would pass the patch on")
+	}
+	if list, _ := p.store.List(t.Context()); len(list) != 0 {
+		t.Errorf("it keeps %v", list)
+	}
+}
+
+// FuzzWire reads questions and answers of strangers.
+func FuzzWire(f *testing.F) {
+	id := []byte("12345678")
+	f.Add(canon.MustMarshal(question{From: canon.Digest{1}, Failed: [][]byte{id}}))
+	f.Add(canon.MustMarshal(answer{Known: true, Bytes: 1, Total: 2, Ask: [][]byte{id}}))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if q, err := parseQuestion(b); err == nil && !slices.Equal(canon.MustMarshal(q), b) {
+			t.Fatalf("%+v", q)
+		}
+		if a, err := parseAnswer(b); err == nil && !slices.Equal(canon.MustMarshal(a), b) {
+			t.Fatalf("%+v", a)
+		}
+	})
+}

@@ -1,0 +1,44 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+
+	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/network/weights"
+	"github.com/starling-network/starling/node/member/patches"
+	"github.com/starling-network/starling/node/memory"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/role/bundle"
+)
+
+var errWhole = errors.New("consumer: the checkpoint is fetched whole")
+
+// patched gets a checkpoint of the lineage by patches from the one that was collected last, and stores it. An error is
+// a reason to fetch it whole. In a network of one process nothing is fetched over a link.
+func patched(ctx context.Context, c *Consumer, name terms.Checkpoint,
+	holders []string) (*train.Checkpoint, error) {
+	if c.last == nil || c.Options.Network == "" || len(c.lines) == 0 {
+		return nil, errWhole
+	}
+	has := c.lines[len(c.lines)-1].AsCheckpoint()
+	fetch := func(ctx context.Context, id blob.CID, from []string, _ int64) ([]byte, error) {
+		return c.fetch(ctx, id, from)
+	}
+	x := weights.Receiver(c.Host, c.Store, fetch)
+	defer x.Close()
+	next, err := bundle.Bring(ctx, patches.Exchange{Exchange: x, Log: c.Log}, has, c.last, name, holders,
+		func() func(*tensor.Tensor) *tensor.Tensor {
+			return memory.Aside{Dir: c.home}.Room(c.Job.Size().Checkpoint())
+		})
+	if err != nil {
+		return nil, err
+	}
+	saved, err := bundle.SaveCheckpoint(ctx, c.Store, c.Job.JobID(), next)
+	if err == nil && saved != name {
+		err = errWhole
+	}
+	return next, err
+}
