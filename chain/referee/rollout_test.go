@@ -1,6 +1,7 @@
 package referee
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -198,6 +199,30 @@ func TestOtherRewardModels(t *testing.T) {
 	if *long {
 		first := slices.IndexFunc(train.Frozen(task.Step), model.IsJudge)
 		convict(t, "another embedding", task, changed(first, -1), base, honest)
+		w, r := witness.New(task, base, unit, nil, shardTokens), newReferee(task.Spec, task.Step)
+		for i := range task.Step.Ops {
+			checkPart(t, w, r, base, i, 0)
+		}
+	}
+}
+
+// A worker that draws from another nucleus than the job is convicted over a tile.
+func TestOtherNuclei(t *testing.T) {
+	task, base := rolloutJob(t, model.Rollout{Reward: rollout.Reward{Exact: 1, Prefix: 1}, TopP: 0.7})
+	honest := vouch(t, task, base, unit, nil)
+	nth := -1 // of the constants that is the share
+	for _, op := range task.Step.Ops {
+		if op.Kind == program.Constant {
+			if nth++; bytes.Equal(op.Data, tensor.FromF32([]float32{0.7}).Bytes()) {
+				break
+			}
+		}
+	}
+	wrong := tamperedAt(t, task, program.Constant, nth, func(op *program.Operator) {
+		op.Data = tensor.FromF32([]float32{0.01}).Bytes()
+	})
+	convict(t, "another share", task, wrong, base, honest)
+	if *long {
 		w, r := witness.New(task, base, unit, nil, shardTokens), newReferee(task.Spec, task.Step)
 		for i := range task.Step.Ops {
 			checkPart(t, w, r, base, i, 0)

@@ -17,6 +17,8 @@ var plain = map[string]string{
 	"Rollout.Group": "the number of answers to each prompt, whose rewards are compared with each other",
 	"Rollout.MaxTokens": "the largest number of tokens of an answer; a prompt has the rest of sequence_len; default: " +
 		"32, or half of sequence_len",
+	"Rollout.TopP": "the share of the probability that tokens are drawn from, the most probable ones: the policy that " +
+		"learns is that one, too; 1: all tokens",
 	"Rollout.Stop": "a text that is one token, with which an answer ends whose reward has rules; the token that ends " +
 		"documents ends it, too",
 	"Reward.Rules": "the ways to reward the text of an answer, in place of exact and prefix; reward may be this list",

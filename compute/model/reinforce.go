@@ -81,7 +81,7 @@ func (p policy) drawn(w weights, batch []*graph.Node) []*graph.Node {
 	n, group := dims(batch[0])[0], p.r.Group
 	key := w.Dice.Key
 	answers, _ := p.draw(w, prompts, group, func(logits *graph.Node, i int) *graph.Node {
-		return rollout.Draw(logits, key, i, p.r.Temperature)
+		return p.r.Policy().Draw(logits, key, i)
 	})
 	reward, counted := p.r.Reward.Of(batch[0], prompts, answers, p.scored(w, prompts, answers))
 	return rollout.Learnt(prompts, answers, graph.Reshape(reward, n, group), counted)
@@ -135,16 +135,17 @@ func (p policy) loss(w weights, part, whole []*graph.Node) []*graph.Node {
 	answers := graph.Reshape(part[rollout.AnswersAt], n, p.r.Tokens)
 	score := func(w weights) *graph.Node {
 		prompts, padding := rollout.Repeat(part[rollout.PromptsAt], group), rollout.Repeat(part[rollout.PaddingAt], group)
-		logits := p.scores(w, prompts, padding, answers)
-		return record.CrossEntropy(graph.MulScalar(logits, 1/p.r.Temperature), flat(answers))
+		return p.scores(w, prompts, padding, answers)
 	}
-	each, weight := score(w), flat(part[rollout.WeightAt])
+	own := score(w)
+	each, weight := record.CrossEntropy(p.r.Policy().Logits(own), flat(answers)), flat(part[rollout.WeightAt])
 	if len(part) > rollout.ScoresAt {
 		weight = rollout.Clipped(weight, flat(part[rollout.ScoresAt]), each)
 	}
 	terms := graph.Mul(each, weight)
 	if p.r.KL > 0 {
-		apart := graph.Mul(rollout.Divergence(each, score(referenceIn(w))), flat(part[rollout.CountedAt]))
+		others := record.CrossEntropy(p.r.Policy().Among(score(referenceIn(w)), own), flat(answers))
+		apart := graph.Mul(rollout.Divergence(each, others), flat(part[rollout.CountedAt]))
 		terms = graph.Add(terms, graph.MulScalar(apart, p.r.KL))
 	}
 	weighted := graph.ReduceAllSum(terms)
@@ -174,16 +175,19 @@ func (p policy) measure(w weights, batch []*graph.Node) []*graph.Node {
 
 // shown are what Task.Drawn gives.
 func (p policy) shown(w weights, batch []*graph.Node) []*graph.Node {
-	prompts, d := p.prompts(batch[0]), &rollout.Tokens{Key: w.Dice.Key, Temperature: p.r.Temperature}
-	answers, _ := p.draw(w, prompts, p.r.Group, d.Take)
+	prompts, d := p.prompts(batch[0]), &rollout.Tokens{Key: w.Dice.Key, Policy: p.r.Policy()}
+	answers, logits := p.draw(w, prompts, p.r.Group, d.Take)
 	reward, counted := p.r.Reward.Of(batch[0], prompts, answers, p.scored(w, prompts, answers))
 	out := []*graph.Node{answers, reward, counted}
 	if p.r.KL > 0 {
 		repeated := func(x *graph.Node) *graph.Node { return rollout.Repeat(x, p.r.Group) }
-		logits := p.scores(referenceIn(w), repeated(prompts.Tokens), repeated(prompts.Padding), answers)
-		others := record.CrossEntropy(graph.MulScalar(logits, 1/p.r.Temperature), flat(answers))
-		own := flat(d.Scores())
-		out = append(out, graph.Mul(rollout.Divergence(own, others), flat(counted)))
+		others := p.scores(referenceIn(w), repeated(prompts.Tokens), repeated(prompts.Padding), answers)
+		for i := range logits {
+			logits[i] = graph.InsertAxes(logits[i], 1)
+		}
+		own := graph.Reshape(graph.Concatenate(logits, 1), dims(others)...)
+		each := record.CrossEntropy(d.Policy.Among(others, own), flat(answers))
+		out = append(out, graph.Mul(rollout.Divergence(flat(d.Scores()), each), flat(counted)))
 	}
 	return out
 }
@@ -192,7 +196,7 @@ func (p policy) shown(w weights, batch []*graph.Node) []*graph.Node {
 func (p policy) apart(n int) *apart.Answers[weights] {
 	return &apart.Answers[weights]{Steps: p.r.Apart, Inputs: p.r.Passed(n),
 		Draw: func(w weights, batch []*graph.Node) []*graph.Node {
-			prompts, d := p.prompts(batch[0]), &rollout.Tokens{Key: w.Dice.Key, Temperature: p.r.Temperature}
+			prompts, d := p.prompts(batch[0]), &rollout.Tokens{Key: w.Dice.Key, Policy: p.r.Policy()}
 			answers, _ := p.draw(w, prompts, p.r.Group, d.Take)
 			reward, _ := p.r.Reward.Of(batch[0], prompts, answers, p.scored(w, prompts, answers))
 			return d.Given(n, answers, reward)

@@ -78,9 +78,13 @@ func roll(c architecture.Config, w state, batch *tensor.Tensor, b Batch, r Rollo
 		best := func(text []int32, noise []float64) int32 {
 			logits, top := (reference{c, w}).logits(text), 0
 			scores := logits[len(logits)-1]
+			nucleus := nucleusOf(scores, r)
 			for k := range scores {
 				if noise != nil {
 					scores[k] = scores[k]/r.Temperature + noise[k]
+				}
+				if !nucleus[k] {
+					scores[k] = math.Inf(-1)
 				}
 				if scores[k] > scores[top] {
 					top = k
@@ -122,6 +126,28 @@ func roll(c architecture.Config, w state, batch *tensor.Tensor, b Batch, r Rollo
 		}
 	}
 	return out
+}
+
+// nucleusOf are the most probable tokens that have r.TopP of the probability together.
+func nucleusOf(logits []float64, r Rollout) []bool {
+	in, sum := make([]bool, len(logits)), 0.
+	probability := func(k int) float64 { return math.Exp(logits[k] / r.Temperature) }
+	for k := range logits {
+		sum += probability(k)
+	}
+	for has := 0.; r.TopP > 0 && has < r.TopP*sum; {
+		best := -1
+		for k := range logits {
+			if !in[k] && (best < 0 || logits[k] > logits[best]) {
+				best = k
+			}
+		}
+		in[best], has = true, has+probability(best)
+	}
+	for k := range in {
+		in[k] = in[k] || r.TopP == 0
+	}
+	return in
 }
 
 // gumbel is n elements of the noise of a site, from one on.
@@ -185,8 +211,10 @@ func TestReinforceMatchesReference(t *testing.T) {
 	const n = 5
 	held := drawnFrom
 	held.KL = 0.5
+	truncated := held
+	truncated.TopP = 0.6
 	for name, r := range map[string]Rollout{"gpt2": drawnFrom, "llama-tied": drawnFrom, "gpt2 held": held,
-		"gpt2 ruled": ruled(t)} {
+		"gpt2 ruled": ruled(t), "llama-tied truncated": truncated} {
 		architecture, _, _ := strings.Cut(name, " ")
 		c := tiny(t)[architecture]
 		batch, b := questions(c, n)
@@ -215,6 +243,7 @@ func TestReinforceMatchesReference(t *testing.T) {
 		checkNear(t, name+" reward", scalar(measured["reward"]), want.greedy, 1e-6)
 		checkNear(t, name+" accuracy", scalar(measured["accuracy"]), want.accuracy, 1e-6)
 
+		nuclei := map[[2]int][]bool{}
 		surrogate := func() (sum float64) {
 			for i, said := range want.answers {
 				prompt := want.prompts[i/drawnFrom.Group]
@@ -226,24 +255,33 @@ func TestReinforceMatchesReference(t *testing.T) {
 				}
 				for at := range want.lengths[i] {
 					scores := logits[len(prompt)-1+at]
-					for k := range scores {
-						scores[k] /= drawnFrom.Temperature
+					nucleus := nuclei[[2]int{i, at}] // of the weights that drew, and has no gradient
+					if nucleus == nil {
+						nucleus = nucleusOf(scores, r)
+						nuclei[[2]int{i, at}] = nucleus
 					}
+					among := func(scores oracle.Vector) {
+						for k := range scores {
+							if scores[k] /= drawnFrom.Temperature; !nucleus[k] {
+								scores[k] = -1e3
+							}
+						}
+					}
+					among(scores)
 					own := crossEntropyOf(scores, said[at])
 					sum += want.advantages[i] * own / float64(want.counted)
 					if r.KL == 0 {
 						continue
 					}
 					scores = others[len(prompt)-1+at]
-					for k := range scores {
-						scores[k] /= drawnFrom.Temperature
-					}
+					among(scores)
 					log := own - crossEntropyOf(scores, said[at])
 					sum += r.KL * (math.Exp(log) - log - 1) / float64(want.counted)
 				}
 			}
 			return sum
 		}
+		surrogate()
 		for _, n := range task.Trained {
 			grad, data := out["m/"+n.Name].F32(), w[n.Name].F32()
 			for k := range 3 {
@@ -322,7 +360,7 @@ func checkDrawnLogits(t *testing.T, name string, c architecture.Config, batch *t
 		prompts := p.prompts(examples[0])
 		key := w.Dice.Key
 		answers, logits := p.draw(w, prompts, r.Group, func(logits *graph.Node, i int) *graph.Node {
-			return rollout.Draw(logits, key, i, r.Temperature)
+			return r.Policy().Draw(logits, key, i)
 		})
 		for i := range logits {
 			logits[i] = graph.InsertAxes(logits[i], 1)

@@ -138,6 +138,7 @@ var settings = map[string][]string{
 	"rollout.kl":   {"rollout={kl: 0.1}"},
 	"rollout.stop": {"rollout={stop: .}"}, "rollout.staleness": {"rollout={staleness: 2}"},
 	"rollout.generators": {"rollout={generators: 2}"},
+	"rollout.top_p":      {"rollout={top_p: 0.5}"},
 	"reward.exact":       {"reward={exact: 2}"}, "reward.prefix": {"reward={prefix: 2}"},
 	"reward.rules": {"reward=[{kind: exact}]"}, "reward.rules.kind": {"reward=[{kind: json}]"},
 	"reward.rules.weight":     {"reward=[{kind: json}, {kind: exact, weight: 2}]"},

@@ -35,7 +35,7 @@ func (b compilation) task(examples, part int) (model.Task, error) {
 		return model.Preference(b.Trained, batch, j.DPO.Beta)
 	case spec.TaskGRPO:
 		return model.Reinforce(b.Trained, batch, model.Rollout{Group: j.Rollout.Group, Tokens: j.Rollout.MaxTokens,
-			Temperature: j.Rollout.Temperature, KL: j.Rollout.KL, Apart: b.apart(),
+			Temperature: j.Rollout.Temperature, TopP: j.Rollout.TopP, KL: j.Rollout.KL, Apart: b.apart(),
 			Reward: rules.Rewards(j, b.rule, b.ends, b.judges.Weights)}, b.judges.Judges()...)
 	}
 	return model.LanguageOf(b.Trained, batch)

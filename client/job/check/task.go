@@ -227,13 +227,19 @@ func drawnApart(c *checker) {
 	for _, key := range []struct {
 		path, value string
 		on          bool
-	}{{"training.numerics", "tolerant", c.Training.Numerics == spec.Tolerant},
+	}{{"rollout.top_p", "below 1", c.Rollout.TopP < 1},
+		{"training.numerics", "tolerant", c.Training.Numerics == spec.Tolerant},
 		{"strategy.workers.relative_speeds", "given", st.Workers.RelativeSpeeds != nil},
 		{"strategy.aggregation.slices", "above 1", st.Aggregation.Slices > 1},
 		{"strategy.verification.screen", "losses", st.Verification.Screen == "losses"}} {
 		if key.on && !c.bad("strategy", key.path) {
-			c.report(key.path, problem.Unsupported, key.path+" is "+key.value+", and "+at+" is above 0",
-				"answers are drawn apart for exact units of one size, whose updates each member combines", "remove it, or "+at)
+			why := "answers are drawn apart for exact units of one size, whose updates each member combines"
+			if key.path == "rollout.top_p" {
+				why = "answers of an older policy count by the ratio of their probabilities in both, and a token outside of one " +
+					"nucleus has none"
+			}
+			c.report(key.path, problem.Unsupported, key.path+" is "+key.value+", and "+at+" is above 0", why,
+				"remove it, or "+at)
 		}
 	}
 	const most = 1 << 10

@@ -36,6 +36,7 @@ type Rollout struct {
 	Group       int     `job:"group" in:"[2,1024]"`         // answers to each prompt
 	MaxTokens   int     `job:"max_tokens" in:"[1,4096]"`    // of an answer
 	Temperature float64 `job:"temperature" in:"[0.01,100]"` // of the distribution that tokens are drawn from
+	TopP        float64 `job:"top_p" in:"(0,1]"`            // share of the probability that they are drawn from
 	KL          float64 `job:"kl" in:"[0,100]"`             // weight of the divergence from the base model
 	// by how many rounds the policy of the answers that a round learns from is older, at most; 0: units that learn draw
 	// their answers by themselves, with their weights of each step

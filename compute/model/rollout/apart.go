@@ -10,7 +10,7 @@ import (
 
 // Passed lists the tensors that pass from a unit that draws the answers to n prompts to one that learns from them:
 // "answers" int32 [n, group, tokens], "reward" float32 [n, group] and "scores" float32 [n, group, tokens], the
-// cross-entropy of each token at the temperature.
+// cross-entropy of each token in the policy.
 func (r Options) Passed(n int) []architecture.Named {
 	return []architecture.Named{
 		{Name: "answers", Shape: tensor.Make(tensor.Int32, n, r.Group, r.Tokens)},
@@ -22,17 +22,17 @@ func (r Options) Passed(n int) []architecture.Named {
 // Tokens draws the tokens of answers by a key, and keeps the score of each, and the highest of its noisy scores.
 type Tokens struct {
 	Key             *graph.Node
-	Temperature     float64
+	Policy          Policy
 	highest, scores []*graph.Node
 }
 
 // Take draws the i-th token of each answer from logits [n, vocab]: int32 [n].
 func (d *Tokens) Take(logits *graph.Node, i int) *graph.Node {
-	noisy := Noisy(logits, d.Key, i, d.Temperature)
+	noisy := d.Policy.Noisy(logits, d.Key, i)
 	token := Likeliest(noisy)
 	column := func(x *graph.Node) *graph.Node { return graph.Reshape(x, -1, 1) }
 	d.highest = append(d.highest, column(graph.ReduceMax(noisy, -1)))
-	d.scores = append(d.scores, column(record.CrossEntropy(graph.MulScalar(logits, 1/d.Temperature), token)))
+	d.scores = append(d.scores, column(record.CrossEntropy(d.Policy.Logits(logits), token)))
 	return token
 }
 

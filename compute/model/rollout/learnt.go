@@ -7,6 +7,7 @@ type Options struct {
 	Group       int     // answers to each prompt
 	Tokens      int     // of each answer
 	Temperature float64 // of the distribution that tokens are drawn from
+	TopP        float64 // share of the probability that they are drawn from, the most probable ones; 0 or 1: all
 	KL          float64 // weight of the divergence from the reference model; 0: there is none
 	Reward      Reward
 
@@ -15,11 +16,16 @@ type Options struct {
 	Apart int
 }
 
-// Valid reports whether answers can be drawn so in sequences of a length.
+// Valid reports whether answers can be drawn so in sequences of a length. Of an older policy they are drawn from all
+// tokens: one outside of the nucleus of the policy that learns would have no ratio of probabilities.
 func (r Options) Valid(length int) bool {
 	return r.Group >= 2 && r.Group <= 1<<10 && r.Tokens >= 1 && r.Tokens < length && r.Temperature >= 0.01 &&
-		r.Temperature <= 100 && r.KL >= 0 && r.KL <= 100 && r.Reward.Valid() && r.Apart >= 0 && r.Apart <= 1<<10
+		r.Temperature <= 100 && r.KL >= 0 && r.KL <= 100 && r.Reward.Valid() && r.Apart >= 0 && r.Apart <= 1<<10 &&
+		r.TopP >= 0 && r.TopP <= 1 && !(r.Apart > 0 && r.Policy().truncates())
 }
+
+// Policy is the distribution that tokens are drawn from.
+func (r Options) Policy() Policy { return Policy{Temperature: r.Temperature, TopP: r.TopP} }
 
 // Places in the list of nodes that Learnt returns.
 const (

@@ -88,17 +88,21 @@ func (p Prompts) Texts(answers, counted *graph.Node, pad int) *graph.Node {
 	return graph.Where(graph.LessThan(column, across(size)), text, none)
 }
 
-// Draw draws a token for each row of logits [n, vocab] from their softmax at a temperature: int32 [n]. It is the
-// highest of the logits divided by the temperature plus noise (Gumbel 1954), the first one of equals. The noise is that
-// of record.Gumbel; each draw of a step has a site of its own.
-func Draw(logits, key *graph.Node, site int, temperature float64) *graph.Node {
-	return Likeliest(Noisy(logits, key, site, temperature))
+// Draw draws a token for each row of logits [n, vocab] from the policy: int32 [n]. It is the highest of the logits
+// divided by the temperature plus noise (Gumbel 1954), the first one of equals, in the nucleus if there is one. The
+// noise is that of record.Gumbel; each draw of a step has a site of its own.
+func (p Policy) Draw(logits, key *graph.Node, site int) *graph.Node {
+	return Likeliest(p.Noisy(logits, key, site))
 }
 
 // Noisy are the scores of which Draw takes the highest: those of a row [n, vocab].
-func Noisy(logits, key *graph.Node, site int, temperature float64) *graph.Node {
+func (p Policy) Noisy(logits, key *graph.Node, site int) *graph.Node {
 	logits = graph.StopGradient(logits)
-	return graph.Add(graph.MulScalar(logits, 1/temperature), record.Gumbel(logits, key, site))
+	noisy := graph.Add(graph.MulScalar(logits, 1/p.Temperature), record.Gumbel(logits, key, site))
+	if !p.truncates() {
+		return noisy
+	}
+	return kept(p.nucleus(logits), noisy)
 }
 
 // Likeliest is the token with the highest score of each row of scores [n, vocab], the first one of equals: int32 [n].

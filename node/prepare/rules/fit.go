@@ -13,6 +13,9 @@ import (
 // about 70 and 60.
 const leastOfLayer, leastOfToken = 60, 50
 
+// ofNucleus are those that rollout.top_p adds to a token.
+const ofNucleus = 110
+
 // Fit refuses answers of a model with a number of layers whose program would have too many operators for a dispute,
 // before it is made. The error is a *problem.ErrorList.
 func Fit(j *job.Job, layers int) error {
@@ -20,6 +23,9 @@ func Fit(j *job.Job, layers int) error {
 		return nil
 	}
 	each := leastOfLayer*layers + leastOfToken
+	if j.Rollout.TopP < 1 {
+		each += ofNucleus
+	}
 	if j.Rollout.MaxTokens*each <= referee.MaxOperators {
 		return nil
 	}

@@ -1,0 +1,58 @@
+package rollout
+
+import (
+	"github.com/gomlx/gomlx/core/graph"
+
+	"github.com/starling-network/starling/compute/model/attention"
+)
+
+// Policy is the distribution that tokens are drawn from, and of which the loss takes log-probabilities: the softmax of
+// logits at a temperature, over the nucleus alone where TopP is above 0 and below 1 (Holtzman et al. 2020, section
+// 3.1).
+type Policy struct{ Temperature, TopP float64 }
+
+// truncates reports whether tokens outside of a nucleus have no probability.
+func (p Policy) truncates() bool { return p.TopP > 0 && p.TopP < 1 }
+
+// Logits are those of the policy, from logits [n, vocab] of a model: tokens outside of the nucleus have no probability
+// and no gradient.
+func (p Policy) Logits(logits *graph.Node) *graph.Node { return p.Among(logits, logits) }
+
+// Among are logits [n, vocab] of another model over the nucleus of this policy, whose model has the logits own.
+func (p Policy) Among(logits, own *graph.Node) *graph.Node {
+	logits = graph.MulScalar(logits, 1/p.Temperature)
+	if !p.truncates() {
+		return logits
+	}
+	return kept(p.nucleus(graph.StopGradient(own)), logits)
+}
+
+// kept are logits where a token is in the nucleus, and no probability elsewhere.
+func kept(nucleus, logits *graph.Node) *graph.Node {
+	return graph.Where(nucleus, logits, graph.MulScalar(graph.OnesLike(logits), attention.Masked))
+}
+
+// The threshold of a nucleus is one of 2^halvings logarithms of the ratio to the highest probability, from 0 down to
+// -depth: two tokens whose probabilities differ by less than a factor of 1.0005 are both in it, or none.
+const (
+	halvings = 16
+	depth    = 32
+)
+
+// nucleus is whether a token is among the most probable ones that have TopP of all probability together: those with at
+// least the highest threshold for which they do. [n, vocab] of bool, from logits of a model.
+func (p Policy) nucleus(logits *graph.Node) *graph.Node {
+	n, vocab := logits.Shape().Dim(0), logits.Shape().Dim(1)
+	across := func(x *graph.Node) *graph.Node { return graph.ExpandAndBroadcast(x, []int{n, vocab}, []int{1}) }
+	scaled := graph.MulScalar(logits, 1/p.Temperature)
+	below := graph.Sub(scaled, across(graph.ReduceMax(scaled, -1)))
+	probable := graph.Exp(below)
+	none, wanted := graph.ZerosLike(probable), graph.MulScalar(graph.ReduceSum(probable, -1), p.TopP)
+	least := graph.MulScalar(graph.OnesLike(wanted), -depth)
+	for step := float64(depth) / 2; step >= depth/float64(int(1)<<halvings); step /= 2 {
+		higher := graph.AddScalar(least, step)
+		has := graph.ReduceSum(graph.Where(graph.GreaterOrEqual(below, across(higher)), probable, none), -1)
+		least = graph.Where(graph.GreaterOrEqual(has, wanted), higher, least)
+	}
+	return graph.GreaterOrEqual(below, across(least))
+}
