@@ -246,6 +246,22 @@ func TestRewardTutorial(t *testing.T) {
 	if verified := p.read("verified.json"); !strings.Contains(verified, honest.StateRoot) {
 		t.Error(verified)
 	}
+	var apart struct {
+		StateRoot string             `json:"state_root"`
+		Measured  map[string]float64 `json:"final_measured"`
+	}
+	p.decode("apart.json", &apart)
+	if m := apart.Measured; m["staleness"] != 1 || m["reward"] <= 0 || m["drawn_reward"] <= 0 || m["answer_length"] <= 0 ||
+		m["answer_length"] > 3 {
+		t.Errorf("answers drawn apart: %+v", apart)
+	}
+	if verified := p.read("apart-verified.json"); !strings.Contains(verified, apart.StateRoot) {
+		t.Error(verified)
+	}
+	if lines := p.read("staleness.jsonl"); !strings.Contains(lines, `"staleness":0`) ||
+		!strings.Contains(lines, `"staleness":1`) {
+		t.Error(lines)
+	}
 }
 
 func TestTrainTutorial(t *testing.T) {

@@ -4,6 +4,7 @@ package answers
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/data/tokenizer"
@@ -39,6 +40,11 @@ func (a Groups) Equal() float64 {
 		}
 	}
 	return float64(n) / float64(max(1, len(a)))
+}
+
+// Drawn reports whether a measurement is one of drawn answers, of those that Measured returns.
+func Drawn(name string) bool {
+	return slices.Contains([]string{"equal_groups", "drawn_reward", "answer_length", "kl", "staleness"}, name)
 }
 
 // Measured are the measurements of drawn answers, by the names of metrics.

@@ -1,6 +1,9 @@
 package rundir
 
-import "fmt"
+import (
+	"fmt"
+	"maps"
+)
 
 // Rise says that the loss at the end is far above that at the start: half as much again, and a nat. It is the eval
 // loss, or the loss in training when nothing is held out; "" if it is not.
@@ -23,8 +26,8 @@ func Rise(metrics []Metric) string {
 	return fmt.Sprintf("the %s rose from %.3f to %.3f", what, first, last)
 }
 
-// Evaluations returns the first and the last measured eval loss, 0 when nothing is held out, and what else the last
-// evaluation measured.
+// Evaluations returns the first and the last measured eval loss, 0 when nothing is held out, and the last value of
+// everything else that was measured: after the last round no answers are drawn.
 func Evaluations(metrics []Metric) (first, last float64, measured map[string]float64) {
 	seen := false
 	for _, m := range metrics {
@@ -32,7 +35,13 @@ func Evaluations(metrics []Metric) (first, last float64, measured map[string]flo
 			if !seen {
 				first, seen = *m.EvalLoss, true
 			}
-			last, measured = *m.EvalLoss, m.Measured
+			before := measured
+			last, measured = *m.EvalLoss, maps.Clone(m.Measured)
+			for name, x := range before {
+				if _, again := measured[name]; !again && measured != nil {
+					measured[name] = x
+				}
+			}
 		}
 	}
 	return first, last, measured

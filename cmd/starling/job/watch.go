@@ -76,12 +76,15 @@ func showUntilOver(c *terminal.Console, cmd *cobra.Command, a *source.Client, id
 	show := terminal.NewProgress(os.Stderr, terminal.ModeFor(os.Stderr, c.Quiet || c.Form.Machine()),
 		terminal.Width(os.Stderr))
 	defer show.Done()
-	rate := math.NaN()
+	rate, measured := math.NaN(), map[string]float64(nil)
 	err = a.Follow(cmd.Context(), id, "", func(n rest.RunEvent) error {
 		last = n.Job
 		for _, m := range n.Metrics {
 			if m.LearningRate > 0 {
 				rate = m.LearningRate
+			}
+			if m.Measured != nil {
+				measured = m.Measured
 			}
 		}
 		if c.Form.Machine() {
@@ -90,7 +93,7 @@ func showUntilOver(c *terminal.Console, cmd *cobra.Command, a *source.Client, id
 			}
 		}
 		u := progressOf(last)
-		u.LearningRate = rate
+		u.LearningRate, u.Measured = rate, measured
 		show.Show(time.Now(), u)
 		if rest.Over(last) {
 			return rest.ErrEnough

@@ -3,7 +3,9 @@ package terminal
 import (
 	"fmt"
 	"io"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,7 +17,8 @@ type Update struct {
 	Job                    string
 	Step, MaxSteps         int
 	Round, Rounds          int
-	Loss, EvalLoss         float64 // nats a token
+	Loss, EvalLoss         float64            // nats a token
+	Measured               map[string]float64 // by the latest evaluation, by the names of metrics
 	LearningRate, GradNorm float64
 	TokensPerSecond        float64
 	Workers, WorkersTarget int
@@ -143,6 +146,9 @@ func fit(u Update, columns int) string {
 	}
 	add(known(u.Loss), 1, "loss "+Loss(u.Loss))
 	add(known(u.EvalLoss), 2, "val "+Loss(u.EvalLoss))
+	if reward, ok := u.Measured["reward"]; ok {
+		add(known(reward), 2, "reward "+Loss(reward))
+	}
 	add(known(u.LearningRate), 8, "lr "+Rate(u.LearningRate))
 	add(known(u.GradNorm), 9, "gnorm "+strconv.FormatFloat(u.GradNorm, 'f', 2, 64))
 	add(known(u.TokensPerSecond), 4, Number(u.TokensPerSecond)+" tok/s")
@@ -189,6 +195,9 @@ func PlainLine(now time.Time, u Update) string {
 	pair(u.Rounds > 0, "round", strconv.Itoa(u.Round))
 	pair(known(u.Loss), "loss", Loss(u.Loss))
 	pair(known(u.EvalLoss), "eval_loss", Loss(u.EvalLoss))
+	for _, name := range slices.Sorted(maps.Keys(u.Measured)) {
+		pair(known(u.Measured[name]), name, Loss(u.Measured[name]))
+	}
 	pair(known(u.TokensPerSecond), "tok_s", strconv.FormatFloat(u.TokensPerSecond, 'f', 0, 64))
 	pair(u.WorkersTarget > 0, "workers", strconv.Itoa(u.Workers))
 	pair(u.BudgetUzen > 0, "cost", Zen(u.CostUzen))

@@ -27,6 +27,7 @@ import (
 	"github.com/starling-network/starling/node"
 	"github.com/starling-network/starling/node/accelerator/admission"
 	"github.com/starling-network/starling/node/accelerator/shared"
+	"github.com/starling-network/starling/node/answers"
 	"github.com/starling-network/starling/node/consumer"
 	"github.com/starling-network/starling/node/dashboard"
 	"github.com/starling-network/starling/node/rundir"
@@ -199,7 +200,8 @@ func run(ctx context.Context, c *terminal.Console, path string, f flags) error {
 func update(p consumer.Progress) terminal.Update {
 	return terminal.Update{
 		Job: p.Job, Step: p.Step, MaxSteps: p.Steps, Round: p.Round, Rounds: p.Rounds, Loss: p.Loss, EvalLoss: p.EvalLoss,
-		LearningRate: p.LearningRate, GradNorm: p.GradNorm, TokensPerSecond: p.TokensPerSecond, Workers: p.Workers,
+		Measured: p.Latest.Measured, LearningRate: p.LearningRate, GradNorm: p.GradNorm,
+		TokensPerSecond: p.TokensPerSecond, Workers: p.Workers,
 		WorkersTarget: p.Target,
 		CostUzen:      p.PaidUzen, BudgetUzen: p.BudgetUzen, Left: p.Left, HasLeft: p.Left > 0, Phase: p.Phase,
 	}
@@ -261,7 +263,11 @@ func printSummary(s *rundir.Summary, dir, prompt string, j *spec.Spec) {
 	fmt.Fprintf(w, "eval loss   %s -> %s%s, %d steps in %d rounds on %d workers\n",
 		terminal.Loss(s.FirstEvalLoss), terminal.Loss(s.FinalEvalLoss), unit, s.Steps, s.Rounds, s.Workers)
 	for _, name := range slices.Sorted(maps.Keys(s.FinalMeasured)) {
-		fmt.Fprintf(w, "%-11s %.4f on held-out examples\n", name, s.FinalMeasured[name])
+		of := "on held-out examples"
+		if answers.Drawn(name) {
+			of = "of drawn answers"
+		}
+		fmt.Fprintf(w, "%-11s %.4f %s\n", name, s.FinalMeasured[name], of)
 	}
 	if s.Diverged != "" {
 		fmt.Fprintf(w, "warning     the training diverged: %s; lower training.learning_rate\n", s.Diverged)
