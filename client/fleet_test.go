@@ -188,7 +188,7 @@ func moneyMoves(me, owner, thief string) []sdk.Msg {
 		&registrypb.MsgUnstake{Sender: me, Amount: 1}, &registrypb.MsgUnjail{Sender: me},
 		&registrypb.MsgInvite{Owner: me, Key: key("x").PublicKey(), Stake: stake, Until: 1000},
 		&registrypb.MsgChangeMachine{Owner: me, Machine: me}, &registrypb.MsgRevoke{Owner: me, Machine: me},
-		&registrypb.MsgEnrol{Sender: me, Key: key("x").PublicKey(), Signature: make([]byte, 64)},
+		&registrypb.MsgEnrol{Sender: me, Key: key("x").PublicKey(), Signature: make([]byte, 64), Owner: thief},
 	}
 }
 

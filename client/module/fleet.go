@@ -36,7 +36,7 @@ func (g Registry) Invite(ctx context.Context, invitations ...Invitation) error {
 func Admission(chain, account, owner string, key []byte,
 	sign func(text []byte) ([]byte, error)) (*registrypb.MsgEnrol, error) {
 	signature, err := sign(fleet.Text(chain, account, owner))
-	return &registrypb.MsgEnrol{Sender: account, Key: key, Signature: signature}, err
+	return &registrypb.MsgEnrol{Sender: account, Key: key, Signature: signature, Owner: owner}, err
 }
 
 // Enrol makes the account a machine of a fleet, registers it and makes its offers, in one transaction.

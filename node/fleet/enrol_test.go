@@ -58,7 +58,7 @@ func TestEnrol(t *testing.T) {
 	}
 	forged := add(thief)
 	forged.Owner = owner.Address()
-	if _, err := enrol(5, forged); !errors.Is(err, ErrInvitation) || !strings.Contains(err.Error(), thief.Address()) {
+	if _, err := enrol(5, forged); !errors.Is(err, ErrInvitation) || !strings.Contains(err.Error(), owner.Address()) {
 		t.Errorf("an invitation of a thief in the name of an owner: %v", err)
 	}
 	other := add(owner)

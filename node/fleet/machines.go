@@ -2,12 +2,14 @@ package fleet
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/module"
+	"github.com/starling-network/starling/client/transaction"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run"
@@ -238,7 +240,8 @@ type Offer struct {
 	Network   string        // for the machines
 }
 
-// Add invites machines to the fleet of the account of a connection.
+// Add invites machines to the fleet of the account of a connection. It also returns the invitations with an error after
+// which they may be open: the transaction was sent, and its answer was lost.
 func Add(ctx context.Context, c *client.Client, o Offer, blockTime time.Duration) ([]Invitation, error) {
 	head, err := c.Ledger.Head(ctx)
 	if err != nil {
@@ -252,5 +255,9 @@ func Add(ctx context.Context, c *client.Client, o Offer, blockTime time.Duration
 		made = append(made, i)
 		open = append(open, module.Invitation{Key: i.Key().PublicKey(), Stake: o.Stake, DailyFees: o.DailyFees, Until: until})
 	}
-	return made, c.Registry.Invite(ctx, open...)
+	err = c.Registry.Invite(ctx, open...)
+	if errors.Is(err, transaction.ErrRejected) || errors.Is(err, client.ErrLost) || errors.Is(err, client.ErrNoAccount) {
+		return nil, err
+	}
+	return made, err
 }

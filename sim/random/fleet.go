@@ -32,9 +32,8 @@ func enrol(x *msgFactory) error {
 	if err != nil {
 		return err
 	}
-	place := sdk.AccAddress(fleet.Place(key.PublicKey())).String()
 	for _, p := range all {
-		if p.ID == place {
+		if p.ID == sdk.AccAddress(fleet.Place(p.Machine.Owner, key.PublicKey())).String() {
 			owner = p.Machine.Owner
 		}
 	}

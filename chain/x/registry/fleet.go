@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 
+	"cosmossdk.io/math"
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/protocol/registry"
+	"github.com/starling-network/starling/protocol/registry/fleet"
 )
 
 // Lead returns the participant that a participant works for: the owner of a machine, also if that is none, or itself.
@@ -64,7 +66,7 @@ func (k fleeting) Return(ctx context.Context, account string, stake uint64) erro
 
 // Rich implements fleets.Surroundings.
 func (k fleeting) Rich(ctx context.Context, account sdk.AccAddress) bool {
-	return k.bank.SpendableCoin(ctx, account, adapter.Denom).IsPositive()
+	return k.bank.SpendableCoin(ctx, account, adapter.Denom).Amount.GT(math.NewInt(fleet.MostCoins))
 }
 
 // Withdraw implements fleets.Surroundings.

@@ -30,7 +30,7 @@ func admissionTo(ctx sdk.Context, key *secp256k1.PrivKey, sender, owner string) 
 	if err != nil {
 		panic(err)
 	}
-	return &registrypb.MsgEnrol{Sender: sender, Key: key.PubKey().Bytes(), Signature: signature}
+	return &registrypb.MsgEnrol{Sender: sender, Key: key.PubKey().Bytes(), Signature: signature, Owner: owner}
 }
 
 // enrolled returns a keeper with a machine of an owner that works and verifies.
@@ -121,16 +121,27 @@ func TestRefusalsOfFleets(t *testing.T) {
 	for name, m := range map[string]*registrypb.MsgEnrol{
 		"the owner": admission(ctx, key, owner),
 		"a machine": admission(ctx, key, machine),
-		"another's": {Sender: fresh, Key: key.PubKey().Bytes(), Signature: admission(ctx, key, machine).Signature},
-		"another chain's": {Sender: fresh, Key: key.PubKey().Bytes(),
+		"another's": {Sender: fresh, Key: key.PubKey().Bytes(), Owner: owner,
+			Signature: admission(ctx, key, machine).Signature},
+		"another chain's": {Sender: fresh, Key: key.PubKey().Bytes(), Owner: owner,
 			Signature: admission(ctx.WithChainID("x"), key, fresh).Signature},
 		"another owner's": admissionTo(ctx, key, fresh, named(7)),
 		"no invitation":   admission(ctx, keyed("c"), fresh),
-		"no address":      {Sender: "x", Key: key.PubKey().Bytes(), Signature: make([]byte, 64)},
+		"no address":      {Sender: "x", Key: key.PubKey().Bytes(), Signature: make([]byte, 64), Owner: owner},
 	} {
 		if err := enrol(m); !errors.Is(err, fleet.ErrInvitation) {
 			t.Errorf("%s enrols: %v", name, err)
 		}
+	}
+	// a stranger that sees the key of an invitation invites with it, first
+	copied := keyed("e")
+	for _, from := range []string{named(5), owner} {
+		if err := invite(func(m *registrypb.MsgInvite) { m.Owner, m.Key = from, copied.PubKey().Bytes() }); err != nil {
+			t.Errorf("the key that another copied: %v", err)
+		}
+	}
+	if err := enrol(admission(ctx, copied, named(11))); err != nil {
+		t.Errorf("an invitation whose key another copied: %v", err)
 	}
 	if err := k.Fleets.Claim(ctx, admission(ctx, key, fresh)); err != nil {
 		t.Fatal(err)
@@ -151,7 +162,7 @@ func TestRefusalsOfFleets(t *testing.T) {
 		t.Fatal(err)
 	}
 	paid := around.paid[owner]
-	place := sdk.AccAddress(fleet.Place(begun.PubKey().Bytes())).String()
+	place := sdk.AccAddress(fleet.Place(owner, begun.PubKey().Bytes())).String()
 	if r, err := does.Revoke(ctx, &registrypb.MsgRevoke{Owner: owner, Machine: place}); err != nil ||
 		r.Height <= ctx.BlockHeight() || around.paid[owner] != paid {
 		t.Errorf("taken back: %v, %v", r, err)
@@ -256,7 +267,7 @@ func FuzzEnrol(f *testing.F) {
 			t.Fatal(err)
 		}
 		if _, err := served(k).Enrol(ctx, &registrypb.MsgEnrol{Sender: sender, Key: key,
-			Signature: signature}); err == nil {
+			Signature: signature, Owner: named(1)}); err == nil {
 			t.Fatalf("%x admits %q by %x", key, sender, signature)
 		}
 	})

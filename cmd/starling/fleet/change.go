@@ -14,6 +14,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/node/fleet"
+	"github.com/starling-network/starling/protocol/registry"
 )
 
 const changedShape = `With -o json: {"machines":[{"machine","state"}]}, the states of starling fleet list.`
@@ -24,9 +25,10 @@ type changed struct {
 	State fleet.State `json:"state"`
 }
 
-// over lets the account of a folder do something for each of the machines that a command names, or for all of them.
+// over lets the account of a folder do something for each of the machines that a command names, or for all of them,
+// except those that it revoked. An error of one machine does not stop it: it joins the errors.
 func over(cmd *cobra.Command, c *terminal.Console, t *target.Target, ids []string, all bool,
-	do func(ctx context.Context, cl *client.Client, m fleet.Machine) error) error {
+	do func(ctx context.Context, cl *client.Client, p registry.Participant) error) error {
 	if all == (len(ids) > 0) {
 		return usage.Error(cmd, errors.New("name machines, or give --all"))
 	}
@@ -38,7 +40,7 @@ func over(cmd *cobra.Command, c *terminal.Console, t *target.Target, ids []strin
 	var list []changed
 	err := t.Act(cmd, "the folder of the account that the machines work for",
 		func(ctx context.Context, cl *client.Client) error {
-			machines, err := fleet.Machines(ctx, cl, cl.Address())
+			machines, err := cl.Registry.Fleet(ctx, cl.Address())
 			if err != nil {
 				return err
 			}
@@ -46,41 +48,52 @@ func over(cmd *cobra.Command, c *terminal.Console, t *target.Target, ids []strin
 			if err != nil {
 				return err
 			}
-			for _, m := range machines {
-				if wanted[m.ID] {
-					if err := do(ctx, cl, m); err != nil {
-						return err
-					}
+			for _, p := range machines {
+				if wanted[p.ID] && p.Machine.Revoked == 0 {
+					err = errors.Join(err, of(p.ID, do(ctx, cl, p)))
 				}
 			}
-			if machines, err = fleet.Machines(ctx, cl, cl.Address()); err != nil {
-				return err
-			}
-			for _, m := range machines {
-				if wanted[m.ID] {
-					list = append(list, changed{m.ID, m.State})
-				}
-			}
-			return nil
+			var failed error
+			list, failed = states(ctx, cl, wanted)
+			return errors.Join(err, failed)
 		})
-	if err != nil {
+	if len(list) == 0 {
 		return err
 	}
 	if c.Form.Machine() {
-		return c.Form.Print(os.Stdout, terminal.List(map[string]any{"machines": list}, list,
-			func(m changed) string { return m.ID }))
+		return errors.Join(err, c.Form.Print(os.Stdout, terminal.List(map[string]any{"machines": list}, list,
+			func(m changed) string { return m.ID })))
 	}
 	for _, m := range list {
 		fmt.Printf("%s  %s\n", m.ID, m.State)
 	}
-	return nil
+	return err
+}
+
+// of adds the name of a machine to an error.
+func of(id string, err error) error {
+	if err != nil {
+		err = fmt.Errorf("%s: %w", id, err)
+	}
+	return err
+}
+
+// states are the states of machines of the account.
+func states(ctx context.Context, cl *client.Client, wanted map[string]bool) (list []changed, err error) {
+	machines, err := fleet.Machines(ctx, cl, cl.Address())
+	for _, m := range machines {
+		if wanted[m.ID] {
+			list = append(list, changed{m.ID, m.State})
+		}
+	}
+	return list, err
 }
 
 // chosen are the machines that a command names.
-func chosen(machines []fleet.Machine, ids []string, all bool) (map[string]bool, error) {
+func chosen(machines []registry.Participant, ids []string, all bool) (map[string]bool, error) {
 	wanted := map[string]bool{}
-	for _, m := range machines {
-		wanted[m.ID] = all || slices.Contains(ids, m.ID)
+	for _, p := range machines {
+		wanted[p.ID] = all || slices.Contains(ids, p.ID)
 	}
 	for _, id := range ids {
 		if !wanted[id] {
@@ -105,11 +118,11 @@ slashed. A machine that is started again stays drained until --undo.
   starling fleet drain starling1qx... --home wallet --network http://127.0.0.1:26601
   starling fleet drain --undo --all --home wallet --network http://127.0.0.1:26601`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return over(cmd, c, &t, args, all, func(ctx context.Context, cl *client.Client, m fleet.Machine) error {
-				if m.Until > 0 || m.State == fleet.Gone || m.State == fleet.RevokedNow || m.State == fleet.Answering {
-					return nil // there is nothing to drain
+			return over(cmd, c, &t, args, all, func(ctx context.Context, cl *client.Client, p registry.Participant) error {
+				if p.Machine.Until > 0 {
+					return nil // an invitation has nothing to drain
 				}
-				return cl.Registry.ChangeMachine(ctx, m.ID, !undo, 0)
+				return cl.Registry.ChangeMachine(ctx, p.ID, !undo, 0)
 			})
 		},
 	}
@@ -136,11 +149,8 @@ An invitation that was not used is taken back in the same way, and its stake ret
 		Example: `  starling fleet revoke starling1qx... --home wallet --network http://127.0.0.1:26601
   starling fleet revoke --all --home wallet --network http://127.0.0.1:26601`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return over(cmd, c, &t, args, all, func(ctx context.Context, cl *client.Client, m fleet.Machine) error {
-				if m.State == fleet.Gone || m.State == fleet.RevokedNow || m.State == fleet.Answering {
-					return nil
-				}
-				return cl.Registry.Revoke(ctx, m.ID)
+			return over(cmd, c, &t, args, all, func(ctx context.Context, cl *client.Client, p registry.Participant) error {
+				return cl.Registry.Revoke(ctx, p.ID)
 			})
 		},
 	}

@@ -70,7 +70,7 @@ With -o json: {"invitations":[{"invitation","file","until","stake_uzen"}]}; with
 				}
 			}
 			var made []fleet.Invitation
-			if err := t.Act(cmd, "the folder of the account that pays and is paid",
+			err = t.Act(cmd, "the folder of the account that pays and is paid",
 				func(ctx context.Context, cl *client.Client) error {
 					head, err := cl.Ledger.Head(ctx)
 					if err != nil {
@@ -79,10 +79,14 @@ With -o json: {"invitations":[{"invitation","file","until","stake_uzen"}]}; with
 					o.Network = t.Network
 					made, err = fleet.Add(ctx, cl, o, session.BlockTime(ctx, cl, head))
 					return err
-				}); err != nil {
+				})
+			if err != nil && len(made) == 0 {
 				return err
 			}
-			return printInvitations(c, made, o.Stake, dir)
+			if err != nil {
+				c.Say("the answer to the transaction was lost: starling fleet list shows whether these invitations are open")
+			}
+			return errors.Join(err, printInvitations(c, made, o.Stake, dir))
 		},
 	}
 	t.Flags(cmd)

@@ -27,10 +27,15 @@ const (
 	MostFees  = 1_000_000_000_000 // uzen a day
 )
 
-// Place is the last part of the name of an invitation with a public key: 20 bytes, as an address has. It is the address
-// of no account, whatever the key: an invitation restricts no account.
-func Place(key []byte) []byte {
-	d := canon.Sum("starling/invitation/1", key)
+// MostCoins is how many coins, in uzen, an account may have that becomes a machine. Its key cannot send them. They are
+// not zero, as anybody can send coins to the account before it enrols.
+const MostCoins = 1_000_000
+
+// Place is the last part of the name of an invitation of an owner with a public key: 20 bytes, as an address has. It is
+// the address of no account, whatever the key: an invitation restricts no account. No account takes the place of the
+// invitation of another owner.
+func Place(owner string, key []byte) []byte {
+	d := canon.Sum("starling/invitation/1", []byte(owner), key)
 	return d[:20]
 }
 

@@ -121,7 +121,7 @@ func TestMachines(t *testing.T) {
 
 // The name of an invitation is the address of no key, and what admits an account is of one chain and one account.
 func TestNames(t *testing.T) {
-	if a, b := Place([]byte("a")), Place([]byte("b")); len(a) != 20 || bytes.Equal(a, b) {
+	if a, b := Place("o", []byte("a")), Place("o", []byte("b")); len(a) != 20 || bytes.Equal(a, b) {
 		t.Errorf("%x, %x", a, b)
 	}
 	if bytes.Equal(Text("a", "bc", "d"), Text("ab", "c", "d")) || bytes.Equal(Text("a", "b", "c"), Text("a", "b", "d")) {

@@ -28,7 +28,7 @@ type Surroundings interface {
 	Forget(ctx context.Context, id string) error
 	Lock(ctx context.Context, account string, stake uint64) error
 	Return(ctx context.Context, account string, stake uint64) error
-	Rich(ctx context.Context, account sdk.AccAddress) bool // it has coins
+	Rich(ctx context.Context, account sdk.AccAddress) bool // it has more than fleet.MostCoins
 	// Withdraw lets an account leave all its runs.
 	Withdraw(ctx context.Context, id string) error
 }
@@ -58,7 +58,7 @@ func New(b *collections.SchemaBuilder, around Surroundings) List {
 func (l *List) Pay(fees Fees) { l.fees = fees }
 
 // named is the name of an invitation: an address of which no account has the key.
-func named(key []byte) string { return sdk.AccAddress(fleet.Place(key)).String() }
+func named(owner string, key []byte) string { return sdk.AccAddress(fleet.Place(owner, key)).String() }
 
 // Early returns the invitation of a message, or why it does not admit its sender: it is over, or the sender is no fresh
 // account, or the signature is wrong.
@@ -74,7 +74,7 @@ func (l List) Early(ctx context.Context, m *registrypb.MsgEnrol) (registry.Parti
 	if err != nil {
 		return refused("%v", err)
 	}
-	invitation, _, err := l.around.Find(ctx, named(m.Key))
+	invitation, _, err := l.around.Find(ctx, named(m.Owner, m.Key))
 	if err != nil {
 		return invitation, err
 	}
@@ -89,10 +89,10 @@ func (l List) Early(ctx context.Context, m *registrypb.MsgEnrol) (registry.Parti
 	case known || owns:
 		return refused("%s takes part in the network already: a machine enrols with a key of its own", m.Sender)
 	case l.around.Rich(ctx, sender):
-		return refused("%s has coins, which the key of a machine cannot send: enrol with another key", m.Sender)
-	case !(&secp256k1.PubKey{Key: m.Key}).VerifySignature(fleet.Text(now.ChainID(), m.Sender,
-		invitation.Machine.Owner), m.Signature):
-		return refused("the signature is not that of its key over this chain, this account and %s", invitation.Machine.Owner)
+		return refused("%s has more than %d uzen, which the key of a machine cannot send: enrol with another key", m.Sender,
+			uint64(fleet.MostCoins))
+	case !(&secp256k1.PubKey{Key: m.Key}).VerifySignature(fleet.Text(now.ChainID(), m.Sender, m.Owner), m.Signature):
+		return refused("the signature is not that of its key over this chain, this account and %s", m.Owner)
 	}
 	return invitation, nil
 }

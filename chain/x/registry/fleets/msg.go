@@ -59,7 +59,7 @@ func (l List) invite(ctx context.Context, m *registrypb.MsgInvite) (*registrypb.
 	if owner.Machine.Owner != "" {
 		return nil, fmt.Errorf("%w: it invites no other", fleet.ErrMachine)
 	}
-	id := named(m.Key)
+	id := named(m.Owner, m.Key)
 	if _, known, err := l.around.Find(ctx, id); err != nil || known {
 		return nil, errors.Join(err, fmt.Errorf("%w: there is one with this key", fleet.ErrInvitation))
 	}
@@ -76,7 +76,7 @@ func (l List) enrol(ctx context.Context, m *registrypb.MsgEnrol) (*registrypb.Ms
 	if err != nil {
 		return nil, err
 	}
-	owner := invitation.Machine.Owner
+	owner := m.Owner
 	p := fleet.Enrol(invitation, m.Sender, sdk.UnwrapSDKContext(ctx).BlockHeight())
 	return &registrypb.MsgEnrolResponse{Owner: owner}, errors.Join(
 		l.around.Forget(ctx, invitation.ID), l.owned.Remove(ctx, collections.Join(owner, invitation.ID)),
