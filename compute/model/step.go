@@ -7,6 +7,7 @@ import (
 	"github.com/starling-network/starling/compute/kernel/exact"
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/decoder"
+	"github.com/starling-network/starling/compute/model/sequence"
 	"github.com/starling-network/starling/compute/model/silence"
 	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/program"
@@ -132,5 +133,18 @@ func Logits(c architecture.Config, batch, seqLen int) (*program.Program, error) 
 	t := taskOf(c, tokenBatch(batch, seqLen))
 	return t.outputs([]string{"logits"}, func(w weights, in []*graph.Node) []*graph.Node {
 		return []*graph.Node{graph.Reshape(decoder.Logits(c, w, in[0]), batch, seqLen, c.VocabSize())}
+	})
+}
+
+// Hidden returns the program of the model up to its output layer. Inputs are those of Logits; output: "hidden" [batch,
+// seqLen, width], the input of the output layer.
+func Hidden(c architecture.Config, batch, seqLen int) (*program.Program, error) {
+	if err := checkSize(c, batch, seqLen); err != nil {
+		return nil, err
+	}
+	t := taskOf(c, tokenBatch(batch, seqLen))
+	return t.outputs([]string{"hidden"}, func(w weights, in []*graph.Node) []*graph.Node {
+		x := decoder.Hidden(c, w, in[0], sequence.Whole{Tokens: in[0]})
+		return []*graph.Node{graph.Reshape(x, batch, seqLen, -1)}
 	})
 }

@@ -1,4 +1,5 @@
-// Package apply has the commands of starling model that use trained networks which write no text.
+// Package apply has the commands of starling model that use trained networks which write no text, and that which checks
+// the model of answers.
 package apply
 
 import (

@@ -42,7 +42,7 @@ finished runs, in a folder of runs or at a server; shares, pay, claim and transf
 	}
 	cmd.AddCommand(GenerateCommand(c), listCommand(c), pullCommand(c), pushCommand(c), exportCommand(c),
 		chatCommand(c), serveCommand(c),
-		evalCommand(c), apply.Classify(c), apply.Embed(c), apply.Sample(c), cardCommand(c),
+		evalCommand(c), apply.Check(c), apply.Classify(c), apply.Embed(c), apply.Sample(c), cardCommand(c),
 		provenanceCommand(c), showCommand(c), sharesCommand(c),
 		payCommand(c), claimCommand(c),
 		transferCommand(c))
