@@ -1,8 +1,10 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 )
 
@@ -165,15 +167,70 @@ type ReinforcementMethod struct {
 	Hyperparameters ReinforcementHyperparameters `json:"hyperparameters,omitzero"`
 }
 
-// Grader rewards an answer, in OpenAI's form: of the type string_check, which compares it with the right one, or
-// python, whose source is one that Starlark reads, too.
+// Grader rewards an answer, in OpenAI's form: of the type string_check, which compares it with the right one,
+// text_similarity, which says how similar they are, python, whose source is one that Starlark reads, too, or multi, a
+// formula of other graders.
 type Grader struct {
+	Type      string                `json:"type"`
+	Name      string                `json:"name,omitempty"`
+	Operation string                `json:"operation,omitempty"`
+	Input     string                `json:"input,omitempty"`             // {{sample.output_text}}
+	Reference string                `json:"reference,omitempty"`         // {{item.KEY}}, of the key of an example
+	Metric    string                `json:"evaluation_metric,omitempty"` // of text_similarity
+	Source    string                `json:"source,omitempty"`            // of python: defines grade(sample, item)
+	Graders   map[string]GraderPart `json:"graders,omitempty"`           // of multi
+	Formula   string                `json:"calculate_output,omitempty"`  // of multi: an expression of the names of Graders
+}
+
+// GraderPart is a grader among those of a multi.
+type GraderPart struct {
 	Type      string `json:"type"`
 	Name      string `json:"name,omitempty"`
 	Operation string `json:"operation,omitempty"`
-	Input     string `json:"input,omitempty"`     // {{sample.output_text}}
-	Reference string `json:"reference,omitempty"` // {{item.KEY}}, of the key of an example
-	Source    string `json:"source,omitempty"`    // of python: defines grade(sample, item)
+	Input     string `json:"input,omitempty"`
+	Reference string `json:"reference,omitempty"`
+	Metric    string `json:"evaluation_metric,omitempty"`
+	Source    string `json:"source,omitempty"`
+}
+
+// Whole is the part as a grader of its own.
+func (p GraderPart) Whole() Grader {
+	return Grader{Type: p.Type, Name: p.Name, Operation: p.Operation, Input: p.Input, Reference: p.Reference,
+		Metric: p.Metric, Source: p.Source}
+}
+
+// Part is a grader that is no multi as a part of one.
+func (g Grader) Part() GraderPart {
+	return GraderPart{Type: g.Type, Name: g.Name, Operation: g.Operation, Input: g.Input, Reference: g.Reference,
+		Metric: g.Metric, Source: g.Source}
+}
+
+// UnmarshalJSON implements json.Unmarshaler. Of a grader that asks a model or a service the type and the name alone are
+// read, so that it is refused for that; of any other an unknown key is an error.
+func (g *Grader) UnmarshalJSON(raw []byte) error {
+	type plain Grader
+	return graderOf(raw, &g.Type, &g.Name, (*plain)(g))
+}
+
+// UnmarshalJSON implements json.Unmarshaler, as of a Grader.
+func (p *GraderPart) UnmarshalJSON(raw []byte) error {
+	type plain GraderPart
+	return graderOf(raw, &p.Type, &p.Name, (*plain)(p))
+}
+
+// graderOf reads a grader into its type and name, or into all of it.
+func graderOf(raw []byte, kind, name *string, all any) error {
+	var head struct{ Type, Name string }
+	if err := json.Unmarshal(raw, &head); err != nil {
+		return err
+	}
+	if slices.Contains([]string{"score_model", "label_model", "endpoint"}, head.Type) {
+		*kind, *name = head.Type, head.Name
+		return nil
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	return d.Decode(all)
 }
 
 // ReinforcementHyperparameters are Hyperparameters, of batches of prompts and a rate of 5e-5, and more.

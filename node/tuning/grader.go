@@ -41,16 +41,23 @@ func gradable(g api.Grader, at string) error {
 				"define grade(sample, item) in the part of Python that Starlark has: no import, class, try, while or f-string")
 		}
 		return nil
-	case g.Type != stringCheck:
+	case askers[g.Type] != "":
+		return wrong(at+"type", fmt.Sprintf("the grader is %s: %s, and every machine computes the same rewards from the job "+
+			"alone", g.Type, askers[g.Type]), askerFix)
+	case g.Type == multiGrader:
+		return checkMulti(g, at)
+	case g.Type != stringCheck && g.Type != textSimilarity:
 		return wrong(at+"type", fmt.Sprintf("the grader is %.40q", g.Type),
-			"use string_check or python: a reward is computed by the job's program, which calls no model and no service")
-	case !known:
+			"use string_check, text_similarity, python or multi")
+	case g.Type == stringCheck && !known:
 		return wrong(at+"operation", fmt.Sprintf("the operation is %.40q", g.Operation), "use eq, ne, like or ilike")
 	case strings.ReplaceAll(g.Input, " ", "") != output:
 		return wrong(at+"input", fmt.Sprintf("the input is %.60q", g.Input), "use "+output)
 	case !reference.MatchString(g.Reference):
 		return wrong(at+"reference", fmt.Sprintf("the reference is %.60q", g.Reference),
 			"use {{item.KEY}} with a key of the examples, such as {{item.reference_answer}}")
+	case g.Type == textSimilarity:
+		return checkSimilarity(g, at)
 	}
 	return nil
 }
@@ -67,6 +74,9 @@ func graderSource(g api.Grader) string {
 
 // ruleOf is the reward of a job whose answers a grader rewards, as YAML; "" if it compares tokens.
 func ruleOf(g api.Grader) string {
+	if readsItems(g) && g.Type != pythonGrader {
+		return fmt.Sprintf("[{kind: starlark, step_limit: %d, source: %s}]", grade.MaxSteps, quote(composed(g)))
+	}
 	source := graderSource(g)
 	if g.Type == stringCheck {
 		if operations[g.Operation] == "" {
@@ -76,6 +86,9 @@ func ruleOf(g api.Grader) string {
 	}
 	return "[{kind: starlark, source: " + quote(source) + "}]"
 }
+
+// readsItems reports whether a grader reads all keys of an example.
+func readsItems(g api.Grader) bool { return g.Type != stringCheck }
 
 // itemQuestions writes the questions of a file with all their other keys, which a function reads.
 func (t *Tuner) itemQuestions(b base, param, id string) (out text, err error) {

@@ -55,7 +55,7 @@ func settledRewards(m api.ReinforcementMethod, of api.Hyperparameters) (api.Rein
 
 // questions writes the questions of a file with the answers that a grader compares with, as the data of task: grpo.
 func (t *Tuner) questions(g api.Grader) func(b base, param, id string) (text, error) {
-	if g.Type == pythonGrader {
+	if readsItems(g) {
 		return t.itemQuestions
 	}
 	key := reference.FindStringSubmatch(g.Reference)[1]

@@ -208,6 +208,11 @@ func TestJobOfFunctions(t *testing.T) {
 	}{
 		"like": {api.Grader{Type: "string_check", Operation: "ilike", Input: "{{sample.output_text}}",
 			Reference: "{{item.reference_answer}}"}, nil},
+		"similar": {api.Grader{Type: "text_similarity", Metric: "rouge_l", Input: "{{sample.output_text}}",
+			Reference: "{{item.reference_answer}}"}, []string{"reference_answer", "topic"}},
+		"multi": {api.Grader{Type: "multi", Formula: "2 * a", Graders: map[string]api.GraderPart{"a": {Type: "string_check",
+			Operation: "like", Input: "{{sample.output_text}}", Reference: "{{item.topic}}"}}},
+			[]string{"reference_answer", "topic"}},
 		"python": {api.Grader{Type: "python", Source: "def grade(sample: dict[str, Any], item: dict[str, Any]) -> float:\n" +
 			"    return 1.0 if item[\"topic\"] in sample[\"output_text\"] else 0.0\n"}, []string{"reference_answer", "topic"}},
 	} {
