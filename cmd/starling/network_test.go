@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -50,7 +51,8 @@ func up(t *testing.T, dir string, args ...string) (supervisor *exec.Cmd, process
 }
 
 // A job on a network of processes gives the model that it gives in one process, though a worker and a validator are
-// killed in the middle and another worker computes on a device, and another party can verify it.
+// killed in the middle and another worker computes on a device, checkpoints come as patches, and another party can
+// verify it.
 func TestNetworkOfProcessesSurvivesKills(t *testing.T) {
 	onlyLong(t)
 	t.Parallel()
@@ -91,6 +93,10 @@ func TestNetworkOfProcessesSurvivesKills(t *testing.T) {
 	}
 	if err := c.Wait(); err != nil || !strings.Contains(result.String(), alone.StateRoot.String()) {
 		t.Fatalf("%v\n%s\nwanted the state root %s", err, result.String(), alone.StateRoot)
+	}
+	if log, err := os.ReadFile(filepath.Join(out, "starling.log")); err != nil ||
+		!bytes.Contains(log, []byte("checkpoint came as patches")) {
+		t.Errorf("the consumer got no checkpoint as a patch: %v\n%s", err, log)
 	}
 	if device != nil {
 		if s := device(); s.Uses != "opencl:0" || s.Units == 0 || s.Failed > 0 || !s.Passed.Equal(passed) {

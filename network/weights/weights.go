@@ -137,10 +137,7 @@ func (x *Exchange) answer(ctx context.Context, from peer.ID, body []byte) []byte
 	if err != nil {
 		return nil
 	}
-	first, total, ok := x.path(q.From, q.To)
-	if !ok && x.makeToward(ctx, q.From, q.To) {
-		first, total, ok = x.path(q.From, q.To)
-	}
+	first, total, ok := x.find(ctx, q.From, q.To)
 	if !ok {
 		return canon.MustMarshal(answer{})
 	}
@@ -168,6 +165,22 @@ func (x *Exchange) answer(ctx context.Context, from peer.ID, body []byte) []byte
 		}
 	}
 	return canon.MustMarshal(a)
+}
+
+// find is a path whose first patch the store has, or is getting: patches that it has deleted to make room are
+// forgotten, and made again if that is possible.
+func (x *Exchange) find(ctx context.Context, from, to canon.Digest) (first way, total int64, ok bool) {
+	for range maxKnown {
+		first, total, ok = x.path(from, to)
+		if !ok && x.makeToward(ctx, from, to) {
+			first, total, ok = x.path(from, to)
+		}
+		if !ok || x.has(ctx, first) {
+			return first, total, ok
+		}
+		x.forget(first)
+	}
+	return first, total, false
 }
 
 // path is the way of the fewest bytes between two versions over known patches: its first patch, and all bytes.
@@ -289,6 +302,31 @@ func (x *Exchange) complete(w way, made bool) {
 	if k := x.known[w]; k != nil {
 		k.whole, k.made = true, made
 	}
+}
+
+// has reports whether a patch is in the store with all of its pieces, or is coming.
+func (x *Exchange) has(ctx context.Context, w way) bool {
+	x.mu.Lock()
+	k := x.known[w]
+	coming := k != nil && !k.whole
+	x.mu.Unlock()
+	if k == nil || coming {
+		return coming
+	}
+	b, err := x.store.Get(ctx, k.head)
+	if err != nil {
+		return false
+	}
+	h, err := patch.Decode(b)
+	if err != nil {
+		return false
+	}
+	for _, p := range h.Pieces {
+		if has, err := x.store.Has(ctx, blob.LeafOf(p.Sum)); !has || err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // abandon forgets the patches from a version that did not come.

@@ -213,6 +213,26 @@ func TestChain(t *testing.T) {
 	}
 }
 
+// A patch whose bytes the store has deleted is made again.
+func TestMadeAgain(t *testing.T) {
+	v := versions(2, 3000, 0.5)
+	origin := open(t, blob.NewMemory(), v...)
+	for _, drop := range []int{-1, 0, 1} { // none, and each of its two blobs
+		list, err := origin.store.List(t.Context())
+		if err != nil || drop >= len(list) {
+			t.Fatal(list, err)
+		}
+		if drop >= 0 {
+			if err := origin.store.Delete(t.Context(), list[drop]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := open(t, blob.NewMemory()).bring(t.Context(), v[0], v[1], addrs(origin)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // A patch that leads elsewhere is refused, named and not passed on. The sender is not what its store says.
 func TestRefuses(t *testing.T) {
 	v := versions(3, 3000, 0.5)
