@@ -53,10 +53,11 @@ func (d *rules) reassignDuties() {
 		return
 	}
 	d.ReleaseReports(out)
+	reassign := d.Reassigning()
 	for _, l := range d.EditRounds() {
 		for i, u := range l.Units {
 			if u.Status == work.Assigned && out[u.Worker] {
-				d.Reassign(l, i, d.WhyGone(u.Worker, reason.WorkerLeft))
+				reassign(l, i, d.WhyGone(u.Worker, reason.WorkerLeft))
 			}
 		}
 	}

@@ -154,14 +154,13 @@ func (d *Assignment) fitted(workers []string) []string {
 
 // ending returns a function that ranks workers by when each would finish the unit: the segments of its open units and
 // this one, times its blocks per unit. Where all units are whole, only its open segments count.
-func (d *Assignment) ending(unit uint32) func(id string) uint64 {
-	open := d.load()
+func (n *open) ending(d *Assignment, unit uint32) func(id string) uint64 {
 	if d.Terms.Sizes == nil {
-		return func(id string) uint64 { return open[id] }
+		return func(id string) uint64 { return n.segments[id] }
 	}
 	usual, size := d.usualSpeed(d.Active(crew.Worker)), uint64(d.Terms.SegmentsOf(unit))
 	return func(id string) uint64 {
 		m, _ := d.Member(id)
-		return (open[id] + size) * uint64(cmp.Or(m.Speed, usual))
+		return (n.segments[id] + size) * uint64(cmp.Or(m.Speed, usual))
 	}
 }

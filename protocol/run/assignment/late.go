@@ -84,7 +84,8 @@ func (d *Assignment) LateUnits() {
 	for _, id := range workers {
 		d.RecordMiss(id, reason.MissedDeadlines)
 	}
+	reassign := d.Reassigning()
 	for _, p := range late {
-		d.Reassign(p.round, p.unit, reason.MissedDeadline)
+		reassign(p.round, p.unit, reason.MissedDeadline)
 	}
 }

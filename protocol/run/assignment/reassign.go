@@ -7,15 +7,30 @@ import (
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/event"
 	"github.com/starling-network/starling/protocol/run/reason"
+	"github.com/starling-network/starling/protocol/run/transition"
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // Reassign gives a unit of the current round, or one that draws in an open round, to another worker. Once an audit of a
 // unit is drawn, all its later attempts are audited.
-func (d *Assignment) Reassign(l *work.RoundState, i int, why string) {
-	if d.Halted() {
-		return
+func (d *Assignment) Reassign(l *work.RoundState, i int, why string) { d.Reassigning()(l, i, why) }
+
+// Reassigning returns Reassign for several units, which counts the open units once. Between its calls no unit becomes
+// open, or is committed.
+func (d *Assignment) Reassigning() func(l *work.RoundState, i int, why string) {
+	var n *open
+	return func(l *work.RoundState, i int, why string) {
+		if d.Halted() {
+			return
+		}
+		if n == nil {
+			n = count(d.Draft)
+		}
+		d.reassign(n, l, i, why)
 	}
+}
+
+func (d *Assignment) reassign(n *open, l *work.RoundState, i int, why string) {
 	old := *l.Units[i]
 	exact := why == reason.Odd || why == reason.Outside || why == reason.Distrusted
 	next := work.Unit{
@@ -41,16 +56,22 @@ func (d *Assignment) Reassign(l *work.RoundState, i int, why string) {
 		next.PreviousAssignees = slices.DeleteFunc(slices.Clone(old.PreviousAssignees),
 			func(h work.PreviousAssignee) bool { return h.Worker == old.Worker })
 	}
+	size := uint64(d.Terms.SegmentsOf(old.Index))
+	n.remove(old, size)
+	n.add(next, size) // has no worker
+	to := d.substitute(n, l.Round, old, next)
+	deadline := transition.OwedHolding(d.Draft, to, next.Index, d.Env.Height, n.kinds(to))
+	n.remove(next, size)
 	now := d.Unit(l, i)
-	*now = next // has no worker while open units are counted
-	next.Worker = d.substitute(l.Round, old, next)
-	next.Deadline = d.Owed(next.Worker, next.Index, d.Env.Height)
-	if next.Worker == old.Worker && old.Status == work.Assigned { // none has less to do: it gets more time
-		old.Deadline = next.Deadline
+	if to == old.Worker && old.Status == work.Assigned { // none has less to do: it gets more time
+		old.Deadline = deadline
 		*now = old
+		n.add(old, size)
 		return
 	}
+	next.Worker, next.Deadline = to, deadline
 	*now = next
+	n.add(next, size)
 	d.questionOrigin(i)
 	d.Emit(
 		event.Event{
@@ -71,8 +92,8 @@ func (d *Assignment) Reassign(l *work.RoundState, i int, why string) {
 // prefers the fewest open units, late ones included, and among these, in a run with units that draw, the fastest; where
 // units differ in size, the earliest end. A late worker keeps the unit unless another has less to do: the late one has
 // already started.
-func (d *Assignment) substitute(round uint32, old, u work.Unit) string {
-	all, ending := d.Active(crew.Worker), d.ending(u.Index)
+func (d *Assignment) substitute(n *open, round uint32, old, u work.Unit) string {
+	all, ending := d.Active(crew.Worker), n.ending(d, u.Index)
 	fresh := slices.DeleteFunc(slices.Clone(all), func(id string) bool { return slices.Contains(u.Refused, id) })
 	keeps := old.Status == work.Assigned && d.IsActive(old.Worker)
 	for _, pool := range [][]string{fresh, all} {
@@ -93,22 +114,4 @@ func (d *Assignment) substitute(round uint32, old, u work.Unit) string {
 		return old.Worker
 	}
 	return ""
-}
-
-// load counts, per worker, the segments of the open units that it has or is late with.
-func (d *Assignment) load() map[string]uint64 {
-	open := make(map[string]uint64)
-	for _, l := range d.Rounds() {
-		for _, u := range l.Units {
-			if u.Status != work.Assigned {
-				continue
-			}
-			size := uint64(d.Terms.SegmentsOf(u.Index))
-			open[u.Worker] += size
-			for _, h := range u.PreviousAssignees {
-				open[h.Worker] += size
-			}
-		}
-	}
-	return open
 }
