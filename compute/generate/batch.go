@@ -2,6 +2,7 @@ package generate
 
 import (
 	"fmt"
+	"reflect"
 
 	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/model"
@@ -85,8 +86,17 @@ func (b *Batch) SetWeights(tensors map[string]*tensor.Tensor, adapters ...Adapte
 			return fmt.Errorf("%w: %w", ErrWeights, err)
 		}
 	}
+	if !reflect.DeepEqual(b.config, cover) {
+		b.passes, b.idle = map[size]*pass{}, map[int]*tensor.Tensor{}
+	}
 	b.config, b.weights, b.adapters = cover, weights, all
-	b.passes, b.idle = map[size]*pass{}, map[int]*tensor.Tensor{}
+	for _, p := range b.passes { // compiled for the same model
+		for name := range p.in {
+			if w, ok := weights[name]; ok {
+				p.in[name] = w
+			}
+		}
+	}
 	return nil
 }
 

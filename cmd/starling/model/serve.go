@@ -41,7 +41,7 @@ finished runs, in a folder of runs or at a server; shares, pay, claim and transf
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(GenerateCommand(c), listCommand(c), pullCommand(c), pushCommand(c), exportCommand(c),
-		chatCommand(c), serveCommand(c),
+		chatCommand(c), serveCommand(c), tuneCommand(c),
 		evalCommand(c), apply.Check(c), apply.Classify(c), apply.Embed(c), apply.Sample(c), cardCommand(c),
 		provenanceCommand(c), showCommand(c), sharesCommand(c),
 		payCommand(c), claimCommand(c),

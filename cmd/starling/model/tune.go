@@ -1,0 +1,97 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
+	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/node/trainer"
+	"github.com/starling-network/starling/web/access"
+	"github.com/starling-network/starling/web/openai"
+	"github.com/starling-network/starling/web/tinker"
+)
+
+func tuneCommand(c *terminal.Console) *cobra.Command {
+	var o trainer.Options
+	var listen, tokenFile string
+	var hosts []string
+	var models, memory int
+	cmd := &cobra.Command{
+		Use:   "tune MODEL",
+		Short: "Serve steps of training over the Tinker API",
+		Long: `Serve the model in a folder as the base of training loops that a program leads over the Tinker API:
+create_model, forward, forward_backward with the losses cross_entropy, importance_sampling and ppo, optim_step, sample,
+save_weights and load_weights, until interrupted. A loop trains a LoRA adapter or all weights. The work is done on this
+machine, one request after the other, and no network verifies it; the same requests give the same weights on every
+machine. Weights are saved as folders in Hugging Face form below --out, which starling model generate reads.
+
+The server listens on the loopback. Beyond it, --token-file is needed: its first line is the token that every request
+must carry as "Authorization: Bearer TOKEN" or "X-API-Key: TOKEN". docs/serving.md describes the interface.`,
+		Example: `  starling model tune out/quickstart
+  starling model tune out/base --out tuned --listen 127.0.0.1:7320 --models 2
+  starling model tune out/base --listen 0.0.0.0:7320 --token-file token`,
+		Args: usage.Exactly("MODEL"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			config, err := tuneConfig(cmd, listen, tokenFile, hosts)
+			if err != nil {
+				return err
+			}
+			if memory < 1 || models < 1 || o.Kept < 1 || o.Threads < 1 {
+				return usage.Error(cmd, errors.New("--kv-memory, --models, --samplers and --threads must be at least 1"))
+			}
+			o.Memory, config.Models = int64(memory)<<20, models
+			t, err := trainer.Open(args[0], o)
+			if err != nil {
+				return terminal.WithExit(&terminal.Problem{Code: "MODEL_UNREADABLE",
+					What: "cannot train the model in " + args[0], Why: err.Error(),
+					Fix: "give the output folder of a finished run, or a model folder in Hugging Face form"}, terminal.ExitNotFound)
+			}
+			noteIgnored(c, args[0], t.Ignored())
+			l, err := net.Listen("tcp", listen)
+			if err != nil {
+				return &terminal.Problem{Code: "LISTEN_FAILED", What: "cannot listen on " + listen, Why: err.Error(),
+					Fix: "give another --listen address"}
+			}
+			base := "http://" + l.Addr().String()
+			if c.Form.Machine() {
+				err = c.Form.Print(os.Stdout, terminal.One(map[string]any{"base_url": base, "base_model": t.Base().Name}, base))
+			} else {
+				_, err = fmt.Printf("serving  %s  base model %s\n", base, t.Base().Name)
+			}
+			if err != nil {
+				return errors.Join(err, l.Close())
+			}
+			return openai.Serve(cmd.Context(), l, tinker.New(cmd.Context(), t, config))
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&listen, "listen", "127.0.0.1:7320", "address and port; port 0 takes a free one")
+	f.StringVar(&tokenFile, "token-file", "", "file with the token that requests must carry")
+	f.StringSliceVar(&hosts, "host", nil, "name of the server, besides localhost and addresses")
+	f.StringVar(&o.Name, "name", "", "name of the base model (default: that of its folder)")
+	f.StringVar(&o.Out, "out", "tuned", "folder of saved weights")
+	f.IntVar(&o.Threads, "threads", kernel.Cores, "number of threads")
+	f.IntVar(&models, "models", 4, "models that may be trained at once")
+	f.IntVar(&o.Kept, "samplers", 4, "weights kept in memory to draw samples from")
+	f.IntVar(&memory, "kv-memory", 1024, "MiB that the keys and values of samples may take")
+	return cmd
+}
+
+// tuneConfig has the token, which an address beyond the loopback needs.
+func tuneConfig(cmd *cobra.Command, listen, tokenFile string, hosts []string) (tinker.Config, error) {
+	config := tinker.Config{Hosts: hosts, Log: slog.New(slog.NewTextHandler(os.Stderr, nil))}
+	served, err := serveConfig(cmd, listen, tokenFile, hosts)
+	if err != nil || served.Token == "" {
+		return config, err
+	}
+	config.Tokens, err = access.ParseTokens(strings.NewReader(served.Token + " " + access.Submit))
+	return config, err
+}

@@ -1,0 +1,249 @@
+package tinker
+
+import (
+	"net/http"
+
+	"github.com/starling-network/starling/web/failure"
+)
+
+func healthz(request) (any, error) { return map[string]any{"status": "ok"}, nil }
+
+func (s *Server) capabilities(request) (any, error) {
+	return map[string]any{"supported_models": []any{map[string]any{"model_name": s.base.Name}},
+		"supported_loss_fns": []string{CrossEntropy, ImportanceSampling, PPO}}, nil
+}
+
+// clientConfig tells the published client to send JSON that is not compressed, one part of a pass after the other.
+func clientConfig(request) (any, error) {
+	return map[string]any{"pjwt_auth_enabled": false, "parallel_fwdbwd_chunks": false, "proto_write_fwdbwd": false,
+		"proto_compress_fwdbwd": false, "fwdbwd_max_chunk_len": 256, "fwdbwd_max_chunk_bytes_count": 4_000_000,
+		"sample_use_retrieve_futures": false, "create_model_via_load_weights": false}, nil
+}
+
+// telemetry takes the events of a client, and drops them.
+func telemetry(request) (any, error) { return map[string]any{"status": "accepted"}, nil }
+
+func (s *Server) createSession(r request) (any, error) {
+	var q sessionRequest
+	if err := decode(r.body, &q); err != nil {
+		return nil, err
+	}
+	id, ended, err := s.sessions.begin()
+	s.release(ended)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"type": "create_session", "session_id": id,
+		"info_message": "training runs on the machine of this server; no network verifies it"}, nil
+}
+
+func (s *Server) heartbeat(r request) (any, error) {
+	var q sessionRequest
+	if err := decode(r.body, &q); err != nil {
+		return nil, err
+	}
+	return map[string]any{"type": "session_heartbeat"}, s.sessions.touch(q.Session)
+}
+
+func (s *Server) createModel(r request) (any, error) {
+	var q createRequest
+	if err := decode(r.body, &q); err != nil {
+		return nil, err
+	}
+	if q.Base != s.base.Name {
+		return nil, failure.New(http.StatusNotFound, "BASE_UNKNOWN", "the server has no base model "+q.Base,
+			"give the base model "+s.base.Name)
+	}
+	c, err := q.create()
+	if err != nil {
+		return nil, err
+	}
+	name, ended, err := s.sessions.create(q.Session, c)
+	s.release(ended)
+	if err != nil {
+		return nil, err
+	}
+	id, err := s.add(r, func() (any, error) {
+		if err := s.engine.Create(name, c); err != nil {
+			s.sessions.forget(name)
+			return nil, err
+		}
+		return map[string]any{"type": "create_model", "model_id": name}, nil
+	})
+	if err != nil {
+		s.sessions.forget(name)
+		return nil, err
+	}
+	return promise(id, name), nil
+}
+
+func (s *Server) info(r request) (any, error) {
+	var q modelRequest
+	if err := decode(r.body, &q); err != nil {
+		return nil, err
+	}
+	c, err := s.sessions.find(q.Model)
+	if err != nil {
+		return nil, err
+	}
+	answer := map[string]any{"type": "get_info", "model_id": q.Model, "model_name": s.base.Name, "is_lora": c.Rank > 0,
+		"model_data": map[string]any{"arch": s.base.Architecture, "model_name": s.base.Name,
+			"tokenizer_id": s.base.Tokenizer}}
+	if c.Rank > 0 {
+		answer["lora_rank"] = c.Rank
+	}
+	return answer, nil
+}
+
+func (s *Server) unload(r request) (any, error) {
+	var q modelRequest
+	if err := decode(r.body, &q); err != nil {
+		return nil, err
+	}
+	if _, err := s.sessions.find(q.Model); err != nil {
+		return nil, err
+	}
+	id, err := s.add(r, func() (any, error) {
+		s.engine.Unload(q.Model)
+		s.sessions.forget(q.Model)
+		return map[string]any{"type": "unload_model", "model_id": q.Model}, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return promise(id, q.Model), nil
+}
+
+// pass is forward and forward_backward: which of them, the key of the input says.
+func (s *Server) pass(r request) (any, error) {
+	var q passRequest
+	if err := decode(r.body, &q); err != nil {
+		return nil, err
+	}
+	in := q.Backward
+	if in == nil {
+		in = q.Forward
+	}
+	if (q.Backward == nil) == (q.Forward == nil) {
+		return nil, invalid("forward_backward_input", "give it, or forward_input for a pass without gradients")
+	}
+	loss, err := in.loss()
+	if err != nil {
+		return nil, err
+	}
+	data, err := in.data(loss, s.base)
+	if err != nil {
+		return nil, err
+	}
+	return s.submit(r, q.Model, q.Sequence, func() (any, error) {
+		var p *Pass
+		var err error
+		if q.Backward != nil {
+			p, err = s.engine.Backward(q.Model, data, loss)
+		} else {
+			p, err = s.engine.Forward(q.Model, data)
+		}
+		if err != nil {
+			return nil, err
+		}
+		outputs := make([]map[string]any, len(p.LogProbs))
+		for i, logs := range p.LogProbs {
+			outputs[i] = map[string]any{"logprobs": map[string]any{"data": logs, "dtype": "float32", "shape": []int{len(logs)}}}
+		}
+		metrics := map[string]float64{}
+		if q.Backward != nil {
+			metrics["loss:sum"] = p.Loss
+		}
+		return map[string]any{"loss_fn_output_type": "ArrayRecord", "loss_fn_outputs": outputs, "metrics": metrics}, nil
+	})
+}
+
+func (s *Server) step(r request) (any, error) {
+	var q stepRequest
+	if err := decode(r.body, &q); err != nil {
+		return nil, err
+	}
+	a, err := q.adam()
+	if err != nil {
+		return nil, err
+	}
+	return s.submit(r, q.Model, q.Sequence, func() (any, error) {
+		metrics, err := s.engine.Step(q.Model, a)
+		return map[string]any{"type": "optim_step", "metrics": metrics}, err
+	})
+}
+
+// save returns the handler that saves weights of a kind.
+func (s *Server) save(kind string) func(r request) (any, error) {
+	return func(r request) (any, error) { return s.saved(r, kind) }
+}
+
+func (s *Server) saved(r request, kind string) (any, error) {
+	var q weightsRequest
+	if err := decode(r.body, &q); err != nil {
+		return nil, err
+	}
+	p, lasting := Path{q.Model, kind, q.Path}, true
+	if q.Path == "" && kind == Sampling && q.Sampler != nil {
+		p.Name, lasting = newID("kept"), false
+	}
+	if !validName(p.Name) {
+		return nil, invalid("path", "%.80q is no name of letters, digits, dashes, underscores and dots", q.Path)
+	}
+	if _, err := s.sessions.find(q.Model); err != nil {
+		return nil, err
+	}
+	return s.submit(r, q.Model, q.Sequence, func() (any, error) {
+		if _, err := s.engine.Saved(p); lasting && err == nil && !q.Overwrite {
+			return nil, failure.New(http.StatusConflict, "WEIGHTS_EXIST", "there are weights at "+p.String()+" already",
+				"give another name, or overwrite")
+		}
+		if err := s.engine.Save(q.Model, p, lasting); err != nil {
+			return nil, err
+		}
+		answer := map[string]any{"type": "save_weights", "path": p.String()}
+		if kind == Sampling {
+			answer["type"] = "save_weights_for_sampler"
+			if q.Sampler != nil {
+				answer["sampling_session_id"] = s.sessions.sample(&p)
+			}
+		}
+		return answer, nil
+	})
+}
+
+func (s *Server) load(r request) (any, error) {
+	var q weightsRequest
+	if err := decode(r.body, &q); err != nil {
+		return nil, err
+	}
+	p, ok := ParsePath(q.Path)
+	if !ok || p.Kind != Training {
+		return nil, invalid("path", "%.200q is no tinker://MODEL/weights/NAME", q.Path)
+	}
+	return s.submit(r, q.Model, q.Sequence, func() (any, error) {
+		err := s.engine.Load(q.Model, p, q.Optimizer)
+		return map[string]any{"type": "load_weights", "path": p.String()}, err
+	})
+}
+
+func (s *Server) weightsInfo(r request) (any, error) {
+	var q pathRequest
+	if err := decode(r.body, &q); err != nil {
+		return nil, err
+	}
+	p, ok := ParsePath(q.Path)
+	if !ok {
+		return nil, invalid("tinker_path", "%.200q is no tinker://MODEL/weights/NAME", q.Path)
+	}
+	c, err := s.engine.Saved(p)
+	if err != nil {
+		return nil, err
+	}
+	answer := map[string]any{"base_model": s.base.Name, "is_lora": c.Rank > 0}
+	if c.Rank > 0 {
+		answer["lora_rank"], answer["train_attn"] = c.Rank, c.Attention
+		answer["train_mlp"], answer["train_unembed"] = c.Feed, c.Unembeds
+	}
+	return answer, nil
+}

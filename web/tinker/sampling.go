@@ -1,0 +1,133 @@
+package tinker
+
+import (
+	"net/http"
+
+	"github.com/starling-network/starling/web/failure"
+	"github.com/starling-network/starling/web/tinker/work"
+)
+
+// weights are those that a client names by the base model or by a path: nil for the former.
+func (s *Server) weights(base, path string) (*Path, error) {
+	if (base == "") == (path == "") {
+		return nil, invalid("model_path", "give either base_model or model_path")
+	}
+	if path == "" {
+		if base != s.base.Name {
+			return nil, failure.New(http.StatusNotFound, "BASE_UNKNOWN", "the server has no base model "+base,
+				"give the base model "+s.base.Name)
+		}
+		return nil, nil
+	}
+	p, ok := ParsePath(path)
+	if !ok {
+		return nil, invalid("model_path", "%.200q is no tinker://MODEL/sampler_weights/NAME", path)
+	}
+	return &p, nil
+}
+
+func (s *Server) createSampler(r request) (any, error) {
+	var q samplerRequest
+	if err := decode(r.body, &q); err != nil {
+		return nil, err
+	}
+	if err := s.sessions.touch(q.Session); err != nil {
+		return nil, err
+	}
+	path, err := s.weights(q.Base, q.Path)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"type": "create_sampling_session", "sampling_session_id": s.sessions.sample(path)}, nil
+}
+
+func (s *Server) describeSampler(r request) (any, error) {
+	found, err := s.sessions.sampler(r.rest)
+	if err != nil {
+		return nil, err
+	}
+	answer := map[string]any{"sampler_id": r.rest, "base_model": s.base.Name, "model_path": nil}
+	if found.path != nil {
+		answer["model_path"] = found.path.String()
+	}
+	return answer, nil
+}
+
+// asample continues a prompt, and promises the result.
+func (s *Server) asample(r request) (any, error) {
+	f, err := s.continued(r)
+	if err != nil {
+		return nil, err
+	}
+	return promise(f.ID, ""), nil
+}
+
+// sample continues a prompt while the client waits.
+func (s *Server) sample(r request) (any, error) {
+	f, err := s.continued(r)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-f.Done:
+	case <-r.ctx.Done():
+		return nil, r.ctx.Err()
+	}
+	if f.Err != nil {
+		return nil, f.Err
+	}
+	return f.Result, nil
+}
+
+// continued puts the continuation of a prompt into the queue.
+func (s *Server) continued(r request) (*work.Future, error) {
+	var q sampleRequest
+	if err := decode(r.body, &q); err != nil {
+		return nil, err
+	}
+	var from *Path
+	if q.Sampler != "" {
+		found, err := s.sessions.sampler(q.Sampler)
+		if err != nil {
+			return nil, err
+		}
+		from = found.path
+	} else {
+		var err error
+		if from, err = s.weights(q.Base, q.Path); err != nil {
+			return nil, err
+		}
+	}
+	wanted, err := q.sample(s.base, randomSeed())
+	if err != nil {
+		return nil, err
+	}
+	return s.queue.Add(newID("request"), len(r.body), func() (any, error) {
+		got, err := s.engine.Sample(from, wanted)
+		if err != nil {
+			return nil, err
+		}
+		return got.answer(wanted), nil
+	})
+}
+
+// answer is a result as JSON.
+func (g *Sampled) answer(wanted Sample) any {
+	sequences := make([]map[string]any, len(g.Sequences))
+	for i, q := range g.Sequences {
+		reason := "length"
+		if q.Stopped {
+			reason = "stop"
+		}
+		sequences[i] = map[string]any{"stop_reason": reason, "tokens": q.Tokens, "logprobs": q.LogProbs}
+	}
+	answer := map[string]any{"type": "sample", "sequences": sequences}
+	if wanted.PromptLogs {
+		logs := []any{nil} // nothing comes before the first token
+		for _, x := range g.PromptLogs {
+			logs = append(logs, x)
+		}
+		answer["prompt_logprobs"] = logs
+	}
+	return answer
+}

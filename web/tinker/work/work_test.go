@@ -1,0 +1,41 @@
+package work
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestQueueLimits: too much work is refused, and old results are dropped.
+func TestQueueLimits(t *testing.T) {
+	q := New(nil)
+	var last *Future
+	for i := range maxWaiting + 1 {
+		f, err := q.Add(strconv.Itoa(i), 1, func() (any, error) { return strings.Repeat("x", maxKeptBytes/2+1), nil })
+		if (err != nil) != (i == maxWaiting) {
+			t.Fatalf("piece %d: %v", i, err)
+		}
+		if f != nil {
+			last = f
+		}
+	}
+	if _, err := New(nil).Add("a", maxWaitingBytes+1, nil); err == nil {
+		t.Error("too many bytes may wait")
+	}
+	first := q.waiting[0]
+	q.waiting = []*Future{first, last}
+	ctx, cancel := context.WithCancel(t.Context())
+	go q.Run(ctx)
+	<-first.Done
+	<-last.Done
+	for { // the result is listed after done is closed
+		if _, err := q.Find(first.ID); err != nil {
+			break
+		}
+	}
+	if _, err := q.Find(last.ID); err != nil {
+		t.Error(err)
+	}
+	cancel()
+}
