@@ -6,6 +6,7 @@ package trainer
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -27,6 +28,7 @@ type Options struct {
 	Name    string // of the base model; "": the name of its folder
 	Out     string // folder of saved weights
 	Threads int    // 1
+	Context int    // tokens of a sequence, at most; 0: as many as the model reads
 	Kept    int    // weights in memory that prompts are continued with: 4
 	Memory  int64  // bytes of keys and values of continuations: 1 GiB
 }
@@ -88,7 +90,7 @@ func Open(dir string, o Options) (*Trainer, error) {
 		threads: threads, memory: or(o.Memory, 1<<30), most: int(or(int64(o.Kept), 4)), models: map[string]*model{},
 		programs: programs{threads: threads}, writers: map[tinker.Create]*writer{}, ignored: m.Ignored,
 		base: tinker.Base{Name: o.Name, Architecture: m.Config.Architecture(), Tokenizer: absolute,
-			Context: m.Config.Context(), Vocab: m.Config.VocabSize()}}, nil
+			Context: int(min(or(int64(o.Context), math.MaxInt), int64(m.Config.Context()))), Vocab: m.Config.VocabSize()}}, nil
 }
 
 // Ignored lists the keys of config.json that mean nothing to the base model.

@@ -24,13 +24,13 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 )
 
-const contextTokens = 64
+// baseModel writes a tiny model of bytes with random weights, which reads 64 tokens.
+func baseModel(t testing.TB, tied bool) (dir string) { return baseOf(t, tied, 64) }
 
-// baseModel writes a tiny model of bytes with random weights.
-func baseModel(t testing.TB, tied bool) (dir string) {
+func baseOf(t testing.TB, tied bool, context int) (dir string) {
 	t.Helper()
 	c, err := architecture.Parse(architecture.Llama,
-		map[string]any{"vocab_size": 256, "max_position_embeddings": contextTokens, "hidden_size": 32,
+		map[string]any{"vocab_size": 256, "max_position_embeddings": context, "hidden_size": 32,
 			"intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4, "tie_word_embeddings": tied})
 	if err != nil {
 		t.Fatal(err)
@@ -314,6 +314,28 @@ func (c client) rewarded(prompt []int32, answers [][]int32, logs [][]float32) (d
 	return data, mean
 }
 
+// TestSameBits: log-probabilities do not depend on the other sequences of a request, nor on the tokens that follow,
+// which decide how long the program is.
+func TestSameBits(t *testing.T) {
+	c := serve(t, baseOf(t, false, 300), t.TempDir(), 2)
+	_, model := c.create(nil)
+	long := make([]int32, 300)
+	for i := range long {
+		long[i] = int32(i * i * 7 % 256)
+	}
+	want := c.forward(model, "cross_entropy", []object{datumOf(long, nil)})[0]
+	var together []object
+	for _, n := range []int{2, 16, 17, 18, 33, 64, 65, 66, 100, 129, 130, 200, 257, 258, 299} {
+		together = append(together, datumOf(long[:n], nil))
+	}
+	for i, got := range c.forward(model, "cross_entropy", together) {
+		alone := c.forward(model, "cross_entropy", together[i:i+1])[0]
+		if !slices.Equal(got, alone) || !slices.Equal(got, want[:len(got)]) {
+			t.Errorf("%d tokens have other bits alone, with others, or with tokens after them", len(got))
+		}
+	}
+}
+
 // TestSameRequests: two servers with other numbers of threads give the same bytes.
 func TestSameRequests(t *testing.T) {
 	dir := baseModel(t, false)
@@ -373,6 +395,10 @@ func TestSampling(t *testing.T) {
 	want := c.forward(model, "cross_entropy", []object{datumOf(bytesOf("the "), nil)})[0]
 	if prompt[0] != nil || !slices.Equal(numbers(any(prompt[1:])), want) {
 		t.Errorf("the prompt has %v, forward says %v", prompt, want)
+	}
+	short, err := Open(baseModel(t, false), Options{Context: 9})
+	if err != nil || short.Base().Context != 9 {
+		t.Errorf("the context of the server is %d, %v", short.Base().Context, err)
 	}
 	whole := c.do("sample", object{"base_model": "base", "prompt": input(bytesOf("a")),
 		"sampling_params": object{"max_tokens": 3, "seed": 1}})

@@ -44,8 +44,8 @@ must carry as "Authorization: Bearer TOKEN" or "X-API-Key: TOKEN". docs/serving.
 			if err != nil {
 				return err
 			}
-			if memory < 1 || models < 1 || o.Kept < 1 || o.Threads < 1 {
-				return usage.Error(cmd, errors.New("--kv-memory, --models, --samplers and --threads must be at least 1"))
+			if min(memory, models, o.Kept, o.Threads, o.Context) < 1 {
+				return usage.Error(cmd, errors.New("--kv-memory, --models, --samplers, --threads and --context must be at least 1"))
 			}
 			o.Memory, config.Models = int64(memory)<<20, models
 			t, err := trainer.Open(args[0], o)
@@ -79,6 +79,7 @@ must carry as "Authorization: Bearer TOKEN" or "X-API-Key: TOKEN". docs/serving.
 	f.StringVar(&o.Name, "name", "", "name of the base model (default: that of its folder)")
 	f.StringVar(&o.Out, "out", "tuned", "folder of saved weights")
 	f.IntVar(&o.Threads, "threads", kernel.Cores, "number of threads")
+	f.IntVar(&o.Context, "context", 4096, "tokens of a sequence, at most: memory grows with them")
 	f.IntVar(&models, "models", 4, "models that may be trained at once")
 	f.IntVar(&o.Kept, "samplers", 4, "weights kept in memory to draw samples from")
 	f.IntVar(&memory, "kv-memory", 1024, "MiB that the keys and values of samples may take")

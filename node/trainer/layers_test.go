@@ -1,0 +1,59 @@
+package trainer
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/starling-network/starling/compute/model/architecture"
+	"github.com/starling-network/starling/compute/model/modeltest"
+	"github.com/starling-network/starling/web/tinker"
+)
+
+// TestLayers: the layers that have adapters, by the names of the interface.
+func TestLayers(t *testing.T) {
+	gpt2, llama := modeltest.GPT2(), modeltest.With(modeltest.Llama(), "tie_word_embeddings", false)
+	for _, c := range []struct {
+		architecture string
+		raw          map[string]any
+		create       tinker.Create
+		want         string // last parts of the names of the layers of one block, and of the output layer
+	}{
+		{architecture.GPT2, gpt2, tinker.Create{Rank: 1, Attention: true}, "attn.c_attn attn.c_proj"},
+		{architecture.GPT2, gpt2, tinker.Create{Rank: 1, Feed: true}, "mlp.c_fc mlp.c_proj"},
+		{architecture.GPT2, gpt2, tinker.Create{Rank: 1, Feed: true, Unembeds: true}, "mlp.c_fc mlp.c_proj"},
+		{architecture.GPT2, gpt2, tinker.Create{Rank: 1, Unembeds: true}, ""},
+		{architecture.Llama, llama, tinker.Create{Rank: 1, Attention: true, Feed: true, Unembeds: true},
+			"lm_head mlp.down_proj mlp.gate_proj mlp.up_proj " +
+				"self_attn.k_proj self_attn.o_proj self_attn.q_proj self_attn.v_proj"},
+		{architecture.Llama, llama, tinker.Create{Rank: 1, Unembeds: true}, "lm_head"},
+	} {
+		config, err := architecture.Parse(c.architecture, c.raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		adapted, err := (&Trainer{config: config}).adapted(c.create)
+		if c.want == "" {
+			if err == nil {
+				t.Errorf("%s %+v is not refused", c.architecture, c.create)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s %+v: %v", c.architecture, c.create, err)
+			continue
+		}
+		var names []string
+		for _, n := range adapted.Adapted() {
+			if parts := strings.Split(architecture.Module(n), "."); len(parts) > 2 {
+				names = append(names, strings.Join(parts[len(parts)-2:], "."))
+			} else {
+				names = append(names, architecture.Module(n))
+			}
+		}
+		slices.Sort(names)
+		if got := strings.Join(slices.Compact(names), " "); got != c.want {
+			t.Errorf("%s %+v: %s, want %s", c.architecture, c.create, got, c.want)
+		}
+	}
+}
