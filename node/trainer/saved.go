@@ -111,7 +111,12 @@ func (t *Trainer) Save(name string, p tinker.Path, lasting bool) error {
 // write writes the folder of weights: under another name until it is whole.
 func (t *Trainer) write(m *model, p tinker.Path) error {
 	dir := t.folder(p)
-	if entries, err := os.ReadDir(filepath.Dir(dir)); err == nil && len(entries) >= maxSaved {
+	part := filepath.Join(filepath.Dir(dir), "."+filepath.Base(dir)+".part")
+	if err := os.RemoveAll(part); err != nil { // of a save that was cut off
+		return err
+	}
+	_, absent := os.Stat(dir)
+	if entries, err := os.ReadDir(filepath.Dir(dir)); err == nil && absent != nil && len(entries) >= maxSaved {
 		return failure.New(http.StatusConflict, "WEIGHTS_FULL", fmt.Sprintf("%d weights of the model are saved",
 			len(entries)), "remove some in "+filepath.Dir(dir))
 	}
@@ -119,7 +124,6 @@ func (t *Trainer) write(m *model, p tinker.Path) error {
 	if err != nil {
 		return err
 	}
-	part := filepath.Join(filepath.Dir(dir), "."+filepath.Base(dir)+".part")
 	defer os.RemoveAll(part)
 	for _, f := range files {
 		path := filepath.Join(part, f.Name)

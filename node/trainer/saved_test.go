@@ -1,7 +1,10 @@
 package trainer
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -55,5 +58,39 @@ func TestLayers(t *testing.T) {
 		if got := strings.Join(slices.Compact(names), " "); got != c.want {
 			t.Errorf("%s %+v: %s, want %s", c.architecture, c.create, got, c.want)
 		}
+	}
+}
+
+// TestSavedFolders: nothing of a save that was cut off is in the next one, and a model that has saved as often as it
+// may can still overwrite.
+func TestSavedFolders(t *testing.T) {
+	out := t.TempDir()
+	c := serve(t, baseModel(t, false), out, 2)
+	_, model := c.create(object{"rank": 2})
+	folder := filepath.Join(out, model, "weights")
+	for i := range maxSaved - 1 {
+		if err := os.MkdirAll(filepath.Join(folder, strconv.Itoa(i)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cut := filepath.Join(folder, ".one.part", optimizerDir)
+	if err := os.MkdirAll(cut, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	save := func(name string) any {
+		_, answer := c.post("save_weights", object{"model_id": model, "path": name, "overwrite": true})
+		_, answer = c.post("retrieve_future", object{"request_id": answer["request_id"]})
+		return answer["code"]
+	}
+	for _, step := range []struct {
+		name string
+		code any
+	}{{"one", nil}, {"one", nil}, {"two", "WEIGHTS_FULL"}} {
+		if code := save(step.name); code != step.code {
+			t.Errorf("saving %s gives %v, want %v", step.name, code, step.code)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(folder, "one", optimizerDir)); !os.IsNotExist(err) {
+		t.Errorf("the folder has a part of the save before: %v", err)
 	}
 }
