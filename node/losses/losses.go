@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"sync"
 
@@ -161,11 +160,6 @@ func Measured(strategy string, parameters, steps, rounds int) *Penalty {
 		return nil
 	}
 	return &Penalty{Loss: best.loss, Source: best.String()}
-}
-
-// Has says whether a strategy was measured at all.
-func Has(strategy string) bool {
-	return slices.ContainsFunc(prices(), func(m measured) bool { return m.strategy == strategy })
 }
 
 func (m measured) String() string {

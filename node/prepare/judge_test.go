@@ -27,7 +27,9 @@ func TestRewardModels(t *testing.T) {
 	jobtest.WriteReward(t, at("other"), 16, 2)
 	jobtest.WriteReward(t, at("short"), 8, 1)
 	jobtest.WriteReward(t, at("classes"), 16, 1, "bad")
-	jobtest.WriteReward(t, at("foreign"), 16, 1)
+	for _, name := range []string{"foreign", "lower", "shorter"} {
+		jobtest.WriteReward(t, at(name), 16, 1)
+	}
 	var foreign map[string]any
 	if err := json.Unmarshal(tokenizer.Bytes().JSON(), &foreign); err != nil {
 		t.Fatal(err)
@@ -38,8 +40,16 @@ func TestRewardModels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	vocabulary["a"], vocabulary["b"] = vocabulary["b"], vocabulary["a"]
+	foreign["normalizer"] = map[string]any{"type": "Lowercase"}
+	lower, err := json.Marshal(foreign)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, text := range map[string]string{"foreign/tokenizer.json": string(words),
-		"sums.jsonl": strings.Repeat(`{"prompt": "a + b = ", "completion": "cd."}`+"\n", 40),
+		"lower/tokenizer.json":          string(lower),
+		"shorter/tokenizer_config.json": `{"model_max_length": 8}`,
+		"sums.jsonl":                    strings.Repeat(`{"prompt": "a + b = ", "completion": "cd."}`+"\n", 40),
 		"job.yaml": `apiVersion: starling/v1
 kind: TrainingJob
 task: grpo
@@ -88,7 +98,8 @@ strategy: {method: fedavg, sync_steps: 4}
 		_ = b.Close()
 	}
 	for name, why := range map[string]string{"short": "8 positions", "classes": "2 classes", "foreign": "as token",
-		"base": "config.json"} {
+		"base": "config.json", "lower": "other rules", "shorter": "at most 8 tokens",
+		"judge}, {kind: model, model: judge": "named twice"} {
 		_, err := prepared("reward=[{kind: json}, {kind: model, model: " + name + "}]")
 		var list *problem.ErrorList
 		if !errors.As(err, &list) || !strings.Contains(list.Errors[0].Why, why) {

@@ -3,10 +3,11 @@ package rundir
 import (
 	"fmt"
 	"maps"
+	"math"
 )
 
-// Rise says that the loss at the end is far above that at the start: half as much again, and a nat. It is the eval
-// loss, or the loss in training when nothing is held out; "" if it is not.
+// Rise says that the loss at the end is far above that at the start: by half of its size, and by one. It is the eval
+// loss, or the loss in training when nothing is held out; "" if it is not. The loss of rewards may be below 0.
 func Rise(metrics []Metric) string {
 	what := "eval loss"
 	first, last, _ := Evaluations(metrics)
@@ -20,7 +21,7 @@ func Rise(metrics []Metric) string {
 			}
 		}
 	}
-	if last < 1.5*first || last < first+1 {
+	if last < first+max(1, math.Abs(first)/2) {
 		return ""
 	}
 	return fmt.Sprintf("the %s rose from %.3f to %.3f", what, first, last)

@@ -10,6 +10,7 @@ import (
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/compute/grade"
 	"github.com/starling-network/starling/compute/grade/script"
+	"github.com/starling-network/starling/node/tuning/similarity"
 )
 
 // Types of graders whose function is made for them.
@@ -36,71 +37,6 @@ var uncomputed = map[string]string{
 	"gleu": "its division into words is not specified",
 }
 
-// similar has the functions that metrics are computed with: the words of a text, as letters and digits of ASCII in
-// lower case; the length of the longest common subsequence of two lists (Hunt and Szymanski 1977); and the share of
-// runs of n words that two texts have in common (Lin 2004, "ROUGE").
-const similar = `
-def words_of(text):
-    out, word = [], []
-    for c in text.lower().elems():
-        if c.isalnum():
-            word.append(c)
-        elif word:
-            out.append("".join(word))
-            word = []
-    if word:
-        out.append("".join(word))
-    return out
-
-def in_common(a, b):
-    places, ends = {}, []
-    for i in range(len(b)):
-        places.setdefault(b[i], []).append(i)
-    for x in a:
-        for i in reversed(places.get(x, [])):
-            low, high = 0, len(ends)
-            for half in range(16):
-                if low == high:
-                    break
-                middle = (low + high) // 2
-                if ends[middle] < i:
-                    low = middle + 1
-                else:
-                    high = middle
-            if low == len(ends):
-                ends.append(i)
-            else:
-                ends[low] = i
-    return len(ends)
-
-def share_of(common, a, b):
-    return 2.0 * common / (a + b) if a + b else 0.0
-
-def runs_in_common(a, b, n):
-    a = [" ".join(a[i:i + n]) for i in range(len(a) - n + 1)]
-    b = [" ".join(b[i:i + n]) for i in range(len(b) - n + 1)]
-    rest, common = list(b), 0
-    for x in a:
-        if x in rest:
-            rest.remove(x)
-            common += 1
-    return share_of(common, len(a), len(b))
-`
-
-// metrics are the values of text_similarity, of the texts a and b.
-func metrics(name string) (value string, known bool) {
-	switch name {
-	case "fuzzy_match":
-		return "share_of(in_common(list(a.elems()), list(b.elems())), len(a), len(b))", true
-	case "rouge_l":
-		return "share_of(in_common(words_of(a), words_of(b)), len(words_of(a)), len(words_of(b)))", true
-	}
-	if n, ok := strings.CutPrefix(name, "rouge_"); ok && len(n) == 1 && n >= "1" && n <= "5" {
-		return "runs_in_common(words_of(a), words_of(b), " + n + ")", true
-	}
-	return "", false
-}
-
 // partName is the form of the names of the graders of a multi: those that a formula reads.
 var partName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,31}$`)
 
@@ -109,7 +45,7 @@ const mostParts = 8
 
 // checkSimilarity refuses a text_similarity that no function computes.
 func checkSimilarity(g api.Grader, at string) error {
-	if _, known := metrics(g.Metric); known {
+	if _, known := similarity.Of(g.Metric); known {
 		return nil
 	}
 	why := uncomputed[g.Metric]
@@ -190,10 +126,14 @@ func composed(g api.Grader) string {
 		value, _ = formula(g)
 	}
 	var b, call strings.Builder
-	b.WriteString(similar)
+	b.WriteString(similarity.Source)
 	for _, name := range slices.Sorted(maps.Keys(parts)) {
-		b.WriteString("\n" + function(parts[name].Whole(), "grade_"+name))
-		fmt.Fprintf(&call, "    of_%s = grade_%s({\"output_text\": answer}, fields)\n", name, name)
+		called := "starling_grade_" + name
+		if parts[name].Type == pythonGrader { // there is one at most, with names of its own
+			called = "grade"
+		}
+		b.WriteString("\n" + function(parts[name].Whole(), called))
+		fmt.Fprintf(&call, "    of_%s = %s({\"output_text\": answer}, fields)\n", name, called)
 	}
 	b.WriteString("\ndef reward(prompt, answer, fields):\n" + call.String() + "    return " + value + "\n")
 	return b.String()
@@ -202,13 +142,13 @@ func composed(g api.Grader) string {
 // function is a grader as a function of that name of a sample and an item.
 func function(g api.Grader, name string) string {
 	if g.Type == pythonGrader {
-		return signature.ReplaceAllString(g.Source, "def "+name+"(sample, item):")
+		return signature.ReplaceAllString(g.Source, "def grade(sample, item):")
 	}
 	value := map[string]string{"eq": "a == b", "ne": "a != b", "like": "b in a",
 		"ilike": "b.lower() in a.lower()"}[g.Operation]
 	value = "1.0 if " + value + " else 0.0"
 	if g.Type == textSimilarity {
-		value, _ = metrics(g.Metric)
+		value, _ = similarity.Of(g.Metric)
 	}
 	key := reference.FindStringSubmatch(g.Reference)[1]
 	return fmt.Sprintf("def %s(sample, item):\n    a, b = sample[\"output_text\"].strip(), str(item[%q]).strip()\n"+

@@ -91,7 +91,11 @@ func ruleOf(g api.Grader) string {
 func readsItems(g api.Grader) bool { return g.Type != stringCheck }
 
 // itemQuestions writes the questions of a file with all their other keys, which a function reads.
-func (t *Tuner) itemQuestions(b base, param, id string) (out text, err error) {
+func (t *Tuner) itemQuestions(g api.Grader, b base, param, id string) (out text, err error) {
+	tries, err := tried(g)
+	if err != nil {
+		return out, err
+	}
 	out.chats = true
 	out.path, err = t.rewritten(param, id, "questions", func(n int, e openai.Example) (any, error) {
 		if e.Question == nil {
@@ -107,6 +111,7 @@ func (t *Tuner) itemQuestions(b base, param, id string) (out text, err error) {
 			return nil, wrong(param, fmt.Sprintf("example %d of %s has the keys %.200q, the first has %.200q", n, id, keys,
 				out.fields), fmt.Sprintf("give all examples the same keys, from 1 to %d", mostFields))
 		}
+		tries.add(example{n, maps.Clone(e.Item)})
 		raw, err := json.Marshal(e.Item)
 		if err != nil {
 			return nil, err
@@ -129,6 +134,9 @@ func (t *Tuner) itemQuestions(b base, param, id string) (out text, err error) {
 		}
 		return object, nil
 	})
+	if err == nil {
+		err = tries.run(param, id)
+	}
 	return out, err
 }
 

@@ -56,7 +56,7 @@ func settledRewards(m api.ReinforcementMethod, of api.Hyperparameters) (api.Rein
 // questions writes the questions of a file with the answers that a grader compares with, as the data of task: grpo.
 func (t *Tuner) questions(g api.Grader) func(b base, param, id string) (text, error) {
 	if readsItems(g) {
-		return t.itemQuestions
+		return func(b base, param, id string) (text, error) { return t.itemQuestions(g, b, param, id) }
 	}
 	key := reference.FindStringSubmatch(g.Reference)[1]
 	return func(b base, param, id string) (out text, err error) {

@@ -95,6 +95,17 @@ func answersError(name string, err error) error {
 	}, terminal.ExitUsage)
 }
 
+// verdict is that on a line, which may be no answer of this model: a line of a stranger hides no other.
+func verdict(p *pretrained.Prover, a pretrained.Answer, made toploc.Precision, err error) (v pretrained.Verdict) {
+	if err == nil {
+		v, err = p.Check(a, made)
+	}
+	if err != nil {
+		return pretrained.Verdict{Why: err.Error()}
+	}
+	return v
+}
+
 // checkAnswers checks, or proves, the answers of a file line by line.
 func checkAnswers(cmd *cobra.Command, c *terminal.Console, file io.Reader, name string, p *pretrained.Prover,
 	prove bool, made toploc.Precision) error {
@@ -113,15 +124,16 @@ func checkAnswers(cmd *cobra.Command, c *terminal.Console, file io.Reader, name 
 			if a.Proofs, err = p.Prove(a); err == nil {
 				err = json.NewEncoder(os.Stdout).Encode(a)
 			}
-		} else if err == nil {
-			var v pretrained.Verdict
-			if v, err = p.Check(a, made); !v.Holds {
+		}
+		if prove && err != nil {
+			return answersError(name, fmt.Errorf("line %d: %w", all.Answers, err))
+		}
+		if !prove {
+			v := verdict(p, a, made, err)
+			if !v.Holds {
 				all.Refused++
 			}
 			all.Results = append(all.Results, v)
-		}
-		if err != nil {
-			return answersError(name, fmt.Errorf("line %d: %w", all.Answers, err))
 		}
 	}
 	if err := lines.Err(); err != nil || prove {

@@ -24,12 +24,12 @@ func (p Policy) Among(logits, own *graph.Node) *graph.Node {
 	if !p.truncates() {
 		return logits
 	}
-	return kept(p.nucleus(graph.StopGradient(own)), logits)
+	return kept(p.outside(graph.StopGradient(own)), logits)
 }
 
-// kept are logits where a token is in the nucleus, and no probability elsewhere.
-func kept(nucleus, logits *graph.Node) *graph.Node {
-	return graph.Where(nucleus, logits, graph.MulScalar(graph.OnesLike(logits), attention.Masked))
+// kept are logits, with no probability where a token is outside of the nucleus.
+func kept(outside, logits *graph.Node) *graph.Node {
+	return graph.Where(outside, graph.MulScalar(graph.OnesLike(logits), attention.Masked), logits)
 }
 
 // The threshold of a nucleus is one of 2^halvings logarithms of the ratio to the highest probability, from 0 down to
@@ -39,9 +39,10 @@ const (
 	depth    = 32
 )
 
-// nucleus is whether a token is among the most probable ones that have TopP of all probability together: those with at
-// least the highest threshold for which they do. [n, vocab] of bool, from logits of a model.
-func (p Policy) nucleus(logits *graph.Node) *graph.Node {
+// outside is whether a token is not among the most probable ones that have TopP of all probability together: those with
+// at least the highest threshold for which they do. A token whose logit is NaN is not outside, so that a model that
+// diverged has a loss that is NaN. [n, vocab] of bool, from logits of a model.
+func (p Policy) outside(logits *graph.Node) *graph.Node {
 	n, vocab := logits.Shape().Dim(0), logits.Shape().Dim(1)
 	across := func(x *graph.Node) *graph.Node { return graph.ExpandAndBroadcast(x, []int{n, vocab}, []int{1}) }
 	scaled := graph.MulScalar(logits, 1/p.Temperature)
@@ -54,5 +55,5 @@ func (p Policy) nucleus(logits *graph.Node) *graph.Node {
 		has := graph.ReduceSum(graph.Where(graph.GreaterOrEqual(below, across(higher)), probable, none), -1)
 		least = graph.Where(graph.GreaterOrEqual(has, wanted), higher, least)
 	}
-	return graph.GreaterOrEqual(below, across(least))
+	return graph.LessThan(below, across(least))
 }

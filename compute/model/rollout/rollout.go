@@ -102,7 +102,7 @@ func (p Policy) Noisy(logits, key *graph.Node, site int) *graph.Node {
 	if !p.truncates() {
 		return noisy
 	}
-	return kept(p.nucleus(logits), noisy)
+	return kept(p.outside(logits), noisy)
 }
 
 // Likeliest is the token with the highest score of each row of scores [n, vocab], the first one of equals: int32 [n].
@@ -188,7 +188,8 @@ func (w Reward) ofTexts(examples, answers *graph.Node, scores []*graph.Node) (su
 		sum = graph.MulScalar(sum, w.Ruled/all)
 	}
 	for i, score := range scores {
-		bounded := graph.MaxScalar(graph.MinScalar(score, grade.MaxReward), -grade.MaxReward)
+		number := graph.Where(graph.Equal(score, score), score, graph.ZerosLike(score)) // NaN is worth 0
+		bounded := graph.MaxScalar(graph.MinScalar(number, grade.MaxReward), -grade.MaxReward)
 		if part := graph.MulScalar(bounded, w.Judged[i]/all); sum == nil {
 			sum = part
 		} else {

@@ -5,7 +5,8 @@ package judge
 import (
 	"errors"
 	"fmt"
-	"os"
+	"reflect"
+	"slices"
 
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/client/job/problem"
@@ -16,6 +17,7 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/node/encoder"
+	"github.com/starling-network/starling/node/memory"
 )
 
 // Models are the reward models of a job, in the order of its rules.
@@ -68,9 +70,19 @@ func (m *Models) add(j *job.Job, rule int, n textclass.Network) {
 // read reads the reward model of a rule, with its tensors by its own names.
 func read(j *job.Job, rule int, tok *tokenizer.Tokenizer) (n textclass.Network,
 	own map[string]*tensor.Tensor, err error) {
-	f, err := encoder.Open(os.DirFS(j.RewardModelPath(rule)))
+	path := j.RewardModelPath(rule)
+	for _, before := range rules(j) {
+		if before < rule && j.RewardModelPath(before) == path {
+			return n, nil, fmt.Errorf("%w: it is named twice: name it once, with the sum of the weights", ErrModel)
+		}
+	}
+	f, err := encoder.Open(memory.OpenFolder(path))
 	if err != nil {
 		return n, nil, fmt.Errorf("%w: %w", ErrModel, err)
+	}
+	if f.Length > 0 && j.SequenceLen > f.Length {
+		return n, nil, fmt.Errorf("%w: it was trained on texts of at most %d tokens, and sequence_len is %d", ErrModel,
+			f.Length, j.SequenceLen)
 	}
 	if n, err = parse(f.Config, j.SequenceLen); err != nil {
 		return n, nil, err
@@ -107,10 +119,15 @@ func parse(config []byte, length int) (textclass.Network, error) {
 	return n, nil
 }
 
-// sameTokens reports why a number of tok does not stand for the same token in the reward model's tokenizer. That may
-// have more tokens, such as one for padding.
+// probe is a text that tokenizers with other rules for letters, accents, spaces and digits encode to other tokens.
+const probe = "Ab  CD\t\u00c9\u00e4e\u0301 \ufb01 12345\n\n it's  a b. "
+
+// sameTokens reports why a number of tok does not stand for the same token in the reward model's tokenizer, or a text
+// is other tokens there. That tokenizer may have more tokens, such as one for padding.
 func sameTokens(tok, of *tokenizer.Tokenizer) error {
-	own, others := tok.Vocabulary().Tokens, of.Vocabulary().Tokens
+	a, b := tok.Vocabulary(), of.Vocabulary()
+	own, others := a.Tokens, b.Tokens
+	a.Tokens, b.Tokens = nil, nil
 	if len(own) > len(others) {
 		return fmt.Errorf("%w: its tokenizer has %d tokens, and that of the model that answers %d", ErrModel, len(others),
 			len(own))
@@ -120,6 +137,9 @@ func sameTokens(tok, of *tokenizer.Tokenizer) error {
 			return fmt.Errorf("%w: its tokenizer has %.40q as token %d, and that of the model that answers %.40q", ErrModel,
 				others[id].Text, id, t.Text)
 		}
+	}
+	if !reflect.DeepEqual(a, b) || !slices.Equal(tok.EncodeText(probe), of.EncodeText(probe)) {
+		return fmt.Errorf("%w: its tokenizer cuts text by other rules than that of the model that answers", ErrModel)
 	}
 	return nil
 }
