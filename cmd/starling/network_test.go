@@ -95,7 +95,7 @@ func TestNetworkOfProcessesSurvivesKills(t *testing.T) {
 		t.Fatalf("%v\n%s\nwanted the state root %s", err, result.String(), alone.StateRoot)
 	}
 	if log, err := os.ReadFile(filepath.Join(out, "starling.log")); err != nil ||
-		!bytes.Contains(log, []byte("checkpoint came as patches")) {
+		!bytes.Contains(log, []byte("checkpoint came as a patch")) {
 		t.Errorf("the consumer got no checkpoint as a patch: %v\n%s", err, log)
 	}
 	if device != nil {

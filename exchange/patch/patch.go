@@ -29,6 +29,9 @@ const (
 // format is the version of the bytes.
 const format = 1
 
+// overread is the room beyond the content that the decoder of a piece asks for.
+const overread = 64
+
 var (
 	// ErrHead is wrapped by every reason why bytes are not the head of a patch.
 	ErrHead = errors.New("not the head of a patch")
@@ -36,7 +39,8 @@ var (
 	ErrPiece = errors.New("not this piece of the patch")
 	// ErrVersion says that a patch does not begin with the version that it is applied to.
 	ErrVersion = errors.New("the patch begins with another version")
-	// ErrWeights says that weights have no patch: those of two versions differ in their shapes, or are no float32.
+	// ErrWeights says that weights have no patch: those of two versions differ in their shapes, are no float32, or have no
+	// elements.
 	ErrWeights = errors.New("weights without a patch")
 )
 
@@ -130,6 +134,9 @@ func Make(from, to Version, put func(piece []byte) error) (*Head, error) {
 		b.Rest()
 	}
 	h.Elements = w.first + uint64(w.elements)
+	if h.Elements == 0 {
+		return nil, fmt.Errorf("patch: %w: no elements", ErrWeights)
+	}
 	return h, w.end()
 }
 
@@ -154,7 +161,8 @@ func (h *Head) Apply(before Version, get func(i int) ([]byte, error),
 		return nil, err
 	}
 	defer unpack.Close()
-	r := &reader{next: func(i int) ([]byte, error) { return h.unpack(unpack, i, get) }, pieces: len(h.Pieces)}
+	room := make([]byte, 0, MaxPieceBytes+overread)
+	r := &reader{next: func(i int) ([]byte, error) { return h.unpack(unpack, room, i, get) }, pieces: len(h.Pieces)}
 	after := make([]*tensor.Tensor, len(before.Tensors))
 	for i, t := range before.Tensors {
 		made := tensor.New(t.Shape)
@@ -169,8 +177,8 @@ func (h *Head) Apply(before Version, get func(i int) ([]byte, error),
 	return after, r.end()
 }
 
-// unpack is the content of a piece.
-func (h *Head) unpack(unpack *zstd.Decoder, i int, get func(i int) ([]byte, error)) ([]byte, error) {
+// unpack is the content of a piece, in room, which grows for no piece.
+func (h *Head) unpack(unpack *zstd.Decoder, room []byte, i int, get func(i int) ([]byte, error)) ([]byte, error) {
 	piece, err := get(i)
 	if err != nil {
 		return nil, err
@@ -179,7 +187,7 @@ func (h *Head) unpack(unpack *zstd.Decoder, i int, get func(i int) ([]byte, erro
 		return nil, fmt.Errorf("patch: piece %d of %d: %w: %d bytes of %d, or another digest", i, len(h.Pieces), ErrPiece,
 			len(piece), want.Bytes)
 	}
-	raw, err := unpack.DecodeAll(piece, make([]byte, 0, 1<<16))
+	raw, err := unpack.DecodeAll(piece, room)
 	if err != nil {
 		return nil, fmt.Errorf("patch: piece %d of %d: %w: %w", i, len(h.Pieces), ErrPiece, err)
 	}

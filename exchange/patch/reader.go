@@ -149,10 +149,11 @@ func (r *reader) group(mode byte, a, b []float32) error {
 			of[k] = of[k][1:]
 		}
 		if n == 2 {
-			b[i] = math.Float32frombits(u + uint32(unfold(d))<<16)
+			u += uint32(unfold(d)) << 16
 		} else {
-			b[i] = math.Float32frombits(u + uint32(unfold(d)))
+			u += uint32(unfold(d))
 		}
+		b[i] = math.Float32frombits(bitsOf(math.Float32frombits(u)))
 	}
 	return nil
 }

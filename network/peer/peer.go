@@ -203,12 +203,7 @@ func (h *Host) Ask(ctx context.Context, to p2p.AddrInfo, of string, question []b
 // Answer answers the questions of a protocol that peers with an account ask, from now on. Strangers get no answer.
 func (h *Host) Answer(of string, answer message.Answerer) {
 	h.host.SetStreamHandler(protocol.ID(of), message.Handler(h.life,
-		func(ctx context.Context, from ID, question []byte) []byte {
-			if h.config.Standing(from) < admission.Participant {
-				return nil
-			}
-			return answer(ctx, from, question)
-		}))
+		func(from ID) bool { return h.config.Standing(from) >= admission.Participant }, answer))
 }
 
 // Announce tells others that this host provides a blob: discovery.ErrNoDiscovery without Config.Known. It is forgotten

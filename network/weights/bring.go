@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/exchange/patch"
@@ -19,22 +17,21 @@ import (
 )
 
 const (
-	maxAsked   = 8 // holders that are asked first
-	maxDepth   = 16
-	maxSteps   = 32 // patches of a way
-	atOnce     = 4  // pieces that are fetched at the same time
-	tries      = 3  // of a peer that names others, which fail
-	again      = 50 * time.Millisecond
-	searchTime = 10 * time.Second // after which no further holder is asked first
-	learns     = 2 * time.Second  // a peer that was named to us has to know the patch
-	stallTime  = 10 * time.Second // without a piece the peer that sends them counts as failed
+	maxQuestions = 32 // of one Bring, those that are repeated to one peer not counted
+	atOnce       = 4  // pieces that are fetched at the same time
+	again        = 50 * time.Millisecond
+	floor        = 2 << 20   // bytes per second of the whole that a patch has time for
+	slowest      = 256 << 10 // bytes per second of a piece that does not stall
+	mostTime     = time.Hour // for the bytes of a patch
 )
 
 var (
-	// ErrNone says that no peer knows a way between two versions.
+	// ErrNone says that no peer gave a patch between two versions.
 	ErrNone = errors.New("no peer has a patch between these versions")
-	// ErrLarger says that a way has more bytes than the caller takes.
-	ErrLarger = errors.New("the patches have more bytes than the whole")
+	// ErrLarger says that a patch has more bytes than the caller takes.
+	ErrLarger = errors.New("the patch has more bytes than the whole")
+
+	errMaking = errors.New("the patch is being made")
 )
 
 // RefusedError says that a patch is not what it should be.
@@ -51,163 +48,207 @@ func (e *RefusedError) Error() string {
 // Unwrap returns why.
 func (e *RefusedError) Unwrap() error { return e.Err }
 
-// Brought are the bytes of the patches that came.
-type Brought struct {
-	Patches int
-	Bytes   int64
-}
-
-// Bring gets the patches that lead from a version to another, of at most so many bytes together, from peers at the
-// given addresses, and has each applied, in order. A patch that cannot be applied, or does not lead to the version that
-// it names, is for apply to refuse: it is forgotten, and the error is a *RefusedError. ErrNone and ErrLarger say that
-// the whole is to be fetched instead.
-func (x *Exchange) Bring(ctx context.Context, from, to canon.Digest, most int64, holders []string,
-	apply func(h *patch.Head, get func(i int) ([]byte, error)) error) (all Brought, err error) {
-	r := &receiver{Exchange: x, peers: map[peer.ID][]string{}}
-	for _, info := range address.Others(x.host.ID(), holders) {
-		r.infos = append(r.infos, info)
-		for _, a := range info.Addrs {
-			r.peers[info.ID] = append(r.peers[info.ID], a.String()+"/p2p/"+info.ID.String())
-		}
+// Bring gets the patch from a version to a later one, of at most so many bytes, from peers at the given addresses, has
+// it applied, and returns its bytes. A patch that cannot be applied, or does not lead to the later version, is for
+// apply to refuse: it is forgotten, and the error is a *RefusedError. Any error says that the whole is to be fetched
+// instead; it comes after 30 s and the time that most bytes take at 2 MiB/s, at the latest.
+func (x *Exchange) Bring(ctx context.Context, from, to patch.Name, most int64, holders []string,
+	apply func(h *patch.Head, get func(i int) ([]byte, error)) error) (size int64, err error) {
+	if to.Round <= from.Round {
+		return 0, fmt.Errorf("weights: from round %d to %d: %w", from.Round, to.Round, ErrNone)
 	}
-	for range maxSteps {
-		if from == to {
-			return all, nil
-		}
-		got, err := r.step(ctx, from, to, most-all.Bytes)
-		if err != nil {
-			return all, err
-		}
-		err = apply(got.head, func(i int) ([]byte, error) {
-			return x.fetch(ctx, blob.LeafOf(got.head.Pieces[i].Sum), nil, patch.MaxPieceBytes)
-		})
-		x.settle(ctx, got, err != nil)
-		if err != nil {
-			return all, &RefusedError{got.cid, got.peer, err}
-		}
-		all.Patches, all.Bytes, from = all.Patches+1, all.Bytes+got.bytes, got.way.to
+	r := newReceiver(x, from, to, most, holders)
+	var got *arrived
+	defer func() { r.clear(ctx, got, err == nil) }()
+	forBytes := min(mostTime, time.Duration(min(most/floor, int64(mostTime/time.Second)))*time.Second)
+	searching, cancel := context.WithTimeout(ctx, x.times.bring+forBytes)
+	defer cancel()
+	if got, err = r.search(searching); err != nil {
+		return 0, err
 	}
-	return all, fmt.Errorf("weights: more than %d patches: %w", maxSteps, ErrNone)
-}
-
-// settle forgets a patch that was refused, and one that is not sent to others.
-func (x *Exchange) settle(ctx context.Context, got *arrived, refused bool) {
-	if x.serves && !refused {
-		return
+	err = apply(got.head, func(i int) ([]byte, error) { return x.store.Get(ctx, blob.LeafOf(got.head.Pieces[i].Sum)) })
+	switch {
+	case err == nil:
+		return got.bytes, nil
+	case ctx.Err() != nil, errors.Is(err, blob.ErrNotFound): // the store has deleted a piece
+		return 0, err
 	}
-	x.forget(got.way)
-	for _, p := range got.head.Pieces {
-		_ = x.store.Delete(ctx, blob.LeafOf(p.Sum))
-	}
-	_ = x.store.Delete(ctx, got.cid)
+	return 0, &RefusedError{got.cid, got.peer, err}
 }
 
 // arrived is a patch that is in the store.
 type arrived struct {
-	way   way
-	cid   blob.CID // of the head
+	known *known // nil: others are not told of it
+	cid   blob.CID
 	head  *patch.Head
 	bytes int64
 	peer  peer.ID
 }
 
-// receiver gets patches for one caller.
+// asked is a question that is asked once, apart from repetitions while a peer makes or learns.
+type asked struct {
+	peer  peer.ID
+	named bool // by another peer
+}
+
+// receiver gets a patch for one caller.
 type receiver struct {
 	*Exchange
-	infos []peer.AddrInfo // of the holders
-	peers map[peer.ID][]string
+	from, to patch.Name
+	way      way
+	most     int64 // bytes of the patch
+
+	infos     map[peer.ID]peer.AddrInfo // of the holders
+	order     []peer.ID                 // of the holders
+	asked     map[asked]bool
+	questions int
+	pieces    pieces
 }
 
-// step gets the next patch on a way. The holders are asked in an order of their own for every receiver, so that several
-// holders send to different ones.
-func (r *receiver) step(ctx context.Context, from, to canon.Digest, most int64) (*arrived, error) {
-	order := slices.Clone(r.infos)
-	slices.SortFunc(order, func(a, b peer.AddrInfo) int {
-		return bytes.Compare(r.rank(to, a.ID), r.rank(to, b.ID))
-	})
-	err, begin := error(ErrNone), time.Now()
-	for _, info := range order[:min(len(order), maxAsked)] {
-		if time.Since(begin) > searchTime {
-			break
-		}
-		got, failed := r.from(ctx, info.ID, way{from, to}, most, 0)
-		if failed == nil || ctx.Err() != nil {
-			return got, failed
-		}
-		err = failed
+// newReceiver asks the holders in an order of their own for every receiver, so that several holders send to different
+// ones.
+func newReceiver(x *Exchange, from, to patch.Name, most int64, holders []string) *receiver {
+	r := &receiver{Exchange: x, from: from, to: to, way: way{from.Root, to.Root}, most: most,
+		infos: map[peer.ID]peer.AddrInfo{}, asked: map[asked]bool{},
+		pieces: pieces{store: x.store, added: map[blob.CID]bool{}}}
+	r.pieces.left.Store(2 * min(most, 1<<60))
+	for _, info := range address.Others(x.host.ID(), holders) {
+		r.infos[info.ID] = info
+		r.order = append(r.order, info.ID)
 	}
-	r.abandon(from)
-	return nil, err
+	slices.SortFunc(r.order, r.compare)
+	return r
 }
 
-func (r *receiver) rank(to canon.Digest, id peer.ID) []byte {
-	d := canon.Sum("starling/weights/rank/1", to[:], []byte(r.host.ID()), []byte(id))
-	return d[:]
-}
-
-// from gets the next patch on a way from a peer, or from those that it names.
-func (r *receiver) from(ctx context.Context, id peer.ID, w way, most int64, depth int) (*arrived, error) {
-	if depth > maxDepth || r.peers[id] == nil || r.sendsTo(id, w) {
-		return nil, ErrNone
+func (r *receiver) compare(a, b peer.ID) int {
+	rank := func(id peer.ID) []byte {
+		d := canon.Sum("starling/weights/rank/1", r.to.Root[:], []byte(r.host.ID()), []byte(id))
+		return d[:]
 	}
-	q := question{From: w.from, To: w.to, Serves: r.serves}
+	return bytes.Compare(rank(a), rank(b))
+}
+
+// clear deletes what came and is not used, and tells others of the patch, or not.
+func (r *receiver) clear(ctx context.Context, got *arrived, used bool) {
+	keep := map[blob.CID]bool{}
+	if got != nil && used {
+		r.complete(got.known)
+		keep[got.cid] = true
+		for _, p := range got.head.Pieces {
+			keep[blob.LeafOf(p.Sum)] = true
+		}
+	} else if got != nil {
+		r.forget(r.way, got.known)
+	}
+	var list []blob.CID
+	for c := range r.pieces.added {
+		if !r.serves || !keep[c] {
+			list = append(list, c)
+		}
+	}
+	r.discard(ctx, list)
+}
+
+// search asks the holders in turn, and those that make the patch again after the others.
+func (r *receiver) search(ctx context.Context) (*arrived, error) {
 	err := error(ErrNone)
-	for range tries {
-		a, failed := r.ask(ctx, id, q, depth > 0)
-		switch {
-		case failed != nil:
-			return nil, failed
-		case a.Total > uint64(max(0, most)):
-			return nil, fmt.Errorf("weights: %d bytes of %d: %w", a.Total, most, ErrLarger)
-		case len(a.Ask) == 0:
-			return r.receive(ctx, id, way{w.from, a.To}, a)
-		}
-		slices.SortFunc(a.Ask, func(a, b []byte) int {
-			return bytes.Compare(r.rank(w.to, peer.ID(a)), r.rank(w.to, peer.ID(b)))
-		})
-		for _, child := range a.Ask {
-			got, failed := r.from(ctx, peer.ID(child), w, most, depth+1)
-			if failed == nil || ctx.Err() != nil {
-				return got, failed
+	for waiting := r.order; len(waiting) > 0; {
+		var making []peer.ID
+		for _, id := range waiting {
+			got, failed := r.get(ctx, asked{id, false})
+			switch {
+			case failed == nil:
+				return got, nil
+			case ctx.Err() != nil, r.questions == maxQuestions, r.pieces.left.Load() < 0:
+				return nil, failed
+			case errors.Is(failed, errMaking):
+				making = append(making, id)
 			}
-			q.Failed, err = append(q.Failed, child), failed
+			err = failed
 		}
-		q.Failed = q.Failed[max(0, len(q.Failed)-maxFailed):]
+		waiting = making
 	}
 	return nil, err
 }
 
-// sendsTo reports whether a peer gets a patch from this one: then it waits for us.
-func (r *receiver) sendsTo(id peer.ID, w way) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for other, k := range r.known {
-		if other.from == w.from && slices.Contains(k.children, id) {
-			return true
-		}
+// get gets the patch from a peer, or from one that it names. If that fails it gets it from the first.
+func (r *receiver) get(ctx context.Context, to asked) (*arrived, error) {
+	if _, ok := r.infos[to.peer]; !ok || r.asked[to] || r.sendsTo(to.peer) {
+		return nil, fmt.Errorf("weights: %s is not asked: %w", to.peer, ErrNone)
 	}
-	return false
-}
-
-// ask asks a peer. With waits, it may be about to learn of the patch.
-func (r *receiver) ask(ctx context.Context, id peer.ID, q question, waits bool) (*answer, error) {
-	i := slices.IndexFunc(r.infos, func(info peer.AddrInfo) bool { return info.ID == id })
-	for begin := time.Now(); ; {
-		b, err := r.host.Ask(ctx, r.infos[i], Protocol, canon.MustMarshal(q))
+	r.asked[to] = true
+	a, err := r.ask(ctx, to, question{From: r.way.from, To: r.way.to, Serves: r.serves})
+	if errors.Is(err, errMaking) {
+		delete(r.asked, to)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(a.Ask) > 0 {
+		slices.SortFunc(a.Ask, func(a, b []byte) int { return r.compare(peer.ID(a), peer.ID(b)) })
+		got, err := r.get(ctx, asked{peer.ID(a.Ask[0]), true})
+		if err == nil || ctx.Err() != nil {
+			return got, err
+		}
+		a, err = r.ask(ctx, to, question{From: r.way.from, To: r.way.to, Serves: r.serves, Failed: true})
 		if err != nil {
 			return nil, err
 		}
-		a, err := parseAnswer(b)
+		if len(a.Ask) > 0 {
+			return nil, fmt.Errorf("weights: %s names others again: %w", to.peer, ErrNone)
+		}
+	}
+	return r.receive(ctx, to.peer, a)
+}
+
+// sendsTo reports whether a peer gets the patch from this one: then it waits for us.
+func (r *receiver) sendsTo(id peer.ID) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	k := r.known[r.way]
+	return k != nil && slices.Contains(k.children, id)
+}
+
+// ask asks a peer until it knows the patch: for a while if it makes the patch, or was named to us.
+func (r *receiver) ask(ctx context.Context, to asked, q question) (*answer, error) {
+	if r.questions == maxQuestions {
+		return nil, fmt.Errorf("weights: after %d questions: %w", maxQuestions, ErrNone)
+	}
+	r.questions++
+	for pause, begin := again, time.Now(); ; pause *= 2 {
+		a, err := r.once(ctx, to.peer, q)
 		if err != nil || a.Known {
 			return a, err
 		}
-		if !waits || time.Since(begin) > learns {
-			return nil, fmt.Errorf("weights: %s: %w", id, ErrNone)
+		patience, none := time.Duration(0), ErrNone
+		if to.named {
+			patience = r.times.learns
 		}
-		if err := rest(ctx, again); err != nil {
+		if a.Making {
+			patience, none = r.times.making, errMaking
+		}
+		if time.Since(begin) >= patience {
+			return nil, fmt.Errorf("weights: %s: %w", to.peer, none)
+		}
+		if err := rest(ctx, min(pause, patience)); err != nil {
 			return nil, err
 		}
 	}
+}
+
+// once asks a peer once.
+func (r *receiver) once(ctx context.Context, id peer.ID, q question) (*answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.times.question)
+	defer cancel()
+	b, err := r.host.Ask(ctx, r.infos[id], Protocol, canon.MustMarshal(q))
+	if err != nil {
+		return nil, err
+	}
+	a, err := parseAnswer(id, b)
+	if err == nil && a.Bytes > uint64(max(0, r.most)) {
+		return nil, fmt.Errorf("weights: %d bytes of %d: %w", a.Bytes, r.most, ErrLarger)
+	}
+	return a, err
 }
 
 func rest(ctx context.Context, d time.Duration) error {
@@ -217,54 +258,4 @@ func rest(ctx context.Context, d time.Duration) error {
 	case <-time.After(d):
 		return nil
 	}
-}
-
-// receive gets a patch from a peer, which may be getting it itself. Others may ask us for it from now on.
-func (r *receiver) receive(ctx context.Context, id peer.ID, w way, a *answer) (*arrived, error) {
-	cid := blob.LeafOf(a.Head)
-	if r.serves {
-		r.note(w, cid, int64(a.Bytes))
-	}
-	var came atomic.Int64
-	came.Store(time.Now().UnixNano())
-	await := func(ctx context.Context, c blob.CID, most int64) ([]byte, error) {
-		for pause := again; ; pause = min(2*pause, time.Second) {
-			b, err := r.fetch(ctx, c, r.peers[id], most)
-			if err == nil {
-				came.Store(time.Now().UnixNano())
-				return b, nil
-			}
-			if !errors.Is(err, blob.ErrNotFound) || time.Since(time.Unix(0, came.Load())) > stallTime {
-				return nil, err
-			}
-			if err := rest(ctx, pause); err != nil {
-				return nil, err
-			}
-		}
-	}
-	b, err := await(ctx, cid, patch.MaxHeadBytes)
-	if err != nil {
-		return nil, err
-	}
-	h, err := patch.Decode(b)
-	if err == nil && (h.From.Root != w.from || h.To.Root != w.to || int64(len(b))+h.Bytes() != int64(a.Bytes)) {
-		err = fmt.Errorf("weights: %w: it leads from %s to %s, in %d bytes", patch.ErrHead, h.From.Root.Short(),
-			h.To.Root.Short(), h.Bytes())
-	}
-	if err != nil {
-		return nil, &RefusedError{cid, id, err}
-	}
-	working, ctx := errgroup.WithContext(ctx)
-	working.SetLimit(atOnce)
-	for _, p := range h.Pieces {
-		working.Go(func() error {
-			_, err := await(ctx, blob.LeafOf(p.Sum), patch.MaxPieceBytes)
-			return err
-		})
-	}
-	if err := working.Wait(); err != nil {
-		return nil, err
-	}
-	r.complete(w, false)
-	return &arrived{w, cid, h, int64(a.Bytes), id}, nil
 }

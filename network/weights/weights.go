@@ -1,16 +1,18 @@
 // Package weights brings versions of the weights of a model from peer to peer as patches (exchange/patch). A peer that
 // holds two versions makes the patch between them when another asks for it, and sends it to one peer, which sends it to
-// two; each names these to all others, which ask them in turn. So peers that get a version form a tree, through which
-// the pieces of a patch pass while they arrive. A peer whose parent fails asks the parent of that for another place in
-// the tree.
+// two; each names these to all others, which ask one of them in turn. So peers that get a version form a tree, through
+// which the pieces of a patch pass while they arrive. A peer whose parent fails gets the patch from the parent of that.
 //
 // It does not know which versions are right: the caller verifies the version that a patch leads to before it is used.
+// Peers may lie: a receiver bounds its questions, its bytes and its time, and keeps nothing of a patch that it does not
+// use; a maker makes one patch at a time, and each a few times at most.
 package weights
 
 import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
@@ -20,8 +22,11 @@ import (
 	"github.com/starling-network/starling/network/peer/message"
 )
 
-// maxKnown is how many patches a peer remembers.
-const maxKnown = 64
+const (
+	maxKnown    = 64 // patches that a peer remembers
+	maxRecalled = 64 // peers that were sent to the children of a patch, and of those that lost a place
+	believed    = 2  // such peers that say so have the children of a patch replaced
+)
 
 // Host is what an exchange needs of a peer.Host.
 type Host interface {
@@ -40,21 +45,33 @@ type Source interface {
 	Versions() []patch.Version
 }
 
+// times are how long a host waits, and for how long it believes its store.
+type times struct {
+	bring    time.Duration // for a patch in all, apart from the time for its bytes
+	question time.Duration // for an answer
+	learns   time.Duration // for a peer that was named to us, which has to know the patch
+	making   time.Duration // for a peer that makes the patch, before others are asked
+	stall    time.Duration // without a piece, after which the peer that sends them counts as failed
+	stored   time.Duration // after which the store is asked again whether it has a patch
+}
+
 // Exchange is the part of one host in the exchange of weights. Its methods may be called concurrently.
 type Exchange struct {
 	host   Host
 	store  blob.Store // where patches go
 	fetch  Fetch
 	serves bool
+	times  times
 
 	ctx     context.Context
 	close   context.CancelFunc
 	working sync.WaitGroup
-	making  sync.Mutex // held while a patch is made
 
 	mu      sync.Mutex
 	closed  bool
 	sources []Source
+	making  bool        // a patch is made
+	tried   map[way]int // times that a patch between versions that are held was begun to be made
 	known   map[way]*known
 	order   []way // of the known ones, the oldest first
 }
@@ -67,9 +84,12 @@ type known struct {
 	head     blob.CID
 	bytes    int64     // of the head and the pieces
 	children []peer.ID // that get it from here, and send it to others
-	asked    bool      // by a peer
+	sent     []peer.ID // that were sent to the children
+	told     []peer.ID // those of them that said that the children failed
+	lost     []peer.ID // that were children
 	whole    bool      // all of it is here
 	made     bool      // by this host
+	stored   time.Time // when the store was seen to have all of it
 }
 
 // New returns the exchange of a host, which answers the questions of others.
@@ -83,7 +103,9 @@ func New(host Host, store blob.Store, fetch Fetch) *Exchange {
 // Receiver returns an exchange that sends nothing to others, and keeps no patch after its use.
 func Receiver(host Host, store blob.Store, fetch Fetch) *Exchange {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Exchange{host: host, store: store, fetch: fetch, ctx: ctx, close: cancel, known: map[way]*known{}}
+	return &Exchange{host: host, store: store, fetch: fetch, ctx: ctx, close: cancel, known: map[way]*known{},
+		tried: map[way]int{}, times: times{bring: 30 * time.Second, question: 3 * time.Second, learns: time.Second,
+			making: 3 * time.Second, stall: 3 * time.Second, stored: 5 * time.Second}}
 }
 
 // Close ends the making of patches, and returns when none is made.
@@ -107,213 +129,146 @@ func (x *Exchange) Serve(s Source) (stop func()) {
 	})
 }
 
-// Continue makes the patch from a version to the next before it is asked for, if a peer has asked for the one that led
-// to the version: then peers come from any version since, over a chain of patches. It returns at once.
-func (x *Exchange) Continue(from, to patch.Version) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	follows := false
-	for w, k := range x.known {
-		follows = follows || w.to == from.Name.Root && k.asked
-	}
-	if !follows || x.closed {
-		return
-	}
-	x.working.Go(func() {
-		if !x.make(x.ctx, from, to) {
-			return
-		}
-		x.mu.Lock()
-		defer x.mu.Unlock()
-		if k := x.known[way{from.Name.Root, to.Name.Root}]; k != nil {
-			k.asked = true
-		}
-	})
-}
-
 // answer answers the question of a peer.
 func (x *Exchange) answer(ctx context.Context, from peer.ID, body []byte) []byte {
 	q, err := parseQuestion(body)
 	if err != nil {
 		return nil
 	}
-	first, total, ok := x.find(ctx, q.From, q.To)
-	if !ok {
-		return canon.MustMarshal(answer{})
+	w := way{q.From, q.To}
+	if !x.has(ctx, w) && x.begin(w) {
+		return canon.MustMarshal(answer{Making: true})
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	k := x.known[first]
+	k := x.known[w]
 	if k == nil {
 		return canon.MustMarshal(answer{})
 	}
-	k.asked = true
-	k.children = slices.DeleteFunc(k.children, func(id peer.ID) bool {
-		return slices.ContainsFunc(q.Failed, func(failed []byte) bool { return peer.ID(failed) == id })
-	})
-	a := answer{Known: true, To: first.to, Head: canon.Digest(k.head.Hash()[2:]), Bytes: uint64(k.bytes),
-		Total: uint64(total)}
-	switch {
-	case slices.Contains(k.children, from):
-	case len(k.children) == 0 || len(k.children) < maxChildren && !k.made:
-		if q.Serves {
-			k.children = append(k.children, from)
-		}
-	default:
-		for _, id := range k.children {
-			a.Ask = append(a.Ask, []byte(id))
-		}
+	a := answer{Known: true, Head: canon.Digest(k.head.Hash()[2:]), Bytes: uint64(k.bytes)}
+	for _, id := range k.place(from, q) {
+		a.Ask = append(a.Ask, []byte(id))
 	}
 	return canon.MustMarshal(a)
 }
 
-// find is a path whose first patch the store has, or is getting: patches that it has deleted to make room are
-// forgotten, and made again if that is possible.
-func (x *Exchange) find(ctx context.Context, from, to canon.Digest) (first way, total int64, ok bool) {
-	for range maxKnown {
-		first, total, ok = x.path(from, to)
-		if !ok && x.makeToward(ctx, from, to) {
-			first, total, ok = x.path(from, to)
-		}
-		if !ok || x.has(ctx, first) {
-			return first, total, ok
-		}
-		x.forget(first)
+// place are the children that a peer is to ask; none: this host sends it the patch. A peer for which a child failed
+// needs no other to say so. The bytes are given to all that ask for them, so that nothing is gained by a lie; the
+// children are replaced only if some that were sent to them say so.
+func (k *known) place(from peer.ID, q *question) []peer.ID {
+	most := maxChildren
+	if k.made {
+		most = 1
 	}
-	return first, total, false
+	switch {
+	case slices.Contains(k.children, from):
+		return nil
+	case q.Failed:
+		k.fail(from)
+	case len(k.children) == most:
+		k.sent = latest(k.sent, from)
+		return k.children
+	}
+	if q.Serves && len(k.children) < most && !slices.Contains(k.lost, from) {
+		k.children = append(k.children, from)
+	}
+	return nil
 }
 
-// path is the way of the fewest bytes between two versions over known patches: its first patch, and all bytes.
-func (x *Exchange) path(from, to canon.Digest) (first way, total int64, ok bool) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	reached := x.reachable(from)
-	r, ok := reached[to]
-	return r.first, r.total, ok
-}
-
-// reached says how a version is reached.
-type reached struct {
-	first way
-	total int64 // bytes
-}
-
-// reachable are the versions that known patches lead to from one.
-func (x *Exchange) reachable(from canon.Digest) map[canon.Digest]reached {
-	all := map[canon.Digest]reached{}
-	for grew := true; grew; {
-		grew = false
-		for _, w := range x.order {
-			r, ok := all[w.from]
-			if w.from == from {
-				r, ok = reached{first: w}, true
-			}
-			if !ok || w.to == from {
-				continue
-			}
-			total := r.total + x.known[w].bytes
-			if old, known := all[w.to]; !known || total < old.total {
-				all[w.to], grew = reached{r.first, total}, true
-			}
-		}
-	}
-	return all
-}
-
-// makeToward makes a patch that is missing on a way, between versions that a source holds, and reports whether there is
-// a way then.
-func (x *Exchange) makeToward(ctx context.Context, from, to canon.Digest) bool {
-	x.mu.Lock()
-	sources, near := slices.Clone(x.sources), x.reachable(from)
-	x.mu.Unlock()
-	for _, s := range sources {
-		versions := s.Versions()
-		at := slices.IndexFunc(versions, func(v patch.Version) bool { return v.Name.Root == to })
-		if at < 0 {
-			continue
-		}
-		best := -1
-		for i, v := range versions {
-			if v.Name.Root == from {
-				best = i
-				break
-			}
-			if _, ok := near[v.Name.Root]; ok && i != at && best < 0 {
-				best = i
-			}
-		}
-		if best >= 0 && x.make(ctx, versions[best], versions[at]) {
-			return true
-		}
-	}
-	return false
-}
-
-// make makes a patch, unless it is known, and reports whether it is here.
-func (x *Exchange) make(ctx context.Context, from, to patch.Version) bool {
-	x.making.Lock()
-	defer x.making.Unlock()
-	w := way{from.Name.Root, to.Name.Root}
-	x.mu.Lock()
-	known := x.known[w] != nil
-	x.mu.Unlock()
-	if known {
-		return true
-	}
-	h, err := patch.Make(from, to, func(piece []byte) error {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		_, err := x.store.Put(ctx, piece)
-		return err
-	})
-	if err != nil {
-		return false
-	}
-	b := h.Encode()
-	c, err := x.store.Put(ctx, b)
-	if err != nil || len(b) > patch.MaxHeadBytes {
-		return false
-	}
-	x.note(w, c, int64(len(b))+h.Bytes())
-	x.complete(w, true)
-	return true
-}
-
-// note remembers a patch.
-func (x *Exchange) note(w way, head blob.CID, bytes int64) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if k := x.known[w]; k != nil && k.head == head {
+// fail notes that a peer did not get the patch from a child.
+func (k *known) fail(from peer.ID) {
+	if !slices.Contains(k.sent, from) || slices.Contains(k.told, from) {
 		return
 	}
-	x.drop(w)
-	x.known[w] = &known{head: head, bytes: bytes}
-	x.order = append(x.order, w)
-	if len(x.order) > maxKnown {
-		x.drop(x.order[0])
+	if k.told = append(k.told, from); len(k.told) < believed {
+		return
 	}
+	for _, id := range k.children {
+		k.lost = latest(k.lost, id)
+	}
+	k.children, k.sent, k.told = nil, nil, nil
 }
 
-// complete says that all of a patch is here, and whether this host has made it.
-func (x *Exchange) complete(w way, made bool) {
+// latest appends a peer, and drops the first beyond maxRecalled.
+func latest(list []peer.ID, id peer.ID) []peer.ID {
+	if slices.Contains(list, id) {
+		return list
+	}
+	list = append(list, id)
+	return list[max(0, len(list)-maxRecalled):]
+}
+
+// note remembers a patch that is coming, or was made. One that is here whole is replaced by one that was made.
+func (x *Exchange) note(w way, head blob.CID, bytes int64, made bool) *known {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if k := x.known[w]; k != nil {
-		k.whole, k.made = true, made
+	k := x.known[w]
+	if k == nil || k.head != head {
+		if k != nil && k.whole && !made {
+			return nil
+		}
+		x.drop(w)
+		k = &known{head: head, bytes: bytes}
+		x.known[w] = k
+		x.order = append(x.order, w)
+		if len(x.order) > maxKnown {
+			x.drop(x.order[0])
+		}
+	}
+	if made {
+		k.whole, k.made = true, true
+	}
+	return k
+}
+
+// complete says that all of a patch is here, and applied.
+func (x *Exchange) complete(k *known) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if k != nil {
+		k.whole = true
 	}
 }
 
-// has reports whether a patch is in the store with all of its pieces, or is coming.
+// forget forgets a patch that did not come, or is refused.
+func (x *Exchange) forget(w way, k *known) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if k != nil && x.known[w] == k && !k.whole {
+		x.drop(w)
+	}
+}
+
+func (x *Exchange) drop(w way) {
+	delete(x.known, w)
+	x.order = slices.DeleteFunc(x.order, func(other way) bool { return other == w })
+}
+
+// has reports whether a patch is in the store with all of its pieces. One that the store has deleted is forgotten.
 func (x *Exchange) has(ctx context.Context, w way) bool {
 	x.mu.Lock()
 	k := x.known[w]
-	coming := k != nil && !k.whole
+	whole := k != nil && k.whole
+	fresh := whole && time.Since(k.stored) < x.times.stored
 	x.mu.Unlock()
-	if k == nil || coming {
-		return coming
+	if fresh || !whole {
+		return fresh
 	}
-	b, err := x.store.Get(ctx, k.head)
+	stored := x.stored(ctx, k.head)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.known[w] != k {
+		return false
+	}
+	if k.stored = time.Now(); !stored {
+		x.drop(w)
+	}
+	return stored
+}
+
+// stored reports whether the store has a head with all of its pieces.
+func (x *Exchange) stored(ctx context.Context, head blob.CID) bool {
+	b, err := x.store.Get(ctx, head)
 	if err != nil {
 		return false
 	}
@@ -329,25 +284,17 @@ func (x *Exchange) has(ctx context.Context, w way) bool {
 	return true
 }
 
-// abandon forgets the patches from a version that did not come.
-func (x *Exchange) abandon(from canon.Digest) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for _, w := range slices.Clone(x.order) {
-		if w.from == from && !x.known[w].whole {
-			x.drop(w)
+// pinning is a store in which some blobs are needed; a quota.Store.
+type pinning interface {
+	Pinned(c blob.CID) bool
+}
+
+// discard deletes blobs of a patch, except pinned ones.
+func (x *Exchange) discard(ctx context.Context, list []blob.CID) {
+	pins, _ := x.store.(pinning)
+	for _, c := range list {
+		if pins == nil || !pins.Pinned(c) {
+			_ = x.store.Delete(context.WithoutCancel(ctx), c)
 		}
 	}
-}
-
-// forget forgets a patch.
-func (x *Exchange) forget(w way) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.drop(w)
-}
-
-func (x *Exchange) drop(w way) {
-	delete(x.known, w)
-	x.order = slices.DeleteFunc(x.order, func(other way) bool { return other == w })
 }

@@ -10,35 +10,33 @@ import (
 	"github.com/starling-network/starling/network/peer/message"
 )
 
-// Protocol asks a peer for the next patch on a way from a version of weights to another. Question and answer are
-// canonical bytes, and the patch itself is fetched as blobs: its head, and its pieces.
-const Protocol = "/starling/weights/1"
+// Protocol asks a peer for the patch from a version of weights to another. Question and answer are canonical bytes, and
+// the patch itself is fetched as blobs: its head, and its pieces.
+const Protocol = message.Weights
 
 const (
 	maxChildren = 2 // peers to which one that gets a patch sends it; one that made it sends it to one
-	maxFailed   = 8 // of a question
 	maxIDBytes  = 64
 )
 
 // errWire is wrapped by every reason why bytes are no question or answer.
 var errWire = errors.New("not a question or answer about weights")
 
-// question asks for a way between two versions.
+// question asks for the patch between two versions.
 type question struct {
 	From   canon.Digest `cbor:"1,keyasint"`
 	To     canon.Digest `cbor:"2,keyasint"`
-	Serves bool         `cbor:"3,keyasint"`           // the asking peer sends to others what it gets
-	Failed [][]byte     `cbor:"4,keyasint,omitempty"` // peers of an earlier answer that did not give the patch
+	Serves bool         `cbor:"3,keyasint"` // the asking peer sends to others what it gets
+	Failed bool         `cbor:"4,keyasint"` // a peer that an earlier answer named did not give the patch
 }
 
-// answer names the first patch on the way.
+// answer names a patch.
 type answer struct {
-	Known bool         `cbor:"1,keyasint"`
-	To    canon.Digest `cbor:"2,keyasint"`           // the version to which the patch leads
-	Head  canon.Digest `cbor:"3,keyasint"`           // of the patch: SHA-256 of its bytes
-	Bytes uint64       `cbor:"4,keyasint"`           // of the head and the pieces
-	Total uint64       `cbor:"5,keyasint"`           // of all patches on the way
-	Ask   [][]byte     `cbor:"6,keyasint,omitempty"` // peers that have the patch, or are getting it; none: this one
+	Known  bool         `cbor:"1,keyasint"`           // else the fields from Head on are empty
+	Making bool         `cbor:"2,keyasint"`           // not known yet, and being made
+	Head   canon.Digest `cbor:"3,keyasint"`           // of the patch: SHA-256 of its bytes
+	Bytes  uint64       `cbor:"4,keyasint"`           // of the head and the pieces
+	Ask    [][]byte     `cbor:"5,keyasint,omitempty"` // peers that have the patch, or are getting it; none: this one
 }
 
 // parse reads a question or an answer of a stranger, in the one form that it has.
@@ -57,19 +55,19 @@ func parse[T any](body []byte, check func(*T) bool) (*T, error) {
 }
 
 func parseQuestion(body []byte) (*question, error) {
-	return parse(body, func(q *question) bool { return peers(q.Failed, maxFailed) && q.From != q.To })
+	return parse(body, func(q *question) bool { return q.From != q.To })
 }
 
-func parseAnswer(body []byte) (*answer, error) {
-	return parse(body, func(a *answer) bool { return peers(a.Ask, maxChildren) && a.Bytes <= a.Total })
-}
-
-// peers reports whether a list has at most as many IDs of peers.
-func peers(list [][]byte, most int) bool {
-	for _, id := range list {
-		if len(id) == 0 || len(id) > maxIDBytes || peer.ID(id).Validate() != nil {
-			return false
+// parseAnswer reads the answer of a peer, which names neither itself nor another one twice.
+func parseAnswer(by peer.ID, body []byte) (*answer, error) {
+	return parse(body, func(a *answer) bool {
+		named := map[peer.ID]bool{by: true}
+		for _, id := range a.Ask {
+			if len(id) == 0 || len(id) > maxIDBytes || peer.ID(id).Validate() != nil || named[peer.ID(id)] {
+				return false
+			}
+			named[peer.ID(id)] = true
 		}
-	}
-	return len(list) <= most
+		return len(a.Ask) <= maxChildren && (a.Known || a.Bytes == 0 && len(a.Ask) == 0)
+	})
 }

@@ -403,7 +403,7 @@ func (c *Consumer) collect(ctx context.Context, round, latest uint32) error {
 	}
 	get := func(ctx context.Context, id blob.CID) ([]byte, error) { return c.fetch(ctx, id, holders) }
 	aside := memory.Aside{Dir: c.home}
-	next, err := patched(ctx, c, entry.Attestation.Checkpoint, holders)
+	next, err := patched(ctx, c, entry.Attestation.Checkpoint)
 	if err != nil {
 		next, err = bundle.LoadCheckpointEach(ctx, entry.Attestation.Checkpoint, get, checkpoint.InTurn,
 			aside.Room(c.Job.Size().Checkpoint()))

@@ -6,7 +6,6 @@ import (
 
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
-	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/weights"
 	"github.com/starling-network/starling/node/member/patches"
 	"github.com/starling-network/starling/node/memory"
@@ -16,29 +15,28 @@ import (
 
 var errWhole = errors.New("consumer: the checkpoint is fetched whole")
 
-// patched gets a checkpoint of the lineage by patches from the one that was collected last, and stores it. An error is
+// patched gets a checkpoint of the lineage as a patch from the one that was collected last, and stores it. An error is
 // a reason to fetch it whole. In a network of one process nothing is fetched over a link.
-func patched(ctx context.Context, c *Consumer, name terms.Checkpoint,
-	holders []string) (*train.Checkpoint, error) {
+func patched(ctx context.Context, c *Consumer, name terms.Checkpoint) (*train.Checkpoint, error) {
 	if c.last == nil || c.Options.Network == "" || len(c.lines) == 0 {
 		return nil, errWhole
 	}
 	has := c.lines[len(c.lines)-1].AsCheckpoint()
-	fetch := func(ctx context.Context, id blob.CID, from []string, _ int64) ([]byte, error) {
-		return c.fetch(ctx, id, from)
-	}
-	x := weights.Receiver(c.Host, c.Store, fetch)
+	x := weights.Receiver(c.Host, c.Store, c.Host.FetchWithin)
 	defer x.Close()
-	next, err := bundle.Bring(ctx, patches.Exchange{Exchange: x, Log: c.Log}, has, c.last, name, holders,
+	members := func(ctx context.Context) ([]string, error) {
+		s, err := c.Chain.Training.Run(ctx, c.Job.JobID())
+		if err != nil {
+			return nil, err
+		}
+		return patches.Members(ctx, c.Chain.Registry, s.Members)
+	}
+	next, err := bundle.Bring(ctx, patches.Exchange{Exchange: x, Log: c.Log, Members: members}, has, c.last, name, nil,
 		func() func(*tensor.Tensor) *tensor.Tensor {
 			return memory.Aside{Dir: c.home}.Room(c.Job.Size().Checkpoint())
 		})
 	if err != nil {
 		return nil, err
 	}
-	saved, err := bundle.SaveCheckpoint(ctx, c.Store, c.Job.JobID(), next)
-	if err == nil && saved != name {
-		err = errWhole
-	}
-	return next, err
+	return next, bundle.SaveAs(ctx, c.Store, c.Job.JobID(), next, name)
 }

@@ -309,7 +309,8 @@ func (p *Process) open(ctx context.Context, s run.State) error {
 	}
 	e.KeepDrafts(p.Drafts)
 	if p.Weights != nil {
-		p.stopServing = e.Exchange(patches.Exchange{Exchange: p.Weights, Log: p.Log}, p.Store, p.Chain.Job)
+		x := patches.Exchange{Exchange: p.Weights, Log: p.Log, Members: p.members}
+		p.stopServing = e.Exchange(x, p.Store, p.Chain.Job)
 	}
 	p.engine = e
 	p.Replicator.Store(newReplicator(p, j, e, p.roomForShards(j)))
@@ -358,6 +359,15 @@ const (
 	openTimeout = time.Minute
 	lastTries   = 3
 )
+
+// members are the addresses of the members of the run.
+func (p *Process) members(ctx context.Context) ([]string, error) {
+	s := p.State.Load()
+	if s == nil {
+		return nil, nil
+	}
+	return patches.Members(ctx, p.Chain.Registry, s.Members)
+}
 
 // FetchTimeout is how long a blob that its holder has not published yet is asked for again.
 const FetchTimeout = 20 * time.Second

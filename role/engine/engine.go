@@ -211,7 +211,7 @@ func (e *Engine) Advance(ctx context.Context, name terms.Checkpoint, units work.
 	if a.Next, err = bundle.SaveCheckpoint(ctx, e.store, e.terms.Job, next); err != nil {
 		return Advanced{}, err
 	}
-	e.HoldNext(name, base, a.Next, next)
+	e.Hold(a.Next, next)
 	return a, nil
 }
 

@@ -172,6 +172,6 @@ func (e *Engine) Join(ctx context.Context, name terms.Checkpoint,
 	if a.Next, err = bundle.SaveCheckpoint(ctx, e.store, e.terms.Job, next); err != nil {
 		return Advanced{}, err
 	}
-	e.HoldNext(name, base, a.Next, next)
+	e.Hold(a.Next, next)
 	return a, nil
 }

@@ -131,6 +131,18 @@ func (b *Store) Pin(owner string, needed []blob.CID) {
 	}
 }
 
+// Pinned reports whether an owner needs a blob.
+func (b *Store) Pinned(c blob.CID) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, needed := range b.pins {
+		if slices.Contains(needed, c) {
+			return true
+		}
+	}
+	return false
+}
+
 // Usage returns what the store takes.
 func (b *Store) Usage() Usage {
 	b.mu.Lock()

@@ -43,10 +43,10 @@ func (d *download) resolve(from []string) {
 	}
 }
 
-// leaf fetches a blob of one leaf.
-func (d *download) leaf(ctx context.Context) error {
+// leaf fetches a blob of one leaf, of at most so many bytes.
+func (d *download) leaf(ctx context.Context, most int64) error {
 	t := newTransfer([]int{0}, 1, d.fetcher.config.Hedge)
-	t.limit = blob.LeafBytes
+	t.limit, t.most = blob.LeafBytes, int(max(0, min(most, blob.LeafBytes)))
 	t.request = func(from, to int) wire.Request {
 		return wire.Request{Root: d.cid.Bytes(), From: uint32(from), To: uint32(to)}
 	}
@@ -63,7 +63,7 @@ func (d *download) leaf(ctx context.Context) error {
 // manifest fetches the manifest.
 func (d *download) manifest(ctx context.Context) (m *blob.Manifest, err error) {
 	t := newTransfer([]int{0}, 1, d.fetcher.config.Hedge)
-	t.limit = blob.MaxManifestBytes
+	t.limit, t.most = blob.MaxManifestBytes, blob.MaxManifestBytes
 	t.request = func(int, int) wire.Request { return wire.Request{Root: d.cid.Bytes()} }
 	var mu sync.Mutex // two peers may answer
 	t.keep = func(_ int, data []byte) error {
@@ -94,7 +94,7 @@ func (d *download) assemble(ctx context.Context, m *blob.Manifest) error {
 		streams = 1
 	}
 	t := newTransfer(missing, len(missing)/(max(1, len(d.peers))*streams*6), d.fetcher.config.Hedge)
-	t.limit = blob.LeafBytes
+	t.limit, t.most = blob.LeafBytes, blob.LeafBytes
 	t.request = func(from, to int) wire.Request {
 		return wire.Request{Root: d.cid.Bytes(), From: uint32(from), To: uint32(to)}
 	}

@@ -201,7 +201,7 @@ func (h *Fetcher) download(ctx context.Context, c blob.CID, from []string, most 
 	d := &download{fetcher: h, cid: c, failed: map[peer.ID]error{}}
 	d.resolve(from)
 	if blob.IsLeaf(c) {
-		return d.leaf(ctx)
+		return d.leaf(ctx, most)
 	}
 	m, err := d.manifest(ctx)
 	if err != nil {

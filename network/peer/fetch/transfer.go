@@ -21,6 +21,7 @@ type span struct{ lo, hi int }
 // take spans from it, deliver the items, and give back what they could not deliver.
 type transfer struct {
 	limit   int                             // bytes of an item
+	most    int                             // bytes of an item that the caller takes
 	request func(from, to int) wire.Request // asks for a span
 	keep    func(i int, data []byte) error  // verifies (blob.ErrCorrupt) and stores an item
 

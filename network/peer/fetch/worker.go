@@ -46,7 +46,8 @@ func (d *download) work(ctx context.Context, t *transfer, id peer.ID) {
 		if errors.Is(err, wire.ErrHostile) {
 			d.fetcher.drop(id)
 		}
-		if errors.Is(err, wire.ErrHostile) || errors.Is(err, wire.ErrNotFound) || errors.Is(err, wire.ErrRefused) {
+		if errors.Is(err, wire.ErrHostile) || errors.Is(err, wire.ErrNotFound) || errors.Is(err, wire.ErrRefused) ||
+			errors.Is(err, blob.ErrTooLarge) {
 			return
 		}
 		if delivered > 0 {
@@ -124,7 +125,7 @@ func receive(w *link.Stream, t *transfer, s span, buf []byte) (delivered int, er
 		return 0, err
 	}
 	for i := s.lo; i < s.hi; i++ {
-		data, err := wire.ReadFrame(w, buf, t.limit)
+		data, err := readItem(w, t, buf)
 		if err != nil {
 			return delivered, err
 		}
@@ -140,6 +141,15 @@ func receive(w *link.Stream, t *transfer, s span, buf []byte) (delivered int, er
 		delivered++
 	}
 	return delivered, nil
+}
+
+// readItem reads an item: blob.ErrTooLarge before the bytes of one that the caller does not take.
+func readItem(w *link.Stream, t *transfer, buf []byte) ([]byte, error) {
+	data, err := wire.ReadFrame(w, buf, t.most)
+	if long := (*wire.LongError)(nil); errors.As(err, &long) && long.Bytes <= int64(t.limit) {
+		err = fmt.Errorf("a leaf of %d bytes, this host takes %d: %w", long.Bytes, t.most, blob.ErrTooLarge)
+	}
+	return data, err
 }
 
 // reach connects to a peer that was not hostile so far.

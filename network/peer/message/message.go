@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/host"
@@ -20,10 +21,15 @@ import (
 // MaxBytes is the size of a question, and of an answer.
 const MaxBytes = 4096
 
+// Weights is the protocol of questions about versions of weights (network/weights).
+const Weights = "/starling/weights/1"
+
 const (
-	dialTime   = 5 * time.Second // to reach the peer that is asked
-	answerTime = time.Minute     // to get its answer
-	atOnce     = 16              // questions of all peers that a host answers at the same time
+	dialTime     = 5 * time.Second  // to reach the peer that is asked
+	questionTime = 5 * time.Second  // to read a question
+	answerTime   = 30 * time.Second // to get its answer
+	atOnce       = 16               // questions of all peers that a host answers at the same time
+	atOncePeer   = 2                // questions of one peer that a host reads or answers at the same time
 )
 
 // Answerer answers the question of a peer; nil: it has no answer.
@@ -61,9 +67,35 @@ func Ask(ctx context.Context, h host.Host, to peer.AddrInfo, of protocol.ID, que
 	return answer, nil
 }
 
-// Handler answers the questions of a protocol, some at a time: others have no answer.
-func Handler(life *lifetime.Lifetime, answer Answerer) network.StreamHandler {
+// places counts the questions of each peer.
+type places struct {
+	mu    sync.Mutex
+	taken map[peer.ID]int
+}
+
+func (p *places) take(id peer.ID) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.taken[id] == atOncePeer {
+		return false
+	}
+	p.taken[id]++
+	return true
+}
+
+func (p *places) free(id peer.ID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.taken[id]--; p.taken[id] == 0 {
+		delete(p.taken, id)
+	}
+}
+
+// Handler answers the questions of a protocol that admitted peers ask, some at a time and fewer of one peer: others are
+// not read, and have no answer.
+func Handler(life *lifetime.Lifetime, admits func(peer.ID) bool, answer Answerer) network.StreamHandler {
 	slots := make(chan struct{}, atOnce)
+	places := &places{taken: map[peer.ID]int{}}
 	return func(s network.Stream) {
 		if !life.Begin() {
 			_ = s.Reset()
@@ -71,7 +103,12 @@ func Handler(life *lifetime.Lifetime, answer Answerer) network.StreamHandler {
 		}
 		defer life.Done()
 		defer func() { _ = s.Close() }()
-		_ = s.SetDeadline(time.Now().Add(answerTime))
+		id := s.Conn().RemotePeer()
+		if !admits(id) || !places.take(id) {
+			return
+		}
+		defer places.free(id)
+		_ = s.SetDeadline(time.Now().Add(questionTime))
 		question, err := io.ReadAll(io.LimitReader(s, MaxBytes+1))
 		if err != nil || len(question) > MaxBytes {
 			_ = s.Reset()
@@ -83,7 +120,9 @@ func Handler(life *lifetime.Lifetime, answer Answerer) network.StreamHandler {
 			return
 		}
 		defer func() { <-slots }()
-		if _, err := s.Write(answer(life.Context(), s.Conn().RemotePeer(), question)); err != nil {
+		b := answer(life.Context(), id, question)
+		_ = s.SetDeadline(time.Now().Add(questionTime))
+		if _, err := s.Write(b); err != nil {
 			_ = s.Reset()
 		}
 	}

@@ -115,6 +115,19 @@ func ReadStatus(r io.Reader) error {
 	return fmt.Errorf("status %d: %w", status[0], ErrHostile)
 }
 
+// LongError says that a frame has more bytes than were expected: ErrHostile.
+type LongError struct {
+	Bytes int64
+	limit int
+}
+
+func (e *LongError) Error() string {
+	return fmt.Sprintf("frame of %d bytes, at most %d expected: %v", e.Bytes, e.limit, ErrHostile)
+}
+
+// Unwrap returns ErrHostile.
+func (*LongError) Unwrap() error { return ErrHostile }
+
 // ReadFrame reads a length and as many bytes, at most limit, into buf if it is large enough. A frame beyond a leaf is
 // read as it grows, so that a length alone makes us allocate nothing.
 func ReadFrame(r io.Reader, buf []byte, limit int) ([]byte, error) {
@@ -124,7 +137,7 @@ func ReadFrame(r io.Reader, buf []byte, limit int) ([]byte, error) {
 	}
 	n := int64(binary.BigEndian.Uint32(head[:]))
 	if n > int64(limit) {
-		return nil, fmt.Errorf("frame of %d bytes, at most %d expected: %w", n, limit, ErrHostile)
+		return nil, &LongError{n, limit}
 	}
 	if n <= int64(cap(buf)) {
 		_, err := io.ReadFull(r, buf[:n])

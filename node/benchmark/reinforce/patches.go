@@ -165,7 +165,7 @@ func spread(ctx context.Context, a, b patch.Version) (Spread, error) {
 		addrs = append(addrs, hosts[i].host.Addrs()...)
 	}
 	errs, begun := make([]error, receivers), time.Now()
-	brought := make([]weights.Brought, receivers)
+	brought := make([]int64, receivers)
 	apply := func(h *patch.Head, get func(i int) ([]byte, error)) error {
 		made, err := h.Apply(a, get, nil)
 		if err == nil && train.CheckpointRoot(b.Name.Round, train.Roots(made)) != b.Name.Root {
@@ -176,7 +176,7 @@ func spread(ctx context.Context, a, b patch.Version) (Spread, error) {
 	var working sync.WaitGroup
 	for i, h := range hosts {
 		working.Go(func() {
-			brought[i], errs[i] = h.Bring(ctx, a.Name.Root, b.Name.Root, 1<<40, addrs, apply)
+			brought[i], errs[i] = h.Bring(ctx, a.Name, b.Name, 1<<40, addrs, apply)
 		})
 	}
 	working.Wait()
@@ -184,7 +184,7 @@ func spread(ctx context.Context, a, b patch.Version) (Spread, error) {
 		return Spread{}, err
 	}
 	sent, _ := origin.host.Traffic()
-	bytes := brought[0].Bytes
+	bytes := brought[0]
 	return Spread{Receivers: receivers, Patch: bytes, Sent: sent,
 		Times:   benchmark.Rounded(float64(sent)/float64(bytes), 3),
 		Seconds: benchmark.Rounded(time.Since(begun).Seconds(), 2)}, nil

@@ -32,7 +32,7 @@ type Checkpoints struct {
 	Recent hold.Recent[terms.Checkpoint, *train.Checkpoint]
 
 	versions Versions // nil: checkpoints of others are fetched whole
-	save     func(ctx context.Context, c *train.Checkpoint) (terms.Checkpoint, error)
+	save     func(ctx context.Context, c *train.Checkpoint, name terms.Checkpoint) error
 }
 
 // Hold keeps a checkpoint in memory, and forgets the one that was not used for the longest time.

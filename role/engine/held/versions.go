@@ -12,21 +12,19 @@ import (
 	"github.com/starling-network/starling/role/bundle"
 )
 
-// Versions is how a checkpoint is got as patches from one that is held; a weights.Exchange.
+// Versions is how a checkpoint is got as a patch from one that is held; a weights.Exchange.
 type Versions interface {
 	bundle.Bringer
-	// Continue is called with each version that was made from one that is held.
-	Continue(from, to patch.Version)
 	// Serve has patches between the versions of a source made for others, until stop.
 	Serve(s weights.Source) (stop func())
 }
 
-// Exchange has checkpoints come as patches, where that is fewer bytes, and stored under the name of the job; and serves
+// Exchange has a checkpoint come as a patch, where that is fewer bytes, stored under the name of the job; and serves
 // patches between those that are held, until stop. It is called before anything is loaded.
 func (k *Checkpoints) Exchange(v Versions, store blob.Store, job string) (stop func()) {
 	k.versions = v
-	k.save = func(ctx context.Context, c *train.Checkpoint) (terms.Checkpoint, error) {
-		return bundle.SaveCheckpoint(ctx, store, job, c)
+	k.save = func(ctx context.Context, c *train.Checkpoint, name terms.Checkpoint) error {
+		return bundle.SaveAs(ctx, store, job, c, name)
 	}
 	return v.Serve(k)
 }
@@ -37,18 +35,9 @@ func (k *Checkpoints) Versions() (list []patch.Version) {
 	return list
 }
 
-// HoldNext holds the checkpoint that another leads to.
-func (k *Checkpoints) HoldNext(name terms.Checkpoint, base *train.Checkpoint, then terms.Checkpoint,
-	next *train.Checkpoint) {
-	k.Hold(then, next)
-	if k.versions != nil {
-		k.versions.Continue(bundle.Version(name, base), bundle.Version(then, next))
-	}
-}
+var errNoVersion = errors.New("engine: no checkpoint is held from which a patch could lead to another")
 
-var errNoVersion = errors.New("engine: no checkpoint is held from which patches could lead to another")
-
-// bring gets a checkpoint by patches from the latest one before it that is held, and stores it.
+// bring gets a checkpoint as a patch from the latest one before it that is held, and stores it.
 func (k *Checkpoints) bring(ctx context.Context, name terms.Checkpoint, holders []string) error {
 	if k.versions == nil {
 		return errNoVersion
@@ -56,7 +45,7 @@ func (k *Checkpoints) bring(ctx context.Context, name terms.Checkpoint, holders 
 	var from terms.Checkpoint
 	var before *train.Checkpoint
 	k.Recent.Each(func(n terms.Checkpoint, c *train.Checkpoint) {
-		if n.Round <= name.Round && (before == nil || n.Round > from.Round) {
+		if n.Round < name.Round && (before == nil || n.Round > from.Round) {
 			from, before = n, c
 		}
 	})
@@ -67,12 +56,8 @@ func (k *Checkpoints) bring(ctx context.Context, name terms.Checkpoint, holders 
 	if err != nil {
 		return err
 	}
-	saved, err := k.save(ctx, c)
-	if err != nil {
+	if err := k.save(ctx, c, name); err != nil {
 		return err
-	}
-	if saved != name {
-		return errors.New("engine: the patched checkpoint is stored under another name")
 	}
 	k.Hold(name, c)
 	return nil
