@@ -19,11 +19,12 @@ import (
 const rolloutSteps = 4
 
 // rollouts makes the jobs that follow ones of the shape of examples/grpo-async.yaml: two units of a round learn from
-// the answers that eight units draw, on eight workers.
-func (n *network) rollouts(t *testing.T, generators, rounds int) {
+// the answers that eight units draw and reward, on eight workers. A reward model lies in judge.
+func (n *network) rollouts(t *testing.T, generators, rounds int, reward string) {
 	n.t.Helper()
 	dir := n.t.TempDir()
 	jobtest.WriteBase(t, filepath.Join(dir, "base"))
+	jobtest.WriteReward(t, filepath.Join(dir, "judge"), 16, 1)
 	n.file = filepath.Join(dir, "job.yaml")
 	for name, text := range map[string]string{
 		"sums.jsonl": strings.Repeat(`{"prompt": "a + b = ", "completion": "cd."}`+"\n", 40),
@@ -31,6 +32,7 @@ func (n *network) rollouts(t *testing.T, generators, rounds int) {
 kind: TrainingJob
 task: grpo
 rollout: {group: 4, max_tokens: 4, staleness: 2}
+reward: ` + reward + `
 model: {base_model: ./base}
 datasets: [{path: sums.jsonl}]
 val_set_size: 0.2
@@ -75,7 +77,7 @@ func TestRollouts(t *testing.T) {
 	all := append(slices.Clone(n.workers), n.more(4)...)
 	n.second.ready()
 	const rounds = 10
-	n.rollouts(t, 6, rounds)
+	n.rollouts(t, 6, rounds, "{exact: 1}")
 	j := n.order("rollouts", rounds)
 	draws := func(s run.State) (list []*process) {
 		for _, w := range all {
@@ -109,27 +111,46 @@ func TestForgedRollouts(t *testing.T) {
 		{act: "withholds-rollouts", role: "worker"}}
 	n.invite(liars)
 	const rounds = 8
-	n.rollouts(t, 4, rounds)
-	j := n.order("forged", rounds)
-	j.consumer.end()
-	if j.consumer.code != 0 {
-		t.Fatalf("the consumer ended with code %d:\n%s", j.consumer.code, j.consumer.tail(20))
-	}
-	roots, err := lineage(j.out)
-	if err != nil || len(roots) != rounds {
-		t.Fatalf("%d rounds, %v", len(roots), err)
-	}
-	j.check(func() error { return j.model(roots[rounds-1]) })
-	receipts, err := j.chain.Training.Receipts(t.Context(), j.id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	j.sentence(liars, receipts)
-	j.books(receipts)
+	n.rollouts(t, 4, rounds, "{exact: 1}")
+	j, receipts := n.sentenced(liars, rounds)
 	unpaid := slices.ContainsFunc(receipts, func(r reward.Receipt) bool {
 		return r.Who == liars[1].address && r.Kind == reward.Work && r.Amount == 0 && r.Reason == reward.Unavailable
 	})
 	if m, _ := j.run(j.id).Member(liars[1].address); !unpaid {
 		t.Errorf("%s is paid for all that it drew: %+v", liars[1].act, m)
 	}
+}
+
+// TestForgedRewards runs a worker that raises a reward of the answers that it draws, where a reward model and a rule
+// reward them. It loses stake, and the model is the one that the job determines.
+func TestForgedRewards(t *testing.T) {
+	t.Parallel()
+	n := drawNetwork(t, false, nil)
+	liars := []liar{{act: "forges-rewards", role: "worker", slashed: true, out: true}}
+	n.invite(liars)
+	const rounds = 6
+	n.rollouts(t, 3, rounds, "[{kind: model, model: ./judge}, {kind: exact}]")
+	n.sentenced(liars, rounds)
+}
+
+// sentenced orders the job of rollouts, and checks its model, the sentences of the liars, and the books.
+func (n *network) sentenced(liars []liar, rounds int) (*job, []reward.Receipt) {
+	n.t.Helper()
+	j := n.order("forged", rounds)
+	j.consumer.end()
+	if j.consumer.code != 0 {
+		n.t.Fatalf("the consumer ended with code %d:\n%s", j.consumer.code, j.consumer.tail(20))
+	}
+	roots, err := lineage(j.out)
+	if err != nil || len(roots) != rounds {
+		n.t.Fatalf("%d rounds, %v", len(roots), err)
+	}
+	j.check(func() error { return j.model(roots[rounds-1]) })
+	receipts, err := j.chain.Training.Receipts(n.t.Context(), j.id)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	j.sentence(liars, receipts)
+	j.books(receipts)
+	return j, receipts
 }

@@ -75,6 +75,8 @@ var named = map[string]struct {
 			"numerical stack do"},
 	"forges-rollouts": {rollouts.Forges{How: rollouts.EditsToken},
 		"a worker that changes a token of the answers that it draws for others to learn from; elsewhere it is honest"},
+	"forges-rewards": {rollouts.Forges{How: rollouts.EditsReward},
+		"a worker that raises a reward of the answers that it draws for others to learn from; elsewhere it is honest"},
 	"withholds-rollouts": {rollouts.Withholds{},
 		"a worker that draws answers as it should, and does not serve them; elsewhere it is honest"},
 	"accuses": {verifiers.ChallengesFalsely{Segment: 1, Manner: verifiers.ToTheLeaf},
