@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/internal/jobtest"
-	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/protocol/run/progress"
 	"github.com/starling-network/starling/protocol/run/work"
@@ -103,7 +102,8 @@ func TestRollouts(t *testing.T) {
 }
 
 // TestForgedRollouts runs a worker that forges the answers that it draws, and one that does not serve them. The first
-// loses stake, the second is not paid for answers that others need, and the model is the one that the job determines.
+// loses stake, the second none, and the model is the one that the job determines. Whether the second is paid depends on
+// whether a verifier that drew its answers again serves them in time; sim.TestWithheldRollouts holds the rule.
 func TestForgedRollouts(t *testing.T) {
 	t.Parallel()
 	n := drawNetwork(t, false, nil)
@@ -112,13 +112,7 @@ func TestForgedRollouts(t *testing.T) {
 	n.invite(liars)
 	const rounds = 8
 	n.rollouts(t, 4, rounds, "{exact: 1}")
-	j, receipts := n.sentenced(liars, rounds)
-	unpaid := slices.ContainsFunc(receipts, func(r reward.Receipt) bool {
-		return r.Who == liars[1].address && r.Kind == reward.Work && r.Amount == 0 && r.Reason == reward.Unavailable
-	})
-	if m, _ := j.run(j.id).Member(liars[1].address); !unpaid {
-		t.Errorf("%s is paid for all that it drew: %+v", liars[1].act, m)
-	}
+	n.sentenced(liars, rounds)
 }
 
 // TestForgedRewards runs a worker that raises a reward of the answers that it draws, where a reward model and a rule
@@ -134,7 +128,7 @@ func TestForgedRewards(t *testing.T) {
 }
 
 // sentenced orders the job of rollouts, and checks its model, the sentences of the liars, and the books.
-func (n *network) sentenced(liars []liar, rounds int) (*job, []reward.Receipt) {
+func (n *network) sentenced(liars []liar, rounds int) {
 	n.t.Helper()
 	j := n.order("forged", rounds)
 	j.consumer.end()
@@ -152,5 +146,4 @@ func (n *network) sentenced(liars []liar, rounds int) (*job, []reward.Receipt) {
 	}
 	j.sentence(liars, receipts)
 	j.books(receipts)
-	return j, receipts
 }
