@@ -66,6 +66,49 @@ func TestCheckpointsComeAsPatches(t *testing.T) {
 		return e, l, x
 	}
 	maker, from, _ := open()
+	next := advanced(t, maker, base)
+	taker, l, x := open()
+	if err := taker.Load(t.Context(), next, from.host.Addrs()); err != nil {
+		t.Fatal(err)
+	}
+	c, err := taker.Base(next)
+	if err != nil || c.Root() != next.Root {
+		t.Fatalf("another checkpoint: %v", err)
+	}
+	if x.err != nil || x.got == 0 || l.blobs != 0 {
+		t.Errorf("%d bytes, %v, and %d blobs of the checkpoint", x.got, x.err, l.blobs)
+	}
+	if err := maker.Load(t.Context(), next, nil); err != nil {
+		t.Fatal(err)
+	}
+	again, _, _ := open()
+	if err := again.Load(t.Context(), next, l.host.Addrs()); err != nil { // from the taker alone
+		t.Fatal(err)
+	}
+
+	liar, forger, _ := open()
+	changed := *genesis
+	changed.Round = 1
+	liar.Hold(next, &changed) // and says that it is the next
+	victim, l, x := open()
+	if err := victim.Load(t.Context(), next, append(forger.host.Addrs(), l.host.Addrs()...)); err == nil {
+		t.Fatal("a checkpoint that nobody has")
+	}
+	refused := (*weights.RefusedError)(nil)
+	if !errors.As(x.err, &refused) || refused.Peer != forger.host.ID() {
+		t.Errorf("the liar is not named: %v", x.err)
+	}
+	if err := victim.Load(t.Context(), next, append(forger.host.Addrs(), from.host.Addrs()...)); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := victim.Base(next); err != nil || c.Root() != next.Root {
+		t.Fatalf("another checkpoint: %v", err)
+	}
+}
+
+// advanced has an engine make the next checkpoint.
+func advanced(t *testing.T, maker *engine.Engine, base terms.Checkpoint) terms.Checkpoint {
+	t.Helper()
 	var units work.Units
 	var updates [][]byte
 	for unit := range uint32(2) {
@@ -79,42 +122,5 @@ func TestCheckpointsComeAsPatches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-
-	taker, l, x := open()
-	if err := taker.Load(t.Context(), a.Next, from.host.Addrs()); err != nil {
-		t.Fatal(err)
-	}
-	c, err := taker.Base(a.Next)
-	if err != nil || c.Root() != a.Next.Root {
-		t.Fatalf("another checkpoint: %v", err)
-	}
-	if x.err != nil || x.got == 0 || l.blobs != 0 {
-		t.Errorf("%d bytes, %v, and %d blobs of the checkpoint", x.got, x.err, l.blobs)
-	}
-	if err := maker.Load(t.Context(), a.Next, nil); err != nil {
-		t.Fatal(err)
-	}
-	again, _, _ := open()
-	if err := again.Load(t.Context(), a.Next, l.host.Addrs()); err != nil { // from the taker alone
-		t.Fatal(err)
-	}
-
-	liar, forger, _ := open()
-	changed := *genesis
-	changed.Round = 1
-	liar.Hold(a.Next, &changed) // and says that it is the next
-	victim, l, x := open()
-	if err := victim.Load(t.Context(), a.Next, append(forger.host.Addrs(), l.host.Addrs()...)); err == nil {
-		t.Fatal("a checkpoint that nobody has")
-	}
-	refused := (*weights.RefusedError)(nil)
-	if !errors.As(x.err, &refused) || refused.Peer != forger.host.ID() {
-		t.Errorf("the liar is not named: %v", x.err)
-	}
-	if err := victim.Load(t.Context(), a.Next, append(forger.host.Addrs(), from.host.Addrs()...)); err != nil {
-		t.Fatal(err)
-	}
-	if c, err := victim.Base(a.Next); err != nil || c.Root() != a.Next.Root {
-		t.Fatalf("another checkpoint: %v", err)
-	}
+	return a.Next
 }
