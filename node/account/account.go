@@ -12,6 +12,7 @@ import (
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/peer"
+	"github.com/starling-network/starling/network/peer/fetch"
 	"github.com/starling-network/starling/node/accelerator/shared"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/protocol/registry"
@@ -73,12 +74,12 @@ func (a *Account) Enlist(ctx context.Context) error {
 		Device: shared.Processor()})
 }
 
-// Attach serves the blobs of a store until detach, and returns how blobs are fetched into it, and the bytes of leaves
+// Attach serves the blobs of a store until detach, and returns a fetcher into it, and the bytes of leaves
 // that went out of it to others and came into it from others.
-func (a *Account) Attach(store blob.Store) (fetch func(context.Context, blob.CID, []string) ([]byte, error),
+func (a *Account) Attach(store blob.Store) (into *fetch.Fetcher,
 	traffic func() (sent, received uint64), detach func()) {
 	served, filled := &counted{Store: store}, &counted{Store: store}
-	return a.Host.Into(filled).Fetch,
+	return a.Host.Into(filled),
 		func() (uint64, uint64) { return served.read.Load(), filled.written.Load() },
 		a.union.Add(served)
 }

@@ -49,7 +49,7 @@ func TestStoresOfAnAccount(t *testing.T) {
 	if id, err = theirs.Put(ctx, small); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := fetch2(ctx, id, other.Addrs()); err != nil || !bytes.Equal(got, small) {
+	if got, err := fetch2.Fetch(ctx, id, other.Addrs()); err != nil || !bytes.Equal(got, small) {
 		t.Fatalf("%d bytes, %v", len(got), err)
 	}
 	if has, err := one.Has(ctx, id); err != nil || has {

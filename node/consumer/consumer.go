@@ -20,6 +20,7 @@ import (
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/checkpoint"
 	"github.com/starling-network/starling/network/peer"
+	"github.com/starling-network/starling/network/peer/fetch"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/journal"
 	"github.com/starling-network/starling/node/measured"
@@ -53,7 +54,7 @@ type Consumer struct {
 	Chain     *client.Client
 	home      string     // folder of the consumer
 	Host      *peer.Host // that serves the job
-	fetch     func(context.Context, blob.CID, []string) ([]byte, error)
+	fetcher   *fetch.Fetcher
 	Close     func() error // ends that the job is served
 	Store     *blob.Disk   // of the job, once it is open
 	eval      *cpu.Exec
@@ -99,12 +100,12 @@ func New(with Consumer, h home.Home) (*Consumer, error) {
 	if a := c.Options.Account; a != nil {
 		c.Host = a.Host
 		var detach func()
-		c.fetch, c.Traffic, detach = a.Attach(store)
+		c.fetcher, c.Traffic, detach = a.Attach(store)
 		c.Close = func() error { detach(); return nil }
 	} else if c.Host, err = peer.New(peer.Config{Key: h.Peer(), Store: store, Listen: c.Options.Listen}); err != nil {
 		return nil, err
 	} else {
-		c.fetch, c.Close = c.Host.Fetch, c.Host.Close
+		c.fetcher, c.Close = c.Host.Fetcher, c.Host.Close
 	}
 	c.Store, c.seen, c.marks = store, map[string]bool{}, map[uint32]roundStart{}
 	c.dropped = map[uint32]bool{}
@@ -401,7 +402,7 @@ func (c *Consumer) collect(ctx context.Context, round, latest uint32) error {
 	if err != nil {
 		return err
 	}
-	get := func(ctx context.Context, id blob.CID) ([]byte, error) { return c.fetch(ctx, id, holders) }
+	get := func(ctx context.Context, id blob.CID) ([]byte, error) { return c.fetcher.Fetch(ctx, id, holders) }
 	aside := memory.Aside{Dir: c.home}
 	next, err := patched(ctx, c, entry.Attestation.Checkpoint)
 	if err != nil {

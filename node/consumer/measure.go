@@ -42,7 +42,7 @@ func (c *Consumer) unitLog(ctx context.Context, cid string, holders []string) ([
 	if err != nil {
 		return nil, err
 	}
-	b, err := c.fetch(ctx, id, holders)
+	b, err := c.fetcher.Fetch(ctx, id, holders)
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +176,7 @@ func (c *Consumer) keepUpdates(ctx context.Context, e progress.Entry, holders []
 		if err != nil {
 			return err
 		}
-		if _, err := c.fetch(ctx, id, holders); err != nil {
+		if _, err := c.fetcher.Fetch(ctx, id, holders); err != nil {
 			return err
 		}
 	}

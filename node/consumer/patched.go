@@ -22,7 +22,7 @@ func patched(ctx context.Context, c *Consumer, name terms.Checkpoint) (*train.Ch
 		return nil, errWhole
 	}
 	has := c.lines[len(c.lines)-1].AsCheckpoint()
-	x := weights.Receiver(c.Host, c.Store, c.Host.FetchWithin)
+	x := weights.Receiver(c.Host, c.Store, c.fetcher.FetchWithin)
 	defer x.Close()
 	members := func(ctx context.Context) ([]string, error) {
 		s, err := c.Chain.Training.Run(ctx, c.Job.JobID())
