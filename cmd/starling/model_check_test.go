@@ -40,6 +40,7 @@ func TestModelCheck(t *testing.T) {
 		}
 	}
 }
+
 // An answer that cannot be computed is refused, and the others of the file are checked.
 func TestOneAnswerHidesNoOther(t *testing.T) {
 	dir, file := llamaFolder(t), filepath.Join(t.TempDir(), "answers.jsonl")

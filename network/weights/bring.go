@@ -48,10 +48,10 @@ func (e *RefusedError) Error() string {
 // Unwrap returns why.
 func (e *RefusedError) Unwrap() error { return e.Err }
 
-// Bring gets the patch from a version to a later one, of at most so many bytes, from peers at the given addresses, has
-// it applied, and returns its bytes. A patch that cannot be applied, or does not lead to the later version, is for
-// apply to refuse: it is forgotten, and the error is a *RefusedError. Any error says that the whole is to be fetched
-// instead; it comes after 30 s and the time that most bytes take at 2 MiB/s, at the latest.
+// Bring gets the patch from a version to a later one from peers at the addresses of holders, calls apply with it, and
+// returns how many bytes it has: most, at most. Apply refuses a patch that it cannot apply, or that does not lead to
+// the later version: the patch is forgotten, and the error is a *RefusedError. After any error the caller fetches the
+// whole version; the error comes after 30 s and the time that most bytes take at 2 MiB/s, at the latest.
 func (x *Exchange) Bring(ctx context.Context, from, to patch.Name, most int64, holders []string,
 	apply func(h *patch.Head, get func(i int) ([]byte, error)) error) (size int64, err error) {
 	if to.Round <= from.Round {

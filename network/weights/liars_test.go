@@ -21,15 +21,7 @@ import (
 // liar is a host that answers questions as a test says, and serves its store.
 func liar(t *testing.T, store blob.Store, answer func(h *peer.Host, q *question) []byte) *node {
 	t.Helper()
-	key, err := peer.GenerateKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	h, err := peer.New(peer.Config{Key: key, Store: store, Listen: []string{"/ip4/127.0.0.1/tcp/0"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = h.Close() })
+	h := listen(t, store)
 	h.Answer(Protocol, func(_ context.Context, _ peer.ID, body []byte) []byte {
 		q, err := parseQuestion(body)
 		if err != nil {
@@ -49,7 +41,7 @@ func put(t *testing.T, s blob.Store, data []byte) blob.CID {
 	return c
 }
 
-// offering is a liar that names a head, whose pieces say to have so many bytes each.
+// offering is a liar that names a head. The head gives each piece the same number of bytes.
 func offering(t *testing.T, v []patch.Version, bytes uint32, pieces ...blob.CID) *node {
 	h := &patch.Head{Format: 1, From: v[0].Name, To: v[1].Name, Elements: 3000}
 	for _, c := range pieces {

@@ -24,7 +24,7 @@ type pieces struct {
 	added map[blob.CID]bool // that the store did not have before
 }
 
-// take fetches a blob of at most so many bytes, and notes it if the store did not have it.
+// take fetches a blob, whose size is at most most bytes, and notes it if the store did not have it.
 func (p *pieces) take(ctx context.Context, c blob.CID, most int64,
 	fetch func(ctx context.Context) ([]byte, error)) ([]byte, error) {
 	has, err := p.store.Has(ctx, c)
@@ -65,7 +65,7 @@ type sender struct {
 	waits time.Duration // for the next blob
 }
 
-// await gets a blob of at most so many bytes, for which the peer may be waiting itself.
+// await gets a blob, whose size is at most most bytes. The peer may still be waiting for it.
 func (s *sender) await(ctx context.Context, c blob.CID, most int64) ([]byte, error) {
 	for pause := again; ; pause = min(2*pause, time.Second) {
 		b, err := s.pieces.take(ctx, c, most, func(ctx context.Context) ([]byte, error) {
@@ -138,12 +138,12 @@ func (r *receiver) receive(ctx context.Context, id peer.ID, a *answer) (_ *arriv
 	return got, nil
 }
 
-// patience is how long a blob of at most so many bytes may take.
+// patience is how long a blob of most bytes may take.
 func (r *receiver) patience(most int64) time.Duration {
 	return r.times.stall + time.Duration(most)*time.Second/slowest
 }
 
-// head reads the head of a patch that has so many bytes with its pieces.
+// head decodes the head of a patch. The head and its pieces have a number of bytes together.
 func (r *receiver) head(b []byte, bytes int64) (*patch.Head, error) {
 	h, err := patch.Decode(b)
 	if err != nil {

@@ -35,8 +35,8 @@ type Host interface {
 	Answer(of string, answer message.Answerer)
 }
 
-// Fetch gets a blob of at most so many bytes from one of the peers at these addresses into the store of an exchange,
-// unless it is there.
+// Fetch gets a blob from one of the peers at some addresses into the store of an exchange, unless the store has it. It
+// refuses a blob of more than most bytes.
 type Fetch func(ctx context.Context, c blob.CID, from []string, most int64) ([]byte, error)
 
 // Source holds versions of weights.

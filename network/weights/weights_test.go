@@ -53,7 +53,8 @@ func (g gated) Open(ctx context.Context, c blob.CID) (blob.Reader, error) {
 	return r, err
 }
 
-func open(t *testing.T, store blob.Store, held ...patch.Version) *node {
+// listen is a host on the loopback that serves a store.
+func listen(t *testing.T, store blob.Store) *peer.Host {
 	t.Helper()
 	key, err := peer.GenerateKey()
 	if err != nil {
@@ -63,9 +64,16 @@ func open(t *testing.T, store blob.Store, held ...patch.Version) *node {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = h.Close() })
+	return h
+}
+
+func open(t *testing.T, store blob.Store, held ...patch.Version) *node {
+	t.Helper()
+	h := listen(t, store)
 	n := &node{New(h, store, h.FetchWithin), h, store, held}
 	stop := n.Serve(n)
-	t.Cleanup(func() { stop(); n.Close(); _ = h.Close() })
+	t.Cleanup(func() { stop(); n.Close() })
 	return n
 }
 

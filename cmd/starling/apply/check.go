@@ -61,7 +61,7 @@ answer is refused. With -o json: {"answers","tokens","refused","results":[{"hold
 			}
 			m, err := pretrained.Load(args[0])
 			if errors.Is(err, textgen.ErrModel) {
-				return modelError(args[0], err)
+				return terminal.UnreadableModel("use", args[0], err, terminal.AnyModel)
 			} else if err != nil {
 				return err
 			}
@@ -79,13 +79,6 @@ answer is refused. With -o json: {"answers","tokens","refused","results":[{"hold
 	cmd.Flags().BoolVar(&prove, "prove", false, "write the answers with proofs, and check none")
 	usage.ThreadsFlag(cmd, &threads)
 	return cmd
-}
-
-func modelError(dir string, err error) error {
-	return terminal.WithExit(&terminal.Problem{
-		Code: "MODEL_UNREADABLE", What: "cannot use the model in " + dir, Why: err.Error(),
-		Fix: "give the output folder of a finished run, or a model folder in Hugging Face form",
-	}, terminal.ExitNotFound)
 }
 
 func answersError(name string, err error) error {

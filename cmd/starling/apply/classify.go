@@ -198,11 +198,8 @@ func readLines(r io.Reader) (lines []string, err error) {
 
 // unreadable is the error about a folder without a model that classifies.
 func unreadable(dir string, why error) error {
-	return terminal.WithExit(&terminal.Problem{
-		Code: "MODEL_UNREADABLE", What: "cannot use the model in " + dir, Why: why.Error(),
-		Fix: "give the output folder of a finished run with task: classify, then images if it classifies images, and " +
-			"--text if it classifies texts; starling model eval measures other tasks",
-	}, terminal.ExitNotFound)
+	return terminal.UnreadableModel("use", dir, why, "give the output folder of a finished run with task: classify, then "+
+		"images if it classifies images, and --text if it classifies texts; starling model eval measures other tasks")
 }
 
 // openImages reads a model, and images that fit it.

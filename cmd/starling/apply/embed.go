@@ -45,8 +45,7 @@ and a column for each text.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			m, err := vectors.Open(os.DirFS(args[0]))
 			if err != nil {
-				return terminal.WithExit(&terminal.Problem{Code: "MODEL_UNREADABLE", What: "cannot use the model in " + args[0],
-					Why: err.Error(), Fix: "give the output folder of a finished run with task: embed"}, terminal.ExitNotFound)
+				return terminal.UnreadableModel("use", args[0], err, "give the output folder of a finished run with task: embed")
 			}
 			if texts == nil {
 				if texts, err = readLines(os.Stdin); err != nil {

@@ -45,8 +45,8 @@ With -o json: {"file","images","seed","rows","columns","channels"}, the sizes th
 		RunE: func(cmd *cobra.Command, args []string) error {
 			m, err := drawn.Open(os.DirFS(args[0]))
 			if err != nil {
-				return terminal.WithExit(&terminal.Problem{Code: "MODEL_UNREADABLE", What: "cannot use the model in " + args[0],
-					Why: err.Error(), Fix: "give the output folder of a finished run with task: diffusion"}, terminal.ExitNotFound)
+				return terminal.UnreadableModel("use", args[0], err,
+					"give the output folder of a finished run with task: diffusion")
 			}
 			all, err := m.Sample(cmd.Context(), count, seed, threads)
 			if err != nil {

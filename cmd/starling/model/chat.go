@@ -42,10 +42,7 @@ With -o json or jsonl: {"role","content","tokens","finish_reason"} for each answ
 			o.Texts = 1
 			e, err := serve.Open(args[0], o)
 			if err != nil {
-				return terminal.WithExit(&terminal.Problem{
-					Code: "MODEL_UNREADABLE", What: "cannot use the model in " + args[0], Why: err.Error(),
-					Fix: "give the output folder of a finished run, or a model folder in Hugging Face form",
-				}, terminal.ExitNotFound)
+				return terminal.UnreadableModel("use", args[0], err, terminal.AnyModel)
 			}
 			defer e.Close()
 			noteIgnored(c, args[0], e.Ignored())

@@ -76,9 +76,8 @@ With -o json: {"format","type","file","bytes"}.`,
 func exportGGUF(dir, file string, t gguf.Type) (size int64, err error) {
 	m, err := pretrained.Load(dir)
 	if err != nil {
-		return 0, terminal.WithExit(&terminal.Problem{Code: "MODEL_UNREADABLE", What: "cannot read the model in " + dir,
-			Why: err.Error(), Fix: "give the folder of a model, with config.json, tokenizer.json and its safetensors"},
-			terminal.ExitNotFound)
+		return 0, terminal.UnreadableModel("read", dir, err,
+			"give the folder of a model, with config.json, tokenizer.json and its safetensors")
 	}
 	template, err := serve.TemplateOf(dir)
 	if err != nil {

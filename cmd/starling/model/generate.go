@@ -86,10 +86,7 @@ With -o json: {"prompt","text","prompt_tokens","tokens","finish_reason"}, where 
 func generateError(cmd *cobra.Command, dir string, err error) error {
 	switch {
 	case errors.Is(err, textgen.ErrModel):
-		return terminal.WithExit(&terminal.Problem{
-			Code: "MODEL_UNREADABLE", What: "cannot use the model in " + dir, Why: err.Error(),
-			Fix: "give the output folder of a finished run, or a model folder in Hugging Face form",
-		}, terminal.ExitNotFound)
+		return terminal.UnreadableModel("use", dir, err, terminal.AnyModel)
 	case errors.Is(err, generate.ErrContext):
 		return terminal.WithExit(&terminal.Problem{
 			Code: "PROMPT_TOO_LONG", What: "the prompt is longer than the model's context", Why: err.Error(),

@@ -94,10 +94,7 @@ A conversation is rendered by the model's chat template, or as lines "User: " an
 			o.Memory = int64(memory) << 20
 			e, err := serve.Open(args[0], o)
 			if err != nil {
-				return terminal.WithExit(&terminal.Problem{
-					Code: "MODEL_UNREADABLE", What: "cannot serve the model in " + args[0], Why: err.Error(),
-					Fix: "give the output folder of a finished run, or a model folder in Hugging Face form, and adapters of it",
-				}, terminal.ExitNotFound)
+				return terminal.UnreadableModel("serve", args[0], err, terminal.AnyModel+", and adapters of it")
 			}
 			defer e.Close()
 			noteIgnored(c, args[0], e.Ignored())

@@ -50,9 +50,7 @@ must carry as "Authorization: Bearer TOKEN" or "X-API-Key: TOKEN". docs/serving.
 			o.Memory, config.Models = int64(memory)<<20, models
 			t, err := trainer.Open(args[0], o)
 			if err != nil {
-				return terminal.WithExit(&terminal.Problem{Code: "MODEL_UNREADABLE",
-					What: "cannot train the model in " + args[0], Why: err.Error(),
-					Fix: "give the output folder of a finished run, or a model folder in Hugging Face form"}, terminal.ExitNotFound)
+				return terminal.UnreadableModel("train", args[0], err, terminal.AnyModel)
 			}
 			noteIgnored(c, args[0], t.Ignored())
 			l, err := net.Listen("tcp", listen)

@@ -43,7 +43,7 @@ func (d *download) resolve(from []string) {
 	}
 }
 
-// leaf fetches a blob of one leaf, of at most so many bytes.
+// leaf fetches a blob of one leaf, whose size is at most most bytes.
 func (d *download) leaf(ctx context.Context, most int64) error {
 	t := newTransfer([]int{0}, 1, d.fetcher.config.Hedge)
 	t.limit, t.most = blob.LeafBytes, int(max(0, min(most, blob.LeafBytes)))
