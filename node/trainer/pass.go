@@ -142,7 +142,7 @@ func functionOf(l tinker.Loss) tokenloss.Function {
 	return tokenloss.Function{}
 }
 
-// Backward implements tinker.Engine. After an error the model has no gradients.
+// Backward implements tinker.Engine. After an error the model has no gradients, and refuses the next step.
 func (t *Trainer) Backward(name string, data []tinker.Datum, l tinker.Loss) (*tinker.Pass, error) {
 	m, err := t.model(name)
 	if err != nil {
@@ -150,7 +150,7 @@ func (t *Trainer) Backward(name string, data []tinker.Datum, l tinker.Loss) (*ti
 	}
 	pass, err := t.backward(m, data, functionOf(l))
 	if err != nil {
-		m.grads = nil
+		m.grads, m.lost = nil, true
 	}
 	return pass, err
 }
@@ -192,16 +192,18 @@ func (t *Trainer) Step(name string, a tinker.Adam) (map[string]float64, error) {
 	if m.steps == math.MaxUint32 {
 		return nil, failure.New(http.StatusConflict, "STEPS_OVER", "the model has as many steps as it may have", "save it")
 	}
+	if m.lost {
+		m.grads, m.lost = nil, false
+		return nil, failure.New(http.StatusConflict, "GRADIENTS_LOST",
+			"a forward_backward before this step failed; the gradients of the others are dropped, and no weight moved",
+			"send the whole batch again, then the step")
+	}
 	if m.grads == nil {
 		m.grads = m.zeros()
 	}
-	for _, n := range tokenloss.Trained(m.config) {
-		for _, x := range m.grads[n.Name].F32() {
-			if x-x != 0 {
-				m.grads = nil
-				return nil, infinite("a gradient of " + n.Name + " is not finite; the gradients are dropped")
-			}
-		}
+	if err := m.checkGradients(); err != nil {
+		m.grads = nil
+		return nil, err
 	}
 	if m.first == nil {
 		m.first, m.second = m.zeros(), m.zeros()
@@ -224,4 +226,18 @@ func (t *Trainer) Step(name string, a tinker.Adam) (map[string]float64, error) {
 	take(optimizer.Second, m.second, out)
 	m.grads, m.steps = nil, m.steps+1
 	return map[string]float64{"grad_norm": float64(out["grad_norm"].F32()[0])}, nil
+}
+
+// checkGradients refuses gradients whose norm is not finite in float32, in which a step computes it.
+func (m *model) checkGradients() error {
+	var squares float64
+	for _, n := range tokenloss.Trained(m.config) {
+		for _, x := range m.grads[n.Name].F32() {
+			squares += float64(x) * float64(x)
+		}
+		if !(squares < math.MaxFloat32/2) {
+			return infinite("the norm of the gradients up to that of " + n.Name + " is not finite; the gradients are dropped")
+		}
+	}
+	return nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/starling-network/starling/web/tinker"
 )
 
-// maxPrograms bounds the compiled programs, each of which has memory of its own.
+// maxPrograms bounds the compiled programs. Their memory is given back after each run.
 const maxPrograms = 12
 
 // A key says which program it is.
@@ -31,7 +31,7 @@ const (
 	update
 )
 
-// compiled is a program with the memory that it runs in.
+// compiled is a program that runs.
 type compiled struct {
 	key     key
 	exec    *cpu.Exec
@@ -77,7 +77,6 @@ func (p *programs) of(k key, w weights) (*compiled, error) {
 		c.outputs[o.Name] = code.Ops[o.Value].Out
 	}
 	if p.list = append(p.list, c); len(p.list) > maxPrograms {
-		p.list[0].exec.Release()
 		p.list = p.list[1:]
 	}
 	return c, nil
@@ -101,6 +100,7 @@ func (c *compiled) run(given ...map[string]*tensor.Tensor) (map[string]*tensor.T
 			out[name] = tensor.New(shape)
 		}
 	}
+	defer c.exec.Release()
 	return out, c.exec.RunInto(in, out)
 }
 

@@ -140,10 +140,21 @@ func (t *Trainer) write(m *model, p tinker.Path) error {
 	if err := folder.WriteJSON(filepath.Join(part, describedFile), d); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(dir); err != nil {
+	return replace(part, dir)
+}
+
+// replace gives a folder the name dir. The folder with this name is kept as .NAME.old until then, also through a crash.
+func replace(part, dir string) error {
+	old := filepath.Join(filepath.Dir(dir), "."+filepath.Base(dir)+".old")
+	if _, err := os.Stat(dir); err == nil {
+		if err := errors.Join(os.RemoveAll(old), os.Rename(dir, old)); err != nil {
+			return err
+		}
+	}
+	if err := os.Rename(part, dir); err != nil {
 		return err
 	}
-	return os.Rename(part, dir)
+	return os.RemoveAll(old)
 }
 
 // files are those of the model, with the state of its optimizer if it is to be trained on.

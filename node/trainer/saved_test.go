@@ -93,4 +93,15 @@ func TestSavedFolders(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(folder, "one", optimizerDir)); !os.IsNotExist(err) {
 		t.Errorf("the folder has a part of the save before: %v", err)
 	}
+	// a save that was cut off between its two renames has left the folder before under another name
+	one, old := filepath.Join(folder, "one"), filepath.Join(folder, ".one.old")
+	if err := os.Rename(one, old); err != nil {
+		t.Fatal(err)
+	}
+	if err := replace(filepath.Join(folder, "nothing"), one); err == nil {
+		t.Error("a folder that is missing is put in place")
+	}
+	if _, err := os.Stat(filepath.Join(old, modelFile)); err != nil {
+		t.Errorf("the only copy is gone: %v", err)
+	}
 }

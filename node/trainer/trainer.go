@@ -56,6 +56,7 @@ type Trainer struct {
 type model struct {
 	weights
 	grads, first, second map[string]*tensor.Tensor // by the names of trained tensors; nil: zeros
+	lost                 bool                      // a pass failed, and gradients since the last step are missing
 	steps                uint32
 }
 

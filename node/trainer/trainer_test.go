@@ -426,10 +426,27 @@ func TestNumbers(t *testing.T) {
 	if answer["code"] != "NOT_FINITE" || answer["category"] != "user" {
 		t.Errorf("an infinite loss gives %v", answer)
 	}
-	if loss, _ := c.backward(model, "importance_sampling", []object{datumOf(text, object{
-		"logprobs": []float32{-1e30, -5.5}, "advantages": []float32{0, 1}})}); math.IsNaN(loss) {
-		t.Error("a target without an advantage counts")
+	counted := func() {
+		t.Helper()
+		if loss, _ := c.backward(model, "importance_sampling", []object{datumOf(text, object{
+			"logprobs": []float32{-1e30, -5.5}, "advantages": []float32{0, 1}})}); math.IsNaN(loss) {
+			t.Error("a target without an advantage counts")
+		}
 	}
+	counted()
+	refused := func(code string) {
+		t.Helper()
+		_, answer := c.post("optim_step", object{"model_id": model, "adam_params": object{}})
+		_, answer = c.post("retrieve_future", object{"request_id": answer["request_id"]})
+		if answer["code"] != code {
+			t.Errorf("a step gives %v, want %s", answer, code)
+		}
+	}
+	refused("GRADIENTS_LOST") // those of the first pass
+	c.backward(model, "importance_sampling", []object{datumOf(text, object{"logprobs": []float32{-5.5, -5.5},
+		"advantages": []float32{1e30, 1e30}})})
+	refused("NOT_FINITE") // the square of the norm
+	counted()
 	c.step(model, 1e-3)
 	c.forward(model, "cross_entropy", []object{datumOf(text, nil)})
 }

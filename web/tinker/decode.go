@@ -16,6 +16,7 @@ import (
 // Limits of a request.
 const (
 	maxBody      = 16 << 20 // bytes
+	maxValues    = 1 << 15  // objects and lists, each of which takes many times its bytes
 	maxData      = 1024     // sequences of a pass
 	maxTokens    = 1 << 18  // tokens of a pass, or of all continuations of a prompt
 	maxNumber    = 128      // continuations of a prompt
@@ -30,6 +31,10 @@ type anything = json.RawMessage
 // decode reads one JSON object. A key that dst lacks is refused, unless its value is empty: clients of other versions
 // send further keys with their defaults.
 func decode(body []byte, dst any) error {
+	if n := bytes.Count(body, []byte("{")) + bytes.Count(body, []byte("[")); n > maxValues {
+		return failure.New(http.StatusUnprocessableEntity, "BODY_INVALID",
+			fmt.Sprintf("the body has %d objects and lists; a request has at most %d", n, maxValues), "send fewer sequences")
+	}
 	err := strict(body, dst)
 	for range maxFurther {
 		key, unknown := strings.CutPrefix(fmt.Sprint(err), unknownField)

@@ -135,13 +135,14 @@ func (s *Server) pass(r request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.submit(r, q.Model, q.Sequence, func() (any, error) {
+	name, backward := q.Model, q.Backward != nil // what waits does not hold the request
+	return s.submit(r, name, q.Sequence, func() (any, error) {
 		var p *Pass
 		var err error
-		if q.Backward != nil {
-			p, err = s.engine.Backward(q.Model, data, loss)
+		if backward {
+			p, err = s.engine.Backward(name, data, loss)
 		} else {
-			p, err = s.engine.Forward(q.Model, data)
+			p, err = s.engine.Forward(name, data)
 		}
 		if err != nil {
 			return nil, err
@@ -151,7 +152,7 @@ func (s *Server) pass(r request) (any, error) {
 			outputs[i] = map[string]any{"logprobs": map[string]any{"data": logs, "dtype": "float32", "shape": []int{len(logs)}}}
 		}
 		metrics := map[string]float64{}
-		if q.Backward != nil {
+		if backward {
 			metrics["loss:sum"] = p.Loss
 		}
 		return map[string]any{"loss_fn_output_type": "ArrayRecord", "loss_fn_outputs": outputs, "metrics": metrics}, nil

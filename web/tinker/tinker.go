@@ -178,8 +178,7 @@ func promise(id, model string) any {
 // release has the engine drop models.
 func (s *Server) release(models []string) {
 	for _, name := range models {
-		// A full queue is that of a server whose models are in use.
-		_, _ = s.queue.Add(newID("request"), 0, func() (any, error) { s.engine.Unload(name); return nil, nil })
+		s.queue.Always(newID("request"), func() (any, error) { s.engine.Unload(name); return nil, nil })
 	}
 }
 

@@ -109,6 +109,8 @@ func TestRefusals(t *testing.T) {
 		status     int
 		code, why  string
 	}{
+		{"forward", pass(`{"model_input": {"chunks": [` + strings.Repeat("{},", maxValues) + `{"tokens": [1]}]}}`), 422,
+			"BODY_INVALID", "objects and lists"},
 		{"forward", "{", 422, "BODY_INVALID", "unexpected EOF"},
 		{"forward", "{} {}", 422, "BODY_INVALID", "follows"},
 		{"forward", `{"models": 1}`, 422, "BODY_INVALID", `unknown field "models"`},

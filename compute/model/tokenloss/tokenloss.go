@@ -147,17 +147,19 @@ func (f Function) of(each, weight, sampled, advantage *graph.Node) *graph.Node {
 		return graph.Mul(weight, each)
 	}
 	gain := graph.Mul(weight, advantage)
-	ratio := graph.Exp(graph.Neg(graph.Add(each, sampled)))
-	if f.Kind == Proximal {
-		bound := func(x float64) *graph.Node { return graph.MulScalar(graph.OnesLike(ratio), x) }
-		low, high := bound(f.Low), bound(f.High)
-		better := graph.GreaterThan(gain, graph.ZerosLike(gain))
-		kept := graph.StopGradient(ratio)
-		// where the minimum is the bound, nothing is learnt
-		ratio = graph.Where(better, graph.Where(graph.LessOrEqual(kept, high), ratio, high),
-			graph.Where(graph.GreaterOrEqual(kept, low), ratio, low))
+	logRatio := graph.Neg(graph.Add(each, sampled))
+	if f.Kind != Proximal {
+		return graph.Neg(graph.Mul(gain, graph.Exp(logRatio)))
 	}
-	return graph.Neg(graph.Mul(gain, ratio))
+	none := graph.ZerosLike(logRatio)
+	better := graph.GreaterThan(advantage, none)
+	bound := graph.Where(better, graph.AddScalar(none, f.High), graph.AddScalar(none, f.Low))
+	ratio := graph.Exp(graph.StopGradient(logRatio))
+	beyond := graph.LogicalOr(graph.LogicalAnd(better, graph.GreaterThan(ratio, bound)),
+		graph.LogicalAnd(graph.LogicalNot(better), graph.LessThan(ratio, bound)))
+	// Where the minimum is the bound, nothing is learnt. The exponential of another logarithm is taken there, as the
+	// gradient of one that overflows is NaN.
+	return graph.Neg(graph.Mul(gain, graph.Where(beyond, bound, graph.Exp(graph.Where(beyond, none, logRatio)))))
 }
 
 // Update returns the program of a step of AdamW. Inputs: the scalars "lr", "c1" and "c2" as model.Task.TrainStep has

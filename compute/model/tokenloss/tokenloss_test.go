@@ -191,6 +191,36 @@ func TestGradients(t *testing.T) {
 	}
 }
 
+// TestClippedRatios: a ratio that overflows and is clipped has no gradient, and a negative weight clips the same side.
+func TestClippedRatios(t *testing.T) {
+	c := models(t)[architecture.Llama]
+	f := Function{Kind: Proximal, Low: 0.8, High: 1.2}
+	in := batch(c, random(c), 2, 5)
+	for i := range 10 {
+		in[Weights].F32()[i], in[Sampled].F32()[i], in[Advantages].F32()[i] = float32(1-i%3), -300, 2
+	}
+	p, err := Backward(c, f, 2, 5)
+	out := run(t, p, err, in)
+	if got, want := float64(out[Loss].F32()[0]), f.value(in, out[LogProbs].F32()); math.Abs(got-want) > 1e-3 {
+		t.Errorf("loss %v, want %v", got, want)
+	}
+	for _, n := range Trained(c) {
+		for i, g := range out[Gradient+n.Name].F32() {
+			if g != 0 {
+				t.Fatalf("gradient %d of %s is %v", i, n.Name, g)
+			}
+		}
+	}
+	for i := range 10 { // ratios on both sides of 1, with weights and advantages of either sign
+		in[Weights].F32()[i], in[Sampled].F32()[i] = float32(1-2*(i%2)), out[LogProbs].F32()[i]+float32(i-5)/5
+		in[Advantages].F32()[i] = float32(1 - i%4)
+	}
+	out = run(t, p, nil, in)
+	if got, want := float64(out[Loss].F32()[0]), f.value(in, out[LogProbs].F32()); math.Abs(got-want) > 1e-3 {
+		t.Errorf("loss %v of weights of either sign, want %v", got, want)
+	}
+}
+
 // TestUpdate compares a step with AdamW's formula.
 func TestUpdate(t *testing.T) {
 	c := models(t)[architecture.Llama]

@@ -66,10 +66,21 @@ func (q *Queue) Add(id string, bytes int, work func() (any, error)) (*Future, er
 		return nil, &failure.Error{Status: http.StatusTooManyRequests, Code: "QUEUE_FULL", Detail: "too much work waits",
 			Fix: "retrieve results before sending more", Retry: time.Second}
 	}
+	return q.add(id, bytes, work), nil
+}
+
+// Always puts work of the server itself at the end of the line, also of one that is full.
+func (q *Queue) Always(id string, work func() (any, error)) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.add(id, 0, work)
+}
+
+func (q *Queue) add(id string, bytes int, work func() (any, error)) *Future {
 	f := &Future{ID: id, bytes: bytes, work: work, Done: make(chan struct{})}
 	q.waiting, q.bytes, q.all[f.ID] = append(q.waiting, f), q.bytes+bytes, f
 	q.wake.Signal()
-	return f, nil
+	return f
 }
 
 // Find returns the future of a name, or a *failure.Error.

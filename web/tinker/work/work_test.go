@@ -20,6 +20,10 @@ func TestQueueLimits(t *testing.T) {
 			last = f
 		}
 	}
+	q.Always("own", nil)
+	if got := q.waiting[len(q.waiting)-1]; got.ID != "own" {
+		t.Errorf("after work of the server itself %s is the last of a full line", got.ID)
+	}
 	if _, err := New(nil).Add("a", maxWaitingBytes+1, nil); err == nil {
 		t.Error("too many bytes may wait")
 	}
