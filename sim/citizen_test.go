@@ -12,6 +12,7 @@ import (
 	sdkmath "cosmossdk.io/math"
 	abci "github.com/cometbft/cometbft/abci/types"
 	cmttypes "github.com/cometbft/cometbft/types"
+	dbm "github.com/cosmos/cosmos-db"
 	sdkclient "github.com/cosmos/cosmos-sdk/client"
 	"github.com/cosmos/cosmos-sdk/crypto/keys/secp256k1"
 	sdk "github.com/cosmos/cosmos-sdk/types"
@@ -72,7 +73,7 @@ func newState(t *testing.T, change func(doc *cmttypes.GenesisDoc) error, names .
 	if err := errors.Join(hasty(doc), change(doc)); err != nil {
 		t.Fatal(err)
 	}
-	s := &state{Ledger: must(ledger.New(doc, keys, nowork.Open))(t), t: t}
+	s := &state{Ledger: must(ledger.New(doc, keys, nowork.Open, dbm.NewMemDB()))(t), t: t}
 	s.next()
 	return s
 }

@@ -6,6 +6,8 @@ import (
 
 	cmttypes "github.com/cometbft/cometbft/types"
 
+	dbm "github.com/cosmos/cosmos-db"
+
 	"github.com/starling-network/starling/chain/referee"
 	"github.com/starling-network/starling/client/job/spec"
 	"github.com/starling-network/starling/compute/train/parts"
@@ -49,6 +51,8 @@ type Config struct {
 	Registers bool              // heartbeats are sent, machines measured and peers reported
 	MaxBlocks int64             // after which the run counts as stuck
 	Log       func(line string) // nil: nowhere
+	Database  dbm.DB            // of the chain; nil: in memory, where it grows with every block
+	Forgets   bool              // blobs are deleted once they belong to rounds that are final, as a full disk makes room
 
 	genesis func(*cmttypes.GenesisDoc) error // changes it; nil: it is not changed
 }

@@ -3,8 +3,10 @@ package sim
 import (
 	"testing"
 
+	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/run/progress"
 	"github.com/starling-network/starling/role/adversary"
+	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/sim/check"
 	"github.com/starling-network/starling/sim/workload"
 )
@@ -24,5 +26,34 @@ func TestLongGroups(t *testing.T) {
 	}
 	if _, ok := o.Slashed[liar]; !ok || len(o.Slashed) != 1 || len(o.Out) != 1 {
 		t.Errorf("slashed: %v, out: %v", o.Slashed, o.Out)
+	}
+}
+
+// A run whose members delete the blobs of final rounds goes as one whose members keep them, event by event, also when a
+// worker lies near its end.
+func TestDeletedBlobsChangeNothing(t *testing.T) {
+	c := sized(t, workload.Size{Rounds: 12, Units: 3, Steps: 2, Segment: 1})
+	c.Workers, c.Verifiers, c.Validators, c.MaxBlocks = 3, 2, 1, 1000
+	c.Acts = one("worker-1", adversary.DelayedAttack{Round: 9, Then: adversary.Poisons{Factor: -10}})
+	play := func() (canon.Digest, int) {
+		w := must(New(c, check.CoinsConserved{}))(t)
+		digest := must(w.Play())(t)
+		if o := must(w.Outcome())(t); o.Phase != progress.Done || !o.Honest || o.Slashed["worker-1"] == 0 {
+			t.Fatalf("%+v", o)
+		}
+		blobs := 0
+		s := must(w.State())(t)
+		for round := uint32(1); round <= s.Base.Round; round++ {
+			e := must(w.Chain().Training.Lineage(t.Context(), s.Terms.Job, round))(t)
+			if _, err := bundle.LoadCheckpoint(t.Context(), e.Attestation.Checkpoint, w.Blob); err == nil {
+				blobs++
+			}
+		}
+		return digest, blobs
+	}
+	whole, all := play()
+	c.Forgets = true
+	if digest, left := play(); digest != whole || all != 12 || left >= 9 {
+		t.Errorf("%s with %d checkpoints, and %s with %d", whole.Short(), all, digest.Short(), left)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	dbm "github.com/cosmos/cosmos-db"
 	sdk "github.com/cosmos/cosmos-sdk/types"
 	sdkerrors "github.com/cosmos/cosmos-sdk/types/errors"
 	banktypes "github.com/cosmos/cosmos-sdk/x/bank/types"
@@ -34,7 +35,7 @@ func bare(t *testing.T) *ledger.Ledger {
 	accounts := []chain.Funded{{Address: keyOf("ann").Address(), Amount: 4000},
 		{Address: keyOf("bob").Address(), Amount: 2000}}
 	doc := must(chain.Genesis("bare", time.Unix(1_000_000_000, 0), keys, accounts))(t)
-	l := must(ledger.New(doc, keys, nowork.Open))(t)
+	l := must(ledger.New(doc, keys, nowork.Open, dbm.NewMemDB()))(t)
 	for n := range 3 {
 		if n == 1 {
 			must(l.Check(sign(t, l, keyOf("ann"), ordered("taken", 1000, 0))))(t)

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"time"
 
+	dbm "github.com/cosmos/cosmos-db"
+
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/chain/identity"
@@ -94,7 +96,7 @@ func New(c Config, checks ...check.Checker) (*Network, error) {
 			return nil, err
 		}
 	}
-	if w.ledger, err = ledger.New(doc, keys, nil); err != nil {
+	if w.ledger, err = ledger.New(doc, keys, nil, cmp.Or[dbm.DB](c.Database, dbm.NewMemDB())); err != nil {
 		return nil, err
 	}
 	for _, i := range c.Withhold {
@@ -257,6 +259,9 @@ func (w *Network) block() {
 		}
 	}
 	s, err := w.State()
+	if err == nil && w.config.Forgets {
+		w.forget(s)
+	}
 	switch {
 	case err == nil && (s.Phase == progress.Done || s.Phase == progress.Halted):
 		w.over = true
@@ -267,6 +272,19 @@ func (w *Network) block() {
 	default:
 		w.clock.After(w.config.BlockTime, w.block)
 	}
+}
+
+// kept is how many rounds before the oldest one that is not final have their blobs: its base checkpoint was made in the
+// round before, of updates that slow members may still fetch.
+const kept = 4
+
+// forget deletes what no round reads that may still have consequences.
+func (w *Network) forget(s run.State) {
+	oldest := s.Round
+	for _, l := range s.Stored() {
+		oldest = min(oldest, l.Round)
+	}
+	w.pool.Enter(s.Round, oldest-min(oldest, kept))
 }
 
 // State of the run.

@@ -4,30 +4,27 @@ package simulate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
 
+	dbm "github.com/cosmos/cosmos-db"
+	"github.com/syndtr/goleveldb/leveldb/opt"
+
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/compute/cpu"
-	"github.com/starling-network/starling/compute/train"
-	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/node/ending"
-	"github.com/starling-network/starling/node/measured"
 	"github.com/starling-network/starling/node/memory"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/prepare/demand"
 	"github.com/starling-network/starling/node/rundir"
-	"github.com/starling-network/starling/protocol/dispute"
-	"github.com/starling-network/starling/protocol/reward"
-
-	"github.com/starling-network/starling/protocol/run/progress"
 	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/role/adversary/catalog"
-	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/sim"
 	"github.com/starling-network/starling/sim/check"
 	"github.com/starling-network/starling/sim/link"
@@ -157,8 +154,19 @@ func Run(ctx context.Context, opt Options) (*Simulation, error) {
 			}
 		}
 	}
-	watch := &observer{ctx: ctx, rounds: int(b.Spec.Rounds), members: names, workers: c.Workers, modelled: opt.Modelled,
-		progress: opt.Progress, out: map[string]time.Duration{}}
+	watch := &observer{ctx: ctx, job: b, members: names, workers: c.Workers, progress: opt.Progress,
+		out: map[string]time.Duration{}}
+	if !opt.Modelled {
+		if watch.eval, err = cpu.Compile(b.Eval, 1); err != nil {
+			return nil, err
+		}
+	}
+	c.Forgets = true
+	remove, err := onDisk(&c)
+	if err != nil {
+		return nil, err
+	}
+	defer remove()
 	w, err := sim.New(c, watch, check.CoinsConserved{}, &check.PaidOnce{Guilty: slices.Sorted(maps.Keys(opt.Acts))})
 	if err != nil {
 		return nil, err
@@ -179,6 +187,22 @@ func Run(ctx context.Context, opt Options) (*Simulation, error) {
 	return s, nil
 }
 
+// onDisk puts the state of the chain into a folder that is there until the simulation is closed: in memory it would
+// grow with every block.
+func onDisk(c *sim.Config) (remove func(), err error) {
+	dir, err := os.MkdirTemp("", "starling-sim-*")
+	if err != nil {
+		return nil, err
+	}
+	// Nobody reads it after a crash.
+	db, err := dbm.NewGoLevelDBWithOpts("application", dir, &opt.Options{NoSync: true})
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	c.Database = db
+	return func() { _ = errors.Join(db.Close(), os.RemoveAll(dir)) }, nil
+}
+
 // machine is that of a worker, counted from 0.
 func machine(b *prepare.CompiledJob, opt Options, worker int) sim.Machine {
 	speed := opt.Gflops[worker%len(opt.Gflops)]
@@ -197,171 +221,4 @@ func known(name string, names []string) error {
 		return nil
 	}
 	return fmt.Errorf("%w: %q; there are %v", ErrNoParty, name, names)
-}
-
-// observer sees when each round was attested, and what all had moved by then. It implements check.Checker.
-type observer struct {
-	ctx      context.Context
-	network  *sim.Network // that is observed
-	rounds   int
-	members  []string // workers, then verifiers
-	workers  int
-	modelled bool
-	progress func(round, rounds int, at time.Duration)
-	attested []moment // by round, of those that are in the lineage
-	began    moment   // the moment of the match
-	started  bool
-	out      map[string]time.Duration // of those who had to leave, by address: when that was first seen
-}
-
-// moment is a virtual time, and the totals of all members at it.
-type moment struct {
-	at             time.Duration
-	sent, received uint64 // bytes
-	paid           uint64 // uzen
-}
-
-// Block implements check.Checker.
-func (o *observer) Block(check.World) error {
-	w := o.network
-	if err := o.ctx.Err(); err != nil {
-		return err
-	}
-	s, err := w.State()
-	if err != nil {
-		return nil // not matched yet
-	}
-	now := moment{at: w.Now()}
-	for _, name := range o.members {
-		u := w.Usage(name)
-		now.sent, now.received = now.sent+u.Sent, now.received+u.Received
-	}
-	if escrow, err := w.Chain().Market.Escrow(o.ctx, s.Terms.Job); err == nil {
-		now.paid = escrow.Paid + escrow.Fee
-	}
-	if !o.started {
-		o.began, o.started = now, true
-	}
-	for _, m := range s.Members {
-		if _, known := o.out[m.ID]; !known && !m.Active {
-			o.out[m.ID] = now.at - o.began.at
-		}
-	}
-	n := int(s.Base.Round)
-	o.attested = o.attested[:min(n, len(o.attested))]
-	for len(o.attested) < n {
-		o.attested = append(o.attested, now)
-		if o.progress != nil {
-			o.progress(len(o.attested), o.rounds, now.at)
-		}
-	}
-	return nil
-}
-
-// End implements check.Checker.
-func (o *observer) End(check.World) error { return nil }
-
-// result reads the chain of a simulation that is over, and measures the checkpoints of its lineage.
-func (o *observer) result(ctx context.Context, b *prepare.CompiledJob, w *sim.Network,
-	events canon.Digest) (*Simulation, error) {
-	k, err := ending.Read(ctx, w.Chain(), b.JobID())
-	if err != nil {
-		return nil, err
-	}
-	e := ending.State{CompiledJob: b, Books: k, Root: k.Run.Base.Root,
-		RefereeTime: func(dispute.Dispute) float64 { return 0 }}
-	worked, err := o.measure(ctx, &e, w)
-	if err != nil {
-		return nil, err
-	}
-	s := &Simulation{Summary: *e.Summary(), Overrides: b.Job.Overrides, Modelled: o.modelled, Blocks: w.Height(),
-		Halted: k.Run.Why, Events: events}
-	if o.modelled { // what was trained is not the job
-		e.Lines, s.StateRoot = nil, canon.Digest{}
-	}
-	s.ending = e
-	if n := len(o.attested); n > 0 {
-		spent := (o.attested[n-1].at - o.began.at).Seconds() * float64(o.workers)
-		s.Utilisation = worked.Seconds() / spent
-	}
-	paid, slashed := map[string]uint64{}, map[string]uint64{}
-	for _, r := range k.Receipts {
-		switch r.Kind {
-		case reward.Slash:
-			slashed[r.Who] += r.Amount
-		case reward.Work, reward.Audit:
-			paid[r.Who] += r.Amount
-		}
-	}
-	for _, name := range o.members {
-		u, id := w.Usage(name), w.ID(name)
-		p := PartyResult{Name: name, BytesUp: u.Sent, BytesDown: u.Received, JobBytes: u.Job,
-			WorkedSeconds: u.Worked.Seconds(), PaidUzen: paid[id], SlashedUzen: slashed[id]}
-		if m, ok := k.Run.Member(id); ok && !m.Active {
-			p.Out, p.OutSeconds = m.Why, o.out[id].Seconds()
-		}
-		s.Parties = append(s.Parties, p)
-	}
-	return s, nil
-}
-
-// measure lists the lines of the lineage and the metrics of its rounds, and returns how long their workers took for its
-// units.
-func (o *observer) measure(ctx context.Context, e *ending.State,
-	w *sim.Network) (worked time.Duration, err error) {
-	var eval *cpu.Exec // of the trained model
-	if !o.modelled {
-		if eval, err = cpu.Compile(e.Eval, 1); err != nil {
-			return 0, err
-		}
-		if e.Metrics, err = measured.Metrics(e.CompiledJob, eval, 0, e.Genesis, measured.UnitLogs{}, o.workers); err != nil {
-			return 0, err
-		}
-	}
-	before := o.began
-	for i, now := range o.attested {
-		entry, err := w.Chain().Training.Lineage(ctx, e.JobID(), uint32(i+1))
-		if err != nil {
-			return 0, err
-		}
-		for unit, id := range entry.Workers {
-			worked += w.Machine(w.Name(id)).Unit * time.Duration(e.Spec.StepsOf(uint32(unit))) / time.Duration(e.Spec.Steps)
-		}
-		var ckpt *train.Checkpoint
-		var units measured.UnitLogs
-		if !o.modelled {
-			if ckpt, units, err = heardIn(ctx, e, entry, w); err != nil {
-				return 0, err
-			}
-		}
-		ms, err := measured.Metrics(e.CompiledJob, eval, uint32(i+1), ckpt, units, o.workers)
-		if err != nil {
-			return 0, err
-		}
-		m := &ms[len(ms)-1]
-		m.Seconds = (now.at - before.at).Seconds()
-		m.TokensPerSecond = float64(e.Tokens(int(e.Spec.Steps))) / m.Seconds
-		m.BytesUp, m.BytesDown, m.PaidUzen = now.sent-before.sent, now.received-before.received, now.paid
-		e.Metrics, e.Lines, before = append(e.Metrics, ms...), append(e.Lines, rundir.NewLine(entry)), now
-	}
-	return worked, nil
-}
-
-// heardIn is the checkpoint of an entry of the lineage, and what its workers said of their units.
-func heardIn(ctx context.Context, e *ending.State, entry progress.Entry,
-	w *sim.Network) (*train.Checkpoint, measured.UnitLogs, error) {
-	ckpt, err := bundle.LoadCheckpoint(ctx, entry.Attestation.Checkpoint, w.Blob)
-	if err != nil {
-		return nil, measured.UnitLogs{}, err
-	}
-	units := measured.MeanLogs(e.Spec, entry, func(cid string) ([]byte, error) {
-		id, err := blob.Parse(cid)
-		if err != nil {
-			return nil, err
-		}
-		return w.Blob(ctx, id)
-	}, func(int, error) {})
-	units.Agreement = bundle.Agreement(e.Spec, e.Genesis, entry,
-		func(id blob.CID) ([]byte, error) { return w.Blob(ctx, id) })
-	return ckpt, units, nil
 }

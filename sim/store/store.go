@@ -12,21 +12,24 @@ import (
 	"github.com/starling-network/starling/network/blob"
 )
 
-// Pool holds the bytes of each blob that parties store once: nearly all of them store the same blobs. Nothing is ever
-// deleted from it, since what came of a simulation is measured when it is over; so what is more than fits into a part
-// of the memory lies in a file that has no name, and goes with the process.
+// Pool holds the bytes of each blob that parties store once: nearly all of them store the same blobs. What is more than
+// fits into a part of the memory lies in a file that has no name, and goes with the process. Enter alone deletes bytes.
 type Pool struct {
-	mu    sync.Mutex
-	blobs map[blob.CID]pooled
-	held  int64 // bytes in memory
-	file  *os.File
-	end   int64 // of the file
+	mu     sync.Mutex
+	blobs  map[blob.CID]pooled
+	stores []*Store
+	held   int64 // bytes in memory
+	file   *os.File
+	end    int64             // of the file
+	free   map[int64][]int64 // parts of the file that were deleted, by size; where each begins
+	round  uint32            // of the run
 }
 
 // pooled is a blob in memory, or, without data, a part of the file.
 type pooled struct {
 	data     []byte
 	at, size int64
+	round    uint32 // in which it was stored for the last time; 0: before the run had one
 }
 
 // poolMemory is how many bytes of blobs are kept in memory.
@@ -36,35 +39,75 @@ const poolMemory = 64 << 20
 func (p *Pool) put(c blob.CID, data []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if _, ok := p.blobs[c]; ok {
-		return
+	b, ok := p.blobs[c]
+	if !ok {
+		if p.blobs == nil {
+			p.blobs = map[blob.CID]pooled{}
+		}
+		b.size = int64(len(data))
+		if at, ok := p.spill(data); ok {
+			b.at = at
+		} else {
+			b.data = append(make([]byte, 0, len(data)), data...)
+			p.held += b.size
+		}
 	}
-	if p.blobs == nil {
-		p.blobs = map[blob.CID]pooled{}
+	if !ok || b.round > 0 {
+		b.round = p.round
 	}
-	size := int64(len(data))
-	if p.held+size > poolMemory && p.spill(data) {
-		p.blobs[c] = pooled{at: p.end, size: size}
-		p.end += size
-		return
-	}
-	p.held += size
-	p.blobs[c] = pooled{data: append(make([]byte, 0, len(data)), data...), size: size}
+	p.blobs[c] = b
 }
 
-// spill writes bytes to the end of the file, and reports whether they are there. Where there is no room for it they
-// stay in memory.
-func (p *Pool) spill(data []byte) bool {
+// spill writes bytes that are too many for the memory to the file, and reports where. Where there is no room for them
+// they stay in memory.
+func (p *Pool) spill(data []byte) (at int64, ok bool) {
+	size := int64(len(data))
+	if p.held+size <= poolMemory {
+		return 0, false
+	}
 	if p.file == nil {
 		f, err := os.CreateTemp("", "starling-sim-*")
 		if err != nil {
-			return false
+			return 0, false
 		}
 		_ = os.Remove(f.Name()) // what is open needs no name; where it does, it stays
-		p.file = f
+		p.file, p.free = f, map[int64][]int64{}
 	}
-	_, err := p.file.WriteAt(data, p.end)
-	return err == nil
+	gaps := p.free[size]
+	if at = p.end; len(gaps) > 0 {
+		at = gaps[len(gaps)-1]
+	}
+	if _, err := p.file.WriteAt(data, at); err != nil {
+		return 0, false
+	}
+	if len(gaps) > 0 {
+		p.free[size] = gaps[:len(gaps)-1]
+	} else {
+		p.end += size
+	}
+	return at, true
+}
+
+// Enter begins a round, and deletes from all stores the blobs that were stored in rounds before the oldest one, for the
+// last time. Those that were there before the first round stay.
+func (p *Pool) Enter(round, oldest uint32) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.round = round
+	for c, b := range p.blobs {
+		if b.round == 0 || b.round >= oldest {
+			continue
+		}
+		for _, s := range p.stores {
+			s.drop(c)
+		}
+		delete(p.blobs, c)
+		if b.data != nil || b.size == 0 {
+			p.held -= b.size
+		} else {
+			p.free[b.size] = append(p.free[b.size], b.at)
+		}
+	}
 }
 
 // get returns a copy of a blob.
@@ -95,7 +138,13 @@ type Store struct {
 }
 
 // New returns a store that has nothing of a pool.
-func New(p *Pool) *Store { return &Store{pool: p, has: map[blob.CID]bool{}} }
+func New(p *Pool) *Store {
+	s := &Store{pool: p, has: map[blob.CID]bool{}}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stores = append(p.stores, s)
+	return s
+}
 
 // Put implements blob.Store.
 func (s *Store) Put(ctx context.Context, data []byte) (blob.CID, error) {
@@ -127,8 +176,12 @@ func (s *Store) Has(ctx context.Context, c blob.CID) (bool, error) {
 
 // Delete implements blob.Store.
 func (s *Store) Delete(ctx context.Context, c blob.CID) error {
+	s.drop(c)
+	return ctx.Err()
+}
+
+func (s *Store) drop(c blob.CID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.has, c)
-	return ctx.Err()
 }

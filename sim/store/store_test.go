@@ -50,3 +50,47 @@ func TestStoresShareTheirBytes(t *testing.T) {
 		t.Error("the other lost it")
 	}
 }
+
+// Blobs of rounds before the oldest one are deleted from all stores, and later ones take their place in the file; those
+// from before the first round, and those that were stored again, stay.
+func TestBlobsOfOldRoundsAreDeleted(t *testing.T) {
+	ctx := context.Background()
+	p := &Pool{}
+	a, b := New(p), New(p)
+	put := func(s *Store, text string) blob.CID {
+		c, err := s.Put(ctx, []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	first := put(a, "shipped")
+	p.held = poolMemory // all others are in the file
+	p.Enter(1, 0)
+	old, again := put(a, "old"), put(a, "new")
+	put(b, "old")
+	p.Enter(2, 1)
+	if put(b, "new") != again || p.end != 6 {
+		t.Fatalf("the file has %d bytes", p.end)
+	}
+	p.Enter(3, 2)
+	for c, want := range map[blob.CID]bool{first: true, old: false, again: true} {
+		if has, _ := a.Has(ctx, c); has != want {
+			t.Errorf("%s is there: %v", c, has)
+		}
+		if _, err := a.Get(ctx, c); (err == nil) != want || !want && !errors.Is(err, blob.ErrNotFound) {
+			t.Errorf("%s: %v", c, err)
+		}
+	}
+	if has, _ := b.Has(ctx, old); has {
+		t.Error("another party has the old blob")
+	}
+	later := put(a, "way")
+	got, err := a.Get(ctx, later)
+	if err != nil || string(got) != "way" || p.end != 6 {
+		t.Errorf("%q, %v; the file has %d bytes", got, err, p.end)
+	}
+	if got, _ := a.Get(ctx, again); string(got) != "new" {
+		t.Errorf("a blob that stays was overwritten: %q", got)
+	}
+}
