@@ -31,7 +31,9 @@ func answer(t *testing.T, args ...string) (code int, stdout, stderr string) {
 		*stream = f
 		defer func() { *stream = before; _ = f.Close() }()
 	}
-	code = run(context.Background(), args)
+	ctx, cancel := context.WithTimeout(t.Context(), silence)
+	defer cancel()
+	code = run(ctx, args)
 	read := func(name string) string {
 		text, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {

@@ -60,17 +60,6 @@ func TestMain(m *testing.M) {
 // seldom is when a test asks again for a change that it waits for: a process for each question takes much time.
 func seldom() <-chan time.Time { return time.After(time.Second / 2) }
 
-func command(t *testing.T, args ...string) *exec.Cmd {
-	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := exec.Command(self, args...)
-	c.Env = append(os.Environ(), asProgram+"=1")
-	return c
-}
-
 // starling runs the program to its end.
 func starling(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
@@ -130,25 +119,7 @@ func untilRound(t *testing.T, c *exec.Cmd, round int) {
 // untilSaid starts the program and waits for a line of its news.
 func untilSaid(t *testing.T, c *exec.Cmd, seen string) {
 	t.Helper()
-	s := news(t, c)
-	says(t, s, seen)
-	go func() { // keep the pipe empty until the process ends
-		for s.Scan() {
-		}
-	}()
-}
-
-// news starts the program and returns its lines.
-func news(t *testing.T, c *exec.Cmd) *bufio.Scanner {
-	t.Helper()
-	pipe, err := c.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	return bufio.NewScanner(pipe)
+	says(t, news(t, c), seen)
 }
 
 // says waits for a line of the news.

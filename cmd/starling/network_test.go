@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"fmt"
 	"os"
@@ -22,27 +21,17 @@ import (
 func up(t *testing.T, dir string, args ...string) (supervisor *exec.Cmd, processes map[string]int) {
 	t.Helper()
 	c := command(t, append([]string{"dev", "up", dir}, args...)...)
-	pipe, err := c.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	s := news(t, c)
 	t.Cleanup(func() { _ = c.Process.Signal(syscall.SIGTERM); _ = c.Wait() })
 	process := regexp.MustCompile(`(\S+) is process (\d+)`)
 	processes = map[string]int{}
 	var lines []string
-	for s := bufio.NewScanner(pipe); s.Scan(); {
+	for s.Scan() {
 		lines = append(lines, s.Text())
 		if m := process.FindStringSubmatch(s.Text()); m != nil {
 			processes[m[1]], _ = strconv.Atoi(m[2])
 		}
 		if strings.Contains(s.Text(), "train with") {
-			go func() { // keep the pipe empty until the process ends
-				for s.Scan() {
-				}
-			}()
 			return c, processes
 		}
 	}
@@ -88,8 +77,6 @@ func TestNetworkOfProcessesSurvivesKills(t *testing.T) {
 		if err := syscall.Kill(processes[k.name], syscall.SIGKILL); err != nil {
 			t.Fatalf("%s: %v", k.name, err)
 		}
-	}
-	for progress.Scan() { // keep the pipe empty
 	}
 	if err := c.Wait(); err != nil || !strings.Contains(result.String(), alone.StateRoot.String()) {
 		t.Fatalf("%v\n%s\nwanted the state root %s", err, result.String(), alone.StateRoot)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"fmt"
 	"net/url"
@@ -38,10 +37,6 @@ func serves(t *testing.T, says string, args []string) *ordering {
 	s := news(t, c)
 	for s.Scan() {
 		if at, ok := strings.CutPrefix(s.Text(), says); ok {
-			go func(s *bufio.Scanner) { // keep the pipe empty until the process ends
-				for s.Scan() {
-				}
-			}(s)
 			o := &ordering{t: t, url: at, process: c}
 			t.Cleanup(o.kill)
 			return o

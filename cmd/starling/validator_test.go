@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"os/exec"
 	"path/filepath"
@@ -22,19 +20,11 @@ import (
 // said starts a process, and returns a function that waits until it says something of a pattern on standard error.
 func said(t *testing.T, c *exec.Cmd) (until func(pattern string)) {
 	t.Helper()
-	pipe, err := c.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	lines := news(t, c)
 	t.Cleanup(func() {
 		_ = c.Process.Signal(syscall.SIGTERM)
-		_, _ = io.Copy(io.Discard, pipe)
 		_ = c.Wait()
 	})
-	lines := bufio.NewScanner(pipe)
 	return func(pattern string) {
 		t.Helper()
 		var before []string
