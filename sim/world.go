@@ -260,7 +260,7 @@ func (w *Network) block() {
 	}
 	s, err := w.State()
 	if err == nil && w.config.Forgets {
-		w.forget(s)
+		w.pool.Enter(s.Round, oldestKept(s))
 	}
 	switch {
 	case err == nil && (s.Phase == progress.Done || s.Phase == progress.Halted):
@@ -278,13 +278,13 @@ func (w *Network) block() {
 // round before, of updates that slow members may still fetch.
 const kept = 4
 
-// forget deletes what no round reads that may still have consequences.
-func (w *Network) forget(s run.State) {
+// oldestKept is the oldest round whose blobs are kept, since a round that is not final may read them.
+func oldestKept(s run.State) uint32 {
 	oldest := s.Round
 	for _, l := range s.Stored() {
 		oldest = min(oldest, l.Round)
 	}
-	w.pool.Enter(s.Round, oldest-min(oldest, kept))
+	return oldest - min(oldest, kept)
 }
 
 // State of the run.

@@ -194,7 +194,7 @@ func onDisk(c *sim.Config) (remove func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	// Nobody reads it after a crash.
+	// Its writes need not survive a crash: the folder is removed, or left over.
 	db, err := dbm.NewGoLevelDBWithOpts("application", dir, &opt.Options{NoSync: true})
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))

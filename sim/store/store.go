@@ -12,8 +12,8 @@ import (
 	"github.com/starling-network/starling/network/blob"
 )
 
-// Pool holds the bytes of each blob that parties store once: nearly all of them store the same blobs. What is more than
-// fits into a part of the memory lies in a file that has no name, and goes with the process. Enter alone deletes bytes.
+// Pool holds the bytes of each blob that parties store once: nearly all of them store the same blobs. Bytes that do not
+// fit into a part of the memory lie in a file that has no name, and goes with the process. Enter alone deletes bytes.
 type Pool struct {
 	mu     sync.Mutex
 	blobs  map[blob.CID]pooled
