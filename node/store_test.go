@@ -73,8 +73,9 @@ func TestDiskStopsGrowing(t *testing.T) {
 	if err == nil {
 		err = p.PlaceHere(b)
 	}
-	if err != nil || p.Disk != quota {
-		t.Errorf("the plan says %d bytes of disk, %d are needed: %v", p.Disk, quota, err)
+	together := bundle.Together(b.Spec, b.Step, b.Manifest, order.Terms, member.DefaultKeep)
+	if err != nil || p.Disk != together {
+		t.Errorf("the plan says %d bytes of disk, all parties need %d: %v", p.Disk, together, err)
 	}
 	_, err = Train(t.Context(), consumer.Options{Job: j, Dir: filepath.Join(t.TempDir(), "small"),
 		Disk: disk.Share{Bytes: quota - 1}})

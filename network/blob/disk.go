@@ -1,6 +1,7 @@
 package blob
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -29,7 +30,8 @@ const (
 // process uses a folder at a time.
 type Disk struct {
 	*index
-	dir string
+	dir  string
+	pool *Pool // of stores that share files; nil: it is in none
 
 	mu   sync.Mutex   // also held while a blob appears or is set aside
 	open map[CID]bool // being assembled
@@ -100,7 +102,9 @@ func (s *Disk) Put(ctx context.Context, data []byte) (CID, error) {
 	if err := s.writeLeaves(m); err != nil {
 		return CID{}, err
 	}
-	if err := s.write(s.place(m.Root, data), data); err != nil {
+	at := s.place(m.Root, data)
+	err := s.pool.only(s, at, bytes.NewReader(data), m, func() error { return s.write(at, data) })
+	if err != nil {
 		return CID{}, err
 	}
 	s.add(m)
@@ -389,8 +393,13 @@ func full(err error) error {
 	return err
 }
 
-// publish renames a synced file to its final name and syncs the folder.
+// publish renames a synced file to its final name and syncs the folder. A file of a Pool is read-only.
 func (s *Disk) publish(from, to string) error {
+	if s.pool != nil {
+		if err := os.Chmod(from, 0o444); err != nil {
+			return err
+		}
+	}
 	s.mu.Lock()
 	err := os.Rename(from, to)
 	s.mu.Unlock()

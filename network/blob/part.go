@@ -15,9 +15,16 @@ type diskAssembly struct {
 	file  *os.File
 }
 
-// resume opens the part file and marks the leaves that are already in it.
+// resume opens the part file and marks the leaves that are already in it. A file that is read-only was one of a Pool
+// and may have other names: it is not written to, and the assembly begins with another one.
 func (s *Disk) resume(ctx context.Context, m *Manifest) (*diskAssembly, error) {
-	f, err := os.OpenFile(s.path(m.Root, partSuffix), os.O_RDWR|os.O_CREATE, 0o644)
+	path := s.path(m.Root, partSuffix)
+	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o200 == 0 {
+		if err := absent(os.Remove(path)); err != nil {
+			return nil, fmt.Errorf("blob: assemble: %w", err)
+		}
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("blob: assemble: %w", full(err))
 	}
@@ -70,9 +77,15 @@ func (a *diskAssembly) Commit(ctx context.Context) error {
 	if err := a.store.writeLeaves(a.manifest); err != nil {
 		return err
 	}
-	err := a.file.Sync()
+	part, at := a.file.Name(), a.store.path(a.manifest.Root, "")
+	err := a.store.pool.only(a.store, at, io.NewSectionReader(a.file, 0, a.manifest.Size), a.manifest, func() error {
+		if err := a.file.Sync(); err != nil {
+			return err
+		}
+		return a.store.publish(part, at)
+	})
 	if err == nil {
-		err = a.store.publish(a.file.Name(), a.store.path(a.manifest.Root, ""))
+		err = absent(os.Remove(part)) // where the file of another store is used
 	}
 	if err != nil {
 		return fmt.Errorf("blob: %s: %w", a.manifest.Root, full(err))

@@ -68,6 +68,8 @@ type Consumer struct {
 	// those at hand without fetching; nil: what the store keeps
 	Updates func(context.Context, blob.CID) ([]byte, error)
 	Shared  *hold.Shared // with the other parties of this process; nil: there are none
+	// Reserve asks for room on the disk for data that it puts aside, which free gives back; nil: there is enough.
+	Reserve func(bytes int64) (free func(), err error)
 
 	lines         []rundir.Line   // complete lines of the lineage
 	partlyWritten bool            // the files hold more than the lines: writing them failed half-way
@@ -87,6 +89,9 @@ type roundStart struct {
 	step           int
 	sent, received uint64 // bytes of all workers
 }
+
+// aside is where a consumer puts checkpoints aside.
+func aside(c *Consumer) memory.Aside { return memory.Aside{Dir: c.home, Reserve: c.Reserve} }
 
 // New opens the store and the host of a collector that knows its job, its chain and its log.
 func New(with Consumer, h home.Home) (*Consumer, error) {
@@ -117,7 +122,7 @@ func New(with Consumer, h home.Home) (*Consumer, error) {
 		return nil, errors.Join(err, c.Close())
 	}
 	c.Shared.Task(prepare.TaskOf(b, nil))
-	b.Genesis = c.Shared.Checkpoint(b.Genesis.Root(), b.Genesis, memory.Aside{Dir: c.home})
+	b.Genesis = c.Shared.Checkpoint(b.Genesis.Root(), b.Genesis, aside(c))
 	if c.lines, err = c.Dir.Rewind(); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
@@ -403,15 +408,15 @@ func (c *Consumer) collect(ctx context.Context, round, latest uint32) error {
 		return err
 	}
 	get := func(ctx context.Context, id blob.CID) ([]byte, error) { return c.fetcher.Fetch(ctx, id, holders) }
-	aside := memory.Aside{Dir: c.home}
+	to := aside(c)
 	next, err := patched(ctx, c, entry.Attestation.Checkpoint)
 	if err != nil {
 		next, err = bundle.LoadCheckpointEach(ctx, entry.Attestation.Checkpoint, get, checkpoint.InTurn,
-			aside.Room(c.Job.Size().Checkpoint()))
+			to.Room(c.Job.Size().Checkpoint()))
 	}
 	switch {
 	case err == nil:
-		next = c.Shared.Checkpoint(entry.Attestation.Checkpoint.Root, next, aside)
+		next = c.Shared.Checkpoint(entry.Attestation.Checkpoint.Root, next, to)
 		err = c.keepUpdates(ctx, entry, holders)
 	case errors.Is(err, blob.ErrNotFound) && latest >= round+member.DefaultKeep:
 		c.Log.Warn("no member keeps the checkpoint", "round", round, "err", err)

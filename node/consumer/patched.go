@@ -8,7 +8,6 @@ import (
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/network/weights"
 	"github.com/starling-network/starling/node/member/patches"
-	"github.com/starling-network/starling/node/memory"
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/role/bundle"
 )
@@ -33,7 +32,7 @@ func patched(ctx context.Context, c *Consumer, name terms.Checkpoint) (*train.Ch
 	}
 	next, err := bundle.Bring(ctx, patches.Exchange{Exchange: x, Log: c.Log, Members: members}, has, c.last, name, nil,
 		func() func(*tensor.Tensor) *tensor.Tensor {
-			return memory.Aside{Dir: c.home}.Room(c.Job.Size().Checkpoint())
+			return aside(c).Room(c.Job.Size().Checkpoint())
 		})
 	if err != nil {
 		return nil, err

@@ -15,9 +15,10 @@ import (
 
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/network/blob/quota"
 	"github.com/starling-network/starling/network/peer"
 	"github.com/starling-network/starling/node/consumer"
-	"github.com/starling-network/starling/node/disk"
 	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/instrument"
@@ -36,9 +37,8 @@ import (
 )
 
 const (
-	chainID     = "starling-embedded-1"
-	blockTime   = 200 * time.Millisecond
-	diskPercent = 90 // percent of the free disk for the blobs of all parties
+	chainID   = "starling-embedded-1"
+	blockTime = 200 * time.Millisecond
 )
 
 // Network is a network in one process, on the loopback interface: a validator, workers, verifiers and the consumer.
@@ -53,9 +53,10 @@ type Network struct {
 	leaves    refereeTimings
 	watch     *instrument.Instruments
 	shared    *hold.Shared
-	threads   int        // of a unit
-	share     disk.Share // of every party
-	shareText string     // for people
+	threads   int       // of a unit
+	pool      blob.Pool // of all parties
+	room      room
+	draft     int64 // bytes of a draft
 
 	cancel  context.CancelFunc
 	running sync.WaitGroup
@@ -91,9 +92,13 @@ func (n *Network) start(ctx context.Context, b *prepare.CompiledJob, opt consume
 	for i := range order.Verifiers {
 		names = append(names, fmt.Sprintf("verifier-%d", i))
 	}
-	if n.share = opt.Disk; n.share == (disk.Share{}) {
-		n.share.Percent = max(1, diskPercent/len(names))
-		n.shareText = fmt.Sprintf("%s for each of %d members", n.share.Words(), len(names))
+	need, err := storage.Here(b, order.Terms, member.DefaultKeep, len(names)-1)
+	if err != nil {
+		return err
+	}
+	n.draft = b.Size().State()
+	if n.room, err = roomFor(n.out.Path, b.JobID(), need, opt.Disk, len(names)-1); err != nil {
+		return err
 	}
 	stake := func(r crew.Role) uint64 {
 		return max(registry.DefaultStake, order.Stake(r, demand.LocalPrice(order), registry.DefaultParams()))
@@ -123,24 +128,16 @@ func (n *Network) start(ctx context.Context, b *prepare.CompiledJob, opt consume
 	n.consumer, err = consumer.New(consumer.Consumer{
 		Dir: n.out, Job: b, Options: opt, Chain: client.New(n.validator.Client(), homes["consumer"].Account()),
 		Log:    n.log.With("party", "consumer"),
-		Shared: n.shared, Traffic: n.traffic, Links: n.Links, RefereeTime: n.leaves.of, Updates: n.stored,
+		Shared: n.shared, Reserve: n.room.reserve(), Traffic: n.traffic, Links: n.Links, RefereeTime: n.leaves.of,
+		Updates: n.stored,
 	}, homes["consumer"])
 	if err != nil {
 		return err
 	}
-	need, err := storage.Here(b, order.Terms, member.DefaultKeep, len(names)-1)
-	if err != nil {
-		return err
-	}
+	n.pool.Join(n.consumer.Store)
 	for i, name := range names[1:] {
 		p, err := n.newParty(ctx, name, homes[name], b.JobID())
 		if err != nil {
-			return err
-		}
-		if err := p.Disk.Reserve(b.JobID(), need.All()); err != nil {
-			return err
-		}
-		if err := p.Disk.Reserve(b.JobID(), need.Blobs); err != nil { // the rest is promised to no job
 			return err
 		}
 		step, header := member.RoleOf(homes[name], partyRole(i, b), false, p.ID, b.JobID(), opt.Version)
@@ -171,7 +168,12 @@ func partyRole(i int, b *prepare.CompiledJob) crew.Role {
 }
 
 func (n *Network) newParty(ctx context.Context, name string, h home.Home, job string) (*member.Process, error) {
-	store, err := member.OpenStore(ctx, filepath.Join(h.Dir, rundir.DirBlobs), n.share)
+	files, err := blob.OpenDisk(filepath.Join(h.Dir, rundir.DirBlobs))
+	if err != nil {
+		return nil, err
+	}
+	n.pool.Join(files)
+	store, err := quota.New(ctx, files, n.room.member)
 	if err != nil {
 		return nil, err
 	}
@@ -179,15 +181,17 @@ func (n *Network) newParty(ctx context.Context, name string, h home.Home, job st
 	if err != nil {
 		return nil, err
 	}
-	key, room := h.Account(), member.NewDiskBudget(store.Usage().Quota, n.shareText)
-	log := n.log.With("party", name)
+	key, own := h.Account(), member.NewDiskBudget(n.room.member, n.room.words)
+	log, aside := n.log.With("party", name), n.room.aside(h.Dir, store, own)
+	drafts := draft.NewStore(h.Dir, job, log)
+	drafts.Reserve, drafts.Bytes = aside.Reserve, n.draft
 	return &member.Process{
 		ID: key.Address(), Threads: n.threads, Host: host, Store: store,
-		Disk:   room,
+		Disk:   own,
 		Memory: member.NewMemoryBudget(math.MaxInt64 >> 20), KeepLast: member.DefaultKeep, Log: log, Instruments: n.watch,
 		Chain:   client.Member{Client: client.New(n.validator.Client(), key), Job: job, Bootstrap: n.consumer.Host.Addrs()},
-		Drafts:  draft.NewStore(h.Dir, job, log),
-		Holding: engine.Holding{Shared: n.shared, Aside: member.AsideIn(h.Dir, store, room)}, Near: n.consumer.Store,
+		Drafts:  drafts,
+		Holding: engine.Holding{Shared: n.shared, Aside: aside}, Near: n.consumer.Store,
 	}, nil
 }
 

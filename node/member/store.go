@@ -53,6 +53,9 @@ func AsideIn(dir string, s *quota.Store, b *Budget) memory.Aside {
 	}}
 }
 
+// AsideOf is AsideIn for a party that takes the room from a budget of all parties of its process alone.
+func AsideOf(dir string, b *Budget) memory.Aside { return memory.Aside{Dir: dir, Reserve: b.putAside} }
+
 // ShortageError says that a job needs more of the disk, or of the memory, than there is for it.
 type ShortageError struct {
 	Of                resource

@@ -34,17 +34,18 @@ type Plan struct {
 	Steps      int      `json:"steps"`
 	Rounds     int      `json:"rounds"`
 	Workers    int      `json:"workers"`
-	Flops      uint64   `json:"flops"`        // of all units once, at most the largest number
-	Most       uint64   `json:"most_uzen"`    // that it may cost, with every unit audited
-	Budget     uint64   `json:"budget_uzen"`  //
-	Stakes     Bonds    `json:"stakes"`       // that members must have
-	StepTime   float64  `json:"step_seconds"` // of one inner step of one worker, measured here
-	Seconds    float64  `json:"seconds"`      // of training if this machine does all of it; 0: it waits for others
-	Memory     uint64   `json:"memory_bytes"` // of one worker
-	Disk       int64    `json:"disk_bytes"`   // that one worker must have
-	Received   int64    `json:"round_bytes"`  // that a worker receives in a round
-	Executor   string   `json:"executor"`     // that takes the steps: builtin or torch
-	Notes      []string `json:"notes"`        // settings without effect, and the loss that the strategy costs
+	Flops      uint64   `json:"flops"`           // of all units once, at most the largest number
+	Most       uint64   `json:"most_uzen"`       // that it may cost, with every unit audited
+	Budget     uint64   `json:"budget_uzen"`     //
+	Stakes     Bonds    `json:"stakes"`          // that members must have
+	StepTime   float64  `json:"step_seconds"`    // of one inner step of one worker, measured here
+	Seconds    float64  `json:"seconds"`         // of training if this machine does all of it; 0: it waits for others
+	Memory     uint64   `json:"memory_bytes"`    // of one worker
+	Disk       int64    `json:"disk_bytes"`      // that one worker must have; without a network: all parties
+	FreeDisk   int64    `json:"free_disk_bytes"` // that parties of an embedded network may fill; 0: not known
+	Received   int64    `json:"round_bytes"`     // that a worker receives in a round
+	Executor   string   `json:"executor"`        // that takes the steps: builtin or torch
+	Notes      []string `json:"notes"`           // settings without effect, and the loss that the strategy costs
 
 	Placement *api.Placement `json:"placement"` // without a network: this machine
 	Quote     *Quote         `json:"quote"`     // on a network: who would be taken, and why others would not
@@ -82,7 +83,11 @@ func PlanJob(ctx context.Context, j *job.Job, network string) (*Plan, error) {
 	return p, err
 }
 
-// PlaceHere says how long this machine takes if it does everything, as Train lets it, and whether it has the memory.
+// FitsDisk reports whether this machine has the disk for a job; a disk of which nothing is known has it.
+func (p *Plan) FitsDisk() bool { return p.FreeDisk == 0 || p.Disk <= p.FreeDisk }
+
+// PlaceHere says how long this machine takes if it does everything, as Train lets it, and whether it has the
+// memory and the disk.
 func (p *Plan) PlaceHere(b *prepare.CompiledJob) error {
 	o, err := b.LocalOrder()
 	if err != nil {
@@ -97,6 +102,9 @@ func (p *Plan) PlaceHere(b *prepare.CompiledJob) error {
 		return err
 	}
 	p.Disk = d.All()
+	if free, ok := storage.Room(b.Job.Output.Dir); ok {
+		p.FreeDisk = free
+	}
 	p.Placement = &api.Placement{Workers: prepare.Workers(b), Verifiers: int(o.Verifiers), Fits: "unknown"}
 	p.Placement.MemoryBytes = p.all
 	available, _, ok := memory.Available()

@@ -60,21 +60,49 @@ func TestEvaluations(t *testing.T) {
 	}
 }
 
-// Settings that make a job fit take less memory than the job, and are named only if it then fits.
+// Settings that make a job fit take less memory or disk than the job, and are named only if it then fits.
 func TestFitting(t *testing.T) {
 	j := jobtest.Small(t)
-	whole, err := memoryWith(j, nil)
+	const plenty = 1 << 40
+	whole, err := needs(j, nil, plenty)
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, need, ok := Fitting(j, whole-1)
-	if !ok || need >= whole || len(set) == 0 {
-		t.Fatalf("%v takes %d of %d, %v", set, need, whole, ok)
+	for name, free := range map[string]Room{"memory": {whole.Memory - 1, plenty}} {
+		set, need, ok := Fitting(j, free)
+		if !ok || need.Memory > free.Memory || need.Disk > free.Disk || len(set) == 0 {
+			t.Fatalf("%s: %v takes %+v of %+v, %v", name, set, need, whole, ok)
+		}
+		if again, err := needs(j, set, free.Memory); err != nil || again != need {
+			t.Errorf("%s: %+v with the settings, told %+v: %v", name, again, need, err)
+		}
 	}
-	if again, err := memoryWith(j, set); err != nil || again != need {
-		t.Errorf("%d with the settings, told %d: %v", again, need, err)
+	if set, _, ok := Fitting(j, Room{1, plenty}); ok {
+		t.Errorf("%v fits into one byte of memory", set)
 	}
-	if set, _, ok := Fitting(j, 1); ok {
-		t.Errorf("%v fits into one byte", set)
+	if set, _, ok := Fitting(j, Room{plenty, 1}); ok {
+		t.Errorf("%v fits into one byte of disk", set)
+	}
+}
+
+// TestFittingOnTheDisk: of a large job that carries the state of its optimizer, smaller state and fewer rounds that it
+// lasts take less of the disk.
+func TestFittingOnTheDisk(t *testing.T) {
+	j, err := job.Load(jobtest.Small(t).Path, "model.config.n_layer=2", "model.config.n_head=4",
+		"model.config.n_embd=512", "strategy.optimizer_state_rounds=2", "strategy.sync_steps=2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := needs(j, nil, 1) // all that is put aside has to be on the disk
+	if err != nil {
+		t.Fatal(err)
+	}
+	free := Room{Memory: whole.Memory, Disk: whole.Disk * 9 / 10}
+	set, need, ok := Fitting(j, free)
+	if !ok || need.Disk > free.Disk || need.Memory > free.Memory {
+		t.Fatalf("%v takes %+v of %+v, %v", set, need, free, ok)
+	}
+	if again, err := needs(j, set, free.Memory); err != nil || again != need || len(set) == 0 {
+		t.Errorf("%+v with %v, told %+v: %v", again, set, need, err)
 	}
 }

@@ -229,37 +229,77 @@ func (j *Job) Footprint(keep int) int64 { return Footprint(j.Spec, j.Step, j.Dat
 // verdict has rolled back and that are still audited, and the last so many checkpoints of the lineage. Only where a
 // second verdict falls before that is over there may be more.
 func Footprint(s *train.Spec, step *program.Program, m data.Manifest, terms terms.Terms, keep int) int64 {
+	f := newFootprint(s, step, terms)
+	round := int64(terms.Units) * f.update // everybody's updates
+	if terms.Sliced() {
+		round = 3*f.update + f.model // its own, the pieces of two slices, and the slices of the checkpoint
+	}
+	void := f.open
+	if terms.Tolerance.DistancePPM > 0 || terms.Carry > 0 {
+		void = 0 // nothing of a round that is rolled back can be audited
+	}
+	if terms.Carry > 0 {
+		round += f.params // the carried state of its own unit
+	}
+	return f.with(Passing(m)+f.frozen, f.checkpoints(keep)+void, (f.open+void)*round)
+}
+
+// Together is how many bytes of blobs the parties of one process need, which have equal blobs once: as Footprint, but
+// the updates and carried states of all units, and nothing of rounds that a verdict has rolled back, which falls on
+// parties of other owners.
+func Together(s *train.Spec, step *program.Program, m data.Manifest, terms terms.Terms, keep int) int64 {
+	f := newFootprint(s, step, terms)
+	round := int64(terms.Units) * f.update
+	if terms.Sliced() {
+		round += f.model
+	}
+	carried := f.params // of answers, which are small
+	if s.Rollout == nil {
+		carried = 0
+		for _, shape := range train.HandedShapes(s.Exchange, step) {
+			carried += int64(shape.Bytes())
+		}
+	}
+	if terms.Carry == 0 {
+		carried = 0
+	}
+	passing := min(f.open, int64(s.Rounds)-1) // the last round passes nothing on
+	return f.with(Passing(m)+f.frozen, f.checkpoints(keep), f.open*round+passing*int64(terms.Units)*carried)
+}
+
+// footprint are the sizes, in bytes, of which the blobs of a job consist, and how many of its rounds may be open.
+type footprint struct {
+	params, update, frozen, model int64
+	open, rounds                  int64
+}
+
+func newFootprint(s *train.Spec, step *program.Program, terms terms.Terms) (f footprint) {
 	c, _ := codec.ByName(s.Exchange.Codec) // of a checked specification
-	var params, update, frozen int64
 	for _, shape := range Parameters(step) {
-		params += int64(shape.Bytes())
-		update += int64(codec.Size(c, shape))
+		f.params += int64(shape.Bytes())
+		f.update += int64(codec.Size(c, shape))
 	}
 	shapes := step.InputShapes()
 	for _, n := range train.Frozen(step) {
-		frozen += int64(shapes[train.Param+n].Bytes())
+		f.frozen += int64(shapes[train.Param+n].Bytes())
 	}
 	state := 1 // tensors for each parameter in the state of the outer optimizer
 	if n, err := outer.State(s.Exchange); err == nil {
 		state = max(state, n)
 	}
-	model := int64(1+state) * params
-	round := int64(terms.Units) * update // everybody's updates
-	if terms.Sliced() {
-		round = 3*update + model // its own, the pieces of two slices, and the slices of the checkpoint
-	}
-	open := min(int64(terms.Window)+1, int64(s.Rounds))
-	void := open
-	if terms.Tolerance.DistancePPM > 0 || terms.Carry > 0 {
-		void = 0 // nothing of a round that is rolled back can be audited
-	}
-	if terms.Carry > 0 {
-		round += params // the carried state of its own unit
-	}
-	shipped := Passing(m) + frozen
-	checkpoints := min(1+max(open+1, int64(keep)), int64(s.Rounds)+1) // with the first
-	need := shipped + (checkpoints+void)*model + (open+void)*round
-	return need + need/16 + 1<<20 // programs, manifests and logs
+	f.model = int64(1+state) * f.params
+	f.rounds = int64(s.Rounds)
+	f.open = min(int64(terms.Window)+1, f.rounds)
+	return f
+}
+
+// checkpoints are how many a member has: those of open rounds or the last so many of the lineage, and the first.
+func (f footprint) checkpoints(keep int) int64 { return min(1+max(f.open+1, int64(keep)), f.rounds+1) }
+
+// with adds up, with programs, manifests and logs.
+func (f footprint) with(shipped, checkpoints, rounds int64) int64 {
+	need := shipped + checkpoints*f.model + rounds
+	return need + need/16 + 1<<20
 }
 
 // Passing is how many bytes of shards a member has on its disk at least, while it fetches those that a unit reads: all

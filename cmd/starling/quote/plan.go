@@ -17,7 +17,10 @@ import (
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/jobfile"
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/node/member"
+	"github.com/starling-network/starling/node/memory"
 	"github.com/starling-network/starling/node/plan"
+	"github.com/starling-network/starling/node/prepare/storage"
 	"github.com/starling-network/starling/node/torch"
 )
 
@@ -72,7 +75,7 @@ func Plan(ctx context.Context, c *terminal.Console, j *job.Job, path, network, f
 		row("placement", "%s and %s, all on this machine", terminal.Counted(at.Workers, "worker"),
 			terminal.Counted(at.Verifiers, "verifier"))
 	}
-	row("disk", "%s for each worker", terminal.Bytes(uint64(p.Disk)))
+	row("disk", "%s", diskOf(p))
 	row("network", "%s received by each worker in a round", terminal.Bytes(uint64(p.Received)))
 	for _, n := range p.Notes {
 		row("note", "%s", n)
@@ -93,21 +96,76 @@ func Plan(ctx context.Context, c *terminal.Console, j *job.Job, path, network, f
 	return nil
 }
 
-// fits returns an error if a job takes more memory than this machine has, with the settings with which it fits.
+// diskOf says how much of the disk a job takes, and of whom.
+func diskOf(p *plan.Plan) string {
+	need := terminal.Bytes(uint64(p.Disk))
+	switch {
+	case p.Placement == nil:
+		return need + " for each worker"
+	case p.FreeDisk == 0:
+		return need + " for all parties together; how much is free is not known"
+	case p.FitsDisk():
+		return fmt.Sprintf("%s for all parties together: fits, with %s to spare of %s", need,
+			terminal.Bytes(uint64(p.FreeDisk-p.Disk)), terminal.Bytes(uint64(p.FreeDisk)))
+	}
+	return fmt.Sprintf("%s for all parties together: does not fit, %s more than the %s that they may fill", need,
+		terminal.Bytes(uint64(p.Disk-p.FreeDisk)), terminal.Bytes(uint64(p.FreeDisk)))
+}
+
+// fits returns an error if a job takes more memory or disk than this machine has, with the settings with which it fits.
 func fits(j *job.Job, path, flags string, p *plan.Plan) error {
 	at := p.Placement
-	if at == nil || at.Fits != "no" {
+	if at == nil {
 		return nil
 	}
-	fix := "train a smaller model, or with fewer workers; or on a network (--network)"
-	if set, need, ok := plan.Fitting(j, at.FreeBytes); ok {
-		fix = fmt.Sprintf("starling train %s%s%s --dry-run takes about %s", path, flags, jobfile.SetFlags(set),
-			terminal.Bytes(need))
+	free := plan.Room{Memory: math.MaxUint64, Disk: math.MaxInt64}
+	if at.Fits != "unknown" {
+		free.Memory = at.FreeBytes
 	}
+	if p.FreeDisk > 0 {
+		free.Disk = p.FreeDisk
+	}
+	if at.Fits != "no" {
+		if p.FitsDisk() {
+			return nil
+		}
+		return diskTooSmall(j, path, flags, p.Disk, free)
+	}
+	fix := fitting(j, path, flags, free, "train a smaller model, or with fewer workers; or on a network (--network)")
 	return terminal.WithExit(&terminal.Problem{Code: "MEMORY_TOO_SMALL",
 		What: "the job does not fit into the memory of this machine",
 		Why: fmt.Sprintf("all at work take about %s, and %s are free", terminal.Bytes(at.MemoryBytes),
 			terminal.Bytes(at.FreeBytes)), Fix: fix}, terminal.ExitNoCapacity)
+}
+
+// DiskTooSmall is the error about a job that was begun and needs more of the disk than there is for an embedded
+// network: that of its plan.
+func DiskTooSmall(j *job.Job, path, flags string, short *member.ShortageError) error {
+	free := plan.Room{Memory: math.MaxUint64, Disk: short.Free}
+	if available, _, ok := memory.Available(); ok {
+		free.Memory = available
+	}
+	return diskTooSmall(j, path, flags, short.Need, free)
+}
+
+// diskTooSmall is the error about a job that needs more of the disk than is free, with the settings with which it fits.
+func diskTooSmall(j *job.Job, path, flags string, need int64, free plan.Room) error {
+	return terminal.WithExit(&terminal.Problem{Code: "STORE_TOO_SMALL",
+		What: "the job does not fit on the disk of this machine",
+		Why: fmt.Sprintf("all parties together need %s, and may fill %s, which is %s", terminal.Bytes(uint64(need)),
+			terminal.Bytes(uint64(free.Disk)), storage.Words),
+		Fix: fitting(j, path, flags, free, "make room on the disk, or give an output folder on a larger one with --dir")},
+		terminal.ExitNoCapacity)
+}
+
+// fitting is the command with which a job fits, or else another advice.
+func fitting(j *job.Job, path, flags string, free plan.Room, otherwise string) string {
+	set, need, ok := plan.Fitting(j, free)
+	if !ok {
+		return otherwise
+	}
+	return fmt.Sprintf("starling train %s%s%s --dry-run takes about %s of memory and %s of disk", path, flags,
+		jobfile.SetFlags(set), terminal.Bytes(need.Memory), terminal.Bytes(uint64(need.Disk)))
 }
 
 // Room says whether the memory of a machine is enough for all who work on it.

@@ -30,6 +30,7 @@ import (
 	"github.com/starling-network/starling/node/answers"
 	"github.com/starling-network/starling/node/consumer"
 	"github.com/starling-network/starling/node/dashboard"
+	"github.com/starling-network/starling/node/member"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/torch"
 )
@@ -75,8 +76,8 @@ While it runs, a dashboard shows it at the address that is printed; starling web
 
 --dry-run starts nothing and says what the job will take; it names the plan, and --plan refuses the job if its file or
 its data have changed since. With -o json: {"id","name","parameters","tokens","steps","rounds","workers",
-"flops","most_uzen","budget_uzen","stakes","step_seconds","seconds","memory_bytes","disk_bytes","round_bytes",` +
-			`"executor","notes","placement":
+"flops","most_uzen","budget_uzen","stakes","step_seconds","seconds","memory_bytes","disk_bytes","free_disk_bytes",` +
+			`"round_bytes","executor","notes","placement":
 {"workers","verifiers","memory_bytes","free_bytes","fits"},"quote","work":{"units","audits","evaluation","bytes",
 "chain"}}, where work is what the seconds consist of; the placement is this machine's, and with
 --network there is the quote of starling market quote instead, whose exit codes hold.
@@ -149,6 +150,9 @@ func run(ctx context.Context, c *terminal.Console, path string, f flags) error {
 			return err
 		}
 	}
+	if f.dir != "" {
+		j.Output.Dir = f.dir
+	}
 	if f.dryRun {
 		return quote.Plan(ctx, c, j, path, f.network, f.again(), f.torch)
 	}
@@ -157,10 +161,7 @@ func run(ctx context.Context, c *terminal.Console, path string, f flags) error {
 		return err
 	}
 	defer device.Close()
-	dir := f.dir
-	if dir == "" {
-		dir = j.Output.Dir
-	}
+	dir := j.Output.Dir
 	resume, err := f.agree(dir)
 	if err != nil {
 		return err
@@ -183,6 +184,9 @@ func run(ctx context.Context, c *terminal.Console, path string, f flags) error {
 		Say:      func(text string) { progress.Say(time.Now(), text) },
 	})
 	progress.Done()
+	if short := (*member.ShortageError)(nil); f.network == "" && errors.As(err, &short) {
+		return quote.DiskTooSmall(j, path, f.again(), short)
+	}
 	if err != nil {
 		return terminal.IfInterrupted(ctx, cause.Train(err), fmt.Sprintf("starling train %s%s --resume", path, f.again()))
 	}

@@ -27,7 +27,13 @@ const (
 // Store is the file in which a party keeps what there is of the unit of a run that it computes: parameters and
 // moments, 12 bytes a parameter. It implements engine.Drafts.
 type Store struct {
+	// Reserve asks for the room of a draft on the disk, which free gives back: without room there is none. nil: there is
+	// enough.
+	Reserve func(bytes int64) (free func(), err error)
+	Bytes   int64 // of a draft
+
 	path string
+	free func() // gives the room of the file back; nil: it has none
 	log  *slog.Logger
 	next time.Time // when the next one is due
 	wait time.Duration
@@ -47,7 +53,19 @@ func (d *Store) Save(last bool, write func(io.Writer) error) {
 	if !last && begin.Before(d.next) {
 		return
 	}
-	if err := d.replace(write); err != nil {
+	free, err := func() {}, error(nil)
+	if d.Reserve != nil { // the file that is there stays until it is replaced
+		free, err = d.Reserve(d.Bytes)
+	}
+	if err == nil {
+		if err = d.replace(write); err == nil {
+			free, d.free = d.free, free
+		}
+		if free != nil {
+			free()
+		}
+	}
+	if err != nil {
 		d.log.Warn("what there is of the unit is not kept", "err", err)
 	}
 	took := time.Since(begin)
@@ -90,6 +108,10 @@ func (d *Store) Drop() {
 	d.next = time.Now().Add(d.wait)
 	if err := os.Remove(d.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		d.log.Warn("what there was of a unit stays on the disk", "err", err)
+	}
+	if d.free != nil {
+		d.free()
+		d.free = nil
 	}
 }
 

@@ -62,3 +62,40 @@ func TestDrafts(t *testing.T) {
 		t.Error("there is something")
 	}
 }
+
+// A draft takes room of the disk while it is there, and is not written without.
+func TestDraftsTakeRoom(t *testing.T) {
+	d, left := NewStore(t.TempDir(), "job", slog.New(slog.DiscardHandler)), int64(20)
+	d.Bytes = 10
+	d.Reserve = func(bytes int64) (func(), error) {
+		if bytes > left {
+			return nil, errors.New("no room")
+		}
+		left -= bytes
+		return func() { left += bytes }, nil
+	}
+	save := func(text string) (there bool) {
+		d.Save(true, func(w io.Writer) error { _, err := io.WriteString(w, text); return err })
+		d.Load(func(r io.Reader) error {
+			b, err := io.ReadAll(r)
+			there = string(b) == text
+			return err
+		})
+		return there
+	}
+	if !save("first") || left != 10 || !save("second") || left != 10 {
+		t.Errorf("%d bytes are left beside a draft", left)
+	}
+	left = 9
+	if save("third") || left != 9 {
+		t.Error("a draft is written without room")
+	}
+	if d.Drop(); left != 19 {
+		t.Errorf("%d bytes are left without a draft", left)
+	}
+	left = 10
+	d.Save(true, func(io.Writer) error { return errors.New("full") })
+	if left != 10 {
+		t.Errorf("%d bytes are left after a draft that could not be written", left)
+	}
+}

@@ -10,13 +10,19 @@ import (
 	"github.com/starling-network/starling/role/bundle"
 )
 
-// A large model puts its checkpoints, and the state of each party, aside; a small one nothing.
+// A large model puts its checkpoints, the ends of audited units and carried states aside; a small one nothing. Bytes
+// that the memory has no room for have to be on the disk.
 func TestAside(t *testing.T) {
-	for _, c := range []struct {
+	for name, c := range map[string]struct {
 		width, times int64 // times: the parameters
-	}{{32, 0}, {512, 3*2 + 3*3}} {
+		set          string
+	}{
+		"small":   {32, 0, "strategy.optimizer_state_rounds=1"},
+		"large":   {512, 4*2 + 2*3, "strategy.optimizer_state_rounds=1"},
+		"carried": {512, 4*2 + 2*3 + 2*2, "strategy.optimizer_state_rounds=2"},
+	} {
 		j, err := job.Load(jobtest.Small(t).Path, "model.config.n_layer=2", "model.config.n_head=4",
-			fmt.Sprint("model.config.n_embd=", c.width))
+			fmt.Sprint("model.config.n_embd=", c.width), "strategy.workers=2", c.set)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -24,23 +30,35 @@ func TestAside(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, want := aside(b, 3), c.times*b.Size().Parameters(); got != want {
-			t.Errorf("width %d: %d bytes, want %d", c.width, got, want)
-		}
 		o, err := b.LocalOrder()
 		if err != nil {
 			t.Fatal(err)
 		}
-		blobs := bundle.Footprint(b.Spec, b.Step, b.Manifest, o.Terms, 3)
-		if d, err := Here(b, o.Terms, 3, 3); err != nil || d != (Disk{Blobs: blobs}) {
-			t.Errorf("width %d: the memory has room, and %+v have to be on the disk, %v", c.width, d, err)
+		all := c.times * b.Size().Parameters()
+		blobs := bundle.Together(b.Spec, b.Step, b.Manifest, o.Terms, 3)
+		if d, err := Here(b, o.Terms, 3, 3); err != nil || d.Blobs != blobs || d.Moved != all || d.All() != blobs {
+			t.Errorf("%s: the memory has room, and %+v have to be on the disk, wanted %d and %d, %v", name, d, blobs, all, err)
 		}
-		least, err := In(b, o.Terms, 3, 3, 0, true)
-		if want := c.times * b.Size().Parameters() / 3; err != nil || least.Aside != want || least.All() != blobs+want {
-			t.Errorf("width %d: the memory has no room, and %+v have to be on the disk, %v", c.width, least, err)
+		if d, err := In(b, o.Terms, 3, 3, 0, true); err != nil || d.Aside != all || d.All() != blobs+all {
+			t.Errorf("%s: the memory has no room, and %+v have to be on the disk, %v", name, d, err)
 		}
 		if d, err := In(b, o.Terms, 3, 3, 0, false); err != nil || d.Aside != 0 {
-			t.Errorf("width %d: %+v where nothing is known of the memory, %v", c.width, d, err)
+			t.Errorf("%s: %+v where nothing is known of the memory, %v", name, d, err)
+		}
+		if all == 0 {
+			continue
+		}
+		_, threads := prepare.Turns(b)
+		exec, err := b.Spec.Compile(b.Step, threads)
+		if err != nil {
+			t.Fatal(err)
+		}
+		need, err := prepare.Memory(b, exec, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d, err := In(b, o.Terms, 3, 3, need+uint64(all)/4, true); err != nil || d.Aside != all-all/4 {
+			t.Errorf("%s: the memory has room for a quarter of %d bytes, and %+v have to be on the disk, %v", name, all, d, err)
 		}
 	}
 }

@@ -1,0 +1,85 @@
+package blob
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+)
+
+// Pool are stores of one process whose equal blobs are one file with a name in each of their folders. A blob enters a
+// store as it does without a Pool: its bytes are here, and they match the CID. They are then compared with the file of
+// another store, and where all are equal the store gets a name of that file in place of a copy. The file system counts
+// the names, so a blob that one store deletes stays in the others. Files of a Pool are read-only, and nothing writes to
+// them: a damaged blob is repaired in another file. Blobs of one leaf are small, and each store has its own.
+//
+// A store has the blobs that were put into it, and no others. Where files cannot have several names each store has its
+// own file. A nil Pool shares nothing.
+type Pool struct {
+	mu     sync.Mutex // held while a blob appears
+	stores []*Disk
+}
+
+// Join lets a store share the files of those that have joined, before anything is put into it.
+func (p *Pool) Join(s *Disk) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stores = append(p.stores, s)
+	s.pool = p
+}
+
+// only makes the blob m appear at a path of store s: as the file of another store with the bytes of data, or by make.
+func (p *Pool) only(s *Disk, at string, data io.ReadSeeker, m *Manifest, make func() error) error {
+	if p == nil || IsLeaf(m.Root) {
+		return make()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, other := range p.stores {
+		if other != s && link(filepath.Join(other.dir, filepath.Base(at)), at, data, m.Size) {
+			return nil
+		}
+	}
+	return make()
+}
+
+// link gives a file another name, if its bytes are those of data.
+func link(file, name string, data io.ReadSeeker, size int64) bool {
+	f, err := os.Open(file)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() || info.Size() != size {
+		return false
+	}
+	if _, err := data.Seek(0, io.SeekStart); err != nil || !equal(f, data) {
+		return false
+	}
+	if err := os.Chmod(file, 0o444); err != nil {
+		return false
+	}
+	err = os.Link(file, name)
+	return err == nil || errors.Is(err, fs.ErrExist) // it came meanwhile
+}
+
+// equal reports whether two readers give the same bytes.
+func equal(a, b io.Reader) bool {
+	x, y := make([]byte, LeafBytes), make([]byte, LeafBytes)
+	for {
+		n, errA := io.ReadFull(a, x)
+		k, errB := io.ReadFull(b, y)
+		if !bytes.Equal(x[:n], y[:k]) {
+			return false
+		}
+		if errA != nil || errB != nil {
+			ended := []error{io.EOF, io.ErrUnexpectedEOF}
+			return slices.Contains(ended, errA) && slices.Contains(ended, errB)
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package localnet
+
+import (
+	"github.com/starling-network/starling/network/blob/quota"
+	"github.com/starling-network/starling/node/disk"
+	"github.com/starling-network/starling/node/member"
+	"github.com/starling-network/starling/node/memory"
+	"github.com/starling-network/starling/node/prepare/storage"
+)
+
+// room is how the parties of a network divide the disk. Blobs that all of them need are one file each, so the disk has
+// to have room for them once, and every party may have all of them. The rest of the disk is divided: one part is for
+// data that is put aside by any party, and each party has an equal part for blobs that no other has.
+type room struct {
+	member int64          // bytes of blobs of each party
+	words  string         // names the disk of which these are a part, for people
+	shared *member.Budget // of all that is put aside; nil: each party takes it from its own
+}
+
+// roomFor divides the disk of an output folder for a job, or gives each party a share of it: a *member.ShortageError
+// if there is too little.
+func roomFor(dir, job string, need storage.Disk, own disk.Share, parties int) (room, error) {
+	if own != (disk.Share{}) {
+		r := room{member: own.Of(dir, 0), words: own.Words()}
+		return r, member.NewDiskBudget(r.member, r.words).Reserve(job, need.Member)
+	}
+	all, known := storage.Room(dir)
+	if !known {
+		all = max(need.Member, need.All()) + need.Moved
+	}
+	r := room{words: storage.Words, shared: member.NewDiskBudget(all, storage.Words)}
+	if err := r.shared.Reserve(job, need.All()); err != nil {
+		return r, err
+	}
+	r.member = max(need.Member, need.Blobs)
+	spare := max(0, all-need.Moved-r.member) / int64(parties)
+	r.member += spare
+	return r, r.shared.Reserve(job, need.Blobs+int64(parties)*spare) // the rest is for data that is put aside
+}
+
+// aside is where a party with this folder, store and budget puts bytes aside.
+func (r room) aside(dir string, store *quota.Store, own *member.Budget) memory.Aside {
+	if r.shared == nil {
+		return member.AsideIn(dir, store, own)
+	}
+	return member.AsideOf(dir, r.shared)
+}
+
+// reserve asks for the room of data that the consumer puts aside; nil: there is enough.
+func (r room) reserve() func(bytes int64) (free func(), err error) {
+	if r.shared == nil {
+		return nil
+	}
+	return member.AsideOf("", r.shared).Reserve
+}
