@@ -20,6 +20,8 @@ import (
 var (
 	atOnce = workload.Size{Rounds: 5, Units: 2, Steps: 2, Segment: 1, Rollout: &train.Rollout{}}
 	apart  = workload.Size{Rounds: 5, Units: 2, Steps: 2, Segment: 1, Rollout: &train.Rollout{Staleness: 2}}
+	// each unit has a model, and learns from answers of the others, too
+	swarm = workload.Size{Rounds: 4, Units: 3, Steps: 2, Segment: 1, Rollout: &train.Rollout{Shared: true}}
 )
 
 // A worker that forges what it draws is slashed, and the run leads to the state root that the job determines, whichever
@@ -45,6 +47,15 @@ func TestRollouts(t *testing.T) {
 		{name: "a worker learns from other data", size: apart, long: true, acts: one(w1, adversary.WrongData{}),
 			slashed: []string{w1}},
 	}
+	for how, always := range map[rollouts.Forgery]bool{rollouts.OwnAnswers: true, rollouts.EditsReward: false,
+		rollouts.OtherPolicy: false, rollouts.CopiesOther: false, rollouts.ChosenPrompt: false} {
+		list = append(list, lie{name: "swarm, " + string(how), size: swarm, acts: one(w1, rollouts.Forges{How: how}),
+			slashed: []string{w1}, long: !always})
+	}
+	list = append(list, lie{name: "swarm, with machines that crash", size: swarm, faults: []Fault{
+		{At: 10e9, For: 6e9, Who: "worker-0"}, {At: 17e9, For: 5e9, Who: w1}, {At: 31e9, For: 4e9, Who: v1}}},
+		lie{name: "swarm, other data", size: swarm, acts: one(w1, adversary.WrongData{}), slashed: []string{w1}, long: true},
+		lie{name: "swarm, wrong operator", size: swarm, acts: one(w1, adversary.Lies{}), slashed: []string{w1}, long: true})
 	for how, always := range map[rollouts.Forgery]bool{rollouts.EditsToken: true, rollouts.EditsReward: false,
 		rollouts.EndsEarly: false, rollouts.OtherSeed: false, rollouts.ChosenPrompt: false, rollouts.CopiesOther: false,
 		rollouts.StalePolicy: false, rollouts.OtherPolicy: true} {

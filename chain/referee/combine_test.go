@@ -45,6 +45,8 @@ func roundOf(t testing.TB, z size, x train.Exchange) attestedRound {
 	}
 	base.Round = 2
 	for k, list := range base.Outer {
+		list = clones(list)
+		base.Outer[k] = list
 		for i, o := range list {
 			philox.NormalTo(o.F32(), 7, uint64(100*k+i))
 			for j, v := range o.F32() {
@@ -127,6 +129,7 @@ var combined = []train.Exchange{
 	{Codec: codec.E3M0, Rule: aggregate.TrimmedMean, Trim: 0.2, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9},
 	{Codec: codec.Sign, Rule: aggregate.Mean, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9},
 	{Codec: codec.TopKName(82, 8), Rule: aggregate.Contributors, Outer: outer.SGD, Rate: 1},
+	{Codec: codec.Float32, Rule: aggregate.Mean, Outer: outer.SGD, Rate: 1, Policies: 3},
 	{Codec: codec.BFloat16, Rule: aggregate.Mean, Outer: outer.Adam, Rate: 0.01, Momentum: 0.9, Decay: 0.99, Eps: 1e-3},
 }
 

@@ -85,8 +85,12 @@ func (r *Referee) start(c dispute.Claim, payload []byte) (dispute.Ruling, error)
 		return dispute.Ruling{}, evidence.Wrong("the unit learns from %d tensors, these are %d", len(parts.Given(r.step)),
 			len(answers))
 	}
-	return rule(r.startRoot(p.Checkpoint[:n], moments, left, answers), c.After), nil
+	at := modelAt(r, c)
+	return rule(r.startRoot(p.Checkpoint[at:at+n], moments, left, answers), c.After), nil
 }
+
+// modelAt is the number of the first tensor of the checkpoint that belongs to the model of the unit: 0 but in a swarm.
+func modelAt(r *Referee, c dispute.Claim) int { return train.Node(r.spec, c.Unit) * len(r.names) }
 
 // startRoot is the root of the first inner state: the parameters of the checkpoint, the answers that are given, and the
 // moments, zero if there are none; of a replica, also its carried difference from the parameters.
@@ -182,7 +186,7 @@ func (r *Referee) anchor(c dispute.Claim, name string, payload []byte) (dispute.
 	if i < 0 {
 		return dispute.Ruling{}, evidence.Wrong("the step has no parameter %q", name)
 	}
-	return rule(p.Checkpoint[i], c.Output), nil
+	return rule(p.Checkpoint[modelAt(r, c)+i], c.Output), nil
 }
 
 // frozen answers for inputs that the job reads and does not train.

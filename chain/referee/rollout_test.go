@@ -19,6 +19,8 @@ import (
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/exchange/aggregate"
+	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/exchange/outer"
 )
 
@@ -57,8 +59,13 @@ func rolloutJob(t *testing.T, r model.Rollout) (*train.Task, *train.Checkpoint) 
 		t.Fatal(err)
 	}
 	spec := *plain.Spec
+	if r.Others > 0 {
+		spec.Units = uint32(r.Others) + 1
+		spec.Exchange = train.Exchange{Codec: codec.Float32, Rule: aggregate.Mean, Outer: outer.SGD, Rate: 1,
+			Policies: spec.Units}
+	}
 	if r.Apart > 0 {
-		spec.Rollout = &train.Rollout{Staleness: 2}
+		spec.Rollout = &train.Rollout{Staleness: 2, Shared: r.Others > 0}
 		spec.Steps, spec.Segment = uint32(r.Apart), 1
 	}
 	spec.Program, spec.Data = step.Digest(), answers.Manifest(shardTokens).Digest()
@@ -81,7 +88,20 @@ func rolloutJob(t *testing.T, r model.Rollout) (*train.Task, *train.Checkpoint) 
 	if err != nil {
 		t.Fatal(err)
 	}
+	for u, list := range base.Outer { // other models than the first
+		if r.Others > 0 {
+			base.Outer[u] = clones(list)
+			base.Outer[u][0].F32()[u] += 0.25
+		}
+	}
 	return compile(t, &train.Task{Spec: &spec, Step: step, Corpus: answers, Frozen: frozen}), base
+}
+
+func clones(list []*tensor.Tensor) (out []*tensor.Tensor) {
+	for _, x := range list {
+		out = append(out, x.Clone())
+	}
+	return out
 }
 
 // A worker that draws other tokens, by other noise or another seed, draws from another model, or rewards other answers

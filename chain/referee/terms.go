@@ -47,7 +47,8 @@ func (r *Referee) Bound(t terms.Terms) error { return Terms(r.spec, r.step, t) }
 // Rollout are the terms of the units of a work that draw; the zero value if there are none.
 func Rollout(s *train.Spec, p *program.Program) (r terms.Rollout) {
 	if s.Rollout != nil {
-		r = terms.Rollout{Units: s.Apart().Drawing(), Staleness: s.Rollout.Staleness, Flops: parts.DrawFlops(p)}
+		r = terms.Rollout{Units: s.Apart().Drawing(), Staleness: s.Rollout.Staleness, Flops: parts.DrawFlops(p),
+			Shared: s.Rollout.Shared}
 	}
 	return r
 }

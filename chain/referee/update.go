@@ -58,7 +58,8 @@ func (r *Referee) update(c dispute.Claim, payload []byte) (dispute.Ruling, error
 func (r *Referee) toSend(c dispute.Claim, x parameter.Sent, p evidence.Update, lo, hi int) ([]float32, error) {
 	shape := x.Shape
 	from, to := transform.Reach(x.Transform, shape, lo, hi)
-	base, err := evidence.Elements(shape, p.Base, from, to, p.Checkpoint[c.Index])
+	at := modelAt(r, c) + int(c.Index)
+	base, err := evidence.Elements(shape, p.Base, from, to, p.Checkpoint[at])
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +83,7 @@ func (r *Referee) toSend(c dispute.Claim, x parameter.Sent, p evidence.Update, l
 func (r *Referee) isFrom(c dispute.Claim, roots []canon.Digest) error {
 	if r.spec.Rollout != nil {
 		each := len(parts.HandedOn(r.whole.step))
-		if len(roots) != each*int(r.spec.Steps) || parts.GivenRootOf(roots, each) != c.From {
+		if len(roots) != each*len(r.spec.Apart().ReadsAll(0)) || parts.GivenRootOf(roots, each) != c.From {
 			return evidence.Wrong("these are not the answers %s", c.From.Short())
 		}
 		return nil

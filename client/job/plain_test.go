@@ -42,6 +42,12 @@ var plain = map[string]string{
 		"which learns from them; 0: a unit draws its answers by itself, with the weights that it then trains",
 	"Rollout.Generators": "the number of workers besides those of strategy.workers: with a staleness, units that draw " +
 		"go to the workers that have no unit that learns",
+	"Rollout.Sharing": "whether each worker of strategy.workers trains a model of its own, from its own answers and " +
+		"from those of the others (swarm), or all train one (none)",
+	"Rollout.Own": "the number of prompts to which each model of a swarm draws answers in a step; default: 4, or " +
+		"training.global_batch_size divided by the workers",
+	"Rollout.Shared": "the number of groups of answers of other models that a model of a swarm learns from in a step " +
+		"besides its own; groups whose rewards are all equal are left out; default: 4",
 	"Rollout.KL":          "the weight of the divergence from the base model",
 	"Rollout.Temperature": "the temperature of the distribution that tokens are drawn from",
 	"Spec.Reward": "the weights of the parts of a reward, relative to each other, or the list of its rules, of " +

@@ -262,6 +262,35 @@ func TestRewardTutorial(t *testing.T) {
 		!strings.Contains(lines, `"staleness":1`) {
 		t.Error(lines)
 	}
+	swarmOf(t, p)
+}
+
+// swarmOf checks the swarm of the tutorial: the reward of each node, the choice of the best, and the liar.
+func swarmOf(t *testing.T, p played) {
+	t.Helper()
+	var swarm, liar struct {
+		StateRoot   string             `json:"state_root"`
+		Measured    map[string]float64 `json:"final_measured"`
+		SlashedUzen uint64             `json:"slashed_uzen"`
+	}
+	p.decode("swarm.json", &swarm)
+	p.decode("swarm-liar.json", &liar)
+	m := swarm.Measured
+	best := fmt.Sprintf("node_%.0f_reward", m["best_node"])
+	for k := range 4 {
+		if x, has := m[fmt.Sprintf("node_%d_reward", k)]; !has || x > m[best] {
+			t.Errorf("node %d: %v", k, m)
+		}
+	}
+	if m["reward"] != m[best] || m["reward"] <= 0 || liar.StateRoot != swarm.StateRoot || liar.SlashedUzen == 0 {
+		t.Errorf("a swarm %+v, with a liar %+v", swarm, liar)
+	}
+	if verified := p.read("swarm-verified.json"); !strings.Contains(verified, swarm.StateRoot) {
+		t.Error(verified)
+	}
+	if lines := p.read("nodes.jsonl"); !strings.Contains(lines, `"node_3_reward"`) {
+		t.Error(lines)
+	}
 }
 
 func TestTrainTutorial(t *testing.T) {

@@ -28,6 +28,8 @@ type Rollout = rollout.Options
 //
 // Where r.Apart is given, the step is two programs in one (package compute/train/parts). One draws answers, and gives
 // them with the cross-entropy of each token and their rewards. The other learns from such answers: see rollout.Clipped.
+// With r.Others it learns also from r.Shared groups of the answers that these units draw with models of their own
+// (rollout.Groups). The loss is then that of the answers of the unit itself.
 //
 // The loss of Eval is of the answers that the model finds most likely, token by token. Metrics: "accuracy", the share
 // of right answers among these, or of rewards of at least 1 if a rule rewards them, and "reward", the mean of them.
@@ -39,9 +41,9 @@ func Reinforce(c architecture.Config, b Batch, r Rollout, judges ...Judge) (Task
 	if err := checkJudges(judges, b, r); err != nil {
 		return Task{}, err
 	}
-	if !r.Valid(b.Length) || b.Silent == 0 || b.Dropout > 0 {
-		return Task{}, fmt.Errorf("%w: answers as %+v in sequences of %d, silent from %d, dropout %v", ErrStep, r, b.Length,
-			b.Silent, b.Dropout)
+	if !r.Valid(b.Length) || b.Silent == 0 || b.Dropout > 0 || r.Shared > 0 && b.Micro > 0 {
+		return Task{}, fmt.Errorf("%w: answers as %+v in sequences of %d, silent from %d, dropout %v, %d at a time",
+			ErrStep, r, b.Length, b.Silent, b.Dropout, b.Micro)
 	}
 	if err := b.check(); err != nil {
 		return Task{}, err
@@ -56,7 +58,7 @@ func Reinforce(c architecture.Config, b Batch, r Rollout, judges ...Judge) (Task
 	t.prepare, t.loss, t.measure = p.drawn, p.loss, p.measure
 	t.drawn = p.shown
 	if r.Apart > 0 {
-		t.apart = p.apart(b.Sequences)
+		t.apart = p.apart(b.Sequences, b.Length)
 	}
 	if r.KL > 0 {
 		t.Frozen = append(t.Frozen, referenceOf(c)...)
@@ -142,6 +144,7 @@ func (p policy) loss(w weights, part, whole []*graph.Node) []*graph.Node {
 	if len(part) > rollout.ScoresAt {
 		weight = rollout.Clipped(weight, flat(part[rollout.ScoresAt]), each)
 	}
+	reward := part[rollout.RewardAt]
 	terms := graph.Mul(each, weight)
 	if p.r.KL > 0 {
 		others := record.CrossEntropy(p.r.Policy().Among(score(referenceIn(w)), own), flat(answers))
@@ -151,7 +154,11 @@ func (p policy) loss(w weights, part, whole []*graph.Node) []*graph.Node {
 	weighted := graph.ReduceAllSum(terms)
 	weighted = graph.Div(weighted, graph.MaxScalar(graph.ReduceAllSum(whole[rollout.CountedAt]), 1))
 	all := float64(dims(whole[rollout.RewardAt])[0] * group)
-	missed := graph.MulScalar(graph.ReduceAllSum(graph.OneMinus(part[rollout.RewardAt])), 1/all)
+	if p.r.Shared > 0 { // the reward is that of the own answers
+		reward = graph.Slice(reward, graph.AxisRange(0, dims(reward)[0]-p.r.Shared))
+		all = float64(reward.Shape().Size())
+	}
+	missed := graph.MulScalar(graph.ReduceAllSum(graph.OneMinus(reward)), 1/all)
 	return []*graph.Node{graph.Add(weighted, graph.StopGradient(graph.Sub(missed, weighted)))}
 }
 
@@ -193,17 +200,31 @@ func (p policy) shown(w weights, batch []*graph.Node) []*graph.Node {
 }
 
 // apart is how answers to n prompts are drawn by other units.
-func (p policy) apart(n int) *apart.Answers[weights] {
-	return &apart.Answers[weights]{Steps: p.r.Apart, Inputs: p.r.Passed(n),
+func (p policy) apart(n, length int) *apart.Answers[weights] {
+	inputs := p.r.Passed(n, length)
+	return &apart.Answers[weights]{Steps: p.r.Apart, Reads: 1 + p.r.Others, Inputs: inputs,
 		Draw: func(w weights, batch []*graph.Node) []*graph.Node {
 			prompts, d := p.prompts(batch[0]), &rollout.Tokens{Key: w.Dice.Key, Policy: p.r.Policy()}
 			answers, _ := p.draw(w, prompts, p.r.Group, d.Take)
 			reward, _ := p.r.Reward.Of(batch[0], prompts, answers, p.scored(w, prompts, answers))
+			if p.r.Others > 0 {
+				return d.Given(n, answers, reward, batch[0])
+			}
 			return d.Given(n, answers, reward)
 		},
-		Learn: func(batch, inputs []*graph.Node) []*graph.Node {
-			prompts, answers := p.prompts(batch[0]), graph.Reshape(inputs[0], n*p.r.Group, p.r.Tokens)
-			counted := p.r.Reward.Counted(prompts, answers)
-			return append(rollout.Learnt(prompts, answers, inputs[1], counted), inputs[2])
+		Learn: func(w weights, batch, all []*graph.Node) []*graph.Node {
+			own := p.learnt(batch[0], all[0], all[1], all[2])
+			if p.r.Others == 0 {
+				return own
+			}
+			g := rollout.GroupsOf(all[len(inputs):], len(inputs)).Draw(p.r.Shared, w.Dice.Key, p.r.Tokens)
+			return rollout.Joined(own, p.learnt(g.Rows, g.Answers, g.Reward, g.Scores), g.Taken)
 		}}
+}
+
+// learnt is what is learnt from answers [n, group, tokens] to the prompts of examples, with rewards [n, group] and
+// scores [n, group, tokens].
+func (p policy) learnt(examples, answers, reward, scores *graph.Node) []*graph.Node {
+	prompts, flat := p.prompts(examples), graph.Reshape(answers, -1, p.r.Tokens)
+	return append(rollout.Learnt(prompts, flat, reward, p.r.Reward.Counted(prompts, flat)), scores)
 }

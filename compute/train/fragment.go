@@ -1,36 +1,15 @@
 package train
 
 import (
-	"strings"
-
 	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train/fragment"
 )
-
-// Fragment returns the fragment of a parameter, of the given number of fragments of the layers: its layer is the
-// first number in its name, and neighbouring layers are in different fragments. Parameters without a layer are in the
-// last fragment.
-func Fragment(name string, fragments uint32) uint32 {
-	at := strings.IndexFunc(name, isDigit)
-	if at < 0 {
-		return fragments - 1
-	}
-	var layer uint64
-	for _, c := range name[at:] {
-		if !isDigit(c) {
-			break
-		}
-		layer = layer*10%uint64(fragments) + uint64(c-'0')
-	}
-	return uint32(layer % uint64(fragments))
-}
-
-func isDigit(c rune) bool { return c >= '0' && c <= '9' }
 
 // Sends reports whether units send anything of a parameter in a round. All of it, but where rounds exchange fragments:
 // then one of them in turn, and everything in the last round of a group.
 func (s *Spec) Sends(round uint32, name string) bool {
 	x := s.Exchange
-	return x.Fragments == 0 || !s.Carries(round) || Fragment(name, x.Fragments) == round%x.Carry%x.Fragments
+	return x.Fragments == 0 || !s.Carries(round) || fragment.Of(name, x.Fragments) == round%x.Carry%x.Fragments
 }
 
 // UnderWay reports whether the updates of a parameter that units sent in the previous round are in no checkpoint yet

@@ -11,42 +11,39 @@ import (
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train/parts"
+	"github.com/starling-network/starling/compute/train/swarm"
 )
 
 // Rollout says which answers units learn from, in a job that draws them apart: see parts.Rounds. Package parts divides
 // its program.
 type Rollout struct {
 	Staleness uint32 `cbor:"1,keyasint"` // by how many rounds their policy is older, at most
-}
 
-// MaxStaleness is the largest Rollout.Staleness.
-const MaxStaleness = 4
+	// Units learn from the answers to the prompts of others, too: see parts.Rounds.
+	Shared bool `cbor:"2,keyasint,omitempty"`
+}
 
 // Apart are the rounds of a job whose answers are drawn apart; the zero value of any other.
 func (s *Spec) Apart() parts.Rounds {
 	if s.Rollout == nil {
 		return parts.Rounds{}
 	}
-	return parts.Rounds{Units: s.Units, Steps: s.Steps, Rounds: s.Rounds, Staleness: s.Rollout.Staleness}
+	return parts.Rounds{Units: s.Units, Steps: s.Steps, Rounds: s.Rounds, Staleness: s.Rollout.Staleness,
+		Shared: s.Rollout.Shared}
 }
 
 // DependsOnCarry reports whether the first state of a unit depends on that of others.
 func DependsOnCarry(s *Spec) bool { return s.Rollout != nil || s.Exchange.StateDependsOnCarry() }
 
-// checkRollout refuses answers drawn apart for units that differ in more than their data.
+// checkRollout refuses answers drawn apart for units that differ in more than their data, or their model.
 func checkRollout(s *Spec) error {
-	if s.Rollout == nil {
-		return nil
-	}
 	x := s.Exchange
-	switch n := uint64(s.Units) * (1 + uint64(s.Steps)); {
-	case s.Rollout.Staleness > MaxStaleness:
-		return fmt.Errorf("%w: answers of a policy that is %d rounds older, at most %d", ErrSpec, s.Rollout.Staleness,
-			MaxStaleness)
-	case n > 1<<10:
-		return fmt.Errorf("%w: a round of %d units that learn and draw, at most %d", ErrSpec, n, 1<<10)
-	case s.Sizes != nil || x.CarriesState() || x.Replicas():
-		return fmt.Errorf("%w: answers are drawn apart for units of one size that carry no state", ErrSpec)
+	err := swarm.Check(x.Policies, s.Apart(), x.Gradients || x.Transform != "")
+	if s.Rollout != nil && err == nil {
+		err = s.Apart().Check(s.Sizes == nil && !x.CarriesState() && !x.Replicas())
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrSpec, err)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train/diverged"
 	"github.com/starling-network/starling/compute/train/parts"
 )
 
@@ -66,6 +67,7 @@ func (t *Task) begin(base *Checkpoint, unit uint32, from []*tensor.Tensor, own b
 	if t.kinds != nil {
 		return t.Of(unit).begin(base, unit, from, own)
 	}
+	base = ModelOf(t.Spec, base, unit)
 	var answers []*tensor.Tensor
 	if t.Spec.Rollout != nil {
 		answers, from = from, nil
@@ -222,17 +224,8 @@ func alike(a, b []*tensor.Tensor) bool {
 	return slices.EqualFunc(a, b, func(x, y *tensor.Tensor) bool { return x.Shape.Equal(y.Shape) })
 }
 
-// DivergedError says that training reached a weight that is infinite or NaN: training cannot continue from it, and no
-// update can be made of it.
-type DivergedError struct {
-	Round uint32 // from 0
-	What  string // is not finite, and its value
-}
-
-// Error implements error. It counts rounds from 1, as people do.
-func (e *DivergedError) Error() string {
-	return fmt.Sprintf("the training diverged in round %d: %s", e.Round+1, e.What)
-}
+// DivergedError is a *diverged.Error.
+type DivergedError = diverged.Error
 
 // Result is a finished work unit, or one that was executed to the end of a segment.
 type Result struct {
@@ -291,6 +284,7 @@ func (t *Task) Resume(base *Checkpoint, unit uint32, from []*tensor.Tensor, own 
 	if t.kinds != nil {
 		return t.Of(unit).Resume(base, unit, from, own, p, observe)
 	}
+	base = ModelOf(t.Spec, base, unit)
 	r, err := t.execute(base, unit, t.Spec.SegmentsOf(unit), from, own, p, observe)
 	if t.Exec.Release(); err != nil { // the update takes as much as the parameters
 		return nil, err
@@ -312,8 +306,8 @@ func (r *Result) conclude(origin []*tensor.Tensor, base *Checkpoint, unit uint32
 		delta := Difference(origin[i], r.End[i])
 		origin[i].Rest()
 		if k := slices.IndexFunc(delta.F32(), func(x float32) bool { return !finite(x) }); k >= 0 && r.Diverged == nil {
-			r.Diverged = &DivergedError{base.Round,
-				fmt.Sprintf("the update of unit %d to element %d of %q is %v", unit, k, n, delta.F32()[k])}
+			r.Diverged = &DivergedError{Round: base.Round,
+				What: fmt.Sprintf("the update of unit %d to element %d of %q is %v", unit, k, n, delta.F32()[k])}
 		}
 		r.Delta = append(r.Delta, delta)
 	}

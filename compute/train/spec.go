@@ -104,6 +104,9 @@ type Exchange struct {
 	// Units pass on the moments of the inner optimizer, and the count of steps that corrects their bias.
 	Moments bool `cbor:"19,keyasint,omitempty"`
 
+	// For a job of Policies models, one a unit, each of which its unit alone trains: the checkpoint has all of them.
+	Policies uint32 `cbor:"21,keyasint,omitempty"`
+
 	// Transform of the elements of a parameter before they are compressed: a name of exchange/codec. Error feedback and
 	// the rule apply to the transformed elements; the result of the rule is transformed back. Not for replicas.
 	Transform string `cbor:"20,keyasint,omitempty"`

@@ -176,7 +176,7 @@ func CheckProgram(s *Spec, p *program.Program) error {
 		return fmt.Errorf("%w: names program %s in numerics %d, given %s in %d", ErrSpec, s.Program.Short(), s.Numerics,
 			d.Short(), p.Numerics)
 	}
-	if err := parts.Check(p, s.Rollout != nil, int(s.Steps)); err != nil {
+	if err := parts.Check(p, s.Rollout != nil, len(s.Apart().ReadsAll(0))); err != nil {
 		return fmt.Errorf("%w: %w", ErrSpec, err)
 	}
 	shapes := p.InputShapes()

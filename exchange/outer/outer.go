@@ -50,8 +50,11 @@ func Check(x train.Exchange) error {
 	if err := transform.Check(x.Transform); err != nil {
 		return err
 	}
-	if x.Pairs > 0 {
+	switch {
+	case x.Pairs > 0:
 		return checkPairs(x)
+	case x.Policies > 0:
+		return checkPolicies(x)
 	}
 	if err := checkGradients(x); err != nil {
 		return err
@@ -79,8 +82,12 @@ func NewOptimizer(x train.Exchange) (Optimizer, error) {
 	return nil, fmt.Errorf("outer: optimizer %q is not known", x.Outer)
 }
 
-// Genesis is the checkpoint before the first round: the given parameters, and the optimizer's state of zeros.
+// Genesis is the checkpoint before the first round: the given parameters, and the optimizer's state of zeros. Each
+// model of a swarm has these parameters.
 func Genesis(x train.Exchange, names []string, params map[string]*tensor.Tensor) (*train.Checkpoint, error) {
+	if x.Policies > 0 {
+		return genesisOfPolicies(x, names, params)
+	}
 	state, err := State(x)
 	if err != nil {
 		return nil, err
@@ -223,8 +230,11 @@ func Consume(s *train.Spec, base *train.Checkpoint, deltas [][]*tensor.Tensor,
 			return nil, fmt.Errorf("%w: update %d has %d tensors of %d", ErrRound, i, len(d), len(base.Params))
 		}
 	}
-	if s.Exchange.Pairs > 0 {
+	switch {
+	case s.Exchange.Pairs > 0:
 		return advancePairs(s, base, deltas)
+	case s.Exchange.Policies > 0:
+		return advancePolicies(s, base, deltas, lay)
 	}
 	next := base
 	for i, round := range rounds {

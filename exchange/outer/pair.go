@@ -11,11 +11,14 @@ import (
 // pairings are topologies by their names in a work specification.
 var pairings = map[string]Topology{"complete": Complete, "ring": Ring, "expander": Expander, "small_world": SmallWorld}
 
-// State is how many tensors of state a checkpoint has for each parameter: of the outer optimizer, or, where units are
-// paired, of every replica its difference to the parameters and its momentum.
+// State is how many tensors of state a checkpoint has for each parameter: of the outer optimizer; where units are
+// paired, of every replica its difference to the parameters and its momentum; in a swarm, the models besides the first.
 func State(x train.Exchange) (int, error) {
 	if x.Pairs > 0 {
 		return train.PairState * int(x.Pairs), nil
+	}
+	if x.Policies > 0 {
+		return int(x.Policies) - 1, nil
 	}
 	o, err := NewOptimizer(x)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/compute/train/fragment"
 	"github.com/starling-network/starling/exchange/codec"
 )
 
@@ -74,7 +75,7 @@ func Exchanged(x train.Exchange, names []string) error {
 	has := make([]bool, x.Fragments)
 	for _, n := range names {
 		if x.Fragments > 0 {
-			has[train.Fragment(n, x.Fragments)] = true
+			has[fragment.Of(n, x.Fragments)] = true
 		}
 	}
 	for f, ok := range has {

@@ -9,6 +9,7 @@ import (
 	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/node/prepare"
@@ -68,8 +69,8 @@ func (a Groups) Measured(job *prepare.CompiledJob, round uint32) map[string]floa
 }
 
 // Of draws the answers that the first unit of a round draws in its first step, if it begins with a checkpoint, on a
-// number of threads. There are none if the job draws no answers.
-func Of(b *prepare.CompiledJob, ckpt *train.Checkpoint, round uint32, threads int) (Groups, error) {
+// number of threads: of a swarm, those of each unit. There are none if the job draws no answers.
+func Of(b *prepare.CompiledJob, ckpt *train.Checkpoint, round uint32, threads int) (all Groups, err error) {
 	p, err := b.Drawn()
 	if p == nil || err != nil {
 		return nil, err
@@ -78,9 +79,23 @@ func Of(b *prepare.CompiledJob, ckpt *train.Checkpoint, round uint32, threads in
 	if err != nil {
 		return nil, fmt.Errorf("answers: %w", err)
 	}
-	spec, unit := b.Spec, uint32(0)
+	for unit := range max(1, b.Spec.Exchange.Policies) {
+		a, err := drawnBy(b, p, x, ckpt, round, unit)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, a...)
+	}
+	return all, nil
+}
+
+// drawnBy are the answers to the prompts of the first step of a unit.
+func drawnBy(b *prepare.CompiledJob, p *program.Program, x *cpu.Exec, ckpt *train.Checkpoint, round,
+	unit uint32) (Groups, error) {
+	spec := b.Spec
+	ckpt = train.ModelOf(spec, ckpt, unit)
 	if b.Spec.Rollout != nil { // another draws them
-		unit = b.Spec.Apart().Drawn(0, 0)
+		unit = b.Spec.Apart().Drawn(unit, 0)
 		spec = b.Spec.Of(unit)
 	}
 	rows := make([]int32, int(b.Spec.Batch)*(int(b.Spec.Length)+1))

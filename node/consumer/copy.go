@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/node/measured"
 	"github.com/starling-network/starling/node/prepare"
 )
 
@@ -26,8 +27,9 @@ func copyCheckpoint(c *Consumer, round uint32, ckpt *train.Checkpoint) {
 		return
 	}
 	leaves, err := c.Job.Leaves()
-	files, failed := prepare.ExportModel(c.Job, ckpt, leaves)
-	if err = errors.Join(err, failed); err != nil {
+	best, unknown := measured.Best(c.Job, c.eval, ckpt)
+	files, failed := prepare.ExportModel(c.Job, ckpt, best, leaves)
+	if err = errors.Join(err, unknown, failed); err != nil {
 		c.Log.Warn("a checkpoint is not copied", "round", round, "err", err)
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/node/ending"
 	"github.com/starling-network/starling/node/folder"
+	"github.com/starling-network/starling/node/measured"
 	"github.com/starling-network/starling/node/memory"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/rundir"
@@ -42,7 +43,11 @@ func (c *Consumer) finalize(ctx context.Context) (*rundir.Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := prepare.ExportModel(c.Job, c.last, leaves)
+	best, err := measured.Best(c.Job, c.eval, c.last)
+	if err != nil {
+		return nil, err
+	}
+	files, err := prepare.ExportModel(c.Job, c.last, best, leaves)
 	if err != nil {
 		return nil, err
 	}

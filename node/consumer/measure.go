@@ -106,7 +106,7 @@ func (c *Consumer) sample(ctx context.Context, m rundir.Metric, ckpt *train.Chec
 		model := *c.Job.Language
 		c.generator = textgen.NewGenerator(model, c.Job.Tokenizer, pretrained.Ends(model, c.Job.Tokenizer))
 	}
-	weights, err := c.Job.Weights(ckpt)
+	weights, err := c.Job.Weights(train.Model(c.Job.Spec, ckpt, int(m.Measured[measured.BestNode])))
 	if err != nil {
 		return nil, err
 	}

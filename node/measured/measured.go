@@ -94,8 +94,16 @@ func Metrics(b *prepare.CompiledJob, eval *cpu.Exec, round uint32, ckpt *train.C
 }
 
 // Evaluate returns the mean loss over the held-out examples, and the means of the other measurements of the task; nil
-// when nothing is held out.
+// when nothing is held out. Those of a swarm are of its best model: see Best.
 func Evaluate(b *prepare.CompiledJob, eval *cpu.Exec, ckpt *train.Checkpoint) (*float64, map[string]float64, error) {
+	if b.Spec.Exchange.Policies > 0 {
+		return evaluateEach(b, eval, ckpt)
+	}
+	return evaluate(b, eval, ckpt)
+}
+
+// evaluate is Evaluate of a checkpoint that is one model.
+func evaluate(b *prepare.CompiledJob, eval *cpu.Exec, ckpt *train.Checkpoint) (*float64, map[string]float64, error) {
 	if b.Corpus.Val.Len() == 0 {
 		return nil, nil, nil
 	}

@@ -376,8 +376,9 @@ func (b compilation) spec() *train.Spec {
 	if b.Genesis != nil {
 		s.Genesis = b.Genesis.Root()
 	}
-	if b.apart() > 0 {
-		s.Rollout = &train.Rollout{Staleness: uint32(j.Rollout.Staleness)}
+	if j.Rollout.Apart() {
+		s.Rollout = &train.Rollout{Staleness: uint32(j.Rollout.Staleness),
+			Shared: j.Rollout.Swarm() && j.Rollout.Shared > 0}
 	}
 	if n := t.Optimizer.Name; !s.Exchange.Gradients && (n == spec.AdamW || n == spec.Adafactor) {
 		s.Beta1, s.Beta2 = t.Optimizer.Betas[0], t.Optimizer.Betas[1]
@@ -393,7 +394,7 @@ func (b compilation) slice() error {
 	const at = "strategy.aggregation.slices"
 	s := b.Job.Strategy
 	want := int(s.Aggregation.Slices)
-	if b.apart() > 0 { // every member combines whole updates
+	if b.Job.Rollout.Apart() { // every member combines whole updates
 		return nil
 	}
 	screened := b.Job.Given("strategy.verification.screen") && s.Verification.Screen != "off"

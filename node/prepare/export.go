@@ -29,8 +29,10 @@ const (
 func wantsGGUF(j *job.Job) bool { return slices.Contains(j.Output.Formats, "gguf") }
 
 // ExportModel returns the files of the model of a checkpoint, in the order of their names, with the texts that go with
-// it. The weights are made and written one by one.
-func ExportModel(b *CompiledJob, c *train.Checkpoint, t texts) ([]hubfile.File, error) {
+// it. The weights are made and written one by one. Of a swarm it is the model with a number; what was trained of each
+// has a file, too.
+func ExportModel(b *CompiledJob, all *train.Checkpoint, number int, t texts) ([]hubfile.File, error) {
+	c := train.Model(b.Spec, all, number)
 	files := []hubfile.File{hubfile.Weights(FileModel, b.Model.Tensors(), merged(b, c))}
 	if b.Tokenizer != nil {
 		files = append(files, hubfile.Text(FileTokenizer, b.Tokenizer.JSON()))
@@ -61,6 +63,12 @@ func ExportModel(b *CompiledJob, c *train.Checkpoint, t texts) ([]hubfile.File, 
 				Template: t.template}, gguf.F32)
 		}})
 	}
+	list := b.Model.Tensors()
+	if b.adapted() {
+		list = b.Trained.Adapters()
+	}
+	files = append(files, hubfile.Models(int(b.Spec.Exchange.Policies), list,
+		func(k int) map[string]*tensor.Tensor { return trainedWeights(train.Model(b.Spec, all, k)) })...)
 	slices.SortFunc(files, func(a, b hubfile.File) int { return cmp.Compare(a.Name, b.Name) })
 	return files, nil
 }

@@ -34,14 +34,8 @@ func (b compilation) task(examples, part int) (model.Task, error) {
 	case spec.TaskDPO:
 		return model.Preference(b.Trained, batch, j.DPO.Beta)
 	case spec.TaskGRPO:
-		return model.Reinforce(b.Trained, batch, model.Rollout{Group: j.Rollout.Group, Tokens: j.Rollout.MaxTokens,
-			Temperature: j.Rollout.Temperature, TopP: j.Rollout.TopP, KL: j.Rollout.KL, Apart: b.apart(),
-			Reward: rules.Rewards(j, b.rule, b.ends, b.judges.Weights)}, b.judges.Judges()...)
+		drawn := rules.Drawn(j, rules.Rewards(j, b.rule, b.ends, b.judges.Weights))
+		return model.Reinforce(b.Trained, batch, drawn, b.judges.Judges()...)
 	}
 	return model.LanguageOf(b.Trained, batch)
-}
-
-// apart is how many steps a unit has that learns from answers which other units draw; 0: it draws them by itself.
-func (b compilation) apart() int {
-	return b.Job.Strategy.SyncSteps * min(1, b.Job.Rollout.Staleness)
 }

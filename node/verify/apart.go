@@ -2,13 +2,15 @@ package verify
 
 import (
 	"context"
-	"slices"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/starling-network/starling/compute/cpu"
+	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/network/checkpoint"
+	"github.com/starling-network/starling/node/measured"
 	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/role/hold"
 )
@@ -90,9 +92,24 @@ func (v *verification) drawBy(ctx context.Context, base *train.Checkpoint) error
 	return nil
 }
 
+// best is the number of the model of a checkpoint that is the model of the job.
+func (v *verification) best(last *train.Checkpoint) (int, error) {
+	if v.b.Spec.Exchange.Policies == 0 {
+		return 0, nil
+	}
+	eval, err := cpu.Compile(v.b.Eval, kernel.Cores)
+	if err != nil {
+		return 0, err
+	}
+	return measured.Best(v.b, eval, last)
+}
+
 // given are the answers that a unit of a round learns from.
 func (v *verification) given(round, unit uint32) *hold.Tensors {
 	s := v.b.Spec
-	from := v.drawn.of[s.Apart().Policy(round)][unit*s.Steps : (unit+1)*s.Steps]
-	return hold.Put(nil, slices.Concat(from...))
+	var from []*tensor.Tensor
+	for _, k := range s.Apart().ReadsAll(unit) {
+		from = append(from, v.drawn.of[s.Apart().Policy(round)][k-s.Units]...)
+	}
+	return hold.Put(nil, from)
 }

@@ -547,11 +547,15 @@ func (v *verification) model(last *train.Checkpoint) error {
 	if err != nil {
 		return err
 	}
-	want, err := prepare.ExportModel(v.b, last, leaves)
+	best, err := v.best(last)
 	if err != nil {
 		return err
 	}
-	earlier, err := prepare.ExportModel(v.b, last, older)
+	want, err := prepare.ExportModel(v.b, last, best, leaves)
+	if err != nil {
+		return err
+	}
+	earlier, err := prepare.ExportModel(v.b, last, best, older)
 	if err != nil {
 		return err
 	}

@@ -77,8 +77,8 @@ func (g *stage) fresh() {
 				g.t.Fatalf("round %d, from which round %d learns, is gone", policy, l.Round)
 			}
 			var drawn []canon.Digest
-			lo, hi := g.s.Terms.DrawnFor(u.Index)
-			for _, d := range from.Units[lo:hi] {
+			for _, k := range g.s.Terms.DrawnFor(u.Index) {
+				d := from.Units[k]
 				if d.Status == work.Assigned {
 					g.t.Fatalf("unit %d of round %d learns from unit %d, which is not committed", u.Index, l.Round, d.Index)
 				}

@@ -177,9 +177,10 @@ func (d faultyCompute) run(base *train.Checkpoint, unit uint32, from []*tensor.T
 		}
 	}
 	r.End = x.session.Tensors()
-	for i, end := range r.End[:len(base.Params)] {
+	begun := train.ModelOf(spec, base, unit)
+	for i, end := range r.End[:len(begun.Params)] {
 		delta := tensor.New(end.Shape)
-		for j, p := range base.Params[i].F32() {
+		for j, p := range begun.Params[i].F32() {
 			delta.F32()[j] = p - end.F32()[j]
 		}
 		r.Delta = append(r.Delta, delta)
@@ -233,7 +234,8 @@ func (x *execution) at(step uint32) (err error) {
 			from = nil
 		}
 		x.done = 0
-		if x.session, err = task.Begin(x.base, shifted(task.Spec, x.unit, x.faulty.shift), from); err != nil {
+		base := train.ModelOf(task.Spec, x.base, x.unit)
+		if x.session, err = task.Begin(base, shifted(task.Spec, x.unit, x.faulty.shift), from); err != nil {
 			return err
 		}
 	}

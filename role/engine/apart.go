@@ -18,8 +18,8 @@ import (
 // In a job whose answers are drawn apart (train.Rollout), a unit that learns starts from the answers of several
 // units of an earlier round.
 
-// drawn names what a unit of the round after a checkpoint learns from, in order of its steps, and the round that it was
-// drawn in. There is none of a unit that draws.
+// drawn names what a unit of the round after a checkpoint learns from, in the order of parts.Rounds.ReadsAll, and the
+// round that it was drawn in. There is none of a unit that draws.
 func (x *states) drawn(base terms.Checkpoint, unit uint32) (list []work.HandedState, l work.RoundState, err error) {
 	s := x.task.Spec
 	if s.Rollout == nil || unit >= s.Units {
@@ -35,8 +35,8 @@ func (x *states) drawn(base terms.Checkpoint, unit uint32) (list []work.HandedSt
 			base.Round)
 	}
 	var roots []canon.Digest
-	for k := range s.Steps {
-		h := l.Units[s.Apart().Drawn(unit, k)].Commit.HandedState
+	for _, k := range s.Apart().ReadsAll(unit) {
+		h := l.Units[k].Commit.HandedState
 		list, roots = append(list, h), append(roots, h.Root)
 	}
 	if parts.GivenRoot(roots) != round.Starts(unit).Root {
@@ -59,9 +59,10 @@ func (x *states) Lacks(base terms.Checkpoint, unit uint32) (list []Answers, err 
 	if err != nil {
 		return nil, err
 	}
+	reads := x.task.Spec.Apart().ReadsAll(unit)
 	for k, from := range drawn {
 		if _, ok := x.held.Get(from.Root); !ok {
-			u := l.Units[x.task.Spec.Apart().Drawn(unit, uint32(k))]
+			u := l.Units[reads[k]]
 			list = append(list, Answers{u.ID(l.Round), u.Worker, from, u.Withheld})
 		}
 	}
@@ -99,7 +100,7 @@ func gather(ctx context.Context, e *Engine, base terms.Checkpoint, unit uint32, 
 		if err := e.Load(ctx, l.Base, holders); err != nil {
 			return err
 		}
-		drawing := e.task.Spec.Apart().Drawn(unit, uint32(k))
+		drawing := e.task.Spec.Apart().ReadsAll(unit)[k]
 		w, err := e.Train(ctx, l.Base, drawing)
 		switch {
 		case err != nil:

@@ -21,7 +21,7 @@ import (
 const maxStates = 4
 
 // heldAnswers is the number of answers that stay in memory: one for each step of some units that learn at once.
-func heldAnswers(s *train.Spec) int { return max(256, 4*int(s.Steps)) }
+func heldAnswers(s *train.Spec) int { return max(256, 4*len(s.Apart().ReadsAll(0))) }
 
 // states holds in memory the states that units carry, gets those that it does not hold from peers, and knows from the
 // run which unit starts from which of them.

@@ -15,7 +15,7 @@ import (
 	"sync"
 
 	"github.com/starling-network/starling/canon"
-	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/compute/train/parts"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/dispute"
@@ -233,7 +233,7 @@ func (p *Executor) train(ctx context.Context, base terms.Checkpoint, w work.Unit
 		p.hidden = map[work.UnitID]*engine.Work{}
 	}
 	for k := range p.hidden { // units that draw are computed while those of later rounds are
-		far := k.Round+train.MaxStaleness < w.Round || w.Round+train.MaxStaleness < k.Round
+		far := k.Round+parts.MaxStaleness < w.Round || w.Round+parts.MaxStaleness < k.Round
 		if far || k.Round < w.Round && p.hidden[k].Update != nil {
 			delete(p.hidden, k)
 		}

@@ -38,8 +38,14 @@ func newApart(z Size) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	task, err := model.Reinforce(config, model.Batch{Sequences: batch, Length: length, Silent: vocab}, model.Rollout{
-		Group: 32, Tokens: 3, Temperature: 1, Apart: int(z.Steps), Reward: rollout.Reward{Exact: 1, Prefix: 1}})
+	drawn := model.Rollout{Group: 32, Tokens: 3, Temperature: 1, Apart: int(z.Steps),
+		Reward: rollout.Reward{Exact: 1, Prefix: 1}}
+	exchange := train.Exchange{Codec: codec.Int8, Rule: aggregate.Mean, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9}
+	if z.Rollout.Shared { // a swarm
+		drawn.Others, drawn.Shared = int(z.Units)-1, 2
+		exchange = train.Exchange{Codec: codec.Float32, Rule: aggregate.Mean, Outer: outer.SGD, Rate: 1, Policies: z.Units}
+	}
+	task, err := model.Reinforce(config, model.Batch{Sequences: batch, Length: length, Silent: vocab}, drawn)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +59,6 @@ func newApart(z Size) (*Job, error) {
 	for _, letter := range "yes o" { // those of the answers are likely, so that some are right
 		weights["transformer.wte.weight"].F32()[int(letter)*width] = 4
 	}
-	exchange := train.Exchange{Codec: codec.Int8, Rule: aggregate.Mean, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9}
 	genesis, err := outer.Genesis(exchange, train.Params(step), weights)
 	if err != nil {
 		return nil, err
@@ -95,8 +100,8 @@ func (j *Job) learn() error {
 	var deltas [][]*tensor.Tensor
 	for unit := range s.Units {
 		var from []*tensor.Tensor
-		for k := range s.Steps {
-			from = append(from, j.answers[s.Apart().Policy(base.Round)][s.Apart().Drawn(unit, k)-s.Units]...)
+		for _, k := range s.Apart().ReadsAll(unit) {
+			from = append(from, j.answers[s.Apart().Policy(base.Round)][k-s.Units]...)
 		}
 		r, err := j.Task.Run(base, unit, from, nil)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/compute/train/parts"
 	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/exchange/transform"
 	"github.com/starling-network/starling/protocol/dispute"
@@ -19,10 +20,11 @@ func Fit(s *train.Spec, p *program.Program, looked *evidence.Budget) error {
 		rounds = max(1, min(s.Exchange.Carry, s.Rounds))
 	}
 	names, shapes := train.Params(p), p.InputShapes()
-	if n := (1 + train.PairState*int(s.Exchange.Pairs) + 4) * len(names) * evidence.DigestBytes; s.Exchange.Pairs > 0 &&
-		n > dispute.MaxLeaf-evidence.MaxValues {
+	replicas := s.Exchange.Pairs + s.Exchange.Policies
+	roots := (1+train.PairState*int(s.Exchange.Pairs)+int(s.Exchange.Policies)+4)*len(names) + len(parts.Given(p))
+	if n := roots * evidence.DigestBytes; replicas > 0 && n > dispute.MaxLeaf-evidence.MaxValues {
 		return fmt.Errorf("%w: the roots of %d replicas in the checkpoint need %d bytes, at most %d are taken",
-			evidence.ErrTooLarge, s.Exchange.Pairs, n, dispute.MaxLeaf-evidence.MaxValues)
+			evidence.ErrTooLarge, replicas, n, dispute.MaxLeaf-evidence.MaxValues)
 	}
 	for round := range rounds {
 		for i, name := range names {

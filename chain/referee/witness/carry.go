@@ -106,5 +106,5 @@ func (w *Witness) handing(left []canon.Digest) []canon.Digest {
 	if !x.CarriesResidual() {
 		left = nil
 	}
-	return slices.Concat(left, w.state()[len(w.base.Params):])
+	return slices.Concat(left, w.state()[len(w.model.Params):])
 }

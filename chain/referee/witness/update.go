@@ -89,7 +89,7 @@ func (w *Witness) sources(c dispute.Claim, x parameter.Sent, p *evidence.Update,
 	}
 	from, to := transform.Reach(x.Transform, shape, lo, hi)
 	at = evidence.LeavesOf(shape, from, to)
-	if p.Base, _, err = evidence.Show(w.base.Params[c.Index], at); err != nil {
+	if p.Base, _, err = evidence.Show(w.model.Params[c.Index], at); err != nil {
 		return err
 	}
 	p.End, _, err = evidence.Show(end[c.Index], at)
@@ -105,7 +105,7 @@ func (w *Witness) toSend(c dispute.Claim) ([]float32, error) {
 	if err != nil {
 		return nil, err
 	}
-	base, end := w.base.Params[c.Index].F32(), w.session.Tensors()[c.Index].F32()
+	base, end := w.model.Params[c.Index].F32(), w.session.Tensors()[c.Index].F32()
 	if left := w.left(c); left != nil {
 		return x.ToSend(w.task.Spec, base, end, left[c.Index].F32(), 0, len(base)), nil
 	}
@@ -117,7 +117,7 @@ func (w *Witness) left(c dispute.Claim) []*tensor.Tensor {
 	if !parameter.Adds(w.task.Spec, c.Round, w.base.Names[c.Index]) {
 		return nil
 	}
-	left, _ := train.Split(w.task.Spec.Exchange, len(w.base.Params), w.from)
+	left, _ := train.Split(w.task.Spec.Exchange, len(w.model.Params), w.from)
 	return left
 }
 
@@ -128,8 +128,8 @@ func (w *Witness) begin(c dispute.Claim) (p evidence.Begin, err error) {
 	}
 	i := slices.Index(train.StateNames(w.task.Step), w.task.Step.Ops[c.Index].Name)
 	p.State, p.Before.Done = w.state(), w.tree.Frontier(int(c.Part))
-	if p.Base, _, err = evidence.Show(w.base.Params[i], []int{int(c.Part)}); err == nil {
-		left, _ := train.Split(w.task.Spec.Exchange, len(w.base.Params), w.from)
+	if p.Base, _, err = evidence.Show(w.model.Params[i], []int{int(c.Part)}); err == nil {
+		left, _ := train.Split(w.task.Spec.Exchange, len(w.model.Params), w.from)
 		p.Left, _, err = evidence.Show(w.task.Spec.Exchange.Below(w.base, w.unit, left)[i], []int{int(c.Part)})
 	}
 	return p, err

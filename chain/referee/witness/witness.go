@@ -29,6 +29,7 @@ import (
 type Witness struct {
 	task        *train.Task
 	base        *train.Checkpoint
+	model       *train.Checkpoint // what the unit begins with of base: all of it, but in a swarm
 	unit        uint32
 	from        []*tensor.Tensor // the carried state of the unit; nil: none
 	shardTokens int
@@ -54,8 +55,9 @@ type Witness struct {
 // manifest of the job's data is that of the task's corpus in shards of shardTokens.
 func New(task *train.Task, base *train.Checkpoint, unit uint32, from []*tensor.Tensor,
 	shardTokens int) *Witness {
-	return &Witness{task: task.Of(unit), base: base, unit: unit, from: from, shardTokens: shardTokens,
-		states: map[uint64]canon.Digest{}}
+	of := task.Of(unit)
+	return &Witness{task: of, base: base, model: train.ModelOf(of.Spec, base, unit), unit: unit, from: from,
+		shardTokens: shardTokens, states: map[uint64]canon.Digest{}}
 }
 
 var _ dispute.Oracle = (*Witness)(nil)
@@ -248,11 +250,11 @@ func (w *Witness) finish() error {
 			return err
 		}
 		state := w.state()
-		w.payload, w.handed = canon.NewTree(make([]canon.Digest, len(w.base.Params))),
+		w.payload, w.handed = canon.NewTree(make([]canon.Digest, len(w.model.Params))),
 			canon.NewTree(state[len(state)-drawn:])
 		return nil
 	}
-	payloads, left := make([]canon.Digest, len(w.base.Params)), make([]canon.Digest, len(w.base.Params))
+	payloads, left := make([]canon.Digest, len(w.model.Params)), make([]canon.Digest, len(w.model.Params))
 	for i := range payloads {
 		payload, rest, err := w.handsOn(dispute.Claim{Round: w.base.Round, Step: w.task.Spec.StepsOf(w.unit),
 			Index: uint32(i)})

@@ -194,14 +194,15 @@ func rewards(c *checker) {
 		c.report(at, problem.BadValue, at+" is given, and model.base_model is missing",
 			"the model is held near the model that the training starts from", "add base_model: ./folder under model")
 	}
-	if at := "rollout.generators"; c.Rollout.Generators > 0 && c.Rollout.Staleness == 0 && !c.bad("rollout", at,
+	if at := "rollout.generators"; c.Rollout.Generators > 0 && !c.Rollout.Apart() && !c.bad("rollout", at,
 		"rollout.staleness") {
 		c.report(at, problem.BadValue, at+" is given, and rollout.staleness is 0",
 			"units that learn draw their answers by themselves", "add staleness: 2 to rollout, or remove generators")
 	}
-	if c.Rollout.Staleness > 0 {
+	if c.Rollout.Apart() {
 		drawnApart(c)
 	}
+	swarm(c)
 	rules(c)
 	adapter := c.Model.Adapter
 	for _, key := range []struct {
@@ -219,7 +220,10 @@ func rewards(c *checker) {
 
 // drawnApart checks that answers can be drawn by other units than those that learn.
 func drawnApart(c *checker) {
-	const at = "rollout.staleness"
+	at, is := "rollout.staleness", "above 0"
+	if c.Rollout.Swarm() {
+		at, is = "rollout.sharing", spec.SwarmSharing
+	}
 	if c.bad("rollout", at) {
 		return
 	}
@@ -238,14 +242,14 @@ func drawnApart(c *checker) {
 				why = "answers of an older policy count by the ratio of their probabilities in both, and a token outside of one " +
 					"nucleus has none"
 			}
-			c.report(key.path, problem.Unsupported, key.path+" is "+key.value+", and "+at+" is above 0", why,
+			c.report(key.path, problem.Unsupported, key.path+" is "+key.value+", and "+at+" is "+is, why,
 				"remove it, or "+at)
 		}
 	}
 	const most = 1 << 10
 	if n := st.Workers.Target * (1 + st.SyncSteps); n > most && !c.bad("strategy", "strategy.sync_steps") {
 		c.report("strategy.sync_steps", problem.TooLarge, fmt.Sprintf("strategy.sync_steps is %d for %d workers, and %s is "+
-			"above 0", st.SyncSteps, st.Workers.Target, at), fmt.Sprintf("each step learns from a unit of its own, and a round "+
+			"%s", st.SyncSteps, st.Workers.Target, at, is), fmt.Sprintf("each step learns from a unit of its own, and a round "+
 			"has at most %d units", most), "lower sync_steps")
 	}
 }

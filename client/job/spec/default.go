@@ -20,7 +20,7 @@ func Fixed() Spec {
 		Seed:          42,
 		Task:          TaskLanguage,
 		DPO:           DPO{Beta: 0.1},
-		Rollout:       Rollout{Group: 8, Temperature: 1, TopP: 1},
+		Rollout:       Rollout{Group: 8, Temperature: 1, TopP: 1, Sharing: "none"},
 		Reward:        Reward{Exact: 1},
 		Model:         Model{Config: map[string]any{}, Tokenizer: Tokenizer{Kind: ByteLevel}},
 		ValSetSize:    0.05,
@@ -101,6 +101,7 @@ func (j *Spec) Derive(file string, given func(path string) bool) {
 		j.Name = strings.TrimSuffix(base, filepath.Ext(base))
 	}
 	j.deriveTask(given)
+	j.deriveSwarm(given)
 	if j.Model.BaseModel != "" && !given("model.tokenizer") {
 		j.Model.Tokenizer = Tokenizer{Kind: TokenizerFile,
 			Path: path.Join(filepath.ToSlash(j.Model.BaseModel), "tokenizer.json")}
@@ -137,7 +138,7 @@ func (j *Spec) Derive(file string, given func(path string) bool) {
 		every = s.SyncSteps
 	}
 	if !given("strategy.optimizer_state_rounds") && (t.Numerics == Tolerant && !s.Replicas.carried() &&
-		!s.Compression.ErrorFeedback || !t.Optimizer.Remembers() || j.Rollout.Staleness > 0) {
+		!s.Compression.ErrorFeedback || !t.Optimizer.Remembers() || j.Rollout.Apart()) {
 		// the carried state would differ from worker to worker, or be empty; or others draw the answers
 		s.OptimizerStateRounds = 1
 	}

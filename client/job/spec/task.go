@@ -42,8 +42,55 @@ type Rollout struct {
 	// their answers by themselves, with their weights of each step
 	Staleness  int `job:"staleness" in:"[0,4]"`
 	Generators int `job:"generators" in:"[0,1000]"` // workers besides those of strategy.workers
+	// whether each worker of strategy.workers trains a model of its own, which learns from answers of the others, too
+	Sharing string `job:"sharing" one:"none swarm"`
+	Own     int    `job:"own" in:"[1,4096]"`   // of a swarm: prompts that each model draws answers to in a step
+	Shared  int    `job:"shared" in:"[0,256]"` // and groups of answers of the others that it learns from, too
 	// a text that is one token, with which an answer ends that rules reward
 	Stop string `job:"stop"`
+}
+
+// Swarm reports whether each worker trains a model of its own.
+func (r Rollout) Swarm() bool { return r.Sharing == SwarmSharing }
+
+// Apart reports whether answers are drawn by other units than those that learn from them.
+func (r Rollout) Apart() bool { return r.Staleness > 0 || r.Swarm() }
+
+// SwarmSharing is the value of Rollout.Sharing of a swarm.
+const SwarmSharing = "swarm"
+
+// SAPO's best numbers of groups that a model of a swarm learns from in a step (Amico et al. 2025, section 5).
+const (
+	bestOwn    = 4
+	bestShared = 4
+)
+
+// deriveSwarm sets the keys of a swarm. Its models move by the updates of their units, as one does in FedAvg.
+func (j *Spec) deriveSwarm(given func(path string) bool) {
+	r, t := &j.Rollout, &j.Training
+	if !r.Swarm() {
+		return
+	}
+	if !given("strategy.method") {
+		j.Strategy.Method = "fedavg"
+	}
+	if !given("strategy.verification.screen") {
+		j.Strategy.Verification.Screen = "off" // updates of different models are not alike
+	}
+	workers := max(1, j.Strategy.Workers.Target)
+	switch {
+	case given("rollout.own"):
+	case t.GlobalBatchSize > 0:
+		r.Own = t.GlobalBatchSize / workers
+	default:
+		r.Own = bestOwn
+	}
+	if t.GlobalBatchSize == 0 {
+		t.GlobalBatchSize = r.Own * workers
+	}
+	if !given("rollout.shared") {
+		r.Shared = bestShared
+	}
 }
 
 // Graph says how the graph of task: graph is read.

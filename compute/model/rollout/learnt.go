@@ -14,6 +14,10 @@ type Options struct {
 	// Apart is how many steps a unit has whose answers other units draw, with the weights of a checkpoint that may be
 	// older; 0: a step draws its answers by itself.
 	Apart int
+
+	// Others is how many units draw answers besides those for the unit itself, of which a step learns from Shared groups,
+	// too; see Swarm. 0: it learns from its own alone.
+	Others, Shared int
 }
 
 // Valid reports whether answers can be drawn so in sequences of a length. Of an older policy they are drawn from all
@@ -21,7 +25,13 @@ type Options struct {
 func (r Options) Valid(length int) bool {
 	return r.Group >= 2 && r.Group <= 1<<10 && r.Tokens >= 1 && r.Tokens < length && r.Temperature >= 0.01 &&
 		r.Temperature <= 100 && r.KL >= 0 && r.KL <= 100 && r.Reward.Valid() && r.Apart >= 0 && r.Apart <= 1<<10 &&
-		r.TopP >= 0 && r.TopP <= 1 && !(r.Apart > 0 && r.Policy().truncates())
+		r.TopP >= 0 && r.TopP <= 1 && !(r.Apart > 0 && r.Policy().truncates()) && r.validShared()
+}
+
+// validShared reports whether answers can be shared so.
+func (r Options) validShared() bool {
+	return r.Others >= 0 && r.Others < maxNodes && r.Shared >= 0 && r.Shared <= maxShared &&
+		(r.Others > 0) == (r.Shared > 0) && (r.Others == 0 || r.Apart > 0)
 }
 
 // Policy is the distribution that tokens are drawn from.

@@ -17,6 +17,29 @@ import (
 type Rounds struct {
 	Units, Steps, Rounds uint32
 	Staleness            uint32 // by how many rounds the policy of the answers is older than the round, at most
+
+	// A unit that learns reads the answers to the prompts of all units, in place of those to its own.
+	Shared bool
+}
+
+// Limits of Rounds: of the staleness, and of the units of a round.
+const (
+	MaxStaleness = 4
+	maxUnits     = 1 << 10
+)
+
+// Check reports why answers cannot be drawn apart in such rounds. alike says that units have one size and carry no
+// state.
+func (r Rounds) Check(alike bool) error {
+	switch n := uint64(r.Units) * (1 + uint64(r.Steps)); {
+	case r.Staleness > MaxStaleness:
+		return fmt.Errorf("answers of a policy that is %d rounds older, at most %d", r.Staleness, MaxStaleness)
+	case n > maxUnits:
+		return fmt.Errorf("a round of %d units that learn and draw, at most %d", n, maxUnits)
+	case !alike:
+		return errors.New("answers are drawn apart for units of one size that carry no state")
+	}
+	return nil
 }
 
 // Policy is the round in which the answers were drawn that a round learns from.
@@ -33,6 +56,24 @@ func (r Rounds) Drawing() uint32 { return r.Units * r.Steps }
 // Drawn is the unit that draws the answers of a step of a unit that learns.
 func (r Rounds) Drawn(unit, step uint32) uint32 { return r.Units + unit*r.Steps + step }
 
+// Reads lists the units that draw the answers which a step of a unit that learns reads: that of its own prompts, and,
+// where answers are shared, those of the units after it, and then of the units before it.
+func (r Rounds) Reads(unit, step uint32) []uint32 {
+	list := []uint32{r.Drawn(unit, step)}
+	for k := uint32(1); r.Shared && k < r.Units; k++ {
+		list = append(list, r.Drawn((unit+k)%r.Units, step))
+	}
+	return list
+}
+
+// ReadsAll lists the units that draw the answers which a unit that learns reads, in order of its steps.
+func (r Rounds) ReadsAll(unit uint32) (list []uint32) {
+	for step := range r.Steps {
+		list = append(list, r.Reads(unit, step)...)
+	}
+	return list
+}
+
 // Learns is the unit, and its step, that learns from the answers of a unit that draws.
 func (r Rounds) Learns(drawing uint32) (unit, step uint32) {
 	return (drawing - r.Units) / r.Steps, (drawing - r.Units) % r.Steps
@@ -40,7 +81,7 @@ func (r Rounds) Learns(drawing uint32) (unit, step uint32) {
 
 // Prefixes of names in the program of a job whose answers are drawn apart.
 const (
-	given    = "q/" // inputs "q/<step>/<name>" of a step that learns, which passes them on
+	given    = "q/" // inputs "q/<number>/<name>" of a step that learns, which passes them on
 	handed   = "d/" // outputs of units that draw, which learning units read
 	executed = "e/" // and those that they do not read: only an execution tells them
 )
@@ -139,8 +180,8 @@ func NoAnswers(p *program.Program) (from []*tensor.Tensor) {
 }
 
 // Check reports why a program does not draw apart as wanted, or why its two parts do not fit to each other and to units
-// of a number of steps.
-func Check(p *program.Program, apart bool, steps int) error {
+// that read the answers of a number of others.
+func Check(p *program.Program, apart bool, reads int) error {
 	if Apart(p) != apart {
 		return fmt.Errorf("answers are drawn apart in the program: %t, in the specification: %t", Apart(p), apart)
 	}
@@ -155,15 +196,15 @@ func Check(p *program.Program, apart bool, steps int) error {
 		return errors.New("the parts that learn and draw have other parameters than the program")
 	}
 	names, drawn, shapes := Given(learn), HandedOn(p), learn.InputShapes()
-	if len(names) != len(drawn)*steps || !slices.Equal(names, Given(p)) {
-		return fmt.Errorf("%d steps read %d tensors of the %d that are drawn for each", steps, len(names), len(drawn))
+	if len(names) != len(drawn)*reads || !slices.Equal(names, Given(p)) {
+		return fmt.Errorf("%d tensors are read of %d units, each of which draws %d", len(names), reads, len(drawn))
 	}
 	inputs := draw.InputShapes()
 	for i, d := range drawn {
-		for k := range steps {
+		for k := range reads {
 			n := fmt.Sprintf("%s%d/%s", given, k, strings.TrimPrefix(d, handed))
 			if names[k*len(drawn)+i] != n || !shapes[n].Equal(inputs[d]) {
-				return fmt.Errorf("step %d does not read %q of the shape %v", k, n, inputs[d])
+				return fmt.Errorf("of the answers %d, %q is not read in the shape %v", k, n, inputs[d])
 			}
 		}
 	}
@@ -176,7 +217,7 @@ func Check(p *program.Program, apart bool, steps int) error {
 }
 
 // GivenRoot binds the answers that a unit learns from, given the roots of the states that their units passed on, in
-// order of steps.
+// the order of Rounds.ReadsAll.
 func GivenRoot(drawn []canon.Digest) canon.Digest { return canon.NewTree(drawn).Root() }
 
 // GivenRootOf is GivenRoot for the roots of all tensors, of which each drawing unit passes on a number.

@@ -4,6 +4,7 @@ package hubfile
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 
 	"github.com/starling-network/starling/compute/model/architecture"
@@ -23,6 +24,15 @@ func Text(name string, text []byte) File {
 		_, err := w.Write(text)
 		return err
 	}}
+}
+
+// Models are the weights of each of n models, of the units of a swarm.
+func Models(n int, list []architecture.Named, of func(model int) map[string]*tensor.Tensor) (files []File) {
+	for k := range n {
+		files = append(files, Weights(fmt.Sprintf("models/%d.safetensors", k), list,
+			func(name string) (*tensor.Tensor, error) { return of(k)[name], nil }))
+	}
+	return files
 }
 
 // Weights is a file of safetensors.

@@ -75,6 +75,9 @@ func Exchange(j spec.Spec) train.Exchange {
 	if st.Replicas.Paired() {
 		x.Pairs, x.Topology = uint32(st.Workers.Target), st.Replicas.Topology
 	}
+	if j.Rollout.Swarm() {
+		x.Policies = uint32(st.Workers.Target)
+	}
 	x.SampleEvery, x.Fragments, x.Overlap = uint32(st.Replicas.Sample), uint32(st.Replicas.Fragments), st.Replicas.Overlap
 	inner := j.Training.Optimizer
 	switch {

@@ -83,8 +83,8 @@ func (d *Assignment) Given() (from []work.HandedState, ok bool) {
 	}
 	for unit := range d.Terms.Units {
 		var drawn []canon.Digest
-		lo, hi := d.Terms.DrawnFor(unit)
-		for _, u := range l.Units[lo:hi] {
+		for _, k := range d.Terms.DrawnFor(unit) {
+			u := l.Units[k]
 			if u.Status == 0 || u.Status == work.Assigned {
 				return nil, false
 			}

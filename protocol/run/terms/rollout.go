@@ -7,6 +7,8 @@ type Rollout struct {
 	Units     uint32 `cbor:"1,keyasint"` // that draw in a round: the same number for each unit that learns
 	Staleness uint32 `cbor:"2,keyasint"` // by how many rounds the policy of the answers is older, at most
 	Flops     uint64 `cbor:"3,keyasint"` // floating-point operations of a unit that draws
+	// A unit that learns reads what is drawn for all units, and not for itself alone.
+	Shared bool `cbor:"4,keyasint,omitempty"`
 }
 
 // MaxStaleness bounds Rollout.Staleness: rounds stay open until no later one reads their answers.
@@ -31,9 +33,17 @@ func (t Terms) Policy(round uint32) uint32 { return round - min(round, t.Rollout
 // IsDrawing reports whether a unit draws.
 func (t Terms) IsDrawing(unit uint32) bool { return t.Rollout.Units > 0 && unit >= t.Units }
 
-// DrawnFor are the units that draw what a unit learns from: from, and up to but without to.
-func (t Terms) DrawnFor(unit uint32) (from, to uint32) {
-	each := t.Rollout.Units / t.Units
-	from = t.Units + unit*each
-	return from, from + each
+// DrawnFor lists the units that draw what a unit learns from: for each of its steps the one that draws for itself, and
+// then, where it reads what is drawn for others, those that draw for the units after it, and for those before it.
+func (t Terms) DrawnFor(unit uint32) (list []uint32) {
+	each, read := t.Rollout.Units/t.Units, uint32(1)
+	if t.Rollout.Shared {
+		read = t.Units
+	}
+	for step := range each {
+		for k := range read {
+			list = append(list, t.Units+(unit+k)%t.Units*each+step)
+		}
+	}
+	return list
 }

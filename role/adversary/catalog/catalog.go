@@ -77,6 +77,8 @@ var named = map[string]struct {
 		"a worker that changes a token of the answers that it draws for others to learn from; elsewhere it is honest"},
 	"forges-rewards": {rollouts.Forges{How: rollouts.EditsReward},
 		"a worker that raises a reward of the answers that it draws for others to learn from; elsewhere it is honest"},
+	"learns-from-own-rollouts": {rollouts.Forges{How: rollouts.OwnAnswers},
+		"a worker that learns from its own answers where those of others are shared with it; elsewhere it is honest"},
 	"withholds-rollouts": {rollouts.Withholds{},
 		"a worker that draws answers as it should, and does not serve them; elsewhere it is honest"},
 	"accuses": {verifiers.ChallengesFalsely{Segment: 1, Manner: verifiers.ToTheLeaf},

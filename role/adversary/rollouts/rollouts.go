@@ -32,8 +32,13 @@ const (
 	OtherPolicy  Forgery = "policy" // draws with changed weights
 )
 
-// Forges is a worker that draws answers falsely, and learns as it should. Where no answers are drawn apart it is
-// honest.
+// Forgeries of units that learn, where they read answers that were drawn for others.
+const (
+	OwnAnswers Forgery = "own" // learns from its own answers in place of those of others
+)
+
+// Forges is a worker that draws answers falsely, and learns as it should, or the reverse. Where no answers are drawn
+// apart it is honest.
 type Forges struct{ How Forgery }
 
 // Install implements Attack.
@@ -66,7 +71,10 @@ type drawer struct {
 func (d *drawer) Train(ctx context.Context, name terms.Checkpoint, unit uint32) (*engine.Work, error) {
 	s := d.Task().Spec
 	base, err := d.Base(name)
-	if err != nil || s.Rollout == nil || unit < s.Units {
+	if err == nil && s.Rollout != nil && s.Rollout.Shared && unit < s.Units && d.how == OwnAnswers {
+		return d.learn(name, base, unit)
+	}
+	if err != nil || s.Rollout == nil || unit < s.Units || d.how == OwnAnswers {
 		return d.Honest.Train(ctx, name, unit)
 	}
 	if d.first == nil {
@@ -76,6 +84,32 @@ func (d *drawer) Train(ctx context.Context, name terms.Checkpoint, unit uint32) 
 	if err != nil {
 		return nil, err
 	}
+	return d.NewWork(name, unit, r)
+}
+
+// learn learns from the answers to the prompts of the unit alone, and says that it did so from all.
+func (d *drawer) learn(name terms.Checkpoint, base *train.Checkpoint, unit uint32) (*engine.Work, error) {
+	from, err := d.Origin(name, unit)
+	if err != nil {
+		return nil, err
+	}
+	t := d.Task()
+	begin, err := t.Begin(base, unit, from)
+	if err != nil {
+		return nil, err
+	}
+	each := len(parts.HandedOn(t.Step))
+	own := slices.Clone(from)
+	for i := range own {
+		if at := i / each; at%int(t.Spec.Units) > 0 {
+			own[i] = from[at/int(t.Spec.Units)*int(t.Spec.Units)*each+i%each]
+		}
+	}
+	r, err := t.Run(base, unit, own, nil)
+	if err != nil {
+		return nil, err
+	}
+	r.Segments[0] = begin.Root()
 	return d.NewWork(name, unit, r)
 }
 
@@ -94,12 +128,17 @@ func (d *drawer) draw(base *train.Checkpoint, unit uint32) (*train.Result, error
 	if err := t.Divide(); err != nil {
 		return nil, err
 	}
+	whole := base
+	base = train.ModelOf(&s, base, unit)
 	from, drawn := *base, unit
 	switch d.how {
 	case ChosenPrompt, CopiesOther:
 		drawn = s.Units + (unit+1-s.Units)%s.Apart().Drawing()
+		if d.how == CopiesOther {
+			from = *train.ModelOf(&s, whole, drawn)
+		}
 	case StalePolicy:
-		from.Params = d.first.Params
+		from.Params = train.ModelOf(&s, d.first, unit).Params
 	case OtherPolicy:
 		from.Params = slices.Clone(base.Params)
 		from.Params[0] = base.Params[0].Clone()

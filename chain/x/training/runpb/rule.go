@@ -44,7 +44,8 @@ func (t Terms) Rule() (terms.Terms, error) {
 		Screen:        terms.Screen(min(t.Screen, math.MaxUint8)),
 		Tolerance:     terms.Tolerance{DistancePPM: t.Tolerance.DistancePPM, CosinePPM: t.Tolerance.CosinePPM},
 		PartialAudits: t.Drawn, Carry: t.Carry, Overlap: t.Overlap, Sizes: t.Sizes,
-		Rollout: terms.Rollout{Units: t.Rollout.Units, Staleness: t.Rollout.Staleness, Flops: t.Rollout.Flops},
+		Rollout: terms.Rollout{Units: t.Rollout.Units, Staleness: t.Rollout.Staleness, Flops: t.Rollout.Flops,
+			Shared: t.Rollout.Shared},
 	}, nil
 }
 
@@ -60,7 +61,8 @@ func FromTerms(t terms.Terms) Terms {
 		Screen:    uint32(t.Screen),
 		Tolerance: Tolerance{DistancePPM: t.Tolerance.DistancePPM, CosinePPM: t.Tolerance.CosinePPM},
 		Drawn:     t.PartialAudits, Carry: t.Carry, Overlap: t.Overlap, Sizes: t.Sizes,
-		Rollout: Rollout{Units: t.Rollout.Units, Staleness: t.Rollout.Staleness, Flops: t.Rollout.Flops},
+		Rollout: Rollout{Units: t.Rollout.Units, Staleness: t.Rollout.Staleness, Flops: t.Rollout.Flops,
+			Shared: t.Rollout.Shared},
 	}
 }
 

@@ -1,0 +1,107 @@
+package rollout
+
+import (
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+
+	"github.com/starling-network/starling/compute/model/architecture"
+	"github.com/starling-network/starling/compute/model/attention"
+	"github.com/starling-network/starling/compute/record"
+	"github.com/starling-network/starling/compute/tensor"
+)
+
+// In a swarm a step learns from groups of answers that others drew to prompts of their own, besides its own ones (SAPO,
+// Amico et al. 2025, algorithm 1). Groups without signal, in which all rewards are equal, are left out first. Which of
+// the others are taken is drawn in the program, by the key of the step.
+
+// Limits of Options.
+const (
+	maxNodes  = 16
+	maxShared = 256
+)
+
+// rows are what Passed has besides where answers are shared.
+func (r Options) rows(n, length int) []architecture.Named {
+	if r.Others == 0 {
+		return nil
+	}
+	return []architecture.Named{{Name: "rows", Shape: tensor.Make(tensor.Int32, n, length+1)}}
+}
+
+// Groups are groups of answers with the examples of their prompts.
+type Groups struct {
+	Rows    *graph.Node // int32 [n, length+1]
+	Answers *graph.Node // int32 [n, group, tokens]
+	Reward  *graph.Node // float32 [n, group]
+	Scores  *graph.Node // float32 [n, group, tokens]: cross-entropies in the policy that drew them
+	// float32 [n]: 1, or 0 for a group that stands for one that there is not, and is not learnt from
+	Taken *graph.Node
+}
+
+// GroupsOf joins the answers of several units, each as Passed lists them.
+func GroupsOf(inputs []*graph.Node, each int) (g Groups) {
+	column := func(at int) *graph.Node {
+		var list []*graph.Node
+		for i := at; i < len(inputs); i += each {
+			list = append(list, inputs[i])
+		}
+		if len(list) == 1 {
+			return list[0]
+		}
+		return graph.Concatenate(list, 0)
+	}
+	return Groups{Rows: column(rowsAt), Answers: column(0), Reward: column(1), Scores: column(2)}
+}
+
+// rowsAt is the place of the examples in Passed.
+const rowsAt = 3
+
+// Draw takes n of the groups whose rewards are not all equal, each as likely as another and none twice, by a key. If
+// there are fewer, the last ones are not taken.
+func (g Groups) Draw(n int, key *graph.Node, site int) (drawn Groups) {
+	all := g.Reward.Shape().Dim(0)
+	differ := graph.GreaterThan(graph.ReduceMax(g.Reward, -1), graph.ReduceMin(g.Reward, -1))
+	row := func(x *graph.Node) *graph.Node { return graph.Reshape(x, 1, all) }
+	number := iota(g.Reward, 1, all)
+	like := graph.ZerosLike(graph.ConvertDType(number, dtypes.Float32))
+	none := graph.MulScalar(graph.OnesLike(like), attention.Masked)
+	scores := graph.Where(row(differ), record.Gumbel(like, key, site), none)
+	var places, taken []*graph.Node
+	for range n {
+		place := Likeliest(scores)
+		highest := graph.ReduceMax(scores, -1)
+		least := graph.MulScalar(graph.OnesLike(highest), attention.Masked/2)
+		taken = append(taken, graph.ConvertDType(graph.GreaterThan(highest, least), dtypes.Float32))
+		places = append(places, place)
+		same := graph.Equal(number, graph.ExpandAndBroadcast(place, []int{1, all}, []int{1}))
+		scores = graph.Where(same, none, scores)
+	}
+	at := graph.Concatenate(places, 0)
+	return Groups{Rows: rowsOf(g.Rows, at), Answers: rowsOf(g.Answers, at), Reward: rowsOf(g.Reward, at),
+		Scores: rowsOf(g.Scores, at), Taken: graph.Concatenate(taken, 0)}
+}
+
+// rowsOf are the rows of x [n, ...] with the numbers at [m]: [m, ...].
+func rowsOf(x, at *graph.Node) *graph.Node {
+	dims := append([]int{at.Shape().Size()}, x.Shape().Dimensions[1:]...)
+	width := x.Shape().Size() / x.Shape().Dim(0)
+	column := graph.Iota(x.Graph(), shapes.Make(dtypes.Int32, dims[0], width), 1)
+	first := graph.ExpandAndBroadcast(graph.MulScalar(at, width), []int{dims[0], width}, []int{1})
+	place := graph.InsertAxes(graph.Add(first, column), -1)
+	return graph.Reshape(graph.Gather(graph.Reshape(x, x.Shape().Size(), 1), place), dims...)
+}
+
+// Joined is what is learnt from own answers, as Learnt lists it with their scores, and then from those of others. Those
+// that are not taken have no weight.
+func Joined(own, others []*graph.Node, taken *graph.Node) []*graph.Node {
+	out := make([]*graph.Node, len(own))
+	for i, other := range others {
+		if i == WeightAt || i == CountedAt {
+			shape := other.Shape().Dimensions
+			other = graph.Mul(other, graph.ExpandAndBroadcast(taken, shape, []int{1, 2}))
+		}
+		out[i] = graph.Concatenate([]*graph.Node{own[i], other}, 0)
+	}
+	return out
+}
