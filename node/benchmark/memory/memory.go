@@ -39,13 +39,16 @@ type Size struct {
 	Hidden, Inter, Layers, Heads  int
 	Vocabulary, Length, Sequences int // Sequences of a step, over two workers
 	Rounds                        int
+	Smaller                       []string // settings, as --set takes them, with which it is tried if it does not fit
 }
 
-// Sizes are those that are measured: the first with --quick, all but the last without, and all with --full.
+// Sizes are those that are measured: the first with --quick, all but the last without, and all with --full. One that
+// does not fit on the machine, with its settings neither, is left out.
 var Sizes = []Size{
-	{"9M", 320, 864, 7, 5, 4096, 128, 4, 3},
-	{"88M", 768, 2048, 12, 12, 4096, 128, 2, 3},
-	{"350M", 1024, 2816, 26, 16, 8192, 128, 2, 2},
+	{"9M", 320, 864, 7, 5, 4096, 128, 4, 3, nil},
+	{"88M", 768, 2048, 12, 12, 4096, 128, 2, 3, nil},
+	{"350M", 1024, 2816, 26, 16, 8192, 128, 2, 2,
+		[]string{"training.optimizer.state=int8", "strategy.optimizer_state_rounds=1"}},
 }
 
 // job is the file of a job on a text in the same folder.
@@ -91,6 +94,7 @@ type Run struct {
 	Plan    uint64  `json:"plan_bytes,omitempty"` // the planned bytes; 0: there is no plan
 	Peak    uint64  `json:"peak_bytes"`
 	State   uint64  `json:"state_bytes,omitempty"` // of the model and its optimizer
+	Disk    int64   `json:"disk_bytes,omitempty"`  // that the plan says
 	Seconds float64 `json:"seconds"`
 
 	processor float64 // seconds on all processors
@@ -98,8 +102,9 @@ type Run struct {
 
 // Report is what was measured.
 type Report struct {
-	Runs []Run           `json:"runs"`
-	Bars []benchmark.Bar `json:"bars"`
+	Runs    []Run           `json:"runs"`
+	Bars    []benchmark.Bar `json:"bars"`
+	Skipped []string        `json:"skipped,omitempty"` // sizes that do not fit on this machine
 }
 
 // Options choose the measurements.
@@ -157,13 +162,41 @@ type jobPlan struct {
 	} `json:"work"`
 	Placement struct {
 		Memory uint64 `json:"memory_bytes"`
+		Fits   string `json:"fits"`
 	} `json:"placement"`
+	Disk     int64 `json:"disk_bytes"`
+	FreeDisk int64 `json:"free_disk_bytes"` // 0: not known
 }
 
-// plan plans a job.
-func (m *measurement) plan(ctx context.Context, name, path string) (p jobPlan, err error) {
-	_, err = m.run(ctx, "plan of "+name, &p, "train", path, "--dry-run")
+// fits reports whether the machine has the memory and the disk.
+func (p jobPlan) fits() bool {
+	return p.Placement.Fits != "no" && (p.FreeDisk == 0 || p.Disk <= p.FreeDisk)
+}
+
+// plan plans a job with some flags. One that does not fit is no error.
+func (m *measurement) plan(ctx context.Context, name, path string, flags ...string) (p jobPlan, err error) {
+	_, err = m.run(ctx, "plan of "+name, &p, append([]string{"train", path, "--dry-run"}, flags...)...)
+	if !p.fits() {
+		err = nil
+	}
 	return p, err
+}
+
+// settle plans a job, with the smaller settings of its size if it does not fit without: no plan if it does not
+// fit with them either.
+func (m *measurement) settle(ctx context.Context, z Size, path string) (flags []string, p *jobPlan, err error) {
+	for {
+		made, err := m.plan(ctx, z.Name, path, flags...)
+		if err != nil || made.fits() {
+			return flags, &made, err
+		}
+		if len(flags) > 0 || len(z.Smaller) == 0 {
+			return nil, nil, nil
+		}
+		for _, s := range z.Smaller {
+			flags = append(flags, "--set", s)
+		}
+	}
 }
 
 // train runs a job on an embedded network, loads its last checkpoint, and verifies it.
@@ -173,16 +206,28 @@ func (m *measurement) train(ctx context.Context, z Size) error {
 	if err := os.WriteFile(path, []byte(z.job()), 0o600); err != nil {
 		return err
 	}
-	plan, err := m.plan(ctx, z.Name, path)
+	flags, plan, err := m.settle(ctx, z, path)
 	if err != nil {
 		return err
 	}
-	state := 12 * plan.Parameters // weights and two moments
-	r, err := m.run(ctx, "network of "+z.Name, nil, "train", path, "--dir", out, "--no-web", "--no-input")
+	if plan == nil {
+		if m.Progress != nil {
+			m.Progress(z.Name + " does not fit on this machine")
+		}
+		m.Skipped = append(m.Skipped, z.Name)
+		return nil
+	}
+	u, err := m.unit(ctx, z, path, flags)
 	if err != nil {
 		return err
 	}
-	r.Plan, r.State = plan.Placement.Memory, state
+	state := u.State
+	r, err := m.run(ctx, "network of "+z.Name, nil,
+		append([]string{"train", path, "--dir", out, "--no-web", "--no-input"}, flags...)...)
+	if err != nil {
+		return err
+	}
+	r.Plan, r.State, r.Disk = plan.Placement.Memory, state, plan.Disk
 	m.Runs = append(m.Runs, r)
 	m.Bars = append(m.Bars, benchmark.AtMost(r.Name+" / plan", ratio(r.Peak, r.Plan), ofPlan))
 	if z.Name == "88M" {
@@ -197,7 +242,7 @@ func (m *measurement) train(ctx context.Context, z Size) error {
 	r.State = state
 	m.Runs = append(m.Runs, r)
 	m.Bars = append(m.Bars, benchmark.AtMost(r.Name+" / state", ratio(r.Peak, state), states))
-	return m.unit(ctx, z, path)
+	return nil
 }
 
 // load measures the loading of the last checkpoint of a run.
@@ -214,18 +259,15 @@ func (m *measurement) load(ctx context.Context, z Size, out string) error {
 }
 
 // unit measures one worker alone.
-func (m *measurement) unit(ctx context.Context, z Size, path string) error {
-	var u struct {
-		Needs uint64 `json:"needs_bytes"`
-	}
-	r, err := m.run(ctx, "unit of "+z.Name, &u, "bench", "memory", "--unit", path)
+func (m *measurement) unit(ctx context.Context, z Size, path string, flags []string) (u UnitReport, err error) {
+	r, err := m.run(ctx, "unit of "+z.Name, &u, append([]string{"bench", "memory", "--unit", path}, flags...)...)
 	if err != nil {
-		return err
+		return u, err
 	}
-	r.Plan = u.Needs
+	r.Plan, r.State = u.Needs, u.State
 	m.Runs = append(m.Runs, r)
 	m.Bars = append(m.Bars, benchmark.AtMost(r.Name+" / what it computes with", ratio(r.Peak, u.Needs), oneWorker))
-	return nil
+	return u, nil
 }
 
 // simulate plays a job with some rounds, and with as many again.
@@ -273,13 +315,14 @@ func (m *measurement) run(ctx context.Context, name string, out any, args ...str
 	if s := process.ProcessState; s != nil {
 		r.processor = (s.UserTime() + s.SystemTime()).Seconds()
 	}
+	var decoded error
+	if out != nil { // a plan that does not fit is printed, and ends with an error
+		decoded = json.NewDecoder(&printed).Decode(out)
+	}
 	if err != nil {
 		return r, fmt.Errorf("benchmark: %s: %w: %s", name, err, strings.TrimSpace(said.String()))
 	}
-	if out != nil {
-		err = json.Unmarshal(printed.Bytes(), out)
-	}
-	return r, err
+	return r, decoded
 }
 
 func ratio(a, b uint64) float64 { return float64(a) / float64(max(b, 1)) }

@@ -15,6 +15,7 @@ import (
 // UnitReport is the memory of the first unit of a job in a process of its own.
 type UnitReport struct {
 	Needs uint64 `json:"needs_bytes"` // weights, gradients, moments, and the other values of a step, as planned
+	State uint64 `json:"state_bytes"` // weights, and the state of the optimizer
 	Peak  uint64 `json:"peak_bytes"`  // of this process
 }
 
@@ -47,5 +48,5 @@ func Unit(ctx context.Context, j *job.Job) (*UnitReport, error) {
 	if _, err := task.Run(b.Genesis, 0, from, func(uint32, float32) error { return ctx.Err() }); err != nil {
 		return nil, err
 	}
-	return &UnitReport{Needs: prepare.UnitMemory(b, exec), Peak: memory.Peak()}, nil
+	return &UnitReport{Needs: prepare.UnitMemory(b, exec), State: uint64(b.Size().State()), Peak: memory.Peak()}, nil
 }
