@@ -74,6 +74,7 @@ func TestDiskStopsGrowing(t *testing.T) {
 		err = p.PlaceHere(b)
 	}
 	together := bundle.Together(b.Spec, b.Step, b.Manifest, order.Terms, member.DefaultKeep)
+	together += int64(b.Model.Parameters()) * prepare.BytesOfWeight // and the model
 	if err != nil || p.Disk != together {
 		t.Errorf("the plan says %d bytes of disk, all parties need %d: %v", p.Disk, together, err)
 	}

@@ -10,7 +10,7 @@ import (
 
 // room is how the parties of a network divide the disk. Blobs that all of them need are one file each, so the disk has
 // to have room for them once, and every party may have all of them. The rest of the disk is divided: one part is for
-// data that is put aside by any party, and each party has an equal part for blobs that no other has.
+// data that is put aside by any party, one for the model, and each party has an equal part for blobs that no other has.
 type room struct {
 	member int64          // bytes of blobs of each party
 	words  string         // names the disk of which these are a part, for people
@@ -26,16 +26,16 @@ func roomFor(dir, job string, need storage.Disk, own disk.Share, parties int) (r
 	}
 	all, known := storage.Room(dir)
 	if !known {
-		all = max(need.Member, need.All()) + need.Moved
+		all = max(need.Member, need.All()) + need.Model + need.Moved
 	}
 	r := room{words: storage.Words, shared: member.NewDiskBudget(all, storage.Words)}
 	if err := r.shared.Reserve(job, need.All()); err != nil {
 		return r, err
 	}
 	r.member = max(need.Member, need.Blobs)
-	spare := max(0, all-need.Moved-r.member) / int64(parties)
+	spare := max(0, all-need.Model-need.Moved-r.member) / int64(parties)
 	r.member += spare
-	return r, r.shared.Reserve(job, need.Blobs+int64(parties)*spare) // the rest is for data that is put aside
+	return r, r.shared.Reserve(job, need.Blobs+need.Model+int64(parties)*spare) // the rest is for data that is put aside
 }
 
 // aside is where a party with this folder, store and budget puts bytes aside.

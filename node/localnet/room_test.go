@@ -29,7 +29,7 @@ func TestRoom(t *testing.T) {
 		t.Skip("free space is not known here")
 	}
 	const mb = 1e6
-	need := storage.Disk{Member: 12 * mb, Blobs: 9 * mb, Moved: 7 * mb, Aside: 2 * mb}
+	need := storage.Disk{Member: 12 * mb, Blobs: 9 * mb, Model: mb, Moved: 7 * mb, Aside: 2 * mb}
 	r, err := roomFor(dir, "job", need, disk.Share{}, 3)
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +39,7 @@ func TestRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	free()
-	if more := r.member - need.Member; more <= 0 || need.Blobs+3*more+need.Moved > all {
+	if more := r.member - need.Member; more <= 0 || need.Blobs+need.Model+3*more+need.Moved > all {
 		t.Errorf("%d bytes of blobs of each party, on a disk of %d", r.member, all)
 	}
 	short := (*member.ShortageError)(nil)

@@ -30,13 +30,13 @@ func (r Room) beyond(free Room) (memory uint64, disk int64) {
 // machine does all of it, and how much it then takes; not ok if no such settings are known. Settings that do not lower
 // what there is too little of are left out.
 func Fitting(j *job.Job, free Room) (set []string, need Room, ok bool) {
-	need, err := needs(j, nil, free.Memory)
+	need, err := needs(j, nil, free)
 	if err != nil {
 		return nil, Room{}, false
 	}
 	for _, s := range smaller {
 		try := append(slices.Clone(set), s)
-		all, err := needs(j, try, free.Memory)
+		all, err := needs(j, try, free)
 		if err != nil {
 			continue
 		}
@@ -51,8 +51,8 @@ func Fitting(j *job.Job, free Room) (set []string, need Room, ok bool) {
 	return nil, Room{}, false
 }
 
-// needs is what a job with more settings takes in all, on a machine with so much free memory.
-func needs(j *job.Job, set []string, memory uint64) (Room, error) {
+// needs is what a job with more settings takes in all, on a machine with so much that is free.
+func needs(j *job.Job, set []string, free Room) (Room, error) {
 	other, err := job.Parse(j.Source, j.Path, slices.Concat(j.Overrides, set)...)
 	if err != nil {
 		return Room{}, err
@@ -75,6 +75,6 @@ func needs(j *job.Job, set []string, memory uint64) (Room, error) {
 	if err != nil {
 		return Room{}, err
 	}
-	d, err := storage.In(b, o.Terms, member.DefaultKeep, parties, memory, true)
-	return Room{Memory: all, Disk: d.All()}, err
+	d, err := storage.In(b, o.Terms, member.DefaultKeep, parties, free.Memory, true)
+	return Room{Memory: all, Disk: d.In(free.Disk)}, err
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/starling-network/starling/node/losses"
 	"github.com/starling-network/starling/node/prepare/storage"
@@ -101,9 +102,9 @@ func (p *Plan) PlaceHere(b *prepare.CompiledJob) error {
 	if err != nil {
 		return err
 	}
-	p.Disk = d.All()
+	p.Disk = d.In(math.MaxInt64)
 	if free, ok := storage.Room(b.Job.Output.Dir); ok {
-		p.FreeDisk = free
+		p.FreeDisk, p.Disk = free, d.In(free)
 	}
 	p.Placement = &api.Placement{Workers: prepare.Workers(b), Verifiers: int(o.Verifiers), Fits: "unknown"}
 	p.Placement.MemoryBytes = p.all

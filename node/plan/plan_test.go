@@ -64,7 +64,7 @@ func TestEvaluations(t *testing.T) {
 func TestFitting(t *testing.T) {
 	j := jobtest.Small(t)
 	const plenty = 1 << 40
-	whole, err := needs(j, nil, plenty)
+	whole, err := needs(j, nil, Room{plenty, plenty})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestFitting(t *testing.T) {
 		if !ok || need.Memory > free.Memory || need.Disk > free.Disk || len(set) == 0 {
 			t.Fatalf("%s: %v takes %+v of %+v, %v", name, set, need, whole, ok)
 		}
-		if again, err := needs(j, set, free.Memory); err != nil || again != need {
+		if again, err := needs(j, set, free); err != nil || again != need {
 			t.Errorf("%s: %+v with the settings, told %+v: %v", name, again, need, err)
 		}
 	}
@@ -93,7 +93,7 @@ func TestFittingOnTheDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole, err := needs(j, nil, 1) // all that is put aside has to be on the disk
+	whole, err := needs(j, nil, Room{1, 1 << 40}) // all that is put aside has to be on the disk
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestFittingOnTheDisk(t *testing.T) {
 	if !ok || need.Disk > free.Disk || need.Memory > free.Memory {
 		t.Fatalf("%v takes %+v of %+v, %v", set, need, free, ok)
 	}
-	if again, err := needs(j, set, free.Memory); err != nil || again != need || len(set) == 0 {
+	if again, err := needs(j, set, free); err != nil || again != need || len(set) == 0 {
 		t.Errorf("%+v with %v, told %+v: %v", again, set, need, err)
 	}
 }

@@ -104,6 +104,8 @@ func diskOf(p *plan.Plan) string {
 		return need + " for each worker"
 	case p.FreeDisk == 0:
 		return need + " for all parties together; how much is free is not known"
+	case p.Disk == p.FreeDisk:
+		return need + " for all parties together: fits, and is all that they may fill; more stays in memory"
 	case p.FitsDisk():
 		return fmt.Sprintf("%s for all parties together: fits, with %s to spare of %s", need,
 			terminal.Bytes(uint64(p.FreeDisk-p.Disk)), terminal.Bytes(uint64(p.FreeDisk)))

@@ -52,12 +52,17 @@ func aside(b *prepare.CompiledJob, t terms.Terms, parties int) (bytes int64) {
 type Disk struct {
 	Member int64 // bytes of blobs that one of them may need (bundle.Footprint)
 	Blobs  int64 // bytes of the blobs of all, equal ones once (bundle.Together)
+	Model  int64 // bytes of the model in the output folder
 	Moved  int64 // bytes that are put aside
 	Aside  int64 // of Moved, those that the free memory has no place for: else those without room stay there
 }
 
 // All is what a network is refused without.
-func (d Disk) All() int64 { return d.Blobs + d.Aside }
+func (d Disk) All() int64 { return d.Blobs + d.Model + d.Aside }
+
+// In is what a network takes of a disk where it may fill so many bytes: all that is put aside as far as there is room,
+// although the memory may have room for some of it, and no less than All.
+func (d Disk) In(room int64) int64 { return min(max(d.All(), room), d.Blobs+d.Model+d.Moved) }
 
 // Here computes the Disk of a job on this machine, with the memory that this process has already. keep is the number of
 // checkpoints that each party keeps.
@@ -72,6 +77,7 @@ func Here(b *prepare.CompiledJob, t terms.Terms, keep, parties int) (Disk, error
 func In(b *prepare.CompiledJob, t terms.Terms, keep, parties int, available uint64, known bool) (Disk, error) {
 	d := Disk{Member: bundle.Footprint(b.Spec, b.Step, b.Manifest, t, keep),
 		Blobs: bundle.Together(b.Spec, b.Step, b.Manifest, t, max(keep, b.Job.Checkpoint.KeepLast)),
+		Model: int64(b.Model.Parameters()) * prepare.BytesOfWeight,
 		Moved: aside(b, t, parties)}
 	if d.Moved == 0 || !known {
 		return d, nil

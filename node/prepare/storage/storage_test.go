@@ -36,11 +36,18 @@ func TestAside(t *testing.T) {
 		}
 		all := c.times * b.Size().Parameters()
 		blobs := bundle.Together(b.Spec, b.Step, b.Manifest, o.Terms, 3)
-		if d, err := Here(b, o.Terms, 3, 3); err != nil || d.Blobs != blobs || d.Moved != all || d.All() != blobs {
-			t.Errorf("%s: the memory has room, and %+v have to be on the disk, wanted %d and %d, %v", name, d, blobs, all, err)
+		least := blobs + b.Size().Parameters() // and the model
+		if d, err := Here(b, o.Terms, 3, 3); err != nil || d.Blobs != blobs || d.Moved != all || d.All() != least {
+			t.Errorf("%s: the memory has room, and %+v have to be on the disk, wanted %d and %d, %v", name, d, least, all, err)
 		}
-		if d, err := In(b, o.Terms, 3, 3, 0, true); err != nil || d.Aside != all || d.All() != blobs+all {
+		if d, err := In(b, o.Terms, 3, 3, 0, true); err != nil || d.Aside != all || d.All() != least+all {
 			t.Errorf("%s: the memory has no room, and %+v have to be on the disk, %v", name, d, err)
+		}
+		d := Disk{Member: 9, Blobs: 5, Model: 1, Moved: 4, Aside: 2}
+		for room, want := range map[int64]int64{1: 8, 9: 9, 20: 10} {
+			if got := d.In(room); got != want {
+				t.Errorf("%+v takes %d of %d bytes, want %d", d, got, room, want)
+			}
 		}
 		if d, err := In(b, o.Terms, 3, 3, 0, false); err != nil || d.Aside != 0 {
 			t.Errorf("%s: %+v where nothing is known of the memory, %v", name, d, err)
