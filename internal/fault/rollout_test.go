@@ -127,6 +127,24 @@ func TestForgedRewards(t *testing.T) {
 	n.sentenced(liars, rounds)
 }
 
+// TestSwarmOfProcesses runs a worker that learns from its own answers where it says that it learnt from those of
+// others, and one that raises rewards of answers that it shares. Both lose stake, and the models are those that the
+// job determines.
+func TestSwarmOfProcesses(t *testing.T) {
+	t.Parallel()
+	n := drawNetwork(t, false, nil)
+	liars := []liar{{act: "learns-from-own-rollouts", role: "worker", slashed: true, out: true},
+		{act: "forges-rewards", role: "worker", slashed: true, out: true}}
+	n.invite(liars)
+	const rounds = 5
+	const early = "def reward(p, a, f): return len([c for c in a.elems() if c < 'm'])"
+	n.rollouts(t, 0, rounds, `[{kind: starlark, source: "`+early+`"}]`)
+	n.units = 6 // each worker learns
+	n.set = append([]string{"--set", "rollout={group: 4, max_tokens: 4, sharing: swarm, own: 2, shared: 2}",
+		"--set", "strategy.workers=6", "--set", "training.global_batch_size=12"}, n.set...)
+	n.sentenced(liars, rounds)
+}
+
 // sentenced orders the job of rollouts, and checks its model, the sentences of the liars, and the books.
 func (n *network) sentenced(liars []liar, rounds int) {
 	n.t.Helper()

@@ -3,10 +3,12 @@
 package series
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
 	"github.com/starling-network/starling/client/api"
+	"github.com/starling-network/starling/compute/train/swarm"
 	"github.com/starling-network/starling/web/source"
 	"github.com/starling-network/starling/web/totals"
 )
@@ -75,6 +77,16 @@ var quantities = []quantity{
 		func(m api.Metric) (float64, bool) { return float64(m.BytesDown), m.BytesUp+m.BytesDown > 0 }},
 }
 
+// nodes are the rewards of the models of a swarm, as many as one may have.
+var nodes = func() (list []quantity) {
+	for k := range swarm.MaxModels {
+		name := fmt.Sprintf("node_%d_reward", k)
+		list = append(list, quantity{name, fmt.Sprintf("Reward of node %d", k), "", "round",
+			func(m api.Metric) (float64, bool) { return optional(m.Measurement(name)) }})
+	}
+	return list
+}()
+
 // points lists what a run has of a quantity, between two steps.
 func (q quantity) points(h *source.History, from, to float64) (x, y []float64) {
 	for _, m := range h.Metrics {
@@ -103,7 +115,7 @@ func Of(h *source.History, names []string, n int, from, to float64) api.Metrics 
 		}
 	}
 	cost, unitless := totals.Spending(h), unitless(h)
-	for _, q := range append(quantities[:len(quantities):len(quantities)],
+	for _, q := range append(slices.Concat(quantities, nodes),
 		quantity{"cost", "Cost so far", "ZEN", "round", func(m api.Metric) (float64, bool) {
 			uzen, known := cost(m)
 			return float64(uzen) / 1e6, known

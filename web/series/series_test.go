@@ -1,12 +1,15 @@
 package series
 
 import (
+	"maps"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/protocol/reward"
+	"github.com/starling-network/starling/web/source"
 	"github.com/starling-network/starling/web/sourcetest"
 	"github.com/starling-network/starling/web/totals"
 )
@@ -41,6 +44,24 @@ func TestSeriesLookLikeTheRun(t *testing.T) {
 	part := Of(h, []string{"loss"}, 1000, 500, 520)
 	if len(part.Series) != 1 || part.Series[0].Count != 21 {
 		t.Errorf("%+v", part)
+	}
+}
+
+// Each model of a swarm has a series of its own.
+func TestRewardsOfNodes(t *testing.T) {
+	h := &source.History{}
+	for round := range uint32(3) {
+		h.Metrics = append(h.Metrics, api.Metric{Kind: "round", Round: round, Step: 5 * round,
+			Measured: map[string]float64{"reward": 0.5, "node_0_reward": 0.25, "node_15_reward": 0.5}})
+	}
+	got := map[string]float64{}
+	for _, s := range Of(h, nil, 10, 0, math.Inf(1)).Series {
+		if strings.HasPrefix(s.Name, "node_") && len(s.Value) == 3 {
+			got[s.Label] = s.Value[2]
+		}
+	}
+	if want := map[string]float64{"Reward of node 0": 0.25, "Reward of node 15": 0.5}; !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
 

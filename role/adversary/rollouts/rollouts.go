@@ -93,7 +93,10 @@ func (d *drawer) learn(name terms.Checkpoint, base *train.Checkpoint, unit uint3
 	if err != nil {
 		return nil, err
 	}
-	t := d.Task()
+	t, err := d.task()
+	if err != nil {
+		return nil, err
+	}
 	begin, err := t.Begin(base, unit, from)
 	if err != nil {
 		return nil, err
@@ -113,8 +116,8 @@ func (d *drawer) learn(name terms.Checkpoint, base *train.Checkpoint, unit uint3
 	return d.NewWork(name, unit, r)
 }
 
-// draw draws what a unit is to draw, or something else.
-func (d *drawer) draw(base *train.Checkpoint, unit uint32) (*train.Result, error) {
+// task is that of the job, with an executor of its own.
+func (d *drawer) task() (*train.Task, error) {
 	t, s := *d.Task(), *d.Task().Spec
 	if d.how == OtherSeed {
 		s.Seed++
@@ -125,20 +128,27 @@ func (d *drawer) draw(base *train.Checkpoint, unit uint32) (*train.Result, error
 		return nil, err
 	}
 	t.Exec = exec
-	if err := t.Divide(); err != nil {
+	return &t, t.Divide()
+}
+
+// draw draws what a unit is to draw, or something else.
+func (d *drawer) draw(base *train.Checkpoint, unit uint32) (*train.Result, error) {
+	t, err := d.task()
+	if err != nil {
 		return nil, err
 	}
+	s := t.Spec
 	whole := base
-	base = train.ModelOf(&s, base, unit)
+	base = train.ModelOf(s, base, unit)
 	from, drawn := *base, unit
 	switch d.how {
 	case ChosenPrompt, CopiesOther:
 		drawn = s.Units + (unit+1-s.Units)%s.Apart().Drawing()
 		if d.how == CopiesOther {
-			from = *train.ModelOf(&s, whole, drawn)
+			from = *train.ModelOf(s, whole, drawn)
 		}
 	case StalePolicy:
-		from.Params = train.ModelOf(&s, d.first, unit).Params
+		from.Params = train.ModelOf(s, d.first, unit).Params
 	case OtherPolicy:
 		from.Params = slices.Clone(base.Params)
 		from.Params[0] = base.Params[0].Clone()
