@@ -60,6 +60,19 @@ func TestEvaluations(t *testing.T) {
 	}
 }
 
+// An evaluation of a swarm measures each of its models.
+func TestEvaluationOfASwarm(t *testing.T) {
+	b, err := prepare.Outline(jobtest.Small(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := evaluated(b)
+	b.Spec.Exchange.Policies = 3
+	if got := evaluated(b); one == 0 || got != 3*one {
+		t.Errorf("%d batches of three models, %d of one", got, one)
+	}
+}
+
 // Settings that make a job fit take less memory or disk than the job, and are named only if it then fits.
 func TestFitting(t *testing.T) {
 	j := jobtest.Small(t)

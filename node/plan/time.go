@@ -53,7 +53,7 @@ func (p *Plan) work(b *prepare.CompiledJob, o market.Order) Work {
 	_, threads := prepare.Turns(b)
 	inTurn := float64(evaluations(b)-1) * float64(min(threads, kernel.Cores)) / float64(kernel.Cores)
 	// others are at work meanwhile, but for the last
-	w.Evaluation = (1 + inTurn) * float64(len(heldout.Batches(b))) * p.evalTime
+	w.Evaluation = (1 + inTurn) * float64(evaluated(b)) * p.evalTime
 
 	params, state, parties := float64(z.Parameters()), float64(z.State()), float64(p.parties)
 	units, checkpoint := float64(s.Units), params*float64(1+p.outerState)
@@ -86,6 +86,11 @@ func evaluations(b *prepare.CompiledJob) (n int) {
 		}
 	}
 	return n
+}
+
+// evaluated is how many batches an evaluation computes: each for every model of a swarm.
+func evaluated(b *prepare.CompiledJob) int {
+	return len(heldout.Batches(b)) * int(max(1, b.Spec.Exchange.Policies))
 }
 
 // tryEvaluation measures the evaluation of one batch.
