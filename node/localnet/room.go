@@ -10,7 +10,8 @@ import (
 
 // room is how the parties of a network divide the disk. Blobs that all of them need are one file each, so the disk has
 // to have room for them once, and every party may have all of them. The rest of the disk is divided: one part is for
-// data that is put aside by any party, one for the model, and each party has an equal part for blobs that no other has.
+// data that is put aside by any party, and one for the model. The remainder goes in equal parts to each party, for
+// blobs that no other has, and to data that is put aside.
 type room struct {
 	member int64          // bytes of blobs of each party
 	words  string         // names the disk of which these are a part, for people
@@ -33,9 +34,10 @@ func roomFor(dir, job string, need storage.Disk, own disk.Share, parties int) (r
 		return r, err
 	}
 	r.member = max(need.Member, need.Blobs)
-	spare := max(0, all-need.Model-need.Moved-r.member) / int64(parties)
+	spare := max(0, all-need.Model-need.Moved-r.member) / int64(parties+1)
 	r.member += spare
-	return r, r.shared.Reserve(job, need.Blobs+need.Model+int64(parties)*spare) // the rest is for data that is put aside
+	// the rest is for data that is put aside
+	return r, r.shared.Reserve(job, need.Blobs+need.Model+int64(parties)*spare)
 }
 
 // aside is where a party with this folder, store and budget puts bytes aside.

@@ -28,7 +28,7 @@ const heldEnds = 2
 
 // aside is how many bytes the parties of a process put aside, which prepare.Memory does not count: the checkpoints,
 // which they share, and one that a party makes before it takes the shared one; for each verifier the states at the end
-// of units; and the carried states of the units of a round. Small ones stay in memory, and are counted.
+// of units; and the carried states of the units of two rounds. Small ones stay in memory, and are counted.
 func aside(b *prepare.CompiledJob, t terms.Terms, parties int) (bytes int64) {
 	state, err := outer.State(b.Exchange())
 	if err != nil {
@@ -41,8 +41,9 @@ func aside(b *prepare.CompiledJob, t terms.Terms, parties int) (bytes int64) {
 	verifiers := int64(max(0, parties-int(t.Units)))
 	bytes = (prepare.HeldCheckpoints+1)*checkpoint + verifiers*heldEnds*b.Size().State()
 	if t.Carry > 0 && b.Spec.Rollout == nil {
+		carrying := int64(min(2, b.Spec.Rounds-1)) // rounds
 		for _, shape := range train.HandedShapes(b.Spec.Exchange, b.Step) {
-			bytes += int64(t.Units) * int64(shape.Bytes())
+			bytes += carrying * int64(t.Units) * int64(shape.Bytes())
 		}
 	}
 	return bytes

@@ -19,7 +19,7 @@ func TestAside(t *testing.T) {
 	}{
 		"small":   {32, 0, "strategy.optimizer_state_rounds=1"},
 		"large":   {512, 4*2 + 2*3, "strategy.optimizer_state_rounds=1"},
-		"carried": {512, 4*2 + 2*3 + 2*2, "strategy.optimizer_state_rounds=2"},
+		"carried": {512, 4*2 + 2*3 + 2*2*2, "strategy.optimizer_state_rounds=2"},
 	} {
 		j, err := job.Load(jobtest.Small(t).Path, "model.config.n_layer=2", "model.config.n_head=4",
 			fmt.Sprint("model.config.n_embd=", c.width), "strategy.workers=2", c.set)
