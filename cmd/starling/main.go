@@ -28,6 +28,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/passphrase"
 	"github.com/starling-network/starling/cmd/starling/sim"
 	"github.com/starling-network/starling/cmd/starling/startup"
+	"github.com/starling-network/starling/cmd/starling/supervise"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/train"
 	"github.com/starling-network/starling/cmd/starling/usage"
@@ -125,7 +126,7 @@ one tile of one operator that the chain recomputes, liars lose their stake, and 
 		web.Gateway(c),
 		worker.Command(c), fleet.Command(c), verifier.Command(c), market.Command(c), account.Command(c),
 		validator.Command(c), network.Command(c), dev.Command(c, root),
-		bench.Command(c), doctor.Command(c), version.Command(c),
+		bench.Command(c), doctor.Command(c), version.Command(c), supervise.Command(c),
 	)
 	addMoved(c, root)
 	manual.Install(root)

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/coreos/go-systemd/v22/daemon"
+
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/job/quantity"
 	"github.com/starling-network/starling/client/transaction"
@@ -393,6 +395,7 @@ func (s *service) serve(ctx context.Context) error {
 	s.working.Go(func() { s.provideBlobs(work) })
 	s.working.Go(func() { s.hours.Run(work) })
 	s.Say(fmt.Sprintf("%s offers its work at %s ZEN per PFLOP", s.chain.Address(), quantity.Amount(s.Price)))
+	_, _ = daemon.SdNotify(false, daemon.SdNotifyReady) // where no supervisor listens, none is told
 	if len(s.Listen) == 0 && !s.Hidden {
 		s.Say("it listens on the loopback alone: other machines cannot fetch from it; give --listen, or --behind-nat")
 	}

@@ -18,6 +18,8 @@ import (
 	cmtjson "github.com/cometbft/cometbft/libs/json"
 	cmttypes "github.com/cometbft/cometbft/types"
 
+	"github.com/coreos/go-systemd/v22/daemon"
+
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/chain/clock"
 	"github.com/starling-network/starling/chain/garbage"
@@ -115,6 +117,7 @@ func (o Options) run(ctx context.Context, f keystore.ValidatorFile, w *instrumen
 	}()
 	o.Say(fmt.Sprintf("%s of %s: http://%s for everybody (gRPC %s, REST http://%s), %s for other validators", f.Kind(),
 		f.ChainID, f.RPC, f.GRPC, f.REST, f.Listen))
+	_, _ = daemon.SdNotify(false, daemon.SdNotifyReady)         // where no supervisor listens, none is told
 	c := client.New(v.Client(), wallet.KeyFromSeed([32]byte{})) // it only listens
 	defer c.Close()
 	return o.follow(ctx, c, w)

@@ -31,6 +31,11 @@ type hostFile struct {
 	Home    string                 `yaml:"home"`
 	All     map[string]yaml.Node   `yaml:"all"`
 	Workers []map[string]yaml.Node `yaml:"workers"`
+
+	Releases struct { // each worker is supervised; without a URL, none is
+		URL  string `yaml:"url"`
+		Root string `yaml:"root"`
+	} `yaml:"releases"`
 }
 
 const (
@@ -52,6 +57,7 @@ quarters of the free memory and half of the free disk in equal parts, and the na
 
 A worker that fails is started again, after 5 seconds and then later each time. One that ended because it was drained
 or revoked stays down, and the command ends with the last of them. The first Ctrl-C drains all, the second ends them.
+With releases: {url: URL, root: FILE} in the file each worker runs under starling supervise.
 
 starling worker status, pause and logs take the folder of each worker.`,
 		Example: `  starling fleet up examples/fleet.yaml
@@ -99,6 +105,8 @@ func readHost(path string) (workers []fleet.Worker, err error) {
 		return nil, fmt.Errorf("it has more than %d bytes", flagfile.MaxBytes)
 	case file.Version != "starling/v1" || file.Kind != "Fleet":
 		return nil, errors.New("wanted apiVersion: starling/v1 and kind: Fleet")
+	case (file.Releases.URL == "") != (file.Releases.Root == ""):
+		return nil, errors.New("releases needs a url and a root, the file that names the trusted keys")
 	case file.Home == "":
 		return nil, errors.New("home is missing: a folder with one folder for each worker")
 	case len(file.Workers) < 1 || len(file.Workers) > maxWorkers:
@@ -115,7 +123,12 @@ func readHost(path string) (workers []fleet.Worker, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("worker %s: %w", name, err)
 		}
-		workers = append(workers, fleet.Worker{Name: name, Args: []string{"worker", "up", "--config", config}})
+		up := []string{"worker", "up", "--config", config}
+		if r := file.Releases; r.URL != "" {
+			up = append([]string{"supervise", "--home", filepath.Join(file.Home, name), "--releases", r.URL, "--root", r.Root,
+				"--"}, up...)
+		}
+		workers = append(workers, fleet.Worker{Name: name, Args: up})
 	}
 	return workers, nil
 }

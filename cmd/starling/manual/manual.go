@@ -20,7 +20,7 @@ var firstLevel = []struct {
 }{
 	{"Train", []string{"train", "sim", "job", "data", "model", "web", "gateway"}},
 	{"Provide", []string{"worker", "verifier", "fleet", "market", "account"}},
-	{"Operate", []string{"validator", "network", "dev"}},
+	{"Operate", []string{"validator", "network", "supervise", "dev"}},
 	{"Examine", []string{"bench", "doctor", "version"}},
 }
 

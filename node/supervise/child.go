@@ -1,0 +1,149 @@
+package supervise
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/daemon"
+
+	"github.com/starling-network/starling/internal/process"
+	"github.com/starling-network/starling/node/control"
+	"github.com/starling-network/starling/node/instrument"
+	"github.com/starling-network/starling/node/pause"
+)
+
+// child is the process that is supervised.
+type child struct {
+	*exec.Cmd
+	version  string        // of its release; "": the installed program
+	ready    chan struct{} // closed when it says so, as systemd's services do; nil: that is known
+	wasReady bool
+	ended    chan error
+	trial    <-chan time.Time // when its trial is judged; nil: it is on none
+}
+
+const (
+	fileNotify = "notify.sock"
+	startsIn   = time.Minute // for a program that only prints its version
+	asideIn    = 20 * time.Second
+	asideFor   = 10 * time.Minute // after which a pause that was not ended ends by itself
+	stopsIn    = 30 * time.Second
+)
+
+// start starts a release, or the installed program.
+func (s *supervisor) start(version string) (*child, error) {
+	program := s.Program
+	if version != "" {
+		program = s.source.Program(version)
+	}
+	socket := filepath.Join(s.dir, fileNotify)
+	_ = os.Remove(socket) // of the process before
+	from, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
+	if err != nil {
+		return nil, fmt.Errorf("supervise: the path of the folder may be too long for a socket: %w", err)
+	}
+	c := &child{Cmd: exec.Command(program, s.Args...), version: version, ready: make(chan struct{}),
+		ended: make(chan error, 1)}
+	process.Apart(c.Cmd)
+	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
+	c.Env = append(os.Environ(), "NOTIFY_SOCKET="+socket)
+	if err := c.Start(); err != nil {
+		return nil, errors.Join(err, from.Close())
+	}
+	ready := c.ready
+	go hear(from, ready)
+	go func() {
+		c.ended <- c.Wait()
+		_ = from.Close()
+	}()
+	return c, nil
+}
+
+// hear waits until a process says that it is ready, and says so to the supervisor's own.
+func hear(from *net.UnixConn, ready chan<- struct{}) {
+	b := make([]byte, 1<<10)
+	for said := false; ; {
+		n, err := from.Read(b)
+		if err != nil {
+			return
+		}
+		for line := range strings.Lines(string(b[:n])) {
+			if strings.TrimSpace(line) == daemon.SdNotifyReady && !said {
+				said = true
+				close(ready)
+				_, _ = daemon.SdNotify(false, daemon.SdNotifyReady) // where no service manager listens, none is told
+			}
+		}
+	}
+}
+
+// kill ends a process at once.
+func (c *child) kill() { _ = c.Process.Kill() } // one that has ended needs none
+
+// starts runs a program that is to print its version.
+func starts(ctx context.Context, program string) error {
+	ctx, cancel := context.WithTimeout(ctx, startsIn)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, program, "version").CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, strings.TrimSpace(string(out[:min(len(out), 1<<10)])))
+	}
+	return nil
+}
+
+// status is what the supervisor needs of that of a worker.
+type status struct {
+	Pause   pause.State               `json:"pause"`
+	Actions []instrument.ActionStatus `json:"actions"`
+}
+
+// handOver ends the process that runs so that the next one continues with its work: a worker writes the state of its
+// unit to the disk, as in a pause, and is not told to drain, since it leaves no run.
+func (s *supervisor) handOver(ctx context.Context) {
+	var now status
+	if err := control.Status(ctx, s.Home, &now); err != nil { // it is a validator, or has no socket
+		_ = process.Interrupt(s.child.Process)
+		select {
+		case <-s.child.ended:
+			return
+		case <-time.After(stopsIn):
+		}
+	} else if !now.Pause.Paused {
+		if _, err := control.Pause(ctx, s.Home, asideFor); err == nil {
+			s.resume = true
+			s.aside(ctx)
+		}
+	}
+	s.child.kill()
+	<-s.child.ended
+}
+
+// aside waits until a paused process computes nothing.
+func (s *supervisor) aside(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, asideIn)
+	defer cancel()
+	for ctx.Err() == nil {
+		var now status
+		if control.Status(ctx, s.Home, &now) != nil || len(now.Actions) == 0 {
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// goOn ends the pause in which the work was handed over.
+func (s *supervisor) goOn(ctx context.Context) {
+	if _, err := control.Resume(ctx, s.Home); err != nil {
+		s.Say(fmt.Sprintf("the pause ends by itself within %s: %v", asideFor, err))
+	}
+}

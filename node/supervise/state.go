@@ -1,0 +1,78 @@
+package supervise
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/bits"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/starling-network/starling/node/folder"
+	"github.com/starling-network/starling/node/releases"
+)
+
+const fileState = "state.json"
+
+// State is what the supervisor of a process remembers.
+type State struct {
+	Current string            `json:"current,omitempty"` // release that runs; "": the installed program
+	Trial   string            `json:"trial,omitempty"`   // release that is tried
+	Refused map[string]string `json:"refused,omitempty"` // releases that failed, and why
+	Pinned  string            `json:"pinned,omitempty"`  // earlier release that the owner asked for: it stays
+}
+
+// load reads the state. A trial that was cut off counts as none; an installed program that is later than the current
+// release takes its place.
+func (s *supervisor) load() error {
+	err := folder.ReadJSON(filepath.Join(s.dir, fileState), &s.state)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	s.state.Trial = ""
+	if _, err := os.Stat(s.source.Program(s.state.Current)); err != nil {
+		s.state.Current = ""
+	}
+	if s.state.Pinned == "" && s.Version != "" && !releases.Newer(s.state.Current, s.Version) {
+		s.state.Current = ""
+	}
+	return nil
+}
+
+// save writes the state. Where that fails the process runs on: it is more than what is remembered of it.
+func (s *supervisor) save() {
+	if err := folder.WriteJSON(filepath.Join(s.dir, fileState), s.state); err != nil {
+		s.Say(fmt.Sprintf("the state of the releases cannot be written: %v", err))
+	}
+}
+
+// due reports whether this machine switches to a release by now. Its time within the rollout is drawn by the folder
+// and the version, so that machines do not switch at once, and not in the same order each time.
+func (s *supervisor) due(n releases.Notes, now time.Time) bool {
+	d := sha256.Sum256([]byte(n.Version + "\x00" + s.Machine))
+	high, _ := bits.Mul64(binary.BigEndian.Uint64(d[:8]), n.Rollout)
+	return !now.Before(n.From.Add(time.Duration(high) * time.Second))
+}
+
+// fileUpgrade is where the application of a validator notes the upgrade that it waits for.
+const fileUpgrade = "data/upgrade-info.json"
+
+// chainWaits is the upgrade for which the validator of the folder has stopped; "": none.
+func (s *supervisor) chainWaits() string {
+	var waits struct {
+		Name string `json:"name"`
+	}
+	if err := folder.ReadJSON(filepath.Join(s.Home, filepath.FromSlash(fileUpgrade)), &waits); err != nil {
+		return ""
+	}
+	return waits.Name
+}
+
+// validator reports whether the folder is that of a validator.
+func (s *supervisor) validator() bool {
+	var any struct{}
+	return folder.ReadJSON(filepath.Join(s.Home, "validator.json"), &any) == nil
+}

@@ -1,0 +1,254 @@
+package supervise
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/daemon"
+
+	"github.com/starling-network/starling/internal/releasetest"
+	"github.com/starling-network/starling/node/releases"
+)
+
+// The test binary is a program that is supervised when this variable is set. It works as its version does, which is the
+// name of the folder that it lies in.
+const asProgram = "STARLING_TEST_SUPERVISED"
+
+// Programs that are no good.
+const (
+	neverStarts = "v1.1.0"
+	neverReady  = "v1.2.0"
+	endsSoon    = "v1.3.0"
+	endsLater   = "v1.4.0" // when it was ready
+	good        = "v1.5.0"
+	early       = "v1.6.0" // is for a later time
+	changes     = "v1.7.0" // with an upgrade of the chain
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		os.Exit(work())
+	}
+	os.Exit(m.Run())
+}
+
+// work is the program.
+func work() int {
+	self, err := os.Executable()
+	if err != nil {
+		return 1
+	}
+	version := filepath.Base(filepath.Dir(self))
+	if os.Args[1] == "version" {
+		if version == neverStarts {
+			return 1
+		}
+		return 0
+	}
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, syscall.SIGTERM)
+	switch version {
+	case endsSoon:
+		return 3
+	case neverReady:
+	default:
+		_, _ = daemon.SdNotify(false, daemon.SdNotifyReady)
+	}
+	if version == endsLater {
+		time.Sleep(100 * time.Millisecond)
+		return 4
+	}
+	<-stop
+	return 7
+}
+
+// supervised is a program under a supervisor.
+type supervised struct {
+	t    *testing.T
+	home string
+	repo *releasetest.Repository
+	end  context.CancelFunc
+	over chan int
+
+	mu    sync.Mutex
+	lines []string
+}
+
+// begin supervises the test binary, with releases that are published.
+func begin(t *testing.T, r *releasetest.Repository, home string) *supervised {
+	t.Helper()
+	t.Setenv(asProgram, "1")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	s := &supervised{t: t, home: home, repo: r, end: cancel, over: make(chan int, 1)}
+	o := Options{Home: home, Args: []string{"work"}, Program: self, Version: "v1.0.0", Machine: "this", URL: r.URL(),
+		Root: r.Root(), Every: 50 * time.Millisecond, Trial: 400 * time.Millisecond, Say: func(line string) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.lines = append(s.lines, line)
+		}}
+	go func() {
+		code, err := Run(ctx, o, nil)
+		if err != nil {
+			t.Error(err)
+		}
+		s.over <- code
+	}()
+	t.Cleanup(func() {
+		s.stop()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		t.Log(strings.Join(s.lines, "\n"))
+	})
+	return s
+}
+
+// stop ends it, and checks that it ends as its process does.
+func (s *supervised) stop() {
+	s.t.Helper()
+	s.end()
+	if code := <-s.over; code != 7 {
+		s.t.Errorf("it ends with exit code %d", code)
+	}
+	s.over <- 7
+}
+
+// until waits for a status.
+func (s *supervised) until(what string, holds func(Status) bool) Status {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
+	defer cancel()
+	for {
+		now, err := Ask(ctx, s.home)
+		if err == nil && holds(now) {
+			return now
+		}
+		if err != nil && !errors.Is(err, ErrNotRunning) {
+			s.t.Fatalf("%s: %v", what, err)
+		}
+		select {
+		case <-ctx.Done():
+			s.t.Fatalf("%s: %+v", what, now)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// shortDir is a folder whose sockets have short paths.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+func add(t *testing.T, r *releasetest.Repository, version string, n releases.Notes) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Add(version, self, n)
+	r.Release()
+}
+
+// A release that is no good leaves the program before it, which runs again by itself; a good one stays, also after a
+// restart; one for a later time waits until its owner asks for it.
+func TestReleases(t *testing.T) {
+	r := releasetest.New(t)
+	home := shortDir(t)
+	s := begin(t, r, home)
+	s.until("the installed program runs", func(now Status) bool { return now.Running == "v1.0.0" })
+	for _, version := range []string{neverStarts, neverReady, endsSoon, endsLater} {
+		add(t, r, version, releases.Notes{})
+		s.until(version+" is refused", func(now Status) bool {
+			return now.Refused[version] != "" && now.Running == "v1.0.0" && now.Trial == ""
+		})
+	}
+	add(t, r, good, releases.Notes{})
+	s.until("the good one runs", func(now Status) bool { return now.Running == good && now.Trial == "" })
+	add(t, r, early, releases.Notes{From: time.Now().Add(time.Hour)})
+	s.until("the later one is known", func(now Status) bool { return now.Latest == early })
+	s.stop()
+	again := begin(t, r, home)
+	again.until("the good one runs again", func(now Status) bool { return now.Running == good && now.Latest == early && now.Ready })
+	if now, err := Upgrade(t.Context(), home, endsSoon); err != nil || !strings.Contains(now.Failed, "it ended") ||
+		now.Running != good {
+		t.Errorf("a bad one that is asked for: %+v, %v", now, err)
+	}
+	if now, err := Upgrade(t.Context(), home, "v8.0.0"); err != nil || now.Failed == "" || now.Running != good {
+		t.Errorf("one that is not there: %+v, %v", now, err)
+	}
+	if now, err := Upgrade(t.Context(), home, ""); err != nil || now.Failed != "" || now.Running != early {
+		t.Errorf("the latest: %+v, %v", now, err)
+	}
+	if now, err := Upgrade(t.Context(), home, good); err != nil || now.Failed != "" || now.Running != good {
+		t.Errorf("an earlier one: %+v, %v", now, err)
+	}
+	add(t, r, changes, releases.Notes{})
+	if now := again.until("a later one is known", func(now Status) bool { return now.Latest == changes }); now.Running != good {
+		t.Errorf("%s runs, though the owner asked for another", now.Running)
+	}
+	again.stop()
+	last := begin(t, r, home)
+	last.until("the one that the owner asked for runs", func(now Status) bool { return now.Running == good && now.Ready })
+}
+
+// A validator takes a release with an upgrade when its chain waits for that upgrade, and not before.
+func TestUpgradeOfTheChain(t *testing.T) {
+	r := releasetest.New(t)
+	home := shortDir(t)
+	for name, text := range map[string]string{"validator.json": "{}", "data/upgrade-info.json": `{"name":"other"}`} {
+		if err := os.MkdirAll(filepath.Join(home, filepath.Dir(name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(home, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := begin(t, r, home)
+	add(t, r, changes, releases.Notes{Upgrade: "v2"})
+	s.until("it is known", func(now Status) bool { return now.Latest == changes })
+	add(t, r, early, releases.Notes{From: time.Now().Add(time.Hour)}) // gives it the time of a look
+	if now := s.until("both are", func(now Status) bool { return len(now.Available) == 2 }); now.Running != "v1.0.0" {
+		t.Errorf("%s runs before the chain waits", now.Running)
+	}
+	if err := os.WriteFile(filepath.Join(home, "data/upgrade-info.json"), []byte(`{"name":"v2","height":20}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.until("it runs", func(now Status) bool { return now.Running == changes && now.Trial == "" })
+}
+
+// Machines switch at times that are spread over the rollout.
+func TestRolloutIsSpread(t *testing.T) {
+	from := time.Unix(1_000_000_000, 0)
+	n := releases.Notes{Version: "v1.0.0", From: from, Rollout: 1000}
+	early := 0
+	for i := range 1000 {
+		s := supervisor{Options: Options{Machine: fmt.Sprint("machine-", i)}}
+		if s.due(n, from.Add(-time.Second)) || !s.due(n, from.Add(1000*time.Second)) {
+			t.Fatal("a machine switches before or after the rollout")
+		}
+		if s.due(n, from.Add(250*time.Second)) {
+			early++
+		}
+	}
+	if early < 200 || early > 300 {
+		t.Errorf("%d of 1000 machines switch in the first quarter", early)
+	}
+}
