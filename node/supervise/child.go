@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,6 +26,7 @@ type child struct {
 	version  string        // of its release; "": the installed program
 	ready    chan struct{} // closed when it says so, as systemd's services do; nil: that is known
 	wasReady bool
+	replaces bool // another program of this supervisor
 	ended    chan error
 	trial    <-chan time.Time // when its trial is judged; nil: it is on none
 }
@@ -32,8 +34,8 @@ type child struct {
 const (
 	fileNotify = "notify.sock"
 	startsIn   = time.Minute // for a program that only prints its version
-	asideIn    = 20 * time.Second
-	asideFor   = 10 * time.Minute // after which a pause that was not ended ends by itself
+	keepAfter  = 10 * time.Second
+	asideIn    = 20 * time.Second // for the state of a large unit
 	stopsIn    = 30 * time.Second
 )
 
@@ -104,8 +106,8 @@ type status struct {
 	Actions []instrument.ActionStatus `json:"actions"`
 }
 
-// handOver ends the process that runs so that the next one continues with its work: a worker writes the state of its
-// unit to the disk, as in a pause, and is not told to drain, since it leaves no run.
+// handOver ends the process that runs so that the next one continues with its work. A worker is not told to drain,
+// since it leaves no run: it is killed, as by a power failure, when what it has computed for long is on the disk.
 func (s *supervisor) handOver(ctx context.Context) {
 	var now status
 	if err := control.Status(ctx, s.Home, &now); err != nil { // it is a validator, or has no socket
@@ -115,23 +117,32 @@ func (s *supervisor) handOver(ctx context.Context) {
 			return
 		case <-time.After(stopsIn):
 		}
-	} else if !now.Pause.Paused {
-		if _, err := control.Pause(ctx, s.Home, asideFor); err == nil {
-			s.resume = true
-			s.aside(ctx)
-		}
+	}
+	aside := !now.Pause.Paused && slices.ContainsFunc(now.Actions, worthKeeping)
+	if aside {
+		s.setAside(ctx)
 	}
 	s.child.kill()
 	<-s.child.ended
+	if aside {
+		s.endPause()
+	}
 }
 
-// aside waits until a paused process computes nothing.
-func (s *supervisor) aside(ctx context.Context) {
+// worthKeeping reports whether an action has computed for long enough that it is not begun again. A pause to keep less
+// would cost more: a member that is paused while a duty is nearly due leaves its run.
+func worthKeeping(a instrument.ActionStatus) bool { return time.Since(a.Since) > keepAfter }
+
+// setAside pauses a process, so that it writes the state of its units to the disk, and waits until it computes nothing.
+func (s *supervisor) setAside(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, asideIn)
 	defer cancel()
+	if _, err := control.Pause(ctx, s.Home, asideIn); err != nil {
+		return
+	}
 	for ctx.Err() == nil {
 		var now status
-		if control.Status(ctx, s.Home, &now) != nil || len(now.Actions) == 0 {
+		if control.Status(ctx, s.Home, &now) != nil || !slices.ContainsFunc(now.Actions, worthKeeping) {
 			return
 		}
 		select {
@@ -141,9 +152,13 @@ func (s *supervisor) aside(ctx context.Context) {
 	}
 }
 
-// goOn ends the pause in which the work was handed over.
-func (s *supervisor) goOn(ctx context.Context) {
-	if _, err := control.Resume(ctx, s.Home); err != nil {
-		s.Say(fmt.Sprintf("the pause ends by itself within %s: %v", asideFor, err))
+// endPause ends the pause of a process that is gone: the next one is not paused.
+func (s *supervisor) endPause() {
+	p, err := pause.Open(s.Home, pause.Conditions{}, time.Now)
+	if err == nil {
+		_, err = p.Resume()
+	}
+	if err != nil {
+		s.Say(fmt.Sprintf("the pause of the hand-over ends by itself within %s: %v", asideIn, err))
 	}
 }

@@ -29,7 +29,10 @@ type Options struct {
 	Root    []byte   // root.json of the releases
 	Every   time.Duration
 	Trial   time.Duration // in which a new program must be ready, and then again stay
-	Say     func(string)
+	// reports whether a program that ends with an exit code is not to blame, such as for a network that is not there: in
+	// the place of another one it is started again
+	Again func(code int) bool
+	Say   func(string)
 }
 
 // dirName is the folder of the supervisor within that of the process.
@@ -49,7 +52,6 @@ type supervisor struct {
 	child    *child
 	waiting  *request // that is answered when its version runs or failed
 	verdict  string   // why the latest version that was tried does not run; "": it does
-	resume   bool     // the owner did not pause the work that was set aside
 	drained  bool     // the process is to end
 }
 
@@ -85,6 +87,9 @@ func Run(ctx context.Context, o Options, stop <-chan os.Signal) (code int, err e
 	return s.follow(ctx, stop)
 }
 
+// againAfter is the time until a program that is not to blame is started again.
+const againAfter = time.Second
+
 // chainEvery is the time between two looks at whether the chain waits for another program.
 const chainEvery = time.Second
 
@@ -101,7 +106,7 @@ func (s *supervisor) follow(ctx context.Context, stop <-chan os.Signal) (code in
 		case <-stop:
 			_ = process.Interrupt(s.child.Process)
 		case <-s.child.ready:
-			s.becameReady(ctx)
+			s.becameReady()
 		case <-s.child.trial:
 			err = s.judge()
 		case failed := <-s.child.ended:
@@ -223,19 +228,18 @@ func (s *supervisor) replace(version string) (err error) {
 		s.refuse(version, err.Error())
 		s.child, err = s.start(s.state.Current)
 	}
-	if err == nil && s.state.Trial != "" {
+	if err != nil {
+		return err
+	}
+	if s.child.replaces = true; s.state.Trial != "" {
 		s.child.trial = time.After(s.Trial)
 	}
-	return err
+	return nil
 }
 
-// becameReady lets the work go on, and begins the second part of a trial.
-func (s *supervisor) becameReady(ctx context.Context) {
+// becameReady begins the second part of a trial.
+func (s *supervisor) becameReady() {
 	s.child.ready, s.child.wasReady = nil, true
-	if s.resume {
-		s.resume = false
-		s.goOn(ctx)
-	}
 	if s.state.Trial != "" {
 		s.child.trial = time.After(s.Trial)
 	}
@@ -261,10 +265,21 @@ func (s *supervisor) judge() error {
 
 // childEnded reports whether another process was started, or with which code the supervisor ends.
 func (s *supervisor) childEnded(failed error) (again bool, code int, err error) {
-	if failed == nil || s.drained || s.state.Trial == "" {
-		if exit, ok := errors.AsType[*exec.ExitError](failed); ok {
-			code = exit.ExitCode()
+	if exit, ok := errors.AsType[*exec.ExitError](failed); ok {
+		code = exit.ExitCode()
+	}
+	if s.child.replaces && !s.child.wasReady && !s.drained && s.Again(code) {
+		time.Sleep(againAfter)
+		version, trial := s.child.version, s.child.trial
+		if err := s.replace(version); err != nil {
+			return false, 1, err
 		}
+		if s.child.version == version {
+			s.child.trial = trial // which began with the first of its processes
+		}
+		return true, 0, nil
+	}
+	if failed == nil || s.drained || s.state.Trial == "" {
 		if code < 0 || code == 0 && failed != nil { // a signal ended it
 			code = 1
 		}

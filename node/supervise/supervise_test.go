@@ -32,7 +32,11 @@ const (
 	good        = "v1.5.0"
 	early       = "v1.6.0" // is for a later time
 	changes     = "v1.7.0" // with an upgrade of the chain
+	neverGets   = "v1.4.1" // to its network
 )
+
+// unreachable is the exit code of a program that does not reach its network.
+const unreachable = 8
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
@@ -60,6 +64,8 @@ func work() int {
 	case endsSoon:
 		return 3
 	case neverReady:
+	case neverGets:
+		return unreachable
 	default:
 		_, _ = daemon.SdNotify(false, daemon.SdNotifyReady)
 	}
@@ -94,7 +100,8 @@ func begin(t *testing.T, r *releasetest.Repository, home string) *supervised {
 	ctx, cancel := context.WithCancel(t.Context())
 	s := &supervised{t: t, home: home, repo: r, end: cancel, over: make(chan int, 1)}
 	o := Options{Home: home, Args: []string{"work"}, Program: self, Version: "v1.0.0", Machine: "this", URL: r.URL(),
-		Root: r.Root(), Every: 50 * time.Millisecond, Trial: 400 * time.Millisecond, Say: func(line string) {
+		Root: r.Root(), Every: 50 * time.Millisecond, Trial: 400 * time.Millisecond,
+		Again: func(code int) bool { return code == unreachable }, Say: func(line string) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.lines = append(s.lines, line)
@@ -174,7 +181,7 @@ func TestReleases(t *testing.T) {
 	home := shortDir(t)
 	s := begin(t, r, home)
 	s.until("the installed program runs", func(now Status) bool { return now.Running == "v1.0.0" })
-	for _, version := range []string{neverStarts, neverReady, endsSoon, endsLater} {
+	for _, version := range []string{neverStarts, neverReady, endsSoon, endsLater, neverGets} {
 		add(t, r, version, releases.Notes{})
 		s.until(version+" is refused", func(now Status) bool {
 			return now.Refused[version] != "" && now.Running == "v1.0.0" && now.Trial == ""

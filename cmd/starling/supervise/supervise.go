@@ -73,6 +73,7 @@ Under systemd use Type=notify: the supervisor says when its process is ready.`,
 			}
 			o.URL = strings.TrimSuffix(o.URL, "/")
 			o.Args, o.Machine, o.Say = args, host+"\x00"+o.Home, c.Say
+			o.Again = func(code int) bool { return code == terminal.ExitUnreachable }
 			return run(cmd, o)
 		},
 	}

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/wallet"
+	"github.com/starling-network/starling/internal/porttest"
+	"github.com/starling-network/starling/internal/releasetest"
+	"github.com/starling-network/starling/node/releases"
+	"github.com/starling-network/starling/node/rundir"
+	"github.com/starling-network/starling/node/supervise"
+)
+
+// release is this program as a release, or a program that prints a version and does nothing else.
+func release(t *testing.T, works bool) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := "#!/bin/sh\nexec '" + self + "' \"$@\"\n"
+	if !works {
+		text = "#!/bin/sh\n[ \"$1\" = version ] || exit 9\n"
+	}
+	file := filepath.Join(t.TempDir(), "starling")
+	if err := os.WriteFile(file, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// supervise runs a process of a network under a supervisor.
+func supervised(t *testing.T, r *releasetest.Repository, home string, args ...string) (until func(pattern string)) {
+	t.Helper()
+	c := command(t, append([]string{"supervise", "--home", home, "--releases", r.URL(), "--root", r.RootFile(), "--every",
+		"1s", "--trial", "8s", "--"}, append(args, "--home", home)...)...)
+	until = said(t, c)
+	t.Cleanup(func() { _ = c.Process.Signal(syscall.SIGTERM) }) // the second: at once
+	return until
+}
+
+// All processes of a network change to another program while they train, by themselves and one by one: nothing is
+// slashed, no member misses a deadline, and the model is that of a run alone. A release that does not work changes
+// nothing.
+func TestUpgradesUnderLoad(t *testing.T) {
+	onlyLong(t)
+	t.Parallel()
+	const workers = 4
+	job := writeJob(t, "")
+	set := []string{"--set", "training.max_steps=72", "--set", "training.global_batch_size=8", "--workers", fmt.Sprint(workers)}
+	code, stdout, stderr := starling(t, append([]string{"train", job, "--dir", t.TempDir(), "-o", "json"}, set...)...)
+	if code != 0 {
+		t.Fatalf("exit %d\n%s", code, stderr)
+	}
+	alone := summary(t, stdout)
+
+	r := releasetest.New(t)
+	dir, err := os.MkdirTemp("", "up") // sockets have short paths
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	port := porttest.Ports(t, 32)
+	rpc := fmt.Sprintf("http://127.0.0.1:%d", port+1)
+	does(t, &struct{}{}, "network", "init", dir, "--workers", fmt.Sprint(workers), "--verifiers", "2",
+		"--port", fmt.Sprint(port))
+	home := func(name string) string { return filepath.Join(dir, name) }
+	supervised(t, r, home("validator-0"), "validator", "up")("for everybody")
+	homes := []string{home("validator-0")}
+	for i := range workers {
+		name := home(fmt.Sprint("worker-", i))
+		supervised(t, r, name, "worker", "up", "--network", rpc)("offers its work")
+		homes = append(homes, name)
+	}
+	for _, name := range []string{"verifier-0", "verifier-1"} {
+		supervised(t, r, home(name), "worker", "up", "--role", "verifier", "--network", rpc)("offers its work")
+		homes = append(homes, home(name))
+	}
+
+	out := filepath.Join(dir, "out")
+	c := command(t, append([]string{"train", job, "--dir", out, "-o", "table", "--network", rpc, "--home",
+		home("consumer")}, set...)...)
+	progress := news(t, c)
+	says(t, progress, " round=2 ")
+	late := watches(t, rpc, alone.Job)
+	r.Add("v1.1.0", release(t, true), releases.Notes{Rollout: 10})
+	r.Release()
+	all(t, "the new release runs", homes, func(now supervise.Status) bool { return now.Running == "v1.1.0" && now.Trial == "" })
+	r.Add("v1.2.0", release(t, false), releases.Notes{})
+	r.Release()
+	all(t, "the bad release is refused", homes, func(now supervise.Status) bool {
+		return now.Running == "v1.1.0" && now.Trial == "" && now.Refused["v1.2.0"] != ""
+	})
+	if code, _, stderr := starling(t, "fleet", "upgrade", homes[1]); code != 1 || !strings.Contains(stderr, "UPGRADE_REFUSED") {
+		t.Errorf("the bad release by hand: exit %d\n%s", code, stderr)
+	}
+	if err := c.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	var s rundir.Summary
+	if text, err := os.ReadFile(filepath.Join(out, rundir.FileSummary)); err != nil || json.Unmarshal(text, &s) != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	if s.StateRoot != alone.StateRoot || s.SlashedUzen != 0 || s.Audits.Missed != 0 || len(s.Disputes) != 0 {
+		t.Errorf("%+v\nalone: %+v", s, alone)
+	}
+	if missed := late(); len(missed) > 0 {
+		t.Errorf("deadlines that were missed: %v", missed)
+	}
+}
+
+// watches follows the run of a network, and returns a function that ends that and names the members and units that
+// missed a deadline.
+func watches(t *testing.T, rpc, job string) (late func() map[string]bool) {
+	t.Helper()
+	cl, err := client.Connect(rpc, wallet.KeyFromSeed([32]byte{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cl.Close)
+	ctx, end := context.WithCancel(t.Context())
+	blocks, err := cl.Blocks(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	missed, over := map[string]bool{}, make(chan struct{})
+	go func() {
+		defer close(over)
+		seen := 0
+		for range blocks {
+			s, err := cl.Training.Run(ctx, job)
+			if err != nil {
+				continue
+			}
+			seen++
+			for _, m := range s.Members {
+				if m.Missed > 0 || !m.Active || m.Silent > 0 {
+					missed[fmt.Sprintf("%s: %d, %d, %s", m.ID, m.Missed, m.Silent, m.Why)] = true
+				}
+			}
+			for unit, u := range s.Units {
+				if u.Attempt > 0 {
+					missed[fmt.Sprintf("round %d, unit %d, attempt %d", s.Round, unit, u.Attempt)] = true
+				}
+			}
+		}
+		if seen == 0 {
+			missed["no block was seen"] = true
+		}
+	}()
+	return func() map[string]bool { end(); <-over; return missed }
+}
+
+// all waits until a status holds for the supervisors of all folders.
+func all(t *testing.T, what string, homes []string, holds func(supervise.Status) bool) {
+	t.Helper()
+	for _, home := range homes {
+		for {
+			now, err := supervise.Ask(t.Context(), home)
+			if err != nil {
+				t.Fatalf("%s: %s: %v", what, home, err)
+			}
+			if holds(now) {
+				break
+			}
+			<-seldom()
+		}
+	}
+}
