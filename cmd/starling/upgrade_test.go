@@ -41,7 +41,7 @@ func release(t *testing.T, works bool) string {
 func supervised(t *testing.T, r *releasetest.Repository, home string, args ...string) (until func(pattern string)) {
 	t.Helper()
 	c := command(t, append([]string{"supervise", "--home", home, "--releases", r.URL(), "--root", r.RootFile(), "--every",
-		"1s", "--trial", "8s", "--"}, append(args, "--home", home)...)...)
+		"1s", "--ready-within", "8s", "--"}, append(args, "--home", home)...)...)
 	until = said(t, c)
 	t.Cleanup(func() { _ = c.Process.Signal(syscall.SIGTERM) }) // the second: at once
 	return until
@@ -55,7 +55,8 @@ func TestUpgradesUnderLoad(t *testing.T) {
 	t.Parallel()
 	const workers = 4
 	job := writeJob(t, "")
-	set := []string{"--set", "training.max_steps=72", "--set", "training.global_batch_size=8", "--workers", fmt.Sprint(workers)}
+	set := []string{"--set", "training.max_steps=72", "--set", "training.global_batch_size=8", "--workers",
+		fmt.Sprint(workers)}
 	code, stdout, stderr := starling(t, append([]string{"train", job, "--dir", t.TempDir(), "-o", "json"}, set...)...)
 	if code != 0 {
 		t.Fatalf("exit %d\n%s", code, stderr)
@@ -93,13 +94,16 @@ func TestUpgradesUnderLoad(t *testing.T) {
 	late := watches(t, rpc, alone.Job)
 	r.Add("v1.1.0", release(t, true), releases.Notes{Rollout: 10})
 	r.Release()
-	all(t, "the new release runs", homes, func(now supervise.Status) bool { return now.Running == "v1.1.0" && now.Trial == "" })
+	all(t, "the new release runs", homes, func(now supervise.Status) bool {
+		return now.Running == "v1.1.0" && now.Candidate == ""
+	})
 	r.Add("v1.2.0", release(t, false), releases.Notes{})
 	r.Release()
 	all(t, "the bad release is refused", homes, func(now supervise.Status) bool {
-		return now.Running == "v1.1.0" && now.Trial == "" && now.Refused["v1.2.0"] != ""
+		return now.Running == "v1.1.0" && now.Candidate == "" && now.Refused["v1.2.0"] != ""
 	})
-	if code, _, stderr := starling(t, "fleet", "upgrade", homes[1]); code != 1 || !strings.Contains(stderr, "UPGRADE_REFUSED") {
+	code, _, stderr = starling(t, "fleet", "upgrade", homes[1])
+	if code != 1 || !strings.Contains(stderr, "UPGRADE_REFUSED") {
 		t.Errorf("the bad release by hand: exit %d\n%s", code, stderr)
 	}
 	if err := c.Wait(); err != nil {

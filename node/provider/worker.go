@@ -131,8 +131,7 @@ func (s *service) equip(ctx context.Context) (err error) {
 	return member.CheckTorch(ctx, s.Torch, s.Say)
 }
 
-// fileWorkerLog, in the folder of a worker or verifier, says what happened to it.
-const FileWorkerLog = "worker.log"
+const FileWorkerLog = "worker.log" // in the folder of a worker or verifier, about its work
 
 // service is a worker or verifier with all its runs.
 type service struct {
@@ -395,7 +394,7 @@ func (s *service) serve(ctx context.Context) error {
 	s.working.Go(func() { s.provideBlobs(work) })
 	s.working.Go(func() { s.hours.Run(work) })
 	s.Say(fmt.Sprintf("%s offers its work at %s ZEN per PFLOP", s.chain.Address(), quantity.Amount(s.Price)))
-	_, _ = daemon.SdNotify(false, daemon.SdNotifyReady) // where no supervisor listens, none is told
+	_, _ = daemon.SdNotify(false, daemon.SdNotifyReady)
 	if len(s.Listen) == 0 && !s.Hidden {
 		s.Say("it listens on the loopback alone: other machines cannot fetch from it; give --listen, or --behind-nat")
 	}

@@ -1,7 +1,7 @@
 // Package releases lists, downloads and verifies the programs of a repository of releases, which is laid out as The
 // Update Framework says (TUF 1.0, https://theupdateframework.github.io/specification/latest): a threshold of keys has
-// signed every program, and neither an older list nor one that was withheld is taken for the latest. It runs none of the
-// programs; package supervise does.
+// signed every program, and neither an older list nor one that was withheld is taken for the latest. It runs no
+// program; package supervise does.
 package releases
 
 import (
@@ -24,11 +24,11 @@ import (
 
 // Errors of this package.
 var (
-	ErrUntrusted = errors.New("releases: the list of releases is not signed as the root asks, is too old, or cannot be had")
+	ErrUntrusted = errors.New("releases: the list is not signed as the root asks, is too old, or cannot be read")
 	ErrNotThere  = errors.New("releases: there is no such release for this port")
 )
 
-// Limits of what a repository gives.
+// Limits of repositories.
 const (
 	maxArchive = 1 << 30 // bytes
 	maxCustom  = 4 << 10 // bytes
@@ -45,7 +45,7 @@ type Source struct {
 	Dir  string // keeps the metadata seen last, and the programs
 }
 
-// Notes are what a release says of an archive, next to its digest. They are signed.
+// Notes describe an archive, next to its digest. They are signed.
 type Notes struct {
 	Version string `json:"version"` // v1.2.3
 	OS      string `json:"os"`      // as GOOS
@@ -131,8 +131,8 @@ func (s Source) open(timeout time.Duration) (*updater.Updater, error) {
 	return u, nil
 }
 
-// Fetch downloads the program of a version, unless it is there, and returns its path. The bytes are compared with what
-// the keys signed before anything is unpacked.
+// Fetch downloads the program of a version, unless it is there, and returns its path. The digest that the keys
+// signed is compared before anything is unpacked.
 func (s Source) Fetch(_ context.Context, version string) (program string, err error) {
 	program = s.Program(version)
 	if _, err := os.Stat(program); err == nil {

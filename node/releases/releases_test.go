@@ -26,7 +26,7 @@ func source(t *testing.T, r *releasetest.Repository) releases.Source {
 	return releases.Source{URL: r.URL(), Root: r.Root(), Dir: t.TempDir()}
 }
 
-// Releases are listed latest first, and fetched byte by byte; one that lacks signatures is published to nobody.
+// Releases are listed latest first, and fetched byte by byte; one that lacks signatures is not published.
 func TestReleasesAreFetched(t *testing.T) {
 	r := releasetest.New(t)
 	s := source(t, r)

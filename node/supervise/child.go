@@ -28,7 +28,7 @@ type child struct {
 	wasReady bool
 	replaces bool // another program of this supervisor
 	ended    chan error
-	trial    <-chan time.Time // when its trial is judged; nil: it is on none
+	judged   <-chan time.Time // when it is judged as a candidate; nil: it is none
 }
 
 const (
@@ -80,7 +80,7 @@ func hear(from *net.UnixConn, ready chan<- struct{}) {
 			if strings.TrimSpace(line) == daemon.SdNotifyReady && !said {
 				said = true
 				close(ready)
-				_, _ = daemon.SdNotify(false, daemon.SdNotifyReady) // where no service manager listens, none is told
+				_, _ = daemon.SdNotify(false, daemon.SdNotifyReady) // there may be no service manager
 			}
 		}
 	}

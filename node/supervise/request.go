@@ -33,7 +33,7 @@ var ErrNotRunning = errors.New("supervise: no supervisor runs over the folder")
 type Status struct {
 	Running   string            `json:"running"`             // version
 	Ready     bool              `json:"ready"`               // its process said so
-	Trial     string            `json:"trial,omitempty"`     // that is tried
+	Candidate string            `json:"candidate,omitempty"` // release that takes its place if it stays
 	Latest    string            `json:"latest,omitempty"`    // for this port
 	Refused   map[string]string `json:"refused,omitempty"`   // and why
 	Available []releases.Notes  `json:"available,omitempty"` // latest first
@@ -88,10 +88,10 @@ func (s *supervisor) asked(ctx context.Context, r request) {
 	}
 	there := func(n releases.Release) bool { return n.Version == version }
 	switch {
-	case r.status || version == "" || version == s.running() && s.state.Trial == "":
+	case r.status || version == "" || version == s.running() && s.state.Candidate == "":
 		r.answer <- s.status("")
-	case s.state.Trial != "" || s.fetching || s.drained:
-		r.answer <- s.status("another program is fetched or on trial, or the process is to end")
+	case s.state.Candidate != "" || s.fetching || s.drained:
+		r.answer <- s.status("another program is fetched or is a candidate, or the process is to end")
 	case !slices.ContainsFunc(s.listed, there):
 		r.answer <- s.status(fmt.Sprintf("%v: %s", releases.ErrNotThere, version))
 	default:
@@ -106,15 +106,15 @@ func (s *supervisor) asked(ctx context.Context, r request) {
 
 // settle answers the request for a version that was tried.
 func (s *supervisor) settle() {
-	if s.waiting != nil && s.state.Trial == "" && !s.fetching {
+	if s.waiting != nil && s.state.Candidate == "" && !s.fetching {
 		s.waiting.answer <- s.status(s.verdict)
 		s.waiting = nil
 	}
 }
 
 func (s *supervisor) status(failed string) Status {
-	now := Status{Running: s.name(s.running()), Ready: s.child.wasReady, Trial: s.state.Trial, Refused: maps.Clone(s.state.Refused),
-		Failed: failed}
+	now := Status{Running: s.name(s.running()), Ready: s.child.wasReady, Candidate: s.state.Candidate,
+		Refused: maps.Clone(s.state.Refused), Failed: failed}
 	for _, r := range s.listed {
 		now.Available = append(now.Available, r.Notes)
 	}

@@ -19,20 +19,20 @@ const fileState = "state.json"
 
 // State is what the supervisor of a process remembers.
 type State struct {
-	Current string            `json:"current,omitempty"` // release that runs; "": the installed program
-	Trial   string            `json:"trial,omitempty"`   // release that is tried
-	Refused map[string]string `json:"refused,omitempty"` // releases that failed, and why
-	Pinned  string            `json:"pinned,omitempty"`  // earlier release that the owner asked for: it stays
+	Current   string            `json:"current,omitempty"`   // release that runs; "": the installed program
+	Candidate string            `json:"candidate,omitempty"` // release that takes its place if it is ready and stays
+	Refused   map[string]string `json:"refused,omitempty"`   // releases that failed, and why
+	Pinned    string            `json:"pinned,omitempty"`    // earlier release that the owner asked for: it stays
 }
 
-// load reads the state. A trial that was cut off counts as none; an installed program that is later than the current
+// load reads the state. A candidate that was cut off is none; an installed program that is later than the current
 // release takes its place.
 func (s *supervisor) load() error {
 	err := folder.ReadJSON(filepath.Join(s.dir, fileState), &s.state)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	s.state.Trial = ""
+	s.state.Candidate = ""
 	if _, err := os.Stat(s.source.Program(s.state.Current)); err != nil {
 		s.state.Current = ""
 	}
@@ -42,7 +42,7 @@ func (s *supervisor) load() error {
 	return nil
 }
 
-// save writes the state. Where that fails the process runs on: it is more than what is remembered of it.
+// save writes the state. Where that fails the process runs on: its work matters more than this state.
 func (s *supervisor) save() {
 	if err := folder.WriteJSON(filepath.Join(s.dir, fileState), s.state); err != nil {
 		s.Say(fmt.Sprintf("the state of the releases cannot be written: %v", err))

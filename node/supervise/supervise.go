@@ -1,6 +1,6 @@
 // Package supervise runs a worker, a verifier or a validator as a child process, and replaces its program by a newer
-// release: it sets the work of the old one aside, starts the new one on trial, and goes back to the old one by itself if
-// the new one is not ready in time or ends. It decides nothing about the chain, and trusts no program that package
+// release: it sets the work of the old one aside, runs the new one as a candidate, and starts the old one again if the
+// new one is not ready in time or ends. It decides nothing about the chain, and trusts no program that package
 // releases did not verify.
 package supervise
 
@@ -28,7 +28,7 @@ type Options struct {
 	URL     string   // of the releases
 	Root    []byte   // root.json of the releases
 	Every   time.Duration
-	Trial   time.Duration // in which a new program must be ready, and then again stay
+	Within  time.Duration // a new program must be ready, and then stay for as long
 	// reports whether a program that ends with an exit code is not to blame, such as for a network that is not there: in
 	// the place of another one it is started again
 	Again func(code int) bool
@@ -107,7 +107,7 @@ func (s *supervisor) follow(ctx context.Context, stop <-chan os.Signal) (code in
 			_ = process.Interrupt(s.child.Process)
 		case <-s.child.ready:
 			s.becameReady()
-		case <-s.child.trial:
+		case <-s.child.judged:
 			err = s.judge()
 		case failed := <-s.child.ended:
 			var again bool
@@ -161,7 +161,7 @@ func (s *supervisor) running() string {
 
 // consider begins with a release that is due, or that the chain waits for.
 func (s *supervisor) consider(ctx context.Context) {
-	if s.drained || s.state.Trial != "" || s.fetching {
+	if s.drained || s.state.Candidate != "" || s.fetching {
 		return
 	}
 	wanted := s.chainWaits() // also by a process that is to stay with its version
@@ -186,7 +186,7 @@ type fetched struct {
 	failed, wrong error
 }
 
-// fetch gets a release beside the process that runs, and lets its program print its version.
+// fetch gets a release while the process runs, and lets its program print its version.
 func (s *supervisor) fetch(ctx context.Context, version string) {
 	s.fetching = true
 	go func() {
@@ -217,12 +217,13 @@ func (s *supervisor) tryOut(ctx context.Context, f fetched) error {
 	}
 	s.Say(fmt.Sprintf("switching from %s to %s", s.name(s.running()), f.version))
 	s.handOver(ctx)
-	s.state.Trial = f.version
+	s.state.Candidate = f.version
 	s.save()
 	return s.replace(f.version)
 }
 
-// replace starts another program, on trial if it is not the current one; where it cannot be started, the current one.
+// replace starts another program, as a candidate if it is not the current one. Where that is impossible it starts the
+// current one.
 func (s *supervisor) replace(version string) (err error) {
 	if s.child, err = s.start(version); err != nil && version != s.state.Current {
 		s.refuse(version, err.Error())
@@ -231,33 +232,33 @@ func (s *supervisor) replace(version string) (err error) {
 	if err != nil {
 		return err
 	}
-	if s.child.replaces = true; s.state.Trial != "" {
-		s.child.trial = time.After(s.Trial)
+	if s.child.replaces = true; s.state.Candidate != "" {
+		s.child.judged = time.After(s.Within)
 	}
 	return nil
 }
 
-// becameReady begins the second part of a trial.
+// becameReady lets a candidate stay for as long.
 func (s *supervisor) becameReady() {
 	s.child.ready, s.child.wasReady = nil, true
-	if s.state.Trial != "" {
-		s.child.trial = time.After(s.Trial)
+	if s.state.Candidate != "" {
+		s.child.judged = time.After(s.Within)
 	}
 }
 
-// judge ends a trial whose time is over.
+// judge decides about a candidate whose time is over.
 func (s *supervisor) judge() error {
-	version := s.state.Trial
-	if s.child.trial = nil; version == "" {
+	version := s.state.Candidate
+	if s.child.judged = nil; version == "" {
 		return nil
 	}
 	if !s.child.wasReady {
 		s.child.kill()
 		<-s.child.ended
-		s.refuse(version, fmt.Sprintf("it was not ready within %s", s.Trial))
+		s.refuse(version, fmt.Sprintf("it was not ready within %s", s.Within))
 		return s.replace(s.state.Current)
 	}
-	s.state.Current, s.state.Trial, s.verdict = version, "", ""
+	s.state.Current, s.state.Candidate, s.verdict = version, "", ""
 	s.save()
 	s.Say(version + " runs: it was ready in time, and did not end")
 	return nil
@@ -270,22 +271,22 @@ func (s *supervisor) childEnded(failed error) (again bool, code int, err error) 
 	}
 	if s.child.replaces && !s.child.wasReady && !s.drained && s.Again(code) {
 		time.Sleep(againAfter)
-		version, trial := s.child.version, s.child.trial
+		version, judged := s.child.version, s.child.judged
 		if err := s.replace(version); err != nil {
 			return false, 1, err
 		}
 		if s.child.version == version {
-			s.child.trial = trial // which began with the first of its processes
+			s.child.judged = judged // which began with the first of its processes
 		}
 		return true, 0, nil
 	}
-	if failed == nil || s.drained || s.state.Trial == "" {
+	if failed == nil || s.drained || s.state.Candidate == "" {
 		if code < 0 || code == 0 && failed != nil { // a signal ended it
 			code = 1
 		}
 		return false, code, nil
 	}
-	s.refuse(s.state.Trial, fmt.Sprintf("it ended: %v", failed))
+	s.refuse(s.state.Candidate, fmt.Sprintf("it ended: %v", failed))
 	return true, 0, s.replace(s.state.Current)
 }
 
@@ -294,7 +295,7 @@ func (s *supervisor) refuse(version, why string) {
 	if s.state.Refused == nil {
 		s.state.Refused = map[string]string{}
 	}
-	s.state.Refused[version], s.state.Trial, s.verdict = why, "", why
+	s.state.Refused[version], s.state.Candidate, s.verdict = why, "", why
 	s.save()
 	s.Say(fmt.Sprintf("%s is refused: %s; %s runs", version, why, s.name(s.state.Current)))
 }

@@ -70,7 +70,7 @@ func work() int {
 		_, _ = daemon.SdNotify(false, daemon.SdNotifyReady)
 	}
 	if version == endsLater {
-		time.Sleep(100 * time.Millisecond)
+		<-time.After(100 * time.Millisecond)
 		return 4
 	}
 	<-stop
@@ -100,7 +100,7 @@ func begin(t *testing.T, r *releasetest.Repository, home string) *supervised {
 	ctx, cancel := context.WithCancel(t.Context())
 	s := &supervised{t: t, home: home, repo: r, end: cancel, over: make(chan int, 1)}
 	o := Options{Home: home, Args: []string{"work"}, Program: self, Version: "v1.0.0", Machine: "this", URL: r.URL(),
-		Root: r.Root(), Every: 50 * time.Millisecond, Trial: 400 * time.Millisecond,
+		Root: r.Root(), Every: 50 * time.Millisecond, Within: 400 * time.Millisecond,
 		Again: func(code int) bool { return code == unreachable }, Say: func(line string) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -184,16 +184,18 @@ func TestReleases(t *testing.T) {
 	for _, version := range []string{neverStarts, neverReady, endsSoon, endsLater, neverGets} {
 		add(t, r, version, releases.Notes{})
 		s.until(version+" is refused", func(now Status) bool {
-			return now.Refused[version] != "" && now.Running == "v1.0.0" && now.Trial == ""
+			return now.Refused[version] != "" && now.Running == "v1.0.0" && now.Candidate == ""
 		})
 	}
 	add(t, r, good, releases.Notes{})
-	s.until("the good one runs", func(now Status) bool { return now.Running == good && now.Trial == "" })
+	s.until("the good one runs", func(now Status) bool { return now.Running == good && now.Candidate == "" })
 	add(t, r, early, releases.Notes{From: time.Now().Add(time.Hour)})
 	s.until("the later one is known", func(now Status) bool { return now.Latest == early })
 	s.stop()
 	again := begin(t, r, home)
-	again.until("the good one runs again", func(now Status) bool { return now.Running == good && now.Latest == early && now.Ready })
+	again.until("the good one runs again", func(now Status) bool {
+		return now.Running == good && now.Latest == early && now.Ready
+	})
 	if now, err := Upgrade(t.Context(), home, endsSoon); err != nil || !strings.Contains(now.Failed, "it ended") ||
 		now.Running != good {
 		t.Errorf("a bad one that is asked for: %+v, %v", now, err)
@@ -208,7 +210,8 @@ func TestReleases(t *testing.T) {
 		t.Errorf("an earlier one: %+v, %v", now, err)
 	}
 	add(t, r, changes, releases.Notes{})
-	if now := again.until("a later one is known", func(now Status) bool { return now.Latest == changes }); now.Running != good {
+	now := again.until("a later one is known", func(now Status) bool { return now.Latest == changes })
+	if now.Running != good {
 		t.Errorf("%s runs, though the owner asked for another", now.Running)
 	}
 	again.stop()
@@ -235,10 +238,11 @@ func TestUpgradeOfTheChain(t *testing.T) {
 	if now := s.until("both are", func(now Status) bool { return len(now.Available) == 2 }); now.Running != "v1.0.0" {
 		t.Errorf("%s runs before the chain waits", now.Running)
 	}
-	if err := os.WriteFile(filepath.Join(home, "data/upgrade-info.json"), []byte(`{"name":"v2","height":20}`), 0o600); err != nil {
+	info := []byte(`{"name":"v2","height":20}`)
+	if err := os.WriteFile(filepath.Join(home, "data/upgrade-info.json"), info, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s.until("it runs", func(now Status) bool { return now.Running == changes && now.Trial == "" })
+	s.until("it runs", func(now Status) bool { return now.Running == changes && now.Candidate == "" })
 }
 
 // Machines switch at times that are spread over the rollout.

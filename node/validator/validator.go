@@ -117,7 +117,7 @@ func (o Options) run(ctx context.Context, f keystore.ValidatorFile, w *instrumen
 	}()
 	o.Say(fmt.Sprintf("%s of %s: http://%s for everybody (gRPC %s, REST http://%s), %s for other validators", f.Kind(),
 		f.ChainID, f.RPC, f.GRPC, f.REST, f.Listen))
-	_, _ = daemon.SdNotify(false, daemon.SdNotifyReady)         // where no supervisor listens, none is told
+	_, _ = daemon.SdNotify(false, daemon.SdNotifyReady)         // a supervisor may listen
 	c := client.New(v.Client(), wallet.KeyFromSeed([32]byte{})) // it only listens
 	defer c.Close()
 	return o.follow(ctx, c, w)

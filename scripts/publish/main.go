@@ -4,7 +4,7 @@
 //	go run ./scripts/publish init REPOSITORY 2 online.pub anna.pub ben.pub eve.pub
 //	go run ./scripts/publish add REPOSITORY v0.2.0 linux/amd64 dist/starling-v0.2.0-linux-amd64.tar.gz --rollout 24h
 //	go run ./scripts/publish sign REPOSITORY anna                        # on the computer of each person
-//	go run ./scripts/publish publish REPOSITORY online                   # also every week: it says which list is the latest
+//	go run ./scripts/publish publish REPOSITORY online          # also every week, as the latest list
 //
 // Copy REPOSITORY/metadata and REPOSITORY/targets to a web server; REPOSITORY/next lacks signatures. Machines need
 // metadata/root.json once.
@@ -31,7 +31,8 @@ func main() {
 }
 
 var errUsage = errors.New("usage: publish key FILE | init DIR THRESHOLD ONLINE.pub KEY.pub... | " +
-	"add DIR VERSION OS/ARCH ARCHIVE [--upgrade NAME] [--from TIME] [--rollout DURATION] | sign DIR KEY | publish DIR ONLINE")
+	"add DIR VERSION OS/ARCH ARCHIVE [--upgrade NAME] [--from TIME] [--rollout DURATION] | sign DIR KEY | " +
+	"publish DIR ONLINE")
 
 func run(args []string) error {
 	if len(args) < 2 {

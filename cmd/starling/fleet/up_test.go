@@ -3,6 +3,7 @@ package fleet
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -39,9 +40,18 @@ func TestHostFile(t *testing.T) {
 	if info, err := os.Stat(workers[0].Args[3]); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("others may read it: %v, %v", info, err)
 	}
+	up := workers[1].Args
+	supervised := strings.Replace(string(example), "# releases:", "releases:", 1)
+	workers, err = readHost(write(supervised))
+	if want := append([]string{"supervise", "--home", filepath.Join(dir, "fleet", "cpu"), "--releases",
+		"https://releases.example.org", "--root", "root.json", "--"}, up...); err != nil ||
+		!slices.Equal(workers[1].Args, want) {
+		t.Errorf("with releases: %v, %v", workers[1].Args, err)
+	}
 	const head = "apiVersion: starling/v1\nkind: Fleet\nhome: fleet\nworkers:\n"
 	for name, text := range map[string]string{
-		"nothing": "", "no workers": head, "no name": head + "  - {threads: 1}\n",
+		"releases of unknown keys": "releases: {url: file:///r}\n" + head + "  - {name: a}\n",
+		"nothing":                  "", "no workers": head, "no name": head + "  - {threads: 1}\n",
 		"one name twice":   head + "  - {name: a}\n  - {name: a}\n",
 		"a name in a path": head + "  - {name: ../a}\n",
 		"an unknown flag":  head + "  - {name: a, speed: 1}\n",

@@ -1,4 +1,4 @@
-// Package supervise is starling supervise: it runs a worker, verifier or validator and keeps its program up to date. The
+// Package supervise is starling supervise: it runs a worker, verifier or validator and keeps its program new. The
 // supervisor itself is in node/supervise.
 package supervise
 
@@ -30,20 +30,20 @@ func Command(c *terminal.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "supervise --home DIR --releases URL --root FILE -- COMMAND...",
 		Short: "Run a worker or validator, and keep its program up to date",
-		Long: `Run a worker, verifier or validator as a child process, and replace its program by a newer release. The releases
+		Long: `Run a worker, verifier or validator as a child process, and replace its program by a newer release. Releases
 are a repository of The Update Framework: --root is its root.json, which names the keys and how many of them must have
 signed a release. Get that file from its makers by another way than --releases.
 
-A newer release is fetched and verified beside the running program. At a time that is drawn for this machine within
+A newer release is fetched and verified while the program runs. At a time that is drawn for this machine within
 the rollout of the release the work is set aside, as by starling worker pause, and the new program continues with it:
-no run is left. A release that is not ready within --trial, or ends within the same time after that, is refused, and
-the program before it starts again by itself. A release with an upgrade of the chain starts at a validator when the
+no run is left. A release that is not ready within --ready-within, or ends within the same time after that, is
+refused, and the program before it starts again. A release with an upgrade of the chain starts at a validator when the
 chain waits for that upgrade; starling fleet upgrade switches at once.
 
 The command ends as its process does, with its exit code. Programs and state are in the folder releases within --home.
 Under systemd use Type=notify: the supervisor says when its process is ready.`,
-		Example: `  starling supervise --home my-worker --releases https://releases.example.org --root root.json -- worker up --config worker.yaml
-  starling supervise --home net/validator-0 --releases file:///mnt/releases --root root.json -- validator up --home net/validator-0
+		Example: `  starling supervise --home gpu --releases https://example.org/starling --root root.json -- worker up --home gpu
+  starling supervise --home v-0 --releases file:///mnt/releases --root root.json -- validator up --home v-0
   starling fleet upgrade my-worker --dry-run`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			at := cmd.ArgsLenAtDash()
@@ -53,8 +53,8 @@ Under systemd use Type=notify: the supervisor says when its process is ready.`,
 			if o.Home == "" || o.URL == "" || root == "" {
 				return usage.Error(cmd, errors.New("--home, --releases and --root are needed"))
 			}
-			if o.Every < time.Second || o.Trial < time.Second {
-				return usage.Error(cmd, errors.New("--every and --trial are at least 1s"))
+			if o.Every < time.Second || o.Within < time.Second {
+				return usage.Error(cmd, errors.New("--every and --ready-within are at least 1s"))
 			}
 			var err error
 			if o.Root, err = readRoot(root); err != nil {
@@ -82,7 +82,7 @@ Under systemd use Type=notify: the supervisor says when its process is ready.`,
 	f.StringVar(&o.URL, "releases", "", "URL of the releases; file:///FOLDER for a folder")
 	f.StringVar(&root, "root", "", "root.json of the releases, which names the keys that are trusted")
 	f.DurationVar(&o.Every, "every", 10*time.Minute, "time between two looks at the releases")
-	f.DurationVar(&o.Trial, "trial", 10*time.Minute, "within which a new program must be ready, and then again stay")
+	f.DurationVar(&o.Within, "ready-within", 10*time.Minute, "time for a new program to be ready, and then to stay")
 	return cmd
 }
 

@@ -29,7 +29,7 @@ const (
 	onlineFor = 14 * 24 * time.Hour
 )
 
-// Folder is a repository on this disk: metadata/ and targets/ are published, next/ holds what still lacks signatures.
+// Folder is a repository on this disk: metadata/ and targets/ are published, next/ holds unsigned lists.
 type Folder string
 
 func (f Folder) published(name string) string { return filepath.Join(string(f), "metadata", name) }
@@ -124,13 +124,14 @@ func (f Folder) Add(archive string, n releases.Notes) error {
 	target.Path, target.Custom = name, (*json.RawMessage)(&custom)
 	list.Signed.Targets[name] = target
 	list.ClearSignatures()
-	if err := copyFile(archive, filepath.Join(string(f), "targets", target.Hashes["sha256"].String()+"."+name)); err != nil {
+	stored := target.Hashes["sha256"].String() + "." + name
+	if err := copyFile(archive, filepath.Join(string(f), "targets", stored)); err != nil {
 		return err
 	}
 	return list.ToFile(f.next("targets.json"), true)
 }
 
-// Sign adds the signature of a key to what lacks signatures.
+// Sign adds the signature of a key to the lists that lack signatures.
 func (f Folder) Sign(key string) error {
 	s, err := signer(key)
 	if err != nil {
@@ -179,7 +180,7 @@ func read[T metadata.Roles](m *metadata.Metadata[T], file string) (*metadata.Met
 	return m, err == nil, err
 }
 
-// Publish moves what enough keys signed to the published metadata, and lets the online key say that it is the latest.
+// Publish moves lists that enough keys signed to the published metadata. The online key signs that they are the latest.
 // Called again without changes, it renews that statement.
 func (f Folder) Publish(online string) error {
 	s, err := signer(online)
@@ -201,7 +202,8 @@ func (f Folder) Publish(online string) error {
 	if !rooted || !listed {
 		return fmt.Errorf("publish: %s is no repository", f)
 	}
-	if err := errors.Join(root.VerifyDelegate(metadata.ROOT, root), root.VerifyDelegate(metadata.TARGETS, list)); err != nil {
+	err = errors.Join(root.VerifyDelegate(metadata.ROOT, root), root.VerifyDelegate(metadata.TARGETS, list))
+	if err != nil {
 		return fmt.Errorf("publish: not enough keys have signed: %w", err)
 	}
 	at := time.Now().UTC().Truncate(time.Second).Add(onlineFor)
