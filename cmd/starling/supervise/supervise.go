@@ -42,7 +42,7 @@ chain waits for that upgrade; starling fleet upgrade switches at once.
 
 The command ends as its process does, with its exit code. Programs and state are in the folder releases within --home.
 Under systemd use Type=notify: the supervisor says when its process is ready.`,
-		Example: `  starling supervise --home gpu --releases https://example.org/starling --root root.json -- worker up --home gpu
+		Example: `  starling supervise --home gpu --releases https://example.org --root root.json -- worker up --home gpu
   starling supervise --home v-0 --releases file:///mnt/releases --root root.json -- validator up --home v-0
   starling fleet upgrade my-worker --dry-run`,
 		RunE: func(cmd *cobra.Command, args []string) error {
