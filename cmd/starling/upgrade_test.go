@@ -41,7 +41,7 @@ func release(t *testing.T, works bool) string {
 func supervised(t *testing.T, r *releasetest.Repository, home string, args ...string) (until func(pattern string)) {
 	t.Helper()
 	c := command(t, append([]string{"supervise", "--home", home, "--releases", r.URL(), "--root", r.RootFile(), "--every",
-		"1s", "--ready-within", "8s", "--"}, append(args, "--home", home)...)...)
+		"1s", "--ready-within", "60s", "--"}, append(args, "--home", home)...)...)
 	until = said(t, c)
 	t.Cleanup(func() { _ = c.Process.Signal(syscall.SIGTERM) }) // the second: at once
 	return until
@@ -166,9 +166,11 @@ func watches(t *testing.T, rpc, job string) (late func() map[string]bool) {
 // all waits until a status holds for the supervisors of all folders.
 func all(t *testing.T, what string, homes []string, holds func(supervise.Status) bool) {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), silence)
+	defer cancel()
 	for _, home := range homes {
 		for {
-			now, err := supervise.Ask(t.Context(), home)
+			now, err := supervise.Ask(ctx, home)
 			if err != nil {
 				t.Fatalf("%s: %s: %v", what, home, err)
 			}

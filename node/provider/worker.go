@@ -107,6 +107,7 @@ func Run(ctx context.Context, o Options) error {
 	default:
 		s.closers = append(s.closers, stop)
 	}
+	_, _ = daemon.SdNotify(false, daemon.SdNotifyReady) // it may still wait for coins
 	if err := s.enlist(ctx); err != nil {
 		if ctx.Err() != nil {
 			return nil
@@ -394,7 +395,6 @@ func (s *service) serve(ctx context.Context) error {
 	s.working.Go(func() { s.provideBlobs(work) })
 	s.working.Go(func() { s.hours.Run(work) })
 	s.Say(fmt.Sprintf("%s offers its work at %s ZEN per PFLOP", s.chain.Address(), quantity.Amount(s.Price)))
-	_, _ = daemon.SdNotify(false, daemon.SdNotifyReady)
 	if len(s.Listen) == 0 && !s.Hidden {
 		s.Say("it listens on the loopback alone: other machines cannot fetch from it; give --listen, or --behind-nat")
 	}

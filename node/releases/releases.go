@@ -155,6 +155,20 @@ func (s Source) Fetch(_ context.Context, version string) (program string, err er
 	return program, errors.Join(err, os.Remove(archive))
 }
 
+// Prune deletes the programs of all versions but those that are kept.
+func (s Source) Prune(keep ...string) error {
+	all, err := os.ReadDir(filepath.Join(s.Dir, "versions"))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	for _, v := range all {
+		if !slices.Contains(keep, v.Name()) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(s.Dir, "versions", v.Name())))
+		}
+	}
+	return err
+}
+
 // Program is where the program of a version lies once it is fetched.
 func (s Source) Program(version string) string {
 	name := "starling"

@@ -28,7 +28,7 @@ type Options struct {
 	URL     string   // of the releases
 	Root    []byte   // root.json of the releases
 	Every   time.Duration
-	Within  time.Duration // a new program must be ready, and then stay for as long
+	Within  time.Duration // a new program must be ready, and then stay for a tenth of it
 	// reports whether a program that ends with an exit code is not to blame, such as for a network that is not there: in
 	// the place of another one it is started again
 	Again func(code int) bool
@@ -238,11 +238,11 @@ func (s *supervisor) replace(version string) (err error) {
 	return nil
 }
 
-// becameReady lets a candidate stay for as long.
+// becameReady begins the time for which a candidate must stay.
 func (s *supervisor) becameReady() {
 	s.child.ready, s.child.wasReady = nil, true
 	if s.state.Candidate != "" {
-		s.child.judged = time.After(s.Within)
+		s.child.judged = time.After(s.Within / 10)
 	}
 }
 
@@ -258,9 +258,13 @@ func (s *supervisor) judge() error {
 		s.refuse(version, fmt.Sprintf("it was not ready within %s", s.Within))
 		return s.replace(s.state.Current)
 	}
+	before := s.state.Current
 	s.state.Current, s.state.Candidate, s.verdict = version, "", ""
 	s.save()
 	s.Say(version + " runs: it was ready in time, and did not end")
+	if err := s.source.Prune(version, before); err != nil {
+		s.Say(fmt.Sprintf("earlier releases cannot be deleted: %v", err))
+	}
 	return nil
 }
 

@@ -100,7 +100,7 @@ func begin(t *testing.T, r *releasetest.Repository, home string) *supervised {
 	ctx, cancel := context.WithCancel(t.Context())
 	s := &supervised{t: t, home: home, repo: r, end: cancel, over: make(chan int, 1)}
 	o := Options{Home: home, Args: []string{"work"}, Program: self, Version: "v1.0.0", Machine: "this", URL: r.URL(),
-		Root: r.Root(), Every: 50 * time.Millisecond, Within: 400 * time.Millisecond,
+		Root: r.Root(), Every: 50 * time.Millisecond, Within: 3 * time.Second,
 		Again: func(code int) bool { return code == unreachable }, Say: func(line string) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -193,6 +193,9 @@ func TestReleases(t *testing.T) {
 	s.until("the later one is known", func(now Status) bool { return now.Latest == early })
 	s.stop()
 	again := begin(t, r, home)
+	if _, err := os.Stat(filepath.Join(home, dirName, "versions", endsLater)); err == nil {
+		t.Error("a release that was refused is kept")
+	}
 	again.until("the good one runs again", func(now Status) bool {
 		return now.Running == good && now.Latest == early && now.Ready
 	})

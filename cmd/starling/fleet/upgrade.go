@@ -27,8 +27,9 @@ func upgradeCommand(c *terminal.Console) *cobra.Command {
 		Use:   "upgrade DIR... [--to VERSION] [--dry-run]",
 		Short: "Switch processes of this host to another release, one after another",
 		Long: `Switch the processes of folders to the latest release, or to that of --to, which may be an earlier one. A
-starling supervise runs over each folder. The next process switches when the one before it is ready and stays so for
-the time of --ready-within; the command ends at the first that goes back to its old program (UPGRADE_REFUSED). No run is
+starling supervise runs over each folder. The next process switches when the one before it is ready and has stayed so
+for a tenth of --ready-within; the command
+ends at the first that goes back to its old program (UPGRADE_REFUSED). No run is
 left and no stake is lost: work is set aside, and the new program continues with it.
 
 Processes switch by themselves as a release asks: with this command at once. --dry-run says what runs and what there

@@ -36,8 +36,9 @@ signed a release. Get that file from its makers by another way than --releases.
 
 A newer release is fetched and verified while the program runs. At a time that is drawn for this machine within
 the rollout of the release the work is set aside, as by starling worker pause, and the new program continues with it:
-no run is left. A release that is not ready within --ready-within, or ends within the same time after that, is
-refused, and the program before it starts again. A release with an upgrade of the chain starts at a validator when the
+no run is left. A release that is not ready within --ready-within, or ends within a tenth of that time after it
+was, is refused, and the program before it starts again.
+A release with an upgrade of the chain starts at a validator when the
 chain waits for that upgrade; starling fleet upgrade switches at once.
 
 The command ends as its process does, with its exit code. Programs and state are in the folder releases within --home.
@@ -82,7 +83,8 @@ Under systemd use Type=notify: the supervisor says when its process is ready.`,
 	f.StringVar(&o.URL, "releases", "", "URL of the releases; file:///FOLDER for a folder")
 	f.StringVar(&root, "root", "", "root.json of the releases, which names the keys that are trusted")
 	f.DurationVar(&o.Every, "every", 10*time.Minute, "time between two looks at the releases")
-	f.DurationVar(&o.Within, "ready-within", 10*time.Minute, "time for a new program to be ready, and then to stay")
+	f.DurationVar(&o.Within, "ready-within", 10*time.Minute, "time for a new program to be ready, ten times that "+
+		"for which it must stay")
 	return cmd
 }
 
