@@ -19,9 +19,12 @@ import (
 	"github.com/starling-network/starling/node/releases"
 )
 
-// The test binary is a program that is supervised when this variable is set. It works as its version does, which is the
-// name of the folder that it lies in.
-const asProgram = "STARLING_TEST_SUPERVISED"
+// The test binary is a program that is supervised when this variable is set. It works as the version in the other one:
+// a release is a script that sets it to the name of its folder.
+const (
+	asProgram = "STARLING_TEST_SUPERVISED"
+	asVersion = "STARLING_TEST_VERSION"
+)
 
 // Programs that are no good.
 const (
@@ -47,11 +50,7 @@ func TestMain(m *testing.M) {
 
 // work is the program.
 func work() int {
-	self, err := os.Executable()
-	if err != nil {
-		return 1
-	}
-	version := filepath.Base(filepath.Dir(self))
+	version := os.Getenv(asVersion)
 	if os.Args[1] == "version" {
 		if version == neverStarts {
 			return 1
@@ -77,6 +76,9 @@ func work() int {
 	return 7
 }
 
+// patience is longer than a program needs to be ready on a busy machine; it has to stay for a tenth of it.
+const patience = 15 * time.Second
+
 // supervised is a program under a supervisor.
 type supervised struct {
 	t    *testing.T
@@ -90,7 +92,7 @@ type supervised struct {
 }
 
 // begin supervises the test binary, with releases that are published.
-func begin(t *testing.T, r *releasetest.Repository, home string) *supervised {
+func begin(t *testing.T, r *releasetest.Repository, home string, within time.Duration) *supervised {
 	t.Helper()
 	t.Setenv(asProgram, "1")
 	self, err := os.Executable()
@@ -100,7 +102,7 @@ func begin(t *testing.T, r *releasetest.Repository, home string) *supervised {
 	ctx, cancel := context.WithCancel(t.Context())
 	s := &supervised{t: t, home: home, repo: r, end: cancel, over: make(chan int, 1)}
 	o := Options{Home: home, Args: []string{"work"}, Program: self, Version: "v1.0.0", Machine: "this", URL: r.URL(),
-		Root: r.Root(), Every: 50 * time.Millisecond, Within: 3 * time.Second,
+		Root: r.Root(), Every: 50 * time.Millisecond, Within: within,
 		Again: func(code int) bool { return code == unreachable }, Say: func(line string) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -170,7 +172,12 @@ func add(t *testing.T, r *releasetest.Repository, version string, n releases.Not
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Add(version, self, n)
+	text := "#!/bin/sh\n" + asVersion + "=$(basename \"$(dirname \"$0\")\") exec '" + self + "' \"$@\"\n"
+	file := filepath.Join(t.TempDir(), "starling")
+	if err := os.WriteFile(file, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	r.Add(version, file, n)
 	r.Release()
 }
 
@@ -179,20 +186,15 @@ func add(t *testing.T, r *releasetest.Repository, version string, n releases.Not
 func TestReleases(t *testing.T) {
 	r := releasetest.New(t)
 	home := shortDir(t)
-	s := begin(t, r, home)
+	s := begin(t, r, home, patience)
 	s.until("the installed program runs", func(now Status) bool { return now.Running == "v1.0.0" })
-	for _, version := range []string{neverStarts, neverReady, endsSoon, endsLater, neverGets} {
-		add(t, r, version, releases.Notes{})
-		s.until(version+" is refused", func(now Status) bool {
-			return now.Refused[version] != "" && now.Running == "v1.0.0" && now.Candidate == ""
-		})
-	}
+	s.refuses(neverStarts, endsSoon, endsLater)
 	add(t, r, good, releases.Notes{})
 	s.until("the good one runs", func(now Status) bool { return now.Running == good && now.Candidate == "" })
 	add(t, r, early, releases.Notes{From: time.Now().Add(time.Hour)})
 	s.until("the later one is known", func(now Status) bool { return now.Latest == early })
 	s.stop()
-	again := begin(t, r, home)
+	again := begin(t, r, home, patience)
 	if _, err := os.Stat(filepath.Join(home, dirName, "versions", endsLater)); err == nil {
 		t.Error("a release that was refused is kept")
 	}
@@ -218,8 +220,27 @@ func TestReleases(t *testing.T) {
 		t.Errorf("%s runs, though the owner asked for another", now.Running)
 	}
 	again.stop()
-	last := begin(t, r, home)
+	last := begin(t, r, home, patience)
 	last.until("the one that the owner asked for runs", func(now Status) bool { return now.Running == good && now.Ready })
+}
+
+// refuses publishes releases, none of which takes the place of the installed program.
+func (s *supervised) refuses(versions ...string) {
+	s.t.Helper()
+	for _, version := range versions {
+		add(s.t, s.repo, version, releases.Notes{})
+		s.until(version+" is refused", func(now Status) bool {
+			return now.Refused[version] != "" && now.Running == "v1.0.0" && now.Candidate == "" && now.Ready
+		})
+	}
+}
+
+// A release that is not ready in time is refused, also if it ends and is started again because it does not reach its
+// network.
+func TestReleasesThatAreNotReady(t *testing.T) {
+	s := begin(t, releasetest.New(t), shortDir(t), time.Second)
+	s.until("the installed program runs", func(now Status) bool { return now.Running == "v1.0.0" && now.Ready })
+	s.refuses(neverReady, neverGets)
 }
 
 // A validator takes a release with an upgrade when its chain waits for that upgrade, and not before.
@@ -234,7 +255,7 @@ func TestUpgradeOfTheChain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s := begin(t, r, home)
+	s := begin(t, r, home, patience)
 	add(t, r, changes, releases.Notes{Upgrade: "v2"})
 	s.until("it is known", func(now Status) bool { return now.Latest == changes })
 	add(t, r, early, releases.Notes{From: time.Now().Add(time.Hour)}) // gives it the time of a look
