@@ -36,6 +36,7 @@ const (
 	early       = "v1.6.0" // is for a later time
 	changes     = "v1.7.0" // with an upgrade of the chain
 	neverGets   = "v1.4.1" // to its network
+	loses       = "v1.4.2" // its network when it was ready, once
 )
 
 // unreachable is the exit code of a program that does not reach its network.
@@ -65,6 +66,12 @@ func work() int {
 	case neverReady:
 	case neverGets:
 		return unreachable
+	case loses:
+		_, _ = daemon.SdNotify(false, daemon.SdNotifyReady)
+		if f, err := os.OpenFile(os.Getenv(asProgram), os.O_CREATE|os.O_EXCL, 0o600); err == nil {
+			_ = f.Close()
+			return unreachable
+		}
 	default:
 		_, _ = daemon.SdNotify(false, daemon.SdNotifyReady)
 	}
@@ -94,7 +101,7 @@ type supervised struct {
 // begin supervises the test binary, with releases that are published.
 func begin(t *testing.T, r *releasetest.Repository, home string, within time.Duration) *supervised {
 	t.Helper()
-	t.Setenv(asProgram, "1")
+	t.Setenv(asProgram, filepath.Join(home, "lost"))
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -189,6 +196,8 @@ func TestReleases(t *testing.T) {
 	s := begin(t, r, home, patience)
 	s.until("the installed program runs", func(now Status) bool { return now.Running == "v1.0.0" })
 	s.refuses(neverStarts, endsSoon, endsLater)
+	add(t, r, loses, releases.Notes{})
+	s.until("one that lost its network runs", func(now Status) bool { return now.Running == loses && now.Candidate == "" })
 	add(t, r, good, releases.Notes{})
 	s.until("the good one runs", func(now Status) bool { return now.Running == good && now.Candidate == "" })
 	add(t, r, early, releases.Notes{From: time.Now().Add(time.Hour)})
