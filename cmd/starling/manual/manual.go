@@ -64,7 +64,7 @@ func First(root *cobra.Command) string {
 			}
 		}
 	}
-	b.WriteString("\n`starling COMMAND --help` says more; all take -o FORM, -q, --passphrase-file.\n")
+	b.WriteString("`starling COMMAND --help` says more; all take -o FORM, -q, --passphrase-file.\n")
 	return b.String()
 }
 
