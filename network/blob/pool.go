@@ -40,15 +40,18 @@ func (p *Pool) only(s *Disk, at string, data io.ReadSeeker, m *Manifest, make fu
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, other := range p.stores {
-		if other != s && link(filepath.Join(other.dir, filepath.Base(at)), at, data, m.Size) {
+		if other == s || !same(filepath.Join(other.dir, filepath.Base(at)), data, m.Size) {
+			continue
+		}
+		if s.link(filepath.Join(other.dir, filepath.Base(at)), at) == nil {
 			return nil
 		}
 	}
 	return make()
 }
 
-// link gives a file another name, if its bytes are those of data.
-func link(file, name string, data io.ReadSeeker, size int64) bool {
+// same reports whether a file has the bytes of data, and makes it read-only if so.
+func same(file string, data io.ReadSeeker, size int64) bool {
 	f, err := os.Open(file)
 	if err != nil {
 		return false
@@ -61,11 +64,20 @@ func link(file, name string, data io.ReadSeeker, size int64) bool {
 	if _, err := data.Seek(0, io.SeekStart); err != nil || !equal(f, data) {
 		return false
 	}
-	if err := os.Chmod(file, 0o444); err != nil {
-		return false
+	return os.Chmod(file, 0o444) == nil
+}
+
+// link gives a file another name in the folder of the store, in the place of a damaged file that has it.
+func (s *Disk) link(file, name string) error {
+	temp := name + tempSuffix
+	if err := os.Link(file, temp); err != nil {
+		return err
 	}
-	err = os.Link(file, name)
-	return err == nil || errors.Is(err, fs.ErrExist) // it came meanwhile
+	err := s.publish(temp, name)
+	if gone := os.Remove(temp); err == nil && !errors.Is(gone, fs.ErrNotExist) { // where both named one file it stays
+		err = gone
+	}
+	return err
 }
 
 // equal reports whether two readers give the same bytes.

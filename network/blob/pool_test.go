@@ -157,3 +157,25 @@ func TestPoolRepairsInAnotherFile(t *testing.T) {
 		t.Error("the repaired file is not used")
 	}
 }
+
+// Whole bytes take the place of a damaged file, also where they are those of another store.
+func TestPoolReplacesDamagedFiles(t *testing.T) {
+	data := blobtest.Data(7, 2*blob.LeafBytes+5)
+	da, db := t.TempDir(), t.TempDir()
+	a, b := openDisk(t, da), openDisk(t, db)
+	c, err1 := a.Put(t.Context(), data) // before Join: files of their own
+	_, err2 := b.Put(t.Context(), data)
+	p := new(blob.Pool)
+	p.Join(a)
+	p.Join(b)
+	bad := bytes.Clone(data)
+	bad[3] ^= 1
+	file := filepath.Join(da, c.String())
+	if err := errors.Join(err1, err2, os.WriteFile(file, bad, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	assemble(t, a, data)
+	if got, err := a.Get(t.Context(), c); err != nil || !bytes.Equal(got, data) {
+		t.Error(err)
+	}
+}
