@@ -2,9 +2,7 @@ package blob
 
 import (
 	"bytes"
-	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -40,31 +38,24 @@ func (p *Pool) only(s *Disk, at string, data io.ReadSeeker, m *Manifest, make fu
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, other := range p.stores {
-		if other == s || !same(filepath.Join(other.dir, filepath.Base(at)), data, m.Size) {
-			continue
-		}
-		if s.link(filepath.Join(other.dir, filepath.Base(at)), at) == nil {
+		file := filepath.Join(other.dir, filepath.Base(at))
+		if other != s && same(file, data, m.Size) && s.link(file, at) == nil {
 			return nil
 		}
 	}
 	return make()
 }
 
-// same reports whether a file has the bytes of data, and makes it read-only if so.
+// same reports whether a file has the bytes of data.
 func same(file string, data io.ReadSeeker, size int64) bool {
 	f, err := os.Open(file)
 	if err != nil {
 		return false
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() || info.Size() != size {
-		return false
-	}
-	if _, err := data.Seek(0, io.SeekStart); err != nil || !equal(f, data) {
-		return false
-	}
-	return os.Chmod(file, 0o444) == nil
+	info, err1 := f.Stat()
+	_, err2 := data.Seek(0, io.SeekStart)
+	return err1 == nil && err2 == nil && info.Mode().IsRegular() && info.Size() == size && equal(f, data)
 }
 
 // link gives a file another name in the folder of the store, in the place of a damaged file that has it.
@@ -73,11 +64,8 @@ func (s *Disk) link(file, name string) error {
 	if err := os.Link(file, temp); err != nil {
 		return err
 	}
-	err := s.publish(temp, name)
-	if gone := os.Remove(temp); err == nil && !errors.Is(gone, fs.ErrNotExist) { // where both named one file it stays
-		err = gone
-	}
-	return err
+	defer os.Remove(temp) // it stays where both names were of one file
+	return s.publish(temp, name)
 }
 
 // equal reports whether two readers give the same bytes.
