@@ -2,6 +2,7 @@ package measured
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/train"
@@ -23,9 +24,7 @@ func evaluateEach(b *prepare.CompiledJob, eval *cpu.Exec, ckpt *train.Checkpoint
 			loss, all, best = l, of, k
 		}
 	}
-	for name, x := range rewards {
-		all[name] = x
-	}
+	maps.Copy(all, rewards)
 	all[BestNode] = float64(best)
 	return loss, all, nil
 }

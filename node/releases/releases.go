@@ -5,7 +5,6 @@
 package releases
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -83,7 +82,7 @@ type Release struct {
 func Newer(version, than string) bool { return semver.Compare(version, than) > 0 }
 
 // List fetches the list of releases, and returns those for this port, latest first.
-func (s Source) List(context.Context) ([]Release, error) {
+func (s Source) List() ([]Release, error) {
 	u, err := s.open(listTimeout)
 	if err != nil {
 		return nil, err
@@ -133,7 +132,7 @@ func (s Source) open(timeout time.Duration) (*updater.Updater, error) {
 
 // Fetch downloads the program of a version, unless it is there, and returns its path. The digest that the keys
 // signed is compared before anything is unpacked.
-func (s Source) Fetch(_ context.Context, version string) (program string, err error) {
+func (s Source) Fetch(version string) (program string, err error) {
 	program = s.Program(version)
 	if _, err := os.Stat(program); err == nil {
 		return program, nil

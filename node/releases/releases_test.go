@@ -50,13 +50,13 @@ func TestReleasesAreFetched(t *testing.T) {
 		}
 	}
 	r.Release()
-	list, err := s.List(t.Context())
+	list, err := s.List()
 	if err != nil || len(list) != 2 || list[0].Version != "v1.10.0" || list[0].Upgrade != "v2" || list[0].Rollout != 60 ||
 		list[1].Version != "v1.9.0" {
 		t.Fatalf("%+v, %v", list, err)
 	}
 	for range 2 { // the second time it is there
-		file, err := s.Fetch(t.Context(), "v1.10.0")
+		file, err := s.Fetch("v1.10.0")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +67,7 @@ func TestReleasesAreFetched(t *testing.T) {
 			t.Errorf("%v, %v", info.Mode(), err)
 		}
 	}
-	if _, err := s.Fetch(t.Context(), "v3.0.0"); !errors.Is(err, releases.ErrNotThere) {
+	if _, err := s.Fetch("v3.0.0"); !errors.Is(err, releases.ErrNotThere) {
 		t.Error(err)
 	}
 	if err := r.Folder.Add(r.Archive("v1.9.0", program(t, "other")), list[1].Notes); err == nil {
@@ -94,7 +94,7 @@ func TestForgedReleasesAreRefused(t *testing.T) {
 	}
 	r.Add("v1.1.0", program(t, "better"), releases.Notes{})
 	r.Release()
-	if list, err := s.List(t.Context()); err != nil || len(list) != 2 {
+	if list, err := s.List(); err != nil || len(list) != 2 {
 		t.Fatalf("%+v, %v", list, err)
 	}
 	targets, err := filepath.Glob(filepath.Join(string(r.Folder), "targets", "*v1.1.0*"))
@@ -111,7 +111,7 @@ func TestForgedReleasesAreRefused(t *testing.T) {
 		if err := os.WriteFile(targets[0], forged, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Fetch(t.Context(), "v1.1.0"); err == nil {
+		if _, err := s.Fetch("v1.1.0"); err == nil {
 			t.Errorf("%s is taken", name)
 		}
 		if _, err := os.Stat(s.Program("v1.1.0")); err == nil {
@@ -123,18 +123,18 @@ func TestForgedReleasesAreRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := s.List(t.Context()); !errors.Is(err, releases.ErrUntrusted) {
+	if _, err := s.List(); !errors.Is(err, releases.ErrUntrusted) {
 		t.Errorf("an older list: %v", err)
 	}
 	other := releasetest.New(t)
 	other.Add("v9.0.0", program(t, "evil"), releases.Notes{})
 	other.Release()
 	s.URL = other.URL()
-	if list, err := s.List(t.Context()); !errors.Is(err, releases.ErrUntrusted) {
+	if list, err := s.List(); !errors.Is(err, releases.ErrUntrusted) {
 		t.Errorf("other keys: %+v, %v", list, err)
 	}
 	s.Dir, s.Root = t.TempDir(), []byte("{}")
-	if _, err := s.List(t.Context()); !errors.Is(err, releases.ErrUntrusted) {
+	if _, err := s.List(); !errors.Is(err, releases.ErrUntrusted) {
 		t.Errorf("no root: %v", err)
 	}
 }

@@ -106,11 +106,11 @@ type status struct {
 	Actions []instrument.ActionStatus `json:"actions"`
 }
 
-// handOver ends the process that runs so that the next one continues with its work. A worker is not told to drain,
-// since it leaves no run: it is killed, as by a power failure, when what it has computed for long is on the disk.
+// handOver ends the process that runs so that the next one continues with its work. A validator stops in order. A
+// worker does not drain, since it is to leave no run: it writes the state of long computations to the disk, and is
+// killed.
 func (s *supervisor) handOver(ctx context.Context) {
-	var now status
-	if err := control.Status(ctx, s.Home, &now); err != nil { // it is a validator, or has no socket
+	if s.validator() {
 		_ = process.Interrupt(s.child.Process)
 		select {
 		case <-s.child.ended:
@@ -118,7 +118,9 @@ func (s *supervisor) handOver(ctx context.Context) {
 		case <-time.After(stopsIn):
 		}
 	}
-	aside := !now.Pause.Paused && slices.ContainsFunc(now.Actions, worthKeeping)
+	var now status
+	aside := control.Status(ctx, s.Home, &now) == nil && !now.Pause.Paused &&
+		slices.ContainsFunc(now.Actions, worthKeeping)
 	if aside {
 		s.setAside(ctx)
 	}

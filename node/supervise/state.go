@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/node/folder"
+	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/releases"
 )
 
@@ -73,6 +74,6 @@ func (s *supervisor) chainWaits() string {
 
 // validator reports whether the folder is that of a validator.
 func (s *supervisor) validator() bool {
-	var any struct{}
-	return folder.ReadJSON(filepath.Join(s.Home, "validator.json"), &any) == nil
+	_, err := keystore.ReadValidator(s.Home)
+	return err == nil
 }

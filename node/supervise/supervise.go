@@ -20,14 +20,14 @@ import (
 
 // Options say what is supervised.
 type Options struct {
-	Home    string   // folder of the process
-	Args    []string // of the program: worker up --home Home
-	Program string   // that is installed
-	Version string   // of it; "": it is no release
-	Machine string   // name of the machine, which draws its place in a rollout
-	URL     string   // of the releases
-	Root    []byte   // root.json of the releases
-	Every   time.Duration
+	Home    string        // folder of the process
+	Args    []string      // of the program: worker up --home Home
+	Program string        // that is installed
+	Version string        // of it; "": it is no release
+	Machine string        // name of the machine, which draws its place in a rollout
+	URL     string        // of the releases
+	Root    []byte        // root.json of the releases
+	Every   time.Duration // between two looks at the releases
 	Within  time.Duration // a new program must be ready, and then stay for a tenth of it
 	// reports whether a program that ends with an exit code is not to blame, such as for a network that is not there: in
 	// the place of another one it is started again
@@ -129,12 +129,12 @@ func (s *supervisor) follow(ctx context.Context, stop <-chan os.Signal) (code in
 	}
 }
 
-// look lists the releases from time to time, and fetches the latest ahead of the time when it is needed.
+// look lists the releases from time to time.
 func (s *supervisor) look(ctx context.Context) {
 	tick := time.NewTicker(s.Every)
 	defer tick.Stop()
 	for {
-		list, err := s.source.List(ctx)
+		list, err := s.source.List()
 		if err != nil {
 			s.Say(err.Error())
 		} else {
@@ -164,14 +164,13 @@ func (s *supervisor) consider(ctx context.Context) {
 	if s.drained || s.state.Candidate != "" || s.fetching {
 		return
 	}
-	wanted := s.chainWaits() // also by a process that is to stay with its version
 	for _, r := range s.listed {
 		if s.state.Refused[r.Version] != "" || !releases.Newer(r.Version, s.running()) {
 			continue
 		}
 		due := s.state.Pinned == "" && s.due(r.Notes, time.Now())
-		if r.Upgrade != "" && s.validator() {
-			due = r.Upgrade == wanted
+		if r.Upgrade != "" && s.validator() { // also of a process that is to stay with its version
+			due = r.Upgrade == s.chainWaits()
 		}
 		if due {
 			s.fetch(ctx, r.Version)
@@ -192,7 +191,7 @@ func (s *supervisor) fetch(ctx context.Context, version string) {
 	go func() {
 		f := fetched{version: version}
 		var program string
-		if program, f.failed = s.source.Fetch(ctx, version); f.failed == nil {
+		if program, f.failed = s.source.Fetch(version); f.failed == nil {
 			f.wrong = starts(ctx, program)
 		}
 		s.fetched <- f

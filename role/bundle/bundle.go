@@ -293,7 +293,8 @@ func newFootprint(s *train.Spec, step *program.Program, terms terms.Terms) (f fo
 	return f
 }
 
-// checkpoints are how many a member has: those of open rounds or the last so many of the lineage, and the first.
+// checkpoints counts the checkpoints of a member: those of open rounds or, if these are fewer, the last keep of the
+// lineage; and the first.
 func (f footprint) checkpoints(keep int) int64 { return min(1+max(f.open+1, int64(keep)), f.rounds+1) }
 
 // with adds up, with programs, manifests and logs.

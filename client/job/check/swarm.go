@@ -4,13 +4,11 @@ import (
 	"fmt"
 
 	"github.com/starling-network/starling/client/job/problem"
+	"github.com/starling-network/starling/compute/train/swarm"
 )
 
-// mostModels is how many models a swarm may have.
-const mostModels = 16
-
-// swarm checks the keys of a swarm: that each worker has a model, and that nothing is asked for that combines them.
-func swarm(c *checker) {
+// sharing checks the keys of a swarm: that each worker has a model, and that nothing is asked for that combines them.
+func sharing(c *checker) {
 	const at, own, shared, batch = "rollout.sharing", "rollout.own", "rollout.shared", "training.global_batch_size"
 	if c.bad("rollout", at, own, shared, batch, "strategy", "strategy.workers", "strategy.workers.target") {
 		return
@@ -26,9 +24,9 @@ func swarm(c *checker) {
 		}
 		return
 	}
-	if n < 2 || n > mostModels {
+	if n < 2 || n > swarm.MaxModels {
 		c.report("strategy.workers", problem.BadValue, fmt.Sprintf("strategy.workers is %d, and %s is swarm", n, at),
-			fmt.Sprintf("each worker has a model, and a checkpoint has room for 2 to %d", mostModels),
+			fmt.Sprintf("each worker has a model, and a checkpoint has room for 2 to %d", swarm.MaxModels),
 			"use 4 workers, or remove sharing")
 		return
 	}

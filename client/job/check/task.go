@@ -202,7 +202,7 @@ func rewards(c *checker) {
 	if c.Rollout.Apart() {
 		drawnApart(c)
 	}
-	swarm(c)
+	sharing(c)
 	rules(c)
 	adapter := c.Model.Adapter
 	for _, key := range []struct {

@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strconv"
-	"syscall"
 
 	"github.com/spf13/cobra"
 	yaml "go.yaml.in/yaml/v3"
@@ -73,13 +71,8 @@ starling worker status, pause and logs take the folder of each worker.`,
 			if err != nil {
 				return err
 			}
-			stop := make(chan os.Signal, 2)
-			go func() { // the first signal ends the context of the command
-				<-cmd.Context().Done()
-				signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
-			}()
 			h := fleet.Host{Program: self, Say: c.Say, Final: func(code int) bool { return code == terminal.ExitUsage }}
-			return h.Run(cmd.Context(), workers, stop)
+			return h.Run(cmd.Context(), workers, terminal.Interrupts(cmd.Context()))
 		},
 	}
 }

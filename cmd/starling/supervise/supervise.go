@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -90,12 +88,7 @@ Under systemd use Type=notify: the supervisor says when its process is ready.`,
 
 // run supervises, and ends as the process does.
 func run(cmd *cobra.Command, o supervise.Options) error {
-	stop := make(chan os.Signal, 2)
-	go func() { // the first signal ends the context of the command
-		<-cmd.Context().Done()
-		signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
-	}()
-	code, err := supervise.Run(cmd.Context(), o, stop)
+	code, err := supervise.Run(cmd.Context(), o, terminal.Interrupts(cmd.Context()))
 	if err != nil || code == 0 {
 		return err
 	}

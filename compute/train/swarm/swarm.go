@@ -24,8 +24,8 @@ func Node(models uint32, r parts.Rounds, unit uint32) int {
 	return int(unit)
 }
 
-// Check reports why the units of rounds cannot train so many models. derived says that their updates are gradients, or
-// transformed.
+// Check returns an error unless the units of rounds can train this number of models. derived: the updates of the units
+// are gradients, or transformed.
 func Check(models uint32, r parts.Rounds, derived bool) error {
 	switch {
 	case models == 0 && r.Shared:

@@ -61,8 +61,8 @@ type Disk struct {
 // All is what a network is refused without.
 func (d Disk) All() int64 { return d.Blobs + d.Model + d.Aside }
 
-// In is what a network takes of a disk where it may fill so many bytes: all that is put aside as far as there is room,
-// although the memory may have room for some of it, and no less than All.
+// In returns the bytes that a network takes of a disk of which it may fill room bytes, at least All: it puts states
+// aside on the disk while there is room, even where the memory has room for some of them.
 func (d Disk) In(room int64) int64 { return min(max(d.All(), room), d.Blobs+d.Model+d.Moved) }
 
 // Here computes the Disk of a job on this machine, with the memory that this process has already. keep is the number of
