@@ -272,17 +272,14 @@ func (s *supervisor) childEnded(failed error) (again bool, code int, err error) 
 	if exit, ok := errors.AsType[*exec.ExitError](failed); ok {
 		code = exit.ExitCode()
 	}
-	if s.child.replaces && (!s.child.wasReady || s.state.Candidate != "") && !s.drained && s.Again(code) {
+	if s.child.replaces && !s.drained && s.Again(code) {
 		time.Sleep(againAfter)
-		version, judged := s.child.version, s.child.judged
-		if s.child.wasReady { // and lost its network since
-			judged = time.After(s.Within)
-		}
-		if err := s.replace(version); err != nil {
+		before := s.child
+		if err := s.replace(before.version); err != nil {
 			return false, 1, err
 		}
-		if s.child.version == version {
-			s.child.judged = judged // which began with the first process
+		if !before.wasReady && s.child.version == before.version {
+			s.child.judged = before.judged // its time began with the first process
 		}
 		return true, 0, nil
 	}

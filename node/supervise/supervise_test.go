@@ -60,8 +60,10 @@ func work() int {
 	}
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGTERM)
+	away := os.Getenv(asProgram) + "-away"
 	switch version {
-	case endsSoon:
+	case endsSoon: // while the network of the program before it is away
+		_ = os.WriteFile(away, nil, 0o600)
 		return 3
 	case neverReady:
 	case neverGets:
@@ -74,6 +76,10 @@ func work() int {
 		}
 	default:
 		_, _ = daemon.SdNotify(false, daemon.SdNotifyReady)
+	}
+	if version != endsSoon && os.Remove(away) == nil {
+		<-time.After(100 * time.Millisecond)
+		return unreachable
 	}
 	if version == endsLater {
 		<-time.After(100 * time.Millisecond)
