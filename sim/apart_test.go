@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"testing"
@@ -59,12 +60,8 @@ func TestRollouts(t *testing.T) {
 	for how, always := range map[rollouts.Forgery]bool{rollouts.EditsToken: true, rollouts.EditsReward: false,
 		rollouts.EndsEarly: false, rollouts.OtherSeed: false, rollouts.ChosenPrompt: false, rollouts.CopiesOther: false,
 		rollouts.StalePolicy: false, rollouts.OtherPolicy: true} {
-		liar := w1
-		if how == rollouts.StalePolicy {
-			liar = "worker-2" // draws in a round that has an older policy
-		}
-		list = append(list, lie{name: string(how), size: apart, acts: one(liar, rollouts.Forges{How: how}),
-			slashed: []string{liar}, long: !always})
+		list = append(list, lie{name: string(how), size: apart, acts: one(w1, rollouts.Forges{How: how}),
+			slashed: []string{w1}, long: !always})
 	}
 	list = append(list, lie{name: "token, at once", size: atOnce, long: true, slashed: []string{w1},
 		acts: one(w1, rollouts.Forges{How: rollouts.EditsToken})})
@@ -87,6 +84,37 @@ func TestRollouts(t *testing.T) {
 				t.Errorf("slashed: %v, want %v", got, s.slashed)
 			}
 		})
+	}
+}
+
+// Answers that no program can have drawn make no learner fail, and do not end a run, also where their worker drew
+// honestly until it is audited least.
+func TestImpossibleRollouts(t *testing.T) {
+	late := swarm
+	late.Rounds = 16
+	for _, how := range []rollouts.Forgery{rollouts.NoTokens, rollouts.WildScores, rollouts.WildRewards} {
+		for _, size := range []workload.Size{late, apart} {
+			for seed := range uint64(8) {
+				if seed > 0 && !*long {
+					break
+				}
+				t.Run(fmt.Sprintf("%s, %d rounds, seed %d", how, size.Rounds, seed), func(t *testing.T) {
+					c := sized(t, size)
+					c.Acts, c.MaxBlocks = one(w1, rollouts.Forges{How: how, After: uint32(size.Rounds) / 2}), 3000
+					c.AuditPPM, c.Seed = 100_000, seed
+					o := played(t, c, check.CoinsConserved{}, check.HonestNotSlashed{Guilty: []string{w1}})
+					if o.Phase != progress.Done {
+						t.Errorf("the run ends in phase %d after %d rounds: %s; out: %v, slashed: %v", o.Phase, o.Rounds, o.Why,
+							o.Out, o.Slashed)
+					}
+					for who, why := range o.Out {
+						if who != w1 {
+							t.Errorf("%s is out: %s", who, why)
+						}
+					}
+				})
+			}
+		}
 	}
 }
 

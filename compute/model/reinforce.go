@@ -213,18 +213,20 @@ func (p policy) apart(n, length int) *apart.Answers[weights] {
 			return d.Given(n, answers, reward)
 		},
 		Learn: func(w weights, batch, all []*graph.Node) []*graph.Node {
-			own := p.learnt(batch[0], all[0], all[1], all[2])
+			vocab := p.c.VocabSize()
+			own := p.learnt(rollout.Groups{Rows: batch[0], Answers: all[0], Reward: all[1], Scores: all[2]}.Admitted(vocab,
+				p.silent))
 			if p.r.Others == 0 {
 				return own
 			}
-			g := rollout.GroupsOf(all[len(inputs):], len(inputs)).Draw(p.r.Shared, w.Dice.Key, p.r.Tokens)
-			return rollout.Joined(own, p.learnt(g.Rows, g.Answers, g.Reward, g.Scores), g.Taken)
+			g := rollout.GroupsOf(all[len(inputs):], len(inputs)).Admitted(vocab, p.silent)
+			g = g.Draw(p.r.Shared, w.Dice.Key, p.r.Tokens)
+			return rollout.Joined(own, p.learnt(g), g.Taken)
 		}}
 }
 
-// learnt is what is learnt from answers [n, group, tokens] to the prompts of examples, with rewards [n, group] and
-// scores [n, group, tokens].
-func (p policy) learnt(examples, answers, reward, scores *graph.Node) []*graph.Node {
-	prompts, flat := p.prompts(examples), graph.Reshape(answers, -1, p.r.Tokens)
-	return append(rollout.Learnt(prompts, flat, reward, p.r.Reward.Counted(prompts, flat)), scores)
+// learnt is what is learnt from groups of answers that are admitted.
+func (p policy) learnt(g rollout.Groups) []*graph.Node {
+	prompts, flat := p.prompts(g.Rows), graph.Reshape(g.Answers, -1, p.r.Tokens)
+	return append(rollout.Learnt(prompts, flat, g.Reward, p.r.Reward.Counted(prompts, flat)), g.Scores)
 }

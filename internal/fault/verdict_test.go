@@ -18,6 +18,7 @@ import (
 	"github.com/starling-network/starling/protocol/reward"
 
 	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/event"
 	"github.com/starling-network/starling/protocol/run/progress"
 	"github.com/starling-network/starling/protocol/run/reason"
 	"github.com/starling-network/starling/protocol/run/terms"
@@ -82,7 +83,7 @@ func (j *job) sentence(liars []liar, receipts []reward.Receipt) {
 	if err != nil {
 		j.t.Fatal(err)
 	}
-	state := j.run(j.id)
+	state, answered := j.run(j.id), j.answered()
 	gain := map[string]int64{}                               // by the folder of a circle
 	own := func(bounty reward.Receipt, circle string) bool { // a bounty for a member of its own circle
 		return slices.ContainsFunc(receipts, func(r reward.Receipt) bool {
@@ -118,7 +119,9 @@ func (j *job) sentence(liars []liar, receipts []reward.Receipt) {
 		l := liars[at]
 		m, _ := state.Member(p.ID)
 		j.t.Logf("%s: out: %q, slashed %d uzen, earned %d and bounties of %d", l.act, m.Why, p.Slashed, worked, bounties)
-		if (p.Slashed > 0) != l.slashed {
+		if l.role == "verifier" && !answered[p.ID] { // it was not asked, or was out before it answered
+			j.t.Logf("%s answered no audit", l.act)
+		} else if (p.Slashed > 0) != l.slashed {
 			j.t.Errorf("%s lost %d uzen of its stake", l.act, p.Slashed)
 		}
 		if l.out && m.Active {
@@ -145,6 +148,18 @@ func (j *job) sentence(liars []liar, receipts []reward.Receipt) {
 			j.t.Errorf("%s gained %d uzen", filepath.Base(circle), g)
 		}
 	}
+}
+
+// answered are the accounts that answered an audit of any job, or challenged a unit.
+func (n *network) answered() map[string]bool {
+	answers := []event.Kind{event.AuditSealed, event.AuditPassed, event.AuditFailed, event.UnitChallenged}
+	who := map[string]bool{}
+	n.each(1, "starling.training.v1.EventRun", func(_ int64, said map[string]string) {
+		if slices.Contains(answers, event.Kind(said["kind"])) {
+			who[said["who"]] = true
+		}
+	})
+	return who
 }
 
 // circleOf returns the circle of an account that breaks the rules; "" for others.
@@ -288,7 +303,11 @@ func (n *network) each(from int64, kind string, do func(height int64, said map[s
 		if err != nil {
 			n.t.Fatal(err)
 		}
-		for _, e := range r.FinalizeBlockEvents {
+		events := r.FinalizeBlockEvents
+		for _, tx := range r.TxsResults {
+			events = append(events, tx.Events...)
+		}
+		for _, e := range events {
 			if e.Type != kind {
 				continue
 			}

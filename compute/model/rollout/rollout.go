@@ -188,8 +188,7 @@ func (w Reward) ofTexts(examples, answers *graph.Node, scores []*graph.Node) (su
 		sum = graph.MulScalar(sum, w.Ruled/all)
 	}
 	for i, score := range scores {
-		number := graph.Where(graph.Equal(score, score), score, graph.ZerosLike(score)) // NaN is worth 0
-		bounded := graph.MaxScalar(graph.MinScalar(number, grade.MaxReward), -grade.MaxReward)
+		bounded := within(number(score), -grade.MaxReward, grade.MaxReward)
 		if part := graph.MulScalar(bounded, w.Judged[i]/all); sum == nil {
 			sum = part
 		} else {
@@ -243,11 +242,15 @@ func Hit(tokens, answers *graph.Node) *graph.Node {
 // Divergence estimates the divergence from another model for drawn tokens; own and others are their cross-entropies in
 // the model that drew them and in the other. It is r - log r - 1 for the ratio r of the other's probability to the own
 // (Schulman 2020; Shao et al. 2024, "DeepSeekMath", equation 4): 0 where both agree, and never negative. Only own has a
-// gradient.
+// gradient. A log r above maxLog counts as that much, without a gradient: a policy draws no such token, and its
+// probability in the other model would be no number.
 func Divergence(own, others *graph.Node) *graph.Node {
-	log := graph.Sub(own, graph.StopGradient(others))
+	log := graph.MinScalar(graph.Sub(own, graph.StopGradient(others)), maxLog)
 	return graph.AddScalar(graph.Sub(graph.Exp(log), log), -1)
 }
+
+// maxLog is the highest logarithm of a ratio of probabilities that is computed.
+const maxLog = 20
 
 // leastDeviation is added to the deviation that rewards are divided by.
 const leastDeviation = 1e-4
@@ -278,9 +281,9 @@ const (
 )
 
 // Clipped are the weights [n] of the cross-entropies own [n] of tokens, of which others [n] are those in the policy
-// that drew them.
+// that drew them. A ratio beyond e^maxLog counts as that: it leaves the range in any case.
 func Clipped(weight, others, own *graph.Node) *graph.Node {
-	ratio := graph.Exp(graph.Sub(others, graph.StopGradient(own)))
+	ratio := graph.Exp(graph.MinScalar(graph.Sub(others, graph.StopGradient(own)), maxLog))
 	bound := func(x float64) *graph.Node { return graph.MulScalar(graph.OnesLike(ratio), x) }
 	flag := func(x *graph.Node) *graph.Node { return graph.ConvertDType(x, dtypes.Float32) }
 	gains := graph.LessOrEqual(ratio, bound(1+clip))

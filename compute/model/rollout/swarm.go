@@ -5,6 +5,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 
+	"github.com/starling-network/starling/compute/grade"
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/attention"
 	"github.com/starling-network/starling/compute/record"
@@ -56,6 +57,28 @@ func GroupsOf(inputs []*graph.Node, each int) (g Groups) {
 
 // rowsAt is the place of the examples in Passed.
 const rowsAt = 3
+
+// Admitted are groups whose numbers a worker may have made up, with the answers in a vocabulary, the rows in twice as
+// many tokens as are not silent, and rewards and scores that are numbers within the bounds of right ones. So a step has
+// an output for all that can be committed as answers, and right answers are unchanged.
+func (g Groups) Admitted(vocab, silent int) Groups {
+	g.Rows = within(g.Rows, 0, float64(2*silent-1))
+	g.Answers = within(g.Answers, 0, float64(vocab-1))
+	g.Reward = within(number(g.Reward), -grade.MaxReward, grade.MaxReward)
+	g.Scores = within(number(g.Scores), 0, maxScore)
+	return g
+}
+
+// maxScore is more than the cross-entropy of a token that a policy ever draws: one in e^1000.
+const maxScore = 1000
+
+// within is x, or the bound that it is outside of.
+func within(x *graph.Node, low, high float64) *graph.Node {
+	return graph.MaxScalar(graph.MinScalar(x, high), low)
+}
+
+// number is x, and 0 where it is not a number.
+func number(x *graph.Node) *graph.Node { return graph.Where(graph.Equal(x, x), x, graph.ZerosLike(x)) }
 
 // Draw takes n of the groups whose rewards are not all equal, each as likely as another and none twice, by a key. If
 // there are fewer, the last ones are not taken.

@@ -4,6 +4,7 @@ package rollouts
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/starling-network/starling/canon"
@@ -30,6 +31,9 @@ const (
 	CopiesOther  Forgery = "copy"   // passes on what another unit has drawn
 	StalePolicy  Forgery = "stale"  // draws with the first checkpoint that it knew
 	OtherPolicy  Forgery = "policy" // draws with changed weights
+	NoTokens     Forgery = "vocab"  // draws tokens that no vocabulary has, with rewards that differ
+	WildScores   Forgery = "scores" // says that no policy would have drawn its tokens
+	WildRewards  Forgery = "wild"   // rewards that are no numbers, or near the highest one
 )
 
 // Forgeries of units that learn, where they read answers that were drawn for others.
@@ -38,12 +42,15 @@ const (
 )
 
 // Forges is a worker that draws answers falsely, and learns as it should, or the reverse. Where no answers are drawn
-// apart it is honest.
-type Forges struct{ How Forgery }
+// apart it is honest, and in the rounds before After.
+type Forges struct {
+	How   Forgery
+	After uint32
+}
 
 // Install implements Attack.
 func (a Forges) Install(c adversary.Setup) adversary.Step {
-	c.Party.Compute = &drawer{Honest: c.Honest, how: a.How}
+	c.Party.Compute = &drawer{Honest: c.Honest, how: a.How, after: a.After}
 	return c.Step
 }
 
@@ -64,6 +71,7 @@ func (Withholds) Install(c adversary.Setup) adversary.Step {
 type drawer struct {
 	adversary.Honest
 	how   Forgery
+	after uint32
 	first *train.Checkpoint
 }
 
@@ -71,6 +79,9 @@ type drawer struct {
 func (d *drawer) Train(ctx context.Context, name terms.Checkpoint, unit uint32) (*engine.Work, error) {
 	s := d.Task().Spec
 	base, err := d.Base(name)
+	if base != nil && base.Round < d.after {
+		return d.Honest.Train(ctx, name, unit)
+	}
 	if err == nil && s.Rollout != nil && s.Rollout.Shared && unit < s.Units && d.how == OwnAnswers {
 		return d.learn(name, base, unit)
 	}
@@ -163,7 +174,7 @@ func (d *drawer) draw(base *train.Checkpoint, unit uint32) (*train.Result, error
 			r.End[i] = p.Clone()
 		}
 	}
-	answers, reward, err := drawnBy(t.Step, r)
+	answers, reward, scores, err := drawnBy(t.Step, r)
 	if err != nil {
 		return nil, err
 	}
@@ -177,6 +188,21 @@ func (d *drawer) draw(base *train.Checkpoint, unit uint32) (*train.Result, error
 			if i%each > 0 {
 				answers.I32()[i] = 0
 			}
+		}
+	case NoTokens:
+		for i := range answers.I32() {
+			answers.I32()[i] = 1 << 30
+		}
+		for i := range reward.F32() {
+			reward.F32()[i] = float32(i)
+		}
+	case WildScores:
+		for i := range scores.F32() {
+			scores.F32()[i] = 1e30
+		}
+	case WildRewards:
+		for i := range reward.F32() {
+			reward.F32()[i] = []float32{float32(math.NaN()), math.MaxFloat32, -math.MaxFloat32}[i%3]
 		}
 	}
 	begin := train.StateRoot(0, append(train.Roots(base.Params), train.Roots(zeros(r.End[len(base.Params):]))...))
@@ -192,12 +218,12 @@ func zeros(like []*tensor.Tensor) (list []*tensor.Tensor) {
 	return list
 }
 
-// drawnBy are the answers and the rewards that a unit passes on.
-func drawnBy(step *program.Program, r *train.Result) (answers, reward *tensor.Tensor, err error) {
+// drawnBy are the answers, their rewards and the scores of their tokens that a unit passes on.
+func drawnBy(step *program.Program, r *train.Result) (answers, reward, scores *tensor.Tensor, err error) {
 	names := parts.HandedOn(step)
-	if len(names) < 2 || len(r.End) < len(names) {
-		return nil, nil, fmt.Errorf("adversary: a unit passes on %d tensors", len(names))
+	if len(names) < 3 || len(r.End) < len(names) {
+		return nil, nil, nil, fmt.Errorf("adversary: a unit passes on %d tensors", len(names))
 	}
 	on := r.End[len(r.End)-len(names):]
-	return on[0], on[1], nil
+	return on[0], on[1], on[2], nil
 }
