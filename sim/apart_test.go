@@ -93,24 +93,19 @@ func TestImpossibleRollouts(t *testing.T) {
 	late := swarm
 	late.Rounds = 16
 	for _, how := range []rollouts.Forgery{rollouts.NoTokens, rollouts.WildScores, rollouts.WildRewards} {
-		for _, size := range []workload.Size{late, apart} {
-			for seed := range uint64(8) {
-				if seed > 0 && !*long {
-					break
+		for seed := range uint64(8) {
+			for _, size := range []workload.Size{late, apart} {
+				if always := seed == 0 && (size.Rounds == late.Rounds) == (how == rollouts.WildScores); !always && !*long {
+					continue
 				}
 				t.Run(fmt.Sprintf("%s, %d rounds, seed %d", how, size.Rounds, seed), func(t *testing.T) {
 					c := sized(t, size)
 					c.Acts, c.MaxBlocks = one(w1, rollouts.Forges{How: how, After: uint32(size.Rounds) / 2}), 3000
 					c.AuditPPM, c.Seed = 100_000, seed
 					o := played(t, c, check.CoinsConserved{}, check.HonestNotSlashed{Guilty: []string{w1}})
-					if o.Phase != progress.Done {
-						t.Errorf("the run ends in phase %d after %d rounds: %s; out: %v, slashed: %v", o.Phase, o.Rounds, o.Why,
+					if delete(o.Out, w1); o.Phase != progress.Done || len(o.Out) > 0 {
+						t.Errorf("the run ends in phase %s after %d rounds: %s; out: %v, slashed: %v", o.Phase, o.Rounds, o.Why,
 							o.Out, o.Slashed)
-					}
-					for who, why := range o.Out {
-						if who != w1 {
-							t.Errorf("%s is out: %s", who, why)
-						}
 					}
 				})
 			}
