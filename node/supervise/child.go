@@ -54,6 +54,7 @@ func (s *supervisor) start(version string) (*child, error) {
 	c := &child{Cmd: exec.Command(program, s.Args...), version: version, ready: make(chan struct{}),
 		ended: make(chan error, 1)}
 	process.Apart(c.Cmd)
+	process.Tie(c.Cmd) // a supervisor that is started again could not start the program over the same folder
 	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
 	c.Env = append(os.Environ(), "NOTIFY_SOCKET="+socket)
 	if err := c.Start(); err != nil {

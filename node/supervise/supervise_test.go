@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -39,14 +42,37 @@ const (
 	loses       = "v1.4.2" // its network when it was ready, once
 )
 
+// asSupervisor is the argument with which the test binary supervises the program, without releases: the folder, the
+// address of releases and the file of their root follow.
+const asSupervisor = "supervise"
+
+func superviseAlone() int {
+	root, err := os.ReadFile(os.Args[4])
+	if err == nil {
+		var code int
+		code, err = Run(context.Background(), Options{Home: os.Args[2], Args: []string{"work"}, Program: os.Args[0],
+			Version: "v1.0.0", Machine: "this", URL: os.Args[3], Root: root, Every: time.Hour, Within: patience,
+			Again: func(int) bool { return false }, Say: func(string) {}}, nil)
+		if err == nil {
+			return code
+		}
+	}
+	fmt.Fprintln(os.Stderr, err)
+	return 1
+}
+
 // unreachable is the exit code of a program that does not reach its network.
 const unreachable = 8
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asProgram) != "" {
+	switch {
+	case os.Getenv(asProgram) == "":
+		os.Exit(m.Run())
+	case os.Args[1] == asSupervisor:
+		os.Exit(superviseAlone())
+	default:
 		os.Exit(work())
 	}
-	os.Exit(m.Run())
 }
 
 // work is the program.
@@ -192,6 +218,48 @@ func add(t *testing.T, r *releasetest.Repository, version string, n releases.Not
 	}
 	r.Add(version, file, n)
 	r.Release()
+}
+
+// The program of a supervisor that is killed ends with it.
+func TestKilledSupervisor(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("other systems have no signal for it")
+	}
+	r, home := releasetest.New(t), shortDir(t)
+	root, self := filepath.Join(home, "root.json"), must(os.Executable())(t)
+	if err := os.WriteFile(root, r.Root(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, asSupervisor, home, r.URL(), root)
+	cmd.Env = append(os.Environ(), asProgram+"="+filepath.Join(home, "lost"))
+	out, err := cmd.StdoutPipe() // the program has it, too: it is at its end when both are gone
+	if err = errors.Join(err, cmd.Start()); err != nil {
+		t.Fatal(err)
+	}
+	s := &supervised{t: t, home: home}
+	s.until("the program is ready", func(now Status) bool { return now.Ready })
+	over := make(chan error, 1)
+	go func() { _, err := io.ReadAll(out); over <- err }()
+	_ = cmd.Process.Kill() // it has not ended
+	select {
+	case err = <-over:
+	case <-time.After(time.Minute):
+		err = errors.New("the program outlives its supervisor")
+	}
+	if _ = cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+// must ends the test if there is an error.
+func must[T any](x T, err error) func(t *testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return x
+	}
 }
 
 // A release that is no good leaves the program before it, which runs again by itself; a good one stays, also after a
