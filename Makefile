@@ -9,7 +9,7 @@ test:
 
 # Every case of the tables of which go test ./... plays a part.
 long:
-	go test -timeout 25m $$(grep -rl --include='*_test.go' 'flag.Bool("long"' ./chain ./cmd ./node ./sim | xargs -n 1 dirname | sort -ru) -args -long
+	STARLING_LONG=1 go test -p 4 -timeout 25m ./...
 
 check:
 	./.ci/run

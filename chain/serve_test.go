@@ -42,7 +42,7 @@ func open(t *testing.T) (c chain.Config, address string) {
 	return c, address
 }
 
-var long = flag.Bool("long", false, "run a client in JavaScript, as .ci/run does")
+var long = flag.Bool("long", os.Getenv("STARLING_LONG") != "", "run a client in JavaScript, as .ci/run does")
 
 // TestOrdinaryClients runs the JavaScript client of Cosmos (CosmJS) against a validator.
 func TestOrdinaryClients(t *testing.T) {

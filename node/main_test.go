@@ -9,7 +9,8 @@ import (
 	"github.com/starling-network/starling/node/provider"
 )
 
-var long = flag.Bool("long", false, "train the examples for more steps, and more of them, as .ci/run does")
+var long = flag.Bool("long", os.Getenv("STARLING_LONG") != "",
+	"train the examples for more steps, and more of them, as .ci/run does")
 
 // TestMain runs the tests as the program runs: workers of one process leave its network and chain little time. It
 // collects garbage as seldom as a validator does.

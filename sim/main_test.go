@@ -9,7 +9,7 @@ import (
 
 // Tables of scenarios have cases that are played with this flag only, as .ci/run does: variants of a case that is
 // always played.
-var long = flag.Bool("long", false, "play every case of the tables of scenarios")
+var long = flag.Bool("long", os.Getenv("STARLING_LONG") != "", "play every case of the tables of scenarios")
 
 // onlyLong skips a test unless the flag -long is set.
 func onlyLong(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -47,7 +48,8 @@ func partBytes(p *program.Program, i int, d recompute.Division, leaf, part int) 
 }
 
 // long is given by .ci/run.
-var long = flag.Bool("long", false, "look at every operator of every program, not at one of each shape of some")
+var long = flag.Bool("long", os.Getenv("STARLING_LONG") != "",
+	"look at every operator of every program, not at one of each shape of some")
 
 // largest lists the largest parts of tiles in the middle, by kind.
 func largest(t *testing.T, p *program.Program) map[program.Kind]leafSize {

@@ -28,8 +28,9 @@ import (
 // The test binary is the program itself when this variable is set, so that the tests run real processes.
 const asProgram = "STARLING_TEST_AS_PROGRAM"
 
-var long = flag.Bool("long", false, "play every tutorial and bench, and every case of networks of processes, "+
-	"as .ci/run does")
+var long = flag.Bool("long", os.Getenv("STARLING_LONG") != "",
+	"play every tutorial and bench, and every case of networks of processes, "+
+		"as .ci/run does")
 
 // onlyLong skips a test unless the flag -long is set.
 func onlyLong(t *testing.T) {

@@ -32,7 +32,7 @@ func stateDigest(task Task, out state) canon.Digest {
 	return canon.Sum("starling/test/state", parts...)
 }
 
-var long = flag.Bool("long", false, "follow the golden runs to the last of their steps")
+var long = flag.Bool("long", os.Getenv("STARLING_LONG") != "", "follow the golden runs to the last of their steps")
 
 // goldenSteps after which a run is pinned; those after the second need -long or -rewrite.
 var goldenSteps = []int{1, 20, 100, 1000}

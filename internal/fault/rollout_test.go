@@ -110,7 +110,7 @@ func TestForgedRollouts(t *testing.T) {
 	liars := []liar{{act: "forges-rollouts", role: "worker", slashed: true, out: true},
 		{act: "withholds-rollouts", role: "worker"}}
 	n.invite(liars)
-	const rounds = 8
+	const rounds = 5
 	n.rollouts(t, 4, rounds, "{exact: 1}")
 	n.sentenced(liars, rounds)
 }

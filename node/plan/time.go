@@ -18,10 +18,13 @@ type Work struct {
 	Evaluation float64 `json:"evaluation"` // of checkpoints
 	Bytes      float64 `json:"bytes"`      // hashing, packing, storing and combining states, updates and checkpoints
 	Chain      float64 `json:"chain"`      // waiting for blocks
+	Challenges float64 `json:"challenges"` // of the last round: the time that it may be challenged in
 }
 
 // Seconds is the sum of all parts.
-func (w Work) Seconds() float64 { return w.Units + w.Audits + w.Evaluation + w.Bytes + w.Chain }
+func (w Work) Seconds() float64 {
+	return w.Units + w.Audits + w.Evaluation + w.Bytes + w.Chain + w.Challenges
+}
 
 // blocksOfRound are the blocks that a round of an embedded network waits for: those of its commitments and of its
 // attestation, in which the next round is assigned, and half a block before each of them. Audits, seals and their draws
@@ -63,6 +66,8 @@ func (p *Plan) work(b *prepare.CompiledJob, o market.Order) Work {
 	made := units*passesOfParty*params*byteTime.move + loaded
 	w.Bytes = rounds*units*unit + checks*units*check + rounds*(parties*made+loaded) + (1+parties)*loaded
 	w.Bytes *= aroundBytes / float64(kernel.Cores)
+	// Workers of one machine compute in turn, so that each takes the time of all (crew.Crew.ChallengeBlocks).
+	w.Challenges = max(float64(o.Terms.Deadlines.Challenge)*blockSeconds, 2.5*(w.Units+w.Bytes)/rounds)
 	return w
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // Without this flag no candidate of a recommendation is played.
-var long = flag.Bool("long", false, "play candidates of a recommendation, as .ci/run does")
+var long = flag.Bool("long", os.Getenv("STARLING_LONG") != "", "play candidates of a recommendation, as .ci/run does")
 
 // onlyLong skips a test unless the flag -long is set.
 func onlyLong(t *testing.T) {

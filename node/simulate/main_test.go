@@ -8,7 +8,8 @@ import (
 )
 
 // Without this flag some of the methods and templates stand for all.
-var long = flag.Bool("long", false, "play every method and template of a job, as .ci/run does")
+var long = flag.Bool("long", os.Getenv("STARLING_LONG") != "",
+	"play every method and template of a job, as .ci/run does")
 
 // onlyLong skips a test unless the flag -long is set.
 func onlyLong(t *testing.T) {

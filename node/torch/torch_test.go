@@ -116,7 +116,8 @@ var (
 		"differences grow with every step")
 )
 
-var long = flag.Bool("long", false, "train by FedProx and by the step of an owner, too, as .ci/run does")
+var long = flag.Bool("long", os.Getenv("STARLING_LONG") != "",
+	"train by FedProx and by the step of an owner, too, as .ci/run does")
 
 // lossParity is how far a loss may be from that of the built-in engine, in nats.
 const lossParity = 1e-3

@@ -8,7 +8,8 @@ import (
 )
 
 // Without this flag fewer mixes are played, and the plans that differ most, once.
-var long = flag.Bool("long", false, "play more mixes, and every plan watched and unwatched, as .ci/run does")
+var long = flag.Bool("long", os.Getenv("STARLING_LONG") != "",
+	"play more mixes, and every plan watched and unwatched, as .ci/run does")
 
 // onlyLong skips a test unless the flag -long is set.
 func onlyLong(t *testing.T) {

@@ -79,7 +79,7 @@ its data have changed since. With -o json: {"id","name","parameters","tokens","s
 "flops","most_uzen","budget_uzen","stakes","step_seconds","seconds","memory_bytes","disk_bytes","free_disk_bytes",` +
 			`"round_bytes","executor","notes","placement":
 {"workers","verifiers","memory_bytes","free_bytes","fits"},"quote","work":{"units","audits","evaluation","bytes",
-"chain"}}, where work is what the seconds consist of; the placement is this machine's, and with
+"chain","challenges"}}, where work is what the seconds consist of; the placement is this machine's, and with
 --network there is the quote of starling market quote instead, whose exit codes hold.
 
 A job with executor: torch is trained in PyTorch here, in a child process for each worker that has no network and

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"math"
 	"math/rand/v2"
+	"os"
 	"sync"
 	"testing"
 
@@ -12,7 +13,8 @@ import (
 )
 
 var (
-	long  = flag.Bool("long", false, "measure the errors of one argument of 61, as .ci/run does")
+	long = flag.Bool("long", os.Getenv("STARLING_LONG") != "",
+		"measure the errors of one argument of 61, as .ci/run does")
 	every = flag.Bool("every", false, "measure the errors of every argument, which takes half an hour")
 )
 

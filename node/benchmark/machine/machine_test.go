@@ -106,7 +106,7 @@ func TestAuditMeasures(t *testing.T) {
 	}
 }
 
-var long = flag.Bool("long", false, "measure the training in integers, as .ci/run does")
+var long = flag.Bool("long", os.Getenv("STARLING_LONG") != "", "measure the training in integers, as .ci/run does")
 
 // Integers are compared with float32, and have bars where the processor has instructions for them.
 func TestIntegers(t *testing.T) {

@@ -158,7 +158,9 @@ type jobPlan struct {
 	Parameters uint64  `json:"parameters"`
 	Seconds    float64 `json:"seconds"`
 	Work       struct {
-		Chain float64 `json:"chain"` // of the seconds, those without work
+		// of the seconds, those without work
+		Chain      float64 `json:"chain"`
+		Challenges float64 `json:"challenges"`
 	} `json:"work"`
 	Placement struct {
 		Memory uint64 `json:"memory_bytes"`

@@ -92,7 +92,7 @@ func (m *measurement) planned(ctx context.Context, z Size) (p Planned, err error
 	if err != nil {
 		return p, err
 	}
-	work := startWork + (plan.Seconds-plan.Work.Chain)*float64(kernel.Cores)
+	work := startWork + (plan.Seconds-plan.Work.Chain-plan.Work.Challenges)*float64(kernel.Cores)
 	return Planned{Name: z.Name, Parameters: plan.Parameters,
 		Plan: Figures{plan.Placement.Memory, benchmark.Rounded(plan.Seconds, 1), benchmark.Rounded(work, 1)},
 		Run:  Figures{r.Peak, r.Seconds, benchmark.Rounded(r.processor, 1)}}, nil

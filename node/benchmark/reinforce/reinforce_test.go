@@ -2,13 +2,14 @@ package reinforce
 
 import (
 	"flag"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
 )
 
 // long is given by .ci/run.
-var long = flag.Bool("long", false, "train a model for some steps")
+var long = flag.Bool("long", os.Getenv("STARLING_LONG") != "", "train a model for some steps")
 
 // A row is a sum that is right, its prompt silent, and no sum that is held out is learned from.
 func TestSums(t *testing.T) {

@@ -1,6 +1,10 @@
 package transfer
 
-import "flag"
+import (
+	"flag"
+	"os"
+)
 
 // Without this flag rounds are played whose units take seconds.
-var long = flag.Bool("long", false, "measure everything, and play rounds of long units, as .ci/run does")
+var long = flag.Bool("long", os.Getenv("STARLING_LONG") != "",
+	"measure everything, and play rounds of long units, as .ci/run does")
