@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
 	"github.com/starling-network/starling/compute/train/unitlog"
 
 	"github.com/starling-network/starling/canon"
@@ -170,14 +171,26 @@ type Advanced struct {
 	Odd  []uint32 // places of the units whose update is an outlier in its round: a reason to audit, and no more
 }
 
-// Advance combines the committed updates that make the checkpoint after one: of every round of train.Spec.Applied in
-// order, and of each in unit order. get returns the bytes of the update of the unit at a place; one that is not what
-// its worker committed to is a *BadUpdate.
+// Advance combines the committed updates that make the checkpoint after one, and keeps that: see Combine and Keep.
 func (e *Engine) Advance(ctx context.Context, name terms.Checkpoint, units work.Units,
 	get func(i int) ([]byte, error)) (Advanced, error) {
-	base, err := e.Base(name)
+	next, odd, err := e.Combine(ctx, name, units, get)
 	if err != nil {
 		return Advanced{}, err
+	}
+	a := Advanced{Odd: odd}
+	a.Next, err = e.Keep(ctx, next)
+	return a, err
+}
+
+// Combine combines the committed updates that make the checkpoint after one: of every round of train.Spec.Applied in
+// order, and of each in unit order. get returns the bytes of the update of the unit at a place; one that is not what
+// its worker committed to is a *BadUpdate. The places of odd updates are those of Advanced.Odd.
+func (e *Engine) Combine(ctx context.Context, name terms.Checkpoint, units work.Units,
+	get func(i int) ([]byte, error)) (next *train.Checkpoint, odd []uint32, err error) {
+	base, err := e.Base(name)
+	if err != nil {
+		return nil, nil, err
 	}
 	if e.terms.Screen < terms.ScreenLosses { // those wait for the unit that is computed
 		defer e.computing.Combine()()
@@ -187,32 +200,33 @@ func (e *Engine) Advance(ctx context.Context, name terms.Checkpoint, units work.
 	for i, u := range units {
 		b, err := get(i)
 		if err = cmp.Or(err, ctx.Err()); err != nil {
-			return Advanced{}, err
+			return nil, nil, err
 		}
 		if deltas[i], err = e.unpack(base, rounds[i*len(rounds)/len(units)], u.Index, u.Commit, b); err != nil {
-			return Advanced{}, err
+			return nil, nil, err
 		}
 	}
-	a := Advanced{}
 	for k, round := range rounds {
 		from, to := k*len(units)/len(rounds), (k+1)*len(units)/len(rounds)
-		odd, err := e.screener.Odd(ctx, base, round, units[from:to], deltas[from:to])
+		among, err := e.screener.Odd(ctx, base, round, units[from:to], deltas[from:to])
 		if err != nil {
-			return Advanced{}, err
+			return nil, nil, err
 		}
-		for _, i := range odd {
-			a.Odd = append(a.Odd, uint32(from)+i)
+		for _, i := range among {
+			odd = append(odd, uint32(from)+i)
 		}
 	}
-	next, err := outer.Consume(e.task.Spec, base, deltas, e.Room())
-	if err != nil {
-		return Advanced{}, err
+	next, err = outer.Consume(e.task.Spec, base, deltas, e.Room())
+	return next, odd, err
+}
+
+// Keep saves and holds a checkpoint that updates were combined to.
+func (e *Engine) Keep(ctx context.Context, next *train.Checkpoint) (terms.Checkpoint, error) {
+	name, err := bundle.SaveCheckpoint(ctx, e.store, e.terms.Job, next)
+	if err == nil {
+		e.Hold(name, next)
 	}
-	if a.Next, err = bundle.SaveCheckpoint(ctx, e.store, e.terms.Job, next); err != nil {
-		return Advanced{}, err
-	}
-	e.Hold(a.Next, next)
-	return a, nil
+	return name, err
 }
 
 // Refute returns what shows that a checkpoint which is attested is not the one that a base and the updates of the units

@@ -167,11 +167,6 @@ func (e *Engine) Join(ctx context.Context, name terms.Checkpoint,
 			return Advanced{}, &BadSlice{k, err}
 		}
 	}
-	next := join.Checkpoint
-	a := Advanced{}
-	if a.Next, err = bundle.SaveCheckpoint(ctx, e.store, e.terms.Job, next); err != nil {
-		return Advanced{}, err
-	}
-	e.Hold(a.Next, next)
-	return a, nil
+	next, err := e.Keep(ctx, join.Checkpoint)
+	return Advanced{Next: next}, err
 }

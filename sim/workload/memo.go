@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/protocol/run/work"
@@ -58,14 +59,57 @@ func (j *Job) remember(key unitKey, w *engine.Work) {
 	}
 }
 
-// Advance implements party.Lineage.
+// combined is what updates lead to.
+type combined struct {
+	key  canon.Digest
+	next *train.Checkpoint
+	odd  []uint32
+}
+
+// Advance implements party.Lineage. Updates are fetched in any case: a party that cannot get one does not advance.
 func (m Memo) Advance(ctx context.Context, base terms.Checkpoint, units work.Units,
-	get func(i int) ([]byte, error)) (engine.Advanced, error) {
-	a, err := m.Engine.Advance(ctx, base, units, get)
-	if err == nil {
+	get func(i int) ([]byte, error)) (a engine.Advanced, err error) {
+	c, err := m.combine(ctx, base, units, get)
+	if err != nil {
+		return a, err
+	}
+	a.Odd = c.odd
+	if a.Next, err = m.Keep(ctx, c.next); err == nil {
 		m.job.right[a.Next.Root] = true
 	}
 	return a, err
+}
+
+func (m Memo) combine(ctx context.Context, base terms.Checkpoint, units work.Units,
+	get func(i int) ([]byte, error)) (c combined, err error) {
+	c.key = combinedKey(base, units)
+	if at := slices.IndexFunc(m.job.combined, func(x combined) bool { return x.key == c.key }); at >= 0 {
+		for i := range units {
+			if _, err := get(i); err != nil {
+				return c, err
+			}
+		}
+		return m.job.combined[at], nil
+	}
+	if c.next, c.odd, err = m.Combine(ctx, base, units, get); err == nil {
+		m.job.combined = append(m.job.combined, c)
+		m.job.combined = m.job.combined[max(0, len(m.job.combined)-remembered):]
+	}
+	return c, err
+}
+
+// combinedKey names all that the checkpoint after one depends on.
+func combinedKey(base terms.Checkpoint, units work.Units) canon.Digest {
+	type sent struct {
+		Unit   uint32       `cbor:"1,keyasint"`
+		Update canon.Digest `cbor:"2,keyasint"`
+		CID    string       `cbor:"3,keyasint"`
+	}
+	list := make([]sent, len(units))
+	for i, u := range units {
+		list[i] = sent{u.Index, u.Commit.Update, u.Commit.UpdateCID}
+	}
+	return canon.Sum("starling/sim/combined", base.Root[:], canon.MustMarshal(list))
 }
 
 // Check implements party.Compute.

@@ -38,8 +38,9 @@ type Job struct {
 	Genesis *train.Checkpoint
 	Shared  *hold.Shared // what all parties hold
 
-	id    string
-	known map[unitKey]*engine.Work // units computed before, by anybody honest
+	id       string
+	known    map[unitKey]*engine.Work // units computed before, by anybody honest
+	combined []combined               // the latest, by any honest party
 	// roots of checkpoints that updates have led to, combined as the rules say
 	right   map[canon.Digest]bool
 	bases   []canon.Digest // that they start from, in the order in which they were first asked for

@@ -4,11 +4,11 @@ package screener
 import (
 	"context"
 	"encoding/binary"
-	"github.com/starling-network/starling/compute/train/meter"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/compute/train/meter"
 	"github.com/starling-network/starling/exchange/screen"
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/protocol/run/work"
