@@ -26,7 +26,9 @@ func (p *process) register(ctx context.Context, height int64) error {
 	if err != nil {
 		return err
 	}
-	v.Busy = p.party != nil && !(p.earns && v.Self.Rate == 0) // it has no seat before it is measured
+	if v.Busy, err = p.seated(ctx, height); err != nil {
+		return err
+	}
 	if p.registrant == nil {
 		p.registrant = registrant.New(p.key.Address(), p.machine.Rate > 0)
 	}
@@ -39,6 +41,16 @@ func (p *process) register(ctx context.Context, height int64) error {
 		})
 	}
 	return nil
+}
+
+// seated reports whether the party works in the run, or did. Others open the job, too, to see what they may join.
+func (p *process) seated(ctx context.Context, height int64) (bool, error) {
+	b, err := p.world.observe(ctx, p.chain, height)
+	if b == nil || err != nil || p.party == nil {
+		return false, err
+	}
+	_, member := b.Run.Member(p.key.Address())
+	return member, nil
 }
 
 // declare runs the program of a measurement in the time that it takes on the machine, or says something on the chain.

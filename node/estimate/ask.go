@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/client"
-	"github.com/starling-network/starling/client/ledger"
 	"github.com/starling-network/starling/node/session"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
@@ -20,6 +20,7 @@ import (
 
 // Machine is the machine whose income is estimated, as it would register and offer its work.
 type Machine struct {
+	Account  string // that is measured on the network; empty: none, the machine would join
 	Hardware registry.Hardware
 	Rate     uint64        // operations a second, as the network measured them; 0: it did not
 	Measured Measured      // here, where it did not
@@ -65,7 +66,7 @@ const candidate = "candidate"
 
 // asked is what the network says.
 type asked struct {
-	head   ledger.Head
+	height int64
 	pace   time.Duration // of a block
 	stakes registry.Params
 	all    []registry.Participant
@@ -79,11 +80,17 @@ func Ask(ctx context.Context, network string, m Machine) (*Report, error) {
 		return nil, err
 	}
 	defer c.Close()
-	a := &asked{head: head, pace: session.BlockTime(ctx, c, head)}
-	if a.pace <= 0 {
+	pace := session.BlockTime(ctx, c, head)
+	if pace <= 0 {
 		return nil, fmt.Errorf("%w: the chain has %d blocks", ErrTooYoung, head.Height)
 	}
-	if c = c.At(head.Height); m.Rate == 0 {
+	return Of(ctx, c.At(head.Height), head.Height, pace, m)
+}
+
+// Of estimates the income of a machine from the state of a network at a height, whose blocks take pace in the mean.
+func Of(ctx context.Context, c *client.Client, height int64, pace time.Duration, m Machine) (r *Report, err error) {
+	a := &asked{height: height, pace: pace}
+	if m.Rate == 0 {
 		m.Rate = m.Measured.Found(a.pace)
 	}
 	if a.stakes, err = c.Registry.Params(ctx); err != nil {
@@ -96,7 +103,7 @@ func Ask(ctx context.Context, network string, m Machine) (*Report, error) {
 		return nil, err
 	}
 	p := m.participant()
-	r := &Report{Height: head.Height, Class: p.Class(a.stakes).String(), Rate: m.Rate, Price: m.Price,
+	r = &Report{Height: height, Class: p.Class(a.stakes).String(), Rate: m.Rate, Price: m.Price,
 		Raises: Raises(p, a.stakes)}
 	steps := []func(context.Context, *client.Client, Machine, *Report) error{a.income, a.orders, a.yields}
 	for _, step := range steps {
@@ -121,7 +128,7 @@ func Registered(ctx context.Context, network, account string) (*Machine, error) 
 	if err != nil {
 		return nil, err
 	}
-	m := &Machine{Hardware: p.Hardware, Rate: p.Rate, Tier: p.Tier, Stake: p.Stake, Price: market.DefaultPrice}
+	m := &Machine{Account: account, Hardware: p.Hardware, Rate: p.Rate, Tier: p.Tier, Stake: p.Stake, Price: market.DefaultPrice}
 	offers, err := c.Market.Offers(ctx)
 	for _, o := range offers {
 		if o.ID == account && o.Role == crew.Worker {
@@ -142,8 +149,8 @@ func (m Machine) participant() registry.Participant {
 // income reads the pay of the workers in the last day.
 func (a *asked) income(ctx context.Context, c *client.Client, m Machine, r *Report) error {
 	day := (24 * time.Hour).Seconds() / a.pace.Seconds()
-	from := a.head.Height - min(a.head.Height, int64(math.Ceil(day)))
-	r.Seconds = float64(a.head.Height-from) * a.pace.Seconds()
+	from := a.height - min(a.height, int64(math.Ceil(day)))
+	r.Seconds = float64(a.height-from) * a.pace.Seconds()
 	receipts, err := a.receipts(ctx, c, from)
 	if err != nil {
 		return err
@@ -154,8 +161,9 @@ func (a *asked) income(ctx context.Context, c *client.Client, m Machine, r *Repo
 			offers[o.ID] = true
 		}
 	}
-	workers := Earners(a.all, offers, receipts, from, a.head.Height)
-	r.Workers, r.Paid, r.Income = len(workers), Paid(workers), Spread(workers, m.Rate, day)
+	workers := Earners(a.all, offers, receipts, from, a.height)
+	joins := !slices.ContainsFunc(workers, func(w Earner) bool { return w.ID == m.Account })
+	r.Workers, r.Paid, r.Income = len(workers), Paid(workers), Spread(workers, m.Rate, joins, day)
 	params, err := c.Market.Params(ctx)
 	if err != nil {
 		return err
@@ -179,7 +187,7 @@ func (a *asked) receipts(ctx context.Context, c *client.Client, from int64) (all
 		all = append(all, list...)
 	}
 	first, _ := a.stakes.Epoch(from)
-	last, _ := a.stakes.Epoch(a.head.Height)
+	last, _ := a.stakes.Epoch(a.height)
 	for n := first; n < last; n++ {
 		list, err := a.epoch(ctx, c, n)
 		if err != nil {
@@ -237,7 +245,7 @@ func (a *asked) orders(ctx context.Context, c *client.Client, m Machine, r *Repo
 
 // yields reads what the stakes of verifiers that stood by, and of participants with a tier, earned in the last epoch.
 func (a *asked) yields(ctx context.Context, c *client.Client, _ Machine, r *Report) error {
-	last, _ := a.stakes.Epoch(a.head.Height)
+	last, _ := a.stakes.Epoch(a.height)
 	if last == 0 {
 		return nil
 	}

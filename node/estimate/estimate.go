@@ -14,7 +14,7 @@ import (
 
 // Range is an income, in uzen a day.
 type Range struct {
-	Low    uint64 `json:"low_uzen"`    // a quarter of the workers earned less for their rate
+	Low    uint64 `json:"low_uzen"`    // a quarter of the workers would earn less for their rate
 	Median uint64 `json:"median_uzen"` //
 	High   uint64 `json:"high_uzen"`   // a quarter of them earned more
 }
@@ -64,22 +64,29 @@ func earned(r reward.Receipt) bool {
 }
 
 // Spread is the income of a machine of a rate, if it earns for its rate as much as the workers did: a quarter of them
-// less than the low figure, a quarter more than the high one. day is the number of blocks in a day. Without workers the
-// income is zero.
-func Spread(workers []Earner, rate uint64, day float64) Range {
+// less than the low figure, a quarter more than the high one. day is the number of blocks in a day. A machine that joins
+// them takes its share of what they were paid, as orders do not grow with it: low and median are less by that, and high
+// is not, as there may be orders that wait for machines. Without workers the income is zero.
+func Spread(workers []Earner, rate uint64, joins bool, day float64) Range {
 	if len(workers) == 0 {
 		return Range{}
 	}
+	all := 0.                            // operations a second
 	per := make([]float64, len(workers)) // uzen for an operation a second, in a day
 	for i, w := range workers {
 		per[i] = float64(w.Paid) / float64(w.Rate) / float64(w.Blocks) * day
+		all += float64(w.Rate)
 	}
 	slices.Sort(per)
-	at := func(quantile float64) uint64 {
-		i := min(max(int(math.Ceil(quantile*float64(len(per))))-1, 0), len(per)-1)
-		return uint64(per[i] * float64(rate))
+	share := 1.
+	if joins {
+		share = all / (all + float64(rate))
 	}
-	return Range{at(0.25), at(0.5), at(0.75)}
+	at := func(quantile, share float64) uint64 {
+		i := min(max(int(math.Ceil(quantile*float64(len(per))))-1, 0), len(per)-1)
+		return uint64(per[i] * float64(rate) * share)
+	}
+	return Range{at(0.25, share), at(0.5, share), at(0.75, 1)}
 }
 
 // Paid is how many of the workers were paid.

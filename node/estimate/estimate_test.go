@@ -46,13 +46,19 @@ func TestEarners(t *testing.T) {
 }
 
 func TestSpread(t *testing.T) {
-	if got := Spread(nil, 5, 1000); got != (Range{}) {
+	if got := Spread(nil, 5, true, 1000); got != (Range{}) {
 		t.Errorf("without workers: %v", got)
 	}
 	four := []Earner{{"a", 10, 100, 0}, {"b", 10, 100, 1000}, {"c", 10, 50, 1000}, {"d", 20, 100, 8000}}
 	// uzen a day of 200 blocks for an operation a second: 0, 200, 400, 800
-	if got, want := Spread(four, 3, 200), (Range{0, 600, 1200}); got != want {
-		t.Errorf("got %v, want %v", got, want)
+	for _, c := range []struct {
+		rate  uint64
+		joins bool
+		want  Range
+	}{{3, false, Range{0, 600, 1200}}, {50, false, Range{0, 10_000, 20_000}}, {50, true, Range{0, 5000, 20_000}}} {
+		if got := Spread(four, c.rate, c.joins, 200); got != c.want {
+			t.Errorf("%+v: got %v", c, got)
+		}
 	}
 }
 
@@ -66,7 +72,7 @@ func TestSpreadIsProportional(t *testing.T) {
 			all[i] = Earner{Rate: 1e9 + r.Uint64N(1e11), Blocks: 1 + r.Int64N(86400), Paid: r.Uint64N(1e10)}
 		}
 		rate := 2 * (1e8 + r.Uint64N(1e10))
-		whole, half := Spread(all, rate, 86400), Spread(all, rate/2, 86400)
+		whole, half := Spread(all, rate, false, 86400), Spread(all, rate/2, false, 86400)
 		if whole.Low > whole.Median || whole.Median > whole.High {
 			t.Fatalf("%v", whole)
 		}
@@ -74,7 +80,7 @@ func TestSpreadIsProportional(t *testing.T) {
 			t.Fatalf("one earns %d, two halves %d each", whole.Median, half.Median)
 		}
 		r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-		if got := Spread(all, rate, 86400); got != whole {
+		if got := Spread(all, rate, false, 86400); got != whole {
 			t.Fatalf("the order matters: %v, %v", got, whole)
 		}
 	}

@@ -46,7 +46,8 @@ network would, for eight seconds, and read the pay of the workers of the network
 would take its offer. Nothing is sent to the network, and no account is needed.
 
 The day is that of a machine of this speed: a quarter of the measured workers earned less than the low figure for
-their speed, a quarter more than the high one. Workers without pay count. "At most" is the pay of a machine that trains
+their speed, a quarter more than the high one. Workers without pay count. A machine that joins takes its share of the
+same orders, so low and median are less by that; high is for orders that grow with it. "At most" is the pay of a machine that trains
 all the time at its price. Seats of orders are drawn by stake (docs/market.md), so a worker with more stake than
 others earns more than the estimate.
 

@@ -1,0 +1,67 @@
+package people
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/starling-network/starling/node/estimate"
+	"github.com/starling-network/starling/sim"
+)
+
+// Income compares the estimate for a machine before it joins with its pay afterwards.
+type Income struct {
+	Rate     uint64         `json:"rate"`     // operations a second
+	Joined   float64        `json:"join_day"` // after the start of the network
+	Days     float64        `json:"days"`     // of pay
+	Estimate estimate.Range `json:"estimate"` // uzen a day
+	Earned   uint64         `json:"earned_day"`
+	Off      float64        `json:"off"` // the median of the estimate over the pay, less 1
+}
+
+// income plays a network that a machine of a rate joins, and estimates its income before it does.
+func income(ctx context.Context, seed, rate uint64, joins, until time.Duration) (Income, error) {
+	const late = "late"
+	in := Income{Rate: rate, Joined: joins.Hours() / 24, Days: (until - joins).Hours() / 24}
+	var from int64
+	r := &rig{rates: crowd(), late: map[string]time.Duration{late: joins}, until: until, seed: seed}
+	r.rates[late] = rate
+	r.looks = []look{{joins - block, func(w *sim.Network) error {
+		from = w.Height()
+		report, err := estimate.Of(ctx, w.Chain(), from, block, estimate.Machine{
+			Measured: estimate.Measured{Rate: rate, Took: 4 * block}, Price: price, Stake: 1,
+		})
+		if err == nil {
+			in.Estimate = report.Income
+		}
+		return err
+	}}}
+	w, err := r.play(ctx)
+	if err != nil {
+		return in, err
+	}
+	receipts, err := w.Receipts()
+	if err != nil {
+		return in, err
+	}
+	in.Earned = uint64(float64(earned(receipts, w.ID(late), from)) / in.Days)
+	if in.Earned == 0 {
+		return in, fmt.Errorf("people: a machine of %d operations a second earned nothing in %.1f days", rate, in.Days)
+	}
+	in.Off = float64(in.Estimate.Median)/float64(in.Earned) - 1
+	return in, nil
+}
+
+// crowd are the workers of a network before others join.
+func crowd() map[string]uint64 {
+	return map[string]uint64{"worker-0": pace / 2, "worker-1": pace, "worker-2": pace, "worker-3": 2 * pace}
+}
+
+// worst is the largest difference of estimates from the pay.
+func worst(all []Income) (off float64) {
+	for _, in := range all {
+		off = max(off, math.Abs(in.Off))
+	}
+	return off
+}
