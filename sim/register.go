@@ -26,7 +26,7 @@ func (p *process) register(ctx context.Context, height int64) error {
 	if err != nil {
 		return err
 	}
-	if v.Busy, err = p.seated(ctx, height); err != nil {
+	if v.Busy, err = seated(ctx, p, height); err != nil {
 		return err
 	}
 	if p.registrant == nil {
@@ -43,8 +43,8 @@ func (p *process) register(ctx context.Context, height int64) error {
 	return nil
 }
 
-// seated reports whether the party works in the run, or did. Others open the job, too, to see what they may join.
-func (p *process) seated(ctx context.Context, height int64) (bool, error) {
+// seated reports whether a party is or was a member of the run. Others open the job, too, as they may join.
+func seated(ctx context.Context, p *process, height int64) (bool, error) {
 	b, err := p.world.observe(ctx, p.chain, height)
 	if b == nil || err != nil || p.party == nil {
 		return false, err

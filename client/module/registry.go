@@ -87,11 +87,7 @@ func (g Registry) prove(ctx context.Context) (height int64, number uint64, err e
 	if err != nil {
 		return 0, 0, err
 	}
-	b, err := g.beacon(ctx)
-	if err != nil {
-		return 0, 0, err
-	}
-	beacon, err := runpb.Digest(b.Value)
+	height, beacon, err := g.Beacon(ctx)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -101,19 +97,23 @@ func (g Registry) prove(ctx context.Context) (height int64, number uint64, err e
 			return 0, 0, ctx.Err()
 		}
 	}
-	return b.Height, number, nil
+	return height, number, nil
 }
 
-// beacon is the latest one. The first blocks of a chain have none: it waits for them.
-func (g Registry) beacon(ctx context.Context) (*beaconpb.QueryBeaconResponse, error) {
+// Beacon is the latest one, and its height. The first blocks of a chain have none: it waits for them.
+func (g Registry) Beacon(ctx context.Context) (height int64, beacon canon.Digest, err error) {
 	for {
 		b, err := beaconpb.NewQueryClient(g.account).Beacon(ctx, &beaconpb.QueryBeaconRequest{})
+		if err == nil {
+			beacon, err = runpb.Digest(b.Value)
+			return b.Height, beacon, err
+		}
 		if status.Code(err) != codes.NotFound {
-			return b, err
+			return 0, beacon, err
 		}
 		select {
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return 0, beacon, ctx.Err()
 		case <-time.After(time.Second):
 		}
 	}

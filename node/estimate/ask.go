@@ -128,7 +128,8 @@ func Registered(ctx context.Context, network, account string) (*Machine, error) 
 	if err != nil {
 		return nil, err
 	}
-	m := &Machine{Account: account, Hardware: p.Hardware, Rate: p.Rate, Tier: p.Tier, Stake: p.Stake, Price: market.DefaultPrice}
+	m := &Machine{Account: account, Hardware: p.Hardware, Rate: p.Rate, Tier: p.Tier, Stake: p.Stake,
+		Price: market.DefaultPrice}
 	offers, err := c.Market.Offers(ctx)
 	for _, o := range offers {
 		if o.ID == account && o.Role == crew.Worker {

@@ -64,9 +64,9 @@ func earned(r reward.Receipt) bool {
 }
 
 // Spread is the income of a machine of a rate, if it earns for its rate as much as the workers did: a quarter of them
-// less than the low figure, a quarter more than the high one. day is the number of blocks in a day. A machine that joins
-// them takes its share of what they were paid, as orders do not grow with it: low and median are less by that, and high
-// is not, as there may be orders that wait for machines. Without workers the income is zero.
+// less than the low figure, a quarter more than the high one. day is the number of blocks in a day. A machine that
+// joins them takes its share of their pay, as orders do not grow with it: low and median are less by that, and high is
+// not, as there may be orders that wait for machines. Without workers the income is zero.
 func Spread(workers []Earner, rate uint64, joins bool, day float64) Range {
 	if len(workers) == 0 {
 		return Range{}

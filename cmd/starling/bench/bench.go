@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/bench/people"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/node/benchmark/machine"
@@ -18,9 +19,9 @@ func Command(c *terminal.Console) *cobra.Command {
 		Use:   "bench",
 		Short: "Measure the speed of this machine",
 		Long: `Measure matrix products, training steps, generation, audits, transfers, the chain, strategies, the dashboard,
-attacks, learning from rewards and the GPUs of this machine, or print the losses of a training run to compare them
-with those of another implementation. Nothing is sent anywhere. Each takes less than a minute with --quick, which says
-less exactly what it says without. all runs every one.
+attacks, learning from rewards, estimates of pay and the GPUs of this machine, or print the losses of a training run to
+compare them with those of another implementation. Nothing is sent anywhere. Each takes less than a minute with --quick,
+which says less exactly what it says without. all runs every one.
 
 STARLING_KERNELS chooses the kernels: portable, avx2 or avx512; without it the fastest that the
 processor and the system can run. The results are the same bits.`,
@@ -38,6 +39,7 @@ processor and the system can run. The results are the same bits.`,
   starling bench tokenize --quick
   starling bench device --quick
   starling bench rl --quick
+  starling bench people --quick
   starling bench all --quick
   starling bench compat
   starling bench precision --data text.txt --quick
@@ -50,7 +52,7 @@ processor and the system can run. The results are the same bits.`,
 		matmulCommand(c), trainCommand(c), generateCommand(c), auditCommand(c), lossesCommand(c), networkCommand(c),
 		chainCommand(c), operationsCommand(c), strategiesCommand(c), webCommand(c), attackCommand(c), memoryCommand(c),
 		tokenizeCommand(c), planCommand(c), deviceCommand(c), rlCommand(c), precisionCommand(c),
-		compatCommand(c),
+		compatCommand(c), people.Command(c),
 	)
 	for _, measures := range cmd.Commands() {
 		measures.Annotations = terminal.FiguresOnly

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"fmt"
 	"os"
 	"text/tabwriter"
 
@@ -45,10 +44,7 @@ With -o json: {"bars":[{"name","value","bar","holds"}],"browser","paint_ms","sho
 				return c.Form.Print(os.Stdout, terminal.Figures(r))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-			fmt.Fprintln(w, "FIGURE\tVALUE\tBAR\tHOLDS")
-			for _, b := range r.Bars {
-				fmt.Fprintf(w, "%s\t%.4g\t%.4g\t%v\n", b.Name, b.Value, b.Bar, b.Holds)
-			}
+			printBars(w, r.Bars)
 			return w.Flush()
 		},
 	}

@@ -19,7 +19,9 @@ import (
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/node/accelerator/admission"
 	"github.com/starling-network/starling/node/accelerator/shared"
+	"github.com/starling-network/starling/node/disk"
 	"github.com/starling-network/starling/node/estimate"
+	"github.com/starling-network/starling/node/member"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 )
@@ -29,6 +31,7 @@ type estimateAnswer struct {
 	Measured bool `json:"measured_here"` // false: the network measured the machine of the account
 	*estimate.Report
 	Electricity *estimate.Balance `json:"electricity,omitempty"`
+	Capacity    *capacityAnswer   `json:"capacity,omitempty"` // nil: the network measured the machine of the account
 }
 
 // estimateOptions are the flags of the command.
@@ -39,15 +42,19 @@ type estimateOptions struct {
 	device  admission.Choice
 	threads int
 	power   estimate.Power
+	disk    disk.Share
 }
 
 const estimateHelp = `Estimate the income of this machine on a network, before it joins: measure its speed as the
 network would, for eight seconds, and read the pay of the workers of the network in the last day, and the orders that
-would take its offer. Nothing is sent to the network, and no account is needed.
+would take its offer. The memory of --memory is measured by writing and reading all of it, the disk by a file of 64 MiB
+in --home or the current folder, and round trips to participants that the beacon draws. Nothing is registered, and no
+account is needed.
 
 The day is that of a machine of this speed: a quarter of the measured workers earned less than the low figure for
 their speed, a quarter more than the high one. Workers without pay count. A machine that joins takes its share of the
-same orders, so low and median are less by that; high is for orders that grow with it. "At most" is the pay of a machine that trains
+same orders, so low and median are less by that; high is for orders that grow with it. The first day brings less: a
+machine is measured first, and paid once its units are final. "At most" is the pay of a machine that trains
 all the time at its price. Seats of orders are drawn by stake (docs/market.md), so a worker with more stake than
 others earns more than the estimate.
 
@@ -60,7 +67,9 @@ estimate is kept in estimate.json of the folder, and starling worker earnings co
 With -o json: {"measured_here","height","window_seconds","class","rate","workers","paid_workers","day":{"low_uzen",
 "median_uzen","high_uzen"},"most_uzen","price","orders":[{"job","open","mismatch","text","do","budget_uzen"}],
 "more_orders","raises":[{"name","tier","lacks","weighs_ppm","now_ppm"}],"standby_ppm","committed_ppm","electricity":
-{"kwh","cost","break_even_zen_price","net"}}.`
+{"kwh","cost","break_even_zen_price","net"},"capacity":{"memory":{"declared_mib","available_mib","touched_mib",
+"bytes_per_second"},"disk":{"free_mib","share_mib","write_bytes_per_second","read_bytes_per_second"},"peers":[{"id",
+"round_trip_ms","error"}]}}.`
 
 // EstimateCommand is starling worker estimate.
 func EstimateCommand(c *terminal.Console) *cobra.Command {
@@ -93,6 +102,8 @@ func EstimateCommand(c *terminal.Console) *cobra.Command {
 		"starling worker up")
 	h := &o.machine.Hardware
 	f.Uint64Var(&h.Memory, "memory", 0, "MiB that the worker would offer; 0: it declares none, as starling worker up")
+	o.disk = member.DefaultDisk
+	f.Var(&o.disk, "disk", "what blobs may take: a size such as 20GiB, or a part of the free disk")
 	f.Uint64Var(&h.Upload, "upload", 0, "kbit/s that it would promise to peers")
 	f.Uint32Var(&h.Cores, "cpus", uint32(kernel.Cores), "cores that a job may use")
 	f.StringVar(&h.Region, "region", "", "where it is, such as eu-north")
@@ -121,7 +132,11 @@ func runEstimate(cmd *cobra.Command, c *terminal.Console, o *estimateOptions) er
 	if m.Rate == 0 {
 		a.Measured = true
 		m.Tier, _ = registry.ParseTier(o.tier)
-		if err := o.measure(ctx, c); err != nil {
+		err := o.measure(ctx, c)
+		if err == nil {
+			a.Capacity, err = o.capacity(ctx, c)
+		}
+		if err != nil {
 			return cause.Measurement(cmd, err)
 		}
 	}
@@ -164,6 +179,7 @@ func printEstimate(a *estimateAnswer) error {
 	fmt.Fprintf(w, "machine\t%s operations a second, class %s\n", terminal.Number(float64(a.Rate)), a.Class)
 	fmt.Fprintf(w, "network\t%d measured workers, %d of them paid in the last %s\n", a.Workers, a.Paid,
 		terminal.Span(time.Duration(a.Seconds*float64(time.Second))))
+	printCapacity(w, a.Capacity)
 	if a.Workers > 0 {
 		fmt.Fprintf(w, "earns\t%s ZEN a day (low %s, high %s), as workers did for their speed\n",
 			zenText(a.Income.Median), zenText(a.Income.Low), zenText(a.Income.High))

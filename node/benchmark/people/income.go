@@ -3,7 +3,7 @@ package people
 import (
 	"context"
 	"fmt"
-	"math"
+	"math/rand/v2"
 	"time"
 
 	"github.com/starling-network/starling/node/estimate"
@@ -12,12 +12,12 @@ import (
 
 // Income compares the estimate for a machine before it joins with its pay afterwards.
 type Income struct {
-	Rate     uint64         `json:"rate"`     // operations a second
-	Joined   float64        `json:"join_day"` // after the start of the network
-	Days     float64        `json:"days"`     // of pay
-	Estimate estimate.Range `json:"estimate"` // uzen a day
-	Earned   uint64         `json:"earned_day"`
-	Off      float64        `json:"off"` // the median of the estimate over the pay, less 1
+	Rate     uint64         `json:"rate"`       // operations a second
+	Joined   float64        `json:"join_day"`   // after the start of the network
+	Days     float64        `json:"days"`       // of pay
+	Estimate estimate.Range `json:"estimate"`   // uzen a day
+	Earned   uint64         `json:"earned_day"` // uzen
+	Off      float64        `json:"off"`        // the median of the estimate over the pay, less 1
 }
 
 // income plays a network that a machine of a rate joins, and estimates its income before it does.
@@ -25,7 +25,7 @@ func income(ctx context.Context, seed, rate uint64, joins, until time.Duration) 
 	const late = "late"
 	in := Income{Rate: rate, Joined: joins.Hours() / 24, Days: (until - joins).Hours() / 24}
 	var from int64
-	r := &rig{rates: crowd(), late: map[string]time.Duration{late: joins}, until: until, seed: seed}
+	r := &rig{rates: crowd(seed), late: map[string]time.Duration{late: joins}, until: until, seed: seed}
 	r.rates[late] = rate
 	r.looks = []look{{joins - block, func(w *sim.Network) error {
 		from = w.Height()
@@ -53,15 +53,15 @@ func income(ctx context.Context, seed, rate uint64, joins, until time.Duration) 
 	return in, nil
 }
 
-// crowd are the workers of a network before others join.
-func crowd() map[string]uint64 {
-	return map[string]uint64{"worker-0": pace / 2, "worker-1": pace, "worker-2": pace, "worker-3": 2 * pace}
-}
-
-// worst is the largest difference of estimates from the pay.
-func worst(all []Income) (off float64) {
-	for _, in := range all {
-		off = max(off, math.Abs(in.Off))
+// crowd are the workers of a network before others join: of three speeds, or, with a seed, of drawn ones between the
+// slowest and the fastest of these.
+func crowd(seed uint64) map[string]uint64 {
+	if seed == 0 {
+		return map[string]uint64{"worker-0": pace / 2, "worker-1": pace, "worker-2": pace, "worker-3": 2 * pace}
 	}
-	return off
+	rates, r := map[string]uint64{}, rand.New(rand.NewPCG(seed, 1))
+	for i := range 4 {
+		rates[fmt.Sprint("worker-", i)] = uint64(pace/2 + r.IntN(3*pace/2))
+	}
+	return rates
 }

@@ -13,8 +13,8 @@ type Split struct {
 	Whole float64 `json:"whole"` // share of the pay of all workers
 	Parts float64 `json:"parts"`
 	Off   float64 `json:"off"` // Parts over Whole, less 1
-	// share of the time from the first measurement of the whole machine's network on in which a worker computes units, by
-	// worker; the least
+	// share of the time since the run began in which the workers compute, weighted by their rates; of the network with
+	// the whole machine
 	Busy float64 `json:"busy"`
 }
 
@@ -46,7 +46,7 @@ func split(ctx context.Context, seed uint64, until time.Duration) (Split, error)
 		"worker-3": pace, "worker-4": pace}, "worker-3", "worker-4"); err != nil {
 		return s, err
 	}
-	if s.Whole, err = shares(crowd(), "worker-3"); err != nil {
+	if s.Whole, err = shares(crowd(0), "worker-3"); err != nil {
 		return s, err
 	}
 	s.Off = s.Parts/s.Whole - 1

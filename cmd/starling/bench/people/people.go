@@ -1,0 +1,72 @@
+// Package people is starling bench people: it shows the figures of node/benchmark/people, and measures nothing.
+package people
+
+import (
+	"fmt"
+	"os"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-network/starling/cmd/starling/cause"
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
+	"github.com/starling-network/starling/node/benchmark/people"
+)
+
+// Command is starling bench people.
+func Command(c *terminal.Console) *cobra.Command {
+	o, quick := people.Options{Days: 7, Seeds: 2, Machines: 3}, false
+	cmd := &cobra.Command{
+		Use:   "people",
+		Short: "Measure what owners of machines are promised, on simulated networks",
+		Long: `Play networks of four workers for a week of virtual time, with the real rules and a small model. A machine
+joins each after a third of it: the estimate of starling worker estimate just before is compared with its pay in the
+rest. Then the pay of a machine is compared with that of two of half its speed in its place, and the share of the time
+in which workers compute is measured. Blocks take ten minutes, a unit takes half an hour to two hours, and a round has
+twelve, so a worker has one to six of them.
+
+With -o json: {"income":[{"rate","join_day","days","estimate":{"low_uzen","median_uzen","high_uzen"},"earned_day",
+"off"}],"split":[{"days","whole","parts","off","busy"}],"bars":[{"name","value","bar","holds"}]}.`,
+		Example: `  starling bench people --quick
+  starling bench people --days 14 -o json`,
+		Args: usage.Exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if quick {
+				few(cmd, "machines", &o.Machines, 1)
+				few(cmd, "seeds", &o.Seeds, 1)
+			}
+			o.Progress = c.Say
+			r, err := people.Measure(cmd.Context(), o)
+			if err != nil {
+				return cause.Measurement(cmd, err)
+			}
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.Figures(r))
+			}
+			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+			fmt.Fprintln(w, "RATE\tESTIMATE A DAY\tEARNED A DAY\tOFF")
+			for _, in := range r.Income {
+				fmt.Fprintf(w, "%d\t%s\t%s\t%+.1f %%\n", in.Rate, terminal.Zen(in.Estimate.Median),
+					terminal.Zen(in.Earned), 100*in.Off)
+			}
+			fmt.Fprintln(w, "FIGURE\tVALUE\tBAR\tHOLDS")
+			for _, b := range r.Bars {
+				fmt.Fprintf(w, "%s\t%.3f\t%.3g\t%v\n", b.Name, b.Value, b.Bar, b.Holds)
+			}
+			return w.Flush()
+		},
+	}
+	cmd.Flags().BoolVar(&quick, "quick", false, "take less than a minute")
+	cmd.Flags().IntVar(&o.Days, "days", o.Days, "days of virtual time")
+	cmd.Flags().IntVar(&o.Machines, "machines", o.Machines, "machines that join, one to a network, of 1 to 3 speeds")
+	cmd.Flags().IntVar(&o.Seeds, "seeds", o.Seeds, "networks of each kind")
+	return cmd
+}
+
+// few sets the count of a quick measurement to fewer, unless a flag gives the count.
+func few(cmd *cobra.Command, flag string, value *int, fewer int) {
+	if !cmd.Flags().Changed(flag) {
+		*value = fewer
+	}
+}

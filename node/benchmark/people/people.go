@@ -1,0 +1,89 @@
+// Package people measures promises to the owners of machines on simulated networks: that a machine earns what was
+// estimated before it joined, and that its halves earn as much as the machine.
+//
+// The networks have the real rules, application, roles and signatures; only time and links are simulated. A block takes
+// ten minutes, so that a week has a thousand of them.
+package people
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/starling-network/starling/node/benchmark"
+)
+
+// Options of a measurement.
+type Options struct {
+	Days     int // of a network; a machine joins after a third of them, and after two at least
+	Seeds    int
+	Machines int // that join, each a network of its own, of 1 to 3 speeds
+	Progress func(string)
+}
+
+// Report is what was measured.
+type Report struct {
+	Income []Income        `json:"income"`
+	Split  []Split         `json:"split"`
+	Bars   []benchmark.Bar `json:"bars"`
+}
+
+// Measure plays the networks. An option without a meaning wraps benchmark.ErrOption.
+func Measure(ctx context.Context, o Options) (*Report, error) {
+	if err := benchmark.Positive("seeds", o.Seeds); err != nil {
+		return nil, err
+	}
+	if o.Days < 3 || o.Machines < 1 || o.Machines > 3 {
+		return nil, fmt.Errorf("%w: %d days and %d machines: give at least 3 days, and 1 to 3 machines",
+			benchmark.ErrOption, o.Days, o.Machines)
+	}
+	until, joins := time.Duration(o.Days)*day, max(2*day, time.Duration(o.Days)*day/3)
+	r := &Report{}
+	for seed := range uint64(o.Seeds) {
+		for _, rate := range []uint64{pace, pace / 2, 2 * pace}[:o.Machines] {
+			o.Progress(fmt.Sprintf("a machine of %d operations a second joins a network, seed %d", rate, seed))
+			in, err := income(ctx, seed, rate, joins, until)
+			if err != nil {
+				return nil, err
+			}
+			r.Income = append(r.Income, in)
+		}
+		o.Progress(fmt.Sprintf("a machine, and its halves, seed %d", seed))
+		s, err := split(ctx, seed, until)
+		if err != nil {
+			return nil, err
+		}
+		r.Split = append(r.Split, s)
+	}
+	r.Bars = []benchmark.Bar{
+		benchmark.AtMost("largest difference of an estimate from the pay after it", worst(r.Income), 0.25),
+		benchmark.AtMost("largest difference of the pay of two halves from that of the machine", uneven(r.Split), 0.02),
+		benchmark.AtLeast("least share of the time in which the workers of a run compute", leastBusy(r.Split), 0.9),
+	}
+	return r, nil
+}
+
+// worst is the largest difference of estimates from the pay.
+func worst(all []Income) (off float64) {
+	for _, in := range all {
+		off = max(off, math.Abs(in.Off))
+	}
+	return off
+}
+
+// uneven is the largest difference that a split makes.
+func uneven(all []Split) (off float64) {
+	for _, s := range all {
+		off = max(off, math.Abs(s.Off))
+	}
+	return off
+}
+
+func leastBusy(all []Split) float64 {
+	least := 1.
+	for _, s := range all {
+		least = min(least, s.Busy)
+	}
+	return least
+}
