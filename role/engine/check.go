@@ -130,7 +130,7 @@ func (e *Engine) Compare(mine *Work, s audit.Subject, c work.Commitment) Compari
 	case s.Segment == 0 && c.HandedState.Root != mine.Commit.HandedState.Root:
 		return Comparison{Differ: last + 1}
 	}
-	return Comparison{Right: true, Seal: audit.NewSeal(s, e.sealed(mine, s).Trees()).Root()}
+	return Comparison{Right: true, Seal: audit.NewSeal(s, mine.sealed(e.task.Spec, s).Trees()).Root()}
 }
 
 // Measure executes a unit again and compares its update with the bytes of the one that was committed to. Both are
@@ -197,18 +197,19 @@ func (e *Engine) Unseal(ctx context.Context, base terms.Checkpoint, s audit.Subj
 
 // Answer opens the seal of the work of a unit.
 func (e *Engine) Answer(mine *Work, s audit.Subject, question canon.Digest) (audit.Opening, error) {
-	end := e.sealed(mine, s)
+	end := mine.sealed(e.task.Spec, s)
 	return audit.NewSeal(s, end.Trees()).Open(question, end)
 }
 
-func (e *Engine) sealed(w *Work, s audit.Subject) hold.Sealed {
+// sealed is the state at the end of the unit or segment that a subject names.
+func (w *Work) sealed(spec *train.Spec, s audit.Subject) hold.Sealed {
 	if w.end != nil {
 		return w.end
 	}
-	spec := e.task.Spec.Of(s.Unit)
-	steps := spec.StepsOf(s.Unit)
+	part := spec.Of(s.Unit)
+	steps := part.StepsOf(s.Unit)
 	if s.Segment > 0 {
-		steps = spec.StepsTo(s.Unit, s.Segment)
+		steps = part.StepsTo(s.Unit, s.Segment)
 	}
 	return sealed.New(steps, w.End)
 }

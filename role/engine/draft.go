@@ -123,8 +123,8 @@ func floats(b []byte) []float32 {
 	return t.F32()
 }
 
-// run computes a unit of the round after a checkpoint, from its draft if there is one.
-func (e *Engine) run(ctx context.Context, name terms.Checkpoint, base *train.Checkpoint,
+// execute computes a unit of the round after a checkpoint, from its draft if there is one.
+func execute(ctx context.Context, e *Engine, name terms.Checkpoint, base *train.Checkpoint,
 	unit uint32) (*train.Result, error) {
 	d := draft{Spec: e.task.Spec.Digest(), Round: base.Round, Unit: unit}
 	var done *train.Progress

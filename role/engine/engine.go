@@ -109,7 +109,7 @@ func (e *Engine) Train(ctx context.Context, name terms.Checkpoint, unit uint32) 
 	}
 	e.computing.Lock()
 	defer e.computing.Unlock()
-	r, err := e.run(ctx, name, base, unit)
+	r, err := execute(ctx, e, name, base, unit)
 	if err != nil {
 		return nil, err
 	}
