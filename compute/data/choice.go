@@ -24,6 +24,8 @@ type Choice struct {
 	// number of tokens of the longest answer, which is one part of its document: a prompt has at most the rest of Pad;
 	// 0: any
 	Answer int
+	// number of tokens of Pad that are neither the prompt's nor the answer's
+	Room int
 	// the answer of a document is what others are compared with, and may be longer than Answer
 	Compared bool
 }
@@ -62,13 +64,13 @@ func (c Choice) checked(ids []uint32, n int, vocab uint32) error {
 		to++
 	}
 	switch {
-	case to-from > c.Answer && !c.Compared || from > c.Pad-c.Answer || n > c.Pad:
+	case to-from > c.Answer && !c.Compared || from > c.Pad-c.Answer-c.Room || n > c.Pad:
 		most := c.Answer
 		if c.Compared {
 			most = c.Pad - from
 		}
 		return fmt.Errorf("%w: %d tokens, of which %d are the prompt's: at most %d of a prompt and %d of an answer are taken",
-			ErrAnswer, n, from, c.Pad-c.Answer, most)
+			ErrAnswer, n, from, c.Pad-c.Answer-c.Room, most)
 	case slices.ContainsFunc(ids[to:], predicted):
 		return fmt.Errorf("%w: this one has several", ErrAnswer)
 	}

@@ -31,8 +31,14 @@ type Rollout = rollout.Options
 // With r.Others it learns also from r.Shared groups of the answers that these units draw with models of their own
 // (rollout.Groups). The loss is then that of the answers of the unit itself.
 //
+// With r.Stages above 1 a step plays a game with the group of each prompt, and learns from the texts of all stages: see
+// rollout.Options.Reading for what is read before each, and rollout.Options.OfCritiques for the reward of critiques. The
+// advantage of a text is relative to the others of its stage. The loss is that of the first answers.
+//
 // The loss of Eval is of the answers that the model finds most likely, token by token. Metrics: "accuracy", the share
 // of right answers among these, or of rewards of at least 1 if a rule rewards them, and "reward", the mean of them.
+// In a game also "resolve_reward", that of the final answers of a player whose texts are the most likely ones, and who
+// reads them in place of those of others.
 //
 // judges are reward models of texts of b.Length tokens, one for each weight of r.Reward.Judged; their tensors are
 // frozen, under JudgePrefix. An answer is scored with its prompt, up to its end, as Scores scores the same tokens: to
@@ -54,7 +60,10 @@ func Reinforce(c architecture.Config, b Batch, r Rollout, judges ...Judge) (Task
 	}
 	t.micro, t.half, t.form, t.draws = b.Micro, b.Half, b.Form, true
 	t.Metrics = []string{"accuracy", "reward"}
-	p := policy{c: c, r: r, width: b.Length - r.Tokens, silent: b.Silent, judges: judges}
+	if r.Played() > 1 {
+		t.Metrics = append(t.Metrics, "resolve_reward")
+	}
+	p := policy{c: c, r: r, width: b.Length - r.Room(), silent: b.Silent, judges: judges}
 	t.prepare, t.loss, t.measure = p.drawn, p.loss, p.measure
 	t.drawn = p.shown
 	if r.Apart > 0 {
@@ -67,8 +76,8 @@ func Reinforce(c architecture.Config, b Batch, r Rollout, judges ...Judge) (Task
 	return t, checkSize(c, b.Sequences*r.Group, b.Length)
 }
 
-// policy draws the answers of a model, and learns from them. A sequence has width columns of a prompt, then the
-// answer.
+// policy draws the answers of a model, and learns from them. A sequence has width columns of a prompt, after those of
+// the texts of earlier stages, then the answer.
 type policy struct {
 	c      architecture.Config
 	r      Rollout
@@ -78,24 +87,69 @@ type policy struct {
 }
 
 // drawn draws the answers to the prompts of a batch, and rewards them.
-func (p policy) drawn(w weights, batch []*graph.Node) []*graph.Node {
-	prompts := p.prompts(batch[0])
-	n, group := dims(batch[0])[0], p.r.Group
+func (p policy) drawn(w weights, batch []*graph.Node) (learnt []*graph.Node) {
+	n := dims(batch[0])[0]
 	key := w.Dice.Key
-	answers, _ := p.draw(w, prompts, group, func(logits *graph.Node, i int) *graph.Node {
-		return p.r.Policy().Draw(logits, key, i)
-	})
-	reward, counted := p.r.Reward.Of(batch[0], prompts, answers, p.scored(w, prompts, answers))
-	return rollout.Learnt(prompts, answers, graph.Reshape(reward, n, group), counted)
+	for _, s := range p.play(w, batch[0], func(stage int) taking {
+		return func(logits *graph.Node, i int) *graph.Node {
+			return p.r.Policy().Draw(logits, key, stage*p.r.Tokens+i)
+		}
+	}) {
+		learnt = append(learnt, rollout.Learnt(s.prompts, s.texts, graph.Reshape(s.reward, n, p.r.Group), s.counted)...)
+	}
+	return learnt
+}
+
+// taking takes the i-th token of each text from logits [n, vocab].
+type taking func(logits *graph.Node, i int) *graph.Node
+
+// played is a stage of n games.
+type played struct {
+	prompts rollout.Prompts // what is read before the texts
+	texts   *graph.Node     // int32 [n*group, tokens]
+	logits  []*graph.Node   // of each token: [n*group, vocab]
+	reward  *graph.Node     // float32 [n*group]
+	counted *graph.Node     // float32 [n*group, tokens]
+}
+
+// play draws and rewards the texts of all stages to the prompts of examples [n, length+1].
+func (p policy) play(w weights, examples *graph.Node, take func(stage int) taking) (stages []played) {
+	prompts, group := p.prompts(examples), p.r.Group
+	var texts []*graph.Node
+	for stage := range p.r.Played() {
+		s := played{prompts: prompts}
+		if stage == 0 {
+			s.texts, s.logits = p.draw(w, prompts, group, take(stage))
+		} else {
+			s.prompts = p.r.Reading(prompts, texts)
+			var each rollout.Prompts
+			each.Tokens, each.Padding = rollout.Rows(s.prompts.Tokens, s.prompts.Padding, group)
+			s.texts, s.logits = p.draw(w, each, 1, take(stage))
+		}
+		stages, texts = append(stages, s), append(texts, s.texts)
+	}
+	for i := range stages {
+		if s := &stages[i]; p.r.IsCritique(i) {
+			s.counted = p.r.CountedIn(i, prompts, s.texts)
+		} else {
+			s.reward, s.counted = p.r.Reward.Of(examples, prompts, s.texts, p.scored(w, prompts, s.texts))
+		}
+	}
+	for i := range stages {
+		if p.r.IsCritique(i) {
+			stages[i].reward = p.r.OfCritiques(stages[len(stages)-1].reward)
+		}
+	}
+	return stages
 }
 
 // draw draws a number of answers to each of n prompts, with the keys and values of earlier tokens remembered: int32
 // [n*group, tokens]. Each token is taken from logits [n*group, vocab].
-func (p policy) draw(w weights, prompts rollout.Prompts, group int, take func(logits *graph.Node, i int) *graph.Node) (
-	answers *graph.Node, logits []*graph.Node) {
+func (p policy) draw(w weights, prompts rollout.Prompts, group int, take taking) (answers *graph.Node,
+	logits []*graph.Node) {
 	n := dims(prompts.Tokens)[0]
 	w.Dice = nil
-	s := sequence.NewRagged(prompts.Padding, p.width)
+	s := sequence.NewRagged(prompts.Padding, dims(prompts.Tokens)[1])
 	x := rollout.Last(decoder.Hidden(p.c, w, prompts.Tokens, s), n, 1)
 	logits = []*graph.Node{rollout.Repeat(decoder.Output(p.c, w, x), group)}
 	s = s.Repeated(group)
@@ -132,27 +186,20 @@ func (p policy) prompts(examples *graph.Node) rollout.Prompts {
 
 // loss has the value of 1 less the mean reward, and the gradient of the answers, weighted.
 func (p policy) loss(w weights, part, whole []*graph.Node) []*graph.Node {
-	group := p.r.Group
-	n := dims(part[rollout.AnswersAt])[0] * group
-	answers := graph.Reshape(part[rollout.AnswersAt], n, p.r.Tokens)
-	score := func(w weights) *graph.Node {
-		prompts, padding := rollout.Repeat(part[rollout.PromptsAt], group), rollout.Repeat(part[rollout.PaddingAt], group)
-		return p.scores(w, prompts, padding, answers)
+	var weighted, counted *graph.Node
+	stages := p.r.Played()
+	each := len(part) / stages
+	for stage := range stages {
+		of, all := part[stage*each:][:each], whole[stage*each+rollout.CountedAt]
+		sum, count := graph.ReduceAllSum(p.terms(w, of)), graph.ReduceAllSum(all)
+		if stage == 0 {
+			weighted, counted = sum, count
+			continue
+		}
+		weighted, counted = graph.Add(weighted, sum), graph.Add(counted, count)
 	}
-	own := score(w)
-	each, weight := record.CrossEntropy(p.r.Policy().Logits(own), flat(answers)), flat(part[rollout.WeightAt])
-	if len(part) > rollout.ScoresAt {
-		weight = rollout.Clipped(weight, flat(part[rollout.ScoresAt]), each)
-	}
-	reward := part[rollout.RewardAt]
-	terms := graph.Mul(each, weight)
-	if p.r.KL > 0 {
-		others := record.CrossEntropy(p.r.Policy().Among(score(referenceIn(w)), own), flat(answers))
-		apart := graph.Mul(rollout.Divergence(each, others), flat(part[rollout.CountedAt]))
-		terms = graph.Add(terms, graph.MulScalar(apart, p.r.KL))
-	}
-	weighted := graph.ReduceAllSum(terms)
-	weighted = graph.Div(weighted, graph.MaxScalar(graph.ReduceAllSum(whole[rollout.CountedAt]), 1))
+	weighted = graph.Div(weighted, graph.MaxScalar(counted, 1))
+	reward, group := part[rollout.RewardAt], p.r.Group
 	all := float64(dims(whole[rollout.RewardAt])[0] * group)
 	if p.r.Shared > 0 { // the reward is that of the own answers
 		reward = graph.Slice(reward, graph.AxisRange(0, dims(reward)[0]-p.r.Shared))
@@ -162,41 +209,103 @@ func (p policy) loss(w weights, part, whole []*graph.Node) []*graph.Node {
 	return []*graph.Node{graph.Add(weighted, graph.StopGradient(graph.Sub(missed, weighted)))}
 }
 
+// terms are the weighted cross-entropies of the tokens of a stage, as rollout.Learnt lists it.
+func (p policy) terms(w weights, of []*graph.Node) *graph.Node {
+	group := p.r.Group
+	n := dims(of[rollout.AnswersAt])[0] * group
+	answers := graph.Reshape(of[rollout.AnswersAt], n, p.r.Tokens)
+	score := func(w weights) *graph.Node {
+		prompts, padding := rollout.Rows(of[rollout.PromptsAt], of[rollout.PaddingAt], group)
+		return p.scores(w, prompts, padding, answers)
+	}
+	own := score(w)
+	each, weight := record.CrossEntropy(p.r.Policy().Logits(own), flat(answers)), flat(of[rollout.WeightAt])
+	if len(of) > rollout.ScoresAt {
+		weight = rollout.Clipped(weight, flat(of[rollout.ScoresAt]), each)
+	}
+	terms := graph.Mul(each, weight)
+	if p.r.KL > 0 {
+		others := record.CrossEntropy(p.r.Policy().Among(score(referenceIn(w)), own), flat(answers))
+		apart := graph.Mul(rollout.Divergence(each, others), flat(of[rollout.CountedAt]))
+		terms = graph.Add(terms, graph.MulScalar(apart, p.r.KL))
+	}
+	return terms
+}
+
 // measure rewards the answers that are most likely, token by token: up to the first wrong one these are the tokens
 // that are most likely after those of the right answer.
 func (p policy) measure(w weights, batch []*graph.Node) []*graph.Node {
+	most := func(int) taking {
+		return func(logits *graph.Node, _ int) *graph.Node { return rollout.Likeliest(logits) }
+	}
+	alone := p
+	alone.r.Group = 1
+	if p.r.Reward.Texts() { // the reward does not follow from those
+		stages := alone.play(w, batch[0], most)
+		return append(rollout.Measured(stages[0].reward), resolved(stages)...)
+	}
 	prompts := p.prompts(batch[0])
 	n := dims(batch[0])[0]
-	if p.r.Reward.Texts() { // the reward does not follow from those
-		most := func(logits *graph.Node, _ int) *graph.Node { return rollout.Likeliest(logits) }
-		answers, _ := p.draw(w, prompts, 1, most)
-		reward, _ := p.r.Reward.Of(batch[0], prompts, answers, p.scored(w, prompts, answers))
-		return rollout.Measured(reward)
-	}
 	scores := p.scores(w, prompts.Tokens, prompts.Padding, prompts.Answers)
 	hit := graph.Reshape(record.Hits(scores, flat(prompts.Answers)), n, p.r.Tokens)
 	reward, exact := p.r.Reward.OfTokens(hit, prompts.Counted)
 	mean := func(x *graph.Node) *graph.Node { return graph.MulScalar(graph.ReduceAllSum(x), 1/float64(n)) }
-	return []*graph.Node{mean(graph.OneMinus(reward)), mean(exact), mean(reward)}
+	out := []*graph.Node{mean(graph.OneMinus(reward)), mean(exact), mean(reward)}
+	if p.r.Played() > 1 {
+		out = append(out, resolved(alone.play(w, batch[0], most))...)
+	}
+	return out
+}
+
+// resolved is the mean reward of the last stage, where there are several.
+func resolved(stages []played) []*graph.Node {
+	if len(stages) == 1 {
+		return nil
+	}
+	all := rollout.Measured(stages[len(stages)-1].reward)
+	return all[len(all)-1:]
 }
 
 // shown are what Task.Drawn gives.
 func (p policy) shown(w weights, batch []*graph.Node) []*graph.Node {
-	prompts, d := p.prompts(batch[0]), &rollout.Tokens{Key: w.Dice.Key, Policy: p.r.Policy()}
-	answers, logits := p.draw(w, prompts, p.r.Group, d.Take)
-	reward, counted := p.r.Reward.Of(batch[0], prompts, answers, p.scored(w, prompts, answers))
-	out := []*graph.Node{answers, reward, counted}
-	if p.r.KL > 0 {
-		repeated := func(x *graph.Node) *graph.Node { return rollout.Repeat(x, p.r.Group) }
-		others := p.scores(referenceIn(w), repeated(prompts.Tokens), repeated(prompts.Padding), answers)
-		for i := range logits {
-			logits[i] = graph.InsertAxes(logits[i], 1)
+	d, take := p.drawing(w)
+	var all [4][]*graph.Node
+	for i, s := range p.play(w, batch[0], take) {
+		out := []*graph.Node{s.texts, s.reward, s.counted}
+		if p.r.KL > 0 {
+			tokens, padding := rollout.Rows(s.prompts.Tokens, s.prompts.Padding, p.r.Group)
+			others := p.scores(referenceIn(w), tokens, padding, s.texts)
+			logits := s.logits
+			for i := range logits {
+				logits[i] = graph.InsertAxes(logits[i], 1)
+			}
+			own := graph.Reshape(graph.Concatenate(logits, 1), dims(others)...)
+			each := record.CrossEntropy(p.r.Policy().Among(others, own), flat(s.texts))
+			out = append(out, graph.Mul(rollout.Divergence(flat(d[i].Scores()), each), flat(s.counted)))
 		}
-		own := graph.Reshape(graph.Concatenate(logits, 1), dims(others)...)
-		each := record.CrossEntropy(d.Policy.Among(others, own), flat(answers))
-		out = append(out, graph.Mul(rollout.Divergence(flat(d.Scores()), each), flat(counted)))
+		for k, x := range out {
+			all[k] = append(all[k], x)
+		}
 	}
-	return out
+	var joined []*graph.Node
+	for _, list := range all {
+		switch len(list) {
+		case 0:
+		case 1:
+			joined = append(joined, list[0])
+		default:
+			joined = append(joined, graph.Concatenate(list, 0))
+		}
+	}
+	return joined
+}
+
+// drawing draws the tokens of each stage by the key of the step, and keeps their scores.
+func (p policy) drawing(w weights) (stages []*rollout.Tokens, take func(stage int) taking) {
+	for stage := range p.r.Played() {
+		stages = append(stages, &rollout.Tokens{Key: w.Dice.Key, Policy: p.r.Policy(), First: stage * p.r.Tokens})
+	}
+	return stages, func(stage int) taking { return stages[stage].Take }
 }
 
 // apart is how answers to n prompts are drawn by other units.
@@ -204,29 +313,40 @@ func (p policy) apart(n, length int) *apart.Answers[weights] {
 	inputs := p.r.Passed(n, length)
 	return &apart.Answers[weights]{Steps: p.r.Apart, Reads: 1 + p.r.Others, Inputs: inputs,
 		Draw: func(w weights, batch []*graph.Node) []*graph.Node {
-			prompts, d := p.prompts(batch[0]), &rollout.Tokens{Key: w.Dice.Key, Policy: p.r.Policy()}
-			answers, _ := p.draw(w, prompts, p.r.Group, d.Take)
-			reward, _ := p.r.Reward.Of(batch[0], prompts, answers, p.scored(w, prompts, answers))
-			if p.r.Others > 0 {
-				return d.Given(n, answers, reward, batch[0])
+			d, take := p.drawing(w)
+			var given [][]*graph.Node
+			for i, s := range p.play(w, batch[0], take) {
+				given = append(given, d[i].Given(n, s.texts, s.reward))
 			}
-			return d.Given(n, answers, reward)
+			if p.r.Others > 0 {
+				return rollout.Passing(given, graph.StopGradient(batch[0]))
+			}
+			return rollout.Passing(given)
 		},
 		Learn: func(w weights, batch, all []*graph.Node) []*graph.Node {
-			vocab := p.c.VocabSize()
-			own := p.learnt(rollout.Groups{Rows: batch[0], Answers: all[0], Reward: all[1], Scores: all[2]}.Admitted(vocab,
-				p.silent))
+			vocab, each := p.c.VocabSize(), len(inputs)
+			g := rollout.GroupsOf(all[:each], each)
+			g.Rows = batch[0]
+			own := p.learnt(g.Admitted(vocab, p.silent))
 			if p.r.Others == 0 {
 				return own
 			}
-			g := rollout.GroupsOf(all[len(inputs):], len(inputs)).Admitted(vocab, p.silent)
-			g = g.Draw(p.r.Shared, w.Dice.Key, p.r.Tokens)
+			g = rollout.GroupsOf(all[each:], each).Admitted(vocab, p.silent)
+			g = g.Draw(p.r.Shared, w.Dice.Key, p.r.Played()*p.r.Tokens)
 			return rollout.Joined(own, p.learnt(g), g.Taken)
 		}}
 }
 
-// learnt is what is learnt from groups of answers that are admitted.
-func (p policy) learnt(g rollout.Groups) []*graph.Node {
-	prompts, flat := p.prompts(g.Rows), graph.Reshape(g.Answers, -1, p.r.Tokens)
-	return append(rollout.Learnt(prompts, flat, g.Reward, p.r.Reward.Counted(prompts, flat)), g.Scores)
+// learnt is what is learnt from groups of answers that are admitted, of each stage with the scores.
+func (p policy) learnt(g rollout.Groups) (list []*graph.Node) {
+	prompts, read := p.prompts(g.Rows), []*graph.Node(nil)
+	for i, s := range g.Stages {
+		texts, before := graph.Reshape(s.Answers, -1, p.r.Tokens), prompts
+		if i > 0 {
+			before = p.r.Reading(prompts, read)
+		}
+		list = append(list, rollout.Learnt(before, texts, s.Reward, p.r.CountedIn(i, prompts, texts))...)
+		list, read = append(list, s.Scores), append(read, texts)
+	}
+	return list
 }

@@ -18,9 +18,10 @@ import (
 // Groups are those of the first step of a unit.
 type Groups []Group
 
-// Group is a prompt with its answers.
+// Group is a prompt with its answers, or texts of another stage of a game.
 type Group struct {
 	Prompt  string
+	Stage   int      // of the game
 	Texts   []string // up to their ends
 	Rewards []float64
 	Lengths []int // tokens of the answers that count
@@ -45,11 +46,47 @@ func (a Groups) Equal() float64 {
 
 // Drawn reports whether a measurement is one of drawn answers, of those that Measured returns.
 func Drawn(name string) bool {
-	return slices.Contains([]string{"equal_groups", "drawn_reward", "answer_length", "kl", "staleness"}, name)
+	return slices.Contains([]string{"equal_groups", "drawn_reward", "answer_length", "kl", "staleness", critiqueReward,
+		resolveReward}, name)
 }
 
-// Measured are the measurements of drawn answers, by the names of metrics.
+// Measurements of the later stages of a game.
+const (
+	critiqueReward = "drawn_critique_reward"
+	resolveReward  = "drawn_resolve_reward"
+)
+
+// Stages are the groups of each stage of a game: all of them, where there is none.
+func (a Groups) Stages() (list []Groups) {
+	for _, g := range a {
+		for len(list) <= g.Stage {
+			list = append(list, nil)
+		}
+		list[g.Stage] = append(list[g.Stage], g)
+	}
+	return list
+}
+
+// Measured are the measurements of drawn answers, by the names of metrics. Those of a game are of its first stage, with
+// the rewards of the others.
 func (a Groups) Measured(job *prepare.CompiledJob, round uint32) map[string]float64 {
+	stages := a.Stages()
+	if len(stages) < 2 {
+		return a.measured(job, round)
+	}
+	m := stages[0].measured(job, round)
+	for i, of := range stages[1:] {
+		name := critiqueReward
+		if i+2 == len(stages) {
+			name = resolveReward
+		}
+		m[name] = of.measured(job, round)["drawn_reward"]
+	}
+	return m
+}
+
+// measured are the measurements of the texts of one stage.
+func (a Groups) measured(job *prepare.CompiledJob, round uint32) map[string]float64 {
 	var answers, reward, tokens, divergence float64
 	for _, g := range a {
 		for i, r := range g.Rewards {
@@ -121,9 +158,10 @@ func drawnBy(b *prepare.CompiledJob, p *program.Program, x *cpu.Exec, ckpt *trai
 func read(b *prepare.CompiledJob, rows []int32, out map[string]*tensor.Tensor) (a Groups) {
 	answers, counted := out[model.DrawnAnswers], out[model.DrawnCounted].F32()
 	n, each, width := int(b.Spec.Batch), answers.Shape.Dims[1], int(b.Spec.Length)+1
-	group, tokens := answers.Shape.Dims[0]/n, b.Tokenizer.Vocabulary().Tokens
-	for i := range n {
-		g := Group{Prompt: promptOf(b.Tokenizer, rows[i*width:][:width-1])}
+	stages := b.Job.Rollout.Stages
+	group, tokens := answers.Shape.Dims[0]/n/stages, b.Tokenizer.Vocabulary().Tokens
+	for i := range n * stages {
+		g := Group{Prompt: promptOf(b.Tokenizer, rows[i%n*width:][:width-1]), Stage: i / n}
 		for k := i * group; k < (i+1)*group; k++ {
 			var said []uint32
 			length := 0

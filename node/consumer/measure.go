@@ -134,7 +134,7 @@ func (c *Consumer) sample(ctx context.Context, m rundir.Metric, ckpt *train.Chec
 const shownAnswers = 8
 
 // drawAnswers draws those of the first step after a checkpoint that is measured, as the training does. It adds the
-// measurements of answers to the metrics, and returns the best answer of each of the first groups.
+// measurements of answers to the metrics, and returns the best answer of each of the first groups: of a game, of its first stage.
 func drawAnswers(c *Consumer, m *rundir.Metric, ckpt *train.Checkpoint) (samples []Sample, _ error) {
 	if m.EvalLoss == nil || m.Round >= c.Job.Spec.Rounds || c.Job.Job.Task != spec.TaskGRPO {
 		return nil, nil
@@ -144,7 +144,8 @@ func drawAnswers(c *Consumer, m *rundir.Metric, ckpt *train.Checkpoint) (samples
 		return nil, err
 	}
 	maps.Copy(m.Measured, a.Measured(c.Job, m.Round))
-	for _, g := range a[:min(shownAnswers, len(a))] {
+	shown := a.Stages()[0]
+	for _, g := range shown[:min(shownAnswers, len(shown))] {
 		best := 0
 		for i, r := range g.Rewards {
 			if r > g.Rewards[best] {

@@ -32,6 +32,7 @@ func Corpus(j *job.Job, sources []source.File, tok *tokenizer.Tokenizer,
 		choice.Group = 2
 	case spec.TaskGRPO:
 		choice.Group, choice.Answer, choice.Compared = 1, j.Rollout.MaxTokens, j.Reward.Ruled()
+		choice.Room = j.Rollout.Room()
 	}
 	spool := Spool()
 	c, err := corpus(j, spool, sources, tok, choice, watch)

@@ -186,6 +186,7 @@ func pairs(c *checker) {
 
 // rewards checks that answers can be drawn and rewarded.
 func rewards(c *checker) {
+	game(c)
 	if at := "rollout.max_tokens"; c.Rollout.MaxTokens >= c.SequenceLen && !c.bad("rollout", at, "sequence_len") {
 		c.report(at, problem.BadValue, fmt.Sprintf("%s is %d, and sequence_len is %d", at, c.Rollout.MaxTokens,
 			c.SequenceLen), "a sequence is a prompt and an answer", "lower max_tokens, or raise sequence_len")

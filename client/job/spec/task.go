@@ -46,6 +46,9 @@ type Rollout struct {
 	Sharing string `job:"sharing" one:"none swarm"`
 	Own     int    `job:"own" in:"[1,4096]"`   // of a swarm: prompts that each model draws answers to in a step
 	Shared  int    `job:"shared" in:"[0,256]"` // and groups of answers of the others that it learns from, too
+	// a game: how many texts each of the players of a prompt, who are as many as group, draws
+	Stages int `job:"stages" in:"[1,3]"`
+	Reads  int `job:"reads" in:"[1,16]"` // and of how many players one reads the texts of earlier stages
 	// a text that is one token, with which an answer ends that rules reward
 	Stop string `job:"stop"`
 }
@@ -55,6 +58,15 @@ func (r Rollout) Swarm() bool { return r.Sharing == SwarmSharing }
 
 // Apart reports whether answers are drawn by other units than those that learn from them.
 func (r Rollout) Apart() bool { return r.Staleness > 0 || r.Swarm() }
+
+// Game reports whether texts of earlier stages are read.
+func (r Rollout) Game() bool { return r.Stages > 1 }
+
+// Room is how many tokens of a sequence are those of texts of earlier stages.
+func (r Rollout) Room() int { return (r.Stages - 1) * r.Reads * r.MaxTokens }
+
+// usualReads is the default of Rollout.Reads in a game, where there are as many players.
+const usualReads = 2
 
 // SwarmSharing is the value of Rollout.Sharing of a swarm.
 const SwarmSharing = "swarm"
@@ -197,8 +209,11 @@ func (j *Spec) deriveTask(given func(path string) bool) {
 	if (j.Task == TaskDPO || j.Task == TaskGRPO) && !given("training.learning_rate") {
 		j.Training.LearningRate = closeRate
 	}
-	if j.Task == TaskGRPO && j.Rollout.MaxTokens == 0 {
-		j.Rollout.MaxTokens = max(1, min(mostDrawn, j.SequenceLen/2))
+	if r := &j.Rollout; r.Game() && r.Reads == 0 {
+		r.Reads = min(usualReads, r.Group)
+	}
+	if r := &j.Rollout; j.Task == TaskGRPO && r.MaxTokens == 0 {
+		r.MaxTokens = max(1, min(mostDrawn, j.SequenceLen/(2+(r.Stages-1)*r.Reads)))
 	}
 	for i := range j.Datasets {
 		d, at := &j.Datasets[i], fmt.Sprintf("datasets.%d.", i)

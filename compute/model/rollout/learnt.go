@@ -18,6 +18,10 @@ type Options struct {
 	// Others is how many units draw answers besides those for the unit itself, of which a step learns from Shared groups,
 	// too; see Swarm. 0: it learns from its own alone.
 	Others, Shared int
+
+	// Stages is how many texts each of the Group players of a prompt draws, of which all after the first one follow Reads
+	// texts of each earlier stage; see Reading. 0 or 1: an answer alone.
+	Stages, Reads int
 }
 
 // Valid reports whether answers can be drawn so in sequences of a length. Of an older policy they are drawn from all
@@ -25,7 +29,8 @@ type Options struct {
 func (r Options) Valid(length int) bool {
 	return r.Group >= 2 && r.Group <= 1<<10 && r.Tokens >= 1 && r.Tokens < length && r.Temperature >= 0.01 &&
 		r.Temperature <= 100 && r.KL >= 0 && r.KL <= 100 && r.Reward.Valid() && r.Apart >= 0 && r.Apart <= 1<<10 &&
-		r.TopP >= 0 && r.TopP <= 1 && !(r.Apart > 0 && r.Policy().truncates()) && r.validShared()
+		r.TopP >= 0 && r.TopP <= 1 && !(r.Apart > 0 && r.Policy().truncates()) && r.validShared() && r.validGame() &&
+		r.Room() < length
 }
 
 // validShared reports whether answers can be shared so.
@@ -39,7 +44,7 @@ func (r Options) Policy() Policy { return Policy{Temperature: r.Temperature, Top
 
 // Places in the list of nodes that Learnt returns.
 const (
-	PromptsAt   = 0           // int32 [n, width]
+	PromptsAt   = 0           // int32 [n, width], or [n, group, width]: see Rows
 	PaddingAt   = 1           // int32 [n]
 	AnswersAt   = 2           // int32 [n, group, tokens], as drawn
 	WeightAt    = 3           // float32 [n, group, tokens]: of the cross-entropy of a token

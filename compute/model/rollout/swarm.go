@@ -32,15 +32,20 @@ func (r Options) rows(n, length int) []architecture.Named {
 
 // Groups are groups of answers with the examples of their prompts.
 type Groups struct {
-	Rows    *graph.Node // int32 [n, length+1]
-	Answers *graph.Node // int32 [n, group, tokens]
-	Reward  *graph.Node // float32 [n, group]
-	Scores  *graph.Node // float32 [n, group, tokens]: cross-entropies in the policy that drew them
+	Rows   *graph.Node // int32 [n, length+1]
+	Stages []Stage
 	// float32 [n]: 1, or 0 for a group that stands for one that there is not, and is not learnt from
 	Taken *graph.Node
 }
 
-// GroupsOf joins the answers of several units, each as Passed lists them.
+// Stage are the texts of a stage.
+type Stage struct {
+	Answers *graph.Node // int32 [n, group, tokens]
+	Reward  *graph.Node // float32 [n, group]
+	Scores  *graph.Node // float32 [n, group, tokens]: cross-entropies in the policy that drew them
+}
+
+// GroupsOf joins the answers of several units, each as Passed lists them, with the examples or without.
 func GroupsOf(inputs []*graph.Node, each int) (g Groups) {
 	column := func(at int) *graph.Node {
 		var list []*graph.Node
@@ -52,21 +57,28 @@ func GroupsOf(inputs []*graph.Node, each int) (g Groups) {
 		}
 		return graph.Concatenate(list, 0)
 	}
-	return Groups{Rows: column(rowsAt), Answers: column(0), Reward: column(1), Scores: column(2)}
+	if each%passedOf > 0 {
+		g.Rows = column(each - 1)
+	}
+	for at := 0; at+passedOf <= each; at += passedOf {
+		g.Stages = append(g.Stages, Stage{Answers: column(at), Reward: column(at + 1), Scores: column(at + 2)})
+	}
+	return g
 }
-
-// rowsAt is the place of the examples in Passed.
-const rowsAt = 3
 
 // Admitted are groups whose numbers a worker may have made up, with the answers in a vocabulary, the rows in twice as
 // many tokens as are not silent, and rewards and scores that are numbers within the bounds of right ones. So a step has
 // an output for all that can be committed as answers, and right answers are unchanged.
 func (g Groups) Admitted(vocab, silent int) Groups {
-	g.Rows = within(g.Rows, 0, float64(2*silent-1))
-	g.Answers = within(g.Answers, 0, float64(vocab-1))
-	g.Reward = within(number(g.Reward), -grade.MaxReward, grade.MaxReward)
-	g.Scores = within(number(g.Scores), 0, maxScore)
-	return g
+	admitted := Groups{Rows: within(g.Rows, 0, float64(2*silent-1)), Taken: g.Taken}
+	for _, s := range g.Stages {
+		admitted.Stages = append(admitted.Stages, Stage{
+			Answers: within(s.Answers, 0, float64(vocab-1)),
+			Reward:  within(number(s.Reward), -grade.MaxReward, grade.MaxReward),
+			Scores:  within(number(s.Scores), 0, maxScore),
+		})
+	}
+	return admitted
 }
 
 // maxScore is more than the cross-entropy of a token that a policy ever draws: one in e^1000.
@@ -80,13 +92,21 @@ func within(x *graph.Node, low, high float64) *graph.Node {
 // number is x, and 0 where it is not a number.
 func number(x *graph.Node) *graph.Node { return graph.Where(graph.Equal(x, x), x, graph.ZerosLike(x)) }
 
-// Draw takes n of the groups whose rewards are not all equal, each as likely as another and none twice, by a key. If
-// there are fewer, the last ones are not taken.
+// Draw takes n of the groups that have a stage in which rewards differ, each as likely as another and none twice, by a
+// key. If there are fewer, the last ones are not taken.
 func (g Groups) Draw(n int, key *graph.Node, site int) (drawn Groups) {
-	all := g.Reward.Shape().Dim(0)
-	differ := graph.GreaterThan(graph.ReduceMax(g.Reward, -1), graph.ReduceMin(g.Reward, -1))
+	var differ *graph.Node
+	for _, s := range g.Stages {
+		of := graph.GreaterThan(graph.ReduceMax(s.Reward, -1), graph.ReduceMin(s.Reward, -1))
+		if differ == nil {
+			differ = of
+		} else {
+			differ = graph.LogicalOr(differ, of)
+		}
+	}
+	all := differ.Shape().Dim(0)
 	row := func(x *graph.Node) *graph.Node { return graph.Reshape(x, 1, all) }
-	number := iota(g.Reward, 1, all)
+	number := iota(differ, 1, all)
 	like := graph.ZerosLike(graph.ConvertDType(number, dtypes.Float32))
 	none := graph.MulScalar(graph.OnesLike(like), attention.Masked)
 	scores := graph.Where(row(differ), record.Gumbel(like, key, site), none)
@@ -101,8 +121,12 @@ func (g Groups) Draw(n int, key *graph.Node, site int) (drawn Groups) {
 		scores = graph.Where(same, none, scores)
 	}
 	at := graph.Concatenate(places, 0)
-	return Groups{Rows: rowsOf(g.Rows, at), Answers: rowsOf(g.Answers, at), Reward: rowsOf(g.Reward, at),
-		Scores: rowsOf(g.Scores, at), Taken: graph.Concatenate(taken, 0)}
+	drawn = Groups{Rows: rowsOf(g.Rows, at), Taken: graph.Concatenate(taken, 0)}
+	for _, s := range g.Stages {
+		drawn.Stages = append(drawn.Stages, Stage{Answers: rowsOf(s.Answers, at), Reward: rowsOf(s.Reward, at),
+			Scores: rowsOf(s.Scores, at)})
+	}
+	return drawn
 }
 
 // rowsOf are the rows of x [n, ...] with the numbers at [m]: [m, ...].
@@ -115,12 +139,12 @@ func rowsOf(x, at *graph.Node) *graph.Node {
 	return graph.Reshape(graph.Gather(graph.Reshape(x, x.Shape().Size(), 1), place), dims...)
 }
 
-// Joined is what is learnt from own answers, as Learnt lists it with their scores, and then from those of others. Those
-// that are not taken have no weight.
+// Joined is what is learnt from own answers, of each stage as Learnt lists it with their scores, and then from those of
+// others. Those that are not taken have no weight.
 func Joined(own, others []*graph.Node, taken *graph.Node) []*graph.Node {
 	out := make([]*graph.Node, len(own))
 	for i, other := range others {
-		if i == WeightAt || i == CountedAt {
+		if at := i % (ScoresAt + 1); at == WeightAt || at == CountedAt {
 			shape := other.Shape().Dimensions
 			other = graph.Mul(other, graph.ExpandAndBroadcast(taken, shape, []int{1, 2}))
 		}

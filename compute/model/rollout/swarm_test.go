@@ -89,7 +89,7 @@ func drawing(t *testing.T, units, each, group, length, n int) *program.Builder {
 				graph.Parameter(g, fmt.Sprint("rows", u), shapes.Make(dtypes.Int32, each, length)))
 		}
 		d := GroupsOf(inputs, 4).Draw(n, graph.Parameter(g, "key", shapes.Make(dtypes.Int64, 3)), 5)
-		return []*graph.Node{d.Rows, d.Answers, d.Reward, d.Taken}
+		return []*graph.Node{d.Rows, d.Stages[0].Answers, d.Stages[0].Reward, d.Taken}
 	})
 	if err != nil {
 		t.Fatal(err)

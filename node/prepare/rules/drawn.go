@@ -17,5 +17,8 @@ func Drawn(j *job.Job, reward rollout.Reward) model.Rollout {
 	if r.Swarm() && r.Shared > 0 {
 		d.Others, d.Shared = j.Strategy.Workers.Target-1, r.Shared
 	}
+	if r.Game() {
+		d.Stages, d.Reads = r.Stages, r.Reads
+	}
 	return d
 }

@@ -26,6 +26,7 @@ func Fit(j *job.Job, layers int) error {
 	if j.Rollout.TopP < 1 {
 		each += ofNucleus
 	}
+	each *= j.Rollout.Stages
 	if j.Rollout.MaxTokens*each <= referee.MaxOperators {
 		return nil
 	}
