@@ -23,6 +23,10 @@ var (
 	apart  = workload.Size{Rounds: 5, Units: 2, Steps: 2, Segment: 1, Rollout: &train.Rollout{Staleness: 2}}
 	// each unit has a model, and learns from answers of the others, too
 	swarm = workload.Size{Rounds: 4, Units: 3, Steps: 2, Segment: 1, Rollout: &train.Rollout{Shared: true}}
+	// players answer, criticise and answer again
+	game       = workload.Size{Rounds: 3, Units: 2, Steps: 1, Segment: 1, Rollout: &train.Rollout{}, Game: true}
+	staleGame  = workload.Size{Rounds: 5, Units: 2, Steps: 2, Segment: 1, Rollout: &train.Rollout{Staleness: 2}, Game: true}
+	sharedGame = workload.Size{Rounds: 4, Units: 3, Steps: 2, Segment: 1, Rollout: &train.Rollout{Shared: true}, Game: true}
 )
 
 // A worker that forges what it draws is slashed, and the run leads to the state root that the job determines, whichever
@@ -65,6 +69,20 @@ func TestRollouts(t *testing.T) {
 	}
 	list = append(list, lie{name: "token, at once", size: atOnce, long: true, slashed: []string{w1},
 		acts: one(w1, rollouts.Forges{How: rollouts.EditsToken})})
+	list = append(list, lie{name: "game, last", size: game, acts: one(w1, rollouts.Forges{How: rollouts.EditsLast}),
+		slashed: []string{w1}})
+	for name, size := range map[string]workload.Size{"game": staleGame, "game of a swarm": sharedGame} {
+		list = append(list, lie{name: name, size: size, long: true})
+		for _, how := range []rollouts.Forgery{rollouts.EditsLast, rollouts.EditsReward, rollouts.OtherPolicy,
+			rollouts.OtherSeed, rollouts.EndsEarly} {
+			list = append(list, lie{name: name + ", " + string(how), size: size, acts: one(w1, rollouts.Forges{How: how}),
+				slashed: []string{w1}, long: true})
+		}
+		list = append(list, lie{name: name + ", wrong operator", size: size, acts: one(w1, adversary.Lies{}),
+			slashed: []string{w1}, long: true})
+	}
+	list = append(list, lie{name: "game of a swarm, own", size: sharedGame, long: true, slashed: []string{w1},
+		acts: one(w1, rollouts.Forges{How: rollouts.OwnAnswers})})
 	for _, s := range list {
 		if s.long && !*long {
 			continue
@@ -92,10 +110,13 @@ func TestRollouts(t *testing.T) {
 func TestImpossibleRollouts(t *testing.T) {
 	late := swarm
 	late.Rounds = 16
+	lateGame := sharedGame
+	lateGame.Rounds = 12
 	for _, how := range []rollouts.Forgery{rollouts.NoTokens, rollouts.WildScores, rollouts.WildRewards} {
 		for seed := range uint64(8) {
-			for _, size := range []workload.Size{late, apart} {
-				if always := seed == 0 && (size.Rounds == late.Rounds) == (how == rollouts.WildScores); !always && !*long {
+			for _, size := range []workload.Size{late, apart, lateGame} {
+				if always := seed == 0 && !size.Game &&
+					(size.Rounds == late.Rounds) == (how == rollouts.WildScores); !always && !*long {
 					continue
 				}
 				t.Run(fmt.Sprintf("%s, %d rounds, seed %d", how, size.Rounds, seed), func(t *testing.T) {

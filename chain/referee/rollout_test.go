@@ -27,30 +27,34 @@ import (
 // rolloutJob makes a task that learns from the rewards of answers that it draws, and its first checkpoint.
 func rolloutJob(t *testing.T, r model.Rollout) (*train.Task, *train.Checkpoint) {
 	plain, _ := job(t, tiny)
+	r.Group, r.Tokens, r.Temperature, r.KL = 4, 3, 0.9, 0.1
+	length := tiny.length
+	if r.Stages > 1 {
+		length = 5 + r.Room()
+	}
 	answers, err := data.BuildChosen([]source.File{{Format: source.JSONL, Name: "answers",
 		Data: []byte(strings.Repeat("{\"a\":\"ask yes\"}\n{\"a\":\"why so\"}\n", 30)),
 		Examples: func(object map[string]json.RawMessage) ([]source.Document, error) {
 			text := strings.Trim(string(object["a"]), `"`)
 			return []source.Document{{Text: text, Learnt: []source.TextRange{{From: 4, To: len(text)}}}}, nil
-		}}}, tokenizer.Bytes(), 0.1, data.Choice{Learnt: true, Pad: tiny.length, Group: 1, Answer: 3})
+		}}}, tokenizer.Bytes(), 0.1, data.Choice{Learnt: true, Pad: length, Group: 1, Answer: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
 	cfg, err := architecture.Parse(architecture.GPT2, map[string]any{"n_layer": tiny.layers, "n_embd": tiny.width,
-		"n_head": tiny.heads, "n_positions": tiny.length, "vocab_size": 256})
+		"n_head": tiny.heads, "n_positions": length, "vocab_size": 256})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Group, r.Tokens, r.Temperature, r.KL = 4, 3, 0.9, 0.1
 	var judges []model.Judge
 	for range r.Reward.Judged {
-		n, err := textclass.New(cfg, []string{"good"}, tiny.length, 256)
+		n, err := textclass.New(cfg, []string{"good"}, length, 256)
 		if err != nil {
 			t.Fatal(err)
 		}
 		judges = append(judges, n)
 	}
-	task, err := model.Reinforce(cfg, model.Batch{Sequences: tiny.batch, Length: tiny.length, Silent: 256}, r, judges...)
+	task, err := model.Reinforce(cfg, model.Batch{Sequences: tiny.batch, Length: length, Silent: 256}, r, judges...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,6 +63,7 @@ func rolloutJob(t *testing.T, r model.Rollout) (*train.Task, *train.Checkpoint) 
 		t.Fatal(err)
 	}
 	spec := *plain.Spec
+	spec.Length = uint32(length)
 	if r.Others > 0 {
 		spec.Units = uint32(r.Others) + 1
 		spec.Exchange = train.Exchange{Codec: codec.Float32, Rule: aggregate.Mean, Outer: outer.SGD, Rate: 1,

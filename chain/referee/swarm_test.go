@@ -15,10 +15,16 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
+// Swarms of four models, which answer, or play games of three stages.
+var (
+	answering = model.Rollout{Reward: rewarded, Apart: 2, Others: 3, Shared: 2}
+	playing   = model.Rollout{Reward: rewarded, Apart: 1, Others: 3, Shared: 2, Stages: 3, Reads: 2}
+)
+
 // swarm makes a job of four models that learn from answers of each other, and all answers that a unit learns from.
-func swarm(t *testing.T, unit uint32) (task *train.Task, base *train.Checkpoint, from []*tensor.Tensor,
+func swarm(t *testing.T, r model.Rollout, unit uint32) (task *train.Task, base *train.Checkpoint, from []*tensor.Tensor,
 	given canon.Digest) {
-	task, base = rolloutJob(t, model.Rollout{Reward: rewarded, Apart: 2, Others: 3, Shared: 2})
+	task, base = rolloutJob(t, r)
 	if err := Check(task.Spec, task.Step, task.Corpus.Manifest(shardTokens)); err != nil {
 		t.Fatal(err)
 	}
@@ -37,32 +43,75 @@ func swarm(t *testing.T, unit uint32) (task *train.Task, base *train.Checkpoint,
 // Each operator of a step that learns from answers of others is decided over a part of it.
 func TestPartsOfSwarms(t *testing.T) {
 	for _, unit := range []uint32{0, 2} {
-		task, base, from, given := swarm(t, unit)
-		w := witness.New(task, base, unit, from, shardTokens)
-		r := newReferee(task.Spec, task.Step)
-		for i, op := range task.Of(unit).Step.Ops {
-			c, prove := operatorClaim(t, w, base, 0, i, 0)
-			c.Unit, c.From = unit, given
-			payload, err := w.Leaf(c, prove)
-			if err != nil {
-				t.Fatal(i, op.Kind, err)
-			}
-			if ruling, err := r.Judge(c, payload); err != nil || !ruling.Right {
-				t.Errorf("operator %d (%s): an honest output was refused: %v, %v", i, op.Kind, ruling, err)
-			}
-			c.Output[0] ^= 1
-			if ruling, err := r.Judge(c, payload); err != nil || ruling.Right {
-				t.Errorf("operator %d (%s): a false output was accepted: %v, %v", i, op.Kind, ruling, err)
-			}
+		checkPartsOfSwarm(t, answering, unit)
+	}
+	if *long {
+		checkPartsOfSwarm(t, playing, 2)
+	}
+}
+
+func checkPartsOfSwarm(t *testing.T, drawn model.Rollout, unit uint32) {
+	t.Helper()
+	task, base, from, given := swarm(t, drawn, unit)
+	w := witness.New(task, base, unit, from, shardTokens)
+	r := newReferee(task.Spec, task.Step)
+	for i, op := range task.Of(unit).Step.Ops {
+		c, prove := operatorClaim(t, w, base, 0, i, 0)
+		c.Unit, c.From = unit, given
+		payload, err := w.Leaf(c, prove)
+		if err != nil {
+			t.Fatal(i, op.Kind, err)
 		}
+		if ruling, err := r.Judge(c, payload); err != nil || !ruling.Right {
+			t.Errorf("operator %d (%s): an honest output was refused: %v, %v", i, op.Kind, ruling, err)
+		}
+		c.Output[0] ^= 1
+		if ruling, err := r.Judge(c, payload); err != nil || ruling.Right {
+			t.Errorf("operator %d (%s): a false output was accepted: %v, %v", i, op.Kind, ruling, err)
+		}
+	}
+}
+
+// Each operator of a step that plays games is decided over a part of it, and a worker that draws other texts of a later
+// stage, or whose players read other texts, is convicted over a tile.
+func TestOtherGames(t *testing.T) {
+	task, base := rolloutJob(t, model.Rollout{Reward: rewarded, Stages: 3, Reads: 2})
+	w := witness.New(task, base, unit, nil, shardTokens)
+	r := newReferee(task.Spec, task.Step)
+	for i := range task.Step.Ops {
+		if *long || i%64 == 0 {
+			checkPart(t, w, r, base, i, 0)
+		}
+	}
+	honest := vouch(t, task, base, unit, nil)
+	for name, of := range map[string]struct {
+		kind program.Kind
+		nth  int
+		to   program.Kind
+	}{"the first token of a critique": {program.ReduceMin, 4, program.ReduceMax},
+		"the last token of a final answer": {program.ReduceMin, 9, program.ReduceMax},
+		"texts read before a final answer": {program.GreaterEqual, 8, program.Greater}} {
+		if !*long && name != "the last token of a final answer" {
+			continue
+		}
+		wrong := tamperedAt(t, task, of.kind, of.nth, func(op *program.Operator) { op.Kind = of.to })
+		convict(t, name, task, wrong, base, honest)
 	}
 }
 
 // A unit of a swarm that learns from other answers than were shared, or from groups that it chose, or that begins with
 // the model of another unit, is convicted over a tile or its start.
 func TestOtherAnswersThanShared(t *testing.T) {
+	checkOtherAnswers(t, answering)
+	if *long {
+		checkOtherAnswers(t, playing)
+	}
+}
+
+func checkOtherAnswers(t *testing.T, drawn model.Rollout) {
+	t.Helper()
 	const unit = 2
-	task, base, from, given := swarm(t, unit)
+	task, base, from, given := swarm(t, drawn, unit)
 	by := func(task *train.Task, base *train.Checkpoint, from []*tensor.Tensor) *witness.Witness {
 		return witness.New(task, base, unit, from, shardTokens)
 	}

@@ -263,6 +263,17 @@ func TestRewardTutorial(t *testing.T) {
 		t.Error(lines)
 	}
 	swarmOf(t, p)
+	apart.Measured = nil
+	p.decode("game.json", &apart)
+	if m := apart.Measured; m["drawn_resolve_reward"] < 0 || m["reward"] <= 0 {
+		t.Errorf("a game: %+v", apart)
+	}
+	if _, has := apart.Measured["resolve_reward"]; !has {
+		t.Errorf("a game: %+v", apart)
+	}
+	if verified := p.read("game-verified.json"); !strings.Contains(verified, apart.StateRoot) {
+		t.Error(verified)
+	}
 }
 
 // swarmOf checks the swarm of the tutorial: the reward of each node, the choice of the best, and the liar.

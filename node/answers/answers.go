@@ -46,15 +46,12 @@ func (a Groups) Equal() float64 {
 
 // Drawn reports whether a measurement is one of drawn answers, of those that Measured returns.
 func Drawn(name string) bool {
-	return slices.Contains([]string{"equal_groups", "drawn_reward", "answer_length", "kl", "staleness", critiqueReward,
+	return slices.Contains([]string{"equal_groups", "drawn_reward", "answer_length", "kl", "staleness",
 		resolveReward}, name)
 }
 
-// Measurements of the later stages of a game.
-const (
-	critiqueReward = "drawn_critique_reward"
-	resolveReward  = "drawn_resolve_reward"
-)
+// resolveReward is the mean reward of the drawn final answers of a game. It is also that of the critiques.
+const resolveReward = "drawn_resolve_reward"
 
 // Stages are the groups of each stage of a game: all of them, where there is none.
 func (a Groups) Stages() (list []Groups) {
@@ -68,20 +65,14 @@ func (a Groups) Stages() (list []Groups) {
 }
 
 // Measured are the measurements of drawn answers, by the names of metrics. Those of a game are of its first stage, with
-// the rewards of the others.
+// the reward of the last one.
 func (a Groups) Measured(job *prepare.CompiledJob, round uint32) map[string]float64 {
 	stages := a.Stages()
 	if len(stages) < 2 {
 		return a.measured(job, round)
 	}
 	m := stages[0].measured(job, round)
-	for i, of := range stages[1:] {
-		name := critiqueReward
-		if i+2 == len(stages) {
-			name = resolveReward
-		}
-		m[name] = of.measured(job, round)["drawn_reward"]
-	}
+	m[resolveReward] = stages[len(stages)-1].measured(job, round)["drawn_reward"]
 	return m
 }
 

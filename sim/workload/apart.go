@@ -20,10 +20,16 @@ import (
 	"github.com/starling-network/starling/role/bundle"
 )
 
-// newApart makes a job of reinforcement learning: units that answer prompts of four letters with up to three, and units
-// that learn from these answers.
+// newApart makes a job of reinforcement learning: units that answer prompts of four letters with up to three, or play
+// games about them, and units that learn from these answers.
 func newApart(z Size) (*Job, error) {
-	const batch, length, vocab, width, seed = 2, 8, 256, 16, 3
+	const batch, vocab, width, seed = 2, 256, 16, 3
+	drawn := model.Rollout{Group: 32, Tokens: 3, Temperature: 1, Apart: int(z.Steps),
+		Reward: rollout.Reward{Exact: 1, Prefix: 1}}
+	if z.Game {
+		drawn.Group, drawn.Stages, drawn.Reads = 16, 3, 2
+	}
+	length := 5 + drawn.Room()
 	answers, err := data.BuildChosen([]source.File{{Format: source.JSONL, Name: "answers",
 		Data: []byte(strings.Repeat("{\"a\":\"ask yes\"}\n{\"a\":\"why so\"}\n", 30)),
 		Examples: func(object map[string]json.RawMessage) ([]source.Document, error) {
@@ -38,8 +44,6 @@ func newApart(z Size) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	drawn := model.Rollout{Group: 32, Tokens: 3, Temperature: 1, Apart: int(z.Steps),
-		Reward: rollout.Reward{Exact: 1, Prefix: 1}}
 	exchange := train.Exchange{Codec: codec.Int8, Rule: aggregate.Mean, Outer: outer.Nesterov, Rate: 0.7, Momentum: 0.9}
 	if z.Rollout.Shared { // a swarm
 		drawn.Others, drawn.Shared = int(z.Units)-1, 2
@@ -67,7 +71,7 @@ func newApart(z Size) (*Job, error) {
 		Version: 1, Numerics: step.Numerics, Name: "sim", Seed: seed, Program: step.Digest(),
 		Data:    answers.Manifest(bundle.ShardTokens).Digest(),
 		Genesis: genesis.Root(), Rounds: z.Rounds, Steps: z.Steps, Segment: z.Segment, Units: z.Units, Batch: batch,
-		Length: length, Rate: train.Rate{Kind: train.Constant, Peak: 1e-2}, Beta1: 0.9, Beta2: 0.95, Exchange: exchange,
+		Length: uint32(length), Rate: train.Rate{Kind: train.Constant, Peak: 1e-2}, Beta1: 0.9, Beta2: 0.95, Exchange: exchange,
 		Rollout: z.Rollout,
 	}
 	if err := spec.Check(); err != nil {

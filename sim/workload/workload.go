@@ -93,6 +93,7 @@ type Size struct {
 	Fragments                     uint32         // of which rounds that overlap send one; 0: all
 	Sizes                         []uint32       // segments of every unit; nil: all are whole
 	Rollout                       *train.Rollout // units learn from answers that others draw; nil: they continue text
+	Game                          bool           // these answers are those of three stages
 	Numerics                      uint32         // version of the numerics; 0: that of a new network
 }
 

@@ -53,8 +53,6 @@ var quantities = []quantity{
 		func(m api.Metric) (float64, bool) { return optional(m.Measurement("drawn_reward")) }},
 	{"resolve_reward", "Reward of final answers", "", "round",
 		func(m api.Metric) (float64, bool) { return optional(m.Measurement("resolve_reward")) }},
-	{"drawn_critique_reward", "Reward of drawn critiques", "", "round",
-		func(m api.Metric) (float64, bool) { return optional(m.Measurement("drawn_critique_reward")) }},
 	{"drawn_resolve_reward", "Reward of drawn final answers", "", "round",
 		func(m api.Metric) (float64, bool) { return optional(m.Measurement("drawn_resolve_reward")) }},
 	{"answer_length", "Length of drawn answers", "tokens", "round",

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/starling-network/starling/client/job/problem"
+	"github.com/starling-network/starling/client/job/spec"
 )
 
 // game checks the keys of a game: that sequences have room for the texts that are read before an answer.
@@ -19,6 +20,12 @@ func game(c *checker) {
 				"players read the texts of earlier stages", "remove it, or add stages: 3 to rollout")
 		}
 		return
+	}
+	for i, rule := range c.Reward.Rules {
+		if at := fmt.Sprintf("reward.rules.%d.kind", i); rule.Kind == spec.RewardModel && !c.bad(at) {
+			c.report(at, problem.Unsupported, fmt.Sprintf("%s is %s, and %s is %d", at, rule.Kind, stages, r.Stages),
+				"a reward model reads sequences of one answer", "use another kind, or remove stages")
+		}
 	}
 	if r.Reads > r.Group {
 		c.report(reads, problem.BadValue, fmt.Sprintf("%s is %d, and rollout.group is %d", reads, r.Reads, r.Group),

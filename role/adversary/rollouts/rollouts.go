@@ -25,6 +25,7 @@ type Forgery string
 const (
 	EditsToken   Forgery = "token"  // changes the first token of the answers
 	EditsReward  Forgery = "reward" // raises a reward
+	EditsLast    Forgery = "last"   // changes the first token of the last texts of a game
 	EndsEarly    Forgery = "early"  // draws the first token of each answer, and none after it
 	OtherSeed    Forgery = "seed"   // draws with other noise, of other prompts
 	ChosenPrompt Forgery = "prompt" // answers the prompts of another unit
@@ -174,12 +175,12 @@ func (d *drawer) draw(base *train.Checkpoint, unit uint32) (*train.Result, error
 			r.End[i] = p.Clone()
 		}
 	}
-	answers, reward, scores, err := drawnBy(t.Step, r)
+	answers, reward, scores, err := drawnBy(t.Step, r, d.how == EditsLast)
 	if err != nil {
 		return nil, err
 	}
 	switch each := answers.Shape.Dims[2]; d.how {
-	case EditsToken:
+	case EditsToken, EditsLast:
 		answers.I32()[0] ^= 1
 	case EditsReward:
 		reward.F32()[0]++
@@ -218,12 +219,17 @@ func zeros(like []*tensor.Tensor) (list []*tensor.Tensor) {
 	return list
 }
 
-// drawnBy are the answers, their rewards and the scores of their tokens that a unit passes on.
-func drawnBy(step *program.Program, r *train.Result) (answers, reward, scores *tensor.Tensor, err error) {
+// drawnBy are the answers, their rewards and the scores of their tokens that a unit passes on: of a game those of the
+// first stage, or of the last one.
+func drawnBy(step *program.Program, r *train.Result, last bool) (answers, reward, scores *tensor.Tensor, err error) {
+	const each = 3 // tensors of a stage
 	names := parts.HandedOn(step)
-	if len(names) < 3 || len(r.End) < len(names) {
+	if len(names) < each || len(r.End) < len(names) {
 		return nil, nil, nil, fmt.Errorf("adversary: a unit passes on %d tensors", len(names))
 	}
 	on := r.End[len(r.End)-len(names):]
+	if last {
+		on = on[(len(names)/each-1)*each:]
+	}
 	return on[0], on[1], on[2], nil
 }

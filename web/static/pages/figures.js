@@ -12,7 +12,6 @@ const groups = [
     ['Recall', '', [['recall_at_1', 'b']], 'share of held-out texts whose partner is the closest of all'],
     ['Margin', 'nats', [['margin', 'b']], 'by how much held-out preferred answers gained more than the others'],
     ['Reward', '', [['drawn_reward', 'a', 'drawn'], ['reward', 'b', 'held-out']], 'mean of drawn answers, and of the most likely answers to held-out prompts'],
-    ['Reward of critiques', '', [['drawn_critique_reward', 'a', 'drawn']], 'of a game: mean reward of the drawn final answers that follow them'],
     ['Reward of final answers', '', [['drawn_resolve_reward', 'a', 'drawn'], ['resolve_reward', 'b', 'held-out']], 'of a game: mean of drawn final answers, and of the most likely ones to held-out prompts'],
     ['Reward of each node', '', Array.from({ length: 16 }, (_, k) => [`node_${k}_reward`, 'b', `node ${k}`]), 'of a swarm: mean of the most likely answers of its model to held-out prompts'],
     ['Length of answers', 'tokens', [['answer_length', 'a']], 'mean over drawn answers, up to their ends'],
