@@ -10,8 +10,8 @@ import (
 	"github.com/starling-network/starling/node/verify"
 )
 
-// Games are played and learnt from with a worker that cheats and without, to the same model, which verification computes
-// again: where the unit that learns plays them, where others do, and in a swarm.
+// Games are played and learnt from with a worker that cheats and without, to the same model, which verification
+// computes again: where the unit that learns plays them, where others do, and in a swarm.
 func TestGame(t *testing.T) {
 	t.Parallel()
 	for rollout, heavy := range map[string]bool{

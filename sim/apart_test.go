@@ -25,9 +25,15 @@ var (
 	swarm = workload.Size{Rounds: 4, Units: 3, Steps: 2, Segment: 1, Rollout: &train.Rollout{Shared: true}}
 	// players answer, criticise and answer again
 	game       = workload.Size{Rounds: 3, Units: 2, Steps: 1, Segment: 1, Rollout: &train.Rollout{}, Game: true}
-	staleGame  = workload.Size{Rounds: 5, Units: 2, Steps: 2, Segment: 1, Rollout: &train.Rollout{Staleness: 2}, Game: true}
-	sharedGame = workload.Size{Rounds: 4, Units: 3, Steps: 2, Segment: 1, Rollout: &train.Rollout{Shared: true}, Game: true}
+	staleGame  = playing(apart)
+	sharedGame = playing(swarm)
 )
+
+// playing is a job of another size that plays games.
+func playing(z workload.Size) workload.Size {
+	z.Game = true
+	return z
+}
 
 // A worker that forges what it draws is slashed, and the run leads to the state root that the job determines, whichever
 // workers lie, crash or never come back.

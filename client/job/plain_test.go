@@ -19,8 +19,8 @@ var plain = map[string]string{
 		"32, or half of sequence_len",
 	"Rollout.TopP": "the share of the probability that tokens are drawn from, the most probable ones: the policy that " +
 		"learns is that one, too; 1: all tokens",
-	"Rollout.Stages": "the number of texts that each player of a game draws, who are as many as group: an answer; with 2 " +
-		"also a final answer, after reading answers; with 3 also a critique between them; 1: there is no game",
+	"Rollout.Stages": "the number of texts that each player of a game draws: an answer; with 2 also a final answer, " +
+		"after reading answers; with 3 also a critique between them; 1: there is no game; group is the number of players",
 	"Rollout.Reads": "the number of players whose texts of earlier stages a player reads, itself included; default: 2",
 	"Rollout.Stop": "a text that is one token, with which an answer ends whose reward has rules; the token that ends " +
 		"documents ends it, too",

@@ -135,8 +135,8 @@ func turnsOf(c architecture.Config, w state, batch *tensor.Tensor, b Batch, r Ro
 	return stages
 }
 
-// A step plays the games that plain loops play, and its gradient is that of the cross-entropy of the texts of all stages,
-// weighted by their advantages among the texts of their stage.
+// A step plays the games that plain loops play, and its gradient is that of the cross-entropy of the texts of all
+// stages, weighted by their advantages among the texts of their stage.
 func TestGamesMatchReference(t *testing.T) {
 	for name, r := range map[string]Rollout{"gpt2": playedBy(drawnFrom, 3), "llama-tied": playedBy(ruled(t), 3),
 		"llama": playedBy(drawnFrom, 2)} {

@@ -31,13 +31,13 @@ type Rollout = rollout.Options
 // With r.Others it learns also from r.Shared groups of the answers that these units draw with models of their own
 // (rollout.Groups). The loss is then that of the answers of the unit itself.
 //
-// With r.Stages above 1 a step plays a game with the group of each prompt, and learns from the texts of all stages: see
-// rollout.Options.Reading for what is read before each, and rollout.Options.OfCritiques for the reward of critiques. The
-// advantage of a text is relative to the others of its stage. The loss is that of the first answers.
+// With r.Stages above 1 a step plays a game with the group of each prompt, and learns from the texts of all stages:
+// each follows the texts that rollout.Options.Reading lists, and rollout.Options.OfCritiques is the reward of critiques.
+// The advantage of a text is relative to the others of its stage. The loss is that of the first answers.
 //
 // The loss of Eval is of the answers that the model finds most likely, token by token. Metrics: "accuracy", the share
 // of right answers among these, or of rewards of at least 1 if a rule rewards them, and "reward", the mean of them.
-// In a game also "resolve_reward", that of the final answers of a player whose texts are the most likely ones, and who
+// In a game also "resolve_reward", that of the final answers of a player whose texts are the most likely ones, and that
 // reads them in place of those of others.
 //
 // judges are reward models of texts of b.Length tokens, one for each weight of r.Reward.Judged; their tensors are

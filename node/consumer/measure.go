@@ -134,7 +134,8 @@ func (c *Consumer) sample(ctx context.Context, m rundir.Metric, ckpt *train.Chec
 const shownAnswers = 8
 
 // drawAnswers draws those of the first step after a checkpoint that is measured, as the training does. It adds the
-// measurements of answers to the metrics, and returns the best answer of each of the first groups: of a game, of its first stage.
+// measurements of answers to the metrics, and returns the best answer of each of the first groups, of the first stage
+// of a game.
 func drawAnswers(c *Consumer, m *rundir.Metric, ckpt *train.Checkpoint) (samples []Sample, _ error) {
 	if m.EvalLoss == nil || m.Round >= c.Job.Spec.Rounds || c.Job.Job.Task != spec.TaskGRPO {
 		return nil, nil

@@ -71,8 +71,8 @@ func newApart(z Size) (*Job, error) {
 		Version: 1, Numerics: step.Numerics, Name: "sim", Seed: seed, Program: step.Digest(),
 		Data:    answers.Manifest(bundle.ShardTokens).Digest(),
 		Genesis: genesis.Root(), Rounds: z.Rounds, Steps: z.Steps, Segment: z.Segment, Units: z.Units, Batch: batch,
-		Length: uint32(length), Rate: train.Rate{Kind: train.Constant, Peak: 1e-2}, Beta1: 0.9, Beta2: 0.95, Exchange: exchange,
-		Rollout: z.Rollout,
+		Length: uint32(length), Rate: train.Rate{Kind: train.Constant, Peak: 1e-2}, Beta1: 0.9, Beta2: 0.95,
+		Exchange: exchange, Rollout: z.Rollout,
 	}
 	if err := spec.Check(); err != nil {
 		return nil, err

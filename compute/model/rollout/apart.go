@@ -9,8 +9,8 @@ import (
 
 // Passed lists the tensors that pass from a unit that draws the answers to n prompts to one that learns from them:
 // "answers" int32 [n, group, tokens], "reward" float32 [n, group] and "scores" float32 [n, group, tokens], the
-// cross-entropy of each token in the policy; the same of each later stage, as "answers2" and so on; and where answers are
-// shared "rows" int32 [n, length+1], the examples of the prompts.
+// cross-entropy of each token in the policy; the same of each later stage, as "answers2" and so on; and where answers
+// are shared "rows" int32 [n, length+1], the examples of the prompts.
 func (r Options) Passed(n, length int) (list []architecture.Named) {
 	for stage := range r.Played() {
 		list = append(list, r.passedAt(stage, n)...)
@@ -18,7 +18,8 @@ func (r Options) Passed(n, length int) (list []architecture.Named) {
 	return append(list, r.rows(n, length)...)
 }
 
-// Tokens draws the tokens of texts of a stage by a key, and keeps the score of each, and the highest of its noisy scores.
+// Tokens draws the tokens of texts of a stage by a key, and keeps the score of each, and the highest of its noisy
+// scores.
 type Tokens struct {
 	Key             *graph.Node
 	Policy          Policy
@@ -39,8 +40,8 @@ func (d *Tokens) Take(logits *graph.Node, i int) *graph.Node {
 // Scores are the cross-entropies of the tokens that were drawn: float32 [n*group, tokens].
 func (d *Tokens) Scores() *graph.Node { return graph.Concatenate(d.scores, 1) }
 
-// Given is what Passed has for texts [n*group, tokens] with their rewards. The last one is what no unit reads, the
-// highest of the scores with noise that each token was drawn by: float32 [n*group, tokens].
+// Given are the tensors of a stage in Passed, for texts [n*group, tokens] with their rewards, and then one that no unit
+// reads: the highest of the scores with noise that each token was drawn by, float32 [n*group, tokens].
 func (d *Tokens) Given(n int, texts, reward *graph.Node) []*graph.Node {
 	group, length := texts.Shape().Dim(0)/n, texts.Shape().Dim(1)
 	out := []*graph.Node{graph.Reshape(texts, n, group, length), graph.Reshape(reward, n, group),
@@ -51,8 +52,8 @@ func (d *Tokens) Given(n int, texts, reward *graph.Node) []*graph.Node {
 	return out
 }
 
-// Passing joins what Given is for each stage to what Passed lists, with the examples where they are shared, and after it
-// what no unit reads.
+// Passing joins the tensors that Given makes of each stage to those that Passed lists, with the examples where they are
+// shared, and adds the one that no unit reads.
 func Passing(stages [][]*graph.Node, rows ...*graph.Node) (out []*graph.Node) {
 	var highest []*graph.Node
 	for _, given := range stages {

@@ -33,9 +33,9 @@ func (r Options) Played() int { return max(1, r.Stages) }
 func (r Options) Room() int { return r.Tokens * (1 + r.Reads*(r.Played()-1)) }
 
 // Reading are prompts [n, group, width+earlier*reads*tokens] of a later stage: those of the players of n prompts, given
-// the texts [n*group, tokens] of each earlier stage. Player i reads of each stage, the first one first, the texts of the
-// players i, i+1, ..., i+reads-1, where the first follows the last. Padding comes first, then these texts, each of as
-// many tokens as any, and then the prompt. After the end of a text its end is repeated, so that nothing else is read.
+// the texts [n*group, tokens] of each earlier stage. Player i reads of each stage, the first one first, the texts of
+// the players i, i+1, ..., i+reads-1, where the first follows the last. Padding comes first, then these texts, each of
+// as many tokens as any, and then the prompt. After the end of a text its end is repeated: nothing else is read.
 func (r Options) Reading(prompts Prompts, earlier []*graph.Node) Prompts {
 	n, width := prompts.Tokens.Shape().Dim(0), prompts.Tokens.Shape().Dim(1)
 	group := r.Group
@@ -105,8 +105,8 @@ func (r Options) OfCritiques(final *graph.Node) *graph.Node {
 // IsCritique reports whether the texts of a stage are no answers.
 func (r Options) IsCritique(stage int) bool { return stage > 0 && stage+1 < r.Played() }
 
-// CountedIn is 1 for the tokens of texts [n*group, tokens] of a stage that count, else 0. Of a critique these are all up
-// to its end.
+// CountedIn is 1 for the tokens of texts [n*group, tokens] of a stage that count, else 0. Of a critique these are all
+// up to its end.
 func (r Options) CountedIn(stage int, prompts Prompts, texts *graph.Node) *graph.Node {
 	if r.IsCritique(stage) {
 		return Until(texts, r.Reward.Ends)
