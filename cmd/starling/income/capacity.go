@@ -29,9 +29,7 @@ func (o *estimateOptions) capacity(ctx context.Context, c *terminal.Console) (a 
 		}
 		a.Memory = &m
 	}
-	if a.Disk, err = capacity.Write(cmp.Or(o.target.Home, "."), o.disk); err != nil {
-		return nil, err
-	}
+	a.Disk = capacity.Write(cmp.Or(o.target.Home, "."), o.disk)
 	o.machine.Hardware.Disk = a.Disk.Share
 	a.Peers, err = capacity.Peers(ctx, o.target.Network)
 	return a, err
@@ -47,10 +45,22 @@ func printCapacity(w io.Writer, a *capacityAnswer) {
 	} else if m != nil {
 		fmt.Fprintf(w, "memory\t%d MiB, all written and read\n", m.Touched)
 	}
+	if a.Disk.Error != "" {
+		fmt.Fprintf(w, "disk\tnot measured: %s\n", a.Disk.Error)
+	} else {
+		printDisk(w, a.Disk)
+	}
+	printPeers(w, a.Peers)
+}
+
+func printDisk(w io.Writer, d capacity.Disk) {
 	fmt.Fprintf(w, "disk\t%s bytes a second written, %s read; %d MiB of %d free may be taken\n",
-		terminal.Number(a.Disk.Write), terminal.Number(a.Disk.Read), a.Disk.Share, a.Disk.Free)
+		terminal.Number(d.Write), terminal.Number(d.Read), d.Share, d.Free)
+}
+
+func printPeers(w io.Writer, peers []capacity.Peer) {
 	reached, least, most := 0, 0., 0.
-	for _, p := range a.Peers {
+	for _, p := range peers {
 		if p.Error != "" {
 			continue
 		}
@@ -60,8 +70,8 @@ func printCapacity(w io.Writer, a *capacityAnswer) {
 		most = max(most, p.Millis)
 	}
 	if reached == 0 {
-		fmt.Fprintf(w, "peers\t%d were drawn, and none was reached: starling doctor says why\n", len(a.Peers))
+		fmt.Fprintf(w, "peers\t%d were drawn, and none was reached: starling doctor says why\n", len(peers))
 		return
 	}
-	fmt.Fprintf(w, "peers\t%d of %d that were drawn answered, in %.3g to %.3g ms\n", reached, len(a.Peers), least, most)
+	fmt.Fprintf(w, "peers\t%d of %d that were drawn answered, in %.3g to %.3g ms\n", reached, len(peers), least, most)
 }

@@ -68,8 +68,8 @@ With -o json: {"measured_here","height","window_seconds","class","rate","workers
 "median_uzen","high_uzen"},"most_uzen","price","orders":[{"job","open","mismatch","text","do","budget_uzen"}],
 "more_orders","raises":[{"name","tier","lacks","weighs_ppm","now_ppm"}],"standby_ppm","committed_ppm","electricity":
 {"kwh","cost","break_even_zen_price","net"},"capacity":{"memory":{"declared_mib","available_mib","touched_mib",
-"bytes_per_second"},"disk":{"free_mib","share_mib","write_bytes_per_second","read_bytes_per_second"},"peers":[{"id",
-"round_trip_ms","error"}]}}.`
+"bytes_per_second"},"disk":{"free_mib","share_mib","write_bytes_per_second","read_bytes_per_second","error"},
+"peers":[{"id","round_trip_ms","error"}]}}.`
 
 // EstimateCommand is starling worker estimate.
 func EstimateCommand(c *terminal.Console) *cobra.Command {

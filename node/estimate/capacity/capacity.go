@@ -97,13 +97,23 @@ type Disk struct {
 	Share uint64  `json:"share_mib"`
 	Write float64 `json:"write_bytes_per_second"` // of a file, until the system says that it is on the disk
 	Read  float64 `json:"read_bytes_per_second"`  // of that file, whose cached pages the system was asked to drop
+	Error string  `json:"error,omitempty"`        // why nothing was written
 }
 
 // fileBytes is the size of the file that Write measures with.
 const fileBytes = 64 << 20
 
-// Write writes a file into a folder, reads it back and compares it. share is what blobs may take of the disk.
-func Write(dir string, share disk.Share) (d Disk, err error) {
+// Write writes a file into a folder, reads it back and compares it. share is the part of the disk that blobs may take.
+// A folder in which nothing can be written is no error: Disk says so.
+func Write(dir string, share disk.Share) Disk {
+	d, err := write(dir, share)
+	if err != nil {
+		d.Error = err.Error()
+	}
+	return d
+}
+
+func write(dir string, share disk.Share) (d Disk, err error) {
 	free, _ := disk.Free(dir)
 	d.Free, d.Share = uint64(max(0, free))>>20, uint64(share.Of(dir, 0))>>20
 	if free > 0 && free < 2*fileBytes {

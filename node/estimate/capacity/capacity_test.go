@@ -29,9 +29,12 @@ func TestTouch(t *testing.T) {
 // The file of a measurement is gone after it.
 func TestWrite(t *testing.T) {
 	dir := t.TempDir()
-	d, err := Write(dir, disk.Share{Percent: 50})
-	if err != nil || d.Write <= 0 || d.Read <= 0 || d.Share > d.Free {
-		t.Errorf("%+v, %v", d, err)
+	d := Write(dir, disk.Share{Percent: 50})
+	if d.Error != "" || d.Write <= 0 || d.Read <= 0 || d.Share > d.Free {
+		t.Errorf("%+v", d)
+	}
+	if d := Write(dir+"/none", disk.Share{Percent: 50}); d.Error == "" || d.Write > 0 {
+		t.Errorf("a folder that does not exist: %+v", d)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("left: %v, %v", left, err)

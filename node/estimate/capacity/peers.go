@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"fmt"
 	"slices"
 	"time"
 
@@ -24,7 +25,7 @@ type Peer struct {
 const (
 	drawnPeers = 5
 	pings      = 3
-	patience   = 5 * time.Second // for one peer
+	patience   = 5 * time.Second // for the beacon, and for each peer
 )
 
 // Peers measures the round trips to participants of a network that its latest beacon draws, so that no owner of a
@@ -35,9 +36,11 @@ func Peers(ctx context.Context, network string) ([]Peer, error) {
 		return nil, err
 	}
 	defer c.Close()
-	_, beacon, err := c.Registry.Beacon(ctx)
+	wait, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	_, beacon, err := c.Registry.Beacon(wait)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("capacity: the beacon of the network: %w", err)
 	}
 	all, err := c.Registry.Participants(ctx)
 	if err != nil {
