@@ -136,8 +136,8 @@ func TestGroups(t *testing.T) {
 
 // An answer that is drawn follows a prompt, and is one text that has room.
 func TestAnswersHavePrompts(t *testing.T) {
-	for text, want := range map[string]string{"?ab": "", "ab": "no prompt",
-		"?abcd": "at most 3 of a prompt and 3 of an answer", "????a": "5 tokens, of which 4"} {
+	for text, want := range map[string]string{"?ab": "", "ab": "no prompt", "??a": "2 are the prompt's: at most 1 of a",
+		"?abcd": "at most 1 of a prompt and 3 of an answer", "????a": "5 tokens, of which 4"} {
 		from := strings.LastIndex(text, "?") + 1
 		file := source.File{Format: source.JSONL, Name: "x.jsonl", Data: []byte("{\"a\":\"?x\"}\n{\"a\":\"" + text + "\"}\n"),
 			Examples: func(object map[string]json.RawMessage) ([]source.Document, error) {
@@ -148,7 +148,7 @@ func TestAnswersHavePrompts(t *testing.T) {
 				return []source.Document{{Text: said, Learnt: []source.TextRange{{From: from, To: len(said)}}}}, nil
 			}}
 		_, err := data.BuildChosen([]source.File{file}, tokenizer.Bytes(), 0,
-			data.Choice{Learnt: true, Pad: 6, Group: 1, Answer: 3})
+			data.Choice{Learnt: true, Pad: 6, Group: 1, Answer: 3, Room: 2})
 		if (err == nil) != (want == "") || err != nil && (!errors.Is(err, data.ErrAnswer) ||
 			!strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "x.jsonl: example 2")) {
 			t.Errorf("%q: %v, wanted %q", text, err, want)
