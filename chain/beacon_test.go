@@ -70,7 +70,7 @@ func (c *council) must(err error) {
 }
 
 func (c *council) open() *app.App {
-	a, err := app.New(log.NewNopLogger(), c.db, app.Config{ChainID: "test", SyncPruning: true, Referee: c.referee})
+	a, err := app.New(log.NewNopLogger(), c.db, app.Config{ChainID: "test", Simulated: true, Referee: c.referee})
 	c.must(err)
 	return a
 }

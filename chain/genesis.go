@@ -55,7 +55,7 @@ type Funded struct {
 // process of the chain starts from the same document.
 func Genesis(chainID string, at time.Time, validators []identity.Keys,
 	accounts []Funded) (*cmttypes.GenesisDoc, error) {
-	a, err := app.New(log.NewNopLogger(), dbm.NewMemDB(), app.Config{ChainID: chainID, SyncPruning: true})
+	a, err := app.New(log.NewNopLogger(), dbm.NewMemDB(), app.Config{ChainID: chainID, Simulated: true})
 	if err != nil {
 		return nil, fmt.Errorf("genesis: %w", err)
 	}

@@ -120,7 +120,7 @@ func newCourt(t *testing.T, n, pairs int) *court {
 		a, err := app.New(
 			log.NewNopLogger(),
 			dbm.NewMemDB(),
-			app.Config{ChainID: "test", SyncPruning: true, Referee: c.referee},
+			app.Config{ChainID: "test", Simulated: true, Referee: c.referee},
 		)
 		c.must(err)
 		c.begin(a, doc)

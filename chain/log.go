@@ -8,10 +8,12 @@ import (
 
 	cmtlog "github.com/cometbft/cometbft/libs/log"
 	"github.com/cometbft/cometbft/libs/service"
+	"github.com/cometbft/cometbft/state"
 )
 
 // withoutGoodbyes is a log that leaves out the errors that CometBFT logs whenever an RPC client disconnects or the node
-// stops: connections stopped twice, writes to a closed connection, and a closed listener.
+// stops: connections stopped twice, writes to a closed connection, and a closed listener. It leaves out, too, that a
+// client asked for the results of a block that is not executed yet: the client gets that error.
 type withoutGoodbyes struct{ cmtlog.Logger }
 
 // Error implements cmtlog.Logger.
@@ -21,6 +23,9 @@ func (l withoutGoodbyes) Error(text string, pairs ...any) {
 	}
 	for _, v := range pairs {
 		err, ok := v.(error)
+		if early := new(state.ErrNoABCIResponsesForHeight); ok && errors.As(err, early) {
+			return
+		}
 		if ok && (errors.Is(err, service.ErrAlreadyStopped) || err.Error() == "websocket: close sent" ||
 			toClient[text] && hungUp(err)) {
 			return

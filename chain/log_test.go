@@ -10,6 +10,7 @@ import (
 
 	cmtlog "github.com/cometbft/cometbft/libs/log"
 	"github.com/cometbft/cometbft/libs/service"
+	"github.com/cometbft/cometbft/state"
 )
 
 // The log leaves out a client that disconnects, and keeps every other error, of any module.
@@ -21,6 +22,7 @@ func TestLogLeavesOutGoodbyes(t *testing.T) {
 	l.Error("Stopped accept routine, as transport is closed", "numPeers", 0)
 	l.Error("Failed to write response", "err", &net.OpError{Op: "write", Err: syscall.EPIPE}, "msg", 1)
 	l.Error("Failed to read request", "err", &net.OpError{Op: "read", Err: net.ErrClosed})
+	l.Error("failed to LoadFinalizeBlockResponse", "err", state.ErrNoABCIResponsesForHeight{Height: 118})
 	if b.Len() > 0 {
 		t.Error(b.String())
 	}

@@ -47,7 +47,7 @@ func called(t *testing.T) (abcicli.Client, *wallet.Key, *held) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := app.New(log.NewNopLogger(), dbm.NewMemDB(), app.Config{ChainID: "test", SyncPruning: true})
+	a, err := app.New(log.NewNopLogger(), dbm.NewMemDB(), app.Config{ChainID: "test", Simulated: true})
 	if err != nil {
 		t.Fatal(err)
 	}

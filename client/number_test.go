@@ -33,7 +33,7 @@ func TestAccountNumbersAreThoseThatWalletsRead(t *testing.T) {
 	params := doc.ConsensusParams.ToProto()
 	params.Abci.VoteExtensionsEnableHeight = 0
 	open := func(state []byte) *app.App {
-		a, err := app.New(log.NewNopLogger(), dbm.NewMemDB(), app.Config{ChainID: doc.ChainID, SyncPruning: true})
+		a, err := app.New(log.NewNopLogger(), dbm.NewMemDB(), app.Config{ChainID: doc.ChainID, Simulated: true})
 		if err != nil {
 			t.Fatal(err)
 		}

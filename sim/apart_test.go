@@ -70,7 +70,11 @@ func TestRollouts(t *testing.T) {
 	for how, always := range map[rollouts.Forgery]bool{rollouts.EditsToken: true, rollouts.EditsReward: false,
 		rollouts.EndsEarly: false, rollouts.OtherSeed: false, rollouts.ChosenPrompt: false, rollouts.CopiesOther: false,
 		rollouts.StalePolicy: false, rollouts.OtherPolicy: true} {
-		list = append(list, lie{name: string(how), size: apart, acts: one(w1, rollouts.Forges{How: how}),
+		size := apart
+		if how == rollouts.StalePolicy {
+			size.Rounds = 12 // each worker draws in a round that has an older policy
+		}
+		list = append(list, lie{name: string(how), size: size, acts: one(w1, rollouts.Forges{How: how}),
 			slashed: []string{w1}, long: !always})
 	}
 	list = append(list, lie{name: "token, at once", size: atOnce, long: true, slashed: []string{w1},

@@ -67,7 +67,7 @@ type Ledger struct {
 // New starts a chain at a virtual time. referee opens the work of orders; nil: as every network does.
 func New(doc *cmttypes.GenesisDoc, validators []identity.Keys, referee works.Referee, db dbm.DB) (*Ledger, error) {
 	first := validators[0]
-	config := app.Config{SyncPruning: true, Referee: referee, ChainID: doc.ChainID,
+	config := app.Config{Simulated: true, Referee: referee, ChainID: doc.ChainID,
 		Validator: app.Validator{Address: first.Consensus.PubKey().Address(), VRF: first.VRF}}
 	a, err := app.New(log.NewNopLogger(), db, config)
 	if err != nil {

@@ -61,7 +61,7 @@ func Play(ctx context.Context, o Options) (*Result, error) {
 		return nil, fmt.Errorf("random: %d blocks of %d operations: wanted at least one", o.Blocks, o.Size)
 	}
 	p := &player{Logger: log.NewNopLogger(), ctx: ctx, options: o, result: &Result{Messages: map[string]Tally{}}}
-	a, err := app.New(p, dbm.NewMemDB(), app.Config{ChainID: chainID, SyncPruning: true, Referee: nowork.Open})
+	a, err := app.New(p, dbm.NewMemDB(), app.Config{ChainID: chainID, Simulated: true, Referee: nowork.Open})
 	if err != nil {
 		return nil, err
 	}
