@@ -22,16 +22,18 @@ func (l withoutGoodbyes) Error(text string, pairs ...any) {
 		return
 	}
 	for _, v := range pairs {
-		err, ok := v.(error)
-		if early := new(state.ErrNoABCIResponsesForHeight); ok && errors.As(err, early) {
-			return
-		}
-		if ok && (errors.Is(err, service.ErrAlreadyStopped) || err.Error() == "websocket: close sent" ||
-			toClient[text] && hungUp(err)) {
+		if err, ok := v.(error); ok && usual(text, err) {
 			return
 		}
 	}
 	l.Logger.Error(text, pairs...)
+}
+
+// usual reports whether CometBFT logs an error though nothing is wrong.
+func usual(text string, err error) bool {
+	var early state.ErrNoABCIResponsesForHeight
+	return errors.Is(err, service.ErrAlreadyStopped) || err.Error() == "websocket: close sent" ||
+		toClient[text] && hungUp(err) || errors.As(err, &early)
 }
 
 // toClient are the errors of connections to RPC clients. Errors of connections to peers stay in the log.

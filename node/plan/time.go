@@ -33,6 +33,10 @@ const (
 	blocksOfRound = 3
 	blockSeconds  = 0.2
 	startSeconds  = 3 // of the chain and the hosts, and the end
+
+	// challengeUnits is how long the last round may be challenged, in units of a worker of middle speed
+	// (crew.Crew.ChallengeBlocks).
+	challengeUnits = 2.5
 )
 
 // Passes over bytes, besides hashing.
@@ -66,8 +70,8 @@ func (p *Plan) work(b *prepare.CompiledJob, o market.Order) Work {
 	made := units*passesOfParty*params*byteTime.move + loaded
 	w.Bytes = rounds*units*unit + checks*units*check + rounds*(parties*made+loaded) + (1+parties)*loaded
 	w.Bytes *= aroundBytes / float64(kernel.Cores)
-	// Workers of one machine compute in turn, so that each takes the time of all (crew.Crew.ChallengeBlocks).
-	w.Challenges = max(float64(o.Terms.Deadlines.Challenge)*blockSeconds, 2.5*(w.Units+w.Bytes)/rounds)
+	// Workers of one machine compute in turn, so that each takes the time of all.
+	w.Challenges = max(float64(o.Terms.Deadlines.Challenge)*blockSeconds, challengeUnits*(w.Units+w.Bytes)/rounds)
 	return w
 }
 

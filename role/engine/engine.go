@@ -11,12 +11,11 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/starling-network/starling/compute/train/unitlog"
-
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/referee/witness"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/compute/train/unitlog"
 	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/exchange/slice"

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/bench/figure"
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
@@ -57,7 +58,7 @@ starling bench NAME -o json prints.`,
 			}, terminal.ExitFailure)
 		},
 	}
-	quickFlag(cmd, &quick)
+	figure.QuickFlag(cmd, &quick)
 	cmd.Flags().StringSliceVar(&only, "only", nil, "names of the benches to run, separated by commas (default: all)")
 	return cmd
 }

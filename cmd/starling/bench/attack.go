@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/bench/figure"
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
@@ -50,7 +51,7 @@ With -o json: {"bars":[{"name","value","bar","holds"}],"plans":[{"plan","watched
 				return c.Form.Print(os.Stdout, terminal.Figures(r))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-			printBars(w, r.Bars)
+			figure.PrintBars(w, r.Bars)
 			fmt.Fprintln(w, "\nACCOMPLICES WITH A QUARTER OF ALL STAKE\tWATCHED\tRUNS\tZEN A RUN\tBY FAKING\t"+
 				"MORE THAN HONEST WORK\tHONEST UNITS\tWRONG\tCONVICTED")
 			for _, p := range r.Plans {

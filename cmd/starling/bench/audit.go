@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/bench/figure"
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
@@ -40,8 +41,8 @@ With -o json: {"preset","steps","threads","train_cpu_seconds","audit_cpu_seconds
 			if err != nil {
 				return cause.Measurement(cmd, err)
 			}
-			few(cmd, "steps", &steps, quick, 4)
-			few(cmd, "repeat", &repeat, quick, 1)
+			figure.Few(cmd, "steps", &steps, quick, 4)
+			figure.Few(cmd, "repeat", &repeat, quick, 1)
 			r, err := machine.Audit(cmd.Context(), p, threads, steps, repeat)
 			if err != nil {
 				return cause.Measurement(cmd, err)
@@ -74,7 +75,7 @@ With -o json: {"preset","steps","threads","train_cpu_seconds","audit_cpu_seconds
 	usage.ThreadsFlag(cmd, &threads)
 	f.IntVar(&steps, "steps", 20, "inner steps of the unit")
 	f.IntVar(&repeat, "repeat", 2, "repetitions of each side")
-	quickFlag(cmd, &quick)
+	figure.QuickFlag(cmd, &quick)
 	f.StringVar(&whole.job, "job", "", "job file to train with audits and without; empty: none")
 	f.StringArrayVar(&whole.set, "set", nil, "change a key of the job file: KEY=VALUE (repeatable)")
 	f.IntVar(&whole.warmUp, "warm-up", 30, "rounds of the job that do not count")

@@ -61,18 +61,6 @@ processor and the system can run. The results are the same bits.`,
 	return cmd
 }
 
-// quickFlag adds --quick, for a short run that shows the form of the results.
-func quickFlag(cmd *cobra.Command, quick *bool) {
-	cmd.Flags().BoolVar(quick, "quick", false, "take less than a minute")
-}
-
-// few sets the count of a quick measurement to fewer, unless a flag gives the count.
-func few(cmd *cobra.Command, flag string, value *int, quick bool, fewer int) {
-	if quick && !cmd.Flags().Changed(flag) {
-		*value = min(*value, fewer)
-	}
-}
-
 func presetFlag(cmd *cobra.Command, name *string) {
 	cmd.Flags().StringVar(name, "preset", machine.Presets[0].Name, "the model: "+strings.Join(PresetNames(), ", "))
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/bench/figure"
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
@@ -58,6 +59,6 @@ With -o json: {"bars":[{"name","value","bar","holds"}],"table":[{"registered","p
 			return w.Flush()
 		},
 	}
-	quickFlag(cmd, &quick)
+	figure.QuickFlag(cmd, &quick)
 	return cmd
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/bench/figure"
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
@@ -41,7 +42,7 @@ not measured has the value null.`,
 		},
 	}
 	usage.ThreadsFlag(cmd, &o.Threads)
-	quickFlag(cmd, &o.Quick)
+	figure.QuickFlag(cmd, &o.Quick)
 	cmd.Flags().StringVar(&o.Tree, "tree", ".", "source tree whose npm packages are asked")
 	return cmd
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/bench/figure"
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
@@ -34,8 +35,8 @@ With -o json: {"devices":[{"name","driver","memory_bytes","missing","exact","ele
   starling bench device --elements 4000000 -o json`,
 		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			few(cmd, "elements", &o.Elements, quick, 1<<12)
-			few(cmd, "times", &o.Times, quick, 3)
+			figure.Few(cmd, "elements", &o.Elements, quick, 1<<12)
+			figure.Few(cmd, "times", &o.Times, quick, 3)
 			if o.Elements < 64 {
 				return terminal.WithExit(&terminal.Problem{Code: "USAGE", What: fmt.Sprintf("--elements is %d", o.Elements),
 					Why: "the sorts of numbers have more", Fix: "give 64 or more"}, terminal.ExitUsage)
@@ -59,11 +60,11 @@ With -o json: {"devices":[{"name","driver","memory_bytes","missing","exact","ele
 			for _, d := range r.Devices {
 				fmt.Fprintf(w, "%s\t%s\n", d.Name, admission(d))
 			}
-			printBars(w, r.Bars)
+			figure.PrintBars(w, r.Bars)
 			return w.Flush()
 		},
 	}
-	quickFlag(cmd, &quick)
+	figure.QuickFlag(cmd, &quick)
 	cmd.Flags().IntVar(&o.Times, "times", o.Times, "measurements of each product and step on the processor")
 	cmd.Flags().IntVar(&o.Elements, "elements", o.Elements, "numbers of each sort that an elementwise operator gets")
 	return cmd

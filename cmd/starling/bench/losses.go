@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/bench/figure"
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
@@ -33,7 +34,7 @@ With -o json: {"losses":[NUMBER]}.`,
 			if o.Model == "" || o.Batches == "" {
 				return usage.Error(cmd, errors.New("--model and --batches are needed"))
 			}
-			few(cmd, "steps", &o.Steps, quick, 3)
+			figure.Few(cmd, "steps", &o.Steps, quick, 3)
 			r, err := machine.Losses(cmd.Context(), o)
 			if err != nil {
 				return cause.Measurement(cmd, err)
@@ -52,7 +53,7 @@ With -o json: {"losses":[NUMBER]}.`,
 	f := cmd.Flags()
 	f.StringVar(&o.Model, "model", "", "folder of the model")
 	f.StringVar(&o.Batches, "batches", "", "file of batches")
-	quickFlag(cmd, &quick)
+	figure.QuickFlag(cmd, &quick)
 	f.IntVar(&o.Steps, "steps", 100, "number of steps")
 	f.IntVar(&o.Batch, "batch", 8, "sequences of a step")
 	f.Float64Var(&o.Rate, "lr", 3e-4, "learning rate")

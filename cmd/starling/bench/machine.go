@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/bench/figure"
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
@@ -54,7 +55,7 @@ With -o json: {"gflops":{NAME:NUMBER},"gflops_cpu":{NAME:NUMBER},"threads","kern
 	}
 	usage.ThreadsFlag(cmd, &threads)
 	cmd.Flags().BoolVar(&transposed, "transposed", false, "also the products of the backward pass")
-	quickFlag(cmd, &quick)
+	figure.QuickFlag(cmd, &quick)
 	return cmd
 }
 
@@ -95,7 +96,7 @@ With -o json: {"preset","tokens_per_second","cpu_seconds","peak_mib","parameters
 			if err != nil {
 				return cause.Measurement(cmd, err)
 			}
-			few(cmd, "steps", &steps, quick, 2)
+			figure.Few(cmd, "steps", &steps, quick, 2)
 			if numerics {
 				return compareNumerics(c, cmd, p, threads, steps)
 			}
@@ -120,7 +121,7 @@ With -o json: {"preset","tokens_per_second","cpu_seconds","peak_mib","parameters
 	f.IntVar(&steps, "steps", 8, "number of steps that count")
 	f.BoolVar(&numerics, "numerics", false, "compare the versions of the numerics")
 	usage.ThreadsFlag(cmd, &threads)
-	quickFlag(cmd, &quick)
+	figure.QuickFlag(cmd, &quick)
 	return cmd
 }
 
@@ -159,8 +160,8 @@ With -o json: {"preset","tokens_per_second","prompt_tokens_per_second","tokens_p
 			if o.Preset, err = machine.PresetNamed(name); err != nil {
 				return cause.Measurement(cmd, err)
 			}
-			few(cmd, "tokens", &o.Tokens, quick, 16)
-			few(cmd, "repeat", &o.Repeat, quick, 1)
+			figure.Few(cmd, "tokens", &o.Tokens, quick, 16)
+			figure.Few(cmd, "repeat", &o.Repeat, quick, 1)
 			r, err := machine.Generate(cmd.Context(), o)
 			if err != nil {
 				return cause.Measurement(cmd, err)
@@ -185,6 +186,6 @@ With -o json: {"preset","tokens_per_second","prompt_tokens_per_second","tokens_p
 	f.IntVar(&o.Tokens, "tokens", 128, "tokens to generate")
 	f.IntVar(&o.Repeat, "repeat", 3, "repetitions that count")
 	f.StringVar(&o.GGUF, "gguf", "", "file to write the model to")
-	quickFlag(cmd, &quick)
+	figure.QuickFlag(cmd, &quick)
 	return cmd
 }

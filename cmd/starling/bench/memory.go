@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/bench/figure"
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/jobfile"
 	"github.com/starling-network/starling/cmd/starling/terminal"
@@ -54,12 +55,12 @@ With -o json: {"runs":[{"name","plan_bytes","peak_bytes","state_bytes","disk_byt
 				fmt.Fprintf(w, "%s\t%s\t%s\t%.1f\n", x.Name, plan, terminal.Bytes(x.Peak), x.Seconds)
 			}
 			fmt.Fprintln(w)
-			printBars(w, r.Bars)
+			figure.PrintBars(w, r.Bars)
 			return w.Flush()
 		},
 	}
 	f := cmd.Flags()
-	quickFlag(cmd, &o.Quick)
+	figure.QuickFlag(cmd, &o.Quick)
 	f.BoolVar(&o.Full, "full", false, "measure a model of 350 M parameters too, and a long simulation")
 	f.StringVar(&unit, "unit", "", "compute the first unit of this job file in this process, and nothing else")
 	f.StringArrayVar(&set, "set", nil, "with --unit: change a key of the job file: KEY=VALUE (repeatable)")

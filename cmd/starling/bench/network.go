@@ -2,7 +2,6 @@ package bench
 
 import (
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"slices"
@@ -10,10 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/bench/figure"
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
-	"github.com/starling-network/starling/node/benchmark"
 	"github.com/starling-network/starling/node/benchmark/transfer"
 )
 
@@ -48,7 +47,7 @@ With -o json: {"bars":[{"name","value","bar","holds"}],"mb_per_second":{NAME:NUM
 				return c.Form.Print(os.Stdout, terminal.Figures(r))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-			printBars(w, r.Bars)
+			figure.PrintBars(w, r.Bars)
 			fmt.Fprintln(w, "\nTRANSFER\tMB/S\tMB/CPU S")
 			for _, name := range slices.Sorted(maps.Keys(r.MBps)) {
 				fmt.Fprintf(w, "%s\t%.1f\t%.1f\n", name, r.MBps[name], r.CPU[name])
@@ -73,14 +72,6 @@ With -o json: {"bars":[{"name","value","bar","holds"}],"mb_per_second":{NAME:NUM
 			return w.Flush()
 		},
 	}
-	quickFlag(cmd, &quick)
+	figure.QuickFlag(cmd, &quick)
 	return cmd
-}
-
-// printBars prints a row for every bar.
-func printBars(w io.Writer, bars []benchmark.Bar) {
-	fmt.Fprintln(w, "FIGURE\tVALUE\tBAR\tHOLDS")
-	for _, b := range bars {
-		fmt.Fprintf(w, "%s\t%.3f\t%.3g\t%v\n", b.Name, b.Value, b.Bar, b.Holds)
-	}
 }

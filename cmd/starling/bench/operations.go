@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/bench/figure"
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
@@ -32,7 +33,7 @@ With -o json: {"seed","blocks","executed","refused","application_hash","messages
   starling bench operations --seed 7 --blocks 500 -o json`,
 		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			few(cmd, "blocks", &blocks, quick, 20)
+			figure.Few(cmd, "blocks", &blocks, quick, 20)
 			r, err := chain.Operations(cmd.Context(), seed, blocks)
 			if err != nil {
 				return cause.Measurement(cmd, err)
@@ -51,7 +52,7 @@ With -o json: {"seed","blocks","executed","refused","application_hash","messages
 	}
 	cmd.Flags().Int64Var(&seed, "seed", 1, "what is drawn")
 	cmd.Flags().IntVar(&blocks, "blocks", 100, "blocks to play")
-	quickFlag(cmd, &quick)
+	figure.QuickFlag(cmd, &quick)
 	return cmd
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/bench/figure"
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
@@ -44,10 +45,10 @@ With -o json: {"jobs":[{"name","parameters","plan":{"memory_bytes","seconds","pr
 					terminal.Bytes(j.Run.Memory), j.Plan.Seconds, j.Run.Seconds, j.Plan.Processor, j.Run.Processor)
 			}
 			fmt.Fprintln(w)
-			printBars(w, r.Bars)
+			figure.PrintBars(w, r.Bars)
 			return w.Flush()
 		},
 	}
-	quickFlag(cmd, &o.Quick)
+	figure.QuickFlag(cmd, &o.Quick)
 	return cmd
 }

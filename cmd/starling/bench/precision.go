@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/bench/figure"
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
@@ -32,8 +33,8 @@ With -o json: {"parameters","steps","runs":[{"precision","seed","loss","seconds"
 			if o.Data == "" {
 				return usage.Error(cmd, errors.New("--data is needed"))
 			}
-			few(cmd, "seeds", &o.Seeds, quick, 1)
-			few(cmd, "steps", &o.Steps, quick, 20)
+			figure.Few(cmd, "seeds", &o.Seeds, quick, 1)
+			figure.Few(cmd, "steps", &o.Steps, quick, 20)
 			o.Progress = c.Say
 			r, err := precision.Measure(cmd.Context(), o)
 			if err != nil {
@@ -47,11 +48,11 @@ With -o json: {"parameters","steps","runs":[{"precision","seed","loss","seconds"
 			for _, run := range r.Runs {
 				fmt.Fprintf(w, "%d\t%s\t%.5f\t%.0f\n", run.Seed, run.Precision, run.Loss, run.Seconds)
 			}
-			printBars(w, r.Bars)
+			figure.PrintBars(w, r.Bars)
 			return w.Flush()
 		},
 	}
-	quickFlag(cmd, &quick)
+	figure.QuickFlag(cmd, &quick)
 	cmd.Flags().StringVar(&o.Data, "data", "", "file of text")
 	cmd.Flags().IntVar(&o.Seeds, "seeds", o.Seeds, "models of each precision")
 	cmd.Flags().IntVar(&o.Steps, "steps", o.Steps, "steps of a model")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/bench/figure"
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
@@ -34,9 +35,9 @@ With -o json: {"parameters","prompts","group","runs":[{"seed","shown_steps","rew
   starling bench rl --seeds 1 --steps 500 -o json`,
 		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			few(cmd, "seeds", &o.Seeds, quick, 1)
-			few(cmd, "steps", &o.Steps, quick, 40)
-			few(cmd, "rounds", &o.Rounds, quick, 8)
+			figure.Few(cmd, "seeds", &o.Seeds, quick, 1)
+			figure.Few(cmd, "steps", &o.Steps, quick, 40)
+			figure.Few(cmd, "rounds", &o.Rounds, quick, 8)
 			o.Progress = c.Say
 			r, err := reinforce.Measure(cmd.Context(), o)
 			if err != nil {
@@ -51,11 +52,11 @@ With -o json: {"parameters","prompts","group","runs":[{"seed","shown_steps","rew
 				fmt.Fprintf(w, "%d\t%d\t%.3f\t%d\t%.3f\t%.0f\n", run.Seed, run.Shown, run.Before, run.Steps, run.After,
 					run.Seconds)
 			}
-			printBars(w, r.Bars)
+			figure.PrintBars(w, r.Bars)
 			return w.Flush()
 		},
 	}
-	quickFlag(cmd, &quick)
+	figure.QuickFlag(cmd, &quick)
 	cmd.Flags().IntVar(&o.Seeds, "seeds", o.Seeds, "models that learn, each from other weights and examples")
 	cmd.Flags().IntVar(&o.Steps, "steps", o.Steps, "steps of learning from rewards")
 	cmd.Flags().IntVar(&o.Rounds, "rounds", o.Rounds, "rounds of the jobs whose answers other units draw")

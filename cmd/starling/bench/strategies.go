@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/bench/figure"
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
@@ -65,7 +66,7 @@ null}}],"crowd":{"workers","runs","rounds","seconds","processor_us","gib"} or nu
 		},
 	}
 	f := cmd.Flags()
-	quickFlag(cmd, &quick)
+	figure.QuickFlag(cmd, &quick)
 	f.StringVar(&text, "data", "", "file of text to train on; empty: sentences that are made")
 	f.StringVar(&keep, "keep", "", "file of training runs that are over, one a line: they are not done again; empty: none")
 	f.DurationVar(&limit, "for", 0, "begin no training run later than this; 0: all are done")
@@ -84,7 +85,7 @@ func sayRun(r strategies.Run, over, all int) {
 
 func PrintStrategies(out io.Writer, r *strategies.Result) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	printBars(w, r.Bars)
+	figure.PrintBars(w, r.Bars)
 	fmt.Fprintln(w, "\nSTRATEGY\tLOSS\tSPREAD\tGAP\tSENT MB\tRECEIVED MB\tFEWER BYTES\tBUSY")
 	for _, l := range r.Losses {
 		fmt.Fprintf(w, "%s\t%.4f\t%.4f\t%+.2f %%\t%.1f\t%.1f\t%.1f\t%.1f %%\n", l.Name, l.Mean, l.Spread, 100*l.Gap,

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/bench/figure"
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
@@ -29,7 +30,7 @@ With -o json: {"runs":[{"name","text_bytes","tokens","seconds","cpu_seconds","pe
   starling bench tokenize --mb 1000 -o json`,
 		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			few(cmd, "mb", &o.MB, quick, 30)
+			figure.Few(cmd, "mb", &o.MB, quick, 30)
 			o.Progress = c.Say
 			r, err := tokenize.Measure(cmd.Context(), o)
 			if err != nil {
@@ -45,11 +46,11 @@ With -o json: {"runs":[{"name","text_bytes","tokens","seconds","cpu_seconds","pe
 					x.CPU, terminal.Bytes(x.Peak))
 			}
 			fmt.Fprintln(w)
-			printBars(w, r.Bars)
+			figure.PrintBars(w, r.Bars)
 			return w.Flush()
 		},
 	}
-	quickFlag(cmd, &quick)
+	figure.QuickFlag(cmd, &quick)
 	cmd.Flags().IntVar(&o.MB, "mb", o.MB, "MB of text")
 	cmd.Flags().StringVar(&o.Keep, "keep", "", "folder for the text and the tokenizer, which remain there")
 	return cmd

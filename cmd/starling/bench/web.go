@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/bench/figure"
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
@@ -44,10 +45,10 @@ With -o json: {"bars":[{"name","value","bar","holds"}],"browser","paint_ms","sho
 				return c.Form.Print(os.Stdout, terminal.Figures(r))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-			printBars(w, r.Bars)
+			figure.PrintBars(w, r.Bars)
 			return w.Flush()
 		},
 	}
-	quickFlag(cmd, &quick)
+	figure.QuickFlag(cmd, &quick)
 	return cmd
 }

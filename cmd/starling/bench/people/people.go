@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/bench/figure"
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
@@ -32,10 +33,8 @@ With -o json: {"income":[{"rate","join_day","days","estimate":{"low_uzen","media
   starling bench people --days 14 -o json`,
 		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if quick {
-				few(cmd, "machines", &o.Machines, 1)
-				few(cmd, "seeds", &o.Seeds, 1)
-			}
+			figure.Few(cmd, "machines", &o.Machines, quick, 1)
+			figure.Few(cmd, "seeds", &o.Seeds, quick, 1)
 			o.Progress = c.Say
 			r, err := people.Measure(cmd.Context(), o)
 			if err != nil {
@@ -50,23 +49,13 @@ With -o json: {"income":[{"rate","join_day","days","estimate":{"low_uzen","media
 				fmt.Fprintf(w, "%d\t%s\t%s\t%+.1f %%\n", in.Rate, terminal.Zen(in.Estimate.Median),
 					terminal.Zen(in.Earned), 100*in.Off)
 			}
-			fmt.Fprintln(w, "FIGURE\tVALUE\tBAR\tHOLDS")
-			for _, b := range r.Bars {
-				fmt.Fprintf(w, "%s\t%.3f\t%.3g\t%v\n", b.Name, b.Value, b.Bar, b.Holds)
-			}
+			figure.PrintBars(w, r.Bars)
 			return w.Flush()
 		},
 	}
-	cmd.Flags().BoolVar(&quick, "quick", false, "take less than a minute")
+	figure.QuickFlag(cmd, &quick)
 	cmd.Flags().IntVar(&o.Days, "days", o.Days, "days of virtual time")
 	cmd.Flags().IntVar(&o.Machines, "machines", o.Machines, "machines that join, one to a network, of 1 to 3 speeds")
 	cmd.Flags().IntVar(&o.Seeds, "seeds", o.Seeds, "networks of each kind")
 	return cmd
-}
-
-// few sets the count of a quick measurement to fewer, unless a flag gives the count.
-func few(cmd *cobra.Command, flag string, value *int, fewer int) {
-	if !cmd.Flags().Changed(flag) {
-		*value = fewer
-	}
 }
