@@ -2,10 +2,11 @@ package train
 
 import (
 	"errors"
-	"github.com/starling-network/starling/compute/train/schedule"
 	"math"
 	"testing"
 	"time"
+
+	"github.com/starling-network/starling/compute/train/schedule"
 )
 
 // power is beta^t as it is specified: multiplied t times.

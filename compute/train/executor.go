@@ -11,8 +11,8 @@ type Executor interface {
 	// Begin takes the state that a unit starts from, in the order of Session.Tensors. It keeps none of the tensors.
 	Begin(state []*tensor.Tensor) error
 	// Step takes an inner step on tokens [Batch, Length+1], and returns its loss: mean cross-entropy in nats, before the
-	// update. The learning rate and the bias corrections are those of Spec.Scalars.
-	Step(tokens []int32, lr, c1, c2 float32) (loss float32, err error)
+	// update, or 1 less the mean reward. dice is Spec.Dice; nil: the step draws nothing. The others are Spec.Scalars.
+	Step(tokens []int32, dice *tensor.Tensor, lr, c1, c2 float32) (loss float32, err error)
 	// State writes the state reached into tensors, in the order and of the shapes of Begin.
 	State(into []*tensor.Tensor) error
 }
@@ -39,7 +39,7 @@ func (t *Task) RunOn(x Executor, base *Checkpoint, unit uint32,
 
 // advanceOn is Advance on the executor, which has the state until it is fetched.
 func (s *Session) advanceOn(in map[string]*tensor.Tensor) (loss float32, err error) {
-	loss, err = s.on.Step(in["tokens"].I32(), in["lr"].F32()[0], in["c1"].F32()[0], in["c2"].F32()[0])
+	loss, err = s.on.Step(in["tokens"].I32(), in["dice"], in["lr"].F32()[0], in["c1"].F32()[0], in["c2"].F32()[0])
 	if err != nil {
 		return 0, s.failed("execution", err)
 	}

@@ -28,7 +28,7 @@ func (k *kernels) Begin(state []*tensor.Tensor) error {
 	return nil
 }
 
-func (k *kernels) Step(tokens []int32, lr, c1, c2 float32) (float32, error) {
+func (k *kernels) Step(tokens []int32, _ *tensor.Tensor, lr, c1, c2 float32) (float32, error) {
 	if k.taken++; k.fail != nil {
 		return 0, k.fail
 	}

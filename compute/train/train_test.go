@@ -3,13 +3,14 @@ package train_test
 import (
 	"errors"
 	"flag"
-	"github.com/starling-network/starling/compute/train/meter"
-	"github.com/starling-network/starling/compute/train/unitlog"
 	"math"
 	"os"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/starling-network/starling/compute/train/meter"
+	"github.com/starling-network/starling/compute/train/unitlog"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/cpu"

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -96,8 +97,8 @@ func environment(imports []string, o Options) []string {
 	return append(env, gpu.Chosen()...)
 }
 
-// ask sends a request and waits for its reply, of the type that is wanted.
-func (c *child) ask(r request, want string) (reply, error) {
+// ask sends a request and waits for its reply, of a type that is wanted.
+func (c *child) ask(r request, want ...string) (reply, error) {
 	body, err := json.Marshal(r)
 	if err != nil {
 		return reply{}, c.wrong(codeProtocol, "the request cannot be written", err)
@@ -117,9 +118,9 @@ func (c *child) ask(r request, want string) (reply, error) {
 		return reply{}, c.wrong(codeProtocol, "the child wrote what is no answer", err)
 	case got.Type == "error":
 		return reply{}, reported(got.Code, got.Message)
-	case got.Type != want:
+	case !slices.Contains(want, got.Type):
 		return reply{}, c.wrong(codeProtocol, fmt.Sprintf("the child answers %q", boxed.Clip(got.Type, 40)),
-			fmt.Errorf("to %q it is to answer %q", r.Type, want))
+			fmt.Errorf("to %q it is to answer %q", r.Type, want[0]))
 	}
 	return got, nil
 }

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/node/boxed"
@@ -87,6 +88,7 @@ type Executor struct {
 	options Options
 	task    *train.Task
 	layout  layout
+	graders map[int]*cpu.Exec // of the task; nil: none is asked for yet
 
 	child    *child // nil: none is there
 	failures int
@@ -154,14 +156,18 @@ func (x *Executor) open() error {
 }
 
 // Step implements train.Executor.
-func (x *Executor) Step(tokens []int32, lr, c1, c2 float32) (float32, error) {
+func (x *Executor) Step(tokens []int32, dice *tensor.Tensor, lr, c1, c2 float32) (float32, error) {
 	if x.child == nil {
 		return 0, errNoUnit
 	}
 	if _, err := x.child.Memory.WriteAt(tensor.FromI32(tokens, len(tokens)).Bytes(), x.layout.Tokens.Offset); err != nil {
 		return 0, x.failed(x.child.wrong(codeMemory, "a batch does not fit into the memory that is shared", err))
 	}
-	r, err := x.child.ask(request{Type: "step", LR: &lr, C1: &c1, C2: &c2}, "stepped")
+	step := request{Type: "step", LR: &lr, C1: &c1, C2: &c2}
+	if dice != nil {
+		step.Dice = dice.I64()
+	}
+	r, err := x.stepped(step)
 	return r.loss(), x.failed(err)
 }
 

@@ -256,7 +256,7 @@ func TestAChildThatMisbehaves(t *testing.T) {
 				if c.code == codeTimeout {
 					x.child.timeout = time.Second
 				}
-				_, err = x.Step(make([]int32, 9), 1, 1, 1)
+				_, err = x.Step(make([]int32, 9), nil, 1, 1, 1)
 			}
 			e, ok := errors.AsType[*Error](err)
 			if !ok || e.Code != c.code || !strings.Contains(e.Error(), c.says) || e.Fix == "" {
@@ -282,7 +282,7 @@ func TestFailuresInARow(t *testing.T) {
 	if x.failures != maxFailures {
 		t.Errorf("it was tried %d times, want %d", x.failures, maxFailures)
 	}
-	if _, err := x.Step(nil, 0, 0, 0); !errors.Is(err, errNoUnit) {
+	if _, err := x.Step(nil, nil, 0, 0, 0); !errors.Is(err, errNoUnit) {
 		t.Error(err)
 	}
 	if err := x.State(nil); !errors.Is(err, errNoUnit) {
@@ -300,7 +300,7 @@ func TestEndsWithItsContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	go cancel()
-	if _, err := x.Step(make([]int32, 9), 1, 1, 1); err == nil {
+	if _, err := x.Step(make([]int32, 9), nil, 1, 1, 1); err == nil {
 		t.Error("a step ended that does not")
 	}
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // protocol is the version that both sides must have.
-const protocol = 1
+const protocol = 2
 
 // Limits of a message, in bytes.
 const (
@@ -29,7 +29,8 @@ type request struct {
 	Threads int           `json:"threads,omitempty"`
 	Module  string        `json:"module"`
 	Program *operatorList `json:"program,omitempty"` // of open
-	LR      *float32      `json:"lr,omitempty"`      // of step
+	Dice    []int64       `json:"dice,omitempty"`    // of step: the key of its random numbers, if it draws any
+	LR      *float32      `json:"lr,omitempty"`
 	C1      *float32      `json:"c1,omitempty"`
 	C2      *float32      `json:"c2,omitempty"`
 	layout                // of open
@@ -41,6 +42,8 @@ type layout struct {
 	State  []place `json:"state,omitempty"`  // in the order of train.Session.Tensors
 	Frozen []place `json:"frozen,omitempty"` // in the order of train.Frozen
 	Tokens *place  `json:"tokens,omitempty"` // int32 [batch, length+1]
+
+	Grades []graded `json:"grades,omitempty"` // in the order of the operators
 }
 
 // place is where a tensor lies: its elements from Offset on, little-endian and row-major.
@@ -72,6 +75,7 @@ func layoutOf(t *train.Task) layout {
 	}
 	tokens := l.add("tokens", shapes["tokens"])
 	l.Tokens = &tokens
+	l.addGrades(t.Step)
 	return l
 }
 
@@ -117,6 +121,7 @@ type reply struct {
 	Torch   string   `json:"torch"`
 	Device  string   `json:"device"`
 	Loss    *float64 `json:"loss"` // of stepped; null: no number
+	Op      int      `json:"op"`   // of grade: the number of an operator
 	Code    string   `json:"code"` // of error
 	Message string   `json:"message"`
 }

@@ -32,7 +32,7 @@ func (d *drift) Begin(state []*tensor.Tensor) error {
 	return nil
 }
 
-func (d *drift) Step(_ []int32, lr, _, _ float32) (float32, error) {
+func (d *drift) Step(_ []int32, _ *tensor.Tensor, lr, _, _ float32) (float32, error) {
 	if d.steps++; d.steps == d.failAt {
 		return 0, errDrift
 	}

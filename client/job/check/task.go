@@ -265,7 +265,7 @@ func answersAlone(c *checker, why string) {
 			c.report(key.path, problem.BadValue, key.path+" is true, and task is "+c.Task, why, "remove it")
 		}
 	}
-	if at := "executor"; c.Executor == spec.Torch && !c.bad(at) {
+	if at := "executor"; c.Executor == spec.Torch && c.Task != spec.TaskGRPO && !c.bad(at) {
 		c.report(at, problem.Unsupported, "executor is torch, and task is "+c.Task,
 			"the PyTorch side computes the loss of language models alone", "remove executor")
 	}

@@ -196,6 +196,23 @@ class Attention:
         return weights.flatten(2, 3).transpose(-2, -1) @ self.grouped(x, groups).flatten(2, 3)
 
 
+WORD = (1 << 32) - 1
+
+
+def random_words(op, key):
+    """The words of Philox4x32-10 that compute/philox specifies, in int64: exact integers, the same as those of the engine."""
+    count = math.prod(op.dims)
+    seed, stream, first = key.unbind()
+    index = first + torch.arange((count + 3) // 4, device=key.device)
+    c = [index & WORD, index >> 32 & WORD, (stream & WORD).expand_as(index), (stream >> 32 & WORD).expand_as(index)]
+    k0, k1 = seed & WORD, seed >> 32 & WORD
+    for _ in range(10):
+        a, b = c[0] * 0xD2511F53, c[2] * 0xCD9E8D57  # of 64 bits, of which the sign is one
+        c = [(b >> 32 & WORD) ^ c[1] ^ k0, b & WORD, (a >> 32 & WORD) ^ c[3] ^ k1, a & WORD]
+        k0, k1 = k0 + 0x9E3779B9 & WORD, k1 + 0xBB67AE85 & WORD
+    return torch.stack(c, 1).reshape(-1)[:count].reshape(op.dims)
+
+
 def plain(function):
     """A function of the operands alone."""
     return lambda op, *operands: function(*operands)
@@ -218,6 +235,7 @@ PURE = {
     "AdamM": adam_m, "AdamV": adam_v, "AdamP": adam_p,
     "CrossEntropy": cross_entropy, "CrossEntropyGrad": cross_entropy_grad,
     "Gelu": plain(lambda x: F.gelu(x, approximate="tanh")), "GeluGrad": gelu_grad, "Silu": plain(F.silu), "SiluGrad": silu_grad,
+    "Random": random_words,
     "Dequantize": plain(lambda codes, scale: codes.to(torch.float32) * scale),
 }
 

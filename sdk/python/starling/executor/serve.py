@@ -43,13 +43,13 @@ def serve(wire):
             machine = Machine(request)
             wire.send("ready", version=VERSION, torch=str(machine.torch.__version__), device=str(machine.device))
         elif kind == "open":
-            session = Session(machine, request)
+            session = Session(machine, request, wire)
             wire.send("opened")
         elif kind == "begin":
             session.begin()
             wire.send("begun")
         elif kind == "step":
-            loss = session.advance(request["lr"], request["c1"], request["c2"])
+            loss = session.advance(request["lr"], request["c1"], request["c2"], request.get("dice"))
             wire.send("stepped", loss=loss if math.isfinite(loss) else None)
         elif kind == "state":
             session.write()
@@ -78,7 +78,7 @@ class Machine:
 class Session:
     """A job's step on the machine, and the state of the unit under way."""
 
-    def __init__(self, machine, request):
+    def __init__(self, machine, request, wire):
         from .operators import DTYPES
         from .task import Batch, Task
 
@@ -93,7 +93,19 @@ class Session:
         self.tokens = view(request["tokens"])
         frozen = {place["name"][len("p/"):]: view(place).clone().to(self.device) for place in request.get("frozen", [])}
         params = [n[len("p/"):] for n in self.shared if n.startswith("p/")]
-        self.task = Task(request["program"], params, frozen, self.device)
+        places = {g["op"]: [view(g[name]) for name in ("rows", "answers", "reward")] for g in request.get("grades", [])}
+
+        def grade(op, rows, answers):
+            """The rewards of answers to rows of examples, which the worker computes."""
+            into_rows, into_answers, reward = places[op]
+            into_rows.copy_(rows)
+            into_answers.copy_(answers)
+            wire.send("grade", op=op)
+            if (wire.receive() or {}).get("type") != "graded":
+                raise Refused("PROTOCOL", "the worker does not answer with a reward")
+            return reward.clone().to(self.device)
+
+        self.task = Task(request["program"], params, frozen, self.device, grade)
         self.step = machine.step or Task.step
         self.anchors = [op["name"] for op in request["program"]["ops"] if op["name"].startswith("b/")]
 
@@ -102,12 +114,14 @@ class Session:
         self.state = {n: x.clone().to(self.device) for n, x in self.shared.items()}
         self.began = {n: self.state["p/" + n[len("b/"):]] for n in self.anchors}
 
-    def advance(self, lr, c1, c2):
+    def advance(self, lr, c1, c2, dice=None):
         """Takes a step on the tokens in the shared memory and returns its loss."""
         if self.state is None:
             raise Refused("PROTOCOL", "a step before the state of a unit")
         scalars = (self.torch.tensor(x, dtype=self.torch.float32, device=self.device) for x in (lr, c1, c2))
-        loss, after = self.step(self.task, {**self.state, **self.began}, self.Batch(self.tokens.clone().to(self.device), *scalars))
+        key = None if dice is None else self.torch.tensor(dice, dtype=self.torch.int64, device=self.device)
+        batch = self.Batch(self.tokens.clone().to(self.device), *scalars, key)
+        loss, after = self.step(self.task, {**self.state, **self.began}, batch)
         for n, x in self.shared.items():
             if n not in after or after[n].shape != x.shape or after[n].dtype != x.dtype:
                 raise Refused("MODULE", f"the state after a step has no float32 tensor {n} of shape {list(x.shape)}")

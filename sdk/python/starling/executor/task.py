@@ -1,7 +1,7 @@
 """A job's training step, as the worker sends it, and what a step is given."""
 
 import base64
-from typing import NamedTuple
+from typing import NamedTuple, Optional
 
 import torch
 
@@ -11,12 +11,14 @@ from .wire import Refused
 
 class Batch(NamedTuple):
     """What one inner step is given: int32 tokens [batch, length+1], and scalars: the learning rate of the job's schedule, and
-    AdamW's bias corrections 1/(1-beta^t), t counted from 1 within the unit."""
+    AdamW's bias corrections 1/(1-beta^t), t counted from 1 within the unit; and, of a step that draws answers or noise, the key
+    of its random numbers: int64 [3]."""
 
     tokens: torch.Tensor
     lr: torch.Tensor
     c1: torch.Tensor
     c2: torch.Tensor
+    dice: Optional[torch.Tensor] = None
 
 
 class Operator:
@@ -25,11 +27,11 @@ class Operator:
     def __init__(self, index, raw):
         self.index, self.kind, self.operands, self.ints = index, raw["kind"], tuple(raw["in"]), tuple(raw["ints"])
         self.dims, self.name, self.data = tuple(raw["dims"]), raw["name"], raw["data"]
-        if self.kind not in PURE and self.kind not in ATTENTION and self.kind not in SOURCES:
+        if self.kind not in PURE and self.kind not in ATTENTION and self.kind not in SOURCES + ("Grade",):
             raise Refused("UNSUPPORTED_OPERATOR", f"operator {index} is a {self.kind}, which this executor has no function for")
-        if raw["dtype"] not in DTYPES:
+        if raw["dtype"] not in DTYPES and self.kind != "Random":  # whose words are held in int64
             raise Refused("UNSUPPORTED_TYPE", f"operator {index} ({self.kind}) makes {raw['dtype']}, which torch has not got")
-        self.dtype = DTYPES[raw["dtype"]]
+        self.dtype = DTYPES.get(raw["dtype"], torch.int64)
         self.lse = 3 if self.kind == "CausalAttentionGradV" else 4  # which operand of a gradient of attention that is
 
     def constant(self, device):
@@ -44,8 +46,8 @@ class Task:
     are. attributes of the model are in the step itself: what a module needs to know of it, it knows from its owner.
     """
 
-    def __init__(self, program, params, frozen, device):
-        self.params, self.frozen, self.device = list(params), frozen, device
+    def __init__(self, program, params, frozen, device, grade=None):
+        self.params, self.frozen, self.device, self._grade = list(params), frozen, device, grade
         self._ops = [Operator(i, raw) for i, raw in enumerate(program["ops"])]
         self._outputs = {o["name"]: o["value"] for o in program["outputs"]}
         self._constants = {op.index: op.constant(device) for op in self._ops if op.kind == "Constant"}
@@ -105,6 +107,8 @@ class Task:
                 values[op.index] = self._constants[op.index]
             elif op.kind == "Iota":
                 values[op.index] = iota(op, self.device)
+            elif op.kind == "Grade":  # the worker computes it
+                values[op.index] = self._grade(op.index, *operands)
             elif op.kind in ATTENTION:
                 values[op.index] = ATTENTION[op.kind](attention, op, *operands)
             else:

@@ -3,7 +3,7 @@
 import json
 import struct
 
-VERSION = 1
+VERSION = 2
 MAX_REQUEST = 1 << 30  # bytes; a program may hold constants
 MAX_REPLY = 1 << 16
 MAX_MESSAGE = 8192  # characters of the text of an error
