@@ -22,6 +22,8 @@ import (
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/compute/train/meter"
+	"github.com/starling-network/starling/compute/train/unitlog"
 )
 
 var rewrite = flag.Bool("rewrite", false, "rewrite the golden files")
