@@ -9,9 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-network/starling/compute/train/meter"
-	"github.com/starling-network/starling/compute/train/unitlog"
-
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/data"
