@@ -127,6 +127,28 @@ func TestForgedRewards(t *testing.T) {
 	n.sentenced(liars, rounds)
 }
 
+// TestGameOfProcesses plays the game of examples/game.yaml, whose texts units of their own draw, with a worker that
+// changes a token of them. It loses stake, and the model is the one that the job determines.
+func TestGameOfProcesses(t *testing.T) {
+	t.Parallel()
+	n := drawNetwork(t, false, nil)
+	liars := []liar{{act: "forges-rollouts", role: "worker", slashed: true, out: true}}
+	n.invite(liars)
+	const rounds = 5
+	n.rollouts(t, 3, rounds, "{exact: 1}")
+	base := filepath.Join(filepath.Dir(n.file), "base")
+	var err error
+	if n.file, err = filepath.Abs("../../examples/game.yaml"); err != nil {
+		t.Fatal(err)
+	}
+	n.set = append([]string{"--set", "model.base_model=" + base, "--set", "training.global_batch_size=8",
+		"--set", "training.warmup_steps=1",
+		"--set", "rollout={group: 4, max_tokens: 3, stop: y, stages: 3, reads: 2, staleness: 1}",
+		"--set", `reward=[{kind: starlark, source: "def reward(p, a, f): return len([c for c in a.elems() if c < 'm'])"}]`},
+		n.set...)
+	n.sentenced(liars, rounds)
+}
+
 // TestSwarmOfProcesses runs a worker that learns from its own answers where it says that it learnt from those of
 // others, and one that raises rewards of answers that it shares. Both lose stake, and the models are those that the
 // job determines.
