@@ -1,9 +1,8 @@
 package role
 
 import (
-	"slices"
-
 	"github.com/starling-network/starling/protocol/run/work"
+	"slices"
 )
 
 // CheckOf is the check of a unit of a round, by its commitment of now.

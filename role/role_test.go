@@ -1,9 +1,8 @@
 package role
 
 import (
-	"testing"
-
 	"github.com/starling-network/starling/protocol/run/work"
+	"testing"
 )
 
 // A failed action rests, also if it was asked for before a restart: the zero value has nothing under way.

@@ -15,7 +15,6 @@ import (
 
 	"github.com/ipfs/go-cid"
 	"github.com/multiformats/go-multihash"
-
 	"github.com/starling-network/starling/canon"
 )
 

@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"github.com/multiformats/go-multihash"
-
 	"github.com/starling-network/starling/canon"
 )
 

@@ -7,7 +7,6 @@ import (
 	"github.com/ipfs/boxo/ipld/unixfs"
 	"github.com/ipfs/go-cid"
 	format "github.com/ipfs/go-ipld-format"
-
 	"github.com/starling-network/starling/canon"
 )
 

@@ -7,7 +7,6 @@ import (
 	"github.com/ipfs/boxo/ipld/merkledag"
 	"github.com/ipfs/boxo/ipld/unixfs"
 	format "github.com/ipfs/go-ipld-format"
-
 	"github.com/starling-network/starling/canon"
 )
 

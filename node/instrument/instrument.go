@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/node/metrics"
+
 	"github.com/starling-network/starling/protocol/run/refusal"
 	"github.com/starling-network/starling/role"
 )

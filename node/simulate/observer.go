@@ -14,6 +14,7 @@ import (
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/reward"
+
 	"github.com/starling-network/starling/protocol/run/progress"
 	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/sim"

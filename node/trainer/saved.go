@@ -124,13 +124,17 @@ func (t *Trainer) write(m *model, p tinker.Path) error {
 	if err != nil {
 		return err
 	}
+	room, err := roomIn(t)
+	if err != nil {
+		return err
+	}
 	defer os.RemoveAll(part)
 	for _, f := range files {
 		path := filepath.Join(part, f.Name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return err
 		}
-		if err := folder.WriteFileBy(path, f.Write); err != nil {
+		if err := folder.WriteFileBy(path, room.writes(f)); err != nil {
 			return err
 		}
 	}

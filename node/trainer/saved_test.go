@@ -61,6 +61,54 @@ func TestLayers(t *testing.T) {
 	}
 }
 
+// TestSavedBytes: the weights of all models and sessions have one bound, also those that were there before. One save
+// too many is refused by name, and leaves the weights before and the model as they are.
+func TestSavedBytes(t *testing.T) {
+	out, dir := t.TempDir(), baseModel(t, false)
+	save := func(c client, model, name string) any {
+		_, answer := c.post("save_weights", object{"model_id": model, "path": name, "overwrite": true})
+		_, answer = c.post("retrieve_future", object{"request_id": answer["request_id"]})
+		return answer["code"]
+	}
+	c := serve(t, dir, out, 2)
+	_, model := c.create(object{"rank": 2})
+	if code := save(c, model, "one"); code != nil {
+		t.Fatal(code)
+	}
+	e, err := Open(dir, Options{Out: out, Saved: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	room, err := roomIn(e)
+	if err != nil || room.left >= 0 {
+		t.Fatalf("%+v, %v", room, err)
+	}
+	each := 1 - room.left // bytes of one save
+	c = serveWith(t, dir, Options{Out: out, Threads: 2, Saved: 5 * each / 2})
+	_, first := c.create(object{"rank": 2})
+	_, second := c.create(object{"rank": 2})
+	for _, step := range []struct {
+		model, name string
+		code        any
+	}{{first, "one", nil}, {first, "two", "WEIGHTS_FULL"}, {second, "one", "WEIGHTS_FULL"}} {
+		if code := save(c, step.model, step.name); code != step.code {
+			t.Errorf("saving %s gives %v, want %v", step.name, code, step.code)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(out, first, "weights", "one", modelFile)); err != nil {
+		t.Error(err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(out, "*", "weights", ".*")); len(left) > 0 {
+		t.Errorf("saves that were refused left %v", left)
+	}
+	if err := os.RemoveAll(filepath.Join(out, model)); err != nil {
+		t.Fatal(err)
+	}
+	if code := save(c, second, "one"); code != nil {
+		t.Errorf("with room again, saving gives %v", code)
+	}
+}
+
 // TestSavedFolders: nothing of a save that was cut off is in the next one, and a model that has saved as often as it
 // may can still overwrite.
 func TestSavedFolders(t *testing.T) {

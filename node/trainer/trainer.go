@@ -31,6 +31,7 @@ type Options struct {
 	Context int    // tokens of a sequence, at most; 0: as many as the model reads
 	Kept    int    // weights in memory that prompts are continued with: 4
 	Memory  int64  // bytes of keys and values of continuations: 1 GiB
+	Saved   int64  // bytes of saved weights in Out, at most: DefaultSaved
 }
 
 // Trainer is a tinker.Engine.
@@ -44,6 +45,7 @@ type Trainer struct {
 	ends     []int32
 	threads  int
 	memory   int64
+	saved    int64 // bytes in out, at most
 	models   map[string]*model
 	programs programs
 	kept     []keptWeights // the latest last
@@ -88,7 +90,8 @@ func Open(dir string, o Options) (*Trainer, error) {
 	}
 	threads := int(or(int64(o.Threads), 1))
 	return &Trainer{dir: dir, out: o.Out, config: m.Config, tensors: m.Tensors, tok: m.Tokenizer, ends: m.Ends,
-		threads: threads, memory: or(o.Memory, 1<<30), most: int(or(int64(o.Kept), 4)), models: map[string]*model{},
+		threads: threads, memory: or(o.Memory, 1<<30), saved: or(o.Saved, DefaultSaved), most: int(or(int64(o.Kept), 4)),
+		models:   map[string]*model{},
 		programs: programs{threads: threads}, writers: map[tinker.Create]*writer{}, ignored: m.Ignored,
 		base: tinker.Base{Name: o.Name, Architecture: m.Config.Architecture(), Tokenizer: absolute,
 			Context: int(min(or(int64(o.Context), math.MaxInt), int64(m.Config.Context()))), Vocab: m.Config.VocabSize()}}, nil

@@ -17,10 +17,11 @@ import (
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/generate"
 	"github.com/starling-network/starling/compute/model/architecture"
-	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/node/prepare/hubfile"
 	"github.com/starling-network/starling/node/textgen"
 	"github.com/starling-network/starling/web/tinker"
+
+	"github.com/starling-network/starling/compute/tensor"
 )
 
 // baseModel writes a tiny model of bytes with random weights, which reads 64 tokens.
@@ -63,7 +64,12 @@ type client struct {
 // serve serves a base model, with saved weights in a folder.
 func serve(t testing.TB, dir, out string, threads int) client {
 	t.Helper()
-	e, err := Open(dir, Options{Out: out, Threads: threads})
+	return serveWith(t, dir, Options{Out: out, Threads: threads})
+}
+
+func serveWith(t testing.TB, dir string, o Options) client {
+	t.Helper()
+	e, err := Open(dir, o)
 	if err != nil {
 		t.Fatal(err)
 	}

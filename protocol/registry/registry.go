@@ -9,12 +9,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
-	"math/bits"
-	"slices"
 
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/terms"
+	"math"
+	"math/bits"
+	"slices"
 )
 
 // Limits of one registration.

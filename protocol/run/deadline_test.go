@@ -1,10 +1,10 @@
 package run
 
 import (
-	"testing"
-
 	"github.com/starling-network/starling/protocol/run/transition"
 )
+
+import "testing"
 
 // A run that is not ticked in every block misses no deadline of its phase: it is over in the first tick after it.
 func TestDeadlinesBetweenTicksAreNotMissed(t *testing.T) {

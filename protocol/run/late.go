@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/starling-network/starling/protocol/run/admission"
+
 	"github.com/starling-network/starling/protocol/run/refusal"
 	"github.com/starling-network/starling/protocol/run/work"
 )

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/starling-network/starling/protocol/dispute"
+
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/role/engine"
 	"github.com/starling-network/starling/role/party"

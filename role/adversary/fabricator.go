@@ -10,6 +10,7 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/protocol/dispute"
+
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/role/engine"
 )

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/starling-network/starling/compute/tensor"
+
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/role/engine"
 )

@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"github.com/starling-network/starling/compute/train"
+
 	"github.com/starling-network/starling/protocol/run/terms"
 )
 

@@ -23,7 +23,7 @@ func tuneCommand(c *terminal.Console) *cobra.Command {
 	var o trainer.Options
 	var listen, tokenFile string
 	var hosts []string
-	var models, memory int
+	var models, memory, saved int
 	cmd := &cobra.Command{
 		Use:   "tune MODEL",
 		Short: "Serve steps of training over the Tinker API",
@@ -31,7 +31,8 @@ func tuneCommand(c *terminal.Console) *cobra.Command {
 create_model, forward, forward_backward with the losses cross_entropy, importance_sampling and ppo, optim_step, sample,
 save_weights and load_weights, until interrupted. A loop trains a LoRA adapter or all weights. The work is done on this
 machine, one request after the other, and no network verifies it; the same requests give the same weights on every
-machine. Weights are saved as folders in Hugging Face form below --out, which starling model generate reads.
+machine. Weights are saved as folders in Hugging Face form below --out, which starling model generate reads; when they
+take as much as --saved says, further ones are refused.
 
 The server listens on the loopback. Beyond it, --token-file is needed: its first line is the token that every request
 must carry as "Authorization: Bearer TOKEN" or "X-API-Key: TOKEN". docs/serving.md describes the interface.`,
@@ -44,10 +45,11 @@ must carry as "Authorization: Bearer TOKEN" or "X-API-Key: TOKEN". docs/serving.
 			if err != nil {
 				return err
 			}
-			if min(memory, models, o.Kept, o.Threads, o.Context) < 1 {
-				return usage.Error(cmd, errors.New("--kv-memory, --models, --samplers, --threads and --context must be at least 1"))
+			if min(memory, models, saved, o.Kept, o.Threads, o.Context) < 1 {
+				return usage.Error(cmd,
+					errors.New("--kv-memory, --models, --samplers, --saved, --threads and --context must be at least 1"))
 			}
-			o.Memory, config.Models = int64(memory)<<20, models
+			o.Memory, o.Saved, config.Models = int64(memory)<<20, int64(saved)<<20, models
 			t, err := trainer.Open(args[0], o)
 			if err != nil {
 				return terminal.UnreadableModel("train", args[0], err, terminal.AnyModel)
@@ -80,6 +82,7 @@ must carry as "Authorization: Bearer TOKEN" or "X-API-Key: TOKEN". docs/serving.
 	f.IntVar(&o.Context, "context", 4096, "tokens of a sequence, at most: memory grows with them")
 	f.IntVar(&models, "models", 4, "models that may be trained at once")
 	f.IntVar(&o.Kept, "samplers", 4, "weights kept in memory to draw samples from")
+	f.IntVar(&saved, "saved", trainer.DefaultSaved>>20, "MiB that all weights in the folder --out may take")
 	f.IntVar(&memory, "kv-memory", 1024, "MiB that the keys and values of samples may take")
 	return cmd
 }

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/ipfs/boxo/ipld/merkledag"
-
 	"github.com/starling-network/starling/network/blob"
 )
 
