@@ -441,6 +441,7 @@ func TestDealFollowsSpeed(t *testing.T) {
 		// a new worker gets a unit, which measures it, also if that leaves another without one
 		{4, []uint32{256, 256, 256, 256, 2560, 2560, 0}, []int{-1, -1, -1, -1, 0, 0, 1}},
 		{4, []uint32{256, 256, 256, 256, 0, 0}, []int{-1, -1, -1, -1, 1, 1}},
+		{3, []uint32{256, 256, 0, 0, 0, 0}, []int{0, 0, -1, -1, -1, -1}},
 	} {
 		spec := newTerms()
 		spec.Units = c.units

@@ -45,15 +45,15 @@ func FuzzRun(f *testing.F) {
 		f.Add(different)
 	}
 	f.Fuzz(func(t *testing.T, script []byte) {
-		once, again := play(t, script), play(t, script)
+		once, again := play(t, progress.NewestRules, script), play(t, progress.NewestRules, script)
 		if once != again {
 			t.Fatal("the same messages give other states")
 		}
 	})
 }
 
-// play returns the digest of all states and events that the messages lead to.
-func play(t *testing.T, script []byte) canon.Digest {
+// play returns the digest of all states and events that the messages lead to in a run of these rules.
+func play(t *testing.T, rules progress.Rules, script []byte) canon.Digest {
 	all := newTerms()
 	all.AuditPPM = 300_000
 	all.Deadlines = terms.Deadlines{Train: 3, Audit: 3, Attest: 3, Challenge: 2}
@@ -69,6 +69,7 @@ func play(t *testing.T, script []byte) canon.Digest {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.Rules = rules
 	height, before, history := int64(1), canon.MustMarshal(s), canon.Digest{}
 	for len(script) >= 3 {
 		op, who, what := script[0], script[1], script[2]

@@ -7,11 +7,34 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/starling-network/starling/protocol/run/progress"
 )
 
-// The states and events that random messages lead to are part of the protocol: testdata/history.txt holds a digest of
-// all of them for each script. go test ./protocol/run -rewrite writes it again.
+// The states and events that random messages lead to are part of the protocol: testdata/history-N.txt holds a digest of
+// all of them for each script, in a run of version N of the rules. Those of earlier versions stay as they are, since
+// runs under way keep their rules. go test ./protocol/run -rewrite writes that of the newest version again.
 func TestHistories(t *testing.T) {
+	for rules := range progress.NewestRules + 1 {
+		path := filepath.Join("testdata", fmt.Sprintf("history-%d.txt", rules))
+		got := histories(t, rules)
+		if *rewrite && rules == progress.NewestRules {
+			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got != string(want) {
+			t.Errorf("%s differs:\n%s", path, got)
+		}
+	}
+}
+
+// histories plays the scripts in runs of these rules.
+func histories(t *testing.T, rules progress.Rules) string {
 	r := rand.New(rand.NewPCG(3, 3))
 	var b strings.Builder
 	for i := range 60 {
@@ -29,20 +52,7 @@ func TestHistories(t *testing.T) {
 		if i%3 > 0 {
 			history = play
 		}
-		d := history(t, script)
-		fmt.Fprintf(&b, "%2d %s\n", i, d)
+		fmt.Fprintf(&b, "%2d %s\n", i, history(t, rules, script))
 	}
-	path := filepath.Join("testdata", "history.txt")
-	if *rewrite {
-		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if b.String() != string(want) {
-		t.Errorf("%s differs:\n%s", path, b.String())
-	}
+	return b.String()
 }

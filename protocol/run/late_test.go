@@ -144,7 +144,7 @@ func TestNobodyCommitsLateWhoIsOut(t *testing.T) {
 // commitment may be the only measure.
 func TestLateWorkMeasuresWhoIsNotMeasured(t *testing.T) {
 	many := newTerms()
-	many.Units = 8
+	many.Units = 16
 	g, was := late(t, many, newMembers(2, 1))
 	g.tick(5)
 	g.must(commits(g, was, 0))

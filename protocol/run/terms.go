@@ -20,7 +20,8 @@ func New(t terms.Terms, members []crew.Member, height int64) (State, error) {
 	if len(members) > terms.MaxMembers {
 		return State{}, fmt.Errorf("%w: %d members, at most %d", refusal.ErrTerms, len(members), terms.MaxMembers)
 	}
-	s := State{Progress: progress.Progress{Crew: crew.Crew{Terms: t}, Phase: progress.Assign, Since: height}}
+	s := State{Progress: progress.Progress{Crew: crew.Crew{Terms: t}, Phase: progress.Assign, Since: height,
+		Rules: progress.NewestRules}}
 	s.Base = t.Genesis
 	for _, m := range members {
 		if m.ID == "" || len(m.ID) > terms.MaxID || (m.Role != crew.Worker && m.Role != crew.Verifier) {

@@ -392,11 +392,11 @@ func FuzzTolerantRun(f *testing.F) {
 		}
 		f.Add(seed)
 	}
-	f.Fuzz(func(t *testing.T, script []byte) { playTolerant(t, script) })
+	f.Fuzz(func(t *testing.T, script []byte) { playTolerant(t, progress.NewestRules, script) })
 }
 
-// playTolerant returns the digest of all states and events that the messages lead to.
-func playTolerant(t *testing.T, script []byte) canon.Digest {
+// playTolerant is play for tolerant work.
+func playTolerant(t *testing.T, rules progress.Rules, script []byte) canon.Digest {
 	all := tolerant()
 	all.AuditPPM = 300_000
 	all.Deadlines = terms.Deadlines{Train: 3, Audit: 3, Attest: 3, Challenge: 2}
@@ -404,6 +404,7 @@ func playTolerant(t *testing.T, script []byte) canon.Digest {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.Rules = rules
 	height, history := int64(1), canon.Digest{}
 	for ; len(script) >= 3; script = script[3:] {
 		op, who, what := script[0], script[1], script[2]

@@ -54,14 +54,9 @@ func (c RunModel) Forecast() Durations {
 	r := c.Round
 	f := Durations{Exchange: r.Exchange(), Chain: r.Chain()}
 	var together time.Duration // of all workers, in a round
-	for i, units := range dealt {
-		var all float64
-		for _, size := range units {
-			all += size
-		}
-		took := time.Duration(all * float64(c.Units[i]))
-		f.Inner = max(f.Inner, took)
-		together += took
+	for _, d := range dealt {
+		f.Inner += d.span / time.Duration(len(dealt))
+		together += d.together / time.Duration(len(dealt))
 	}
 	members := int64(r.Workers + r.Verifiers)
 	f.Start = link.Over(int(c.Job*members), r.Link.Up) + r.Block + 2*r.Link.Slowest(r.Workers)
@@ -86,28 +81,58 @@ func (c RunModel) Forecast() Durations {
 	return f
 }
 
-// dealt are the units that each worker gets once its speed is known, in whole blocks: the part of a whole one that each
-// is.
-func (c RunModel) dealt() [][]float64 {
-	blocks, dealt := make([]uint32, len(c.Units)), make([][]float64, len(c.Units))
+// dealing is what the workers get in a round.
+type dealing struct {
+	units          [][]float64   // of each worker: the part of a whole one that each of its units is
+	span, together time.Duration // that the slowest worker takes for its units, and all workers in sum
+}
+
+// dealtRounds is how many rounds are dealt; later ones are taken to repeat them.
+const dealtRounds = 64
+
+// dealt are the first rounds, once the speed of each worker is known, in whole blocks.
+func (c RunModel) dealt() (rounds []dealing) {
+	blocks := make([]uint32, len(c.Units))
 	for i, d := range c.Units {
 		blocks[i] = uint32(max(1, min(int64(d/c.Round.Block), 1<<30)))
 	}
-	if c.Sizes == nil {
-		for i, n := range schedule.SplitBySpeed(uint32(len(c.Units)), blocks) {
-			dealt[i] = slices.Repeat([]float64{1}, int(n))
+	if c.Sizes != nil {
+		units := make([][]float64, len(c.Units))
+		for unit, w := range schedule.AssignBySpeed(c.Sizes, blocks, slices.Repeat([]int{-1}, len(c.Sizes))) {
+			units[w] = append(units[w], float64(c.Sizes[unit])/float64(slices.Max(c.Sizes)))
 		}
-		return dealt
+		return []dealing{c.dealing(units)}
 	}
-	for unit, w := range schedule.AssignBySpeed(c.Sizes, blocks, slices.Repeat([]int{-1}, len(c.Sizes))) {
-		dealt[w] = append(dealt[w], float64(c.Sizes[unit])/float64(slices.Max(c.Sizes)))
+	owed := make([]int32, len(c.Units))
+	for range max(1, min(c.Rounds, dealtRounds)) {
+		due := schedule.ShareBySpeed(uint32(len(c.Units)), blocks, owed)
+		units := make([][]float64, len(c.Units))
+		for i, n := range due.Shares {
+			units[i] = slices.Repeat([]float64{1}, int(n))
+		}
+		owed, rounds = due.Owed, append(rounds, c.dealing(units))
 	}
-	return dealt
+	return rounds
+}
+
+// dealing is the time that units take.
+func (c RunModel) dealing(units [][]float64) dealing {
+	d := dealing{units: units}
+	for i, mine := range units {
+		var all float64
+		for _, size := range mine {
+			all += size
+		}
+		took := time.Duration(all * float64(c.Units[i]))
+		d.span = max(d.span, took)
+		d.together += took
+	}
+	return d
 }
 
 // follow lets the rounds pass, and returns when the last is attested, and how many auditors fetch the state that was
 // left for a unit.
-func (c RunModel) follow(f Durations, dealt [][]float64, random *rand.Rand) (now time.Duration, fetches int) {
+func (c RunModel) follow(f Durations, dealt []dealing, random *rand.Rand) (now time.Duration, fetches int) {
 	type verdict struct {
 		at     time.Duration
 		worker int
@@ -116,7 +141,7 @@ func (c RunModel) follow(f Durations, dealt [][]float64, random *rand.Rand) (now
 	type holder struct{ round, verifier int }
 	var (
 		rounds = min(c.Rounds, forecastRounds)
-		passed = make([]uint32, len(dealt))
+		passed = make([]uint32, len(c.Units))
 		free   = make([]time.Duration, max(1, c.Round.Verifiers)) // of verifiers
 		due    []verdict                                          // audits that are not over, by time
 		// the verifier that has the state left for a unit, of which round, from an audit
@@ -128,14 +153,14 @@ func (c RunModel) follow(f Durations, dealt [][]float64, random *rand.Rand) (now
 	for r := range rounds {
 		now = max(now, c.room(r, final))
 		begun := now
-		now += f.Inner + c.Round.Finish
+		now += dealt[r%len(dealt)].span + c.Round.Finish
 		drawn := now + drawBlocks*c.Round.Block
 		for len(due) > 0 && due[0].at <= drawn {
 			passed[due[0].worker]++
 			due = due[1:]
 		}
 		last := drawn
-		for w, units := range dealt {
+		for w, units := range dealt[r%len(dealt)].units {
 			for i, size := range units {
 				if c.AuditPPM == 0 || random.Float64()*audit.Certain >= float64(audit.Rate(c.AuditPPM, passed[w])) {
 					continue

@@ -25,7 +25,7 @@ func income(ctx context.Context, seed, rate uint64, joins, until time.Duration) 
 	const late = "late"
 	in := Income{Rate: rate, Joined: joins.Hours() / 24, Days: (until - joins).Hours() / 24}
 	var from int64
-	r := &rig{rates: crowd(seed), late: map[string]time.Duration{late: joins}, until: until, seed: seed}
+	r := &rig{rates: crowd(seed), late: map[string]time.Duration{late: joins}, until: until, units: few, seed: seed}
 	r.rates[late] = rate
 	r.looks = []look{{joins - block, func(w *sim.Network) error {
 		from = w.Height()

@@ -18,14 +18,15 @@ import (
 	"github.com/starling-network/starling/sim/workload"
 )
 
-// The simulated network. A block takes minutes, so that a week has a thousand of them; units take hours.
+// The simulated network. A block takes minutes, so that a week has five thousand of them.
 const (
-	block = 10 * time.Minute
+	block = 2 * time.Minute
 	day   = 24 * time.Hour
-	pace  = 10_000_000 // operations a second of a machine that takes unit for a unit
-	unit  = time.Hour
+	pace  = 10_000_000            // operations a second of a machine that takes twelfth for a twelfth of a round
 	price = 1_000_000_000_000_000 // uzen for 10^15 operations: units of the small model cost thousands of uzen
-	units = 12                    // of a round
+	few   = 12                    // units of a round, where a machine is due one to six
+	many  = 48                    // where it is due four times as many
+	whole = few * time.Hour       // of a round, on one machine of pace
 )
 
 // rig is a network of machines that train one job which outlasts the time that is played.
@@ -33,6 +34,7 @@ type rig struct {
 	rates map[string]uint64 // of workers, by name, in operations a second
 	late  map[string]time.Duration
 	until time.Duration
+	units uint32 // of a round
 	seed  uint64
 	looks []look
 }
@@ -68,8 +70,8 @@ func (*rig) End(check.World) error { return nil }
 
 // config is the network. Only measured workers are matched, so that all of them are measured before the run begins.
 func (r *rig) config() (sim.Config, error) {
-	rounds := uint32(2 + r.until/(2*time.Hour))
-	job, err := workload.New(workload.Size{Rounds: rounds, Units: units, Steps: 6, Segment: 3})
+	rounds := uint32(2 + r.until/time.Hour)
+	job, err := workload.New(workload.Size{Rounds: rounds, Units: r.units, Steps: 6, Segment: 3})
 	if err != nil {
 		return sim.Config{}, err
 	}
@@ -82,7 +84,7 @@ func (r *rig) config() (sim.Config, error) {
 	for _, name := range slices.Sorted(maps.Keys(r.rates)) {
 		rate := r.rates[name]
 		c.Machines[name] = sim.Machine{Link: home, Rate: rate, Price: price,
-			Unit: time.Duration(float64(unit) * pace / float64(rate))}
+			Unit: time.Duration(float64(whole) / float64(r.units) * pace / float64(rate))}
 		if at, ok := r.late[name]; ok {
 			c.Joins = append(c.Joins, sim.Newcomer{Name: name, Role: crew.Worker, At: at})
 		} else {

@@ -13,23 +13,29 @@ type Split struct {
 	Whole float64 `json:"whole"` // share of the pay of all workers
 	Parts float64 `json:"parts"`
 	Off   float64 `json:"off"` // Parts over Whole, less 1
-	// share of the time since the run began in which the workers compute, weighted by their rates; of the network with
-	// the whole machine
-	Busy float64 `json:"busy"`
+	// share of the time since the run began in which the workers compute, weighted by their rates: of the network with
+	// the machine, and of that with its halves
+	BusyWhole float64 `json:"busy_whole"`
+	BusyParts float64 `json:"busy_parts"`
+}
+
+// halves is crowd, with two machines of half the rate in place of the fastest.
+var halves = map[string]uint64{
+	"worker-0": pace / 2, "worker-1": pace, "worker-2": pace, "worker-3": pace, "worker-4": pace,
 }
 
 // split plays the network of a machine, and that of its halves.
 func split(ctx context.Context, seed uint64, until time.Duration) (Split, error) {
 	s := Split{Days: until.Hours() / 24}
-	shares := func(rates map[string]uint64, of ...string) (share float64, err error) {
-		r := &rig{rates: rates, until: until, seed: seed}
+	shares := func(rates map[string]uint64, of ...string) (share, busy float64, err error) {
+		r := &rig{rates: rates, until: until, units: few, seed: seed}
 		w, err := r.play(ctx)
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		receipts, err := w.Receipts()
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		var some, all uint64
 		for name := range rates {
@@ -38,26 +44,42 @@ func split(ctx context.Context, seed uint64, until time.Duration) (Split, error)
 		for _, name := range of {
 			some += earned(receipts, w.ID(name), 0)
 		}
-		s.Busy = busy(w, rates)
-		return float64(some) / float64(all), nil
+		busy, err = busyShare(w, rates)
+		return float64(some) / float64(all), busy, err
 	}
 	var err error
-	if s.Parts, err = shares(map[string]uint64{"worker-0": pace / 2, "worker-1": pace, "worker-2": pace,
-		"worker-3": pace, "worker-4": pace}, "worker-3", "worker-4"); err != nil {
+	if s.Parts, s.BusyParts, err = shares(halves, "worker-3", "worker-4"); err != nil {
 		return s, err
 	}
-	if s.Whole, err = shares(crowd(0), "worker-3"); err != nil {
+	if s.Whole, s.BusyWhole, err = shares(crowd(0), "worker-3"); err != nil {
 		return s, err
 	}
 	s.Off = s.Parts/s.Whole - 1
 	return s, nil
 }
 
-// busy is the share of the time since the run began in which the workers compute, weighted by their rates.
-func busy(w *sim.Network, rates map[string]uint64) float64 {
+// Busy is the share of the time since a run began in which its workers compute, weighted by their rates.
+type Busy struct {
+	Units uint32  `json:"units"` // of a round of four workers
+	Share float64 `json:"share"`
+}
+
+// busy plays a network whose rounds have these units.
+func busy(ctx context.Context, seed uint64, until time.Duration, units uint32) (Busy, error) {
+	r := &rig{rates: crowd(0), until: until, units: units, seed: seed}
+	w, err := r.play(ctx)
+	if err != nil {
+		return Busy{}, err
+	}
+	share, err := busyShare(w, r.rates)
+	return Busy{units, share}, err
+}
+
+// busyShare is the share of the time since the run began in which the workers compute, weighted by their rates.
+func busyShare(w *sim.Network, rates map[string]uint64) (float64, error) {
 	s, err := w.State()
 	if err != nil {
-		return 0
+		return 0, err
 	}
 	var worked, had float64
 	for name, rate := range rates {
@@ -68,5 +90,5 @@ func busy(w *sim.Network, rates map[string]uint64) float64 {
 			}
 		}
 	}
-	return worked / had
+	return worked / had, nil
 }

@@ -61,11 +61,16 @@ func (d *Assignment) give(i int, worker string) {
 
 // equal deals units of one size: each worker gets its share, and first the units that it did in the round before.
 func (d *Assignment) equal(workers []string) []string {
-	shares := d.measured(workers, func(blocks []uint32) []uint32 { return schedule.SplitBySpeed(d.Terms.Units, blocks) })
+	var mine []uint32
+	if d.Rules >= progress.RoundingIsOwed {
+		mine = shares(d, workers)
+	} else {
+		mine = d.measured(workers, func(blocks []uint32) []uint32 { return schedule.SplitBySpeed(d.Terms.Units, blocks) })
+	}
 	owners := make([]string, d.Terms.Units)
 	for i, k := range d.had(workers) {
-		if k >= 0 && shares[k] > 0 {
-			shares[k]--
+		if k >= 0 && mine[k] > 0 {
+			mine[k]--
 			owners[i] = workers[k]
 		}
 	}
@@ -74,16 +79,17 @@ func (d *Assignment) equal(workers []string) []string {
 		if owners[i] != "" {
 			continue
 		}
-		for shares[turn] == 0 {
+		for mine[turn] == 0 {
 			turn = (turn + 1) % len(workers)
 		}
-		shares[turn]--
+		mine[turn]--
 		owners[i], turn = workers[turn], (turn+1)%len(workers)
 	}
 	return owners
 }
 
-// measured splits the units over workers by speed, and returns how many each gets. A worker without a measured speed
+// measured splits the units of a round over workers by speed, each round by itself: where units differ in size, and in
+// runs of rules before progress.RoundingIsOwed. It returns how many each gets. A worker without a measured speed
 // counts as the mean of the measured ones. If that gives it no unit, it gets one before all others, which measures it.
 // A measured worker that gets no unit counts as twice as fast the next time, so that it is eventually measured again.
 func (d *Assignment) measured(workers []string, split func(blocks []uint32) (shares []uint32)) []uint32 {

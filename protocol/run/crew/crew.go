@@ -69,6 +69,8 @@ type Member struct {
 	Earning bool `cbor:"16,keyasint,omitempty"`
 	// what Speed is, for a unit that draws (terms.Rollout)
 	DrawSpeed uint32 `cbor:"17,keyasint,omitempty"`
+	// what rounding its part of the units of earlier rounds has left to it, see schedule.Due
+	Owed int32 `cbor:"18,keyasint,omitempty"`
 }
 
 // Crew is the terms of a run, its members, and the pace that was observed.

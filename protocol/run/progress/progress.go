@@ -80,7 +80,20 @@ type Progress struct {
 	Reduction
 	Newcomers
 	Unwatched int64 `cbor:"16,keyasint,omitempty"` // height since which audits wait for a verifier to join; 0: none does
+	Rules     Rules `cbor:"19,keyasint,omitempty"`
 }
+
+// Rules is the version of the rules of a run, which it keeps from its beginning to its end.
+type Rules uint32
+
+// Versions of the rules are part of the format. Each has the rules of the one before, but for those that it names.
+const (
+	// RoundingIsOwed: a worker that gets less than its part of the units of a round, or more, since units are whole,
+	// is owed the difference in later rounds (schedule.ShareBySpeed). Before, each round was rounded by itself.
+	RoundingIsOwed Rules = 1
+
+	NewestRules = RoundingIsOwed
+)
 
 // Entry is one line of the lineage: a checkpoint that a quorum attested.
 type Entry struct {

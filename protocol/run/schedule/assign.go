@@ -10,12 +10,7 @@ import (
 // the workers gets the unit. blocks[i] is the number of blocks that worker i needs for a unit, at least 1. It returns
 // the number of units of each worker.
 func SplitBySpeed(units uint32, blocks []uint32) []uint32 {
-	const one = 1 << 40 // the weight of a worker is one over its blocks for a unit
-	weights, total := make([]uint64, len(blocks)), uint64(0)
-	for i, n := range blocks {
-		weights[i] = one / uint64(n)
-		total += weights[i]
-	}
+	weights, total := speeds(blocks)
 	shares, rests := make([]uint32, len(blocks)), make([]uint64, len(blocks))
 	left := units
 	for i, w := range weights {

@@ -2,6 +2,8 @@ package transition
 
 import (
 	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/schedule"
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/protocol/run/work"
 )
@@ -39,8 +41,11 @@ func owes(d *Draft, m crew.Member, unit uint32) int64 {
 		return d.DrawDeadline(1)
 	}
 	blocks := d.TrainDeadline()
-	if m.Speed == 0 {
+	switch {
+	case m.Speed == 0:
 		blocks = d.TrainDeadlineTimes(crew.Novice)
+	case d.Rules >= progress.RoundingIsOwed: // it is dealt what its own speed allows
+		blocks = max(blocks, min(schedule.Allowed(m.Pace(), 0), crew.Novice*blocks))
 	}
 	return d.Terms.Share(unit, blocks)
 }

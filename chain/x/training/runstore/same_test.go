@@ -62,7 +62,7 @@ func set(t *testing.T, f reflect.Value) {
 		f.SetBool(true)
 	case reflect.String:
 		f.SetString("other")
-	case reflect.Int64:
+	case reflect.Int32, reflect.Int64:
 		f.SetInt(1)
 	case reflect.Uint8, reflect.Uint32, reflect.Uint64:
 		f.SetUint(1)
