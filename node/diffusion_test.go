@@ -14,6 +14,7 @@ import (
 // The example of diffusion learns in fewer steps, with a worker that cheats and without, to the same model, is verified
 // from the data that it shipped, and draws images.
 func TestExampleOfDiffusion(t *testing.T) {
+	onlyLong(t)
 	t.Parallel()
 	for _, c := range []struct {
 		set  []string

@@ -74,6 +74,7 @@ func TestExampleOfEmbeddings(t *testing.T) {
 // A base model learns to give texts vectors, by an adapter or as a whole: the run is verified from the data that it
 // shipped, and its output folder gives vectors.
 func TestVectorsFromABaseModel(t *testing.T) {
+	onlyLong(t)
 	t.Parallel()
 	base := filepath.Join(t.TempDir(), "base")
 	jobtest.WriteBase(t, base)

@@ -13,6 +13,7 @@ import (
 // Games are played and learnt from with a worker that cheats and without, to the same model, which verification
 // computes again: where the unit that learns plays them, where others do, and in a swarm.
 func TestGame(t *testing.T) {
+	onlyLong(t)
 	t.Parallel()
 	for rollout, heavy := range map[string]bool{
 		"rollout={group: 4, max_tokens: 3, stages: 3, reads: 2, stop: y}":                                    false,

@@ -166,6 +166,7 @@ func TestExamplesOfClassifiers(t *testing.T) {
 // them or others, to the same model. The run is verified from the folder of the reward model and from the
 // data that it shipped, and not with another reward model in its place.
 func TestRewardsByARewardModel(t *testing.T) {
+	onlyLong(t)
 	t.Parallel()
 	for _, apart := range []bool{false, true} {
 		if apart && !*long {
@@ -255,6 +256,7 @@ func TestRewardModelFromABaseModel(t *testing.T) {
 // A base model learns to classify texts, by an adapter or as a whole: the run is verified from the data that
 // it shipped, and its output folder classifies texts.
 func TestTextsFromABaseModel(t *testing.T) {
+	onlyLong(t)
 	t.Parallel()
 	base := filepath.Join(t.TempDir(), "base")
 	jobtest.WriteBase(t, base)

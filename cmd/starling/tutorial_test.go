@@ -140,6 +140,7 @@ func TestServeTutorial(t *testing.T) {
 }
 
 func TestProvideTutorial(t *testing.T) {
+	onlyLong(t)
 	p := play(t, "provide.md")
 	var earned struct {
 		Account  string
@@ -364,6 +365,7 @@ func TestResearchTutorial(t *testing.T) {
 }
 
 func TestPythonTutorial(t *testing.T) {
+	onlyLong(t)
 	p := play(t, "python.md", "python3")
 	first, again := p.read("first.txt"), p.read("again.txt")
 	if !strings.Contains(first, "step 8: ") || !strings.Contains(first, "\ndone ") || again != first {

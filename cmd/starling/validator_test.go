@@ -77,6 +77,7 @@ func untagged(text string) bool {
 
 // A validator joins a chain from a snapshot, is given coins, stakes them, and votes.
 func TestValidatorJoins(t *testing.T) {
+	onlyLong(t)
 	t.Parallel()
 	dir, port := t.TempDir(), porttest.Ports(t, 32)
 	network, home := filepath.Join(dir, "net"), filepath.Join(dir, "new")

@@ -40,7 +40,8 @@ func TestMethods(t *testing.T) {
 	for method, quantize := range map[string]string{"diloco": "fp4", "fedavg": "none", "fedprox": "int8",
 		"fedadam": "bf16", "fedyogi": "fp16", "sparseloco": "int2", "sparta": "int8", "sparta_diloco": "int8",
 		"streaming_diloco": "fp4", "gossip": "none", "async_diloco": "int8", "allreduce": "none", "demo": "sign"} {
-		if variants := []string{"fedprox", "fedadam", "fedyogi", "sparta", "sparta_diloco", "gossip", "fedavg"}; !*long &&
+		if variants := []string{"fedprox", "fedadam", "fedyogi", "sparta", "sparta_diloco", "gossip", "fedavg",
+			"sparseloco", "allreduce"}; !*long &&
 			slices.Contains(variants, method) {
 			continue
 		}
