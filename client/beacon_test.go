@@ -12,7 +12,6 @@ import (
 	"github.com/starling-network/starling/chain/identity"
 	"github.com/starling-network/starling/chain/x/beacon"
 	"github.com/starling-network/starling/chain/x/beacon/beaconpb"
-
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/internal/nowork"
 	"github.com/starling-network/starling/internal/porttest"

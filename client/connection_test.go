@@ -23,7 +23,6 @@ import (
 	"github.com/starling-network/starling/chain/x/market/marketpb"
 	"github.com/starling-network/starling/chain/x/training"
 	"github.com/starling-network/starling/chain/x/training/runpb"
-
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/books"
 	"github.com/starling-network/starling/client/endpoint"

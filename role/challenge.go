@@ -1,8 +1,9 @@
 package role
 
 import (
-	"github.com/starling-network/starling/protocol/run/work"
 	"slices"
+
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // CheckOf is the check of a unit of a round, by its commitment of now.

@@ -1,8 +1,9 @@
 package role
 
 import (
-	"github.com/starling-network/starling/protocol/run/work"
 	"testing"
+
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // A failed action rests, also if it was asked for before a restart: the zero value has nothing under way.

@@ -129,8 +129,9 @@ func changes() []change {
 				}
 			}
 		}},
-		{name: "all workers are replaced", waits: 2, works: []string{"new-0", "new-1", "new-2", "new-3"},
-			out: map[string]string{"worker-0": reason.Left, w1: reason.Left, "worker-2": reason.Left, "worker-3": reason.Left},
+		{name: "all workers are replaced", long: true, waits: 2,
+			works: []string{"new-0", "new-1", "new-2", "new-3"},
+			out:   map[string]string{"worker-0": reason.Left, w1: reason.Left, "worker-2": reason.Left, "worker-3": reason.Left},
 			change: func(c *Config) {
 				c.Leaves = map[string]time.Duration{}
 				for i := range 4 {

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	cmttypes "github.com/cometbft/cometbft/types"
-
 	dbm "github.com/cosmos/cosmos-db"
 
 	"github.com/starling-network/starling/chain/referee"

@@ -76,6 +76,7 @@ func (i *islander) receipts(t *testing.T, w *Network) map[string][]string {
 // unit in its round, the late work counts, and the receipt of the replacement says why it is not paid. After the round
 // it does not count. The model is the same.
 func TestLateWork(t *testing.T) {
+	onlyLong(t)
 	play := func(t *testing.T, until func(s run.State, was work.Unit) bool) (*Network, *islander) {
 		c := churning(t)
 		c.Unit, c.Deadline, c.MaxBlocks = 10*time.Second, 60, 3000
@@ -96,7 +97,6 @@ func TestLateWork(t *testing.T) {
 		return w, i
 	}
 	t.Run("the partition heals within the round", func(t *testing.T) {
-		onlyLong(t)
 		w, i := play(t, func(s run.State, was work.Unit) bool { return s.Units[was.Index].Worker != was.Worker })
 		got := i.receipts(t, w)
 		if mine := got[w1]; len(mine) != 2 || mine[0] != reward.MissedDeadline || mine[1] != reward.Verified {

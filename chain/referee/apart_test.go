@@ -1,7 +1,6 @@
 package referee
 
 import (
-	"github.com/starling-network/starling/compute/train/parts"
 	"slices"
 	"testing"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/compute/train/parts"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/protocol/run/work"

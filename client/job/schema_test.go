@@ -12,10 +12,11 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	yaml "go.yaml.in/yaml/v3"
+
 	"github.com/starling-network/starling/client/job/quantity"
 	"github.com/starling-network/starling/client/job/spec"
 	"github.com/starling-network/starling/client/job/strict"
-	yaml "go.yaml.in/yaml/v3"
 )
 
 // writer writes the JSON Schema of a type from the tags of its fields, and what is said of them in plain.

@@ -9,9 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/starling-network/starling/compute/train/meter"
-	"github.com/starling-network/starling/compute/train/unitlog"
-
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/data"
@@ -22,6 +19,8 @@ import (
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/compute/train/meter"
+	"github.com/starling-network/starling/compute/train/unitlog"
 )
 
 var rewrite = flag.Bool("rewrite", false, "rewrite the golden files")

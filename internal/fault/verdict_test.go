@@ -16,7 +16,6 @@ import (
 	"github.com/starling-network/starling/client/endpoint"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/protocol/reward"
-
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/event"
 	"github.com/starling-network/starling/protocol/run/progress"

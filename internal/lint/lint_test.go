@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -96,8 +97,8 @@ func walk(ending string, do func(name string, text []byte) error) error {
 	})
 }
 
-func sources(t *testing.T) []source {
-	t.Helper()
+// parsed is each source of the module, which is read once for all tests.
+var parsed = sync.OnceValues(func() ([]source, error) {
 	var out []source
 	err := walk(".go", func(name string, text []byte) error {
 		set := token.NewFileSet()
@@ -109,6 +110,12 @@ func sources(t *testing.T) []source {
 		out = append(out, source{name, file, set, text})
 		return nil
 	})
+	return out, err
+})
+
+func sources(t *testing.T) []source {
+	t.Helper()
+	out, err := parsed()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,6 +157,39 @@ func TestFoldersImportDownward(t *testing.T) {
 					t.Errorf("%s imports %s: %s", s.name, i, f.why)
 				}
 			}
+		}
+	}
+}
+
+// TestImportsStandInGroups: the imports of the standard library, of others and of the project, in this order, with an
+// empty line between groups.
+func TestImportsStandInGroups(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.generated() {
+			continue
+		}
+		last, line := -1, 0
+		for _, i := range s.file.Imports {
+			p, err := strconv.Unquote(i.Path.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			group, first, end := 0, i.Pos(), s.set.Position(i.End()).Line
+			if first, _, _ := strings.Cut(p, "/"); strings.Contains(first, ".") {
+				group = 1
+			}
+			if strings.HasPrefix(p, module) {
+				group = 2
+			}
+			if i.Doc != nil {
+				first = i.Doc.Pos()
+			}
+			apart := s.set.Position(first).Line > line+1
+			if last >= 0 && (group < last || (group > last) != apart) {
+				t.Errorf("%s: the import of %s is in another group", s.name, p)
+				break
+			}
+			last, line = group, end
 		}
 	}
 }

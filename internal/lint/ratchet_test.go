@@ -214,6 +214,9 @@ func TestRatchetHoldsCounts(t *testing.T) {
 
 // TestNumbers prints how far the source is from its limits: go test ./internal/lint -run Numbers -v.
 func TestNumbers(t *testing.T) {
+	if !testing.Verbose() {
+		t.Skip("it prints with -v only")
+	}
 	all := sources(t)
 	for _, r := range ratchets {
 		have := r.above(all)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/ipfs/go-cid"
 	"github.com/multiformats/go-multihash"
+
 	"github.com/starling-network/starling/canon"
 )
 

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/multiformats/go-multihash"
+
 	"github.com/starling-network/starling/canon"
 )
 

@@ -7,6 +7,7 @@ import (
 	"github.com/ipfs/boxo/ipld/unixfs"
 	"github.com/ipfs/go-cid"
 	format "github.com/ipfs/go-ipld-format"
+
 	"github.com/starling-network/starling/canon"
 )
 

@@ -7,6 +7,7 @@ import (
 	"github.com/ipfs/boxo/ipld/merkledag"
 	"github.com/ipfs/boxo/ipld/unixfs"
 	format "github.com/ipfs/go-ipld-format"
+
 	"github.com/starling-network/starling/canon"
 )
 

@@ -11,6 +11,7 @@ import (
 	"github.com/ipfs/boxo/ipld/unixfs/importer/balanced"
 	"github.com/ipfs/boxo/ipld/unixfs/importer/helpers"
 	format "github.com/ipfs/go-ipld-format"
+
 	"github.com/starling-network/starling/canon"
 )
 

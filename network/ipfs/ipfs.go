@@ -17,6 +17,7 @@ import (
 	"github.com/ipfs/go-cid"
 	format "github.com/ipfs/go-ipld-format"
 	"github.com/libp2p/go-libp2p/core/host"
+
 	"github.com/starling-network/starling/network/blob"
 )
 

@@ -21,6 +21,7 @@ import (
 	"github.com/libp2p/go-libp2p"
 	"github.com/libp2p/go-libp2p/core/host"
 	p2p "github.com/libp2p/go-libp2p/core/peer"
+
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/blob/blobtest"
 	"github.com/starling-network/starling/network/ipfs"

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/node/metrics"
-
 	"github.com/starling-network/starling/protocol/run/refusal"
 	"github.com/starling-network/starling/role"
 )

@@ -11,8 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/starling-network/starling/node/prepare/storage"
-
 	"github.com/starling-network/starling/chain"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/network/blob"
@@ -26,6 +24,7 @@ import (
 	"github.com/starling-network/starling/node/member/draft"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/prepare/demand"
+	"github.com/starling-network/starling/node/prepare/storage"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/validator"
 	"github.com/starling-network/starling/protocol/market"

@@ -4,13 +4,13 @@ package measured
 
 import (
 	"fmt"
-	"github.com/starling-network/starling/compute/train/unitlog"
 	"math"
 	"slices"
 
 	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/compute/train/unitlog"
 	"github.com/starling-network/starling/node/heldout"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/rundir"

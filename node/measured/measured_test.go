@@ -2,12 +2,12 @@ package measured
 
 import (
 	"errors"
-	"github.com/starling-network/starling/compute/train/unitlog"
 	"math"
 	"slices"
 	"testing"
 
 	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/compute/train/unitlog"
 	"github.com/starling-network/starling/protocol/run/progress"
 )
 

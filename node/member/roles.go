@@ -3,7 +3,6 @@ package member
 import (
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/journal"
-
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/verifier"

@@ -27,9 +27,12 @@ var pace struct {
 	before int // percent
 }
 
+var dropped = sync.OnceFunc(dropProgram)
+
 // Pace keeps the garbage of this process small in comparison with its live bytes until the returned function is called,
 // whatever the number of calls at a time, and lets the collector work harder near limit bytes; 0: near the memory of
-// the machine or the control group. GOGC and GOMEMLIMIT, where they are set, hold instead.
+// the machine or the control group. The first call drops the pages of the program that its start has read. GOGC and
+// GOMEMLIMIT, where they are set, hold instead.
 func Pace(limit uint64) (restore func()) {
 	if _, total, ok := Available(); ok && (limit == 0 || limit > total) {
 		limit = total
@@ -37,6 +40,7 @@ func Pace(limit uint64) (restore func()) {
 	if os.Getenv("GOMEMLIMIT") == "" && limit > 0 && limit <= math.MaxInt64/100 {
 		debug.SetMemoryLimit(int64(limit) / 100 * limitShare)
 	}
+	dropped()
 	if os.Getenv("GOGC") != "" {
 		return func() {}
 	}

@@ -8,16 +8,15 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/starling-network/starling/node/losses"
-	"github.com/starling-network/starling/node/prepare/storage"
-
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/exchange/outer"
+	"github.com/starling-network/starling/node/losses"
 	"github.com/starling-network/starling/node/member"
 	"github.com/starling-network/starling/node/memory"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/prepare/demand"
+	"github.com/starling-network/starling/node/prepare/storage"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/role/bundle"
 )

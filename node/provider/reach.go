@@ -5,13 +5,12 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/starling-network/starling/node/provider/peers"
-
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/peer"
 	"github.com/starling-network/starling/network/peer/admission"
 	"github.com/starling-network/starling/network/peer/discovery"
+	"github.com/starling-network/starling/node/provider/peers"
 	"github.com/starling-network/starling/protocol/registry"
 )
 

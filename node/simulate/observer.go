@@ -14,7 +14,6 @@ import (
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/reward"
-
 	"github.com/starling-network/starling/protocol/run/progress"
 	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/sim"

@@ -17,11 +17,10 @@ import (
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/generate"
 	"github.com/starling-network/starling/compute/model/architecture"
+	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/node/prepare/hubfile"
 	"github.com/starling-network/starling/node/textgen"
 	"github.com/starling-network/starling/web/tinker"
-
-	"github.com/starling-network/starling/compute/tensor"
 )
 
 // baseModel writes a tiny model of bytes with random weights, which reads 64 tokens.

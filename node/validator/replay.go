@@ -8,7 +8,6 @@ import (
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/journal"
 	"github.com/starling-network/starling/node/member"
-
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/consumer"

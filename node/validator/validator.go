@@ -17,7 +17,6 @@ import (
 	abci "github.com/cometbft/cometbft/abci/types"
 	cmtjson "github.com/cometbft/cometbft/libs/json"
 	cmttypes "github.com/cometbft/cometbft/types"
-
 	"github.com/coreos/go-systemd/v22/daemon"
 
 	"github.com/starling-network/starling/chain"

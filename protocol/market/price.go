@@ -1,10 +1,11 @@
 package market
 
 import (
-	"github.com/starling-network/starling/protocol/run/crew"
 	"math/bits"
 	"slices"
 	"sort"
+
+	"github.com/starling-network/starling/protocol/run/crew"
 )
 
 // price gives members of a role their price: the highest price that one of them asks, or that the role has already.

@@ -2,9 +2,9 @@ package registry
 
 import (
 	"errors"
+	"testing"
 
 	"github.com/starling-network/starling/protocol/run/crew"
-	"testing"
 )
 
 // A convicted participant may be matched again after some time, once its machine was measured since: with an empty

@@ -9,12 +9,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-
-	"github.com/starling-network/starling/protocol/run/crew"
-	"github.com/starling-network/starling/protocol/run/terms"
 	"math"
 	"math/bits"
 	"slices"
+
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/terms"
 )
 
 // Limits of one registration.

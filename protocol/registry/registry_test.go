@@ -2,11 +2,11 @@ package registry
 
 import (
 	"errors"
-
-	"github.com/starling-network/starling/protocol/run/crew"
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/starling-network/starling/protocol/run/crew"
 )
 
 var params = Params{WorkerStake: 100, VerifierStake: 200}

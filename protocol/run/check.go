@@ -4,13 +4,9 @@ import (
 	"fmt"
 
 	"github.com/starling-network/starling/canon"
-
 	"github.com/starling-network/starling/protocol/run/admission"
-
 	"github.com/starling-network/starling/protocol/run/event"
-
 	"github.com/starling-network/starling/protocol/run/refusal"
-
 	"github.com/starling-network/starling/protocol/run/transition"
 	"github.com/starling-network/starling/protocol/run/work"
 )

@@ -1,6 +1,8 @@
 package run
 
 import (
+	"fmt"
+
 	"github.com/starling-network/starling/protocol/run/admission"
 	"github.com/starling-network/starling/protocol/run/event"
 	"github.com/starling-network/starling/protocol/run/reason"
@@ -8,8 +10,6 @@ import (
 	"github.com/starling-network/starling/protocol/run/transition"
 	"github.com/starling-network/starling/protocol/run/work"
 )
-
-import "fmt"
 
 // Confess is a worker's report that its own commitment is wrong, for example after a fault of its machine. It loses the
 // unit, which is done again and not paid, and no stake. It must confess before the audited units can be known: while a

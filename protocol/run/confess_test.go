@@ -1,12 +1,12 @@
 package run
 
 import (
+	"testing"
+
 	"github.com/starling-network/starling/protocol/run/event"
 	"github.com/starling-network/starling/protocol/run/reason"
 	"github.com/starling-network/starling/protocol/run/work"
 )
-
-import "testing"
 
 // A worker that finds its commitment wrong in time loses the unit alone: it stays, there is no conviction, and the
 // right result of another worker ends the round.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/starling-network/starling/protocol/run/admission"
-
 	"github.com/starling-network/starling/protocol/run/refusal"
 	"github.com/starling-network/starling/protocol/run/work"
 )

@@ -1,13 +1,13 @@
 package run
 
 import (
+	"testing"
+
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/event"
 	"github.com/starling-network/starling/protocol/run/progress"
 	"github.com/starling-network/starling/protocol/run/work"
 )
-
-import "testing"
 
 // One member that seals rubbish, or is away, must not end the run of others: it waits for a verifier.
 func TestSoleVerifierThatOpensNothingEndsNoRun(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/starling-network/starling/protocol/dispute"
-
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/role/engine"
 	"github.com/starling-network/starling/role/party"

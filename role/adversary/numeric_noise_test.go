@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/protocol/run"
-
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/progress"
 	"github.com/starling-network/starling/protocol/run/terms"

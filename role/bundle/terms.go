@@ -2,7 +2,6 @@ package bundle
 
 import (
 	"github.com/starling-network/starling/compute/train"
-
 	"github.com/starling-network/starling/protocol/run/terms"
 )
 

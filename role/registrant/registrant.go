@@ -12,7 +12,6 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/registry"
-
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/role"
 )

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/starling-network/starling/protocol/audit"
-
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role"

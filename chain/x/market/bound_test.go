@@ -8,12 +8,11 @@ import (
 	"testing"
 
 	"cosmossdk.io/collections"
-	"github.com/cosmos/cosmos-sdk/runtime"
 	storetypes "github.com/cosmos/cosmos-sdk/store/v2/types"
-	"github.com/cosmos/cosmos-sdk/testutil"
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/storetest"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run"
@@ -54,9 +53,8 @@ func (surroundings) Forget(context.Context, canon.Digest) error               { 
 
 // empty returns a keeper over an empty store, at height 9.
 func empty(t *testing.T, around surroundings) (*Keeper, sdk.Context) {
-	key := storetypes.NewKVStoreKey(Name)
-	ctx := testutil.DefaultContextWithDB(t, key, storetypes.NewTransientStoreKey("transient")).Ctx
-	k, err := NewKeeper(runtime.NewKVStoreService(key), nil, "", nil, nil, around, around)
+	service, ctx := storetest.Open(t, Name)
+	k, err := NewKeeper(service, nil, "", nil, nil, around, around)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,13 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	storetypes "github.com/cosmos/cosmos-sdk/store/v2/types"
-
-	"github.com/cosmos/cosmos-sdk/runtime"
-	"github.com/cosmos/cosmos-sdk/testutil"
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/storetest"
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/registry/earning"
@@ -49,10 +46,10 @@ func named(i int) string { return sdk.AccAddress(fmt.Sprintf("earner-%013d", i))
 // places returns a keeper at height 1000, in which the given number of workers may earn their stake at a time.
 func places(t *testing.T, most uint32) (*Keeper, chainless, sdk.Context) {
 	t.Helper()
-	key := storetypes.NewKVStoreKey(Name)
-	ctx := testutil.DefaultContextWithDB(t, key, storetypes.NewTransientStoreKey("transient")).Ctx.WithBlockHeight(1000)
+	service, ctx := storetest.Open(t, Name)
+	ctx = ctx.WithBlockHeight(1000)
 	around := chainless{paid: map[string]uint64{}, in: map[string]bool{}}
-	k, err := NewKeeper(runtime.NewKVStoreService(key), nil, "", around, around, around)
+	k, err := NewKeeper(service, nil, "", around, around, around)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/cosmos/cosmos-sdk/runtime"
 	storetypes "github.com/cosmos/cosmos-sdk/store/v2/types"
-	"github.com/cosmos/cosmos-sdk/testutil"
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/storetest"
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
 )
 
@@ -35,9 +34,8 @@ func (still) FundCommunityPool(context.Context, sdk.Coins, sdk.AccAddress) error
 // Listing the members of a pool costs gas for its members only: two thousand other accounts change nothing. An account
 // that names another pool, or none, is no member any more.
 func TestMembersOfAPoolCostNothingOfOthers(t *testing.T) {
-	key := storetypes.NewKVStoreKey(Name)
-	ctx := testutil.DefaultContextWithDB(t, key, storetypes.NewTransientStoreKey("transient")).Ctx
-	k, err := NewKeeper(runtime.NewKVStoreService(key), nil, "", still{}, still{}, still{})
+	service, ctx := storetest.Open(t, Name)
+	k, err := NewKeeper(service, nil, "", still{}, still{}, still{})
 	if err != nil {
 		t.Fatal(err)
 	}

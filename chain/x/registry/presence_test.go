@@ -3,16 +3,13 @@ package registry
 import (
 	"testing"
 
-	"github.com/cosmos/cosmos-sdk/runtime"
-	storetypes "github.com/cosmos/cosmos-sdk/store/v2/types"
-	"github.com/cosmos/cosmos-sdk/testutil"
+	"github.com/starling-network/starling/chain/storetest"
 )
 
 // Signs that a verifier is present are kept as long as they count: an answer for a day, a miss for its epoch.
 func TestPresence(t *testing.T) {
-	key := storetypes.NewKVStoreKey(Name)
-	ctx := testutil.DefaultContextWithDB(t, key, storetypes.NewTransientStoreKey("transient")).Ctx
-	k, err := NewKeeper(runtime.NewKVStoreService(key), nil, "", still{}, still{}, still{})
+	service, ctx := storetest.Open(t, Name)
+	k, err := NewKeeper(service, nil, "", still{}, still{}, still{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,11 +3,10 @@ package training
 import (
 	"testing"
 
-	"github.com/cosmos/cosmos-sdk/runtime"
 	storetypes "github.com/cosmos/cosmos-sdk/store/v2/types"
-	"github.com/cosmos/cosmos-sdk/testutil"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/storetest"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/terms"
@@ -15,9 +14,8 @@ import (
 
 // Part looks only at the runs of which the account is a member: a thousand other runs cost nothing.
 func TestWhoLeavesCostsNothingOfTheRunsOfOthers(t *testing.T) {
-	key := storetypes.NewKVStoreKey(Name)
-	ctx := testutil.DefaultContextWithDB(t, key, storetypes.NewTransientStoreKey("transient")).Ctx
-	k, err := NewKeeper(runtime.NewKVStoreService(key), "", nil, nil, nil, nil, nil, nil, nil)
+	service, ctx := storetest.Open(t, Name)
+	k, err := NewKeeper(service, "", nil, nil, nil, nil, nil, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,9 +60,8 @@ func TestWhoLeavesCostsNothingOfTheRunsOfOthers(t *testing.T) {
 
 // If there are more runs than a block ticks, they take turns, and each has its turn.
 func TestRunsTakeTurns(t *testing.T) {
-	key := storetypes.NewKVStoreKey(Name)
-	ctx := testutil.DefaultContextWithDB(t, key, storetypes.NewTransientStoreKey("transient")).Ctx
-	k, err := NewKeeper(runtime.NewKVStoreService(key), "", nil, nil, nil, nil, nil, nil, nil)
+	service, ctx := storetest.Open(t, Name)
+	k, err := NewKeeper(service, "", nil, nil, nil, nil, nil, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

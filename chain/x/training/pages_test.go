@@ -4,12 +4,10 @@ import (
 	"testing"
 
 	"cosmossdk.io/collections"
-	"github.com/cosmos/cosmos-sdk/runtime"
-	storetypes "github.com/cosmos/cosmos-sdk/store/v2/types"
-	"github.com/cosmos/cosmos-sdk/testutil"
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/storetest"
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
 	"github.com/starling-network/starling/chain/x/training/works"
 	"github.com/starling-network/starling/protocol/dispute"
@@ -18,9 +16,8 @@ import (
 // keeper returns a Keeper over an empty store, and its context.
 func keeper(t *testing.T, referee works.Referee) (*Keeper, sdk.Context) {
 	t.Helper()
-	key := storetypes.NewKVStoreKey(Name)
-	ctx := testutil.DefaultContextWithDB(t, key, storetypes.NewTransientStoreKey("transient")).Ctx
-	k, err := NewKeeper(runtime.NewKVStoreService(key), "", nil, nil, nil, nil, nil, referee, nil)
+	service, ctx := storetest.Open(t, Name)
+	k, err := NewKeeper(service, "", nil, nil, nil, nil, nil, referee, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

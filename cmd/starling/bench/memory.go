@@ -26,7 +26,8 @@ func memoryCommand(c *terminal.Console) *cobra.Command {
 verify the run, compute a unit alone, and play simulations of some rounds and of twice as many, each in a process
 of its own. The most memory that each had is printed with its plan and its bound. --quick measures a model of
 9 M parameters; without it one of 88 M too; --full one of 350 M too, whose optimizer has a state in int8 of one
-round where it does not fit otherwise, and takes ten times the rounds in the second simulation.
+round where it does not fit otherwise, and takes ten times the rounds in the second simulation. Where /usr/bin/python3
+has PyTorch, it takes the steps of the unit, too; "skipped" names it where it is missing.
 
 With -o json: {"runs":[{"name","plan_bytes","peak_bytes","state_bytes","disk_bytes","seconds"}],
 "bars":[{"name","value","bar","holds"}],"skipped":[NAME]}.`,

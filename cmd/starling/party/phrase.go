@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/starling-network/starling/chain/account"
-
 	"github.com/spf13/pflag"
+
+	"github.com/starling-network/starling/chain/account"
 )
 
 // OlderFlag says of whose folder the words are.

@@ -1,13 +1,13 @@
 package elementary
 
 import (
-	"github.com/starling-network/starling/compute/kernel"
 	"math"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/starling-network/starling/compute/detmath"
 	"github.com/starling-network/starling/compute/detmath/single"
+	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/kernel/kerneltest"
 )
 

@@ -2,11 +2,11 @@ package elementary
 
 import (
 	"fmt"
-	"github.com/starling-network/starling/compute/kernel"
 	"math"
 	"slices"
 	"testing"
 
+	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/kernel/kerneltest"
 	"github.com/starling-network/starling/compute/philox"
 )

@@ -1,11 +1,11 @@
 package elementary
 
 import (
-	"github.com/starling-network/starling/compute/kernel"
 	"math"
 	"math/rand/v2"
 	"testing"
 
+	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/kernel/kerneltest"
 )
 

@@ -6,6 +6,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
+
 	"github.com/starling-network/starling/compute/model/attention"
 	"github.com/starling-network/starling/compute/record"
 )

@@ -4,6 +4,7 @@ package decoder
 
 import (
 	"github.com/gomlx/gomlx/core/graph"
+
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/norm"
 	"github.com/starling-network/starling/compute/model/sequence"

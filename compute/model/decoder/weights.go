@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/gomlx/gomlx/core/graph"
+
 	"github.com/starling-network/starling/compute/kernel/exact"
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/record"

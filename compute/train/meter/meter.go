@@ -3,10 +3,10 @@ package meter
 
 import (
 	"fmt"
-	"github.com/starling-network/starling/compute/train"
 
 	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
 )
 
 // Evaluator measures the loss of parameters: the part of the training step that its loss needs, about a third of the

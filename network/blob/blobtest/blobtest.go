@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/ipfs/boxo/ipld/merkledag"
+
 	"github.com/starling-network/starling/network/blob"
 )
 

@@ -20,7 +20,6 @@ import (
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/node/benchmark"
 	"github.com/starling-network/starling/protocol/audit"
-
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/role/engine"

@@ -1,6 +1,6 @@
 // Package memory measures the memory that runs take, each in a process of its own, and compares it with their plan:
 // jobs on an embedded network, simulations, verifications, and the loading of a checkpoint. Its constants are the
-// limits of the figures.
+// limits of the figures. It takes the steps of a unit in PyTorch, too, where that is installed.
 package memory
 
 import (
@@ -28,9 +28,11 @@ const (
 	states      = 2.0     // of a verification
 	loaded      = 1.3     // of a checkpoint that is loaded
 	oneWorker   = 1.15    // of weights, gradients, moments and activations
+	ofTorch     = 0.8     // of the memory of PyTorch for the same steps
 	megabyte    = 1e6     // the unit of printed figures
 	textBytes   = 1 << 20 // of the data of the jobs
 	roundsShort = 100
+	syncSteps   = 2 // of a unit
 )
 
 // Size is a model that is trained.
@@ -64,8 +66,9 @@ model:
 datasets: [{path: text.txt, format: text}]
 sequence_len: %[6]d
 training: {max_steps: %[8]d, global_batch_size: %[9]d, learning_rate: 0.0003}
-strategy: {method: diloco, sync_steps: 2, workers: 2}
-`, strings.ToLower(z.Name), z.Hidden, z.Inter, z.Layers, z.Heads, z.Length, z.Vocabulary, 2*z.Rounds, z.Sequences)
+strategy: {method: diloco, sync_steps: %[10]d, workers: 2}
+`, strings.ToLower(z.Name), z.Hidden, z.Inter, z.Layers, z.Heads, z.Length, z.Vocabulary, syncSteps*z.Rounds,
+		z.Sequences, syncSteps)
 }
 
 // simulated is the file of a job of 0.6 M parameters that is simulated.
@@ -102,9 +105,10 @@ type Run struct {
 
 // Report is what was measured.
 type Report struct {
-	Runs    []Run           `json:"runs"`
-	Bars    []benchmark.Bar `json:"bars"`
-	Skipped []string        `json:"skipped,omitempty"` // sizes that do not fit on this machine
+	Runs []Run           `json:"runs"`
+	Bars []benchmark.Bar `json:"bars"`
+	// Skipped are the sizes that do not fit on this machine, and PyTorch if there is none.
+	Skipped []string `json:"skipped,omitempty"`
 }
 
 // Options choose the measurements.
@@ -269,7 +273,10 @@ func (m *measurement) unit(ctx context.Context, z Size, path string, flags []str
 	r.Plan, r.State = u.Needs, u.State
 	m.Runs = append(m.Runs, r)
 	m.Bars = append(m.Bars, benchmark.AtMost(r.Name+" / what it computes with", ratio(r.Peak, u.Needs), oneWorker))
-	return u, nil
+	if len(flags) > 0 {
+		return u, nil // PyTorch has no optimizer with these settings
+	}
+	return u, m.torch(ctx, z, r)
 }
 
 // simulate plays a job with some rounds, and with as many again.
@@ -310,13 +317,7 @@ func (m *measurement) run(ctx context.Context, name string, out any, args ...str
 	var printed, said bytes.Buffer
 	process := exec.CommandContext(ctx, self, append(args, "-o", "json")...)
 	process.Stdout, process.Stderr = &printed, &said
-	begin := time.Now()
-	err = process.Run()
-	r := Run{Name: name, Seconds: benchmark.Rounded(time.Since(begin).Seconds(), 1),
-		Peak: memory.PeakOf(process.ProcessState)}
-	if s := process.ProcessState; s != nil {
-		r.processor = (s.UserTime() + s.SystemTime()).Seconds()
-	}
+	r, err := measured(name, process)
 	var decoded error
 	if out != nil { // a plan that does not fit is printed, and ends with an error
 		decoded = json.NewDecoder(&printed).Decode(out)
@@ -325,6 +326,18 @@ func (m *measurement) run(ctx context.Context, name string, out any, args ...str
 		return r, fmt.Errorf("benchmark: %s: %w: %s", name, err, strings.TrimSpace(said.String()))
 	}
 	return r, decoded
+}
+
+// measured runs a process.
+func measured(name string, process *exec.Cmd) (Run, error) {
+	begin := time.Now()
+	err := process.Run()
+	r := Run{Name: name, Seconds: benchmark.Rounded(time.Since(begin).Seconds(), 1),
+		Peak: memory.PeakOf(process.ProcessState)}
+	if s := process.ProcessState; s != nil {
+		r.processor = (s.UserTime() + s.SystemTime()).Seconds()
+	}
+	return r, err
 }
 
 func ratio(a, b uint64) float64 { return float64(a) / float64(max(b, 1)) }

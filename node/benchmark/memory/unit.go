@@ -2,11 +2,11 @@ package memory
 
 import (
 	"context"
-	"github.com/starling-network/starling/compute/train/parts"
 	"os"
 
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/train/parts"
 	"github.com/starling-network/starling/node/memory"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/role/hold"

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/exchange/update"
-
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/progress"
 	"github.com/starling-network/starling/sim"

@@ -8,11 +8,9 @@ import (
 	"testing"
 
 	"cosmossdk.io/collections"
-	"github.com/cosmos/cosmos-sdk/runtime"
-	storetypes "github.com/cosmos/cosmos-sdk/store/v2/types"
-	"github.com/cosmos/cosmos-sdk/testutil"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/storetest"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/progress"
@@ -93,9 +91,8 @@ func TestStoreHoldsWhatItRemembers(t *testing.T) {
 		"vote in place":     {func(s run.State) run.State { s.Votes[0].Signature[0]++; return s }, true},
 		"reducers in place": {func(s run.State) run.State { s.Slices[0].Reducers[0].Late = true; return s }, true},
 	} {
-		key := storetypes.NewKVStoreKey("training")
-		ctx := testutil.DefaultContextWithDB(t, key, storetypes.NewTransientStoreKey("transient")).Ctx
-		open := func() *Store { return New(collections.NewSchemaBuilder(runtime.NewKVStoreService(key))) }
+		service, ctx := storetest.Open(t, "training")
+		open := func() *Store { return New(collections.NewSchemaBuilder(service)) }
 		s := open()
 		state := run.State{
 			Progress: progress.Progress{

@@ -6,13 +6,12 @@ import (
 	"testing"
 
 	"cosmossdk.io/collections"
-	"github.com/cosmos/cosmos-sdk/runtime"
 	storetypes "github.com/cosmos/cosmos-sdk/store/v2/types"
-	"github.com/cosmos/cosmos-sdk/testutil"
 	sdk "github.com/cosmos/cosmos-sdk/types"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/storetest"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/progress"
@@ -23,9 +22,8 @@ import (
 // empty returns a Store over an empty store, and its context.
 func empty(t *testing.T) (*Store, sdk.Context) {
 	t.Helper()
-	key := storetypes.NewKVStoreKey("training")
-	ctx := testutil.DefaultContextWithDB(t, key, storetypes.NewTransientStoreKey("transient")).Ctx
-	b := collections.NewSchemaBuilder(runtime.NewKVStoreService(key))
+	service, ctx := storetest.Open(t, "training")
+	b := collections.NewSchemaBuilder(service)
 	s := New(b)
 	if _, err := b.Build(); err != nil {
 		t.Fatal(err)

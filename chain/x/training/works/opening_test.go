@@ -5,12 +5,10 @@ import (
 	"testing"
 
 	"cosmossdk.io/collections"
-	"github.com/cosmos/cosmos-sdk/runtime"
-	storetypes "github.com/cosmos/cosmos-sdk/store/v2/types"
-	"github.com/cosmos/cosmos-sdk/testutil"
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/storetest"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run/refusal"
@@ -35,9 +33,8 @@ func (s shown) Bound(t terms.Terms) error {
 // onEmptyStore returns Works over an empty store, and its context.
 func onEmptyStore(t *testing.T, referee Referee) (*Works, sdk.Context) {
 	t.Helper()
-	key := storetypes.NewKVStoreKey("works")
-	ctx := testutil.DefaultContextWithDB(t, key, storetypes.NewTransientStoreKey("transient")).Ctx
-	b := collections.NewSchemaBuilder(runtime.NewKVStoreService(key))
+	service, ctx := storetest.Open(t, "works")
+	b := collections.NewSchemaBuilder(service)
 	w := New(b, referee)
 	if _, err := b.Build(); err != nil {
 		t.Fatal(err)
