@@ -12,9 +12,7 @@ import (
 // A worker of a swarm that draws and learns as it should until it is audited least, and then learns from its own
 // answers alone, is not found in every run. Its losses in the others are more than its pay in all of them.
 func TestLearnersThatLieGainNothing(t *testing.T) {
-	if !*long {
-		t.Skip("it plays 24 runs: with -long")
-	}
+	onlyLong(t) // it plays 24 runs
 	late := swarm
 	late.Rounds = 12
 	var earned, lost, found uint64
