@@ -19,7 +19,7 @@ func (w *wish) price(lots []*lot, already uint64) (members []crew.Member) {
 	for _, l := range lots {
 		members = append(members, crew.Member{
 			ID: l.ID, Role: l.Role, Price: max(l.Price, min(marginal, w.ceiling(l, marginal))), Active: true, Stake: l.Stake,
-			Owner: l.Owner, Earning: l.Earning,
+			Owner: l.Owner, Earning: l.Earning, Rate: l.Rate,
 		})
 	}
 	return members

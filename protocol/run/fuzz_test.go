@@ -52,6 +52,15 @@ func FuzzRun(f *testing.F) {
 	})
 }
 
+// rate gives members a measured rate, in runs of rules by which it counts.
+func rate(s State, rules progress.Rules) {
+	for i := range s.Members {
+		if rules >= progress.RatesCount {
+			s.Members[i].Rate = 1_000_000 << (i % 4) * uint64(min(i, 1))
+		}
+	}
+}
+
 // play returns the digest of all states and events that the messages lead to in a run of these rules.
 func play(t *testing.T, rules progress.Rules, script []byte) canon.Digest {
 	all := newTerms()
@@ -70,6 +79,7 @@ func play(t *testing.T, rules progress.Rules, script []byte) canon.Digest {
 		t.Fatal(err)
 	}
 	s.Rules = rules
+	rate(s, rules)
 	height, before, history := int64(1), canon.MustMarshal(s), canon.Digest{}
 	for len(script) >= 3 {
 		op, who, what := script[0], script[1], script[2]

@@ -12,7 +12,7 @@ import (
 )
 
 // New begins a run at a height: round 0, waiting for a beacon that deals the units. Only ID, Role, Price,
-// Passed, Stake and Owner of the members are taken.
+// Passed, Stake, Owner and Rate of the members are taken.
 func New(t terms.Terms, members []crew.Member, height int64) (State, error) {
 	if err := t.Validate(); err != nil {
 		return State{}, fmt.Errorf("%w: %w", refusal.ErrTerms, err)
@@ -28,7 +28,7 @@ func New(t terms.Terms, members []crew.Member, height int64) (State, error) {
 			return State{}, fmt.Errorf("%w: member %q with role %d", refusal.ErrTerms, m.ID, m.Role)
 		}
 		s.Members = append(s.Members, crew.Member{ID: m.ID, Role: m.Role, Price: m.Price, Passed: m.Passed, Active: true,
-			Since: height, Stake: m.Stake, Owner: m.OwnerID()})
+			Since: height, Stake: m.Stake, Owner: m.OwnerID(), Rate: m.Rate})
 	}
 	slices.SortFunc(s.Members, func(a, b crew.Member) int { return cmp.Compare(a.ID, b.ID) })
 	for i := 1; i < len(s.Members); i++ {

@@ -405,6 +405,7 @@ func playTolerant(t *testing.T, rules progress.Rules, script []byte) canon.Diges
 		t.Fatal(err)
 	}
 	s.Rules = rules
+	rate(s, rules)
 	height, history := int64(1), canon.Digest{}
 	for ; len(script) >= 3; script = script[3:] {
 		op, who, what := script[0], script[1], script[2]

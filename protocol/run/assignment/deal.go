@@ -90,16 +90,16 @@ func (d *Assignment) equal(workers []string) []string {
 
 // measured splits the units of a round over workers by speed, each round by itself: where units differ in size, and in
 // runs of rules before progress.RoundingIsOwed. It returns how many each gets. A worker without a measured speed
-// counts as the mean of the measured ones. If that gives it no unit, it gets one before all others, which measures it.
+// counts as its rate says (expected), or else as the mean of the others. If that gives it no unit, it gets one before all
+// others, which measures it.
 // A measured worker that gets no unit counts as twice as fast the next time, so that it is eventually measured again.
 func (d *Assignment) measured(workers []string, split func(blocks []uint32) (shares []uint32)) []uint32 {
-	blocks := make([]uint32, len(workers))
-	usual := d.usualSpeed(workers)
+	blocks := expected(d, workers)
+	usual := mean(blocks)
 	var novices []int
 	for i, id := range workers {
-		m, _ := d.Member(id)
-		if blocks[i] = m.Speed; m.Speed == 0 {
-			blocks[i], novices = usual, append(novices, i)
+		if m, _ := d.Member(id); m.Speed == 0 {
+			blocks[i], novices = cmp.Or(blocks[i], usual), append(novices, i)
 		}
 	}
 	shares := split(blocks)
@@ -120,18 +120,12 @@ func (d *Assignment) measured(workers []string, split func(blocks []uint32) (sha
 
 // usualSpeed is the mean of the measured speeds, or an arbitrary speed if none is measured.
 func (d *Assignment) usualSpeed(workers []string) uint32 {
-	var sum, known uint64
-	for _, id := range workers {
+	blocks := make([]uint32, len(workers))
+	for i, id := range workers {
 		m, _ := d.Member(id)
-		if m.Speed > 0 {
-			sum += uint64(m.Speed)
-			known++
-		}
+		blocks[i] = m.Speed
 	}
-	if known == 0 {
-		return 1
-	}
-	return uint32(sum / known)
+	return mean(blocks)
 }
 
 // Units of a round may have different sizes (Terms.Sizes), for machines of different speeds: a worker a third as fast

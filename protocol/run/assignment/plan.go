@@ -1,11 +1,14 @@
 package assignment
 
 import (
+	"cmp"
 	"math"
 	"math/bits"
 
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/event"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/schedule"
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/protocol/run/transition"
 	"github.com/starling-network/starling/protocol/run/work"
@@ -19,6 +22,7 @@ type plan struct {
 	held  map[string]transition.Kinds // kinds of these
 	usual pace                        // of the workers for which one time is measured
 	both  pace                        // of those for which both are
+	rated map[string]pace             // times of workers for which none is, by their rates
 }
 
 // pace is the mean time of units that learn, and of units that draw; 0: not measured.
@@ -46,7 +50,47 @@ func paces(members []crew.Member) (usual, both pace) {
 func idle(d *Assignment) *plan {
 	p := &plan{Assignment: d, busy: map[string]uint64{}}
 	p.usual, p.both = paces(d.Members)
+	if d.Rules >= progress.RatesCount {
+		p.rated = byRate(d, p.usual)
+	}
 	return p
+}
+
+// byRate are the times of workers by their rates, of the kinds of units that are measured in others, or of both kinds
+// while none is measured in any.
+func byRate(d *Assignment, usual pace) map[string]pace {
+	workers := d.Active(crew.Worker)
+	learn, draw := make([]uint32, len(workers)), make([]uint32, len(workers))
+	rates := make([]uint64, len(workers))
+	for i, id := range workers {
+		m, _ := d.Member(id)
+		learn[i], draw[i], rates[i] = m.Speed, m.DrawSpeed, m.Rate
+	}
+	learn, draw = schedule.ByRate(learn, rates), schedule.ByRate(draw, rates)
+	rated := map[string]pace{}
+	for i, id := range workers {
+		switch {
+		case usual.learn == 0 && usual.draw == 0:
+			rated[id] = pace{uint64(learn[i]), inProportion(uint64(learn[i]), d.Terms.Rollout.Flops, d.Terms.UnitFlops)}
+		case usual.learn == 0:
+			rated[id] = pace{draw: uint64(draw[i])}
+		case usual.draw == 0:
+			rated[id] = pace{learn: uint64(learn[i])}
+		default:
+			rated[id] = pace{uint64(learn[i]), uint64(draw[i])}
+		}
+	}
+	return rated
+}
+
+// inProportion is time * num / den, at least 1 unless time is 0, and at most the longest deadline.
+func inProportion(time, num, den uint64) uint64 {
+	high, low := bits.Mul64(time, num)
+	if time == 0 || high >= den {
+		return min(time, 1) * (terms.MaxBlocks << 8)
+	}
+	whole, _ := bits.Div64(high, low, den)
+	return min(max(whole, 1), terms.MaxBlocks<<8)
 }
 
 // plan begins with the units that workers have, and assumes that each has computed since it got the first of them.
@@ -74,26 +118,22 @@ func (d *Assignment) plan() *plan {
 
 // takes is the time of a member for a unit of a kind. If it is not measured, it follows from that for the other kind,
 // as both relate in other workers, or in floating-point operations before both are measured in any. Without either it
-// is the usual one. A member that is late with its units counts as slower at those that learn, for which the round
+// is what the rate of the member says, or else the usual one. A member that is late with its units counts as slower at those that learn, for which the round
 // waits.
 func (p *plan) takes(m crew.Member, draws bool) uint64 {
-	own, other, usual := uint64(m.Speed), uint64(m.DrawSpeed), p.usual.learn
+	own, other, usual := uint64(m.Speed), uint64(m.DrawSpeed), cmp.Or(p.rated[m.ID].learn, p.usual.learn)
 	num, den := p.both.learn, p.both.draw
 	if den == 0 {
 		num, den = p.Terms.UnitFlops, p.Terms.Rollout.Flops
 	}
 	if draws {
-		own, other, usual, num, den = other, own, p.usual.draw, den, num
+		own, other, usual, num, den = other, own, cmp.Or(p.rated[m.ID].draw, p.usual.draw), den, num
 	}
 	time := own
 	switch {
 	case own > 0:
 	case other > 0:
-		time = terms.MaxBlocks << 8
-		if high, low := bits.Mul64(other, num); high < den {
-			whole, _ := bits.Div64(high, low, den)
-			time = min(time, max(whole, 1))
-		}
+		time = inProportion(other, num, den)
 	default:
 		time = max(usual, 1)
 	}

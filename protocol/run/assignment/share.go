@@ -1,7 +1,10 @@
 package assignment
 
 import (
+	"cmp"
+
 	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/progress"
 	"github.com/starling-network/starling/protocol/run/schedule"
 )
 
@@ -10,17 +13,16 @@ import (
 const rare = schedule.OneUnit / 8
 
 // shares splits the units of a round over workers, by schedule.ShareBySpeed, and returns how many each gets. Workers
-// without a measured speed come first: each gets the part of the mean of the measured ones, and a unit at least, which
-// measures it. They are owed nothing.
+// without a measured speed come first: each gets the part that its rate says (expected), or else that of the mean of
+// the others, and a unit at least, which measures it. They are owed nothing.
 func shares(d *Assignment, workers []string) []uint32 {
 	blocks, owed := make([]uint32, len(workers)), make([]int32, len(workers))
 	var known []int // measured workers, by their number
-	usual := d.usualSpeed(workers)
+	byRate := expected(d, workers)
+	usual := mean(byRate)
 	for i, id := range workers {
 		m, _ := d.Member(id)
-		if blocks[i], owed[i] = m.Speed, m.Owed; m.Speed == 0 {
-			blocks[i] = usual
-		} else {
+		if blocks[i], owed[i] = cmp.Or(byRate[i], usual), m.Owed; m.Speed > 0 {
 			known = append(known, i)
 		}
 	}
@@ -52,4 +54,32 @@ func shares(d *Assignment, workers []string) []uint32 {
 		})
 	}
 	return all
+}
+
+// expected is the time that each worker takes for a whole unit: the measured one, or else what its rate says; 0 if
+// neither is known.
+func expected(d *Assignment, workers []string) []uint32 {
+	blocks, rates := make([]uint32, len(workers)), make([]uint64, len(workers))
+	for i, id := range workers {
+		m, _ := d.Member(id)
+		blocks[i], rates[i] = m.Speed, m.Rate
+	}
+	if d.Rules < progress.RatesCount {
+		return blocks
+	}
+	return schedule.ByRate(blocks, rates)
+}
+
+// mean is the mean of the times that are known, or an arbitrary time if none is.
+func mean(blocks []uint32) uint32 {
+	var sum, known uint64
+	for _, b := range blocks {
+		if b > 0 {
+			sum, known = sum+uint64(b), known+1
+		}
+	}
+	if known == 0 {
+		return 1
+	}
+	return uint32(sum / known)
 }

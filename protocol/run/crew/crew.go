@@ -71,6 +71,8 @@ type Member struct {
 	DrawSpeed uint32 `cbor:"17,keyasint,omitempty"`
 	// what rounding its part of the units of earlier rounds has left to it, see schedule.Due
 	Owed int32 `cbor:"18,keyasint,omitempty"`
+	// operations a second that the registry had measured when it took its seat; 0: none
+	Rate uint64 `cbor:"19,keyasint,omitempty"`
 }
 
 // Crew is the terms of a run, its members, and the pace that was observed.

@@ -91,8 +91,11 @@ const (
 	// RoundingIsOwed: a worker that gets less than its part of the units of a round, or more, since units are whole,
 	// is owed the difference in later rounds (schedule.ShareBySpeed). Before, each round was rounded by itself.
 	RoundingIsOwed Rules = 1
+	// RatesCount: a worker without a measured speed counts as the rate says that the registry has measured
+	// (schedule.ByRate). Before, it counted as the mean of the others.
+	RatesCount Rules = 2
 
-	NewestRules = RoundingIsOwed
+	NewestRules = RatesCount
 )
 
 // Entry is one line of the lineage: a checkpoint that a quorum attested.

@@ -32,6 +32,9 @@ func (d *Seats) Join(m crew.Member) {
 	}
 	e.Active, e.Why, e.Silent, e.Since = false, reason.OnProbation, 0, d.Env.Height
 	e.Stake, e.Owner, e.Earning = m.Stake, m.OwnerID(), m.Earning
+	if d.Rules >= progress.RatesCount {
+		e.Rate = m.Rate
+	}
 	if d.Terms.Tolerance.DistancePPM > 0 && d.Terms.AuditPPM == 0 {
 		d.Emit(event.Event{Kind: event.MemberJoined, Round: d.Round, Who: m.ID})
 		d.Admit(m.ID)
