@@ -18,6 +18,7 @@ import (
 	"github.com/starling-network/starling/client/gov"
 	"github.com/starling-network/starling/client/module"
 	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/market/cost"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run"
@@ -167,7 +168,7 @@ func TestMeasurement(t *testing.T) {
 	n.must(w.Market.OfferHourly(n.ctx, crew.Worker, 1000, 1))
 	offers, err := w.Market.Offers(n.ctx)
 	n.must(err)
-	if want := market.PerFlops(1000, p.Rate); offers[0].Price != want {
+	if want := cost.PerFlops(1000, p.Rate); offers[0].Price != want {
 		t.Errorf("1000 uzen an hour are %d uzen per 10^15 operations, want %d", offers[0].Price, want)
 	}
 }

@@ -43,6 +43,7 @@ import (
 	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/internal/nowork"
 	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/market/cost"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run/crew"
@@ -367,7 +368,7 @@ func asked(name, consumer string, priceCap uint64, workers, units uint32) *marke
 		WorkersMax: workers,
 		Terms: runpb.FromTerms(terms.Terms{
 			Job: name, Spec: d, SpecCID: "spec", Genesis: terms.Checkpoint{Root: d, CID: "genesis"}, Rounds: 1, Units: units,
-			Segments: 2, UnitFlops: market.Flops,
+			Segments: 2, UnitFlops: cost.Flops,
 			Deadlines: terms.Deadlines{Train: 4, Audit: 4, Attest: 40, Challenge: 1}, Window: 1,
 		}),
 	}

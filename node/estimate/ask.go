@@ -12,6 +12,7 @@ import (
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/node/session"
 	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/market/cost"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run/crew"
@@ -169,7 +170,7 @@ func (a *asked) income(ctx context.Context, c *client.Client, m Machine, r *Repo
 	if err != nil {
 		return err
 	}
-	gross := market.Hourly(m.Price, m.Rate) * 24
+	gross := cost.Hourly(m.Price, m.Rate) * 24
 	r.Most = gross - market.Share(gross, params.FeePPM)
 	return nil
 }

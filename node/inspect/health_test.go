@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/market/cost"
 	"github.com/starling-network/starling/protocol/run/crew"
 )
 
@@ -17,7 +18,7 @@ func TestPricesOfOffers(t *testing.T) {
 	got := pricesOf([]market.Listing{lot(crew.Worker, 30, 1, 0), lot(crew.Worker, 10, 2, 1e12), lot(crew.Worker, 20, 1, 0),
 		lot(crew.Verifier, 7, 1, 0)})
 	want := []Prices{{Role: "worker", Offers: 3, Slots: 4, Lowest: 10, Median: 20, Highest: 30,
-		Hourly: market.Hourly(10, 1e12)}, {Role: "verifier", Offers: 1, Slots: 1, Lowest: 7, Median: 7, Highest: 7}}
+		Hourly: cost.Hourly(10, 1e12)}, {Role: "verifier", Offers: 1, Slots: 1, Lowest: 7, Median: 7, Highest: 7}}
 	if !slices.Equal(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}

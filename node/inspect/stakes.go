@@ -9,6 +9,7 @@ import (
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/session"
 	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/market/cost"
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run/crew"
 )
@@ -109,7 +110,7 @@ func pricesOf(lots []market.Listing) []Prices {
 			}
 			prices, p.Slots = append(prices, l.Price), p.Slots+int(l.Slots)
 			if l.Rate > 0 {
-				hours = append(hours, market.Hourly(l.Price, l.Rate))
+				hours = append(hours, cost.Hourly(l.Price, l.Rate))
 			}
 		}
 		slices.Sort(prices)

@@ -3,6 +3,7 @@ package plan
 import (
 	"github.com/starling-network/starling/node/prepare/demand"
 	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/market/cost"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/reward/deterrence"
@@ -20,7 +21,7 @@ type Bonds struct {
 func bonds(o market.Order) Bonds {
 	params, price := registry.DefaultParams(), demand.LocalPrice(o)
 	b := Bonds{Worker: o.Stake(crew.Worker, price, params), Verifier: o.Stake(crew.Verifier, price, params)}
-	unit, _ := market.Cost(o.Terms.UnitFlops, price)
+	unit, _ := cost.Of(o.Terms.UnitFlops, price)
 	switch {
 	case o.Terms.AuditPPM == 0:
 	case o.Terms.Tolerance.DistancePPM > 0:

@@ -17,7 +17,7 @@ import (
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/prepare/demand"
 	"github.com/starling-network/starling/node/prepare/storage"
-	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/market/cost"
 	"github.com/starling-network/starling/role/bundle"
 )
 
@@ -124,7 +124,7 @@ func Of(b *prepare.CompiledJob) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, most := market.Quote(o.Terms, demand.LocalPrice(o), o.Verifiers)
+	_, most := cost.Quote(o.Terms, demand.LocalPrice(o), o.Verifiers)
 	j, s := b.Job, b.Spec
 	p := &Plan{
 		ID: b.PlanID(), Name: j.Name, Parameters: b.Model.Parameters(), Tokens: b.Tokens(j.Training.MaxSteps),

@@ -5,6 +5,7 @@ import (
 	"github.com/starling-network/starling/compute/train/parts"
 	"github.com/starling-network/starling/node/prepare/demand"
 	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/market/cost"
 	"github.com/starling-network/starling/role/bundle"
 )
 
@@ -44,7 +45,7 @@ func (b *CompiledJob) LocalOrder() (market.Order, error) {
 		o.Verifiers = localVerifiers
 	}
 	price := demand.LocalPrice(o)
-	if _, whole := market.Quote(o.Terms, price, o.Verifiers); o.Budget < whole {
+	if _, whole := cost.Quote(o.Terms, price, o.Verifiers); o.Budget < whole {
 		return o, &demand.BudgetError{Budget: o.Budget, Most: whole, Price: price}
 	}
 	return o, nil

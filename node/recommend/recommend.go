@@ -17,7 +17,7 @@ import (
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/prepare/demand"
 	"github.com/starling-network/starling/node/simulate"
-	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/market/cost"
 	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/sim/forecast"
 )
@@ -361,7 +361,7 @@ func weigh(b *prepare.CompiledJob, c *Candidate, j *job.Job, n simulate.Options,
 	if err != nil {
 		return err
 	}
-	_, c.MostUzen = market.Quote(order.Terms, demand.LocalPrice(order), order.Verifiers)
+	_, c.MostUzen = cost.Quote(order.Terms, demand.LocalPrice(order), order.Verifiers)
 	update, err := b.Size().Update()
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/market/cost"
 	"github.com/starling-network/starling/protocol/run/crew"
 )
 
@@ -131,7 +132,7 @@ func TestSeatsOfOneOwner(t *testing.T) {
 // hour may cost.
 func TestMarginalPrice(t *testing.T) {
 	o := order()
-	o.Workers, o.Verifiers, o.Conditions.Hourly = Workers{4, 4, 4}, 1, Hourly(1000, 1e12)
+	o.Workers, o.Verifiers, o.Conditions.Hourly = Workers{4, 4, 4}, 1, cost.Hourly(1000, 1e12)
 	lots := []Listing{staked("a", crew.Worker, 1, 1), staked("b", crew.Worker, 700, 1), staked("c", crew.Worker, 1, 1),
 		staked("d", crew.Worker, 1, 1), staked("v", crew.Verifier, 900, 1)}
 	for i := range lots {

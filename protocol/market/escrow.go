@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+
+	"github.com/starling-network/starling/protocol/market/cost"
 )
 
 // Parameters until governance changes them, and the most that they may say.
@@ -72,9 +74,6 @@ var (
 	ErrNumerics = errors.New("market: another version of the numerics is in force")
 )
 
-// Flops is the amount of work that prices are for: a price is uzen per 10^15 floating-point operations.
-const Flops = 1_000_000_000_000_000
-
 // Escrow is the locked budget of one job, in uzen. At every moment Budget = Paid + Fee + Refunded + Remaining.
 type Escrow struct {
 	Budget   uint64 `cbor:"1,keyasint"`
@@ -101,7 +100,7 @@ func (e Escrow) Pay(amount uint64, feePPM uint32) (after Escrow, net, fee uint64
 func (e Escrow) TopUp(amount uint64) (after Escrow, err error) {
 	sum, carry := bits.Add64(e.Budget, amount, 0)
 	if carry != 0 {
-		return e, fmt.Errorf("%w: %d on top of a budget of %d", ErrOverflow, amount, e.Budget)
+		return e, fmt.Errorf("%w: %d on top of a budget of %d", cost.ErrOverflow, amount, e.Budget)
 	}
 	e.Budget = sum
 	return e, nil

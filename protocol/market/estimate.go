@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/starling-network/starling/protocol/market/cost"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/progress"
@@ -72,9 +73,9 @@ func (b *OrderBook) Estimate(o Order) Estimate {
 	if e.Why != Matched {
 		return e
 	}
-	e.Round = RoundCost(dearest)
-	e.Whole = multiply(e.Round, uint64(o.Terms.Rounds))
-	work, checked := highest(run.State{Progress: progress.Progress{Crew: crew.Crew{Members: e.Lease.Members}}})
+	e.Round = cost.Round(dearest)
+	e.Whole = cost.Multiply(e.Round, uint64(o.Terms.Rounds))
+	work, checked := cost.Highest(run.State{Progress: progress.Progress{Crew: crew.Crew{Members: e.Lease.Members}}})
 	e.Likely = o.likely(work, checked)
 	e.Seconds = b.seconds(o, e.Lease)
 	return e
@@ -113,9 +114,9 @@ func (w *wish) passed(l *lot) Mismatch {
 // likely is the price of all units, and of the share of them that is audited in the long run.
 func (o *Order) likely(work, checked uint64) uint64 {
 	rounds := uint64(o.Terms.Rounds)
-	high, low := bits.Mul64(multiply(unitsCost(o.Terms, checked), rounds), uint64(o.Terms.Floor()))
+	high, low := bits.Mul64(cost.Multiply(cost.Units(o.Terms, checked), rounds), uint64(o.Terms.Floor()))
 	audits, _ := bits.Div64(high, low, million) // the rate is at most a million
-	return add(multiply(unitsCost(o.Terms, work), rounds), audits)
+	return cost.Add(cost.Multiply(cost.Units(o.Terms, work), rounds), audits)
 }
 
 const million = 1_000_000
@@ -131,7 +132,7 @@ func (b *OrderBook) seconds(o Order, lease Lease) uint64 {
 		if l.Rate == 0 {
 			return 0
 		}
-		rate = add(rate, l.Rate)
+		rate = cost.Add(rate, l.Rate)
 	}
 	high, low := bits.Mul64(uint64(o.Terms.Rounds), o.Terms.RoundFlops())
 	if high >= rate {
@@ -142,25 +143,4 @@ func (b *OrderBook) seconds(o Order, lease Lease) uint64 {
 		seconds++
 	}
 	return seconds
-}
-
-// Hourly is the price of an hour of a machine of a rate, in operations a second, at a price; in uzen.
-func Hourly(price, rate uint64) uint64 {
-	amount, _ := Cost(multiply(rate, 3600), price)
-	return amount
-}
-
-// PerFlops is the price, in uzen per 10^15 operations, at which an hour of a machine of a rate earns at least so many
-// uzen.
-func PerFlops(hourly, rate uint64) uint64 {
-	hour := max(1, multiply(rate, 3600))
-	high, low := bits.Mul64(hourly, Flops)
-	if high >= hour {
-		return ^uint64(0)
-	}
-	price, rest := bits.Div64(high, low, hour)
-	if rest > 0 {
-		price++
-	}
-	return price
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/starling-network/starling/protocol/market/cost"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/progress"
@@ -35,7 +36,7 @@ func (b *OrderBook) Join(o Order, s run.State, back []crew.Member, remaining uin
 			if !free || m.Role != role || m.Price > o.PriceCap || !s.MayJoin(m.ID, m.Role) || !taken.apart(l) {
 				continue
 			}
-			if with := joined(s, m); Exposure(with) <= remaining {
+			if with := joined(s, m); cost.Exposure(with) <= remaining {
 				s, chosen = with, append(chosen, m)
 				if taken.add(l.Owner, role); !m.Earning {
 					places--
@@ -70,7 +71,7 @@ func (b *OrderBook) earners(o Order, s run.State, taken owners, remaining uint64
 	if !EarnerMayJoin(s) {
 		return nil
 	}
-	o.PriceCap, _ = highest(s)
+	o.PriceCap, _ = cost.Highest(s)
 	w := b.wish(&o)
 	w.earning = true
 	_, members := b.drawn(w, s, crew.Worker, 1, taken, remaining)
@@ -88,7 +89,7 @@ func (b *OrderBook) drawn(w *wish, s run.State, role crew.Role, places int, take
 	remaining uint64) (run.State, []crew.Member) {
 	o := w.order
 	u := b.urn(w, role, o.PriceCap)
-	work, checked := highest(s)
+	work, checked := cost.Highest(s)
 	paid := map[crew.Role]uint64{crew.Worker: work, crew.Verifier: checked}[role]
 	pays := payable{run: s, role: role, remaining: remaining, most: o.PriceCap}
 	room := terms.MaxMembers - len(s.Members)
@@ -131,7 +132,7 @@ func (p *payable) at(price uint64) bool {
 	case price > p.most:
 		return false
 	}
-	if Exposure(joined(p.run, crew.Member{ID: "\x00", Role: p.role, Price: price})) > p.remaining {
+	if cost.Exposure(joined(p.run, crew.Member{ID: "\x00", Role: p.role, Price: price})) > p.remaining {
 		p.most = max(price, 1) - 1
 		return false
 	}

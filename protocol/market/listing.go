@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/starling-network/starling/protocol/audit"
+	"github.com/starling-network/starling/protocol/market/cost"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run/crew"
 )
@@ -172,7 +173,7 @@ func (w *wish) misfit(l *lot) Mismatch {
 		return NotAttested
 	case worker && l.Tier < c.Tier:
 		return TierTooLow
-	case worker && c.Hourly > 0 && (l.Rate == 0 || Hourly(l.Price, l.Rate) > c.Hourly):
+	case worker && c.Hourly > 0 && (l.Rate == 0 || cost.Hourly(l.Price, l.Rate) > c.Hourly):
 		return HourTooDear
 	case !l.Earning && l.Cover < math.MaxUint64 && w.order.Value(l.Role, l.Price) > l.Cover:
 		return StakeTooSmall
@@ -212,7 +213,7 @@ func (b *OrderBook) wish(o *Order) *wish {
 // of the job's audit rate for a worker, and at the rate of planted faults for a verifier, which is paid for a whole
 // unit. History does not lower it, as the rate never falls below the floor.
 func (o *Order) Value(role crew.Role, price uint64) uint64 {
-	unit, _ := Cost(o.Terms.UnitFlops, price)
+	unit, _ := cost.Of(o.Terms.UnitFlops, price)
 	if role == crew.Verifier {
 		return audit.Bond(unit, audit.PlantPPM)
 	}

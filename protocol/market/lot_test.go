@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/starling-network/starling/protocol/market/cost"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/terms"
@@ -40,7 +41,7 @@ func TestStakeOfASeatMakesFakingALoss(t *testing.T) {
 		for _, rate := range []uint32{10_000, 50_000, 100_000, 500_000, 1_000_000} {
 			o := Order{Workers: Workers{Min: 4, Target: 4, Max: 4}, Verifiers: 2,
 				Terms: terms.Terms{Rounds: rounds, Units: 4, Segments: 1, UnitFlops: 1e9, AuditPPM: rate}}
-			unit, _ := Cost(o.Terms.UnitFlops, price)
+			unit, _ := cost.Of(o.Terms.UnitFlops, price)
 			stake := o.Stake(crew.Worker, price, registry.Params{CoverPPM: registry.DefaultParams().CoverPPM})
 			lost := stake / 2 / 2
 			// Of 10^6 faked units the audits of honest verifiers meet rate x 3/4.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/starling-network/starling/protocol/market/cost"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/progress"
@@ -58,7 +59,7 @@ func (b *OrderBook) Match(o Order) (Lease, Reason) {
 		return Lease{}, b.lacking(w)
 	}
 	members := slices.Concat(w.price(workers, 0), w.price(verifiers, 0))
-	if RoundCost(run.State{Progress: progress.Progress{Crew: crew.Crew{Terms: o.Terms, Members: members}}}) > o.Budget {
+	if cost.Round(run.State{Progress: progress.Progress{Crew: crew.Crew{Terms: o.Terms, Members: members}}}) > o.Budget {
 		return Lease{}, BudgetTooSmall
 	}
 	slices.SortFunc(members, func(a, b crew.Member) int { return cmp.Compare(a.ID, b.ID) })

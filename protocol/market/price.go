@@ -1,10 +1,10 @@
 package market
 
 import (
-	"math/bits"
 	"slices"
 	"sort"
 
+	"github.com/starling-network/starling/protocol/market/cost"
 	"github.com/starling-network/starling/protocol/run/crew"
 )
 
@@ -28,7 +28,7 @@ func (w *wish) price(lots []*lot, already uint64) (members []crew.Member) {
 // ceiling is the highest price, up to a bound, at which a lot still fits.
 func (w *wish) ceiling(l *lot, bound uint64) uint64 {
 	if hourly := w.order.Conditions.Hourly; hourly > 0 && l.Role == crew.Worker {
-		bound = min(bound, under(hourly, l.Rate))
+		bound = min(bound, cost.Within(hourly, l.Rate))
 	}
 	if bound <= l.Price || w.order.Value(l.Role, bound) <= l.Cover {
 		return bound
@@ -36,21 +36,6 @@ func (w *wish) ceiling(l *lot, bound uint64) uint64 {
 	n := int(min(bound-l.Price, 1<<62)) // the first price above the lot's that its stake does not cover
 	return l.Price + uint64(sort.Search(n,
 		func(i int) bool { return w.order.Value(l.Role, l.Price+uint64(i)+1) > l.Cover }))
-}
-
-// under is the highest price at which an hour of a machine of a rate costs at most so many uzen.
-func under(hourly, rate uint64) uint64 {
-	hour := max(1, multiply(rate, 3600))
-	high, low := bits.Mul64(add(hourly, 1), Flops)
-	if low == 0 {
-		high--
-	}
-	low--
-	if high >= hour {
-		return ^uint64(0)
-	}
-	price, _ := bits.Div64(high, low, hour)
-	return price
 }
 
 // owners are the accounts that members of a role work for.

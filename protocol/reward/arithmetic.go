@@ -5,11 +5,12 @@ import (
 	"strings"
 
 	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/market/cost"
 )
 
 // Due is the amount of a receipt for work or an audit that is paid in full: net, and the fee on top of it, in uzen.
 func (r Receipt) Due() (net, fee uint64) {
-	gross, _ := market.Cost(r.Flops, r.Price) // beyond 64 bits it saturates, as when it was paid
+	gross, _ := cost.Of(r.Flops, r.Price) // beyond 64 bits it saturates, as when it was paid
 	fee = market.Share(gross, r.FeePPM)
 	return gross - fee, fee
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/market/cost"
 	"github.com/starling-network/starling/protocol/run/reason"
 )
 
@@ -45,7 +46,7 @@ func TestArithmeticLeadsToTheAmount(t *testing.T) {
 }
 
 func TestArithmeticFindsWrongAmounts(t *testing.T) {
-	r := Receipt{Kind: Work, Flops: 2 * market.Flops, Price: 100, FeePPM: market.FeePPM, Amount: 191, Fee: 10,
+	r := Receipt{Kind: Work, Flops: 2 * cost.Flops, Price: 100, FeePPM: market.FeePPM, Amount: 191, Fee: 10,
 		Reason: Verified}
 	if text := strings.Join(Arithmetic(r, nil), "\n"); !strings.Contains(text, "does not add up") {
 		t.Errorf("%s", text)

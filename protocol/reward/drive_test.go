@@ -10,6 +10,7 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/market/cost"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/protocol/run/crew"
@@ -116,7 +117,7 @@ func enact(t *testing.T, order market.Order, parties []party) *world {
 func (w *world) env() transition.Env {
 	return transition.Env{Height: w.height, Beacon: digest("beacon", w.order.ID, w.height),
 		Covers: func(p progress.Progress) func(unit uint32, price uint64, spared bool) bool {
-			return market.Covers(run.State{Progress: p}, w.escrow.Remaining())
+			return cost.Covers(run.State{Progress: p}, w.escrow.Remaining())
 		}}
 }
 
@@ -145,7 +146,7 @@ func (w *world) block() {
 	w.judge()
 	w.refute()
 	env := w.env()
-	env.BudgetExhausted = w.escrow.Remaining() < market.Exposure(w.s)
+	env.BudgetExhausted = w.escrow.Remaining() < cost.Exposure(w.s)
 	s, events := w.s.Tick(env)
 	w.apply(s, events, nil)
 }

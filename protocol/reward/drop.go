@@ -2,6 +2,7 @@ package reward
 
 import (
 	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/market/cost"
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/event"
 	"github.com/starling-network/starling/protocol/run/reason"
@@ -44,7 +45,7 @@ func (l *ledger) restore(lap work.RoundState, u *work.Unit, m crew.Member) bool 
 // account; empty: none does, and the work is not paid.
 func (l *ledger) payBy(culprits []string, kind Kind, round, unit uint32, m crew.Member, flops uint64,
 	reason string) (payer string) {
-	gross, _ := market.Cost(flops, m.Price)
+	gross, _ := cost.Of(flops, m.Price)
 	for _, id := range culprits {
 		if gross == 0 || l.stake(id) < gross || id == m.ID {
 			continue

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/market/cost"
 	"github.com/starling-network/starling/protocol/run/event"
 	"github.com/starling-network/starling/protocol/run/progress"
 )
@@ -58,14 +58,14 @@ func TestRollbackIsNoPump(t *testing.T) {
 						rolled++
 					}
 				}
-				unit, _ := market.Cost(order.Terms.UnitFlops, 1001)
+				unit, _ := cost.Of(order.Terms.UnitFlops, 1001)
 				if convictions < 2 || rolled < 2 {
 					t.Fatalf("%d convictions and %d rollbacks: nothing is pumped", convictions, rolled)
 				}
 				if budget > unit*units*rounds {
 					t.Errorf("the budget pays %d for work that costs %d", budget, unit*units*rounds)
 				}
-				if look, _ := market.Cost(order.Terms.UnitFlops, 999); audits > look*units*rounds {
+				if look, _ := cost.Of(order.Terms.UnitFlops, 999); audits > look*units*rounds {
 					t.Errorf("the budget pays %d for audits that cost %d", audits, look*units*rounds)
 				}
 				if gained >= 0 {
@@ -83,7 +83,7 @@ func TestAuditsAgainTakeNothingOfWhatIsOwed(t *testing.T) {
 	for _, spare := range []uint64{0, 5_000, 1_000_000} {
 		order := job("again", 4, 12, 2, 1_000_000)
 		order.Terms.Carry, order.Terms.Window = 4, 8
-		_, order.Budget = market.Quote(order.Terms, 1001, 2)
+		_, order.Budget = cost.Quote(order.Terms, 1001, 2)
 		order.Budget += spare
 		late := party{lazy: func(round uint32) bool { return round%2 == 1 }}
 		w := enact(t, order, []party{worker("ann", party{}), worker("bob", party{}), worker("leo", late),

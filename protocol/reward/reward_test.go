@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/market/cost"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/event"
@@ -27,7 +28,7 @@ func job(id string, units, rounds uint32, verifiers uint32, auditPPM uint32) mar
 		Terms: terms.Terms{
 			Job: id, Spec: digest("spec"), SpecCID: "bafyspec",
 			Genesis: terms.Checkpoint{Root: digest("genesis"), CID: "bafygenesis"},
-			Rounds:  rounds, Units: units, Segments: 2, UnitFlops: 3 * market.Flops, AuditPPM: auditPPM,
+			Rounds:  rounds, Units: units, Segments: 2, UnitFlops: 3 * cost.Flops, AuditPPM: auditPPM,
 			Deadlines: terms.Deadlines{Train: 12, Audit: 12, Attest: 12, Challenge: 6}, Window: 3,
 		},
 	}
@@ -328,7 +329,7 @@ func golden(t *testing.T, name, got string) {
 
 func TestBudgetRunsOut(t *testing.T) {
 	order := job("poor", 2, 5, 1, 1_000_000)
-	round, whole := market.Quote(order.Terms, 1001, 1)
+	round, whole := cost.Quote(order.Terms, 1001, 1)
 	order.Budget = 2*round + 1
 	if order.Budget >= whole {
 		t.Fatal("not a small budget")
@@ -343,7 +344,7 @@ func TestShortEscrowPaysWhatItHolds(t *testing.T) {
 	s := run.State{
 		Progress: progress.Progress{
 			Crew: crew.Crew{
-				Terms:   terms.Terms{Job: "j", UnitFlops: market.Flops},
+				Terms:   terms.Terms{Job: "j", UnitFlops: cost.Flops},
 				Members: []crew.Member{{ID: "v", Role: crew.Verifier, Price: 100}, {ID: "x", Role: crew.Verifier}},
 			},
 		},
@@ -428,7 +429,7 @@ func TestReceiptsOfADispute(t *testing.T) {
 // costs exactly its quote, also where prices do not divide.
 func TestUnitsOfDifferentSizesArePaidAsQuoted(t *testing.T) {
 	o := job("paces", 4, 3, 1, 1_000_000)
-	o.Terms.Segments, o.Terms.UnitFlops, o.Terms.Sizes = 7, 7*(market.Flops/11), []uint32{3, 7, 1, 5}
+	o.Terms.Segments, o.Terms.UnitFlops, o.Terms.Sizes = 7, 7*(cost.Flops/11), []uint32{3, 7, 1, 5}
 	w := enact(t, o, []party{
 		worker("w0", party{}), worker("w1", party{pace: 3}), worker("w2", party{pace: 5}), worker("w3", party{pace: 8}),
 		verifier("v0", party{}),
@@ -436,8 +437,8 @@ func TestUnitsOfDifferentSizesArePaidAsQuoted(t *testing.T) {
 	if w.s.Phase != progress.Done {
 		t.Fatalf("phase %d: %s", w.s.Phase, w.s.Why)
 	}
-	_, work := market.Quote(o.Terms, 1001, 0)
-	_, audits := market.Quote(o.Terms, 999, 0)
+	_, work := cost.Quote(o.Terms, 1001, 0)
+	_, audits := cost.Quote(o.Terms, 999, 0)
 	if got, want := w.escrow.Paid+w.escrow.Fee, work+audits; got != want {
 		t.Errorf("paid %d, quoted %d", got, want)
 	}

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/market/cost"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/protocol/run/crew"
@@ -154,7 +155,7 @@ func audited(t terms.Terms, unit, segment uint32) uint64 {
 func (l *ledger) pay(kind Kind, round, unit uint32, who string, flops uint64, reason string) {
 	m, _ := l.state.Member(who)
 	// A cost beyond 64 bits saturates, and no escrow holds as much.
-	gross, _ := market.Cost(flops, m.Price)
+	gross, _ := cost.Of(flops, m.Price)
 	var net, fee uint64
 	l.Escrow, net, fee = l.Escrow.Pay(gross, l.book.FeePPM)
 	switch {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/market/cost"
 	"github.com/starling-network/starling/protocol/run/progress"
 	"github.com/starling-network/starling/protocol/run/reason"
 	"github.com/starling-network/starling/protocol/run/work"
@@ -98,7 +99,7 @@ func TestCauses(t *testing.T) {
 			o.Conditions.Regions = []string{"us"}
 		})), nil, CauseMachine},
 		"little behind it": {idle(market.TooFewWorkers, func(v *View) { v.Lots[0].Cover = 0 },
-			wants(func(o *market.Order) { o.Terms.UnitFlops, o.Terms.AuditPPM = market.Flops, 10_000 })), nil, CauseStake},
+			wants(func(o *market.Order) { o.Terms.UnitFlops, o.Terms.AuditPPM = cost.Flops, 10_000 })), nil, CauseStake},
 		"one of two orders takes it": {idle(market.Matched, func(v *View) {
 			v.Orders = append([]Order{{market.Order{ID: "dear", PriceCap: 1}, market.Matched}}, v.Orders...)
 		}), nil, CauseSeat},

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/starling-network/starling/protocol/dispute"
-	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/market/cost"
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/progress"
 	"github.com/starling-network/starling/protocol/run/reason"
@@ -131,7 +131,7 @@ func (m member) assigning() Reason {
 	case len(s.Open) >= int(s.Terms.Window):
 		return Reason{Code: WaitsWindow, Kind: Waits, Text: textf("%d rounds are trained and not final, as many as may "+
 			"be: round %d has to be final first", len(s.Open), s.Open[0].Round+1)}
-	case market.Exposure(s) > m.run.Escrow.Remaining():
+	case cost.Exposure(s) > m.run.Escrow.Remaining():
 		return Reason{Code: WaitsBudget, Kind: Waits, Text: "what remains of the budget does not cover another round, " +
 			"until earlier rounds leave some of theirs"}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/market/cost"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/protocol/run/crew"
@@ -35,7 +36,7 @@ func state() run.State {
 	}
 	return run.State{
 		Progress: progress.Progress{
-			Crew: crew.Crew{Terms: terms.Terms{Job: "job", Rounds: 9, Units: 2, UnitFlops: market.Flops, Window: 4, AuditPPM: 1,
+			Crew: crew.Crew{Terms: terms.Terms{Job: "job", Rounds: 9, Units: 2, UnitFlops: cost.Flops, Window: 4, AuditPPM: 1,
 				Deadlines: terms.Deadlines{
 					Train:     20,
 					Audit:     20,

@@ -14,6 +14,7 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/storetest"
 	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/market/cost"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/protocol/run/crew"
@@ -140,7 +141,7 @@ func TestOffersWithoutStakeAreTakenAway(t *testing.T) {
 func TestACapThatCostsNothingTakesNobodysCover(t *testing.T) {
 	k, ctx := empty(t, surroundings{})
 	o := waitingOrder("job", 5)
-	o.PriceCap, o.Terms.UnitFlops, o.Terms.AuditPPM = 1<<63, market.Flops, 1_000_000
+	o.PriceCap, o.Terms.UnitFlops, o.Terms.AuditPPM = 1<<63, cost.Flops, 1_000_000
 	if err := k.engage(ctx, o, []crew.Member{{ID: "w", Role: crew.Worker, Price: 7}}); err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/market/marketpb"
 	rules "github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/market/cost"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/protocol/run/transition"
 )
@@ -148,7 +149,7 @@ func (k *Keeper) Hold(ctx context.Context, s run.State, env transition.Env) (tra
 	if job.Paused > 0 && env.Height > job.Paused+params.PauseBlocks {
 		job.Ending, job.Paused = true, 0
 	}
-	broke := rules.Exposure(s) > escrow.Remaining()
+	broke := cost.Exposure(s) > escrow.Remaining()
 	// wait for open rounds, which may cost less than their bound, or for a higher budget
 	waits := broke && job.Order.OnExceed == rules.PauseExceeded
 	switch {

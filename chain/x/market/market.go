@@ -14,6 +14,7 @@ import (
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/market/cost"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/protocol/run/crew"
@@ -170,7 +171,7 @@ func (k *Keeper) Connect(runs Runs) { k.runs = runs }
 // ErrorTable of the module.
 var ErrorTable = &adapter.ErrorTable{Space: Name, List: []adapter.ErrorCode{
 	{Code: 2, Rule: market.ErrOrder, Fix: "Correct the order and send it again."},
-	{Code: 3, Rule: market.ErrOverflow, Fix: "Ask for less work or a lower price."},
+	{Code: 3, Rule: cost.ErrOverflow, Fix: "Ask for less work or a lower price."},
 	{Code: 4, Rule: ErrRole, Fix: "Register the account in this role, with its stake, first."},
 	{Code: 5, Rule: ErrTaken, Fix: "Choose another name for the job, or add a dot and the address of your account to " +
 		"it: such a name is yours alone."},

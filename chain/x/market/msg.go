@@ -12,6 +12,7 @@ import (
 	"github.com/starling-network/starling/chain/x/market/marketpb"
 	"github.com/starling-network/starling/chain/x/training/runpb"
 	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/market/cost"
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/refusal"
 )
@@ -59,7 +60,7 @@ func (k messages) offer(ctx context.Context, m *marketpb.MsgOffer) (market.Offer
 	case m.Hourly > 0 && p.Rate == 0:
 		return o, fmt.Errorf("%w: %s asks %d uzen an hour", ErrRate, m.Sender, m.Hourly)
 	case m.Hourly > 0:
-		o.Price = market.PerFlops(m.Hourly, p.Rate)
+		o.Price = cost.PerFlops(m.Hourly, p.Rate)
 	}
 	return o, nil
 }

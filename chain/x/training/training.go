@@ -22,7 +22,7 @@ import (
 	"github.com/starling-network/starling/chain/x/training/works"
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/dispute"
-	rules "github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/market/cost"
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/protocol/run/crew"
@@ -219,7 +219,7 @@ func (k *Keeper) env(ctx context.Context, job string) (env transition.Env, faile
 	}, Covers: func(p progress.Progress) func(unit uint32, price uint64, spared bool) bool {
 		escrow, err := k.market.Escrow(ctx, job)
 		broke = errors.Join(broke, err)
-		return rules.Covers(run.State{Progress: p}, escrow.Remaining())
+		return cost.Covers(run.State{Progress: p}, escrow.Remaining())
 	}}
 	return env, func() error { return broke }, err
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/starling-network/starling/node/inspect"
 	"github.com/starling-network/starling/node/plan"
 	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/market/cost"
 )
 
 // Command is starling market.
@@ -108,7 +109,7 @@ With -o json: {"offers":[{"id","role","price","slots","since","class","tier","me
 			"+GFLOP/S", "+CPUS", "+ACCELERATORS", "+DISK", "+AUDITS PASSED", "+UPLOAD", "+LATENCY", "+DOMAIN", "+ATTESTED",
 			"+COVER", "+SINCE HEIGHT"},
 		func(o Offered) []any {
-			return []any{o.ID, o.Role, terminal.Zen(o.Price), terminal.OptionalZen(market.Hourly(o.Price, o.Rate)), o.Slots,
+			return []any{o.ID, o.Role, terminal.Zen(o.Price), terminal.OptionalZen(cost.Hourly(o.Price, o.Rate)), o.Slots,
 				o.Class, o.Tier, o.Region, o.Jurisdiction, unit(o.Memory, "MiB"),
 				terminal.Gigaflops(o.Rate), o.Cores, devices(o.Devices, o.Model), unit(o.Disk, "MiB"), o.Passed,
 				unit(o.Upload, "kbit/s"),

@@ -14,6 +14,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/node/inspect"
 	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/market/cost"
 )
 
 func offerCommand(c *terminal.Console) *cobra.Command {
@@ -69,7 +70,7 @@ With -o json: {"offers":[as of starling market offers, of this account or its po
 			}
 			w := terminal.NewColumns(os.Stdout, c.Form, "ACCOUNT", "ROLE", "ZEN/PFLOP", "HOUR", "SLOTS")
 			for _, l := range offersOf(mine) {
-				w.Row(l.ID, l.Role, terminal.Zen(l.Price), terminal.OptionalZen(market.Hourly(l.Price, l.Rate)), l.Slots)
+				w.Row(l.ID, l.Role, terminal.Zen(l.Price), terminal.OptionalZen(cost.Hourly(l.Price, l.Rate)), l.Slots)
 			}
 			return w.Flush()
 		},

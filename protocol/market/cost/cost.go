@@ -1,4 +1,6 @@
-package market
+// Package cost is the arithmetic of prices: the cost of operations, of a round and of a run at given prices, and of an
+// hour of a machine. It draws no seats and moves no coins, which packages market and reward do.
+package cost
 
 import (
 	"errors"
@@ -14,11 +16,14 @@ import (
 )
 
 // ErrOverflow is returned with the largest amount there is, when a cost is beyond it.
-var ErrOverflow = errors.New("market: amount above 2^64-1 uzen")
+var ErrOverflow = errors.New("cost: amount above 2^64-1 uzen")
 
-// Cost is floor(flops * price / 10^15) in uzen, in 128-bit arithmetic. A cost beyond 64 bits is the largest amount,
+// Flops is the amount of work that prices are for: a price is uzen per 10^15 floating-point operations.
+const Flops = 1_000_000_000_000_000
+
+// Of is floor(flops * price / 10^15) in uzen, in 128-bit arithmetic. A cost beyond 64 bits is the largest amount,
 // with ErrOverflow.
-func Cost(flops, price uint64) (uint64, error) {
+func Of(flops, price uint64) (uint64, error) {
 	high, low := bits.Mul64(flops, price)
 	if high >= Flops {
 		return math.MaxUint64, fmt.Errorf("%w: %d operations at %d uzen per 10^15", ErrOverflow, flops, price)
@@ -36,25 +41,25 @@ func Quote(t terms.Terms, price uint64, verifiers uint32) (round, whole uint64) 
 		checked = price
 	}
 	round = roundCost(t, price, checked)
-	return round, multiply(round, uint64(t.Rounds))
+	return round, Multiply(round, uint64(t.Rounds))
 }
 
-// RoundCost is the most that the next round of a run costs, at the prices of its active members: Quote's round at the
+// Round is the most that the next round of a run costs, at the prices of its active members: Quote's round at the
 // highest price of each role.
-func RoundCost(s run.State) uint64 {
-	work, checked := highest(s)
+func Round(s run.State) uint64 {
+	work, checked := Highest(s)
 	return roundCost(s.Terms, work, checked)
 }
 
 // Exposure is the most that a run may still cost when it begins another round: the rounds that are not final, whose
-// units are not paid and may all be audited, those that were rolled back, and RoundCost. A round that the escrow does
+// units are not paid and may all be audited, those that were rolled back, and Round. A round that the escrow does
 // not cover is not begun.
 func Exposure(s run.State) uint64 {
-	_, checked := highest(s)
+	_, checked := Highest(s)
 	if s.Terms.AuditPPM == 0 {
 		checked = 0
 	}
-	total := RoundCost(s)
+	total := Round(s)
 	for i, l := range append(slices.Clip(s.Open), s.RolledBack...) {
 		for _, u := range l.Units {
 			if u.Status == work.Assigned && i >= len(s.Open) { // rolled back before it was committed
@@ -62,18 +67,18 @@ func Exposure(s run.State) uint64 {
 			}
 			m, _ := s.Member(u.Worker)
 			flops := s.Terms.FlopsOf(u.Index)
-			work, _ := Cost(flops, m.Price)
-			total = add(total, work)
+			work, _ := Of(flops, m.Price)
+			total = Add(total, work)
 			if !u.Passed {
-				again, _ := Cost(flops, auditPrice(s, u, checked))
-				total = add(total, again)
+				again, _ := Of(flops, auditPrice(s, u, checked))
+				total = Add(total, again)
 			}
 		}
 	}
-	for _, u := range s.Units { // RoundCost counts an audit at the price of the seats
+	for _, u := range s.Units { // Round counts an audit at the price of the seats
 		if dear := auditPrice(s, u, checked); dear > checked {
-			more, _ := Cost(s.Terms.FlopsOf(u.Index), dear-checked)
-			total = add(total, more)
+			more, _ := Of(s.Terms.FlopsOf(u.Index), dear-checked)
+			total = Add(total, more)
 		}
 	}
 	return total
@@ -94,13 +99,13 @@ func Covers(s run.State, remaining uint64) (more func(unit uint32, price uint64,
 	spare := remaining - min(Exposure(s), remaining)
 	var rounds uint64
 	if s.Round+1 < s.Terms.Rounds {
-		rounds = multiply(RoundCost(s), uint64(s.Terms.Rounds-s.Round-1))
+		rounds = Multiply(Round(s), uint64(s.Terms.Rounds-s.Round-1))
 	}
 	return func(unit uint32, price uint64, spared bool) bool {
-		one, _ := Cost(s.Terms.FlopsOf(unit), price)
+		one, _ := Of(s.Terms.FlopsOf(unit), price)
 		need := one
 		if spared {
-			need = add(one, rounds)
+			need = Add(one, rounds)
 		}
 		if need > spare {
 			return false
@@ -110,7 +115,7 @@ func Covers(s run.State, remaining uint64) (more func(unit uint32, price uint64,
 	}
 }
 
-func highest(s run.State) (work, checked uint64) {
+func Highest(s run.State) (work, checked uint64) {
 	for _, m := range s.Members {
 		switch {
 		case !m.Active:
@@ -124,29 +129,29 @@ func highest(s run.State) (work, checked uint64) {
 }
 
 func roundCost(t terms.Terms, work, checked uint64) uint64 {
-	all := unitsCost(t, work)
+	all := Units(t, work)
 	if t.AuditPPM > 0 {
-		all = add(all, unitsCost(t, checked))
+		all = Add(all, Units(t, checked))
 	}
 	return all
 }
 
-// unitsCost is the cost of all units of a round at a price, each rounded by itself. It saturates, as a bound should.
-func unitsCost(t terms.Terms, price uint64) (all uint64) {
+// Units is the cost of all units of a round at a price, each rounded by itself. It saturates, as a bound should.
+func Units(t terms.Terms, price uint64) (all uint64) {
 	if t.Sizes == nil {
-		unit, _ := Cost(t.UnitFlops, price)
-		drawn, _ := Cost(t.Rollout.Flops, price)
-		return add(multiply(unit, uint64(t.Units)), multiply(drawn, uint64(t.Rollout.Units)))
+		unit, _ := Of(t.UnitFlops, price)
+		drawn, _ := Of(t.Rollout.Flops, price)
+		return Add(Multiply(unit, uint64(t.Units)), Multiply(drawn, uint64(t.Rollout.Units)))
 	}
 	for u := range t.Units {
-		unit, _ := Cost(t.FlopsOf(u), price)
-		all = add(all, unit)
+		unit, _ := Of(t.FlopsOf(u), price)
+		all = Add(all, unit)
 	}
 	return all
 }
 
-// add saturates.
-func add(a, b uint64) uint64 {
+// Add saturates.
+func Add(a, b uint64) uint64 {
 	sum, carry := bits.Add64(a, b, 0)
 	if carry != 0 {
 		return math.MaxUint64
@@ -154,8 +159,8 @@ func add(a, b uint64) uint64 {
 	return sum
 }
 
-// multiply saturates.
-func multiply(a, b uint64) uint64 {
+// Multiply saturates.
+func Multiply(a, b uint64) uint64 {
 	high, low := bits.Mul64(a, b)
 	if high != 0 {
 		return math.MaxUint64

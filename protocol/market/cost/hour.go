@@ -1,0 +1,39 @@
+package cost
+
+import "math/bits"
+
+// Hourly is the price of an hour of a machine of a rate, in operations a second, at a price; in uzen.
+func Hourly(price, rate uint64) uint64 {
+	amount, _ := Of(Multiply(rate, 3600), price)
+	return amount
+}
+
+// PerFlops is the price, in uzen per 10^15 operations, at which an hour of a machine of a rate earns at least so many
+// uzen.
+func PerFlops(hourly, rate uint64) uint64 {
+	hour := max(1, Multiply(rate, 3600))
+	high, low := bits.Mul64(hourly, Flops)
+	if high >= hour {
+		return ^uint64(0)
+	}
+	price, rest := bits.Div64(high, low, hour)
+	if rest > 0 {
+		price++
+	}
+	return price
+}
+
+// Within is the highest price at which an hour of a machine of a rate costs at most so many uzen.
+func Within(hourly, rate uint64) uint64 {
+	hour := max(1, Multiply(rate, 3600))
+	high, low := bits.Mul64(Add(hourly, 1), Flops)
+	if low == 0 {
+		high--
+	}
+	low--
+	if high >= hour {
+		return ^uint64(0)
+	}
+	price, _ := bits.Div64(high, low, hour)
+	return price
+}
