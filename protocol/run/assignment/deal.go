@@ -90,8 +90,8 @@ func (d *Assignment) equal(workers []string) []string {
 
 // measured splits the units of a round over workers by speed, each round by itself: where units differ in size, and in
 // runs of rules before progress.RoundingIsOwed. It returns how many each gets. A worker without a measured speed
-// counts as its rate says (expected), or else as the mean of the others. If that gives it no unit, it gets one before all
-// others, which measures it.
+// counts as its rate says (expected), or else as the mean of the others. If that gives it no unit, it gets one before
+// all others, which measures it.
 // A measured worker that gets no unit counts as twice as fast the next time, so that it is eventually measured again.
 func (d *Assignment) measured(workers []string, split func(blocks []uint32) (shares []uint32)) []uint32 {
 	blocks := expected(d, workers)

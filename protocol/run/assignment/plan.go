@@ -118,8 +118,8 @@ func (d *Assignment) plan() *plan {
 
 // takes is the time of a member for a unit of a kind. If it is not measured, it follows from that for the other kind,
 // as both relate in other workers, or in floating-point operations before both are measured in any. Without either it
-// is what the rate of the member says, or else the usual one. A member that is late with its units counts as slower at those that learn, for which the round
-// waits.
+// is what the rate of the member says, or else the usual one. A member that is late with its units counts as slower at
+// those that learn, for which the round waits.
 func (p *plan) takes(m crew.Member, draws bool) uint64 {
 	own, other, usual := uint64(m.Speed), uint64(m.DrawSpeed), cmp.Or(p.rated[m.ID].learn, p.usual.learn)
 	num, den := p.both.learn, p.both.draw
