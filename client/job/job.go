@@ -48,6 +48,15 @@ func Load(path string, overrides ...string) (*Job, error) {
 
 // Read is Load without looking for the files that the job names.
 func Read(path string, overrides ...string) (*Job, error) {
+	source, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(source, path, overrides...)
+}
+
+// open reads a job file. The error is a *problem.ErrorList.
+func open(path string) ([]byte, error) {
 	source, err := os.ReadFile(path)
 	if err != nil {
 		why := err.Error()
@@ -58,23 +67,35 @@ func Read(path string, overrides ...string) (*Job, error) {
 			What: "cannot read the job file " + path, Why: why,
 			Fix: "check the path; examples/quickstart.yaml is a job file to start from"}})
 	}
-	return Parse(source, path, overrides...)
+	return source, nil
 }
 
 // Parse is Load for a file already read. It does not look at any other file. Path names the file in errors and
 // anchors the relative paths in it.
 func Parse(source []byte, path string, overrides ...string) (*Job, error) {
-	d := strict.New(path, spec.Aliases)
-	j := &Job{Spec: spec.Fixed(), Path: path, Source: source, Overrides: overrides}
-	if d.Decode(source, overrides, &j.Spec) {
+	j, d, ok := decode(source, path, overrides)
+	if ok && j.several(d) {
+		return nil, j.many()
+	}
+	if ok {
 		j.Derive(path, d.Given)
 		check.Keys(j.Spec, d)
 	}
 	if err := d.Err(); err != nil {
 		return nil, err
 	}
-	j.marks, j.Notes = d.Marks(), d.Notes()
+	j.Notes = d.Notes()
 	return j, nil
+}
+
+// decode reads the keys of a file; ok tells whether it is YAML of a job file at all.
+func decode(source []byte, path string, overrides []string) (j *Job, d *strict.Decoder, ok bool) {
+	d = strict.New(path, spec.Aliases)
+	d.Variants = variants
+	j = &Job{Spec: spec.Fixed(), Path: path, Source: source, Overrides: overrides}
+	ok = d.Decode(source, overrides, &j.Spec)
+	j.marks = d.Marks()
+	return j, d, ok
 }
 
 // Given reports whether the file or an override gives the key, a path such as training.max_steps.

@@ -265,6 +265,12 @@ var plain = map[string]string{
 	"Tracking.MLflow":   "an MLflow server that receives the metrics",
 	"MLflow.URI":        "the address of the MLflow server",
 	"MLflow.Experiment": "the name of the experiment on the MLflow server; default: Default",
+	"Spec.Experts":      "models that are trained apart, each by a job of its own, and read texts together",
+	"Spec.Expert": "the name of the expert that this job trains; default: none, and starling train trains a job for " +
+		"each",
+	"Expert.Name":  "the name of the expert, and of the folder of its run in output.dir",
+	"Expert.Prior": "how likely a text is of the domain of the expert, in proportion to the priors of the others",
+	"Expert.Set":   "keys of this file, in their sections, that are other for the expert",
 	"Output.Dir": "the folder of the run, relative to the current folder and not to the job " +
 		"file",
 	"Output.Formats": "the formats of the model files",

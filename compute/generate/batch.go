@@ -43,8 +43,12 @@ type fitted struct {
 	scale   *tensor.Tensor
 }
 
-// A size of a pass: how many sequences it reads, how many tokens of each, and how many before them it can remember.
-type size struct{ sequences, tokens, past int }
+// A size of a pass: how many sequences it reads, how many tokens of each, how many before them it can remember, and
+// whether it computes the logits after every token, or after the last of each sequence.
+type size struct {
+	sequences, tokens, past int
+	every                   bool
+}
 
 // A pass is a compiled model.Extend with its inputs and outputs.
 type pass struct {
@@ -109,16 +113,22 @@ type Sequence struct {
 	room    int              // tokens
 	length  int              // tokens read
 	limit   int              // tokens that may be read
+	vocab   int              // ids of tokens
 	adapter int
+
+	mixed *mixed // of a Mixture, which has nothing of the above but vocab, length and limit
 }
 
 // Len is the number of tokens read.
 func (s *Sequence) Len() int { return s.length }
 
-// Sequence begins a sequence of at most limit tokens, read with the adapter of the given number, or without one for 0.
-// Its memory grows with it, to at most Memory(limit).
+// Sequence begins a sequence of at most limit tokens, read with the adapter of the given number, or without one for 0;
+// nil if there is no such adapter. Its memory grows with it, to at most Memory(limit).
 func (b *Batch) Sequence(limit, adapter int) *Sequence {
-	return &Sequence{limit: min(limit, b.Context()), adapter: adapter}
+	if adapter < 0 || adapter >= max(1, len(b.adapters)) {
+		return nil
+	}
+	return &Sequence{limit: min(limit, b.Context()), vocab: b.base.VocabSize(), adapter: adapter}
 }
 
 // Memory is the number of bytes that the keys and values of a sequence of at most limit tokens take, at most.
@@ -138,18 +148,27 @@ func (b *Batch) Read(s *Sequence, tokens []int32) ([]float32, error) {
 	}
 	var logits []float32
 	for len(tokens) > 0 {
-		z := size{sequences: 1, tokens: 1, past: b.need(s)}
-		if len(tokens) > 1 {
-			z.tokens = min(piece, b.Context())
-		}
-		n := min(z.tokens, len(tokens))
-		all, err := b.run(z, []*Sequence{s}, [][]int32{tokens[:n]})
+		all, n, err := b.readPiece(s, tokens, false)
 		if err != nil {
 			return nil, err
 		}
 		logits, tokens = all, tokens[n:]
 	}
 	return logits, Finite(logits)
+}
+
+// readPiece reads the first n tokens and returns the logits after the last of them, or after every one: [n, vocab].
+func (b *Batch) readPiece(s *Sequence, tokens []int32, every bool) (logits []float32, n int, err error) {
+	z := size{sequences: 1, tokens: 1, past: b.need(s), every: every}
+	if len(tokens) > 1 {
+		z.tokens = min(piece, b.Context())
+	}
+	n = min(z.tokens, len(tokens))
+	logits, err = b.run(z, []*Sequence{s}, [][]int32{tokens[:n]})
+	if every && err == nil {
+		logits = logits[:n*b.base.VocabSize()]
+	}
+	return logits, n, err
 }
 
 // Next continues each sequence by one token and returns the logits that follow each [vocab], valid until the next call.
@@ -215,6 +234,11 @@ func (b *Batch) check(s *Sequence, tokens []int32) error {
 	if b.weights == nil {
 		return fmt.Errorf("%w: there are none", ErrWeights)
 	}
+	return s.check(tokens)
+}
+
+// check reports tokens by which the sequence cannot be continued.
+func (s *Sequence) check(tokens []int32) error {
 	if len(tokens) == 0 {
 		return fmt.Errorf("%w: none is given", ErrToken)
 	}
@@ -222,8 +246,8 @@ func (b *Batch) check(s *Sequence, tokens []int32) error {
 		return fmt.Errorf("%w: %d after %d, it holds %d", ErrContext, len(tokens), s.length, s.limit)
 	}
 	for _, id := range tokens {
-		if id < 0 || int(id) >= b.base.VocabSize() {
-			return fmt.Errorf("%w: %d, it has %d", ErrToken, id, b.base.VocabSize())
+		if id < 0 || int(id) >= s.vocab {
+			return fmt.Errorf("%w: %d, it has %d", ErrToken, id, s.vocab)
 		}
 	}
 	return nil
@@ -239,7 +263,8 @@ func Finite(logits []float32) error {
 	return nil
 }
 
-// run reads the tokens of each sequence, at most as many as the size has, and returns the logits [sequences, vocab].
+// run reads the tokens of each sequence, at most as many as the size has, and returns the logits [sequences, vocab], or
+// [sequences * tokens, vocab] after every token.
 func (b *Batch) run(z size, all []*Sequence, tokens [][]int32) ([]float32, error) {
 	p, err := b.pass(z)
 	if err != nil {
@@ -248,7 +273,10 @@ func (b *Batch) run(z size, all []*Sequence, tokens [][]int32) ([]float32, error
 	layers, _ := model.Memory(b.base, 1)
 	clear(p.in["tokens"].I32())
 	clear(p.in["start"].I32())
-	clear(p.in["last"].I32())
+	last := p.in["last"]
+	if last != nil {
+		clear(last.I32())
+	}
 	for j := range z.sequences {
 		var s *Sequence // nil fills up
 		adapter := 0
@@ -256,7 +284,10 @@ func (b *Batch) run(z size, all []*Sequence, tokens [][]int32) ([]float32, error
 			s = all[j]
 			b.grow(s, max(z.past, s.length+len(tokens[j])))
 			copy(p.in["tokens"].I32()[j*z.tokens:], tokens[j])
-			p.in["start"].I32()[j], p.in["last"].I32()[j] = int32(s.length), int32(len(tokens[j])-1)
+			p.in["start"].I32()[j] = int32(s.length)
+			if last != nil {
+				last.I32()[j] = int32(len(tokens[j]) - 1)
+			}
 			adapter = s.adapter
 		}
 		for i := range layers {
@@ -342,7 +373,7 @@ func (b *Batch) pass(z size) (*pass, error) {
 	if p, ok := b.passes[z]; ok {
 		return p, nil
 	}
-	code, err := model.Extend(b.config, z.sequences, z.tokens, z.past)
+	code, err := model.Extend(b.config, z.sequences, z.tokens, z.past, z.every)
 	if err != nil {
 		return nil, err
 	}
@@ -355,7 +386,9 @@ func (b *Batch) pass(z size) (*pass, error) {
 	}
 	p.in["tokens"] = tensor.New(tensor.Make(tensor.Int32, z.sequences, z.tokens))
 	p.in["start"] = tensor.New(tensor.Make(tensor.Int32, z.sequences))
-	p.in["last"] = tensor.New(tensor.Make(tensor.Int32, z.sequences))
+	if !z.every {
+		p.in["last"] = tensor.New(tensor.Make(tensor.Int32, z.sequences))
+	}
 	for _, o := range code.Outputs {
 		p.out[o.Name] = tensor.New(code.Ops[o.Value].Out)
 	}

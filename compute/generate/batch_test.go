@@ -198,10 +198,11 @@ func TestAdapterIsThatOfTheMergedModel(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			r := NewReader(c, 1)
-			if err := r.SetWeights(merged); err != nil {
+			own := NewBatch(c, 1)
+			if err := own.SetWeights(merged); err != nil {
 				t.Fatal(err)
 			}
+			r := NewReader(own)
 			want, err := r.Read(tokens)
 			if err != nil {
 				t.Fatal(err)

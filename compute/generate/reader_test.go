@@ -48,11 +48,16 @@ func weights(c architecture.Config) map[string]*tensor.Tensor {
 
 func reader(t *testing.T, c architecture.Config, threads int) *Reader {
 	t.Helper()
-	r := NewReader(c, threads)
-	if err := r.SetWeights(weights(c)); err != nil {
+	return readerOf(t, c, threads, weights(c))
+}
+
+func readerOf(t *testing.T, c architecture.Config, threads int, weights map[string]*tensor.Tensor) *Reader {
+	t.Helper()
+	b := NewBatch(c, threads)
+	if err := b.SetWeights(weights); err != nil {
 		t.Fatal(err)
 	}
-	return r
+	return NewReader(b)
 }
 
 // whole computes the logits that follow every token of a sequence, at once and without remembering anything.
@@ -159,19 +164,16 @@ func TestReadRefusals(t *testing.T) {
 	if _, err := r.Read(nil); !errors.Is(err, ErrToken) {
 		t.Error(err)
 	}
-	if _, err := NewReader(c, 1).Read([]int32{1}); !errors.Is(err, ErrWeights) {
+	if _, err := NewReader(NewBatch(c, 1)).Read([]int32{1}); !errors.Is(err, ErrWeights) {
 		t.Error(err)
 	}
 	bad := weights(c)
 	bad["transformer.ln_f.bias"].F32()[3] = float32(math.NaN())
-	if err := r.SetWeights(bad); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.Read([]int32{1}); !errors.Is(err, ErrNumbers) {
+	if _, err := readerOf(t, c, 1, bad).Read([]int32{1}); !errors.Is(err, ErrNumbers) {
 		t.Error(err)
 	}
 	delete(bad, "transformer.ln_f.bias")
-	if err := r.SetWeights(bad); !errors.Is(err, ErrWeights) {
+	if err := NewBatch(c, 1).SetWeights(bad); !errors.Is(err, ErrWeights) {
 		t.Error(err)
 	}
 }

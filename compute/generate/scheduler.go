@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-
-	"github.com/starling-network/starling/compute/detmath"
 )
 
 // Limits bound what a Scheduler does at once.
@@ -61,20 +59,20 @@ type Chance struct {
 	Log float64
 }
 
-// Scheduler writes many texts at a time with one Batch: they wait in turn for room, and come and go between tokens. A
+// Scheduler writes many texts at a time with one Model: they wait in turn for room, and come and go between tokens. A
 // text is the same whatever else is written. It is for one goroutine at a time.
 type Scheduler struct {
-	batch   *Batch
+	model   Model
 	limits  Limits
 	memory  int64 // of those in work
 	waiting []*Text
 	running []*Text
 }
 
-// NewScheduler returns a scheduler without texts. The batch is its own.
-func NewScheduler(b *Batch, l Limits) *Scheduler {
+// NewScheduler returns a scheduler without texts. The model is its own.
+func NewScheduler(m Model, l Limits) *Scheduler {
 	l.Texts = max(l.Texts, 1)
-	return &Scheduler{batch: b, limits: l}
+	return &Scheduler{model: m, limits: l}
 }
 
 // Submit puts a text at the end of the line. The error wraps ErrSampling, ErrToken, ErrContext, for a prompt that
@@ -83,14 +81,14 @@ func (s *Scheduler) Submit(r Request) (*Text, error) {
 	if err := r.Sampling.Check(); err != nil {
 		return nil, err
 	}
-	if r.Tokens < 1 || r.Adapter < 0 || r.Adapter >= max(1, len(s.batch.adapters)) {
-		return nil, fmt.Errorf("%w: %d tokens with adapter %d", ErrSampling, r.Tokens, r.Adapter)
-	}
 	t := &Text{Request: r}
 	// The last token is drawn, not read.
-	limit := min(len(r.Prompt)+r.Tokens-1, s.batch.Context())
-	t.sequence, t.memory = s.batch.Sequence(limit, r.Adapter), s.batch.Memory(limit)
-	if err := s.batch.check(t.sequence, r.Prompt); err != nil {
+	limit := min(len(r.Prompt)+r.Tokens-1, s.model.Context())
+	t.sequence, t.memory = s.model.Sequence(limit, r.Adapter), s.model.Memory(limit)
+	if r.Tokens < 1 || t.sequence == nil {
+		return nil, fmt.Errorf("%w: %d tokens with adapter %d", ErrSampling, r.Tokens, r.Adapter)
+	}
+	if err := t.sequence.check(r.Prompt); err != nil {
 		return nil, err
 	}
 	if t.memory > s.limits.Memory {
@@ -129,7 +127,7 @@ func (s *Scheduler) Step() ([]Token, error) {
 		for i, t := range ready {
 			sequences[i], tokens[i] = t.sequence, t.next
 		}
-		logits, err := s.batch.Next(sequences, tokens)
+		logits, err := s.model.Next(sequences, tokens)
 		if err != nil {
 			return nil, err
 		}
@@ -164,7 +162,7 @@ func (s *Scheduler) readPrompt() (*Token, error) {
 	}
 	t := s.running[i]
 	n := min(piece, len(t.Prompt)-t.read)
-	logits, err := s.batch.Read(t.sequence, t.Prompt[t.read:][:n])
+	logits, err := s.model.Read(t.sequence, t.Prompt[t.read:][:n])
 	t.read += n
 	switch {
 	case errors.Is(err, ErrNumbers):
@@ -201,15 +199,9 @@ func (t *Text) draw(logits []float32) Token {
 }
 
 // chances are the log probabilities of a token and of the n likeliest.
-func chances(logits []float32, id int32, n int) (log float64, likely []Chance) {
-	most, sum := logits[0], 0.0
-	for _, x := range logits {
-		most = max(most, x)
-	}
-	for _, x := range logits {
-		sum += detmath.Exp64(float64(x) - float64(most))
-	}
-	of := func(id int32) float64 { return float64(logits[id]) - float64(most) - detmath.Log64(sum) }
+func chances(logits []float32, id int32, n int) (of float64, likely []Chance) {
+	most, log := normal(logits)
+	logOf := func(id int32) float64 { return float64(logits[id]) - most - log }
 	if n > 0 {
 		c := candidates{ids: make([]int32, len(logits)), weights: make([]float64, len(logits))}
 		for i, x := range logits {
@@ -217,8 +209,8 @@ func chances(logits []float32, id int32, n int) (log float64, likely []Chance) {
 		}
 		c.keep(func(k int, _ float64) bool { return k == n })
 		for _, id := range c.ids {
-			likely = append(likely, Chance{id, of(id)})
+			likely = append(likely, Chance{id, logOf(id)})
 		}
 	}
-	return of(id), likely
+	return logOf(id), likely
 }

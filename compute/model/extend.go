@@ -46,7 +46,9 @@ func Memory(c architecture.Config, n int) (layers int, s tensor.Shape) {
 // The logits are those of Logits but for rounding: a score of the past and one among the tokens are summed apart. Those
 // of a sequence have the same bits whatever the others are, whatever n is, and for every past that is long enough: what
 // does not count adds zeros at the end of sums, which changes no bit of them.
-func Extend(c architecture.Config, n, length, past int) (*program.Program, error) {
+//
+// With every, the logits after all tokens are wanted: there is no input "last", and "logits" is [n * length, vocab].
+func Extend(c architecture.Config, n, length, past int, every bool) (*program.Program, error) {
 	if err := checkSize(c, n, length); err != nil {
 		return nil, err
 	}
@@ -59,13 +61,18 @@ func Extend(c architecture.Config, n, length, past int) (*program.Program, error
 		tokens := parameters(g, "", []architecture.Named{tokenBatch(n, length)})[0]
 		vector := shapes.Make(dtypes.Int32, n)
 		s := continued{start: graph.Parameter(g, "start", vector), kept: &kept{}}
-		last := graph.Parameter(g, "last", vector)
+		var last *graph.Node
+		if !every {
+			last = graph.Parameter(g, "last", vector)
+		}
 		s.remembered(g, c, n, past)
 		s.place(c, n, length)
 		w := extended(c, g, n)
 		x := decoder.Hidden(c, w, tokens, s)
-		first := graph.MulScalar(graph.Iota(g, vector, 0), length)
-		x = lookup(x, graph.Add(first, last))
+		if !every {
+			first := graph.MulScalar(graph.Iota(g, vector, 0), length)
+			x = lookup(x, graph.Add(first, last))
+		}
 		return append([]*graph.Node{decoder.Output(c, w, x)}, s.kept.nodes...)
 	})
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 // each piece.
 func extend(t *testing.T, c architecture.Config, w state, tokens []int32, length, past int) (logits [][]float32) {
 	t.Helper()
-	p, err := Extend(c, 1, length, past)
+	p, err := Extend(c, 1, length, past, false)
 	e := mustCompile(t, p, err)
 	layers, memory := Memory(c, past)
 	in := inputs(w, tensor.New(tensor.Make(tensor.Int32, 1, length)))
@@ -58,7 +58,7 @@ func TestExtendGivesTheLogitsOfTheWhole(t *testing.T) {
 func TestExtendForgetsWhatDoesNotCount(t *testing.T) {
 	for name, c := range tiny(t) {
 		const length, past, start = 3, 4, 2
-		p, err := Extend(c, 1, length, past)
+		p, err := Extend(c, 1, length, past, false)
 		e := mustCompile(t, p, err)
 		layers, memory := Memory(c, past)
 		run := func(filler int32, rest float32) []float32 {
@@ -90,7 +90,7 @@ func TestExtendForgetsWhatDoesNotCount(t *testing.T) {
 func TestExtendRefusesLengths(t *testing.T) {
 	c := tiny(t)["gpt2"]
 	for _, size := range [][2]int{{0, 1}, {1, 0}, {c.Context() + 1, 1}, {1, c.Context() + 1}} {
-		if _, err := Extend(c, 1, size[0], size[1]); !errors.Is(err, ErrStep) {
+		if _, err := Extend(c, 1, size[0], size[1], false); !errors.Is(err, ErrStep) {
 			t.Errorf("%v: %v", size, err)
 		}
 	}

@@ -169,10 +169,11 @@ const Greedy = 40
 
 // follow counts how many of the most likely tokens after the first of want's are PyTorch's, from the beginning on.
 func follow(m *folder.Model, want expected, threads int) (n int, err error) {
-	r := generate.NewReader(m.Config, threads)
-	if err := r.SetWeights(m.Tensors); err != nil {
+	batch := generate.NewBatch(m.Config, threads)
+	if err := batch.SetWeights(m.Tensors); err != nil {
 		return 0, err
 	}
+	r := generate.NewReader(batch)
 	next := want.Tokens[:begin]
 	for _, id := range want.Greedy {
 		logits, err := r.Read(next)

@@ -16,6 +16,7 @@ import (
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/module"
 	"github.com/starling-network/starling/compute/cpu"
+	"github.com/starling-network/starling/compute/generate"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/checkpoint"
@@ -60,6 +61,7 @@ type Consumer struct {
 	eval      *cpu.Exec
 	Log       *slog.Logger
 	generator *textgen.Generator                        // of samples, made with the first
+	writes    *generate.Batch                           // the model of the generator
 	board     *tracking.TensorBoardWriter               // of TensorBoard, if the job asks for one
 	Traffic   func() (sent, received uint64)            // bytes of all workers so far
 	Links     func(context.Context) ([]api.Link, error) // who fetched from whom so far, as far as it is known

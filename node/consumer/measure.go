@@ -10,6 +10,7 @@ import (
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/job/spec"
 	"github.com/starling-network/starling/compute/generate"
+	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/node/answers"
@@ -104,13 +105,14 @@ func (c *Consumer) sample(ctx context.Context, m rundir.Metric, ckpt *train.Chec
 	}
 	if c.generator == nil {
 		model := *c.Job.Language
-		c.generator = textgen.NewGenerator(model, c.Job.Tokenizer, pretrained.Ends(model, c.Job.Tokenizer))
+		c.writes = generate.NewBatch(model, kernel.Cores)
+		c.generator = textgen.NewGenerator(c.writes, c.Job.Tokenizer, pretrained.Ends(model, c.Job.Tokenizer))
 	}
 	weights, err := c.Job.Weights(train.Model(c.Job.Spec, ckpt, int(m.Measured[measured.BestNode])))
 	if err != nil {
 		return nil, err
 	}
-	if err := c.generator.Reader.SetWeights(weights); err != nil {
+	if err := c.writes.SetWeights(weights); err != nil {
 		return nil, err
 	}
 	defer runtime.KeepAlive(ckpt) // the reader has slices of its weights

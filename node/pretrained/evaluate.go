@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/starling-network/starling/compute/cpu"
+	"github.com/starling-network/starling/compute/detmath"
 	"github.com/starling-network/starling/compute/model"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
@@ -31,52 +33,49 @@ type Evaluation struct {
 
 // Evaluate measures how well the model predicts a text, cut into windows of the given number of tokens, 0 for as many
 // as the context holds: each token but the first of the text is predicted once, from those before it in its window. The
-// loss of a window is that of training and its evaluation, to the bit.
-func (m *Model) Evaluate(ctx context.Context, text string, window, threads int) (*Evaluation, error) {
+// loss of a window is that of training and its evaluation, to the bit. The probability that a mixture gives a window is
+// the mean of those of its experts, weighted by their priors.
+func (m Mixture) Evaluate(ctx context.Context, text string, window, threads int) (*Evaluation, error) {
 	if window == 0 {
-		window = m.Config.Context()
+		window = m.Context()
 	}
-	if window < 1 || window > m.Config.Context() {
-		return nil, fmt.Errorf("%w: a window of %d tokens; the context has %d", model.ErrStep, window, m.Config.Context())
+	if window < 1 || window > m.Context() {
+		return nil, fmt.Errorf("%w: a window of %d tokens; the context has %d", model.ErrStep, window, m.Context())
 	}
 	var ids []int32
-	for _, id := range m.Tokenizer.EncodeText(text) {
+	tok := m[0].Tokenizer
+	for _, id := range tok.EncodeText(text) {
 		ids = append(ids, int32(id))
 	}
 	if len(ids) < 2 {
 		return nil, ErrText
 	}
 	out := &Evaluation{Tokens: len(ids) - 1, Bytes: len(text), Window: window}
-	if plain := m.Tokenizer.Encode(text); len(plain) == len(ids) { // the first token is of the text
-		first := m.Tokenizer.Decode(plain[:1])
+	if plain := tok.Encode(text); len(plain) == len(ids) { // the first token is of the text
+		first := tok.Decode(plain[:1])
 		if !strings.HasPrefix(text, " ") {
 			first = strings.TrimPrefix(first, " ") // that the tokenizer put before the text
 		}
 		out.Bytes -= len(first)
 	}
-	in := map[string]*tensor.Tensor{}
-	for name, t := range m.Tensors {
-		in[train.Param+name] = t
+	meters := make([]losses, len(m))
+	for i, e := range m {
+		meters[i] = newLosses(e.Model, threads)
 	}
-	var exec *cpu.Exec
 	var sum float64
 	for length := 0; len(ids) > 1; ids = ids[length:] {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if n := min(window, len(ids)-1); n != length { // the first window, and a shorter last one
+		length = min(window, len(ids)-1)
+		each := make([]float64, len(m))
+		for i := range meters {
 			var err error
-			if exec, err = m.loss(n, threads); err != nil {
+			if each[i], err = meters[i].of(ids[:length+1]); err != nil {
 				return nil, err
 			}
-			length = n
 		}
-		in["tokens"] = tensor.FromI32(ids[:length+1], 1, length+1)
-		result, err := exec.Run(in)
-		if err != nil {
-			return nil, err
-		}
-		sum += float64(result["loss"].F32()[0]) * float64(length)
+		sum += m.together(each, length) * float64(length)
 	}
 	out.Loss = sum / float64(out.Tokens)
 	out.Perplexity = math.Exp(out.Loss)
@@ -88,6 +87,54 @@ func (m *Model) Evaluate(ctx context.Context, text string, window, threads int) 
 // loss in nats.
 func BitsPerByte(loss float64, tokens, bytes int) float64 {
 	return loss * float64(tokens) / math.Ln2 / float64(max(1, bytes))
+}
+
+// together is the mean loss of a window of n tokens, given that of each model.
+func (m Mixture) together(each []float64, n int) float64 {
+	if len(each) == 1 {
+		return each[0]
+	}
+	least := slices.Min(each)
+	priors, sum := 0.0, 0.0
+	for i, loss := range each {
+		priors += m[i].Prior
+		sum += m[i].Prior * detmath.Exp64((least-loss)*float64(n))
+	}
+	return least - detmath.Log64(sum/priors)/float64(n)
+}
+
+// losses measures the loss of windows of one model.
+type losses struct {
+	model   *Model
+	threads int
+	in      map[string]*tensor.Tensor
+	exec    *cpu.Exec
+	length  int // tokens that exec predicts
+}
+
+func newLosses(m *Model, threads int) losses {
+	l := losses{model: m, threads: threads, in: map[string]*tensor.Tensor{}}
+	for name, t := range m.Tensors {
+		l.in[train.Param+name] = t
+	}
+	return l
+}
+
+// of is the mean loss of the tokens of a window after its first.
+func (l *losses) of(ids []int32) (float64, error) {
+	if n := len(ids) - 1; n != l.length { // the first window, and a shorter last one
+		var err error
+		if l.exec, err = l.model.loss(n, l.threads); err != nil {
+			return 0, err
+		}
+		l.length = n
+	}
+	l.in["tokens"] = tensor.FromI32(ids, 1, len(ids))
+	result, err := l.exec.Run(l.in)
+	if err != nil {
+		return 0, err
+	}
+	return float64(result["loss"].F32()[0]), nil
 }
 
 // loss is the program of the loss of one window.

@@ -17,20 +17,32 @@ import (
 
 func small(t *testing.T) *Model {
 	t.Helper()
+	return drawn(t, 1, 2)
+}
+
+// drawn is a model of some layers with drawn weights.
+func drawn(t *testing.T, layers int, seed uint64) *Model {
+	t.Helper()
 	c, err := architecture.Parse(architecture.GPT2, map[string]any{"vocab_size": 256, "n_positions": 12, "n_embd": 8,
-		"n_layer": 1,
+		"n_layer": layers,
 		"n_head":  2, "initializer_range": 0.5})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Model{Config: c, Tensors: c.Init(2), Tokenizer: tokenizer.Bytes()}
+	return &Model{Config: c, Tensors: c.Init(seed), Tokenizer: tokenizer.Bytes()}
 }
 
-// TestEvaluateIsTheMeanOfThePredictions reads a text token by token, and restarts the context at each window.
+// TestEvaluateIsTheMeanOfThePredictions reads a text token by token, and restarts the context at each window, with one
+// model and with a mixture of three.
 func TestEvaluateIsTheMeanOfThePredictions(t *testing.T) {
-	m := small(t)
+	evaluateByTokens(t, Mixture{{Model: small(t), Prior: 1}})
+	evaluateByTokens(t, Mixture{{small(t), "a", 0.5}, {drawn(t, 2, 7), "b", 0.2}, {drawn(t, 1, 3), "c", 0.1}})
+}
+
+func evaluateByTokens(t *testing.T, m Mixture) {
+	t.Helper()
 	const text = "héllo, this is a text of some length"
-	ids := m.Tokenizer.Encode(text)
+	ids := m[0].Tokenizer.Encode(text)
 	for _, window := range []int{1, 5, 12, 0} {
 		got, err := m.Evaluate(t.Context(), text, window, 1)
 		if err != nil {
@@ -38,12 +50,13 @@ func TestEvaluateIsTheMeanOfThePredictions(t *testing.T) {
 		}
 		length := window
 		if length == 0 {
-			length = m.Config.Context()
+			length = m.Context()
 		}
-		r := generate.NewReader(m.Config, 1)
-		if err := r.SetWeights(m.Tensors); err != nil {
+		reads, err := m.Reads(1)
+		if err != nil {
 			t.Fatal(err)
 		}
+		r := generate.NewReader(reads)
 		want := 0.0
 		for i := range len(ids) - 1 {
 			if i%length == 0 {
@@ -69,7 +82,7 @@ func TestEvaluateIsTheMeanOfThePredictions(t *testing.T) {
 }
 
 func TestEvaluateRefusals(t *testing.T) {
-	m := small(t)
+	m := Mixture{{Model: small(t), Prior: 1}}
 	if _, err := m.Evaluate(t.Context(), "a", 0, 1); !errors.Is(err, ErrText) {
 		t.Error(err)
 	}

@@ -69,7 +69,7 @@ func (e *Engine) Ignored() []string { return e.ignored }
 // Open loads the model in a folder in Hugging Face form, and its adapters, and begins to wait for requests. The error
 // wraps ErrFolder.
 func Open(dir string, o Options) (*Engine, error) {
-	m, err := pretrained.Load(dir)
+	m, err := pretrained.Open(dir)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrFolder, dir, err)
 	}
@@ -80,26 +80,30 @@ func Open(dir string, o Options) (*Engine, error) {
 		}
 		o.Name = filepath.Base(absolute)
 	}
-	e := &Engine{tok: m.Tokenizer, context: m.Config.Context(), ends: m.Ends, waiting: positive(o.Waiting, 64),
-		ignored: m.Ignored,
+	e := &Engine{tok: m[0].Tokenizer, context: m.Context(), ends: m[0].Ends, waiting: positive(o.Waiting, 64),
+		ignored: m.Ignored(),
 		readers: map[*generate.Text]chan<- generate.Token{}, done: make(chan struct{})}
 	e.wake = sync.NewCond(&e.mu)
-	if err := e.add(o.Name, dir, "model.safetensors"); err != nil {
+	file := "model.safetensors"
+	if len(m) > 1 {
+		file = pretrained.MixtureFile
+	}
+	if err := e.add(o.Name, dir, file); err != nil {
 		return nil, err
 	}
-	adapters, err := e.adapters(m.Config, o.Adapters)
+	adapters, err := e.adapters(m[0].Config, o.Adapters)
 	if err != nil {
 		return nil, err
 	}
-	batch := generate.NewBatch(m.Config, positive(o.Threads, 1))
-	if err := batch.SetWeights(m.Tensors, adapters...); err != nil {
+	model, err := m.Reads(positive(o.Threads, 1), adapters...)
+	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrFolder, err)
 	}
 	memory := o.Memory
 	if memory == 0 {
 		memory = 1 << 30
 	}
-	e.scheduler = generate.NewScheduler(batch, generate.Limits{Texts: positive(o.Texts, 16), Memory: memory})
+	e.scheduler = generate.NewScheduler(model, generate.Limits{Texts: positive(o.Texts, 16), Memory: memory})
 	go e.run()
 	return e, nil
 }

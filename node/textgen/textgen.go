@@ -8,7 +8,6 @@ import (
 	"github.com/starling-network/starling/compute/generate"
 	"github.com/starling-network/starling/compute/generate/text"
 	"github.com/starling-network/starling/compute/kernel"
-	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/node/pretrained"
 )
 
@@ -39,7 +38,7 @@ var ErrModel = pretrained.ErrModel
 // Generator continues text with a model.
 type Generator struct {
 	tok    *tokenizer.Tokenizer
-	Reader *generate.Reader
+	reader *generate.Reader
 	vocab  int     // ids that may be drawn: those of the tokenizer
 	ends   []int32 // the tokens that end a text
 
@@ -49,21 +48,25 @@ type Generator struct {
 // Ignored lists the keys of config.json that mean nothing to the model.
 func (g *Generator) Ignored() []string { return g.ignored }
 
-// OpenModel loads a model folder in Hugging Face form: config.json, tokenizer.json and the tensors. The error wraps
-// ErrModel and names the file.
+// OpenModel loads a model folder in Hugging Face form, config.json, tokenizer.json and the tensors, or a mixture of
+// such models (pretrained.Open). The error wraps ErrModel and names the file.
 func OpenModel(dir string) (*Generator, error) {
-	m, err := pretrained.Load(dir)
+	m, err := pretrained.Open(dir)
 	if err != nil {
 		return nil, err
 	}
-	g := NewGenerator(m.Config, m.Tokenizer, m.Ends)
-	g.ignored = m.Ignored
-	return g, g.Reader.SetWeights(m.Tensors)
+	model, err := m.Reads(kernel.Cores)
+	if err != nil {
+		return nil, err
+	}
+	g := NewGenerator(model, m[0].Tokenizer, m[0].Ends)
+	g.ignored = m.Ignored()
+	return g, nil
 }
 
-// NewGenerator returns a generator without weights.
-func NewGenerator(c architecture.Config, tok *tokenizer.Tokenizer, ends []int32) *Generator {
-	return &Generator{tok: tok, Reader: generate.NewReader(c, kernel.Cores), vocab: tok.VocabSize(), ends: ends}
+// NewGenerator returns a generator of a model whose tokens are those of a tokenizer; some of them end a text.
+func NewGenerator(m generate.Model, tok *tokenizer.Tokenizer, ends []int32) *Generator {
+	return &Generator{tok: tok, reader: generate.NewReader(m), vocab: tok.VocabSize(), ends: ends}
 }
 
 // Generate continues the prompt and calls emit with every piece of text. The same model and options give the same
@@ -75,17 +78,17 @@ func (g *Generator) Generate(ctx context.Context, opt Options, emit func(text st
 	}
 	ids := g.tokens(opt.Prompt)
 	out := &Generated{PromptTokens: len(ids), Finish: FinishLength}
-	g.Reader.Reset()
+	g.reader.Reset()
 	w := text.NewWriter(g.tok)
 	for next := ids; out.Tokens < opt.Tokens; next = ids[len(ids)-1:] {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if out.Tokens > 0 && g.Reader.Len() == g.Reader.Context() {
-			g.Reader.Reset()
-			next = ids[len(ids)-max(1, g.Reader.Context()/2):]
+		if out.Tokens > 0 && g.reader.Len() == g.reader.Context() {
+			g.reader.Reset()
+			next = ids[len(ids)-max(1, g.reader.Context()/2):]
 		}
-		logits, err := g.Reader.Read(next)
+		logits, err := g.reader.Read(next)
 		if err != nil {
 			return nil, err
 		}

@@ -35,6 +35,7 @@ type checker struct {
 
 func (c *checker) run() {
 	c.names()
+	experts(c)
 	task(c)
 	c.datasets()
 	c.model()

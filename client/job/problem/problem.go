@@ -25,6 +25,7 @@ const (
 	TooLarge     = "JOB_TOO_LARGE"    // more than memory holds, or than can be paid
 	Outside      = "JOB_FILE_OUTSIDE" // a file that this job may not read
 	BadOverride  = "JOB_BAD_OVERRIDE" // --set without a key
+	ManyJobs     = "JOB_MANY"         // a file of several jobs, where one is wanted
 )
 
 // Error is one thing wrong with a job file.

@@ -61,6 +61,9 @@ func (d *Dataset) SetDefaults() {
 }
 
 // SetDefaults implements strict.Defaulter.
+func (e *Expert) SetDefaults() { e.Prior = 1 }
+
+// SetDefaults implements strict.Defaulter.
 func (l *LoRA) SetDefaults() { *l = LoRA{R: 16, Alpha: 32} }
 
 // Default is a job whose file says nothing.
@@ -99,6 +102,10 @@ func (j *Spec) Derive(file string, given func(path string) bool) {
 	if j.Name == "" {
 		base := filepath.Base(file)
 		j.Name = strings.TrimSuffix(base, filepath.Ext(base))
+	}
+	if j.Expert != "" {
+		j.Name += "-" + j.Expert
+		j.Output.Dir = filepath.Join(j.Output.Dir, j.Expert)
 	}
 	j.deriveTask(given)
 	j.deriveSwarm(given)

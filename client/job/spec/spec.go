@@ -41,6 +41,15 @@ type Spec struct {
 	Tracking   Tracking   `job:"tracking,local"`
 	Output     Output     `job:"output"`
 	Notify     Notify     `job:"notify,null,local"`
+	Experts    []Expert   `job:"experts,local" size:"[2,16]"`
+	Expert     string     `job:"expert,local"` // the name of that of Experts which this job trains
+}
+
+// Expert is one of several models that are trained apart and read texts together, each by a job of its own.
+type Expert struct {
+	Name  string         `job:"name,required"`
+	Prior float64        `job:"prior" in:"(0,1000]"` // how likely a text is of its domain, in proportion to the others
+	Set   map[string]any `job:"set"`                 // sections of the file with the keys that are other in this job
 }
 
 // Model says what is trained.

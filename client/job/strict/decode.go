@@ -25,6 +25,8 @@ type Decoder struct {
 	root    reflect.Type          // of the top of the file
 	origin  map[*yaml.Node]string // nodes that came from an override
 	renamed map[string]string     // paths of keys, by their paths in the previous version
+
+	Variants Variants // of the file; zero: it has none
 }
 
 // Text is a value that parses itself from one YAML scalar. The error of Parse says what is accepted, with an example;
@@ -52,8 +54,9 @@ func New(file string, aliases map[string]string) *Decoder {
 		Findings: Findings{marks: Marks{}, bad: map[string]bool{}}}
 }
 
-// Decode decodes a file, with overrides of the form key=value in their order, into a pointer to a struct that holds the
-// defaults. It reports whether the file is YAML of a job file at all; Err has the problems.
+// Decode decodes a file, with the keys of its chosen variant, then with overrides of the form key=value in their order,
+// into a pointer to a struct that holds the defaults. It reports whether the file is YAML of a job file at all; Err has
+// the problems.
 func (d *Decoder) Decode(source []byte, overrides []string, into any) bool {
 	root := d.document(source)
 	if root == nil {
@@ -63,6 +66,7 @@ func (d *Decoder) Decode(source []byte, overrides []string, into any) bool {
 	d.root = v.Type()
 	d.renamed = oldPaths(d.root)
 	d.renameKeys(root)
+	d.Variants.choose(root, overrides)
 	for _, o := range overrides {
 		d.override(root, o)
 	}

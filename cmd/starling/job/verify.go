@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
+	"github.com/starling-network/starling/node/pretrained"
 	"github.com/starling-network/starling/node/verify"
 )
 
@@ -28,7 +30,10 @@ job and the data determine; 10 names the first round that differs. When the file
 The updates of a job with numerics: tolerant are not the same bits everywhere: each is held against its
 exact execution, within the job's tolerance, and combining them must give the attested roots.
 
-With -o json: {"job","rounds","units","signers","state_root","complete","numerics","distance"}.`,
+In the folder of a mixture of experts, the run of each is executed again.
+
+With -o json: {"job","rounds","units","signers","state_root","complete","numerics","distance"}; of a mixture
+{"experts":[{"name", ...}]}.`,
 		Example: `  starling job verify out/quickstart
   starling job verify out/quickstart --round 3
   starling job verify out/quickstart --job examples/quickstart.yaml -o json`,
@@ -37,25 +42,21 @@ With -o json: {"job","rounds","units","signers","state_root","complete","numeric
 			if cmd.Flags().Changed("round") && opt.Round < 1 {
 				return usage.Error(cmd, errors.New("rounds are counted from 1"))
 			}
-			show := c.Counter("round")
-			opt.Progress = show
-			v, err := verify.Run(cmd.Context(), args[0], opt)
-			show(0, 0)
+			experts, err := pretrained.ReadMixture(args[0])
 			if err != nil {
-				return terminal.IfInterrupted(cmd.Context(), cause.Verification(err), "starling job verify "+args[0])
+				return terminal.UnreadableModel("verify", args[0], err, "give the output folder of starling train")
+			}
+			if experts != nil {
+				return verifyExperts(cmd, c, args[0], experts, opt)
+			}
+			v, err := verifyRun(cmd, c, args[0], opt)
+			if err != nil {
+				return err
 			}
 			if c.Form.Machine() {
 				return c.Form.Print(os.Stdout, terminal.One(v, args[0]))
 			}
-			how := "bit for bit"
-			if v.Numerics == spec.Tolerant {
-				how = fmt.Sprintf("updates within %.2g of the exact ones", v.Distance)
-			}
-			fmt.Printf("verified    %d rounds, %s (%d units computed again); signed by %d members\nstate root  %s\n",
-				len(v.Rounds), how, v.Units, len(v.Signers), v.StateRoot)
-			if v.PeakMemory > 0 {
-				fmt.Printf("memory      %s at most\n", terminal.Bytes(v.PeakMemory))
-			}
+			printVerified(v)
 			fmt.Println("not checked receipts.jsonl and the figures of summary.json, report.html and README.md: the chain " +
 				"has the first, `starling model card --verify` computes the last")
 			return nil
@@ -66,4 +67,54 @@ With -o json: {"job","rounds","units","signers","state_root","complete","numeric
 	cmd.Flags().BoolVar(&opt.Shipped, "shipped-data", false,
 		"take the data from the folder's blobs, not from the files that the job names")
 	return cmd
+}
+
+// verifyRun executes the run in a folder again.
+func verifyRun(cmd *cobra.Command, c *terminal.Console, dir string, opt verify.Options) (*verify.Result, error) {
+	show := c.Counter("round")
+	opt.Progress = show
+	v, err := verify.Run(cmd.Context(), dir, opt)
+	show(0, 0)
+	if err != nil {
+		return nil, terminal.IfInterrupted(cmd.Context(), cause.Verification(err), "starling job verify "+dir)
+	}
+	return v, nil
+}
+
+func printVerified(v *verify.Result) {
+	how := "bit for bit"
+	if v.Numerics == spec.Tolerant {
+		how = fmt.Sprintf("updates within %.2g of the exact ones", v.Distance)
+	}
+	fmt.Printf("verified    %d rounds, %s (%d units computed again); signed by %d members\nstate root  %s\n",
+		len(v.Rounds), how, v.Units, len(v.Signers), v.StateRoot)
+	if v.PeakMemory > 0 {
+		fmt.Printf("memory      %s at most\n", terminal.Bytes(v.PeakMemory))
+	}
+}
+
+// verifyExperts executes the runs of a mixture again, whose weights are those of these runs.
+func verifyExperts(cmd *cobra.Command, c *terminal.Console, dir string, list []pretrained.Listed,
+	opt verify.Options) error {
+	type verified struct {
+		Name string `json:"name"`
+		*verify.Result
+	}
+	var all []verified
+	for _, e := range list {
+		v, err := verifyRun(cmd, c, filepath.Join(dir, e.Path), opt)
+		if err != nil {
+			return err
+		}
+		all = append(all, verified{e.Name, v})
+		if !c.Form.Machine() {
+			fmt.Printf("%s\n", e.Name)
+			printVerified(v)
+		}
+	}
+	if c.Form.Machine() {
+		return c.Form.Print(os.Stdout, terminal.List(map[string]any{"experts": all}, all,
+			func(v verified) string { return v.Name }))
+	}
+	return nil
 }

@@ -18,13 +18,33 @@ import (
 // wrong with it is a wrong usage.
 func Load(ctx context.Context, c *terminal.Console, path string, set []string) (*job.Job, error) {
 	j, err := job.Read(path, set...)
-	if err == nil {
-		say := func(text string) { fmt.Fprintln(os.Stderr, text) }
-		if c.Quiet {
-			say = nil
-		}
-		j, err = fetch.Data(ctx, j, say)
+	if err != nil {
+		return nil, terminal.WithExit(err, terminal.ExitUsage)
 	}
+	return complete(ctx, c, j)
+}
+
+// LoadAll is Load for a file of one job, or of one for each of its experts.
+func LoadAll(ctx context.Context, c *terminal.Console, path string, set []string) ([]*job.Job, error) {
+	all, err := job.ReadAll(path, set...)
+	if err != nil {
+		return nil, terminal.WithExit(err, terminal.ExitUsage)
+	}
+	for i, j := range all {
+		if all[i], err = complete(ctx, c, j); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// complete is a job with its data downloaded, and its length in steps.
+func complete(ctx context.Context, c *terminal.Console, j *job.Job) (*job.Job, error) {
+	say := func(text string) { fmt.Fprintln(os.Stderr, text) }
+	if c.Quiet {
+		say = nil
+	}
+	j, err := fetch.Data(ctx, j, say)
 	if err == nil {
 		err = j.CheckFiles()
 	}

@@ -95,11 +95,11 @@ func evaluate(c *terminal.Console, cmd *cobra.Command, dir, file string, window,
 	if file == "" {
 		return verify.EvaluateRun(cmd.Context(), dir, threads)
 	}
-	m, err := pretrained.Load(dir)
+	m, err := pretrained.Open(dir)
 	if err != nil {
 		return nil, err
 	}
-	noteIgnored(c, dir, m.Ignored)
+	noteIgnored(c, dir, m.Ignored())
 	text, err := usage.ReadOrStdin(file)
 	if err != nil {
 		return nil, terminal.WithExit(&terminal.Problem{Code: "FILE_UNUSABLE", What: "cannot read the text",

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
@@ -51,7 +52,8 @@ eval loss, with the mean and the standard deviation over the seeds if seed is sw
 leaves simulation.json, report.html, its charts as SVG (loss by step, by bytes and by virtual time), rounds.csv,
 metrics.jsonl, receipts.jsonl, disputes.jsonl and lineage.jsonl, the same bytes for the same seed. A sweep leaves them
 in folders 000, 001 ..., and a report.html, its charts and sweep.csv that compare them. --resume continues a sweep
-that was cut off, with the same flags: what is done of it is read, and not played again.`,
+that was cut off, with the same flags: what is done of it is read, and not played again. A file with experts is a sweep
+over them.`,
 		Example: `  starling sim examples/quickstart.yaml
   starling sim job.yaml --link bad --gflops 20,20,5 --dir out/sim
   starling sim job.yaml --modelled --link up=20,down=100,latency=50ms --gflops 20000,10000
@@ -103,6 +105,13 @@ func runSim(c *terminal.Console, cmd *cobra.Command, path string, f options) err
 	}
 	if f.advise {
 		return advise(c, cmd, path, f, opt)
+	}
+	if all, err := job.ReadAll(path, f.set...); err == nil && len(all) > 1 { // one simulation for each expert
+		var names []string
+		for _, j := range all {
+			names = append(names, j.Expert)
+		}
+		f.sweep = append(f.sweep, "expert="+strings.Join(names, ","))
 	}
 	settings, err := sweeps(f.sweep)
 	if err != nil {

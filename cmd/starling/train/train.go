@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/client/job/spec"
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/executor"
@@ -85,6 +86,9 @@ its data have changed since. With -o json: {"id","name","parameters","tokens","s
 A job with executor: torch is trained in PyTorch here, in a child process for each worker that has no network and
 sees none of your files; the --executor flags say where PyTorch is. On a network, workers say that for themselves.
 
+A file with experts is several jobs. All are trained, on a network at the same time, and the output folder is a mixture
+of their models; -o json has {"dir","experts":[{"name","path","summary"}]}.
+
 The first Ctrl-C stops cleanly; --resume continues from the last attested checkpoint.`,
 		Example: `  starling train examples/quickstart.yaml
   starling train job.yaml --set training.max_steps=640 --set output.dir=out/long
@@ -141,54 +145,67 @@ func run(ctx context.Context, c *terminal.Console, path string, f flags) error {
 			Fix: "give both, such as --network http://127.0.0.1:26601 --home net/consumer",
 		}, terminal.ExitUsage)
 	}
-	j, err := jobfile.Load(ctx, c, path, f.set)
+	jobs, err := jobfile.LoadAll(ctx, c, path, f.set)
 	if err != nil {
 		return err
 	}
-	if j.Executor == spec.Torch && f.network == "" {
+	if jobs[0].Executor == spec.Torch && f.network == "" {
 		if err := executor.ConfirmReduced(c, &f.torch, true); err != nil { // train has no file of flags
 			return err
 		}
 	}
-	if f.dir != "" {
-		j.Output.Dir = f.dir
+	for _, j := range jobs {
+		if f.dir != "" {
+			j.Output.Dir = filepath.Join(f.dir, j.Expert)
+		}
 	}
 	if f.dryRun {
-		return quote.Plan(ctx, c, j, path, f.network, f.again(), f.torch)
+		return f.plans(ctx, c, jobs, path)
 	}
 	device, err := f.accelerator(ctx, c)
 	if err != nil {
 		return err
 	}
 	defer device.Close()
-	dir := j.Output.Dir
-	resume, err := f.agree(dir)
-	if err != nil {
-		return err
-	}
-	progress := terminal.NewProgress(os.Stderr, terminal.ModeFor(os.Stderr, c.Quiet || c.Form.Machine()),
-		terminal.Width(os.Stderr))
-	for _, n := range j.Notes {
-		progress.Say(time.Now(), n.Place+": "+n.Text)
-	}
 	if f.noWeb {
 		f.web = ""
 	} else if err := terminal.CheckListen("--web", f.web, dashboard.DefaultWeb); err != nil {
 		return err
 	}
-	summary, err := node.Train(ctx, consumer.Options{
-		Job: j, Dir: dir, Resume: resume, Torch: f.torch, Device: device, Dishonest: f.dishonest,
-		Network: f.network, Home: f.home, Listen: f.listen,
-		Metrics: f.metrics, Web: f.web, Plan: f.plan, Version: version.Binary(),
-		Progress: func(p consumer.Progress) { progress.Show(time.Now(), update(p)) },
-		Say:      func(text string) { progress.Say(time.Now(), text) },
-	})
-	progress.Done()
-	if short := (*member.ShortageError)(nil); f.network == "" && errors.As(err, &short) {
-		return quote.DiskTooSmall(j, path, f.again(), short)
+	if len(jobs) > 1 {
+		return f.trainExperts(ctx, c, path, jobs, device)
 	}
+	return f.trainOne(ctx, c, path, jobs[0], device)
+}
+
+// plans says what each job will take.
+func (f flags) plans(ctx context.Context, c *terminal.Console, jobs []*job.Job, path string) error {
+	for _, j := range jobs {
+		again := f.again()
+		if len(jobs) > 1 {
+			again += " --set expert=" + j.Expert
+		}
+		if err := quote.Plan(ctx, c, j, path, f.network, again, f.torch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f flags) trainOne(ctx context.Context, c *terminal.Console, path string, j *job.Job,
+	device *shared.Device) error {
+	dir := j.Output.Dir
+	resume, err := f.agree(dir)
 	if err != nil {
-		return terminal.IfInterrupted(ctx, cause.Train(err), fmt.Sprintf("starling train %s%s --resume", path, f.again()))
+		return err
+	}
+	progress := newProgress(c)
+	opt := f.options(j, device, progress)
+	opt.Resume = resume
+	summary, err := node.Train(ctx, opt)
+	progress.Done()
+	if err != nil {
+		return f.failed(ctx, path, j, err)
 	}
 	if c.Form.Machine() {
 		return c.Form.Print(os.Stdout, terminal.One(summary, dir))
@@ -199,6 +216,33 @@ func run(ctx context.Context, c *terminal.Console, path string, f flags) error {
 	}
 	printSummary(summary, dir, prompt, &j.Spec)
 	return nil
+}
+
+func newProgress(c *terminal.Console) *terminal.Progress {
+	return terminal.NewProgress(os.Stderr, terminal.ModeFor(os.Stderr, c.Quiet || c.Form.Machine()),
+		terminal.Width(os.Stderr))
+}
+
+// options are those of the run of a job, which shows its progress.
+func (f flags) options(j *job.Job, device *shared.Device, progress *terminal.Progress) consumer.Options {
+	for _, n := range j.Notes {
+		progress.Say(time.Now(), n.Place+": "+n.Text)
+	}
+	return consumer.Options{
+		Job: j, Dir: j.Output.Dir, Torch: f.torch, Device: device, Dishonest: f.dishonest,
+		Network: f.network, Home: f.home, Listen: f.listen,
+		Metrics: f.metrics, Web: f.web, Plan: f.plan, Version: version.Binary(),
+		Progress: func(p consumer.Progress) { progress.Show(time.Now(), update(p)) },
+		Say:      func(text string) { progress.Say(time.Now(), text) },
+	}
+}
+
+// failed explains why a run ended without a model.
+func (f flags) failed(ctx context.Context, path string, j *job.Job, err error) error {
+	if short := (*member.ShortageError)(nil); f.network == "" && errors.As(err, &short) {
+		return quote.DiskTooSmall(j, path, f.again(), short)
+	}
+	return terminal.IfInterrupted(ctx, cause.Train(err), fmt.Sprintf("starling train %s%s --resume", path, f.again()))
 }
 
 func update(p consumer.Progress) terminal.Update {

@@ -80,10 +80,11 @@ func Generate(ctx context.Context, o GenerateOptions) (*GenerateReport, error) {
 			return nil, benchmark.Unusable(o.GGUF, err)
 		}
 	}
-	reader := generate.NewReader(c, o.Threads)
-	if err := reader.SetWeights(weights); err != nil {
+	batch := generate.NewBatch(c, o.Threads)
+	if err := batch.SetWeights(weights); err != nil {
 		return nil, err
 	}
+	reader := generate.NewReader(batch)
 	prompt := make([]int32, o.Prompt)
 	random := philox.New(0, 0)
 	for i := range prompt {
