@@ -94,7 +94,7 @@ func TestMixtureIsBayes(t *testing.T) {
 	}
 }
 
-// TestMixtureReadsInPieces compares the logits after a text that is read whole, token by token, and together with another.
+// TestMixtureReadsInPieces compares the logits after a text that is read whole, token by token, and with another text.
 func TestMixtureReadsInPieces(t *testing.T) {
 	m, tokens := mixture(t, 1, 1), drawnTokens(75, 40, 7)
 	s := m.Sequence(m.Context(), 0)
