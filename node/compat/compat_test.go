@@ -76,10 +76,11 @@ func names(t *testing.T) (list []string) {
 func TestReadingGivesTheSameLogits(t *testing.T) {
 	for _, name := range names(t) {
 		m, want := read(t, name)
-		r := generate.NewReader(m.Config, 1)
-		if err := r.SetWeights(m.Tensors); err != nil {
+		batch := generate.NewBatch(m.Config, 1)
+		if err := batch.SetWeights(m.Tensors); err != nil {
 			t.Fatal(err)
 		}
+		r := generate.NewReader(batch)
 		at := 0
 		for _, n := range []int{5, 1, 9, 1, 1, 7} {
 			got, err := r.Read(want.Tokens[at:][:n])
