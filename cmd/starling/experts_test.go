@@ -57,6 +57,15 @@ func TestExperts(t *testing.T) {
 	if code != 0 || !strings.Contains(stdout, `"tokens":20`) {
 		t.Errorf("exit %d: %s%s", code, stdout, stderr)
 	}
+	code, stdout, stderr = starling(t, "model", "show", dir, "-o", "json")
+	if code != 0 || !strings.Contains(stdout, "mixture of 3 experts") ||
+		strings.Count(stdout, "model.safetensors") != 3 {
+		t.Errorf("exit %d: %s%s", code, stdout, stderr)
+	}
+	code, stdout, stderr = starling(t, "model", "export", dir, "--file", filepath.Join(dir, "model.gguf"))
+	if code != 3 || !strings.Contains(stderr, "mixture of experts") {
+		t.Errorf("exit %d: %s%s", code, stdout, stderr)
+	}
 	code, stdout, stderr = starling(t, "sim", example, "--modelled", "--link", "lan", "-o", "json")
 	if code != 0 || strings.Count(stdout, `"state_root"`) != 3 {
 		t.Errorf("sim: exit %d: %s%s", code, stdout, stderr)

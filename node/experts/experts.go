@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/node"
 	"github.com/starling-network/starling/node/account"
 	"github.com/starling-network/starling/node/consumer"
@@ -27,34 +26,32 @@ type Trained struct {
 	Summary *rundir.Summary `json:"summary"`
 }
 
-// Train trains the jobs of the experts of one file, whose output folders lie in one, and makes that a mixture. Options
-// are those of the run of a job. On a network all runs take place at the same time, paid by one account; without one,
-// each has an embedded network, one after the other. An expert whose run is finished is not trained again. The error is
-// that of the first run that fails; the others are cancelled.
-func Train(ctx context.Context, jobs []*job.Job, options func(*job.Job) consumer.Options) (all []Trained, err error) {
-	first := options(jobs[0])
-	dir := filepath.Dir(jobs[0].Output.Dir)
-	if all, err = trainEach(ctx, jobs, options, first); err != nil {
+// Train trains the jobs of the experts of one file, whose output folders lie in one, and makes that a mixture. On a
+// network all runs take place at the same time, paid by one account; without one, each has an embedded network, one
+// after the other. An expert whose run is finished is not trained again. The error is that of the first run that fails;
+// the others are cancelled.
+func Train(ctx context.Context, runs []consumer.Options) (all []Trained, err error) {
+	if all, err = trainEach(ctx, runs); err != nil {
 		return nil, err
 	}
+	experts := runs[0].Job.Experts
 	var sum float64
-	for _, e := range jobs[0].Experts {
+	for _, e := range experts {
 		sum += e.Prior
 	}
 	var list []pretrained.Listed
-	for i, j := range jobs {
-		list = append(list, pretrained.Listed{Name: j.Expert, Path: filepath.Base(all[i].Path),
-			Prior: j.Experts[i].Prior / sum})
+	for i, t := range all {
+		list = append(list, pretrained.Listed{Name: t.Name, Path: filepath.Base(t.Path), Prior: experts[i].Prior / sum})
 	}
-	return all, pretrained.WriteMixture(dir, list)
+	return all, pretrained.WriteMixture(filepath.Dir(runs[0].Dir), list)
 }
 
-func trainEach(ctx context.Context, jobs []*job.Job, options func(*job.Job) consumer.Options,
-	first consumer.Options) (all []Trained, err error) {
-	all = make([]Trained, len(jobs))
+func trainEach(ctx context.Context, runs []consumer.Options) (all []Trained, err error) {
+	all = make([]Trained, len(runs))
+	first := runs[0]
 	if first.Network == "" {
-		for i, j := range jobs {
-			if all[i], err = one(ctx, options(j), j); err != nil {
+		for i, opt := range runs {
+			if all[i], err = one(ctx, opt); err != nil {
 				return nil, err
 			}
 		}
@@ -71,13 +68,13 @@ func trainEach(ctx context.Context, jobs []*job.Job, options func(*job.Job) cons
 	defer func() { err = errors.Join(err, payer.Close()) }()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	preparing := make(chan struct{}, 1) // one at a time, which takes memory
 	var running sync.WaitGroup
-	for i, j := range jobs {
+	for i, opt := range runs {
 		running.Go(func() {
-			opt := options(j)
-			opt.Account, opt.Mark = payer, j.Expert
+			opt.Account, opt.Mark, opt.Preparing = payer, opt.Job.Expert, preparing
 			var err error
-			if all[i], err = one(ctx, opt, j); err != nil {
+			if all[i], err = one(ctx, opt); err != nil {
 				cancel(err)
 			}
 		})
@@ -87,14 +84,14 @@ func trainEach(ctx context.Context, jobs []*job.Job, options func(*job.Job) cons
 }
 
 // one trains an expert, unless it is trained.
-func one(ctx context.Context, opt consumer.Options, j *job.Job) (Trained, error) {
-	t := Trained{Name: j.Expert, Path: opt.Dir}
+func one(ctx context.Context, opt consumer.Options) (Trained, error) {
+	t := Trained{Name: opt.Job.Expert, Path: opt.Dir}
 	if errors.Is(rundir.Probe(opt.Dir), rundir.ErrFinished) {
 		return t, folder.ReadJSON(filepath.Join(opt.Dir, rundir.FileSummary), &t.Summary)
 	}
 	var err error
 	if t.Summary, err = node.Train(ctx, opt); err != nil {
-		return t, fmt.Errorf("expert %s: %w", j.Expert, err)
+		return t, fmt.Errorf("expert %s: %w", t.Name, err)
 	}
 	return t, nil
 }

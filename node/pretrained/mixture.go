@@ -104,6 +104,7 @@ func WriteMixture(dir string, all []Listed) error {
 type Expert struct {
 	*Model
 	Name  string
+	Path  string // of its folder, relative to that of the mixture
 	Prior float64
 }
 
@@ -142,7 +143,7 @@ func Open(dir string) (Mixture, error) {
 		if !bytes.Equal(tok, first) || m.Config.VocabSize() != all.vocab(m) {
 			return nil, fmt.Errorf("%w: experts %s and %s have different tokenizers", ErrModel, list[0].Name, l.Name)
 		}
-		all = append(all, Expert{m, l.Name, l.Prior})
+		all = append(all, Expert{m, l.Name, l.Path, l.Prior})
 	}
 	return all, nil
 }

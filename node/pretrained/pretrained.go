@@ -35,6 +35,10 @@ type Model struct {
 // Load reads config.json, tokenizer.json and the tensors. The error wraps ErrModel and names the file.
 func Load(dir string) (*Model, error) {
 	text, err := os.ReadFile(filepath.Join(dir, tokenizerFile))
+	if list, _ := ReadMixture(dir); err != nil && list != nil {
+		return nil, fmt.Errorf("%w: it is a mixture of experts, and one model is wanted: give the folder of one, such as %s",
+			ErrModel, filepath.Join(dir, list[0].Path))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrModel, err)
 	}

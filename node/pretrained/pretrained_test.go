@@ -36,7 +36,8 @@ func drawn(t *testing.T, layers int, seed uint64) *Model {
 // model and with a mixture of three.
 func TestEvaluateIsTheMeanOfThePredictions(t *testing.T) {
 	evaluateByTokens(t, Mixture{{Model: small(t), Prior: 1}})
-	evaluateByTokens(t, Mixture{{small(t), "a", 0.5}, {drawn(t, 2, 7), "b", 0.2}, {drawn(t, 1, 3), "c", 0.1}})
+	evaluateByTokens(t, Mixture{{Model: small(t), Prior: 0.5}, {Model: drawn(t, 2, 7), Prior: 0.2},
+		{Model: drawn(t, 1, 3), Prior: 0.1}})
 }
 
 func evaluateByTokens(t *testing.T, m Mixture) {

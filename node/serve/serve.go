@@ -60,8 +60,12 @@ type Engine struct {
 	closed    error
 	done      chan struct{}
 
-	ignored []string // keys of config.json
+	ignored []string          // keys of config.json
+	folders map[string]string // of its models, by the names of repositories
 }
+
+// Folders are the folders of the models, adapters and experts that the engine serves, by the names of repositories.
+func (e *Engine) Folders() map[string]string { return e.folders }
 
 // Ignored lists the keys of config.json that mean nothing to the model.
 func (e *Engine) Ignored() []string { return e.ignored }
@@ -84,13 +88,17 @@ func Open(dir string, o Options) (*Engine, error) {
 		ignored: m.Ignored(),
 		readers: map[*generate.Text]chan<- generate.Token{}, done: make(chan struct{})}
 	e.wake = sync.NewCond(&e.mu)
-	file := "model.safetensors"
+	files := []string{"model.safetensors"}
 	if len(m) > 1 {
-		file = pretrained.MixtureFile
+		files = []string{pretrained.MixtureFile}
+		for _, x := range m {
+			files = append(files, filepath.Join(x.Path, "model.safetensors"))
+		}
 	}
-	if err := e.add(o.Name, dir, file); err != nil {
+	if err := e.add(o.Name, dir, files...); err != nil {
 		return nil, err
 	}
+	e.folders = foldersOf(dir, o, m)
 	adapters, err := e.adapters(m[0].Config, o.Adapters)
 	if err != nil {
 		return nil, err
@@ -106,6 +114,22 @@ func Open(dir string, o Options) (*Engine, error) {
 	e.scheduler = generate.NewScheduler(model, generate.Limits{Texts: positive(o.Texts, 16), Memory: memory})
 	go e.run()
 	return e, nil
+}
+
+// foldersOf lists the folders of a model or of the experts of a mixture, and of adapters.
+func foldersOf(dir string, o Options, m pretrained.Mixture) map[string]string {
+	const owner = "starling/"
+	all := map[string]string{owner + o.Name: dir}
+	if len(m) > 1 {
+		all = map[string]string{}
+		for _, e := range m {
+			all[owner+o.Name+"-"+e.Name] = filepath.Join(dir, e.Path)
+		}
+	}
+	for _, a := range o.Adapters {
+		all[owner+a.Name] = a.Dir
+	}
+	return all
 }
 
 func positive(n, fallback int) int {
@@ -135,15 +159,20 @@ func (e *Engine) adapters(c architecture.Config, list []Adapter) (adapters []gen
 	return adapters, nil
 }
 
-// add lists a model by the file of its weights. An adapter without a template of its own has that of the model.
-func (e *Engine) add(name, dir, file string) error {
+// add lists a model by the files of its weights. An adapter without a template of its own has that of the model.
+func (e *Engine) add(name, dir string, files ...string) error {
 	info := openai.Info{Name: name}
-	if at, err := os.Stat(filepath.Join(dir, file)); err == nil {
-		info.Created = at.ModTime()
+	h, whole := sha256.New(), true
+	for _, file := range files {
+		if at, err := os.Stat(filepath.Join(dir, file)); err == nil {
+			info.Created = at.ModTime()
+		}
+		raw, err := os.ReadFile(filepath.Join(dir, file))
+		h.Write(raw)
+		whole = whole && err == nil
 	}
-	if raw, err := os.ReadFile(filepath.Join(dir, file)); err == nil { // a model in several files has no state
-		sum := sha256.Sum256(raw)
-		info.State = "fp_" + hex.EncodeToString(sum[:8])
+	if whole { // weights in several shards have no state
+		info.State = "fp_" + hex.EncodeToString(h.Sum(nil)[:8])
 	}
 	c, err := readChat(dir)
 	if err != nil {

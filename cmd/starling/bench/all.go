@@ -66,9 +66,10 @@ starling bench NAME -o json prints.`,
 // chosenBenches are those of benches that --only names, without it those that need no file.
 func chosenBenches(cmd *cobra.Command, benches []*cobra.Command, only []string) (chosen []*cobra.Command, err error) {
 	names := make([]string, len(benches))
+	files := []string{"losses", "precision", "experts"} // benches that need one
 	for i, bench := range benches {
 		names[i] = bench.Name()
-		if slices.Contains(only, names[i]) || len(only) == 0 && names[i] != "losses" && names[i] != "precision" {
+		if slices.Contains(only, names[i]) || len(only) == 0 && !slices.Contains(files, names[i]) {
 			chosen = append(chosen, bench)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/bench/experts"
 	"github.com/starling-network/starling/cmd/starling/bench/people"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
@@ -40,6 +41,7 @@ processor and the system can run. The results are the same bits.`,
   starling bench device --quick
   starling bench rl --quick
   starling bench people --quick
+  starling bench experts examples/experts.yaml --quick
   starling bench all --quick
   starling bench compat
   starling bench precision --data text.txt --quick
@@ -52,7 +54,7 @@ processor and the system can run. The results are the same bits.`,
 		matmulCommand(c), trainCommand(c), generateCommand(c), auditCommand(c), lossesCommand(c), networkCommand(c),
 		chainCommand(c), operationsCommand(c), strategiesCommand(c), webCommand(c), attackCommand(c), memoryCommand(c),
 		tokenizeCommand(c), planCommand(c), deviceCommand(c), rlCommand(c), precisionCommand(c),
-		compatCommand(c), people.Command(c),
+		compatCommand(c), people.Command(c), experts.Command(c),
 	)
 	for _, measures := range cmd.Commands() {
 		measures.Annotations = terminal.FiguresOnly

@@ -62,7 +62,8 @@ func serveCommand(c *terminal.Console) *cobra.Command {
 interface, until interrupted. Texts are written together, up to --texts at once; further ones wait, and when --waiting
 wait, more are refused with 429. The same request with the same seed gives the same text, whatever else is computed with
 it. Each --adapter, a folder that PEFT wrote or the adapter/ of a run, is a model of its own over the same weights.
-Loaders of the Hugging Face hub pull the files of the model from the same address as starling/NAME.
+Loaders of the Hugging Face hub pull the files of the model from the same address as starling/NAME, of a mixture those
+of each expert as starling/NAME-EXPERT.
 
 The server listens on the loopback. Beyond it, --token-file is needed: its first line is the token that every request
 must carry as "Authorization: Bearer TOKEN".
@@ -98,11 +99,7 @@ A conversation is rendered by the model's chat template, or as lines "User: " an
 			}
 			defer e.Close()
 			noteIgnored(c, args[0], e.Ignored())
-			folders := map[string]string{"starling/" + e.Models()[0].Name: args[0]}
-			for _, a := range o.Adapters {
-				folders["starling/"+a.Name] = a.Dir
-			}
-			pull, err := hub.New(folders)
+			pull, err := hub.New(e.Folders())
 			if err != nil {
 				return err
 			}

@@ -94,13 +94,16 @@ With -o json: {"architecture","parameters","context","vocabulary","files":[{"nam
   starling model show out/quickstart -o json`,
 		Args: usage.Exactly("MODEL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			m, err := pretrained.Load(args[0])
+			m, err := pretrained.Open(args[0])
 			if err != nil {
 				return generateError(cmd, args[0], err)
 			}
-			noteIgnored(c, args[0], m.Ignored)
-			s := shown{Architecture: m.Config.Architecture(), Parameters: m.Config.Parameters(), Context: m.Config.Context(),
-				Vocabulary: m.Tokenizer.VocabSize()}
+			noteIgnored(c, args[0], m.Ignored())
+			s := shown{Architecture: m[0].Config.Architecture(), Parameters: m.Parameters(), Context: m.Context(),
+				Vocabulary: m[0].Tokenizer.VocabSize()}
+			if len(m) > 1 {
+				s.Architecture = fmt.Sprintf("mixture of %d experts", len(m))
+			}
 			if s.Files, err = modelFiles(args[0]); err != nil {
 				return err
 			}
@@ -121,13 +124,23 @@ With -o json: {"architecture","parameters","context","vocabulary","files":[{"nam
 // modelFiles lists the files of a model and its adapter, with their digests.
 func modelFiles(dir string) (files []shownFile, err error) {
 	var paths []string
-	for _, pattern := range []string{"*.safetensors", "*.gguf", "config.json", "tokenizer.json", "adapter/*.safetensors",
-		"adapter/*.json"} {
-		found, err := filepath.Glob(filepath.Join(dir, pattern))
-		if err != nil {
-			return nil, err
+	experts, err := pretrained.ReadMixture(dir)
+	if err != nil {
+		return nil, err
+	}
+	folders := []string{""}
+	for _, e := range experts {
+		folders = append(folders, e.Path)
+	}
+	for _, folder := range folders {
+		for _, pattern := range []string{pretrained.MixtureFile, "*.safetensors", "*.gguf", "config.json", "tokenizer.json",
+			"adapter/*.safetensors", "adapter/*.json"} {
+			found, err := filepath.Glob(filepath.Join(dir, folder, pattern))
+			if err != nil {
+				return nil, err
+			}
+			paths = append(paths, found...)
 		}
-		paths = append(paths, found...)
 	}
 	for _, path := range paths {
 		f, err := os.Open(path)

@@ -27,28 +27,24 @@ func (f flags) trainExperts(ctx context.Context, c *terminal.Console, path strin
 			Fix: "train the experts one by one, such as with --set expert=" + jobs[0].Expert,
 		}, terminal.ExitUsage)
 	}
-	resume := map[string]bool{} // by folder
-	for _, j := range jobs {
-		again, err := f.agree(j.Output.Dir)
-		if errors.Is(rundir.Probe(j.Output.Dir), rundir.ErrFinished) && f.resume {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		resume[j.Output.Dir] = again
-	}
 	progress := newProgress(c)
-	all, err := experts.Train(ctx, jobs, func(j *job.Job) consumer.Options {
+	var runs []consumer.Options
+	for _, j := range jobs {
 		opt := f.options(j, device, progress)
-		opt.Resume = resume[j.Output.Dir]
 		opt.Say = func(text string) { progress.Say(time.Now(), j.Expert+": "+text) }
 		if f.network != "" {
 			opt.Web = "" // of all at once: starling web shows them
 			opt.Progress = func(consumer.Progress) {}
 		}
-		return opt
-	})
+		if !f.resume || !errors.Is(rundir.Probe(opt.Dir), rundir.ErrFinished) {
+			var err error
+			if opt.Resume, err = f.agree(opt.Dir); err != nil {
+				return err
+			}
+		}
+		runs = append(runs, opt)
+	}
+	all, err := experts.Train(ctx, runs)
 	progress.Done()
 	if err != nil {
 		return f.failed(ctx, path, jobs[0], err)
