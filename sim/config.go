@@ -27,6 +27,7 @@ type Config struct {
 	Workers    int
 	Verifiers  int
 	Most       int // workers at a time, if more than Workers
+	Generators int // of the workers, the last: they offer to draw answers alone
 	Validators int
 	Slices     uint32          // in which a round is reduced; 0: everybody combines all updates
 	AuditPPM   uint32          // floor of the audit rate, parts per million
@@ -95,7 +96,7 @@ const Chain = "chain"
 // Newcomer is a machine that is switched on during the run, and offers its work.
 type Newcomer struct {
 	Name string
-	Role crew.Role
+	Role crew.Role // class of work that it offers
 	At   time.Duration
 
 	Earns bool // it has no coins, and earns its stake
@@ -164,7 +165,7 @@ func (c Config) order() market.Order {
 	return market.Order{
 		ID: c.Job.ID(), Budget: budget, PriceCap: price,
 		Workers: market.Workers{Min: n, Target: n, Max: max(n, uint32(c.Most))}, Verifiers: uint32(c.Verifiers),
-		Terms: c.Terms(),
+		Terms: c.Terms(), Generators: uint32(c.Generators),
 	}
 }
 

@@ -41,6 +41,7 @@ type process struct {
 	world *Network
 	name  string
 	role  crew.Role // 0: the consumer
+	class crew.Role // of the work that it offers
 	key   *wallet.Key
 	store *store.Store // survives a crash
 	link  link.Link
@@ -239,7 +240,7 @@ func (p *process) decline(ctx context.Context, height int64, s run.State) {
 func (p *process) drain() {
 	p.world.trace("drain", p.name)
 	p.drains = true
-	p.spawn(func(ctx context.Context) { p.world.must(p.chain.Market.Offer(ctx, p.role, price, 0)) })
+	p.spawn(func(ctx context.Context) { p.world.must(p.chain.Market.Offer(ctx, p.class, price, 0)) })
 	p.tell(role.Drain{})
 }
 
@@ -264,7 +265,7 @@ func (p *process) turn(slots uint32, e role.Event) {
 	if p.drains {
 		slots = 0
 	}
-	p.spawn(func(ctx context.Context) { p.world.must(p.chain.Market.Offer(ctx, p.role, price, slots)) })
+	p.spawn(func(ctx context.Context) { p.world.must(p.chain.Market.Offer(ctx, p.class, price, slots)) })
 	if p.up {
 		p.tell(e)
 	}

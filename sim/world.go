@@ -111,8 +111,9 @@ func New(c Config, checks ...check.Checker) (*Network, error) {
 
 func (w *Network) populate() {
 	c := w.config
-	add := func(name string, r crew.Role) *process {
-		p := newProcess(w, name, r)
+	add := func(name string, class crew.Role) *process {
+		p := newProcess(w, name, class.Registered())
+		p.class = class
 		p.link = c.Link
 		p.unit = c.Unit + time.Duration(w.random.Float64()*float64(c.Unit))
 		if m, ok := c.Machines[name]; ok {
@@ -127,8 +128,11 @@ func (w *Network) populate() {
 	consumer.spawn(func(ctx context.Context) { w.must(consumer.order(ctx)) })
 	for i, name := range c.Names() {
 		r := crew.Worker
-		if i >= c.Workers {
+		switch {
+		case i >= c.Workers:
 			r = crew.Verifier
+		case i >= c.Workers-c.Generators:
+			r = crew.Generator
 		}
 		p := add(name, r)
 		p.spawn(func(ctx context.Context) { w.must(p.enlist(ctx)) })
@@ -163,12 +167,13 @@ func (p *process) enlist(ctx context.Context) error {
 		Hardware: p.machine.Hardware, Tier: p.machine.Tier, Earning: p.earns,
 	}
 	if p.earns {
-		return p.chain.Registry.Enlist(ctx, self, market.Offer{Role: p.role, Price: cmp.Or(p.machine.Price, price), Slots: 1})
+		return p.chain.Registry.Enlist(ctx, self,
+			market.Offer{Role: p.class, Price: cmp.Or(p.machine.Price, price), Slots: 1})
 	}
 	if err := p.chain.Registry.Register(ctx, self); err != nil {
 		return err
 	}
-	return p.chain.Market.Offer(ctx, p.role, cmp.Or(p.machine.Price, price), 1)
+	return p.chain.Market.Offer(ctx, p.class, cmp.Or(p.machine.Price, price), 1)
 }
 
 // order ships the job and locks its budget.

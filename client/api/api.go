@@ -225,7 +225,7 @@ type Receipt struct {
 	Round       int      `json:"round"`
 	Unit        uint32   `json:"unit"`
 	Who         string   `json:"who"`
-	Role        string   `json:"role"`   // worker, verifier, or "" for the consumer and the community pool
+	Role        string   `json:"role"`   // worker, generator, verifier, or "" for the consumer and the community pool
 	Kind        string   `json:"kind"`   // work, audit, slash, bounty, fee, deposit or refund
 	Flops       uint64   `json:"flops"`  // floating-point operations of the work
 	Price       uint64   `json:"price"`  // uzen per 10^15 of them
@@ -294,7 +294,7 @@ type Samples struct {
 // Member is an account's part in a job, as its receipts and signatures show it.
 type Member struct {
 	ID          string      `json:"id"`
-	Role        string      `json:"role"` // worker, verifier, consumer or pool
+	Role        string      `json:"role"` // worker, generator, verifier, consumer or pool
 	Units       int         `json:"units"`
 	Paid        int         `json:"paid_receipts"`
 	Zero        int         `json:"zero_receipts"`

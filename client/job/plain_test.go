@@ -43,8 +43,8 @@ var plain = map[string]string{
 	"RewardRule.StepLimit": "the steps that the function may take for an answer; a reward that takes more is 0",
 	"Rollout.Staleness": "the number of rounds, at most, by which the model that drew the answers is older than that " +
 		"which learns from them; 0: a unit draws its answers by itself, with the weights that it then trains",
-	"Rollout.Generators": "the number of workers besides those of strategy.workers: with a staleness, units that draw " +
-		"go to the workers that have no unit that learns",
+	"Rollout.Generators": "the number of workers besides those of strategy.workers: their seats go to machines that " +
+		"offer to draw answers alone, and as far as there are none to other workers",
 	"Rollout.Sharing": "whether each worker of strategy.workers trains a model of its own, from its own answers and " +
 		"from those of the others (swarm), or all train one (none)",
 	"Rollout.Own": "the number of prompts to which each model of a swarm draws answers in a step; default: 4, or " +

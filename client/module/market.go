@@ -43,6 +43,7 @@ func (m Market) Order(ctx context.Context, o market.Order, opening []byte) error
 		WorkersMin: o.Workers.Min, WorkersTarget: o.Workers.Target, WorkersMax: o.Workers.Max,
 		Verifiers: o.Verifiers, Deadline: o.Deadline, Conditions: marketpb.FromConditions(o.Conditions),
 		OnExceed: marketpb.OnExceed(o.OnExceed), SharesPpm: o.SharesPPM, Opening: opening,
+		Generators: o.Generators,
 	})
 }
 

@@ -78,7 +78,7 @@ func TestWorkerFile(t *testing.T) {
 
 func TestWorkerFileIsWrong(t *testing.T) {
 	for text, want := range map[string]string{
-		"home: a\nrole: validator\n":      ":4:7: role: \"validator\" is not valid: use worker or verifier",
+		"home: a\nrole: validator\n":      ":4:7: role: \"validator\" is not valid: use worker, verifier or generator",
 		"behind-nat: true\nrelay: true\n": "[behind-nat relay] are set",
 		"home: a\n":                       "--home and --network are needed",
 		"executor: torch\nexecutor-isolation: reduced\nhome: a\nnetwork: b\n": "not confirmed for this start",

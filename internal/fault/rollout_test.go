@@ -9,7 +9,9 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/internal/jobtest"
+	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/progress"
 	"github.com/starling-network/starling/protocol/run/work"
 )
@@ -169,8 +171,34 @@ func TestSwarmOfProcesses(t *testing.T) {
 	n.sentenced(liars, rounds)
 }
 
-// sentenced orders the job of rollouts, and checks its model, the sentences of the liars, and the books.
-func (n *network) sentenced(liars []liar, rounds int) {
+// TestGeneratorOfProcesses runs a machine that offers to draw answers alone, and forges them, and honest workers in the
+// other seats. It has no unit that learns, loses stake, and its receipts name its class.
+func TestGeneratorOfProcesses(t *testing.T) {
+	t.Parallel()
+	n := drawNetwork(t, false, nil)
+	liars := []liar{{act: "forges-rollouts", role: "worker", more: []string{"--role", "generator"}, slashed: true,
+		out: true}}
+	n.invite(liars)
+	const rounds = 5
+	n.rollouts(t, 3, rounds, "{exact: 1}")
+	work := 0
+	for _, r := range n.sentenced(liars, rounds) {
+		if r.Who != liars[0].address || r.Kind != reward.Work {
+			continue
+		}
+		work++
+		if r.Unit < 2 || r.Role != crew.Generator {
+			t.Errorf("a generator has a receipt as a %s for unit %d", r.Role, r.Unit)
+		}
+	}
+	if work == 0 {
+		t.Error("the generator had no unit")
+	}
+}
+
+// sentenced orders the job of rollouts, checks its model, the sentences of the liars, and the books, and returns the
+// receipts.
+func (n *network) sentenced(liars []liar, rounds int) []reward.Receipt {
 	n.t.Helper()
 	j := n.order("forged", rounds)
 	j.consumer.end()
@@ -188,4 +216,5 @@ func (n *network) sentenced(liars []liar, rounds int) {
 	}
 	j.sentence(liars, receipts)
 	j.books(receipts)
+	return receipts
 }

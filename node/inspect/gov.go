@@ -58,18 +58,11 @@ func Query[T any](ctx context.Context, network string,
 
 // OfferSpec is what an account offers with Offer.
 type OfferSpec struct {
-	Verifier bool   // to verify, not to work
-	Price    uint64 // uzen per 10^15 operations; or
-	Hourly   uint64 // uzen for an hour of the machine
-	Slots    uint32 // runs at a time; 0: the offer is withdrawn
-	Pool     bool   // for every worker that named the account
-}
-
-func (o OfferSpec) role() crew.Role {
-	if o.Verifier {
-		return crew.Verifier
-	}
-	return crew.Worker
+	Class  crew.Role // of the work
+	Price  uint64    // uzen per 10^15 operations; or
+	Hourly uint64    // uzen for an hour of the machine
+	Slots  uint32    // runs at a time; 0: the offer is withdrawn
+	Pool   bool      // for every worker that named the account
 }
 
 // Offer makes an offer of an account, and returns what can be matched of it. One that speaks for a pool and takes part
@@ -89,7 +82,7 @@ func Offer(ctx context.Context, c *client.Client, o OfferSpec) ([]market.Listing
 		}
 	}
 	lots, err := c.Market.Lots(ctx)
-	return slices.DeleteFunc(lots, func(l market.Listing) bool { return !of[l.ID] || l.Role != o.role() }), err
+	return slices.DeleteFunc(lots, func(l market.Listing) bool { return !of[l.ID] || l.Role != o.Class }), err
 }
 
 func offer(ctx context.Context, c *client.Client, o OfferSpec) error {
@@ -104,7 +97,7 @@ func offer(ctx context.Context, c *client.Client, o OfferSpec) error {
 		}
 		return c.Market.OfferPool(ctx, o.Price, o.Slots)
 	case o.Hourly > 0:
-		return c.Market.OfferHourly(ctx, o.role(), o.Hourly, o.Slots)
+		return c.Market.OfferHourly(ctx, o.Class, o.Hourly, o.Slots)
 	}
-	return c.Market.Offer(ctx, o.role(), o.Price, o.Slots)
+	return c.Market.Offer(ctx, o.Class, o.Price, o.Slots)
 }

@@ -194,8 +194,10 @@ func WithdrawOffer(ctx context.Context, dir string, f keystore.PartyFile) error 
 	}
 	defer func() { _ = unlock() }()
 	role := crew.Worker
-	if f.Role == crew.Verifier.String() {
-		role = crew.Verifier
+	for _, class := range []crew.Role{crew.Verifier, crew.Generator} {
+		if f.Role == class.String() {
+			role = class
+		}
 	}
 	return session.TransactHome(ctx, dir, f.Network,
 		func(ctx context.Context, c *client.Client) error { return c.Market.Offer(ctx, role, 0, 0) })

@@ -111,7 +111,7 @@ func (n *Network) start(ctx context.Context, b *prepare.CompiledJob, opt consume
 		homes[name] = h
 		locked := order.Budget // by the consumer
 		if i > 0 {
-			locked = stake(partyRole(i-1, b))
+			locked = stake(partyClass(i-1, b))
 		}
 		accounts = append(accounts, chain.Funded{Address: h.Account().Address(), Amount: validator.GenesisFunds + locked})
 	}
@@ -139,9 +139,9 @@ func (n *Network) start(ctx context.Context, b *prepare.CompiledJob, opt consume
 		if err != nil {
 			return err
 		}
-		step, header := member.RoleOf(homes[name], partyRole(i, b), false, p.ID, b.JobID(), opt.Version)
+		step, header := member.RoleOf(homes[name], partyClass(i, b).Registered(), false, p.ID, b.JobID(), opt.Version)
 		p.Step, p.Journal = step, member.OpenJournal(homes[name].Dir, header, p.Log)
-		if partyRole(i, b) == crew.Worker {
+		if partyClass(i, b) != crew.Verifier {
 			p.Torch, p.Device, p.Notify = &opt.Torch, opt.Device, opt.Say
 			if i < opt.Dishonest {
 				p.Adversary = adversary.Skips{}
@@ -150,7 +150,7 @@ func (n *Network) start(ctx context.Context, b *prepare.CompiledJob, opt consume
 		n.parties = append(n.parties, p)
 	}
 	for i, p := range n.parties {
-		r := partyRole(i, b)
+		r := partyClass(i, b)
 		if err := p.Enlist(ctx, r, stake(r), demand.LocalPrice(order)); err != nil {
 			return err
 		}
@@ -158,10 +158,13 @@ func (n *Network) start(ctx context.Context, b *prepare.CompiledJob, opt consume
 	return nil
 }
 
-// partyRole is the role of the i-th party after the consumer.
-func partyRole(i int, b *prepare.CompiledJob) crew.Role {
-	if i < prepare.Workers(b) {
+// partyClass is the class of work of the i-th party after the consumer: first are the workers that learn.
+func partyClass(i int, b *prepare.CompiledJob) crew.Role {
+	switch workers := prepare.Workers(b); {
+	case i < workers-b.Job.Rollout.Generators:
 		return crew.Worker
+	case i < workers:
+		return crew.Generator
 	}
 	return crew.Verifier
 }

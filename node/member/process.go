@@ -294,7 +294,11 @@ func (p *Process) open(ctx context.Context, s run.State) error {
 	if err := p.Disk.Reserve(p.Chain.Job, j.Footprint(p.KeepLast)); err != nil {
 		return err
 	}
-	if err := p.Memory.Reserve(p.Chain.Job, j.Memory(p.Threads)); err != nil {
+	need := j.Memory(p.Threads)
+	if m, _ := s.Member(p.ID); m.Generates {
+		need = j.DrawingMemory(p.Threads)
+	}
+	if err := p.Memory.Reserve(p.Chain.Job, need); err != nil {
 		return err
 	}
 	blobs := Served{p.Store, p.Host, j.Largest(), p.patience}
@@ -439,12 +443,13 @@ func (s Served) Each(n int, do func(i int)) {
 	_ = working.Wait() // its functions return no error
 }
 
-// Enlist registers a party with its stake and its price, or, after a restart, tells where it is now.
-func (p *Process) Enlist(ctx context.Context, r crew.Role, stake, price uint64) error {
+// Enlist registers a party with its stake and the price of a class of work, or, after a restart, tells where it is now.
+func (p *Process) Enlist(ctx context.Context, class crew.Role, stake, price uint64) error {
 	words, _ := p.Device.Declare(registry.Hardware{})
 	return p.Chain.Registry.Enlist(ctx, registry.Participant{
-		Roles: []crew.Role{r}, PeerID: p.Host.ID().String(), Addrs: p.Host.Addrs(), Device: words, Stake: stake,
-	}, market.Offer{Role: r, Price: price, Slots: 1})
+		Roles: []crew.Role{class.Registered()}, PeerID: p.Host.ID().String(), Addrs: p.Host.Addrs(), Device: words,
+		Stake: stake,
+	}, market.Offer{Role: class, Price: price, Slots: 1})
 }
 
 // tell passes an event to the role, and writes down what comes of it.

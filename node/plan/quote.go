@@ -23,6 +23,7 @@ type Quote struct {
 	// that workers would be paid, uzen per 10^15 floating-point operations, as one beacon draws them
 	Work   uint64 `json:"work_price,omitempty"`
 	Audit  uint64 `json:"audit_price,omitempty"` // and verifiers
+	Draw   uint64 `json:"draw_price,omitempty"`  // and generators
 	Wanted uint64 `json:"wanted,omitempty"`      // offers of both roles that it takes to begin, if it would wait
 	// of training, at the measured rates; 0: a machine was never measured
 	Seconds uint64   `json:"seconds,omitempty"`
@@ -85,11 +86,8 @@ func QuoteOf(b *prepare.CompiledJob, ctx context.Context, network string) (*Quot
 		q.Wanted = uint64(o.Workers.Min) + uint64(o.Verifiers)
 	}
 	for _, m := range e.Lease.Members {
-		if m.Role == crew.Worker {
-			q.Work = max(q.Work, m.Price)
-		} else {
-			q.Audit = max(q.Audit, m.Price)
-		}
+		paid := map[crew.Role]*uint64{crew.Worker: &q.Work, crew.Verifier: &q.Audit, crew.Generator: &q.Draw}[m.Class()]
+		*paid = max(*paid, m.Price)
 	}
 	for _, may := range e.May {
 		line := quoted(may.Listing)

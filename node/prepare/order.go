@@ -30,7 +30,7 @@ func (b *CompiledJob) Order() (market.Order, error) {
 		ID: b.JobID(), Budget: uint64(j.Budget.MaxCost), PriceCap: uint64(j.Budget.MaxPrice),
 		Workers:   market.Workers{Min: uint32(w.Min) + more, Target: uint32(w.Target) + more, Max: uint32(w.Max) + more},
 		Verifiers: uint32(j.Strategy.Verification.Verifiers),
-		Terms:     t,
+		Terms:     t, Generators: more,
 	}, nil
 }
 

@@ -8,12 +8,13 @@ import (
 	"github.com/starling-network/starling/node/faucet"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
+	"github.com/starling-network/starling/protocol/run/crew"
 )
 
-// earns reports whether the account, which is not registered, is to earn its stake: it works, has not the coins of a
+// earns reports whether the account, which is not registered, is to earn its stake: it trains, has not the coins of a
 // stake, and the network lets it.
 func earns(ctx context.Context, s *service) (bool, error) {
-	if !s.Earn || s.Verifies || s.Pool != "" || s.Tier != "" && s.Tier != registry.NoTier.String() {
+	if !s.Earn || s.Class != crew.Worker || s.Pool != "" || s.Tier != "" && s.Tier != registry.NoTier.String() {
 		return false, nil
 	}
 	params, err := s.chain.Registry.Params(ctx)
@@ -100,7 +101,7 @@ func namePayee(ctx context.Context, s *service) error {
 
 // offered is the offer with which a service enlists.
 func offered(s *service) market.Offer {
-	o := market.Offer{Role: s.role(), Price: s.Price, Slots: 1}
+	o := market.Offer{Role: s.Class, Price: s.Price, Slots: 1}
 	if s.unoffered = s.pause.Paused(); s.unoffered {
 		o.Slots = 0 // it offers when it is resumed
 	}

@@ -75,7 +75,7 @@ var _ control.Process = (*service)(nil)
 // Status implements control.Process.
 func (s *service) Status() any {
 	w := WorkerStatus{
-		PID: os.Getpid(), Version: s.Version, Role: s.role().String(), Address: s.chain.Address(),
+		PID: os.Getpid(), Version: s.Version, Role: s.Class.String(), Address: s.chain.Address(),
 		PeerID: s.host.ID().String(), Listen: s.host.Addrs(),
 		Network: s.RPC, Since: s.since, Runs: []string{}, Peers: []PeerStatus{}, Actions: s.watch.UnderWay(),
 		Device: s.device.Status(),
@@ -152,5 +152,5 @@ func (s *service) expose(ctx context.Context) error {
 	}
 	s.closers = append(s.closers, stop)
 	return folder.WriteJSON(filepath.Join(s.Home, keystore.FileParty),
-		keystore.PartyFile{Network: s.RPC, Role: s.role().String()})
+		keystore.PartyFile{Network: s.RPC, Role: s.Class.String()})
 }

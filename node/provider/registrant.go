@@ -9,6 +9,7 @@ import (
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/node/pause"
 	"github.com/starling-network/starling/protocol/registry"
+	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/registrant"
 	"github.com/starling-network/starling/role/reporter"
@@ -35,7 +36,7 @@ type settled struct {
 
 func newRegistration(s *service) *registration {
 	return &registration{
-		service: s, step: registrant.New(s.chain.Address(), s.Measure && (!s.Verifies || s.barred)),
+		service: s, step: registrant.New(s.chain.Address(), s.Measure && (s.Class != crew.Verifier || s.barred)),
 		about: reporter.New(s.chain.Address(), reporter.Least),
 		ended: make(chan settled),
 	}

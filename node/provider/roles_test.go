@@ -21,13 +21,13 @@ import (
 )
 
 // stranger is a service of starling worker up as it is before it is connected, of a home in a folder.
-func stranger(t *testing.T, dir string, verifies bool) *service {
+func stranger(t *testing.T, dir string, class crew.Role) *service {
 	t.Helper()
 	h, _, err := home.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &service{Options: Options{Home: dir, Verifies: verifies}, key: h}
+	return &service{Options: Options{Home: dir, Class: class}, key: h}
 }
 
 // A worker that a stranger starts plants faults in its commitments, in the same ones after a restart. Its key is a
@@ -39,7 +39,7 @@ func TestStrangersWorkersPlant(t *testing.T) {
 		t.Fatal(err)
 	}
 	commits := func() (made []work.Commitment) {
-		step, header := stranger(t, dir, false).play("me", "job")
+		step, header := stranger(t, dir, crew.Worker).play("me", "job")
 		if !header.Plants {
 			t.Error("its journal does not say that it plants")
 		}
@@ -119,9 +119,9 @@ func TestStrangersVerifiersWatch(t *testing.T) {
 		}
 		return got[0].(role.Check).Work
 	}
-	step, header := stranger(t, dir, true).play("me", "job")
+	step, header := stranger(t, dir, crew.Verifier).play("me", "job")
 	at := first(header, step)
-	if again := first(header, member.Cast(header, stranger(t, dir, true).key)); again != at {
+	if again := first(header, member.Cast(header, stranger(t, dir, crew.Verifier).key)); again != at {
 		t.Errorf("played back it looks at %v first, and not at %v", again, at)
 	}
 }

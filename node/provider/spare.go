@@ -72,7 +72,7 @@ func (s *spareWatch) watched(job string, err error) {
 // It registers nothing and offers no work. A challenge takes a bond from its account, a tenth of a worker's default
 // stake, half of which is lost if it was wrong.
 func RunWatcher(ctx context.Context, o Options) error {
-	o.Verifies = true
+	o.Class = crew.Verifier
 	s, err := openService(ctx, o)
 	if err != nil {
 		return err

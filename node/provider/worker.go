@@ -55,7 +55,7 @@ import (
 type Options struct {
 	Home     string           // folder of its key and blobs; made if it is not there
 	RPC      string           // HTTP interface of a validator
-	Verifies bool             // it is a verifier, not a worker
+	Class    crew.Role        // of the work that it offers
 	Price    uint64           // uzen per 10^15 floating-point operations
 	Stake    uint64           // uzen, when it registers
 	Device   admission.Choice // what its units are computed on
@@ -119,7 +119,7 @@ func Run(ctx context.Context, o Options) error {
 
 // equip makes ready what units are computed with.
 func (s *service) equip(ctx context.Context) (err error) {
-	if s.Verifies {
+	if s.Class == crew.Verifier {
 		s.Device = admission.Choice{}
 	}
 	say := func(text string) { s.log.Info(text); s.Say(text) }
@@ -258,12 +258,7 @@ func (s *service) works(account string) bool {
 	return false
 }
 
-func (s *service) role() crew.Role {
-	if s.Verifies {
-		return crew.Verifier
-	}
-	return crew.Worker
-}
+func (s *service) role() crew.Role { return s.Class.Registered() }
 
 // close closes everything that is open, the latest first. Errors have no effect any more.
 func (s *service) close() {
@@ -399,7 +394,7 @@ func (s *service) serve(ctx context.Context) error {
 		s.Say("it listens on the loopback alone: other machines cannot fetch from it; give --listen, or --behind-nat")
 	}
 	leaving, draining := ctx.Done(), false
-	set := func(slots uint32) error { return s.chain.Market.Offer(work, s.role(), s.Price, slots) }
+	set := func(slots uint32) error { return s.chain.Market.Offer(work, s.Class, s.Price, slots) }
 	withheld := func() bool { // for another reason than a pause
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -495,7 +490,7 @@ func (s *service) join(ctx context.Context) error {
 			s.begin(ctx, job, s.drain)
 		}
 	}
-	if s.Verifies && !s.pause.Paused() {
+	if s.Class == crew.Verifier && !s.pause.Paused() {
 		s.spare.look(ctx, jobs)
 	}
 	return nil
@@ -581,7 +576,7 @@ func (s *service) withdraw(ctx context.Context, job string, why error) {
 	s.mu.Lock()
 	s.refused[job] = why.Error()
 	s.mu.Unlock()
-	if err := s.chain.Market.Offer(ctx, s.role(), s.Price, 0); err != nil {
+	if err := s.chain.Market.Offer(ctx, s.Class, s.Price, 0); err != nil {
 		s.log.Warn("cannot withdraw the offer", "err", err)
 	}
 }
@@ -596,5 +591,5 @@ func (s *service) offerAgain(ctx context.Context, open []string) error {
 	if before == 0 || now > 0 || s.pause.Paused() { // it offers when it is resumed
 		return nil
 	}
-	return s.chain.Market.Offer(ctx, s.role(), s.Price, 1)
+	return s.chain.Market.Offer(ctx, s.Class, s.Price, 1)
 }

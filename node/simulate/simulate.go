@@ -122,6 +122,7 @@ func Run(ctx context.Context, opt Options) (*Simulation, error) {
 	c := sim.Config{
 		Seed: opt.Seed, Job: workload.Of(b.JobID(), task, trained.Genesis), Order: &order,
 		Workers: int(order.Workers.Target), Verifiers: int(order.Verifiers) + opt.Verifiers,
+		Generators: int(order.Generators),
 		Validators: max(1, opt.Validators),
 		BlockTime:  opt.BlockTime, ByteScale: bulk, Acts: map[string]adversary.Attack{}, Faults: opt.Faults,
 		MaxBlocks: simulationBlocks, Log: opt.Events,

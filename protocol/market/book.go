@@ -40,7 +40,7 @@ type lot struct {
 // NewBook makes the book of a block with its beacon.
 func NewBook(lots []Listing, beacon canon.Digest) *OrderBook {
 	b := &OrderBook{beacon: beacon, lots: make(map[key]*lot, len(lots)),
-		tables: map[crew.Role]*table{crew.Worker: {}, crew.Verifier: {}}}
+		tables: map[crew.Role]*table{crew.Worker: {}, crew.Verifier: {}, crew.Generator: {}}}
 	under := map[string]int{}
 	heaviest := uint64(math.MaxInt64) / uint64(max(1, len(lots))) // so that no sum overflows
 	for _, l := range lots {
@@ -79,16 +79,16 @@ func (t *table) order() {
 // Take takes a slot of each member of a lease, and subtracts the leased work at its price from the cover of its stake.
 func (b *OrderBook) Take(o Order, members []crew.Member) {
 	for _, m := range members {
-		l := b.lots[key{m.Role, m.ID}]
+		l := b.lots[key{m.Class(), m.ID}]
 		if l == nil || l.left == 0 {
 			continue // a member that returns to a run has its slot
 		}
 		l.left--
 		if l.Cover < math.MaxUint64 {
-			l.Cover -= min(l.Cover, o.Value(m.Role, m.Price))
+			l.Cover -= min(l.Cover, o.Value(m.Class(), m.Price))
 		}
 		if l.left == 0 {
-			b.tables[m.Role].offering--
+			b.tables[m.Class()].offering--
 		}
 	}
 }

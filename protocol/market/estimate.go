@@ -42,7 +42,7 @@ func (b *OrderBook) Estimate(o Order) Estimate {
 	e.Lease, e.Why = b.Match(o)
 	w := b.wish(&o)
 	dearest := run.State{Progress: progress.Progress{Crew: crew.Crew{Terms: o.Terms}}}
-	for _, role := range []crew.Role{crew.Worker, crew.Verifier} {
+	for _, role := range []crew.Role{crew.Worker, crew.Verifier, crew.Generator} {
 		may, total := []*lot(nil), uint64(0)
 		for _, l := range b.tables[role].lots {
 			if why := w.passed(l); why != Fits {
@@ -53,11 +53,12 @@ func (b *OrderBook) Estimate(o Order) Estimate {
 			total += l.weight
 		}
 		if len(may) > 0 {
-			at := crew.Member{ID: role.String(), Role: role, Active: true}
+			at := crew.Member{ID: role.String(), Role: role.Registered(), Generates: role == crew.Generator, Active: true}
 			for _, l := range may {
 				at.Price = max(at.Price, l.Price)
 				e.May = append(e.May, Chance{l.Listing,
-					chance(l.weight, total, map[crew.Role]uint32{crew.Worker: o.Workers.Target, crew.Verifier: o.Verifiers}[role])})
+					chance(l.weight, total, map[crew.Role]uint32{crew.Worker: o.Workers.Target, crew.Verifier: o.Verifiers,
+						crew.Generator: o.Generators}[role])})
 			}
 			dearest.Members = append(dearest.Members, at)
 		}
@@ -75,8 +76,7 @@ func (b *OrderBook) Estimate(o Order) Estimate {
 	}
 	e.Round = cost.Round(dearest)
 	e.Whole = cost.Multiply(e.Round, uint64(o.Terms.Rounds))
-	work, checked := cost.Highest(run.State{Progress: progress.Progress{Crew: crew.Crew{Members: e.Lease.Members}}})
-	e.Likely = o.likely(work, checked)
+	e.Likely = o.likely(run.State{Progress: progress.Progress{Crew: crew.Crew{Members: e.Lease.Members}}})
 	e.Seconds = b.seconds(o, e.Lease)
 	return e
 }
@@ -111,12 +111,18 @@ func (w *wish) passed(l *lot) Mismatch {
 	return Fits
 }
 
-// likely is the price of all units, and of the share of them that is audited in the long run.
-func (o *Order) likely(work, checked uint64) uint64 {
+// likely is the price of all units, and of the share of them that is audited in the long run. Generators draw all that
+// is drawn, if there are any.
+func (o *Order) likely(s run.State) uint64 {
+	work, checked := cost.Highest(s)
+	draw := work
+	if s.Present(crew.Generator) > 0 {
+		draw = cost.Dearest(s, crew.Generator)
+	}
 	rounds := uint64(o.Terms.Rounds)
-	high, low := bits.Mul64(cost.Multiply(cost.Units(o.Terms, checked), rounds), uint64(o.Terms.Floor()))
+	high, low := bits.Mul64(cost.Multiply(cost.Units(o.Terms, checked, checked), rounds), uint64(o.Terms.Floor()))
 	audits, _ := bits.Div64(high, low, million) // the rate is at most a million
-	return cost.Add(cost.Multiply(cost.Units(o.Terms, work), rounds), audits)
+	return cost.Add(cost.Multiply(cost.Units(o.Terms, work, draw), rounds), audits)
 }
 
 const million = 1_000_000
@@ -128,7 +134,7 @@ func (b *OrderBook) seconds(o Order, lease Lease) uint64 {
 		if m.Role != crew.Worker {
 			continue
 		}
-		l := b.lots[key{m.Role, m.ID}]
+		l := b.lots[key{m.Class(), m.ID}]
 		if l.Rate == 0 {
 			return 0
 		}

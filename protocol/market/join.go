@@ -20,20 +20,16 @@ import (
 func (b *OrderBook) Join(o Order, s run.State, back []crew.Member, remaining uint64) []crew.Member {
 	var chosen []crew.Member
 	taken := ownersOf(s.Members, func(m crew.Member) bool { return m.Active || m.Why == reason.OnProbation })
-	for _, role := range []crew.Role{crew.Worker, crew.Verifier} {
-		places := map[crew.Role]uint32{crew.Worker: o.Workers.Max, crew.Verifier: o.Verifiers}[role]
-		if role == crew.Worker && s.Phase == progress.Settle { // there is nothing left to train
-			places = 0
-		}
-		places -= min(places, s.Present(role))
+	for _, role := range []crew.Role{crew.Generator, crew.Worker, crew.Verifier} {
+		places := o.free(s, role)
 		for _, m := range back {
-			l := &lot{Listing: Listing{Offer: Offer{ID: m.ID, Role: m.Role, Price: m.Price},
+			l := &lot{Listing: Listing{Offer: Offer{ID: m.ID, Role: m.Class(), Price: m.Price},
 				Profile: Profile{Owner: cmp.Or(m.Owner, m.ID)}}}
 			free := places > 0
 			if m.Earning {
 				free = EarnerMayJoin(s)
 			}
-			if !free || m.Role != role || m.Price > o.PriceCap || !s.MayJoin(m.ID, m.Role) || !taken.apart(l) {
+			if !free || m.Class() != role || m.Price > o.PriceCap || !s.MayJoin(m.ID, m.Role) || !taken.apart(l) {
 				continue
 			}
 			if with := joined(s, m); cost.Exposure(with) <= remaining {
@@ -52,6 +48,21 @@ func (b *OrderBook) Join(o Order, s run.State, back []crew.Member, remaining uin
 	chosen = append(chosen, b.earners(o, s, taken, remaining)...)
 	slices.SortFunc(chosen, func(a, b crew.Member) int { return cmp.Compare(a.ID, b.ID) })
 	return chosen
+}
+
+// free is how many members of a class of work may join a run.
+func (o *Order) free(s run.State, class crew.Role) uint32 {
+	if class == crew.Verifier {
+		return o.Verifiers - min(o.Verifiers, s.Present(class))
+	}
+	if s.Phase == progress.Settle { // there is nothing left to train
+		return 0
+	}
+	places := o.Workers.Max - min(o.Workers.Max, s.Present(crew.Worker))
+	if class == crew.Generator {
+		return min(places, o.Generators-min(o.Generators, s.Present(class)))
+	}
+	return places
 }
 
 // EarnerMayJoin reports whether a worker that earns its stake may join a run, in addition to the workers that the order
@@ -89,15 +100,14 @@ func (b *OrderBook) drawn(w *wish, s run.State, role crew.Role, places int, take
 	remaining uint64) (run.State, []crew.Member) {
 	o := w.order
 	u := b.urn(w, role, o.PriceCap)
-	work, checked := cost.Highest(s)
-	paid := map[crew.Role]uint64{crew.Worker: work, crew.Verifier: checked}[role]
+	paid := cost.Dearest(s, role)
 	pays := payable{run: s, role: role, remaining: remaining, most: o.PriceCap}
 	room := terms.MaxMembers - len(s.Members)
 	var lots []*lot
 	for _, rule := range []func(*lot) bool{taken.alone, taken.apart} {
 		u.draw(places-len(lots), func(l *lot) bool {
 			_, known := s.Member(l.ID)
-			return rule(l) && s.MayJoin(l.ID, l.Role) && (known || room > 0) && pays.at(max(paid, l.Price))
+			return rule(l) && s.MayJoin(l.ID, l.Role.Registered()) && (known || room > 0) && pays.at(max(paid, l.Price))
 		}, func(l *lot) {
 			lots = append(lots, l)
 			taken.add(l.Owner, role)
@@ -132,7 +142,8 @@ func (p *payable) at(price uint64) bool {
 	case price > p.most:
 		return false
 	}
-	if cost.Exposure(joined(p.run, crew.Member{ID: "\x00", Role: p.role, Price: price})) > p.remaining {
+	if cost.Exposure(joined(p.run, crew.Member{ID: "\x00", Role: p.role.Registered(),
+		Generates: p.role == crew.Generator, Price: price})) > p.remaining {
 		p.most = max(price, 1) - 1
 		return false
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/starling-network/starling/protocol/run/crew"
 )
 
-// Conditions are the requirements of an order. Place and attestation are asked of workers and verifiers; the rest of
-// workers alone.
+// Conditions are the requirements of an order. Place and attestation are asked of all; the rest not of verifiers, and
+// class, machine, upload and tier of workers that learn alone.
 type Conditions struct {
 	Classes          []registry.Class `cbor:"1,keyasint,omitempty"` // none: any, also machines that were never measured
 	Machines         []Machine        `cbor:"2,keyasint,omitempty"` // one of these is enough; none: any
@@ -123,6 +123,8 @@ const (
 	TooDear           Mismatch = "price_above_cap"    // of the order
 	NoVerifierWanted  Mismatch = "no_verifier_wanted" // by the order
 	EarnsStake        Mismatch = "earns_stake"        // and the run has no place for another such worker
+	// by the order: no units draw answers for those that learn, or all seats are for workers that may learn
+	NoGeneratorWanted Mismatch = "no_generator_wanted"
 )
 
 var misfits = map[Mismatch]string{
@@ -135,8 +137,8 @@ var misfits = map[Mismatch]string{
 	StakeTooSmall:    "its stake is too small to deter a lie in the work it would be leased",
 	HourTooDear:      "an hour of it costs more than the cap, or its rate was never measured",
 	TooDear:          "it asks more than the cap",
-	NoVerifierWanted: "the order wants no verifier",
-	EarnsStake:       "it earns its stake: it joins runs in progress, in addition to the staked workers",
+	NoVerifierWanted: "the order wants no verifier", NoGeneratorWanted: "the order wants no generator",
+	EarnsStake: "it earns its stake: it joins runs in progress, in addition to the staked workers",
 }
 
 // Text says a misfit in words, after "because".
@@ -148,8 +150,10 @@ func (w *wish) misfit(l *lot) Mismatch {
 	c := &w.order.Conditions
 	worker := l.Role == crew.Worker
 	switch {
-	case !worker && w.order.Verifiers == 0:
+	case l.Role == crew.Verifier && w.order.Verifiers == 0:
 		return NoVerifierWanted
+	case l.Role == crew.Generator && w.order.Generators == 0:
+		return NoGeneratorWanted
 	case l.left == 0:
 		return NoSlot
 	case l.Earning && !w.earning:
@@ -158,9 +162,9 @@ func (w *wish) misfit(l *lot) Mismatch {
 		return WrongClass
 	case worker && len(c.Machines) > 0 && c.machine(&l.Profile) != Fits:
 		return c.machine(&l.Profile)
-	case worker && l.Disk < c.Disk:
+	case l.Role != crew.Verifier && l.Disk < c.Disk:
 		return DiskTooSmall
-	case worker && l.Passed < c.Passed:
+	case l.Role != crew.Verifier && l.Passed < c.Passed:
 		return TooLittleHistory
 	case worker && l.Upload < c.Upload:
 		return UploadTooSlow
@@ -173,7 +177,7 @@ func (w *wish) misfit(l *lot) Mismatch {
 		return NotAttested
 	case worker && l.Tier < c.Tier:
 		return TierTooLow
-	case worker && c.Hourly > 0 && (l.Rate == 0 || cost.Hourly(l.Price, l.Rate) > c.Hourly):
+	case l.Role != crew.Verifier && c.Hourly > 0 && (l.Rate == 0 || cost.Hourly(l.Price, l.Rate) > c.Hourly):
 		return HourTooDear
 	case !l.Earning && l.Cover < math.MaxUint64 && w.order.Value(l.Role, l.Price) > l.Cover:
 		return StakeTooSmall
@@ -213,7 +217,11 @@ func (b *OrderBook) wish(o *Order) *wish {
 // of the job's audit rate for a worker, and at the rate of planted faults for a verifier, which is paid for a whole
 // unit. History does not lower it, as the rate never falls below the floor.
 func (o *Order) Value(role crew.Role, price uint64) uint64 {
-	unit, _ := cost.Of(o.Terms.UnitFlops, price)
+	flops := o.Terms.UnitFlops
+	if role == crew.Generator {
+		flops = o.Terms.Rollout.Flops
+	}
+	unit, _ := cost.Of(flops, price)
 	if role == crew.Verifier {
 		return audit.Bond(unit, audit.PlantPPM)
 	}

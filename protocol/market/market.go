@@ -18,10 +18,10 @@ import (
 // ErrOrder is returned for an order that can never be matched.
 var ErrOrder = errors.New("market: invalid order")
 
-// Offer is a participant's price for its work in one role. A pool is an account that offers for many: see Pooled.
+// Offer is a participant's price for one class of its work. A pool is an account that offers for many: see Pooled.
 type Offer struct {
 	ID    string    `cbor:"1,keyasint"` // account address
-	Role  crew.Role `cbor:"2,keyasint"`
+	Role  crew.Role `cbor:"2,keyasint"` // class of work: crew.Generator, or the role
 	Price uint64    `cbor:"3,keyasint"` // uzen per 10^15 floating-point operations
 	Slots uint32    `cbor:"4,keyasint"` // jobs it takes in addition to those it has
 	At    int64     `cbor:"5,keyasint"` // height
@@ -57,6 +57,8 @@ type Order struct {
 	Conditions Conditions `cbor:"10,keyasint"`
 	OnExceed   Exceed     `cbor:"13,keyasint"`
 	SharesPPM  uint32     `cbor:"14,keyasint"` // of the model, to the accounts with verified work, in proportion to it
+	// of the seats of workers, those that offers of crew.Generator may have; below Workers.Min
+	Generators uint32 `cbor:"15,keyasint,omitempty"`
 }
 
 // Exceed is the fate of a run whose budget does not cover another round.
@@ -87,6 +89,9 @@ func (o Order) Validate() error {
 			terms.MaxMembers)
 	case o.Verifiers == 0 && o.Terms.AuditPPM > 0:
 		return fmt.Errorf("%w: audits are wanted, but no verifier: ask for one, or for no audits", ErrOrder)
+	case o.Generators > 0 && (o.Terms.Rollout.Units == 0 || o.Generators >= w.Min):
+		return fmt.Errorf("%w: %d generators of at least %d workers and %d units that draw", ErrOrder, o.Generators, w.Min,
+			o.Terms.Rollout.Units)
 	case o.Budget == 0:
 		return fmt.Errorf("%w: no budget", ErrOrder)
 	case o.OnExceed > PauseExceeded:

@@ -47,7 +47,8 @@ func (r Reason) Text() string { return reasons[r] }
 //
 // Every condition holds for every member. Of the lots that meet them at or below the order's price cap, seats are
 // drawn by the beacon of the block, each lot with a chance in proportion to its stake: its price has no effect. All
-// members of a role are paid the highest price that one of them asks. Verifiers are drawn first. No two of them have
+// members of a class of work are paid the highest price that one of them asks. Verifiers are drawn first, then
+// generators, as far as the order takes them in place of workers. No two of them have
 // one owner, and none has the owner of a worker; two workers have one owner only where the lots of other owners do not
 // suffice. The workers of a lease are of at least Conditions.Domains failure domains: that number is drawn of
 // different ones before the rest. An account takes part once. Workers that earn their stake are not drawn: they join
@@ -58,7 +59,8 @@ func (b *OrderBook) Match(o Order) (Lease, Reason) {
 	if uint32(len(workers)) < o.Workers.Min || uint32(len(verifiers)) < o.Verifiers {
 		return Lease{}, b.lacking(w)
 	}
-	members := slices.Concat(w.price(workers, 0), w.price(verifiers, 0))
+	generators := slices.DeleteFunc(slices.Clone(workers), func(l *lot) bool { return l.Role == crew.Worker })
+	members := slices.Concat(w.price(generators, 0), w.price(workers[len(generators):], 0), w.price(verifiers, 0))
 	if cost.Round(run.State{Progress: progress.Progress{Crew: crew.Crew{Terms: o.Terms, Members: members}}}) > o.Budget {
 		return Lease{}, BudgetTooSmall
 	}
@@ -80,25 +82,44 @@ func (b *OrderBook) seats(w *wish, priceCap uint64) (workers, verifiers []*lot) 
 	return workers, b.verifiers(w, priceCap, taken)
 }
 
-// workers draws up to the target of an order, or none if too few domains fit; fit says how many lots it drew then.
-func (b *OrderBook) workers(w *wish, priceCap uint64, taken owners) (chosen []*lot, fit int) {
+// workers draws up to the target of an order, or none if too few domains fit; fit says how many lots it drew then. The
+// lots of generators come first.
+func (b *OrderBook) workers(w *wish, priceCap uint64, taken owners) (all []*lot, fit int) {
+	generators := b.generators(w, priceCap, taken)
 	o, u := w.order, b.urn(w, crew.Worker, priceCap)
+	var chosen []*lot
 	domains := map[string]bool{}
 	seat := func(l *lot) {
 		chosen, domains[l.Domain] = append(chosen, l), true
 		taken.add(l.Owner, l.Role)
 	}
 	fresh := func(l *lot) bool { return !domains[l.Domain] }
-	wanted, target := int(o.Conditions.Domains), int(o.Workers.Target)
+	apart := func(l *lot) bool {
+		return taken.apart(l) && !slices.ContainsFunc(generators, func(g *lot) bool { return g.ID == l.ID })
+	}
+	wanted, target := int(o.Conditions.Domains), int(o.Workers.Target)-len(generators)
 	u.draw(wanted, func(l *lot) bool { return fresh(l) && taken.alone(l) }, seat)
-	u.draw(wanted-len(chosen), func(l *lot) bool { return fresh(l) && taken.apart(l) }, seat)
+	u.draw(wanted-len(chosen), func(l *lot) bool { return fresh(l) && apart(l) }, seat)
 	short := len(chosen) < wanted
 	u.draw(target-len(chosen), taken.alone, seat)
-	u.draw(target-len(chosen), taken.apart, seat)
-	if short {
-		return nil, len(chosen)
+	u.draw(target-len(chosen), apart, seat)
+	if all = slices.Concat(generators, chosen); short {
+		return nil, len(all)
 	}
-	return chosen, len(chosen)
+	return all, len(all)
+}
+
+// generators draws as many as an order takes, or fewer: workers of all domains that it wants have a seat.
+func (b *OrderBook) generators(w *wish, priceCap uint64, taken owners) (chosen []*lot) {
+	o, u := w.order, b.urn(w, crew.Generator, priceCap)
+	most := min(o.Generators, o.Workers.Target-o.Conditions.Domains)
+	for _, rule := range []func(*lot) bool{taken.alone, taken.apart} {
+		u.draw(int(most)-len(chosen), rule, func(l *lot) {
+			chosen = append(chosen, l)
+			taken.add(l.Owner, l.Role)
+		})
+	}
+	return chosen
 }
 
 // verifiers draws as many as an order wants, or fewer.
@@ -117,7 +138,7 @@ func (b *OrderBook) verifiers(w *wish, priceCap uint64, taken owners) (chosen []
 func (b *OrderBook) lacking(w *wish) Reason {
 	o := w.order
 	switch {
-	case b.tables[crew.Worker].offering < o.Workers.Min:
+	case b.tables[crew.Worker].offering+min(b.tables[crew.Generator].offering, o.Generators) < o.Workers.Min:
 		return TooFewWorkers
 	case b.tables[crew.Verifier].offering < o.Verifiers:
 		return TooFewVerifiers

@@ -8,7 +8,7 @@ import (
 	"github.com/starling-network/starling/protocol/run/crew"
 )
 
-// price gives members of a role their price: the highest price that one of them asks, or that the role has already.
+// price gives members of a class of work their price: the highest price that one of them asks, or that it has already.
 // The price of a member is bounded by the order's cap for an hour of its machine, and by the work that its stake
 // covers.
 func (w *wish) price(lots []*lot, already uint64) (members []crew.Member) {
@@ -18,8 +18,8 @@ func (w *wish) price(lots []*lot, already uint64) (members []crew.Member) {
 	}
 	for _, l := range lots {
 		members = append(members, crew.Member{
-			ID: l.ID, Role: l.Role, Price: max(l.Price, min(marginal, w.ceiling(l, marginal))), Active: true, Stake: l.Stake,
-			Owner: l.Owner, Earning: l.Earning, Rate: l.Rate,
+			ID: l.ID, Role: l.Role.Registered(), Price: max(l.Price, min(marginal, w.ceiling(l, marginal))), Active: true,
+			Stake: l.Stake, Owner: l.Owner, Earning: l.Earning, Rate: l.Rate, Generates: l.Role == crew.Generator,
 		})
 	}
 	return members
@@ -27,7 +27,7 @@ func (w *wish) price(lots []*lot, already uint64) (members []crew.Member) {
 
 // ceiling is the highest price, up to a bound, at which a lot still fits.
 func (w *wish) ceiling(l *lot, bound uint64) uint64 {
-	if hourly := w.order.Conditions.Hourly; hourly > 0 && l.Role == crew.Worker {
+	if hourly := w.order.Conditions.Hourly; hourly > 0 && l.Role != crew.Verifier {
 		bound = min(bound, cost.Within(hourly, l.Rate))
 	}
 	if bound <= l.Price || w.order.Value(l.Role, bound) <= l.Cover {
@@ -54,7 +54,7 @@ func (o owners) alone(l *lot) bool { return len(o[l.Owner]) == 0 }
 // apart reports whether a lot may have a seat in addition to those of its owner: workers of one owner may sit
 // together, and no verifier sits where its owner has another seat.
 func (o owners) apart(l *lot) bool {
-	return o.alone(l) || l.Role == crew.Worker && !o[l.Owner][crew.Verifier]
+	return o.alone(l) || l.Role != crew.Verifier && !o[l.Owner][crew.Verifier]
 }
 
 // ownersOf are the owners of the members of a run that take part.

@@ -51,7 +51,7 @@ func (l *ledger) payBy(culprits []string, kind Kind, round, unit uint32, m crew.
 			continue
 		}
 		fee := market.Share(gross, l.book.FeePPM)
-		l.receipt(Receipt{Round: round, Unit: unit, Who: m.ID, Role: m.Role, Kind: kind, Flops: flops, Price: m.Price,
+		l.receipt(Receipt{Round: round, Unit: unit, Who: m.ID, Role: m.Class(), Kind: kind, Flops: flops, Price: m.Price,
 			FeePPM: l.book.FeePPM, Amount: gross - fee, Fee: fee, Reason: reason, Payer: id})
 		l.fromStake(id, m.ID, gross-fee)
 		l.fromStake(id, CommunityPool, fee)
@@ -101,8 +101,9 @@ func (l *ledger) culprits(round, unit uint32, verifier, worker string) []string 
 func (l *ledger) restitution(round, unit uint32, id string, before uint64) {
 	if amount := before - l.stake(id); amount > 0 {
 		m, _ := l.state.Member(id)
-		l.receipt(Receipt{Round: round, Unit: unit, Who: id, Role: m.Role, Kind: Slash, Amount: amount, Reason: Restitution,
-			Part: amount, Whole: before})
+		l.receipt(Receipt{Round: round, Unit: unit, Who: id, Role: m.Class(), Kind: Slash, Amount: amount,
+			Reason: Restitution,
+			Part:   amount, Whole: before})
 	}
 }
 

@@ -51,7 +51,7 @@ func grossed(amount uint64, ppm uint32) uint64 {
 // convicted is the conviction of a member of the run.
 func (l *ledger) convicted(m crew.Member) Conviction {
 	order := market.Order{Terms: l.state.Terms}
-	c := Conviction{Stake: l.stake(m.ID), Bond: order.Value(m.Role, m.Price)}
+	c := Conviction{Stake: l.stake(m.ID), Bond: order.Value(m.Class(), m.Price)}
 	if l.book.Least != nil {
 		c.Least = l.book.Least(m.Role)
 	}

@@ -164,7 +164,7 @@ func (l *ledger) pay(kind Kind, round, unit uint32, who string, flops uint64, re
 	case net+fee < gross:
 		reason = BudgetExhausted
 	}
-	l.receipt(Receipt{Round: round, Unit: unit, Who: who, Role: m.Role, Kind: kind,
+	l.receipt(Receipt{Round: round, Unit: unit, Who: who, Role: m.Class(), Kind: kind,
 		Flops: flops, Price: m.Price, FeePPM: l.book.FeePPM, Amount: net, Fee: fee, Reason: reason})
 	l.transfer(Transfer{From: Escrow, To: who, Amount: net, Pay: true})
 	l.transfer(Transfer{From: Escrow, To: CommunityPool, Amount: fee})
@@ -172,7 +172,7 @@ func (l *ledger) pay(kind Kind, round, unit uint32, who string, flops uint64, re
 
 func (l *ledger) unpaid(kind Kind, round, unit uint32, who, reason string) {
 	m, _ := l.state.Member(who)
-	l.receipt(Receipt{Round: round, Unit: unit, Who: who, Role: m.Role, Kind: kind,
+	l.receipt(Receipt{Round: round, Unit: unit, Who: who, Role: m.Class(), Kind: kind,
 		Flops: l.state.Terms.FlopsOf(unit), Price: m.Price, FeePPM: l.book.FeePPM, Reason: reason})
 }
 
@@ -211,7 +211,7 @@ func (l *ledger) forfeit(e event.Event) {
 func (l *ledger) take(e event.Event, loser, winner string, amount, of, whole uint64) {
 	receipt := func(kind Kind, who string, amount, of, whole uint64) {
 		m, _ := l.state.Member(who)
-		l.receipt(Receipt{Round: e.Round, Unit: e.Unit, Who: who, Role: m.Role, Kind: kind, Amount: amount, Reason: e.Why,
+		l.receipt(Receipt{Round: e.Round, Unit: e.Unit, Who: who, Role: m.Class(), Kind: kind, Amount: amount, Reason: e.Why,
 			Part: of, Whole: whole})
 	}
 	receipt(Slash, loser, amount, of, whole)

@@ -28,7 +28,7 @@ func (s State) Decline(env transition.Env, from string) (State, []event.Event, e
 	d := s.edit(env)
 	d.Leave(from, reason.Unopened)
 	d.Change(from, func(m *crew.Member) { m.Why = reason.Unopened }) // also of a member that is out over missed deadlines
-	if len(d.Active(crew.Worker)) == 0 {
+	if len(crew.Learners(d.Crew)) == 0 {
 		d.Unopened()
 	}
 	if d.Phase == progress.Attest { // what is left may be a quorum

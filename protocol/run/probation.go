@@ -12,7 +12,6 @@ import (
 	"github.com/starling-network/starling/protocol/run/progress"
 	"github.com/starling-network/starling/protocol/run/reason"
 	"github.com/starling-network/starling/protocol/run/refusal"
-	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/protocol/run/transition"
 	"github.com/starling-network/starling/protocol/run/work"
 )
@@ -22,8 +21,7 @@ import (
 func (s State) Join(env transition.Env, members []crew.Member) (State, []event.Event, error) {
 	d := s.edit(env)
 	for _, m := range members {
-		if m.ID == "" || len(m.ID) > terms.MaxID || (m.Role != crew.Worker && m.Role != crew.Verifier) ||
-			!d.MayJoin(m.ID, m.Role) {
+		if !seatable(s.Terms, m) || !d.MayJoin(m.ID, m.Role) {
 			return s, nil, fmt.Errorf("%w: %q cannot join in role %d", refusal.ErrTerms, m.ID, m.Role)
 		}
 		d.Join(m)

@@ -182,6 +182,9 @@ func (v View) offering(role crew.Role, live int) []Reason {
 			Do: "stake more: starling account stake add ZEN --home DIR"}}
 	}
 	at := slices.IndexFunc(v.Offers, func(o market.Offer) bool { return o.ID == v.Who && o.Role == role })
+	if at < 0 {
+		at = slices.IndexFunc(v.Offers, func(o market.Offer) bool { return o.ID == v.Who && o.Role.Registered() == role })
+	}
 	switch {
 	case at < 0 && live > 0:
 		return []Reason{{Code: Draining, Kind: Waits, Text: "the offer is withdrawn: no new runs are taken, and the " +
@@ -268,9 +271,10 @@ func (v View) misfit(o Order, mine market.Offer) market.Mismatch {
 func Remedy(m market.Mismatch) string { return remedies[m] }
 
 var remedies = map[market.Mismatch]string{
-	market.WrongClass:     "let the machine be measured: it is, while starling worker up runs",
-	market.MemoryTooSmall: "offer more memory, if the machine has it: starling worker up --memory MIB",
-	market.DiskTooSmall:   "offer more disk: starling worker up --disk SIZE",
+	market.WrongClass:        "let the machine be measured: it is, while starling worker up runs",
+	market.NoGeneratorWanted: "offer to train as well, if the machine can: starling worker up --role worker",
+	market.MemoryTooSmall:    "offer more memory, if the machine has it: starling worker up --memory MIB",
+	market.DiskTooSmall:      "offer more disk: starling worker up --disk SIZE",
 	market.TooLittleHistory: "nothing: audits that it passes in other runs count, and orders that ask for less history " +
 		"take it",
 	market.UploadTooSlow: "declare the upload of the connection, if it is higher: starling worker up --upload KBIT",

@@ -304,3 +304,16 @@ func TestDepartures(t *testing.T) {
 		t.Errorf("%q", text)
 	}
 }
+
+// The offer of a worker that draws alone is explained like others, also where no order takes it.
+func TestExplainGenerator(t *testing.T) {
+	v := view("w")
+	offer := market.Offer{ID: "w", Role: crew.Generator, Price: 1, Slots: 1}
+	v.Offers, v.Runs = []market.Offer{offer}, nil
+	v.Lots = []market.Listing{{Offer: offer}}
+	v.Orders = []Order{{Order: market.Order{ID: "other", PriceCap: 5}, Why: market.TooFewWorkers}}
+	all := Explain(v)
+	if len(all) != 1 || all[0].Mismatch != market.NoGeneratorWanted || !strings.Contains(all[0].Do, "--role worker") {
+		t.Errorf("%+v", all)
+	}
+}

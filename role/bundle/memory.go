@@ -87,6 +87,16 @@ const MaxHeld = 3
 // yet.
 func (j *Job) Memory(threads int) int64 {
 	s := j.sizes()
+	return j.memory(3*s.state + max(cpu.Memory(parts.Learning(j.Step), threads), drawing(j, threads)))
+}
+
+// DrawingMemory is Memory for a member that executes units that draw, and none that learns: it has no state of a unit,
+// and no gradients.
+func (j *Job) DrawingMemory(threads int) int64 { return j.memory(drawing(j, threads)) }
+
+// memory is Memory of a member whose units take so many bytes.
+func (j *Job) memory(units int64) int64 {
+	s := j.sizes()
 	updates := int64(j.terms.Units) * s.params
 	switch {
 	case j.terms.Sliced():
@@ -94,8 +104,7 @@ func (j *Job) Memory(threads int) int64 {
 	case j.Spec.Exchange.Overlap > 0:
 		updates *= 2 // the last round of a group waits for the one before
 	}
-	need := s.data + s.frozen + MaxHeld*s.model + 3*s.state + updates + atOnce*j.Largest() +
-		max(cpu.Memory(parts.Learning(j.Step), threads), drawing(j, threads))
+	need := s.data + s.frozen + MaxHeld*s.model + updates + atOnce*j.Largest() + units
 	return need + need/4
 }
 

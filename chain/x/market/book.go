@@ -8,6 +8,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/market/cost"
 	"github.com/starling-network/starling/protocol/registry/earning"
 	"github.com/starling-network/starling/protocol/run/crew"
 )
@@ -56,11 +57,11 @@ func (k *Keeper) lots(ctx context.Context) (lots []market.Listing, stale []offer
 	}
 	add := func(o market.Offer) error {
 		p, err := k.registry.Get(ctx, o.ID)
-		if err == nil && p.Firm() < params.MinStake(o.Role) && !earning.Active(p) {
+		if err == nil && p.Firm() < params.MinStake(o.Role.Registered()) && !earning.Active(p) {
 			// the offers of pools are not stored under the account of a member
 			stale = append(stale, collections.Join(uint32(o.Role), o.ID))
 		}
-		if err != nil || !p.Eligible(o.Role, params) {
+		if err != nil || !p.Eligible(o.Role.Registered(), params) {
 			return err
 		}
 		at := engaged[role{o.Role, o.ID}]
@@ -79,7 +80,7 @@ func (k *Keeper) lots(ctx context.Context) (lots []market.Listing, stale []offer
 			owner = lead.Pool
 		}
 		lots = append(lots, market.Listing{Offer: o,
-			Profile: market.ProfileOf(p, params, owner, at.value+engaged[other(o)].value)})
+			Profile: market.ProfileOf(p, params, owner, engaged.value(o.ID))})
 		return nil
 	}
 	for _, o := range all {
@@ -112,18 +113,21 @@ func (k *Keeper) lots(ctx context.Context) (lots []market.Listing, stale []offer
 	return lots, stale, nil
 }
 
-// role is a role of an account.
+// role is a class of work of an account.
 type role struct {
 	crew.Role
 	id string
 }
 
-// other returns the account of an offer in the other role.
-func other(o market.Offer) role {
-	if o.Role == crew.Worker {
-		return role{crew.Verifier, o.ID}
+// engagements are those of each account, by class of work.
+type engagements map[role]engagement
+
+// value is what a conviction must take from an account in all its runs.
+func (e engagements) value(id string) (sum uint64) {
+	for _, class := range []crew.Role{crew.Worker, crew.Verifier, crew.Generator} {
+		sum = cost.Add(sum, e[role{class, id}].value)
 	}
-	return role{crew.Worker, o.ID}
+	return sum
 }
 
 // engagement is the number of runs that an account works in, and what a conviction must take from it there
@@ -133,8 +137,8 @@ type engagement struct {
 	value uint64
 }
 
-func (k *Keeper) engagements(ctx context.Context) (map[role]engagement, error) {
-	found := map[role]engagement{}
+func (k *Keeper) engagements(ctx context.Context) (engagements, error) {
+	found := engagements{}
 	return found, k.busy.Walk(ctx, nil, func(b busyKey, value uint64) (bool, error) {
 		at := role{crew.Role(b.K1()), b.K2()}
 		e := found[at]

@@ -83,5 +83,5 @@ func (k *Keeper) admit(ctx context.Context, id string, book *lazyBook) error {
 
 // Free frees the slot of a member of a run.
 func (k *Keeper) Free(ctx context.Context, id string, m crew.Member) error {
-	return k.busy.Remove(ctx, collections.Join3(uint32(m.Role), m.ID, id))
+	return k.busy.Remove(ctx, collections.Join3(uint32(m.Class()), m.ID, id))
 }

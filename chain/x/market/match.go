@@ -177,7 +177,7 @@ func (k *Keeper) match(ctx context.Context, job Job, book *lazyBook) error {
 // engage takes the slots of the members of a run.
 func (k *Keeper) engage(ctx context.Context, o market.Order, members []crew.Member) error {
 	for _, m := range members {
-		if err := k.busy.Set(ctx, collections.Join3(uint32(m.Role), m.ID, o.ID), o.Value(m.Role, m.Price)); err != nil {
+		if err := k.busy.Set(ctx, collections.Join3(uint32(m.Class()), m.ID, o.ID), o.Value(m.Class(), m.Price)); err != nil {
 			return err
 		}
 	}

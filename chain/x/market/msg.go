@@ -53,7 +53,7 @@ func (k messages) offer(ctx context.Context, m *marketpb.MsgOffer) (market.Offer
 		return o, fmt.Errorf("%w: %d, at most %d", ErrSlots, m.Slots, MaxSlots)
 	case m.Pool && p.Firm() < params.MinStake(crew.Worker):
 		return o, fmt.Errorf("%w: a pool stakes what a worker does, %d uzen", ErrRole, params.MinStake(crew.Worker))
-	case err != nil || o.Role != crew.Worker && o.Role != crew.Verifier || !m.Pool && !p.Eligible(o.Role, params):
+	case err != nil || o.Role == 0 || !m.Pool && !p.Eligible(o.Role.Registered(), params):
 		return o, fmt.Errorf("%w: %s", ErrRole, m.Role)
 	case m.Pool && o.Role != crew.Worker:
 		return o, fmt.Errorf("%w: a pool offers the work of workers", ErrRole)
@@ -108,6 +108,7 @@ func (k messages) order(ctx context.Context, m *marketpb.MsgOrder) (market.Order
 		Workers:   market.Workers{Min: m.WorkersMin, Target: m.WorkersTarget, Max: m.WorkersMax},
 		Verifiers: m.Verifiers, Deadline: m.Deadline, At: sdk.UnwrapSDKContext(ctx).BlockHeight(),
 		Conditions: m.Conditions.Rule(), OnExceed: m.OnExceed.Rule(), SharesPPM: m.SharesPpm,
+		Generators: m.Generators,
 	}
 	if err := o.Validate(); err != nil {
 		return o, err

@@ -41,7 +41,8 @@ type Rollout struct {
 	// by how many rounds the policy of the answers that a round learns from is older, at most; 0: units that learn draw
 	// their answers by themselves, with their weights of each step
 	Staleness  int `job:"staleness" in:"[0,4]"`
-	Generators int `job:"generators" in:"[0,1000]"` // workers besides those of strategy.workers
+	// workers besides those of strategy.workers: seats for machines that offer to draw alone, or else for others
+	Generators int `job:"generators" in:"[0,1000]"`
 	// whether each worker of strategy.workers trains a model of its own, which learns from answers of the others, too
 	Sharing string `job:"sharing" one:"none swarm"`
 	Own     int    `job:"own" in:"[1,4096]"`   // of a swarm: prompts that each model draws answers to in a step

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/starling-network/starling/node/inspect"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/market/cost"
+	"github.com/starling-network/starling/protocol/run/crew"
 )
 
 func offerCommand(c *terminal.Console) *cobra.Command {
@@ -36,10 +38,12 @@ With -o json: {"offers":[as of starling market offers, of this account or its po
   starling market offer --home net/worker-0 --slots 0`,
 		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if role != "worker" && role != "verifier" {
-				return usage.Error(cmd, fmt.Errorf("--role %s: use worker or verifier", role))
+			classes := []crew.Role{crew.Worker, crew.Verifier, crew.Generator}
+			at := slices.IndexFunc(classes, func(r crew.Role) bool { return r.String() == role })
+			if at < 0 {
+				return usage.Error(cmd, fmt.Errorf("--role %s: use worker, verifier or generator", role))
 			}
-			o.Verifier = role == "verifier"
+			o.Class = classes[at]
 			if hourly != "" {
 				if o.Hourly, err = target.WantAmount(cmd, hourly); err != nil {
 					return err
@@ -50,7 +54,7 @@ With -o json: {"offers":[as of starling market offers, of this account or its po
 				return usage.Error(cmd, errors.New("--price and --hourly are given: one of them is the price"))
 			case !priced && hourly == "" && o.Slots > 0:
 				return usage.Error(cmd, errors.New("--price or --hourly is needed"))
-			case o.Pool && (hourly != "" || o.Verifier):
+			case o.Pool && (hourly != "" || o.Class != crew.Worker):
 				return usage.Error(cmd, errors.New("a pool offers workers, at a --price: their machines are not alike"))
 			}
 			var mine []market.Listing
@@ -77,7 +81,7 @@ With -o json: {"offers":[as of starling market offers, of this account or its po
 	}
 	t.Flags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&role, "role", "worker", "worker or verifier")
+	f.StringVar(&role, "role", "worker", "class of work: worker, verifier, or generator (draws answers for others)")
 	f.Uint64Var(&o.Price, "price", 0, "uzen for 10^15 floating-point operations")
 	f.StringVar(&hourly, "hourly", "", "ZEN for an hour of the machine, at its measured rate")
 	f.Uint32Var(&o.Slots, "slots", 1, "runs at a time, of each; 0 withdraws the offer")

@@ -95,7 +95,7 @@ With -o json: {"job","id","state_root","checkpoints","first":{CHECKPOINT},"last"
 			}
 			members, err := a.Members(cmd.Context(), j.ID)
 			for _, m := range members.Members {
-				if m.Role == "worker" || m.Role == "verifier" || m.Signed > 0 {
+				if m.Role == "worker" || m.Role == "generator" || m.Role == "verifier" || m.Signed > 0 {
 					p.Contributors = append(p.Contributors, m)
 				}
 			}

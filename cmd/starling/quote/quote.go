@@ -61,6 +61,9 @@ func Print(q *plan.Quote) error {
 		fmt.Fprintf(w, "training\t%s\n", took)
 		fmt.Fprintf(w, "paid\t%s ZEN per PFLOP (10^15 operations) to every worker, %s to every verifier, as one beacon "+
 			"draws them\n", terminal.Zen(q.Work), terminal.Zen(q.Audit))
+		if q.Draw > 0 {
+			fmt.Fprintf(w, "\t%s ZEN per PFLOP to every generator, for answers\n", terminal.Zen(q.Draw))
+		}
 	} else {
 		fmt.Fprintf(w, "waits\t%s\n", waiting(q))
 	}

@@ -4,6 +4,7 @@ package worker
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -27,6 +28,7 @@ import (
 	"github.com/starling-network/starling/node/torch"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
+	"github.com/starling-network/starling/protocol/run/crew"
 )
 
 // Command is starling worker.
@@ -121,16 +123,11 @@ func UpOver(c *terminal.Console, o *provider.Options) *cobra.Command {
 			if o.Hardware.Model, o.Hardware.Devices, err = demand.ParseAccelerators(accelerators); err != nil {
 				return usage.Error(cmd, err)
 			}
-			o.Verifies = role == "verifier"
 			if engine == spec.Torch {
 				o.Torch = &pytorch
 			}
-			if o.Torch != nil && o.Verifies {
-				return usage.Error(cmd, fmt.Errorf("a verifier does work again with the built-in engine: --executor torch is for "+
-					"workers"))
-			}
-			if o.Verifies && !o.Device.Processor() && !o.Device.Automatic() {
-				return usage.Error(cmd, fmt.Errorf("a verifier does work again on the processor: --device is for workers"))
+			if o.Class, err = classOf(role, o); err != nil {
+				return usage.Error(cmd, err)
 			}
 			if err := executor.ConfirmReduced(c, o.Torch, typed); err != nil {
 				return err
@@ -163,7 +160,8 @@ func UpOver(c *terminal.Console, o *provider.Options) *cobra.Command {
 	f.StringVar(&o.Home, "home", "", "folder of the key and the blobs")
 	f.StringVar(&o.RPC, "network", "", "HTTP interface of a validator, or of several, separated by commas: the next is "+
 		"asked when one is gone")
-	f.Var(flagfile.OneOf(&role, "worker", "verifier"), "role", "what to do: worker or verifier")
+	f.Var(flagfile.OneOf(&role, "worker", "verifier", "generator"), "role",
+		"what to do: worker, verifier, or generator, which draws answers for others to learn from, and trains nothing")
 	moneyFlags(f, o)
 	f.Var(&o.Device, "device", "what computes exact units, is measured and is declared: cpu; auto, a GPU that is exact "+
 		"if there is one; opencl or opencl:N, the first or the Nth device (docs/devices.md)")
@@ -190,6 +188,25 @@ func UpOver(c *terminal.Console, o *provider.Options) *cobra.Command {
 		"members that keep a blob which is to outlive any of them: data and the latest checkpoints")
 	cmd.MarkFlagsMutuallyExclusive("behind-nat", "relay")
 	return cmd
+}
+
+// classOf is the class of work that a value of --role names, or an error that says which flag does not go with it.
+func classOf(role string, o *provider.Options) (crew.Role, error) {
+	switch {
+	case role == crew.Worker.String():
+		return crew.Worker, nil
+	case role == crew.Generator.String() && o.Torch != nil:
+		return 0, errors.New("answers of generators are exact: give --role generator without --executor torch")
+	case role == crew.Generator.String() && o.Pool != "":
+		return 0, errors.New("a pool offers workers that train: give --role generator without --pool")
+	case role == crew.Generator.String():
+		return crew.Generator, nil
+	case o.Torch != nil:
+		return 0, errors.New("a verifier does work again with the built-in engine: --executor torch is for workers")
+	case !o.Device.Processor() && !o.Device.Automatic():
+		return 0, errors.New("a verifier does work again on the processor: --device is for workers")
+	}
+	return crew.Verifier, nil
 }
 
 // moneyFlags are the flags about what is asked, staked and paid.

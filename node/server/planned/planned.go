@@ -30,10 +30,10 @@ func OnNetwork(p *plan.Plan, j *job.Job) api.Plan {
 		made.Notes = append(made.Notes, "the order would wait: "+q.Why.Text())
 	}
 	for _, m := range q.Members {
-		if m.Role == crew.Worker.String() {
-			made.Placement.Workers++
-		} else {
+		if m.Role == crew.Verifier.String() {
 			made.Placement.Verifiers++
+		} else {
+			made.Placement.Workers++
 		}
 	}
 	for _, o := range q.Others {

@@ -40,7 +40,7 @@ func Quote(t terms.Terms, price uint64, verifiers uint32) (round, whole uint64) 
 	if verifiers > 0 {
 		checked = price
 	}
-	round = roundCost(t, price, checked)
+	round = roundCost(t, price, price, checked)
 	return round, Multiply(round, uint64(t.Rounds))
 }
 
@@ -48,7 +48,7 @@ func Quote(t terms.Terms, price uint64, verifiers uint32) (round, whole uint64) 
 // highest price of each role.
 func Round(s run.State) uint64 {
 	work, checked := Highest(s)
-	return roundCost(s.Terms, work, checked)
+	return roundCost(s.Terms, work, max(work, Dearest(s, crew.Generator)), checked)
 }
 
 // Exposure is the most that a run may still cost when it begins another round: the rounds that are not final, whose
@@ -115,32 +115,35 @@ func Covers(s run.State, remaining uint64) (more func(unit uint32, price uint64,
 	}
 }
 
+// Highest are the highest prices of the active workers that learn, and of the active verifiers.
 func Highest(s run.State) (work, checked uint64) {
-	for _, m := range s.Members {
-		switch {
-		case !m.Active:
-		case m.Role == crew.Worker:
-			work = max(work, m.Price)
-		case m.Role == crew.Verifier:
-			checked = max(checked, m.Price)
-		}
-	}
-	return work, checked
+	return Dearest(s, crew.Worker), Dearest(s, crew.Verifier)
 }
 
-func roundCost(t terms.Terms, work, checked uint64) uint64 {
-	all := Units(t, work)
+// Dearest is the highest price of the active members of a class of work.
+func Dearest(s run.State, class crew.Role) (price uint64) {
+	for _, m := range s.Members {
+		if m.Active && m.Class() == class {
+			price = max(price, m.Price)
+		}
+	}
+	return price
+}
+
+func roundCost(t terms.Terms, learn, draw, checked uint64) uint64 {
+	all := Units(t, learn, draw)
 	if t.AuditPPM > 0 {
-		all = Add(all, Units(t, checked))
+		all = Add(all, Units(t, checked, checked))
 	}
 	return all
 }
 
-// Units is the cost of all units of a round at a price, each rounded by itself. It saturates, as a bound should.
-func Units(t terms.Terms, price uint64) (all uint64) {
+// Units is the cost of all units of a round at a price for those that learn, and one for those that draw, each rounded
+// by itself. It saturates, as a bound should.
+func Units(t terms.Terms, price, draw uint64) (all uint64) {
 	if t.Sizes == nil {
 		unit, _ := Of(t.UnitFlops, price)
-		drawn, _ := Of(t.Rollout.Flops, price)
+		drawn, _ := Of(t.Rollout.Flops, draw)
 		return Add(Multiply(unit, uint64(t.Units)), Multiply(drawn, uint64(t.Rollout.Units)))
 	}
 	for u := range t.Units {

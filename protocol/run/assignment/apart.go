@@ -62,7 +62,7 @@ func (d *Assignment) Feed() {
 	if !waits || d.Env.Beacon.IsZero() || d.Halted() {
 		return
 	}
-	workers := d.Shuffled(d.Active(crew.Worker))
+	workers := d.Shuffled(crew.Learners(d.Crew))
 	if len(workers) == 0 {
 		d.Halt(reason.NoWorkers)
 		return

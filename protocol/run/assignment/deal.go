@@ -32,7 +32,7 @@ func (d *Assignment) Deal() {
 		return
 	}
 	workers := d.Shuffled(d.Active(crew.Worker))
-	if len(workers) == 0 {
+	if len(crew.Learners(d.Crew)) == 0 {
 		d.Halt(reason.NoWorkers)
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/event"
@@ -145,9 +146,13 @@ func (p *plan) takes(m crew.Member, draws bool) uint64 {
 
 // deal deals n units, of which the first has a number, in order: each to the worker that would commit it first, in a
 // tie to the first of the workers. In the first rounds of a run those are tried first whose speed at units that learn
-// is not known.
+// is not known. Generators get no unit that learns.
 func (p *plan) deal(workers []string, first, n uint32, give func(unit int, id string)) {
 	draws := p.Terms.IsDrawing(first)
+	if !draws {
+		learns := crew.Learners(p.Crew)
+		workers = slices.DeleteFunc(slices.Clone(workers), func(id string) bool { return !slices.Contains(learns, id) })
+	}
 	tries := !draws && p.Round < p.Terms.Rounds/trialPart
 	times, tried := make([]uint64, len(workers)), make([]bool, len(workers))
 	for i, id := range workers {

@@ -88,12 +88,15 @@ func (d *Assignment) reassign(n *open, l *work.RoundState, i int, why string) {
 	}
 }
 
-// substitute draws the worker that gets a unit. Candidates are the workers that have not failed it, or else all. It
-// prefers the fewest open units, late ones included, and among these, in a run with units that draw, the fastest; where
-// units differ in size, the earliest end. A late worker keeps the unit unless another has less to do: the late one has
-// already started.
+// substitute draws the worker that gets a unit. Candidates are the workers that may have it and have not failed it, or
+// else all. It prefers the fewest open units, late ones included, and among these, in a run with units that draw, the
+// fastest; where units differ in size, the earliest end. A late worker keeps the unit unless another has less to do: it
+// has already started.
 func (d *Assignment) substitute(n *open, round uint32, old, u work.Unit) string {
-	all, ending := d.Active(crew.Worker), n.ending(d, u.Index)
+	all, ending := crew.Learners(d.Crew), n.ending(d, u.Index)
+	if u.Draws {
+		all = d.Active(crew.Worker)
+	}
 	fresh := slices.DeleteFunc(slices.Clone(all), func(id string) bool { return slices.Contains(u.Refused, id) })
 	keeps := old.Status == work.Assigned && d.IsActive(old.Worker)
 	for _, pool := range [][]string{fresh, all} {

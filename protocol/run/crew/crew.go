@@ -32,7 +32,18 @@ type Role uint8
 const (
 	Worker   Role = 1 // trains units
 	Verifier Role = 2 // re-executes units
+	// Generator is a class of work of an offer and of a seat, and no role of a participant: a worker that draws answers
+	// (terms.Rollout), and learns nothing. See Member.Generates.
+	Generator Role = 3
 )
+
+// Registered is the role that a participant must have to offer a class of work: a generator is a worker.
+func (r Role) Registered() Role {
+	if r == Generator {
+		return Worker
+	}
+	return r
+}
 
 // String returns the name of a role.
 func (r Role) String() string {
@@ -41,6 +52,8 @@ func (r Role) String() string {
 		return "worker"
 	case Verifier:
 		return "verifier"
+	case Generator:
+		return "generator"
 	}
 	return "no role"
 }
@@ -73,6 +86,16 @@ type Member struct {
 	Owed int32 `cbor:"18,keyasint,omitempty"`
 	// operations a second that the registry had measured when it took its seat; 0: none
 	Rate uint64 `cbor:"19,keyasint,omitempty"`
+	// of a worker: it has the seat of a generator, and gets no unit that learns
+	Generates bool `cbor:"20,keyasint,omitempty"`
+}
+
+// Class is the class of work of the member's seat: Generator, or else its role.
+func (m Member) Class() Role {
+	if m.Generates {
+		return Generator
+	}
+	return m.Role
 }
 
 // Crew is the terms of a run, its members, and the pace that was observed.
@@ -109,6 +132,14 @@ func (c Crew) Active(r Role) []string {
 		}
 	}
 	return ids
+}
+
+// Learners lists the active workers that get units that learn, in order of ID.
+func Learners(c Crew) []string {
+	return slices.DeleteFunc(c.Active(Worker), func(id string) bool {
+		m, _ := c.Member(id)
+		return m.Generates
+	})
 }
 
 func (c Crew) CountActive() int {

@@ -36,12 +36,12 @@ func (m Member) Participating() bool { return m.Active || m.Why == reason.OnProb
 // OwnerID is the account that a member works for.
 func (m Member) OwnerID() string { return cmp.Or(m.Owner, m.ID) }
 
-// Present counts the members of a role that are active or on probation, without those that earn their stake: their
-// places are additional ones.
+// Present counts the members of a role, or the generators among the workers, that are active or on probation, without
+// those that earn their stake: their places are additional ones.
 func (c Crew) Present(r Role) uint32 {
 	n := uint32(0)
 	for _, m := range c.Members {
-		if m.Role == r && m.Participating() && !m.Earning {
+		if (m.Role == r || m.Class() == r) && m.Participating() && !m.Earning {
 			n++
 		}
 	}

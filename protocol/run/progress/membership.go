@@ -24,10 +24,13 @@ func (p Progress) MayLeave(id string) bool {
 	return ok && !p.Over() && m.Participating() && !(m.Active && p.IsLast(m))
 }
 
-// IsLast reports whether a member is the last active one of a role that the run needs: workers, and verifiers if units
-// are audited.
+// IsLast reports whether a member is the last active one of a role that the run needs: workers that learn, and
+// verifiers if units are audited.
 func (p Progress) IsLast(m crew.Member) bool {
-	return len(p.Active(m.Role)) == 1 && (m.Role == crew.Worker || p.Terms.AuditPPM > 0)
+	if m.Role == crew.Worker {
+		return !m.Generates && len(crew.Learners(p.Crew)) == 1
+	}
+	return len(p.Active(m.Role)) == 1 && p.Terms.AuditPPM > 0
 }
 
 // Liable reports whether a member may still lose stake over its work: over a unit that it committed, audited or

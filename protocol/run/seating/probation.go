@@ -31,7 +31,7 @@ func (d *Seats) Join(m crew.Member) {
 		e.Price, e.Missed = m.Price, 0
 	}
 	e.Active, e.Why, e.Silent, e.Since = false, reason.OnProbation, 0, d.Env.Height
-	e.Stake, e.Owner, e.Earning = m.Stake, m.OwnerID(), m.Earning
+	e.Stake, e.Owner, e.Earning, e.Generates = m.Stake, m.OwnerID(), m.Earning, m.Generates
 	if d.Rules >= progress.RatesCount {
 		e.Rate = m.Rate
 	}
@@ -70,11 +70,13 @@ func (d *Seats) Admit(id string) {
 	d.dropIdle(id)
 }
 
-// dropIdle excludes the member that was kept only because it was the last of its role.
+// dropIdle excludes the member that was kept only because it was the last of its role. A generator takes the place of
+// no worker that learns.
 func (d *Seats) dropIdle(by string) {
 	m, _ := d.Member(by)
 	for _, id := range d.Active(m.Role) {
-		if old, _ := d.Member(id); id != by && old.Missed >= transition.MaxMissed {
+		old, _ := d.Member(id)
+		if id != by && old.Missed >= transition.MaxMissed && (!m.Generates || old.Generates) {
 			d.Leave(id, map[crew.Role]string{crew.Worker: reason.MissedDeadlines, crew.Verifier: reason.MissedAudits}[m.Role])
 		}
 	}

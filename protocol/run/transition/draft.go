@@ -177,7 +177,11 @@ func (d *Draft) RecordMiss(id, why string) {
 	if m.IsGuest() { // the run does not wait for guests, and others are drawn
 		return
 	}
-	if m.Missed >= MaxMissedAlone || m.Missed >= MaxMissed && len(d.Active(m.Role)) > 1 {
+	peers := d.Active(m.Role)
+	if m.Class() == crew.Worker {
+		peers = crew.Learners(d.Crew)
+	}
+	if m.Missed >= MaxMissedAlone || m.Missed >= MaxMissed && len(peers) > 1 {
 		d.Leave(id, why)
 	}
 }

@@ -16,6 +16,8 @@ func (r Role) Rule() crew.Role {
 		return crew.Worker
 	case Role_ROLE_VERIFIER:
 		return crew.Verifier
+	case Role_ROLE_GENERATOR:
+		return crew.Generator
 	}
 	return 0
 }
