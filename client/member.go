@@ -1,10 +1,13 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
+	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run/progress"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/party"
@@ -85,19 +88,37 @@ func (m Member) Addresses(ctx context.Context, id string) ([]string, error) {
 	return p.Addrs, err
 }
 
-// Holders implements party.Chain.
+// Place implements party.Chain.
+func (m Member) Place(ctx context.Context, id string) (string, error) {
+	p, err := m.Registry.Participant(ctx, id)
+	return placeOf(p), err
+}
+
+// placeOf is where a participant is, "" if it does not say so and was not measured.
+func placeOf(p registry.Participant) string { return cmp.Or(p.Hardware.Region, p.Cluster) }
+
+// Holders implements party.Chain. Those where this member is come before the others.
 func (m Member) Holders(ctx context.Context) ([]string, error) {
 	participants, err := m.Registry.Participants(ctx)
 	if err != nil {
 		return nil, err
 	}
-	holders := append([]string(nil), m.Bootstrap...)
+	self := func(p registry.Participant) bool { return p.ID == m.Address() }
+	here := ""
+	if i := slices.IndexFunc(participants, self); i >= 0 {
+		here = placeOf(participants[i])
+	}
+	var near, far []string
 	for _, p := range participants {
-		if p.ID != m.Address() {
-			holders = append(holders, p.Addrs...)
+		switch {
+		case self(p):
+		case here != "" && placeOf(p) == here:
+			near = append(near, p.Addrs...)
+		default:
+			far = append(far, p.Addrs...)
 		}
 	}
-	return holders, nil
+	return slices.Concat(m.Bootstrap, near, far), nil
 }
 
 // Lineage is the attested checkpoint of a round of the run, from 1; ErrNotFound before it is attested.

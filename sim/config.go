@@ -42,6 +42,7 @@ type Config struct {
 	Combine   time.Duration      // that a member takes to make the next checkpoint of the updates of a round
 	Machines  map[string]Machine // by name, of those for whom the two lines before do not hold
 	Order     *market.Order      // of the consumer, but for the names of blobs; nil: one for all workers and verifiers
+	OrderAt   time.Duration      // from the start of the world, when the consumer orders
 	Acts      map[string]adversary.Attack
 	Withhold  []int   // validators that keep their part of the beacon back
 	Faults    []Fault // of machines and links
@@ -66,11 +67,13 @@ type Machine struct {
 	Hardware registry.Hardware // as it declares it
 	Tier     registry.Tier     // of uptime, which it commits to
 	Price    uint64            // 0: that of everybody
+	Place    string            // where it stands, whatever it declares
 }
 
 // Usage is what a party has done so far.
 type Usage struct {
 	Sent, Received uint64        // bytes of blobs, but for those from the consumer
+	Far            uint64        // bytes of Received from machines in other places
 	Job            uint64        // bytes from the consumer: the job and its first checkpoint
 	Worked         time.Duration // at units, its own and those that it audits
 	Steps          uint64        // inner steps of these, also of those that it was stopped at

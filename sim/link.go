@@ -29,6 +29,9 @@ func (w *Network) transfer(from, to *process, bytes int) error {
 		to.usage.Job += uint64(bytes)
 	} else {
 		to.usage.Received += uint64(bytes)
+		if from.machine.Place != to.machine.Place {
+			to.usage.Far += uint64(bytes)
+		}
 	}
 	late := from.link.Delay(w.random, 0)
 	if err := w.clock.Sleep(max(sent, to.receiving) - w.clock.Now); err != nil {
@@ -112,6 +115,11 @@ func (b blobs) Await(ctx context.Context, c blob.CID, holders []string) (data []
 			return nil, err
 		}
 	}
+}
+
+// Relay implements party.Blobs.
+func (b blobs) Relay(ctx context.Context, c blob.CID, holders []string) ([]byte, error) {
+	return b.Await(ctx, c, holders)
 }
 
 // Fetch implements party.Blobs.

@@ -125,7 +125,12 @@ func (w *Network) populate() {
 		return p
 	}
 	consumer := add("consumer", 0)
-	consumer.spawn(func(ctx context.Context) { w.must(consumer.order(ctx)) })
+	order := func() { consumer.spawn(func(ctx context.Context) { w.must(consumer.order(ctx)) }) }
+	if c.OrderAt > 0 {
+		w.clock.After(c.OrderAt, order)
+	} else {
+		order()
+	}
 	for i, name := range c.Names() {
 		r := crew.Worker
 		switch {

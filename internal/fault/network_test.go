@@ -157,7 +157,7 @@ func (n *network) init() {
 	}
 	for i, w := range append(n.members(), n.newcomer, n.second) {
 		w.args = append([]string{"worker", "up", "--home", filepath.Join(n.dir, w.name), "--network", n.rpc[i%validators],
-			"--threads", "1"}, w.listen()...)
+			"--threads", "1", "--region", fmt.Sprint("region-", i%2)}, w.listen()...)
 	}
 	for _, v := range []*process{n.verifier, n.second} {
 		v.args = append(v.args, "--role", "verifier")

@@ -301,7 +301,7 @@ func (p *Process) open(ctx context.Context, s run.State) error {
 	if err := p.Memory.Reserve(p.Chain.Job, need); err != nil {
 		return err
 	}
-	blobs := Served{p.Store, p.Host, j.Largest(), p.patience}
+	blobs := Served{p.Store, p.Host, j.Largest(), p.patience, 1}
 	corpus := shards.New(ctx, j.Data, p.fetchShard(j, blobs))
 	task, err := j.Task(within, p.Threads, corpus, get, p.Holding.Shared)
 	if err != nil {
@@ -356,6 +356,7 @@ type Served struct {
 	host     *peer.Host
 	most     int64                // bytes of a blob that it fetches
 	patience func() time.Duration // how long a busy holder is asked again; may be nil
+	part     time.Duration        // by which that is divided
 }
 
 // Timeouts of fetching a job. A member that has not begun after some deadlines of a unit is out of the run.
@@ -380,12 +381,14 @@ const FetchTimeout = 20 * time.Second
 func (s Served) Await(ctx context.Context, c blob.CID, holders []string) ([]byte, error) {
 	patience := FetchTimeout
 	if s.patience != nil {
-		patience = max(patience, s.patience())
+		patience = max(patience, s.patience()/s.part)
 	}
-	return Insist(ctx, patience, func(ctx context.Context) ([]byte, error) {
-		return s.host.FetchWithin(ctx, c, holders,
-			s.most)
-	})
+	return Insist(ctx, patience, func(ctx context.Context) ([]byte, error) { return s.Fetch(ctx, c, holders) })
+}
+
+// Relay implements party.Blobs. It waits a quarter of the patience of Await, so that there is time to ask the worker.
+func (s Served) Relay(ctx context.Context, c blob.CID, holders []string) ([]byte, error) {
+	return Served{s.Store, s.host, s.most, s.patience, 4}.Await(ctx, c, holders)
 }
 
 // Insist fetches until there is a blob, or an error that does not pass: of a blob that is not there it waits for

@@ -60,6 +60,9 @@ type Chain interface {
 	Send(ctx context.Context, m role.Action) error
 	// Addresses returns the addresses of a participant.
 	Addresses(ctx context.Context, id string) ([]string, error)
+	// Place tells where a participant is: the region that it declares, or else its measured cluster; "" if neither is
+	// known.
+	Place(ctx context.Context, id string) (string, error)
 	// Holders returns the addresses of all other members that may hold a checkpoint.
 	Holders(ctx context.Context) ([]string, error)
 }
@@ -68,6 +71,8 @@ type Chain interface {
 type Blobs interface {
 	// Await fetches a blob that one of its holders may still be about to publish.
 	Await(ctx context.Context, c blob.CID, holders []string) ([]byte, error)
+	// Relay fetches a blob that a member nearby is about to have. It gives up before Await does.
+	Relay(ctx context.Context, c blob.CID, holders []string) ([]byte, error)
 	// Fetch fetches a blob that one of the holders has.
 	Fetch(ctx context.Context, c blob.CID, holders []string) ([]byte, error)
 	// Each calls do for 0 to n-1, some of them at the same time, and returns when all calls have returned.
@@ -104,6 +109,8 @@ type Executor struct {
 	Lineage Lineage
 	Chain   Chain
 	Blobs   Blobs
+
+	neighbours neighbours
 
 	mu     sync.Mutex
 	hidden map[work.UnitID]*engine.Work // computed units whose update others may not read yet
@@ -176,7 +183,10 @@ func (p *Executor) load(ctx context.Context, c terms.Checkpoint) error {
 }
 
 // Follow tells the party how the run stands.
-func (p *Executor) Follow(s run.State) { p.Lineage.Follow(s) }
+func (p *Executor) Follow(s run.State) {
+	p.neighbours.follow(s)
+	p.Lineage.Follow(s)
+}
 
 // begin makes sure that what a unit is computed from is in memory: what others have first. With waits, it waits for
 // answers.
@@ -312,7 +322,7 @@ func (p *Executor) advance(ctx context.Context, a role.Advance) (engine.Advanced
 	if len(a.Slices) > 0 {
 		return p.join(ctx, a)
 	}
-	updates := p.updates(ctx, a.Units)
+	updates := p.updates(ctx, a.Units, relays(ctx, p, a.Units))
 	next, err := p.Lineage.Advance(ctx, a.Base, a.Units, func(i int) ([]byte, error) {
 		b, err := updates[i].bytes, updates[i].err
 		if err != nil && ctx.Err() == nil {
@@ -324,18 +334,12 @@ func (p *Executor) advance(ctx context.Context, a role.Advance) (engine.Advanced
 	return next, p.missing(ctx, a, 0, err)
 }
 
-// updates fetches the updates of units.
-func (p *Executor) updates(ctx context.Context, units work.Units) []found {
-	return p.gather(len(units), p.own(units),
-		func(i int) ([]byte, error) { return p.update(ctx, units[i].Worker, units[i].Commit) })
-}
-
 // refute shows that an attested checkpoint is wrong.
 func (p *Executor) refute(ctx context.Context, a role.Refute) error {
 	if err := errors.Join(p.load(ctx, a.Base), p.load(ctx, a.Wrong)); err != nil {
 		return err
 	}
-	updates := p.updates(ctx, a.Units)
+	updates := p.updates(ctx, a.Units, make([]string, len(a.Units))) // at once: a member nearby may delay it
 	shown, err := p.Lineage.Refute(ctx, a.Base, a.Wrong, a.Units,
 		func(i int) ([]byte, error) { return updates[i].bytes, updates[i].err })
 	if err != nil {

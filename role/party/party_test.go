@@ -24,6 +24,13 @@ type wire struct {
 	serve   map[string][]byte // update that is served at an address
 	asked   []string
 	sent    []role.Action
+	places  map[string]string
+}
+
+func (w *wire) Place(_ context.Context, id string) (string, error) { return w.places[id], nil }
+
+func (w *wire) Relay(ctx context.Context, c blob.CID, holders []string) ([]byte, error) {
+	return w.Fetch(ctx, c, holders)
 }
 
 func (w *wire) Addresses(_ context.Context, id string) ([]string, error) { return []string{id}, nil }

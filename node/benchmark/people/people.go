@@ -1,5 +1,6 @@
 // Package people measures promises to the owners of machines on simulated networks: that a machine earns what was
-// estimated before it joined, and that its halves earn as much as the machine.
+// estimated before it joined, that its halves earn as much as the machine, that it is busy, and that the members of a
+// run get few bytes from far away.
 //
 // The networks have the real rules, application, roles and signatures; only time and links are simulated. A block takes
 // two minutes, so that a week has five thousand of them.
@@ -27,6 +28,7 @@ type Report struct {
 	Income []Income        `json:"income"`
 	Split  []Split         `json:"split"`
 	Busy   []Busy          `json:"busy"`
+	Place  []Place         `json:"place"`
 	Bars   []benchmark.Bar `json:"bars"`
 }
 
@@ -62,6 +64,12 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 			return nil, err
 		}
 		r.Busy = append(r.Busy, Busy{few, min(s.BusyWhole, s.BusyParts)}, b)
+		o.Progress(fmt.Sprintf("an order on a network of %d regions, seed %d", regions, seed))
+		p, err := place(ctx, seed)
+		if err != nil {
+			return nil, err
+		}
+		r.Place = append(r.Place, p)
 	}
 	r.Bars = []benchmark.Bar{
 		benchmark.AtMost("largest difference of an estimate from the pay after it", worst(r.Income), 0.25),
@@ -70,6 +78,8 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 			leastBusy(r.Busy, few), 0.9),
 		benchmark.AtLeast("least share of the time in which workers compute that are due twelve units a round",
 			leastBusy(r.Busy, many), 0.9),
+		benchmark.AtMost("largest part of the bytes from other regions that members receive where regions are declared",
+			farthest(r.Place), 0.5),
 	}
 	return r, nil
 }
@@ -98,4 +108,12 @@ func leastBusy(all []Busy, units uint32) float64 {
 		}
 	}
 	return least
+}
+
+// farthest is the largest ratio of the bytes from other regions.
+func farthest(all []Place) (ratio float64) {
+	for _, p := range all {
+		ratio = max(ratio, p.Ratio)
+	}
+	return ratio
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/role/adversary/rollouts"
+	"github.com/starling-network/starling/role/adversary/updates"
 	"github.com/starling-network/starling/role/adversary/verifiers"
 )
 
@@ -69,6 +70,8 @@ var named = map[string]struct {
 		"that the rounds built on that are lost"},
 	"hides-divergence": {adversary.HidesDivergence{},
 		"a worker that commits to an update of zeros where its unit diverged"},
+	"hoards": {updates.Hoards{},
+		"a worker that serves its updates to no party, and computes those of others itself"},
 	"withholds-slice": {adversary.WithholdsPiece{}, "a worker that serves its updates but for their first slice"},
 	"other-stack": {adversary.NondeterministicStack{Bits: 6},
 		"a worker whose results differ in their lowest six bits, as those of another " +

@@ -25,11 +25,13 @@ func Command(c *terminal.Console) *cobra.Command {
 joins each after a third of it: the estimate of starling worker estimate just before is compared with its pay in the
 rest. Then the pay of a machine is compared with that of two of half its speed in its place, and the share of the time
 in which workers compute is measured, in rounds of twelve units and of 48. Blocks take two minutes; of twelve units a
-worker has one to six, each of which takes it half an hour to two hours.
+worker has one to six, each of which takes it half an hour to two hours. Last, an order for eight workers is played on
+a network of 50 in five regions: the bytes that its members receive from other regions are compared with those where no
+machine declares its region.
 
 With -o json: {"income":[{"rate","join_day","days","estimate":{"low_uzen","median_uzen","high_uzen"},"earned_day",
 "off"}],"split":[{"days","whole","parts","off","busy_whole","busy_parts"}],"busy":[{"units","share"}],
-"bars":[{"name","value","bar","holds"}]}.`,
+"place":[{"regions","seats","bytes","far","undeclared","ratio"}],"bars":[{"name","value","bar","holds"}]}.`,
 		Example: `  starling bench people --quick
   starling bench people --days 14 -o json`,
 		Args: usage.Exactly(),
