@@ -88,14 +88,14 @@ func Open(dir string, o Options) (*Engine, error) {
 		ignored: m.Ignored(),
 		readers: map[*generate.Text]chan<- generate.Token{}, done: make(chan struct{})}
 	e.wake = sync.NewCond(&e.mu)
-	files := []string{"model.safetensors"}
+	var files []string
 	if len(m) > 1 {
-		files = []string{pretrained.MixtureFile}
-		for _, x := range m {
-			files = append(files, filepath.Join(x.Path, "model.safetensors"))
-		}
+		files = append(files, filepath.Join(dir, pretrained.MixtureFile))
 	}
-	if err := e.add(o.Name, dir, files...); err != nil {
+	for _, x := range m {
+		files = append(files, filepath.Join(dir, x.Path, "model.safetensors"))
+	}
+	if err := e.add(o.Name, filepath.Join(dir, m[0].Path), files...); err != nil {
 		return nil, err
 	}
 	e.folders = foldersOf(dir, o, m)
@@ -151,7 +151,7 @@ func (e *Engine) adapters(c architecture.Config, list []Adapter) (adapters []gen
 		if err != nil {
 			return nil, fmt.Errorf("%w: %s: %w", ErrFolder, a.Dir, err)
 		}
-		if err := e.add(a.Name, a.Dir, "adapter_model.safetensors"); err != nil {
+		if err := e.add(a.Name, a.Dir, filepath.Join(a.Dir, "adapter_model.safetensors")); err != nil {
 			return nil, err
 		}
 		adapters = append(adapters, generate.Adapter{Config: read.Config, Tensors: read.Tensors})
@@ -159,15 +159,16 @@ func (e *Engine) adapters(c architecture.Config, list []Adapter) (adapters []gen
 	return adapters, nil
 }
 
-// add lists a model by the files of its weights. An adapter without a template of its own has that of the model.
+// add lists a model by the files of its weights, with the chat template of a folder. An adapter without a template of
+// its own has that of the model.
 func (e *Engine) add(name, dir string, files ...string) error {
 	info := openai.Info{Name: name}
 	h, whole := sha256.New(), true
 	for _, file := range files {
-		if at, err := os.Stat(filepath.Join(dir, file)); err == nil {
+		if at, err := os.Stat(file); err == nil {
 			info.Created = at.ModTime()
 		}
-		raw, err := os.ReadFile(filepath.Join(dir, file))
+		raw, err := os.ReadFile(file)
 		h.Write(raw)
 		whole = whole && err == nil
 	}

@@ -235,3 +235,18 @@ func sweeps(texts []string) ([][][2]string, error) {
 }
 
 const maxSweep = 1000
+
+// sweepExperts adds a sweep over the experts of a file, unless the flags have one.
+func (f *options) sweepExperts(path string) {
+	all, err := job.ReadAll(path, f.set...)
+	if err != nil || len(all) < 2 || slices.ContainsFunc(f.sweep, func(s string) bool {
+		return strings.HasPrefix(s, "expert=")
+	}) {
+		return
+	}
+	var names []string
+	for _, j := range all {
+		names = append(names, j.Expert)
+	}
+	f.sweep = append(f.sweep, "expert="+strings.Join(names, ","))
+}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
@@ -106,13 +105,7 @@ func runSim(c *terminal.Console, cmd *cobra.Command, path string, f options) err
 	if f.advise {
 		return advise(c, cmd, path, f, opt)
 	}
-	if all, err := job.ReadAll(path, f.set...); err == nil && len(all) > 1 { // one simulation for each expert
-		var names []string
-		for _, j := range all {
-			names = append(names, j.Expert)
-		}
-		f.sweep = append(f.sweep, "expert="+strings.Join(names, ","))
-	}
+	f.sweepExperts(path)
 	settings, err := sweeps(f.sweep)
 	if err != nil {
 		return usage.Error(cmd, err)
