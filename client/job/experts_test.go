@@ -63,6 +63,10 @@ func TestExpertsAreJobs(t *testing.T) {
 	if err != nil || string(again.Canonical()) != string(code.Canonical()) {
 		t.Errorf("the source and the overrides of a job give another: %v", err)
 	}
+	set, err := Read(path, "expert=code", "experts.0.set.seed=9", "experts.1.prior=2")
+	if err != nil || set.Seed != 9 || set.Experts[1].Prior != 2 {
+		t.Errorf("overrides of experts have no effect: %v", err)
+	}
 	alone := file(t, strings.ReplaceAll(several[:strings.Index(several, "experts:")], "n_layer: 2", "n_layer: 3")+
 		"datasets: [{path: \"*.go\"}]\n")
 	plain, err := Read(alone, "training.max_steps=80", "name=pair-code")

@@ -18,7 +18,11 @@ import (
 var settings = map[string][]string{
 	"name": {"name=other"}, "seed": {"seed=8"}, "val_set_size": {"val_set_size=0.3"}, "sequence_len": {"sequence_len=8"},
 	"sample_packing": {"sample_packing=false"}, "shuffle_shards": {"shuffle_shards=2"},
-	"labels": {"labels={team: research}"}, "executor": {"executor=torch", "training.numerics=tolerant"},
+	"expert":        {"expert=b", experts},
+	"experts.name":  {"expert=a", strings.ReplaceAll(experts, "name: a,", "name: c,")},
+	"experts.prior": {"expert=a", strings.ReplaceAll(experts, "prior: 2", "prior: 3")},
+	"experts.set":   {"expert=b", strings.ReplaceAll(experts, "seed: 10", "seed: 11")},
+	"labels":        {"labels={team: research}"}, "executor": {"executor=torch", "training.numerics=tolerant"},
 
 	"model.base_model":   {"model.base_model=./nothing", "model.config=null"},
 	"model.architecture": {"model.architecture=gpt2", "model.config={n_layer: 1, n_embd: 16, n_head: 2, n_positions: 16}"},
@@ -176,6 +180,9 @@ func init() {
 	}
 }
 
+// experts are two that differ in their seeds.
+const experts = "experts=[{name: a, prior: 2, set: {seed: 9}}, {name: b, set: {seed: 10}}]"
+
 // left are the keys that change what a run leaves behind, and nothing else, with the field that the code reads them
 // from.
 var left = map[string]string{
@@ -185,7 +192,8 @@ var left = map[string]string{
 	"output.license": "Output.License", "notify.webhook": "opt.Job.Notify", "notify.on": "n.On",
 	"output.push": "opt.Job.Output.Push", "output.push.to": "opt.Job.Output.Push",
 	"output.push.checkpoints": "p.Checkpoints",
-	"tracking.mlflow.uri":     "server.URI", "tracking.mlflow.experiment": "server.Experiment",
+	"expert":                  ".Expert", "experts.name": ".Name", "experts.prior": ".Prior",
+	"tracking.mlflow.uri": "server.URI", "tracking.mlflow.experiment": "server.Experiment",
 }
 
 // Every key of the JSON Schema of job files changes the work, the order or what the run leaves behind, or is refused.

@@ -66,8 +66,12 @@ func (d *Decoder) Decode(source []byte, overrides []string, into any) bool {
 	d.root = v.Type()
 	d.renamed = oldPaths(d.root)
 	d.renameKeys(root)
-	d.Variants.choose(root, overrides)
-	for _, o := range overrides {
+	of, rest := d.Variants.divide(overrides)
+	for _, o := range of {
+		d.override(root, o)
+	}
+	d.Variants.choose(root, rest)
+	for _, o := range rest {
 		d.override(root, o)
 	}
 	d.renameKeys(root) // of sections that overrides give

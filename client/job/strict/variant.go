@@ -12,6 +12,19 @@ type Variants struct{ List, Choice string }
 
 const variantName, variantKeys = "name", "set"
 
+// divide parts overrides of the list of variants from all others.
+func (v Variants) divide(overrides []string) (of, rest []string) {
+	for _, o := range overrides {
+		key, _, _ := strings.Cut(o, "=")
+		if v.List != "" && strings.HasPrefix(key+".", v.List+".") {
+			of = append(of, o)
+		} else {
+			rest = append(rest, o)
+		}
+	}
+	return of, rest
+}
+
 // choose gives a file the keys of the variant that an override chooses, or else the file itself. Their places are those
 // in the file. A name that no variant has changes nothing.
 func (v Variants) choose(root *yaml.Node, overrides []string) {
