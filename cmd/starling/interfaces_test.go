@@ -64,7 +64,7 @@ func TestWebOrdersByEveryInterface(t *testing.T) {
 	t.Parallel()
 	job, dir := writeJob(t, ""), t.TempDir()
 	jobtest.WriteBase(t, filepath.Join(filepath.Dir(job), "tiny"))
-	net, port := filepath.Join(dir, "net"), porttest.Ports(t, 32)
+	net, port := filepath.Join(dir, "net"), porttest.Ports(t, 40)
 	up(t, net, "--workers", "3", "--block-time", "200ms", "--port", fmt.Sprint(port))
 	out := filepath.Join(dir, "out")
 	if err := os.Mkdir(out, 0o755); err != nil {

@@ -109,7 +109,7 @@ func writeChats(t *testing.T, path string) {
 func TestPublishedModelIsTunedAndUsed(t *testing.T) {
 	onlyLong(t)
 	base, tok := publishedFolder(t)
-	dir, port := t.TempDir(), porttest.Ports(t, 32)
+	dir, port := t.TempDir(), porttest.Ports(t, 40)
 	writeChats(t, filepath.Join(dir, "chats.jsonl"))
 	job := filepath.Join(dir, "job.yaml")
 	writeFile(t, job, []byte("apiVersion: starling/v1\nkind: TrainingJob\nname: tuned\nseed: 7\nmodel: {base_model: "+

@@ -54,7 +54,7 @@ func TestNetworkOfProcessesSurvivesKills(t *testing.T) {
 	}
 	alone := summary(t, stdout)
 
-	network, port := filepath.Join(dir, "net"), porttest.Ports(t, 32)
+	network, port := filepath.Join(dir, "net"), porttest.Ports(t, 40)
 	_, processes := up(t, network, "--validators", "4", "--workers", "3", "--block-time", "200ms", "--port",
 		fmt.Sprint(port))
 	connected(t, fmt.Sprintf("http://127.0.0.1:%d", port+1), 4)
@@ -149,8 +149,8 @@ func TestNetInit(t *testing.T) {
 		{1, "no ports", []string{"network", "init", filepath.Join(dir, "other"), "--port", "65530"}},
 		{3, "VALIDATOR_NOT_FOUND", []string{"validator", "up", "--home", filepath.Join(dir, "worker-0")}},
 		{2, "--home and --network", []string{"worker", "up", "--home", dir}},
-		{2, "use worker or verifier", []string{"worker", "up", "--home", dir, "--network", "http://127.0.0.1:1", "--role",
-			"king"}},
+		{2, "use worker, verifier or generator", []string{"worker", "up", "--home", dir, "--network", "http://127.0.0.1:1",
+			"--role", "king"}},
 		{2, "use opencl for a GPU", []string{"worker", "up", "--home", dir, "--network", "http://127.0.0.1:1", "--device",
 			"gpu"}},
 		{2, "--device is for workers", []string{"worker", "up", "--home", dir, "--network", "http://127.0.0.1:1", "--role",

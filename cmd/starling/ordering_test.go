@@ -89,7 +89,7 @@ func TestWebOrdersOnANetwork(t *testing.T) {
 	}
 	alone := summary(t, stdout)
 
-	net, port := filepath.Join(dir, "net"), porttest.Ports(t, 32)
+	net, port := filepath.Join(dir, "net"), porttest.Ports(t, 40)
 	up(t, net, "--workers", "3", "--block-time", "200ms", "--port", fmt.Sprint(port))
 	network, home := fmt.Sprintf("http://127.0.0.1:%d", port+1), filepath.Join(net, "consumer")
 	out := filepath.Join(dir, "out")
@@ -169,7 +169,7 @@ func TestWebOrdersWithinBudgets(t *testing.T) {
 	onlyLong(t)
 	t.Parallel()
 	job, dir := writeJob(t, "budget: {max_cost: 20}\n"), t.TempDir()
-	net, port := filepath.Join(dir, "net"), porttest.Ports(t, 32)
+	net, port := filepath.Join(dir, "net"), porttest.Ports(t, 40)
 	up(t, net, "--workers", "3", "--block-time", "200ms", "--port", fmt.Sprint(port))
 	network, out := fmt.Sprintf("http://127.0.0.1:%d", port+1), filepath.Join(dir, "out")
 	poor, empty := filepath.Join(dir, "poor"), filepath.Join(dir, "empty")
@@ -269,7 +269,7 @@ func TestWebWaitsForItsNetwork(t *testing.T) {
 	onlyLong(t)
 	t.Parallel()
 	job, dir := writeJob(t, ""), t.TempDir()
-	net, port := filepath.Join(dir, "net"), porttest.Ports(t, 32)
+	net, port := filepath.Join(dir, "net"), porttest.Ports(t, 40)
 	_, processes := up(t, net, "--workers", "3", "--block-time", "200ms", "--port", fmt.Sprint(port))
 	network, out := fmt.Sprintf("http://127.0.0.1:%d", port+1), filepath.Join(dir, "out")
 	if err := os.Mkdir(out, 0o755); err != nil {

@@ -29,7 +29,7 @@ import (
 func TestOwnersSeeTheirProcesses(t *testing.T) {
 	t.Parallel()
 	told := newListener(t)
-	job, dir, port := writeJob(t, told.keys()), filepath.Join(t.TempDir(), "net"), porttest.Ports(t, 32)
+	job, dir, port := writeJob(t, told.keys()), filepath.Join(t.TempDir(), "net"), porttest.Ports(t, 40)
 	network := fmt.Sprintf("http://127.0.0.1:%d", port+1)
 	_, processes := up(t, dir, "--workers", "3", "--block-time", "200ms", "--port", fmt.Sprint(port))
 	ask := func(into any, args ...string) {

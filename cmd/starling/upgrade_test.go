@@ -74,7 +74,7 @@ func TestUpgradesUnderLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	port := porttest.Ports(t, 32)
+	port := porttest.Ports(t, 40)
 	rpc := fmt.Sprintf("http://127.0.0.1:%d", port+1)
 	does(t, &struct{}{}, "network", "init", dir, "--workers", fmt.Sprint(workers), "--verifiers", "2",
 		"--port", fmt.Sprint(port))

@@ -79,7 +79,7 @@ func untagged(text string) bool {
 func TestValidatorJoins(t *testing.T) {
 	onlyLong(t)
 	t.Parallel()
-	dir, port := t.TempDir(), porttest.Ports(t, 32)
+	dir, port := t.TempDir(), porttest.Ports(t, 40)
 	network, home := filepath.Join(dir, "net"), filepath.Join(dir, "new")
 	rpc := fmt.Sprintf("http://127.0.0.1:%d", port+1)
 	does(t, &struct{}{}, "network", "init", network, "--workers", "0", "--verifiers", "0", "--block-time", "100ms",

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/starling-network/starling/compute/generate"
 )
@@ -79,7 +80,7 @@ func checkListed(all []Listed) error {
 // ReadMixture lists the experts of the mixture in a folder; none if it is no mixture. The error wraps ErrModel.
 func ReadMixture(dir string) ([]Listed, error) {
 	text, err := os.ReadFile(filepath.Join(dir, MixtureFile))
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) { // a file has none
 		return nil, nil
 	}
 	if err != nil {
