@@ -101,7 +101,7 @@ func MarketPrices(ctx context.Context, network string) ([]Prices, error) {
 
 func pricesOf(lots []market.Listing) []Prices {
 	list := []Prices{}
-	for _, role := range []crew.Role{crew.Worker, crew.Verifier, crew.Generator} {
+	for _, role := range crew.Classes {
 		var prices, hours []uint64
 		p := Prices{Role: role.String()}
 		for _, l := range lots {

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -193,14 +194,9 @@ func WithdrawOffer(ctx context.Context, dir string, f keystore.PartyFile) error 
 		return err
 	}
 	defer func() { _ = unlock() }()
-	role := crew.Worker
-	for _, class := range []crew.Role{crew.Verifier, crew.Generator} {
-		if f.Role == class.String() {
-			role = class
-		}
-	}
+	class := cmp.Or(crew.ClassNamed(f.Role), crew.Worker)
 	return session.TransactHome(ctx, dir, f.Network,
-		func(ctx context.Context, c *client.Client) error { return c.Market.Offer(ctx, role, 0, 0) })
+		func(ctx context.Context, c *client.Client) error { return c.Market.Offer(ctx, class, 0, 0) })
 }
 
 // ValidatorStatus is a validator as it and the chain see it.

@@ -128,7 +128,7 @@ func Open(dir string) (Mixture, error) {
 	}
 	var all Mixture
 	var first []byte
-	for _, l := range list {
+	for i, l := range list {
 		at := filepath.Join(dir, l.Path)
 		m, err := Load(at)
 		if err != nil {
@@ -138,23 +138,15 @@ func Open(dir string) (Mixture, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrModel, err)
 		}
-		if first == nil {
+		all = append(all, Expert{m, l.Name, l.Path, l.Prior})
+		if i == 0 {
 			first = tok
 		}
-		if !bytes.Equal(tok, first) || m.Config.VocabSize() != all.vocab(m) {
+		if !bytes.Equal(tok, first) || m.Config.VocabSize() != all[0].Config.VocabSize() {
 			return nil, fmt.Errorf("%w: experts %s and %s have different tokenizers", ErrModel, list[0].Name, l.Name)
 		}
-		all = append(all, Expert{m, l.Name, l.Path, l.Prior})
 	}
 	return all, nil
-}
-
-// vocab is the number of ids of the first model, or of one that is to be the first.
-func (m Mixture) vocab(next *Model) int {
-	if len(m) > 0 {
-		next = m[0].Model
-	}
-	return next.Config.VocabSize()
 }
 
 // Context is the number of tokens that a text may have.

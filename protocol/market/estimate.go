@@ -42,7 +42,7 @@ func (b *OrderBook) Estimate(o Order) Estimate {
 	e.Lease, e.Why = b.Match(o)
 	w := b.wish(&o)
 	dearest := run.State{Progress: progress.Progress{Crew: crew.Crew{Terms: o.Terms}}}
-	for _, role := range []crew.Role{crew.Worker, crew.Verifier, crew.Generator} {
+	for _, role := range crew.Classes {
 		may, total := []*lot(nil), uint64(0)
 		for _, l := range b.tables[role].lots {
 			if why := w.passed(l); why != Fits {

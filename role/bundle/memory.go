@@ -94,7 +94,7 @@ func (j *Job) Memory(threads int) int64 {
 // and no gradients.
 func (j *Job) DrawingMemory(threads int) int64 { return j.memory(drawing(j, threads)) }
 
-// memory is Memory of a member whose units take so many bytes.
+// memory is the memory of a member, in bytes, given that in which it executes its units.
 func (j *Job) memory(units int64) int64 {
 	s := j.sizes()
 	updates := int64(j.terms.Units) * s.params

@@ -130,23 +130,16 @@ func relayed(ctx context.Context, p *Executor, from string, c work.Commitment) (
 // updates fetches the updates of units: those that a member nearby fetches for this party from that member, and after
 // all others. "" stands for none.
 func (p *Executor) updates(ctx context.Context, units work.Units, via []string) []found {
-	order := make([]int, len(units))
-	for k := range order {
-		order[k] = (p.own(units) + k) % len(units)
-	}
+	order := around(len(units), p.own(units))
 	slices.SortStableFunc(order, func(a, b int) int { return min(len(via[a]), 1) - min(len(via[b]), 1) })
-	all := make([]found, len(units))
-	p.Blobs.Each(len(units), func(k int) {
-		i := order[k]
-		u, x := units[i], &all[i]
+	return p.gather(order, func(i int) ([]byte, error) {
 		if from := via[i]; from != "" && !p.neighbours.lacks(from) {
-			if x.bytes, x.err = relayed(ctx, p, from, u.Commit); x.err == nil || ctx.Err() != nil {
-				return
+			if b, err := relayed(ctx, p, from, units[i].Commit); err == nil || ctx.Err() != nil {
+				return b, err
 			}
 		}
-		x.bytes, x.err = p.update(ctx, u.Worker, u.Commit)
+		return p.update(ctx, units[i].Worker, units[i].Commit)
 	})
-	return all
 }
 
 // lacks reports whether a member did not have an update in time.

@@ -354,15 +354,25 @@ type found struct {
 	err   error
 }
 
-// gather finds several blobs at once, beginning at a number. Every member begins at another one: otherwise all would
-// ask the first worker, and then the second, and wait in one queue while the links of the others are idle.
-func (p *Executor) gather(n, from int, find func(i int) ([]byte, error)) []found {
-	all := make([]found, n)
-	p.Blobs.Each(n, func(i int) {
-		i = (from + i) % n
+// gather finds several blobs at once, in an order of their numbers. Every member begins with another one (around):
+// otherwise all would ask the first worker, and then the second, and wait in one queue while the links of the others
+// are idle.
+func (p *Executor) gather(order []int, find func(i int) ([]byte, error)) []found {
+	all := make([]found, len(order))
+	p.Blobs.Each(len(order), func(k int) {
+		i := order[k]
 		all[i].bytes, all[i].err = find(i)
 	})
 	return all
+}
+
+// around are the numbers below n, from one of them on.
+func around(n, from int) []int {
+	order := make([]int, n)
+	for k := range order {
+		order[k] = (from + k) % n
+	}
+	return order
 }
 
 // own is the place of the party among units: that of its own, or any that another member hardly has.

@@ -47,7 +47,7 @@ func (p *Executor) reduce(ctx context.Context, a role.Reduce) (string, error) {
 	}
 	units := a.Units
 	indexes := make([]found, len(units))
-	pieces := p.gather(len(units), p.own(units), func(i int) ([]byte, error) {
+	pieces := p.gather(around(len(units), p.own(units)), func(i int) ([]byte, error) {
 		x := &indexes[i]
 		x.bytes, x.err = p.update(ctx, units[i].Worker, units[i].Commit)
 		cids, err := p.Lineage.Pieces(func() ([]byte, error) { return x.bytes, x.err })
@@ -81,7 +81,7 @@ func (p *Executor) probe(ctx context.Context, a role.Probe) error {
 // join puts the slices together. This party computes a slice that is unavailable itself: then it has the slice, or has
 // found that the reducers agreed on a wrong one, and contests it.
 func (p *Executor) join(ctx context.Context, a role.Advance) (engine.Advanced, error) {
-	parts := p.gather(len(a.Slices), p.startIndex(), func(slice int) ([]byte, error) {
+	parts := p.gather(around(len(a.Slices), p.startIndex()), func(slice int) ([]byte, error) {
 		var holders []string
 		for _, r := range a.Slices[slice].Reducers {
 			holders = append(holders, r.Member)

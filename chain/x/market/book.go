@@ -124,7 +124,7 @@ type engagements map[role]engagement
 
 // value is what a conviction must take from an account in all its runs.
 func (e engagements) value(id string) (sum uint64) {
-	for _, class := range []crew.Role{crew.Worker, crew.Verifier, crew.Generator} {
+	for _, class := range crew.Classes {
 		sum = cost.Add(sum, e[role{class, id}].value)
 	}
 	return sum

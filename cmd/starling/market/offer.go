@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -38,12 +37,9 @@ With -o json: {"offers":[as of starling market offers, of this account or its po
   starling market offer --home net/worker-0 --slots 0`,
 		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			classes := []crew.Role{crew.Worker, crew.Verifier, crew.Generator}
-			at := slices.IndexFunc(classes, func(r crew.Role) bool { return r.String() == role })
-			if at < 0 {
+			if o.Class = crew.ClassNamed(role); o.Class == 0 {
 				return usage.Error(cmd, fmt.Errorf("--role %s: use worker, verifier or generator", role))
 			}
-			o.Class = classes[at]
 			if hourly != "" {
 				if o.Hourly, err = target.WantAmount(cmd, hourly); err != nil {
 					return err

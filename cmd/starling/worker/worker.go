@@ -192,21 +192,19 @@ func UpOver(c *terminal.Console, o *provider.Options) *cobra.Command {
 
 // classOf is the class of work that a value of --role names, or an error that says which flag does not go with it.
 func classOf(role string, o *provider.Options) (crew.Role, error) {
+	class := crew.ClassNamed(role)
+	generates, verifies := class == crew.Generator, class == crew.Verifier
 	switch {
-	case role == crew.Worker.String():
-		return crew.Worker, nil
-	case role == crew.Generator.String() && o.Torch != nil:
+	case generates && o.Torch != nil:
 		return 0, errors.New("answers of generators are exact: give --role generator without --executor torch")
-	case role == crew.Generator.String() && o.Pool != "":
+	case generates && o.Pool != "":
 		return 0, errors.New("a pool offers workers that train: give --role generator without --pool")
-	case role == crew.Generator.String():
-		return crew.Generator, nil
-	case o.Torch != nil:
+	case verifies && o.Torch != nil:
 		return 0, errors.New("a verifier does work again with the built-in engine: --executor torch is for workers")
-	case !o.Device.Processor() && !o.Device.Automatic():
+	case verifies && !o.Device.Processor() && !o.Device.Automatic():
 		return 0, errors.New("a verifier does work again on the processor: --device is for workers")
 	}
-	return crew.Verifier, nil
+	return class, nil
 }
 
 // moneyFlags are the flags about what is asked, staked and paid.

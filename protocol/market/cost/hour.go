@@ -8,8 +8,8 @@ func Hourly(price, rate uint64) uint64 {
 	return amount
 }
 
-// PerFlops is the price, in uzen per 10^15 operations, at which an hour of a machine of a rate earns at least so many
-// uzen.
+// PerFlops is the lowest price, in uzen per 10^15 operations, at which a machine earns an amount, in uzen, in an hour.
+// The machine computes rate operations a second.
 func PerFlops(hourly, rate uint64) uint64 {
 	hour := max(1, Multiply(rate, 3600))
 	high, low := bits.Mul64(hourly, Flops)
@@ -23,7 +23,8 @@ func PerFlops(hourly, rate uint64) uint64 {
 	return price
 }
 
-// Within is the highest price at which an hour of a machine of a rate costs at most so many uzen.
+// Within is the highest price, in uzen per 10^15 operations, at which an hour of a machine costs an amount, in uzen, at
+// most. The machine computes rate operations a second.
 func Within(hourly, rate uint64) uint64 {
 	hour := max(1, Multiply(rate, 3600))
 	high, low := bits.Mul64(Add(hourly, 1), Flops)

@@ -150,8 +150,10 @@ func (p *plan) takes(m crew.Member, draws bool) uint64 {
 func (p *plan) deal(workers []string, first, n uint32, give func(unit int, id string)) {
 	draws := p.Terms.IsDrawing(first)
 	if !draws {
-		learns := crew.Learners(p.Crew)
-		workers = slices.DeleteFunc(slices.Clone(workers), func(id string) bool { return !slices.Contains(learns, id) })
+		workers = slices.DeleteFunc(slices.Clone(workers), func(id string) bool {
+			m, _ := p.Member(id)
+			return m.Generates
+		})
 	}
 	tries := !draws && p.Round < p.Terms.Rounds/trialPart
 	times, tried := make([]uint64, len(workers)), make([]bool, len(workers))

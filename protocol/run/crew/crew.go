@@ -37,6 +37,19 @@ const (
 	Generator Role = 3
 )
 
+// Classes are the classes of work.
+var Classes = [...]Role{Worker, Verifier, Generator}
+
+// ClassNamed is the class of work of a name, or 0.
+func ClassNamed(name string) Role {
+	for _, class := range Classes {
+		if class.String() == name {
+			return class
+		}
+	}
+	return 0
+}
+
 // Registered is the role that a participant must have to offer a class of work: a generator is a worker.
 func (r Role) Registered() Role {
 	if r == Generator {
@@ -136,10 +149,13 @@ func (c Crew) Active(r Role) []string {
 
 // Learners lists the active workers that get units that learn, in order of ID.
 func Learners(c Crew) []string {
-	return slices.DeleteFunc(c.Active(Worker), func(id string) bool {
-		m, _ := c.Member(id)
-		return m.Generates
-	})
+	var ids []string
+	for _, m := range c.Members {
+		if m.Active && m.Class() == Worker {
+			ids = append(ids, m.ID)
+		}
+	}
+	return ids
 }
 
 func (c Crew) CountActive() int {

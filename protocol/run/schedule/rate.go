@@ -9,9 +9,8 @@ import (
 )
 
 const (
-	// mostRate is how many times the rate of the middle worker a rate counts at most: a machine that was measured
-	// fast, and works slowly, holds up the first round of a run by so many times the units of a usual machine, and no
-	// more.
+	// mostRate bounds the rates that count, as a multiple of the rate of the middle worker. A machine that is measured as
+	// fast, but works slowly, is so dealt at most mostRate times the units of the middle worker in the first round.
 	mostRate = 4
 	// middleBlocks is the time that stands for that of the middle worker while none is measured: 16 blocks.
 	middleBlocks = 16 << 8
