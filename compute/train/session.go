@@ -3,6 +3,7 @@ package train
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 
@@ -27,6 +28,10 @@ type Task struct {
 
 	// FrozenRoots are the roots of Frozen, if the maker of the task knows them. nil: RootsOfFrozen computes them.
 	FrozenRoots []canon.Digest
+
+	// Received is what a stage of a model has received in a step of a unit, by the names of inputs with the prefix
+	// parts.Received; nil: the task is of a whole model.
+	Received func(round, unit, step uint32) (map[string]*tensor.Tensor, error)
 
 	kinds *kinds // Divide made them
 	whole *Task  // of which this is a part
@@ -115,7 +120,10 @@ func (t *Task) begin(base *Checkpoint, unit uint32, from []*tensor.Tensor, own b
 	if shape, ok := shapes["dice"]; ok {
 		s.in["dice"] = tensor.New(shape)
 	}
-	s.out["loss"], s.out["grad_norm"] = tensor.Scalar(0), tensor.Scalar(0)
+	maps.Copy(s.out, parts.Measured(t.Step))
+	if _, ok := shapes["tokens"]; ok {
+		s.in["tokens"] = s.tokens
+	}
 	for _, n := range scalars {
 		if _, ok := shapes[n]; ok {
 			s.in[n] = tensor.Scalar(0)
@@ -133,7 +141,13 @@ func (s *Session) Inputs() (map[string]*tensor.Tensor, error) {
 	if err := s.task.Corpus.Batch(s.tokens.I32(), sp.Address(s.round, s.unit, s.step), int(sp.Length)); err != nil {
 		return nil, s.failed("data", fmt.Errorf("%w: %w", data.ErrBatch, err))
 	}
-	s.in["tokens"] = s.tokens
+	if s.task.Received != nil {
+		given, err := s.task.Received(s.round, s.unit, s.step)
+		if err != nil {
+			return nil, s.failed("what was received", err)
+		}
+		maps.Copy(s.in, given)
+	}
 	lr, c1, c2 := sp.Scalars(s.round, s.unit, s.step)
 	for i, x := range []float32{lr, c1, c2} {
 		if t := s.in[scalars[i]]; t != nil {
@@ -170,7 +184,7 @@ func (s *Session) Advance() (loss float32, err error) {
 		s.in[n], s.out[n] = s.out[n], s.in[n]
 	}
 	s.step++
-	return s.out["loss"].F32()[0], nil
+	return parts.Value(s.out["loss"]), nil
 }
 
 // skip makes a session that begins at a root stand where it stood after some progress.
@@ -356,7 +370,7 @@ func (s *Session) continueTo(end uint32, r *Result, observe func(Progress) error
 		}
 		r.Losses = append(r.Losses, loss)
 		if s.on == nil {
-			r.Norms = append(r.Norms, s.out["grad_norm"].F32()[0])
+			r.Norms = append(r.Norms, parts.Value(s.out["grad_norm"]))
 		}
 		if spec := s.task.Spec; s.step%spec.Segment == 0 || s.step == spec.StepsOf(s.unit) {
 			if err := s.fetch(); err != nil {

@@ -2,8 +2,8 @@ package train
 
 import (
 	"github.com/starling-network/starling/canon"
-	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train/traced"
 )
 
 // Trace executes the next step operator by operator without advancing, and returns the tree over the roots of all
@@ -13,25 +13,15 @@ func (s *Session) Trace(visit func(op int, value *tensor.Tensor)) (*canon.Tree, 
 	if err != nil {
 		return nil, err
 	}
-	ops, frozen := s.task.Step.Ops, map[string]canon.Digest{}
+	frozen := map[string]canon.Digest{}
 	if names := Frozen(s.task.Step); len(names) > 0 {
 		for i, root := range s.task.RootsOfFrozen() {
 			frozen[Param+names[i]] = root
 		}
 	}
-	leaves, hashed := make([]canon.Digest, len(ops)), make([]*canon.Digest, len(ops)) // roots of the trees over bytes
+	leaves := traced.New(s.task.Step, frozen)
 	err = s.task.Exec.Trace(in, func(op int, value *tensor.Tensor) error {
-		root, known := frozen[ops[op].Name]
-		switch {
-		case ops[op].Kind == program.Input && known:
-			leaves[op] = root
-		case sameBytes(&ops[op]) && hashed[ops[op].In[0]] != nil:
-			hashed[op] = hashed[ops[op].In[0]]
-			leaves[op] = tensor.RootOf(value.Shape, *hashed[op])
-		default:
-			tree := value.Tree().Root()
-			hashed[op], leaves[op] = &tree, tensor.RootOf(value.Shape, tree)
-		}
+		leaves.Add(op, value)
 		if visit != nil {
 			visit(op, value)
 		}
@@ -40,12 +30,7 @@ func (s *Session) Trace(visit func(op int, value *tensor.Tensor)) (*canon.Tree, 
 	if err != nil {
 		return nil, s.failed("trace", err)
 	}
-	return canon.NewTree(leaves), nil
-}
-
-// sameBytes reports whether the output of an operator has the bytes of its operand.
-func sameBytes(op *program.Operator) bool {
-	return op.Kind == program.Identity || op.Kind == program.Reshape
+	return leaves.Tree(), nil
 }
 
 // Values executes what some operators of the next step depend on, without advancing, and shows their outputs. It hashes

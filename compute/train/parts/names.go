@@ -8,14 +8,22 @@ import (
 	"strings"
 
 	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/tensor"
 )
 
 // Param is the prefix of the names of parameters, in the state and among the inputs of a step.
 const Param = "p/"
 
 // memories are the prefixes of the names of the state besides the parameters: an optimizer's of a parameter, which is
-// moments, or factored moments of the rows and columns of a matrix; and answers that are given, or drawn.
-var memories = []string{"m/", "v/", "r/", "s/", given, executed, handed}
+// moments, or factored moments of the rows and columns of a matrix; answers that are given, or drawn; and values that
+// stages of a model have exchanged in a step.
+var memories = []string{"m/", "v/", "r/", "s/", given, executed, handed, Exchanged}
+
+// Prefixes of names in the program of a stage of a model, see package stages.
+const (
+	Received  = "g/" // inputs that another stage has sent in the step
+	Exchanged = "x/" // of the state: what the stage has received and sent in the step before
+)
 
 // Anchor is the prefix of the names of the parameters that a unit began with, which a program with a proximal term
 // reads.
@@ -68,4 +76,24 @@ func tensors(p *program.Program, trained bool) (names []string) {
 		}
 	}
 	return names
+}
+
+// Measured are scalars for the outputs of a step that are no state: its loss and its norm. Of the stages of a model
+// only the last has them.
+func Measured(p *program.Program) map[string]*tensor.Tensor {
+	all := map[string]*tensor.Tensor{}
+	for _, o := range p.Outputs {
+		if o.Name == "loss" || o.Name == "grad_norm" {
+			all[o.Name] = tensor.Scalar(0)
+		}
+	}
+	return all
+}
+
+// Value is the value of a scalar, and 0 of none.
+func Value(x *tensor.Tensor) float32 {
+	if x == nil {
+		return 0
+	}
+	return x.F32()[0]
 }

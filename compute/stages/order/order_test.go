@@ -1,0 +1,88 @@
+package order_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/starling-network/starling/compute/stages/order"
+)
+
+// chain is the tasks of n stages on k microbatches, each of which waits for its neighbours.
+func chain(n, k int) (tasks [][]order.Task, waits []map[order.Task][]order.Place) {
+	for s := range n {
+		var own []order.Task
+		w := map[order.Task][]order.Place{}
+		for _, p := range []order.Phase{order.Forward, order.Backward} {
+			for m := range k {
+				t := order.Task{Phase: p, Number: m}
+				own = append(own, t)
+				if before := s - 1; p == order.Forward && before >= 0 {
+					w[t] = []order.Place{{Stage: before, Task: t}}
+				}
+				if after := s + 1; p == order.Backward && after < n {
+					w[t] = []order.Place{{Stage: after, Task: t}}
+				}
+			}
+		}
+		tasks, waits = append(tasks, own), append(waits, w)
+	}
+	return tasks, waits
+}
+
+func equal(order.Place) float64 { return 1 }
+
+func none(_, _ order.Place) float64 { return 0 }
+
+// With equal times a step takes as long as a stage is busy, and the time in which the first microbatch reaches the last
+// stage and comes back (Narayanan et al. 2019): K + N-1 forwards and as many backwards.
+func TestOrdered(t *testing.T) {
+	for _, c := range []struct{ n, k int }{{2, 1}, {2, 4}, {4, 4}, {4, 16}, {8, 3}, {8, 32}} {
+		tasks, waits := chain(c.n, c.k)
+		list := order.Ordered(tasks, c.k)
+		if err := order.Check(tasks, list, waits); err != nil {
+			t.Fatal(err)
+		}
+		ends, err := order.Timed(list, waits, equal, none)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := slices.Max(ends), float64(2*(c.k+c.n-1)); got != want {
+			t.Errorf("%d stages, %d microbatches take %v, wanted %v", c.n, c.k, got, want)
+		}
+		for s := range list {
+			if got, want := order.InFlight(list[s]), min(c.k, c.n-s); got != want {
+				t.Errorf("stage %d of %d has %d microbatches at a time, wanted %d", s, c.n, got, want)
+			}
+		}
+	}
+}
+
+func TestOrdersThatDoNotEnd(t *testing.T) {
+	tasks, waits := chain(3, 4)
+	list := order.Ordered(tasks, 4)
+	swapped := slices.Clone(list)
+	swapped[0] = slices.Clone(list[0])
+	i, j := slices.Index(swapped[0], order.Task{Phase: order.Forward, Number: 1}),
+		slices.Index(swapped[0], order.Task{Phase: order.Backward})
+	swapped[0][i], swapped[0][j] = swapped[0][j], swapped[0][i] // it has one forward in flight, and the next stage two
+	swapped[1] = slices.Clone(list[1])
+	slices.Reverse(swapped[1])
+	if err := order.Check(tasks, swapped, waits); !errors.Is(err, order.ErrDeadlock) {
+		t.Errorf("%v", err)
+	}
+	for name, spoil := range map[string]func([][]order.Task) [][]order.Task{
+		"missing": func(l [][]order.Task) [][]order.Task { l[1] = l[1][1:]; return l },
+		"twice":   func(l [][]order.Task) [][]order.Task { l[1] = append(l[1], l[1][0]); return l },
+		"strange": func(l [][]order.Task) [][]order.Task { l[1][0].Number = 9; return l },
+		"a stage": func(l [][]order.Task) [][]order.Task { return l[1:] },
+	} {
+		spoilt := make([][]order.Task, len(list))
+		for s := range list {
+			spoilt[s] = slices.Clone(list[s])
+		}
+		if err := order.Check(tasks, spoil(spoilt), waits); !errors.Is(err, order.ErrOrder) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,326 @@
+// Package pass computes the tasks of one stage of a step: it takes the values that other stages have sent, runs the
+// programs of the tasks in their order, and sends what others read. It moves no bytes: a Wire does.
+package pass
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/cpu"
+	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/stages"
+	"github.com/starling-network/starling/compute/stages/order"
+	"github.com/starling-network/starling/compute/tensor"
+)
+
+// ErrFrame is wrapped by every reason why the values of another stage are not taken: their number, shapes, or a value
+// that is not finite.
+var ErrFrame = errors.New("pass: not the values of this task")
+
+// Frame is all values that a task of one stage makes for another, in the order of stages.Plan.Transfers.
+type Frame struct {
+	Step   uint32
+	Task   order.Task
+	Values []*tensor.Tensor
+}
+
+// Wire takes frames to and from other stages. Both may block; neither keeps a tensor that it is given.
+type Wire interface {
+	Send(to int, f Frame) error
+	// Receive returns the frame of a task of another stage in a step.
+	Receive(from int, step uint32, t order.Task) (Frame, error)
+}
+
+// Stage is one stage of a job, between two steps. It is for one goroutine at a time.
+type Stage struct {
+	plan   *stages.Plan
+	number int
+	tasks  []task
+	shapes map[string]tensor.Shape
+	state  map[string]*tensor.Tensor
+	pool   map[int][]*tensor.Tensor // tensors that no task needs any more, by bytes
+	taken  map[order.Place]bool     // tasks whose frames were received in the step
+}
+
+// task is a piece in the order of the stage.
+type task struct {
+	*stages.Piece
+	exec   *cpu.Exec
+	shapes []tensor.Shape // of the outputs
+	waits  []order.Place  // whose frames it takes
+	sends  []int          // stages to which it sends a frame
+	lets   []string       // values that no later task reads
+	over   []int          // by output: the input whose memory it takes; -1: it has its own
+}
+
+// New returns a stage of a plan with its state, which it owns from now on, in the order of stages.Stage.State. Its
+// tasks are computed in the given order, by a number of threads.
+func New(plan *stages.Plan, number int, tasks []order.Task, state []*tensor.Tensor, threads int) (*Stage, error) {
+	if number < 0 || number >= len(plan.Stages) || len(state) != len(plan.Stages[number].State) {
+		return nil, fmt.Errorf("pass: stage %d of %d with %d tensors", number, len(plan.Stages), len(state))
+	}
+	own := &plan.Stages[number]
+	s := &Stage{plan: plan, number: number, state: map[string]*tensor.Tensor{}, pool: map[int][]*tensor.Tensor{},
+		shapes: own.Whole.InputShapes()}
+	for i, n := range own.State {
+		if shape, ok := s.shapes[n]; ok && !shape.Equal(state[i].Shape) {
+			return nil, fmt.Errorf("pass: %q of stage %d is %v, not %v", n, number, state[i].Shape, shape)
+		}
+		s.state[n] = state[i]
+	}
+	compiled, waits := map[canon.Digest]*cpu.Exec{}, plan.Waits()[number]
+	for _, t := range tasks {
+		i := slices.IndexFunc(own.Pieces, func(p stages.Piece) bool { return p.Task == t })
+		if i < 0 {
+			return nil, fmt.Errorf("%w: stage %d has no task %v", order.ErrOrder, number, t)
+		}
+		p := &own.Pieces[i]
+		key := p.Program.Digest()
+		if compiled[key] == nil {
+			x, err := cpu.Compile(p.Program, threads)
+			if err != nil {
+				return nil, err
+			}
+			compiled[key] = x
+		}
+		s.tasks = append(s.tasks, s.task(p, compiled[key], waits[t]))
+	}
+	s.forget()
+	return s, s.check()
+}
+
+// check reports a task that reads a part of the state after an earlier task has made its next value.
+func (s *Stage) check() error {
+	made := map[string]order.Task{}
+	for _, t := range s.tasks {
+		for _, n := range t.In {
+			if by, ok := made[n]; ok {
+				return fmt.Errorf("%w: %v of stage %d reads %q after %v", order.ErrOrder, t.Task, s.number, n, by)
+			}
+		}
+		for _, n := range t.Out {
+			if _, own := s.state[n]; own {
+				made[n] = t.Task
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Stage) task(p *stages.Piece, x *cpu.Exec, waits []order.Place) task {
+	t := task{Piece: p, exec: x, waits: waits}
+	for _, o := range p.Program.Outputs {
+		t.shapes = append(t.shapes, p.Program.Ops[o.Value].Out)
+	}
+	for _, tr := range s.plan.Transfers {
+		if tr.From == s.number && tr.After == p.Task && !slices.Contains(t.sends, tr.To) {
+			t.sends = append(t.sends, tr.To)
+		}
+	}
+	return t
+}
+
+// forget finds after which task each value is not read any more, and which outputs take the memory of an input: of the
+// state their own, and sums of gradients that of the sums before.
+func (s *Stage) forget() {
+	seen := map[string]bool{}
+	for i := len(s.tasks) - 1; i >= 0; i-- {
+		t := &s.tasks[i]
+		for _, n := range slices.Concat(t.In, t.Out) {
+			if _, own := s.state[n]; !own && !seen[n] {
+				seen[n] = true
+				t.lets = append(t.lets, n)
+			}
+		}
+		t.over = make([]int, len(t.Out))
+		for o, n := range t.Out {
+			t.over[o] = slices.IndexFunc(t.In, func(in string) bool { return in == n })
+			if _, own := s.state[n]; !own {
+				t.over[o] = s.dying(t, o)
+			}
+			if k := t.over[o]; k >= 0 && !t.exec.Shares(fmt.Sprintf("i%d", k), fmt.Sprintf("o%d", o)) {
+				t.over[o] = -1
+			}
+		}
+	}
+}
+
+// dying is a kept input of a task, which no later task reads, that an output could replace; -1: there is none.
+func (s *Stage) dying(t *task, output int) int {
+	return slices.IndexFunc(t.In, func(in string) bool {
+		k := slices.Index(t.In, in)
+		return strings.HasPrefix(in, stages.Kept) && slices.Contains(t.lets, in) && !slices.Contains(t.over[:output], k) &&
+			t.Program.InputShapes()[fmt.Sprintf("i%d", k)].Equal(t.shapes[output]) &&
+			t.exec.Shares(fmt.Sprintf("i%d", k), fmt.Sprintf("o%d", output))
+	})
+}
+
+// State returns the state, in the order of stages.Stage.State.
+func (s *Stage) State() []*tensor.Tensor {
+	var list []*tensor.Tensor
+	for _, n := range s.plan.Stages[s.number].State {
+		list = append(list, s.state[n])
+	}
+	return list
+}
+
+// Step computes a step. in has the inputs of the step that are no state: tokens and scalars. It returns the outputs
+// that are no state: of the last stage "loss" and "grad_norm". After an error the stage is of no use.
+func (s *Stage) Step(step uint32, in map[string]*tensor.Tensor, w Wire) (map[string]*tensor.Tensor, error) {
+	values, told := map[string]*tensor.Tensor{}, map[string]*tensor.Tensor{}
+	s.taken = map[order.Place]bool{}
+	for i := range s.tasks {
+		if err := s.run(&s.tasks[i], step, in, values, told, w); err != nil {
+			return nil, fmt.Errorf("stage %d, step %d, task %v: %w", s.number, step, s.tasks[i].Task, err)
+		}
+	}
+	return told, nil
+}
+
+// run computes a task.
+func (s *Stage) run(t *task, step uint32, in, values, told map[string]*tensor.Tensor, w Wire) error {
+	for _, at := range t.waits {
+		if err := s.receive(at, step, values, w); err != nil {
+			return err
+		}
+	}
+	given, made := map[string]*tensor.Tensor{}, map[string]*tensor.Tensor{}
+	for i, n := range t.In {
+		x, err := s.input(n, in, values)
+		if err != nil {
+			return err
+		}
+		given[fmt.Sprintf("i%d", i)] = x
+	}
+	for i := range t.Out {
+		if k := t.over[i]; k >= 0 {
+			made[fmt.Sprintf("o%d", i)] = given[fmt.Sprintf("i%d", k)]
+			delete(values, t.In[k])
+			continue
+		}
+		made[fmt.Sprintf("o%d", i)] = s.take(t.shapes[i])
+	}
+	if err := t.exec.RunInto(given, made); err != nil {
+		return err
+	}
+	t.exec.Release() // of all tasks but one
+	for i, n := range t.Out {
+		x := made[fmt.Sprintf("o%d", i)]
+		switch _, own := s.state[n]; {
+		case own && t.over[i] < 0:
+			s.give(s.state[n])
+			s.state[n] = x
+		case own:
+		case strings.HasPrefix(n, stages.Exchanged) || strings.HasPrefix(n, stages.Kept):
+			values[n] = x
+		default:
+			told[n] = x
+		}
+	}
+	for _, to := range t.sends {
+		if err := w.Send(to, s.frame(t.Task, step, to, values)); err != nil {
+			return err
+		}
+	}
+	for _, n := range t.lets {
+		if x, ok := values[n]; ok {
+			s.give(x)
+			delete(values, n)
+		}
+	}
+	return nil
+}
+
+// input is an input of a task.
+func (s *Stage) input(name string, in, values map[string]*tensor.Tensor) (*tensor.Tensor, error) {
+	if first, ok := strings.CutPrefix(name, stages.Rows); ok {
+		return rows(in["tokens"], first, s.plan.Micro)
+	}
+	for _, from := range []map[string]*tensor.Tensor{s.state, values, in} {
+		if x, ok := from[name]; ok {
+			return x, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: no %q", program.ErrInput, name)
+}
+
+// rows is a microbatch of tokens, from a row on.
+func rows(tokens *tensor.Tensor, first string, micro int) (*tensor.Tensor, error) {
+	from, err := strconv.Atoi(first)
+	if err != nil || tokens == nil {
+		return nil, fmt.Errorf("%w: no tokens from row %q on", program.ErrInput, first)
+	}
+	n, length := tokens.Shape.Dims[0]/micro, tokens.Shape.Dims[1]
+	if from < 0 || from+n > tokens.Shape.Dims[0] {
+		return nil, fmt.Errorf("%w: no row %d of %d tokens", program.ErrInput, from+n, tokens.Shape.Dims[0])
+	}
+	return tensor.FromI32(slices.Clone(tokens.I32()[from*length:(from+n)*length]), n, length), nil
+}
+
+// frame is the values that a task has made for another stage.
+func (s *Stage) frame(t order.Task, step uint32, to int, values map[string]*tensor.Tensor) Frame {
+	f := Frame{Step: step, Task: t}
+	for _, tr := range s.plan.Transfers {
+		if tr.From == s.number && tr.To == to && tr.After == t {
+			f.Values = append(f.Values, values[tr.Name()])
+		}
+	}
+	return f
+}
+
+// receive takes the frame of a task of another stage, unless an earlier task has taken it.
+func (s *Stage) receive(at order.Place, step uint32, values map[string]*tensor.Tensor, w Wire) error {
+	if s.taken[at] {
+		return nil
+	}
+	s.taken[at] = true
+	f, err := w.Receive(at.Stage, step, at.Task)
+	if err != nil {
+		return err
+	}
+	if err := CheckFrame(s.plan, at.Stage, s.number, step, at.Task, f); err != nil {
+		return err
+	}
+	for i, tr := range s.plan.Frame(at.Stage, s.number, at.Task) {
+		values[tr.Name()] = f.Values[i]
+	}
+	return nil
+}
+
+// CheckFrame reports why a frame is not that of a task of one stage for another: it is of another step or task, has
+// other shapes, or values that are not finite.
+func CheckFrame(plan *stages.Plan, from, to int, step uint32, t order.Task, f Frame) error {
+	expected := plan.Frame(from, to, t)
+	if f.Step != step || f.Task != t || len(f.Values) != len(expected) {
+		return fmt.Errorf("%w: %d values of %v of step %d, wanted %d of %v of step %d", ErrFrame, len(f.Values), f.Task,
+			f.Step, len(expected), t, step)
+	}
+	for i, tr := range expected {
+		if !f.Values[i].Shape.Equal(tr.Shape) {
+			return fmt.Errorf("%w: value %d is %v, wanted %v", ErrFrame, tr.Value, f.Values[i].Shape, tr.Shape)
+		}
+		if tr.Shape.DType == tensor.Float32 &&
+			slices.ContainsFunc(f.Values[i].F32(), func(x float32) bool { return x-x != 0 }) {
+			return fmt.Errorf("%w: value %d is not finite", ErrFrame, tr.Value)
+		}
+	}
+	return nil
+}
+
+// take is a tensor whose contents are not defined.
+func (s *Stage) take(shape tensor.Shape) *tensor.Tensor {
+	n := shape.Bytes()
+	if list := s.pool[n]; len(list) > 0 {
+		x := list[len(list)-1]
+		s.pool[n] = list[:len(list)-1]
+		return tensor.Wrap(shape, x.Bytes())
+	}
+	return tensor.New(shape)
+}
+
+// give keeps the memory of a tensor for the next one of its size.
+func (s *Stage) give(x *tensor.Tensor) { s.pool[x.Shape.Bytes()] = append(s.pool[x.Shape.Bytes()], x) }
