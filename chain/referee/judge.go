@@ -156,6 +156,9 @@ func (r *Referee) input(c dispute.Claim, name string, payload []byte) (dispute.R
 	if x, ok := map[string]float32{"lr": lr, "c1": c1, "c2": c2}[name]; ok {
 		return rule(tensor.Scalar(x).Root(), c.Output), nil
 	}
+	if strings.HasPrefix(name, parts.Received) {
+		return rule(c.Output, c.Output), nil
+	}
 	if n, ok := strings.CutPrefix(name, train.Anchor); ok {
 		return r.anchor(c, n, payload)
 	}

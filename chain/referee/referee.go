@@ -130,6 +130,11 @@ func newReferee(s *train.Spec, p *program.Program) *Referee {
 	return r
 }
 
+// OfStage judges units of a stage of a model, whose step is stages.Stage.Whole. The checkpoints of its claims are those
+// of the parameters that the stage holds. Values that a stage has received are no question of its dispute: package
+// handed shows where it has signed others.
+func OfStage(s *train.Spec, p *program.Program) *Referee { return ofUnits(s, p) }
+
 // judgeOf judges a unit.
 func judgeOf(r *Referee, unit uint32) *Referee {
 	switch {

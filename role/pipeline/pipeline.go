@@ -1,0 +1,151 @@
+// Package pipeline is one stage of a replica, as the party that holds it computes a unit: it exchanges frames with the
+// holders of other stages, signs what it sends and takes, and makes the roots of its states, which bind all values that
+// it has exchanged. A unit of a stage is a function of its first state, of the data, and of the values that the stage
+// has received: a train.Task with the program of the stage and these values executes it again, alone.
+//
+// It moves no bytes and knows no chain.
+package pipeline
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/data"
+	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/stages/pass"
+	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/compute/train/parts"
+)
+
+// Unit is the unit of one stage of a replica.
+type Unit struct {
+	*Replica
+	Stage   int
+	Spec    *train.Spec // of the job: data, scalars and steps
+	Corpus  data.Reader
+	Threads int
+	Sign    func(statement []byte) []byte
+	Moves   Transport
+
+	// Keep is given every frame that was received. It copies the values. nil: nothing is kept.
+	Keep func(from int, f pass.Frame) error
+	// Exchanged is given what was exchanged in every step, if it is not nil.
+	Exchanged func([]Exchange)
+
+	line *line // once it runs
+}
+
+// Result is a computed unit.
+type Result struct {
+	Segments []canon.Digest // roots of the states: the first, and that after every step
+	Losses   []float32      // of the last stage; zeros of the others
+	Norms    []float32
+	End      []*tensor.Tensor // the parameters and moments at the end, in the order of stages.Stage.State
+}
+
+// Begin is the state with which a unit begins, in the order of stages.Stage.State. weights are parameters and frozen
+// tensors by name, of which it takes copies.
+func (u *Unit) Begin(weights map[string]*tensor.Tensor) (state []*tensor.Tensor, err error) {
+	shapes := u.Plan.Stages[u.Stage].Whole.InputShapes()
+	for _, n := range u.Plan.Stages[u.Stage].State {
+		w, weight := strings.CutPrefix(n, parts.Param)
+		if !weight {
+			w, weight = strings.CutPrefix(n, parts.Anchor)
+		}
+		switch {
+		case !weight:
+			state = append(state, tensor.New(shapes[n]))
+		case weights[w] == nil:
+			return nil, fmt.Errorf("pipeline: stage %d has no weights %q", u.Stage, w)
+		default:
+			state = append(state, weights[w].Clone())
+		}
+	}
+	return state, nil
+}
+
+// Run computes a unit, which begins with weights as Begin takes them.
+func (u *Unit) Run(weights map[string]*tensor.Tensor) (*Result, error) {
+	state, err := u.Begin(weights)
+	if err != nil {
+		return nil, err
+	}
+	st, err := pass.New(u.Plan, u.Stage, u.Orders[u.Stage], state, u.Threads)
+	if err != nil {
+		return nil, err
+	}
+	l := newLine(u.Replica, u.Stage, u.Sign, u.Moves, u.Keep)
+	u.line = l
+	r := &Result{Segments: []canon.Digest{u.root(0, st, nil)}}
+	for step := range u.Spec.StepsOf(u.Number) {
+		in, err := u.Inputs(step)
+		if err != nil {
+			return nil, err
+		}
+		l.begin(step)
+		told, err := st.Step(step, in, l)
+		if err != nil {
+			return nil, err
+		}
+		exchanged, err := l.end(step)
+		if err != nil {
+			return nil, err
+		}
+		if u.Exchanged != nil {
+			u.Exchanged(exchanged)
+		}
+		r.Segments = append(r.Segments, u.root(step+1, st, l.roots))
+		r.Losses = append(r.Losses, parts.Value(told["loss"]))
+		r.Norms = append(r.Norms, parts.Value(told["grad_norm"]))
+	}
+	r.End = st.State()
+	return r, nil
+}
+
+// root is the root of the state after some steps, with the values exchanged in the last of them: zeros before the
+// first.
+func (u *Unit) root(step uint32, st *pass.Stage, exchanged map[int32]canon.Digest) canon.Digest {
+	own := &u.Plan.Stages[u.Stage]
+	held, shapes := map[string]*tensor.Tensor{}, own.Whole.InputShapes()
+	for i, x := range st.State() {
+		held[own.State[i]] = x
+	}
+	values := map[string]canon.Digest{}
+	for _, t := range u.Plan.Transfers {
+		values[t.Name()] = exchanged[t.Value]
+	}
+	names := parts.StateNames(own.Whole)
+	roots := make([]canon.Digest, len(names))
+	kernel.Parallel(u.Threads, len(names), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			switch x := held[names[i]]; {
+			case x != nil:
+				roots[i] = x.Root()
+			case step == 0:
+				roots[i] = tensor.New(shapes[names[i]]).Root()
+			default:
+				roots[i] = values[names[i]]
+			}
+		}
+	})
+	return train.StateRoot(step, roots)
+}
+
+// Inputs are the inputs of a step that are no state and are not received.
+func (u *Unit) Inputs(step uint32) (map[string]*tensor.Tensor, error) {
+	in, s := map[string]*tensor.Tensor{}, u.Spec
+	if shape, ok := u.Plan.Stages[u.Stage].Whole.InputShapes()["tokens"]; ok {
+		in["tokens"] = tensor.New(shape)
+		if err := u.Corpus.Batch(in["tokens"].I32(), s.Address(u.Round, u.Number, step), int(s.Length)); err != nil {
+			return nil, err
+		}
+	}
+	lr, c1, c2 := s.Scalars(u.Round, u.Number, step)
+	for n, x := range map[string]float32{"lr": lr, "c1": c1, "c2": c2} {
+		in[n] = tensor.Scalar(x)
+	}
+	in["dice"] = s.Dice(u.Round, u.Number, step)
+	return in, nil
+}

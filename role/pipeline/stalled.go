@@ -1,0 +1,68 @@
+package pipeline
+
+import (
+	"slices"
+
+	"github.com/starling-network/starling/compute/stages/order"
+	"github.com/starling-network/starling/protocol/handover"
+)
+
+// Stalled lists the stages of a replica that could continue and do not, given how far each link is, as its sides have
+// signed: what is asked when a unit is late. An honest holder that has shown what it signed is not among them.
+func (r *Replica) Stalled(steps uint32, progress func(from, to int) handover.Progress) []uint32 {
+	waits := r.Plan.Waits()
+	type frame struct {
+		task  order.Task // that makes it
+		place int        // of the task in the order of its stage
+	}
+	sent := map[[2]int][]frame{} // of a step, by link, in their order
+	var links []handover.Link
+	for s := range r.Plan.Stages {
+		for place, t := range r.Orders[s] {
+			for to := range r.Plan.Stages {
+				key := [2]int{s, to}
+				if len(r.Plan.Frame(s, to, t)) > 0 {
+					if len(sent[key]) == 0 {
+						links = append(links, r.Link(s, to))
+					}
+					sent[key] = append(sent[key], frame{t, place})
+				}
+			}
+		}
+	}
+	of := func(l handover.Link) [2]int { return [2]int{int(l.From), int(l.To)} }
+	// need is the number of frames of in that the tasks up to the one which makes a frame of out wait for.
+	need := func(out handover.Link, frames uint64, in handover.Link) uint64 {
+		own, each := sent[of(out)], sent[of(in)]
+		step, k := (frames-1)/uint64(len(own)), int((frames-1)%uint64(len(own)))
+		taken := step * uint64(len(each))
+		for _, t := range r.Orders[out.From][:own[k].place+1] {
+			for _, at := range waits[out.From][t] {
+				if at.Stage != int(in.From) {
+					continue
+				}
+				i := slices.IndexFunc(each, func(f frame) bool { return f.task == at.Task })
+				taken = max(taken, step*uint64(len(each))+uint64(i)+1)
+			}
+		}
+		return taken
+	}
+	return handover.Stalled(links, func(l handover.Link) handover.Progress { return progress(int(l.From), int(l.To)) },
+		func(l handover.Link) uint64 { return uint64(len(sent[of(l)])) * uint64(steps) }, need)
+}
+
+// Progress is how far a link of the stage is, as it knows: how many frames it has seen signed, and how many were taken.
+func (u *Unit) Progress(from, to int) handover.Progress {
+	if u.line == nil {
+		return handover.Progress{}
+	}
+	x := u.line.links[[2]int{from, to}]
+	if x == nil {
+		return handover.Progress{}
+	}
+	seen := x.head().Frames
+	if to == u.Stage {
+		return handover.Progress{Signed: seen, Taken: seen}
+	}
+	return handover.Progress{Signed: seen, Taken: x.Taken.Head.Frames}
+}
