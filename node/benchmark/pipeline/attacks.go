@@ -1,0 +1,262 @@
+package pipeline
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/referee"
+	"github.com/starling-network/starling/chain/referee/handed"
+	"github.com/starling-network/starling/chain/referee/witness"
+	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/stages"
+	"github.com/starling-network/starling/compute/stages/order"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/protocol/dispute"
+	"github.com/starling-network/starling/protocol/handover"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
+	"github.com/starling-network/starling/role/bundle"
+	"github.com/starling-network/starling/role/pipeline"
+)
+
+// Attacks are how attacks on a replica ended.
+type Attacks struct {
+	Liars     int `json:"liars"`     // stages that computed another program, forward, backward or in the update
+	Convicted int `json:"convicted"` // of them, by a dispute about one part of the operator in which they lied
+	Denials   int `json:"denials"`   // values that a stage denied, and had signed as sent or received
+	Shown     int `json:"shown"`     // of them, by the signature
+	Withheld  int `json:"withheld"`  // frames that a stage did not send
+	Named     int `json:"named"`     // of them, those of which the stage was named, and no other
+	Wrong     int `json:"wrong"`     // honest stages that were found wrong
+}
+
+// attack attacks a job in every stage.
+func (j *job) attack() (a Attacks, err error) {
+	for s := range j.plan.Stages {
+		for _, phase := range []order.Phase{order.Forward, order.Backward, order.Update} {
+			if err := j.lie(s, phase, &a); err != nil {
+				return a, err
+			}
+			if err := j.withhold(s, phase, &a); err != nil {
+				return a, err
+			}
+		}
+	}
+	return a, j.deny(&a)
+}
+
+// liar is the plan of a stage that computes another operator than its program has, and which one.
+func (j *job) liar(stage int, phase order.Phase) (*stages.Plan, int, error) {
+	var list []int
+	for i, at := range j.plan.At {
+		switch j.task.Step.Ops[i].Kind {
+		case program.Add, program.Mul, program.AdamM:
+			if at.Stage == stage && at.Task.Phase == phase {
+				list = append(list, i)
+			}
+		}
+	}
+	if len(list) == 0 {
+		return nil, 0, fmt.Errorf("stage %d has no operator to lie about in phase %d", stage, phase)
+	}
+	at := list[len(list)/2]
+	p := &program.Program{Numerics: j.task.Step.Numerics, Ops: slices.Clone(j.task.Step.Ops), Outputs: j.task.Step.Outputs}
+	switch op := &p.Ops[at]; op.Kind {
+	case program.Add:
+		op.Kind = program.Sub
+	case program.Mul:
+		op.Kind = program.Max
+	default:
+		op.Ints = []int64{0} // a moment of the last gradient alone
+	}
+	plan, err := stages.Cut(p, j.before)
+	return plan, at, err
+}
+
+// lie has a stage lie in a phase of every step, executes all stages again, and plays the dispute with the liar.
+func (j *job) lie(stage int, phase order.Phase, a *Attacks) error {
+	plan, _, err := j.liar(stage, phase)
+	if err != nil {
+		return err
+	}
+	p := j.play(map[int]*stages.Plan{stage: plan}, nil, true)
+	if err := errors.Join(p.errs...); err != nil {
+		return err
+	}
+	a.Liars++
+	for s := range j.plan.Stages {
+		mine, err := j.again(p, s)
+		if err != nil {
+			return err
+		}
+		differs := !slices.Equal(mine, p.results[s].Segments)
+		switch {
+		case s != stage && differs:
+			a.Wrong++
+		case s == stage && differs:
+			g, err := j.judged(p, plan, stage, mine, j.plan.Stages[stage].Whole)
+			if err != nil {
+				return err
+			}
+			if v := g.Verdict; v.AsserterLies && v.Reason == dispute.Recomputed && v.Leaf == string(dispute.Tile) {
+				a.Convicted++
+			}
+		}
+	}
+	return nil
+}
+
+// judged plays the dispute of a verifier with a stage, both of which execute the unit of the stage again: the holder of
+// the stage by a plan of its own. mine are the roots of the verifier, and step is the program that the chain knows.
+func (j *job) judged(p *played, own *stages.Plan, stage int, mine []canon.Digest,
+	step *program.Program) (g dispute.Dispute, err error) {
+	task, base, err := j.alone(p, j.plan, stage)
+	if err != nil {
+		return g, err
+	}
+	other, _, err := j.alone(p, own, stage)
+	if err != nil {
+		return g, err
+	}
+	segments, judge := p.results[stage].Segments, referee.OfStage(j.task.Spec, step)
+	const holder, verifier = "holder", "verifier"
+	config, err := judge.Config("job", work.AuditTarget{
+		RoundState: work.RoundState{Base: terms.Checkpoint{Root: base.Root()}},
+		Unit: work.Unit{Index: unit, Worker: holder,
+			Commit: work.Commitment{Segments: segments, Update: canon.Sum("starling/bench/update")}},
+	}, verifier, 1)
+	if err != nil {
+		return g, err
+	}
+	first := 0
+	for mine[first] == segments[first] {
+		first++
+	}
+	if g, err = dispute.Open(config, uint32(first), 1); err != nil {
+		return g, err
+	}
+	asserter := witness.New(other, base, unit, nil, bundle.ShardTokens)
+	challenger := witness.New(task, base, unit, nil, bundle.ShardTokens)
+	for g.Verdict == nil {
+		next, who, mine := dispute.NextAsserterMove, holder, asserter
+		if g.Turn == dispute.Challenger {
+			next, who, mine = dispute.NextChallengerMove, verifier, challenger
+		}
+		m, err := next(g, mine)
+		if err != nil {
+			return g, err
+		}
+		if g, err = g.Apply(1, who, m, judge); err != nil {
+			return g, err
+		}
+	}
+	return g, nil
+}
+
+// withhold has a stage stop before it sends the second frame of a phase in the second step, and asks who is late.
+func (j *job) withhold(stage int, phase order.Phase, a *Attacks) error {
+	stops := order.Task{Phase: phase, Number: 1}
+	sends := func(t stages.Transfer) bool { return t.From == stage && t.After == stops }
+	if !slices.ContainsFunc(j.plan.Transfers, sends) {
+		return nil
+	}
+	p := j.play(nil, func(from, _ int, m *pipeline.Message) bool {
+		return from != stage || m.Frame == nil || m.Frame.Step != 1 || m.Frame.Task != stops
+	}, false)
+	if errors.Join(p.errs...) == nil {
+		return fmt.Errorf("all stages ended, and stage %d withheld %v", stage, stops)
+	}
+	late := p.units[0].Stalled(j.task.Spec.Steps, func(from, to int) handover.Progress {
+		taken, signed := p.units[to].Progress(from, to).Taken, p.units[from].Progress(from, to).Signed
+		switch stage {
+		case from:
+			signed = taken // it shows no more
+		case to:
+		default:
+			taken = signed // who is asked takes what is there
+		}
+		return handover.Progress{Signed: signed, Taken: taken}
+	})
+	a.Withheld++
+	if slices.Equal(late, []uint32{uint32(stage)}) {
+		a.Named++
+	}
+	return nil
+}
+
+// deny has each stage commit to another value than each that it has signed, in the second step.
+func (j *job) deny(a *Attacks) error {
+	const step = 1
+	p := j.play(nil, nil, true)
+	if err := errors.Join(p.errs...); err != nil {
+		return err
+	}
+	for stage := range j.plan.Stages {
+		state, err := j.state(p, stage, step+1)
+		if err != nil {
+			return err
+		}
+		for _, x := range p.exchanged[stage][step] {
+			j.denied(p, stage, x, state, a)
+		}
+	}
+	return nil
+}
+
+// shows is the evidence of the frames of a link that a stage has signed.
+func shows(p *played, stage int, x pipeline.Exchange, state []canon.Digest) handed.Evidence {
+	e := handed.Evidence{Link: p.units[stage].Link(x.From, x.To), Step: x.Step, Before: x.Before, Voucher: x.Sent,
+		State: slices.Clone(state)}
+	if x.To == stage {
+		e.Voucher = x.Taken
+	}
+	for _, f := range x.Frames {
+		e.Frames = append(e.Frames, handed.Frame{Phase: f.Task.Phase, Number: uint32(f.Task.Number), Roots: f.Roots})
+	}
+	return e
+}
+
+// denied has a stage deny each value of a link in a step, and none.
+func (j *job) denied(p *played, stage int, x pipeline.Exchange, state []canon.Digest, a *Attacks) {
+	verify := p.units[stage].Holders[stage].Verify
+	honest := shows(p, stage, x, state)
+	if _, err := handed.Judge(j.plan, honest, train.StateRoot(x.Step+1, state), verify); err == nil {
+		a.Wrong++
+	}
+	names := train.StateNames(j.plan.Stages[stage].Whole)
+	for _, f := range x.Frames {
+		for _, t := range j.plan.Frame(x.From, x.To, f.Task) {
+			lie := shows(p, stage, x, state)
+			lie.State[slices.Index(names, t.Name())] = canon.Sum("starling/bench/other")
+			a.Denials++
+			shown, err := handed.Decode(lie.Encode())
+			if err != nil {
+				continue
+			}
+			value, err := handed.Judge(j.plan, shown, train.StateRoot(x.Step+1, lie.State), verify)
+			if err == nil && value == t.Value {
+				a.Shown++
+			}
+		}
+	}
+}
+
+// state is the roots of the state of a stage after some steps.
+func (j *job) state(p *played, stage int, after uint32) ([]canon.Digest, error) {
+	task, base, err := j.alone(p, j.plan, stage)
+	if err != nil {
+		return nil, err
+	}
+	s, err := task.Begin(base, unit, nil)
+	if err != nil {
+		return nil, err
+	}
+	for range after {
+		if _, err := s.Advance(); err != nil {
+			return nil, err
+		}
+	}
+	return train.Roots(s.Named()), nil
+}
