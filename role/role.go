@@ -204,13 +204,15 @@ type (
 		Base   terms.Checkpoint
 	}
 	// Advance fetches the committed updates that the next checkpoint is made of and combines them, or in a run with slices
-	// fetches these and puts them together. Answered by Advanced.
+	// fetches these and puts them together. With Executes, it executes the units whose updates no member serves.
+	// Answered by Advanced.
 	Advance struct {
-		Base   terms.Checkpoint
-		Rounds []uint32   // that the units are of, in order; none: that of Base
-		Units  work.Units // of all these rounds, as many of each
-		Closed int64
-		Slices []progress.Slice // all agreed; none in a run without slices
+		Base     terms.Checkpoint
+		Rounds   []uint32   // that the units are of, in order; none: that of Base
+		Units    work.Units // of all these rounds, as many of each
+		Closed   int64
+		Slices   []progress.Slice // all agreed; none in a run without slices
+		Executes bool
 	}
 	// Reduce fetches one slice of every committed update of the round and combines them. Answered by Reduced.
 	Reduce struct {
@@ -317,7 +319,11 @@ func (a Advance) Key() string {
 	for _, u := range a.Units {
 		size += len(u.Commit.UpdateCID) + 1
 	}
-	key := strconv.AppendUint(append(make([]byte, 0, size), "advance "...), uint64(a.Base.Round), 10)
+	key := make([]byte, 0, size)
+	if a.Executes {
+		key = append(key, "execute and "...)
+	}
+	key = strconv.AppendUint(append(key, "advance "...), uint64(a.Base.Round), 10)
 	key = append(key, " ["...)
 	for i, u := range a.Units {
 		if i > 0 {

@@ -108,7 +108,7 @@ const (
 func (b blobs) Await(ctx context.Context, c blob.CID, holders []string) (data []byte, err error) {
 	clock := &b.process.world.clock
 	for until := clock.Now + askFor; ; {
-		if data, err = b.process.fetch(ctx, c, holders, b.times); err == nil || clock.Now >= until {
+		if data, err = b.process.fetch(ctx, c, holders, b.times); err == nil || clock.Now >= until || ctx.Err() != nil {
 			return data, err
 		}
 		if err := clock.Sleep(askAgain); err != nil {

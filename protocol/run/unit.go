@@ -72,7 +72,8 @@ func (d *rules) measure(from string, unit uint32, mine work.PreviousAssignee, la
 // Missing is the report of a member that it cannot fetch the update of a unit which the next checkpoint is made of, or
 // that slice of it which it needs. It is an answer, if not the vote that was asked for. When more than half of the
 // members other than its worker have said so, the unit is done again by another. Members also report answers of a unit
-// that draws: see withholdAnswers.
+// that draws: see withholdAnswers. A report about a round that is attested already gives the member time to execute the
+// round again: see lineage.
 func (s State) Missing(env transition.Env, from string, id work.UnitID, slice uint32) (State, []event.Event, error) {
 	u, err := admission.Unit(s.Progress, from, id)
 	if err != nil {
@@ -86,6 +87,7 @@ func (s State) Missing(env transition.Env, from string, id work.UnitID, slice ui
 		return s, nil, fmt.Errorf("%w: every round that learns from round %d is attested, and %s has left", refusal.ErrStale,
 			id.Round, u.Worker)
 	case u.Draws:
+	case id.Round < s.Round && s.Rules.Extend(s.Terms):
 	case !slices.Contains(s.Terms.Applied(s.Round), id.Round):
 		return s, nil, fmt.Errorf("%w: the next checkpoint is not made of the updates of round %d", refusal.ErrStale,
 			id.Round)

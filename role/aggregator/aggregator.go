@@ -62,7 +62,9 @@ func (g *Aggregator) Note(e role.Event) {
 	case role.Advanced:
 		g.pending.Done(e.Action)
 		g.held[e.Next] = !g.paused
-		g.combined[e.Action.Key()], g.results[e.Action.Key()] = e.Next, e.Next
+		of := e.Action
+		of.Executes = false
+		g.combined[of.Key()], g.results[of.Key()] = e.Next, e.Next
 		for _, i := range e.Odd {
 			g.odd[e.Action.Work(int(i))] = true
 		}
@@ -163,19 +165,39 @@ func (g *Aggregator) Duties(s run.State) []role.Action {
 	return append(actions, role.Attest{Next: next, Updates: role.Updates(advance.Units)})
 }
 
-// refutation refutes the checkpoint that the current round starts from, if this member has combined the same updates
-// to another one. A member that was excluded because its vote disagreed sends it as well.
+// refutation refutes the first checkpoint that can be refuted: one that follows a round whose updates this member has
+// combined to another one. A member that was excluded because its vote disagreed sends it as well.
 func (g *Aggregator) refutation(s run.State) []role.Action {
-	l, ok := s.RoundBefore(s.Base)
-	if !ok || s.Terms.Sliced() || s.Terms.Overlap {
+	if s.Terms.Sliced() || s.Terms.Overlap {
 		return nil
 	}
-	own, ok := g.results[role.Advance{Base: l.Base, Units: l.Units.Learning()}.Key()]
-	if !ok || own.Root == s.Base.Root {
-		return nil
+	rounds := s.Rounds()
+	for i, l := range s.Open {
+		next := rounds[i+1].Base
+		if g.mayDiffer(next) && g.result(l).Root != next.Root && g.Combined(l) {
+			return []role.Action{role.Refute{Wrong: next, Base: l.Base, Units: l.Units.Learning()}}
+		}
 	}
-	return []role.Action{role.Refute{Wrong: s.Base, Base: l.Base, Units: l.Units.Learning()}}
+	return nil
 }
+
+// mayDiffer reports whether some result for the round of a checkpoint is another one.
+func (g *Aggregator) mayDiffer(c terms.Checkpoint) bool {
+	for _, own := range g.results {
+		if own.Round == c.Round && own.Root != c.Root {
+			return true
+		}
+	}
+	return false
+}
+
+// result is the checkpoint that this member has combined the updates of an attested round to; the zero value: none.
+func (g *Aggregator) result(l work.RoundState) terms.Checkpoint {
+	return g.results[role.Advance{Base: l.Base, Units: l.Units.Learning()}.Key()]
+}
+
+// Combined reports whether this member has combined the updates of an attested round.
+func (g *Aggregator) Combined(l work.RoundState) bool { return g.result(l) != terms.Checkpoint{} }
 
 // suspects reports the odd updates whose units may still go without an audit, and those that may be withheld: they hold
 // the attestation up until they are reported.

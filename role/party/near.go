@@ -129,16 +129,18 @@ func relayed(ctx context.Context, p *Executor, from string, c work.Commitment) (
 
 // updates fetches the updates of units: those that a member nearby fetches for this party from that member, and after
 // all others. "" stands for none.
-func (p *Executor) updates(ctx context.Context, units work.Units, via []string) []found {
+//
+// It waits for updates that are not published yet until wait is done.
+func (p *Executor) updates(ctx, wait context.Context, units work.Units, via []string) []found {
 	order := around(len(units), p.own(units))
 	slices.SortStableFunc(order, func(a, b int) int { return min(len(via[a]), 1) - min(len(via[b]), 1) })
 	return p.gather(order, func(i int) ([]byte, error) {
 		if from := via[i]; from != "" && !p.neighbours.lacks(from) {
-			if b, err := relayed(ctx, p, from, units[i].Commit); err == nil || ctx.Err() != nil {
+			if b, err := relayed(wait, p, from, units[i].Commit); err == nil || ctx.Err() != nil {
 				return b, err
 			}
 		}
-		return p.update(ctx, units[i].Worker, units[i].Commit)
+		return p.find(ctx, wait, units[i].Commit.UpdateCID, units[i].Worker)
 	})
 }
 

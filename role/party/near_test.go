@@ -80,7 +80,7 @@ func TestNobodyWaitsBeforeItServes(t *testing.T) {
 	p.neighbours.follow(members())
 	for _, units := range []work.Units{{one, two}, {two, one}} {
 		w.asked = nil
-		p.updates(t.Context(), units, relays(t.Context(), p, units))
+		p.updates(t.Context(), t.Context(), units, relays(t.Context(), p, units))
 		if want := []string{"ann", "ann", "bob", "bob"}; !slices.Equal(w.asked, want) { // ann, and then all holders
 			t.Errorf("asked %v, wanted %v", w.asked, want)
 		}
@@ -93,7 +93,7 @@ func TestAMemberThatLacksAnUpdateIsLeftAlone(t *testing.T) {
 	w := &wire{places: map[string]string{"ann": "us", "bob": "eu", "me": "eu"}}
 	p := &Executor{ID: "me", Lineage: lineage{}, Chain: w, Blobs: w}
 	p.neighbours.follow(members())
-	p.updates(t.Context(), work.Units{one, one, one}, []string{"bob", "bob", "bob"})
+	p.updates(t.Context(), t.Context(), work.Units{one, one, one}, []string{"bob", "bob", "bob"})
 	if n := len(slices.DeleteFunc(w.asked, func(who string) bool { return who != "bob" })); n != 1 {
 		t.Errorf("bob was asked %d times", n)
 	}

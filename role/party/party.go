@@ -111,6 +111,7 @@ type Executor struct {
 	Blobs   Blobs
 
 	neighbours neighbours
+	waits      waits
 
 	mu     sync.Mutex
 	hidden map[work.UnitID]*engine.Work // computed units whose update others may not read yet
@@ -185,6 +186,7 @@ func (p *Executor) load(ctx context.Context, c terms.Checkpoint) error {
 // Follow tells the party how the run stands.
 func (p *Executor) Follow(s run.State) {
 	p.neighbours.follow(s)
+	p.waits.follow(s)
 	p.Lineage.Follow(s)
 }
 
@@ -322,7 +324,17 @@ func (p *Executor) advance(ctx context.Context, a role.Advance) (engine.Advanced
 	if len(a.Slices) > 0 {
 		return p.join(ctx, a)
 	}
-	updates := p.updates(ctx, a.Units, relays(ctx, p, a.Units))
+	if a.Executes {
+		if err := (unserved{p, a.Base}).execute(ctx, a.Units); err != nil {
+			return engine.Advanced{}, err
+		}
+		if err := p.load(ctx, a.Base); err != nil { // it may have been dropped meanwhile
+			return engine.Advanced{}, err
+		}
+	}
+	wait, done := p.waits.begin(ctx, a.Base.Round)
+	defer done()
+	updates := p.updates(ctx, wait, a.Units, relays(ctx, p, a.Units))
 	next, err := p.Lineage.Advance(ctx, a.Base, a.Units, func(i int) ([]byte, error) {
 		b, err := updates[i].bytes, updates[i].err
 		if err != nil && ctx.Err() == nil {
@@ -339,7 +351,7 @@ func (p *Executor) refute(ctx context.Context, a role.Refute) error {
 	if err := errors.Join(p.load(ctx, a.Base), p.load(ctx, a.Wrong)); err != nil {
 		return err
 	}
-	updates := p.updates(ctx, a.Units, make([]string, len(a.Units))) // at once: a member nearby may delay it
+	updates := p.updates(ctx, ctx, a.Units, make([]string, len(a.Units))) // at once: a member nearby may delay it
 	shown, err := p.Lineage.Refute(ctx, a.Base, a.Wrong, a.Units,
 		func(i int) ([]byte, error) { return updates[i].bytes, updates[i].err })
 	if err != nil {
@@ -407,12 +419,12 @@ func (p *Executor) missing(ctx context.Context, a role.Advance, slice uint32, er
 // worker is gone, from any member that has fetched it before. Otherwise, if a worker disappeared after some members
 // have its update and others do not, no quorum could attest the round.
 func (p *Executor) update(ctx context.Context, worker string, c work.Commitment) ([]byte, error) {
-	return p.find(ctx, c.UpdateCID, worker)
+	return p.find(ctx, ctx, c.UpdateCID, worker)
 }
 
 // find fetches a blob from the members that should have it, which may still be about to publish it, or else from any
-// peer.
-func (p *Executor) find(ctx context.Context, cid string, members ...string) ([]byte, error) {
+// peer. It waits for the members until one of the contexts is done.
+func (p *Executor) find(ctx, wait context.Context, cid string, members ...string) ([]byte, error) {
 	id, err := blob.Parse(cid)
 	if err != nil {
 		return nil, err
@@ -425,7 +437,7 @@ func (p *Executor) find(ctx context.Context, cid string, members ...string) ([]b
 		}
 		holders = append(holders, at...)
 	}
-	b, err := p.Blobs.Await(ctx, id, holders)
+	b, err := p.Blobs.Await(wait, id, holders)
 	if err == nil || ctx.Err() != nil {
 		return b, err
 	}

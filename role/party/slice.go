@@ -54,7 +54,7 @@ func (p *Executor) reduce(ctx context.Context, a role.Reduce) (string, error) {
 		if err != nil {
 			return nil, err
 		}
-		return p.find(ctx, cids[a.Part.Slice].String(), units[i].Worker)
+		return p.find(ctx, ctx, cids[a.Part.Slice].String(), units[i].Worker)
 	})
 	cid, err := p.Lineage.Reduce(ctx, a.Base, units, int(a.Part.Slice), func(u work.Unit, cid string) ([]byte, error) {
 		if cid == u.Commit.UpdateCID {
@@ -71,7 +71,7 @@ func (p *Executor) probe(ctx context.Context, a role.Probe) error {
 		return probeAnswers(ctx, p, a)
 	}
 	_, err := p.Lineage.Piece(a.Base, a.Unit, int(a.Unit.Lost),
-		func(cid string) ([]byte, error) { return p.find(ctx, cid, a.Unit.Worker) })
+		func(cid string) ([]byte, error) { return p.find(ctx, ctx, cid, a.Unit.Worker) })
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (p *Executor) join(ctx context.Context, a role.Advance) (engine.Advanced, e
 		for _, r := range a.Slices[slice].Reducers {
 			holders = append(holders, r.Member)
 		}
-		return p.find(ctx, a.Slices[slice].CID, holders...)
+		return p.find(ctx, ctx, a.Slices[slice].CID, holders...)
 	})
 	next, err := p.Lineage.Join(ctx, a.Base,
 		func(slice int) ([]byte, error) { return parts[slice].bytes, parts[slice].err })

@@ -28,13 +28,16 @@ type Verifier struct {
 	checked  map[work.UnitID]role.Checked
 	sealed   map[work.UnitID]bool // what was checked and then sealed, so that its state is not held any more
 	measured map[work.UnitID]role.Measured
-	run      run.State // after the latest block
+	again    *role.Advance   // the round that it combines again at the moment; nil: none
+	doubted  map[uint32]bool // rounds whose units it checks, since it could not combine them again
+	run      run.State       // after the latest block
 }
 
 // New returns the verifier with this ID, which has a secret.
 func New(id string, seed canon.Digest) *Verifier {
 	return &Verifier{id: id, seed: seed, lineage: aggregator.New(id), part: membership.New(id),
-		checked: map[work.UnitID]role.Checked{}, sealed: map[work.UnitID]bool{}, measured: map[work.UnitID]role.Measured{}}
+		checked: map[work.UnitID]role.Checked{}, sealed: map[work.UnitID]bool{}, measured: map[work.UnitID]role.Measured{},
+		doubted: map[uint32]bool{}}
 }
 
 // NewProactive returns a verifier that also re-executes, one at a time, units that were not drawn for it. The order
@@ -54,6 +57,7 @@ func (v *Verifier) Step(e role.Event) []role.Action {
 		return v.lineage.SetAside()
 	case role.Failed:
 		v.idle(e.Action)
+		v.combined(e.Action, e.Err)
 	case role.Checked:
 		v.idle(e.Action)
 		v.checked[e.Action.Work] = e
@@ -62,7 +66,10 @@ func (v *Verifier) Step(e role.Event) []role.Action {
 	case role.Measured:
 		v.measured[e.Action.Work] = e
 		return v.lineage.Want(v.measurements(v.run)...)
-	case role.Advanced, role.Reduced:
+	case role.Advanced:
+		v.combined(e.Action, nil)
+		return v.lineage.Want(v.lineage.Duties(v.run)...)
+	case role.Reduced:
 		return v.lineage.Want(v.lineage.Duties(v.run)...)
 	case role.Block:
 		v.run = e.Run
@@ -78,7 +85,7 @@ func (v *Verifier) Step(e role.Event) []role.Action {
 			actions = append(actions, v.measurements(e.Run)...)
 			actions = append(actions, v.audits(e.Run)...)
 		}
-		actions = append(actions, v.openings(e.Run)...)
+		actions = append(append(actions, v.openings(e.Run)...), v.combineAgain(e.Run)...)
 		return append(v.lineage.Stop(e.Run), v.lineage.Want(append(actions, role.Accusing(e, v.id)...)...)...)
 	}
 	return nil
@@ -124,7 +131,8 @@ const mostChecks = 2
 // of a unit that it may watch. It seals the units that it has checked before it checks others: a seal must be opened
 // soon, and a verdict may require checks of all units of a worker in many rounds.
 func (v *Verifier) audits(s run.State) (actions []role.Action) {
-	if !v.part.Seated(s) && !s.Guest(v.id) && !(v.watches && v.part.Outside(s)) && !v.answers(s) {
+	if !v.part.Seated(s) && !s.Guest(v.id) && !(v.watches && v.part.Outside(s)) && !v.answers(s) &&
+		len(v.doubted) == 0 {
 		return nil
 	}
 	var spare []role.Check
@@ -133,7 +141,7 @@ func (v *Verifier) audits(s run.State) (actions []role.Action) {
 		for _, u := range l.Units {
 			id := u.ID(l.Round)
 			mine := u.Status == work.Auditing && u.Verifier == v.id
-			doubts := u.ProvesReportFalse(v.id)
+			doubts := u.ProvesReportFalse(v.id) || v.doubted[l.Round] && !u.Draws
 			open := role.Challengeable(u)
 			c, known := v.checked[id]
 			if !known && !mine && !doubts && !v.watches || s.Tolerant(*u) ||

@@ -78,10 +78,21 @@ func (d *Lineage) final(l work.RoundState) bool {
 		}
 	}
 	if d.Terms.Rollout.Units > 0 {
-		until := max(l.Attested, l.Filled) + max(d.ChallengeBlocks(), d.DrawDeadline(1))
+		until := max(l.Attested, l.Filled) + max(d.openBlocks(l), d.DrawDeadline(1))
 		return l.Drawn && !d.IsRead(l.Round) && d.Env.Height >= until
 	}
-	return l.Drawn && d.Env.Height >= l.Attested+d.ChallengeBlocks()
+	return l.Drawn && d.Env.Height >= l.Attested+d.openBlocks(l)
+}
+
+// openBlocks is how many blocks a round stays open after its attestation. Members that cannot fetch one of its updates
+// cannot tell whether the checkpoint follows from the updates. One report gives them the time to execute every unit of
+// the round again, one after the other, and to refute the checkpoint.
+func (d *Lineage) openBlocks(l work.RoundState) int64 {
+	blocks, units := d.ChallengeBlocks(), l.Units.Learning()
+	if d.Rules.Extend(d.Terms) && slices.ContainsFunc(units, func(u *work.Unit) bool { return len(u.Missing) > 0 }) {
+		return blocks * int64(1+len(units))
+	}
+	return blocks
 }
 
 // IsRead reports whether a round that is not attested learns from the answers of a round.

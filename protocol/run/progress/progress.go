@@ -94,9 +94,19 @@ const (
 	// RatesCount: a worker without a measured speed counts as the rate says that the registry has measured
 	// (schedule.ByRate). Before, it counted as the mean of the others.
 	RatesCount Rules = 2
+	// ReportsExtend: members also report updates of attested rounds, and a round with such a report becomes final later
+	// (lineage.Lineage). Before, reports about attested rounds were refused.
+	ReportsExtend Rules = 3
 
-	NewestRules = RatesCount
+	NewestRules = ReportsExtend
 )
+
+// Extend reports whether a member that cannot fetch an update of an attested round has the time to execute that round
+// again, in a run with these terms. A round can be executed again if its units are exact, and its checkpoint refuted if
+// it is that of one round without slices.
+func (r Rules) Extend(t terms.Terms) bool {
+	return r >= ReportsExtend && t.AuditPPM > 0 && t.Tolerance.DistancePPM == 0 && !t.Sliced() && !t.Overlap
+}
 
 // Entry is one line of the lineage: a checkpoint that a quorum attested.
 type Entry struct {
