@@ -20,7 +20,7 @@ func TestVerifiersExecuteRoundsThatTheMajorityOfARunKeepsBack(t *testing.T) {
 	t.Parallel()
 	forged, seeds := 0, uint64(1)
 	if *long {
-		seeds = 6
+		seeds = 3
 		if o, stay := keptBack(t, 0, 4); stay > 0 || !o.Honest {
 			t.Errorf("4 of 8 workers: %d forged checkpoints stay; %+v", stay, o)
 		}
@@ -34,7 +34,7 @@ func TestVerifiersExecuteRoundsThatTheMajorityOfARunKeepsBack(t *testing.T) {
 			t.Errorf("seed %d: %+v", seed, o)
 		}
 	}
-	if forged > 1 {
+	if forged > 0 {
 		t.Errorf("forged checkpoints stay in %d of %d runs", forged, seeds)
 	}
 }
