@@ -2,20 +2,26 @@ package canon
 
 import (
 	"math/rand/v2"
+	"strconv"
 	"testing"
 
 	"github.com/klauspost/cpuid/v2"
 )
 
-// Leaves digested side by side have the digests of Leaf, at every length around the ends of blocks.
-func TestLanes(t *testing.T) {
-	var all []lanes
+// paths are the lanes that this processor has.
+func paths() (all []lanes) {
 	if cpuid.CPU.Supports(cpuid.AVX512F, cpuid.AVX512BW) {
 		all = append(all, sixteen)
 	}
 	if cpuid.CPU.Supports(cpuid.AVX2) {
 		all = append(all, eight)
 	}
+	return all
+}
+
+// Leaves digested side by side have the digests of Leaf, at every length around the ends of blocks.
+func TestLanes(t *testing.T) {
+	all := paths()
 	if len(all) == 0 {
 		t.Skip("no vector path on this processor")
 	}
@@ -46,8 +52,8 @@ func BenchmarkLeaves(b *testing.B) {
 	for i := range data {
 		data[i] = make([]byte, 4096)
 	}
-	for name, l := range map[string]lanes{"one": {width: 1}, "eight": eight, "sixteen": sixteen} {
-		b.Run(name, func(b *testing.B) {
+	for _, l := range append(paths(), lanes{width: 1}) {
+		b.Run(strconv.Itoa(l.width), func(b *testing.B) {
 			defer func(before lanes) { fastest = before }(fastest)
 			fastest = l
 			b.SetBytes(64 * 4096)
