@@ -22,7 +22,8 @@ type placed struct {
 //   - The forward of a microbatch is a list, which is cut where the fewest bytes are read after the cut, between the
 //     last operator that reads weights of the one stage and the first that reads weights of the next.
 //   - What a backward computes from gradients and from values that a stage has, it computes there, in the last stage
-//     where that holds: so a gradient is reduced to that of the cut values before it is sent.
+//     where that holds: so a gradient is reduced to that of the cut values before it is sent. An Identity of a gradient
+//     is a mark that the stage before reads it, as package boundary sets it: no other step has one.
 //   - The norm is added up through the stages, in the order of the parameters, and each parameter is updated where it
 //     is.
 func place(p *program.Program, groups []Group, stage func(group int) int, n int) (*placed, error) {
@@ -158,6 +159,8 @@ func (pl *placed) placeRest(i int) {
 	case pl.class[i] == forward && !pl.loss[i]:
 		pl.home[i] = pl.within(i)
 		pl.read(i, pl.home[i])
+	case pl.class[i] == gradient && pl.p.Ops[i].Kind == program.Identity:
+		pl.home[i] = max(0, pl.within(i)-1)
 	case pl.class[i] == gradient:
 		pl.home[i] = pl.within(i)
 	case pl.class[i] == update:
@@ -203,11 +206,11 @@ func (pl *placed) updated(i int) int {
 	return scalars
 }
 
-// base is the value that a value is a view of, as far as views only repeat or rename elements: a stage that needs the
+// Base is the value that a value is a view of, as far as views only repeat or rename elements: a stage that needs the
 // view makes it of that.
-func (pl *placed) base(v int32) int32 {
+func Base(p *program.Program, v int32) int32 {
 	for {
-		switch op := &pl.p.Ops[v]; op.Kind {
+		switch op := &p.Ops[v]; op.Kind {
 		case program.Identity, program.Reshape, program.Transpose, program.Broadcast, program.Reverse:
 			v = op.In[0]
 		default:
@@ -215,6 +218,8 @@ func (pl *placed) base(v int32) int32 {
 		}
 	}
 }
+
+func (pl *placed) base(v int32) int32 { return Base(pl.p, v) }
 
 // taskOf is the task of an operator that has a stage.
 func (pl *placed) taskOf(i int) order.Task {

@@ -1,8 +1,10 @@
 package pass_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -14,6 +16,7 @@ import (
 	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/stages"
+	"github.com/starling-network/starling/compute/stages/boundary"
 	"github.com/starling-network/starling/compute/stages/order"
 	"github.com/starling-network/starling/compute/stages/pass"
 	"github.com/starling-network/starling/compute/tensor"
@@ -297,6 +300,99 @@ func TestStagesHaveTheBitsOfTheWhole(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Every architecture can be cut, and every place before a layer is one tensor forward and one back.
+func TestEveryArchitecture(t *testing.T) {
+	decoder := map[string]any{"num_hidden_layers": 3, "hidden_size": 16, "num_attention_heads": 2,
+		"max_position_embeddings": 12, "vocab_size": 61}
+	inner := map[string]string{architecture.OPT: "ffn_dim"}
+	for _, name := range architecture.Architectures() {
+		keys := maps.Clone(decoder)
+		keys[cmp.Or(inner[name], "intermediate_size")] = 24
+		if name == architecture.GPT2 {
+			keys = map[string]any{"n_layer": 3, "n_embd": 16, "n_head": 4, "n_positions": 12, "vocab_size": 61}
+		}
+		j := newJob(t, name, keys, model.Batch{Sequences: 2, Length: 11, Micro: 1}, adam(0.1))
+		plan, err := stages.Cut(j.step, []int{2, 4})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		wide := 0
+		for _, tr := range plan.Transfers {
+			if tr.From == 0 && tr.To == 1 && tr.After.Phase == order.Forward || tr.From == 1 && tr.To == 0 &&
+				tr.After.Phase == order.Backward && tr.Shape.Rank() > 1 {
+				wide++
+			}
+		}
+		if wide != 4 {
+			t.Errorf("%s: %d values of two microbatches cross a layer, wanted 4", name, wide)
+		}
+		want, _ := j.whole(t, 2)
+		got, _, errs := j.inStages(t, plan, 2, nil)
+		if err := errors.Join(errs...); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		for n, x := range want {
+			if got[n] == nil || got[n].Root() != x.Root() {
+				t.Errorf("%s: %q has other bits", name, n)
+			}
+		}
+	}
+}
+
+// So has a step whose values between stages are sent in fewer bytes, in as many stages as it was made for.
+func TestSmallerBoundariesHaveTheBitsOfTheWhole(t *testing.T) {
+	b := model.Batch{Sequences: 4, Length: 11, Micro: 2}
+	for name, j := range map[string]job{"gpt2, tied": gpt2(t, 4, true, b, adam(1)), "llama": llama(t, 4, b, adam(1))} {
+		for _, sent := range []boundary.Scheme{{Bits: 4}, {Columns: 5}, {Columns: 16}} {
+			before, whole := []int{2, 3, 5}, j
+			var err error
+			if whole.step, err = boundary.Compress(j.step, before, sent); err != nil {
+				t.Fatal(err)
+			}
+			plan, err := stages.Cut(whole.step, before)
+			if err != nil {
+				t.Fatal(err)
+			}
+			forward, back := sent.Bytes(2*11, 16)
+			for k := range 2 {
+				f, b := plan.Frame(1, 2, order.Task{Phase: order.Forward, Number: k}),
+					plan.Frame(2, 1, order.Task{Phase: order.Backward, Number: k})
+				if got, want := bytesOf(f), forward; got != want {
+					t.Errorf("%s, %+v: %d bytes forward, the formula says %d", name, sent, got, want)
+				}
+				if got, want := bytesOf(b), back; got != want {
+					t.Errorf("%s, %+v: %d bytes back, the formula says %d", name, sent, got, want)
+				}
+			}
+			want, wantLosses := whole.whole(t, 3)
+			got, losses, errs := whole.inStages(t, plan, 3, nil)
+			if err := errors.Join(errs...); err != nil {
+				t.Fatal(err)
+			}
+			for n, x := range want {
+				if got[n] == nil || got[n].Root() != x.Root() {
+					t.Fatalf("%s, %+v: %q has other bits", name, sent, n)
+				}
+			}
+			if !slices.Equal(losses, wantLosses) {
+				t.Errorf("%s, %+v: losses and norms %v, wanted %v", name, sent, losses, wantLosses)
+			}
+		}
+	}
+}
+
+// bytesOf are those of the values of a frame but gradients of single biases.
+func bytesOf(frame []stages.Transfer) (n int) {
+	for _, t := range frame {
+		if t.Shape.Rank() > 1 || t.Shape.DType != tensor.Float32 {
+			n += t.Shape.Bytes()
+		}
+	}
+	return n
 }
 
 // Frames of other shapes, of other tasks, of other numbers and with values that are not finite are refused.

@@ -27,8 +27,10 @@ type Options struct {
 	Steps     int // of a unit
 	Sequences int // of 128 tokens, of the step whose time is measured
 	Repeats   int // of that measurement, of which the least counts
-	Threads   int // of the whole model
-	Progress  func(string)
+
+	Boundaries int // steps of models whose stages exchange fewer bytes
+	Threads    int // of the whole model
+	Progress   func(string)
 }
 
 // Cut is a model in stages.
@@ -54,17 +56,19 @@ type Cost struct {
 
 // Report is the outcome.
 type Report struct {
-	Cuts    []Cut           `json:"cuts"`
-	Cost    Cost            `json:"cost"`
-	Six     Cut             `json:"six"` // a model four times as large as a stage may be
-	Attacks Attacks         `json:"attacks"`
-	Bars    []benchmark.Bar `json:"bars"`
+	Cuts       []Cut           `json:"cuts"`
+	Cost       Cost            `json:"cost"`
+	Six        Cut             `json:"six"` // a model four times as large as a stage may be
+	Boundaries []Boundary      `json:"boundaries"`
+	Attacks    Attacks         `json:"attacks"`
+	Bars       []benchmark.Bar `json:"bars"`
 }
 
 // Limits of the bars.
 const (
 	mostCost   = 0.05
 	mostMemory = 0.25
+	mostGap    = 0.02
 )
 
 // Measure measures everything.
@@ -95,6 +99,10 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 		microbatch: o.Sequences / 8}, 4, o.Repeats); err != nil {
 		return nil, err
 	}
+	o.Progress("values between stages in fewer bytes")
+	if r.Boundaries, err = boundaries(ctx, o.Boundaries, o.Threads); err != nil {
+		return nil, err
+	}
 	o.Progress("liars in every stage")
 	j, err := newJob(size{family: "gpt2", tied: true, layers: 4, width: 16, length: 10, sequences: 4, microbatch: 2,
 		steps: 3}, 4, o.Threads)
@@ -104,12 +112,17 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 	if r.Attacks, err = j.attack(); err != nil {
 		return nil, err
 	}
-	a := r.Attacks
+	a, off := r.Attacks, int64(0)
+	for _, b := range r.Boundaries {
+		off, differ = off+max(b.Excess, -b.Excess), differ+b.Differ
+	}
 	r.Bars = []benchmark.Bar{
 		benchmark.AtMost("tensors of models in 2, 4 and 8 stages with other bits than those of the whole model",
 			float64(differ+r.Six.Differ), 0),
 		benchmark.AtMost("processor time of hashing and signing, of a step in four stages", r.Cost.Percent/100, mostCost),
 		benchmark.AtMost("memory of the largest of six stages, of that of the whole model", r.Six.LargestShare, mostMemory),
+		benchmark.AtMost("loss of values in 4 bits, above that of float32", r.Boundaries[1].Gap, mostGap),
+		benchmark.AtMost("bytes between stages that are not those of the formula", float64(off), 0),
 		benchmark.AtLeast("share of lying stages that are convicted", share(a.Convicted, a.Liars), 1),
 		benchmark.AtLeast("share of values that a stage denies, and has signed", share(a.Shown, a.Denials), 1),
 		benchmark.AtLeast("share of withheld frames of which the right stage is named", share(a.Named, a.Withheld), 1),

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/stages/boundary"
 	"github.com/starling-network/starling/compute/stages/order"
 	"github.com/starling-network/starling/compute/stages/pass"
 	"github.com/starling-network/starling/protocol/handover"
@@ -55,6 +56,33 @@ func TestAttacks(t *testing.T) {
 	if a.Liars != 12 || a.Convicted != a.Liars || a.Denials < 40 || a.Shown != a.Denials || a.Withheld < 6 ||
 		a.Named != a.Withheld || a.Wrong > 0 {
 		t.Errorf("%+v", a)
+	}
+}
+
+// Values that are sent smaller have the bytes of their formula, the bits of the step that is not cut, and liars in what
+// makes them smaller are convicted like others.
+func TestBoundaries(t *testing.T) {
+	list, err := boundaries(t.Context(), 2, 1)
+	if err != nil || len(list) != 4 {
+		t.Fatal(list, err)
+	}
+	for i, b := range list {
+		if b.Differ > 0 || b.Excess != 0 || i > 0 && b.Forward+b.Back >= list[0].Forward+list[0].Back {
+			t.Errorf("%+v", b)
+		}
+	}
+	for _, s := range []boundary.Scheme{{Bits: 4}, {Columns: 4}} {
+		z := small
+		z.sent = s
+		j, err := newJob(z, 3, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := j.attack()
+		if err != nil || a.Liars != 9 || a.Convicted != a.Liars || a.Shown != a.Denials || a.Named != a.Withheld ||
+			a.Wrong > 0 {
+			t.Errorf("%+v: %+v, %v", s, a, err)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/ed25519"
 	"errors"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/stages"
+	"github.com/starling-network/starling/compute/stages/boundary"
 	"github.com/starling-network/starling/compute/stages/order"
 	"github.com/starling-network/starling/compute/stages/pass"
 	"github.com/starling-network/starling/compute/tensor"
@@ -35,6 +37,8 @@ type size struct {
 	tied                         bool
 	layers, width, length        int
 	sequences, microbatch, steps int
+	sent                         boundary.Scheme // of values between stages
+	text                         string
 }
 
 // job is a model that is cut into stages.
@@ -67,15 +71,27 @@ func newJob(z size, n, threads int) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	text := strings.Repeat("the quick brown fox jumps over the lazy dog; ", 1000)
+	costs, err := stages.Costs(step)
+	if err != nil {
+		return nil, err
+	}
+	before, err := stages.Balance(costs, n)
+	if err != nil {
+		return nil, err
+	}
+	if step, err = boundary.Compress(step, before, z.sent); err != nil {
+		return nil, err
+	}
+	text := cmp.Or(z.text, strings.Repeat("the quick brown fox jumps over the lazy dog; ", 1000))
 	corpus, err := data.Build([]source.File{{Format: "text", Name: "fox", Data: []byte(text)}}, tokenizer.Bytes(), 0.1)
 	if err != nil {
 		return nil, err
 	}
-	j := &job{weights: c.Init(7)}
+	j := &job{weights: c.Init(7), before: before}
 	j.task = &train.Task{Step: step, Corpus: corpus, Spec: &train.Spec{
 		Version: 1, Numerics: step.Numerics, Name: "fox", Seed: 7, Program: step.Digest(),
-		Data: corpus.Manifest(bundle.ShardTokens).Digest(), Rounds: 2, Steps: uint32(z.steps), Segment: 1, Units: 2,
+		Data: corpus.Manifest(bundle.ShardTokens).Digest(), Rounds: 2, Steps: uint32(z.steps),
+		Segment: uint32((z.steps + 63) / 64), Units: 2,
 		Batch: uint32(z.sequences), Length: uint32(z.length),
 		Rate: train.Rate{Kind: train.Cosine, Peak: 3e-3, Warmup: 2, Floor: 0.1}, Beta1: 0.9, Beta2: 0.95,
 		Exchange: train.Exchange{Codec: "fp32", Rule: "mean", Outer: "nesterov", Rate: 0.7, Momentum: 0.9},
@@ -86,14 +102,7 @@ func newJob(z size, n, threads int) (*job, error) {
 	if j.base, err = train.Genesis(train.Params(step), j.weights, 1); err != nil {
 		return nil, err
 	}
-	costs, err := stages.Costs(step)
-	if err != nil {
-		return nil, err
-	}
-	if j.before, err = stages.Balance(costs, n); err != nil {
-		return nil, err
-	}
-	j.plan, err = stages.Cut(step, j.before)
+	j.plan, err = stages.Cut(step, before)
 	return j, err
 }
 

@@ -17,27 +17,29 @@ import (
 
 // Command is starling bench pipeline.
 func Command(c *terminal.Console) *cobra.Command {
-	o, quick := pipeline.Options{Steps: 50, Sequences: 32, Repeats: 2}, false
+	o, quick := pipeline.Options{Steps: 50, Sequences: 32, Repeats: 2, Boundaries: 400}, false
 	cmd := &cobra.Command{
 		Use:   "pipeline",
 		Short: "Measure models that are cut into stages",
 		Long: `Cut the training step of small models into 2, 4 and 8 stages, each of which holds a part of the layers, and
 compute a unit with all of them in this process: each stage sends activations and gradients to the others, hashes and
 signs them, and commits to a state root after every step. Compare the weights with those of the whole model. Measure
-the processor time of hashing and signing, and the memory of the stages of a model four times as large as the largest
-of them. Then attack: one stage after the other computes something else, forward, backward or in the update, denies
-what it sent or received, or stops. No network takes part.
+the processor time of hashing and signing, the memory of the stages of a model four times as large as the largest of
+them, and the loss of a model whose stages exchange codes of 4 bits, or a part of the columns. Then attack: one stage
+after the other computes something else, forward, backward or in the update, denies what it sent or received, or stops.
+No network takes part.
 
 With -o json: {"cuts":[{"model","stages","microbatches","steps","differ","bytes","idle","in_flight",
-"memory_largest"}],"cost":{"stages","plain_ms","signed_ms","percent"},"six":{...},"attacks":{"liars","convicted",
-"denials","shown","withheld","named","wrong"},"bars":[{"name","value","bar","holds"}]}.`,
+"memory_largest"}],"cost":{"stages","plain_ms","signed_ms","percent"},"six":{...},"boundaries":[{"scheme","forward",
+"back","steps","loss","gap","differ","excess"}],"attacks":{"liars","convicted","denials","shown","withheld","named",
+"wrong"},"bars":[{"name","value","bar","holds"}]}.`,
 		Example: `  starling bench pipeline --quick
   starling bench pipeline --steps 50 -o json`,
 		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			figure.Few(cmd, "steps", &o.Steps, quick, 4)
 			if quick {
-				o.Sequences, o.Repeats = 8, 1
+				o.Sequences, o.Repeats, o.Boundaries = 8, 1, 20
 			}
 			o.Progress = c.Say
 			r, err := pipeline.Measure(cmd.Context(), o)
@@ -58,6 +60,11 @@ With -o json: {"cuts":[{"model","stages","microbatches","steps","differ","bytes"
 			}
 			fmt.Printf("\na step in %d stages takes %.1f ms of processor time, %.1f ms with hashes and signatures\n\n",
 				r.Cost.Stages, r.Cost.Plain, r.Cost.Signed)
+			fmt.Fprintln(w, "BETWEEN STAGES\tBYTES FORWARD\tBYTES BACK\tSTEPS\tLOSS\tGAP")
+			for _, b := range r.Boundaries {
+				fmt.Fprintf(w, "%s\t%.2f\t%.2f\t%d\t%.4f\t%.4f\n", b.Scheme, b.Forward, b.Back, b.Steps, b.Loss, b.Gap)
+			}
+			fmt.Fprintln(w)
 			figure.PrintBars(w, r.Bars)
 			return w.Flush()
 		},
