@@ -18,8 +18,11 @@ import (
 	"github.com/starling-network/starling/compute/model"
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/optimizer"
+	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/compute/train/meter"
+	"github.com/starling-network/starling/compute/train/parts"
 	"github.com/starling-network/starling/compute/train/unitlog"
 )
 
@@ -475,6 +478,22 @@ func TestSpecIsChecked(t *testing.T) {
 		s.Numerics = of.program
 		if err := train.CheckProgram(&s, p); err != nil {
 			t.Errorf("version %d: %v", of.program, err)
+		}
+	}
+}
+
+// The program of a stage of a model is no job by itself: no worker of a network could send it what it receives.
+func TestStagesAreNoJobs(t *testing.T) {
+	task, _ := newTask(t, tiny, 1)
+	for _, name := range []string{parts.Exchanged + "7", parts.Received + "7"} {
+		p := &program.Program{Numerics: task.Step.Numerics, Ops: slices.Clone(task.Step.Ops),
+			Outputs: slices.Clone(task.Step.Outputs)}
+		p.Outputs = append(p.Outputs, program.Output{Name: name, Value: int32(len(p.Ops))})
+		p.Ops = append(p.Ops, program.Operator{Kind: program.Input, Name: name, Out: tensor.Make(tensor.Float32, 2)})
+		s := *task.Spec
+		s.Program = p.Digest()
+		if err := train.CheckProgram(&s, p); !errors.Is(err, train.ErrSpec) {
+			t.Errorf("a program that reads %q is taken: %v", name, err)
 		}
 	}
 }

@@ -182,6 +182,11 @@ func NoAnswers(p *program.Program) (from []*tensor.Tensor) {
 // Check reports why a program does not draw apart as wanted, or why its two parts do not fit to each other and to units
 // that read the answers of a number of others.
 func Check(p *program.Program, apart bool, reads int) error {
+	for _, in := range p.Inputs() {
+		if strings.HasPrefix(in.Name, Received) || strings.HasPrefix(in.Name, Exchanged) {
+			return fmt.Errorf("the program reads %q, as a stage of a model does, which no job is", in.Name)
+		}
+	}
 	if Apart(p) != apart {
 		return fmt.Errorf("answers are drawn apart in the program: %t, in the specification: %t", Apart(p), apart)
 	}
