@@ -3,6 +3,7 @@ package chain
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -26,6 +27,8 @@ import (
 	"github.com/starling-network/starling/chain/app/room"
 	"github.com/starling-network/starling/chain/identity"
 	"github.com/starling-network/starling/chain/x/beacon"
+	"github.com/starling-network/starling/chain/x/market"
+	"github.com/starling-network/starling/protocol/coin"
 )
 
 // Limits of a block, in bytes. A transaction may hold both the data that a party of a dispute shows and the opening of
@@ -48,7 +51,8 @@ var leastSigned = math.LegacyNewDecWithPrec(5, 2)
 // Funded is an account that has coins before the first block.
 type Funded struct {
 	Address string
-	Amount  uint64 // uzen
+	Amount  uint64          // grains of the coin
+	Coin    coin.Registered // zero: the network's own; another one is registered, and exists on this chain alone
 }
 
 // Genesis returns the genesis of a chain: its validators, each with identity.SelfStake, and accounts with coins. Every
@@ -64,6 +68,9 @@ func Genesis(chainID string, at time.Time, validators []identity.Keys,
 		accounts = append(accounts, Funded{Address: v.Address(), Amount: identity.SelfStake})
 	}
 	if err := fund(a.Codec, state, accounts); err != nil {
+		return nil, err
+	}
+	if err := registerCoins(state, accounts); err != nil {
 		return nil, err
 	}
 	var slashing slashingtypes.GenesisState
@@ -101,7 +108,7 @@ func fund(cdc codec.Codec, state map[string]json.RawMessage, accounts []Funded) 
 		if coins[f.Address] == nil {
 			list = append(list, authtypes.NewBaseAccountWithAddress(address))
 		}
-		coins[f.Address] = coins[f.Address].Add(adapter.Coins(f.Amount)...)
+		coins[f.Address] = coins[f.Address].Add(adapter.CoinsOf(f.Coin.Coin, f.Amount)...)
 	}
 	for _, account := range list {
 		address := account.GetAddress().String()
@@ -124,6 +131,44 @@ func fund(cdc codec.Codec, state map[string]json.RawMessage, accounts []Funded) 
 	state[authtypes.ModuleName] = cdc.MustMarshalJSON(&auth)
 	state[banktypes.ModuleName] = cdc.MustMarshalJSON(&bank)
 	return nil
+}
+
+// registerCoins registers the coins of the accounts in the state of the market.
+func registerCoins(state map[string]json.RawMessage, accounts []Funded) error {
+	type entry struct {
+		Key   string `json:"key"`
+		Value any    `json:"value"`
+	}
+	var coins, symbols []entry
+	known := map[string]coin.Registered{}
+	for _, f := range accounts {
+		c := f.Coin
+		if c.Own() {
+			continue
+		}
+		if earlier, ok := known[c.Denom]; ok && earlier != c {
+			return fmt.Errorf("genesis: %w: two coins of the denomination %s", coin.ErrCoin, c.Denom)
+		} else if ok {
+			continue
+		}
+		if err := errors.Join(c.Validate(), sdk.ValidateDenom(c.Denom)); err != nil {
+			return fmt.Errorf("genesis: %w", err)
+		}
+		known[c.Denom] = c
+		coins, symbols = append(coins, entry{c.Denom, c}), append(symbols, entry{c.Symbol, c.Denom})
+	}
+	if len(coins) == 0 {
+		return nil
+	}
+	var module map[string]json.RawMessage
+	if err := json.Unmarshal(state[market.Name], &module); err != nil {
+		return fmt.Errorf("genesis: %w", err)
+	}
+	var errs [3]error
+	module["coins"], errs[0] = json.Marshal(coins)
+	module["symbols"], errs[1] = json.Marshal(symbols)
+	state[market.Name], errs[2] = json.Marshal(module)
+	return errors.Join(errs[:]...)
 }
 
 // validate adds the validators to the state: a signed transaction that creates each of them, and its key for the

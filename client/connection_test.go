@@ -26,6 +26,7 @@ import (
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/books"
 	"github.com/starling-network/starling/client/endpoint"
+	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run"
@@ -91,7 +92,7 @@ func TestRestartContinues(t *testing.T) {
 		t.Errorf("offers after the restart: %+v", offers)
 	}
 	n.must(n.clients["consumer"].Market.CancelOrder(n.ctx, "job"))
-	n.balance("consumer", funds-market.WaitingFee(0))
+	n.balance("consumer", funds-coin.Zen().WaitingFee(0))
 }
 
 func TestHostileMessages(t *testing.T) {
@@ -148,7 +149,7 @@ func TestFindTransaction(t *testing.T) {
 		asked := &counted{Client: rpc}
 		c := client.New(asked, key("consumer"))
 		defer c.Close()
-		sent, err := c.Coins.Send(n.ctx, c.Address(), 1, "")
+		sent, err := c.Coins.Send(n.ctx, c.Address(), coin.Coin{}, 1, "")
 		n.must(err)
 		for range 3 {
 			n.height(c)

@@ -15,6 +15,7 @@ import (
 	"github.com/starling-network/starling/chain/x/training/runpb"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/transaction"
+	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/registry/earning"
@@ -74,7 +75,7 @@ func TestAnAccountWithoutCoinsJoins(t *testing.T) {
 		t.Errorf("it exists: %v", err)
 	}
 	// An account that got coins before it registers has an ordinary number, and registers all the same.
-	_, err = n.clients["friend"].Coins.Send(n.ctx, spammer.Address(), 1, "")
+	_, err = n.clients["friend"].Coins.Send(n.ctx, spammer.Address(), coin.Coin{}, 1, "")
 	n.must(err)
 	n.must(spammer.Registry.Enlist(n.ctx, registry.Participant{Roles: []crew.Role{crew.Worker}, PeerID: "peer",
 		Earning: true}, offer))

@@ -17,6 +17,7 @@ import (
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/transaction"
+	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/run/crew"
 )
 
@@ -41,20 +42,20 @@ func TestFees(t *testing.T) {
 	newcomer := n.clients["newcomer"]
 	reserve, err := friend.Reserve(n.ctx)
 	n.must(err)
-	_, err = friend.Coins.Send(n.ctx, newcomer.Address(), stake+reserve, "")
+	_, err = friend.Coins.Send(n.ctx, newcomer.Address(), coin.Coin{}, stake+reserve, "")
 	n.must(err)
 	n.enlist("newcomer", crew.Verifier, 10)
 	if b := balance("newcomer"); b != reserve {
 		t.Errorf("who was sent its stake and %d uzen has %d when it has joined", reserve, b)
 	}
-	_, err = newcomer.Coins.Send(n.ctx, friend.Address(), 1000, "")
+	_, err = newcomer.Coins.Send(n.ctx, friend.Address(), coin.Coin{}, 1000, "")
 	n.must(err)
 	if b := balance("newcomer"); b >= reserve-1000 || b < reserve*9/10 {
 		t.Errorf("of %d uzen %d are left after a transfer", reserve, b)
 	}
 
 	had := balance("friend")
-	_, err = friend.Coins.Send(n.ctx, provider.Address(), 1000, "")
+	_, err = friend.Coins.Send(n.ctx, provider.Address(), coin.Coin{}, 1000, "")
 	n.must(err)
 	if b := balance("friend"); b >= had-1000 {
 		t.Errorf("who sent 1000 of %d uzen has %d: it paid no fee", had, b)

@@ -23,6 +23,7 @@ import (
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
 	"github.com/starling-network/starling/client/module"
 	"github.com/starling-network/starling/client/transaction"
+	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/registry/fleet"
@@ -200,7 +201,7 @@ func TestAStolenMachineKeyMovesNothing(t *testing.T) {
 	owner, machine := n.clients["owner"], n.clients["machine"]
 	n.invite("invitation")
 	n.must(n.enrol("machine", "invitation"))
-	_, err := n.clients["rich"].Coins.Send(n.ctx, machine.Address(), 1_000_000, "") // by mistake
+	_, err := n.clients["rich"].Coins.Send(n.ctx, machine.Address(), coin.Coin{}, 1_000_000, "") // by mistake
 	n.must(err)
 	before := map[string]uint64{}
 	for _, name := range []string{"owner", "machine"} {

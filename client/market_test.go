@@ -17,10 +17,11 @@ import (
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/gov"
 	"github.com/starling-network/starling/client/module"
+	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/market/cost"
 	"github.com/starling-network/starling/protocol/registry"
-	"github.com/starling-network/starling/protocol/reward"
+	"github.com/starling-network/starling/protocol/reward/penalty"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/progress"
@@ -54,7 +55,7 @@ func TestConsumerSteersItsJob(t *testing.T) {
 			t.Errorf("%s works, and has %d slots left", l.ID, l.Slots)
 		}
 	}
-	n.must(c.Market.TopUpJob(n.ctx, "job", 1000))
+	n.must(c.Market.TopUpJob(n.ctx, "job", coin.Coin{}, 1000))
 	n.must(c.Market.PauseJob(n.ctx, "job"))
 	placed, err := c.Market.PlacedOrder(n.ctx, "job")
 	n.must(err)
@@ -64,7 +65,7 @@ func TestConsumerSteersItsJob(t *testing.T) {
 	n.refused(n.clients["w0"].Market.ResumeJob(n.ctx, "job"), chainmarket.ErrNotYours, "market", 8)
 	n.must(c.Market.ResumeJob(n.ctx, "job"))
 	n.must(c.Market.CancelOrder(n.ctx, "job"))
-	n.refused(c.Market.TopUpJob(n.ctx, "job", 1), chainmarket.ErrState, "market", 9)
+	n.refused(c.Market.TopUpJob(n.ctx, "job", coin.Coin{}, 1), chainmarket.ErrState, "market", 9)
 	done := make(chan struct{})
 	for _, name := range []string{"w0", "w1", "v0"} {
 		go func() {
@@ -115,7 +116,7 @@ func TestBudgetRunsOut(t *testing.T) {
 		t.Errorf("why: %q, in round %d, %d open", placed.Why, s.Round, len(s.Open))
 	}
 	n.refused(c.Market.ResumeJob(n.ctx, "job"), chainmarket.ErrState, "market", 9)
-	n.must(c.Market.TopUpJob(n.ctx, "job", 20_000))
+	n.must(c.Market.TopUpJob(n.ctx, "job", coin.Coin{}, 20_000))
 	for range 3 {
 		<-done
 	}
@@ -255,12 +256,12 @@ func TestParametersAreGoverned(t *testing.T) {
 	n.refused(err, adapter.ErrAuthority, "training", 29)
 	_, err = c.Submit(n.ctx, &beaconpb.MsgUpdateParams{Authority: c.Address(), Params: beaconpb.Params{Keep: 1000}})
 	n.refused(err, adapter.ErrAuthority, "beacon", 4)
-	if penalty, err := c.Training.Penalty(n.ctx); err != nil || penalty != reward.DefaultPenalty() {
-		t.Errorf("%+v %v", penalty, err)
+	if p, err := c.Training.Penalty(n.ctx); err != nil || p != penalty.Default() {
+		t.Errorf("%+v %v", p, err)
 	}
 	p, err := c.Market.Params(n.ctx)
 	n.must(err)
-	if p != market.DefaultParams() || p.FeePPM != market.FeePPM || reward.DefaultSlashPPM == 0 {
+	if p != market.DefaultParams() || p.FeePPM != market.FeePPM || penalty.DefaultSlashPPM == 0 {
 		t.Errorf("%+v", p)
 	}
 	for _, module := range []string{"beacon", "market", "registry", "training"} {

@@ -12,6 +12,7 @@ import (
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/transaction"
+	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
@@ -76,7 +77,7 @@ func TestRefusals(t *testing.T) {
 	n.must(consumer.Market.CancelOrder(ctx, own))
 	n.refused(stranger.Market.CancelOrder(ctx, "job"), chainmarket.ErrNotYours, "market", 8)
 	n.refused(stranger.Market.CancelOrder(ctx, "other"), chainmarket.ErrNoOrder, "market", 7)
-	n.balance("consumer", funds-order("job").Budget-market.WaitingFee(0))
+	n.balance("consumer", funds-order("job").Budget-coin.Zen().WaitingFee(0))
 	n.refused(stranger.Work.Missing(ctx, "job", work.UnitID{}, 0), training.ErrNoRun, "training", 2)
 
 	n.enlist("w0", crew.Worker, 1)
@@ -163,14 +164,14 @@ func TestOrdersEndWithoutARun(t *testing.T) {
 		n.must(err)
 		e, err := c.Market.Escrow(n.ctx, id)
 		n.must(err)
-		if p.Status != "ended" || p.Why != why || e.Refunded != e.Budget-market.WaitingFee(0) ||
-			e.Fee != market.WaitingFee(0) {
+		if p.Status != "ended" || p.Why != why || e.Refunded != e.Budget-coin.Zen().WaitingFee(0) ||
+			e.Fee != coin.Zen().WaitingFee(0) {
 			t.Errorf("%s: %s %s, %+v", id, p.Status, p.Why, e)
 		}
 	}
-	n.balance("consumer", funds-2*market.WaitingFee(0)) // what is never matched was stored and tried, for nothing
+	n.balance("consumer", funds-2*coin.Zen().WaitingFee(0)) // what is never matched was stored and tried, for nothing
 	o = order("cheap")
-	o.Budget = market.WaitingFee(0) - 1
+	o.Budget = coin.Zen().WaitingFee(0) - 1
 	n.refused(c.Market.Order(n.ctx, o, nil), market.ErrOrder, "market", 2)
 }
 
@@ -198,13 +199,13 @@ func TestJobThatNobodyCanOpen(t *testing.T) {
 	receipts, err := c.Training.Receipts(n.ctx, "job")
 	n.must(err)
 	last := receipts[len(receipts)-1]
-	if last.Kind != reward.Refund || last.Reason != reason.Unopened || last.Fee != market.WaitingFee(0) {
+	if last.Kind != reward.Refund || last.Reason != reason.Unopened || last.Fee != coin.Zen().WaitingFee(0) {
 		t.Errorf("the last receipt: %+v", last)
 	}
-	n.balance("consumer", funds-market.WaitingFee(0))
+	n.balance("consumer", funds-coin.Zen().WaitingFee(0))
 	e, err := c.Market.Escrow(n.ctx, "job")
 	n.must(err)
-	if e.Fee != market.WaitingFee(0) || e.Remaining() != 0 || e.Paid != 0 {
+	if e.Fee != coin.Zen().WaitingFee(0) || e.Remaining() != 0 || e.Paid != 0 {
 		t.Errorf("escrow: %+v", e)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/node/account"
+	"github.com/starling-network/starling/node/coins"
 	"github.com/starling-network/starling/node/consumer"
 	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/home"
@@ -96,6 +97,10 @@ func (n *remote) order(ctx context.Context, order market.Order) error {
 			return err
 		}
 		order = demand.Conditioned(n.consumer.Job.Job, order, h.Height)
+		order, err = coins.Order(ctx, n.account.Chain.Market, n.consumer.Job.Job.Budget.Coin, order)
+		if err != nil {
+			return err
+		}
 		if err := n.affordable(ctx, order); err != nil {
 			return err
 		}
@@ -121,7 +126,7 @@ func (n *remote) affordable(ctx context.Context, o market.Order) error {
 	if err != nil || e.Why != market.Matched || o.Budget >= e.Whole {
 		return err
 	}
-	return &demand.BudgetError{Budget: o.Budget, Most: e.Whole}
+	return &demand.BudgetError{Budget: o.Budget, Most: e.Whole, Coin: o.Coin}
 }
 
 func (n *remote) Links(ctx context.Context) ([]api.Link, error) {

@@ -39,6 +39,7 @@ import (
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/reward"
+	"github.com/starling-network/starling/protocol/reward/penalty"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/progress"
@@ -232,17 +233,16 @@ func rules() registry.Params {
 
 const emission = 50_000_000
 
-var penalty = reward.Penalty{SlashPPM: 250_000, BountyPPM: 400_000}
+var slashes = penalty.Params{SlashPPM: 250_000, BountyPPM: 400_000}
 
 func (e *economy) proposeRules() bool {
 	s := reward.DefaultSchedule()
 	e.w.send(e.t, keyOf(citizen), e.propose("the rules",
 		&registrypb.MsgUpdateParams{Authority: governance, Params: registrypb.FromParams(rules())},
-		&rewardpb.MsgUpdateParams{Authority: governance, Params: rewardpb.Params{
-			PerEpoch: emission, Halving: s.Halving, BasePpm: s.BasePPM, WorkPpm: s.WorkPPM, BandwidthPpm: s.BandwidthPPM,
-		}},
-		&trainingpb.MsgUpdateParams{Authority: governance, Params: trainingpb.Params{SlashPpm: penalty.SlashPPM,
-			BountyPpm: penalty.BountyPPM}},
+		&rewardpb.MsgUpdateParams{Authority: governance, Params: rewardpb.Params{PerEpoch: emission, Halving: s.Halving,
+			BasePpm: s.BasePPM, WorkPpm: s.WorkPPM, BandwidthPpm: s.BandwidthPPM}},
+		&trainingpb.MsgUpdateParams{Authority: governance, Params: trainingpb.Params{SlashPpm: slashes.SlashPPM,
+			BountyPpm: slashes.BountyPPM}},
 		&beaconpb.MsgUpdateParams{Authority: governance, Params: beaconpb.Params{Keep: 100, Turns: 6, TurnsWithin: 10_000,
 			SlashPpm: 1000}}))
 	return true
@@ -359,7 +359,7 @@ func (e *economy) migrate() bool {
 	}
 	e.other = imported(e.t, e.w.ledger)
 	ctx := e.t.Context()
-	if p := must(e.w.Chain().Training.Penalty(ctx))(e.t); p != penalty {
+	if p := must(e.w.Chain().Training.Penalty(ctx))(e.t); p != slashes {
 		e.t.Errorf("the penalty is %+v", p)
 	}
 	if _, err := e.w.Chain().Ledger.Beacon(ctx, e.w.Height()-100); e.w.Height() > 102 && !errors.Is(err,

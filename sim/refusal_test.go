@@ -24,6 +24,7 @@ import (
 	"github.com/starling-network/starling/client/transaction"
 	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/internal/nowork"
+	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/sim/ledger"
@@ -90,7 +91,7 @@ func TestWhatIsRefused(t *testing.T) {
 			&registrypb.MsgRegister{Sender: ann, PeerId: "peer", Roles: []registrypb.Role{registrypb.Role_ROLE_WORKER},
 				Stake: 2_000_000}), "registry", 6},
 		{"pays revenue for nothing", by("ann", &rewardpb.MsgPayRevenue{Sender: ann, Job: "taken", Amount: 10}), "reward", 4},
-		{"orders for less than waiting costs", by("ann", ordered("job", market.WaitingFee(0)-1, 0)), "market", 2},
+		{"orders for less than waiting costs", by("ann", ordered("job", coin.Zen().WaitingFee(0)-1, 0)), "market", 2},
 		{"is expired", by("ann", ordered("job", 1000, 2)), "market", 11},
 		{"is ordered already", by("ann", ordered("taken", 1000, 0)), "market", 5},
 		{"spends twice", func(t *testing.T, l *ledger.Ledger) [][]byte {
@@ -170,7 +171,8 @@ func TestOrderWithoutMatch(t *testing.T) {
 	if o := must(l.Queries.Market.PlacedOrder(t.Context(), "late"))(t); o.Status != "ended" || o.Why != "expired" {
 		t.Errorf("%s: %s", o.Status, o.Why)
 	}
-	if left := must(l.Queries.Coins.Balance(t.Context(), keyOf("ann").Address()))(t); left != 3000-market.WaitingFee(0) {
+	left := must(l.Queries.Coins.Balance(t.Context(), keyOf("ann").Address()))(t)
+	if left != 3000-coin.Zen().WaitingFee(0) {
 		t.Errorf("ann has %d uzen", left)
 	}
 }

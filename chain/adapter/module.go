@@ -14,6 +14,8 @@ import (
 	gogogrpc "github.com/cosmos/gogoproto/grpc"
 	"github.com/grpc-ecosystem/grpc-gateway/runtime"
 	"google.golang.org/grpc"
+
+	"github.com/starling-network/starling/protocol/coin"
 )
 
 // Module is the common part of a module. A module embeds it and adds its services and the work of its blocks.
@@ -68,12 +70,20 @@ func Most(limit uint32) int {
 	return int(limit)
 }
 
-// Denom is the only coin of the chain: 10^6 uzen are 1 ZEN.
+// Denom is the network's own coin: 10^6 uzen are 1 ZEN.
 const Denom = "uzen"
 
 // Coins returns an amount of uzen as the SDK's type.
 func Coins(amount uint64) sdk.Coins {
 	return sdk.NewCoins(sdk.NewCoin(Denom, sdkmath.NewIntFromUint64(amount)))
+}
+
+// CoinsOf returns an amount of grains of a coin of orders as the SDK's type.
+func CoinsOf(c coin.Coin, grains uint64) sdk.Coins {
+	if c.Own() {
+		return Coins(grains)
+	}
+	return sdk.NewCoins(sdk.NewCoin(c.Denom, sdkmath.NewIntFromBigInt(c.Base(grains))))
 }
 
 // Isolate runs f on a copy of the state, and keeps its writes and events only if f succeeds. An error in one job, even

@@ -141,16 +141,17 @@ func newKeepers(a *App, stores map[string]*storetypes.KVStoreKey, logger log.Log
 	k.registry, errs[1] = registry.NewKeeper(store(registry.Name), authtypes.NewModuleAddress(registry.Name), governance,
 		k.bank, k.distribution, k.beacon)
 	k.market, errs[2] = market.NewKeeper(store(market.Name), authtypes.NewModuleAddress(market.Name), governance, k.bank,
-		k.distribution, registry.Paying{Keeper: k.registry}, k.beacon)
+		k.distribution, registry.Paying{Keeper: k.registry}, k.registry.CoinStakes, k.beacon)
 	k.reward, errs[3] = reward.NewKeeper(store(reward.Name), governance, k.bank, pool{k.distribution},
 		registry.Paying{Keeper: k.registry},
 		k.market)
-	k.training, errs[4] = training.NewKeeper(store(training.Name), governance, k.market, k.registry, k.reward, k.beacon,
-		k.accounts, c.Referee, sealed.RootFuncs{})
+	k.training, errs[4] = training.NewKeeper(store(training.Name), governance, k.market, k.registry, k.reward,
+		k.registry.CoinStakes, k.beacon, k.accounts, c.Referee, sealed.RootFuncs{})
 	k.beacon.Connect(censorship.Judge{Duties: k.training, Penalties: k.slashing, Read: a.read, Largest: room.MaxTx,
 		LargestGas: room.MaxGas})
 	k.registry.Connect(training.Exits{Keeper: k.training})
 	k.registry.Fleets.Pay(delegate.Fees{Keeper: k.feegrant})
+	k.registry.CoinStakes.Connect(k.market.Coins)
 	k.market.Connect(k.training)
 	k.reward.Connect(k.training)
 	k.bank.AppendSendRestriction(k.reward.BeforeSend)

@@ -44,6 +44,7 @@ type Job struct {
 	RefundedUzen    uint64      `json:"refunded_uzen"`
 	BudgetUzen      uint64      `json:"budget_uzen"`
 	SlashedUzen     uint64      `json:"slashed_uzen"`
+	Coin            *Coin       `json:"coin,omitempty"` // of the budget and what it paid; absent: ZEN
 	Audits          AuditCounts `json:"audits"`
 	Disputes        int         `json:"disputes"`
 	BytesUp         uint64      `json:"bytes_up"` // by all workers
@@ -238,6 +239,15 @@ type Receipt struct {
 	Arithmetic  []string `json:"arithmetic"`  // how the amount comes about
 	Dispute     *int     `json:"dispute,omitempty"`
 	Payer       string   `json:"payer,omitempty"` // whose stake paid it; none: the budget of the job
+	Coin        *Coin    `json:"coin,omitempty"`  // of its amounts; absent: ZEN
+}
+
+// Coin is a coin other than ZEN. Amounts of a value that has one are in its grains: its base units, or 10^-9 of a coin
+// with more than nine decimals.
+type Coin struct {
+	Denom    string `json:"denom"`  // of its base unit, in the bank of the network
+	Symbol   string `json:"symbol"` // for people, in lower case
+	Decimals uint32 `json:"decimals"`
 }
 
 // Receipts is a page of receipts, in the order in which they were issued.

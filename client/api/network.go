@@ -58,6 +58,7 @@ type Order struct {
 	Job    string `json:"job"`
 	Why    string `json:"why"`
 	Budget uint64 `json:"budget_uzen"`
+	Coin   *Coin  `json:"coin,omitempty"` // of the budget; absent: ZEN
 }
 
 // NetworkRun is a run that is not over, as the chain knows it.
@@ -70,7 +71,8 @@ type NetworkRun struct {
 	Workers   int    `json:"workers"`
 	Verifiers int    `json:"verifiers"`
 	Budget    uint64 `json:"budget_uzen"`
-	Paid      uint64 `json:"paid_uzen"` // with the fee
+	Paid      uint64 `json:"paid_uzen"`      // with the fee
+	Coin      *Coin  `json:"coin,omitempty"` // of budget and pay; absent: ZEN
 }
 
 // Block is a block of the chain.

@@ -10,7 +10,6 @@ import (
 	sdkmath "cosmossdk.io/math"
 	sdk "github.com/cosmos/cosmos-sdk/types"
 	sdkquery "github.com/cosmos/cosmos-sdk/types/query"
-	banktypes "github.com/cosmos/cosmos-sdk/x/bank/types"
 	distrtypes "github.com/cosmos/cosmos-sdk/x/distribution/types"
 	govtypes "github.com/cosmos/cosmos-sdk/x/gov/types"
 	govv1 "github.com/cosmos/cosmos-sdk/x/gov/types/v1"
@@ -24,19 +23,26 @@ import (
 	"github.com/starling-network/starling/client/module"
 	"github.com/starling-network/starling/client/query"
 	"github.com/starling-network/starling/client/wallet"
+	"github.com/starling-network/starling/protocol/coin"
 )
 
-// ModuleBalance is the account of a module: what it holds, and what it must hold for others by its own state, in uzen.
-// The book named supply has the sum of all accounts, and the supply that the bank states.
+// ModuleBalance is the account of a module in one coin: the amount that it holds, and the amount that it must hold for
+// others by its own state, in uzen, or in grains of another coin. The book named supply has the sum of all accounts,
+// and the supply that the bank states.
 type ModuleBalance struct {
 	Module string `json:"module"`
 	Held   uint64 `json:"held_uzen"`
 	Owed   uint64 `json:"owed_uzen"`
 	Spare  bool   `json:"spare,omitempty"` // the account may receive coins: it may hold more than it owes
+
+	Coin coin.Coin `json:"coin,omitzero"`  // absent: the network's own
+	Dust bool      `json:"dust,omitempty"` // the two differ by a part of a grain
 }
 
 // Balanced reports whether nothing is missing, and nothing too much.
-func (b ModuleBalance) Balanced() bool { return b.Held == b.Owed || b.Spare && b.Held > b.Owed }
+func (b ModuleBalance) Balanced() bool {
+	return b.Held == b.Owed && !b.Dust || b.Spare && b.Held > b.Owed
+}
 
 // Count counts the coins of a chain twice, module for module. It asks for many things: an account that reads at one
 // height (client.Client.At) is the one to use while blocks are made.
@@ -66,7 +72,11 @@ func Count(ctx context.Context, account module.Account) ([]ModuleBalance, error)
 		books = append(books, b)
 	}
 	supply, err := c.supply(ctx)
-	return append(books, supply), err
+	if err != nil {
+		return nil, err
+	}
+	others, err := c.others(ctx)
+	return append(append(books, supply), others...), err
 }
 
 type counter struct {
@@ -118,6 +128,12 @@ func (c counter) budgets(ctx context.Context) (sum sdkmath.Int, err error) {
 		}
 		if e.Paid+e.Fee+e.Refunded > e.Budget {
 			return sum, fmt.Errorf("job %s spent more than its budget: %+v", job, e)
+		}
+		if o, err := c.Market.PlacedOrder(ctx, job); err != nil || !o.Coin.Own() {
+			if err != nil {
+				return sum, err
+			}
+			continue
 		}
 		sum = sum.Add(sdkmath.NewIntFromUint64(e.Remaining()))
 	}
@@ -199,25 +215,31 @@ func (c counter) unbonding(ctx context.Context) (sum sdkmath.Int, err error) {
 // undistributed is the community pool, and what validators and delegators have earned and not withdrawn. It is counted
 // in fractions, which add up to whole coins.
 func (c counter) undistributed(ctx context.Context) (sdkmath.Int, error) {
+	all, err := c.distribution(ctx)
+	return all.AmountOf(adapter.Denom).TruncateInt(), err
+}
+
+// distribution is undistributed in all coins.
+func (c counter) distribution(ctx context.Context) (sdk.DecCoins, error) {
 	q := distrtypes.NewQueryClient(c.queries)
 	pool, err := q.CommunityPool(ctx, &distrtypes.QueryCommunityPoolRequest{})
 	if err != nil {
-		return sdkmath.ZeroInt(), query.Known(err)
+		return nil, query.Known(err)
 	}
 	all, err := c.validators(ctx)
 	if err != nil {
-		return sdkmath.ZeroInt(), err
+		return nil, err
 	}
 	sum := pool.Pool
 	for _, v := range all {
 		r, err := q.ValidatorOutstandingRewards(ctx,
 			&distrtypes.QueryValidatorOutstandingRewardsRequest{ValidatorAddress: v.OperatorAddress})
 		if err != nil {
-			return sdkmath.ZeroInt(), query.Known(err)
+			return nil, query.Known(err)
 		}
 		sum = sum.Add(r.Rewards.Rewards...)
 	}
-	return sum.AmountOf(adapter.Denom).TruncateInt(), nil
+	return sum, nil
 }
 
 // deposits of the proposals that are not decided.
@@ -241,24 +263,13 @@ func (c counter) deposits(ctx context.Context) (sum sdkmath.Int, err error) {
 
 // supply compares the sum of all accounts with the supply that the bank states.
 func (c counter) supply(ctx context.Context) (ModuleBalance, error) {
-	b, sum := ModuleBalance{Module: "supply"}, sdkmath.ZeroInt()
-	q := banktypes.NewQueryClient(c.queries)
-	r, err := q.SupplyOf(ctx, &banktypes.QuerySupplyOfRequest{Denom: adapter.Denom})
-	if err != nil {
-		return b, query.Known(err)
-	}
-	err = query.Pages(func(p *sdkquery.PageRequest) (*sdkquery.PageResponse, error) {
-		r, err := q.DenomOwners(ctx, &banktypes.QueryDenomOwnersRequest{Denom: adapter.Denom, Pagination: p})
-		for _, o := range r.GetDenomOwners() {
-			sum = sum.Add(o.Balance.Amount)
-		}
-		return r.GetPagination(), err
-	})
+	b := ModuleBalance{Module: "supply"}
+	supply, sum, err := c.issued(ctx, adapter.Denom)
 	if err != nil {
 		return b, err
 	}
 	var errs [2]error
-	b.Owed, errs[0] = amount(r.Amount.Amount)
+	b.Owed, errs[0] = amount(supply)
 	b.Held, errs[1] = amount(sum)
 	return b, errors.Join(errs[:]...)
 }

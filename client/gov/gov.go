@@ -30,6 +30,7 @@ import (
 	"github.com/starling-network/starling/client/query"
 	"github.com/starling-network/starling/client/transaction"
 	"github.com/starling-network/starling/client/wallet"
+	"github.com/starling-network/starling/protocol/coin"
 )
 
 // Account is the account that proposes and votes.
@@ -320,6 +321,11 @@ func (g Gov) Draft(ctx context.Context, module string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return file("Change the parameters of "+module, "Say what changes, and why.", m)
+}
+
+// file is the file of a proposal with one message.
+func file(title, summary string, m sdk.Msg) ([]byte, error) {
 	e, err := wire.Shared()
 	if err != nil {
 		return nil, err
@@ -332,5 +338,16 @@ func (g Gov) Draft(ctx context.Context, module string) ([]byte, error) {
 		Title    string            `json:"title"`
 		Summary  string            `json:"summary"`
 		Messages []json.RawMessage `json:"messages"`
-	}{"Change the parameters of " + module, "Say what changes, and why.", []json.RawMessage{text}}, "", "  ")
+	}{title, summary, []json.RawMessage{text}}, "", "  ")
+}
+
+// DraftCoin is the file of a proposal that registers a coin in which orders may be placed, or changes its fee and
+// whether it takes orders.
+func DraftCoin(c coin.Registered) ([]byte, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	return file("Take orders in "+c.Name(), fmt.Sprintf("%s has %d decimals. An order that ends without a run pays %s.",
+		c.Name(), c.Exponent, c.Text(c.Waiting)), &marketpb.MsgRegisterCoin{Authority: Governance(), Denom: c.Denom,
+		Symbol: c.Symbol, Decimals: c.Exponent, Waiting: c.Waiting, Closed: c.Closed})
 }

@@ -251,6 +251,7 @@ var plain = map[string]string{
 	"Budget.MaxPricePerHour": "the highest price in ZEN per hour that an offer may ask; 0: " +
 		"any price",
 	"Budget.Deadline": "the time after which the job is stopped; 0: none",
+	"Budget.Coin":     "coin in which the workers are paid, by its symbol; empty: ZEN",
 	"Budget.OnExceed": "what happens when the budget is spent",
 	"Budget.ContributorPart": "the fraction of the model's shares that goes to those whose " +
 		"work is verified",

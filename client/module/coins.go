@@ -10,6 +10,7 @@ import (
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/client/query"
 	"github.com/starling-network/starling/client/transaction"
+	"github.com/starling-network/starling/protocol/coin"
 )
 
 // Coins sends the messages and the queries of the bank of the chain.
@@ -28,10 +29,25 @@ func (c Coins) Balance(ctx context.Context, address string) (uint64, error) {
 	return r.Balance.Amount.Uint64(), nil
 }
 
-// Send moves coins of the account, in uzen, to another one, which exists from then on. The memo is a public note, such
+// Holds is the balance of an account in a coin of orders, in whole grains.
+func (c Coins) Holds(ctx context.Context, address string, in coin.Coin) (uint64, error) {
+	if in.Own() {
+		return c.Balance(ctx, address)
+	}
+	r, err := banktypes.NewQueryClient(c.account).Balance(ctx,
+		&banktypes.QueryBalanceRequest{Address: address, Denom: in.Denom})
+	if err != nil {
+		return 0, query.Known(err)
+	}
+	grains, _ := in.Grains(r.Balance.Amount.BigInt())
+	return grains, nil
+}
+
+// Send moves grains of a coin of the account to another one, which exists from then on. The memo is a public note, such
 // as the number that an exchange asks for; it may be empty.
-func (c Coins) Send(ctx context.Context, to string, amount uint64, memo string) (transaction.Result, error) {
-	m := &banktypes.MsgSend{FromAddress: c.account.Address(), ToAddress: to, Amount: adapter.Coins(amount)}
+func (c Coins) Send(ctx context.Context, to string, in coin.Coin, grains uint64,
+	memo string) (transaction.Result, error) {
+	m := &banktypes.MsgSend{FromAddress: c.account.Address(), ToAddress: to, Amount: adapter.CoinsOf(in, grains)}
 	return c.account.SubmitNoted(ctx, memo, m)
 }
 

@@ -2,12 +2,15 @@ package module
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/x/market/marketpb"
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
 	"github.com/starling-network/starling/chain/x/training/runpb"
 	"github.com/starling-network/starling/client/query"
+	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run/crew"
 )
@@ -35,6 +38,17 @@ func (m Market) OfferPool(ctx context.Context, price uint64, slots uint32) error
 		Price: price, Slots: slots, Pool: true})
 }
 
+// Make makes an offer; its account is that of the client.
+func (m Market) Make(ctx context.Context, o market.Offer) error {
+	return send(ctx, m.account, marketpb.FromOffer(m.account.Address(), o))
+}
+
+// OfferIn offers work at prices in several coins; Sender is the account.
+func (m Market) OfferIn(ctx context.Context, offer marketpb.MsgOffer) error {
+	offer.Sender = m.account.Address()
+	return send(ctx, m.account, &offer)
+}
+
 // Order places an order of the work that an opening shows (referee.Opening), and locks its budget. Consumer and At are
 // the account and the block.
 func (m Market) Order(ctx context.Context, o market.Order, opening []byte) error {
@@ -43,7 +57,7 @@ func (m Market) Order(ctx context.Context, o market.Order, opening []byte) error
 		WorkersMin: o.Workers.Min, WorkersTarget: o.Workers.Target, WorkersMax: o.Workers.Max,
 		Verifiers: o.Verifiers, Deadline: o.Deadline, Conditions: marketpb.FromConditions(o.Conditions),
 		OnExceed: marketpb.OnExceed(o.OnExceed), SharesPpm: o.SharesPPM, Opening: opening,
-		Generators: o.Generators,
+		Generators: o.Generators, Denom: o.Coin.Denom,
 	})
 }
 
@@ -62,9 +76,42 @@ func (m Market) ResumeJob(ctx context.Context, job string) error {
 	return send(ctx, m.account, &marketpb.MsgResumeJob{Sender: m.account.Address(), Job: job})
 }
 
-// TopUpJob adds to the budget of a job, in uzen.
-func (m Market) TopUpJob(ctx context.Context, job string, amount uint64) error {
-	return send(ctx, m.account, &marketpb.MsgTopUpJob{Sender: m.account.Address(), Job: job, Amount: amount})
+// TopUpJob adds to the budget of a job, in grains of its coin.
+func (m Market) TopUpJob(ctx context.Context, job string, c coin.Coin, amount uint64) error {
+	return send(ctx, m.account, &marketpb.MsgTopUpJob{Sender: m.account.Address(), Job: job, Amount: amount,
+		Denom: c.Denom})
+}
+
+// Coins are the coins in which orders may be placed, in addition to the network's own, in order of denomination.
+func (m Market) Coins(ctx context.Context) ([]coin.Registered, error) {
+	r, err := marketpb.NewQueryClient(m.account).Coins(ctx, &marketpb.QueryCoinsRequest{})
+	return query.List[coin.Registered](r.GetCoins(), err)
+}
+
+// Coin is the coin with a symbol or a denomination; "" and zen are the network's own. The error is query.ErrNotFound if
+// no such coin is registered.
+func (m Market) Coin(ctx context.Context, name string) (coin.Registered, error) {
+	if name == "" || strings.EqualFold(name, coin.Zen().Name()) {
+		return coin.Zen(), nil
+	}
+	all, err := m.Coins(ctx)
+	for _, c := range all {
+		if c.Denom == name || strings.EqualFold(c.Symbol, name) {
+			return c, nil
+		}
+	}
+	if err == nil {
+		err = fmt.Errorf("%w: a coin %q; the network takes orders in %s", query.ErrNotFound, name, names(all))
+	}
+	return coin.Registered{}, err
+}
+
+func names(coins []coin.Registered) string {
+	all := coin.Zen().Name()
+	for _, c := range coins {
+		all += ", " + c.Name()
+	}
+	return all
 }
 
 // Offers are all offers, in order of role and address.

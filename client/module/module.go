@@ -28,6 +28,7 @@ type Modules struct {
 	Market   Market
 	Registry Registry
 	Reward   Reward
+	Stakes   Stakes
 	Training Training
 	Work     Work
 }
@@ -36,7 +37,8 @@ type Modules struct {
 func Of(a Account) Modules {
 	t := Training{a}
 	return Modules{Coins: Coins{a}, Market: Market{a}, Registry: Registry{a}, Reward: Reward{a, t}, Training: t,
-		Work: Work{a}}
+		Stakes: Stakes{a},
+		Work:   Work{a}}
 }
 
 func send(ctx context.Context, a Account, m sdk.Msg) error {

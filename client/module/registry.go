@@ -73,8 +73,7 @@ func (g Registry) Enlist(ctx context.Context, p registry.Participant, offers ...
 
 func offered(account Account, offers []market.Offer) (msgs []sdk.Msg) {
 	for _, o := range offers {
-		msgs = append(msgs, &marketpb.MsgOffer{Sender: account.Address(), Role: registrypb.Role(o.Role), Price: o.Price,
-			Slots: o.Slots})
+		msgs = append(msgs, marketpb.FromOffer(account.Address(), o))
 	}
 	return msgs
 }

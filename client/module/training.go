@@ -8,6 +8,7 @@ import (
 	"github.com/starling-network/starling/client/query"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/reward"
+	"github.com/starling-network/starling/protocol/reward/penalty"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/protocol/run/progress"
 )
@@ -86,7 +87,7 @@ func (t Training) Runs(ctx context.Context, active bool) ([]string, error) {
 }
 
 // Penalty has the slashes and bounties of a verdict.
-func (t Training) Penalty(ctx context.Context) (reward.Penalty, error) {
+func (t Training) Penalty(ctx context.Context) (penalty.Params, error) {
 	r, err := trainingpb.NewQueryClient(t.account).Params(ctx, &trainingpb.QueryParamsRequest{})
-	return query.One[reward.Penalty](r.GetParams(), err)
+	return query.One[penalty.Params](r.GetParams(), err)
 }

@@ -144,7 +144,7 @@ func waits(t *testing.T, job, dir, network string) {
 		o.Verifiers != 2 {
 		t.Errorf("%+v", o)
 	}
-	if row := rows[o.Job]; !has(row, o.Job, "25.00", "ZEN", terminal.Zen(o.PriceCap), "3",
+	if row := rows[o.Job]; !has(row, o.Job, "25.00 ZEN", o.Coin.Text(o.PriceCap), "3",
 		"not enough offers meet the conditions", 2) ||
 		!has(row, o.Consumer) {
 		t.Errorf("%v, of %+v", row, o)

@@ -31,6 +31,7 @@ import (
 	"github.com/starling-network/starling/compute/model/textclass"
 	"github.com/starling-network/starling/compute/model/vision"
 	"github.com/starling-network/starling/node/examples"
+	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/reward"
 )
 
@@ -109,8 +110,9 @@ type Contributor struct {
 	ID       string
 	Units    int    // trained and paid
 	Audits   int    // of units of others, paid
-	Uzen     uint64 // earned by both
-	Attested int    // checkpoints signed
+	Uzen     uint64 // earned by both, in grains of Coin
+	Coin     coin.Coin
+	Attested int // checkpoints signed
 }
 
 // Verification is the result of `starling job verify`.
@@ -212,6 +214,7 @@ func (c *Card) contributors(fsys fs.FS) error {
 		Who    string      `json:"who"`
 		Kind   reward.Kind `json:"kind"`
 		Amount uint64      `json:"amount"`
+		Coin   coin.Coin   `json:"coin"`
 	}](fsys, "receipts.jsonl")
 	if err != nil {
 		return err
@@ -231,10 +234,10 @@ func (c *Card) contributors(fsys fs.FS) error {
 		switch {
 		case r.Kind == reward.Work && r.Amount > 0:
 			p.Units++
-			p.Uzen += r.Amount
+			p.Uzen, p.Coin = p.Uzen+r.Amount, r.Coin
 		case r.Kind == reward.Audit && r.Amount > 0:
 			p.Audits++
-			p.Uzen += r.Amount
+			p.Uzen, p.Coin = p.Uzen+r.Amount, r.Coin
 		}
 	}
 	for _, l := range c.Lineage {
@@ -425,8 +428,13 @@ func grouped(n int) string {
 	return digits
 }
 
-// zen is an amount for people.
-func zen(uzen uint64) string { return fmt.Sprintf("%d.%06d ZEN", uzen/1e6, uzen%1e6) }
+// zen is the earnings of a contributor for people.
+func zen(c Contributor) string {
+	if !c.Coin.Own() {
+		return c.Coin.Text(c.Uzen)
+	}
+	return fmt.Sprintf("%d.%06d ZEN", c.Uzen/1e6, c.Uzen%1e6)
+}
 
 // First is the first checkpoint after the initial one, if there is any; Last the last.
 func (c *Card) First() *Checkpoint { return c.at(0) }

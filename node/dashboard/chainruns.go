@@ -16,6 +16,7 @@ import (
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/module"
+	"github.com/starling-network/starling/node/coins"
 	"github.com/starling-network/starling/node/inspect"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/runs"
@@ -94,7 +95,7 @@ func rank(j api.Job) int {
 // ordered is an order that waits.
 func ordered(o module.OrderStatus) api.Job {
 	return api.Job{ID: o.ID, Job: o.ID, Name: o.ID, Kind: "network", State: "queued", Rounds: int(o.Terms.Rounds),
-		BudgetUzen: o.Budget,
+		BudgetUzen: o.Budget, Coin: coins.Shown(o.Coin),
 		Reason: &api.Reason{Code: o.Why, Text: "it waits: " + strings.ReplaceAll(o.Why, "_", " "),
 			Next: "starling market orders says more, and starling job cancel takes it back"}}
 }
@@ -144,7 +145,8 @@ func (r *ChainRuns) totals(ctx context.Context, c *client.Client, id string) (*s
 func totalsOf(s run.State, e market.Escrow, o module.OrderStatus) api.Job {
 	j := api.Job{ID: s.Terms.Job, Job: s.Terms.Job, Name: s.Terms.Job, Kind: "network", State: "running",
 		Phase: s.Phase.String(), Round: int(s.Round), Rounds: int(s.Terms.Rounds),
-		Workers: len(s.Active(crew.Worker)), BudgetUzen: e.Budget, PaidUzen: e.Paid, FeeUzen: e.Fee, RefundedUzen: e.Refunded}
+		Workers: len(s.Active(crew.Worker)), BudgetUzen: e.Budget, PaidUzen: e.Paid, FeeUzen: e.Fee, RefundedUzen: e.Refunded,
+		Coin: coins.Shown(o.Coin)}
 	if s.Base.Round > 0 {
 		j.StateRoot = s.Base.Root.String()
 	}

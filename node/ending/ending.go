@@ -80,7 +80,11 @@ func (e State) Summary() *rundir.Summary {
 	for _, r := range e.Receipts {
 		switch r.Kind {
 		case reward.Slash:
-			s.SlashedUzen += r.Amount
+			if r.Coin.Own() {
+				s.SlashedUzen += r.Amount
+			}
+		case reward.Refund:
+			s.Coin = r.Coin
 		case reward.Audit:
 			totals.CountAudit(&s.Audits, r.Reason)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/rundir"
+	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run/progress"
 	"github.com/starling-network/starling/web/report"
@@ -105,7 +106,7 @@ func reportSummary(s *rundir.Summary, halted string) report.Summary {
 		FinalMeasured: s.FinalMeasured, BitsPerByte: s.BitsPerByte, Seconds: s.Seconds, BytesUp: s.BytesUp,
 		BytesDown: s.BytesDown, Audits: s.Audits,
 		PlantsShown: s.Plants.Shown, PlantsCaught: s.Plants.Caught, PlantsPassed: s.Plants.Passed,
-		BudgetUzen: s.BudgetUzen, PaidUzen: s.PaidUzen, FeeUzen: s.FeeUzen, RefundedUzen: s.RefundedUzen,
+		Coin: s.Coin, BudgetUzen: s.BudgetUzen, PaidUzen: s.PaidUzen, FeeUzen: s.FeeUzen, RefundedUzen: s.RefundedUzen,
 		SlashedUzen: s.SlashedUzen, StateRoot: s.StateRoot.String(),
 	}
 }
@@ -117,6 +118,12 @@ func earnings(k Books) []report.Earning {
 	for _, m := range k.Run.Members {
 		index[m.ID] = len(out)
 		out = append(out, report.Earning{Participant: m.ID, Role: m.Role.String()})
+	}
+	var paid coin.Coin // the coin of the job
+	for _, r := range k.Receipts {
+		if r.Kind == reward.Refund {
+			paid = r.Coin
+		}
 	}
 	for _, r := range k.Receipts {
 		i, ok := index[r.Who]
@@ -131,8 +138,13 @@ func earnings(k Books) []report.Earning {
 		}
 		line := report.Receipt{Round: int(r.Round) + 1, For: subject(r), Uzen: r.Amount, Reason: reward.Reason(r), Fix: r.Fix}
 		if r.Kind == reward.Slash {
-			out[i].SlashedUzen += r.Amount
+			if r.Coin.Own() {
+				out[i].SlashedUzen += r.Amount
+			}
 			line.Uzen = 0
+		}
+		if r.Coin != paid { // a part of a stake in ZEN, in a job in another coin
+			line.Uzen, line.For = 0, line.For+", "+r.Coin.Text(r.Amount)
 		}
 		out[i].Receipts = append(out[i].Receipts, line)
 	}

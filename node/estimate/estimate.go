@@ -37,7 +37,7 @@ func Earners(all []registry.Participant, offers map[string]bool, receipts []rewa
 	from, to int64) []Earner {
 	paid := map[string]uint64{}
 	for _, r := range receipts {
-		if r.Height > from && r.Height <= to && earned(r) {
+		if r.Height > from && r.Height <= to && earned(r) && r.Coin.Own() {
 			paid[r.Who] += r.Amount
 		}
 	}

@@ -186,7 +186,7 @@ func earnings(ctx context.Context, c *client.Client, fleet []registry.Participan
 	}
 	add := func(all []reward.Receipt) {
 		for _, r := range all {
-			if _, own := sums[r.Who]; own && paid(r.Kind) {
+			if _, own := sums[r.Who]; own && paid(r.Kind) && r.Coin.Own() {
 				sums[r.Who] += r.Amount
 			}
 		}

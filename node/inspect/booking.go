@@ -15,13 +15,15 @@ import (
 	"github.com/starling-network/starling/client/ledger"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/session"
+	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/reward"
 )
 
 // Booking is an amount that an account received, or that was taken from its stake.
 type Booking struct {
 	Time        time.Time // of the block; zero: the validator does not keep it
-	Uzen        int64     // negative: taken
+	Uzen        int64     // negative: taken; in grains of Coin
+	Coin        coin.Coin // zero: ZEN
 	Job         string    // or epoch/NUMBER, or model/JOB
 	Kind        reward.Kind
 	Height      int64
@@ -67,7 +69,7 @@ func booked(found []rundir.Explanation,
 			}
 			asked = e.Height
 		}
-		b := Booking{Time: at.UTC(), Uzen: int64(e.Amount), Job: e.Job, Kind: e.Kind, Height: e.Height,
+		b := Booking{Time: at.UTC(), Uzen: int64(e.Amount), Coin: e.Coin, Job: e.Job, Kind: e.Kind, Height: e.Height,
 			Transaction: by[ledger.ReceiptID{Job: e.Job, Seq: e.Seq}], Why: e.Why}
 		if e.Kind == reward.Slash {
 			b.Uzen = -b.Uzen
@@ -77,7 +79,8 @@ func booked(found []rundir.Explanation,
 	return list, nil
 }
 
-// WriteCSV writes a line of names and one of each booking, as spreadsheets read them (RFC 4180). Amounts are in ZEN.
+// WriteCSV writes a line of names and one of each booking, as spreadsheets read them (RFC 4180), with the coin of
+// each amount.
 func WriteCSV(w io.Writer, list []Booking) error {
 	out := csv.NewWriter(w)
 	// Error tells
@@ -90,8 +93,12 @@ func WriteCSV(w io.Writer, list []Booking) error {
 		if uzen < 0 {
 			sign, uzen = "-", -uzen
 		}
-		_ = out.Write([]string{at, fmt.Sprintf("%s%d.%06d", sign, uzen/1_000_000, uzen%1_000_000), "ZEN", b.Job,
-			string(b.Kind), strconv.FormatInt(b.Height, 10), b.Transaction, b.Why})
+		amount := b.Coin.Amount(uint64(uzen))
+		if b.Coin.Own() {
+			amount = fmt.Sprintf("%d.%06d", uzen/1_000_000, uzen%1_000_000)
+		}
+		_ = out.Write([]string{at, sign + amount, b.Coin.Name(), b.Job, string(b.Kind), strconv.FormatInt(b.Height, 10),
+			b.Transaction, b.Why})
 	}
 	out.Flush()
 	return out.Error()

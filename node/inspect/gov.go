@@ -7,12 +7,14 @@ import (
 	"slices"
 
 	"github.com/starling-network/starling/chain/identity"
+	"github.com/starling-network/starling/chain/x/market/marketpb"
+	"github.com/starling-network/starling/chain/x/registry/registrypb"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/wallet"
+	"github.com/starling-network/starling/node/coins"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/session"
-	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run/crew"
 )
@@ -63,11 +65,12 @@ type OfferSpec struct {
 	Hourly uint64    // uzen for an hour of the machine
 	Slots  uint32    // runs at a time; 0: the offer is withdrawn
 	Pool   bool      // for every worker that named the account
+	Prices coins.Prices
 }
 
 // Offer makes an offer of an account, and returns what can be matched of it. One that speaks for a pool and takes part
 // in nothing is registered without a role.
-func Offer(ctx context.Context, c *client.Client, o OfferSpec) ([]market.Listing, error) {
+func Offer(ctx context.Context, c *client.Client, o OfferSpec) ([]MarketOffer, error) {
 	if err := offer(ctx, c, o); err != nil {
 		return nil, err
 	}
@@ -81,8 +84,8 @@ func Offer(ctx context.Context, c *client.Client, o OfferSpec) ([]market.Listing
 			of[p.ID] = p.Pool == c.Address()
 		}
 	}
-	lots, err := c.Market.Lots(ctx)
-	return slices.DeleteFunc(lots, func(l market.Listing) bool { return !of[l.ID] || l.Role != o.Class }), err
+	lots, err := offersOf(ctx, c)
+	return slices.DeleteFunc(lots, func(l MarketOffer) bool { return !of[l.ID] || l.Role != o.Class }), err
 }
 
 func offer(ctx context.Context, c *client.Client, o OfferSpec) error {
@@ -95,9 +98,11 @@ func offer(ctx context.Context, c *client.Client, o OfferSpec) error {
 		if err != nil {
 			return err
 		}
-		return c.Market.OfferPool(ctx, o.Price, o.Slots)
-	case o.Hourly > 0:
-		return c.Market.OfferHourly(ctx, o.Class, o.Hourly, o.Slots)
 	}
-	return c.Market.Offer(ctx, o.Class, o.Price, o.Slots)
+	asks, err := o.Prices.Asks(ctx, c.Market)
+	if err != nil {
+		return err
+	}
+	return c.Market.OfferIn(ctx, marketpb.MsgOffer{Role: registrypb.Role(o.Class), Price: o.Price, Hourly: o.Hourly,
+		Slots: o.Slots, Pool: o.Pool, Asks: asks, Foreign: o.Prices.Foreign})
 }

@@ -10,12 +10,12 @@ import (
 )
 
 func TestPricesOfOffers(t *testing.T) {
-	lot := func(role crew.Role, price uint64, slots uint32, rate uint64) market.Listing {
+	lot := func(role crew.Role, price uint64, slots uint32, rate uint64) MarketOffer {
 		l := market.Listing{Offer: market.Offer{Role: role, Price: price, Slots: slots}}
 		l.Rate = rate
-		return l
+		return MarketOffer{Listing: l}
 	}
-	got := pricesOf([]market.Listing{lot(crew.Worker, 30, 1, 0), lot(crew.Worker, 10, 2, 1e12), lot(crew.Worker, 20, 1, 0),
+	got := pricesOf([]MarketOffer{lot(crew.Worker, 30, 1, 0), lot(crew.Worker, 10, 2, 1e12), lot(crew.Worker, 20, 1, 0),
 		lot(crew.Verifier, 7, 1, 0)})
 	want := []Prices{{Role: "worker", Offers: 3, Slots: 4, Lowest: 10, Median: 20, Highest: 30,
 		Hourly: cost.Hourly(10, 1e12)}, {Role: "verifier", Offers: 1, Slots: 1, Lowest: 7, Median: 7, Highest: 7}}

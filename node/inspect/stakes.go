@@ -8,7 +8,6 @@ import (
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/session"
-	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/market/cost"
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run/crew"
@@ -99,13 +98,14 @@ func MarketPrices(ctx context.Context, network string) ([]Prices, error) {
 	return pricesOf(lots), nil
 }
 
-func pricesOf(lots []market.Listing) []Prices {
+// pricesOf are prices in the network's own coin.
+func pricesOf(lots []MarketOffer) []Prices {
 	list := []Prices{}
 	for _, role := range crew.Classes {
 		var prices, hours []uint64
 		p := Prices{Role: role.String()}
 		for _, l := range lots {
-			if l.Role != role {
+			if l.Role != role || !l.Coin.Own() {
 				continue
 			}
 			prices, p.Slots = append(prices, l.Price), p.Slots+int(l.Slots)

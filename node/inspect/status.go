@@ -14,6 +14,7 @@ import (
 	"github.com/starling-network/starling/client/endpoint"
 	"github.com/starling-network/starling/client/ledger"
 	"github.com/starling-network/starling/client/validators"
+	"github.com/starling-network/starling/node/coins"
 	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/session"
@@ -76,14 +77,14 @@ func Overview(ctx context.Context, c *client.Client, head ledger.Head, account s
 		return nil, err
 	}
 	for _, o := range v.Orders {
-		s.Orders = append(s.Orders, api.Order{Job: o.ID, Why: string(o.Why), Budget: o.Budget})
+		s.Orders = append(s.Orders, api.Order{Job: o.ID, Why: string(o.Why), Budget: o.Budget, Coin: coins.Shown(o.Coin)})
 	}
 	for _, r := range v.Runs {
 		s.Runs = append(s.Runs, api.NetworkRun{
 			Job: r.Terms.Job, Phase: r.Phase.String(), Round: min(r.Round+1, r.Terms.Rounds), Rounds: r.Terms.Rounds,
 			Open:    len(r.Open),
 			Workers: len(r.Active(crew.Worker)), Verifiers: len(r.Active(crew.Verifier)), Budget: r.Escrow.Budget,
-			Paid: r.Escrow.Paid + r.Escrow.Fee,
+			Paid: r.Escrow.Paid + r.Escrow.Fee, Coin: coins.Shown(r.Coin),
 		})
 	}
 	if s.Participants, err = participants(ctx, at, v); err != nil || account == "" {
@@ -151,6 +152,11 @@ func readStatus(ctx context.Context, c *client.Client, height int64, account str
 		if r.Escrow, err = c.Market.Escrow(ctx, job); err != nil {
 			return v, err
 		}
+		o, err := c.Market.PlacedOrder(ctx, job)
+		if err != nil {
+			return v, err
+		}
+		r.Coin = o.Coin
 		if r.Disputed() {
 			if r.Disputes, err = c.Training.Disputes(ctx, job); err != nil {
 				return v, err

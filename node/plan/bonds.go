@@ -5,8 +5,8 @@ import (
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/market/cost"
 	"github.com/starling-network/starling/protocol/registry"
-	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/reward/deterrence"
+	"github.com/starling-network/starling/protocol/reward/penalty"
 	"github.com/starling-network/starling/protocol/run/crew"
 )
 
@@ -27,7 +27,7 @@ func bonds(o market.Order) Bonds {
 	case o.Terms.Tolerance.DistancePPM > 0:
 		b.Gain = deterrence.Backed(unit, b.Worker, o.Terms.Floor())
 	default:
-		b.Gain = deterrence.Temptation(reward.DefaultPenalty(), unit, b.Worker, o.Terms.Floor())
+		b.Gain = deterrence.Temptation(penalty.Default(), unit, b.Worker, o.Terms.Floor())
 	}
 	return b
 }

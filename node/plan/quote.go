@@ -4,9 +4,11 @@ import (
 	"context"
 
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/node/coins"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/prepare/demand"
 	"github.com/starling-network/starling/node/session"
+	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run/crew"
 )
@@ -20,6 +22,8 @@ type Quote struct {
 	Likely  uint64        `json:"likely_uzen"`   // with as many audits as its rate draws
 	Whole   uint64        `json:"whole_uzen"`    // at most, with every unit audited
 	Budget  uint64        `json:"budget_uzen"`   //
+	// of all amounts, which are in its grains; absent: ZEN
+	Coin coin.Coin `json:"coin,omitzero"`
 	// that workers would be paid, uzen per 10^15 floating-point operations, as one beacon draws them
 	Work   uint64 `json:"work_price,omitempty"`
 	Audit  uint64 `json:"audit_price,omitempty"` // and verifiers
@@ -35,7 +39,8 @@ type Quote struct {
 type Quoted struct {
 	ID         string          `json:"id"`
 	Role       string          `json:"role"`
-	Price      uint64          `json:"price"` // uzen per 10^15 floating-point operations
+	Price      uint64          `json:"price"` // grains per 10^15 floating-point operations
+	Coin       coin.Coin       `json:"-"`
 	Class      string          `json:"class,omitempty"`
 	Region     string          `json:"region,omitempty"`
 	Likelihood float64         `json:"odds,omitempty"` // about
@@ -75,13 +80,16 @@ func QuoteOf(b *prepare.CompiledJob, ctx context.Context, network string) (*Quot
 	}
 	defer c.Close()
 	o = demand.Conditioned(b.Job, o, h.Height)
+	if o, err = coins.Order(ctx, c.Market, b.Job.Budget.Coin, o); err != nil {
+		return nil, err
+	}
 	o.At = h.Height
 	e, err := c.Market.Estimate(ctx, demand.AsIf(o))
 	if err != nil {
 		return nil, err
 	}
 	q := &Quote{Job: b.Job.Name, Matched: e.Why == market.Matched, Why: e.Why, Round: e.Round, Likely: e.Likely,
-		Whole: e.Whole, Budget: o.Budget, Seconds: e.Seconds}
+		Whole: e.Whole, Budget: o.Budget, Coin: o.Coin, Seconds: e.Seconds}
 	if !q.Matched {
 		q.Wanted = uint64(o.Workers.Min) + uint64(o.Verifiers)
 	}
@@ -90,18 +98,22 @@ func QuoteOf(b *prepare.CompiledJob, ctx context.Context, network string) (*Quot
 		*paid = max(*paid, m.Price)
 	}
 	for _, may := range e.May {
-		line := quoted(may.Listing)
+		line := quoted(may.Listing, o.Coin)
 		line.Likelihood = float64(may.PPM) / 1e6
 		q.Members = append(q.Members, line)
 	}
 	for _, p := range e.Passed {
-		line := quoted(p.Listing)
+		line := quoted(p.Listing, o.Coin)
 		line.Why, line.Text = p.Why, p.Why.Text()
 		q.Others = append(q.Others, line)
 	}
 	return q, nil
 }
 
-func quoted(l market.Listing) Quoted {
-	return Quoted{ID: l.ID, Role: l.Role.String(), Price: l.Price, Class: l.Class.String(), Region: l.Region}
+// quoted is an offer in the coin of the order; one that does not take it is in the network's own coin.
+func quoted(l market.Listing, c coin.Coin) Quoted {
+	if l.Denom == "" {
+		c = coin.Coin{}
+	}
+	return Quoted{ID: l.ID, Role: l.Role.String(), Price: l.Price, Coin: c, Class: l.Class.String(), Region: l.Region}
 }

@@ -131,7 +131,8 @@ var settings = map[string][]string{
 
 	"budget.max_cost": {"budget.max_cost=24"}, "budget.max_price": {"budget.max_price=900"},
 	"budget.max_price_per_hour": {"budget.max_price_per_hour=0.4"}, "budget.deadline": {"budget.deadline=24h"},
-	"budget.on_exceed": {"budget.on_exceed=cancel"}, "budget.contributor_part": {"budget.contributor_part=0.3"},
+	"budget.coin": {"budget.coin=usdc"}, "budget.on_exceed": {"budget.on_exceed=cancel"},
+	"budget.contributor_part": {"budget.contributor_part=0.3"},
 
 	"checkpoint.every_steps": {"checkpoint.every_steps=8"}, "checkpoint.keep_last": {"checkpoint.keep_last=2"},
 	"task": {"task=sft", "datasets=[{path: chats.jsonl}]"}, "eval.tasks": {"eval.tasks=[preference]"},
@@ -191,8 +192,8 @@ var left = map[string]string{
 	"tracking.tensorboard": "Tracking.Tensorboard", "output.dir": "Output.Dir", "output.formats": "Output.Formats",
 	"output.license": "Output.License", "notify.webhook": "opt.Job.Notify", "notify.on": "n.On",
 	"output.push": "opt.Job.Output.Push", "output.push.to": "opt.Job.Output.Push",
-	"output.push.checkpoints": "p.Checkpoints",
-	"expert":                  ".Expert", "experts.name": ".Name", "experts.prior": ".Prior",
+	"output.push.checkpoints": "p.Checkpoints", "budget.coin": ".Budget.Coin",
+	"expert": ".Expert", "experts.name": ".Name", "experts.prior": ".Prior",
 	"tracking.mlflow.uri": "server.URI", "tracking.mlflow.experiment": "server.Experiment",
 }
 

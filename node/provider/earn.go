@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/starling-network/starling/client/job/quantity"
+	"github.com/starling-network/starling/node/coins"
 	"github.com/starling-network/starling/node/faucet"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
@@ -100,13 +101,17 @@ func namePayee(ctx context.Context, s *service) error {
 }
 
 // offered is the offer with which a service enlists.
-func offered(s *service) market.Offer {
-	o := market.Offer{Role: s.Class, Price: s.Price, Slots: 1}
-	if s.unoffered = s.pause.Paused(); s.unoffered {
-		o.Slots = 0 // it offers when it is resumed
+func offered(ctx context.Context, s *service) (market.Offer, error) {
+	switch s.unoffered = s.pause.Paused(); {
+	case s.Pool != "": // the pool offers for it
+		return market.Offer{Role: s.Class}, nil
+	case s.unoffered: // it offers when it is resumed
+		return asked(s).Offer(ctx, 0)
 	}
-	if s.Pool != "" {
-		o.Price, o.Slots = 0, 0 // the pool offers for it
-	}
-	return o
+	return asked(s).Offer(ctx, 1)
+}
+
+// asked are the prices of a service.
+func asked(s *service) coins.Asked {
+	return coins.Asked{Market: s.chain.Market, Class: s.Class, Price: s.Price, Prices: s.Prices}
 }

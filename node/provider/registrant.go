@@ -37,8 +37,7 @@ type settled struct {
 func newRegistration(s *service) *registration {
 	return &registration{
 		service: s, step: registrant.New(s.chain.Address(), s.Measure && (s.Class != crew.Verifier || s.barred)),
-		about: reporter.New(s.chain.Address(), reporter.Least),
-		ended: make(chan settled),
+		about: reporter.New(s.chain.Address(), reporter.Least), ended: make(chan settled),
 	}
 }
 

@@ -25,6 +25,7 @@ import (
 	"github.com/starling-network/starling/network/weights"
 	"github.com/starling-network/starling/node/accelerator/admission"
 	"github.com/starling-network/starling/node/accelerator/shared"
+	"github.com/starling-network/starling/node/coins"
 	"github.com/starling-network/starling/node/control"
 	"github.com/starling-network/starling/node/disk"
 	"github.com/starling-network/starling/node/fleet"
@@ -57,6 +58,7 @@ type Options struct {
 	RPC      string           // HTTP interface of a validator
 	Class    crew.Role        // of the work that it offers
 	Price    uint64           // uzen per 10^15 floating-point operations
+	Prices   coins.Prices     // for operations, in other coins
 	Stake    uint64           // uzen, when it registers
 	Device   admission.Choice // what its units are computed on
 	Hardware registry.Hardware
@@ -273,7 +275,8 @@ func (s *service) enlist(ctx context.Context) error {
 		return err
 	}
 	self, err := participantOf(s)
-	if err != nil {
+	o, failed := offered(ctx, s)
+	if err := errors.Join(err, failed); err != nil {
 		return err
 	}
 	p, err := s.chain.Registry.Participant(ctx, s.chain.Address())
@@ -283,7 +286,7 @@ func (s *service) enlist(ctx context.Context) error {
 	}
 	switch {
 	case errors.Is(err, client.ErrNotFound) && s.Enrol != "":
-		return fleet.Enrol(ctx, s.chain, s.Enrol, s.Say, self, offered(s))
+		return fleet.Enrol(ctx, s.chain, s.Enrol, s.Say, self, o)
 	case over:
 		s.barred = true
 		return nil
@@ -307,7 +310,7 @@ func (s *service) enlist(ctx context.Context) error {
 			" \"starling account stake unjail\" ends that", p.Convicted+s.jail(ctx)))
 		return s.chain.Registry.UpdateAddresses(ctx, s.host.ID().String(), advertised(s.host.Addrs()))
 	}
-	if err := s.chain.Registry.Enlist(ctx, self, offered(s)); err != nil {
+	if err := s.chain.Registry.Enlist(ctx, self, o); err != nil {
 		return err
 	}
 	return namePayee(ctx, s)
@@ -394,7 +397,7 @@ func (s *service) serve(ctx context.Context) error {
 		s.Say("it listens on the loopback alone: other machines cannot fetch from it; give --listen, or --behind-nat")
 	}
 	leaving, draining := ctx.Done(), false
-	set := func(slots uint32) error { return s.chain.Market.Offer(work, s.Class, s.Price, slots) }
+	set := func(slots uint32) error { return asked(s).Make(work, slots) }
 	withheld := func() bool { // for another reason than a pause
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -501,8 +504,7 @@ func (s *service) begin(ctx context.Context, job string, drain <-chan struct{}) 
 	p := &member.Process{
 		ID: s.chain.Address(), Threads: s.Threads, Chain: client.Member{Client: s.chain, Job: job}, Host: s.host,
 		Store: s.store, Disk: s.room, Memory: s.ram, KeepLast: s.Keep, Replicas: s.Replicas, Adversary: s.Act,
-		Circle: s.Circle,
-		Log:    s.log.With("job", job), Instruments: s.watch, Drain: drain, Torch: s.Torch, Notify: s.Say,
+		Circle: s.Circle, Log: s.log.With("job", job), Instruments: s.watch, Drain: drain, Torch: s.Torch, Notify: s.Say,
 		Device: s.device, Pause: s.pause, Weights: s.weights,
 		Holding: engine.Holding{Aside: member.AsideIn(s.Home, s.store, s.room)},
 	}
@@ -576,7 +578,7 @@ func (s *service) withdraw(ctx context.Context, job string, why error) {
 	s.mu.Lock()
 	s.refused[job] = why.Error()
 	s.mu.Unlock()
-	if err := s.chain.Market.Offer(ctx, s.Class, s.Price, 0); err != nil {
+	if err := asked(s).Make(ctx, 0); err != nil {
 		s.log.Warn("cannot withdraw the offer", "err", err)
 	}
 }
@@ -591,5 +593,5 @@ func (s *service) offerAgain(ctx context.Context, open []string) error {
 	if before == 0 || now > 0 || s.pause.Paused() { // it offers when it is resumed
 		return nil
 	}
-	return s.chain.Market.Offer(ctx, s.Class, s.Price, 1)
+	return asked(s).Make(ctx, 1)
 }

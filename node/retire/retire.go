@@ -11,12 +11,14 @@ import (
 
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/job/quantity"
+	"github.com/starling-network/starling/node/coins"
 	"github.com/starling-network/starling/node/control"
 	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/provider"
 	"github.com/starling-network/starling/node/session"
 	"github.com/starling-network/starling/node/uplink"
+	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/registry"
 )
 
@@ -201,16 +203,44 @@ func (r *retirement) unstake(ctx context.Context) error {
 			return err
 		}
 	}
-	if p.Leaving == p.Stake {
-		return nil
+	if p.Leaving != p.Stake {
+		if err := r.chain.Registry.Unstake(ctx, p.Stake); err != nil {
+			return err
+		}
 	}
-	return r.chain.Registry.Unstake(ctx, p.Stake)
+	stakes, err := r.chain.Stakes.Of(ctx, r.done.Account)
+	for _, s := range stakes {
+		if err == nil && s.Leaving != s.Amount {
+			err = r.chain.Stakes.Leave(ctx, "", s.Coin, s.Amount)
+		}
+	}
+	return err
+}
+
+// staked reports whether something of a stake, in any coin, is left.
+func (r *retirement) staked(ctx context.Context) (stake uint64, left bool, err error) {
+	p, err := r.chain.Registry.Participant(ctx, r.done.Account)
+	if errors.Is(err, client.ErrNotFound) {
+		return 0, false, nil
+	}
+	if err != nil {
+		return 0, true, err
+	}
+	stakes, err := r.chain.Stakes.Of(ctx, r.done.Account)
+	left = p.Stake > 0
+	for _, s := range stakes {
+		left = left || s.Amount > 0
+	}
+	return p.Stake, left, err
 }
 
 // await returns when the stake is paid out.
 func (r *retirement) await(ctx context.Context) error {
 	a, err := session.ReadAccount(ctx, r.RPC, r.done.Account)
-	if err != nil || a.Stake == 0 {
+	if err != nil {
+		return err
+	}
+	if _, left, err := r.staked(ctx); err != nil || !left {
 		return err
 	}
 	in := time.Duration(a.LeavesIn * float64(time.Second)).Round(time.Second)
@@ -221,11 +251,11 @@ func (r *retirement) await(ctx context.Context) error {
 	}
 	first, late := int64(0), false
 	return r.until(ctx, func(height int64) (bool, error) {
-		p, err := r.chain.Registry.Participant(ctx, r.done.Account)
-		if err != nil || p.Stake == 0 {
+		stake, left, err := r.staked(ctx)
+		if err != nil || !left {
 			return err == nil, err
 		}
-		r.done.Unstaked = p.Stake
+		r.done.Unstaked = max(r.done.Unstaked, stake)
 		if first == 0 {
 			first = height
 		}
@@ -256,6 +286,19 @@ func (r *retirement) send(ctx context.Context) error {
 const feeShare = 20
 
 func (r *retirement) sendAll(ctx context.Context) error {
+	held, err := coins.Holdings(ctx, r.chain.Modules, r.done.Account)
+	if err != nil {
+		return err
+	}
+	for _, h := range held {
+		if h.Balance == 0 {
+			continue
+		}
+		if _, err := r.chain.Coins.Send(ctx, r.To, h.Coin, h.Balance, r.Memo); err != nil {
+			return err
+		}
+		r.Say(fmt.Sprintf("sent %s to %s", h.Coin.Text(h.Balance), r.To))
+	}
 	have, err := r.chain.Coins.Balance(ctx, r.done.Account)
 	if err != nil {
 		return err
@@ -265,7 +308,7 @@ func (r *retirement) sendAll(ctx context.Context) error {
 		return err
 	}
 	amount := have - reserve/feeShare
-	sent, err := r.chain.Coins.Send(ctx, r.To, amount, r.Memo)
+	sent, err := r.chain.Coins.Send(ctx, r.To, coin.Coin{}, amount, r.Memo)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/starling-network/starling/client/api"
+	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/reward"
 )
 
@@ -89,9 +90,38 @@ func dates(heights []int64, day func(int64) (string, error), of map[int64]string
 	return dates(heights[half:], day, of)
 }
 
-// add adds a receipt to sums.
+// CoinSum is an account's amounts in a coin other than ZEN, in its grains.
+type CoinSum struct {
+	Coin     coin.Coin `json:"coin"`
+	Received uint64    `json:"received"`
+	Lost     uint64    `json:"lost"` // of its stake in the coin
+}
+
+// ByCoin sums receipts in other coins than ZEN, by coin.
+func ByCoin(receipts []Explanation) []CoinSum {
+	list := []CoinSum{}
+	for _, r := range receipts {
+		if r.Coin.Own() || r.Kind == reward.Refund || r.Kind == reward.Deposit {
+			continue
+		}
+		i := slices.IndexFunc(list, func(s CoinSum) bool { return s.Coin == r.Coin })
+		if i < 0 {
+			i, list = len(list), append(list, CoinSum{Coin: r.Coin})
+		}
+		if r.Kind == reward.Slash {
+			list[i].Lost += r.Amount
+		} else {
+			list[i].Received += r.Amount
+		}
+	}
+	slices.SortFunc(list, func(a, b CoinSum) int { return cmp.Compare(a.Coin.Denom, b.Coin.Denom) })
+	return list
+}
+
+// add adds a receipt to sums in ZEN; ByCoin has amounts in other coins.
 func add(r Explanation, received, lost *uint64, unpaid *int) {
 	switch {
+	case !r.Coin.Own() && r.Amount > 0:
 	case r.Kind == reward.Slash:
 		*lost += r.Amount
 	case r.Amount == 0:

@@ -7,6 +7,7 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/node/card"
+	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/web/report"
@@ -34,7 +35,8 @@ type Summary struct {
 	FeeUzen      uint64        `json:"fee_uzen"`
 	RefundedUzen uint64        `json:"refunded_uzen"`
 	BudgetUzen   uint64        `json:"budget_uzen"`
-	SlashedUzen  uint64        `json:"slashed_uzen"`
+	SlashedUzen  uint64        `json:"slashed_uzen"`  // of stakes in ZEN
+	Coin         coin.Coin     `json:"coin,omitzero"` // of the budget and what it paid, in grains; absent: ZEN
 	StateRoot    canon.Digest  `json:"state_root"`
 	Seconds      float64       `json:"seconds"` // of rounds, over all runs of the process
 	BytesUp      uint64        `json:"bytes_up"`

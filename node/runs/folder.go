@@ -17,6 +17,7 @@ import (
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/node/push/record"
 	"github.com/starling-network/starling/node/runs/lines"
+	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/web/series"
 	"github.com/starling-network/starling/web/source"
 )
@@ -124,6 +125,7 @@ type summary struct {
 	RefundedUzen  uint64          `json:"refunded_uzen"`
 	BudgetUzen    uint64          `json:"budget_uzen"`
 	SlashedUzen   uint64          `json:"slashed_uzen"`
+	Coin          coin.Coin       `json:"coin,omitzero"`
 	StateRoot     string          `json:"state_root"`
 	Seconds       float64         `json:"seconds"`
 	BytesUp       uint64          `json:"bytes_up"`

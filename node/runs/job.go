@@ -12,6 +12,7 @@ import (
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/client/job/spec"
 	"github.com/starling-network/starling/compute/model/architecture"
+	"github.com/starling-network/starling/node/coins"
 	"github.com/starling-network/starling/web/source"
 	"github.com/starling-network/starling/web/totals"
 )
@@ -171,6 +172,7 @@ func conclude(j *api.Job, s *summary, virtual bool) {
 	}
 	j.PaidUzen, j.FeeUzen, j.RefundedUzen, j.BudgetUzen, j.SlashedUzen = s.PaidUzen, s.FeeUzen, s.RefundedUzen,
 		s.BudgetUzen, s.SlashedUzen
+	j.Coin = coins.Shown(s.Coin)
 	j.Step, j.Round, j.Tokens, j.Seconds, j.SecondsLeft = s.Steps, s.Rounds, s.Tokens, s.Seconds, 0
 	j.BytesUp, j.BytesDown, j.StateRoot = s.BytesUp, s.BytesDown, s.StateRoot
 	if s.Seconds > 0 {

@@ -2,6 +2,7 @@ package runs
 
 import (
 	"github.com/starling-network/starling/client/api"
+	"github.com/starling-network/starling/node/coins"
 	"github.com/starling-network/starling/protocol/reward"
 )
 
@@ -28,7 +29,7 @@ func Explain(all []reward.Receipt, disputes []api.Dispute) []api.Receipt {
 			Seq: r.Seq, Height: r.Height, Round: int(r.Round) + 1, Unit: r.Unit, Who: r.Who, Kind: string(r.Kind),
 			Flops: r.Flops, Price: r.Price, Amount: r.Amount, Fee: r.Fee,
 			Reason: r.Reason, Fix: r.Fix, Explanation: reward.Explain(r), Why: reward.Reason(r),
-			Arithmetic: reward.Arithmetic(r, all), Payer: r.Payer,
+			Arithmetic: reward.Arithmetic(r, all), Payer: r.Payer, Coin: coins.Shown(r.Coin),
 		}
 		if r.Role != 0 {
 			out[i].Role = r.Role.String()

@@ -198,6 +198,11 @@ func (l *jobQueue) Submit(ctx context.Context, key string, s api.Submission) (st
 		want.Key = digestOf(key)
 	}
 	if l.payer != nil {
+		if j.Budget.Coin != "" && j.Budget.Coin != "zen" {
+			return "", &failure.Error{Status: http.StatusUnprocessableEntity, Code: "COIN_NOT_TAKEN",
+				Detail: "this server orders in ZEN alone: the limits of its tokens and the coins that it keeps back are in ZEN",
+				Fix:    "leave budget.coin out, or order with starling train --network"}
+		}
 		want.Account, want.Mark = l.payer.address(), newMark()
 		if err := l.funded(ctx, want); err != nil {
 			return "", err

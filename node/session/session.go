@@ -12,6 +12,7 @@ import (
 	"github.com/starling-network/starling/client/ledger"
 	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/node/coins"
 	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/keystore"
@@ -59,6 +60,8 @@ type Account struct {
 	LeavesIn float64 `json:"leaves_in_seconds,omitempty"`
 	Jailed   bool    `json:"jailed"`
 
+	Coins []coins.Holding `json:"coins,omitempty"` // in coins other than ZEN
+
 	Earning   bool   `json:"earning,omitempty"` // it has no stake of its own, and earns one
 	Payee     string `json:"payee,omitempty"`   // account that is paid in its place
 	NextPayee string `json:"next_payee,omitempty"`
@@ -81,6 +84,9 @@ func ReadAccount(ctx context.Context, network, address string) (*Account, error)
 	}
 	a.Exists = true
 	if a.Balance, err = at.Coins.Balance(ctx, address); err != nil {
+		return nil, err
+	}
+	if a.Coins, err = coins.Holdings(ctx, at.Modules, address); err != nil {
 		return nil, err
 	}
 	var p registry.Participant

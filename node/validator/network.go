@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/starling-network/starling/chain"
@@ -16,6 +17,7 @@ import (
 	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/keystore"
+	"github.com/starling-network/starling/protocol/coin"
 )
 
 // NetworkOptions says what network to make.
@@ -29,6 +31,35 @@ type NetworkOptions struct {
 	Port      int
 	BlockTime time.Duration
 	Private   bool // validators answer clients of their own machine only
+
+	Coins []string // symbols and decimals of coins besides the network's own, as usdc:6; orders may be placed in them
+}
+
+// testCoins is the balance of every account of a new network in each of its other coins, in coins.
+const testCoins = "1000000"
+
+// coins are the other coins of a new network, each with the balance of an account.
+func (o NetworkOptions) coins() (all []chain.Funded, err error) {
+	for _, text := range o.Coins {
+		symbol, decimals, _ := strings.Cut(text, ":")
+		n, err := strconv.ParseUint(decimals, 10, 8)
+		if err != nil {
+			return nil, fmt.Errorf("network: %q is no coin: write its symbol and decimals, such as usdc:6", text)
+		}
+		c := coin.Registered{Coin: coin.Coin{Denom: "base/" + symbol, Symbol: symbol, Exponent: uint32(n)}}
+		if c.Waiting, err = c.Parse("0.01"); err != nil {
+			c.Waiting = 1
+		}
+		f := chain.Funded{Coin: c}
+		if f.Amount, err = c.Parse(testCoins); err != nil {
+			return nil, err
+		}
+		if err := c.Validate(); err != nil {
+			return nil, fmt.Errorf("network: %w", err)
+		}
+		all = append(all, f)
+	}
+	return all, nil
 }
 
 // GenesisFunds is the balance of every account of a new network, in uzen.
@@ -84,6 +115,10 @@ func InitNetwork(dir string, o NetworkOptions) (*keystore.Network, error) {
 	n := &keystore.Network{ChainID: o.ChainID, Consumer: keystore.DirConsumer}
 	n.Workers, n.Verifiers = numbered("worker", o.Workers), numbered("verifier", o.Verifiers)
 	n.Validators = numbered("validator", o.Validators)
+	coins, err := o.coins()
+	if err != nil {
+		return nil, err
+	}
 	var accounts []chain.Funded
 	for _, name := range append(append([]string{keystore.DirConsumer}, n.Workers...), n.Verifiers...) {
 		h, _, err := home.Open(filepath.Join(dir, name))
@@ -91,6 +126,10 @@ func InitNetwork(dir string, o NetworkOptions) (*keystore.Network, error) {
 			return nil, err
 		}
 		accounts = append(accounts, chain.Funded{Address: h.Account().Address(), Amount: GenesisFunds})
+		for _, f := range coins {
+			f.Address = h.Account().Address()
+			accounts = append(accounts, f)
+		}
 	}
 	var keys []identity.Keys
 	for _, name := range n.Validators {

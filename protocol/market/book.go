@@ -13,17 +13,23 @@ import (
 // of the listings given.
 type OrderBook struct {
 	beacon        canon.Digest
-	tables        map[crew.Role]*table
+	tables        map[kind]*table
 	lots          map[key]*lot
 	jurisdictions []string // of all lots
 }
 
-type key struct {
-	role crew.Role
-	id   string
+// kind is a class of work that is paid in a coin: "" is the network's own.
+type kind struct {
+	denom string
+	role  crew.Role
 }
 
-// table is the lots of a role in order of their accounts, with the sums of their weights.
+type key struct {
+	kind
+	id string
+}
+
+// table is the lots of a kind in order of their accounts, with the sums of their weights.
 type table struct {
 	lots     []*lot
 	sums     []uint64 // of the weights up to and with each lot
@@ -32,31 +38,35 @@ type table struct {
 
 type lot struct {
 	Listing
-	weight uint64 // in a draw: the stake, at least one
-	left   uint32 // slots
-	under  int    // of the jurisdictions of the book
+	weight uint64  // in a draw: the stake, at least one
+	left   *uint32 // slots, of the lots of the account in all coins
+	under  int     // of the jurisdictions of the book
 }
 
 // NewBook makes the book of a block with its beacon.
 func NewBook(lots []Listing, beacon canon.Digest) *OrderBook {
-	b := &OrderBook{beacon: beacon, lots: make(map[key]*lot, len(lots)),
-		tables: map[crew.Role]*table{crew.Worker: {}, crew.Verifier: {}, crew.Generator: {}}}
-	under := map[string]int{}
+	b := &OrderBook{beacon: beacon, lots: make(map[key]*lot, len(lots)), tables: map[kind]*table{}}
+	under, slots := map[string]int{}, map[key]*uint32{}
 	heaviest := uint64(math.MaxInt64) / uint64(max(1, len(lots))) // so that no sum overflows
 	for _, l := range lots {
 		if l.Owner == "" {
 			l.Owner = l.ID
 		}
-		entry := &lot{Listing: l, left: l.Slots, weight: min(max(1, l.Stake), heaviest)}
+		account, of := key{kind{"", l.Role}, l.ID}, kind{l.Denom, l.Role}
+		if slots[account] == nil {
+			slots[account] = &l.Slots
+		}
+		entry := &lot{Listing: l, left: slots[account], weight: min(max(1, l.Stake), heaviest)}
 		if _, known := under[l.Jurisdiction]; !known {
 			under[l.Jurisdiction] = len(b.jurisdictions)
 			b.jurisdictions = append(b.jurisdictions, l.Jurisdiction)
 		}
 		entry.under = under[l.Jurisdiction]
-		b.lots[key{l.Role, l.ID}] = entry
-		if t := b.tables[l.Role]; t != nil {
-			t.lots = append(t.lots, entry)
+		b.lots[key{of, l.ID}] = entry
+		if b.tables[of] == nil {
+			b.tables[of] = &table{}
 		}
+		b.tables[of].lots = append(b.tables[of].lots, entry)
 	}
 	for _, t := range b.tables {
 		t.order()
@@ -70,7 +80,7 @@ func (t *table) order() {
 	for _, l := range t.lots {
 		sum += l.weight
 		t.sums = append(t.sums, sum)
-		if l.left > 0 {
+		if *l.left > 0 {
 			t.offering++
 		}
 	}
@@ -79,16 +89,29 @@ func (t *table) order() {
 // Take takes a slot of each member of a lease, and subtracts the leased work at its price from the cover of its stake.
 func (b *OrderBook) Take(o Order, members []crew.Member) {
 	for _, m := range members {
-		l := b.lots[key{m.Class(), m.ID}]
-		if l == nil || l.left == 0 {
+		l := b.lots[key{kind{o.Coin.Denom, m.Class()}, m.ID}]
+		if l == nil || *l.left == 0 {
 			continue // a member that returns to a run has its slot
 		}
-		l.left--
+		*l.left--
 		if l.Cover < math.MaxUint64 {
 			l.Cover -= min(l.Cover, o.Value(m.Class(), m.Price))
 		}
-		if l.left == 0 {
-			b.tables[m.Class()].offering--
+		if *l.left > 0 {
+			continue
+		}
+		for of, t := range b.tables { // the order does not matter
+			if of.role == m.Class() && b.lots[key{of, m.ID}] != nil {
+				t.offering--
+			}
 		}
 	}
+}
+
+// table is the lots for a class of work of an order.
+func (b *OrderBook) table(o *Order, role crew.Role) *table {
+	if t := b.tables[kind{o.Coin.Denom, role}]; t != nil {
+		return t
+	}
+	return &table{}
 }

@@ -14,7 +14,7 @@ import (
 
 // A lot that fits every order, which tests spoil.
 func good(id string, role crew.Role, price uint64) Listing {
-	return Listing{Offer{ID: id, Role: role, Price: price, Slots: 1, At: 1}, Profile{
+	return Listing{Offer: Offer{ID: id, Role: role, Price: price, Slots: 1, At: 1}, Profile: Profile{
 		Class: registry.Professional, Tier: registry.Silver, Memory: 16, Cores: 4, Disk: 30, Passed: 4, Upload: 100,
 		Region: "eu", Jurisdiction: "DE", Domain: id,
 		Attested: true, Rate: 1e12, Latency: 10, Cover: math.MaxUint64,

@@ -34,7 +34,7 @@ const tries = 24
 
 func (b *OrderBook) urn(w *wish, role crew.Role, priceCap uint64) *urn {
 	return &urn{
-		wish: w, table: b.tables[role], cap: priceCap, out: map[*lot]bool{},
+		wish: w, table: b.table(w.order, role), cap: priceCap, out: map[*lot]bool{},
 		seed: canon.Sum("starling/draw/1", b.beacon[:], []byte(w.order.ID), []byte{byte(role)}),
 	}
 }

@@ -12,8 +12,8 @@ import (
 
 // staked is an offer with a stake in ZEN.
 func staked(id string, role crew.Role, price, zen uint64) Listing {
-	return Listing{Offer{ID: id, Role: role, Price: price, Slots: 1},
-		Profile{Domain: id, Owner: id, Stake: zen * 1_000_000, Cover: math.MaxUint64}}
+	return Listing{Offer: Offer{ID: id, Role: role, Price: price, Slots: 1},
+		Profile: Profile{Domain: id, Owner: id, Stake: zen * 1_000_000, Cover: math.MaxUint64}}
 }
 
 func beacons(n int) canon.Digest { return canon.Sum("beacon", []byte(fmt.Sprint(n))) }

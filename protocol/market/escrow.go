@@ -74,7 +74,8 @@ var (
 	ErrNumerics = errors.New("market: another version of the numerics is in force")
 )
 
-// Escrow is the locked budget of one job, in uzen. At every moment Budget = Paid + Fee + Refunded + Remaining.
+// Escrow is the locked budget of one job, in grains of the coin of its order. At every moment Budget = Paid + Fee +
+// Refunded + Remaining.
 type Escrow struct {
 	Budget   uint64 `cbor:"1,keyasint"`
 	Paid     uint64 `cbor:"2,keyasint"` // net, to those who worked
@@ -119,10 +120,6 @@ func (e Escrow) Charge(amount uint64) (after Escrow, fee uint64) {
 	e.Fee += fee
 	return e, fee
 }
-
-// WaitingFee is the cost of an order that ends without a run, in uzen: the chain stored and tried it, with an opening
-// of this number of bytes. It is the least budget of an order, too.
-func WaitingFee(opening int) uint64 { return 1000 + 10*(uint64(opening)>>10) }
 
 // Close refunds what remains and returns it.
 func (e Escrow) Close() (after Escrow, refund uint64) {

@@ -44,7 +44,7 @@ func (b *OrderBook) Estimate(o Order) Estimate {
 	dearest := run.State{Progress: progress.Progress{Crew: crew.Crew{Terms: o.Terms}}}
 	for _, role := range crew.Classes {
 		may, total := []*lot(nil), uint64(0)
-		for _, l := range b.tables[role].lots {
+		for _, l := range b.table(&o, role).lots {
 			if why := w.passed(l); why != Fits {
 				e.Passed = append(e.Passed, Passed{l.Listing, why})
 				continue
@@ -52,6 +52,7 @@ func (b *OrderBook) Estimate(o Order) Estimate {
 			may = append(may, l)
 			total += l.weight
 		}
+		e.Passed = append(e.Passed, b.elsewhere(&o, role)...)
 		if len(may) > 0 {
 			at := crew.Member{ID: role.String(), Role: role.Registered(), Generates: role == crew.Generator, Active: true}
 			for _, l := range may {
@@ -91,10 +92,27 @@ func chance(weight, total uint64, seats uint32) uint32 {
 	return uint32(min(ppm, million))
 }
 
+// elsewhere are the offers that take the network's own coin and not that of an order.
+func (b *OrderBook) elsewhere(o *Order, role crew.Role) (passed []Passed) {
+	if t := b.tables[kind{"", role}]; t != nil && !o.Coin.Own() {
+		for _, l := range t.lots {
+			if b.lots[key{kind{o.Coin.Denom, role}, l.ID}] == nil {
+				passed = append(passed, Passed{l.Listing, OtherCoin})
+			}
+		}
+	}
+	return passed
+}
+
 // Unfit is why the offer of an account in a role cannot be drawn for an order; Fits: it can, or there is none.
 func (b *OrderBook) Unfit(o Order, role crew.Role, id string) Mismatch {
-	l, ok := b.lots[key{role, id}]
+	l, ok := b.lots[key{kind{o.Coin.Denom, role}, id}]
 	if !ok {
+		for of := range b.tables { // the order does not matter
+			if of.role == role && b.lots[key{of, id}] != nil {
+				return OtherCoin
+			}
+		}
 		return Fits
 	}
 	return b.wish(&o).passed(l)
@@ -134,7 +152,7 @@ func (b *OrderBook) seconds(o Order, lease Lease) uint64 {
 		if m.Role != crew.Worker {
 			continue
 		}
-		l := b.lots[key{m.Class(), m.ID}]
+		l := b.lots[key{kind{o.Coin.Denom, m.Class()}, m.ID}]
 		if l.Rate == 0 {
 			return 0
 		}

@@ -62,7 +62,7 @@ func TestGeneratorsAreMatched(t *testing.T) {
 		}
 		b.Take(drawingOrder(), lease.Members)
 		for _, m := range lease.Members {
-			if l := b.lots[key{m.Class(), m.ID}]; l.left != 0 {
+			if l := b.lots[key{kind{"", m.Class()}, m.ID}]; *l.left != 0 {
 				t.Errorf("%s has a slot left", m.ID)
 			}
 		}
@@ -73,8 +73,8 @@ func TestGeneratorsAreMatched(t *testing.T) {
 		}
 		o = drawingOrder()
 		o.Workers, o.Conditions.Domains = Workers{3, 3, 3}, 2
-		for i := range b.tables[crew.Worker].lots {
-			b.tables[crew.Worker].lots[i].Domain, b.tables[crew.Worker].lots[i].left = fmt.Sprint(i), 1
+		for i, l := range b.table(&o, crew.Worker).lots {
+			l.Domain, *l.left = fmt.Sprint(i), 1
 		}
 		if lease, why := b.Match(o); why != Matched || len(lease.Members) != 4 {
 			t.Errorf("with two domains: %s, %+v", why, lease)

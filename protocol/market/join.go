@@ -27,7 +27,7 @@ func (b *OrderBook) Join(o Order, s run.State, back []crew.Member, remaining uin
 				Profile: Profile{Owner: cmp.Or(m.Owner, m.ID)}}}
 			free := places > 0
 			if m.Earning {
-				free = EarnerMayJoin(s)
+				free = o.EarnerMayJoin(s)
 			}
 			if !free || m.Class() != role || m.Price > o.PriceCap || !s.MayJoin(m.ID, m.Role) || !taken.apart(l) {
 				continue
@@ -68,10 +68,10 @@ func (o *Order) free(s run.State, class crew.Role) uint32 {
 // EarnerMayJoin reports whether a worker that earns its stake may join a run, in addition to the workers that the order
 // takes: one at a time, and after none that may still be convicted there. So a run is rolled back at most once by a
 // worker that has nothing to lose. None joins after one of them was convicted, where work is not audited, or not exact,
-// so that nothing would be proven, and in the last rounds.
-func EarnerMayJoin(s run.State) bool {
+// so that nothing would be proven, in the last rounds, and for an order in another coin than the stake.
+func (o *Order) EarnerMayJoin(s run.State) bool {
 	t := s.Terms
-	return t.AuditPPM > 0 && t.Tolerance.DistancePPM == 0 && s.Phase != progress.Settle &&
+	return o.Coin.Own() && t.AuditPPM > 0 && t.Tolerance.DistancePPM == 0 && s.Phase != progress.Settle &&
 		!slices.ContainsFunc(s.Members, func(m crew.Member) bool {
 			return m.Earning && (m.Why == reason.Verdict || m.Participating() || s.Liable(m.ID))
 		})
@@ -79,7 +79,7 @@ func EarnerMayJoin(s run.State) bool {
 
 // earners draws a worker that earns its stake, at the price of the workers of the run or below.
 func (b *OrderBook) earners(o Order, s run.State, taken owners, remaining uint64) []crew.Member {
-	if !EarnerMayJoin(s) {
+	if !o.EarnerMayJoin(s) {
 		return nil
 	}
 	o.PriceCap, _ = cost.Highest(s)

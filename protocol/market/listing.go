@@ -78,7 +78,7 @@ type Profile struct {
 	Latency      uint32 // milliseconds; 0: not measured
 	Stake        uint64 // that stays, uzen
 	Owner        string // account that it works for: its pool's, or its own
-	Cover        uint64 // price of the work that its stake may still stand behind, uzen
+	Cover        uint64 // price of the work that its stake may still stand behind, in the coin of the listing
 	Earning      bool   // it has no stake, and earns it
 }
 
@@ -94,11 +94,19 @@ func ProfileOf(p registry.Participant, params registry.Params, owner string, lea
 	}
 }
 
-// Listing is an offer that may be matched, with the profile of its account. Slots are those that are left; with none
-// it is not matched.
+// Listing is an offer that may be matched, in one coin, with the profile of its account. Slots are those that are left,
+// for the listings of the offer in all coins together; with none it is not matched.
 type Listing struct {
 	Offer
 	Profile
+	Denom string `cbor:"Denom,omitempty"` // of the coin of Price and Cover; none: the network's own
+}
+
+// In is the listing of an offer in another coin that it takes. cover is the value of the work that the
+// stake in this coin still covers.
+func (l Listing) In(a Ask, cover uint64) Listing {
+	l.Denom, l.Price, l.Cover = a.Denom, a.Price, cover
+	return l
 }
 
 // Mismatch is why an offer does not fit an order.
@@ -122,6 +130,7 @@ const (
 	HourTooDear       Mismatch = "hour_above_cap"     // or its rate was never measured
 	TooDear           Mismatch = "price_above_cap"    // of the order
 	NoVerifierWanted  Mismatch = "no_verifier_wanted" // by the order
+	OtherCoin         Mismatch = "other_coin"         // the offer does not take the coin of the order
 	EarnsStake        Mismatch = "earns_stake"        // and the run has no place for another such worker
 	// by the order: no units draw answers for those that learn, or all seats are for workers that may learn
 	NoGeneratorWanted Mismatch = "no_generator_wanted"
@@ -137,6 +146,7 @@ var misfits = map[Mismatch]string{
 	StakeTooSmall:    "its stake is too small to deter a lie in the work it would be leased",
 	HourTooDear:      "an hour of it costs more than the cap, or its rate was never measured",
 	TooDear:          "it asks more than the cap",
+	OtherCoin:        "it does not take the coin of the order",
 	NoVerifierWanted: "the order wants no verifier", NoGeneratorWanted: "the order wants no generator",
 	EarnsStake: "it earns its stake: it joins runs in progress, in addition to the staked workers",
 }
@@ -154,7 +164,7 @@ func (w *wish) misfit(l *lot) Mismatch {
 		return NoVerifierWanted
 	case l.Role == crew.Generator && w.order.Generators == 0:
 		return NoGeneratorWanted
-	case l.left == 0:
+	case *l.left == 0:
 		return NoSlot
 	case l.Earning && !w.earning:
 		return EarnsStake
@@ -212,7 +222,8 @@ func (b *OrderBook) wish(o *Order) *wish {
 	return w
 }
 
-// Value is the amount that a conviction must take from a member in a role at a price, in uzen, so that no lie gains:
+// Value is the amount that a conviction must take from a member in a role at a price, in grains of the coin of the
+// order, so that no lie gains:
 // audit.Bond of the largest unit (of tolerant work audit.Deposit, which backs the units of its worker), at the floor
 // of the job's audit rate for a worker, and at the rate of planted faults for a verifier, which is paid for a whole
 // unit. History does not lower it, as the rate never falls below the floor.
@@ -231,8 +242,8 @@ func (o *Order) Value(role crew.Role, price uint64) uint64 {
 	return audit.Bond(unit, o.Terms.Floor())
 }
 
-// Stake is the least stake behind the work that one member is leased in a role, in uzen
-// (registry.Participant.Collateral).
+// Stake is the least stake behind the work that one member is leased in a role, in the coin of the order
+// (registry.Participant.Collateral). A member of an order in another coin also has the stake of its role, in uzen.
 func (o *Order) Stake(role crew.Role, price uint64, params registry.Params) uint64 {
 	const million = 1_000_000
 	high, low := bits.Mul64(o.Value(role, price), uint64(params.CoverPPM))
@@ -242,6 +253,9 @@ func (o *Order) Stake(role crew.Role, price uint64, params registry.Params) uint
 	stake, rest := bits.Div64(high, low, million)
 	if rest > 0 {
 		stake++
+	}
+	if !o.Coin.Own() {
+		return stake
 	}
 	return max(stake, params.MinStake(role))
 }

@@ -1,7 +1,7 @@
 // Package market matches orders with offers, and keeps the budget of a job: matching, quotes, escrow, fees.
 //
-// It is pure integer arithmetic in uzen. It holds no coins (the chain's bank does), and reward decides which account
-// has earned how much.
+// It is pure integer arithmetic in grains of the coin of an order (protocol/coin), and converts none into another. It
+// holds no coins (the chain's bank does), and reward decides which account has earned how much.
 package market
 
 import (
@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/refusal"
@@ -27,6 +28,32 @@ type Offer struct {
 	At    int64     `cbor:"5,keyasint"` // height
 	// it is for every worker that named the account as its pool, not for the account's own work
 	Pool bool `cbor:"6,keyasint"`
+
+	Asks []Ask `cbor:"7,keyasint,omitempty"` // prices in other coins, each coin once; Price is in the network's own
+	// only the coins of Asks are taken, and not the network's own
+	Foreign bool `cbor:"8,keyasint,omitempty"`
+}
+
+// Ask is a price in a coin other than the network's own.
+type Ask struct {
+	Denom string `cbor:"1,keyasint"`
+	Price uint64 `cbor:"2,keyasint"` // grains per 10^15 floating-point operations
+}
+
+// MaxAsks is the most coins of one offer.
+const MaxAsks = 8
+
+// Asked is the price of an offer in a coin, by its denomination ("": the network's own), and whether it takes the coin.
+func (f Offer) Asked(denom string) (price uint64, takes bool) {
+	if denom == "" {
+		return f.Price, !f.Foreign
+	}
+	for _, a := range f.Asks {
+		if a.Denom == denom {
+			return a.Price, true
+		}
+	}
+	return 0, false
 }
 
 // Pooled is the offer of a pool for one of its members. A member with an offer of its own is left out.
@@ -47,8 +74,8 @@ type Order struct {
 	ID        string      `cbor:"1,keyasint"` // of the job: equals Terms.Job
 	Consumer  string      `cbor:"2,keyasint"` // account address
 	Terms     terms.Terms `cbor:"3,keyasint"`
-	Budget    uint64      `cbor:"4,keyasint"` // uzen, locked in escrow
-	PriceCap  uint64      `cbor:"5,keyasint"` // uzen per 10^15 floating-point operations, for every role
+	Budget    uint64      `cbor:"4,keyasint"` // grains of its coin, locked in escrow
+	PriceCap  uint64      `cbor:"5,keyasint"` // grains per 10^15 floating-point operations, for every role
 	Workers   Workers     `cbor:"6,keyasint"`
 	Verifiers uint32      `cbor:"7,keyasint"` // exactly as many
 	Deadline  int64       `cbor:"8,keyasint"` // height after which an unmatched order is refunded; 0: none
@@ -59,6 +86,19 @@ type Order struct {
 	SharesPPM  uint32     `cbor:"14,keyasint"` // of the model, to the accounts with verified work, in proportion to it
 	// of the seats of workers, those that offers of crew.Generator may have; below Workers.Min
 	Generators uint32 `cbor:"15,keyasint,omitempty"`
+
+	// Coin of all amounts of the order: of its budget, its prices, and what it pays and refunds.
+	Coin coin.Coin `cbor:"16,keyasint,omitzero"`
+	// grains that stand for 1,000 uzen (coin.Registered); 0: the coin is the network's own
+	Waiting uint64 `cbor:"17,keyasint,omitempty"`
+}
+
+// Rank is the budget as orders in all coins compare (coin.Rank).
+func (o *Order) Rank() uint64 {
+	if o.Coin.Own() {
+		return o.Budget
+	}
+	return coin.Rank(o.Budget, o.Waiting)
 }
 
 // Exceed is the fate of a run whose budget does not cover another round.

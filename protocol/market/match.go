@@ -23,7 +23,7 @@ type Reason string
 // The reasons, in the order in which they are looked for.
 const (
 	Matched         Reason = ""
-	TooFewWorkers   Reason = "too_few_workers"   // at any price, and whatever they are
+	TooFewWorkers   Reason = "too_few_workers"   // at any price in the coin of the order, and whatever they are
 	TooFewVerifiers Reason = "too_few_verifiers" // likewise, or of too few owners
 	ConditionsUnmet Reason = "conditions_unmet"  // enough offers, not enough that keep the conditions at any price
 	TooFewDomains   Reason = "too_few_domains"   // enough that keep the conditions, in too few failure domains
@@ -138,9 +138,9 @@ func (b *OrderBook) verifiers(w *wish, priceCap uint64, taken owners) (chosen []
 func (b *OrderBook) lacking(w *wish) Reason {
 	o := w.order
 	switch {
-	case b.tables[crew.Worker].offering+min(b.tables[crew.Generator].offering, o.Generators) < o.Workers.Min:
+	case b.table(o, crew.Worker).offering+min(b.table(o, crew.Generator).offering, o.Generators) < o.Workers.Min:
 		return TooFewWorkers
-	case b.tables[crew.Verifier].offering < o.Verifiers:
+	case b.table(o, crew.Verifier).offering < o.Verifiers:
 		return TooFewVerifiers
 	}
 	alone, fit := b.workers(w, math.MaxUint64, owners{})
@@ -160,7 +160,7 @@ func (b *OrderBook) lacking(w *wish) Reason {
 
 // fitting counts the lots of a role that fit an order at any price.
 func (b *OrderBook) fitting(w *wish, role crew.Role) (n int) {
-	for _, l := range b.tables[role].lots {
+	for _, l := range b.table(w.order, role).lots {
 		if w.misfit(l) == Fits {
 			n++
 		}

@@ -29,7 +29,7 @@ func TestArithmeticLeadsToTheAmount(t *testing.T) {
 				t.Fatalf("no arithmetic of %+v", r)
 			}
 			text := strings.Join(lines, "\n")
-			if !strings.Contains(text, zen(r.Amount)+" ZEN") || strings.Contains(text, "does not add up") {
+			if !strings.Contains(text, r.Coin.Text(r.Amount)) || strings.Contains(text, "does not add up") {
 				t.Fatalf("%+v\n%s", r, text)
 			}
 			if r.Kind == Slash && r.Reason != Restitution && len(lines) != 3 {

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/starling-network/starling/canon"
@@ -12,6 +13,7 @@ import (
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/market/cost"
 	"github.com/starling-network/starling/protocol/registry"
+	"github.com/starling-network/starling/protocol/reward/penalty"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/event"
@@ -54,7 +56,8 @@ type world struct {
 	escrow   market.Escrow
 	seq      uint64
 	height   int64
-	bank     map[string]uint64
+	bank     map[string]uint64 // in the coin of the order
+	uzen     map[string]uint64 // of an order in another coin: the stakes in the network's own
 	total    uint64
 	disputes []pending
 	events   []event.Event
@@ -83,14 +86,18 @@ func digest(parts ...any) canon.Digest { return canon.Sum("world", []byte(fmt.Sp
 
 func enact(t *testing.T, order market.Order, parties []party) *world {
 	t.Helper()
-	w := &world{t: t, order: order, parties: parties, height: 1, bank: map[string]uint64{},
+	w := &world{t: t, order: order, parties: parties, height: 1, bank: map[string]uint64{}, uzen: map[string]uint64{},
 		results: map[place]work.Commitment{}}
 	slices.SortFunc(w.parties, func(a, b party) int { return cmp.Compare(a.offer.ID, b.offer.ID) })
 	w.bank[order.Consumer] = order.Budget
 	var offers []market.Listing
 	for _, p := range parties {
-		offers = append(offers, market.Listing{Offer: p.offer, Profile: market.Profile{Cover: 1 << 63}})
-		w.bank[Stake(p.offer.ID)] = stake
+		offers = append(offers, market.Listing{Offer: p.offer, Profile: market.Profile{Cover: 1 << 63},
+			Denom: order.Coin.Denom})
+		w.bank[purse{p.offer.ID, order.Coin}.account()] = stake
+		if !order.Coin.Own() {
+			w.uzen[Stake(p.offer.ID)] = stake
+		}
 	}
 	w.total = order.Budget + stake*uint64(len(parties))
 	lease, reason := market.NewBook(offers, w.env().Beacon).Match(order)
@@ -391,9 +398,10 @@ func (w *world) apply(s run.State, events []event.Event, err error) {
 	if err != nil {
 		w.t.Fatalf("height %d: %v", w.height, err)
 	}
-	book := SettlementInput{Consumer: w.order.Consumer, Escrow: w.escrow, Penalty: DefaultPenalty(),
+	book := SettlementInput{Consumer: w.order.Consumer, Escrow: w.escrow, Penalty: penalty.Default(),
 		Least: registry.DefaultParams().MinStake, FeePPM: market.FeePPM, Height: w.height, Seq: w.seq,
-		Stake: func(id string) uint64 { return w.bank[Stake(id)] }}
+		Coin: w.order.Coin, Stake: func(id string) uint64 { return w.of(Stake(id))[Stake(id)] },
+		CoinStake: func(id string) uint64 { return w.bank[CoinStake(id)] }}
 	settled := Settle(s, events, book)
 	for _, e := range events {
 		alone := Settle(s, []event.Event{e}, book)
@@ -414,11 +422,20 @@ func (w *world) apply(s run.State, events []event.Event, err error) {
 
 func (w *world) move(from, to string, amount uint64) {
 	w.t.Helper()
-	if amount == 0 || w.bank[from] < amount {
-		w.t.Fatalf("height %d: %d uzen from %s, which has %d", w.height, amount, from, w.bank[from])
+	bank := w.of(from)
+	if amount == 0 || bank[from] < amount {
+		w.t.Fatalf("height %d: %d from %s, which has %d", w.height, amount, from, bank[from])
 	}
-	w.bank[from] -= amount
-	w.bank[to] += amount
+	bank[from] -= amount
+	bank[to] += amount
+}
+
+// of is the bank of the coin that an account holds, from which a transfer is made.
+func (w *world) of(from string) map[string]uint64 {
+	if !w.order.Coin.Own() && strings.HasPrefix(from, Stake("")) {
+		return w.uzen
+	}
+	return w.bank
 }
 
 // tell writes the transcript.

@@ -1,6 +1,7 @@
 package reward
 
 import (
+	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/market/cost"
 	"github.com/starling-network/starling/protocol/run/crew"
@@ -52,9 +53,9 @@ func (l *ledger) payBy(culprits []string, kind Kind, round, unit uint32, m crew.
 		}
 		fee := market.Share(gross, l.book.FeePPM)
 		l.receipt(Receipt{Round: round, Unit: unit, Who: m.ID, Role: m.Class(), Kind: kind, Flops: flops, Price: m.Price,
-			FeePPM: l.book.FeePPM, Amount: gross - fee, Fee: fee, Reason: reason, Payer: id})
-		l.fromStake(id, m.ID, gross-fee)
-		l.fromStake(id, CommunityPool, fee)
+			Coin: l.book.Coin, FeePPM: l.book.FeePPM, Amount: gross - fee, Fee: fee, Reason: reason, Payer: id})
+		l.from(l.purse(id), m.ID, gross-fee)
+		l.from(l.purse(id), CommunityPool, fee)
 		return id
 	}
 	return ""
@@ -102,19 +103,53 @@ func (l *ledger) restitution(round, unit uint32, id string, before uint64) {
 	if amount := before - l.stake(id); amount > 0 {
 		m, _ := l.state.Member(id)
 		l.receipt(Receipt{Round: round, Unit: unit, Who: id, Role: m.Class(), Kind: Slash, Amount: amount,
-			Reason: Restitution,
-			Part:   amount, Whole: before})
+			Reason: Restitution, Coin: l.book.Coin, Part: amount, Whole: before})
 	}
 }
 
-// stake is the rest of a stake in this transition, in uzen.
-func (l *ledger) stake(id string) uint64 { return l.book.Stake(id) - l.taken[id] }
+// purse is a stake of an account in one coin.
+type purse struct {
+	id   string
+	coin coin.Coin
+}
 
-// fromStake moves an amount out of a stake.
-func (l *ledger) fromStake(id, to string, amount uint64) {
+// purse is the stake of an account in the coin of the order, which backs its work in the order.
+func (l *ledger) purse(id string) purse { return purse{id, l.book.Coin} }
+
+// purses are the stakes of an account that a conviction takes from: in the network's own coin, and in that of the
+// order.
+func (l *ledger) purses(id string) []purse {
+	if l.book.Coin.Own() {
+		return []purse{l.purse(id)}
+	}
+	return []purse{{id: id}, l.purse(id)}
+}
+
+// account is the account of transfers out of a stake.
+func (p purse) account() string {
+	if p.coin.Own() {
+		return Stake(p.id)
+	}
+	return CoinStake(p.id)
+}
+
+// holds is the rest of a stake in this transition.
+func (l *ledger) holds(p purse) uint64 {
+	has := l.book.Stake
+	if !p.coin.Own() {
+		has = l.book.CoinStake
+	}
+	return has(p.id) - l.taken[p.account()]
+}
+
+// stake is the rest of the stake of an account in the coin of the order.
+func (l *ledger) stake(id string) uint64 { return l.holds(l.purse(id)) }
+
+// from moves an amount out of a stake.
+func (l *ledger) from(p purse, to string, amount uint64) {
 	if l.taken == nil {
 		l.taken = map[string]uint64{}
 	}
-	l.taken[id] += amount
-	l.transfer(Transfer{From: Stake(id), To: to, Amount: amount})
+	l.taken[p.account()] += amount
+	l.transfer(Transfer{From: p.account(), To: to, Amount: amount})
 }

@@ -237,25 +237,25 @@ func Explain(r Receipt) string {
 	var what string
 	switch r.Kind {
 	case Work, Audit:
-		what = fmt.Sprintf("%s receives %s ZEN for the %s of %s", r.Who, zen(r.Amount), r.Kind, at)
+		what = fmt.Sprintf("%s receives %s for the %s of %s", r.Who, r.Coin.Text(r.Amount), r.Kind, at)
 	case Slash:
 		if r.OfEpoch() {
 			at = r.Job
 		}
-		what = fmt.Sprintf("%s loses %s ZEN of its stake over %s", r.Who, zen(r.Amount), at)
+		what = fmt.Sprintf("%s loses %s of its stake over %s", r.Who, r.Coin.Text(r.Amount), at)
 	case Base, WorkReward, Bandwidth, Standby:
-		what = fmt.Sprintf("%s receives %s ZEN of the %s of %s", r.Who, zen(r.Amount), rewards[r.Kind], r.Job)
+		what = fmt.Sprintf("%s receives %s of the %s of %s", r.Who, r.Coin.Text(r.Amount), rewards[r.Kind], r.Job)
 	case Revenue:
-		what = fmt.Sprintf("%s receives %s ZEN of the revenue of %s for its shares", r.Who, zen(r.Amount), r.Job)
+		what = fmt.Sprintf("%s receives %s of the revenue of %s for its shares", r.Who, r.Coin.Text(r.Amount), r.Job)
 	case Deposit:
 		what = fmt.Sprintf("%s keeps the deposit that was held over %s", r.Who, at)
 	case Refund:
-		what = fmt.Sprintf("%s gets %s ZEN back", r.Who, zen(r.Amount))
+		what = fmt.Sprintf("%s gets %s back", r.Who, r.Coin.Text(r.Amount))
 		if r.Fee > 0 {
-			what += fmt.Sprintf(", less the fee of %s ZEN for an order that no member worked on,", zen(r.Fee))
+			what += fmt.Sprintf(", less the fee of %s for an order that no member worked on,", r.Coin.Text(r.Fee))
 		}
 	default:
-		what = fmt.Sprintf("%s receives %s ZEN of a slashed stake over %s", r.Who, zen(r.Amount), at)
+		what = fmt.Sprintf("%s receives %s of a slashed stake over %s", r.Who, r.Coin.Text(r.Amount), at)
 	}
 	sentence := what + " because " + Reason(r) + "."
 	if r.Fix != "" {

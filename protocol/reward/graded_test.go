@@ -5,6 +5,7 @@ import (
 
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
+	"github.com/starling-network/starling/protocol/reward/penalty"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/event"
@@ -12,32 +13,6 @@ import (
 	"github.com/starling-network/starling/protocol/run/reason"
 	"github.com/starling-network/starling/protocol/run/terms"
 )
-
-func TestTaken(t *testing.T) {
-	p := DefaultPenalty()
-	for name, c := range map[string]struct {
-		Conviction
-		want uint64
-	}{
-		"a tenth":                        {Conviction{Stake: 100_000_000, Least: 1_000_000}, 10_000_000},
-		"the bond, and the accuser's":    {Conviction{Stake: 100_000_000, Bond: 20_000_000}, 40_000_000},
-		"no more than half":              {Conviction{Stake: 100_000_000, Bond: 200_000_000}, 50_000_000},
-		"half of the smallest stake":     {Conviction{Stake: 1_000_000, Least: 1_000_000}, 500_000},
-		"half the next time":             {Conviction{Stake: 100_000_000, Again: true}, 50_000_000},
-		"and the bond":                   {Conviction{Stake: 100_000_000, Bond: 40_000_000, Again: true}, 80_000_000},
-		"and no more than all":           {Conviction{Stake: 100_000_000, Bond: 1 << 63, Again: true}, 100_000_000},
-		"nothing of nothing":             {Conviction{Bond: 7}, 0},
-		"nothing of nothing, once again": {Conviction{Bond: 7, Again: true}, 0},
-	} {
-		if got := p.Taken(c.Conviction); got != c.want {
-			t.Errorf("%s: %d, want %d", name, got, c.want)
-		}
-	}
-	p.MemoryBlocks = 0
-	if got := p.Taken(Conviction{Stake: 100_000_000, Least: 1_000_000}); got != 50_000_000 {
-		t.Errorf("without a memory it takes %d", got)
-	}
-}
 
 // The ledger knows whether a conviction is the first, for as long as the penalty remembers, and the receipt says how
 // much of which stake was taken.
@@ -54,11 +29,11 @@ func TestConvictionsAreRemembered(t *testing.T) {
 	}
 	verdict := []event.Event{{Kind: event.DisputeEnded, Who: "vera", Other: "liar", Why: reason.WrongWork}}
 	for _, c := range []struct{ last, height, want int64 }{
-		{0, 100, 10_000_000}, {1, 100, 50_000_000}, {1, DefaultMemoryBlocks + 1, 50_000_000},
-		{1, DefaultMemoryBlocks + 2, 10_000_000},
+		{0, 100, 10_000_000}, {1, 100, 50_000_000}, {1, penalty.DefaultMemoryBlocks + 1, 50_000_000},
+		{1, penalty.DefaultMemoryBlocks + 2, 10_000_000},
 	} {
 		settled := Settle(s, verdict, SettlementInput{
-			Escrow: market.Escrow{Budget: 1000}, Penalty: DefaultPenalty(), Height: c.height,
+			Escrow: market.Escrow{Budget: 1000}, Penalty: penalty.Default(), Height: c.height,
 			Stake:     func(string) uint64 { return 100_000_000 },
 			Convicted: func(string) int64 { return c.last }, Least: registry.DefaultParams().MinStake,
 		})

@@ -6,6 +6,7 @@
 package reward
 
 import (
+	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/run/crew"
 )
 
@@ -41,9 +42,9 @@ type Receipt struct {
 	Role   crew.Role `cbor:"7,keyasint" json:"role"` // 0 for the consumer and the community pool
 	Kind   Kind      `cbor:"8,keyasint" json:"kind"`
 	Flops  uint64    `cbor:"9,keyasint" json:"flops"`   // floating-point operations of the work, paid or not
-	Price  uint64    `cbor:"10,keyasint" json:"price"`  // uzen per 10^15 of them
-	Amount uint64    `cbor:"11,keyasint" json:"amount"` // uzen, net
-	Fee    uint64    `cbor:"12,keyasint" json:"fee"`    // uzen to the community pool on top of Amount
+	Price  uint64    `cbor:"10,keyasint" json:"price"`  // grains of Coin per 10^15 of them
+	Amount uint64    `cbor:"11,keyasint" json:"amount"` // grains, net
+	Fee    uint64    `cbor:"12,keyasint" json:"fee"`    // grains to the community pool on top of Amount
 	Reason string    `cbor:"13,keyasint" json:"reason"`
 	Fix    string    `cbor:"14,keyasint" json:"fix,omitempty"` // what Who can do about it
 	// of a payment, to the community pool, as governance had it
@@ -60,6 +61,9 @@ type Receipt struct {
 
 	// of work: whose stake paid it; none: the budget of the job
 	Payer string `cbor:"20,keyasint,omitempty" json:"payer,omitempty"`
+
+	// of all amounts: that of the order, or the network's own, in which the zero value is
+	Coin coin.Coin `cbor:"21,keyasint,omitzero" json:"coin,omitzero"`
 }
 
 // OfDispute reports whether a receipt can follow from the verdict of a dispute, as that of every slash can. Its
@@ -80,7 +84,9 @@ func (r Receipt) OfDispute() bool {
 // slashes do not bar: a seal may stay closed because a machine stopped, an account that pays restitution is barred by
 // its conviction, and a deposit is forfeited without proof.
 func (r Receipt) Jails() bool {
-	return r.Kind == Slash && r.Reason != SealUnopened && r.Reason != Restitution && r.Reason != DepositForfeited
+	// in another coin it is the second receipt of one slash
+	return r.Kind == Slash && r.Coin.Own() && r.Reason != SealUnopened && r.Reason != Restitution &&
+		r.Reason != DepositForfeited
 }
 
 // Accounts of transfers that are not a participant's own.
@@ -93,11 +99,14 @@ const (
 // Stake names the account that holds a participant's stake.
 func Stake(id string) string { return "stake:" + id }
 
+// CoinStake names the account that holds a participant's stake in the coin of an order that is not the network's own.
+func CoinStake(id string) string { return "coin-stake:" + id }
+
 // Transfer is one movement of coins for the chain to execute.
 type Transfer struct {
-	From   string `cbor:"1,keyasint"` // Escrow, Emission, CommunityPool, or Stake of an account
+	From   string `cbor:"1,keyasint"` // Escrow, Emission, CommunityPool, or Stake or CoinStake of an account
 	To     string `cbor:"2,keyasint"` // CommunityPool, or an account address
-	Amount uint64 `cbor:"3,keyasint"` // uzen, never zero
+	Amount uint64 `cbor:"3,keyasint"` // grains, never zero
 	// for work: an account that earns its stake gets it as stake, and the payee of an account gets it in its place
 	Pay bool `cbor:"4,keyasint,omitempty"`
 }

@@ -9,8 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/market/cost"
+	"github.com/starling-network/starling/protocol/reward/penalty"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/event"
@@ -53,8 +55,14 @@ func (w *world) conserved() {
 	for _, amount := range w.bank { // a sum has no order
 		total += amount
 	}
+	var staked uint64
+	for _, amount := range w.uzen {
+		staked += amount
+	}
 	e := w.escrow
 	switch {
+	case !w.order.Coin.Own() && staked != stake*uint64(len(w.parties)):
+		w.t.Fatalf("height %d: %d uzen exist", w.height, staked)
 	case total != w.total:
 		w.t.Fatalf("height %d: %d uzen exist, there were %d", w.height, total, w.total)
 	case e.Budget != e.Paid+e.Fee+e.Refunded+e.Remaining():
@@ -69,7 +77,7 @@ func (w *world) conserved() {
 // audit checks the whole story at its end.
 func (w *world) audit() {
 	w.t.Helper()
-	sums, byReason := map[Kind]uint64{}, map[string]int{}
+	sums, byReason, uzen := map[Kind]uint64{}, map[string]int{}, map[Kind]uint64{}
 	var fees, restored, restitution uint64
 	ended := map[Kind]int{}
 	for i, r := range w.receipts {
@@ -78,6 +86,12 @@ func (w *world) audit() {
 		}
 		if r.Amount == 0 && r.Fix == "" && r.Kind != Refund && r.Reason != AuditMoot {
 			w.t.Errorf("a zero without advice: %+v", r)
+		}
+		if r.Coin != w.order.Coin { // what a conviction takes of the stake in the network's own coin
+			if uzen[r.Kind] += r.Amount; !r.Coin.Own() || r.Kind != Slash && r.Kind != Bounty && r.Kind != Fee {
+				w.t.Errorf("a receipt in a third coin, or of pay in uzen: %+v", r)
+			}
+			continue
 		}
 		ended[r.Kind]++
 		byReason[r.Reason]++
@@ -105,6 +119,9 @@ func (w *world) audit() {
 	}
 	if sums[Slash] != sums[Bounty]+sums[Fee] || sums[Bounty] > sums[Slash]/2 {
 		w.t.Errorf("slashes: %v", sums)
+	}
+	if uzen[Slash] != uzen[Bounty]+uzen[Fee] || w.uzen[CommunityPool] != uzen[Fee] {
+		w.t.Errorf("of stakes in uzen: %v, and %d in the community pool", uzen, w.uzen[CommunityPool])
 	}
 	if restored != restitution {
 		w.t.Errorf("the convicted paid %d, and %d was paid from their stakes", restitution, restored)
@@ -178,7 +195,8 @@ func honestRoot(t terms.Terms) (base [32]byte) {
 	return at
 }
 
-// TestManyWorlds runs jobs among workers and verifiers of all kinds, at least one of each honest.
+// TestManyWorlds runs jobs among workers and verifiers of all kinds, at least one of each honest; half of them are paid
+// in another coin. No coin is made, lost, or paid in place of the other one.
 func TestManyWorlds(t *testing.T) {
 	outcomes := map[string]int{}
 	for seed := range uint64(500) {
@@ -188,6 +206,9 @@ func TestManyWorlds(t *testing.T) {
 			order := job(fmt.Sprintf("job%d", seed), 1+r.Uint32N(9), 1+r.Uint32N(6), 2, rates[r.IntN(len(rates))])
 			if r.IntN(8) == 0 {
 				order.Budget = 60_000 + r.Uint64N(60_000)
+			}
+			if seed%2 == 1 {
+				order.Coin = coin.Coin{Denom: "ibc/usdc", Symbol: "usdc", Exponent: 6}
 			}
 			parties := []party{worker("w0", party{pace: 1 + r.Int64N(4)}), verifier("v0", party{pace: 1 + r.Int64N(4)}),
 				verifier("v1", chance(r))}
@@ -286,7 +307,7 @@ func TestUnopenedSealCostsStake(t *testing.T) {
 	w := enact(t, job("unopened", 2, 2, 2, 1_000_000),
 		[]party{worker("ann", party{}), worker("bob", party{}), verifier("sid", party{stamps: true}),
 			verifier("vic", party{})})
-	const lost = stake * DefaultUnopenedPPM / million
+	const lost = stake * penalty.DefaultUnopenedPPM / million
 	if got := w.bank[Stake("sid")]; got != stake-lost {
 		t.Errorf("it has %d of %d staked, %d are to be lost", got, uint64(stake), uint64(lost))
 	}
@@ -397,7 +418,7 @@ func TestSilenceEarnsNothing(t *testing.T) {
 	for why, bounty := range map[string]uint64{reason.WrongWork: 250, reason.Silent: 0} {
 		ended := event.Event{Kind: event.DisputeEnded, Who: "v", Other: "w", Why: why}
 		after := Settle(s, []event.Event{ended}, SettlementInput{
-			Escrow: market.Escrow{Budget: 10_000_000}, Penalty: DefaultPenalty(), Stake: func(string) uint64 { return 1000 },
+			Escrow: market.Escrow{Budget: 10_000_000}, Penalty: penalty.Default(), Stake: func(string) uint64 { return 1000 },
 		})
 		got := map[Kind]uint64{}
 		for _, r := range after.Receipts {

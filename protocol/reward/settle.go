@@ -3,9 +3,11 @@ package reward
 import (
 	"math/bits"
 
+	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/market/cost"
 	"github.com/starling-network/starling/protocol/registry"
+	"github.com/starling-network/starling/protocol/reward/penalty"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/event"
@@ -17,11 +19,14 @@ import (
 // SettlementInput is the input of Settle besides the run.
 type SettlementInput struct {
 	Consumer string
+	Coin     coin.Coin // of the order: of the escrow, and of all prices
 	Escrow   market.Escrow
-	Penalty  Penalty                // of a lost dispute
+	Penalty  penalty.Params         // of a lost dispute
 	FeePPM   uint32                 // of every payment, to the community pool
-	Waiting  uint64                 // uzen that the job costs if no unit was ever committed
+	Waiting  uint64                 // grains that the job costs if no unit was ever committed
 	Stake    func(id string) uint64 // uzen staked by a member now
+	// what a member has staked in Coin now, if this is not the network's own
+	CoinStake func(id string) uint64
 	// Height of the latest conviction of a member before, 0: none; the smallest stake of a role, in uzen; and whether a
 	// member earns its stake, all of which a verdict then takes. nil: none.
 	Convicted func(id string) int64
@@ -65,7 +70,7 @@ type ledger struct {
 	Settlement
 	state run.State
 	book  SettlementInput
-	taken map[string]uint64 // from stakes, in this transition
+	taken map[string]uint64 // from stakes, in this transition, by Transfer.From
 }
 
 func (l *ledger) settle(e event.Event) {
@@ -164,7 +169,7 @@ func (l *ledger) pay(kind Kind, round, unit uint32, who string, flops uint64, re
 	case net+fee < gross:
 		reason = BudgetExhausted
 	}
-	l.receipt(Receipt{Round: round, Unit: unit, Who: who, Role: m.Class(), Kind: kind,
+	l.receipt(Receipt{Round: round, Unit: unit, Who: who, Role: m.Class(), Kind: kind, Coin: l.book.Coin,
 		Flops: flops, Price: m.Price, FeePPM: l.book.FeePPM, Amount: net, Fee: fee, Reason: reason})
 	l.transfer(Transfer{From: Escrow, To: who, Amount: net, Pay: true})
 	l.transfer(Transfer{From: Escrow, To: CommunityPool, Amount: fee})
@@ -172,28 +177,35 @@ func (l *ledger) pay(kind Kind, round, unit uint32, who string, flops uint64, re
 
 func (l *ledger) unpaid(kind Kind, round, unit uint32, who, reason string) {
 	m, _ := l.state.Member(who)
-	l.receipt(Receipt{Round: round, Unit: unit, Who: who, Role: m.Class(), Kind: kind,
+	l.receipt(Receipt{Round: round, Unit: unit, Who: who, Role: m.Class(), Kind: kind, Coin: l.book.Coin,
 		Flops: l.state.Terms.FlopsOf(unit), Price: m.Price, FeePPM: l.book.FeePPM, Reason: reason})
 }
 
 // slash takes Penalty.Taken from the stake of the loser of a dispute, or of a verifier that passed a unit without
 // executing it. A part goes to the winner, if there is one, and the rest to the community pool, so that a liar that
 // convicts itself under another name still loses.
+//
+// For an order in another coin it takes from both stakes: from that in the coin what deters the lie, and from that in
+// the network's own coin what a conviction takes at least.
 func (l *ledger) slash(e event.Event, loser, winner string) {
 	m, _ := l.state.Member(loser)
 	m.ID = loser
-	c := l.convicted(m)
-	amount := l.book.Penalty.Taken(c)
-	if l.book.Earning != nil && l.book.Earning(loser) { // all of its pay, of which no accomplice gets a part
-		amount, winner = c.Stake, ""
+	for _, p := range l.purses(loser) {
+		c := l.convicted(m, p)
+		amount, to := l.book.Penalty.Taken(c), winner
+		if l.book.Earning != nil && l.book.Earning(loser) { // all of its pay, of which no accomplice gets a part
+			amount, to = c.Stake, ""
+		}
+		l.take(p, e, loser, to, amount, amount, c.Stake)
 	}
-	l.take(e, loser, winner, amount, amount, c.Stake)
 }
 
-// part takes a part of a stake, in parts per million.
+// part takes a part of each stake, in parts per million.
 func (l *ledger) part(e event.Event, loser, winner string, lost uint32) {
-	_, amount := registry.Participant{Stake: l.stake(loser)}.Slash(lost)
-	l.take(e, loser, winner, amount, uint64(lost), million)
+	for _, p := range l.purses(loser) {
+		_, amount := registry.Participant{Stake: l.holds(p)}.Slash(lost)
+		l.take(p, e, loser, winner, amount, uint64(lost), million)
+	}
 }
 
 // forfeit takes the deposit of a worker of tolerant work from its stake, for the community pool: no account gains by
@@ -204,15 +216,15 @@ func (l *ledger) forfeit(e event.Event) {
 	stake := l.stake(e.Who)
 	amount := min(stake, order.Value(crew.Worker, m.Price))
 	e.Why = DepositForfeited
-	l.take(e, e.Who, "", amount, amount, stake)
+	l.take(l.purse(e.Who), e, e.Who, "", amount, amount, stake)
 }
 
 // take takes an amount of a stake, which is a part of a whole.
-func (l *ledger) take(e event.Event, loser, winner string, amount, of, whole uint64) {
+func (l *ledger) take(p purse, e event.Event, loser, winner string, amount, of, whole uint64) {
 	receipt := func(kind Kind, who string, amount, of, whole uint64) {
 		m, _ := l.state.Member(who)
 		l.receipt(Receipt{Round: e.Round, Unit: e.Unit, Who: who, Role: m.Class(), Kind: kind, Amount: amount, Reason: e.Why,
-			Part: of, Whole: whole})
+			Part: of, Whole: whole, Coin: p.coin})
 	}
 	receipt(Slash, loser, amount, of, whole)
 	var bounty uint64
@@ -224,8 +236,8 @@ func (l *ledger) take(e event.Event, loser, winner string, amount, of, whole uin
 		rest -= ppm
 	}
 	receipt(Fee, CommunityPool, amount-bounty, rest, million)
-	l.fromStake(loser, winner, bounty)
-	l.fromStake(loser, CommunityPool, amount-bounty)
+	l.from(p, winner, bounty)
+	l.from(p, CommunityPool, amount-bounty)
 }
 
 // abandon closes the open parts of a round in a halted run. In an attested round the units with nothing open are paid:
@@ -266,7 +278,8 @@ func (l *ledger) refund(e event.Event, reason string) {
 		l.Escrow, fee = l.Escrow.Charge(l.book.Waiting)
 	}
 	l.Escrow, amount = l.Escrow.Close()
-	l.receipt(Receipt{Round: e.Round, Who: l.book.Consumer, Kind: Refund, Amount: amount, Fee: fee, Reason: reason})
+	l.receipt(Receipt{Round: e.Round, Who: l.book.Consumer, Kind: Refund, Amount: amount, Fee: fee, Reason: reason,
+		Coin: l.book.Coin})
 	l.transfer(Transfer{From: Escrow, To: CommunityPool, Amount: fee})
 	l.transfer(Transfer{From: Escrow, To: l.book.Consumer, Amount: amount})
 }

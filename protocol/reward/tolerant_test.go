@@ -7,6 +7,7 @@ import (
 
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/reward/penalty"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/event"
@@ -34,7 +35,7 @@ func TestDepositOfTolerantWork(t *testing.T) {
 	}
 	want := audit.Deposit(3003, 500_000)
 	for _, stake := range []uint64{1_000_000, 100} {
-		book := SettlementInput{Consumer: "c", Penalty: DefaultPenalty(), Stake: func(string) uint64 { return stake }}
+		book := SettlementInput{Consumer: "c", Penalty: penalty.Default(), Stake: func(string) uint64 { return stake }}
 		got := Settle(s, []event.Event{{Kind: event.DepositForfeited, Who: "w", Why: reason.Outside}}, book)
 		amount := min(stake, want)
 		if !slices.Equal(got.Transfers, []Transfer{{From: Stake("w"), To: CommunityPool, Amount: amount}}) {

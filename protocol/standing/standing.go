@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
@@ -41,6 +42,7 @@ type Run struct {
 	run.State
 	Disputes []dispute.Dispute
 	Escrow   market.Escrow
+	Coin     coin.Coin // of the escrow
 }
 
 // Kind of a reason.

@@ -28,7 +28,7 @@ func (x *msgFactory) operator() (bool, error) {
 
 // operators of the validators that have a vote, who has staked most first.
 func (x *msgFactory) operators() (all []string, err error) {
-	r, err := stakingtypes.NewQueryClient(x.conn.grpc()).Validators(x.ctx,
+	r, err := stakingtypes.NewQueryClient(x.conn.GRPC()).Validators(x.ctx,
 		&stakingtypes.QueryValidatorsRequest{Status: stakingtypes.BondStatusBonded})
 	if err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func (x *msgFactory) operators() (all []string, err error) {
 // agree lets the operator of a validator, the largest that has not voted, vote for the oldest proposal about a module
 // of ours. By the votes of the SDK's own operations, any as likely as any other, hardly a proposal passes.
 func (x *msgFactory) agree() error {
-	q := govv1.NewQueryClient(x.conn.grpc())
+	q := govv1.NewQueryClient(x.conn.GRPC())
 	r, err := q.Proposals(x.ctx, &govv1.QueryProposalsRequest{ProposalStatus: govv1.StatusVotingPeriod})
 	if err != nil {
 		return err

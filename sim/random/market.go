@@ -17,6 +17,7 @@ import (
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/sim/random/genesis"
 )
 
 func marketParams(d draws) market.Params {
@@ -24,7 +25,11 @@ func marketParams(d draws) market.Params {
 }
 
 func marketGenesis(d draws) map[string][]entry {
-	return map[string][]entry{"params": {{"item", marketParams(d)}}}
+	g := map[string][]entry{"params": {{"item", marketParams(d)}}}
+	for _, c := range genesis.Foreign {
+		g["coins"], g["symbols"] = append(g["coins"], entry{c.Denom, c}), append(g["symbols"], entry{c.Symbol, c.Denom})
+	}
+	return g
 }
 
 var marketProposals = []simsx.SimMsgFactoryX{
@@ -32,6 +37,11 @@ var marketProposals = []simsx.SimMsgFactoryX{
 		p := marketParams(d)
 		return &marketpb.MsgUpdateParams{Authority: authority,
 			Params: marketpb.FromParams(p)}
+	}),
+	governed(func(d draws, authority string) *marketpb.MsgRegisterCoin {
+		c := pick(d, genesis.Foreign)
+		return &marketpb.MsgRegisterCoin{Authority: authority, Denom: c.Denom, Symbol: c.Symbol, Decimals: c.Exponent,
+			Waiting: 1 + d.below(1_000_000), Closed: d.often(20)}
 	}),
 	governed(func(d draws, authority string) *distrtypes.MsgCommunityPoolSpend {
 		return &distrtypes.MsgCommunityPoolSpend{Authority: authority, Recipient: authority,
@@ -57,7 +67,7 @@ var ofMarket = []saying{
 		return x.Market.ResumeJob(x.ctx, o.ID)
 	})},
 	{weight: 15, of: &marketpb.MsgTopUpJob{},
-		say: consumer(func(x *msgFactory, o module.OrderStatus) error { return x.Market.TopUpJob(x.ctx, o.ID, x.spend()) })},
+		say: consumer(topUp)},
 }
 
 // offer offers the work of a participant, of a machine by the hour, or of a pool.
@@ -67,6 +77,9 @@ func (x *msgFactory) offer() error {
 		return err
 	}
 	slots := uint32(x.Intn(5))
+	if x.often(60) {
+		return offerIn(x, pick(x.draws, p.Roles), slots)
+	}
 	switch x.Intn(5) {
 	case 0:
 		return x.Market.OfferPool(x.ctx, x.below(1500), slots)
@@ -82,8 +95,9 @@ func (x *msgFactory) order() error {
 	x.Read(name[:])
 	id := "job-" + canon.Sum("random/job", name[:]).String()[:12]
 	n := uint32(x.upTo(1, 3))
+	c, budget := purse(x)
 	o := market.Order{
-		ID: id, Budget: x.spend(), PriceCap: 200 + x.below(1200),
+		Coin: c, ID: id, Budget: budget, PriceCap: 200 + x.below(1200),
 		Workers: market.Workers{Min: n, Target: n + uint32(x.Intn(2)), Max: n + 2}, Verifiers: uint32(x.Intn(3)),
 		SharesPPM: uint32(x.Intn(1_010_000)), OnExceed: market.Exceed(x.Intn(2)),
 		Terms: terms.Terms{

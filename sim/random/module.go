@@ -7,9 +7,6 @@ import (
 	sdk "github.com/cosmos/cosmos-sdk/types"
 	"github.com/cosmos/cosmos-sdk/types/module"
 	simtypes "github.com/cosmos/cosmos-sdk/types/simulation"
-	authtypes "github.com/cosmos/cosmos-sdk/x/auth/types"
-	transfertypes "github.com/cosmos/ibc-go/v11/modules/apps/transfer/types"
-	ibcexported "github.com/cosmos/ibc-go/v11/modules/core/exported"
 
 	"github.com/starling-network/starling/chain/app"
 	"github.com/starling-network/starling/chain/x/beacon"
@@ -17,6 +14,7 @@ import (
 	"github.com/starling-network/starling/chain/x/registry"
 	"github.com/starling-network/starling/chain/x/reward"
 	"github.com/starling-network/starling/chain/x/training"
+	"github.com/starling-network/starling/sim/random/genesis"
 )
 
 // simulated is a module of ours as the SDK's simulation sees it.
@@ -47,6 +45,9 @@ func (s simulated) Name() string { return s.name }
 
 // GenerateGenesisState implements module.AppModuleSimulation.
 func (s simulated) GenerateGenesisState(state *module.SimulationState) {
+	if s.name == market.Name {
+		genesis.Holders(state)
+	}
 	raw, err := json.Marshal(s.genesis(draws{state.Rand}))
 	if err != nil {
 		panic(err) // the values of the program itself are wrong
@@ -97,35 +98,3 @@ func ours(a *app.App, blocks int) (all []module.AppModuleSimulation) {
 }
 
 func nothing(draws) map[string][]entry { return nil }
-
-// quiet is a module that simulates itself, but for its genesis, which is the default: those of IBC print what they
-// draw.
-type quiet struct {
-	proposer
-}
-
-type proposer interface {
-	module.AppModuleSimulation
-	simsx.HasLegacyProposalMsgs
-}
-
-// GenerateGenesisState implements module.AppModuleSimulation.
-func (quiet) GenerateGenesisState(*module.SimulationState) {}
-
-// hush replaces the modules that print.
-func hush(all []module.AppModuleSimulation) {
-	for i, m := range all {
-		if m, ok := m.(proposer); ok && (m.(module.HasName).Name() == ibcexported.ModuleName ||
-			m.(module.HasName).Name() == transfertypes.ModuleName) {
-			all[i] = quiet{m}
-		}
-	}
-}
-
-// accounts of the genesis are plain ones. Those of the SDK's simulation vest, for which the chain has no module.
-func accounts(s *module.SimulationState) (all authtypes.GenesisAccounts) {
-	for _, a := range s.Accounts {
-		all = append(all, authtypes.NewBaseAccountWithAddress(a.Address))
-	}
-	return all
-}

@@ -15,6 +15,7 @@ import (
 	"github.com/starling-network/starling/client/transaction"
 	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/sim/random/ask"
 )
 
 // msgFactory is an account in the middle of a block, which makes one message, or none.
@@ -23,7 +24,7 @@ type msgFactory struct {
 	draws
 	ctx  sdk.Context
 	data *simsx.ChainDataSource
-	conn connection
+	conn ask.Connection
 
 	me   simsx.SimAccount
 	said sdk.Msg
@@ -34,7 +35,7 @@ func (s saying) Create() simsx.FactoryMethod {
 	return func(ctx context.Context, data *simsx.ChainDataSource, report simsx.SimulationReporter) ([]simsx.SimAccount,
 		sdk.Msg) {
 		now := sdk.UnwrapSDKContext(ctx)
-		x := &msgFactory{draws: draws{data.Rand().Rand}, ctx: now, data: data, conn: connection{app: s.app, ctx: now}}
+		x := &msgFactory{draws: draws{data.Rand().Rand}, ctx: now, data: data, conn: ask.Connection{App: s.app, Ctx: now}}
 		x.is(data.AnyAccount(report))
 		if err := s.say(x); err != nil && !errors.Is(err, client.ErrNotFound) {
 			panic(err) // a query of the program itself fails

@@ -6,12 +6,7 @@ import (
 	"math/rand"
 	"time"
 
-	abci "github.com/cometbft/cometbft/abci/types"
-	cmtbytes "github.com/cometbft/cometbft/libs/bytes"
-	rpcclient "github.com/cometbft/cometbft/rpc/client"
-	ctypes "github.com/cometbft/cometbft/rpc/core/types"
 	"github.com/cosmos/cosmos-sdk/baseapp"
-	sdkclient "github.com/cosmos/cosmos-sdk/client"
 	cryptotypes "github.com/cosmos/cosmos-sdk/crypto/types"
 	"github.com/cosmos/cosmos-sdk/testutil/sims"
 	"github.com/cosmos/cosmos-sdk/testutil/simsx"
@@ -22,7 +17,6 @@ import (
 	"github.com/cosmos/cosmos-sdk/x/simulation"
 
 	"github.com/starling-network/starling/chain/adapter"
-	"github.com/starling-network/starling/chain/app"
 )
 
 // operations are those of all modules, with their weights, and the proposals that governance makes of their parameters.
@@ -171,31 +165,4 @@ func refusable(err error) error {
 		return nil
 	}
 	return err
-}
-
-// connection answers queries about the state of a context: after a block, or in the middle of it. It is all that a
-// client.Client needs of CometBFT here.
-type connection struct {
-	rpcclient.Client // of which only queries are used
-	app              *app.App
-	ctx              sdk.Context
-}
-
-// grpc is the connection for queries of the SDK's modules.
-func (c connection) grpc() sdkclient.Context {
-	return sdkclient.Context{}.WithClient(c).WithCodec(c.app.Codec).WithInterfaceRegistry(c.app.Registry)
-}
-
-// ABCIQueryWithOptions implements rpcclient.Client.
-func (c connection) ABCIQueryWithOptions(_ context.Context, path string, data cmtbytes.HexBytes,
-	_ rpcclient.ABCIQueryOptions) (*ctypes.ResultABCIQuery, error) {
-	query := c.app.GRPCQueryRouter().Route(path)
-	if query == nil {
-		return nil, errors.New("random: no query " + path)
-	}
-	r, err := query(c.ctx, &abci.RequestQuery{Path: path, Data: data})
-	if err != nil {
-		return nil, err
-	}
-	return &ctypes.ResultABCIQuery{Response: *r}, nil
 }

@@ -9,7 +9,6 @@ package random
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -34,6 +33,8 @@ import (
 	"github.com/starling-network/starling/client/books"
 	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/internal/nowork"
+	"github.com/starling-network/starling/sim/random/ask"
+	"github.com/starling-network/starling/sim/random/genesis"
 )
 
 // Options say what is played.
@@ -65,8 +66,8 @@ func Play(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.app, p.sim = a, app.NewSimulation(a, accounts, ours(a, o.Blocks)...)
-	hush(p.sim.Manager.Modules)
+	p.app, p.sim = a, app.NewSimulation(a, genesis.Accounts, ours(a, o.Blocks)...)
+	genesis.Hush(p.sim.Manager.Modules)
 	// The engine asks for a test or a benchmark, which it ends when something is wrong. Nothing is timed.
 	testing.Benchmark(p.play)
 	if err := a.Close(); err != nil || p.err != nil {
@@ -104,7 +105,7 @@ func (p *player) play(b *testing.B) {
 		b.SkipNow() // a benchmark would play it again
 	}()
 	config := simtypes.Config{
-		Seed: p.options.Seed, FuzzSeed: start(p.options.Seed), ChainID: chainID, GenesisTime: 1_600_000_000,
+		Seed: p.options.Seed, FuzzSeed: genesis.Start(p.options.Seed), ChainID: chainID, GenesisTime: 1_600_000_000,
 		InitialBlockHeight: 1, NumBlocks: p.options.Blocks, BlockSize: p.options.Size, Lean: true, Commit: true, TB: b,
 	}
 	state := sims.AppStateFn(p.app.Codec, p.sim.Manager, p.app.DefaultGenesis())
@@ -123,28 +124,12 @@ func (p *player) governed() {
 	if err != nil {
 		p.fail(err)
 	}
-	r, err := govv1.NewQueryClient(connection{app: p.app, ctx: ctx}.grpc()).Proposals(ctx,
+	r, err := govv1.NewQueryClient(ask.Connection{App: p.app, Ctx: ctx}.GRPC()).Proposals(ctx,
 		&govv1.QueryProposalsRequest{ProposalStatus: govv1.StatusPassed, Pagination: &query.PageRequest{Limit: 1000}})
 	if err != nil {
 		p.fail(err)
 	}
 	p.result.Passed = len(r.Proposals)
-}
-
-// start holds the first draws of the engine, in place of those that it would make from the seed: how often evidence is
-// about a block long past, how many accounts there are, and how often there is any. By its own draws validators are
-// soon gone in half of all seeds.
-func start(seed int64) []byte {
-	var b []byte
-	draw := uint64(seed)
-	for _, bits := range []uint64{
-		draw * 0x9e3779b97f4a7c15 >> 11,        // a part of one in 53 bits
-		(40 + draw%60 - 2) << 32,               // accounts above two, in the high half
-		(draw * 0xd1342543de82ef95 >> 11) / 50, // a part of one, at most a fiftieth
-	} {
-		b = binary.BigEndian.AppendUint64(b, bits)
-	}
-	return b
 }
 
 // fail ends the play.
@@ -197,7 +182,7 @@ func (p *player) committed() {
 	if err != nil {
 		p.fail(err)
 	}
-	balances, err := books.Count(p.ctx, client.New(connection{app: p.app, ctx: ctx}, wallet.KeyFromSeed([32]byte{})))
+	balances, err := books.Count(p.ctx, client.New(ask.Connection{App: p.app, Ctx: ctx}, wallet.KeyFromSeed([32]byte{})))
 	if err != nil {
 		p.fail(err)
 	}

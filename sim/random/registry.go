@@ -14,6 +14,7 @@ import (
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/sim/random/genesis"
 )
 
 // beacons are those of all blocks. The engine makes blocks without the votes of validators, of which a beacon is made.
@@ -96,6 +97,10 @@ var ofRegistry = []saying{
 	})},
 	{weight: 15, of: &registrypb.MsgUnstake{},
 		say: participant(func(x *msgFactory) error { return x.Registry.Unstake(x.ctx, x.below(100_000_000)) })},
+	{weight: 40, of: &registrypb.MsgStakeCoin{}, say: participant(stakeCoin)},
+	{weight: 10, of: &registrypb.MsgUnstakeCoin{}, say: participant(func(x *msgFactory) error {
+		return x.Stakes.Leave(x.ctx, "", pick(x.draws, genesis.Foreign).Coin, x.below(100_000_000))
+	})},
 	{weight: 20, of: &registrypb.MsgInvite{}, say: invite},
 	{weight: 40, of: &registrypb.MsgEnrol{}, say: enrol},
 	{weight: 6, of: &registrypb.MsgChangeMachine{}, say: machine(func(x *msgFactory, p registry.Participant) error {

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/starling-network/starling/client/api"
+	"github.com/starling-network/starling/protocol/coin"
 )
 
 // Report is everything the page shows. Lists are shown in the order given. Amounts are in uzen (1 ZEN = 1 000 000).
@@ -55,9 +56,10 @@ type Summary struct {
 	Utilisation                   float64 // share of the time of workers in accepted units; 0: not shown
 	BytesUp, BytesDown            uint64
 	Audits                        api.AuditCounts
-	PlantsShown, PlantsCaught     int    // faults that workers planted, to find out whether verifiers look
-	PlantsPassed                  int    // by a verifier, who was slashed
-	BudgetUzen, PaidUzen, FeeUzen uint64 // Budget = Paid + Fee + Refunded
+	PlantsShown, PlantsCaught     int       // faults that workers planted, to find out whether verifiers look
+	PlantsPassed                  int       // by a verifier, who was slashed
+	Coin                          coin.Coin // of the budget and what it paid, in grains; zero: ZEN
+	BudgetUzen, PaidUzen, FeeUzen uint64    // Budget = Paid + Fee + Refunded
 	RefundedUzen, SlashedUzen     uint64
 	StateRoot                     string
 	BrokeRules, HadToLeave        int  // members that did, and how many of these had to
@@ -155,8 +157,8 @@ var (
 
 // pages are the templates, by the names "report", "comparison" and "picture".
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
-	"zen": zen, "bytes": bytesText, "count": count, "loss": loss, "short": short, "about": about, "seconds": seconds,
-	"join": join, "share": percent,
+	"zen": zen, "money": coins, "bytes": bytesText, "count": count, "loss": loss, "short": short, "about": about,
+	"aboutZen": aboutZen, "seconds": seconds, "join": join, "share": percent,
 	"style":      func() template.CSS { return template.CSS(chartStyle + pageStyle) },
 	"chartStyle": func() template.CSS { return template.CSS(chartStyle) },
 }).Parse(pageSource + comparisonSource + chartSource))
@@ -258,14 +260,19 @@ func zen(uzen uint64) string {
 	return s
 }
 
-// about is the sum of amounts in ZEN, rounded to two decimals, for where space is scarce.
-func about(uzen ...uint64) string {
+// coins is an amount of a coin without its name.
+func coins(c coin.Coin, grains uint64) string { return c.Amount(grains) }
+
+// about is the sum of amounts of a coin, rounded to two decimals, for where space is scarce.
+func about(c coin.Coin, grains ...uint64) string {
 	sum := 0.0
-	for _, u := range uzen {
-		sum += float64(u) / 1e6
+	for _, n := range grains {
+		sum += float64(n) / math.Pow10(c.Digits())
 	}
 	return strconv.FormatFloat(sum, 'f', 2, 64)
 }
+
+func aboutZen(uzen uint64) string { return about(coin.Coin{}, uzen) }
 
 func bytesText(n uint64) string {
 	return scaled(float64(n), []string{"B", "kB", "MB", "GB", "TB", "PB"})

@@ -48,6 +48,13 @@ export function zens(list) {
   const digits = Math.max(2, ...list.map(x => decimals(x ?? 0)));
   return uzen => zen(uzen, digits);
 }
+// An amount in the coin of a value that has one, with the name of the coin; without a coin it is ZEN.
+export const coinOf = v => v.coin ? { name: v.coin.symbol.toUpperCase(), digits: Math.min(9, v.coin.decimals) } : { name: 'ZEN', digits: 6 };
+export function money(amount, v) {
+  if (!v.coin) return `${zen(amount)} ZEN`;
+  const c = coinOf(v);
+  return `${((amount ?? 0) / 10 ** c.digits).toFixed(Math.min(c.digits, 6))} ${c.name}`;
+}
 export function duration(seconds) {
   const s = Math.round(seconds);
   if (!Number.isFinite(s)) return '–';

@@ -32,10 +32,14 @@ func Members(h *source.History) []api.Member {
 			m.Role = roleOf(x)
 		}
 		if x.Kind == "slash" {
-			m.SlashedUzen += x.Amount
+			if x.Coin == nil {
+				m.SlashedUzen += x.Amount
+			}
 			continue
 		}
-		m.Uzen += x.Amount
+		if (x.Coin == nil) == (h.Job.Coin == nil) { // a bounty of a stake in ZEN may be paid for a job in another coin
+			m.Uzen += x.Amount
+		}
 		switch {
 		case x.Amount > 0:
 			m.Paid++

@@ -7,6 +7,7 @@ import (
 	"cosmossdk.io/collections"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/market/cost"
 	"github.com/starling-network/starling/protocol/registry/earning"
@@ -39,6 +40,10 @@ func (k *Keeper) lots(ctx context.Context) (lots []market.Listing, stale []offer
 		return nil, nil, err
 	}
 	engaged, err := k.engagements(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	leased, err := leases(ctx, k)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -79,8 +84,20 @@ func (k *Keeper) lots(ctx context.Context) (lots []market.Listing, stale []offer
 		if pools[lead.Pool] { // the participant named the pool, and the pool offers for its members
 			owner = lead.Pool
 		}
-		lots = append(lots, market.Listing{Offer: o,
-			Profile: market.ProfileOf(p, params, owner, engaged.value(o.ID))})
+		listing := market.Listing{Offer: o, Profile: market.ProfileOf(p, params, owner, engaged.value(o.ID))}
+		if !o.Foreign {
+			lots = append(lots, listing)
+		}
+		if p.Earning { // it has no stake in any coin to lose
+			return nil
+		}
+		for _, a := range o.Asks {
+			stake, err := k.stakes.Get(ctx, o.ID, coin.Coin{Denom: a.Denom})
+			if err != nil {
+				return err
+			}
+			lots = append(lots, listing.In(a, stake.Cover(params, leased[inCoin{o.ID, a.Denom}])))
+		}
 		return nil
 	}
 	for _, o := range all {
@@ -135,6 +152,19 @@ func (e engagements) value(id string) (sum uint64) {
 type engagement struct {
 	runs  uint32
 	value uint64
+}
+
+// inCoin is an account and the denomination of a coin.
+type inCoin struct{ id, denom string }
+
+// leases are what a conviction must take from each account in each other coin, in all its runs.
+func leases(ctx context.Context, k *Keeper) (map[inCoin]uint64, error) {
+	sums := map[inCoin]uint64{}
+	return sums, k.leased.Walk(ctx, nil, func(at leaseKey, l lease) (bool, error) {
+		of := inCoin{at.K1(), l.Denom}
+		sums[of] = cost.Add(sums[of], l.Value)
+		return false, nil
+	})
 }
 
 func (k *Keeper) engagements(ctx context.Context) (engagements, error) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/storetest"
+	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/market/cost"
 	"github.com/starling-network/starling/protocol/registry"
@@ -37,7 +38,7 @@ func (surroundings) Members(context.Context, string) ([]string, error) { return 
 func (surroundings) Verifiers(context.Context, canon.Digest, func(registry.Participant) (bool, error)) error {
 	return nil
 }
-func (surroundings) Pay(context.Context, string, string, uint64) error { return nil }
+func (surroundings) Pay(context.Context, string, string, coin.Coin, uint64) error { return nil }
 func (surroundings) At(context.Context, int64) (canon.Digest, error) {
 	return canon.Sum("beacon"), nil
 }
@@ -55,7 +56,7 @@ func (surroundings) Forget(context.Context, canon.Digest) error               { 
 // empty returns a keeper over an empty store, at height 9.
 func empty(t *testing.T, around surroundings) (*Keeper, sdk.Context) {
 	service, ctx := storetest.Open(t, Name)
-	k, err := NewKeeper(service, nil, "", nil, nil, around, around)
+	k, err := NewKeeper(service, nil, "", nil, nil, around, nil, around)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/market/marketpb"
+	"github.com/starling-network/starling/protocol/coin"
 	rules "github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/market/cost"
 	"github.com/starling-network/starling/protocol/run"
@@ -94,7 +95,10 @@ func (k messages) TopUpJob(ctx context.Context, m *marketpb.MsgTopUpJob) (*marke
 	if err != nil {
 		return nil, ErrorTable.Wrap(err)
 	}
-	if err := k.lock(ctx, m.Sender, m.Amount); err != nil {
+	if m.Denom != job.Order.Coin.Denom {
+		return nil, ErrorTable.Wrap(fmt.Errorf("%w: the budget of %s is in %s", coin.ErrCoin, m.Job, job.Order.Coin.Name()))
+	}
+	if err := k.lock(ctx, m.Sender, job.Order.Coin, m.Amount); err != nil {
 		return nil, err
 	}
 	if job.Status == Open {
@@ -111,13 +115,13 @@ func (k messages) TopUpJob(ctx context.Context, m *marketpb.MsgTopUpJob) (*marke
 	return &marketpb.MsgTopUpJobResponse{}, errors.Join(k.escrows.Set(ctx, m.Job, after), k.steer(ctx, job))
 }
 
-// lock moves an amount in uzen from a consumer to the budgets.
-func (k messages) lock(ctx context.Context, sender string, amount uint64) error {
+// lock moves an amount of a coin from a consumer to the budgets.
+func (k messages) lock(ctx context.Context, sender string, c coin.Coin, amount uint64) error {
 	from, err := sdk.AccAddressFromBech32(sender)
 	if err != nil {
 		return err
 	}
-	if err := k.bank.SendCoinsFromAccountToModule(ctx, from, Name, adapter.Coins(amount)); err != nil {
+	if err := k.bank.SendCoinsFromAccountToModule(ctx, from, Name, adapter.CoinsOf(c, amount)); err != nil {
 		return ErrorTable.Wrap(fmt.Errorf("%w: %w", ErrFunds, err))
 	}
 	return nil
@@ -174,6 +178,16 @@ func (k *Keeper) Params(ctx context.Context) (rules.Params, error) {
 		return rules.DefaultParams(), nil
 	}
 	return p, err
+}
+
+// RegisterCoin implements marketpb.MsgServer.
+func (k messages) RegisterCoin(ctx context.Context,
+	m *marketpb.MsgRegisterCoin) (*marketpb.MsgRegisterCoinResponse, error) {
+	err := adapter.OnlyBy(k.authority, m.Authority)
+	if err == nil {
+		err = k.Coins.Register(ctx, m.Rule())
+	}
+	return &marketpb.MsgRegisterCoinResponse{}, ErrorTable.Wrap(err)
 }
 
 // UpdateParams implements marketpb.MsgServer.

@@ -2,13 +2,13 @@ package market
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"cosmossdk.io/collections"
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
 	"github.com/starling-network/starling/chain/adapter"
-	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/reason"
 )
@@ -39,7 +39,7 @@ func (k *Keeper) admit(ctx context.Context, id string, book *lazyBook) error {
 	}
 	s, err := k.runs.State(ctx, id)
 	if err != nil || s.Present(crew.Worker) >= job.Order.Workers.Max && s.Present(crew.Verifier) >= job.Order.Verifiers &&
-		!market.EarnerMayJoin(s) {
+		!job.Order.EarnerMayJoin(s) {
 		return err
 	}
 	params, err := k.registry.Params(ctx)
@@ -55,7 +55,11 @@ func (k *Keeper) admit(ctx context.Context, id string, book *lazyBook) error {
 		if err != nil {
 			return err
 		}
-		if p.Eligible(m.Role, params) {
+		covered, err := covers(ctx, k, job.Order, m.Class(), m.ID, m.Price)
+		if err != nil {
+			return err
+		}
+		if covered && p.Eligible(m.Role, params) {
 			back = append(back, m)
 		}
 	}
@@ -83,5 +87,6 @@ func (k *Keeper) admit(ctx context.Context, id string, book *lazyBook) error {
 
 // Free frees the slot of a member of a run.
 func (k *Keeper) Free(ctx context.Context, id string, m crew.Member) error {
-	return k.busy.Remove(ctx, collections.Join3(uint32(m.Class()), m.ID, id))
+	return errors.Join(k.busy.Remove(ctx, collections.Join3(uint32(m.Class()), m.ID, id)),
+		k.leased.Remove(ctx, collections.Join(m.ID, id)))
 }

@@ -12,10 +12,13 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/chain/x/market/coins"
+	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/market/cost"
 	"github.com/starling-network/starling/protocol/registry"
+	"github.com/starling-network/starling/protocol/registry/coinstake"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/terms"
@@ -69,7 +72,7 @@ type Job struct {
 	// for a higher budget; 0: it does not wait.
 	Short int64 `cbor:"6,keyasint,omitzero"`
 
-	Fee uint64 `cbor:"7,keyasint,omitzero"` // uzen charged if the order ends without a run
+	Fee uint64 `cbor:"7,keyasint,omitzero"` // grains charged if the order ends without a run
 }
 
 // Bank moves coins.
@@ -89,8 +92,13 @@ type Registry interface {
 	Lead(ctx context.Context, p registry.Participant) (registry.Participant, error)
 	Params(ctx context.Context) (registry.Params, error)
 	Members(ctx context.Context, pool string) ([]string, error)
-	Pay(ctx context.Context, module, id string, amount uint64) error
+	Pay(ctx context.Context, module, id string, c coin.Coin, amount uint64) error
 	Verifiers(ctx context.Context, seed canon.Digest, take func(p registry.Participant) (enough bool, err error)) error
+}
+
+// CoinStakes are the stakes of participants in coins other than the network's own.
+type CoinStakes interface {
+	Get(ctx context.Context, id string, c coin.Coin) (coinstake.Stake, error)
 }
 
 // Beacon is the beacon of a block.
@@ -119,15 +127,19 @@ type Keeper struct {
 	bank     Bank
 	pool     Pool
 	registry Registry
+	stakes   CoinStakes
 	beacon   Beacon
 	runs     Runs
+
+	Coins coins.List // in which orders may be placed
 
 	offers  collections.Map[offerKey, market.Offer]
 	jobs    collections.Map[string, Job]
 	open    openOrders
 	escrows collections.Map[string, market.Escrow]
-	// members of running jobs, and what a conviction must take from each there, in uzen
+	// members of running jobs, and what a conviction must take from each there, in uzen; 0 for an order in another coin
 	busy   collections.Map[busyKey, uint64]
+	leased collections.Map[leaseKey, lease]
 	filled collections.Item[string] // the last run whose free seats were filled
 	params collections.Item[market.Params]
 }
@@ -135,16 +147,24 @@ type Keeper struct {
 type (
 	offerKey = collections.Pair[uint32, string]           // role, account
 	busyKey  = collections.Triple[uint32, string, string] // role, account, job
-	rankKey  = collections.Pair[uint64, string]           // MaxUint64 minus the budget, job
+	leaseKey = collections.Pair[string, string]           // account, job in another coin
+	rankKey  = collections.Pair[uint64, string]           // MaxUint64 minus the rank, job
 )
+
+// lease is what a conviction must take from a member of a running job, in a coin other than the network's own.
+type lease struct {
+	Denom string `cbor:"1,keyasint"`
+	Value uint64 `cbor:"2,keyasint"` // grains
+}
 
 // NewKeeper returns a keeper over its own store. Connect completes it.
 func NewKeeper(s store.KVStoreService, account sdk.AccAddress, authority string, bank Bank, pool Pool,
-	registry Registry, beacon Beacon) (*Keeper, error) {
+	registry Registry, stakes CoinStakes, beacon Beacon) (*Keeper, error) {
 	b := collections.NewSchemaBuilder(s)
 	role, id := collections.Uint32Key, collections.StringKey
 	k := &Keeper{
-		account: account, authority: authority, bank: bank, pool: pool, registry: registry, beacon: beacon,
+		account: account, authority: authority, bank: bank, pool: pool, registry: registry, stakes: stakes,
+		beacon: beacon, Coins: coins.New(b),
 		offers: collections.NewMap(b, collections.NewPrefix(0), "offers", collections.PairKeyCodec(role, id),
 			adapter.Record[market.Offer]()),
 		jobs: collections.NewMap(b, collections.NewPrefix(1), "jobs", id, adapter.Record[Job]()),
@@ -157,6 +177,8 @@ func NewKeeper(s store.KVStoreService, account sdk.AccAddress, authority string,
 		escrows: collections.NewMap(b, collections.NewPrefix(3), "escrows", id, adapter.Record[market.Escrow]()),
 		busy: collections.NewMap(b, collections.NewPrefix(7), "busy", collections.TripleKeyCodec(role, id, id),
 			collections.Uint64Value),
+		leased: collections.NewMap(b, collections.NewPrefix(13), "leased", collections.PairKeyCodec(id, id),
+			adapter.Record[lease]()),
 		filled: collections.NewItem(b, collections.NewPrefix(10), "filled", collections.StringValue),
 		params: collections.NewItem(b, collections.NewPrefix(5), "params", adapter.Record[market.Params]()),
 	}
@@ -190,5 +212,6 @@ var ErrorTable = &adapter.ErrorTable{Space: Name, List: []adapter.ErrorCode{
 		"make what is named as too large smaller."},
 	{Code: 18, Rule: market.ErrNumerics, Fix: "Prepare the job again: it takes the version that is in force. If this " +
 		"program does not know the version, install a newer one."},
+	{Code: 19, Rule: coin.ErrCoin, Fix: "Use a coin that starling market coins shows, and one coin for all of an order."},
 	{Code: 15, Rule: adapter.ErrAuthority, Fix: "Make a proposal of governance."},
 }}

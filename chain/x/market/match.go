@@ -77,7 +77,7 @@ func (o openOrders) turn(ctx context.Context) ([]string, error) {
 }
 
 // rank is the key of an open order in ranked.
-func rank(o market.Order) rankKey { return collections.Join(math.MaxUint64-o.Budget, o.ID) }
+func rank(o market.Order) rankKey { return collections.Join(math.MaxUint64-o.Rank(), o.ID) }
 
 // enter adds an open order. leave removes it.
 func (o openOrders) enter(ctx context.Context, order market.Order) error {
@@ -177,7 +177,15 @@ func (k *Keeper) match(ctx context.Context, job Job, book *lazyBook) error {
 // engage takes the slots of the members of a run.
 func (k *Keeper) engage(ctx context.Context, o market.Order, members []crew.Member) error {
 	for _, m := range members {
-		if err := k.busy.Set(ctx, collections.Join3(uint32(m.Class()), m.ID, o.ID), o.Value(m.Class(), m.Price)); err != nil {
+		value, at := o.Value(m.Class(), m.Price), collections.Join3(uint32(m.Class()), m.ID, o.ID)
+		if o.Coin.Own() {
+			if err := k.busy.Set(ctx, at, value); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := errors.Join(k.busy.Set(ctx, at, 0),
+			k.leased.Set(ctx, collections.Join(m.ID, o.ID), lease{o.Coin.Denom, value})); err != nil {
 			return err
 		}
 	}
@@ -192,11 +200,11 @@ func (k *Keeper) refund(ctx context.Context, job Job, why, detail string) error 
 		return err
 	}
 	escrow, fee := escrow.Charge(job.Fee)
-	if err := k.pay(ctx, reward.CommunityPool, adapter.Coins(fee)); err != nil {
+	if err := k.pay(ctx, reward.CommunityPool, adapter.CoinsOf(job.Order.Coin, fee)); err != nil {
 		return err
 	}
 	after, amount := escrow.Close()
-	if err := k.pay(ctx, job.Order.Consumer, adapter.Coins(amount)); err != nil {
+	if err := k.pay(ctx, job.Order.Consumer, adapter.CoinsOf(job.Order.Coin, amount)); err != nil {
 		return err
 	}
 	job.Status, job.Why = Ended, why
@@ -230,10 +238,14 @@ func (k *Keeper) Escrow(ctx context.Context, id string) (market.Escrow, error) {
 	return e, err
 }
 
-// Spend executes the transfers from the escrow of a job and stores the escrow after them. It returns an error if the
-// two do not agree: the budget of a job never pays for another job.
+// Spend executes the transfers from the escrow of a job, in the coin of its order, and stores the escrow after them. It
+// returns an error if the two do not agree: the budget of a job never pays for another job.
 func (k *Keeper) Spend(ctx context.Context, job string, after market.Escrow, transfers []reward.Transfer) error {
 	before, err := k.Escrow(ctx, job)
+	if err != nil {
+		return err
+	}
+	order, err := k.Ordered(ctx, job)
 	if err != nil {
 		return err
 	}
@@ -241,17 +253,18 @@ func (k *Keeper) Spend(ctx context.Context, job string, after market.Escrow, tra
 	for _, t := range transfers {
 		spent += t.Amount
 		if t.Pay {
-			if err := k.registry.Pay(ctx, Name, t.To, t.Amount); err != nil {
+			if err := k.registry.Pay(ctx, Name, t.To, order.Coin, t.Amount); err != nil {
 				return err
 			}
 			continue
 		}
-		if err := k.pay(ctx, t.To, adapter.Coins(t.Amount)); err != nil {
+		if err := k.pay(ctx, t.To, adapter.CoinsOf(order.Coin, t.Amount)); err != nil {
 			return err
 		}
 	}
 	if after.Budget != before.Budget || before.Remaining()-after.Remaining() != spent {
-		return fmt.Errorf("market: escrow of %s goes from %+v to %+v, but %d uzen were paid", job, before, after, spent)
+		return fmt.Errorf("market: escrow of %s goes from %+v to %+v, but %s were paid", job, before, after,
+			order.Coin.Text(spent))
 	}
 	return k.escrows.Set(ctx, job, after)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/starling-network/starling/chain/x/market/marketpb"
 	"github.com/starling-network/starling/chain/x/training/runpb"
+	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/market/cost"
 	"github.com/starling-network/starling/protocol/run/crew"
@@ -62,6 +63,30 @@ func (k messages) offer(ctx context.Context, m *marketpb.MsgOffer) (market.Offer
 	case m.Hourly > 0:
 		o.Price = cost.PerFlops(m.Hourly, p.Rate)
 	}
+	o.Foreign = m.Foreign
+	return k.asks(ctx, m, o, p.Rate)
+}
+
+// asks adds the prices in other coins to an offer.
+func (k messages) asks(ctx context.Context, m *marketpb.MsgOffer, o market.Offer, rate uint64) (market.Offer, error) {
+	if len(m.Asks) > market.MaxAsks || m.Foreign && len(m.Asks) == 0 {
+		return o, fmt.Errorf("%w: prices in %d coins, wanted 1 to %d", coin.ErrCoin, len(m.Asks), market.MaxAsks)
+	}
+	for _, a := range m.Asks {
+		c, err := k.Coins.Open(ctx, a.Denom)
+		_, twice := o.Asked(a.Denom)
+		switch {
+		case err != nil:
+			return o, err
+		case c.Own() || twice:
+			return o, fmt.Errorf("%w: two prices in %s", coin.ErrCoin, c.Name())
+		case a.Hourly > 0 && rate == 0:
+			return o, fmt.Errorf("%w: %s asks %s an hour", ErrRate, m.Sender, c.Text(a.Hourly))
+		case a.Hourly > 0:
+			a.Price = cost.PerFlops(a.Hourly, rate)
+		}
+		o.Asks = append(o.Asks, market.Ask{Denom: a.Denom, Price: a.Price})
+	}
 	return o, nil
 }
 
@@ -76,7 +101,7 @@ func (k messages) Order(ctx context.Context, m *marketpb.MsgOrder) (*marketpb.Ms
 	if err != nil {
 		return nil, err
 	}
-	if err := k.lock(ctx, m.Sender, o.Budget); err != nil {
+	if err := k.lock(ctx, m.Sender, o.Coin, o.Budget); err != nil {
 		return nil, err
 	}
 	if err := k.runs.Admit(ctx, o.Terms, m.Opening, params.NumericsAt(o.At)); err != nil {
@@ -85,8 +110,12 @@ func (k messages) Order(ctx context.Context, m *marketpb.MsgOrder) (*marketpb.Ms
 		}
 		return nil, ErrorTable.Wrap(err)
 	}
+	fee, err := k.waiting(ctx, m)
+	if err != nil {
+		return nil, err
+	}
 	err = errors.Join(
-		k.jobs.Set(ctx, o.ID, Job{Order: o, Status: Open, Fee: market.WaitingFee(len(m.Opening))}),
+		k.jobs.Set(ctx, o.ID, Job{Order: o, Status: Open, Fee: fee}),
 		k.open.enter(ctx, o),
 		k.escrows.Set(ctx, o.ID, market.Escrow{Budget: o.Budget}),
 	)
@@ -94,7 +123,13 @@ func (k messages) Order(ctx context.Context, m *marketpb.MsgOrder) (*marketpb.Ms
 		return nil, err
 	}
 	return &marketpb.MsgOrderResponse{},
-		emit(ctx, &marketpb.EventOrdered{Job: o.ID, Consumer: o.Consumer, Budget: o.Budget})
+		emit(ctx, &marketpb.EventOrdered{Job: o.ID, Consumer: o.Consumer, Budget: o.Budget, Denom: o.Coin.Denom})
+}
+
+// waiting is what an order pays if it ends without a run.
+func (k messages) waiting(ctx context.Context, m *marketpb.MsgOrder) (uint64, error) {
+	c, err := k.Coins.Find(ctx, m.Denom)
+	return c.WaitingFee(len(m.Opening)), err
 }
 
 // order reads and checks the order of a message.
@@ -110,11 +145,18 @@ func (k messages) order(ctx context.Context, m *marketpb.MsgOrder) (market.Order
 		Conditions: m.Conditions.Rule(), OnExceed: m.OnExceed.Rule(), SharesPPM: m.SharesPpm,
 		Generators: m.Generators,
 	}
+	c, err := k.Coins.Open(ctx, m.Denom)
+	if err != nil {
+		return o, err
+	}
+	if o.Coin = c.Coin; !c.Own() {
+		o.Waiting = c.Waiting
+	}
 	if err := o.Validate(); err != nil {
 		return o, err
 	}
-	if least := market.WaitingFee(len(m.Opening)); o.Budget < least {
-		return o, fmt.Errorf("%w: a budget of %d uzen, at least %d", market.ErrOrder, o.Budget, least)
+	if least := c.WaitingFee(len(m.Opening)); o.Budget < least {
+		return o, fmt.Errorf("%w: a budget of %s, at least %s", market.ErrOrder, c.Text(o.Budget), c.Text(least))
 	}
 	if !nameable(o.ID) {
 		return o, fmt.Errorf("%w: %q", ErrJob, o.ID)

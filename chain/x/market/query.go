@@ -88,6 +88,16 @@ func (q Queries) Estimate(ctx context.Context,
 	return &marketpb.QueryEstimateResponse{Estimate: canon.MustMarshal(book.Estimate(o))}, nil
 }
 
+// Coins lists the registered coins.
+func (q Queries) Coins(ctx context.Context, _ *marketpb.QueryCoinsRequest) (*marketpb.QueryCoinsResponse, error) {
+	all, err := q.Keeper.Coins.All(ctx)
+	r := &marketpb.QueryCoinsResponse{}
+	for _, c := range all {
+		r.Coins = append(r.Coins, canon.MustMarshal(c))
+	}
+	return r, err
+}
+
 // Params returns the parameters in force.
 func (q Queries) Params(ctx context.Context, _ *marketpb.QueryParamsRequest) (*marketpb.QueryParamsResponse, error) {
 	p, err := q.Keeper.Params(ctx)

@@ -115,9 +115,9 @@ func (k *Keeper) Absent(ctx context.Context, id string) error {
 }
 
 // Answered records that a verifier answered an audit that was drawn for it, at a price.
-func (k *Keeper) Answered(ctx context.Context, id string, price uint64) error {
+func (k *Keeper) Answered(ctx context.Context, id string, price uint64, own bool) error {
 	return errors.Join(k.There(ctx, id),
-		k.presences.Note(ctx, id, func(p *registry.Presence, height int64) { p.Answered, p.Price = height, price }))
+		k.presences.Answered(ctx, id, price, own))
 }
 
 // Presences returns the presences of the verifiers for which audits were drawn.

@@ -12,6 +12,7 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/storetest"
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
+	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/registry/earning"
 )
@@ -158,7 +159,8 @@ func TestPayOfAWorkerWithoutAStake(t *testing.T) {
 	params, _ := k.Params(ctx)
 	pays := Paying{k}
 	for range params.Earning.Audits {
-		err := errors.Join(k.Audited(ctx, named(0), true), pays.Pay(ctx, "market", named(0), params.Earning.Stake))
+		err := errors.Join(k.Audited(ctx, named(0), true),
+			pays.Pay(ctx, "market", named(0), coin.Coin{}, params.Earning.Stake))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,7 +181,8 @@ func TestPayOfAWorkerWithoutAStake(t *testing.T) {
 		_, err := messages{k}.SetPayee(ctx, &registrypb.MsgSetPayee{Sender: named(0), Participant: named(0), Payee: payee})
 		return err
 	}
-	err := errors.Join(pays.Pay(ctx, "market", named(0), 5), set(cold), pays.Pay(ctx, "market", named(0), 7))
+	err := errors.Join(pays.Pay(ctx, "market", named(0), coin.Coin{}, 5), set(cold),
+		pays.Pay(ctx, "market", named(0), coin.Coin{}, 7))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +210,7 @@ func TestPayOfAWorkerWithoutAStake(t *testing.T) {
 	if err := k.put(ctx, registry.Participant{ID: named(3), Payee: registry.Payee{ID: module}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := pays.Pay(ctx, "market", named(3), 9); err != nil || around.paid[named(3)] != 9 {
+	if err := pays.Pay(ctx, "market", named(3), coin.Coin{}, 9); err != nil || around.paid[named(3)] != 9 {
 		t.Errorf("a payee that became the account of a module: %v, %v", around.paid, err)
 	}
 	p.Leaving, p.LeavesAt = 100, 1000

@@ -12,6 +12,7 @@ import (
 
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
+	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/registry/fleet"
 	"github.com/starling-network/starling/protocol/run/crew"
@@ -57,7 +58,8 @@ func enrolled(t *testing.T) (*Keeper, chainless, sdk.Context, string, string) {
 // A revoked machine is drawn no more, and its stake leaves to its owner, as its pay and its bounties do.
 func TestTheOwnerOfAMachineIsPaid(t *testing.T) {
 	k, around, ctx, owner, machine := enrolled(t)
-	if err := errors.Join((Paying{k}).Pay(ctx, "market", machine, 7), k.Take(ctx, machine, machine, 3)); err != nil {
+	if err := errors.Join((Paying{k}).Pay(ctx, "market", machine, coin.Coin{}, 7),
+		k.Take(ctx, machine, machine, 3)); err != nil {
 		t.Fatal(err)
 	}
 	if around.paid[owner] != 10 || around.paid[machine] != 0 {

@@ -15,13 +15,16 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/chain/x/registry/coinstakes"
 	"github.com/starling-network/starling/chain/x/registry/earners"
 	"github.com/starling-network/starling/chain/x/registry/fleets"
 	"github.com/starling-network/starling/chain/x/registry/presences"
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
 	"github.com/starling-network/starling/chain/x/registry/stakes"
 	"github.com/starling-network/starling/chain/x/training/runpb"
+	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/registry"
+	"github.com/starling-network/starling/protocol/registry/coinstake"
 	"github.com/starling-network/starling/protocol/registry/earning"
 	"github.com/starling-network/starling/protocol/registry/fleet"
 	"github.com/starling-network/starling/protocol/reward"
@@ -70,6 +73,8 @@ var ErrorTable = &adapter.ErrorTable{Space: Name, List: []adapter.ErrorCode{
 		"a key of the machine that has no coins."},
 	{Code: 22, Rule: fleet.ErrMachine, Fix: "Sign with the key of the owner: that of a machine signs its work alone."},
 	{Code: 23, Rule: fleet.ErrNotOwner, Fix: "Name a machine or an invitation that starling fleet list shows."},
+	{Code: 24, Rule: coinstake.ErrStake, Fix: "As a participant, stake a coin that you have; take no more back."},
+	{Code: 25, Rule: coin.ErrCoin, Fix: "Name a coin that starling market coins shows."},
 	{Code: 18, Rule: registry.ErrJail, Fix: "Wait for the block that is named, have the machine measured (starling " +
 		"worker up does so), and ask again."},
 }}
@@ -125,8 +130,9 @@ type Keeper struct {
 
 	presences presences.Store
 
-	Earners earners.List
-	Fleets  fleets.List
+	Earners    earners.List
+	Fleets     fleets.List
+	CoinStakes coinstakes.Book
 }
 
 // Connect sets the module of runs, which itself needs the keeper.
@@ -155,6 +161,8 @@ func NewKeeper(s store.KVStoreService, account sdk.AccAddress, authority string,
 		presences: presences.New(b),
 	}
 	k.Earners, k.Fleets = earners.New(b, surroundings{k}), fleets.New(b, fleeting{surroundings{k}})
+	k.CoinStakes = coinstakes.New(b, surroundings{k}, Paying{k},
+		coinstakes.Account{Module: Name, Address: account, Bank: bank, Pool: pool})
 	var err error
 	k.Schema, err = b.Build()
 	return k, err

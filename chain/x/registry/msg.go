@@ -9,6 +9,7 @@ import (
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
 	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/chain/x/registry/coinstakes"
 	"github.com/starling-network/starling/chain/x/registry/fleets"
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
 	"github.com/starling-network/starling/protocol/registry"
@@ -18,12 +19,14 @@ import (
 // messages implements registrypb.MsgServer over a keeper.
 type messages struct{ *Keeper }
 
-// served answers all messages of the module: those about fleets, and the others.
+// served answers all messages of the module: those about fleets, about stakes in other coins, and the others.
 func served(k *Keeper) registrypb.MsgServer {
 	return struct {
 		messages
 		fleets.Messages
-	}{messages{k}, fleets.Messages{List: k.Fleets, Wrap: ErrorTable.Wrap}}
+		coinstakes.Staking
+	}{messages{k}, fleets.Messages{List: k.Fleets, Wrap: ErrorTable.Wrap},
+		coinstakes.Staking{Book: k.CoinStakes, Wrap: ErrorTable.Wrap}}
 }
 
 // Register implements registrypb.MsgServer.

@@ -10,6 +10,7 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
+	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/registry/earning"
 )
@@ -18,17 +19,17 @@ import (
 type Paying struct{ *Keeper }
 
 // Pay pays an account for work, from the account of a module.
-func (k Paying) Pay(ctx context.Context, module, id string, amount uint64) error {
+func (k Paying) Pay(ctx context.Context, module, id string, c coin.Coin, amount uint64) error {
 	old, _, err := surroundings(k).Find(ctx, id)
 	if err != nil {
 		return err
 	}
-	if !old.Earning {
+	if !old.Earning || !c.Own() {
 		to, err := k.Payee(ctx, id)
 		if err != nil {
 			return err
 		}
-		return k.bank.SendCoinsFromModuleToAccount(ctx, module, to, adapter.Coins(amount))
+		return k.bank.SendCoinsFromModuleToAccount(ctx, module, to, adapter.CoinsOf(c, amount))
 	}
 	params, err := k.Params(ctx)
 	if err != nil {

@@ -26,8 +26,8 @@ func TestPresence(t *testing.T) {
 		}
 	}
 	at(10)
-	must(k.Answered(ctx, "a", 7))
-	must(k.Answered(ctx, "b", 8))
+	must(k.Answered(ctx, "a", 7, true))
+	must(k.Answered(ctx, "b", 8, true))
 	must(k.Absent(ctx, "b"))
 	must(k.Absent(ctx, "c"))
 	for _, c := range []struct {

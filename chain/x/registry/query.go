@@ -12,6 +12,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/chain/x/registry/coinstakes"
 	"github.com/starling-network/starling/chain/x/registry/fleets"
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
 	"github.com/starling-network/starling/protocol/registry"
@@ -100,13 +101,14 @@ func (m Module) RegisterServices(r grpc.ServiceRegistrar) error {
 	registrypb.RegisterQueryServer(r, struct {
 		Queries
 		fleets.List
-	}{Queries{m.keeper}, m.keeper.Fleets})
+		coinstakes.Book
+	}{Queries{m.keeper}, m.keeper.Fleets, m.keeper.CoinStakes})
 	return nil
 }
 
 // EndBlock pays out stakes that leave, and advances measurements.
 func (m Module) EndBlock(ctx context.Context) error {
-	if err := m.keeper.release(ctx); err != nil {
+	if err := errors.Join(m.keeper.release(ctx), m.keeper.CoinStakes.Release(ctx)); err != nil {
 		return err
 	}
 	return measuring{m.keeper}.measure(ctx)

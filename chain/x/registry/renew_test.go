@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
+	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/registry/earning"
 )
@@ -14,7 +15,7 @@ import (
 func TestLaterRegistrationsEndNoEarning(t *testing.T) {
 	k, around, ctx := places(t, 4)
 	id, does := named(0), messages{k}
-	if err := errors.Join(joins(k, ctx, id, 8), (Paying{k}).Pay(ctx, "market", id, 1_000_000)); err != nil {
+	if err := errors.Join(joins(k, ctx, id, 8), (Paying{k}).Pay(ctx, "market", id, coin.Coin{}, 1_000_000)); err != nil {
 		t.Fatal(err)
 	}
 	worker := []registrypb.Role{registrypb.Role_ROLE_WORKER}
@@ -45,7 +46,7 @@ func TestLaterRegistrationsEndNoEarning(t *testing.T) {
 	if _, err := does.Unstake(ctx, &registrypb.MsgUnstake{Sender: id, Amount: 1}); !errors.Is(err, registry.ErrUnstake) {
 		t.Errorf("its pay leaves without an audit: %v", err)
 	}
-	if err := (Paying{k}).Pay(ctx, "market", id, 5); err != nil || around.paid[id] > 0 {
+	if err := (Paying{k}).Pay(ctx, "market", id, coin.Coin{}, 5); err != nil || around.paid[id] > 0 {
 		t.Errorf("it is paid coins: %v, %v", around.paid, err)
 	}
 	back := &registrypb.MsgRegister{Sender: id, PeerId: "peer", Roles: worker}
@@ -88,7 +89,8 @@ func TestPlacesAreNotGivenUp(t *testing.T) {
 func TestPayAfterAConviction(t *testing.T) {
 	k, _, ctx := places(t, 1)
 	id := named(0)
-	err := errors.Join(joins(k, ctx, id, 8), k.Jail(ctx, id, "job", 0), (Paying{k}).Pay(ctx, "market", id, 7))
+	err := errors.Join(joins(k, ctx, id, 8), k.Jail(ctx, id, "job", 0),
+		(Paying{k}).Pay(ctx, "market", id, coin.Coin{}, 7))
 	if err != nil {
 		t.Fatal(err)
 	}

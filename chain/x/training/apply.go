@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
-	"slices"
 	"strconv"
 
 	"cosmossdk.io/collections"
@@ -16,7 +15,6 @@ import (
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
 	"github.com/starling-network/starling/chain/x/training/turn"
-	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/protocol/run/event"
 	"github.com/starling-network/starling/protocol/run/progress"
@@ -26,14 +24,13 @@ import (
 // apply stores the state that a rule returned, executes the payments that its events require, and emits the events.
 func (k *Keeper) apply(ctx context.Context, before, s run.State, events []event.Event) error {
 	ctx = turn.Charged(ctx, events)
-	if slices.ContainsFunc(events, reward.Settles) {
-		if err := k.ledger.Settle(ctx, s, events, k.Params); err != nil {
-			return err
-		}
+	paid, err := k.ledger.Settle(ctx, s, events, k.Params)
+	if err != nil {
+		return err
 	}
 	missed := map[string]bool{} // all units that an account misses in one block count as one deadline
 	for _, e := range events {
-		if err := errors.Join(k.trace(ctx, e), k.remember(ctx, s, e, missed)); err != nil {
+		if err := errors.Join(k.trace(ctx, e), k.remember(ctx, s, e, missed, paid.Own())); err != nil {
 			return err
 		}
 		if m, _ := s.Member(e.Who); e.Kind == event.MemberLeft && (e.Why == reason.Left || e.Why == reason.Unopened) {
@@ -76,12 +73,12 @@ func (k *Keeper) trace(ctx context.Context, e event.Event) error {
 
 // remember records results of a run in the registry: audits in the history of a worker, which its next run starts with,
 // and missed duties against uptime, each deadline once. It counts no missed deadline before a worker has committed a
-// unit, since nothing shows until then that the job can be opened.
-func (k *Keeper) remember(ctx context.Context, s run.State, e event.Event, missed map[string]bool) error {
+// unit, since nothing shows until then that the job can be opened. own: the run pays in the network's own coin.
+func (k *Keeper) remember(ctx context.Context, s run.State, e event.Event, missed map[string]bool, own bool) error {
 	switch {
 	case e.Kind == event.AuditPassed:
 		m, _ := s.Member(e.Who)
-		return errors.Join(k.registry.Audited(ctx, e.Other, true), k.registry.Answered(ctx, e.Who, m.Price))
+		return errors.Join(k.registry.Audited(ctx, e.Other, true), k.registry.Answered(ctx, e.Who, m.Price, own))
 	case e.Kind == event.UnitReassigned && (e.Why == reason.Odd || e.Why == reason.Outside || e.Why == reason.Distrusted):
 		return k.registry.Audited(ctx, e.Who, false)
 	case e.Kind == event.AuditBroken && e.Why == reason.Differs: // it is drawn less often for a while, in all runs

@@ -54,7 +54,7 @@ func TestOneDeadlineIsMissedOnce(t *testing.T) {
 			for _, who := range []string{"a", "b"} {
 				e := event.Event{Kind: event.UnitReassigned, Unit: unit, Who: who, Why: reason.MissedDeadline}
 				s := run.State{Progress: progress.Progress{Crew: crew.Crew{Members: []crew.Member{{ID: "c", Commits: 1}}}}}
-				if err := k.remember(t.Context(), s, e, missed); err != nil {
+				if err := k.remember(t.Context(), s, e, missed, true); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -71,7 +71,7 @@ func TestNothingIsMissedBeforeAnybodyHasWorked(t *testing.T) {
 	k := &Keeper{registry: p}
 	e := event.Event{Kind: event.UnitReassigned, Who: "a", Why: reason.MissedDeadline}
 	s := run.State{Progress: progress.Progress{Crew: crew.Crew{Members: []crew.Member{{ID: "a"}}}}}
-	if err := k.remember(t.Context(), s, e, map[string]bool{}); err != nil || p.missed["a"] != 0 {
+	if err := k.remember(t.Context(), s, e, map[string]bool{}, true); err != nil || p.missed["a"] != 0 {
 		t.Errorf("missed %v, %v", p.missed, err)
 	}
 }

@@ -15,7 +15,7 @@ import (
 // Part looks only at the runs of which the account is a member: a thousand other runs cost nothing.
 func TestWhoLeavesCostsNothingOfTheRunsOfOthers(t *testing.T) {
 	service, ctx := storetest.Open(t, Name)
-	k, err := NewKeeper(service, "", nil, nil, nil, nil, nil, nil, nil)
+	k, err := NewKeeper(service, "", nil, nil, nil, nil, nil, nil, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestWhoLeavesCostsNothingOfTheRunsOfOthers(t *testing.T) {
 // If there are more runs than a block ticks, they take turns, and each has its turn.
 func TestRunsTakeTurns(t *testing.T) {
 	service, ctx := storetest.Open(t, Name)
-	k, err := NewKeeper(service, "", nil, nil, nil, nil, nil, nil, nil)
+	k, err := NewKeeper(service, "", nil, nil, nil, nil, nil, nil, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

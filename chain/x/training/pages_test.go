@@ -17,7 +17,7 @@ import (
 func keeper(t *testing.T, referee works.Referee) (*Keeper, sdk.Context) {
 	t.Helper()
 	service, ctx := storetest.Open(t, Name)
-	k, err := NewKeeper(service, "", nil, nil, nil, nil, nil, referee, nil)
+	k, err := NewKeeper(service, "", nil, nil, nil, nil, nil, nil, referee, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

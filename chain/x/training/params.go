@@ -8,14 +8,14 @@ import (
 
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
-	"github.com/starling-network/starling/protocol/reward"
+	"github.com/starling-network/starling/protocol/reward/penalty"
 )
 
 // Params are the parameters in force.
-func (k *Keeper) Params(ctx context.Context) (reward.Penalty, error) {
+func (k *Keeper) Params(ctx context.Context) (penalty.Params, error) {
 	p, err := k.params.Get(ctx)
 	if errors.Is(err, collections.ErrNotFound) {
-		return reward.DefaultPenalty(), nil
+		return penalty.Default(), nil
 	}
 	return p, err
 }
@@ -23,7 +23,7 @@ func (k *Keeper) Params(ctx context.Context) (reward.Penalty, error) {
 // UpdateParams implements trainingpb.MsgServer.
 func (k messages) UpdateParams(ctx context.Context,
 	m *trainingpb.MsgUpdateParams) (*trainingpb.MsgUpdateParamsResponse, error) {
-	p := reward.Penalty{
+	p := penalty.Params{
 		SlashPPM: m.Params.SlashPpm, BountyPPM: m.Params.BountyPpm, UnopenedPPM: m.Params.UnopenedPpm,
 		FirstPPM: m.Params.FirstPpm, MemoryBlocks: m.Params.MemoryBlocks,
 	}

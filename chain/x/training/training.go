@@ -23,7 +23,7 @@ import (
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/market/cost"
-	"github.com/starling-network/starling/protocol/reward"
+	"github.com/starling-network/starling/protocol/reward/penalty"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/progress"
@@ -74,7 +74,7 @@ var ErrorTable = &adapter.ErrorTable{Space: Name, List: []adapter.ErrorCode{
 	{Code: 28, Rule: refusal.ErrLast, Fix: "Wait until another worker or verifier has joined, or stop the process: the " +
 		"run then waits for a while."},
 	{Code: 29, Rule: adapter.ErrAuthority, Fix: "Make a proposal of governance."},
-	{Code: 30, Rule: reward.ErrPenalty, Fix: "Correct the parameters of the proposal."},
+	{Code: 30, Rule: penalty.ErrParams, Fix: "Correct the parameters of the proposal."},
 }}
 
 // Market stores the order of a run, and the budget that pays for it.
@@ -92,7 +92,7 @@ type Registry interface {
 	Audited(ctx context.Context, id string, passed bool) error
 	Bond(ctx context.Context, id string) error
 	Absent(ctx context.Context, id string) error
-	Answered(ctx context.Context, id string, price uint64) error
+	Answered(ctx context.Context, id string, price uint64, own bool) error
 	Missed(ctx context.Context, id string) error
 }
 
@@ -133,7 +133,7 @@ type Keeper struct {
 	seals    collections.Map[sealKey, []byte]
 	disputes collections.Map[disputeKey, dispute.Dispute]
 	pending  collections.KeySet[disputeKey] // the disputes that have no verdict
-	params   collections.Item[reward.Penalty]
+	params   collections.Item[penalty.Params]
 	// height of the last tick of a run, while runs take turns
 	ticks  collections.Map[string, int64]
 	ticked collections.Item[string]                             // the run that was ticked last
@@ -145,12 +145,13 @@ type sealKey = collections.Quad[string, uint32, uint64, string]
 
 // NewKeeper returns a keeper over a store of its own.
 func NewKeeper(s store.KVStoreService, authority string, market Market, registry Registry, rewards Rewards,
-	beacon Beacon, accounts Accounts, referee works.Referee, rooting audit.RootFuncs) (*Keeper, error) {
+	stakes ledger.CoinStakes, beacon Beacon, accounts Accounts, referee works.Referee,
+	rooting audit.RootFuncs) (*Keeper, error) {
 	b := collections.NewSchemaBuilder(s)
 	job, u32, u64 := collections.StringKey, collections.Uint32Key, collections.Uint64Key
 	k := &Keeper{
 		authority: authority, market: market, registry: registry, rewards: rewards, beacon: beacon, accounts: accounts,
-		rooting: rooting, ledger: ledger.New(b, market, registry, rewards), Works: works.New(b, referee),
+		rooting: rooting, ledger: ledger.New(b, market, registry, rewards, stakes), Works: works.New(b, referee),
 		runs:   runstore.New(b),
 		active: collections.NewKeySet(b, collections.NewPrefix(1), "active", job),
 		lineage: collections.NewMap(b, collections.NewPrefix(2), "lineage", collections.PairKeyCodec(job, u32),
@@ -163,7 +164,7 @@ func NewKeeper(s store.KVStoreService, authority string, market Market, registry
 		ticks:   collections.NewMap(b, collections.NewPrefix(24), "ticks", collections.StringKey, collections.Int64Value),
 		ticked:  collections.NewItem(b, collections.NewPrefix(21), "ticked", collections.StringValue),
 		parts:   collections.NewKeySet(b, collections.NewPrefix(22), "parts", collections.PairKeyCodec(job, job)),
-		params:  collections.NewItem(b, collections.NewPrefix(12), "params", adapter.Record[reward.Penalty]()),
+		params:  collections.NewItem(b, collections.NewPrefix(12), "params", adapter.Record[penalty.Params]()),
 	}
 	var err error
 	k.Schema, err = b.Build()

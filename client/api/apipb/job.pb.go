@@ -92,7 +92,9 @@ type Job struct {
 	// The eval loss in bits a byte of text, whatever the tokens are.
 	BitsPerByte *float64 `protobuf:"fixed64,37,opt,name=bits_per_byte,json=bitsPerByte,proto3,oneof" json:"bits_per_byte,omitempty"`
 	// Copies of its model in stores outside of the network.
-	Pushes        []*Push `protobuf:"bytes,38,rep,name=pushes,proto3" json:"pushes,omitempty"`
+	Pushes []*Push `protobuf:"bytes,38,rep,name=pushes,proto3" json:"pushes,omitempty"`
+	// Of its amounts, which are in grains of it; absent: ZEN.
+	Coin          *Coin `protobuf:"bytes,39,opt,name=coin,proto3" json:"coin,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -389,6 +391,13 @@ func (x *Job) GetBitsPerByte() float64 {
 func (x *Job) GetPushes() []*Push {
 	if x != nil {
 		return x.Pushes
+	}
+	return nil
+}
+
+func (x *Job) GetCoin() *Coin {
+	if x != nil {
+		return x.Coin
 	}
 	return nil
 }
@@ -1501,6 +1510,69 @@ func (x *Lineage) GetAfter() string {
 }
 
 // Receipt is the record of one payment, or of a refusal to pay, with its reason.
+// Coin is a coin other than ZEN. A grain of it is its base unit, or 10^-9 of a coin with more than nine decimals.
+type Coin struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Of its base unit, in the bank of the network.
+	Denom string `protobuf:"bytes,1,opt,name=denom,proto3" json:"denom,omitempty"`
+	// For people, in lower case.
+	Symbol        string `protobuf:"bytes,2,opt,name=symbol,proto3" json:"symbol,omitempty"`
+	Decimals      uint32 `protobuf:"varint,3,opt,name=decimals,proto3" json:"decimals,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Coin) Reset() {
+	*x = Coin{}
+	mi := &file_starling_v1_job_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Coin) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Coin) ProtoMessage() {}
+
+func (x *Coin) ProtoReflect() protoreflect.Message {
+	mi := &file_starling_v1_job_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Coin.ProtoReflect.Descriptor instead.
+func (*Coin) Descriptor() ([]byte, []int) {
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *Coin) GetDenom() string {
+	if x != nil {
+		return x.Denom
+	}
+	return ""
+}
+
+func (x *Coin) GetSymbol() string {
+	if x != nil {
+		return x.Symbol
+	}
+	return ""
+}
+
+func (x *Coin) GetDecimals() uint32 {
+	if x != nil {
+		return x.Decimals
+	}
+	return 0
+}
+
 type Receipt struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Of the job, without gaps.
@@ -1533,14 +1605,16 @@ type Receipt struct {
 	// Index of the dispute that it is about.
 	Dispute *int64 `protobuf:"varint,17,opt,name=dispute,proto3,oneof" json:"dispute,omitempty"`
 	// Whose stake paid it; none: the budget of the job.
-	Payer         string `protobuf:"bytes,18,opt,name=payer,proto3" json:"payer,omitempty"`
+	Payer string `protobuf:"bytes,18,opt,name=payer,proto3" json:"payer,omitempty"`
+	// Of its amounts, which are in grains of it; absent: ZEN.
+	Coin          *Coin `protobuf:"bytes,19,opt,name=coin,proto3" json:"coin,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Receipt) Reset() {
 	*x = Receipt{}
-	mi := &file_starling_v1_job_proto_msgTypes[14]
+	mi := &file_starling_v1_job_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1552,7 +1626,7 @@ func (x *Receipt) String() string {
 func (*Receipt) ProtoMessage() {}
 
 func (x *Receipt) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[14]
+	mi := &file_starling_v1_job_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1565,7 +1639,7 @@ func (x *Receipt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Receipt.ProtoReflect.Descriptor instead.
 func (*Receipt) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{14}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Receipt) GetSeq() uint64 {
@@ -1694,6 +1768,13 @@ func (x *Receipt) GetPayer() string {
 	return ""
 }
 
+func (x *Receipt) GetCoin() *Coin {
+	if x != nil {
+		return x.Coin
+	}
+	return nil
+}
+
 // Receipts is a page of receipts, in the order in which they were issued.
 type Receipts struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1707,7 +1788,7 @@ type Receipts struct {
 
 func (x *Receipts) Reset() {
 	*x = Receipts{}
-	mi := &file_starling_v1_job_proto_msgTypes[15]
+	mi := &file_starling_v1_job_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1719,7 +1800,7 @@ func (x *Receipts) String() string {
 func (*Receipts) ProtoMessage() {}
 
 func (x *Receipts) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[15]
+	mi := &file_starling_v1_job_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1732,7 +1813,7 @@ func (x *Receipts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Receipts.ProtoReflect.Descriptor instead.
 func (*Receipts) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{15}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Receipts) GetReceipts() []*Receipt {
@@ -1791,7 +1872,7 @@ type Dispute struct {
 
 func (x *Dispute) Reset() {
 	*x = Dispute{}
-	mi := &file_starling_v1_job_proto_msgTypes[16]
+	mi := &file_starling_v1_job_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1803,7 +1884,7 @@ func (x *Dispute) String() string {
 func (*Dispute) ProtoMessage() {}
 
 func (x *Dispute) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[16]
+	mi := &file_starling_v1_job_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1816,7 +1897,7 @@ func (x *Dispute) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Dispute.ProtoReflect.Descriptor instead.
 func (*Dispute) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{16}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Dispute) GetWorker() string {
@@ -1923,7 +2004,7 @@ type Move struct {
 
 func (x *Move) Reset() {
 	*x = Move{}
-	mi := &file_starling_v1_job_proto_msgTypes[17]
+	mi := &file_starling_v1_job_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1935,7 +2016,7 @@ func (x *Move) String() string {
 func (*Move) ProtoMessage() {}
 
 func (x *Move) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[17]
+	mi := &file_starling_v1_job_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1948,7 +2029,7 @@ func (x *Move) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Move.ProtoReflect.Descriptor instead.
 func (*Move) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{17}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Move) GetHeight() int64 {
@@ -1982,7 +2063,7 @@ type Disputes struct {
 
 func (x *Disputes) Reset() {
 	*x = Disputes{}
-	mi := &file_starling_v1_job_proto_msgTypes[18]
+	mi := &file_starling_v1_job_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1994,7 +2075,7 @@ func (x *Disputes) String() string {
 func (*Disputes) ProtoMessage() {}
 
 func (x *Disputes) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[18]
+	mi := &file_starling_v1_job_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2007,7 +2088,7 @@ func (x *Disputes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Disputes.ProtoReflect.Descriptor instead.
 func (*Disputes) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{18}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Disputes) GetDisputes() []*Dispute {
@@ -2032,7 +2113,7 @@ type Sample struct {
 
 func (x *Sample) Reset() {
 	*x = Sample{}
-	mi := &file_starling_v1_job_proto_msgTypes[19]
+	mi := &file_starling_v1_job_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2044,7 +2125,7 @@ func (x *Sample) String() string {
 func (*Sample) ProtoMessage() {}
 
 func (x *Sample) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[19]
+	mi := &file_starling_v1_job_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2057,7 +2138,7 @@ func (x *Sample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sample.ProtoReflect.Descriptor instead.
 func (*Sample) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{19}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Sample) GetRound() uint32 {
@@ -2105,7 +2186,7 @@ type Samples struct {
 
 func (x *Samples) Reset() {
 	*x = Samples{}
-	mi := &file_starling_v1_job_proto_msgTypes[20]
+	mi := &file_starling_v1_job_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2117,7 +2198,7 @@ func (x *Samples) String() string {
 func (*Samples) ProtoMessage() {}
 
 func (x *Samples) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[20]
+	mi := &file_starling_v1_job_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2130,7 +2211,7 @@ func (x *Samples) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Samples.ProtoReflect.Descriptor instead.
 func (*Samples) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{20}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Samples) GetSamples() []*Sample {
@@ -2164,7 +2245,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_starling_v1_job_proto_msgTypes[21]
+	mi := &file_starling_v1_job_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2176,7 +2257,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[21]
+	mi := &file_starling_v1_job_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2189,7 +2270,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{21}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Member) GetId() string {
@@ -2276,7 +2357,7 @@ type Members struct {
 
 func (x *Members) Reset() {
 	*x = Members{}
-	mi := &file_starling_v1_job_proto_msgTypes[22]
+	mi := &file_starling_v1_job_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2288,7 +2369,7 @@ func (x *Members) String() string {
 func (*Members) ProtoMessage() {}
 
 func (x *Members) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[22]
+	mi := &file_starling_v1_job_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2301,7 +2382,7 @@ func (x *Members) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Members.ProtoReflect.Descriptor instead.
 func (*Members) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{22}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Members) GetMembers() []*Member {
@@ -2350,7 +2431,7 @@ type Link struct {
 
 func (x *Link) Reset() {
 	*x = Link{}
-	mi := &file_starling_v1_job_proto_msgTypes[23]
+	mi := &file_starling_v1_job_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2362,7 +2443,7 @@ func (x *Link) String() string {
 func (*Link) ProtoMessage() {}
 
 func (x *Link) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[23]
+	mi := &file_starling_v1_job_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2375,7 +2456,7 @@ func (x *Link) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Link.ProtoReflect.Descriptor instead.
 func (*Link) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{23}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Link) GetBy() string {
@@ -2427,7 +2508,7 @@ type Audited struct {
 
 func (x *Audited) Reset() {
 	*x = Audited{}
-	mi := &file_starling_v1_job_proto_msgTypes[24]
+	mi := &file_starling_v1_job_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2439,7 +2520,7 @@ func (x *Audited) String() string {
 func (*Audited) ProtoMessage() {}
 
 func (x *Audited) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[24]
+	mi := &file_starling_v1_job_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2452,7 +2533,7 @@ func (x *Audited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Audited.ProtoReflect.Descriptor instead.
 func (*Audited) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{24}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Audited) GetVerifier() string {
@@ -2498,7 +2579,7 @@ type Log struct {
 
 func (x *Log) Reset() {
 	*x = Log{}
-	mi := &file_starling_v1_job_proto_msgTypes[25]
+	mi := &file_starling_v1_job_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2510,7 +2591,7 @@ func (x *Log) String() string {
 func (*Log) ProtoMessage() {}
 
 func (x *Log) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[25]
+	mi := &file_starling_v1_job_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2523,7 +2604,7 @@ func (x *Log) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Log.ProtoReflect.Descriptor instead.
 func (*Log) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{25}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Log) GetLines() []string {
@@ -2570,7 +2651,7 @@ type Cost struct {
 
 func (x *Cost) Reset() {
 	*x = Cost{}
-	mi := &file_starling_v1_job_proto_msgTypes[26]
+	mi := &file_starling_v1_job_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2582,7 +2663,7 @@ func (x *Cost) String() string {
 func (*Cost) ProtoMessage() {}
 
 func (x *Cost) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[26]
+	mi := &file_starling_v1_job_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2595,7 +2676,7 @@ func (x *Cost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cost.ProtoReflect.Descriptor instead.
 func (*Cost) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{26}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Cost) GetBudgetUzen() uint64 {
@@ -2678,7 +2759,7 @@ type Plan struct {
 
 func (x *Plan) Reset() {
 	*x = Plan{}
-	mi := &file_starling_v1_job_proto_msgTypes[27]
+	mi := &file_starling_v1_job_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2690,7 +2771,7 @@ func (x *Plan) String() string {
 func (*Plan) ProtoMessage() {}
 
 func (x *Plan) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[27]
+	mi := &file_starling_v1_job_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2703,7 +2784,7 @@ func (x *Plan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan.ProtoReflect.Descriptor instead.
 func (*Plan) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{27}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Plan) GetId() string {
@@ -2856,7 +2937,7 @@ type Placement struct {
 
 func (x *Placement) Reset() {
 	*x = Placement{}
-	mi := &file_starling_v1_job_proto_msgTypes[28]
+	mi := &file_starling_v1_job_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2868,7 +2949,7 @@ func (x *Placement) String() string {
 func (*Placement) ProtoMessage() {}
 
 func (x *Placement) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[28]
+	mi := &file_starling_v1_job_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2881,7 +2962,7 @@ func (x *Placement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placement.ProtoReflect.Descriptor instead.
 func (*Placement) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{28}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Placement) GetWorkers() int64 {
@@ -2932,7 +3013,7 @@ type Rejection struct {
 
 func (x *Rejection) Reset() {
 	*x = Rejection{}
-	mi := &file_starling_v1_job_proto_msgTypes[29]
+	mi := &file_starling_v1_job_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2944,7 +3025,7 @@ func (x *Rejection) String() string {
 func (*Rejection) ProtoMessage() {}
 
 func (x *Rejection) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[29]
+	mi := &file_starling_v1_job_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2957,7 +3038,7 @@ func (x *Rejection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rejection.ProtoReflect.Descriptor instead.
 func (*Rejection) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{29}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Rejection) GetId() string {
@@ -3009,7 +3090,7 @@ type Model struct {
 
 func (x *Model) Reset() {
 	*x = Model{}
-	mi := &file_starling_v1_job_proto_msgTypes[30]
+	mi := &file_starling_v1_job_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3021,7 +3102,7 @@ func (x *Model) String() string {
 func (*Model) ProtoMessage() {}
 
 func (x *Model) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[30]
+	mi := &file_starling_v1_job_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3034,7 +3115,7 @@ func (x *Model) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Model.ProtoReflect.Descriptor instead.
 func (*Model) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{30}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Model) GetId() string {
@@ -3143,7 +3224,7 @@ type File struct {
 
 func (x *File) Reset() {
 	*x = File{}
-	mi := &file_starling_v1_job_proto_msgTypes[31]
+	mi := &file_starling_v1_job_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3155,7 +3236,7 @@ func (x *File) String() string {
 func (*File) ProtoMessage() {}
 
 func (x *File) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[31]
+	mi := &file_starling_v1_job_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3168,7 +3249,7 @@ func (x *File) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use File.ProtoReflect.Descriptor instead.
 func (*File) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{31}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *File) GetName() string {
@@ -3209,7 +3290,7 @@ type Files struct {
 
 func (x *Files) Reset() {
 	*x = Files{}
-	mi := &file_starling_v1_job_proto_msgTypes[32]
+	mi := &file_starling_v1_job_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3221,7 +3302,7 @@ func (x *Files) String() string {
 func (*Files) ProtoMessage() {}
 
 func (x *Files) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[32]
+	mi := &file_starling_v1_job_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3234,7 +3315,7 @@ func (x *Files) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Files.ProtoReflect.Descriptor instead.
 func (*Files) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{32}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Files) GetFiles() []*File {
@@ -3254,7 +3335,7 @@ type Models struct {
 
 func (x *Models) Reset() {
 	*x = Models{}
-	mi := &file_starling_v1_job_proto_msgTypes[33]
+	mi := &file_starling_v1_job_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3266,7 +3347,7 @@ func (x *Models) String() string {
 func (*Models) ProtoMessage() {}
 
 func (x *Models) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[33]
+	mi := &file_starling_v1_job_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3279,7 +3360,7 @@ func (x *Models) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Models.ProtoReflect.Descriptor instead.
 func (*Models) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{33}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Models) GetModels() []*Model {
@@ -3306,7 +3387,7 @@ type Update struct {
 
 func (x *Update) Reset() {
 	*x = Update{}
-	mi := &file_starling_v1_job_proto_msgTypes[34]
+	mi := &file_starling_v1_job_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3318,7 +3399,7 @@ func (x *Update) String() string {
 func (*Update) ProtoMessage() {}
 
 func (x *Update) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[34]
+	mi := &file_starling_v1_job_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3331,7 +3412,7 @@ func (x *Update) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Update.ProtoReflect.Descriptor instead.
 func (*Update) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{34}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Update) GetJob() *Job {
@@ -3380,7 +3461,8 @@ var File_starling_v1_job_proto protoreflect.FileDescriptor
 
 const file_starling_v1_job_proto_rawDesc = "" +
 	"\n" +
-	"\x15starling/v1/job.proto\x12\vstarling.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xef\t\n" +
+	"\x15starling/v1/job.proto\x12\vstarling.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x96\n" +
+	"\n" +
 	"\x03Job\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x10\n" +
 	"\x03job\x18\x02 \x01(\tR\x03job\x12\x12\n" +
@@ -3423,7 +3505,8 @@ const file_starling_v1_job_proto_rawDesc = "" +
 	"\aparties\x18# \x03(\v2\x12.starling.v1.PartyR\aparties\x12\x16\n" +
 	"\x06folder\x18$ \x01(\tR\x06folder\x12'\n" +
 	"\rbits_per_byte\x18% \x01(\x01H\x03R\vbitsPerByte\x88\x01\x01\x12)\n" +
-	"\x06pushes\x18& \x03(\v2\x11.starling.v1.PushR\x06pushesB\a\n" +
+	"\x06pushes\x18& \x03(\v2\x11.starling.v1.PushR\x06pushes\x12%\n" +
+	"\x04coin\x18' \x01(\v2\x11.starling.v1.CoinR\x04coinB\a\n" +
 	"\x05_lossB\f\n" +
 	"\n" +
 	"_eval_lossB\x12\n" +
@@ -3533,7 +3616,11 @@ const file_starling_v1_job_proto_rawDesc = "" +
 	"\vcheckpoints\x18\x01 \x03(\v2\x17.starling.v1.CheckpointR\vcheckpoints\x12\x14\n" +
 	"\x05total\x18\x02 \x01(\x03R\x05total\x12\x19\n" +
 	"\bhas_more\x18\x03 \x01(\bR\ahasMore\x12\x14\n" +
-	"\x05after\x18\x04 \x01(\tR\x05after\"\xac\x03\n" +
+	"\x05after\x18\x04 \x01(\tR\x05after\"P\n" +
+	"\x04Coin\x12\x14\n" +
+	"\x05denom\x18\x01 \x01(\tR\x05denom\x12\x16\n" +
+	"\x06symbol\x18\x02 \x01(\tR\x06symbol\x12\x1a\n" +
+	"\bdecimals\x18\x03 \x01(\rR\bdecimals\"\xd3\x03\n" +
 	"\aReceipt\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x16\n" +
 	"\x06height\x18\x02 \x01(\x03R\x06height\x12\x14\n" +
@@ -3555,7 +3642,8 @@ const file_starling_v1_job_proto_rawDesc = "" +
 	"arithmetic\x18\x10 \x03(\tR\n" +
 	"arithmetic\x12\x1d\n" +
 	"\adispute\x18\x11 \x01(\x03H\x00R\adispute\x88\x01\x01\x12\x14\n" +
-	"\x05payer\x18\x12 \x01(\tR\x05payerB\n" +
+	"\x05payer\x18\x12 \x01(\tR\x05payer\x12%\n" +
+	"\x04coin\x18\x13 \x01(\v2\x11.starling.v1.CoinR\x04coinB\n" +
 	"\n" +
 	"\b_dispute\"\x83\x01\n" +
 	"\bReceipts\x120\n" +
@@ -3725,7 +3813,7 @@ func file_starling_v1_job_proto_rawDescGZIP() []byte {
 	return file_starling_v1_job_proto_rawDescData
 }
 
-var file_starling_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
+var file_starling_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_starling_v1_job_proto_goTypes = []any{
 	(*Job)(nil),                   // 0: starling.v1.Job
 	(*Push)(nil),                  // 1: starling.v1.Push
@@ -3741,73 +3829,76 @@ var file_starling_v1_job_proto_goTypes = []any{
 	(*Checkpoint)(nil),            // 11: starling.v1.Checkpoint
 	(*Signer)(nil),                // 12: starling.v1.Signer
 	(*Lineage)(nil),               // 13: starling.v1.Lineage
-	(*Receipt)(nil),               // 14: starling.v1.Receipt
-	(*Receipts)(nil),              // 15: starling.v1.Receipts
-	(*Dispute)(nil),               // 16: starling.v1.Dispute
-	(*Move)(nil),                  // 17: starling.v1.Move
-	(*Disputes)(nil),              // 18: starling.v1.Disputes
-	(*Sample)(nil),                // 19: starling.v1.Sample
-	(*Samples)(nil),               // 20: starling.v1.Samples
-	(*Member)(nil),                // 21: starling.v1.Member
-	(*Members)(nil),               // 22: starling.v1.Members
-	(*Link)(nil),                  // 23: starling.v1.Link
-	(*Audited)(nil),               // 24: starling.v1.Audited
-	(*Log)(nil),                   // 25: starling.v1.Log
-	(*Cost)(nil),                  // 26: starling.v1.Cost
-	(*Plan)(nil),                  // 27: starling.v1.Plan
-	(*Placement)(nil),             // 28: starling.v1.Placement
-	(*Rejection)(nil),             // 29: starling.v1.Rejection
-	(*Model)(nil),                 // 30: starling.v1.Model
-	(*File)(nil),                  // 31: starling.v1.File
-	(*Files)(nil),                 // 32: starling.v1.Files
-	(*Models)(nil),                // 33: starling.v1.Models
-	(*Update)(nil),                // 34: starling.v1.Update
-	nil,                           // 35: starling.v1.Metric.MeasuredEntry
-	(*timestamppb.Timestamp)(nil), // 36: google.protobuf.Timestamp
+	(*Coin)(nil),                  // 14: starling.v1.Coin
+	(*Receipt)(nil),               // 15: starling.v1.Receipt
+	(*Receipts)(nil),              // 16: starling.v1.Receipts
+	(*Dispute)(nil),               // 17: starling.v1.Dispute
+	(*Move)(nil),                  // 18: starling.v1.Move
+	(*Disputes)(nil),              // 19: starling.v1.Disputes
+	(*Sample)(nil),                // 20: starling.v1.Sample
+	(*Samples)(nil),               // 21: starling.v1.Samples
+	(*Member)(nil),                // 22: starling.v1.Member
+	(*Members)(nil),               // 23: starling.v1.Members
+	(*Link)(nil),                  // 24: starling.v1.Link
+	(*Audited)(nil),               // 25: starling.v1.Audited
+	(*Log)(nil),                   // 26: starling.v1.Log
+	(*Cost)(nil),                  // 27: starling.v1.Cost
+	(*Plan)(nil),                  // 28: starling.v1.Plan
+	(*Placement)(nil),             // 29: starling.v1.Placement
+	(*Rejection)(nil),             // 30: starling.v1.Rejection
+	(*Model)(nil),                 // 31: starling.v1.Model
+	(*File)(nil),                  // 32: starling.v1.File
+	(*Files)(nil),                 // 33: starling.v1.Files
+	(*Models)(nil),                // 34: starling.v1.Models
+	(*Update)(nil),                // 35: starling.v1.Update
+	nil,                           // 36: starling.v1.Metric.MeasuredEntry
+	(*timestamppb.Timestamp)(nil), // 37: google.protobuf.Timestamp
 }
 var file_starling_v1_job_proto_depIdxs = []int32{
 	2,  // 0: starling.v1.Job.reason:type_name -> starling.v1.Reason
 	4,  // 1: starling.v1.Job.audits:type_name -> starling.v1.AuditCounts
-	36, // 2: starling.v1.Job.started:type_name -> google.protobuf.Timestamp
-	36, // 3: starling.v1.Job.updated:type_name -> google.protobuf.Timestamp
+	37, // 2: starling.v1.Job.started:type_name -> google.protobuf.Timestamp
+	37, // 3: starling.v1.Job.updated:type_name -> google.protobuf.Timestamp
 	3,  // 4: starling.v1.Job.facts:type_name -> starling.v1.Fact
 	5,  // 5: starling.v1.Job.parties:type_name -> starling.v1.Party
 	1,  // 6: starling.v1.Job.pushes:type_name -> starling.v1.Push
-	2,  // 7: starling.v1.Push.reason:type_name -> starling.v1.Reason
-	36, // 8: starling.v1.Push.updated:type_name -> google.protobuf.Timestamp
-	0,  // 9: starling.v1.JobList.jobs:type_name -> starling.v1.Job
-	36, // 10: starling.v1.Metric.time:type_name -> google.protobuf.Timestamp
-	35, // 11: starling.v1.Metric.measured:type_name -> starling.v1.Metric.MeasuredEntry
-	9,  // 12: starling.v1.Metrics.axis:type_name -> starling.v1.Axis
-	10, // 13: starling.v1.Metrics.series:type_name -> starling.v1.Series
-	12, // 14: starling.v1.Checkpoint.signers:type_name -> starling.v1.Signer
-	11, // 15: starling.v1.Lineage.checkpoints:type_name -> starling.v1.Checkpoint
-	14, // 16: starling.v1.Receipts.receipts:type_name -> starling.v1.Receipt
-	17, // 17: starling.v1.Dispute.log:type_name -> starling.v1.Move
-	16, // 18: starling.v1.Disputes.disputes:type_name -> starling.v1.Dispute
-	19, // 19: starling.v1.Samples.samples:type_name -> starling.v1.Sample
-	4,  // 20: starling.v1.Member.audits:type_name -> starling.v1.AuditCounts
-	21, // 21: starling.v1.Members.members:type_name -> starling.v1.Member
-	24, // 22: starling.v1.Members.audited:type_name -> starling.v1.Audited
-	23, // 23: starling.v1.Members.links:type_name -> starling.v1.Link
-	3,  // 24: starling.v1.Plan.facts:type_name -> starling.v1.Fact
-	28, // 25: starling.v1.Plan.placement:type_name -> starling.v1.Placement
-	29, // 26: starling.v1.Plan.rejections:type_name -> starling.v1.Rejection
-	3,  // 27: starling.v1.Model.facts:type_name -> starling.v1.Fact
-	31, // 28: starling.v1.Model.files:type_name -> starling.v1.File
-	21, // 29: starling.v1.Model.contributors:type_name -> starling.v1.Member
-	36, // 30: starling.v1.File.modified:type_name -> google.protobuf.Timestamp
-	31, // 31: starling.v1.Files.files:type_name -> starling.v1.File
-	30, // 32: starling.v1.Models.models:type_name -> starling.v1.Model
-	0,  // 33: starling.v1.Update.job:type_name -> starling.v1.Job
-	7,  // 34: starling.v1.Update.metrics:type_name -> starling.v1.Metric
-	11, // 35: starling.v1.Update.checkpoints:type_name -> starling.v1.Checkpoint
-	19, // 36: starling.v1.Update.samples:type_name -> starling.v1.Sample
-	37, // [37:37] is the sub-list for method output_type
-	37, // [37:37] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	14, // 7: starling.v1.Job.coin:type_name -> starling.v1.Coin
+	2,  // 8: starling.v1.Push.reason:type_name -> starling.v1.Reason
+	37, // 9: starling.v1.Push.updated:type_name -> google.protobuf.Timestamp
+	0,  // 10: starling.v1.JobList.jobs:type_name -> starling.v1.Job
+	37, // 11: starling.v1.Metric.time:type_name -> google.protobuf.Timestamp
+	36, // 12: starling.v1.Metric.measured:type_name -> starling.v1.Metric.MeasuredEntry
+	9,  // 13: starling.v1.Metrics.axis:type_name -> starling.v1.Axis
+	10, // 14: starling.v1.Metrics.series:type_name -> starling.v1.Series
+	12, // 15: starling.v1.Checkpoint.signers:type_name -> starling.v1.Signer
+	11, // 16: starling.v1.Lineage.checkpoints:type_name -> starling.v1.Checkpoint
+	14, // 17: starling.v1.Receipt.coin:type_name -> starling.v1.Coin
+	15, // 18: starling.v1.Receipts.receipts:type_name -> starling.v1.Receipt
+	18, // 19: starling.v1.Dispute.log:type_name -> starling.v1.Move
+	17, // 20: starling.v1.Disputes.disputes:type_name -> starling.v1.Dispute
+	20, // 21: starling.v1.Samples.samples:type_name -> starling.v1.Sample
+	4,  // 22: starling.v1.Member.audits:type_name -> starling.v1.AuditCounts
+	22, // 23: starling.v1.Members.members:type_name -> starling.v1.Member
+	25, // 24: starling.v1.Members.audited:type_name -> starling.v1.Audited
+	24, // 25: starling.v1.Members.links:type_name -> starling.v1.Link
+	3,  // 26: starling.v1.Plan.facts:type_name -> starling.v1.Fact
+	29, // 27: starling.v1.Plan.placement:type_name -> starling.v1.Placement
+	30, // 28: starling.v1.Plan.rejections:type_name -> starling.v1.Rejection
+	3,  // 29: starling.v1.Model.facts:type_name -> starling.v1.Fact
+	32, // 30: starling.v1.Model.files:type_name -> starling.v1.File
+	22, // 31: starling.v1.Model.contributors:type_name -> starling.v1.Member
+	37, // 32: starling.v1.File.modified:type_name -> google.protobuf.Timestamp
+	32, // 33: starling.v1.Files.files:type_name -> starling.v1.File
+	31, // 34: starling.v1.Models.models:type_name -> starling.v1.Model
+	0,  // 35: starling.v1.Update.job:type_name -> starling.v1.Job
+	7,  // 36: starling.v1.Update.metrics:type_name -> starling.v1.Metric
+	11, // 37: starling.v1.Update.checkpoints:type_name -> starling.v1.Checkpoint
+	20, // 38: starling.v1.Update.samples:type_name -> starling.v1.Sample
+	39, // [39:39] is the sub-list for method output_type
+	39, // [39:39] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_starling_v1_job_proto_init() }
@@ -3817,16 +3908,16 @@ func file_starling_v1_job_proto_init() {
 	}
 	file_starling_v1_job_proto_msgTypes[0].OneofWrappers = []any{}
 	file_starling_v1_job_proto_msgTypes[7].OneofWrappers = []any{}
-	file_starling_v1_job_proto_msgTypes[14].OneofWrappers = []any{}
-	file_starling_v1_job_proto_msgTypes[19].OneofWrappers = []any{}
-	file_starling_v1_job_proto_msgTypes[30].OneofWrappers = []any{}
+	file_starling_v1_job_proto_msgTypes[15].OneofWrappers = []any{}
+	file_starling_v1_job_proto_msgTypes[20].OneofWrappers = []any{}
+	file_starling_v1_job_proto_msgTypes[31].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_starling_v1_job_proto_rawDesc), len(file_starling_v1_job_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   36,
+			NumMessages:   37,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

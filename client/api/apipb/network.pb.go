@@ -474,10 +474,12 @@ func (x *Workers) GetWorkers() []*Participant {
 
 // Order is an order that waits.
 type Order struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Job           string                 `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
-	Why           string                 `protobuf:"bytes,2,opt,name=why,proto3" json:"why,omitempty"`
-	BudgetUzen    uint64                 `protobuf:"varint,3,opt,name=budget_uzen,json=budgetUzen,proto3" json:"budget_uzen,omitempty"`
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Job        string                 `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
+	Why        string                 `protobuf:"bytes,2,opt,name=why,proto3" json:"why,omitempty"`
+	BudgetUzen uint64                 `protobuf:"varint,3,opt,name=budget_uzen,json=budgetUzen,proto3" json:"budget_uzen,omitempty"`
+	// Of the budget, which is in grains of it; absent: ZEN.
+	Coin          *Coin `protobuf:"bytes,4,opt,name=coin,proto3" json:"coin,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -533,6 +535,13 @@ func (x *Order) GetBudgetUzen() uint64 {
 	return 0
 }
 
+func (x *Order) GetCoin() *Coin {
+	if x != nil {
+		return x.Coin
+	}
+	return nil
+}
+
 // NetworkRun is a run that is not over, as the chain knows it.
 type NetworkRun struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -546,7 +555,9 @@ type NetworkRun struct {
 	Verifiers  int64  `protobuf:"varint,7,opt,name=verifiers,proto3" json:"verifiers,omitempty"`
 	BudgetUzen uint64 `protobuf:"varint,8,opt,name=budget_uzen,json=budgetUzen,proto3" json:"budget_uzen,omitempty"`
 	// With the fee.
-	PaidUzen      uint64 `protobuf:"varint,9,opt,name=paid_uzen,json=paidUzen,proto3" json:"paid_uzen,omitempty"`
+	PaidUzen uint64 `protobuf:"varint,9,opt,name=paid_uzen,json=paidUzen,proto3" json:"paid_uzen,omitempty"`
+	// Of the amounts, which are in grains of it; absent: ZEN.
+	Coin          *Coin `protobuf:"bytes,10,opt,name=coin,proto3" json:"coin,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -642,6 +653,13 @@ func (x *NetworkRun) GetPaidUzen() uint64 {
 		return x.PaidUzen
 	}
 	return 0
+}
+
+func (x *NetworkRun) GetCoin() *Coin {
+	if x != nil {
+		return x.Coin
+	}
+	return nil
 }
 
 // Block is a block of the chain.
@@ -1326,12 +1344,13 @@ const file_starling_v1_network_proto_rawDesc = "" +
 	" \x01(\x04R\x04rate\"U\n" +
 	"\aWorkers\x12\x16\n" +
 	"\x06height\x18\x01 \x01(\x03R\x06height\x122\n" +
-	"\aworkers\x18\x02 \x03(\v2\x18.starling.v1.ParticipantR\aworkers\"L\n" +
+	"\aworkers\x18\x02 \x03(\v2\x18.starling.v1.ParticipantR\aworkers\"s\n" +
 	"\x05Order\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\tR\x03job\x12\x10\n" +
 	"\x03why\x18\x02 \x01(\tR\x03why\x12\x1f\n" +
 	"\vbudget_uzen\x18\x03 \x01(\x04R\n" +
-	"budgetUzen\"\xf9\x01\n" +
+	"budgetUzen\x12%\n" +
+	"\x04coin\x18\x04 \x01(\v2\x11.starling.v1.CoinR\x04coin\"\xa0\x02\n" +
 	"\n" +
 	"NetworkRun\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\tR\x03job\x12\x14\n" +
@@ -1344,7 +1363,9 @@ const file_starling_v1_network_proto_rawDesc = "" +
 	"\tverifiers\x18\a \x01(\x03R\tverifiers\x12\x1f\n" +
 	"\vbudget_uzen\x18\b \x01(\x04R\n" +
 	"budgetUzen\x12\x1b\n" +
-	"\tpaid_uzen\x18\t \x01(\x04R\bpaidUzen\"\xeb\x01\n" +
+	"\tpaid_uzen\x18\t \x01(\x04R\bpaidUzen\x12%\n" +
+	"\x04coin\x18\n" +
+	" \x01(\v2\x11.starling.v1.CoinR\x04coin\"\xeb\x01\n" +
 	"\x05Block\x12\x16\n" +
 	"\x06height\x18\x01 \x01(\x03R\x06height\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x12\n" +
@@ -1430,7 +1451,8 @@ var file_starling_v1_network_proto_goTypes = []any{
 	(*Standing)(nil),              // 13: starling.v1.Standing
 	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
 	(*Link)(nil),                  // 15: starling.v1.Link
-	(*Reason)(nil),                // 16: starling.v1.Reason
+	(*Coin)(nil),                  // 16: starling.v1.Coin
+	(*Reason)(nil),                // 17: starling.v1.Reason
 }
 var file_starling_v1_network_proto_depIdxs = []int32{
 	14, // 0: starling.v1.Network.block_time:type_name -> google.protobuf.Timestamp
@@ -1441,18 +1463,20 @@ var file_starling_v1_network_proto_depIdxs = []int32{
 	15, // 5: starling.v1.Network.links:type_name -> starling.v1.Link
 	1,  // 6: starling.v1.Validators.validators:type_name -> starling.v1.Validator
 	3,  // 7: starling.v1.Workers.workers:type_name -> starling.v1.Participant
-	14, // 8: starling.v1.Block.time:type_name -> google.protobuf.Timestamp
-	9,  // 9: starling.v1.Block.txs:type_name -> starling.v1.Tx
-	7,  // 10: starling.v1.Blocks.blocks:type_name -> starling.v1.Block
-	10, // 11: starling.v1.Tx.transfers:type_name -> starling.v1.Transfer
-	13, // 12: starling.v1.Account.reasons:type_name -> starling.v1.Standing
-	12, // 13: starling.v1.Account.earned:type_name -> starling.v1.EarnedDay
-	16, // 14: starling.v1.Account.now:type_name -> starling.v1.Reason
-	15, // [15:15] is the sub-list for method output_type
-	15, // [15:15] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	16, // 8: starling.v1.Order.coin:type_name -> starling.v1.Coin
+	16, // 9: starling.v1.NetworkRun.coin:type_name -> starling.v1.Coin
+	14, // 10: starling.v1.Block.time:type_name -> google.protobuf.Timestamp
+	9,  // 11: starling.v1.Block.txs:type_name -> starling.v1.Tx
+	7,  // 12: starling.v1.Blocks.blocks:type_name -> starling.v1.Block
+	10, // 13: starling.v1.Tx.transfers:type_name -> starling.v1.Transfer
+	13, // 14: starling.v1.Account.reasons:type_name -> starling.v1.Standing
+	12, // 15: starling.v1.Account.earned:type_name -> starling.v1.EarnedDay
+	17, // 16: starling.v1.Account.now:type_name -> starling.v1.Reason
+	17, // [17:17] is the sub-list for method output_type
+	17, // [17:17] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_starling_v1_network_proto_init() }

@@ -289,6 +289,12 @@ func (c *checker) budget() {
 		c.report("budget.max_cost", problem.BadValue, "budget.max_cost is 0", "the workers are paid from it",
 			"give an amount of ZEN, such as 25")
 	}
+	symbol := c.Budget.Coin
+	if !c.bad("budget.coin") && (len(symbol) > 16 || strings.Trim(symbol, "abcdefghijklmnopqrstuvwxyz") != "") {
+		c.report("budget.coin", problem.BadValue,
+			fmt.Sprintf("budget.coin: %q is not the symbol of a coin", strict.Clip(symbol)),
+			"a symbol has at most 16 lower-case letters", "write one that starling market coins shows, such as usdc")
+	}
 }
 
 // notes tells what is accepted and has no effect.
@@ -314,6 +320,8 @@ func (c *checker) notes() {
 		{c.Strategy.Method == "async_diloco" && c.Strategy.Workers.RelativeSpeeds == nil, "strategy.workers",
 			"all units have the same number of steps, and slower machines are waited for; " +
 				"relative_speeds: [1, 0.5, ...] gives them fewer"},
+		{c.Budget.Coin != "" && c.Budget.Coin != "zen", "budget.coin", "a network is paid in it; an embedded one counts in " +
+			"ZEN"},
 		{c.Budget.MaxPricePerHour > 0, "budget.max_price_per_hour", "a network matches it; an embedded one has one price"},
 		{c.Budget.Deadline > 0, "budget.deadline", "a network takes an order back that is not matched by then; a run has " +
 			"as much time as it takes"},

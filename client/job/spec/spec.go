@@ -331,8 +331,9 @@ type Placement struct {
 	FailureDomains       int      `job:"failure_domains" in:"[0,1024]"` // different ones among the workers, at least
 }
 
-// Budget bounds what the job may cost. Amounts are in ZEN.
+// Budget bounds what the job may cost. Amounts are in ZEN, or in another coin of the network.
 type Budget struct {
+	Coin    string          `job:"coin"` // symbol of a coin that governance registered; empty: ZEN
 	MaxCost quantity.Amount `job:"max_cost"`
 	// for 10^15 floating-point operations: an offer above it is not taken, and no worker is paid more; default: 1000
 	MaxPrice        quantity.Amount   `job:"max_price,null"`

@@ -40,7 +40,7 @@ type Rollout struct {
 	KL          float64 `job:"kl" in:"[0,100]"`             // weight of the divergence from the base model
 	// by how many rounds the policy of the answers that a round learns from is older, at most; 0: units that learn draw
 	// their answers by themselves, with their weights of each step
-	Staleness  int `job:"staleness" in:"[0,4]"`
+	Staleness int `job:"staleness" in:"[0,4]"`
 	// workers besides those of strategy.workers: seats for machines that offer to draw alone, or else for others
 	Generators int `job:"generators" in:"[0,1000]"`
 	// whether each worker of strategy.workers trains a model of its own, which learns from answers of the others, too

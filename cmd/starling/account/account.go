@@ -17,6 +17,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/target"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
+	"github.com/starling-network/starling/node/coins"
 	"github.com/starling-network/starling/node/session"
 )
 
@@ -26,7 +27,7 @@ func Command(c *terminal.Console) *cobra.Command {
 		`See the coins of accounts on a network, and send some. An account is the key in a folder: starling worker
 identity makes one. It exists on the chain once it has coins.`,
 		showCommand(c), sendCommand(c), historyCommand(c), payeeCommand(c), requestCommand(c),
-		StakeCommand(c))
+		StakeCommand(c), bridgeCommand(c))
 }
 
 // mostOne takes an argument or none.
@@ -47,7 +48,9 @@ func showCommand(c *terminal.Console) *cobra.Command {
 		Long: `Show the coins and the stake of an account: of an address, or of the key of a folder.
 
 With -o json: {"address","exists","balance_uzen","transactions","stake_uzen","slashed_uzen",
-"leaving_uzen","leaves_at","leaves_in_seconds","jailed","earning","payee","next_payee","payee_at"}.`,
+"leaving_uzen","leaves_at","leaves_in_seconds","jailed","earning","payee","next_payee","payee_at",
+"coins":[{"coin":{"denom","symbol","decimals"},"balance","stake","leaving","leaves_at","slashed"}]}. Amounts of coins
+are in grains.`,
 		Example: `  starling account show --home net/worker-0
   starling account show starling1qx... --network http://127.0.0.1:26601 -o json`,
 		Args: mostOne("ADDRESS"),
@@ -75,6 +78,9 @@ With -o json: {"address","exists","balance_uzen","transactions","stake_uzen","sl
 				fmt.Fprintf(w, "leaving\t%s ZEN of the stake, after block %d and when it has no part in a run\n",
 					terminal.Zen(a.Leaving), a.LeavesAt)
 			}
+			for _, h := range a.Coins {
+				fmt.Fprintf(w, "%s\t%s; %s\n", strings.ToLower(h.Coin.Name()), h.Coin.Text(h.Balance), stakeIn(h))
+			}
 			if a.Earning {
 				fmt.Fprintln(w, "earning\tits stake: what it is paid becomes the stake")
 			}
@@ -94,36 +100,44 @@ func sendCommand(c *terminal.Console) *cobra.Command {
 	var t target.Target
 	var memo string
 	cmd := &cobra.Command{
-		Use:   "send ADDRESS ZEN --home DIR --network URL",
+		Use:   "send ADDRESS AMOUNT --home DIR --network URL",
 		Short: "Send coins to another account",
 		Long: `Send coins of the account of a folder to another account, which exists on the chain from then on. It returns
 when the transfer is in a block, and shows the recipient, the amount, the fee and the memo, which everybody can read.
-It costs nothing, unless validators ask for a price of gas.
+It costs nothing, unless validators ask for a price of gas. AMOUNT is in ZEN, or in another coin of the network with its
+symbol, such as 5usdc.
 
-With -o json: {"from","to","amount_uzen","fee_uzen","memo","height","hash"}.`,
+With -o json: {"from","to","amount_uzen","fee_uzen","memo","height","hash"}, and "coin" if it is not ZEN: the amount is
+then in grains of it.`,
 		Example: `  starling account send starling1qx... 25 --home net/consumer --network http://127.0.0.1:26601
   starling account send starling1qx... 0.5 --home net/worker-0 --memo "invoice 17"`,
-		Args: usage.Exactly("ADDRESS", "ZEN"),
+		Args: usage.Exactly("ADDRESS", "AMOUNT"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := target.WantAddress(args[0]); err != nil {
 				return err
 			}
-			amount, err := target.WantAmount(cmd, args[1])
-			if err != nil {
+			if err := target.WantCoins(cmd, args[1]); err != nil {
 				return err
 			}
 			var sent transaction.Result
-			err = t.Act(cmd, "the folder of the account that sends", func(ctx context.Context, cl *client.Client) (err error) {
-				sent, err = cl.Coins.Send(ctx, args[0], amount, memo)
+			var amount coins.Amount
+			err := t.Act(cmd, "the folder of the account that sends", func(ctx context.Context, cl *client.Client) (err error) {
+				if amount, err = coins.Parse(ctx, cl.Market, args[1]); err != nil {
+					return err
+				}
+				sent, err = cl.Coins.Send(ctx, args[0], amount.Coin, amount.Grains, memo)
 				return err
 			})
 			if err != nil {
 				return err
 			}
 			if c.Form.Machine() {
-				return c.Form.Print(os.Stdout, terminal.One(map[string]any{"from": t.Account, "to": args[0],
-					"amount_uzen": amount, "fee_uzen": feeUzen(sent), "memo": memo, "height": sent.Height,
-					"hash": sent.Hash}, sent.Hash))
+				answer := map[string]any{"from": t.Account, "to": args[0], "amount_uzen": amount.Grains,
+					"fee_uzen": feeUzen(sent), "memo": memo, "height": sent.Height, "hash": sent.Hash}
+				if !amount.Own() {
+					answer["coin"] = amount.Coin
+				}
+				return c.Form.Print(os.Stdout, terminal.One(answer, sent.Hash))
 			}
 			return printSent(args[0], memo, amount, sent)
 		},
@@ -133,9 +147,9 @@ With -o json: {"from","to","amount_uzen","fee_uzen","memo","height","hash"}.`,
 	return cmd
 }
 
-func printSent(to, memo string, amount uint64, r transaction.Result) error {
+func printSent(to, memo string, amount coins.Amount, r transaction.Result) error {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "sent\t%s ZEN\nto\t%s\nfee\t%s ZEN\n", terminal.Zen(amount), to, terminal.Zen(feeUzen(r)))
+	fmt.Fprintf(w, "sent\t%s\nto\t%s\nfee\t%s ZEN\n", amount, to, terminal.Zen(feeUzen(r)))
 	if memo != "" {
 		fmt.Fprintf(w, "memo\t%s\n", memo)
 	}

@@ -2,16 +2,20 @@ package account
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/module"
 	"github.com/starling-network/starling/cmd/starling/target"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
+	"github.com/starling-network/starling/node/coins"
 	"github.com/starling-network/starling/node/session"
+	"github.com/starling-network/starling/protocol/coin"
 )
 
 // StakeCommand is starling account stake.
@@ -46,59 +50,83 @@ With -o json: what starling account show prints.`,
 
 func removeCommand(c *terminal.Console) *cobra.Command {
 	var t target.Target
+	var machine string
 	cmd := &cobra.Command{
-		Use:   "remove ZEN|all --home DIR",
+		Use:   "remove AMOUNT|all --home DIR",
 		Short: "Take a part of the stake back",
 		Long: `Ask for a part of the stake back, or for all of it. It stands behind no more work from the next block on, and
 answers for what was done until it is paid out: 20,000 blocks later, unless governance changed that, and not while the
 account has a part in a run. A second request replaces the first, and its wait begins then. An account that commits to a
-tier keeps the stake of the tier.
+tier keeps the stake of the tier. AMOUNT is in ZEN, or in another coin with its symbol, such as 5usdc: a stake in
+another coin backs the work for orders in this coin. all is all of the stake in ZEN.
 
 With -o json: what starling account show prints.`,
 		Example: `  starling account stake remove 10 --home net/worker-0
+  starling account stake remove 5usdc --home net/worker-0
   starling account stake remove all --home net/worker-0`,
-		Args: usage.Exactly("ZEN"),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			var amount uint64 // all
-			if args[0] != "all" {
-				if amount, err = target.WantAmount(cmd, args[0]); err != nil {
-					return err
-				}
+		Args: usage.Exactly("AMOUNT"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if args[0] == "all" {
+				return restake(c, cmd, &t,
+					func(ctx context.Context, cl *client.Client) error { return session.Unstake(ctx, cl, 0) })
 			}
-			return restake(c, cmd, &t, func(ctx context.Context, cl *client.Client) error {
-				return session.Unstake(ctx, cl,
-					amount)
-			})
+			return restakeIn(c, cmd, &t, args[0], session.Unstake, module.Stakes.Leave, machine)
 		},
 	}
+	machineFlag(cmd, &machine)
 	t.Flags(cmd)
 	return cmd
 }
 
 func addCommand(c *terminal.Console) *cobra.Command {
 	var t target.Target
+	var machine string
 	cmd := &cobra.Command{
-		Use:   "add ZEN --home DIR",
+		Use:   "add AMOUNT --home DIR",
 		Short: "Stake more",
 		Long: `Add coins of the account of a folder to its stake. The account takes part already: starling worker up stakes
-what --stake says when it registers.
+what --stake says when it registers. AMOUNT is in ZEN, or in another coin with its symbol, such as 5usdc: a stake in
+another coin backs the work for orders in this coin.
 
 With -o json: what starling account show prints.`,
-		Example: `  starling account stake add 10 --home net/worker-0`,
-		Args:    usage.Exactly("ZEN"),
+		Example: `  starling account stake add 10 --home net/worker-0
+  starling account stake add 5usdc --home net/worker-0`,
+		Args: usage.Exactly("AMOUNT"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			amount, err := target.WantAmount(cmd, args[0])
-			if err != nil {
-				return err
-			}
-			return restake(c, cmd, &t, func(ctx context.Context, cl *client.Client) error {
-				return session.AddStake(ctx, cl,
-					amount)
-			})
+			return restakeIn(c, cmd, &t, args[0], session.AddStake, module.Stakes.Add, machine)
 		},
 	}
+	machineFlag(cmd, &machine)
 	t.Flags(cmd)
 	return cmd
+}
+
+// machineFlag is for stakes in other coins than ZEN: those in ZEN are changed by starling fleet.
+func machineFlag(cmd *cobra.Command, machine *string) {
+	cmd.Flags().StringVar(machine, "machine", "", "account of a machine of the fleet, for a stake in another coin than "+
+		"ZEN")
+}
+
+// restakeIn changes the stake in ZEN or in another coin by an amount with its symbol.
+func restakeIn(c *terminal.Console, cmd *cobra.Command, t *target.Target, text string,
+	own func(context.Context, *client.Client, uint64) error,
+	other func(module.Stakes, context.Context, string, coin.Coin, uint64) error, machine string) error {
+	if err := target.WantCoins(cmd, text); err != nil {
+		return err
+	}
+	return restake(c, cmd, t, func(ctx context.Context, cl *client.Client) error {
+		amount, err := coins.Parse(ctx, cl.Market, text)
+		switch {
+		case err != nil:
+			return err
+		case amount.Own() && machine != "":
+			return usage.Error(cmd, errors.New("--machine is for other coins than ZEN: starling fleet changes the stake of a "+
+				"machine in ZEN"))
+		case amount.Own():
+			return own(ctx, cl, amount.Grains)
+		}
+		return other(cl.Stakes, ctx, machine, amount.Coin, amount.Grains)
+	})
 }
 
 // restake changes the stake of the account of a folder, and says what it is then.
@@ -120,5 +148,20 @@ func restake(c *terminal.Console, cmd *cobra.Command, t *target.Target,
 			terminal.Positive(a.LeavesIn, func(s float64) string { return "in about " + terminal.Seconds(s) + ", " }),
 			a.LeavesAt)
 	}
+	for _, h := range a.Coins {
+		if h.Stake > 0 || h.Slashed > 0 {
+			fmt.Println(stakeIn(h))
+		}
+	}
 	return nil
+}
+
+// stakeIn says what an account has staked in another coin.
+func stakeIn(h coins.Holding) string {
+	text := fmt.Sprintf("staked %s, %s slashed", h.Coin.Text(h.Stake), h.Coin.Amount(h.Slashed))
+	if h.Leaving > 0 {
+		text += fmt.Sprintf("; of it %s leave after block %d, when it has no part in a run", h.Coin.Text(h.Leaving),
+			h.LeavesAt)
+	}
+	return text
 }

@@ -46,6 +46,6 @@ With -o json: {"slashes":[as of starling job explain]}.`,
 		func(e rundir.Explanation) string { return strconv.FormatUint(e.Seq, 10) },
 		[]string{"JOB", "ROUND", "UNIT", "WHO", "AMOUNT", "WHY", "+HEIGHT"},
 		func(e rundir.Explanation) []any {
-			return []any{e.Job, e.Round, e.Unit, e.Who, terminal.Zen(e.Amount), e.Why, e.Height}
+			return []any{e.Job, e.Round, e.Unit, e.Who, e.Coin.Text(e.Amount), e.Why, e.Height}
 		})
 }

@@ -31,6 +31,9 @@ func EarningsAnswer(account string, received, lost uint64, days []api.EarnedDay,
 	}
 	whole := map[string]any{"account": account, "received_uzen": received, "lost_uzen": lost, "days": days,
 		"jobs": rundir.ByJob(found), "receipts": found}
+	if coins := rundir.ByCoin(found); len(coins) > 0 {
+		whole["coins"] = coins
+	}
 	if came != nil {
 		whole["estimate"] = came
 	}
@@ -57,7 +60,8 @@ coins, are left out. Payments of final rounds and of epochs come from the rules 
 
 With -o json: {"account","received_uzen","lost_uzen","days":[{"day","received_uzen","lost_uzen","receipts","unpaid"}],
 "jobs":[{"job","received_uzen","lost_uzen","receipts","unpaid"}],"receipts":[as of starling job explain],"estimate":
-{"at","height","day":{"low_uzen","median_uzen","high_uzen"},"days","earned_day"}}, the estimate if the folder has one.`,
+{"at","height","day":{"low_uzen","median_uzen","high_uzen"},"days","earned_day"},"coins":[{"coin","received","lost"}]},
+the estimate if the folder has one. Sums of days and jobs are in ZEN; coins has amounts in other coins, in grains.`,
 		Example: `  starling worker earnings --home net/worker-0
   starling worker earnings --home net/worker-0 --sums
   starling worker earnings --home net/worker-0 --csv 2026.csv
@@ -85,6 +89,9 @@ With -o json: {"account","received_uzen","lost_uzen","days":[{"day","received_uz
 			}
 			var received, lost uint64
 			for _, e := range found {
+				if !e.Coin.Own() {
+					continue // rundir.ByCoin has it
+				}
 				if e.Kind == reward.Slash {
 					lost += e.Amount
 				} else {
@@ -100,6 +107,10 @@ With -o json: {"account","received_uzen","lost_uzen","days":[{"day","received_uz
 			}
 			fmt.Printf("%s received %s ZEN and lost %s ZEN of its stake\n", t.Account, terminal.Zen(received),
 				terminal.Zen(lost))
+			for _, s := range rundir.ByCoin(found) {
+				fmt.Printf("%s received %s and lost %s of its stake in it\n", t.Account, s.Coin.Text(s.Received),
+					s.Coin.Amount(s.Lost))
+			}
 			if came != nil {
 				fmt.Printf("estimated %s: %s ZEN a day (low %s, high %s); since then it received %s a day\n",
 					came.At.Format(time.DateTime), zenText(came.Income.Median), zenText(came.Income.Low),
@@ -136,7 +147,7 @@ func sinceEstimate(home string, found []rundir.Explanation) (*estimate.Came, err
 	}
 	var received uint64
 	for _, e := range found {
-		if e.Height > kept.Height && e.Kind != reward.Slash {
+		if e.Height > kept.Height && e.Kind != reward.Slash && e.Coin.Own() {
 			received += e.Amount
 		}
 	}

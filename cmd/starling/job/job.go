@@ -16,6 +16,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/target"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
+	"github.com/starling-network/starling/node/coins"
 )
 
 // Command is starling job.
@@ -104,30 +105,37 @@ func cancelOrder(m module.Market, ctx context.Context, job string) (string, erro
 		return "", err
 	}
 	e, err := m.Escrow(ctx, job)
+	if err != nil {
+		return "", err
+	}
+	o, err := m.PlacedOrder(ctx, job)
 	if err != nil || e.Refunded == 0 {
 		return "cancelled " + job + ": rounds under way are finished and paid, and what is not spent returns then", err
 	}
-	return fmt.Sprintf("cancelled %s; %s ZEN were released", job, terminal.Zen(e.Refunded)), nil
+	return fmt.Sprintf("cancelled %s; %s were released", job, o.Coin.Text(e.Refunded)), nil
 }
 
 func topUpCommand(c *terminal.Console) *cobra.Command {
 	var home, network string
 	cmd := &cobra.Command{
-		Use: "top-up JOB ZEN --home DIR --network URL", Short: "Add to the budget of a job",
+		Use: "top-up JOB AMOUNT --home DIR --network URL", Short: "Add to the budget of a job",
 		Long: `Add to the budget of a job: one that waits for a larger budget, with on_exceed: pause, continues. The
-rest returns at the end.
+rest returns at the end. AMOUNT is in the coin of the order: 2.5 for ZEN, 2.5usdc for another one.
 
 With -o json: {"job","done"}.`,
 		Example: "  starling job top-up job-7f3a 2.5 --home net/consumer --network http://127.0.0.1:26601",
-		Args:    usage.Exactly("JOB", "ZEN"),
+		Args:    usage.Exactly("JOB", "AMOUNT"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			amount, err := target.WantAmount(cmd, args[1])
-			if err != nil {
+			if err := target.WantCoins(cmd, args[1]); err != nil {
 				return err
 			}
 			return steer(c, cmd, home, network, args[0], "top-up", func(ctx context.Context, cl *client.Client) (string, error) {
-				return fmt.Sprintf("added %s ZEN to the budget of %s", terminal.Zen(amount), args[0]),
-					cl.Market.TopUpJob(ctx, args[0], amount)
+				amount, err := coins.Parse(ctx, cl.Market, args[1])
+				if err != nil {
+					return "", err
+				}
+				return fmt.Sprintf("added %s to the budget of %s", amount, args[0]),
+					cl.Market.TopUpJob(ctx, args[0], amount.Coin, amount.Grains)
 			})
 		},
 	}

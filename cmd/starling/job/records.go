@@ -15,6 +15,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/source"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
+	"github.com/starling-network/starling/node/coins"
 )
 
 func metricsCommand(c *terminal.Console) *cobra.Command {
@@ -114,7 +115,7 @@ func receiptsCommand(c *terminal.Console) *cobra.Command {
 with its amount and its reason. starling job explain says all that can be said about one.
 
 With -o json: {"receipts":[{"seq","height","round","unit","who","role","kind","flops","price","amount","fee",`+
-			`"reason","fix",
+			`"reason","fix","coin",
 "explanation","why","arithmetic":[TEXT],"dispute"}],"total"}.`, `  starling job receipts quickstart
   starling job receipts quickstart --zero
   starling job receipts job-7f3a --who starling1qx --network http://127.0.0.1:26601 -o jsonl`,
@@ -127,10 +128,10 @@ With -o json: {"receipts":[{"seq","height","round","unit","who","role","kind","f
 		},
 		func(r api.Receipts, f terminal.Form) error {
 			w := terminal.NewColumns(os.Stdout, f, "SEQ", "ROUND", "UNIT", "KIND", "WHO", "AMOUNT", "WHY", "+FEE", "+FLOPS",
-				"+ZEN/PFLOP", "+HEIGHT", "+TO DO")
+				"+A PFLOP", "+HEIGHT", "+TO DO")
 			for _, x := range r.Receipts {
-				w.Row(x.Seq, x.Round, x.Unit, x.Kind, x.Who, terminal.Zen(x.Amount), x.Why, terminal.Zen(x.Fee),
-					x.Flops, terminal.Zen(x.Price), x.Height, x.Fix)
+				w.Row(x.Seq, x.Round, x.Unit, x.Kind, x.Who, amountIn(x.Coin, x.Amount), x.Why,
+					amountIn(x.Coin, x.Fee), x.Flops, amountIn(x.Coin, x.Price), x.Height, x.Fix)
 			}
 			return w.Flush()
 		})
@@ -139,6 +140,14 @@ With -o json: {"receipts":[{"seq","height","round","unit","who","role","kind","f
 	f.StringVar(&kind, "kind", "", "only those of a kind: work, audit, slash, bounty, fee, deposit or refund")
 	f.BoolVar(&zero, "zero", false, "only those of nothing")
 	return cmd
+}
+
+// amountIn is an amount of ZEN as a number, and one of another coin with its name.
+func amountIn(of *api.Coin, amount uint64) string {
+	if c := coins.Of(of); !c.Own() {
+		return c.Text(amount)
+	}
+	return terminal.Zen(amount)
 }
 
 func disputesCommand(c *terminal.Console) *cobra.Command {

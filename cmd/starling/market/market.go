@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/jobfile"
 	"github.com/starling-network/starling/cmd/starling/quote"
@@ -18,6 +19,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/node/inspect"
 	"github.com/starling-network/starling/node/plan"
+	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/market/cost"
 )
@@ -27,7 +29,8 @@ func Command(c *terminal.Console) *cobra.Command {
 	return usage.Group("market", "See what is offered and asked on a network, and offer",
 		`See the offers and the open orders of a network, what would become of a job there, and offer work.
 docs/market.md says how they are matched and what is paid.`,
-		quoteCommand(c), offerCommand(c), priceCommand(c), offersCommand(c), ordersCommand(c), nodesCommand(c))
+		quoteCommand(c), offerCommand(c), priceCommand(c), offersCommand(c), ordersCommand(c), nodesCommand(c),
+		coinsCommand(c))
 }
 
 func quoteCommand(c *terminal.Console) *cobra.Command {
@@ -98,22 +101,57 @@ slots that are left.
 With -o json: {"offers":[{"id","role","price","slots","since","class","tier","memory_mib",`+
 			`"upload_kbps","disk_mib","cpus",
 "accelerators","accelerator_model","audits_passed","region","jurisdiction","domain",`+
-			`"attested","rate","latency_ms","cover_uzen"}]}.`,
+			`"attested","rate","latency_ms","cover_uzen","coin":{"denom","symbol","decimals"}}]}. An offer that takes several
+coins is listed for each.`,
 		`  starling market offers --network http://127.0.0.1:26601`,
 		"offers", func(ctx context.Context, t *target.Target) ([]Offered, error) {
 			lots, err := inspect.MarketOffers(ctx, t.Network)
 			return offersOf(lots), err
 		},
 		func(o Offered) string { return o.ID },
-		[]string{"ACCOUNT", "ROLE", "ZEN/PFLOP", "HOUR", "SLOTS", "CLASS", "TIER", "REGION", "JURISDICTION", "MEMORY",
+		[]string{"ACCOUNT", "ROLE", "A PFLOP", "HOUR", "SLOTS", "CLASS", "TIER", "REGION", "JURISDICTION", "MEMORY",
 			"+GFLOP/S", "+CPUS", "+ACCELERATORS", "+DISK", "+AUDITS PASSED", "+UPLOAD", "+LATENCY", "+DOMAIN", "+ATTESTED",
 			"+COVER", "+SINCE HEIGHT"},
 		func(o Offered) []any {
-			return []any{o.ID, o.Role, terminal.Zen(o.Price), terminal.OptionalZen(cost.Hourly(o.Price, o.Rate)), o.Slots,
+			return []any{o.ID, o.Role, o.Coin.Text(o.Price), hour(o), o.Slots,
 				o.Class, o.Tier, o.Region, o.Jurisdiction, unit(o.Memory, "MiB"),
 				terminal.Gigaflops(o.Rate), o.Cores, devices(o.Devices, o.Model), unit(o.Disk, "MiB"), o.Passed,
 				unit(o.Upload, "kbit/s"),
-				unit(uint64(o.Latency), "ms"), o.Domain, o.Attested, terminal.Zen(o.Cover) + " ZEN", o.Since}
+				unit(uint64(o.Latency), "ms"), o.Domain, o.Attested, o.Coin.Text(o.Cover), o.Since}
+		})
+}
+
+// hour is the price of an hour of the machine of an offer; nothing if it was never measured.
+func hour(o Offered) string {
+	if price := cost.Hourly(o.Price, o.Rate); price > 0 {
+		return o.Coin.Text(price)
+	}
+	return ""
+}
+
+func coinsCommand(c *terminal.Console) *cobra.Command {
+	return target.ListCommand(c, "coins", "List the coins in which orders may be placed",
+		`List the coins in which a network
+takes orders: its own, and those that governance registered (starling network gov coin). The budget of a job, its
+prices, its pay, its fee and its refund are in one coin. Amounts in JSON are grains: the smallest amounts that the
+network counts.
+
+With -o json: {"coins":[{"symbol","denom","decimals","waiting","closed"}]}.`,
+		`  starling market coins --network http://127.0.0.1:26601`,
+		"coins", func(ctx context.Context, t *target.Target) ([]coin.Registered, error) {
+			return inspect.MarketCoins(ctx, t.Network)
+		},
+		func(r coin.Registered) string { return r.Name() },
+		[]string{"COIN", "DECIMALS", "AN ORDER PAYS AT LEAST", "ORDERS", "DENOMINATION"},
+		func(r coin.Registered) []any {
+			decimals, denom, state := r.Exponent, r.Denom, "taken"
+			if r.Own() {
+				decimals, denom = uint32(r.Digits()), adapter.Denom
+			}
+			if r.Closed {
+				state = "no new ones"
+			}
+			return []any{r.Name(), decimals, r.Text(r.Waiting), state, denom}
 		})
 }
 
@@ -131,16 +169,16 @@ func ordersCommand(c *terminal.Console) *cobra.Command {
 matched yet, and why each waits.
 
 With -o json: {"orders":[{"job","consumer","budget_uzen","price_cap","workers","most_workers","verifiers","since",
-"expires","why"}]}.`, `  starling market orders --network http://127.0.0.1:26601`,
+"expires","why","coin":{"denom","symbol","decimals"}}]}.`, `  starling market orders --network http://127.0.0.1:26601`,
 		"orders", func(ctx context.Context, t *target.Target) ([]Ordered, error) {
 			orders, err := inspect.MarketOrders(ctx, t.Network)
 			return ordersOf(orders), err
 		},
 		func(o Ordered) string { return o.Job },
-		[]string{"JOB", "BUDGET", "MOST ZEN/PFLOP", "WORKERS", "WAITS BECAUSE", "+VERIFIERS", "+SINCE HEIGHT",
+		[]string{"JOB", "BUDGET", "MOST A PFLOP", "WORKERS", "WAITS BECAUSE", "+VERIFIERS", "+SINCE HEIGHT",
 			"+UNTIL HEIGHT", "+CONSUMER"},
 		func(o Ordered) []any {
-			return []any{o.Job, terminal.Zen(o.Budget) + " ZEN", terminal.Zen(o.PriceCap), seats(o.Workers, o.Most),
+			return []any{o.Job, o.Coin.Text(o.Budget), o.Coin.Text(o.PriceCap), seats(o.Workers, o.Most),
 				market.Reason(o.Why).Text(), o.Verifiers, o.Since, terminal.Whole(o.Expires), o.Consumer}
 		})
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/registry"
-	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/reward/deterrence"
+	"github.com/starling-network/starling/protocol/reward/penalty"
 )
 
 // Economics is what `starling network economics -o json` prints. Amounts are in ZEN, or in whatever unit the flags are.
@@ -119,7 +119,7 @@ func reckoned(w deterrence.CheatModel, o deterrence.ExpectedGain) Economics {
 		CheatFraction: zen(uint64(w.CheatPPM)),
 		FakedSteps:    o.Faked, DetectionProbability: float64(o.Detection) / deterrence.Certainty,
 		ExpectedGain: float64(o.Gain) / millionth, CheatingPays: o.Gain > 0,
-		StakeNeeded: stake(o.Needed), StakeToPost: stake(deterrence.ToPost(o.Needed, reward.DefaultSlashPPM)),
+		StakeNeeded: stake(o.Needed), StakeToPost: stake(deterrence.ToPost(o.Needed, penalty.DefaultSlashPPM)),
 		SeatStake:       stake(deterrence.Seat(w.Reward/uint64(w.Steps), w.AuditPPM, registry.DefaultParams().CoverPPM, 0)),
 		TolerantDeposit: stake(audit.Deposit(w.Reward/uint64(w.Steps), max(w.AuditPPM, audit.TolerantPPM))),
 		NetworkOverhead: zen(uint64(w.AuditPPM)), AuditCost: zen(o.Audits),

@@ -17,6 +17,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/node/faucet"
+	"github.com/starling-network/starling/protocol/coin"
 )
 
 // fileFaucet is where a faucet keeps what it gave, in the folder of its account.
@@ -66,7 +67,7 @@ FAUCET_FAILED, each {"code","error"}. GET / gives the limits.`,
 
 func serveFaucet(ctx context.Context, cl *client.Client, file, listen string, limits faucet.Limits) (err error) {
 	give := func(ctx context.Context, to string, uzen uint64) (string, int64, error) {
-		r, err := cl.Coins.Send(ctx, to, uzen, "faucet")
+		r, err := cl.Coins.Send(ctx, to, coin.Coin{}, uzen, "faucet")
 		return r.Hash, r.Height, err
 	}
 	f, err := faucet.Open(file, limits, give, time.Now)

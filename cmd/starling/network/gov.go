@@ -27,8 +27,8 @@ func GovCommand(c *terminal.Console) *cobra.Command {
 	return usage.Group("gov", "See, make and vote on proposals",
 		`Govern a network: its parameters, the coins of the community pool and its versions change by proposals, on
 which stake votes. The validators vote with all that is delegated to them, unless who delegated it votes itself.`,
-		govListCommand(c), govShowCommand(c), govParamsCommand(c), govProposeCommand(c), govDepositCommand(c),
-		govVoteCommand(c))
+		govListCommand(c), govShowCommand(c), govParamsCommand(c), govCoinCommand(c), govProposeCommand(c),
+		govDepositCommand(c), govVoteCommand(c))
 }
 
 // proposal is a client.Proposal for programs.

@@ -35,6 +35,8 @@ func InitFlags(cmd *cobra.Command, o *validator.NetworkOptions) {
 		"address at which everybody reaches the validators: one for all, or one for each")
 	f.IntVar(&o.Port, "port", 26600, "first port: validator i takes this + 10 i, and the three after it for CometBFT's "+
 		"RPC, gRPC and REST")
+	f.StringSliceVar(&o.Coins, "coin", nil, "a coin of this network besides ZEN, of which the accounts have some, as "+
+		"usdc:6 with its decimals (repeatable)")
 	f.DurationVar(&o.BlockTime, "block-time", time.Second, "time between two blocks")
 	usage.PrivateFlag(cmd, &o.Private)
 }

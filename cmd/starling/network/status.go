@@ -139,9 +139,9 @@ func printPeople(s *inspect.NetworkStatus) error {
 func printBooks(b *inspect.Balances) error {
 	fmt.Printf("%s at height %d\n\n", b.ChainID, b.Height)
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "MODULE\tACCOUNTS FOR, ZEN\tHOLDS, ZEN\t")
+	fmt.Fprintln(w, "MODULE\tACCOUNTS FOR\tHOLDS\t")
 	for _, book := range b.Books {
-		fmt.Fprintf(w, "%s\t%s\t%s\t\n", book.Module, terminal.Zen(book.Owed), terminal.Zen(book.Held))
+		fmt.Fprintf(w, "%s\t%s\t%s\t\n", book.Module, book.Coin.Text(book.Owed), book.Coin.Text(book.Held))
 	}
 	return w.Flush()
 }
@@ -153,9 +153,11 @@ func checkCommand(c *terminal.Console) *cobra.Command {
 		Short: "Count the coins of a network twice",
 		Long: `Compare what every module of the chain has written down with the coins in its account: stakes of
 participants, budgets of jobs, revenue of models, stakes of validators, the community pool, deposits of
-proposals; and all accounts together with the supply. A difference gives exit code 12.
+proposals; and all accounts together with the supply; in each coin in which orders may be placed. A difference gives
+exit code 12.
 
-With -o json: {"chain_id","height","books":[{"module","held_uzen","owed_uzen","spare"}],"wrong":[TEXT]}.`,
+With -o json: {"chain_id","height","books":[{"module","held_uzen","owed_uzen","spare","coin":{"denom","symbol",
+"decimals"},"dust"}],"wrong":[TEXT]}. Of a coin they are in grains.`,
 		Example: `  starling network check --network http://127.0.0.1:26601`,
 		Args:    usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {

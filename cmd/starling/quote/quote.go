@@ -52,17 +52,17 @@ func waiting(q *plan.Quote) string {
 func Print(q *plan.Quote) error {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	if q.Matched {
-		fmt.Fprintf(w, "price\t%s ZEN, and %s at most, of a budget of %s\n", terminal.Zen(q.Likely), terminal.Zen(q.Whole),
-			terminal.Zen(q.Budget))
+		fmt.Fprintf(w, "price\t%s, and %s at most, of a budget of %s\n", q.Coin.Text(q.Likely), q.Coin.Amount(q.Whole),
+			q.Coin.Amount(q.Budget))
 		took := "unknown: a machine was never measured"
 		if q.Seconds > 0 {
 			took = (time.Duration(q.Seconds) * time.Second).String()
 		}
 		fmt.Fprintf(w, "training\t%s\n", took)
-		fmt.Fprintf(w, "paid\t%s ZEN per PFLOP (10^15 operations) to every worker, %s to every verifier, as one beacon "+
-			"draws them\n", terminal.Zen(q.Work), terminal.Zen(q.Audit))
+		fmt.Fprintf(w, "paid\t%s per PFLOP (10^15 operations) to every worker, %s to every verifier, as one beacon "+
+			"draws them\n", q.Coin.Text(q.Work), q.Coin.Amount(q.Audit))
 		if q.Draw > 0 {
-			fmt.Fprintf(w, "\t%s ZEN per PFLOP to every generator, for answers\n", terminal.Zen(q.Draw))
+			fmt.Fprintf(w, "\t%s per PFLOP to every generator, for answers\n", q.Coin.Text(q.Draw))
 		}
 	} else {
 		fmt.Fprintf(w, "waits\t%s\n", waiting(q))
@@ -70,15 +70,15 @@ func Print(q *plan.Quote) error {
 	for _, m := range q.Members {
 		fmt.Fprintf(
 			w,
-			"%s\t%s\t%s ZEN\tdrawn with a chance of %.0f %%\n",
+			"%s\t%s\t%s\tdrawn with a chance of %.0f %%\n",
 			m.Role,
 			m.ID,
-			terminal.Zen(m.Price),
+			m.Coin.Text(m.Price),
 			100*m.Likelihood,
 		)
 	}
 	for _, o := range q.Others {
-		fmt.Fprintf(w, "%s\t%s\t%s ZEN\t%s\n", o.Role, o.ID, terminal.Zen(o.Price), unfit(o.Text))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", o.Role, o.ID, o.Coin.Text(o.Price), unfit(o.Text))
 	}
 	return w.Flush()
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
+	"github.com/starling-network/starling/node/coins"
 )
 
 // WantAddress reports why a text is no address of an account.
@@ -33,6 +34,20 @@ func WantAmount(cmd *cobra.Command, text string) (uint64, error) {
 		return 0, usage.Error(cmd, fmt.Errorf("%q: %w", text, err))
 	}
 	return uint64(amount), nil
+}
+
+// WantCoins reports why a text is no amount of ZEN or of another coin, as far as that is known without a network.
+func WantCoins(cmd *cobra.Command, text string) error {
+	number, symbol, ok := coins.Split(text)
+	if !ok {
+		return usage.Error(cmd, fmt.Errorf("%q: give a decimal number of ZEN, or one with the symbol of a coin, such as "+
+			"5usdc", text))
+	}
+	if symbol == "" {
+		_, err := WantAmount(cmd, number)
+		return err
+	}
+	return nil
 }
 
 // HomeFlag is the folder of an account that ordered a job.

@@ -324,8 +324,8 @@ func printSummary(s *rundir.Summary, dir, prompt string, j *spec.Spec) {
 	for _, d := range s.Disputes {
 		fmt.Fprintf(w, "dispute     round %d: %s: %s\n", d.Round, d.Worker, d.Verdict)
 	}
-	fmt.Fprintf(w, "cost        %s paid + %s fee, %s of %s ZEN refunded\n", terminal.Zen(s.PaidUzen),
-		terminal.Zen(s.FeeUzen), terminal.Zen(s.RefundedUzen), terminal.Zen(s.BudgetUzen))
+	fmt.Fprintf(w, "cost        %s paid + %s fee, %s of %s refunded\n", s.Coin.Amount(s.PaidUzen),
+		s.Coin.Amount(s.FeeUzen), s.Coin.Amount(s.RefundedUzen), s.Coin.Text(s.BudgetUzen))
 	if s.SlashedUzen > 0 {
 		fmt.Fprintf(w, "slashed     %s ZEN\n", terminal.Zen(s.SlashedUzen))
 	}

@@ -210,6 +210,9 @@ func classOf(role string, o *provider.Options) (crew.Role, error) {
 // moneyFlags are the flags about what is asked, staked and paid.
 func moneyFlags(f *pflag.FlagSet, o *provider.Options) {
 	f.Uint64Var(&o.Price, "price", market.DefaultPrice, "uzen asked for 10^15 floating-point operations")
+	f.StringArrayVar(&o.Prices.Operations, "price-in", nil, "price in another coin for 10^15 operations, as usdc=0.002 "+
+		"(repeatable)")
+	f.BoolVar(&o.Prices.Foreign, "no-zen", false, "take orders in the coins of --price-in alone, and none in ZEN")
 	f.Uint64Var(&o.Stake, "stake", registry.DefaultStake, "uzen staked at the first start")
 	f.BoolVar(&o.Earn, "earn-stake", true, "without the coins of the stake, join without it and earn it; false waits for "+
 		"coins")

@@ -11,7 +11,7 @@ import (
 
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/market"
-	"github.com/starling-network/starling/protocol/reward"
+	"github.com/starling-network/starling/protocol/reward/penalty"
 )
 
 // ErrCheatModel is wrapped by the error for a model that cannot be computed.
@@ -141,8 +141,8 @@ func Seat(price uint64, ratePPM, coverPPM uint32, least uint64) uint64 {
 // Temptation is the expected gain of one faked result for an author with a stake behind its seat, in uzen, rounded up.
 // The author is assumed to own a quarter of the auditors, and the accuser, so that it loses only the part of the
 // penalty that no accuser gets. Faking pays only if the result is above 0.
-func Temptation(p reward.Penalty, price, stake uint64, ratePPM uint32) int64 {
-	taken := p.Taken(reward.Conviction{Stake: min(stake, MaxCheatSum), Bond: audit.Bond(price, ratePPM)})
+func Temptation(p penalty.Params, price, stake uint64, ratePPM uint32) int64 {
+	taken := p.Taken(penalty.Conviction{Stake: min(stake, MaxCheatSum), Bond: audit.Bond(price, ratePPM)})
 	taken -= market.Share(taken, p.BountyPPM)
 	return expected(price, taken, uint64(ratePPM)*(million-audit.CollusionPPM))
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
-	"github.com/starling-network/starling/protocol/reward"
+	"github.com/starling-network/starling/protocol/reward/penalty"
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/terms"
 )
@@ -115,8 +115,8 @@ func TestToPost(t *testing.T) {
 		taken uint64
 		ppm   uint32
 		want  uint64
-	}{{100, reward.DefaultSlashPPM, 200}, {100, 300_000, 334}, {0, 0, 0}, {1, 0, NoStake},
-		{NoStake, reward.DefaultSlashPPM, NoStake},
+	}{{100, penalty.DefaultSlashPPM, 200}, {100, 300_000, 334}, {0, 0, 0}, {1, 0, NoStake},
+		{NoStake, penalty.DefaultSlashPPM, NoStake},
 		{7, million, 7}} {
 		if got := ToPost(c.taken, c.ppm); got != c.want {
 			t.Errorf("ToPost(%d, %d) = %d, want %d", c.taken, c.ppm, got, c.want)
@@ -127,14 +127,14 @@ func TestToPost(t *testing.T) {
 // The stake of a seat, with the default parameters of a network, makes faking a result a loss at every price and rate
 // of audits; a twentieth less leaves a gain where audits are rare. The market asks for the same stake.
 func TestStakeOfASeatLeavesNoTemptation(t *testing.T) {
-	params, penalty := registry.DefaultParams(), reward.DefaultPenalty()
+	params, slash := registry.DefaultParams(), penalty.Default()
 	for _, price := range []uint64{1000, 59_123, 1 << 40} {
 		for _, rate := range []uint32{1_000, 10_000, 50_000, 100_000, 500_000, million} {
 			stake := Seat(price, rate, params.CoverPPM, 0)
-			if gain := Temptation(penalty, price, stake, rate); gain > 0 {
+			if gain := Temptation(slash, price, stake, rate); gain > 0 {
 				t.Errorf("price %d, rate %d: a stake of %d leaves %d", price, rate, stake, gain)
 			}
-			if gain := Temptation(penalty, price, stake-stake/20, rate); rate <= 50_000 && gain <= 0 {
+			if gain := Temptation(slash, price, stake-stake/20, rate); rate <= 50_000 && gain <= 0 {
 				t.Errorf("price %d, rate %d: less than %d is enough", price, rate, stake)
 			}
 			o := market.Order{Terms: terms.Terms{UnitFlops: price * 1_000_000, AuditPPM: rate}}
@@ -152,19 +152,19 @@ func TestStakeOfASeatLeavesNoTemptation(t *testing.T) {
 // stake, for an author that owns a quarter of the auditors and the accuser: the amount follows from the bond, not from
 // the stake.
 func TestFirstConvictionTakesLessAndStillDeters(t *testing.T) {
-	params, penalty := registry.DefaultParams(), reward.DefaultPenalty()
+	params, slash := registry.DefaultParams(), penalty.Default()
 	for _, price := range []uint64{1000, 59_123, 1 << 40} {
 		for _, rate := range []uint32{10_000, 100_000, 500_000, million} {
 			seat := Seat(price, rate, params.CoverPPM, 0)
 			for _, times := range []uint64{1, 2, 10, 100} {
 				stake := times * seat
-				if gain := Temptation(penalty, price, stake, rate); gain > 0 {
+				if gain := Temptation(slash, price, stake, rate); gain > 0 {
 					t.Errorf("price %d, rate %d, %d times the stake: faking gains %d", price, rate, times, gain)
 				}
-				c := reward.Conviction{Stake: stake, Bond: audit.Bond(price, rate), Least: params.WorkerStake}
-				first := penalty.Taken(c)
+				c := penalty.Conviction{Stake: stake, Bond: audit.Bond(price, rate), Least: params.WorkerStake}
+				first := slash.Taken(c)
 				c.Again = true
-				again := penalty.Taken(c)
+				again := slash.Taken(c)
 				if first > again || times > 1 && stake > params.WorkerStake && first >= again || again < stake/2 {
 					t.Errorf("a first conviction takes %d of %d, one more %d", first, stake, again)
 				}

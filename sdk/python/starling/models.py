@@ -102,6 +102,9 @@ class JobInfo:
     fee_uzen: int = 0
     refunded_uzen: int = 0
     budget_uzen: int = 0
+    coin: Optional[Dict[str, Any]] = None
+    """The coin of these amounts, if it is not ZEN: denom, symbol and decimals. They are then in its grains: its base
+    units, or 10^-9 of a coin with more than nine decimals."""
     state_root: str = ""
     pushes: List[Dict[str, Any]] = field(default_factory=list)
     """Copies of the model in stores: to, state, bytes, sent_bytes, address and reason of each."""
@@ -113,5 +116,6 @@ class JobInfo:
 
     @property
     def cost(self) -> float:
-        """Paid so far, in ZEN."""
-        return (self.paid_uzen + self.fee_uzen) / UZEN
+        """Paid so far, in ZEN, or in the coin of the job."""
+        grains = 10 ** min(9, self.coin.get("decimals", 0)) if self.coin else UZEN
+        return (self.paid_uzen + self.fee_uzen) / grains

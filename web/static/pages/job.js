@@ -1,6 +1,6 @@
 // One run: what it is, how it goes, who took part, and why each was paid.
 
-import { h, fill, count, loss, perByte, zen, zens, bytes, duration, chip, table, tile, meter, empty, plural, link, words, copyable, card, many, word, facts, segments, audits, person } from '../dom.js';
+import { h, fill, count, loss, perByte, zen, zens, money, coinOf, bytes, duration, chip, table, tile, meter, empty, plural, link, words, copyable, card, many, word, facts, segments, audits, person } from '../dom.js';
 import { get, stream } from '../api.js';
 import { axes, download } from '../chart.js';
 import { figures, lossChart } from './figures.js';
@@ -30,7 +30,7 @@ export async function detail({ root, params: [id, at = 'overview'], query, signa
         tile(running ? 'Time left' : 'Time', duration(running ? job.seconds_left || NaN : job.seconds), job.kind === 'simulation' ? 'virtual' : plural(job.workers, 'worker')),
         tile('Bytes sent', bytes(job.bytes_up), bytes(job.bytes_down) + ' received'),
         tile('Audits', count(job.audits.drawn), audits(job.audits), job.audits.failed ? 'bad' : ''),
-        tile('Cost', zen(job.paid_uzen + job.fee_uzen), job.budget_uzen ? `ZEN of ${zen(job.budget_uzen)}` : 'ZEN')));
+        tile('Cost', money(job.paid_uzen + job.fee_uzen, job).split(' ')[0], job.budget_uzen ? `${coinOf(job).name} of ${money(job.budget_uzen, job).split(' ')[0]}` : coinOf(job).name)));
     fill(tabs, parts.map(([key, name]) => h('a', { href: here + (key === 'overview' ? '' : '/' + key), 'aria-current': key === at ? 'page' : undefined }, name,
       key === 'disputes' && job.disputes > 0 && h('span.n', {}, job.disputes))));
   }
@@ -190,16 +190,16 @@ function rounds(job, struck, here) {
 function budget(job) {
   const spent = job.paid_uzen + job.fee_uzen, rest = Math.max(0, job.budget_uzen - spent - job.refunded_uzen), over = job.state !== 'running' && job.state !== 'queued';
   const shares = [['paid for work', job.paid_uzen, 'd'], ['fee', job.fee_uzen, 'g'], ['refunded', job.refunded_uzen, 'f'], [over ? 'not spent' : 'not spent yet', rest, 'line']].filter(s => s[1] > 0);
-  const widths = shares.map(s => Math.max(1.2, 100 * s[1] / (job.budget_uzen || 1))), all = widths.reduce((a, b) => a + b, 0), write = zens(shares.map(s => s[1]));
+  const widths = shares.map(s => Math.max(1.2, 100 * s[1] / (job.budget_uzen || 1))), all = widths.reduce((a, b) => a + b, 0), write = v => money(v, job);
   let x = 0;
-  const bar = h('svg.budget', { viewBox: '0 0 100 6', preserveAspectRatio: 'none', role: 'img', 'aria-label': shares.map(([name, v]) => `${name} ${write(v)} ZEN`).join(', ') }, shares.map(([, , color], i) => {
+  const bar = h('svg.budget', { viewBox: '0 0 100 6', preserveAspectRatio: 'none', role: 'img', 'aria-label': shares.map(([name, v]) => `${name} ${write(v)}`).join(', ') }, shares.map(([, , color], i) => {
     const w = 100 * widths[i] / all, r = h('rect.fill-' + color, { x, width: Math.max(0, w - 0.4), height: 6 });
     x += w;
     return r;
   }));
   return [job.budget_uzen > 0 && h('p.small.soft', {}, `${(100 * spent / job.budget_uzen).toPrecision(2)} % of the budget was spent`, over ? '.' : ' so far.'), bar,
-    h('dl.facts.sums', {}, shares.map(([name, v, color]) => [h('dt', {}, h('i.key.back-' + color, {}), name), h('dd.number', {}, write(v) + ' ZEN')]), h('dt', {}, 'Budget'), h('dd.number', {}, write(job.budget_uzen) + ' ZEN'),
-      job.slashed_uzen > 0 && [h('dt.bad', {}, 'Slashed from stakes'), h('dd.number.bad', {}, write(job.slashed_uzen) + ' ZEN')])];
+    h('dl.facts.sums', {}, shares.map(([name, v, color]) => [h('dt', {}, h('i.key.back-' + color, {}), name), h('dd.number', {}, write(v))]), h('dt', {}, 'Budget'), h('dd.number', {}, write(job.budget_uzen)),
+      job.slashed_uzen > 0 && [h('dt.bad', {}, 'Slashed from stakes'), h('dd.number.bad', {}, zen(job.slashed_uzen) + ' ZEN')])];
 }
 
 // Copies of the model in stores outside of the network.

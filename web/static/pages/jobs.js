@@ -1,6 +1,6 @@
 // The list of runs.
 
-import { h, fill, count, loss, zen, zens, duration, ago, chip, spark, table, tile, meter, empty, plural, link, segments, many, audits } from '../dom.js';
+import { h, fill, count, loss, zen, zens, money, duration, ago, chip, spark, table, tile, meter, empty, plural, link, segments, many, audits } from '../dom.js';
 import { all, get, stream } from '../api.js';
 
 const address = j => '/jobs/' + encodeURIComponent(j.id);
@@ -36,11 +36,11 @@ export async function list({ root, query, signal, go }) {
     const sum = f => runs.reduce((n, j) => n + f(j), 0);
     fill(tiles, tile('Runs', count(runs.length), `${busy.length} running`), tile('Tokens trained', many(sum(j => j.tokens))),
       tile('Throughput', count(busy.reduce((n, j) => n + j.tokens_per_second, 0)), 'tokens a second, running'),
-      tile('Cost', zen(sum(j => j.paid_uzen + j.fee_uzen)), 'ZEN, fees included'),
+      tile('Cost', zen(sum(j => j.coin ? 0 : j.paid_uzen + j.fee_uzen)), 'ZEN, fees included'),
       tile('Audits', count(sum(j => j.audits.drawn)), audits(['drawn', 'passed', 'failed', 'moot', 'missed'].reduce((all, k) => ({ ...all, [k]: sum(j => j.audits[k]) }), {}))));
     const shown = runs.filter(j => (!state || j.state === state) && (j.name + ' ' + j.id).toLowerCase().includes(text.toLowerCase()));
     if (!runs.length) return fill(body, empty('No run is here yet. Train one, and it appears by itself:', 'starling train examples/quickstart.yaml'));
-    const write = zens(shown.map(j => j.paid_uzen + j.fee_uzen).filter(Boolean));
+    const write = zens(shown.filter(j => !j.coin).map(j => j.paid_uzen + j.fee_uzen).filter(Boolean));
     fill(body, shown.length ? table('Runs', [
       { head: h('span.visually-hidden', {}, 'Compare'), plain: true, cell: pick },
       { head: 'Run', wide: true, plain: true, cell: j => [h('div.run', {}, link(address(j), j.name), j.kind === 'simulation' && chip('simulation', 'plain')), !j.name.includes(j.id) && h('div', {}, h('code.soft', {}, j.id)),
@@ -50,7 +50,7 @@ export async function list({ root, query, signal, go }) {
       { head: 'Loss', cell: j => spark(j.spark, `training loss of ${j.name}`) },
       { head: 'Eval loss', number: true, cell: j => loss(j.eval_loss) },
       { head: 'Workers', number: true, minor: true, cell: j => count(j.workers) },
-      { head: 'Cost, ZEN', number: true, cell: j => [write(j.paid_uzen + j.fee_uzen), j.budget_uzen > 0 && h('div.small.soft', {}, 'of ' + zen(j.budget_uzen))] },
+      { head: 'Cost, ZEN', number: true, cell: j => j.coin ? [money(j.paid_uzen + j.fee_uzen, j), h('div.small.soft', {}, 'of ' + money(j.budget_uzen, j))] : [write(j.paid_uzen + j.fee_uzen), j.budget_uzen > 0 && h('div.small.soft', {}, 'of ' + zen(j.budget_uzen))] },
       { head: 'Time', number: true, cell: j => j.state === 'running' && j.seconds_left > 0 ? duration(j.seconds_left) + ' left' : h('span.soft', {}, ago(j.updated)) },
     ], shown, j => j.id) : h('p.soft', {}, 'No run matches.'));
   }

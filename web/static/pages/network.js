@@ -1,6 +1,6 @@
 // A network after its latest block.
 
-import { h, fill, count, zen, zens, chip, table, tile, empty, link, card, short, words, ago, meter, plural, person } from '../dom.js';
+import { h, fill, count, zen, zens, money, chip, table, tile, empty, link, card, short, words, ago, meter, plural, person } from '../dom.js';
 import { all, get, stream } from '../api.js';
 import { heat } from './map.js';
 
@@ -23,9 +23,9 @@ export async function network({ root, signal }) {
         tile('Verifiers', count(verifiers.length)), tile('Runs', count(n.runs.length), `${plural(n.orders.length, 'order')} ${n.orders.length === 1 ? 'waits' : 'wait'}`), tile('Staked', zen(n.participants.reduce((s, p) => s + p.stake_uzen, 0)), 'ZEN'), tile('Jailed', count(n.participants.filter(p => p.jailed).length))),
       card('Runs', n.runs.length ? table('Runs', [
         { head: 'Job', cell: r => job(r.job) }, { head: 'Phase', cell: r => chip(r.phase, 'busy') }, { head: 'Round', wide: true, cell: r => [`${count(r.round)} of ${count(r.rounds)}`, meter(r.round / r.rounds, 'rounds')] }, { head: 'Not final', number: true, cell: r => count(r.open_rounds) },
-        { head: 'Workers', number: true, cell: r => count(r.workers) }, { head: 'Verifiers', number: true, cell: r => count(r.verifiers) }, { head: 'Paid of budget, ZEN', number: true, cell: r => `${zen(r.paid_uzen)} of ${zen(r.budget_uzen)}` },
+        { head: 'Workers', number: true, cell: r => count(r.workers) }, { head: 'Verifiers', number: true, cell: r => count(r.verifiers) }, { head: 'Paid of budget', number: true, cell: r => `${money(r.paid_uzen, r)} of ${money(r.budget_uzen, r)}` },
       ], n.runs) : empty('No job runs.', 'starling train job.yaml --network ' + (n.address || 'URL') + ' --home DIR')),
-      card('Orders that wait', n.orders.length ? table('Orders', [{ head: 'Job', cell: o => job(o.job) }, { head: 'Waits for', wide: true, cell: o => words(o.why) }, { head: 'Budget, ZEN', number: true, cell: o => zen(o.budget_uzen) }], n.orders) : h('p.soft', {}, 'None: every order has its workers.')),
+      card('Orders that wait', n.orders.length ? table('Orders', [{ head: 'Job', cell: o => job(o.job) }, { head: 'Waits for', wide: true, cell: o => words(o.why) }, { head: 'Budget', number: true, cell: o => money(o.budget_uzen, o) }], n.orders) : h('p.soft', {}, 'None: every order has its workers.')),
       card('Who takes part', participants(n.participants, runs)),
       heat(n.links, n.links.length ? 'As participants reported it to the chain in the epoch that goes on. What is paid for bytes, and taken for fewer than were promised, follows from it.' : 'Nobody has reported in this epoch. Members of runs report what they fetched from each other, once it is a mebibyte.'));
   }

@@ -1,6 +1,6 @@
 // The books of a run: lineage, receipts and disputes.
 
-import { h, fill, count, zen, zens, bytes, table, empty, plural, link, words, copyable, card, chip, person } from '../dom.js';
+import { h, fill, count, zen, zens, money, bytes, table, empty, plural, link, words, copyable, card, chip, person } from '../dom.js';
 import { get } from '../api.js';
 
 export async function lineage(base, signal) {
@@ -57,17 +57,17 @@ function round(n, all, here, open) {
   const counts = kinds.map(k => [k, all.filter(r => r.kind === k).length]).filter(([, c]) => c);
   const e = h('details.round', { ontoggle: () => { if (e.open && !body.firstChild) fill(body, receiptTable(all, here)); } },
     h('summary', {}, h('b', {}, over ? 'At the end' : `Round ${count(n)}`), h('span.soft', {}, counts.map(([k, c]) => `${count(c)} ${k}`).join(', ')),
-      odd.length > 0 && h('span.chip' + (odd.some(r => r.kind === 'slash') ? '.bad' : ''), {}, odd.some(r => r.kind === 'slash') ? 'slashed' : `${count(odd.length)} to read`), h('span.number', {}, zen(paid, 6), ' ZEN')), body);
+      odd.length > 0 && h('span.chip' + (odd.some(r => r.kind === 'slash') ? '.bad' : ''), {}, odd.some(r => r.kind === 'slash') ? 'slashed' : `${count(odd.length)} to read`), h('span.number', {}, all[0].coin ? money(paid, all[0]) : zen(paid, 6) + ' ZEN')), body);
   if (open || odd.some(r => r.kind === 'slash')) { e.open = true; fill(body, receiptTable(all, here)); }
   return e;
 }
 
 function receiptTable(all, here) {
-  const write = zens(all.map(r => r.amount).filter(Boolean));
+  const own = zens(all.filter(r => !r.coin).map(r => r.amount).filter(Boolean)), coins = all.some(r => r.coin), write = r => coins ? money(r.amount, r) : own(r.amount);
   return table('Receipts', [
     { head: 'No.', number: true, cell: r => count(r.seq) }, { head: 'For', cell: r => [r.kind, (r.kind === 'work' || r.kind === 'audit') && h('span.soft', {}, ` unit ${r.unit}`)] },
     { head: 'Who', cell: r => r.who.startsWith('starling1') ? person(r.who) : r.who },
-    { head: 'ZEN', number: true, cell: r => r.kind === 'slash' ? h('span.bad', {}, '−' + write(r.amount)) : r.amount ? write(r.amount) : h('span.bad', {}, '0') },
+    { head: coins ? 'Amount' : 'ZEN', number: true, cell: r => r.kind === 'slash' ? h('span.bad', {}, '−' + write(r)) : r.amount ? write(r) : h('span.bad', {}, '0') },
     { head: 'Why', wide: true, cell: r => h('details', {}, h('summary', {}, r.why), h('div.why', {}, r.arithmetic.map(a => h('p', {}, a)), r.fix && h('p', {}, h('b', {}, 'To do: '), r.fix), h('p', {}, `Issued at height ${count(r.height)}.`),
       r.dispute !== undefined && h('p', {}, link(`${here}/disputes?n=${r.dispute}`, 'The dispute, move by move')))) },
   ], all);

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
+	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/market"
 )
 
@@ -48,6 +49,22 @@ func (e OnExceed) Rule() market.Exceed {
 		return math.MaxUint8 // which the rules refuse
 	}
 	return market.Exceed(e)
+}
+
+// FromOffer is the message that makes an offer of an account. Its prices are for operations.
+func FromOffer(sender string, o market.Offer) *MsgOffer {
+	m := &MsgOffer{Sender: sender, Role: registrypb.Role(o.Role), Price: o.Price, Slots: o.Slots, Pool: o.Pool,
+		Foreign: o.Foreign}
+	for _, a := range o.Asks {
+		m.Asks = append(m.Asks, Ask{Denom: a.Denom, Price: a.Price})
+	}
+	return m
+}
+
+// Rule returns the coin in the type of the rules.
+func (m *MsgRegisterCoin) Rule() coin.Registered {
+	return coin.Registered{Coin: coin.Coin{Denom: m.Denom, Symbol: m.Symbol, Exponent: m.Decimals}, Waiting: m.Waiting,
+		Closed: m.Closed}
 }
 
 // Rule returns the parameters in the type of the rules.

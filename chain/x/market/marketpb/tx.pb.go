@@ -69,6 +69,10 @@ type MsgOffer struct {
 	Hourly uint64 `protobuf:"varint,5,opt,name=hourly,proto3" json:"hourly,omitempty"`
 	// The offer is for every worker that named the sender as its pool.
 	Pool bool `protobuf:"varint,6,opt,name=pool,proto3" json:"pool,omitempty"`
+	// Prices in registered coins, at most eight, each coin once.
+	Asks []Ask `protobuf:"bytes,7,rep,name=asks,proto3" json:"asks"`
+	// Only these coins are taken, and not the network's own.
+	Foreign bool `protobuf:"varint,8,opt,name=foreign,proto3" json:"foreign,omitempty"`
 }
 
 func (m *MsgOffer) Reset()         { *m = MsgOffer{} }
@@ -146,6 +150,83 @@ func (m *MsgOffer) GetPool() bool {
 	return false
 }
 
+func (m *MsgOffer) GetAsks() []Ask {
+	if m != nil {
+		return m.Asks
+	}
+	return nil
+}
+
+func (m *MsgOffer) GetForeign() bool {
+	if m != nil {
+		return m.Foreign
+	}
+	return false
+}
+
+// Ask is a price in a coin other than the network's own, in its grains.
+type Ask struct {
+	Denom string `protobuf:"bytes,1,opt,name=denom,proto3" json:"denom,omitempty"`
+	// For 10^15 floating-point operations.
+	Price uint64 `protobuf:"varint,2,opt,name=price,proto3" json:"price,omitempty"`
+	// In place of price: for an hour of the sender's machine, at its measured rate.
+	Hourly uint64 `protobuf:"varint,3,opt,name=hourly,proto3" json:"hourly,omitempty"`
+}
+
+func (m *Ask) Reset()         { *m = Ask{} }
+func (m *Ask) String() string { return proto.CompactTextString(m) }
+func (*Ask) ProtoMessage()    {}
+func (*Ask) Descriptor() ([]byte, []int) {
+	return fileDescriptor_7310914e509db5ab, []int{1}
+}
+func (m *Ask) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *Ask) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_Ask.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *Ask) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_Ask.Merge(m, src)
+}
+func (m *Ask) XXX_Size() int {
+	return m.Size()
+}
+func (m *Ask) XXX_DiscardUnknown() {
+	xxx_messageInfo_Ask.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_Ask proto.InternalMessageInfo
+
+func (m *Ask) GetDenom() string {
+	if m != nil {
+		return m.Denom
+	}
+	return ""
+}
+
+func (m *Ask) GetPrice() uint64 {
+	if m != nil {
+		return m.Price
+	}
+	return 0
+}
+
+func (m *Ask) GetHourly() uint64 {
+	if m != nil {
+		return m.Hourly
+	}
+	return 0
+}
+
 type MsgOfferResponse struct {
 }
 
@@ -153,7 +234,7 @@ func (m *MsgOfferResponse) Reset()         { *m = MsgOfferResponse{} }
 func (m *MsgOfferResponse) String() string { return proto.CompactTextString(m) }
 func (*MsgOfferResponse) ProtoMessage()    {}
 func (*MsgOfferResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_7310914e509db5ab, []int{1}
+	return fileDescriptor_7310914e509db5ab, []int{2}
 }
 func (m *MsgOfferResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -185,9 +266,9 @@ var xxx_messageInfo_MsgOfferResponse proto.InternalMessageInfo
 type MsgOrder struct {
 	Sender string      `protobuf:"bytes,1,opt,name=sender,proto3" json:"sender,omitempty"`
 	Terms  runpb.Terms `protobuf:"bytes,2,opt,name=terms,proto3" json:"terms"`
-	// uzen, locked until the run ends.
+	// Locked until the run ends, in grains of the coin of the order, as are all amounts of the order.
 	Budget uint64 `protobuf:"varint,3,opt,name=budget,proto3" json:"budget,omitempty"`
-	// Highest price taken, in uzen per 10^15 floating-point operations.
+	// Highest price taken, per 10^15 floating-point operations.
 	PriceCap uint64 `protobuf:"varint,4,opt,name=price_cap,json=priceCap,proto3" json:"price_cap,omitempty"`
 	// Least, wanted and most workers.
 	WorkersMin    uint32 `protobuf:"varint,5,opt,name=workers_min,json=workersMin,proto3" json:"workers_min,omitempty"`
@@ -205,13 +286,15 @@ type MsgOrder struct {
 	Opening []byte `protobuf:"bytes,15,opt,name=opening,proto3" json:"opening,omitempty"`
 	// Of the seats of workers, those that offers of generators may have.
 	Generators uint32 `protobuf:"varint,16,opt,name=generators,proto3" json:"generators,omitempty"`
+	// Denomination of the coin of the order, which is registered; empty: the network's own.
+	Denom string `protobuf:"bytes,17,opt,name=denom,proto3" json:"denom,omitempty"`
 }
 
 func (m *MsgOrder) Reset()         { *m = MsgOrder{} }
 func (m *MsgOrder) String() string { return proto.CompactTextString(m) }
 func (*MsgOrder) ProtoMessage()    {}
 func (*MsgOrder) Descriptor() ([]byte, []int) {
-	return fileDescriptor_7310914e509db5ab, []int{2}
+	return fileDescriptor_7310914e509db5ab, []int{3}
 }
 func (m *MsgOrder) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -338,6 +421,13 @@ func (m *MsgOrder) GetGenerators() uint32 {
 	return 0
 }
 
+func (m *MsgOrder) GetDenom() string {
+	if m != nil {
+		return m.Denom
+	}
+	return ""
+}
+
 // Conditions on who takes part. An empty list asks nothing.
 type Conditions struct {
 	Classes []registrypb.MachineClass `protobuf:"varint,1,rep,packed,name=classes,proto3,enum=starling.registry.v1.MachineClass" json:"classes,omitempty"`
@@ -353,7 +443,7 @@ type Conditions struct {
 	Tier             registrypb.Tier `protobuf:"varint,9,opt,name=tier,proto3,enum=starling.registry.v1.Tier" json:"tier,omitempty"`
 	// Different failure domains of the workers.
 	Domains uint32 `protobuf:"varint,10,opt,name=domains,proto3" json:"domains,omitempty"`
-	// uzen that an hour of the machine costs at its measured rate, at most; 0: any.
+	// Grains that an hour of the machine costs at its measured rate, at most; 0: any.
 	Hourly uint64 `protobuf:"varint,11,opt,name=hourly,proto3" json:"hourly,omitempty"`
 	// MiB.
 	Disk uint64 `protobuf:"varint,12,opt,name=disk,proto3" json:"disk,omitempty"`
@@ -365,7 +455,7 @@ func (m *Conditions) Reset()         { *m = Conditions{} }
 func (m *Conditions) String() string { return proto.CompactTextString(m) }
 func (*Conditions) ProtoMessage()    {}
 func (*Conditions) Descriptor() ([]byte, []int) {
-	return fileDescriptor_7310914e509db5ab, []int{3}
+	return fileDescriptor_7310914e509db5ab, []int{4}
 }
 func (m *Conditions) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -500,7 +590,7 @@ func (m *Machine) Reset()         { *m = Machine{} }
 func (m *Machine) String() string { return proto.CompactTextString(m) }
 func (*Machine) ProtoMessage()    {}
 func (*Machine) Descriptor() ([]byte, []int) {
-	return fileDescriptor_7310914e509db5ab, []int{4}
+	return fileDescriptor_7310914e509db5ab, []int{5}
 }
 func (m *Machine) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -564,7 +654,7 @@ func (m *MsgOrderResponse) Reset()         { *m = MsgOrderResponse{} }
 func (m *MsgOrderResponse) String() string { return proto.CompactTextString(m) }
 func (*MsgOrderResponse) ProtoMessage()    {}
 func (*MsgOrderResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_7310914e509db5ab, []int{5}
+	return fileDescriptor_7310914e509db5ab, []int{6}
 }
 func (m *MsgOrderResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -602,7 +692,7 @@ func (m *MsgCancelOrder) Reset()         { *m = MsgCancelOrder{} }
 func (m *MsgCancelOrder) String() string { return proto.CompactTextString(m) }
 func (*MsgCancelOrder) ProtoMessage()    {}
 func (*MsgCancelOrder) Descriptor() ([]byte, []int) {
-	return fileDescriptor_7310914e509db5ab, []int{6}
+	return fileDescriptor_7310914e509db5ab, []int{7}
 }
 func (m *MsgCancelOrder) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -652,7 +742,7 @@ func (m *MsgCancelOrderResponse) Reset()         { *m = MsgCancelOrderResponse{}
 func (m *MsgCancelOrderResponse) String() string { return proto.CompactTextString(m) }
 func (*MsgCancelOrderResponse) ProtoMessage()    {}
 func (*MsgCancelOrderResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_7310914e509db5ab, []int{7}
+	return fileDescriptor_7310914e509db5ab, []int{8}
 }
 func (m *MsgCancelOrderResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -690,7 +780,7 @@ func (m *MsgPauseJob) Reset()         { *m = MsgPauseJob{} }
 func (m *MsgPauseJob) String() string { return proto.CompactTextString(m) }
 func (*MsgPauseJob) ProtoMessage()    {}
 func (*MsgPauseJob) Descriptor() ([]byte, []int) {
-	return fileDescriptor_7310914e509db5ab, []int{8}
+	return fileDescriptor_7310914e509db5ab, []int{9}
 }
 func (m *MsgPauseJob) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -740,7 +830,7 @@ func (m *MsgPauseJobResponse) Reset()         { *m = MsgPauseJobResponse{} }
 func (m *MsgPauseJobResponse) String() string { return proto.CompactTextString(m) }
 func (*MsgPauseJobResponse) ProtoMessage()    {}
 func (*MsgPauseJobResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_7310914e509db5ab, []int{9}
+	return fileDescriptor_7310914e509db5ab, []int{10}
 }
 func (m *MsgPauseJobResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -778,7 +868,7 @@ func (m *MsgResumeJob) Reset()         { *m = MsgResumeJob{} }
 func (m *MsgResumeJob) String() string { return proto.CompactTextString(m) }
 func (*MsgResumeJob) ProtoMessage()    {}
 func (*MsgResumeJob) Descriptor() ([]byte, []int) {
-	return fileDescriptor_7310914e509db5ab, []int{10}
+	return fileDescriptor_7310914e509db5ab, []int{11}
 }
 func (m *MsgResumeJob) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -828,7 +918,7 @@ func (m *MsgResumeJobResponse) Reset()         { *m = MsgResumeJobResponse{} }
 func (m *MsgResumeJobResponse) String() string { return proto.CompactTextString(m) }
 func (*MsgResumeJobResponse) ProtoMessage()    {}
 func (*MsgResumeJobResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_7310914e509db5ab, []int{11}
+	return fileDescriptor_7310914e509db5ab, []int{12}
 }
 func (m *MsgResumeJobResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -860,15 +950,17 @@ var xxx_messageInfo_MsgResumeJobResponse proto.InternalMessageInfo
 type MsgTopUpJob struct {
 	Sender string `protobuf:"bytes,1,opt,name=sender,proto3" json:"sender,omitempty"`
 	Job    string `protobuf:"bytes,2,opt,name=job,proto3" json:"job,omitempty"`
-	// uzen.
+	// Grains of the coin of the order.
 	Amount uint64 `protobuf:"varint,3,opt,name=amount,proto3" json:"amount,omitempty"`
+	// Denomination of this coin; empty: the network's own. Another one than that of the order is refused.
+	Denom string `protobuf:"bytes,4,opt,name=denom,proto3" json:"denom,omitempty"`
 }
 
 func (m *MsgTopUpJob) Reset()         { *m = MsgTopUpJob{} }
 func (m *MsgTopUpJob) String() string { return proto.CompactTextString(m) }
 func (*MsgTopUpJob) ProtoMessage()    {}
 func (*MsgTopUpJob) Descriptor() ([]byte, []int) {
-	return fileDescriptor_7310914e509db5ab, []int{12}
+	return fileDescriptor_7310914e509db5ab, []int{13}
 }
 func (m *MsgTopUpJob) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -918,6 +1010,13 @@ func (m *MsgTopUpJob) GetAmount() uint64 {
 	return 0
 }
 
+func (m *MsgTopUpJob) GetDenom() string {
+	if m != nil {
+		return m.Denom
+	}
+	return ""
+}
+
 type MsgTopUpJobResponse struct {
 }
 
@@ -925,7 +1024,7 @@ func (m *MsgTopUpJobResponse) Reset()         { *m = MsgTopUpJobResponse{} }
 func (m *MsgTopUpJobResponse) String() string { return proto.CompactTextString(m) }
 func (*MsgTopUpJobResponse) ProtoMessage()    {}
 func (*MsgTopUpJobResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_7310914e509db5ab, []int{13}
+	return fileDescriptor_7310914e509db5ab, []int{14}
 }
 func (m *MsgTopUpJobResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -954,6 +1053,131 @@ func (m *MsgTopUpJobResponse) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_MsgTopUpJobResponse proto.InternalMessageInfo
 
+type MsgRegisterCoin struct {
+	Authority string `protobuf:"bytes,1,opt,name=authority,proto3" json:"authority,omitempty"`
+	// Of the base unit, in the bank.
+	Denom string `protobuf:"bytes,2,opt,name=denom,proto3" json:"denom,omitempty"`
+	// Lower-case letters, for people. It and decimals never change.
+	Symbol string `protobuf:"bytes,3,opt,name=symbol,proto3" json:"symbol,omitempty"`
+	// 10^decimals base units are one coin. A grain is the base unit, or 10^-9 of a coin with more than nine decimals.
+	Decimals uint32 `protobuf:"varint,4,opt,name=decimals,proto3" json:"decimals,omitempty"`
+	// Grains that an order of the smallest size pays if it ends without a run, in place of 1000 uzen.
+	Waiting uint64 `protobuf:"varint,5,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	// It takes no new orders.
+	Closed bool `protobuf:"varint,6,opt,name=closed,proto3" json:"closed,omitempty"`
+}
+
+func (m *MsgRegisterCoin) Reset()         { *m = MsgRegisterCoin{} }
+func (m *MsgRegisterCoin) String() string { return proto.CompactTextString(m) }
+func (*MsgRegisterCoin) ProtoMessage()    {}
+func (*MsgRegisterCoin) Descriptor() ([]byte, []int) {
+	return fileDescriptor_7310914e509db5ab, []int{15}
+}
+func (m *MsgRegisterCoin) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgRegisterCoin) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgRegisterCoin.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgRegisterCoin) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgRegisterCoin.Merge(m, src)
+}
+func (m *MsgRegisterCoin) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgRegisterCoin) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgRegisterCoin.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgRegisterCoin proto.InternalMessageInfo
+
+func (m *MsgRegisterCoin) GetAuthority() string {
+	if m != nil {
+		return m.Authority
+	}
+	return ""
+}
+
+func (m *MsgRegisterCoin) GetDenom() string {
+	if m != nil {
+		return m.Denom
+	}
+	return ""
+}
+
+func (m *MsgRegisterCoin) GetSymbol() string {
+	if m != nil {
+		return m.Symbol
+	}
+	return ""
+}
+
+func (m *MsgRegisterCoin) GetDecimals() uint32 {
+	if m != nil {
+		return m.Decimals
+	}
+	return 0
+}
+
+func (m *MsgRegisterCoin) GetWaiting() uint64 {
+	if m != nil {
+		return m.Waiting
+	}
+	return 0
+}
+
+func (m *MsgRegisterCoin) GetClosed() bool {
+	if m != nil {
+		return m.Closed
+	}
+	return false
+}
+
+type MsgRegisterCoinResponse struct {
+}
+
+func (m *MsgRegisterCoinResponse) Reset()         { *m = MsgRegisterCoinResponse{} }
+func (m *MsgRegisterCoinResponse) String() string { return proto.CompactTextString(m) }
+func (*MsgRegisterCoinResponse) ProtoMessage()    {}
+func (*MsgRegisterCoinResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_7310914e509db5ab, []int{16}
+}
+func (m *MsgRegisterCoinResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgRegisterCoinResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgRegisterCoinResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgRegisterCoinResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgRegisterCoinResponse.Merge(m, src)
+}
+func (m *MsgRegisterCoinResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgRegisterCoinResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgRegisterCoinResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgRegisterCoinResponse proto.InternalMessageInfo
+
 // Params of the market, governed.
 type Params struct {
 	// Of every payment, to the community pool, in parts per million.
@@ -973,7 +1197,7 @@ func (m *Params) Reset()         { *m = Params{} }
 func (m *Params) String() string { return proto.CompactTextString(m) }
 func (*Params) ProtoMessage()    {}
 func (*Params) Descriptor() ([]byte, []int) {
-	return fileDescriptor_7310914e509db5ab, []int{14}
+	return fileDescriptor_7310914e509db5ab, []int{17}
 }
 func (m *Params) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1053,7 +1277,7 @@ func (m *MsgUpdateParams) Reset()         { *m = MsgUpdateParams{} }
 func (m *MsgUpdateParams) String() string { return proto.CompactTextString(m) }
 func (*MsgUpdateParams) ProtoMessage()    {}
 func (*MsgUpdateParams) Descriptor() ([]byte, []int) {
-	return fileDescriptor_7310914e509db5ab, []int{15}
+	return fileDescriptor_7310914e509db5ab, []int{18}
 }
 func (m *MsgUpdateParams) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1103,7 +1327,7 @@ func (m *MsgUpdateParamsResponse) Reset()         { *m = MsgUpdateParamsResponse
 func (m *MsgUpdateParamsResponse) String() string { return proto.CompactTextString(m) }
 func (*MsgUpdateParamsResponse) ProtoMessage()    {}
 func (*MsgUpdateParamsResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_7310914e509db5ab, []int{16}
+	return fileDescriptor_7310914e509db5ab, []int{19}
 }
 func (m *MsgUpdateParamsResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -1135,6 +1359,7 @@ var xxx_messageInfo_MsgUpdateParamsResponse proto.InternalMessageInfo
 func init() {
 	proto.RegisterEnum("starling.market.v1.OnExceed", OnExceed_name, OnExceed_value)
 	proto.RegisterType((*MsgOffer)(nil), "starling.market.v1.MsgOffer")
+	proto.RegisterType((*Ask)(nil), "starling.market.v1.Ask")
 	proto.RegisterType((*MsgOfferResponse)(nil), "starling.market.v1.MsgOfferResponse")
 	proto.RegisterType((*MsgOrder)(nil), "starling.market.v1.MsgOrder")
 	proto.RegisterType((*Conditions)(nil), "starling.market.v1.Conditions")
@@ -1148,6 +1373,8 @@ func init() {
 	proto.RegisterType((*MsgResumeJobResponse)(nil), "starling.market.v1.MsgResumeJobResponse")
 	proto.RegisterType((*MsgTopUpJob)(nil), "starling.market.v1.MsgTopUpJob")
 	proto.RegisterType((*MsgTopUpJobResponse)(nil), "starling.market.v1.MsgTopUpJobResponse")
+	proto.RegisterType((*MsgRegisterCoin)(nil), "starling.market.v1.MsgRegisterCoin")
+	proto.RegisterType((*MsgRegisterCoinResponse)(nil), "starling.market.v1.MsgRegisterCoinResponse")
 	proto.RegisterType((*Params)(nil), "starling.market.v1.Params")
 	proto.RegisterType((*MsgUpdateParams)(nil), "starling.market.v1.MsgUpdateParams")
 	proto.RegisterType((*MsgUpdateParamsResponse)(nil), "starling.market.v1.MsgUpdateParamsResponse")
@@ -1156,90 +1383,100 @@ func init() {
 func init() { proto.RegisterFile("starling/market/v1/tx.proto", fileDescriptor_7310914e509db5ab) }
 
 var fileDescriptor_7310914e509db5ab = []byte{
-	// 1317 bytes of a gzipped FileDescriptorProto
-	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0xb4, 0x57, 0xcf, 0x6f, 0x1b, 0xc5,
-	0x17, 0xcf, 0x7e, 0xed, 0x24, 0xeb, 0x67, 0x3b, 0xf1, 0x77, 0x1a, 0xd2, 0xed, 0xb6, 0x75, 0x5d,
-	0xb7, 0xa8, 0x56, 0xaa, 0xda, 0x34, 0x08, 0x04, 0x55, 0x39, 0x34, 0x69, 0x24, 0x14, 0x70, 0x1b,
-	0x4d, 0x53, 0x40, 0x48, 0x60, 0xd6, 0xbb, 0x93, 0xf5, 0x36, 0xde, 0x99, 0xd5, 0xcc, 0x3a, 0x24,
-	0x37, 0xc4, 0x5f, 0x80, 0xc4, 0x3f, 0xd2, 0x03, 0x37, 0xfe, 0x81, 0x4a, 0x5c, 0x0a, 0x27, 0xb8,
-	0x20, 0xd4, 0x1e, 0x7a, 0xe1, 0x8f, 0x40, 0x33, 0xb3, 0xb3, 0xb6, 0x8b, 0x4d, 0x50, 0x55, 0x4e,
-	0xde, 0xf7, 0xde, 0x67, 0xde, 0xaf, 0x7d, 0xf3, 0x79, 0x6b, 0x38, 0x2f, 0x52, 0x8f, 0x0f, 0x23,
-	0x1a, 0x76, 0x62, 0x8f, 0x1f, 0x92, 0xb4, 0x73, 0x74, 0xb3, 0x93, 0x1e, 0xb7, 0x13, 0xce, 0x52,
-	0x86, 0x90, 0x31, 0xb6, 0xb5, 0xb1, 0x7d, 0x74, 0xd3, 0x3d, 0xeb, 0x33, 0x11, 0x33, 0xd1, 0x89,
-	0x45, 0x28, 0xb1, 0xb1, 0x08, 0x35, 0xd8, 0x3d, 0xa7, 0x0d, 0x3d, 0x25, 0x75, 0xb4, 0x90, 0x99,
-	0xd6, 0x42, 0x16, 0x32, 0xad, 0x97, 0x4f, 0x99, 0xf6, 0x72, 0x1e, 0x9a, 0x93, 0x30, 0x12, 0x29,
-	0x3f, 0x91, 0x0e, 0x13, 0x8f, 0x7b, 0xb1, 0x39, 0x78, 0x71, 0x26, 0xc4, 0xe4, 0xe7, 0x9e, 0x1b,
-	0x9b, 0x47, 0x54, 0x5a, 0xf8, 0x88, 0x6a, 0x53, 0xf3, 0x67, 0x0b, 0xec, 0xae, 0x08, 0xef, 0x1f,
-	0x1c, 0x10, 0x8e, 0xde, 0x82, 0x25, 0x41, 0x68, 0x40, 0xb8, 0x63, 0x35, 0xac, 0x56, 0x69, 0xcb,
-	0xf9, 0xe5, 0x87, 0x1b, 0x6b, 0x59, 0x86, 0x77, 0x82, 0x80, 0x13, 0x21, 0x1e, 0xa4, 0x3c, 0xa2,
-	0x21, 0xce, 0x70, 0xa8, 0x0d, 0x45, 0xce, 0x86, 0xc4, 0xf9, 0x5f, 0xc3, 0x6a, 0xad, 0x6c, 0xba,
-	0xed, 0xbc, 0x11, 0x26, 0x8f, 0xf6, 0xd1, 0xcd, 0x36, 0x66, 0x43, 0x82, 0x15, 0x0e, 0xad, 0xc1,
-	0x62, 0xc2, 0x23, 0x9f, 0x38, 0x85, 0x86, 0xd5, 0x2a, 0x62, 0x2d, 0x48, 0xad, 0x18, 0xb2, 0x54,
-	0x38, 0xc5, 0x86, 0xd5, 0xaa, 0x62, 0x2d, 0xa0, 0x75, 0x58, 0x1a, 0xb0, 0x11, 0x1f, 0x9e, 0x38,
-	0x8b, 0x0a, 0x9c, 0x49, 0x08, 0x41, 0x31, 0x61, 0x6c, 0xe8, 0x2c, 0x35, 0xac, 0x96, 0x8d, 0xd5,
-	0xf3, 0xad, 0xf2, 0xb7, 0x2f, 0x1e, 0x6f, 0x64, 0x49, 0x35, 0x11, 0xd4, 0x4c, 0x49, 0x98, 0x88,
-	0x84, 0x51, 0x41, 0x9a, 0x3f, 0x16, 0x75, 0x9d, 0x3c, 0x78, 0xa5, 0x3a, 0x37, 0x61, 0x31, 0x25,
-	0x3c, 0x16, 0xaa, 0xd0, 0xf2, 0xe6, 0xfa, 0x44, 0xa1, 0x23, 0x2a, 0x6b, 0xdc, 0x97, 0xd6, 0xad,
-	0xe2, 0x93, 0xdf, 0x2f, 0x2d, 0x60, 0x0d, 0x95, 0xf9, 0xf7, 0x47, 0x41, 0x48, 0xd2, 0xac, 0xd8,
-	0x4c, 0x42, 0xe7, 0xa1, 0xa4, 0xca, 0xee, 0xf9, 0x5e, 0xa2, 0x2a, 0x2e, 0x62, 0x5b, 0x29, 0xb6,
-	0xbd, 0x04, 0x5d, 0x82, 0xf2, 0xd7, 0x8c, 0x1f, 0x12, 0x2e, 0x7a, 0x71, 0x44, 0x55, 0xe5, 0x55,
-	0x0c, 0x99, 0xaa, 0x1b, 0x51, 0xf4, 0x26, 0xac, 0x18, 0x40, 0xea, 0x71, 0xe9, 0x7d, 0x49, 0x61,
-	0xaa, 0x99, 0x76, 0x5f, 0x29, 0xa7, 0xfc, 0x78, 0xc7, 0xce, 0xf2, 0xb4, 0x1f, 0xef, 0x18, 0x5d,
-	0x80, 0xd2, 0x11, 0xe1, 0xd1, 0x41, 0x44, 0xb8, 0x70, 0x6c, 0x65, 0x1e, 0x2b, 0x90, 0x0b, 0x76,
-	0x40, 0xbc, 0x60, 0x18, 0x51, 0xe2, 0x94, 0x1a, 0x56, 0xab, 0x80, 0x73, 0x19, 0xdd, 0x05, 0xf0,
-	0x19, 0x0d, 0xa2, 0x34, 0x62, 0x54, 0x38, 0xa0, 0x1a, 0x52, 0x6f, 0xff, 0xfd, 0x0a, 0xb4, 0xb7,
-	0x73, 0x54, 0xd6, 0x98, 0x89, 0x73, 0xe8, 0x7d, 0x28, 0x31, 0xda, 0x23, 0xc7, 0x3e, 0x21, 0x81,
-	0x53, 0x55, 0xe3, 0x73, 0x61, 0x96, 0x93, 0xfb, 0x74, 0x47, 0x61, 0xb0, 0xcd, 0xb2, 0x27, 0x74,
-	0x11, 0x40, 0x0c, 0x3c, 0x4e, 0x44, 0x2f, 0x49, 0x62, 0x67, 0x45, 0xe7, 0xae, 0x35, 0x7b, 0x49,
-	0x8c, 0x1c, 0x58, 0x66, 0x09, 0xa1, 0x11, 0x0d, 0x9d, 0xd5, 0x86, 0xd5, 0xaa, 0x60, 0x23, 0xa2,
-	0x3a, 0x40, 0x48, 0x28, 0xe1, 0x5e, 0xca, 0xb8, 0x70, 0x6a, 0xba, 0x27, 0x63, 0xcd, 0xd4, 0x14,
-	0xed, 0x16, 0xed, 0x72, 0xad, 0xb2, 0x5b, 0xb4, 0x2b, 0xb5, 0x6a, 0xf3, 0xb7, 0x02, 0xc0, 0xb8,
-	0x1a, 0x74, 0x1b, 0x96, 0xfd, 0xa1, 0x27, 0x04, 0x11, 0x8e, 0xd5, 0x28, 0xb4, 0x56, 0x36, 0x9b,
-	0xb3, 0x07, 0xbf, 0xeb, 0xf9, 0x83, 0x88, 0x92, 0x6d, 0x89, 0xc5, 0xe6, 0x08, 0xfa, 0x00, 0xec,
-	0x58, 0x1b, 0xe4, 0x38, 0x15, 0x5a, 0xe5, 0xcd, 0xf3, 0xb3, 0x0a, 0xcf, 0x0e, 0x67, 0xad, 0xcb,
-	0x8f, 0xc8, 0xb1, 0x1a, 0x25, 0x43, 0xe6, 0x05, 0x66, 0xac, 0xb4, 0x24, 0xcb, 0x96, 0xb1, 0xe5,
-	0x3b, 0x29, 0x36, 0x0a, 0xad, 0x12, 0x36, 0xa2, 0x9c, 0x05, 0xca, 0xd2, 0x9e, 0xb1, 0x2e, 0x2a,
-	0x2b, 0x50, 0x96, 0xe2, 0x0c, 0x70, 0x15, 0xaa, 0x8f, 0x46, 0x3c, 0x12, 0x41, 0xe4, 0xeb, 0x97,
-	0xba, 0xa4, 0x20, 0xd3, 0x4a, 0x74, 0x1d, 0xfe, 0x2f, 0xdd, 0x4c, 0x23, 0x97, 0x15, 0xb2, 0x46,
-	0x59, 0xba, 0x3b, 0x05, 0x76, 0xc1, 0xf6, 0xd2, 0x94, 0x88, 0x94, 0x04, 0x6a, 0xba, 0x6c, 0x9c,
-	0xcb, 0x92, 0x34, 0xd2, 0x88, 0x70, 0x35, 0x58, 0x73, 0x49, 0x63, 0x3f, 0x22, 0x1c, 0x2b, 0x9c,
-	0xac, 0x2c, 0x60, 0xb1, 0x17, 0x65, 0xd3, 0x56, 0xc5, 0x46, 0x9c, 0xa0, 0x88, 0xf2, 0xcb, 0x14,
-	0x11, 0x44, 0xe2, 0xd0, 0xa9, 0x28, 0xad, 0x7a, 0x96, 0xd8, 0x44, 0xbe, 0x00, 0x3d, 0x6d, 0x55,
-	0x9c, 0x49, 0xcd, 0x10, 0x96, 0xb3, 0x56, 0x4b, 0x48, 0x4c, 0x62, 0xc6, 0x4f, 0x14, 0x2f, 0x14,
-	0x71, 0x26, 0x49, 0x7e, 0xf2, 0x19, 0x27, 0xfa, 0xf6, 0x57, 0xb1, 0x16, 0x54, 0x5a, 0xe4, 0x28,
-	0xf2, 0x89, 0x50, 0x6f, 0x42, 0xa6, 0xa5, 0x45, 0x89, 0x8f, 0x59, 0x40, 0x86, 0xea, 0x76, 0x97,
-	0xb0, 0x16, 0x0c, 0x2d, 0x49, 0x06, 0xca, 0x69, 0xc9, 0x83, 0x95, 0xae, 0x08, 0xb7, 0x3d, 0xea,
-	0x93, 0xe1, 0xab, 0x72, 0x53, 0x0d, 0x0a, 0x8f, 0x58, 0x5f, 0xe5, 0x56, 0xc2, 0xf2, 0x71, 0x9a,
-	0x0d, 0x1d, 0x58, 0x9f, 0x0e, 0x91, 0x07, 0xff, 0x12, 0xca, 0x5d, 0x11, 0xee, 0x79, 0x23, 0x41,
-	0x76, 0x59, 0xff, 0xf5, 0x47, 0x7e, 0x03, 0xce, 0x4c, 0xf8, 0xcf, 0xc3, 0xf6, 0xa0, 0xd2, 0x15,
-	0x21, 0x26, 0x62, 0x14, 0xff, 0x37, 0x71, 0xd7, 0x61, 0x6d, 0x32, 0x40, 0x1e, 0xf8, 0x48, 0xd5,
-	0xbb, 0xcf, 0x92, 0x87, 0xc9, 0x6b, 0x8a, 0x2b, 0x27, 0xc6, 0x8b, 0xd9, 0x88, 0xe6, 0x1c, 0xaf,
-	0xa5, 0x59, 0x7d, 0x30, 0x71, 0xf3, 0x74, 0x7e, 0xb2, 0x60, 0x69, 0x4f, 0x6d, 0x71, 0x74, 0x16,
-	0x96, 0x0f, 0x08, 0x51, 0x74, 0x66, 0xe9, 0xe1, 0x3c, 0x20, 0x44, 0x72, 0xd9, 0x65, 0xa8, 0x24,
-	0xb2, 0x7f, 0xbd, 0xfe, 0x90, 0xf9, 0x87, 0x7a, 0x00, 0x0b, 0xb8, 0xac, 0x74, 0x5b, 0x4a, 0x25,
-	0xd7, 0x49, 0xe8, 0xc9, 0xcf, 0x89, 0xf1, 0x5a, 0xb5, 0x43, 0x4f, 0xec, 0xa9, 0xcd, 0xea, 0x82,
-	0x4d, 0x47, 0x31, 0xe1, 0x91, 0x6f, 0x96, 0x6b, 0x2e, 0xa3, 0x2b, 0x50, 0xa5, 0xe4, 0x38, 0xed,
-	0xe5, 0x00, 0xbd, 0x6c, 0x2a, 0x52, 0x79, 0xcf, 0x80, 0xae, 0xc1, 0xaa, 0xb1, 0xf7, 0x06, 0x24,
-	0x0a, 0x07, 0x7a, 0xdf, 0x14, 0xf0, 0x8a, 0x51, 0x7f, 0xa8, 0xb4, 0xcd, 0xef, 0x2d, 0x58, 0xed,
-	0x8a, 0xf0, 0x61, 0x12, 0x78, 0x29, 0xc9, 0xca, 0x7a, 0x17, 0x4a, 0xde, 0x28, 0x1d, 0x30, 0x1e,
-	0xa5, 0x27, 0xa7, 0x36, 0x79, 0x0c, 0x45, 0xef, 0xc9, 0xab, 0x2a, 0x3d, 0x64, 0xeb, 0xd6, 0x9d,
-	0xc5, 0x8f, 0x3a, 0x46, 0x46, 0x8f, 0x19, 0xfe, 0xd6, 0x8a, 0xec, 0xfb, 0xd8, 0x53, 0xf3, 0x1c,
-	0x9c, 0x7d, 0x29, 0x29, 0xd3, 0xfe, 0x8d, 0x77, 0xc0, 0x36, 0xbb, 0x05, 0xad, 0x41, 0xed, 0xfe,
-	0xbd, 0xde, 0xce, 0x67, 0xdb, 0x3b, 0x3b, 0x77, 0x7b, 0xdb, 0x77, 0xee, 0x6d, 0xef, 0x7c, 0x5c,
-	0x5b, 0x40, 0x67, 0x60, 0x75, 0xac, 0xdd, 0xbb, 0xf3, 0xf0, 0xc1, 0x4e, 0xcd, 0xda, 0xfc, 0xb3,
-	0x08, 0x85, 0xae, 0x08, 0xd1, 0x47, 0xb0, 0xa8, 0x3f, 0x9a, 0x66, 0x6e, 0x2d, 0xf3, 0xfd, 0xe1,
-	0x5e, 0xfd, 0x27, 0xab, 0xc9, 0x45, 0x39, 0x53, 0xb7, 0x7f, 0xae, 0x33, 0x69, 0x9d, 0xef, 0x6c,
-	0xf2, 0x5a, 0xa3, 0x2f, 0xa0, 0x3c, 0x49, 0x28, 0xcd, 0x39, 0x87, 0x26, 0x30, 0xee, 0xc6, 0xe9,
-	0x98, 0xdc, 0xfd, 0x3e, 0xd8, 0x39, 0x65, 0x5c, 0x9a, 0x73, 0xce, 0x00, 0xdc, 0x6b, 0xa7, 0x00,
-	0x72, 0xaf, 0x9f, 0x42, 0x69, 0xcc, 0x08, 0x8d, 0x39, 0xa7, 0x72, 0x84, 0xdb, 0x3a, 0x0d, 0x31,
-	0x99, 0x6e, 0x7e, 0xe3, 0xe7, 0xa5, 0x6b, 0x00, 0x73, 0xd3, 0x7d, 0xf9, 0xee, 0xa2, 0xaf, 0xa0,
-	0x32, 0x35, 0xe9, 0x57, 0xe6, 0x1c, 0x9c, 0x04, 0xb9, 0xd7, 0xff, 0x05, 0xc8, 0x44, 0x70, 0x17,
-	0xbf, 0x79, 0xf1, 0x78, 0xc3, 0xda, 0xfa, 0xe4, 0xc9, 0xb3, 0xba, 0xf5, 0xf4, 0x59, 0xdd, 0xfa,
-	0xe3, 0x59, 0xdd, 0xfa, 0xee, 0x79, 0x7d, 0xe1, 0xe9, 0xf3, 0xfa, 0xc2, 0xaf, 0xcf, 0xeb, 0x0b,
-	0x9f, 0xdf, 0x0e, 0xa3, 0x74, 0x30, 0xea, 0xb7, 0x7d, 0x16, 0x77, 0x8c, 0xdf, 0x1b, 0x94, 0xa4,
-	0xf2, 0x1b, 0x2f, 0x57, 0x74, 0xfc, 0x81, 0x17, 0xd1, 0xce, 0xb1, 0xf9, 0xd7, 0xa2, 0x7f, 0x92,
-	0x7e, 0x7f, 0x49, 0x7d, 0xfe, 0xbf, 0xfd, 0x57, 0x00, 0x00, 0x00, 0xff, 0xff, 0xe4, 0x24, 0xbd,
-	0x0d, 0xd8, 0x0c, 0x00, 0x00,
+	// 1475 bytes of a gzipped FileDescriptorProto
+	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0xb4, 0x57, 0x51, 0x6f, 0x1b, 0xc5,
+	0x16, 0xce, 0xc6, 0x8e, 0x63, 0x1f, 0xdb, 0x89, 0x3b, 0xcd, 0x4d, 0xb6, 0x6e, 0xeb, 0xba, 0x6e,
+	0xaf, 0x6a, 0xa5, 0xaa, 0x7d, 0x93, 0xab, 0x7b, 0x05, 0x55, 0x79, 0x48, 0xdc, 0x48, 0x10, 0x48,
+	0x1b, 0x6d, 0x53, 0x40, 0x48, 0x60, 0xd6, 0xbb, 0x93, 0xf5, 0x36, 0xde, 0x99, 0xd5, 0xcc, 0x3a,
+	0x4d, 0xde, 0x10, 0xcf, 0x3c, 0x20, 0xf1, 0xce, 0x6f, 0xe8, 0x03, 0x3f, 0xa2, 0x12, 0x12, 0x2a,
+	0x48, 0x48, 0xf0, 0x82, 0x50, 0xfb, 0xd0, 0xbf, 0x81, 0x66, 0x66, 0x67, 0x77, 0x5d, 0x6c, 0x82,
+	0xaa, 0xf2, 0xe4, 0x3d, 0x67, 0xbe, 0x39, 0xe7, 0x9b, 0x33, 0x67, 0xbe, 0x19, 0xc3, 0x45, 0x1e,
+	0xd9, 0x6c, 0xe4, 0x13, 0xaf, 0x1b, 0xd8, 0xec, 0x08, 0x47, 0xdd, 0xe3, 0x8d, 0x6e, 0x74, 0xd2,
+	0x09, 0x19, 0x8d, 0x28, 0x42, 0x7a, 0xb0, 0xa3, 0x06, 0x3b, 0xc7, 0x1b, 0xf5, 0x35, 0x87, 0xf2,
+	0x80, 0xf2, 0x6e, 0xc0, 0x3d, 0x81, 0x0d, 0xb8, 0xa7, 0xc0, 0xf5, 0x0b, 0x6a, 0xa0, 0x2f, 0xad,
+	0xae, 0x32, 0xe2, 0xa1, 0x15, 0x8f, 0x7a, 0x54, 0xf9, 0xc5, 0x57, 0xec, 0xbd, 0x9a, 0xa4, 0x66,
+	0xd8, 0xf3, 0x79, 0xc4, 0x4e, 0x45, 0xc0, 0xd0, 0x66, 0x76, 0xa0, 0x27, 0x5e, 0x9e, 0x0a, 0xd1,
+	0xfc, 0xea, 0x17, 0xd2, 0xe1, 0x31, 0x11, 0x23, 0x6c, 0x4c, 0xd4, 0x50, 0xeb, 0xdb, 0x79, 0x28,
+	0xee, 0x71, 0xef, 0xfe, 0xe1, 0x21, 0x66, 0xe8, 0x3f, 0x50, 0xe0, 0x98, 0xb8, 0x98, 0x99, 0x46,
+	0xd3, 0x68, 0x97, 0xb6, 0xcd, 0x9f, 0xbe, 0xbb, 0xb5, 0x12, 0x33, 0xdc, 0x72, 0x5d, 0x86, 0x39,
+	0x7f, 0x10, 0x31, 0x9f, 0x78, 0x56, 0x8c, 0x43, 0x1d, 0xc8, 0x33, 0x3a, 0xc2, 0xe6, 0x7c, 0xd3,
+	0x68, 0x2f, 0x6d, 0xd6, 0x3b, 0x49, 0x21, 0x34, 0x8f, 0xce, 0xf1, 0x46, 0xc7, 0xa2, 0x23, 0x6c,
+	0x49, 0x1c, 0x5a, 0x81, 0x85, 0x90, 0xf9, 0x0e, 0x36, 0x73, 0x4d, 0xa3, 0x9d, 0xb7, 0x94, 0x21,
+	0xbc, 0x7c, 0x44, 0x23, 0x6e, 0xe6, 0x9b, 0x46, 0xbb, 0x6a, 0x29, 0x03, 0xad, 0x42, 0x61, 0x48,
+	0xc7, 0x6c, 0x74, 0x6a, 0x2e, 0x48, 0x70, 0x6c, 0x21, 0x04, 0xf9, 0x90, 0xd2, 0x91, 0x59, 0x68,
+	0x1a, 0xed, 0xa2, 0x25, 0xbf, 0xd1, 0x06, 0xe4, 0x6d, 0x7e, 0xc4, 0xcd, 0xc5, 0x66, 0xae, 0x5d,
+	0xde, 0x5c, 0xeb, 0xfc, 0x79, 0x43, 0x3a, 0x5b, 0xfc, 0x68, 0x3b, 0xff, 0xf4, 0xb7, 0x2b, 0x73,
+	0x96, 0x84, 0x22, 0x13, 0x16, 0x0f, 0x29, 0xc3, 0xbe, 0x47, 0xcc, 0xa2, 0x8c, 0xa4, 0xcd, 0xdb,
+	0xe5, 0x2f, 0x5f, 0x3e, 0x59, 0x8f, 0x57, 0xd8, 0x7a, 0x0f, 0x72, 0x5b, 0xfc, 0x48, 0x50, 0x74,
+	0x31, 0xa1, 0x81, 0xaa, 0x8c, 0xa5, 0x8c, 0x74, 0x39, 0xf3, 0xd9, 0xe5, 0xa4, 0xc4, 0x73, 0x59,
+	0xe2, 0x2d, 0x04, 0x35, 0x5d, 0x6a, 0x0b, 0xf3, 0x90, 0x12, 0x8e, 0x5b, 0x3f, 0xe6, 0x55, 0xfd,
+	0x99, 0xfb, 0x5a, 0xf5, 0xdf, 0x84, 0x85, 0x08, 0xb3, 0x80, 0x4b, 0x02, 0xe5, 0xcd, 0xd5, 0xcc,
+	0x06, 0x8c, 0x89, 0x58, 0xf5, 0x81, 0x18, 0x8d, 0xd7, 0xad, 0xa0, 0x82, 0xde, 0x60, 0xec, 0x7a,
+	0x38, 0xd2, 0xf4, 0x94, 0x85, 0x2e, 0x42, 0x49, 0xf2, 0xef, 0x3b, 0x76, 0x28, 0x77, 0x22, 0x6f,
+	0x15, 0xa5, 0xa3, 0x67, 0x87, 0xe8, 0x0a, 0x94, 0x1f, 0x53, 0x76, 0x84, 0x19, 0xef, 0x07, 0x3e,
+	0x91, 0x3b, 0x52, 0xb5, 0x20, 0x76, 0xed, 0xf9, 0x04, 0xfd, 0x1b, 0x96, 0x34, 0x20, 0xb2, 0x99,
+	0x88, 0x5e, 0x90, 0x98, 0x6a, 0xec, 0x3d, 0x90, 0xce, 0x89, 0x38, 0xf6, 0x89, 0xb9, 0x38, 0x19,
+	0xc7, 0x3e, 0x41, 0x97, 0xa0, 0x74, 0x8c, 0x99, 0x7f, 0xe8, 0x63, 0xc6, 0xe5, 0xc6, 0x54, 0xad,
+	0xd4, 0x81, 0xea, 0x50, 0x74, 0xb1, 0xed, 0x8e, 0x7c, 0x82, 0xcd, 0x52, 0xd3, 0x68, 0xe7, 0xac,
+	0xc4, 0x46, 0x77, 0x01, 0x1c, 0x4a, 0x5c, 0x3f, 0xf2, 0x29, 0xe1, 0x26, 0xc8, 0x82, 0x34, 0xa6,
+	0x75, 0x42, 0x2f, 0x41, 0xc5, 0x85, 0xc9, 0xcc, 0x43, 0x6f, 0x43, 0x89, 0x92, 0x3e, 0x3e, 0x71,
+	0x30, 0x76, 0xcd, 0xaa, 0x6c, 0xeb, 0x4b, 0xd3, 0x82, 0xdc, 0x27, 0x3b, 0x12, 0x63, 0x15, 0x69,
+	0xfc, 0x85, 0x2e, 0x03, 0xf0, 0xa1, 0xcd, 0x30, 0xef, 0x87, 0x61, 0x60, 0x2e, 0x29, 0xee, 0xca,
+	0xb3, 0x1f, 0x06, 0xa2, 0xe1, 0x68, 0x88, 0x89, 0x4f, 0x3c, 0x73, 0xb9, 0x69, 0xb4, 0x2b, 0x96,
+	0x36, 0x51, 0x03, 0xc0, 0xc3, 0x04, 0x33, 0x3b, 0xa2, 0x8c, 0x9b, 0x35, 0x55, 0x93, 0xd4, 0x93,
+	0x36, 0xdf, 0xb9, 0x4c, 0xf3, 0x4d, 0xb4, 0xe9, 0x6e, 0xbe, 0x58, 0xae, 0x55, 0x76, 0xf3, 0xc5,
+	0x4a, 0xad, 0xda, 0xfa, 0x35, 0x07, 0x90, 0xae, 0x11, 0xdd, 0x81, 0x45, 0x67, 0x64, 0x73, 0x8e,
+	0xb9, 0x69, 0x34, 0x73, 0xed, 0xa5, 0xcd, 0xd6, 0xf4, 0x63, 0xba, 0x67, 0x3b, 0x43, 0x9f, 0xe0,
+	0x9e, 0xc0, 0x5a, 0x7a, 0x0a, 0x7a, 0x07, 0x8a, 0x81, 0x1a, 0x10, 0x4d, 0x26, 0x4e, 0xd7, 0xc5,
+	0x69, 0xe5, 0x88, 0x27, 0xc7, 0x05, 0x4d, 0xa6, 0x88, 0x66, 0x1b, 0x87, 0x23, 0x6a, 0xbb, 0xba,
+	0xd9, 0x94, 0x25, 0x8a, 0x21, 0x72, 0x8b, 0x9d, 0xca, 0x37, 0x73, 0xed, 0x92, 0xa5, 0x4d, 0xd1,
+	0x21, 0x84, 0x46, 0x7d, 0x3d, 0xba, 0x20, 0x47, 0x81, 0xd0, 0xc8, 0x8a, 0x01, 0xd7, 0xa1, 0xfa,
+	0x68, 0xcc, 0x7c, 0xee, 0xfa, 0x8e, 0xda, 0xea, 0x82, 0x84, 0x4c, 0x3a, 0xd1, 0x4d, 0x38, 0x27,
+	0xc2, 0x4c, 0x22, 0x17, 0x25, 0xb2, 0x46, 0x68, 0xb4, 0x3b, 0x01, 0xae, 0x43, 0xd1, 0x8e, 0x22,
+	0xcc, 0x23, 0xec, 0xc6, 0x62, 0x90, 0xd8, 0x42, 0xe2, 0x22, 0x1f, 0x33, 0xd9, 0x6e, 0x33, 0x25,
+	0xee, 0xc0, 0xc7, 0xcc, 0x92, 0x38, 0xb1, 0x32, 0x97, 0x06, 0xb6, 0x1f, 0xf7, 0x60, 0xd5, 0xd2,
+	0x66, 0x46, 0x17, 0xca, 0xaf, 0x0a, 0x9a, 0xeb, 0xf3, 0x23, 0xb3, 0x22, 0xbd, 0xf2, 0x5b, 0x60,
+	0x43, 0xb1, 0x01, 0xaa, 0x07, 0xab, 0x56, 0x6c, 0xb5, 0x3c, 0x58, 0x8c, 0x4b, 0x2d, 0x20, 0x01,
+	0x0e, 0x28, 0x3b, 0x95, 0x6a, 0x91, 0xb7, 0x62, 0x4b, 0x74, 0x8b, 0x43, 0x19, 0x56, 0x9a, 0x50,
+	0xb5, 0x94, 0x21, 0x69, 0xe1, 0x63, 0xdf, 0xc1, 0x5c, 0xee, 0x84, 0xa0, 0xa5, 0x4c, 0x81, 0x0f,
+	0xa8, 0x8b, 0x47, 0xf2, 0xcc, 0x97, 0x2c, 0x65, 0x68, 0xb1, 0x12, 0xba, 0x94, 0x88, 0x95, 0x0d,
+	0x4b, 0x7b, 0xdc, 0xeb, 0xd9, 0xc4, 0xc1, 0xa3, 0xd7, 0x55, 0xac, 0x1a, 0xe4, 0x1e, 0xd1, 0x81,
+	0xe4, 0x56, 0xb2, 0xc4, 0xe7, 0xa4, 0xdc, 0x9a, 0xb0, 0x3a, 0x99, 0x22, 0x49, 0xfe, 0x19, 0x94,
+	0xf7, 0xb8, 0xb7, 0x6f, 0x8f, 0x39, 0xde, 0xa5, 0x83, 0x37, 0x9f, 0xf9, 0x5f, 0x70, 0x3e, 0x13,
+	0x3f, 0x49, 0xdb, 0x87, 0xca, 0x1e, 0xf7, 0x2c, 0xcc, 0xc7, 0xc1, 0x3f, 0x93, 0x77, 0x15, 0x56,
+	0xb2, 0x09, 0x92, 0xc4, 0x5f, 0x19, 0x72, 0xc1, 0x07, 0x34, 0x7c, 0x18, 0xbe, 0xa1, 0xc4, 0xa2,
+	0x65, 0xec, 0x80, 0x8e, 0x49, 0x22, 0xfd, 0xca, 0x4a, 0x05, 0x26, 0x3f, 0x4b, 0x60, 0xe2, 0xf2,
+	0x68, 0x36, 0x09, 0xcb, 0x9f, 0x0d, 0x58, 0x96, 0xf4, 0xc5, 0x59, 0xc0, 0xac, 0x47, 0x7d, 0x82,
+	0xfe, 0x0f, 0x25, 0x7b, 0x1c, 0x0d, 0x29, 0xf3, 0xa3, 0xd3, 0x33, 0xc9, 0xa6, 0xd0, 0x94, 0xc5,
+	0x7c, 0xf6, 0x8e, 0x5d, 0x85, 0x02, 0x3f, 0x0d, 0x06, 0x74, 0x24, 0x39, 0x97, 0xac, 0xd8, 0x52,
+	0x57, 0x81, 0xe3, 0x07, 0xf6, 0x48, 0xbf, 0x1b, 0x12, 0x5b, 0x34, 0xfb, 0x63, 0xdb, 0x8f, 0x84,
+	0xd4, 0xaa, 0xb7, 0x83, 0x36, 0x45, 0x34, 0x67, 0x44, 0xc5, 0xb9, 0x52, 0xcf, 0x87, 0xd8, 0xba,
+	0xbd, 0x24, 0xd6, 0x9a, 0x72, 0x69, 0x5d, 0x80, 0xb5, 0x57, 0x96, 0x95, 0x2c, 0xf9, 0x7b, 0x03,
+	0x0a, 0xfb, 0xf2, 0xf5, 0x85, 0xd6, 0x60, 0xf1, 0x10, 0x63, 0x29, 0xf7, 0x86, 0x3a, 0xa6, 0x87,
+	0x18, 0x0b, 0xad, 0xbf, 0x0a, 0x95, 0x50, 0x74, 0x52, 0x7f, 0x30, 0xa2, 0xce, 0x91, 0x3a, 0x8a,
+	0x39, 0xab, 0x2c, 0x7d, 0xdb, 0xd2, 0x25, 0xae, 0x5b, 0xcf, 0x16, 0xcf, 0xc0, 0xf4, 0x39, 0x54,
+	0xf4, 0x6c, 0xbe, 0x2f, 0x9f, 0x10, 0x75, 0x28, 0x92, 0x71, 0x80, 0x99, 0xef, 0x24, 0x8b, 0xd3,
+	0x36, 0xba, 0x06, 0x55, 0x82, 0x4f, 0xa2, 0x7e, 0x02, 0x50, 0x97, 0x71, 0x45, 0x38, 0xef, 0x69,
+	0xd0, 0x0d, 0x58, 0xd6, 0xe3, 0xfd, 0x21, 0xf6, 0xbd, 0xa1, 0xba, 0x8f, 0x73, 0xd6, 0x92, 0x76,
+	0xbf, 0x2b, 0xbd, 0xad, 0x6f, 0xd4, 0x06, 0x3e, 0x0c, 0x5d, 0x3b, 0xc2, 0xf1, 0xb2, 0x5e, 0x77,
+	0x03, 0xdf, 0x12, 0xa2, 0x25, 0x22, 0xc4, 0xcf, 0x91, 0xfa, 0xb4, 0x9b, 0x42, 0xe5, 0x88, 0x2f,
+	0x8a, 0x18, 0x3f, 0xa3, 0xfc, 0x59, 0x52, 0xba, 0xfc, 0xeb, 0xff, 0x83, 0xa2, 0xbe, 0x7b, 0xd1,
+	0x0a, 0xd4, 0xee, 0xdf, 0xeb, 0xef, 0x7c, 0xdc, 0xdb, 0xd9, 0xb9, 0xdb, 0xef, 0x6d, 0xdd, 0xeb,
+	0xed, 0x7c, 0x50, 0x9b, 0x43, 0xe7, 0x61, 0x39, 0xf5, 0xee, 0x6f, 0x3d, 0x7c, 0xb0, 0x53, 0x33,
+	0x36, 0x7f, 0x58, 0x80, 0xdc, 0x1e, 0xf7, 0xd0, 0xfb, 0xb0, 0xa0, 0x1e, 0xbb, 0x53, 0x6f, 0x75,
+	0xfd, 0x3e, 0xab, 0x5f, 0xff, 0xab, 0x51, 0xcd, 0x45, 0x06, 0x93, 0x3a, 0x38, 0x33, 0x98, 0x18,
+	0x9d, 0x1d, 0x2c, 0x2b, 0x70, 0xe8, 0x53, 0x28, 0x67, 0xa5, 0xb5, 0x35, 0x63, 0x52, 0x06, 0x53,
+	0x5f, 0x3f, 0x1b, 0x93, 0x84, 0x3f, 0x80, 0x62, 0x22, 0x9e, 0x57, 0x66, 0xcc, 0xd3, 0x80, 0xfa,
+	0x8d, 0x33, 0x00, 0x49, 0xd4, 0x8f, 0xa0, 0x94, 0x6a, 0x63, 0x73, 0xc6, 0xac, 0x04, 0x51, 0x6f,
+	0x9f, 0x85, 0xc8, 0xd2, 0x4d, 0xa4, 0x6f, 0x16, 0x5d, 0x0d, 0x98, 0x49, 0xf7, 0x55, 0xb9, 0x42,
+	0x9f, 0x43, 0x65, 0x42, 0xaa, 0xae, 0xcd, 0xe4, 0x93, 0x82, 0xea, 0x37, 0xff, 0x06, 0x28, 0x9b,
+	0x61, 0xe2, 0x2c, 0xcd, 0xca, 0x90, 0x05, 0xcd, 0xcc, 0x30, 0xed, 0x00, 0xd4, 0x17, 0xbe, 0x78,
+	0xf9, 0x64, 0xdd, 0xd8, 0xfe, 0xf0, 0xe9, 0xf3, 0x86, 0xf1, 0xec, 0x79, 0xc3, 0xf8, 0xfd, 0x79,
+	0xc3, 0xf8, 0xfa, 0x45, 0x63, 0xee, 0xd9, 0x8b, 0xc6, 0xdc, 0x2f, 0x2f, 0x1a, 0x73, 0x9f, 0xdc,
+	0xf1, 0xfc, 0x68, 0x38, 0x1e, 0x74, 0x1c, 0x1a, 0x74, 0x75, 0xdc, 0x5b, 0x04, 0x47, 0xe2, 0x95,
+	0x9d, 0x38, 0xba, 0xce, 0xd0, 0xf6, 0x49, 0xf7, 0x44, 0xff, 0x9f, 0x55, 0x3f, 0xe1, 0x60, 0x50,
+	0x90, 0x7f, 0x0c, 0xff, 0xfb, 0x47, 0x00, 0x00, 0x00, 0xff, 0xff, 0x34, 0x56, 0xc8, 0x9b, 0xf2,
+	0x0e, 0x00, 0x00,
 }
 
 // Reference imports to suppress errors if they are not otherwise used.
@@ -1266,6 +1503,8 @@ type MsgClient interface {
 	ResumeJob(ctx context.Context, in *MsgResumeJob, opts ...grpc.CallOption) (*MsgResumeJobResponse, error)
 	// TopUpJob adds to the budget of a job.
 	TopUpJob(ctx context.Context, in *MsgTopUpJob, opts ...grpc.CallOption) (*MsgTopUpJobResponse, error)
+	// RegisterCoin registers a coin in which orders may be placed, or changes its fee or whether it takes orders. Only governance may.
+	RegisterCoin(ctx context.Context, in *MsgRegisterCoin, opts ...grpc.CallOption) (*MsgRegisterCoinResponse, error)
 	// UpdateParams replaces all parameters. Only governance may.
 	UpdateParams(ctx context.Context, in *MsgUpdateParams, opts ...grpc.CallOption) (*MsgUpdateParamsResponse, error)
 }
@@ -1332,6 +1571,15 @@ func (c *msgClient) TopUpJob(ctx context.Context, in *MsgTopUpJob, opts ...grpc.
 	return out, nil
 }
 
+func (c *msgClient) RegisterCoin(ctx context.Context, in *MsgRegisterCoin, opts ...grpc.CallOption) (*MsgRegisterCoinResponse, error) {
+	out := new(MsgRegisterCoinResponse)
+	err := c.cc.Invoke(ctx, "/starling.market.v1.Msg/RegisterCoin", in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *msgClient) UpdateParams(ctx context.Context, in *MsgUpdateParams, opts ...grpc.CallOption) (*MsgUpdateParamsResponse, error) {
 	out := new(MsgUpdateParamsResponse)
 	err := c.cc.Invoke(ctx, "/starling.market.v1.Msg/UpdateParams", in, out, opts...)
@@ -1355,6 +1603,8 @@ type MsgServer interface {
 	ResumeJob(context.Context, *MsgResumeJob) (*MsgResumeJobResponse, error)
 	// TopUpJob adds to the budget of a job.
 	TopUpJob(context.Context, *MsgTopUpJob) (*MsgTopUpJobResponse, error)
+	// RegisterCoin registers a coin in which orders may be placed, or changes its fee or whether it takes orders. Only governance may.
+	RegisterCoin(context.Context, *MsgRegisterCoin) (*MsgRegisterCoinResponse, error)
 	// UpdateParams replaces all parameters. Only governance may.
 	UpdateParams(context.Context, *MsgUpdateParams) (*MsgUpdateParamsResponse, error)
 }
@@ -1380,6 +1630,9 @@ func (*UnimplementedMsgServer) ResumeJob(ctx context.Context, req *MsgResumeJob)
 }
 func (*UnimplementedMsgServer) TopUpJob(ctx context.Context, req *MsgTopUpJob) (*MsgTopUpJobResponse, error) {
 	return nil, status.Errorf(codes.Unimplemented, "method TopUpJob not implemented")
+}
+func (*UnimplementedMsgServer) RegisterCoin(ctx context.Context, req *MsgRegisterCoin) (*MsgRegisterCoinResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method RegisterCoin not implemented")
 }
 func (*UnimplementedMsgServer) UpdateParams(ctx context.Context, req *MsgUpdateParams) (*MsgUpdateParamsResponse, error) {
 	return nil, status.Errorf(codes.Unimplemented, "method UpdateParams not implemented")
@@ -1497,6 +1750,24 @@ func _Msg_TopUpJob_Handler(srv interface{}, ctx context.Context, dec func(interf
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Msg_RegisterCoin_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MsgRegisterCoin)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MsgServer).RegisterCoin(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: "/starling.market.v1.Msg/RegisterCoin",
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MsgServer).RegisterCoin(ctx, req.(*MsgRegisterCoin))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Msg_UpdateParams_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(MsgUpdateParams)
 	if err := dec(in); err != nil {
@@ -1545,6 +1816,10 @@ var _Msg_serviceDesc = grpc.ServiceDesc{
 			Handler:    _Msg_TopUpJob_Handler,
 		},
 		{
+			MethodName: "RegisterCoin",
+			Handler:    _Msg_RegisterCoin_Handler,
+		},
+		{
 			MethodName: "UpdateParams",
 			Handler:    _Msg_UpdateParams_Handler,
 		},
@@ -1573,6 +1848,30 @@ func (m *MsgOffer) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	if m.Foreign {
+		i--
+		if m.Foreign {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x40
+	}
+	if len(m.Asks) > 0 {
+		for iNdEx := len(m.Asks) - 1; iNdEx >= 0; iNdEx-- {
+			{
+				size, err := m.Asks[iNdEx].MarshalToSizedBuffer(dAtA[:i])
+				if err != nil {
+					return 0, err
+				}
+				i -= size
+				i = encodeVarintTx(dAtA, i, uint64(size))
+			}
+			i--
+			dAtA[i] = 0x3a
+		}
+	}
 	if m.Pool {
 		i--
 		if m.Pool {
@@ -1607,6 +1906,46 @@ func (m *MsgOffer) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 		i -= len(m.Sender)
 		copy(dAtA[i:], m.Sender)
 		i = encodeVarintTx(dAtA, i, uint64(len(m.Sender)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *Ask) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *Ask) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *Ask) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.Hourly != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Hourly))
+		i--
+		dAtA[i] = 0x18
+	}
+	if m.Price != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Price))
+		i--
+		dAtA[i] = 0x10
+	}
+	if len(m.Denom) > 0 {
+		i -= len(m.Denom)
+		copy(dAtA[i:], m.Denom)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Denom)))
 		i--
 		dAtA[i] = 0xa
 	}
@@ -1656,6 +1995,15 @@ func (m *MsgOrder) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	if len(m.Denom) > 0 {
+		i -= len(m.Denom)
+		copy(dAtA[i:], m.Denom)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Denom)))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0x8a
+	}
 	if m.Generators != 0 {
 		i = encodeVarintTx(dAtA, i, uint64(m.Generators))
 		i--
@@ -2144,6 +2492,13 @@ func (m *MsgTopUpJob) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	if len(m.Denom) > 0 {
+		i -= len(m.Denom)
+		copy(dAtA[i:], m.Denom)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Denom)))
+		i--
+		dAtA[i] = 0x22
+	}
 	if m.Amount != 0 {
 		i = encodeVarintTx(dAtA, i, uint64(m.Amount))
 		i--
@@ -2182,6 +2537,93 @@ func (m *MsgTopUpJobResponse) MarshalTo(dAtA []byte) (int, error) {
 }
 
 func (m *MsgTopUpJobResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgRegisterCoin) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgRegisterCoin) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgRegisterCoin) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.Closed {
+		i--
+		if m.Closed {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x30
+	}
+	if m.Waiting != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Waiting))
+		i--
+		dAtA[i] = 0x28
+	}
+	if m.Decimals != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Decimals))
+		i--
+		dAtA[i] = 0x20
+	}
+	if len(m.Symbol) > 0 {
+		i -= len(m.Symbol)
+		copy(dAtA[i:], m.Symbol)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Symbol)))
+		i--
+		dAtA[i] = 0x1a
+	}
+	if len(m.Denom) > 0 {
+		i -= len(m.Denom)
+		copy(dAtA[i:], m.Denom)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Denom)))
+		i--
+		dAtA[i] = 0x12
+	}
+	if len(m.Authority) > 0 {
+		i -= len(m.Authority)
+		copy(dAtA[i:], m.Authority)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Authority)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgRegisterCoinResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgRegisterCoinResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgRegisterCoinResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i := len(dAtA)
 	_ = i
 	var l int
@@ -2341,6 +2783,34 @@ func (m *MsgOffer) Size() (n int) {
 	if m.Pool {
 		n += 2
 	}
+	if len(m.Asks) > 0 {
+		for _, e := range m.Asks {
+			l = e.Size()
+			n += 1 + l + sovTx(uint64(l))
+		}
+	}
+	if m.Foreign {
+		n += 2
+	}
+	return n
+}
+
+func (m *Ask) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Denom)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	if m.Price != 0 {
+		n += 1 + sovTx(uint64(m.Price))
+	}
+	if m.Hourly != 0 {
+		n += 1 + sovTx(uint64(m.Hourly))
+	}
 	return n
 }
 
@@ -2400,6 +2870,10 @@ func (m *MsgOrder) Size() (n int) {
 	}
 	if m.Generators != 0 {
 		n += 2 + sovTx(uint64(m.Generators))
+	}
+	l = len(m.Denom)
+	if l > 0 {
+		n += 2 + l + sovTx(uint64(l))
 	}
 	return n
 }
@@ -2597,10 +3071,53 @@ func (m *MsgTopUpJob) Size() (n int) {
 	if m.Amount != 0 {
 		n += 1 + sovTx(uint64(m.Amount))
 	}
+	l = len(m.Denom)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
 	return n
 }
 
 func (m *MsgTopUpJobResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	return n
+}
+
+func (m *MsgRegisterCoin) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Authority)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	l = len(m.Denom)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	l = len(m.Symbol)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	if m.Decimals != 0 {
+		n += 1 + sovTx(uint64(m.Decimals))
+	}
+	if m.Waiting != 0 {
+		n += 1 + sovTx(uint64(m.Waiting))
+	}
+	if m.Closed {
+		n += 2
+	}
+	return n
+}
+
+func (m *MsgRegisterCoinResponse) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -2823,6 +3340,180 @@ func (m *MsgOffer) Unmarshal(dAtA []byte) error {
 				}
 			}
 			m.Pool = bool(v != 0)
+		case 7:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Asks", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Asks = append(m.Asks, Ask{})
+			if err := m.Asks[len(m.Asks)-1].Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 8:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Foreign", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Foreign = bool(v != 0)
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *Ask) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: Ask: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: Ask: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Denom", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Denom = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Price", wireType)
+			}
+			m.Price = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Price |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Hourly", wireType)
+			}
+			m.Hourly = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Hourly |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := skipTx(dAtA[iNdEx:])
@@ -3245,6 +3936,38 @@ func (m *MsgOrder) Unmarshal(dAtA []byte) error {
 					break
 				}
 			}
+		case 17:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Denom", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Denom = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
 			skippy, err := skipTx(dAtA[iNdEx:])
@@ -4474,6 +5197,38 @@ func (m *MsgTopUpJob) Unmarshal(dAtA []byte) error {
 					break
 				}
 			}
+		case 4:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Denom", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Denom = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
 			skippy, err := skipTx(dAtA[iNdEx:])
@@ -4522,6 +5277,260 @@ func (m *MsgTopUpJobResponse) Unmarshal(dAtA []byte) error {
 		}
 		if fieldNum <= 0 {
 			return fmt.Errorf("proto: MsgTopUpJobResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgRegisterCoin) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgRegisterCoin: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgRegisterCoin: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Authority", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Authority = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Denom", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Denom = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 3:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Symbol", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Symbol = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 4:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Decimals", wireType)
+			}
+			m.Decimals = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Decimals |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 5:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Waiting", wireType)
+			}
+			m.Waiting = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Waiting |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 6:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Closed", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Closed = bool(v != 0)
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgRegisterCoinResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgRegisterCoinResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgRegisterCoinResponse: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		default:

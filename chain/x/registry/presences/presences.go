@@ -35,6 +35,16 @@ func (p Store) Note(ctx context.Context, id string, change func(p *registry.Pres
 	return p.Set(ctx, id, at)
 }
 
+// Answered notes that a verifier answered an audit, and what it was paid, unless that was in another coin than the
+// network's own.
+func (p Store) Answered(ctx context.Context, id string, price uint64, own bool) error {
+	return p.Note(ctx, id, func(p *registry.Presence, height int64) {
+		if p.Answered = height; own {
+			p.Price = price
+		}
+	})
+}
+
 // All returns the presences by verifier.
 func (p Store) All(ctx context.Context) (map[string]registry.Presence, error) {
 	all := map[string]registry.Presence{}

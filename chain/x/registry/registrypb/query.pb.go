@@ -28,6 +28,121 @@ var _ = math.Inf
 // proto package needs to be updated.
 const _ = proto.GoGoProtoPackageIsVersion3 // please upgrade the proto package
 
+type QueryCoinStakesRequest struct {
+	// Only stakes of this participant; empty: of all.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Only stakes after that of this participant in this denomination.
+	After      string `protobuf:"bytes,2,opt,name=after,proto3" json:"after,omitempty"`
+	AfterDenom string `protobuf:"bytes,3,opt,name=after_denom,json=afterDenom,proto3" json:"after_denom,omitempty"`
+	// Most stakes to return; 0 or more than 1000: 1000.
+	Limit uint32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+}
+
+func (m *QueryCoinStakesRequest) Reset()         { *m = QueryCoinStakesRequest{} }
+func (m *QueryCoinStakesRequest) String() string { return proto.CompactTextString(m) }
+func (*QueryCoinStakesRequest) ProtoMessage()    {}
+func (*QueryCoinStakesRequest) Descriptor() ([]byte, []int) {
+	return fileDescriptor_ef5a7a07646fa00c, []int{0}
+}
+func (m *QueryCoinStakesRequest) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *QueryCoinStakesRequest) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_QueryCoinStakesRequest.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *QueryCoinStakesRequest) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_QueryCoinStakesRequest.Merge(m, src)
+}
+func (m *QueryCoinStakesRequest) XXX_Size() int {
+	return m.Size()
+}
+func (m *QueryCoinStakesRequest) XXX_DiscardUnknown() {
+	xxx_messageInfo_QueryCoinStakesRequest.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_QueryCoinStakesRequest proto.InternalMessageInfo
+
+func (m *QueryCoinStakesRequest) GetId() string {
+	if m != nil {
+		return m.Id
+	}
+	return ""
+}
+
+func (m *QueryCoinStakesRequest) GetAfter() string {
+	if m != nil {
+		return m.After
+	}
+	return ""
+}
+
+func (m *QueryCoinStakesRequest) GetAfterDenom() string {
+	if m != nil {
+		return m.AfterDenom
+	}
+	return ""
+}
+
+func (m *QueryCoinStakesRequest) GetLimit() uint32 {
+	if m != nil {
+		return m.Limit
+	}
+	return 0
+}
+
+type QueryCoinStakesResponse struct {
+	Stakes [][]byte `protobuf:"bytes,1,rep,name=stakes,proto3" json:"stakes,omitempty"`
+}
+
+func (m *QueryCoinStakesResponse) Reset()         { *m = QueryCoinStakesResponse{} }
+func (m *QueryCoinStakesResponse) String() string { return proto.CompactTextString(m) }
+func (*QueryCoinStakesResponse) ProtoMessage()    {}
+func (*QueryCoinStakesResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_ef5a7a07646fa00c, []int{1}
+}
+func (m *QueryCoinStakesResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *QueryCoinStakesResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_QueryCoinStakesResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *QueryCoinStakesResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_QueryCoinStakesResponse.Merge(m, src)
+}
+func (m *QueryCoinStakesResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *QueryCoinStakesResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_QueryCoinStakesResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_QueryCoinStakesResponse proto.InternalMessageInfo
+
+func (m *QueryCoinStakesResponse) GetStakes() [][]byte {
+	if m != nil {
+		return m.Stakes
+	}
+	return nil
+}
+
 type QueryUptimeRequest struct {
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 }
@@ -36,7 +151,7 @@ func (m *QueryUptimeRequest) Reset()         { *m = QueryUptimeRequest{} }
 func (m *QueryUptimeRequest) String() string { return proto.CompactTextString(m) }
 func (*QueryUptimeRequest) ProtoMessage()    {}
 func (*QueryUptimeRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_ef5a7a07646fa00c, []int{0}
+	return fileDescriptor_ef5a7a07646fa00c, []int{2}
 }
 func (m *QueryUptimeRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -82,7 +197,7 @@ func (m *QueryUptimeResponse) Reset()         { *m = QueryUptimeResponse{} }
 func (m *QueryUptimeResponse) String() string { return proto.CompactTextString(m) }
 func (*QueryUptimeResponse) ProtoMessage()    {}
 func (*QueryUptimeResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_ef5a7a07646fa00c, []int{1}
+	return fileDescriptor_ef5a7a07646fa00c, []int{3}
 }
 func (m *QueryUptimeResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -132,7 +247,7 @@ func (m *QueryMeasurementsRequest) Reset()         { *m = QueryMeasurementsReque
 func (m *QueryMeasurementsRequest) String() string { return proto.CompactTextString(m) }
 func (*QueryMeasurementsRequest) ProtoMessage()    {}
 func (*QueryMeasurementsRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_ef5a7a07646fa00c, []int{2}
+	return fileDescriptor_ef5a7a07646fa00c, []int{4}
 }
 func (m *QueryMeasurementsRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -169,7 +284,7 @@ func (m *QueryMeasurementsResponse) Reset()         { *m = QueryMeasurementsResp
 func (m *QueryMeasurementsResponse) String() string { return proto.CompactTextString(m) }
 func (*QueryMeasurementsResponse) ProtoMessage()    {}
 func (*QueryMeasurementsResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_ef5a7a07646fa00c, []int{3}
+	return fileDescriptor_ef5a7a07646fa00c, []int{5}
 }
 func (m *QueryMeasurementsResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -212,7 +327,7 @@ func (m *QueryParamsRequest) Reset()         { *m = QueryParamsRequest{} }
 func (m *QueryParamsRequest) String() string { return proto.CompactTextString(m) }
 func (*QueryParamsRequest) ProtoMessage()    {}
 func (*QueryParamsRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_ef5a7a07646fa00c, []int{4}
+	return fileDescriptor_ef5a7a07646fa00c, []int{6}
 }
 func (m *QueryParamsRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -251,7 +366,7 @@ func (m *QueryParamsResponse) Reset()         { *m = QueryParamsResponse{} }
 func (m *QueryParamsResponse) String() string { return proto.CompactTextString(m) }
 func (*QueryParamsResponse) ProtoMessage()    {}
 func (*QueryParamsResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_ef5a7a07646fa00c, []int{5}
+	return fileDescriptor_ef5a7a07646fa00c, []int{7}
 }
 func (m *QueryParamsResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -302,7 +417,7 @@ func (m *QueryParticipantRequest) Reset()         { *m = QueryParticipantRequest
 func (m *QueryParticipantRequest) String() string { return proto.CompactTextString(m) }
 func (*QueryParticipantRequest) ProtoMessage()    {}
 func (*QueryParticipantRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_ef5a7a07646fa00c, []int{6}
+	return fileDescriptor_ef5a7a07646fa00c, []int{8}
 }
 func (m *QueryParticipantRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -346,7 +461,7 @@ func (m *QueryParticipantResponse) Reset()         { *m = QueryParticipantRespon
 func (m *QueryParticipantResponse) String() string { return proto.CompactTextString(m) }
 func (*QueryParticipantResponse) ProtoMessage()    {}
 func (*QueryParticipantResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_ef5a7a07646fa00c, []int{7}
+	return fileDescriptor_ef5a7a07646fa00c, []int{9}
 }
 func (m *QueryParticipantResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -393,7 +508,7 @@ func (m *QueryParticipantsRequest) Reset()         { *m = QueryParticipantsReque
 func (m *QueryParticipantsRequest) String() string { return proto.CompactTextString(m) }
 func (*QueryParticipantsRequest) ProtoMessage()    {}
 func (*QueryParticipantsRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_ef5a7a07646fa00c, []int{8}
+	return fileDescriptor_ef5a7a07646fa00c, []int{10}
 }
 func (m *QueryParticipantsRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -444,7 +559,7 @@ func (m *QueryParticipantsResponse) Reset()         { *m = QueryParticipantsResp
 func (m *QueryParticipantsResponse) String() string { return proto.CompactTextString(m) }
 func (*QueryParticipantsResponse) ProtoMessage()    {}
 func (*QueryParticipantsResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_ef5a7a07646fa00c, []int{9}
+	return fileDescriptor_ef5a7a07646fa00c, []int{11}
 }
 func (m *QueryParticipantsResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -492,7 +607,7 @@ func (m *QueryFleetRequest) Reset()         { *m = QueryFleetRequest{} }
 func (m *QueryFleetRequest) String() string { return proto.CompactTextString(m) }
 func (*QueryFleetRequest) ProtoMessage()    {}
 func (*QueryFleetRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_ef5a7a07646fa00c, []int{10}
+	return fileDescriptor_ef5a7a07646fa00c, []int{12}
 }
 func (m *QueryFleetRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -550,7 +665,7 @@ func (m *QueryFleetResponse) Reset()         { *m = QueryFleetResponse{} }
 func (m *QueryFleetResponse) String() string { return proto.CompactTextString(m) }
 func (*QueryFleetResponse) ProtoMessage()    {}
 func (*QueryFleetResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_ef5a7a07646fa00c, []int{11}
+	return fileDescriptor_ef5a7a07646fa00c, []int{13}
 }
 func (m *QueryFleetResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -587,6 +702,8 @@ func (m *QueryFleetResponse) GetMachines() [][]byte {
 }
 
 func init() {
+	proto.RegisterType((*QueryCoinStakesRequest)(nil), "starling.registry.v1.QueryCoinStakesRequest")
+	proto.RegisterType((*QueryCoinStakesResponse)(nil), "starling.registry.v1.QueryCoinStakesResponse")
 	proto.RegisterType((*QueryUptimeRequest)(nil), "starling.registry.v1.QueryUptimeRequest")
 	proto.RegisterType((*QueryUptimeResponse)(nil), "starling.registry.v1.QueryUptimeResponse")
 	proto.RegisterType((*QueryMeasurementsRequest)(nil), "starling.registry.v1.QueryMeasurementsRequest")
@@ -604,47 +721,52 @@ func init() {
 func init() { proto.RegisterFile("starling/registry/v1/query.proto", fileDescriptor_ef5a7a07646fa00c) }
 
 var fileDescriptor_ef5a7a07646fa00c = []byte{
-	// 625 bytes of a gzipped FileDescriptorProto
+	// 719 bytes of a gzipped FileDescriptorProto
 	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0x8c, 0x95, 0x41, 0x6f, 0xd3, 0x30,
-	0x14, 0xc7, 0xeb, 0x56, 0xed, 0xc0, 0x2b, 0x08, 0x4c, 0x05, 0x25, 0x9a, 0xa2, 0xca, 0xaa, 0x58,
-	0x8b, 0x58, 0xbc, 0x81, 0xc4, 0x09, 0x69, 0x88, 0xc3, 0x38, 0x21, 0x41, 0xa5, 0x5d, 0x76, 0x73,
-	0x5b, 0x2f, 0xb5, 0x68, 0x9c, 0x2c, 0x71, 0x37, 0xa6, 0x69, 0x17, 0xb8, 0x70, 0xe0, 0x80, 0x84,
-	0x38, 0x21, 0xbe, 0x0f, 0xc7, 0x49, 0x5c, 0x38, 0xa2, 0x96, 0x0f, 0x82, 0xea, 0x38, 0x8d, 0xa3,
-	0xa5, 0x69, 0x6f, 0x79, 0xaf, 0x2f, 0xff, 0xf7, 0xf3, 0xff, 0xc5, 0xaf, 0xb0, 0x15, 0x49, 0x1a,
-	0x8e, 0xb9, 0x70, 0x49, 0xc8, 0x5c, 0x1e, 0xc9, 0xf0, 0x9c, 0x9c, 0xee, 0x91, 0x93, 0x09, 0x0b,
-	0xcf, 0x9d, 0x20, 0xf4, 0xa5, 0x8f, 0x1a, 0x49, 0x85, 0x93, 0x54, 0x38, 0xa7, 0x7b, 0xd6, 0x96,
-	0xeb, 0xfb, 0xee, 0x98, 0x11, 0x1a, 0x70, 0x42, 0x85, 0xf0, 0x25, 0x95, 0xdc, 0x17, 0x51, 0xfc,
-	0x0e, 0x6e, 0x43, 0xf4, 0x6e, 0x2e, 0x71, 0x18, 0x48, 0xee, 0xb1, 0x1e, 0x3b, 0x99, 0xb0, 0x48,
-	0xa2, 0xdb, 0xb0, 0xcc, 0x87, 0x4d, 0xd0, 0x02, 0x9d, 0x9b, 0xbd, 0x32, 0x1f, 0xe2, 0x7d, 0x78,
-	0x2f, 0x53, 0x15, 0x05, 0xbe, 0x88, 0x18, 0xba, 0x0f, 0x6b, 0x13, 0x95, 0x51, 0xa5, 0xf5, 0x9e,
-	0x8e, 0xd0, 0x1d, 0x58, 0x09, 0x02, 0xaf, 0x59, 0x6e, 0x81, 0xce, 0xad, 0xde, 0xfc, 0x11, 0x5b,
-	0xb0, 0xa9, 0x04, 0xde, 0x30, 0x1a, 0x4d, 0x42, 0xe6, 0x31, 0x21, 0x23, 0xdd, 0x0c, 0xef, 0xc3,
-	0x87, 0x39, 0xbf, 0xe9, 0x16, 0x18, 0xd6, 0x3d, 0x23, 0xdf, 0x04, 0xad, 0x4a, 0xa7, 0xde, 0xcb,
-	0xe4, 0x70, 0x43, 0x9f, 0xe1, 0x2d, 0x0d, 0xa9, 0xb7, 0x90, 0x7d, 0xad, 0x99, 0x93, 0x6c, 0xca,
-	0x1c, 0xa8, 0x4c, 0xc2, 0x1c, 0x47, 0xa8, 0x09, 0x37, 0x18, 0x0d, 0x05, 0x17, 0xae, 0xe6, 0x4e,
-	0x42, 0xdc, 0x85, 0x0f, 0x12, 0x21, 0xc9, 0x07, 0x3c, 0xa0, 0x42, 0x2e, 0xf3, 0xe9, 0x85, 0x3e,
-	0x66, 0xa6, 0x54, 0x37, 0x6e, 0xc1, 0xcd, 0x20, 0x4d, 0xeb, 0xee, 0x66, 0x0a, 0x1f, 0x5c, 0x7f,
-	0x3b, 0x39, 0x0d, 0x6a, 0xc0, 0x2a, 0x3d, 0x96, 0x2c, 0xd4, 0xcd, 0xe2, 0x60, 0x9e, 0x1d, 0x73,
-	0x8f, 0x4b, 0x8d, 0x1c, 0x07, 0x0b, 0x43, 0xb3, 0x3a, 0xa9, 0xa1, 0x46, 0xcf, 0x85, 0xa1, 0x66,
-	0x0e, 0x1f, 0xc2, 0xbb, 0x4a, 0xe0, 0x60, 0xcc, 0x98, 0x34, 0x08, 0xfc, 0x33, 0x91, 0x12, 0xa8,
-	0x20, 0xe5, 0x2a, 0xe7, 0x72, 0x55, 0x4c, 0xae, 0x5d, 0x3d, 0x27, 0x2d, 0xab, 0x81, 0x2c, 0x78,
-	0xc3, 0xa3, 0x83, 0x11, 0x17, 0x2c, 0x81, 0x59, 0xc4, 0x4f, 0xbf, 0x6c, 0xc0, 0xaa, 0x7a, 0x05,
-	0xfd, 0x04, 0x70, 0xd3, 0x38, 0x0f, 0xda, 0x71, 0xf2, 0x3e, 0x76, 0x67, 0xc9, 0xa0, 0x2c, 0x67,
-	0xdd, 0xf2, 0x18, 0x0a, 0x93, 0x8f, 0xbf, 0xff, 0x7d, 0x2b, 0x77, 0xd1, 0x36, 0xc9, 0xbd, 0x75,
-	0xa6, 0x5b, 0xe4, 0x82, 0x0f, 0x2f, 0xd1, 0x0f, 0x00, 0xeb, 0xa6, 0xdf, 0x68, 0xcd, 0x8e, 0xc9,
-	0x80, 0x2d, 0xb2, 0x76, 0xbd, 0x46, 0x7c, 0xac, 0x10, 0xdb, 0x08, 0xaf, 0x46, 0x44, 0xdf, 0x01,
-	0xac, 0xc5, 0x77, 0x17, 0x75, 0x0a, 0xfa, 0x64, 0x96, 0x80, 0xd5, 0x5d, 0xa3, 0x52, 0xb3, 0x3c,
-	0x57, 0x2c, 0xbb, 0xc8, 0x59, 0xd3, 0x2e, 0xa2, 0x17, 0xc5, 0xdc, 0x35, 0xf3, 0xda, 0x17, 0xba,
-	0x96, 0xb3, 0x3b, 0x0a, 0x5d, 0xcb, 0xdb, 0x27, 0xab, 0x5c, 0x33, 0xf7, 0x0a, 0xfa, 0x0c, 0x60,
-	0x55, 0x7d, 0xab, 0x68, 0xbb, 0xa0, 0x8d, 0x79, 0x49, 0xac, 0xce, 0xea, 0x42, 0x0d, 0xf2, 0x44,
-	0x81, 0x3c, 0x42, 0xed, 0x7c, 0x90, 0xe3, 0x79, 0x71, 0x44, 0x2e, 0xd4, 0x2d, 0xbb, 0x44, 0x9f,
-	0x00, 0xac, 0xc5, 0x8b, 0xac, 0x70, 0x80, 0x99, 0x0d, 0x58, 0x38, 0xc0, 0xec, 0x56, 0xc4, 0x6d,
-	0x45, 0x63, 0xa3, 0xad, 0xa5, 0x03, 0xa4, 0x5e, 0xf4, 0xea, 0xe8, 0xd7, 0xd4, 0x06, 0x57, 0x53,
-	0x1b, 0xfc, 0x9d, 0xda, 0xe0, 0xeb, 0xcc, 0x2e, 0x5d, 0xcd, 0xec, 0xd2, 0x9f, 0x99, 0x5d, 0x3a,
-	0x7a, 0xe9, 0x72, 0x39, 0x9a, 0xf4, 0x9d, 0x81, 0xef, 0x2d, 0x14, 0x76, 0x04, 0x93, 0x67, 0x7e,
-	0xf8, 0x3e, 0x95, 0x1c, 0x8c, 0x28, 0x17, 0xe4, 0x43, 0x2a, 0x9d, 0x3c, 0x04, 0xfd, 0x7e, 0x4d,
-	0xfd, 0x1f, 0x3d, 0xfb, 0x1f, 0x00, 0x00, 0xff, 0xff, 0x93, 0x9b, 0xbc, 0xcc, 0xe7, 0x06, 0x00,
-	0x00,
+	0x14, 0xc7, 0xe7, 0x96, 0x95, 0xe1, 0x75, 0x08, 0xcc, 0x34, 0x42, 0x34, 0x85, 0xca, 0xaa, 0x58,
+	0x87, 0xb6, 0x64, 0x03, 0x89, 0x13, 0xd2, 0x10, 0xa0, 0x71, 0x42, 0x1a, 0x45, 0xbb, 0xec, 0x82,
+	0xbc, 0xd6, 0xeb, 0xac, 0x35, 0x76, 0x96, 0xb8, 0x1b, 0xd3, 0xb4, 0x0b, 0x5c, 0x38, 0x22, 0x4d,
+	0x9c, 0x10, 0x17, 0x3e, 0x0d, 0xc7, 0x49, 0x5c, 0x38, 0xa2, 0x8d, 0x0f, 0x82, 0xea, 0x38, 0x89,
+	0xa3, 0xa5, 0x69, 0x6f, 0x79, 0x2f, 0xcf, 0xef, 0xfd, 0xfc, 0xf7, 0xf3, 0x33, 0x6c, 0x44, 0x92,
+	0x84, 0x7d, 0xc6, 0x7b, 0x5e, 0x48, 0x7b, 0x2c, 0x92, 0xe1, 0x89, 0x77, 0xb4, 0xee, 0x1d, 0x0e,
+	0x68, 0x78, 0xe2, 0x06, 0xa1, 0x90, 0x02, 0xcd, 0x27, 0x11, 0x6e, 0x12, 0xe1, 0x1e, 0xad, 0xdb,
+	0x8b, 0x3d, 0x21, 0x7a, 0x7d, 0xea, 0x91, 0x80, 0x79, 0x84, 0x73, 0x21, 0x89, 0x64, 0x82, 0x47,
+	0xf1, 0x1a, 0x3c, 0x80, 0x0b, 0xef, 0x86, 0x29, 0x5e, 0x09, 0xc6, 0xdf, 0x4b, 0x72, 0x40, 0xa3,
+	0x36, 0x3d, 0x1c, 0xd0, 0x48, 0xa2, 0xdb, 0xb0, 0xc2, 0xba, 0x16, 0x68, 0x80, 0xd6, 0xad, 0x76,
+	0x85, 0x75, 0xd1, 0x3c, 0x9c, 0x26, 0x7b, 0x92, 0x86, 0x56, 0x45, 0xb9, 0x62, 0x03, 0x3d, 0x84,
+	0xb3, 0xea, 0xe3, 0x43, 0x97, 0x72, 0xe1, 0x5b, 0x55, 0xf5, 0x0f, 0x2a, 0xd7, 0xeb, 0xa1, 0x67,
+	0xb8, 0xac, 0xcf, 0x7c, 0x26, 0xad, 0x1b, 0x0d, 0xd0, 0x9a, 0x6b, 0xc7, 0x06, 0x5e, 0x87, 0xf7,
+	0xaf, 0x95, 0x8d, 0x02, 0xc1, 0x23, 0x8a, 0x16, 0x60, 0x2d, 0x52, 0x1e, 0x0b, 0x34, 0xaa, 0xad,
+	0x7a, 0x5b, 0x5b, 0xb8, 0x09, 0x91, 0x5a, 0xb2, 0x1d, 0x48, 0xe6, 0xd3, 0x11, 0x94, 0x78, 0x03,
+	0xde, 0xcb, 0x45, 0x65, 0x49, 0x07, 0xca, 0xa3, 0x42, 0xeb, 0x6d, 0x6d, 0xa1, 0x3b, 0xb0, 0x1a,
+	0x04, 0xbe, 0xda, 0xd2, 0x5c, 0x7b, 0xf8, 0x89, 0x6d, 0x68, 0xa9, 0x04, 0x6f, 0x29, 0x89, 0x06,
+	0x21, 0xf5, 0x29, 0x97, 0x89, 0x24, 0x78, 0x03, 0x3e, 0x28, 0xf8, 0xa7, 0x4b, 0x60, 0x58, 0xf7,
+	0x0d, 0xbf, 0xa6, 0xcf, 0xf9, 0xf0, 0xbc, 0xde, 0xc3, 0x16, 0x09, 0x89, 0x9f, 0xa6, 0x7d, 0xa3,
+	0x99, 0x13, 0x6f, 0xc6, 0x1c, 0x28, 0x4f, 0xc2, 0x1c, 0x5b, 0xc8, 0x82, 0x37, 0x29, 0x09, 0x39,
+	0xe3, 0x3d, 0xcd, 0x9d, 0x98, 0x78, 0x59, 0xab, 0xba, 0x45, 0x42, 0xc9, 0x3a, 0x2c, 0x20, 0x5c,
+	0x8e, 0xd2, 0xe9, 0xb9, 0xde, 0x66, 0x2e, 0x54, 0x17, 0x6e, 0xc0, 0xd9, 0x20, 0x73, 0xeb, 0xea,
+	0xa6, 0x0b, 0x6f, 0x5e, 0x5f, 0x9d, 0xf6, 0x4d, 0xda, 0x27, 0xc0, 0xec, 0x93, 0xb4, 0x0d, 0x2a,
+	0x66, 0x1b, 0x24, 0x82, 0xe6, 0xf3, 0x64, 0x82, 0x1a, 0x35, 0x53, 0x41, 0x4d, 0x1f, 0xde, 0x86,
+	0x77, 0x55, 0x82, 0xcd, 0x3e, 0xa5, 0xd2, 0x20, 0x10, 0xc7, 0x3c, 0x23, 0x50, 0xc6, 0x88, 0xfe,
+	0x4d, 0xb9, 0xaa, 0x26, 0xd7, 0x9a, 0x3e, 0x27, 0x9d, 0x56, 0x03, 0xd9, 0x70, 0xc6, 0x27, 0x9d,
+	0x7d, 0xc6, 0xd3, 0xde, 0x4c, 0xed, 0x27, 0x3f, 0x67, 0xe0, 0xb4, 0x5a, 0x82, 0x7e, 0x00, 0x38,
+	0x6b, 0xec, 0x07, 0xad, 0xba, 0x45, 0xd7, 0xd2, 0x1d, 0x71, 0x50, 0xb6, 0x3b, 0x69, 0x78, 0x0c,
+	0x85, 0xbd, 0x4f, 0xbf, 0xff, 0x9d, 0x57, 0x96, 0xd1, 0x92, 0x57, 0x38, 0x1f, 0x4c, 0xb5, 0xbc,
+	0x53, 0xd6, 0x3d, 0x43, 0xdf, 0x01, 0xac, 0x9b, 0x7a, 0xa3, 0x09, 0x2b, 0x26, 0x07, 0x6c, 0x7b,
+	0x13, 0xc7, 0x6b, 0xc4, 0xc7, 0x0a, 0xb1, 0x89, 0xf0, 0x78, 0x44, 0xf4, 0x0d, 0xc0, 0x5a, 0x7c,
+	0x77, 0x51, 0xab, 0xa4, 0x4e, 0x6e, 0x08, 0xd8, 0xcb, 0x13, 0x44, 0x6a, 0x96, 0x67, 0x8a, 0x65,
+	0x0d, 0xb9, 0x13, 0xca, 0xe5, 0xe9, 0x41, 0x31, 0x54, 0xcd, 0xbc, 0xf6, 0xa5, 0xaa, 0x15, 0xcc,
+	0x8e, 0x52, 0xd5, 0x8a, 0xe6, 0xc9, 0x38, 0xd5, 0xcc, 0xb9, 0x82, 0xbe, 0x00, 0x38, 0xad, 0x7a,
+	0x15, 0x2d, 0x95, 0x94, 0x31, 0x2f, 0x89, 0xdd, 0x1a, 0x1f, 0xa8, 0x41, 0x56, 0x14, 0xc8, 0x23,
+	0xd4, 0x2c, 0x06, 0xd9, 0x1b, 0x06, 0x47, 0xde, 0xa9, 0xba, 0x65, 0x67, 0xe8, 0x1c, 0x40, 0x98,
+	0x4d, 0x75, 0xb4, 0x52, 0x52, 0xe6, 0xda, 0x9b, 0x63, 0xaf, 0x4e, 0x18, 0xad, 0xc9, 0x5a, 0x8a,
+	0x0c, 0xa3, 0x46, 0x31, 0x59, 0x47, 0x30, 0x1e, 0x3f, 0x1e, 0xe8, 0x33, 0x80, 0xb5, 0x78, 0xbc,
+	0x96, 0xb6, 0x55, 0x6e, 0x2e, 0x97, 0xb6, 0x55, 0x7e, 0x56, 0xe3, 0xa6, 0x22, 0x71, 0xd0, 0xe2,
+	0xc8, 0xb6, 0x22, 0x7e, 0xf4, 0x72, 0xe7, 0xd7, 0xa5, 0x03, 0x2e, 0x2e, 0x1d, 0xf0, 0xf7, 0xd2,
+	0x01, 0x5f, 0xaf, 0x9c, 0xa9, 0x8b, 0x2b, 0x67, 0xea, 0xcf, 0x95, 0x33, 0xb5, 0xf3, 0xa2, 0xc7,
+	0xe4, 0xfe, 0x60, 0xd7, 0xed, 0x08, 0x3f, 0xcd, 0xb0, 0xca, 0xa9, 0x3c, 0x16, 0xe1, 0x41, 0x96,
+	0xb2, 0xb3, 0x4f, 0x18, 0xf7, 0x3e, 0x66, 0xa9, 0x93, 0x8f, 0x60, 0x77, 0xb7, 0xa6, 0xde, 0xf3,
+	0xa7, 0xff, 0x03, 0x00, 0x00, 0xff, 0xff, 0x64, 0xe9, 0xac, 0x95, 0x27, 0x08, 0x00, 0x00,
 }
 
 // Reference imports to suppress errors if they are not otherwise used.
@@ -668,6 +790,9 @@ type QueryClient interface {
 	Measurements(ctx context.Context, in *QueryMeasurementsRequest, opts ...grpc.CallOption) (*QueryMeasurementsResponse, error)
 	// Fleet lists the machines and the invitations of an owner, in order of address.
 	Fleet(ctx context.Context, in *QueryFleetRequest, opts ...grpc.CallOption) (*QueryFleetResponse, error)
+	// CoinStakes lists the stakes in coins other than the network's own, in order of participant and denomination: the canonical
+	// CBOR of protocol/registry/coinstake.Stake.
+	CoinStakes(ctx context.Context, in *QueryCoinStakesRequest, opts ...grpc.CallOption) (*QueryCoinStakesResponse, error)
 	Params(ctx context.Context, in *QueryParamsRequest, opts ...grpc.CallOption) (*QueryParamsResponse, error)
 }
 
@@ -724,6 +849,15 @@ func (c *queryClient) Fleet(ctx context.Context, in *QueryFleetRequest, opts ...
 	return out, nil
 }
 
+func (c *queryClient) CoinStakes(ctx context.Context, in *QueryCoinStakesRequest, opts ...grpc.CallOption) (*QueryCoinStakesResponse, error) {
+	out := new(QueryCoinStakesResponse)
+	err := c.cc.Invoke(ctx, "/starling.registry.v1.Query/CoinStakes", in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *queryClient) Params(ctx context.Context, in *QueryParamsRequest, opts ...grpc.CallOption) (*QueryParamsResponse, error) {
 	out := new(QueryParamsResponse)
 	err := c.cc.Invoke(ctx, "/starling.registry.v1.Query/Params", in, out, opts...)
@@ -744,6 +878,9 @@ type QueryServer interface {
 	Measurements(context.Context, *QueryMeasurementsRequest) (*QueryMeasurementsResponse, error)
 	// Fleet lists the machines and the invitations of an owner, in order of address.
 	Fleet(context.Context, *QueryFleetRequest) (*QueryFleetResponse, error)
+	// CoinStakes lists the stakes in coins other than the network's own, in order of participant and denomination: the canonical
+	// CBOR of protocol/registry/coinstake.Stake.
+	CoinStakes(context.Context, *QueryCoinStakesRequest) (*QueryCoinStakesResponse, error)
 	Params(context.Context, *QueryParamsRequest) (*QueryParamsResponse, error)
 }
 
@@ -765,6 +902,9 @@ func (*UnimplementedQueryServer) Measurements(ctx context.Context, req *QueryMea
 }
 func (*UnimplementedQueryServer) Fleet(ctx context.Context, req *QueryFleetRequest) (*QueryFleetResponse, error) {
 	return nil, status.Errorf(codes.Unimplemented, "method Fleet not implemented")
+}
+func (*UnimplementedQueryServer) CoinStakes(ctx context.Context, req *QueryCoinStakesRequest) (*QueryCoinStakesResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method CoinStakes not implemented")
 }
 func (*UnimplementedQueryServer) Params(ctx context.Context, req *QueryParamsRequest) (*QueryParamsResponse, error) {
 	return nil, status.Errorf(codes.Unimplemented, "method Params not implemented")
@@ -864,6 +1004,24 @@ func _Query_Fleet_Handler(srv interface{}, ctx context.Context, dec func(interfa
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Query_CoinStakes_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(QueryCoinStakesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(QueryServer).CoinStakes(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: "/starling.registry.v1.Query/CoinStakes",
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(QueryServer).CoinStakes(ctx, req.(*QueryCoinStakesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Query_Params_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(QueryParamsRequest)
 	if err := dec(in); err != nil {
@@ -908,12 +1066,97 @@ var _Query_serviceDesc = grpc.ServiceDesc{
 			Handler:    _Query_Fleet_Handler,
 		},
 		{
+			MethodName: "CoinStakes",
+			Handler:    _Query_CoinStakes_Handler,
+		},
+		{
 			MethodName: "Params",
 			Handler:    _Query_Params_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},
 	Metadata: "starling/registry/v1/query.proto",
+}
+
+func (m *QueryCoinStakesRequest) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *QueryCoinStakesRequest) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *QueryCoinStakesRequest) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.Limit != 0 {
+		i = encodeVarintQuery(dAtA, i, uint64(m.Limit))
+		i--
+		dAtA[i] = 0x20
+	}
+	if len(m.AfterDenom) > 0 {
+		i -= len(m.AfterDenom)
+		copy(dAtA[i:], m.AfterDenom)
+		i = encodeVarintQuery(dAtA, i, uint64(len(m.AfterDenom)))
+		i--
+		dAtA[i] = 0x1a
+	}
+	if len(m.After) > 0 {
+		i -= len(m.After)
+		copy(dAtA[i:], m.After)
+		i = encodeVarintQuery(dAtA, i, uint64(len(m.After)))
+		i--
+		dAtA[i] = 0x12
+	}
+	if len(m.Id) > 0 {
+		i -= len(m.Id)
+		copy(dAtA[i:], m.Id)
+		i = encodeVarintQuery(dAtA, i, uint64(len(m.Id)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *QueryCoinStakesResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *QueryCoinStakesResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *QueryCoinStakesResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Stakes) > 0 {
+		for iNdEx := len(m.Stakes) - 1; iNdEx >= 0; iNdEx-- {
+			i -= len(m.Stakes[iNdEx])
+			copy(dAtA[i:], m.Stakes[iNdEx])
+			i = encodeVarintQuery(dAtA, i, uint64(len(m.Stakes[iNdEx])))
+			i--
+			dAtA[i] = 0xa
+		}
+	}
+	return len(dAtA) - i, nil
 }
 
 func (m *QueryUptimeRequest) Marshal() (dAtA []byte, err error) {
@@ -1306,6 +1549,45 @@ func encodeVarintQuery(dAtA []byte, offset int, v uint64) int {
 	dAtA[offset] = uint8(v)
 	return base
 }
+func (m *QueryCoinStakesRequest) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Id)
+	if l > 0 {
+		n += 1 + l + sovQuery(uint64(l))
+	}
+	l = len(m.After)
+	if l > 0 {
+		n += 1 + l + sovQuery(uint64(l))
+	}
+	l = len(m.AfterDenom)
+	if l > 0 {
+		n += 1 + l + sovQuery(uint64(l))
+	}
+	if m.Limit != 0 {
+		n += 1 + sovQuery(uint64(m.Limit))
+	}
+	return n
+}
+
+func (m *QueryCoinStakesResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if len(m.Stakes) > 0 {
+		for _, b := range m.Stakes {
+			l = len(b)
+			n += 1 + l + sovQuery(uint64(l))
+		}
+	}
+	return n
+}
+
 func (m *QueryUptimeRequest) Size() (n int) {
 	if m == nil {
 		return 0
@@ -1481,6 +1763,253 @@ func sovQuery(x uint64) (n int) {
 }
 func sozQuery(x uint64) (n int) {
 	return sovQuery(uint64((x << 1) ^ uint64((int64(x) >> 63))))
+}
+func (m *QueryCoinStakesRequest) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowQuery
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: QueryCoinStakesRequest: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: QueryCoinStakesRequest: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Id", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowQuery
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthQuery
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Id = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field After", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowQuery
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthQuery
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.After = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 3:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field AfterDenom", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowQuery
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthQuery
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.AfterDenom = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 4:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Limit", wireType)
+			}
+			m.Limit = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowQuery
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Limit |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		default:
+			iNdEx = preIndex
+			skippy, err := skipQuery(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *QueryCoinStakesResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowQuery
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: QueryCoinStakesResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: QueryCoinStakesResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Stakes", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowQuery
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthQuery
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Stakes = append(m.Stakes, make([]byte, postIndex-iNdEx))
+			copy(m.Stakes[len(m.Stakes)-1], dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipQuery(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
 }
 func (m *QueryUptimeRequest) Unmarshal(dAtA []byte) error {
 	l := len(dAtA)

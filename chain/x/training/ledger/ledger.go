@@ -5,6 +5,7 @@ package ledger
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"cosmossdk.io/collections"
@@ -13,9 +14,12 @@ import (
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
+	"github.com/starling-network/starling/protocol/coin"
 	rules "github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
+	"github.com/starling-network/starling/protocol/registry/coinstake"
 	"github.com/starling-network/starling/protocol/reward"
+	"github.com/starling-network/starling/protocol/reward/penalty"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/protocol/run/event"
 )
@@ -36,6 +40,12 @@ type Registry interface {
 	Jail(ctx context.Context, id, job string, slashed uint64) error
 }
 
+// CoinStakes holds the stakes of the members in coins other than the network's own.
+type CoinStakes interface {
+	Get(ctx context.Context, id string, c coin.Coin) (coinstake.Stake, error)
+	Take(ctx context.Context, id string, c coin.Coin, to string, amount uint64) error
+}
+
 // Rewards is notified of paid work.
 type Rewards interface {
 	Paid(ctx context.Context, job, who string, flops, fee uint64) error
@@ -46,14 +56,16 @@ type Ledger struct {
 	market   Market
 	registry Registry
 	rewards  Rewards
+	stakes   CoinStakes
 	receipts collections.Map[collections.Pair[string, uint64], reward.Receipt]
 	issued   collections.Map[string, uint64] // number of receipts of a job
 }
 
 // New returns a ledger inside a module's store.
-func New(b *collections.SchemaBuilder, market Market, registry Registry, rewards Rewards) *Ledger {
+func New(b *collections.SchemaBuilder, market Market, registry Registry, rewards Rewards,
+	stakes CoinStakes) *Ledger {
 	return &Ledger{
-		market: market, registry: registry, rewards: rewards,
+		market: market, registry: registry, rewards: rewards, stakes: stakes,
 		receipts: collections.NewMap(b, collections.NewPrefix(3), "receipts",
 			collections.PairKeyCodec(collections.StringKey, collections.Uint64Key), adapter.Record[reward.Receipt]()),
 		issued: collections.NewMap(b, collections.NewPrefix(4), "issued", collections.StringKey, collections.Uint64Value),
@@ -77,19 +89,28 @@ func (l *Ledger) Receipts(ctx context.Context, job string, from uint64, each fun
 	})
 }
 
-// Settle executes the settlement of the events of a run, with the penalty parameters in force.
+// Settle executes the settlement of the events of a run, with the penalty parameters in force. It returns the coin of
+// the order if one of them is settled.
 func (l *Ledger) Settle(ctx context.Context, s run.State, events []event.Event,
-	penalty func(context.Context) (reward.Penalty, error)) error {
+	slashes func(context.Context) (penalty.Params, error)) (coin.Coin, error) {
+	if !slices.ContainsFunc(events, reward.Settles) {
+		return coin.Coin{}, nil
+	}
 	job := s.Terms.Job
-	book, err := l.book(ctx, job, penalty)
+	book, err := l.book(ctx, job, slashes)
 	if err != nil {
-		return err
+		return book.Coin, err
 	}
 	var unknown error
 	book.Stake = func(id string) uint64 {
 		p, err := l.registry.Get(ctx, id)
 		unknown = errors.Join(unknown, err)
 		return p.Stake
+	}
+	book.CoinStake = func(id string) uint64 {
+		s, err := l.stakes.Get(ctx, id, book.Coin)
+		unknown = errors.Join(unknown, err)
+		return s.Amount
 	}
 	book.Convicted = func(id string) int64 {
 		p, err := l.registry.Get(ctx, id)
@@ -103,13 +124,27 @@ func (l *Ledger) Settle(ctx context.Context, s run.State, events []event.Event,
 	}
 	settled := reward.Settle(s, events, book)
 	if unknown != nil {
-		return unknown
+		return book.Coin, unknown
 	}
+	return book.Coin, l.execute(ctx, job, book.Coin, settled)
+}
+
+// execute makes the transfers of a settlement and stores its receipts.
+func (l *Ledger) execute(ctx context.Context, job string, c coin.Coin, settled reward.Settlement) error {
 	var spent []reward.Transfer
 	for _, t := range settled.Transfers {
-		if id, staked := strings.CutPrefix(t.From, reward.Stake("")); !staked {
+		id, staked := strings.CutPrefix(t.From, reward.Stake(""))
+		foreign, stakedInCoin := strings.CutPrefix(t.From, reward.CoinStake(""))
+		var err error
+		switch {
+		case staked:
+			err = l.registry.Take(ctx, id, t.To, t.Amount)
+		case stakedInCoin:
+			err = l.stakes.Take(ctx, foreign, c, t.To, t.Amount)
+		default:
 			spent = append(spent, t)
-		} else if err := l.registry.Take(ctx, id, t.To, t.Amount); err != nil {
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -125,7 +160,7 @@ func (l *Ledger) Settle(ctx context.Context, s run.State, events []event.Event,
 }
 
 func (l *Ledger) book(ctx context.Context, job string,
-	penalty func(context.Context) (reward.Penalty, error)) (reward.SettlementInput, error) {
+	slashes func(context.Context) (penalty.Params, error)) (reward.SettlementInput, error) {
 	order, err := l.market.Job(ctx, job)
 	if err != nil {
 		return reward.SettlementInput{}, err
@@ -138,7 +173,7 @@ func (l *Ledger) book(ctx context.Context, job string,
 	if err != nil {
 		return reward.SettlementInput{}, err
 	}
-	slash, err := penalty(ctx)
+	slash, err := slashes(ctx)
 	if err != nil {
 		return reward.SettlementInput{}, err
 	}
@@ -148,9 +183,10 @@ func (l *Ledger) book(ctx context.Context, job string,
 	}
 	seq, err := l.issued.Get(ctx, job)
 	return reward.SettlementInput{
-		Consumer: order.Order.Consumer, Escrow: escrow, Penalty: slash, FeePPM: params.FeePPM, Waiting: order.Fee,
-		Least:  stakes.MinStake,
-		Height: sdk.UnwrapSDKContext(ctx).BlockHeight(), Seq: seq,
+		Consumer: order.Order.Consumer, Coin: order.Order.Coin, Escrow: escrow, Penalty: slash, FeePPM: params.FeePPM,
+		Waiting: order.Fee,
+		Least:   stakes.MinStake,
+		Height:  sdk.UnwrapSDKContext(ctx).BlockHeight(), Seq: seq,
 	}, err
 }
 
@@ -163,7 +199,11 @@ func (l *Ledger) issue(ctx context.Context, r reward.Receipt) error {
 		}
 	}
 	if r.Kind == reward.Work && r.Amount > 0 {
-		if err := l.rewards.Paid(ctx, r.Job, r.Who, r.Flops, r.Fee); err != nil {
+		fee := r.Fee
+		if !r.Coin.Own() { // no rule says what it is worth in the coin that an epoch shares
+			fee = 0
+		}
+		if err := l.rewards.Paid(ctx, r.Job, r.Who, r.Flops, fee); err != nil {
 			return err
 		}
 	}
@@ -172,5 +212,6 @@ func (l *Ledger) issue(ctx context.Context, r reward.Receipt) error {
 	}
 	return sdk.UnwrapSDKContext(ctx).EventManager().EmitTypedEvent(&trainingpb.EventReceipt{
 		Job: r.Job, Seq: r.Seq, Who: r.Who, Kind: string(r.Kind), Amount: r.Amount, Reason: r.Reason,
+		Denom: r.Coin.Denom,
 	})
 }

@@ -1,0 +1,208 @@
+// Package coins reads amounts that people write with the symbol of a coin, such as 25 or 0.5usdc, and prices such as
+// usdc=0.002, with the coins of a network.
+package coins
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/starling-network/starling/chain/x/market/marketpb"
+	"github.com/starling-network/starling/client/api"
+	"github.com/starling-network/starling/client/module"
+	"github.com/starling-network/starling/protocol/coin"
+	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/run/crew"
+)
+
+// ErrText is returned for a text that is no amount or no price.
+var ErrText = errors.New("not an amount")
+
+// Amount is a positive amount of a coin.
+type Amount struct {
+	coin.Registered
+	Grains uint64
+}
+
+// String is the amount with the name of its coin.
+func (a Amount) String() string { return a.Text(a.Grains) }
+
+// Split divides a text into a number and the symbol of a coin, in lower case; "" is the network's own. It reports
+// whether it has that form at all.
+func Split(text string) (number, symbol string, ok bool) {
+	number = strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+	symbol = strings.ToLower(text[len(number):])
+	number = strings.TrimSpace(number)
+	if symbol == strings.ToLower(coin.Zen().Name()) {
+		symbol = ""
+	}
+	return number, symbol, number != "" && strings.Trim(number, "0123456789.") == ""
+}
+
+// Parse reads an amount: a decimal number of ZEN, or of another coin with its symbol after it.
+func Parse(ctx context.Context, m module.Market, text string) (Amount, error) {
+	number, symbol, ok := Split(text)
+	if !ok {
+		return Amount{}, fmt.Errorf("%w: %q: write a decimal number of ZEN, or one with the symbol of a coin, such as "+
+			"5usdc", ErrText, text)
+	}
+	c, err := m.Coin(ctx, symbol)
+	if err != nil {
+		return Amount{}, err
+	}
+	grains, err := c.Parse(number)
+	if err == nil && grains == 0 {
+		err = fmt.Errorf("%w: %q: 0 moves nothing", ErrText, text)
+	}
+	return Amount{c, grains}, err
+}
+
+// Prices are prices in coins other than the network's own, as people write them: usdc=0.002, in coins for 10^15
+// operations, or for an hour of a machine.
+type Prices struct {
+	Operations []string
+	Hours      []string
+	Foreign    bool // work in the network's own coin is not offered
+}
+
+// Asks reads the prices with the coins of a network.
+func (p Prices) Asks(ctx context.Context, m module.Market) (asks []marketpb.Ask, err error) {
+	read := func(text string, into func(*marketpb.Ask, uint64)) error {
+		symbol, number, ok := strings.Cut(text, "=")
+		if !ok || symbol == "" {
+			return fmt.Errorf("%w: %q: write a coin and a price, such as usdc=0.002", ErrText, text)
+		}
+		c, err := m.Coin(ctx, symbol)
+		if err != nil {
+			return err
+		}
+		if c.Own() {
+			return fmt.Errorf("%w: %q: the price in %s is given by itself", ErrText, text, c.Name())
+		}
+		grains, err := c.Parse(number)
+		if err != nil {
+			return err
+		}
+		ask := marketpb.Ask{Denom: c.Denom}
+		into(&ask, grains)
+		asks = append(asks, ask)
+		return nil
+	}
+	for _, text := range p.Operations {
+		err = errors.Join(err, read(text, func(a *marketpb.Ask, n uint64) { a.Price = n }))
+	}
+	for _, text := range p.Hours {
+		err = errors.Join(err, read(text, func(a *marketpb.Ask, n uint64) { a.Hourly = n }))
+	}
+	return asks, err
+}
+
+// Asked are the prices at which a worker or verifier offers its work.
+type Asked struct {
+	module.Market
+	Class crew.Role
+	Price uint64 // uzen per 10^15 floating-point operations
+	Prices
+}
+
+// Offer is the offer for so many runs at a time.
+func (a Asked) Offer(ctx context.Context, slots uint32) (market.Offer, error) {
+	o := market.Offer{Role: a.Class, Price: a.Price, Slots: slots, Foreign: a.Foreign}
+	asks, err := a.Asks(ctx, a.Market)
+	for _, ask := range asks {
+		o.Asks = append(o.Asks, market.Ask{Denom: ask.Denom, Price: ask.Price})
+	}
+	return o, err
+}
+
+// Make makes the offer; one for no run withdraws it.
+func (a Asked) Make(ctx context.Context, slots uint32) error {
+	o, err := a.Offer(ctx, slots)
+	if err != nil {
+		return err
+	}
+	return a.Market.Make(ctx, o)
+}
+
+// Holdings are the balances and stakes of an account in the registered coins, those that are zero left out.
+func Holdings(ctx context.Context, m module.Modules, account string) ([]Holding, error) {
+	all, err := m.Market.Coins(ctx)
+	if err != nil {
+		return nil, err
+	}
+	stakes, err := m.Stakes.Of(ctx, account)
+	if err != nil {
+		return nil, err
+	}
+	var held []Holding
+	for _, c := range all {
+		h := Holding{Coin: c.Coin}
+		if h.Balance, err = m.Coins.Holds(ctx, account, c.Coin); err != nil {
+			return nil, err
+		}
+		for _, s := range stakes {
+			if s.Coin.Denom == c.Denom {
+				h.Stake, h.Leaving, h.LeavesAt, h.Slashed = s.Amount, s.Leaving, s.LeavesAt, s.Slashed
+			}
+		}
+		if h.Balance > 0 || h.Stake > 0 || h.Slashed > 0 {
+			held = append(held, h)
+		}
+	}
+	return held, nil
+}
+
+// Shown is a coin as the API gives it: nil for the network's own.
+func Shown(c coin.Coin) *api.Coin {
+	if c.Own() {
+		return nil
+	}
+	return &api.Coin{Denom: c.Denom, Symbol: c.Symbol, Decimals: c.Exponent}
+}
+
+// Of is the coin of an answer of the API.
+func Of(c *api.Coin) coin.Coin {
+	if c == nil {
+		return coin.Coin{}
+	}
+	return coin.Coin{Denom: c.Denom, Symbol: c.Symbol, Exponent: c.Decimals}
+}
+
+// Holding is what an account has of a coin, in its grains.
+type Holding struct {
+	Coin     coin.Coin `json:"coin"`
+	Balance  uint64    `json:"balance"`
+	Stake    uint64    `json:"stake"`
+	Leaving  uint64    `json:"leaving,omitempty"` // of the stake
+	LeavesAt int64     `json:"leaves_at,omitempty"`
+	Slashed  uint64    `json:"slashed,omitempty"`
+}
+
+// Order is an order in the coin of a job file, whose amounts are in millionths of the coin: in grains of this coin, as
+// the network has it registered.
+func Order(ctx context.Context, m module.Market, symbol string, o market.Order) (market.Order, error) {
+	c, err := m.Coin(ctx, symbol)
+	if err != nil || c.Own() {
+		return o, err
+	}
+	if c.Closed {
+		return o, fmt.Errorf("%w: %s takes no new orders", coin.ErrCoin, c.Name())
+	}
+	o.Coin, o.Waiting = c.Coin, c.Waiting
+	if o.Budget, err = grains(c.Coin, o.Budget); err != nil {
+		return o, fmt.Errorf("budget.max_cost: %w", err)
+	}
+	if o.PriceCap, err = grains(c.Coin, o.PriceCap); err != nil {
+		return o, fmt.Errorf("budget.max_price: %w", err)
+	}
+	if o.Conditions.Hourly, err = grains(c.Coin, o.Conditions.Hourly); err != nil {
+		return o, fmt.Errorf("budget.max_price_per_hour: %w", err)
+	}
+	return o, nil
+}
+
+// grains is an amount in millionths of a coin, exactly.
+func grains(c coin.Coin, millionths uint64) (uint64, error) {
+	return c.Parse(coin.Coin{}.Amount(millionths))
+}
