@@ -13,9 +13,12 @@ import (
 	"github.com/starling-network/starling/protocol/handover"
 )
 
-// ErrNeighbour is wrapped by errors about a neighbour that does not do what it should: it sends a frame twice, or one
-// that it has not signed.
+// ErrNeighbour is wrapped by errors about a neighbour that does not do what it should: it sends a frame twice with
+// other values, or one that it has not signed.
 var ErrNeighbour = errors.New("pipeline: a neighbour breaks the rules")
+
+// maxWords is the most words of a receiver that wait: one is due in a step, and one comes again when it restarts.
+const maxWords = 16
 
 // Holder is the party that holds a stage of a replica.
 type Holder struct {
@@ -100,12 +103,12 @@ func newLine(r *Replica, stage int, sign func([]byte) []byte, t Transport,
 func (l *line) begin(step uint32) {
 	l.roots = map[int32]canon.Digest{}
 	for _, x := range l.links {
-		*x = Exchange{Step: step, From: x.From, To: x.To, Before: x.head(), Sent: x.Sent, Taken: x.Taken}
+		*x = Exchange{Step: step, From: x.From, To: x.To, Before: x.Head(), Sent: x.Sent, Taken: x.Taken}
 	}
 }
 
-// head binds the frames up to the last one.
-func (x *Exchange) head() handover.Head {
+// Head binds the frames up to the last one.
+func (x *Exchange) Head() handover.Head {
 	h := x.Before
 	for _, f := range x.Frames {
 		h = h.After(x.Step, uint8(f.Task.Phase), uint32(f.Task.Number), f.Roots)
@@ -120,7 +123,7 @@ func (l *line) add(x *Exchange, f pass.Frame) handover.Head {
 		l.roots[t.Value] = roots[i]
 	}
 	x.Frames = append(x.Frames, Sealed{f.Task, roots})
-	return x.head()
+	return x.Head()
 }
 
 // Send implements pass.Wire.
@@ -156,15 +159,24 @@ func (l *line) next(from int, step uint32) error {
 		return err
 	}
 	if m.Frame == nil {
+		if len(l.words[from]) == maxWords {
+			return fmt.Errorf("%w: stage %d sends %d words before they are due", ErrNeighbour, from, maxWords+1)
+		}
 		l.words[from] = append(l.words[from], m.Voucher)
+		return nil
+	}
+	if m.Frame.Step < step { // of a holder that has begun a step again, as all that follows
 		return nil
 	}
 	if err := pass.CheckFrame(l.Plan, from, l.stage, step, m.Frame.Task, *m.Frame); err != nil {
 		return err
 	}
 	x := l.links[[2]int{from, l.stage}]
-	if slices.ContainsFunc(x.Frames, func(s Sealed) bool { return s.Task == m.Frame.Task }) {
-		return fmt.Errorf("%w: stage %d sends %v of step %d twice", ErrNeighbour, from, m.Frame.Task, step)
+	if i := slices.IndexFunc(x.Frames, func(s Sealed) bool { return s.Task == m.Frame.Task }); i >= 0 {
+		if !slices.Equal(x.Frames[i].Roots, train.Roots(m.Frame.Values)) {
+			return fmt.Errorf("%w: stage %d sends other values of %v of step %d", ErrNeighbour, from, m.Frame.Task, step)
+		}
+		return nil
 	}
 	h := l.add(x, *m.Frame)
 	if err := l.verify(from, l.stage, h, m.Voucher, handover.Sender); err != nil {
@@ -196,6 +208,25 @@ func (l *line) verify(from, to int, h handover.Head, v handover.Voucher, by hand
 	return nil
 }
 
+// taken waits for the word of a receiver about the frames of a step.
+func (l *line) taken(x *Exchange, step uint32) error {
+	for {
+		words := l.words[x.To]
+		for len(words) > 0 && words[0].Head.Frames <= x.Before.Frames { // of a step that the receiver began again
+			words = words[1:]
+		}
+		l.words[x.To] = words
+		if len(words) > 0 {
+			break
+		}
+		if err := l.next(x.To, step); err != nil {
+			return err
+		}
+	}
+	x.Taken, l.words[x.To] = l.words[x.To][0], l.words[x.To][1:]
+	return l.verify(l.stage, x.To, x.Head(), x.Taken, handover.Receiver)
+}
+
 // end waits until the receivers of all frames of a step have signed them, and returns what was exchanged.
 func (l *line) end(step uint32) ([]Exchange, error) {
 	var all []Exchange
@@ -205,14 +236,8 @@ func (l *line) end(step uint32) ([]Exchange, error) {
 			if x == nil {
 				continue
 			}
-			for key[0] == l.stage && len(l.words[s]) == 0 {
-				if err := l.next(s, step); err != nil {
-					return nil, err
-				}
-			}
 			if key[0] == l.stage {
-				x.Taken, l.words[s] = l.words[s][0], l.words[s][1:]
-				if err := l.verify(l.stage, s, x.head(), x.Taken, handover.Receiver); err != nil {
+				if err := l.taken(x, step); err != nil {
 					return nil, err
 				}
 			}

@@ -40,7 +40,7 @@ type Unit struct {
 // Result is a computed unit.
 type Result struct {
 	Segments []canon.Digest // roots of the states: the first, and that after every step
-	Losses   []float32      // of the last stage; zeros of the others
+	Losses   []float32      // of the last stage; zeros of the others, and of steps before a Resume
 	Norms    []float32
 	End      []*tensor.Tensor // the parameters and moments at the end, in the order of stages.Stage.State
 }
@@ -76,10 +76,38 @@ func (u *Unit) Run(weights map[string]*tensor.Tensor) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	return u.steps(st, newLine(u.Replica, u.Stage, u.Sign, u.Moves, u.Keep),
+		&Result{Segments: []canon.Digest{u.root(0, st, nil)}})
+}
+
+// Resume computes a unit from a step on, which may have begun before: a holder that restarts, or takes the place of
+// another, executes the steps before again from the values that neighbours have kept (see train.Task.Received), and
+// then begins the step once more. Neighbours send it the frames of the step again, and leave out those that they have.
+// state is that of stages.Stage.State after the steps of segments, and heads are those of the links of the stage.
+func (u *Unit) Resume(segments []canon.Digest, state []*tensor.Tensor, heads []Exchange) (*Result, error) {
+	st, err := pass.New(u.Plan, u.Stage, u.Orders[u.Stage], state, u.Threads)
+	if err != nil {
+		return nil, err
+	}
 	l := newLine(u.Replica, u.Stage, u.Sign, u.Moves, u.Keep)
+	for _, x := range heads {
+		if own := l.links[[2]int{x.From, x.To}]; own != nil {
+			*own = x
+		}
+		if x.To == u.Stage { // a neighbour may still wait for it
+			if err := u.Moves.Send(x.From, Message{Voucher: x.Taken}); err != nil {
+				return nil, err
+			}
+		}
+	}
+	done := len(segments) - 1
+	return u.steps(st, l, &Result{Segments: segments, Losses: make([]float32, done), Norms: make([]float32, done)})
+}
+
+// steps computes the steps that are left.
+func (u *Unit) steps(st *pass.Stage, l *line, r *Result) (*Result, error) {
 	u.line = l
-	r := &Result{Segments: []canon.Digest{u.root(0, st, nil)}}
-	for step := range u.Spec.StepsOf(u.Number) {
+	for step := uint32(len(r.Segments)) - 1; step < u.Spec.StepsOf(u.Number); step++ {
 		in, err := u.Inputs(step)
 		if err != nil {
 			return nil, err

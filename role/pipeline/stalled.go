@@ -60,7 +60,7 @@ func (u *Unit) Progress(from, to int) handover.Progress {
 	if x == nil {
 		return handover.Progress{}
 	}
-	seen := x.head().Frames
+	seen := x.Head().Frames
 	if to == u.Stage {
 		return handover.Progress{Signed: seen, Taken: seen}
 	}

@@ -30,6 +30,8 @@ type Attacks struct {
 	Withheld  int `json:"withheld"`  // frames that a stage did not send
 	Named     int `json:"named"`     // of them, those of which the stage was named, and no other
 	Wrong     int `json:"wrong"`     // honest stages that were found wrong
+	Restarts  int `json:"restarts"`  // stages that stopped in the middle of a step and restarted
+	Resumed   int `json:"resumed"`   // of them, those after which all stages ended with the bits of the whole model
 }
 
 // attack attacks a job in every stage.
@@ -39,7 +41,7 @@ func (j *job) attack() (a Attacks, err error) {
 			if err := j.lie(s, phase, &a); err != nil {
 				return a, err
 			}
-			if err := j.withhold(s, phase, &a); err != nil {
+			if err := errors.Join(j.withhold(s, phase, &a), j.restart(s, phase, &a)); err != nil {
 				return a, err
 			}
 		}
@@ -158,8 +160,7 @@ func (j *job) judged(p *played, own *stages.Plan, stage int, mine []canon.Digest
 // withhold has a stage stop before it sends the second frame of a phase in the second step, and asks who is late.
 func (j *job) withhold(stage int, phase order.Phase, a *Attacks) error {
 	stops := order.Task{Phase: phase, Number: 1}
-	sends := func(t stages.Transfer) bool { return t.From == stage && t.After == stops }
-	if !slices.ContainsFunc(j.plan.Transfers, sends) {
+	if !j.sends(stage, stops) {
 		return nil
 	}
 	p := j.play(nil, func(from, _ int, m *pipeline.Message) bool {
@@ -184,6 +185,13 @@ func (j *job) withhold(stage int, phase order.Phase, a *Attacks) error {
 		a.Named++
 	}
 	return nil
+}
+
+// sends reports whether a stage sends a frame after a task.
+func (j *job) sends(stage int, t order.Task) bool {
+	return slices.ContainsFunc(j.plan.Transfers, func(tr stages.Transfer) bool {
+		return tr.From == stage && tr.After == t
+	})
 }
 
 // deny has each stage commit to another value than each that it has signed, in the second step.

@@ -127,6 +127,8 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 		benchmark.AtLeast("share of values that a stage denies, and has signed", share(a.Shown, a.Denials), 1),
 		benchmark.AtLeast("share of withheld frames of which the right stage is named", share(a.Named, a.Withheld), 1),
 		benchmark.AtMost("honest stages that are found wrong", float64(a.Wrong), 0),
+		benchmark.AtLeast("share of restarts in the middle of a step after which all stages have the bits of the whole model",
+			share(a.Resumed, a.Restarts), 1),
 	}
 	return r, nil
 }
@@ -245,7 +247,7 @@ func (j *job) bare() error {
 			Corpus: j.task.Corpus}
 		all.Go(func() {
 			defer h.end()
-			w := plain{&line{h, j.plan, s, nil}, map[order.Place]pass.Frame{}}
+			w := plain{&line{hub: h, plan: j.plan, stage: s}, map[order.Place]pass.Frame{}}
 			for step := range j.task.Spec.Steps {
 				var in map[string]*tensor.Tensor
 				if in, errs[s] = u.Inputs(step); errs[s] != nil {

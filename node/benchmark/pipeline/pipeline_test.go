@@ -54,7 +54,7 @@ func TestAttacks(t *testing.T) {
 		t.Fatal(err)
 	}
 	if a.Liars != 12 || a.Convicted != a.Liars || a.Denials < 40 || a.Shown != a.Denials || a.Withheld < 6 ||
-		a.Named != a.Withheld || a.Wrong > 0 {
+		a.Named != a.Withheld || a.Wrong > 0 || a.Restarts < 6 || a.Resumed != a.Restarts {
 		t.Errorf("%+v", a)
 	}
 }
@@ -112,7 +112,8 @@ func TestFalseChallenges(t *testing.T) {
 	}
 }
 
-// A frame that is changed on its way, comes twice or late, or has another signature is refused at once.
+// A frame that is changed on its way, comes twice with other values, or late, or has another signature is refused at
+// once.
 func TestChangedMessages(t *testing.T) {
 	z := small
 	z.tied = false
@@ -147,6 +148,15 @@ func TestChangedMessages(t *testing.T) {
 		}
 	}
 	p := j.play(nil, func(from, _ int, m *pipeline.Message) bool {
+		if from == 0 && m.Frame != nil && m.Frame.Step == 1 {
+			m.Frame.Step = 0 // again, and nothing else comes
+		}
+		return true
+	}, false)
+	if !errors.Is(p.errs[1], errNothing) {
+		t.Errorf("frames of the step before: %v", p.errs[1])
+	}
+	p = j.play(nil, func(from, _ int, m *pipeline.Message) bool {
 		if from == 1 && m.Frame == nil {
 			m.Voucher.Head.Chain = canon.Sum("another")
 		}

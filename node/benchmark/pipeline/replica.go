@@ -114,6 +114,16 @@ type hub struct {
 	waits  map[int][2]int // by stage that waits: for which queue
 	ended  int            // stages at their end
 	stages int
+
+	log     map[[2]int][]sent // of all messages; nil: none is kept
+	words   map[[2]int]uint32 // of receivers that were sent, if messages are kept
+	restart func()            // is called once, when nothing moves any more
+}
+
+// sent is a message that was sent, of a step; its sender keeps it for a receiver that restarts.
+type sent struct {
+	step  uint32
+	bytes []byte
 }
 
 func newHub(n int) *hub {
@@ -169,6 +179,15 @@ func (l *line) Send(to int, m pipeline.Message) error {
 	defer l.mu.Unlock()
 	at := [2]int{l.stage, to}
 	l.queues[at] = append(l.queues[at], b.Bytes())
+	if l.log != nil {
+		step := l.words[at] // a receiver gives its word once a step
+		if m.Frame != nil {
+			step = m.Frame.Step
+		} else {
+			l.words[at]++
+		}
+		l.log[at] = append(l.log[at], sent{step, b.Bytes()})
+	}
 	l.moved.Broadcast()
 	return nil
 }
@@ -190,10 +209,15 @@ func (l *line) next(from int) ([]byte, error) {
 	l.moved.Broadcast()
 	defer delete(l.waits, l.stage)
 	for len(l.queues[at]) == 0 {
-		if l.quiet() {
+		if !l.quiet() {
+			l.moved.Wait()
+			continue
+		}
+		if l.restart == nil {
 			return nil, errNothing
 		}
-		l.moved.Wait()
+		l.restart()
+		l.restart = nil
 	}
 	b := l.queues[at][0]
 	l.queues[at] = l.queues[at][1:]
@@ -207,6 +231,8 @@ type played struct {
 	errs      []error
 	exchanged [][][]pipeline.Exchange                // by step
 	received  []map[uint32]map[string]*tensor.Tensor // by step and name in the program of the stage
+
+	all sync.WaitGroup // of the stages
 }
 
 // key is that of the holder of a stage.
@@ -227,26 +253,21 @@ func holders(n int) (list []pipeline.Holder) {
 // play computes the unit in stages, each a goroutine with one thread. Liars have plans of their own. With keep, what
 // stages receive is kept.
 func (j *job) play(liars map[int]*stages.Plan, changed change, keep bool) *played {
+	return j.playAt(newHub(len(j.plan.Stages)), &played{}, liars, changed, keep)
+}
+
+// playAt is play at a hub, which may restart a stage.
+func (j *job) playAt(h *hub, p *played, liars map[int]*stages.Plan, changed change, keep bool) *played {
 	n := len(j.plan.Stages)
-	p := &played{units: make([]*pipeline.Unit, n), results: make([]*pipeline.Result, n), errs: make([]error, n),
+	*p = played{units: make([]*pipeline.Unit, n), results: make([]*pipeline.Result, n), errs: make([]error, n),
 		exchanged: make([][][]pipeline.Exchange, n), received: make([]map[uint32]map[string]*tensor.Tensor, n)}
-	h, parties := newHub(n), holders(n)
-	var all sync.WaitGroup
+	all := &p.all
 	for s := range n {
 		plan := j.plan
 		if own, ok := liars[s]; ok {
 			plan = own
 		}
-		p.units[s] = &pipeline.Unit{Stage: s, Spec: j.task.Spec, Corpus: j.task.Corpus, Threads: 1,
-			Replica: &pipeline.Replica{Job: j.task.Spec.Digest(), Number: unit, Plan: plan,
-				Orders: order.Ordered(plan.Tasks(), plan.Micro), Holders: parties},
-			Sign:  func(b []byte) []byte { return ed25519.Sign(key(s), b) },
-			Moves: &line{h, plan, s, changed}}
-		if keep {
-			p.received[s] = map[uint32]map[string]*tensor.Tensor{}
-			p.units[s].Keep = func(from int, f pass.Frame) error { return p.keep(plan, from, s, f) }
-			p.units[s].Exchanged = func(x []pipeline.Exchange) { p.exchanged[s] = append(p.exchanged[s], x) }
-		}
+		p.units[s] = j.unit(p, plan, s, &line{hub: h, plan: plan, stage: s, change: changed}, keep)
 		all.Go(func() {
 			defer h.end()
 			p.results[s], p.errs[s] = p.units[s].Run(j.weights)
@@ -254,6 +275,22 @@ func (j *job) play(liars map[int]*stages.Plan, changed change, keep bool) *playe
 	}
 	all.Wait()
 	return p
+}
+
+// unit is the unit of one stage.
+func (j *job) unit(p *played, plan *stages.Plan, s int, moves *line, keep bool) *pipeline.Unit {
+	u := &pipeline.Unit{Stage: s, Spec: j.task.Spec, Corpus: j.task.Corpus, Threads: 1, Moves: moves,
+		Replica: &pipeline.Replica{Job: j.task.Spec.Digest(), Number: unit, Plan: plan,
+			Orders: order.Ordered(plan.Tasks(), plan.Micro), Holders: holders(len(plan.Stages))},
+		Sign: func(b []byte) []byte { return ed25519.Sign(key(s), b) }}
+	if keep {
+		if p.received[s] == nil {
+			p.received[s] = map[uint32]map[string]*tensor.Tensor{}
+		}
+		u.Keep = func(from int, f pass.Frame) error { return p.keep(plan, from, s, f) }
+		u.Exchanged = func(x []pipeline.Exchange) { p.exchanged[s] = append(p.exchanged[s], x) }
+	}
+	return u
 }
 
 // keep keeps the values of a frame.

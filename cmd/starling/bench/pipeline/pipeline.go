@@ -26,13 +26,13 @@ compute a unit with all of them in this process: each stage sends activations an
 signs them, and commits to a state root after every step. Compare the weights with those of the whole model. Measure
 the processor time of hashing and signing, the memory of the stages of a model four times as large as the largest of
 them, and the loss of a model whose stages exchange codes of 4 bits, or a part of the columns. Then attack: one stage
-after the other computes something else, forward, backward or in the update, denies what it sent or received, or stops.
-No network takes part.
+after the other computes something else, forward, backward or in the update, denies what it sent or received, or stops
+in the middle of a step, and begins it again. No network takes part.
 
 With -o json: {"cuts":[{"model","stages","microbatches","steps","differ","bytes","idle","in_flight",
 "memory_largest"}],"cost":{"stages","plain_ms","signed_ms","percent"},"six":{...},"boundaries":[{"scheme","forward",
 "back","steps","loss","gap","differ","excess"}],"attacks":{"liars","convicted","denials","shown","withheld","named",
-"wrong"},"bars":[{"name","value","bar","holds"}]}.`,
+"wrong","restarts","resumed"},"bars":[{"name","value","bar","holds"}]}.`,
 		Example: `  starling bench pipeline --quick
   starling bench pipeline --steps 50 -o json`,
 		Args: usage.Exactly(),
