@@ -68,6 +68,14 @@ type Voucher struct {
 	Denom string    `json:"denom"` // on this network
 }
 
+// Symbol is a symbol with which the coin may be registered; "" leaves it open.
+func (v Voucher) Symbol() string {
+	if v.Coin.Denom == adapter.Denom {
+		return ""
+	}
+	return v.Coin.Symbol
+}
+
 func found(ctx context.Context, here, there *bridge.Shore) (b Bridge, err error) {
 	b = Bridge{Here: here.End, There: there.End, Coins: []Voucher{}}
 	all, err := there.Account.Market.Coins(ctx)

@@ -65,6 +65,7 @@ type world struct {
 	results  map[place]work.Commitment // right ones: everybody asks for them in every block
 	log      bytes.Buffer
 
+	applied      int    // transitions, after each of which the coins are counted
 	restoredFees uint64 // on payments from stakes of the convicted
 }
 
@@ -414,6 +415,7 @@ func (w *world) apply(s run.State, events []event.Event, err error) {
 		w.move(t.From, t.To, t.Amount)
 	}
 	w.tell(s, events, settled.Receipts)
+	w.applied++
 	w.s, w.escrow, w.seq = s, settled.Escrow, settled.Seq
 	w.events = append(w.events, events...)
 	w.receipts = append(w.receipts, settled.Receipts...)

@@ -195,21 +195,23 @@ func honestRoot(t terms.Terms) (base [32]byte) {
 	return at
 }
 
-// TestManyWorlds runs jobs among workers and verifiers of all kinds, at least one of each honest; half of them are paid
-// in another coin. No coin is made, lost, or paid in place of the other one.
+// TestManyWorlds runs jobs among workers and verifiers of all kinds, at least one of each honest, and each job in two
+// coins. No coin is made, lost, or paid in place of the other one.
 func TestManyWorlds(t *testing.T) {
 	outcomes := map[string]int{}
-	for seed := range uint64(500) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+	for i := range uint64(2 * 540) {
+		seed, in := i/2, coin.Coin{}
+		if i%2 == 1 {
+			in = coin.Coin{Denom: "ibc/usdc", Symbol: "usdc", Exponent: 6}
+		}
+		t.Run(fmt.Sprint(seed, in.Name()), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 1))
 			rates := []uint32{1_000_000, 1_000_000, 250_000, 20_000}
 			order := job(fmt.Sprintf("job%d", seed), 1+r.Uint32N(9), 1+r.Uint32N(6), 2, rates[r.IntN(len(rates))])
 			if r.IntN(8) == 0 {
 				order.Budget = 60_000 + r.Uint64N(60_000)
 			}
-			if seed%2 == 1 {
-				order.Coin = coin.Coin{Denom: "ibc/usdc", Symbol: "usdc", Exponent: 6}
-			}
+			order.Coin = in
 			parties := []party{worker("w0", party{pace: 1 + r.Int64N(4)}), verifier("v0", party{pace: 1 + r.Int64N(4)}),
 				verifier("v1", chance(r))}
 			for i := range 2 + r.IntN(4) {
@@ -217,6 +219,7 @@ func TestManyWorlds(t *testing.T) {
 			}
 			w := enact(t, order, parties)
 			outcomes[fmt.Sprint(w.s.Phase, w.s.Why)]++
+			outcomes["transitions in "+order.Coin.Name()] += w.applied
 			for _, e := range w.events {
 				if e.Kind == event.RolledBack {
 					outcomes["rollbacks"]++
@@ -225,7 +228,7 @@ func TestManyWorlds(t *testing.T) {
 		})
 	}
 	t.Logf("ends: %v", outcomes)
-	if outcomes["done"] < 250 || outcomes["rollbacks"] < 50 {
+	if outcomes["done"] < 550 || outcomes["rollbacks"] < 110 || outcomes["transitions in USDC"] < 100_000 {
 		t.Errorf("few runs come to their end, or few are rolled back: %v", outcomes)
 	}
 }

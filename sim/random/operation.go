@@ -136,7 +136,11 @@ func (p *player) deliver(ctx sdk.Context, r *rand.Rand, f simsx.SimMsgFactoryX, 
 	var fee sdk.Coins
 	if coins := signers[0].LiquidBalance().Coins; len(coins) > 0 {
 		c := coins[r.Intn(len(coins))]
-		fee = sdk.NewCoins(sdk.NewInt64Coin(c.Denom, r.Int63n(min(most, c.Amount.Int64())+1)))
+		has := int64(most)
+		if c.Amount.IsInt64() {
+			has = min(has, c.Amount.Int64())
+		}
+		fee = sdk.NewCoins(sdk.NewInt64Coin(c.Denom, r.Int63n(has+1)))
 	}
 	tx, err := sims.GenSignedMockTx(r, p.app.Tx, []sdk.Msg{msg}, fee, sims.DefaultGenTxGas, chainID, numbers, sequences,
 		keys...)
@@ -152,7 +156,7 @@ func (p *player) deliver(ctx sdk.Context, r *rand.Rand, f simsx.SimMsgFactoryX, 
 		t.Refused++
 	}
 	p.result.Messages[url] = t
-	if err := f.DeliveryResultHandler()(err); err != nil {
+	if err := refusable(f.DeliveryResultHandler()(err)); err != nil {
 		return errors.Join(errors.New(url), err)
 	}
 	return nil

@@ -1,6 +1,7 @@
 package account
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -107,8 +108,8 @@ func printBridge(c *terminal.Console, b bridging.Bridge) error {
 	fmt.Fprintf(w, "here\t%s, %s, %s, %s\n", b.Here.ChainID, b.Here.Channel, b.Here.Connection, b.Here.Light)
 	fmt.Fprintf(w, "there\t%s, %s, %s, %s\n", b.There.ChainID, b.There.Channel, b.There.Connection, b.There.Light)
 	for _, v := range b.Coins {
-		fmt.Fprintf(w, "%s\t%s here: starling network gov coin SYMBOL --denom %s --decimals %d\n", v.Coin.Symbol, v.Denom,
-			v.Denom, v.Coin.Exponent)
+		fmt.Fprintf(w, "%s\t%s here: starling network gov coin %s --denom %s --decimals %d\n", v.Coin.Symbol, v.Denom,
+			cmp.Or(v.Symbol(), "SYMBOL"), v.Denom, v.Coin.Exponent)
 	}
 	return w.Flush()
 }
