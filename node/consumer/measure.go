@@ -68,7 +68,7 @@ func (c *Consumer) measure(ctx context.Context, round uint32, ckpt *train.Checkp
 		m.BytesUp, m.BytesDown = after.sent-c.mark.sent, after.received-c.mark.received
 	}
 	if escrow, err := c.Chain.Market.Escrow(ctx, c.Job.JobID()); err == nil {
-		m.PaidUzen = escrow.Paid + escrow.Fee
+		m.PaidUzen, c.progress.BudgetUzen = escrow.Paid+escrow.Fee, escrow.Budget
 	}
 	return ms, after, nil
 }

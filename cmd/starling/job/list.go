@@ -80,8 +80,8 @@ func printJobs(jobs []api.Job, f terminal.Form) error {
 		}
 		w.Row(j.ID, j.State, terminal.Part(j.Round, j.Rounds), terminal.Figure(j.Loss), terminal.Figure(j.EvalLoss),
 			j.Workers,
-			terminal.Zen(j.PaidUzen), terminal.When(j.Started),
-			j.Kind, steps(j), terminal.Whole(j.Tokens), terminal.Zen(j.BudgetUzen), j.Disputes, j.Job, j.StateRoot, why)
+			amountIn(j.Coin, j.PaidUzen), terminal.When(j.Started),
+			j.Kind, steps(j), terminal.Whole(j.Tokens), amountIn(j.Coin, j.BudgetUzen), j.Disputes, j.Job, j.StateRoot, why)
 	}
 	return w.Flush()
 }

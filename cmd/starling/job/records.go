@@ -235,26 +235,29 @@ With -o json: {"members":[{"id","role","units","paid_receipts","zero_receipts","
 func costCommand(c *terminal.Console) *cobra.Command {
 	return source.JobCommand(c, "cost", "Show what a job has cost",
 		`Show what became of the budget of a job: budget = paid + fee
-+ refunded + remaining. Slashed amounts came from stakes.
++ refunded + remaining, in the coin of the job. Slashed ZEN
+came from stakes.
 
-With -o json: {"budget_uzen","paid_uzen","fee_uzen","refunded_uzen","remaining_uzen","slashed_uzen","job_id"}.`,
+With -o json: {"budget_uzen","paid_uzen","fee_uzen","refunded_uzen","remaining_uzen","slashed_uzen","job_id"} and
+"coin" for a job in another coin.`,
 		`  starling job cost quickstart
   starling job cost job-7f3a --network http://127.0.0.1:26601 -o json`,
 		func(cmd *cobra.Command, a *source.Client, j api.Job) (cost, error) {
 			x, err := a.Cost(cmd.Context(), j.ID)
-			return cost{j.ID, x}, err
+			return cost{j.ID, j.Coin, x}, err
 		},
 		func(x cost) terminal.Answer { return terminal.One(x, x.Job) },
 		func(x cost, f terminal.Form) error {
 			w := terminal.NewColumns(os.Stdout, f, "BUDGET", "PAID", "FEE", "REFUNDED", "REMAINING", "SLASHED")
-			w.Row(terminal.Zen(x.BudgetUzen), terminal.Zen(x.PaidUzen), terminal.Zen(x.FeeUzen), terminal.Zen(x.RefundedUzen),
-				terminal.Zen(x.RemainingUzen), terminal.Zen(x.SlashedUzen))
+			w.Row(amountIn(x.Coin, x.BudgetUzen), amountIn(x.Coin, x.PaidUzen), amountIn(x.Coin, x.FeeUzen),
+				amountIn(x.Coin, x.RefundedUzen), amountIn(x.Coin, x.RemainingUzen), terminal.Zen(x.SlashedUzen))
 			return w.Flush()
 		})
 }
 
 // cost is what a job has cost, and which.
 type cost struct {
-	Job string `json:"job_id"`
+	Job  string    `json:"job_id"`
+	Coin *api.Coin `json:"coin,omitempty"`
 	api.Cost
 }
