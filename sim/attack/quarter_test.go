@@ -35,7 +35,7 @@ func TestAQuarterWithHalfOfTheSeats(t *testing.T) {
 }
 
 // The canary: where the seats of a run decide who audits, who has them fakes what it likes and is paid. Where audits
-// are drawn from the whole network the same adversary loses. With seed 1 its verifiers pass planted faults, and are out.
+// are drawn from the whole network the same adversary loses. With seed 1 its verifiers pass planted faults.
 func TestWhoChoosesItsVerifierWins(t *testing.T) {
 	if !*long {
 		t.Skip("played with -long")
