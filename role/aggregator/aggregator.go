@@ -174,14 +174,18 @@ func (g *Aggregator) refutation(s run.State) []role.Action {
 	rounds := s.Rounds()
 	for i, l := range s.Open {
 		next := rounds[i+1].Base
-		if g.mayDiffer(next) && g.result(l).Root != next.Root && g.Combined(l) {
+		if !g.mayDiffer(next) {
+			continue
+		}
+		if own := g.result(l); own != (terms.Checkpoint{}) && own.Root != next.Root {
 			return []role.Action{role.Refute{Wrong: next, Base: l.Base, Units: l.Units.Learning()}}
 		}
 	}
 	return nil
 }
 
-// mayDiffer reports whether some result for the round of a checkpoint is another one.
+// mayDiffer reports whether some result for the round of a checkpoint is another one. It spares the key of all updates
+// of a round, which result makes.
 func (g *Aggregator) mayDiffer(c terms.Checkpoint) bool {
 	for _, own := range g.results {
 		if own.Round == c.Round && own.Root != c.Root {

@@ -77,12 +77,12 @@ func (v *Verifier) lot(s run.State, round uint32) canon.Digest {
 }
 
 // combined takes note that a round is combined again, or could not be. One reason is a false unit: the units of the
-// round are checked.
+// round are checked. A pause is no reason.
 func (v *Verifier) combined(a role.Action, err error) {
 	if v.again == nil || a.Key() != v.again.Key() {
 		return
 	}
-	if err != nil {
+	if err != nil && !v.part.Paused() {
 		v.doubted[v.again.Base.Round] = true
 	}
 	v.again = nil

@@ -89,6 +89,17 @@ func TestRoundsThatCannotBeExecutedAreChecked(t *testing.T) {
 	}
 }
 
+// A pause that sets an execution aside raises no doubt about the units of the round.
+func TestAPauseRaisesNoDoubt(t *testing.T) {
+	v := New(me, canon.Sum("secret"))
+	a := executed(t, v.Step(role.Block{Height: 1, Run: unchecked(1, me)}))
+	v.Step(role.Pause{})
+	v.Step(role.Failed{Action: *a, Err: role.ErrPaused})
+	if len(v.doubted) > 0 {
+		t.Errorf("doubts rounds %v", v.doubted)
+	}
+}
+
 // Rounds without a report are not executed; without a seat only a proactive verifier executes those of others.
 func TestWhoExecutesRounds(t *testing.T) {
 	outside := unchecked(1, "x")
