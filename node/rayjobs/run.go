@@ -28,7 +28,9 @@ func (h *Host) start(e *entry, args []string) error {
 	process.Tie(cmd) // a server that is started again has no other way to its process
 	bounded := &boundedWriter{to: log, left: maxLog}
 	cmd.Stdout, cmd.Stderr = bounded, bounded // one writer for both: exec gives it one pipe, and one goroutine
-	err = errors.Join(h.save(e), cmd.Start())
+	if err = h.save(e); err == nil {
+		err = cmd.Start()
+	}
 	if err != nil {
 		return errors.Join(err, log.Close(), os.RemoveAll(dir))
 	}
