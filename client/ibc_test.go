@@ -3,11 +3,15 @@ package client_test
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	abci "github.com/cometbft/cometbft/abci/types"
+	rpcclient "github.com/cometbft/cometbft/rpc/client"
+	coretypes "github.com/cometbft/cometbft/rpc/core/types"
 	sdk "github.com/cosmos/cosmos-sdk/types"
 	banktypes "github.com/cosmos/cosmos-sdk/x/bank/types"
 	transfertypes "github.com/cosmos/ibc-go/v11/modules/apps/transfer/types"
@@ -123,9 +127,11 @@ func TestAStablecoinComesByIBC(t *testing.T) {
 		t.Errorf("on the other chain it has %s", r.Balance)
 	}
 
-	before := a.has("w1", here.Coin)
 	late := shoreOf(a, "w1")
 	late.End = left.End
+	blocked(a, late, stranger, other, sdk.NewInt64Coin(voucher, 1_000))
+	steps(a, stranger, other)
+	before := a.has("w1", here.Coin)
 	_, err = late.Send(a.ctx, key("w1").Address(), sdk.NewInt64Coin(voucher, 50), 300*time.Millisecond)
 	a.must(err)
 	for until := time.Now().Add(time.Second); time.Now().Before(until); {
@@ -138,9 +144,40 @@ func TestAStablecoinComesByIBC(t *testing.T) {
 	a.balanced(a.clients["consumer"])
 }
 
-// forge tries to relay a packet with another amount, and the packet itself twice.
-func forge(n *network, from, to *bridge.Shore, events []abci.Event) {
+// lacking is a validator whose index of transactions lacks a packet.
+type lacking struct {
+	rpcclient.Client
+	number string
+}
+
+func (l lacking) TxSearch(ctx context.Context, search string, prove bool, page, most *int,
+	order string) (*coretypes.ResultTxSearch, error) {
+	if strings.Contains(search, channeltypes.AttributeKeySequence+"='"+l.number+"'") {
+		return new(coretypes.ResultTxSearch), nil
+	}
+	return l.Client.TxSearch(ctx, search, prove, page, most, order)
+}
+
+// blocked sends two packets, of which the relay cannot read the first: the second arrives all the same.
+func blocked(n *network, sender, from, to *bridge.Shore, amount sdk.Coin) {
 	n.t.Helper()
+	var first string
+	for range 2 {
+		sent, err := sender.Send(n.ctx, sender.Account.Address(), amount, time.Hour)
+		n.must(err)
+		if first == "" {
+			first = sentPacket(sent.Events)[channeltypes.AttributeKeySequence]
+		}
+	}
+	blind := *from
+	blind.RPC = lacking{from.RPC, first}
+	if moved, err := bridge.Relay(n.ctx, &blind, to); moved != 1 || !errors.Is(err, bridge.ErrNotFound) {
+		n.t.Errorf("moved %d packets, wanted the one that can be read: %v", moved, err)
+	}
+}
+
+// sentPacket is the attributes of a packet that was sent.
+func sentPacket(events []abci.Event) map[string]string {
 	about := map[string]string{}
 	for _, e := range events {
 		for _, a := range e.Attributes {
@@ -149,6 +186,13 @@ func forge(n *network, from, to *bridge.Shore, events []abci.Event) {
 			}
 		}
 	}
+	return about
+}
+
+// forge tries to relay a packet with another amount, and the packet itself twice.
+func forge(n *network, from, to *bridge.Shore, events []abci.Event) {
+	n.t.Helper()
+	about := sentPacket(events)
 	sequence, err := strconv.ParseUint(about[channeltypes.AttributeKeySequence], 10, 64)
 	n.must(err)
 	until, err := strconv.ParseUint(about[channeltypes.AttributeKeyTimeoutTimestamp], 10, 64)

@@ -13,37 +13,51 @@ import (
 	clienttypes "github.com/cosmos/ibc-go/v11/modules/core/02-client/types"
 	channeltypes "github.com/cosmos/ibc-go/v11/modules/core/04-channel/types"
 	host "github.com/cosmos/ibc-go/v11/modules/core/24-host"
+
+	"github.com/starling-network/starling/client/query"
 )
 
 // ErrNotFound is returned if the index of a validator lacks a packet or its acknowledgement: it keeps no index, or
 // began to after the packet.
 var ErrNotFound = errors.New("bridge: the validator's index of transactions lacks it")
 
-// most is how many packets one pass of a relay looks at.
-const most = 100
-
 // Relay relays the packets that wait on one network to the other, acknowledges those that arrived, and returns those
-// that are too late to their senders. It returns how many it moved. Another relay may do the same at the same time.
+// that are too late to their senders. It returns how many it moved, and why the first of the others was not: a packet
+// that cannot be moved holds up none of the rest. Another relay may do the same at the same time.
 func Relay(ctx context.Context, from, to *Shore) (moved int, err error) {
-	r, err := channeltypes.NewQueryClient(from.Account).PacketCommitments(ctx,
-		&channeltypes.QueryPacketCommitmentsRequest{PortId: transfertypes.PortID, ChannelId: from.End.Channel,
-			Pagination: &sdkquery.PageRequest{Limit: most}})
-	if err != nil {
-		return 0, err
-	}
-	for _, c := range r.Commitments {
-		p, err := from.packet(ctx, to, c.Sequence)
-		if err != nil {
-			return moved, err
-		}
-		if err := relay(ctx, from, to, p); err != nil {
-			if gone, failed := from.settled(ctx, to, p); failed != nil || !gone {
-				return moved, errors.Join(fmt.Errorf("bridge: packet %d: %w", c.Sequence, err), failed)
+	var first error
+	err = query.Pages(func(page *sdkquery.PageRequest) (*sdkquery.PageResponse, error) {
+		r, err := channeltypes.NewQueryClient(from.Account).PacketCommitments(ctx,
+			&channeltypes.QueryPacketCommitmentsRequest{PortId: transfertypes.PortID, ChannelId: from.End.Channel,
+				Pagination: page})
+		for _, c := range r.GetCommitments() {
+			failed := move(ctx, from, to, c.Sequence)
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			if failed == nil {
+				moved++
+			} else if first == nil {
+				first = fmt.Errorf("bridge: packet %d: %w", c.Sequence, failed)
 			}
 		}
-		moved++
+		return r.GetPagination(), err
+	})
+	return moved, errors.Join(first, err)
+}
+
+// move does the next step for a packet that waits, unless another relay did.
+func move(ctx context.Context, from, to *Shore, sequence uint64) error {
+	p, err := from.packet(ctx, to, sequence)
+	if err != nil {
+		return err
 	}
-	return moved, nil
+	if err := relay(ctx, from, to, p); err != nil {
+		if gone, failed := from.settled(ctx, to, p); failed != nil || !gone {
+			return errors.Join(err, failed)
+		}
+	}
+	return nil
 }
 
 // settled reports whether another relay did the step for a packet: it is not committed any more, or was received.
