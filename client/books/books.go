@@ -48,11 +48,17 @@ func (b ModuleBalance) Balanced() bool {
 // height (client.Client.At) is the one to use while blocks are made.
 func Count(ctx context.Context, account module.Account) ([]ModuleBalance, error) {
 	c := counter{module.Of(account), account}
+	budgets, err := c.budgets(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("client: the books of %s: %w", market.Name, err)
+	}
 	owed := []struct {
 		module string
 		count  func(context.Context) (sdkmath.Int, error)
 	}{
-		{registry.Name, c.stakes}, {market.Name, c.budgets}, {reward.Name, c.revenue},
+		{registry.Name, c.stakes}, {market.Name, func(context.Context) (sdkmath.Int, error) {
+			return budgets[coin.Coin{}.Denom], nil
+		}}, {reward.Name, c.revenue},
 		{stakingtypes.BondedPoolName, c.bonded}, {stakingtypes.NotBondedPoolName, c.unbonding},
 		{distrtypes.ModuleName, c.undistributed}, {govtypes.ModuleName, c.deposits},
 	}
@@ -75,7 +81,7 @@ func Count(ctx context.Context, account module.Account) ([]ModuleBalance, error)
 	if err != nil {
 		return nil, err
 	}
-	others, err := c.others(ctx)
+	others, err := c.others(ctx, budgets)
 	return append(append(books, supply), others...), err
 }
 
@@ -101,43 +107,36 @@ func (c counter) stakes(ctx context.Context) (sum sdkmath.Int, err error) {
 	return sum, err
 }
 
-// jobs are all that have a run, or are on order.
-func (c counter) jobs(ctx context.Context) ([]string, error) {
+// budgets is what remains of those of all jobs, in base units of each denomination.
+func (c counter) budgets(ctx context.Context) (sums map[string]sdkmath.Int, err error) {
+	own := coin.Coin{}
+	sums = map[string]sdkmath.Int{own.Denom: sdkmath.ZeroInt()}
 	jobs, err := c.Training.Runs(ctx, false)
 	if err != nil {
 		return nil, err
 	}
 	orders, err := c.Market.Orders(ctx)
+	if err != nil {
+		return nil, err
+	}
 	for _, o := range orders {
 		jobs = append(jobs, o.ID)
 	}
-	return jobs, err
-}
-
-// budgets is what remains of those of all jobs.
-func (c counter) budgets(ctx context.Context) (sum sdkmath.Int, err error) {
-	sum = sdkmath.ZeroInt()
-	jobs, err := c.jobs(ctx)
-	if err != nil {
-		return sum, err
-	}
-	for _, job := range jobs {
+	for _, job := range jobs { // those that have a run, or are on order
+		o, err := c.Market.PlacedOrder(ctx, job)
+		if err != nil {
+			return nil, err
+		}
 		e, err := c.Market.Escrow(ctx, job)
 		if err != nil {
-			return sum, err
+			return nil, err
 		}
 		if e.Paid+e.Fee+e.Refunded > e.Budget {
-			return sum, fmt.Errorf("job %s spent more than its budget: %+v", job, e)
+			return nil, fmt.Errorf("job %s spent more than its budget: %+v", job, e)
 		}
-		if o, err := c.Market.PlacedOrder(ctx, job); err != nil || !o.Coin.Own() {
-			if err != nil {
-				return sum, err
-			}
-			continue
-		}
-		sum = sum.Add(sdkmath.NewIntFromUint64(e.Remaining()))
+		add(sums, o.Coin, e.Remaining())
 	}
-	return sum, nil
+	return sums, nil
 }
 
 // revenue is the part of the payments for models that the holders of their shares have not claimed.

@@ -19,12 +19,12 @@ import (
 
 // others are the books in the registered coins other than the network's own: stakes, budgets, the community pool, and
 // that the module of rewards, which knows no other coin, holds none.
-func (c counter) others(ctx context.Context) (books []ModuleBalance, err error) {
+func (c counter) others(ctx context.Context, budgets map[string]sdkmath.Int) (books []ModuleBalance, err error) {
 	all, err := c.Market.Coins(ctx)
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
-	owed := map[string]map[string]sdkmath.Int{registry.Name: {}, market.Name: {}, reward.Name: {},
+	owed := map[string]map[string]sdkmath.Int{registry.Name: {}, market.Name: budgets, reward.Name: {},
 		distrtypes.ModuleName: {}}
 	stakes, err := c.Stakes.Of(ctx, "")
 	if err != nil {
@@ -32,24 +32,6 @@ func (c counter) others(ctx context.Context) (books []ModuleBalance, err error) 
 	}
 	for _, s := range stakes {
 		add(owed[registry.Name], s.Coin, s.Amount)
-	}
-	jobs, err := c.jobs(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, job := range jobs {
-		o, err := c.Market.PlacedOrder(ctx, job)
-		if err != nil {
-			return nil, err
-		}
-		if o.Coin.Own() {
-			continue
-		}
-		e, err := c.Market.Escrow(ctx, job)
-		if err != nil {
-			return nil, err
-		}
-		add(owed[market.Name], o.Coin, e.Remaining())
 	}
 	undistributed, err := c.distribution(ctx)
 	if err != nil {
