@@ -27,18 +27,18 @@ func Bond(price uint64, ratePPM uint32) uint64 {
 		return 0
 	}
 	caught := uint64(min(ratePPM, Certain)) * (Certain - CollusionPPM) // of 10^12
-	return ratio(price, Certain*Certain, caught)
+	return Ratio(price, Certain*Certain, caught)
 }
 
-// ratio is price a / b, rounded up; the largest amount if it is beyond 64 bits.
-func ratio(price, a, b uint64) uint64 {
-	high, low := bits.Mul64(price, a)
+// Ratio is amount a / b, rounded up; the largest number if it is beyond 64 bits, as where b is 0.
+func Ratio(amount, a, b uint64) uint64 {
+	high, low := bits.Mul64(amount, a)
 	if high >= b {
 		return math.MaxUint64
 	}
-	amount, rest := bits.Div64(high, low, b)
-	if rest > 0 && amount < math.MaxUint64 {
-		amount++
+	result, rest := bits.Div64(high, low, b)
+	if rest > 0 && result < math.MaxUint64 {
+		result++
 	}
-	return amount
+	return result
 }

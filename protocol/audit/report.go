@@ -55,5 +55,5 @@ func Deposit(price uint64, ratePPM uint32) uint64 {
 	case q == 0:
 		return math.MaxUint64
 	}
-	return ratio(price, Certain, q)
+	return Ratio(price, Certain, q)
 }

@@ -2,7 +2,6 @@ package market
 
 import (
 	"math"
-	"math/bits"
 	"slices"
 
 	"github.com/starling-network/starling/protocol/audit"
@@ -246,14 +245,7 @@ func (o *Order) Value(role crew.Role, price uint64) uint64 {
 // (registry.Participant.Collateral). A member of an order in another coin also has the stake of its role, in uzen.
 func (o *Order) Stake(role crew.Role, price uint64, params registry.Params) uint64 {
 	const million = 1_000_000
-	high, low := bits.Mul64(o.Value(role, price), uint64(params.CoverPPM))
-	if high >= million {
-		return math.MaxUint64
-	}
-	stake, rest := bits.Div64(high, low, million)
-	if rest > 0 {
-		stake++
-	}
+	stake := audit.Ratio(o.Value(role, price), uint64(params.CoverPPM), million)
 	if !o.Coin.Own() {
 		return stake
 	}

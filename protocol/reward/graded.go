@@ -8,8 +8,9 @@ import (
 
 const million = 1_000_000
 
-// convicted is the conviction of a member of the run, for what it takes from a stake: the bond of its seat is in the
-// coin of the order, and the smallest stake of a role in the network's own.
+// convicted describes the conviction of a member of the run, from which package penalty computes the amount that one
+// of its stakes loses. The stake in the coin of the order has the bond of the seat; the stake in the network's own coin
+// has the smallest stake of a role.
 func (l *ledger) convicted(m crew.Member, p purse) penalty.Conviction {
 	c := penalty.Conviction{Stake: l.holds(p)}
 	if p == l.purse(m.ID) {

@@ -1,6 +1,10 @@
 package cost
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/starling-network/starling/protocol/audit"
+)
 
 // Hourly is the price of an hour of a machine of a rate, in operations a second, at a price; in uzen.
 func Hourly(price, rate uint64) uint64 {
@@ -12,15 +16,7 @@ func Hourly(price, rate uint64) uint64 {
 // The machine computes rate operations a second.
 func PerFlops(hourly, rate uint64) uint64 {
 	hour := max(1, Multiply(rate, 3600))
-	high, low := bits.Mul64(hourly, Flops)
-	if high >= hour {
-		return ^uint64(0)
-	}
-	price, rest := bits.Div64(high, low, hour)
-	if rest > 0 {
-		price++
-	}
-	return price
+	return audit.Ratio(hourly, Flops, hour)
 }
 
 // Within is the highest price, in uzen per 10^15 operations, at which an hour of a machine costs an amount, in uzen, at

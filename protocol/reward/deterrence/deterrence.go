@@ -112,30 +112,14 @@ func ToPost(taken uint64, slashPPM uint32) uint64 {
 	if taken == 0 {
 		return 0
 	}
-	high, low := bits.Mul64(taken, million)
-	if high >= uint64(slashPPM) {
-		return NoStake
-	}
-	stake, rest := bits.Div64(high, low, uint64(slashPPM))
-	if rest > 0 && stake < NoStake {
-		stake++
-	}
-	return stake
+	return audit.Ratio(taken, million, uint64(slashPPM))
 }
 
 // Seat is the stake that must stand behind a seat whose results are paid price uzen each and audited with a rate in
 // parts per million: audit.Bond, times the cover that governance asks for, at least an amount. market.Order.Stake asks
 // it of members; NoStake if none is large enough.
 func Seat(price uint64, ratePPM, coverPPM uint32, least uint64) uint64 {
-	high, low := bits.Mul64(audit.Bond(price, ratePPM), uint64(coverPPM))
-	if high >= million {
-		return NoStake
-	}
-	stake, rest := bits.Div64(high, low, million)
-	if rest > 0 && stake < NoStake {
-		stake++
-	}
-	return max(stake, least)
+	return max(audit.Ratio(audit.Bond(price, ratePPM), uint64(coverPPM), million), least)
 }
 
 // Temptation is the expected gain of one faked result for an author with a stake behind its seat, in uzen, rounded up.

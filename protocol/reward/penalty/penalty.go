@@ -4,9 +4,8 @@ package penalty
 import (
 	"errors"
 	"fmt"
-	"math"
-	"math/bits"
 
+	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/market"
 )
 
@@ -96,14 +95,5 @@ func (p Params) Taken(c Conviction) uint64 {
 
 // grossed is the amount of which amount is left after a part in parts per million of it is given away, rounded up.
 func grossed(amount uint64, ppm uint32) uint64 {
-	kept := uint64(million - min(ppm, million))
-	high, low := bits.Mul64(amount, million)
-	if high >= kept {
-		return math.MaxUint64
-	}
-	gross, rest := bits.Div64(high, low, kept)
-	if rest > 0 && gross < math.MaxUint64 {
-		gross++
-	}
-	return gross
+	return audit.Ratio(amount, million, uint64(million-min(ppm, million)))
 }
