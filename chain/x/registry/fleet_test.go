@@ -11,6 +11,7 @@ import (
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
 	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/chain/x/registry/coinstakes"
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
 	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/registry"
@@ -90,7 +91,8 @@ func TestTheOwnerOfAMachineIsPaid(t *testing.T) {
 		t.Errorf("its stake left: %v, %v", around.paid, err)
 	}
 	around.in[machine] = false
-	if err := k.release(later.WithBlockHeight(r.Height + postponed)); err != nil || around.paid[owner] != 2_000_007 {
+	later = ctx.WithBlockHeight(r.Height + coinstakes.Postponed)
+	if err := k.release(later); err != nil || around.paid[owner] != 2_000_007 {
 		t.Errorf("its stake did not leave: %v, %v", around.paid, err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
 	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/chain/x/registry/coinstakes"
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/registry/fleet"
@@ -49,12 +50,6 @@ func (k *Keeper) plan(ctx context.Context, old, p registry.Participant) error {
 	return nil
 }
 
-// Limits of how a block handles stakes that leave.
-const (
-	maxReleased = 100 // stakes checked in a block
-	postponed   = 60  // blocks until the next check if the owner has a part in a run
-)
-
 // release pays out the stakes that are due, except those of accounts that have a part in a run: they are checked again
 // later.
 func (k *Keeper) release(ctx context.Context) error {
@@ -67,7 +62,7 @@ func (k *Keeper) release(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, key := range due[:min(len(due), maxReleased)] {
+	for _, key := range due[:min(len(due), coinstakes.MaxReleased)] {
 		if err := k.payOut(ctx, key.K2(), height); err != nil {
 			return err
 		}
@@ -86,7 +81,7 @@ func (k *Keeper) payOut(ctx context.Context, id string, height int64) error {
 	}
 	if part {
 		later := old
-		later.LeavesAt = height + postponed
+		later.LeavesAt = height + coinstakes.Postponed
 		return errors.Join(k.plan(ctx, old, later), k.put(ctx, later))
 	}
 	p, amount := old.Release()

@@ -99,8 +99,8 @@ func (l Book) Get(ctx context.Context, id string, c coin.Coin) (coinstake.Stake,
 	return s, err
 }
 
-// list returns stakes after that of a participant in a denomination, at most so many; those of one participant if id
-// names one.
+// list returns at most a number of stakes, in order of participant and denomination, from the one that follows the
+// stake of after in denom. If id names a participant, it returns stakes of that participant alone.
 func (l Book) list(ctx context.Context, id, after, denom string, most int) (all []coinstake.Stake, err error) {
 	within := new(collections.Range[key]).StartExclusive(collections.Join(after, denom))
 	if id != "" && after < id {
@@ -212,10 +212,10 @@ func (l Book) plan(ctx context.Context, old, s coinstake.Stake) error {
 	return nil
 }
 
-// Limits of how a block handles stakes that leave.
+// Limits of how a block handles stakes that leave: those in the network's own coin, and those in others.
 const (
-	maxReleased = 100 // stakes checked in a block
-	postponed   = 60  // blocks until the next check if the owner has a part in a run
+	MaxReleased = 100 // stakes checked in a block
+	Postponed   = 60  // blocks until the next check if the owner has a part in a run
 )
 
 // Release pays out the stakes that are due, except those of accounts that have a part in a run: they are checked again
@@ -227,7 +227,7 @@ func (l Book) Release(ctx context.Context) error {
 		if at.K1() <= height {
 			due = append(due, at)
 		}
-		return at.K1() > height || len(due) == maxReleased, nil
+		return at.K1() > height || len(due) == MaxReleased, nil
 	})
 	if err != nil {
 		return err
@@ -251,7 +251,7 @@ func (l Book) payOut(ctx context.Context, at key, height int64) error {
 	}
 	s, amount := old, uint64(0)
 	if part {
-		s.LeavesAt = height + postponed
+		s.LeavesAt = height + Postponed
 	} else {
 		s, amount = old.Release()
 	}
