@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/netip"
 	"runtime"
 	"syscall"
 
@@ -46,12 +45,11 @@ var ErrOpenToAll = errors.New("a server beyond the loopback needs tokens")
 
 // OpenListener opens the address, if it may be opened.
 func (o WebOptions) OpenListener(ctx context.Context) (net.Listener, error) {
-	host, _, err := net.SplitHostPort(o.Listen)
+	loopback, err := access.Loopback(o.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("dashboard: %q is not host:port: %w", o.Listen, err)
 	}
-	address, err := netip.ParseAddr(host)
-	if loopback := host == "localhost" || err == nil && address.IsLoopback(); !loopback && o.Tokens == "" {
+	if !loopback && o.Tokens == "" {
 		return nil, fmt.Errorf("%w: %s can be reached from other machines", ErrOpenToAll, o.Listen)
 	}
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", o.Listen)

@@ -37,6 +37,17 @@ func (h Hosts) Refuse(r *http.Request) error {
 	return nil
 }
 
+// Loopback reports whether an address to listen on, host:port, is reached by programs of this machine alone. Of names
+// it knows localhost.
+func Loopback(listen string) (bool, error) {
+	host, _, err := net.SplitHostPort(listen)
+	if err != nil {
+		return false, err
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback(), nil
+}
+
 func hostname(hostport string) string {
 	if host, _, err := net.SplitHostPort(hostport); err == nil {
 		return host

@@ -43,3 +43,18 @@ func TestCallers(t *testing.T) {
 		t.Errorf("without tokens: %+v", free)
 	}
 }
+
+// An address is on the loopback if no other machine reaches it.
+func TestLoopback(t *testing.T) {
+	for listen, want := range map[string]bool{
+		"127.0.0.1:80": true, "localhost:0": true, "[::1]:80": true, "127.8.8.8:1": true, ":80": false,
+		"0.0.0.0:80": false, "[::]:80": false, "10.0.0.7:80": false, "host.localhost:80": false,
+	} {
+		if got, err := Loopback(listen); err != nil || got != want {
+			t.Errorf("%s: %v, %v", listen, got, err)
+		}
+	}
+	if _, err := Loopback("127.0.0.1"); err == nil {
+		t.Error("an address without a port")
+	}
+}

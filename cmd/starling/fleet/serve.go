@@ -50,14 +50,18 @@ With -o json: {"url"}.`,
 					return usage.Error(cmd, err)
 				}
 			}
+			loopback, err := access.Loopback(listen)
+			if err != nil {
+				return usage.Error(cmd, fmt.Errorf("--listen: %w", err))
+			}
+			if !loopback && config.Tokens == nil {
+				return usage.Error(cmd, errors.New("beyond the loopback --token-file is needed: everyone who reaches the "+
+					"server could start processes"))
+			}
 			l, err := net.Listen("tcp", listen)
 			if err != nil {
 				return &terminal.Problem{Code: "LISTEN_FAILED", What: "cannot listen on " + listen, Why: err.Error(),
 					Fix: "give another --listen address"}
-			}
-			if at, ok := l.Addr().(*net.TCPAddr); config.Tokens == nil && (!ok || !at.IP.IsLoopback()) {
-				return usage.Error(cmd, errors.Join(errors.New("beyond the loopback --token-file is needed: everyone who "+
-					"reaches the server could start processes"), l.Close()))
 			}
 			self, err := os.Executable()
 			if err != nil {

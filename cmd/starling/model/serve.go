@@ -17,6 +17,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/node/serve"
+	"github.com/starling-network/starling/web/access"
 	"github.com/starling-network/starling/web/hub"
 	"github.com/starling-network/starling/web/openai"
 )
@@ -162,11 +163,11 @@ func serveConfig(cmd *cobra.Command, listen, tokenFile string, hosts []string) (
 		}
 		return config, nil
 	}
-	host, _, err := net.SplitHostPort(listen)
+	loopback, err := access.Loopback(listen)
 	if err != nil {
 		return config, usage.Error(cmd, fmt.Errorf("--listen: %w", err))
 	}
-	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+	if !loopback {
 		return config, terminal.WithExit(&terminal.Problem{Code: "TOKEN_NEEDED", What: "others can reach " + listen,
 			Why: "without a token, anyone who reaches it may use the model",
 			Fix: "listen on 127.0.0.1, or give --token-file"}, terminal.ExitAuth)
