@@ -106,7 +106,7 @@ type Asked struct {
 	Prices
 }
 
-// Offer is the offer for so many runs at a time.
+// Offer is the offer to take part in a number of runs at a time: slots.
 func (a Asked) Offer(ctx context.Context, slots uint32) (market.Offer, error) {
 	o := market.Offer{Role: a.Class, Price: a.Price, Slots: slots, Foreign: a.Foreign}
 	asks, err := a.Asks(ctx, a.Market)

@@ -157,7 +157,8 @@ func (j *job) judged(p *played, own *stages.Plan, stage int, mine []canon.Digest
 	return g, nil
 }
 
-// withhold has a stage stop before it sends the second frame of a phase in the second step, and asks who is late.
+// withhold lets a stage stop before it sends the second frame of a phase in the second step. It counts whether that
+// stage is named as the late one.
 func (j *job) withhold(stage int, phase order.Phase, a *Attacks) error {
 	stops := order.Task{Phase: phase, Number: 1}
 	if !j.sends(stage, stops) {
@@ -176,7 +177,7 @@ func (j *job) withhold(stage int, phase order.Phase, a *Attacks) error {
 			signed = taken // it shows no more
 		case to:
 		default:
-			taken = signed // who is asked takes what is there
+			taken = signed // a holder that is asked takes every frame that was sent to it
 		}
 		return handover.Progress{Signed: signed, Taken: taken}
 	})
