@@ -86,7 +86,7 @@ func (p *process) fetch(ctx context.Context, c blob.CID, holders []string, times
 		if !from.up || w.cuts.apart(p, from) {
 			continue
 		}
-		_, err = p.store.Put(ctx, b)
+		_, err = p.store.Put(context.WithoutCancel(ctx), b) // a fetch that is cut off loses nothing that has arrived
 		return b, err
 	}
 	return nil, fmt.Errorf("sim: no party has %s: %w", c, blob.ErrNotFound)

@@ -91,8 +91,8 @@ func TestTolerantStories(t *testing.T) {
 				t.Errorf("%s loses %d uzen", s.who, deposits)
 			}
 			var unpaid []string
-			for _, name := range c.Names() {
-				if o.Earned[name] == 0 {
+			for i, name := range c.Names() {
+				if o.Earned[name] == 0 && (i < c.Workers || name == s.who) { // other verifiers may draw no unit in three rounds
 					unpaid = append(unpaid, name)
 				}
 			}

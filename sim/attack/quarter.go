@@ -32,6 +32,9 @@ type Quarter struct {
 	Seated    bool // there are no other verifiers: as where the seats of a job decide who audits it
 }
 
+// SeatedWins is a seed with which Plans[1] wins where its verifiers have all seats: they pass no planted fault.
+const SeatedWins = 2
+
 // Plan is what an adversary does with its workers and its votes.
 type Plan struct {
 	Name   string
