@@ -10,6 +10,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/bench/experts"
 	"github.com/starling-network/starling/cmd/starling/bench/people"
 	"github.com/starling-network/starling/cmd/starling/bench/pipeline"
+	"github.com/starling-network/starling/cmd/starling/bench/privacy"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/node/benchmark/machine"
@@ -43,6 +44,7 @@ processor and the system can run. The results are the same bits.`,
   starling bench rl --quick
   starling bench people --quick
   starling bench pipeline --quick
+  starling bench privacy --quick
   starling bench experts examples/experts.yaml --quick
   starling bench all --quick
   starling bench compat
@@ -56,7 +58,7 @@ processor and the system can run. The results are the same bits.`,
 		matmulCommand(c), trainCommand(c), generateCommand(c), auditCommand(c), lossesCommand(c), networkCommand(c),
 		chainCommand(c), operationsCommand(c), strategiesCommand(c), webCommand(c), attackCommand(c), memoryCommand(c),
 		tokenizeCommand(c), planCommand(c), deviceCommand(c), rlCommand(c), precisionCommand(c),
-		compatCommand(c), people.Command(c), experts.Command(c), pipeline.Command(c),
+		compatCommand(c), people.Command(c), experts.Command(c), pipeline.Command(c), privacy.Command(c),
 	)
 	for _, measures := range cmd.Commands() {
 		measures.Annotations = terminal.FiguresOnly
