@@ -2,14 +2,16 @@
 // language read. They are plain structs; docs/api.md says how they are asked for, and /openapi.json is made from them
 // and from their comments.
 //
-// Amounts are in uzen (1 ZEN = 1 000 000 uzen), losses in nats a token, times in RFC 3339, sizes in bytes. Rounds are
-// counted from 1: round 0 is the checkpoint before training. The package decides nothing and imports nothing of a
-// network.
+// Amounts are in uzen (1 ZEN = 1 000 000 uzen), or, of a value that has a coin, in grains of this coin; losses in nats
+// a token, times in RFC 3339, sizes in bytes. Rounds are counted from 1: round 0 is the checkpoint before training. The
+// package decides nothing and imports nothing of a network.
 package api
 
 import (
 	"fmt"
 	"time"
+
+	"github.com/starling-network/starling/protocol/coin"
 )
 
 // Job is a training run as one line of a list, with its totals so far.
@@ -150,6 +152,7 @@ type Metric struct {
 	Workers         int                `json:"workers,omitempty"`    // active
 	Seconds         float64            `json:"seconds,omitempty"`    // of the round
 	PaidUzen        uint64             `json:"paid_uzen,omitempty"`  // so far, with the fee
+	Coin            *Coin              `json:"coin,omitempty"`       // of paid_uzen; absent: ZEN
 	// of a round: when its checkpoint was recorded; not of a simulation
 	Time time.Time `json:"time,omitzero"`
 	// Euclidean norm of the gradient before clipping, the mean over the workers that tell it
@@ -169,9 +172,10 @@ func (m Metric) Measurement(name string) *float64 {
 
 // Metrics are the series of a run, thinned for drawing.
 type Metrics struct {
-	Steps  int      `json:"steps"`  // inner steps that the run has
-	Axis   Axis     `json:"axis"`   // what each round adds, to draw a series by tokens, time or cost
-	Series []Series `json:"series"` // those that have values
+	Steps  int      `json:"steps"`          // inner steps that the run has
+	Axis   Axis     `json:"axis"`           // what each round adds, to draw a series by tokens, time or cost
+	Series []Series `json:"series"`         // those that have values
+	Coin   *Coin    `json:"coin,omitempty"` // of the cost on the axis; absent: ZEN
 }
 
 // Axis maps inner steps to tokens, seconds and cost, at the ends of rounds: arrays of one length, ascending. Between
@@ -242,6 +246,14 @@ type Receipt struct {
 	Coin        *Coin    `json:"coin,omitempty"`  // of its amounts; absent: ZEN
 }
 
+// CoinOf is the coin of the amounts of an answer.
+func CoinOf(c *Coin) coin.Coin {
+	if c == nil {
+		return coin.Coin{}
+	}
+	return coin.Coin{Denom: c.Denom, Symbol: c.Symbol, Exponent: c.Decimals}
+}
+
 // Coin is a coin other than ZEN. Amounts of a value that has one are in its grains: its base units, or 10^-9 of a coin
 // with more than nine decimals.
 type Coin struct {
@@ -310,9 +322,10 @@ type Member struct {
 	Zero        int         `json:"zero_receipts"`
 	Uzen        uint64      `json:"uzen"` // received
 	SlashedUzen uint64      `json:"slashed_uzen"`
-	Signed      int         `json:"signed"` // checkpoints
-	Audits      AuditCounts `json:"audits"` // drawn for a verifier, or of a worker's units
-	Zeros       []string    `json:"zeros"`  // reasons of its zeros, each once
+	Signed      int         `json:"signed"`         // checkpoints
+	Audits      AuditCounts `json:"audits"`         // drawn for a verifier, or of a worker's units
+	Zeros       []string    `json:"zeros"`          // reasons of its zeros, each once
+	Coin        *Coin       `json:"coin,omitempty"` // of uzen; absent: ZEN
 }
 
 // Members are all of a job.
@@ -356,7 +369,8 @@ type Cost struct {
 	FeeUzen       uint64 `json:"fee_uzen"`
 	RefundedUzen  uint64 `json:"refunded_uzen"`
 	RemainingUzen uint64 `json:"remaining_uzen"`
-	SlashedUzen   uint64 `json:"slashed_uzen"` // of stakes, not of the budget
+	SlashedUzen   uint64 `json:"slashed_uzen"`   // of stakes in ZEN, not of the budget
+	Coin          *Coin  `json:"coin,omitempty"` // of the budget and what it paid; absent: ZEN
 }
 
 // Spec is the file of a job.
@@ -389,11 +403,12 @@ type Plan struct {
 	Facts      []Fact   `json:"facts"`
 	Notes      []string `json:"notes"` // settings that have no effect
 
-	StepSeconds float64     `json:"step_seconds"` // of one inner step of one worker, measured on the server
-	Seconds     float64     `json:"seconds"`      // of training on the server
-	MemoryBytes uint64      `json:"memory_bytes"` // of one worker
-	Placement   Placement   `json:"placement"`    // the members that would be drawn
-	Rejections  []Rejection `json:"rejections"`   // the participants that cannot be drawn, and why
+	StepSeconds float64     `json:"step_seconds"`   // of one inner step of one worker, measured on the server
+	Seconds     float64     `json:"seconds"`        // of training on the server
+	MemoryBytes uint64      `json:"memory_bytes"`   // of one worker
+	Placement   Placement   `json:"placement"`      // the members that would be drawn
+	Coin        *Coin       `json:"coin,omitempty"` // of cost and budget; absent: ZEN
+	Rejections  []Rejection `json:"rejections"`     // the participants that cannot be drawn, and why
 }
 
 // Placement is a machine that does the work of all members of a run by itself, and whether it has the memory for it.

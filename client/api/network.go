@@ -35,16 +35,24 @@ type Validators struct {
 
 // Participant is an account that works for a network.
 type Participant struct {
-	ID     string   `json:"id"`
-	Roles  []string `json:"roles"`  // none: it has an address only
-	Price  uint64   `json:"price"`  // uzen per 10^15 operations that it offers work for
+	ID    string   `json:"id"`
+	Roles []string `json:"roles"` // none: it has an address only
+	// uzen per 10^15 operations that it offers work for; 0 if it takes other coins alone
+	Price  uint64   `json:"price"`
 	Offers bool     `json:"offers"` // whether it does
 	Stake  uint64   `json:"stake_uzen"`
 	Jailed bool     `json:"jailed"`
 	Jobs   []string `json:"jobs"` // that it is an active member of
 	Device string   `json:"device"`
-	Class  string   `json:"class"` // as it was measured: unrated, cpu, apple, consumer, professional or datacentre
-	Rate   uint64   `json:"rate"`  // operations a second; 0: not measured
+	Class  string   `json:"class"`          // as measured: unrated, cpu, apple, consumer, professional or datacentre
+	Rate   uint64   `json:"rate"`           // operations a second; 0: not measured
+	Asks   []Ask    `json:"asks,omitempty"` // its prices in other coins
+}
+
+// Ask is a price in a coin other than ZEN.
+type Ask struct {
+	Price uint64 `json:"price"` // grains of the coin per 10^15 operations
+	Coin  *Coin  `json:"coin"`
 }
 
 // Workers are the participants of a network.

@@ -219,7 +219,7 @@ func (c *Card) contributors(fsys fs.FS) error {
 	if err != nil {
 		return err
 	}
-	people := map[string]*Contributor{}
+	people, paid := map[string]*Contributor{}, coin.Coin{} // the coin of the job
 	of := func(id string) *Contributor {
 		if people[id] == nil {
 			people[id] = &Contributor{ID: id}
@@ -234,10 +234,10 @@ func (c *Card) contributors(fsys fs.FS) error {
 		switch {
 		case r.Kind == reward.Work && r.Amount > 0:
 			p.Units++
-			p.Uzen, p.Coin = p.Uzen+r.Amount, r.Coin
+			p.Uzen, paid = p.Uzen+r.Amount, r.Coin
 		case r.Kind == reward.Audit && r.Amount > 0:
 			p.Audits++
-			p.Uzen, p.Coin = p.Uzen+r.Amount, r.Coin
+			p.Uzen, paid = p.Uzen+r.Amount, r.Coin
 		}
 	}
 	for _, l := range c.Lineage {
@@ -247,6 +247,7 @@ func (c *Card) contributors(fsys fs.FS) error {
 	}
 	for _, p := range people {
 		if p.Uzen > 0 || p.Attested > 0 {
+			p.Coin = paid
 			c.People = append(c.People, *p)
 		}
 	}
@@ -307,7 +308,7 @@ func readLines[T any](fsys fs.FS, name string) (all []T, err error) {
 //go:embed card.md
 var page string
 
-var card = template.Must(template.New(File).Funcs(template.FuncMap{"code": code, "zen": zen,
+var card = template.Must(template.New(File).Funcs(template.FuncMap{"code": code,
 	"grouped": grouped}).Parse(page))
 
 // Write writes the card: front matter in YAML, then Markdown. The same card gives the same bytes.
@@ -426,14 +427,6 @@ func grouped(n int) string {
 		digits = digits[:i] + "," + digits[i:]
 	}
 	return digits
-}
-
-// zen is the earnings of a contributor for people.
-func zen(c Contributor) string {
-	if !c.Coin.Own() {
-		return c.Coin.Text(c.Uzen)
-	}
-	return fmt.Sprintf("%d.%06d ZEN", c.Uzen/1e6, c.Uzen%1e6)
 }
 
 // First is the first checkpoint after the initial one, if there is any; Last the last.

@@ -161,14 +161,6 @@ func Shown(c coin.Coin) *api.Coin {
 	return &api.Coin{Denom: c.Denom, Symbol: c.Symbol, Decimals: c.Exponent}
 }
 
-// Of is the coin of an answer of the API.
-func Of(c *api.Coin) coin.Coin {
-	if c == nil {
-		return coin.Coin{}
-	}
-	return coin.Coin{Denom: c.Denom, Symbol: c.Symbol, Exponent: c.Decimals}
-}
-
 // Holding is what an account has of a coin, in its grains.
 type Holding struct {
 	Coin     coin.Coin `json:"coin"`
@@ -190,19 +182,19 @@ func Order(ctx context.Context, m module.Market, symbol string, o market.Order) 
 		return o, fmt.Errorf("%w: %s takes no new orders", coin.ErrCoin, c.Name())
 	}
 	o.Coin, o.Waiting = c.Coin, c.Waiting
-	if o.Budget, err = grains(c.Coin, o.Budget); err != nil {
+	if o.Budget, err = Grains(c.Coin, o.Budget); err != nil {
 		return o, fmt.Errorf("budget.max_cost: %w", err)
 	}
-	if o.PriceCap, err = grains(c.Coin, o.PriceCap); err != nil {
+	if o.PriceCap, err = Grains(c.Coin, o.PriceCap); err != nil {
 		return o, fmt.Errorf("budget.max_price: %w", err)
 	}
-	if o.Conditions.Hourly, err = grains(c.Coin, o.Conditions.Hourly); err != nil {
+	if o.Conditions.Hourly, err = Grains(c.Coin, o.Conditions.Hourly); err != nil {
 		return o, fmt.Errorf("budget.max_price_per_hour: %w", err)
 	}
 	return o, nil
 }
 
-// grains is an amount in millionths of a coin, exactly.
-func grains(c coin.Coin, millionths uint64) (uint64, error) {
+// Grains is an amount in millionths of a coin, as job files have it, in grains of the coin, exactly.
+func Grains(c coin.Coin, millionths uint64) (uint64, error) {
 	return c.Parse(coin.Coin{}.Amount(millionths))
 }

@@ -141,7 +141,8 @@ func New(with Consumer, h home.Home) (*Consumer, error) {
 		Target: prepare.Workers(b), BudgetUzen: uint64(c.Options.Job.Budget.MaxCost), Phase: "starting",
 	}
 	if before, _ := c.Dir.ReadMetrics(); len(before) > 0 { // of a run that is resumed
-		c.progress.PaidUzen = before[len(before)-1].PaidUzen
+		last := before[len(before)-1]
+		c.progress.PaidUzen, c.progress.Coin = last.PaidUzen, api.CoinOf(last.Coin)
 	}
 	return c, nil
 }
@@ -213,6 +214,9 @@ func (c *Consumer) Run(ctx context.Context) (*rundir.Summary, error) {
 		actions := duty.Step(e)
 		m.Note(e, actions)
 		return actions
+	}
+	if err := price(ctx, c); err != nil {
+		return nil, err
 	}
 	blocks, err := c.Chain.Blocks(ctx)
 	if err != nil {

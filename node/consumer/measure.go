@@ -14,6 +14,7 @@ import (
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/node/answers"
+	"github.com/starling-network/starling/node/coins"
 	"github.com/starling-network/starling/node/measured"
 	"github.com/starling-network/starling/node/member"
 	"github.com/starling-network/starling/node/prepare/demand"
@@ -68,9 +69,23 @@ func (c *Consumer) measure(ctx context.Context, round uint32, ckpt *train.Checkp
 		m.BytesUp, m.BytesDown = after.sent-c.mark.sent, after.received-c.mark.received
 	}
 	if escrow, err := c.Chain.Market.Escrow(ctx, c.Job.JobID()); err == nil {
-		m.PaidUzen, c.progress.BudgetUzen = escrow.Paid+escrow.Fee, escrow.Budget
+		m.PaidUzen, m.Coin, c.progress.BudgetUzen = escrow.Paid+escrow.Fee, coins.Shown(c.progress.Coin), escrow.Budget
 	}
 	return ms, after, nil
+}
+
+// price notes the coin and the budget of the order, in the progress and in the folder.
+func price(ctx context.Context, c *Consumer) error {
+	o, err := c.Chain.Market.PlacedOrder(ctx, c.Job.JobID())
+	if err != nil {
+		return err
+	}
+	c.progress.Coin, c.progress.BudgetUzen = o.Coin, o.Budget
+	if c.Dir.Run.Coin == o.Coin {
+		return nil
+	}
+	c.Dir.Run.Coin = o.Coin
+	return c.Dir.WriteRun()
 }
 
 func (c *Consumer) advanceProgress(m rundir.Metric) {

@@ -17,6 +17,7 @@ import (
 	"github.com/starling-network/starling/node/runs"
 	"github.com/starling-network/starling/node/torch"
 	"github.com/starling-network/starling/node/tracking/mlflow"
+	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/run/reason"
 )
 
@@ -61,6 +62,7 @@ type Progress struct {
 	GradNorm             float64 // before clipping, the mean over the latest round; NaN: no unit reports one
 	TokensPerSecond      float64
 	Workers, Target      int
+	Coin                 coin.Coin // of the next two, in its grains
 	PaidUzen, BudgetUzen uint64
 	Latest               rundir.Metric // of the latest round, with the latest measurements
 	Left                 time.Duration

@@ -6,5 +6,5 @@ import "github.com/starling-network/starling/node/notify"
 func (p Progress) Event(kind, name string) notify.Event {
 	return notify.Event{Event: kind, Job: p.Job, Name: name, Step: p.Step, Steps: p.Steps, Round: p.Round,
 		Rounds: p.Rounds, Loss: notify.Known(p.Loss), EvalLoss: notify.Known(p.EvalLoss), PaidUzen: p.PaidUzen,
-		BudgetUzen: p.BudgetUzen}
+		BudgetUzen: p.BudgetUzen, Coin: p.Coin}
 }

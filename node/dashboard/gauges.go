@@ -4,6 +4,7 @@ import (
 	"math"
 	"sync"
 
+	"github.com/starling-network/starling/node/coins"
 	"github.com/starling-network/starling/node/consumer"
 	"github.com/starling-network/starling/node/metrics"
 	"github.com/starling-network/starling/node/tracking"
@@ -25,14 +26,17 @@ func NewProgressGauges(set *metrics.Set) *ProgressGauges {
 	for _, g := range tracking.Gauges {
 		gauge(g.Name, g.Help, func(p consumer.Progress) float64 {
 			m := p.Latest
-			m.Step, m.Round, m.Workers, m.PaidUzen = uint32(p.Step), uint32(p.Round), p.Workers, p.PaidUzen
+			m.Step, m.Round, m.Workers = uint32(p.Step), uint32(p.Round), p.Workers
+			m.PaidUzen, m.Coin = p.PaidUzen, coins.Shown(p.Coin)
 			return g.Of(m)
 		})
 	}
 	gauge("starling_job_planned_steps", "Inner steps of the whole job.",
 		func(p consumer.Progress) float64 { return float64(p.Steps) })
-	gauge("starling_job_budget_uzen", "Budget of the job.",
-		func(p consumer.Progress) float64 { return float64(p.BudgetUzen) })
+	gauge("starling_job_budget_uzen", "Budget of the job, of an order in ZEN.",
+		func(p consumer.Progress) float64 { return tracking.Uzen(p.Coin, p.BudgetUzen) })
+	gauge("starling_job_budget_coins", "Budget of the job, in coins of its order.",
+		func(p consumer.Progress) float64 { return p.Coin.Float(p.BudgetUzen) })
 	return f
 }
 

@@ -35,7 +35,7 @@ func TestLiveMetricsAreTheExported(t *testing.T) {
 		answer := httptest.NewRecorder()
 		w.Metrics.Handler().ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
 		return slices.DeleteFunc(lines(answer.Body.String()), func(line string) bool {
-			return strings.Contains(line, "planned_steps") || strings.Contains(line, "budget_uzen") // of a job that is not over
+			return strings.Contains(line, "planned_steps") || strings.Contains(line, "job_budget") // of a job that is not over
 		})
 	}
 	w := instrument.New("test", "train")

@@ -114,7 +114,7 @@ func reportSummary(s *rundir.Summary, halted string) report.Summary {
 // earnings groups the receipts by account, members first.
 func earnings(k Books) []report.Earning {
 	var out []report.Earning
-	index := map[string]int{}
+	index, lost := map[string]int{}, map[string][]reward.Receipt{}
 	for _, m := range k.Run.Members {
 		index[m.ID] = len(out)
 		out = append(out, report.Earning{Participant: m.ID, Role: m.Role.String()})
@@ -138,10 +138,8 @@ func earnings(k Books) []report.Earning {
 		}
 		line := report.Receipt{Round: int(r.Round) + 1, For: subject(r), Uzen: r.Amount, Reason: reward.Reason(r), Fix: r.Fix}
 		if r.Kind == reward.Slash {
-			if r.Coin.Own() {
-				out[i].SlashedUzen += r.Amount
-			}
-			line.Uzen = 0
+			lost[r.Who] = append(lost[r.Who], r)
+			out[i].Slashed, line.Uzen = slashed(lost[r.Who]), 0
 		}
 		if r.Coin != paid { // a part of a stake in ZEN, in a job in another coin
 			line.Uzen, line.For = 0, line.For+", "+r.Coin.Text(r.Amount)
@@ -149,6 +147,22 @@ func earnings(k Books) []report.Earning {
 		out[i].Receipts = append(out[i].Receipts, line)
 	}
 	return out
+}
+
+// slashed is the sum of receipts of slashes in each coin, with the names of the coins.
+func slashed(receipts []reward.Receipt) string {
+	var coins []coin.Coin
+	sums := map[coin.Coin]uint64{}
+	for _, r := range receipts {
+		if sums[r.Coin] += r.Amount; !slices.Contains(coins, r.Coin) {
+			coins = append(coins, r.Coin)
+		}
+	}
+	texts := make([]string, len(coins))
+	for i, c := range coins {
+		texts[i] = c.Text(sums[c])
+	}
+	return strings.Join(texts, " and ")
 }
 
 func subject(r reward.Receipt) string {
@@ -214,12 +228,14 @@ func (e State) reportDisputes() []report.Dispute {
 		for _, r := range g.Log {
 			d.Moves = append(d.Moves, report.Move{By: r.Party.String(), What: g.Text(r, e.Names())})
 		}
-		loser := slices.IndexFunc(e.Receipts, func(r reward.Receipt) bool {
-			return r.Kind == reward.Slash && r.Round == g.Config.Round && r.Unit == g.Config.Unit
-		})
-		if loser >= 0 {
-			d.SlashedUzen = e.Receipts[loser].Amount
+		var of []reward.Receipt
+		for _, r := range e.Receipts {
+			if r.Kind == reward.Slash && r.Round == g.Config.Round && r.Unit == g.Config.Unit &&
+				(len(of) == 0 || r.Who == of[0].Who && r.Coin != of[0].Coin) { // a part of each stake of one account
+				of = append(of, r)
+			}
 		}
+		d.Slashed = slashed(of)
 		out = append(out, d)
 	}
 	return out

@@ -11,6 +11,7 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/node/session"
+	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/market/cost"
 	"github.com/starling-network/starling/protocol/registry"
@@ -57,6 +58,7 @@ type Fit struct {
 	Text   string          `json:"text,omitempty"`
 	Do     string          `json:"do,omitempty"`
 	Budget uint64          `json:"budget_uzen"`
+	Coin   coin.Coin       `json:"coin,omitzero"` // of the budget, in its grains; absent: ZEN
 }
 
 // mostOrders is how many orders are read.
@@ -218,7 +220,7 @@ func (a *asked) orders(ctx context.Context, c *client.Client, m Machine, r *Repo
 	r.Orders = []Fit{}
 	add := func(o market.Order, open bool) {
 		why := book.Unfit(o, crew.Worker, candidate)
-		r.Orders = append(r.Orders, Fit{o.ID, open, why, why.Text(), standing.Remedy(why), o.Budget})
+		r.Orders = append(r.Orders, Fit{o.ID, open, why, why.Text(), standing.Remedy(why), o.Budget, o.Coin})
 	}
 	open, err := c.Market.Orders(ctx)
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/csv"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -93,11 +92,8 @@ func WriteCSV(w io.Writer, list []Booking) error {
 		if uzen < 0 {
 			sign, uzen = "-", -uzen
 		}
-		amount := b.Coin.Amount(uint64(uzen))
-		if b.Coin.Own() {
-			amount = fmt.Sprintf("%d.%06d", uzen/1_000_000, uzen%1_000_000)
-		}
-		_ = out.Write([]string{at, sign + amount, b.Coin.Name(), b.Job, string(b.Kind), strconv.FormatInt(b.Height, 10),
+		_ = out.Write([]string{at, sign + b.Coin.Amount(uint64(uzen)), b.Coin.Name(), b.Job, string(b.Kind),
+			strconv.FormatInt(b.Height, 10),
 			b.Transaction, b.Why})
 	}
 	out.Flush()

@@ -38,8 +38,8 @@ func TestBookings(t *testing.T) {
 	const want = `time,amount,coin,job,kind,height,transaction,reason
 ,0.000007,ZEN,job-1,base,3,,"it was right, ""exactly"""
 2030-01-02T03:04:07Z,0.000001,ZEN,job-1,work,7,,"it was right, ""exactly"""
-2030-01-02T03:04:07Z,12.000000,ZEN,job-1,bounty,7,,"it was right, ""exactly"""
-2030-01-02T03:04:09Z,-2.500000,ZEN,job-1,slash,9,c0ffee,"it was right, ""exactly"""
+2030-01-02T03:04:07Z,12.00,ZEN,job-1,bounty,7,,"it was right, ""exactly"""
+2030-01-02T03:04:09Z,-2.50,ZEN,job-1,slash,9,c0ffee,"it was right, ""exactly"""
 `
 	if text.String() != want {
 		t.Errorf("%s", text.String())

@@ -8,6 +8,7 @@ import (
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/session"
+	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/market/cost"
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run/crew"
@@ -77,7 +78,7 @@ func SlashesOf(ctx context.Context, c *client.Client) (found []rundir.Explanatio
 	return found, nil
 }
 
-// Prices are what is asked for work in a role, in uzen per 10^15 floating-point operations.
+// Prices are what is asked for work in a role in one coin, in its grains per 10^15 floating-point operations.
 type Prices struct {
 	Role    string `json:"role"`
 	Offers  int    `json:"offers"`
@@ -87,6 +88,8 @@ type Prices struct {
 	Highest uint64 `json:"highest"`
 	// median price of an hour of the measured machines; 0: none is measured
 	Hourly uint64 `json:"hourly_uzen,omitempty"`
+	// of the prices; absent: ZEN
+	Coin coin.Coin `json:"coin,omitzero"`
 }
 
 // MarketPrices are what is asked on a network.
@@ -98,30 +101,45 @@ func MarketPrices(ctx context.Context, network string) ([]Prices, error) {
 	return pricesOf(lots), nil
 }
 
-// pricesOf are prices in the network's own coin.
+// pricesOf are prices by role and coin, in ZEN first.
 func pricesOf(lots []MarketOffer) []Prices {
-	list := []Prices{}
-	for _, role := range crew.Classes {
-		var prices, hours []uint64
-		p := Prices{Role: role.String()}
-		for _, l := range lots {
-			if l.Role != role || !l.Coin.Own() {
-				continue
-			}
-			prices, p.Slots = append(prices, l.Price), p.Slots+int(l.Slots)
-			if l.Rate > 0 {
-				hours = append(hours, cost.Hourly(l.Price, l.Rate))
-			}
+	list, coins := []Prices{}, []coin.Coin{{}}
+	for _, l := range lots {
+		if !slices.Contains(coins, l.Coin) {
+			coins = append(coins, l.Coin)
 		}
-		slices.Sort(prices)
-		slices.Sort(hours)
-		if p.Offers = len(prices); p.Offers > 0 {
-			p.Lowest, p.Median, p.Highest = prices[0], prices[len(prices)/2], prices[len(prices)-1]
-			list = append(list, p)
-		}
-		if len(hours) > 0 {
-			list[len(list)-1].Hourly = hours[len(hours)/2]
+	}
+	slices.SortFunc(coins, func(a, b coin.Coin) int { return cmp.Compare(a.Denom, b.Denom) })
+	for _, in := range coins {
+		for _, role := range crew.Classes {
+			if p := pricesIn(in, role, lots); p.Offers > 0 {
+				list = append(list, p)
+			}
 		}
 	}
 	return list
+}
+
+// pricesIn are the prices of a role in a coin.
+func pricesIn(in coin.Coin, role crew.Role, lots []MarketOffer) Prices {
+	var prices, hours []uint64
+	p := Prices{Role: role.String(), Coin: in}
+	for _, l := range lots {
+		if l.Role != role || l.Coin != in {
+			continue
+		}
+		prices, p.Slots = append(prices, l.Price), p.Slots+int(l.Slots)
+		if l.Rate > 0 {
+			hours = append(hours, cost.Hourly(l.Price, l.Rate))
+		}
+	}
+	slices.Sort(prices)
+	slices.Sort(hours)
+	if p.Offers = len(prices); p.Offers > 0 {
+		p.Lowest, p.Median, p.Highest = prices[0], prices[len(prices)/2], prices[len(prices)-1]
+	}
+	if len(hours) > 0 {
+		p.Hourly = hours[len(hours)/2]
+	}
+	return p
 }

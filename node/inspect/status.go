@@ -18,6 +18,7 @@ import (
 	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/session"
+	"github.com/starling-network/starling/protocol/coin"
 	rules "github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run/crew"
@@ -168,6 +169,10 @@ func readStatus(ctx context.Context, c *client.Client, height int64, account str
 }
 
 func participants(ctx context.Context, c *client.Client, v standing.View) ([]api.Participant, error) {
+	known, err := c.Market.Coins(ctx)
+	if err != nil {
+		return nil, err
+	}
 	all, err := c.Registry.Participants(ctx)
 	list := make([]api.Participant, 0, len(all))
 	for _, p := range all {
@@ -180,7 +185,10 @@ func participants(ctx context.Context, c *client.Client, v standing.View) ([]api
 		}
 		for _, o := range v.Offers {
 			if o.ID == p.ID {
-				s.Offers, s.Price = true, o.Price
+				s.Offers, s.Price, s.Asks = true, o.Price, asksOf(o, known)
+				if o.Foreign {
+					s.Price = 0
+				}
 			}
 		}
 		for _, r := range v.Runs {
@@ -191,6 +199,16 @@ func participants(ctx context.Context, c *client.Client, v standing.View) ([]api
 		list = append(list, s)
 	}
 	return list, err
+}
+
+// asksOf are the prices of an offer in coins other than ZEN that a network knows.
+func asksOf(o rules.Offer, known []coin.Registered) (asks []api.Ask) {
+	for _, c := range known {
+		if price, takes := o.Asked(c.Denom); takes {
+			asks = append(asks, api.Ask{Price: price, Coin: coins.Shown(c.Coin)})
+		}
+	}
+	return asks
 }
 
 // WithdrawOffer withdraws the offer of a worker or verifier that does not run.
@@ -282,8 +300,8 @@ func CheckBooks(ctx context.Context, network string) (*Balances, error) {
 	}
 	for _, book := range b.Books {
 		if !book.Balanced() {
-			b.Wrong = append(b.Wrong, fmt.Sprintf("%s accounts for %d uzen, and %d are there", book.Module, book.Owed,
-				book.Held))
+			b.Wrong = append(b.Wrong, fmt.Sprintf("%s accounts for %s, and %s are there", book.Module,
+				book.Coin.Text(book.Owed), book.Coin.Text(book.Held)))
 		}
 	}
 	return b, nil

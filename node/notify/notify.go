@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/coin"
 )
 
 // The events of a job.
@@ -51,6 +52,7 @@ type Event struct {
 	EvalLoss   *float64  `json:"eval_loss,omitempty"`
 	PaidUzen   uint64    `json:"paid_uzen"`
 	BudgetUzen uint64    `json:"budget_uzen"`
+	Coin       coin.Coin `json:"coin,omitzero"`    // of the two amounts, in its grains; absent: ZEN
 	Target     string    `json:"target,omitempty"` // store of a copy
 	Member     string    `json:"member,omitempty"` // account that was lost
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/prepare/demand"
 	"github.com/starling-network/starling/node/prepare/storage"
+	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/market/cost"
 	"github.com/starling-network/starling/role/bundle"
 )
@@ -27,25 +28,26 @@ var ErrPlanStale = errors.New("the job is another than the one that was planned"
 // Plan is what a job will take, before anything is started.
 type Plan struct {
 	// of the plan; it begins with that of the job, and another budget, or other audits, have another
-	ID         string   `json:"id"`
-	Name       string   `json:"name"`
-	Parameters int      `json:"parameters"`
-	Tokens     uint64   `json:"tokens"` // trained on, all workers together
-	Steps      int      `json:"steps"`
-	Rounds     int      `json:"rounds"`
-	Workers    int      `json:"workers"`
-	Flops      uint64   `json:"flops"`           // of all units once, at most the largest number
-	Most       uint64   `json:"most_uzen"`       // that it may cost, with every unit audited
-	Budget     uint64   `json:"budget_uzen"`     //
-	Stakes     Bonds    `json:"stakes"`          // that members must have
-	StepTime   float64  `json:"step_seconds"`    // of one inner step of one worker, measured here
-	Seconds    float64  `json:"seconds"`         // of training if this machine does all of it; 0: it waits for others
-	Memory     uint64   `json:"memory_bytes"`    // of one worker
-	Disk       int64    `json:"disk_bytes"`      // that one worker must have; without a network: all parties
-	FreeDisk   int64    `json:"free_disk_bytes"` // that parties of an embedded network may fill; 0: not known
-	Received   int64    `json:"round_bytes"`     // that a worker receives in a round
-	Executor   string   `json:"executor"`        // that takes the steps: builtin or torch
-	Notes      []string `json:"notes"`           // settings without effect, and the loss that the strategy costs
+	ID         string    `json:"id"`
+	Name       string    `json:"name"`
+	Parameters int       `json:"parameters"`
+	Tokens     uint64    `json:"tokens"` // trained on, all workers together
+	Steps      int       `json:"steps"`
+	Rounds     int       `json:"rounds"`
+	Workers    int       `json:"workers"`
+	Flops      uint64    `json:"flops"`           // of all units once, at most the largest number
+	Most       uint64    `json:"most_uzen"`       // that it may cost, with every unit audited
+	Budget     uint64    `json:"budget_uzen"`     //
+	Stakes     Bonds     `json:"stakes"`          // that members must have
+	Coin       coin.Coin `json:"coin,omitzero"`   // of cost, budget and stakes, in its grains; absent: ZEN
+	StepTime   float64   `json:"step_seconds"`    // of one inner step of one worker, measured here
+	Seconds    float64   `json:"seconds"`         // of training if this machine does all of it; 0: it waits for others
+	Memory     uint64    `json:"memory_bytes"`    // of one worker
+	Disk       int64     `json:"disk_bytes"`      // that one worker must have; without a network: all parties
+	FreeDisk   int64     `json:"free_disk_bytes"` // that parties of an embedded network may fill; 0: not known
+	Received   int64     `json:"round_bytes"`     // that a worker receives in a round
+	Executor   string    `json:"executor"`        // that takes the steps: builtin or torch
+	Notes      []string  `json:"notes"`           // settings without effect, and the loss that the strategy costs
 
 	Placement *api.Placement `json:"placement"` // without a network: this machine
 	Quote     *Quote         `json:"quote"`     // on a network: who would be taken, and why others would not
@@ -79,8 +81,24 @@ func PlanJob(ctx context.Context, j *job.Job, network string) (*Plan, error) {
 	if network == "" {
 		return p, p.PlaceHere(b)
 	}
-	p.Quote, err = QuoteOf(b, ctx, network)
+	if p.Quote, err = QuoteOf(b, ctx, network); err == nil {
+		p.In(p.Quote)
+	}
 	return p, err
+}
+
+// In states the plan in the coin of an order in another coin than ZEN, at the highest price that it pays: that at which
+// members would be drawn, or, if it would wait, the most that it allows.
+func (p *Plan) In(q *Quote) {
+	if q.Coin.Own() {
+		return
+	}
+	o, price := q.order, q.order.PriceCap
+	if q.Matched {
+		price = max(q.Work, q.Audit, q.Draw)
+	}
+	_, p.Most = cost.Quote(o.Terms, price, o.Verifiers)
+	p.Coin, p.Budget, p.Stakes = q.Coin, o.Budget, bonds(o, price)
 }
 
 // FitsDisk reports whether this machine has the disk for a job; a disk of which nothing is known has it.
@@ -124,13 +142,14 @@ func Of(b *prepare.CompiledJob) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, most := cost.Quote(o.Terms, demand.LocalPrice(o), o.Verifiers)
+	price := demand.LocalPrice(o)
+	_, most := cost.Quote(o.Terms, price, o.Verifiers)
 	j, s := b.Job, b.Spec
 	p := &Plan{
 		ID: b.PlanID(), Name: j.Name, Parameters: b.Model.Parameters(), Tokens: b.Tokens(j.Training.MaxSteps),
 		Steps:  j.Training.MaxSteps,
 		Rounds: int(s.Rounds), Workers: j.Strategy.Workers.Target, Flops: o.Terms.Flops(),
-		Most: most, Budget: o.Budget, Stakes: bonds(o),
+		Most: most, Budget: o.Budget, Stakes: bonds(o, price),
 		Disk: bundle.Footprint(s, b.Step, b.Manifest, o.Terms, member.DefaultKeep), Executor: j.Executor,
 		Notes: []string{}, parties: int(s.Units) + int(o.Verifiers),
 	}

@@ -33,6 +33,8 @@ type Quote struct {
 	Seconds uint64   `json:"seconds,omitempty"`
 	Members []Quoted `json:"members"` // offers that may be drawn
 	Others  []Quoted `json:"others"`  // offers that cannot be
+
+	order market.Order
 }
 
 // Quoted is an offer, and how likely it is drawn, or why it cannot be.
@@ -89,7 +91,7 @@ func QuoteOf(b *prepare.CompiledJob, ctx context.Context, network string) (*Quot
 		return nil, err
 	}
 	q := &Quote{Job: b.Job.Name, Matched: e.Why == market.Matched, Why: e.Why, Round: e.Round, Likely: e.Likely,
-		Whole: e.Whole, Budget: o.Budget, Coin: o.Coin, Seconds: e.Seconds}
+		Whole: e.Whole, Budget: o.Budget, Coin: o.Coin, Seconds: e.Seconds, order: o}
 	if !q.Matched {
 		q.Wanted = uint64(o.Workers.Min) + uint64(o.Verifiers)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/node/folder"
+	"github.com/starling-network/starling/protocol/coin"
 )
 
 // Files of an output folder.
@@ -36,14 +37,15 @@ const (
 
 // RunFile is run.json: what a later command must know to find the job again.
 type RunFile struct {
-	Format    int      `json:"format"` // of the output folder: 1
-	ID        string   `json:"id"`     // of the job
-	JobFile   string   `json:"job_file"`
-	Overrides []string `json:"overrides,omitempty"`
-	Dishonest int      `json:"dishonest,omitempty"`
-	Numerics  uint32   `json:"numerics,omitempty"` // version of the job's; 0: 1
-	Finished  bool     `json:"finished"`
-	Blobs     struct { // what the job shipped
+	Format    int       `json:"format"` // of the output folder: 1
+	ID        string    `json:"id"`     // of the job
+	JobFile   string    `json:"job_file"`
+	Overrides []string  `json:"overrides,omitempty"`
+	Dishonest int       `json:"dishonest,omitempty"`
+	Numerics  uint32    `json:"numerics,omitempty"` // version of the job's; 0: 1
+	Finished  bool      `json:"finished"`
+	Coin      coin.Coin `json:"coin,omitzero"` // of the order; absent: ZEN
+	Blobs     struct {  // what the job shipped
 		Spec     string   `json:"spec"`
 		Program  string   `json:"program"`
 		Manifest string   `json:"manifest"`

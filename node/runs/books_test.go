@@ -42,6 +42,21 @@ func TestLiveMoneyAddsUp(t *testing.T) {
 	}
 }
 
+// The amounts of a run in another coin are in its grains from the order on, while the job file has millionths.
+func TestAmountsAreInTheCoinOfTheOrder(t *testing.T) {
+	root := t.TempDir()
+	write(t, filepath.Join(root, "a"), map[string]string{
+		fileRun: `{"id":"job-1","coin":{"denom":"ibc/A","symbol":"dai","decimals":18}}`, fileJob: jobFile})
+	l, err := Open(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := history(t, l, "a").Job
+	if c := api.CoinOf(j.Coin); c.Text(j.BudgetUzen) != "5.00 DAI" {
+		t.Errorf("a budget of %d in %+v", j.BudgetUzen, c)
+	}
+}
+
 // The audits of a run that an older version concluded, which counted none as moot, are those of its receipts.
 func TestOldTotalsAreCountedAgain(t *testing.T) {
 	root := t.TempDir()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/node/coins"
 	"github.com/starling-network/starling/node/push/record"
 	"github.com/starling-network/starling/node/runs/lines"
 	"github.com/starling-network/starling/protocol/coin"
@@ -63,10 +64,11 @@ type about struct {
 
 // runFile is the part of run.json that is shown.
 type runFile struct {
-	ID        string   `json:"id"`
-	JobFile   string   `json:"job_file"`
-	Overrides []string `json:"overrides"`
-	Finished  bool     `json:"finished"`
+	ID        string    `json:"id"`
+	JobFile   string    `json:"job_file"`
+	Overrides []string  `json:"overrides"`
+	Finished  bool      `json:"finished"`
+	Coin      coin.Coin `json:"coin,omitzero"`
 }
 
 // Submitted says, in the folder of a job that was submitted to a server, what was asked for, and how it ended where the
@@ -289,6 +291,7 @@ func (f *folder) job(h *source.History) api.Job {
 	a := &f.about
 	j := api.Job{ID: f.id, Job: a.run.ID, Name: filepath.Base(f.path), Folder: f.shown, Kind: "run", Started: a.started,
 		Updated: f.updated(), Disputes: len(h.Disputes)}
+	j.Coin = coins.Shown(a.run.Coin)
 	plan(&j, a.job)
 	measure(&j, h)
 	if s := a.summary; s != nil {

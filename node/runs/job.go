@@ -26,7 +26,8 @@ func plan(j *api.Job, file *job.Job) {
 		j.Name = file.Name
 	}
 	j.Steps, j.Rounds, j.Workers = file.Training.MaxSteps, file.Rounds(), file.Strategy.Workers.Target
-	j.BudgetUzen = uint64(file.Budget.MaxCost)
+	// A file has millionths of a coin. An order in the coin has the amount in its grains, or there would be none.
+	j.BudgetUzen, _ = coins.Grains(api.CoinOf(j.Coin), uint64(file.Budget.MaxCost))
 	j.Facts = Facts(file)
 }
 

@@ -165,6 +165,7 @@ func (l *jobQueue) Plan(ctx context.Context, s api.Spec) (api.Plan, error) {
 		if p.Quote, err = plan.QuoteOf(b, ctx, l.payer.network); err != nil {
 			return api.Plan{}, l.payer.unanswered(err)
 		}
+		p.In(p.Quote)
 		return planned.OnNetwork(p, j), nil
 	}
 	if err := p.PlaceHere(b); err != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/starling-network/starling/client/api"
+	"github.com/starling-network/starling/protocol/coin"
 )
 
 // Gauge is a number of a job under its name for Prometheus. A process that trains serves it, and an export of a run
@@ -51,8 +52,18 @@ var Gauges = []Gauge{
 		trained(func(m api.Metric) float64 { return float64(m.BytesDown) })},
 	{"starling_job_workers", "Active workers of the job.",
 		func(m api.Metric) float64 { return float64(m.Workers) }},
-	{"starling_job_paid_uzen", "Paid for the job so far, fee included.",
-		func(m api.Metric) float64 { return float64(m.PaidUzen) }},
+	{"starling_job_paid_uzen", "Paid for the job so far, fee included, of an order in ZEN.",
+		func(m api.Metric) float64 { return Uzen(api.CoinOf(m.Coin), m.PaidUzen) }},
+	{"starling_job_paid_coins", "Paid for the job so far, fee included, in coins of its order.",
+		func(m api.Metric) float64 { return api.CoinOf(m.Coin).Float(m.PaidUzen) }},
+}
+
+// Uzen is an amount of ZEN in uzen; NaN of another coin.
+func Uzen(c coin.Coin, grains uint64) float64 {
+	if !c.Own() {
+		return math.NaN()
+	}
+	return float64(grains)
 }
 
 func perhaps(x *float64) float64 {

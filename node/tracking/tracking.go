@@ -11,6 +11,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/starling-network/starling/client/api"
 )
@@ -73,7 +74,8 @@ func Scalars(m api.Metric) (all []Scalar) {
 		add("run/round_seconds", m.Seconds)
 		add("run/bytes_up", float64(m.BytesUp))
 		add("run/bytes_down", float64(m.BytesDown))
-		add("run/paid_zen", float64(m.PaidUzen)/1e6)
+		paid := api.CoinOf(m.Coin)
+		add("run/paid_"+strings.ToLower(paid.Name()), paid.Float(m.PaidUzen))
 	}
 	return all
 }

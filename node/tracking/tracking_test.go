@@ -141,6 +141,28 @@ func TestEventsAreReadBack(t *testing.T) {
 	}
 }
 
+// Pay in another coin is logged under the name of this coin, and none of it in uzen.
+func TestPaidInACoin(t *testing.T) {
+	m := metrics()[3]
+	m.PaidUzen, m.Coin = 2_500_000_000, &api.Coin{Denom: "ibc/A", Symbol: "dai", Decimals: 18}
+	paid := map[string]float64{}
+	for _, s := range Scalars(m) {
+		if strings.HasPrefix(s.Name, "run/paid") {
+			paid[s.Name] = s.Value
+		}
+	}
+	if len(paid) != 1 || paid["run/paid_dai"] != 2.5 {
+		t.Error(paid)
+	}
+	var b bytes.Buffer
+	if err := Prometheus(&b, "a", []api.Metric{m}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.String(), `starling_job_paid_coins{job="a"} 2.5`) || strings.Contains(b.String(), "uzen") {
+		t.Error(b.String())
+	}
+}
+
 func TestEventsTellOfErrors(t *testing.T) {
 	if _, err := NewEvents(broken{}, 0, time.Unix(0, 0)); !errors.Is(err, io.ErrShortWrite) {
 		t.Error(err)

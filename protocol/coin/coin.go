@@ -98,6 +98,9 @@ func (c Coin) Amount(grains uint64) string {
 	return s[:keep] + strings.TrimRight(s[keep:], "0")
 }
 
+// Float is about an amount of grains as a number of coins, for charts.
+func (c Coin) Float(grains uint64) float64 { return float64(grains) / math.Pow10(c.Digits()) }
+
 // Parse reads a decimal number of coins as grains, exactly: digits with at most one point, and no more decimals than
 // the rules count but zeros.
 func (c Coin) Parse(text string) (uint64, error) {

@@ -164,7 +164,7 @@ func (a *API) cost(r *http.Request) (any, error) {
 	}
 	j := h.Job
 	c := api.Cost{BudgetUzen: j.BudgetUzen, PaidUzen: j.PaidUzen, FeeUzen: j.FeeUzen, RefundedUzen: j.RefundedUzen,
-		SlashedUzen: j.SlashedUzen}
+		SlashedUzen: j.SlashedUzen, Coin: j.Coin}
 	if spent := j.PaidUzen + j.FeeUzen + j.RefundedUzen; spent < j.BudgetUzen {
 		c.RemainingUzen = j.BudgetUzen - spent
 	}

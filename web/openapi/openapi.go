@@ -42,7 +42,8 @@ func Describe(routes []route.Route, version string) ([]byte, error) {
 	return json.MarshalIndent(object{
 		"openapi": "3.1.0",
 		"info": object{"title": "Starling", "version": version, "summary": "Runs, and the network that they run on",
-			"description": "Amounts are in uzen, losses in nats a token, times in RFC 3339. Errors are " +
+			"description": "Amounts are in uzen, or in grains of the coin of the object that has them: its base units, or " +
+				"10^-9 of a coin with more than nine decimals. Losses are in nats a token, times in RFC 3339. Errors are " +
 				"application/problem+json with a stable code and what to do. Lists have cursors: ask again with after."},
 		"servers":  []any{object{"url": "/"}},
 		"tags":     tagList(),

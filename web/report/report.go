@@ -19,7 +19,8 @@ import (
 	"github.com/starling-network/starling/protocol/coin"
 )
 
-// Report is everything the page shows. Lists are shown in the order given. Amounts are in uzen (1 ZEN = 1 000 000).
+// Report is everything the page shows. Lists are shown in the order given. Amounts are in uzen (1 ZEN = 1 000 000),
+// or in grains of the coin of the summary.
 type Report struct {
 	Job      Job
 	Summary  Summary
@@ -97,7 +98,7 @@ type Member struct {
 type Earning struct {
 	Participant string // address or name
 	Role        string // worker, verifier, validator
-	SlashedUzen uint64
+	Slashed     string // of its stakes, with the names of the coins; "": nothing
 	Receipts    []Receipt
 }
 
@@ -126,8 +127,8 @@ type Dispute struct {
 	Moves              []Move
 	Leaf               string // what the referee computed
 	Verdict            string
-	Guilty             bool // the worker
-	SlashedUzen        uint64
+	Guilty             bool   // the worker
+	Slashed            string // of stakes, with the names of the coins; "": nothing
 }
 
 // Move is one step of a bisection.
@@ -251,14 +252,8 @@ func accounts(earnings []Earning) []account {
 	return out
 }
 
-// zen formats uzen as ZEN, with at least two decimals and no needless ones.
-func zen(uzen uint64) string {
-	s := strings.TrimRight(fmt.Sprintf("%d.%06d", uzen/1_000_000, uzen%1_000_000), "0")
-	for len(s)-strings.IndexByte(s, '.') < 3 {
-		s += "0"
-	}
-	return s
-}
+// zen is an amount of ZEN without its name.
+func zen(uzen uint64) string { return coins(coin.Coin{}, uzen) }
 
 // coins is an amount of a coin without its name.
 func coins(c coin.Coin, grains uint64) string { return c.Amount(grains) }
@@ -267,7 +262,7 @@ func coins(c coin.Coin, grains uint64) string { return c.Amount(grains) }
 func about(c coin.Coin, grains ...uint64) string {
 	sum := 0.0
 	for _, n := range grains {
-		sum += float64(n) / math.Pow10(c.Digits())
+		sum += c.Float(n)
 	}
 	return strconv.FormatFloat(sum, 'f', 2, 64)
 }

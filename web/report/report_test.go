@@ -69,7 +69,7 @@ func example() Report {
 	}
 	r.Earnings[2].Receipts[11] = Receipt{Round: 12, For: "work unit 3", Reason: "the update came after the deadline",
 		Fix: "use a machine with a faster link, or ask for less work"}
-	r.Earnings = append(r.Earnings, Earning{Participant: liar, Role: "worker", SlashedUzen: 2_000_000, Receipts: []Receipt{
+	r.Earnings = append(r.Earnings, Earning{Participant: liar, Role: "worker", Slashed: "2.00 ZEN", Receipts: []Receipt{
 		{Round: 3, For: "work unit 4", Reason: "fraud proven in round 3"},
 		{Round: 1, For: "work unit 4", Reason: "fraud proven in round 3"}}},
 		Earning{Participant: "starling1verifier", Role: "verifier",
@@ -85,7 +85,7 @@ func example() Report {
 	}
 	r.Disputes = []Dispute{{Round: 3, Worker: liar, Challenger: "starling1verifier",
 		Leaf:    "step 41, operator 212 (Dot), tile 3: referee has 7c1e…, worker claimed 0000…",
-		Verdict: "worker at fault", Guilty: true, SlashedUzen: 2_000_000,
+		Verdict: "worker at fault", Guilty: true, Slashed: "2.00 ZEN",
 		Moves: []Move{{"starling1verifier", "challenges steps 40 to 59"},
 			{liar, "opens 16 state roots"}, {"starling1verifier", "disagrees from step 41 on"}}}}
 	r.Summary.Utilisation, r.Summary.BrokeRules, r.Summary.HadToLeave = 0.914, 2, 1

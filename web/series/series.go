@@ -106,7 +106,7 @@ func (q quantity) points(h *source.History, from, to float64) (x, y []float64) {
 
 // Of returns the named series of a run, or all, each of at most n points between two steps.
 func Of(h *source.History, names []string, n int, from, to float64) api.Metrics {
-	out := api.Metrics{Axis: axis(h, n), Series: []api.Series{}}
+	out := api.Metrics{Axis: axis(h, n), Series: []api.Series{}, Coin: h.Job.Coin}
 	if len(h.Metrics) > 0 {
 		out.Steps = int(h.Metrics[len(h.Metrics)-1].Step)
 	}
@@ -118,11 +118,11 @@ func Of(h *source.History, names []string, n int, from, to float64) api.Metrics 
 				Step: tx, Value: ty})
 		}
 	}
-	cost, unitless := totals.Spending(h), unitless(h)
+	cost, unitless, paid := totals.Spending(h), unitless(h), api.CoinOf(h.Job.Coin)
 	for _, q := range append(slices.Concat(quantities, nodes),
-		quantity{"cost", "Cost so far", "ZEN", "round", func(m api.Metric) (float64, bool) {
-			uzen, known := cost(m)
-			return float64(uzen) / 1e6, known
+		quantity{"cost", "Cost so far", paid.Name(), "round", func(m api.Metric) (float64, bool) {
+			grains, known := cost(m)
+			return paid.Float(grains), known
 		}}) {
 		if wanted(q.name) {
 			if unitless && (q.name == "loss" || q.name == "eval_loss") {
@@ -133,7 +133,8 @@ func Of(h *source.History, names []string, n int, from, to float64) api.Metrics 
 		}
 	}
 	byRound := countByRound(h)
-	for _, q := range counted {
+	for _, q := range append(slices.Clone(counted),
+		quantity{name: "earned", label: "Earned in a round", unit: paid.Name(), of: "round"}) {
 		if wanted(q.name) {
 			x, y := byRound.points(q.name, h, from, to)
 			add(q, x, y)
@@ -157,14 +158,13 @@ var counted = []quantity{
 	{name: "audits_moot", label: "Audits settled otherwise", of: "round"},
 	{name: "audits_missed", label: "Audits not answered", of: "round"},
 	{name: "rejected", label: "Work that was not paid", unit: "receipts", of: "round"},
-	{name: "earned", label: "Earned in a round", unit: "ZEN", of: "round"},
 }
 
 // counts are values by the name of a series and by round.
 type counts map[string]map[int]float64
 
 func countByRound(h *source.History) counts {
-	t := counts{}
+	t, paid := counts{}, api.CoinOf(h.Job.Coin)
 	add := func(name string, round int, v float64) {
 		if t[name] == nil {
 			t[name] = map[int]float64{}
@@ -183,10 +183,10 @@ func countByRound(h *source.History) counts {
 			add("audits_failed", r.Round, float64(c.Failed))
 			add("audits_moot", r.Round, float64(c.Moot))
 			add("audits_missed", r.Round, float64(c.Missed))
-			add("earned", r.Round, float64(r.Amount)/1e6)
+			add("earned", r.Round, paid.Float(r.Amount))
 		case "work":
 			add("rejected", r.Round, count(r.Amount == 0 && r.Reason != "below_one_uzen"))
-			add("earned", r.Round, float64(r.Amount)/1e6)
+			add("earned", r.Round, paid.Float(r.Amount))
 		}
 	}
 	return t
@@ -232,8 +232,8 @@ func axis(h *source.History, n int) api.Axis {
 		seconds += m.Seconds
 		if seen++; every <= 1 || seen == 1 || seen == rounds || seen%every == 0 {
 			a.Step, a.Tokens = append(a.Step, float64(m.Step)), append(a.Tokens, float64(m.Tokens))
-			uzen, _ := cost(m)
-			a.Seconds, a.Uzen = append(a.Seconds, seconds), append(a.Uzen, float64(uzen))
+			grains, _ := cost(m)
+			a.Seconds, a.Uzen = append(a.Seconds, seconds), append(a.Uzen, float64(grains))
 		}
 	}
 	return a

@@ -144,6 +144,17 @@ func TestCostIsWhatIsCharged(t *testing.T) {
 	}
 }
 
+// The money of a run in another coin is in this coin.
+func TestMoneyIsInTheCoinOfTheJob(t *testing.T) {
+	h := sourcetest.Run(3)
+	h.Job.Coin = &api.Coin{Denom: "ibc/A", Symbol: "dai", Decimals: 18}
+	m := Of(h, []string{"cost", "earned"}, 10, 0, 1e9)
+	if len(m.Series) != 2 || m.Coin != h.Job.Coin || m.Series[0].Unit != "DAI" || m.Series[1].Unit != "DAI" ||
+		m.Series[0].Value[2] != m.Axis.Uzen[3]/1e9 || m.Series[1].Value[0] != 7e-9 {
+		t.Errorf("%+v", m)
+	}
+}
+
 // A loss is in nats a token, but for what is learnt from rewards and for the noise of images.
 func TestUnitOfLosses(t *testing.T) {
 	for measured, want := range map[string]string{"accuracy": "nats a token", "reward": "", "mse": ""} {

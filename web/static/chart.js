@@ -1,7 +1,7 @@
 // Line charts in SVG: crosshair by pointer and by keyboard, smoothing, logarithmic axis, zoom by dragging, and each as CSV, SVG
 // and PNG.
 
-import { h, fill, significant, scaled, bytes, count } from './dom.js';
+import { h, fill, significant, scaled, bytes, count, coinOf } from './dom.js';
 
 export const colors = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'i'];
 
@@ -34,7 +34,7 @@ function logTicks(low, high) {
 }
 
 const written = {
-  bytes: v => bytes(v), seconds: v => v < 60 ? significant(v, 3) + ' s' : v < 3600 ? `${Math.floor(v / 60)}:${String(Math.round(v % 60)).padStart(2, '0')} min` : `${significant(v / 3600, 3)} h`, 'tokens a second': v => scaled(v, ['', 'k', 'M', 'G']), uzen: v => significant(v / 1e6),
+  bytes: v => bytes(v), seconds: v => v < 60 ? significant(v, 3) + ' s' : v < 3600 ? `${Math.floor(v / 60)}:${String(Math.round(v % 60)).padStart(2, '0')} min` : `${significant(v / 3600, 3)} h`, 'tokens a second': v => scaled(v, ['', 'k', 'M', 'G']),
 };
 function write(v, unit, step) {
   if (written[unit]) return written[unit](v);
@@ -80,7 +80,7 @@ export function chart(options) {
     picture: () => picture(svg, { title: o.title + (o.unit ? `, ${o.unit}` : ''), width, height: scale.height, legend: scale.list }),
   });
   const figure = h('figure.figure', {},
-    h('figcaption', {}, h('h2', {}, o.title), h('span.soft.small', {}, [o.note, o.unit === 'bytes' || o.unit === 'seconds' || o.unit === 'uzen' ? '' : o.unit].filter(Boolean).join(', ')), tools), legend,
+    h('figcaption', {}, h('h2', {}, o.title), h('span.soft.small', {}, [o.note, o.unit === 'bytes' || o.unit === 'seconds' ? '' : o.unit].filter(Boolean).join(', ')), tools), legend,
     h('div.plot', {}, svg, tip), spoken);
   const frame = { left: 52, right: 12, top: 10, bottom: 26 };
   let scale;
@@ -246,9 +246,10 @@ export function download(name, blob) {
   setTimeout(() => URL.revokeObjectURL(a.href), 60000); // a browser that is busy has begun to save it by then
 }
 
-// Where an inner step lies on another axis: by the table of rounds, and between two of its entries in proportion.
-export function mapping(axis, by) {
-  const to = { tokens: axis.tokens, time: axis.seconds, cost: axis.uzen }[by];
+// Where an inner step of metrics lies on another axis: by the table of rounds, and between two of its entries in proportion.
+export function mapping(data, by) {
+  const { axis } = data;
+  const to = { tokens: axis.tokens, time: axis.seconds, cost: axis.uzen.map(v => v / 10 ** coinOf(data).digits) }[by];
   if (!to || axis.step.length < 2) return v => v;
   return v => {
     let low = 0, high = axis.step.length - 1;
@@ -257,4 +258,6 @@ export function mapping(axis, by) {
     return to[low] + share * (to[high] - to[low]);
   };
 }
-export const axes = { step: ['inner step', ''], tokens: ['tokens', ''], time: ['time', 'seconds'], cost: ['cost in ZEN', 'uzen'] };
+export const axes = { step: ['inner step', ''], tokens: ['tokens', ''], time: ['time', 'seconds'], cost: ['cost', ''] };
+// The name and the unit of a horizontal axis, for the metrics of some runs: a cost is in their coins.
+export const axisOf = (by, list) => by === 'cost' ? ['cost in ' + [...new Set(list.map(m => coinOf(m).name))].join(' or '), ''] : axes[by];

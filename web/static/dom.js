@@ -55,6 +55,16 @@ export function money(amount, v) {
   const c = coinOf(v);
   return `${((amount ?? 0) / 10 ** c.digits).toFixed(Math.min(c.digits, 6))} ${c.name}`;
 }
+// Writes amounts of a column, each with the coin of its value: those in ZEN alone as numbers of equally many decimals.
+export function column(list, amount) {
+  const write = zens(list.filter(v => !v.coin).map(amount).filter(Boolean));
+  return v => v.coin ? money(amount(v), v) : list.some(w => w.coin) ? write(amount(v)) + ' ZEN' : write(amount(v));
+}
+// Sums of amounts in each coin, ZEN first.
+export function sums(list, amount) {
+  const by = Map.groupBy(list.filter(v => amount(v)), v => v.coin?.denom ?? '');
+  return [...by].sort(([a], [b]) => a < b ? -1 : 1).map(([, of]) => money(of.reduce((n, v) => n + amount(v), 0), of[0])).join(', ') || '0.00 ZEN';
+}
 export function duration(seconds) {
   const s = Math.round(seconds);
   if (!Number.isFinite(s)) return '–';

@@ -18,9 +18,10 @@ func Spent(receipts []api.Receipt) (paid, fee uint64) {
 	return paid, fee
 }
 
-// Spending returns what a run had cost, in uzen, when a metric was recorded: by its receipts, which come when a round
-// is final, so that the last value is the whole cost; in a run without receipts, what the metric says was paid.
-func Spending(h *source.History) func(m api.Metric) (uzen uint64, known bool) {
+// Spending returns what a run had cost, in grains of its coin, when a metric was recorded: by its receipts, which come
+// when a round is final, so that the last value is the whole cost; in a run without receipts, what the metric says was
+// paid.
+func Spending(h *source.History) func(m api.Metric) (grains uint64, known bool) {
 	of, last := map[int]uint64{}, 0
 	for _, r := range h.Receipts {
 		if spends(r) {

@@ -17,7 +17,7 @@ func Members(h *source.History) []api.Member {
 		if !ok {
 			i = len(list)
 			index[id] = i
-			list = append(list, api.Member{ID: id, Role: h.Roles[id], Zeros: []string{}})
+			list = append(list, api.Member{ID: id, Role: h.Roles[id], Zeros: []string{}, Coin: h.Job.Coin})
 		}
 		return &list[i]
 	}

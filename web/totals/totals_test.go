@@ -46,6 +46,16 @@ func TestMissedUnitsAreNotDone(t *testing.T) {
 	}
 }
 
+// The sum of a member has the amounts in the coin of the job, and leaves out those in ZEN.
+func TestReceivedIsInTheCoinOfTheJob(t *testing.T) {
+	dai := &api.Coin{Denom: "ibc/A", Symbol: "dai", Decimals: 18}
+	h := &source.History{Job: api.Job{Coin: dai}, Receipts: []api.Receipt{{Who: "ann", Kind: "work", Amount: 7, Coin: dai},
+		{Who: "ann", Kind: "bounty", Amount: 500}, {Who: "ann", Kind: "slash", Amount: 3}}}
+	if m := Members(h); len(m) != 1 || m[0].Uzen != 7 || m[0].Coin != dai || m[0].SlashedUzen != 3 {
+		t.Errorf("%+v", m)
+	}
+}
+
 // A member that signed checkpoints and has no receipt, such as a verifier for which no audit was drawn, has its role.
 func TestRoleWithoutReceipts(t *testing.T) {
 	h := &source.History{Lineage: []api.Checkpoint{{Signers: []api.Signer{{ID: "vic"}}}},

@@ -907,7 +907,9 @@ type Metric struct {
 	// The eval loss in bits a byte of text, whatever the tokens are.
 	BitsPerByte *float64 `protobuf:"fixed64,17,opt,name=bits_per_byte,json=bitsPerByte,proto3,oneof" json:"bits_per_byte,omitempty"`
 	// By an evaluation besides the loss, on held-out examples: of pairs of answers their accuracy and their margin.
-	Measured      map[string]float64 `protobuf:"bytes,18,rep,name=measured,proto3" json:"measured,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
+	Measured map[string]float64 `protobuf:"bytes,18,rep,name=measured,proto3" json:"measured,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
+	// Of paid_uzen, which is in grains of it; absent: ZEN.
+	Coin          *Coin `protobuf:"bytes,19,opt,name=coin,proto3" json:"coin,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1068,6 +1070,13 @@ func (x *Metric) GetMeasured() map[string]float64 {
 	return nil
 }
 
+func (x *Metric) GetCoin() *Coin {
+	if x != nil {
+		return x.Coin
+	}
+	return nil
+}
+
 // Metrics are the series of a run, thinned for drawing.
 type Metrics struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1076,7 +1085,9 @@ type Metrics struct {
 	// What each round adds, to draw a series by tokens, time or cost.
 	Axis *Axis `protobuf:"bytes,2,opt,name=axis,proto3" json:"axis,omitempty"`
 	// Those that have values.
-	Series        []*Series `protobuf:"bytes,3,rep,name=series,proto3" json:"series,omitempty"`
+	Series []*Series `protobuf:"bytes,3,rep,name=series,proto3" json:"series,omitempty"`
+	// Of the cost on the axis, which is in grains of it; absent: ZEN.
+	Coin          *Coin `protobuf:"bytes,4,opt,name=coin,proto3" json:"coin,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1128,6 +1139,13 @@ func (x *Metrics) GetAxis() *Axis {
 func (x *Metrics) GetSeries() []*Series {
 	if x != nil {
 		return x.Series
+	}
+	return nil
+}
+
+func (x *Metrics) GetCoin() *Coin {
+	if x != nil {
+		return x.Coin
 	}
 	return nil
 }
@@ -2238,7 +2256,9 @@ type Member struct {
 	// Drawn for a verifier, or of a worker's units.
 	Audits *AuditCounts `protobuf:"bytes,9,opt,name=audits,proto3" json:"audits,omitempty"`
 	// Reasons of its zeros, each once.
-	Zeros         []string `protobuf:"bytes,10,rep,name=zeros,proto3" json:"zeros,omitempty"`
+	Zeros []string `protobuf:"bytes,10,rep,name=zeros,proto3" json:"zeros,omitempty"`
+	// Of uzen, which is in grains of it; absent: ZEN.
+	Coin          *Coin `protobuf:"bytes,11,opt,name=coin,proto3" json:"coin,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2339,6 +2359,13 @@ func (x *Member) GetAudits() *AuditCounts {
 func (x *Member) GetZeros() []string {
 	if x != nil {
 		return x.Zeros
+	}
+	return nil
+}
+
+func (x *Member) GetCoin() *Coin {
+	if x != nil {
+		return x.Coin
 	}
 	return nil
 }
@@ -2643,8 +2670,10 @@ type Cost struct {
 	FeeUzen       uint64                 `protobuf:"varint,3,opt,name=fee_uzen,json=feeUzen,proto3" json:"fee_uzen,omitempty"`
 	RefundedUzen  uint64                 `protobuf:"varint,4,opt,name=refunded_uzen,json=refundedUzen,proto3" json:"refunded_uzen,omitempty"`
 	RemainingUzen uint64                 `protobuf:"varint,5,opt,name=remaining_uzen,json=remainingUzen,proto3" json:"remaining_uzen,omitempty"`
-	// Of stakes, not of the budget.
-	SlashedUzen   uint64 `protobuf:"varint,6,opt,name=slashed_uzen,json=slashedUzen,proto3" json:"slashed_uzen,omitempty"`
+	// Of stakes in ZEN, not of the budget.
+	SlashedUzen uint64 `protobuf:"varint,6,opt,name=slashed_uzen,json=slashedUzen,proto3" json:"slashed_uzen,omitempty"`
+	// Of the budget and what it paid, which are in grains of it; absent: ZEN.
+	Coin          *Coin `protobuf:"bytes,7,opt,name=coin,proto3" json:"coin,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2721,6 +2750,13 @@ func (x *Cost) GetSlashedUzen() uint64 {
 	return 0
 }
 
+func (x *Cost) GetCoin() *Coin {
+	if x != nil {
+		return x.Coin
+	}
+	return nil
+}
+
 // Plan is what a job would be, and cost.
 type Plan struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2752,7 +2788,9 @@ type Plan struct {
 	// Who would train it.
 	Placement *Placement `protobuf:"bytes,18,opt,name=placement,proto3" json:"placement,omitempty"`
 	// Who would not, and why.
-	Rejections    []*Rejection `protobuf:"bytes,19,rep,name=rejections,proto3" json:"rejections,omitempty"`
+	Rejections []*Rejection `protobuf:"bytes,19,rep,name=rejections,proto3" json:"rejections,omitempty"`
+	// Of cost and budget, which are in grains of it; absent: ZEN.
+	Coin          *Coin `protobuf:"bytes,20,opt,name=coin,proto3" json:"coin,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2916,6 +2954,13 @@ func (x *Plan) GetPlacement() *Placement {
 func (x *Plan) GetRejections() []*Rejection {
 	if x != nil {
 		return x.Rejections
+	}
+	return nil
+}
+
+func (x *Plan) GetCoin() *Coin {
+	if x != nil {
+		return x.Coin
 	}
 	return nil
 }
@@ -3548,7 +3593,7 @@ const file_starling_v1_job_proto_rawDesc = "" +
 	"\aJobList\x12$\n" +
 	"\x04jobs\x18\x01 \x03(\v2\x10.starling.v1.JobR\x04jobs\x12\x19\n" +
 	"\bhas_more\x18\x02 \x01(\bR\ahasMore\x12\x14\n" +
-	"\x05after\x18\x03 \x01(\tR\x05after\"\xc6\x05\n" +
+	"\x05after\x18\x03 \x01(\tR\x05after\"\xed\x05\n" +
 	"\x06Metric\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
 	"\x05round\x18\x02 \x01(\rR\x05round\x12\x12\n" +
@@ -3569,7 +3614,8 @@ const file_starling_v1_job_proto_rawDesc = "" +
 	"\tgrad_norm\x18\x0f \x01(\x01H\x01R\bgradNorm\x88\x01\x01\x12!\n" +
 	"\tagreement\x18\x10 \x01(\x01H\x02R\tagreement\x88\x01\x01\x12'\n" +
 	"\rbits_per_byte\x18\x11 \x01(\x01H\x03R\vbitsPerByte\x88\x01\x01\x12=\n" +
-	"\bmeasured\x18\x12 \x03(\v2!.starling.v1.Metric.MeasuredEntryR\bmeasured\x1a;\n" +
+	"\bmeasured\x18\x12 \x03(\v2!.starling.v1.Metric.MeasuredEntryR\bmeasured\x12%\n" +
+	"\x04coin\x18\x13 \x01(\v2\x11.starling.v1.CoinR\x04coin\x1a;\n" +
 	"\rMeasuredEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01B\f\n" +
@@ -3579,11 +3625,12 @@ const file_starling_v1_job_proto_rawDesc = "" +
 	"_grad_normB\f\n" +
 	"\n" +
 	"_agreementB\x10\n" +
-	"\x0e_bits_per_byte\"s\n" +
+	"\x0e_bits_per_byte\"\x9a\x01\n" +
 	"\aMetrics\x12\x14\n" +
 	"\x05steps\x18\x01 \x01(\x03R\x05steps\x12%\n" +
 	"\x04axis\x18\x02 \x01(\v2\x11.starling.v1.AxisR\x04axis\x12+\n" +
-	"\x06series\x18\x03 \x03(\v2\x13.starling.v1.SeriesR\x06series\"`\n" +
+	"\x06series\x18\x03 \x03(\v2\x13.starling.v1.SeriesR\x06series\x12%\n" +
+	"\x04coin\x18\x04 \x01(\v2\x11.starling.v1.CoinR\x04coin\"`\n" +
 	"\x04Axis\x12\x12\n" +
 	"\x04step\x18\x01 \x03(\x01R\x04step\x12\x16\n" +
 	"\x06tokens\x18\x02 \x03(\x01R\x06tokens\x12\x18\n" +
@@ -3684,7 +3731,7 @@ const file_starling_v1_job_proto_rawDesc = "" +
 	"\x06reward\x18\x05 \x01(\x01H\x00R\x06reward\x88\x01\x01B\t\n" +
 	"\a_reward\"8\n" +
 	"\aSamples\x12-\n" +
-	"\asamples\x18\x01 \x03(\v2\x13.starling.v1.SampleR\asamples\"\xa3\x02\n" +
+	"\asamples\x18\x01 \x03(\v2\x13.starling.v1.SampleR\asamples\"\xca\x02\n" +
 	"\x06Member\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04role\x18\x02 \x01(\tR\x04role\x12\x14\n" +
@@ -3696,7 +3743,8 @@ const file_starling_v1_job_proto_rawDesc = "" +
 	"\x06signed\x18\b \x01(\x03R\x06signed\x120\n" +
 	"\x06audits\x18\t \x01(\v2\x18.starling.v1.AuditCountsR\x06audits\x12\x14\n" +
 	"\x05zeros\x18\n" +
-	" \x03(\tR\x05zeros\"\xa9\x01\n" +
+	" \x03(\tR\x05zeros\x12%\n" +
+	"\x04coin\x18\v \x01(\v2\x11.starling.v1.CoinR\x04coin\"\xa9\x01\n" +
 	"\aMembers\x12-\n" +
 	"\amembers\x18\x01 \x03(\v2\x13.starling.v1.MemberR\amembers\x12\x16\n" +
 	"\x06rounds\x18\x02 \x01(\x03R\x06rounds\x12.\n" +
@@ -3717,7 +3765,7 @@ const file_starling_v1_job_proto_rawDesc = "" +
 	"\x05lines\x18\x01 \x03(\tR\x05lines\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\x03R\x04from\x12\x0e\n" +
 	"\x02to\x18\x03 \x01(\x03R\x02to\x12\x12\n" +
-	"\x04size\x18\x04 \x01(\x03R\x04size\"\xce\x01\n" +
+	"\x04size\x18\x04 \x01(\x03R\x04size\"\xf5\x01\n" +
 	"\x04Cost\x12\x1f\n" +
 	"\vbudget_uzen\x18\x01 \x01(\x04R\n" +
 	"budgetUzen\x12\x1b\n" +
@@ -3725,7 +3773,8 @@ const file_starling_v1_job_proto_rawDesc = "" +
 	"\bfee_uzen\x18\x03 \x01(\x04R\afeeUzen\x12#\n" +
 	"\rrefunded_uzen\x18\x04 \x01(\x04R\frefundedUzen\x12%\n" +
 	"\x0eremaining_uzen\x18\x05 \x01(\x04R\rremainingUzen\x12!\n" +
-	"\fslashed_uzen\x18\x06 \x01(\x04R\vslashedUzen\"\xcb\x04\n" +
+	"\fslashed_uzen\x18\x06 \x01(\x04R\vslashedUzen\x12%\n" +
+	"\x04coin\x18\a \x01(\v2\x11.starling.v1.CoinR\x04coin\"\xf2\x04\n" +
 	"\x04Plan\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -3753,7 +3802,8 @@ const file_starling_v1_job_proto_rawDesc = "" +
 	"\tplacement\x18\x12 \x01(\v2\x16.starling.v1.PlacementR\tplacement\x126\n" +
 	"\n" +
 	"rejections\x18\x13 \x03(\v2\x16.starling.v1.RejectionR\n" +
-	"rejections\"\x99\x01\n" +
+	"rejections\x12%\n" +
+	"\x04coin\x18\x14 \x01(\v2\x11.starling.v1.CoinR\x04coin\"\x99\x01\n" +
 	"\tPlacement\x12\x18\n" +
 	"\aworkers\x18\x01 \x01(\x03R\aworkers\x12\x1c\n" +
 	"\tverifiers\x18\x02 \x01(\x03R\tverifiers\x12!\n" +
@@ -3868,37 +3918,42 @@ var file_starling_v1_job_proto_depIdxs = []int32{
 	0,  // 10: starling.v1.JobList.jobs:type_name -> starling.v1.Job
 	37, // 11: starling.v1.Metric.time:type_name -> google.protobuf.Timestamp
 	36, // 12: starling.v1.Metric.measured:type_name -> starling.v1.Metric.MeasuredEntry
-	9,  // 13: starling.v1.Metrics.axis:type_name -> starling.v1.Axis
-	10, // 14: starling.v1.Metrics.series:type_name -> starling.v1.Series
-	12, // 15: starling.v1.Checkpoint.signers:type_name -> starling.v1.Signer
-	11, // 16: starling.v1.Lineage.checkpoints:type_name -> starling.v1.Checkpoint
-	14, // 17: starling.v1.Receipt.coin:type_name -> starling.v1.Coin
-	15, // 18: starling.v1.Receipts.receipts:type_name -> starling.v1.Receipt
-	18, // 19: starling.v1.Dispute.log:type_name -> starling.v1.Move
-	17, // 20: starling.v1.Disputes.disputes:type_name -> starling.v1.Dispute
-	20, // 21: starling.v1.Samples.samples:type_name -> starling.v1.Sample
-	4,  // 22: starling.v1.Member.audits:type_name -> starling.v1.AuditCounts
-	22, // 23: starling.v1.Members.members:type_name -> starling.v1.Member
-	25, // 24: starling.v1.Members.audited:type_name -> starling.v1.Audited
-	24, // 25: starling.v1.Members.links:type_name -> starling.v1.Link
-	3,  // 26: starling.v1.Plan.facts:type_name -> starling.v1.Fact
-	29, // 27: starling.v1.Plan.placement:type_name -> starling.v1.Placement
-	30, // 28: starling.v1.Plan.rejections:type_name -> starling.v1.Rejection
-	3,  // 29: starling.v1.Model.facts:type_name -> starling.v1.Fact
-	32, // 30: starling.v1.Model.files:type_name -> starling.v1.File
-	22, // 31: starling.v1.Model.contributors:type_name -> starling.v1.Member
-	37, // 32: starling.v1.File.modified:type_name -> google.protobuf.Timestamp
-	32, // 33: starling.v1.Files.files:type_name -> starling.v1.File
-	31, // 34: starling.v1.Models.models:type_name -> starling.v1.Model
-	0,  // 35: starling.v1.Update.job:type_name -> starling.v1.Job
-	7,  // 36: starling.v1.Update.metrics:type_name -> starling.v1.Metric
-	11, // 37: starling.v1.Update.checkpoints:type_name -> starling.v1.Checkpoint
-	20, // 38: starling.v1.Update.samples:type_name -> starling.v1.Sample
-	39, // [39:39] is the sub-list for method output_type
-	39, // [39:39] is the sub-list for method input_type
-	39, // [39:39] is the sub-list for extension type_name
-	39, // [39:39] is the sub-list for extension extendee
-	0,  // [0:39] is the sub-list for field type_name
+	14, // 13: starling.v1.Metric.coin:type_name -> starling.v1.Coin
+	9,  // 14: starling.v1.Metrics.axis:type_name -> starling.v1.Axis
+	10, // 15: starling.v1.Metrics.series:type_name -> starling.v1.Series
+	14, // 16: starling.v1.Metrics.coin:type_name -> starling.v1.Coin
+	12, // 17: starling.v1.Checkpoint.signers:type_name -> starling.v1.Signer
+	11, // 18: starling.v1.Lineage.checkpoints:type_name -> starling.v1.Checkpoint
+	14, // 19: starling.v1.Receipt.coin:type_name -> starling.v1.Coin
+	15, // 20: starling.v1.Receipts.receipts:type_name -> starling.v1.Receipt
+	18, // 21: starling.v1.Dispute.log:type_name -> starling.v1.Move
+	17, // 22: starling.v1.Disputes.disputes:type_name -> starling.v1.Dispute
+	20, // 23: starling.v1.Samples.samples:type_name -> starling.v1.Sample
+	4,  // 24: starling.v1.Member.audits:type_name -> starling.v1.AuditCounts
+	14, // 25: starling.v1.Member.coin:type_name -> starling.v1.Coin
+	22, // 26: starling.v1.Members.members:type_name -> starling.v1.Member
+	25, // 27: starling.v1.Members.audited:type_name -> starling.v1.Audited
+	24, // 28: starling.v1.Members.links:type_name -> starling.v1.Link
+	14, // 29: starling.v1.Cost.coin:type_name -> starling.v1.Coin
+	3,  // 30: starling.v1.Plan.facts:type_name -> starling.v1.Fact
+	29, // 31: starling.v1.Plan.placement:type_name -> starling.v1.Placement
+	30, // 32: starling.v1.Plan.rejections:type_name -> starling.v1.Rejection
+	14, // 33: starling.v1.Plan.coin:type_name -> starling.v1.Coin
+	3,  // 34: starling.v1.Model.facts:type_name -> starling.v1.Fact
+	32, // 35: starling.v1.Model.files:type_name -> starling.v1.File
+	22, // 36: starling.v1.Model.contributors:type_name -> starling.v1.Member
+	37, // 37: starling.v1.File.modified:type_name -> google.protobuf.Timestamp
+	32, // 38: starling.v1.Files.files:type_name -> starling.v1.File
+	31, // 39: starling.v1.Models.models:type_name -> starling.v1.Model
+	0,  // 40: starling.v1.Update.job:type_name -> starling.v1.Job
+	7,  // 41: starling.v1.Update.metrics:type_name -> starling.v1.Metric
+	11, // 42: starling.v1.Update.checkpoints:type_name -> starling.v1.Checkpoint
+	20, // 43: starling.v1.Update.samples:type_name -> starling.v1.Sample
+	44, // [44:44] is the sub-list for method output_type
+	44, // [44:44] is the sub-list for method input_type
+	44, // [44:44] is the sub-list for extension type_name
+	44, // [44:44] is the sub-list for extension extendee
+	0,  // [0:44] is the sub-list for field type_name
 }
 
 func init() { file_starling_v1_job_proto_init() }

@@ -302,7 +302,7 @@ type Participant struct {
 	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// None: it only says where it is reached.
 	Roles []string `protobuf:"bytes,2,rep,name=roles,proto3" json:"roles,omitempty"`
-	// uzen per 10^15 operations that it offers work for.
+	// uzen per 10^15 operations that it offers work for; 0 if it takes other coins alone.
 	Price uint64 `protobuf:"varint,3,opt,name=price,proto3" json:"price,omitempty"`
 	// Whether it does.
 	Offers    bool   `protobuf:"varint,4,opt,name=offers,proto3" json:"offers,omitempty"`
@@ -314,7 +314,9 @@ type Participant struct {
 	// As it was measured: unrated, cpu, apple, consumer, professional or datacentre.
 	Class string `protobuf:"bytes,9,opt,name=class,proto3" json:"class,omitempty"`
 	// Operations a second; 0: not measured.
-	Rate          uint64 `protobuf:"varint,10,opt,name=rate,proto3" json:"rate,omitempty"`
+	Rate uint64 `protobuf:"varint,10,opt,name=rate,proto3" json:"rate,omitempty"`
+	// Its prices in other coins.
+	Asks          []*Ask `protobuf:"bytes,11,rep,name=asks,proto3" json:"asks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -419,6 +421,67 @@ func (x *Participant) GetRate() uint64 {
 	return 0
 }
 
+func (x *Participant) GetAsks() []*Ask {
+	if x != nil {
+		return x.Asks
+	}
+	return nil
+}
+
+// Ask is a price in a coin other than ZEN.
+type Ask struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Grains of the coin per 10^15 operations.
+	Price         uint64 `protobuf:"varint,1,opt,name=price,proto3" json:"price,omitempty"`
+	Coin          *Coin  `protobuf:"bytes,2,opt,name=coin,proto3" json:"coin,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Ask) Reset() {
+	*x = Ask{}
+	mi := &file_starling_v1_network_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Ask) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Ask) ProtoMessage() {}
+
+func (x *Ask) ProtoReflect() protoreflect.Message {
+	mi := &file_starling_v1_network_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Ask.ProtoReflect.Descriptor instead.
+func (*Ask) Descriptor() ([]byte, []int) {
+	return file_starling_v1_network_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Ask) GetPrice() uint64 {
+	if x != nil {
+		return x.Price
+	}
+	return 0
+}
+
+func (x *Ask) GetCoin() *Coin {
+	if x != nil {
+		return x.Coin
+	}
+	return nil
+}
+
 // Workers are the participants of a network.
 type Workers struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -430,7 +493,7 @@ type Workers struct {
 
 func (x *Workers) Reset() {
 	*x = Workers{}
-	mi := &file_starling_v1_network_proto_msgTypes[4]
+	mi := &file_starling_v1_network_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -442,7 +505,7 @@ func (x *Workers) String() string {
 func (*Workers) ProtoMessage() {}
 
 func (x *Workers) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_network_proto_msgTypes[4]
+	mi := &file_starling_v1_network_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -455,7 +518,7 @@ func (x *Workers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Workers.ProtoReflect.Descriptor instead.
 func (*Workers) Descriptor() ([]byte, []int) {
-	return file_starling_v1_network_proto_rawDescGZIP(), []int{4}
+	return file_starling_v1_network_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Workers) GetHeight() int64 {
@@ -486,7 +549,7 @@ type Order struct {
 
 func (x *Order) Reset() {
 	*x = Order{}
-	mi := &file_starling_v1_network_proto_msgTypes[5]
+	mi := &file_starling_v1_network_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -498,7 +561,7 @@ func (x *Order) String() string {
 func (*Order) ProtoMessage() {}
 
 func (x *Order) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_network_proto_msgTypes[5]
+	mi := &file_starling_v1_network_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -511,7 +574,7 @@ func (x *Order) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Order.ProtoReflect.Descriptor instead.
 func (*Order) Descriptor() ([]byte, []int) {
-	return file_starling_v1_network_proto_rawDescGZIP(), []int{5}
+	return file_starling_v1_network_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Order) GetJob() string {
@@ -564,7 +627,7 @@ type NetworkRun struct {
 
 func (x *NetworkRun) Reset() {
 	*x = NetworkRun{}
-	mi := &file_starling_v1_network_proto_msgTypes[6]
+	mi := &file_starling_v1_network_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -576,7 +639,7 @@ func (x *NetworkRun) String() string {
 func (*NetworkRun) ProtoMessage() {}
 
 func (x *NetworkRun) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_network_proto_msgTypes[6]
+	mi := &file_starling_v1_network_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -589,7 +652,7 @@ func (x *NetworkRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NetworkRun.ProtoReflect.Descriptor instead.
 func (*NetworkRun) Descriptor() ([]byte, []int) {
-	return file_starling_v1_network_proto_rawDescGZIP(), []int{6}
+	return file_starling_v1_network_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *NetworkRun) GetJob() string {
@@ -681,7 +744,7 @@ type Block struct {
 
 func (x *Block) Reset() {
 	*x = Block{}
-	mi := &file_starling_v1_network_proto_msgTypes[7]
+	mi := &file_starling_v1_network_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -693,7 +756,7 @@ func (x *Block) String() string {
 func (*Block) ProtoMessage() {}
 
 func (x *Block) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_network_proto_msgTypes[7]
+	mi := &file_starling_v1_network_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -706,7 +769,7 @@ func (x *Block) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Block.ProtoReflect.Descriptor instead.
 func (*Block) Descriptor() ([]byte, []int) {
-	return file_starling_v1_network_proto_rawDescGZIP(), []int{7}
+	return file_starling_v1_network_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Block) GetHeight() int64 {
@@ -777,7 +840,7 @@ type Blocks struct {
 
 func (x *Blocks) Reset() {
 	*x = Blocks{}
-	mi := &file_starling_v1_network_proto_msgTypes[8]
+	mi := &file_starling_v1_network_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -789,7 +852,7 @@ func (x *Blocks) String() string {
 func (*Blocks) ProtoMessage() {}
 
 func (x *Blocks) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_network_proto_msgTypes[8]
+	mi := &file_starling_v1_network_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -802,7 +865,7 @@ func (x *Blocks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Blocks.ProtoReflect.Descriptor instead.
 func (*Blocks) Descriptor() ([]byte, []int) {
-	return file_starling_v1_network_proto_rawDescGZIP(), []int{8}
+	return file_starling_v1_network_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Blocks) GetBlocks() []*Block {
@@ -850,7 +913,7 @@ type Tx struct {
 
 func (x *Tx) Reset() {
 	*x = Tx{}
-	mi := &file_starling_v1_network_proto_msgTypes[9]
+	mi := &file_starling_v1_network_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -862,7 +925,7 @@ func (x *Tx) String() string {
 func (*Tx) ProtoMessage() {}
 
 func (x *Tx) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_network_proto_msgTypes[9]
+	mi := &file_starling_v1_network_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -875,7 +938,7 @@ func (x *Tx) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tx.ProtoReflect.Descriptor instead.
 func (*Tx) Descriptor() ([]byte, []int) {
-	return file_starling_v1_network_proto_rawDescGZIP(), []int{9}
+	return file_starling_v1_network_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Tx) GetHash() string {
@@ -967,7 +1030,7 @@ type Transfer struct {
 
 func (x *Transfer) Reset() {
 	*x = Transfer{}
-	mi := &file_starling_v1_network_proto_msgTypes[10]
+	mi := &file_starling_v1_network_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -979,7 +1042,7 @@ func (x *Transfer) String() string {
 func (*Transfer) ProtoMessage() {}
 
 func (x *Transfer) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_network_proto_msgTypes[10]
+	mi := &file_starling_v1_network_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -992,7 +1055,7 @@ func (x *Transfer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Transfer.ProtoReflect.Descriptor instead.
 func (*Transfer) Descriptor() ([]byte, []int) {
-	return file_starling_v1_network_proto_rawDescGZIP(), []int{10}
+	return file_starling_v1_network_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Transfer) GetFrom() string {
@@ -1035,7 +1098,7 @@ type Account struct {
 
 func (x *Account) Reset() {
 	*x = Account{}
-	mi := &file_starling_v1_network_proto_msgTypes[11]
+	mi := &file_starling_v1_network_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1047,7 +1110,7 @@ func (x *Account) String() string {
 func (*Account) ProtoMessage() {}
 
 func (x *Account) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_network_proto_msgTypes[11]
+	mi := &file_starling_v1_network_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1060,7 +1123,7 @@ func (x *Account) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Account.ProtoReflect.Descriptor instead.
 func (*Account) Descriptor() ([]byte, []int) {
-	return file_starling_v1_network_proto_rawDescGZIP(), []int{11}
+	return file_starling_v1_network_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Account) GetAddress() string {
@@ -1136,7 +1199,7 @@ type EarnedDay struct {
 
 func (x *EarnedDay) Reset() {
 	*x = EarnedDay{}
-	mi := &file_starling_v1_network_proto_msgTypes[12]
+	mi := &file_starling_v1_network_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1148,7 +1211,7 @@ func (x *EarnedDay) String() string {
 func (*EarnedDay) ProtoMessage() {}
 
 func (x *EarnedDay) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_network_proto_msgTypes[12]
+	mi := &file_starling_v1_network_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1161,7 +1224,7 @@ func (x *EarnedDay) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EarnedDay.ProtoReflect.Descriptor instead.
 func (*EarnedDay) Descriptor() ([]byte, []int) {
-	return file_starling_v1_network_proto_rawDescGZIP(), []int{12}
+	return file_starling_v1_network_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *EarnedDay) GetDay() string {
@@ -1217,7 +1280,7 @@ type Standing struct {
 
 func (x *Standing) Reset() {
 	*x = Standing{}
-	mi := &file_starling_v1_network_proto_msgTypes[13]
+	mi := &file_starling_v1_network_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1229,7 +1292,7 @@ func (x *Standing) String() string {
 func (*Standing) ProtoMessage() {}
 
 func (x *Standing) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_network_proto_msgTypes[13]
+	mi := &file_starling_v1_network_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1242,7 +1305,7 @@ func (x *Standing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Standing.ProtoReflect.Descriptor instead.
 func (*Standing) Descriptor() ([]byte, []int) {
-	return file_starling_v1_network_proto_rawDescGZIP(), []int{13}
+	return file_starling_v1_network_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Standing) GetCode() string {
@@ -1328,7 +1391,7 @@ const file_starling_v1_network_proto_rawDesc = "" +
 	"\n" +
 	"validators\x18\x02 \x03(\v2\x16.starling.v1.ValidatorR\n" +
 	"validators\x12#\n" +
-	"\rwindow_blocks\x18\x03 \x01(\x03R\fwindowBlocks\"\xee\x01\n" +
+	"\rwindow_blocks\x18\x03 \x01(\x03R\fwindowBlocks\"\x94\x02\n" +
 	"\vParticipant\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05roles\x18\x02 \x03(\tR\x05roles\x12\x14\n" +
@@ -1341,7 +1404,11 @@ const file_starling_v1_network_proto_rawDesc = "" +
 	"\x06device\x18\b \x01(\tR\x06device\x12\x14\n" +
 	"\x05class\x18\t \x01(\tR\x05class\x12\x12\n" +
 	"\x04rate\x18\n" +
-	" \x01(\x04R\x04rate\"U\n" +
+	" \x01(\x04R\x04rate\x12$\n" +
+	"\x04asks\x18\v \x03(\v2\x10.starling.v1.AskR\x04asks\"B\n" +
+	"\x03Ask\x12\x14\n" +
+	"\x05price\x18\x01 \x01(\x04R\x05price\x12%\n" +
+	"\x04coin\x18\x02 \x01(\v2\x11.starling.v1.CoinR\x04coin\"U\n" +
 	"\aWorkers\x12\x16\n" +
 	"\x06height\x18\x01 \x01(\x03R\x06height\x122\n" +
 	"\aworkers\x18\x02 \x03(\v2\x18.starling.v1.ParticipantR\aworkers\"s\n" +
@@ -1433,50 +1500,53 @@ func file_starling_v1_network_proto_rawDescGZIP() []byte {
 	return file_starling_v1_network_proto_rawDescData
 }
 
-var file_starling_v1_network_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_starling_v1_network_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_starling_v1_network_proto_goTypes = []any{
 	(*Network)(nil),               // 0: starling.v1.Network
 	(*Validator)(nil),             // 1: starling.v1.Validator
 	(*Validators)(nil),            // 2: starling.v1.Validators
 	(*Participant)(nil),           // 3: starling.v1.Participant
-	(*Workers)(nil),               // 4: starling.v1.Workers
-	(*Order)(nil),                 // 5: starling.v1.Order
-	(*NetworkRun)(nil),            // 6: starling.v1.NetworkRun
-	(*Block)(nil),                 // 7: starling.v1.Block
-	(*Blocks)(nil),                // 8: starling.v1.Blocks
-	(*Tx)(nil),                    // 9: starling.v1.Tx
-	(*Transfer)(nil),              // 10: starling.v1.Transfer
-	(*Account)(nil),               // 11: starling.v1.Account
-	(*EarnedDay)(nil),             // 12: starling.v1.EarnedDay
-	(*Standing)(nil),              // 13: starling.v1.Standing
-	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
-	(*Link)(nil),                  // 15: starling.v1.Link
-	(*Coin)(nil),                  // 16: starling.v1.Coin
-	(*Reason)(nil),                // 17: starling.v1.Reason
+	(*Ask)(nil),                   // 4: starling.v1.Ask
+	(*Workers)(nil),               // 5: starling.v1.Workers
+	(*Order)(nil),                 // 6: starling.v1.Order
+	(*NetworkRun)(nil),            // 7: starling.v1.NetworkRun
+	(*Block)(nil),                 // 8: starling.v1.Block
+	(*Blocks)(nil),                // 9: starling.v1.Blocks
+	(*Tx)(nil),                    // 10: starling.v1.Tx
+	(*Transfer)(nil),              // 11: starling.v1.Transfer
+	(*Account)(nil),               // 12: starling.v1.Account
+	(*EarnedDay)(nil),             // 13: starling.v1.EarnedDay
+	(*Standing)(nil),              // 14: starling.v1.Standing
+	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
+	(*Link)(nil),                  // 16: starling.v1.Link
+	(*Coin)(nil),                  // 17: starling.v1.Coin
+	(*Reason)(nil),                // 18: starling.v1.Reason
 }
 var file_starling_v1_network_proto_depIdxs = []int32{
-	14, // 0: starling.v1.Network.block_time:type_name -> google.protobuf.Timestamp
+	15, // 0: starling.v1.Network.block_time:type_name -> google.protobuf.Timestamp
 	1,  // 1: starling.v1.Network.validators:type_name -> starling.v1.Validator
 	3,  // 2: starling.v1.Network.participants:type_name -> starling.v1.Participant
-	5,  // 3: starling.v1.Network.orders:type_name -> starling.v1.Order
-	6,  // 4: starling.v1.Network.runs:type_name -> starling.v1.NetworkRun
-	15, // 5: starling.v1.Network.links:type_name -> starling.v1.Link
+	6,  // 3: starling.v1.Network.orders:type_name -> starling.v1.Order
+	7,  // 4: starling.v1.Network.runs:type_name -> starling.v1.NetworkRun
+	16, // 5: starling.v1.Network.links:type_name -> starling.v1.Link
 	1,  // 6: starling.v1.Validators.validators:type_name -> starling.v1.Validator
-	3,  // 7: starling.v1.Workers.workers:type_name -> starling.v1.Participant
-	16, // 8: starling.v1.Order.coin:type_name -> starling.v1.Coin
-	16, // 9: starling.v1.NetworkRun.coin:type_name -> starling.v1.Coin
-	14, // 10: starling.v1.Block.time:type_name -> google.protobuf.Timestamp
-	9,  // 11: starling.v1.Block.txs:type_name -> starling.v1.Tx
-	7,  // 12: starling.v1.Blocks.blocks:type_name -> starling.v1.Block
-	10, // 13: starling.v1.Tx.transfers:type_name -> starling.v1.Transfer
-	13, // 14: starling.v1.Account.reasons:type_name -> starling.v1.Standing
-	12, // 15: starling.v1.Account.earned:type_name -> starling.v1.EarnedDay
-	17, // 16: starling.v1.Account.now:type_name -> starling.v1.Reason
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	4,  // 7: starling.v1.Participant.asks:type_name -> starling.v1.Ask
+	17, // 8: starling.v1.Ask.coin:type_name -> starling.v1.Coin
+	3,  // 9: starling.v1.Workers.workers:type_name -> starling.v1.Participant
+	17, // 10: starling.v1.Order.coin:type_name -> starling.v1.Coin
+	17, // 11: starling.v1.NetworkRun.coin:type_name -> starling.v1.Coin
+	15, // 12: starling.v1.Block.time:type_name -> google.protobuf.Timestamp
+	10, // 13: starling.v1.Block.txs:type_name -> starling.v1.Tx
+	8,  // 14: starling.v1.Blocks.blocks:type_name -> starling.v1.Block
+	11, // 15: starling.v1.Tx.transfers:type_name -> starling.v1.Transfer
+	14, // 16: starling.v1.Account.reasons:type_name -> starling.v1.Standing
+	13, // 17: starling.v1.Account.earned:type_name -> starling.v1.EarnedDay
+	18, // 18: starling.v1.Account.now:type_name -> starling.v1.Reason
+	19, // [19:19] is the sub-list for method output_type
+	19, // [19:19] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_starling_v1_network_proto_init() }
@@ -1491,7 +1561,7 @@ func file_starling_v1_network_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_starling_v1_network_proto_rawDesc), len(file_starling_v1_network_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   14,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -22,6 +22,7 @@ import (
 	"github.com/starling-network/starling/node/disk"
 	"github.com/starling-network/starling/node/estimate"
 	"github.com/starling-network/starling/node/member"
+	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 )
@@ -65,11 +66,11 @@ With --home of a worker that the network has measured, nothing is measured: its 
 estimate is kept in estimate.json of the folder, and starling worker earnings compares it with the income since.
 
 With -o json: {"measured_here","height","window_seconds","class","rate","workers","paid_workers","day":{"low_uzen",
-"median_uzen","high_uzen"},"most_uzen","price","orders":[{"job","open","mismatch","text","do","budget_uzen"}],
-"more_orders","raises":[{"name","tier","lacks","weighs_ppm","now_ppm"}],"standby_ppm","committed_ppm","electricity":
-{"kwh","cost","break_even_zen_price","net"},"capacity":{"memory":{"declared_mib","available_mib","touched_mib",
-"bytes_per_second"},"disk":{"free_mib","share_mib","write_bytes_per_second","read_bytes_per_second","error"},
-"peers":[{"id","round_trip_ms","error"}]}}.`
+"median_uzen","high_uzen"},"most_uzen","price","orders":[{"job","open","mismatch","text","do","budget_uzen",
+"coin"}],"more_orders","raises":[{"name","tier","lacks","weighs_ppm","now_ppm"}],"standby_ppm","committed_ppm",
+"electricity":{"kwh","cost","break_even_zen_price","net"},"capacity":{"memory":{"declared_mib","available_mib",
+"touched_mib","bytes_per_second"},"disk":{"free_mib","share_mib","write_bytes_per_second","read_bytes_per_second",
+"error"},"peers":[{"id","round_trip_ms","error"}]}}.`
 
 // EstimateCommand is starling worker estimate.
 func EstimateCommand(c *terminal.Console) *cobra.Command {
@@ -205,7 +206,7 @@ func printEstimate(a *estimateAnswer) error {
 // zenText writes an amount as accurately as an estimate is.
 func zenText(uzen uint64) string {
 	if uzen >= 1e6 {
-		return terminal.ZenShort(uzen)
+		return terminal.Short(coin.Coin{}, uzen)
 	}
 	return terminal.Zen(uzen)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/source"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
-	"github.com/starling-network/starling/node/coins"
+	"github.com/starling-network/starling/protocol/coin"
 )
 
 // jobStates are the states of jobs.
@@ -149,16 +149,13 @@ var quantities = []struct {
 	{"time left", func(j api.Job) string { return terminal.Positive(j.SecondsLeft, terminal.Seconds) }},
 	{"workers", func(j api.Job) string { return terminal.Positive(float64(j.Workers), terminal.Number) }},
 	{"paid", func(j api.Job) string {
-		c := coins.Of(j.Coin)
+		c := api.CoinOf(j.Coin)
 		return fmt.Sprintf("%s and %s fee of a budget of %s", c.Text(j.PaidUzen), c.Amount(j.FeeUzen), c.Amount(j.BudgetUzen))
 	}},
 	{"refunded", func(j api.Job) string {
-		if c := coins.Of(j.Coin); !c.Own() && j.RefundedUzen > 0 {
-			return c.Text(j.RefundedUzen)
-		}
-		return terminal.OptionalZen(j.RefundedUzen)
+		return terminal.Optional(api.CoinOf(j.Coin), j.RefundedUzen)
 	}},
-	{"slashed", func(j api.Job) string { return terminal.OptionalZen(j.SlashedUzen) }},
+	{"slashed", func(j api.Job) string { return terminal.Optional(coin.Coin{}, j.SlashedUzen) }},
 	{"audits", func(j api.Job) string {
 		return j.Audits.String()
 	}},

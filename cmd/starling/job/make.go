@@ -89,7 +89,8 @@ func planCommand(c *terminal.Console) *cobra.Command {
 network; or, with --api, at a server, whose folder of data the file's paths are in.
 
 With -o json: what starling train --dry-run prints, or, with --api, {"id","name","steps","rounds","workers","tokens",
-"flops","parameters","disk_bytes","round_bytes","cost_uzen","budget_uzen","facts":[{"name","value"}],"notes":[TEXT],
+"flops","parameters","disk_bytes","round_bytes","cost_uzen","budget_uzen","coin","facts":[{"name","value"}],
+"notes":[TEXT],
 "step_seconds","seconds","memory_bytes","placement":{"workers","verifiers","memory_bytes","free_bytes","fits"},
 "rejections":[{"id","why","text"}]}.`,
 		Example: `  starling job plan examples/quickstart.yaml
@@ -155,7 +156,7 @@ func printServerPlan(p api.Plan, path, server string) error {
 	w := terminal.NewColumns(os.Stdout, terminal.Table, "JOB", "PARAMETERS", "STEPS", "ROUNDS", "WORKERS", "TOKENS",
 		"COST AT MOST", "BUDGET", "DISK")
 	w.Row(p.ID, terminal.Number(float64(p.Parameters)), p.Steps, p.Rounds, p.Workers, terminal.Number(float64(p.Tokens)),
-		terminal.Zen(p.CostUzen), terminal.Zen(p.BudgetUzen), terminal.Bytes(uint64(p.DiskBytes)))
+		amountIn(p.Coin, p.CostUzen), amountIn(p.Coin, p.BudgetUzen), terminal.Bytes(uint64(p.DiskBytes)))
 	if err := w.Flush(); err != nil {
 		return err
 	}

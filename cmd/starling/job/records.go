@@ -15,7 +15,6 @@ import (
 	"github.com/starling-network/starling/cmd/starling/source"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
-	"github.com/starling-network/starling/node/coins"
 )
 
 func metricsCommand(c *terminal.Console) *cobra.Command {
@@ -142,13 +141,8 @@ With -o json: {"receipts":[{"seq","height","round","unit","who","role","kind","f
 	return cmd
 }
 
-// amountIn is an amount of ZEN as a number, and one of another coin with its name.
-func amountIn(of *api.Coin, amount uint64) string {
-	if c := coins.Of(of); !c.Own() {
-		return c.Text(amount)
-	}
-	return terminal.Zen(amount)
-}
+// amountIn is an amount in the coin of an answer, for a table.
+func amountIn(of *api.Coin, amount uint64) string { return terminal.Amount(api.CoinOf(of), amount) }
 
 func disputesCommand(c *terminal.Console) *cobra.Command {
 	return source.JobCommand(c, "disputes", "List the disputes of a job, move by move", `List the disputes of a job: who
@@ -213,7 +207,8 @@ func workersCommand(c *terminal.Console) *cobra.Command {
 its receipts and signatures tell: what each did, was paid and lost.
 
 With -o json: {"members":[{"id","role","units","paid_receipts","zero_receipts","uzen","slashed_uzen","signed","audits",
-"zeros":[TEXT]}],"rounds","audited":[{"verifier","worker","audits","failed"}]}.`, `  starling job workers quickstart
+"zeros":[TEXT],"coin"}],"rounds","audited":[{"verifier","worker","audits","failed"}]}.`,
+		`  starling job workers quickstart
   starling job workers quickstart -o json`,
 		func(cmd *cobra.Command, a *source.Client, j api.Job) (api.Members, error) {
 			return a.Members(cmd.Context(), j.ID)
@@ -225,7 +220,7 @@ With -o json: {"members":[{"id","role","units","paid_receipts","zero_receipts","
 			w := terminal.NewColumns(os.Stdout, f, "MEMBER", "ROLE", "UNITS", "AUDITS", "SIGNED", "RECEIVED", "SLASHED",
 				"ZEROS", "+WHY ZERO")
 			for _, x := range m.Members {
-				w.Row(x.ID, x.Role, x.Units, x.Audits.Drawn, terminal.Part(x.Signed, m.Rounds), terminal.Zen(x.Uzen),
+				w.Row(x.ID, x.Role, x.Units, x.Audits.Drawn, terminal.Part(x.Signed, m.Rounds), amountIn(x.Coin, x.Uzen),
 					terminal.Zen(x.SlashedUzen), x.Zero, strings.Join(x.Zeros, "; "))
 			}
 			return w.Flush()
@@ -244,7 +239,7 @@ With -o json: {"budget_uzen","paid_uzen","fee_uzen","refunded_uzen","remaining_u
   starling job cost job-7f3a --network http://127.0.0.1:26601 -o json`,
 		func(cmd *cobra.Command, a *source.Client, j api.Job) (cost, error) {
 			x, err := a.Cost(cmd.Context(), j.ID)
-			return cost{j.ID, j.Coin, x}, err
+			return cost{j.ID, x}, err
 		},
 		func(x cost) terminal.Answer { return terminal.One(x, x.Job) },
 		func(x cost, f terminal.Form) error {
@@ -257,7 +252,6 @@ With -o json: {"budget_uzen","paid_uzen","fee_uzen","refunded_uzen","remaining_u
 
 // cost is what a job has cost, and which.
 type cost struct {
-	Job  string    `json:"job_id"`
-	Coin *api.Coin `json:"coin,omitempty"`
+	Job string `json:"job_id"`
 	api.Cost
 }

@@ -114,9 +114,9 @@ func progressOf(j api.Job) terminal.Update {
 	u := terminal.Update{
 		Job: j.ID, Step: j.Step, MaxSteps: j.Steps, Round: j.Round, Rounds: j.Rounds, Loss: known(j.Loss),
 		EvalLoss: known(j.EvalLoss), LearningRate: math.NaN(), GradNorm: math.NaN(),
-		TokensPerSecond: j.TokensPerSecond, Workers: j.Workers, WorkersTarget: j.Workers, CostUzen: j.PaidUzen + j.FeeUzen,
-		BudgetUzen: j.BudgetUzen,
-		Left:       time.Duration(j.SecondsLeft * float64(time.Second)), HasLeft: j.SecondsLeft > 0, Phase: j.Phase,
+		TokensPerSecond: j.TokensPerSecond, Workers: j.Workers, WorkersTarget: j.Workers, Coin: api.CoinOf(j.Coin),
+		Cost: j.PaidUzen + j.FeeUzen, Budget: j.BudgetUzen,
+		Left: time.Duration(j.SecondsLeft * float64(time.Second)), HasLeft: j.SecondsLeft > 0, Phase: j.Phase,
 	}
 	if j.Steps == 0 { // the chain counts rounds only
 		u.Step, u.MaxSteps = j.Round, j.Rounds

@@ -122,7 +122,7 @@ func printProvenance(p provenance, f terminal.Form) error {
 	fmt.Println()
 	t := terminal.NewColumns(os.Stdout, f, "CONTRIBUTOR", "ROLE", "UNITS", "AUDITS", "SIGNED", "PAID")
 	for _, m := range p.Contributors {
-		t.Row(m.ID, m.Role, m.Units, m.Audits.Drawn, m.Signed, terminal.Zen(m.Uzen))
+		t.Row(m.ID, m.Role, m.Units, m.Audits.Drawn, m.Signed, terminal.Amount(api.CoinOf(m.Coin), m.Uzen))
 	}
 	return t.Flush()
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/books"
 	"github.com/starling-network/starling/cmd/starling/target"
 	"github.com/starling-network/starling/cmd/starling/terminal"
@@ -29,9 +30,9 @@ wait, the runs that are not over, who works. With --home, also the account of th
 does and waits for. -o wide also lists the validators and the parties.
 
 With -o json: {"network","chain_id","height","block_time","catching_up","validators":[{"address","power",
-"signed"}],"participants":[{"id","roles","price","offers","stake_uzen","jailed","jobs","device","class","rate"}],
-"orders":[{"job","why","budget_uzen"}],"runs":[{"job","phase","round","rounds","open_rounds","workers",
-"verifiers","budget_uzen","paid_uzen"}],"account":{"address","balance_uzen","stake_uzen","slashed_uzen",
+"signed"}],"participants":[{"id","roles","price","offers","stake_uzen","jailed","jobs","device","class","rate",
+"asks"}],"orders":[{"job","why","budget_uzen","coin"}],"runs":[{"job","phase","round","rounds","open_rounds","workers",
+"verifiers","budget_uzen","paid_uzen","coin"}],"account":{"address","balance_uzen","stake_uzen","slashed_uzen",
 "jailed","reasons":[{"code","kind","job","round","text","until","do"}]}}.`,
 		Example: `  starling network status --network http://127.0.0.1:26601
   starling network status --home net/worker-0
@@ -91,14 +92,15 @@ func printNetwork(s *inspect.NetworkStatus, f terminal.Form) error {
 	if len(s.Orders) > 0 {
 		fmt.Fprintln(w, "\nORDER\tWAITS FOR\tBUDGET")
 		for _, o := range s.Orders {
-			fmt.Fprintf(w, "%s\t%s\t%s\n", o.Job, strings.ReplaceAll(o.Why, "_", " "), terminal.Zen(o.Budget))
+			fmt.Fprintf(w, "%s\t%s\t%s\n", o.Job, strings.ReplaceAll(o.Why, "_", " "),
+				terminal.Amount(api.CoinOf(o.Coin), o.Budget))
 		}
 	}
 	if len(s.Runs) > 0 {
 		fmt.Fprintln(w, "\nRUN\tPHASE\tROUND\tNOT FINAL\tWORKERS\tVERIFIERS\tPAID")
 		for _, r := range s.Runs {
 			fmt.Fprintf(w, "%s\t%s\t%d/%d\t%d\t%d\t%d\t%s/%s\n", r.Job, r.Phase, r.Round, r.Rounds, r.Open, r.Workers,
-				r.Verifiers, terminal.Zen(r.Paid), terminal.Zen(r.Budget))
+				r.Verifiers, api.CoinOf(r.Coin).Amount(r.Paid), terminal.Amount(api.CoinOf(r.Coin), r.Budget))
 		}
 	}
 	if err := w.Flush(); err != nil {
@@ -127,10 +129,10 @@ func printPeople(s *inspect.NetworkStatus) error {
 		return err
 	}
 	fmt.Println()
-	w = terminal.NewColumns(os.Stdout, terminal.Wide, "PARTICIPANT", "ROLES", "ZEN/PFLOP", "OFFERS", "STAKE", "JAILED",
+	w = terminal.NewColumns(os.Stdout, terminal.Wide, "PARTICIPANT", "ROLES", "A PFLOP", "OFFERS", "STAKE", "JAILED",
 		"CLASS", "DEVICE", "GFLOP/S", "WORKS FOR")
 	for _, p := range s.Participants {
-		w.Row(p.ID, strings.Join(p.Roles, ", "), terminal.Zen(p.Price), p.Offers, terminal.Zen(p.Stake), p.Jailed, p.Class,
+		w.Row(p.ID, strings.Join(p.Roles, ", "), target.Asks(p), p.Offers, terminal.Zen(p.Stake), p.Jailed, p.Class,
 			p.Device, terminal.Gigaflops(p.Rate), strings.Join(p.Jobs, ", "))
 	}
 	return w.Flush()

@@ -22,6 +22,7 @@ import (
 	"github.com/starling-network/starling/node/plan"
 	"github.com/starling-network/starling/node/prepare/storage"
 	"github.com/starling-network/starling/node/torch"
+	"github.com/starling-network/starling/protocol/coin"
 )
 
 // Plan says what a job will take, and starts nothing.
@@ -54,10 +55,10 @@ func Plan(ctx context.Context, c *terminal.Console, j *job.Job, path, network, f
 	row("training", "%d steps in %d rounds on %d workers, %s tokens, %s%s operations", p.Steps, p.Rounds, p.Workers,
 		terminal.Number(float64(p.Tokens)), more, terminal.Number(float64(p.Flops)))
 	row("executor", "%s", executor)
-	row("cost", "at most %s ZEN of a budget of %s; what is not earned comes back", terminal.Zen(p.Most),
-		terminal.Zen(p.Budget))
-	row("stakes", "%s ZEN of a worker, %s ZEN of a verifier; a faked unit is expected to gain %+d uzen",
-		terminal.Zen(p.Stakes.Worker), terminal.Zen(p.Stakes.Verifier), p.Stakes.Gain)
+	row("cost", "at most %s of a budget of %s; what is not earned comes back", p.Coin.Text(p.Most),
+		p.Coin.Amount(p.Budget))
+	row("stakes", "%s of a worker, %s of a verifier; a faked unit is expected to gain %s", p.Coin.Text(p.Stakes.Worker),
+		p.Coin.Text(p.Stakes.Verifier), gain(p.Coin, p.Stakes.Gain))
 	if p.StepTime > 0 {
 		row("step", "%s of one worker on this machine, with the built-in engine",
 			terminal.Span(time.Duration(p.StepTime*float64(time.Second))))
@@ -94,6 +95,14 @@ func Plan(ctx context.Context, c *terminal.Console, j *job.Job, path, network, f
 	}
 	fmt.Printf("\nnext: starling train %s%s --plan %s\n", path, flags, p.ID)
 	return nil
+}
+
+// gain is an amount that may be a loss.
+func gain(c coin.Coin, grains int64) string {
+	if grains < 0 {
+		return "-" + c.Text(uint64(-grains))
+	}
+	return c.Text(uint64(grains))
 }
 
 // diskOf says how much of the disk a job takes, and of whom.

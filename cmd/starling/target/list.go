@@ -2,12 +2,15 @@ package target
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
+	"github.com/starling-network/starling/protocol/coin"
 )
 
 // ListCommand is a command that asks a network for a list.
@@ -32,4 +35,16 @@ func ListCommand[T any](c *terminal.Console, use, short, long, example, key stri
 	}
 	t.Flags(cmd)
 	return cmd
+}
+
+// Asks are the prices of a participant for 10^15 operations, in each coin that it takes; nothing if it offers no work.
+func Asks(p api.Participant) string {
+	var texts []string
+	if p.Offers && (p.Price > 0 || len(p.Asks) == 0) {
+		texts = append(texts, coin.Coin{}.Text(p.Price))
+	}
+	for _, a := range p.Asks {
+		texts = append(texts, api.CoinOf(a.Coin).Text(a.Price))
+	}
+	return strings.Join(texts, ", ")
 }

@@ -10,21 +10,30 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/starling-network/starling/protocol/coin"
 )
 
 // Zen formats uzen as ZEN, exactly, with two to six decimals: 1.27, 0.000001.
 func Zen(uzen uint64) string {
-	s := fmt.Sprintf("%d.%06d", uzen/1_000_000, uzen%1_000_000)
-	keep := len(s) - 4
-	for keep < len(s) && strings.Trim(s[keep:], "0") != "" {
-		keep++
-	}
-	return s[:keep]
+	return coin.Coin{}.Amount(uzen)
 }
 
-// ZenShort formats uzen as ZEN rounded down to two decimals, for lines that are redrawn.
-func ZenShort(uzen uint64) string {
-	return fmt.Sprintf("%d.%02d", uzen/1_000_000, uzen%1_000_000/10_000)
+// Amount writes an amount of ZEN as a number, and one of another coin with its name, for tables.
+func Amount(c coin.Coin, grains uint64) string {
+	if c.Own() {
+		return Zen(grains)
+	}
+	return c.Text(grains)
+}
+
+// Short writes an amount of a coin rounded down to two decimals, for lines that are redrawn.
+func Short(c coin.Coin, grains uint64) string {
+	s := c.Amount(grains)
+	if point := strings.IndexByte(s, '.'); point >= 0 {
+		s = s[:min(len(s), point+3)]
+	}
+	return s
 }
 
 // Number writes x with three digits: 812, 18.4k, 2.31M.

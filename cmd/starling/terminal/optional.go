@@ -3,6 +3,8 @@ package terminal
 import (
 	"fmt"
 	"time"
+
+	"github.com/starling-network/starling/protocol/coin"
 )
 
 // WhenUnix is a time in seconds since 1970, for people.
@@ -51,12 +53,12 @@ func Positive(x float64, text func(float64) string) string {
 // Seconds is a time in seconds, for people.
 func Seconds(x float64) string { return Span(time.Duration(x * float64(time.Second))) }
 
-// OptionalZen is an amount with its unit, or nothing where it is 0.
-func OptionalZen(uzen uint64) string {
-	if uzen == 0 {
+// Optional is an amount with the name of its coin, or nothing where it is 0.
+func Optional(c coin.Coin, grains uint64) string {
+	if grains == 0 {
 		return ""
 	}
-	return Zen(uzen) + " ZEN"
+	return c.Text(grains)
 }
 
 // Gigaflops are those of a machine that may not be measured.

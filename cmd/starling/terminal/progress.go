@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/starling-network/starling/protocol/coin"
 )
 
 // Update is the state of a run at one moment. A number that is not known is NaN.
@@ -22,7 +24,8 @@ type Update struct {
 	LearningRate, GradNorm float64
 	TokensPerSecond        float64
 	Workers, WorkersTarget int
-	CostUzen, BudgetUzen   uint64
+	Coin                   coin.Coin // of the next two, in its grains
+	Cost, Budget           uint64
 	Left                   time.Duration // estimate, with HasLeft
 	HasLeft                bool
 	Phase                  string // what is going on, in a word or two of single-width letters: "auditing"
@@ -153,7 +156,7 @@ func fit(u Update, columns int) string {
 	add(known(u.GradNorm), 9, "gnorm "+strconv.FormatFloat(u.GradNorm, 'f', 2, 64))
 	add(known(u.TokensPerSecond), 4, Number(u.TokensPerSecond)+" tok/s")
 	add(u.WorkersTarget > 0, 7, fmt.Sprintf("workers %d/%d", u.Workers, u.WorkersTarget))
-	add(u.BudgetUzen > 0, 6, "cost "+ZenShort(u.CostUzen)+"/"+ZenShort(u.BudgetUzen))
+	add(u.Budget > 0, 6, "cost "+Short(u.Coin, u.Cost)+"/"+Short(u.Coin, u.Budget)+foreign(u.Coin, " "))
 	add(u.HasLeft, 2, "ETA "+Clock(u.Left))
 	add(u.Phase != "", 3, Printable(u.Phase))
 	for {
@@ -174,6 +177,14 @@ func fit(u Update, columns int) string {
 		}
 		parts = append(parts[:worst], parts[worst+1:]...)
 	}
+}
+
+// foreign is the name of a coin other than ZEN, after a separator.
+func foreign(c coin.Coin, separator string) string {
+	if c.Own() {
+		return ""
+	}
+	return separator + Printable(c.Name())
 }
 
 func known(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
@@ -200,7 +211,8 @@ func PlainLine(now time.Time, u Update) string {
 	}
 	pair(known(u.TokensPerSecond), "tok_s", strconv.FormatFloat(u.TokensPerSecond, 'f', 0, 64))
 	pair(u.WorkersTarget > 0, "workers", strconv.Itoa(u.Workers))
-	pair(u.BudgetUzen > 0, "cost", Zen(u.CostUzen))
+	pair(u.Budget > 0, "cost", u.Coin.Amount(u.Cost))
+	pair(!u.Coin.Own(), "coin", foreign(u.Coin, ""))
 	pair(u.HasLeft, "eta_s", strconv.FormatInt(int64(u.Left/time.Second), 10))
 	pair(u.Phase != "", "phase", u.Phase)
 	return b.String()

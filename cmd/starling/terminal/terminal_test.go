@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/protocol/coin"
 )
 
 var start = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -19,9 +20,31 @@ var start = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 func example() Update {
 	return Update{Job: "tiny", Step: 412, MaxSteps: 2000, Round: 9, Rounds: 40, Loss: 3.4121, EvalLoss: 3.5014,
 		LearningRate: 2.9e-4,
-		GradNorm:     0.812, TokensPerSecond: 18412, Workers: 6, WorkersTarget: 8, CostUzen: 1_270_000,
-		BudgetUzen: 25_000_000,
-		Left:       time.Hour + 52*time.Minute + 10*time.Second, HasLeft: true}
+		GradNorm:     0.812, TokensPerSecond: 18412, Workers: 6, WorkersTarget: 8, Cost: 1_270_000,
+		Budget: 25_000_000,
+		Left:   time.Hour + 52*time.Minute + 10*time.Second, HasLeft: true}
+}
+
+// dai has more decimals than are counted, dime one, yen none.
+var (
+	dai  = coin.Coin{Denom: "a", Symbol: "dai", Exponent: 18}
+	dime = coin.Coin{Denom: "b", Symbol: "dime", Exponent: 1}
+	yen  = coin.Coin{Denom: "c", Symbol: "yen"}
+)
+
+// The cost of a job in another coin is shown in this coin, with its name.
+func TestProgressInACoin(t *testing.T) {
+	u := example()
+	u.Coin, u.Cost, u.Budget = dai, 1_279_000_001, 25_000_000_000
+	if got := fit(u, 400); !strings.Contains(got, "cost 1.27/25.00 DAI") {
+		t.Error(got)
+	}
+	if got := PlainLine(start, u); !strings.Contains(got, "cost=1.279000001 coin=DAI") {
+		t.Error(got)
+	}
+	if got := PlainLine(start, example()); strings.Contains(got, "coin=") {
+		t.Error(got)
+	}
 }
 
 func TestFormats(t *testing.T) {
@@ -29,7 +52,10 @@ func TestFormats(t *testing.T) {
 		{Zen(1_270_000), "1.27"}, {Zen(0), "0.00"}, {Zen(1), "0.000001"}, {Zen(25_000_000), "25.00"},
 		{Zen(18_241_003), "18.241003"},
 		{Zen(1_100_000), "1.10"}, {Zen(1_120_300), "1.1203"}, {Zen(math.MaxUint64), "18446744073709.551615"},
-		{ZenShort(1_279_999), "1.27"}, {ZenShort(9_999), "0.00"},
+		{Short(coin.Coin{}, 1_279_999), "1.27"}, {Short(coin.Coin{}, 9_999), "0.00"},
+		{Short(dai, 1_279_999_999), "1.27"}, {Short(yen, 7), "7"}, {Short(dime, 15), "1.5"},
+		{Amount(coin.Coin{}, 1_270_000), "1.27"}, {Amount(dai, 1_270_000_000), "1.27 DAI"}, {Optional(dai, 0), ""},
+		{Optional(coin.Coin{}, 1), "0.000001 ZEN"},
 		{Number(0), "0"}, {Number(812), "812"}, {Number(18412), "18.4k"}, {Number(999.6), "1.00k"},
 		{Number(2_310_000), "2.31M"},
 		{Number(7.5), "7.50"}, {Number(math.NaN()), "-"}, {Number(999_999), "1.00M"}, {Number(-18412), "-18.4k"},

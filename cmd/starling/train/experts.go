@@ -58,9 +58,9 @@ func (f flags) trainExperts(ctx context.Context, c *terminal.Console, path strin
 	}
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	for _, t := range all {
-		fmt.Fprintf(w, "%s\teval loss %s -> %s\tcost %s ZEN\tslashed %s ZEN\t%s\n", t.Name,
+		fmt.Fprintf(w, "%s\teval loss %s -> %s\tcost %s\tslashed %s ZEN\t%s\n", t.Name,
 			terminal.Loss(t.Summary.FirstEvalLoss), terminal.Loss(t.Summary.FinalEvalLoss),
-			terminal.Zen(t.Summary.PaidUzen+t.Summary.FeeUzen), terminal.Zen(t.Summary.SlashedUzen), t.Path)
+			t.Summary.Coin.Text(t.Summary.PaidUzen+t.Summary.FeeUzen), terminal.Zen(t.Summary.SlashedUzen), t.Path)
 	}
 	if err := w.Flush(); err != nil {
 		return err

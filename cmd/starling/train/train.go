@@ -251,7 +251,7 @@ func update(p consumer.Progress) terminal.Update {
 		Measured: p.Latest.Measured, LearningRate: p.LearningRate, GradNorm: p.GradNorm,
 		TokensPerSecond: p.TokensPerSecond, Workers: p.Workers,
 		WorkersTarget: p.Target,
-		CostUzen:      p.PaidUzen, BudgetUzen: p.BudgetUzen, Left: p.Left, HasLeft: p.Left > 0, Phase: p.Phase,
+		Coin:          p.Coin, Cost: p.PaidUzen, Budget: p.BudgetUzen, Left: p.Left, HasLeft: p.Left > 0, Phase: p.Phase,
 	}
 }
 

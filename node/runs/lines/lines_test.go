@@ -34,7 +34,8 @@ func FuzzMetric(f *testing.F) {
 	for _, s := range []string{`{"kind":"step","loss":01}`, `{"loss":1.}`, `{"loss":.5}`, `{"loss":1e}`,
 		`{"step":4294967296}`, `{"loss":"1"}`, `{"kind":"a,b"}`, `{}`, `{"loss":1,}`, `{"loss":0x1p3}`, `{"loss":1_0}`,
 		`{"loss":Inf}`, `{"step":-1}`, `{"step":+1}`, `{"kind":"round","time":"2026-11-22T10:00:00.123Z"}`,
-		`{"time":"noon"}`, `{"time":1}`} {
+		`{"time":"noon"}`, `{"time":1}`,
+		`{"kind":"round","paid_uzen":7,"coin":{"denom":"ibc/A","symbol":"dai","decimals":18}}`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/node/coins"
 	"github.com/starling-network/starling/node/plan"
 	"github.com/starling-network/starling/node/runs"
 	"github.com/starling-network/starling/protocol/run/crew"
@@ -15,7 +16,8 @@ import (
 func Here(p *plan.Plan, j *job.Job) api.Plan {
 	return api.Plan{ID: p.ID, Name: p.Name, Steps: p.Steps, Rounds: p.Rounds, Workers: p.Workers, Tokens: p.Tokens,
 		Flops: p.Flops, Parameters: p.Parameters, DiskBytes: p.Disk, RoundBytes: p.Received, CostUzen: p.Most,
-		BudgetUzen: p.Budget, Facts: runs.Facts(j), Notes: p.Notes, StepSeconds: p.StepTime, MemoryBytes: p.Memory,
+		BudgetUzen: p.Budget, Coin: coins.Shown(p.Coin), Facts: runs.Facts(j),
+		Notes: p.Notes, StepSeconds: p.StepTime, MemoryBytes: p.Memory,
 		Rejections: []api.Rejection{}}
 }
 

@@ -91,8 +91,8 @@ class Local:
                 fields["eval_loss"] = m.eval_loss
                 fields.setdefault("first_eval_loss", m.eval_loss)
             if m.paid_uzen:
-                fields["paid_uzen"] = m.paid_uzen
-        for k in ("rounds", "steps", "tokens", "paid_uzen", "fee_uzen", "refunded_uzen", "budget_uzen", "state_root"):
+                fields.update(paid_uzen=m.paid_uzen, coin=m.coin)
+        for k in ("rounds", "steps", "tokens", "paid_uzen", "fee_uzen", "refunded_uzen", "budget_uzen", "coin", "state_root"):
             if k in summary:
                 fields[k] = summary[k]
         fields["state"], fields["reason"] = self._state(id, folder, summary)

@@ -11,6 +11,11 @@ T = TypeVar("T")
 UZEN = 1_000_000  # uzen of a ZEN
 
 
+def grains(coin: Optional[Dict[str, Any]]) -> int:
+    """How many grains are one coin. Amounts are in grains of their coin, in uzen if there is none."""
+    return 10 ** min(9, coin.get("decimals", 0)) if coin else UZEN
+
+
 def read(cls: Type[T], raw: Mapping[str, Any]) -> T:
     """Makes a dataclass of what it knows in an object; fields that are new to this version are left out."""
     names = {f.name for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
@@ -35,6 +40,8 @@ class Metric:
     workers: int = 0
     seconds: float = 0.0
     paid_uzen: int = 0
+    coin: Optional[Dict[str, Any]] = None
+    """The coin of paid_uzen, if it is not ZEN: see `JobInfo.coin`."""
     time: str = ""
     """When the checkpoint of a round was recorded: RFC 3339."""
     grad_norm: Optional[float] = None
@@ -66,11 +73,13 @@ class Plan:
     memory_bytes: int = 0
     placement: Dict[str, Any] = field(default_factory=dict)
     rejections: List[Dict[str, str]] = field(default_factory=list)
+    coin: Optional[Dict[str, Any]] = None
+    """The coin of cost and budget, if it is not ZEN: see `JobInfo.coin`."""
 
     @property
     def cost(self) -> float:
-        """In ZEN."""
-        return self.cost_uzen / UZEN
+        """In ZEN, or in the coin of the plan."""
+        return self.cost_uzen / grains(self.coin)
 
     @property
     def fits(self) -> Optional[bool]:
@@ -117,5 +126,9 @@ class JobInfo:
     @property
     def cost(self) -> float:
         """Paid so far, in ZEN, or in the coin of the job."""
-        grains = 10 ** min(9, self.coin.get("decimals", 0)) if self.coin else UZEN
-        return (self.paid_uzen + self.fee_uzen) / grains
+        return (self.paid_uzen + self.fee_uzen) / grains(self.coin)
+
+    @property
+    def currency(self) -> str:
+        """The name of the coin of the job: ZEN, if it names none."""
+        return str(self.coin.get("symbol", "")).upper() if self.coin else "ZEN"

@@ -14,7 +14,7 @@ EVERY = 0.25  # seconds between two drawings
 
 def table(info: JobInfo, metrics: List[Metric]) -> str:
     """HTML with the state, the cost and the curve of the loss."""
-    rows = {"state": info.state, "step": f"{info.step} of {info.steps or '?'}", "tokens": f"{info.tokens:,}", "cost": f"{info.cost:.6f} ZEN"}
+    rows = {"state": info.state, "step": f"{info.step} of {info.steps or '?'}", "tokens": f"{info.tokens:,}", "cost": f"{info.cost:.6f} {info.currency}"}
     if info.eval_loss is not None:
         rows["eval loss"] = f"{info.eval_loss:.4f}"
     if info.reason:
@@ -39,7 +39,7 @@ def line(info: JobInfo, metrics: List[Metric]) -> str:
     """The same in one line."""
     loss = next((f", loss {m.loss:.4f}" for m in reversed(metrics) if m.kind == "step"), "")
     held_out = "" if info.eval_loss is None else f", eval loss {info.eval_loss:.4f}"
-    return f"{info.name or info.id}: {info.state}, step {info.step} of {info.steps or '?'}{loss}{held_out}, {info.cost:.6f} ZEN"
+    return f"{info.name or info.id}: {info.state}, step {info.step} of {info.steps or '?'}{loss}{held_out}, {info.cost:.6f} {info.currency}"
 
 
 class View:

@@ -133,6 +133,13 @@ class WatchTest(unittest.TestCase):
         self.assertEqual(out.getvalue().splitlines(), [
             "a: running, step 1 of 4, loss 2.5000, 1.000000 ZEN", "a: running, step 3 of 4, loss 2.5000, 3.000000 ZEN", "a: done, step 4 of 4, loss 2.5000, 4.000000 ZEN"])
 
+    def test_coin(self):
+        coin = {"denom": "ibc/A", "symbol": "dai", "decimals": 18}
+        info = starling.JobInfo(id="a", state="done", paid_uzen=2_000_000_000, fee_uzen=500_000_000, coin=coin)
+        self.assertEqual((info.cost, info.currency), (2.5, "DAI"))
+        self.assertEqual(starling.Plan(cost_uzen=3_000_000_000, coin=coin).cost, 3.0)
+        self.assertIn("2.500000 DAI", watch.line(info, []))
+
     def test_notebook(self):
         shown = []
         handle = SimpleNamespace(update=lambda page: shown.append(page))

@@ -1,8 +1,8 @@
 // Several runs over each other.
 
-import { h, fill, count, loss, zen, zens, bytes, duration, table, empty, link, card, chip, audits } from '../dom.js';
+import { h, fill, count, loss, zen, column, bytes, duration, table, empty, link, card, chip, audits } from '../dom.js';
 import { all, get } from '../api.js';
-import { chart, mapping, axes, colors } from '../chart.js';
+import { chart, mapping, axes, axisOf, colors } from '../chart.js';
 
 const names = [['eval_loss', 'Eval loss'], ['perplexity', 'Perplexity on held-out data'], ['bits_per_byte', 'Eval loss in bits a byte'], ['loss', 'Training loss'], ['grad_norm', 'Gradient norm'], ['agreement', 'Agreement between workers'], ['learning_rate', 'Learning rate'], ['tokens_per_second', 'Throughput'], ['round_seconds', 'Time of a round'], ['workers', 'Active workers'], ['bytes_up', 'Sent in a round'], ['bytes_down', 'Received in a round'],
   ['audits_passed', 'Audits passed'], ['audits_failed', 'Audits that found a fault'], ['audits_moot', 'Audits settled otherwise'], ['cost', 'Cost so far'], ['earned', 'Earned in a round'], ['signatures', 'Signatures'], ['rejected', 'Work not paid']];
@@ -25,19 +25,19 @@ export async function compare({ root, query, signal, go }) {
 
   async function draw() {
     const details = await Promise.all(chosen.map(async id => ({ job: await get('/v1/jobs/' + encodeURIComponent(id), signal), metrics: await get(`/v1/jobs/${encodeURIComponent(id)}/metrics?points=1000&series=${view.metric === 'perplexity' ? 'eval_loss' : view.metric}`, signal) })));
-    const [xLabel, xUnit] = axes[view.x];
+    const [xLabel, xUnit] = axisOf(view.x, details.map(d => d.metrics));
     const series = details.map(({ job, metrics }) => {
-      const s = metrics.series[0] ?? { step: [], value: [] }, to = mapping(metrics.axis, view.x);
+      const s = metrics.series[0] ?? { step: [], value: [] }, to = mapping(metrics, view.x);
       return { label: called(job), color: color(job.id), x: view.x === 'step' ? s.step : s.step.map(to), y: view.metric === 'perplexity' ? s.value.map(Math.exp) : s.value, dots: true };
     });
     const same = equals(series);
-    const title = names.find(n => n[0] === view.metric)?.[1] ?? view.metric, unit = view.metric === 'perplexity' ? '' : details[0]?.metrics.series[0]?.unit ?? '';
+    const title = names.find(n => n[0] === view.metric)?.[1] ?? view.metric, unit = view.metric === 'perplexity' ? '' : [...new Set(details.map(d => d.metrics.series[0]?.unit).filter(Boolean))].join(' or ');
     const options = { title, unit, series, xLabel, xUnit, log: view.log, whole: whole.has(view.metric), zero: !apart.has(view.metric), weight: view.weight, height: 380, legend: true, name: 'compare ' + title };
     if (figure) figure.update(options); else fill(area, figure = chart(options));
     fill(equal, same.map(list => h('p.small', {}, list.join(' and '), ' have the same values: one is drawn dashed over the other.')));
-    const write = zens(details.map(d => d.job.paid_uzen + d.job.fee_uzen));
+    const shown = details.map(d => d.job), cost = column(shown, j => j.paid_uzen + j.fee_uzen), pay = column(shown, j => j.paid_uzen), inZen = shown.some(j => j.coin) ? '' : ', ZEN';
     const rows = [['State', d => chip(d.job.state)], ['Eval loss', d => loss(d.job.eval_loss)], ['Bits a byte', d => loss(d.job.bits_per_byte)], ['Inner steps', d => count(d.job.step)], ['Tokens', d => count(d.job.tokens)], ['Time', d => duration(d.job.seconds)], ['Workers', d => count(d.job.workers)],
-      ['Sent', d => bytes(d.job.bytes_up)], ['Received', d => bytes(d.job.bytes_down)], ['Cost, ZEN', d => write(d.job.paid_uzen + d.job.fee_uzen)], ['Earned, ZEN', d => write(d.job.paid_uzen)], ['Slashed, ZEN', d => zen(d.job.slashed_uzen)], ['Audits', d => count(d.job.audits.drawn)], ['How they ended', d => audits(d.job.audits)],
+      ['Sent', d => bytes(d.job.bytes_up)], ['Received', d => bytes(d.job.bytes_down)], ['Cost' + inZen, d => cost(d.job)], ['Earned' + inZen, d => pay(d.job)], ['Slashed, ZEN', d => zen(d.job.slashed_uzen)], ['Audits', d => count(d.job.audits.drawn)], ['How they ended', d => audits(d.job.audits)],
       ['State root', d => h('code', {}, (d.job.state_root ?? '–').slice(0, 16))],
       ...[...new Set(details.flatMap(d => (d.job.facts ?? []).map(f => f.name)))].map(name => [name, d => d.job.facts?.find(f => f.name === name)?.value ?? '–'])];
     const value = (row, d) => { const v = row[1](d); return v instanceof Node ? v.textContent : String(v); };

@@ -1,8 +1,8 @@
 // The charts of a run. One colour means one thing on all of them: blue is training, orange is held-out data (or the second of two),
 // teal is money, green is verified, red is a fault or work that was not paid, grey is neither.
 
-import { h, count, card } from '../dom.js';
-import { chart, mapping, axes, constant, value } from '../chart.js';
+import { h, count, card, coinOf } from '../dom.js';
+import { chart, mapping, axisOf, constant, value } from '../chart.js';
 
 // [title, unit, [[series, colour, label]], note]; the first group is what a run is about.
 const groups = [
@@ -50,14 +50,15 @@ export function figures(state) {
   function series([name, color, label]) {
     const s = state.data.series.find(s => s.name === (name === 'perplexity' ? 'eval_loss' : name));
     if (!s || name === 'perplexity' && (!s.unit || state.data.series.some(s => s.name === 'accuracy' || s.name === 'recall_at_1'))) return null; // no loss of text
-    const to = mapping(state.data.axis, view.x);
+    const to = mapping(state.data, view.x);
     return { label: label ?? s.label, color, x: view.x === 'step' ? s.step : s.step.map(to), y: name === 'perplexity' ? s.value.map(Math.exp) : s.value, dots: s.of === 'round' };
   }
   function options([title, unit, list, note], more) {
-    const [xLabel, xUnit] = axes[view.x];
+    const [xLabel, xUnit] = axisOf(view.x, [state.data]);
     let all = list.map(series).filter(Boolean);
     if (title === 'Audits') all = all.filter((s, i) => i === 0 || s.y.some(v => v > 0));
     const loss = state.data.series.find(s => s.name === 'loss' || s.name === 'eval_loss');
+    if (unit === 'ZEN') unit = coinOf(state.data).name;
     if (title === 'Loss' && loss) unit = loss.unit ?? ''; // of rewards and of noise it has none
     return { title, unit, note, series: all, xLabel, xUnit, log: view.log && title === 'Loss', whole: whole.has(title), zero: !apart.has(title),
       weight: title === 'Loss' || title === 'Throughput' ? view.weight : 0, name: `${state.job().name} ${title}`, onzoom: state.zoom, ...more };

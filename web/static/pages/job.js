@@ -1,6 +1,6 @@
 // One run: what it is, how it goes, who took part, and why each was paid.
 
-import { h, fill, count, loss, perByte, zen, zens, money, coinOf, bytes, duration, chip, table, tile, meter, empty, plural, link, words, copyable, card, many, word, facts, segments, audits, person } from '../dom.js';
+import { h, fill, count, loss, perByte, zen, zens, money, column, coinOf, bytes, duration, chip, table, tile, meter, empty, plural, link, words, copyable, card, many, word, facts, segments, audits, person } from '../dom.js';
 import { get, stream } from '../api.js';
 import { axes, download } from '../chart.js';
 import { figures, lossChart } from './figures.js';
@@ -216,12 +216,12 @@ function about(job) {
 }
 
 function earned(members, n, here) {
-  const pays = members.filter(m => m.role !== 'consumer' && m.role !== 'pool'), most = Math.max(...pays.map(m => m.uzen), 1), write = zens(members.map(m => m.uzen).filter(Boolean));
+  const pays = members.filter(m => m.role !== 'consumer' && m.role !== 'pool'), most = Math.max(...pays.map(m => m.uzen), 1), write = column(members, m => m.uzen), coin = coinOf(members[0] ?? {}).name;
   return table('Members', [
     { head: 'Member', cell: m => person(m.id) }, { head: 'Role', cell: m => m.role || 'member' },
     { head: 'Units', number: true, cell: m => count(m.units) }, { head: 'Audits', number: true, cell: m => m.audits.drawn ? h('span', { title: audits(m.audits) }, `${count(m.audits.passed)} of ${count(m.audits.drawn)}`) : '–' },
     { head: 'Signed', number: true, cell: m => m.signed ? `${count(m.signed)} of ${count(n)}` : '–' },
-    { head: 'Earned, ZEN', number: true, cell: m => [write(m.uzen), pays.includes(m) && meter(m.uzen / most, 'share')] },
+    { head: 'Earned' + (coin === 'ZEN' ? ', ZEN' : ''), number: true, cell: m => [write(m), pays.includes(m) && meter(m.uzen / most, 'share')] },
     { head: 'Receipts', number: true, cell: m => link(`${here}/receipts?who=${encodeURIComponent(m.id)}`, count(m.paid_receipts + m.zero_receipts)) },
     { head: 'Unpaid, and why', wide: true, cell: m => [m.slashed_uzen > 0 && h('div.bad', {}, `slashed ${zen(m.slashed_uzen)} ZEN of its stake`), m.zeros.map(z => h('div.soft.small', {}, z))] },
   ], pays.concat(members.filter(m => !pays.includes(m))));

@@ -49,10 +49,10 @@ export function jobOf(id, runs) {
 }
 
 export function participants(list, runs) {
-  const write = zens(list.filter(p => p.offers).map(p => p.price));
+  const write = zens(list.filter(p => p.offers).map(p => p.price)), foreign = list.some(p => p.asks);
   return list.length ? table('Participants', [
     { head: 'Account', cell: p => person(p.id) }, { head: 'Roles', cell: p => p.roles.join(', ') || h('span.soft', {}, 'none') },
     { head: 'State', cell: p => p.jailed ? chip('jailed', 'bad') : p.jobs.length ? chip('working', 'good') : p.offers ? chip('offers work', 'busy') : chip('idle') },
-    { head: 'Jobs', wide: true, cell: p => p.jobs.map(j => h('div', {}, jobOf(j, runs))) }, { head: h('abbr', { title: '10¹⁵ floating-point operations' }, 'ZEN per PFLOP'), number: true, cell: p => p.offers ? write(p.price) : '–' }, { head: 'Stake, ZEN', number: true, cell: p => zen(p.stake_uzen) }, { head: 'Machine', cell: p => h('span.small.soft', {}, p.device) },
+    { head: 'Jobs', wide: true, cell: p => p.jobs.map(j => h('div', {}, jobOf(j, runs))) }, { head: h('abbr', { title: '10¹⁵ floating-point operations' }, foreign ? 'A PFLOP' : 'ZEN per PFLOP'), number: true, cell: p => !p.offers ? '–' : foreign ? [p.price || !p.asks ? [{ price: p.price }] : [], p.asks ?? []].flat().map(a => h('div', {}, money(a.price, a))) : write(p.price) }, { head: 'Stake, ZEN', number: true, cell: p => zen(p.stake_uzen) }, { head: 'Machine', cell: p => h('span.small.soft', {}, p.device) },
   ], list) : empty('Nobody is registered.', 'starling worker up --network URL --home DIR');
 }

@@ -1,6 +1,6 @@
 // Workers, one of them, and validators.
 
-import { h, fill, count, zen, zens, chip, table, tile, empty, link, card, copyable, meter, account as written, person, audits } from '../dom.js';
+import { h, fill, count, zen, zens, sums, column, chip, table, tile, empty, link, card, copyable, meter, account as written, person, audits } from '../dom.js';
 import { all, get } from '../api.js';
 import { ask, none, participants, runsOf, jobOf } from './network.js';
 
@@ -21,25 +21,25 @@ const sum = (list, f) => list.reduce((n, x) => n + f(x), 0);
 
 export async function workers({ root, signal }) {
   const [net, people, runs] = await Promise.all([ask('/v1/workers', signal), known(signal), runsOf(signal)]);
-  const rows = [...people].map(([id, parts]) => ({ id, parts })).sort((a, b) => sum(b.parts, p => p.uzen) - sum(a.parts, p => p.uzen));
-  const got = r => sum(r.parts.filter(p => p.role !== 'consumer'), p => p.uzen), write = zens(rows.map(got).filter(Boolean));
+  const rows = [...people].map(([id, parts]) => ({ id, parts })).sort((a, b) => sum(b.parts, p => p.coin ? 0 : p.uzen) - sum(a.parts, p => p.coin ? 0 : p.uzen));
+  const got = r => sum(r.parts.filter(p => p.role !== 'consumer'), p => p.uzen), foreign = rows.some(r => r.parts.some(p => p.coin)), write = zens(rows.map(got).filter(Boolean));
   fill(root, h('div.head', {}, h('h1', {}, 'Workers')), h('p.lead', {}, 'Who does the work, what it earned, and why not more.'),
     net && card(`On the network at height ${count(net.height)}`, participants(net.workers, runs)),
     card('In the runs of this server', rows.length ? table('Members of runs', [
       { head: 'Account', cell: r => person(r.id) }, { head: 'Role', cell: r => [...new Set(r.parts.map(p => p.role))].join(', ') }, { head: 'Runs', wide: true, cell: r => r.parts.map((p, i) => [i > 0 && ', ', link('/jobs/' + encodeURIComponent(p.job.id), p.job.name === p.job.id ? p.job.id : `${p.job.name} (${p.job.id})`)]) },
       { head: 'Units', number: true, cell: r => count(sum(r.parts, p => p.units)) }, { head: 'Audits', number: true, cell: r => count(sum(r.parts, p => p.audits.drawn)) }, { head: 'Unpaid', number: true, cell: r => count(sum(r.parts, p => p.zero_receipts)) },
-      { head: 'Earned, ZEN', number: true, cell: r => write(got(r)) }, { head: 'Slashed, ZEN', number: true, cell: r => sum(r.parts, p => p.slashed_uzen) ? h('span.bad', {}, zen(sum(r.parts, p => p.slashed_uzen))) : '–' },
+      { head: foreign ? 'Earned' : 'Earned, ZEN', number: true, cell: r => foreign ? sums(r.parts.filter(p => p.role !== 'consumer'), p => p.uzen) : write(got(r)) }, { head: 'Slashed, ZEN', number: true, cell: r => sum(r.parts, p => p.slashed_uzen) ? h('span.bad', {}, zen(sum(r.parts, p => p.slashed_uzen))) : '–' },
     ], rows) : empty('Nobody has worked yet.', 'starling train examples/quickstart.yaml')));
 }
 
 export async function worker({ root, params: [id], signal }) {
   const [account, people, runs] = await Promise.all([ask('/v1/accounts/' + encodeURIComponent(id), signal).catch(e => { if (e.problem?.status === 404 || e.problem?.status === 400 || e.problem?.status === 500) return null; throw e; }), known(signal), runsOf(signal)]);
-  const parts = people.get(id) ?? [], earned = sum(parts.filter(p => p.role !== 'consumer'), p => p.uzen), slashed = sum(parts, p => p.slashed_uzen);
+  const parts = people.get(id) ?? [], earned = sums(parts.filter(p => p.role !== 'consumer'), p => p.uzen), pay = column(parts, p => p.uzen), slashed = sum(parts, p => p.slashed_uzen);
   const days = zens((account?.earned ?? []).map(d => d.received_uzen).filter(Boolean));
   document.title = id.slice(0, 16) + ' · Starling';
   if (!account && !parts.length) return fill(root, h('h1', {}, 'Worker'), h('section.card', {}, empty('Nobody with this account is known here.', 'starling worker explain --home DIR')));
   fill(root, h('p.crumb', {}, link('/workers', 'Workers')), h('div.head', {}, h('h1', {}, written(id)), account?.jailed && chip('jailed', 'bad'), slashed > 0 && chip('slashed', 'bad')), h('p.lead', {}, copyable(id, 64, 0)),
-    h('div.tiles', {}, account && [tile('Balance', zen(account.balance_uzen), 'ZEN'), tile('Stake', zen(account.stake_uzen), 'ZEN')], tile('Earned here', zen(earned), 'ZEN'), tile('Units', count(sum(parts, p => p.units))),
+    h('div.tiles', {}, account && [tile('Balance', zen(account.balance_uzen), 'ZEN'), tile('Stake', zen(account.stake_uzen), 'ZEN')], tile('Earned here', earned, ''), tile('Units', count(sum(parts, p => p.units))),
       tile('Audits', count(sum(parts, p => p.audits.drawn)), audits(['drawn', 'passed', 'failed', 'moot', 'missed'].reduce((all, k) => ({ ...all, [k]: sum(parts, p => p.audits[k]) }), {}))), tile('Unpaid', count(sum(parts, p => p.zero_receipts)), 'receipts of zero'), tile('Slashed', zen(slashed), 'ZEN', slashed ? 'bad' : '')),
     account?.now && card('Why it earns, or not', h('p', {}, chip(account.now.code.replaceAll('_', ' '), account.now.code === 'working' ? 'good' : 'wait'), ' ', account.now.text), account.now.next && h('p.small.soft', {}, account.now.next)),
     account && card('What it does and waits for', account.reasons.length ? table('Standing', [
@@ -52,7 +52,7 @@ export async function worker({ root, params: [id], signal }) {
     ], account.earned)),
     card('Its part in runs', parts.length ? table('Runs', [
       { head: 'Run', cell: p => link('/jobs/' + encodeURIComponent(p.job.id), p.job.name) }, { head: 'Role', cell: p => p.role || 'member' }, { head: 'Units', number: true, cell: p => count(p.units) }, { head: 'Signed', number: true, cell: p => count(p.signed) },
-      { head: 'Earned, ZEN', number: true, cell: p => zen(p.uzen) }, { head: 'Receipts', number: true, cell: p => link(`/jobs/${encodeURIComponent(p.job.id)}/receipts?who=${id}`, count(p.paid_receipts + p.zero_receipts)) },
+      { head: parts.some(p => p.coin) ? 'Earned' : 'Earned, ZEN', number: true, cell: pay }, { head: 'Receipts', number: true, cell: p => link(`/jobs/${encodeURIComponent(p.job.id)}/receipts?who=${id}`, count(p.paid_receipts + p.zero_receipts)) },
       { head: 'Unpaid, and why', wide: true, cell: p => [p.slashed_uzen > 0 && h('div.bad', {}, `slashed ${zen(p.slashed_uzen)} ZEN`), p.zeros.map(z => h('div.small.soft', {}, z))] },
     ], parts) : h('p.soft', {}, 'It is in no run of this server.')));
 }
