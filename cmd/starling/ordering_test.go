@@ -214,7 +214,7 @@ func TestWebOrdersWithinBudgets(t *testing.T) {
 		j := s.submit(job, "d", token...)
 		for range 2 { // also after a restart
 			code, _, stderr := starling(t, append([]string{"job", "submit", job, "--api", s.url, "--key", "e"}, token...)...)
-			if code == 0 || !strings.Contains(stderr, "SPENDING_LIMIT") || !strings.Contains(stderr, "5 ZEN more") {
+			if code == 0 || !strings.Contains(stderr, "SPENDING_LIMIT") || !strings.Contains(stderr, "5.00 ZEN more") {
 				t.Errorf("two budgets above the limit: exit %d\n%s", code, stderr)
 			}
 			s.kill()

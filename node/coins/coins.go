@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"math/bits"
 	"strings"
 
 	"github.com/starling-network/starling/chain/x/market/marketpb"
@@ -28,21 +30,9 @@ type Amount struct {
 // String is the amount with the name of its coin.
 func (a Amount) String() string { return a.Text(a.Grains) }
 
-// Split divides a text into a number and the symbol of a coin, in lower case; "" is the network's own. It reports
-// whether it has that form at all.
-func Split(text string) (number, symbol string, ok bool) {
-	number = strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
-	symbol = strings.ToLower(text[len(number):])
-	number = strings.TrimSpace(number)
-	if symbol == strings.ToLower(coin.Zen().Name()) {
-		symbol = ""
-	}
-	return number, symbol, number != "" && strings.Trim(number, "0123456789.") == ""
-}
-
 // Parse reads an amount: a decimal number of ZEN, or of another coin with its symbol after it.
 func Parse(ctx context.Context, m module.Market, text string) (Amount, error) {
-	number, symbol, ok := Split(text)
+	number, symbol, ok := coin.Split(text)
 	if !ok {
 		return Amount{}, fmt.Errorf("%w: %q: write a decimal number of ZEN, or one with the symbol of a coin, such as "+
 			"5usdc", ErrText, text)
@@ -197,4 +187,19 @@ func Order(ctx context.Context, m module.Market, symbol string, o market.Order) 
 // Grains is an amount in millionths of a coin, as job files have it, in grains of the coin, exactly.
 func Grains(c coin.Coin, millionths uint64) (uint64, error) {
 	return c.Parse(coin.Coin{}.Amount(millionths))
+}
+
+// Millionths is an amount in grains in whole millionths of its coin, as job files have it, and whether there is more.
+// An amount beyond 64 bits saturates.
+func Millionths(c coin.Coin, grains uint64) (n uint64, more bool) {
+	digits, file := c.Digits(), coin.Coin{}.Digits()
+	if digits >= file {
+		unit := uint64(math.Pow10(digits - file))
+		return grains / unit, grains%unit > 0
+	}
+	high, low := bits.Mul64(grains, uint64(math.Pow10(file-digits)))
+	if high > 0 {
+		return math.MaxUint64, false
+	}
+	return low, false
 }

@@ -1,18 +1,24 @@
 package coins
 
-import "testing"
+import (
+	"math"
+	"testing"
 
-// Amounts have the symbol of their coin after the number; a text without one is in ZEN.
-func TestSplit(t *testing.T) {
-	for text, want := range map[string][2]string{"25": {"25", ""}, "25 ZEN": {"25", ""}, "0.5usdc": {"0.5", "usdc"},
-		"1 USDC": {"1", "usdc"}} {
-		if number, symbol, ok := Split(text); !ok || number != want[0] || symbol != want[1] {
-			t.Errorf("%q: %q %q %v", text, number, symbol, ok)
-		}
-	}
-	for _, text := range []string{"", "usdc", "-1usdc", "1e6", "0x10", "1usdc2", "ibc/27"} {
-		if number, symbol, ok := Split(text); ok && symbol != "e" {
-			t.Errorf("%q is read as %q %q", text, number, symbol)
+	"github.com/starling-network/starling/protocol/coin"
+)
+
+// Millionths of a coin are whole ones, with more reported, and saturate.
+func TestMillionths(t *testing.T) {
+	dai, yen := coin.Coin{Denom: "ibc/B", Symbol: "dai", Exponent: 18}, coin.Coin{Denom: "ibc/C", Symbol: "yen"}
+	for _, c := range []struct {
+		in     coin.Coin
+		grains uint64
+		want   uint64
+		more   bool
+	}{{coin.Coin{}, 7, 7, false}, {dai, 7000, 7, false}, {dai, 7001, 7, true}, {yen, 7, 7_000_000, false},
+		{yen, math.MaxUint64, math.MaxUint64, false}, {dai, math.MaxUint64, math.MaxUint64 / 1000, true}} {
+		if n, more := Millionths(c.in, c.grains); n != c.want || more != c.more {
+			t.Errorf("%d grains of %s: %d, %v", c.grains, c.in.Name(), n, more)
 		}
 	}
 }

@@ -83,14 +83,15 @@ type Submitted struct {
 	Reason *api.Reason `json:"reason,omitempty"`
 
 	Token  string  `json:"token,omitempty"`       // digest of the token that it was submitted with
-	Budget uint64  `json:"budget_uzen,omitempty"` // of the job
+	Budget uint64  `json:"budget_uzen,omitempty"` // of the job; in millionths of its coin, as in job files
 	Spent  *uint64 `json:"spent_uzen,omitempty"`  // of it, once that is known for good
 
 	// of a job that is ordered on a network: the address of the account; "": it is trained by the server
-	Account string `json:"account,omitempty"`
-	Mark    string `json:"mark,omitempty"`    // tells its order from others of the account that are the same
-	Ordered bool   `json:"ordered,omitempty"` // the network has the order
-	Cancel  bool   `json:"cancel,omitempty"`  // the order is to be taken back
+	Account string    `json:"account,omitempty"`
+	Mark    string    `json:"mark,omitempty"`    // tells its order from others of the account that are the same
+	Ordered bool      `json:"ordered,omitempty"` // the network has the order
+	Coin    coin.Coin `json:"coin,omitzero"`     // of the order; absent: ZEN
+	Cancel  bool      `json:"cancel,omitempty"`  // the order is to be taken back
 }
 
 // LabelTuning is where the job file of a tuning says what was asked for.
@@ -292,6 +293,9 @@ func (f *folder) job(h *source.History) api.Job {
 	j := api.Job{ID: f.id, Job: a.run.ID, Name: filepath.Base(f.path), Folder: f.shown, Kind: "run", Started: a.started,
 		Updated: f.updated(), Disputes: len(h.Disputes)}
 	j.Coin = coins.Shown(a.run.Coin)
+	if a.asked != nil && a.run.Coin.Own() { // its order is not placed yet, or it is in ZEN
+		j.Coin = coins.Shown(a.asked.Coin)
+	}
 	plan(&j, a.job)
 	measure(&j, h)
 	if s := a.summary; s != nil {

@@ -18,11 +18,13 @@ import (
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/node"
 	"github.com/starling-network/starling/node/account"
+	"github.com/starling-network/starling/node/coins"
 	"github.com/starling-network/starling/node/consumer"
 	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/runs"
 	"github.com/starling-network/starling/node/server/refusal"
+	"github.com/starling-network/starling/node/server/spending"
 	"github.com/starling-network/starling/web/failure"
 )
 
@@ -38,15 +40,15 @@ var errUnfunded = errors.New("server: the account has not the coins for the orde
 
 // payer is the account of a server on a network, as far as the queue of its jobs uses it.
 type payer struct {
+	spending.Wallet
 	account  *account.Account
-	network  string
 	log      *slog.Logger
 	texts    refusal.Words
 	life     context.Context // of the server
 	planning chan struct{}   // held while a job is prepared
 }
 
-func (p *payer) address() string { return p.account.Chain.Address() }
+func (p *payer) address() string { return p.Chain.Address() }
 
 // newMark is what tells an order from others of the account that are the same.
 func newMark() string {
@@ -55,20 +57,10 @@ func newMark() string {
 	return hex.EncodeToString(b[:])
 }
 
-// elsewhere refuses to continue a job where it was not submitted.
-func elsewhere(account string) error {
-	fix := "submit it with another Idempotency-Key"
-	if account != "" {
-		fix = "start the server with --network and --home of " + account + ", which ordered it, or " + fix
-	}
-	return failure.New(http.StatusConflict, "JOB_ELSEWHERE",
-		"the Idempotency-Key stands for a job that is not trained on this network by this account", fix)
-}
-
 // collect orders a job, unless the network has its order, and collects what comes of it; errUnfunded if the account
 // lacks the coins. It waits for a network that does not answer. It has the queue looked at when the order is placed.
 func (p *payer) collect(t *queuedJob, o consumer.Options, look func()) error {
-	o.Network, o.Account, o.Mark, o.Preparing = p.network, p.account, t.asked.Mark, p.planning
+	o.Network, o.Account, o.Mark, o.Preparing = p.Network, p.account, t.asked.Mark, p.planning
 	o.Ordering = t.ordering
 	o.Ordered = func(job string) error {
 		defer look() // its coins are in the order now
@@ -85,8 +77,8 @@ func (p *payer) collect(t *queuedJob, o consumer.Options, look func()) error {
 		}
 		p.log.Warn("a job is tried again", "run", t.id, "err", err)
 		why := p.texts.Reason(err)
-		if _, dead := p.askFunds(p.life); dead != nil {
-			why = *unreachable()
+		if _, dead := p.Has(p.life); dead != nil {
+			why = *refusal.Unreachable()
 		} else if tries++; tries == maxTries {
 			return err
 		}
@@ -139,14 +131,14 @@ func (p *payer) ordered(t *queuedJob, job string) error {
 	case cancel:
 		return p.takeBack(p.life, job)
 	case resumes:
-		return passed(p.account.Chain.Market.ResumeJob(p.life, job))
+		return passed(p.Chain.Market.ResumeJob(p.life, job))
 	}
 	return nil
 }
 
 // takeBack cancels an order, or the run that came of it; nothing happens to one that is over.
 func (p *payer) takeBack(ctx context.Context, job string) error {
-	return passed(p.account.Chain.Market.CancelOrder(ctx, job))
+	return passed(p.Chain.Market.CancelOrder(ctx, job))
 }
 
 // passed is the error of a transaction, but for the one that the job is in a state in which there is nothing to change.
@@ -186,7 +178,7 @@ func (p *payer) haltOrder(ctx context.Context, t *queuedJob, pause bool) (err er
 		return &failure.Error{Status: http.StatusConflict, Code: "JOB_WAITS", Detail: "the job is being ordered",
 			Fix: "try again in a moment", Retry: time.Second}, true
 	case pause:
-		err = p.account.Chain.Market.PauseJob(ctx, order)
+		err = p.Chain.Market.PauseJob(ctx, order)
 		if errors.Is(err, chainmarket.ErrState) {
 			return failure.New(http.StatusConflict, "JOB_WAITS", "the order has no run that could be paused",
 				"wait until it is matched, or cancel the job"), true
@@ -206,7 +198,7 @@ func (p *payer) haltOrder(ctx context.Context, t *queuedJob, pause bool) (err er
 // settleOrder finds out whether the network has the order of a job that was sent when a server ended, or when its
 // answer was lost.
 func (p *payer) settleOrder(t *queuedJob) error {
-	ctx, cancel := context.WithTimeout(p.life, askTimeout)
+	ctx, cancel := context.WithTimeout(p.life, spending.AskTimeout)
 	defer cancel()
 	name, err := p.placed(ctx, t.dir)
 	if err != nil || name == "" {
@@ -226,7 +218,7 @@ func (p *payer) placed(ctx context.Context, dir string) (string, error) {
 	} else if err != nil {
 		return "", err
 	}
-	_, err := p.account.Chain.Market.PlacedOrder(ctx, o.Run.ID)
+	_, err := p.Chain.Market.PlacedOrder(ctx, o.Run.ID)
 	if errors.Is(err, client.ErrNotFound) {
 		return "", nil
 	}
@@ -264,7 +256,7 @@ func (l *jobQueue) restore(had map[string]runs.Submitted) error {
 func (l *jobQueue) revive(id string, asked runs.Submitted) error {
 	t := newTask(l.words.Root, id, asked, nil, false)
 	if !asked.Ordered {
-		ctx, cancel := context.WithTimeout(l.ctx, askTimeout)
+		ctx, cancel := context.WithTimeout(l.ctx, spending.AskTimeout)
 		defer cancel()
 		name, err := l.payer.placed(ctx, t.dir)
 		switch {
@@ -295,7 +287,7 @@ func (l *jobQueue) revive(id string, asked runs.Submitted) error {
 // takeBackPaused cancels a job that was paused after the network had its order.
 func (l *jobQueue) takeBackPaused(id string, asked runs.Submitted) error {
 	if l.payer == nil || asked.Account != l.payer.address() {
-		return elsewhere(asked.Account)
+		return refusal.Elsewhere(asked.Account)
 	}
 	asked.Cancel, asked.State, asked.Reason = true, "", nil
 	l.mu.Lock()
@@ -303,11 +295,11 @@ func (l *jobQueue) takeBackPaused(id string, asked runs.Submitted) error {
 	return l.revive(id, asked)
 }
 
-// costOf is what a job cost that is over; nil: it is not over, or that is not known yet.
+// costOf is what a job cost that is over, in millionths of its coin; nil: it is not over, or that is not known yet.
 func (p *payer) costOf(t *queuedJob) *uint64 {
 	var cost uint64
 	t.mu.Lock()
-	state, order, why := t.asked.State, t.order, t.asked.Reason
+	state, order, why, in := t.asked.State, t.order, t.asked.Reason, t.asked.Coin
 	t.mu.Unlock()
 	switch {
 	case state == stateStopped && why.Code != refusal.CodeCancelled:
@@ -321,12 +313,15 @@ func (p *payer) costOf(t *queuedJob) *uint64 {
 	case order == "":
 		return &cost
 	}
-	ctx, cancel := context.WithTimeout(p.life, askTimeout)
+	ctx, cancel := context.WithTimeout(p.life, spending.AskTimeout)
 	defer cancel()
-	e, err := p.account.Chain.Market.Escrow(ctx, order)
+	e, err := p.Chain.Market.Escrow(ctx, order)
 	if err != nil || e.Remaining() > 0 {
 		return nil
 	}
-	cost = e.Budget - e.Refunded
+	cost, more := coins.Millionths(in, e.Budget-e.Refunded)
+	if more {
+		cost++ // a limit is not exceeded by parts of a millionth
+	}
 	return &cost
 }

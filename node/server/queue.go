@@ -90,7 +90,8 @@ func newJobQueue(ctx context.Context, lib *runs.RunStore, dir string, o dashboar
 	}
 	if a != nil {
 		l.most = max(1, o.Jobs)
-		l.payer = &payer{account: a, network: o.Network, log: l.log, texts: l.words, life: ctx, planning: l.planning}
+		l.payer = &payer{Wallet: spending.Wallet{Chain: a.Chain, Network: o.Network}, account: a, log: l.log,
+			texts: l.words, life: ctx, planning: l.planning}
 	}
 	entries, err := os.ReadDir(root)
 	if err != nil {
@@ -145,7 +146,7 @@ func (l *jobQueue) Plan(ctx context.Context, s api.Spec) (api.Plan, error) {
 		return api.Plan{}, ctx.Err()
 	}
 	if l.payer != nil {
-		if j.Numerics, err = session.Numerics(ctx, l.payer.network); err != nil {
+		if j.Numerics, err = session.Numerics(ctx, l.payer.Network); err != nil {
 			return api.Plan{}, l.payer.unanswered(err)
 		}
 	}
@@ -162,7 +163,7 @@ func (l *jobQueue) Plan(ctx context.Context, s api.Spec) (api.Plan, error) {
 		return api.Plan{}, l.words.Refusal(err)
 	}
 	if l.payer != nil {
-		if p.Quote, err = plan.QuoteOf(b, ctx, l.payer.network); err != nil {
+		if p.Quote, err = plan.QuoteOf(b, ctx, l.payer.Network); err != nil {
 			return api.Plan{}, l.payer.unanswered(err)
 		}
 		p.In(p.Quote)
@@ -199,13 +200,8 @@ func (l *jobQueue) Submit(ctx context.Context, key string, s api.Submission) (st
 		want.Key = digestOf(key)
 	}
 	if l.payer != nil {
-		if j.Budget.Coin != "" && j.Budget.Coin != "zen" {
-			return "", &failure.Error{Status: http.StatusUnprocessableEntity, Code: "COIN_NOT_TAKEN",
-				Detail: "this server orders in ZEN alone: the limits of its tokens and the coins that it keeps back are in ZEN",
-				Fix:    "leave budget.coin out, or order with starling train --network"}
-		}
 		want.Account, want.Mark = l.payer.address(), newMark()
-		if err := l.funded(ctx, want); err != nil {
+		if want.Coin, err = l.funded(ctx, want, j.Budget); err != nil {
 			return "", err
 		}
 	}
@@ -220,9 +216,9 @@ func (l *jobQueue) Submit(ctx context.Context, key string, s api.Submission) (st
 			return id, nil
 		}
 		if had.Account != want.Account {
-			return "", elsewhere(had.Account)
+			return "", refusal.Elsewhere(had.Account)
 		}
-		want.Mark, want.Ordered, want.Token, want.At = had.Mark, had.Ordered, had.Token, had.At
+		want.Mark, want.Ordered, want.Token, want.At, want.Coin = had.Mark, had.Ordered, had.Token, had.At, had.Coin
 	}
 	if err := l.spent.Allows(caller, id, want); err != nil {
 		return "", err
@@ -357,10 +353,10 @@ func (l *jobQueue) run() {
 
 // next takes the job out of the queue that may begin, or nil.
 func (l *jobQueue) next() *queuedJob {
-	var f funds
+	var free spending.Amounts
 	if l.payer != nil {
 		var ok bool
-		if f, ok = l.lookAtFunds(); !ok {
+		if free, ok = l.lookAtFunds(); !ok {
 			return nil
 		}
 	}
@@ -372,7 +368,7 @@ func (l *jobQueue) next() *queuedJob {
 	}
 	at := 0
 	if l.payer != nil {
-		at = l.covered(f)
+		at = l.covered(free)
 	}
 	if at < 0 {
 		return nil

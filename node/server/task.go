@@ -10,6 +10,7 @@ import (
 	"github.com/starling-network/starling/node/dashboard"
 	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/runs"
+	"github.com/starling-network/starling/node/server/spending"
 )
 
 // queuedJob is a job that waits, is trained, or is ordered on a network: runs.Live.
@@ -27,7 +28,7 @@ type queuedJob struct {
 	pausing bool        // it continues when it is submitted again
 	resumes bool        // it was paused before
 	stage   stage       // of its order
-	fees    uint64      // uzen that the account is to have for the order besides the budget
+	fees    uint64      // uzen that the account is to have for the order besides the budget and feesOfOrder
 	order   string      // name of the order, once the network has it
 	why     *api.Reason // that it does not continue; nil: the phase says it
 	live    runs.Live   // nil: it prepares
@@ -68,14 +69,21 @@ func (t *queuedJob) kept() runs.Submitted {
 	return t.asked
 }
 
-// need is what the account is to have before the job begins, in uzen.
-func (t *queuedJob) need() uint64 {
+// need is what the account is to have before the job begins: the budget in its coin, and fees in ZEN.
+func (t *queuedJob) need() spending.Amounts {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.stage == ordered || t.asked.Cancel {
-		return 0
+		return nil
 	}
-	return uint64(t.job.Budget.MaxCost) + feesOfOrder + t.fees
+	need := t.budget()
+	need.Add(spending.Amounts{"": feesOfOrder + t.fees})
+	return need
+}
+
+// budget is the budget of the job.
+func (t *queuedJob) budget() spending.Amounts {
+	return spending.Amounts{t.asked.Coin.Symbol: uint64(t.job.Budget.MaxCost)}
 }
 
 // conclude says how it ended.

@@ -18,6 +18,7 @@ import (
 	"github.com/starling-network/starling/node/serve"
 	"github.com/starling-network/starling/node/server/spending"
 	"github.com/starling-network/starling/node/tuning"
+	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/web"
 )
 
@@ -107,13 +108,13 @@ func reportPayer(ctx context.Context, a *account.Account, o dashboard.WebOptions
 	if o.Say == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	ctx, cancel := context.WithTimeout(ctx, spending.AskTimeout)
 	defer cancel()
 	has, err := a.Chain.Coins.Balance(ctx, a.Chain.Address())
 	if err != nil && !errors.Is(err, client.ErrNotFound) {
 		return err
 	}
-	o.Say(fmt.Sprintf("jobs are ordered on %s and paid by %s, which has %s ZEN", o.Network, a.Chain.Address(),
-		spending.ZEN(has)))
+	o.Say(fmt.Sprintf("jobs are ordered on %s and paid by %s, which has %s", o.Network, a.Chain.Address(),
+		coin.Coin{}.Text(has)))
 	return nil
 }

@@ -119,6 +119,18 @@ func (c Coin) Parse(text string) (uint64, error) {
 	return n.Uint64(), nil
 }
 
+// Split divides a text into a number and the symbol of a coin, in lower case; "" is the network's own. It reports
+// whether it has that form at all.
+func Split(text string) (number, symbol string, ok bool) {
+	number = strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+	symbol = strings.ToLower(text[len(number):])
+	number = strings.TrimSpace(number)
+	if symbol == strings.ToLower(Coin{}.Name()) {
+		symbol = ""
+	}
+	return number, symbol, number != "" && strings.Trim(number, "0123456789.") == ""
+}
+
 // Registered is a coin in which orders may be placed, as governance registered it.
 type Registered struct {
 	Coin

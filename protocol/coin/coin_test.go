@@ -38,6 +38,21 @@ func TestAmounts(t *testing.T) {
 	}
 }
 
+// A text is divided into a number and a symbol; that of the network's own coin counts as none.
+func TestSplit(t *testing.T) {
+	for text, want := range map[string][2]string{"25": {"25", ""}, "2.5ZEN": {"2.5", ""}, "0.5USDC": {"0.5", "usdc"},
+		"5 dai": {"5", "dai"}, "1.": {"1.", ""}, "25 ZEN": {"25", ""}} {
+		if number, symbol, ok := Split(text); !ok || number != want[0] || symbol != want[1] {
+			t.Errorf("%q is %q of %q, %v", text, number, symbol, ok)
+		}
+	}
+	for _, text := range []string{"", "usdc", "-5usdc", "5,0", "5usdc1", "0x10", "ibc/27"} {
+		if number, symbol, ok := Split(text); ok {
+			t.Errorf("%q is %q of %q", text, number, symbol)
+		}
+	}
+}
+
 // A grain of a coin with 18 decimals is 10^9 base units: no order holds a part of one, and what is left is reported.
 func TestGrains(t *testing.T) {
 	if got := dai.Base(25_000_000_001); got.String() != "25000000001000000000" {

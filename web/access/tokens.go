@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/starling-network/starling/client/job/quantity"
+	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/web/failure"
 )
 
@@ -31,13 +32,15 @@ type Tokens struct{ list []bearer }
 type bearer struct {
 	digest [32]byte // of the token: it is compared, and kept, in no other form
 	scopes []string
-	limit  *uint64 // uzen; nil: none
+	limits map[string]uint64
 }
 
 // Caller is the sender of a request, as far as its token tells.
 type Caller struct {
-	Token string  // name of the token that is not the token itself; "": the server asks for none
-	Limit *uint64 // uzen that all jobs of the token may cost together; nil: as much as there is
+	Token string // name of the token that is not the token itself; "": the server asks for none
+	// what all jobs of the token may cost together, by the symbol of their coin, "" of ZEN, in millionths of the coin;
+	// nil: as much as there is, else nothing of a coin that it lacks
+	Limits map[string]uint64
 }
 
 type callerKey struct{}
@@ -48,7 +51,7 @@ func CallerOf(ctx context.Context) Caller {
 	return c
 }
 
-// limitPrefix begins the amount of ZEN that the jobs of a token may cost.
+// limitPrefix begins the amounts that the jobs of a token may cost.
 const limitPrefix = "limit="
 
 // Limits of files of tokens.
@@ -58,7 +61,8 @@ const (
 )
 
 // ReadTokens reads a file of tokens: one a line, followed by its scopes, as in "3f9c...a1 read,submit", and by the
-// amount of ZEN that its jobs may cost together, as in "3f9c...a1 read,submit limit=25"; without one there is no limit.
+// amount that its jobs may cost together in each coin, as in "3f9c...a1 read,submit limit=25,10usdc": 25 ZEN, 10 USDC,
+// and nothing of another coin. Without an amount there is no limit.
 // Empty lines, and those that begin with #, are skipped. A file that others than its owner can read is refused.
 func ReadTokens(path string) (*Tokens, error) {
 	f, err := os.Open(path)
@@ -94,7 +98,7 @@ func ParseTokens(r io.Reader) (*Tokens, error) {
 		fields := strings.Fields(line)
 		if len(fields) < 2 || len(fields) > 3 || len(fields[0]) < minTokenLength {
 			return nil, fmt.Errorf("line %d is not a token of at least %d characters and its scopes, such as read,submit, with "+
-				"limit=ZEN after them if its jobs may cost only so much", n, minTokenLength)
+				"limit=AMOUNTS after them if its jobs may cost only so much", n, minTokenLength)
 		}
 		entry := bearer{digest: sha256.Sum256([]byte(fields[0])), scopes: strings.Split(fields[1], ",")}
 		for _, s := range entry.scopes {
@@ -103,13 +107,10 @@ func ParseTokens(r io.Reader) (*Tokens, error) {
 			}
 		}
 		if len(fields) == 3 {
-			text, named := strings.CutPrefix(fields[2], limitPrefix)
-			amount, err := quantity.ParseAmount(text)
-			if !named || err != nil {
-				return nil, fmt.Errorf("line %d: %q is not the limit of a token: give one such as limit=25, in ZEN", n, fields[2])
+			if entry.limits = limitsOf(fields[2]); entry.limits == nil {
+				return nil, fmt.Errorf("line %d: %q is not the limit of a token: give one such as limit=25, in ZEN, or "+
+					"limit=25,10usdc, each coin once", n, fields[2])
 			}
-			limit := uint64(amount)
-			entry.limit = &limit
 		}
 		t.list = append(t.list, entry)
 	}
@@ -120,6 +121,24 @@ func ParseTokens(r io.Reader) (*Tokens, error) {
 		return nil, fmt.Errorf("there is no token in it")
 	}
 	return t, nil
+}
+
+// limitsOf reads limits such as limit=25,10usdc, by the symbols of the coins; nil: they are none.
+func limitsOf(text string) map[string]uint64 {
+	list, named := strings.CutPrefix(text, limitPrefix)
+	if !named {
+		return nil
+	}
+	limits := map[string]uint64{}
+	for part := range strings.SplitSeq(list, ",") {
+		number, symbol, ok := coin.Split(part)
+		amount, err := quantity.ParseAmount(number)
+		if _, twice := limits[symbol]; !ok || err != nil || twice {
+			return nil
+		}
+		limits[symbol] = uint64(amount)
+	}
+	return limits
 }
 
 // Allow returns why a request may not do what needs a scope, or its context with the caller. Without tokens every
@@ -149,5 +168,5 @@ func (t *Tokens) Allow(ctx context.Context, r *http.Request, scope string) (cont
 			"use a token that has it, or add it to this one's line")
 	}
 	return context.WithValue(ctx, callerKey{},
-		Caller{Token: hex.EncodeToString(digest[:8]), Limit: found.limit}), nil
+		Caller{Token: hex.EncodeToString(digest[:8]), Limits: found.limits}), nil
 }

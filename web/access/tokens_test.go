@@ -1,6 +1,7 @@
 package access
 
 import (
+	"maps"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -10,7 +11,9 @@ func TestTokens(t *testing.T) {
 	for name, text := range map[string]string{"empty": "# none\n", "short": "abc read", "scope": "0123456789abcdef write",
 		"no scope": "0123456789abcdef", "limit": "0123456789abcdef submit limit=much",
 		"no limit": "0123456789abcdef submit 25", "more": "0123456789abcdef submit limit=1 limit=2",
-		"huge": strings.Repeat("#\n", 40_000)} {
+		"twice": "0123456789abcdef submit limit=1,2ZEN", "nothing": "0123456789abcdef submit limit=",
+		"no number": "0123456789abcdef submit limit=usdc",
+		"huge":      strings.Repeat("#\n", 40_000)} {
 		if _, err := ParseTokens(strings.NewReader(text)); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
@@ -19,7 +22,8 @@ func TestTokens(t *testing.T) {
 
 // A request is known by its token, with the limit of the token, and without the token itself.
 func TestCallers(t *testing.T) {
-	tokens, err := ParseTokens(strings.NewReader("0123456789abcdef read,submit limit=2.5\nfedcba9876543210 submit\n"))
+	tokens, err := ParseTokens(strings.NewReader(
+		"0123456789abcdef read,submit limit=2.5,10usdc\nfedcba9876543210 submit\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,13 +37,14 @@ func TestCallers(t *testing.T) {
 		return CallerOf(ctx)
 	}
 	one, other := ask("0123456789abcdef"), ask("fedcba9876543210")
-	if one.Limit == nil || *one.Limit != 2_500_000 || one.Token == "" || strings.Contains("0123456789abcdef", one.Token) {
+	if !maps.Equal(one.Limits, map[string]uint64{"": 2_500_000, "usdc": 10_000_000}) || one.Token == "" ||
+		strings.Contains("0123456789abcdef", one.Token) {
 		t.Errorf("%+v", one)
 	}
-	if other.Limit != nil || other.Token == one.Token {
+	if other.Limits != nil || other.Token == one.Token {
 		t.Errorf("%+v", other)
 	}
-	if free := CallerOf(t.Context()); free != (Caller{}) {
+	if free := CallerOf(t.Context()); free.Token != "" || free.Limits != nil {
 		t.Errorf("without tokens: %+v", free)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
-	"github.com/starling-network/starling/node/coins"
+	"github.com/starling-network/starling/protocol/coin"
 )
 
 // WantAddress reports why a text is no address of an account.
@@ -38,7 +38,7 @@ func WantAmount(cmd *cobra.Command, text string) (uint64, error) {
 
 // WantCoins reports why a text is no amount of ZEN or of another coin, as far as that is known without a network.
 func WantCoins(cmd *cobra.Command, text string) error {
-	number, symbol, ok := coins.Split(text)
+	number, symbol, ok := coin.Split(text)
 	if !ok {
 		return usage.Error(cmd, fmt.Errorf("%q: give a decimal number of ZEN, or one with the symbol of a coin, such as "+
 			"5usdc", text))

@@ -30,8 +30,9 @@ With --push the model of every finished job is copied to a store, by the credent
 (starling model push --help lists them). A job that is submitted names no store itself.
 
 The gateway answers this machine alone. Beyond it, tokens are needed: --token-file names a file that only its owner can
-read, with a token a line and its scopes, read or read,submit, and perhaps the most ZEN that its jobs may cost
-together, such as limit=25. Without a token every user of this machine can order jobs that the account pays.
+read, with a token a line and its scopes, read or read,submit, and perhaps the most that its jobs may cost together
+in each coin, such as limit=25 or limit=25,10usdc. Without a token every user of this machine can order jobs that
+the account pays.
 starling web does the same with pages. docs/api.md has the API.`,
 		Example: `  starling gateway --network http://127.0.0.1:26601 --home net/consumer
   starling gateway out --network http://127.0.0.1:26601 --home net/consumer --data data --token-file tokens

@@ -48,8 +48,9 @@ With --push the model of every finished job is copied to a store, by the credent
 (starling model push --help lists them). A job that is submitted names no store itself.
 
 The server answers this machine alone. Beyond it, tokens are needed: --token-file names a file that only its owner can
-read, with a token a line and its scopes, read or read,submit, and perhaps the most ZEN that its jobs may cost
-together, such as limit=25. Without a token every user of this machine can order jobs that the account pays.
+read, with a token a line and its scopes, read or read,submit, and perhaps the most that its jobs may cost together
+in each coin, such as limit=25 or limit=25,10usdc. Without a token every user of this machine can order jobs that
+the account pays.
 docs/api.md has the API, docs/dashboard.md the pages.`,
 		Example: `  starling web
   starling web out/quickstart

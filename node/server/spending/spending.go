@@ -1,18 +1,27 @@
-// Package spending counts the cost of the jobs of each token, and holds tokens to their limits. It keeps nothing.
+// Package spending counts the cost of the jobs of each token, in each coin, and holds tokens to their limits. It keeps
+// nothing.
 package spending
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 
 	"github.com/starling-network/starling/node/runs"
+	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/web/access"
 	"github.com/starling-network/starling/web/failure"
 )
 
-// ByToken is what the jobs of each token cost, in uzen, by the token and by the run: the budget of one that is not
-// over, and of one that is, what was paid. It is read from the folders of the runs.
-type ByToken map[string]map[string]uint64
+// cost is what a job costs, in millionths of its coin.
+type cost struct {
+	symbol string
+	amount uint64
+}
+
+// ByToken is what the jobs of each token cost, by the token and by the run: the budget of one that is not over, and of
+// one that is, what was paid. It is read from the folders of the runs.
+type ByToken map[string]map[string]cost
 
 // Count notes what a run costs.
 func (s ByToken) Count(run string, asked runs.Submitted) {
@@ -20,35 +29,44 @@ func (s ByToken) Count(run string, asked runs.Submitted) {
 		return
 	}
 	if s[asked.Token] == nil {
-		s[asked.Token] = map[string]uint64{}
+		s[asked.Token] = map[string]cost{}
 	}
-	s[asked.Token][run] = asked.Budget
+	c := cost{asked.Coin.Symbol, asked.Budget}
 	if asked.Spent != nil {
-		s[asked.Token][run] = *asked.Spent
+		c.amount = *asked.Spent
 	}
+	s[asked.Token][run] = c
 }
 
-// Allows returns why a job is more than the token of its sender may spend, or nil. A job that is submitted again costs
-// the token that it was submitted with first.
+// Allows returns why a job is more than the token of its sender may spend of its coin, or nil. A job that is submitted
+// again costs the token that it was submitted with first. A token with limits spends no coin without one.
 func (s ByToken) Allows(caller access.Caller, run string, asked runs.Submitted) error {
-	if caller.Limit == nil || caller.Token != asked.Token {
+	if caller.Limits == nil || caller.Token != asked.Token {
 		return nil
 	}
-	var spent uint64
-	for other, uzen := range s[caller.Token] {
-		if other != run {
-			spent += uzen
+	symbol, spent := asked.Coin.Symbol, uint64(0)
+	for other, c := range s[caller.Token] {
+		if other != run && c.symbol == symbol {
+			spent += min(c.amount, math.MaxUint64-spent)
 		}
 	}
-	left := *caller.Limit - min(*caller.Limit, spent)
+	limit := caller.Limits[symbol]
+	left := limit - min(limit, spent)
 	if asked.Budget <= left {
 		return nil
 	}
+	text := Millionths(symbol).Text
 	return failure.New(http.StatusForbidden, "SPENDING_LIMIT",
-		fmt.Sprintf("the budget of the job is %s ZEN, and the token may spend %s ZEN more: %s of its limit of %s are spent, "+
-			"or are budgets of jobs that are not over", ZEN(asked.Budget), ZEN(left), ZEN(spent), ZEN(*caller.Limit)),
-		"lower budget.max_cost, wait until jobs of the token are over, or raise its limit in the file of --token-file")
+		fmt.Sprintf("the budget of the job is %s, and the token may spend %s more: %s of its limit of %s are spent, "+
+			"or are budgets of jobs that are not over", text(asked.Budget), text(left), text(spent), text(limit)),
+		"lower budget.max_cost, wait until jobs of the token are over, or raise its limit in this coin in the file of "+
+			"--token-file")
 }
 
-// ZEN is an amount in uzen, as text in ZEN.
-func ZEN(uzen uint64) string { return fmt.Sprintf("%.6g", float64(uzen)/1e6) }
+// Millionths is the coin with a symbol, as job files and limits count it: in millionths, whatever its decimals.
+func Millionths(symbol string) coin.Coin {
+	if symbol == "" {
+		return coin.Coin{}
+	}
+	return coin.Coin{Denom: symbol, Symbol: symbol, Exponent: uint32(coin.Coin{}.Digits())}
+}
