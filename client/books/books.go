@@ -39,6 +39,9 @@ type ModuleBalance struct {
 	Dust bool      `json:"dust,omitempty"` // the two differ by a part of a grain
 }
 
+// Supply is the name of the book of a whole coin.
+const Supply = "supply"
+
 // Balanced reports whether nothing is missing, and nothing too much.
 func (b ModuleBalance) Balanced() bool {
 	return b.Held == b.Owed && !b.Dust || b.Spare && b.Held > b.Owed
@@ -262,7 +265,7 @@ func (c counter) deposits(ctx context.Context) (sum sdkmath.Int, err error) {
 
 // supply compares the sum of all accounts with the supply that the bank states.
 func (c counter) supply(ctx context.Context) (ModuleBalance, error) {
-	b := ModuleBalance{Module: "supply"}
+	b := ModuleBalance{Module: Supply}
 	supply, sum, err := c.issued(ctx, adapter.Denom)
 	if err != nil {
 		return b, err

@@ -56,7 +56,7 @@ func (c counter) others(ctx context.Context, budgets map[string]sdkmath.Int) (bo
 		if err != nil {
 			return nil, err
 		}
-		books = append(books, compared("supply", r.Coin, sum, supply))
+		books = append(books, compared(Supply, r.Coin, sum, supply))
 	}
 	return books, nil
 }

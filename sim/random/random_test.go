@@ -17,6 +17,15 @@ var (
 	first  = flag.Int64("seed", 3, "the first of them")
 	blocks = flag.Int("blocks", 60, "blocks of each")
 	size   = flag.Int("size", 30, "operations of a block, about")
+
+	messages = flag.Int("messages", 10_000, "how many messages TestCoinsAreConserved has executed at least")
+)
+
+// TestCoinsAreConserved has many messages in a block, since the coins are counted after each, and ends before this
+// number of blocks.
+const (
+	crowd      = 300
+	manyBlocks = 100_000
 )
 
 // child says which process the test is: what it says is played is only played, and its hash printed.
@@ -64,6 +73,23 @@ func TestRandomOperations(t *testing.T) {
 	if *blocks >= 60 && (len(types) < 30 || passed == 0) { // of all: some seeds draw hardly an operation
 		t.Errorf("%d types of messages, %d proposals passed", len(types), passed)
 	}
+}
+
+// After every block of many random messages each of three coins is where the modules account for it, and no coin that
+// was registered is made or lost.
+func TestCoinsAreConserved(t *testing.T) {
+	if !*long {
+		t.Skip("with -long")
+	}
+	executed, refused, blocks := 0, 0, 0
+	for seed := *first; executed < *messages; seed++ { // some seeds lose their validators early
+		r := play(t, Options{Seed: seed, Blocks: manyBlocks, Size: crowd, Books: true, Messages: *messages - executed})
+		blocks += r.Blocks
+		for _, m := range r.Messages {
+			executed, refused = executed+m.Executed, refused+m.Refused
+		}
+	}
+	fmt.Printf("%d messages executed and %d refused in %d blocks\n", executed, refused, blocks)
 }
 
 // A seed whose run loses its units to a wait for members continues: a panic in an operation ends the play with an
