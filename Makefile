@@ -19,7 +19,7 @@ race:
 
 # Machines and cables that fail in networks of processes: kills, pauses, full disks, wrong clocks, cut links.
 faults:
-	go test ./internal/fault -faults -skip 'TestAdversaries|TestForged|TestFloods|TestOperate|TestCollusion' -v -parallel 2 -timeout 60m
+	go test ./internal/fault -faults -skip 'TestAdversaries|TestForged|TestFederated|TestFloods|TestOperate|TestCollusion' -v -parallel 2 -timeout 60m
 	go test ./cmd/starling -run TestUpgradesUnderLoad -upgrades -v -timeout 10m
 
 # Floods of every interface, the guide for operators on three machines, and accomplices with a quarter of all stake.

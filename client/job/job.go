@@ -72,8 +72,18 @@ func open(path string) ([]byte, error) {
 
 // Parse is Load for a file already read. It does not look at any other file. Path names the file in errors and
 // anchors the relative paths in it.
+//
+// A FederatedJob is refused: Federated is Parse for it.
 func Parse(source []byte, path string, overrides ...string) (*Job, error) {
+	return ofKind(source, path, spec.TrainingJob, overrides)
+}
+
+// ofKind is Parse for a kind of job.
+func ofKind(source []byte, path, kind string, overrides []string) (*Job, error) {
 	j, d, ok := decode(source, path, overrides)
+	if ok && j.Kind != kind && !d.Bad("kind") {
+		return nil, j.otherKind()
+	}
 	if ok && j.several(d) {
 		return nil, j.many()
 	}

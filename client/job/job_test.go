@@ -132,7 +132,7 @@ func TestContract(t *testing.T) {
 			strings.HasPrefix(path, "reward") || path == "datasets.label_field" ||
 			path == "datasets.reward_fields" ||
 			path == "datasets.positive_field" || strings.HasPrefix(path, "embed") || strings.HasPrefix(path, "expert") ||
-			strings.HasPrefix(path, "diffusion") ||
+			strings.HasPrefix(path, "diffusion") || strings.HasPrefix(path, "federated") ||
 			path == "training.optimizer.momentum" || path == "training.optimizer.nesterov" || path == "budget.coin"
 		if !in {
 			t.Errorf("%s: not a key of the contract", path)
@@ -549,6 +549,9 @@ func FuzzParse(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, source []byte) {
+		if _, err := Federated(source, "f.yaml"); err != nil {
+			problems(t, err)
+		}
 		j, err := Parse(source, "f.yaml")
 		if err != nil {
 			problems(t, err)

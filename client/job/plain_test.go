@@ -266,7 +266,21 @@ var plain = map[string]string{
 	"Tracking.MLflow":   "an MLflow server that receives the metrics",
 	"MLflow.URI":        "the address of the MLflow server",
 	"MLflow.Experiment": "the name of the experiment on the MLflow server; default: Default",
-	"Spec.Experts":      "models that are trained apart, each by a job of its own, and read texts together",
+	"Spec.Federated":    "how owners train on data that stays with them, of kind: FederatedJob",
+	"Federated.Owners":  "the number of owners that may take part",
+	"Federated.MinCohort": "the least number of owners whose updates are added, at least 3; an owner sends nothing to " +
+		"fewer; default: 3",
+	"Federated.Clip": "the largest Euclidean norm of an update: a longer one is scaled down to it; default: 1",
+	"Federated.Weights": "whether each owner counts the same, or in proportion to its examples, which the sum of the " +
+		"weights discloses; default: equal",
+	"Federated.FullExamples": "the number of examples with which an owner counts fully, of weights: examples",
+	"Federated.Sample":       "the fraction of the owners that is asked in a round; default: 1",
+	"Federated.Classes":      "the names of all classes, of task: classify; an owner may lack some",
+	"Federated.Noise":        "the noise that owners add to their updates, for differential privacy",
+	"Noise.Multiplier": "the standard deviation of the noise of the sum, relative to clip: the larger, the less is " +
+		"disclosed; 0: none",
+	"Noise.Delta":  "the probability with which epsilon may not hold, at which the report states it; default: 1e-5",
+	"Spec.Experts": "models that are trained apart, each by a job of its own, and read texts together",
 	"Spec.Expert": "the name of the expert that this job trains; default: none, and starling train trains a job for " +
 		"each",
 	"Expert.Name":  "the name of the expert, and of the folder of its run in output.dir",

@@ -24,7 +24,7 @@ func PicturesOf(j *job.Job) (*images.Set, error) {
 		}
 		return p, nil
 	}
-	p, err := images.WithClasses(all, j.Seed, j.ValSetSize)
+	p, err := images.WithClasses(all, j.Federated.Classes, j.Seed, j.ValSetSize)
 	if err != nil {
 		return nil, j.Refuse("datasets", problem.NoData, "the data cannot be used", err,
 			"give images of one size and of at least two classes, as PNG files in a folder for each class or as jsonl lines")

@@ -84,7 +84,9 @@ func TextsOf(j *job.Job) (*Texts, error) {
 
 // together makes the examples of rows with the names of their classes.
 func (t *Texts) together(rows [][]uint32, names []string, j *job.Job) (err error) {
-	t.Labels = slices.Compact(slices.Sorted(slices.Values(names)))
+	if t.Labels, err = labelled.Classes(names, j.Federated.Classes); err != nil {
+		return fmt.Errorf("%w: %w", ErrTexts, err)
+	}
 	switch k := len(t.Labels); {
 	case k == 0:
 		return fmt.Errorf("%w: there is none", ErrTexts)

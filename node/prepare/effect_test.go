@@ -22,7 +22,18 @@ var settings = map[string][]string{
 	"experts.name":  {"expert=a", strings.ReplaceAll(experts, "name: a,", "name: c,")},
 	"experts.prior": {"expert=a", strings.ReplaceAll(experts, "prior: 2", "prior: 3")},
 	"experts.set":   {"expert=b", strings.ReplaceAll(experts, "seed: 10", "seed: 11")},
-	"labels":        {"labels={team: research}"}, "executor": {"executor=torch", "training.numerics=tolerant"},
+	// of another kind of job, which is not compiled here: node/federated has its tests
+	"kind": {"kind=FederatedJob"}, "federated.owners": {"kind=FederatedJob", "federated={owners: 5}"},
+	"federated.min_cohort":       {"kind=FederatedJob", "federated={owners: 5, min_cohort: 4}"},
+	"federated.clip":             {"kind=FederatedJob", "federated={owners: 5, clip: 2}"},
+	"federated.weights":          {"kind=FederatedJob", "federated={owners: 5, weights: examples, full_examples: 9}"},
+	"federated.full_examples":    {"kind=FederatedJob", "federated={owners: 5, weights: examples, full_examples: 8}"},
+	"federated.sample":           {"kind=FederatedJob", "federated={owners: 5, sample: 0.5}"},
+	"federated.classes":          {"kind=FederatedJob", "federated={owners: 5, classes: [a, b]}"},
+	"federated.noise.multiplier": {"kind=FederatedJob", "federated={owners: 5, noise: {multiplier: 1}}"},
+	"federated.noise.delta":      {"kind=FederatedJob", "federated={owners: 5, noise: {delta: 1.0e-6}}"},
+
+	"labels": {"labels={team: research}"}, "executor": {"executor=torch", "training.numerics=tolerant"},
 
 	"model.base_model":   {"model.base_model=./nothing", "model.config=null"},
 	"model.architecture": {"model.architecture=gpt2", "model.config={n_layer: 1, n_embd: 16, n_head: 2, n_positions: 16}"},

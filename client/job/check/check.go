@@ -35,6 +35,7 @@ type checker struct {
 
 func (c *checker) run() {
 	c.names()
+	federated(c)
 	experts(c)
 	task(c)
 	c.datasets()

@@ -113,6 +113,9 @@ func (j *Spec) Derive(file string, given func(path string) bool) {
 		j.Model.Tokenizer = Tokenizer{Kind: TokenizerFile,
 			Path: path.Join(filepath.ToSlash(j.Model.BaseModel), "tokenizer.json")}
 	}
+	if j.Kind == FederatedJob {
+		j.deriveFederated(given)
+	}
 	s, t := &j.Strategy, &j.Training
 	if s.Workers.Min == 0 {
 		s.Workers.Min = s.Workers.Target
@@ -145,8 +148,9 @@ func (j *Spec) Derive(file string, given func(path string) bool) {
 		every = s.SyncSteps
 	}
 	if !given("strategy.optimizer_state_rounds") && (t.Numerics == Tolerant && !s.Replicas.carried() &&
-		!s.Compression.ErrorFeedback || !t.Optimizer.Remembers() || j.Rollout.Apart()) {
-		// the carried state would differ from worker to worker, or be empty; or others draw the answers
+		!s.Compression.ErrorFeedback || !t.Optimizer.Remembers() || j.Rollout.Apart() || j.Kind == FederatedJob) {
+		// the carried state would differ from worker to worker, or be empty; or others draw the answers; or owners come
+		// and go
 		s.OptimizerStateRounds = 1
 	}
 	if !given("strategy.aggregation.trim") && s.Aggregation.Rule == "trimmed_mean" {

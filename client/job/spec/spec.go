@@ -12,7 +12,7 @@ import (
 // Spec is a training job as its author means it: every key of the file, with defaults filled in.
 type Spec struct {
 	APIVersion    string            `job:"apiVersion,required" one:"starling/v1"`
-	Kind          string            `job:"kind,required" one:"TrainingJob"`
+	Kind          string            `job:"kind,required" one:"TrainingJob FederatedJob"`
 	Name          string            `job:"name"`         // default: the file's name without its extension
 	Labels        map[string]string `job:"labels,local"` // for the author; no result depends on them
 	Seed          uint64            `job:"seed"`         // of every random choice of the training
@@ -41,6 +41,7 @@ type Spec struct {
 	Tracking   Tracking   `job:"tracking,local"`
 	Output     Output     `job:"output"`
 	Notify     Notify     `job:"notify,null,local"`
+	Federated  Federated  `job:"federated"`
 	Experts    []Expert   `job:"experts,local" size:"[2,16]"`
 	Expert     string     `job:"expert,local"` // the name of that of Experts which this job trains
 }

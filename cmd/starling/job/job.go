@@ -11,6 +11,7 @@ import (
 
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/module"
+	"github.com/starling-network/starling/cmd/starling/federated"
 	"github.com/starling-network/starling/cmd/starling/jobfile"
 	"github.com/starling-network/starling/cmd/starling/source"
 	"github.com/starling-network/starling/cmd/starling/target"
@@ -29,6 +30,7 @@ it.`,
 		getCommand(c), watchCommand(c), logsCommand(c), eventsCommand(c), metricsCommand(c), receiptsCommand(c),
 		disputesCommand(c), lineageCommand(c), workersCommand(c), costCommand(c), compareCommand(c), exportCommand(c),
 		validateCommand(c), planCommand(c), submitCommand(c), jobfile.ImportCommand(c), jobfile.SchemaCommand(c),
+		federated.Command(c),
 		stepCommand(c, "pause", "Let no further round begin",
 			`Let no further round of a run begin until it is resumed. Rounds under way are finished, checked and paid. A
 pause that takes longer than the network allows ends the job.`,

@@ -132,16 +132,20 @@ func appended(row []uint32, x Image) []uint32 {
 	return row
 }
 
-// WithClasses makes the examples of images of at least two classes; a part is held out. Errors wrap ErrSet.
-func WithClasses(all []Image, seed uint64, held float64) (*Set, error) {
+// WithClasses makes the examples of images of at least two classes, which are those that occur unless they are given; a
+// part is held out. Errors wrap ErrSet.
+func WithClasses(all []Image, classes []string, seed uint64, held float64) (*Set, error) {
 	p := &Set{}
 	for _, x := range all {
 		if p.Labels = append(p.Labels, x.Label); x.Size != all[0].Size {
 			return nil, fmt.Errorf("%w: %s is %v, and %s %v", ErrSet, all[0].from, all[0].Size, x.from, x.Size)
 		}
 	}
-	slices.Sort(p.Labels)
-	if p.Labels = slices.Compact(p.Labels); len(p.Labels) < 2 {
+	var err error
+	if p.Labels, err = labelled.Classes(p.Labels, classes); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrSet, err)
+	}
+	if len(p.Labels) < 2 {
 		return nil, fmt.Errorf("%w: there is no second class besides %q", ErrSet, p.Labels)
 	}
 	p.Size = all[0].Size
@@ -150,7 +154,6 @@ func WithClasses(all []Image, seed uint64, held float64) (*Set, error) {
 		class, _ := slices.BinarySearch(p.Labels, x.Label)
 		rows[i] = appended([]uint32{uint32(class)}, x)
 	}
-	var err error
 	p.Corpus, err = data.Rows(rows, uint32(max(256, len(p.Labels))), seed, held)
 	return p, err
 }

@@ -23,8 +23,8 @@ func Command(c *terminal.Console) *cobra.Command {
 		Short: "Measure secure sums, noise and the accountant of privacy",
 		Long: `Add the vectors of 5, 20 and 100 clients, which are all in this process, under masks: with as many of them
 dropping out in each phase as the threshold allows, and the largest with a million entries. Test the noise against its
-distribution, and compare the accountant with published figures. No command trains with these parts yet: a run of
-starling train is not private.
+distribution, and compare the accountant with published figures. starling job federated trains with these parts; a run
+of starling train is not private.
 
 With -o json: {"sums":[{"clients","entries","dropouts","phase","exact","error","processor"}],"vectors":[{"rate","noise",
 "steps","delta","classic","epsilon","deviation"}],"bars":[{"name","value","bar","holds"}]}.`,

@@ -1,0 +1,85 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/starling-network/starling/client/job/problem"
+	"github.com/starling-network/starling/client/job/spec"
+)
+
+// federatedMethods are the methods whose outer step takes one mean update.
+var federatedMethods = []string{"fedavg", "fedprox", "fedadam", "fedyogi", "diloco"}
+
+// federated checks that a job on data of owners asks for nothing that a secure sum of updates cannot give.
+func federated(c *checker) {
+	const at = "federated"
+	if c.Kind != spec.FederatedJob {
+		if c.file.Given(at) && !c.bad("kind", at) {
+			c.report(at, problem.BadValue, "federated is given and kind is "+c.Kind, "it describes how owners of data train "+
+				"together", "write kind: FederatedJob, or remove it")
+		}
+		return
+	}
+	f, s := c.Federated, c.Strategy
+	if f.Owners == 0 && !c.bad(at, at+".owners") {
+		c.report(at, problem.MissingKey, at+".owners is missing", "it is how many owners of data may take part",
+			"add federated: {owners: 5}")
+	}
+	if f.Owners > 0 && f.MinCohort > f.Owners && !c.bad(at+".owners", at+".min_cohort") {
+		c.report(at+".min_cohort", problem.BadValue, fmt.Sprintf("%s.min_cohort is %d of %d owners", at, f.MinCohort,
+			f.Owners), "no round could have a sum", fmt.Sprintf("use at most %d", f.Owners))
+	}
+	if byExamples := f.Weights == spec.ByExamples; byExamples != (f.FullExamples > 0) && !c.bad(at+".weights",
+		at+".full_examples") {
+		c.report(at+".weights", problem.BadValue, fmt.Sprintf("%s.weights is %s and full_examples is %d", at, f.Weights,
+			f.FullExamples), "an owner with as many examples, or more, counts fully, and others count in proportion",
+			"give both, or neither")
+	} else if byExamples && f.Noise.Multiplier > 0 {
+		c.report(at+".weights", problem.BadValue, at+".weights is examples and noise is given",
+			"the sum of the weights would disclose how many examples an owner has", "use weights: equal, or no noise")
+	}
+	classes, want := slices.Sorted(slices.Values(f.Classes)), c.Task == spec.TaskClassify
+	if !c.bad(at+".classes", "task") && (want != (len(classes) > 0) || len(slices.Compact(classes)) < len(f.Classes)) {
+		c.report(at+".classes", problem.BadValue, fmt.Sprintf("%s.classes has %d names and task is %s", at, len(f.Classes),
+			c.Task), "owners that lack a class need the list of all, each once; other tasks have none",
+			"list the names of all classes where task is classify, and nowhere else")
+	}
+	for _, p := range []string{"resources", "budget", "checkpoint", "tracking", "notify", "eval.prompts", "eval.tasks",
+		"output.push", "output.license", "strategy.verification", "strategy.aggregation"} {
+		if c.file.Given(p) && !c.bad(p) {
+			c.report(p, problem.Unsupported, p+" is given in a FederatedJob",
+				"owners and their coordinator use no network, and it would have no effect", "remove the key")
+		}
+	}
+	for _, k := range []struct {
+		wrong              bool
+		path, what, reason string
+	}{
+		{!slices.Contains(federatedMethods, s.Method), "strategy.method", s.Method,
+			"its rounds need the updates of single owners, or states that owners keep"},
+		{s.OuterOptimizer.Gradients() || s.OuterOptimizer.Name == "gossip", "strategy.outer_optimizer.name",
+			s.OuterOptimizer.Name, "it does not take the mean of updates"},
+		{s.Workers.Target != 1 || s.Workers.Max != 1 || s.Workers.RelativeSpeeds != nil, "strategy.workers",
+			fmt.Sprint(s.Workers.Target), "an owner computes the one unit of a round by itself"},
+		{s.Compression.Quantize != "none" || s.Compression.TopKRatio > 0 || s.Compression.ErrorFeedback ||
+			s.Compression.Transform != "none", "strategy.compression", "other than none",
+			"masks hide whole vectors of integers"},
+		{s.OptimizerStateRounds != 1, "strategy.optimizer_state_rounds", fmt.Sprint(s.OptimizerStateRounds),
+			"owners come and go, and keep no state"},
+		{s.Replicas.On(), "strategy.replicas", "given", "owners come and go, and keep no model of their own"},
+		{c.Task != spec.TaskLanguage && c.Task != spec.TaskClassify, "task", c.Task, "it is not built for owners of data"},
+		{c.Model.BaseModel != "", "model.base_model", c.Model.BaseModel, "owners have the job file, and no further file"},
+		{c.Model.Tokenizer.Kind != spec.ByteLevel, "model.tokenizer", "not byte-level",
+			"owners have the job file, and no further file"},
+		{c.Training.NumEpochs > 0, "training.num_epochs", "given", "owners have different numbers of examples"},
+		{c.Training.Numerics != spec.ExactF32, "training.numerics", c.Training.Numerics, "owners compute with the kernels"},
+		{c.Executor != spec.Builtin, "executor", c.Executor, "owners compute with the kernels"},
+		{len(c.Experts) > 0, "experts", "given", "it is not built for owners of data"},
+	} {
+		if k.wrong && !c.bad(k.path) {
+			c.report(k.path, problem.Unsupported, fmt.Sprintf("%s is %s in a FederatedJob", k.path, k.what), k.reason,
+				"remove the key, or use another value; docs/federated.md has a job file")
+		}
+	}
+}

@@ -1,0 +1,65 @@
+package job
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/starling-network/starling/client/job/problem"
+)
+
+const federated = `apiVersion: starling/v1
+kind: FederatedJob
+model: {architecture: gpt2}
+datasets: [{path: "*.txt"}]
+training: {max_steps: 40}
+federated: {owners: 5}
+`
+
+// A FederatedJob has defaults with which owners can train, and no other command takes it.
+func TestFederated(t *testing.T) {
+	j, err := Federated([]byte(federated), "f.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, s := j.Federated, j.Strategy
+	if f.MinCohort != 3 || f.Clip != 1 || f.Sample != 1 || f.Noise.Delta != 1e-5 || f.Weight(7) != 1 {
+		t.Errorf("%+v", f)
+	}
+	if s.Workers.Target != 1 || s.Compression.Quantize != "none" || s.OptimizerStateRounds != 1 {
+		t.Errorf("%+v", s)
+	}
+	if _, err := Parse([]byte(federated), "f.yaml"); err == nil || !strings.Contains(err.Error(), "FederatedJob") {
+		t.Errorf("starling train takes it: %v", err)
+	}
+	if _, err := Federated([]byte(minimal), "f.yaml"); err == nil {
+		t.Error("a TrainingJob is taken for a federated one")
+	}
+	for _, set := range []string{"strategy.method=sparseloco", "strategy.method=gossip", "strategy.workers=2",
+		"strategy.compression.quantize=int8", "strategy.optimizer_state_rounds=8", "federated.min_cohort=6",
+		"federated.min_cohort=2", "federated.weights=examples", "federated.classes=[a, b]", "task=dpo",
+		"model.tokenizer=x.json", "model.base_model=x", "budget.max_cost=3", "strategy.aggregation.rule=median",
+		"federated.owners=null", "federated.noise.multiplier=5", "training.num_epochs=1"} {
+		if _, err := Federated([]byte(federated), "f.yaml", set); err == nil {
+			t.Errorf("%s is taken", set)
+		} else {
+			problems(t, err)
+		}
+	}
+	both := []string{"federated.weights=examples", "federated.full_examples=100"}
+	if j, err := Federated([]byte(federated), "f.yaml", both...); err != nil || j.Federated.Weight(25) != 0.25 ||
+		j.Federated.Weight(1000) != 1 {
+		t.Errorf("weights by examples: %v", err)
+	}
+	if _, err := Federated([]byte(federated), "f.yaml", append(both, "federated.noise.multiplier=1")...); err == nil {
+		t.Error("weights by examples with noise")
+	}
+	for _, m := range []string{"fedavg", "fedprox", "fedadam", "fedyogi", "diloco"} {
+		if _, err := Federated([]byte(federated), "f.yaml", "strategy.method="+m); err != nil {
+			t.Errorf("%s: %v", m, err)
+		}
+	}
+	_, err = Parse([]byte(minimal), "f.yaml", "federated={owners: 3}")
+	if list := problems(t, err); len(list) != 1 || list[0].Code != problem.BadValue {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,160 @@
+package federated
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
+	"github.com/starling-network/starling/node/federated/owner"
+	"github.com/starling-network/starling/web/access"
+)
+
+func joinCommand(c *terminal.Console) *cobra.Command {
+	opt := owner.Options{Say: c.Say}
+	var home, known, ca string
+	cmd := &cobra.Command{
+		Use:   "join URL --data DIR --home DIR [--epsilon E --delta D] [--known FILE]",
+		Short: "Train on data of your own for a coordinator",
+		Long: `Take part in the job of a coordinator with the data of a folder, which stay in this process: the patterns of
+the job file are below --data, and none that leaves it is read. The process connects to the coordinator, and takes no
+connection.
+
+A round sends one update, clipped, with noise if the job asks for it, and under masks that cancel in the sum. --home
+holds the key of the owner and its ledger: what its data were used for, and the last round of each job, which is
+answered once. With --epsilon, a job that would exceed this budget, together with all jobs before, is refused before
+it starts.
+
+--known lists the keys of owners that you know: updates are then sent to rounds alone in which as many of them take part
+as federated.min_cohort says. Without it, a coordinator that invents owners can read the update.
+
+With -o json: {"job","name","owner","examples","sent","lost","epsilon","delta"}.`,
+		Example: `  starling job federated join http://127.0.0.1:8766 --data hospital-1 --home owner-1
+  starling job federated join https://fed.example.org:8443 --data scans --home owner \
+      --epsilon 8 --delta 1e-5 --known owners.txt`,
+		Args: usage.Exactly("URL"),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			opt.URL = args[0]
+			if opt.HTTP, err = client(opt.URL, ca); err != nil {
+				return usage.Error(cmd, err)
+			}
+			if known != "" {
+				keys, err := readKeys(known)
+				if err != nil {
+					return usage.Error(cmd, err)
+				}
+				for _, k := range keys {
+					opt.Known = append(opt.Known, k)
+				}
+			}
+			if opt.Epsilon < 0 || !(opt.Delta > 0 && opt.Delta < 1) {
+				return usage.Error(cmd, errors.New("--epsilon is at least 0, and --delta between 0 and 1"))
+			}
+			if opt.Home, err = owner.OpenHome(home); err != nil {
+				return explain(err)
+			}
+			defer func() { err = errors.Join(err, opt.Home.Close()) }()
+			r, err := owner.Join(cmd.Context(), opt)
+			if err != nil {
+				return terminal.IfInterrupted(cmd.Context(), explain(err), cmd.CommandPath())
+			}
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.One(r, r.Owner))
+			}
+			_, err = fmt.Printf("job %s is over: %d updates sent, %d rounds without this owner\n", r.Name, r.Sent, r.Lost)
+			return err
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&opt.Data, "data", "", "folder of the data")
+	f.StringVar(&home, "home", "", "folder of the key and the ledger")
+	f.StringVar(&known, "known", "", "file of keys of owners that you know, one a line")
+	f.StringVar(&ca, "ca", "", "certificates that sign the coordinator's, as PEM (default: those of the system)")
+	f.Float64Var(&opt.Epsilon, "epsilon", 0, "budget of all jobs together; 0: none")
+	f.Float64Var(&opt.Delta, "delta", 1e-5, "delta of the budget")
+	f.DurationVar(&opt.Retry, "retry", 10*time.Minute, "how long a coordinator that does not answer is asked again")
+	usage.ThreadsFlag(cmd, &opt.Threads)
+	_, _ = cmd.MarkFlagRequired("data"), cmd.MarkFlagRequired("home") // they are flags of the command
+	return cmd
+}
+
+// client is the HTTP client for a coordinator. Beyond the loopback it takes https alone.
+func client(address, ca string) (*http.Client, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, err
+	}
+	loopback, err := access.Loopback(net.JoinHostPort(u.Hostname(), u.Port()))
+	if err != nil || u.Scheme != "https" && !(u.Scheme == "http" && loopback) {
+		return nil, fmt.Errorf("%q is no https address, nor http on this machine", address)
+	}
+	t := &tls.Config{MinVersion: tls.VersionTLS13}
+	if ca != "" {
+		text, err := os.ReadFile(ca)
+		if err != nil {
+			return nil, err
+		}
+		if t.RootCAs = x509.NewCertPool(); !t.RootCAs.AppendCertsFromPEM(text) {
+			return nil, fmt.Errorf("%s holds no certificate", ca)
+		}
+	}
+	return &http.Client{Transport: &http.Transport{TLSClientConfig: t, Proxy: http.ProxyFromEnvironment,
+		ResponseHeaderTimeout: time.Minute}, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}, nil
+}
+
+func ledgerCommand(c *terminal.Console) *cobra.Command {
+	var home string
+	delta := 1e-5
+	cmd := &cobra.Command{
+		Use:   "ledger --home DIR [--delta D]",
+		Short: "Show the key of an owner, and what its data were used for",
+		Long: `Show the public key of an owner, which is made if there is none, the jobs that its data were used for, and
+the epsilon of all of them together: without a noise in one of them there is none.
+
+With -o json: {"owner","epsilon","delta","jobs":[{"job","name","noise","rounds","last"}]}.`,
+		Example: `  starling job federated ledger --home owner-1`,
+		Args:    usage.Exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			h, err := owner.OpenHome(home)
+			if err != nil {
+				return explain(err)
+			}
+			defer func() { err = errors.Join(err, h.Close()) }()
+			all := struct {
+				Owner   string       `json:"owner"`
+				Epsilon *float64     `json:"epsilon"`
+				Delta   float64      `json:"delta"`
+				Jobs    []*owner.Use `json:"jobs"`
+			}{Owner: h.Name(), Delta: delta, Jobs: append([]*owner.Use{}, h.Ledger.Jobs...)}
+			spent := "unbounded: a job had no noise"
+			if e := h.Spent(delta); e-e == 0 {
+				all.Epsilon, spent = &e, fmt.Sprintf("%.3f at delta %g", e, delta)
+			}
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.One(all, all.Owner))
+			}
+			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+			fmt.Fprintf(w, "owner\t%s\nepsilon\t%s\n", all.Owner, spent)
+			for _, u := range all.Jobs {
+				fmt.Fprintf(w, "%.12s\t%s\tnoise %g\t%d rounds\n", u.Job, u.Name, u.Noise, u.Rounds)
+			}
+			return w.Flush()
+		},
+	}
+	cmd.Flags().StringVar(&home, "home", "", "folder of the key and the ledger")
+	cmd.Flags().Float64Var(&delta, "delta", delta, "delta at which epsilon is stated")
+	_ = cmd.MarkFlagRequired("home") // it is a flag of the command
+	return cmd
+}

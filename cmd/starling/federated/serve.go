@@ -1,0 +1,180 @@
+package federated
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
+	"github.com/starling-network/starling/node/federated"
+	"github.com/starling-network/starling/node/federated/wire"
+	"github.com/starling-network/starling/node/folder"
+	"github.com/starling-network/starling/node/prepare"
+	"github.com/starling-network/starling/web/access"
+)
+
+// serving are the flags of serve.
+type serving struct {
+	listen, dir, cert, key, owners string
+	set                            []string
+	phase                          time.Duration
+	threads                        int
+}
+
+func serveCommand(c *terminal.Console) *cobra.Command {
+	var f serving
+	cmd := &cobra.Command{
+		Use:   "serve JOB.yaml [--listen ADDRESS] [--tls-cert FILE --tls-key FILE]",
+		Short: "Coordinate a job on data of owners",
+		Long: `Hold the model of a job file of kind FederatedJob, and play its rounds with owners that join. Each round adds
+the updates of the owners that answer, under masks, and moves the model by their mean. A round of too few owners has
+no sum, and the next one begins.
+
+The datasets of the job file are a sample of the schema that may be public: the training step is made for it, and the
+loss of each round is measured on the part of it that is held out.
+
+The folder of the run holds the checkpoint, a line for each round, the report, and in the end the model. The same
+command continues a run that was cut off; the round under way then has no sum, because owners answer a round once.
+
+Beyond the loopback --tls-cert and --tls-key are needed. Without --owners, the first owners that connect take part.
+
+With -o json: {"job","name","dir","rounds","void","owners","min_cohort","dropouts","faults","epsilon","delta",
+"first_loss","final_loss","measured","assumptions"}.`,
+		Example: `  starling job federated serve examples/federated.yaml
+  starling job federated serve job.yaml --listen 0.0.0.0:8443 --tls-cert cert.pem \
+      --tls-key key.pem --owners owners.txt`,
+		Args: usage.Exactly("JOB.yaml"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, err := f.run(cmd, c, args[0])
+			if err != nil {
+				return terminal.IfInterrupted(cmd.Context(), explain(err), cmd.CommandPath())
+			}
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.One(r, r.Dir))
+			}
+			return show(r)
+		},
+	}
+	l := cmd.Flags()
+	l.StringVar(&f.listen, "listen", "127.0.0.1:8766", "address and port; port 0 takes a free one")
+	l.StringVar(&f.dir, "dir", "", "folder of the run (default: output.dir of the job)")
+	l.StringVar(&f.cert, "tls-cert", "", "certificate of the server, as PEM")
+	l.StringVar(&f.key, "tls-key", "", "key of that certificate, as PEM")
+	l.StringVar(&f.owners, "owners", "", "file of the keys of owners that may join, one a line")
+	l.StringArrayVar(&f.set, "set", nil, "change a key of the job file, such as training.max_steps=100")
+	l.DurationVar(&f.phase, "phase-timeout", 30*time.Second, "how long a phase of a secure sum waits for an owner")
+	usage.ThreadsFlag(cmd, &f.threads)
+	return cmd
+}
+
+// lingers is how long the coordinator of a job that is over answers owners that do not know it.
+const lingers = 10 * time.Second
+
+func (f serving) run(cmd *cobra.Command, c *terminal.Console, path string) (r *federated.Report, err error) {
+	loopback, err := access.Loopback(f.listen)
+	if err != nil {
+		return nil, usage.Error(cmd, fmt.Errorf("--listen: %w", err))
+	}
+	if (f.cert == "") != (f.key == "") || !loopback && f.cert == "" {
+		return nil, usage.Error(cmd, errors.New("beyond the loopback both --tls-cert and --tls-key are needed: the "+
+			"network could change the job that owners are given"))
+	}
+	opt := federated.Options{Dir: f.dir, Phase: f.phase, Threads: f.threads, Say: c.Say}
+	if f.owners != "" {
+		if opt.Allowed, err = readKeys(f.owners); err != nil {
+			return nil, usage.Error(cmd, err)
+		}
+	}
+	j, err := job.ReadFederated(path, f.set...)
+	if err == nil {
+		err = errors.Join(j.Confine(""), j.CheckFiles())
+	}
+	if err != nil {
+		return nil, err
+	}
+	if opt.Dir == "" {
+		opt.Dir = j.Output.Dir
+	}
+	if err := os.MkdirAll(opt.Dir, 0o755); err != nil {
+		return nil, err
+	}
+	unlock, err := folder.Lock(opt.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	b, err := prepare.New(j)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	coordinator, err := federated.New(b, opt)
+	if err != nil {
+		return nil, err
+	}
+	return f.serve(cmd.Context(), c, coordinator)
+}
+
+// serve answers owners while the rounds are played.
+func (f serving) serve(ctx context.Context, c *terminal.Console, co *federated.Coordinator) (*federated.Report, error) {
+	l, err := net.Listen("tcp", f.listen)
+	if err != nil {
+		return nil, &terminal.Problem{Code: "LISTEN_FAILED", What: "cannot listen on " + f.listen, Why: err.Error(),
+			Fix: "give another --listen address"}
+	}
+	scheme := "http"
+	if f.cert != "" {
+		pair, err := tls.LoadX509KeyPair(f.cert, f.key)
+		if err != nil {
+			return nil, errors.Join(err, l.Close())
+		}
+		l, scheme = tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13}),
+			"https"
+	}
+	h := &http.Server{Handler: wire.Handler(co, co.Job()), ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout: 10 * time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10}
+	failed := make(chan error, 1)
+	go func() { failed <- h.Serve(l) }()
+	c.Say(fmt.Sprintf("job %s at %s://%s", co.Job(), scheme, l.Addr()))
+	r, err := co.Run(ctx)
+	if err == nil {
+		co.Linger(ctx, lingers)
+	}
+	err = errors.Join(err, h.Close())
+	if served := <-failed; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
+	return r, err
+}
+
+// show is the report for people.
+func show(r *federated.Report) error {
+	privacy := "none: there was no noise"
+	if r.Epsilon != nil {
+		privacy = fmt.Sprintf("epsilon %.3f at delta %g for all data of one owner", *r.Epsilon, r.Delta)
+	}
+	fmt.Printf("%d rounds with a sum of at least %d owners, %d without\nloss     %s -> %s\nprivacy  %s\n", r.Rounds,
+		r.MinCohort, r.Void, loss(r.FirstLoss), loss(r.FinalLoss), privacy)
+	for _, a := range r.Assumptions {
+		fmt.Println("  -", a)
+	}
+	_, err := fmt.Printf("model    %s\n", r.Dir)
+	return err
+}
+
+// loss is one for people; nil: nothing was held out.
+func loss(x *float64) string {
+	if x == nil {
+		return "not measured"
+	}
+	return terminal.Loss(*x)
+}

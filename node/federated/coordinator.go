@@ -1,0 +1,438 @@
+// Package federated is the coordinator of federated training: it holds the model, announces rounds to owners of data,
+// adds what they send under masks, and lets the outer optimizer move the model by the mean. It never sees the update of
+// one owner (docs/federated.md). Its wire carries the messages, and owner is the other side; the rules of a round are
+// in exchange/federated.
+package federated
+
+import (
+	"context"
+	"crypto/ed25519"
+	"encoding/hex"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/client/job/spec"
+	"github.com/starling-network/starling/compute/cpu"
+	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/exchange/federated"
+	"github.com/starling-network/starling/exchange/fixedpoint"
+	"github.com/starling-network/starling/exchange/outer"
+	"github.com/starling-network/starling/node/federated/wire"
+	"github.com/starling-network/starling/node/folder"
+	"github.com/starling-network/starling/node/measured"
+	"github.com/starling-network/starling/node/prepare"
+)
+
+// Options of a coordinator.
+type Options struct {
+	Dir     string              // of the run
+	Allowed []ed25519.PublicKey // owners that may join; nil: any, up to federated.owners of the job
+	Phase   time.Duration       // how long a phase of a secure sum waits for an owner
+	Threads int                 // of evaluations
+	Say     func(text string)
+}
+
+// Coordinator is one job. Its methods may be called at the same time.
+type Coordinator struct {
+	opt   Options
+	b     *prepare.CompiledJob
+	eval  *cpu.Exec
+	id    canon.Digest
+	offer []byte
+
+	mu      sync.Mutex
+	changed chan struct{} // closed at each change
+	state   state
+	model   *train.Checkpoint
+	weights []byte // EncodeWeights of model
+	rounds  []Record
+	now     federated.Announcement
+	round   *federated.Round
+	seen    map[string]bool // owners that have got the announcement
+	told    map[string]bool // owners that know that the job is over
+}
+
+// New begins a compiled job in a folder, or continues it. The caller has locked the folder.
+func New(b *prepare.CompiledJob, opt Options) (c *Coordinator, err error) {
+	n := 0
+	for _, p := range b.Genesis.Params {
+		n += len(p.F32())
+	}
+	set := slices.Clone(b.Job.Overrides)
+	if !b.Job.Given("name") { // it is that of the file here
+		set = append(set, "name="+b.Job.Name)
+	}
+	offer := &federated.Offer{File: b.Job.Source, Overrides: set, Program: b.Step.Digest(),
+		Numerics: b.Step.Numerics, Entries: n}
+	c = &Coordinator{opt: opt, b: b, id: offer.Job(), offer: canon.MustMarshal(offer), changed: make(chan struct{}),
+		told: map[string]bool{}}
+	if _, err := federated.DecodeOffer(c.offer); err != nil { // as an owner would
+		return nil, err
+	}
+	if c.state, err = readState(opt.Dir, c.id); err != nil {
+		return nil, err
+	}
+	if c.model, err = readCheckpoint(opt.Dir, b.Genesis); err != nil {
+		return nil, err
+	}
+	if c.rounds, err = readRounds(opt.Dir, c.model.Round); err != nil {
+		return nil, err
+	}
+	for c.state.Begun >= int64(c.model.Round) { // it was cut off, and owners answer a round once
+		c.rounds = append(c.rounds, Record{Round: c.model.Round, Void: "the coordinator ended while it was under way"})
+		c.model = unmoved(c.model)
+	}
+	if c.eval, err = cpu.Compile(b.Eval, opt.Threads); err != nil {
+		return nil, err
+	}
+	return c, c.save()
+}
+
+// Job names the job.
+func (c *Coordinator) Job() canon.Digest { return c.id }
+
+// save keeps the state. The caller holds the lock, or is alone.
+func (c *Coordinator) save() error {
+	return folder.WriteJSON(filepath.Join(c.opt.Dir, FileState), c.state)
+}
+
+// change wakes all that wait. The caller holds the lock.
+func (c *Coordinator) change() {
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+// until waits until a condition holds, with the lock held while it is checked. It returns with the lock held, unless
+// there is an error.
+func (c *Coordinator) until(ctx context.Context, holds func() bool) error {
+	c.mu.Lock()
+	for !holds() {
+		changed := c.changed
+		c.mu.Unlock()
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-changed:
+		}
+		c.mu.Lock()
+	}
+	return nil
+}
+
+// Run plays the rounds of the job, and returns its report.
+func (c *Coordinator) Run(ctx context.Context) (*Report, error) {
+	if err := c.evaluateFirst(); err != nil {
+		return nil, err
+	}
+	for c.model.Round < c.b.Spec.Rounds {
+		r, err := c.play(ctx)
+		if err != nil {
+			return nil, err
+		}
+		c.opt.Say(r.String())
+	}
+	c.mu.Lock()
+	c.now, c.round = federated.Announcement{Round: c.b.Spec.Rounds, Over: true}, nil
+	c.change()
+	c.mu.Unlock()
+	r := c.report()
+	if err := folder.WriteJSON(filepath.Join(c.opt.Dir, FileReport), r); err != nil {
+		return nil, err
+	}
+	return r, c.export()
+}
+
+// Linger waits until all owners know that the job is over, or a time.
+func (c *Coordinator) Linger(ctx context.Context, most time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	if c.until(ctx, func() bool { return len(c.told) >= len(c.state.Owners) }) == nil {
+		c.mu.Unlock()
+	}
+}
+
+// open announces the round that follows the model. The caller does not hold the lock.
+func (c *Coordinator) open() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.weights = EncodeWeights(c.model.Params)
+	c.now = federated.Announcement{Round: c.model.Round, Model: WeightsDigest(c.weights)}
+	var err error
+	c.round, err = federated.NewRound(c.id, c.now, c.b.Job.Federated.MinCohort, len(c.weights)/4)
+	c.seen = map[string]bool{}
+	c.change()
+	return err
+}
+
+// play plays one round, and moves the model.
+func (c *Coordinator) play(ctx context.Context) (Record, error) {
+	if err := c.open(); err != nil {
+		return Record{}, err
+	}
+	void, err := c.collect(ctx)
+	if err != nil {
+		return Record{}, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := c.record(void)
+	next := unmoved(c.model)
+	if void == "" {
+		moved, err := c.advance()
+		if err != nil {
+			r.Void = err.Error()
+		} else {
+			next = moved
+		}
+	}
+	every := uint32(c.b.Job.Eval.EverySteps / c.b.Job.Strategy.SyncSteps)
+	if r.Void == "" && (next.Round%every == 0 || next.Round == c.b.Spec.Rounds) {
+		if r.Loss, r.Measured, err = measured.Evaluate(c.b, c.eval, next); err != nil {
+			return r, err
+		}
+	}
+	c.model, c.rounds, c.round = next, append(c.rounds, r), nil
+	c.change()
+	if err := writeRounds(c.opt.Dir, c.rounds); err != nil {
+		return r, err
+	}
+	return r, writeCheckpoint(c.opt.Dir, c.model)
+}
+
+// unmoved is the checkpoint after a round without a sum.
+func unmoved(c *train.Checkpoint) *train.Checkpoint {
+	return &train.Checkpoint{Round: c.Round + 1, Names: c.Names, Params: c.Params, Outer: c.Outer}
+}
+
+// advance moves the model by the mean of the updates of a round that is over.
+func (c *Coordinator) advance() (*train.Checkpoint, error) {
+	shapes := make([]tensor.Shape, len(c.model.Params))
+	for i, p := range c.model.Params {
+		shapes[i] = p.Shape
+	}
+	f := c.b.Job.Federated
+	if err := c.round.Plausible(f.Noise.Multiplier, f.Weights == spec.Equal); err != nil {
+		return nil, err
+	}
+	mean, err := fixedpoint.Mean(c.round.Sum(), f.Clip, shapes)
+	if err != nil {
+		return nil, err
+	}
+	next, err := outer.Advance(c.b.Spec, c.model, [][]*tensor.Tensor{mean})
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range next.Params {
+		if slices.ContainsFunc(p.F32(), func(x float32) bool { return x-x != 0 }) {
+			return nil, fmt.Errorf("the mean makes weights that are not finite")
+		}
+	}
+	return next, nil
+}
+
+// collect gathers the messages of a round, and says why it has no sum, if it has none. The error is that of the context
+// or of the disk.
+func (c *Coordinator) collect(ctx context.Context) (void string, err error) {
+	if void, err = c.gather(ctx); void != "" || err != nil {
+		return void, err
+	}
+	for _, p := range federated.Phases {
+		if p != federated.Keys {
+			limited, cancel := context.WithTimeout(ctx, c.opt.Phase)
+			if c.until(limited, func() bool { return c.round.Missing() == 0 }) == nil {
+				c.mu.Unlock()
+			}
+			cancel()
+		}
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
+		c.mu.Lock()
+		if p == federated.Keys {
+			c.state.Begun = int64(c.now.Round)
+			err = c.save()
+		}
+		closed := c.round.Close()
+		c.change()
+		c.mu.Unlock()
+		if err != nil {
+			return "", err
+		}
+		if closed != nil {
+			return closed.Error(), nil
+		}
+	}
+	return "", nil
+}
+
+// settled is how long a round with enough owners waits for others to ask for it.
+const settled = 3 * time.Second
+
+// gather waits for the keys of owners that have an update. Those that got the announcement and are drawn are waited for
+// up to the time of a round; in the first round, all owners of the job.
+func (c *Coordinator) gather(ctx context.Context) (void string, err error) {
+	f := c.b.Job.Federated
+	most := time.Duration(c.b.Job.Strategy.RoundTimeout)
+	begun := time.Now()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return "", ctx.Err()
+		case <-tick.C:
+		}
+		c.mu.Lock()
+		drawn, have := 0, c.round.Answers(federated.Keys)
+		for name := range c.seen {
+			if c.drawn(ed25519.PublicKey(name)) {
+				drawn++
+			}
+		}
+		all := len(c.seen) >= f.Owners
+		first := len(c.rounds) == 0
+		c.mu.Unlock()
+		waited := time.Since(begun)
+		switch {
+		case all && drawn < f.MinCohort:
+			return fmt.Sprintf("%d owners are drawn, wanted %d", drawn, f.MinCohort), nil
+		case have < f.MinCohort && f.Sample < 1 && waited > most:
+			return fmt.Sprintf("%d owners answered, wanted %d", have, f.MinCohort), nil
+		case have < f.MinCohort:
+		case waited > most, have >= drawn && (all || !first && waited > settled):
+			return "", nil
+		}
+	}
+}
+
+func (c *Coordinator) drawn(name ed25519.PublicKey) bool {
+	return federated.Drawn(c.id, c.now, name, c.b.Job.Federated.Sample)
+}
+
+// The methods below implement wire.Coordinator.
+
+// Offer implements wire.Coordinator.
+func (c *Coordinator) Offer() []byte { return c.offer }
+
+// Join implements wire.Coordinator.
+func (c *Coordinator) Join(name ed25519.PublicKey) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	is := hex.EncodeToString(name)
+	if slices.Contains(c.state.Owners, is) {
+		return nil
+	}
+	listed := func(k ed25519.PublicKey) bool { return k.Equal(name) }
+	if c.opt.Allowed != nil && !slices.ContainsFunc(c.opt.Allowed, listed) {
+		return fmt.Errorf("%w: it is not in the list of owners", wire.ErrUnknown)
+	}
+	if n := c.b.Job.Federated.Owners; len(c.state.Owners) >= n {
+		return fmt.Errorf("%w: the job has all its %d owners", wire.ErrUnknown, n)
+	}
+	c.state.Owners = append(c.state.Owners, is)
+	c.opt.Say(fmt.Sprintf("owner %.8s joins: %d of %d", is, len(c.state.Owners), c.b.Job.Federated.Owners))
+	return c.save()
+}
+
+// joined refuses an owner that has not joined. The caller holds the lock.
+func (c *Coordinator) joined(name ed25519.PublicKey) error {
+	if !slices.Contains(c.state.Owners, hex.EncodeToString(name)) {
+		return fmt.Errorf("%w: it has not joined", wire.ErrUnknown)
+	}
+	return nil
+}
+
+// under is the round under way, if it has a number. The caller holds the lock.
+func (c *Coordinator) under(name ed25519.PublicKey, round uint32) (*federated.Round, error) {
+	if err := c.joined(name); err != nil {
+		return nil, err
+	}
+	if c.round == nil || c.now.Round != round {
+		return nil, fmt.Errorf("%w: round %d", wire.ErrGone, round)
+	}
+	return c.round, nil
+}
+
+// Announced implements wire.Coordinator.
+func (c *Coordinator) Announced(ctx context.Context, name ed25519.PublicKey, from uint32) ([]byte, error) {
+	if err := c.until(ctx, func() bool {
+		return c.joined(name) != nil || c.now.Over || c.round != nil && c.now.Round >= from &&
+			c.round.Phase() == federated.Keys
+	}); err != nil {
+		return nil, err
+	}
+	defer c.mu.Unlock()
+	if err := c.joined(name); err != nil {
+		return nil, err
+	}
+	if c.now.Over {
+		c.told[string(name)] = true
+		c.change()
+	} else {
+		c.seen[string(name)] = true
+	}
+	return canon.MustMarshal(c.now), nil
+}
+
+// Model implements wire.Coordinator.
+func (c *Coordinator) Model(name ed25519.PublicKey, round uint32) ([]byte, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, err := c.under(name, round)
+	return c.weights, err
+}
+
+// Limit implements wire.Coordinator.
+func (c *Coordinator) Limit(name ed25519.PublicKey, round uint32, p federated.Phase) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r, err := c.under(name, round)
+	if err == nil && p != r.Phase() && !r.Answered(p, name) {
+		err = fmt.Errorf("%w: it is in phase %s", wire.ErrGone, r.Phase())
+	}
+	return p.Largest(len(c.weights)/4 + 1), err
+}
+
+// Take implements wire.Coordinator.
+func (c *Coordinator) Take(name ed25519.PublicKey, round uint32, p federated.Phase, body []byte) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r, err := c.under(name, round)
+	if err != nil {
+		return err
+	}
+	if p == federated.Keys && !c.drawn(name) {
+		return fmt.Errorf("%w: the owner is not drawn", wire.ErrRefused)
+	}
+	if err := r.Take(p, name, body); err != nil {
+		if p == federated.Keys && !r.Answered(p, name) { // it is not waited for
+			delete(c.seen, string(name))
+		}
+		return fmt.Errorf("%w: %w", wire.ErrRefused, err)
+	}
+	c.change()
+	return nil
+}
+
+// Reply implements wire.Coordinator.
+func (c *Coordinator) Reply(ctx context.Context, name ed25519.PublicKey, round uint32, p federated.Phase) (b []byte,
+	err error) {
+	ready := false
+	if waited := c.until(ctx, func() bool {
+		var r *federated.Round
+		if r, err = c.under(name, round); err != nil {
+			return true
+		}
+		b, ready, err = r.Reply(p, name)
+		return ready || err != nil
+	}); waited != nil {
+		return nil, waited
+	}
+	c.mu.Unlock()
+	return b, err
+}

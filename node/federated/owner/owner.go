@@ -1,0 +1,240 @@
+// Package owner is the side of an owner of data in federated training: it trains on data that never leave the process,
+// and sends one update under masks a round (docs/federated.md). It connects to the coordinator, and takes no
+// connection.
+package owner
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"time"
+
+	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/exchange/federated"
+	"github.com/starling-network/starling/exchange/fixedpoint"
+	"github.com/starling-network/starling/exchange/prg"
+	coordinator "github.com/starling-network/starling/node/federated"
+	"github.com/starling-network/starling/node/federated/wire"
+	"github.com/starling-network/starling/node/prepare"
+)
+
+// Options of an owner.
+type Options struct {
+	URL     string // of the coordinator
+	HTTP    *http.Client
+	Home    *Home
+	Data    string   // folder that the patterns of the job file are below
+	Known   [][]byte // names of owners, of which federated.min_cohort have to take part in a round; nil: any
+	Epsilon float64  // budget of all jobs; 0: none
+	Delta   float64  // at which the budget is
+	Threads int
+	Retry   time.Duration // how long a coordinator that does not answer is asked again
+	Say     func(text string)
+}
+
+// Result is what an owner did.
+type Result struct {
+	Job      string   `json:"job"`
+	Name     string   `json:"name"`
+	Owner    string   `json:"owner"`
+	Examples int      `json:"examples"`
+	Sent     int      `json:"sent"`    // updates, in this process
+	Lost     int      `json:"lost"`    // rounds that had no place for the update, in this process
+	Epsilon  *float64 `json:"epsilon"` // of all jobs so far; null: one had no noise
+	Delta    float64  `json:"delta"`
+}
+
+// ErrJob is wrapped by reasons why the job does not fit the data of the owner.
+var ErrJob = errors.New("the job cannot be trained on this data")
+
+// owner is one taking part.
+type owner struct {
+	Options
+	client *wire.Client
+	b      *prepare.CompiledJob
+	task   *train.Task
+	use    *Use
+	weight float64
+}
+
+// Join takes part in the job of a coordinator until that is over.
+func Join(ctx context.Context, opt Options) (*Result, error) {
+	o := &owner{Options: opt, client: wire.New(opt.URL, opt.HTTP, opt.Home.Key, opt.Retry)}
+	offer, err := o.client.Offer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.compile(offer); err != nil {
+		return nil, err
+	}
+	defer func() { _ = o.b.Close() }() // files that are read only
+	f, examples := o.b.Job.Federated, o.b.Corpus.Train.Len()/o.b.Example
+	o.weight = f.Weight(examples)
+	o.use = opt.Home.use(offer.Job().String(), o.b.Job.Name, f.Noise.Multiplier)
+	if err := opt.Home.allow(o.use, o.b.Spec.Rounds, opt.Epsilon, opt.Delta); err != nil {
+		return nil, err
+	}
+	r := &Result{Job: offer.Job().String(), Name: o.b.Job.Name, Owner: opt.Home.Name(), Examples: examples,
+		Delta: opt.Delta}
+	o.Say(fmt.Sprintf("job %s (%.12s): %d rounds of %d steps, an update of %d weights each, clipped to %g, with noise "+
+		"%g; at least %d of %d owners", o.b.Job.Name, r.Job, o.b.Spec.Rounds, o.b.Spec.Steps, offer.Entries, f.Clip,
+		f.Noise.Multiplier, f.MinCohort, f.Owners))
+	if err := o.client.Join(ctx); err != nil {
+		return nil, err
+	}
+	if err := o.rounds(ctx, r); err != nil {
+		return nil, err
+	}
+	if e := opt.Home.Spent(opt.Delta); e-e == 0 {
+		r.Epsilon = &e
+	}
+	return r, nil
+}
+
+// compile makes the job of an offer ready, on data of the owner alone.
+func (o *owner) compile(offer *federated.Offer) error {
+	if err := kernel.Knows(offer.Numerics); err != nil {
+		return err
+	}
+	// of its own data an owner holds nothing out
+	set := append(append([]string{}, offer.Overrides...), "val_set_size=0")
+	j, err := job.Federated(offer.File, filepath.Join(o.Data, "job.yaml"), set...)
+	if err == nil {
+		err = j.Confine("")
+	}
+	if err != nil {
+		return err
+	}
+	j.Numerics = offer.Numerics
+	if o.b, err = prepare.New(j); err != nil {
+		return err
+	}
+	n := 0
+	for _, p := range o.b.Genesis.Params {
+		n += len(p.F32())
+	}
+	if o.b.Step.Digest() != offer.Program || n != offer.Entries {
+		return errors.Join(fmt.Errorf("%w: it makes another training step than the coordinator states; images may have "+
+			"another size, or this program another version", ErrJob), o.b.Close())
+	}
+	exec, err := o.b.Spec.Compile(o.b.Step, o.Threads)
+	if err != nil {
+		return errors.Join(err, o.b.Close())
+	}
+	o.task = prepare.TaskOf(o.b, exec)
+	return nil
+}
+
+// rounds takes part in each round that the owner is drawn for, until the job is over.
+func (o *owner) rounds(ctx context.Context, r *Result) error {
+	for from := uint32(o.use.Last + 1); ; {
+		a, err := o.client.Announced(ctx, from)
+		if err != nil {
+			return err
+		}
+		if a.Over {
+			return nil
+		}
+		if a.Round < from || a.Round >= o.b.Spec.Rounds {
+			return fmt.Errorf("%w: it announces round %d, after %d", wire.ErrRefused, a.Round, from)
+		}
+		from = a.Round + 1
+		if !federated.Drawn(o.client.Job, a, o.Home.Key.Public().(ed25519.PublicKey), o.b.Job.Federated.Sample) {
+			o.Say(fmt.Sprintf("round %d: not drawn", a.Round))
+			continue
+		}
+		loss, err := o.round(ctx, a)
+		switch {
+		case errors.Is(err, wire.ErrGone), errors.Is(err, wire.ErrRefused), errors.Is(err, federated.ErrMessage),
+			errors.Is(err, errAlone):
+			r.Lost++
+			o.Say(fmt.Sprintf("round %d: without this owner: %v", a.Round, err))
+		case err != nil:
+			return err
+		default:
+			r.Sent++
+			o.Say(fmt.Sprintf("round %d: update sent, loss here %.4f", a.Round, loss))
+		}
+	}
+}
+
+// round trains on the weights of a round, and sends the update.
+func (o *owner) round(ctx context.Context, a federated.Announcement) (loss float32, err error) {
+	update, loss, err := o.train(ctx, a)
+	if err != nil {
+		return loss, err
+	}
+	values, err := fixedpoint.Encode(update, o.b.Job.Federated.Clip, o.weight)
+	if err != nil {
+		return loss, err
+	}
+	var seed prg.Key
+	_, _ = rand.Read(seed[:]) // never fails
+	f := o.b.Job.Federated
+	m, message, err := federated.NewMember(o.client.Job, a, federated.Conditions{Cohort: f.MinCohort, Known: o.Known,
+		Noise: f.Noise.Multiplier}, o.Home.Key, seed, values)
+	if err != nil {
+		return loss, err
+	}
+	for _, p := range federated.Phases {
+		if p == federated.Secrets {
+			return loss, o.client.Send(ctx, a.Round, p, message)
+		}
+		if p == federated.Vectors {
+			if err := o.Home.sends(o.use, a.Round); err != nil {
+				return loss, err
+			}
+		}
+		reply, err := o.client.Exchange(ctx, a.Round, p, message)
+		if err != nil {
+			return loss, err
+		}
+		if message, err = m.Answer(p, reply); err != nil {
+			return loss, fmt.Errorf("%w: %w", errAlone, err)
+		}
+	}
+	return loss, nil
+}
+
+// errAlone wraps the reasons why an owner does not answer a coordinator.
+var errAlone = errors.New("the coordinator asks for what an owner does not give")
+
+// train computes the unit of a round: the update, and the loss of its last step.
+func (o *owner) train(ctx context.Context, a federated.Announcement) ([]*tensor.Tensor, float32, error) {
+	g := o.b.Genesis
+	size := 0
+	base := &train.Checkpoint{Round: a.Round, Names: g.Names}
+	for _, p := range g.Params {
+		size += 4 * len(p.F32())
+		base.Params = append(base.Params, tensor.New(p.Shape))
+	}
+	b, err := o.client.Model(ctx, a.Round, size)
+	if err != nil {
+		return nil, 0, err
+	}
+	if coordinator.WeightsDigest(b) != a.Model {
+		return nil, 0, fmt.Errorf("%w: other weights than it announced", wire.ErrRefused)
+	}
+	if err := coordinator.DecodeWeights(b, base.Params); err != nil {
+		return nil, 0, fmt.Errorf("%w: %w", wire.ErrRefused, err)
+	}
+	var last float32
+	r, err := o.task.Run(base, 0, nil, func(_ uint32, loss float32) error {
+		last = loss
+		return ctx.Err()
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	if r.Diverged != nil {
+		return nil, 0, fmt.Errorf("%w: %w", errAlone, r.Diverged)
+	}
+	return r.Delta, last, nil
+}

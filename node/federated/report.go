@@ -1,0 +1,171 @@
+package federated
+
+import (
+	"encoding/hex"
+	"fmt"
+	"math"
+	"path/filepath"
+
+	"github.com/starling-network/starling/exchange/federated"
+	"github.com/starling-network/starling/node/folder"
+	"github.com/starling-network/starling/node/measured"
+	"github.com/starling-network/starling/node/prepare"
+)
+
+// Record is what became of a round.
+type Record struct {
+	Round    uint32                  `json:"round"`
+	Cohort   int                     `json:"cohort"` // owners whose updates are in the sum
+	Sent     []string                `json:"sent"`   // names of owners that sent a vector, in hexadecimal
+	Dropouts map[federated.Phase]int `json:"dropouts,omitempty"`
+	Faults   []string                `json:"faults,omitempty"`
+	Void     string                  `json:"void,omitempty"` // why there is no sum; "": there is one
+	Loss     *float64                `json:"loss,omitempty"` // of the model after it, on the sample of the coordinator
+	Measured map[string]float64      `json:"measured,omitempty"`
+}
+
+// String is a line for people.
+func (r Record) String() string {
+	s := fmt.Sprintf("round %d: %d owners", r.Round, r.Cohort)
+	if r.Void != "" {
+		s = fmt.Sprintf("round %d: no sum, because %s", r.Round, r.Void)
+	}
+	for _, p := range federated.Phases {
+		if n := r.Dropouts[p]; n > 0 {
+			s += fmt.Sprintf(", %d left before phase %s", n, p)
+		}
+	}
+	if len(r.Faults) > 0 {
+		s += fmt.Sprintf(", %d wrong messages", len(r.Faults))
+	}
+	if r.Loss != nil {
+		s += fmt.Sprintf(", loss %.4f", *r.Loss)
+	}
+	return s
+}
+
+// record is that of the round under way. The caller holds the lock.
+func (c *Coordinator) record(void string) Record {
+	r := Record{Round: c.now.Round, Void: void, Faults: c.round.Faults, Dropouts: map[federated.Phase]int{}}
+	if void == "" {
+		r.Cohort = c.round.Cohort()
+	}
+	for p, n := range c.round.Dropouts {
+		if n > 0 {
+			r.Dropouts[p] = n
+		}
+	}
+	for _, o := range c.state.Owners {
+		if name, err := hex.DecodeString(o); err == nil && c.round.Answered(federated.Vectors, name) {
+			r.Sent = append(r.Sent, o)
+		}
+	}
+	return r
+}
+
+// Report is the outcome of a job.
+type Report struct {
+	Job         string                  `json:"job"`
+	Name        string                  `json:"name"`
+	Dir         string                  `json:"dir"`
+	Rounds      int                     `json:"rounds"` // with a sum
+	Void        int                     `json:"void"`   // without one
+	Owners      int                     `json:"owners"`
+	MinCohort   int                     `json:"min_cohort"` // the smallest of a round
+	Dropouts    map[federated.Phase]int `json:"dropouts"`
+	Faults      int                     `json:"faults"`
+	Epsilon     *float64                `json:"epsilon"` // null: no noise
+	Delta       float64                 `json:"delta"`
+	FirstLoss   *float64                `json:"first_loss"`
+	FinalLoss   *float64                `json:"final_loss"`
+	Measured    map[string]float64      `json:"measured,omitempty"`
+	Assumptions []string                `json:"assumptions"`
+}
+
+// evaluateFirst measures the model before the first round.
+func (c *Coordinator) evaluateFirst() error {
+	var first struct {
+		Loss *float64 `json:"loss"`
+	}
+	path := filepath.Join(c.opt.Dir, fileFirst)
+	if folder.ReadJSON(path, &first) == nil {
+		return nil
+	}
+	var err error
+	if first.Loss, _, err = measured.Evaluate(c.b, c.eval, c.model); err != nil {
+		return err
+	}
+	return folder.WriteJSON(path, first)
+}
+
+func (c *Coordinator) report() *Report {
+	f := c.b.Job.Federated
+	r := &Report{Job: c.id.String(), Name: c.b.Job.Name, Dir: c.opt.Dir, Owners: len(c.state.Owners),
+		Delta: f.Noise.Delta, Dropouts: map[federated.Phase]int{}}
+	var first struct {
+		Loss *float64 `json:"loss"`
+	}
+	if folder.ReadJSON(filepath.Join(c.opt.Dir, fileFirst), &first) == nil {
+		r.FirstLoss = first.Loss
+	}
+	sent := map[string]uint32{}
+	most := uint32(0)
+	for _, x := range c.rounds {
+		if r.Faults += len(x.Faults); x.Void != "" {
+			r.Void++
+		} else if r.Rounds++; r.MinCohort == 0 || x.Cohort < r.MinCohort {
+			r.MinCohort = x.Cohort
+		}
+		for p, n := range x.Dropouts {
+			r.Dropouts[p] += n
+		}
+		for _, o := range x.Sent {
+			sent[o]++
+			most = max(most, sent[o])
+		}
+		if x.Loss != nil {
+			r.FinalLoss, r.Measured = x.Loss, x.Measured
+		}
+	}
+	use := federated.Spent{Noise: f.Noise.Multiplier, Rounds: most}
+	if e := federated.Epsilon(f.Noise.Delta, use); !math.IsInf(e, 0) {
+		r.Epsilon = &e
+	}
+	r.Assumptions = assumptions(f.MinCohort, f.Noise.Multiplier > 0, most)
+	return r
+}
+
+// assumptions are those under which the figures of a report hold.
+func assumptions(cohort int, noise bool, most uint32) []string {
+	all := []string{fmt.Sprintf("At most a third of the owners of a round lie together with the coordinator: it learns "+
+		"sums of more than two thirds of them, at least %d.", cohort),
+		"An owner that gives no list of known owners trusts that the coordinator invents none.",
+		"An owner that changes its program sends any update: clipping binds honest programs only."}
+	if !noise {
+		return append(all, "There is no noise: the sums, and the model, are not differentially private.")
+	}
+	return append(all,
+		fmt.Sprintf("Epsilon and delta are for all data of one owner against none, over the %d rounds in which an owner "+
+			"sent a vector at most. Other jobs on the same data add to it: the ledger of the owner counts them.", most),
+		"More than two thirds of the owners of a round, less a third, add their noise.",
+		"The sum of their discrete Gaussian noises is counted as one Gaussian of the same variance.",
+		"No amplification by sampling is counted, because the coordinator sees who takes part.")
+}
+
+// export writes the model as a folder that Hugging Face tools load.
+func (c *Coordinator) export() error {
+	texts, err := c.b.Leaves()
+	if err != nil {
+		return err
+	}
+	files, err := prepare.ExportModel(c.b, c.model, 0, texts)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		if err := folder.WriteFileBy(filepath.Join(c.opt.Dir, f.Name), f.Write); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,146 @@
+package federated
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/model/safetensors"
+	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/node/folder"
+)
+
+// Files of the folder of a coordinator.
+const (
+	FileState      = "federated.json" // the job, the owners and the round under way
+	FileCheckpoint = "checkpoint.safetensors"
+	FileRounds     = "rounds.jsonl"
+	FileReport     = "report.json"
+	fileFirst      = "first.json" // the loss of the model before the first round
+)
+
+// state is what a coordinator keeps besides the checkpoint.
+type state struct {
+	Job    canon.Digest `json:"job"`
+	Owners []string     `json:"owners"` // names, in hexadecimal
+	Begun  int64        `json:"begun"`  // the last round in which owners shared secrets: it is not begun again; -1: none
+}
+
+// ErrOtherJob is returned for a folder of another job.
+var ErrOtherJob = errors.New("the folder holds a federated run of another job")
+
+// readState is the state of a job in a folder.
+func readState(dir string, job canon.Digest) (s state, err error) {
+	err = folder.ReadJSON(filepath.Join(dir, FileState), &s)
+	if errors.Is(err, os.ErrNotExist) {
+		return state{Job: job, Begun: -1}, nil
+	}
+	if err == nil && s.Job != job {
+		err = fmt.Errorf("%w: %s", ErrOtherJob, dir)
+	}
+	return s, err
+}
+
+// tensorNames are the names of the tensors of a checkpoint in its file.
+func tensorNames(c *train.Checkpoint) (names []string) {
+	for _, n := range c.Names {
+		names = append(names, train.Param+n)
+	}
+	for k := range c.Outer {
+		for _, n := range c.Names {
+			names = append(names, train.Outer(k)+n)
+		}
+	}
+	return names
+}
+
+// metaRound is the entry of a checkpoint's file with the number of rounds that it is after.
+const metaRound = "round"
+
+func writeCheckpoint(dir string, c *train.Checkpoint) error {
+	all := c.Tensors()
+	shapes := make([]tensor.Shape, len(all))
+	for i, t := range all {
+		shapes[i] = t.Shape
+	}
+	return folder.WriteFileBy(filepath.Join(dir, FileCheckpoint), func(w io.Writer) error {
+		return safetensors.EncodeEach(w, tensorNames(c), shapes, map[string]string{metaRound: fmt.Sprint(c.Round)},
+			func(i int) (*tensor.Tensor, error) { return all[i], nil })
+	})
+}
+
+// readCheckpoint is the checkpoint of a folder, or the first one, whose tensors it takes the shapes of.
+func readCheckpoint(dir string, first *train.Checkpoint) (*train.Checkpoint, error) {
+	b, err := os.ReadFile(filepath.Join(dir, FileCheckpoint))
+	if errors.Is(err, os.ErrNotExist) {
+		return first, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	f, err := safetensors.Open(b)
+	if err != nil {
+		return nil, err
+	}
+	round, err := strconv.ParseUint(f.Meta[metaRound], 10, 32)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", FileCheckpoint, err)
+	}
+	c := &train.Checkpoint{Round: uint32(round), Names: first.Names, Outer: make([][]*tensor.Tensor, len(first.Outer))}
+	for i, name := range tensorNames(first) {
+		t, err := f.Tensor(name)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", FileCheckpoint, err)
+		}
+		if want := first.Tensors()[i].Shape; !t.Shape.Equal(want) {
+			return nil, fmt.Errorf("%s: %s is %s, wanted %s", FileCheckpoint, name, t.Shape, want)
+		}
+		if k := i / len(first.Names); k == 0 {
+			c.Params = append(c.Params, t)
+		} else {
+			c.Outer[k-1] = append(c.Outer[k-1], t)
+		}
+	}
+	return c, nil
+}
+
+// readRounds are the records of the rounds before a number.
+func readRounds(dir string, before uint32) (all []Record, err error) {
+	b, err := os.ReadFile(filepath.Join(dir, FileRounds))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	lines := bufio.NewScanner(bytes.NewReader(b))
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var r Record
+		if json.Unmarshal(lines.Bytes(), &r) == nil && r.Round < before {
+			all = append(all, r)
+		}
+	}
+	return all, lines.Err()
+}
+
+// writeRounds replaces the records.
+func writeRounds(dir string, all []Record) error {
+	var b bytes.Buffer
+	for _, r := range all {
+		line, err := json.Marshal(r)
+		if err != nil {
+			return err
+		}
+		b.Write(append(line, '\n'))
+	}
+	return folder.WriteFile(filepath.Join(dir, FileRounds), b.Bytes())
+}
