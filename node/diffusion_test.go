@@ -11,8 +11,8 @@ import (
 	"github.com/starling-network/starling/node/verify"
 )
 
-// The example of diffusion learns in fewer steps, with a worker that cheats and without, to the same model, is verified
-// from the data that it shipped, and draws images.
+// The example of diffusion learns in fewer steps, with a worker that cheats, is verified from the data that it shipped,
+// and draws images.
 func TestExampleOfDiffusion(t *testing.T) {
 	onlyLong(t)
 	t.Parallel()
@@ -26,44 +26,35 @@ func TestExampleOfDiffusion(t *testing.T) {
 		if c.long && !*long {
 			continue
 		}
-		var roots []string
-		for _, dishonest := range cheats() {
-			j, err := job.Load("../examples/diffusion.yaml", append([]string{"training.max_steps=100",
-				"strategy.sync_steps=25"}, c.set...)...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			out := filepath.Join(t.TempDir(), "out")
-			s := mustTrain(t, consumer.Options{Dir: out, Job: j, Dishonest: dishonest})
-			if mse := s.FinalMeasured["mse"]; !(mse > 0 && mse < c.most) || mse != s.FinalEvalLoss || s.BitsPerByte != 0 {
-				t.Errorf("%s: %+v", c.set, s)
-			}
-			if dishonest > 0 && (len(s.Disputes) == 0 || s.SlashedUzen == 0) {
-				t.Errorf("%s: the worker that cheats was not caught: %+v", c.set, s)
-			}
-			if roots = append(roots, s.StateRoot.String()); dishonest == 0 {
-				continue // the other run, which ends in the same model, is verified
-			}
-			for _, shipped := range []bool{false, true} {
-				v, err := verify.Run(t.Context(), out, verify.Options{Shipped: shipped})
-				if err != nil || v.StateRoot != s.StateRoot {
-					t.Errorf("%s: verified %+v, %v", c.set, v, err)
-				}
-			}
-			e, err := verify.EvaluateRun(t.Context(), out, 1)
-			if err != nil || e.Loss != s.FinalEvalLoss || e.Measured["mse"] != s.FinalMeasured["mse"] {
-				t.Errorf("%s: measured again: %+v, %v", c.set, e, err)
-			}
-			m, err := drawn.Open(os.DirFS(out))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if all, err := m.Sample(t.Context(), 2, 1, 1); err != nil || len(all) != 2 || all[0].Values == nil {
-				t.Errorf("%s: %d images, %v", c.set, len(all), err)
+		j, err := job.Load("../examples/diffusion.yaml", append([]string{"training.max_steps=100",
+			"strategy.sync_steps=25"}, c.set...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := filepath.Join(t.TempDir(), "out")
+		s := mustTrain(t, consumer.Options{Dir: out, Job: j, Dishonest: 1})
+		if mse := s.FinalMeasured["mse"]; !(mse > 0 && mse < c.most) || mse != s.FinalEvalLoss || s.BitsPerByte != 0 {
+			t.Errorf("%s: %+v", c.set, s)
+		}
+		if len(s.Disputes) == 0 || s.SlashedUzen == 0 {
+			t.Errorf("%s: the worker that cheats was not caught: %+v", c.set, s)
+		}
+		for _, shipped := range []bool{false, true} {
+			v, err := verify.Run(t.Context(), out, verify.Options{Shipped: shipped})
+			if err != nil || v.StateRoot != s.StateRoot {
+				t.Errorf("%s: verified %+v, %v", c.set, v, err)
 			}
 		}
-		if roots[0] != roots[len(roots)-1] {
-			t.Errorf("%s: a worker that cheats changed the model", c.set)
+		e, err := verify.EvaluateRun(t.Context(), out, 1)
+		if err != nil || e.Loss != s.FinalEvalLoss || e.Measured["mse"] != s.FinalMeasured["mse"] {
+			t.Errorf("%s: measured again: %+v, %v", c.set, e, err)
+		}
+		m, err := drawn.Open(os.DirFS(out))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all, err := m.Sample(t.Context(), 2, 1, 1); err != nil || len(all) != 2 || all[0].Values == nil {
+			t.Errorf("%s: %d images, %v", c.set, len(all), err)
 		}
 	}
 }

@@ -30,44 +30,36 @@ func closer(t *testing.T, dir string) bool {
 	return vectors.Cosine(all[0], all[1]) > vectors.Cosine(all[0], all[2])
 }
 
-// The example of embeddings learns, with a worker that cheats and without, to the same model, and is verified from the
-// data that it shipped.
+// The example of embeddings learns, with a worker that cheats, and is verified from the data that it shipped.
 func TestExampleOfEmbeddings(t *testing.T) {
 	onlyLong(t)
 	t.Parallel()
-	var roots []string
-	for dishonest := range 2 {
-		j, err := job.Load("../examples/embed.yaml", "training.max_steps=100")
-		if err != nil {
-			t.Fatal(err)
-		}
-		out := filepath.Join(t.TempDir(), "out")
-		s := mustTrain(t, consumer.Options{Dir: out, Job: j, Dishonest: dishonest})
-		first, ten := s.FinalMeasured["recall_at_1"], s.FinalMeasured["recall_at_10"]
-		if first < 0.5 || ten < first || s.FinalMeasured["mrr"] < first || s.FinalEvalLoss > 0.5*s.FirstEvalLoss ||
-			s.BitsPerByte != 0 {
-			t.Errorf("%+v", s)
-		}
-		if dishonest > 0 && (len(s.Disputes) == 0 || s.SlashedUzen == 0) {
-			t.Errorf("the worker that cheats was not caught: %+v", s)
-		}
-		roots = append(roots, s.StateRoot.String())
-		for _, shipped := range []bool{false, true} {
-			v, err := verify.Run(t.Context(), out, verify.Options{Shipped: shipped})
-			if err != nil || v.StateRoot != s.StateRoot {
-				t.Errorf("verified %+v, %v", v, err)
-			}
-		}
-		e, err := verify.EvaluateRun(t.Context(), out, 1)
-		if err != nil || e.Loss != s.FinalEvalLoss || e.Measured["recall_at_1"] != first || e.Perplexity != 0 {
-			t.Errorf("measured again: %+v, %v", e, err)
-		}
-		if !closer(t, out) {
-			t.Error("a wish is closer to the note of another")
+	j, err := job.Load("../examples/embed.yaml", "training.max_steps=100")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(t.TempDir(), "out")
+	s := mustTrain(t, consumer.Options{Dir: out, Job: j, Dishonest: 1})
+	first, ten := s.FinalMeasured["recall_at_1"], s.FinalMeasured["recall_at_10"]
+	if first < 0.5 || ten < first || s.FinalMeasured["mrr"] < first || s.FinalEvalLoss > 0.5*s.FirstEvalLoss ||
+		s.BitsPerByte != 0 {
+		t.Errorf("%+v", s)
+	}
+	if len(s.Disputes) == 0 || s.SlashedUzen == 0 {
+		t.Errorf("the worker that cheats was not caught: %+v", s)
+	}
+	for _, shipped := range []bool{false, true} {
+		v, err := verify.Run(t.Context(), out, verify.Options{Shipped: shipped})
+		if err != nil || v.StateRoot != s.StateRoot {
+			t.Errorf("verified %+v, %v", v, err)
 		}
 	}
-	if roots[0] != roots[1] {
-		t.Error("a worker that cheats changed the model")
+	e, err := verify.EvaluateRun(t.Context(), out, 1)
+	if err != nil || e.Loss != s.FinalEvalLoss || e.Measured["recall_at_1"] != first || e.Perplexity != 0 {
+		t.Errorf("measured again: %+v, %v", e, err)
+	}
+	if !closer(t, out) {
+		t.Error("a wish is closer to the note of another")
 	}
 }
 

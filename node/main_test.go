@@ -18,10 +18,7 @@ func TestMain(m *testing.M) {
 	_ = flag.Set("test.parallel", "6") // most wait for blocks
 	provider.SetMaxProcs()
 	flag.Parse()
-	if !*long { // many networks in one process: looking for garbage would take a third of its time
-		_ = os.Setenv("GOGC", "400")
-	}
-	garbage.CollectLess()
+	garbage.CollectLess() // many networks in one process: looking for garbage would take a third of its time
 	os.Exit(m.Run())
 }
 
@@ -31,12 +28,4 @@ func onlyLong(t *testing.T) {
 	if !*long {
 		t.Skip("with -long")
 	}
-}
-
-// cheats is how many workers cheat in each run of an example. Without -long only the run with one that cheats is made.
-func cheats() []int {
-	if *long {
-		return []int{0, 1}
-	}
-	return []int{1}
 }

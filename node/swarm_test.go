@@ -13,8 +13,8 @@ import (
 	"github.com/starling-network/starling/node/verify"
 )
 
-// Each worker of a swarm trains a model of its own, with one that cheats and without, to the same models. The best on
-// held-out prompts is the model of the job, which verification chooses again.
+// Each worker of a swarm trains a model of its own, and one cheats. The best model on held-out prompts is that of the
+// job, which verification trains and chooses again.
 func TestSwarm(t *testing.T) {
 	t.Parallel()
 	for _, set := range [][]string{{}, {"rollout={group: 4, max_tokens: 4, sharing: swarm, own: 2, shared: 0, " +
@@ -29,56 +29,49 @@ func TestSwarm(t *testing.T) {
 			"rollout={group: 4, max_tokens: 4, sharing: swarm, own: 2, shared: 2}", "strategy.sync_steps=2",
 			"eval.every_steps=2", "training.warmup_steps=1", "training.learning_rate=0.01",
 			`reward=[{kind: starlark, source: "def reward(p, a, f): return len([c for c in a.elems() if c < 'm'])"}]`}, set...)
-		var roots []string
-		for _, dishonest := range cheats() {
-			j, err := job.Load("../examples/swarm.yaml", set...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			out := filepath.Join(dir, fmt.Sprint("out", dishonest))
-			s := mustTrain(t, consumer.Options{Dir: out, Job: j, Dishonest: dishonest})
-			if dishonest > 0 && (len(s.Disputes) == 0 || s.SlashedUzen == 0) {
-				t.Errorf("the worker that cheats was not caught: %+v", s)
-			}
-			m := s.FinalMeasured
-			best := int(m["best_node"])
-			for k := range 3 {
-				if x, has := m[fmt.Sprintf("node_%d_reward", k)]; !has || x > m["reward"] || k == best && x != m["reward"] {
-					t.Errorf("node %d: %v", k, m)
-				}
-			}
-			same := map[bool]int{}
-			for k := range 3 {
-				same[equalWeights(t, filepath.Join(out, "models", fmt.Sprint(k, ".safetensors")),
-					filepath.Join(out, "models", fmt.Sprint(best, ".safetensors")))]++
-			}
-			if j.Model.Adapter == nil && !equalWeights(t, filepath.Join(out, "model.safetensors"),
-				filepath.Join(out, "models", fmt.Sprint(best, ".safetensors"))) || same[true] != 1 {
-				t.Errorf("the model is not that of node %d, or is that of others: %v", best, same)
-			}
-			roots = append(roots, s.StateRoot.String())
-			v, err := verify.Run(t.Context(), out, verify.Options{Shipped: true})
-			if err != nil || v.StateRoot != s.StateRoot {
-				t.Errorf("verified %+v, %v", v, err)
-			}
-			e, err := verify.EvaluateRun(t.Context(), out, 1)
-			if err != nil || e.Loss != s.FinalEvalLoss || e.Measured["best_node"] != m["best_node"] {
-				t.Errorf("measured again: %+v, %v", e, err)
-			}
-			other := (best + 1) % 3 // of which verification must not take the weights for those of the job
-			b, err := os.ReadFile(filepath.Join(out, "models", fmt.Sprint(other, ".safetensors")))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Join(out, "models", fmt.Sprint(best, ".safetensors")), b, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := verify.Run(t.Context(), out, verify.Options{Shipped: true}); err == nil {
-				t.Error("the model of another node is verified")
+		j, err := job.Load("../examples/swarm.yaml", set...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := filepath.Join(dir, "out")
+		s := mustTrain(t, consumer.Options{Dir: out, Job: j, Dishonest: 1})
+		if len(s.Disputes) == 0 || s.SlashedUzen == 0 {
+			t.Errorf("the worker that cheats was not caught: %+v", s)
+		}
+		m := s.FinalMeasured
+		best := int(m["best_node"])
+		for k := range 3 {
+			if x, has := m[fmt.Sprintf("node_%d_reward", k)]; !has || x > m["reward"] || k == best && x != m["reward"] {
+				t.Errorf("node %d: %v", k, m)
 			}
 		}
-		if roots[0] != roots[len(roots)-1] {
-			t.Error("a worker that cheats changed the models")
+		same := map[bool]int{}
+		for k := range 3 {
+			same[equalWeights(t, filepath.Join(out, "models", fmt.Sprint(k, ".safetensors")),
+				filepath.Join(out, "models", fmt.Sprint(best, ".safetensors")))]++
+		}
+		if j.Model.Adapter == nil && !equalWeights(t, filepath.Join(out, "model.safetensors"),
+			filepath.Join(out, "models", fmt.Sprint(best, ".safetensors"))) || same[true] != 1 {
+			t.Errorf("the model is not that of node %d, or is that of others: %v", best, same)
+		}
+		v, err := verify.Run(t.Context(), out, verify.Options{Shipped: true})
+		if err != nil || v.StateRoot != s.StateRoot {
+			t.Errorf("verified %+v, %v", v, err)
+		}
+		e, err := verify.EvaluateRun(t.Context(), out, 1)
+		if err != nil || e.Loss != s.FinalEvalLoss || e.Measured["best_node"] != m["best_node"] {
+			t.Errorf("measured again: %+v, %v", e, err)
+		}
+		other := (best + 1) % 3 // of which verification must not take the weights for those of the job
+		b, err := os.ReadFile(filepath.Join(out, "models", fmt.Sprint(other, ".safetensors")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(out, "models", fmt.Sprint(best, ".safetensors")), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := verify.Run(t.Context(), out, verify.Options{Shipped: true}); err == nil {
+			t.Error("the model of another node is verified")
 		}
 	}
 }

@@ -67,7 +67,7 @@ func TestExamplesOfTasks(t *testing.T) {
 	}
 }
 
-// The example of rewards draws answers, with a worker that cheats and without, to the same model, and is verified.
+// The example of rewards draws answers, with a worker that cheats, and is verified.
 func TestExampleOfRewards(t *testing.T) {
 	onlyLong(t)
 	t.Parallel()
@@ -83,32 +83,25 @@ func TestExampleOfRewards(t *testing.T) {
 	answers := filepath.Join(dir, "sft")
 	mustTrain(t, consumer.Options{Dir: answers, Job: load("sft", "training.max_steps=100",
 		"training.warmup_steps=5", "training.global_batch_size=32", "strategy.sync_steps=10")})
-	rewards := load("grpo", "training.max_steps=20", "training.global_batch_size=16", "strategy.sync_steps=5",
+	rewards := load("grpo", "training.max_steps=10", "training.global_batch_size=16", "strategy.sync_steps=5",
 		"training.warmup_steps=2", "reward={exact: 1, prefix: 1}", "model.base_model="+answers)
-	var roots []string
-	for dishonest := range 2 {
-		out := filepath.Join(dir, fmt.Sprint("grpo", dishonest))
-		s := mustTrain(t, consumer.Options{Dir: out, Job: rewards, Dishonest: dishonest})
-		if reward := s.FinalMeasured["reward"]; !(reward > 0 && reward < 1) || s.BitsPerByte != 0 ||
-			math.Abs(s.FinalEvalLoss+reward-1) > 1e-6 {
-			t.Errorf("%+v", s)
-		}
-		if dishonest > 0 && (len(s.Disputes) == 0 || s.SlashedUzen == 0) {
-			t.Errorf("the worker that cheats was not caught: %+v", s)
-		}
-		roots = append(roots, s.StateRoot.String())
-		v, err := verify.Run(t.Context(), out, verify.Options{Shipped: true})
-		if err != nil || v.StateRoot != s.StateRoot {
-			t.Errorf("verified %+v, %v", v, err)
-		}
+	out := filepath.Join(dir, "grpo")
+	s := mustTrain(t, consumer.Options{Dir: out, Job: rewards, Dishonest: 1})
+	if reward := s.FinalMeasured["reward"]; !(reward > 0 && reward < 1) || s.BitsPerByte != 0 ||
+		math.Abs(s.FinalEvalLoss+reward-1) > 1e-6 {
+		t.Errorf("%+v", s)
 	}
-	if roots[0] != roots[1] {
-		t.Error("a worker that cheats changed the model")
+	if len(s.Disputes) == 0 || s.SlashedUzen == 0 {
+		t.Errorf("the worker that cheats was not caught: %+v", s)
+	}
+	v, err := verify.Run(t.Context(), out, verify.Options{Shipped: true})
+	if err != nil || v.StateRoot != s.StateRoot {
+		t.Errorf("verified %+v, %v", v, err)
 	}
 }
 
-// The examples of classifiers learn in fewer steps, with a worker that cheats and without, to the same model, and are
-// verified from the data that they shipped.
+// The examples of classifiers learn in fewer steps, with a worker that cheats, and are verified from the data that they
+// shipped.
 func TestExamplesOfClassifiers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -128,42 +121,31 @@ func TestExamplesOfClassifiers(t *testing.T) {
 		if c.long && !*long {
 			continue
 		}
-		var roots []string
-		for _, dishonest := range cheats() {
-			j, err := job.Load("../examples/"+c.example+".yaml", append([]string{"training.max_steps=100"}, c.set...)...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			out := filepath.Join(t.TempDir(), "out")
-			s := mustTrain(t, consumer.Options{Dir: out, Job: j, Dishonest: dishonest})
-			if s.FinalMeasured["accuracy"] < c.least || s.FinalEvalLoss > 0.8*s.FirstEvalLoss || s.BitsPerByte != 0 {
-				t.Errorf("%s: %+v", c.example, s)
-			}
-			if dishonest > 0 && (len(s.Disputes) == 0 || s.SlashedUzen == 0) {
-				t.Errorf("%s: the worker that cheats was not caught: %+v", c.example, s)
-			}
-			if roots = append(roots, s.StateRoot.String()); dishonest == 0 {
-				continue // the other run, which ends in the same model, is verified
-			}
-			for _, shipped := range []bool{false, true} {
-				v, err := verify.Run(t.Context(), out, verify.Options{Shipped: shipped})
-				if err != nil || v.StateRoot != s.StateRoot {
-					t.Errorf("%s: verified %+v, %v", c.example, v, err)
-				}
-			}
-			e, err := verify.EvaluateRun(t.Context(), out, 1)
-			if err != nil || e.Loss != s.FinalEvalLoss || e.Measured["accuracy"] != s.FinalMeasured["accuracy"] {
-				t.Errorf("%s: measured again: %+v, %v", c.example, e, err)
-			}
+		j, err := job.Load("../examples/"+c.example+".yaml", append([]string{"training.max_steps=100"}, c.set...)...)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if roots[0] != roots[len(roots)-1] {
-			t.Errorf("%s: a worker that cheats changed the model", c.example)
+		out := filepath.Join(t.TempDir(), "out")
+		s := mustTrain(t, consumer.Options{Dir: out, Job: j, Dishonest: 1})
+		if s.FinalMeasured["accuracy"] < c.least || s.FinalEvalLoss > 0.8*s.FirstEvalLoss || s.BitsPerByte != 0 {
+			t.Errorf("%s: %+v", c.example, s)
+		}
+		if len(s.Disputes) == 0 || s.SlashedUzen == 0 {
+			t.Errorf("%s: the worker that cheats was not caught: %+v", c.example, s)
+		}
+		v, err := verify.Run(t.Context(), out, verify.Options{Shipped: true})
+		if err != nil || v.StateRoot != s.StateRoot {
+			t.Errorf("%s: verified %+v, %v", c.example, v, err)
+		}
+		e, err := verify.EvaluateRun(t.Context(), out, 1)
+		if err != nil || e.Loss != s.FinalEvalLoss || e.Measured["accuracy"] != s.FinalMeasured["accuracy"] {
+			t.Errorf("%s: measured again: %+v, %v", c.example, e, err)
 		}
 	}
 }
 
-// A reward model rewards the answers of a job, with a worker that cheats and without, and whether units that learn draw
-// them or others, to the same model. The run is verified from the folder of the reward model and from the
+// A reward model rewards the answers of a job, with a worker that cheats, and whether units that learn draw them or
+// others. The run is verified from the folder of the reward model and from the
 // data that it shipped, and not with another reward model in its place.
 func TestRewardsByARewardModel(t *testing.T) {
 	onlyLong(t)
@@ -182,38 +164,31 @@ func TestRewardsByARewardModel(t *testing.T) {
 		if apart {
 			set[1] = "rollout={group: 4, max_tokens: 4, staleness: 1, generators: 1}"
 		}
-		var roots []string
-		for _, dishonest := range cheats() {
-			j, err := job.Load("../examples/grpo.yaml", set...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			out := filepath.Join(dir, fmt.Sprint("out", dishonest))
-			s := mustTrain(t, consumer.Options{Dir: out, Job: j, Dishonest: dishonest})
-			if reward := s.FinalMeasured["reward"]; reward == 0 || math.Abs(s.FinalEvalLoss+reward-1) > 1e-6 ||
-				dishonest > 0 && (len(s.Disputes) == 0 || s.SlashedUzen == 0) {
-				t.Errorf("%+v", s)
-			}
-			roots = append(roots, s.StateRoot.String())
-			for _, shipped := range []bool{false, true} {
-				v, err := verify.Run(t.Context(), out, verify.Options{Shipped: shipped})
-				if err != nil || v.StateRoot != s.StateRoot {
-					t.Errorf("verified %+v, %v", v, err)
-				}
-			}
-			e, err := verify.EvaluateRun(t.Context(), out, 1)
-			if err != nil || e.Loss != s.FinalEvalLoss {
-				t.Errorf("measured again: %+v, %v", e, err)
+		j, err := job.Load("../examples/grpo.yaml", set...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := filepath.Join(dir, "out")
+		s := mustTrain(t, consumer.Options{Dir: out, Job: j, Dishonest: 1})
+		if reward := s.FinalMeasured["reward"]; reward == 0 || math.Abs(s.FinalEvalLoss+reward-1) > 1e-6 ||
+			len(s.Disputes) == 0 || s.SlashedUzen == 0 {
+			t.Errorf("%+v", s)
+		}
+		for _, shipped := range []bool{false, true} {
+			v, err := verify.Run(t.Context(), out, verify.Options{Shipped: shipped})
+			if err != nil || v.StateRoot != s.StateRoot {
+				t.Errorf("verified %+v, %v", v, err)
 			}
 		}
-		if roots[0] != roots[len(roots)-1] {
-			t.Error("a worker that cheats changed the model")
+		e, err := verify.EvaluateRun(t.Context(), out, 1)
+		if err != nil || e.Loss != s.FinalEvalLoss {
+			t.Errorf("measured again: %+v, %v", e, err)
 		}
 		if err := os.RemoveAll(judge); err != nil {
 			t.Fatal(err)
 		}
 		jobtest.WriteReward(t, judge, 16, 2)
-		_, err := verify.Run(t.Context(), filepath.Join(dir, "out1"), verify.Options{})
+		_, err = verify.Run(t.Context(), out, verify.Options{})
 		if err == nil || !strings.Contains(err.Error(), "reward model") {
 			t.Errorf("with another reward model: %v", err)
 		}
@@ -237,11 +212,9 @@ func TestRewardModelFromABaseModel(t *testing.T) {
 	if _, measured := s.FinalMeasured["margin"]; !measured || len(s.Disputes) == 0 || s.SlashedUzen == 0 {
 		t.Errorf("%+v", s)
 	}
-	for _, shipped := range []bool{false, true} {
-		v, err := verify.Run(t.Context(), out, verify.Options{Shipped: shipped})
-		if err != nil || v.StateRoot != s.StateRoot {
-			t.Errorf("verified %+v, %v", v, err)
-		}
+	v, err := verify.Run(t.Context(), out, verify.Options{Shipped: true})
+	if err != nil || v.StateRoot != s.StateRoot {
+		t.Errorf("verified %+v, %v", v, err)
 	}
 	m, err := classes.OpenTexts(os.DirFS(out))
 	if err != nil {
@@ -275,11 +248,9 @@ func TestTextsFromABaseModel(t *testing.T) {
 		if s.FinalMeasured["accuracy"] < 0.3 || s.FinalEvalLoss > 0.97*s.FirstEvalLoss || len(s.Disputes) == 0 {
 			t.Errorf("adapter %s: %+v", adapter, s)
 		}
-		for _, shipped := range []bool{false, true} {
-			v, err := verify.Run(t.Context(), out, verify.Options{Shipped: shipped})
-			if err != nil || v.StateRoot != s.StateRoot {
-				t.Errorf("adapter %s: verified %+v, %v", adapter, v, err)
-			}
+		v, err := verify.Run(t.Context(), out, verify.Options{Shipped: true})
+		if err != nil || v.StateRoot != s.StateRoot {
+			t.Errorf("adapter %s: verified %+v, %v", adapter, v, err)
 		}
 		m, err := classes.OpenTexts(os.DirFS(out))
 		if err != nil {

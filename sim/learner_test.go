@@ -12,11 +12,11 @@ import (
 // A worker of a swarm that draws and learns as it should until it is audited least, and then learns from its own
 // answers alone, is not found in every run. Its losses in the others are more than its pay in all of them.
 func TestLearnersThatLieGainNothing(t *testing.T) {
-	onlyLong(t) // it plays 24 runs
+	onlyLong(t)
 	late := swarm
 	late.Rounds = 12
 	var earned, lost, found uint64
-	const seeds = 24
+	const seeds = 6
 	for seed := range uint64(seeds) {
 		c := sized(t, late)
 		c.Acts, c.MaxBlocks = one(w1, rollouts.Forges{How: rollouts.OwnAnswers, After: late.Rounds / 2}), 3000

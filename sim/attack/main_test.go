@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// Without this flag fewer mixes are played, and the plans that differ most, once.
+// Without this flag fewer mixes are played.
 var long = flag.Bool("long", os.Getenv("STARLING_LONG") != "",
-	"play more mixes, and every plan watched and unwatched, as .ci/run does")
+	"play more mixes, and adversaries with more seats, as .ci/run does")
 
 // onlyLong skips a test unless the flag -long is set.
 func onlyLong(t *testing.T) {

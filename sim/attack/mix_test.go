@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	seeds = flag.Uint64("seeds", 0, "random mixes that TestMix plays; 0: 2 of them, 20 with -long")
+	seeds = flag.Uint64("seeds", 0, "random mixes that TestMix plays; 0: 2 of them, 10 with -long")
 	seed  = flag.Uint64("seed", 1, "the first of them")
 )
 
@@ -29,7 +29,7 @@ func TestVariedMix(t *testing.T) { mixes(t, Mixer{Varied: true}, (played()+2)/3)
 // played is how many mixes are played.
 func played() uint64 {
 	if *seeds == 0 && *long {
-		return 20
+		return 10
 	}
 	return cmp.Or(*seeds, 2)
 }

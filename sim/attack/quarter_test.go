@@ -2,21 +2,13 @@ package attack
 
 import "testing"
 
-// An adversary with a quarter of all stake loses with every plan that is not to be honest, whether the others look at
-// more than they are asked to or not.
-func TestQuarterOfAllStakeLoses(t *testing.T) {
-	j := must(QuarterJob())(t)
-	for i, plan := range Plans {
-		for seed := range uint64(2) {
-			if !*long && (i > 0 || seed > 0) {
-				continue // node/benchmark/attack plays every plan once
-			}
-			o := must(Quarter{Seed: seed, Job: j, Plan: plan, Unwatched: seed%2 == 1}.Play())(t)
-			t.Logf("who %s, seed %d: %+v", plan.Name, seed, o)
-			if o.Attested+o.Final > 0 || plan.Lies == nil && o.Gain < 0 || len(o.Convicted) > 0 && o.Faked >= 0 {
-				t.Errorf("who %s, seed %d: %+v", plan.Name, seed, o)
-			}
-		}
+// An adversary with a quarter of all stake that is honest earns; node/benchmark/attack plays what it gains by other
+// plans.
+func TestQuarterOfAllStake(t *testing.T) {
+	o := must(Quarter{Job: must(QuarterJob())(t), Plan: Plans[0]}.Play())(t)
+	t.Logf("%+v", o)
+	if o.Attested+o.Final > 0 || o.Gain < 0 || len(o.Convicted) > 0 {
+		t.Errorf("%+v", o)
 	}
 }
 

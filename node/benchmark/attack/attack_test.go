@@ -25,7 +25,7 @@ func TestAttack(t *testing.T) {
 	}
 	for _, p := range r.Plans {
 		t.Logf("%+v", p)
-		if p.Honest == 0 || p.Final > 0 {
+		if p.Honest == 0 || p.Attested+p.Final > 0 || p.Convicted > 0 && p.Faked >= 0 {
 			t.Errorf("%+v", p)
 		}
 	}
