@@ -18,7 +18,7 @@ var (
 	blocks = flag.Int("blocks", 60, "blocks of each")
 	size   = flag.Int("size", 30, "operations of a block, about")
 
-	messages = flag.Int("messages", 5_000, "how many messages TestCoinsAreConserved has executed at least")
+	messages = flag.Int("messages", 2_000, "how many messages TestCoinsAreConserved has executed at least")
 )
 
 // TestCoinsAreConserved has many messages in a block, since the coins are counted after each, and ends before this
