@@ -110,8 +110,7 @@ func (c *Client) ask(ctx context.Context, q request) ([]byte, error) {
 			return b, nil
 		case err == nil && status == http.StatusNoContent && q.wait:
 			last = time.Now().Add(c.retry)
-			pause = 50 * time.Millisecond
-			continue
+			pause = 50 * time.Millisecond // the server has held the request, or should have
 		case err == nil && status < 500:
 			return nil, refused(status, b)
 		case time.Now().After(last):
