@@ -215,7 +215,7 @@ func (c *Consumer) Run(ctx context.Context) (*rundir.Summary, error) {
 		m.Note(e, actions)
 		return actions
 	}
-	if err := price(ctx, c); err != nil {
+	if err := price(ctx, c); err != nil && !errors.Is(err, client.ErrNotFound) { // the peer may be behind the order
 		return nil, err
 	}
 	blocks, err := c.Chain.Blocks(ctx)
@@ -244,6 +244,11 @@ func (c *Consumer) Run(ctx context.Context) (*rundir.Summary, error) {
 			}
 			if err != nil {
 				return nil, err
+			}
+			if c.progress.BudgetUzen == 0 {
+				if err := price(ctx, c); err != nil {
+					return nil, err
+				}
 			}
 			c.waits, c.progress.Waits = false, nil
 			c.tell(s)
