@@ -215,9 +215,6 @@ func (c *Consumer) Run(ctx context.Context) (*rundir.Summary, error) {
 		m.Note(e, actions)
 		return actions
 	}
-	if err := price(ctx, c); err != nil && !errors.Is(err, client.ErrNotFound) { // the peer may be behind the order
-		return nil, err
-	}
 	blocks, err := c.Chain.Blocks(ctx)
 	if err != nil {
 		return nil, err
@@ -230,6 +227,11 @@ func (c *Consumer) Run(ctx context.Context) (*rundir.Summary, error) {
 		case b, ok := <-blocks:
 			if !ok {
 				return nil, errors.Join(ctx.Err(), member.ErrClosed)
+			}
+			if c.progress.BudgetUzen == 0 { // the peer may be behind the order
+				if err := price(ctx, c); err != nil && !errors.Is(err, client.ErrNotFound) {
+					return nil, err
+				}
 			}
 			s, err := c.Chain.Training.Run(ctx, c.Job.JobID())
 			if errors.Is(err, client.ErrNotFound) {
@@ -244,11 +246,6 @@ func (c *Consumer) Run(ctx context.Context) (*rundir.Summary, error) {
 			}
 			if err != nil {
 				return nil, err
-			}
-			if c.progress.BudgetUzen == 0 {
-				if err := price(ctx, c); err != nil {
-					return nil, err
-				}
 			}
 			c.waits, c.progress.Waits = false, nil
 			c.tell(s)
