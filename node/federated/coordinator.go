@@ -57,16 +57,12 @@ type Coordinator struct {
 
 // New begins a compiled job in a folder, or continues it. The caller has locked the folder.
 func New(b *prepare.CompiledJob, opt Options) (c *Coordinator, err error) {
-	n := 0
-	for _, p := range b.Genesis.Params {
-		n += len(p.F32())
-	}
 	set := slices.Clone(b.Job.Overrides)
 	if !b.Job.Given("name") { // it is that of the file here
 		set = append(set, "name="+b.Job.Name)
 	}
 	offer := &federated.Offer{File: b.Job.Source, Overrides: set, Program: b.Step.Digest(),
-		Numerics: b.Step.Numerics, Entries: n}
+		Numerics: b.Step.Numerics, Entries: int(b.Size().Parameters() / 4)}
 	c = &Coordinator{opt: opt, b: b, id: offer.Job(), offer: canon.MustMarshal(offer), changed: make(chan struct{}),
 		told: map[string]bool{}}
 	if _, err := federated.DecodeOffer(c.offer); err != nil { // as an owner would
@@ -226,7 +222,7 @@ func (c *Coordinator) advance() (*train.Checkpoint, error) {
 		return nil, err
 	}
 	for _, p := range next.Params {
-		if slices.ContainsFunc(p.F32(), func(x float32) bool { return x-x != 0 }) {
+		if slices.ContainsFunc(p.F32(), infinite) {
 			return nil, fmt.Errorf("the mean makes weights that are not finite")
 		}
 	}

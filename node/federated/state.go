@@ -1,7 +1,6 @@
 package federated
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -9,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/starling-network/starling/canon"
@@ -16,6 +16,7 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/node/folder"
+	"github.com/starling-network/starling/node/rundir"
 )
 
 // Files of the folder of a coordinator.
@@ -113,23 +114,12 @@ func readCheckpoint(dir string, first *train.Checkpoint) (*train.Checkpoint, err
 }
 
 // readRounds are the records of the rounds before a number.
-func readRounds(dir string, before uint32) (all []Record, err error) {
-	b, err := os.ReadFile(filepath.Join(dir, FileRounds))
+func readRounds(dir string, before uint32) ([]Record, error) {
+	all, err := rundir.ReadLines[Record](filepath.Join(dir, FileRounds))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	lines := bufio.NewScanner(bytes.NewReader(b))
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var r Record
-		if json.Unmarshal(lines.Bytes(), &r) == nil && r.Round < before {
-			all = append(all, r)
-		}
-	}
-	return all, lines.Err()
+	return slices.DeleteFunc(all, func(r Record) bool { return r.Round >= before }), err
 }
 
 // writeRounds replaces the records.

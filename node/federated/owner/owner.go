@@ -116,11 +116,7 @@ func (o *owner) compile(offer *federated.Offer) error {
 	if o.b, err = prepare.New(j); err != nil {
 		return err
 	}
-	n := 0
-	for _, p := range o.b.Genesis.Params {
-		n += len(p.F32())
-	}
-	if o.b.Step.Digest() != offer.Program || n != offer.Entries {
+	if o.b.Step.Digest() != offer.Program || o.b.Size().Parameters() != 4*int64(offer.Entries) {
 		return errors.Join(fmt.Errorf("%w: it makes another training step than the coordinator states; images may have "+
 			"another size, or this program another version", ErrJob), o.b.Close())
 	}
@@ -209,13 +205,11 @@ var errAlone = errors.New("the coordinator asks for what an owner does not give"
 // train computes the unit of a round: the update, and the loss of its last step.
 func (o *owner) train(ctx context.Context, a federated.Announcement) ([]*tensor.Tensor, float32, error) {
 	g := o.b.Genesis
-	size := 0
 	base := &train.Checkpoint{Round: a.Round, Names: g.Names}
 	for _, p := range g.Params {
-		size += 4 * len(p.F32())
 		base.Params = append(base.Params, tensor.New(p.Shape))
 	}
-	b, err := o.client.Model(ctx, a.Round, size)
+	b, err := o.client.Model(ctx, a.Round, int(o.b.Size().Parameters()))
 	if err != nil {
 		return nil, 0, err
 	}
