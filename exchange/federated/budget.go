@@ -13,7 +13,8 @@ type Spent struct {
 }
 
 // Epsilon is the epsilon at a delta of all uses together, by the accountant of Rényi differential privacy. It is
-// infinite if one is without noise. No amplification by sampling is counted: the coordinator sees who takes part.
+// infinite if one use is without noise. The accountant counts no amplification by sampling, because the coordinator
+// sees which owners take part.
 func Epsilon(delta float64, uses ...Spent) float64 {
 	var loss renyi.Loss
 	for _, u := range uses {

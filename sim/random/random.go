@@ -41,7 +41,7 @@ type Options struct {
 	Blocks int  // until every validator is gone
 	Size   int  // operations of a block, on average and about
 	Books  bool // count the coins of every module after every block
-	// the play ends after the block in which so many messages were executed in all; 0: after Blocks
+	// number of executed messages: the simulation ends after the block that reaches it; 0: it ends after Blocks
 	Messages int
 }
 
