@@ -3,22 +3,27 @@ package node
 import (
 	"flag"
 	"os"
+	"runtime/debug"
+	"strconv"
 	"testing"
 
-	"github.com/starling-network/starling/chain/garbage"
 	"github.com/starling-network/starling/node/provider"
 )
 
 var long = flag.Bool("long", os.Getenv("STARLING_LONG") != "",
 	"train the examples for more steps, and more of them, as .ci/run does")
 
-// TestMain runs the tests as the program runs: workers of one process leave its network and chain little time. It
-// collects garbage as seldom as a validator does.
+const garbagePercent = 300 // as GOGC
+
+// TestMain runs the tests as the program runs: workers of one process leave its network and chain little time. Garbage
+// is collected seldom, also where a test has node/memory keep it small: with six networks in one process, looking for
+// it would take a third of the time.
 func TestMain(m *testing.M) {
 	_ = flag.Set("test.parallel", "6") // most wait for blocks
 	provider.SetMaxProcs()
 	flag.Parse()
-	garbage.CollectLess() // many networks in one process: looking for garbage would take a third of its time
+	debug.SetGCPercent(garbagePercent)
+	_ = os.Setenv("GOGC", strconv.Itoa(garbagePercent))
 	os.Exit(m.Run())
 }
 

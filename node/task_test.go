@@ -109,10 +109,10 @@ func TestExamplesOfClassifiers(t *testing.T) {
 		set     []string
 		least   float64 // accuracy
 		long    bool    // trained with -long only
-	}{{"image", []string{"training.max_steps=50", "model={architecture: mlp, config: {hidden_sizes: [64]}}"}, 0.4, false},
+	}{{"image", []string{"model={architecture: mlp, config: {hidden_sizes: [64]}}"}, 0.4, false},
 		{"image", nil, 0.7, true},
 		{"text-classify", nil, 0.7, true},
-		{"reward", []string{"training.max_steps=200"}, 0.75, true},
+		{"reward", []string{"training.max_steps=100"}, 0.75, true},
 		{"text-classify", []string{"model={architecture: gpt2, config: {n_embd: 32, n_layer: 2, n_head: 4, " +
 			"n_positions: 32}, tokenizer: {train: {type: bpe, vocab_size: 400}}}", "training.precision=bf16",
 			"training.dropout=0.05"}, 0.5, true},
@@ -121,7 +121,7 @@ func TestExamplesOfClassifiers(t *testing.T) {
 		if c.long && !*long {
 			continue
 		}
-		j, err := job.Load("../examples/"+c.example+".yaml", append([]string{"training.max_steps=100"}, c.set...)...)
+		j, err := job.Load("../examples/"+c.example+".yaml", append([]string{"training.max_steps=50"}, c.set...)...)
 		if err != nil {
 			t.Fatal(err)
 		}

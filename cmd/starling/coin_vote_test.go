@@ -72,10 +72,10 @@ func TestVoteRegistersACoin(t *testing.T) {
 	if err := os.WriteFile(file, []byte(draft), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	runs(append([]string{"network", "gov", "propose", file}, as("consumer")...)...)
 	var operator inspect.ValidatorEarnings
 	does(t, &operator, "validator", "earnings", "--home", filepath.Join(net, "validator-0"))
 	runs(append([]string{"account", "send", operator.Account, "1"}, as("consumer")...)...) // a vote pays gas
+	runs(append([]string{"network", "gov", "propose", file}, as("consumer")...)...)
 	runs(append([]string{"network", "gov", "vote", "1", "yes"}, as("validator-0")...)...)
 	var known struct {
 		Coins []coin.Registered `json:"coins"`

@@ -54,7 +54,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		main()
 	}
-	_ = flag.Set("test.parallel", "6") // most wait for blocks
+	_ = flag.Set("test.parallel", "3") // each is a network of processes
 	os.Exit(m.Run())
 }
 

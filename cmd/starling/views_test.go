@@ -69,7 +69,7 @@ func views(t *testing.T, dir, network string, s rundir.Summary) {
 			t.Errorf("%+v", n)
 		}
 		if !has(rows[n.ID], role, n.Class) ||
-			!has(rows[n.ID], terminal.Zen(market.DefaultPrice), true, terminal.Zen(registry.DefaultStake), false) {
+			!has(rows[n.ID], terminal.Zen(market.DefaultPrice), "ZEN", true, terminal.Zen(registry.DefaultStake), false) {
 			t.Errorf("%v, of %+v", rows[n.ID], n)
 		}
 	}
@@ -95,7 +95,7 @@ func viewsOfMarket(t *testing.T, network string, by map[string][]string) {
 			Median: market.DefaultPrice, Highest: market.DefaultPrice}) || role == "worker" && hour == 0 {
 			t.Errorf("%+v, with %d for an hour", p, hour)
 		}
-		price := terminal.Zen(market.DefaultPrice)
+		price := terminal.Zen(market.DefaultPrice) + " ZEN"
 		if !has(rows[role], role, n, n, price, price, price) || hour > 0 && !has(rows[role], terminal.Zen(hour), "ZEN") {
 			t.Errorf("%v", rows[role])
 		}
