@@ -57,6 +57,7 @@ import (
 	"github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/chain/x/registry"
 	"github.com/starling-network/starling/chain/x/reward"
+	"github.com/starling-network/starling/chain/x/sale"
 	"github.com/starling-network/starling/chain/x/training"
 	"github.com/starling-network/starling/chain/x/training/works"
 	"github.com/starling-network/starling/chain/x/upgrade"
@@ -220,7 +221,7 @@ func (a *App) arrange(stores map[string]*storetypes.KVStoreKey) {
 		ibc.NewAppModule(k.ibc), transfer.NewAppModule(k.transfer), tendermint.NewAppModule(k.tendermint),
 		genutil.NewAppModule(k.accounts, k.staking, a, a.Tx),
 		beacon.NewModule(k.beacon), registry.NewModule(k.registry), market.NewModule(k.market), reward.NewModule(k.reward),
-		training.NewModule(k.training),
+		training.NewModule(k.training), sale.NewModule(k.sale),
 	)
 	a.basics = module.NewBasicManagerFromManager(a.modules, map[string]module.AppModuleBasic{
 		genutiltypes.ModuleName: genutil.NewAppModuleBasic(genutiltypes.DefaultMessageValidator),
@@ -232,13 +233,13 @@ func (a *App) arrange(stores map[string]*storetypes.KVStoreKey) {
 		stakingtypes.ModuleName, ibcexported.ModuleName)
 	// The SDK requires bank first. A run starts in the block in which its order is matched.
 	a.modules.SetOrderEndBlockers(banktypes.ModuleName, govtypes.ModuleName, stakingtypes.ModuleName, feegrant.ModuleName,
-		registry.Name, market.Name, training.Name, reward.Name)
+		registry.Name, market.Name, training.Name, reward.Name, sale.Name)
 	// Genesis transactions need all other modules.
 	order := []string{authtypes.ModuleName, banktypes.ModuleName, distrtypes.ModuleName, stakingtypes.ModuleName,
 		slashingtypes.ModuleName, govtypes.ModuleName, consensustypes.ModuleName, feegrant.ModuleName,
 		evidencetypes.ModuleName, upgradetypes.ModuleName,
 		ibcexported.ModuleName, transfertypes.ModuleName, tendermint.ModuleName,
-		beacon.Name, registry.Name, market.Name, reward.Name, training.Name, genutiltypes.ModuleName}
+		beacon.Name, registry.Name, market.Name, reward.Name, training.Name, sale.Name, genutiltypes.ModuleName}
 	a.modules.SetOrderInitGenesis(order...)
 	a.modules.SetOrderExportGenesis(order...)
 }
@@ -255,7 +256,7 @@ func (a *App) handle(v Validator, stores map[string]*storetypes.KVStoreKey) {
 		}
 		// An empty store cannot be opened again (iavl v1.2.8), so stores that may be empty hold a format version.
 		for _, name := range []string{feegrant.StoreKey, evidencetypes.StoreKey, beacon.Name, registry.Name, market.Name,
-			reward.Name, training.Name} {
+			reward.Name, training.Name, sale.Name} {
 			ctx.KVStore(stores[name]).Set([]byte("format"), []byte{1})
 		}
 		if err := keepers.upgrade.SetModuleVersionMap(ctx, a.modules.GetVersionMap()); err != nil {

@@ -48,6 +48,7 @@ import (
 	"github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/chain/x/registry"
 	"github.com/starling-network/starling/chain/x/reward"
+	"github.com/starling-network/starling/chain/x/sale"
 	"github.com/starling-network/starling/chain/x/training"
 )
 
@@ -56,6 +57,7 @@ var storeNames = []string{
 	authtypes.StoreKey, banktypes.StoreKey, stakingtypes.StoreKey, distrtypes.StoreKey, slashingtypes.StoreKey,
 	govtypes.StoreKey, consensustypes.StoreKey, feegrant.StoreKey, evidencetypes.StoreKey, upgradetypes.StoreKey,
 	ibcexported.StoreKey, transfertypes.StoreKey, beacon.Name, registry.Name, market.Name, reward.Name, training.Name,
+	sale.Name,
 }
 
 // permissions are the rights of the module accounts.
@@ -68,8 +70,8 @@ var permissions = map[string][]string{
 	transfertypes.ModuleName:       {authtypes.Minter, authtypes.Burner}, // vouchers for coins of other chains
 	registry.Name:                  nil,                                  // holds all stakes of participants
 	market.Name:                    nil,                                  // holds all budgets of jobs
-	// holds the emission, shares of models, and unclaimed revenue
-	reward.Name: {authtypes.Minter},
+	sale.Name:                      nil,                                  // holds prices and bonds of sales of files
+	reward.Name:                    {authtypes.Minter},                   // holds the emission, shares of models, revenue
 }
 
 // keepers are the keepers of all modules.
@@ -93,6 +95,7 @@ type keepers struct {
 	market   *market.Keeper
 	reward   *reward.Keeper
 	training *training.Keeper
+	sale     *sale.Keeper
 }
 
 // closed are the accounts that cannot receive coins: their balances must match the ledgers of their modules.
@@ -136,17 +139,18 @@ func newKeepers(a *App, stores map[string]*storetypes.KVStoreKey, logger log.Log
 
 	k.connect(a, store, governance)
 
-	var errs [5]error
+	var errs [6]error
 	k.beacon, errs[0] = beacon.NewKeeper(store(beacon.Name), governance, k.staking)
 	k.registry, errs[1] = registry.NewKeeper(store(registry.Name), authtypes.NewModuleAddress(registry.Name), governance,
 		k.bank, k.distribution, k.beacon)
 	k.market, errs[2] = market.NewKeeper(store(market.Name), authtypes.NewModuleAddress(market.Name), governance, k.bank,
 		k.distribution, registry.Paying{Keeper: k.registry}, k.registry.CoinStakes, k.beacon)
 	k.reward, errs[3] = reward.NewKeeper(store(reward.Name), governance, k.bank, pool{k.distribution},
-		registry.Paying{Keeper: k.registry},
-		k.market)
+		registry.Paying{Keeper: k.registry}, k.market)
 	k.training, errs[4] = training.NewKeeper(store(training.Name), governance, k.market, k.registry, k.reward,
 		k.registry.CoinStakes, k.beacon, k.accounts, c.Referee, sealed.RootFuncs{})
+	k.sale, errs[5] = sale.NewKeeper(store(sale.Name), authtypes.NewModuleAddress(sale.Name), k.bank, k.distribution,
+		k.market.Coins)
 	k.beacon.Connect(censorship.Judge{Duties: k.training, Penalties: k.slashing, Read: a.read, Largest: room.MaxTx,
 		LargestGas: room.MaxGas})
 	k.registry.Connect(training.Exits{Keeper: k.training})

@@ -20,6 +20,7 @@ import (
 	"github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/chain/x/registry"
 	"github.com/starling-network/starling/chain/x/reward"
+	"github.com/starling-network/starling/chain/x/sale"
 	"github.com/starling-network/starling/client/module"
 	"github.com/starling-network/starling/client/query"
 	"github.com/starling-network/starling/client/wallet"
@@ -55,13 +56,18 @@ func Count(ctx context.Context, account module.Account) ([]ModuleBalance, error)
 	if err != nil {
 		return nil, fmt.Errorf("client: the books of %s: %w", market.Name, err)
 	}
+	sales, err := c.sales(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("client: the books of %s: %w", sale.Name, err)
+	}
+	ownOf := func(sums map[string]sdkmath.Int) func(context.Context) (sdkmath.Int, error) {
+		return func(context.Context) (sdkmath.Int, error) { return sums[coin.Coin{}.Denom], nil }
+	}
 	owed := []struct {
 		module string
 		count  func(context.Context) (sdkmath.Int, error)
 	}{
-		{registry.Name, c.stakes}, {market.Name, func(context.Context) (sdkmath.Int, error) {
-			return budgets[coin.Coin{}.Denom], nil
-		}}, {reward.Name, c.revenue},
+		{registry.Name, c.stakes}, {market.Name, ownOf(budgets)}, {reward.Name, c.revenue}, {sale.Name, ownOf(sales)},
 		{stakingtypes.BondedPoolName, c.bonded}, {stakingtypes.NotBondedPoolName, c.unbonding},
 		{distrtypes.ModuleName, c.undistributed}, {govtypes.ModuleName, c.deposits},
 	}
@@ -84,7 +90,7 @@ func Count(ctx context.Context, account module.Account) ([]ModuleBalance, error)
 	if err != nil {
 		return nil, err
 	}
-	others, err := c.others(ctx, budgets)
+	others, err := c.others(ctx, budgets, sales)
 	return append(append(books, supply), others...), err
 }
 
@@ -138,6 +144,30 @@ func (c counter) budgets(ctx context.Context) (sums map[string]sdkmath.Int, err 
 			return nil, fmt.Errorf("job %s spent more than its budget: %+v", job, e)
 		}
 		add(sums, o.Coin, e.Remaining())
+	}
+	return sums, nil
+}
+
+// sales is what the network holds of sellers and buyers of files, in base units of each denomination.
+func (c counter) sales(ctx context.Context) (sums map[string]sdkmath.Int, err error) {
+	own := coin.Coin{}
+	sums = map[string]sdkmath.Int{own.Denom: sdkmath.ZeroInt()}
+	offers, err := c.Sale.Offers(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range offers {
+		if o.Held() == 0 && o.Open == 0 {
+			continue
+		}
+		in, err := c.Market.Coin(ctx, o.Terms.Denom)
+		if err != nil {
+			return nil, err
+		}
+		add(sums, in.Coin, o.Held())
+		for range o.Open {
+			add(sums, in.Coin, o.Terms.Price)
+		}
 	}
 	return sums, nil
 }

@@ -12,20 +12,22 @@ import (
 	"github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/chain/x/registry"
 	"github.com/starling-network/starling/chain/x/reward"
+	"github.com/starling-network/starling/chain/x/sale"
 	"github.com/starling-network/starling/client/query"
 	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/protocol/coin"
 )
 
-// others are the books in the registered coins other than the network's own: stakes, budgets, the community pool, and
-// that the module of rewards, which knows no other coin, holds none.
-func (c counter) others(ctx context.Context, budgets map[string]sdkmath.Int) (books []ModuleBalance, err error) {
+// others are the books in the registered coins other than the network's own: stakes, budgets, prices and bonds of
+// sales, the community pool, and that the module of rewards, which knows no other coin, holds none.
+func (c counter) others(ctx context.Context,
+	budgets, sales map[string]sdkmath.Int) (books []ModuleBalance, err error) {
 	all, err := c.Market.Coins(ctx)
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
 	owed := map[string]map[string]sdkmath.Int{registry.Name: {}, market.Name: budgets, reward.Name: {},
-		distrtypes.ModuleName: {}}
+		sale.Name: sales, distrtypes.ModuleName: {}}
 	stakes, err := c.Stakes.Of(ctx, "")
 	if err != nil {
 		return nil, err
@@ -41,7 +43,8 @@ func (c counter) others(ctx context.Context, budgets map[string]sdkmath.Int) (bo
 		owed[distrtypes.ModuleName][coin.Denom] = coin.Amount.TruncateInt()
 	}
 	for _, r := range all {
-		for _, module := range []string{registry.Name, market.Name, reward.Name, distrtypes.ModuleName} {
+		for _, module := range []string{registry.Name, market.Name, reward.Name, sale.Name,
+			distrtypes.ModuleName} {
 			held, err := c.balance(ctx, wallet.ModuleAddress(module), r.Denom)
 			if err != nil {
 				return nil, fmt.Errorf("client: the books of %s in %s: %w", module, r.Name(), err)

@@ -28,6 +28,7 @@ type Modules struct {
 	Market   Market
 	Registry Registry
 	Reward   Reward
+	Sale     Sale
 	Stakes   Stakes
 	Training Training
 	Work     Work
@@ -36,9 +37,8 @@ type Modules struct {
 // Of returns the modules for an account.
 func Of(a Account) Modules {
 	t := Training{a}
-	return Modules{Coins: Coins{a}, Market: Market{a}, Registry: Registry{a}, Reward: Reward{a, t}, Training: t,
-		Stakes: Stakes{a},
-		Work:   Work{a}}
+	return Modules{Coins: Coins{a}, Market: Market{a}, Registry: Registry{a}, Reward: Reward{a, t},
+		Sale: Sale{a}, Training: t, Stakes: Stakes{a}, Work: Work{a}}
 }
 
 func send(ctx context.Context, a Account, m sdk.Msg) error {

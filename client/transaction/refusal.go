@@ -13,6 +13,7 @@ import (
 	"github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/chain/x/registry"
 	"github.com/starling-network/starling/chain/x/reward"
+	"github.com/starling-network/starling/chain/x/sale"
 	"github.com/starling-network/starling/chain/x/training"
 )
 
@@ -55,7 +56,7 @@ func Refusal(space string, code uint32, log string) error {
 	}
 	e := &Error{ErrorCode: adapter.ErrorCode{Code: code, Rule: ErrRejected}, Space: space, Text: adapter.Readable(log)}
 	for _, module := range []*adapter.ErrorTable{registry.ErrorTable, market.ErrorTable, reward.ErrorTable,
-		training.ErrorTable, beacon.ErrorTable, standard} {
+		training.ErrorTable, sale.ErrorTable, beacon.ErrorTable, standard} {
 		if known, ok := module.Find(code); ok && module.Space == space {
 			e.ErrorCode = known
 		}

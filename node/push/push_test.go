@@ -388,7 +388,7 @@ func TestCheckpoints(t *testing.T) {
 	if _, there := objects["x/checkpoint-20/model.safetensors"]; there || objects["x/config.json"].Bytes == nil {
 		t.Error("a checkpoint that was given up is sent, or the model is not")
 	}
-	left, err := filepath.Glob(filepath.Join(escaped(dir), "checkpoints", "*"))
+	left, err := filepath.Glob(filepath.Join(dir, "checkpoints", "*"))
 	if err != nil || len(left) != 0 {
 		t.Errorf("left on the disk: %q, %v", left, err)
 	}

@@ -22,7 +22,7 @@ func invitation(x *msgFactory) *wallet.Key {
 // invite lets an account invite a machine.
 func invite(x *msgFactory) error {
 	return x.Registry.Invite(x.ctx, module.Invitation{Key: invitation(x).PublicKey(),
-		Stake: 1_000_000 + x.below(5_000_000), DailyFees: x.below(1000), Until: x.ctx.BlockHeight() + x.upTo(1, 200)})
+		Stake: 1_000_000 + x.Below(5_000_000), DailyFees: x.Below(1000), Until: x.ctx.BlockHeight() + x.UpTo(1, 200)})
 }
 
 // enrol lets an account use an invitation, if there is one with that key and the account is fresh; most are not.

@@ -10,20 +10,22 @@ import (
 	sdk "github.com/cosmos/cosmos-sdk/types"
 	govv1 "github.com/cosmos/cosmos-sdk/x/gov/types/v1"
 	stakingtypes "github.com/cosmos/cosmos-sdk/x/staking/types"
+
+	"github.com/starling-network/starling/sim/random/draw"
 )
 
 // governed makes what governance is to say to a module.
-func governed[M sdk.Msg](rule func(d draws, authority string) M) simsx.SimMsgFactoryX {
+func governed[M sdk.Msg](rule func(d draw.Source, authority string) M) simsx.SimMsgFactoryX {
 	return simsx.SimMsgFactoryFn[M](func(_ context.Context, data *simsx.ChainDataSource,
 		report simsx.SimulationReporter) ([]simsx.SimAccount, M) {
-		return nil, rule(draws{data.Rand().Rand}, data.ModuleAccountAddress(report, "gov"))
+		return nil, rule(draw.Source{Rand: data.Rand().Rand}, data.ModuleAccountAddress(report, "gov"))
 	})
 }
 
 // operator lets the operator of a validator speak, and reports whether there is one.
 func (x *msgFactory) operator() (bool, error) {
 	all, err := x.operators()
-	return len(all) > 0 && x.as(pick(x.draws, all)), err
+	return len(all) > 0 && x.as(draw.Pick(x.Source, all)), err
 }
 
 // operators of the validators that have a vote, who has staked most first.

@@ -17,14 +17,15 @@ import (
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/reward"
 	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/sim/random/draw"
 	"github.com/starling-network/starling/sim/random/genesis"
 )
 
-func marketParams(d draws) market.Params {
-	return market.Params{FeePPM: uint32(d.Intn(200_000)), PauseBlocks: d.upTo(1, 40), GasPrice: d.below(1_000_000)}
+func marketParams(d draw.Source) market.Params {
+	return market.Params{FeePPM: uint32(d.Intn(200_000)), PauseBlocks: d.UpTo(1, 40), GasPrice: d.Below(1_000_000)}
 }
 
-func marketGenesis(d draws) map[string][]entry {
+func marketGenesis(d draw.Source) map[string][]entry {
 	g := map[string][]entry{"params": {{"item", marketParams(d)}}}
 	for _, c := range genesis.Foreign {
 		g["coins"], g["symbols"] = append(g["coins"], entry{c.Denom, c}), append(g["symbols"], entry{c.Symbol, c.Denom})
@@ -33,19 +34,19 @@ func marketGenesis(d draws) map[string][]entry {
 }
 
 var marketProposals = []simsx.SimMsgFactoryX{
-	governed(func(d draws, authority string) *marketpb.MsgUpdateParams {
+	governed(func(d draw.Source, authority string) *marketpb.MsgUpdateParams {
 		p := marketParams(d)
 		return &marketpb.MsgUpdateParams{Authority: authority,
 			Params: marketpb.FromParams(p)}
 	}),
-	governed(func(d draws, authority string) *marketpb.MsgRegisterCoin {
-		c := pick(d, genesis.Foreign)
+	governed(func(d draw.Source, authority string) *marketpb.MsgRegisterCoin {
+		c := draw.Pick(d, genesis.Foreign)
 		return &marketpb.MsgRegisterCoin{Authority: authority, Denom: c.Denom, Symbol: c.Symbol, Decimals: c.Exponent,
-			Waiting: 1 + d.below(1_000_000), Closed: d.often(20)}
+			Waiting: 1 + d.Below(1_000_000), Closed: d.Often(20)}
 	}),
-	governed(func(d draws, authority string) *distrtypes.MsgCommunityPoolSpend {
+	governed(func(d draw.Source, authority string) *distrtypes.MsgCommunityPoolSpend {
 		return &distrtypes.MsgCommunityPoolSpend{Authority: authority, Recipient: authority,
-			Amount: adapter.Coins(1 + d.below(1_000_000))}
+			Amount: adapter.Coins(1 + d.Below(1_000_000))}
 	}),
 }
 
@@ -77,16 +78,16 @@ func (x *msgFactory) offer() error {
 		return err
 	}
 	slots := uint32(x.Intn(5))
-	if x.often(60) {
-		return offerIn(x, pick(x.draws, p.Roles), slots)
+	if x.Often(60) {
+		return offerIn(x, draw.Pick(x.Source, p.Roles), slots)
 	}
 	switch x.Intn(5) {
 	case 0:
-		return x.Market.OfferPool(x.ctx, x.below(1500), slots)
+		return x.Market.OfferPool(x.ctx, x.Below(1500), slots)
 	case 1:
-		return x.Market.OfferHourly(x.ctx, pick(x.draws, p.Roles), x.below(1_000_000), slots)
+		return x.Market.OfferHourly(x.ctx, draw.Pick(x.Source, p.Roles), x.Below(1_000_000), slots)
 	}
-	return x.Market.Offer(x.ctx, pick(x.draws, p.Roles), x.below(1000), slots)
+	return x.Market.Offer(x.ctx, draw.Pick(x.Source, p.Roles), x.Below(1000), slots)
 }
 
 // order orders a small run.
@@ -94,38 +95,38 @@ func (x *msgFactory) order() error {
 	var name [8]byte
 	x.Read(name[:])
 	id := "job-" + canon.Sum("random/job", name[:]).String()[:12]
-	n := uint32(x.upTo(1, 3))
+	n := uint32(x.UpTo(1, 3))
 	c, budget := purse(x)
 	o := market.Order{
-		Coin: c, ID: id, Budget: budget, PriceCap: 200 + x.below(1200),
+		Coin: c, ID: id, Budget: budget, PriceCap: 200 + x.Below(1200),
 		Workers: market.Workers{Min: n, Target: n + uint32(x.Intn(2)), Max: n + 2}, Verifiers: uint32(x.Intn(3)),
 		SharesPPM: uint32(x.Intn(1_010_000)), OnExceed: market.Exceed(x.Intn(2)),
 		Terms: terms.Terms{
 			Job: id, Spec: canon.Sum(id), SpecCID: "spec", Genesis: terms.Checkpoint{Root: canon.Sum("genesis"), CID: "genesis"},
-			Rounds: uint32(x.upTo(1, 4)), Units: uint32(x.upTo(1, 4)),
-			Segments: uint32(x.upTo(1, 4)), UnitFlops: 1_000_000_000_000 * (1 + x.below(2000)), PartialAudits: x.often(50),
-			Window: uint32(x.upTo(1, 4)),
+			Rounds: uint32(x.UpTo(1, 4)), Units: uint32(x.UpTo(1, 4)),
+			Segments: uint32(x.UpTo(1, 4)), UnitFlops: 1_000_000_000_000 * (1 + x.Below(2000)), PartialAudits: x.Often(50),
+			Window: uint32(x.UpTo(1, 4)),
 			Deadlines: terms.Deadlines{
-				Train:     x.upTo(2, 20),
-				Audit:     x.upTo(2, 20),
-				Attest:    x.upTo(2, 20),
-				Challenge: x.upTo(0, 6),
+				Train:     x.UpTo(2, 20),
+				Audit:     x.UpTo(2, 20),
+				Attest:    x.UpTo(2, 20),
+				Challenge: x.UpTo(0, 6),
 			},
 		},
 	}
-	if x.often(20) {
-		o.Deadline = x.ctx.BlockHeight() + x.upTo(-2, 40)
+	if x.Often(20) {
+		o.Deadline = x.ctx.BlockHeight() + x.UpTo(-2, 40)
 	}
-	if x.often(20) {
-		o.Conditions = market.Conditions{Domains: uint32(x.Intn(3)), Machines: []market.Machine{{Memory: x.below(16 << 10)}},
-			Disk: x.below(8), Passed: uint32(x.Intn(2)), Tier: registry.Tier(x.Intn(3))}
+	if x.Often(20) {
+		o.Conditions = market.Conditions{Domains: uint32(x.Intn(3)), Machines: []market.Machine{{Memory: x.Below(16 << 10)}},
+			Disk: x.Below(8), Passed: uint32(x.Intn(2)), Tier: registry.Tier(x.Intn(3))}
 	}
 	if o.Verifiers > 0 {
 		o.Terms.AuditPPM = uint32(x.Intn(1_000_001))
 	}
 	switch x.Intn(6) {
 	case 0:
-		o.Terms.Slices = uint32(x.upTo(1, 3))
+		o.Terms.Slices = uint32(x.UpTo(1, 3))
 	case 1:
 		o.Terms.Tolerance, o.Terms.PartialAudits = terms.Tolerance{DistancePPM: 100_000, CosinePPM: 900_000}, false
 	}
@@ -146,7 +147,7 @@ func consumer(say func(*msgFactory, module.OrderStatus) error) func(*msgFactory)
 		if err != nil || len(jobs) == 0 {
 			return err
 		}
-		o, err := x.Market.PlacedOrder(x.ctx, pick(x.draws, jobs))
+		o, err := x.Market.PlacedOrder(x.ctx, draw.Pick(x.Source, jobs))
 		if err == nil && x.as(o.Consumer) {
 			err = say(x, o)
 		}
@@ -154,18 +155,18 @@ func consumer(say func(*msgFactory, module.OrderStatus) error) func(*msgFactory)
 	}
 }
 
-func rewardSchedule(d draws) reward.Schedule {
+func rewardSchedule(d draw.Source) reward.Schedule {
 	base := uint32(d.Intn(500_000))
 	work := uint32(d.Intn(1_000_000 - int(base)))
-	return reward.Schedule{PerEpoch: d.below(10_000_000), Halving: uint32(d.Intn(20)), BasePPM: base, WorkPPM: work,
+	return reward.Schedule{PerEpoch: d.Below(10_000_000), Halving: uint32(d.Intn(20)), BasePPM: base, WorkPPM: work,
 		BandwidthPPM: 1_000_000 - base - work}
 }
 
-func rewardGenesis(d draws) map[string][]entry {
+func rewardGenesis(d draw.Source) map[string][]entry {
 	return map[string][]entry{"params": {{"item", rewardSchedule(d)}}}
 }
 
-var rewardProposals = []simsx.SimMsgFactoryX{governed(func(d draws, authority string) *rewardpb.MsgUpdateParams {
+var rewardProposals = []simsx.SimMsgFactoryX{governed(func(d draw.Source, authority string) *rewardpb.MsgUpdateParams {
 	s := rewardSchedule(d)
 	return &rewardpb.MsgUpdateParams{Authority: authority, Params: rewardpb.Params{
 		PerEpoch: s.PerEpoch, Halving: s.Halving, BasePpm: s.BasePPM, WorkPpm: s.WorkPPM, BandwidthPpm: s.BandwidthPPM,
@@ -175,17 +176,17 @@ var rewardProposals = []simsx.SimMsgFactoryX{governed(func(d draws, authority st
 var ofReward = []saying{
 	{weight: 60, of: &rewardpb.MsgReport{}, say: func(x *msgFactory) error {
 		s, err := x.run()
-		if err != nil || len(s.Members) < 2 || !x.as(pick(x.draws, s.Members).ID) {
+		if err != nil || len(s.Members) < 2 || !x.as(draw.Pick(x.Source, s.Members).ID) {
 			return err
 		}
-		peer := pick(x.draws, s.Members).ID
+		peer := draw.Pick(x.Source, s.Members).ID
 		return x.Reward.ReportPeer(x.ctx, s.Terms.Job, peer,
-			registry.Link{Bytes: x.below(1 << 32), Millis: x.below(100_000), RTT: uint32(x.Intn(200))})
+			registry.Link{Bytes: x.Below(1 << 32), Millis: x.Below(100_000), RTT: uint32(x.Intn(200))})
 	}},
 	{weight: 15, of: &rewardpb.MsgPayRevenue{},
 		say: model(func(x *msgFactory, job string) error { return x.Reward.PayRevenue(x.ctx, job, x.spend()) })},
 	{weight: 20, of: &rewardpb.MsgClaimRevenue{}, say: model(func(x *msgFactory, job string) error {
-		if all, err := x.Reward.Holders(x.ctx, job); err != nil || len(all) > 0 && !x.as(pick(x.draws, all).Who) {
+		if all, err := x.Reward.Holders(x.ctx, job); err != nil || len(all) > 0 && !x.as(draw.Pick(x.Source, all).Who) {
 			return err
 		}
 		return x.Reward.ClaimRevenue(x.ctx, job)
@@ -196,8 +197,8 @@ var ofReward = []saying{
 func model(say func(*msgFactory, string) error) func(*msgFactory) error {
 	return func(x *msgFactory) error {
 		jobs, err := x.Training.Runs(x.ctx, false)
-		for _, job := range mixed(x.draws, jobs) {
-			if _, err := x.Reward.Model(x.ctx, job, ""); err == nil || x.often(2) {
+		for _, job := range draw.Mixed(x.Source, jobs) {
+			if _, err := x.Reward.Model(x.ctx, job, ""); err == nil || x.Often(2) {
 				return say(x, job)
 			} else if !errors.Is(err, client.ErrNotFound) {
 				return err

@@ -13,14 +13,16 @@ import (
 	"github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/chain/x/registry"
 	"github.com/starling-network/starling/chain/x/reward"
+	"github.com/starling-network/starling/chain/x/sale"
 	"github.com/starling-network/starling/chain/x/training"
+	"github.com/starling-network/starling/sim/random/draw"
 	"github.com/starling-network/starling/sim/random/genesis"
 )
 
 // simulated is a module of ours as the SDK's simulation sees it.
 type simulated struct {
 	name      string
-	genesis   func(draws) map[string][]entry // its collections, of those that are not empty
+	genesis   func(draw.Source) map[string][]entry // its collections, of those that are not empty
 	says      []saying
 	proposals []simsx.SimMsgFactoryX
 	app       *app.App
@@ -48,7 +50,7 @@ func (s simulated) GenerateGenesisState(state *module.SimulationState) {
 	if s.name == market.Name {
 		genesis.Holders(state)
 	}
-	raw, err := json.Marshal(s.genesis(draws{state.Rand}))
+	raw, err := json.Marshal(s.genesis(draw.Source{Rand: state.Rand}))
 	if err != nil {
 		panic(err) // the values of the program itself are wrong
 	}
@@ -90,6 +92,7 @@ func ours(a *app.App, blocks int) (all []module.AppModuleSimulation) {
 		{name: market.Name, genesis: marketGenesis, says: ofMarket, proposals: marketProposals},
 		{name: reward.Name, genesis: rewardGenesis, says: ofReward, proposals: rewardProposals},
 		{name: training.Name, genesis: nothing, says: ofTraining, proposals: trainingProposals},
+		{name: sale.Name, genesis: nothing, says: ofSale},
 	} {
 		s.app = a
 		all = append(all, s)
@@ -97,4 +100,4 @@ func ours(a *app.App, blocks int) (all []module.AppModuleSimulation) {
 	return all
 }
 
-func nothing(draws) map[string][]entry { return nil }
+func nothing(draw.Source) map[string][]entry { return nil }

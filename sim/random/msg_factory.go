@@ -3,8 +3,6 @@ package random
 import (
 	"context"
 	"errors"
-	"math/rand"
-	"slices"
 
 	"github.com/cosmos/cosmos-sdk/crypto/keys/secp256k1"
 	"github.com/cosmos/cosmos-sdk/testutil/simsx"
@@ -16,16 +14,16 @@ import (
 	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/sim/random/ask"
+	"github.com/starling-network/starling/sim/random/draw"
 )
 
 // msgFactory is an account in the middle of a block, which makes one message, or none.
 type msgFactory struct {
 	*client.Client // of the account: it reads the state as it is, and hands over what it would send
-	draws
+	draw.Source
 	ctx  sdk.Context
 	data *simsx.ChainDataSource
 	conn ask.Connection
-
 	me   simsx.SimAccount
 	said sdk.Msg
 }
@@ -35,7 +33,8 @@ func (s saying) Create() simsx.FactoryMethod {
 	return func(ctx context.Context, data *simsx.ChainDataSource, report simsx.SimulationReporter) ([]simsx.SimAccount,
 		sdk.Msg) {
 		now := sdk.UnwrapSDKContext(ctx)
-		x := &msgFactory{draws: draws{data.Rand().Rand}, ctx: now, data: data, conn: ask.Connection{App: s.app, Ctx: now}}
+		x := &msgFactory{Source: draw.Source{Rand: data.Rand().Rand}, ctx: now, data: data,
+			conn: ask.Connection{App: s.app, Ctx: now}}
 		x.is(data.AnyAccount(report))
 		if err := s.say(x); err != nil && !errors.Is(err, client.ErrNotFound) {
 			panic(err) // a query of the program itself fails
@@ -77,7 +76,7 @@ func (x *msgFactory) spend() uint64 {
 	if !has.IsPositive() {
 		return 0
 	}
-	n := 1 + x.below(has.Uint64())>>x.Intn(20)
+	n := 1 + x.Below(has.Uint64())>>x.Intn(20)
 	x.me.LiquidBalance().BlockAmount(adapter.Coins(n)[0])
 	return n
 }
@@ -88,37 +87,15 @@ func (x *msgFactory) run() (run.State, error) {
 	if err != nil || len(jobs) == 0 {
 		return run.State{}, err
 	}
-	return x.Training.Run(x.ctx, pick(x.draws, jobs))
+	return x.Training.Run(x.ctx, draw.Pick(x.Source, jobs))
 }
 
 // untilSaid goes through a list in any order, until something is said.
 func untilSaid[T any](x *msgFactory, list []T, say func(T) error) error {
-	for _, one := range mixed(x.draws, list) {
+	for _, one := range draw.Mixed(x.Source, list) {
 		if err := say(one); err != nil || x.said != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// draws are what is drawn from the seed.
-type draws struct{ *rand.Rand }
-
-// below is any number below n, which is above 0.
-func (d draws) below(n uint64) uint64 { return d.Uint64() % n }
-
-// upTo is any number from one to another.
-func (d draws) upTo(from, to int64) int64 { return from + d.Int63n(to-from+1) }
-
-// often is true in so many of a hundred cases.
-func (d draws) often(percent int) bool { return d.Intn(100) < percent }
-
-// pick is one of a list that is not empty.
-func pick[T any](d draws, list []T) T { return list[d.Intn(len(list))] }
-
-// mixed is a list in any order.
-func mixed[T any](d draws, list []T) []T {
-	list = slices.Clone(list)
-	d.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
-	return list
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/chain/x/registry"
 	"github.com/starling-network/starling/chain/x/reward"
+	"github.com/starling-network/starling/chain/x/sale"
 	"github.com/starling-network/starling/chain/x/training"
 	"github.com/starling-network/starling/internal/nowork"
 	"github.com/starling-network/starling/sim/random/ask"
@@ -161,7 +162,7 @@ func (p *player) AddEntry(e simulation.OperationEntry) {
 
 // Error implements log.Logger: so the modules of ours tell that a rule of theirs failed.
 func (p *player) Error(what string, about ...any) {
-	for _, m := range []string{registry.Name, market.Name, training.Name, reward.Name} {
+	for _, m := range []string{registry.Name, market.Name, training.Name, reward.Name, sale.Name} {
 		if strings.HasPrefix(what, m+": ") {
 			p.fault = fmt.Errorf("%s %v", what, about)
 		}

@@ -14,12 +14,13 @@ import (
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/sim/random/draw"
 	"github.com/starling-network/starling/sim/random/genesis"
 )
 
 // beacons are those of all blocks. The engine makes blocks without the votes of validators, of which a beacon is made.
-func beacons(blocks int) func(draws) map[string][]entry {
-	return func(d draws) map[string][]entry {
+func beacons(blocks int) func(draw.Source) map[string][]entry {
+	return func(d draw.Source) map[string][]entry {
 		var all []entry
 		for height := range blocks + 1 {
 			var v canon.Digest
@@ -41,32 +42,32 @@ var ofBeacon = []saying{{weight: 10, of: &beaconpb.MsgSetVRFKey{}, say: func(x *
 	return err
 }}}
 
-var beaconProposals = []simsx.SimMsgFactoryX{governed(func(d draws, authority string) *beaconpb.MsgUpdateParams {
+var beaconProposals = []simsx.SimMsgFactoryX{governed(func(d draw.Source, authority string) *beaconpb.MsgUpdateParams {
 	return &beaconpb.MsgUpdateParams{Authority: authority, Params: beaconpb.Params{
-		Keep: d.upTo(50, 20_000), Turns: uint32(d.upTo(1, 20)), TurnsWithin: d.upTo(50, 20_000),
-		SlashPpm: uint32(d.upTo(0, 60_000)),
+		Keep: d.UpTo(50, 20_000), Turns: uint32(d.UpTo(1, 20)), TurnsWithin: d.UpTo(50, 20_000),
+		SlashPpm: uint32(d.UpTo(0, 60_000)),
 	}}
 })}
 
 // registryParams are quick ones: what takes hours on a network takes some blocks.
-func registryParams(d draws) registry.Params {
+func registryParams(d draw.Source) registry.Params {
 	p := registry.DefaultParams()
-	p.BeatBlocks = d.upTo(1, 5)
-	p.EpochBlocks, p.MeasureBlocks, p.UnstakeBlocks, p.JailBlocks = p.BeatBlocks*d.upTo(2, 8), d.upTo(2, 20),
-		d.upTo(1, 30), d.upTo(1, 30)
-	p.DowntimePPM, p.Witnesses = uint32(d.Intn(200_000)), uint32(d.upTo(1, 3))
-	p.Earning = registry.Earning{Most: uint32(d.Intn(4)), Stake: uint64(d.upTo(1, 1_000_000)),
-		Audits: uint32(d.upTo(1, 4)), Rate: 1, Bits: uint32(d.Intn(4)), IdleBlocks: d.upTo(1, 40)}
-	p.ClusterSize, p.ClusterUpload = uint32(d.upTo(1, 10)), uint32(d.Intn(5))
+	p.BeatBlocks = d.UpTo(1, 5)
+	p.EpochBlocks, p.MeasureBlocks, p.UnstakeBlocks, p.JailBlocks = p.BeatBlocks*d.UpTo(2, 8), d.UpTo(2, 20),
+		d.UpTo(1, 30), d.UpTo(1, 30)
+	p.DowntimePPM, p.Witnesses = uint32(d.Intn(200_000)), uint32(d.UpTo(1, 3))
+	p.Earning = registry.Earning{Most: uint32(d.Intn(4)), Stake: uint64(d.UpTo(1, 1_000_000)),
+		Audits: uint32(d.UpTo(1, 4)), Rate: 1, Bits: uint32(d.Intn(4)), IdleBlocks: d.UpTo(1, 40)}
+	p.ClusterSize, p.ClusterUpload = uint32(d.UpTo(1, 10)), uint32(d.Intn(5))
 	return p
 }
 
-func registryGenesis(d draws) map[string][]entry {
+func registryGenesis(d draw.Source) map[string][]entry {
 	return map[string][]entry{"params": {{"item", registryParams(d)}}}
 }
 
 var registryProposals = []simsx.SimMsgFactoryX{
-	governed(func(d draws, authority string) *registrypb.MsgUpdateParams {
+	governed(func(d draw.Source, authority string) *registrypb.MsgUpdateParams {
 		return &registrypb.MsgUpdateParams{Authority: authority, Params: registrypb.FromParams(registryParams(d))}
 	}),
 	simsx.SimMsgFactoryFn[*registrypb.MsgAttest](func(_ context.Context, data *simsx.ChainDataSource,
@@ -83,11 +84,11 @@ var ofRegistry = []saying{
 	})},
 	{weight: 15, of: &registrypb.MsgSetPayee{}, say: participant(func(x *msgFactory) error {
 		payee := ""
-		if x.often(70) {
+		if x.Often(70) {
 			payee = x.anyAccount()
 		}
 		id := x.Address()
-		if p, err := x.Registry.Participant(x.ctx, id); err == nil && x.often(50) && p.Payee.ID != "" && !x.as(p.Payee.ID) {
+		if p, err := x.Registry.Participant(x.ctx, id); err == nil && x.Often(50) && p.Payee.ID != "" && !x.as(p.Payee.ID) {
 			return nil
 		}
 		return x.Registry.SetPayee(x.ctx, id, payee)
@@ -96,15 +97,15 @@ var ofRegistry = []saying{
 		return x.Registry.Unjail(x.ctx)
 	})},
 	{weight: 15, of: &registrypb.MsgUnstake{},
-		say: participant(func(x *msgFactory) error { return x.Registry.Unstake(x.ctx, x.below(100_000_000)) })},
+		say: participant(func(x *msgFactory) error { return x.Registry.Unstake(x.ctx, x.Below(100_000_000)) })},
 	{weight: 40, of: &registrypb.MsgStakeCoin{}, say: participant(stakeCoin)},
 	{weight: 10, of: &registrypb.MsgUnstakeCoin{}, say: participant(func(x *msgFactory) error {
-		return x.Stakes.Leave(x.ctx, "", pick(x.draws, genesis.Foreign).Coin, x.below(100_000_000))
+		return x.Stakes.Leave(x.ctx, "", draw.Pick(x.Source, genesis.Foreign).Coin, x.Below(100_000_000))
 	})},
 	{weight: 20, of: &registrypb.MsgInvite{}, say: invite},
 	{weight: 40, of: &registrypb.MsgEnrol{}, say: enrol},
 	{weight: 6, of: &registrypb.MsgChangeMachine{}, say: machine(func(x *msgFactory, p registry.Participant) error {
-		return x.Registry.ChangeMachine(x.ctx, p.ID, x.often(40), x.below(1_000_000))
+		return x.Registry.ChangeMachine(x.ctx, p.ID, x.Often(40), x.Below(1_000_000))
 	})},
 	{weight: 6, of: &registrypb.MsgRevoke{}, say: machine(func(x *msgFactory, p registry.Participant) error {
 		return x.Registry.Revoke(x.ctx, p.ID)
@@ -117,7 +118,7 @@ var ofRegistry = []saying{
 	})},
 	{weight: 15, of: &registrypb.MsgAskMeasure{},
 		say: participant(func(x *msgFactory) error {
-			return x.Registry.AskMeasure(x.ctx, uint32(x.upTo(0,
+			return x.Registry.AskMeasure(x.ctx, uint32(x.UpTo(0,
 				registry.MaxSteps)))
 		})},
 	{weight: 25, of: &registrypb.MsgAnswerMeasure{}, say: measured(func(x *msgFactory, m registry.Measurement) error {
@@ -133,7 +134,7 @@ var ofRegistry = []saying{
 		}
 		all := results(m)
 		found := m.Sample(m.Checks[i].By, []canon.Digest{all[m.Picks[0]], all[m.Picks[1]]})
-		if x.often(10) {
+		if x.Often(10) {
 			found = canon.Sum("another result")
 		}
 		return x.Registry.CheckMeasure(x.ctx, m.ID, found)
@@ -149,24 +150,24 @@ var ofRegistry = []saying{
 // register adds a participant, or changes one.
 func (x *msgFactory) register() error {
 	pool := ""
-	if x.often(30) {
+	if x.Often(30) {
 		pool = x.anyAccount()
 	}
 	roles := []crew.Role{crew.Worker}
-	if x.often(40) {
+	if x.Often(40) {
 		roles[0] = crew.Verifier
 	}
 	p := registry.Participant{
-		Roles: roles, PeerID: "peer", Stake: x.spend() + 1_000_000*x.below(50), Pool: pool,
+		Roles: roles, PeerID: "peer", Stake: x.spend() + 1_000_000*x.Below(50), Pool: pool,
 		Hardware: registry.Hardware{
-			Kind: registry.Kind(x.Intn(4)), Memory: x.below(64 << 10), Upload: x.below(100_000),
-			Region: pick(x.draws, []string{"eu", "us", ""}), Domain: strconv.Itoa(x.Intn(8)),
+			Kind: registry.Kind(x.Intn(4)), Memory: x.Below(64 << 10), Upload: x.Below(100_000),
+			Region: draw.Pick(x.Source, []string{"eu", "us", ""}), Domain: strconv.Itoa(x.Intn(8)),
 		},
 	}
-	if x.often(40) {
+	if x.Often(40) {
 		p.Tier = registry.Tier(x.Intn(4))
 	}
-	if x.often(10) {
+	if x.Often(10) {
 		return arrive(x)
 	}
 	return x.Registry.Register(x.ctx, p)
@@ -176,7 +177,7 @@ func (x *msgFactory) register() error {
 func arrive(x *msgFactory) error {
 	m := &registrypb.MsgRegister{Sender: x.Address(), PeerId: "peer", Earns: true, Proof: x.Uint64(),
 		ProofHeight: x.ctx.BlockHeight() - int64(x.Intn(20)), Roles: []registrypb.Role{registrypb.Role_ROLE_WORKER}}
-	if x.often(20) {
+	if x.Often(20) {
 		m.Payee = x.anyAccount()
 	}
 	_, err := x.Submit(x.ctx, m)
@@ -187,7 +188,7 @@ func arrive(x *msgFactory) error {
 func participant(say func(*msgFactory) error) func(*msgFactory) error {
 	return func(x *msgFactory) error {
 		all, err := x.Registry.Participants(x.ctx)
-		if err != nil || len(all) == 0 || !x.as(pick(x.draws, all).ID) {
+		if err != nil || len(all) == 0 || !x.as(draw.Pick(x.Source, all).ID) {
 			return err
 		}
 		return say(x)

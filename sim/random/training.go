@@ -16,10 +16,11 @@ import (
 	"github.com/starling-network/starling/protocol/run/progress"
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/protocol/run/work"
+	"github.com/starling-network/starling/sim/random/draw"
 )
 
-var trainingProposals = []simsx.SimMsgFactoryX{governed(func(d draws, authority string) *trainingpb.MsgUpdateParams {
-	return &trainingpb.MsgUpdateParams{Authority: authority,
+var trainingProposals = []simsx.SimMsgFactoryX{governed(func(d draw.Source, by string) *trainingpb.MsgUpdateParams {
+	return &trainingpb.MsgUpdateParams{Authority: by,
 		Params: trainingpb.Params{SlashPpm: uint32(1 + d.Intn(1_000_000)), BountyPpm: uint32(d.Intn(900_000)),
 			UnopenedPpm: uint32(d.Intn(1_000_000)), MemoryBlocks: int64(d.Intn(1000))}}
 })}
@@ -103,14 +104,14 @@ func (x *msgFactory) commit(s run.State) error {
 	if len(units) == 0 {
 		return nil
 	}
-	u := pick(x.draws, units)
+	u := draw.Pick(x.Source, units)
 	c := work.Commitment{Segments: roots(s, s.Round, u.Index), Update: canon.Sum("update"), UpdateCID: "update",
-		Bytes: x.below(1 << 30), Loss: x.Int63n(10_000_000)}
+		Bytes: x.Below(1 << 30), Loss: x.Int63n(10_000_000)}
 	c.HiddenRoots = audit.Hide(nonce, c.Segments)
 	switch {
-	case x.often(3):
+	case x.Often(3):
 		c.Segments = audit.Plant(nonce, c.Segments)
-	case x.often(2):
+	case x.Often(2):
 		c.Segments[x.Intn(len(c.Segments))] = canon.Sum("a lie")
 	}
 	return x.Work.Commit(x.ctx, s.Terms.Job, u.ID(s.Round), c)
@@ -142,7 +143,7 @@ func (x *msgFactory) confess(s run.State) error {
 
 // another is a unit of the round that another account committed to.
 func (x *msgFactory) another(s run.State) *work.Unit {
-	for _, u := range mixed(x.draws, s.Units) {
+	for _, u := range draw.Mixed(x.Source, s.Units) {
 		if u.Worker != x.Address() && u.Status != work.Assigned {
 			return u
 		}
@@ -209,10 +210,10 @@ func (x *msgFactory) pass(s run.State) error {
 	if len(due) == 0 {
 		return nil
 	}
-	d := pick(x.draws, due)
+	d := draw.Pick(x.Source, due)
 	subject := s.Subject(d.Round, d.Unit)
 	seal := audit.NewSeal(subject, end(s, subject).Trees()).Root()
-	if x.often(3) {
+	if x.Often(3) {
 		seal = canon.Sum("a seal of nothing")
 	}
 	return x.Work.Pass(x.ctx, s.Terms.Job, d.ID(), seal)

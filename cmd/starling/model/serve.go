@@ -14,6 +14,7 @@ import (
 
 	"github.com/starling-network/starling/cmd/starling/apply"
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/trade"
 	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/node/serve"
@@ -45,8 +46,8 @@ finished runs, in a folder of runs or at a server; shares, pay, claim and transf
 		chatCommand(c), serveCommand(c), tuneCommand(c),
 		evalCommand(c), apply.Check(c), apply.Classify(c), apply.Embed(c), apply.Sample(c), cardCommand(c),
 		provenanceCommand(c), showCommand(c), sharesCommand(c),
-		payCommand(c), claimCommand(c),
-		transferCommand(c))
+		payCommand(c), claimCommand(c), transferCommand(c))
+	cmd.AddCommand(trade.Commands(c)...)
 	return cmd
 }
 

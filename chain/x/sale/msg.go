@@ -1,0 +1,136 @@
+package sale
+
+import (
+	"context"
+
+	"cosmossdk.io/collections"
+	sdk "github.com/cosmos/cosmos-sdk/types"
+
+	"github.com/starling-network/starling/chain/x/sale/salepb"
+	"github.com/starling-network/starling/chain/x/training/runpb"
+	"github.com/starling-network/starling/protocol/sale"
+)
+
+// messages implements salepb.MsgServer over a keeper.
+type messages struct{ *Keeper }
+
+// Offer implements salepb.MsgServer.
+func (k messages) Offer(ctx context.Context, m *salepb.MsgOffer) (*salepb.MsgOfferResponse, error) {
+	o := sale.Offer{Seller: m.Sender, Terms: sale.Terms{Name: m.Name, Price: m.Price, Denom: m.Denom, Bond: m.Bond,
+		Answer: m.Answer, Complaint: m.Complaint, Seal: m.Seal, Locations: m.Locations, Job: m.Job}}
+	var err error
+	if o.Terms.Content, err = contentOf(m.Content); err != nil {
+		return nil, ErrorTable.Wrap(err)
+	}
+	if err := o.Terms.Validate(); err != nil {
+		return nil, ErrorTable.Wrap(err)
+	}
+	if _, err := k.coins.Open(ctx, m.Denom); err != nil {
+		return nil, ErrorTable.Wrap(err)
+	}
+	if err := k.first(ctx, "offer", m.Sender, 0, o.Terms.Content.Key); err != nil {
+		return nil, ErrorTable.Wrap(err)
+	}
+	if o.ID, err = k.number(ctx); err != nil {
+		return nil, err
+	}
+	if err := k.lock(ctx, m.Sender, m.Denom, o.Terms.Bond); err != nil {
+		return nil, ErrorTable.Wrap(err)
+	}
+	return &salepb.MsgOfferResponse{Offer: o.ID}, k.save(ctx, o)
+}
+
+func contentOf(m salepb.Content) (sale.Content, error) {
+	c := sale.Content{Leaves: m.Leaves, Bytes: m.Bytes}
+	var err error
+	if c.Plain, err = runpb.Digest(m.Plain); err != nil {
+		return c, err
+	}
+	if c.Sealed, err = runpb.Digest(m.Sealed); err != nil {
+		return c, err
+	}
+	if c.Key, err = runpb.Digest(m.Key); err != nil {
+		return c, err
+	}
+	c.Index, err = runpb.Digest(m.Index)
+	return c, err
+}
+
+// Withdraw implements salepb.MsgServer.
+func (k messages) Withdraw(ctx context.Context, m *salepb.MsgWithdraw) (*salepb.MsgWithdrawResponse, error) {
+	o, err := k.offer(ctx, m.Offer)
+	if err != nil {
+		return nil, ErrorTable.Wrap(err)
+	}
+	o, payments, err := o.Withdraw(m.Sender)
+	if err != nil {
+		return nil, ErrorTable.Wrap(err)
+	}
+	if err := k.save(ctx, o); err != nil {
+		return nil, err
+	}
+	return &salepb.MsgWithdrawResponse{}, k.pay(ctx, o, payments)
+}
+
+// Order implements salepb.MsgServer.
+func (k messages) Order(ctx context.Context, m *salepb.MsgOrder) (*salepb.MsgOrderResponse, error) {
+	o, err := k.offer(ctx, m.Offer)
+	if err != nil {
+		return nil, ErrorTable.Wrap(err)
+	}
+	mask, err := runpb.Digest(m.Mask)
+	if err != nil {
+		return nil, ErrorTable.Wrap(err)
+	}
+	if err := k.first(ctx, "order", m.Sender, o.ID, mask); err != nil {
+		return nil, ErrorTable.Wrap(err)
+	}
+	id, err := k.number(ctx)
+	if err != nil {
+		return nil, err
+	}
+	o, r, err := o.Place(id, sale.Order{Buyer: m.Sender, Mask: mask, Box: m.Box}, height(ctx))
+	if err != nil {
+		return nil, ErrorTable.Wrap(err)
+	}
+	if err := k.lock(ctx, m.Sender, o.Terms.Denom, o.Terms.Price); err != nil {
+		return nil, ErrorTable.Wrap(err)
+	}
+	if err := k.of.Set(ctx, collections.Join(o.ID, r.ID)); err != nil {
+		return nil, err
+	}
+	return &salepb.MsgOrderResponse{Order: r.ID}, k.turn(ctx, o, sale.Order{}, r, nil)
+}
+
+// Answer implements salepb.MsgServer.
+func (k messages) Answer(ctx context.Context, m *salepb.MsgAnswer) (*salepb.MsgAnswerResponse, error) {
+	o, old, err := k.order(ctx, m.Order)
+	if err != nil {
+		return nil, ErrorTable.Wrap(err)
+	}
+	r, err := o.Reply(old, m.Sender, m.Answer, height(ctx))
+	if err != nil {
+		return nil, ErrorTable.Wrap(err)
+	}
+	return &salepb.MsgAnswerResponse{}, k.turn(ctx, o, old, r, nil)
+}
+
+// Complain implements salepb.MsgServer.
+func (k messages) Complain(ctx context.Context, m *salepb.MsgComplain) (*salepb.MsgComplainResponse, error) {
+	o, old, err := k.order(ctx, m.Order)
+	if err != nil {
+		return nil, ErrorTable.Wrap(err)
+	}
+	sdk.UnwrapSDKContext(ctx).GasMeter().ConsumeGas(evidenceGas, "evidence")
+	e, err := sale.ParseEvidence(m.Evidence)
+	if err != nil {
+		return nil, ErrorTable.Wrap(err)
+	}
+	o, r, payments, err := o.Complain(old, m.Sender, m.Mask, e, height(ctx))
+	if err != nil {
+		return nil, ErrorTable.Wrap(err)
+	}
+	return &salepb.MsgComplainResponse{Paid: payments[0].Amount}, k.turn(ctx, o, old, r, payments)
+}
+
+func height(ctx context.Context) int64 { return sdk.UnwrapSDKContext(ctx).BlockHeight() }

@@ -1,0 +1,245 @@
+// Package sale sells files for coins: the rules of protocol/sale on the chain. Its account holds the prices of open
+// orders and the bonds of sellers. It transfers no files, and does not know what they contain.
+package sale
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"cosmossdk.io/collections"
+	"cosmossdk.io/core/store"
+	sdk "github.com/cosmos/cosmos-sdk/types"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/protocol/coin"
+	"github.com/starling-network/starling/protocol/sale"
+)
+
+// Name of the module, its store, its account and its codespace.
+const Name = "sale"
+
+// Errors of the module, in addition to those of protocol/sale.
+var (
+	ErrNone  = errors.New("sale: no such offer or order")
+	ErrFunds = errors.New("sale: the account cannot pay")
+)
+
+// ErrorTable of the module.
+var ErrorTable = &adapter.ErrorTable{Space: Name, List: []adapter.ErrorCode{
+	{Code: 2, Rule: sale.ErrTerms, Fix: "Correct the offer."},
+	{Code: 3, Rule: sale.ErrClosed, Fix: "Choose another offer: starling model sales."},
+	{Code: 4, Rule: sale.ErrParty, Fix: "Sign with the account of the seller or of the buyer, as the message needs."},
+	{Code: 5, Rule: sale.ErrPhase, Fix: "Look at the order: its phase and the last block of it."},
+	{Code: 6, Rule: sale.ErrOrder, Fix: "Order again with this version of the program."},
+	{Code: 7, Rule: sale.ErrEvidence, Fix: "Complain only about a leaf that does not decrypt to its digest."},
+	{Code: 8, Rule: sale.ErrMany, Fix: "Wait until orders of the offer are settled."},
+	{Code: 9, Rule: ErrNone, Fix: "Check the number."},
+	{Code: 10, Rule: ErrFunds, Fix: "Fund the account."},
+	{Code: 11, Rule: coin.ErrCoin, Fix: "Name a coin of the network: starling market coins."},
+	{Code: 12, Rule: sale.ErrTwice, Fix: "Look at the offers and orders of the account: an earlier message was taken."},
+}}
+
+// Gas of messages, in addition to that of the SDK: for a record that stays, and for a leaf that is decrypted.
+const (
+	recordGas   = 100_000
+	evidenceGas = 50_000
+)
+
+// settled is how many orders a block settles at most. The others follow in the next block.
+const settled = 200
+
+// Bank moves coins.
+type Bank interface {
+	SendCoinsFromAccountToModule(ctx context.Context, from sdk.AccAddress, module string, amount sdk.Coins) error
+	SendCoinsFromModuleToAccount(ctx context.Context, module string, to sdk.AccAddress, amount sdk.Coins) error
+}
+
+// Pool is the community pool.
+type Pool interface {
+	FundCommunityPool(ctx context.Context, amount sdk.Coins, from sdk.AccAddress) error
+}
+
+// Coins are the coins of the network.
+type Coins interface {
+	Find(ctx context.Context, denom string) (coin.Registered, error)
+	Open(ctx context.Context, denom string) (coin.Registered, error)
+}
+
+// Keeper reads and writes offers and orders.
+type Keeper struct {
+	Schema collections.Schema
+
+	account sdk.AccAddress
+	bank    Bank
+	pool    Pool
+	coins   Coins
+
+	offers collections.Map[uint64, sale.Offer]
+	orders collections.Map[uint64, sale.Order]
+	next   collections.Sequence                                 // number of the next offer or order
+	of     collections.KeySet[collections.Pair[uint64, uint64]] // offer, order
+	until  collections.KeySet[collections.Pair[int64, uint64]]  // last block of the phase of an open order, order
+	open   collections.KeySet[uint64]                           // offers that take orders
+	once   collections.KeySet[[]byte]                           // of the offers of a seller and the orders of a buyer
+}
+
+// NewKeeper returns a keeper over its own store.
+func NewKeeper(s store.KVStoreService, account sdk.AccAddress, bank Bank, pool Pool, coins Coins) (*Keeper, error) {
+	b := collections.NewSchemaBuilder(s)
+	k := &Keeper{account: account, bank: bank, pool: pool, coins: coins,
+		offers: collections.NewMap(b, collections.NewPrefix(0), "offers", collections.Uint64Key,
+			adapter.Record[sale.Offer]()),
+		orders: collections.NewMap(b, collections.NewPrefix(1), "orders", collections.Uint64Key,
+			adapter.Record[sale.Order]()),
+		next: collections.NewSequence(b, collections.NewPrefix(2), "next"),
+		of: collections.NewKeySet(b, collections.NewPrefix(3), "of",
+			collections.PairKeyCodec(collections.Uint64Key, collections.Uint64Key)),
+		until: collections.NewKeySet(b, collections.NewPrefix(4), "until",
+			collections.PairKeyCodec(collections.Int64Key, collections.Uint64Key)),
+		open: collections.NewKeySet(b, collections.NewPrefix(5), "open", collections.Uint64Key),
+		once: collections.NewKeySet(b, collections.NewPrefix(6), "once", collections.BytesKey),
+	}
+	var err error
+	k.Schema, err = b.Build()
+	return k, err
+}
+
+// number is that of a new offer or order, from 1 on.
+func (k *Keeper) number(ctx context.Context) (uint64, error) {
+	sdk.UnwrapSDKContext(ctx).GasMeter().ConsumeGas(recordGas, "record of a sale")
+	n, err := k.next.Next(ctx)
+	return n + 1, err
+}
+
+// first refuses what the network has already, such as a message that a restarted program sends again.
+func (k *Keeper) first(ctx context.Context, domain, sender string, offer uint64, digest canon.Digest) error {
+	key := canon.Sum(domain, []byte(sender), canon.MustMarshal(offer), digest[:])
+	if had, err := k.once.Has(ctx, key[:]); err != nil || had {
+		return errors.Join(err, fmt.Errorf("%w: the %s of %s", sale.ErrTwice, domain, sender))
+	}
+	return k.once.Set(ctx, key[:])
+}
+
+// save stores an offer.
+func (k *Keeper) save(ctx context.Context, o sale.Offer) error {
+	if o.Closed() {
+		return errors.Join(k.offers.Set(ctx, o.ID, o), k.open.Remove(ctx, o.ID))
+	}
+	return errors.Join(k.offers.Set(ctx, o.ID, o), k.open.Set(ctx, o.ID))
+}
+
+func (k *Keeper) offer(ctx context.Context, id uint64) (sale.Offer, error) {
+	o, err := k.offers.Get(ctx, id)
+	if errors.Is(err, collections.ErrNotFound) {
+		return o, fmt.Errorf("%w: offer %d", ErrNone, id)
+	}
+	return o, err
+}
+
+// order returns an order with its offer.
+func (k *Keeper) order(ctx context.Context, id uint64) (sale.Offer, sale.Order, error) {
+	r, err := k.orders.Get(ctx, id)
+	if errors.Is(err, collections.ErrNotFound) {
+		return sale.Offer{}, r, fmt.Errorf("%w: order %d", ErrNone, id)
+	}
+	if err != nil {
+		return sale.Offer{}, r, err
+	}
+	o, err := k.offer(ctx, r.Offer)
+	return o, r, err
+}
+
+// turn stores an order in its new state, in place of the old one, and the payments of the turn.
+func (k *Keeper) turn(ctx context.Context, o sale.Offer, old, r sale.Order, payments []sale.Payment) error {
+	if old.Open() {
+		if err := k.until.Remove(ctx, collections.Join(old.Until, old.ID)); err != nil {
+			return err
+		}
+	}
+	if r.Open() {
+		if err := k.until.Set(ctx, collections.Join(r.Until, r.ID)); err != nil {
+			return err
+		}
+	}
+	return errors.Join(k.save(ctx, o), k.orders.Set(ctx, r.ID, r), k.pay(ctx, o, payments))
+}
+
+func (k *Keeper) pay(ctx context.Context, o sale.Offer, payments []sale.Payment) error {
+	for _, p := range payments {
+		amount, err := k.amount(ctx, o.Terms.Denom, p.Amount)
+		if err != nil {
+			return err
+		}
+		if p.To == "" {
+			if err := k.pool.FundCommunityPool(ctx, amount, k.account); err != nil {
+				return err
+			}
+			continue
+		}
+		to, err := sdk.AccAddressFromBech32(p.To)
+		if err != nil {
+			return err
+		}
+		if err := k.bank.SendCoinsFromModuleToAccount(ctx, Name, to, amount); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lock takes grains from an account.
+func (k *Keeper) lock(ctx context.Context, from, denom string, grains uint64) error {
+	if grains == 0 {
+		return nil
+	}
+	amount, err := k.amount(ctx, denom, grains)
+	if err != nil {
+		return err
+	}
+	account, err := sdk.AccAddressFromBech32(from)
+	if err != nil {
+		return err
+	}
+	if err := k.bank.SendCoinsFromAccountToModule(ctx, account, Name, amount); err != nil {
+		return fmt.Errorf("%w: %w", ErrFunds, err)
+	}
+	return nil
+}
+
+func (k *Keeper) amount(ctx context.Context, denom string, grains uint64) (sdk.Coins, error) {
+	c, err := k.coins.Find(ctx, denom)
+	return adapter.CoinsOf(c.Coin, grains), err
+}
+
+// EndBlock settles the orders whose phase is over.
+func (k *Keeper) EndBlock(ctx context.Context) error {
+	height := sdk.UnwrapSDKContext(ctx).BlockHeight()
+	var due []collections.Pair[int64, uint64]
+	past := new(collections.Range[collections.Pair[int64, uint64]]).
+		EndExclusive(collections.PairPrefix[int64, uint64](height))
+	if err := k.until.Walk(ctx, past, func(key collections.Pair[int64, uint64]) (bool, error) {
+		due = append(due, key)
+		return len(due) == settled, nil
+	}); err != nil {
+		return err
+	}
+	for _, key := range due {
+		err := adapter.Isolate(ctx, func(ctx context.Context) error {
+			o, old, err := k.order(ctx, key.K2())
+			if err != nil {
+				return err
+			}
+			o, r, payments := o.Expire(old, height)
+			return k.turn(ctx, o, old, r, payments)
+		})
+		if err != nil { // no order stops the blocks, or is tried again in each
+			sdk.UnwrapSDKContext(ctx).Logger().Error("sale: an order cannot be settled", "order", key.K2(), "error", err)
+			if err := k.until.Remove(ctx, key); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

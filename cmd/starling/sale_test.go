@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/starling-network/starling/cmd/starling/trade"
+	"github.com/starling-network/starling/internal/porttest"
+	"github.com/starling-network/starling/node/inspect"
+)
+
+// A model is sold between two accounts, in processes: the buyer gets the files, byte for byte, and the seller the
+// price. The second seller answers with another key: the buyer has the price back, and the bond. The books of the
+// network are balanced.
+func TestModelIsSold(t *testing.T) {
+	onlyLong(t)
+	t.Parallel()
+	job, dir, port := writeJob(t, ""), t.TempDir(), porttest.Ports(t, 40)
+	out, net := filepath.Join(dir, "out"), filepath.Join(dir, "net")
+	if code, _, stderr := starling(t, "train", job, "--dir", out, "-q"); code != 0 {
+		t.Fatalf("exit %d\n%s", code, stderr)
+	}
+	up(t, net, "--workers", "0", "--verifiers", "0", "--block-time", "100ms", "--port", fmt.Sprint(port))
+	url := fmt.Sprintf("http://127.0.0.1:%d", port+1)
+	seller, buyer := filepath.Join(net, "consumer"), filepath.Join(dir, "buyer")
+	fund(t, url, seller, buyer, "100")
+	sell := func(listen string, more ...string) (stop func()) {
+		t.Helper()
+		c := command(t, append([]string{"model", "sell", out, "--home", seller, "--network", url, "--listen", listen},
+			more...)...)
+		says(t, news(t, c), "is served at")
+		return func() {
+			t.Helper()
+			_ = c.Process.Signal(syscall.SIGINT)
+			if err := c.Wait(); err != nil {
+				t.Errorf("the seller: %v", err)
+			}
+		}
+	}
+	terms := []string{"--price", "20", "--bond", "5", "--answer-blocks", "600", "--complaint-blocks", "50"}
+	at := porttest.Address(t)
+	stop := sell(at, terms...)
+	offered := sales(t, url)
+	if len(offered) != 1 || offered[0].Price != "20.00" || offered[0].Bond != "5.00" || offered[0].Status != "open" ||
+		offered[0].Locations[0] != "http://"+at {
+		t.Fatalf("%+v", offered)
+	}
+	buy := func(offer uint64, name string, want int) (p trade.Purchase) {
+		t.Helper()
+		code, stdout, stderr := starling(t, "model", "buy", fmt.Sprint(offer), "--to", filepath.Join(dir, name), "--most",
+			"20", "--window", "50", "--home", buyer, "--network", url, "-o", "json")
+		if code != want {
+			t.Fatalf("buy %d: exit %d\n%s%s", offer, code, stdout, stderr)
+		}
+		if err := json.Unmarshal([]byte(stdout), &p); err != nil {
+			t.Fatalf("%v\n%s", err, stdout)
+		}
+		return p
+	}
+	if p := buy(offered[0].Offer, "bought", 0); p.Outcome != "bought" || p.Returned != "0.00" {
+		t.Errorf("%+v", p)
+	}
+	if p := buy(offered[0].Offer, "bought", 0); p.Outcome != "bought" {
+		t.Errorf("the same command again: %+v", p)
+	}
+	for _, name := range []string{"model.safetensors", "config.json", "tokenizer.json", "lineage.jsonl"} {
+		sold, err := os.ReadFile(filepath.Join(out, name))
+		bought, err2 := os.ReadFile(filepath.Join(dir, "bought", name))
+		if err != nil || err2 != nil || !bytes.Equal(sold, bought) {
+			t.Errorf("%s: %d bytes of %d: %v, %v", name, len(bought), len(sold), err, err2)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "bought", "starling.log")); err == nil {
+		t.Error("the log was sold")
+	}
+	if code, _, stderr := starling(t, "model", "generate", filepath.Join(dir, "bought"), "--prompt", "number", "--tokens",
+		"5"); code != 0 {
+		t.Errorf("the bought model: exit %d\n%s", code, stderr)
+	}
+	for sales(t, url)[0].Sold != 1 && t.Context().Err() == nil {
+		<-seldom()
+	}
+	stop()
+
+	lied := filepath.Join(seller, "sales", "out", "secrets.json")
+	if err := os.Rename(filepath.Dir(lied), filepath.Dir(lied)+"-sold"); err != nil {
+		t.Fatal(err)
+	}
+	sell(at, terms...)()
+	text, err := os.ReadFile(lied)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := bytes.Index(text, []byte(`"key": "`)) + len(`"key": "`)
+	if text[begin]++; text[begin] > 'z' || text[begin] == 'Z'+1 || text[begin] == '9'+1 || text[begin] < '0' {
+		text[begin] = 'A' // another letter of base64
+	}
+	writeFile(t, lied, text)
+	stop = sell(at)
+	second := sales(t, url)[0]
+	p := buy(second.Offer, "lied", 10)
+	if p.Outcome != "lied" || p.Leaf == nil || *p.Leaf != -1 || p.Returned != "22.50" {
+		t.Errorf("%+v", p)
+	}
+	stop()
+	if all := sales(t, url, "--all"); len(all) != 2 || all[0].Status != "lied" || all[1].Sold != 1 {
+		t.Errorf("%+v", all)
+	}
+	var b inspect.Balances
+	if does(t, &b, "network", "check", "--network", url); len(b.Wrong) > 0 {
+		t.Error(b.Wrong)
+	}
+}
+
+func sales(t *testing.T, network string, more ...string) []trade.Listed {
+	t.Helper()
+	var s struct{ Sales []trade.Listed }
+	does(t, &s, append([]string{"model", "sales", "--network", network}, more...)...)
+	return s.Sales
+}

@@ -1,0 +1,226 @@
+package trade
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/cmd/starling/target"
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
+	"github.com/starling-network/starling/node/coins"
+	"github.com/starling-network/starling/node/push/published"
+	nodesale "github.com/starling-network/starling/node/sale"
+	"github.com/starling-network/starling/node/sale/goods"
+	"github.com/starling-network/starling/protocol/sale"
+)
+
+// selling is what a seller asks for.
+type selling struct {
+	target.Target
+	name, job, price, bond string
+	listen                 string
+	urls                   []string
+	answer, complaint      uint32
+	withdraw               bool
+}
+
+func sellCommand(c *terminal.Console) *cobra.Command {
+	var o selling
+	cmd := &cobra.Command{
+		Use:   "sell FOLDER --price AMOUNT --home DIR",
+		Short: "Sell the model in a folder, with the network as the judge",
+		Long: `Sell the files of the model in a folder, those that starling model push sends: encrypt them, offer them on a
+network, serve the encrypted files at --listen, and answer orders until interrupted. Run the same command again to
+continue. Keep it running: an order that is not answered within --answer-blocks gets its price back.
+
+A buyer checks the encrypted files before it pays. The network holds the price until --complaint-blocks after the
+answer. If one part of the files is not what the offer says, a buyer shows it to the network, and has the price and
+half of the bond. docs/market.md has the rules, and what a buyer cannot know before it pays.
+
+--url is where buyers reach --listen, or a copy of the files, such as a bucket. --withdraw takes no new orders and ends
+when those that are open are settled. AMOUNT is in ZEN, or in another coin with its symbol, such as 25usdc.
+
+The folder sales/ in --home has the key of the files: keep it until the sale ends.`,
+		Example: `  starling model sell out/quickstart --price 25 --home net/consumer --listen 127.0.0.1:7400
+  starling model sell out/tuned --price 25usdc --bond 5usdc --home net/consumer --listen 0.0.0.0:7400 \
+    --url http://203.0.113.8:7400
+  starling model sell out/quickstart --home net/consumer --withdraw`,
+		Args: usage.Exactly("FOLDER"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.check(cmd); err != nil {
+				return err
+			}
+			return explain(o.sell(cmd, c, args[0]))
+		},
+	}
+	o.Flags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&o.price, "price", "", "price, such as 25 or 25usdc")
+	f.StringVar(&o.bond, "bond", "", "cost of a lie, in the coin of the price: half goes to the first buyer that "+
+		"shows it (default: none)")
+	f.StringVar(&o.name, "name", "", "name of the offer (default: that of the folder)")
+	f.StringVar(&o.job, "job", "", "job that trained the model, by your word")
+	f.StringVar(&o.listen, "listen", "127.0.0.1:7400", "host:port at which the encrypted files are served")
+	f.StringArrayVar(&o.urls, "url", nil, "where buyers get the encrypted files (default: http:// and --listen)")
+	f.Uint32Var(&o.answer, "answer-blocks", 300, "blocks in which an order is answered")
+	f.Uint32Var(&o.complaint, "complaint-blocks", 600, "blocks in which a buyer may complain after an answer")
+	f.BoolVar(&o.withdraw, "withdraw", false, "take no new orders, and end when the open ones are settled")
+	return cmd
+}
+
+func (o *selling) check(cmd *cobra.Command) error {
+	if o.Home == "" {
+		return usage.Error(cmd, errors.New("--home is needed: the folder of the account that sells"))
+	}
+	for _, text := range []string{o.price, o.bond} {
+		if text == "" {
+			continue
+		}
+		if err := target.WantCoins(cmd, text); err != nil {
+			return err
+		}
+	}
+	for _, at := range o.urls {
+		if !strings.HasPrefix(at, "http://") && !strings.HasPrefix(at, "https://") {
+			return usage.Error(cmd, fmt.Errorf("--url %s: it begins with http:// or https://", at))
+		}
+	}
+	return nil
+}
+
+func (o *selling) sell(cmd *cobra.Command, c *terminal.Console, folder string) (err error) {
+	path, err := filepath.Abs(folder)
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(o.Home, "sales", filepath.Base(path))
+	if _, err := os.Stat(dir); err != nil && (o.price == "" || o.withdraw) {
+		return usage.Error(cmd, errors.New("this folder is not for sale yet: --price is needed, such as 25 or 25usdc"))
+	}
+	source := goods.Source{Folder: path}
+	found, err := published.Files(path)
+	for _, f := range found {
+		source.Files = append(source.Files, f.Name)
+	}
+	if err != nil || !published.IsModel(path) {
+		return terminal.WithExit(&terminal.Problem{Code: "NO_MODEL", What: folder + " holds no model",
+			Fix: "name a folder with the safetensors of a model, such as the output folder of a finished run"},
+			terminal.ExitNotFound)
+	}
+	say := steps(c)
+	s, err := nodesale.Prepare(cmd.Context(), source, dir,
+		func(done, total int64) { say("encrypts the files", done, total) })
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	return o.Act(cmd, "the folder of the account that sells", func(ctx context.Context, cl *client.Client) error {
+		if err := o.offer(ctx, cl, s, filepath.Base(path)); err != nil {
+			return err
+		}
+		if o.withdraw {
+			if offer, err := cl.Sale.Offer(ctx, s.Offer()); err != nil || !offer.Closed() {
+				if err := errors.Join(err, cl.Sale.Withdraw(ctx, s.Offer())); err != nil {
+					return err
+				}
+			}
+		}
+		return o.serve(ctx, cl, s)
+	})
+}
+
+// offer makes the offer, unless an earlier call did.
+func (o *selling) offer(ctx context.Context, cl *client.Client, s *nodesale.Seller, name string) error {
+	if s.Offer() > 0 {
+		return o.same(ctx, cl, s.Offer())
+	}
+	terms := s.Terms(sale.Terms{Name: o.name, Job: o.job, Answer: o.answer, Complaint: o.complaint, Locations: o.urls})
+	if terms.Name == "" {
+		terms.Name = name
+	}
+	if len(terms.Locations) == 0 {
+		terms.Locations = []string{"http://" + o.listen}
+	}
+	price, err := coins.Parse(ctx, cl.Market, o.price) // refuses none
+	if err != nil {
+		return err
+	}
+	terms.Price, terms.Denom = price.Grains, price.Denom
+	if o.bond != "" {
+		bond, err := coins.Parse(ctx, cl.Market, o.bond)
+		if err == nil && bond.Denom != price.Denom {
+			err = fmt.Errorf("%w: a bond of %s for a price of %s: one coin is wanted", coins.ErrText, bond, price)
+		}
+		if err != nil {
+			return err
+		}
+		terms.Bond = bond.Grains
+	}
+	id, err := cl.Sale.Find(ctx, terms.Content.Key) // of a call that was cut off
+	if err == nil && id == 0 {
+		id, err = cl.Sale.Create(ctx, terms)
+	}
+	if err != nil {
+		return err
+	}
+	offered, err := cl.Sale.Offer(ctx, id)
+	if err != nil {
+		return err
+	}
+	return s.Offered(offered)
+}
+
+// same refuses a price that is not that of the offer: its terms never change.
+func (o *selling) same(ctx context.Context, cl *client.Client, id uint64) error {
+	if o.price == "" {
+		return nil
+	}
+	made, err := cl.Sale.Offer(ctx, id)
+	if err != nil {
+		return err
+	}
+	price, err := coins.Parse(ctx, cl.Market, o.price)
+	if err == nil && (price.Grains != made.Terms.Price || price.Denom != made.Terms.Denom) {
+		err = terminal.WithExit(&terminal.Problem{Code: "OFFERED",
+			What: fmt.Sprintf("offer %d has another price, which does not change", id),
+			Fix:  "leave --price out to continue, or withdraw the offer with --withdraw"}, terminal.ExitConflict)
+	}
+	return err
+}
+
+// serve serves the encrypted files and answers orders until the offer is over or the context ends.
+func (o *selling) serve(ctx context.Context, cl *client.Client, s *nodesale.Seller) error {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", o.listen)
+	if err != nil {
+		return terminal.WithExit(&terminal.Problem{Code: "LISTEN", What: "cannot listen at " + o.listen, Why: err.Error(),
+			Fix: "give another host:port with --listen"}, terminal.ExitConflict)
+	}
+	server := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(l) }()
+	defer func() { _ = server.Close(); <-served }()
+	wait, err := next(ctx, cl)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "offer %d is served at http://%s\n", s.Offer(), l.Addr())
+	err = s.Run(ctx, cl.Sale, wait, slog.New(slog.NewTextHandler(os.Stderr, nil)))
+	if ctx.Err() != nil {
+		return nil
+	}
+	if err == nil {
+		fmt.Fprintf(os.Stderr, "offer %d is over\n", s.Offer())
+	}
+	return err
+}

@@ -1,0 +1,140 @@
+// Package trade has the commands that sell and buy the files of models over a network. The rules are those of
+// protocol/sale, and both sides are in node/sale.
+package trade
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/cmd/starling/target"
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/node/inspect"
+	"github.com/starling-network/starling/node/sale/fault"
+	"github.com/starling-network/starling/protocol/sale"
+)
+
+// Commands are those of starling model that sell and buy.
+func Commands(c *terminal.Console) []*cobra.Command {
+	return []*cobra.Command{sellCommand(c), salesCommand(c), buyCommand(c)}
+}
+
+// Listed is an offer for programs.
+type Listed struct {
+	Offer     uint64   `json:"offer"`
+	Name      string   `json:"name"`
+	Job       string   `json:"job,omitempty"`
+	Seller    string   `json:"seller"`
+	Coin      string   `json:"coin"`
+	Price     string   `json:"price"` // in coins
+	Bond      string   `json:"bond"`
+	Bytes     uint64   `json:"bytes"`
+	Answer    uint32   `json:"answer_blocks"`
+	Complaint uint32   `json:"complaint_blocks"`
+	Open      uint32   `json:"open"`
+	Sold      uint32   `json:"sold"`
+	Status    string   `json:"status"`
+	Locations []string `json:"locations"`
+}
+
+// status of an offer.
+func status(o sale.Offer) string {
+	switch {
+	case o.Lied:
+		return "lied"
+	case o.Withdrawn:
+		return "withdrawn"
+	}
+	return "open"
+}
+
+func salesCommand(c *terminal.Console) *cobra.Command {
+	var all bool
+	cmd := target.ListCommand(c, "sales", "List the models that are for sale on a network",
+		`List the offers of files on a network, the latest first: what starling model sell offers. SOLD counts the orders
+that were paid. A seller of whom a buyer showed a lie is "lied" with --all.
+
+With -o json: {"sales":[{"offer","name","job","seller","coin","price","bond","bytes","answer_blocks",`+
+			`"complaint_blocks","open","sold","status","locations"}]}.`,
+		`  starling model sales --network http://127.0.0.1:26601`, "sales",
+		func(ctx context.Context, t *target.Target) ([]Listed, error) { return list(ctx, t.Network, all) },
+		func(l Listed) string { return fmt.Sprint(l.Offer) },
+		[]string{"OFFER", "NAME", "PRICE", "BOND", "SIZE", "SOLD", "STATUS", "+SELLER", "+JOB", "+LOCATIONS"},
+		func(l Listed) []any {
+			return []any{l.Offer, l.Name, l.Price + " " + l.Coin, l.Bond, terminal.Bytes(l.Bytes), l.Sold, l.Status, l.Seller,
+				l.Job, strings.Join(l.Locations, ", ")}
+		})
+	cmd.Flags().BoolVar(&all, "all", false, "also offers that take no new orders")
+	return cmd
+}
+
+func list(ctx context.Context, network string, all bool) ([]Listed, error) {
+	return inspect.Query(ctx, network, func(ctx context.Context, cl *client.Client) ([]Listed, error) {
+		offers, err := cl.Sale.Offers(ctx, all)
+		listed := []Listed{}
+		for _, o := range offers {
+			t := o.Terms
+			in, err := cl.Market.Coin(ctx, t.Denom)
+			if err != nil {
+				return nil, err
+			}
+			listed = append(listed, Listed{Offer: o.ID, Name: t.Name, Job: t.Job, Seller: o.Seller, Coin: in.Name(),
+				Price: in.Amount(t.Price), Bond: in.Amount(t.Bond), Bytes: t.Content.Bytes, Answer: t.Answer,
+				Complaint: t.Complaint, Open: o.Open, Sold: o.Sold, Status: status(o), Locations: t.Locations})
+		}
+		return listed, err
+	})
+}
+
+// explain explains the errors of node/sale.
+func explain(err error) error {
+	known, ok := errors.AsType[*fault.Error](err)
+	if !ok {
+		return err
+	}
+	exit := map[string]int{fault.BadFolder: terminal.ExitUsage, fault.BadIndex: terminal.ExitVerification,
+		fault.BadSealed: terminal.ExitVerification, fault.BadBox: terminal.ExitVerification,
+		fault.Exists: terminal.ExitConflict, fault.Unreachable: terminal.ExitUnreachable,
+		fault.Closed: terminal.ExitConflict, fault.Late: terminal.ExitVerification,
+		fault.OtherOffer: terminal.ExitConflict, fault.Disk: terminal.ExitFailure}[known.Code]
+	p := &terminal.Problem{Code: known.Code, What: known.What, Fix: known.Fix, Retry: known.Code == fault.Unreachable}
+	if known.Err != nil {
+		p.Why = known.Err.Error()
+	}
+	return terminal.WithExit(p, exit)
+}
+
+// next returns a function that waits for the next block, and returns its height.
+func next(ctx context.Context, cl *client.Client) (func(context.Context) (int64, error), error) {
+	blocks, err := cl.Blocks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) (int64, error) {
+		select {
+		case b, ok := <-blocks:
+			if !ok {
+				return 0, errors.Join(ctx.Err(), client.ErrClosed)
+			}
+			return b.Height, nil
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+	}, nil
+}
+
+// steps returns a function that writes a line to stderr when a step begins.
+func steps(c *terminal.Console) func(step string, done, total int64) {
+	last := ""
+	return func(step string, _, total int64) {
+		if step != last && !c.Quiet {
+			fmt.Fprintf(os.Stderr, "%s (%s)\n", step, terminal.Bytes(uint64(total)))
+		}
+		last = step
+	}
+}

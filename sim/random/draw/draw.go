@@ -1,0 +1,29 @@
+// Package draw draws numbers and members of lists from the seed of a random play.
+package draw
+
+import (
+	"math/rand"
+	"slices"
+)
+
+// Source is the generator of a play.
+type Source struct{ *rand.Rand }
+
+// Below is any number below n, which is above 0.
+func (d Source) Below(n uint64) uint64 { return d.Uint64() % n }
+
+// UpTo is any number from one to another.
+func (d Source) UpTo(from, to int64) int64 { return from + d.Int63n(to-from+1) }
+
+// Often is true in so many of a hundred cases.
+func (d Source) Often(percent int) bool { return d.Intn(100) < percent }
+
+// Pick is one of a list that is not empty.
+func Pick[T any](d Source, list []T) T { return list[d.Intn(len(list))] }
+
+// Mixed is a list in any order.
+func Mixed[T any](d Source, list []T) []T {
+	list = slices.Clone(list)
+	d.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	return list
+}
