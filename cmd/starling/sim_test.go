@@ -37,7 +37,7 @@ func TestSweepsAreCheckedFirst(t *testing.T) {
 // The error of a command that a group does not have names it, and similar commands.
 func TestUnknownCommands(t *testing.T) {
 	for args, want := range map[string]string{
-		"job nonsense": `there is no command "nonsense" of starling job`, "model serv x": "did you mean serve?",
+		"job nonsense": `there is no command "nonsense" of starling job`, "model srve x": "did you mean serve?",
 		"version now": `"now" is given, and starling version takes no argument`,
 		"job verify":  "0 arguments given, wanted", "train a b": "2 arguments given, wanted JOB.yaml",
 	} {

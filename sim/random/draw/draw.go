@@ -1,4 +1,5 @@
-// Package draw draws numbers and members of lists from the seed of a random play.
+// Package draw draws numbers and members of lists from the seed of a random play. It makes no messages and has no
+// seed of its own.
 package draw
 
 import (
