@@ -67,13 +67,13 @@ export async function detail({ root, params: [id, at = 'overview'], query, signa
   }
 
   // The parts of the overview beside its curve: they change with every update of a run that goes on.
-  const strip = h('div', {}), money = h('div', {}), latest = h('div', {}), copies = h('div', {}), sampled = h('div', {});
+  const strip = h('div', {}), spent = h('div', {}), latest = h('div', {}), copies = h('div', {}), sampled = h('div', {});
   async function around() {
     const [samples, checkpoints, struck] = await Promise.all([get(base + '/samples', signal), get(base + '/lineage?limit=1&order=desc', signal),
       job.disputes ? get(base + '/disputes', signal).then(d => d.disputes.map((x, n) => ({ ...x, n })).filter(x => x.verdict === 'worker_lied')) : []]);
     const last = checkpoints.checkpoints[0], sample = samples.samples.at(-1);
     fill(strip, card('Rounds', rounds(job, struck, here)));
-    fill(money, card('Where the budget went', budget(job)));
+    fill(spent, card('Where the budget went', budget(job)));
     fill(copies, pushed(job));
     fill(latest, last && card('Latest checkpoint', facts([['Round', count(last.round)], ['State root', copyable(last.state_root, 14, 8)], ['Signed by', plural(last.signers.length, 'member')]]),
       job.kind === 'run' && job.state === 'done' && job.folder && h('p.small.soft', {}, h('code', {}, `starling job verify ${word(job.folder)}`), ' computes it again, bit for bit.')));
@@ -86,7 +86,7 @@ export async function detail({ root, params: [id, at = 'overview'], query, signa
       const curve = drawings.one(lossChart, { height: 320, legend: true });
       fill(body, controls(), h('div.columns', {}, h('div', {},
         curve ?? h('section.card', {}, empty(job.state === 'running' ? 'The first round is being trained. Its losses appear when it is attested.' : 'No round was attested.')), strip, sampled),
-      h('div', {}, money, latest, copies, card('Job', about(job)))));
+      h('div', {}, spent, latest, copies, card('Job', about(job)))));
     },
     async charts() {
       await load();
@@ -163,7 +163,7 @@ export async function detail({ root, params: [id, at = 'overview'], query, signa
       job = u.job;
       if (!head.isConnected) return;
       drawHead();
-      if (at === 'overview') { fill(money, card('Where the budget went', budget(job))); fill(copies, pushed(job)); }
+      if (at === 'overview') { fill(spent, card('Where the budget went', budget(job))); fill(copies, pushed(job)); }
       if (u.metrics || u.checkpoints || u.samples || ended) refresh();
       else if (counted && (at === 'workers' || at === 'disputes' || at === 'receipts') && news.receipts) drawn[at]().catch(() => {});
       news = u;
