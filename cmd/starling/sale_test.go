@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -62,6 +63,19 @@ func TestModelIsSold(t *testing.T) {
 		}
 		return p
 	}
+	refused := func(code string, args ...string) {
+		t.Helper()
+		exit, _, stderr := starling(t, append([]string{"model"}, append(args, "--network", url)...)...)
+		if exit == 0 || !strings.Contains(stderr, "code: "+code) {
+			t.Errorf("%v: exit %d\n%s", args, exit, stderr)
+		}
+	}
+	first, none := fmt.Sprint(offered[0].Offer), filepath.Join(dir, "none")
+	refused("WINDOW", "buy", first, "--to", none, "--home", buyer)
+	refused("PRICE", "buy", first, "--to", none, "--home", buyer, "--window", "50", "--most", "19.99")
+	stop()
+	refused("OFFERED", "sell", out, "--price", "21", "--home", seller)
+	stop = sell(at)
 	if p := buy(offered[0].Offer, "bought", 0); p.Outcome != "bought" || p.Returned != "0.00" {
 		t.Errorf("%+v", p)
 	}
@@ -86,6 +100,10 @@ func TestModelIsSold(t *testing.T) {
 		<-seldom()
 	}
 	stop()
+	if exit, _, stderr := starling(t, "model", "sell", out, "--withdraw", "--home", seller, "--network", url, "--listen",
+		at); exit != 0 || len(sales(t, url)) != 0 {
+		t.Errorf("withdrawn: exit %d\n%s", exit, stderr)
+	}
 
 	lied := filepath.Join(seller, "sales", "out", "secrets.json")
 	if err := os.Rename(filepath.Dir(lied), filepath.Dir(lied)+"-sold"); err != nil {
