@@ -152,21 +152,19 @@ func (c counter) budgets(ctx context.Context) (sums map[string]sdkmath.Int, err 
 func (c counter) sales(ctx context.Context) (sums map[string]sdkmath.Int, err error) {
 	own := coin.Coin{}
 	sums = map[string]sdkmath.Int{own.Denom: sdkmath.ZeroInt()}
+	coins, err := c.Market.ByDenom(ctx)
+	if err != nil {
+		return nil, err
+	}
 	offers, err := c.Sale.Offers(ctx, true)
 	if err != nil {
 		return nil, err
 	}
 	for _, o := range offers {
-		if o.Held() == 0 && o.Open == 0 {
-			continue
-		}
-		in, err := c.Market.Coin(ctx, o.Terms.Denom)
-		if err != nil {
-			return nil, err
-		}
-		add(sums, in.Coin, o.Held())
+		in := coins[o.Terms.Denom].Coin // a coin stays registered
+		add(sums, in, o.Held())
 		for range o.Open {
-			add(sums, in.Coin, o.Terms.Price)
+			add(sums, in, o.Terms.Price)
 		}
 	}
 	return sums, nil

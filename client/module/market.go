@@ -88,6 +88,16 @@ func (m Market) Coins(ctx context.Context) ([]coin.Registered, error) {
 	return query.List[coin.Registered](r.GetCoins(), err)
 }
 
+// ByDenom are the coins in which orders may be placed by their denominations, the network's own with "".
+func (m Market) ByDenom(ctx context.Context) (map[string]coin.Registered, error) {
+	all, err := m.Coins(ctx)
+	coins := map[string]coin.Registered{"": coin.Zen()}
+	for _, c := range all {
+		coins[c.Denom] = c
+	}
+	return coins, err
+}
+
 // Coin is the coin with a symbol or a denomination; "" and zen are the network's own. The error is query.ErrNotFound if
 // no such coin is registered.
 func (m Market) Coin(ctx context.Context, name string) (coin.Registered, error) {

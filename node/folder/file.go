@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -26,8 +27,13 @@ func WriteFileBy(path string, write func(w io.Writer) error) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
+	return replace(path, os.O_TRUNC, 0o666, write)
+}
+
+// replace writes the bytes of a file under another name, which it opens with a flag, and then gives the file its name.
+func replace(path string, flag int, mode fs.FileMode, write func(w io.Writer) error) error {
 	part := path + ".part"
-	f, err := os.Create(part)
+	f, err := os.OpenFile(part, os.O_CREATE|os.O_RDWR|flag, mode)
 	if err != nil {
 		return err
 	}
@@ -45,6 +51,29 @@ func WriteJSON(path string, v any) error {
 		return err
 	}
 	return WriteFile(path, append(b, '\n'))
+}
+
+// WriteSecretJSON is WriteJSON for a file that only its owner may read, in a folder that is there. When it returns, the
+// file survives a power failure where the system can sync folders.
+func WriteSecretJSON(path string, v any) error {
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.Remove(path + ".part"); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a call that was cut off
+		return err
+	}
+	if err := replace(path, os.O_EXCL, 0o600, func(w io.Writer) error {
+		_, err := w.Write(append(b, '\n'))
+		return err
+	}); err != nil {
+		return err
+	}
+	if d, err := os.Open(filepath.Dir(path)); err == nil {
+		_ = d.Sync() // some systems cannot
+		_ = d.Close()
+	}
+	return nil
 }
 
 // ReadJSON reads the JSON of a file into v.

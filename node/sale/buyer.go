@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/http"
 	"os"
 	"path/filepath"
 	"time"
@@ -31,7 +30,6 @@ type Buyer struct {
 	Dir     string // of its work: the mask, the index and the encrypted file; of one offer
 	To      string // folder of the files
 	Next    func(ctx context.Context) error
-	Client  *http.Client                         // nil: http.DefaultClient
 	Say     func(step string, done, total int64) // reports progress in bytes; may be nil
 	retry   time.Duration
 }
@@ -43,7 +41,7 @@ type Kind string
 const (
 	Bought     Kind = "bought"     // the files are there
 	Unanswered Kind = "unanswered" // the seller did not answer: the price is back
-	Lied       Kind = "lied"       // the seller lied: the price is back, and the bond for the first complaint
+	Lied       Kind = "lied"       // the seller lied: the price is back, and half of the bond for the first complaint
 )
 
 // Outcome is the end of a purchase.
@@ -134,7 +132,7 @@ func (b Buyer) ticket() (*ticket, error) {
 }
 
 func (b Buyer) keep(t *ticket) error {
-	return fault.OnDisk(writeSecret(filepath.Join(b.Dir, fileOrder), t))
+	return fault.OnDisk(folder.WriteSecretJSON(filepath.Join(b.Dir, fileOrder), t))
 }
 
 // placed finds the order of the mask. If it was sent and the network has it not, it may come with one of the next

@@ -76,8 +76,8 @@ func (b Buyer) try(ctx context.Context, location, name string, most int64, check
 	idle := time.AfterFunc(stall, func() { cancel(errStalled) })
 	defer idle.Stop()
 	say := b.progress(name)
-	_, err = download.Get(inner, download.File{URL: u.JoinPath(name).String(), Path: path, Max: most, Client: b.Client,
-		Retry: b.retry, Say: func(done, whole int64) {
+	_, err = download.Get(inner, download.File{URL: u.JoinPath(name).String(), Path: path, Max: most, Retry: b.retry,
+		Say: func(done, whole int64) {
 			idle.Reset(stall)
 			if say != nil {
 				say(done, whole)

@@ -7,11 +7,9 @@ package sale
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/starling-network/starling/canon"
@@ -27,8 +25,8 @@ type SellerMarket interface {
 	Answer(ctx context.Context, order uint64, answer []byte) error
 }
 
-// BuyerMarket is the part of a network that a buyer needs. Place signs with the next sequence number of the account
-// that the network knows, so that of two transactions with one order the network takes one.
+// BuyerMarket is the part of a network that a buyer needs. The network takes an order of a buyer with a mask once:
+// Place fails if an earlier transaction with it was taken.
 type BuyerMarket interface {
 	Offer(ctx context.Context, id uint64) (sale.Offer, error)
 	// Orders lists all orders of an offer, including those that are over.
@@ -51,33 +49,4 @@ func hasOnly(dir string, names ...string) error {
 		}
 	}
 	return err
-}
-
-// writeSecret replaces a file that only its owner can read with a value as JSON. After a crash it is either the old or
-// the new one.
-func writeSecret(path string, v any) error {
-	b, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return err
-	}
-	part := path + ".part"
-	if err := os.Remove(part); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	f, err := os.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(b, '\n'))
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(part, path); err != nil {
-		return err
-	}
-	if d, err := os.Open(filepath.Dir(path)); err == nil {
-		_ = d.Sync() // some systems cannot
-		_ = d.Close()
-	}
-	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/sale/fault"
 	"github.com/starling-network/starling/node/sale/goods"
 	"github.com/starling-network/starling/protocol/sale"
@@ -165,8 +166,9 @@ func TestLocations(t *testing.T) {
 	b = x.buyer(t, "other")
 	x.offers[0].Terms.Locations = []string{at + "/right"}
 	part := filepath.Join(b.Dir, goods.FileSealed+".part")
-	if err := errors.Join(os.MkdirAll(b.Dir, 0o755), writeSecret(filepath.Join(b.Dir, fileOrder), ticket{Offer: 1,
-		Mask: make([]byte, sale.KeyBytes)}), os.WriteFile(part, make([]byte, 5000), 0o644),
+	if err := errors.Join(os.MkdirAll(b.Dir, 0o755),
+		folder.WriteSecretJSON(filepath.Join(b.Dir, fileOrder), ticket{Offer: 1,
+			Mask: make([]byte, sale.KeyBytes)}), os.WriteFile(part, make([]byte, 5000), 0o644),
 		os.WriteFile(part+".tag", []byte(`"`+x.seller.secrets.Content.Sealed.String()+`"`), 0o644)); err != nil {
 		t.Fatal(err)
 	}

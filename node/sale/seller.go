@@ -38,7 +38,6 @@ type secrets struct {
 	Key     []byte       `json:"key"`             // of the files
 	Seal    []byte       `json:"seal"`            // private key of masks
 	Offer   uint64       `json:"offer,omitempty"` // on the network; 0: none yet
-	Terms   *sale.Terms  `json:"terms,omitempty"` // of the offer
 }
 
 // Seller sells the files of one offer. Its folder has its secrets and the encrypted files. One process at a time uses
@@ -124,7 +123,7 @@ func prepare(ctx context.Context, g goods.Source, dir string, progress func(done
 	if s.Content, err = goods.Seal(ctx, g, public, s.Key, progress); err != nil {
 		return err
 	}
-	return writeSecret(filepath.Join(dir, fileSecrets), s)
+	return folder.WriteSecretJSON(filepath.Join(dir, fileSecrets), s)
 }
 
 // OpenSeller opens the folder of a seller. The caller closes it.
@@ -169,8 +168,8 @@ func (s *Seller) Offered(o sale.Offer) error {
 			Fix: "give the number of the offer that was made with this folder"}
 	}
 	next := s.secrets
-	next.Offer, next.Terms = o.ID, &o.Terms
-	if err := writeSecret(filepath.Join(s.dir, fileSecrets), next); err != nil {
+	next.Offer = o.ID
+	if err := folder.WriteSecretJSON(filepath.Join(s.dir, fileSecrets), next); err != nil {
 		return fault.OnDisk(err)
 	}
 	s.secrets = next

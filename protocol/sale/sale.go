@@ -23,7 +23,7 @@ const (
 	MaxLocation  = 256     // bytes
 	MaxLeaves    = 1 << 24 // of LeafBytes: 64 GiB
 	MinWindow    = 20      // blocks
-	LeavesBlock  = 256     // a block more for complaints for so many leaves: buyers have to decrypt them
+	LeavesBlock  = 256     // leaves for which the least window of complaints grows by a block: buyers decrypt them
 	MaxWindow    = 100_000 // blocks
 	MaxAmount    = 1 << 53 // grains
 	SealKeyBytes = 32      // an X25519 public key

@@ -116,8 +116,12 @@ func (k *Keeper) number(ctx context.Context) (uint64, error) {
 // first refuses what the network has already, such as a message that a restarted program sends again.
 func (k *Keeper) first(ctx context.Context, domain, sender string, offer uint64, digest canon.Digest) error {
 	key := canon.Sum(domain, []byte(sender), canon.MustMarshal(offer), digest[:])
-	if had, err := k.once.Has(ctx, key[:]); err != nil || had {
-		return errors.Join(err, fmt.Errorf("%w: the %s of %s", sale.ErrTwice, domain, sender))
+	had, err := k.once.Has(ctx, key[:])
+	if err != nil {
+		return err
+	}
+	if had {
+		return fmt.Errorf("%w: the %s of %s", sale.ErrTwice, domain, sender)
 	}
 	return k.once.Set(ctx, key[:])
 }

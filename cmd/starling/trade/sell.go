@@ -1,6 +1,7 @@
 package trade
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -106,7 +107,7 @@ func (o *selling) sell(cmd *cobra.Command, c *terminal.Console, folder string) (
 	}
 	dir := filepath.Join(o.Home, "sales", filepath.Base(path))
 	if _, err := os.Stat(dir); err != nil && (o.price == "" || o.withdraw) {
-		return usage.Error(cmd, errors.New("this folder is not for sale yet: --price is needed, such as 25 or 25usdc"))
+		return notForSale(cmd)
 	}
 	source := goods.Source{Folder: path}
 	found, err := published.Files(path)
@@ -126,7 +127,7 @@ func (o *selling) sell(cmd *cobra.Command, c *terminal.Console, folder string) (
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	return o.Act(cmd, "the folder of the account that sells", func(ctx context.Context, cl *client.Client) error {
-		if err := o.offer(ctx, cl, s, filepath.Base(path)); err != nil {
+		if err := o.offer(ctx, cmd, cl, s, filepath.Base(path)); err != nil {
 			return err
 		}
 		if o.withdraw {
@@ -140,45 +141,60 @@ func (o *selling) sell(cmd *cobra.Command, c *terminal.Console, folder string) (
 	})
 }
 
+// notForSale refuses to continue or withdraw the sale of a folder that was never offered.
+func notForSale(cmd *cobra.Command) error {
+	return usage.Error(cmd, errors.New("this folder is not for sale yet: --price is needed, such as 25 or 25usdc"))
+}
+
 // offer makes the offer, unless an earlier call did.
-func (o *selling) offer(ctx context.Context, cl *client.Client, s *nodesale.Seller, name string) error {
+func (o *selling) offer(ctx context.Context, cmd *cobra.Command, cl *client.Client, s *nodesale.Seller,
+	name string) error {
 	if s.Offer() > 0 {
 		return o.same(ctx, cl, s.Offer())
 	}
-	terms := s.Terms(sale.Terms{Name: o.name, Job: o.job, Answer: o.answer, Complaint: o.complaint, Locations: o.urls})
-	if terms.Name == "" {
-		terms.Name = name
-	}
-	if len(terms.Locations) == 0 {
-		terms.Locations = []string{"http://" + o.listen}
-	}
-	price, err := coins.Parse(ctx, cl.Market, o.price) // refuses none
-	if err != nil {
+	terms := s.Terms(sale.Terms{Name: cmp.Or(o.name, name), Job: o.job, Answer: o.answer, Complaint: o.complaint,
+		Locations: o.urls})
+	id, err := cl.Sale.Find(ctx, terms.Content.Key) // of a call that was cut off
+	switch {
+	case err != nil:
 		return err
-	}
-	terms.Price, terms.Denom = price.Grains, price.Denom
-	if o.bond != "" {
-		bond, err := coins.Parse(ctx, cl.Market, o.bond)
-		if err == nil && bond.Denom != price.Denom {
-			err = fmt.Errorf("%w: a bond of %s for a price of %s: one coin is wanted", coins.ErrText, bond, price)
-		}
-		if err != nil {
+	case id > 0:
+		if err := o.same(ctx, cl, id); err != nil {
 			return err
 		}
-		terms.Bond = bond.Grains
-	}
-	id, err := cl.Sale.Find(ctx, terms.Content.Key) // of a call that was cut off
-	if err == nil && id == 0 {
-		id, err = cl.Sale.Create(ctx, terms)
-	}
-	if err != nil {
-		return err
+	case o.price == "" || o.withdraw:
+		return notForSale(cmd)
+	default:
+		if terms, err = o.asks(ctx, cl, terms); err != nil {
+			return err
+		}
+		if id, err = cl.Sale.Create(ctx, terms); err != nil {
+			return err
+		}
 	}
 	offered, err := cl.Sale.Offer(ctx, id)
 	if err != nil {
 		return err
 	}
 	return s.Offered(offered)
+}
+
+// asks completes terms with the price, the bond and the locations.
+func (o *selling) asks(ctx context.Context, cl *client.Client, terms sale.Terms) (sale.Terms, error) {
+	if len(terms.Locations) == 0 {
+		terms.Locations = []string{"http://" + o.listen}
+	}
+	price, err := coins.Parse(ctx, cl.Market, o.price)
+	if err != nil || o.bond == "" {
+		terms.Price, terms.Denom = price.Grains, price.Denom
+		return terms, err
+	}
+	bond, err := coins.Parse(ctx, cl.Market, o.bond)
+	if err == nil && bond.Denom != price.Denom {
+		err = fmt.Errorf("%w: a bond of %s for a price of %s: one coin is wanted", coins.ErrText, bond, price)
+	}
+	terms.Price, terms.Denom, terms.Bond = price.Grains, price.Denom, bond.Grains
+	return terms, err
 }
 
 // same refuses a price that is not that of the offer: its terms never change.

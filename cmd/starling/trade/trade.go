@@ -75,14 +75,14 @@ With -o json: {"sales":[{"offer","name","job","seller","coin","price","bond","by
 
 func list(ctx context.Context, network string, all bool) ([]Listed, error) {
 	return inspect.Query(ctx, network, func(ctx context.Context, cl *client.Client) ([]Listed, error) {
+		coins, err := cl.Market.ByDenom(ctx)
+		if err != nil {
+			return nil, err
+		}
 		offers, err := cl.Sale.Offers(ctx, all)
 		listed := []Listed{}
 		for _, o := range offers {
-			t := o.Terms
-			in, err := cl.Market.Coin(ctx, t.Denom)
-			if err != nil {
-				return nil, err
-			}
+			t, in := o.Terms, coins[o.Terms.Denom]
 			listed = append(listed, Listed{Offer: o.ID, Name: t.Name, Job: t.Job, Seller: o.Seller, Coin: in.Name(),
 				Price: in.Amount(t.Price), Bond: in.Amount(t.Bond), Bytes: t.Content.Bytes, Answer: t.Answer,
 				Complaint: t.Complaint, Open: o.Open, Sold: o.Sold, Status: status(o), Locations: t.Locations})

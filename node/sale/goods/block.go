@@ -13,7 +13,7 @@ import (
 	"github.com/starling-network/starling/protocol/sale"
 )
 
-// blockBytes is the size of a block: so many bytes are read, encrypted and digested at a time.
+// blockBytes is the number of bytes that a thread reads, encrypts and digests at a time.
 const blockBytes = 512 * sale.LeafBytes
 
 // block is a run of leaves of one part.

@@ -164,6 +164,17 @@ func (x *Index) digest(i int) canon.Digest {
 	return canon.Digest(x.Digests[i*size : (i+1)*size])
 }
 
+// other returns the number of the first of some plain leaves that is not its digest, or -1. first is the number of the
+// first leaf.
+func (x *Index) other(first int, leaves [][]byte) int {
+	for i, d := range canon.Leaves(leaves) {
+		if d != x.digest(first+i) {
+			return first + i
+		}
+	}
+	return -1
+}
+
 // tree is the tree over the digests of the plain leaves.
 func (x *Index) tree() *canon.Tree {
 	digests := make([]canon.Digest, len(x.Digests)/len(canon.Digest{}))

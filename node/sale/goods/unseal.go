@@ -10,7 +10,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/node/sale/fault"
 	"github.com/starling-network/starling/protocol/sale"
 )
@@ -113,15 +112,13 @@ func decrypt(ctx context.Context, sealed *os.File, to *os.Root, x *Index, key []
 			return err
 		}
 		s.crypt(cipher, b.leaf)
-		for i, d := range canon.Leaves(s.leaves) {
-			if d != x.digest(b.leaf+i) {
-				mu.Lock()
-				defer mu.Unlock()
-				if bad < 0 || b.leaf+i < bad {
-					bad = b.leaf + i
-				}
-				return errLeaf
+		if i := x.other(b.leaf, s.leaves); i >= 0 {
+			mu.Lock()
+			defer mu.Unlock()
+			if bad < 0 || i < bad {
+				bad = i
 			}
+			return errLeaf
 		}
 		if to == nil {
 			return nil
@@ -235,10 +232,8 @@ func holds(ctx context.Context, dir string, x *Index) (bool, error) {
 		if err := s.read(m, b); err != nil {
 			return err
 		}
-		for i, d := range canon.Leaves(m.leaves) {
-			if d != x.digest(b.leaf+i) {
-				return errLeaf
-			}
+		if x.other(b.leaf, m.leaves) >= 0 {
+			return errLeaf
 		}
 		return nil
 	})

@@ -16,7 +16,7 @@ func (d Source) Below(n uint64) uint64 { return d.Uint64() % n }
 // UpTo is any number from one to another.
 func (d Source) UpTo(from, to int64) int64 { return from + d.Int63n(to-from+1) }
 
-// Often is true in so many of a hundred cases.
+// Often is true with a probability in percent.
 func (d Source) Often(percent int) bool { return d.Intn(100) < percent }
 
 // Pick is one of a list that is not empty.
