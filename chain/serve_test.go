@@ -22,6 +22,7 @@ import (
 	reflection "google.golang.org/grpc/reflection/grpc_reflection_v1alpha"
 
 	"github.com/starling-network/starling/chain"
+	"github.com/starling-network/starling/internal/inputs"
 	"github.com/starling-network/starling/internal/porttest"
 )
 
@@ -79,6 +80,7 @@ func TestOrdinaryClients(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer v.Stop()
+	inputs.Of(t, filepath.Join("testdata", "cosmjs", "check.mjs"))
 	do("node", "check.mjs", "http://"+c.RPC, "http://"+c.REST, mnemonic)
 }
 

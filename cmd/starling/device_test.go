@@ -11,6 +11,7 @@ import (
 
 	"github.com/starling-network/starling/compute/device/suite"
 	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/internal/inputs"
 	"github.com/starling-network/starling/node/accelerator"
 	"github.com/starling-network/starling/node/accelerator/admission"
 	"github.com/starling-network/starling/node/accelerator/shared"
@@ -27,6 +28,7 @@ func withDevice(t *testing.T, home string) []string {
 	t.Helper()
 	dir := t.TempDir()
 	o := accelerator.Options{Program: filepath.Join(dir, "starling-device")}
+	inputs.Of(t, "../starling-device", "../../node/accelerator", "../../node/opencl")
 	if out, err := exec.Command("go", "build", "-o", o.Program, "../starling-device").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/starling-network/starling/internal/inputs"
 )
 
 // Experts of different sizes are trained by jobs of their own, one with a liar, verified, and read texts together: the
@@ -21,6 +23,7 @@ func TestExperts(t *testing.T) {
 		short = append(short, "--set", set)
 	}
 	example := "../../examples/experts.yaml"
+	inputs.Of(t, "../../examples")
 	code, stdout, stderr := starling(t, append([]string{"train", example, "--dishonest", "1"}, short...)...)
 	if code != 0 || strings.Count(stdout, `"verdict":"worker_lied"`) != 3 {
 		t.Fatalf("exit %d: %s%s", code, stdout, stderr)

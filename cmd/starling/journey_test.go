@@ -17,6 +17,7 @@ import (
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/folder"
+	"github.com/starling-network/starling/internal/inputs"
 	"github.com/starling-network/starling/internal/porttest"
 )
 
@@ -195,6 +196,7 @@ func inPyTorch(t *testing.T, dir string, tok *tokenizer.Tokenizer, prompt string
 	if exec.Command(python, "-I", "-c", "import torch").Run() != nil {
 		t.Skip("there is no PyTorch: apt-get install python3-torch")
 	}
+	inputs.Of(t, "../../node/compat/families.py")
 	args := []string{"../../node/compat/families.py", "--continue", dir, fmt.Sprint(n)}
 	for _, id := range tok.EncodeText(prompt) {
 		args = append(args, fmt.Sprint(id))
@@ -213,6 +215,7 @@ func nodeClient(t *testing.T, answer any, dir, needs string, args ...string) {
 	if _, err := os.Stat(filepath.Join(dir, "node_modules", needs)); err != nil {
 		t.Skipf("the npm package %s is not installed: cd %s && npm ci --ignore-scripts --omit=optional", needs, dir)
 	}
+	inputs.Of(t, filepath.Join(dir, args[0]))
 	c := exec.Command("node", args...)
 	c.Dir = dir
 	var errs bytes.Buffer

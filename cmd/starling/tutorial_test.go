@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/starling-network/starling/internal/inputs"
 )
 
 // blocks are the ```sh blocks of a page, in order.
@@ -42,6 +44,7 @@ func onPath(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	inputs.Of(t, sdk)
 	return append(os.Environ(), "PYTHONPATH="+sdk, "PYTHONDONTWRITEBYTECODE=1", "STARLING_TOKEN=",
 		"PATH="+dir+":"+os.Getenv("PATH"))
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/record"
 	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/internal/inputs"
 )
 
 const (
@@ -141,6 +142,7 @@ func curves(t *testing.T, python string, cases []example) (all [][]float64) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	inputs.Of(t, "testdata")
 	cmd := exec.Command(python, "-I", "testdata/train.py")
 	cmd.Stdin = bytes.NewReader(text)
 	said, err := cmd.Output()

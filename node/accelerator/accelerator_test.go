@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/compute/device"
+	"github.com/starling-network/starling/internal/inputs"
 	"github.com/starling-network/starling/node/confine"
 )
 
@@ -16,6 +17,7 @@ import (
 func built(t *testing.T) string {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "starling-device")
+	inputs.Of(t, "../../cmd/starling-device", "../opencl")
 	if out, err := exec.Command("go", "build", "-o", to, "../../cmd/starling-device").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/starling-network/starling/internal/inputs"
 )
 
 func TestLicense(t *testing.T) {
@@ -52,6 +54,7 @@ func TestCardPassesTheHubsSchema(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	inputs.Of(t, filepath.Join(clients, args[0]))
 	cmd := exec.CommandContext(t.Context(), "node", args...)
 	cmd.Dir = clients
 	var errs bytes.Buffer

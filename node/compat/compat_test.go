@@ -13,6 +13,7 @@ import (
 	"github.com/starling-network/starling/compute/generate"
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/folder"
+	"github.com/starling-network/starling/internal/inputs"
 )
 
 // TestFoldersAreThoseOfPyTorch reads a folder of every published configuration and holds its logits against PyTorch's.
@@ -123,6 +124,7 @@ func TestPyTorchGivesTheLogits(t *testing.T) {
 	for _, name := range names(t) {
 		args = append(args, filepath.Join("folders", name))
 	}
+	inputs.Of(t, "families.py")
 	out, err := exec.Command(python, args...).Output()
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/starling-network/starling/internal/inputs"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the digests of Hugging Face's library anew")
@@ -39,6 +41,7 @@ func TestHuggingFaceGivesTheDigests(t *testing.T) {
 	if *rewrite {
 		dir = "tokenizers"
 	}
+	inputs.Of(t, "tokenizers.mjs")
 	if out, err := exec.Command("node", "tokenizers.mjs", "make", dir).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

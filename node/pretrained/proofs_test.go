@@ -16,6 +16,7 @@ import (
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/safetensors"
 	"github.com/starling-network/starling/compute/toploc"
+	"github.com/starling-network/starling/internal/inputs"
 )
 
 // proven is a model with enough activations for a proof of one token, and answers.
@@ -105,6 +106,7 @@ func TestProofsOfPyTorch(t *testing.T) {
 		{"float32", map[toploc.Precision]bool{toploc.BFloat16: true, toploc.Float32: true}},
 		{"bfloat16", map[toploc.Precision]bool{toploc.BFloat16: true, toploc.Float32: false}},
 	} {
+		inputs.Of(t, "testdata", "../../sdk/python")
 		cmd := exec.Command(python, "testdata/prove.py", dir, c.made, "../../sdk/python")
 		cmd.Stdin = bytes.NewReader(lines.Bytes())
 		cmd.Stderr = os.Stderr

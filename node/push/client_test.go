@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/starling-network/starling/internal/inputs"
 	"github.com/starling-network/starling/internal/pushtest"
 	"github.com/starling-network/starling/node/push/record"
 )
@@ -29,6 +30,7 @@ func TestHuggingFaceClient(t *testing.T) {
 	hub := pushtest.NewHub(t)
 	dir, sent := model(t, 5<<20/2)
 	names := slices.Sorted(maps.Keys(sent))
+	inputs.Of(t, filepath.Join(clients, "upload.mjs"))
 	cmd := exec.CommandContext(t.Context(), node, append([]string{"upload.mjs", hub.URL, "starling/theirs",
 		pushtest.Token, dir}, names...)...)
 	var out strings.Builder

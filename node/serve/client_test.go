@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/starling-network/starling/internal/inputs"
 	"github.com/starling-network/starling/web/openai"
 )
 
@@ -34,6 +35,7 @@ func TestOpenAIClient(t *testing.T) {
 
 	var stderr strings.Builder
 	const prompt = "once upon"
+	inputs.Of(t, filepath.Join(clients, "openai.mjs"))
 	cmd := exec.CommandContext(t.Context(), node, "openai.mjs", "http://"+l.Addr().String()+"/v1", "sesame", prompt)
 	cmd.Dir, cmd.Stderr = clients, &stderr
 	raw, err := cmd.Output()

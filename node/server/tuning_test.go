@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/client/api"
+	"github.com/starling-network/starling/internal/inputs"
 	"github.com/starling-network/starling/internal/jobtest"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/rundir"
@@ -195,6 +196,7 @@ func testTuningClient(t *testing.T, url, examples string, job api.FineTuningJob,
 		t.Skip("OpenAI's client is not installed: run `npm ci --ignore-scripts` in web/clients")
 	}
 	var stderr strings.Builder
+	inputs.Of(t, filepath.Join(clients, "tuning.mjs"))
 	cmd := exec.CommandContext(t.Context(), node, "tuning.mjs", url, examples, "k")
 	cmd.Dir, cmd.Stderr = clients, &stderr
 	raw, err := cmd.Output()

@@ -12,6 +12,7 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 
 	"github.com/starling-network/starling/client/job/foreign"
+	"github.com/starling-network/starling/internal/inputs"
 )
 
 // The trainer makes of the arguments of Hugging Face's trainer what `starling job import` makes of a file with them.
@@ -37,6 +38,7 @@ func TestTrainerConvertsAsImport(t *testing.T) {
 	c := exec.CommandContext(t.Context(), python, "-W", "ignore", "-c",
 		"import json, sys; from starling import arguments; print(json.dumps(arguments.keys(json.load(open(sys.argv[1])), "+
 			workers+")))", file)
+	inputs.Of(t, ".")
 	c.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")
 	out, err := c.Output()
 	if err != nil {

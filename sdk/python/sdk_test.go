@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/starling-network/starling/internal/inputs"
 	"github.com/starling-network/starling/node/dashboard"
 	"github.com/starling-network/starling/node/server"
 )
@@ -46,6 +47,7 @@ func TestPython(t *testing.T) {
 	case err := <-ended:
 		t.Fatal(err)
 	}
+	inputs.Of(t, ".")
 	cmd := exec.CommandContext(t.Context(), python, "-W", "error::SyntaxWarning", "-m", "unittest", "tests.test_client",
 		"tests.test_server",
 		"tests.test_trainer")

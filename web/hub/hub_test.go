@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/starling-network/starling/internal/inputs"
 )
 
 const secret = "the key of the account"
@@ -216,6 +218,7 @@ func TestHuggingFaceClient(t *testing.T) {
 	server := httptest.NewServer(s)
 	defer server.Close()
 	var stderr strings.Builder
+	inputs.Of(t, filepath.Join(clients, "hub.mjs"))
 	cmd := exec.CommandContext(t.Context(), node, "hub.mjs", server.URL, "starling/small", t.TempDir())
 	cmd.Dir, cmd.Stderr = clients, &stderr
 	raw, err := cmd.Output()
