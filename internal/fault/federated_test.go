@@ -112,7 +112,7 @@ func TestFederated(t *testing.T) {
 	out := filepath.Join(dir, "out")
 	serve := func() *exec.Cmd {
 		c := exec.Command(program, "job", "federated", "serve", "../../examples/federated.yaml", "--listen", listen,
-			"--dir", out, "--threads", "1", "--phase-timeout", "20s", "-o", "json", "--set", "federated.owners=7", "--set",
+			"--dir", out, "--threads", "1", "--phase-timeout", "10s", "-o", "json", "--set", "federated.owners=7", "--set",
 			"strategy.round_timeout=30s", "--set", "federated.min_cohort=3")
 		c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 		log, err := os.OpenFile(filepath.Join(dir, "serve.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
@@ -169,9 +169,10 @@ func TestFederated(t *testing.T) {
 			hundredfold(t, ctx, long, a)
 		}
 	}
-	for range 2 { // they know that it is over
-		_, _ = garbage.Announced(ctx, 10)
-		_, _ = long.Announced(ctx, 10)
+	for _, c := range []*wire.Client{garbage, long} {
+		for from, err := uint32(10), error(nil); err == nil; from++ { // the coordinator ends when all know that it is over
+			_, err = c.Announced(ctx, from)
+		}
 	}
 	if err := coordinator.Wait(); err != nil {
 		log, _ := os.ReadFile(filepath.Join(dir, "serve.log"))

@@ -103,29 +103,29 @@ func TestRollouts(t *testing.T) {
 	}
 }
 
-// TestForgedRollouts runs a worker that forges the answers that it draws, and one that does not serve them. The first
-// loses stake, the second none, and the model is the one that the job determines. Whether the second is paid depends on
-// whether a verifier that drew its answers again serves them in time; sim.TestWithheldRollouts holds the rule.
+// TestForgedRollouts runs a worker that forges the answers that it draws, and one that raises a reward of its answers,
+// where a reward model and a rule reward them. Both lose stake, and the model is the one that the job determines.
 func TestForgedRollouts(t *testing.T) {
 	t.Parallel()
 	n := drawNetwork(t, false, nil)
 	liars := []liar{{act: "forges-rollouts", role: "worker", slashed: true, out: true},
-		{act: "withholds-rollouts", role: "worker"}}
+		{act: "forges-rewards", role: "worker", slashed: true, out: true}}
 	n.invite(liars)
-	const rounds = 5
-	n.rollouts(t, 4, rounds, "{exact: 1}")
+	const rounds = 6
+	n.rollouts(t, 4, rounds, "[{kind: model, model: ./judge}, {kind: exact}]")
 	n.sentenced(liars, rounds)
 }
 
-// TestForgedRewards runs a worker that raises a reward of the answers that it draws, where a reward model and a rule
-// reward them. It loses stake, and the model is the one that the job determines.
-func TestForgedRewards(t *testing.T) {
+// TestWithheldRollouts runs a worker that does not serve the answers that it draws. It loses no stake, and the model is
+// the one that the job determines. Whether it is paid depends on whether a verifier that drew its answers again serves
+// them in time; sim.TestWithheldRollouts holds the rule.
+func TestWithheldRollouts(t *testing.T) {
 	t.Parallel()
 	n := drawNetwork(t, false, nil)
-	liars := []liar{{act: "forges-rewards", role: "worker", slashed: true, out: true}}
+	liars := []liar{{act: "withholds-rollouts", role: "worker"}}
 	n.invite(liars)
-	const rounds = 6
-	n.rollouts(t, 3, rounds, "[{kind: model, model: ./judge}, {kind: exact}]")
+	const rounds = 5
+	n.rollouts(t, 3, rounds, "{exact: 1}")
 	n.sentenced(liars, rounds)
 }
 
@@ -216,5 +216,6 @@ func (n *network) sentenced(liars []liar, rounds int) []reward.Receipt {
 	}
 	j.sentence(liars, receipts)
 	j.books(receipts)
+	n.t.Log(j.pace())
 	return receipts
 }
