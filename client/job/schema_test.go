@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -135,7 +136,9 @@ func TestSchemaIsThatOfTheSpec(t *testing.T) {
 	s := writer{t}.section(reflect.TypeFor[spec.Spec]())
 	s["$schema"], s["$id"] = "https://json-schema.org/draft/2020-12/schema", "urn:starling:training-job:v1"
 	s["title"] = "Starling training job"
-	s["description"] = "A job file of `starling train`, apiVersion starling/v1, kind TrainingJob."
+	s["description"] = "A job file of `starling train`, apiVersion starling/v1, kind TrainingJob or FederatedJob."
+	s["required"] = slices.DeleteFunc(s["required"].([]string), func(key string) bool { return key == "datasets" })
+	s["anyOf"] = []object{{"required": []string{"datasets"}}, {"required": []string{"experts"}}} // each has its own
 	want := new(bytes.Buffer)
 	e := json.NewEncoder(want)
 	e.SetEscapeHTML(false)
@@ -181,33 +184,38 @@ func TestSchemaAgreesWithParse(t *testing.T) {
 		}
 		return s.Validate(instance)
 	}
-	taken := []string{filepath.Join("..", "..", "examples", "quickstart.yaml")}
+	taken, err := filepath.Glob(filepath.Join("..", "..", "examples", "*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, path := range taken {
 		source, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := holds(source); err != nil {
+		isJob := regexp.MustCompile(`(?m)^kind: \w+Job$`).Match(source)
+		if err := holds(source); (err == nil) != isJob {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
+	quickstart := filepath.Join("..", "..", "examples", "quickstart.yaml")
 	for _, change := range [][2]string{
 		{"max_steps:", "max_stepz:"}, {"kind: TrainingJob", "kind: Job"}, {"architecture: gpt2", "architecture: [gpt2]"},
 		{"val_set_size: 0.02", "val_set_size: 0.9"}, {"method: diloco", "method: magic"}, {"workers: 4", "workers: 0"},
-		{"budget:", "fortune:"}, {"seed: 42", "seed: many"},
+		{"budget:", "fortune:"}, {"seed: 42", "seed: many"}, {"datasets:", "labels:"},
 	} {
-		source, err := os.ReadFile(taken[0])
+		source, err := os.ReadFile(quickstart)
 		if err != nil {
 			t.Fatal(err)
 		}
 		bad := bytes.Replace(source, []byte(change[0]), []byte(change[1]), 1)
 		if bytes.Equal(bad, source) {
-			t.Fatalf("%s is not in %s", change[0], taken[0])
+			t.Fatalf("%s is not in %s", change[0], quickstart)
 		}
 		if holds(bad) == nil {
 			t.Errorf("the schema takes %s", change[1])
 		}
-		if _, err := Parse(bad, taken[0]); err == nil {
+		if _, err := Parse(bad, quickstart); err == nil {
 			t.Errorf("a job file takes %s", change[1])
 		}
 	}
