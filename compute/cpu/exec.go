@@ -11,6 +11,7 @@ import (
 	"slices"
 	"unsafe"
 
+	"github.com/starling-network/starling/compute/cpu/spare"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/kernel/elementary"
 	"github.com/starling-network/starling/compute/lower"
@@ -26,12 +27,13 @@ type Exec struct {
 	plan    *lower.Plan
 	path    kernel.Path // 0 is the active path at the time of a run
 	steps   []boundStep
-	inputs  map[string]int     // operator of each input
-	shares  map[[2]string]bool // what Shares has said
-	memory  [][]byte           // by store; those of inputs and outputs are set during a run
-	workers []worker           // one a thread
-	block   *mapped.Block      // what lasts from run to run; nil: nothing does yet
-	stop    func() bool        // nil: runs are not stopped
+	inputs  map[string]int      // operator of each input
+	shares  map[[2]string]bool  // what Shares has said
+	memory  [][]byte            // by store; those of inputs and outputs are set during a run
+	workers []worker            // one a thread
+	block   *mapped.Block       // what lasts from run to run; nil: nothing does yet
+	stop    func() bool         // nil: runs are not stopped
+	kept    spare.Spares[*Exec] // operators of shown, for Trace
 }
 
 // A worker is the state of one thread of a group.

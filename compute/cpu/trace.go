@@ -17,26 +17,37 @@ func Eval(numerics uint32, op *program.Operator, in []*tensor.Tensor) (*tensor.T
 	return alone(numerics, op, in, 1, kernel.Portable)
 }
 
-// alone computes an operator as a program of its own, with an input for each operand.
+// alone computes an operator as a program of its own.
 func alone(numerics uint32, op *program.Operator, in []*tensor.Tensor, threads int,
 	path kernel.Path) (*tensor.Tensor, error) {
+	x, err := compileAlone(numerics, op, in, threads, path)
+	if err != nil {
+		return nil, err
+	}
+	return x.runAlone(in)
+}
+
+// compileAlone compiles an operator as a program of its own, with an input for each operand.
+func compileAlone(numerics uint32, op *program.Operator, in []*tensor.Tensor, threads int,
+	path kernel.Path) (*Exec, error) {
 	if op.Kind == program.Input {
 		return nil, fmt.Errorf("%w: an Input has no value of its own", program.ErrInvalid)
 	}
 	p := &program.Program{Numerics: numerics, Outputs: []program.Output{{Name: "out", Value: int32(len(in))}}}
-	named := make(map[string]*tensor.Tensor, len(in))
 	single := *op
 	single.In = make([]int32, len(in))
 	for i, t := range in {
-		name := strconv.Itoa(i)
-		p.Ops = append(p.Ops, program.Operator{Kind: program.Input, Name: name, Out: t.Shape})
-		named[name] = t
+		p.Ops = append(p.Ops, program.Operator{Kind: program.Input, Name: strconv.Itoa(i), Out: t.Shape})
 		single.In[i] = int32(i)
 	}
 	p.Ops = append(p.Ops, single)
-	x, err := compile(p, threads, path)
-	if err != nil {
-		return nil, err
+	return compile(p, threads, path)
+}
+
+func (x *Exec) runAlone(in []*tensor.Tensor) (*tensor.Tensor, error) {
+	named := make(map[string]*tensor.Tensor, len(in))
+	for i, t := range in {
+		named[strconv.Itoa(i)] = t
 	}
 	out, err := x.Run(named)
 	return out["out"], err
@@ -124,7 +135,14 @@ func (x *Exec) traceOp(i int, values []*tensor.Tensor) (err error) {
 	for k, v := range op.In {
 		operands[k] = values[v]
 	}
-	values[i], err = alone(x.p.Numerics, op, operands, len(x.workers), x.path)
+	single, known := x.kept.Take(i)
+	if !known {
+		single, err = compileAlone(x.p.Numerics, op, operands, len(x.workers), x.path)
+	}
+	if err == nil {
+		values[i], err = single.runAlone(operands)
+		x.kept.Put(i, single, len(single.block.Bytes))
+	}
 	if e := new(program.OpError); errors.As(err, &e) {
 		e.Index = i
 	}
