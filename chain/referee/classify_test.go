@@ -112,7 +112,7 @@ func TestOtherClassifier(t *testing.T) {
 		task, base := classifierJob(t, name, config)
 		w := witness.New(task, base, unit, nil, shardTokens)
 		r := newReferee(task.Spec, task.Step)
-		for i := range task.Step.Ops {
+		for _, i := range distinct(task.Step) {
 			checkPart(t, w, r, base, i, 0)
 		}
 		honest := vouch(t, task, base, unit, nil)
@@ -141,7 +141,7 @@ func TestOtherClassifierOfTexts(t *testing.T) {
 		task, base := textJob(t, c.name, c.config, c.lora)
 		w := witness.New(task, base, unit, nil, shardTokens)
 		r := newReferee(task.Spec, task.Step)
-		for i := range task.Step.Ops {
+		for _, i := range distinct(task.Step) {
 			checkPart(t, w, r, base, i, 0)
 		}
 		honest := vouch(t, task, base, unit, nil)
@@ -187,7 +187,7 @@ func TestOtherRewardModel(t *testing.T) {
 	task, base := exampleJob(t, loss, pairs, 2*n.Example(), n.Begin(nil, 3), nil)
 	w := witness.New(task, base, unit, nil, shardTokens)
 	r := newReferee(task.Spec, task.Step)
-	for i := range task.Step.Ops {
+	for _, i := range distinct(task.Step) {
 		checkPart(t, w, r, base, i, 0)
 	}
 	honest := vouch(t, task, base, unit, nil)

@@ -115,8 +115,8 @@ func TestOtherRollouts(t *testing.T) {
 	task, base := rolloutJob(t, model.Rollout{Reward: rollout.Reward{Exact: 1, Prefix: 1}})
 	w := witness.New(task, base, unit, nil, shardTokens)
 	r := newReferee(task.Spec, task.Step)
-	for i := range task.Step.Ops {
-		if *long || i%16 == 0 {
+	for n, i := range distinct(task.Step) {
+		if *long || n%8 == 0 {
 			checkPart(t, w, r, base, i, 0)
 		}
 	}
@@ -227,7 +227,7 @@ func TestOtherRewardModels(t *testing.T) {
 		first := slices.IndexFunc(train.Frozen(task.Step), model.IsJudge)
 		convict(t, "another embedding", task, changed(first, -1), base, honest)
 		w, r := witness.New(task, base, unit, nil, shardTokens), newReferee(task.Spec, task.Step)
-		for i := range task.Step.Ops {
+		for _, i := range distinct(task.Step) {
 			checkPart(t, w, r, base, i, 0)
 		}
 	}
@@ -251,7 +251,7 @@ func TestOtherNuclei(t *testing.T) {
 	convict(t, "another share", task, wrong, base, honest)
 	if *long {
 		w, r := witness.New(task, base, unit, nil, shardTokens), newReferee(task.Spec, task.Step)
-		for i := range task.Step.Ops {
+		for _, i := range distinct(task.Step) {
 			checkPart(t, w, r, base, i, 0)
 		}
 	}

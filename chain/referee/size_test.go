@@ -49,19 +49,42 @@ func partBytes(p *program.Program, i int, d recompute.Division, leaf, part int) 
 
 // long is given by .ci/run.
 var long = flag.Bool("long", os.Getenv("STARLING_LONG") != "",
-	"look at every operator of every program, not at one of each shape of some")
+	"look at every program, and at one operator of each shape, not at some")
+
+// distinct lists an operator of each kind, with its numbers and shapes, and with operands that are alike: inputs, or
+// the same value. Others are divided and computed in the same way.
+func distinct(p *program.Program) (list []int) {
+	seen := map[string]bool{}
+	for i := range p.Ops {
+		op := &p.Ops[i]
+		var alike []int
+		for _, v := range op.In {
+			at := slices.Index(op.In, v)
+			if p.Ops[v].Kind == program.Input {
+				at -= len(op.In)
+			}
+			alike = append(alike, at)
+		}
+		key := fmt.Sprint(op.Kind, op.Ints, op.Out, division.Shapes(p, op), alike)
+		if op.Kind == program.Input {
+			key = op.Name // which says how it is shown
+		}
+		if !seen[key] {
+			seen[key], list = true, append(list, i)
+		}
+	}
+	return list
+}
 
 // largest lists the largest parts of tiles in the middle, by kind.
 func largest(t *testing.T, p *program.Program) map[program.Kind]leafSize {
 	t.Helper()
-	out, seen := map[program.Kind]leafSize{}, map[string]bool{}
-	for i := range p.Ops {
+	out := map[program.Kind]leafSize{}
+	for _, i := range distinct(p) {
 		op := &p.Ops[i]
-		key := fmt.Sprint(op.Kind, op.Ints, op.Out, division.Shapes(p, op))
-		if op.Kind == program.Input || seen[key] && !*long {
+		if op.Kind == program.Input {
 			continue
 		}
-		seen[key] = true
 		if s := timePart(t, p, i); s.bytes > out[op.Kind].bytes {
 			out[op.Kind] = s
 		}
@@ -232,14 +255,11 @@ func TestSizeOfParts(t *testing.T) {
 func TestPartsOfAnyTile(t *testing.T) {
 	p := models(t)["gpt2-124m"]
 	r := rand.New(rand.NewPCG(1, 1))
-	seen := map[string]bool{}
-	for i := range p.Ops {
+	for _, i := range distinct(p) {
 		op := &p.Ops[i]
-		key := fmt.Sprint(op.Kind, op.Ints, op.Out, division.Shapes(p, op))
-		if op.Kind == program.Input || op.Kind.IndexOperand() >= 0 || seen[key] {
+		if op.Kind == program.Input || op.Kind.IndexOperand() >= 0 {
 			continue
 		}
-		seen[key] = true
 		d, err := division.Of(p, i)
 		if err != nil {
 			t.Fatal(err)

@@ -93,8 +93,8 @@ func stepsInParts(t *testing.T, b model.Batch, wrong ...program.Kind) {
 	w := witness.New(task, base, unit, nil, shardTokens)
 	r := newReferee(task.Spec, task.Step)
 	seen := map[string]bool{}
-	for i, op := range task.Step.Ops {
-		if key := section(op); *long || !seen[key] {
+	for _, i := range distinct(task.Step) {
+		if key := section(task.Step.Ops[i]); *long || !seen[key] {
 			seen[key] = true
 			checkPart(t, w, r, base, i, 0)
 		}
