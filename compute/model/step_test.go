@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -374,17 +373,7 @@ func TestPrograms(t *testing.T) {
 	if again := build(); again != got {
 		t.Errorf("two builds differ:\n%s%s", got, again)
 	}
-	file := filepath.Join("testdata", "programs.golden")
-	if *rewrite {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
+	if want := golden(t, filepath.Join("testdata", "programs.golden"), got); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 }
