@@ -49,11 +49,13 @@ func TestFilesAreSold(t *testing.T) {
 		coin  coin.Registered
 		plain []byte // committed to; nil: the file
 		mute  bool
+		turn  bool // away
 		phase sale.Phase
 		gains int64 // of the seller, in parts of the price
 	}{
 		{name: "honest", coin: dai, phase: sale.Settled, gains: 2},
 		{name: "mute", coin: usdc, mute: true, phase: sale.Expired},
+		{name: "full", coin: usdc, mute: true, turn: true, phase: sale.Rejected},
 		{name: "liar", coin: coin.Zen(), plain: []byte("another file"), phase: sale.Refunded, gains: -1},
 	} {
 		key, sealed, content := leaf(t, c.name, c.plain)
@@ -77,6 +79,11 @@ func TestFilesAreSold(t *testing.T) {
 		n.refused(buyer.Sale.Complain(n.ctx, order, mask, e), sale.ErrPhase, chainsale.Name, 5)
 		n.refused(buyer.Sale.Answer(n.ctx, order, key), sale.ErrParty, chainsale.Name, 4)
 		n.refused(buyer.Sale.Withdraw(n.ctx, id), sale.ErrParty, chainsale.Name, 4)
+		n.refused(buyer.Sale.Reject(n.ctx, []uint64{order}), sale.ErrParty, chainsale.Name, 4)
+		n.refused(seller.Sale.Reject(n.ctx, make([]uint64, sale.MaxRejected+1)), sale.ErrOrder, chainsale.Name, 6)
+		if c.turn {
+			n.must(seller.Sale.Reject(n.ctx, []uint64{order}))
+		}
 		if !c.mute {
 			n.must(seller.Sale.Answer(n.ctx, order, sale.Unmask(key, mask)))
 		}
@@ -107,7 +114,7 @@ func TestFilesAreSold(t *testing.T) {
 	n.must(err)
 	all, err := buyer.Sale.Offers(n.ctx, true)
 	n.must(err)
-	if len(open) != 0 || len(all) != 3 || all[2].Terms.Name != "honest" || all[2].Sold != 1 || !all[0].Lied {
+	if len(open) != 0 || len(all) != 4 || all[3].Terms.Name != "honest" || all[3].Sold != 1 || !all[0].Lied {
 		t.Errorf("open: %+v, all: %+v", open, all)
 	}
 }

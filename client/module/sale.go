@@ -72,6 +72,11 @@ func (s Sale) Answer(ctx context.Context, order uint64, answer []byte) error {
 	return send(ctx, s.account, &salepb.MsgAnswer{Sender: s.account.Address(), Order: order, Answer: answer})
 }
 
+// Reject gives up orders of the offers of the account, at most sale.MaxRejected, and the buyers their prices back.
+func (s Sale) Reject(ctx context.Context, orders []uint64) error {
+	return send(ctx, s.account, &salepb.MsgReject{Sender: s.account.Address(), Orders: orders})
+}
+
 // Complain shows that the seller of an order of the account lied.
 func (s Sale) Complain(ctx context.Context, order uint64, mask []byte, e sale.Evidence) error {
 	return send(ctx, s.account, &salepb.MsgComplain{Sender: s.account.Address(), Order: order, Mask: mask,

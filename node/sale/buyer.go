@@ -227,7 +227,7 @@ func (b Buyer) bought(offer sale.Offer, order sale.Order) Outcome {
 // refunded is the outcome of an order that is over without files.
 func (t *ticket) refunded(offer sale.Offer, order sale.Order) (Outcome, bool) {
 	switch {
-	case order.Phase == sale.Expired && len(order.Answer) == 0:
+	case order.Phase == sale.Rejected, order.Phase == sale.Expired && len(order.Answer) == 0:
 		return Outcome{Kind: Unanswered, Order: order.ID, Amount: offer.Terms.Price}, true
 	case order.Phase == sale.Refunded:
 		return Outcome{Kind: Lied, Order: order.ID, Leaf: t.Leaf, Amount: t.Amount}, true

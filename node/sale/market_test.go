@@ -103,6 +103,22 @@ func (a account) Answer(_ context.Context, id uint64, answer []byte) (err error)
 	return err
 }
 
+func (a account) Reject(_ context.Context, ids []uint64) error {
+	if len(ids) == 0 || len(ids) > sale.MaxRejected {
+		return sale.ErrOrder
+	}
+	for _, id := range ids {
+		order := &a.orders[id-1]
+		o, next, payments, err := a.offers[order.Offer-1].Reject(*order, a.name)
+		if err != nil {
+			return err
+		}
+		a.offers[order.Offer-1], *order = o, next
+		a.pay(payments)
+	}
+	return nil
+}
+
 func (a account) Complain(_ context.Context, id uint64, mask []byte, e sale.Evidence) error {
 	e, err := sale.ParseEvidence(canon.MustMarshal(e))
 	if err != nil {

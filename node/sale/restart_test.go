@@ -226,8 +226,40 @@ func TestBuyerRefusesFolders(t *testing.T) {
 	}
 }
 
-// A seller that is restarted at every block answers each order once. It does not answer one that ends soon, and the log
-// says why.
+// Orders without a mask that fill the places of an offer are rejected, and close it to others for a few blocks only. An
+// order with a mask is answered before any is rejected.
+func TestOrdersWithoutAMaskAreRejected(t *testing.T) {
+	x := newSale(t, nil)
+	b := x.buyer(t, "buyer")
+	junk := account{x.market, "other"}
+	ctx, places := t.Context(), 0
+	x.coins["other"] = 2000 * price
+	for ; ; places++ {
+		digest := canon.Leaf([]byte(fmt.Sprint("mask ", places)))
+		if _, err := junk.Place(ctx, 1, digest, make([]byte, sale.MaskBoxBytes)); errors.Is(err, sale.ErrMany) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := x.next(ctx); err != nil || x.offers[0].Open != uint32(places-sale.MaxRejected) {
+		t.Fatalf("%d of %d orders are open, %v", x.offers[0].Open, places, err)
+	}
+	if out, err := b.Buy(ctx); err != nil || out.Kind != Bought {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	for x.offers[0].Open > 0 {
+		if err := x.next(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if x.height > 3*window || x.coins["other"] != 2000*price {
+		t.Errorf("at block %d the other has %d, wanted %d", x.height, x.coins["other"], 2000*price)
+	}
+}
+
+// A seller that is restarted at every block answers each order once. It rejects one that ends soon, and the log says
+// why.
 func TestSellerIsRestarted(t *testing.T) {
 	x := newSale(t, nil)
 	dir := x.seller.dir

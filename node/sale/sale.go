@@ -23,6 +23,8 @@ type SellerMarket interface {
 	// Orders lists all orders of an offer, including those that are over.
 	Orders(ctx context.Context, offer uint64) ([]sale.Order, error)
 	Answer(ctx context.Context, order uint64, answer []byte) error
+	// Reject gives up orders that are paid and not answered, at most sale.MaxRejected.
+	Reject(ctx context.Context, orders []uint64) error
 }
 
 // BuyerMarket is the part of a network that a buyer needs. The network takes an order of a buyer with a mask once:

@@ -272,7 +272,7 @@ func TestBuyerCheats(t *testing.T) {
 			}
 			if c.place != nil {
 				x.end()
-				if x.orders[0].Phase != sale.Expired || len(x.orders[0].Answer) > 0 {
+				if x.orders[0].Phase != sale.Rejected || len(x.orders[0].Answer) > 0 {
 					t.Errorf("%+v", x.orders[0])
 				}
 				x.check(t, name, map[string]int64{"buyer": start, "seller": start - bond})

@@ -47,7 +47,7 @@ type Seller struct {
 	unlock  func() error
 	secrets secrets
 	seal    hpke.PrivateKey
-	ignored map[uint64]bool // orders whose reason is in the log
+	refused map[uint64]bool // orders whose reason is in the log
 }
 
 // Prepare encrypts files with a new key into the folder of a seller, and opens it. If the folder has them already, it
@@ -128,7 +128,7 @@ func prepare(ctx context.Context, g goods.Source, dir string, progress func(done
 
 // OpenSeller opens the folder of a seller. The caller closes it.
 func OpenSeller(dir string) (*Seller, error) {
-	s := &Seller{dir: dir, ignored: map[uint64]bool{}}
+	s := &Seller{dir: dir, refused: map[uint64]bool{}}
 	err := folder.ReadJSON(filepath.Join(dir, fileSecrets), &s.secrets)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &fault.Error{Code: fault.BadFolder, What: dir + " is no folder of a seller", Err: err,
@@ -197,7 +197,8 @@ func (s *Seller) Handler() http.Handler {
 }
 
 // Run answers the orders of the offer until it is over. next returns the height of the next block when it is there.
-// An order that is not answered, because its box does not open, gets the buyer its price back; the log has the reason.
+// An order that it cannot answer, such as one whose box does not open, it rejects, so that orders without a mask do not
+// close an offer to others; the log has the reason.
 func (s *Seller) Run(ctx context.Context, m SellerMarket, next func(ctx context.Context) (int64, error),
 	log *slog.Logger) error {
 	if s.secrets.Offer == 0 {
@@ -232,14 +233,18 @@ func (s *Seller) answer(ctx context.Context, m SellerMarket, height int64, log *
 		return false, err
 	}
 	slices.SortStableFunc(orders, func(a, b sale.Order) int { return cmp.Compare(a.Until, b.Until) })
+	var refused []uint64
 	for _, order := range orders {
-		if order.Phase != sale.Paid || s.ignored[order.ID] {
+		if order.Phase != sale.Paid {
 			continue
 		}
 		answer, err := s.reply(o, order, height)
 		if err != nil {
-			s.ignored[order.ID] = true
-			log.Warn("an order is not answered", "order", order.ID, "buyer", order.Buyer, "reason", err)
+			if !s.refused[order.ID] {
+				s.refused[order.ID] = true
+				log.Warn("an order is rejected", "order", order.ID, "buyer", order.Buyer, "reason", err)
+			}
+			refused = append(refused, order.ID)
 			continue
 		}
 		if err := m.Answer(ctx, order.ID, answer); err != nil {
@@ -248,6 +253,11 @@ func (s *Seller) answer(ctx context.Context, m SellerMarket, height int64, log *
 			log.Info("an order is answered", "order", order.ID, "buyer", order.Buyer)
 		}
 		return false, nil // one in a block: the next one is judged by its own height
+	}
+	if len(refused) > 0 {
+		if err := m.Reject(ctx, refused[:min(len(refused), sale.MaxRejected)]); err != nil {
+			log.Warn("a rejection failed; the next block tries again", "error", err)
+		}
 	}
 	return false, nil
 }

@@ -29,6 +29,7 @@ const (
 	SealKeyBytes = 32      // an X25519 public key
 	MaskBoxBytes = 80      // an encapsulated key, and KeyBytes sealed with AES-GCM (RFC 9180)
 	maxOrders    = 1_000   // of one offer at a time
+	MaxRejected  = 100     // orders of one message
 )
 
 // Errors of the rules.
@@ -145,6 +146,7 @@ const (
 	Settled  Phase = "settled"  // the seller has the price
 	Expired  Phase = "expired"  // the seller did not answer: the buyer has the price back
 	Refunded Phase = "refunded" // the buyer showed a lie, and has the price back
+	Rejected Phase = "rejected" // the seller gave the order up, and the buyer has the price back
 )
 
 // Order is the purchase of one buyer.

@@ -223,6 +223,12 @@ func moves(g goods, lied bool) map[string]func(*world) error {
 		if lied {
 			all["false answer to "+name] = answer(g.mask)
 		}
+		all["rejection of "+name] = func(w *world) error {
+			o, r, payments, err := w.offer.Reject(w.orders[i], "seller")
+			w.offer, w.orders[i] = o, r
+			w.pay(payments)
+			return err
+		}
 		for leaf := range 2 {
 			all[fmt.Sprintf("complaint of %s about %d", name, leaf)] = func(w *world) error {
 				o, r, payments, err := w.offer.Complain(w.orders[i], name, g.mask, Evidence{Index: uint64(leaf),
@@ -285,11 +291,11 @@ func TestTheHonestSideLosesNothing(t *testing.T) {
 				switch {
 				case !lied && (w.offer.Lied || o.Phase == Refunded):
 					t.Fatalf("%s: the honest seller lied", w.trace)
-				case !lied && w.revealed[i] && o.Phase == Expired:
+				case !lied && w.revealed[i] && (o.Phase == Expired || o.Phase == Rejected):
 					t.Fatalf("%s: the seller gave the key and was not paid", w.trace)
 				case o.Phase == Refunded && w.coins[name] < 1000:
 					t.Fatalf("%s: %s has %d", w.trace, name, w.coins[name])
-				case o.Phase == Expired && w.coins[name] < 1000:
+				case (o.Phase == Expired || o.Phase == Rejected) && w.coins[name] < 1000:
 					t.Fatalf("%s: %s has %d", w.trace, name, w.coins[name])
 				case w.offer.Lied && o.Phase == Settled && !strings.Contains(w.trace, "blocks; "):
 					t.Fatalf("%s: a liar was paid", w.trace)
@@ -323,6 +329,9 @@ func TestPartiesAndPhases(t *testing.T) {
 	}
 	if _, err := o.Reply(r, "seller", g.key, 22); !errors.Is(err, ErrPhase) {
 		t.Errorf("a late answer: %v", err)
+	}
+	if _, _, _, err := o.Reject(r, "bob"); !errors.Is(err, ErrParty) {
+		t.Errorf("a rejection by another: %v", err)
 	}
 	e := g.evidence(t, 1)
 	if _, _, _, err := o.Complain(r, "alice", g.mask, e, 2); !errors.Is(err, ErrPhase) {

@@ -39,6 +39,30 @@ func (o Offer) Reply(order Order, sender string, answer []byte, height int64) (O
 	return order, nil
 }
 
+// Reject ends an order that the seller will not answer, such as one whose box has no mask. The buyer has the price
+// back.
+func (o Offer) Reject(order Order, sender string) (Offer, Order, []Payment, error) {
+	switch {
+	case sender != o.Seller:
+		return o, order, nil, fmt.Errorf("%w: %s sells %d", ErrParty, o.Seller, o.ID)
+	case order.Phase != Paid:
+		return o, order, nil, fmt.Errorf("%w: order %d is %s", ErrPhase, order.ID, order.Phase)
+	}
+	order.Phase = Rejected
+	o, payments := o.settle([]Payment{{order.Buyer, o.Terms.Price}})
+	return o, order, payments, nil
+}
+
+// settle ends an order. The last one of an offer that is closed returns the bond.
+func (o Offer) settle(payments []Payment) (Offer, []Payment) {
+	held := o.Held()
+	o.Open--
+	if o.Over() && held > 0 {
+		payments = append(payments, Payment{o.Seller, held})
+	}
+	return o, payments
+}
+
 // Complain is the complaint of a buyer, with the mask and the evidence. If they show a lie, the buyer gets the
 // price back, and a part of the bond of the seller unless another buyer has it.
 func (o Offer) Complain(order Order, sender string, mask []byte, e Evidence, height int64) (Offer, Order, []Payment,
@@ -78,11 +102,7 @@ func (o Offer) Expire(order Order, height int64) (Offer, Order, []Payment) {
 	} else {
 		order.Phase = Expired
 	}
-	held := o.Held()
-	o.Open--
-	if o.Over() && held > 0 {
-		payments = append(payments, Payment{o.Seller, held})
-	}
+	o, payments = o.settle(payments)
 	return o, order, payments
 }
 

@@ -2,6 +2,7 @@ package sale
 
 import (
 	"context"
+	"fmt"
 
 	"cosmossdk.io/collections"
 	sdk "github.com/cosmos/cosmos-sdk/types"
@@ -113,6 +114,28 @@ func (k messages) Answer(ctx context.Context, m *salepb.MsgAnswer) (*salepb.MsgA
 		return nil, ErrorTable.Wrap(err)
 	}
 	return &salepb.MsgAnswerResponse{}, k.turn(ctx, o, old, r, nil)
+}
+
+// Reject implements salepb.MsgServer.
+func (k messages) Reject(ctx context.Context, m *salepb.MsgReject) (*salepb.MsgRejectResponse, error) {
+	if len(m.Orders) == 0 || len(m.Orders) > sale.MaxRejected {
+		return nil, ErrorTable.Wrap(fmt.Errorf("%w: %d orders are rejected, wanted 1 to %d", sale.ErrOrder, len(m.Orders),
+			sale.MaxRejected))
+	}
+	for _, id := range m.Orders {
+		o, old, err := k.order(ctx, id)
+		if err != nil {
+			return nil, ErrorTable.Wrap(err)
+		}
+		o, r, payments, err := o.Reject(old, m.Sender)
+		if err != nil {
+			return nil, ErrorTable.Wrap(err)
+		}
+		if err := k.turn(ctx, o, old, r, payments); err != nil {
+			return nil, err
+		}
+	}
+	return &salepb.MsgRejectResponse{}, nil
 }
 
 // Complain implements salepb.MsgServer.

@@ -103,6 +103,8 @@ func settle(ctx context.Context, d draw.Source, b Book) (sender string, m sdk.Ms
 		}
 		for _, r := range draw.Mixed(d, orders) {
 			switch {
+			case r.Phase == sale.Paid && d.Often(5):
+				return o.Seller, &salepb.MsgReject{Sender: o.Seller, Orders: []uint64{r.ID}}, nil
 			case r.Phase == sale.Paid && !d.Often(5):
 				return o.Seller, answer(d, o, r), nil
 			case r.Phase == sale.Answered && d.Often(50) || d.Often(2):
