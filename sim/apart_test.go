@@ -72,7 +72,7 @@ func TestRollouts(t *testing.T) {
 		rollouts.StalePolicy: false, rollouts.OtherPolicy: true} {
 		size := apart
 		if how == rollouts.StalePolicy {
-			size.Rounds = 12 // each worker draws in a round that has an older policy
+			size.Rounds = 16 // each worker draws in a round that has an older policy
 		}
 		list = append(list, lie{name: string(how), size: size, acts: one(w1, rollouts.Forges{How: how}),
 			slashed: []string{w1}, long: !always})

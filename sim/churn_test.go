@@ -18,17 +18,17 @@ import (
 	"github.com/starling-network/starling/sim/workload"
 )
 
-// churning is a job of many short rounds.
+// churning is a job of many short rounds. One validator keeps the chain: the subject is the members of a run.
 func churning(t testing.TB) Config {
 	t.Helper()
 	c := small(t)
 	if lasting == nil {
 		var err error
-		if lasting, err = workload.New(workload.Size{Rounds: 12, Units: 4, Steps: 6, Segment: 3}); err != nil {
+		if lasting, err = workload.New(workload.Size{Rounds: 8, Units: 4, Steps: 6, Segment: 3}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	c.Job, c.Deadline, c.MaxBlocks = lasting, 12, 1500
+	c.Job, c.Validators, c.Deadline, c.MaxBlocks = lasting, 1, 12, 1500
 	return c
 }
 

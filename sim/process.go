@@ -53,8 +53,9 @@ type process struct {
 	act     adversary.Attack // nil: honest
 	chain   client.Member
 	usage   Usage
-	draft   draft // survives a crash, too
-	busy    bool  // computing
+	share   float64 // of unit, which one that draws takes; 0: not yet known
+	draft   draft   // survives a crash, too
+	busy    bool    // computing
 	waiting []func()
 
 	sending, receiving time.Duration // when the last blob that it sends, or receives, is over
@@ -195,7 +196,7 @@ func (p *process) open(ctx context.Context, terms terms.Terms) error {
 		}
 		return p.fetch(ctx, id, p.chain.Bootstrap, bulk.Job)
 	}
-	j, err := bundle.ReadJob(ctx, terms, get)
+	j, err := readJob(ctx, p.world, terms, get)
 	if err != nil {
 		return err
 	}
@@ -223,6 +224,23 @@ func (p *process) open(ctx context.Context, terms terms.Terms) error {
 	p.party.Compute = slow{p.party.Compute, p}
 	p.party.Lineage = combining{p.party.Lineage, p}
 	return nil
+}
+
+// readJob fetches the bundle of a job. The first party that has it decodes and checks it for all: they get the same
+// bytes.
+func readJob(ctx context.Context, w *Network, terms terms.Terms, get bundle.Getter) (*bundle.Job, error) {
+	f, err := bundle.Fetch(ctx, terms, get)
+	if err != nil {
+		return nil, err
+	}
+	if j := w.opened[terms.Job]; j != nil && j.CID == terms.SpecCID {
+		return j, nil
+	}
+	j, err := f.Decode()
+	if err == nil {
+		w.opened[terms.Job] = j
+	}
+	return j, err
 }
 
 // decline leaves a run whose job could not be opened for half of the time that a unit has, as a process does (package

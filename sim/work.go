@@ -81,9 +81,11 @@ func (p *process) drawing() time.Duration {
 	if p.machine.Draw > 0 {
 		return p.machine.Draw
 	}
-	t := p.job.Task
-	share := float64(parts.DrawFlops(t.Step)) / float64(parts.Flops(t.Step)) / float64(t.Spec.Steps)
-	return time.Duration(share * float64(p.unit))
+	if p.share == 0 {
+		t := p.job.Task
+		p.share = float64(parts.DrawFlops(t.Step)) / float64(parts.Flops(t.Step)) / float64(t.Spec.Steps)
+	}
+	return time.Duration(p.share * float64(p.unit))
 }
 
 // rest lets the next unit be computed.

@@ -47,6 +47,7 @@ type Network struct {
 	at      map[string]*process
 	cuts    cuts
 	waiting map[[sha256.Size]byte]func(transaction.Result, error)
+	opened  map[string]*bundle.Job // of jobs that a party has opened
 	seen    map[string]*role.Block // runs by job as they are after the latest block, which everybody reads the same
 	digest  hash.Hash
 	broken  error
@@ -64,9 +65,12 @@ func keyOf(name string) *wallet.Key { return wallet.KeyFromSeed(canon.Sum("sim/k
 
 // New makes a network.
 func New(c Config, checks ...check.Checker) (*Network, error) {
+	o := c.order()
+	c.Order = &o // which does not change any more, and takes time to make
 	w := &Network{
 		config: c, random: rand.New(rand.NewPCG(c.Seed, 0)), at: map[string]*process{}, cuts: cuts{},
 		waiting: map[[sha256.Size]byte]func(transaction.Result, error){}, seen: map[string]*role.Block{},
+		opened: map[string]*bundle.Job{},
 		digest: sha256.New(),
 		checks: checks,
 	}

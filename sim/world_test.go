@@ -44,7 +44,7 @@ func played(t *testing.T, c Config, checks ...check.Checker) Outcome {
 	return o
 }
 
-// sized is small with another job.
+// sized is small with another job, and one validator.
 func sized(t testing.TB, z workload.Size) Config {
 	t.Helper()
 	c := small(t)
@@ -56,7 +56,7 @@ func sized(t testing.TB, z workload.Size) Config {
 		}
 		sharedSized[key] = j
 	}
-	c.Job = sharedSized[key]
+	c.Job, c.Validators = sharedSized[key], 1
 	return c
 }
 

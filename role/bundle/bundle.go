@@ -111,23 +111,42 @@ const maxBundle = 16 << 20
 // ReadJob fetches a job's bundle, program and manifest. Their author is not trusted: the terms, which the chain has,
 // must bind all of it by digests.
 func ReadJob(ctx context.Context, terms terms.Terms, get Getter) (*Job, error) {
+	f, err := Fetch(ctx, terms, get)
+	if err != nil {
+		return nil, err
+	}
+	return f.Decode()
+}
+
+// Fetched is the bundle of a job, of which what it names was fetched and not yet checked.
+type Fetched struct {
+	job            Job
+	step, manifest []byte
+}
+
+// Fetch gets what ReadJob reads.
+func Fetch(ctx context.Context, terms terms.Terms, get Getter) (*Fetched, error) {
 	raw, err := get(ctx, terms.SpecCID, maxBundle)
 	if err != nil {
 		return nil, err
 	}
-	j := &Job{CID: terms.SpecCID, terms: terms}
-	if err := canon.Unmarshal(raw, &j.Bundle); err != nil {
+	f := &Fetched{job: Job{CID: terms.SpecCID, terms: terms}}
+	if err := canon.Unmarshal(raw, &f.job.Bundle); err != nil {
 		return nil, fmt.Errorf("engine: the job's bundle: %w", err)
 	}
-	step, err := get(ctx, j.Program, program.DefaultLimits.MaxBytes)
-	if err != nil {
+	if f.step, err = get(ctx, f.job.Program, program.DefaultLimits.MaxBytes); err != nil {
 		return nil, err
 	}
-	manifest, err := get(ctx, j.Manifest, maxBundle)
-	if err != nil {
+	if f.manifest, err = get(ctx, f.job.Manifest, maxBundle); err != nil {
 		return nil, err
 	}
-	return j, j.decode(step, manifest)
+	return f, nil
+}
+
+// Decode reads and checks what was fetched.
+func (f *Fetched) Decode() (*Job, error) {
+	j := f.job
+	return &j, j.decode(f.step, f.manifest)
 }
 
 // decode reads and checks what the bundle names.

@@ -50,13 +50,29 @@ func (m Memo) trainTo(ctx context.Context, name terms.Checkpoint, unit, segment 
 
 func (j *Job) remember(key unitKey, w *engine.Work) {
 	j.known[key] = w
-	if slices.Contains(j.bases, key.base) {
-		return
+	j.bytes += sizeOf(w)
+	if !slices.Contains(j.bases, key.base) {
+		j.bases = append(j.bases, key.base)
 	}
-	if j.bases = append(j.bases, key.base); len(j.bases) > remembered {
-		maps.DeleteFunc(j.known, func(k unitKey, _ *engine.Work) bool { return k.base == j.bases[0] })
+	for len(j.bases) > remembered && j.bytes > maxRemembered {
+		maps.DeleteFunc(j.known, func(k unitKey, w *engine.Work) bool {
+			if k.base != j.bases[0] {
+				return false
+			}
+			j.bytes -= sizeOf(w)
+			return true
+		})
 		j.bases = j.bases[1:]
 	}
+}
+
+// sizeOf is about how many bytes of memory a unit takes.
+func sizeOf(w *engine.Work) int {
+	n := 2*len(w.Update) + len(w.Log) // in pieces, too
+	for _, t := range w.End {
+		n += len(t.Bytes())
+	}
+	return n
 }
 
 // combined is what updates lead to.
@@ -93,7 +109,7 @@ func (m Memo) combine(ctx context.Context, base terms.Checkpoint, units work.Uni
 	}
 	if c.next, c.odd, err = m.Combine(ctx, base, units, get); err == nil {
 		m.job.combined = append(m.job.combined, c)
-		m.job.combined = m.job.combined[max(0, len(m.job.combined)-remembered):]
+		m.job.combined = m.job.combined[max(0, len(m.job.combined)-max(remembered, len(m.job.bases))):]
 	}
 	return c, err
 }

@@ -40,7 +40,8 @@ type Job struct {
 
 	id       string
 	known    map[unitKey]*engine.Work // units computed before, by anybody honest
-	combined []combined               // the latest, by any honest party
+	bytes    int                      // of known
+	combined []combined               // the latest by any honest party, as many as bases
 	// roots of checkpoints that updates have led to, combined as the rules say
 	right   map[canon.Digest]bool
 	bases   []canon.Digest // that they start from, in the order in which they were first asked for
@@ -70,8 +71,12 @@ func (s sharedStore) Fetch(ctx context.Context, c blob.CID, _ []string) ([]byte,
 // Each implements engine.Peers.
 func (sharedStore) Each(n int, do func(i int)) { checkpoint.InTurn(n, do) }
 
-// remembered is from how many checkpoints the units are known. Older ones are computed again.
-const remembered = 3
+// Units are known from the latest checkpoints, at least from so many, and from as many more as this memory holds. Older
+// ones are computed again.
+const (
+	remembered    = 3
+	maxRemembered = 64 << 20 // bytes
+)
 
 // unitKey names a unit by all that its result depends on.
 type unitKey struct {
