@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -69,14 +70,14 @@ type TrafficRow struct {
 // plainRounds is how many rounds are played in which nothing happens: they are all alike.
 const plainRounds = 2
 
-// training adds the figures of training over slow links: so many rounds are played under virtual time, in which a
-// worker fails.
-func (r *Result) training(ctx context.Context, rounds uint32) error {
+// training adds the figures of training over slow links.
+func (r *Result) training(ctx context.Context, o Options) error {
 	shapes, base, err := roundCost(ctx)
 	if err != nil {
 		return err
 	}
-	if err := r.utilisation(ctx, base, shapes, rounds); err != nil {
+	base.Inner = cmp.Or(o.Inner, base.Inner)
+	if err := r.utilisation(ctx, base, shapes, o.Training); err != nil {
 		return err
 	}
 	return r.traffic(ctx, shapes)

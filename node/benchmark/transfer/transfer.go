@@ -44,6 +44,7 @@ type Options struct {
 	Repeat   int           // everything over loopback, in turn
 	Link     time.Duration // that control messages are measured for on the emulated link, idle and busy each
 	Training uint32        // rounds that are played under virtual time while a worker fails
+	Inner    time.Duration // of a round that is played, with the largest batch; 0: as measured on this machine
 }
 
 // Quick and Thorough are the options of the command.
@@ -65,7 +66,7 @@ func Measure(ctx context.Context, o Options) (*Result, error) {
 	if err := r.control(ctx, o); err != nil {
 		return nil, fmt.Errorf("benchmark: emulated link: %w", err)
 	}
-	if err := r.training(ctx, o.Training); err != nil {
+	if err := r.training(ctx, o); err != nil {
 		return nil, fmt.Errorf("benchmark: training: %w", err)
 	}
 	r.Seconds = benchmark.Rounded(time.Since(begin).Seconds(), 1)
