@@ -1,6 +1,7 @@
 package reinforce
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -39,7 +40,7 @@ const (
 	fast, slow = 10 * time.Second, 35 * time.Second // of a unit that learns
 	draws      = 10 * time.Second                   // of one that draws
 	verifiers  = 2
-	rounds     = 75 // of the run
+	played     = 75 // rounds of the run
 )
 
 // slowLink is how these machines are connected.
@@ -72,7 +73,7 @@ func (r *Report) stale(ctx context.Context, o Options, c architecture.Config, sh
 			o.Progress(fmt.Sprintf("seed %d: %.3f after %d rounds that learn from answers of %d rounds before", seed, reward,
 				o.Rounds, age))
 		}
-		took, err := roundTime(ctx, age, r.Parameters)
+		took, err := roundTime(ctx, age, r.Parameters, cmp.Or(o.Played, played))
 		if err != nil {
 			return err
 		}
@@ -156,11 +157,11 @@ func (prompter) Batch(dst []int32, a data.Address, _ int) error {
 	return nil
 }
 
-// roundTime plays a job on the machines under virtual time, with the rules, the roles and the chain as they are, and
-// returns the mean time of its rounds. A small model takes the place of one of a number of parameters, with as many
-// bytes on the links.
-func roundTime(ctx context.Context, age uint32, parameters int) (time.Duration, error) {
-	j, err := workload.New(workload.Size{Rounds: rounds, Units: learners, Steps: apartSteps, Segment: 1,
+// roundTime plays a job of some rounds on the machines under virtual time, with the rules, the roles and the chain as
+// they are, and returns the mean time of its rounds. A small model takes the place of one of a number of parameters,
+// with as many bytes on the links.
+func roundTime(ctx context.Context, age uint32, parameters, rounds int) (time.Duration, error) {
+	j, err := workload.New(workload.Size{Rounds: uint32(rounds), Units: learners, Steps: apartSteps, Segment: 1,
 		Rollout: &train.Rollout{Staleness: age}})
 	if err != nil {
 		return 0, err

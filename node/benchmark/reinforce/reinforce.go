@@ -27,6 +27,7 @@ type Options struct {
 	Seeds    int // models that learn, each from other initial weights and examples
 	Steps    int // of learning from rewards
 	Rounds   int // of the jobs whose answers other units draw
+	Played   int // of the runs that are played for their times; 0: 75
 	Threads  int
 	Progress func(string)
 }

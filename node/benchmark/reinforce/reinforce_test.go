@@ -56,11 +56,12 @@ func TestMeasure(t *testing.T) {
 	if !*long {
 		t.Skip("it takes some seconds: -long")
 	}
-	r, err := Measure(t.Context(), Options{Seeds: 1, Steps: every, Rounds: 2, Threads: 2, Progress: func(string) {}})
+	r, err := Measure(t.Context(), Options{Seeds: 1, Steps: 5, Rounds: 2, Played: 6, Threads: 1,
+		Progress: func(string) {}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if run := r.Runs[0]; run.Before < shownUntil || run.Steps != every || run.After <= 0 || !r.Bars[4].Holds {
+	if run := r.Runs[0]; run.Before < shownUntil || run.Steps != 5 || run.After <= 0 || !r.Bars[4].Holds {
 		t.Errorf("%+v", r)
 	}
 }
