@@ -50,7 +50,7 @@ func (p *Pending) Wait(ctx context.Context) (transaction.Result, error) {
 
 func (p *Pending) settle(height int64, r *abci.ExecTxResult) {
 	p.result = transaction.Result{Height: height, Hash: hex.EncodeToString(p.hash[:]), GasUsed: r.GasUsed,
-		Events: r.Events}
+		Events: r.Events, Data: r.Data}
 	p.err = transaction.Refusal(r.Codespace, r.Code, r.Log)
 	p.used(p.limit, uint64(r.GasUsed), transaction.OutOfGas(p.err))
 	close(p.done)

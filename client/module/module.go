@@ -6,6 +6,7 @@ import (
 	"context"
 
 	sdk "github.com/cosmos/cosmos-sdk/types"
+	"github.com/cosmos/gogoproto/proto"
 	"google.golang.org/grpc"
 
 	"github.com/starling-network/starling/client/transaction"
@@ -44,4 +45,13 @@ func Of(a Account) Modules {
 func send(ctx context.Context, a Account, m sdk.Msg) error {
 	_, err := a.Submit(ctx, m)
 	return err
+}
+
+// ask is send, and reads the response.
+func ask(ctx context.Context, a Account, m sdk.Msg, response proto.Message) error {
+	r, err := a.Submit(ctx, m)
+	if err != nil {
+		return err
+	}
+	return r.Response(response)
 }

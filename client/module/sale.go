@@ -2,7 +2,6 @@ package module
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/starling-network/starling/canon"
@@ -21,14 +20,9 @@ func (s Sale) Create(ctx context.Context, t sale.Terms) (uint64, error) {
 		Content: salepb.Content{Plain: c.Plain[:], Sealed: c.Sealed[:], Leaves: c.Leaves, Bytes: c.Bytes, Key: c.Key[:],
 			Index: c.Index[:]},
 		Answer: t.Answer, Complaint: t.Complaint, Seal: t.Seal, Locations: t.Locations, Job: t.Job}
-	if err := send(ctx, s.account, m); err != nil {
-		return 0, err
-	}
-	id, err := s.Find(ctx, c.Key)
-	if err == nil && id == 0 {
-		err = fmt.Errorf("%w: the offer that was just made", query.ErrNotFound)
-	}
-	return id, err
+	var r salepb.MsgOfferResponse
+	err := ask(ctx, s.account, m, &r)
+	return r.Offer, err
 }
 
 // Find is the number of the latest offer of the account whose files have the key with this digest; 0: there is none.
@@ -51,20 +45,9 @@ func (s Sale) Withdraw(ctx context.Context, offer uint64) error {
 // Place orders the files of an offer and locks the price. The mask is given by its digest, and encrypted to the seller.
 // It returns the number of the order.
 func (s Sale) Place(ctx context.Context, offer uint64, mask canon.Digest, box []byte) (uint64, error) {
-	if err := send(ctx, s.account, &salepb.MsgOrder{Sender: s.account.Address(), Offer: offer, Mask: mask[:],
-		Box: box}); err != nil {
-		return 0, err
-	}
-	orders, err := s.Orders(ctx, offer)
-	if err != nil {
-		return 0, err
-	}
-	for _, o := range orders {
-		if o.Mask == mask && o.Buyer == s.account.Address() {
-			return o.ID, nil
-		}
-	}
-	return 0, fmt.Errorf("%w: the order that was just placed", query.ErrNotFound)
+	var r salepb.MsgOrderResponse
+	err := ask(ctx, s.account, &salepb.MsgOrder{Sender: s.account.Address(), Offer: offer, Mask: mask[:], Box: box}, &r)
+	return r.Order, err
 }
 
 // Answer answers an order with the masked key.

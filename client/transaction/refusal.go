@@ -2,11 +2,13 @@ package transaction
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	abci "github.com/cometbft/cometbft/abci/types"
 	sdk "github.com/cosmos/cosmos-sdk/types"
 	sdkerrors "github.com/cosmos/cosmos-sdk/types/errors"
+	"github.com/cosmos/gogoproto/proto"
 
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/beacon"
@@ -30,6 +32,22 @@ type Result struct {
 	Hash    string // hexadecimal
 	GasUsed int64
 	Events  []abci.Event
+	Data    []byte // the responses of its messages, as a TxMsgData
+}
+
+// Response reads the response of the first message of the transaction.
+func (r Result) Response(into proto.Message) error {
+	var all sdk.TxMsgData
+	if err := proto.Unmarshal(r.Data, &all); err != nil {
+		return fmt.Errorf("client: the responses of transaction %s: %w", r.Hash, err)
+	}
+	if len(all.MsgResponses) == 0 || all.MsgResponses[0].TypeUrl != sdk.MsgTypeURL(into) {
+		return fmt.Errorf("client: transaction %s has no response of %s", r.Hash, sdk.MsgTypeURL(into))
+	}
+	if err := proto.Unmarshal(all.MsgResponses[0].Value, into); err != nil {
+		return fmt.Errorf("client: the response of transaction %s: %w", r.Hash, err)
+	}
+	return nil
 }
 
 // Fee is what the transaction paid, as the chain writes coins; "" for nothing.
