@@ -312,15 +312,15 @@ func leaves(t *testing.T) (keys []string) {
 		of := func(key string) map[string]any { m, _ := s[key].(map[string]any); return m }
 		list := func(key string) []any { l, _ := s[key].([]any); return l }
 		switch {
+		case of("properties") != nil:
+			for name, x := range of("properties") {
+				walk(strings.TrimPrefix(path+"."+name, "."), x.(map[string]any))
+			}
 		case len(list("anyOf"))+len(list("oneOf")) > 0:
 			for _, x := range slices.Concat(list("anyOf"), list("oneOf")) {
 				walk(path, x.(map[string]any))
 			}
 		case s["type"] == "null" || len(list("enum")) == 1:
-		case of("properties") != nil:
-			for name, x := range of("properties") {
-				walk(strings.TrimPrefix(path+"."+name, "."), x.(map[string]any))
-			}
 		case of("items")["properties"] != nil:
 			walk(path, of("items"))
 		case len(list("enum")) == 0 && len(of("items")) > 0 && onlyOne(of("items")):
