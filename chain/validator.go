@@ -36,6 +36,7 @@ import (
 	"github.com/starling-network/starling/chain/app"
 	"github.com/starling-network/starling/chain/clock"
 	"github.com/starling-network/starling/chain/identity"
+	"github.com/starling-network/starling/chain/x/payout"
 	"github.com/starling-network/starling/chain/x/training/works"
 )
 
@@ -76,10 +77,15 @@ type Config struct {
 	// 0: nothing.
 	GasPrice string
 
+	Deposits Deposits // sees deposits on other chains, which the votes report; nil: none
+
 	Referee works.Referee // nil: the referee that recomputes; all validators of a chain have the same
 
 	Act func(abci.Application) abci.Application // makes the validator break the rules, for tests; nil: it keeps them
 }
+
+// Deposits sees deposits on other chains.
+type Deposits = payout.Watcher
 
 // Validator is a running validator.
 type Validator struct {
@@ -215,7 +221,7 @@ func (v *Validator) open(c Config, doc *cmttypes.GenesisDoc) error {
 	logger := log.NewLogger(c.Log, log.LevelOption(zerolog.ErrorLevel), log.ColorOption(false))
 	v.app, err = app.New(logger, db, app.Config{
 		ChainID: doc.ChainID, Validator: c.voter(v.keys),
-		Referee: c.Referee, Home: c.Home, Snapshots: kept, GasPrice: price,
+		Referee: c.Referee, Home: c.Home, Snapshots: kept, GasPrice: price, Deposits: c.Deposits,
 		Governed: c.GasPrice == Governed || !price.IsZero(),
 	})
 	if err != nil {

@@ -27,19 +27,25 @@ func Address(b []byte) string {
 
 // Check reports the fault of an address, if it has one.
 func Check(address string) error {
+	_, err := Bytes(address)
+	return err
+}
+
+// Bytes reads an address.
+func Bytes(address string) ([]byte, error) {
 	if strings.TrimSpace(address) == "" {
-		return fmt.Errorf("an address is empty")
+		return nil, fmt.Errorf("an address is empty")
 	}
 	prefix, b, err := bech32.DecodeAndConvert(address)
 	switch {
 	case err != nil:
-		return err
+		return nil, err
 	case prefix != Prefix:
-		return fmt.Errorf("an address begins with %s, not with %s", Prefix, prefix)
+		return nil, fmt.Errorf("an address begins with %s, not with %s", Prefix, prefix)
 	case len(b) == 0 || len(b) > longest:
-		return fmt.Errorf("an address has %d bytes, not 1 to %d", len(b), longest)
+		return nil, fmt.Errorf("an address has %d bytes, not 1 to %d", len(b), longest)
 	}
-	return nil
+	return b, nil
 }
 
 // Module is the account that holds the coins of a module of the chain, such as "market" with all budgets.

@@ -55,6 +55,7 @@ import (
 	"github.com/starling-network/starling/chain/wire"
 	"github.com/starling-network/starling/chain/x/beacon"
 	"github.com/starling-network/starling/chain/x/market"
+	"github.com/starling-network/starling/chain/x/payout"
 	"github.com/starling-network/starling/chain/x/registry"
 	"github.com/starling-network/starling/chain/x/reward"
 	"github.com/starling-network/starling/chain/x/sale"
@@ -72,14 +73,15 @@ type Validator struct {
 
 // Config configures an application.
 type Config struct {
-	ChainID   string        // must be that of the genesis
-	Validator Validator     // zero: adds nothing to votes
-	Referee   works.Referee // part of the rules, the same for all validators of a chain; nil: the referee that recomputes
-	Home      string        // where an application that is too old records the upgrade that it waits for
-	Snapshots *Snapshots    // for nodes that join later; nil: none are taken
-	Upgrades  []Upgrade     // nil: Upgrades
-	GasPrice  sdk.DecCoins  // price of a unit of gas for entering the pool; nil: none
-	Governed  bool          // the price set by governance also applies, if it is higher
+	ChainID   string         // must be that of the genesis
+	Validator Validator      // zero: adds nothing to votes
+	Referee   works.Referee  // part of the rules, the same for all validators of a chain; nil: the referee that recomputes
+	Home      string         // where an application that is too old records the upgrade that it waits for
+	Snapshots *Snapshots     // for nodes that join later; nil: none are taken
+	Upgrades  []Upgrade      // nil: Upgrades
+	Deposits  payout.Watcher // sees deposits on other chains, for the votes of the validator; nil: none
+	GasPrice  sdk.DecCoins   // price of a unit of gas for entering the pool; nil: none
+	Governed  bool           // the price set by governance also applies, if it is higher
 
 	// Simulated is for processes with many applications, or with much other work. Old versions of the state are pruned
 	// at once, not by goroutines of the stores, which never end (iavl v1.2.8) and keep the whole state in memory; and
@@ -221,7 +223,7 @@ func (a *App) arrange(stores map[string]*storetypes.KVStoreKey) {
 		ibc.NewAppModule(k.ibc), transfer.NewAppModule(k.transfer), tendermint.NewAppModule(k.tendermint),
 		genutil.NewAppModule(k.accounts, k.staking, a, a.Tx),
 		beacon.NewModule(k.beacon), registry.NewModule(k.registry), market.NewModule(k.market), reward.NewModule(k.reward),
-		training.NewModule(k.training), sale.NewModule(k.sale),
+		training.NewModule(k.training), sale.NewModule(k.sale), payout.NewModule(k.payout),
 	)
 	a.basics = module.NewBasicManagerFromManager(a.modules, map[string]module.AppModuleBasic{
 		genutiltypes.ModuleName: genutil.NewAppModuleBasic(genutiltypes.DefaultMessageValidator),
@@ -239,7 +241,8 @@ func (a *App) arrange(stores map[string]*storetypes.KVStoreKey) {
 		slashingtypes.ModuleName, govtypes.ModuleName, consensustypes.ModuleName, feegrant.ModuleName,
 		evidencetypes.ModuleName, upgradetypes.ModuleName,
 		ibcexported.ModuleName, transfertypes.ModuleName, tendermint.ModuleName,
-		beacon.Name, registry.Name, market.Name, reward.Name, training.Name, sale.Name, genutiltypes.ModuleName}
+		beacon.Name, registry.Name, market.Name, reward.Name, training.Name, sale.Name, payout.Name,
+		genutiltypes.ModuleName}
 	a.modules.SetOrderInitGenesis(order...)
 	a.modules.SetOrderExportGenesis(order...)
 }
@@ -256,7 +259,7 @@ func (a *App) handle(v Validator, stores map[string]*storetypes.KVStoreKey) {
 		}
 		// An empty store cannot be opened again (iavl v1.2.8), so stores that may be empty hold a format version.
 		for _, name := range []string{feegrant.StoreKey, evidencetypes.StoreKey, beacon.Name, registry.Name, market.Name,
-			reward.Name, training.Name, sale.Name} {
+			reward.Name, training.Name, sale.Name, payout.Name} {
 			ctx.KVStore(stores[name]).Set([]byte("format"), []byte{1})
 		}
 		if err := keepers.upgrade.SetModuleVersionMap(ctx, a.modules.GetVersionMap()); err != nil {

@@ -46,6 +46,7 @@ import (
 	"github.com/starling-network/starling/chain/x/beacon"
 	"github.com/starling-network/starling/chain/x/beacon/censorship"
 	"github.com/starling-network/starling/chain/x/market"
+	"github.com/starling-network/starling/chain/x/payout"
 	"github.com/starling-network/starling/chain/x/registry"
 	"github.com/starling-network/starling/chain/x/reward"
 	"github.com/starling-network/starling/chain/x/sale"
@@ -57,7 +58,7 @@ var storeNames = []string{
 	authtypes.StoreKey, banktypes.StoreKey, stakingtypes.StoreKey, distrtypes.StoreKey, slashingtypes.StoreKey,
 	govtypes.StoreKey, consensustypes.StoreKey, feegrant.StoreKey, evidencetypes.StoreKey, upgradetypes.StoreKey,
 	ibcexported.StoreKey, transfertypes.StoreKey, beacon.Name, registry.Name, market.Name, reward.Name, training.Name,
-	sale.Name,
+	sale.Name, payout.Name,
 }
 
 // permissions are the rights of the module accounts.
@@ -71,6 +72,7 @@ var permissions = map[string][]string{
 	registry.Name:                  nil,                                  // holds all stakes of participants
 	market.Name:                    nil,                                  // holds all budgets of jobs
 	sale.Name:                      nil,                                  // holds prices and bonds of sales of files
+	payout.Name:                    {authtypes.Minter, authtypes.Burner}, // holds ZEN that are tokens on other chains
 	reward.Name:                    {authtypes.Minter},                   // holds the emission, shares of models, revenue
 }
 
@@ -96,6 +98,7 @@ type keepers struct {
 	reward   *reward.Keeper
 	training *training.Keeper
 	sale     *sale.Keeper
+	payout   *payout.Keeper
 }
 
 // closed are the accounts that cannot receive coins: their balances must match the ledgers of their modules.
@@ -139,20 +142,21 @@ func newKeepers(a *App, stores map[string]*storetypes.KVStoreKey, logger log.Log
 
 	k.connect(a, store, governance)
 
-	var errs [6]error
+	var errs [7]error
 	k.beacon, errs[0] = beacon.NewKeeper(store(beacon.Name), governance, k.staking)
 	k.registry, errs[1] = registry.NewKeeper(store(registry.Name), authtypes.NewModuleAddress(registry.Name), governance,
 		k.bank, k.distribution, k.beacon)
 	k.market, errs[2] = market.NewKeeper(store(market.Name), authtypes.NewModuleAddress(market.Name), governance, k.bank,
 		k.distribution, registry.Paying{Keeper: k.registry}, k.registry.CoinStakes, k.beacon)
-	k.reward, errs[3] = reward.NewKeeper(store(reward.Name), governance, k.bank, pool{k.distribution},
+	k.reward, errs[3] = reward.NewKeeper(store(reward.Name), governance, k.bank, reward.Community{Keeper: k.distribution},
 		registry.Paying{Keeper: k.registry}, k.market)
 	k.training, errs[4] = training.NewKeeper(store(training.Name), governance, k.market, k.registry, k.reward,
 		k.registry.CoinStakes, k.beacon, k.accounts, c.Referee, sealed.RootFuncs{})
 	k.sale, errs[5] = sale.NewKeeper(store(sale.Name), authtypes.NewModuleAddress(sale.Name), k.bank, k.distribution,
 		k.market.Coins)
+	k.payout, errs[6] = payout.NewKeeper(store(payout.Name), governance, k.bank, c.Deposits)
 	k.beacon.Connect(censorship.Judge{Duties: k.training, Penalties: k.slashing, Read: a.read, Largest: room.MaxTx,
-		LargestGas: room.MaxGas})
+		LargestGas: room.MaxGas}, k.payout)
 	k.registry.Connect(training.Exits{Keeper: k.training})
 	k.registry.Fleets.Pay(delegate.Fees{Keeper: k.feegrant})
 	k.registry.CoinStakes.Connect(k.market.Coins)

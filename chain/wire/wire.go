@@ -37,6 +37,7 @@ import (
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/beacon/beaconpb"
 	"github.com/starling-network/starling/chain/x/market/marketpb"
+	"github.com/starling-network/starling/chain/x/payout/payoutpb"
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
 	"github.com/starling-network/starling/chain/x/reward/rewardpb"
 	"github.com/starling-network/starling/chain/x/sale/salepb"
@@ -114,6 +115,7 @@ func NewEncoding() (*Encoding, error) {
 	msgservice.RegisterMsgServiceDesc(e.Registry, &registrypb.Msg_serviceDesc)
 	msgservice.RegisterMsgServiceDesc(e.Registry, &marketpb.Msg_serviceDesc)
 	msgservice.RegisterMsgServiceDesc(e.Registry, &rewardpb.Msg_serviceDesc)
+	msgservice.RegisterMsgServiceDesc(e.Registry, &payoutpb.Msg_serviceDesc)
 	msgservice.RegisterMsgServiceDesc(e.Registry, &salepb.Msg_serviceDesc)
 	msgservice.RegisterMsgServiceDesc(e.Registry, &trainingpb.Msg_serviceDesc)
 	return e, nil

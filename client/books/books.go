@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/big"
 
 	sdkmath "cosmossdk.io/math"
 	sdk "github.com/cosmos/cosmos-sdk/types"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/market"
+	"github.com/starling-network/starling/chain/x/payout"
 	"github.com/starling-network/starling/chain/x/registry"
 	"github.com/starling-network/starling/chain/x/reward"
 	"github.com/starling-network/starling/chain/x/sale"
@@ -25,6 +27,7 @@ import (
 	"github.com/starling-network/starling/client/query"
 	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/protocol/coin"
+	rules "github.com/starling-network/starling/protocol/payout"
 )
 
 // ModuleBalance is the account of a module in one coin: the amount that it holds, and the amount that it must hold for
@@ -68,6 +71,7 @@ func Count(ctx context.Context, account module.Account) ([]ModuleBalance, error)
 		count  func(context.Context) (sdkmath.Int, error)
 	}{
 		{registry.Name, c.stakes}, {market.Name, ownOf(budgets)}, {reward.Name, c.revenue}, {sale.Name, ownOf(sales)},
+		{payout.Name, c.abroad},
 		{stakingtypes.BondedPoolName, c.bonded}, {stakingtypes.NotBondedPoolName, c.unbonding},
 		{distrtypes.ModuleName, c.undistributed}, {govtypes.ModuleName, c.deposits},
 	}
@@ -168,6 +172,34 @@ func (c counter) sales(ctx context.Context) (sums map[string]sdkmath.Int, err er
 		}
 	}
 	return sums, nil
+}
+
+// abroad is the uzen that stand for tokens on other chains: what was withdrawn, less what deposits returned.
+func (c counter) abroad(ctx context.Context) (sum sdkmath.Int, err error) {
+	sum = sdkmath.ZeroInt()
+	p, err := c.Payout.Params(ctx)
+	if err != nil {
+		return sum, err
+	}
+	for _, b := range p.Bridges {
+		bridge := rules.Bridge{EVM: b.EvmChain}
+		copy(bridge.Contract[:], b.Contract)
+		entries, err := c.Payout.Entries(ctx, b.EvmChain)
+		if err != nil {
+			return sum, err
+		}
+		for _, e := range entries {
+			if e.Token == bridge.Zen() {
+				sum = sum.Add(sdkmath.NewIntFromBigInt(new(big.Int).SetBytes(e.Total)))
+			}
+		}
+		s, err := c.Payout.State(ctx, b.EvmChain)
+		if err != nil && !errors.Is(err, query.ErrNotFound) {
+			return sum, err
+		}
+		sum = sum.Sub(sdkmath.NewIntFromUint64(s.Returned))
+	}
+	return sum, nil
 }
 
 // revenue is the part of the payments for models that the holders of their shares have not claimed.

@@ -23,6 +23,7 @@ import (
 	"github.com/starling-network/starling/chain/wire"
 	"github.com/starling-network/starling/chain/x/beacon/beaconpb"
 	"github.com/starling-network/starling/chain/x/market/marketpb"
+	"github.com/starling-network/starling/chain/x/payout/payoutpb"
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
 	"github.com/starling-network/starling/chain/x/reward/rewardpb"
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
@@ -269,6 +270,10 @@ var updates = map[string]update{
 	"beacon": func(ctx context.Context, g Gov) (sdk.Msg, error) {
 		r, err := beaconpb.NewQueryClient(g.account).Params(ctx, &beaconpb.QueryParamsRequest{})
 		return &beaconpb.MsgUpdateParams{Authority: Governance(), Params: r.GetParams()}, query.Known(err)
+	},
+	"payout": func(ctx context.Context, g Gov) (sdk.Msg, error) {
+		p, err := g.modules.Payout.Params(ctx)
+		return &payoutpb.MsgUpdateParams{Authority: Governance(), Params: p}, err
 	},
 	"bank": func(ctx context.Context, g Gov) (sdk.Msg, error) {
 		r, err := banktypes.NewQueryClient(g.account).Params(ctx, &banktypes.QueryParamsRequest{})

@@ -27,6 +27,7 @@ type Account interface {
 type Modules struct {
 	Coins    Coins
 	Market   Market
+	Payout   Payout
 	Registry Registry
 	Reward   Reward
 	Sale     Sale
@@ -38,7 +39,7 @@ type Modules struct {
 // Of returns the modules for an account.
 func Of(a Account) Modules {
 	t := Training{a}
-	return Modules{Coins: Coins{a}, Market: Market{a}, Registry: Registry{a}, Reward: Reward{a, t},
+	return Modules{Coins: Coins{a}, Market: Market{a}, Payout: Payout{a}, Registry: Registry{a}, Reward: Reward{a, t},
 		Sale: Sale{a}, Training: t, Stakes: Stakes{a}, Work: Work{a}}
 }
 

@@ -26,6 +26,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/model"
 	"github.com/starling-network/starling/cmd/starling/network"
 	"github.com/starling-network/starling/cmd/starling/passphrase"
+	"github.com/starling-network/starling/cmd/starling/payout"
 	"github.com/starling-network/starling/cmd/starling/sim"
 	"github.com/starling-network/starling/cmd/starling/startup"
 	"github.com/starling-network/starling/cmd/starling/supervise"
@@ -99,8 +100,7 @@ func rootCommand(c *terminal.Console) *cobra.Command {
 reproducible bit for bit: work is sampled and done again, a disagreement is narrowed down to
 one tile of one operator that the chain recomputes, liars lose their stake, and pay follows verified work.`,
 		Example: `  starling train examples/quickstart.yaml
-  starling job verify out/quickstart
-  starling model generate out/quickstart --prompt "func " --tokens 100`,
+  starling job verify out/quickstart`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return nil
@@ -124,7 +124,7 @@ one tile of one operator that the chain recomputes, liars lose their stake, and 
 	root.AddCommand(
 		train.Command(c), sim.Command(c), job.Command(c), data.Command(c), model.Command(c), web.Command(c),
 		web.Gateway(c),
-		worker.Command(c), fleet.Command(c), verifier.Command(c), market.Command(c), account.Command(c),
+		worker.Command(c), fleet.Command(c), verifier.Command(c), market.Command(c), account.Command(c), payout.Command(c),
 		validator.Command(c), network.Command(c), dev.Command(c, root),
 		bench.Command(c), doctor.Command(c), version.Command(c), supervise.Command(c),
 	)

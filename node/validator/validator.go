@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -30,6 +31,7 @@ import (
 	"github.com/starling-network/starling/node/instrument"
 	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/member"
+	"github.com/starling-network/starling/node/payout"
 )
 
 // Options say how a validator runs.
@@ -40,9 +42,10 @@ type Options struct {
 	Every   uint64 // blocks between two snapshots for validators that join; 0: none
 	// uzen that a transaction pays for a unit of gas, with decimals; "": what governance has set; "0": nothing
 	GasPrice string
-	Act      Deviation    // how it breaks the rules, to see what comes of it; nil: it keeps them
-	Version  string       // of the binary
-	Say      func(string) // told where the validator is reached, and every height that is a multiple of a hundred
+	Sources  []payout.Source // nodes of other chains, whose deposits its votes report
+	Act      Deviation       // how it breaks the rules, to see what comes of it; nil: it keeps them
+	Version  string          // of the binary
+	Say      func(string)    // told where the validator is reached, and every height that is a multiple of a hundred
 }
 
 // Deviation makes an application that breaks the rules of an honest one (chain/deviant).
@@ -97,12 +100,18 @@ func (o Options) run(ctx context.Context, f keystore.ValidatorFile, w *instrumen
 		return o.full(o.Reserve), err
 	}
 	defer log.Close()
+	var deposits chain.Deposits
+	if len(o.Sources) > 0 {
+		watcher := payout.NewWatcher(o.Sources)
+		go watcher.Run(ctx, lookEvery, slog.New(slog.NewTextHandler(log, nil)))
+		deposits = watcher
+	}
 	// It outlives the context, so that Stop ends it in order.
 	v, err := chain.Start(context.WithoutCancel(ctx), chain.Config{
 		Home: o.Home, ChainID: f.ChainID, Listen: f.Listen, Peers: f.Peers, RPC: f.RPC, GRPC: f.GRPC, REST: f.REST,
 		BlockTime: time.Duration(f.BlockMS) * time.Millisecond, Log: log, Say: o.Say, Metrics: o.Metrics != "",
 		SnapshotEvery: o.Every, Sync: (*chain.Sync)(f.Sync), Full: f.Full, GasPrice: cmp.Or(o.GasPrice, chain.Governed),
-		Act: o.Act,
+		Act: o.Act, Deposits: deposits,
 	})
 	if err != nil {
 		return o.full(o.Reserve), err
@@ -121,6 +130,9 @@ func (o Options) run(ctx context.Context, f keystore.ValidatorFile, w *instrumen
 	defer c.Close()
 	return o.follow(ctx, c, w)
 }
+
+// lookEvery is the time between two looks at other chains.
+const lookEvery = 5 * time.Second
 
 // diskEvery is the time between two looks at the free space of the disk.
 const diskEvery = time.Second

@@ -25,7 +25,7 @@ type Complaint struct {
 // Read decrypts the shares of a member in a deal that passed Check. If a share is wrong, it returns the complaint
 // instead.
 func (d Deal) Read(s Secret, r Roster, dealer, member int) ([]fr.Element, *Complaint, error) {
-	ephemeral, err := g1(d.Ephemeral)
+	ephemeral, err := ReadG1(d.Ephemeral)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -74,15 +74,15 @@ func (c Complaint) Upheld(d Deal, r Roster, member int) bool {
 	if at := int(c.Share); int(c.Dealer) >= len(r.Members) || at < first || at >= first+int(r.Members[member].Shares) {
 		return false
 	}
-	shared, err := g1(c.Shared)
+	shared, err := ReadG1(c.Shared)
 	if err != nil {
 		return false
 	}
-	key, err := g1(r.Members[member].Key)
+	key, err := ReadG1(r.Members[member].Key)
 	if err != nil {
 		return false
 	}
-	ephemeral, err := g1(d.Ephemeral)
+	ephemeral, err := ReadG1(d.Ephemeral)
 	if err != nil {
 		return false
 	}

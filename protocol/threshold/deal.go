@@ -39,7 +39,7 @@ func (s Secret) derive(purpose string, parts ...[]byte) fr.Element {
 
 // CheckKey reports what is wrong with the key of a member.
 func CheckKey(b []byte) error {
-	_, err := g1(b)
+	_, err := ReadG1(b)
 	return err
 }
 
@@ -73,7 +73,7 @@ func NewDeal(s Secret, r Roster, member int) Deal {
 	d.Proof = answer(k, e, d.challenge(id, r.Members[member], &t))
 	at := 1
 	for _, m := range r.Members {
-		key, err := g1(m.Key)
+		key, err := ReadG1(m.Key)
 		for range m.Shares {
 			y := evaluate(coefficients, at)
 			share := y.Bytes()
@@ -125,11 +125,11 @@ func (d Deal) Check(r Roster, member int) error {
 		return fmt.Errorf("%w: a deal of %d and %d bytes", ErrInvalid, len(d.Commitments), len(d.Shares))
 	}
 	for i := range int(r.Threshold) {
-		if _, err := g2(d.Commitments[i*CommitmentSize : (i+1)*CommitmentSize]); err != nil {
+		if _, err := ReadG2(d.Commitments[i*CommitmentSize : (i+1)*CommitmentSize]); err != nil {
 			return err
 		}
 	}
-	ephemeral, err := g1(d.Ephemeral)
+	ephemeral, err := ReadG1(d.Ephemeral)
 	if err != nil {
 		return err
 	}

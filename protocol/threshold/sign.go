@@ -18,7 +18,7 @@ func Public(deals []Deal) ([]byte, error) {
 		if len(d.Commitments) < CommitmentSize {
 			return nil, fmt.Errorf("%w: deal %d has no commitment", ErrInvalid, i)
 		}
-		p, err := g2(d.Commitments[:CommitmentSize])
+		p, err := ReadG2(d.Commitments[:CommitmentSize])
 		if err != nil {
 			return nil, err
 		}
@@ -128,21 +128,22 @@ func (v *Verifier) Check(member int, message, partials []byte) bool {
 	var k bls.G2Affine
 	s.FromJacobian(&sum)
 	k.FromJacobian(&key)
-	return verify(&k, message, &s)
+	return VerifyUnder(suite, &k, message, &s)
 }
 
 // Verify reports whether a signature is that of the group of a public key.
 func Verify(public, message, signature []byte) bool {
-	k, err := g2(public)
+	k, err := ReadG2(public)
 	if err != nil {
 		return false
 	}
-	s, err := g1(signature)
-	return err == nil && verify(&k, message, &s)
+	s, err := ReadG1(signature)
+	return err == nil && VerifyUnder(suite, &k, message, &s)
 }
 
-func verify(key *bls.G2Affine, message []byte, s *bls.G1Affine) bool {
-	h, err := bls.HashToG1(message, []byte(suite))
+// VerifyUnder reports whether a signature is that of a key, with a domain of hashing to the curve.
+func VerifyUnder(domain string, key *bls.G2Affine, message []byte, s *bls.G1Affine) bool {
+	h, err := bls.HashToG1(message, []byte(domain))
 	if err != nil {
 		return false
 	}
@@ -161,7 +162,7 @@ func split(partials []byte, n int) ([]bls.G1Affine, error) {
 	out := make([]bls.G1Affine, n)
 	for i := range out {
 		var err error
-		if out[i], err = g1(partials[i*SignatureSize : (i+1)*SignatureSize]); err != nil {
+		if out[i], err = ReadG1(partials[i*SignatureSize : (i+1)*SignatureSize]); err != nil {
 			return nil, err
 		}
 	}

@@ -131,8 +131,8 @@ func number(n int) []byte {
 	return []byte{byte(n), byte(n >> 8), byte(n >> 16), byte(n >> 24)}
 }
 
-// g1 reads a point of G1 that is not zero, in its one encoding.
-func g1(b []byte) (p bls.G1Affine, err error) {
+// ReadG1 reads a point of G1 that is not zero, in its one encoding.
+func ReadG1(b []byte) (p bls.G1Affine, err error) {
 	if len(b) != bls.SizeOfG1AffineCompressed {
 		return p, fmt.Errorf("%w: a point of %d bytes", ErrInvalid, len(b))
 	}
@@ -145,8 +145,8 @@ func g1(b []byte) (p bls.G1Affine, err error) {
 	return p, nil
 }
 
-// g2 reads a point of G2 that is not zero, in its one encoding.
-func g2(b []byte) (p bls.G2Affine, err error) {
+// ReadG2 reads a point of G2 that is not zero, in its one encoding.
+func ReadG2(b []byte) (p bls.G2Affine, err error) {
 	if len(b) != CommitmentSize {
 		return p, fmt.Errorf("%w: a point of %d bytes", ErrInvalid, len(b))
 	}

@@ -11,10 +11,12 @@ import (
 	"github.com/starling-network/starling/chain/app"
 	"github.com/starling-network/starling/chain/x/beacon"
 	"github.com/starling-network/starling/chain/x/market"
+	"github.com/starling-network/starling/chain/x/payout"
 	"github.com/starling-network/starling/chain/x/registry"
 	"github.com/starling-network/starling/chain/x/reward"
 	"github.com/starling-network/starling/chain/x/sale"
 	"github.com/starling-network/starling/chain/x/training"
+	"github.com/starling-network/starling/sim/random/abroad"
 	"github.com/starling-network/starling/sim/random/draw"
 	"github.com/starling-network/starling/sim/random/genesis"
 )
@@ -93,6 +95,9 @@ func ours(a *app.App, blocks int) (all []module.AppModuleSimulation) {
 		{name: reward.Name, genesis: rewardGenesis, says: ofReward, proposals: rewardProposals},
 		{name: training.Name, genesis: nothing, says: ofTraining, proposals: trainingProposals},
 		{name: sale.Name, genesis: nothing, says: ofSale},
+		{name: payout.Name, says: ofPayout, genesis: func(d draw.Source) map[string][]entry {
+			return map[string][]entry{"params": {{"item", abroad.Params(d)}}}
+		}},
 	} {
 		s.app = a
 		all = append(all, s)

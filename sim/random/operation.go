@@ -17,6 +17,7 @@ import (
 	"github.com/cosmos/cosmos-sdk/x/simulation"
 
 	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/sim/random/draw"
 )
 
 // operations are those of all modules, with their weights, and the proposals that governance makes of their parameters.
@@ -115,10 +116,6 @@ func say(ctx sdk.Context, data *simsx.ChainDataSource, report simsx.SimulationRe
 	return f.Create()(ctx, data, report)
 }
 
-// most is the largest fee, in any coin that the account has. The SDK's own operations give away half of it all with
-// each message.
-const most = 1000
-
 // deliver executes a message in the current block, signed, with a fee. A message that is neither executed nor refused
 // by a rule is an error.
 func (p *player) deliver(ctx sdk.Context, r *rand.Rand, f simsx.SimMsgFactoryX, msg sdk.Msg,
@@ -133,15 +130,7 @@ func (p *player) deliver(ctx sdk.Context, r *rand.Rand, f simsx.SimMsgFactoryX, 
 		numbers, sequences, keys = append(numbers, a.GetAccountNumber()), append(sequences, a.GetSequence()),
 			append(keys, s.PrivKey)
 	}
-	var fee sdk.Coins
-	if coins := signers[0].LiquidBalance().Coins; len(coins) > 0 {
-		c := coins[r.Intn(len(coins))]
-		has := int64(most)
-		if c.Amount.IsInt64() {
-			has = min(has, c.Amount.Int64())
-		}
-		fee = sdk.NewCoins(sdk.NewInt64Coin(c.Denom, r.Int63n(has+1)))
-	}
+	fee := draw.Source{Rand: r}.Fee(signers[0].LiquidBalance().Coins)
 	tx, err := sims.GenSignedMockTx(r, p.app.Tx, []sdk.Msg{msg}, fee, sims.DefaultGenTxGas, chainID, numbers, sequences,
 		keys...)
 	if err != nil {

@@ -1,7 +1,9 @@
 package random
 
 import (
+	"github.com/starling-network/starling/chain/x/payout/payoutpb"
 	"github.com/starling-network/starling/chain/x/sale/salepb"
+	"github.com/starling-network/starling/sim/random/abroad"
 	"github.com/starling-network/starling/sim/random/wares"
 )
 
@@ -12,4 +14,8 @@ var ofSale = []saying{{weight: 160, of: &salepb.MsgOrder{}, say: func(x *msgFact
 		_, err = x.Submit(x.ctx, m)
 	}
 	return err
+}}}
+
+var ofPayout = []saying{{weight: 30, of: &payoutpb.MsgWithdraw{}, say: func(x *msgFactory) error {
+	return abroad.Say(x.ctx, x.Client, x.Source, chainID, x.spend())
 }}}

@@ -19,10 +19,11 @@ type ballot struct {
 	Epoch     uint64                `cbor:"3,keyasint,omitempty"` // of the ceremony of the next three fields
 	Deal      *threshold.Deal       `cbor:"4,keyasint,omitempty"`
 	Complaint *threshold.Complaint  `cbor:"5,keyasint,omitempty"`
-	Done      bool                  `cbor:"6,keyasint,omitempty"` // no complaint about the remaining deals
-	Partials  []byte                `cbor:"7,keyasint,omitempty"` // signatures with the validator's shares
-	Seen      []censorship.Sighting `cbor:"8,keyasint,omitempty"` // moves of disputes that wait for a block
-	Longer    bool                  `cbor:"9,keyasint,omitempty"` // an extra field, if the encoding is as long as a proof
+	Done      bool                  `cbor:"6,keyasint,omitempty"`  // no complaint about the remaining deals
+	Partials  []byte                `cbor:"7,keyasint,omitempty"`  // signatures with the validator's shares
+	Seen      []censorship.Sighting `cbor:"8,keyasint,omitempty"`  // moves of disputes that wait for a block
+	Longer    bool                  `cbor:"9,keyasint,omitempty"`  // an extra field, if the encoding is as long as a proof
+	Rider     []byte                `cbor:"10,keyasint,omitempty"` // what the module of payouts adds
 }
 
 // maxBallot is the size limit in bytes, above the size of the largest deal, for MaxMembers.

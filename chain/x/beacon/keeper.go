@@ -7,6 +7,7 @@ import (
 
 	"cosmossdk.io/collections"
 	"cosmossdk.io/core/store"
+	abci "github.com/cometbft/cometbft/abci/types"
 	"github.com/cometbft/cometbft/proto/tendermint/crypto"
 	sdk "github.com/cosmos/cosmos-sdk/types"
 	"github.com/cosmos/cosmos-sdk/x/staking/types"
@@ -42,6 +43,7 @@ type Keeper struct {
 	epoch      collections.Sequence                                              // of the latest ceremony
 	block      collections.Item[[]byte]                                          // hash of the latest block
 	censorship *censorship.Keeper
+	rider      Rider
 	seen       seen
 	known      known
 }
@@ -71,8 +73,28 @@ func NewKeeper(s store.KVStoreService, authority string, validators Validators) 
 	return k, err
 }
 
-// Connect makes the keeper judge proposers that leave out moves which most validators have seen.
-func (k *Keeper) Connect(j censorship.Judge) { k.censorship.Connect(j) }
+// Connect makes the keeper judge proposers that leave out moves which most validators have seen, and makes votes carry
+// the texts of another module.
+func (k *Keeper) Connect(j censorship.Judge, r Rider) {
+	k.rider = r
+	k.censorship.Connect(j)
+}
+
+// Rider is another module whose texts votes carry.
+type Rider interface {
+	// Speak is what a validator adds to its vote; seed is secret.
+	Speak(ctx context.Context, validator, seed []byte) ([]byte, error)
+	// Fit reports whether a validator may add a text to its vote.
+	Fit(ctx context.Context, validator, text []byte) (bool, error)
+	// Count processes the texts of the votes for the block before. powers are those of all validators.
+	Count(ctx context.Context, height int64, votes []Said, powers []abci.Validator) error
+}
+
+// Said is the text of a vote, and its validator.
+type Said struct {
+	Validator abci.Validator
+	Text      []byte
+}
 
 // At returns the beacon of a block; the zero digest if the block has none or it is no longer kept.
 func (k *Keeper) At(ctx context.Context, height int64) (canon.Digest, error) {

@@ -60,6 +60,11 @@ func (k *Keeper) ExtendVote(private ed25519.PrivateKey, validator []byte,
 		if err := (ceremonies{k}).take(ctx, &b, validator, secret); err != nil {
 			return nil, err
 		}
+		if k.rider != nil {
+			if b.Rider, err = k.rider.Speak(ctx, validator, private.Seed()); err != nil {
+				return nil, err
+			}
+		}
 		extension, err := b.encode()
 		return &abci.ResponseExtendVote{VoteExtension: extension}, err
 	}
@@ -85,6 +90,14 @@ func (k *Keeper) rightful(ctx sdk.Context, req *abci.RequestVerifyVoteExtension)
 	}
 	if len(b.Proof) > 0 {
 		if _, ok, err := k.output(ctx, req.Height, req.ValidatorAddress, b.Proof); err != nil || !ok {
+			return false, err
+		}
+	}
+	if k.rider == nil && len(b.Rider) > 0 {
+		return false, nil
+	}
+	if k.rider != nil {
+		if ok, err := k.rider.Fit(ctx, req.ValidatorAddress, b.Rider); err != nil || !ok {
 			return false, err
 		}
 	}
@@ -220,6 +233,15 @@ func (k *Keeper) PreBlock(ctx sdk.Context, req *abci.RequestFinalizeBlock) error
 	if seen := tally(votes, powers); len(seen) > 0 {
 		k.isolated(ctx, "what the block leaves out", func(ctx context.Context) error {
 			return k.censorship.Hold(sdk.UnwrapSDKContext(ctx), req, seen, powers)
+		})
+	}
+	if k.rider != nil {
+		var said []Said
+		for _, v := range votes {
+			said = append(said, Said{v.validator, v.ballot.Rider})
+		}
+		k.isolated(ctx, "the payouts", func(ctx context.Context) error {
+			return k.rider.Count(ctx, req.Height, said, powers)
 		})
 	}
 	return ctx.EventManager().EmitTypedEvent(&beaconpb.EventBeacon{Height: req.Height, Value: value.String(),

@@ -19,7 +19,7 @@ var firstLevel = []struct {
 	commands []string
 }{
 	{"Train", []string{"train", "sim", "job", "data", "model", "web", "gateway"}},
-	{"Provide", []string{"worker", "verifier", "fleet", "market", "account"}},
+	{"Provide", []string{"worker", "verifier", "fleet", "market", "account", "payout"}},
 	{"Operate", []string{"validator", "network", "supervise", "dev"}},
 	{"Examine", []string{"bench", "doctor", "version"}},
 }

@@ -4,6 +4,7 @@ package validator
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/cmd/starling/version"
 	"github.com/starling-network/starling/node/disk"
+	"github.com/starling-network/starling/node/payout"
 	"github.com/starling-network/starling/node/validator"
 )
 
@@ -37,6 +39,7 @@ func upCommand(c *terminal.Console) *cobra.Command {
 // UpOver is validator up over options of which the caller may have set some.
 func UpOver(c *terminal.Console, o *validator.Options) *cobra.Command {
 	reserve := disk.Share{Bytes: validator.DefaultReserve}
+	var sources []string
 	cmd := &cobra.Command{
 		Use:   "up --home DIR",
 		Short: "Run the validator of a folder until Ctrl-C",
@@ -53,6 +56,14 @@ disk is nearly full (--reserve) it stops, says so (DISK_FULL), and continues by 
 			if o.Reserve == 0 {
 				return usage.Error(cmd, errors.New("--reserve is a number of bytes, such as 256MiB"))
 			}
+			o.Sources = nil
+			for _, text := range sources {
+				s, err := payout.ParseSource(text)
+				if err != nil {
+					return usage.Error(cmd, fmt.Errorf("--payout-rpc: %w", err))
+				}
+				o.Sources = append(o.Sources, s)
+			}
 			err := validator.Run(cmd.Context(), *o)
 			if errors.Is(err, validator.ErrRoomAgain) {
 				err = startAgain()
@@ -60,6 +71,9 @@ disk is nearly full (--reserve) it stops, says so (DISK_FULL), and continues by 
 			return cause.Network(err)
 		},
 	}
+	cmd.Flags().StringArrayVar(&sources, "payout-rpc", nil,
+		"CHAIN=URL of a node of an Ethereum-style chain, whose deposits this validator reports; CHAIN=URL#BLOCK: from "+
+			"this block on")
 	cmd.Flags().Var(&reserve, "reserve", "free space of the disk below which the validator stops until there is room")
 	cmd.Flags().Uint64Var(&o.Every, "snapshot-every", chain.DefaultSnapshotEvery,
 		"blocks between two snapshots of the state, which validators that join start from; 0: none")

@@ -5,6 +5,8 @@ package draw
 import (
 	"math/rand"
 	"slices"
+
+	sdk "github.com/cosmos/cosmos-sdk/types"
 )
 
 // Source is the generator of a play.
@@ -27,4 +29,21 @@ func Mixed[T any](d Source, list []T) []T {
 	list = slices.Clone(list)
 	d.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 	return list
+}
+
+// most is the largest fee, in any coin that the account has. The SDK's own operations give away half of it all with
+// each message.
+const most = 1000
+
+// Fee draws a fee in one of the coins of an account.
+func (d Source) Fee(coins sdk.Coins) sdk.Coins {
+	if len(coins) == 0 {
+		return nil
+	}
+	c := coins[d.Intn(len(coins))]
+	has := int64(most)
+	if c.Amount.IsInt64() {
+		has = min(has, c.Amount.Int64())
+	}
+	return sdk.NewCoins(sdk.NewInt64Coin(c.Denom, d.Int63n(has+1)))
 }

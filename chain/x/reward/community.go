@@ -1,4 +1,4 @@
-package app
+package reward
 
 import (
 	"context"
@@ -8,11 +8,11 @@ import (
 	"github.com/starling-network/starling/chain/adapter"
 )
 
-// pool is the community pool of the distribution module.
-type pool struct{ distrkeeper.Keeper }
+// Community is the community pool of the distribution module.
+type Community struct{ distrkeeper.Keeper }
 
 // Available is the balance of the community pool, in uzen.
-func (p pool) Available(ctx context.Context) (uint64, error) {
+func (p Community) Available(ctx context.Context) (uint64, error) {
 	f, err := p.FeePool.Get(ctx)
 	if err != nil {
 		return 0, err

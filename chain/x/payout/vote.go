@@ -1,0 +1,352 @@
+package payout
+
+import (
+	"context"
+	"fmt"
+	"math/big"
+	"slices"
+
+	"cosmossdk.io/collections"
+	abci "github.com/cometbft/cometbft/abci/types"
+	sdk "github.com/cosmos/cosmos-sdk/types"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/x/beacon"
+	"github.com/starling-network/starling/protocol/payout"
+)
+
+// Watcher sees deposits in the contracts of bridges, in blocks that are final on their chains. It answers at once, from
+// memory.
+type Watcher interface {
+	// After are the deposits after a number, in their order, without gaps.
+	After(evm uint64, contract payout.Address, number uint64) []payout.Deposit
+}
+
+// ballot is the part of a vote that concerns payouts.
+type ballot struct {
+	Key        []byte   `cbor:"1,keyasint,omitempty"` // of the validator, if the chain has another
+	Proof      []byte   `cbor:"2,keyasint,omitempty"` // that it knows the secret
+	Turn       uint64   `cbor:"3,keyasint,omitempty"`
+	Signatures [][]byte `cbor:"4,keyasint,omitempty"` // of the messages of the turn
+	Reports    []report `cbor:"5,keyasint,omitempty"`
+}
+
+// report has the deposits on a chain that a validator has seen and the network has not credited.
+type report struct {
+	EVM      uint64           `cbor:"1,keyasint"`
+	Deposits []payout.Deposit `cbor:"2,keyasint"`
+}
+
+// Limits of a ballot: of its bytes, and of the deposits on one chain.
+const (
+	maxBallot   = 16 << 10
+	maxDeposits = 8
+)
+
+func decodeBallot(v []byte) (b ballot, err error) {
+	if len(v) == 0 {
+		return b, nil
+	}
+	if len(v) > maxBallot {
+		return b, fmt.Errorf("payout: a vote of %d bytes, at most %d", len(v), maxBallot)
+	}
+	return b, canon.Unmarshal(v, &b)
+}
+
+// Speak is what a validator adds to its vote: nothing on a network without payouts.
+func (k *Keeper) Speak(ctx context.Context, validator, seed []byte) ([]byte, error) {
+	p, err := k.Params(ctx)
+	if err != nil || p.EpochBlocks == 0 {
+		return nil, err
+	}
+	secret := payout.NewSecret(seed)
+	var b ballot
+	announced, _, err := get(k.keys.Get(ctx, validator))
+	if err != nil {
+		return nil, err
+	}
+	if string(announced) != string(secret.Public()) {
+		b.Key = secret.Public()
+		if b.Proof, err = secret.Possess(validator); err != nil {
+			return nil, err
+		}
+	}
+	if b.Turn, b.Signatures, err = k.sign(ctx, validator, secret); err != nil {
+		return nil, err
+	}
+	for _, bridge := range p.Bridges {
+		if k.watcher == nil {
+			break
+		}
+		s, _, err := get(k.states.Get(ctx, bridge.EVM))
+		if err != nil {
+			return nil, err
+		}
+		seen := k.watcher.After(bridge.EVM, bridge.Contract, s.Credited)
+		if seen = seen[:min(len(seen), maxDeposits)]; len(seen) > 0 {
+			b.Reports = append(b.Reports, report{EVM: bridge.EVM, Deposits: seen})
+		}
+	}
+	if b.Key == nil && b.Turn == 0 && b.Reports == nil {
+		return nil, nil
+	}
+	return canon.Marshal(b)
+}
+
+// sign signs the messages of the turn, if the validator is in the set and has not signed them.
+func (k *Keeper) sign(ctx context.Context, validator []byte, secret payout.Secret) (uint64, [][]byte, error) {
+	t, at, err := k.seat(ctx, validator)
+	if err != nil || at < 0 {
+		return 0, nil, err
+	}
+	set, err := k.set.Get(ctx)
+	if err != nil || string(set.Members[at].Key) != string(secret.Public()) {
+		return 0, nil, err
+	}
+	if had, err := k.signatures.Has(ctx, collections.Join(uint64(0), uint64(at))); err != nil || had {
+		return 0, nil, err
+	}
+	signatures := make([][]byte, len(t.Messages))
+	for i, m := range t.Messages {
+		if signatures[i], err = secret.Sign(m); err != nil {
+			return 0, nil, err
+		}
+	}
+	return t.Number, signatures, nil
+}
+
+// seat is the turn under way, and the place of a validator in the set that signs; below 0: there is none.
+func (k *Keeper) seat(ctx context.Context, validator []byte) (payout.Turn, int, error) {
+	t, ok, err := get(k.turn.Get(ctx))
+	if err != nil || !ok {
+		return t, -1, err
+	}
+	set, err := k.set.Get(ctx)
+	return t, set.Index(validator), err
+}
+
+// Fit reports whether a part of a vote holds only what its validator may add.
+func (k *Keeper) Fit(ctx context.Context, validator, said []byte) (bool, error) {
+	if len(said) == 0 {
+		return true, nil
+	}
+	p, err := k.Params(ctx)
+	if err != nil || p.EpochBlocks == 0 {
+		return false, err
+	}
+	b, err := decodeBallot(said)
+	if err != nil || !fit(p, b) {
+		return false, nil
+	}
+	if len(b.Key) > 0 && !payout.CheckKey(b.Key, validator, b.Proof) {
+		return false, nil
+	}
+	if b.Turn == 0 {
+		return len(b.Signatures) == 0, nil
+	}
+	t, at, err := k.seat(ctx, validator)
+	if err != nil || at < 0 || t.Number != b.Turn || len(b.Signatures) != len(t.Messages) {
+		return false, err
+	}
+	set, err := k.set.Get(ctx)
+	return err == nil && right(t, set.Members[at], b.Signatures), err
+}
+
+// right reports whether signatures are those of a member, of the messages of a turn.
+func right(t payout.Turn, m payout.Member, signatures [][]byte) bool {
+	for i, s := range signatures {
+		if !payout.Verify(m.Key, t.Messages[i], s) {
+			return false
+		}
+	}
+	return true
+}
+
+// fit reports whether reports are in their one form.
+func fit(p payout.Params, b ballot) bool {
+	last := uint64(0)
+	for i, r := range b.Reports {
+		_, err := p.Bridge(r.EVM)
+		if err != nil || len(r.Deposits) == 0 || len(r.Deposits) > maxDeposits || i > 0 && r.EVM == last {
+			return false
+		}
+		last = r.EVM
+		for j, d := range r.Deposits {
+			if !d.Valid() || j > 0 && d.Number != r.Deposits[j-1].Number+1 {
+				return false
+			}
+		}
+	}
+	return len(b.Key)+len(b.Proof) <= payout.KeySize+payout.SignatureSize && len(b.Reports) <= payout.MaxBridges
+}
+
+// spoken is the part of a vote, of its validator.
+type spoken struct {
+	validator abci.Validator
+	ballot
+}
+
+// Count processes the parts of the votes for the block before. powers are those of all validators.
+func (k *Keeper) Count(ctx context.Context, height int64, votes []beacon.Said, powers []abci.Validator) error {
+	p, err := k.Params(ctx)
+	if err != nil || p.EpochBlocks == 0 {
+		return err
+	}
+	var list []spoken
+	for _, v := range votes {
+		if b, err := decodeBallot(v.Text); err == nil && fit(p, b) {
+			list = append(list, spoken{v.Validator, b})
+		}
+	}
+	for _, v := range list {
+		if had, _, err := get(k.keys.Get(ctx, v.validator.Address)); err != nil {
+			return err
+		} else if len(v.Key) == 0 || string(had) == string(v.Key) ||
+			!payout.CheckKey(v.Key, v.validator.Address, v.Proof) {
+			continue
+		}
+		if err := k.keys.Set(ctx, v.validator.Address, v.Key); err != nil {
+			return err
+		}
+	}
+	if err := k.collect(ctx, list); err != nil {
+		return err
+	}
+	for _, b := range p.Bridges {
+		if err := k.credit(ctx, b, list, powers); err != nil {
+			return err
+		}
+	}
+	if height%int64(p.EpochBlocks) == 0 {
+		return k.close(ctx, p, powers)
+	}
+	return nil
+}
+
+// collect stores the right signatures of the messages of the turn, and ends the turn when members with two thirds of
+// the power have signed.
+func (k *Keeper) collect(ctx context.Context, votes []spoken) error {
+	t, ok, err := get(k.turn.Get(ctx))
+	if err != nil || !ok {
+		return err
+	}
+	set, err := k.set.Get(ctx)
+	if err != nil {
+		return err
+	}
+	for _, v := range votes {
+		at := set.Index(v.validator.Address)
+		if at < 0 || v.Turn != t.Number || len(v.Signatures) != len(t.Messages) {
+			continue
+		}
+		key := collections.Join(uint64(0), uint64(at))
+		if had, err := k.signatures.Has(ctx, key); err != nil {
+			return err
+		} else if had || !right(t, set.Members[at], v.Signatures) {
+			continue
+		}
+		for i, s := range v.Signatures {
+			if err := k.signatures.Set(ctx, collections.Join(uint64(i), uint64(at)), s); err != nil {
+				return err
+			}
+		}
+	}
+	power := uint64(0)
+	for at, m := range set.Members {
+		had, err := k.signatures.Has(ctx, collections.Join(uint64(0), uint64(at)))
+		if err != nil {
+			return err
+		}
+		if had {
+			power += m.Power
+		}
+	}
+	if !set.Enough(power) {
+		return nil
+	}
+	return k.end(ctx, set, t)
+}
+
+// credit credits the next deposits on a chain that validators with two thirds of the power report alike.
+func (k *Keeper) credit(ctx context.Context, b payout.Bridge, votes []spoken, powers []abci.Validator) error {
+	s, _, err := get(k.states.Get(ctx, b.EVM))
+	if err != nil {
+		return err
+	}
+	var all payout.Set
+	for _, v := range powers {
+		all.Total += uint64(v.Power)
+	}
+	for range maxDeposits {
+		d, ok := agreed(all, b.EVM, s.Credited+1, votes)
+		if !ok {
+			break
+		}
+		s.Credited = d.Number
+		returned, err := k.deposit(ctx, b, d)
+		if err != nil {
+			return err
+		}
+		s.Returned += returned
+		if err := k.states.Set(ctx, b.EVM, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// agreed is the deposit with a number that enough validators report alike.
+func agreed(all payout.Set, evm, number uint64, votes []spoken) (payout.Deposit, bool) {
+	var seen []payout.Deposit
+	var power []uint64
+	for _, v := range votes {
+		for _, r := range v.Reports {
+			at := slices.IndexFunc(r.Deposits, func(d payout.Deposit) bool { return d.Number == number })
+			if r.EVM != evm || at < 0 {
+				continue
+			}
+			i := slices.IndexFunc(seen, r.Deposits[at].Same)
+			if i < 0 {
+				i = len(seen)
+				seen, power = append(seen, r.Deposits[at]), append(power, 0)
+			}
+			if power[i] += uint64(v.validator.Power); all.Enough(power[i]) {
+				return seen[i], true
+			}
+		}
+	}
+	return payout.Deposit{}, false
+}
+
+// deposit credits a deposit, and returns its uzen. One that cannot be credited goes to the total of its
+// sender on the other chain; one of a token that is not registered stays there.
+func (k *Keeper) deposit(ctx context.Context, b payout.Bridge, d payout.Deposit) (released uint64, _ error) {
+	denom, err := b.Denom(d.Token)
+	if err != nil {
+		sdk.UnwrapSDKContext(ctx).Logger().Info("payout: a deposit of a token that is not registered", "chain", b.EVM,
+			"number", d.Number)
+		return 0, nil
+	}
+	amount := new(big.Int).SetBytes(d.Amount)
+	if amount.BitLen() > 200 || denom == payout.Own && !amount.IsUint64() {
+		return 0, nil // more than there is
+	}
+	if denom == payout.Own {
+		released = amount.Uint64()
+	}
+	err = isolate(ctx, func(ctx context.Context) error {
+		coins := coinsOf(denom, amount)
+		if denom != payout.Own {
+			if err := k.bank.MintCoins(ctx, Name, coins); err != nil {
+				return err
+			}
+		}
+		return k.bank.SendCoinsFromModuleToAccount(ctx, Name, d.To, coins)
+	})
+	if err == nil {
+		return released, nil
+	}
+	sdk.UnwrapSDKContext(ctx).Logger().Info("payout: a deposit returns to its sender", "chain", b.EVM, "number", d.Number,
+		"why", err)
+	return released, k.add(ctx, b.EVM, d.From, d.Token, amount)
+}
