@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/contracts"
+	"github.com/starling-network/starling/internal/inputs"
 	"github.com/starling-network/starling/protocol/payout"
 )
 
@@ -26,6 +27,7 @@ func npm(t *testing.T) {
 
 func nodejs(t *testing.T, args ...string) {
 	t.Helper()
+	inputs.Of(t, args[0], "StarlingPayout.sol", "testdata")
 	cmd := exec.CommandContext(t.Context(), "node", args...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v\n%s", args, err, out)
