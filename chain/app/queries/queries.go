@@ -5,7 +5,6 @@ package queries
 import (
 	"context"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -82,20 +81,11 @@ func at(ctx context.Context, height int64) context.Context {
 }
 
 // Store is the store that queries read. It remembers the height of the latest block; the SDK's store would hash the
-// states of all modules at every call. Queries of that block share a view of it: to open one reads the root of each
-// module's tree, which takes longer than most queries.
+// states of all modules at every call.
 type Store struct {
 	storetypes.MultiStore
 	height atomic.Int64 // 0: no block was committed since the process started
-
-	mu     sync.Mutex
-	view   storetypes.CacheMultiStore // nothing is written to it
-	at     int64                      // height of the view
-	shared int                        // number of queries that got it
 }
-
-// sharers is how many queries get one view, which keeps the values that they read.
-const sharers = 64
 
 // Committed records the height of a committed block.
 func (s *Store) Committed(height int64) { s.height.Store(height) }
@@ -106,22 +96,4 @@ func (s *Store) LatestVersion() int64 {
 		return h
 	}
 	return s.MultiStore.LatestVersion()
-}
-
-// CacheMultiStoreWithVersion implements storetypes.MultiStore.
-func (s *Store) CacheMultiStoreWithVersion(version int64) (storetypes.CacheMultiStore, error) {
-	if version != s.height.Load() {
-		return s.MultiStore.CacheMultiStoreWithVersion(version)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.view == nil || s.at != version || s.shared == sharers {
-		view, err := s.MultiStore.CacheMultiStoreWithVersion(version)
-		if err != nil {
-			return nil, err
-		}
-		s.view, s.at, s.shared = view, version, 0
-	}
-	s.shared++
-	return s.view.CacheMultiStore(), nil
 }

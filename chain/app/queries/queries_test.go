@@ -3,13 +3,10 @@ package queries
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 
-	"github.com/cosmos/cosmos-sdk/store/v2/cachemulti"
-	"github.com/cosmos/cosmos-sdk/store/v2/mem"
 	storetypes "github.com/cosmos/cosmos-sdk/store/v2/types"
 	grpctypes "github.com/cosmos/cosmos-sdk/types/grpc"
 	"google.golang.org/grpc"
@@ -28,54 +25,6 @@ func TestStoreKnowsTheLatestBlock(t *testing.T) {
 	}
 	if s.Committed(9); s.LatestVersion() != 9 {
 		t.Errorf("height %d after block 9", s.LatestVersion())
-	}
-}
-
-// opened counts how often a block is opened.
-type opened struct {
-	storetypes.MultiStore
-	at []int64
-}
-
-func (o *opened) CacheMultiStoreWithVersion(version int64) (storetypes.CacheMultiStore, error) {
-	if version > 9 {
-		return nil, errors.New("no such block")
-	}
-	o.at = append(o.at, version)
-	return cachemulti.NewStore(map[storetypes.StoreKey]storetypes.CacheWrapper{key: mem.NewStore()}), nil
-}
-
-var key = storetypes.NewKVStoreKey("things")
-
-// Queries of the latest block share a view, and none sees what another one writes. Older blocks are opened each time.
-func TestQueriesShareAView(t *testing.T) {
-	below := &opened{}
-	s := &Store{MultiStore: below}
-	s.Committed(8)
-	open := func(height int64) storetypes.KVStore {
-		t.Helper()
-		view, err := s.CacheMultiStoreWithVersion(height)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return view.GetKVStore(key)
-	}
-	first, second := open(8), open(8)
-	if first.Set([]byte("a"), []byte("b")); second.Has([]byte("a")) || open(8).Has([]byte("a")) {
-		t.Error("a query sees what another one wrote")
-	}
-	open(7)
-	open(7)
-	s.Committed(9)
-	for range sharers + 1 {
-		open(9)
-	}
-	if want := []int64{8, 7, 7, 9, 9}; !slices.Equal(below.at, want) {
-		t.Errorf("opened %v, wanted %v", below.at, want)
-	}
-	s.Committed(10)
-	if _, err := s.CacheMultiStoreWithVersion(10); err == nil {
-		t.Error("a block that is not there was opened")
 	}
 }
 
