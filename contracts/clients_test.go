@@ -2,7 +2,10 @@ package contracts_test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
+	"flag"
+	"fmt"
 	"math/big"
 	"os"
 	"os/exec"
@@ -34,7 +37,10 @@ func nodejs(t *testing.T, args ...string) {
 	}
 }
 
-// The compiler of npm makes the committed code of the committed source, whose length has a limit.
+var long = flag.Bool("long", os.Getenv("STARLING_LONG") != "", "compile the contracts, as .ci/run does")
+
+// The compiler of npm makes the committed code of the committed source, whose length has a limit. Without -long the
+// digests of the sources are compared.
 func TestCommittedCodeIsThatOfTheSource(t *testing.T) {
 	source, err := os.ReadFile("StarlingPayout.sol")
 	if err != nil {
@@ -43,7 +49,18 @@ func TestCommittedCodeIsThatOfTheSource(t *testing.T) {
 	if lines := bytes.Count(source, []byte("\n")); lines > 400 {
 		t.Errorf("the contract has %d lines", lines)
 	}
+	for name, compiled := range map[string]string{"StarlingPayout.sol": "StarlingPayout.json",
+		"testdata/OddToken.sol": "testdata/OddToken.json"} {
+		text, err := os.ReadFile(name)
+		made, err2 := os.ReadFile(compiled)
+		if sum := sha256.Sum256(text); err != nil || err2 != nil || !bytes.Contains(made, fmt.Appendf(nil, "%x", sum)) {
+			t.Errorf("%s is not of its source (%v, %v): `npm run compile` in contracts", compiled, err, err2)
+		}
+	}
 	npm(t)
+	if !*long {
+		t.Skip("with -long the contracts are compiled again, which takes 10 s")
+	}
 	dir := t.TempDir()
 	nodejs(t, "compile.mjs", dir, "StarlingPayout.sol", "testdata/OddToken.sol")
 	for _, name := range []string{"StarlingPayout.json", "testdata/OddToken.json"} {

@@ -1,5 +1,6 @@
 // Compiles each of the named source files into a JSON file with the interface and the code of its contracts, in the
 // folder that comes first: `npm run compile` writes those of this folder.
+import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync, mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import solc from 'solc';
@@ -28,5 +29,6 @@ for (const [source, all] of Object.entries(output.contracts)) {
   }
   const target = join(folder, source.replace(/\.sol$/, '.json'));
   mkdirSync(dirname(target), { recursive: true });
-  writeFileSync(target, JSON.stringify({ compiler: solc.version(), contracts }, null, 1) + '\n');
+  const sha256 = createHash('sha256').update(readFileSync(source)).digest('hex');
+  writeFileSync(target, JSON.stringify({ compiler: solc.version(), source: sha256, contracts }, null, 1) + '\n');
 }

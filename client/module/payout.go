@@ -29,6 +29,18 @@ func (p Payout) Withdraw(ctx context.Context, evm uint64, denom string, amount f
 		Amount: amount.String()})
 }
 
+// Sign sends the signatures of a member of the set for the messages of a turn.
+func (p Payout) Sign(ctx context.Context, validator []byte, turn uint64, signatures [][]byte) error {
+	return send(ctx, p.account, &payoutpb.MsgSign{Sender: p.account.Address(), Validator: validator, Turn: turn,
+		Signatures: signatures})
+}
+
+// Turn is the messages that the set is signing; query.ErrNotFound if there are none.
+func (p Payout) Turn(ctx context.Context) (payout.Turn, error) {
+	r, err := payoutpb.NewQueryClient(p.account).Turn(ctx, &payoutpb.QueryTurnRequest{})
+	return query.One[payout.Turn](r.GetTurn(), err)
+}
+
 // Params are the parameters as messages have them.
 func (p Payout) Params(ctx context.Context) (payoutpb.Params, error) {
 	r, err := payoutpb.NewQueryClient(p.account).Params(ctx, &payoutpb.QueryParamsRequest{})

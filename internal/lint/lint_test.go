@@ -40,7 +40,20 @@ var forbidden = []struct{ from, to, why string }{
 	{"compute/cpu", "github.com/gomlx", "the executor stands on its own"},
 	{"compute/recompute", "github.com/gomlx", "the chain runs operators and never writes programs"},
 	{"compute/train", "github.com/gomlx", "the inner loop stands on its own"},
+	{"protocol", "github.com/ethereum", licence},
+	{"network", "github.com/ethereum", licence},
+	{"chain", "github.com/ethereum", licence},
+	{"role", "github.com/ethereum", licence},
+	{"client", "github.com/ethereum", licence},
+	{"web", "github.com/ethereum", licence},
+	{"sim", "github.com/ethereum", licence},
+	{"node", "github.com/ethereum", licence},
+	{"cmd", "github.com/ethereum", licence},
+	{"contracts", "github.com/ethereum", licence},
 }
+
+// licence is why no program imports go-ethereum for itself.
+const licence = "go-ethereum has another licence: tests alone import it"
 
 // pure folders have no clock, no dice, no I/O.
 var pure = []string{"canon", "compute", "exchange", "protocol", "role"}

@@ -25,6 +25,7 @@ var ErrRPC = errors.New("payout: the node of the other chain")
 const (
 	maxAnswer = 32 << 20 // bytes
 	rpcLimit  = 30 * time.Second
+	mostGas   = 10_000_000 // of a transaction: nodes may lie about it
 )
 
 // RPC is a node of an Ethereum-style chain.
@@ -170,6 +171,9 @@ func (r RPC) Send(ctx context.Context, w payout.Wallet, call string, to *payout.
 	}
 	if t.Gas, err = r.number(ctx, "eth_estimateGas", about); err != nil {
 		return s, err
+	}
+	if t.Gas > mostGas {
+		return s, fmt.Errorf("%w: it says that the call %s takes %d gas", ErrRPC, call, t.Gas)
 	}
 	t.Gas += t.Gas / 5
 	raw := t.Sign(w)

@@ -87,6 +87,30 @@ func number(text string) (*big.Int, error) {
 	return n, nil
 }
 
+// Sign implements payoutpb.MsgServer.
+func (k messages) Sign(ctx context.Context, m *payoutpb.MsgSign) (*payoutpb.MsgSignResponse, error) {
+	t, ok, err := get(k.turn.Get(ctx))
+	if err != nil {
+		return nil, err
+	}
+	if !ok || t.Number != m.Turn {
+		return nil, ErrorTable.Wrap(fmt.Errorf("%w: %d", ErrTurn, m.Turn))
+	}
+	sdk.UnwrapSDKContext(ctx).GasMeter().ConsumeGas(signingGas*uint64(len(t.Messages)), "signatures of payouts")
+	set, err := k.set.Get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	added, err := k.receive(ctx, set, t, m.Validator, m.Signatures)
+	if err == nil && !added {
+		err = fmt.Errorf("%w: of validator %X, or it has signed before", payout.ErrSignature, m.Validator)
+	}
+	if err != nil {
+		return nil, ErrorTable.Wrap(err)
+	}
+	return &payoutpb.MsgSignResponse{}, k.complete(adapter.Unmetered(ctx), set, t)
+}
+
 // UpdateParams implements payoutpb.MsgServer.
 func (k messages) UpdateParams(ctx context.Context,
 	m *payoutpb.MsgUpdateParams) (*payoutpb.MsgUpdateParamsResponse, error) {

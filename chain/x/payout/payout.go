@@ -29,6 +29,7 @@ var (
 	ErrPayee  = errors.New("payout: the account has no address for payouts")
 	ErrAmount = errors.New("payout: not an amount of a withdrawal")
 	ErrFunds  = errors.New("payout: the account cannot pay")
+	ErrTurn   = errors.New("payout: nothing is signed in this turn")
 )
 
 // ErrorTable of the module.
@@ -41,12 +42,14 @@ var ErrorTable = &adapter.ErrorTable{Space: Name, List: []adapter.ErrorCode{
 	{Code: 7, Rule: ErrAmount, Fix: "Withdraw at least the minimum of the bridge: starling payout show."},
 	{Code: 8, Rule: ErrFunds, Fix: "Fund the account."},
 	{Code: 9, Rule: adapter.ErrAuthority, Fix: "Make a proposal of governance."},
+	{Code: 10, Rule: ErrTurn, Fix: "Sign again: another turn is under way, or none."},
 }}
 
 // Gas of messages, in addition to that of the SDK: for a record that stays, and for a signature.
 const (
 	recordGas    = 50_000
 	signatureGas = 20_000
+	signingGas   = 300_000 // a signature of a set, whose check takes a millisecond
 )
 
 // Bank moves coins.

@@ -187,6 +187,55 @@ func TestAStallLosesNothing(t *testing.T) {
 	}
 }
 
+// Validators that vote no more sign by a transaction, which any account sends; wrong signatures change nothing.
+func TestValidatorsThatLeftSign(t *testing.T) {
+	w := newTown(t, 30, 30, 30, 10)
+	w.launch(0, 1, 2, 3)
+	w.name(0, 0)
+	if err := w.withdraw(0, payout.Own, 100); err != nil {
+		t.Fatal(err)
+	}
+	w.powers[0], w.powers[1] = 0, 0
+	for range 20 {
+		w.block(2, 3)
+	}
+	turn, ok, err := get(w.turn.Get(w.ctx))
+	if err != nil || !ok || turn.Next == nil {
+		t.Fatalf("%+v (%v)", turn, err)
+	}
+	send := func(i, secret int, number uint64) error {
+		var signatures [][]byte
+		for _, m := range turn.Messages {
+			s, err := payout.NewSecret(seed(secret)).Sign(m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			signatures = append(signatures, s)
+		}
+		_, err := messages{w.Keeper}.Sign(w.ctx, &payoutpb.MsgSign{Sender: w.accounts[4].String(), Validator: validator(i),
+			Turn: number, Signatures: signatures})
+		return err
+	}
+	if err := send(0, 1, turn.Number); !errors.Is(err, payout.ErrSignature) {
+		t.Errorf("the signature of another validator: %v", err)
+	}
+	if err := send(0, 0, turn.Number+1); !errors.Is(err, ErrTurn) {
+		t.Errorf("another turn: %v", err)
+	}
+	if err := send(0, 0, turn.Number); err != nil {
+		t.Error(err)
+	}
+	if err := send(2, 2, turn.Number); !errors.Is(err, ErrTurn) { // 70 of 100 have signed
+		t.Errorf("after the end of the turn: %v", err)
+	}
+	w.until("the root", func() bool { return w.state().Signed == 1 }, 2, 3)
+	w.relay()
+	w.claim(0)
+	if w.number != 2 || w.held[bridge.Zen()][w.wallets[0].Address()].Int64() != 100 {
+		t.Errorf("set %d", w.number)
+	}
+}
+
 // An address counts only with the signature of its owner for this account on this network, and small amounts stay.
 func TestOnlyTheOwnerOfAnAddressNamesIt(t *testing.T) {
 	w := newTown(t, 1)

@@ -53,6 +53,12 @@ func (q Queries) Set(ctx context.Context, _ *payoutpb.QuerySetRequest) (*payoutp
 	return &payoutpb.QuerySetResponse{Set: b}, err
 }
 
+// Turn returns the messages that the set is signing.
+func (q Queries) Turn(ctx context.Context, _ *payoutpb.QueryTurnRequest) (*payoutpb.QueryTurnResponse, error) {
+	b, err := found(get(q.turn.Get(ctx)))
+	return &payoutpb.QueryTurnResponse{Turn: b}, err
+}
+
 // Handovers lists signed sets.
 func (q Queries) Handovers(ctx context.Context,
 	m *payoutpb.QueryHandoversRequest) (*payoutpb.QueryHandoversResponse, error) {

@@ -223,8 +223,7 @@ func (k *Keeper) Count(ctx context.Context, height int64, votes []beacon.Said, p
 	return nil
 }
 
-// collect stores the right signatures of the messages of the turn, and ends the turn when members with two thirds of
-// the power have signed.
+// collect stores the right signatures of the messages of the turn.
 func (k *Keeper) collect(ctx context.Context, votes []spoken) error {
 	t, ok, err := get(k.turn.Get(ctx))
 	if err != nil || !ok {
@@ -235,22 +234,37 @@ func (k *Keeper) collect(ctx context.Context, votes []spoken) error {
 		return err
 	}
 	for _, v := range votes {
-		at := set.Index(v.validator.Address)
-		if at < 0 || v.Turn != t.Number || len(v.Signatures) != len(t.Messages) {
+		if v.Turn != t.Number {
 			continue
 		}
-		key := collections.Join(uint64(0), uint64(at))
-		if had, err := k.signatures.Has(ctx, key); err != nil {
+		if _, err := k.receive(ctx, set, t, v.validator.Address, v.Signatures); err != nil {
 			return err
-		} else if had || !right(t, set.Members[at], v.Signatures) {
-			continue
-		}
-		for i, s := range v.Signatures {
-			if err := k.signatures.Set(ctx, collections.Join(uint64(i), uint64(at)), s); err != nil {
-				return err
-			}
 		}
 	}
+	return k.complete(ctx, set, t)
+}
+
+// receive stores the signatures of a member, if they are right and new.
+func (k *Keeper) receive(ctx context.Context, set payout.Set, t payout.Turn, validator []byte,
+	signatures [][]byte) (bool, error) {
+	at := set.Index(validator)
+	if at < 0 || len(signatures) != len(t.Messages) {
+		return false, nil
+	}
+	had, err := k.signatures.Has(ctx, collections.Join(uint64(0), uint64(at)))
+	if err != nil || had || !right(t, set.Members[at], signatures) {
+		return false, err
+	}
+	for i, s := range signatures {
+		if err := k.signatures.Set(ctx, collections.Join(uint64(i), uint64(at)), s); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// complete ends the turn when members with two thirds of the power have signed.
+func (k *Keeper) complete(ctx context.Context, set payout.Set, t payout.Turn) error {
 	power := uint64(0)
 	for at, m := range set.Members {
 		had, err := k.signatures.Has(ctx, collections.Join(uint64(0), uint64(at)))

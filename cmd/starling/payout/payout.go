@@ -30,7 +30,7 @@ that the address may claim from a contract there. Once an epoch, validators with
 totals of all addresses. Any account may bring the signatures to the contract, and can only delay. docs/payouts.md
 has the rules and their limits.`,
 		setCommand(c), showCommand(c), withdrawCommand(c), proofCommand(c), relayCommand(c), claimCommand(c),
-		depositCommand(c), deployCommand(c))
+		depositCommand(c), deployCommand(c), signCommand(c))
 }
 
 // evmFlag names a chain.
