@@ -44,12 +44,8 @@ func Deploy(ctx context.Context, n Network, chain string, r RPC, w payout.Wallet
 
 // Relay brings a contract up to date: the handovers that it does not know, and then the latest root.
 func Relay(ctx context.Context, n Network, r RPC, w payout.Wallet, b payout.Bridge) (all []Sent, err error) {
-	chain, err := r.Chain(ctx)
-	if err != nil {
+	if err := r.is(ctx, b.EVM); err != nil {
 		return nil, err
-	}
-	if chain != b.EVM {
-		return nil, fmt.Errorf("%w: it is of chain %d, not of chain %d", ErrRPC, chain, b.EVM)
 	}
 	number, err := r.count(ctx, b.Contract, "setNumber()")
 	if err != nil {
@@ -101,6 +97,9 @@ func Claim(ctx context.Context, n Network, r RPC, w payout.Wallet, b payout.Brid
 	if err == nil && len(claims) == 0 {
 		err = fmt.Errorf("%w: claims of %s", query.ErrNotFound, of)
 	}
+	if err == nil {
+		err = r.is(ctx, b.EVM)
+	}
 	if err != nil {
 		return Sent{}, err
 	}
@@ -111,6 +110,9 @@ func Claim(ctx context.Context, n Network, r RPC, w payout.Wallet, b payout.Brid
 // unless they stand for ZEN.
 func Deposit(ctx context.Context, r RPC, w payout.Wallet, b payout.Bridge, token payout.Address, amount *big.Int,
 	to []byte) (all []Sent, err error) {
+	if err := r.is(ctx, b.EVM); err != nil {
+		return nil, err
+	}
 	if token != b.Zen() {
 		s, err := r.Send(ctx, w, "approve", &token, payout.CallApprove(b.Contract, amount))
 		if err != nil {

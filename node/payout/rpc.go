@@ -6,6 +6,7 @@ package payout
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -107,11 +108,25 @@ func (r RPC) number(ctx context.Context, method string, params ...any) (uint64, 
 // Chain is the identifier of the chain.
 func (r RPC) Chain(ctx context.Context) (uint64, error) { return r.number(ctx, "eth_chainId") }
 
+// is returns an error for a node of another chain.
+func (r RPC) is(ctx context.Context, evm uint64) error {
+	chain, err := r.Chain(ctx)
+	if err == nil && chain != evm {
+		err = fmt.Errorf("%w: it is of chain %d, not of chain %d", ErrRPC, chain, evm)
+	}
+	return err
+}
+
 // word reads a number or a digest that a contract returns for a call without arguments.
 func (r RPC) word(ctx context.Context, at payout.Address, function string) (payout.Digest, error) {
+	return r.wordAt(ctx, at, function, "latest")
+}
+
+// wordAt is word after a block.
+func (r RPC) wordAt(ctx context.Context, at payout.Address, function string, block any) (payout.Digest, error) {
 	selector := payout.Keccak([]byte(function))
 	var d data
-	err := r.call(ctx, &d, "eth_call", map[string]any{"to": at, "data": data(selector[:4])}, "latest")
+	err := r.call(ctx, &d, "eth_call", map[string]any{"to": at, "data": data(selector[:4])}, block)
 	if err == nil && len(d) != 32 {
 		err = fmt.Errorf("%w: %s has no contract of payouts", ErrRPC, at)
 	}
@@ -123,11 +138,13 @@ func (r RPC) word(ctx context.Context, at payout.Address, function string) (payo
 
 func (r RPC) count(ctx context.Context, at payout.Address, function string) (uint64, error) {
 	w, err := r.word(ctx, at, function)
-	n := uint64(0)
-	for _, b := range w[24:] {
-		n = n<<8 | uint64(b)
-	}
-	return n, err
+	return binary.BigEndian.Uint64(w[24:]), err
+}
+
+// countAt is count after a block.
+func (r RPC) countAt(ctx context.Context, at payout.Address, function string, block quantity) (uint64, error) {
+	w, err := r.wordAt(ctx, at, function, block)
+	return binary.BigEndian.Uint64(w[24:]), err
 }
 
 // Sent is a transaction that the other chain has executed.

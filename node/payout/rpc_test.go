@@ -44,7 +44,7 @@ func FuzzAnswers(f *testing.F) {
 		if _, err := r.count(context.Background(), payout.Address{}, "setNumber()"); err != nil && !errors.Is(err, ErrRPC) {
 			t.Error(err)
 		}
-		all, err := r.deposits(t.Context(), payout.Address{}, 0, 1)
+		all, err := r.deposits(t.Context(), payout.Address{}, 0, 1, 1)
 		if err != nil && !errors.Is(err, ErrRPC) {
 			t.Error(err)
 		}

@@ -2,6 +2,7 @@ package payout
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"log/slog"
 	"math/big"
@@ -98,8 +99,11 @@ func (w *Watcher) Run(ctx context.Context, every time.Duration, log *slog.Logger
 	}
 }
 
-// span is the number of blocks of a question.
-const span = 2000
+// A question is about span blocks and depositsAtOnce deposits.
+const (
+	span           = 2000
+	depositsAtOnce = 8
+)
 
 // Look searches the blocks of a source that have become final.
 func (w *Watcher) Look(ctx context.Context, s Source) error {
@@ -109,12 +113,8 @@ func (w *Watcher) Look(ctx context.Context, s Source) error {
 	if have == nil { // the network has no bridge there
 		return nil
 	}
-	chain, err := s.RPC.Chain(ctx)
-	if err != nil {
+	if err := s.RPC.is(ctx, s.EVM); err != nil {
 		return err
-	}
-	if chain != s.EVM {
-		return fmt.Errorf("%w: it is of chain %d", ErrRPC, chain)
 	}
 	var final struct {
 		Number quantity `json:"number"`
@@ -122,44 +122,74 @@ func (w *Watcher) Look(ctx context.Context, s Source) error {
 	if err := s.RPC.call(ctx, &final, "eth_getBlockByNumber", "finalized", false); err != nil {
 		return err
 	}
-	for have.next <= uint64(final.Number) {
-		last := min(have.next+span-1, uint64(final.Number))
-		logs, err := s.RPC.deposits(ctx, have.contract, have.next, last)
+	count, err := s.RPC.countAt(ctx, have.contract, "deposits()", final.Number)
+	if err != nil {
+		return err
+	}
+	return w.search(ctx, s, have, uint64(final.Number), count)
+}
+
+// search finds the deposits up to a number, in blocks up to the last that is final. A node that does not show one that
+// it counts is asked from the block of the contract on the next time: none is skipped.
+func (w *Watcher) search(ctx context.Context, s Source, have *watched, final, count uint64) error {
+	for from := have.next; from <= final && uint64(len(have.deposits)) < count; {
+		last := min(from+span-1, final)
+		logs, err := s.RPC.deposits(ctx, have.contract, from, last, uint64(len(have.deposits))+1)
 		if err != nil {
 			return err
 		}
+		found := 0
 		w.mu.Lock()
 		for _, d := range logs {
 			if d.Number == uint64(len(have.deposits))+1 {
-				have.deposits = append(have.deposits, d)
+				have.deposits, found = append(have.deposits, d), found+1
 			}
 		}
-		have.next = last + 1
 		w.mu.Unlock()
+		if found > 0 {
+			have.next = from // it may have more
+		} else {
+			from = last + 1
+		}
 	}
+	if missing := uint64(len(have.deposits)) + 1; missing <= count {
+		have.next = s.From
+		return fmt.Errorf("%w: it counts %d deposits, and does not show number %d", ErrRPC, count, missing)
+	}
+	have.next = max(have.next, final+1)
 	return nil
 }
 
-// deposits are those in the logs of blocks, in their order.
-func (r RPC) deposits(ctx context.Context, contract payout.Address, from, to uint64) ([]payout.Deposit, error) {
+// deposits are those with a number and the next ones, in the logs of blocks, in their order.
+func (r RPC) deposits(ctx context.Context, contract payout.Address, from, to, number uint64) (all []payout.Deposit,
+	_ error) {
 	event := payout.Keccak([]byte("Deposit(uint64,address,address,bytes20,uint256)"))
+	numbers := make([]payout.Digest, depositsAtOnce)
+	for i := range numbers {
+		binary.BigEndian.PutUint64(numbers[i][24:], number+uint64(i))
+	}
 	var logs []struct {
 		Topics []payout.Digest `json:"topics"`
 		Data   data            `json:"data"`
 	}
-	if err := r.call(ctx, &logs, "eth_getLogs", map[string]any{"address": contract, "topics": []payout.Digest{event},
+	if err := r.call(ctx, &logs, "eth_getLogs", map[string]any{"address": contract, "topics": []any{event, numbers},
 		"fromBlock": quantity(from), "toBlock": quantity(to)}); err != nil {
 		return nil, err
 	}
-	var all []payout.Deposit
+	if len(logs) > depositsAtOnce {
+		return nil, fmt.Errorf("%w: %d logs of %d deposits", ErrRPC, len(logs), depositsAtOnce)
+	}
 	for _, l := range logs {
 		if len(l.Topics) != 3 || len(l.Data) != 96 {
 			return nil, fmt.Errorf("%w: a log of another form", ErrRPC)
 		}
-		d := payout.Deposit{Number: new(big.Int).SetBytes(l.Topics[1][24:]).Uint64(), To: l.Data[32:52],
+		d := payout.Deposit{Number: binary.BigEndian.Uint64(l.Topics[1][24:]), To: l.Data[32:52],
 			Amount: new(big.Int).SetBytes(l.Data[64:]).Bytes()}
 		copy(d.Token[:], l.Topics[2][12:])
 		copy(d.From[:], l.Data[12:32])
+		if !d.Valid() {
+			return nil, fmt.Errorf("%w: deposit %d is none", ErrRPC, d.Number)
+		}
 		all = append(all, d)
 	}
 	return all, nil

@@ -55,6 +55,9 @@ func (p Params) Change(to Params) error {
 	if to.EpochBlocks != 0 && (to.EpochBlocks < minEpoch || to.EpochBlocks > maxEpoch) {
 		return fmt.Errorf("%w: %d blocks an epoch, wanted %d to %d", ErrBridge, to.EpochBlocks, minEpoch, maxEpoch)
 	}
+	if to.EpochBlocks == 0 && len(to.Bridges) > 0 { // sets that leave meanwhile could not hand over
+		return fmt.Errorf("%w: no blocks an epoch, with bridges", ErrBridge)
+	}
 	if len(to.Bridges) > MaxBridges {
 		return fmt.Errorf("%w: more than %d", ErrBridge, MaxBridges)
 	}
@@ -116,6 +119,17 @@ func (b Bridge) Denom(token Address) (string, error) {
 	return fmt.Sprintf("evm/%d/%s", b.EVM, strings.ToLower(t.Address.String())), err
 }
 
+// Denoms are the denominations of the coins that the bridge takes.
+func (b Bridge) Denoms() []string {
+	list := []string{Own}
+	for _, t := range b.Tokens {
+		if denom, err := b.Denom(t.Address); err == nil {
+			list = append(list, denom)
+		}
+	}
+	return list
+}
+
 // Find is the token of a denomination, and the least amount of a withdrawal.
 func (b Bridge) Find(denom string) (Address, *big.Int, error) {
 	if denom == Own {
@@ -175,7 +189,8 @@ type State struct {
 	Set         uint64      `cbor:"4,keyasint,omitempty" json:"set,omitempty"`      // number of the set that signed it
 	Certificate Certificate `cbor:"5,keyasint" json:"certificate"`                  //
 	Credited    uint64      `cbor:"6,keyasint,omitempty" json:"credited,omitempty"` // deposits
-	Returned    uint64      `cbor:"7,keyasint,omitempty" json:"returned,omitempty"` // uzen that deposits released
+	Returned    uint64      `cbor:"7,keyasint,omitempty" json:"returned,omitempty"` // uzen that deposits brought back
+	Locked      uint64      `cbor:"8,keyasint,omitempty" json:"locked,omitempty"`   // uzen that the network holds for it
 }
 
 // Payee is how an account is paid out.

@@ -215,7 +215,8 @@ func (k *Keeper) sweep(ctx context.Context, p payout.Params) error {
 		if err != nil {
 			return err
 		}
-		for _, c := range k.bank.SpendableCoins(ctx, from) {
+		for _, denom := range b.Denoms() { // an account may have many more
+			c := k.bank.SpendableCoin(ctx, from, denom)
 			if c.Denom == payout.Own {
 				c.Amount = c.Amount.Sub(sdkmath.NewIntFromUint64(payee.Keep))
 			}

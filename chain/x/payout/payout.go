@@ -54,7 +54,7 @@ const (
 
 // Bank moves coins.
 type Bank interface {
-	SpendableCoins(ctx context.Context, account sdk.AccAddress) sdk.Coins
+	SpendableCoin(ctx context.Context, account sdk.AccAddress, denom string) sdk.Coin
 	SendCoinsFromAccountToModule(ctx context.Context, from sdk.AccAddress, module string, amount sdk.Coins) error
 	SendCoinsFromModuleToAccount(ctx context.Context, module string, to sdk.AccAddress, amount sdk.Coins) error
 	MintCoins(ctx context.Context, module string, amount sdk.Coins) error
@@ -155,8 +155,14 @@ func (k *Keeper) enter(ctx context.Context, from sdk.AccAddress, b payout.Bridge
 		if err := k.bank.BurnCoins(ctx, Name, coinsOf(denom, amount)); err != nil {
 			return err
 		}
+		return k.add(ctx, b.EVM, to, token, amount)
 	}
-	return k.add(ctx, b.EVM, to, token, amount)
+	s, _, err := get(k.states.Get(ctx, b.EVM))
+	if err != nil {
+		return err
+	}
+	s.Locked += amount.Uint64() // a balance of ZEN
+	return errors.Join(k.states.Set(ctx, b.EVM, s), k.add(ctx, b.EVM, to, token, amount))
 }
 
 // add adds to the total of an address.

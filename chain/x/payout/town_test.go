@@ -31,7 +31,9 @@ func (v vault) move(from, to string, amount sdk.Coins) error {
 	return nil
 }
 
-func (v vault) SpendableCoins(_ context.Context, a sdk.AccAddress) sdk.Coins { return v[a.String()] }
+func (v vault) SpendableCoin(_ context.Context, a sdk.AccAddress, denom string) sdk.Coin {
+	return sdk.NewCoin(denom, v[a.String()].AmountOf(denom))
+}
 
 func (v vault) SendCoinsFromAccountToModule(_ context.Context, from sdk.AccAddress, module string, c sdk.Coins) error {
 	return v.move(from.String(), module, c)

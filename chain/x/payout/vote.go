@@ -87,6 +87,9 @@ func (k *Keeper) Speak(ctx context.Context, validator, seed []byte) ([]byte, err
 			b.Reports = append(b.Reports, report{EVM: bridge.EVM, Deposits: seen})
 		}
 	}
+	if !fit(p, b) { // the node of another chain may lie, and other validators drop votes that are not fit
+		b.Reports = nil
+	}
 	if b.Key == nil && b.Turn == 0 && b.Reports == nil {
 		return nil, nil
 	}
@@ -162,15 +165,14 @@ func right(t payout.Turn, m payout.Member, signatures [][]byte) bool {
 	return true
 }
 
-// fit reports whether reports are in their one form.
+// fit reports whether reports are in their one form: one for a chain at most.
 func fit(p payout.Params, b ballot) bool {
-	last := uint64(0)
 	for i, r := range b.Reports {
 		_, err := p.Bridge(r.EVM)
-		if err != nil || len(r.Deposits) == 0 || len(r.Deposits) > maxDeposits || i > 0 && r.EVM == last {
+		again := slices.ContainsFunc(b.Reports[:i], func(o report) bool { return o.EVM == r.EVM })
+		if err != nil || again || len(r.Deposits) == 0 || len(r.Deposits) > maxDeposits {
 			return false
 		}
-		last = r.EVM
 		for j, d := range r.Deposits {
 			if !d.Valid() || j > 0 && d.Number != r.Deposits[j-1].Number+1 {
 				return false
@@ -297,11 +299,9 @@ func (k *Keeper) credit(ctx context.Context, b payout.Bridge, votes []spoken, po
 			break
 		}
 		s.Credited = d.Number
-		returned, err := k.deposit(ctx, b, d)
-		if err != nil {
+		if s, err = k.deposit(ctx, b, s, d); err != nil {
 			return err
 		}
-		s.Returned += returned
 		if err := k.states.Set(ctx, b.EVM, s); err != nil {
 			return err
 		}
@@ -309,58 +309,75 @@ func (k *Keeper) credit(ctx context.Context, b payout.Bridge, votes []spoken, po
 	return nil
 }
 
-// agreed is the deposit with a number that enough validators report alike.
+// agreed is the deposit with a number that enough validators report alike. A validator counts once.
 func agreed(all payout.Set, evm, number uint64, votes []spoken) (payout.Deposit, bool) {
 	var seen []payout.Deposit
 	var power []uint64
 	for _, v := range votes {
-		for _, r := range v.Reports {
-			at := slices.IndexFunc(r.Deposits, func(d payout.Deposit) bool { return d.Number == number })
-			if r.EVM != evm || at < 0 {
-				continue
-			}
-			i := slices.IndexFunc(seen, r.Deposits[at].Same)
-			if i < 0 {
-				i = len(seen)
-				seen, power = append(seen, r.Deposits[at]), append(power, 0)
-			}
-			if power[i] += uint64(v.validator.Power); all.Enough(power[i]) {
-				return seen[i], true
+		d, ok := v.reported(evm, number)
+		if !ok {
+			continue
+		}
+		i := slices.IndexFunc(seen, d.Same)
+		if i < 0 {
+			i = len(seen)
+			seen, power = append(seen, d), append(power, 0)
+		}
+		if power[i] += uint64(v.validator.Power); all.Enough(power[i]) {
+			return seen[i], true
+		}
+	}
+	return payout.Deposit{}, false
+}
+
+// reported is the deposit on a chain with a number that a vote reports.
+func (v spoken) reported(evm, number uint64) (payout.Deposit, bool) {
+	for _, r := range v.Reports {
+		for _, d := range r.Deposits {
+			if r.EVM == evm && d.Number == number {
+				return d, true
 			}
 		}
 	}
 	return payout.Deposit{}, false
 }
 
-// deposit credits a deposit, and returns its uzen. One that cannot be credited goes to the total of its
-// sender on the other chain; one of a token that is not registered stays there.
-func (k *Keeper) deposit(ctx context.Context, b payout.Bridge, d payout.Deposit) (released uint64, _ error) {
+// deposit credits a deposit, and returns the state of the bridge after it. One that cannot be credited goes to the
+// total of its sender on the other chain; one of a token that is not registered stays there, as do ZEN that the network
+// does not hold for this bridge: a chain that makes deposits up takes nothing from the others.
+func (k *Keeper) deposit(ctx context.Context, b payout.Bridge, s payout.State, d payout.Deposit) (payout.State,
+	error) {
+	log := sdk.UnwrapSDKContext(ctx).Logger().With("chain", b.EVM, "number", d.Number)
 	denom, err := b.Denom(d.Token)
-	if err != nil {
-		sdk.UnwrapSDKContext(ctx).Logger().Info("payout: a deposit of a token that is not registered", "chain", b.EVM,
-			"number", d.Number)
-		return 0, nil
-	}
 	amount := new(big.Int).SetBytes(d.Amount)
-	if amount.BitLen() > 200 || denom == payout.Own && !amount.IsUint64() {
-		return 0, nil // more than there is
-	}
-	if denom == payout.Own {
-		released = amount.Uint64()
+	own := denom == payout.Own
+	if err != nil || amount.BitLen() > 200 || own && (!amount.IsUint64() || amount.Uint64() > s.Locked) {
+		log.Info("payout: a deposit is not credited", "token", d.Token, "amount", amount)
+		return s, nil
 	}
 	err = isolate(ctx, func(ctx context.Context) error {
 		coins := coinsOf(denom, amount)
-		if denom != payout.Own {
+		if !own {
 			if err := k.bank.MintCoins(ctx, Name, coins); err != nil {
 				return err
 			}
 		}
 		return k.bank.SendCoinsFromModuleToAccount(ctx, Name, d.To, coins)
 	})
-	if err == nil {
-		return released, nil
+	if own {
+		s.Returned += amount.Uint64()
 	}
-	sdk.UnwrapSDKContext(ctx).Logger().Info("payout: a deposit returns to its sender", "chain", b.EVM, "number", d.Number,
-		"why", err)
-	return released, k.add(ctx, b.EVM, d.From, d.Token, amount)
+	if err == nil {
+		if own {
+			s.Locked -= amount.Uint64()
+		}
+		return s, nil
+	}
+	log.Info("payout: a deposit returns to its sender", "why", err)
+	if err := isolate(ctx, func(ctx context.Context) error {
+		return k.add(ctx, b.EVM, d.From, d.Token, amount)
+	}); err != nil {
+		log.Info("payout: a deposit is not credited", "why", err)
+	}
+	return s, nil
 }
