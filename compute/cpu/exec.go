@@ -9,6 +9,7 @@ package cpu
 import (
 	"fmt"
 	"slices"
+	"sync"
 	"unsafe"
 
 	"github.com/starling-network/starling/compute/cpu/spare"
@@ -28,7 +29,7 @@ type Exec struct {
 	path    kernel.Path // 0 is the active path at the time of a run
 	steps   []boundStep
 	inputs  map[string]int      // operator of each input
-	shares  map[[2]string]bool  // what Shares has said
+	shares  sync.Map            // what Shares has said, by the names of input and output
 	memory  [][]byte            // by store; those of inputs and outputs are set during a run
 	workers []worker            // one a thread
 	block   *mapped.Block       // what lasts from run to run; nil: nothing does yet
@@ -67,7 +68,7 @@ func compile(p *program.Program, threads int, path kernel.Path) (*Exec, error) {
 	shown := p
 	p = lower.Fresh(p)
 	x := &Exec{p: p, shown: shown, plan: lower.Program(p), path: path, inputs: map[string]int{},
-		shares: map[[2]string]bool{}, workers: make([]worker, max(threads, 1))}
+		workers: make([]worker, max(threads, 1))}
 	x.steps = bindAll(x.plan, elementary.Math{Path: path, Version: p.Numerics})
 	for _, in := range p.Inputs() {
 		x.inputs[in.Name] = int(in.Value)
@@ -100,19 +101,19 @@ func (x *Exec) Run(in map[string]*tensor.Tensor) (map[string]*tensor.Tensor, err
 }
 
 // Shares reports whether one tensor may be given to RunInto as both the input and the output: when the output is
-// written, nothing reads the input any more. So a step can update its state in place.
+// written, nothing reads the input any more. So a step can update its state in place. It may be asked at any time.
 func (x *Exec) Shares(input, output string) bool {
 	v, ok := x.inputs[input]
 	if !ok {
 		return false
 	}
 	key := [2]string{input, output}
-	shares, known := x.shares[key]
-	if !known {
-		i := slices.IndexFunc(x.p.Outputs, func(o program.Output) bool { return o.Name == output })
-		shares = i >= 0 && x.plan.MayShare(v, i)
-		x.shares[key] = shares
+	if shares, known := x.shares.Load(key); known {
+		return shares.(bool)
 	}
+	i := slices.IndexFunc(x.p.Outputs, func(o program.Output) bool { return o.Name == output })
+	shares := i >= 0 && x.plan.MayShare(v, i)
+	x.shares.Store(key, shares)
 	return shares
 }
 

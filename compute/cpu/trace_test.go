@@ -44,3 +44,26 @@ func TestParallelTraces(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// Sessions that begin at the same time ask one Exec which tensors may share memory.
+func TestParallelShares(t *testing.T) {
+	p, _ := programtest.Layer(t, 2, 19, 3, 7)
+	x, err := Compile(p, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var g errgroup.Group
+	for range 8 {
+		g.Go(func() error {
+			for _, i := range p.Ops {
+				for _, o := range p.Outputs {
+					x.Shares(i.Name, o.Name)
+				}
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		t.Fatal(err)
+	}
+}

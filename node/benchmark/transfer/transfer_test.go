@@ -9,13 +9,13 @@ import (
 )
 
 // TestNetwork checks that everything is measured, not how fast it is, except under virtual time: there units of
-// a minute take as long as the formula says. A slow machine would take more, and a block is made in each second of it.
+// two minutes take as long as the formula says. A slow machine would take more, and a block is made in each second of it.
 func TestNetwork(t *testing.T) {
 	if !*long {
 		t.Skip("measured with -long")
 	}
 	r, err := Measure(t.Context(), Options{Bytes: 4 * blob.LeafBytes, Repeat: 1, Link: 200 * time.Millisecond,
-		Training: 2, Inner: time.Minute})
+		Training: 2, Inner: 2 * time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
