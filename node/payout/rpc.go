@@ -23,6 +23,8 @@ import (
 // ErrRPC is returned for a node that cannot be reached, or that answers with an error or nonsense.
 var ErrRPC = errors.New("payout: the node of the other chain")
 
+var errNoContract = errors.New("no contract of payouts")
+
 const (
 	maxAnswer = 32 << 20 // bytes
 	rpcLimit  = 30 * time.Second
@@ -128,7 +130,7 @@ func (r RPC) wordAt(ctx context.Context, at payout.Address, function string, blo
 	var d data
 	err := r.call(ctx, &d, "eth_call", map[string]any{"to": at, "data": data(selector[:4])}, block)
 	if err == nil && len(d) != 32 {
-		err = fmt.Errorf("%w: %s has no contract of payouts", ErrRPC, at)
+		err = fmt.Errorf("%w: %s has %w", ErrRPC, at, errNoContract)
 	}
 	if err != nil {
 		return payout.Digest{}, err

@@ -3,6 +3,7 @@ package payout
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/big"
@@ -123,6 +124,9 @@ func (w *Watcher) Look(ctx context.Context, s Source) error {
 		return err
 	}
 	count, err := s.RPC.countAt(ctx, have.contract, "deposits()", final.Number)
+	if errors.Is(err, errNoContract) { // its block is not final yet
+		return nil
+	}
 	if err != nil {
 		return err
 	}
