@@ -8,8 +8,8 @@ import (
 	"github.com/starling-network/starling/network/blob"
 )
 
-// TestNetwork checks that everything is measured, not how fast it is, except under virtual time: there units of
-// two minutes take as long as the formula says. A slow machine would take more, and a block is made in each second of it.
+// TestNetwork checks that everything is measured, not how fast it is, except under virtual time: there units of two
+// minutes take as long as the formula says. A slow machine would take more, and a block is made in each second of it.
 func TestNetwork(t *testing.T) {
 	if !*long {
 		t.Skip("measured with -long")
