@@ -27,7 +27,6 @@ import (
 	"github.com/starling-network/starling/client/query"
 	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/protocol/coin"
-	rules "github.com/starling-network/starling/protocol/payout"
 )
 
 // ModuleBalance is the account of a module in one coin: the amount that it holds, and the amount that it must hold for
@@ -177,23 +176,22 @@ func (c counter) sales(ctx context.Context) (sums map[string]sdkmath.Int, err er
 // abroad is the uzen that stand for tokens on other chains: what was withdrawn, less what deposits returned.
 func (c counter) abroad(ctx context.Context) (sum sdkmath.Int, err error) {
 	sum = sdkmath.ZeroInt()
-	p, err := c.Payout.Params(ctx)
+	p, err := c.Payout.Rules(ctx)
 	if err != nil {
 		return sum, err
 	}
 	for _, b := range p.Bridges {
-		bridge := rules.Bridge{EVM: b.EvmChain}
-		copy(bridge.Contract[:], b.Contract)
-		entries, err := c.Payout.Entries(ctx, b.EvmChain)
+		entries, err := c.Payout.Entries(ctx, b.EVM)
 		if err != nil {
 			return sum, err
 		}
+		zen := b.Zen()
 		for _, e := range entries {
-			if e.Token == bridge.Zen() {
+			if e.Token == zen {
 				sum = sum.Add(sdkmath.NewIntFromBigInt(new(big.Int).SetBytes(e.Total)))
 			}
 		}
-		s, err := c.Payout.State(ctx, b.EvmChain)
+		s, err := c.Payout.State(ctx, b.EVM)
 		if err != nil && !errors.Is(err, query.ErrNotFound) {
 			return sum, err
 		}

@@ -3,7 +3,9 @@ package module
 import (
 	"context"
 	"fmt"
+	"slices"
 
+	chainpayout "github.com/starling-network/starling/chain/x/payout"
 	"github.com/starling-network/starling/chain/x/payout/payoutpb"
 	"github.com/starling-network/starling/client/query"
 	"github.com/starling-network/starling/protocol/payout"
@@ -50,6 +52,15 @@ func (p Payout) Params(ctx context.Context) (payoutpb.Params, error) {
 	return r.Params, nil
 }
 
+// Rules are the parameters.
+func (p Payout) Rules(ctx context.Context) (payout.Params, error) {
+	m, err := p.Params(ctx)
+	if err != nil {
+		return payout.Params{}, err
+	}
+	return chainpayout.ToParams(m)
+}
+
 // Payee is how an account is paid out; query.ErrNotFound if it is not.
 func (p Payout) Payee(ctx context.Context, account string) (payout.Payee, error) {
 	r, err := payoutpb.NewQueryClient(p.account).Payee(ctx, &payoutpb.QueryPayeeRequest{Account: account})
@@ -85,6 +96,14 @@ func (p Payout) Entries(ctx context.Context, evm uint64) (all []payout.Entry, er
 		all = append(all, page...)
 		next.After = page[len(page)-1].Key()
 	}
+}
+
+// EntriesOf are the totals of one address on a chain, one for each token.
+func (p Payout) EntriesOf(ctx context.Context, evm uint64, a payout.Address) ([]payout.Entry, error) {
+	r, err := payoutpb.NewQueryClient(p.account).Entries(ctx, &payoutpb.QueryEntriesRequest{EvmChain: evm, After: a[:],
+		Limit: payout.MaxTokens + 1}) // those of an address follow the address
+	list, err := query.List[payout.Entry](r.GetEntries(), err)
+	return slices.DeleteFunc(list, func(e payout.Entry) bool { return e.Account != a }), err
 }
 
 // Claims are what an address may claim on a chain by the latest signed root, and the epoch of that root; 0: there is

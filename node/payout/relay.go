@@ -47,7 +47,7 @@ func Relay(ctx context.Context, n Network, r RPC, w payout.Wallet, b payout.Brid
 	if err := r.is(ctx, b.EVM); err != nil {
 		return nil, err
 	}
-	number, err := r.count(ctx, b.Contract, "setNumber()")
+	number, err := r.count(ctx, b.Contract, "setNumber()", latest)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func Relay(ctx context.Context, n Network, r RPC, w payout.Wallet, b payout.Brid
 		}
 		number = next[len(next)-1].Number
 	}
-	epoch, err := r.count(ctx, b.Contract, "lastEpoch()")
+	epoch, err := r.count(ctx, b.Contract, "lastEpoch()", latest)
 	if err != nil {
 		return all, err
 	}

@@ -119,13 +119,11 @@ func (r RPC) is(ctx context.Context, evm uint64) error {
 	return err
 }
 
-// word reads a number or a digest that a contract returns for a call without arguments.
-func (r RPC) word(ctx context.Context, at payout.Address, function string) (payout.Digest, error) {
-	return r.wordAt(ctx, at, function, "latest")
-}
+// latest names the last block.
+const latest = "latest"
 
-// wordAt is word after a block.
-func (r RPC) wordAt(ctx context.Context, at payout.Address, function string, block any) (payout.Digest, error) {
+// count reads a number that a contract returns, after a block, for a call without arguments.
+func (r RPC) count(ctx context.Context, at payout.Address, function string, block any) (uint64, error) {
 	selector := payout.Keccak([]byte(function))
 	var d data
 	err := r.call(ctx, &d, "eth_call", map[string]any{"to": at, "data": data(selector[:4])}, block)
@@ -133,20 +131,9 @@ func (r RPC) wordAt(ctx context.Context, at payout.Address, function string, blo
 		err = fmt.Errorf("%w: %s has %w", ErrRPC, at, errNoContract)
 	}
 	if err != nil {
-		return payout.Digest{}, err
+		return 0, err
 	}
-	return payout.Digest(d), nil
-}
-
-func (r RPC) count(ctx context.Context, at payout.Address, function string) (uint64, error) {
-	w, err := r.word(ctx, at, function)
-	return binary.BigEndian.Uint64(w[24:]), err
-}
-
-// countAt is count after a block.
-func (r RPC) countAt(ctx context.Context, at payout.Address, function string, block quantity) (uint64, error) {
-	w, err := r.wordAt(ctx, at, function, block)
-	return binary.BigEndian.Uint64(w[24:]), err
+	return binary.BigEndian.Uint64(d[24:]), nil
 }
 
 // Sent is a transaction that the other chain has executed.

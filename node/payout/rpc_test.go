@@ -41,7 +41,8 @@ func FuzzAnswers(f *testing.F) {
 		if _, err := r.Chain(t.Context()); err != nil && !errors.Is(err, ErrRPC) {
 			t.Error(err)
 		}
-		if _, err := r.count(context.Background(), payout.Address{}, "setNumber()"); err != nil && !errors.Is(err, ErrRPC) {
+		_, err := r.count(context.Background(), payout.Address{}, "setNumber()", latest)
+		if err != nil && !errors.Is(err, ErrRPC) {
 			t.Error(err)
 		}
 		all, err := r.deposits(t.Context(), payout.Address{}, 0, 1, 1)

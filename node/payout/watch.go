@@ -123,7 +123,7 @@ func (w *Watcher) Look(ctx context.Context, s Source) error {
 	if err := s.RPC.call(ctx, &final, "eth_getBlockByNumber", "finalized", false); err != nil {
 		return err
 	}
-	count, err := s.RPC.countAt(ctx, have.contract, "deposits()", final.Number)
+	count, err := s.RPC.count(ctx, have.contract, "deposits()", final.Number)
 	if errors.Is(err, errNoContract) { // its block is not final yet
 		return nil
 	}

@@ -103,7 +103,11 @@ func (o Options) run(ctx context.Context, f keystore.ValidatorFile, w *instrumen
 	var deposits chain.Deposits
 	if len(o.Sources) > 0 {
 		watcher := payout.NewWatcher(o.Sources)
-		go watcher.Run(ctx, lookEvery, slog.New(slog.NewTextHandler(log, nil)))
+		watching, end := context.WithCancel(ctx)
+		var ended sync.WaitGroup
+		ended.Go(func() { watcher.Run(watching, lookEvery, slog.New(slog.NewTextHandler(log, nil))) })
+		defer ended.Wait() // before the log is closed
+		defer end()
 		deposits = watcher
 	}
 	// It outlives the context, so that Stop ends it in order.

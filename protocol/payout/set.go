@@ -126,14 +126,20 @@ type Absent struct {
 	Proof []Digest `cbor:"4,keyasint,omitempty" json:"proof,omitempty"`
 }
 
+// certificate is that of a set without signatures, and the tree over its members.
+func (s Set) certificate() (c Certificate, t Tree, err error) {
+	if t, err = s.tree(); err != nil {
+		return c, t, err
+	}
+	c = Certificate{Power: s.Power(), Total: s.Total, Members: t.Root()}
+	c.Key, err = s.sum()
+	return c, t, err
+}
+
 // Certify makes the certificate of signatures, one for each member; nil for those that have not signed.
 func (s Set) Certify(signatures [][]byte) (Certificate, error) {
-	t, err := s.tree()
+	c, t, err := s.certificate()
 	if err != nil {
-		return Certificate{}, err
-	}
-	c := Certificate{Power: s.Power(), Total: s.Total, Members: t.Root()}
-	if c.Key, err = s.sum(); err != nil {
 		return c, err
 	}
 	var given [][]byte
@@ -150,12 +156,8 @@ func (s Set) Certify(signatures [][]byte) (Certificate, error) {
 
 // Digest is how contracts know a set.
 func (s Set) Digest() (Digest, error) {
-	t, err := s.tree()
+	c, _, err := s.certificate()
 	if err != nil {
-		return Digest{}, err
-	}
-	c := Certificate{Power: s.Power(), Total: s.Total, Members: t.Root()}
-	if c.Key, err = s.sum(); err != nil {
 		return Digest{}, err
 	}
 	return c.set()

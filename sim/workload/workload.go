@@ -71,11 +71,11 @@ func (s sharedStore) Fetch(ctx context.Context, c blob.CID, _ []string) ([]byte,
 // Each implements engine.Peers.
 func (sharedStore) Each(n int, do func(i int)) { checkpoint.InTurn(n, do) }
 
-// Units are known from the latest checkpoints, at least from so many, and from as many more as this memory holds. Older
-// ones are computed again.
+// A job keeps the units that start from its latest checkpoints. While it has more checkpoints than remembered, and the
+// units take more bytes than maxRemembered, it drops the units of the oldest, which are computed again if asked for.
 const (
 	remembered    = 3
-	maxRemembered = 64 << 20 // bytes
+	maxRemembered = 64 << 20
 )
 
 // unitKey names a unit by all that its result depends on.

@@ -16,11 +16,6 @@ import (
 	"github.com/starling-network/starling/protocol/payout"
 )
 
-// isolate keeps the writes of f only if it succeeds.
-func isolate(ctx context.Context, f func(context.Context) error) error {
-	return adapter.Isolate(ctx, f)
-}
-
 // close ends an epoch: coins are withdrawn by themselves, and the set hands over to the validators as they are now, or,
 // if they are the same, signs the roots. An epoch does not end while a turn is under way.
 func (k *Keeper) close(ctx context.Context, p payout.Params, powers []abci.Validator) error {
@@ -225,7 +220,7 @@ func (k *Keeper) sweep(ctx context.Context, p payout.Params) error {
 				continue
 			}
 			amount := new(big.Int).Set(c.Amount.BigInt())
-			if err := isolate(ctx, func(ctx context.Context) error {
+			if err := adapter.Isolate(ctx, func(ctx context.Context) error {
 				return k.enter(ctx, from, b, payee.Address, c.Denom, amount)
 			}); err != nil {
 				sdk.UnwrapSDKContext(ctx).Logger().Info("payout: coins stay in an account", "account", account, "why", err)

@@ -124,7 +124,7 @@ func (k messages) UpdateParams(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	p, err := paramsOf(m.Params)
+	p, err := ToParams(m.Params)
 	if err == nil {
 		err = had.Change(p)
 	}
@@ -134,7 +134,8 @@ func (k messages) UpdateParams(ctx context.Context,
 	return &payoutpb.MsgUpdateParamsResponse{}, k.params.Set(ctx, p)
 }
 
-func paramsOf(m payoutpb.Params) (payout.Params, error) {
+// ToParams reads parameters as messages have them.
+func ToParams(m payoutpb.Params) (payout.Params, error) {
 	p := payout.Params{EpochBlocks: m.EpochBlocks}
 	for _, from := range m.Bridges {
 		b := payout.Bridge{EVM: from.EvmChain, Minimum: from.Minimum}

@@ -11,6 +11,7 @@ import (
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/beacon"
 	"github.com/starling-network/starling/protocol/payout"
 )
@@ -355,7 +356,7 @@ func (k *Keeper) deposit(ctx context.Context, b payout.Bridge, s payout.State, d
 		log.Info("payout: a deposit is not credited", "token", d.Token, "amount", amount)
 		return s, nil
 	}
-	err = isolate(ctx, func(ctx context.Context) error {
+	err = adapter.Isolate(ctx, func(ctx context.Context) error {
 		coins := coinsOf(denom, amount)
 		if !own {
 			if err := k.bank.MintCoins(ctx, Name, coins); err != nil {
@@ -374,7 +375,7 @@ func (k *Keeper) deposit(ctx context.Context, b payout.Bridge, s payout.State, d
 		return s, nil
 	}
 	log.Info("payout: a deposit returns to its sender", "why", err)
-	if err := isolate(ctx, func(ctx context.Context) error {
+	if err := adapter.Isolate(ctx, func(ctx context.Context) error {
 		return k.add(ctx, b.EVM, d.From, d.Token, amount)
 	}); err != nil {
 		log.Info("payout: a deposit is not credited", "why", err)

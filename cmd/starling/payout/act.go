@@ -108,14 +108,11 @@ func other(cmd *cobra.Command, do func(cmd *cobra.Command, r nodepayout.RPC, w p
 	var network, rpc, key string
 	var evm uint64
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if rpc == "" {
-			return usage.Error(cmd, fmt.Errorf("--rpc is needed: a node of the other chain"))
-		}
-		w, err := readWallet(cmd, key)
+		r, w, err := paying(cmd, rpc, key)
 		if err != nil {
 			return err
 		}
-		return do(cmd, nodepayout.RPC{URL: rpc}, w, network, evm, args)
+		return do(cmd, r, w, network, evm, args)
 	}
 	target.NetworkFlag(cmd, &network)
 	evmFlag(cmd, &evm)
@@ -235,7 +232,7 @@ bridge; voters compare its code and its set with those of the network (docs/payo
 			if err := target.WantNetwork(cmd, network); err != nil {
 				return err
 			}
-			w, err := readWallet(cmd, key)
+			r, w, err := paying(cmd, rpc, key)
 			if err != nil {
 				return err
 			}
@@ -245,7 +242,7 @@ bridge; voters compare its code and its set with those of the network (docs/payo
 					if err != nil {
 						return nodepayout.Sent{}, err
 					}
-					return nodepayout.Deploy(ctx, cl.Payout, head.ChainID, nodepayout.RPC{URL: rpc}, w)
+					return nodepayout.Deploy(ctx, cl.Payout, head.ChainID, r, w)
 				})
 			if err != nil {
 				return explain(err)

@@ -7,13 +7,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"math/big"
 	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/starling-network/starling/chain/x/payout/payoutpb"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/query"
 	"github.com/starling-network/starling/cmd/starling/terminal"
@@ -46,19 +44,19 @@ func rpcFlags(cmd *cobra.Command, rpc, key *string) {
 
 // bridgeOf is the bridge of a chain, or the only one.
 func bridgeOf(ctx context.Context, cl *client.Client, evm uint64) (payout.Bridge, error) {
-	p, err := cl.Payout.Params(ctx)
+	p, err := cl.Payout.Rules(ctx)
 	if err != nil {
 		return payout.Bridge{}, err
 	}
 	if evm == 0 && len(p.Bridges) == 1 {
-		evm = p.Bridges[0].EvmChain
+		return p.Bridges[0], nil
 	}
 	var chains []string
 	for _, b := range p.Bridges {
-		if b.EvmChain == evm {
-			return readBridge(b), nil
+		if b.EVM == evm {
+			return b, nil
 		}
-		chains = append(chains, fmt.Sprint(b.EvmChain))
+		chains = append(chains, fmt.Sprint(b.EVM))
 	}
 	if len(chains) == 0 {
 		return payout.Bridge{}, terminal.WithExit(&terminal.Problem{Code: "NO_BRIDGE",
@@ -70,18 +68,13 @@ func bridgeOf(ctx context.Context, cl *client.Client, evm uint64) (payout.Bridge
 		Fix:  "give one of these as --chain: " + strings.Join(chains, ", ")}, terminal.ExitUsage)
 }
 
-func readBridge(b payoutpb.Bridge) payout.Bridge {
-	out := payout.Bridge{EVM: b.EvmChain, Minimum: b.Minimum}
-	copy(out.Contract[:], b.Contract)
-	for _, t := range b.Tokens {
-		token := payout.Token{}
-		copy(token.Address[:], t.Address)
-		if least, ok := new(big.Int).SetString(t.Minimum, 10); ok {
-			token.Minimum = least.Bytes()
-		}
-		out.Tokens = append(out.Tokens, token)
+// paying reads the flags of rpcFlags.
+func paying(cmd *cobra.Command, rpc, key string) (nodepayout.RPC, payout.Wallet, error) {
+	if rpc == "" {
+		return nodepayout.RPC{}, payout.Wallet{}, usage.Error(cmd, errors.New("--rpc is needed: a node of the other chain"))
 	}
-	return out
+	w, err := readWallet(cmd, key)
+	return nodepayout.RPC{URL: rpc}, w, err
 }
 
 // readWallet reads a key of another chain from a file.

@@ -87,7 +87,7 @@ With -o json: {"epoch_blocks","set","bridges":[{"evm_chain","contract","signed_e
 
 func read(ctx context.Context, cl *client.Client, account string) (shown, error) {
 	s := shown{Account: account, Bridges: []shownBridge{}}
-	p, err := cl.Payout.Params(ctx)
+	p, err := cl.Payout.Rules(ctx)
 	if err != nil {
 		return s, err
 	}
@@ -110,12 +110,12 @@ func read(ctx context.Context, cl *client.Client, account string) (shown, error)
 	if err != nil {
 		return s, err
 	}
-	for _, raw := range p.Bridges {
-		b, err := readShown(ctx, cl, readBridge(raw), s.Address, coins)
+	for _, b := range p.Bridges {
+		shown, err := readShown(ctx, cl, b, s.Address, coins)
 		if err != nil {
 			return s, err
 		}
-		s.Bridges = append(s.Bridges, b)
+		s.Bridges = append(s.Bridges, shown)
 	}
 	return s, nil
 }
@@ -131,16 +131,14 @@ func readShown(ctx context.Context, cl *client.Client, b payout.Bridge, of *payo
 	totals := map[payout.Address]*big.Int{}
 	signed := map[payout.Address]*big.Int{}
 	if of != nil {
-		entries, err := cl.Payout.Entries(ctx, b.EVM)
+		entries, err := cl.Payout.EntriesOf(ctx, b.EVM, *of)
 		if err != nil {
 			return out, err
 		}
 		for _, e := range entries {
-			if e.Account == *of {
-				totals[e.Token] = new(big.Int).SetBytes(e.Total)
-				if c, ok := e.At(state.Signed); ok {
-					signed[e.Token] = c.Total
-				}
+			totals[e.Token] = new(big.Int).SetBytes(e.Total)
+			if c, ok := e.At(state.Signed); ok {
+				signed[e.Token] = c.Total
 			}
 		}
 	}

@@ -5,10 +5,9 @@ package spare
 
 import "sync"
 
-// Most is about how many bytes is kept together, and each is how many a thing takes in addition to its memory.
 const (
-	Most = 32 << 20
-	each = 8 << 10
+	most = 32 << 20 // bytes of all that is kept, about
+	each = 8 << 10  // bytes of a thing besides its memory
 )
 
 // Spares are things by number. The zero value has none.
@@ -35,12 +34,12 @@ func (s *Spares[T]) Take(i int) (thing T, ok bool) {
 	return x.thing, ok
 }
 
-// Put keeps a thing with so many bytes of memory, if there is room and none of its number.
+// Put keeps a thing under a number, if nothing is kept under it and the bytes of memory of the thing leave room.
 func (s *Spares[T]) Put(i int, thing T, bytes int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	bytes += each
-	if _, ok := s.known[i]; ok || s.bytes+bytes > Most {
+	if _, ok := s.known[i]; ok || s.bytes+bytes > most {
 		return
 	}
 	if s.known == nil {

@@ -5,9 +5,9 @@ import "testing"
 // A thing has one taker at a time, and none is kept for which there is no room.
 func TestSpares(t *testing.T) {
 	var s Spares[string]
-	s.Put(1, "a", Most/2)
+	s.Put(1, "a", most/2)
 	s.Put(1, "another", 1)
-	s.Put(2, "b", Most/2)
+	s.Put(2, "b", most/2)
 	if x, ok := s.Take(1); !ok || x != "a" {
 		t.Errorf("1 is %q, %v", x, ok)
 	}
@@ -16,7 +16,7 @@ func TestSpares(t *testing.T) {
 			t.Errorf("%d is %q", i, x)
 		}
 	}
-	s.Put(2, "b", Most-each)
+	s.Put(2, "b", most-each)
 	if x, ok := s.Take(2); !ok || x != "b" {
 		t.Errorf("2 is %q, %v", x, ok)
 	}
