@@ -48,6 +48,7 @@ import (
 	"github.com/oasisprotocol/curve25519-voi/primitives/ed25519"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/app/absent"
 	"github.com/starling-network/starling/chain/app/lane"
 	"github.com/starling-network/starling/chain/app/queries"
 	"github.com/starling-network/starling/chain/app/signature"
@@ -168,7 +169,7 @@ func New(logger log.Logger, db dbm.DB, c Config) (*App, error) {
 	if err := a.modules.RegisterServices(configurator); err != nil {
 		return nil, err
 	}
-	answerForAbsent(a.GRPCQueryRouter(), keepers)
+	absent.Register(a.GRPCQueryRouter(), keepers.bank, keepers.reward, keepers.registry)
 	a.handle(c.Validator, stores)
 	if err := a.upgrades(c, configurator); err != nil {
 		return nil, err

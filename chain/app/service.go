@@ -13,6 +13,7 @@ import (
 	authtx "github.com/cosmos/cosmos-sdk/x/auth/tx"
 	gogogrpc "github.com/cosmos/gogoproto/grpc"
 
+	"github.com/starling-network/starling/chain/app/absent"
 	"github.com/starling-network/starling/chain/app/queries"
 )
 
@@ -60,7 +61,7 @@ func (a *App) RegisterAPIRoutes(s *api.Server, _ config.APIConfig) {
 	cmtservice.RegisterGRPCGatewayRoutes(s.ClientCtx, s.GRPCGatewayRouter)
 	nodeservice.RegisterGRPCGatewayRoutes(s.ClientCtx, s.GRPCGatewayRouter)
 	a.basics.RegisterGRPCGatewayRoutes(s.ClientCtx, s.GRPCGatewayRouter)
-	if err := routeAbsent(s.ClientCtx, s.GRPCGatewayRouter); err != nil {
+	if err := absent.Route(s.ClientCtx, s.GRPCGatewayRouter); err != nil {
 		panic(err) // as the routes of the modules do
 	}
 }

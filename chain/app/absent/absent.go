@@ -1,4 +1,6 @@
-package app
+// Package absent answers the queries of explorers to modules of the SDK that this chain does not have: mint and authz.
+// It has no state, and changes none.
+package absent
 
 import (
 	"context"
@@ -13,14 +15,25 @@ import (
 	"github.com/grpc-ecosystem/grpc-gateway/runtime"
 
 	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/chain/x/registry"
+	"github.com/starling-network/starling/chain/x/reward"
 )
 
 // blocksPerYear is the number of blocks in a year at one block per second.
 const blocksPerYear = 365 * 24 * 3600
 
-// mint answers the queries of explorers to the SDK's mint module, which this chain does not have: the reward schedule
-// makes its coins (chain/x/reward). The answers are the most that the schedule makes in a year.
-type mint struct{ keepers *keepers }
+// Bank reads the supply of a coin.
+type Bank interface {
+	GetSupply(ctx context.Context, denom string) sdk.Coin
+}
+
+// mint answers the queries to the SDK's mint module: the reward schedule makes the coins of this chain
+// (chain/x/reward). The answers are the most that the schedule makes in a year.
+type mint struct {
+	bank     Bank
+	reward   *reward.Keeper
+	registry *registry.Keeper
+}
 
 var _ minttypes.QueryServer = mint{}
 
@@ -44,7 +57,7 @@ func (m mint) Inflation(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	supply := m.keepers.bank.GetSupply(ctx, adapter.Denom).Amount
+	supply := m.bank.GetSupply(ctx, adapter.Denom).Amount
 	r := &minttypes.QueryInflationResponse{Inflation: math.LegacyZeroDec()}
 	if supply.IsPositive() {
 		r.Inflation = made.AnnualProvisions.QuoInt(supply)
@@ -55,11 +68,11 @@ func (m mint) Inflation(ctx context.Context,
 // AnnualProvisions returns the uzen made in a year of epochs like the current one.
 func (m mint) AnnualProvisions(ctx context.Context,
 	_ *minttypes.QueryAnnualProvisionsRequest) (*minttypes.QueryAnnualProvisionsResponse, error) {
-	schedule, err := m.keepers.reward.Params(ctx)
+	schedule, err := m.reward.Params(ctx)
 	if err != nil {
 		return nil, err
 	}
-	params, err := m.keepers.registry.Params(ctx)
+	params, err := m.registry.Params(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -68,8 +81,7 @@ func (m mint) AnnualProvisions(ctx context.Context,
 	return &minttypes.QueryAnnualProvisionsResponse{AnnualProvisions: year.QuoInt64(params.EpochBlocks)}, nil
 }
 
-// grants answers the queries of explorers to the SDK's authz module, which this chain does not have: there are no
-// grants.
+// grants answers the queries to the SDK's authz module: there are no grants.
 type grants struct{}
 
 var _ authz.QueryServer = grants{}
@@ -91,14 +103,14 @@ func (grants) GranteeGrants(context.Context,
 	return &authz.QueryGranteeGrantsResponse{Pagination: &query.PageResponse{}}, nil
 }
 
-// answerForAbsent registers the queries of SDK modules that explorers need and that the chain does not have.
-func answerForAbsent(s grpc.Server, k *keepers) {
-	minttypes.RegisterQueryServer(s, mint{k})
+// Register registers the queries.
+func Register(s grpc.Server, b Bank, r *reward.Keeper, e *registry.Keeper) {
+	minttypes.RegisterQueryServer(s, mint{b, r, e})
 	authz.RegisterQueryServer(s, grants{})
 }
 
-// routeAbsent serves these queries over HTTP.
-func routeAbsent(c client.Context, mux *runtime.ServeMux) error {
+// Route serves these queries over HTTP.
+func Route(c client.Context, mux *runtime.ServeMux) error {
 	if err := minttypes.RegisterQueryHandlerClient(context.Background(), mux, minttypes.NewQueryClient(c)); err != nil {
 		return err
 	}
