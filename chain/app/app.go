@@ -55,6 +55,7 @@ import (
 	"github.com/starling-network/starling/chain/referee"
 	"github.com/starling-network/starling/chain/wire"
 	"github.com/starling-network/starling/chain/x/beacon"
+	"github.com/starling-network/starling/chain/x/hosting"
 	"github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/chain/x/payout"
 	"github.com/starling-network/starling/chain/x/registry"
@@ -225,6 +226,7 @@ func (a *App) arrange(stores map[string]*storetypes.KVStoreKey) {
 		genutil.NewAppModule(k.accounts, k.staking, a, a.Tx),
 		beacon.NewModule(k.beacon), registry.NewModule(k.registry), market.NewModule(k.market), reward.NewModule(k.reward),
 		training.NewModule(k.training), sale.NewModule(k.sale), payout.NewModule(k.payout),
+		hosting.NewModule(k.hosting),
 	)
 	a.basics = module.NewBasicManagerFromManager(a.modules, map[string]module.AppModuleBasic{
 		genutiltypes.ModuleName: genutil.NewAppModuleBasic(genutiltypes.DefaultMessageValidator),
@@ -236,13 +238,13 @@ func (a *App) arrange(stores map[string]*storetypes.KVStoreKey) {
 		stakingtypes.ModuleName, ibcexported.ModuleName)
 	// The SDK requires bank first. A run starts in the block in which its order is matched.
 	a.modules.SetOrderEndBlockers(banktypes.ModuleName, govtypes.ModuleName, stakingtypes.ModuleName, feegrant.ModuleName,
-		registry.Name, market.Name, training.Name, reward.Name, sale.Name)
+		registry.Name, market.Name, training.Name, reward.Name, sale.Name, hosting.Name)
 	// Genesis transactions need all other modules.
 	order := []string{authtypes.ModuleName, banktypes.ModuleName, distrtypes.ModuleName, stakingtypes.ModuleName,
 		slashingtypes.ModuleName, govtypes.ModuleName, consensustypes.ModuleName, feegrant.ModuleName,
 		evidencetypes.ModuleName, upgradetypes.ModuleName,
 		ibcexported.ModuleName, transfertypes.ModuleName, tendermint.ModuleName,
-		beacon.Name, registry.Name, market.Name, reward.Name, training.Name, sale.Name, payout.Name,
+		beacon.Name, registry.Name, market.Name, reward.Name, training.Name, sale.Name, payout.Name, hosting.Name,
 		genutiltypes.ModuleName}
 	a.modules.SetOrderInitGenesis(order...)
 	a.modules.SetOrderExportGenesis(order...)
@@ -260,7 +262,7 @@ func (a *App) handle(v Validator, stores map[string]*storetypes.KVStoreKey) {
 		}
 		// An empty store cannot be opened again (iavl v1.2.8), so stores that may be empty hold a format version.
 		for _, name := range []string{feegrant.StoreKey, evidencetypes.StoreKey, beacon.Name, registry.Name, market.Name,
-			reward.Name, training.Name, sale.Name, payout.Name} {
+			reward.Name, training.Name, sale.Name, payout.Name, hosting.Name} {
 			ctx.KVStore(stores[name]).Set([]byte("format"), []byte{1})
 		}
 		if err := keepers.upgrade.SetModuleVersionMap(ctx, a.modules.GetVersionMap()); err != nil {

@@ -45,6 +45,7 @@ import (
 	"github.com/starling-network/starling/chain/wire"
 	"github.com/starling-network/starling/chain/x/beacon"
 	"github.com/starling-network/starling/chain/x/beacon/censorship"
+	"github.com/starling-network/starling/chain/x/hosting"
 	"github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/chain/x/payout"
 	"github.com/starling-network/starling/chain/x/registry"
@@ -58,7 +59,7 @@ var storeNames = []string{
 	authtypes.StoreKey, banktypes.StoreKey, stakingtypes.StoreKey, distrtypes.StoreKey, slashingtypes.StoreKey,
 	govtypes.StoreKey, consensustypes.StoreKey, feegrant.StoreKey, evidencetypes.StoreKey, upgradetypes.StoreKey,
 	ibcexported.StoreKey, transfertypes.StoreKey, beacon.Name, registry.Name, market.Name, reward.Name, training.Name,
-	sale.Name, payout.Name,
+	sale.Name, payout.Name, hosting.Name,
 }
 
 // permissions are the rights of the module accounts.
@@ -73,6 +74,7 @@ var permissions = map[string][]string{
 	market.Name:                    nil,                                  // holds all budgets of jobs
 	sale.Name:                      nil,                                  // holds prices and bonds of sales of files
 	payout.Name:                    {authtypes.Minter, authtypes.Burner}, // holds ZEN that are tokens on other chains
+	hosting.Name:                   nil,                                  // holds bonds of providers, and channels
 	reward.Name:                    {authtypes.Minter},                   // holds the emission, shares of models, revenue
 }
 
@@ -99,6 +101,7 @@ type keepers struct {
 	training *training.Keeper
 	sale     *sale.Keeper
 	payout   *payout.Keeper
+	hosting  *hosting.Keeper
 }
 
 // closed are the accounts that cannot receive coins: their balances must match the ledgers of their modules.
@@ -142,7 +145,7 @@ func newKeepers(a *App, stores map[string]*storetypes.KVStoreKey, logger log.Log
 
 	k.connect(a, store, governance)
 
-	var errs [7]error
+	var errs [8]error
 	k.beacon, errs[0] = beacon.NewKeeper(store(beacon.Name), governance, k.staking)
 	k.registry, errs[1] = registry.NewKeeper(store(registry.Name), authtypes.NewModuleAddress(registry.Name), governance,
 		k.bank, k.distribution, k.beacon)
@@ -155,6 +158,8 @@ func newKeepers(a *App, stores map[string]*storetypes.KVStoreKey, logger log.Log
 	k.sale, errs[5] = sale.NewKeeper(store(sale.Name), authtypes.NewModuleAddress(sale.Name), k.bank, k.distribution,
 		k.market.Coins)
 	k.payout, errs[6] = payout.NewKeeper(store(payout.Name), governance, k.bank, c.Deposits)
+	k.hosting, errs[7] = hosting.NewKeeper(store(hosting.Name), authtypes.NewModuleAddress(hosting.Name), governance,
+		k.bank, k.distribution, k.market.Coins, reward.Revenue{Keeper: k.reward})
 	k.beacon.Connect(censorship.Judge{Duties: k.training, Penalties: k.slashing, Read: a.read, Largest: room.MaxTx,
 		LargestGas: room.MaxGas}, k.payout)
 	k.registry.Connect(training.Exits{Keeper: k.training})

@@ -36,6 +36,7 @@ import (
 	"github.com/starling-network/starling/chain/account"
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/beacon/beaconpb"
+	"github.com/starling-network/starling/chain/x/hosting/hostingpb"
 	"github.com/starling-network/starling/chain/x/market/marketpb"
 	"github.com/starling-network/starling/chain/x/payout/payoutpb"
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
@@ -113,6 +114,7 @@ func NewEncoding() (*Encoding, error) {
 	}
 	msgservice.RegisterMsgServiceDesc(e.Registry, &beaconpb.Msg_serviceDesc)
 	msgservice.RegisterMsgServiceDesc(e.Registry, &registrypb.Msg_serviceDesc)
+	msgservice.RegisterMsgServiceDesc(e.Registry, &hostingpb.Msg_serviceDesc)
 	msgservice.RegisterMsgServiceDesc(e.Registry, &marketpb.Msg_serviceDesc)
 	msgservice.RegisterMsgServiceDesc(e.Registry, &rewardpb.Msg_serviceDesc)
 	msgservice.RegisterMsgServiceDesc(e.Registry, &payoutpb.Msg_serviceDesc)

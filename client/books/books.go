@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/chain/x/hosting"
 	"github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/chain/x/payout"
 	"github.com/starling-network/starling/chain/x/registry"
@@ -62,6 +63,10 @@ func Count(ctx context.Context, account module.Account) ([]ModuleBalance, error)
 	if err != nil {
 		return nil, fmt.Errorf("client: the books of %s: %w", sale.Name, err)
 	}
+	hosted, err := c.hosted(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("client: the books of %s: %w", hosting.Name, err)
+	}
 	ownOf := func(sums map[string]sdkmath.Int) func(context.Context) (sdkmath.Int, error) {
 		return func(context.Context) (sdkmath.Int, error) { return sums[coin.Coin{}.Denom], nil }
 	}
@@ -70,7 +75,7 @@ func Count(ctx context.Context, account module.Account) ([]ModuleBalance, error)
 		count  func(context.Context) (sdkmath.Int, error)
 	}{
 		{registry.Name, c.stakes}, {market.Name, ownOf(budgets)}, {reward.Name, c.revenue}, {sale.Name, ownOf(sales)},
-		{payout.Name, c.abroad},
+		{payout.Name, c.abroad}, {hosting.Name, ownOf(hosted)},
 		{stakingtypes.BondedPoolName, c.bonded}, {stakingtypes.NotBondedPoolName, c.unbonding},
 		{distrtypes.ModuleName, c.undistributed}, {govtypes.ModuleName, c.deposits},
 	}
@@ -93,7 +98,7 @@ func Count(ctx context.Context, account module.Account) ([]ModuleBalance, error)
 	if err != nil {
 		return nil, err
 	}
-	others, err := c.others(ctx, budgets, sales)
+	others, err := c.others(ctx, budgets, sales, hosted)
 	return append(append(books, supply), others...), err
 }
 
@@ -171,6 +176,28 @@ func (c counter) sales(ctx context.Context) (sums map[string]sdkmath.Int, err er
 		}
 	}
 	return sums, nil
+}
+
+// hosted is what the network holds of providers and payers of hosted models, in base units of each denomination.
+func (c counter) hosted(ctx context.Context) (sums map[string]sdkmath.Int, err error) {
+	own := coin.Coin{}
+	sums = map[string]sdkmath.Int{own.Denom: sdkmath.ZeroInt()}
+	coins, err := c.Market.ByDenom(ctx)
+	if err != nil {
+		return nil, err
+	}
+	places, err := c.Hosting.Places(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range places {
+		add(sums, own, p.Held())
+	}
+	channels, err := c.Hosting.Channels(ctx, "", false)
+	for _, h := range channels {
+		add(sums, coins[h.Denom].Coin, h.Held())
+	}
+	return sums, err
 }
 
 // abroad is the uzen that stand for tokens on other chains: what was withdrawn, less what deposits returned.

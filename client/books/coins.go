@@ -9,6 +9,7 @@ import (
 	banktypes "github.com/cosmos/cosmos-sdk/x/bank/types"
 	distrtypes "github.com/cosmos/cosmos-sdk/x/distribution/types"
 
+	"github.com/starling-network/starling/chain/x/hosting"
 	"github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/chain/x/registry"
 	"github.com/starling-network/starling/chain/x/reward"
@@ -19,15 +20,15 @@ import (
 )
 
 // others are the books in the registered coins other than the network's own: stakes, budgets, prices and bonds of
-// sales, the community pool, and that the module of rewards, which knows no other coin, holds none.
+// sales, channels, the community pool, and that the module of rewards, which knows no other coin, holds none.
 func (c counter) others(ctx context.Context,
-	budgets, sales map[string]sdkmath.Int) (books []ModuleBalance, err error) {
+	budgets, sales, hosted map[string]sdkmath.Int) (books []ModuleBalance, err error) {
 	all, err := c.Market.Coins(ctx)
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
 	owed := map[string]map[string]sdkmath.Int{registry.Name: {}, market.Name: budgets, reward.Name: {},
-		sale.Name: sales, distrtypes.ModuleName: {}}
+		sale.Name: sales, hosting.Name: hosted, distrtypes.ModuleName: {}}
 	stakes, err := c.Stakes.Of(ctx, "")
 	if err != nil {
 		return nil, err
@@ -43,7 +44,7 @@ func (c counter) others(ctx context.Context,
 		owed[distrtypes.ModuleName][coin.Denom] = coin.Amount.TruncateInt()
 	}
 	for _, r := range all {
-		for _, module := range []string{registry.Name, market.Name, reward.Name, sale.Name,
+		for _, module := range []string{registry.Name, market.Name, reward.Name, sale.Name, hosting.Name,
 			distrtypes.ModuleName} {
 			held, err := c.balance(ctx, wallet.ModuleAddress(module), r.Denom)
 			if err != nil {

@@ -22,6 +22,7 @@ import (
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/wire"
 	"github.com/starling-network/starling/chain/x/beacon/beaconpb"
+	"github.com/starling-network/starling/chain/x/hosting/hostingpb"
 	"github.com/starling-network/starling/chain/x/market/marketpb"
 	"github.com/starling-network/starling/chain/x/payout/payoutpb"
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
@@ -274,6 +275,10 @@ var updates = map[string]update{
 	"payout": func(ctx context.Context, g Gov) (sdk.Msg, error) {
 		p, err := g.modules.Payout.Params(ctx)
 		return &payoutpb.MsgUpdateParams{Authority: Governance(), Params: p}, err
+	},
+	"hosting": func(ctx context.Context, g Gov) (sdk.Msg, error) {
+		p, err := g.modules.Hosting.Params(ctx)
+		return &hostingpb.MsgUpdateParams{Authority: Governance(), Params: p}, err
 	},
 	"bank": func(ctx context.Context, g Gov) (sdk.Msg, error) {
 		r, err := banktypes.NewQueryClient(g.account).Params(ctx, &banktypes.QueryParamsRequest{})

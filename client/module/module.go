@@ -26,6 +26,7 @@ type Account interface {
 // Modules are all of them, for one account.
 type Modules struct {
 	Coins    Coins
+	Hosting  Hosting
 	Market   Market
 	Payout   Payout
 	Registry Registry
@@ -39,8 +40,8 @@ type Modules struct {
 // Of returns the modules for an account.
 func Of(a Account) Modules {
 	t := Training{a}
-	return Modules{Coins: Coins{a}, Market: Market{a}, Payout: Payout{a}, Registry: Registry{a}, Reward: Reward{a, t},
-		Sale: Sale{a}, Training: t, Stakes: Stakes{a}, Work: Work{a}}
+	return Modules{Coins: Coins{a}, Hosting: Hosting{a}, Market: Market{a}, Payout: Payout{a}, Registry: Registry{a},
+		Reward: Reward{a, t}, Sale: Sale{a}, Training: t, Stakes: Stakes{a}, Work: Work{a}}
 }
 
 func send(ctx context.Context, a Account, m sdk.Msg) error {

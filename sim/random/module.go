@@ -10,6 +10,7 @@ import (
 
 	"github.com/starling-network/starling/chain/app"
 	"github.com/starling-network/starling/chain/x/beacon"
+	"github.com/starling-network/starling/chain/x/hosting"
 	"github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/chain/x/payout"
 	"github.com/starling-network/starling/chain/x/registry"
@@ -19,6 +20,7 @@ import (
 	"github.com/starling-network/starling/sim/random/abroad"
 	"github.com/starling-network/starling/sim/random/draw"
 	"github.com/starling-network/starling/sim/random/genesis"
+	"github.com/starling-network/starling/sim/random/hosts"
 )
 
 // simulated is a module of ours as the SDK's simulation sees it.
@@ -97,6 +99,9 @@ func ours(a *app.App, blocks int) (all []module.AppModuleSimulation) {
 		{name: sale.Name, genesis: nothing, says: ofSale},
 		{name: payout.Name, says: ofPayout, genesis: func(d draw.Source) map[string][]entry {
 			return map[string][]entry{"params": {{"item", abroad.Params(d)}}}
+		}},
+		{name: hosting.Name, says: ofHosting, proposals: hostingProposals, genesis: func(d draw.Source) map[string][]entry {
+			return map[string][]entry{"params": {{"item", hosts.Params(d)}}}
 		}},
 	} {
 		s.app = a

@@ -1,21 +1,41 @@
 package random
 
 import (
+	"github.com/cosmos/cosmos-sdk/testutil/simsx"
+	sdk "github.com/cosmos/cosmos-sdk/types"
+
+	"github.com/starling-network/starling/chain/x/hosting/hostingpb"
 	"github.com/starling-network/starling/chain/x/payout/payoutpb"
 	"github.com/starling-network/starling/chain/x/sale/salepb"
 	"github.com/starling-network/starling/sim/random/abroad"
+	"github.com/starling-network/starling/sim/random/hosts"
 	"github.com/starling-network/starling/sim/random/wares"
 )
 
 var ofSale = []saying{{weight: 160, of: &salepb.MsgOrder{}, say: func(x *msgFactory) error {
 	c, price := purse(x)
-	sender, m, err := wares.Next(x.ctx, x.Source, x.Sale, x.Address(), c, price)
+	return x.submitAs(wares.Next(x.ctx, x.Source, x.Sale, x.Address(), c, price))
+}}}
+
+// submitAs submits a message of an account that was drawn with it; "": there is none.
+func (x *msgFactory) submitAs(sender string, m sdk.Msg, err error) error {
 	if err == nil && sender != "" && x.as(sender) {
 		_, err = x.Submit(x.ctx, m)
 	}
 	return err
-}}}
+}
 
 var ofPayout = []saying{{weight: 30, of: &payoutpb.MsgWithdraw{}, say: func(x *msgFactory) error {
 	return abroad.Say(x.ctx, x.Client, x.Source, chainID, x.spend())
 }}}
+
+var ofHosting = []saying{{weight: 160, of: &hostingpb.MsgRedeem{}, say: func(x *msgFactory) error {
+	jobs, err := x.Training.Runs(x.ctx, false)
+	if err != nil {
+		return err
+	}
+	c, amount := purse(x)
+	return x.submitAs(hosts.Next(x.ctx, x.Source, x.Hosting, chainID, x.Address(), jobs, c, amount))
+}}}
+
+var hostingProposals = []simsx.SimMsgFactoryX{governed(hosts.Proposed)}

@@ -48,6 +48,7 @@ var ErrorTable = &adapter.ErrorTable{Space: Name, List: []adapter.ErrorCode{
 type Bank interface {
 	SendCoinsFromAccountToModule(ctx context.Context, from sdk.AccAddress, module string, amount sdk.Coins) error
 	SendCoinsFromModuleToAccount(ctx context.Context, module string, to sdk.AccAddress, amount sdk.Coins) error
+	SendCoinsFromModuleToModule(ctx context.Context, from, to string, amount sdk.Coins) error
 	MintCoins(ctx context.Context, module string, amount sdk.Coins) error
 	GetBalance(ctx context.Context, account sdk.AccAddress, denom string) sdk.Coin
 }

@@ -1,0 +1,65 @@
+package hosting
+
+import (
+	"context"
+
+	"cosmossdk.io/collections"
+	sdk "github.com/cosmos/cosmos-sdk/types"
+
+	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/protocol/hosting"
+)
+
+// EndBlock settles the channels whose payers asked to close, and returns the bonds of providers that left.
+func (k *Keeper) EndBlock(ctx context.Context) error {
+	now := height(ctx)
+	past := new(collections.Range[collections.Pair[int64, uint64]]).
+		EndExclusive(collections.PairPrefix[int64, uint64](now))
+	err := each(ctx, k.until, past, func(ctx context.Context, key collections.Pair[int64, uint64]) error {
+		c, p, err := k.channel(ctx, key.K2())
+		if err != nil {
+			return err
+		}
+		return k.settle(ctx, c, p)
+	})
+	if err != nil {
+		return err
+	}
+	unbonded := new(collections.Range[bondKey]).EndExclusive(collections.TriplePrefix[int64, uint64, string](now))
+	return each(ctx, k.bonds, unbonded, func(ctx context.Context, key bondKey) error {
+		p, err := k.Place(ctx, key.K2(), key.K3())
+		if err != nil || !p.Unbonded(now) {
+			return err
+		}
+		if err := k.places.Remove(ctx, collections.Join(p.Model, p.Provider)); err != nil {
+			return err
+		}
+		if err := k.bonds.Remove(ctx, key); err != nil {
+			return err
+		}
+		return k.pay(ctx, "", []hosting.Payment{{To: p.Provider, Amount: p.Held()}})
+	})
+}
+
+// each does something with the first keys of a range. A key of which it fails is removed, and the failure logged: none
+// stops the blocks, or is tried again in each.
+func each[K any](ctx context.Context, set collections.KeySet[K], within *collections.Range[K],
+	do func(ctx context.Context, key K) error) error {
+	var due []K
+	if err := set.Walk(ctx, within, func(key K) (bool, error) {
+		due = append(due, key)
+		return len(due) == settled, nil
+	}); err != nil {
+		return err
+	}
+	for _, key := range due {
+		err := adapter.Isolate(ctx, func(ctx context.Context) error { return do(ctx, key) })
+		if err != nil {
+			sdk.UnwrapSDKContext(ctx).Logger().Error("hosting: a channel or a bond cannot be settled", "error", err)
+			if err := set.Remove(ctx, key); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
