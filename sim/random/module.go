@@ -100,9 +100,9 @@ func ours(a *app.App, blocks int) (all []module.AppModuleSimulation) {
 		{name: payout.Name, says: ofPayout, genesis: func(d draw.Source) map[string][]entry {
 			return map[string][]entry{"params": {{"item", abroad.Params(d)}}}
 		}},
-		{name: hosting.Name, says: ofHosting, proposals: hostingProposals, genesis: func(d draw.Source) map[string][]entry {
+		{name: hosting.Name, says: ofHosting, genesis: func(d draw.Source) map[string][]entry {
 			return map[string][]entry{"params": {{"item", hosts.Params(d)}}}
-		}},
+		}, proposals: []simsx.SimMsgFactoryX{governed(hosts.Proposed)}},
 	} {
 		s.app = a
 		all = append(all, s)

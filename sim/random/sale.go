@@ -1,7 +1,6 @@
 package random
 
 import (
-	"github.com/cosmos/cosmos-sdk/testutil/simsx"
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
 	"github.com/starling-network/starling/chain/x/hosting/hostingpb"
@@ -14,15 +13,17 @@ import (
 
 var ofSale = []saying{{weight: 160, of: &salepb.MsgOrder{}, say: func(x *msgFactory) error {
 	c, price := purse(x)
-	return x.submitAs(wares.Next(x.ctx, x.Source, x.Sale, x.Address(), c, price))
+	return submitAs(x)(wares.Next(x.ctx, x.Source, x.Sale, x.Address(), c, price))
 }}}
 
 // submitAs submits a message of an account that was drawn with it; "": there is none.
-func (x *msgFactory) submitAs(sender string, m sdk.Msg, err error) error {
-	if err == nil && sender != "" && x.as(sender) {
-		_, err = x.Submit(x.ctx, m)
+func submitAs(x *msgFactory) func(sender string, m sdk.Msg, err error) error {
+	return func(sender string, m sdk.Msg, err error) error {
+		if err == nil && sender != "" && x.as(sender) {
+			_, err = x.Submit(x.ctx, m)
+		}
+		return err
 	}
-	return err
 }
 
 var ofPayout = []saying{{weight: 30, of: &payoutpb.MsgWithdraw{}, say: func(x *msgFactory) error {
@@ -35,7 +36,5 @@ var ofHosting = []saying{{weight: 160, of: &hostingpb.MsgRedeem{}, say: func(x *
 		return err
 	}
 	c, amount := purse(x)
-	return x.submitAs(hosts.Next(x.ctx, x.Source, x.Hosting, chainID, x.Address(), jobs, c, amount))
+	return submitAs(x)(hosts.Next(x.ctx, x.Source, x.Hosting, chainID, x.Address(), jobs, c, amount))
 }}}
-
-var hostingProposals = []simsx.SimMsgFactoryX{governed(hosts.Proposed)}

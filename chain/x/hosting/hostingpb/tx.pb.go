@@ -860,7 +860,7 @@ var xxx_messageInfo_MsgCloseResponse proto.InternalMessageInfo
 
 // Params of hosting, governed.
 type Params struct {
-	// Millionths of what is redeemed, for the community pool.
+	// Millionths of each redeemed amount, for the community pool.
 	FeePpm uint32 `protobuf:"varint,1,opt,name=fee_ppm,json=feePpm,proto3" json:"fee_ppm,omitempty"`
 	// Blocks in which a provider may redeem after a payer asked to close.
 	CloseBlocks uint32 `protobuf:"varint,2,opt,name=close_blocks,json=closeBlocks,proto3" json:"close_blocks,omitempty"`
