@@ -247,7 +247,6 @@ type world struct {
 	coins    map[string]int64 // of accounts, by coin and name
 	held     map[string]int64 // by coin
 	signed   map[uint64]uint64
-	earned   map[uint64]uint64 // what the provider may claim at most, by the requests that it answered
 	taken    uint64
 }
 
