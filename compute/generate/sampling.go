@@ -19,6 +19,11 @@ type Sampling struct {
 	TopK        int     // draw among the K most likely tokens; 0 is all
 	TopP        float64 // draw among the most likely tokens whose probabilities first reach P; 0 and 1 are all
 	Seed        uint64
+
+	// Tokens are drawn by the rule of package check, so that an answer can be checked in one pass. Temperature and TopP
+	// count in millionths then, and TopK must be 0.
+	Checked bool
+	First   uint64 // the number of the first token of a text among the draws of the seed
 }
 
 // Check reports a Sampling that has no meaning, by an error that wraps ErrSampling.
@@ -26,7 +31,7 @@ func (s Sampling) Check() error {
 	switch {
 	case !(s.Temperature >= 0) || math.IsInf(s.Temperature, 0):
 		return fmt.Errorf("%w: temperature is %v, give a number from 0 on", ErrSampling, s.Temperature)
-	case s.TopK < 0:
+	case s.TopK < 0 || s.TopK > 0 && s.Checked:
 		return fmt.Errorf("%w: top-k is %d, give a number from 0 on", ErrSampling, s.TopK)
 	case !(s.TopP >= 0 && s.TopP <= 1):
 		return fmt.Errorf("%w: top-p is %v, give a number from 0 to 1", ErrSampling, s.TopP)
@@ -37,13 +42,17 @@ func (s Sampling) Check() error {
 // Pick draws the n-th token of a text from finite logits, at least one. Of equally likely tokens the first is the most
 // likely. The sampling must have passed Check.
 func (s Sampling) Pick(logits []float32, n uint64) int32 {
+	n += s.First
+	if s.Checked && Millionths(s.Temperature, false) > 0 {
+		return s.checked(logits, n)
+	}
 	best := 0
 	for i, x := range logits {
 		if x > logits[best] {
 			best = i
 		}
 	}
-	if s.Temperature == 0 || s.TopK == 1 {
+	if s.Temperature == 0 || s.TopK == 1 || s.Checked {
 		return int32(best)
 	}
 	c := candidates{ids: make([]int32, len(logits)), weights: make([]float64, len(logits))}

@@ -39,6 +39,7 @@ type Options struct {
 	Texts    int       // written at once: 16
 	Waiting  int       // further ones that may wait: 64
 	Memory   int64     // bytes of keys and values: 1 GiB
+	Checked  bool      // answers of the model, without an adapter, can be checked in one pass, by compute/model/check
 }
 
 // Adapter is a folder of an adapter, and the name of the model that it makes of the one served.
@@ -52,6 +53,7 @@ type Engine struct {
 	context int
 	ends    []int32 // the tokens that end a text
 	waiting int     // that may wait
+	checked bool    // answers can be checked
 
 	mu        sync.Mutex
 	wake      *sync.Cond
@@ -87,6 +89,7 @@ func Open(dir string, o Options) (*Engine, error) {
 	e := &Engine{tok: m[0].Tokenizer, context: m.Context(), ends: m[0].Ends, waiting: positive(o.Waiting, 64),
 		ignored: m.Ignored(),
 		readers: map[*generate.Text]chan<- generate.Token{}, done: make(chan struct{})}
+	e.checked = o.Checked && len(m) == 1
 	e.wake = sync.NewCond(&e.mu)
 	var files []string
 	if len(m) > 1 {
@@ -268,7 +271,7 @@ func (e *Engine) Generate(ctx context.Context, r openai.Request, emit func(opena
 		return out, err
 	}
 	defer e.cancel(t)
-	out.PromptTokens = len(g.Prompt)
+	out.PromptTokens, out.Drawn = len(g.Prompt), drawn(g)
 	w := text.NewWriter(e.tok, r.Stops...)
 	var logs []openai.Token
 	send := func(piece string) error {
@@ -293,6 +296,7 @@ func (e *Engine) Generate(ctx context.Context, r openai.Request, emit func(opena
 		if token.Err != nil {
 			return out, token.Err
 		}
+		add(out.Drawn, token)
 		if token.Finish == generate.FinishEnd {
 			out.Finish = string(generate.FinishEnd)
 			return out, send(w.Close())
@@ -307,6 +311,7 @@ func (e *Engine) Generate(ctx context.Context, r openai.Request, emit func(opena
 		}
 		switch {
 		case stopped:
+			end(out.Drawn)
 			out.Finish = string(generate.FinishEnd)
 			return out, nil
 		case token.Finish != "":
@@ -334,6 +339,7 @@ func (e *Engine) request(r openai.Request) (g generate.Request, err error) {
 	if g.Adapter, err = e.number(r.Model); err != nil {
 		return g, err
 	}
+	g.Sampling.Checked = e.checked && g.Adapter == 0
 	if g.Prompt == nil {
 		for _, id := range e.tok.EncodeText(r.Prompt) {
 			g.Prompt = append(g.Prompt, int32(id))

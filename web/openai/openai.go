@@ -77,6 +77,16 @@ type Result struct {
 	PromptTokens int
 	Tokens       int
 	Finish       string // stop or length
+	Drawn        *Drawn // nil: the answer cannot be checked
+}
+
+// Drawn is an answer as it was drawn, so that it can be checked.
+type Drawn struct {
+	Prompt, Answer    []int32
+	Asked             int    // tokens, at most
+	Stopped           bool   // the last token is one that ends texts
+	Temperature, TopP uint32 // millionths
+	Seed              uint64
 }
 
 // Config holds the access rules and the limits of the server.

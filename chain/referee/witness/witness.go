@@ -45,10 +45,8 @@ type Witness struct {
 	// roots of the tensors of the checkpoint, of the carried state, and of those that name the state of the session
 	based, carried, named roots
 
-	seen     *tensor.Tensor           // output of the operator looked at last
-	tree     *canon.Tree              // over its leaves
-	operands map[int32]*tensor.Tensor // and what it reads
-	looked   [2]uint32                // its step and index
+	outputs        // of the step looked at last
+	looked  uint32 // that step
 }
 
 // New returns the witness of a unit of the round after base, with the carried state from, nil for none. The
@@ -132,101 +130,21 @@ func (w *Witness) Partial(c dispute.Claim, after []uint64) ([]canon.Digest, erro
 	if err := w.look(c.Step, c.Index); err != nil {
 		return nil, err
 	}
-	m, err := w.making(c.Index)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]canon.Digest, len(after))
-	for i, n := range after {
-		if n == m.parts() {
-			out[i] = tensor.RootOf(w.seen.Shape, w.tree.Root())
-			continue
-		}
-		p, err := m.at(n)
-		if err != nil {
-			return nil, err
-		}
-		out[i] = p.Digest()
-	}
-	return out, nil
-}
-
-// making is an output that is made again from its operands, part by part.
-type making struct {
-	numerics uint32 // of the program
-	op       *program.Operator
-	division recompute.Division
-	tree     *canon.Tree       // over the leaves of the output
-	operands []*tensor.Partial // all there is of them
-	part     uint64            // the next one to be made
-	state    []byte            // before it
-}
-
-// making returns the output that was looked at last. A tile of an Input is made in one part from nothing.
-func (w *Witness) making(operator uint32) (*making, error) {
-	m := &making{numerics: w.task.Step.Numerics, op: &w.task.Step.Ops[operator],
-		division: recompute.Division{Ranges: 1, Links: 1}, tree: w.tree}
-	if m.op.Kind == program.Input {
-		return m, nil
-	}
-	for _, v := range m.op.In {
-		m.operands = append(m.operands, tensor.Whole(w.operands[v]))
-	}
-	var err error
-	m.division, err = division.Of(w.task.Step, int(operator))
-	return m, err
-}
-
-func (m *making) parts() uint64 { return uint64(m.tree.Len() * m.division.Parts()) }
-
-// at is the state after some parts, but not all. Earlier parts of the same tile are not computed again.
-func (m *making) at(part uint64) (evidence.Progress, error) {
-	each := uint64(m.division.Parts())
-	if m.part > part || m.part/each != part/each {
-		m.part, m.state = part/each*each, nil
-	}
-	for m.part < part {
-		state, err := recompute.Eval(m.numerics, m.op, m.operands, m.division, int(m.part/each), int(m.part%each), m.state)
-		if err != nil {
-			return evidence.Progress{}, err
-		}
-		m.part, m.state = m.part+1, state
-	}
-	return evidence.Progress{Done: m.tree.Frontier(int(part / each)), State: m.state}, nil
+	return w.partial(c.Index, after)
 }
 
 // look computes the output of one operator of a step and its operands, and nothing after them.
 func (w *Witness) look(step, operator uint32) error {
-	if w.seen != nil && w.looked == [2]uint32{step, operator} {
-		return nil
+	if w.looked != step {
+		w.outputs = outputs{}
 	}
-	if err := w.at(step); err != nil {
-		return err
-	}
-	ops := w.task.Step.Ops
-	if int(operator) >= len(ops) {
-		return fmt.Errorf("%w: no operator %d", evidence.ErrPayload, operator)
-	}
-	w.seen, w.tree, w.operands = nil, nil, map[int32]*tensor.Tensor{}
-	wanted := []int{int(operator)}
-	for _, v := range ops[operator].In {
-		wanted = append(wanted, int(v))
-	}
-	var output *tensor.Tensor
-	err := w.session.Values(wanted, func(op int, value *tensor.Tensor) {
-		if ops[op].Kind == program.Input {
-			value = value.Clone() // it changes with the session
+	w.outputs.step, w.looked = w.task.Step, step
+	return w.outputs.look(operator, func(wanted []int, visit func(op int, value *tensor.Tensor)) error {
+		if err := w.at(step); err != nil {
+			return err
 		}
-		if op == int(operator) {
-			output = value
-		} else {
-			w.operands[int32(op)] = value
-		}
+		return w.session.Values(wanted, visit)
 	})
-	if err == nil {
-		w.seen, w.tree, w.looked = output, output.Tree(), [2]uint32{step, operator}
-	}
-	return err
 }
 
 // Result implements dispute.Oracle.
@@ -275,6 +193,11 @@ func (w *Witness) Leaf(c dispute.Claim, prove func(operator int) (canon.Proof, e
 	if err != nil {
 		return nil, err
 	}
+	return encoded(p)
+}
+
+// encoded is the payload of evidence.
+func encoded(p any) ([]byte, error) {
 	b, err := canon.Marshal(p)
 	if err == nil && len(b) > dispute.MaxLeaf {
 		err = fmt.Errorf("%w: a payload of %d bytes, at most %d are taken", evidence.ErrTooLarge, len(b), dispute.MaxLeaf)
@@ -320,6 +243,9 @@ func (w *Witness) answer(c dispute.Claim, prove func(operator int) (canon.Proof,
 	case op.Kind == program.Input:
 		return evidence.State{State: w.state()}, nil
 	default:
+		if err := w.look(c.Step, c.Index); err != nil {
+			return nil, err
+		}
 		return w.part(c, prove)
 	}
 }
@@ -339,33 +265,6 @@ func (w *Witness) tokens(c dispute.Claim, batch tensor.Shape) (p evidence.Tokens
 	p.Before.Done = w.tree.Frontier(int(c.Part))
 	p.Manifest = m.Encode()
 	p.Proofs, err = corpus.LeafProofs(m, spans)
-	return p, err
-}
-
-// part brings what a part of an operator's output is computed from.
-func (w *Witness) part(c dispute.Claim, prove func(operator int) (canon.Proof, error)) (p evidence.Operator,
-	err error) {
-	if err := w.look(c.Step, c.Index); err != nil {
-		return p, err
-	}
-	m, err := w.making(c.Index)
-	if err != nil {
-		return p, err
-	}
-	if p.Before, err = m.at(c.Part); err != nil {
-		return p, err
-	}
-	each := uint64(m.division.Parts())
-	_, err = division.Collect(w.task.Step, int(c.Index), m.division, int(c.Part/each), int(c.Part%each),
-		func(need division.Want) (*tensor.Partial, error) {
-			shown, part, err := evidence.Show(w.operands[need.Value], need.Leaves)
-			if err != nil {
-				return nil, err
-			}
-			proof, err := prove(int(need.Value))
-			p.Operands = append(p.Operands, evidence.Operand{Shown: shown, Proof: proof})
-			return part, err
-		})
 	return p, err
 }
 

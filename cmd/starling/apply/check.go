@@ -18,8 +18,8 @@ import (
 	"github.com/starling-network/starling/node/textgen"
 )
 
-// checked is what comes of a file of answers.
-type checked struct {
+// proofs is what comes of a file of answers.
+type proofs struct {
 	Answers int                  `json:"answers"`
 	Tokens  int                  `json:"tokens"`
 	Refused int                  `json:"refused"`
@@ -31,7 +31,7 @@ const maxAnswerBytes = 16 << 20
 
 // Check is starling model check.
 func Check(c *terminal.Console) *cobra.Command {
-	var prove bool
+	var prove, signed bool
 	precision := string(toploc.BFloat16)
 	var threads int
 	cmd := &cobra.Command{
@@ -48,16 +48,24 @@ A proof tells another model, prompt or text. In bf16 it does not tell a few chan
 rounding; docs/performance.md has the figures. It convicts no account. Interfaces like OpenAI's give no hidden states,
 so answers of llama.cpp behind one have no proofs.
 
+With --receipts a line of FILE is {"receipt": BASE64}, as a provider of a hosted model has signed it. Receipts are
+exact: each token is decided again in one pass, with the bits of this engine, and one other token is found. The weights
+are those of a model without an adapter, in float32. With -o json a result has "wrong", the first wrong token, from 0.
+
 With --prove FILE has answers without proofs, and they are written with proofs of this engine. The exit code is 10 if an
 answer is refused. With -o json: {"answers","tokens","refused","results":[{"holds","why","worst":{"exponents","mean",
 "median","other"}}]}.`,
 		Example: `  starling model check out/quickstart answers.jsonl
   starling model check out/quickstart answers.jsonl --precision fp32 -o json
-  starling model check out/quickstart drawn.jsonl --prove > answers.jsonl`,
+  starling model check out/quickstart drawn.jsonl --prove > answers.jsonl
+  starling model check out/quickstart receipts.jsonl --receipts`,
 		Args: usage.Exactly("MODEL", "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if threads < 1 {
 				return usage.Error(cmd, errors.New("--threads must be at least 1"))
+			}
+			if prove && signed {
+				return usage.Error(cmd, errBoth)
 			}
 			m, err := pretrained.Load(args[0])
 			if errors.Is(err, textgen.ErrModel) {
@@ -70,6 +78,9 @@ answer is refused. With -o json: {"answers","tokens","refused","results":[{"hold
 				return answersError(args[1], err)
 			}
 			defer file.Close()
+			if signed {
+				return checkReceipts(cmd, c, file, args[1], m, threads)
+			}
 			return checkAnswers(cmd, c, file, args[1], pretrained.NewProver(m, threads), prove,
 				toploc.Precision(precision))
 		},
@@ -77,6 +88,7 @@ answer is refused. With -o json: {"answers","tokens","refused","results":[{"hold
 	cmd.Flags().Var(flagfile.OneOf(&precision, string(toploc.BFloat16), string(toploc.Float32)), "precision",
 		"of the stack that made the proofs: bf16 or fp32")
 	cmd.Flags().BoolVar(&prove, "prove", false, "write the answers with proofs, and check none")
+	cmd.Flags().BoolVar(&signed, "receipts", false, "FILE has signed receipts of answers of a hosted model")
 	usage.ThreadsFlag(cmd, &threads)
 	return cmd
 }
@@ -102,7 +114,7 @@ func verdict(p *pretrained.Prover, a pretrained.Answer, made toploc.Precision, e
 // checkAnswers checks, or proves, the answers of a file line by line.
 func checkAnswers(cmd *cobra.Command, c *terminal.Console, file io.Reader, name string, p *pretrained.Prover,
 	prove bool, made toploc.Precision) error {
-	all := checked{Results: []pretrained.Verdict{}}
+	all := proofs{Results: []pretrained.Verdict{}}
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, maxAnswerBytes)
 	for lines.Scan() {

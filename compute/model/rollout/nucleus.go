@@ -1,8 +1,11 @@
 package rollout
 
 import (
+	"slices"
+
 	"github.com/gomlx/gomlx/core/graph"
 
+	"github.com/starling-network/starling/compute/kernel/elementary"
 	"github.com/starling-network/starling/compute/model/attention"
 )
 
@@ -39,16 +42,22 @@ const (
 	depth    = 32
 )
 
-// outside is whether a token is not among the most probable ones that have TopP of all probability together: those with
-// at least the highest threshold for which they do. A token whose logit is NaN is not outside, so that a model that
-// diverged has a loss that is NaN. [n, vocab] of bool, from logits of a model.
+// outside is whether a token is not in the nucleus: [n, vocab] of bool, from logits of a model.
 func (p Policy) outside(logits *graph.Node) *graph.Node {
-	n, vocab := logits.Shape().Dim(0), logits.Shape().Dim(1)
+	return Outside(graph.MulScalar(logits, 1/p.Temperature),
+		func(sum *graph.Node) *graph.Node { return graph.MulScalar(sum, p.TopP) })
+}
+
+// Outside is whether a token is not among the most probable ones that have a wanted part of all probability together,
+// which sums to sum [n]: those with at least the highest threshold for which they do. A token whose logit is NaN is not
+// outside, so that a model that diverged has a loss that is NaN. [n, vocab] of bool, from logits that are divided by
+// the temperature.
+func Outside(scaled *graph.Node, part func(sum *graph.Node) *graph.Node) *graph.Node {
+	n, vocab := scaled.Shape().Dim(0), scaled.Shape().Dim(1)
 	across := func(x *graph.Node) *graph.Node { return graph.ExpandAndBroadcast(x, []int{n, vocab}, []int{1}) }
-	scaled := graph.MulScalar(logits, 1/p.Temperature)
 	below := graph.Sub(scaled, across(graph.ReduceMax(scaled, -1)))
 	probable := graph.Exp(below)
-	none, wanted := graph.ZerosLike(probable), graph.MulScalar(graph.ReduceSum(probable, -1), p.TopP)
+	none, wanted := graph.ZerosLike(probable), part(graph.ReduceSum(probable, -1))
 	least := graph.MulScalar(graph.OnesLike(wanted), -depth)
 	for step := float64(depth) / 2; step >= depth/float64(int(1)<<halvings); step /= 2 {
 		higher := graph.AddScalar(least, step)
@@ -56,4 +65,32 @@ func (p Policy) outside(logits *graph.Node) *graph.Node {
 		least = graph.Where(graph.GreaterOrEqual(has, wanted), higher, least)
 	}
 	return graph.LessThan(below, across(least))
+}
+
+// OutsideOf is Outside of one row, computed at once: of the nucleus that has a share of all probability.
+func OutsideOf(m elementary.Math, scaled []float32, share float32) []bool {
+	below, probable := make([]float32, len(scaled)), make([]float32, len(scaled))
+	most := slices.Max(scaled)
+	for i, x := range scaled {
+		below[i] = x - most
+	}
+	m.Exp(probable, below)
+	wanted, least := m.Path.Sum(probable)*share, float32(-depth)
+	part := make([]float32, len(scaled))
+	for step := float32(depth) / 2; step >= depth/float32(int(1)<<halvings); step /= 2 {
+		higher := least + step
+		for i, x := range below {
+			if part[i] = 0; x >= higher {
+				part[i] = probable[i]
+			}
+		}
+		if m.Path.Sum(part) >= wanted {
+			least = higher
+		}
+	}
+	out := make([]bool, len(scaled))
+	for i, x := range below {
+		out[i] = x < least
+	}
+	return out
 }
