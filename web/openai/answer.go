@@ -19,16 +19,16 @@ type form struct {
 	object string
 	chunk  string // object of a piece of a stream
 	// choice is a choice of an answer; of a stream with delta, the first one of a choice with first.
-	choice func(index int, p Piece, finish any, delta, first bool) any
+	choice func(index int, p Piece, finish any, delta, first bool) map[string]any
 }
 
 var completionForm = form{id: "cmpl-", object: "text_completion", chunk: "text_completion",
-	choice: func(index int, p Piece, finish any, _, _ bool) any {
+	choice: func(index int, p Piece, finish any, _, _ bool) map[string]any {
 		return map[string]any{"index": index, "text": p.Text, "logprobs": completionLogs(p.Tokens), "finish_reason": finish}
 	}}
 
 var chatForm = form{id: "chatcmpl-", object: "chat.completion", chunk: "chat.completion.chunk",
-	choice: func(index int, p Piece, finish any, delta, first bool) any {
+	choice: func(index int, p Piece, finish any, delta, first bool) map[string]any {
 		c := map[string]any{"index": index, "logprobs": chatLogs(p.Tokens), "finish_reason": finish}
 		switch {
 		case !delta:
@@ -104,6 +104,9 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	all, err := p.requests()
+	if err == nil {
+		err = s.strategy(&p.shared, p.LogProbs != nil)
+	}
 	if err != nil {
 		refuse(w, err)
 		return
@@ -118,6 +121,9 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	all, conversation, err := p.requests()
+	if err == nil {
+		err = s.strategy(&p.shared, p.LogProbs)
+	}
 	if err != nil {
 		refuse(w, err)
 		return
@@ -133,6 +139,10 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	for i := range all {
+		if p.Strategy != nil {
+			all[i].Conversation = conversation
+			continue
+		}
 		all[i].Prompt, all[i].Stops = prompt, slices.Concat(all[i].Stops, stops)
 	}
 	s.answer(w, r, &p.shared, chatForm, all)
@@ -229,10 +239,19 @@ func (a *answer) envelope(object string, choices []any) map[string]any {
 		"system_fingerprint": a.info.State, "choices": choices}
 }
 
+// last is a choice with how its text ended, and how it was found.
+func (a *answer) last(i int, p Piece, delta, first bool) any {
+	c := a.choice(i, p, a.results[i].Finish, delta, first)
+	if t := a.results[i].Trace; t != nil {
+		c["starling"] = t
+	}
+	return c
+}
+
 func (a *answer) whole(object string) any {
 	var choices []any
 	for i, t := range a.texts {
-		choices = append(choices, a.choice(i, t, a.results[i].Finish, false, false))
+		choices = append(choices, a.last(i, t, false, false))
 	}
 	body := a.envelope(object, choices)
 	body["usage"] = a.usage()
@@ -281,7 +300,7 @@ func (a *answer) stream(w http.ResponseWriter, r *http.Request, s *Server, usage
 	}
 	for i := range all {
 		if err == nil {
-			err = chunk([]any{a.choice(i, Piece{}, a.results[i].Finish, true, !first[i])}, nil)
+			err = chunk([]any{a.last(i, Piece{}, true, !first[i])}, nil)
 		}
 	}
 	if err == nil && usage {

@@ -12,6 +12,8 @@ import (
 	"log/slog"
 	"net/http"
 	"time"
+
+	"github.com/starling-network/starling/web/openai/strategy"
 )
 
 // Model is one or several models that continue texts. It is used by many goroutines.
@@ -57,6 +59,9 @@ type Request struct {
 	Seed        uint64
 	Stops       []string
 	Likely      int // likeliest tokens that are wanted with each token; -1: no probabilities
+
+	Strategy     *strategy.Options // nil: one text
+	Conversation []Message         // of a chat with a Strategy, in place of Prompt and the stops of its template
 }
 
 // Piece is what a text has more: whole characters, and the tokens behind them if probabilities are wanted.
@@ -76,8 +81,9 @@ type Token struct {
 type Result struct {
 	PromptTokens int
 	Tokens       int
-	Finish       string // stop or length
-	Drawn        *Drawn // nil: the answer cannot be checked
+	Finish       string          // stop or length
+	Trace        *strategy.Trace // of a request with a Strategy
+	Drawn        *Drawn          // nil: the answer cannot be checked
 }
 
 // Drawn is an answer as it was drawn, so that it can be checked.
@@ -100,7 +106,9 @@ type Config struct {
 	Origins []string     // whose pages may ask from a browser, such as https://chat.example; "*" is any
 	Watch   bool         // answer /, /health and /metrics, too: the server is not a part of another
 	Health  func() error // why no text can be written; nil: it is not known
-	Log     *slog.Logger // of requests; nil: nowhere
+
+	Strategies bool         // the model finds answers by the Strategy of a request
+	Log        *slog.Logger // of requests; nil: nowhere
 }
 
 // Limits of a request.

@@ -11,22 +11,25 @@ import (
 	"io"
 	"net/http"
 	"strings"
+
+	"github.com/starling-network/starling/web/openai/strategy"
 )
 
 // shared are the parameters that both kinds of requests have.
 type shared struct {
-	Model       string    `json:"model"`
-	Stream      bool      `json:"stream"`
-	Streaming   streaming `json:"stream_options"`
-	Temperature *float64  `json:"temperature"`
-	TopP        *float64  `json:"top_p"`
-	Seed        *int64    `json:"seed"`
-	N           *int      `json:"n"`
-	Stop        texts     `json:"stop"`
-	Max         *int      `json:"max_tokens"`
-	Presence    float64   `json:"presence_penalty"`
-	Frequency   float64   `json:"frequency_penalty"`
-	Bias        any       `json:"logit_bias"`
+	Model       string            `json:"model"`
+	Stream      bool              `json:"stream"`
+	Streaming   streaming         `json:"stream_options"`
+	Temperature *float64          `json:"temperature"`
+	TopP        *float64          `json:"top_p"`
+	Seed        *int64            `json:"seed"`
+	N           *int              `json:"n"`
+	Stop        texts             `json:"stop"`
+	Max         *int              `json:"max_tokens"`
+	Presence    float64           `json:"presence_penalty"`
+	Frequency   float64           `json:"frequency_penalty"`
+	Bias        any               `json:"logit_bias"`
+	Strategy    *strategy.Options `json:"starling"`
 }
 
 type streaming struct {
@@ -188,7 +191,7 @@ func (p *shared) request() (r Request, n int, err error) {
 	if bias, ok := p.Bias.(map[string]any); p.Bias != nil && (!ok || len(bias) > 0) {
 		return r, 0, invalid("logit_bias", "unsupported_parameter", "logit_bias is not supported: leave it out.")
 	}
-	r = Request{Model: p.Model, Likely: -1, Stops: p.Stop}
+	r = Request{Model: p.Model, Likely: -1, Stops: p.Stop, Strategy: p.Strategy}
 	if len(p.Stop) > maxStops {
 		return r, 0, invalid("stop", "invalid_value",
 			fmt.Sprintf("There are %d stop strings, at most %d.", len(p.Stop), maxStops))

@@ -45,7 +45,7 @@ With -o json or jsonl: {"role","content","tokens","finish_reason"} for each answ
 				return terminal.UnreadableModel("use", args[0], err, terminal.AnyModel)
 			}
 			defer e.Close()
-			noteIgnored(c, args[0], e.Ignored())
+			c.NoteIgnored(args[0], e.Ignored())
 			r.Model, r.Likely = e.Models()[0].Name, -1
 			err = converse(cmd.Context(), c, serve.NewConversation(e, r, system), cmd.InOrStdin())
 			return terminal.IfInterrupted(cmd.Context(), err, cmd.CommandPath()+" "+args[0])

@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -81,14 +79,6 @@ With -o json: {"loss","perplexity","bits_per_byte","tokens","bytes","window","me
 	return cmd
 }
 
-// noteIgnored names the keys of the config.json of a model that were read over.
-func noteIgnored(c *terminal.Console, dir string, keys []string) {
-	if len(keys) > 0 && !c.Quiet {
-		fmt.Fprintf(os.Stderr, "note: keys of %s that mean nothing to the model were ignored: %s\n",
-			filepath.Join(dir, "config.json"), strings.Join(keys, ", "))
-	}
-}
-
 // evaluate measures a model on a file, or on what its run held out.
 func evaluate(c *terminal.Console, cmd *cobra.Command, dir, file string, window, threads int) (*pretrained.Evaluation,
 	error) {
@@ -99,7 +89,7 @@ func evaluate(c *terminal.Console, cmd *cobra.Command, dir, file string, window,
 	if err != nil {
 		return nil, err
 	}
-	noteIgnored(c, dir, m.Ignored())
+	c.NoteIgnored(dir, m.Ignored())
 	text, err := usage.ReadOrStdin(file)
 	if err != nil {
 		return nil, terminal.WithExit(&terminal.Problem{Code: "FILE_UNUSABLE", What: "cannot read the text",

@@ -44,7 +44,7 @@ With -o json: {"prompt","text","prompt_tokens","tokens","finish_reason"}, where 
 			if err != nil {
 				return generateError(cmd, args[0], err)
 			}
-			noteIgnored(c, args[0], g.Ignored())
+			c.NoteIgnored(args[0], g.Ignored())
 			var text strings.Builder
 			shown := opt.Prompt // before the first piece
 			made, err := g.Generate(cmd.Context(), opt, func(piece string) error {

@@ -98,7 +98,7 @@ With -o json: {"architecture","parameters","context","vocabulary","files":[{"nam
 			if err != nil {
 				return generateError(cmd, args[0], err)
 			}
-			noteIgnored(c, args[0], m.Ignored())
+			c.NoteIgnored(args[0], m.Ignored())
 			s := shown{Architecture: m[0].Config.Architecture(), Parameters: m.Parameters(), Context: m.Context(),
 				Vocabulary: m[0].Tokenizer.VocabSize()}
 			if len(m) > 1 {

@@ -1,4 +1,4 @@
-package model
+package serving
 
 import (
 	"errors"
@@ -19,7 +19,8 @@ import (
 	"github.com/starling-network/starling/web/tinker"
 )
 
-func tuneCommand(c *terminal.Console) *cobra.Command {
+// Tune is starling model tune.
+func Tune(c *terminal.Console) *cobra.Command {
 	var o trainer.Options
 	var listen, tokenFile string
 	var hosts []string
@@ -54,7 +55,7 @@ must carry as "Authorization: Bearer TOKEN" or "X-API-Key: TOKEN". docs/serving.
 			if err != nil {
 				return terminal.UnreadableModel("train", args[0], err, terminal.AnyModel)
 			}
-			noteIgnored(c, args[0], t.Ignored())
+			c.NoteIgnored(args[0], t.Ignored())
 			l, err := net.Listen("tcp", listen)
 			if err != nil {
 				return &terminal.Problem{Code: "LISTEN_FAILED", What: "cannot listen on " + listen, Why: err.Error(),

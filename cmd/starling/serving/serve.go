@@ -1,6 +1,5 @@
-// Package model is starling model: commands that list, fetch, show, measure, export, serve and own models. Models are
-// made by starling train.
-package model
+// Package serving is starling model serve and starling model tune: servers of a model in a folder, over HTTP.
+package serving
 
 import (
 	"errors"
@@ -12,49 +11,21 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/starling-network/starling/cmd/starling/apply"
 	"github.com/starling-network/starling/cmd/starling/terminal"
-	"github.com/starling-network/starling/cmd/starling/trade"
 	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/node/reasoning"
 	"github.com/starling-network/starling/node/serve"
 	"github.com/starling-network/starling/web/access"
 	"github.com/starling-network/starling/web/hub"
 	"github.com/starling-network/starling/web/openai"
 )
 
-// Command is starling model.
-func Command(c *terminal.Console) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "model",
-		Short: "List, fetch, export, serve and measure trained models",
-		Long: `Work with the model in a folder: the output folder of a run, or a model in Hugging Face form
-(config.json, tokenizer.json, model.safetensors or its shards). list, pull and provenance are about the models of
-finished runs, in a folder of runs or at a server; shares, pay, claim and transfer about who owns models on a network.`,
-		Example: `  starling model serve out/quickstart
-  starling model export out/quickstart --format gguf --type q8_0 --file quickstart.gguf
-  starling model chat out/quickstart
-  starling model pull quickstart --api http://10.0.0.7:7300 --to models/quickstart
-  starling model eval out/quickstart --data other.txt
-  starling model card out/quickstart --verify
-  starling model show out/quickstart -o json
-  starling model shares job-7f3a --network http://127.0.0.1:26601`,
-		Args: usage.Exactly(),
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(GenerateCommand(c), listCommand(c), pullCommand(c), pushCommand(c), exportCommand(c),
-		chatCommand(c), serveCommand(c), tuneCommand(c),
-		evalCommand(c), apply.Check(c), apply.Classify(c), apply.Embed(c), apply.Sample(c), cardCommand(c),
-		provenanceCommand(c), showCommand(c), sharesCommand(c),
-		payCommand(c), claimCommand(c), transferCommand(c))
-	cmd.AddCommand(trade.Commands(c)...)
-	return cmd
-}
-
-func serveCommand(c *terminal.Console) *cobra.Command {
+// Serve is starling model serve.
+func Serve(c *terminal.Console) *cobra.Command {
 	var o serve.Options
 	var listen, tokenFile string
-	var adapters, hosts, origins []string
+	var adapters, hosts, origins, tools []string
 	var memory int
 	var quiet bool
 	cmd := &cobra.Command{
@@ -74,9 +45,14 @@ Pages in a browser may ask it if --allow-origin names their origin, or is "*". G
 GET /metrics what it counts, for Prometheus; every request is a line of the log, by the name that its answer has as
 X-Request-Id, unless --no-log is given.
 
-A conversation is rendered by the model's chat template, or as lines "User: " and "Assistant: "; see docs/serving.md.`,
+A conversation is rendered by the model's chat template, or as lines "User: " and "Assistant: "; see docs/serving.md.
+
+A request may ask for a vote over several answers, a search over steps, or tools, under the key "starling". A tool is a
+function in Starlark: --tool add=tools.star has the model call add(arguments) of the file tools.star, which gets a dict
+and returns a string or a number.`,
 		Example: `  starling model serve out/quickstart
   starling model serve out/base --adapter tuned=out/tuned/adapter --listen 127.0.0.1:8000
+  starling model serve out/quickstart --tool add=examples/tools/add.star
   starling model serve out/base --listen 0.0.0.0:8000 --token-file token`,
 		Args: usage.Exactly("MODEL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -91,6 +67,10 @@ A conversation is rendered by the model's chat template, or as lines "User: " an
 				}
 				o.Adapters = append(o.Adapters, serve.Adapter{Name: name, Dir: dir})
 			}
+			callable, err := toolsOf(cmd, tools)
+			if err != nil {
+				return err
+			}
 			if memory < 1 || o.Texts < 1 || o.Waiting < 1 || o.Threads < 1 {
 				return usage.Error(cmd, errors.New("--kv-memory, --texts, --waiting and --threads must be at least 1"))
 			}
@@ -100,13 +80,18 @@ A conversation is rendered by the model's chat template, or as lines "User: " an
 				return terminal.UnreadableModel("serve", args[0], err, terminal.AnyModel+", and adapters of it")
 			}
 			defer e.Close()
-			noteIgnored(c, args[0], e.Ignored())
+			m, err := reasoning.New(e, callable...)
+			if err != nil {
+				return usage.Error(cmd, fmt.Errorf("--tool: %w", err))
+			}
+			c.NoteIgnored(args[0], e.Ignored())
 			pull, err := hub.New(e.Folders())
 			if err != nil {
 				return err
 			}
 			defer pull.Close()
 			config.Rest, config.Watch, config.Health, config.Origins = pull, true, e.Health, origins
+			config.Strategies = true
 			if !quiet {
 				config.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
 			}
@@ -128,7 +113,7 @@ A conversation is rendered by the model's chat template, or as lines "User: " an
 			if err != nil {
 				return errors.Join(err, l.Close())
 			}
-			return openai.Serve(cmd.Context(), l, openai.New(e, config))
+			return openai.Serve(cmd.Context(), l, openai.New(m, config))
 		},
 	}
 	f := cmd.Flags()
@@ -140,11 +125,30 @@ A conversation is rendered by the model's chat template, or as lines "User: " an
 	f.BoolVar(&quiet, "no-log", false, "log no requests")
 	f.StringVar(&o.Name, "name", "", "name of the model (default: that of its folder)")
 	f.StringArrayVar(&adapters, "adapter", nil, "NAME=DIR: serve an adapter of the model as the model NAME")
+	f.StringArrayVar(&tools, "tool", nil,
+		"NAME=FILE: a function in Starlark that requests may let the model call (repeatable)")
 	f.IntVar(&o.Threads, "threads", kernel.Cores, "number of threads")
 	f.IntVar(&o.Texts, "texts", 16, "texts that are written at once")
 	f.IntVar(&o.Waiting, "waiting", 64, "texts that may wait in addition")
 	f.IntVar(&memory, "kv-memory", 1024, "MiB that the keys and values of all texts may take")
 	return cmd
+}
+
+// toolsOf reads the tools of flags.
+func toolsOf(cmd *cobra.Command, flags []string) (tools []reasoning.Tool, err error) {
+	for _, f := range flags {
+		name, path, ok := strings.Cut(f, "=")
+		if !ok || path == "" {
+			return nil, usage.Error(cmd, fmt.Errorf("--tool %s is not NAME=FILE", f))
+		}
+		t, err := reasoning.OpenTool(name, path)
+		if err != nil {
+			return nil, &terminal.Problem{Code: "TOOL_INVALID", What: "cannot use the tool " + name, Why: err.Error(),
+				Fix: "give a file in Starlark that defines the function " + name + " with one parameter"}
+		}
+		tools = append(tools, t)
+	}
+	return tools, nil
 }
 
 // serveConfig reads the token, which an address beyond the loopback needs.

@@ -1,4 +1,5 @@
-package bench
+// Package reinforce is starling bench rl: it shows the figures of node/benchmark/reinforce, and measures nothing.
+package reinforce
 
 import (
 	"fmt"
@@ -14,7 +15,8 @@ import (
 	"github.com/starling-network/starling/node/benchmark/reinforce"
 )
 
-func rlCommand(c *terminal.Console) *cobra.Command {
+// Command is starling bench rl.
+func Command(c *terminal.Console) *cobra.Command {
 	o, quick := reinforce.Options{Seeds: 3, Steps: 1000, Rounds: 250}, false
 	cmd := &cobra.Command{
 		Use:   "rl",
