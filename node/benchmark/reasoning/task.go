@@ -88,7 +88,7 @@ model:
 datasets: [{path: %q}]
 sequence_len: %d
 training: {max_steps: %d, global_batch_size: 64, learning_rate: 3.0e-3, warmup_steps: %d}
-strategy: {workers: 2, sync_steps: %d}
+strategy: {workers: 1, sync_steps: %d}
 output: {dir: %q}
 `, t.name, seed, seed, t.length, examples, t.length, steps, max(1, steps/50), min(100, max(1, steps/4)), out)
 }
