@@ -100,17 +100,7 @@ and returns a string or a number.`,
 				return &terminal.Problem{Code: "LISTEN_FAILED", What: "cannot listen on " + listen, Why: err.Error(),
 					Fix: "give another --listen address"}
 			}
-			base := "http://" + l.Addr().String() + "/v1"
-			if c.Form.Machine() {
-				var names []string
-				for _, m := range e.Models() {
-					names = append(names, m.Name)
-				}
-				err = c.Form.Print(os.Stdout, terminal.One(map[string]any{"base_url": base, "models": names}, base))
-			} else {
-				_, err = fmt.Println("serving  " + base)
-			}
-			if err != nil {
+			if err := announce(c, l, e.Models()); err != nil {
 				return errors.Join(err, l.Close())
 			}
 			return openai.Serve(cmd.Context(), l, openai.New(m, config))
@@ -132,6 +122,20 @@ and returns a string or a number.`,
 	f.IntVar(&o.Waiting, "waiting", 64, "texts that may wait in addition")
 	f.IntVar(&memory, "kv-memory", 1024, "MiB that the keys and values of all texts may take")
 	return cmd
+}
+
+// announce tells where the models are served.
+func announce(c *terminal.Console, l net.Listener, models []openai.Info) error {
+	base := "http://" + l.Addr().String() + "/v1"
+	if !c.Form.Machine() {
+		_, err := fmt.Println("serving  " + base)
+		return err
+	}
+	var names []string
+	for _, m := range models {
+		names = append(names, m.Name)
+	}
+	return c.Form.Print(os.Stdout, terminal.One(map[string]any{"base_url": base, "models": names}, base))
 }
 
 // toolsOf reads the tools of flags.
