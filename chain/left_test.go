@@ -71,6 +71,8 @@ func (caseOf) Decidable(uint64) (uint64, error) { return 0, nil }
 
 func (caseOf) Bound(terms.Terms) error { return nil }
 
+func (caseOf) Bases() []canon.Digest { return nil }
+
 func (caseOf) Parts(dispute.Claim) uint64 { return 1 }
 
 func (caseOf) Judge(dispute.Claim, []byte) (dispute.Ruling, error) {

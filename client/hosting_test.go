@@ -35,7 +35,7 @@ func (n *network) trained() {
 }
 
 // A model is hosted in two coins, and paid by vouchers. A redeemed amount is divided exactly: the holders of the shares
-// of its job have a part in ZEN, its owner in another coin. Vouchers that are not right are refused by a code each, and
+// of its job have a part in each coin. Vouchers that are not right are refused by a code each, and
 // the books are balanced at every step.
 func TestModelsAreHosted(t *testing.T) {
 	t.Parallel()
@@ -163,11 +163,11 @@ func (n *network) pays(p hosting.Place, c coin.Registered, name string) {
 		n.t.Errorf("channel %d: %v", id, err)
 	}
 	n.refused(payer.Hosting.Close(n.ctx, id), chainhosting.ErrNone, chainhosting.Name, 15)
-	part := uint64(190_000)
-	if c.Own() {
-		part = 0 // it goes to the shares
+	if h, err := payer.Reward.Model(n.ctx, "job", ""); err != nil || c.Own() && h.Held != 190_000 ||
+		!c.Own() && (len(h.Coins) != 1 || h.Coins[0].Coin != c.Coin || h.Coins[0].Held != 190_000) {
+		n.t.Errorf("the holders of shares have %+v, %v", h, err)
 	}
-	for who, gain := range map[string]int64{"payer": -locked, name: 760_000, "consumer": int64(part)} {
+	for who, gain := range map[string]int64{"payer": -locked, name: 760_000, "consumer": 0} {
 		if has, want := n.has(who, c.Coin), uint64(int64(before[who])+gain); has != want {
 			n.t.Errorf("%s has %s, want %s", who, c.Text(has), c.Text(want))
 		}

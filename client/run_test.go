@@ -89,6 +89,8 @@ func (ruling) Decidable(uint64) (uint64, error) { return 0, nil }
 
 func (ruling) Bound(terms.Terms) error { return nil }
 
+func (ruling) Bases() []canon.Digest { return nil }
+
 func (r ruling) open(canon.Digest, []byte, uint32) (works.Case, error) { return r, nil }
 
 // first is the amount that a first conviction takes of the stakes of these tests: half of the smallest.

@@ -443,7 +443,7 @@ func (e *economy) sell() bool {
 	if a, b := e.model(citizen).Shares, e.model(slowOne).Shares; a < 400_000 || b == 0 || a+b > reward.Shares {
 		e.t.Errorf("the consumer holds %d shares, the worker %d", a, b)
 	}
-	e.must(e.as(citizen).Reward.PayRevenue(e.t.Context(), e.first.ID(), 3_000_001))
+	e.must(e.as(citizen).Reward.PayRevenue(e.t.Context(), e.first.ID(), "", 3_000_001))
 	return true
 }
 
@@ -466,7 +466,7 @@ func (e *economy) earn() bool {
 	if e.w.Height() < e.since+3 {
 		return false
 	}
-	e.must(e.as(citizen).Reward.PayRevenue(e.t.Context(), e.first.ID(), 2_000_000))
+	e.must(e.as(citizen).Reward.PayRevenue(e.t.Context(), e.first.ID(), "", 2_000_000))
 	e.due += 2 * e.model(citizen).Shares
 	return true
 }

@@ -55,6 +55,7 @@ import (
 	"github.com/starling-network/starling/chain/referee"
 	"github.com/starling-network/starling/chain/wire"
 	"github.com/starling-network/starling/chain/x/beacon"
+	"github.com/starling-network/starling/chain/x/catalog"
 	"github.com/starling-network/starling/chain/x/hosting"
 	"github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/chain/x/payout"
@@ -225,7 +226,7 @@ func (a *App) arrange(stores map[string]*storetypes.KVStoreKey) {
 		ibc.NewAppModule(k.ibc), transfer.NewAppModule(k.transfer), tendermint.NewAppModule(k.tendermint),
 		genutil.NewAppModule(k.accounts, k.staking, a, a.Tx),
 		beacon.NewModule(k.beacon), registry.NewModule(k.registry), market.NewModule(k.market), reward.NewModule(k.reward),
-		training.NewModule(k.training), sale.NewModule(k.sale), payout.NewModule(k.payout),
+		training.NewModule(k.training), sale.NewModule(k.sale), payout.NewModule(k.payout), catalog.NewModule(k.catalog),
 		hosting.NewModule(k.hosting),
 	)
 	a.basics = module.NewBasicManagerFromManager(a.modules, map[string]module.AppModuleBasic{
@@ -244,8 +245,8 @@ func (a *App) arrange(stores map[string]*storetypes.KVStoreKey) {
 		slashingtypes.ModuleName, govtypes.ModuleName, consensustypes.ModuleName, feegrant.ModuleName,
 		evidencetypes.ModuleName, upgradetypes.ModuleName,
 		ibcexported.ModuleName, transfertypes.ModuleName, tendermint.ModuleName,
-		beacon.Name, registry.Name, market.Name, reward.Name, training.Name, sale.Name, payout.Name, hosting.Name,
-		genutiltypes.ModuleName}
+		beacon.Name, registry.Name, market.Name, reward.Name, training.Name, sale.Name, payout.Name, catalog.Name,
+		hosting.Name, genutiltypes.ModuleName}
 	a.modules.SetOrderInitGenesis(order...)
 	a.modules.SetOrderExportGenesis(order...)
 }
@@ -262,7 +263,7 @@ func (a *App) handle(v Validator, stores map[string]*storetypes.KVStoreKey) {
 		}
 		// An empty store cannot be opened again (iavl v1.2.8), so stores that may be empty hold a format version.
 		for _, name := range []string{feegrant.StoreKey, evidencetypes.StoreKey, beacon.Name, registry.Name, market.Name,
-			reward.Name, training.Name, sale.Name, payout.Name, hosting.Name} {
+			reward.Name, training.Name, sale.Name, payout.Name, catalog.Name, hosting.Name} {
 			ctx.KVStore(stores[name]).Set([]byte("format"), []byte{1})
 		}
 		if err := keepers.upgrade.SetModuleVersionMap(ctx, a.modules.GetVersionMap()); err != nil {

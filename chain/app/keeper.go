@@ -45,6 +45,7 @@ import (
 	"github.com/starling-network/starling/chain/wire"
 	"github.com/starling-network/starling/chain/x/beacon"
 	"github.com/starling-network/starling/chain/x/beacon/censorship"
+	"github.com/starling-network/starling/chain/x/catalog"
 	"github.com/starling-network/starling/chain/x/hosting"
 	"github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/chain/x/payout"
@@ -59,7 +60,7 @@ var storeNames = []string{
 	authtypes.StoreKey, banktypes.StoreKey, stakingtypes.StoreKey, distrtypes.StoreKey, slashingtypes.StoreKey,
 	govtypes.StoreKey, consensustypes.StoreKey, feegrant.StoreKey, evidencetypes.StoreKey, upgradetypes.StoreKey,
 	ibcexported.StoreKey, transfertypes.StoreKey, beacon.Name, registry.Name, market.Name, reward.Name, training.Name,
-	sale.Name, payout.Name, hosting.Name,
+	sale.Name, payout.Name, catalog.Name, hosting.Name,
 }
 
 // permissions are the rights of the module accounts.
@@ -73,6 +74,7 @@ var permissions = map[string][]string{
 	registry.Name:                  nil,                                  // holds all stakes of participants
 	market.Name:                    nil,                                  // holds all budgets of jobs
 	sale.Name:                      nil,                                  // holds prices and bonds of sales of files
+	catalog.Name:                   nil,                                  // holds shares of models that are offered
 	payout.Name:                    {authtypes.Minter, authtypes.Burner}, // holds ZEN that are tokens on other chains
 	hosting.Name:                   nil,                                  // holds bonds of providers, and channels
 	reward.Name:                    {authtypes.Minter},                   // holds the emission, shares of models, revenue
@@ -102,6 +104,7 @@ type keepers struct {
 	sale     *sale.Keeper
 	payout   *payout.Keeper
 	hosting  *hosting.Keeper
+	catalog  *catalog.Keeper
 }
 
 // closed are the accounts that cannot receive coins: their balances must match the ledgers of their modules.
@@ -145,18 +148,20 @@ func newKeepers(a *App, stores map[string]*storetypes.KVStoreKey, logger log.Log
 
 	k.connect(a, store, governance)
 
-	var errs [8]error
+	var errs [9]error
 	k.beacon, errs[0] = beacon.NewKeeper(store(beacon.Name), governance, k.staking)
 	k.registry, errs[1] = registry.NewKeeper(store(registry.Name), authtypes.NewModuleAddress(registry.Name), governance,
 		k.bank, k.distribution, k.beacon)
 	k.market, errs[2] = market.NewKeeper(store(market.Name), authtypes.NewModuleAddress(market.Name), governance, k.bank,
 		k.distribution, registry.Paying{Keeper: k.registry}, k.registry.CoinStakes, k.beacon)
 	k.reward, errs[3] = reward.NewKeeper(store(reward.Name), governance, k.bank, reward.Community{Keeper: k.distribution},
-		registry.Paying{Keeper: k.registry}, k.market)
+		registry.Paying{Keeper: k.registry}, k.market, k.market.Coins)
+	k.catalog, errs[8] = catalog.NewKeeper(store(catalog.Name), authtypes.NewModuleAddress(catalog.Name), k.bank,
+		k.market.Coins, k.market, k.reward)
 	k.training, errs[4] = training.NewKeeper(store(training.Name), governance, k.market, k.registry, k.reward,
 		k.registry.CoinStakes, k.beacon, k.accounts, c.Referee, sealed.RootFuncs{})
 	k.sale, errs[5] = sale.NewKeeper(store(sale.Name), authtypes.NewModuleAddress(sale.Name), k.bank, k.distribution,
-		k.market.Coins)
+		k.market.Coins, k.catalog, k.reward)
 	k.payout, errs[6] = payout.NewKeeper(store(payout.Name), governance, k.bank, c.Deposits)
 	k.hosting, errs[7] = hosting.NewKeeper(store(hosting.Name), authtypes.NewModuleAddress(hosting.Name), governance,
 		k.bank, k.distribution, k.market.Coins, reward.Revenue{Keeper: k.reward})
@@ -166,7 +171,8 @@ func newKeepers(a *App, stores map[string]*storetypes.KVStoreKey, logger log.Log
 	k.registry.Fleets.Pay(delegate.Fees{Keeper: k.feegrant})
 	k.registry.CoinStakes.Connect(k.market.Coins)
 	k.market.Connect(k.training)
-	k.reward.Connect(k.training)
+	k.reward.Connect(k.training, k.catalog)
+	k.training.Connect(k.catalog)
 	k.bank.AppendSendRestriction(k.reward.BeforeSend)
 	return k, errors.Join(errs[:]...)
 }

@@ -86,7 +86,7 @@ func (r *Referee) start(c dispute.Claim, payload []byte) (dispute.Ruling, error)
 			len(answers))
 	}
 	at := modelAt(r, c)
-	return rule(r.startRoot(p.Checkpoint[at:at+n], moments, left, answers), c.After), nil
+	return rule(startRoot(r.step, p.Checkpoint[at:at+n], moments, left, answers), c.After), nil
 }
 
 // modelAt is the number of the first tensor of the checkpoint that belongs to the model of the unit: 0 but in a swarm.
@@ -94,11 +94,11 @@ func modelAt(r *Referee, c dispute.Claim) int { return train.Node(r.spec, c.Unit
 
 // startRoot is the root of the first inner state: the parameters of the checkpoint, the answers that are given, and the
 // moments, zero if there are none; of a replica, also its carried difference from the parameters.
-func (r *Referee) startRoot(params, moments, left, answers []canon.Digest) canon.Digest {
+func startRoot(step *program.Program, params, moments, left, answers []canon.Digest) canon.Digest {
 	roots := slices.Concat(params, moments)
 	if moments == nil {
-		shapes := r.step.InputShapes()
-		for _, name := range train.Moments(r.step) {
+		shapes := step.InputShapes()
+		for _, name := range train.Moments(step) {
 			if parts.IsGiven(name) {
 				roots, answers = append(roots, answers[0]), answers[1:]
 				continue

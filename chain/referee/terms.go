@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/compute/train/parts"
@@ -43,6 +44,11 @@ func Terms(s *train.Spec, p *program.Program, t terms.Terms) error {
 
 // Bound reports, as an error that wraps refusal.ErrTerms, in what terms are not those of the work.
 func (r *Referee) Bound(t terms.Terms) error { return Terms(r.spec, r.step, t) }
+
+// Bases are the digests by which the work names what it is made from.
+func (r *Referee) Bases() []canon.Digest {
+	return []canon.Digest{r.spec.Genesis, r.spec.Frozen, r.spec.Data}
+}
 
 // Rollout are the terms of the units of a work that draw; the zero value if there are none.
 func Rollout(s *train.Spec, p *program.Program) (r terms.Rollout) {

@@ -36,6 +36,7 @@ import (
 	"github.com/starling-network/starling/chain/account"
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/beacon/beaconpb"
+	"github.com/starling-network/starling/chain/x/catalog/catalogpb"
 	"github.com/starling-network/starling/chain/x/hosting/hostingpb"
 	"github.com/starling-network/starling/chain/x/market/marketpb"
 	"github.com/starling-network/starling/chain/x/payout/payoutpb"
@@ -119,6 +120,7 @@ func NewEncoding() (*Encoding, error) {
 	msgservice.RegisterMsgServiceDesc(e.Registry, &rewardpb.Msg_serviceDesc)
 	msgservice.RegisterMsgServiceDesc(e.Registry, &payoutpb.Msg_serviceDesc)
 	msgservice.RegisterMsgServiceDesc(e.Registry, &salepb.Msg_serviceDesc)
+	msgservice.RegisterMsgServiceDesc(e.Registry, &catalogpb.Msg_serviceDesc)
 	msgservice.RegisterMsgServiceDesc(e.Registry, &trainingpb.Msg_serviceDesc)
 	return e, nil
 }

@@ -11,6 +11,7 @@ import (
 	sdkmath "cosmossdk.io/math"
 	sdk "github.com/cosmos/cosmos-sdk/types"
 	sdkquery "github.com/cosmos/cosmos-sdk/types/query"
+	banktypes "github.com/cosmos/cosmos-sdk/x/bank/types"
 	distrtypes "github.com/cosmos/cosmos-sdk/x/distribution/types"
 	govtypes "github.com/cosmos/cosmos-sdk/x/gov/types"
 	govv1 "github.com/cosmos/cosmos-sdk/x/gov/types/v1"
@@ -18,6 +19,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/chain/x/catalog"
 	"github.com/starling-network/starling/chain/x/hosting"
 	"github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/chain/x/payout"
@@ -67,6 +69,10 @@ func Count(ctx context.Context, account module.Account) ([]ModuleBalance, error)
 	if err != nil {
 		return nil, fmt.Errorf("client: the books of %s: %w", hosting.Name, err)
 	}
+	revenues, err := c.revenues(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("client: the books of %s: %w", reward.Name, err)
+	}
 	ownOf := func(sums map[string]sdkmath.Int) func(context.Context) (sdkmath.Int, error) {
 		return func(context.Context) (sdkmath.Int, error) { return sums[coin.Coin{}.Denom], nil }
 	}
@@ -74,7 +80,7 @@ func Count(ctx context.Context, account module.Account) ([]ModuleBalance, error)
 		module string
 		count  func(context.Context) (sdkmath.Int, error)
 	}{
-		{registry.Name, c.stakes}, {market.Name, ownOf(budgets)}, {reward.Name, c.revenue}, {sale.Name, ownOf(sales)},
+		{registry.Name, c.stakes}, {market.Name, ownOf(budgets)}, {reward.Name, ownOf(revenues)}, {sale.Name, ownOf(sales)},
 		{payout.Name, c.abroad}, {hosting.Name, ownOf(hosted)},
 		{stakingtypes.BondedPoolName, c.bonded}, {stakingtypes.NotBondedPoolName, c.unbonding},
 		{distrtypes.ModuleName, c.undistributed}, {govtypes.ModuleName, c.deposits},
@@ -98,8 +104,12 @@ func Count(ctx context.Context, account module.Account) ([]ModuleBalance, error)
 	if err != nil {
 		return nil, err
 	}
-	others, err := c.others(ctx, budgets, sales, hosted)
-	return append(append(books, supply), others...), err
+	offered, err := c.offered(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("client: the books of %s: %w", catalog.Name, err)
+	}
+	others, err := c.others(ctx, budgets, sales, revenues, hosted)
+	return append(append(books, offered, supply), others...), err
 }
 
 type counter struct {
@@ -227,24 +237,63 @@ func (c counter) abroad(ctx context.Context) (sum sdkmath.Int, err error) {
 	return sum, nil
 }
 
-// revenue is the part of the payments for models that the holders of their shares have not claimed.
-func (c counter) revenue(ctx context.Context) (sum sdkmath.Int, err error) {
-	sum = sdkmath.ZeroInt()
-	jobs, err := c.Training.Runs(ctx, false)
+// revenues are the parts of the payments for models that the holders of their shares have not claimed, in base units of
+// each denomination.
+func (c counter) revenues(ctx context.Context) (sums map[string]sdkmath.Int, err error) {
+	sums = map[string]sdkmath.Int{coin.Coin{}.Denom: sdkmath.ZeroInt()}
+	works, err := c.Training.Runs(ctx, false)
 	if err != nil {
-		return sum, err
+		return nil, err
 	}
-	for _, job := range jobs {
-		m, err := c.Reward.Model(ctx, job, "")
+	listings, err := c.Catalog.Listings(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range listings {
+		if l.Terms.Job == "" {
+			works = append(works, l.Pool())
+		}
+	}
+	for _, work := range works {
+		m, err := c.Reward.Model(ctx, work, "")
 		if errors.Is(err, query.ErrNotFound) {
 			continue // no account holds shares
 		}
 		if err != nil {
-			return sum, err
+			return nil, err
 		}
-		sum = sum.Add(sdkmath.NewIntFromUint64(m.Held))
+		add(sums, m.Coin, m.Held)
+		for _, in := range m.Coins {
+			add(sums, in.Coin, in.Held)
+		}
 	}
-	return sum, nil
+	return sums, nil
+}
+
+// offered compares the shares of models that the account of the catalog holds with those of its offers. The sum of all
+// models counts, and each of them: shares of one that are missing are not replaced by those of another.
+func (c counter) offered(ctx context.Context) (ModuleBalance, error) {
+	b := ModuleBalance{Module: catalog.Name, Coin: coin.Coin{Denom: reward.Denom(""), Symbol: "shares"}}
+	left := map[string]uint64{}
+	offers, err := c.Catalog.ShareOffers(ctx, false)
+	if err != nil {
+		return b, err
+	}
+	for _, o := range offers {
+		left[reward.Denom(o.Pool)] += o.Left
+		b.Owed += o.Left
+	}
+	err = query.Pages(func(p *sdkquery.PageRequest) (*sdkquery.PageResponse, error) {
+		r, err := banktypes.NewQueryClient(c.queries).AllBalances(ctx,
+			&banktypes.QueryAllBalancesRequest{Address: wallet.ModuleAddress(catalog.Name), Pagination: p})
+		for _, held := range r.GetBalances() {
+			n := held.Amount.Uint64()
+			b.Held += n
+			b.Dust = b.Dust || left[held.Denom] != n
+		}
+		return r.GetPagination(), err
+	})
+	return b, err
 }
 
 // validators of the staking module, whatever their status.

@@ -19,15 +19,15 @@ import (
 	"github.com/starling-network/starling/protocol/coin"
 )
 
-// others are the books in the registered coins other than the network's own: stakes, budgets, prices and bonds of
-// sales, channels, the community pool, and that the module of rewards, which knows no other coin, holds none.
+// others are the books in the registered coins other than the network's own: stakes, budgets, revenue of models, prices
+// and bonds of sales, channels, and the community pool.
 func (c counter) others(ctx context.Context,
-	budgets, sales, hosted map[string]sdkmath.Int) (books []ModuleBalance, err error) {
+	budgets, sales, revenues, hosted map[string]sdkmath.Int) (books []ModuleBalance, err error) {
 	all, err := c.Market.Coins(ctx)
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
-	owed := map[string]map[string]sdkmath.Int{registry.Name: {}, market.Name: budgets, reward.Name: {},
+	owed := map[string]map[string]sdkmath.Int{registry.Name: {}, market.Name: budgets, reward.Name: revenues,
 		sale.Name: sales, hosting.Name: hosted, distrtypes.ModuleName: {}}
 	stakes, err := c.Stakes.Of(ctx, "")
 	if err != nil {

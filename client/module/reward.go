@@ -10,10 +10,12 @@ import (
 	sdkquery "github.com/cosmos/cosmos-sdk/types/query"
 	banktypes "github.com/cosmos/cosmos-sdk/x/bank/types"
 
+	"github.com/starling-network/starling/chain/x/catalog"
 	chainreward "github.com/starling-network/starling/chain/x/reward"
 	"github.com/starling-network/starling/chain/x/reward/rewardpb"
 	"github.com/starling-network/starling/client/query"
 	"github.com/starling-network/starling/client/transaction"
+	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/reward"
 )
@@ -38,12 +40,14 @@ func (w Reward) Links(ctx context.Context, job string) ([]registry.Measured, err
 	return query.List[registry.Measured](r.GetLinks(), err)
 }
 
-// PayRevenue pays revenue of the model of a job, in uzen, to the holders of its shares.
-func (w Reward) PayRevenue(ctx context.Context, job string, amount uint64) error {
-	return send(ctx, w.account, &rewardpb.MsgPayRevenue{Sender: w.account.Address(), Job: job, Amount: amount})
+// PayRevenue pays revenue of the model of a job, or of listing/NUMBER, in grains of a coin, to the holders of its
+// shares and of those of the works that it was made from.
+func (w Reward) PayRevenue(ctx context.Context, job, denom string, amount uint64) error {
+	return send(ctx, w.account,
+		&rewardpb.MsgPayRevenue{Sender: w.account.Address(), Job: job, Amount: amount, Denom: denom})
 }
 
-// ClaimRevenue claims the revenue of the account's shares of the model of a job.
+// ClaimRevenue claims the revenue of the account's shares of the model of a job, in all coins.
 func (w Reward) ClaimRevenue(ctx context.Context, job string) error {
 	return send(ctx, w.account, &rewardpb.MsgClaimRevenue{Sender: w.account.Address(), Job: job})
 }
@@ -52,7 +56,14 @@ func (w Reward) ClaimRevenue(ctx context.Context, job string) error {
 type Held struct {
 	reward.Model
 	Shares uint64
-	Due    uint64 // uzen that it may claim
+	Due    uint64     // uzen that it may claim
+	Coins  []CoinHeld // its revenue in other coins
+}
+
+// CoinHeld is the revenue of a model in another coin than the network's own.
+type CoinHeld struct {
+	reward.Model
+	Due uint64 // grains that the holder may claim
 }
 
 // Model is the model of a job, and an account's shares of it; ErrNotFound if its order granted no shares or its run is
@@ -60,7 +71,15 @@ type Held struct {
 func (w Reward) Model(ctx context.Context, job, holder string) (Held, error) {
 	r, err := rewardpb.NewQueryClient(w.account).Model(ctx, &rewardpb.QueryModelRequest{Job: job, Holder: holder})
 	m, err := query.One[reward.Model](r.GetModel(), err)
-	return Held{m, r.GetShares(), r.GetDue()}, err
+	h := Held{m, r.GetShares(), r.GetDue(), nil}
+	for _, c := range r.GetCoins() {
+		m, err := query.One[reward.Model](c.Model, nil)
+		if err != nil {
+			return h, err
+		}
+		h.Coins = append(h.Coins, CoinHeld{m, c.Due})
+	}
+	return h, err
 }
 
 // Schedule is that of the emission.
@@ -111,8 +130,19 @@ func (w Reward) Earnings(ctx context.Context, account string) ([]reward.Receipt,
 	return all, nil
 }
 
-// Holders are the holders of shares of the model of a job, the most first, then in order of account.
+// Holders are the owners of shares of the model of a job, the most first, then in order of account. Shares that are
+// offered are their sellers'.
 func (w Reward) Holders(ctx context.Context, job string) (all []reward.ShareBalance, err error) {
+	offers, err := Catalog{Account: w.account}.ShareOffers(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	shares := map[string]uint64{}
+	for _, o := range offers {
+		if o.Pool == job {
+			shares[o.Seller] += o.Left
+		}
+	}
 	var next []byte
 	for {
 		r, err := banktypes.NewQueryClient(w.account).DenomOwners(ctx,
@@ -122,11 +152,15 @@ func (w Reward) Holders(ctx context.Context, job string) (all []reward.ShareBala
 			return nil, query.Known(err)
 		}
 		for _, o := range r.DenomOwners {
-			all = append(all, reward.ShareBalance{Who: o.Address, Shares: o.Balance.Amount.Uint64()})
+			shares[o.Address] += o.Balance.Amount.Uint64()
 		}
 		if next = r.Pagination.GetNextKey(); len(next) == 0 {
 			break
 		}
+	}
+	delete(shares, wallet.ModuleAddress(catalog.Name))
+	for who, n := range shares { // sorted below
+		all = append(all, reward.ShareBalance{Who: who, Shares: n})
 	}
 	slices.SortFunc(all, func(a, b reward.ShareBalance) int {
 		return cmp.Or(cmp.Compare(b.Shares, a.Shares), cmp.Compare(a.Who, b.Who))

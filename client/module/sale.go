@@ -19,7 +19,8 @@ func (s Sale) Create(ctx context.Context, t sale.Terms) (uint64, error) {
 	m := &salepb.MsgOffer{Sender: s.account.Address(), Name: t.Name, Price: t.Price, Denom: t.Denom, Bond: t.Bond,
 		Content: salepb.Content{Plain: c.Plain[:], Sealed: c.Sealed[:], Leaves: c.Leaves, Bytes: c.Bytes, Key: c.Key[:],
 			Index: c.Index[:]},
-		Answer: t.Answer, Complaint: t.Complaint, Seal: t.Seal, Locations: t.Locations, Job: t.Job}
+		Answer: t.Answer, Complaint: t.Complaint, Seal: t.Seal, Locations: t.Locations, Job: t.Job,
+		Listing: t.Listing, SellerPart: t.SellerPart}
 	var r salepb.MsgOfferResponse
 	err := ask(ctx, s.account, m, &r)
 	return r.Offer, err

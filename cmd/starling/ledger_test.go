@@ -129,6 +129,7 @@ func TestLedgerCommands(t *testing.T) {
 	l.trains()
 	l.owns()
 	l.explains()
+	l.lists()
 }
 
 // governs makes epochs of ten blocks, by a proposal from a file.
@@ -214,8 +215,8 @@ func (l *ledger) owns() {
 	worker, consumer := l.clients["worker"].Address(), l.clients["consumer"].Address()
 	var o ownedModel
 	l.must(json.Unmarshal([]byte(l.says(worker, append(on, "model", "shares", "job", "-o", "json")...)), &o))
-	if len(o.Holders) != 2 || o.Holders[0] != (modelHolder{Account: worker, Shares: 600_000}) ||
-		o.Holders[1] != (modelHolder{Account: consumer, Shares: 400_000}) {
+	if len(o.Holders) != 2 || o.Holders[0].Account != worker || o.Holders[0].Shares != 600_000 ||
+		o.Holders[1].Account != consumer || o.Holders[1].Shares != 400_000 {
 		l.t.Fatalf("%+v", o)
 	}
 	l.refuses(3, "no such thing: reward: no account holds shares of such a model\n",

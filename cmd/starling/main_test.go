@@ -18,6 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/catalog"
 	"github.com/starling-network/starling/cmd/starling/model"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/validator"
@@ -46,8 +47,7 @@ type (
 	workerIdentity    = worker.Identity
 	validatorIdentity = validator.Identity
 	exportedModel     = model.Exported
-	ownedModel        = model.Owned
-	modelHolder       = model.Holder
+	ownedModel        = catalog.Owned
 )
 
 func TestMain(m *testing.M) {

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/starling-network/starling/cmd/starling/catalog"
 	"github.com/starling-network/starling/cmd/starling/trade"
 	"github.com/starling-network/starling/internal/porttest"
 	"github.com/starling-network/starling/node/inspect"
@@ -43,7 +44,11 @@ func TestModelIsSold(t *testing.T) {
 			}
 		}
 	}
-	terms := []string{"--price", "20", "--bond", "5", "--answer-blocks", "600", "--complaint-blocks", "50"}
+	var listed catalog.Listed
+	does(t, &listed, "model", "catalog", "add", out, "--title", "sold", "--licence", "MIT", "--used-by", out, "--home",
+		seller, "--network", url)
+	terms := []string{"--price", "20", "--bond", "5", "--answer-blocks", "600", "--complaint-blocks", "50", "--listing",
+		fmt.Sprint(listed.Listing)}
 	at := porttest.Address(t)
 	stop := sell(at, terms...)
 	offered := sales(t, url)
@@ -100,6 +105,11 @@ func TestModelIsSold(t *testing.T) {
 		<-seldom()
 	}
 	stop()
+	var owned catalog.Owned
+	if does(t, &owned, "model", "shares", listed.Shares, "--network", url); owned.Held != 20_000_000 ||
+		len(listed.Digests) != 1 {
+		t.Errorf("the shares of %+v have %+v", listed, owned)
+	}
 	if exit, _, stderr := starling(t, "model", "sell", out, "--withdraw", "--home", seller, "--network", url, "--listen",
 		at); exit != 0 || len(sales(t, url)) != 0 {
 		t.Errorf("withdrawn: exit %d\n%s", exit, stderr)

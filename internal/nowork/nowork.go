@@ -15,14 +15,17 @@ import (
 )
 
 // Open is a works.Referee. It takes every work to be of the version of the numerics of a new network.
-func Open(_ canon.Digest, _ []byte, numerics uint32) (works.Case, error) {
+func Open(spec canon.Digest, _ []byte, numerics uint32) (works.Case, error) {
 	if is := market.DefaultParams().NumericsAt(1); numerics > 0 && is != numerics {
 		return nil, fmt.Errorf("%w: version %d, and the work has version %d", market.ErrNumerics, numerics, is)
 	}
-	return refuses{}, nil
+	return refuses{spec}, nil
 }
 
-type refuses struct{}
+type refuses struct{ spec canon.Digest }
+
+// Bases has the digest of the specification, in place of those in it.
+func (r refuses) Bases() []canon.Digest { return []canon.Digest{r.spec} }
 
 func (refuses) Bound(terms.Terms) error { return nil }
 

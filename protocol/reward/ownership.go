@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math/bits"
 	"slices"
+
+	"github.com/starling-network/starling/protocol/coin"
 )
 
 // Shares is how many shares there are of a model. They are tokens, and may change hands.
@@ -62,22 +64,35 @@ func Grant(consumer string, ppm uint32, work []ShareBalance) []ShareBalance {
 	return slices.DeleteFunc(granted, func(h ShareBalance) bool { return h.Shares == 0 })
 }
 
-// Model is a model whose shares are held, and the revenue that was paid in for it. Every share has earned the same
-// amount, so a payment costs the same for any number of holders.
+// Model is a model whose shares are held, and the revenue that was paid in for it in one coin. Every share has earned
+// the same amount, so a payment costs the same for any number of holders.
 type Model struct {
-	Job      string `cbor:"1,keyasint"`
-	PerShare uint64 `cbor:"2,keyasint"` // uzen that every share has earned so far
-	Carry    uint64 `cbor:"3,keyasint"` // uzen that were too few to divide; fewer than Shares
-	Held     uint64 `cbor:"4,keyasint"` // uzen paid in and not claimed, Carry among them
-	Issued   uint64 `cbor:"5,keyasint"` // receipts of claims
+	Job      string    `cbor:"1,keyasint"`          // or the name of a listed work that no job trained
+	PerShare uint64    `cbor:"2,keyasint"`          // grains that every share has earned so far
+	Carry    uint64    `cbor:"3,keyasint"`          // grains that were too few to divide; fewer than Shares
+	Held     uint64    `cbor:"4,keyasint"`          // grains paid in and not claimed, Carry among them
+	Issued   uint64    `cbor:"5,keyasint"`          // receipts of claims
+	Coin     coin.Coin `cbor:"6,keyasint,omitzero"` // of the revenue: there is a Model for each coin
 }
 
-// Book is the job that receipts of the revenue of the model give. No job can have that name.
-func (m Model) Book() string { return modelBook + m.Job }
+// Book is the job that receipts of the revenue of the model give: model/JOB, with the symbol of another coin than the
+// network's own after another slash. No job can have that name.
+func (m Model) Book() string {
+	if m.Coin.Own() {
+		return modelBook + m.Job
+	}
+	return modelBook + m.Job + "/" + m.Coin.Symbol
+}
+
+// maxHeld is the limit of the revenue that a model holds, in grains.
+const maxHeld = 1 << 63
+
+// Takes reports whether a payment can be added: all amounts stay within 64 bits.
+func (m Model) Takes(amount uint64) bool { return amount < maxHeld && m.Held < maxHeld-amount }
 
 const modelBook = "model/"
 
-// Pay divides revenue, in uzen, over all shares.
+// Pay divides revenue, in grains, over all shares.
 func (m Model) Pay(amount uint64) Model {
 	all := m.Carry + amount
 	m.PerShare += all / Shares
@@ -89,7 +104,7 @@ func (m Model) Pay(amount uint64) Model {
 // Holder is the revenue of a holder of shares: up to Mark it is in Due.
 type Holder struct {
 	Mark uint64 `cbor:"1,keyasint"` // Model.PerShare when this was written
-	Due  uint64 `cbor:"2,keyasint"` // uzen
+	Due  uint64 `cbor:"2,keyasint"` // grains
 }
 
 // Accrue credits a holder with the earnings of its shares. It must be called before their number changes.
@@ -103,7 +118,7 @@ func (m Model) Claim(who string, h Holder, shares uint64, height int64) (Model, 
 	now := h.Accrue(m, shares)
 	r := Receipt{
 		Job: m.Book(), Seq: m.Issued, Height: height, Who: who, Kind: Revenue, Amount: now.Due, Reason: PaidIn,
-		Pot: h.Due, Part: shares, Whole: m.PerShare - h.Mark,
+		Pot: h.Due, Part: shares, Whole: m.PerShare - h.Mark, Coin: m.Coin,
 	}
 	if now.Due == 0 {
 		r.Reason, r.Fix = NothingDue, fixes[NothingDue]

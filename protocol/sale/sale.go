@@ -32,6 +32,8 @@ const (
 	MaxRejected  = 100     // orders of one message
 )
 
+const million = 1_000_000
+
 // Errors of the rules.
 var (
 	ErrTerms    = errors.New("sale: not an offer of files")
@@ -67,6 +69,11 @@ type Terms struct {
 	Seal      []byte   `cbor:"8,keyasint"` // X25519 public key, to which buyers encrypt their masks
 	Locations []string `cbor:"9,keyasint"` // URLs of folders with the encrypted files
 	Job       string   `cbor:"10,keyasint,omitempty"`
+
+	// listing whose files these are: the price is its revenue; 0: the seller gets the price
+	Listing uint64 `cbor:"11,keyasint,omitempty"`
+	// millionths that the seller keeps of the part of the price that the shares of the listing would get
+	SellerPart uint32 `cbor:"12,keyasint,omitempty"`
 }
 
 // Validate checks terms by themselves.
@@ -92,6 +99,8 @@ func (t Terms) Validate() error {
 			MinWindow, LeastComplaint(t.Content.Leaves), MaxWindow)
 	case len(t.Seal) != SealKeyBytes:
 		return reject("a public key of %d bytes, wanted %d", len(t.Seal), SealKeyBytes)
+	case t.SellerPart > million || t.SellerPart > 0 && t.Listing == 0:
+		return reject("the seller keeps %d millionths of the revenue of listing %d", t.SellerPart, t.Listing)
 	case len(t.Locations) == 0 || len(t.Locations) > MaxLocations || slices.ContainsFunc(t.Locations, badLocation):
 		return reject("wanted 1 to %d locations of at most %d bytes of UTF-8", MaxLocations, MaxLocation)
 	}
@@ -166,6 +175,18 @@ func (o Order) Open() bool { return o.Phase == Paid || o.Phase == Answered }
 
 // Payment is an amount that the network pays from the coins that it holds, in grains of the coin of the offer.
 type Payment struct {
-	To     string // "": the community pool
+	To     string // "": the community pool; Holders; or an account
 	Amount uint64
+}
+
+// Holders stands for those that the price of an offer of a listing is revenue of: the holders of the shares of the
+// listing and of the works that it was made from, and the seller, as the terms say.
+const Holders = "holders"
+
+// payee is the receiver of the price of an order that is settled.
+func (o Offer) payee() string {
+	if o.Terms.Listing > 0 {
+		return Holders
+	}
+	return o.Seller
 }

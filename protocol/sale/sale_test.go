@@ -138,10 +138,12 @@ func TestTerms(t *testing.T) {
 			t.Content.Leaves = LeavesBlock
 			t.Complaint = MinWindow
 		},
-		"no public key":      func(t *Terms) { t.Seal = nil },
-		"no location":        func(t *Terms) { t.Locations = nil },
-		"an empty location":  func(t *Terms) { t.Locations = []string{""} },
-		"too many locations": func(t *Terms) { t.Locations = make([]string, MaxLocations+1) },
+		"no public key":        func(t *Terms) { t.Seal = nil },
+		"a part of no listing": func(t *Terms) { t.SellerPart = 1 },
+		"more than all":        func(t *Terms) { t.Listing, t.SellerPart = 1, million+1 },
+		"no location":          func(t *Terms) { t.Locations = nil },
+		"an empty location":    func(t *Terms) { t.Locations = []string{""} },
+		"too many locations":   func(t *Terms) { t.Locations = make([]string, MaxLocations+1) },
 	} {
 		terms := wares(t, 3).offer().Terms
 		change(&terms)
@@ -357,6 +359,30 @@ func TestPartiesAndPhases(t *testing.T) {
 	}
 	if _, _, err := o.Place(3, g.order("bob"), 23); !errors.Is(err, ErrClosed) {
 		t.Errorf("an order for the files of a liar: %v", err)
+	}
+}
+
+// The price of files of a listing goes to the holders of shares, and the bond to the seller.
+func TestHoldersGetThePriceOfAListing(t *testing.T) {
+	g := wares(t, 2)
+	o := g.offer()
+	o.Terms.Listing, o.Terms.SellerPart = 3, 500_000
+	if err := o.Terms.Validate(); err != nil {
+		t.Error(err)
+	}
+	o, r, err := o.Place(2, g.order("alice"), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err = o.Reply(r, "seller", Unmask(g.key, g.mask), 2); err != nil {
+		t.Fatal(err)
+	}
+	if o, _, err = o.Withdraw("seller"); err != nil {
+		t.Fatal(err)
+	}
+	_, r, payments := o.Expire(r, r.Until+1)
+	if r.Phase != Settled || !slices.Equal(payments, []Payment{{Holders, 100}, {"seller", 31}}) {
+		t.Errorf("%s: %+v", r.Phase, payments)
 	}
 }
 

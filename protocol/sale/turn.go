@@ -96,7 +96,7 @@ func (o Offer) Expire(order Order, height int64) (Offer, Order, []Payment) {
 	}
 	payments := []Payment{{order.Buyer, o.Terms.Price}}
 	if order.Phase == Answered && !o.Lied {
-		payments[0].To = o.Seller
+		payments[0].To = o.payee()
 		order.Phase = Settled
 		o.Sold++
 	} else {

@@ -6,7 +6,6 @@ import (
 	"github.com/cosmos/cosmos-sdk/testutil/simsx"
 	distrtypes "github.com/cosmos/cosmos-sdk/x/distribution/types"
 
-	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/adapter"
 	xmarket "github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/chain/x/market/marketpb"
@@ -15,10 +14,9 @@ import (
 	"github.com/starling-network/starling/client/module"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
-	"github.com/starling-network/starling/protocol/reward"
-	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/sim/random/draw"
 	"github.com/starling-network/starling/sim/random/genesis"
+	"github.com/starling-network/starling/sim/random/orders"
 )
 
 func marketParams(d draw.Source) market.Params {
@@ -92,45 +90,8 @@ func (x *msgFactory) offer() error {
 
 // order orders a small run.
 func (x *msgFactory) order() error {
-	var name [8]byte
-	x.Read(name[:])
-	id := "job-" + canon.Sum("random/job", name[:]).String()[:12]
-	n := uint32(x.UpTo(1, 3))
 	c, budget := purse(x)
-	o := market.Order{
-		Coin: c, ID: id, Budget: budget, PriceCap: 200 + x.Below(1200),
-		Workers: market.Workers{Min: n, Target: n + uint32(x.Intn(2)), Max: n + 2}, Verifiers: uint32(x.Intn(3)),
-		SharesPPM: uint32(x.Intn(1_010_000)), OnExceed: market.Exceed(x.Intn(2)),
-		Terms: terms.Terms{
-			Job: id, Spec: canon.Sum(id), SpecCID: "spec", Genesis: terms.Checkpoint{Root: canon.Sum("genesis"), CID: "genesis"},
-			Rounds: uint32(x.UpTo(1, 4)), Units: uint32(x.UpTo(1, 4)),
-			Segments: uint32(x.UpTo(1, 4)), UnitFlops: 1_000_000_000_000 * (1 + x.Below(2000)), PartialAudits: x.Often(50),
-			Window: uint32(x.UpTo(1, 4)),
-			Deadlines: terms.Deadlines{
-				Train:     x.UpTo(2, 20),
-				Audit:     x.UpTo(2, 20),
-				Attest:    x.UpTo(2, 20),
-				Challenge: x.UpTo(0, 6),
-			},
-		},
-	}
-	if x.Often(20) {
-		o.Deadline = x.ctx.BlockHeight() + x.UpTo(-2, 40)
-	}
-	if x.Often(20) {
-		o.Conditions = market.Conditions{Domains: uint32(x.Intn(3)), Machines: []market.Machine{{Memory: x.Below(16 << 10)}},
-			Disk: x.Below(8), Passed: uint32(x.Intn(2)), Tier: registry.Tier(x.Intn(3))}
-	}
-	if o.Verifiers > 0 {
-		o.Terms.AuditPPM = uint32(x.Intn(1_000_001))
-	}
-	switch x.Intn(6) {
-	case 0:
-		o.Terms.Slices = uint32(x.UpTo(1, 3))
-	case 1:
-		o.Terms.Tolerance, o.Terms.PartialAudits = terms.Tolerance{DistancePPM: 100_000, CosinePPM: 900_000}, false
-	}
-	return x.Market.Order(x.ctx, o, nil)
+	return x.Market.Order(x.ctx, orders.Next(x.Source, c, budget, x.ctx.BlockHeight()), nil)
 }
 
 // consumer makes a message of the consumer of an active job about that job.
@@ -155,19 +116,12 @@ func consumer(say func(*msgFactory, module.OrderStatus) error) func(*msgFactory)
 	}
 }
 
-func rewardSchedule(d draw.Source) reward.Schedule {
-	base := uint32(d.Intn(500_000))
-	work := uint32(d.Intn(1_000_000 - int(base)))
-	return reward.Schedule{PerEpoch: d.Below(10_000_000), Halving: uint32(d.Intn(20)), BasePPM: base, WorkPPM: work,
-		BandwidthPPM: 1_000_000 - base - work}
-}
-
 func rewardGenesis(d draw.Source) map[string][]entry {
-	return map[string][]entry{"params": {{"item", rewardSchedule(d)}}}
+	return map[string][]entry{"params": {{"item", genesis.Schedule(d)}}}
 }
 
 var rewardProposals = []simsx.SimMsgFactoryX{governed(func(d draw.Source, authority string) *rewardpb.MsgUpdateParams {
-	s := rewardSchedule(d)
+	s := genesis.Schedule(d)
 	return &rewardpb.MsgUpdateParams{Authority: authority, Params: rewardpb.Params{
 		PerEpoch: s.PerEpoch, Halving: s.Halving, BasePpm: s.BasePPM, WorkPpm: s.WorkPPM, BandwidthPpm: s.BandwidthPPM,
 	}}
@@ -184,7 +138,7 @@ var ofReward = []saying{
 			registry.Link{Bytes: x.Below(1 << 32), Millis: x.Below(100_000), RTT: uint32(x.Intn(200))})
 	}},
 	{weight: 15, of: &rewardpb.MsgPayRevenue{},
-		say: model(func(x *msgFactory, job string) error { return x.Reward.PayRevenue(x.ctx, job, x.spend()) })},
+		say: model(func(x *msgFactory, job string) error { return x.Reward.PayRevenue(x.ctx, job, "", x.spend()) })},
 	{weight: 20, of: &rewardpb.MsgClaimRevenue{}, say: model(func(x *msgFactory, job string) error {
 		if all, err := x.Reward.Holders(x.ctx, job); err != nil || len(all) > 0 && !x.as(draw.Pick(x.Source, all).Who) {
 			return err

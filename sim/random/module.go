@@ -10,6 +10,7 @@ import (
 
 	"github.com/starling-network/starling/chain/app"
 	"github.com/starling-network/starling/chain/x/beacon"
+	"github.com/starling-network/starling/chain/x/catalog"
 	"github.com/starling-network/starling/chain/x/hosting"
 	"github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/chain/x/payout"
@@ -97,6 +98,7 @@ func ours(a *app.App, blocks int) (all []module.AppModuleSimulation) {
 		{name: reward.Name, genesis: rewardGenesis, says: ofReward, proposals: rewardProposals},
 		{name: training.Name, genesis: nothing, says: ofTraining, proposals: trainingProposals},
 		{name: sale.Name, genesis: nothing, says: ofSale},
+		{name: catalog.Name, genesis: nothing, says: ofCatalog},
 		{name: payout.Name, says: ofPayout, genesis: func(d draw.Source) map[string][]entry {
 			return map[string][]entry{"params": {{"item", abroad.Params(d)}}}
 		}},

@@ -3,17 +3,28 @@ package random
 import (
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
+	"github.com/starling-network/starling/chain/x/catalog/catalogpb"
 	"github.com/starling-network/starling/chain/x/hosting/hostingpb"
 	"github.com/starling-network/starling/chain/x/payout/payoutpb"
 	"github.com/starling-network/starling/chain/x/sale/salepb"
+	"github.com/starling-network/starling/client/module"
 	"github.com/starling-network/starling/sim/random/abroad"
 	"github.com/starling-network/starling/sim/random/hosts"
+	"github.com/starling-network/starling/sim/random/listings"
 	"github.com/starling-network/starling/sim/random/wares"
 )
 
 var ofSale = []saying{{weight: 160, of: &salepb.MsgOrder{}, say: func(x *msgFactory) error {
 	c, price := purse(x)
-	return submitAs(x)(wares.Next(x.ctx, x.Source, x.Sale, x.Address(), c, price))
+	return submitAs(x)(wares.Next(x.ctx, x.Source, struct {
+		module.Sale
+		module.Catalog
+	}{x.Sale, x.Catalog}, x.Address(), c, price))
+}}}
+
+var ofCatalog = []saying{{weight: 200, of: &catalogpb.MsgList{}, say: func(x *msgFactory) error {
+	c, amount := purse(x)
+	return submitAs(x)(listings.Next(x.ctx, x.Source, x.Client, c, amount))
 }}}
 
 // submitAs submits a message of an account that was drawn with it; "": there is none.

@@ -74,8 +74,8 @@ type Coins interface {
 
 // Revenue pays the holders of shares of the model of a job.
 type Revenue interface {
-	// Takes reports whether there are holders of shares of the model of a job, who are paid in a coin.
-	Takes(ctx context.Context, job string, c coin.Coin) (bool, error)
+	// Takes reports whether there are holders of shares of the model of a job.
+	Takes(ctx context.Context, job string) (bool, error)
 	// Receive divides grains that the account of a module holds among them.
 	Receive(ctx context.Context, module, job string, c coin.Coin, grains uint64) error
 }
@@ -265,8 +265,7 @@ func (k *Keeper) pay(ctx context.Context, denom string, payments []hosting.Payme
 	return nil
 }
 
-// share pays the part of a model: to the holders of its shares, or to its owner if there are none, or none that are
-// paid in this coin.
+// share pays the part of a model: to the holders of its shares, or to its owner if there are none.
 func (k *Keeper) share(ctx context.Context, m hosting.Model, denom string, part uint64) error {
 	if part == 0 {
 		return nil
@@ -276,7 +275,7 @@ func (k *Keeper) share(ctx context.Context, m hosting.Model, denom string, part 
 		return err
 	}
 	if m.Job != "" {
-		takes, err := k.revenue.Takes(ctx, m.Job, c.Coin)
+		takes, err := k.revenue.Takes(ctx, m.Job)
 		if err != nil {
 			return err
 		}

@@ -48,10 +48,10 @@ func (surroundings) Start(context.Context, terms.Terms, []crew.Member) error {
 func (surroundings) Turn(context.Context, collections.Item[string], int) ([]string, error) {
 	return nil, nil
 }
-func (surroundings) State(context.Context, string) (run.State, error)         { return run.State{}, nil }
-func (surroundings) Join(context.Context, string, []crew.Member) error        { return nil }
-func (surroundings) Admit(context.Context, terms.Terms, []byte, uint32) error { return nil }
-func (surroundings) Forget(context.Context, canon.Digest) error               { return nil }
+func (surroundings) State(context.Context, string) (run.State, error)                 { return run.State{}, nil }
+func (surroundings) Join(context.Context, string, []crew.Member) error                { return nil }
+func (surroundings) Admit(context.Context, string, terms.Terms, []byte, uint32) error { return nil }
+func (surroundings) Forget(context.Context, canon.Digest) error                       { return nil }
 
 // empty returns a keeper over an empty store, at height 9.
 func empty(t *testing.T, around surroundings) (*Keeper, sdk.Context) {

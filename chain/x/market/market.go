@@ -113,7 +113,7 @@ type Runs interface {
 	Turn(ctx context.Context, last collections.Item[string], n int) ([]string, error)
 	State(ctx context.Context, job string) (run.State, error)
 	Join(ctx context.Context, job string, members []crew.Member) error
-	Admit(ctx context.Context, t terms.Terms, opening []byte, numerics uint32) error
+	Admit(ctx context.Context, consumer string, t terms.Terms, opening []byte, numerics uint32) error
 	Forget(ctx context.Context, spec canon.Digest) error
 }
 

@@ -104,7 +104,7 @@ func (k messages) Order(ctx context.Context, m *marketpb.MsgOrder) (*marketpb.Ms
 	if err := k.lock(ctx, m.Sender, o.Coin, o.Budget); err != nil {
 		return nil, err
 	}
-	if err := k.runs.Admit(ctx, o.Terms, m.Opening, params.NumericsAt(o.At)); err != nil {
+	if err := k.runs.Admit(ctx, o.Consumer, o.Terms, m.Opening, params.NumericsAt(o.At)); err != nil {
 		if errors.Is(err, refusal.ErrTerms) {
 			err = fmt.Errorf("%w: %w", market.ErrOrder, err)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"cosmossdk.io/collections"
@@ -12,6 +13,9 @@ import (
 
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/reward/rewardpb"
+	"github.com/starling-network/starling/protocol/catalog"
+	"github.com/starling-network/starling/protocol/coin"
+	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/reward"
 )
 
@@ -36,11 +40,24 @@ func (k *Keeper) Ended(ctx context.Context, job string) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(k.earned.Clear(ctx, within), k.models.Set(ctx, job, reward.Model{Job: job}),
+	if err := k.earned.Clear(ctx, within); err != nil {
+		return err
+	}
+	return k.grant(ctx, job, reward.Grant(o.Consumer, o.SharesPPM, work))
+}
+
+// Create grants all shares of a work that no job trained to an account.
+func (k *Keeper) Create(ctx context.Context, work, owner string) error {
+	return k.grant(ctx, work, []reward.ShareBalance{{Who: owner, Shares: reward.Shares}})
+}
+
+// grant mints the shares of a model, and divides them.
+func (k *Keeper) grant(ctx context.Context, job string, granted []reward.ShareBalance) error {
+	if err := errors.Join(k.models.Set(ctx, job, reward.Model{Job: job}),
 		k.bank.MintCoins(ctx, Name, tokens(job, reward.Shares))); err != nil {
 		return err
 	}
-	for _, h := range reward.Grant(o.Consumer, o.SharesPPM, work) {
+	for _, h := range granted {
 		to, err := k.holderOf(ctx, h.Who)
 		if err != nil {
 			return err
@@ -73,80 +90,130 @@ func (k *Keeper) BeforeSend(ctx context.Context, from, to sdk.AccAddress, amount
 		if !ok {
 			continue
 		}
-		m, err := k.model(ctx, job)
-		if err != nil {
+		if err := k.Accrue(ctx, job, from, to); err != nil {
 			return to, err
-		}
-		for _, account := range []sdk.AccAddress{from, to} {
-			if _, err := k.accrue(ctx, m, account); err != nil {
-				return to, err
-			}
 		}
 	}
 	return to, nil
 }
 
-func (k *Keeper) model(ctx context.Context, job string) (reward.Model, error) {
-	m, err := k.models.Get(ctx, job)
-	if errors.Is(err, collections.ErrNotFound) {
-		return m, fmt.Errorf("%w: %s", ErrNoModel, job)
-	}
-	return m, err
-}
-
-// accrue credits an account with the revenue that its shares have earned.
-func (k *Keeper) accrue(ctx context.Context, m reward.Model, account sdk.AccAddress) (reward.Holder, error) {
-	h, err := k.holder(ctx, m, account)
+// Accrue credits accounts with the revenue that their shares of a model have earned so far, in all coins. It must be
+// called before their shares change.
+func (k *Keeper) Accrue(ctx context.Context, job string, accounts ...sdk.AccAddress) error {
+	models, err := k.inCoins(ctx, job)
 	if err != nil {
-		return h, err
+		return err
 	}
-	h = h.Accrue(m, k.shares(ctx, m, account))
-	return h, k.holders.Set(ctx, collections.Join(m.Job, account.String()), h)
-}
-
-// shares returns the shares of a model that an account holds.
-func (k *Keeper) shares(ctx context.Context, m reward.Model, account sdk.AccAddress) uint64 {
-	return k.bank.GetBalance(ctx, account, Denom(m.Job)).Amount.Uint64()
-}
-
-// holder returns the last stored earnings of an account.
-func (k *Keeper) holder(ctx context.Context, m reward.Model, account sdk.AccAddress) (reward.Holder, error) {
-	h, err := k.holders.Get(ctx, collections.Join(m.Job, account.String()))
-	if err != nil && !errors.Is(err, collections.ErrNotFound) {
-		return h, err
+	for _, account := range accounts {
+		shares, err := k.shares(ctx, job, account)
+		if err != nil {
+			return err
+		}
+		for _, m := range models {
+			h, err := k.holder(ctx, m, account)
+			if err != nil {
+				return err
+			}
+			if now := h.Accrue(m, shares); now != h || m.Coin.Own() {
+				if err := k.setHolder(ctx, m, account, now); err != nil {
+					return err
+				}
+			}
+		}
 	}
-	return h, nil
+	return nil
 }
 
-// maxRevenue is the limit of one payment, in uzen.
+// shares returns the shares of a model that an account owns.
+func (k *Keeper) shares(ctx context.Context, job string, account sdk.AccAddress) (uint64, error) {
+	return k.catalog.Shares(ctx, job, account, k.bank.GetBalance(ctx, account, Denom(job)).Amount.Uint64())
+}
+
+// maxRevenue is the limit of one payment, in grains.
 const maxRevenue = 1 << 53
 
 // PayRevenue implements rewardpb.MsgServer.
 func (k *Keeper) PayRevenue(ctx context.Context, msg *rewardpb.MsgPayRevenue) (*rewardpb.MsgPayRevenueResponse, error) {
-	m, err := k.model(ctx, msg.Job)
+	c, err := k.coins.Find(ctx, msg.Denom)
 	if err != nil {
 		return nil, ErrorTable.Wrap(err)
-	}
-	if msg.Amount == 0 || msg.Amount >= maxRevenue {
-		return nil, ErrorTable.Wrap(fmt.Errorf("%w: %d uzen", ErrAmount, msg.Amount))
 	}
 	from, err := sdk.AccAddressFromBech32(msg.Sender)
 	if err != nil {
 		return nil, err
 	}
-	if err := k.bank.SendCoinsFromAccountToModule(ctx, from, Name, adapter.Coins(msg.Amount)); err != nil {
-		return nil, ErrorTable.Wrap(fmt.Errorf("%w: %w", ErrFunds, err))
+	_, err = k.Divide(ctx, from, msg.Job, c.Coin, msg.Amount, 0)
+	return &rewardpb.MsgPayRevenueResponse{}, ErrorTable.Wrap(err)
+}
+
+// Divide pays revenue of a model in grains of a coin: the royalties of the works that it was made from to the holders
+// of their shares, and the rest to its own holders, except for a part of the rest, in millionths, which stays with the
+// payer and is returned. A parent that can take no more gets nothing.
+func (k *Keeper) Divide(ctx context.Context, from sdk.AccAddress, job string, c coin.Coin, amount uint64,
+	keep uint32) (kept uint64, err error) {
+	if amount == 0 || amount >= maxRevenue {
+		return 0, fmt.Errorf("%w: %d", ErrAmount, amount)
 	}
-	return &rewardpb.MsgPayRevenueResponse{}, errors.Join(
-		k.models.Set(ctx, msg.Job, m.Pay(msg.Amount)),
-		sdk.UnwrapSDKContext(ctx).EventManager().EmitTypedEvent(&rewardpb.EventRevenue{Job: msg.Job, Amount: msg.Amount}),
-	)
+	payments, err := k.catalog.Split(ctx, job, amount)
+	if err != nil {
+		return 0, err
+	}
+	var paid []reward.Model
+	for i, p := range slices.Backward(payments) { // the own part is the last
+		if i == 0 {
+			kept = market.Share(p.Amount, keep)
+			p.Amount -= kept
+		}
+		m, err := k.modelIn(ctx, p.Pool, c)
+		if err != nil {
+			return 0, err
+		}
+		switch {
+		case m.Takes(p.Amount):
+			payments[i].Amount = p.Amount
+			paid = append(paid, m.Pay(p.Amount))
+		case i == 0:
+			return 0, fmt.Errorf("%w: %s holds as much as it can", ErrAmount, job)
+		default:
+			payments[0].Amount += p.Amount
+			payments[i].Amount = 0
+		}
+	}
+	if amount > kept {
+		coins := adapter.CoinsOf(c, amount-kept)
+		if err := k.bank.SendCoinsFromAccountToModule(ctx, from, Name, coins); err != nil {
+			return 0, fmt.Errorf("%w: %w", ErrFunds, err)
+		}
+	}
+	for _, m := range paid {
+		if err := k.setModel(ctx, m); err != nil {
+			return 0, err
+		}
+	}
+	return kept, k.announce(ctx, job, c, payments)
+}
+
+// announce emits an event for each work that a payment is revenue of.
+func (k *Keeper) announce(ctx context.Context, job string, c coin.Coin, payments []catalog.Payment) error {
+	for i, p := range payments {
+		e := &rewardpb.EventRevenue{Job: p.Pool, Amount: p.Amount, Denom: c.Denom}
+		if i > 0 {
+			e.From = job
+		}
+		if p.Amount == 0 {
+			continue
+		}
+		if err := sdk.UnwrapSDKContext(ctx).EventManager().EmitTypedEvent(e); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ClaimRevenue implements rewardpb.MsgServer.
 func (k *Keeper) ClaimRevenue(ctx context.Context,
 	msg *rewardpb.MsgClaimRevenue) (*rewardpb.MsgClaimRevenueResponse, error) {
-	m, err := k.model(ctx, msg.Job)
+	models, err := k.inCoins(ctx, msg.Job)
 	if err != nil {
 		return nil, ErrorTable.Wrap(err)
 	}
@@ -154,19 +221,36 @@ func (k *Keeper) ClaimRevenue(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	h, err := k.holder(ctx, m, to)
+	shares, err := k.shares(ctx, msg.Job, to)
 	if err != nil {
 		return nil, err
 	}
-	m, h, r := m.Claim(msg.Sender, h, k.shares(ctx, m, to), sdk.UnwrapSDKContext(ctx).BlockHeight())
-	if err := errors.Join(k.models.Set(ctx, msg.Job, m),
-		k.holders.Set(ctx, collections.Join(msg.Job, msg.Sender), h)); err != nil {
-		return nil, err
+	r := &rewardpb.MsgClaimRevenueResponse{}
+	for _, m := range models {
+		amount, err := k.claim(ctx, m, to, shares)
+		switch {
+		case err != nil:
+			return nil, err
+		case m.Coin.Own():
+			r.Amount = amount
+		case amount > 0:
+			r.Claimed = append(r.Claimed, rewardpb.Claimed{Denom: m.Coin.Denom, Amount: amount})
+		}
 	}
-	if r.Amount == 0 {
-		return &rewardpb.MsgClaimRevenueResponse{}, nil
+	return r, nil
+}
+
+// claim pays an account with some shares the amount that it is due in the coin of a model.
+func (k *Keeper) claim(ctx context.Context, m reward.Model, to sdk.AccAddress, shares uint64) (uint64, error) {
+	h, err := k.holder(ctx, m, to)
+	if err != nil {
+		return 0, err
 	}
-	return &rewardpb.MsgClaimRevenueResponse{Amount: r.Amount}, errors.Join(
-		k.issue(ctx, r), k.bank.SendCoinsFromModuleToAccount(ctx, Name, to, adapter.Coins(r.Amount)),
+	m, h, r := m.Claim(to.String(), h, shares, sdk.UnwrapSDKContext(ctx).BlockHeight())
+	if err := errors.Join(k.setModel(ctx, m), k.setHolder(ctx, m, to, h)); err != nil || r.Amount == 0 {
+		return 0, err
+	}
+	return r.Amount, errors.Join(
+		k.issue(ctx, r), k.bank.SendCoinsFromModuleToAccount(ctx, Name, to, adapter.CoinsOf(m.Coin, r.Amount)),
 	)
 }

@@ -53,22 +53,37 @@ func (q Queries) Params(ctx context.Context, _ *rewardpb.QueryParamsRequest) (*r
 
 // Model returns a model, and the earnings of a holder of its shares.
 func (q Queries) Model(ctx context.Context, m *rewardpb.QueryModelRequest) (*rewardpb.QueryModelResponse, error) {
-	model, err := q.models.Get(ctx, m.Job)
+	models, err := q.inCoins(ctx, m.Job)
 	if err != nil {
 		return nil, status.Error(codes.NotFound, ErrNoModel.Error())
 	}
-	r := &rewardpb.QueryModelResponse{Model: canon.MustMarshal(model)}
+	r := &rewardpb.QueryModelResponse{Model: canon.MustMarshal(models[0])}
 	if m.Holder == "" {
+		for _, model := range models[1:] {
+			r.Coins = append(r.Coins, &rewardpb.CoinRevenue{Model: canon.MustMarshal(model)})
+		}
 		return r, nil
 	}
 	account, err := sdk.AccAddressFromBech32(m.Holder)
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
-	h, err := q.holder(ctx, model, account)
-	r.Shares = q.shares(ctx, model, account)
-	r.Due = h.Accrue(model, r.Shares).Due
-	return r, err
+	if r.Shares, err = q.shares(ctx, m.Job, account); err != nil {
+		return nil, err
+	}
+	for _, model := range models {
+		h, err := q.holder(ctx, model, account)
+		if err != nil {
+			return nil, err
+		}
+		due := h.Accrue(model, r.Shares).Due
+		if model.Coin.Own() {
+			r.Due = due
+			continue
+		}
+		r.Coins = append(r.Coins, &rewardpb.CoinRevenue{Model: canon.MustMarshal(model), Due: due})
+	}
+	return r, nil
 }
 
 // Links returns the reports of participants about each other in this epoch: those about the members of a run, or all.

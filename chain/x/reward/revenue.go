@@ -2,33 +2,23 @@ package reward
 
 import (
 	"context"
-	"errors"
 
-	sdk "github.com/cosmos/cosmos-sdk/types"
+	authtypes "github.com/cosmos/cosmos-sdk/x/auth/types"
 
-	"github.com/starling-network/starling/chain/adapter"
-	"github.com/starling-network/starling/chain/x/reward/rewardpb"
 	"github.com/starling-network/starling/protocol/coin"
 )
 
-// Revenue lets other modules pay the holders of shares of models.
+// Revenue pays the revenue of models for other modules.
 type Revenue struct{ *Keeper }
 
-// Takes reports whether there are shares of the model of a job, whose holders are paid in a coin: the network's own.
-func (r Revenue) Takes(ctx context.Context, job string, c coin.Coin) (bool, error) {
-	if !c.Own() {
-		return false, nil
-	}
+// Takes reports whether there are shares of the model of a job. Their holders are paid in any registered coin.
+func (r Revenue) Takes(ctx context.Context, job string) (bool, error) {
 	return r.models.Has(ctx, job)
 }
 
-// Receive divides grains of a coin that the account of a module holds over the shares of the model of a job.
+// Receive divides grains of a coin that the account of a module holds over the shares of the model of a job, and of the
+// works that it was made from.
 func (r Revenue) Receive(ctx context.Context, module, job string, c coin.Coin, grains uint64) error {
-	m, err := r.model(ctx, job)
-	if err != nil {
-		return err
-	}
-	return errors.Join(r.bank.SendCoinsFromModuleToModule(ctx, module, Name, adapter.CoinsOf(c, grains)),
-		r.models.Set(ctx, job, m.Pay(grains)),
-		sdk.UnwrapSDKContext(ctx).EventManager().EmitTypedEvent(&rewardpb.EventRevenue{Job: job, Amount: grains}))
+	_, err := r.Divide(ctx, authtypes.NewModuleAddress(module), job, c, grains, 0)
+	return err
 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/reward/rewardpb"
+	"github.com/starling-network/starling/protocol/catalog"
+	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/reward"
@@ -39,16 +41,16 @@ var ErrorTable = &adapter.ErrorTable{Space: Name, List: []adapter.ErrorCode{
 	{Code: 4, Rule: ErrNoModel, Fix: "Check the name of the job; shares are granted when its run ends, if its order " +
 		"grants any."},
 	{Code: 5, Rule: ErrFunds, Fix: "Fund the account or pay less."},
-	{Code: 6, Rule: ErrAmount, Fix: "Give an amount in uzen, above 0 and below 2^53."},
+	{Code: 6, Rule: ErrAmount, Fix: "Give an amount above 0, and below 2^53 in the smallest units of the coin."},
 	{Code: 7, Rule: reward.ErrSchedule, Fix: "Correct the schedule of the proposal."},
 	{Code: 8, Rule: adapter.ErrAuthority, Fix: "Make a proposal of governance."},
+	{Code: 9, Rule: coin.ErrCoin, Fix: "Name a coin of the network: starling market coins."},
 }}
 
 // Bank moves and makes coins.
 type Bank interface {
 	SendCoinsFromAccountToModule(ctx context.Context, from sdk.AccAddress, module string, amount sdk.Coins) error
 	SendCoinsFromModuleToAccount(ctx context.Context, module string, to sdk.AccAddress, amount sdk.Coins) error
-	SendCoinsFromModuleToModule(ctx context.Context, from, to string, amount sdk.Coins) error
 	MintCoins(ctx context.Context, module string, amount sdk.Coins) error
 	GetBalance(ctx context.Context, account sdk.AccAddress, denom string) sdk.Coin
 }
@@ -71,6 +73,19 @@ type Registry interface {
 	Owner(ctx context.Context, id string) (string, error)
 }
 
+// Catalog knows the works that a model was made from, and the shares that are offered for coins.
+type Catalog interface {
+	// Split divides revenue of a model: its own part is the first.
+	Split(ctx context.Context, job string, amount uint64) ([]catalog.Payment, error)
+	// Shares are the shares of a model that an account owns, which has a balance of its tokens.
+	Shares(ctx context.Context, job string, account sdk.AccAddress, balance uint64) (uint64, error)
+}
+
+// Coins are the coins of the network.
+type Coins interface {
+	Find(ctx context.Context, denom string) (coin.Registered, error)
+}
+
 // Runs stores the states of runs. Orders stores the orders of jobs, and the offers of verifiers.
 type (
 	Runs interface {
@@ -91,7 +106,9 @@ type Keeper struct {
 	pool      Pool
 	registry  Registry
 	orders    Orders
+	coins     Coins
 	runs      Runs
+	catalog   Catalog
 
 	params collections.Item[reward.Schedule]
 	worked collections.Map[string, work] // paid in this epoch, by account
@@ -101,9 +118,8 @@ type Keeper struct {
 	receipts collections.Map[receiptKey, reward.Receipt]
 	books    collections.Map[collections.Pair[string, uint64], entry] // the same receipts by their Job field
 	// operations paid in a run whose order grants shares: job, account
-	earned  collections.Map[collections.Pair[string, string], uint64]
-	models  collections.Map[string, reward.Model]
-	holders collections.Map[collections.Pair[string, string], reward.Holder] // job, account
+	earned collections.Map[collections.Pair[string, string], uint64]
+	revenues
 }
 
 // receiptKey is account, height, job and number. The height is negative, so that the latest receipts are first.
@@ -125,12 +141,13 @@ func (k *Keeper) issue(ctx context.Context, r reward.Receipt) error {
 
 // NewKeeper returns a keeper over its own store. Connect completes it.
 func NewKeeper(s store.KVStoreService, authority string, bank Bank, pool Pool, registrar Registry,
-	orders Orders) (*Keeper, error) {
+	orders Orders, coins Coins) (*Keeper, error) {
 	b := collections.NewSchemaBuilder(s)
 	id := collections.StringKey
 	pair := collections.PairKeyCodec(id, id)
 	k := &Keeper{
 		authority: authority, bank: bank, pool: pool, registry: registrar, orders: orders,
+		coins:  coins,
 		params: collections.NewItem(b, collections.NewPrefix(0), "params", adapter.Record[reward.Schedule]()),
 		worked: collections.NewMap(b, collections.NewPrefix(1), "worked", id, adapter.Record[work]()),
 		serves: collections.NewMap(b, collections.NewPrefix(2), "serves", id, collections.Uint64Value),
@@ -139,17 +156,16 @@ func NewKeeper(s store.KVStoreService, authority string, bank Bank, pool Pool, r
 			collections.QuadKeyCodec(id, collections.Int64Key, id, collections.Uint64Key), adapter.Record[reward.Receipt]()),
 		books: collections.NewMap(b, collections.NewPrefix(8), "books",
 			collections.PairKeyCodec(id, collections.Uint64Key), adapter.Record[entry]()),
-		earned:  collections.NewMap(b, collections.NewPrefix(5), "earned", pair, collections.Uint64Value),
-		models:  collections.NewMap(b, collections.NewPrefix(6), "models", id, adapter.Record[reward.Model]()),
-		holders: collections.NewMap(b, collections.NewPrefix(7), "holders", pair, adapter.Record[reward.Holder]()),
+		earned:   collections.NewMap(b, collections.NewPrefix(5), "earned", pair, collections.Uint64Value),
+		revenues: newRevenues(b),
 	}
 	var err error
 	k.Schema, err = b.Build()
 	return k, err
 }
 
-// Connect sets the module of runs, which itself needs the keeper.
-func (k *Keeper) Connect(runs Runs) { k.runs = runs }
+// Connect sets the modules of runs and of listings, which themselves need the keeper.
+func (k *Keeper) Connect(runs Runs, works Catalog) { k.runs, k.catalog = runs, works }
 
 // Params are the parameters in force.
 func (k *Keeper) Params(ctx context.Context) (reward.Schedule, error) {

@@ -2,6 +2,7 @@ package sale
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"cosmossdk.io/collections"
@@ -18,7 +19,8 @@ type messages struct{ *Keeper }
 // Offer implements salepb.MsgServer.
 func (k messages) Offer(ctx context.Context, m *salepb.MsgOffer) (*salepb.MsgOfferResponse, error) {
 	o := sale.Offer{Seller: m.Sender, Terms: sale.Terms{Name: m.Name, Price: m.Price, Denom: m.Denom, Bond: m.Bond,
-		Answer: m.Answer, Complaint: m.Complaint, Seal: m.Seal, Locations: m.Locations, Job: m.Job}}
+		Answer: m.Answer, Complaint: m.Complaint, Seal: m.Seal, Locations: m.Locations, Job: m.Job,
+		Listing: m.Listing, SellerPart: m.SellerPart}}
 	var err error
 	if o.Terms.Content, err = contentOf(m.Content); err != nil {
 		return nil, ErrorTable.Wrap(err)
@@ -27,6 +29,9 @@ func (k messages) Offer(ctx context.Context, m *salepb.MsgOffer) (*salepb.MsgOff
 		return nil, ErrorTable.Wrap(err)
 	}
 	if _, err := k.coins.Open(ctx, m.Denom); err != nil {
+		return nil, ErrorTable.Wrap(err)
+	}
+	if err := k.listed(ctx, o); err != nil {
 		return nil, ErrorTable.Wrap(err)
 	}
 	if err := k.first(ctx, "offer", m.Sender, 0, o.Terms.Content.Key); err != nil {
@@ -39,6 +44,18 @@ func (k messages) Offer(ctx context.Context, m *salepb.MsgOffer) (*salepb.MsgOff
 		return nil, ErrorTable.Wrap(err)
 	}
 	return &salepb.MsgOfferResponse{Offer: o.ID}, k.save(ctx, o)
+}
+
+// listed refuses an offer of a listing of another account, or of other files than those of the listing.
+func (k messages) listed(ctx context.Context, o sale.Offer) error {
+	if o.Terms.Listing == 0 {
+		return nil
+	}
+	l, err := k.catalog.Listing(ctx, o.Terms.Listing)
+	if err == nil && l.Owner == o.Seller && l.Terms.Files == o.Terms.Content.Index {
+		return nil
+	}
+	return errors.Join(fmt.Errorf("%w: listing %d of %s", ErrFiles, o.Terms.Listing, l.Owner), err)
 }
 
 func contentOf(m salepb.Content) (sale.Content, error) {

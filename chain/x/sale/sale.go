@@ -13,6 +13,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/protocol/catalog"
 	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/sale"
 )
@@ -24,6 +25,7 @@ const Name = "sale"
 var (
 	ErrNone  = errors.New("sale: no such offer or order")
 	ErrFunds = errors.New("sale: the account cannot pay")
+	ErrFiles = errors.New("sale: the files are not those of the listing")
 )
 
 // ErrorTable of the module.
@@ -39,6 +41,7 @@ var ErrorTable = &adapter.ErrorTable{Space: Name, List: []adapter.ErrorCode{
 	{Code: 10, Rule: ErrFunds, Fix: "Fund the account."},
 	{Code: 11, Rule: coin.ErrCoin, Fix: "Name a coin of the network: starling market coins."},
 	{Code: 12, Rule: sale.ErrTwice, Fix: "Look at the offers and orders of the account: an earlier message was taken."},
+	{Code: 13, Rule: ErrFiles, Fix: "Name a listing of the account that has these files: starling model catalog list."},
 }}
 
 // Gas of messages, in addition to that of the SDK: for a record that stays, and for a leaf that is decrypted.
@@ -47,8 +50,12 @@ const (
 	evidenceGas = 50_000
 )
 
-// settled is how many orders a block settles at most. The others follow in the next block.
-const settled = 200
+// settled is how many orders a block settles at most, where one of a listing, whose price up to catalog.MaxPayments
+// works share, counts as shared. The others follow in the next block.
+const (
+	settled = 200
+	shared  = 10
+)
 
 // Bank moves coins.
 type Bank interface {
@@ -61,6 +68,17 @@ type Pool interface {
 	FundCommunityPool(ctx context.Context, amount sdk.Coins, from sdk.AccAddress) error
 }
 
+// Catalog has the listings whose files are sold.
+type Catalog interface {
+	Listing(ctx context.Context, id uint64) (catalog.Listing, error)
+}
+
+// Revenues divide the price of files of a listing among the holders of shares, except for a part of it, which stays
+// with the payer and is returned.
+type Revenues interface {
+	Divide(ctx context.Context, from sdk.AccAddress, job string, c coin.Coin, amount uint64, keep uint32) (uint64, error)
+}
+
 // Coins are the coins of the network.
 type Coins interface {
 	Find(ctx context.Context, denom string) (coin.Registered, error)
@@ -71,10 +89,12 @@ type Coins interface {
 type Keeper struct {
 	Schema collections.Schema
 
-	account sdk.AccAddress
-	bank    Bank
-	pool    Pool
-	coins   Coins
+	account  sdk.AccAddress
+	bank     Bank
+	pool     Pool
+	coins    Coins
+	catalog  Catalog
+	revenues Revenues
 
 	offers collections.Map[uint64, sale.Offer]
 	orders collections.Map[uint64, sale.Order]
@@ -86,9 +106,10 @@ type Keeper struct {
 }
 
 // NewKeeper returns a keeper over its own store.
-func NewKeeper(s store.KVStoreService, account sdk.AccAddress, bank Bank, pool Pool, coins Coins) (*Keeper, error) {
+func NewKeeper(s store.KVStoreService, account sdk.AccAddress, bank Bank, pool Pool, coins Coins, works Catalog,
+	revenues Revenues) (*Keeper, error) {
 	b := collections.NewSchemaBuilder(s)
-	k := &Keeper{account: account, bank: bank, pool: pool, coins: coins,
+	k := &Keeper{account: account, bank: bank, pool: pool, coins: coins, catalog: works, revenues: revenues,
 		offers: collections.NewMap(b, collections.NewPrefix(0), "offers", collections.Uint64Key,
 			adapter.Record[sale.Offer]()),
 		orders: collections.NewMap(b, collections.NewPrefix(1), "orders", collections.Uint64Key,
@@ -172,6 +193,15 @@ func (k *Keeper) turn(ctx context.Context, o sale.Offer, old, r sale.Order, paym
 
 func (k *Keeper) pay(ctx context.Context, o sale.Offer, payments []sale.Payment) error {
 	for _, p := range payments {
+		if p.To == sale.Holders {
+			var err error
+			if p, err = k.share(ctx, o, p.Amount); err != nil {
+				return err
+			}
+		}
+		if p.Amount == 0 { // the holders have all
+			continue
+		}
 		amount, err := k.amount(ctx, o.Terms.Denom, p.Amount)
 		if err != nil {
 			return err
@@ -191,6 +221,30 @@ func (k *Keeper) pay(ctx context.Context, o sale.Offer, payments []sale.Payment)
 		}
 	}
 	return nil
+}
+
+// share pays the price of files of a listing to the holders of shares, and returns what is left for the seller. The
+// seller has all of it if they cannot take it, as when they hold more than 64 bits count.
+func (k *Keeper) share(ctx context.Context, o sale.Offer, price uint64) (sale.Payment, error) {
+	c, err := k.coins.Find(ctx, o.Terms.Denom)
+	if err != nil {
+		return sale.Payment{}, err
+	}
+	left := price
+	if err := adapter.Isolate(ctx, func(ctx context.Context) error {
+		l, err := k.catalog.Listing(ctx, o.Terms.Listing)
+		if err != nil {
+			return err
+		}
+		kept, err := k.revenues.Divide(ctx, k.account, l.Pool(), c.Coin, price, o.Terms.SellerPart)
+		if err == nil {
+			left = kept
+		}
+		return err
+	}); err != nil {
+		sdk.UnwrapSDKContext(ctx).Logger().Error("sale: a price cannot be shared", "offer", o.ID, "error", err)
+	}
+	return sale.Payment{To: o.Seller, Amount: left}, nil
 }
 
 // lock takes grains from an account.
@@ -229,11 +283,18 @@ func (k *Keeper) EndBlock(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
+	work := 0
 	for _, key := range due {
+		if work >= settled {
+			break
+		}
 		err := adapter.Isolate(ctx, func(ctx context.Context) error {
 			o, old, err := k.order(ctx, key.K2())
 			if err != nil {
 				return err
+			}
+			if work++; o.Terms.Listing > 0 {
+				work += shared - 1
 			}
 			o, r, payments := o.Expire(old, height)
 			return k.turn(ctx, o, old, r, payments)

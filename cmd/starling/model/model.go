@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/cmd/starling/apply"
+	"github.com/starling-network/starling/cmd/starling/catalog"
 	"github.com/starling-network/starling/cmd/starling/serving"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/trade"
@@ -34,8 +35,8 @@ finished runs, in a folder of runs or at a server; shares, pay, claim and transf
 	cmd.AddCommand(GenerateCommand(c), listCommand(c), pullCommand(c), pushCommand(c), exportCommand(c),
 		chatCommand(c), serving.Serve(c), serving.Tune(c),
 		evalCommand(c), apply.Check(c), apply.Classify(c), apply.Embed(c), apply.Sample(c), cardCommand(c),
-		provenanceCommand(c), showCommand(c), sharesCommand(c),
-		payCommand(c), claimCommand(c), transferCommand(c))
+		provenanceCommand(c), showCommand(c))
+	cmd.AddCommand(catalog.Commands(c)...)
 	cmd.AddCommand(trade.Commands(c)...)
 	return cmd
 }

@@ -72,7 +72,7 @@ lied, and the exit code 0, 7 or 10.`,
 				return err
 			})
 			if err != nil {
-				return explain(err)
+				return Explain(err)
 			}
 			return p.print(c)
 		},
@@ -117,7 +117,7 @@ func buy(ctx context.Context, c *terminal.Console, cl *client.Client, id uint64,
 	if err != nil {
 		return Purchase{}, err
 	}
-	end, err := nodesale.Buyer{Market: cl.Sale, Address: cl.Address(), Offer: id, Dir: dir, To: to, Say: steps(c),
+	end, err := nodesale.Buyer{Market: cl.Sale, Address: cl.Address(), Offer: id, Dir: dir, To: to, Say: Steps(c),
 		Next: func(ctx context.Context) error { _, err := wait(ctx); return err }}.Buy(ctx)
 	p := Purchase{Offer: id, Order: end.Order, Outcome: end.Kind, Folder: end.Folder, Coin: in.Name(),
 		Price: in.Amount(offer.Terms.Price), Returned: in.Amount(end.Amount)}

@@ -33,7 +33,9 @@ type selling struct {
 	listen                 string
 	urls                   []string
 	answer, complaint      uint32
-	withdraw               bool
+	withdraw, data         bool
+	listing                uint64
+	part                   string
 }
 
 func sellCommand(c *terminal.Console) *cobra.Command {
@@ -52,17 +54,22 @@ half of the bond. docs/market.md has the rules, and what a buyer cannot know bef
 --url is where buyers reach --listen, or a copy of the files, such as a bucket. --withdraw takes no new orders and ends
 when those that are open are settled. AMOUNT is in ZEN, or in another coin with its symbol, such as 25usdc.
 
+--listing sells the files of a listing of the account (starling model catalog add): the price is revenue of the listing,
+of which the works that it was made from get their royalties, and the holders of its shares the rest. --seller-part is
+what the account keeps of this rest, in percent. --data sells all files of the folder, as a data set.
+
 The folder sales/ in --home has the key of the files: keep it until the sale ends.`,
 		Example: `  starling model sell out/quickstart --price 25 --home net/consumer --listen 127.0.0.1:7400
   starling model sell out/tuned --price 25usdc --bond 5usdc --home net/consumer --listen 0.0.0.0:7400 \
     --url http://203.0.113.8:7400
+  starling model sell out/tuned --price 25usdc --listing 8 --seller-part 10 --home net/consumer
   starling model sell out/quickstart --home net/consumer --withdraw`,
 		Args: usage.Exactly("FOLDER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.check(cmd); err != nil {
 				return err
 			}
-			return explain(o.sell(cmd, c, args[0]))
+			return Explain(o.sell(cmd, c, args[0]))
 		},
 	}
 	o.Flags(cmd)
@@ -72,6 +79,9 @@ The folder sales/ in --home has the key of the files: keep it until the sale end
 		"shows it (default: none)")
 	f.StringVar(&o.name, "name", "", "name of the offer (default: that of the folder)")
 	f.StringVar(&o.job, "job", "", "job that trained the model, by your word")
+	f.Uint64Var(&o.listing, "listing", 0, "listing whose files these are: the price is its revenue")
+	f.StringVar(&o.part, "seller-part", "0", "percent that the account keeps of the part of the shares of the listing")
+	f.BoolVar(&o.data, "data", false, "all files of the folder, as a data set")
 	f.StringVar(&o.listen, "listen", "127.0.0.1:7400", "host:port at which the encrypted files are served")
 	f.StringArrayVar(&o.urls, "url", nil, "where buyers get the encrypted files (default: http:// and --listen)")
 	f.Uint32Var(&o.answer, "answer-blocks", 300, "blocks in which an order is answered")
@@ -92,6 +102,9 @@ func (o *selling) check(cmd *cobra.Command) error {
 			return err
 		}
 	}
+	if part, err := Percent.Parse(o.part); err != nil || part > 1_000_000 || part > 0 && o.listing == 0 {
+		return usage.Error(cmd, fmt.Errorf("--seller-part %q: give percents from 0 to 100, with --listing", o.part))
+	}
 	for _, at := range o.urls {
 		if !strings.HasPrefix(at, "http://") && !strings.HasPrefix(at, "https://") {
 			return usage.Error(cmd, fmt.Errorf("--url %s: it begins with http:// or https://", at))
@@ -109,17 +122,11 @@ func (o *selling) sell(cmd *cobra.Command, c *terminal.Console, folder string) (
 	if _, err := os.Stat(dir); err != nil && (o.price == "" || o.withdraw) {
 		return notForSale(cmd)
 	}
-	source := goods.Source{Folder: path}
-	found, err := published.Files(path)
-	for _, f := range found {
-		source.Files = append(source.Files, f.Name)
+	source, err := Source(path, o.data)
+	if err != nil {
+		return err
 	}
-	if err != nil || !published.IsModel(path) {
-		return terminal.WithExit(&terminal.Problem{Code: "NO_MODEL", What: folder + " holds no model",
-			Fix: "name a folder with the safetensors of a model, such as the output folder of a finished run"},
-			terminal.ExitNotFound)
-	}
-	say := steps(c)
+	say := Steps(c)
 	s, err := nodesale.Prepare(cmd.Context(), source, dir,
 		func(done, total int64) { say("encrypts the files", done, total) })
 	if err != nil {
@@ -141,6 +148,24 @@ func (o *selling) sell(cmd *cobra.Command, c *terminal.Console, folder string) (
 	})
 }
 
+// Source are the files of a folder that are sold: those of a model, or all as a data set.
+func Source(folder string, data bool) (goods.Source, error) {
+	source := goods.Source{Folder: folder}
+	if data {
+		return source, nil
+	}
+	found, err := published.Files(folder)
+	for _, f := range found {
+		source.Files = append(source.Files, f.Name)
+	}
+	if err != nil || !published.IsModel(folder) {
+		return source, terminal.WithExit(&terminal.Problem{Code: "NO_MODEL", What: folder + " holds no model",
+			Fix: "name a folder with the safetensors of a model, such as the output folder of a finished run"},
+			terminal.ExitNotFound)
+	}
+	return source, nil
+}
+
 // notForSale refuses to continue or withdraw the sale of a folder that was never offered.
 func notForSale(cmd *cobra.Command) error {
 	return usage.Error(cmd, errors.New("this folder is not for sale yet: --price is needed, such as 25 or 25usdc"))
@@ -153,7 +178,7 @@ func (o *selling) offer(ctx context.Context, cmd *cobra.Command, cl *client.Clie
 		return o.same(ctx, cl, s.Offer())
 	}
 	terms := s.Terms(sale.Terms{Name: cmp.Or(o.name, name), Job: o.job, Answer: o.answer, Complaint: o.complaint,
-		Locations: o.urls})
+		Locations: o.urls, Listing: o.listing, SellerPart: o.sellerPart()})
 	id, err := cl.Sale.Find(ctx, terms.Content.Key) // of a call that was cut off
 	switch {
 	case err != nil:
@@ -177,6 +202,12 @@ func (o *selling) offer(ctx context.Context, cmd *cobra.Command, cl *client.Clie
 		return err
 	}
 	return s.Offered(offered)
+}
+
+// sellerPart is the part in millionths. It was checked.
+func (o *selling) sellerPart() uint32 {
+	part, _ := Percent.Parse(o.part)
+	return uint32(part)
 }
 
 // asks completes terms with the price, the bond and the locations.

@@ -16,6 +16,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/node/inspect"
 	"github.com/starling-network/starling/node/sale/fault"
+	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/sale"
 )
 
@@ -24,11 +25,16 @@ func Commands(c *terminal.Console) []*cobra.Command {
 	return []*cobra.Command{sellCommand(c), salesCommand(c), buyCommand(c)}
 }
 
+// Percent is the coin, so to say, in which millionths of a whole are percents.
+var Percent = coin.Coin{Denom: "%", Symbol: "%", Exponent: 4}
+
 // Listed is an offer for programs.
 type Listed struct {
 	Offer     uint64   `json:"offer"`
 	Name      string   `json:"name"`
 	Job       string   `json:"job,omitempty"`
+	Listing   uint64   `json:"listing,omitempty"`
+	Part      string   `json:"seller_part_percent,omitempty"` // of the part of the price of the shares of the listing
 	Seller    string   `json:"seller"`
 	Coin      string   `json:"coin"`
 	Price     string   `json:"price"` // in coins
@@ -59,15 +65,16 @@ func salesCommand(c *terminal.Console) *cobra.Command {
 		`List the offers of files on a network, the latest first: what starling model sell offers. SOLD counts the orders
 that were paid. A seller of whom a buyer showed a lie is "lied" with --all.
 
-With -o json: {"sales":[{"offer","name","job","seller","coin","price","bond","bytes","answer_blocks",`+
-			`"complaint_blocks","open","sold","status","locations"}]}.`,
+With -o json: {"sales":[{"offer","name","job","listing","seller_part_percent","seller","coin","price","bond",`+
+			`"bytes","answer_blocks","complaint_blocks","open","sold","status","locations"}]}.`,
 		`  starling model sales --network http://127.0.0.1:26601`, "sales",
 		func(ctx context.Context, t *target.Target) ([]Listed, error) { return list(ctx, t.Network, all) },
 		func(l Listed) string { return fmt.Sprint(l.Offer) },
-		[]string{"OFFER", "NAME", "PRICE", "BOND", "SIZE", "SOLD", "STATUS", "+SELLER", "+JOB", "+LOCATIONS"},
+		[]string{"OFFER", "NAME", "PRICE", "BOND", "SIZE", "SOLD", "STATUS", "+SELLER", "+JOB", "+LISTING",
+			"+LOCATIONS"},
 		func(l Listed) []any {
 			return []any{l.Offer, l.Name, l.Price + " " + l.Coin, l.Bond, terminal.Bytes(l.Bytes), l.Sold, l.Status, l.Seller,
-				l.Job, strings.Join(l.Locations, ", ")}
+				l.Job, l.Listing, strings.Join(l.Locations, ", ")}
 		})
 	cmd.Flags().BoolVar(&all, "all", false, "also offers that take no new orders")
 	return cmd
@@ -83,16 +90,20 @@ func list(ctx context.Context, network string, all bool) ([]Listed, error) {
 		listed := []Listed{}
 		for _, o := range offers {
 			t, in := o.Terms, coins[o.Terms.Denom]
-			listed = append(listed, Listed{Offer: o.ID, Name: t.Name, Job: t.Job, Seller: o.Seller, Coin: in.Name(),
+			l := Listed{Offer: o.ID, Name: t.Name, Job: t.Job, Listing: t.Listing, Seller: o.Seller, Coin: in.Name(),
 				Price: in.Amount(t.Price), Bond: in.Amount(t.Bond), Bytes: t.Content.Bytes, Answer: t.Answer,
-				Complaint: t.Complaint, Open: o.Open, Sold: o.Sold, Status: status(o), Locations: t.Locations})
+				Complaint: t.Complaint, Open: o.Open, Sold: o.Sold, Status: status(o), Locations: t.Locations}
+			if t.Listing > 0 {
+				l.Part = Percent.Amount(uint64(t.SellerPart))
+			}
+			listed = append(listed, l)
 		}
 		return listed, err
 	})
 }
 
-// explain explains the errors of node/sale.
-func explain(err error) error {
+// Explain explains the errors of node/sale.
+func Explain(err error) error {
 	known, ok := errors.AsType[*fault.Error](err)
 	if !ok {
 		return err
@@ -128,8 +139,8 @@ func next(ctx context.Context, cl *client.Client) (func(context.Context) (int64,
 	}, nil
 }
 
-// steps returns a function that writes a line to stderr when a step begins.
-func steps(c *terminal.Console) func(step string, done, total int64) {
+// Steps returns a function that writes a line to stderr when a step begins.
+func Steps(c *terminal.Console) func(step string, done, total int64) {
 	last := ""
 	return func(step string, _, total int64) {
 		if step != last && !c.Quiet {

@@ -65,6 +65,9 @@ func TestRoundTrip(t *testing.T) {
 	if len(x.Parts) != 5 || c.Bytes != x.Bytes() {
 		t.Fatalf("%v", x.Parts)
 	}
+	if d, err := Describe(t.Context(), Source{Folder: from}, nil); err != nil || d != c.Index {
+		t.Errorf("the files are described as %s, and sold as %s: %v", d.Short(), c.Index.Short(), err)
+	}
 	to := filepath.Join(t.TempDir(), "to")
 	last := int64(0)
 	if err := Unseal(t.Context(), dir, to, c, x, key, func(done, _ int64) { last = done }); err != nil {

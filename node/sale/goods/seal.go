@@ -166,9 +166,7 @@ func (s *reader) seal(ctx context.Context, to string, key []byte, progress func(
 		if err := s.read(m, b); err != nil {
 			return err
 		}
-		for i, d := range canon.Leaves(m.leaves) {
-			copy(x.Digests[(b.leaf+i)*len(d):], d[:])
-		}
+		x.put(m, b)
 		m.crypt(cipher, b.leaf)
 		copy(sealed[b.leaf:], canon.Leaves(m.leaves))
 		_, err := out.WriteAt(m.data[:b.size], b.from)

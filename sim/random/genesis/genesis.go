@@ -17,6 +17,8 @@ import (
 
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/protocol/coin"
+	"github.com/starling-network/starling/protocol/reward"
+	"github.com/starling-network/starling/sim/random/draw"
 )
 
 // quiet is a module that simulates itself, but for its genesis, which is the default: those of IBC print what they
@@ -85,4 +87,12 @@ func Start(seed int64) []byte {
 		b = binary.BigEndian.AppendUint64(b, bits)
 	}
 	return b
+}
+
+// Schedule draws a schedule of the emission.
+func Schedule(d draw.Source) reward.Schedule {
+	base := uint32(d.Intn(500_000))
+	work := uint32(d.Intn(1_000_000 - int(base)))
+	return reward.Schedule{PerEpoch: d.Below(10_000_000), Halving: uint32(d.Intn(20)), BasePPM: base, WorkPPM: work,
+		BandwidthPPM: 1_000_000 - base - work}
 }

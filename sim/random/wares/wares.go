@@ -9,13 +9,18 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/x/sale/salepb"
+	"github.com/starling-network/starling/protocol/catalog"
 	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/sale"
 	"github.com/starling-network/starling/sim/random/draw"
 )
 
-// Book has the offers and orders of the chain.
+// Index is the digest of the description of all files.
+var Index = canon.Leaf([]byte("index"))
+
+// Book has the listings, offers and orders of the chain.
 type Book interface {
+	Listings(ctx context.Context, parent uint64) ([]catalog.Listing, error)
 	Offers(ctx context.Context, all bool) ([]sale.Offer, error)
 	Orders(ctx context.Context, offer uint64) ([]sale.Order, error)
 }
@@ -41,7 +46,7 @@ func wareOf(name string) ware {
 	}
 	w.content = sale.Content{Plain: canon.NewTree([]canon.Digest{w.plain}).Root(),
 		Sealed: canon.NewTree([]canon.Digest{canon.Leaf(w.sealed)}).Root(), Leaves: 1, Bytes: uint64(len(file)),
-		Key: sale.KeyDigest(w.key), Index: canon.Leaf([]byte("index"))}
+		Key: sale.KeyDigest(w.key), Index: Index}
 	return w
 }
 
@@ -56,14 +61,26 @@ func Next(ctx context.Context, d draw.Source, b Book, me string, c coin.Coin, pr
 	_ error) {
 	switch n := d.Intn(16); {
 	case n < 2:
-		return me, sell(d, me, c, price), nil
+		return sell(ctx, d, b, me, c, price)
 	case n < 6:
 		return buy(ctx, d, b, me)
 	}
 	return settle(ctx, d, b)
 }
 
-func sell(d draw.Source, seller string, c coin.Coin, price uint64) sdk.Msg {
+// sell offers files, half of the time those of a listing.
+func sell(ctx context.Context, d draw.Source, b Book, seller string, c coin.Coin, price uint64) (string, sdk.Msg,
+	error) {
+	listed, err := b.Listings(ctx, 0)
+	m := offer(d, seller, c, price)
+	if err == nil && len(listed) > 0 && d.Often(50) {
+		l := draw.Pick(d, listed)
+		m.Sender, m.Listing, m.SellerPart = l.Owner, l.ID, uint32(d.Below(1_100_000))
+	}
+	return m.Sender, m, err
+}
+
+func offer(d draw.Source, seller string, c coin.Coin, price uint64) *salepb.MsgOffer {
 	name := fmt.Sprintf("%x", d.Uint64())
 	w := wareOf(name).content
 	return &salepb.MsgOffer{Sender: seller, Name: name, Price: price, Denom: c.Denom,

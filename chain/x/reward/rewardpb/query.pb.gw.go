@@ -575,7 +575,7 @@ var (
 
 	pattern_Query_Params_0 = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1, 2, 2, 2, 3}, []string{"starling", "reward", "v1", "params"}, "", runtime.AssumeColonVerbOpt(true)))
 
-	pattern_Query_Model_0 = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1, 2, 2, 2, 3, 1, 0, 4, 1, 5, 4}, []string{"starling", "reward", "v1", "models", "job"}, "", runtime.AssumeColonVerbOpt(true)))
+	pattern_Query_Model_0 = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1, 2, 2, 2, 3, 3, 0, 4, 1, 5, 4}, []string{"starling", "reward", "v1", "models", "job"}, "", runtime.AssumeColonVerbOpt(true)))
 
 	pattern_Query_Links_0 = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1, 2, 2, 2, 3}, []string{"starling", "reward", "v1", "links"}, "", runtime.AssumeColonVerbOpt(true)))
 )

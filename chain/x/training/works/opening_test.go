@@ -23,6 +23,8 @@ type shown struct {
 
 func (shown) Decidable(uint64) (uint64, error) { return 0, nil }
 
+func (shown) Bases() []canon.Digest { return nil }
+
 func (s shown) Bound(t terms.Terms) error {
 	if t.Rounds != s.rounds {
 		return refusal.ErrTerms
@@ -63,19 +65,19 @@ func TestOpeningIsKeptOnceUntilItsJobsAreOver(t *testing.T) {
 		return n
 	}
 	work := terms.Terms{Spec: canon.Sum("spec"), Rounds: 3}
-	if err := w.Admit(ctx, work, []byte("nonsense"), 1); !errors.Is(err, dispute.ErrWork) || kept() != 0 {
+	if err := w.Admit(ctx, "", work, []byte("nonsense"), 1); !errors.Is(err, dispute.ErrWork) || kept() != 0 {
 		t.Errorf("nonsense is admitted with %v", err)
 	}
-	if err := w.Admit(ctx, terms.Terms{Spec: work.Spec, Rounds: 4}, []byte("opening"), 1); !errors.Is(err,
+	if err := w.Admit(ctx, "", terms.Terms{Spec: work.Spec, Rounds: 4}, []byte("opening"), 1); !errors.Is(err,
 		refusal.ErrTerms) ||
 		kept() != 0 {
 		t.Errorf("other terms are admitted with %v", err)
 	}
-	if err := w.Admit(ctx, work, []byte("opening"), 2); !errors.Is(err, market.ErrNumerics) || kept() != 0 {
+	if err := w.Admit(ctx, "", work, []byte("opening"), 2); !errors.Is(err, market.ErrNumerics) || kept() != 0 {
 		t.Errorf("another version of the numerics is admitted with %v", err)
 	}
 	for want, step := range []error{
-		w.Admit(ctx, work, []byte("opening"), 1), w.Admit(ctx, work, []byte("opening"), 1), w.Forget(ctx, work.Spec),
+		w.Admit(ctx, "", work, []byte("opening"), 1), w.Admit(ctx, "", work, []byte("opening"), 1), w.Forget(ctx, work.Spec),
 	} {
 		if step != nil || kept() != 1 {
 			t.Errorf("after step %d %d openings: %v", want, kept(), step)
@@ -84,7 +86,7 @@ func TestOpeningIsKeptOnceUntilItsJobsAreOver(t *testing.T) {
 	if _, err := w.Admitted(ctx, work.Spec); err != nil {
 		t.Error(err)
 	}
-	if err := w.Admit(ctx, work, []byte("opening"), 2); !errors.Is(err, market.ErrNumerics) {
+	if err := w.Admit(ctx, "", work, []byte("opening"), 2); !errors.Is(err, market.ErrNumerics) {
 		t.Errorf("another version of the numerics than that of a work in the cache is admitted with %v", err)
 	}
 	if err := errors.Join(w.Forget(ctx, work.Spec), w.Forget(ctx, work.Spec)); err != nil || kept() != 0 {

@@ -23,6 +23,9 @@ type Case interface {
 	dispute.Referee
 	// Bound returns an error that wraps refusal.ErrTerms if the terms are not those of the work.
 	Bound(t terms.Terms) error
+	// Bases are the digests by which the work names what it is made from: the checkpoint that it starts from, the weights
+	// that it reads and does not train, and the manifest of its data. A digest may be zero.
+	Bases() []canon.Digest
 	// Config returns the dispute of a challenger about a unit, in which a party has a number of blocks for a move.
 	Config(job string, d work.AuditTarget, challenger string, blocks int64) (dispute.Config, error)
 	// Decidable returns an error unless every dispute about the work can be decided, and the cost of the check. It stops
@@ -48,9 +51,15 @@ const (
 // GasCheck is the gas of an order for each unit that Decidable costs.
 const GasCheck = 2
 
+// Catalog records the listed works that a job is made from.
+type Catalog interface {
+	Opened(ctx context.Context, job, consumer string, bases []canon.Digest) error
+}
+
 // Works reads and writes the openings of the work of open orders and of runs that are not over.
 type Works struct {
 	referee  Referee
+	catalog  Catalog // nil: there is none
 	cache    cache
 	openings collections.Map[[]byte, []byte] // by the digest of the specification
 	held     collections.Map[[]byte, uint64] // number of jobs that use an opening
@@ -65,10 +74,13 @@ func New(b *collections.SchemaBuilder, referee Referee) *Works {
 	}
 }
 
-// Admit stores the opening of the work of an order, and consumes gas for opening it. It refuses work about which a
-// dispute could not be decided, work in another version of the numerics than the given one, and terms that are not its
-// own. All jobs of the same work share one stored opening, until Forget was called for each of them.
-func (w *Works) Admit(ctx context.Context, t terms.Terms, opening []byte, numerics uint32) error {
+// Connect sets the module of listings.
+func (w *Works) Connect(c Catalog) { w.catalog = c }
+
+// Admit stores the opening of the work of an order of a consumer, and consumes gas for opening it. It refuses work
+// about which a dispute could not be decided, work in another version of the numerics than the given one, and terms
+// that are not its own. All jobs of the same work share one stored opening, until Forget was called for each of them.
+func (w *Works) Admit(ctx context.Context, consumer string, t terms.Terms, opening []byte, numerics uint32) error {
 	judge, err := w.open(ctx, t.Spec, opening, numerics)
 	switch {
 	case errors.Is(err, market.ErrNumerics):
@@ -81,6 +93,11 @@ func (w *Works) Admit(ctx context.Context, t terms.Terms, opening []byte, numeri
 	}
 	if err := judge.Bound(t); err != nil {
 		return err
+	}
+	if w.catalog != nil {
+		if err := w.catalog.Opened(ctx, t.Job, consumer, judge.Bases()); err != nil {
+			return err
+		}
 	}
 	n, err := w.holders(ctx, t.Spec)
 	if err == nil && n == 0 {

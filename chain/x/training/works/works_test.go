@@ -60,7 +60,7 @@ func TestAnOrderPaysForItsCheck(t *testing.T) {
 				used, out = m.GasConsumed(), true
 			}
 		}()
-		err = w.Admit(ctx.WithGasMeter(m), work, []byte(opening), 1)
+		err = w.Admit(ctx.WithGasMeter(m), "", work, []byte(opening), 1)
 		return m.GasConsumed(), false, err
 	}
 	const enough = 60_000_000

@@ -1,4 +1,4 @@
-package model
+package catalog
 
 import (
 	"context"
@@ -9,10 +9,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/client/module"
 	"github.com/starling-network/starling/client/transaction"
 	"github.com/starling-network/starling/cmd/starling/target"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
+	"github.com/starling-network/starling/node/coins"
 	"github.com/starling-network/starling/node/inspect"
 	"github.com/starling-network/starling/protocol/reward"
 )
@@ -21,14 +23,43 @@ import (
 type Owned struct {
 	Job     string   `json:"job"`
 	Held    uint64   `json:"unclaimed_uzen"`
+	Coins   []Amount `json:"unclaimed"` // in other coins
 	Holders []Holder `json:"holders"`
 }
 
 // Holder has shares of a model.
 type Holder struct {
-	Account string `json:"account"`
-	Shares  uint64 `json:"shares"`
-	Due     uint64 `json:"due_uzen"`
+	Account string   `json:"account"`
+	Shares  uint64   `json:"shares"`
+	Due     uint64   `json:"due_uzen"`
+	Coins   []Amount `json:"due"` // in other coins
+}
+
+// Amount is an amount of a coin.
+type Amount struct {
+	Coin   string `json:"coin"`
+	Amount string `json:"amount"` // in coins
+}
+
+// due are the amounts in other coins than the network's own that a holder may claim, and that all may.
+func due(h module.Held) (due, held []Amount) {
+	due, held = []Amount{}, []Amount{}
+	for _, in := range h.Coins {
+		held = append(held, Amount{in.Coin.Name(), in.Coin.Amount(in.Held)})
+		if in.Due > 0 {
+			due = append(due, Amount{in.Coin.Name(), in.Coin.Amount(in.Due)})
+		}
+	}
+	return due, held
+}
+
+// text are amounts for people.
+func text(uzen uint64, more []Amount) string {
+	s := terminal.Zen(uzen) + " ZEN"
+	for _, a := range more {
+		s += ", " + a.Amount + " " + a.Coin
+	}
+	return s
 }
 
 func sharesCommand(c *terminal.Console) *cobra.Command {
@@ -37,11 +68,15 @@ func sharesCommand(c *terminal.Console) *cobra.Command {
 		Use:   "shares JOB --network URL",
 		Short: "List who holds the shares of a model, and what they have earned",
 		Long: `List who holds the shares of the model of a job on a network, of a million, and the revenue that each may
-claim. A job grants them when its run ends, if its budget says so (contributor_part).
+claim. A job grants them when its run ends, if its budget says so (contributor_part). A listed work that no job
+trained has shares, too: JOB is listing/NUMBER. Shares that are offered for coins are their seller's until they are
+bought.
 
-With -o json: {"job","unclaimed_uzen","holders":[{"account","shares","due_uzen"}]}.`,
-		Example: `  starling model shares job-7f3a --network http://127.0.0.1:26601`,
-		Args:    usage.Exactly("JOB"),
+With -o json: {"job","unclaimed_uzen","unclaimed":[{"coin","amount"}],"holders":[{"account","shares","due_uzen",
+"due":[{"coin","amount"}]}]}.`,
+		Example: `  starling model shares job-7f3a --network http://127.0.0.1:26601
+  starling model shares listing/7 --network http://127.0.0.1:26601`,
+		Args: usage.Exactly("JOB"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := target.WantNetwork(cmd, network); err != nil {
 				return err
@@ -56,7 +91,7 @@ With -o json: {"job","unclaimed_uzen","holders":[{"account","shares","due_uzen"}
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			for _, h := range o.Holders {
-				fmt.Fprintf(w, "%s\t%d of %d\t%s ZEN to claim\n", h.Account, h.Shares, reward.Shares, terminal.Zen(h.Due))
+				fmt.Fprintf(w, "%s\t%d of %d\t%s to claim\n", h.Account, h.Shares, reward.Shares, text(h.Due, h.Coins))
 			}
 			return w.Flush()
 		},
@@ -72,6 +107,7 @@ func holders(ctx context.Context, cl *client.Client, job string) (Owned, error) 
 		return o, err
 	}
 	o.Held = m.Held
+	_, o.Coins = due(m)
 	all, err := cl.Reward.Holders(ctx, job)
 	if err != nil {
 		return o, err
@@ -81,7 +117,8 @@ func holders(ctx context.Context, cl *client.Client, job string) (Owned, error) 
 		if err != nil {
 			return o, err
 		}
-		o.Holders = append(o.Holders, Holder{h.Who, h.Shares, m.Due})
+		in, _ := due(m)
+		o.Holders = append(o.Holders, Holder{h.Who, h.Shares, m.Due, in})
 	}
 	return o, nil
 }
@@ -129,22 +166,27 @@ With -o json: {"height","hash"}.`,
 func payCommand(c *terminal.Console) *cobra.Command {
 	var t target.Target
 	cmd := &cobra.Command{
-		Use:   "pay JOB ZEN --home DIR",
+		Use:   "pay JOB AMOUNT --home DIR",
 		Short: "Pay revenue of a model to the holders of its shares",
-		Long: `Pay revenue of the model of a job. It is divided over all shares, and each holder takes its part with
-starling model claim.
+		Long: `Pay revenue of the model of a job, or of listing/NUMBER, in ZEN, or in another coin with its symbol. It is
+divided over all shares, and each holder takes its part with starling model claim. The works that the model was made
+from get their royalties of it, two levels deep: starling model catalog lineage.
 
 With -o json: what starling model shares prints.`,
-		Example: `  starling model pay job-7f3a 12.5 --home net/consumer`,
-		Args:    usage.Exactly("JOB", "ZEN"),
+		Example: `  starling model pay job-7f3a 12.5 --home net/consumer
+  starling model pay job-7f3a 12.5usdc --home net/consumer`,
+		Args: usage.Exactly("JOB", "AMOUNT"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			amount, err := target.WantAmount(cmd, args[1])
-			if err != nil {
+			if err := target.WantCoins(cmd, args[1]); err != nil {
 				return err
 			}
 			return revenue(c, cmd, &t, args[0], func(ctx context.Context, cl *client.Client) (string, error) {
-				return fmt.Sprintf("%s ZEN are paid to the shares of %s", terminal.Zen(amount), args[0]),
-					cl.Reward.PayRevenue(ctx, args[0], amount)
+				amount, err := coins.Parse(ctx, cl.Market, args[1])
+				if err != nil {
+					return "", err
+				}
+				return fmt.Sprintf("%s are paid to the shares of %s", amount, args[0]),
+					cl.Reward.PayRevenue(ctx, args[0], amount.Denom, amount.Grains)
 			})
 		},
 	}
@@ -157,8 +199,8 @@ func claimCommand(c *terminal.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "claim JOB --home DIR",
 		Short: "Take what shares of a model have earned",
-		Long: `Take the revenue that the shares of an account of the model of a job have earned. starling job explain --job
-model/JOB says how the amount comes about.
+		Long: `Take the revenue that the shares of an account of the model of a job have earned, in all coins, with those
+that it offers for sale. starling job explain --job model/JOB says how the amount comes about.
 
 With -o json: what starling model shares prints.`,
 		Example: `  starling model claim job-7f3a --home net/worker-0`,
@@ -169,10 +211,11 @@ With -o json: what starling model shares prints.`,
 				if err != nil {
 					return "", err
 				}
-				if m.Due == 0 {
-					return "nothing is due: the revenue since the last claim is less than an uzen a share", nil
+				in, _ := due(m)
+				if m.Due == 0 && len(in) == 0 {
+					return "nothing is due: the revenue since the last claim is less than the smallest unit a share", nil
 				}
-				return fmt.Sprintf("%s ZEN are claimed, and what was paid in meanwhile", terminal.Zen(m.Due)),
+				return fmt.Sprintf("%s are claimed, and what was paid in meanwhile", text(m.Due, in)),
 					cl.Reward.ClaimRevenue(ctx, args[0])
 			})
 		},
