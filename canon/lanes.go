@@ -3,6 +3,8 @@ package canon
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"hash"
+	"iter"
 )
 
 //go:generate go run ./gen
@@ -17,30 +19,81 @@ type lanes struct {
 // initial is the state that SHA-256 begins with (FIPS 180-4, section 5.3.3).
 var initial = [8]uint32{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19}
 
+// most is the largest width of lanes.
+const most = 16
+
 // Leaves digests leaves as Leaf does. Neighbours of equal length are digested side by side where that is faster.
 func Leaves(data [][]byte) []Digest {
 	out := make([]Digest, len(data))
+	new(hasher).leaves(out, data)
+	return out
+}
+
+// RootOfLeaves is the root of the Tree over leaves that are given one after the other. Of the tree it holds a Frontier
+// alone. It reads a leaf when up to 15 more were given.
+func RootOfLeaves(leaves iter.Seq[[]byte]) Digest {
+	var h hasher
+	var f Frontier
+	data, digests := make([][]byte, 0, most), make([]Digest, most)
+	push := func() {
+		h.leaves(digests[:len(data)], data)
+		for _, d := range digests[:len(data)] {
+			f.Push(d)
+		}
+		data = data[:0]
+	}
+	for leaf := range leaves {
+		if data = append(data, leaf); len(data) == most {
+			push()
+		}
+	}
+	push()
+	return f.Root()
+}
+
+// A hasher has the memory that leaves are digested in.
+type hasher struct {
+	single hash.Hash // nil: none yet
+	head   [1]byte   // of the message of a leaf
+	lanes  struct {
+		state    [8 * most]uint32
+		messages [most]*byte
+		ends     [most][2 * sha256.BlockSize]byte // of all messages
+		first    [most][sha256.BlockSize]byte     // their first blocks, where those hold no end
+	}
+}
+
+// leaves puts the digests of leaves into out.
+func (h *hasher) leaves(out []Digest, data [][]byte) {
 	for i := 0; i < len(data); {
 		n := 1
 		for n < fastest.width && i+n < len(data) && len(data[i+n]) == len(data[i]) {
 			n++
 		}
 		if n > 1 && n == fastest.width {
-			fastest.leaves(out[i:i+n], data[i:i+n])
+			fastest.leaves(h, out[i:i+n], data[i:i+n])
 		} else {
 			n = 1
-			out[i] = Leaf(data[i])
+			h.leaf(&out[i], data[i])
 		}
 		i += n
 	}
-	return out
+}
+
+// leaf is Leaf.
+func (h *hasher) leaf(out *Digest, data []byte) {
+	if h.single == nil {
+		h.single = sha256.New()
+	}
+	h.single.Reset()
+	_, _ = h.single.Write(h.head[:])
+	_, _ = h.single.Write(data)
+	h.single.Sum(out[:0])
 }
 
 // leaves digests width leaves of one length: the message of each is a zero byte and the leaf.
-func (l lanes) leaves(out []Digest, data [][]byte) {
-	const most = 16 // lanes
-	var state [8 * most]uint32
-	var messages [most]*byte
+func (l lanes) leaves(h *hasher, out []Digest, data [][]byte) {
+	state, messages, ends, first := &h.lanes.state, &h.lanes.messages, &h.lanes.ends, &h.lanes.first
 	for i, x := range initial {
 		for m := range l.width {
 			state[i*l.width+m] = x
@@ -51,9 +104,7 @@ func (l lanes) leaves(out []Digest, data [][]byte) {
 	whole := (size - head) / sha256.BlockSize
 	tail := head + whole*sha256.BlockSize // where what fills no block begins
 
-	// The ends of all messages, and their first blocks where those hold no end, are copied out to be padded.
-	var ends [most][2 * sha256.BlockSize]byte
-	var first [most][sha256.BlockSize]byte
+	clear(ends[:]) // they are copied out to be padded
 	if head == sha256.BlockSize-1 {
 		for m, leaf := range data {
 			copy(first[m][1:], leaf[:head])

@@ -25,7 +25,7 @@ func TestLanes(t *testing.T) {
 	if len(all) == 0 {
 		t.Skip("no vector path on this processor")
 	}
-	random := rand.NewChaCha8([32]byte{1})
+	random, h := rand.NewChaCha8([32]byte{1}), new(hasher)
 	for _, l := range all {
 		for size := 0; size <= 4100; size++ {
 			if size > 260 && size < 4090 {
@@ -37,7 +37,7 @@ func TestLanes(t *testing.T) {
 				_, _ = random.Read(data[i])
 			}
 			out := make([]Digest, l.width)
-			l.leaves(out, data)
+			l.leaves(h, out, data)
 			for i := range out {
 				if out[i] != Leaf(data[i]) {
 					t.Fatalf("%d lanes, %d bytes, leaf %d: %v, wanted %v", l.width, size, i, out[i], Leaf(data[i]))

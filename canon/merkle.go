@@ -40,12 +40,12 @@ func NewTree(leaves []Digest) *Tree {
 
 // Inner is the digest of a node of a level above 0 with these children, of which there are 1 to 16.
 func Inner(level int, children []Digest) Digest {
-	h := sha256.New()
-	_, _ = h.Write([]byte{1, byte(level)})
-	for _, c := range children {
-		_, _ = h.Write(c[:])
+	message := make([]byte, 0, 2+Fanout*len(Digest{}))
+	message = append(message, 1, byte(level))
+	for i := range children {
+		message = append(message, children[i][:]...)
 	}
-	return Digest(h.Sum(nil))
+	return Digest(sha256.Sum256(message))
 }
 
 // Len is the number of leaves.

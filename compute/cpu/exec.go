@@ -15,6 +15,7 @@ import (
 	"github.com/starling-network/starling/compute/cpu/spare"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/kernel/elementary"
+	"github.com/starling-network/starling/compute/kernel/matmul"
 	"github.com/starling-network/starling/compute/lower"
 	"github.com/starling-network/starling/compute/mapped"
 	"github.com/starling-network/starling/compute/program"
@@ -221,15 +222,12 @@ func (x *Exec) allocate() {
 		}
 	}
 	for i := range x.workers {
-		x.workers[i] = worker{
-			scratch:   take(scratch),
-			registers: make([][]byte, registers),
-			operands:  make([][]byte, maxLaneOperands),
-		}
+		x.workers[i] = worker{take(scratch), make([][]byte, registers), make([][]byte, maxLaneOperands)}
 	}
 }
 
-// Release gives back the memory that lasts from run to run, if it is worth while: the next run takes it again.
+// Release gives back the memory that lasts from run to run, and that of matrix products, if it is worth while: the
+// next run takes it again.
 func (x *Exec) Release() {
 	if x.block == nil || len(x.block.Bytes) < worthwhile {
 		return
@@ -238,6 +236,7 @@ func (x *Exec) Release() {
 	clear(x.workers)
 	x.block.Free()
 	x.block = nil
+	matmul.Release()
 }
 
 // worthwhile is the size from which on memory is given back between runs. To take it again costs a run less than a

@@ -12,13 +12,19 @@ const LeafBytes = 4096
 
 // Tree returns the Merkle tree over the bytes of the tensor, LeafBytes a leaf, with every NaN taken as CanonicalNaN.
 func (t *Tensor) Tree() *canon.Tree {
-	leaves := make([][]byte, 0, (len(t.mem)+LeafBytes-1)/LeafBytes)
-	for leaf := range slices.Chunk(t.mem, LeafBytes) {
-		leaves = append(leaves, t.canonicalLeaf(leaf))
-	}
+	leaves := slices.AppendSeq(make([][]byte, 0, (len(t.mem)+LeafBytes-1)/LeafBytes), t.leaves)
 	digests := canon.Leaves(leaves)
 	runtime.KeepAlive(t)
 	return canon.NewTree(digests)
+}
+
+// leaves gives the leaves of Tree one after the other, as they are hashed.
+func (t *Tensor) leaves(yield func([]byte) bool) {
+	for leaf := range slices.Chunk(t.mem, LeafBytes) {
+		if !yield(t.canonicalLeaf(leaf)) {
+			return
+		}
+	}
 }
 
 // Leaf returns the bytes of leaf i of Tree as they are hashed. They may be the memory of the tensor: do not write.
@@ -59,7 +65,11 @@ func hasNaN(b []byte) bool {
 }
 
 // Root binds the shape and every element of the tensor. Tensors that differ only in the bits of NaNs have one root.
-func (t *Tensor) Root() canon.Digest { return RootOf(t.Shape, t.Tree().Root()) }
+func (t *Tensor) Root() canon.Digest {
+	root := canon.RootOfLeaves(t.leaves)
+	runtime.KeepAlive(t)
+	return RootOf(t.Shape, root)
+}
 
 // RootOf is the root of a tensor whose Tree has the given root.
 func RootOf(s Shape, tree canon.Digest) canon.Digest {

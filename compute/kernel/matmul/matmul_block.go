@@ -1,6 +1,7 @@
 package matmul
 
 import (
+	"math/bits"
 	"sync"
 	"unsafe"
 
@@ -53,12 +54,44 @@ type workspace struct {
 	edge [maxEdge]float32
 }
 
-var workspaces = sync.Pool{New: func() any { return new(workspace) }}
+// workspaces are those that no product uses, as many as there are processors at most.
+var workspaces struct {
+	sync.Mutex
+	free []*workspace
+}
 
-// room returns s resized to n elements, contents undefined.
+func takeWorkspace() *workspace {
+	workspaces.Lock()
+	defer workspaces.Unlock()
+	n := len(workspaces.free)
+	if n == 0 {
+		return new(workspace)
+	}
+	w := workspaces.free[n-1]
+	workspaces.free = workspaces.free[:n-1]
+	return w
+}
+
+func (w *workspace) leave() {
+	workspaces.Lock()
+	defer workspaces.Unlock()
+	if len(workspaces.free) < kernel.Cores {
+		workspaces.free = append(workspaces.free, w)
+	}
+}
+
+// Release gives back the memory that products have packed their operands in. The next ones take it again.
+func Release() {
+	workspaces.Lock()
+	defer workspaces.Unlock()
+	workspaces.free = nil
+}
+
+// room returns s resized to n elements, contents undefined. A new one has room for a few more, so that the sizes of the
+// products of a program do not each leave one behind.
 func room(s []float32, n int) []float32 {
 	if cap(s) < n {
-		return make([]float32, n)
+		return make([]float32, n, 1<<bits.Len(uint(n-1)))
 	}
 	return s[:n]
 }
@@ -66,8 +99,8 @@ func room(s []float32, n int) []float32 {
 // blocked computes p with tile kernels over packed blocks (Goto and van de Geijn, Anatomy of high-performance matrix
 // multiplication, 2008), chunk of k by chunk of k.
 func (p product) blocked() {
-	w := workspaces.Get().(*workspace)
-	defer workspaces.Put(w)
+	w := takeWorkspace()
+	defer w.leave()
 	cols := tilings[p.path].blockCols
 	for k0 := 0; k0 < p.k; k0 += ChunkK {
 		for j0 := 0; j0 < p.n; j0 += cols {

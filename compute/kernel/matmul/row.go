@@ -14,8 +14,8 @@ func (p product) isRow() bool {
 
 // row computes p, for which isRow holds.
 func (p product) row() {
-	w := workspaces.Get().(*workspace)
-	defer workspaces.Put(w)
+	w := takeWorkspace()
+	defer w.leave()
 	w.a = room(w.a, p.k)
 	for k := range w.a {
 		w.a[k] = p.a.data[k*p.a.col]
