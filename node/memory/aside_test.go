@@ -43,11 +43,16 @@ func TestPercent(t *testing.T) {
 	const mib = 1 << 20
 	for live, want := range map[uint64]int{0: 100, 10 * mib: 100, 96 * mib: 100, 192 * mib: 50, 768 * mib: 12,
 		8192 * mib: 12} {
-		if got := percent(live, false); got != want {
+		if got := percent(live, false, false); got != want {
 			t.Errorf("%d MiB live: %d %% of garbage, want %d %%", live/mib, got, want)
 		}
-		if got := percent(live, true); got != min(want, max(1, int(100*TightGarbage/max(live, 1)))) {
+		if got := percent(live, true, false); got != min(want, max(1, int(100*TightGarbage/max(live, 1)))) {
 			t.Errorf("%d MiB live, tight: %d %% of garbage", live/mib, got)
+		}
+	}
+	for live, want := range map[uint64]int{0: 100, 10 * mib: 100, 64 * mib: 25, 512 * mib: 6, 8192 * mib: 1} {
+		if got := percent(live, true, true); got != want {
+			t.Errorf("%d MiB live, bare: %d %% of garbage, want %d %%", live/mib, got, want)
 		}
 	}
 }
@@ -56,13 +61,14 @@ func TestPaceIsSetBack(t *testing.T) {
 	if os.Getenv("GOGC") != "" {
 		t.Skip("GOGC holds instead")
 	}
-	a, b, c := Pace(0), Pace(1<<30), Tight()
+	a, b, c, d := Pace(0), Pace(1<<30), Tight(), Bare()
 	a()
 	a()
 	c()
 	c()
-	if pace.users != 1 || pace.tight != 0 {
-		t.Errorf("%d users, %d of them tight, want 1 and none", pace.users, pace.tight)
+	d()
+	if pace.users != 1 || pace.tight != 0 || pace.bare != 0 {
+		t.Errorf("%d users, %d of them tight and %d bare, want 1 and none", pace.users, pace.tight, pace.bare)
 	}
 	b()
 	if pace.users != 0 {

@@ -10,11 +10,14 @@ import (
 )
 
 // The collector may leave garbage uncollected: an eighth of the live bytes, and TightGarbage at least, but never more
-// than the live bytes; and TightGarbage at most in a process that Tight was called for. Nearly all live bytes are
-// elements of tensors, which the collector does not look at, so that it costs little to let it run often.
+// than the live bytes; TightGarbage at most in a process that Tight was called for; and in one that Bare was called for
+// a sixteenth, bareGarbage at least, and TightGarbage at most. Nearly all live bytes are elements of tensors, which the
+// collector does not look at, so that it costs little to let it run often.
 const (
 	GarbageShare = 8
 	TightGarbage = 96 << 20
+	bareShare    = 16
+	bareGarbage  = 16 << 20
 )
 
 // limitShare is the part of the memory that a process is given beyond which the collector does all it can, in percent.
@@ -24,6 +27,7 @@ var pace struct {
 	sync.Mutex
 	users  int
 	tight  int // of the users, those that allow TightGarbage only
+	bare   int // and those of a process that has nothing but tensors
 	before int // percent
 }
 
@@ -62,17 +66,34 @@ func Pace(limit uint64) (restore func()) {
 // Tight lets this process leave TightGarbage uncollected at most while it is paced, until the returned function is
 // called. It is for processes in which nearly all live bytes are tensors: looking through other data that often takes
 // long.
-func Tight() (restore func()) {
+func Tight() (restore func()) { return tighten(&pace.tight) }
+
+// Bare is Tight for a process that computes units, and has no chain, no peers and no clients: garbage is smaller still.
+// What was garbage before, and the pages of the program's file that were read up to here, leave the memory at once.
+func Bare() (restore func()) {
+	restore = tighten(&pace.bare)
+	Sweep()
+	return restore
+}
+
+func tighten(users *int) (restore func()) {
 	add := func(n int) {
 		pace.Lock()
 		defer pace.Unlock()
-		pace.tight += n
+		*users += n
 		if pace.users > 0 {
 			debug.SetGCPercent(percentNow())
 		}
 	}
 	add(1)
 	return sync.OnceFunc(func() { add(-1) })
+}
+
+// Sweep gives back what the steps of a process up to here have left, as those that make a job ready: garbage, and the
+// pages of the program's file, which are mapped again when they are needed.
+func Sweep() {
+	debug.FreeOSMemory()
+	dropProgram()
 }
 
 // watch sets the percentage again after every collection, as long as a caller wants it.
@@ -84,23 +105,29 @@ func watch() {
 			debug.SetGCPercent(percentNow())
 			watch()
 		}
+		if pace.bare > 0 {
+			dropProgram() // the collector has looked up every function that is under way
+		}
 	}, struct{}{})
 }
 
 func percentNow() int {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
-	return percent(live[0].Value.Uint64(), pace.tight > 0)
+	return percent(live[0].Value.Uint64(), pace.tight > 0, pace.bare > 0)
 }
 
 // percent is the garbage that the collector allows with live bytes, as a percentage of these.
-func percent(live uint64, tight bool) int {
-	garbage := min(max(live/GarbageShare, TightGarbage), live)
-	if tight {
+func percent(live uint64, tight, bare bool) int {
+	garbage := max(live/GarbageShare, TightGarbage)
+	if bare {
+		garbage = max(live/bareShare, bareGarbage)
+	}
+	if tight || bare {
 		garbage = min(garbage, TightGarbage)
 	}
 	if live == 0 {
 		return 100
 	}
-	return max(1, int(garbage*100/live))
+	return max(1, int(min(garbage, live)*100/live))
 }

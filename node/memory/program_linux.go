@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -15,21 +16,30 @@ type span struct{ from, to uintptr }
 
 // dropProgram takes the pages of this program's file that were read up to here out of the resident memory: most are of
 // code that runs once, at the start of the program. A page that is needed again is mapped again, from the cache of the
-// system.
+// system. A program in a debugger stays as it is.
 func dropProgram() {
-	file, err := os.Readlink("/proc/self/exe")
-	if err != nil {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil || !bytes.Contains(status, []byte("\nTracerPid:\t0\n")) {
 		return
 	}
-	maps, err := os.ReadFile("/proc/self/smaps")
-	if err != nil {
-		return
-	}
-	for _, s := range unchanged(maps, file) {
+	for _, s := range program() {
 		// If it fails, the pages stay where they are.
 		_, _, _ = unix.Syscall(unix.SYS_MADVISE, s.from, s.to-s.from, unix.MADV_DONTNEED)
 	}
 }
+
+// program is where the file of this program is mapped and cannot be written to.
+var program = sync.OnceValue(func() []span {
+	file, err := os.Readlink("/proc/self/exe")
+	if err != nil {
+		return nil
+	}
+	maps, err := os.ReadFile("/proc/self/smaps")
+	if err != nil {
+		return nil
+	}
+	return unchanged(maps, file)
+})
 
 // unchanged returns the mappings of a file, as /proc/PID/smaps lists them, that cannot be written to and have no page
 // of their own: a page that was changed after it was read, as by a loader or a debugger, is not in the file.

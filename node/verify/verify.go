@@ -111,9 +111,6 @@ func Run(ctx context.Context, dir string, opt Options) (*Result, error) {
 		return nil, err
 	}
 	defer b.Close()
-	if prepare.Large(b) {
-		defer memory.Tight()()
-	}
 	if !b.Is(o.Run.ID) {
 		return nil, mismatch(0, "%s", differences(o, ctx, b, store))
 	}
@@ -316,12 +313,13 @@ type verification struct {
 	distance float64 // largest so far
 }
 
-// sent is an update: its CID, and its bytes, or what was attested in their place in a tolerant run.
+// sent is an update: its CID, and its bytes, or what was attested in their place in a tolerant run. Many bytes are put
+// aside until all updates of the round are there.
 type sent struct {
 	cid         string
 	round, unit uint32
 	root        canon.Digest
-	encoded     []byte
+	encoded     hold.Blob
 	tolerated   []*tensor.Tensor
 }
 
@@ -358,6 +356,9 @@ func (v *verification) run(ctx context.Context) (*Result, error) {
 		first, last = uint32(v.opt.Round), uint32(v.opt.Round)
 	}
 	v.b.Genesis = hold.Lay(v.aside(), v.b.Genesis)
+	if prepare.Large(v.b) {
+		defer memory.Bare()()
+	}
 	base, err := v.start(ctx, first-1)
 	if err != nil {
 		return nil, err
@@ -474,10 +475,10 @@ func (v *verification) unit(ctx context.Context, task *train.Task, base *train.C
 	from *hold.Tensors) (sent, *hold.Tensors, error) {
 	var given []*tensor.Tensor
 	own := false
-	learns := v.b.Spec.Rollout != nil
+	learns, added := v.b.Spec.Rollout != nil, hold.Added(v.b.Spec, len(base.Params))
 	if from != nil {
 		var err error
-		if given, own, err = from.Get(); err != nil {
+		if given, own, err = from.Without(added); err != nil {
 			return sent{}, nil, err
 		}
 	}
@@ -488,27 +489,46 @@ func (v *verification) unit(ctx context.Context, task *train.Task, base *train.C
 	if learns { // what it learnt from is not a part of its update
 		given = nil
 	}
+	if from != nil && added > 0 {
+		if given, err = from.First(added); err != nil {
+			return sent{}, nil, err
+		}
+	}
 	u, left, err := outer.Commit(v.b.Spec, base.Names, base.Round, unit, r, given)
 	if err != nil {
 		return sent{}, nil, err
 	}
+	on := v.carried(left)
 	served, _, err := engine.Pack(v.b.Spec, v.b.Step, v.b.Slices, u)
-	if err != nil || left == nil {
-		return v.sentAs(base, u, served), nil, err
+	if err != nil {
+		return sent{}, nil, err
 	}
-	return v.sentAs(base, u, served), hold.Put(v.aside(), left), nil
+	return v.sentAs(base, u, served), on, nil
+}
+
+// carried puts the state aside that a unit passes on; nil for none.
+func (v *verification) carried(state []*tensor.Tensor) *hold.Tensors {
+	if state == nil {
+		return nil
+	}
+	return hold.Put(v.aside(), state)
 }
 
 func (v *verification) sentAs(base *train.Checkpoint, u *update.Update, served []byte) sent {
-	s := sent{cid: blob.Of(served).String(), round: base.Round, unit: u.Unit, root: u.Root(), encoded: served}
+	s := sent{cid: blob.Of(served).String(), round: base.Round, unit: u.Unit, root: u.Root()}
 	if v.b.Slices > 0 { // what is served is an index
-		s.encoded = u.Encode()
+		served = u.Encode()
 	}
+	s.encoded = hold.PutBlob(v.aside(), served)
 	return s
 }
 
 func (v *verification) unpack(base *train.Checkpoint, s sent) ([]*tensor.Tensor, error) {
-	return outer.Unpack(v.b.Spec, base, s.round, s.unit, s.root, s.encoded)
+	encoded, err := s.encoded.Get()
+	if err != nil {
+		return nil, err
+	}
+	return outer.Unpack(v.b.Spec, base, s.round, s.unit, s.root, encoded)
 }
 
 // applied takes the updates that the checkpoint after another is made of.

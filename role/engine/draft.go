@@ -14,6 +14,7 @@ import (
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/role"
+	"github.com/starling-network/starling/role/hold"
 )
 
 // Drafts keeps the progress of the unit that an engine computes, for the process that continues it when this one was
@@ -148,7 +149,7 @@ func execute(ctx context.Context, e *Engine, name terms.Checkpoint, base *train.
 	}
 	defer stopWith(ctx, e.task)()
 	resume := func() (*train.Result, error) {
-		from, own, err := e.tensors(name, unit)
+		from, own, err := e.without(hold.Added(e.task.Spec, len(base.Params)), name, unit)
 		if err != nil {
 			return nil, err
 		}

@@ -124,7 +124,7 @@ func (e *Engine) NewWork(name terms.Checkpoint, unit uint32, r *train.Result) (*
 	var from []*tensor.Tensor
 	if e.task.Spec.Exchange.CarriesResidual() { // else the carried state is moments, which the unit has taken
 		var err error
-		if from, err = e.Origin(name, unit); err != nil {
+		if from, err = e.residual(name, unit); err != nil {
 			return nil, err
 		}
 	}

@@ -89,18 +89,41 @@ func (x *states) Origin(base terms.Checkpoint, unit uint32) ([]*tensor.Tensor, e
 
 // tensors is Origin, and reports whether no other party of the process has these tensors.
 func (x *states) tensors(base terms.Checkpoint, unit uint32) (tensors []*tensor.Tensor, own bool, err error) {
+	return x.without(0, base, unit)
+}
+
+// without is tensors, with nil in place of the first n of a carried state.
+func (x *states) without(n int, base terms.Checkpoint, unit uint32) (tensors []*tensor.Tensor, own bool, err error) {
 	if x.task.Spec.Rollout != nil {
 		tensors, err = x.answers(base, unit)
 		return tensors, false, err
 	}
-	from, err := x.From(base, unit)
-	if err != nil || from.Root.IsZero() {
+	s, err := x.carried(base, unit)
+	if s == nil || err != nil {
 		return nil, false, err
 	}
-	if s, ok := x.held.Get(from.Root); ok {
-		return s.Get()
+	return s.Without(n)
+}
+
+// residual is the first part of the carried state of a unit, with a tensor for each parameter; nil for none.
+func (x *states) residual(base terms.Checkpoint, unit uint32) ([]*tensor.Tensor, error) {
+	s, err := x.carried(base, unit)
+	if s == nil || err != nil {
+		return nil, err
 	}
-	return nil, false, fmt.Errorf("engine: the carried state of unit %d of round %d is not held", unit, base.Round)
+	return s.First(len(train.Params(x.task.Step)))
+}
+
+// carried is the carried state of a unit of the round after a checkpoint, which is held; nil for none.
+func (x *states) carried(base terms.Checkpoint, unit uint32) (*hold.Tensors, error) {
+	from, err := x.From(base, unit)
+	if err != nil || from.Root.IsZero() {
+		return nil, err
+	}
+	if s, ok := x.held.Get(from.Root); ok {
+		return s, nil
+	}
+	return nil, fmt.Errorf("engine: the carried state of unit %d of round %d is not held", unit, base.Round)
 }
 
 // keep holds a state, and forgets the one that was not used for the longest time.

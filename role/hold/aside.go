@@ -2,6 +2,7 @@ package hold
 
 import (
 	"io"
+	"slices"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/referee/sealed"
@@ -80,18 +81,46 @@ func Put(to Aside, tensors []*tensor.Tensor) *Tensors {
 
 // Get returns the tensors, and whether the caller alone has them, as after they were put aside.
 func (a *Tensors) Get() (tensors []*tensor.Tensor, own bool, err error) {
+	return a.part(0, len(a.shapes))
+}
+
+// First returns the first n of the tensors.
+func (a *Tensors) First(n int) ([]*tensor.Tensor, error) {
+	tensors, _, err := a.part(0, n)
+	return tensors, err
+}
+
+// Without is Get, with nil in place of the first n.
+func (a *Tensors) Without(n int) (tensors []*tensor.Tensor, own bool, err error) {
+	rest, own, err := a.part(n, len(a.shapes))
+	return slices.Concat(make([]*tensor.Tensor, n), rest), own, err
+}
+
+func (a *Tensors) part(lo, hi int) (tensors []*tensor.Tensor, own bool, err error) {
 	if a.at == nil {
-		return a.memory, false, nil
+		return a.memory[lo:hi:hi], false, nil
 	}
-	all, from := make([]*tensor.Tensor, len(a.shapes)), int64(0)
-	for i, s := range a.shapes {
-		all[i] = tensor.New(s)
-		if _, err := a.at.ReadAt(all[i].Bytes(), from); err != nil {
-			return nil, false, err
+	from := int64(0)
+	for i, s := range a.shapes[:hi] {
+		if i >= lo {
+			t := tensor.New(s)
+			if _, err := a.at.ReadAt(t.Bytes(), from); err != nil {
+				return nil, false, err
+			}
+			tensors = append(tensors, t)
 		}
 		from += int64(s.Bytes())
 	}
-	return all, true, nil
+	return tensors, true, nil
+}
+
+// Added is how many of the tensors that are carried to a unit with so many parameters are only added to its update.
+// They are the first ones, and the unit is computed without them.
+func Added(s *train.Spec, params int) int {
+	if x := s.Exchange; s.Rollout == nil && x.CarriesResidual() && !x.Replicas() {
+		return params
+	}
+	return 0
 }
 
 // Blob is bytes in memory, or put aside.

@@ -122,6 +122,14 @@ func TestTensorsPutAside(t *testing.T) {
 				t.Errorf("tensor %d is another", i)
 			}
 		}
+		first, err := Put(to, state()).First(1)
+		if err != nil || len(first) != 1 || first[0].Root() != got[0].Root() {
+			t.Errorf("the first is %v: %v", first, err)
+		}
+		rest, own, err := Put(to, state()).Without(1)
+		if err != nil || own != (to != nil) || len(rest) != 2 || rest[0] != nil || rest[1].Root() != got[1].Root() {
+			t.Errorf("without the first: %v, %v, %v", rest, own, err)
+		}
 	}
 }
 

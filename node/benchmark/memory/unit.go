@@ -31,9 +31,6 @@ func Unit(ctx context.Context, j *job.Job) (*UnitReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	if prepare.Large(b) {
-		defer memory.Tight()()
-	}
 	dir, err := os.MkdirTemp("", "starling-unit-")
 	if err != nil {
 		return nil, err
@@ -43,6 +40,9 @@ func Unit(ctx context.Context, j *job.Job) (*UnitReport, error) {
 	task := prepare.TaskOf(b, exec)
 	if err := task.Divide(); err != nil {
 		return nil, err
+	}
+	if prepare.Large(b) {
+		defer memory.Bare()()
 	}
 	from := parts.NoAnswers(task.Step)
 	if _, err := task.Run(b.Genesis, 0, from, func(uint32, float32) error { return ctx.Err() }); err != nil {
