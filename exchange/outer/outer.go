@@ -262,6 +262,9 @@ func combining(s *train.Spec, deltas [][]*tensor.Tensor) (func(i int) (*tensor.T
 				d[i] = nil
 			}
 			c, err := Combine(s, one)
+			for _, u := range one {
+				u[0].Rest()
+			}
 			if err != nil {
 				return nil, err
 			}

@@ -152,3 +152,18 @@ func TestUnknownNamesAreRefused(t *testing.T) {
 		t.Error("advanced by a rule that nobody knows")
 	}
 }
+
+// counted owns the memory of a tensor, and counts how often it rests.
+type counted struct{ rests int }
+
+func (c *counted) Rest([]byte) { c.rests++ }
+
+// Updates that lie outside of memory rest once they are combined, and are not written to.
+func TestUpdatesRestWhenCombined(t *testing.T) {
+	at := new(counted)
+	d := tensor.Lend(one(1).Shape, one(0.5).Bytes(), at)
+	next, err := Consume(spec(2, Nesterov, 1, 0), base(2), [][]*tensor.Tensor{{d}, {one(0.5)}}, nil)
+	if err != nil || next.Params[0].F32()[0] != 1.5 || at.rests != 1 || d.F32()[0] != 0.5 {
+		t.Fatalf("%v, %v: rested %d times", next, err, at.rests)
+	}
+}

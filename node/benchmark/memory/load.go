@@ -23,6 +23,7 @@ type LoadReport struct {
 // Load loads and verifies the last checkpoint of an output folder as a member of a run does.
 func Load(ctx context.Context, dir string) (*LoadReport, error) {
 	defer memory.Pace(0)()
+	defer memory.Bare()()
 	o := &rundir.OutDir{Path: dir}
 	if err := o.ReadRun(); err != nil {
 		return nil, benchmark.Unusable(dir, err)
