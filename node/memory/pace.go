@@ -69,10 +69,10 @@ func Pace(limit uint64) (restore func()) {
 func Tight() (restore func()) { return tighten(&pace.tight) }
 
 // Bare is Tight for a process that computes units, and has no chain, no peers and no clients: garbage is smaller still.
-// What was garbage before, and the pages of the program's file that were read up to here, leave the memory at once.
+// Earlier garbage, and the pages of the program's file that were read up to here, leave the memory at once.
 func Bare() (restore func()) {
 	restore = tighten(&pace.bare)
-	Sweep()
+	sweep()
 	return restore
 }
 
@@ -89,9 +89,9 @@ func tighten(users *int) (restore func()) {
 	return sync.OnceFunc(func() { add(-1) })
 }
 
-// Sweep gives back what the steps of a process up to here have left, as those that make a job ready: garbage, and the
+// sweep gives back what the steps of a process up to here have left, as those that make a job ready: garbage, and the
 // pages of the program's file, which are mapped again when they are needed.
-func Sweep() {
+func sweep() {
 	debug.FreeOSMemory()
 	dropProgram()
 }
