@@ -332,6 +332,12 @@ func (e *Engine) logs(t generate.Token) openai.Token {
 	return out
 }
 
+// Bound is the number of tokens of the prompt of a request, and the largest number of its answer.
+func (e *Engine) Bound(r openai.Request) (prompt, most int, err error) {
+	g, err := e.request(r)
+	return len(g.Prompt), g.Tokens, err
+}
+
 // request is what a scheduler needs to know.
 func (e *Engine) request(r openai.Request) (g generate.Request, err error) {
 	g = generate.Request{Prompt: r.Tokens, Ends: e.ends, Vocab: e.tok.VocabSize(), Likely: max(r.Likely, 0),

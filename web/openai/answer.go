@@ -143,7 +143,7 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
 			all[i].Conversation = conversation
 			continue
 		}
-		all[i].Prompt, all[i].Stops = prompt, slices.Concat(all[i].Stops, stops)
+		all[i].Prompt, all[i].Messages, all[i].Stops = prompt, conversation, slices.Concat(all[i].Stops, stops)
 	}
 	s.answer(w, r, &p.shared, chatForm, all)
 }

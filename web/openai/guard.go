@@ -77,7 +77,18 @@ func refused(err error) *refusal {
 		Message: "The model failed to continue the text."}
 }
 
+// Refusal is an error of a Model that is answered with a status of HTTP and a body of its own, as JSON.
+type Refusal interface {
+	error
+	Refuse() (status int, body any)
+}
+
 func refuse(w http.ResponseWriter, err error) {
+	if own := Refusal(nil); errors.As(err, &own) {
+		status, body := own.Refuse()
+		reply(w, status, body)
+		return
+	}
 	r := refused(err)
 	switch r.status {
 	case http.StatusTooManyRequests:
@@ -118,7 +129,7 @@ func (s *Server) known(host string) bool {
 	if _, err := netip.ParseAddr(host); err == nil || host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return true
 	}
-	return slices.Contains(s.config.Hosts, host) || s.config.Hosts == nil && s.config.Token != ""
+	return s.config.Public || slices.Contains(s.config.Hosts, host) || s.config.Hosts == nil && s.config.Token != ""
 }
 
 func hostname(hostport string) string {

@@ -52,8 +52,9 @@ type Message struct {
 type Request struct {
 	Model       string
 	Prompt      string
-	Tokens      []int32 // the prompt, if it was given as tokens
-	Max         int     // tokens to add; 0 is as many as the context holds
+	Tokens      []int32   // the prompt, if it was given as tokens
+	Messages    []Message // the conversation of which Prompt is made; nil: it was not given as one
+	Max         int       // tokens to add; 0 is as many as the context holds
 	Temperature float64
 	TopP        float64
 	Seed        uint64
@@ -103,6 +104,7 @@ type Config struct {
 	Rest    http.Handler  // answers requests outside of this interface, behind the same guard; nil: none
 	Timeout time.Duration // with a client that does not read what it asked for
 
+	Public  bool         // it goes by any name: requests need no trust of a browser, such as those that are paid
 	Origins []string     // whose pages may ask from a browser, such as https://chat.example; "*" is any
 	Watch   bool         // answer /, /health and /metrics, too: the server is not a part of another
 	Health  func() error // why no text can be written; nil: it is not known

@@ -113,7 +113,7 @@ func buy(ctx context.Context, c *terminal.Console, cl *client.Client, id uint64,
 		fmt.Fprintf(os.Stderr, "%s for %s: the seller has %d blocks to answer, and a complaint %d\n", offer.Terms.Name,
 			in.Text(offer.Terms.Price), offer.Terms.Answer, offer.Terms.Complaint)
 	}
-	wait, err := next(ctx, cl)
+	wait, err := target.Blocks(ctx, cl)
 	if err != nil {
 		return Purchase{}, err
 	}

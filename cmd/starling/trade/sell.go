@@ -257,7 +257,7 @@ func (o *selling) serve(ctx context.Context, cl *client.Client, s *nodesale.Sell
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(l) }()
 	defer func() { _ = server.Close(); <-served }()
-	wait, err := next(ctx, cl)
+	wait, err := target.Blocks(ctx, cl)
 	if err != nil {
 		return err
 	}

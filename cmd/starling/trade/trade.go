@@ -120,25 +120,6 @@ func Explain(err error) error {
 	return terminal.WithExit(p, exit)
 }
 
-// next returns a function that waits for the next block, and returns its height.
-func next(ctx context.Context, cl *client.Client) (func(context.Context) (int64, error), error) {
-	blocks, err := cl.Blocks(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return func(ctx context.Context) (int64, error) {
-		select {
-		case b, ok := <-blocks:
-			if !ok {
-				return 0, errors.Join(ctx.Err(), client.ErrClosed)
-			}
-			return b.Height, nil
-		case <-ctx.Done():
-			return 0, ctx.Err()
-		}
-	}, nil
-}
-
 // Steps returns a function that writes a line to stderr when a step begins.
 func Steps(c *terminal.Console) func(step string, done, total int64) {
 	last := ""
