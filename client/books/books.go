@@ -203,6 +203,13 @@ func (c counter) hosted(ctx context.Context) (sums map[string]sdkmath.Int, err e
 	for _, p := range places {
 		add(sums, own, p.Held())
 	}
+	accused, err := c.Hosting.Accusations(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range accused {
+		add(sums, own, a.Bond)
+	}
 	channels, err := c.Hosting.Channels(ctx, "", false)
 	for _, h := range channels {
 		add(sums, coins[h.Denom].Coin, h.Held())

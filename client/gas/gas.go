@@ -9,11 +9,14 @@ import (
 	"github.com/cosmos/gogoproto/proto"
 
 	"github.com/starling-network/starling/chain/referee"
+	"github.com/starling-network/starling/chain/referee/answered"
 	"github.com/starling-network/starling/chain/referee/evidence"
+	"github.com/starling-network/starling/chain/x/hosting/hostingpb"
 	"github.com/starling-network/starling/chain/x/market/marketpb"
 	"github.com/starling-network/starling/chain/x/training"
 	"github.com/starling-network/starling/chain/x/training/runpb"
 	"github.com/starling-network/starling/chain/x/training/works"
+	"github.com/starling-network/starling/protocol/answer"
 )
 
 // Most is the highest limit of a transaction that a chain of ours takes (room.MaxGas).
@@ -35,9 +38,13 @@ func Limit(msgs ...sdk.Msg) uint64 {
 	for _, m := range msgs {
 		sum += base(m)
 		rank, _ := training.Owed(m)
-		_, orders := m.(*marketpb.MsgOrder)
+		opens := false
+		switch m.(type) {
+		case *marketpb.MsgOrder, *hostingpb.MsgAccuse, *hostingpb.MsgMove:
+			opens = true
+		}
 		switch {
-		case orders || rank == 1 || rank == 2:
+		case opens || rank == 1 || rank == 2:
 			sum += perOpening
 		case rank > 0:
 			sum += perRun
@@ -61,11 +68,28 @@ func check(m *marketpb.MsgOrder) uint64 {
 	return works.GasCheck * cost
 }
 
-// base is the gas that any message of its size may need, and an order whose work is checked.
+// checkCase is check for an accusation.
+func checkCase(m *hostingpb.MsgAccuse) uint64 {
+	s, err := answer.Decode(m.Receipt)
+	if err != nil {
+		return 0
+	}
+	c, err := answered.Open(s.Receipt, m.From, m.Program)
+	if err != nil {
+		return 0
+	}
+	cost, _ := c.Decidable(evidence.MaxCheck)
+	return works.GasCheck * cost
+}
+
+// base is the gas that any message of its size may need, and one whose work is checked.
 func base(m sdk.Msg) uint64 {
 	sum := uint64(perMessage)
-	if order, ok := m.(*marketpb.MsgOrder); ok {
-		sum += check(order)
+	switch m := m.(type) {
+	case *marketpb.MsgOrder:
+		sum += check(m)
+	case *hostingpb.MsgAccuse:
+		sum += checkCase(m)
 	}
 	if sized, ok := m.(proto.Sizer); ok {
 		sum += perByte * uint64(sized.Size())

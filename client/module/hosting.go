@@ -7,6 +7,8 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/x/hosting/hostingpb"
 	"github.com/starling-network/starling/client/query"
+	"github.com/starling-network/starling/protocol/answer"
+	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/hosting"
 )
 
@@ -142,4 +144,48 @@ func (h Hosting) Channels(ctx context.Context, account string, provider bool) ([
 func (h Hosting) Channel(ctx context.Context, id uint64) (hosting.Channel, error) {
 	r, err := hostingpb.NewQueryClient(h.account).Channel(ctx, &hostingpb.QueryChannelRequest{Channel: id})
 	return query.One[hosting.Channel](r.GetChannel(), err)
+}
+
+// Accuse accuses the receipt of an answer, with the token from which on it is decided and the checking program, and
+// returns the number of the accusation.
+func (h Hosting) Accuse(ctx context.Context, s answer.Signed, from uint32, program []byte) (uint64, error) {
+	var r hostingpb.MsgAccuseResponse
+	err := ask(ctx, h.account, &hostingpb.MsgAccuse{Sender: h.account.Address(), Receipt: s.Encode(), From: from,
+		Program: program}, &r)
+	return r.Accusation, err
+}
+
+// Move makes a move in the dispute of an accusation.
+func (h Hosting) Move(ctx context.Context, accusation uint64, m dispute.Move) error {
+	return send(ctx, h.account, &hostingpb.MsgMove{Sender: h.account.Address(), Accusation: accusation, Body: m.Encode()})
+}
+
+// Accusations are the accusations of answers, all or open ones.
+func (h Hosting) Accusations(ctx context.Context, open bool) ([]answer.Accusation, error) {
+	var list []answer.Accusation
+	for next := (&hostingpb.QueryAccusationsRequest{Open: open}); ; {
+		r, err := hostingpb.NewQueryClient(h.account).Accusations(ctx, next)
+		page, err := query.List[answer.Accusation](r.GetAccusations(), err)
+		if err != nil || len(page) == 0 {
+			return list, err
+		}
+		list = append(list, page...)
+		next.After = page[len(page)-1].ID
+	}
+}
+
+// Accusation is an accusation; query.ErrNotFound if there is none with this number.
+func (h Hosting) Accusation(ctx context.Context, id uint64) (answer.Accusation, error) {
+	r, err := hostingpb.NewQueryClient(h.account).Accusation(ctx, &hostingpb.QueryAccusationRequest{Accusation: id})
+	return query.One[answer.Accusation](r.GetAccusation(), err)
+}
+
+// Shown is what the accuser of an open accusation has shown: the receipt, and the checking program.
+func (h Hosting) Shown(ctx context.Context, id uint64) (s answer.Signed, program []byte, err error) {
+	r, err := hostingpb.NewQueryClient(h.account).Accusation(ctx, &hostingpb.QueryAccusationRequest{Accusation: id})
+	if err != nil {
+		return s, nil, query.Known(err)
+	}
+	s, err = answer.Decode(r.Receipt)
+	return s, r.Program, err
 }

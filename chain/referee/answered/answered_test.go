@@ -8,12 +8,9 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/referee/answered"
+	"github.com/starling-network/starling/chain/referee/answered/answeredtest"
 	"github.com/starling-network/starling/chain/referee/evidence"
 	"github.com/starling-network/starling/chain/referee/witness"
-	"github.com/starling-network/starling/compute/generate"
-	"github.com/starling-network/starling/compute/model/architecture"
-	"github.com/starling-network/starling/compute/model/check"
-	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train/parts"
@@ -24,76 +21,17 @@ import (
 const (
 	provider = "starling1provider"
 	accuser  = "starling1accuser"
-	vocab    = 260
+	vocab    = answeredtest.Vocab
 )
 
-// hosted is a model that is hosted, with its checking program for short texts.
-type hosted struct {
-	config  architecture.Config
-	weights map[string]*tensor.Tensor
-	root    canon.Digest
-	roots   []canon.Digest
-	program *program.Program
-}
+// hosted is a model that is hosted.
+type hosted struct{ *answeredtest.Hosted }
 
-func host(t testing.TB, seed uint64) hosted {
-	t.Helper()
-	c, err := architecture.Parse(architecture.Llama, map[string]any{"vocab_size": vocab, "max_position_embeddings": 128,
-		"hidden_size": 24, "intermediate_size": 40, "num_hidden_layers": 2, "num_attention_heads": 6,
-		"num_key_value_heads": 2, "head_dim": 4})
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := hosted{config: c, weights: c.Init(seed)}
-	for i, n := range c.Tensors() {
-		noise := make([]float32, n.Shape.Elements())
-		philox.NormalTo(noise, seed, uint64(i))
-		for j := range noise {
-			h.weights[n.Name].F32()[j] += 0.2 * noise[j]
-		}
-	}
-	if h.root, h.roots, err = check.Weights(c, h.weights); err != nil {
-		t.Fatal(err)
-	}
-	if h.program, err = check.Program(c, 64, vocab, nil); err != nil {
-		t.Fatal(err)
-	}
-	return h
-}
-
-// answer is a receipt of an answer of the model.
-func (h hosted) answer(t testing.TB) answer.Receipt {
-	t.Helper()
-	r := answer.Receipt{Chain: "starling-1", Model: 1, Weights: h.root, Program: h.program.Digest(),
-		Prompt: []int32{1, 250, 3, 77, 5}, Asked: 20, Temperature: 900_000, TopP: 950_000, Seed: 1 << 63, First: 3, Height: 1,
-		Provider: provider}
-	b := generate.NewBatch(h.config, 1)
-	if err := b.SetWeights(h.weights); err != nil {
-		t.Fatal(err)
-	}
-	s := generate.NewScheduler(b, generate.Limits{Memory: 1 << 30})
-	if _, err := s.Submit(generate.Request{Prompt: r.Prompt, Tokens: int(r.Asked), Sampling: generate.Sampling{
-		Temperature: 0.9, TopP: 0.95, Seed: r.Seed, First: r.First, Checked: true}}); err != nil {
-		t.Fatal(err)
-	}
-	for len(r.Answer) < int(r.Asked) {
-		tokens, err := s.Step()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, token := range tokens {
-			r.Answer = append(r.Answer, token.ID)
-		}
-	}
-	if err := r.Check(); err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
+func host(t testing.TB, seed uint64) hosted { return hosted{answeredtest.Host(t, seed)} }
 
 func (h hosted) open(t testing.TB, r answer.Receipt) *answered.Case {
 	t.Helper()
-	c, err := answered.Open(r, 0, h.program.Encode())
+	c, err := answered.Open(r, 0, h.Program.Encode())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +40,7 @@ func (h hosted) open(t testing.TB, r answer.Receipt) *answered.Case {
 
 func (h hosted) witness(t testing.TB, c *answered.Case) *witness.Run {
 	t.Helper()
-	w, err := c.Witness(1, h.weights, h.roots)
+	w, err := c.Witness(1, h.Weights, h.Roots)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +96,7 @@ func wrong(r answer.Receipt, at int) answer.Receipt {
 // A provider that executes honestly what it signed a lie about shows the lie itself.
 func TestWrongAnswerLoses(t *testing.T) {
 	h := host(t, 1)
-	r := h.answer(t)
+	r := h.Answer(t, provider)
 	for name, lie := range map[string]answer.Receipt{
 		"first token": wrong(r, 0), "last token": wrong(r, len(r.Answer)-1),
 		"seed":   func() answer.Receipt { x := r; x.Seed++; return x }(),
@@ -181,10 +119,10 @@ func TestWrongAnswerLoses(t *testing.T) {
 func liar(t testing.TB, p *program.Program, c *answered.Case, h hosted, r answer.Receipt) *witness.Run {
 	t.Helper()
 	in := answered.Answer(r, 0).Inputs(r.Length())
-	for name, x := range h.weights {
+	for name, x := range h.Weights {
 		in[parts.Param+name] = x
 	}
-	w, err := witness.NewRun(p, 1, in, h.roots)
+	w, err := witness.NewRun(p, 1, in, h.Roots)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +165,7 @@ func tampered(p *program.Program, i int) *program.Program {
 // provider.
 func TestLiesInTheTrace(t *testing.T) {
 	h := host(t, 1)
-	r := h.answer(t)
+	r := h.Answer(t, provider)
 	c := h.open(t, r)
 	honest := h.witness(t, c)
 	truth, err := honest.Trace(0)
@@ -251,12 +189,12 @@ func TestLiesInTheTrace(t *testing.T) {
 		}
 		return true
 	}
-	for i := range h.program.Ops {
-		k := h.program.Ops[i].Kind
+	for i := range h.Program.Ops {
+		k := h.Program.Ops[i].Kind
 		if kinds[k] >= 2 {
 			continue
 		}
-		if p := tampered(h.program, i); p != nil && tell(fmt.Sprintf("operator %d, %s", i, k), liar(t, p, c, h, r), i) {
+		if p := tampered(h.Program, i); p != nil && tell(fmt.Sprintf("operator %d, %s", i, k), liar(t, p, c, h, r), i) {
 			kinds[k]++
 		}
 	}
@@ -270,11 +208,11 @@ func TestLiesInTheTrace(t *testing.T) {
 	} {
 		other := r
 		change(&other)
-		if !tell(name, liar(t, h.program, c, h, other), -1) {
+		if !tell(name, liar(t, h.Program, c, h, other), -1) {
 			t.Errorf("%s: no difference", name)
 		}
 	}
-	if !tell("another model", liar(t, h.program, c, host(t, 2), r), -1) {
+	if !tell("another model", liar(t, h.Program, c, host(t, 2), r), -1) {
 		t.Error("another model: no difference")
 	}
 	t.Logf("%d kinds of lies: at most %d moves of %d bytes in all, %d bytes of state", len(kinds), moves, most, largest)
@@ -290,7 +228,7 @@ func (mute) Trace(uint32) (*canon.Tree, error) { return nil, dispute.ErrWork }
 
 func TestSilenceLoses(t *testing.T) {
 	h := host(t, 1)
-	c := h.open(t, h.answer(t))
+	c := h.open(t, h.Answer(t, provider))
 	if g := play(t, c, mute{h.witness(t, c)}, h.witness(t, c)); !g.Verdict.AsserterLies ||
 		g.Verdict.Reason != dispute.Silence {
 		t.Errorf("a silent provider: %+v", g.Verdict)
@@ -303,7 +241,7 @@ func TestSilenceLoses(t *testing.T) {
 
 func TestCasesThatCannotBeDecided(t *testing.T) {
 	h := host(t, 1)
-	r := h.answer(t)
+	r := h.Answer(t, provider)
 	if cost, err := h.open(t, r).Decidable(evidence.MaxCheck); err != nil {
 		t.Error(err)
 	} else {
@@ -317,10 +255,10 @@ func TestCasesThatCannotBeDecided(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	code := h.program.Encode()
+	code := h.Program.Encode()
 	fails("no program", r, 0, nil)
 	fails("a long program", r, 0, make([]byte, answered.MaxProgram+1))
-	fails("another program", r, 0, tampered(h.program, len(h.program.Ops)-1).Encode())
+	fails("another program", r, 0, tampered(h.Program, len(h.Program.Ops)-1).Encode())
 	if _, err := answered.Open(r, 20, code); !errors.Is(err, answer.ErrWindow) {
 		t.Error(err)
 	}
@@ -349,10 +287,10 @@ func TestCasesThatCannotBeDecided(t *testing.T) {
 // A payload that does not belong to the question convicts its accuser.
 func TestBadEvidenceLoses(t *testing.T) {
 	h := host(t, 1)
-	r := wrong(h.answer(t), 3)
+	r := wrong(h.Answer(t, provider), 3)
 	c := h.open(t, r)
 	for name, payload := range map[string][]byte{"nothing": nil, "other bytes": {1, 2, 3},
-		"other outputs": canon.MustMarshal(evidence.Binding{Outputs: make([]canon.Digest, len(h.program.Ops))})} {
+		"other outputs": canon.MustMarshal(evidence.Binding{Outputs: make([]canon.Digest, len(h.Program.Ops))})} {
 		g, err := dispute.Open(c.Config("accusation 1", accuser, 10), 1, 1)
 		if err != nil {
 			t.Fatal(err)

@@ -10,8 +10,12 @@ import (
 	"github.com/starling-network/starling/protocol/hosting"
 )
 
-// EndBlock settles the channels whose payers asked to close, and returns the bonds of providers that left.
+// EndBlock ends the accusations in which a party is late, settles the channels whose payers asked to close, and returns
+// the bonds of providers that left and are not accused.
 func (k *Keeper) EndBlock(ctx context.Context) error {
+	if err := k.expire(ctx); err != nil {
+		return err
+	}
 	now := height(ctx)
 	past := new(collections.Range[collections.Pair[int64, uint64]]).
 		EndExclusive(collections.PairPrefix[int64, uint64](now))
@@ -29,6 +33,9 @@ func (k *Keeper) EndBlock(ctx context.Context) error {
 	return each(ctx, k.bonds, unbonded, func(ctx context.Context, key bondKey) error {
 		p, err := k.Place(ctx, key.K2(), key.K3())
 		if err != nil || !p.Unbonded(now) {
+			return err
+		}
+		if open, err := k.accusations.openAgainst(ctx, p.Model, p.Provider); err != nil || len(open) > 0 {
 			return err
 		}
 		if err := k.places.Remove(ctx, collections.Join(p.Model, p.Provider)); err != nil {

@@ -12,7 +12,10 @@ import (
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
 	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/chain/referee/answered"
+	"github.com/starling-network/starling/protocol/answer"
 	"github.com/starling-network/starling/protocol/coin"
+	"github.com/starling-network/starling/protocol/dispute"
 	"github.com/starling-network/starling/protocol/hosting"
 )
 
@@ -44,6 +47,17 @@ var ErrorTable = &adapter.ErrorTable{Space: Name, List: []adapter.ErrorCode{
 	{Code: 16, Rule: ErrFunds, Fix: "Fund the account."},
 	{Code: 17, Rule: coin.ErrCoin, Fix: "Name a coin of the network: starling market coins."},
 	{Code: 18, Rule: adapter.ErrAuthority, Fix: "Make a proposal of governance."},
+	{Code: 19, Rule: answer.ErrReceipt, Fix: "Show a receipt as its provider signed it."},
+	{Code: 20, Rule: answer.ErrForged, Fix: "Show a receipt that its provider signed."},
+	{Code: 21, Rule: answer.ErrWindow, Fix: "Name a token of the answer, from 0."},
+	{Code: 22, Rule: answer.ErrAccusation, Fix: "Accuse answers of this network in time, by another account."},
+	{Code: 23, Rule: answer.ErrOpen, Fix: "Wait until the accusation is decided."},
+	{Code: 24, Rule: answered.ErrCase, Fix: "Show the program that the receipt names: starling model accuse makes it."},
+	{Code: 25, Rule: dispute.ErrOver, Fix: "Look at the accusation: it has its verdict."},
+	{Code: 26, Rule: dispute.ErrNotYours, Fix: "Wait for the move of the other party."},
+	{Code: 27, Rule: dispute.ErrLate, Fix: "Move within the blocks of a move."},
+	{Code: 28, Rule: dispute.ErrMove, Fix: "Look at the accusation, and make the move that it waits for."},
+	{Code: 29, Rule: dispute.ErrEncoding, Fix: "Send moves as this version of the program encodes them."},
 }}
 
 // Gas of messages, in addition to that of the SDK: for a record that stays, and for a signature.
@@ -108,6 +122,8 @@ type Keeper struct {
 	until     collections.KeySet[collections.Pair[int64, uint64]]  // last block of a channel that closes, channel
 	bonds     collections.KeySet[bondKey]                          // of providers that left, without channels
 	once      collections.KeySet[collections.Pair[string, []byte]] // models of an owner by files, keys of a payer
+
+	accusations accusations
 }
 
 // NewKeeper returns a keeper over its own store.
@@ -131,6 +147,7 @@ func NewKeeper(s store.KVStoreService, account sdk.AccAddress, authority string,
 			collections.TripleKeyCodec(collections.Int64Key, number, name)),
 		once: collections.NewKeySet(b, collections.NewPrefix(9), "once",
 			collections.PairKeyCodec(name, collections.BytesKey)),
+		accusations: newAccusations(b),
 	}
 	var err error
 	k.Schema, err = b.Build()

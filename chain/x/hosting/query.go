@@ -11,6 +11,7 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/hosting/hostingpb"
+	"github.com/starling-network/starling/protocol/answer"
 	"github.com/starling-network/starling/protocol/hosting"
 )
 
@@ -95,6 +96,38 @@ func (q Queries) Channel(ctx context.Context,
 		return nil, status.Error(codes.NotFound, ErrNone.Error())
 	}
 	return &hostingpb.QueryChannelResponse{Channel: canon.MustMarshal(c)}, nil
+}
+
+// Accusations lists accusations, all or open ones.
+func (q Queries) Accusations(ctx context.Context,
+	m *hostingpb.QueryAccusationsRequest) (*hostingpb.QueryAccusationsResponse, error) {
+	r, most := &hostingpb.QueryAccusationsResponse{}, adapter.Most(m.Limit)
+	within := new(collections.Range[uint64]).StartExclusive(m.After)
+	add := func(id uint64) (bool, error) {
+		x, err := q.accusations.all.Get(ctx, id)
+		r.Accusations = append(r.Accusations, canon.MustMarshal(x))
+		return len(r.Accusations) == most, err
+	}
+	if m.Open {
+		return r, q.accusations.shown.Walk(ctx, within, func(id uint64, _ shown) (bool, error) { return add(id) })
+	}
+	return r, q.accusations.all.Walk(ctx, within, func(id uint64, _ answer.Accusation) (bool, error) { return add(id) })
+}
+
+// Accusation returns an accusation, and what its accuser has shown while it is open.
+func (q Queries) Accusation(ctx context.Context,
+	m *hostingpb.QueryAccusationRequest) (*hostingpb.QueryAccusationResponse, error) {
+	x, err := q.accusations.all.Get(ctx, m.Accusation)
+	if err != nil {
+		return nil, status.Error(codes.NotFound, ErrNone.Error())
+	}
+	r := &hostingpb.QueryAccusationResponse{Accusation: canon.MustMarshal(x)}
+	if x.Open() {
+		what, err := q.accusations.shown.Get(ctx, x.ID)
+		r.Receipt, r.Program = what.Receipt, what.Program
+		return r, err
+	}
+	return r, nil
 }
 
 // Module wires the keeper into the application.

@@ -124,7 +124,7 @@ func (k messages) Move(ctx context.Context, m *trainingpb.MsgMove) (*trainingpb.
 	if err != nil {
 		return nil, err
 	}
-	admitted := works.NewLazy(func() (works.Case, error) { return k.Admitted(ctx, s.Terms.Spec) })
+	admitted := works.NewLazy(func() (dispute.Referee, error) { return k.Admitted(ctx, s.Terms.Spec) })
 	after, err := g.Apply(env.Height, m.Sender, move, admitted)
 	if err := errors.Join(admitted.Err, err); err != nil {
 		return nil, ErrorTable.Wrap(err)

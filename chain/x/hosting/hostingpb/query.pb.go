@@ -614,6 +614,218 @@ func (m *QueryChannelResponse) GetChannel() []byte {
 	return nil
 }
 
+type QueryAccusationsRequest struct {
+	// Only those that are not decided.
+	Open bool `protobuf:"varint,1,opt,name=open,proto3" json:"open,omitempty"`
+	// Only accusations with higher numbers.
+	After uint64 `protobuf:"varint,2,opt,name=after,proto3" json:"after,omitempty"`
+	// Most accusations to return; 0 or more than 1000: 1000.
+	Limit uint32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+}
+
+func (m *QueryAccusationsRequest) Reset()         { *m = QueryAccusationsRequest{} }
+func (m *QueryAccusationsRequest) String() string { return proto.CompactTextString(m) }
+func (*QueryAccusationsRequest) ProtoMessage()    {}
+func (*QueryAccusationsRequest) Descriptor() ([]byte, []int) {
+	return fileDescriptor_55379c9bc8fc5afa, []int{12}
+}
+func (m *QueryAccusationsRequest) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *QueryAccusationsRequest) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_QueryAccusationsRequest.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *QueryAccusationsRequest) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_QueryAccusationsRequest.Merge(m, src)
+}
+func (m *QueryAccusationsRequest) XXX_Size() int {
+	return m.Size()
+}
+func (m *QueryAccusationsRequest) XXX_DiscardUnknown() {
+	xxx_messageInfo_QueryAccusationsRequest.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_QueryAccusationsRequest proto.InternalMessageInfo
+
+func (m *QueryAccusationsRequest) GetOpen() bool {
+	if m != nil {
+		return m.Open
+	}
+	return false
+}
+
+func (m *QueryAccusationsRequest) GetAfter() uint64 {
+	if m != nil {
+		return m.After
+	}
+	return 0
+}
+
+func (m *QueryAccusationsRequest) GetLimit() uint32 {
+	if m != nil {
+		return m.Limit
+	}
+	return 0
+}
+
+type QueryAccusationsResponse struct {
+	// Canonical CBOR of protocol/answer.Accusation.
+	Accusations [][]byte `protobuf:"bytes,1,rep,name=accusations,proto3" json:"accusations,omitempty"`
+}
+
+func (m *QueryAccusationsResponse) Reset()         { *m = QueryAccusationsResponse{} }
+func (m *QueryAccusationsResponse) String() string { return proto.CompactTextString(m) }
+func (*QueryAccusationsResponse) ProtoMessage()    {}
+func (*QueryAccusationsResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_55379c9bc8fc5afa, []int{13}
+}
+func (m *QueryAccusationsResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *QueryAccusationsResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_QueryAccusationsResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *QueryAccusationsResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_QueryAccusationsResponse.Merge(m, src)
+}
+func (m *QueryAccusationsResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *QueryAccusationsResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_QueryAccusationsResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_QueryAccusationsResponse proto.InternalMessageInfo
+
+func (m *QueryAccusationsResponse) GetAccusations() [][]byte {
+	if m != nil {
+		return m.Accusations
+	}
+	return nil
+}
+
+type QueryAccusationRequest struct {
+	Accusation uint64 `protobuf:"varint,1,opt,name=accusation,proto3" json:"accusation,omitempty"`
+}
+
+func (m *QueryAccusationRequest) Reset()         { *m = QueryAccusationRequest{} }
+func (m *QueryAccusationRequest) String() string { return proto.CompactTextString(m) }
+func (*QueryAccusationRequest) ProtoMessage()    {}
+func (*QueryAccusationRequest) Descriptor() ([]byte, []int) {
+	return fileDescriptor_55379c9bc8fc5afa, []int{14}
+}
+func (m *QueryAccusationRequest) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *QueryAccusationRequest) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_QueryAccusationRequest.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *QueryAccusationRequest) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_QueryAccusationRequest.Merge(m, src)
+}
+func (m *QueryAccusationRequest) XXX_Size() int {
+	return m.Size()
+}
+func (m *QueryAccusationRequest) XXX_DiscardUnknown() {
+	xxx_messageInfo_QueryAccusationRequest.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_QueryAccusationRequest proto.InternalMessageInfo
+
+func (m *QueryAccusationRequest) GetAccusation() uint64 {
+	if m != nil {
+		return m.Accusation
+	}
+	return 0
+}
+
+type QueryAccusationResponse struct {
+	Accusation []byte `protobuf:"bytes,1,opt,name=accusation,proto3" json:"accusation,omitempty"`
+	Receipt    []byte `protobuf:"bytes,2,opt,name=receipt,proto3" json:"receipt,omitempty"`
+	Program    []byte `protobuf:"bytes,3,opt,name=program,proto3" json:"program,omitempty"`
+}
+
+func (m *QueryAccusationResponse) Reset()         { *m = QueryAccusationResponse{} }
+func (m *QueryAccusationResponse) String() string { return proto.CompactTextString(m) }
+func (*QueryAccusationResponse) ProtoMessage()    {}
+func (*QueryAccusationResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_55379c9bc8fc5afa, []int{15}
+}
+func (m *QueryAccusationResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *QueryAccusationResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_QueryAccusationResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *QueryAccusationResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_QueryAccusationResponse.Merge(m, src)
+}
+func (m *QueryAccusationResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *QueryAccusationResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_QueryAccusationResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_QueryAccusationResponse proto.InternalMessageInfo
+
+func (m *QueryAccusationResponse) GetAccusation() []byte {
+	if m != nil {
+		return m.Accusation
+	}
+	return nil
+}
+
+func (m *QueryAccusationResponse) GetReceipt() []byte {
+	if m != nil {
+		return m.Receipt
+	}
+	return nil
+}
+
+func (m *QueryAccusationResponse) GetProgram() []byte {
+	if m != nil {
+		return m.Program
+	}
+	return nil
+}
+
 func init() {
 	proto.RegisterType((*QueryParamsRequest)(nil), "starling.hosting.v1.QueryParamsRequest")
 	proto.RegisterType((*QueryParamsResponse)(nil), "starling.hosting.v1.QueryParamsResponse")
@@ -627,53 +839,66 @@ func init() {
 	proto.RegisterType((*QueryChannelsResponse)(nil), "starling.hosting.v1.QueryChannelsResponse")
 	proto.RegisterType((*QueryChannelRequest)(nil), "starling.hosting.v1.QueryChannelRequest")
 	proto.RegisterType((*QueryChannelResponse)(nil), "starling.hosting.v1.QueryChannelResponse")
+	proto.RegisterType((*QueryAccusationsRequest)(nil), "starling.hosting.v1.QueryAccusationsRequest")
+	proto.RegisterType((*QueryAccusationsResponse)(nil), "starling.hosting.v1.QueryAccusationsResponse")
+	proto.RegisterType((*QueryAccusationRequest)(nil), "starling.hosting.v1.QueryAccusationRequest")
+	proto.RegisterType((*QueryAccusationResponse)(nil), "starling.hosting.v1.QueryAccusationResponse")
 }
 
 func init() { proto.RegisterFile("starling/hosting/v1/query.proto", fileDescriptor_55379c9bc8fc5afa) }
 
 var fileDescriptor_55379c9bc8fc5afa = []byte{
-	// 645 bytes of a gzipped FileDescriptorProto
-	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0x8c, 0x95, 0x4f, 0x6f, 0xd3, 0x4c,
-	0x10, 0xc6, 0xb3, 0x6d, 0xe2, 0xa6, 0xdb, 0xbc, 0x87, 0x77, 0x1b, 0xaa, 0xc8, 0xa5, 0x4e, 0xe4,
-	0xaa, 0xc4, 0x29, 0xaa, 0x4d, 0xdb, 0x13, 0x17, 0x0e, 0xe1, 0x8c, 0x54, 0x7c, 0x42, 0x5c, 0x90,
-	0xe3, 0x6e, 0x1d, 0x8b, 0xc4, 0xeb, 0xda, 0x9b, 0x34, 0xa8, 0xaa, 0x84, 0x90, 0x90, 0xb8, 0x81,
-	0xc4, 0x67, 0xe1, 0x3b, 0xf4, 0x58, 0x89, 0x0b, 0x27, 0x84, 0x12, 0x3e, 0x08, 0xca, 0xfe, 0x71,
-	0xe2, 0x60, 0xec, 0x9e, 0x9c, 0xd9, 0x7d, 0x66, 0x9e, 0xdf, 0xee, 0xce, 0x28, 0xb0, 0x19, 0x53,
-	0x27, 0x1a, 0xf8, 0x81, 0x67, 0xf5, 0x49, 0x4c, 0xe7, 0xdf, 0xf1, 0xb1, 0x75, 0x39, 0xc2, 0xd1,
-	0x3b, 0x33, 0x8c, 0x08, 0x25, 0x68, 0x5b, 0x0a, 0x4c, 0x21, 0x30, 0xc7, 0xc7, 0x6a, 0xdd, 0x23,
-	0x1e, 0x61, 0xfb, 0xd6, 0xfc, 0x17, 0x97, 0xaa, 0x0f, 0x3d, 0x42, 0xbc, 0x01, 0xb6, 0x9c, 0xd0,
-	0xb7, 0x9c, 0x20, 0x20, 0xd4, 0xa1, 0x3e, 0x09, 0x62, 0xb9, 0x9b, 0xe5, 0x44, 0x27, 0x7c, 0x57,
-	0xaf, 0x43, 0xf4, 0x72, 0xee, 0x7a, 0xe6, 0x44, 0xce, 0x30, 0xb6, 0xf1, 0xe5, 0x08, 0xc7, 0x54,
-	0x3f, 0x83, 0xdb, 0xa9, 0xd5, 0x38, 0x24, 0x41, 0x8c, 0xd1, 0x53, 0xa8, 0x84, 0x6c, 0xa5, 0x01,
-	0x5a, 0xc0, 0xd8, 0x3a, 0xd9, 0x35, 0x33, 0x20, 0x4d, 0x9e, 0xd4, 0x2d, 0xdf, 0xfe, 0x6c, 0x96,
-	0x6c, 0x91, 0xa0, 0x77, 0x85, 0xcf, 0x0b, 0x72, 0x8e, 0x07, 0xd2, 0x07, 0xed, 0x40, 0xa5, 0x87,
-	0x2f, 0x48, 0x84, 0x59, 0xc1, 0xb2, 0x2d, 0x22, 0x54, 0x87, 0x95, 0x81, 0x3f, 0xf4, 0x69, 0x63,
-	0xad, 0x05, 0x8c, 0xff, 0x6c, 0x1e, 0xe8, 0x47, 0x82, 0x4a, 0xd6, 0x10, 0x54, 0x3b, 0x50, 0x19,
-	0xb2, 0x95, 0x06, 0x68, 0xad, 0x1b, 0x35, 0x5b, 0x44, 0x7a, 0x07, 0xfe, 0xbf, 0x90, 0x4b, 0xc7,
-	0x3a, 0xac, 0xb0, 0x6d, 0x61, 0xc8, 0x03, 0xfd, 0x70, 0x99, 0x2e, 0x29, 0x9c, 0xd2, 0xd6, 0xa4,
-	0xf6, 0x4a, 0xde, 0xd8, 0xc0, 0x71, 0x71, 0x9c, 0x5b, 0x17, 0x35, 0xe1, 0x96, 0x73, 0x41, 0x71,
-	0xf4, 0x86, 0xef, 0xad, 0xb1, 0x3d, 0xc8, 0x96, 0x98, 0xd5, 0x3c, 0x8d, 0x45, 0x8d, 0xf5, 0x16,
-	0x30, 0x36, 0x6d, 0x1e, 0x2c, 0x8e, 0x5f, 0xce, 0x3a, 0xbe, 0x34, 0x5e, 0x1c, 0x3f, 0x64, 0x2b,
-	0xf2, 0xf8, 0x3c, 0xd2, 0x27, 0xb0, 0xce, 0xe4, 0xcf, 0xfb, 0x4e, 0x10, 0x2c, 0xdd, 0x79, 0x03,
-	0x6e, 0x38, 0xae, 0x4b, 0x46, 0x01, 0x65, 0xac, 0x9b, 0xb6, 0x0c, 0x91, 0x0a, 0xab, 0x61, 0x44,
-	0xc6, 0xfe, 0x39, 0x8e, 0x18, 0x6a, 0xd5, 0x4e, 0xe2, 0x34, 0x68, 0x39, 0x1f, 0xf4, 0x14, 0x3e,
-	0x58, 0x71, 0x16, 0xa8, 0x2a, 0xac, 0xba, 0x62, 0x4d, 0xc0, 0x26, 0xb1, 0x6e, 0x89, 0xd3, 0x89,
-	0xa4, 0x25, 0x5a, 0x21, 0x11, 0x37, 0x2b, 0x43, 0xfd, 0x49, 0xfa, 0x7c, 0x89, 0xc9, 0x4a, 0x46,
-	0x2d, 0xc9, 0x38, 0xf9, 0xa6, 0xc0, 0x0a, 0x4b, 0x41, 0xef, 0x01, 0x54, 0x78, 0x9b, 0xa2, 0x76,
-	0x66, 0x0f, 0xff, 0x3d, 0x13, 0xaa, 0x51, 0x2c, 0xe4, 0x04, 0xfa, 0xfe, 0x87, 0xef, 0xbf, 0xbf,
-	0xae, 0xed, 0xa1, 0x5d, 0x2b, 0x6b, 0xf4, 0xf8, 0x40, 0x30, 0x04, 0xde, 0xc8, 0x79, 0x08, 0xa9,
-	0x71, 0xc9, 0x43, 0x48, 0xcf, 0x44, 0x01, 0x02, 0x1f, 0x10, 0xf4, 0x11, 0xc0, 0x0a, 0x6f, 0xc3,
-	0x47, 0x05, 0x85, 0x25, 0x40, 0xbb, 0x50, 0x27, 0xfc, 0x1f, 0x33, 0xff, 0x03, 0xb4, 0x9f, 0xe3,
-	0x6f, 0x5d, 0xb3, 0xef, 0x0d, 0x7f, 0x0d, 0xd6, 0xb4, 0xb9, 0xaf, 0xb1, 0x3c, 0x6f, 0xb9, 0xaf,
-	0x91, 0x9a, 0x8f, 0xa2, 0xd7, 0xe0, 0xbe, 0x9f, 0x00, 0xac, 0xca, 0x76, 0x45, 0x9d, 0x7f, 0xd7,
-	0x5e, 0x19, 0x26, 0xf5, 0xf0, 0x3e, 0x52, 0x01, 0x72, 0xc0, 0x40, 0x9a, 0x68, 0x2f, 0x13, 0x44,
-	0x0e, 0x02, 0xfa, 0x0c, 0xe0, 0x86, 0xc8, 0x45, 0x46, 0x61, 0x79, 0x09, 0xd2, 0xb9, 0x87, 0x52,
-	0x70, 0x58, 0x8c, 0xa3, 0x83, 0xda, 0xb9, 0x1c, 0xd6, 0xb5, 0xf8, 0x75, 0xd3, 0x7d, 0x75, 0x3b,
-	0xd5, 0xc0, 0xdd, 0x54, 0x03, 0xbf, 0xa6, 0x1a, 0xf8, 0x32, 0xd3, 0x4a, 0x77, 0x33, 0xad, 0xf4,
-	0x63, 0xa6, 0x95, 0x5e, 0x3f, 0xf3, 0x7c, 0xda, 0x1f, 0xf5, 0x4c, 0x97, 0x0c, 0x93, 0x62, 0x47,
-	0x01, 0xa6, 0x57, 0x24, 0x7a, 0xbb, 0xa8, 0xee, 0xf6, 0x1d, 0x3f, 0xb0, 0x26, 0x89, 0x8b, 0xf8,
-	0x86, 0xbd, 0x9e, 0xc2, 0xfe, 0x84, 0x4e, 0xff, 0x04, 0x00, 0x00, 0xff, 0xff, 0x3c, 0x49, 0xd3,
-	0x91, 0x0e, 0x07, 0x00, 0x00,
+	// 797 bytes of a gzipped FileDescriptorProto
+	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0x8c, 0x96, 0xcf, 0x6b, 0x13, 0x41,
+	0x14, 0xc7, 0x33, 0x69, 0x92, 0xa6, 0x2f, 0xf1, 0xe0, 0x34, 0xd6, 0x90, 0xda, 0x24, 0x6c, 0xa9,
+	0x4d, 0xda, 0x26, 0x6b, 0x5b, 0x04, 0x05, 0x11, 0xac, 0x67, 0xa1, 0xee, 0x49, 0xbd, 0xc8, 0x66,
+	0x3b, 0x4d, 0x16, 0x93, 0x9d, 0xed, 0xee, 0xa6, 0xad, 0x94, 0x82, 0x08, 0x82, 0x37, 0x05, 0x3d,
+	0xfb, 0xf7, 0xf4, 0x58, 0xf0, 0xe2, 0x49, 0xa4, 0xf5, 0xea, 0xff, 0x20, 0x99, 0x1f, 0xd9, 0xdd,
+	0x64, 0xbb, 0x9b, 0x53, 0xf6, 0xfd, 0xfc, 0x7e, 0xde, 0x0c, 0xf3, 0x08, 0xd4, 0x5c, 0x4f, 0x77,
+	0xfa, 0xa6, 0xd5, 0x55, 0x7b, 0xd4, 0xf5, 0x46, 0xbf, 0xc7, 0xdb, 0xea, 0xd1, 0x90, 0x38, 0xef,
+	0xdb, 0xb6, 0x43, 0x3d, 0x8a, 0x17, 0x65, 0x42, 0x5b, 0x24, 0xb4, 0x8f, 0xb7, 0x2b, 0xa5, 0x2e,
+	0xed, 0x52, 0x16, 0x57, 0x47, 0x5f, 0x3c, 0xb5, 0x72, 0xaf, 0x4b, 0x69, 0xb7, 0x4f, 0x54, 0xdd,
+	0x36, 0x55, 0xdd, 0xb2, 0xa8, 0xa7, 0x7b, 0x26, 0xb5, 0x5c, 0x19, 0x8d, 0x52, 0xf2, 0x4e, 0x79,
+	0x54, 0x29, 0x01, 0x7e, 0x39, 0x52, 0xdd, 0xd7, 0x1d, 0x7d, 0xe0, 0x6a, 0xe4, 0x68, 0x48, 0x5c,
+	0x4f, 0xd9, 0x87, 0xc5, 0x90, 0xd7, 0xb5, 0xa9, 0xe5, 0x12, 0xfc, 0x18, 0x72, 0x36, 0xf3, 0x94,
+	0x51, 0x1d, 0x35, 0x0a, 0x3b, 0xcb, 0xed, 0x08, 0xc8, 0x36, 0x2f, 0xda, 0xcb, 0x5c, 0xfc, 0xae,
+	0xa5, 0x34, 0x51, 0xa0, 0xec, 0x09, 0x9d, 0x17, 0xf4, 0x80, 0xf4, 0xa5, 0x0e, 0x5e, 0x82, 0x5c,
+	0x87, 0x1c, 0x52, 0x87, 0xb0, 0x86, 0x19, 0x4d, 0x58, 0xb8, 0x04, 0xd9, 0xbe, 0x39, 0x30, 0xbd,
+	0x72, 0xba, 0x8e, 0x1a, 0xb7, 0x34, 0x6e, 0x28, 0x2d, 0x41, 0x25, 0x7b, 0x08, 0xaa, 0x25, 0xc8,
+	0x0d, 0x98, 0xa7, 0x8c, 0xea, 0x73, 0x8d, 0xa2, 0x26, 0x2c, 0xa5, 0x09, 0xb7, 0xfd, 0x74, 0xa9,
+	0x58, 0x82, 0x2c, 0x0b, 0x0b, 0x41, 0x6e, 0x28, 0x1b, 0x41, 0xba, 0x71, 0xe3, 0x50, 0x6e, 0x51,
+	0xe6, 0x9e, 0xc8, 0x13, 0xeb, 0xeb, 0x06, 0x71, 0x63, 0xfb, 0xe2, 0x1a, 0x14, 0xf4, 0x43, 0x8f,
+	0x38, 0x6f, 0x79, 0x2c, 0xcd, 0x62, 0xc0, 0x5c, 0x4c, 0x6a, 0x54, 0xc6, 0xac, 0xf2, 0x5c, 0x1d,
+	0x35, 0x16, 0x34, 0x6e, 0xf8, 0xe3, 0x67, 0xa2, 0xc6, 0x97, 0xc2, 0xfe, 0xf8, 0x36, 0xf3, 0xc8,
+	0xf1, 0xb9, 0xa5, 0x9c, 0x42, 0x89, 0xa5, 0x3f, 0xef, 0xe9, 0x96, 0x15, 0x38, 0xf3, 0x32, 0xcc,
+	0xeb, 0x86, 0x41, 0x87, 0x96, 0xc7, 0x58, 0x17, 0x34, 0x69, 0xe2, 0x0a, 0xe4, 0x6d, 0x87, 0x1e,
+	0x9b, 0x07, 0xc4, 0x61, 0xa8, 0x79, 0x6d, 0x6c, 0x87, 0x41, 0x33, 0xf1, 0xa0, 0xbb, 0x70, 0x67,
+	0x42, 0x59, 0xa0, 0x56, 0x20, 0x6f, 0x08, 0x9f, 0x80, 0x1d, 0xdb, 0x8a, 0x2a, 0xa6, 0x13, 0x45,
+	0x01, 0x5a, 0x91, 0x22, 0x4e, 0x56, 0x9a, 0xca, 0x83, 0xf0, 0x7c, 0x63, 0x91, 0x89, 0x8a, 0xa2,
+	0x5f, 0xf1, 0x1a, 0xee, 0xb2, 0x8a, 0x67, 0x86, 0x31, 0x74, 0xf9, 0x1b, 0x91, 0x32, 0x18, 0x32,
+	0xd4, 0x26, 0x16, 0xab, 0xc8, 0x6b, 0xec, 0xdb, 0x1f, 0x39, 0x1d, 0x39, 0xf2, 0x5c, 0x70, 0xe4,
+	0x27, 0x50, 0x9e, 0x6e, 0x2d, 0x80, 0xea, 0x50, 0xd0, 0x7d, 0xb7, 0x18, 0x3c, 0xe8, 0x52, 0x1e,
+	0xc1, 0xd2, 0x44, 0xb5, 0xe4, 0xaa, 0x02, 0xf8, 0x89, 0xe2, 0x04, 0x02, 0x1e, 0x65, 0x30, 0x35,
+	0xd2, 0x58, 0x76, 0xba, 0xb4, 0x18, 0x2c, 0x1d, 0x9d, 0x93, 0x43, 0x0c, 0x62, 0xda, 0xfc, 0x95,
+	0x15, 0x35, 0x69, 0x8e, 0x22, 0xb6, 0x43, 0xbb, 0x8e, 0x3e, 0x60, 0x43, 0x16, 0x35, 0x69, 0xee,
+	0xfc, 0xcb, 0x43, 0x96, 0xe9, 0xe1, 0x0f, 0x08, 0x72, 0xfc, 0xa1, 0xe3, 0xf5, 0xc8, 0x2d, 0x30,
+	0xbd, 0x55, 0x2a, 0x8d, 0xe4, 0x44, 0xce, 0xae, 0xac, 0x7e, 0xfc, 0xf9, 0xf7, 0x5b, 0x7a, 0x05,
+	0x2f, 0xab, 0x51, 0xcb, 0x8b, 0xaf, 0x14, 0x86, 0xc0, 0x57, 0x41, 0x1c, 0x42, 0x68, 0xe1, 0xc4,
+	0x21, 0x84, 0xb7, 0x4a, 0x02, 0x02, 0x5f, 0x31, 0xf8, 0x13, 0x82, 0x2c, 0x7f, 0xc8, 0xf7, 0x13,
+	0x1a, 0x4b, 0x80, 0xf5, 0xc4, 0x3c, 0xa1, 0xbf, 0xc9, 0xf4, 0xd7, 0xf0, 0x6a, 0x8c, 0xbe, 0x7a,
+	0xc6, 0x7e, 0xcf, 0xf9, 0x6d, 0xb0, 0x67, 0x1f, 0x7b, 0x1b, 0xc1, 0x8d, 0x15, 0x7b, 0x1b, 0xa1,
+	0x0d, 0x93, 0x74, 0x1b, 0x5c, 0xf7, 0x33, 0x82, 0xbc, 0x7c, 0xf0, 0xb8, 0x79, 0x73, 0xef, 0x89,
+	0x75, 0x54, 0xd9, 0x98, 0x25, 0x55, 0x80, 0xac, 0x31, 0x90, 0x1a, 0x5e, 0x89, 0x04, 0x91, 0xab,
+	0x04, 0x7f, 0x41, 0x30, 0x2f, 0x6a, 0x71, 0x23, 0xb1, 0xbd, 0x04, 0x69, 0xce, 0x90, 0x29, 0x38,
+	0x54, 0xc6, 0xd1, 0xc4, 0xeb, 0xb1, 0x1c, 0xea, 0x99, 0xf8, 0x3a, 0xc7, 0xdf, 0x11, 0x14, 0x02,
+	0xab, 0x01, 0x6f, 0xdd, 0xac, 0x35, 0xbd, 0x9c, 0x2a, 0xad, 0x19, 0xb3, 0x05, 0x5d, 0x83, 0xd1,
+	0x29, 0xb8, 0x1e, 0x49, 0x17, 0xd8, 0x3b, 0xf8, 0x07, 0x02, 0xf0, 0x3b, 0xe0, 0xcd, 0x59, 0x74,
+	0x24, 0xd4, 0xd6, 0x6c, 0xc9, 0x82, 0xe9, 0x21, 0x63, 0x52, 0x71, 0x2b, 0x89, 0x49, 0x3d, 0xf3,
+	0x8d, 0xf3, 0xbd, 0x57, 0x17, 0x57, 0x55, 0x74, 0x79, 0x55, 0x45, 0x7f, 0xae, 0xaa, 0xe8, 0xeb,
+	0x75, 0x35, 0x75, 0x79, 0x5d, 0x4d, 0xfd, 0xba, 0xae, 0xa6, 0xde, 0x3c, 0xed, 0x9a, 0x5e, 0x6f,
+	0xd8, 0x69, 0x1b, 0x74, 0x30, 0x6e, 0xd9, 0xb2, 0x88, 0x77, 0x42, 0x9d, 0x77, 0xbe, 0x86, 0xd1,
+	0xd3, 0x4d, 0x4b, 0x3d, 0x1d, 0x6b, 0x89, 0x5f, 0xbb, 0xd3, 0xc9, 0xb1, 0xbf, 0x3f, 0xbb, 0xff,
+	0x03, 0x00, 0x00, 0xff, 0xff, 0xee, 0xb9, 0x4c, 0xe6, 0x88, 0x09, 0x00, 0x00,
 }
 
 // Reference imports to suppress errors if they are not otherwise used.
@@ -698,6 +923,10 @@ type QueryClient interface {
 	Channels(ctx context.Context, in *QueryChannelsRequest, opts ...grpc.CallOption) (*QueryChannelsResponse, error)
 	// Channel returns an open channel.
 	Channel(ctx context.Context, in *QueryChannelRequest, opts ...grpc.CallOption) (*QueryChannelResponse, error)
+	// Accusations lists accusations of answers, all or open ones.
+	Accusations(ctx context.Context, in *QueryAccusationsRequest, opts ...grpc.CallOption) (*QueryAccusationsResponse, error)
+	// Accusation returns an accusation, and what its accuser has shown while it is open.
+	Accusation(ctx context.Context, in *QueryAccusationRequest, opts ...grpc.CallOption) (*QueryAccusationResponse, error)
 }
 
 type queryClient struct {
@@ -762,6 +991,24 @@ func (c *queryClient) Channel(ctx context.Context, in *QueryChannelRequest, opts
 	return out, nil
 }
 
+func (c *queryClient) Accusations(ctx context.Context, in *QueryAccusationsRequest, opts ...grpc.CallOption) (*QueryAccusationsResponse, error) {
+	out := new(QueryAccusationsResponse)
+	err := c.cc.Invoke(ctx, "/starling.hosting.v1.Query/Accusations", in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *queryClient) Accusation(ctx context.Context, in *QueryAccusationRequest, opts ...grpc.CallOption) (*QueryAccusationResponse, error) {
+	out := new(QueryAccusationResponse)
+	err := c.cc.Invoke(ctx, "/starling.hosting.v1.Query/Accusation", in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // QueryServer is the server API for Query service.
 type QueryServer interface {
 	Params(context.Context, *QueryParamsRequest) (*QueryParamsResponse, error)
@@ -774,6 +1021,10 @@ type QueryServer interface {
 	Channels(context.Context, *QueryChannelsRequest) (*QueryChannelsResponse, error)
 	// Channel returns an open channel.
 	Channel(context.Context, *QueryChannelRequest) (*QueryChannelResponse, error)
+	// Accusations lists accusations of answers, all or open ones.
+	Accusations(context.Context, *QueryAccusationsRequest) (*QueryAccusationsResponse, error)
+	// Accusation returns an accusation, and what its accuser has shown while it is open.
+	Accusation(context.Context, *QueryAccusationRequest) (*QueryAccusationResponse, error)
 }
 
 // UnimplementedQueryServer can be embedded to have forward compatible implementations.
@@ -797,6 +1048,12 @@ func (*UnimplementedQueryServer) Channels(ctx context.Context, req *QueryChannel
 }
 func (*UnimplementedQueryServer) Channel(ctx context.Context, req *QueryChannelRequest) (*QueryChannelResponse, error) {
 	return nil, status.Errorf(codes.Unimplemented, "method Channel not implemented")
+}
+func (*UnimplementedQueryServer) Accusations(ctx context.Context, req *QueryAccusationsRequest) (*QueryAccusationsResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method Accusations not implemented")
+}
+func (*UnimplementedQueryServer) Accusation(ctx context.Context, req *QueryAccusationRequest) (*QueryAccusationResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method Accusation not implemented")
 }
 
 func RegisterQueryServer(s grpc1.Server, srv QueryServer) {
@@ -911,6 +1168,42 @@ func _Query_Channel_Handler(srv interface{}, ctx context.Context, dec func(inter
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Query_Accusations_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(QueryAccusationsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(QueryServer).Accusations(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: "/starling.hosting.v1.Query/Accusations",
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(QueryServer).Accusations(ctx, req.(*QueryAccusationsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Query_Accusation_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(QueryAccusationRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(QueryServer).Accusation(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: "/starling.hosting.v1.Query/Accusation",
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(QueryServer).Accusation(ctx, req.(*QueryAccusationRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 var Query_serviceDesc = _Query_serviceDesc
 var _Query_serviceDesc = grpc.ServiceDesc{
 	ServiceName: "starling.hosting.v1.Query",
@@ -939,6 +1232,14 @@ var _Query_serviceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Channel",
 			Handler:    _Query_Channel_Handler,
+		},
+		{
+			MethodName: "Accusations",
+			Handler:    _Query_Accusations_Handler,
+		},
+		{
+			MethodName: "Accusation",
+			Handler:    _Query_Accusation_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},
@@ -1341,6 +1642,153 @@ func (m *QueryChannelResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
+func (m *QueryAccusationsRequest) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *QueryAccusationsRequest) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *QueryAccusationsRequest) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.Limit != 0 {
+		i = encodeVarintQuery(dAtA, i, uint64(m.Limit))
+		i--
+		dAtA[i] = 0x18
+	}
+	if m.After != 0 {
+		i = encodeVarintQuery(dAtA, i, uint64(m.After))
+		i--
+		dAtA[i] = 0x10
+	}
+	if m.Open {
+		i--
+		if m.Open {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x8
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *QueryAccusationsResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *QueryAccusationsResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *QueryAccusationsResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Accusations) > 0 {
+		for iNdEx := len(m.Accusations) - 1; iNdEx >= 0; iNdEx-- {
+			i -= len(m.Accusations[iNdEx])
+			copy(dAtA[i:], m.Accusations[iNdEx])
+			i = encodeVarintQuery(dAtA, i, uint64(len(m.Accusations[iNdEx])))
+			i--
+			dAtA[i] = 0xa
+		}
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *QueryAccusationRequest) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *QueryAccusationRequest) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *QueryAccusationRequest) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.Accusation != 0 {
+		i = encodeVarintQuery(dAtA, i, uint64(m.Accusation))
+		i--
+		dAtA[i] = 0x8
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *QueryAccusationResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *QueryAccusationResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *QueryAccusationResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Program) > 0 {
+		i -= len(m.Program)
+		copy(dAtA[i:], m.Program)
+		i = encodeVarintQuery(dAtA, i, uint64(len(m.Program)))
+		i--
+		dAtA[i] = 0x1a
+	}
+	if len(m.Receipt) > 0 {
+		i -= len(m.Receipt)
+		copy(dAtA[i:], m.Receipt)
+		i = encodeVarintQuery(dAtA, i, uint64(len(m.Receipt)))
+		i--
+		dAtA[i] = 0x12
+	}
+	if len(m.Accusation) > 0 {
+		i -= len(m.Accusation)
+		copy(dAtA[i:], m.Accusation)
+		i = encodeVarintQuery(dAtA, i, uint64(len(m.Accusation)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
 func encodeVarintQuery(dAtA []byte, offset int, v uint64) int {
 	offset -= sovQuery(v)
 	base := offset
@@ -1520,6 +1968,72 @@ func (m *QueryChannelResponse) Size() (n int) {
 	var l int
 	_ = l
 	l = len(m.Channel)
+	if l > 0 {
+		n += 1 + l + sovQuery(uint64(l))
+	}
+	return n
+}
+
+func (m *QueryAccusationsRequest) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Open {
+		n += 2
+	}
+	if m.After != 0 {
+		n += 1 + sovQuery(uint64(m.After))
+	}
+	if m.Limit != 0 {
+		n += 1 + sovQuery(uint64(m.Limit))
+	}
+	return n
+}
+
+func (m *QueryAccusationsResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if len(m.Accusations) > 0 {
+		for _, b := range m.Accusations {
+			l = len(b)
+			n += 1 + l + sovQuery(uint64(l))
+		}
+	}
+	return n
+}
+
+func (m *QueryAccusationRequest) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Accusation != 0 {
+		n += 1 + sovQuery(uint64(m.Accusation))
+	}
+	return n
+}
+
+func (m *QueryAccusationResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Accusation)
+	if l > 0 {
+		n += 1 + l + sovQuery(uint64(l))
+	}
+	l = len(m.Receipt)
+	if l > 0 {
+		n += 1 + l + sovQuery(uint64(l))
+	}
+	l = len(m.Program)
 	if l > 0 {
 		n += 1 + l + sovQuery(uint64(l))
 	}
@@ -2561,6 +3075,417 @@ func (m *QueryChannelResponse) Unmarshal(dAtA []byte) error {
 			m.Channel = append(m.Channel[:0], dAtA[iNdEx:postIndex]...)
 			if m.Channel == nil {
 				m.Channel = []byte{}
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipQuery(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *QueryAccusationsRequest) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowQuery
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: QueryAccusationsRequest: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: QueryAccusationsRequest: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Open", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowQuery
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Open = bool(v != 0)
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field After", wireType)
+			}
+			m.After = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowQuery
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.After |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Limit", wireType)
+			}
+			m.Limit = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowQuery
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Limit |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		default:
+			iNdEx = preIndex
+			skippy, err := skipQuery(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *QueryAccusationsResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowQuery
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: QueryAccusationsResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: QueryAccusationsResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Accusations", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowQuery
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthQuery
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Accusations = append(m.Accusations, make([]byte, postIndex-iNdEx))
+			copy(m.Accusations[len(m.Accusations)-1], dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipQuery(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *QueryAccusationRequest) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowQuery
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: QueryAccusationRequest: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: QueryAccusationRequest: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Accusation", wireType)
+			}
+			m.Accusation = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowQuery
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Accusation |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		default:
+			iNdEx = preIndex
+			skippy, err := skipQuery(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *QueryAccusationResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowQuery
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: QueryAccusationResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: QueryAccusationResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Accusation", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowQuery
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthQuery
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Accusation = append(m.Accusation[:0], dAtA[iNdEx:postIndex]...)
+			if m.Accusation == nil {
+				m.Accusation = []byte{}
+			}
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Receipt", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowQuery
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthQuery
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Receipt = append(m.Receipt[:0], dAtA[iNdEx:postIndex]...)
+			if m.Receipt == nil {
+				m.Receipt = []byte{}
+			}
+			iNdEx = postIndex
+		case 3:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Program", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowQuery
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthQuery
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Program = append(m.Program[:0], dAtA[iNdEx:postIndex]...)
+			if m.Program == nil {
+				m.Program = []byte{}
 			}
 			iNdEx = postIndex
 		default:

@@ -8,14 +8,14 @@ import (
 
 // Lazy is a work that is opened at the first question, so that a move that is refused earlier does not open it.
 type Lazy struct {
-	open    func() (Case, error)
-	work    Case
+	open    func() (dispute.Referee, error)
+	work    dispute.Referee
 	Err     error // of opening it
 	Refused error // why the work refused a payload
 }
 
 // NewLazy returns a work that open opens at the first question.
-func NewLazy(open func() (Case, error)) *Lazy { return &Lazy{open: open} }
+func NewLazy(open func() (dispute.Referee, error)) *Lazy { return &Lazy{open: open} }
 
 var _ dispute.Referee = (*Lazy)(nil)
 

@@ -1,0 +1,114 @@
+// Package accused plays the disputes about answers of hosted models for one account, as provider or as accuser, a turn
+// at a time.
+//
+// It has no clock and follows no blocks: its caller asks it for a turn with each. The chain decides by
+// chain/referee/answered.
+package accused
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/starling-network/starling/chain/referee/answered"
+	"github.com/starling-network/starling/chain/referee/witness"
+	"github.com/starling-network/starling/node/checked"
+	"github.com/starling-network/starling/protocol/answer"
+	"github.com/starling-network/starling/protocol/dispute"
+)
+
+// ErrRight is for an accusation of an answer in which the model gives every token.
+var ErrRight = errors.New("the answer is what the model gives: its accuser would lose the bond")
+
+// Network is what a party asks of the chain: client/module.Hosting.
+type Network interface {
+	Accuse(ctx context.Context, s answer.Signed, from uint32, program []byte) (uint64, error)
+	Accusation(ctx context.Context, id uint64) (answer.Accusation, error)
+	Shown(ctx context.Context, id uint64) (s answer.Signed, program []byte, err error)
+	Move(ctx context.Context, id uint64, m dispute.Move) error
+}
+
+// Party is an account with a model. It is for one goroutine.
+type Party struct {
+	Account string // address
+	Model   *checked.Model
+	Threads int
+	Network Network
+
+	runs map[uint64]*witness.Run // of accusations that are open
+}
+
+// Accuse checks a receipt, and accuses it of its first wrong token. The error is ErrRight if there is none, or one of
+// checked.Model.Verify.
+func (p *Party) Accuse(ctx context.Context, s answer.Signed) (uint64, error) {
+	if err := p.Model.Verify(s); err != nil {
+		return 0, err
+	}
+	wrong, err := p.Model.Check(s.Receipt, p.Threads)
+	if err != nil {
+		return 0, err
+	}
+	if wrong < 0 {
+		return 0, ErrRight
+	}
+	code, err := p.Model.Program(s.Receipt.Length())
+	if err != nil {
+		return 0, err
+	}
+	return p.Network.Accuse(ctx, s, uint32(wrong), code.Encode())
+}
+
+// Turn makes the next move of an accusation if it is the account's turn, and returns the accusation before it.
+func (p *Party) Turn(ctx context.Context, id uint64) (answer.Accusation, error) {
+	a, err := p.Network.Accusation(ctx, id)
+	if err != nil {
+		return a, err
+	}
+	if !a.Open() {
+		delete(p.runs, id)
+		return a, nil
+	}
+	if a.Game.Mover() != p.Account {
+		return a, nil
+	}
+	run, err := p.run(ctx, a)
+	if err != nil {
+		return a, err
+	}
+	next := dispute.NextChallengerMove
+	if a.Game.Turn == dispute.Asserter {
+		next = dispute.NextAsserterMove
+	}
+	m, err := next(a.Game, run)
+	if err != nil {
+		return a, fmt.Errorf("accusation %d: %w", id, err)
+	}
+	return a, p.Network.Move(ctx, id, m)
+}
+
+// run is the account's own execution of the program of an accusation.
+func (p *Party) run(ctx context.Context, a answer.Accusation) (*witness.Run, error) {
+	if run := p.runs[a.ID]; run != nil {
+		return run, nil
+	}
+	s, code, err := p.Network.Shown(ctx, a.ID)
+	if err != nil {
+		return nil, err
+	}
+	if s.Receipt.Weights != p.Model.Weights {
+		return nil, fmt.Errorf("%w: accusation %d", checked.ErrOther, a.ID)
+	}
+	c, err := answered.Open(s.Receipt, a.From, code)
+	if err != nil {
+		return nil, err
+	}
+	run, err := c.Witness(p.Threads, p.Model.Tensors, p.Model.Roots)
+	if err != nil {
+		return nil, err
+	}
+	if p.runs == nil {
+		p.runs = map[uint64]*witness.Run{}
+	}
+	p.runs[a.ID] = run
+	return run, nil
+}
