@@ -112,3 +112,51 @@ func (p *Party) run(ctx context.Context, a answer.Accusation) (*witness.Run, err
 	p.runs[a.ID] = run
 	return run, nil
 }
+
+// Play makes the moves of the account in accusations until all are decided. next waits for a block.
+func (p *Party) Play(ctx context.Context, ids []uint64, next func(context.Context) error) ([]answer.Accusation, error) {
+	var over []answer.Accusation
+	for {
+		var open []uint64
+		for _, id := range ids {
+			a, err := p.Turn(ctx, id)
+			switch {
+			case err != nil:
+				return over, err
+			case a.Open():
+				open = append(open, id)
+			default:
+				over = append(over, a)
+			}
+		}
+		if ids = open; len(ids) == 0 {
+			return over, nil
+		}
+		if err := next(ctx); err != nil {
+			return over, err
+		}
+	}
+}
+
+// Defend makes the moves of a provider in all accusations of it, with each block, until next fails: its error is
+// returned. failed is given the error of an accusation in which the account has no move.
+func (p *Party) Defend(ctx context.Context, open func(context.Context) ([]answer.Accusation, error),
+	next func(context.Context) error, failed func(id uint64, err error)) error {
+	for {
+		all, err := open(ctx)
+		if err != nil {
+			return err
+		}
+		for _, a := range all {
+			if a.Provider != p.Account {
+				continue
+			}
+			if _, err := p.Turn(ctx, a.ID); err != nil {
+				failed(a.ID, err)
+			}
+		}
+		if err := next(ctx); err != nil {
+			return err
+		}
+	}
+}

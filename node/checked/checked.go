@@ -5,6 +5,7 @@
 package checked
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -56,6 +57,18 @@ func (m *Model) Program(length int) (*program.Program, error) {
 		m.programs[length] = p
 	}
 	return p, err
+}
+
+// ReadReceipt reads a line of a file of receipts: a JSON object whose key receipt has the bytes of answer.Signed, in
+// base64. Anybody may have written it.
+func ReadReceipt(line []byte) (answer.Signed, error) {
+	var held struct {
+		Receipt []byte `json:"receipt"`
+	}
+	if err := json.Unmarshal(line, &held); err != nil {
+		return answer.Signed{}, fmt.Errorf("%w: %w", answer.ErrReceipt, err)
+	}
+	return answer.Decode(held.Receipt)
 }
 
 // Verify checks the signature of a receipt, and that it is about this model and names the program that checks its

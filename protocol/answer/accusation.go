@@ -54,8 +54,8 @@ func (a Accusation) Open() bool { return a.Game.Stage != dispute.Over }
 // Convicted reports whether the provider has lost.
 func (a Accusation) Convicted() bool { return a.Game.Verdict != nil && a.Game.Verdict.AsserterLies }
 
-// BondTo is the account that gets the bond of the accuser at the end: the provider that was accused falsely, or else the
-// accuser, also where another accusation has taken the bond of the provider before.
+// BondTo is the account that gets the bond of the accuser at the end: the provider that was accused falsely, or else
+// the accuser, also where another accusation has taken the bond of the provider before.
 func (a Accusation) BondTo() string {
 	if a.Game.Verdict != nil && !a.Game.Verdict.AsserterLies {
 		return a.Provider

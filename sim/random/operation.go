@@ -75,8 +75,7 @@ type later struct {
 // blockTime is how much later a block of the engine is than the one before, about.
 const blockTime = 7500 * time.Second
 
-// Add implements simsx.FutureOpsRegistry. The engine forgets what is put off to a time, and not what is put off to a
-// height.
+// Add implements simsx.FutureOpsRegistry. The engine forgets operations put off to a time, not to a height.
 func (l *later) Add(at time.Time, f simsx.SimMsgFactoryX) {
 	height := l.ctx.BlockHeight() + 1 + int64(at.Sub(l.ctx.BlockTime())/blockTime)
 	l.list = append(l.list, simtypes.FutureOperation{BlockHeight: int(height), Op: l.operation(f)})
@@ -104,8 +103,7 @@ func (p *player) operation(f simsx.SimMsgFactoryX) simtypes.Operation {
 	}
 }
 
-// say makes a message. A factory that has no message continues with an account that does not exist, and may fail
-// because of it.
+// say makes a message. A factory without one has an account that does not exist, and may fail because of it.
 func say(ctx sdk.Context, data *simsx.ChainDataSource, report simsx.SimulationReporter,
 	f simsx.SimMsgFactoryX) (signers []simsx.SimAccount, msg sdk.Msg) {
 	defer func() {
@@ -116,8 +114,7 @@ func say(ctx sdk.Context, data *simsx.ChainDataSource, report simsx.SimulationRe
 	return f.Create()(ctx, data, report)
 }
 
-// deliver executes a message in the current block, signed, with a fee. A message that is neither executed nor refused
-// by a rule is an error.
+// deliver executes a signed message with a fee. One that is neither executed nor refused by a rule is an error.
 func (p *player) deliver(ctx sdk.Context, r *rand.Rand, f simsx.SimMsgFactoryX, msg sdk.Msg,
 	signers []simsx.SimAccount) error {
 	if len(signers) == 0 {
@@ -151,8 +148,7 @@ func (p *player) deliver(ctx sdk.Context, r *rand.Rand, f simsx.SimMsgFactoryX, 
 	return nil
 }
 
-// refusable passes over what a module of ours refuses with its code. Anything else that keeps a message from being
-// executed is a fault.
+// refusable passes over refusals of our modules, which have codes. Any other error is a fault.
 func refusable(err error) error {
 	if _, refused := errors.AsType[*adapter.Error](err); refused {
 		return nil

@@ -195,8 +195,7 @@ func participant(say func(*msgFactory) error) func(*msgFactory) error {
 	}
 }
 
-// measured makes a message of an account that has a part in a measurement: of the first, in a drawn order, that has one
-// to send.
+// measured makes a message of the first account, in a drawn order, that has one to send about a measurement.
 func measured(say func(*msgFactory, registry.Measurement) error) func(*msgFactory) error {
 	return func(x *msgFactory) error {
 		all, err := x.Registry.Measurements(x.ctx)

@@ -9,7 +9,9 @@ import (
 	"github.com/starling-network/starling/chain/x/sale/salepb"
 	"github.com/starling-network/starling/client/module"
 	"github.com/starling-network/starling/sim/random/abroad"
+	"github.com/starling-network/starling/sim/random/ask"
 	"github.com/starling-network/starling/sim/random/hosts"
+	"github.com/starling-network/starling/sim/random/lies"
 	"github.com/starling-network/starling/sim/random/listings"
 	"github.com/starling-network/starling/sim/random/wares"
 )
@@ -47,5 +49,8 @@ var ofHosting = []saying{{weight: 160, of: &hostingpb.MsgRedeem{}, say: func(x *
 		return err
 	}
 	c, amount := purse(x)
+	if x.Often(25) {
+		return submitAs(x)(lies.Next(x.ctx, x.Source, x.Hosting, chainID, x.Address(), ask.Keys(x.data)))
+	}
 	return submitAs(x)(hosts.Next(x.ctx, x.Source, x.Hosting, chainID, x.Address(), jobs, c, amount))
 }}}

@@ -158,7 +158,7 @@ func (c *court) move(id uint64, s answer.Signed) uint64 {
 	return now.GasMeter().GasConsumed() - before
 }
 
-// holds compares what accounts have gained with what is wanted, and the coins of the module with what it holds.
+// holds compares the gains of accounts and the coins of the module with wanted ones.
 func (c *court) holds(at string, gains map[string]int64, module int64) {
 	c.t.Helper()
 	for name, gain := range gains {

@@ -67,10 +67,8 @@ answer is refused. With -o json: {"answers","tokens","refused","results":[{"hold
 			if prove && signed {
 				return usage.Error(cmd, errBoth)
 			}
-			m, err := pretrained.Load(args[0])
-			if errors.Is(err, textgen.ErrModel) {
-				return terminal.UnreadableModel("use", args[0], err, terminal.AnyModel)
-			} else if err != nil {
+			m, err := loaded(args[0])
+			if err != nil {
 				return err
 			}
 			file, err := os.Open(args[1])
@@ -91,6 +89,15 @@ answer is refused. With -o json: {"answers","tokens","refused","results":[{"hold
 	cmd.Flags().BoolVar(&signed, "receipts", false, "FILE has signed receipts of answers of a hosted model")
 	usage.ThreadsFlag(cmd, &threads)
 	return cmd
+}
+
+// loaded loads the model of a folder.
+func loaded(dir string) (*pretrained.Model, error) {
+	m, err := pretrained.Load(dir)
+	if errors.Is(err, textgen.ErrModel) {
+		return nil, terminal.UnreadableModel("use", dir, err, terminal.AnyModel)
+	}
+	return m, err
 }
 
 func answersError(name string, err error) error {

@@ -2,7 +2,6 @@ package apply
 
 import (
 	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +12,6 @@ import (
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/node/checked"
 	"github.com/starling-network/starling/node/pretrained"
-	"github.com/starling-network/starling/protocol/answer"
 )
 
 // receipts is what comes of a file of receipts.
@@ -33,14 +31,7 @@ type finding struct {
 
 // find checks a line, which may be no receipt: a line of a stranger hides no other.
 func find(m *checked.Model, line []byte, threads int) (f finding, tokens int, err error) {
-	var signed struct {
-		Receipt []byte `json:"receipt"`
-	}
-	err = json.Unmarshal(line, &signed)
-	var s answer.Signed
-	if err == nil {
-		s, err = answer.Decode(signed.Receipt)
-	}
+	s, err := checked.ReadReceipt(line)
 	if err == nil {
 		err = m.Verify(s)
 	}
@@ -95,6 +86,19 @@ func checkReceipts(cmd *cobra.Command, c *terminal.Console, file io.Reader, name
 	return terminal.WithExit(&terminal.Problem{Code: "RECEIPT_REFUSED",
 		What: fmt.Sprintf("%d of %d answers are not what the model gives", all.Refused, all.Answers),
 		Fix:  "keep the receipts: a signed one with a wrong token shows that its provider lied"}, terminal.ExitVerification)
+}
+
+// checkable is the model of a folder whose answers can be checked.
+func checkable(dir string) (*checked.Model, error) {
+	m, err := loaded(dir)
+	if err != nil {
+		return nil, err
+	}
+	x, err := checked.New(m)
+	if err != nil {
+		return nil, terminal.UnreadableModel("use", dir, err, "a model without an adapter, in float32")
+	}
+	return x, nil
 }
 
 // errBoth is for flags that exclude each other.

@@ -35,7 +35,8 @@ finished runs, in a folder of runs or at a server; shares, pay, claim and transf
 	}
 	cmd.AddCommand(GenerateCommand(c), listCommand(c), pullCommand(c), pushCommand(c), exportCommand(c),
 		chatCommand(c), serving.Serve(c), serving.Tune(c),
-		evalCommand(c), apply.Check(c), apply.Classify(c), apply.Embed(c), apply.Sample(c), cardCommand(c),
+		evalCommand(c), apply.Check(c), apply.Accuse(c), apply.Defend(c), apply.Classify(c), apply.Embed(c),
+		apply.Sample(c), cardCommand(c),
 		provenanceCommand(c), showCommand(c))
 	cmd.AddCommand(catalog.Commands(c)...)
 	cmd.AddCommand(append(trade.Commands(c), hosted.Commands(c)...)...)

@@ -10,9 +10,12 @@ import (
 	rpcclient "github.com/cometbft/cometbft/rpc/client"
 	ctypes "github.com/cometbft/cometbft/rpc/core/types"
 	sdkclient "github.com/cosmos/cosmos-sdk/client"
+	"github.com/cosmos/cosmos-sdk/crypto/keys/secp256k1"
+	"github.com/cosmos/cosmos-sdk/testutil/simsx"
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
 	"github.com/starling-network/starling/chain/app"
+	"github.com/starling-network/starling/client/wallet"
 )
 
 // Connection answers queries about the state of a context: after a block, or in the middle of it. It is all that a
@@ -40,4 +43,14 @@ func (c Connection) ABCIQueryWithOptions(_ context.Context, path string, data cm
 		return nil, err
 	}
 	return &ctypes.ResultABCIQuery{Response: *r}, nil
+}
+
+// Keys returns a function that finds the key of an account, nil if there is none.
+func Keys(data *simsx.ChainDataSource) func(address string) wallet.Signer {
+	return func(address string) wallet.Signer {
+		if !data.HasAccount(address) {
+			return nil
+		}
+		return wallet.NewKey(data.GetAccount(nil, address).PrivKey.(*secp256k1.PrivKey))
+	}
 }

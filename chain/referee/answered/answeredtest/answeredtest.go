@@ -15,7 +15,7 @@ import (
 )
 
 // Vocab is the number of tokens of the model.
-const Vocab = 260
+const Vocab = 256
 
 // Hosted is a model that is hosted, with its checking program for short texts.
 type Hosted struct {

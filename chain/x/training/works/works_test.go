@@ -97,7 +97,7 @@ func (c checked) Decidable(most uint64) (uint64, error) {
 // A move that is refused before it asks the referee opens no work.
 func TestWorkIsOpenedWhenItIsAsked(t *testing.T) {
 	bad, opens := errors.New("bad"), 0
-	l := NewLazy(func() (Case, error) { opens++; return nil, bad })
+	l := NewLazy(func() (dispute.Referee, error) { opens++; return nil, bad })
 	g, err := dispute.Open(dispute.Config{
 		Job: "job", Asserter: "worker", Challenger: "verifier", Segments: make([]canon.Digest, 2), Steps: []uint32{1},
 		Operators: 1, Parameters: 1, MoveBlocks: 10,

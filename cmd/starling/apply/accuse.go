@@ -1,0 +1,163 @@
+package apply
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/cmd/starling/target"
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
+	"github.com/starling-network/starling/node/accused"
+	"github.com/starling-network/starling/node/checked"
+	"github.com/starling-network/starling/protocol/answer"
+)
+
+// Decided is an accusation that is over, for programs.
+type Decided struct {
+	Accusation uint64 `json:"accusation"`
+	Provider   string `json:"provider"`
+	Token      uint32 `json:"token"`
+	Convicted  bool   `json:"convicted"`
+}
+
+// Accuse is starling model accuse.
+func Accuse(c *terminal.Console) *cobra.Command {
+	var t target.Target
+	var threads int
+	cmd := &cobra.Command{
+		Use:   "accuse MODEL FILE --home DIR",
+		Short: "Accuse wrong answers of a hosted model on its network",
+		Long: `Check the receipts in FILE, as starling model check --receipts does, and accuse the providers of wrong
+answers. An accusation locks the least bond of the network (min_bond). The provider shows its own execution, with 300
+blocks for a move, or loses by silence; the command makes the moves of the accuser until the network has decided. A
+convicted provider loses its bond: the accuser has half of it, and its own back; the community pool has the other half.
+An accuser that is wrong loses its bond to the provider, so that right answers are not accused.
+
+With -o json: {"accusations":[{"accusation","provider","token","convicted"}]}.`,
+		Example: `  starling model accuse out/quickstart receipts.jsonl --home net/consumer
+  starling model accuse out/quickstart receipts.jsonl --home net/consumer -o json`,
+		Args: usage.Exactly("MODEL", "FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			m, err := checkable(args[0])
+			if err != nil {
+				return err
+			}
+			file, err := os.Open(args[1])
+			if err != nil {
+				return answersError(args[1], err)
+			}
+			defer file.Close()
+			over := []Decided{}
+			err = t.Act(cmd, "the folder of the account that accuses", func(ctx context.Context, cl *client.Client) error {
+				p := &accused.Party{Account: cl.Address(), Model: m, Threads: threads, Network: cl.Hosting}
+				next, err := blocks(ctx, cl)
+				if err != nil {
+					return err
+				}
+				var ids []uint64
+				lines := bufio.NewScanner(file)
+				lines.Buffer(nil, maxAnswerBytes)
+				for lines.Scan() {
+					id, err := accuse(ctx, p, lines.Bytes())
+					if err != nil {
+						return answersError(args[1], err)
+					}
+					if id > 0 {
+						ids = append(ids, id)
+					}
+				}
+				all, err := p.Play(ctx, ids, next)
+				for _, a := range all {
+					over = append(over, Decided{a.ID, a.Provider, a.From, a.Convicted()})
+				}
+				return errors.Join(lines.Err(), err)
+			})
+			if err != nil {
+				return err
+			}
+			return terminal.PrintList(c.Form, "accusations", over,
+				func(d Decided) string { return strconv.FormatUint(d.Accusation, 10) },
+				[]string{"ACCUSATION", "PROVIDER", "TOKEN", "CONVICTED"},
+				func(d Decided) []any { return []any{d.Accusation, d.Provider, d.Token, d.Convicted} })
+		},
+	}
+	t.Flags(cmd)
+	usage.ThreadsFlag(cmd, &threads)
+	return cmd
+}
+
+// accuse accuses the receipt of a line, and returns the number of the accusation; 0: the answer is right.
+func accuse(ctx context.Context, p *accused.Party, line []byte) (uint64, error) {
+	s, err := checked.ReadReceipt(line)
+	if err != nil {
+		return 0, err
+	}
+	id, err := p.Accuse(ctx, s)
+	if errors.Is(err, accused.ErrRight) {
+		return 0, nil
+	}
+	return id, err
+}
+
+// blocks returns a function that waits for the next block.
+func blocks(ctx context.Context, cl *client.Client) (func(context.Context) error, error) {
+	all, err := cl.Blocks(ctx)
+	return func(ctx context.Context) error {
+		select {
+		case _, ok := <-all:
+			if !ok {
+				return errors.Join(ctx.Err(), client.ErrClosed)
+			}
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}, err
+}
+
+// Defend is starling model defend.
+func Defend(c *terminal.Console) *cobra.Command {
+	var t target.Target
+	var threads int
+	cmd := &cobra.Command{
+		Use:   "defend MODEL --home DIR",
+		Short: "Answer accusations of a provider until it is interrupted",
+		Long: `Make the moves of a provider in all accusations of its answers, with each block: a provider that makes none
+within 300 blocks loses its bond, whatever it answered. MODEL is the folder that the answers were written with. Run the
+command as long as the account hosts the model, and until its bond is back. It continues after an interruption.`,
+		Example: `  starling model defend out/quickstart --home net/worker-1`,
+		Args:    usage.Exactly("MODEL"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			m, err := checkable(args[0])
+			if err != nil {
+				return err
+			}
+			whose := "the folder of the account of the provider"
+			err = t.Act(cmd, whose, func(ctx context.Context, cl *client.Client) error {
+				p := &accused.Party{Account: cl.Address(), Model: m, Threads: threads, Network: cl.Hosting}
+				next, err := blocks(ctx, cl)
+				if err != nil {
+					return err
+				}
+				return p.Defend(ctx, func(ctx context.Context) ([]answer.Accusation, error) {
+					return cl.Hosting.Accusations(ctx, true)
+				}, next, func(id uint64, err error) {
+					if !c.Quiet {
+						fmt.Fprintf(os.Stderr, "accusation %d: %v\n", id, err)
+					}
+				})
+			})
+			return terminal.IfInterrupted(cmd.Context(), err, "")
+		},
+	}
+	t.Flags(cmd)
+	usage.ThreadsFlag(cmd, &threads)
+	return cmd
+}
