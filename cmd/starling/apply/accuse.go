@@ -45,15 +45,15 @@ With -o json: {"accusations":[{"accusation","provider","token","convicted"}]}.`,
   starling model accuse out/quickstart receipts.jsonl --home net/consumer -o json`,
 		Args: usage.Exactly("MODEL", "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			m, err := checkable(args[0])
+			of, file, err := inputs(args)
 			if err != nil {
 				return err
 			}
-			file, err := os.Open(args[1])
-			if err != nil {
-				return answersError(args[1], err)
-			}
 			defer file.Close()
+			m, err := checkable(args[0], of)
+			if err != nil {
+				return err
+			}
 			over := []Decided{}
 			err = t.Act(cmd, "the folder of the account that accuses", func(ctx context.Context, cl *client.Client) error {
 				p := &accused.Party{Account: cl.Address(), Model: m, Threads: threads, Network: cl.Hosting}
@@ -108,17 +108,10 @@ func accuse(ctx context.Context, p *accused.Party, line []byte) (uint64, error) 
 
 // blocks returns a function that waits for the next block.
 func blocks(ctx context.Context, cl *client.Client) (func(context.Context) error, error) {
-	all, err := cl.Blocks(ctx)
+	next, err := target.Blocks(ctx, cl)
 	return func(ctx context.Context) error {
-		select {
-		case _, ok := <-all:
-			if !ok {
-				return errors.Join(ctx.Err(), client.ErrClosed)
-			}
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+		_, err := next(ctx)
+		return err
 	}, err
 }
 
@@ -135,20 +128,17 @@ command as long as the account hosts the model, and until its bond is back. It c
 		Example: `  starling model defend out/quickstart --home net/worker-1`,
 		Args:    usage.Exactly("MODEL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			m, err := checkable(args[0])
+			of, err := loaded(args[0])
+			if err != nil {
+				return err
+			}
+			m, err := checkable(args[0], of)
 			if err != nil {
 				return err
 			}
 			whose := "the folder of the account of the provider"
 			err = t.Act(cmd, whose, func(ctx context.Context, cl *client.Client) error {
-				p := &accused.Party{Account: cl.Address(), Model: m, Threads: threads, Network: cl.Hosting}
-				next, err := blocks(ctx, cl)
-				if err != nil {
-					return err
-				}
-				return p.Defend(ctx, func(ctx context.Context) ([]answer.Accusation, error) {
-					return cl.Hosting.Accusations(ctx, true)
-				}, next, func(id uint64, err error) {
+				return Defence(ctx, cl, m, threads, func(id uint64, err error) {
 					if !c.Quiet {
 						fmt.Fprintf(os.Stderr, "accusation %d: %v\n", id, err)
 					}
@@ -160,4 +150,17 @@ command as long as the account hosts the model, and until its bond is back. It c
 	t.Flags(cmd)
 	usage.ThreadsFlag(cmd, &threads)
 	return cmd
+}
+
+// Defence answers the accusations of an account until the context ends.
+func Defence(ctx context.Context, cl *client.Client, m *checked.Model, threads int,
+	failed func(id uint64, err error)) error {
+	p := &accused.Party{Account: cl.Address(), Model: m, Threads: threads, Network: cl.Hosting}
+	next, err := blocks(ctx, cl)
+	if err != nil {
+		return err
+	}
+	return p.Defend(ctx, func(ctx context.Context) ([]answer.Accusation, error) {
+		return cl.Hosting.Accusations(ctx, true)
+	}, next, failed)
 }

@@ -67,13 +67,9 @@ answer is refused. With -o json: {"answers","tokens","refused","results":[{"hold
 			if prove && signed {
 				return usage.Error(cmd, errBoth)
 			}
-			m, err := loaded(args[0])
+			m, file, err := inputs(args)
 			if err != nil {
 				return err
-			}
-			file, err := os.Open(args[1])
-			if err != nil {
-				return answersError(args[1], err)
 			}
 			defer file.Close()
 			if signed {
@@ -98,6 +94,19 @@ func loaded(dir string) (*pretrained.Model, error) {
 		return nil, terminal.UnreadableModel("use", dir, err, terminal.AnyModel)
 	}
 	return m, err
+}
+
+// inputs opens a model and a file.
+func inputs(args []string) (*pretrained.Model, *os.File, error) {
+	m, err := loaded(args[0])
+	if err != nil {
+		return nil, nil, err
+	}
+	file, err := os.Open(args[1])
+	if err != nil {
+		return nil, nil, answersError(args[1], err)
+	}
+	return m, file, nil
 }
 
 func answersError(name string, err error) error {

@@ -88,17 +88,13 @@ func checkReceipts(cmd *cobra.Command, c *terminal.Console, file io.Reader, name
 		Fix:  "keep the receipts: a signed one with a wrong token shows that its provider lied"}, terminal.ExitVerification)
 }
 
-// checkable is the model of a folder whose answers can be checked.
-func checkable(dir string) (*checked.Model, error) {
-	m, err := loaded(dir)
-	if err != nil {
-		return nil, err
-	}
-	x, err := checked.New(m)
+// checkable is the model of a folder, whose answers can be checked.
+func checkable(dir string, of *pretrained.Model) (*checked.Model, error) {
+	m, err := checked.New(of)
 	if err != nil {
 		return nil, terminal.UnreadableModel("use", dir, err, "a model without an adapter, in float32")
 	}
-	return x, nil
+	return m, nil
 }
 
 // errBoth is for flags that exclude each other.

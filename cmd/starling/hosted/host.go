@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/cmd/starling/apply"
 	"github.com/starling-network/starling/cmd/starling/target"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
@@ -69,7 +70,8 @@ without a payment gets status 402 with the terms, in the form of x402 (docs/serv
 continue; vouchers are in hosting/ in --home, and what was earned is redeemed when it is worth its transaction, when a
 channel closes, and at the end.
 
-Each answer has a signed receipt, by which a wrong answer is found: starling model check --receipts. The network has a
+Each answer has a signed receipt, by which a wrong answer is found: starling model check --receipts. The command answers
+accusations of wrong answers; after it has ended, starling model defend does. The network has a
 fee of each redeemed amount, and --part percent of the rest go to the holders of shares of --job, or to the owner of the
 model.
 
@@ -242,6 +244,14 @@ func (o *host) answer(ctx context.Context, c *terminal.Console, cl *client.Clien
 	go func() {
 		served <- openai.Serve(inner, l, handler)
 		cancel()
+	}()
+	go func() {
+		err := apply.Defence(inner, cl, o.checked, o.serve.Threads, func(id uint64, err error) {
+			log.Error("an accusation is not answered", "accusation", id, "error", err)
+		})
+		if inner.Err() == nil {
+			log.Error("no accusations are answered any more: run starling model defend", "error", err)
+		}
 	}()
 	fmt.Fprintf(os.Stderr, "model %d, %s, is hosted at %s\n", o.wanted.ID, o.wanted.Name, o.place.URL)
 	next, err := target.Blocks(ctx, cl)
