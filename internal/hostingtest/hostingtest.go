@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -187,11 +188,15 @@ func (a Account) Close(_ context.Context, channel uint64) error {
 }
 
 // Folder writes a tiny model with random weights of a seed, whose tokens are bytes, and which reads as many tokens.
-func Folder(t testing.TB, seed uint64, tokens int) string {
+func Folder(t testing.TB, seed uint64, tokens int) string { return FolderOf(t, seed, tokens, 16, 1) }
+
+// FolderOf is Folder with a width and a number of layers.
+func FolderOf(t testing.TB, seed uint64, tokens, width, layers int) string {
 	t.Helper()
 	c, err := architecture.Parse(architecture.Llama,
-		map[string]any{"vocab_size": 256, "max_position_embeddings": tokens, "hidden_size": 16, "intermediate_size": 24,
-			"num_hidden_layers": 1, "num_attention_heads": 2, "initializer_range": 0.5})
+		map[string]any{"vocab_size": 256, "max_position_embeddings": tokens, "hidden_size": width,
+			"intermediate_size": 3 * width / 2, "num_hidden_layers": layers, "num_attention_heads": 2,
+			"initializer_range": 0.5 / math.Sqrt(float64(width)/16)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,16 +26,18 @@ import (
 
 // town is a network with providers of a model, and what a gateway needs to ask them.
 type town struct {
-	t       *testing.T
+	t       testing.TB
 	network *hostingtest.Network
 	model   string // its folder
 	local   *serve.Engine
-	asked   map[string]*atomic.Int64 // requests of each provider
+	asked   map[string]*counter // requests of each provider
 }
+
+type counter = atomic.Int64
 
 func begin(t *testing.T) *town {
 	t.Helper()
-	n := &town{t: t, network: hostingtest.New(), model: hostingtest.Folder(t, 3, 512), asked: map[string]*atomic.Int64{}}
+	n := &town{t: t, network: hostingtest.New(), model: hostingtest.Folder(t, 3, 512), asked: map[string]*counter{}}
 	n.local = n.engine(n.model)
 	return n
 }
@@ -400,9 +402,16 @@ func TestBudget(t *testing.T) {
 	}
 	server := httptest.NewServer(openai.New(g, openai.Config{}))
 	defer server.Close()
-	body := `{"model":"tiny","prompt":"once upon","max_tokens":20}`
-	q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+"/v1/completions",
-		strings.NewReader(body))
+	status, body := post(t, server.URL, `{"model":"tiny","prompt":"once upon","max_tokens":20}`)
+	if status != http.StatusPaymentRequired || !strings.Contains(body, "budget_spent") {
+		t.Errorf("%d %s", status, body)
+	}
+}
+
+// post asks a server of OpenAI's interface.
+func post(t testing.TB, at, body string) (status int, answer string) {
+	t.Helper()
+	q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, at+"/v1/completions", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -411,10 +420,10 @@ func TestBudget(t *testing.T) {
 		t.Fatal(err)
 	}
 	raw, err := io.ReadAll(r.Body)
-	if err := errors.Join(err, r.Body.Close()); err != nil || r.StatusCode != http.StatusPaymentRequired ||
-		!strings.Contains(string(raw), "budget_spent") {
-		t.Errorf("%s %s %v", r.Status, raw, err)
+	if err := errors.Join(err, r.Body.Close()); err != nil {
+		t.Fatal(err)
 	}
+	return r.StatusCode, string(raw)
 }
 
 // A request that is to blame is answered with the refusal of the provider; without a provider there is a refusal, too.
