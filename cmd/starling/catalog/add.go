@@ -47,7 +47,7 @@ is made from this one, in percent, at most 50. Parents get the royalty that thei
 weights or of the manifest of the data in the specification of an order that uses it. A job ordered later with that
 digest owes the royalty. --used-by takes it from the output folder of a run that used the work: of the data with --data,
 else of the weights that the run froze, or of the checkpoint that it started from. A digest that another account
-ordered with before is refused. docs/market.md says what this shows and what not.
+ordered with before is refused: list a work before you order with it. docs/market.md says what this shows and what not.
 
 With -o json: the listing, as starling model catalog list prints it.`,
 		Example: `  starling model catalog add out/quickstart --title "Quickstart" --licence Apache-2.0 --royalty 5 \
