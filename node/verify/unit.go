@@ -41,6 +41,11 @@ func (v *verification) unit(ctx context.Context, task *train.Task, base *train.C
 	if err != nil {
 		return sent{}, nil, err
 	}
+	if v.b.Spec.Exchange.Moments { // of the end state only those are carried on
+		clear(r.End[:len(base.Names)])
+	} else {
+		r.End = nil
+	}
 	if learns { // what it learnt from is not a part of its update
 		given = nil
 	}
