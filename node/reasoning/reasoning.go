@@ -25,7 +25,12 @@ const atOnce = 16
 type Model struct {
 	openai.Model
 	tools map[string]Tool
+	blind bool // it tells no probabilities
 }
+
+// NewVotes returns a model over another that tells no probabilities, and may render conversations elsewhere: it takes
+// votes alone, of which equal ones are decided by the order of the texts.
+func NewVotes(m openai.Model) *Model { return &Model{Model: m, blind: true} }
 
 // New returns a model over another, with tools. The error is for two tools of one name.
 func New(m openai.Model, tools ...Tool) (*Model, error) {
@@ -101,16 +106,25 @@ func (m *Model) attempt(r openai.Request, s strategy.Options) (*attempt, error) 
 		return nil, fmt.Errorf("%w: at temperature 0 all texts of a model are the same; give a temperature above 0",
 			openai.ErrRequest)
 	}
+	if m.blind && s.Search != nil {
+		return nil, fmt.Errorf("%w: a search needs probabilities, which this server does not have", openai.ErrRequest)
+	}
 	for _, name := range models {
+		if !slices.ContainsFunc(m.Models(), func(i openai.Info) bool { return i.Name == name }) {
+			return nil, fmt.Errorf("%w as %.100q", openai.ErrModel, name)
+		}
 		one := r
 		one.Model, one.Likely = name, 0
 		one.Stops = slices.Clone(r.Stops)
-		if r.Conversation != nil {
-			prompt, stops, err := m.Prompt(name, r.Conversation)
+		if m.blind {
+			one.Likely = -1
+		}
+		if r.Messages != nil {
+			prompt, stops, err := m.Prompt(name, r.Messages)
 			if err != nil {
 				return nil, err
 			}
-			one.Prompt, one.Stops, one.Conversation = prompt, append(one.Stops, stops...), nil
+			one.Prompt, one.Stops = prompt, append(one.Stops, stops...)
 		}
 		a.requests = append(a.requests, one)
 	}

@@ -108,7 +108,7 @@ func TestEachTextHasASeedOfItsOwnAndPartOfTheBudget(t *testing.T) {
 	}}
 	s := &strategy.Options{Answers: 4, Models: []string{"a", "b"}, Budget: 80, Vote: strategy.VoteText}
 	talk := []openai.Message{{Role: "user", Content: "hello"}}
-	_, out, err := ask(t, m, openai.Request{Conversation: talk, Temperature: 1, Seed: 9, Strategy: s})
+	_, out, err := ask(t, m, openai.Request{Messages: talk, Temperature: 1, Seed: 9, Strategy: s})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,6 +264,34 @@ func TestRefused(t *testing.T) {
 		if _, err := NewTool(name, source); !errors.Is(err, ErrTool) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestVotesOfAGateway has a model that renders conversations elsewhere, and tells no probabilities.
+func TestVotesOfAGateway(t *testing.T) {
+	var next atomic.Int64
+	m := NewVotes(author{write: func(r openai.Request) (string, float64) {
+		if r.Likely >= 0 || len(r.Messages) != 1 {
+			t.Errorf("asked with %+v", r)
+		}
+		return []string{"4", "5", "5"}[(next.Add(1)-1)%3], 0
+	}})
+	ask := func(s strategy.Options) (text string, err error) {
+		s.Budget, s.Vote = 100, strategy.VoteNumber
+		r := openai.Request{Model: "a", Messages: []openai.Message{{Role: "user", Content: "2+3"}}, Temperature: 1,
+			Strategy: &s}
+		_, err = m.Generate(t.Context(), r, func(p openai.Piece) error {
+			text += p.Text
+			return nil
+		})
+		return text, err
+	}
+	if text, err := ask(strategy.Options{Answers: 3}); err != nil || text != "5" {
+		t.Errorf("%q, %v", text, err)
+	}
+	if _, err := ask(strategy.Options{Answers: 1, Search: &strategy.Search{Beams: 1, Branches: 1,
+		Steps: 1}}); !errors.Is(err, openai.ErrRequest) {
+		t.Error(err)
 	}
 }
 

@@ -140,7 +140,7 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
 	}
 	for i := range all {
 		if p.Strategy != nil {
-			all[i].Conversation = conversation
+			all[i].Messages = conversation
 			continue
 		}
 		all[i].Prompt, all[i].Messages, all[i].Stops = prompt, conversation, slices.Concat(all[i].Stops, stops)

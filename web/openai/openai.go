@@ -61,8 +61,8 @@ type Request struct {
 	Stops       []string
 	Likely      int // likeliest tokens that are wanted with each token; -1: no probabilities
 
-	Strategy     *strategy.Options // nil: one text
-	Conversation []Message         // of a chat with a Strategy, in place of Prompt and the stops of its template
+	// nil: one text. With it, Prompt and the stops of its template are left out where Messages are given.
+	Strategy *strategy.Options
 }
 
 // Piece is what a text has more: whole characters, and the tokens behind them if probabilities are wanted.

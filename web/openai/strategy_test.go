@@ -20,7 +20,7 @@ func (thinker) Generate(_ context.Context, r Request, emit func(Piece) error) (R
 		Prompt string
 		Talk   []Message
 		Stops  []string
-	}{r.Strategy, r.Prompt, r.Conversation, r.Stops})
+	}{r.Strategy, r.Prompt, r.Messages, r.Stops})
 	if err != nil {
 		return Result{}, err
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/starling-network/starling/node/coins"
 	"github.com/starling-network/starling/node/hosting/gateway"
 	"github.com/starling-network/starling/node/hosting/listing"
+	"github.com/starling-network/starling/node/reasoning"
 	"github.com/starling-network/starling/node/serve"
 	"github.com/starling-network/starling/web/access"
 	"github.com/starling-network/starling/web/openai"
@@ -240,7 +241,7 @@ func answerLocally(ctx context.Context, c *terminal.Console, g *gateway.Gateway,
 	if !c.Quiet {
 		fmt.Fprintf(os.Stderr, "%s is served at http://%s/v1\n", g.Models()[0].Name, l.Addr())
 	}
-	return openai.Serve(ctx, l, openai.New(g, openai.Config{Watch: true}))
+	return openai.Serve(ctx, l, openai.New(reasoning.NewVotes(g), openai.Config{Watch: true, Strategies: true}))
 }
 
 // report prints the end of a gateway.

@@ -12,12 +12,13 @@ import (
 // task makes prompts with right answers.
 type task struct {
 	name    string
+	batch   int                                              // examples of a step of training
 	length  int                                              // tokens of an example, which are its bytes
 	example func(r *rand.Rand) (prompt, text, answer string) // text ends with the answer and a full stop
 }
 
 // steps are sums of four numbers below 100, which are added one after the other, a line each.
-var steps = task{name: "steps", length: 48, example: func(r *rand.Rand) (string, string, string) {
+var steps = task{name: "steps", batch: 64, length: 48, example: func(r *rand.Rand) (string, string, string) {
 	var terms []string
 	var lines strings.Builder
 	sum := 0
@@ -34,7 +35,7 @@ var steps = task{name: "steps", length: 48, example: func(r *rand.Rand) (string,
 }}
 
 // calls are sums of two numbers of four digits, which a tool adds.
-var calls = task{name: "calls", length: 128, example: func(r *rand.Rand) (string, string, string) {
+var calls = task{name: "calls", batch: 16, length: 128, example: func(r *rand.Rand) (string, string, string) {
 	a, b := 1000+r.IntN(9000), 1000+r.IntN(9000)
 	sum := strconv.Itoa(a + b)
 	return fmt.Sprintf("%d+%d=", a, b), fmt.Sprintf(`<tool_call>{"name":"add","arguments":{"a":%d,"b":%d}}</tool_call>`+
@@ -87,8 +88,9 @@ model:
   tokenizer: byte-level
 datasets: [{path: %q}]
 sequence_len: %d
-training: {max_steps: %d, global_batch_size: 64, learning_rate: 3.0e-3, warmup_steps: %d}
+training: {max_steps: %d, global_batch_size: %d, learning_rate: 3.0e-3, warmup_steps: %d}
 strategy: {workers: 1, sync_steps: %d}
 output: {dir: %q}
-`, t.name, seed, seed, t.length, examples, t.length, steps, max(1, steps/50), min(100, max(1, steps/4)), out)
+budget: {max_cost: 1000}
+`, t.name, seed, seed, t.length, examples, t.length, steps, t.batch, max(1, steps/50), min(100, max(1, steps/4)), out)
 }
