@@ -8,6 +8,7 @@ import (
 	sdkmath "cosmossdk.io/math"
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
+	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/storetest"
 	"github.com/starling-network/starling/protocol/catalog"
 	"github.com/starling-network/starling/protocol/coin"
@@ -79,6 +80,50 @@ func TestFullModelsTakeNoMore(t *testing.T) {
 		}
 		if _, err := k.Divide(ctx, nil, "none", c, 8, 0); !errors.Is(err, ErrNoModel) {
 			t.Error(err)
+		}
+	}
+}
+
+// GetBalance implements Bank.
+func (*purse) GetBalance(_ context.Context, _ sdk.AccAddress, denom string) sdk.Coin {
+	return sdk.NewInt64Coin(denom, reward.Shares)
+}
+
+// Find implements Coins.
+func (*purse) Find(_ context.Context, denom string) (coin.Registered, error) {
+	if denom != "adai" {
+		return coin.Registered{}, coin.ErrCoin
+	}
+	return coin.Registered{}, nil
+}
+
+// Any account makes denominations, and blocks divide all of those that are fees or in the community pool: these take
+// the coins of the network alone. Fees that were taken before are divided.
+func TestSharesAreNoFees(t *testing.T) {
+	store, ctx := storetest.Open(t, Name)
+	bank := &purse{}
+	k, err := NewKeeper(store, "", bank, nil, nil, nil, bank)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.Connect(nil, bank)
+	if err := k.setModel(ctx, reward.Model{Job: "listing/1"}); err != nil {
+		t.Fatal(err)
+	}
+	account := sdk.AccAddress("account")
+	for _, c := range []struct {
+		denom    string
+		from, to sdk.AccAddress
+		want     error
+	}{
+		{"model/listing/1", account, feeAccount, coin.ErrCoin}, {"model/listing/1", account, poolAccount, coin.ErrCoin},
+		{"ibc/00", account, feeAccount, coin.ErrCoin}, {"adai", account, poolAccount, nil},
+		{adapter.Denom, account, feeAccount, nil}, {"model/listing/1", feeAccount, poolAccount, nil},
+		{"model/listing/1", poolAccount, account, nil}, {"ibc/00", account, account, nil},
+	} {
+		_, err := k.BeforeSend(ctx, c.from, c.to, sdk.NewCoins(sdk.NewInt64Coin(c.denom, 1)))
+		if !errors.Is(err, c.want) {
+			t.Errorf("%s from %s to %s: %v", c.denom, c.from, c.to, err)
 		}
 	}
 }

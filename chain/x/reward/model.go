@@ -10,6 +10,8 @@ import (
 	"cosmossdk.io/collections"
 	sdkmath "cosmossdk.io/math"
 	sdk "github.com/cosmos/cosmos-sdk/types"
+	authtypes "github.com/cosmos/cosmos-sdk/x/auth/types"
+	distrtypes "github.com/cosmos/cosmos-sdk/x/distribution/types"
 
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/reward/rewardpb"
@@ -83,8 +85,11 @@ func tokens(job string, n uint64) sdk.Coins {
 }
 
 // BeforeSend credits the sender and the receiver of shares with the revenue that they have earned so far. It is a send
-// restriction of the bank module that restricts nothing.
+// restriction of the bank module, and restricts the coins of fees and of the community pool.
 func (k *Keeper) BeforeSend(ctx context.Context, from, to sdk.AccAddress, amount sdk.Coins) (sdk.AccAddress, error) {
+	if err := k.divisible(ctx, from, to, amount); err != nil {
+		return to, ErrorTable.Wrap(err)
+	}
 	for _, coin := range amount {
 		job, ok := strings.CutPrefix(coin.Denom, denomPrefix)
 		if !ok {
@@ -95,6 +100,28 @@ func (k *Keeper) BeforeSend(ctx context.Context, from, to sdk.AccAddress, amount
 		}
 	}
 	return to, nil
+}
+
+// feeAccount has the fees until the next block, and poolAccount those that are divided, and the community pool.
+var feeAccount, poolAccount = authtypes.NewModuleAddress(authtypes.FeeCollectorName),
+	authtypes.NewModuleAddress(distrtypes.ModuleName)
+
+// divisible refuses coins that are not the network's own, and not registered, as fees and in the community pool. Each
+// block divides fees of all denominations, and the record of each validator has all that it ever got. Any account makes
+// as many denominations as it likes, by listings or on another chain.
+func (k *Keeper) divisible(ctx context.Context, from, to sdk.AccAddress, amount sdk.Coins) error {
+	if from.Equals(feeAccount) || !to.Equals(feeAccount) && !to.Equals(poolAccount) {
+		return nil
+	}
+	for _, coin := range amount {
+		if coin.Denom == adapter.Denom {
+			continue
+		}
+		if _, err := k.coins.Find(ctx, coin.Denom); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Accrue credits accounts with the revenue that their shares of a model have earned so far, in all coins. It must be

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	sdk "github.com/cosmos/cosmos-sdk/types"
+
+	"github.com/starling-network/starling/chain/adapter"
 )
 
 // Source is the generator of a play.
@@ -31,19 +33,14 @@ func Mixed[T any](d Source, list []T) []T {
 	return list
 }
 
-// most is the largest fee, in any coin that the account has. The SDK's own operations give away half of it all with
-// each message.
+// most is the largest fee. The SDK's own operations give away half of all that the account has with each message.
 const most = 1000
 
-// Fee draws a fee in one of the coins of an account.
+// Fee draws a fee in the network's own coin for an account with some coins.
 func (d Source) Fee(coins sdk.Coins) sdk.Coins {
-	if len(coins) == 0 {
-		return nil
-	}
-	c := coins[d.Intn(len(coins))]
 	has := int64(most)
-	if c.Amount.IsInt64() {
-		has = min(has, c.Amount.Int64())
+	if a := coins.AmountOf(adapter.Denom); a.IsInt64() {
+		has = min(has, a.Int64())
 	}
-	return sdk.NewCoins(sdk.NewInt64Coin(c.Denom, d.Int63n(has+1)))
+	return sdk.NewCoins(sdk.NewInt64Coin(adapter.Denom, d.Int63n(has+1)))
 }
