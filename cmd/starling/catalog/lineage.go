@@ -83,9 +83,9 @@ func (n Node) write(w io.Writer, depth int) {
 	if n.Known {
 		known = "by its order"
 	}
-	name := n.Title
+	name := terminal.Printable(n.Title)
 	if n.Listing > 0 {
-		name = fmt.Sprintf("%d %s", n.Listing, n.Title)
+		name = fmt.Sprintf("%d %s", n.Listing, name)
 	}
 	fmt.Fprintf(w, "%s%s\t%s %%\t%s\t%s\t%s\n", strings.Repeat("  ", depth), name, n.Part, n.Licence, n.Shares, known)
 	for _, p := range n.Parents {
