@@ -109,6 +109,7 @@ func TestRoyaltiesOfTwoLevelsAndSharesForCoins(t *testing.T) {
 	data.Kind = catalog.Data
 	list(owner, data)
 	base := list(owner, workOf("base", 500_000, files, termsOf("job").Spec), 1)
+	n.after(owner, catalog.MinAge)
 	for _, name := range []string{"w0", "w1"} {
 		n.enlist(name, crew.Worker, 500)
 	}
@@ -126,6 +127,8 @@ func TestRoyaltiesOfTwoLevelsAndSharesForCoins(t *testing.T) {
 	trained.Job = "job"
 	_, err := owner.Catalog.List(n.ctx, trained, nil)
 	n.refused(err, chaincatalog.ErrJob, chaincatalog.Name, 9)
+	_, err = consumer.Catalog.List(n.ctx, trained, []uint64{1}) // not named by the order, and the workers have shares
+	n.refused(err, catalog.ErrParents, chaincatalog.Name, 3)
 	model := list(consumer, trained)
 	_, err = consumer.Catalog.List(n.ctx, trained, nil)
 	n.refused(err, chaincatalog.ErrJob, chaincatalog.Name, 9)

@@ -28,6 +28,8 @@ func (l *ledger) lists() {
 	l.refuses(3, "NO_RUN", add("worker", "Tuned", "--licence", "Apache-2.0", "--used-by", folder)...)
 	l.refuses(1, "CATALOG_9", add("worker", "Tuned", "--licence", "Apache-2.0", "--job", "job")...)
 	l.refuses(1, "CATALOG_8", add("worker", "Tuned", "--licence", "Apache-2.0", "--parent", "9")...)
+	l.refuses(1, "CATALOG_3", add("consumer", "Tuned", "--licence", "MIT", "--job", "job", "--parent", "1")...)
+	l.says("500000 shares", l.as("worker", "model", "transfer", "job", "500000", l.clients["consumer"].Address())...)
 	var listed catalog.Listed
 	l.must(json.Unmarshal([]byte(l.says("", add("consumer", "Tuned", "--licence", "LicenseRef-ours", "--licence-text",
 		filepath.Join(folder, "model.safetensors"), "--job", "job", "--parent", "1", "-o", "json")...)), &listed))
@@ -49,6 +51,8 @@ func (l *ledger) lists() {
 	l.says("8.00 ZEN are paid", l.as("worker", "model", "pay", "job", "8")...)
 	l.says("1.00 ZEN are claimed", l.as("pool", "model", "claim", "listing/1")...)
 
+	l.says("1000 shares",
+		l.as("consumer", "model", "transfer", "job", "1000", l.clients["worker"].Address())...)
 	l.refuses(2, "--price is needed", l.as("worker", "model", "catalog", "offer", "job", "1000")...)
 	l.says("offer 1: 1000 shares of job for 0.0005 ZEN each",
 		l.as("worker", "model", "catalog", "offer", "job", "1000", "--price", "0.0005")...)

@@ -23,6 +23,10 @@ const (
 	MaxDigests = 8       // digests of one work in openings of orders
 	MaxRoyalty = 500_000 // millionths of the revenue of a work
 	maxJob     = 96      // bytes of the name of a job
+
+	// MinAge is the number of blocks after which a listing binds the orders of other accounts. An account that reads the
+	// digests of an order that is on its way cannot list them before it.
+	MinAge = 20
 )
 
 const million = 1_000_000
@@ -120,6 +124,11 @@ type Listing struct {
 	Parents []Parent `cbor:"5,keyasint,omitempty"`
 }
 
+// Binds reports whether an order of a consumer at a height that names a digest of the listing owes its royalty.
+func (l Listing) Binds(consumer string, height int64) bool {
+	return l.Owner == consumer || height-l.Height >= MinAge
+}
+
 // prefix begins the names of shares of works that no job trained. No job can have such a name.
 const prefix = "listing/"
 
@@ -195,6 +204,11 @@ func Made(known []Parent, named []Listing) ([]Parent, error) {
 		return nil, fmt.Errorf("%w: %d, at most %d", ErrParents, len(parents), MaxParents)
 	}
 	return parents, nil
+}
+
+// Asks reports whether a parent that the owner names asks for a royalty.
+func Asks(parents []Parent) bool {
+	return slices.ContainsFunc(parents, func(p Parent) bool { return !p.Known && p.Royalty > 0 })
 }
 
 // Recognise are the parents of a job whose order names digests of these listings, in the order of their numbers. An

@@ -34,7 +34,8 @@ var (
 // ErrorTable of the module.
 var ErrorTable = &adapter.ErrorTable{Space: Name, List: []adapter.ErrorCode{
 	{Code: 2, Rule: catalog.ErrListing, Fix: "Correct the listing."},
-	{Code: 3, Rule: catalog.ErrParents, Fix: "Name at most 8 listed works, which ask for the whole revenue at most."},
+	{Code: 3, Rule: catalog.ErrParents, Fix: "Name at most 8 listed works, which ask for the whole revenue at most; " +
+		"of a job with shares of other accounts, or offered, works that its order names or that ask for nothing."},
 	{Code: 4, Rule: catalog.ErrClaimed, Fix: "Name digests that no other account ordered work with, or listed."},
 	{Code: 5, Rule: catalog.ErrOffer, Fix: "Correct the number of shares and the price of a share."},
 	{Code: 6, Rule: catalog.ErrClosed, Fix: "Choose another offer: starling model catalog offers."},
@@ -57,6 +58,7 @@ type Bank interface {
 	SendCoins(ctx context.Context, from, to sdk.AccAddress, amount sdk.Coins) error
 	SendCoinsFromAccountToModule(ctx context.Context, from sdk.AccAddress, module string, amount sdk.Coins) error
 	SendCoinsFromModuleToAccount(ctx context.Context, module string, to sdk.AccAddress, amount sdk.Coins) error
+	GetBalance(ctx context.Context, account sdk.AccAddress, denom string) sdk.Coin
 }
 
 // Coins are the coins of the network.
@@ -209,7 +211,9 @@ func (k *Keeper) Opened(ctx context.Context, job, consumer string, digests []can
 			if err != nil {
 				return err
 			}
-			listed = append(listed, l)
+			if l.Binds(consumer, sdk.UnwrapSDKContext(ctx).BlockHeight()) {
+				listed = append(listed, l)
+			}
 		}
 	}
 	if len(listed) == 0 {

@@ -14,6 +14,7 @@ import (
 	"github.com/starling-network/starling/chain/x/reward"
 	"github.com/starling-network/starling/chain/x/training/runpb"
 	"github.com/starling-network/starling/protocol/catalog"
+	shares "github.com/starling-network/starling/protocol/reward"
 )
 
 // messages implements catalogpb.MsgServer over a keeper.
@@ -106,8 +107,27 @@ func (k messages) listing(ctx context.Context, m *catalogpb.MsgList) (catalog.Li
 		named = append(named, p)
 	}
 	var err error
-	l.Parents, err = catalog.Made(known, named)
-	return l, err
+	if l.Parents, err = catalog.Made(known, named); err != nil {
+		return l, err
+	}
+	return l, k.alone(ctx, l)
+}
+
+// alone refuses parents that the owner of a job names, and that ask for a royalty, while other accounts have shares of
+// the job, or may buy them in the same block: the owner could name works of its own, and take the whole revenue.
+func (k messages) alone(ctx context.Context, l catalog.Listing) error {
+	if l.Terms.Job == "" || !catalog.Asks(l.Parents) {
+		return nil
+	}
+	owner, err := sdk.AccAddressFromBech32(l.Owner)
+	if err != nil {
+		return err
+	}
+	if has := k.bank.GetBalance(ctx, owner, reward.Denom(l.Terms.Job)).Amount.Uint64(); has != shares.Shares {
+		return fmt.Errorf("%w: %s has %d of the shares of %s, and would take the revenue of the others",
+			catalog.ErrParents, l.Owner, has, l.Terms.Job)
+	}
+	return nil
 }
 
 // listable refuses a job that the account did not order, that has no shares, or that is listed.

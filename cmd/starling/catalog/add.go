@@ -41,13 +41,15 @@ its text.
 
 --job names the job that trained the model, which the account ordered: its shares get the revenue. Without --job the
 listing has a million shares of its own, which the account gets. --royalty is the part of the revenue of each work that
-is made from this one, in percent, at most 50. Parents get the royalty that their listing had.
+is made from this one, in percent, at most 50. Parents get the royalty that their listing had. While other accounts
+have shares of --job, or some are offered, --parent takes works that its order names, or that have no royalty.
 
 --digest makes orders of any account on this network name the work: the digest of the first checkpoint, of the frozen
-weights or of the manifest of the data in the specification of an order that uses it. A job ordered later with that
-digest owes the royalty. --used-by takes it from the output folder of a run that used the work: of the data with --data,
-else of the weights that the run froze, or of the checkpoint that it started from. A digest that another account
-ordered with before is refused: list a work before you order with it. docs/market.md says what this shows and what not.
+weights or of the manifest of the data in the specification of an order that uses it. A job ordered 20 blocks later
+with that digest owes the royalty. --used-by takes it from the output folder of a run that used the work: of the data
+with --data, else of the weights that the run froze, or of the checkpoint that it started from. A digest that another
+account ordered with before is refused: list a work before you order with it. docs/market.md says what this shows and
+what not.
 
 With -o json: the listing, as starling model catalog list prints it.`,
 		Example: `  starling model catalog add out/quickstart --title "Quickstart" --licence Apache-2.0 --royalty 5 \
