@@ -73,7 +73,10 @@ func (o *asking) open(cmd *cobra.Command, c *terminal.Console, name string,
 		config := gateway.Config{Network: cl.Hosting, Chain: head.ChainID, Account: cl.Address(), Model: m,
 			Denom: budget.Denom, Budget: budget.Grains, CheckPPM: uint32(o.check * 10_000),
 			Dir: filepath.Join(o.Home, "gateway", strconv.FormatUint(m.ID, 10), strings.ToLower(budget.Name())),
-			Log: slog.New(slog.DiscardHandler)}
+			Log: slog.New(slog.DiscardHandler), Height: func(ctx context.Context) (int64, error) {
+				head, err := cl.Ledger.Head(ctx)
+				return head.Height, err
+			}}
 		if !c.Quiet {
 			config.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/node/hosting/x402"
+	"github.com/starling-network/starling/protocol/answer"
 	"github.com/starling-network/starling/protocol/hosting"
 	"github.com/starling-network/starling/web/openai"
 )
@@ -43,7 +44,7 @@ type served struct {
 	place      hosting.Place
 	made       openai.Result
 	settlement x402.Settlement
-	overbilled error // the provider states another cost than that of its prices
+	overbilled error // the provider states another cost than that of its prices, or has no receipt of this answer
 }
 
 // body is the request as providers take it, and the path below the URL of a place.
@@ -84,6 +85,7 @@ func (g *Gateway) ask(ctx context.Context, p hosting.Place, r openai.Request, em
 	if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" {
 		return s, fmt.Errorf("%.100q is no URL of HTTP", p.URL)
 	}
+	reader, left := ctx, false // left: the text is not read to its end
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	idle := time.AfterFunc(g.config.Timeout, func() { cancel(errSlow) })
@@ -92,14 +94,14 @@ func (g *Gateway) ask(ctx context.Context, p hosting.Place, r openai.Request, em
 		idle.Reset(g.config.Timeout)
 		return g.post(ctx, at.JoinPath(path).String(), raw, payment)
 	}
-	answer, err := post(g.purse.probe(p.Provider))
+	reply, err := post(g.purse.probe(p.Provider))
 	if err != nil {
 		return s, cause(ctx, err)
 	}
 	var h *hold
-	if answer.StatusCode == http.StatusPaymentRequired {
-		_, terms, err := x402.ReadRequired(answer.Body, g.config.Chain)
-		_ = answer.Body.Close() // it was read
+	if reply.StatusCode == http.StatusPaymentRequired {
+		_, terms, err := x402.ReadRequired(reply.Body, g.config.Chain)
+		_ = reply.Body.Close() // it was read
 		if err == nil {
 			err = g.agree(p, r, len(raw), terms)
 		}
@@ -111,25 +113,37 @@ func (g *Gateway) ask(ctx context.Context, p hosting.Place, r openai.Request, em
 		if h, payment, err = g.purse.pay(ctx, p, terms); err != nil {
 			return s, err
 		}
-		defer func() { err = errors.Join(err, h.settle(s.settlement.Cost)) }()
-		if answer, err = post(payment); err != nil {
+		defer func() {
+			if left || reader.Err() != nil {
+				h.left()
+			}
+			err = errors.Join(err, h.settle(s.settlement.Cost))
+		}()
+		if reply, err = post(payment); err != nil {
 			return s, cause(ctx, err)
 		}
 	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		return s, refusal(answer)
+	defer reply.Body.Close()
+	if reply.StatusCode != http.StatusOK {
+		return s, refusal(reply)
 	}
-	s.made, err = readStream(answer.Body, func() { idle.Reset(g.config.Timeout) }, emit)
+	s.made, err = readStream(reply.Body, func() { idle.Reset(g.config.Timeout) }, func(text string) error {
+		err := emit(text)
+		left = left || err != nil
+		return err
+	})
 	if err != nil {
 		return s, cause(ctx, err)
 	}
-	text := answer.Trailer.Get(x402.HeaderResponse)
+	text := reply.Trailer.Get(x402.HeaderResponse)
 	if s.settlement, err = x402.ReadSettlement(text); err != nil {
 		s.settlement.Cost = p.Prices.Cost(uint64(s.made.PromptTokens), uint64(s.made.Tokens))
 		return s, fmt.Errorf("%w: %w", errStream, err)
 	}
 	s.billed(h)
+	if s.overbilled == nil {
+		s.overbilled = g.receipt(ctx, r, s)
+	}
 	return s, nil
 }
 
@@ -164,9 +178,9 @@ func (g *Gateway) agree(p hosting.Place, r openai.Request, size int, t x402.Term
 			p.Prices.Input, p.Prices.Output)
 	case x.Most > p.Prices.Cost(uint64(x.Prompt), uint64(x.Answer)):
 		return fmt.Errorf("%w: %d grains for at most %d and %d tokens", errOverbill, x.Most, x.Prompt, x.Answer)
-	case x.Prompt > size+template || r.Max > 0 && x.Answer > r.Max:
-		return fmt.Errorf("%w: %d tokens for a request of %d bytes, and %d for an answer of at most %d", errOverbill,
-			x.Prompt, size, x.Answer, r.Max)
+	case x.Prompt > size+template || r.Max > 0 && x.Answer > r.Max || x.Answer > answer.MaxTokens-x.Prompt:
+		return fmt.Errorf("%w: %d tokens for a request of %d bytes, and %d for an answer of at most %d; %d for both at most",
+			errOverbill, x.Prompt, size, x.Answer, r.Max, answer.MaxTokens)
 	}
 	return nil
 }

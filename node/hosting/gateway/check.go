@@ -37,18 +37,19 @@ type Answer struct {
 	Provider string `json:"provider"`
 	URL      string `json:"url"`
 	Text     string `json:"text"`
+	Prompt   int    `json:"prompt_tokens"`
 	Tokens   int    `json:"tokens"`
 	Finish   string `json:"finish"`
 	Receipt  []byte `json:"receipt,omitempty"` // canonical bytes of protocol/answer.Signed
 }
 
 func (a Answer) same(b Answer) bool {
-	return a.Text == b.Text && a.Tokens == b.Tokens && a.Finish == b.Finish
+	return a.Text == b.Text && a.Prompt == b.Prompt && a.Tokens == b.Tokens && a.Finish == b.Finish
 }
 
 func (s served) answer(text string) Answer {
-	return Answer{Provider: s.place.Provider, URL: s.place.URL, Text: text, Tokens: s.made.Tokens, Finish: s.made.Finish,
-		Receipt: s.settlement.Receipt}
+	return Answer{Provider: s.place.Provider, URL: s.place.URL, Text: text, Prompt: s.made.PromptTokens,
+		Tokens: s.made.Tokens, Finish: s.made.Finish, Receipt: s.settlement.Receipt}
 }
 
 func makeDir(dir string) error { return os.MkdirAll(filepath.Join(dir, dirConflicts), 0o700) }
@@ -211,5 +212,6 @@ func (g *Gateway) right(ctx context.Context, r openai.Request, a, b Answer) (Ans
 		text.WriteString(p.Text)
 		return nil
 	})
-	return Answer{Text: valid(text.String()), Tokens: made.Tokens, Finish: made.Finish}, "local", err
+	return Answer{Text: valid(text.String()), Prompt: made.PromptTokens, Tokens: made.Tokens,
+		Finish: made.Finish}, "local", err
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/node/folder"
+	"github.com/starling-network/starling/node/hosting/x402"
 	"github.com/starling-network/starling/protocol/hosting"
 	"github.com/starling-network/starling/web/openai"
 )
@@ -33,8 +34,10 @@ type Config struct {
 	CheckPPM uint32        // millionths of the answers that a second provider writes again
 	Local    openai.Model  // the model itself, which decides conflicts; nil: a third provider does
 	Timeout  time.Duration // with a provider that sends nothing; 0: a minute
-	Client   *http.Client
-	Log      *slog.Logger
+	Client   *http.Client  // nil: one that follows no redirection
+	// Height is that of the network, with which those of receipts are compared; nil: receipts are kept, and not read.
+	Height func(ctx context.Context) (int64, error)
+	Log    *slog.Logger
 }
 
 // Gateway is an openai.Model.
@@ -65,7 +68,7 @@ type Counts struct {
 func Open(ctx context.Context, c Config) (_ *Gateway, err error) {
 	c.Timeout = cmp.Or(c.Timeout, time.Minute)
 	if c.Client == nil {
-		c.Client = &http.Client{}
+		c.Client = x402.NewClient()
 	}
 	if err := makeDir(c.Dir); err != nil {
 		return nil, err

@@ -31,6 +31,7 @@ type town struct {
 	model   string // its folder
 	local   *serve.Engine
 	asked   map[string]*counter // requests of each provider
+	receipt []byte              // of all answers; nil: one for each provider
 }
 
 type counter = atomic.Int64
@@ -64,7 +65,12 @@ func (n *town) host(name string, price uint64, m nodehosting.Model, between func
 		Log: slog.New(slog.DiscardHandler)}
 	place := hosting.Place{Model: 7, Provider: name, Bond: 5, Prices: hosting.Prices{Input: 1_000_000, Output: price}}
 	p := nodehosting.New(m, nodehosting.Terms{Chain: hostingtest.Chain, Place: place,
-		Receipt: func(openai.Result) ([]byte, error) { return []byte("receipt of " + name), nil }}, v, r.Look)
+		Receipt: func(openai.Result) ([]byte, error) {
+			if n.receipt != nil {
+				return n.receipt, nil
+			}
+			return []byte("receipt of " + name), nil
+		}}, v, r.Look)
 	handler := p.Handler(openai.New(p, openai.Config{}))
 	if between != nil {
 		handler = between(handler)

@@ -37,6 +37,7 @@ const (
 	fileChannels = "channels.json"
 	deposits     = 10 // a new channel holds this part of the budget, or a few requests
 	requests     = 4  // that a new channel holds at least
+	unread       = 16 // requests that a provider may charge for and that broke off, with those whose reader left
 )
 
 // channel is a channel of the purse.
@@ -50,6 +51,7 @@ type channel struct {
 	Over     bool               `json:"over,omitempty"`
 
 	pending uint64
+	unknown uint64 // grains that answers may have cost whose end the gateway did not wait for
 }
 
 // purse pays providers through channels, within a budget. Its file has the keys of the channels.
@@ -95,6 +97,7 @@ func (p *purse) look(ctx context.Context) error {
 			c.ID, c.Locked, c.Over = have[i].ID, have[i].Locked, have[i].Until > 0
 			c.Spent = max(c.Spent, have[i].Redeemed)
 			c.Signed = max(c.Signed, c.Spent)
+			c.unknown = max(c.unknown, c.Signed-c.Spent) // of a process before this one
 		default:
 			c.Over, c.Locked = true, min(c.Locked, c.Signed) // it was redeemed up to this at most
 		}
@@ -192,6 +195,9 @@ func (p *purse) need(place hosting.Place, t x402.Terms) (c *channel, total, shor
 		if t.Extra.Total > c.Signed+t.Extra.Most {
 			return c, 0, 0, fmt.Errorf("%w: a voucher for %d grains, and %d were signed", errOverbill, t.Extra.Total, c.Signed)
 		}
+		if lost := t.Extra.Total - total; lost > c.unknown+unread*t.Extra.Most {
+			return c, 0, 0, fmt.Errorf("%w: %d grains for answers that did not arrive", errOverbill, lost)
+		}
 		total = t.Extra.Total
 	}
 	return c, total, total - min(total, c.Locked), nil
@@ -247,8 +253,15 @@ func (h *hold) settle(cost uint64) error {
 	h.purse.mu.Lock()
 	defer h.purse.mu.Unlock()
 	h.c.pending -= h.most
-	h.c.Spent += cost
+	h.c.Spent += min(cost, h.most) // more was not signed
 	return h.purse.write()
+}
+
+// left is called before settle for a request whose reader has left: the provider may charge the tokens so far.
+func (h *hold) left() {
+	h.purse.mu.Lock()
+	defer h.purse.mu.Unlock()
+	h.c.unknown += h.most
 }
 
 // close asks to close all channels.

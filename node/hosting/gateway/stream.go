@@ -14,8 +14,8 @@ import (
 // Limits of the stream of a provider.
 const (
 	maxEvent  = 256 << 10 // bytes
-	maxEvents = 1 << 20
-	maxText   = 4 << 20 // bytes of an answer
+	maxEvents = 1 << 16   // lines: three for a token, and some
+	maxText   = 4 << 20   // bytes of an answer
 )
 
 // errStream is wrapped by the reasons why a stream is no answer.
@@ -52,6 +52,9 @@ func readStream(from io.Reader, tick func(), emit func(text string) error) (made
 			continue
 		}
 		tick()
+		if n > maxEvents {
+			return made, fmt.Errorf("%w: it has more than %d lines", errStream, maxEvents)
+		}
 		if string(data) == "[DONE]" {
 			if made.Finish == "" || made.PromptTokens < 1 || made.Tokens < 0 {
 				return made, fmt.Errorf("%w: it ends without a reason or a count of tokens", errStream)
@@ -71,7 +74,7 @@ func readStream(from io.Reader, tick func(), emit func(text string) error) (made
 		}
 		for _, c := range e.Choices {
 			piece := c.Text + c.Delta.Content
-			if size += len(piece); size > maxText || n > maxEvents {
+			if size += len(piece); size > maxText {
 				return made, fmt.Errorf("%w: it has more than %d bytes", errStream, maxText)
 			}
 			if c.Finish != nil {
