@@ -177,10 +177,11 @@ type Due struct {
 	Voucher hosting.Voucher
 	Total   uint64 // grains to redeem in all
 	Amount  uint64 // grains that are not redeemed of them
-	Closes  bool   // the payer asked to close
+	Closes  bool   // the payer asked to close, and no request is under way
 }
 
-// Due lists the channels with at least an amount to redeem, and those that close, in which no request is under way.
+// Due lists the channels with at least an amount to redeem, and those that close: a reader that is slow to read its
+// answer keeps none from being redeemed.
 func (v *Vouchers) Due(least uint64) (list []Due) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -188,10 +189,11 @@ func (v *Vouchers) Due(least uint64) (list []Due) {
 		if !a.open {
 			continue
 		}
-		d := Due{Voucher: a.kept.Voucher, Total: min(a.kept.Earned, a.kept.Voucher.Amount), Closes: a.channel.Until > 0}
+		d := Due{Voucher: a.kept.Voucher, Total: min(a.kept.Earned, a.kept.Voucher.Amount),
+			Closes: a.channel.Until > 0 && a.pending == 0}
 		d.Voucher.Channel = a.channel.ID
 		d.Amount = d.Total - min(d.Total, a.channel.Redeemed)
-		if d.Closes && a.pending == 0 || d.Amount > 0 && d.Amount >= least {
+		if d.Closes || d.Amount > 0 && (d.Amount >= least || a.channel.Until > 0) {
 			list = append(list, d)
 		}
 	}
