@@ -24,7 +24,9 @@ const (
 	judgeGas = 1_000_000
 )
 
-// maxAccused is the most open accusations of one provider of a model.
+// maxAccused is the most open accusations of one provider of a model. Each open one doubles the bond of the next, and
+// half of the bond of an accuser that loses is for the community pool: an accomplice of the provider that opens them
+// all, so that no other account can accuse, loses more than the provider.
 const maxAccused = 8
 
 // shown is what an accuser has shown, until its accusation is decided.
@@ -73,6 +75,26 @@ func (a accusations) openAgainst(ctx context.Context, model uint64, provider str
 		return err != nil, err
 	})
 	return list, err
+}
+
+// open gives the numbers of open accusations in a range to a function until that is done. It reads no program.
+func (a accusations) open(ctx context.Context, within *collections.Range[uint64],
+	do func(id uint64) (done bool, err error)) error {
+	i, err := a.shown.Iterate(ctx, within)
+	if err != nil {
+		return err
+	}
+	defer i.Close()
+	for ; i.Valid(); i.Next() {
+		id, err := i.Key()
+		if err != nil {
+			return err
+		}
+		if done, err := do(id); done || err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // save stores an accusation in its new state, in place of the old one.
@@ -150,7 +172,7 @@ func (k messages) accuse(ctx context.Context, m *hostingpb.MsgAccuse) (x answer.
 		return x, err
 	}
 	config := c.Config(fmt.Sprint("accusation ", n+1), m.Sender, answer.MoveBlocks)
-	x, err = answer.Accuse(n+1, r, m.From, m.Sender, now.ChainID(), rules.MinBond, config, now.BlockHeight(),
+	x, err = answer.Accuse(n+1, r, m.From, m.Sender, now.ChainID(), rules.MinBond<<len(others), config, now.BlockHeight(),
 		int64(rules.Unbonding))
 	if err != nil {
 		return x, err
@@ -202,7 +224,12 @@ func (k *Keeper) turn(ctx context.Context, old, x answer.Accusation) error {
 	if err := k.accusations.save(ctx, old, x); err != nil || x.Open() {
 		return err
 	}
-	if err := k.pay(ctx, "", []hosting.Payment{{To: x.BondTo(), Amount: x.Bond}}); err != nil || !x.Convicted() {
+	half := uint64(0)
+	if x.BondTo() != x.Accuser {
+		half = x.Bond / 2
+	}
+	if err := k.pay(ctx, "", []hosting.Payment{{To: x.BondTo(), Amount: x.Bond - half},
+		{To: "", Amount: half}}); err != nil || !x.Convicted() {
 		return err
 	}
 	if _, err := k.Convict(ctx, x.Model, x.Provider, x.Accuser); err != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"cosmossdk.io/collections"
 	"github.com/cosmos/cosmos-sdk/crypto/keys/secp256k1"
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
@@ -64,7 +65,7 @@ type court struct {
 const (
 	bond  = 5_000_000
 	least = 1_000_000 // the default
-	funds = 20_000_000
+	funds = 300_000_000
 )
 
 func open(t *testing.T) *court {
@@ -213,7 +214,8 @@ func TestWrongAnswerCostsTheBond(t *testing.T) {
 	c.blocks(answer.MoveBlocks + 1)
 }
 
-// An accuser of a right answer pays its bond to the provider, whose own bond stays.
+// An accuser of a right answer loses its bond: half to the provider, whose own bond stays, and half to the community
+// pool.
 func TestFalseAccuserPaysTheProvider(t *testing.T) {
 	c := open(t)
 	s := c.sign(nil)
@@ -221,13 +223,13 @@ func TestFalseAccuserPaysTheProvider(t *testing.T) {
 	c.must(err)
 	c.move(id, s)
 	c.move(id, s) // claims that the tree has another output, which it has not
-	c.holds("decided", map[string]int64{"provider": least - bond, "accuser": -least, "": 0}, bond)
+	c.holds("decided", map[string]int64{"provider": least/2 - bond, "accuser": -least, "": least / 2}, bond)
 	if id, err = c.accuse("accuser", s); err != nil {
 		t.Fatal(err)
 	}
 	c.move(id, s)
 	c.blocks(answer.MoveBlocks + 2) // a silent accuser
-	c.holds("silent", map[string]int64{"provider": 2*least - bond, "accuser": -2 * least, "": 0}, bond)
+	c.holds("silent", map[string]int64{"provider": least - bond, "accuser": -2 * least, "": least}, bond)
 }
 
 // A provider that shows nothing loses, also if it left before, whose bond stays until the accusation is decided.
@@ -262,7 +264,7 @@ func TestBondWaitsForAccusation(t *testing.T) {
 	c.move(id, s)
 	c.move(id, s)
 	c.blocks(2)
-	c.holds("returned", map[string]int64{"provider": least, "accuser": -least}, 0)
+	c.holds("returned", map[string]int64{"provider": least / 2, "accuser": -least, "": least / 2}, 0)
 }
 
 func TestAccusationsThatAreRefused(t *testing.T) {
@@ -305,11 +307,52 @@ func TestAccusationsThatAreRefused(t *testing.T) {
 	if _, err := c.accuse("other", old); !errors.Is(err, hosting.ErrMany) {
 		t.Error(err)
 	}
-	c.holds("accused", map[string]int64{"other": -maxAccused * least}, bond+maxAccused*least)
+	locked := int64(least<<maxAccused - least)
+	c.holds("accused", map[string]int64{"other": -locked}, bond+locked)
 	for id, rule := range map[uint64]error{99: ErrNone, 2: dispute.ErrEncoding} {
 		if _, err := c.send().Move(c.now(), &hostingpb.MsgMove{Sender: c.at("other"), Accusation: id}); !errors.Is(err,
 			rule) && !errors.Is(err, dispute.ErrEncoding) {
 			t.Errorf("accusation %d: %v", id, err)
 		}
+	}
+}
+
+// An accomplice that takes all places of accusations of a provider loses more than the bond of the provider.
+func TestAccomplicesPay(t *testing.T) {
+	c := open(t)
+	receipts := map[uint64]answer.Signed{}
+	for i := range maxAccused {
+		s := c.sign(func(r *answer.Receipt) { r.Height = int64(i + 1) })
+		id, err := c.accuse("other", s)
+		c.must(err)
+		receipts[id] = s
+	}
+	for id, s := range receipts {
+		c.move(id, s)
+	}
+	c.blocks(answer.MoveBlocks + 2) // the accomplice is silent
+	if lost := c.coins[""]; lost < 20*bond {
+		t.Errorf("it lost %d uzen, the provider can lose %d", lost, bond)
+	}
+	if _, err := c.accuse("accuser", c.sign(lie)); err != nil {
+		t.Error(err)
+	}
+}
+
+// The bonds of accused providers that left keep no other bond from returning.
+func TestAccusedBondsAreInNoWay(t *testing.T) {
+	c := open(t)
+	id, err := c.accuse("accuser", c.sign(nil))
+	c.must(err)
+	for model := range uint64(settled) {
+		p := hosting.Place{Model: 10 + model, Provider: c.at("other"), Bond: 1, Left: true, Until: 5}
+		c.must(c.k.place(c.now(), hosting.Place{}, p))
+		c.must(c.k.accusations.against.Set(c.now(), collections.Join3(p.Model, p.Provider, id)))
+	}
+	honest := hosting.Place{Model: 1000, Provider: c.at("other"), Bond: least, Left: true, Until: 6}
+	c.must(c.k.place(c.now(), hosting.Place{}, honest))
+	c.blocks(3)
+	if _, err := c.k.Place(c.now(), honest.Model, honest.Provider); !errors.Is(err, ErrNone) {
+		t.Errorf("the bond does not return: %v", err)
 	}
 }

@@ -35,8 +35,14 @@ func (k *Keeper) EndBlock(ctx context.Context) error {
 		if err != nil || !p.Unbonded(now) {
 			return err
 		}
-		if open, err := k.accusations.openAgainst(ctx, p.Model, p.Provider); err != nil || len(open) > 0 {
+		open, err := k.accusations.openAgainst(ctx, p.Model, p.Provider)
+		if err != nil {
 			return err
+		}
+		if len(open) > 0 { // look again in the next block, after all others: it stands in the way of none
+			later := p
+			later.Until = now
+			return k.place(ctx, p, later)
 		}
 		if err := k.places.Remove(ctx, collections.Join(p.Model, p.Provider)); err != nil {
 			return err

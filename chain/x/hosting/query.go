@@ -109,7 +109,7 @@ func (q Queries) Accusations(ctx context.Context,
 		return len(r.Accusations) == most, err
 	}
 	if m.Open {
-		return r, q.accusations.shown.Walk(ctx, within, func(id uint64, _ shown) (bool, error) { return add(id) })
+		return r, q.accusations.open(ctx, within, add)
 	}
 	return r, q.accusations.all.Walk(ctx, within, func(id uint64, _ answer.Accusation) (bool, error) { return add(id) })
 }

@@ -35,10 +35,11 @@ func Accuse(c *terminal.Console) *cobra.Command {
 		Use:   "accuse MODEL FILE --home DIR",
 		Short: "Accuse wrong answers of a hosted model on its network",
 		Long: `Check the receipts in FILE, as starling model check --receipts does, and accuse the providers of wrong
-answers. An accusation locks the least bond of the network (min_bond). The provider shows its own execution, with 300
-blocks for a move, or loses by silence; the command makes the moves of the accuser until the network has decided. A
-convicted provider loses its bond: the accuser has half of it, and its own back; the community pool has the other half.
-An accuser that is wrong loses its bond to the provider, so that right answers are not accused.
+answers. An accusation locks the least bond of the network (min_bond), doubled for each open accusation of the provider.
+The provider shows its own execution, with 300 blocks for a move, or loses by silence; the command makes the moves of
+the accuser until the network has decided. A convicted provider loses its bond: the accuser has half of it, and its own
+back; the community pool has the other half. An accuser that is wrong loses its bond, half to the provider and half to
+the community pool, so that right answers are not accused.
 
 With -o json: {"accusations":[{"accusation","provider","token","convicted"}]}.`,
 		Example: `  starling model accuse out/quickstart receipts.jsonl --home net/consumer
