@@ -139,13 +139,14 @@ func (p *Party) Play(ctx context.Context, ids []uint64, next func(context.Contex
 }
 
 // Defend makes the moves of a provider in all accusations of it, with each block, until next fails: its error is
-// returned. failed is given the error of an accusation in which the account has no move.
+// returned. failed is given the error of an accusation in which the account has no move, and, with number 0, that of
+// open.
 func (p *Party) Defend(ctx context.Context, open func(context.Context) ([]answer.Accusation, error),
 	next func(context.Context) error, failed func(id uint64, err error)) error {
 	for {
 		all, err := open(ctx)
 		if err != nil {
-			return err
+			failed(0, err) // the next block tries again: silence costs the bond
 		}
 		for _, a := range all {
 			if a.Provider != p.Account {

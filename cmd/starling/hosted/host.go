@@ -250,7 +250,8 @@ func (o *host) answer(ctx context.Context, c *terminal.Console, cl *client.Clien
 			log.Error("an accusation is not answered", "accusation", id, "error", err)
 		})
 		if inner.Err() == nil {
-			log.Error("no accusations are answered any more: run starling model defend", "error", err)
+			log.Error("no accusations are answered any more: the model is hosted no more", "error", err)
+			cancel() // silence costs the bond
 		}
 	}()
 	fmt.Fprintf(os.Stderr, "model %d, %s, is hosted at %s\n", o.wanted.ID, o.wanted.Name, o.place.URL)
