@@ -30,7 +30,7 @@ type Held struct {
 	Height            int64
 }
 
-// Compare compares a receipt with what its holder knows. The error wraps ErrOther: the answer cannot be accused by it.
+// Compare compares a receipt with the knowledge of its holder. The error wraps ErrOther: it accuses no such answer.
 func (r Receipt) Compare(h Held) error {
 	made := len(r.Answer)
 	if r.Stopped {

@@ -9,7 +9,7 @@ import (
 	"github.com/starling-network/starling/web/openai"
 )
 
-// receipt compares the receipt of an answer with what was asked, and with the counts of its stream. It has no model:
+// receipt compares the receipt of an answer with the request, and with the counts of its stream. It has no model:
 // starling model check decides the tokens.
 func (g *Gateway) receipt(ctx context.Context, r openai.Request, s served) error {
 	if g.config.Height == nil {
