@@ -40,6 +40,10 @@ func (a *attempt) extend(ctx context.Context, r openai.Request, d *draft, separa
 		}
 		p := part{tools: len(a.tools) > 0, separator: separator}
 		result, err := a.Model.Model.Generate(ctx, r, p.add)
+		if errors.Is(err, openai.ErrTooLong) && d.text != "" {
+			d.finish = "length" // the context is full
+			return nil
+		}
 		if err != nil && !errors.Is(err, errCut) {
 			return err
 		}

@@ -267,6 +267,31 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+func TestAFullContextEndsAText(t *testing.T) {
+	m := inTurn(`<tool_call>{"name":"add","arguments":{"a":1,"b":1}}</tool_call>`)
+	full := narrow{m}
+	s := &strategy.Options{Answers: 1, Tools: []string{"add"}}
+	_, out, err := ask(t, full, openai.Request{Prompt: "?", Strategy: s}, tool(t))
+	if err != nil || out.Finish != "length" {
+		t.Errorf("%s, %v", out.Finish, err)
+	}
+	if _, _, err := ask(t, full, openai.Request{Prompt: strings.Repeat("?", 101), Strategy: s},
+		tool(t)); !errors.Is(err, openai.ErrTooLong) {
+		t.Errorf("a prompt that is too long: %v", err)
+	}
+}
+
+// narrow has a context of 100 bytes.
+type narrow struct{ author }
+
+func (m narrow) Generate(ctx context.Context, r openai.Request,
+	emit func(openai.Piece) error) (openai.Result, error) {
+	if len(r.Prompt) > 100 {
+		return openai.Result{}, openai.ErrTooLong
+	}
+	return m.author.Generate(ctx, r, emit)
+}
+
 // TestVotesOfAGateway has a model that renders conversations elsewhere, and tells no probabilities.
 func TestVotesOfAGateway(t *testing.T) {
 	var next atomic.Int64

@@ -5,6 +5,7 @@ package reasoning
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -203,6 +204,7 @@ func (m *measurement) ask(ctx context.Context, model openai.Model, t task, name 
 	row := Row{Task: t.name, Name: name, Right: float64(right) / n, Tokens: benchmark.Rounded(float64(tokens)/n, 1),
 		Seconds: benchmark.Rounded(time.Since(begun).Seconds(), 1)}
 	m.report.Rows = append(m.report.Rows, row)
+	m.Progress(fmt.Sprintf("%.3f are right", row.Right))
 	return row.Right, nil
 }
 
