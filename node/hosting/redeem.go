@@ -89,7 +89,9 @@ func (r *Redeemer) turn(ctx context.Context, least uint64) {
 				r.Log.Warn("a voucher is not redeemed; the next block tries again", "channel", d.Voucher.Channel, "error", err)
 				continue
 			}
-			r.Vouchers.Redeemed(d.Voucher.Channel, d.Total)
+			if err := r.Vouchers.Redeemed(d.Voucher.Channel, d.Total); err != nil {
+				r.Log.Warn("a redemption is not recorded", "channel", d.Voucher.Channel, "error", err)
+			}
 			r.add(s)
 			r.Log.Info("a voucher is redeemed", "channel", d.Voucher.Channel, "grains", d.Amount, "provider", s.Provider,
 				"shares", s.Part, "fee", s.Fee)
@@ -102,7 +104,8 @@ func (r *Redeemer) turn(ctx context.Context, least uint64) {
 	}
 	lost, err := r.Vouchers.Forget()
 	for id, grains := range lost {
-		r.Log.Warn("a channel was settled before all was redeemed", "channel", id, "grains", grains)
+		r.Log.Warn("a channel is closed, and not all of it was redeemed; its voucher is kept", "channel", id, "grains",
+			grains)
 	}
 	if err != nil {
 		r.Log.Warn("files of settled channels are left", "error", err)

@@ -26,6 +26,7 @@ type account struct {
 	kept    kept
 	open    bool   // on the network, when it was last looked at
 	pending uint64 // grains that requests under way can cost
+	told    bool   // that it was settled before all was redeemed
 }
 
 // kept is the file of a channel.
@@ -33,6 +34,8 @@ type kept struct {
 	Channel uint64          `json:"channel"`
 	Voucher hosting.Voucher `json:"voucher"` // for the largest amount
 	Earned  uint64          `json:"earned"`  // grains that answers cost since the channel was opened
+
+	Redeemed uint64 `json:"redeemed"` // grains of them
 }
 
 // Vouchers are the vouchers of a provider, which it keeps in a folder: it writes a voucher before it answers the
@@ -94,7 +97,8 @@ func (v *Vouchers) Seen(channels []hosting.Channel) {
 			a = &account{kept: kept{Channel: c.ID}}
 			v.accounts[c.ID] = a
 		}
-		a.channel, a.open = c, true
+		a.channel, a.open, a.told = c, true, false
+		a.kept.Redeemed = max(a.kept.Redeemed, c.Redeemed)
 		a.kept.Earned = max(a.kept.Earned, c.Redeemed) // the file was lost
 	}
 }
@@ -201,16 +205,20 @@ func (v *Vouchers) Due(least uint64) (list []Due) {
 }
 
 // Redeemed records that a channel was redeemed up to a total.
-func (v *Vouchers) Redeemed(channel, total uint64) {
+func (v *Vouchers) Redeemed(channel, total uint64) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if a := v.accounts[channel]; a != nil {
-		a.channel.Redeemed = max(a.channel.Redeemed, total)
+	a := v.accounts[channel]
+	if a == nil {
+		return nil
 	}
+	a.channel.Redeemed = max(a.channel.Redeemed, total)
+	a.kept.Redeemed = max(a.kept.Redeemed, total)
+	return v.write(a.kept)
 }
 
-// Forget removes the files of channels that are settled. It returns the grains that they had earned and that were not
-// redeemed when they were last seen, by channel.
+// Forget removes the files of channels that are settled and redeemed. It returns the grains of those that were not
+// redeemed, once, by channel. Their vouchers stay: a node that is behind may not know the channels yet.
 func (v *Vouchers) Forget() (lost map[uint64]uint64, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -219,8 +227,12 @@ func (v *Vouchers) Forget() (lost map[uint64]uint64, err error) {
 		if a.open || a.pending > 0 {
 			continue
 		}
-		if a.channel.ID == id && a.kept.Earned > a.channel.Redeemed {
-			lost[id] = a.kept.Earned - a.channel.Redeemed
+		if a.kept.Earned > a.kept.Redeemed {
+			if !a.told {
+				lost[id] = a.kept.Earned - a.kept.Redeemed
+			}
+			a.told = true
+			continue
 		}
 		delete(v.accounts, id)
 		if removed := os.Remove(v.path(id)); removed != nil && !errors.Is(removed, fs.ErrNotExist) {
