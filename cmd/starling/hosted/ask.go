@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -236,10 +235,9 @@ With -o json, at the end: {"answers","failovers","checked","conflicts","spent","
 }
 
 func answerLocally(ctx context.Context, c *terminal.Console, g *gateway.Gateway, listen string) error {
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", listen)
+	l, err := terminal.Listen(ctx, listen)
 	if err != nil {
-		return terminal.WithExit(&terminal.Problem{Code: "LISTEN", What: "cannot listen at " + listen, Why: err.Error(),
-			Fix: "give another host:port with --listen"}, terminal.ExitConflict)
+		return err
 	}
 	if !c.Quiet {
 		fmt.Fprintf(os.Stderr, "%s is served at http://%s/v1\n", g.Models()[0].Name, l.Addr())

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -224,10 +223,9 @@ func (o *host) answer(ctx context.Context, c *terminal.Console, cl *client.Clien
 		return err
 	}
 	defer func() { err = errors.Join(err, r.Vouchers.Close()) }()
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", o.listen)
+	l, err := terminal.Listen(ctx, o.listen)
 	if err != nil {
-		return terminal.WithExit(&terminal.Problem{Code: "LISTEN", What: "cannot listen at " + o.listen, Why: err.Error(),
-			Fix: "give another host:port with --listen"}, terminal.ExitConflict)
+		return err
 	}
 	if o.url == "" {
 		o.place.URL = "http://" + l.Addr().String() // the port may have been 0

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -75,10 +74,9 @@ func serveFaucet(ctx context.Context, cl *client.Client, file, listen string, li
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", listen)
+	l, err := terminal.Listen(ctx, listen)
 	if err != nil {
-		return terminal.WithExit(&terminal.Problem{Code: "LISTEN", What: "cannot listen at " + listen, Why: err.Error(),
-			Fix: "give another host:port with --listen"}, terminal.ExitConflict)
+		return err
 	}
 	fmt.Fprintf(os.Stderr, "the faucet gives %s ZEN of %s at http://%s\n", terminal.Zen(limits.Amount), cl.Address(),
 		l.Addr())

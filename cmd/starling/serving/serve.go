@@ -95,10 +95,9 @@ and returns a string or a number.`,
 			if !quiet {
 				config.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
 			}
-			l, err := net.Listen("tcp", listen)
+			l, err := listenAt(listen)
 			if err != nil {
-				return &terminal.Problem{Code: "LISTEN_FAILED", What: "cannot listen on " + listen, Why: err.Error(),
-					Fix: "give another --listen address"}
+				return err
 			}
 			if err := announce(c, l, e.Models()); err != nil {
 				return errors.Join(err, l.Close())
@@ -122,6 +121,16 @@ and returns a string or a number.`,
 	f.IntVar(&o.Waiting, "waiting", 64, "texts that may wait in addition")
 	f.IntVar(&memory, "kv-memory", 1024, "MiB that the keys and values of all texts may take")
 	return cmd
+}
+
+// listenAt listens at the address of the flag --listen.
+func listenAt(address string) (net.Listener, error) {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, &terminal.Problem{Code: "LISTEN_FAILED", What: "cannot listen on " + address, Why: err.Error(),
+			Fix: "give another --listen address"}
+	}
+	return l, nil
 }
 
 // announce tells where the models are served.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"strings"
 
@@ -56,10 +55,9 @@ must carry as "Authorization: Bearer TOKEN" or "X-API-Key: TOKEN". docs/serving.
 				return terminal.UnreadableModel("train", args[0], err, terminal.AnyModel)
 			}
 			c.NoteIgnored(args[0], t.Ignored())
-			l, err := net.Listen("tcp", listen)
+			l, err := listenAt(listen)
 			if err != nil {
-				return &terminal.Problem{Code: "LISTEN_FAILED", What: "cannot listen on " + listen, Why: err.Error(),
-					Fix: "give another --listen address"}
+				return err
 			}
 			base := "http://" + l.Addr().String()
 			if c.Form.Machine() {

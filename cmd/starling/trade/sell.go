@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -248,10 +247,9 @@ func (o *selling) same(ctx context.Context, cl *client.Client, id uint64) error 
 
 // serve serves the encrypted files and answers orders until the offer is over or the context ends.
 func (o *selling) serve(ctx context.Context, cl *client.Client, s *nodesale.Seller) error {
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", o.listen)
+	l, err := terminal.Listen(ctx, o.listen)
 	if err != nil {
-		return terminal.WithExit(&terminal.Problem{Code: "LISTEN", What: "cannot listen at " + o.listen, Why: err.Error(),
-			Fix: "give another host:port with --listen"}, terminal.ExitConflict)
+		return err
 	}
 	server := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}
 	served := make(chan error, 1)
