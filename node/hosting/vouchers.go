@@ -98,7 +98,7 @@ func (v *Vouchers) Seen(channels []hosting.Channel) {
 			v.accounts[c.ID] = a
 		}
 		a.channel, a.open, a.told = c, true, false
-		a.kept.Redeemed = max(a.kept.Redeemed, c.Redeemed)
+		a.redeemed(c.Redeemed)
 		a.kept.Earned = max(a.kept.Earned, c.Redeemed) // the file was lost
 	}
 }
@@ -212,9 +212,14 @@ func (v *Vouchers) Redeemed(channel, total uint64) error {
 	if a == nil {
 		return nil
 	}
-	a.channel.Redeemed = max(a.channel.Redeemed, total)
-	a.kept.Redeemed = max(a.kept.Redeemed, total)
+	a.redeemed(total)
 	return v.write(a.kept)
+}
+
+// redeemed takes over a total of the network, or of a redemption that a node behind does not know yet.
+func (a *account) redeemed(total uint64) {
+	a.kept.Redeemed = max(a.kept.Redeemed, total)
+	a.channel.Redeemed = a.kept.Redeemed
 }
 
 // Forget removes the files of channels that are settled and redeemed. It returns the grains of those that were not

@@ -81,15 +81,26 @@ type part struct {
 
 // add takes a piece, and ends the text when cut finds its end.
 func (p *part) add(piece openai.Piece) error {
+	had := p.b.Len()
 	p.b.WriteString(piece.Text)
 	for _, t := range piece.Tokens {
 		p.log += t.Log
 		p.tokens++
 	}
-	if _, call, ended := p.cut(); call != "" || ended {
-		return errCut
+	if p.closes(had) {
+		if _, call, ended := p.cut(); call != "" || ended {
+			return errCut
+		}
 	}
 	return nil
+}
+
+// closes reports whether a mark that may end the text is complete since it had some bytes. So the whole text is
+// searched when one is, and not with each piece.
+func (p *part) closes(had int) bool {
+	since := func(mark string) string { return p.b.String()[max(0, had-len(mark)+1):] }
+	return p.separator != "" && strings.Contains(since(p.separator), p.separator) ||
+		p.tools && strings.Contains(since(closeCall), closeCall)
 }
 
 // cut returns the text up to the first call of a tool or the first separator, whichever ends first; the call, with its

@@ -133,16 +133,15 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
 		refuse(w, err)
 		return
 	}
-	prompt, stops, err := s.model.Prompt(info.Name, conversation)
-	if err != nil {
-		refuse(w, err)
-		return
+	var prompt string
+	var stops []string
+	if p.Strategy == nil { // else the model renders the conversation, for each of its models
+		if prompt, stops, err = s.model.Prompt(info.Name, conversation); err != nil {
+			refuse(w, err)
+			return
+		}
 	}
 	for i := range all {
-		if p.Strategy != nil {
-			all[i].Messages = conversation
-			continue
-		}
 		all[i].Prompt, all[i].Messages, all[i].Stops = prompt, conversation, slices.Concat(all[i].Stops, stops)
 	}
 	s.answer(w, r, &p.shared, chatForm, all)
