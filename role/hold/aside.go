@@ -114,8 +114,8 @@ func (a *Tensors) part(lo, hi int) (tensors []*tensor.Tensor, own bool, err erro
 	return tensors, true, nil
 }
 
-// Added is how many of the tensors that are carried to a unit with so many parameters are only added to its update.
-// They are the first ones, and the unit is computed without them.
+// Added is the number of tensors at the begin of a carried state that a unit adds to its update, and does not compute
+// with: the residual, a tensor for each of params parameters, or none.
 func Added(s *train.Spec, params int) int {
 	if x := s.Exchange; s.Rollout == nil && x.CarriesResidual() && !x.Replicas() {
 		return params
