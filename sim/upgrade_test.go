@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -23,6 +24,7 @@ import (
 	"github.com/starling-network/starling/chain/app"
 	"github.com/starling-network/starling/chain/identity"
 	"github.com/starling-network/starling/chain/wire"
+	"github.com/starling-network/starling/chain/x/catalog/catalogpb"
 	chainregistry "github.com/starling-network/starling/chain/x/registry"
 	"github.com/starling-network/starling/chain/x/upgrade"
 	"github.com/starling-network/starling/client"
@@ -111,12 +113,30 @@ func rewrite(ctx context.Context, a *app.App) error {
 	return it.Close()
 }
 
+// plan lets a citizen propose an upgrade and the validators vote for it, in the first blocks.
+func (w *Network) plan(t *testing.T, name string, at int64) {
+	l := w.ledger
+	l.Witness = func() {
+		switch l.Height {
+		case 3:
+			plan := &upgradetypes.MsgSoftwareUpgrade{Plan: upgradetypes.Plan{Name: name, Height: at},
+				Authority: authtypes.NewModuleAddress(govtypes.ModuleName).String()}
+			deposit := adapter.Coins(10_000_000)
+			w.send(t, keyOf("citizen"), must(govv1.NewMsgSubmitProposal([]sdk.Msg{plan}, deposit, keyOf("citizen").Address(),
+				"", name, "The next version.", false))(t))
+		case 4:
+			for _, v := range l.Validators {
+				w.send(t, operator{v}, govv1.NewMsgVote(sdk.AccAddress(v.Operator.PubKey().Address()), 1, govv1.OptionYes, ""))
+			}
+		}
+	}
+}
+
 // Governance changes the rules at a height in the middle of a run. The old version stops there, and cannot continue;
 // the new one opens the same state, changes it and continues: so does the run, to the state root that it has without
 // the upgrade.
 func TestUpgradeInTheMiddleOfARun(t *testing.T) {
 	const name, at = "v2", 20
-	governance := authtypes.NewModuleAddress(govtypes.ModuleName).String()
 	c := small(t)
 	c.genesis = hasty
 	c.Joins = []Newcomer{{Name: "citizen", Role: crew.Worker, At: 24 * time.Hour}} // never; but it has coins
@@ -145,20 +165,7 @@ func TestUpgradeInTheMiddleOfARun(t *testing.T) {
 		open(v2)
 		return nil
 	}
-	l.Witness = func() {
-		switch l.Height {
-		case 3:
-			plan := &upgradetypes.MsgSoftwareUpgrade{Authority: governance,
-				Plan: upgradetypes.Plan{Name: name, Height: at, Info: "changes nothing"}}
-			deposit := adapter.Coins(10_000_000)
-			w.send(t, keyOf("citizen"), must(govv1.NewMsgSubmitProposal([]sdk.Msg{plan}, deposit, keyOf("citizen").Address(),
-				"", "v2", "The next version.", false))(t))
-		case 4:
-			for _, v := range l.Validators {
-				w.send(t, operator{v}, govv1.NewMsgVote(sdk.AccAddress(v.Operator.PubKey().Address()), 1, govv1.OptionYes, ""))
-			}
-		}
-	}
+	w.plan(t, name, at)
 	if _, err := w.Play(); err != nil {
 		t.Fatal(err)
 	}
@@ -182,5 +189,82 @@ func TestUpgradeInTheMiddleOfARun(t *testing.T) {
 	l.Mend = nil
 	if _, err := l.Block(t.Context(), w.clock.Now+c.BlockTime); !errors.Is(err, upgrade.ErrTooOld) {
 		t.Errorf("the old version over the new state says %v", err)
+	}
+}
+
+// lacking takes the stores of modules out of the state of a chain, which is then that of a version without them.
+func lacking(t *testing.T, l *ledger.Ledger, modules ...string) {
+	t.Helper()
+	for _, name := range modules {
+		prefix := []byte("s/k:" + name + "/")
+		it := must(l.DB.Iterator(prefix, storetypes.PrefixEndBytes(prefix)))(t)
+		var keys [][]byte
+		for ; it.Valid(); it.Next() {
+			keys = append(keys, bytes.Clone(it.Key()))
+		}
+		if err := it.Close(); err != nil || len(keys) == 0 {
+			t.Fatalf("the store of %s has %d keys, %v", name, len(keys), err)
+		}
+		for _, key := range keys {
+			if err := l.DB.Delete(key); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	key := fmt.Appendf(nil, "s/%d", l.Height)
+	var info storetypes.CommitInfo
+	if err := info.Unmarshal(must(l.DB.Get(key))(t)); err != nil {
+		t.Fatal(err)
+	}
+	info.StoreInfos = slices.DeleteFunc(info.StoreInfos, func(s storetypes.StoreInfo) bool {
+		return slices.Contains(modules, s.Name)
+	})
+	if err := l.DB.Set(key, must(info.Marshal())(t)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A chain of release 0.1.0 gets the modules that this version adds by the upgrade that this version has: the run
+// continues, the new modules take messages, and the state can be opened again.
+func TestUpgradeAddsModules(t *testing.T) {
+	const at = 20
+	added := app.Upgrades[0]
+	c := small(t)
+	c.genesis = hasty
+	c.Joins = []Newcomer{{Name: "citizen", Role: crew.Worker, At: 24 * time.Hour}} // never; but it has coins
+	w := must(New(c, check.CoinsConserved{}, &check.PaidOnce{}, check.HonestNotSlashed{}, &check.Lineage{Honest: true}))(t)
+	l := w.ledger
+	l.Config.Home = t.TempDir()
+	l.Config.Upgrades = []app.Upgrade{} // as the version before
+	t.Chdir(l.Config.Home)
+	l.App = must(app.New(log.NewNopLogger(), l.DB, l.Config))(t)
+	upgraded := false
+	l.Mend = func(err error) error {
+		if !errors.Is(err, upgrade.ErrTooOld) || l.Height != at-1 || upgraded {
+			return err
+		}
+		upgraded = true
+		lacking(t, l, added.Stores.Added...)
+		l.Config.Upgrades = nil
+		l.App, err = app.New(log.NewNopLogger(), l.DB, l.Config)
+		return err
+	}
+	w.plan(t, added.Name, at)
+	planned := l.Witness
+	l.Witness = func() {
+		if planned(); l.Height == at+1 {
+			w.send(t, keyOf("citizen"), &catalogpb.MsgList{Sender: keyOf("citizen").Address(), Kind: "data", Title: "wares",
+				Licence: "CC0-1.0", Files: bytes.Repeat([]byte{1}, 32)})
+		}
+	}
+	if _, err := w.Play(); err != nil {
+		t.Fatal(err)
+	}
+	if o := must(w.Outcome())(t); !upgraded || o.Phase != progress.Done || !o.Honest || o.Blocks < at+10 {
+		t.Errorf("upgraded: %v, %+v", upgraded, o)
+	}
+	l.App = must(app.New(log.NewNopLogger(), l.DB, l.Config))(t) // again
+	if listed, err := l.Queries.Catalog.Listing(t.Context(), 1); err != nil || listed.Terms.Title != "wares" {
+		t.Errorf("a message of a new module left %+v, %v", listed, err)
 	}
 }

@@ -104,7 +104,8 @@ type App struct {
 	*baseapp.BaseApp
 	*wire.Encoding
 
-	chain string // chain ID
+	chain  string // chain ID
+	stores map[string]*storetypes.KVStoreKey
 	// kept is a *keepers, which keepersOf returns. Every package that reads the type of a field compiles the generic code
 	// of the SDK's collections in it again: with the type of the keepers here, 40 MB in each of 16 packages.
 	kept       any
@@ -158,21 +159,21 @@ func New(logger log.Logger, db dbm.DB, c Config) (*App, error) {
 	if c.Referee == nil {
 		c.Referee = recompute
 	}
-	stores := storetypes.NewKVStoreKeys(storeNames...)
-	keepers, err := newKeepers(a, stores, logger, c)
+	a.stores = storetypes.NewKVStoreKeys(storeNames...)
+	keepers, err := newKeepers(a, a.stores, logger, c)
 	if err != nil {
 		return nil, err
 	}
 	a.kept = keepers
 	a.SetParamStore(keepers.consensus.ParamsStore)
-	a.MountKVStores(stores)
-	a.arrange(stores)
+	a.MountKVStores(a.stores)
+	a.arrange()
 	configurator := module.NewConfigurator(e.Codec, a.MsgServiceRouter(), a.GRPCQueryRouter())
 	if err := a.modules.RegisterServices(configurator); err != nil {
 		return nil, err
 	}
 	absent.Register(a.GRPCQueryRouter(), keepers.bank, keepers.reward, keepers.registry)
-	a.handle(c.Validator, stores)
+	a.handle(c.Validator)
 	if err := a.upgrades(c, configurator); err != nil {
 		return nil, err
 	}
@@ -210,7 +211,7 @@ func recompute(spec canon.Digest, opening []byte, numerics uint32) (works.Case, 
 }
 
 // arrange makes the modules and sets the orders in which they run.
-func (a *App) arrange(stores map[string]*storetypes.KVStoreKey) {
+func (a *App) arrange() {
 	k, cdc := keepersOf(a), a.Codec
 	a.modules = module.NewManager(
 		auth.NewAppModule(cdc, k.accounts.AccountKeeper, nil, nil),
@@ -222,7 +223,7 @@ func (a *App) arrange(stores map[string]*storetypes.KVStoreKey) {
 		consensus.NewAppModule(cdc, k.consensus),
 		feegrantmodule.NewAppModule(cdc, k.accounts, k.bank, k.feegrant, a.Registry),
 		evidence.NewAppModule(*k.evidence),
-		upgrade.NewModule(k.upgrade, runtime.NewKVStoreService(stores[upgradetypes.StoreKey])),
+		upgrade.NewModule(k.upgrade, runtime.NewKVStoreService(a.stores[upgradetypes.StoreKey])),
 		ibc.NewAppModule(k.ibc), transfer.NewAppModule(k.transfer), tendermint.NewAppModule(k.tendermint),
 		genutil.NewAppModule(k.accounts, k.staking, a, a.Tx),
 		beacon.NewModule(k.beacon), registry.NewModule(k.registry), market.NewModule(k.market), reward.NewModule(k.reward),
@@ -252,7 +253,7 @@ func (a *App) arrange(stores map[string]*storetypes.KVStoreKey) {
 }
 
 // handle sets the handlers that CometBFT calls.
-func (a *App) handle(v Validator, stores map[string]*storetypes.KVStoreKey) {
+func (a *App) handle(v Validator) {
 	keepers := keepersOf(a)
 	a.passing = a.ante()
 	a.SetAnteHandler(a.passing)
@@ -261,11 +262,8 @@ func (a *App) handle(v Validator, stores map[string]*storetypes.KVStoreKey) {
 		if err := json.Unmarshal(req.AppStateBytes, &state); err != nil {
 			return nil, fmt.Errorf("genesis: %w", err)
 		}
-		// An empty store cannot be opened again (iavl v1.2.8), so stores that may be empty hold a format version.
-		for _, name := range []string{feegrant.StoreKey, evidencetypes.StoreKey, beacon.Name, registry.Name, market.Name,
-			reward.Name, training.Name, sale.Name, payout.Name, catalog.Name, hosting.Name} {
-			ctx.KVStore(stores[name]).Set([]byte("format"), []byte{1})
-		}
+		a.format(ctx, feegrant.StoreKey, evidencetypes.StoreKey, beacon.Name, registry.Name, market.Name, reward.Name,
+			training.Name, sale.Name, payout.Name, catalog.Name, hosting.Name)
 		if err := keepers.upgrade.SetModuleVersionMap(ctx, a.modules.GetVersionMap()); err != nil {
 			return nil, err
 		}

@@ -5,8 +5,14 @@ import (
 	"fmt"
 
 	storetypes "github.com/cosmos/cosmos-sdk/store/v2/types"
+	sdk "github.com/cosmos/cosmos-sdk/types"
 	"github.com/cosmos/cosmos-sdk/types/module"
 	upgradetypes "github.com/cosmos/cosmos-sdk/x/upgrade/types"
+
+	"github.com/starling-network/starling/chain/x/catalog"
+	"github.com/starling-network/starling/chain/x/hosting"
+	"github.com/starling-network/starling/chain/x/payout"
+	"github.com/starling-network/starling/chain/x/sale"
 )
 
 // Upgrade is a change of the rules of a running chain. A governance proposal names the upgrade and its height. At that
@@ -17,8 +23,25 @@ type Upgrade struct {
 	Apply  func(context.Context, *App) error // called before the migrations of the modules; nil: nothing to do
 }
 
-// Upgrades are the upgrades that this version has, in the order of their heights.
-var Upgrades []Upgrade
+// Upgrades are the upgrades that this version has, in the order of their heights. v0.2 takes a chain of release 0.1.0,
+// whose other modules read their state as it was.
+var Upgrades = []Upgrade{adds("v0.2", sale.Name, payout.Name, catalog.Name, hosting.Name)}
+
+// adds is an upgrade that adds modules. Their state is empty, as in a genesis that does not name them.
+func adds(upgrade string, modules ...string) Upgrade {
+	return Upgrade{Name: upgrade, Stores: storetypes.StoreUpgrades{Added: modules},
+		Apply: func(ctx context.Context, a *App) error {
+			a.format(sdk.UnwrapSDKContext(ctx), modules...)
+			return nil
+		}}
+}
+
+// format writes a format version into stores that may be empty: an empty one cannot be opened again (iavl v1.2.8).
+func (a *App) format(ctx sdk.Context, modules ...string) {
+	for _, name := range modules {
+		ctx.KVStore(a.stores[name]).Set([]byte("format"), []byte{1})
+	}
+}
 
 // upgrades registers the handlers of the upgrades.
 func (a *App) upgrades(c Config, configurator module.Configurator) (err error) {
