@@ -24,6 +24,7 @@ var ErrRight = errors.New("the answer is what the model gives: its accuser would
 type Network interface {
 	Accuse(ctx context.Context, s answer.Signed, from uint32, program []byte) (uint64, error)
 	Accusation(ctx context.Context, id uint64) (answer.Accusation, error)
+	Accusations(ctx context.Context, open bool) ([]answer.Accusation, error) // all, or open ones
 	Shown(ctx context.Context, id uint64) (s answer.Signed, program []byte, err error)
 	Move(ctx context.Context, id uint64, m dispute.Move) error
 }
@@ -38,8 +39,9 @@ type Party struct {
 	runs map[uint64]*witness.Run // of accusations that are open
 }
 
-// Accuse checks a receipt, and accuses it of its first wrong token. The error is ErrRight if there is none, or one of
-// checked.Model.Verify.
+// Accuse checks a receipt, accuses it of its first wrong token, and returns the number of the accusation: that of the
+// open one, if the account has accused it before. The error is ErrRight if there is no wrong token, answer.ErrOpen if
+// another account has accused it, or one of checked.Model.Verify.
 func (p *Party) Accuse(ctx context.Context, s answer.Signed) (uint64, error) {
 	if err := p.Model.Verify(s); err != nil {
 		return 0, err
@@ -50,6 +52,19 @@ func (p *Party) Accuse(ctx context.Context, s answer.Signed) (uint64, error) {
 	}
 	if wrong < 0 {
 		return 0, ErrRight
+	}
+	open, err := p.Network.Accusations(ctx, true)
+	if err != nil {
+		return 0, err
+	}
+	for _, a := range open {
+		if a.Receipt != s.Receipt.Digest() || a.From != uint32(wrong) {
+			continue
+		}
+		if a.Accuser != p.Account {
+			return 0, fmt.Errorf("%w: by %s, as accusation %d", answer.ErrOpen, a.Accuser, a.ID)
+		}
+		return a.ID, nil
 	}
 	code, err := p.Model.Program(s.Receipt.Length())
 	if err != nil {
@@ -113,8 +128,10 @@ func (p *Party) run(ctx context.Context, a answer.Accusation) (*witness.Run, err
 	return run, nil
 }
 
-// Play makes the moves of the account in accusations until all are decided. next waits for a block.
-func (p *Party) Play(ctx context.Context, ids []uint64, next func(context.Context) error) ([]answer.Accusation, error) {
+// Play makes the moves of the account in accusations, with each block, until all are decided or next fails. A move that
+// fails is made again with the next block, because silence costs the bond; failed is given its error.
+func (p *Party) Play(ctx context.Context, ids []uint64, next func(context.Context) error,
+	failed func(id uint64, err error)) ([]answer.Accusation, error) {
 	var over []answer.Accusation
 	for {
 		var open []uint64
@@ -122,7 +139,8 @@ func (p *Party) Play(ctx context.Context, ids []uint64, next func(context.Contex
 			a, err := p.Turn(ctx, id)
 			switch {
 			case err != nil:
-				return over, err
+				failed(id, err)
+				open = append(open, id)
 			case a.Open():
 				open = append(open, id)
 			default:
@@ -140,13 +158,12 @@ func (p *Party) Play(ctx context.Context, ids []uint64, next func(context.Contex
 
 // Defend makes the moves of a provider in all accusations of it, with each block, until next fails: its error is
 // returned. failed is given the error of an accusation in which the account has no move, and, with number 0, that of
-// open.
-func (p *Party) Defend(ctx context.Context, open func(context.Context) ([]answer.Accusation, error),
-	next func(context.Context) error, failed func(id uint64, err error)) error {
+// asking for them: the next block tries again.
+func (p *Party) Defend(ctx context.Context, next func(context.Context) error, failed func(id uint64, err error)) error {
 	for {
-		all, err := open(ctx)
+		all, err := p.Network.Accusations(ctx, true)
 		if err != nil {
-			failed(0, err) // the next block tries again: silence costs the bond
+			failed(0, err)
 		}
 		for _, a := range all {
 			if a.Provider != p.Account {

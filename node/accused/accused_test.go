@@ -108,9 +108,7 @@ func TestWrongAnswerIsConvicted(t *testing.T) {
 	defended, err := clients["provider"].Blocks(ctx)
 	must(err)
 	go func() {
-		done <- provider.Defend(stop, func(ctx context.Context) ([]answer.Accusation, error) {
-			return clients["provider"].Hosting.Accusations(ctx, true)
-		}, func(ctx context.Context) error {
+		done <- provider.Defend(stop, func(ctx context.Context) error {
 			select {
 			case <-defended:
 			case <-ctx.Done():
@@ -118,11 +116,19 @@ func TestWrongAnswerIsConvicted(t *testing.T) {
 			return ctx.Err()
 		}, func(id uint64, err error) { t.Errorf("accusation %d: %v", id, err) })
 	}()
-	over, err := holder.Play(ctx, []uint64{id}, next)
+	if again, err := holder.Accuse(ctx, sign()); err != nil || again != id {
+		t.Errorf("the same receipt is accusation %d, and then %d, %v", id, again, err)
+	}
+	holder.Network = &once{Network: holder.Network}
+	failures := 0
+	over, err := holder.Play(ctx, []uint64{id}, next, func(uint64, error) { failures++ })
 	must(err)
 	end()
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Error(err)
+	}
+	if failures != 1 {
+		t.Errorf("%d moves failed", failures)
 	}
 	if len(over) != 1 || !over[0].Convicted() || over[0].Game.Ply() != 3 {
 		t.Errorf("%+v", over)
@@ -141,6 +147,20 @@ func TestWrongAnswerIsConvicted(t *testing.T) {
 	if gain := int64(has) - funds; gain <= bond/2-least || gain > bond/2 {
 		t.Errorf("the holder gained %d uzen of %d, less fees", gain, bond/2)
 	}
+}
+
+// once is a network of which the first query fails.
+type once struct {
+	accused.Network
+	failed bool
+}
+
+func (o *once) Accusation(ctx context.Context, id uint64) (answer.Accusation, error) {
+	if !o.failed {
+		o.failed = true
+		return answer.Accusation{}, errors.New("connection reset")
+	}
+	return o.Network.Accusation(ctx, id)
 }
 
 // balanced checks that every module has the coins that it accounts for.

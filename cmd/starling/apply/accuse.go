@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 
@@ -16,7 +17,6 @@ import (
 	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/node/accused"
 	"github.com/starling-network/starling/node/checked"
-	"github.com/starling-network/starling/protocol/answer"
 )
 
 // Decided is an accusation that is over, for programs.
@@ -39,7 +39,8 @@ answers. An accusation locks the least bond of the network (min_bond), doubled f
 The provider shows its own execution, with 300 blocks for a move, or loses by silence; the command makes the moves of
 the accuser until the network has decided. A convicted provider loses its bond: the accuser has half of it, and its own
 back; the community pool has the other half. An accuser that is wrong loses its bond, half to the provider and half to
-the community pool, so that right answers are not accused.
+the community pool, so that right answers are not accused. A line that is no receipt of this model, or that the network
+refuses, is named on standard error, and the others are accused. The same command continues after an interruption.
 
 With -o json: {"accusations":[{"accusation","provider","token","convicted"}]}.`,
 		Example: `  starling model accuse out/quickstart receipts.jsonl --home net/consumer
@@ -62,23 +63,15 @@ With -o json: {"accusations":[{"accusation","provider","token","convicted"}]}.`,
 				if err != nil {
 					return err
 				}
-				var ids []uint64
-				lines := bufio.NewScanner(file)
-				lines.Buffer(nil, maxAnswerBytes)
-				for lines.Scan() {
-					id, err := accuse(ctx, p, lines.Bytes())
-					if err != nil {
-						return answersError(args[1], err)
-					}
-					if id > 0 {
-						ids = append(ids, id)
-					}
+				ids, err := accuseAll(ctx, p, file, func(line int, err error) { say(c, fmt.Sprint("line ", line), err) })
+				if err != nil && ctx.Err() == nil {
+					return answersError(args[1], err)
 				}
-				all, err := p.Play(ctx, ids, next)
+				all, err := p.Play(ctx, ids, next, func(id uint64, err error) { say(c, fmt.Sprint("accusation ", id), err) })
 				for _, a := range all {
 					over = append(over, Decided{a.ID, a.Provider, a.From, a.Convicted()})
 				}
-				return errors.Join(lines.Err(), err)
+				return err
 			})
 			if err != nil {
 				return err
@@ -94,17 +87,39 @@ With -o json: {"accusations":[{"accusation","provider","token","convicted"}]}.`,
 	return cmd
 }
 
-// accuse accuses the receipt of a line, and returns the number of the accusation; 0: the answer is right.
-func accuse(ctx context.Context, p *accused.Party, line []byte) (uint64, error) {
-	s, err := checked.ReadReceipt(line)
-	if err != nil {
-		return 0, err
+// say prints an error that does not end the command.
+func say(c *terminal.Console, about string, err error) {
+	if !c.Quiet {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", about, err)
 	}
-	id, err := p.Accuse(ctx, s)
-	if errors.Is(err, accused.ErrRight) {
-		return 0, nil
+}
+
+// accuseAll accuses the wrong answers among the receipts of a file, a line each, and returns the numbers of the
+// accusations. failed is given the error of a line, which hides no other; the last is returned if no line was accused.
+func accuseAll(ctx context.Context, p *accused.Party, file io.Reader, failed func(line int, err error)) (ids []uint64,
+	last error) {
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, maxAnswerBytes)
+	for n := 1; lines.Scan(); n++ {
+		s, err := checked.ReadReceipt(lines.Bytes())
+		var id uint64
+		if err == nil {
+			id, err = p.Accuse(ctx, s)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return ids, ctx.Err()
+		case err == nil:
+			ids = append(ids, id)
+		case !errors.Is(err, accused.ErrRight):
+			failed(n, err)
+			last = err
+		}
 	}
-	return id, err
+	if err := lines.Err(); err != nil || len(ids) > 0 {
+		return ids, err
+	}
+	return ids, last
 }
 
 // blocks returns a function that waits for the next block.
@@ -139,11 +154,8 @@ command as long as the account hosts the model, and until its bond is back. It c
 			}
 			whose := "the folder of the account of the provider"
 			err = t.Act(cmd, whose, func(ctx context.Context, cl *client.Client) error {
-				return Defence(ctx, cl, m, threads, func(id uint64, err error) {
-					if !c.Quiet {
-						fmt.Fprintf(os.Stderr, "accusation %d: %v\n", id, err)
-					}
-				})
+				return Defence(ctx, cl, m, threads,
+					func(id uint64, err error) { say(c, fmt.Sprint("accusation ", id), err) })
 			})
 			return terminal.IfInterrupted(cmd.Context(), err, "")
 		},
@@ -161,7 +173,5 @@ func Defence(ctx context.Context, cl *client.Client, m *checked.Model, threads i
 	if err != nil {
 		return err
 	}
-	return p.Defend(ctx, func(ctx context.Context) ([]answer.Accusation, error) {
-		return cl.Hosting.Accusations(ctx, true)
-	}, next, failed)
+	return p.Defend(ctx, next, failed)
 }
