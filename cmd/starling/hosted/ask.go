@@ -30,6 +30,7 @@ type asking struct {
 	target.Target
 	budget, local string
 	check         float64 // percent
+	private       bool
 }
 
 func (o *asking) flags(cmd *cobra.Command) {
@@ -38,6 +39,8 @@ func (o *asking) flags(cmd *cobra.Command) {
 	f.StringVar(&o.budget, "budget", "", "the most to lock and spend in all, such as 5 or 5usdc: its coin is that of the "+
 		"prices")
 	f.Float64Var(&o.check, "check", 5, "percent of the answers that a second provider writes again, drawn in secret")
+	f.BoolVar(&o.private, "private", false, "also ask providers at private addresses, as those of a network on this "+
+		"machine have")
 	f.StringVar(&o.local, "local", "", "folder of the model, which decides conflicts (default: a third provider does)")
 }
 
@@ -70,7 +73,7 @@ func (o *asking) open(cmd *cobra.Command, c *terminal.Console, name string,
 			return err
 		}
 		config := gateway.Config{Network: cl.Hosting, Chain: head.ChainID, Account: cl.Address(), Model: m,
-			Denom: budget.Denom, Budget: budget.Grains, CheckPPM: uint32(o.check * 10_000),
+			Private: o.private, Denom: budget.Denom, Budget: budget.Grains, CheckPPM: uint32(o.check * 10_000),
 			Dir: filepath.Join(o.Home, "gateway", strconv.FormatUint(m.ID, 10), strings.ToLower(budget.Name())),
 			Log: slog.New(slog.DiscardHandler), Height: func(ctx context.Context) (int64, error) {
 				head, err := cl.Ledger.Head(ctx)

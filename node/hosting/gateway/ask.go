@@ -164,7 +164,7 @@ func (g *Gateway) post(ctx context.Context, to string, raw []byte, payment strin
 	if payment != "" {
 		q.Header.Set(x402.HeaderPayment, payment)
 	}
-	return g.config.Client.Do(q)
+	return g.client.Do(q)
 }
 
 // agree compares the terms of a provider with its place on the network and with the request of a size in bytes.

@@ -34,7 +34,7 @@ type Config struct {
 	CheckPPM uint32        // millionths of the answers that a second provider writes again
 	Local    openai.Model  // the model itself, which decides conflicts; nil: a third provider does
 	Timeout  time.Duration // with a provider that sends nothing; 0: a minute
-	Client   *http.Client  // nil: one that follows no redirection
+	Private  bool          // providers at private addresses are asked, too
 	// Height is that of the network, with which those of receipts are compared; nil: receipts are kept, and not read.
 	Height func(ctx context.Context) (int64, error)
 	Log    *slog.Logger
@@ -43,6 +43,7 @@ type Config struct {
 // Gateway is an openai.Model.
 type Gateway struct {
 	config Config
+	client *http.Client
 	purse  *purse
 	router *router
 	unlock func() error
@@ -67,13 +68,10 @@ type Counts struct {
 // Open opens the folder of a gateway. The caller closes it.
 func Open(ctx context.Context, c Config) (_ *Gateway, err error) {
 	c.Timeout = cmp.Or(c.Timeout, time.Minute)
-	if c.Client == nil {
-		c.Client = x402.NewClient()
-	}
 	if err := makeDir(c.Dir); err != nil {
 		return nil, err
 	}
-	g := &Gateway{config: c,
+	g := &Gateway{config: c, client: x402.NewClient(c.Private),
 		purse: &purse{path: channelsIn(c.Dir), chain: c.Chain, account: c.Account, network: c.Network, budget: c.Budget},
 		router: &router{network: c.Network, model: c.Model.ID, denom: c.Denom, now: time.Now,
 			about: map[string]*measured{}}}

@@ -88,8 +88,8 @@ func (n *town) host(name string, price uint64, m nodehosting.Model, between func
 
 func (n *town) gateway(change func(*Config)) *Gateway {
 	n.t.Helper()
-	c := Config{Network: n.network.As("payer"), Chain: hostingtest.Chain, Account: "payer", Model: n.network.Model,
-		Budget: 100_000, Dir: filepath.Join(n.t.TempDir(), "gateway"), Timeout: 20 * time.Second,
+	c := Config{Network: n.network.As("payer"), Private: true, Chain: hostingtest.Chain, Account: "payer",
+		Model: n.network.Model, Budget: 100_000, Dir: filepath.Join(n.t.TempDir(), "gateway"), Timeout: 20 * time.Second,
 		Log: slog.New(slog.DiscardHandler)}
 	if change != nil {
 		change(&c)
