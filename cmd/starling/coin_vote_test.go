@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -121,29 +119,12 @@ func TestVoteRegistersACoin(t *testing.T) {
 // seconds.
 func unregister(t *testing.T, files ...string) {
 	t.Helper()
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var doc map[string]any
-		d := json.NewDecoder(bytes.NewReader(text))
-		d.UseNumber()
-		if err := d.Decode(&doc); err != nil {
-			t.Fatal(err)
-		}
-		state := doc["app_state"].(map[string]any)
+	govern(t, func(state map[string]any) {
 		market, params := state["market"].(map[string]any), state["gov"].(map[string]any)["params"].(map[string]any)
 		if len(market["coins"].([]any)) != 1 {
 			t.Fatalf("the genesis has the coins %v", market["coins"])
 		}
 		market["coins"], market["symbols"] = []any{}, []any{}
 		params["voting_period"], params["expedited_voting_period"] = "5s", "2s"
-		if text, err = json.Marshal(doc); err == nil {
-			err = os.WriteFile(file, text, 0o600)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	}, files...)
 }

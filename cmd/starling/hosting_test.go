@@ -12,7 +12,6 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -26,36 +25,20 @@ import (
 	"github.com/starling-network/starling/internal/porttest"
 	"github.com/starling-network/starling/node/home"
 	nodehosting "github.com/starling-network/starling/node/hosting"
-	"github.com/starling-network/starling/node/inspect"
 	"github.com/starling-network/starling/node/serve"
 	"github.com/starling-network/starling/protocol/hosting"
 	"github.com/starling-network/starling/web/openai"
 )
 
-// A model that a network trained is hosted by three providers in processes. One is killed in the middle of a stream:
-// the reader gets the text that the model itself writes. A fourth provider hosts other weights under the root of these:
-// a drawn check finds it. The providers and the holders of the model's shares are paid, and the books are balanced.
-func TestModelIsHosted(t *testing.T) {
-	onlyLong(t)
-	t.Parallel()
-	job, dir, port := writeJob(t, "budget: {contributor_part: 0.5}\n"), t.TempDir(), porttest.Ports(t, 40)
-	text, err := os.ReadFile(job)
-	if err != nil {
-		t.Fatal(err)
-	}
-	writeFile(t, job, bytes.Replace(text, []byte("max_position_embeddings: 16"), []byte("max_position_embeddings: 64"), 1))
-	writeFile(t, filepath.Join(filepath.Dir(job), "text.jsonl"), unending())
-	out, net := filepath.Join(dir, "out"), filepath.Join(dir, "net")
-	network := fmt.Sprintf("http://127.0.0.1:%d", port+1)
-	up(t, net, "--workers", "3", "--block-time", "100ms", "--port", fmt.Sprint(port))
-	consumer := filepath.Join(net, "consumer")
-	code, stdout, stderr := starling(t, "train", job, "--dir", out, "--network", network, "--home", consumer, "-q", "-o",
-		"json")
-	if code != 0 {
-		t.Fatalf("exit %d\n%s", code, stderr)
-	}
-	id := summary(t, stdout).Job
-	h := &hosts{t: t, network: network, out: out, consumer: consumer, dir: dir}
+// hosts lets three providers host the model. One is killed in the middle of a stream: the reader gets the text that the
+// model itself writes. A fourth provider hosts other weights under the root of these: a drawn check finds it. The
+// providers and the holders of the model's shares are paid.
+func (s *story) hosts(id, out string) {
+	t, dir, network := s.T, s.dir, s.network
+	t.Helper()
+	var before ownedModel
+	does(t, &before, "model", "shares", id, "--network", network)
+	h := &hosts{story: s, out: out}
 	var kill atomic.Pointer[exec.Cmd]
 	first := h.start("a", "0.1", breaks(t, &kill), "--job", id, "--part", "40")
 	kill.Store(first)
@@ -63,7 +46,7 @@ func TestModelIsHosted(t *testing.T) {
 		h.start(name, price, nil, "--model", fmt.Sprint(h.listed()[0].Model))
 	}
 	payer := filepath.Join(dir, "payer")
-	fund(t, network, consumer, payer, "50")
+	s.fund(payer, "10", "50")
 
 	at, stop := h.gateway(payer, "0")
 	var local struct{ Text string }
@@ -75,19 +58,19 @@ func TestModelIsHosted(t *testing.T) {
 		t.Fatal("the first provider was not killed")
 	}
 	_ = first.Wait() // it was killed
-	if s := stop(); s.Answers != 1 || s.Failovers != 1 || s.Spent == 0 {
-		t.Errorf("%+v", s)
+	if spent := stop(); spent.Answers != 1 || spent.Failovers != 1 || spent.Spent == 0 || spent.Coin != "USDC" {
+		t.Errorf("%+v", spent)
 	}
 
-	h.lie(filepath.Join(dir, "liar"))
+	h.lie(filepath.Join(dir, "forger"))
 	at, stop = h.gateway(payer, "100")
 	streamed(t, at, "number 2")
-	s := stop()
-	if s.Conflicts != 1 || s.Checked != 1 || len(s.Providers) < 2 {
-		t.Fatalf("%+v", s)
+	spent := stop()
+	if spent.Conflicts != 1 || spent.Checked != 1 || len(spent.Providers) < 2 {
+		t.Fatalf("%+v", spent)
 	}
 	excluded := 0
-	for _, p := range s.Providers {
+	for _, p := range spent.Providers {
 		if p.Excluded != "" {
 			excluded++
 			if p.Provider != h.liar {
@@ -96,23 +79,19 @@ func TestModelIsHosted(t *testing.T) {
 		}
 	}
 	if excluded != 1 {
-		t.Errorf("%+v", s.Providers)
+		t.Errorf("%+v", spent.Providers)
 	}
 	var reply hosted.Reply
-	does(t, &reply, "model", "ask", "1", "number 1", "--tokens", "40", "--temperature", "0", "--budget", "20", "--home",
-		payer, "--network", network)
+	does(t, &reply, "model", "ask", "1", "number 1", "--tokens", "40", "--temperature", "0", "--budget", "20usdc",
+		"--private", "--home", payer, "--network", network)
 	if reply.Text != local.Text || reply.Cost == "0.00" {
 		t.Errorf("%+v", reply)
 	}
 	h.end()
 	var owned ownedModel
 	does(t, &owned, "model", "shares", id, "--network", network)
-	if owned.Held == 0 || len(owned.Holders) < 2 {
-		t.Errorf("%+v", owned)
-	}
-	var b inspect.Balances
-	if does(t, &b, "network", "check", "--network", network); len(b.Wrong) > 0 {
-		t.Error(b.Wrong)
+	if len(owned.Coins) != 1 || len(before.Coins) != 1 || owned.Coins[0] == before.Coins[0] {
+		t.Errorf("the holders of the shares had %+v, and have %+v", before, owned)
 	}
 }
 
@@ -131,33 +110,33 @@ func unending() []byte {
 
 // hosts are the providers of a model in processes.
 type hosts struct {
-	t                           *testing.T
-	network, out, consumer, dir string
-	liar                        string
-	stops                       []func()
+	*story
+	out   string
+	liar  string
+	stops []func()
 }
 
 // start starts a provider. between is what clients reach in place of it; nil: nothing.
 func (h *hosts) start(name, price string, between func(to string) string, more ...string) *exec.Cmd {
-	h.t.Helper()
-	home, at := filepath.Join(h.dir, name), porttest.Address(h.t)
+	h.T.Helper()
+	home, at := filepath.Join(h.dir, name), porttest.Address(h.T)
 	if name == "a" {
 		home = h.consumer // it owns the model
 	} else {
-		fund(h.t, h.network, h.consumer, home, "50")
+		fund(h.T, h.network, h.consumer, home, "50")
 	}
-	args := append([]string{"model", "host", h.out, "--price-in", price, "--price-out", price, "--bond", "5", "--home",
-		home, "--network", h.network, "--listen", at, "--redeem", "1000"}, more...)
+	args := append([]string{"model", "host", h.out, "--price-in", price + "usdc", "--price-out", price + "usdc", "--bond",
+		"5", "--home", home, "--network", h.network, "--listen", at, "--redeem", "1000"}, more...)
 	if between != nil {
 		args = append(args, "--url", between("http://"+at))
 	}
-	c := command(h.t, args...)
-	says(h.t, news(h.t, c), "is hosted at")
+	c := command(h.T, args...)
+	says(h.T, news(h.T, c), "is hosted at")
 	if between == nil {
 		h.stops = append(h.stops, func() {
 			_ = c.Process.Signal(syscall.SIGINT)
 			if err := c.Wait(); err != nil {
-				h.t.Errorf("provider %s: %v", name, err)
+				h.T.Errorf("provider %s: %v", name, err)
 			}
 		})
 	}
@@ -171,29 +150,29 @@ func (h *hosts) end() {
 }
 
 func (h *hosts) listed() []hosted.Listed {
-	h.t.Helper()
+	h.T.Helper()
 	var all struct{ Hosted []hosted.Listed }
-	does(h.t, &all, "model", "hosted", "--network", h.network)
+	does(h.T, &all, "model", "hosted", "--network", h.network)
 	return all.Hosted
 }
 
 // gateway starts a gateway that checks a percentage of the answers.
 func (h *hosts) gateway(payer, check string) (at string, stop func() hosted.Spent) {
-	h.t.Helper()
-	at = porttest.Address(h.t)
-	c := command(h.t, "model", "gateway", fmt.Sprint(h.listed()[0].Model), "--budget", "20", "--check", check, "--home",
-		payer, "--network", h.network, "--listen", at, "-o", "json")
+	h.T.Helper()
+	at = porttest.Address(h.T)
+	c := command(h.T, "model", "gateway", fmt.Sprint(h.listed()[0].Model), "--budget", "20usdc", "--check", check,
+		"--private", "--home", payer, "--network", h.network, "--listen", at, "-o", "json")
 	var stdout bytes.Buffer
 	c.Stdout = &stdout
-	says(h.t, news(h.t, c), "is served at")
+	says(h.T, news(h.T, c), "is served at")
 	return at, func() (s hosted.Spent) {
-		h.t.Helper()
+		h.T.Helper()
 		_ = c.Process.Signal(syscall.SIGINT)
 		if err := c.Wait(); err != nil {
-			h.t.Errorf("the gateway: %v", err)
+			h.T.Errorf("the gateway: %v", err)
 		}
 		if err := json.Unmarshal(stdout.Bytes(), &s); err != nil {
-			h.t.Fatalf("%v\n%s", err, stdout.String())
+			h.T.Fatalf("%v\n%s", err, stdout.String())
 		}
 		return s
 	}
@@ -201,42 +180,42 @@ func (h *hosts) gateway(payer, check string) (at string, stop func() hosted.Spen
 
 // lie hosts other weights under the root of the model, for less than the others.
 func (h *hosts) lie(dir string) {
-	h.t.Helper()
-	h.liar = fund(h.t, h.network, h.consumer, dir, "50")
+	h.T.Helper()
+	h.liar = fund(h.T, h.network, h.consumer, dir, "50")
 	key, err := home.Read(dir)
 	if err != nil {
-		h.t.Fatal(err)
+		h.T.Fatal(err)
 	}
 	cl, err := client.Connect(h.network, key.Account())
 	if err != nil {
-		h.t.Fatal(err)
+		h.T.Fatal(err)
 	}
-	h.t.Cleanup(cl.Close)
+	h.T.Cleanup(cl.Close)
 	m := h.listed()[0]
-	e, err := serve.Open(hostingtest.Folder(h.t, 4, 64), serve.Options{Name: m.Name})
+	e, err := serve.Open(hostingtest.Folder(h.T, 4, 64), serve.Options{Name: m.Name})
 	if err != nil {
-		h.t.Fatal(err)
+		h.T.Fatal(err)
 	}
-	h.t.Cleanup(e.Close)
-	head, err := cl.Ledger.Head(h.t.Context())
+	h.T.Cleanup(e.Close)
+	head, err := cl.Ledger.Head(h.T.Context())
 	if err != nil {
-		h.t.Fatal(err)
+		h.T.Fatal(err)
 	}
 	v, err := nodehosting.OpenVouchers(filepath.Join(dir, "vouchers"), head.ChainID)
 	if err != nil {
-		h.t.Fatal(err)
+		h.T.Fatal(err)
 	}
-	h.t.Cleanup(func() { _ = v.Close() })
+	h.T.Cleanup(func() { _ = v.Close() })
 	r := &nodehosting.Redeemer{Network: cl.Hosting, Provider: h.liar, Model: m.Model, Vouchers: v, Least: 1,
 		Log: slog.New(slog.DiscardHandler)}
-	place := hosting.Place{Model: m.Model, Provider: h.liar, Bond: 5_000_000, Prices: hosting.Prices{Input: 50_000,
-		Output: 50_000}}
+	place := hosting.Place{Model: m.Model, Provider: h.liar, Bond: 5_000_000, Prices: hosting.Prices{Denom: h.usdc,
+		Input: 50_000, Output: 50_000}}
 	p := nodehosting.New(e, nodehosting.Terms{Chain: head.ChainID, Place: place}, v, r.Look)
 	server := httptest.NewServer(p.Handler(openai.New(p, openai.Config{})))
-	h.t.Cleanup(server.Close)
+	h.T.Cleanup(server.Close)
 	place.URL = server.URL
-	if err := errors.Join(cl.Ready(h.t.Context()), cl.Hosting.Host(h.t.Context(), place)); err != nil {
-		h.t.Fatal(err)
+	if err := errors.Join(cl.Ready(h.T.Context()), cl.Hosting.Host(h.T.Context(), place)); err != nil {
+		h.T.Fatal(err)
 	}
 }
 
