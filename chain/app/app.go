@@ -54,6 +54,7 @@ import (
 	"github.com/starling-network/starling/chain/app/signature"
 	"github.com/starling-network/starling/chain/referee"
 	"github.com/starling-network/starling/chain/wire"
+	"github.com/starling-network/starling/chain/x/arena"
 	"github.com/starling-network/starling/chain/x/beacon"
 	"github.com/starling-network/starling/chain/x/catalog"
 	"github.com/starling-network/starling/chain/x/hosting"
@@ -228,7 +229,7 @@ func (a *App) arrange() {
 		genutil.NewAppModule(k.accounts, k.staking, a, a.Tx),
 		beacon.NewModule(k.beacon), registry.NewModule(k.registry), market.NewModule(k.market), reward.NewModule(k.reward),
 		training.NewModule(k.training), sale.NewModule(k.sale), payout.NewModule(k.payout), catalog.NewModule(k.catalog),
-		hosting.NewModule(k.hosting),
+		hosting.NewModule(k.hosting), arena.NewModule(k.arena),
 	)
 	a.basics = module.NewBasicManagerFromManager(a.modules, map[string]module.AppModuleBasic{
 		genutiltypes.ModuleName: genutil.NewAppModuleBasic(genutiltypes.DefaultMessageValidator),
@@ -247,7 +248,7 @@ func (a *App) arrange() {
 		evidencetypes.ModuleName, upgradetypes.ModuleName,
 		ibcexported.ModuleName, transfertypes.ModuleName, tendermint.ModuleName,
 		beacon.Name, registry.Name, market.Name, reward.Name, training.Name, sale.Name, payout.Name, catalog.Name,
-		hosting.Name, genutiltypes.ModuleName}
+		hosting.Name, arena.Name, genutiltypes.ModuleName}
 	a.modules.SetOrderInitGenesis(order...)
 	a.modules.SetOrderExportGenesis(order...)
 }
@@ -263,7 +264,7 @@ func (a *App) handle(v Validator) {
 			return nil, fmt.Errorf("genesis: %w", err)
 		}
 		a.format(ctx, feegrant.StoreKey, evidencetypes.StoreKey, beacon.Name, registry.Name, market.Name, reward.Name,
-			training.Name, sale.Name, payout.Name, catalog.Name, hosting.Name)
+			training.Name, sale.Name, payout.Name, catalog.Name, hosting.Name, arena.Name)
 		if err := keepers.upgrade.SetModuleVersionMap(ctx, a.modules.GetVersionMap()); err != nil {
 			return nil, err
 		}

@@ -43,6 +43,7 @@ import (
 	"github.com/starling-network/starling/chain/app/room"
 	"github.com/starling-network/starling/chain/referee/sealed"
 	"github.com/starling-network/starling/chain/wire"
+	"github.com/starling-network/starling/chain/x/arena"
 	"github.com/starling-network/starling/chain/x/beacon"
 	"github.com/starling-network/starling/chain/x/beacon/censorship"
 	"github.com/starling-network/starling/chain/x/catalog"
@@ -60,7 +61,7 @@ var storeNames = []string{
 	authtypes.StoreKey, banktypes.StoreKey, stakingtypes.StoreKey, distrtypes.StoreKey, slashingtypes.StoreKey,
 	govtypes.StoreKey, consensustypes.StoreKey, feegrant.StoreKey, evidencetypes.StoreKey, upgradetypes.StoreKey,
 	ibcexported.StoreKey, transfertypes.StoreKey, beacon.Name, registry.Name, market.Name, reward.Name, training.Name,
-	sale.Name, payout.Name, catalog.Name, hosting.Name,
+	sale.Name, payout.Name, catalog.Name, hosting.Name, arena.Name,
 }
 
 // permissions are the rights of the module accounts.
@@ -77,6 +78,7 @@ var permissions = map[string][]string{
 	catalog.Name:                   nil,                                  // holds shares of models that are offered
 	payout.Name:                    {authtypes.Minter, authtypes.Burner}, // holds ZEN that are tokens on other chains
 	hosting.Name:                   nil,                                  // holds bonds of providers, and channels
+	arena.Name:                     nil,                                  // holds prizes of contests, and bonds
 	reward.Name:                    {authtypes.Minter},                   // holds the emission, shares of models, revenue
 }
 
@@ -105,6 +107,7 @@ type keepers struct {
 	payout   *payout.Keeper
 	hosting  *hosting.Keeper
 	catalog  *catalog.Keeper
+	arena    *arena.Keeper
 }
 
 // closed are the accounts that cannot receive coins: their balances must match the ledgers of their modules.
@@ -148,7 +151,7 @@ func newKeepers(a *App, stores map[string]*storetypes.KVStoreKey, logger log.Log
 
 	k.connect(a, store, governance)
 
-	var errs [9]error
+	var errs [10]error
 	k.beacon, errs[0] = beacon.NewKeeper(store(beacon.Name), governance, k.staking)
 	k.registry, errs[1] = registry.NewKeeper(store(registry.Name), authtypes.NewModuleAddress(registry.Name), governance,
 		k.bank, k.distribution, k.beacon)
@@ -165,6 +168,8 @@ func newKeepers(a *App, stores map[string]*storetypes.KVStoreKey, logger log.Log
 	k.payout, errs[6] = payout.NewKeeper(store(payout.Name), governance, k.bank, c.Deposits)
 	k.hosting, errs[7] = hosting.NewKeeper(store(hosting.Name), authtypes.NewModuleAddress(hosting.Name), governance,
 		k.bank, k.distribution, k.market.Coins, reward.Revenue{Keeper: k.reward})
+	k.arena, errs[9] = arena.NewKeeper(store(arena.Name), authtypes.NewModuleAddress(arena.Name), k.bank, k.distribution,
+		k.market.Coins, k.beacon, k.registry)
 	k.beacon.Connect(censorship.Judge{Duties: k.training, Penalties: k.slashing, Read: a.read, Largest: room.MaxTx,
 		LargestGas: room.MaxGas}, k.payout)
 	k.registry.Connect(training.Exits{Keeper: k.training})

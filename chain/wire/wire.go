@@ -35,6 +35,7 @@ import (
 
 	"github.com/starling-network/starling/chain/account"
 	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/chain/x/arena/arenapb"
 	"github.com/starling-network/starling/chain/x/beacon/beaconpb"
 	"github.com/starling-network/starling/chain/x/catalog/catalogpb"
 	"github.com/starling-network/starling/chain/x/hosting/hostingpb"
@@ -121,6 +122,7 @@ func NewEncoding() (*Encoding, error) {
 	msgservice.RegisterMsgServiceDesc(e.Registry, &payoutpb.Msg_serviceDesc)
 	msgservice.RegisterMsgServiceDesc(e.Registry, &salepb.Msg_serviceDesc)
 	msgservice.RegisterMsgServiceDesc(e.Registry, &catalogpb.Msg_serviceDesc)
+	msgservice.RegisterMsgServiceDesc(e.Registry, &arenapb.Msg_serviceDesc)
 	msgservice.RegisterMsgServiceDesc(e.Registry, &trainingpb.Msg_serviceDesc)
 	return e, nil
 }

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/chain/x/arena"
 	"github.com/starling-network/starling/chain/x/catalog"
 	"github.com/starling-network/starling/chain/x/hosting"
 	"github.com/starling-network/starling/chain/x/market"
@@ -73,6 +74,10 @@ func Count(ctx context.Context, account module.Account) ([]ModuleBalance, error)
 	if err != nil {
 		return nil, fmt.Errorf("client: the books of %s: %w", reward.Name, err)
 	}
+	contests, err := c.contests(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("client: the books of %s: %w", arena.Name, err)
+	}
 	ownOf := func(sums map[string]sdkmath.Int) func(context.Context) (sdkmath.Int, error) {
 		return func(context.Context) (sdkmath.Int, error) { return sums[coin.Coin{}.Denom], nil }
 	}
@@ -81,7 +86,7 @@ func Count(ctx context.Context, account module.Account) ([]ModuleBalance, error)
 		count  func(context.Context) (sdkmath.Int, error)
 	}{
 		{registry.Name, c.stakes}, {market.Name, ownOf(budgets)}, {reward.Name, ownOf(revenues)}, {sale.Name, ownOf(sales)},
-		{payout.Name, c.abroad}, {hosting.Name, ownOf(hosted)},
+		{payout.Name, c.abroad}, {hosting.Name, ownOf(hosted)}, {arena.Name, ownOf(contests)},
 		{stakingtypes.BondedPoolName, c.bonded}, {stakingtypes.NotBondedPoolName, c.unbonding},
 		{distrtypes.ModuleName, c.undistributed}, {govtypes.ModuleName, c.deposits},
 	}
@@ -108,7 +113,8 @@ func Count(ctx context.Context, account module.Account) ([]ModuleBalance, error)
 	if err != nil {
 		return nil, fmt.Errorf("client: the books of %s: %w", catalog.Name, err)
 	}
-	others, err := c.others(ctx, budgets, sales, revenues, hosted)
+	others, err := c.others(ctx, map[string]map[string]sdkmath.Int{market.Name: budgets,
+		reward.Name: revenues, sale.Name: sales, hosting.Name: hosted, arena.Name: contests})
 	return append(append(books, offered, supply), others...), err
 }
 

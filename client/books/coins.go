@@ -9,6 +9,7 @@ import (
 	banktypes "github.com/cosmos/cosmos-sdk/x/bank/types"
 	distrtypes "github.com/cosmos/cosmos-sdk/x/distribution/types"
 
+	"github.com/starling-network/starling/chain/x/arena"
 	"github.com/starling-network/starling/chain/x/hosting"
 	"github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/chain/x/registry"
@@ -19,16 +20,14 @@ import (
 	"github.com/starling-network/starling/protocol/coin"
 )
 
-// others are the books in the registered coins other than the network's own: stakes, budgets, revenue of models, prices
-// and bonds of sales, channels, and the community pool.
-func (c counter) others(ctx context.Context,
-	budgets, sales, revenues, hosted map[string]sdkmath.Int) (books []ModuleBalance, err error) {
+// others are the books in the registered coins other than the network's own: stakes, what modules owe in each
+// denomination, and the community pool.
+func (c counter) others(ctx context.Context, owed map[string]map[string]sdkmath.Int) (books []ModuleBalance, err error) {
 	all, err := c.Market.Coins(ctx)
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
-	owed := map[string]map[string]sdkmath.Int{registry.Name: {}, market.Name: budgets, reward.Name: revenues,
-		sale.Name: sales, hosting.Name: hosted, distrtypes.ModuleName: {}}
+	owed[registry.Name], owed[distrtypes.ModuleName] = map[string]sdkmath.Int{}, map[string]sdkmath.Int{}
 	stakes, err := c.Stakes.Of(ctx, "")
 	if err != nil {
 		return nil, err
@@ -45,7 +44,7 @@ func (c counter) others(ctx context.Context,
 	}
 	for _, r := range all {
 		for _, module := range []string{registry.Name, market.Name, reward.Name, sale.Name, hosting.Name,
-			distrtypes.ModuleName} {
+			arena.Name, distrtypes.ModuleName} {
 			held, err := c.balance(ctx, wallet.ModuleAddress(module), r.Denom)
 			if err != nil {
 				return nil, fmt.Errorf("client: the books of %s in %s: %w", module, r.Name(), err)

@@ -3,6 +3,7 @@
 package module
 
 import (
+	"github.com/starling-network/starling/client/module/arena"
 	"github.com/starling-network/starling/client/module/catalog"
 	"github.com/starling-network/starling/client/module/submit"
 )
@@ -13,8 +14,12 @@ type Account = submit.Account
 // Catalog is the client of x/catalog.
 type Catalog = catalog.Client
 
+// Arena is the client of x/arena.
+type Arena = arena.Client
+
 // Modules are all of them, for one account.
 type Modules struct {
+	Arena    Arena
 	Catalog  Catalog
 	Coins    Coins
 	Hosting  Hosting
@@ -31,9 +36,9 @@ type Modules struct {
 // Of returns the modules for an account.
 func Of(a Account) Modules {
 	t := Training{a}
-	return Modules{Catalog: Catalog{Account: a}, Coins: Coins{a}, Hosting: Hosting{a}, Market: Market{a},
-		Payout: Payout{a}, Registry: Registry{a}, Reward: Reward{a, t}, Sale: Sale{a}, Training: t, Stakes: Stakes{a},
-		Work: Work{a}}
+	return Modules{Arena: Arena{Account: a}, Catalog: Catalog{Account: a}, Coins: Coins{a},
+		Hosting: Hosting{a}, Market: Market{a}, Payout: Payout{a}, Registry: Registry{a}, Reward: Reward{a, t},
+		Sale: Sale{a}, Training: t, Stakes: Stakes{a}, Work: Work{a}}
 }
 
 // Short names in this package.

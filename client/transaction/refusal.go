@@ -11,6 +11,7 @@ import (
 	"github.com/cosmos/gogoproto/proto"
 
 	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/chain/x/arena"
 	"github.com/starling-network/starling/chain/x/beacon"
 	"github.com/starling-network/starling/chain/x/catalog"
 	"github.com/starling-network/starling/chain/x/hosting"
@@ -78,7 +79,7 @@ func Refusal(space string, code uint32, log string) error {
 	e := &Error{ErrorCode: adapter.ErrorCode{Code: code, Rule: ErrRejected}, Space: space, Text: adapter.Readable(log)}
 	for _, module := range []*adapter.ErrorTable{registry.ErrorTable, market.ErrorTable, reward.ErrorTable,
 		training.ErrorTable, sale.ErrorTable, payout.ErrorTable, catalog.ErrorTable, hosting.ErrorTable, beacon.ErrorTable,
-		standard} {
+		arena.ErrorTable, standard} {
 		if known, ok := module.Find(code); ok && module.Space == space {
 			e.ErrorCode = known
 		}

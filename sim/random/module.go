@@ -9,6 +9,7 @@ import (
 	simtypes "github.com/cosmos/cosmos-sdk/types/simulation"
 
 	"github.com/starling-network/starling/chain/app"
+	"github.com/starling-network/starling/chain/x/arena"
 	"github.com/starling-network/starling/chain/x/beacon"
 	"github.com/starling-network/starling/chain/x/catalog"
 	"github.com/starling-network/starling/chain/x/hosting"
@@ -99,6 +100,7 @@ func ours(a *app.App, blocks int) (all []module.AppModuleSimulation) {
 		{name: training.Name, genesis: nothing, says: ofTraining, proposals: trainingProposals},
 		{name: sale.Name, genesis: nothing, says: ofSale},
 		{name: catalog.Name, genesis: nothing, says: ofCatalog},
+		{name: arena.Name, genesis: nothing, says: ofArena},
 		{name: payout.Name, says: ofPayout, genesis: func(d draw.Source) map[string][]entry {
 			return map[string][]entry{"params": {{"item", abroad.Params(d)}}}
 		}},

@@ -25,6 +25,7 @@ import (
 	"github.com/cosmos/cosmos-sdk/x/simulation"
 
 	"github.com/starling-network/starling/chain/app"
+	"github.com/starling-network/starling/chain/x/arena"
 	"github.com/starling-network/starling/chain/x/hosting"
 	"github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/chain/x/registry"
@@ -164,7 +165,7 @@ func (p *player) AddEntry(e simulation.OperationEntry) {
 // Error implements log.Logger: so the modules of ours tell that a rule of theirs failed.
 func (p *player) Error(what string, about ...any) {
 	for _, m := range []string{registry.Name, market.Name, training.Name, reward.Name, sale.Name,
-		hosting.Name} {
+		hosting.Name, arena.Name} {
 		if strings.HasPrefix(what, m+": ") {
 			p.fault = fmt.Errorf("%s %v", what, about)
 		}

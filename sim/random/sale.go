@@ -3,6 +3,7 @@ package random
 import (
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
+	"github.com/starling-network/starling/chain/x/arena/arenapb"
 	"github.com/starling-network/starling/chain/x/catalog/catalogpb"
 	"github.com/starling-network/starling/chain/x/hosting/hostingpb"
 	"github.com/starling-network/starling/chain/x/payout/payoutpb"
@@ -10,6 +11,7 @@ import (
 	"github.com/starling-network/starling/client/module"
 	"github.com/starling-network/starling/sim/random/abroad"
 	"github.com/starling-network/starling/sim/random/ask"
+	"github.com/starling-network/starling/sim/random/contests"
 	"github.com/starling-network/starling/sim/random/hosts"
 	"github.com/starling-network/starling/sim/random/lies"
 	"github.com/starling-network/starling/sim/random/listings"
@@ -27,6 +29,11 @@ var ofSale = []saying{{weight: 160, of: &salepb.MsgOrder{}, say: func(x *msgFact
 var ofCatalog = []saying{{weight: 200, of: &catalogpb.MsgList{}, say: func(x *msgFactory) error {
 	c, amount := purse(x)
 	return submitAs(x)(listings.Next(x.ctx, x.Source, x.Client, c, amount))
+}}}
+
+var ofArena = []saying{{weight: 200, of: &arenapb.MsgEnter{}, say: func(x *msgFactory) error {
+	c, amount := purse(x)
+	return submitAs(x)(contests.Next(x.ctx, x.Source, x.Client, c, amount))
 }}}
 
 // submitAs submits a message of an account that was drawn with it; "": there is none.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/bench/arena"
 	"github.com/starling-network/starling/cmd/starling/bench/experts"
 	"github.com/starling-network/starling/cmd/starling/bench/people"
 	"github.com/starling-network/starling/cmd/starling/bench/pipeline"
@@ -48,6 +49,7 @@ processor and the system can run. The results are the same bits.`,
   starling bench pipeline --quick
   starling bench privacy --quick
   starling bench reasoning --quick
+  starling bench arena --quick
   starling bench experts examples/experts.yaml --quick
   starling bench all --quick
   starling bench compat
@@ -62,7 +64,7 @@ processor and the system can run. The results are the same bits.`,
 		chainCommand(c), operationsCommand(c), strategiesCommand(c), webCommand(c), attackCommand(c), memoryCommand(c),
 		tokenizeCommand(c), planCommand(c), deviceCommand(c), reinforce.Command(c), precisionCommand(c),
 		compatCommand(c), people.Command(c), experts.Command(c), pipeline.Command(c), privacy.Command(c),
-		reasoning.Command(c),
+		reasoning.Command(c), arena.Command(c),
 	)
 	for _, measures := range cmd.Commands() {
 		measures.Annotations = terminal.FiguresOnly

@@ -1,0 +1,160 @@
+package arena
+
+import (
+	"context"
+	"fmt"
+
+	"cosmossdk.io/collections"
+	sdk "github.com/cosmos/cosmos-sdk/types"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/protocol/arena"
+	"github.com/starling-network/starling/protocol/run/crew"
+)
+
+// EndBlock ends the phases whose last block is past.
+func (k *Keeper) EndBlock(ctx context.Context) error {
+	var due []untilKey
+	past := new(collections.Range[untilKey]).EndExclusive(collections.PairPrefix[int64, uint64](height(ctx)))
+	if err := k.until.Walk(ctx, past, func(key untilKey) (bool, error) {
+		due = append(due, key)
+		return len(due) == turned, nil
+	}); err != nil {
+		return err
+	}
+	if len(due) == 0 {
+		return nil
+	}
+	beacon, err := k.beacon.At(ctx, height(ctx))
+	if err != nil || beacon.IsZero() { // a block without a beacon draws nothing
+		return err
+	}
+	for _, key := range due {
+		err := adapter.Isolate(ctx, func(ctx context.Context) error { return k.turn(ctx, key.K2(), beacon) })
+		if err != nil { // no contest stops the blocks, or is tried again in each
+			sdk.UnwrapSDKContext(ctx).Logger().Error("arena: a contest cannot proceed", "contest", key.K2(), "error", err)
+			if err := k.until.Remove(ctx, key); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// turn ends the phase of a contest.
+func (k *Keeper) turn(ctx context.Context, id uint64, beacon canon.Digest) error {
+	old, err := k.contest(ctx, id)
+	if err != nil {
+		return err
+	}
+	w := arena.World{Height: height(ctx), Beacon: beacon,
+		Candidates: func() ([]arena.Candidate, error) { return k.candidates(ctx) }}
+	if w.Entries, err = k.entered(ctx, id); err != nil {
+		return err
+	}
+	if w.Opinions, err = k.heard(ctx, old); err != nil {
+		return err
+	}
+	c, freed, err := old.Turn(w)
+	if err != nil {
+		return err
+	}
+	for _, f := range freed {
+		if err := k.free(ctx, f); err != nil {
+			return err
+		}
+	}
+	if c.Draws > old.Draws {
+		for _, who := range c.Panel {
+			e, err := k.evaluators.Get(ctx, who)
+			if err != nil {
+				return err
+			}
+			e.Panels++
+			if err := k.evaluators.Set(ctx, who, e); err != nil {
+				return err
+			}
+		}
+	}
+	if err := k.save(ctx, old, c); err != nil {
+		return err
+	}
+	for _, p := range c.Payments { // those of a contest that is over
+		if err := k.pay(ctx, c.Terms.Denom, p.To, p.Amount); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// candidates are the evaluators that are ready and have the stake of a verifier.
+func (k *Keeper) candidates(ctx context.Context) (list []arena.Candidate, err error) {
+	params, err := k.registry.Params(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = k.evaluators.Walk(ctx, nil, func(who string, e arena.Evaluator) (bool, error) {
+		if !e.Ready || e.Bond < arena.MinBond {
+			return false, nil
+		}
+		p, err := k.registry.Get(ctx, who)
+		if err == nil && p.Eligible(crew.Verifier, params) {
+			list = append(list, arena.Candidate{Account: who, Stake: p.Firm()})
+		}
+		return false, nil
+	})
+	return list, err
+}
+
+// free takes an evaluator out of a panel, and a part of the bond of a silent one.
+func (k *Keeper) free(ctx context.Context, f arena.Freed) error {
+	e, err := k.evaluators.Get(ctx, f.Account)
+	if err != nil {
+		return err
+	}
+	e, lost := e.Release(f.Silent)
+	if err := k.evaluators.Set(ctx, f.Account, e); err != nil {
+		return err
+	}
+	return k.pay(ctx, "", "", lost)
+}
+
+// pay pays grains of a coin to an account, or to the community pool if it has no name.
+func (k *Keeper) pay(ctx context.Context, denom, account string, grains uint64) error {
+	if grains == 0 {
+		return nil
+	}
+	c, err := k.coins.Find(ctx, denom)
+	if err != nil {
+		return err
+	}
+	amount := adapter.CoinsOf(c.Coin, grains)
+	if account == "" {
+		return k.pool.FundCommunityPool(ctx, amount, k.account)
+	}
+	to, err := sdk.AccAddressFromBech32(account)
+	if err != nil {
+		return err
+	}
+	return k.bank.SendCoinsFromModuleToAccount(ctx, Name, to, amount)
+}
+
+// lock takes grains of a coin from an account.
+func (k *Keeper) lock(ctx context.Context, account, denom string, grains uint64) error {
+	if grains == 0 {
+		return nil
+	}
+	c, err := k.coins.Find(ctx, denom)
+	if err != nil {
+		return err
+	}
+	from, err := sdk.AccAddressFromBech32(account)
+	if err != nil {
+		return err
+	}
+	if err := k.bank.SendCoinsFromAccountToModule(ctx, from, Name, adapter.CoinsOf(c.Coin, grains)); err != nil {
+		return fmt.Errorf("%w: %w", ErrFunds, err)
+	}
+	return nil
+}

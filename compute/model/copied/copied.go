@@ -1,0 +1,192 @@
+// Package copied says whether one model is a copy of another: equal, or changed in ways that keep what it computes, or
+// nearly so. Hidden units and heads may be permuted, pairs of layers scaled against each other, units added, noise added
+// to the weights, and adapters merged into them.
+//
+// The rows or the columns of a matrix are compared by their directions, each with that of the other model that is most
+// like it: these changes keep the directions of one of the two, but for small angles. The same is done with what was
+// learnt on top of a common base. A model whose residual stream is permuted or rotated keeps none of them; it has the
+// same losses (Alike). The package finds no copy that was changed by more: see docs/security.md.
+//
+// All sums are in a fixed order and no product is fused with a sum, so that every machine has the same answer.
+package copied
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/starling-network/starling/compute/model/architecture"
+	"github.com/starling-network/starling/compute/tensor"
+)
+
+// Limits of what is compared.
+const (
+	mostMatrices = 12 // of a model
+	mostVectors  = 8  // of a matrix, along each of its dimensions
+	leastLength  = 16 // of a vector: shorter ones of independent models may be alike
+	likeness     = 0.8
+	direct       = 0.95 // of the vectors in the same place: others are not looked at
+)
+
+// Model is a model whose tensors are float32, by the names of Config.Tensors.
+type Model struct {
+	Config  architecture.Config
+	Tensors map[string]*tensor.Tensor
+}
+
+// Found is how many matrices of two models were compared, and how many of them are alike.
+type Found struct{ Compared, Alike int }
+
+// Copy reports whether the models are copies: a quarter of the matrices is alike, and two. Independent models have none.
+// A copy can change the directions of some: a scaled gain of a norm those of the layers after it.
+func (f Found) Copy() bool { return f.Alike >= 2 && 4*f.Alike >= f.Compared }
+
+// Compare compares the weights of two models. With a base, which may be nil, what each has learnt on top of it is
+// compared.
+func Compare(a, b Model, base *Model) (f Found) {
+	var names []string
+	for _, n := range a.Config.Tensors() {
+		if inner(a.Config, n) && b.Tensors[n.Name] != nil && (base == nil || base.Tensors[n.Name] != nil) {
+			names = append(names, n.Name)
+		}
+	}
+	for i := range min(len(names), mostMatrices) {
+		name := names[i*len(names)/min(len(names), mostMatrices)]
+		var from *tensor.Tensor
+		if base != nil {
+			from = base.Tensors[name]
+		}
+		f.Compared++
+		if alike(a.Tensors[name], b.Tensors[name], from) {
+			f.Alike++
+		}
+	}
+	return f
+}
+
+// inner reports whether a tensor is a matrix between hidden units. Embeddings are not compared: tokens and positions
+// give those of independent models something in common.
+func inner(c architecture.Config, n architecture.Named) bool {
+	return len(n.Shape.Dims) == 2 && n.Name != c.EmbeddingName() && n.Name != c.OutputName() &&
+		!strings.Contains(n.Name, "wpe") && !strings.Contains(n.Name, "position")
+}
+
+// matrix is a matrix, or its transpose.
+type matrix struct {
+	data               []float32
+	count, length      int // of its vectors
+	nextVector, nextIn int // distances in data
+}
+
+func rows(t *tensor.Tensor) matrix {
+	return matrix{t.F32(), t.Shape.Dims[0], t.Shape.Dims[1], t.Shape.Dims[1], 1}
+}
+
+func columns(t *tensor.Tensor) matrix {
+	return matrix{t.F32(), t.Shape.Dims[1], t.Shape.Dims[0], 1, t.Shape.Dims[1]}
+}
+
+// vector copies a vector of a matrix into x.
+func (m matrix) vector(i int, x []float64) []float64 {
+	x = x[:0]
+	for j := range m.length {
+		x = append(x, float64(m.data[i*m.nextVector+j*m.nextIn]))
+	}
+	return x
+}
+
+func dot(x, y []float64) (sum float64) {
+	for i := range x {
+		sum += float64(x[i] * y[i]) // the conversion keeps the product from being fused with the sum
+	}
+	return sum
+}
+
+// cosine of the angle between two vectors; 0 if one is zero.
+func cosine(x, y []float64) float64 {
+	n := math.Sqrt(float64(dot(x, x) * dot(y, y)))
+	if n == 0 {
+		return 0
+	}
+	return dot(x, y) / n
+}
+
+// alike reports whether the rows or the columns of two matrices have the same directions.
+func alike(a, b, base *tensor.Tensor) bool {
+	if len(b.Shape.Dims) != 2 || base != nil && !slices.Equal(a.Shape.Dims, base.Shape.Dims) {
+		return false
+	}
+	of := func(view func(*tensor.Tensor) matrix) bool {
+		var from *matrix
+		if base != nil {
+			m := view(base)
+			from = &m
+		}
+		return directions(view(a), view(b), from) >= likeness
+	}
+	return of(rows) || of(columns)
+}
+
+// directions is the median, over some vectors of the first matrix, of the likeness of the most similar one of the second.
+func directions(a, b matrix, base *matrix) float64 {
+	if a.length != b.length || a.length < leastLength || a.count < 2 {
+		return 0
+	}
+	n := min(a.count, mostVectors)
+	values := make([]float64, 0, n)
+	x, y, from := make([]float64, a.length), make([]float64, a.length), make([]float64, a.length)
+	for k := range n {
+		i := k * a.count / n
+		x = a.vector(i, x)
+		at, value := nearest(x, b, i, y)
+		if base != nil {
+			from = base.vector(i, from)
+			value = math.Abs(cosine(learnt(x, from), learnt(b.vector(at, y), from)))
+		}
+		values = append(values, value)
+	}
+	slices.Sort(values)
+	return values[len(values)/2]
+}
+
+// nearest is the vector of a matrix whose direction, or the opposite one, is nearest to that of x: first that at a place.
+func nearest(x []float64, b matrix, place int, y []float64) (at int, value float64) {
+	if place < b.count {
+		at, value = place, math.Abs(cosine(x, b.vector(place, y)))
+	}
+	if value >= direct {
+		return at, value
+	}
+	for i := range b.count {
+		if v := math.Abs(cosine(x, b.vector(i, y))); v > value {
+			at, value = i, v
+		}
+	}
+	return at, value
+}
+
+// learnt is the part of a vector that is orthogonal to that of the base: what was learnt, but for the scale.
+func learnt(x, base []float64) []float64 {
+	part := 0.0
+	if n := dot(base, base); n > 0 {
+		part = dot(x, base) / n
+	}
+	out := make([]float64, len(x))
+	for i := range x {
+		out[i] = x[i] - float64(part*base[i])
+	}
+	return out
+}
+
+// Alike reports whether two models have so nearly the same losses that one is a copy of the other: for half of the
+// examples they differ by less than a thousandth of a nat. The losses are in units of which a nat has 2^20.
+func Alike(a, b []uint32) bool {
+	const most = 1 << 20 / 1000
+	differences := make([]uint32, len(a))
+	for i := range a {
+		differences[i] = max(a[i], b[i]) - min(a[i], b[i])
+	}
+	slices.SortFunc(differences, cmp.Compare)
+	return len(differences) > 0 && differences[len(differences)/2] < most
+}

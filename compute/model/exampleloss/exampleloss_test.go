@@ -1,0 +1,88 @@
+package exampleloss
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/starling-network/starling/compute/cpu"
+	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/architecture"
+	"github.com/starling-network/starling/compute/model/modeltest"
+	"github.com/starling-network/starling/compute/optimizer"
+	"github.com/starling-network/starling/compute/tensor"
+)
+
+// The loss of an example is that of an evaluation of it alone, and the same bits among other examples, in batches of
+// other sizes and with other numbers of threads.
+func TestMeasure(t *testing.T) {
+	for name, raw := range map[string]map[string]any{architecture.GPT2: modeltest.GPT2(),
+		architecture.Llama: modeltest.Llama()} {
+		c, err := architecture.Parse(name, raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tensors := c.Init(7)
+		examples := [][]uint32{{1, 2, 3}, {4, 5}, {6, 7, 8, 9, 10, 1, 2, 3, 4}, {3, 2, 1}}
+		calls := 0
+		all, err := Measure(t.Context(), c, tensors, examples, 2, func(int) { calls++ })
+		if err != nil || calls == 0 {
+			t.Fatal(err)
+		}
+		for i, e := range examples {
+			one, err := Measure(t.Context(), c, tensors, [][]uint32{e}, 1, nil)
+			if err != nil || one[0] != all[i] {
+				t.Errorf("%s: example %d: %v and %d, %v", name, i, one, all[i], err)
+			}
+			if want := alone(t, c, tensors, e); math.Abs(float64(all[i])/Unit-want) > 2e-6 {
+				t.Errorf("%s: example %d has %g, and %g in an evaluation", name, i, float64(all[i])/Unit, want)
+			}
+		}
+		for _, bad := range [][][]uint32{nil, {{1}}, {{1, 11}}, {make([]uint32, 10)}} {
+			if _, err := Measure(t.Context(), c, tensors, bad, 1, nil); !errors.Is(err, ErrExamples) {
+				t.Errorf("%v: %v", bad, err)
+			}
+		}
+	}
+}
+
+// alone is the loss of an evaluation of one example.
+func alone(t *testing.T, c architecture.Config, tensors map[string]*tensor.Tensor, e []uint32) float64 {
+	t.Helper()
+	task, err := model.Language(c, 1, len(e)-1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := task.Eval()
+	if err != nil {
+		t.Fatal(err)
+	}
+	exec, err := cpu.Compile(p, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := make([]int32, len(e))
+	for i, id := range e {
+		ids[i] = int32(id)
+	}
+	in := map[string]*tensor.Tensor{"tokens": tensor.FromI32(ids, 1, len(ids))}
+	for name, x := range tensors {
+		in[optimizer.Param+name] = x
+	}
+	out, err := exec.Run(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return float64(out["loss"].F32()[0])
+}
+
+// A loss that is not a number is the largest, and one below zero is zero.
+func TestMean(t *testing.T) {
+	nan := float32(math.NaN())
+	got := []uint32{mean([]float32{nan}), mean([]float32{float32(math.Inf(-1))}), mean([]float32{0.5}),
+		mean([]float32{-1, -2}), mean([]float32{-1. / Unit, 0})}
+	if want := []uint32{Most, Most, 0, 3 * Unit / 2, 0}; !slices.Equal(got, want) {
+		t.Errorf("%v, wanted %v", got, want)
+	}
+}
