@@ -241,7 +241,7 @@ func (a *App) arrange() {
 		stakingtypes.ModuleName, ibcexported.ModuleName)
 	// The SDK requires bank first. A run starts in the block in which its order is matched.
 	a.modules.SetOrderEndBlockers(banktypes.ModuleName, govtypes.ModuleName, stakingtypes.ModuleName, feegrant.ModuleName,
-		registry.Name, market.Name, training.Name, reward.Name, sale.Name, hosting.Name)
+		registry.Name, market.Name, training.Name, reward.Name, sale.Name, hosting.Name, arena.Name)
 	// Genesis transactions need all other modules.
 	order := []string{authtypes.ModuleName, banktypes.ModuleName, distrtypes.ModuleName, stakingtypes.ModuleName,
 		slashingtypes.ModuleName, govtypes.ModuleName, consensustypes.ModuleName, feegrant.ModuleName,

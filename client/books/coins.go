@@ -22,7 +22,8 @@ import (
 
 // others are the books in the registered coins other than the network's own: stakes, what modules owe in each
 // denomination, and the community pool.
-func (c counter) others(ctx context.Context, owed map[string]map[string]sdkmath.Int) (books []ModuleBalance, err error) {
+func (c counter) others(ctx context.Context,
+	owed map[string]map[string]sdkmath.Int) (books []ModuleBalance, err error) {
 	all, err := c.Market.Coins(ctx)
 	if err != nil || len(all) == 0 {
 		return nil, err

@@ -14,12 +14,9 @@ type Account = submit.Account
 // Catalog is the client of x/catalog.
 type Catalog = catalog.Client
 
-// Arena is the client of x/arena.
-type Arena = arena.Client
-
 // Modules are all of them, for one account.
 type Modules struct {
-	Arena    Arena
+	Arena    arena.Client
 	Catalog  Catalog
 	Coins    Coins
 	Hosting  Hosting
@@ -36,7 +33,7 @@ type Modules struct {
 // Of returns the modules for an account.
 func Of(a Account) Modules {
 	t := Training{a}
-	return Modules{Arena: Arena{Account: a}, Catalog: Catalog{Account: a}, Coins: Coins{a},
+	return Modules{Arena: arena.Client{Account: a}, Catalog: Catalog{Account: a}, Coins: Coins{a},
 		Hosting: Hosting{a}, Market: Market{a}, Payout: Payout{a}, Registry: Registry{a}, Reward: Reward{a, t},
 		Sale: Sale{a}, Training: t, Stakes: Stakes{a}, Work: Work{a}}
 }

@@ -1,6 +1,6 @@
-// Package arena has the parties of a contest of models, by the rules of protocol/arena: a host that publishes a hidden set,
-// entrants that publish their models, and evaluators that download both, compute the exact losses, find copies and report.
-// All keep their state in a folder, and continue after a restart.
+// Package arena has the parties of a contest of models, by the rules of protocol/arena: a host that publishes a
+// hidden set, entrants that publish their models, and evaluators that download both, compute the exact losses, find
+// copies and report. All keep their state in a folder, and continue after a restart.
 //
 // The package knows no chain: an interface of a few methods reads and writes contests.
 package arena
@@ -59,7 +59,7 @@ func onDisk(err error) error {
 		Fix: "check that this user may read and write it, and that the disk has room; the same command continues"}
 }
 
-// Draw is a digest that nobody can guess.
+// draw draws a digest that no other party can guess.
 func draw() (d canon.Digest) {
 	_, _ = rand.Read(d[:]) // it never fails
 	return d

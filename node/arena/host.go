@@ -24,8 +24,8 @@ type Tokens struct {
 	Examples int // at most
 }
 
-// MakeSet makes the hidden set of a text in a folder, or reads the one that an earlier call made of the same text. Where
-// the text has more windows than examples are wanted, those are taken that divide it evenly.
+// MakeSet makes the hidden set of a text in a folder, or reads the one that an earlier call made of the same text.
+// Where the text has more windows than examples are wanted, those are taken that divide it evenly.
 func MakeSet(dir, text string, t Tokens) (hidden.Set, error) {
 	name := canon.Sum("starling/arena-text/1", []byte(text), binary.BigEndian.AppendUint64(nil, uint64(t.Window)),
 		binary.BigEndian.AppendUint64(nil, uint64(t.Examples)))

@@ -291,7 +291,8 @@ func (e *evaluation) copies(ctx context.Context, r arena.Report, losses [][]uint
 }
 
 // model gets and reads a model. The error wraps errAbsent or errInvalid if it is a reason.
-func (e *evaluation) model(ctx context.Context, name string, digest canon.Digest, url string) (m copied.Model, _ error) {
+func (e *evaluation) model(ctx context.Context, name string, digest canon.Digest, url string) (m copied.Model,
+	_ error) {
 	dir := filepath.Join(e.dir, dirModels, name)
 	path := filepath.Join(dir, files.NameList)
 	if err := e.get(ctx, url, files.NameList, path, "", files.MaxList); err != nil {

@@ -1,7 +1,7 @@
-// Package arena has the rules of contests of models: a host locks a prize, and commits to a hidden set of examples; models
-// are entered by commitments; after the last entry the set and the models are revealed; evaluators that the beacon draws
-// compute the exact losses of the models, compare the models by duels, and report the places; the prize is shared by
-// places. Models that are copies of earlier entries have no place.
+// Package arena has the rules of contests of models: a host locks a prize, and commits to a hidden set of examples;
+// models are entered by commitments; after the last entry the set and the models are revealed; evaluators that the
+// beacon draws compute the exact losses of the models, compare the models by duels, and report the places; the prize
+// is shared by places. Models that are copies of earlier entries have no place.
 //
 // The package stores nothing, moves no coins and evaluates no model. Functions take the height of the block, and the
 // beacon. Its duel has the test by which two models are compared, its hidden the file of a hidden set, and its ladder
@@ -297,7 +297,8 @@ func (c Contest) RevealEntry(e Entry, sender string, model, salt canon.Digest, u
 	case err != nil:
 		return c, e, err
 	case url == "" || !URL(url):
-		return c, e, fmt.Errorf("%w: an URL of %d bytes, wanted http:// or https:// and at most %d", ErrEntry, len(url), MaxURL)
+		return c, e, fmt.Errorf("%w: an URL of %d bytes, wanted http:// or https:// and at most %d", ErrEntry, len(url),
+			MaxURL)
 	case model.IsZero() || Commitment(c.ID, e.Account, model, salt) != e.Commitment:
 		return c, e, fmt.Errorf("%w: the model and the salt are not those of the commitment", ErrEntry)
 	}

@@ -73,8 +73,8 @@ func (r Report) Seal(contest uint64, account string, salt canon.Digest) canon.Di
 	}{contest, account, salt, sealed})
 }
 
-// Check reports whether a report can be one about entries: the statuses that the network knows are right, and the groups
-// agree with the means.
+// Check reports whether a report can be one about entries: the statuses that the network knows are right, and the
+// groups agree with the means.
 func (c Contest) Check(r Report, entries []Entry) error {
 	reject := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s", ErrReport, fmt.Sprintf(format, args...))

@@ -1,5 +1,5 @@
-// Package arena holds contests of models: the rules of protocol/arena on the chain. Its account holds the prizes, bonds,
-// fees and deposits of contests, and the bonds of evaluators. It evaluates no model, and sees no example.
+// Package arena holds contests of models: the rules of protocol/arena on the chain. Its account holds the prizes,
+// bonds, fees and deposits of contests, and the bonds of evaluators. It evaluates no model, and sees no example.
 package arena
 
 import (

@@ -39,8 +39,8 @@ func createCommand(c *terminal.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create TEXT --tokenizer FOLDER --prize AMOUNT --home DIR",
 		Short: "Begin a contest of models on a text that stays hidden until models are entered",
-		Long: `Begin a contest: make a hidden set of examples from a file of text, commit to it, and lock the prize, the bond and
-the fees of the evaluators. The text is cut into windows of --window tokens of the tokenizer.json in --tokenizer; models
+		Long: `Begin a contest: make a hidden set of examples from a file of text, commit to it, and lock the prize, the bond
+and the fees of the evaluators. The text is cut into windows of --window tokens of the tokenizer.json in --tokenizer; models
 must have this vocabulary, and a context of that length. The set stays in the folder arena/ of --home, which must be
 kept: after --enter-blocks, starling market arena reveal publishes it. A host that does not loses --bond to the
 entrants, and the prize comes back. Enter no model that saw the text: a host that knows its own set wins it.

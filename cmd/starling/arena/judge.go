@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/client"
-	"github.com/starling-network/starling/client/module"
+	module "github.com/starling-network/starling/client/module/arena"
 	"github.com/starling-network/starling/cmd/starling/target"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
@@ -35,8 +35,8 @@ func judgeCommand(c *terminal.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "judge --home DIR",
 		Short: "Evaluate the models of contests that the network draws the account for",
-		Long: `Make the account, a registered verifier, an evaluator of contests, and evaluate models until interrupted. The network
-draws evaluators in proportion to the stake of verifiers. For each contest it is drawn for, the command downloads the
+		Long: `Make the account, a registered verifier, an evaluator of contests, and evaluate models until interrupted. The
+network draws evaluators in proportion to the stake of verifiers. For each contest it is drawn for, the command downloads the
 hidden set and the models, computes the exact loss of each on each example, looks for copies, seals the report, and
 opens it when the seed of the duels is known. An evaluator whose report is that of more than half of its panel has the
 fee. One that seals no report, or does not open it, loses a tenth of its bond and is not drawn before it starts this
@@ -123,7 +123,7 @@ func (o *judging) ready(ctx context.Context, cl *client.Client, say func(string)
 }
 
 // evaluator is an account as an evaluator; the zero value if it is none.
-func evaluator(ctx context.Context, m module.Arena, who string) (arena.Evaluator, error) {
+func evaluator(ctx context.Context, m module.Client, who string) (arena.Evaluator, error) {
 	all, err := m.Evaluators(ctx)
 	if i := slices.IndexFunc(all, func(e arena.Evaluator) bool { return e.Account == who }); err == nil && i >= 0 {
 		return all[i], nil

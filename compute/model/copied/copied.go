@@ -1,11 +1,11 @@
-// Package copied says whether one model is a copy of another: equal, or changed in ways that keep what it computes, or
-// nearly so. Hidden units and heads may be permuted, pairs of layers scaled against each other, units added, noise added
-// to the weights, and adapters merged into them.
+// Package copied says whether one model is a copy of another: equal, or changed in ways that keep what it computes,
+// or nearly so. Hidden units and heads may be permuted, pairs of layers scaled against each other, units added, noise
+// added to the weights, and adapters merged into them.
 //
 // The rows or the columns of a matrix are compared by their directions, each with that of the other model that is most
-// like it: these changes keep the directions of one of the two, but for small angles. The same is done with what was
-// learnt on top of a common base. A model whose residual stream is permuted or rotated keeps none of them; it has the
-// same losses (Alike). The package finds no copy that was changed by more: see docs/security.md.
+// like it: these changes keep the directions of one of the two, but for small angles. The same is done with the vectors
+// that were learnt on top of a common base. A model whose residual stream is permuted or rotated keeps none of them; it
+// has the same losses (Alike). The package finds no copy that was changed by more: see docs/security.md.
 //
 // All sums are in a fixed order and no product is fused with a sum, so that every machine has the same answer.
 package copied
@@ -20,7 +20,7 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 )
 
-// Limits of what is compared.
+// Limits of the comparison.
 const (
 	mostMatrices = 12 // of a model
 	mostVectors  = 8  // of a matrix, along each of its dimensions
@@ -38,8 +38,8 @@ type Model struct {
 // Found is how many matrices of two models were compared, and how many of them are alike.
 type Found struct{ Compared, Alike int }
 
-// Copy reports whether the models are copies: a quarter of the matrices is alike, and two. Independent models have none.
-// A copy can change the directions of some: a scaled gain of a norm those of the layers after it.
+// Copy reports whether the models are copies: a quarter of the matrices is alike, and two. Independent models have
+// none. A copy can change the directions of some: a scaled gain of a norm those of the layers after it.
 func (f Found) Copy() bool { return f.Alike >= 2 && 4*f.Alike >= f.Compared }
 
 // Compare compares the weights of two models. With a base, which may be nil, what each has learnt on top of it is
@@ -128,7 +128,8 @@ func alike(a, b, base *tensor.Tensor) bool {
 	return of(rows) || of(columns)
 }
 
-// directions is the median, over some vectors of the first matrix, of the likeness of the most similar one of the second.
+// directions is the median, over some vectors of the first matrix, of the likeness of the most similar one of the
+// second.
 func directions(a, b matrix, base *matrix) float64 {
 	if a.length != b.length || a.length < leastLength || a.count < 2 {
 		return 0
@@ -150,7 +151,8 @@ func directions(a, b matrix, base *matrix) float64 {
 	return values[len(values)/2]
 }
 
-// nearest is the vector of a matrix whose direction, or the opposite one, is nearest to that of x: first that at a place.
+// nearest is the vector of a matrix whose direction, or the opposite one, is nearest to that of x: first that at a
+// place.
 func nearest(x []float64, b matrix, place int, y []float64) (at int, value float64) {
 	if place < b.count {
 		at, value = place, math.Abs(cosine(x, b.vector(place, y)))

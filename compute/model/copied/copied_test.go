@@ -381,7 +381,7 @@ func TestTunedFromOneBase(t *testing.T) {
 	}
 	for name, cheat := range cheats(architecture.Llama) {
 		if name == "merged" {
-			continue // its size is that of the weights, not of what was learnt
+			continue // its size is that of the weights, not of the change that was learnt
 		}
 		w := clone(all[2].Tensors)
 		cheat(rand.New(rand.NewPCG(5, 8)), w)

@@ -1,5 +1,5 @@
-// Package files lists the files of a model that enters a contest: its config.json and its safetensors, and no others, so
-// that no code travels with a model. A list has the digest that an entry commits to.
+// Package files lists the files of a model that enters a contest: its config.json and its safetensors, and no others,
+// so that no code travels with a model. A list has the digest that an entry commits to.
 package files
 
 import (

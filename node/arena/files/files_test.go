@@ -49,7 +49,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// The list of a stranger decodes to the same bytes, or is refused, and names no file outside of the folder of the model.
+// The list of a stranger decodes to the same bytes, or is refused, and names no file outside of the folder of the
+// model.
 func FuzzDecode(f *testing.F) {
 	l := List{Files: []File{{"config.json", 1, canon.Sum("a")}, {"model-00001-of-00002.safetensors", 2, canon.Sum("b")}}}
 	f.Add(l.Encode())

@@ -37,10 +37,10 @@ type Report struct {
 	Bars []benchmark.Bar `json:"bars"`
 }
 
-// The noise of losses: the loss of an example of some hundred tokens is the difficulty of its text, which both models have
-// in common and which is skewed (log-normal, a mean of 3 and a deviation of 0.6 nats), and what a model makes of it. The
-// difference of two models has heavy tails (Student's t with 5 degrees of freedom) and a deviation of 0.12 nats, which
-// grows with the difficulty.
+// The noise of losses: the loss of an example of some hundred tokens is the difficulty of its text, which both models
+// have in common and which is skewed (log-normal, a mean of 3 and a deviation of 0.6 nats), and what a model makes of
+// it. The difference of two models has heavy tails (Student's t with 5 degrees of freedom) and a deviation of 0.12
+// nats, which grows with the difficulty.
 const (
 	meanLoss   = 3
 	skew       = 0.2

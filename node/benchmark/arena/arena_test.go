@@ -2,8 +2,8 @@ package arena
 
 import "testing"
 
-// Of 1,000 duels of equal models 3 to 7 % have a verdict, and a model that is 0.01 nats better wins 90 % or more on 2,000
-// examples: the bars of starling bench arena --quick.
+// Of 1,000 duels of equal models 3 to 7 % have a verdict, and a model that is 0.01 nats better wins 90 % or more on
+// 2,000 examples: the bars of starling bench arena --quick.
 func TestDuelsHaveTheirErrors(t *testing.T) {
 	r, err := Measure(t.Context(), Options{Null: 1000, Duels: 200, Progress: func(text string) { t.Log(text) }})
 	if err != nil {

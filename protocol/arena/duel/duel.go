@@ -5,7 +5,6 @@ package duel
 import (
 	"encoding/binary"
 	"errors"
-	"math/rand/v2"
 
 	"github.com/starling-network/starling/canon"
 )
@@ -37,12 +36,13 @@ func Better(first, second []uint32, seed canon.Digest) (bool, error) {
 	for i := range gain {
 		gain[i] = int64(second[i]) - int64(first[i])
 	}
-	random := rand.NewChaCha8(seed) // its stream is specified: C2SP chacha8rand
+	state := binary.BigEndian.Uint64(seed[:])
 	lost := 0
 	for range Resamples {
 		sum := int64(0)
 		for i := 0; i < n; i += 2 {
-			two := random.Uint64()
+			var two uint64
+			two, state = splitMix(state)
 			sum += gain[two>>32*uint64(n)>>32]
 			if i+1 < n {
 				sum += gain[two&(1<<32-1)*uint64(n)>>32]
@@ -55,6 +55,15 @@ func Better(first, second []uint32, seed canon.Digest) (bool, error) {
 		}
 	}
 	return true, nil
+}
+
+// splitMix is the generator SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): a number, and the next state.
+func splitMix(state uint64) (number, next uint64) {
+	next = state + 0x9e3779b97f4a7c15
+	z := next
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31, next
 }
 
 // Digest of the losses of a model on each example.

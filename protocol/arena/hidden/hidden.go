@@ -23,7 +23,7 @@ const format = "starling/hidden-set/1"
 // Set is a hidden set.
 type Set struct {
 	Format string       `cbor:"1,keyasint"`
-	Key    canon.Digest `cbor:"2,keyasint"` // drawn: without it nobody can guess an example and check it against the root
+	Key    canon.Digest `cbor:"2,keyasint"` // drawn: without it no guess of an example can be checked against the root
 	Vocab  uint32       `cbor:"3,keyasint"` // the tokens are below
 	// little-endian 32-bit tokens of each example
 	Examples [][]byte `cbor:"4,keyasint"`

@@ -22,13 +22,13 @@ import (
 
 const url = "http://127.0.0.1/"
 
-// Next is any message of a contest and its sender; "": there is none. The account of the client hosts and enters, with an
-// amount of a coin.
+// Next is any message of a contest and its sender; "": there is none. The account of the client hosts and enters,
+// with an amount of a coin.
 func Next(ctx context.Context, d draw.Source, c *client.Client, in coin.Coin, amount uint64) (string, sdk.Msg, error) {
 	switch n := d.Intn(16); {
-	case n < 1:
+	case n < 2:
 		return c.Address(), create(d, c.Address(), in, amount), nil
-	case n < 4:
+	case n < 5:
 		return evaluate(ctx, d, c)
 	}
 	open, err := c.Arena.Contests(ctx, false)
@@ -43,10 +43,10 @@ func Next(ctx context.Context, d draw.Source, c *client.Client, in coin.Coin, am
 }
 
 func create(d draw.Source, host string, in coin.Coin, amount uint64) sdk.Msg {
-	blocks := func() uint32 { return uint32(d.UpTo(4, 15)) } // now and then too few
+	blocks := func() uint32 { return uint32(d.UpTo(4, 9)) } // now and then too few
 	t := arena.Terms{Title: fmt.Sprintf("%x", d.Uint64()), Denom: in.Denom, Prize: amount / 2, Bond: amount / 8,
-		Deposit: amount / 50, Fee: amount / 100, Panel: uint32(d.UpTo(2, 4)), Set: canon.Sum("set"), Examples: 100,
-		Vocab: 10, Length: 10, MaxBytes: 1000, Most: uint32(d.UpTo(1, 8)), Entering: blocks(), Revealing: blocks(),
+		Deposit: amount / 50, Fee: amount / 100, Panel: uint32(d.UpTo(2, 3)), Set: canon.Sum("set"), Examples: 100,
+		Vocab: 10, Length: 10, MaxBytes: 1000, Most: uint32(d.UpTo(1, 5)), Entering: blocks(), Revealing: blocks(),
 		Judging: blocks(), Curve: arena.Curve(d.Intn(3)), Places: uint32(d.UpTo(1, 4))}
 	switch t.Curve {
 	case arena.Winner:
@@ -67,7 +67,7 @@ func evaluate(ctx context.Context, d draw.Source, c *client.Client) (string, sdk
 	for _, p := range draw.Mixed(d, all) {
 		switch {
 		case !p.Has(crew.Verifier):
-		case d.Often(8):
+		case d.Often(4):
 			return p.ID, &arenapb.MsgRetire{Sender: p.ID}, err
 		default:
 			return p.ID, &arenapb.MsgEvaluate{Sender: p.ID, Bond: d.Below(2 * arena.MinBond)}, err
@@ -140,7 +140,7 @@ func report(s module.Standing, who string) (arena.Report, error) {
 			r.Entries[i] = arena.Judged{Status: arena.Placed, Losses: m, Mean: uint64(m[2]) << 13}
 		}
 	}
-	for i, j := range r.Entries { // a copy of what is not placed is no copy
+	for i, j := range r.Entries { // a copy of an entry that is not placed is no copy
 		if j.Of > 0 && r.Entries[j.Of-1].Status != arena.Placed {
 			r.Entries[i] = arena.Judged{Status: arena.Invalid}
 		}
