@@ -44,8 +44,9 @@ func TestArena(t *testing.T) {
 	l.refuses(2, "ARENA_TEXT", l.as("consumer", "market", "arena", "create", text, "--tokenizer", l.folder("bob"),
 		"--prize", "20", "--window", "1000")...)
 	create := l.as("consumer", "market", "arena", "create", text, "--tokenizer", l.folder("bob"), "--prize", "20",
-		"--bond", "5", "--deposit", "1", "--fee", "0.5", "--window", "16", "--examples", "120", "--evaluators", "2", "--entries", "3",
-		"--enter-blocks", "2000", "--reveal-blocks", "1000", "--judge-blocks", "1000", "--places", "2", "-o", "json")
+		"--bond", "5", "--deposit", "1", "--fee", "0.5", "--window", "16", "--examples", "120", "--evaluators", "2",
+		"--entries", "3", "--enter-blocks", "2000", "--reveal-blocks", "1000", "--judge-blocks", "1000", "--places", "2",
+		"-o", "json")
 	var c arena.Shown
 	for range 2 { // the second call finds the contest of the first
 		l.must(json.Unmarshal([]byte(l.says("", create...)), &c))

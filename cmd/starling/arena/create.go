@@ -39,17 +39,18 @@ func createCommand(c *terminal.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create TEXT --tokenizer FOLDER --prize AMOUNT --home DIR",
 		Short: "Begin a contest of models on a text that stays hidden until models are entered",
-		Long: `Begin a contest: make a hidden set of examples from a file of text, commit to it, and lock the prize, the bond
-and the fees of the evaluators. The text is cut into windows of --window tokens of the tokenizer.json in --tokenizer; models
-must have this vocabulary, and a context of that length. The set stays in the folder arena/ of --home, which must be
-kept: after --enter-blocks, starling market arena reveal publishes it. A host that does not loses --bond to the
-entrants, and the prize comes back. Enter no model that saw the text: a host that knows its own set wins it.
+		Long: `Begin a contest: make a hidden set of examples from a file of text, commit to it, and lock the prize, the
+bond and the fees of the evaluators. The text is cut into windows of --window tokens of the tokenizer.json in
+--tokenizer; models must have this vocabulary, and a context of that length. The set stays in the folder arena/ of
+--home, which must be kept: after --enter-blocks, starling market arena reveal publishes it. A host that does not
+loses --bond to the entrants, and the prize comes back. Enter no model that saw the text: a host that knows its own
+set wins it.
 
-The prize is shared by places. --curve linear (the default) gives K places parts as K, K-1 and so on to 1; softmax parts
-that fall to 1/e for each --width nats of loss; winner all to the first. Entries that no duel tells apart share places.
---worst is the largest mean loss, in nats a token, that has a place. Entries that an evaluator finds to be copies of
-earlier ones lose --deposit, as do those that are not revealed. --base is a public model that entries may be tuned
-from: without it, two models tuned from one base are copies of each other.
+The prize is shared by places. --curve linear (the default) gives K places parts as K, K-1 and so on to 1; softmax
+parts that fall to 1/e for each --width nats of loss; winner all to the first. Entries that no duel tells apart share
+places. --worst is the largest mean loss, in nats a token, that has a place. Entries that an evaluator finds to be
+copies of earlier ones lose --deposit, as do those that are not revealed. --base is a public model that entries may be
+tuned from: without it, two models tuned from one base are copies of each other.
 
 Amounts are in ZEN, or in another coin with its symbol, such as 25usdc: the same in all.
 

@@ -29,9 +29,9 @@ func enterCommand(c *terminal.Console) *cobra.Command {
 		Use:   "enter CONTEST FOLDER --home DIR",
 		Short: "Enter a model into a contest by a commitment",
 		Long: `Enter the model in a folder: config.json and its safetensors. The network gets a commitment, and locks the
-deposit; no other account learns which model it is before starling market arena reveal publishes it. Keep the files as they are,
-and the folder arena/ of --home, which has the salt of the commitment. Of two models of which one is a copy, the earlier
-entry has the place. A folder with code, or with weights in other formats, is refused.
+deposit; no other account learns which model it is before starling market arena reveal publishes it. Keep the files as
+they are, and the folder arena/ of --home, which has the salt of the commitment. Of two models of which one is a copy,
+the earlier entry has the place. A folder with code, or with weights in other formats, is refused.
 
 With -o json: {"contest","entry","model"}.`,
 		Example: `  starling market arena enter 3 out/quickstart --home net/worker`,

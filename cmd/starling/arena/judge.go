@@ -35,12 +35,12 @@ func judgeCommand(c *terminal.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "judge --home DIR",
 		Short: "Evaluate the models of contests that the network draws the account for",
-		Long: `Make the account, a registered verifier, an evaluator of contests, and evaluate models until interrupted. The
-network draws evaluators in proportion to the stake of verifiers. For each contest it is drawn for, the command downloads the
-hidden set and the models, computes the exact loss of each on each example, looks for copies, seals the report, and
-opens it when the seed of the duels is known. An evaluator whose report is that of more than half of its panel has the
-fee. One that seals no report, or does not open it, loses a tenth of its bond and is not drawn before it starts this
-command again; starling market arena retire returns the bond.
+		Long: `Make the account, a registered verifier, an evaluator of contests, and evaluate models until interrupted.
+The network draws evaluators in proportion to the stake of verifiers. For each contest it is drawn for, the command
+downloads the hidden set and the models, computes the exact loss of each on each example, looks for copies, seals the
+report, and opens it when the seed of the duels is known. An evaluator whose report is that of more than half of its
+panel has the fee. One that seals no report, or does not open it, loses a tenth of its bond and is not drawn before it
+starts this command again; starling market arena retire returns the bond.
 
 Models are read, not executed: config.json and safetensors. Downloads continue after a restart, and losses that were
 computed are kept. --contest ends the command when that contest is over.`,

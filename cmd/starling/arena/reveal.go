@@ -34,11 +34,11 @@ func revealCommand(c *terminal.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reveal CONTEST --home DIR",
 		Short: "Publish the hidden set or the models of an account, until the contest is over",
-		Long: `Publish what the account committed to: the host its hidden set, an entrant its models. The command waits for
-the phase of revealing, which begins after the last entry. Then the files are served at --listen, and the network gets their
-URL. It ends when the
-contest is over, and shows the places. Run the same command again after an interruption: evaluators get the files until
-they have reported. An entry that is not revealed loses its deposit, and a host its bond.
+		Long: `Publish what the account committed to: the host its hidden set, an entrant its models. The command waits
+for the phase of revealing, which begins after the last entry. Then the files are served at --listen, and the network
+gets their URL. It ends when the contest is over, and shows the places. Run the same command again after an
+interruption: evaluators get the files until they have reported. An entry that is not revealed loses its deposit, and
+a host its bond.
 
 --url is where evaluators reach --listen, such as http://203.0.113.8:7500.
 

@@ -29,10 +29,10 @@ func scoreCommand(c *terminal.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "score CONTEST FOLDER --home DIR",
 		Short: "Score a model on the hidden set of a contest, for a leaderboard",
-		Long: `Compute the loss of the model in a folder on the hidden set of a contest that the account hosts, and say what
-the host may show about it while models are entered. A model has a score of its own only if it is better than the best one
-before by a standard error of their difference, rounded to about 0.01 nats; any other has the score of the best. So
-1,000 questions disclose little of the set (docs/security.md). The score decides nothing: evaluators do.
+		Long: `Compute the loss of the model in a folder on the hidden set of a contest that the account hosts, and say
+what the host may show about it while models are entered. A model has a score of its own only if it is better than the
+best one before by a standard error of their difference, rounded to about 0.01 nats; any other has the score of the
+best. So 1,000 questions disclose little of the set (docs/security.md). The score decides nothing: evaluators do.
 
 With -o json: {"loss","best","queries"}.`,
 		Example: `  starling market arena score 3 models/first --home net/consumer`,

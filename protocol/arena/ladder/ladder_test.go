@@ -29,8 +29,8 @@ func exact(losses []uint32) (uint64, bool) {
 }
 
 // attack submits models whose losses differ from those of a model by signs that say nothing about the text, and
-// combines them by the scores that the board shows: it learns the examples, and nothing else. It returns how much better the last
-// one is on the hidden set, in standard deviations of the change.
+// combines them by the scores that the board shows: it learns the examples, and nothing else. It returns how much
+// better the last one is on the hidden set, in standard deviations of the change.
 func attack(r *rand.Rand, show board, adaptive bool) float64 {
 	base := make([]uint32, examples)
 	for i := range base {
