@@ -69,7 +69,8 @@ func TestArena(t *testing.T) {
 
 	var waits []func()
 	for _, name := range []string{"judge0", "judge1", "judge2"} {
-		p := command(t, l.as(name, "market", "arena", "judge", "--contest", "1", "--bond", "2")...)
+		p := command(t, l.as(name, "market", "arena", "judge", "--contest", "1", "--bond", "2",
+			"--private")...)
 		says(t, news(t, p), "evaluates, with a bond of 2.00 ZEN")
 		waits = append(waits, func() { l.must(p.Wait()) })
 	}

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/starling-network/starling/canon"
 	module "github.com/starling-network/starling/client/module/arena"
@@ -133,7 +132,7 @@ func (m market) OpenReport(_ context.Context, _ uint64, r arena.Report, salt can
 
 func (c *contest) judge() *Judge {
 	return &Judge{Dir: filepath.Join(c.dir, "judge"), Account: "judge", Threads: 1,
-		Say: func(text string) { c.t.Log(text) }, HeaderTimeout: time.Second, FileTimeout: 5 * time.Second}
+		Private: true, Say: func(text string) { c.t.Log(text) }}
 }
 
 // open lets the phase of opening begin.
@@ -190,6 +189,20 @@ func TestJudge(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(c.dir, "judge", "1", dirModels)); !errors.Is(err, os.ErrNotExist) {
 		t.Error("the models stay")
+	}
+}
+
+// Files at private addresses are not asked for, unless the evaluator allows it: a stranger names the URL.
+func TestJudgeAsksPublicAddresses(t *testing.T) {
+	c := begin(t)
+	asked := false
+	c.mux.HandleFunc("/private/", func(http.ResponseWriter, *http.Request) { asked = true })
+	c.SetURL += "/private"
+	j := c.judge()
+	j.Private = false
+	c.must(j.Block(t.Context(), market{c}, 80))
+	if asked || c.seals != 1 {
+		t.Errorf("asked %v, %d seals", asked, c.seals)
 	}
 }
 

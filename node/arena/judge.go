@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,6 +20,7 @@ import (
 	"github.com/starling-network/starling/node/arena/files"
 	"github.com/starling-network/starling/node/download"
 	"github.com/starling-network/starling/node/folder"
+	"github.com/starling-network/starling/node/hosting/x402"
 	"github.com/starling-network/starling/protocol/arena"
 	"github.com/starling-network/starling/protocol/arena/duel"
 	"github.com/starling-network/starling/protocol/arena/hidden"
@@ -39,9 +39,8 @@ type Judge struct {
 	Dir     string
 	Account string
 	Threads int
+	Private bool              // files at private addresses are got, too
 	Say     func(text string) // reports progress
-	// wait of a download for the first bytes of an answer, and for the whole file
-	HeaderTimeout, FileTimeout time.Duration
 }
 
 // sealed is the file of a report that was sealed, or is about to be.
@@ -52,6 +51,7 @@ type sealed struct {
 
 const (
 	fileSealed = "sealed.json"
+	patience   = 30 * time.Second // for a file, and a second more for each MiB that it may have
 	dirModels  = "models"
 )
 
@@ -376,9 +376,9 @@ func (e *evaluation) get(ctx context.Context, url, name, path, sum string, most 
 	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
 		return nil // it was checked before it got its name
 	}
-	ctx, cancel := context.WithTimeout(ctx, e.FileTimeout)
+	ctx, cancel := context.WithTimeout(ctx, patience+time.Duration(most>>20)*time.Second)
 	defer cancel()
-	client := &http.Client{Transport: &http.Transport{ResponseHeaderTimeout: e.HeaderTimeout}}
+	client := x402.NewClient(e.Private)
 	defer client.CloseIdleConnections()
 	_, err := download.Get(ctx, download.File{URL: strings.TrimSuffix(url, "/") + "/" + name, Path: path, SHA256: sum,
 		Max: most, Client: client, Retry: time.Millisecond})

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -28,6 +27,7 @@ type judging struct {
 	bond    string
 	contest uint64
 	threads int
+	private bool
 }
 
 func judgeCommand(c *terminal.Console) *cobra.Command {
@@ -43,7 +43,8 @@ panel has the fee. One that seals no report, or does not open it, loses a tenth 
 starts this command again; starling market arena retire returns the bond.
 
 Models are read, not executed: config.json and safetensors. Downloads continue after a restart, and losses that were
-computed are kept. --contest ends the command when that contest is over.`,
+computed are kept. Strangers choose the URLs: no redirection is followed, and files at private addresses
+are not got without --private. --contest ends the command when that contest is over.`,
 		Example: `  starling market arena judge --home net/verifier --bond 5
   starling market arena judge --home net/verifier --contest 3`,
 		Args: usage.Exactly(),
@@ -64,6 +65,8 @@ computed are kept. --contest ends the command when that contest is over.`,
 	f := cmd.Flags()
 	f.StringVar(&o.bond, "bond", "1", "ZEN that the bond has at least: more are locked if there are fewer")
 	f.Uint64Var(&o.contest, "contest", 0, "end when this contest is over")
+	f.BoolVar(&o.private, "private", false, "also get files from private addresses, as those of a network on this "+
+		"machine have")
 	f.IntVar(&o.threads, "threads", kernel.Cores, "number of threads")
 	return cmd
 }
@@ -75,7 +78,7 @@ func (o *judging) judge(cmd *cobra.Command, c *terminal.Console) error {
 			return err
 		}
 		j := &nodearena.Judge{Dir: dirs(o.Home, "judge"), Account: cl.Address(), Threads: o.threads, Say: say,
-			HeaderTimeout: 20 * time.Second, FileTimeout: time.Hour}
+			Private: o.private}
 		next, err := target.Blocks(ctx, cl)
 		if err != nil {
 			return err
