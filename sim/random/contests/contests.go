@@ -67,7 +67,7 @@ func evaluate(ctx context.Context, d draw.Source, c *client.Client) (string, sdk
 	for _, p := range draw.Mixed(d, all) {
 		switch {
 		case !p.Has(crew.Verifier):
-		case d.Often(4):
+		case d.Often(8):
 			return p.ID, &arenapb.MsgRetire{Sender: p.ID}, err
 		default:
 			return p.ID, &arenapb.MsgEvaluate{Sender: p.ID, Bond: d.Below(2 * arena.MinBond)}, err
