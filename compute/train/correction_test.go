@@ -42,11 +42,11 @@ func TestCorrectionStopsWhereThePowerDoes(t *testing.T) {
 
 func TestMomentsThatLastTooLongAreRefused(t *testing.T) {
 	s := &Spec{Steps: 1 << 16, Exchange: Exchange{Moments: true, Carry: 256}}
-	if err := s.checkCarry(); !errors.Is(err, ErrSpec) {
+	if err := wrap(s.Exchange.Check(s.Units, s.Steps)); !errors.Is(err, ErrSpec) {
 		t.Errorf("moments through %d steps: %v", 1<<24, err)
 	}
 	s.Exchange.Carry = 16
-	if err := s.checkCarry(); err != nil {
+	if err := wrap(s.Exchange.Check(s.Units, s.Steps)); err != nil {
 		t.Error(err)
 	}
 }

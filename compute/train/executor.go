@@ -33,7 +33,7 @@ func (t *Task) RunOn(x Executor, base *Checkpoint, unit uint32,
 	if err := s.continueTo(t.Spec.StepsOf(unit), r, each(observe)); err != nil {
 		return nil, err
 	}
-	r.conclude(base.Params, base, unit)
+	r.Conclude(base.Params, base, unit)
 	return r, nil
 }
 

@@ -23,5 +23,10 @@ func Model(s *Spec, c *Checkpoint, number int) *Checkpoint {
 	return &Checkpoint{Round: c.Round, Names: c.Names, Params: all[number]}
 }
 
-// ModelOf is the model of a checkpoint that a unit begins with.
-func ModelOf(s *Spec, c *Checkpoint, unit uint32) *Checkpoint { return Model(s, c, Node(s, unit)) }
+// ModelOf is the model of a checkpoint that a unit begins with, or its stage of that. Of the result it is the same.
+func ModelOf(s *Spec, c *Checkpoint, unit uint32) *Checkpoint {
+	if s.Pipeline != nil && len(c.Names) == len(s.Pipeline.Stage) {
+		return stageOf(s.Pipeline, c, unit)
+	}
+	return Model(s, c, Node(s, unit))
+}

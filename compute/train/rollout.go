@@ -9,6 +9,7 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/stages"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train/parts"
 	"github.com/starling-network/starling/compute/train/swarm"
@@ -42,21 +43,25 @@ func checkRollout(s *Spec) error {
 	if s.Rollout != nil && err == nil {
 		err = s.Apart().Check(s.Sizes == nil && !x.CarriesState() && !x.Replicas())
 	}
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrSpec, err)
-	}
-	return nil
+	return wrap(err)
 }
 
 type kinds struct {
 	learn, draw *program.Program
 	spec        *Spec     // of drawing units
 	exec        *cpu.Exec // of draw
+
+	plan  *stages.Plan // of a job in stages, which has no others
+	execs []*cpu.Exec  // of the programs of its stages
 }
 
-// Divide makes the tasks of the two kinds of units, if there are two. It is called once, before the task is used.
+// Divide makes the tasks of the kinds of units, if there are several: two, or one for each stage. It is called once,
+// before the task is used.
 func (t *Task) Divide() error {
-	if t.Spec.Rollout == nil {
+	switch {
+	case t.Spec.Pipeline != nil:
+		return t.cut()
+	case t.Spec.Rollout == nil:
 		return nil
 	}
 	p := &kinds{learn: parts.Learning(t.Step), draw: parts.Drawing(t.Step), spec: ofDrawing(t.Spec)}
@@ -103,8 +108,14 @@ func (t *Task) Of(unit uint32) *Task {
 	}
 	of := *t
 	of.kinds, of.Device, of.whole = nil, nil, t
-	if of.Step = t.kinds.learn; unit >= t.Spec.Units {
+	switch plan := t.kinds.plan; {
+	case plan != nil:
+		_, stage := t.Spec.Pipeline.Of(unit)
+		of.Step, of.Exec = plan.Stages[stage].Whole, t.kinds.execs[stage]
+	case unit >= t.Spec.Units:
 		of.Spec, of.Step, of.Exec = t.kinds.spec, t.kinds.draw, t.kinds.exec
+	default:
+		of.Step = t.kinds.learn
 	}
 	of.Frozen, of.FrozenRoots = nil, nil
 	all, roots := Frozen(t.Step), t.FrozenRoots

@@ -78,7 +78,7 @@ func (t *Task) begin(base *Checkpoint, unit uint32, from []*tensor.Tensor, own b
 		answers, from = from, nil
 	}
 	left, moments := Split(t.Spec.Exchange, len(base.Params), from)
-	from = t.Spec.Exchange.Below(base, unit, left)
+	from = Below(t.Spec.Exchange, base, unit, left)
 	remembered, shapes := Moments(t.Step), t.Step.InputShapes()
 	if from != nil && !alike(base.Params, from) || moments != nil && !shaped(moments, remembered, shapes) ||
 		!shaped(answers, parts.Given(t.Step), shapes) {
@@ -310,12 +310,13 @@ func (t *Task) Resume(base *Checkpoint, unit uint32, from []*tensor.Tensor, own 
 		from = nil
 	}
 	left, _ := Split(t.Spec.Exchange, len(base.Params), from)
-	r.conclude(t.Spec.origin(base, left), base, unit)
+	r.Conclude(t.Spec.origin(base, left), base, unit)
 	return r, nil
 }
 
-// conclude makes the update of a whole unit, or says where its numbers end.
-func (r *Result) conclude(origin []*tensor.Tensor, base *Checkpoint, unit uint32) {
+// Conclude makes the update of a whole unit, which began with some parameters of a checkpoint, or says where its
+// numbers end.
+func (r *Result) Conclude(origin []*tensor.Tensor, base *Checkpoint, unit uint32) {
 	for i, n := range base.Names {
 		delta := Difference(origin[i], r.End[i])
 		origin[i].Rest()

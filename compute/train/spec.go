@@ -19,7 +19,9 @@ import (
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train/parts"
+	"github.com/starling-network/starling/compute/train/replica"
 	"github.com/starling-network/starling/compute/train/schedule"
+	"github.com/starling-network/starling/compute/train/sharing"
 )
 
 // ErrSpec wraps every reason why a specification is refused.
@@ -57,6 +59,9 @@ type Spec struct {
 
 	Rollout *Rollout `cbor:"22,keyasint,omitempty"` // answers are drawn apart; nil: they are not, or the job draws none
 
+	// The model is cut into stages, and a unit is a stage of a replica, see package replica; nil: units have the model.
+	Pipeline *replica.Pipeline `cbor:"23,keyasint,omitempty"`
+
 	learning *Spec // of the units that learn from the answers of this one
 }
 
@@ -69,84 +74,14 @@ func (s *Spec) Compile(step *program.Program, threads int) (*cpu.Exec, error) {
 	return cpu.Compile(step, threads)
 }
 
-// Exchange says how the updates of a round become one checkpoint. It is carried out by exchange/.
-type Exchange struct {
-	Codec string  `cbor:"1,keyasint"` // a name of exchange/codec
-	Rule  string  `cbor:"2,keyasint"` // a name of exchange/aggregate
-	Trim  float64 `cbor:"3,keyasint"` // share cut off at each end by the trimmed mean
-	Outer string  `cbor:"4,keyasint"` // a name of exchange/outer
-	Rate  float64 `cbor:"5,keyasint"`
-	// of outer.Nesterov; of outer.Adam and outer.Yogi, the decay of the first moment
-	Momentum float64 `cbor:"6,keyasint"`
-	Decay    float64 `cbor:"7,keyasint"` // of the second moment
-	Eps      float64 `cbor:"8,keyasint"` // what is added to its root
-	// decay of the part left out of the update of a unit, which is added to the next update; 0: the part is lost
-	Feedback float64 `cbor:"9,keyasint,omitempty"`
-	// consecutive rounds in which units pass on their state, the first of which begins without one; 0 without feedback
-	Carry uint32 `cbor:"10,keyasint,omitempty"`
-
-	// Of an outer optimizer that takes the steps of Spec.Rate itself: a round is one of them, and its units are gradients.
-	Gradients   bool    `cbor:"11,keyasint,omitempty"`
-	WeightDecay float64 `cbor:"12,keyasint,omitempty"` // decoupled weight decay of tensors of two or more dimensions
-	Clip        float64 `cbor:"13,keyasint,omitempty"` // largest norm of the combined gradient; 0: any
-
-	// For a job whose units train replicas of their own: a unit begins from the checkpoint less the carried state, and
-	// passes on the part that its update left out. At most one of Pick and Fragments is given, and the last round of a
-	// group exchanges everything.
-	SampleEvery uint32 `cbor:"14,keyasint,omitempty"` // the other rounds exchange one in Pick elements of every parameter
-	// the other rounds exchange one of this number of fragments of the layers, in turn
-	Fragments uint32 `cbor:"15,keyasint,omitempty"`
-
-	// For a job of Pairs replicas, one a unit, that average in pairs. They are in the checkpoint.
-	Pairs    uint32 `cbor:"16,keyasint,omitempty"`
-	Topology string `cbor:"17,keyasint,omitempty"` // a name of exchange/outer: who is paired with whom
-
-	// Units pass on the moments of the inner optimizer, and the count of steps that corrects their bias.
-	Moments bool `cbor:"19,keyasint,omitempty"`
-
-	// For a job of Policies models, one a unit, each of which its unit alone trains: the checkpoint has all of them.
-	Policies uint32 `cbor:"21,keyasint,omitempty"`
-
-	// Transform of the elements of a parameter before they are compressed: a name of exchange/codec. Error feedback and
-	// the rule apply to the transformed elements; the result of the rule is transformed back. Not for replicas.
-	Transform string `cbor:"20,keyasint,omitempty"`
-
-	// For a job whose rounds overlap, see Applied: the share of its own progress in a round with which a unit continues
-	// in the next, above 0 and up to 1. The unit begins below the checkpoint by the carried state, sends its own
-	// difference, and passes on that share of it. With Fragments this applies to a fragment that was sent, see
-	// UnderWay; it excludes Pick. 0: rounds do not overlap.
-	Overlap float64 `cbor:"18,keyasint,omitempty"`
-}
-
-// Replicas reports whether units continue from their own last state, and not from the parameters of the checkpoint
-// alone.
-func (x Exchange) Replicas() bool { return x.workersDiffer() || x.Pairs > 0 }
-
-// StateDependsOnCarry reports whether the state that a unit begins with depends on the carried state. The part that
-// error feedback left out is added to the update, and to no state.
-func (x Exchange) StateDependsOnCarry() bool { return x.workersDiffer() || x.Moments }
-
-// CarriesResidual reports whether units pass on a tensor for every parameter besides moments: the part that their
-// update left out, or their difference to the checkpoint.
-func (x Exchange) CarriesResidual() bool { return x.Feedback > 0 || x.workersDiffer() }
-
-// CarriesState reports whether a unit passes on any of the tensors that CarriedNames names.
-func (x Exchange) CarriesState() bool { return x.CarriesResidual() || x.Moments }
+// Exchange says how the updates of a round become one checkpoint: see package sharing.
+type Exchange = sharing.Exchange
 
 // Split divides the state carried to a unit with the given number of parameters: the part left out, and the moments;
 // nil for a part that does not exist.
 func Split[T any](x Exchange, params int, from []T) (left, moments []T) {
-	switch {
-	case len(from) < params || !x.Moments:
-		return from, nil
-	case !x.CarriesResidual():
-		return nil, from
-	}
-	return from[:params], from[params:]
+	return sharing.Split(x, params, from)
 }
-
-// workersDiffer reports whether units begin from the carried state.
-func (x Exchange) workersDiffer() bool { return x.SampleEvery > 0 || x.Fragments > 0 || x.Overlap > 0 }
 
 // PairState is how many tensors of state a checkpoint has for each parameter of a replica in pairs: by how much the
 // replica is below the parameter, and its momentum.
@@ -225,11 +160,20 @@ func (s *Spec) Check() error {
 		unit("outer learning rate", s.Exchange.Rate, 0, 1e3), unit("outer momentum", s.Exchange.Momentum, 0, 1),
 		unit("outer decay", s.Exchange.Decay, 0, 1), unit("outer tau", s.Exchange.Eps, 0, 1e3),
 		unit("trim", s.Exchange.Trim, 0, 0.5), unit("overlap", s.Exchange.Overlap, 0, 1),
-		unit("feedback", s.Exchange.Feedback, 0, 1), s.checkCarry(), s.checkSizes(),
-		checkRollout(s),
+		unit("feedback", s.Exchange.Feedback, 0, 1), wrap(s.Exchange.Check(s.Units, s.Steps)), s.checkSizes(),
+		checkRollout(s), wrap(s.Pipeline.Check(s.Units, s.Steps, s.Segment,
+			s.Sizes == nil && s.Rollout == nil && s.Exchange.Separable())),
 		unit("outer weight decay", s.Exchange.WeightDecay, 0, 1),
 		unit("outer clip", s.Exchange.Clip, 0, 1e9), s.checkGradients(),
 	)
+}
+
+// wrap makes a reason why a part of a specification cannot be executed one of the specification.
+func wrap(err error) error {
+	if err != nil {
+		err = fmt.Errorf("%w: %w", ErrSpec, err)
+	}
+	return err
 }
 
 // checkGradients refuses a job of gradients whose units are more than that.
@@ -257,61 +201,6 @@ func (s *Spec) checkSizes() error {
 	case x.Gradients || x.Pairs > 0:
 		return fmt.Errorf("%w: units of different sizes that are gradients, or replicas in pairs: of both each counts the "+
 			"same", ErrSpec)
-	}
-	return nil
-}
-
-// maxCarry is the largest number of rounds through which units may pass on their state: a member that lacks the state
-// executes as many units, from checkpoints that members keep until then.
-const maxCarry = 256
-
-// maxMomentSteps is through how many steps moments may last. The correction of their bias multiplies as often, in every
-// question of a dispute about it.
-const maxMomentSteps = 1 << 20
-
-// Limits of the exchanged part in rounds of replicas.
-const (
-	maxSampleEvery = 1 << 12
-	maxFragments   = 1 << 8
-	maxPairs       = 16
-)
-
-func (s *Spec) checkCarry() error {
-	x := s.Exchange
-	if (x.Carry > 1) != x.CarriesState() || x.Carry == 1 || x.Carry > maxCarry {
-		return fmt.Errorf("%w: feedback %v, moments that last, or replicas, through %d rounds, wanted both or none, and 2 "+
-			"to %d rounds", ErrSpec, x.Feedback, x.Carry, maxCarry)
-	}
-	if uint64(x.Carry)*uint64(s.Steps) > maxMomentSteps && x.Moments {
-		return fmt.Errorf("%w: moments that last through %d rounds of %d steps, at most %d steps in all", ErrSpec, x.Carry,
-			s.Steps, maxMomentSteps)
-	}
-	if x.Moments && x.Gradients {
-		return fmt.Errorf("%w: moments that last of units that are gradients, which have none", ErrSpec)
-	}
-	if x.Pairs > 0 && (x.Pairs != s.Units || x.Pairs > maxPairs || x.Carry > 0 || x.Gradients) || x.Pairs == 0 &&
-		x.Topology != "" {
-		return fmt.Errorf("%w: %d replicas in pairs of %d units, wanted one a unit, at most %d, that carry no state and "+
-			"are no gradients", ErrSpec, x.Pairs, s.Units, maxPairs)
-	}
-	if x.Transform != "" && x.Replicas() {
-		return fmt.Errorf("%w: replicas whose updates are transformed by %q: a replica starts from its end state, "+
-			"which has no frequencies", ErrSpec, x.Transform)
-	}
-	if !x.workersDiffer() {
-		return nil
-	}
-	given := 0
-	for _, is := range []bool{x.SampleEvery > 0, x.Fragments > 0 || x.Overlap > 0, x.Feedback > 0, x.Gradients} {
-		if is {
-			given++
-		}
-	}
-	if given > 1 || x.SampleEvery == 1 || x.SampleEvery > maxSampleEvery || x.Fragments == 1 ||
-		x.Fragments > maxFragments {
-		return fmt.Errorf("%w: replicas that exchange one of %d elements and one of %d fragments, with an overlap of %v: "+
-			"wanted elements, 2 to %d, or fragments, 2 to %d, that may overlap, and neither feedback nor gradients",
-			ErrSpec, x.SampleEvery, x.Fragments, x.Overlap, maxSampleEvery, maxFragments)
 	}
 	return nil
 }
@@ -395,7 +284,8 @@ func (s *Spec) Address(round, unit, step uint32) data.Address {
 }
 
 func address(s *Spec, round, unit, step uint32) data.Address {
-	a := data.Address{Seed: s.Seed, Round: round, Unit: unit, Step: step, Units: s.Units, StepsPerRound: s.Steps,
+	n := s.Pipeline.Stages()
+	a := data.Address{Seed: s.Seed, Round: round, Unit: unit / n, Step: step, Units: s.Units / n, StepsPerRound: s.Steps,
 		Batch: s.Batch, Block: s.Block}
 	if s.Sizes != nil {
 		a.Unit, a.Step, a.Units, a.StepsPerRound = 0, uint32(s.StepsBefore(unit))+step, 1, uint32(s.StepsBefore(s.Units))
@@ -436,7 +326,8 @@ func (s *Spec) Dice(round, unit, step uint32) *tensor.Tensor {
 		unit, step = s.learning.Apart().Learns(unit)
 		s = s.learning
 	}
-	place := (uint64(round)*uint64(s.Units)+uint64(unit))*uint64(s.Steps) + uint64(step)
+	n := s.Pipeline.Stages()
+	place := (uint64(round)*uint64(s.Units/n)+uint64(unit/n))*uint64(s.Steps) + uint64(step)
 	t := tensor.New(tensor.Make(tensor.Int64, 3))
 	copy(tensor.As[int64](t.Bytes()), []int64{int64(s.Seed), diceStream, int64(place << 32)})
 	return t

@@ -179,6 +179,9 @@ func CheckProgram(s *Spec, p *program.Program) error {
 	if err := parts.Check(p, s.Rollout != nil, len(s.Apart().ReadsAll(0))); err != nil {
 		return fmt.Errorf("%w: %w", ErrSpec, err)
 	}
+	if err := checkCut(s, p); err != nil {
+		return fmt.Errorf("%w: %w", ErrSpec, err)
+	}
 	shapes := p.InputShapes()
 	tokens := tensor.Shape{DType: tensor.Int32, Dims: []int{int(s.Batch), int(s.Length) + 1}}
 	if !shapes["tokens"].Equal(tokens) {
@@ -235,11 +238,11 @@ func CheckProgram(s *Spec, p *program.Program) error {
 
 // Below is the difference by which a unit begins below the parameters of a checkpoint: the carried state, or the
 // place of its replica in the checkpoint; nil for none, as where units are no replicas.
-func (x Exchange) Below(base *Checkpoint, unit uint32, from []*tensor.Tensor) []*tensor.Tensor {
+func Below(x Exchange, base *Checkpoint, unit uint32, from []*tensor.Tensor) []*tensor.Tensor {
 	switch at := PairState * int(unit); {
 	case x.Pairs > 0 && at < len(base.Outer):
 		return base.Outer[at]
-	case x.workersDiffer():
+	case x.WorkersDiffer():
 		return from
 	}
 	return nil

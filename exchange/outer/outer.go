@@ -165,6 +165,9 @@ func parcel(s *train.Spec, names []string, round uint32) (update.PackOptions, er
 // checkpoint of the job. Errors about the bytes wrap codec.ErrPayload.
 func Unpack(s *train.Spec, base *train.Checkpoint, round, unit uint32, root canon.Digest,
 	b []byte) ([]*tensor.Tensor, error) {
+	if s.Pipeline != nil {
+		base = train.ModelOf(s, base, unit)
+	}
 	shapes := make([]tensor.Shape, len(base.Params))
 	for i, p := range base.Params {
 		shapes[i] = p.Shape
@@ -221,6 +224,9 @@ func Advance(s *train.Spec, base *train.Checkpoint, deltas [][]*tensor.Tensor) (
 // is combined. lay, if it is not nil, is given each tensor of the result, which is what it returns.
 func Consume(s *train.Spec, base *train.Checkpoint, deltas [][]*tensor.Tensor,
 	lay func(*tensor.Tensor) *tensor.Tensor) (*train.Checkpoint, error) {
+	if s.Pipeline != nil {
+		return advanceStages(s, base, deltas, lay)
+	}
 	rounds, units := s.Applied(base.Round), int(s.Units)
 	if len(deltas) != len(rounds)*units {
 		return nil, fmt.Errorf("%w: %d updates of %d rounds of %d units", ErrRound, len(deltas), len(rounds), units)

@@ -49,7 +49,7 @@ func (h *herd) round() *train.Checkpoint {
 		r, ends := new(train.Result), []*tensor.Tensor(nil)
 		for i, p := range before.Params {
 			end := p.Clone()
-			if below := h.spec.Exchange.Below(before, uint32(u), h.from[u]); below != nil {
+			if below := train.Below(h.spec.Exchange, before, uint32(u), h.from[u]); below != nil {
 				end = train.Difference(p, below[i])
 			}
 			walk := make([]float32, len(end.F32()))
@@ -91,7 +91,7 @@ func (h *herd) round() *train.Checkpoint {
 // at is element k of a parameter of a replica at the start of the next round.
 func (h *herd) at(u, i, k int) float64 {
 	x := h.base.Params[i].F32()[k]
-	if below := h.spec.Exchange.Below(h.base, uint32(u), h.from[u]); below != nil {
+	if below := train.Below(h.spec.Exchange, h.base, uint32(u), h.from[u]); below != nil {
 		x -= below[i].F32()[k]
 	}
 	return float64(x)

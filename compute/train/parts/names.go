@@ -25,6 +25,9 @@ const (
 	Exchanged = "x/" // of the state: what the stage has received and sent in the step before
 )
 
+// IsExchanged reports whether a tensor of a state is a value that a stage has received or sent.
+func IsExchanged(name string) bool { return strings.HasPrefix(name, Exchanged) }
+
 // Anchor is the prefix of the names of the parameters that a unit began with, which a program with a proximal term
 // reads.
 const Anchor = "b/"
