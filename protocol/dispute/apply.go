@@ -255,12 +255,13 @@ func (g Dispute) claim(k Kind, index uint32) Claim {
 	c := Claim{
 		Kind: k, Round: g.Config.Round, Unit: g.Config.Unit, Base: g.Config.Base,
 		Step: uint32(g.Steps.From), Prior: g.Steps.Prior, After: g.Steps.After, Index: index, From: g.Config.From,
+		Links: g.Config.Links,
 	}
 	switch k {
 	case Tile, Binding:
 		c.Trace = g.Tree.root()
 	case Carry:
-		c.Update = g.Config.Update
+		c.Update, c.Segments = g.Config.Update, g.Config.Segments
 	}
 	return c
 }

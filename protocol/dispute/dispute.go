@@ -68,6 +68,9 @@ type Config struct {
 	ChallengerBlocks int64 `cbor:"17,keyasint,omitzero"`
 	// the unit has no update, which could be disputed: it passes on a state alone
 	NoUpdate bool `cbor:"18,keyasint,omitzero"`
+	// of a unit that is a stage of a model: what it has exchanged with others, by link. Carried is then the root over
+	// these, and StateTensors their number.
+	Links []canon.Digest `cbor:"19,keyasint,omitempty"`
 }
 
 // carriedTensors is the number of tensors of the carried state.

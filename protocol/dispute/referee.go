@@ -36,6 +36,9 @@ type Claim struct {
 	Update      canon.Digest // root of the update, which both agree on: Carry
 	// the asserter's claim after the part; after the last part the root of the output or the payload
 	Output canon.Digest
+
+	Links    []canon.Digest // Config.Links
+	Segments []canon.Digest // Config.Segments: Carry
 }
 
 // Ruling is the answer of a referee.

@@ -9,6 +9,7 @@
 package handover
 
 import (
+	"encoding/binary"
 	"slices"
 
 	"github.com/starling-network/starling/canon"
@@ -29,13 +30,18 @@ func (s Side) String() string { return [...]string{"neither", "sender", "receive
 
 // Link is the frames from one stage to another in a round of a replica.
 type Link struct {
-	Job      canon.Digest `cbor:"1,keyasint"`
+	Job      canon.Digest `cbor:"1,keyasint"` // with the attempt, as Of names both
 	Round    uint32       `cbor:"2,keyasint"`
 	Replica  uint32       `cbor:"3,keyasint"`
 	From     uint32       `cbor:"4,keyasint"` // stage
 	To       uint32       `cbor:"5,keyasint"`
 	Sender   string       `cbor:"6,keyasint"` // account that holds the stage From
 	Receiver string       `cbor:"7,keyasint"`
+}
+
+// Of names an attempt of a replica in a run: Link.Job is that. A signature of another attempt shows nothing.
+func Of(job string, attempt uint32) canon.Digest {
+	return canon.Sum("starling/handover/attempt/1", []byte(job), binary.LittleEndian.AppendUint32(nil, attempt))
 }
 
 // Head binds all frames of a link up to one. The zero value is that of none.

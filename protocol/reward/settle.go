@@ -151,8 +151,12 @@ func audited(t terms.Terms, unit, segment uint32) uint64 {
 	if segment == 0 || segment >= t.SegmentsOf(unit) {
 		return t.FlopsOf(unit)
 	}
-	high, low := bits.Mul64(t.UnitFlops, uint64(segment))
-	flops, _ := bits.Div64(high, low, uint64(t.Segments)) // less than UnitFlops
+	whole := t.UnitFlops
+	if len(t.Pipeline.Flops) > 0 { // stages differ in what a segment takes
+		whole = t.FlopsOf(unit)
+	}
+	high, low := bits.Mul64(whole, uint64(segment))
+	flops, _ := bits.Div64(high, low, uint64(t.Segments)) // less than whole
 	return flops
 }
 

@@ -136,6 +136,9 @@ func (g *stage) commit(unit uint32) {
 		if s.Terms.Carries(s.Round) {
 			c.HandedState = work.HandedState{Root: canon.Sum("test/carried", c.Update[:]), CID: "bafycarried"}
 		}
+		if len(s.Terms.Pipeline.Flops) > 0 {
+			c = linked(s, c, unit)
+		}
 		return s.Commit(g.env(), u.Worker, work.UnitID{Unit: unit, Round: s.Round, Attempt: u.Attempt}, c)
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/starling-network/starling/protocol/run/admission"
+	"github.com/starling-network/starling/protocol/run/assignment"
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/event"
 	"github.com/starling-network/starling/protocol/run/progress"
@@ -31,6 +32,9 @@ func (s State) Commit(env transition.Env, from string, id work.UnitID,
 	if c.Diverged() && s.Tolerant(*before.Units[id.Unit]) {
 		return s, nil, fmt.Errorf("%w: no update of unit %d, which is not exact: that could not be checked",
 			refusal.ErrBadCommitment, id.Unit)
+	}
+	if err := before.Agrees(s.Terms, id.Unit, c); err != nil {
+		return s, nil, err
 	}
 	d := s.edit(env)
 	l := d.EditRound(id.Round)
@@ -73,13 +77,19 @@ func (d *rules) measure(from string, unit uint32, mine work.PreviousAssignee, la
 // that slice of it which it needs. It is an answer, if not the vote that was asked for. When more than half of the
 // members other than its worker have said so, the unit is done again by another. Members also report answers of a unit
 // that draws: see withholdAnswers. A report about a round that is attested already gives the member time to execute the
-// round again: see lineage.
+// round again: see lineage. In a run of stages a worker says so while it trains, of a unit of its replica whose worker
+// it waits for.
 func (s State) Missing(env transition.Env, from string, id work.UnitID, slice uint32) (State, []event.Event, error) {
 	u, err := admission.Unit(s.Progress, from, id)
 	if err != nil {
 		return s, nil, err
 	}
 	d := s.edit(env)
+	if id.Round == s.Round && s.Phase == progress.Train && u.Worker != from && !slices.Contains(u.Missing, from) &&
+		assignment.Awaits(d.Assignment, from, id.Unit) { // in a run of stages
+		after, events := d.finish()
+		return after, events, nil
+	}
 	switch {
 	case u.Draws && u.Status == work.Assigned:
 		return s, nil, fmt.Errorf("%w: unit %d is not committed", refusal.ErrWrongPhase, id.Unit)

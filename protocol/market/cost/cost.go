@@ -141,7 +141,7 @@ func roundCost(t terms.Terms, learn, draw, checked uint64) uint64 {
 // Units is the cost of all units of a round at a price for those that learn, and one for those that draw, each rounded
 // by itself. It saturates, as a bound should.
 func Units(t terms.Terms, price, draw uint64) (all uint64) {
-	if t.Sizes == nil {
+	if t.Sizes == nil && len(t.Pipeline.Flops) == 0 {
 		unit, _ := Of(t.UnitFlops, price)
 		drawn, _ := Of(t.Rollout.Flops, draw)
 		return Add(Multiply(unit, uint64(t.Units)), Multiply(drawn, uint64(t.Rollout.Units)))

@@ -41,6 +41,10 @@ func (d *Assignment) Deal() {
 		d.dealApart(workers)
 		return
 	}
+	if staged(d) {
+		dealStages(d, workers)
+		return
+	}
 	owners := d.equal
 	if d.Terms.Sizes != nil {
 		owners = d.fitted

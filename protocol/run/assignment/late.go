@@ -55,6 +55,10 @@ func (d *Assignment) TakeBack(l *work.RoundState, i int, to work.PreviousAssigne
 // LateUnits takes units past their deadline from their workers. A worker that is late with several units has missed one
 // deadline. A unit waits for the dispute about its origin: its worker may not be able to train before it ends.
 func (d *Assignment) LateUnits() {
+	if staged(d) {
+		lateReplicas(d)
+		return
+	}
 	type place struct {
 		round *work.RoundState
 		unit  int

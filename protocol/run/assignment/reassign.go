@@ -23,6 +23,10 @@ func (d *Assignment) Reassigning() func(l *work.RoundState, i int, why string) {
 		if d.Halted() {
 			return
 		}
+		if staged(d) {
+			restart(d, l, why, i)
+			return
+		}
 		if n == nil {
 			n = count(d.Draft)
 		}

@@ -73,6 +73,19 @@ func (d *Assignment) Turn(worker string, before int64) {
 // work does not need the update, so a cheating worker cannot escape the verdict by withholding the update. Tolerant
 // work has no verdict, and its verifier does need the update.
 func (d *Assignment) Withheld(i int) {
+	if !staged(d) {
+		withheld(d, i)
+		return
+	}
+	for _, u := range d.Replica(d.Terms, uint32(i)) { // that of another may have waited for the audit of this one
+		if u.Status == work.Accepted && mayRestart(d, u.Index) {
+			withheld(d, int(u.Index))
+		}
+	}
+}
+
+// withheld gives one such unit to another worker.
+func withheld(d *Assignment, i int) {
 	u := *d.Units[i]
 	if u.Draws || !d.MostSay(u.Worker, u.Missing) { // answers stand: see the message Missing
 		return

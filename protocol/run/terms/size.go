@@ -29,6 +29,9 @@ func (t Terms) FlopsOf(unit uint32) uint64 {
 	if t.IsDrawing(unit) {
 		return t.Rollout.Flops
 	}
+	if n := len(t.Pipeline.Flops); n > 0 {
+		return t.Pipeline.Flops[int(unit)%n]
+	}
 	if t.Sizes == nil {
 		return t.UnitFlops
 	}
@@ -37,6 +40,9 @@ func (t Terms) FlopsOf(unit uint32) uint64 {
 
 // RoundFlops is the number of floating-point operations of all units of a round, at most the largest number.
 func (t Terms) RoundFlops() uint64 {
+	if len(t.Pipeline.Flops) > 0 {
+		return t.Pipeline.roundFlops(t.Units)
+	}
 	each, n := t.UnitFlops, uint64(t.Units)
 	if t.Sizes != nil {
 		each, n = t.UnitFlops/uint64(t.Segments), 0

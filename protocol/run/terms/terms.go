@@ -59,6 +59,8 @@ type Terms struct {
 	Sizes []uint32 `cbor:"18,keyasint,omitempty"`
 	// units that draw the answers from which the others learn; zero: there are none
 	Rollout Rollout `cbor:"19,keyasint,omitzero"`
+	// units are stages of replicas; zero: they are not
+	Pipeline Pipeline `cbor:"20,keyasint,omitzero"`
 }
 
 // Screen is how far members look at the updates of a round before they attest.
@@ -127,6 +129,10 @@ func (t Terms) Validate() error {
 	case t.Rollout != Rollout{} && !t.drawn():
 		return fmt.Errorf("units that draw as %+v, for %d rounds of %d units, with a state through %d rounds", t.Rollout,
 			t.Rounds, t.Units, t.Carry)
+	case (len(t.Pipeline.Flops) > 0 || len(t.Pipeline.Links) > 0) && !t.staged():
+		return fmt.Errorf("%d units of stages of %v operations with links %v: wanted as many for each stage, of 2 to %d, "+
+			"the most expensive of which has %d, that are exact, of one size, and pass on no state", t.Units,
+			t.Pipeline.Flops, t.Pipeline.Links, MaxStages, t.UnitFlops)
 	case t.AuditPPM > 1_000_000:
 		return fmt.Errorf("audit rate of %d parts per million, at most 1000000", t.AuditPPM)
 	}

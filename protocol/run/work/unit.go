@@ -32,7 +32,14 @@ func CheckCommitment(t terms.Terms, c Commitment, round, unit uint32) error {
 	if t.IsDrawing(unit) {
 		return checkDrawn(c)
 	}
-	if err := carries(t, c, round); err != nil {
+	check := carries
+	if len(t.Pipeline.Flops) > 0 {
+		check = checkLinks
+		round = unit
+	} else if len(c.Links) > 0 {
+		return fmt.Errorf("%w: links of a unit that is no stage", refusal.ErrBadCommitment)
+	}
+	if err := check(t, c, round); err != nil {
 		return err
 	}
 	switch {

@@ -155,6 +155,17 @@ type Commitment struct {
 	// audit.Hide of the right Segments, which differ if a fault is planted; zero once that is shown
 	HiddenRoots canon.Digest `cbor:"7,keyasint"`
 	HandedState HandedState  `cbor:"8,keyasint,omitzero"` // the state that the unit carries over to the next round
+	// of a unit that is a stage: what it has exchanged on each of terms.Pipeline.LinksOf, in order. HandedState is then
+	// the root over them, and the CID of the record of the values.
+	Links []Exchanged `cbor:"9,keyasint,omitempty"`
+}
+
+// Exchanged is what a stage has exchanged on a link: the head over all frames (protocol/handover), and that the other
+// side has signed it.
+type Exchanged struct {
+	Frames    uint64       `cbor:"1,keyasint"`
+	Chain     canon.Digest `cbor:"2,keyasint"`
+	Signature []byte       `cbor:"3,keyasint"` // of the other side, after its public key
 }
 
 // Window has the rounds that are not settled. The fields of the embedded RoundState are those of the current round.

@@ -1,0 +1,168 @@
+package assignment
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/event"
+	"github.com/starling-network/starling/protocol/run/reason"
+	"github.com/starling-network/starling/protocol/run/work"
+)
+
+// Where units are stages of replicas (terms.Pipeline), those of a replica are computed at the same time, and none of
+// them alone. So they all have the same attempt: when one goes to another worker, the others begin again with it, and
+// what they had committed is void. A worker that waits for another says so by the message Missing. So it is known which
+// worker is late: one that another waits for, and that waits for no other.
+
+// dealStages deals the units of a round in turn, so that those of a replica go to different workers where there are
+// enough.
+func dealStages(d *Assignment, workers []string) {
+	for i := range d.Terms.Units {
+		d.Units = append(d.Units, &work.Unit{Index: i, Attempt: d.FirstAttempt})
+		d.give(int(i), workers[int(i)%len(workers)])
+	}
+}
+
+// staged reports whether units are stages of replicas.
+func staged(d *Assignment) bool { return len(d.Terms.Pipeline.Flops) > 0 }
+
+// restart lets a replica begin again. The units at some places go to other workers, the others stay with theirs, if
+// these still take part.
+func restart(d *Assignment, l *work.RoundState, why string, places ...int) {
+	n := int(d.Terms.Pipeline.Stages())
+	first := places[0] - places[0]%n
+	attempt, has := d.FirstAttempt, map[string]int{}
+	for k := first; k < first+n; k++ {
+		u := l.Units[k]
+		attempt = max(attempt, u.LastAttempt()+1)
+		if !slices.Contains(places, k) && d.IsActive(u.Worker) {
+			has[u.Worker]++
+		}
+	}
+	for k := first; k < first+n && !d.Halted(); k++ {
+		d.audits.CancelDisputes(l, k, why)
+		old := *l.Units[k]
+		next := work.Unit{Index: old.Index, Status: work.Assigned, Worker: old.Worker, Attempt: attempt,
+			AssignedAt: d.Env.Height, Audited: old.Audited, Looked: old.Looked || old.Passed, Refused: old.Refused}
+		moves := slices.Contains(places, k)
+		if moves {
+			next.Audited = next.Audited || why == reason.Verdict || why == reason.Silent || why == reason.Convicted
+			if !slices.Contains(next.Refused, old.Worker) {
+				next.Refused = append(slices.Clip(next.Refused), old.Worker)
+			}
+		}
+		if moves || !d.IsActive(old.Worker) {
+			next.Worker = stageTo(d, l.Round, next, has)
+			has[next.Worker]++
+		}
+		u := d.Unit(l, k)
+		*u = next
+		if next.Worker == "" {
+			d.Halt(reason.NoWorkers)
+			return
+		}
+		u.Deadline = d.Owed(next.Worker, next.Index, d.Env.Height)
+		again := event.Event{Kind: event.UnitAssigned, Round: l.Round, Unit: next.Index, Who: next.Worker}
+		if next.Worker != old.Worker {
+			again = event.Event{Kind: event.UnitReassigned, Round: l.Round, Unit: next.Index, Who: old.Worker,
+				Other: next.Worker, Why: why}
+		}
+		d.Emit(again)
+	}
+}
+
+// stageTo draws the worker that gets the unit of a stage: one that has not failed it, if there is one, and of these one
+// with the fewest units of the replica. has says how many each has.
+func stageTo(d *Assignment, round uint32, u work.Unit, has map[string]int) string {
+	all := crew.Learners(d.Crew)
+	fresh := slices.DeleteFunc(slices.Clone(all), func(id string) bool { return slices.Contains(u.Refused, id) })
+	for _, pool := range [][]string{fresh, all} {
+		if len(pool) == 0 {
+			continue
+		}
+		least := has[slices.MinFunc(pool, func(a, b string) int { return cmp.Compare(has[a], has[b]) })]
+		pool = slices.DeleteFunc(pool, func(id string) bool { return has[id] > least })
+		return pool[d.Pick("stage", round, u, len(pool))]
+	}
+	return ""
+}
+
+// lateReplicas lets replicas begin again of which a unit is past its deadline. Each worker that kept them waiting has
+// missed one deadline.
+func lateReplicas(d *Assignment) {
+	n := int(d.Terms.Pipeline.Stages())
+	var late [][]int
+	for first := 0; first+n <= len(d.Units); first += n {
+		units := d.Units[first : first+n]
+		if slices.ContainsFunc(units, func(u *work.Unit) bool {
+			return u.Status == work.Assigned && d.Env.Height > u.Deadline
+		}) {
+			late = append(late, awaited(units))
+		}
+	}
+	if len(late) == 0 {
+		return
+	}
+	if d.Unopened(); d.Halted() {
+		return
+	}
+	var missed []string
+	for _, places := range late {
+		for _, i := range places {
+			if w := d.Units[i].Worker; !slices.Contains(missed, w) {
+				missed = append(missed, w)
+			}
+		}
+	}
+	for _, id := range missed {
+		d.RecordMiss(id, reason.MissedDeadlines)
+	}
+	for _, places := range late {
+		restart(d, &d.RoundState, reason.MissedDeadline, places...)
+	}
+}
+
+// awaited are the places of the units for which a replica waits: of those without a commitment the ones whose workers
+// others wait for, and that wait for no other; or, if there is none, those that wait for no other; or all of them.
+func awaited(replica work.Units) []int {
+	waits := func(u *work.Unit) bool {
+		return slices.ContainsFunc(replica, func(o *work.Unit) bool { return slices.Contains(o.Missing, u.Worker) })
+	}
+	for _, is := range []func(u *work.Unit) bool{
+		func(u *work.Unit) bool { return len(u.Missing) > 0 && !waits(u) },
+		func(u *work.Unit) bool { return !waits(u) },
+		func(*work.Unit) bool { return true },
+	} {
+		var places []int
+		for _, u := range replica {
+			if u.Status == work.Assigned && is(u) {
+				places = append(places, int(u.Index))
+			}
+		}
+		if len(places) > 0 {
+			return places
+		}
+	}
+	return nil
+}
+
+// Awaits notes that a worker waits for that of another unit of its replica, and reports whether it may.
+func Awaits(d *Assignment, from string, unit uint32) bool {
+	u := d.Units[unit]
+	if !staged(d) || u.Status != work.Assigned || !slices.ContainsFunc(d.Replica(d.Terms, unit),
+		func(o *work.Unit) bool { return o.Status == work.Assigned && o.Worker == from }) {
+		return false
+	}
+	v := d.Unit(&d.RoundState, int(unit))
+	v.Missing = append(slices.Clip(v.Missing), from)
+	return true
+}
+
+// mayRestart reports whether the units of a replica may begin again without a verdict: none of them is looked at, or
+// disputed. Otherwise a worker that lied could have a friend give a unit up.
+func mayRestart(d *Assignment, unit uint32) bool {
+	return !slices.ContainsFunc(d.Replica(d.Terms, unit), func(u *work.Unit) bool {
+		return u.Status == work.Auditing || u.Status == work.Sealed || u.Status == work.Disputed
+	})
+}
