@@ -27,3 +27,9 @@ func Verify(address string, publicKey []byte, digest canon.Digest, signature []b
 	}
 	return nil
 }
+
+// VerifyJoined is Verify for a signature that follows the public key.
+func VerifyJoined(address string, joined []byte, digest canon.Digest) error {
+	n := min(secp256k1.PubKeySize, len(joined))
+	return Verify(address, joined[:n], digest, joined[n:])
+}

@@ -64,8 +64,25 @@ func (r *Referee) Decidable(most uint64) (cost uint64, err error) {
 	if err := division.Check(r.step, n); err != nil {
 		return n.Spent(), err
 	}
-	err = parameter.Fit(r.spec, r.step, n)
+	if err = parameter.Fit(r.spec, r.step, n); err == nil && r.spec.Pipeline != nil {
+		err = linksFit(r)
+	}
 	return n.Spent(), err
+}
+
+// linksFit reports a stage of which the roots of all states, from which the heads of its links follow, have no room in a
+// payload.
+func linksFit(r *Referee) error {
+	if len(r.stages) == 0 {
+		divide(r)
+	}
+	for i, of := range r.stages {
+		if n := int(r.spec.Steps) * len(of.index) * evidence.DigestBytes; n > evidence.MaxValues {
+			return fmt.Errorf("%w: the roots of the states of stage %d need %d bytes, at most %d are taken",
+				evidence.ErrTooLarge, i, n, evidence.MaxValues)
+		}
+	}
+	return nil
 }
 
 // tokensBytes bounds what shows a tile of the tokens of a step: every window in leaves of its own.

@@ -10,6 +10,7 @@ import (
 	"github.com/starling-network/starling/chain/referee/parameter"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/compute/train/replica"
 	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/exchange/slice"
@@ -31,7 +32,7 @@ func (r *Referee) Refute(c work.Combination, payload []byte) (string, error) {
 	if err := evidence.Decode(payload, &p); err != nil {
 		return "", err
 	}
-	t, err := tileOf(r, c, p)
+	t, err := tileOf(r, &c, p)
 	if err != nil {
 		return "", err
 	}
@@ -57,14 +58,21 @@ type attestedTile struct {
 	shape     tensor.Shape
 	name      string
 	parameter int
-	list      int // 0: of the parameters, otherwise of the outer state
-	lo, hi    int // elements
+	// among the parameters of an update, and the number of these
+	among, params int
+	list          int // 0: of the parameters, otherwise of the outer state
+	lo, hi        int // elements
 }
 
 // tileOf finds the tile that a payload is about, and holds the roots that the payload brings to those of the
 // combination.
-func tileOf(r *Referee, c work.Combination, p evidence.Combination) (t attestedTile, err error) {
+//
+// Of units that are stages it leaves only those in the combination that hold the parameter.
+func tileOf(r *Referee, c *work.Combination, p evidence.Combination) (t attestedTile, err error) {
 	n := len(r.names) * (1 + r.outer)
+	if r.spec.Pipeline != nil && int64(p.Tensor) < int64(n) {
+		c.Updates = replica.OfUnits(r.spec.Pipeline, int(p.Tensor)%len(r.names), c.Updates)
+	}
 	switch {
 	case len(p.Base) != n || train.CheckpointRoot(c.Base.Round, p.Base) != c.Base.Root:
 		return t, evidence.Wrong("these are not the tensors of checkpoint %d", c.Base.Round)
@@ -77,7 +85,10 @@ func tileOf(r *Referee, c work.Combination, p evidence.Combination) (t attestedT
 			1+r.outer, len(c.Updates))
 	}
 	t.list, t.parameter = int(p.Tensor)/len(r.names), int(p.Tensor)%len(r.names)
-	t.name = r.names[t.parameter]
+	t.name, t.among, t.params = r.names[t.parameter], t.parameter, len(r.names)
+	if r.spec.Pipeline != nil {
+		t.among, t.params = r.spec.Pipeline.Place(t.parameter)
+	}
 	t.shape = parameter.Shape(r.step, t.name)
 	each, err := codec.Tile(r.spec.Exchange.Codec, t.shape)
 	if err != nil {
@@ -111,13 +122,13 @@ func recombine(r *Referee, c work.Combination, p evidence.Combination, t atteste
 		if err != nil {
 			return nil, fmt.Errorf("%w: update of unit %d: %w", evidence.ErrPayload, sent.Unit, err)
 		}
-		has, err := canon.Covered(len(r.names), []int{t.parameter}, []canon.Digest{root}, p.Updates[i].Cover)
+		has, err := canon.Covered(t.params, []int{t.among}, []canon.Digest{root}, p.Updates[i].Cover)
 		if err != nil || has != sent.Root {
 			return nil, evidence.Wrong("these are not leaves of the update of unit %d", sent.Unit)
 		}
 		deltas[i] = flat(delta.F32())
 	}
-	next, err := outer.Advance(r.spec, base, deltas)
+	next, err := outer.Advance(r.spec.Unsplit(), base, deltas)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", evidence.ErrPayload, err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/compute/train/parts"
+	"github.com/starling-network/starling/compute/train/replica"
 	"github.com/starling-network/starling/protocol/dispute"
 )
 
@@ -32,6 +33,9 @@ func (r *Referee) Judge(c dispute.Claim, payload []byte) (dispute.Ruling, error)
 	case dispute.Update:
 		return r.update(c, payload)
 	case dispute.Carry:
+		if r.plan != nil {
+			return exchanged(r, c, payload)
+		}
 		return r.carry(c, payload)
 	case dispute.Tile:
 		if uint64(c.Index) >= uint64(len(r.step.Ops)) || c.Part >= r.Parts(c) {
@@ -85,12 +89,26 @@ func (r *Referee) start(c dispute.Claim, payload []byte) (dispute.Ruling, error)
 		return dispute.Ruling{}, evidence.Wrong("the unit learns from %d tensors, these are %d", len(parts.Given(r.step)),
 			len(answers))
 	}
-	at := modelAt(r, c)
-	return rule(startRoot(r.step, p.Checkpoint[at:at+n], moments, left, answers), c.After), nil
+	return rule(startRoot(r.step, parametersOf(r, c, p.Checkpoint), moments, left, answers), c.After), nil
 }
 
-// modelAt is the number of the first tensor of the checkpoint that belongs to the model of the unit: 0 but in a swarm.
-func modelAt(r *Referee, c dispute.Claim) int { return train.Node(r.spec, c.Unit) * len(r.names) }
+// parametersOf are, of the tensors of a checkpoint, those of the parameters that the unit begins with: of its model in
+// a swarm, or of its stage.
+func parametersOf(r *Referee, c dispute.Claim, checkpoint []canon.Digest) []canon.Digest {
+	if r.plan != nil {
+		return replica.Part(r.spec.Pipeline, uint32(r.stage), checkpoint)
+	}
+	at := train.Node(r.spec, c.Unit) * len(r.names)
+	return checkpoint[at : at+len(r.names)]
+}
+
+// held is the number of parameters in a checkpoint.
+func held(r *Referee) int {
+	if r.plan != nil {
+		return len(r.whole.names)
+	}
+	return len(r.names)
+}
 
 // startRoot is the root of the first inner state: the parameters of the checkpoint, the answers that are given, and the
 // moments, zero if there are none; of a replica, also its carried difference from the parameters.
@@ -110,7 +128,7 @@ func startRoot(step *program.Program, params, moments, left, answers []canon.Dig
 }
 
 func (r *Referee) isCheckpoint(c dispute.Claim, roots []canon.Digest) error {
-	if len(roots) != (1+r.outer)*len(r.names) || train.CheckpointRoot(c.Round, roots) != c.Base {
+	if len(roots) != (1+r.outer)*held(r) || train.CheckpointRoot(c.Round, roots) != c.Base {
 		return evidence.Wrong("these are not the tensors of the checkpoint %s", c.Base.Short())
 	}
 	return nil
@@ -157,7 +175,7 @@ func (r *Referee) input(c dispute.Claim, name string, payload []byte) (dispute.R
 		return rule(tensor.Scalar(x).Root(), c.Output), nil
 	}
 	if strings.HasPrefix(name, parts.Received) {
-		return rule(c.Output, c.Output), nil
+		return received(r, c, name, payload)
 	}
 	if n, ok := strings.CutPrefix(name, train.Anchor); ok {
 		return r.anchor(c, n, payload)
@@ -189,7 +207,7 @@ func (r *Referee) anchor(c dispute.Claim, name string, payload []byte) (dispute.
 	if i < 0 {
 		return dispute.Ruling{}, evidence.Wrong("the step has no parameter %q", name)
 	}
-	return rule(p.Checkpoint[modelAt(r, c)+i], c.Output), nil
+	return rule(parametersOf(r, c, p.Checkpoint)[i], c.Output), nil
 }
 
 // frozen answers for inputs that the job reads and does not train.

@@ -20,6 +20,7 @@ import (
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/recompute"
+	"github.com/starling-network/starling/compute/stages"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/protocol/dispute"
@@ -63,7 +64,12 @@ type Referee struct {
 
 	// of the units of a job whose answers are drawn apart, see train.Rollout; nil: there is one kind of units
 	learn, draw *Referee
-	whole       *Referee // of which this is learn or draw; nil: of none
+	whole       *Referee // of which this is learn, draw or a stage; nil: of none
+
+	// of the units of each stage of a job whose units are stages of replicas; nil: they are not
+	stages []*Referee
+	plan   *stages.Plan // of a stage; nil: of none
+	stage  int
 
 	divisions divisions
 }
@@ -127,7 +133,23 @@ func newReferee(s *train.Spec, p *program.Program) *Referee {
 		r.learn, r.draw = ofUnits(s, train.StepOf(s, p, 0)), ofUnits(s.Of(s.Units), train.StepOf(s, p, s.Units))
 		r.learn.whole, r.draw.whole = r, r
 	}
+	if s.Pipeline != nil {
+		divide(r)
+	}
 	return r
+}
+
+// divide makes the judges of the stages of a step, which CheckProgram has cut.
+func divide(r *Referee) {
+	plan, err := stages.Cut(r.step, r.spec.Pipeline.Cuts())
+	if err != nil {
+		return // no unit of it can be judged
+	}
+	for i, st := range plan.Stages {
+		of := ofUnits(r.spec, st.Whole)
+		of.whole, of.plan, of.stage = r, plan, i
+		r.stages = append(r.stages, of)
+	}
 }
 
 // OfStage judges units of a stage of a model, whose step is stages.Stage.Whole. The checkpoints of its claims are those
@@ -138,6 +160,8 @@ func OfStage(s *train.Spec, p *program.Program) *Referee { return ofUnits(s, p) 
 // judgeOf judges a unit.
 func judgeOf(r *Referee, unit uint32) *Referee {
 	switch {
+	case len(r.stages) > 0:
+		return r.stages[int(unit)%len(r.stages)]
 	case r.learn == nil:
 		return r
 	case unit < r.spec.Units:
@@ -171,6 +195,12 @@ func (r *Referee) Config(job string, d work.AuditTarget, challenger string, bloc
 	}
 	if n := uint32(len(train.CarriedNames(r.spec.Exchange, r.step))); n != c.Parameters {
 		c.StateTensors = n
+	}
+	if r.plan != nil {
+		for _, l := range d.Commit.Links {
+			c.Links = append(c.Links, l.Chain)
+		}
+		c.StateTensors = uint32(len(c.Links))
 	}
 	for k := range r.spec.SegmentsOf(d.Index) {
 		c.Steps = append(c.Steps, r.spec.SegmentSteps(k+1))

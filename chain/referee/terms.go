@@ -6,7 +6,9 @@ import (
 	"slices"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/referee/link"
 	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/stages"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/compute/train/parts"
 	"github.com/starling-network/starling/protocol/run/refusal"
@@ -16,7 +18,14 @@ import (
 // Terms reports, as an error that wraps refusal.ErrTerms, in what the terms of a run, by which it is dealt, audited and
 // paid, are not those of its work.
 func Terms(s *train.Spec, p *program.Program, t terms.Terms) error {
+	pipeline, err := Pipeline(s, p)
+	if err != nil {
+		return fmt.Errorf("%w: %w", refusal.ErrTerms, err)
+	}
 	over, flops := bits.Mul64(parts.Flops(p), uint64(s.Steps))
+	if s.Pipeline != nil {
+		flops = slices.Max(pipeline.Flops)
+	}
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w: "+format, append([]any{refusal.ErrTerms}, args...)...)
 	}
@@ -36,6 +45,8 @@ func Terms(s *train.Spec, p *program.Program, t terms.Terms) error {
 		return bad("a unit of the work has %d operations, the terms pay for %d", flops, t.UnitFlops)
 	case t.Rollout != Rollout(s, p):
 		return bad("answers of the work are drawn apart as %+v, the terms say %+v", Rollout(s, p), t.Rollout)
+	case !slices.Equal(t.Pipeline.Flops, pipeline.Flops) || !slices.Equal(t.Pipeline.Links, pipeline.Links):
+		return bad("the work is cut into stages as %+v, the terms say %+v", pipeline, t.Pipeline)
 	case t.Genesis.Root != s.Genesis:
 		return bad("the work starts from %s, the terms say %s", s.Genesis.Short(), t.Genesis.Root.Short())
 	}
@@ -57,4 +68,20 @@ func Rollout(s *train.Spec, p *program.Program) (r terms.Rollout) {
 			Shared: s.Rollout.Shared}
 	}
 	return r
+}
+
+// Pipeline are the terms of the units of a work that are stages of replicas; the zero value if they are not.
+func Pipeline(s *train.Spec, p *program.Program) (t terms.Pipeline, err error) {
+	if s.Pipeline == nil {
+		return t, nil
+	}
+	plan, err := stages.Cut(p, s.Pipeline.Cuts())
+	if err != nil {
+		return t, err
+	}
+	for _, st := range plan.Stages {
+		t.Flops = append(t.Flops, st.Whole.Flops()*uint64(s.Steps))
+	}
+	t.Links = link.Of(plan)
+	return t, nil
 }

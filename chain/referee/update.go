@@ -58,8 +58,7 @@ func (r *Referee) update(c dispute.Claim, payload []byte) (dispute.Ruling, error
 func (r *Referee) toSend(c dispute.Claim, x parameter.Sent, p evidence.Update, lo, hi int) ([]float32, error) {
 	shape := x.Shape
 	from, to := transform.Reach(x.Transform, shape, lo, hi)
-	at := modelAt(r, c) + int(c.Index)
-	base, err := evidence.Elements(shape, p.Base, from, to, p.Checkpoint[at])
+	base, err := evidence.Elements(shape, p.Base, from, to, parametersOf(r, c, p.Checkpoint)[c.Index])
 	if err != nil {
 		return nil, err
 	}

@@ -81,7 +81,7 @@ func Parts(s *train.Spec, p *program.Program, c dispute.Claim,
 		}
 		return division.Parts(p, c.Index, divide)
 	}
-	if IsMoment(s, p, c) {
+	if IsMoment(s, p, c) || c.Kind == dispute.Carry && s.Pipeline != nil {
 		return 1
 	}
 	x, err := parameter.Of(s, p, c.Round, c.Index)

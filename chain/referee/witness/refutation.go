@@ -8,6 +8,7 @@ import (
 	"github.com/starling-network/starling/chain/referee/evidence"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/compute/train/replica"
 	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/exchange/slice"
 	"github.com/starling-network/starling/exchange/update"
@@ -74,14 +75,19 @@ func fill(p evidence.Combination, s *train.Spec, base, attested *train.Checkpoin
 	if p.After, _, err = evidence.Show(attested.Tensors()[p.Tensor], at); err != nil {
 		return nil, err
 	}
+	among := parameter
+	if s.Pipeline != nil {
+		updates = replica.OfUnits(s.Pipeline, parameter, updates)
+		among, _ = s.Pipeline.Place(parameter)
+	}
 	for _, u := range updates {
 		var sent evidence.Sent
-		payload := u.Payloads[parameter]
+		payload := u.Payloads[among]
 		if sent.Proof, err = update.LeafProofOf(s.Exchange.Codec, shape, lo, hi, payload,
 			codec.PayloadTree(payload)); err != nil {
 			return nil, err
 		}
-		if sent.Cover, err = u.Tree().Cover([]int{parameter}); err != nil {
+		if sent.Cover, err = u.Tree().Cover([]int{among}); err != nil {
 			return nil, err
 		}
 		p.Updates = append(p.Updates, sent)

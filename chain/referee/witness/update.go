@@ -130,7 +130,7 @@ func (w *Witness) begin(c dispute.Claim) (p evidence.Begin, err error) {
 	p.State, p.Before.Done = w.state(), w.tree.Frontier(int(c.Part))
 	if p.Base, _, err = evidence.Show(w.model.Params[i], []int{int(c.Part)}); err == nil {
 		left, _ := train.Split(w.task.Spec.Exchange, len(w.model.Params), w.from)
-		p.Left, _, err = evidence.Show(w.task.Spec.Exchange.Below(w.base, w.unit, left)[i], []int{int(c.Part)})
+		p.Left, _, err = evidence.Show(train.Below(w.task.Spec.Exchange, w.base, w.unit, left)[i], []int{int(c.Part)})
 	}
 	return p, err
 }

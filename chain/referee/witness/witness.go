@@ -17,6 +17,7 @@ import (
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/recompute"
+	"github.com/starling-network/starling/compute/stages"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/compute/train/parts"
@@ -34,7 +35,9 @@ type Witness struct {
 	from        []*tensor.Tensor // the carried state of the unit; nil: none
 	shardTokens int
 
-	states  map[uint64]canon.Digest // inner state roots, by steps
+	plan *stages.Plan // of which the unit is a stage; nil: of none
+
+	known   map[uint64]canon.Digest // inner state roots, by steps
 	session *train.Session
 	done    uint32      // steps of session
 	trace   *canon.Tree // of the step traced
@@ -55,7 +58,7 @@ func New(task *train.Task, base *train.Checkpoint, unit uint32, from []*tensor.T
 	shardTokens int) *Witness {
 	of := task.Of(unit)
 	return &Witness{task: of, base: base, model: train.ModelOf(of.Spec, base, unit), unit: unit, from: from,
-		shardTokens: shardTokens, states: map[uint64]canon.Digest{}}
+		shardTokens: shardTokens, known: map[uint64]canon.Digest{}, plan: task.Plan()}
 }
 
 var _ dispute.Oracle = (*Witness)(nil)
@@ -66,15 +69,15 @@ func (w *Witness) Steps(after []uint64) ([]canon.Digest, error) {
 	for i, step := range after {
 		// Later questions are about states between those of the first one: those are hashed, and none before them.
 		for k := slices.Min(after); k <= step; k++ {
-			if _, known := w.states[k]; known {
+			if _, known := w.known[k]; known {
 				continue
 			}
 			if err := w.at(uint32(k)); err != nil {
 				return nil, err
 			}
-			w.states[k] = train.StateRoot(w.done, w.state())
+			w.known[k] = train.StateRoot(w.done, w.state())
 		}
-		out[i] = w.states[step]
+		out[i] = w.known[step]
 	}
 	return out, nil
 }
@@ -173,6 +176,13 @@ func (w *Witness) finish() error {
 		return nil
 	}
 	payloads, left := make([]canon.Digest, len(w.model.Params)), make([]canon.Digest, len(w.model.Params))
+	if w.plan != nil {
+		heads, err := headsOf(w)
+		if err != nil {
+			return err
+		}
+		defer func() { w.handed = canon.NewTree(heads) }()
+	}
 	for i := range payloads {
 		payload, rest, err := w.handsOn(dispute.Claim{Round: w.base.Round, Step: w.task.Spec.StepsOf(w.unit),
 			Index: uint32(i)})
@@ -222,6 +232,9 @@ func (w *Witness) answer(c dispute.Claim, prove func(operator int) (canon.Proof,
 	case dispute.Update:
 		return w.update(c)
 	case dispute.Carry:
+		if w.plan != nil {
+			return statesOf(w)
+		}
 		if question.IsMoment(w.task.Spec, w.task.Step, c) {
 			return w.moment(c)
 		}
@@ -240,6 +253,8 @@ func (w *Witness) answer(c dispute.Claim, prove func(operator int) (canon.Proof,
 		return evidence.Start{Checkpoint: w.based.of(w.base.Tensors(), 0)}, nil
 	case op.Kind == program.Input && slices.Contains(train.Frozen(w.task.Step), strings.TrimPrefix(op.Name, train.Param)):
 		return evidence.Frozen{Frozen: w.task.AllFrozenRoots()}, nil
+	case op.Kind == program.Input && strings.HasPrefix(op.Name, parts.Received) && w.plan != nil:
+		return receivedOn(w, op.Name)
 	case op.Kind == program.Input:
 		return evidence.State{State: w.state()}, nil
 	default:

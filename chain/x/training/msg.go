@@ -8,6 +8,7 @@ import (
 	"github.com/cosmos/cosmos-sdk/crypto/keys/secp256k1"
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
+	"github.com/starling-network/starling/chain/x/training/handovers"
 	"github.com/starling-network/starling/chain/x/training/runpb"
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
 	"github.com/starling-network/starling/chain/x/training/turn"
@@ -55,7 +56,7 @@ func (k messages) Commit(ctx context.Context, m *trainingpb.MsgCommit) (*trainin
 	}
 	sdk.UnwrapSDKContext(ctx).GasMeter().ConsumeGas(turn.UnitGas, "the end of its round")
 	err = k.step(ctx, m.Job, func(s run.State, env transition.Env) (run.State, []event.Event, error) {
-		return s.Commit(env, m.Sender, unitID(m), commitment)
+		return handovers.Commit(s, env, m.Sender, unitID(m), commitment)
 	})
 	if err != nil {
 		return nil, err

@@ -46,7 +46,26 @@ func (t Terms) Rule() (terms.Terms, error) {
 		PartialAudits: t.Drawn, Carry: t.Carry, Overlap: t.Overlap, Sizes: t.Sizes,
 		Rollout: terms.Rollout{Units: t.Rollout.Units, Staleness: t.Rollout.Staleness, Flops: t.Rollout.Flops,
 			Shared: t.Rollout.Shared},
+		Pipeline: t.Pipeline.rule(),
 	}, nil
+}
+
+// rule returns the stages in the type of protocol/run.
+func (p Pipeline) rule() (t terms.Pipeline) {
+	t.Flops = p.Flops
+	for _, l := range p.Links {
+		t.Links = append(t.Links, terms.Link{From: l.From, To: l.To})
+	}
+	return t
+}
+
+// fromPipeline is the inverse of Pipeline.rule.
+func fromPipeline(t terms.Pipeline) (p Pipeline) {
+	p.Flops = t.Flops
+	for _, l := range t.Links {
+		p.Links = append(p.Links, Link{From: l.From, To: l.To})
+	}
+	return p
 }
 
 // FromTerms is the inverse of Terms.Rule.
@@ -63,6 +82,7 @@ func FromTerms(t terms.Terms) Terms {
 		Drawn:     t.PartialAudits, Carry: t.Carry, Overlap: t.Overlap, Sizes: t.Sizes,
 		Rollout: Rollout{Units: t.Rollout.Units, Staleness: t.Rollout.Staleness, Flops: t.Rollout.Flops,
 			Shared: t.Rollout.Shared},
+		Pipeline: fromPipeline(t.Pipeline),
 	}
 }
 
@@ -86,10 +106,18 @@ func (c Commitment) Rule() (work.Commitment, error) {
 			return work.Commitment{}, fmt.Errorf("carried state: %w", err)
 		}
 	}
+	var links []work.Exchanged
+	for _, l := range c.Links {
+		chain, err := Digest(l.Chain)
+		if err != nil {
+			return work.Commitment{}, fmt.Errorf("link: %w", err)
+		}
+		links = append(links, work.Exchanged{Frames: l.Frames, Chain: chain, Signature: l.Signature})
+	}
 	return work.Commitment{
 		Segments: segments, Update: update, UpdateCID: c.UpdateCID, Bytes: c.Bytes, Loss: c.Loss, Log: c.Log,
 		HiddenRoots: hidden,
-		HandedState: carried,
+		HandedState: carried, Links: links,
 	}, nil
 }
 
@@ -114,6 +142,9 @@ func FromCommitment(c work.Commitment) Commitment {
 	}
 	if !c.HandedState.Root.IsZero() {
 		m.Carried = c.HandedState.Root[:]
+	}
+	for _, l := range c.Links {
+		m.Links = append(m.Links, Exchanged{Frames: l.Frames, Chain: l.Chain[:], Signature: l.Signature})
 	}
 	return m
 }

@@ -63,6 +63,8 @@ type Terms struct {
 	Sizes []uint32 `protobuf:"varint,18,rep,packed,name=sizes,proto3" json:"sizes,omitempty"`
 	// Units that draw the answers from which the others learn; zero: there are none.
 	Rollout Rollout `protobuf:"bytes,19,opt,name=rollout,proto3" json:"rollout"`
+	// How the model is cut, where units are stages of replicas: unit r*N+s is stage s of N of replica r.
+	Pipeline Pipeline `protobuf:"bytes,20,opt,name=pipeline,proto3" json:"pipeline"`
 }
 
 func (m *Terms) Reset()         { *m = Terms{} }
@@ -231,6 +233,13 @@ func (m *Terms) GetRollout() Rollout {
 	return Rollout{}
 }
 
+func (m *Terms) GetPipeline() Pipeline {
+	if m != nil {
+		return m.Pipeline
+	}
+	return Pipeline{}
+}
+
 // Rollout is what a round has besides the units that learn: units after them, which draw answers with the parameters that the round
 // starts from.
 type Rollout struct {
@@ -305,6 +314,114 @@ func (m *Rollout) GetShared() bool {
 	return false
 }
 
+// Pipeline is how the model of a run is cut into stages. Units of replicas are computed at the same time.
+type Pipeline struct {
+	// Floating-point operations of a unit, by stage; empty: units are no stages.
+	Flops []uint64 `protobuf:"varint,1,rep,packed,name=flops,proto3" json:"flops,omitempty"`
+	// In which stages send values to others, in ascending order.
+	Links []Link `protobuf:"bytes,2,rep,name=links,proto3" json:"links"`
+}
+
+func (m *Pipeline) Reset()         { *m = Pipeline{} }
+func (m *Pipeline) String() string { return proto.CompactTextString(m) }
+func (*Pipeline) ProtoMessage()    {}
+func (*Pipeline) Descriptor() ([]byte, []int) {
+	return fileDescriptor_1576f23196f062b3, []int{2}
+}
+func (m *Pipeline) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *Pipeline) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_Pipeline.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *Pipeline) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_Pipeline.Merge(m, src)
+}
+func (m *Pipeline) XXX_Size() int {
+	return m.Size()
+}
+func (m *Pipeline) XXX_DiscardUnknown() {
+	xxx_messageInfo_Pipeline.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_Pipeline proto.InternalMessageInfo
+
+func (m *Pipeline) GetFlops() []uint64 {
+	if m != nil {
+		return m.Flops
+	}
+	return nil
+}
+
+func (m *Pipeline) GetLinks() []Link {
+	if m != nil {
+		return m.Links
+	}
+	return nil
+}
+
+// Link is a direction in which a stage sends values to another.
+type Link struct {
+	From uint32 `protobuf:"varint,1,opt,name=from,proto3" json:"from,omitempty"`
+	To   uint32 `protobuf:"varint,2,opt,name=to,proto3" json:"to,omitempty"`
+}
+
+func (m *Link) Reset()         { *m = Link{} }
+func (m *Link) String() string { return proto.CompactTextString(m) }
+func (*Link) ProtoMessage()    {}
+func (*Link) Descriptor() ([]byte, []int) {
+	return fileDescriptor_1576f23196f062b3, []int{3}
+}
+func (m *Link) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *Link) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_Link.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *Link) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_Link.Merge(m, src)
+}
+func (m *Link) XXX_Size() int {
+	return m.Size()
+}
+func (m *Link) XXX_DiscardUnknown() {
+	xxx_messageInfo_Link.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_Link proto.InternalMessageInfo
+
+func (m *Link) GetFrom() uint32 {
+	if m != nil {
+		return m.From
+	}
+	return 0
+}
+
+func (m *Link) GetTo() uint32 {
+	if m != nil {
+		return m.To
+	}
+	return 0
+}
+
 // Tolerance is how far the update of a tolerant run may be from that of its exact execution, in parts per million.
 type Tolerance struct {
 	// Largest distance, relative to the length of the exact update. 0: the run is exact.
@@ -317,7 +434,7 @@ func (m *Tolerance) Reset()         { *m = Tolerance{} }
 func (m *Tolerance) String() string { return proto.CompactTextString(m) }
 func (*Tolerance) ProtoMessage()    {}
 func (*Tolerance) Descriptor() ([]byte, []int) {
-	return fileDescriptor_1576f23196f062b3, []int{2}
+	return fileDescriptor_1576f23196f062b3, []int{4}
 }
 func (m *Tolerance) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -373,7 +490,7 @@ func (m *Deadlines) Reset()         { *m = Deadlines{} }
 func (m *Deadlines) String() string { return proto.CompactTextString(m) }
 func (*Deadlines) ProtoMessage()    {}
 func (*Deadlines) Descriptor() ([]byte, []int) {
-	return fileDescriptor_1576f23196f062b3, []int{3}
+	return fileDescriptor_1576f23196f062b3, []int{5}
 }
 func (m *Deadlines) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -443,7 +560,7 @@ func (m *Checkpoint) Reset()         { *m = Checkpoint{} }
 func (m *Checkpoint) String() string { return proto.CompactTextString(m) }
 func (*Checkpoint) ProtoMessage()    {}
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return fileDescriptor_1576f23196f062b3, []int{4}
+	return fileDescriptor_1576f23196f062b3, []int{6}
 }
 func (m *Checkpoint) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -513,13 +630,15 @@ type Commitment struct {
 	Carried []byte `protobuf:"bytes,8,opt,name=carried,proto3" json:"carried,omitempty"`
 	// CID of that state.
 	CarriedCID string `protobuf:"bytes,9,opt,name=carried_cid,json=carriedCid,proto3" json:"carried_cid,omitempty"`
+	// Of a unit that is a stage of a replica: what it has exchanged on each of its links.
+	Links []Exchanged `protobuf:"bytes,10,rep,name=links,proto3" json:"links"`
 }
 
 func (m *Commitment) Reset()         { *m = Commitment{} }
 func (m *Commitment) String() string { return proto.CompactTextString(m) }
 func (*Commitment) ProtoMessage()    {}
 func (*Commitment) Descriptor() ([]byte, []int) {
-	return fileDescriptor_1576f23196f062b3, []int{5}
+	return fileDescriptor_1576f23196f062b3, []int{7}
 }
 func (m *Commitment) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -611,70 +730,153 @@ func (m *Commitment) GetCarriedCID() string {
 	return ""
 }
 
+func (m *Commitment) GetLinks() []Exchanged {
+	if m != nil {
+		return m.Links
+	}
+	return nil
+}
+
+// Exchanged is what a stage has exchanged on a link, and that the other side has signed it.
+type Exchanged struct {
+	// Number of frames.
+	Frames uint64 `protobuf:"varint,1,opt,name=frames,proto3" json:"frames,omitempty"`
+	// Digest of them, 32 bytes.
+	Chain []byte `protobuf:"bytes,2,opt,name=chain,proto3" json:"chain,omitempty"`
+	// Of the other side, after its public key.
+	Signature []byte `protobuf:"bytes,3,opt,name=signature,proto3" json:"signature,omitempty"`
+}
+
+func (m *Exchanged) Reset()         { *m = Exchanged{} }
+func (m *Exchanged) String() string { return proto.CompactTextString(m) }
+func (*Exchanged) ProtoMessage()    {}
+func (*Exchanged) Descriptor() ([]byte, []int) {
+	return fileDescriptor_1576f23196f062b3, []int{8}
+}
+func (m *Exchanged) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *Exchanged) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_Exchanged.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *Exchanged) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_Exchanged.Merge(m, src)
+}
+func (m *Exchanged) XXX_Size() int {
+	return m.Size()
+}
+func (m *Exchanged) XXX_DiscardUnknown() {
+	xxx_messageInfo_Exchanged.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_Exchanged proto.InternalMessageInfo
+
+func (m *Exchanged) GetFrames() uint64 {
+	if m != nil {
+		return m.Frames
+	}
+	return 0
+}
+
+func (m *Exchanged) GetChain() []byte {
+	if m != nil {
+		return m.Chain
+	}
+	return nil
+}
+
+func (m *Exchanged) GetSignature() []byte {
+	if m != nil {
+		return m.Signature
+	}
+	return nil
+}
+
 func init() {
 	proto.RegisterType((*Terms)(nil), "starling.run.v1.Terms")
 	proto.RegisterType((*Rollout)(nil), "starling.run.v1.Rollout")
+	proto.RegisterType((*Pipeline)(nil), "starling.run.v1.Pipeline")
+	proto.RegisterType((*Link)(nil), "starling.run.v1.Link")
 	proto.RegisterType((*Tolerance)(nil), "starling.run.v1.Tolerance")
 	proto.RegisterType((*Deadlines)(nil), "starling.run.v1.Deadlines")
 	proto.RegisterType((*Checkpoint)(nil), "starling.run.v1.Checkpoint")
 	proto.RegisterType((*Commitment)(nil), "starling.run.v1.Commitment")
+	proto.RegisterType((*Exchanged)(nil), "starling.run.v1.Exchanged")
 }
 
 func init() { proto.RegisterFile("starling/run/v1/run.proto", fileDescriptor_1576f23196f062b3) }
 
 var fileDescriptor_1576f23196f062b3 = []byte{
-	// 813 bytes of a gzipped FileDescriptorProto
-	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0x74, 0x54, 0x41, 0x8f, 0xe3, 0x34,
-	0x14, 0x9e, 0x6c, 0xda, 0x69, 0xf3, 0xda, 0xd9, 0x59, 0xcc, 0x68, 0xe5, 0x1d, 0xa0, 0xad, 0x7a,
-	0x40, 0x45, 0x82, 0x56, 0xbb, 0x5c, 0x90, 0x56, 0x42, 0xa2, 0x1d, 0x21, 0x71, 0x40, 0x1a, 0xcc,
-	0xee, 0x85, 0xcb, 0x28, 0x4d, 0x4c, 0x6a, 0x26, 0xb1, 0xa3, 0xd8, 0x9d, 0xb2, 0x9c, 0xb9, 0x22,
-	0xf1, 0xb3, 0xf6, 0xb8, 0x47, 0x4e, 0x15, 0xca, 0xfc, 0x11, 0xf4, 0x9e, 0x93, 0x76, 0x60, 0xc5,
-	0x29, 0xef, 0xfb, 0xfc, 0x39, 0xfe, 0xfc, 0xfc, 0xde, 0x83, 0x67, 0xd6, 0xc5, 0x55, 0xae, 0x74,
-	0xb6, 0xa8, 0xb6, 0x7a, 0x71, 0xf7, 0x1c, 0x3f, 0xf3, 0xb2, 0x32, 0xce, 0xb0, 0xf3, 0x76, 0x69,
-	0x8e, 0xdc, 0xdd, 0xf3, 0xcb, 0x8b, 0xcc, 0x64, 0x86, 0xd6, 0x16, 0x18, 0x79, 0xd9, 0xf4, 0xf7,
-	0x2e, 0x74, 0x5f, 0xc9, 0xaa, 0xb0, 0xec, 0x09, 0x84, 0xbf, 0x98, 0x35, 0x0f, 0x26, 0xc1, 0x2c,
-	0x12, 0x18, 0x32, 0x06, 0x1d, 0x5b, 0xca, 0x84, 0x3f, 0x9a, 0x04, 0xb3, 0xa1, 0xa0, 0x98, 0x7d,
-	0x0a, 0x7d, 0xfc, 0xde, 0x24, 0x2a, 0xe5, 0x21, 0x4a, 0x97, 0x83, 0x7a, 0x3f, 0xee, 0xfd, 0x58,
-	0xca, 0x64, 0xf5, 0xdd, 0x95, 0xe8, 0xe1, 0xe2, 0x4a, 0xa5, 0xec, 0x25, 0xf4, 0x32, 0xa9, 0xa5,
-	0x55, 0x96, 0x77, 0x26, 0xc1, 0x6c, 0xf0, 0xe2, 0xa3, 0xf9, 0x7f, 0x0c, 0xcd, 0x57, 0x1b, 0x99,
-	0xdc, 0x96, 0x46, 0x69, 0xb7, 0xec, 0xbc, 0xdd, 0x8f, 0x4f, 0x44, 0xbb, 0x83, 0x3d, 0x85, 0xd3,
-	0xca, 0x6c, 0x75, 0x6a, 0x79, 0x77, 0x12, 0xcc, 0xce, 0x44, 0x83, 0xd8, 0x05, 0x74, 0xb7, 0x5a,
-	0x39, 0xcb, 0x4f, 0x89, 0xf6, 0x80, 0x5d, 0x42, 0xdf, 0xca, 0xac, 0x90, 0xda, 0x59, 0xde, 0xa3,
-	0x85, 0x03, 0x66, 0x9f, 0x00, 0xa0, 0xe8, 0xe6, 0xe7, 0xdc, 0x94, 0x96, 0xf7, 0x27, 0xc1, 0xac,
-	0x23, 0x22, 0x64, 0xbe, 0x45, 0x82, 0x7d, 0x06, 0x51, 0xbc, 0x4d, 0x95, 0xbb, 0x29, 0xcb, 0x82,
-	0x47, 0xb8, 0x77, 0x39, 0xac, 0xf7, 0xe3, 0xfe, 0x37, 0x48, 0x5e, 0x5f, 0x7f, 0x2f, 0xfa, 0xb4,
-	0x7c, 0x5d, 0x16, 0xec, 0x6b, 0x88, 0x52, 0x19, 0xa7, 0xb9, 0xd2, 0xd2, 0x72, 0xa0, 0x2b, 0x5d,
-	0xbe, 0x77, 0xa5, 0xab, 0x56, 0xd1, 0xdc, 0xe8, 0xb8, 0x05, 0xef, 0xb4, 0x53, 0x3a, 0x35, 0x3b,
-	0x3e, 0xf0, 0x77, 0xf2, 0x08, 0x79, 0x9b, 0xab, 0x44, 0x5a, 0x3e, 0xf4, 0xbc, 0x47, 0xc4, 0x27,
-	0x95, 0x94, 0x9a, 0x9f, 0x35, 0x3c, 0x21, 0xf4, 0xe1, 0x4c, 0x2e, 0xab, 0x58, 0x27, 0x92, 0x3f,
-	0xfe, 0x1f, 0x1f, 0xaf, 0x5a, 0x45, 0xeb, 0xe3, 0xb0, 0x05, 0x73, 0x98, 0x56, 0xf1, 0x4e, 0xf3,
-	0xf3, 0x49, 0x30, 0xeb, 0x0b, 0x0f, 0x90, 0x4d, 0xe2, 0xaa, 0x7a, 0xc3, 0x9f, 0xf8, 0xcc, 0x12,
-	0x60, 0x1c, 0x7a, 0xe6, 0x4e, 0x56, 0x79, 0x5c, 0xf2, 0x0f, 0x48, 0xdd, 0x42, 0xd4, 0x5b, 0xf5,
-	0x9b, 0xb4, 0x9c, 0x4d, 0x42, 0xd4, 0x13, 0x60, 0x5f, 0x41, 0xaf, 0x32, 0x79, 0x6e, 0xb6, 0x8e,
-	0x7f, 0x48, 0xce, 0xf8, 0x7b, 0xce, 0x84, 0x5f, 0x6f, 0x5f, 0xbc, 0x91, 0x4f, 0x6f, 0xa1, 0xd7,
-	0xac, 0x1c, 0x1f, 0x39, 0x78, 0xf8, 0xc8, 0x1f, 0x43, 0x64, 0x5d, 0x9c, 0x63, 0x81, 0x58, 0x2a,
-	0xc8, 0x33, 0x71, 0x24, 0x70, 0x8f, 0x7f, 0xe1, 0x90, 0x5e, 0xd8, 0x03, 0x4a, 0xe1, 0x26, 0xae,
-	0x64, 0x4a, 0x25, 0xd8, 0x17, 0x0d, 0x9a, 0x16, 0x10, 0x1d, 0x12, 0xc4, 0x5e, 0xc0, 0x30, 0x55,
-	0xd6, 0x61, 0x4c, 0x55, 0x40, 0xa7, 0x2e, 0xcf, 0xeb, 0xfd, 0x78, 0x70, 0xd5, 0xf0, 0x58, 0x08,
-	0x83, 0x56, 0x84, 0xb5, 0xf0, 0x39, 0x40, 0x62, 0xac, 0xd2, 0x7e, 0x07, 0xb9, 0x59, 0x9e, 0xd5,
-	0xfb, 0x71, 0xb4, 0x22, 0x16, 0xf5, 0x91, 0x17, 0x5c, 0x97, 0x05, 0x1e, 0x77, 0xa8, 0x0b, 0x74,
-	0xea, 0xaa, 0x58, 0x69, 0x3a, 0x27, 0x14, 0x1e, 0x20, 0x4b, 0x85, 0x46, 0xff, 0x0a, 0x85, 0x07,
-	0xe8, 0x3f, 0x76, 0x4e, 0x5a, 0x47, 0xd7, 0x0a, 0x45, 0x83, 0x30, 0x17, 0xc9, 0x26, 0xce, 0x73,
-	0xa9, 0x33, 0x49, 0x57, 0x0b, 0xc5, 0x91, 0x98, 0xfe, 0x00, 0x70, 0xec, 0x2c, 0xfc, 0x33, 0x35,
-	0x4f, 0x9b, 0x4d, 0x02, 0xd8, 0xd9, 0x95, 0x31, 0xae, 0xed, 0x6c, 0x8c, 0xd9, 0x33, 0x08, 0x8f,
-	0x4d, 0xdd, 0xab, 0xf7, 0xe3, 0x10, 0x1b, 0x1a, 0xb9, 0xe9, 0x1f, 0x8f, 0x00, 0x56, 0xa6, 0x28,
-	0x94, 0xc3, 0xae, 0xfa, 0x57, 0xc3, 0x05, 0x93, 0x70, 0x36, 0x7c, 0xd0, 0x70, 0x4f, 0xe1, 0x74,
-	0x5b, 0xa6, 0xb1, 0x93, 0xcd, 0xbf, 0x1b, 0x84, 0x29, 0xf3, 0xd1, 0x83, 0xc9, 0x41, 0x29, 0x7b,
-	0x4d, 0x2c, 0x1e, 0x15, 0x79, 0x01, 0x4e, 0x8f, 0x0b, 0xe8, 0xae, 0xdf, 0x38, 0xe9, 0x67, 0x47,
-	0x47, 0x78, 0x80, 0xae, 0x73, 0x63, 0xfd, 0x50, 0x08, 0x05, 0xc5, 0x38, 0xb5, 0x72, 0x93, 0xd1,
-	0x40, 0x88, 0x04, 0x86, 0xe8, 0x60, 0xa3, 0xd2, 0x54, 0x6a, 0x1a, 0x06, 0x43, 0xd1, 0x20, 0x2c,
-	0x66, 0xac, 0x6a, 0x25, 0x53, 0x9a, 0x03, 0x43, 0xd1, 0x42, 0xb6, 0x80, 0x41, 0x13, 0x92, 0xb9,
-	0x88, 0xcc, 0x3d, 0xae, 0xf7, 0x63, 0x58, 0x79, 0x1a, 0xdd, 0x41, 0x23, 0x59, 0xa9, 0x74, 0xf9,
-	0xfa, 0x6d, 0x3d, 0x0a, 0xde, 0xd5, 0xa3, 0xe0, 0xef, 0x7a, 0x14, 0xfc, 0x79, 0x3f, 0x3a, 0x79,
-	0x77, 0x3f, 0x3a, 0xf9, 0xeb, 0x7e, 0x74, 0xf2, 0xd3, 0xcb, 0x4c, 0xb9, 0xcd, 0x76, 0x3d, 0x4f,
-	0x4c, 0xb1, 0x68, 0x4b, 0xff, 0x0b, 0x2d, 0xdd, 0xce, 0x54, 0xb7, 0x07, 0x62, 0x91, 0x6c, 0x62,
-	0xa5, 0x17, 0xbf, 0x2e, 0xe8, 0xf1, 0x9b, 0xe9, 0x5d, 0xae, 0xd7, 0xa7, 0x34, 0x92, 0xbf, 0xfc,
-	0x27, 0x00, 0x00, 0xff, 0xff, 0xd3, 0xdd, 0x28, 0xbe, 0xd6, 0x05, 0x00, 0x00,
+	// 945 bytes of a gzipped FileDescriptorProto
+	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0x74, 0x55, 0x41, 0x6f, 0x23, 0x35,
+	0x14, 0xee, 0x74, 0x92, 0x26, 0xe3, 0xa4, 0xdb, 0xc5, 0x94, 0x95, 0x5b, 0x20, 0x89, 0x72, 0x40,
+	0x01, 0x41, 0xa3, 0x16, 0x09, 0x21, 0x55, 0x42, 0x22, 0x29, 0x48, 0x48, 0x20, 0x15, 0xef, 0xae,
+	0x90, 0xb8, 0x54, 0x93, 0x19, 0x77, 0x62, 0x32, 0x63, 0x8f, 0xc6, 0x4e, 0xbb, 0xcb, 0xaf, 0xe0,
+	0x2f, 0x71, 0x40, 0xda, 0xe3, 0x1e, 0x39, 0x45, 0x28, 0xfd, 0x23, 0xe8, 0x3d, 0x7b, 0x92, 0x2e,
+	0x11, 0xa7, 0xbc, 0xef, 0xf3, 0x7b, 0xe3, 0xcf, 0xcf, 0xcf, 0x5f, 0xc8, 0x89, 0xb1, 0x71, 0x95,
+	0x4b, 0x95, 0x8d, 0xab, 0xa5, 0x1a, 0xdf, 0x9d, 0xc3, 0xcf, 0x59, 0x59, 0x69, 0xab, 0xe9, 0x51,
+	0xbd, 0x74, 0x06, 0xdc, 0xdd, 0xf9, 0xe9, 0x71, 0xa6, 0x33, 0x8d, 0x6b, 0x63, 0x88, 0x5c, 0xda,
+	0xf0, 0xcf, 0x26, 0x69, 0xbe, 0x10, 0x55, 0x61, 0xe8, 0x53, 0x12, 0xfe, 0xa6, 0x67, 0x2c, 0x18,
+	0x04, 0xa3, 0x88, 0x43, 0x48, 0x29, 0x69, 0x98, 0x52, 0x24, 0x6c, 0x7f, 0x10, 0x8c, 0xba, 0x1c,
+	0x63, 0xfa, 0x09, 0x69, 0xc3, 0xef, 0x4d, 0x22, 0x53, 0x16, 0x42, 0xea, 0xa4, 0xb3, 0x5e, 0xf5,
+	0x5b, 0xcf, 0x4b, 0x91, 0x4c, 0x7f, 0xb8, 0xe2, 0x2d, 0x58, 0x9c, 0xca, 0x94, 0x5e, 0x92, 0x56,
+	0x26, 0x94, 0x30, 0xd2, 0xb0, 0xc6, 0x20, 0x18, 0x75, 0x2e, 0x3e, 0x3c, 0xfb, 0x8f, 0xa0, 0xb3,
+	0xe9, 0x5c, 0x24, 0x8b, 0x52, 0x4b, 0x65, 0x27, 0x8d, 0x37, 0xab, 0xfe, 0x1e, 0xaf, 0x2b, 0xe8,
+	0x33, 0x72, 0x50, 0xe9, 0xa5, 0x4a, 0x0d, 0x6b, 0x0e, 0x82, 0xd1, 0x21, 0xf7, 0x88, 0x1e, 0x93,
+	0xe6, 0x52, 0x49, 0x6b, 0xd8, 0x01, 0xd2, 0x0e, 0xd0, 0x53, 0xd2, 0x36, 0x22, 0x2b, 0x84, 0xb2,
+	0x86, 0xb5, 0x70, 0x61, 0x83, 0xe9, 0xc7, 0x84, 0x40, 0xd2, 0xcd, 0x6d, 0xae, 0x4b, 0xc3, 0xda,
+	0x83, 0x60, 0xd4, 0xe0, 0x11, 0x30, 0xdf, 0x03, 0x41, 0x3f, 0x25, 0x51, 0xbc, 0x4c, 0xa5, 0xbd,
+	0x29, 0xcb, 0x82, 0x45, 0x50, 0x3b, 0xe9, 0xae, 0x57, 0xfd, 0xf6, 0xb7, 0x40, 0x5e, 0x5f, 0xff,
+	0xc4, 0xdb, 0xb8, 0x7c, 0x5d, 0x16, 0xf4, 0x1b, 0x12, 0xa5, 0x22, 0x4e, 0x73, 0xa9, 0x84, 0x61,
+	0x04, 0x8f, 0x74, 0xba, 0x73, 0xa4, 0xab, 0x3a, 0xc3, 0x9f, 0x68, 0x5b, 0x02, 0x67, 0xba, 0x97,
+	0x2a, 0xd5, 0xf7, 0xac, 0xe3, 0xce, 0xe4, 0x10, 0xf0, 0x26, 0x97, 0x89, 0x30, 0xac, 0xeb, 0x78,
+	0x87, 0x90, 0x4f, 0x2a, 0x21, 0x14, 0x3b, 0xf4, 0x3c, 0x22, 0xd0, 0x61, 0x75, 0x2e, 0xaa, 0x58,
+	0x25, 0x82, 0x3d, 0xf9, 0x1f, 0x1d, 0x2f, 0xea, 0x8c, 0x5a, 0xc7, 0xa6, 0x04, 0x7a, 0x98, 0x56,
+	0xf1, 0xbd, 0x62, 0x47, 0x83, 0x60, 0xd4, 0xe6, 0x0e, 0x00, 0x9b, 0xc4, 0x55, 0xf5, 0x9a, 0x3d,
+	0x75, 0x9d, 0x45, 0x40, 0x19, 0x69, 0xe9, 0x3b, 0x51, 0xe5, 0x71, 0xc9, 0xde, 0xc3, 0xec, 0x1a,
+	0x42, 0xbe, 0x91, 0xbf, 0x0b, 0xc3, 0xe8, 0x20, 0x84, 0x7c, 0x04, 0xf4, 0x6b, 0xd2, 0xaa, 0x74,
+	0x9e, 0xeb, 0xa5, 0x65, 0xef, 0xa3, 0x32, 0xb6, 0xa3, 0x8c, 0xbb, 0xf5, 0xfa, 0xc6, 0x7d, 0x3a,
+	0xbd, 0x24, 0xed, 0x52, 0x96, 0x02, 0x5a, 0xc5, 0x8e, 0xb1, 0xf4, 0x64, 0xa7, 0xf4, 0xda, 0x27,
+	0xf8, 0xda, 0x4d, 0xc1, 0x70, 0x41, 0x5a, 0xfe, 0xb3, 0xdb, 0x09, 0x09, 0x1e, 0x4f, 0xc8, 0x47,
+	0x24, 0x32, 0x36, 0xce, 0x61, 0xba, 0x0c, 0x4e, 0xf3, 0x21, 0xdf, 0x12, 0x50, 0xe3, 0xc6, 0x23,
+	0xc4, 0xf1, 0x70, 0x00, 0xfb, 0x3f, 0x8f, 0x2b, 0x91, 0xe2, 0xfc, 0xb6, 0xb9, 0x47, 0xc3, 0xe7,
+	0xa4, 0x5d, 0x0b, 0xd9, 0x56, 0x06, 0x83, 0x70, 0x5b, 0x79, 0x4e, 0x9a, 0xb9, 0x54, 0x0b, 0xd8,
+	0x29, 0x1c, 0x75, 0x2e, 0x3e, 0xd8, 0x39, 0xc8, 0x8f, 0x52, 0x2d, 0xfc, 0x21, 0x5c, 0xe6, 0xf0,
+	0x33, 0xd2, 0x00, 0x12, 0x5e, 0xdc, 0x6d, 0xa5, 0x0b, 0xaf, 0x1e, 0x63, 0xfa, 0x84, 0xec, 0x5b,
+	0xed, 0x55, 0xef, 0x5b, 0x3d, 0x2c, 0x48, 0xb4, 0xb9, 0x5e, 0x7a, 0x41, 0xba, 0xa9, 0x34, 0x16,
+	0x62, 0x9c, 0x61, 0x2c, 0x9c, 0x1c, 0xad, 0x57, 0xfd, 0xce, 0x95, 0xe7, 0x61, 0x8c, 0x3b, 0x75,
+	0x12, 0x4c, 0xf2, 0xe7, 0x84, 0x24, 0xda, 0x48, 0xe5, 0x2a, 0xf0, 0xc3, 0x93, 0xc3, 0xf5, 0xaa,
+	0x1f, 0x4d, 0x91, 0x85, 0xfc, 0xc8, 0x25, 0x5c, 0x97, 0x05, 0x6c, 0xb7, 0x99, 0x6a, 0x38, 0xb0,
+	0xad, 0x62, 0xa9, 0x70, 0x9f, 0x90, 0x3b, 0x00, 0x2c, 0x3e, 0x13, 0xfc, 0x56, 0xc8, 0x1d, 0x80,
+	0x06, 0xc6, 0xd6, 0x0a, 0x63, 0xb1, 0xaf, 0x21, 0xf7, 0x08, 0x2e, 0x23, 0x99, 0xc7, 0x79, 0x2e,
+	0x54, 0x26, 0xb0, 0xb7, 0x21, 0xdf, 0x12, 0xc3, 0x9f, 0x09, 0xd9, 0xfa, 0x02, 0x7c, 0x19, 0x9f,
+	0x7e, 0x7d, 0x9d, 0x08, 0xa0, 0x4b, 0x95, 0xd6, 0xb6, 0xf6, 0x25, 0x88, 0xe9, 0x09, 0x09, 0xb7,
+	0x96, 0xd4, 0x5a, 0xaf, 0xfa, 0x21, 0xd8, 0x11, 0x70, 0xc3, 0xbf, 0xf6, 0x09, 0x99, 0xea, 0xa2,
+	0x90, 0x16, 0x3c, 0xe1, 0x1d, 0xbb, 0x80, 0x7b, 0xeb, 0x3e, 0xb2, 0x8b, 0x67, 0xe4, 0x60, 0x59,
+	0xa6, 0xb1, 0x15, 0xfe, 0xdb, 0x1e, 0x41, 0xcb, 0x5c, 0xf4, 0xc8, 0xf7, 0xb0, 0x65, 0x2f, 0x91,
+	0x85, 0xad, 0x22, 0x97, 0x00, 0xde, 0x77, 0x4c, 0x9a, 0xb3, 0xd7, 0x56, 0x38, 0xe7, 0x6b, 0x70,
+	0x07, 0x40, 0x75, 0xae, 0x8d, 0xb3, 0xb4, 0x90, 0x63, 0x0c, 0x9e, 0x9b, 0xeb, 0x0c, 0xed, 0x2c,
+	0xe2, 0x10, 0x82, 0x82, 0xb9, 0x4c, 0x53, 0xa1, 0xd0, 0xca, 0xba, 0xdc, 0x23, 0x78, 0x8a, 0xf0,
+	0x26, 0xa5, 0x48, 0xd1, 0xc5, 0xba, 0xbc, 0x86, 0x74, 0x4c, 0x3a, 0x3e, 0x44, 0x71, 0x11, 0x8a,
+	0x7b, 0xb2, 0x5e, 0xf5, 0xc9, 0xd4, 0xd1, 0xa0, 0x8e, 0xf8, 0x14, 0x90, 0xf7, 0x55, 0x3d, 0x9f,
+	0x04, 0xe7, 0x73, 0xd7, 0x3d, 0xbe, 0x7b, 0x95, 0xcc, 0x63, 0x95, 0x89, 0xf4, 0xdd, 0x21, 0xfd,
+	0x85, 0x44, 0x9b, 0x15, 0xd0, 0x79, 0x5b, 0xc5, 0x85, 0x70, 0x2f, 0xad, 0xc1, 0x3d, 0x42, 0x23,
+	0x99, 0xc3, 0x84, 0xb8, 0x06, 0x3a, 0x80, 0x0f, 0x50, 0x66, 0x2a, 0xb6, 0xcb, 0x4a, 0x60, 0xfb,
+	0xba, 0x7c, 0x4b, 0x4c, 0x5e, 0xbe, 0x59, 0xf7, 0x82, 0xb7, 0xeb, 0x5e, 0xf0, 0xcf, 0xba, 0x17,
+	0xfc, 0xf1, 0xd0, 0xdb, 0x7b, 0xfb, 0xd0, 0xdb, 0xfb, 0xfb, 0xa1, 0xb7, 0xf7, 0xeb, 0x65, 0x26,
+	0xed, 0x7c, 0x39, 0x3b, 0x4b, 0x74, 0x31, 0xae, 0x55, 0x7e, 0xa1, 0x84, 0xbd, 0xd7, 0xd5, 0x62,
+	0x43, 0x8c, 0x71, 0x8f, 0xf1, 0xab, 0x31, 0x4e, 0xa3, 0xff, 0x33, 0x2c, 0x67, 0xb3, 0x03, 0xfc,
+	0x87, 0xfb, 0xf2, 0xdf, 0x00, 0x00, 0x00, 0xff, 0xff, 0xbc, 0x78, 0xd5, 0x7c, 0x25, 0x07, 0x00,
+	0x00,
 }
 
 func (m *Terms) Marshal() (dAtA []byte, err error) {
@@ -698,6 +900,18 @@ func (m *Terms) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	var l int
 	_ = l
 	{
+		size, err := m.Pipeline.MarshalToSizedBuffer(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = encodeVarintRun(dAtA, i, uint64(size))
+	}
+	i--
+	dAtA[i] = 0x1
+	i--
+	dAtA[i] = 0xa2
+	{
 		size, err := m.Rollout.MarshalToSizedBuffer(dAtA[:i])
 		if err != nil {
 			return 0, err
@@ -710,20 +924,20 @@ func (m *Terms) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	i--
 	dAtA[i] = 0x9a
 	if len(m.Sizes) > 0 {
-		dAtA3 := make([]byte, len(m.Sizes)*10)
-		var j2 int
+		dAtA4 := make([]byte, len(m.Sizes)*10)
+		var j3 int
 		for _, num := range m.Sizes {
 			for num >= 1<<7 {
-				dAtA3[j2] = uint8(uint64(num)&0x7f | 0x80)
+				dAtA4[j3] = uint8(uint64(num)&0x7f | 0x80)
 				num >>= 7
-				j2++
+				j3++
 			}
-			dAtA3[j2] = uint8(num)
-			j2++
+			dAtA4[j3] = uint8(num)
+			j3++
 		}
-		i -= j2
-		copy(dAtA[i:], dAtA3[:j2])
-		i = encodeVarintRun(dAtA, i, uint64(j2))
+		i -= j3
+		copy(dAtA[i:], dAtA4[:j3])
+		i = encodeVarintRun(dAtA, i, uint64(j3))
 		i--
 		dAtA[i] = 0x1
 		i--
@@ -900,6 +1114,94 @@ func (m *Rollout) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
+func (m *Pipeline) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *Pipeline) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *Pipeline) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Links) > 0 {
+		for iNdEx := len(m.Links) - 1; iNdEx >= 0; iNdEx-- {
+			{
+				size, err := m.Links[iNdEx].MarshalToSizedBuffer(dAtA[:i])
+				if err != nil {
+					return 0, err
+				}
+				i -= size
+				i = encodeVarintRun(dAtA, i, uint64(size))
+			}
+			i--
+			dAtA[i] = 0x12
+		}
+	}
+	if len(m.Flops) > 0 {
+		dAtA9 := make([]byte, len(m.Flops)*10)
+		var j8 int
+		for _, num := range m.Flops {
+			for num >= 1<<7 {
+				dAtA9[j8] = uint8(uint64(num)&0x7f | 0x80)
+				num >>= 7
+				j8++
+			}
+			dAtA9[j8] = uint8(num)
+			j8++
+		}
+		i -= j8
+		copy(dAtA[i:], dAtA9[:j8])
+		i = encodeVarintRun(dAtA, i, uint64(j8))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *Link) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *Link) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *Link) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.To != 0 {
+		i = encodeVarintRun(dAtA, i, uint64(m.To))
+		i--
+		dAtA[i] = 0x10
+	}
+	if m.From != 0 {
+		i = encodeVarintRun(dAtA, i, uint64(m.From))
+		i--
+		dAtA[i] = 0x8
+	}
+	return len(dAtA) - i, nil
+}
+
 func (m *Tolerance) Marshal() (dAtA []byte, err error) {
 	size := m.Size()
 	dAtA = make([]byte, size)
@@ -1038,6 +1340,20 @@ func (m *Commitment) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	if len(m.Links) > 0 {
+		for iNdEx := len(m.Links) - 1; iNdEx >= 0; iNdEx-- {
+			{
+				size, err := m.Links[iNdEx].MarshalToSizedBuffer(dAtA[:i])
+				if err != nil {
+					return 0, err
+				}
+				i -= size
+				i = encodeVarintRun(dAtA, i, uint64(size))
+			}
+			i--
+			dAtA[i] = 0x52
+		}
+	}
 	if len(m.CarriedCID) > 0 {
 		i -= len(m.CarriedCID)
 		copy(dAtA[i:], m.CarriedCID)
@@ -1098,6 +1414,48 @@ func (m *Commitment) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 			i--
 			dAtA[i] = 0xa
 		}
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *Exchanged) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *Exchanged) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *Exchanged) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Signature) > 0 {
+		i -= len(m.Signature)
+		copy(dAtA[i:], m.Signature)
+		i = encodeVarintRun(dAtA, i, uint64(len(m.Signature)))
+		i--
+		dAtA[i] = 0x1a
+	}
+	if len(m.Chain) > 0 {
+		i -= len(m.Chain)
+		copy(dAtA[i:], m.Chain)
+		i = encodeVarintRun(dAtA, i, uint64(len(m.Chain)))
+		i--
+		dAtA[i] = 0x12
+	}
+	if m.Frames != 0 {
+		i = encodeVarintRun(dAtA, i, uint64(m.Frames))
+		i--
+		dAtA[i] = 0x8
 	}
 	return len(dAtA) - i, nil
 }
@@ -1179,6 +1537,8 @@ func (m *Terms) Size() (n int) {
 	}
 	l = m.Rollout.Size()
 	n += 2 + l + sovRun(uint64(l))
+	l = m.Pipeline.Size()
+	n += 2 + l + sovRun(uint64(l))
 	return n
 }
 
@@ -1199,6 +1559,43 @@ func (m *Rollout) Size() (n int) {
 	}
 	if m.Shared {
 		n += 2
+	}
+	return n
+}
+
+func (m *Pipeline) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if len(m.Flops) > 0 {
+		l = 0
+		for _, e := range m.Flops {
+			l += sovRun(uint64(e))
+		}
+		n += 1 + sovRun(uint64(l)) + l
+	}
+	if len(m.Links) > 0 {
+		for _, e := range m.Links {
+			l = e.Size()
+			n += 1 + l + sovRun(uint64(l))
+		}
+	}
+	return n
+}
+
+func (m *Link) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.From != 0 {
+		n += 1 + sovRun(uint64(m.From))
+	}
+	if m.To != 0 {
+		n += 1 + sovRun(uint64(m.To))
 	}
 	return n
 }
@@ -1298,6 +1695,32 @@ func (m *Commitment) Size() (n int) {
 		n += 1 + l + sovRun(uint64(l))
 	}
 	l = len(m.CarriedCID)
+	if l > 0 {
+		n += 1 + l + sovRun(uint64(l))
+	}
+	if len(m.Links) > 0 {
+		for _, e := range m.Links {
+			l = e.Size()
+			n += 1 + l + sovRun(uint64(l))
+		}
+	}
+	return n
+}
+
+func (m *Exchanged) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Frames != 0 {
+		n += 1 + sovRun(uint64(m.Frames))
+	}
+	l = len(m.Chain)
+	if l > 0 {
+		n += 1 + l + sovRun(uint64(l))
+	}
+	l = len(m.Signature)
 	if l > 0 {
 		n += 1 + l + sovRun(uint64(l))
 	}
@@ -1856,6 +2279,39 @@ func (m *Terms) Unmarshal(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
+		case 20:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Pipeline", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowRun
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthRun
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthRun
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if err := m.Pipeline.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
 			skippy, err := skipRun(dAtA[iNdEx:])
@@ -1983,6 +2439,254 @@ func (m *Rollout) Unmarshal(dAtA []byte) error {
 				}
 			}
 			m.Shared = bool(v != 0)
+		default:
+			iNdEx = preIndex
+			skippy, err := skipRun(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthRun
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *Pipeline) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowRun
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: Pipeline: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: Pipeline: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType == 0 {
+				var v uint64
+				for shift := uint(0); ; shift += 7 {
+					if shift >= 64 {
+						return ErrIntOverflowRun
+					}
+					if iNdEx >= l {
+						return io.ErrUnexpectedEOF
+					}
+					b := dAtA[iNdEx]
+					iNdEx++
+					v |= uint64(b&0x7F) << shift
+					if b < 0x80 {
+						break
+					}
+				}
+				m.Flops = append(m.Flops, v)
+			} else if wireType == 2 {
+				var packedLen int
+				for shift := uint(0); ; shift += 7 {
+					if shift >= 64 {
+						return ErrIntOverflowRun
+					}
+					if iNdEx >= l {
+						return io.ErrUnexpectedEOF
+					}
+					b := dAtA[iNdEx]
+					iNdEx++
+					packedLen |= int(b&0x7F) << shift
+					if b < 0x80 {
+						break
+					}
+				}
+				if packedLen < 0 {
+					return ErrInvalidLengthRun
+				}
+				postIndex := iNdEx + packedLen
+				if postIndex < 0 {
+					return ErrInvalidLengthRun
+				}
+				if postIndex > l {
+					return io.ErrUnexpectedEOF
+				}
+				var elementCount int
+				var count int
+				for _, integer := range dAtA[iNdEx:postIndex] {
+					if integer < 128 {
+						count++
+					}
+				}
+				elementCount = count
+				if elementCount != 0 && len(m.Flops) == 0 {
+					m.Flops = make([]uint64, 0, elementCount)
+				}
+				for iNdEx < postIndex {
+					var v uint64
+					for shift := uint(0); ; shift += 7 {
+						if shift >= 64 {
+							return ErrIntOverflowRun
+						}
+						if iNdEx >= l {
+							return io.ErrUnexpectedEOF
+						}
+						b := dAtA[iNdEx]
+						iNdEx++
+						v |= uint64(b&0x7F) << shift
+						if b < 0x80 {
+							break
+						}
+					}
+					m.Flops = append(m.Flops, v)
+				}
+			} else {
+				return fmt.Errorf("proto: wrong wireType = %d for field Flops", wireType)
+			}
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Links", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowRun
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthRun
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthRun
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Links = append(m.Links, Link{})
+			if err := m.Links[len(m.Links)-1].Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipRun(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthRun
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *Link) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowRun
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: Link: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: Link: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field From", wireType)
+			}
+			m.From = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowRun
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.From |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field To", wireType)
+			}
+			m.To = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowRun
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.To |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := skipRun(dAtA[iNdEx:])
@@ -2649,6 +3353,177 @@ func (m *Commitment) Unmarshal(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			m.CarriedCID = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 10:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Links", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowRun
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthRun
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthRun
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Links = append(m.Links, Exchanged{})
+			if err := m.Links[len(m.Links)-1].Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipRun(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthRun
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *Exchanged) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowRun
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: Exchanged: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: Exchanged: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Frames", wireType)
+			}
+			m.Frames = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowRun
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Frames |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Chain", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowRun
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthRun
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthRun
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Chain = append(m.Chain[:0], dAtA[iNdEx:postIndex]...)
+			if m.Chain == nil {
+				m.Chain = []byte{}
+			}
+			iNdEx = postIndex
+		case 3:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Signature", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowRun
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthRun
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthRun
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Signature = append(m.Signature[:0], dAtA[iNdEx:postIndex]...)
+			if m.Signature == nil {
+				m.Signature = []byte{}
+			}
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
