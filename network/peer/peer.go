@@ -26,6 +26,7 @@ import (
 	"github.com/starling-network/starling/network/ipfs"
 	"github.com/starling-network/starling/network/peer/address"
 	"github.com/starling-network/starling/network/peer/admission"
+	"github.com/starling-network/starling/network/peer/channel"
 	"github.com/starling-network/starling/network/peer/dialback"
 	"github.com/starling-network/starling/network/peer/discovery"
 	"github.com/starling-network/starling/network/peer/fetch"
@@ -77,6 +78,8 @@ type Host struct {
 	links   *link.Table
 	table   *discovery.Table // nil: it takes no part in discovery
 	bitswap func()           // stops it
+
+	channels *channel.Table
 }
 
 // GenerateKey returns a new random key.
@@ -140,6 +143,8 @@ func New(config Config) (*Host, error) {
 	h.bitswap = ipfs.Serve(endpoint, config.Store, func(c blob.CID) bool { return config.Serve(admission.Stranger, c) })
 	endpoint.SetStreamHandler(wire.Protocol, uploads.Answer)
 	endpoint.SetStreamHandler(link.ControlProtocol, h.links.AnswerControl)
+	h.channels = channel.NewTable(endpoint, life)
+	endpoint.SetStreamHandler(channel.Protocol, h.channels.Answer)
 	if config.Known != nil {
 		endpoint.SetStreamHandler(dialback.Protocol, dialback.NewServer(life).Answer)
 	}
@@ -205,6 +210,9 @@ func (h *Host) Answer(of string, answer message.Answerer) {
 	h.host.SetStreamHandler(protocol.ID(of), message.Handler(h.life,
 		func(from ID) bool { return h.config.Standing(from) >= admission.Participant }, answer))
 }
+
+// Channels are streams of one direction that peers have agreed upon.
+func (h *Host) Channels() *channel.Table { return h.channels }
 
 // Announce tells others that this host provides a blob: discovery.ErrNoDiscovery without Config.Known. It is forgotten
 // after two days.
