@@ -88,6 +88,12 @@ func (m Member) Addresses(ctx context.Context, id string) ([]string, error) {
 	return p.Addrs, err
 }
 
+// SignJoined returns a signature of the account that follows its public key, as account.VerifyJoined checks it.
+func (m Member) SignJoined(message []byte) ([]byte, error) {
+	signature, err := m.signer.Sign(message)
+	return append(slices.Clip(m.signer.PublicKey()), signature...), err
+}
+
 // Place implements party.Chain.
 func (m Member) Place(ctx context.Context, id string) (string, error) {
 	p, err := m.Registry.Participant(ctx, id)

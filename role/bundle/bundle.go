@@ -92,6 +92,8 @@ type Job struct {
 	Data data.Manifest
 
 	terms terms.Terms
+	// bytes that stages send on a link in a step at most, and that one sends and receives in a unit
+	link, values int64
 }
 
 // ErrTerms is returned for a job whose terms on the chain, by which it is paid, are not those of its work.
@@ -184,6 +186,7 @@ func (j *Job) decode(step, manifest []byte) (err error) {
 	if err := referee.Check(j.Spec, j.Step, j.Data); err != nil {
 		return fmt.Errorf("%w: %w", ErrUndecidable, err)
 	}
+	j.link, j.values = exchanged(j.Spec, j.Step)
 	return nil
 }
 
@@ -253,6 +256,8 @@ func Footprint(s *train.Spec, step *program.Program, m data.Manifest, terms term
 	if terms.Sliced() {
 		round = 3*f.update + f.model // its own, the pieces of two slices, and the slices of the checkpoint
 	}
+	_, values := exchanged(s, step)
+	round += 2 * values // its own, and what it fetches to execute those of another
 	void := f.open
 	if terms.Tolerance.DistancePPM > 0 || terms.Carry > 0 {
 		void = 0 // nothing of a round that is rolled back can be audited
@@ -272,6 +277,8 @@ func Together(s *train.Spec, step *program.Program, m data.Manifest, terms terms
 	if terms.Sliced() {
 		round += f.model
 	}
+	_, values := exchanged(s, step)
+	round += int64(terms.Units) * values
 	carried := f.params // of answers, which are small
 	if s.Rollout == nil {
 		carried = 0

@@ -104,7 +104,7 @@ func (j *Job) memory(units int64) int64 {
 	case j.Spec.Exchange.Overlap > 0:
 		updates *= 2 // the last round of a group waits for the one before
 	}
-	need := s.data + s.frozen + MaxHeld*s.model + updates + atOnce*j.Largest() + units
+	need := s.data + s.frozen + MaxHeld*s.model + updates + atOnce*j.Largest() + units + 3*j.values
 	return need + need/4
 }
 
@@ -130,6 +130,6 @@ func (j *Job) Largest() int64 {
 	if j.terms.Sliced() {
 		shard = max(shard, s.model/int64(j.terms.Slices)+s.largest) // a slice of a checkpoint
 	}
-	return max(shard, s.update+s.update/16, int64(j.Data.ShardTokens)*int64(j.Data.Width)) + s.tensors<<10 +
+	return max(shard, s.update+s.update/16, int64(j.Data.ShardTokens)*int64(j.Data.Width), j.link) + s.tensors<<10 +
 		int64(j.Spec.Steps)<<5 + 1<<20
 }

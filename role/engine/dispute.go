@@ -24,6 +24,9 @@ func (e *Engine) Oracle(base terms.Checkpoint, g dispute.Dispute) (dispute.Oracl
 	if err != nil {
 		return nil, err
 	}
+	if e.task.Spec.Pipeline != nil {
+		start.Root = e.exchanged(base, g.Config.Unit)
+	}
 	w := e.witnesses.of(disputed{base, start.Root, g.Config.Unit}, func() *witness.Witness {
 		return witness.New(e.task, checkpoint, g.Config.Unit, from, bundle.ShardTokens)
 	})

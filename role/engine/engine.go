@@ -141,7 +141,7 @@ func (e *Engine) NewWork(name terms.Checkpoint, unit uint32, r *train.Result) (*
 	if mean := sum / float64(len(r.Losses)) * 1e6; mean-mean == 0 && mean < 1<<62 {
 		w.Commit.Loss = int64(mean)
 	}
-	u, on, err := outer.Commit(e.task.Spec, train.Params(e.task.Step), base.Round, unit, r, from)
+	u, on, err := outer.Commit(e.task.Spec, train.Params(e.task.Of(unit).Step), base.Round, unit, r, from)
 	switch {
 	case errors.Is(err, codec.ErrPayload) && from != nil: // what was left out before is too large
 		return w, nil

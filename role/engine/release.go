@@ -10,3 +10,10 @@ func (e *Engine) Release(also func()) {
 	e.states.held.Clear()
 	also()
 }
+
+// Exclusively calls a function while the engine computes no unit: it may use the Exec of the task.
+func Exclusively(e *Engine, do func() error) error {
+	e.computing.Lock()
+	defer e.computing.Unlock()
+	return do()
+}

@@ -69,7 +69,7 @@ func (x *states) From(base terms.Checkpoint, unit uint32) (work.HandedState, err
 // Needs reports whether an execution of a unit to the end of a segment, or (0) of all of it, depends on the state
 // carried to the unit.
 func (x *states) Needs(segment uint32) bool {
-	return segment == 0 || train.DependsOnCarry(x.task.Spec)
+	return segment == 0 || train.DependsOnCarry(x.task.Spec) || x.task.Spec.Pipeline != nil
 }
 
 // origin is the root of the carried state that such an execution starts from.
@@ -77,8 +77,19 @@ func (x *states) origin(base terms.Checkpoint, unit, segment uint32) (canon.Dige
 	if !x.Needs(segment) {
 		return canon.Digest{}, nil
 	}
+	if x.task.Spec.Pipeline != nil {
+		return x.exchanged(base, unit), nil
+	}
 	from, err := x.From(base, unit)
 	return from.Root, err
+}
+
+// exchanged binds what a stage of a replica has exchanged, by the commitment to its unit.
+func (x *states) exchanged(base terms.Checkpoint, unit uint32) canon.Digest {
+	if _, l, ok := x.round(base); ok && uint64(unit) < uint64(len(l.Units)) {
+		return l.Units[unit].Commit.HandedState.Root
+	}
+	return canon.Digest{}
 }
 
 // Origin returns the carried state of a unit, which Start has brought to memory; nil for none.

@@ -27,7 +27,8 @@ func (w *Worker) withHiddenRoots(at work.UnitID, c work.Commitment) work.Commitm
 
 // plants reports whether to plant a fault: by chance, and never more of them than it may show.
 func (w *Worker) plants(nonce canon.Digest) bool {
-	if w.secret.IsZero() || w.run.Terms.AuditPPM == 0 || w.run.Terms.Tolerance.DistancePPM > 0 || !audit.Plants(nonce) {
+	if w.secret.IsZero() || w.run.Terms.AuditPPM == 0 || w.run.Terms.Tolerance.DistancePPM > 0 || !audit.Plants(nonce) ||
+		len(w.run.Terms.Pipeline.Flops) > 0 { // the other stages of its replica would not agree
 		return false
 	}
 	m, _ := w.run.Member(w.id)

@@ -6,8 +6,10 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/starling-network/starling/compute/stages/order"
 	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/role/adversary/rollouts"
+	"github.com/starling-network/starling/role/adversary/stages"
 	"github.com/starling-network/starling/role/adversary/updates"
 	"github.com/starling-network/starling/role/adversary/verifiers"
 )
@@ -84,6 +86,12 @@ var named = map[string]struct {
 		"a worker that learns from its own answers where those of others are shared with it; elsewhere it is honest"},
 	"withholds-rollouts": {rollouts.Withholds{},
 		"a worker that draws answers as it should, and does not serve them; elsewhere it is honest"},
+	"lies-forward": {stages.Lies{Phase: order.Forward},
+		"a worker that computes a wrong forward of the stages that it holds, and sends it on; elsewhere it skips its " +
+			"training"},
+	"lies-backward": {stages.Lies{Phase: order.Backward},
+		"a worker that computes wrong gradients of the stages that it holds, and sends them on; elsewhere it skips its " +
+			"training"},
 	"accuses": {verifiers.ChallengesFalsely{Segment: 1, Manner: verifiers.ToTheLeaf},
 		"a verifier that disputes right work, to the last move"},
 }
