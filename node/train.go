@@ -18,12 +18,12 @@ import (
 	"github.com/starling-network/starling/node/dataset"
 	"github.com/starling-network/starling/node/instrument"
 	"github.com/starling-network/starling/node/localnet"
-	"github.com/starling-network/starling/node/member"
 	"github.com/starling-network/starling/node/memory"
 	"github.com/starling-network/starling/node/plan"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/session"
+	"github.com/starling-network/starling/node/torch"
 	"github.com/starling-network/starling/protocol/market"
 )
 
@@ -55,7 +55,7 @@ func Train(ctx context.Context, opt consumer.Options) (summary *rundir.Summary, 
 			prepare.Workers(b))
 	}
 	if opt.Job.Executor == spec.Torch && opt.Network == "" {
-		if err := member.CheckTorch(ctx, &opt.Torch, opt.Say); err != nil {
+		if err := torch.CheckAsked(ctx, &opt.Torch, opt.Say); err != nil {
 			return nil, err
 		}
 	}

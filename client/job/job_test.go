@@ -133,6 +133,7 @@ func TestContract(t *testing.T) {
 			path == "datasets.reward_fields" ||
 			path == "datasets.positive_field" || strings.HasPrefix(path, "embed") || strings.HasPrefix(path, "expert") ||
 			strings.HasPrefix(path, "diffusion") || strings.HasPrefix(path, "federated") ||
+			strings.HasPrefix(path, "parallel") ||
 			path == "training.optimizer.momentum" || path == "training.optimizer.nesterov" || path == "budget.coin"
 		if !in {
 			t.Errorf("%s: not a key of the contract", path)

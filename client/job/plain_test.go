@@ -55,8 +55,15 @@ var plain = map[string]string{
 	"Rollout.Temperature": "the temperature of the distribution that tokens are drawn from",
 	"Spec.Reward": "the weights of the parts of a reward, relative to each other, or the list of its rules, of " +
 		"task: grpo",
-	"Reward.Exact":        "the weight of 1 for the right answer, and 0 for any other",
-	"Reward.Prefix":       "the weight of the share of the tokens of the right answer before the first wrong one",
+	"Reward.Exact":  "the weight of 1 for the right answer, and 0 for any other",
+	"Reward.Prefix": "the weight of the share of the tokens of the right answer before the first wrong one",
+	"Spec.Parallel": "how the model is cut into stages, each of which a worker of its own computes; without it every " +
+		"worker has the whole model",
+	"Parallel.Stages": "the number of parts into which the layers are divided, one after the other",
+	"Parallel.Replicas": "the number of workers that hold each stage; strategy.workers is stages times replicas; " +
+		"default: 1",
+	"Parallel.Microbatches": "the number of parts of the batch of a replica, which follow each other through the " +
+		"stages; default: stages",
 	"Spec.Graph":          "how a graph is read, of task: graph",
 	"Graph.Directed":      "whether an edge leads from its source to its target alone; otherwise it leads both ways",
 	"Spec.Diffusion":      "the noise that a network learns to take out of images, of task: diffusion (Ho et al. 2020)",

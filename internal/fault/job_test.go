@@ -77,7 +77,7 @@ func (j *job) undisturbed() ([]string, error) {
 	}
 	out := j.out + "-undisturbed"
 	if said, err := exec.Command(program,
-		append([]string{"sim", path, "--dir", out, "--threads", "1", "-q"}, j.settings...)...).CombinedOutput(); err != nil {
+		append([]string{"sim", path, "--dir", out, "--threads", "1", "-q"}, slices.Concat(j.settings, j.undo)...)...).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("the undisturbed run: %w: %s", err, said)
 	}
 	return lineage(out)

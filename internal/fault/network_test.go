@@ -45,6 +45,7 @@ type network struct {
 	units      uint32   // of a round, of which one attempt is paid each; 0: one for each of workers
 	file       string   // job file of every job from now on; "": that of writeJob
 	ask        string   // where the consumer asks; "": the first validator
+	undo       []string // settings of undisturbed runs, by which these can be played
 
 	chain *client.Client // to the first validator
 	hang  func()

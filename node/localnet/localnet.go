@@ -31,6 +31,7 @@ import (
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/role/adversary"
+	"github.com/starling-network/starling/role/adversary/stages"
 	"github.com/starling-network/starling/role/engine"
 	"github.com/starling-network/starling/role/hold"
 )
@@ -145,6 +146,9 @@ func (n *Network) start(ctx context.Context, b *prepare.CompiledJob, opt consume
 			p.Torch, p.Device, p.Notify = &opt.Torch, opt.Device, opt.Say
 			if i < opt.Dishonest {
 				p.Adversary = adversary.Skips{}
+				if b.Spec.Pipeline != nil {
+					p.Adversary = stages.InTurn(i)
+				}
 			}
 		}
 		n.parties = append(n.parties, p)

@@ -32,6 +32,9 @@ func MeanLogs(spec *train.Spec, e progress.Entry, get func(cid string) ([]byte, 
 	losses, norms := make([]sum, spec.Steps), make([]sum, spec.Steps)
 	found := false
 	for unit, cid := range e.Logs {
+		if n := spec.Pipeline.Stages(); uint32(unit)%n != n-1 { // the last stage of a replica has the loss
+			continue
+		}
 		var l, g []float32
 		text, err := get(cid)
 		if err == nil {

@@ -3,24 +3,39 @@ package member
 import (
 	"context"
 	"fmt"
+	"time"
 
+	"github.com/starling-network/starling/node/member/pipes"
 	"github.com/starling-network/starling/node/torch"
+	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/role/engine"
 	"github.com/starling-network/starling/role/party"
+	"github.com/starling-network/starling/role/staged"
 )
 
-// CheckTorch finds out whether PyTorch can take steps here, before anything is promised: a *torch.Error if it cannot.
-// nil options ask for nothing.
-func CheckTorch(ctx context.Context, o *torch.Options, say func(string)) error {
-	if o == nil {
-		return nil
+// units computes units of a job: as compute does, or with the other workers of a replica where they are stages.
+func (p *Process) units(ctx context.Context, j *bundle.Job, e *engine.Engine, blobs Served) party.Compute {
+	if j.Spec.Pipeline == nil {
+		return p.compute(ctx, j, e)
 	}
-	v, err := torch.Check(ctx, *o)
-	if err == nil && say != nil {
-		say(fmt.Sprintf("PyTorch %s on %s takes the steps of jobs that ask for it", v.Torch, v.Device))
+	wires := &pipes.Pipes{ID: p.ID, Chain: p.Chain, Channels: p.Host.Channels(), Deadline: p.unitDeadline}
+	return staged.New(&staged.Engine{Engine: e, Job: p.Chain.Job, Peers: blobs, Aside: p.Holding.Aside, Threads: p.Threads,
+		Wires: wires})
+}
+
+// unitDeadline is how long a worker has for a unit, at the rate of the blocks so far.
+func (p *Process) unitDeadline(u work.UnitID) time.Duration {
+	s := p.State.Load()
+	if s == nil || p.Instruments == nil {
+		return 0
 	}
-	return err
+	d, ok := s.Find(u)
+	height, interval := p.Instruments.Pace()
+	if !ok {
+		return 0
+	}
+	return interval * time.Duration(max(0, d.Unit.Deadline-height))
 }
 
 // compute is what units of a job are computed with: the engine, or PyTorch where the job asks for it, its terms

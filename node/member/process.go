@@ -22,6 +22,7 @@ import (
 	"github.com/starling-network/starling/network/weights"
 	"github.com/starling-network/starling/node/accelerator/shared"
 	"github.com/starling-network/starling/node/instrument"
+	"github.com/starling-network/starling/node/member/circle"
 	"github.com/starling-network/starling/node/member/draft"
 	"github.com/starling-network/starling/node/member/patches"
 	"github.com/starling-network/starling/node/pause"
@@ -36,6 +37,7 @@ import (
 	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/role/engine"
 	"github.com/starling-network/starling/role/party"
+	"github.com/starling-network/starling/role/staged"
 )
 
 // Process is one worker or verifier: its role, fed with blocks, and the party that performs what the role asks for. It
@@ -318,14 +320,18 @@ func (p *Process) open(ctx context.Context, s run.State) error {
 	}
 	p.engine = e
 	p.Replicator.Store(newReplicator(p, j, e, p.roomForShards(j)))
-	compute := shards.Ahead{Compute: p.compute(ctx, j, e), Corpus: corpus, Spec: j.Spec}
+	units := p.units(ctx, j, e, blobs)
+	compute := shards.Ahead{Compute: units, Corpus: corpus, Spec: j.Spec}
 	p.party = &party.Executor{ID: p.ID, Job: p.Chain.Job, Compute: compute, Lineage: e, Chain: p.Chain, Blobs: blobs}
+	var honest adversary.Honest = e
+	if of, staged := units.(*staged.Engine); staged {
+		p.party.Lineage, honest = of, of
+	}
 	if p.Adversary != nil {
-		cast := adversary.Setup{Party: p.party, Honest: e, Step: p.Step, State: func(ctx context.Context) (run.State, error) {
-			return p.Chain.Training.Run(ctx, p.Chain.Job)
-		}}
+		state := func(ctx context.Context) (run.State, error) { return p.Chain.Training.Run(ctx, p.Chain.Job) }
+		cast := adversary.Setup{Party: p.party, Honest: honest, Step: p.Step, State: state}
 		if p.Circle != "" {
-			cast.Circle = circle(p.Circle)
+			cast.Circle = circle.Folder(p.Circle)
 		}
 		p.Step = p.Adversary.Install(cast)
 	}

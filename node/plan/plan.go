@@ -15,6 +15,7 @@ import (
 	"github.com/starling-network/starling/node/member"
 	"github.com/starling-network/starling/node/memory"
 	"github.com/starling-network/starling/node/prepare"
+	"github.com/starling-network/starling/node/prepare/cut"
 	"github.com/starling-network/starling/node/prepare/demand"
 	"github.com/starling-network/starling/node/prepare/storage"
 	"github.com/starling-network/starling/protocol/coin"
@@ -53,6 +54,8 @@ type Plan struct {
 	Quote     *Quote         `json:"quote"`     // on a network: who would be taken, and why others would not
 
 	Work *Work `json:"work,omitempty"` // what the seconds consist of
+
+	Stages []cut.Stage `json:"stages,omitempty"` // of the model, if it is cut
 
 	parties    int     // of an embedded network that compute
 	all        uint64  // bytes of memory that they take together
@@ -161,6 +164,9 @@ func Of(b *prepare.CompiledJob) (*Plan, error) {
 			"training (%s); starling sim --advise compares strategies", 100*cost.Loss, cost.Source))
 	}
 	if p.outerState, err = outer.State(b.Exchange()); err != nil {
+		return nil, err
+	}
+	if p.Stages, err = cut.Stages(s, b.Step); err != nil {
 		return nil, err
 	}
 	p.Received, err = b.Size().Traffic()

@@ -57,6 +57,7 @@ func (p *Plan) MeasureStep(b *prepare.CompiledJob) error {
 // tryStep takes inner steps, those after the last of a unit as the first of another.
 func (p *Plan) tryStep(b *prepare.CompiledJob, exec *cpu.Exec) (err error) {
 	task := prepare.TaskOf(b, exec)
+	task.Spec = task.Spec.Unsplit() // all stages of a replica
 	if err := task.Divide(); err != nil {
 		return err
 	}

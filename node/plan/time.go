@@ -52,7 +52,7 @@ const (
 
 // work computes the parts from the times of a step and of an evaluated batch.
 func (p *Plan) work(b *prepare.CompiledJob, o market.Order) Work {
-	s, z, byteTime := b.Spec, b.Size(), timeOfByte()
+	s, z, byteTime := b.Spec.Unsplit(), b.Size(), timeOfByte()
 	rounds, perRound := float64(s.Rounds), float64(s.StepsBefore(s.Units))
 	checks := audits(o.Terms.AuditPPM, int(s.Rounds)) // of each unit of the rounds
 	w := Work{Units: rounds * perRound * p.StepTime, Chain: startSeconds + rounds*blocksOfRound*blockSeconds}

@@ -32,6 +32,7 @@ import (
 	"github.com/starling-network/starling/exchange/slice"
 	"github.com/starling-network/starling/node/dataset"
 	"github.com/starling-network/starling/node/memory"
+	"github.com/starling-network/starling/node/prepare/cut"
 	"github.com/starling-network/starling/node/prepare/judge"
 	"github.com/starling-network/starling/node/prepare/rules"
 	"github.com/starling-network/starling/node/prepare/strategy"
@@ -211,6 +212,9 @@ func (b compilation) finish(base *folder.Model) (*CompiledJob, error) {
 func (b *CompiledJob) Specify() error {
 	j := b.Job
 	b.Spec = compilation{b}.spec()
+	if err := cut.Into(j, b.Step, b.Spec); err != nil {
+		return err
+	}
 	if err := b.Spec.Check(); err != nil {
 		return j.Refuse("training", problem.BadValue, "the job cannot be run as it is", err,
 			"change the value that is named")
@@ -394,7 +398,7 @@ func (b compilation) slice() error {
 	const at = "strategy.aggregation.slices"
 	s := b.Job.Strategy
 	want := int(s.Aggregation.Slices)
-	if b.Job.Rollout.Apart() { // every member combines whole updates
+	if b.Job.Rollout.Apart() || b.Spec.Pipeline != nil { // every member combines whole updates
 		return nil
 	}
 	screened := b.Job.Given("strategy.verification.screen") && s.Verification.Screen != "off"

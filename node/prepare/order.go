@@ -3,6 +3,7 @@ package prepare
 import (
 	"github.com/starling-network/starling/chain/referee"
 	"github.com/starling-network/starling/compute/train/parts"
+	"github.com/starling-network/starling/node/prepare/cut"
 	"github.com/starling-network/starling/node/prepare/demand"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/market/cost"
@@ -26,12 +27,13 @@ func (b *CompiledJob) Order() (market.Order, error) {
 	w, more := j.Strategy.Workers, uint32(j.Rollout.Generators)
 	t := bundle.Terms(b.JobID(), b.Spec, parts.Flops(b.Step), checksOf(b))
 	t.Rollout = referee.Rollout(b.Spec, b.Step)
+	t, err := cut.Terms(t, b.Spec, b.Step)
 	return market.Order{
 		ID: b.JobID(), Budget: uint64(j.Budget.MaxCost), PriceCap: uint64(j.Budget.MaxPrice),
 		Workers:   market.Workers{Min: uint32(w.Min) + more, Target: uint32(w.Target) + more, Max: uint32(w.Max) + more},
 		Verifiers: uint32(j.Strategy.Verification.Verifiers),
 		Terms:     t, Generators: more,
-	}, nil
+	}, err
 }
 
 // LocalOrder is the order of a job on an embedded network, with one verifier unless the job file says how many: an

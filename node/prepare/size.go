@@ -72,7 +72,7 @@ func (s Size) Shapes() (shapes []tensor.Shape) {
 
 // Tokens trained in so many inner steps, of all units that have as many in their rounds.
 func (b *CompiledJob) Tokens(steps int) uint64 {
-	s := b.Spec
+	s := b.Spec.Unsplit()
 	rounds, rest := uint64(steps)/uint64(s.Steps), uint32(steps)%s.Steps
 	all := rounds * s.StepsBefore(s.Units)
 	for u := range s.Units {

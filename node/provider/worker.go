@@ -131,7 +131,7 @@ func (s *service) equip(ctx context.Context) (err error) {
 		return err
 	}
 	s.closers = append(s.closers, func() error { s.device.Close(); return nil })
-	return member.CheckTorch(ctx, s.Torch, s.Say)
+	return torch.CheckAsked(ctx, s.Torch, s.Say)
 }
 
 const FileWorkerLog = "worker.log" // in the folder of a worker or verifier, about its work

@@ -99,8 +99,8 @@ func Run(ctx context.Context, opt Options) (*Simulation, error) {
 	if err != nil {
 		return nil, err
 	}
-	if opt.Modelled && b.Spec.Rollout != nil {
-		return nil, fmt.Errorf("%w: it draws answers apart, and a model of a job trains alone", ErrSurrogate)
+	if err := plays(b, opt.Modelled); err != nil {
+		return nil, err
 	}
 	trained, bulk, price := b, sim.ByteScale{}, demand.LocalPrice(order)
 	if opt.Modelled {

@@ -9,6 +9,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -246,4 +247,17 @@ func script(dir string) error {
 	}
 	// so that no other package of this name is taken
 	return os.WriteFile(filepath.Join(dir, "starling", "__init__.py"), nil, 0o600)
+}
+
+// CheckAsked finds out whether PyTorch can take steps here, before anything is promised: an *Error if it cannot.
+// nil options ask for nothing.
+func CheckAsked(ctx context.Context, o *Options, say func(string)) error {
+	if o == nil {
+		return nil
+	}
+	v, err := Check(ctx, *o)
+	if err == nil && say != nil {
+		say(fmt.Sprintf("PyTorch %s on %s takes the steps of jobs that ask for it", v.Torch, v.Device))
+	}
+	return err
 }

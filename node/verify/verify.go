@@ -331,6 +331,7 @@ func (v *verification) run(ctx context.Context) (*Result, error) {
 			return nil, err
 		}
 		task := prepare.TaskOf(v.b, exec)
+		task.Spec = task.Spec.Unsplit()
 		if err := task.Divide(); err != nil {
 			return nil, err
 		}
@@ -415,6 +416,12 @@ func (v *verification) round(ctx context.Context, base *train.Checkpoint) (*trai
 	}
 	g, working := errgroup.WithContext(ctx)
 	for unit := range v.b.Spec.Units {
+		if v.b.Spec.Pipeline != nil {
+			if replica, stage := v.b.Spec.Pipeline.Of(unit); stage == 0 {
+				g.Go(func() error { return v.replica(working, base, replica, made[unit:unit+v.b.Spec.Pipeline.Stages()]) })
+			}
+			continue
+		}
 		g.Go(func() (err error) {
 			task := <-v.tasks
 			defer func() { v.tasks <- task }()

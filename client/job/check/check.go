@@ -53,6 +53,7 @@ func (c *checker) run() {
 	c.verification()
 	c.executor()
 	c.slices()
+	parallel(c)
 	c.machines()
 	c.budget()
 	c.followers()
@@ -157,7 +158,7 @@ func (c *checker) length() {
 }
 
 func (c *checker) batch() {
-	t, n := c.Training, c.Strategy.Workers.Target
+	t, n := c.Training, c.Learners()
 	if c.bad("training.global_batch_size", "strategy.workers.target") || n < 1 {
 		return
 	}

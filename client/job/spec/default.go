@@ -117,6 +117,7 @@ func (j *Spec) Derive(file string, given func(path string) bool) {
 		j.deriveFederated(given)
 	}
 	s, t := &j.Strategy, &j.Training
+	j.deriveParallel(given)
 	if s.Workers.Min == 0 {
 		s.Workers.Min = s.Workers.Target
 	}
@@ -148,9 +149,10 @@ func (j *Spec) Derive(file string, given func(path string) bool) {
 		every = s.SyncSteps
 	}
 	if !given("strategy.optimizer_state_rounds") && (t.Numerics == Tolerant && !s.Replicas.carried() &&
-		!s.Compression.ErrorFeedback || !t.Optimizer.Remembers() || j.Rollout.Apart() || j.Kind == FederatedJob) {
+		!s.Compression.ErrorFeedback || !t.Optimizer.Remembers() || j.Rollout.Apart() || j.Parallel.On() ||
+		j.Kind == FederatedJob) {
 		// the carried state would differ from worker to worker, or be empty; or others draw the answers; or owners come
-		// and go
+		// and go; or stages pass on none
 		s.OptimizerStateRounds = 1
 	}
 	if !given("strategy.aggregation.trim") && s.Aggregation.Rule == "trimmed_mean" {

@@ -34,6 +34,7 @@ type Spec struct {
 	// what takes the steps of a unit: the kernels, or the PyTorch of the worker's owner
 	Executor   string     `job:"executor" one:"builtin torch"`
 	Strategy   Strategy   `job:"strategy"`
+	Parallel   Parallel   `job:"parallel"`
 	Resources  Resources  `job:"resources"`
 	Budget     Budget     `job:"budget"`
 	Checkpoint Checkpoint `job:"checkpoint"`

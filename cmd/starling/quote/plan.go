@@ -78,6 +78,11 @@ func Plan(ctx context.Context, c *terminal.Console, j *job.Job, path, network, f
 	}
 	row("disk", "%s", diskOf(p))
 	row("network", "%s received by each worker in a round", terminal.Bytes(uint64(p.Received)))
+	for k, st := range p.Stages {
+		row(fmt.Sprintf("stage %d", k), "%s, %s of weights and moments, %s of memory, sends %s in a step, waits for %.0f "+
+			"%% of it", st.Layers, terminal.Bytes(uint64(st.StateBytes)), terminal.Bytes(uint64(st.MemoryBytes)),
+			terminal.Bytes(uint64(st.SendBytes)), 100*st.Waits)
+	}
 	for _, n := range p.Notes {
 		row("note", "%s", n)
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/referee"
-	"github.com/starling-network/starling/chain/referee/handed"
+	"github.com/starling-network/starling/chain/referee/link"
 	"github.com/starling-network/starling/chain/referee/witness"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/stages"
@@ -17,6 +17,7 @@ import (
 	"github.com/starling-network/starling/protocol/handover"
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/protocol/run/work"
+	liars "github.com/starling-network/starling/role/adversary/stages"
 	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/role/pipeline"
 )
@@ -26,7 +27,7 @@ type Attacks struct {
 	Liars     int `json:"liars"`     // stages that computed another program, forward, backward or in the update
 	Convicted int `json:"convicted"` // of them, by a dispute about one part of the operator in which they lied
 	Denials   int `json:"denials"`   // values that a stage denied, and had signed as sent or received
-	Shown     int `json:"shown"`     // of them, by the signature
+	Shown     int `json:"shown"`     // of them, by the head that it has signed
 	Withheld  int `json:"withheld"`  // frames that a stage did not send
 	Named     int `json:"named"`     // of them, those of which the stage was named, and no other
 	Wrong     int `json:"wrong"`     // honest stages that were found wrong
@@ -51,30 +52,7 @@ func (j *job) attack() (a Attacks, err error) {
 
 // liar is the plan of a stage that computes another operator than its program has, and which one.
 func (j *job) liar(stage int, phase order.Phase) (*stages.Plan, int, error) {
-	var list []int
-	for i, at := range j.plan.At {
-		switch j.task.Step.Ops[i].Kind {
-		case program.Add, program.Mul, program.AdamM:
-			if at.Stage == stage && at.Task.Phase == phase {
-				list = append(list, i)
-			}
-		}
-	}
-	if len(list) == 0 {
-		return nil, 0, fmt.Errorf("stage %d has no operator to lie about in phase %d", stage, phase)
-	}
-	at := list[len(list)/2]
-	p := &program.Program{Numerics: j.task.Step.Numerics, Ops: slices.Clone(j.task.Step.Ops), Outputs: j.task.Step.Outputs}
-	switch op := &p.Ops[at]; op.Kind {
-	case program.Add:
-		op.Kind = program.Sub
-	case program.Mul:
-		op.Kind = program.Max
-	default:
-		op.Ints = []int64{0} // a moment of the last gradient alone
-	}
-	plan, err := stages.Cut(p, j.before)
-	return plan, at, err
+	return liars.False(j.task.Step, j.plan, j.before, stage, phase)
 }
 
 // lie has a stage lie in a phase of every step, executes all stages again, and plays the dispute with the liar.
@@ -197,75 +175,60 @@ func (j *job) sends(stage int, t order.Task) bool {
 
 // deny has each stage commit to another value than each that it has signed, in the second step.
 func (j *job) deny(a *Attacks) error {
-	const step = 1
 	p := j.play(nil, nil, true)
 	if err := errors.Join(p.errs...); err != nil {
 		return err
 	}
 	for stage := range j.plan.Stages {
-		state, err := j.state(p, stage, step+1)
+		states, err := j.states(p, stage)
 		if err != nil {
 			return err
 		}
-		for _, x := range p.exchanged[stage][step] {
-			j.denied(p, stage, x, state, a)
+		all := p.exchanged[stage]
+		for _, x := range all[len(all)-1] {
+			j.denied(stage, x, states, p.results[stage].Segments, a)
 		}
 	}
 	return nil
 }
 
-// shows is the evidence of the frames of a link that a stage has signed.
-func shows(p *played, stage int, x pipeline.Exchange, state []canon.Digest) handed.Evidence {
-	e := handed.Evidence{Link: p.units[stage].Link(x.From, x.To), Step: x.Step, Before: x.Before, Voucher: x.Sent,
-		State: slices.Clone(state)}
-	if x.To == stage {
-		e.Voucher = x.Taken
-	}
-	for _, f := range x.Frames {
-		e.Frames = append(e.Frames, handed.Frame{Phase: f.Task.Phase, Number: uint32(f.Task.Number), Roots: f.Roots})
-	}
-	return e
-}
-
-// denied has a stage deny each value of a link in a step, and none.
-func (j *job) denied(p *played, stage int, x pipeline.Exchange, state []canon.Digest, a *Attacks) {
-	verify := p.units[stage].Holders[stage].Verify
-	honest := shows(p, stage, x, state)
-	if _, err := handed.Judge(j.plan, honest, train.StateRoot(x.Step+1, state), verify); err == nil {
+// denied has a stage deny each value of a link in the second step, and none. x is what its sides have signed in the
+// end.
+func (j *job) denied(stage int, x pipeline.Exchange, states link.States, segments []canon.Digest, a *Attacks) {
+	const step = 1
+	of := terms.Link{From: uint32(x.From), To: uint32(x.To)}
+	if h, err := states.Head(j.plan, stage, of, segments); err != nil || h != x.Head() {
 		a.Wrong++
 	}
 	names := train.StateNames(j.plan.Stages[stage].Whole)
-	for _, f := range x.Frames {
-		for _, t := range j.plan.Frame(x.From, x.To, f.Task) {
-			lie := shows(p, stage, x, state)
-			lie.State[slices.Index(names, t.Name())] = canon.Sum("starling/bench/other")
-			a.Denials++
-			shown, err := handed.Decode(lie.Encode())
-			if err != nil {
-				continue
-			}
-			value, err := handed.Judge(j.plan, shown, train.StateRoot(x.Step+1, lie.State), verify)
-			if err == nil && value == t.Value {
-				a.Shown++
-			}
+	for _, t := range link.On(j.plan, of) {
+		lie := link.States{Roots: slices.Clone(states.Roots)}
+		lie.Roots[step] = slices.Clone(lie.Roots[step])
+		lie.Roots[step][slices.Index(names, t.Name())] = canon.Sum("starling/bench/other")
+		committed := slices.Clone(segments)
+		committed[step+1] = train.StateRoot(step+1, lie.Roots[step])
+		a.Denials++
+		if h, err := lie.Head(j.plan, stage, of, committed); err == nil && h != x.Head() {
+			a.Shown++
 		}
 	}
 }
 
-// state is the roots of the state of a stage after some steps.
-func (j *job) state(p *played, stage int, after uint32) ([]canon.Digest, error) {
+// states are the roots of the states of a stage after every step.
+func (j *job) states(p *played, stage int) (states link.States, err error) {
 	task, base, err := j.alone(p, j.plan, stage)
 	if err != nil {
-		return nil, err
+		return states, err
 	}
 	s, err := task.Begin(base, unit, nil)
 	if err != nil {
-		return nil, err
+		return states, err
 	}
-	for range after {
+	for range task.Spec.StepsOf(unit) {
 		if _, err := s.Advance(); err != nil {
-			return nil, err
+			return states, err
 		}
+		states.Roots = append(states.Roots, train.Roots(s.Named()))
 	}
-	return train.Roots(s.Named()), nil
+	return states, nil
 }

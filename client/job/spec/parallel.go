@@ -1,0 +1,31 @@
+package spec
+
+import "cmp"
+
+// Parallel is how the model is cut into stages, each of which a worker of its own computes. Stages of 0: it is not.
+type Parallel struct {
+	Stages   int `job:"stages" in:"[2,64]"`    // parts of the layers, one after the other
+	Replicas int `job:"replicas" in:"[1,512]"` // workers that hold a stage; default: 1
+	// parts of the batch of a replica, which follow each other; default: stages
+	Microbatches int `job:"microbatches" in:"[1,4096]"`
+}
+
+// On reports whether the model is cut.
+func (p Parallel) On() bool { return p.Stages > 0 }
+
+// deriveParallel sets what follows from the stages.
+func (j *Spec) deriveParallel(given func(path string) bool) {
+	p, s := &j.Parallel, &j.Strategy
+	if !p.On() {
+		return
+	}
+	p.Replicas, p.Microbatches = max(1, p.Replicas), cmp.Or(p.Microbatches, p.Stages)
+	if !given("strategy.workers") {
+		s.Workers.Target = p.Stages * p.Replicas
+	}
+	j.Training.GlobalBatchSize = cmp.Or(j.Training.GlobalBatchSize, 2*p.Microbatches*p.Replicas)
+	s.Verification.Screen = cmp.Or(s.Verification.Screen, "off")
+}
+
+// Learners is how many batches are learnt from at the same time: of workers, or of replicas of several workers.
+func (j Spec) Learners() int { return cmp.Or(j.Parallel.Replicas, j.Strategy.Workers.Target) }

@@ -1,0 +1,83 @@
+package fault
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/work"
+)
+
+// stages makes the jobs that follow ones whose model is cut into two stages, of two replicas.
+func (n *network) stages() {
+	n.t.Helper()
+	dir := n.t.TempDir()
+	n.file = filepath.Join(dir, "job.yaml")
+	for name, text := range map[string]string{
+		"data.txt": strings.Repeat("the quick brown fox jumps over the lazy dog. ", 400),
+		"job.yaml": `apiVersion: starling/v1
+kind: TrainingJob
+model: {architecture: gpt2, config: {n_layer: 2, n_embd: 32, n_head: 2, n_positions: 32, vocab_size: 256,
+  tie_word_embeddings: false}, tokenizer: byte-level}
+datasets: [{path: data.txt, format: text}]
+val_set_size: 0.1
+sequence_len: 32
+training: {max_steps: 8, global_batch_size: 8, learning_rate: 3.0e-3}
+parallel: {stages: 2, replicas: 2, microbatches: 2}
+strategy: {method: diloco, sync_steps: 4, verification: {fraction: 1}}
+`} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			n.t.Fatal(err)
+		}
+	}
+	n.units, n.set = 4, nil
+	n.undo = []string{"--set", "parallel=null", "--set", "strategy.workers=2", "--set", "strategy.optimizer_state_rounds=1",
+		"--set", "training.gradient_accumulation_steps=2", "--set", "strategy.verification.screen=off"}
+}
+
+// TestStages trains a model in stages on processes, with a worker that sends false gradients, and kills another worker in
+// the middle of a unit. The liar loses stake, and the model is that of an undisturbed run whose model is not cut.
+func TestStages(t *testing.T) {
+	t.Parallel()
+	n := drawNetwork(t, false, nil)
+	liars := []liar{{act: "lies-backward", role: "worker", slashed: true, out: true}}
+	n.invite(liars)
+	n.stages()
+	const rounds = 8
+	j := n.order("stages", rounds)
+	var victim *process
+	s := j.until("a worker in the middle of a unit", func(s run.State) bool {
+		if s.Round < 3 || s.Phase != progress.Train {
+			return false
+		}
+		for _, w := range n.workers {
+			if slices.ContainsFunc(s.Units, func(u *work.Unit) bool {
+				return u.Status == work.Assigned && u.Worker == w.address
+			}) {
+				victim = w
+			}
+		}
+		return victim != nil
+	})
+	victim.kill()
+	t.Logf("%s is killed in round %d", victim.name, s.Round)
+	j.consumer.end()
+	if j.consumer.code != 0 {
+		t.Fatalf("the consumer ended with code %d:\n%s", j.consumer.code, j.consumer.tail(20))
+	}
+	roots, err := lineage(j.out)
+	if err != nil || len(roots) != rounds {
+		t.Fatalf("%d rounds, %v", len(roots), err)
+	}
+	j.check(func() error { return j.model(roots[rounds-1]) })
+	receipts, err := j.chain.Training.Receipts(t.Context(), j.id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.sentence(liars, receipts)
+	t.Log(j.pace())
+}

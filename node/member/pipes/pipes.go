@@ -1,0 +1,334 @@
+// Package pipes carries the messages between the stages of a replica: over channels of the hosts of their workers, or
+// directly where one worker has two stages. It tells the chain for whom a stage waits too long.
+package pipes
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/starling-network/starling/chain/referee/link"
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/compute/stages/pass"
+	"github.com/starling-network/starling/network/peer/address"
+	"github.com/starling-network/starling/network/peer/channel"
+	"github.com/starling-network/starling/protocol/run/work"
+	"github.com/starling-network/starling/role"
+	"github.com/starling-network/starling/role/pipeline"
+	"github.com/starling-network/starling/role/staged"
+)
+
+// Pipes are the ends of the stages of one worker in one run. It implements staged.Wires.
+type Pipes struct {
+	ID       string // account
+	Chain    client.Member
+	Channels *channel.Table
+	Deadline func(u work.UnitID) time.Duration // how long the worker has for a unit; 0: not known
+
+	mu    sync.Mutex
+	local map[string]*queue // between two stages of this worker
+}
+
+// Sign implements staged.Wires.
+func (p *Pipes) Sign(statement []byte) ([]byte, error) { return p.Chain.SignJoined(statement) }
+
+const (
+	again    = 500 * time.Millisecond // before a neighbour is dialled again
+	patience = 10 * time.Second       // that a stage waits for another at least, before it says so
+	buffered = 1 << 16                // bytes that are written at a time
+	lingers  = time.Minute            // a stream whose reader has not read its end
+)
+
+// name is that of the channel from one stage to another in an attempt.
+func name(a staged.Attempt, from, to int) string {
+	return fmt.Sprintf("%s/%d/%d/%d/%d-%d", a.Job, a.Round, a.Replica, a.Number, from, to)
+}
+
+// queue is messages that have come, up to the error after which none comes.
+type queue struct {
+	came chan pipeline.Message
+	fail chan error // one
+}
+
+// newQueue returns a queue for the frames and words of a link in a step and the next.
+func newQueue(frames int) *queue {
+	return &queue{came: make(chan pipeline.Message, 2*frames+4), fail: make(chan error, 1)}
+}
+
+// wire is the end of one stage.
+type wire struct {
+	*Pipes
+	staged.Attempt
+	ctx     context.Context
+	cancel  context.CancelFunc
+	in      map[int]*queue
+	out     map[int]*sender
+	local   map[string]*queue // its queues of Pipes.local
+	told    map[int]bool
+	waiting time.Duration
+	working sync.WaitGroup
+}
+
+// sender writes to another stage: to its queue, or to a stream that is open once ready is closed.
+type sender struct {
+	direct *queue
+	ready  chan struct{}
+	stream network.Stream
+	w      *bufio.Writer
+}
+
+// Open implements staged.Wires. Neighbours are reached while the stage computes.
+func (p *Pipes) Open(ctx context.Context, a staged.Attempt) (staged.Wire, error) {
+	w := &wire{Pipes: p, Attempt: a, in: map[int]*queue{}, out: map[int]*sender{}, told: map[int]bool{},
+		local: map[string]*queue{}}
+	w.ctx, w.cancel = context.WithCancel(ctx)
+	n := uint32(len(a.Holders))
+	w.waiting = patience
+	if d := p.Deadline(work.UnitID{Round: a.Round, Unit: a.Replica*n + uint32(a.Stage), Attempt: a.Number}); d > 0 {
+		w.waiting = min(max(patience, d/4), d*3/4)
+	}
+	for _, l := range link.OfStage(a.Plan, a.Stage) {
+		from, to := int(l.From), int(l.To)
+		frames := len(link.Frames(a.Plan, l))
+		if from == a.Stage {
+			w.connect(to, frames)
+		} else {
+			w.connect(from, frames)
+		}
+	}
+	return w, nil
+}
+
+// connect begins to reach a neighbour, in both directions: words go back where frames come from.
+func (w *wire) connect(other, frames int) {
+	if w.in[other] != nil {
+		return
+	}
+	frames = max(frames, 2*len(w.Plan.Transfers))
+	if w.Holders[other] == w.ID {
+		w.in[other] = w.queue(name(w.Attempt, other, w.Stage), frames)
+		w.out[other] = &sender{direct: w.queue(name(w.Attempt, w.Stage, other), frames)}
+		return
+	}
+	w.in[other] = newQueue(frames)
+	s := &sender{ready: make(chan struct{})}
+	w.out[other] = s
+	w.working.Go(func() { w.dial(other, s) })
+	w.working.Go(func() { w.read(other, w.in[other]) })
+}
+
+// queue is the queue with a name between two stages of this worker, whichever of them is there first.
+func (w *wire) queue(name string, frames int) *queue {
+	w.Pipes.mu.Lock()
+	defer w.Pipes.mu.Unlock()
+	if w.Pipes.local == nil {
+		w.Pipes.local = map[string]*queue{}
+	}
+	q := w.Pipes.local[name]
+	if q == nil {
+		q = newQueue(frames)
+		w.Pipes.local[name] = q
+	}
+	w.local[name] = q
+	return q
+}
+
+// at is where the worker of a stage is reached.
+func (w *wire) at(stage int) (peer.AddrInfo, error) {
+	addrs, err := w.Chain.Addresses(w.ctx, w.Holders[stage])
+	if err != nil {
+		return peer.AddrInfo{}, err
+	}
+	others := address.Others("", addrs)
+	if len(others) == 0 {
+		return peer.AddrInfo{}, fmt.Errorf("pipes: no address of %s is known", w.Holders[stage])
+	}
+	return others[0], nil
+}
+
+// pausing waits before something is tried again; false: there is no time left.
+func (w *wire) pausing() bool {
+	select {
+	case <-w.ctx.Done():
+		return false
+	case <-time.After(again):
+		return true
+	}
+}
+
+// dial opens the channel to a neighbour, again until it is there or the context ends.
+func (w *wire) dial(other int, s *sender) {
+	for {
+		to, err := w.at(other)
+		if err == nil {
+			s.stream, err = w.Channels.Open(w.ctx, to, name(w.Attempt, w.Stage, other))
+		}
+		if err == nil {
+			s.w = bufio.NewWriterSize(s.stream, buffered)
+			close(s.ready)
+			return
+		}
+		if !w.pausing() {
+			return
+		}
+	}
+}
+
+// read reads what a neighbour sends.
+func (w *wire) read(other int, q *queue) {
+	from, err := w.at(other)
+	for err != nil {
+		if !w.pausing() {
+			return
+		}
+		from, err = w.at(other)
+	}
+	called := name(w.Attempt, other, w.Stage)
+	stream, err := w.Channels.Accept(w.ctx, from.ID, called)
+	if err != nil {
+		q.fail <- err
+		return
+	}
+	defer w.Channels.Release(called, stream)
+	defer context.AfterFunc(w.ctx, func() { _ = stream.Reset() })()
+	r := bufio.NewReaderSize(stream, buffered)
+	for {
+		m, err := pipeline.ReadMessage(r, w.Plan, other, w.Stage)
+		if err != nil {
+			q.fail <- fmt.Errorf("pipes: stage %d: %w", other, err)
+			return
+		}
+		select {
+		case q.came <- m:
+		case <-w.ctx.Done():
+			return
+		}
+	}
+}
+
+// Send implements pipeline.Transport.
+func (w *wire) Send(to int, m pipeline.Message) error {
+	s := w.out[to]
+	if s == nil {
+		return fmt.Errorf("pipes: stage %d has no link with stage %d", w.Stage, to)
+	}
+	if s.direct != nil {
+		if m.Frame != nil {
+			m.Frame = copied(*m.Frame)
+		}
+		select {
+		case s.direct.came <- m:
+			return nil
+		case <-w.ctx.Done():
+			return w.ctx.Err()
+		}
+	}
+	if err := w.wait(to, s.ready); err != nil {
+		return err
+	}
+	defer context.AfterFunc(w.ctx, func() { _ = s.stream.Reset() })()
+	if err := pipeline.WriteMessage(s.w, m); err != nil {
+		return fmt.Errorf("pipes: to stage %d: %w", to, err)
+	}
+	return s.w.Flush()
+}
+
+// copied is a frame with values of its own: the sender continues with those that it has.
+func copied(f pass.Frame) *pass.Frame {
+	for i, x := range f.Values {
+		if i == 0 {
+			f.Values = append(f.Values[:0:0], f.Values...)
+		}
+		f.Values[i] = x.Clone()
+	}
+	return &f
+}
+
+// wait waits until a neighbour is reached.
+func (w *wire) wait(other int, ready <-chan struct{}) error {
+	late := time.NewTimer(w.waiting)
+	defer late.Stop()
+	for {
+		select {
+		case <-ready:
+			return nil
+		case <-late.C:
+			w.tell(other)
+		case <-w.ctx.Done():
+			return w.ctx.Err()
+		}
+	}
+}
+
+// Receive implements pipeline.Transport.
+func (w *wire) Receive(from int) (m pipeline.Message, err error) {
+	q := w.in[from]
+	if q == nil {
+		return m, fmt.Errorf("pipes: stage %d has no link with stage %d", w.Stage, from)
+	}
+	late := time.NewTimer(w.waiting)
+	defer late.Stop()
+	for {
+		select {
+		case m = <-q.came:
+			return m, nil
+		default:
+		}
+		select {
+		case m = <-q.came:
+			return m, nil
+		case err = <-q.fail:
+			q.fail <- err
+			return m, err
+		case <-late.C:
+			w.tell(from)
+		case <-w.ctx.Done():
+			return m, w.ctx.Err()
+		}
+	}
+}
+
+// tell says on the chain that the stage waits for another. The unit does not depend on it.
+func (w *wire) tell(other int) {
+	if w.told[other] || w.Holders[other] == w.ID {
+		return
+	}
+	w.told[other] = true
+	unit := w.Replica*uint32(len(w.Holders)) + uint32(other)
+	w.working.Go(func() {
+		_ = w.Chain.Send(w.ctx, role.Missing{Work: work.UnitID{Round: w.Round, Unit: unit, Attempt: w.Number}})
+	})
+}
+
+var errEnded = errors.New("pipes: the stage has ended")
+
+// Close implements staged.Wire. Others see that nothing more is written.
+func (w *wire) Close() {
+	w.cancel()
+	w.working.Wait()
+	for _, s := range w.out {
+		switch {
+		case s.direct != nil:
+			select {
+			case s.direct.fail <- errEnded:
+			default:
+			}
+		case s.stream != nil:
+			_ = s.stream.CloseWrite()
+			time.AfterFunc(lingers, func() { _ = s.stream.Reset() })
+		}
+	}
+	w.Pipes.mu.Lock()
+	defer w.Pipes.mu.Unlock()
+	for n, q := range w.local {
+		if w.Pipes.local[n] == q {
+			delete(w.Pipes.local, n)
+		}
+	}
+}

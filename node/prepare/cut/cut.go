@@ -1,0 +1,147 @@
+// Package cut divides the step of a job into the stages that its file asks for, and says what each of them has to do.
+package cut
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/starling-network/starling/chain/referee"
+	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/client/job/problem"
+	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/stages"
+	"github.com/starling-network/starling/compute/stages/order"
+	"github.com/starling-network/starling/compute/stages/pass"
+	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/compute/train/replica"
+	"github.com/starling-network/starling/protocol/run/terms"
+)
+
+// Into makes the units of a specification stages of replicas, if the job asks for it. The error is a
+// *problem.ErrorList.
+func Into(j *job.Job, step *program.Program, s *train.Spec) error {
+	if !j.Parallel.On() {
+		return nil
+	}
+	refuse := func(err error) error {
+		at, fix := "parallel.stages", "lower stages"
+		if errors.Is(err, stages.ErrCut) && j.Parallel.Stages <= 2 {
+			at, fix = "parallel", "remove parallel"
+		}
+		return j.Refuse(at, problem.BadValue, "the model cannot be cut so", err, fix)
+	}
+	costs, err := stages.Costs(step)
+	if err != nil {
+		return refuse(err)
+	}
+	before, err := stages.Balance(costs, j.Parallel.Stages)
+	if err != nil {
+		return refuse(err)
+	}
+	plan, err := stages.Cut(step, before)
+	if err != nil {
+		return refuse(err)
+	}
+	s.Pipeline = &replica.Pipeline{Stage: train.StageOfParams(plan, train.Params(step))}
+	for _, b := range before {
+		s.Pipeline.Before = append(s.Pipeline.Before, uint32(b))
+	}
+	s.Units, s.Segment = uint32(j.Parallel.Stages*j.Parallel.Replicas), 1
+	return nil
+}
+
+// Terms are those of an order with the stages of its work.
+func Terms(t terms.Terms, s *train.Spec, step *program.Program) (terms.Terms, error) {
+	if s.Pipeline == nil {
+		return t, nil
+	}
+	var err error
+	if t.Pipeline, err = referee.Pipeline(s, step); err == nil {
+		t.UnitFlops = slices.Max(t.Pipeline.Flops)
+	}
+	return t, err
+}
+
+// Stage is what one stage of a job has to do.
+type Stage struct {
+	Layers      string  `json:"layers"`       // groups of layers: the first and the last, or one
+	StateBytes  int64   `json:"state_bytes"`  // weights and moments
+	MemoryBytes int64   `json:"memory_bytes"` // that a step takes
+	SendBytes   int64   `json:"send_bytes"`   // in a step, to all others
+	Flops       float64 `json:"flops"`        // of a step
+	Waits       float64 `json:"waits"`        // share of a step, if tasks take time by their operations
+}
+
+// Stages are those of a step; nil: it is not cut.
+func Stages(s *train.Spec, step *program.Program) ([]Stage, error) {
+	if s.Pipeline == nil {
+		return nil, nil
+	}
+	plan, err := stages.Cut(step, s.Pipeline.Cuts())
+	if err != nil {
+		return nil, err
+	}
+	groups, err := stages.Groups(step)
+	if err != nil {
+		return nil, err
+	}
+	orders := order.Ordered(plan.Tasks(), plan.Micro)
+	takes := func(at order.Place) float64 {
+		for _, p := range plan.Stages[at.Stage].Pieces {
+			if p.Task == at.Task {
+				return float64(p.Program.Flops())
+			}
+		}
+		return 0
+	}
+	ends, err := order.Timed(orders, plan.Waits(), takes, func(_, _ order.Place) float64 { return 0 })
+	if err != nil {
+		return nil, err
+	}
+	bounds := append(append([]int{0}, s.Pipeline.Cuts()...), len(groups))
+	var list []Stage
+	for k, st := range plan.Stages {
+		one := Stage{Layers: layers(bounds[k], bounds[k+1], len(groups)), Flops: float64(st.Whole.Flops())}
+		shapes, state := st.Whole.InputShapes(), []*tensor.Tensor(nil)
+		for _, n := range st.State {
+			one.StateBytes += int64(shapes[n].Bytes())
+			state = append(state, &tensor.Tensor{Shape: shapes[n]})
+		}
+		of, err := pass.New(plan, k, orders[k], state, 1)
+		if err != nil {
+			return nil, err
+		}
+		one.MemoryBytes = of.Bytes()
+		for to := range plan.Stages {
+			one.SendBytes += plan.Bytes(k, to)
+		}
+		var works float64
+		for _, t := range orders[k] {
+			works += takes(order.Place{Stage: k, Task: t})
+		}
+		if end := slices.Max(ends); end > 0 {
+			one.Waits = 1 - works/end
+		}
+		list = append(list, one)
+	}
+	return list, nil
+}
+
+// layers names groups of layers, from one up to another: embeddings come before layer 0, and the output after the last.
+func layers(from, to, groups int) string {
+	name := func(g int) string {
+		switch g {
+		case 0:
+			return "embeddings"
+		case groups - 1:
+			return "output"
+		}
+		return fmt.Sprintf("layer %d", g-1)
+	}
+	if to-from == 1 {
+		return name(from)
+	}
+	return name(from) + " to " + name(to-1)
+}

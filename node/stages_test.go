@@ -1,0 +1,48 @@
+package node
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/node/consumer"
+	"github.com/starling-network/starling/node/verify"
+)
+
+// staged is the example of stages, shorter.
+func staged(t *testing.T, set ...string) *job.Job {
+	t.Helper()
+	j, err := job.Load("../examples/pipeline.yaml", append([]string{"training.max_steps=6", "strategy.sync_steps=3",
+		"training.warmup_steps=1", "eval.every_steps=6", "checkpoint.every_steps=6", "training.global_batch_size=8",
+		"sequence_len=32", "model.config.n_layer=2", "model.config.n_embd=32"}, set...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+// A model whose stages are units of their own has the bits of the model that is not cut, also when a stage lies, which
+// loses its stake.
+func TestStagesAreUnits(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	whole := mustTrain(t, consumer.Options{Dir: filepath.Join(dir, "whole"), Job: staged(t, "parallel=null",
+		"strategy.workers=1", "strategy.optimizer_state_rounds=1", "training.gradient_accumulation_steps=4")})
+	out := filepath.Join(dir, "cut")
+	cut := mustTrain(t, consumer.Options{Dir: out, Job: staged(t, "parallel.replicas=1")})
+	if cut.StateRoot != whole.StateRoot || cut.FinalEvalLoss != whole.FinalEvalLoss {
+		t.Fatalf("in stages the root is %s, and %s of the whole model", cut.StateRoot.Short(), whole.StateRoot.Short())
+	}
+	lied := filepath.Join(dir, "lied")
+	s := mustTrain(t, consumer.Options{Dir: lied, Dishonest: 1, Job: staged(t, "parallel.replicas=1")})
+	if s.StateRoot != whole.StateRoot || len(s.Disputes) == 0 || s.SlashedUzen == 0 {
+		t.Errorf("with a stage that lies: root %s, wanted %s, %d disputes, %d slashed", s.StateRoot.Short(),
+			whole.StateRoot.Short(), len(s.Disputes), s.SlashedUzen)
+	}
+	for _, at := range []string{out, lied} {
+		v, err := verify.Run(t.Context(), at, verify.Options{})
+		if err != nil || v.StateRoot != whole.StateRoot {
+			t.Errorf("verified %+v, %v", v, err)
+		}
+	}
+}
