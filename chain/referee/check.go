@@ -70,8 +70,8 @@ func (r *Referee) Decidable(most uint64) (cost uint64, err error) {
 	return n.Spent(), err
 }
 
-// linksFit reports a stage of which the roots of all states, from which the heads of its links follow, have no room in a
-// payload.
+// linksFit reports a stage of which the roots of all states, from which the heads of its links follow, have no room in
+// a payload.
 func linksFit(r *Referee) error {
 	if len(r.stages) == 0 {
 		divide(r)

@@ -45,7 +45,8 @@ func Terms(s *train.Spec, p *program.Program, t terms.Terms) error {
 		return bad("a unit of the work has %d operations, the terms pay for %d", flops, t.UnitFlops)
 	case t.Rollout != Rollout(s, p):
 		return bad("answers of the work are drawn apart as %+v, the terms say %+v", Rollout(s, p), t.Rollout)
-	case !slices.Equal(t.Pipeline.Flops, pipeline.Flops) || !slices.Equal(t.Pipeline.Links, pipeline.Links):
+	case !slices.Equal(t.Pipeline.Flops, pipeline.Flops) || !slices.Equal(t.Pipeline.Links, pipeline.Links) ||
+		!slices.Equal(t.Pipeline.Frames, pipeline.Frames):
 		return bad("the work is cut into stages as %+v, the terms say %+v", pipeline, t.Pipeline)
 	case t.Genesis.Root != s.Genesis:
 		return bad("the work starts from %s, the terms say %s", s.Genesis.Short(), t.Genesis.Root.Short())
@@ -83,5 +84,8 @@ func Pipeline(s *train.Spec, p *program.Program) (t terms.Pipeline, err error) {
 		t.Flops = append(t.Flops, st.Whole.Flops()*uint64(s.Steps))
 	}
 	t.Links = link.Of(plan)
+	for _, l := range t.Links {
+		t.Frames = append(t.Frames, uint64(len(link.Frames(plan, l)))*uint64(s.Steps))
+	}
 	return t, nil
 }

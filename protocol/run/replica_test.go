@@ -23,6 +23,7 @@ func inStages() terms.Terms {
 	for s := range uint32(2) {
 		t.Pipeline.Links = append(t.Pipeline.Links, terms.Link{From: s, To: s + 1}, terms.Link{From: s + 1, To: s})
 	}
+	t.Pipeline.Frames = []uint64{4, 4, 4, 4}
 	slices.SortFunc(t.Pipeline.Links, func(a, b terms.Link) int { return int(a.From*8+a.To) - int(b.From*8+b.To) })
 	return t
 }

@@ -23,8 +23,8 @@ func LinksRoot(links []Exchanged) canon.Digest {
 // checkLinks checks the shape of the links of a commitment to a unit that is a stage. A unit that diverged may have
 // exchanged nothing.
 func checkLinks(t terms.Terms, c Commitment, unit uint32) error {
-	want := len(t.Pipeline.LinksOf(unit % t.Pipeline.Stages()))
-	switch {
+	frames := t.Pipeline.FramesOf(unit % t.Pipeline.Stages())
+	switch want := len(frames); {
 	case c.Diverged() && len(c.Links) == 0 && c.HandedState == (HandedState{}):
 		return nil
 	case len(c.Links) != want || want == 0:
@@ -34,7 +34,7 @@ func checkLinks(t terms.Terms, c Commitment, unit uint32) error {
 			refusal.ErrBadCommitment, len(c.HandedState.CID), terms.MaxCID)
 	}
 	for i, l := range c.Links {
-		if l.Frames == 0 || l.Chain.IsZero() || len(l.Signature) == 0 || len(l.Signature) > maxSignature {
+		if l.Frames != frames[i] || l.Chain.IsZero() || len(l.Signature) == 0 || len(l.Signature) > maxSignature {
 			return fmt.Errorf("%w: link %d has %d frames, and a signature of %d bytes", refusal.ErrBadCommitment, i, l.Frames,
 				len(l.Signature))
 		}

@@ -52,7 +52,7 @@ func (t Terms) Rule() (terms.Terms, error) {
 
 // rule returns the stages in the type of protocol/run.
 func (p Pipeline) rule() (t terms.Pipeline) {
-	t.Flops = p.Flops
+	t.Flops, t.Frames = p.Flops, p.Frames
 	for _, l := range p.Links {
 		t.Links = append(t.Links, terms.Link{From: l.From, To: l.To})
 	}
@@ -61,7 +61,7 @@ func (p Pipeline) rule() (t terms.Pipeline) {
 
 // fromPipeline is the inverse of Pipeline.rule.
 func fromPipeline(t terms.Pipeline) (p Pipeline) {
-	p.Flops = t.Flops
+	p.Flops, p.Frames = t.Flops, t.Frames
 	for _, l := range t.Links {
 		p.Links = append(p.Links, Link{From: l.From, To: l.To})
 	}
