@@ -76,8 +76,8 @@ func (j *job) undisturbed() ([]string, error) {
 		return nil, err
 	}
 	out := j.out + "-undisturbed"
-	if said, err := exec.Command(program,
-		append([]string{"sim", path, "--dir", out, "--threads", "1", "-q"}, slices.Concat(j.settings, j.undo)...)...).CombinedOutput(); err != nil {
+	args := slices.Concat([]string{"sim", path, "--dir", out, "--threads", "1", "-q"}, j.settings, j.undo)
+	if said, err := exec.Command(program, args...).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("the undisturbed run: %w: %s", err, said)
 	}
 	return lineage(out)

@@ -35,12 +35,13 @@ strategy: {method: diloco, sync_steps: 4, verification: {fraction: 1}}
 		}
 	}
 	n.units, n.set = 4, nil
-	n.undo = []string{"--set", "parallel=null", "--set", "strategy.workers=2", "--set", "strategy.optimizer_state_rounds=1",
-		"--set", "training.gradient_accumulation_steps=2", "--set", "strategy.verification.screen=off"}
+	n.undo = []string{"--set", "parallel=null", "--set", "strategy.workers=2",
+		"--set", "strategy.optimizer_state_rounds=1", "--set", "training.gradient_accumulation_steps=2",
+		"--set", "strategy.verification.screen=off"}
 }
 
-// TestStages trains a model in stages on processes, with a worker that sends false gradients, and kills another worker in
-// the middle of a unit. The liar loses stake, and the model is that of an undisturbed run whose model is not cut.
+// TestStages trains a model in stages on processes, with a worker that sends false gradients, and kills another worker
+// in the middle of a unit. The liar loses stake, and the model is that of an undisturbed run whose model is not cut.
 func TestStages(t *testing.T) {
 	t.Parallel()
 	n := drawNetwork(t, false, nil)

@@ -35,10 +35,11 @@ func (v *Verifier) watch(s run.State, spare []role.Check, busy bool) []role.Acti
 	return []role.Action{next}
 }
 
-// may reports whether it watches a unit. A unit with a carried state, or that is a stage of a model, needs bytes from its
-// worker, whose link serves others: of those it watches the fraction that is audited.
+// may reports whether it watches a unit. A unit with a carried state, or that is a stage of a model, needs bytes from
+// its worker, whose link serves others: of those it watches the fraction that is audited.
 func (v *Verifier) may(s run.State, l work.RoundState, w work.UnitID) bool {
-	return len(l.From) == 0 && len(s.Terms.Pipeline.Flops) == 0 || audit.Draw(v.turn(s, w), s.Terms.Job, w.Round, w.Unit, w.Attempt, s.Terms.AuditPPM)
+	alone := len(l.From) == 0 && len(s.Terms.Pipeline.Flops) == 0
+	return alone || audit.Draw(v.turn(s, w), s.Terms.Job, w.Round, w.Unit, w.Attempt, s.Terms.AuditPPM)
 }
 
 // mine reports whether the verifier has drawn a unit by now.
