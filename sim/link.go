@@ -42,6 +42,20 @@ func (w *Network) transfer(from, to *process, bytes int) error {
 	return w.clock.Sleep(late)
 }
 
+// carry takes the time of bytes to the machine of an account.
+func (p *process) carry(to string, bytes int) error {
+	for _, other := range p.world.at {
+		switch {
+		case other == p || other.key.Address() != to:
+		case !other.up || p.world.cuts.apart(p, other):
+			return fmt.Errorf("sim: %s cannot be reached", other.name)
+		default:
+			return p.world.transfer(p, other, bytes)
+		}
+	}
+	return nil
+}
+
 // deliveredBy is the measurement of the bytes that another party delivers.
 func (p *process) deliveredBy(from *process) *tally.Peer {
 	if p.delivered[from.name] == nil {

@@ -28,11 +28,13 @@ import (
 	"github.com/starling-network/starling/role/party"
 	"github.com/starling-network/starling/role/registrant"
 	"github.com/starling-network/starling/role/reporter"
+	"github.com/starling-network/starling/role/staged"
 	"github.com/starling-network/starling/role/verifier"
 	"github.com/starling-network/starling/role/worker"
 	"github.com/starling-network/starling/sim/clock"
 	"github.com/starling-network/starling/sim/link"
 	"github.com/starling-network/starling/sim/store"
+	"github.com/starling-network/starling/sim/wires"
 	"github.com/starling-network/starling/sim/workload"
 )
 
@@ -212,7 +214,11 @@ func (p *process) open(ctx context.Context, terms terms.Terms) error {
 	if err != nil {
 		return err
 	}
-	honest := p.job.Memo(e, terms.Slices)
+	var honest adversary.Honest = p.job.Memo(e, terms.Slices)
+	if task.Spec.Pipeline != nil {
+		honest = staged.New(&staged.Engine{Engine: e, Job: terms.Job, Peers: blobs{p, bulk.Weights}, Threads: 1,
+			Wires: &wires.Wires{Net: &p.world.wires, Clock: &p.world.clock, Key: p.key, Say: p.chain.Send, Carry: p.carry}})
+	}
 	p.party = &party.Executor{ID: p.key.Address(), Job: terms.Job, Compute: honest, Lineage: honest, Chain: p.chain,
 		Blobs: blobs{p, bulk.Updates}}
 	if p.act != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/engine"
 	"github.com/starling-network/starling/role/party"
+	"github.com/starling-network/starling/role/staged"
 )
 
 // slow is what a party computes, in the time that it takes on its machine: one unit after the other, step by step.
@@ -140,5 +141,9 @@ func (c combining) Advance(ctx context.Context, base terms.Checkpoint, units wor
 	if err := c.process.world.clock.Sleep(c.process.world.config.Combine); err != nil {
 		return engine.Advanced{}, err
 	}
-	return c.Lineage.Advance(ctx, base, units, get)
+	a, err := c.Lineage.Advance(ctx, base, units, get)
+	if _, staged := c.Lineage.(*staged.Engine); staged && err == nil {
+		c.process.job.Led(a.Next.Root)
+	}
+	return a, err
 }

@@ -34,6 +34,7 @@ import (
 	"github.com/starling-network/starling/sim/clock"
 	"github.com/starling-network/starling/sim/ledger"
 	"github.com/starling-network/starling/sim/store"
+	"github.com/starling-network/starling/sim/wires"
 )
 
 // Network is a network under virtual time.
@@ -46,6 +47,7 @@ type Network struct {
 	parties []*process // the consumer first
 	at      map[string]*process
 	cuts    cuts
+	wires   wires.Net // between stages of models
 	waiting map[[sha256.Size]byte]func(transaction.Result, error)
 	opened  map[string]*bundle.Job // of jobs that a party has opened
 	seen    map[string]*role.Block // runs by job as they are after the latest block, which everybody reads the same

@@ -207,7 +207,8 @@ func onDisk(c *sim.Config) (remove func(), err error) {
 // machine is that of a worker, counted from 0.
 func machine(b *prepare.CompiledJob, opt Options, worker int) sim.Machine {
 	speed := opt.Gflops[worker%len(opt.Gflops)]
-	return sim.Machine{Link: opt.Links[worker%len(opt.Links)], Unit: time.Duration(float64(b.UnitFlops()) / speed)}
+	unit := float64(b.UnitFlops()) / float64(b.Spec.Pipeline.Stages())
+	return sim.Machine{Link: opt.Links[worker%len(opt.Links)], Unit: time.Duration(unit / speed)}
 }
 
 func actNamed(name string) (adversary.Attack, error) {

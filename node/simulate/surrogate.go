@@ -23,14 +23,11 @@ import (
 	"github.com/starling-network/starling/sim"
 )
 
-// ErrStages is returned for a job whose model is cut into stages.
-var ErrStages = errors.New("the job cannot be played")
-
 // plays reports why a job cannot be played.
 func plays(b *prepare.CompiledJob, modelled bool) error {
 	switch {
-	case b.Spec.Pipeline != nil:
-		return fmt.Errorf("%w: parallel is given, and the simulator carries no values between stages", ErrStages)
+	case modelled && b.Spec.Pipeline != nil:
+		return fmt.Errorf("%w: parallel is given, and a model of a job has no stages", ErrSurrogate)
 	case modelled && b.Spec.Rollout != nil:
 		return fmt.Errorf("%w: it draws answers apart, and a model of a job trains alone", ErrSurrogate)
 	}

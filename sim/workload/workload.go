@@ -51,6 +51,8 @@ type Job struct {
 	handed  []hold.Blob        // blobs of that
 	sent    []sent             // units whose updates are in no checkpoint yet
 
+	whole *Job // the same job whose units are replicas, where they are stages of these; nil: they are not
+
 	answers map[uint32][][]*tensor.Tensor // by round, what each unit of it that draws has passed on
 }
 
@@ -171,12 +173,20 @@ func New(z Size) (*Job, error) {
 
 // Of returns the job of a task, with its identifier.
 func Of(id string, task *train.Task, genesis *train.Checkpoint) *Job {
-	return &Job{Task: task, Genesis: genesis, id: id, known: map[unitKey]*engine.Work{}, right: map[canon.Digest]bool{},
+	j := &Job{Task: task, Genesis: genesis, id: id, known: map[unitKey]*engine.Work{}, right: map[canon.Digest]bool{},
 		lineage: []canon.Digest{genesis.Root()}, last: genesis, Shared: hold.NewShared(0)}
+	if task.Spec.Pipeline != nil {
+		j.whole = Of(id, &train.Task{Spec: task.Spec.Unsplit(), Step: task.Step, Exec: task.Exec, Corpus: task.Corpus,
+			Frozen: task.Frozen, FrozenRoots: task.FrozenRoots}, genesis)
+	}
+	return j
 }
 
 // ID of the job.
 func (j *Job) ID() string { return j.id }
+
+// Led notes that updates have led to a checkpoint with a root.
+func (j *Job) Led(root canon.Digest) { j.right[root] = true }
 
 // Right reports whether updates have led to a checkpoint with a root, as some party combined them by the rules.
 func (j *Job) Right(root canon.Digest) bool { return j.right[root] }
@@ -184,6 +194,9 @@ func (j *Job) Right(root canon.Digest) bool { return j.right[root] }
 // After is the checkpoint after some rounds of honest work. It does not depend on the workers. The job does not say
 // those before the last that was asked for.
 func (j *Job) After(rounds uint32) (*train.Checkpoint, error) {
+	if j.whole != nil {
+		return j.whole.After(rounds)
+	}
 	if _, err := j.Root(rounds); err != nil {
 		return nil, err
 	}
@@ -195,6 +208,9 @@ func (j *Job) After(rounds uint32) (*train.Checkpoint, error) {
 
 // Root is the state root after some rounds of honest work. It does not depend on the workers.
 func (j *Job) Root(rounds uint32) (canon.Digest, error) {
+	if j.whole != nil {
+		return j.whole.Root(rounds)
+	}
 	for uint32(len(j.lineage)) <= rounds {
 		s := j.Task.Spec
 		if s.Rollout != nil {

@@ -117,9 +117,6 @@ func machineCause(err error) error {
 	case errors.Is(err, simulate.ErrNoParty):
 		p.Code, p.What, p.Why, p.Fix, exit = "USAGE", err.Error(), "", "name one of the parties of the job",
 			terminal.ExitUsage
-	case errors.Is(err, simulate.ErrStages):
-		p.Code, p.What, p.Fix, exit = "JOB_UNSUPPORTED", "the job cannot be played",
-			"train it, or remove parallel from the file", terminal.ExitUsage
 	case errors.Is(err, simulate.ErrSurrogate):
 		p.Code, p.What, p.Fix, exit = "JOB_TOO_LARGE", "the job cannot be played with --modelled",
 			"lower strategy.sync_steps or training.global_batch_size", terminal.ExitUsage
