@@ -21,6 +21,7 @@ import (
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/role/engine"
+	"github.com/starling-network/starling/role/staged"
 )
 
 // DefaultKeep is the default number of checkpoints of a lineage that members keep.
@@ -226,6 +227,9 @@ func (k *replicator) blobs(ctx context.Context, c terms.Checkpoint,
 		return nil
 	}
 	list, err := checkpoint.Blobs(ctx, get, id)
+	if err != nil { // the record of a stage is none
+		list, err = staged.Blobs(ctx, get, id)
+	}
 	if err != nil {
 		return []blob.CID{blob.Leaf(id)}
 	}

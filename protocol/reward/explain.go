@@ -25,6 +25,7 @@ const (
 	DepositReturned  = "deposit_returned"    // the deposit that was held over a unit is not taken
 	MissedDeadline   = reason.MissedDeadline // the unit was not committed in time
 	Overtaken        = reason.Overtaken      // an earlier worker of the unit committed it first
+	Restarted        = reason.Restarted      // another stage of the replica was not committed, or not served
 	WrongWork        = reason.WrongWork      // a verdict found the work wrong
 	Silent           = reason.Silent         // the worker of challenged work made no move by the deadline
 	Forfeited        = "forfeited"           // not found wrong, but its worker was convicted before it was paid
@@ -110,7 +111,9 @@ var because = map[string]string{
 	DepositReturned: "nothing confirmed what verifiers had found of the unit: the deposit stays with the worker",
 	MissedDeadline: "the unit was not committed by its deadline, and went to another worker; a late commitment " +
 		"counts, with a receipt of its own, if it comes before that of the other",
-	Overtaken:   "the worker that had the unit before, and was late, committed it first",
+	Overtaken: "the worker that had the unit before, and was late, committed it first",
+	Restarted: "the worker of another stage of the replica did not commit or serve its unit, so that all stages began " +
+		"again",
 	WrongWork:   "the verdict of a dispute found the work wrong",
 	Silent:      "the work was challenged, and its worker made no move in the dispute by the deadline",
 	Forfeited:   "other work of the same worker was found wrong before the round was final",
@@ -174,6 +177,7 @@ var fixes = map[string]string{
 	DepositReturned: "nothing; the verifiers who reported falsely are slashed, if the run continued until that could be " +
 		"shown",
 	MissedDeadline: "keep the machine on and free of other load, or give the worker fewer jobs",
+	Restarted:      "nothing; the worker of the other stage has missed a deadline, and is let go if that stays so",
 	Overtaken:      "nothing; the other worker is back from a fault, or slow, and is let go if it stays so",
 	WrongWork: "before staking again, check the memory of the machine and that it runs the version that the " +
 		"network runs",

@@ -1,6 +1,7 @@
 package staged
 
 import (
+	"context"
 	"fmt"
 	"sync"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/starling-network/starling/compute/stages/pass"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train/parts"
+	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/protocol/run/work"
 )
@@ -133,4 +135,27 @@ func decodeRecord(b []byte) (r Record, err error) {
 		return r, fmt.Errorf("staged: a record: %w", err)
 	}
 	return r, nil
+}
+
+// Blobs are those that a record with a CID names, and its own.
+func Blobs(ctx context.Context, get func(context.Context, blob.CID) ([]byte, error), id blob.CID) ([]blob.CID, error) {
+	b, err := get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	r, err := decodeRecord(b)
+	if err != nil {
+		return nil, err
+	}
+	list := []blob.CID{id}
+	for _, cids := range r.Links {
+		for _, cid := range cids {
+			c, err := blob.FromBytes(cid)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, c)
+		}
+	}
+	return list, nil
 }

@@ -66,7 +66,8 @@ func (p *PaidOnce) End(w World) error {
 func (p *PaidOnce) all(receipts []reward.Receipt, name func(id string) string) error {
 	open := maps.Clone(p.commits)
 	for _, r := range receipts {
-		known := r.Reason == reward.Unavailable || r.Reason == reward.Odd || r.Reason == reward.Outside ||
+		known := r.Reason == reward.Unavailable || r.Reason == reward.Restarted || r.Reason == reward.Odd ||
+			r.Reason == reward.Outside ||
 			(r.Reason == reward.Silent || r.Reason == reward.Forfeited) && slices.Contains(p.Away, name(r.Who))
 		if r.Kind == reward.Work && (r.Amount > 0 || known) {
 			open[duty{r.Round, r.Unit, r.Who}]--

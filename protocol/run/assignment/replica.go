@@ -2,6 +2,7 @@ package assignment
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/starling-network/starling/protocol/run/crew"
@@ -12,8 +13,9 @@ import (
 
 // Where units are stages of replicas (terms.Pipeline), those of a replica are computed at the same time, and none of
 // them alone. So they all have the same attempt: when one goes to another worker, the others begin again with it, and
-// what they had committed is void. A worker that waits for another says so by the message Missing. So it is known which
-// worker is late: one that another waits for, and that waits for no other.
+// what they had committed is void. After a verdict that is audited and paid all the same. A worker that waits for
+// another says so by the message Missing. So it is known which worker is late: one that another waits for, and that
+// waits for no other.
 
 // dealStages deals the units of a round in turn, so that those of a replica go to different workers where there are
 // enough.
@@ -40,14 +42,20 @@ func restart(d *Assignment, l *work.RoundState, why string, places ...int) {
 			has[u.Worker]++
 		}
 	}
+	verdict := why == reason.Verdict || why == reason.Silent || why == reason.Convicted
+	if verdict {
+		void(d, *l, first, n, places)
+	}
 	for k := first; k < first+n && !d.Halted(); k++ {
-		d.audits.CancelDisputes(l, k, why)
+		moves := slices.Contains(places, k)
+		if !verdict || moves { // else audits and disputes continue there
+			d.audits.CancelDisputes(l, k, why)
+		}
 		old := *l.Units[k]
 		next := work.Unit{Index: old.Index, Status: work.Assigned, Worker: old.Worker, Attempt: attempt,
 			AssignedAt: d.Env.Height, Audited: old.Audited, Looked: old.Looked || old.Passed, Refused: old.Refused}
-		moves := slices.Contains(places, k)
 		if moves {
-			next.Audited = next.Audited || why == reason.Verdict || why == reason.Silent || why == reason.Convicted
+			next.Audited = next.Audited || verdict
 			if !slices.Contains(next.Refused, old.Worker) {
 				next.Refused = append(slices.Clip(next.Refused), old.Worker)
 			}
@@ -63,12 +71,36 @@ func restart(d *Assignment, l *work.RoundState, why string, places ...int) {
 			return
 		}
 		u.Deadline = d.Owed(next.Worker, next.Index, d.Env.Height)
-		again := event.Event{Kind: event.UnitAssigned, Round: l.Round, Unit: next.Index, Who: next.Worker}
-		if next.Worker != old.Worker {
-			again = event.Event{Kind: event.UnitReassigned, Round: l.Round, Unit: next.Index, Who: old.Worker,
-				Other: next.Worker, Why: why}
+		again := event.Event{Kind: event.UnitReassigned, Round: l.Round, Unit: next.Index, Who: old.Worker,
+			Other: next.Worker, Why: why}
+		switch committed := old.Status != work.Assigned; {
+		case !moves && committed && verdict || !moves && !committed && next.Worker == old.Worker:
+			again = event.Event{Kind: event.UnitAssigned, Round: l.Round, Unit: next.Index, Who: next.Worker}
+		case !moves && committed:
+			again.Why = reason.Restarted
+		case !moves:
+			again.Why = d.WhyGone(old.Worker, reason.WorkerLeft)
 		}
 		d.Emit(again)
+	}
+}
+
+// void keeps the commitments of a replica that begins again after a verdict, but for those at the places that it is
+// about.
+func void(d *Assignment, l work.RoundState, first, n int, places []int) {
+	kept := l
+	kept.Units, kept.From = nil, []work.HandedState{{Root: l.Base.Root}} // no round begins like that, and continues it
+	committed := false
+	for i, u := range l.Units {
+		left := &work.Unit{Index: u.Index, Status: work.Assigned, Attempt: math.MaxUint32}
+		if i >= first && i < first+n && u.Status != work.Assigned && !slices.Contains(places, i) {
+			own := *u
+			left, committed = &own, true
+		}
+		kept.Units = append(kept.Units, left)
+	}
+	if committed {
+		d.Voided = append(d.Voided, kept)
 	}
 }
 

@@ -35,12 +35,7 @@ func (d *Lineage) syncDrawn() {
 // starve takes the units that learn from their workers, whose fault it is not: their commitments are void, and paid
 // like those of a round that was rolled back, first from the stakes of the members that were just convicted.
 func (d *Lineage) starve() {
-	var culprits []string
-	for _, e := range d.Events {
-		if e.Kind == event.DisputeEnded && (e.Why == reason.WrongWork || e.Why == reason.Silent) {
-			culprits = append(culprits, e.Other) // it may have left before
-		}
-	}
+	culprits := d.sentenced()
 	void := d.RoundState
 	void.Units = nil
 	for i, u := range d.Units {
@@ -59,6 +54,26 @@ func (d *Lineage) starve() {
 		d.Emit(event.Event{Kind: event.RolledBack, Round: d.Round})
 		d.rollbacks.markRolledBack(void, culprits)
 	}
+}
+
+// sentenced are the members that were just convicted.
+func (d *Lineage) sentenced() (culprits []string) {
+	for _, e := range d.Events {
+		if e.Kind == event.DisputeEnded && (e.Why == reason.WrongWork || e.Why == reason.Silent) {
+			culprits = append(culprits, e.Other) // it may have left before
+		}
+	}
+	return culprits
+}
+
+// voidReplicas keeps the commitments of stages whose replica began again after a verdict about another stage. They are
+// audited and paid like those of a round that was rolled back.
+func (d *Lineage) voidReplicas() {
+	for _, void := range d.Voided {
+		d.Emit(event.Event{Kind: event.RolledBack, Round: void.Round})
+		d.rollbacks.markRolledBack(void, d.sentenced())
+	}
+	d.Voided = nil
 }
 
 // keep keeps a round that becomes final, if a later one learns from its answers, and forgets those from which none does

@@ -134,6 +134,7 @@ func (d *Lineage) LateVotes() {
 // audits can be drawn.
 func (d *Lineage) SyncPhase() {
 	d.syncDrawn()
+	d.voidReplicas()
 	open := d.trains()
 	switch {
 	case d.Phase == progress.Train && !open:

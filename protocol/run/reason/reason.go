@@ -16,6 +16,7 @@ const (
 	Outside        = "outside"         // in a tolerant run: verifiers found the update outside the tolerance
 	Distrusted     = "distrusted"      // in a tolerant run: other work of its worker in the round forfeited its deposit
 	Confessed      = "confessed"       // its worker found its own commitment wrong, and said so in time
+	Restarted      = "restarted"       // another unit of its replica of stages moves, but for a verdict
 	// its worker, or the verifier of its audit, left the run; of a member: it left in good standing
 	Left = "left"
 

@@ -50,6 +50,8 @@ type Draft struct {
 	progress.Progress
 	Env    Env
 	Events []event.Event
+	// commitments that a verdict about another unit of the round has made void
+	Voided []work.RoundState
 	copied map[*work.Unit]bool                               // units that no other state has
 	more   func(unit uint32, price uint64, spared bool) bool // what the budget covers besides, see covers
 }
