@@ -51,7 +51,7 @@ func (s slow) work(ctx context.Context, base terms.Checkpoint, unit, segment uin
 	spec := p.job.Task.Spec
 	whole, step := p.unit, p.unit/time.Duration(spec.Steps)
 	if spec.Rollout != nil && unit >= spec.Units {
-		whole = p.drawing()
+		whole = drawing(p)
 		step = whole
 	} else if steps := spec.StepsOf(unit); segment > 0 || steps != spec.Steps {
 		if segment > 0 {
@@ -78,7 +78,7 @@ func (s slow) work(ctx context.Context, base terms.Checkpoint, unit, segment uin
 }
 
 // drawing is the time that the machine takes for a unit that draws.
-func (p *process) drawing() time.Duration {
+func drawing(p *process) time.Duration {
 	if p.machine.Draw > 0 {
 		return p.machine.Draw
 	}
