@@ -7,6 +7,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/chain/adapter/custody"
 	chainhosting "github.com/starling-network/starling/chain/x/hosting"
 	"github.com/starling-network/starling/chain/x/hosting/hostingpb"
 	"github.com/starling-network/starling/client"
@@ -115,7 +116,7 @@ func (n *network) pays(p hosting.Place, c coin.Registered, name string) {
 	_, err = provider.Hosting.Open(n.ctx, p, public, locked)
 	n.refused(err, hosting.ErrParty, chainhosting.Name, 7)
 	_, err = payer.Hosting.Open(n.ctx, p, public, 1<<50)
-	n.refused(err, chainhosting.ErrFunds, chainhosting.Name, 16)
+	n.refused(err, custody.ErrFunds, chainhosting.Name, 16)
 	id, err := payer.Hosting.Open(n.ctx, p, public, locked)
 	n.must(err)
 	_, err = payer.Hosting.Open(n.ctx, p, public, locked)

@@ -38,6 +38,7 @@ import (
 	ibckeeper "github.com/cosmos/ibc-go/v11/modules/core/keeper"
 	tendermint "github.com/cosmos/ibc-go/v11/modules/light-clients/07-tendermint"
 
+	"github.com/starling-network/starling/chain/adapter/custody"
 	"github.com/starling-network/starling/chain/app/account"
 	"github.com/starling-network/starling/chain/app/delegate"
 	"github.com/starling-network/starling/chain/app/room"
@@ -163,13 +164,15 @@ func newKeepers(a *App, stores map[string]*storetypes.KVStoreKey, logger log.Log
 		k.market.Coins, k.market, k.reward)
 	k.training, errs[4] = training.NewKeeper(store(training.Name), governance, k.market, k.registry, k.reward,
 		k.registry.CoinStakes, k.beacon, k.accounts, c.Referee, sealed.RootFuncs{})
-	k.sale, errs[5] = sale.NewKeeper(store(sale.Name), authtypes.NewModuleAddress(sale.Name), k.bank, k.distribution,
-		k.market.Coins, k.catalog, k.reward)
+	held := func(module string) custody.Custody {
+		return custody.Custody{Module: module, Account: authtypes.NewModuleAddress(module), Bank: k.bank,
+			Pool: k.distribution, Coins: k.market.Coins}
+	}
+	k.sale, errs[5] = sale.NewKeeper(store(sale.Name), held(sale.Name), k.catalog, k.reward)
 	k.payout, errs[6] = payout.NewKeeper(store(payout.Name), governance, k.bank, c.Deposits)
-	k.hosting, errs[7] = hosting.NewKeeper(store(hosting.Name), authtypes.NewModuleAddress(hosting.Name), governance,
-		k.bank, k.distribution, k.market.Coins, reward.Revenue{Keeper: k.reward})
-	k.arena, errs[9] = arena.NewKeeper(store(arena.Name), authtypes.NewModuleAddress(arena.Name), k.bank, k.distribution,
-		k.market.Coins, k.beacon, k.registry)
+	k.hosting, errs[7] = hosting.NewKeeper(store(hosting.Name), held(hosting.Name), governance,
+		reward.Revenue{Keeper: k.reward})
+	k.arena, errs[9] = arena.NewKeeper(store(arena.Name), held(arena.Name), k.beacon, k.registry)
 	k.beacon.Connect(censorship.Judge{Duties: k.training, Penalties: k.slashing, Read: a.read, Largest: room.MaxTx,
 		LargestGas: room.MaxGas}, k.payout)
 	k.registry.Connect(training.Exits{Keeper: k.training})

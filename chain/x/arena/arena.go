@@ -13,6 +13,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/chain/adapter/custody"
 	"github.com/starling-network/starling/chain/x/training/runpb"
 	"github.com/starling-network/starling/protocol/arena"
 	"github.com/starling-network/starling/protocol/coin"
@@ -24,8 +25,7 @@ const Name = "arena"
 
 // Errors of the module, in addition to those of protocol/arena.
 var (
-	ErrNone  = errors.New("arena: no such contest or entry")
-	ErrFunds = errors.New("arena: the account cannot pay")
+	ErrNone = errors.New("arena: no such contest or entry")
 )
 
 // ErrorTable of the module.
@@ -45,7 +45,7 @@ var ErrorTable = &adapter.ErrorTable{Space: Name, List: []adapter.ErrorCode{
 		"of 1 ZEN or more; a network takes 1000 evaluators."},
 	{Code: 11, Rule: arena.ErrBusy, Fix: "Wait until the contests of the panels are over."},
 	{Code: 12, Rule: ErrNone, Fix: "Check the number: starling market arena list."},
-	{Code: 13, Rule: ErrFunds, Fix: "Fund the account."},
+	{Code: 13, Rule: custody.ErrFunds, Fix: "Fund the account."},
 	{Code: 14, Rule: coin.ErrCoin, Fix: "Name a coin of the network: starling market coins."},
 	{Code: 15, Rule: runpb.ErrDigest, Fix: "Send the 32 bytes of a SHA-256 digest."},
 }}
@@ -58,23 +58,6 @@ const (
 
 // turned is how many contests a block turns at most. The others follow in the next block.
 const turned = 10
-
-// Bank moves coins.
-type Bank interface {
-	SendCoinsFromAccountToModule(ctx context.Context, from sdk.AccAddress, module string, amount sdk.Coins) error
-	SendCoinsFromModuleToAccount(ctx context.Context, module string, to sdk.AccAddress, amount sdk.Coins) error
-}
-
-// Pool is the community pool.
-type Pool interface {
-	FundCommunityPool(ctx context.Context, amount sdk.Coins, from sdk.AccAddress) error
-}
-
-// Coins are the coins of the network.
-type Coins interface {
-	Find(ctx context.Context, denom string) (coin.Registered, error)
-	Open(ctx context.Context, denom string) (coin.Registered, error)
-}
 
 // Beacon is the beacon of a block.
 type Beacon interface {
@@ -98,10 +81,7 @@ type (
 type Keeper struct {
 	Schema collections.Schema
 
-	account  sdk.AccAddress
-	bank     Bank
-	pool     Pool
-	coins    Coins
+	custody  custody.Custody
 	beacon   Beacon
 	registry Registry
 
@@ -116,11 +96,10 @@ type Keeper struct {
 }
 
 // NewKeeper returns a keeper over its own store.
-func NewKeeper(s store.KVStoreService, account sdk.AccAddress, bank Bank, pool Pool, coins Coins, beacon Beacon,
-	registry Registry) (*Keeper, error) {
+func NewKeeper(s store.KVStoreService, held custody.Custody, beacon Beacon, registry Registry) (*Keeper, error) {
 	b := collections.NewSchemaBuilder(s)
 	u32, u64, name := collections.Uint32Key, collections.Uint64Key, collections.StringKey
-	k := &Keeper{account: account, bank: bank, pool: pool, coins: coins, beacon: beacon, registry: registry,
+	k := &Keeper{custody: held, beacon: beacon, registry: registry,
 		contests: collections.NewMap(b, collections.NewPrefix(0), "contests", u64, adapter.Record[arena.Contest]()),
 		last:     collections.NewSequence(b, collections.NewPrefix(1), "last"),
 		entries: collections.NewMap(b, collections.NewPrefix(2), "entries", collections.PairKeyCodec(u64, u32),

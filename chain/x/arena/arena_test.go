@@ -9,6 +9,7 @@ import (
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/adapter/custody"
 	"github.com/starling-network/starling/chain/storetest"
 	"github.com/starling-network/starling/chain/x/arena/arenapb"
 	"github.com/starling-network/starling/protocol/arena"
@@ -35,7 +36,8 @@ func open(t *testing.T) *around {
 	a := &around{t: t, ctx: ctx, height: 1, paid: map[string]uint64{}, stakes: map[string]uint64{},
 		beacon: canon.Sum("beacon")}
 	var err error
-	a.k, err = NewKeeper(store, sdk.AccAddress(Name), a, a, a, a, verifiers{a})
+	held := custody.Custody{Module: Name, Account: sdk.AccAddress(Name), Bank: a, Pool: a, Coins: a}
+	a.k, err = NewKeeper(store, held, a, verifiers{a})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package arena
 
 import (
 	"context"
-	"fmt"
 
 	"cosmossdk.io/collections"
 	sdk "github.com/cosmos/cosmos-sdk/types"
@@ -81,7 +80,7 @@ func (k *Keeper) turn(ctx context.Context, id uint64, beacon canon.Digest) error
 		return err
 	}
 	for _, p := range c.Payments { // those of a contest that is over
-		if err := k.pay(ctx, c.Terms.Denom, p.To, p.Amount); err != nil {
+		if err := k.custody.Pay(ctx, c.Terms.Denom, p.To, p.Amount); err != nil {
 			return err
 		}
 	}
@@ -117,44 +116,5 @@ func (k *Keeper) free(ctx context.Context, f arena.Freed) error {
 	if err := k.evaluators.Set(ctx, f.Account, e); err != nil {
 		return err
 	}
-	return k.pay(ctx, "", "", lost)
-}
-
-// pay pays grains of a coin to an account, or to the community pool if it has no name.
-func (k *Keeper) pay(ctx context.Context, denom, account string, grains uint64) error {
-	if grains == 0 {
-		return nil
-	}
-	c, err := k.coins.Find(ctx, denom)
-	if err != nil {
-		return err
-	}
-	amount := adapter.CoinsOf(c.Coin, grains)
-	if account == "" {
-		return k.pool.FundCommunityPool(ctx, amount, k.account)
-	}
-	to, err := sdk.AccAddressFromBech32(account)
-	if err != nil {
-		return err
-	}
-	return k.bank.SendCoinsFromModuleToAccount(ctx, Name, to, amount)
-}
-
-// lock takes grains of a coin from an account.
-func (k *Keeper) lock(ctx context.Context, account, denom string, grains uint64) error {
-	if grains == 0 {
-		return nil
-	}
-	c, err := k.coins.Find(ctx, denom)
-	if err != nil {
-		return err
-	}
-	from, err := sdk.AccAddressFromBech32(account)
-	if err != nil {
-		return err
-	}
-	if err := k.bank.SendCoinsFromAccountToModule(ctx, from, Name, adapter.CoinsOf(c.Coin, grains)); err != nil {
-		return fmt.Errorf("%w: %w", ErrFunds, err)
-	}
-	return nil
+	return k.custody.Pay(ctx, "", "", lost)
 }

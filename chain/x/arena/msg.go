@@ -58,7 +58,7 @@ func (k messages) Create(ctx context.Context, m *arenapb.MsgCreate) (*arenapb.Ms
 	if err := t.Validate(); err != nil {
 		return nil, ErrorTable.Wrap(err)
 	}
-	if _, err := k.coins.Open(ctx, t.Denom); err != nil {
+	if _, err := k.custody.Coins.Open(ctx, t.Denom); err != nil {
 		return nil, ErrorTable.Wrap(err)
 	}
 	gas(ctx, recordGas, "contest")
@@ -68,7 +68,7 @@ func (k messages) Create(ctx context.Context, m *arenapb.MsgCreate) (*arenapb.Ms
 	}
 	c, err := arena.Create(id+1, m.Sender, t, height(ctx))
 	if err == nil {
-		err = k.lock(ctx, m.Sender, t.Denom, c.Held())
+		err = k.custody.Lock(ctx, m.Sender, t.Denom, c.Held())
 	}
 	if err != nil {
 		return nil, ErrorTable.Wrap(err)
@@ -98,7 +98,7 @@ func (k messages) Enter(ctx context.Context, m *arenapb.MsgEnter) (*arenapb.MsgE
 	}
 	c, e, err := old.Enter(m.Sender, commitment, height(ctx))
 	if err == nil {
-		err = k.lock(ctx, m.Sender, c.Terms.Denom, c.Terms.Deposit)
+		err = k.custody.Lock(ctx, m.Sender, c.Terms.Denom, c.Terms.Deposit)
 	}
 	if err != nil {
 		return nil, ErrorTable.Wrap(err)
@@ -162,7 +162,7 @@ func (k messages) Evaluate(ctx context.Context, m *arenapb.MsgEvaluate) (*arenap
 		err = k.count(ctx, 1)
 	}
 	if err == nil {
-		err = k.lock(ctx, m.Sender, "", m.Bond)
+		err = k.custody.Lock(ctx, m.Sender, "", m.Bond)
 	}
 	if err != nil {
 		return nil, ErrorTable.Wrap(err)
@@ -181,7 +181,7 @@ func (k messages) Retire(ctx context.Context, m *arenapb.MsgRetire) (*arenapb.Ms
 		return nil, ErrorTable.Wrap(err)
 	}
 	return &arenapb.MsgRetireResponse{Bond: bond}, errors.Join(k.evaluators.Remove(ctx, m.Sender), k.count(ctx, -1),
-		k.pay(ctx, "", m.Sender, bond))
+		k.custody.Pay(ctx, "", m.Sender, bond))
 }
 
 // Seal implements arenapb.MsgServer.

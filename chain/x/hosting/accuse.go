@@ -177,7 +177,7 @@ func (k messages) accuse(ctx context.Context, m *hostingpb.MsgAccuse) (x answer.
 	if err != nil {
 		return x, err
 	}
-	return x, k.lock(ctx, m.Sender, "", x.Bond)
+	return x, k.custody.Lock(ctx, m.Sender, "", x.Bond)
 }
 
 // Move implements hostingpb.MsgServer.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/account"
+	"github.com/starling-network/starling/chain/adapter/custody"
 	"github.com/starling-network/starling/chain/referee/answered"
 	"github.com/starling-network/starling/chain/referee/answered/answeredtest"
 	"github.com/starling-network/starling/chain/storetest"
@@ -80,7 +81,8 @@ func open(t *testing.T) *court {
 		c.coins[c.at(name)] = funds
 	}
 	var err error
-	if c.k, err = NewKeeper(service, nil, "gov", c.coins, c.coins, c.coins, nil); err != nil {
+	held := custody.Custody{Module: Name, Bank: c.coins, Pool: c.coins, Coins: c.coins}
+	if c.k, err = NewKeeper(service, held, "gov", nil); err != nil {
 		t.Fatal(err)
 	}
 	files := canon.Sum("files")
@@ -297,7 +299,7 @@ func TestAccusationsThatAreRefused(t *testing.T) {
 	}
 	c.height = 10
 	c.coins[c.at("accuser")] = least - 1
-	if _, err := c.accuse("accuser", old); !errors.Is(err, ErrFunds) {
+	if _, err := c.accuse("accuser", old); !errors.Is(err, custody.ErrFunds) {
 		t.Error(err)
 	}
 	for i := range maxAccused {

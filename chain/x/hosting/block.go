@@ -7,7 +7,6 @@ import (
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
 	"github.com/starling-network/starling/chain/adapter"
-	"github.com/starling-network/starling/protocol/hosting"
 )
 
 // EndBlock ends the accusations in which a party is late, settles the channels whose payers asked to close, and returns
@@ -50,7 +49,7 @@ func (k *Keeper) EndBlock(ctx context.Context) error {
 		if err := k.bonds.Remove(ctx, key); err != nil {
 			return err
 		}
-		return k.pay(ctx, "", []hosting.Payment{{To: p.Provider, Amount: p.Held()}})
+		return k.custody.Pay(ctx, "", p.Provider, p.Held())
 	})
 }
 

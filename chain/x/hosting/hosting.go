@@ -12,6 +12,7 @@ import (
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
 	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/chain/adapter/custody"
 	"github.com/starling-network/starling/chain/referee/answered"
 	"github.com/starling-network/starling/protocol/answer"
 	"github.com/starling-network/starling/protocol/coin"
@@ -24,8 +25,7 @@ const Name = "hosting"
 
 // Errors of the module, in addition to those of protocol/hosting.
 var (
-	ErrNone  = errors.New("hosting: no such model, provider or channel")
-	ErrFunds = errors.New("hosting: the account cannot pay")
+	ErrNone = errors.New("hosting: no such model, provider or channel")
 )
 
 // ErrorTable of the module.
@@ -44,7 +44,7 @@ var ErrorTable = &adapter.ErrorTable{Space: Name, List: []adapter.ErrorCode{
 	{Code: 13, Rule: hosting.ErrParams, Fix: "Correct the parameters of the proposal."},
 	{Code: 14, Rule: hosting.ErrTwice, Fix: "Look at models and channels of the account: an earlier message was taken."},
 	{Code: 15, Rule: ErrNone, Fix: "Check the number: starling model hosted. A channel that is closed is gone."},
-	{Code: 16, Rule: ErrFunds, Fix: "Fund the account."},
+	{Code: 16, Rule: custody.ErrFunds, Fix: "Fund the account."},
 	{Code: 17, Rule: coin.ErrCoin, Fix: "Name a coin of the network: starling market coins."},
 	{Code: 18, Rule: adapter.ErrAuthority, Fix: "Make a proposal of governance."},
 	{Code: 19, Rule: answer.ErrReceipt, Fix: "Show a receipt as its provider signed it."},
@@ -69,23 +69,6 @@ const (
 // settled is how many channels, and how many bonds, a block settles at most. The others follow in the next block.
 const settled = 200
 
-// Bank moves coins.
-type Bank interface {
-	SendCoinsFromAccountToModule(ctx context.Context, from sdk.AccAddress, module string, amount sdk.Coins) error
-	SendCoinsFromModuleToAccount(ctx context.Context, module string, to sdk.AccAddress, amount sdk.Coins) error
-}
-
-// Pool is the community pool.
-type Pool interface {
-	FundCommunityPool(ctx context.Context, amount sdk.Coins, from sdk.AccAddress) error
-}
-
-// Coins are the coins of the network.
-type Coins interface {
-	Find(ctx context.Context, denom string) (coin.Registered, error)
-	Open(ctx context.Context, denom string) (coin.Registered, error)
-}
-
 // Revenue pays the holders of shares of the model of a job.
 type Revenue interface {
 	// Takes reports whether there are holders of shares of the model of a job.
@@ -105,11 +88,8 @@ type (
 type Keeper struct {
 	Schema collections.Schema
 
-	account   sdk.AccAddress
+	custody   custody.Custody
 	authority string
-	bank      Bank
-	pool      Pool
-	coins     Coins
 	revenue   Revenue
 
 	params    collections.Item[hosting.Params]
@@ -127,11 +107,10 @@ type Keeper struct {
 }
 
 // NewKeeper returns a keeper over its own store.
-func NewKeeper(s store.KVStoreService, account sdk.AccAddress, authority string, bank Bank, pool Pool, coins Coins,
-	revenue Revenue) (*Keeper, error) {
+func NewKeeper(s store.KVStoreService, held custody.Custody, authority string, revenue Revenue) (*Keeper, error) {
 	b := collections.NewSchemaBuilder(s)
 	number, name := collections.Uint64Key, collections.StringKey
-	k := &Keeper{account: account, authority: authority, bank: bank, pool: pool, coins: coins, revenue: revenue,
+	k := &Keeper{custody: held, authority: authority, revenue: revenue,
 		params: collections.NewItem(b, collections.NewPrefix(0), "params", adapter.Record[hosting.Params]()),
 		models: collections.NewMap(b, collections.NewPrefix(1), "models", number, adapter.Record[hosting.Model]()),
 		places: collections.NewMap(b, collections.NewPrefix(2), "places", collections.PairKeyCodec(number, name),
@@ -258,24 +237,7 @@ func (k *Keeper) settle(ctx context.Context, c hosting.Channel, old hosting.Plac
 
 func (k *Keeper) pay(ctx context.Context, denom string, payments []hosting.Payment) error {
 	for _, p := range payments {
-		if p.Amount == 0 {
-			continue
-		}
-		amount, err := k.amount(ctx, denom, p.Amount)
-		if err != nil {
-			return err
-		}
-		if p.To == "" {
-			if err := k.pool.FundCommunityPool(ctx, amount, k.account); err != nil {
-				return err
-			}
-			continue
-		}
-		to, err := sdk.AccAddressFromBech32(p.To)
-		if err != nil {
-			return err
-		}
-		if err := k.bank.SendCoinsFromModuleToAccount(ctx, Name, to, amount); err != nil {
+		if err := k.custody.Pay(ctx, denom, p.To, p.Amount); err != nil {
 			return err
 		}
 	}
@@ -287,7 +249,7 @@ func (k *Keeper) share(ctx context.Context, m hosting.Model, denom string, part 
 	if part == 0 {
 		return nil
 	}
-	c, err := k.coins.Find(ctx, denom)
+	c, err := k.custody.Coins.Find(ctx, denom)
 	if err != nil {
 		return err
 	}
@@ -300,31 +262,7 @@ func (k *Keeper) share(ctx context.Context, m hosting.Model, denom string, part 
 			return k.revenue.Receive(ctx, Name, m.Job, c.Coin, part)
 		}
 	}
-	return k.pay(ctx, denom, []hosting.Payment{{To: m.Owner, Amount: part}})
-}
-
-// lock takes grains from an account.
-func (k *Keeper) lock(ctx context.Context, from, denom string, grains uint64) error {
-	if grains == 0 {
-		return nil
-	}
-	amount, err := k.amount(ctx, denom, grains)
-	if err != nil {
-		return err
-	}
-	account, err := sdk.AccAddressFromBech32(from)
-	if err != nil {
-		return err
-	}
-	if err := k.bank.SendCoinsFromAccountToModule(ctx, account, Name, amount); err != nil {
-		return fmt.Errorf("%w: %w", ErrFunds, err)
-	}
-	return nil
-}
-
-func (k *Keeper) amount(ctx context.Context, denom string, grains uint64) (sdk.Coins, error) {
-	c, err := k.coins.Find(ctx, denom)
-	return adapter.CoinsOf(c.Coin, grains), err
+	return k.custody.Pay(ctx, denom, m.Owner, part)
 }
 
 func height(ctx context.Context) int64 { return sdk.UnwrapSDKContext(ctx).BlockHeight() }

@@ -44,7 +44,7 @@ func (k messages) Host(ctx context.Context, m *hostingpb.MsgHost) (*hostingpb.Ms
 	if err == nil {
 		p, more, err := old.Update(to)
 		if err == nil {
-			err = k.lock(ctx, m.Sender, "", more)
+			err = k.custody.Lock(ctx, m.Sender, "", more)
 		}
 		if err != nil {
 			return nil, ErrorTable.Wrap(err)
@@ -65,10 +65,10 @@ func (k messages) Host(ctx context.Context, m *hostingpb.MsgHost) (*hostingpb.Ms
 	if _, err := k.Model(ctx, m.Model); err != nil {
 		return nil, ErrorTable.Wrap(err)
 	}
-	if _, err := k.coins.Open(ctx, m.Denom); err != nil {
+	if _, err := k.custody.Coins.Open(ctx, m.Denom); err != nil {
 		return nil, ErrorTable.Wrap(err)
 	}
-	if err := k.lock(ctx, m.Sender, "", to.Bond); err != nil {
+	if err := k.custody.Lock(ctx, m.Sender, "", to.Bond); err != nil {
 		return nil, ErrorTable.Wrap(err)
 	}
 	return &hostingpb.MsgHostResponse{}, k.place(ctx, hosting.Place{}, to)
@@ -97,7 +97,7 @@ func (k messages) Open(ctx context.Context, m *hostingpb.MsgOpen) (*hostingpb.Ms
 	if err != nil {
 		return nil, ErrorTable.Wrap(err)
 	}
-	if _, err := k.coins.Open(ctx, old.Prices.Denom); err != nil {
+	if _, err := k.custody.Coins.Open(ctx, old.Prices.Denom); err != nil {
 		return nil, ErrorTable.Wrap(err)
 	}
 	if m.Denom != old.Prices.Denom {
@@ -113,7 +113,7 @@ func (k messages) Open(ctx context.Context, m *hostingpb.MsgOpen) (*hostingpb.Ms
 	}
 	p, c, err := old.OpenChannel(id, m.Sender, m.Key, m.Amount)
 	if err == nil {
-		err = k.lock(ctx, m.Sender, c.Denom, m.Amount)
+		err = k.custody.Lock(ctx, m.Sender, c.Denom, m.Amount)
 	}
 	if err != nil {
 		return nil, ErrorTable.Wrap(err)
@@ -126,13 +126,13 @@ func (k messages) Open(ctx context.Context, m *hostingpb.MsgOpen) (*hostingpb.Ms
 func (k messages) Fund(ctx context.Context, m *hostingpb.MsgFund) (*hostingpb.MsgFundResponse, error) {
 	c, _, err := k.channel(ctx, m.Channel)
 	if err == nil {
-		_, err = k.coins.Open(ctx, c.Denom)
+		_, err = k.custody.Coins.Open(ctx, c.Denom)
 	}
 	if err == nil {
 		c, err = c.Fund(m.Sender, m.Amount)
 	}
 	if err == nil {
-		err = k.lock(ctx, m.Sender, c.Denom, m.Amount)
+		err = k.custody.Lock(ctx, m.Sender, c.Denom, m.Amount)
 	}
 	if err != nil {
 		return nil, ErrorTable.Wrap(err)

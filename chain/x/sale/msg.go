@@ -28,7 +28,7 @@ func (k messages) Offer(ctx context.Context, m *salepb.MsgOffer) (*salepb.MsgOff
 	if err := o.Terms.Validate(); err != nil {
 		return nil, ErrorTable.Wrap(err)
 	}
-	if _, err := k.coins.Open(ctx, m.Denom); err != nil {
+	if _, err := k.custody.Coins.Open(ctx, m.Denom); err != nil {
 		return nil, ErrorTable.Wrap(err)
 	}
 	if err := k.listed(ctx, o); err != nil {
@@ -40,7 +40,7 @@ func (k messages) Offer(ctx context.Context, m *salepb.MsgOffer) (*salepb.MsgOff
 	if o.ID, err = k.number(ctx); err != nil {
 		return nil, err
 	}
-	if err := k.lock(ctx, m.Sender, m.Denom, o.Terms.Bond); err != nil {
+	if err := k.custody.Lock(ctx, m.Sender, m.Denom, o.Terms.Bond); err != nil {
 		return nil, ErrorTable.Wrap(err)
 	}
 	return &salepb.MsgOfferResponse{Offer: o.ID}, k.save(ctx, o)
@@ -111,7 +111,7 @@ func (k messages) Order(ctx context.Context, m *salepb.MsgOrder) (*salepb.MsgOrd
 	if err != nil {
 		return nil, ErrorTable.Wrap(err)
 	}
-	if err := k.lock(ctx, m.Sender, o.Terms.Denom, o.Terms.Price); err != nil {
+	if err := k.custody.Lock(ctx, m.Sender, o.Terms.Denom, o.Terms.Price); err != nil {
 		return nil, ErrorTable.Wrap(err)
 	}
 	if err := k.of.Set(ctx, collections.Join(o.ID, r.ID)); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/adapter"
+	"github.com/starling-network/starling/chain/adapter/custody"
 	"github.com/starling-network/starling/protocol/catalog"
 	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/sale"
@@ -24,7 +25,6 @@ const Name = "sale"
 // Errors of the module, in addition to those of protocol/sale.
 var (
 	ErrNone  = errors.New("sale: no such offer or order")
-	ErrFunds = errors.New("sale: the account cannot pay")
 	ErrFiles = errors.New("sale: the files are not those of the listing")
 )
 
@@ -38,7 +38,7 @@ var ErrorTable = &adapter.ErrorTable{Space: Name, List: []adapter.ErrorCode{
 	{Code: 7, Rule: sale.ErrEvidence, Fix: "Complain only about a leaf that does not decrypt to its digest."},
 	{Code: 8, Rule: sale.ErrMany, Fix: "Wait until orders of the offer are settled."},
 	{Code: 9, Rule: ErrNone, Fix: "Check the number."},
-	{Code: 10, Rule: ErrFunds, Fix: "Fund the account."},
+	{Code: 10, Rule: custody.ErrFunds, Fix: "Fund the account."},
 	{Code: 11, Rule: coin.ErrCoin, Fix: "Name a coin of the network: starling market coins."},
 	{Code: 12, Rule: sale.ErrTwice, Fix: "Look at the offers and orders of the account: an earlier message was taken."},
 	{Code: 13, Rule: ErrFiles, Fix: "Name a listing of the account that has these files: starling model catalog list."},
@@ -57,17 +57,6 @@ const (
 	shared  = 10
 )
 
-// Bank moves coins.
-type Bank interface {
-	SendCoinsFromAccountToModule(ctx context.Context, from sdk.AccAddress, module string, amount sdk.Coins) error
-	SendCoinsFromModuleToAccount(ctx context.Context, module string, to sdk.AccAddress, amount sdk.Coins) error
-}
-
-// Pool is the community pool.
-type Pool interface {
-	FundCommunityPool(ctx context.Context, amount sdk.Coins, from sdk.AccAddress) error
-}
-
 // Catalog has the listings whose files are sold.
 type Catalog interface {
 	Listing(ctx context.Context, id uint64) (catalog.Listing, error)
@@ -79,20 +68,11 @@ type Revenues interface {
 	Divide(ctx context.Context, from sdk.AccAddress, job string, c coin.Coin, amount uint64, keep uint32) (uint64, error)
 }
 
-// Coins are the coins of the network.
-type Coins interface {
-	Find(ctx context.Context, denom string) (coin.Registered, error)
-	Open(ctx context.Context, denom string) (coin.Registered, error)
-}
-
 // Keeper reads and writes offers and orders.
 type Keeper struct {
 	Schema collections.Schema
 
-	account  sdk.AccAddress
-	bank     Bank
-	pool     Pool
-	coins    Coins
+	custody  custody.Custody
 	catalog  Catalog
 	revenues Revenues
 
@@ -106,10 +86,9 @@ type Keeper struct {
 }
 
 // NewKeeper returns a keeper over its own store.
-func NewKeeper(s store.KVStoreService, account sdk.AccAddress, bank Bank, pool Pool, coins Coins, works Catalog,
-	revenues Revenues) (*Keeper, error) {
+func NewKeeper(s store.KVStoreService, held custody.Custody, works Catalog, revenues Revenues) (*Keeper, error) {
 	b := collections.NewSchemaBuilder(s)
-	k := &Keeper{account: account, bank: bank, pool: pool, coins: coins, catalog: works, revenues: revenues,
+	k := &Keeper{custody: held, catalog: works, revenues: revenues,
 		offers: collections.NewMap(b, collections.NewPrefix(0), "offers", collections.Uint64Key,
 			adapter.Record[sale.Offer]()),
 		orders: collections.NewMap(b, collections.NewPrefix(1), "orders", collections.Uint64Key,
@@ -199,24 +178,7 @@ func (k *Keeper) pay(ctx context.Context, o sale.Offer, payments []sale.Payment)
 				return err
 			}
 		}
-		if p.Amount == 0 { // the holders have all
-			continue
-		}
-		amount, err := k.amount(ctx, o.Terms.Denom, p.Amount)
-		if err != nil {
-			return err
-		}
-		if p.To == "" {
-			if err := k.pool.FundCommunityPool(ctx, amount, k.account); err != nil {
-				return err
-			}
-			continue
-		}
-		to, err := sdk.AccAddressFromBech32(p.To)
-		if err != nil {
-			return err
-		}
-		if err := k.bank.SendCoinsFromModuleToAccount(ctx, Name, to, amount); err != nil {
+		if err := k.custody.Pay(ctx, o.Terms.Denom, p.To, p.Amount); err != nil {
 			return err
 		}
 	}
@@ -226,7 +188,7 @@ func (k *Keeper) pay(ctx context.Context, o sale.Offer, payments []sale.Payment)
 // share pays the price of files of a listing to the holders of shares, and returns what is left for the seller. The
 // seller has all of it if they cannot take it, as when they hold more than 64 bits count.
 func (k *Keeper) share(ctx context.Context, o sale.Offer, price uint64) (sale.Payment, error) {
-	c, err := k.coins.Find(ctx, o.Terms.Denom)
+	c, err := k.custody.Coins.Find(ctx, o.Terms.Denom)
 	if err != nil {
 		return sale.Payment{}, err
 	}
@@ -236,7 +198,7 @@ func (k *Keeper) share(ctx context.Context, o sale.Offer, price uint64) (sale.Pa
 		if err != nil {
 			return err
 		}
-		kept, err := k.revenues.Divide(ctx, k.account, l.Pool(), c.Coin, price, o.Terms.SellerPart)
+		kept, err := k.revenues.Divide(ctx, k.custody.Account, l.Pool(), c.Coin, price, o.Terms.SellerPart)
 		if err == nil {
 			left = kept
 		}
@@ -245,30 +207,6 @@ func (k *Keeper) share(ctx context.Context, o sale.Offer, price uint64) (sale.Pa
 		sdk.UnwrapSDKContext(ctx).Logger().Error("sale: a price cannot be shared", "offer", o.ID, "error", err)
 	}
 	return sale.Payment{To: o.Seller, Amount: left}, nil
-}
-
-// lock takes grains from an account.
-func (k *Keeper) lock(ctx context.Context, from, denom string, grains uint64) error {
-	if grains == 0 {
-		return nil
-	}
-	amount, err := k.amount(ctx, denom, grains)
-	if err != nil {
-		return err
-	}
-	account, err := sdk.AccAddressFromBech32(from)
-	if err != nil {
-		return err
-	}
-	if err := k.bank.SendCoinsFromAccountToModule(ctx, account, Name, amount); err != nil {
-		return fmt.Errorf("%w: %w", ErrFunds, err)
-	}
-	return nil
-}
-
-func (k *Keeper) amount(ctx context.Context, denom string, grains uint64) (sdk.Coins, error) {
-	c, err := k.coins.Find(ctx, denom)
-	return adapter.CoinsOf(c.Coin, grains), err
 }
 
 // EndBlock settles the orders whose phase is over.
