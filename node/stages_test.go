@@ -1,11 +1,14 @@
 package node
 
 import (
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/node/consumer"
+	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/verify"
 )
 
@@ -38,6 +41,11 @@ func TestStagesAreUnits(t *testing.T) {
 	if s.StateRoot != whole.StateRoot || len(s.Disputes) == 0 || s.SlashedUzen == 0 {
 		t.Errorf("with a stage that lies: root %s, wanted %s, %d disputes, %d slashed", s.StateRoot.Short(),
 			whole.StateRoot.Short(), len(s.Disputes), s.SlashedUzen)
+	}
+	page, err := os.ReadFile(filepath.Join(out, rundir.FileReport))
+	if err != nil || !strings.Contains(string(page), "work unit 2 (stage 2 of replica 0)") ||
+		!strings.Contains(string(page), "3 of a replica; replicas: 1, microbatches a step: 4") {
+		t.Errorf("the report names no stages, %v", err)
 	}
 	for _, at := range []string{out, lied} {
 		v, err := verify.Run(t.Context(), at, verify.Options{})

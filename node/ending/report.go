@@ -76,7 +76,7 @@ func vocabulary(b *prepare.CompiledJob) int {
 func reportJob(b *prepare.CompiledJob) report.Job {
 	j, s := b.Job, b.Spec
 	x := s.Exchange
-	return report.Job{Name: j.Name, ID: b.JobID(), Facts: []report.Fact{
+	facts := []report.Fact{
 		{Name: "Model", Value: fmt.Sprintf("%s, %d parameters", b.Model.Architecture(), b.Model.Parameters())},
 		{Name: "Data", Value: fmt.Sprintf("%d tokens to train on, %d held out, vocabulary of %d", b.Corpus.Train.Len(),
 			b.Corpus.Val.Len(), vocabulary(b))},
@@ -89,7 +89,12 @@ func reportJob(b *prepare.CompiledJob) report.Job {
 			100*j.Strategy.Verification.Fraction,
 			map[bool]string{true: ", up to a drawn segment"}[j.Strategy.Verification.Audit == "partial"])},
 		{Name: "Program", Value: s.Program.String()},
-	}}
+	}
+	if p := j.Parallel; p.On() {
+		facts = slices.Insert(facts, 3, report.Fact{Name: "Stages", Value: fmt.Sprintf(
+			"%d of a replica; replicas: %d, microbatches a step: %d", p.Stages, p.Replicas, p.Microbatches)})
+	}
+	return report.Job{Name: j.Name, ID: b.JobID(), Facts: facts}
 }
 
 func reportSummary(s *rundir.Summary, halted string) report.Summary {
@@ -136,7 +141,8 @@ func earnings(k Books) []report.Earning {
 			}
 			out = append(out, report.Earning{Participant: r.Who, Role: name})
 		}
-		line := report.Receipt{Round: int(r.Round) + 1, For: subject(r), Uzen: r.Amount, Reason: reward.Reason(r), Fix: r.Fix}
+		line := report.Receipt{Round: int(r.Round) + 1, For: subject(k, r), Uzen: r.Amount, Reason: reward.Reason(r),
+			Fix: r.Fix}
 		if r.Kind == reward.Slash {
 			lost[r.Who] = append(lost[r.Who], r)
 			out[i].Slashed, line.Uzen = slashed(lost[r.Who]), 0
@@ -165,16 +171,25 @@ func slashed(receipts []reward.Receipt) string {
 	return strings.Join(texts, " and ")
 }
 
-func subject(r reward.Receipt) string {
+func subject(k Books, r reward.Receipt) string {
+	unit := "work unit " + unitName(k, r.Unit)
 	switch r.Kind {
 	case reward.Work:
-		return fmt.Sprintf("work unit %d", r.Unit)
+		return unit
 	case reward.Audit:
-		return fmt.Sprintf("audit of work unit %d", r.Unit)
+		return "audit of " + unit
 	case reward.Refund:
 		return "the budget that was not spent"
 	}
-	return fmt.Sprintf("%s over work unit %d", r.Kind, r.Unit)
+	return fmt.Sprintf("%s over %s", r.Kind, unit)
+}
+
+// unitName is the number of a unit, and in a job in stages which of them it is.
+func unitName(k Books, unit uint32) string {
+	if stages := k.Run.Terms.Pipeline.Stages(); stages > 1 {
+		return fmt.Sprintf("%d (stage %d of replica %d)", unit, unit%stages, unit/stages)
+	}
+	return fmt.Sprint(unit)
 }
 
 func audits(k Books) []report.Audit {
@@ -184,7 +199,8 @@ func audits(k Books) []report.Audit {
 			continue
 		}
 		out = append(out, report.Audit{
-			Round: int(r.Round) + 1, Worker: workerOf(k, r), Verifier: r.Who, Sample: fmt.Sprintf("unit %d, all steps", r.Unit),
+			Round: int(r.Round) + 1, Worker: workerOf(k, r), Verifier: r.Who,
+			Sample:  fmt.Sprintf("unit %s, all steps", unitName(k, r.Unit)),
 			Outcome: outcomes[reward.AuditOutcome(r.Reason)], Note: reward.Reason(r),
 		})
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,7 +49,7 @@ func Facts(file *job.Job) []api.Fact {
 			what += " on " + strings.Join(a.LoRA.TargetModules, ", ")
 		}
 	}
-	return []api.Fact{
+	facts := []api.Fact{
 		{Name: "Model", Value: what},
 		{Name: "Data", Value: strings.Join(data, ", ")},
 		{Name: "Batch", Value: fmt.Sprintf("%d sequences of %d tokens a step", t.GlobalBatchSize, file.SequenceLen)},
@@ -66,6 +67,11 @@ func Facts(file *job.Job) []api.Fact {
 		{Name: "Numerics", Value: t.Numerics},
 		{Name: "Seed", Value: fmt.Sprint(file.Seed)},
 	}
+	if p := file.Parallel; p.On() {
+		facts = slices.Insert(facts, 3, api.Fact{Name: "Stages", Value: fmt.Sprintf(
+			"%d of a replica; replicas: %d, microbatches a step: %d", p.Stages, p.Replicas, p.Microbatches)})
+	}
+	return facts
 }
 
 // parameters says how many a model has that the file describes in full; "" of others.

@@ -1,0 +1,47 @@
+package simulate
+
+import (
+	"testing"
+	"time"
+
+	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/sim"
+)
+
+// staged is the example of stages, shorter.
+func staged(t *testing.T, set ...string) *job.Job {
+	t.Helper()
+	j, err := job.Load("../../examples/pipeline.yaml", append([]string{"training.max_steps=6", "strategy.sync_steps=3",
+		"training.warmup_steps=1", "eval.every_steps=6", "checkpoint.every_steps=6", "training.global_batch_size=8",
+		"sequence_len=32", "model.config.n_layer=2", "model.config.n_embd=32"}, set...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+// A model in stages has the bits of the model that is not cut in the simulated network too, also when a stage lies,
+// which loses its stake, and when a worker stops in the middle of a unit.
+func TestStages(t *testing.T) {
+	whole := simulate(t, Options{Seed: 1, Job: staged(t, "parallel=null", "strategy.workers=1",
+		"strategy.optimizer_state_rounds=1", "training.gradient_accumulation_steps=4")}).StateRoot
+	var honest *Simulation
+	for i, opt := range []Options{
+		{},
+		{Acts: map[string]string{"worker-1": "lies-forward"}},
+		{Acts: map[string]string{"worker-1": "lies-backward"}},
+		{Faults: []sim.Fault{{Who: "worker-1", At: 6 * time.Second, For: time.Minute}}},
+		{Faults: []sim.Fault{{Who: "worker-1", At: 10 * time.Second, For: time.Minute}}},
+	} {
+		opt.Seed, opt.Job = 1, staged(t, "parallel.replicas=1")
+		s := simulate(t, opt)
+		if s.StateRoot != whole || (s.SlashedUzen > 0) != (len(opt.Acts) > 0) {
+			t.Errorf("%d: root %s, wanted %s, %d slashed", i, s.StateRoot.Short(), whole.Short(), s.SlashedUzen)
+		}
+		if i == 0 {
+			honest = s
+		} else if s.Blocks <= honest.Blocks {
+			t.Errorf("%d: %d blocks, and %d without a disturbance", i, s.Blocks, honest.Blocks)
+		}
+	}
+}
