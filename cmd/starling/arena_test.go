@@ -58,6 +58,9 @@ func TestArena(t *testing.T) {
 	l.must(os.WriteFile(filepath.Join(l.folder("ann"), "modeling.py"), []byte("import os"), 0o600))
 	l.refuses(10, "ARENA_CODE", l.as("ann", "market", "arena", "enter", "1", l.folder("ann"))...)
 	l.must(os.Remove(filepath.Join(l.folder("ann"), "modeling.py")))
+	l.must(os.WriteFile(filepath.Join(l.folder("ann"), "tokenizer.json"), []byte("{}"), 0o600))
+	l.refuses(5, "ARENA_TOKENIZER", l.as("ann", "market", "arena", "enter", "1", l.folder("ann"))...)
+	l.must(os.Remove(filepath.Join(l.folder("ann"), "tokenizer.json")))
 	l.refuses(1, "ARENA_3", l.as("consumer", "market", "arena", "enter", "1", l.folder("ann"))...)
 	for i, name := range []string{"ann", "bob", "cyd"} {
 		want := fmt.Sprintf("entry %d of contest 1", i+1)

@@ -8,7 +8,9 @@ package arena
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/http"
 	"os"
@@ -18,18 +20,18 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/node/arena/files"
 	"github.com/starling-network/starling/node/folder"
+	"github.com/starling-network/starling/protocol/arena"
 )
 
 // Codes of errors. They are stable.
 const (
-	BadFolder   = "ARENA_FOLDER"      // the folder is of no model that can enter
-	HasCode     = "ARENA_CODE"        // the folder has code
-	Changed     = "ARENA_CHANGED"     // the files are no longer those that were entered
-	Unknown     = "ARENA_UNKNOWN"     // the account has no part in the contest
-	Over        = "ARENA_OVER"        // the phase of the contest is past
-	Unreachable = "ARENA_UNREACHABLE" // files cannot be got
-	Disk        = "ARENA_DISK"        // a file of this machine cannot be read or written
-	BadText     = "ARENA_TEXT"        // no hidden set can be made from the text
+	BadFolder   = "ARENA_FOLDER"    // the folder is of no model that can enter
+	HasCode     = "ARENA_CODE"      // the folder has code
+	Changed     = "ARENA_CHANGED"   // the files are no longer those that were entered
+	Unknown     = "ARENA_UNKNOWN"   // the account has no part in the contest
+	Disk        = "ARENA_DISK"      // a file of this machine cannot be read or written
+	BadText     = "ARENA_TEXT"      // no hidden set can be made from the text
+	OtherTokens = "ARENA_TOKENIZER" // the model has another tokenizer than the contest
 )
 
 // Error says why a step of a contest failed. It contains no secrets.
@@ -138,6 +140,21 @@ func Entrants(dir string) (all []*Entrant, _ error) {
 
 // Model and Salt are what the commitment is about.
 func (e *Entrant) Model() (model, salt canon.Digest) { return e.state.Model, e.state.Salt }
+
+// Suits refuses a model with another tokenizer.json than the contest has: its numbers of tokens mean other texts. A
+// folder without one is taken.
+func (e *Entrant) Suits(t arena.Terms) error {
+	raw, err := os.ReadFile(filepath.Join(e.state.Folder, "tokenizer.json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if d := canon.Digest(sha256.Sum256(raw)); err == nil && d != t.Tokenizer {
+		return &Error{Code: OtherTokens, What: fmt.Sprintf("tokenizer.json of the model has the digest %s, and that of the "+
+			"contest %s", d.Short(), t.Tokenizer.Short()), 
+			Fix: "enter a model that was trained with the tokenizer of the contest"}
+	}
+	return onDisk(err)
+}
 
 // Bytes of the files of the model.
 func (e *Entrant) Bytes() uint64 { return e.list.Bytes() }

@@ -54,7 +54,7 @@ func begin(t *testing.T) *contest {
 	ServeSet(c.mux, path)
 	c.Standing.Contest, err = arena.Create(1, "host", arena.Terms{Title: "x", Prize: 1, Panel: 2, Set: set.Root(),
 		Vocab: vocab, Examples: uint32(len(set.Examples)), Length: 8, MaxBytes: 1 << 20, Most: 9, Entering: 10, Revealing: 10,
-		Judging: 100, Places: 2}, 0)
+		Judging: 100, Places: 2, Tokenizer: canon.Sum("tokenizer")}, 0)
 	c.must(err)
 	c.SetURL, c.Phase, c.Until, c.Panel = c.url, arena.Sealing, 100, []string{"judge", "other"}
 	return c

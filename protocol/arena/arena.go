@@ -83,6 +83,9 @@ type Terms struct {
 	// model that entries may be made from: only what differs from it is compared for copies; zero: none
 	Base    canon.Digest `cbor:"21,keyasint,omitzero"`
 	BaseURL string       `cbor:"22,keyasint,omitempty"`
+
+	Tokenizer canon.Digest `cbor:"23,keyasint,omitzero"`  // SHA-256 of the tokenizer.json that made the tokens of the set
+	About     string       `cbor:"24,keyasint,omitempty"` // URL at which entrants read about the contest
 }
 
 // Validate checks terms by themselves.
@@ -108,6 +111,8 @@ func (t Terms) Validate() error {
 	case min(t.Entering, t.Revealing, t.Judging) < MinBlocks || max(t.Entering, t.Revealing, t.Judging) > MaxBlocks:
 		return reject("phases of %d, %d and %d blocks, wanted %d to %d", t.Entering, t.Revealing, t.Judging, MinBlocks,
 			MaxBlocks)
+	case t.Tokenizer.IsZero() || !URL(t.About):
+		return reject("no digest of a tokenizer, or a page at %q, wanted an URL of at most %d bytes", t.About, MaxURL)
 	case t.Base.IsZero() != (t.BaseURL == "") || !URL(t.BaseURL):
 		return reject("a base at %q, wanted its digest and an URL of at most %d bytes, or neither", t.BaseURL, MaxURL)
 	}

@@ -15,7 +15,8 @@ import (
 
 func terms() Terms {
 	return Terms{Title: "a contest", Prize: 1000, Bond: 100, Deposit: 10, Fee: 7, Panel: 3, Set: canon.Sum("set"),
-		Examples: 100, Vocab: 10, Length: 8, MaxBytes: 1000, Most: 4, Entering: 10, Revealing: 10, Judging: 10, Places: 3}
+		Examples: 100, Vocab: 10, Length: 8, MaxBytes: 1000, Most: 4, Entering: 10, Revealing: 10, Judging: 10, Places: 3,
+		Tokenizer: canon.Sum("tokenizer")}
 }
 
 func TestTerms(t *testing.T) {
@@ -41,6 +42,8 @@ func TestTerms(t *testing.T) {
 		"two winners":         func(t *Terms) { t.Curve, t.Places = Winner, 2 },
 		"softmax of no width": func(t *Terms) { t.Curve = Softmax },
 		"a width of a line":   func(t *Terms) { t.Width = 1 },
+		"no tokenizer":        func(t *Terms) { t.Tokenizer = canon.Digest{} },
+		"a page in a file":    func(t *Terms) { t.About = "file:///etc" },
 		"a base without URL":  func(t *Terms) { t.Base = canon.Sum("base") },
 		"another protocol":    func(t *Terms) { t.Base, t.BaseURL = canon.Sum("base"), "file:///etc" },
 	} {

@@ -143,7 +143,8 @@ func TestMessages(t *testing.T) {
 	_, err = m.Evaluate(a.at(), &arenapb.MsgEvaluate{Sender: name(5), Bond: 1})
 	a.refused(err, arena.ErrEvaluator)
 	terms := arena.Terms{Title: "x", Prize: 1000, Bond: 100, Deposit: 10, Fee: 5, Panel: 3, Set: canon.Sum("set"),
-		Examples: 100, Vocab: 10, Length: 10, MaxBytes: 10, Most: 2, Entering: 20, Revealing: 20, Judging: 20, Places: 1}
+		Examples: 100, Vocab: 10, Length: 10, MaxBytes: 10, Most: 2, Entering: 20, Revealing: 20, Judging: 20, Places: 1,
+		Tokenizer: canon.Sum("tokenizer"), About: "https://contest.example"}
 	bad := terms
 	bad.Panel = 1
 	_, err = m.Create(a.at(), &arenapb.MsgCreate{Sender: host, Terms: FromTerms(bad)})

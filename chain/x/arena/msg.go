@@ -28,12 +28,13 @@ func ToTerms(m arenapb.Terms) (arena.Terms, error) {
 	t := arena.Terms{Title: m.Title, Denom: m.Denom, Prize: m.Prize, Bond: m.Bond, Deposit: m.Deposit, Fee: m.Fee,
 		Panel: m.Panel, Examples: m.Examples, Vocab: m.Vocab, Length: m.Length, MaxBytes: m.MaxBytes, Most: m.Most,
 		Entering: m.Entering, Revealing: m.Revealing, Judging: m.Judging, Curve: arena.Curve(min(m.Curve, 255)),
-		Places: m.Places, Width: m.Width, Worst: m.Worst, BaseURL: m.BaseUrl}
-	var errs [2]error
+		Places: m.Places, Width: m.Width, Worst: m.Worst, BaseURL: m.BaseUrl, About: m.About}
+	var errs [3]error
 	t.Set, errs[0] = runpb.Digest(m.Set)
 	if len(m.Base) > 0 {
 		t.Base, errs[1] = runpb.Digest(m.Base)
 	}
+	t.Tokenizer, errs[2] = runpb.Digest(m.Tokenizer)
 	return t, errors.Join(errs[:]...)
 }
 
@@ -42,7 +43,8 @@ func FromTerms(t arena.Terms) arenapb.Terms {
 	m := arenapb.Terms{Title: t.Title, Denom: t.Denom, Prize: t.Prize, Bond: t.Bond, Deposit: t.Deposit, Fee: t.Fee,
 		Panel: t.Panel, Set: t.Set[:], Examples: t.Examples, Vocab: t.Vocab, Length: t.Length, MaxBytes: t.MaxBytes,
 		Most: t.Most, Entering: t.Entering, Revealing: t.Revealing, Judging: t.Judging, Curve: uint32(t.Curve),
-		Places: t.Places, Width: t.Width, Worst: t.Worst, BaseUrl: t.BaseURL}
+		Places: t.Places, Width: t.Width, Worst: t.Worst, BaseUrl: t.BaseURL, About: t.About,
+		Tokenizer: t.Tokenizer[:]}
 	if !t.Base.IsZero() {
 		m.Base = t.Base[:]
 	}

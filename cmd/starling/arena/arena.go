@@ -48,7 +48,7 @@ func explain(err error) error {
 	}
 	exit := map[string]int{nodearena.BadFolder: terminal.ExitNotFound, nodearena.HasCode: terminal.ExitVerification,
 		nodearena.Changed: terminal.ExitConflict, nodearena.Unknown: terminal.ExitNotFound,
-		nodearena.Over: terminal.ExitConflict, nodearena.BadText: terminal.ExitUsage,
+		nodearena.OtherTokens: terminal.ExitConflict, nodearena.BadText: terminal.ExitUsage,
 		nodearena.Disk: terminal.ExitFailure}[known.Code]
 	p := &terminal.Problem{Code: known.Code, What: known.What, Fix: known.Fix}
 	if known.Err != nil {
@@ -89,6 +89,9 @@ type Listed struct {
 	Why      string `json:"why,omitempty"`
 	Base     string `json:"base,omitempty"`
 	BaseURL  string `json:"base_url,omitempty"`
+
+	Tokenizer string `json:"tokenizer"` // SHA-256 of tokenizer.json
+	About     string `json:"about,omitempty"`
 }
 
 func listed(c arena.Contest, in coin.Registered) Listed {
@@ -96,7 +99,8 @@ func listed(c arena.Contest, in coin.Registered) Listed {
 	l := Listed{Contest: c.ID, Title: t.Title, Host: c.Host, Coin: in.Name(), Prize: in.Amount(t.Prize),
 		Bond: in.Amount(t.Bond), Deposit: in.Amount(t.Deposit), Fee: in.Amount(t.Fee), Curve: t.Curve.String(),
 		Places: t.Places, Examples: t.Examples, Vocab: t.Vocab, Length: t.Length, MaxBytes: t.MaxBytes, Entries: c.Entries,
-		Most: t.Most, Phase: string(c.Phase), Until: c.Until, Why: string(c.Why), BaseURL: t.BaseURL}
+		Most: t.Most, Phase: string(c.Phase), Until: c.Until, Why: string(c.Why), BaseURL: t.BaseURL,
+		Tokenizer: t.Tokenizer.String(), About: t.About}
 	if !t.Base.IsZero() {
 		l.Base = t.Base.String()
 	}
@@ -109,7 +113,8 @@ func listCommand(c *terminal.Console) *cobra.Command {
 		`List the contests that are under way on a network, the latest first. UNTIL is the last block of the phase.
 
 With -o json: {"contests":[{"contest","title","host","coin","prize","bond","deposit","fee","curve","places","examples",
-"vocab","length","max_bytes","entries","most_entries","phase","until","why","base","base_url"}]}.`,
+"vocab","length","max_bytes","entries","most_entries","phase","until","why","base","base_url","tokenizer",
+"about"}]}.`,
 		`  starling market arena list --network http://127.0.0.1:26601`, "contests",
 		func(ctx context.Context, t *target.Target) ([]Listed, error) {
 			return inspect.Query(ctx, t.Network, func(ctx context.Context, cl *client.Client) ([]Listed, error) {
@@ -251,6 +256,10 @@ func show(c *terminal.Console, v Shown) error {
 	fmt.Fprintf(w, "contest %d\t%s\nprize\t%s %s, %s over %d places\n", v.Contest, terminal.Printable(v.Title), v.Prize,
 		v.Coin, v.Curve, v.Places)
 	fmt.Fprintf(w, "hidden set\t%d examples of at most %d tokens below %d\n", v.Examples, v.Length, v.Vocab)
+	fmt.Fprintf(w, "tokenizer\t%s\n", v.Tokenizer)
+	if v.About != "" {
+		fmt.Fprintf(w, "about\t%s\n", terminal.Printable(v.About))
+	}
 	phase := fmt.Sprintf("%s, until block %d", v.Phase, v.Until)
 	if v.Phase == string(arena.Paid) || v.Phase == string(arena.Void) {
 		phase = v.Phase

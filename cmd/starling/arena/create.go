@@ -3,6 +3,7 @@ package arena
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"math"
@@ -91,6 +92,7 @@ With -o json: the contest, as starling market arena show prints it.`,
 	f.Float64Var(&o.worst, "worst", 0, "largest mean loss that has a place, in nats a token (default: none)")
 	f.StringVar(&o.base, "base", "", "folder of a model that entries may be tuned from")
 	f.StringVar(&o.terms.BaseURL, "base-url", "", "URL of that folder, with the file that --base writes there")
+	f.StringVar(&o.terms.About, "about", "", "URL at which entrants read about the contest, and get the tokenizer")
 	return cmd
 }
 
@@ -119,6 +121,8 @@ func (o *hosting) check(cmd *cobra.Command) error {
 			arena.MinExamples, arena.MaxExamples))
 	case !(o.width > 0 && o.width <= most) || !(o.worst >= 0 && o.worst <= most):
 		return usage.Error(cmd, fmt.Errorf("--width is above 0 and --worst at least 0, both at most %d nats", most))
+	case !arena.URL(o.terms.About) || !arena.URL(o.terms.BaseURL):
+		return usage.Error(cmd, errors.New("--about and --base-url begin with http:// or https://"))
 	case (o.base == "") != (o.terms.BaseURL == ""):
 		return usage.Error(cmd, errors.New("--base and --base-url belong together"))
 	case o.mebibytes == 0 || o.mebibytes > arena.MaxBytes>>20:
@@ -174,6 +178,7 @@ func (o *hosting) set() error {
 	if err != nil {
 		return err
 	}
+	o.terms.Tokenizer = sha256.Sum256(raw)
 	o.terms.Set, o.terms.Examples, o.terms.Vocab, o.terms.Length = s.Root(), uint32(len(s.Examples)), s.Vocab, s.Length()
 	if o.base == "" {
 		return nil

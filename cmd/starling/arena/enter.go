@@ -31,7 +31,8 @@ func enterCommand(c *terminal.Console) *cobra.Command {
 		Long: `Enter the model in a folder: config.json and its safetensors. The network gets a commitment, and locks the
 deposit; no other account learns which model it is before starling market arena reveal publishes it. Keep the files as
 they are, and the folder arena/ of --home, which has the salt of the commitment. Of two models of which one is a copy,
-the earlier entry has the place. A folder with code, or with weights in other formats, is refused.
+the earlier entry has the place. A folder with code, with weights in other formats, or with
+another tokenizer than the contest has, is refused.
 
 With -o json: {"contest","entry","model"}.`,
 		Example: `  starling market arena enter 3 out/quickstart --home net/worker`,
@@ -75,6 +76,9 @@ func enter(cmd *cobra.Command, c *terminal.Console, t *target.Target, id uint64,
 		if e.Bytes() > s.Terms.MaxBytes {
 			return &nodearena.Error{Code: nodearena.BadFolder, What: fmt.Sprintf("the model has %s, and the contest takes %s",
 				terminal.Bytes(e.Bytes()), terminal.Bytes(s.Terms.MaxBytes)), Fix: "enter a smaller model"}
+		}
+		if err := e.Suits(s.Terms); err != nil {
+			return err
 		}
 		n, err := cl.Arena.Enter(ctx, id, commitment)
 		if err != nil {

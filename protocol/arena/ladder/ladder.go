@@ -7,6 +7,7 @@ package ladder
 import (
 	"errors"
 	"math/big"
+	"math/bits"
 
 	"github.com/starling-network/starling/canon"
 )
@@ -48,15 +49,19 @@ func (l Ladder) Score(losses []uint32) (_ Ladder, score uint64, better bool, _ e
 // clearly reports whether the mean gain of losses over those before is above its standard error: for gains with the sum
 // s and the sum of squares q, whether s is positive and s²(n+1) > qn.
 func clearly(before, losses []uint32) bool {
-	sum, squares := int64(0), new(big.Int)
+	sum, high, low := int64(0), uint64(0), uint64(0)
 	for i := range losses {
 		gain := int64(before[i]) - int64(losses[i])
 		sum += gain
-		squares.Add(squares, big.NewInt(gain*gain))
+		var carry uint64
+		low, carry = bits.Add64(low, uint64(gain*gain), 0) // a gain has 32 bits
+		high += carry
 	}
 	if sum <= 0 {
 		return false
 	}
+	squares := new(big.Int).SetUint64(high)
+	squares.Add(squares.Lsh(squares, 64), new(big.Int).SetUint64(low))
 	left := new(big.Int).Mul(big.NewInt(sum), big.NewInt(sum))
 	n := int64(len(losses))
 	return left.Mul(left, big.NewInt(n+1)).Cmp(squares.Mul(squares, big.NewInt(n))) > 0
