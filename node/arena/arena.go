@@ -150,7 +150,7 @@ func (e *Entrant) Suits(t arena.Terms) error {
 	}
 	if d := canon.Digest(sha256.Sum256(raw)); err == nil && d != t.Tokenizer {
 		return &Error{Code: OtherTokens, What: fmt.Sprintf("tokenizer.json of the model has the digest %s, and that of the "+
-			"contest %s", d.Short(), t.Tokenizer.Short()), 
+			"contest %s", d.Short(), t.Tokenizer.Short()),
 			Fix: "enter a model that was trained with the tokenizer of the contest"}
 	}
 	return onDisk(err)
