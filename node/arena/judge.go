@@ -2,25 +2,19 @@ package arena
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/starling-network/starling/canon"
 	module "github.com/starling-network/starling/client/module/arena"
 	"github.com/starling-network/starling/compute/model/copied"
 	"github.com/starling-network/starling/compute/model/exampleloss"
-	modelfolder "github.com/starling-network/starling/compute/model/folder"
 	"github.com/starling-network/starling/node/arena/files"
-	"github.com/starling-network/starling/node/download"
 	"github.com/starling-network/starling/node/folder"
-	"github.com/starling-network/starling/node/hosting/x402"
 	"github.com/starling-network/starling/protocol/arena"
 	"github.com/starling-network/starling/protocol/arena/duel"
 	"github.com/starling-network/starling/protocol/arena/hidden"
@@ -51,7 +45,6 @@ type sealed struct {
 
 const (
 	fileSealed = "sealed.json"
-	patience   = 30 * time.Second // for a file, and a second more for each MiB that it may have
 	dirModels  = "models"
 )
 
@@ -159,6 +152,7 @@ type evaluation struct {
 
 	examples [][]uint32
 	base     *copied.Model
+	failed   map[string]error // why the files of an entry cannot be got, by its number
 }
 
 // report is the report of a contest without its groups.
@@ -181,6 +175,7 @@ func (e *evaluation) report(ctx context.Context) (r arena.Report, err error) {
 			return r, err
 		}
 	}
+	e.fetchAll(ctx)
 	r.Entries = make([]arena.Judged, len(e.s.All))
 	losses := make([][]uint32, len(e.s.All))
 	for i, entry := range e.s.All {
@@ -290,41 +285,6 @@ func (e *evaluation) copies(ctx context.Context, r arena.Report, losses [][]uint
 	return 0, false, nil
 }
 
-// model gets and reads a model. The error wraps errAbsent or errInvalid if it is a reason.
-func (e *evaluation) model(ctx context.Context, name string, digest canon.Digest, url string) (m copied.Model,
-	_ error) {
-	dir := filepath.Join(e.dir, dirModels, name)
-	path := filepath.Join(dir, files.NameList)
-	if err := e.get(ctx, url, files.NameList, path, "", files.MaxList); err != nil {
-		return m, err
-	}
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		return m, onDisk(err)
-	}
-	list, err := files.Decode(raw)
-	if err == nil && list.Digest() != digest {
-		err = errors.New("the list of its files has another digest")
-	}
-	if err != nil {
-		return m, errors.Join(fmt.Errorf("%w: %w", errAbsent, err), os.Remove(path))
-	}
-	if list.Bytes() > e.s.Terms.MaxBytes {
-		return m, fmt.Errorf("%w: %d bytes, at most %d", errInvalid, list.Bytes(), e.s.Terms.MaxBytes)
-	}
-	for _, f := range list.Files {
-		if err := e.get(ctx, url, f.Name, filepath.Join(dir, f.Name), hex.EncodeToString(f.Sum[:]),
-			int64(f.Bytes)); err != nil {
-			return m, err
-		}
-	}
-	read, err := modelfolder.Read(os.DirFS(dir))
-	if err != nil {
-		return m, fmt.Errorf("%w: %w", errInvalid, err)
-	}
-	return copied.Model{Config: read.Config, Tensors: read.Tensors}, nil
-}
-
 // lossesFile is what was computed of a model.
 type lossesFile struct {
 	Model  canon.Digest `cbor:"1,keyasint"`
@@ -368,27 +328,4 @@ func (e *evaluation) losses(ctx context.Context, name string, digest canon.Diges
 		return nil, err
 	}
 	return losses, onDisk(folder.WriteFile(e.lossesPath(name), canon.MustMarshal(lossesFile{digest, losses})))
-}
-
-// get gets a file from a folder at an URL, unless it is there. The error wraps errAbsent if it is a reason, and is
-// errLater while there is time to try again.
-func (e *evaluation) get(ctx context.Context, url, name, path, sum string, most int64) error {
-	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
-		return nil // it was checked before it got its name
-	}
-	ctx, cancel := context.WithTimeout(ctx, patience+time.Duration(most>>20)*time.Second)
-	defer cancel()
-	client := x402.NewClient(e.Private)
-	defer client.CloseIdleConnections()
-	_, err := download.Get(ctx, download.File{URL: strings.TrimSuffix(url, "/") + "/" + name, Path: path, SHA256: sum,
-		Max: most, Client: client, Retry: time.Millisecond})
-	switch {
-	case err == nil:
-		return nil
-	case ctx.Err() == context.Canceled:
-		return ctx.Err()
-	case errors.Is(err, download.ErrTooLarge), errors.Is(err, download.ErrDigest), e.late:
-		return fmt.Errorf("%w: %w", errAbsent, err)
-	}
-	return fmt.Errorf("%w: %w", errLater, err)
 }
