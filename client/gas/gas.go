@@ -11,6 +11,7 @@ import (
 	"github.com/starling-network/starling/chain/referee"
 	"github.com/starling-network/starling/chain/referee/answered"
 	"github.com/starling-network/starling/chain/referee/evidence"
+	"github.com/starling-network/starling/chain/x/catalog/catalogpb"
 	"github.com/starling-network/starling/chain/x/hosting/hostingpb"
 	"github.com/starling-network/starling/chain/x/market/marketpb"
 	"github.com/starling-network/starling/chain/x/training"
@@ -30,6 +31,7 @@ const (
 	perByte    = 48
 	perRun     = 200_000
 	perOpening = 12_000_000 // and what the check of an ordered work costs
+	perProof   = 6_000_000  // for a proof, or its verifying key
 )
 
 // Limit is the gas that messages may need, as far as can be said without the state of the chain.
@@ -90,6 +92,8 @@ func base(m sdk.Msg) uint64 {
 		sum += check(m)
 	case *hostingpb.MsgAccuse:
 		sum += checkCase(m)
+	case *catalogpb.MsgRegisterKey, *catalogpb.MsgProve:
+		sum += perProof
 	}
 	if sized, ok := m.(proto.Sizer); ok {
 		sum += perByte * uint64(sized.Size())

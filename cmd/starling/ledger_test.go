@@ -130,6 +130,7 @@ func TestLedgerCommands(t *testing.T) {
 	l.owns()
 	l.explains()
 	l.lists()
+	l.proves()
 }
 
 // governs makes epochs of ten blocks, by a proposal from a file.

@@ -149,3 +149,30 @@ func Hidden(c architecture.Config, batch, seqLen int) (*program.Program, error) 
 		return []*graph.Node{graph.Reshape(x, batch, seqLen, -1)}
 	})
 }
+
+// LayerInput returns the program of the input of a linear layer. Inputs are those of Logits; output: "input"
+// [batch*seqLen, in]. The error wraps architecture.ErrAdapter if the model has no such layer.
+func LayerInput(c architecture.Config, layer string, batch, seqLen int) (*program.Program, error) {
+	if err := checkSize(c, batch, seqLen); err != nil {
+		return nil, err
+	}
+	adapted, err := c.Adapt(architecture.LoRA{Rank: 1, Alpha: 1, Targets: []string{layer}})
+	if err != nil {
+		return nil, err
+	}
+	if list := adapted.Adapted(); len(list) != 1 || architecture.Module(list[0]) != layer {
+		return nil, fmt.Errorf("%w: %q is not the whole name of a layer, such as %q", architecture.ErrAdapter, layer,
+			architecture.Module(list[0]))
+	}
+	t := taskOf(c, tokenBatch(batch, seqLen))
+	return t.outputs([]string{"input"}, func(w weights, in []*graph.Node) []*graph.Node {
+		var input *graph.Node
+		w.Seen = func(name string, x *graph.Node) {
+			if name == layer {
+				input = x
+			}
+		}
+		decoder.Logits(c, w, in[0])
+		return []*graph.Node{input}
+	})
+}

@@ -20,8 +20,8 @@ import (
 const module = "github.com/starling-network/starling/"
 
 // layers, from the bottom up. A folder imports only folders before it.
-var layers = []string{"canon", "compute", "exchange", "protocol", "network", "chain", "role", "client", "web", "sim",
-	"node", "cmd"}
+var layers = []string{"canon", "proof", "compute", "exchange", "protocol", "network", "chain", "role", "client", "web",
+	"sim", "node", "cmd"}
 
 // exceptions to the order, each with its reason. A package in the list may import the folder given.
 var exceptions = map[string]string{}
@@ -40,6 +40,7 @@ var forbidden = []struct{ from, to, why string }{
 	{"compute/cpu", "github.com/gomlx", "the executor stands on its own"},
 	{"compute/recompute", "github.com/gomlx", "the chain runs operators and never writes programs"},
 	{"compute/train", "github.com/gomlx", "the inner loop stands on its own"},
+	{"chain", "github.com/consensys/gnark/", "the chain verifies proofs, and makes none"},
 	{"protocol", "github.com/ethereum", licence},
 	{"network", "github.com/ethereum", licence},
 	{"chain", "github.com/ethereum", licence},

@@ -15,6 +15,7 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/reward"
+	"github.com/starling-network/starling/proof"
 	"github.com/starling-network/starling/protocol/catalog"
 	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/market"
@@ -48,6 +49,15 @@ var ErrorTable = &adapter.ErrorTable{Space: Name, List: []adapter.ErrorCode{
 	{Code: 12, Rule: coin.ErrCoin, Fix: "Name a coin of the network: starling market coins."},
 	{Code: 13, Rule: reward.ErrNoModel, Fix: "Name a job whose order grants shares and whose run is over, or " +
 		"listing/NUMBER."},
+	{Code: 14, Rule: proof.ErrShape, Fix: "Prove layers of the sizes that docs/proofs.md gives."},
+	{Code: 15, Rule: proof.ErrKey, Fix: "Register the verifying.key of a setup: starling model proof setup."},
+	{Code: 16, Rule: proof.ErrStatement, Fix: "Make the proof again: starling model proof make."},
+	{Code: 17, Rule: proof.ErrProof, Fix: "Make the proof again: starling model proof make."},
+	{Code: 18, Rule: proof.ErrInvalid, Fix: "Check the proof with the same key: starling model proof check."},
+	{Code: 19, Rule: catalog.ErrProven, Fix: "List the files that the proof is about, with the base model as a parent."},
+	{Code: 20, Rule: ErrKey, Fix: "Register the verifying key: starling model proof register."},
+	{Code: 21, Rule: ErrOwner, Fix: "Sign with the account that owns the listing."},
+	{Code: 22, Rule: ErrAgain, Fix: "Nothing is left to do: it is stored."},
 }}
 
 // recordGas is the gas of a record that stays, in addition to that of the SDK.
@@ -105,6 +115,10 @@ type Keeper struct {
 	open     collections.KeySet[uint64] // offers with shares that are left
 	// shares in the offers of an account: job, account
 	offered collections.Map[collections.Pair[string, string], uint64]
+
+	keys   collections.Map[[]byte, catalog.ProofKey] // by their digests
+	proofs collections.Map[uint64, uint64]           // number of proofs about a listing
+	shown  collections.Map[collections.Pair[uint64, []byte], catalog.Proven]
 }
 
 // NewKeeper returns a keeper over its own store.
@@ -125,6 +139,11 @@ func NewKeeper(s store.KVStoreService, account sdk.AccAddress, bank Bank, coins 
 		open:     collections.NewKeySet(b, collections.NewPrefix(8), "open", u64),
 		offered: collections.NewMap(b, collections.NewPrefix(9), "offered", collections.PairKeyCodec(id, id),
 			collections.Uint64Value),
+		keys: collections.NewMap(b, collections.NewPrefix(10), "keys", collections.BytesKey,
+			adapter.Record[catalog.ProofKey]()),
+		proofs: collections.NewMap(b, collections.NewPrefix(11), "proofs", u64, collections.Uint64Value),
+		shown: collections.NewMap(b, collections.NewPrefix(12), "shown",
+			collections.PairKeyCodec(u64, collections.BytesKey), adapter.Record[catalog.Proven]()),
 	}
 	var err error
 	k.Schema, err = b.Build()

@@ -104,3 +104,30 @@ func (c Client) ShareOffer(ctx context.Context, id uint64) (catalog.ShareOffer, 
 	r, err := catalogpb.NewQueryClient(c.Account).ShareOffer(ctx, &catalogpb.QueryShareOfferRequest{Offer: id})
 	return query.One[catalog.ShareOffer](r.GetOffer(), err)
 }
+
+// RegisterKey registers a verifying key, and returns its digest.
+func (c Client) RegisterKey(ctx context.Context, key []byte) (d canon.Digest, err error) {
+	var r catalogpb.MsgRegisterKeyResponse
+	if err = submit.Ask(ctx, c.Account, &catalogpb.MsgRegisterKey{Sender: c.Address(), Key: key}, &r); err == nil {
+		copy(d[:], r.Digest)
+	}
+	return d, err
+}
+
+// Prove has the network verify a proof about a listing of the account and its base model, with a registered key.
+func (c Client) Prove(ctx context.Context, listing, parent uint64, key canon.Digest, proof []byte) error {
+	return submit.Send(ctx, c.Account, &catalogpb.MsgProve{Sender: c.Address(), Listing: listing, Parent: parent,
+		Key: key[:], Proof: proof})
+}
+
+// Proofs are what was proven about a listing.
+func (c Client) Proofs(ctx context.Context, listing uint64) ([]catalog.Proven, error) {
+	r, err := catalogpb.NewQueryClient(c.Account).Proofs(ctx, &catalogpb.QueryProofsRequest{Listing: listing})
+	return query.List[catalog.Proven](r.GetProofs(), err)
+}
+
+// ProofKey is a registered verifying key; query.ErrNotFound if there is none with this digest.
+func (c Client) ProofKey(ctx context.Context, d canon.Digest) (catalog.ProofKey, error) {
+	r, err := catalogpb.NewQueryClient(c.Account).Key(ctx, &catalogpb.QueryKeyRequest{Digest: d.String()})
+	return query.One[catalog.ProofKey](r.GetKey(), err)
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/bench/people"
 	"github.com/starling-network/starling/cmd/starling/bench/pipeline"
 	"github.com/starling-network/starling/cmd/starling/bench/privacy"
+	"github.com/starling-network/starling/cmd/starling/bench/proof"
 	"github.com/starling-network/starling/cmd/starling/bench/reasoning"
 	"github.com/starling-network/starling/cmd/starling/bench/reinforce"
 	"github.com/starling-network/starling/cmd/starling/terminal"
@@ -26,9 +27,9 @@ func Command(c *terminal.Console) *cobra.Command {
 		Use:   "bench",
 		Short: "Measure the speed of this machine",
 		Long: `Measure matrix products, training steps, generation, audits, transfers, the chain, strategies, the dashboard,
-attacks, learning from rewards, votes over answers, the market of models, estimates of pay and the GPUs of this machine,
-or print the losses of a training run to compare them with those of another implementation. Nothing is sent anywhere.
-Each takes less than a minute with --quick, which says less exactly what it says without. all runs every one.
+attacks, learning from rewards, votes over answers, the market of models, proofs, estimates of pay and the GPUs of this
+machine, or print the losses of a training run to compare them with those of another implementation. Nothing is sent
+anywhere. Each takes less than a minute with --quick, which says less exactly what it says without. all runs every one.
 
 STARLING_KERNELS chooses the kernels: portable, avx2 or avx512; without it the fastest that the
 processor and the system can run. The results are the same bits.`,
@@ -52,6 +53,7 @@ processor and the system can run. The results are the same bits.`,
   starling bench reasoning --quick
   starling bench arena --quick
   starling bench money --quick
+  starling bench proof --quick
   starling bench experts examples/experts.yaml --quick
   starling bench all --quick
   starling bench compat
@@ -66,7 +68,7 @@ processor and the system can run. The results are the same bits.`,
 		chainCommand(c), operationsCommand(c), strategiesCommand(c), webCommand(c), attackCommand(c), memoryCommand(c),
 		tokenizeCommand(c), planCommand(c), deviceCommand(c), reinforce.Command(c), precisionCommand(c),
 		compatCommand(c), people.Command(c), experts.Command(c), pipeline.Command(c), privacy.Command(c),
-		reasoning.Command(c), arena.Command(c), money.Command(c),
+		reasoning.Command(c), arena.Command(c), money.Command(c), proof.Command(c),
 	)
 	for _, measures := range cmd.Commands() {
 		measures.Annotations = terminal.FiguresOnly

@@ -29,9 +29,11 @@ type Node struct {
 	Licence string `json:"licence,omitempty"`
 	Owner   string `json:"owner,omitempty"`
 	Shares  string `json:"shares"`
-	Royalty string `json:"royalty_percent,omitempty"` // of the revenue of the work that was made from it
-	Part    string `json:"part_percent"`              // of the revenue of the work that was asked for
-	Known   bool   `json:"known"`                     // an order names the work; false: its owner does
+	Royalty string `json:"royalty_percent,omitempty"`     // of the revenue of the work that was made from it
+	Part    string `json:"part_percent"`                  // of the revenue of the work that was asked for
+	Known   bool   `json:"known"`                         // an order names the work; false: its owner does
+	Proven  int    `json:"proven,omitempty"`              // proofs that the work that was made from it adapts it
+	Setup   uint32 `json:"setup_contributions,omitempty"` // the fewest to the key of one of these proofs
 	Parents []Node `json:"parents"`
 	More    bool   `json:"more,omitempty"` // it has parents, which get no part
 }
@@ -49,10 +51,13 @@ func lineageCommand(c *terminal.Console) *cobra.Command {
 		Short: "Show what a work was made from, with licences and royalties",
 		Long: `Show the works that a model or a data set was made from, two levels deep, with their licences, and the part of
 the revenue of the work that each gets. WORK is the number of a listing, or a job. A parent is "known" if the order of
-the job names a digest of it; the others are named by the owner. Read the licences: the network checks none.
+the job names a digest of it; the others are named by the owner. PROVEN is the number of proofs that the network has
+verified that the work adapts the parent, and the contributions to their keys: with one, its maker can forge them.
+starling model proof list has them, and docs/proofs.md says what they show. Read the licences: the network checks none.
 
-With -o json: {"listing","title","kind","licence","owner","shares","royalty_percent","part_percent","known","parents",
-"more"}; parents are of the same form, and more says that a work has parents that get no part.`,
+With -o json: {"listing","title","kind","licence","owner","shares","royalty_percent","part_percent","known","proven",
+"setup_contributions","parents","more"}; parents are of the same form, and more says that a work has parents that get
+no part.`,
 		Example: `  starling model catalog lineage 7 --network http://127.0.0.1:26601
   starling model catalog lineage job-7f3a --network http://127.0.0.1:26601 -o json`,
 		Args: usage.Exactly("WORK"),
@@ -69,7 +74,7 @@ With -o json: {"listing","title","kind","licence","owner","shares","royalty_perc
 				return c.Form.Print(os.Stdout, terminal.One(n, n.Shares))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-			fmt.Fprintln(w, "WORK\tPART\tLICENCE\tSHARES\tKNOWN")
+			fmt.Fprintln(w, "WORK\tPART\tLICENCE\tSHARES\tKNOWN\tPROVEN")
 			n.write(w, 0)
 			return w.Flush()
 		},
@@ -87,12 +92,17 @@ func (n Node) write(w io.Writer, depth int) {
 	if n.Listing > 0 {
 		name = fmt.Sprintf("%d %s", n.Listing, name)
 	}
-	fmt.Fprintf(w, "%s%s\t%s %%\t%s\t%s\t%s\n", strings.Repeat("  ", depth), name, n.Part, n.Licence, n.Shares, known)
+	proven := ""
+	if n.Proven > 0 {
+		proven = fmt.Sprintf("%s, %s", terminal.Counted(n.Proven, "proof"), terminal.Counted(int(n.Setup), "contribution"))
+	}
+	fmt.Fprintf(w, "%s%s\t%s %%\t%s\t%s\t%s\t%s\n", strings.Repeat("  ", depth), name, n.Part, n.Licence, n.Shares, known,
+		proven)
 	for _, p := range n.Parents {
 		p.write(w, depth+1)
 	}
 	if n.More {
-		fmt.Fprintf(w, "%s...\t%s %%\t\t\t\n", strings.Repeat("  ", depth+1), trade.Percent.Amount(0))
+		fmt.Fprintf(w, "%s...\t%s %%\t\t\t\t\n", strings.Repeat("  ", depth+1), trade.Percent.Amount(0))
 	}
 }
 
@@ -126,6 +136,10 @@ func grow(ctx context.Context, cl *client.Client, l catalog.Listing, parents []c
 	if depth == levels {
 		n.More, parents = len(parents) > 0, nil
 	}
+	proofs, err := proofsOf(ctx, cl, l.ID, len(parents))
+	if err != nil {
+		return n, err
+	}
 	left := part
 	for _, p := range parents {
 		of, err := cl.Catalog.Listing(ctx, p.Listing)
@@ -139,8 +153,23 @@ func grow(ctx context.Context, cl *client.Client, l catalog.Listing, parents []c
 			return n, err
 		}
 		parent.Royalty, parent.Known = trade.Percent.Amount(uint64(p.Royalty)), p.Known
+		for _, shown := range proofs {
+			if shown.Parent == p.Listing {
+				if parent.Proven++; parent.Proven == 1 || shown.Setup < parent.Setup {
+					parent.Setup = shown.Setup
+				}
+			}
+		}
 		n.Parents = append(n.Parents, parent)
 	}
 	n.Part = trade.Percent.Amount(left)
 	return n, nil
+}
+
+// proofsOf are the proofs about a listing, if it is one and has parents.
+func proofsOf(ctx context.Context, cl *client.Client, listing uint64, parents int) ([]catalog.Proven, error) {
+	if listing == 0 || parents == 0 {
+		return nil, nil
+	}
+	return cl.Catalog.Proofs(ctx, listing)
 }

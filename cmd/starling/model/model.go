@@ -8,6 +8,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/apply"
 	"github.com/starling-network/starling/cmd/starling/catalog"
 	"github.com/starling-network/starling/cmd/starling/hosted"
+	"github.com/starling-network/starling/cmd/starling/proof"
 	"github.com/starling-network/starling/cmd/starling/serving"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/trade"
@@ -38,6 +39,7 @@ finished runs, in a folder of runs or at a server; shares, pay, claim and transf
 		evalCommand(c), apply.Check(c), apply.Accuse(c), apply.Defend(c), apply.Classify(c), apply.Embed(c),
 		apply.Sample(c), cardCommand(c),
 		provenanceCommand(c), showCommand(c))
+	cmd.AddCommand(proof.Command(c))
 	cmd.AddCommand(catalog.Commands(c)...)
 	cmd.AddCommand(append(trade.Commands(c), hosted.Commands(c)...)...)
 	return cmd

@@ -20,6 +20,8 @@ type Weights struct {
 	Hidden  float64      // and of the additions to the residual stream
 	Half    bool         // layers read and give bfloat16
 	Form    exact.Form   // of the products of layers; its zero value: they are of float32
+	// Seen gets the input [n, in] of each layer that may have an adapter, by the name of the layer; nil: it does not.
+	Seen func(layer string, x *graph.Node)
 
 	prefix string
 }
@@ -72,7 +74,11 @@ func (w Weights) under(prefix string) Weights {
 
 // adapt adds to y, the outputs lo to hi of the layer with the weight name on x [n, in], what its adapter adds, if any.
 func (w Weights) adapt(y, x *graph.Node, name string, lo, hi int) *graph.Node {
-	prefix := architecture.AdapterPrefix + strings.TrimSuffix(w.prefix+name, ".weight")
+	layer := strings.TrimSuffix(w.prefix+name, ".weight")
+	if w.Seen != nil {
+		w.Seen(layer, x)
+	}
+	prefix := architecture.AdapterPrefix + layer
 	if len(w.Each) > 0 {
 		return w.adaptEach(y, x, prefix, lo, hi)
 	}

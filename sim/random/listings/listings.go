@@ -30,13 +30,15 @@ func work(digit string) canon.Digest { return canon.Sum("random/listings", []byt
 func Next(ctx context.Context, d draw.Source, c *client.Client, in coin.Coin, amount uint64) (sender string, m sdk.Msg,
 	_ error) {
 	me := c.Address()
-	switch n := d.Intn(20); {
+	switch n := d.Intn(22); {
 	case n < 4:
 		return list(ctx, d, c)
 	case n < 8:
 		return offer(ctx, d, c, in)
 	case n < 13:
 		return trade(ctx, d, c)
+	case n < 15:
+		return prove(ctx, d, c)
 	}
 	pool, err := pool(ctx, d, c)
 	if err != nil || pool == "" {

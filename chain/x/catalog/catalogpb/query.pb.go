@@ -516,6 +516,183 @@ func (m *QueryShareOfferResponse) GetOffer() []byte {
 	return nil
 }
 
+type QueryProofsRequest struct {
+	Listing uint64 `protobuf:"varint,1,opt,name=listing,proto3" json:"listing,omitempty"`
+}
+
+func (m *QueryProofsRequest) Reset()         { *m = QueryProofsRequest{} }
+func (m *QueryProofsRequest) String() string { return proto.CompactTextString(m) }
+func (*QueryProofsRequest) ProtoMessage()    {}
+func (*QueryProofsRequest) Descriptor() ([]byte, []int) {
+	return fileDescriptor_b6cfcc8de4b25049, []int{10}
+}
+func (m *QueryProofsRequest) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *QueryProofsRequest) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_QueryProofsRequest.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *QueryProofsRequest) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_QueryProofsRequest.Merge(m, src)
+}
+func (m *QueryProofsRequest) XXX_Size() int {
+	return m.Size()
+}
+func (m *QueryProofsRequest) XXX_DiscardUnknown() {
+	xxx_messageInfo_QueryProofsRequest.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_QueryProofsRequest proto.InternalMessageInfo
+
+func (m *QueryProofsRequest) GetListing() uint64 {
+	if m != nil {
+		return m.Listing
+	}
+	return 0
+}
+
+type QueryProofsResponse struct {
+	Proofs [][]byte `protobuf:"bytes,1,rep,name=proofs,proto3" json:"proofs,omitempty"`
+}
+
+func (m *QueryProofsResponse) Reset()         { *m = QueryProofsResponse{} }
+func (m *QueryProofsResponse) String() string { return proto.CompactTextString(m) }
+func (*QueryProofsResponse) ProtoMessage()    {}
+func (*QueryProofsResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_b6cfcc8de4b25049, []int{11}
+}
+func (m *QueryProofsResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *QueryProofsResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_QueryProofsResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *QueryProofsResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_QueryProofsResponse.Merge(m, src)
+}
+func (m *QueryProofsResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *QueryProofsResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_QueryProofsResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_QueryProofsResponse proto.InternalMessageInfo
+
+func (m *QueryProofsResponse) GetProofs() [][]byte {
+	if m != nil {
+		return m.Proofs
+	}
+	return nil
+}
+
+type QueryKeyRequest struct {
+	// In hexadecimal digits.
+	Digest string `protobuf:"bytes,1,opt,name=digest,proto3" json:"digest,omitempty"`
+}
+
+func (m *QueryKeyRequest) Reset()         { *m = QueryKeyRequest{} }
+func (m *QueryKeyRequest) String() string { return proto.CompactTextString(m) }
+func (*QueryKeyRequest) ProtoMessage()    {}
+func (*QueryKeyRequest) Descriptor() ([]byte, []int) {
+	return fileDescriptor_b6cfcc8de4b25049, []int{12}
+}
+func (m *QueryKeyRequest) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *QueryKeyRequest) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_QueryKeyRequest.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *QueryKeyRequest) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_QueryKeyRequest.Merge(m, src)
+}
+func (m *QueryKeyRequest) XXX_Size() int {
+	return m.Size()
+}
+func (m *QueryKeyRequest) XXX_DiscardUnknown() {
+	xxx_messageInfo_QueryKeyRequest.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_QueryKeyRequest proto.InternalMessageInfo
+
+func (m *QueryKeyRequest) GetDigest() string {
+	if m != nil {
+		return m.Digest
+	}
+	return ""
+}
+
+type QueryKeyResponse struct {
+	Key []byte `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+}
+
+func (m *QueryKeyResponse) Reset()         { *m = QueryKeyResponse{} }
+func (m *QueryKeyResponse) String() string { return proto.CompactTextString(m) }
+func (*QueryKeyResponse) ProtoMessage()    {}
+func (*QueryKeyResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_b6cfcc8de4b25049, []int{13}
+}
+func (m *QueryKeyResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *QueryKeyResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_QueryKeyResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *QueryKeyResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_QueryKeyResponse.Merge(m, src)
+}
+func (m *QueryKeyResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *QueryKeyResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_QueryKeyResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_QueryKeyResponse proto.InternalMessageInfo
+
+func (m *QueryKeyResponse) GetKey() []byte {
+	if m != nil {
+		return m.Key
+	}
+	return nil
+}
+
 func init() {
 	proto.RegisterType((*QueryListingsRequest)(nil), "starling.catalog.v1.QueryListingsRequest")
 	proto.RegisterType((*QueryListingsResponse)(nil), "starling.catalog.v1.QueryListingsResponse")
@@ -527,48 +704,60 @@ func init() {
 	proto.RegisterType((*QueryShareOffersResponse)(nil), "starling.catalog.v1.QueryShareOffersResponse")
 	proto.RegisterType((*QueryShareOfferRequest)(nil), "starling.catalog.v1.QueryShareOfferRequest")
 	proto.RegisterType((*QueryShareOfferResponse)(nil), "starling.catalog.v1.QueryShareOfferResponse")
+	proto.RegisterType((*QueryProofsRequest)(nil), "starling.catalog.v1.QueryProofsRequest")
+	proto.RegisterType((*QueryProofsResponse)(nil), "starling.catalog.v1.QueryProofsResponse")
+	proto.RegisterType((*QueryKeyRequest)(nil), "starling.catalog.v1.QueryKeyRequest")
+	proto.RegisterType((*QueryKeyResponse)(nil), "starling.catalog.v1.QueryKeyResponse")
 }
 
 func init() { proto.RegisterFile("starling/catalog/v1/query.proto", fileDescriptor_b6cfcc8de4b25049) }
 
 var fileDescriptor_b6cfcc8de4b25049 = []byte{
-	// 576 bytes of a gzipped FileDescriptorProto
-	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0x8c, 0x94, 0xc1, 0x73, 0xd2, 0x40,
-	0x14, 0xc6, 0x59, 0x10, 0x8a, 0x4f, 0x9c, 0xd1, 0x2d, 0x62, 0x06, 0x6d, 0xc0, 0x74, 0x10, 0xb0,
-	0x6d, 0xd6, 0xb6, 0x77, 0x0f, 0x9e, 0x1c, 0xc7, 0x99, 0x8e, 0xf1, 0xa2, 0x8e, 0x97, 0xa4, 0xb3,
-	0x84, 0x60, 0x9a, 0xa5, 0xc9, 0x52, 0x75, 0x18, 0x0e, 0x7a, 0xf2, 0xa6, 0x33, 0xfa, 0x47, 0x79,
-	0xac, 0xe3, 0xc5, 0xa3, 0x03, 0xfe, 0x21, 0x9d, 0x6c, 0x36, 0x34, 0x85, 0xb4, 0xe4, 0x94, 0x7d,
-	0xe1, 0xfb, 0xbe, 0xf7, 0xdb, 0xc7, 0x03, 0x68, 0x04, 0xdc, 0xf4, 0x5d, 0xc7, 0xb3, 0xc9, 0xa1,
-	0xc9, 0x4d, 0x97, 0xd9, 0xe4, 0x64, 0x97, 0x1c, 0x8f, 0xa8, 0xff, 0x49, 0x1f, 0xfa, 0x8c, 0x33,
-	0xbc, 0x1e, 0x0b, 0x74, 0x29, 0xd0, 0x4f, 0x76, 0xeb, 0xf7, 0x6d, 0xc6, 0x6c, 0x97, 0x12, 0x73,
-	0xe8, 0x10, 0xd3, 0xf3, 0x18, 0x37, 0xb9, 0xc3, 0xbc, 0x20, 0xb2, 0x68, 0xef, 0xa0, 0xfa, 0x32,
-	0x4c, 0x78, 0xe1, 0x04, 0xdc, 0xf1, 0xec, 0xc0, 0xa0, 0xc7, 0x23, 0x1a, 0x70, 0x5c, 0x83, 0x92,
-	0x45, 0x7b, 0xcc, 0xa7, 0x0a, 0x6a, 0xa2, 0xce, 0x35, 0x43, 0x56, 0xb8, 0x0a, 0x45, 0xd7, 0x39,
-	0x72, 0xb8, 0x92, 0x6f, 0xa2, 0xce, 0x4d, 0x23, 0x2a, 0x42, 0xf5, 0xd0, 0xf4, 0xa9, 0xc7, 0x95,
-	0x42, 0xa4, 0x8e, 0x2a, 0x6d, 0x1f, 0xee, 0x2c, 0xa4, 0x07, 0x43, 0xe6, 0x05, 0x14, 0xd7, 0xa1,
-	0xec, 0xca, 0x77, 0x0a, 0x6a, 0x16, 0x3a, 0x15, 0x63, 0x5e, 0x6b, 0x04, 0xd6, 0x93, 0xa6, 0x98,
-	0x48, 0x81, 0x35, 0x29, 0x91, 0x48, 0x71, 0xa9, 0x3d, 0xbe, 0x78, 0x87, 0x79, 0x93, 0x05, 0x47,
-	0xe5, 0xdc, 0xd1, 0x82, 0xdb, 0xc2, 0x71, 0xd0, 0x7b, 0xce, 0xac, 0xb8, 0xc1, 0x2d, 0x28, 0x0c,
-	0x98, 0x25, 0xa4, 0xd7, 0x8d, 0xf0, 0xa8, 0x3d, 0x03, 0x9c, 0x94, 0xad, 0x8a, 0x0d, 0x3f, 0x89,
-	0x2e, 0x1e, 0x28, 0x79, 0x71, 0xa9, 0xb8, 0xd4, 0xde, 0xc0, 0x5d, 0x91, 0xf4, 0xaa, 0x6f, 0xfa,
-	0xf4, 0xa0, 0xd7, 0xa3, 0x7e, 0x90, 0x68, 0x6b, 0xba, 0xae, 0x88, 0x2a, 0x1b, 0xe1, 0x31, 0x31,
-	0xfb, 0x7c, 0xfa, 0xec, 0x0b, 0x89, 0xd9, 0x6b, 0x7b, 0xa0, 0x2c, 0x47, 0x4b, 0xd4, 0x1a, 0x94,
-	0x98, 0x78, 0x23, 0x87, 0x2c, 0x2b, 0x4d, 0x87, 0xda, 0x82, 0x27, 0xa6, 0xa9, 0x42, 0x51, 0x68,
-	0xe4, 0x8c, 0xa3, 0x42, 0x23, 0x4b, 0xf8, 0xf3, 0x16, 0x17, 0x0c, 0x15, 0x69, 0xd8, 0xfb, 0x5d,
-	0x84, 0xa2, 0x70, 0xe0, 0xaf, 0x08, 0xca, 0xf1, 0xd7, 0x8f, 0xbb, 0x7a, 0xca, 0x86, 0xea, 0x69,
-	0x0b, 0x58, 0x7f, 0x94, 0x45, 0x1a, 0x31, 0x68, 0xad, 0x2f, 0x7f, 0xfe, 0xff, 0xc8, 0x37, 0xf0,
-	0x06, 0x49, 0xfb, 0x85, 0xc4, 0x8b, 0x85, 0xbf, 0x21, 0x58, 0x93, 0x5e, 0xdc, 0x59, 0x19, 0x1f,
-	0x83, 0x74, 0x33, 0x28, 0x25, 0x07, 0x11, 0x1c, 0x5d, 0xdc, 0xbe, 0x92, 0x83, 0x8c, 0xe5, 0x69,
-	0x82, 0x3f, 0x23, 0x28, 0x8a, 0xe5, 0xc2, 0x0f, 0x2f, 0xef, 0x92, 0x5c, 0xd2, 0x7a, 0x7b, 0xa5,
-	0x4e, 0xb2, 0xb4, 0x05, 0xcb, 0x03, 0xdc, 0x48, 0x65, 0x19, 0x30, 0x2b, 0x20, 0xe3, 0x01, 0xb3,
-	0x26, 0xe1, 0x54, 0x6e, 0x24, 0x76, 0x07, 0x6f, 0x5f, 0xde, 0x61, 0x79, 0x7b, 0xeb, 0x3b, 0x19,
-	0xd5, 0x92, 0x6a, 0x53, 0x50, 0x6d, 0xe0, 0x7b, 0xa9, 0x54, 0xd1, 0x76, 0xe2, 0x9f, 0x08, 0xe0,
-	0xdc, 0x8c, 0xb7, 0xb2, 0xb4, 0x88, 0x79, 0xb6, 0xb3, 0x89, 0x25, 0xce, 0x96, 0xc0, 0x69, 0xe1,
-	0xcd, 0x2b, 0x70, 0xc8, 0x58, 0x3c, 0x27, 0x4f, 0x5f, 0xff, 0x9a, 0xaa, 0xe8, 0x74, 0xaa, 0xa2,
-	0x7f, 0x53, 0x15, 0x7d, 0x9f, 0xa9, 0xb9, 0xd3, 0x99, 0x9a, 0xfb, 0x3b, 0x53, 0x73, 0x6f, 0x9f,
-	0xd8, 0x0e, 0xef, 0x8f, 0x2c, 0xfd, 0x90, 0x1d, 0xcd, 0x83, 0x76, 0x3c, 0xca, 0x3f, 0x30, 0xff,
-	0x7d, 0x22, 0xb9, 0x6f, 0x3a, 0x1e, 0xf9, 0x38, 0xef, 0x20, 0x9f, 0x43, 0xcb, 0x2a, 0x89, 0xff,
-	0xe2, 0xfd, 0xb3, 0x00, 0x00, 0x00, 0xff, 0xff, 0x2b, 0x24, 0xb2, 0x3a, 0xe1, 0x05, 0x00, 0x00,
+	// 697 bytes of a gzipped FileDescriptorProto
+	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0x8c, 0x95, 0xcf, 0x4f, 0x13, 0x41,
+	0x14, 0xc7, 0xd9, 0xd6, 0x16, 0x7c, 0x62, 0xc4, 0x07, 0x62, 0xb3, 0x4a, 0xc1, 0x81, 0x4a, 0xcb,
+	0x8f, 0x1d, 0x7e, 0x24, 0x1e, 0x3d, 0x78, 0x32, 0x62, 0x82, 0xd6, 0x8b, 0x1a, 0x2f, 0xbb, 0x38,
+	0x5d, 0x16, 0x96, 0x9d, 0xb2, 0xb3, 0xa0, 0x4d, 0x53, 0x13, 0x3d, 0x79, 0xd3, 0x04, 0xff, 0x28,
+	0x8f, 0x24, 0x5e, 0x3c, 0x1a, 0x30, 0xf1, 0xdf, 0x30, 0x3b, 0x3b, 0xd3, 0x2e, 0xb0, 0xd0, 0x9e,
+	0x76, 0xde, 0xf0, 0x7d, 0xef, 0x7d, 0xe6, 0xcd, 0x7c, 0x29, 0x4c, 0x8b, 0xc8, 0x0e, 0x7d, 0x2f,
+	0x70, 0xe9, 0x96, 0x1d, 0xd9, 0x3e, 0x77, 0xe9, 0xe1, 0x2a, 0xdd, 0x3f, 0x60, 0x61, 0xcb, 0x6a,
+	0x86, 0x3c, 0xe2, 0x38, 0xae, 0x05, 0x96, 0x12, 0x58, 0x87, 0xab, 0xe6, 0x7d, 0x97, 0x73, 0xd7,
+	0x67, 0xd4, 0x6e, 0x7a, 0xd4, 0x0e, 0x02, 0x1e, 0xd9, 0x91, 0xc7, 0x03, 0x91, 0xa4, 0x90, 0x77,
+	0x30, 0xf1, 0x32, 0xae, 0xf0, 0xdc, 0x13, 0x91, 0x17, 0xb8, 0xa2, 0xce, 0xf6, 0x0f, 0x98, 0x88,
+	0x70, 0x12, 0x8a, 0x0e, 0x6b, 0xf0, 0x90, 0x95, 0x8c, 0x19, 0xa3, 0x7a, 0xad, 0xae, 0x22, 0x9c,
+	0x80, 0x82, 0xef, 0xed, 0x79, 0x51, 0x29, 0x37, 0x63, 0x54, 0x6f, 0xd6, 0x93, 0x20, 0x56, 0x37,
+	0xed, 0x90, 0x05, 0x51, 0x29, 0x9f, 0xa8, 0x93, 0x88, 0xac, 0xc3, 0x9d, 0x73, 0xd5, 0x45, 0x93,
+	0x07, 0x82, 0xa1, 0x09, 0x23, 0xbe, 0xda, 0x2b, 0x19, 0x33, 0xf9, 0xea, 0x68, 0xbd, 0x1b, 0x13,
+	0x0a, 0xe3, 0xe9, 0x24, 0x4d, 0x54, 0x82, 0x61, 0x25, 0x51, 0x48, 0x3a, 0x24, 0x2b, 0x67, 0xcf,
+	0xd0, 0x6d, 0x72, 0x2e, 0x63, 0xb4, 0x97, 0x51, 0x81, 0xdb, 0x32, 0x63, 0xb3, 0xf1, 0x8c, 0x3b,
+	0xba, 0xc1, 0x18, 0xe4, 0x77, 0xb8, 0x23, 0xa5, 0xd7, 0xeb, 0xf1, 0x92, 0x3c, 0x05, 0x4c, 0xcb,
+	0xfa, 0x95, 0x8d, 0xff, 0x92, 0x1c, 0x5c, 0x94, 0x72, 0xf2, 0x50, 0x3a, 0x24, 0x6f, 0xe0, 0xae,
+	0xac, 0xf4, 0x6a, 0xdb, 0x0e, 0xd9, 0x66, 0xa3, 0xc1, 0x42, 0x91, 0x6a, 0x6b, 0xfb, 0xbe, 0x2c,
+	0x35, 0x52, 0x8f, 0x97, 0xa9, 0xd9, 0xe7, 0xb2, 0x67, 0x9f, 0x4f, 0xcd, 0x9e, 0xac, 0x41, 0xe9,
+	0x62, 0x69, 0x85, 0x3a, 0x09, 0x45, 0x2e, 0x77, 0xd4, 0x90, 0x55, 0x44, 0x2c, 0x98, 0x3c, 0x97,
+	0xa3, 0x69, 0x26, 0xa0, 0x20, 0x35, 0x6a, 0xc6, 0x49, 0x40, 0xe8, 0x05, 0xfc, 0x6e, 0x8b, 0x33,
+	0x09, 0xa3, 0x3a, 0xc1, 0x52, 0x93, 0x7b, 0x11, 0x72, 0xde, 0x10, 0xfd, 0xaf, 0x70, 0x59, 0xdd,
+	0xb9, 0xd6, 0xf7, 0xf8, 0x9b, 0x72, 0x47, 0xf3, 0x27, 0x11, 0xa9, 0xc1, 0x2d, 0x29, 0xdf, 0x60,
+	0xad, 0xd4, 0x83, 0x7d, 0xef, 0xb9, 0x4c, 0x44, 0xea, 0x02, 0x55, 0x44, 0xe6, 0x60, 0xac, 0x27,
+	0x55, 0x65, 0xc7, 0x20, 0xbf, 0xcb, 0x5a, 0x8a, 0x38, 0x5e, 0xae, 0xfd, 0x1b, 0x86, 0x82, 0x94,
+	0xe1, 0x57, 0x03, 0x46, 0xf4, 0x73, 0xc5, 0x9a, 0x95, 0xe1, 0x28, 0x2b, 0xcb, 0x30, 0xe6, 0xc2,
+	0x20, 0xd2, 0xa4, 0x3f, 0xa9, 0x7c, 0xf9, 0xf5, 0xf7, 0x28, 0x37, 0x8d, 0x53, 0x34, 0xcb, 0xd1,
+	0xda, 0x08, 0xf8, 0xcd, 0x80, 0x61, 0x95, 0x8b, 0xd5, 0xbe, 0xe5, 0x35, 0x48, 0x6d, 0x00, 0xa5,
+	0xe2, 0xa0, 0x92, 0xa3, 0x86, 0xf3, 0x57, 0x72, 0xd0, 0xb6, 0x5a, 0x75, 0xf0, 0xb3, 0x01, 0x05,
+	0x69, 0x06, 0x7c, 0x78, 0x79, 0x97, 0xb4, 0xa9, 0xcc, 0xf9, 0xbe, 0x3a, 0xc5, 0x32, 0x2f, 0x59,
+	0x1e, 0xe0, 0x74, 0x26, 0xcb, 0x0e, 0x77, 0x04, 0x6d, 0xef, 0x70, 0xa7, 0x13, 0x4f, 0xe5, 0x46,
+	0xea, 0xad, 0xe3, 0xd2, 0xe5, 0x1d, 0x2e, 0xba, 0xcd, 0x5c, 0x1e, 0x50, 0xad, 0xa8, 0x66, 0x25,
+	0xd5, 0x14, 0xde, 0xcb, 0xa4, 0x4a, 0xdc, 0x84, 0x3f, 0x0c, 0x80, 0x5e, 0x32, 0x2e, 0x0e, 0xd2,
+	0x42, 0xf3, 0x2c, 0x0d, 0x26, 0x56, 0x38, 0x8b, 0x12, 0xa7, 0x82, 0xb3, 0x57, 0xe0, 0xd0, 0xb6,
+	0xfc, 0x76, 0xf0, 0xc8, 0x80, 0x62, 0xe2, 0x27, 0xbc, 0xe2, 0x16, 0xce, 0x38, 0xd4, 0xac, 0xf6,
+	0x17, 0x2a, 0x94, 0x47, 0x12, 0x65, 0x05, 0xad, 0x01, 0xdf, 0x0e, 0x4d, 0xac, 0x8b, 0x9f, 0x20,
+	0xbf, 0xc1, 0x5a, 0x38, 0x77, 0x79, 0xa3, 0x9e, 0xa9, 0xcd, 0x4a, 0x1f, 0x95, 0x62, 0x59, 0x90,
+	0x2c, 0x73, 0x48, 0x32, 0x59, 0x76, 0x59, 0x4b, 0xd0, 0x76, 0xf2, 0xef, 0xa0, 0xf3, 0xe4, 0xf5,
+	0xcf, 0x93, 0xb2, 0x71, 0x7c, 0x52, 0x36, 0xfe, 0x9c, 0x94, 0x8d, 0xef, 0xa7, 0xe5, 0xa1, 0xe3,
+	0xd3, 0xf2, 0xd0, 0xef, 0xd3, 0xf2, 0xd0, 0xdb, 0xc7, 0xae, 0x17, 0x6d, 0x1f, 0x38, 0xd6, 0x16,
+	0xdf, 0xeb, 0xd6, 0x59, 0x0e, 0x58, 0xf4, 0x81, 0x87, 0xbb, 0xa9, 0xc2, 0xdb, 0xb6, 0x17, 0xd0,
+	0x8f, 0xdd, 0x06, 0xea, 0xdb, 0x74, 0x9c, 0xa2, 0xfc, 0x45, 0x5d, 0xff, 0x1f, 0x00, 0x00, 0xff,
+	0xff, 0x2c, 0x30, 0x3b, 0x79, 0xa7, 0x07, 0x00, 0x00,
 }
 
 // Reference imports to suppress errors if they are not otherwise used.
@@ -591,6 +780,10 @@ type QueryClient interface {
 	// ShareOffers lists offers of shares, the latest first.
 	ShareOffers(ctx context.Context, in *QueryShareOffersRequest, opts ...grpc.CallOption) (*QueryShareOffersResponse, error)
 	ShareOffer(ctx context.Context, in *QueryShareOfferRequest, opts ...grpc.CallOption) (*QueryShareOfferResponse, error)
+	// Proofs lists what was proven about a listing, in the order in which it was.
+	Proofs(ctx context.Context, in *QueryProofsRequest, opts ...grpc.CallOption) (*QueryProofsResponse, error)
+	// Key is a verifying key.
+	Key(ctx context.Context, in *QueryKeyRequest, opts ...grpc.CallOption) (*QueryKeyResponse, error)
 }
 
 type queryClient struct {
@@ -646,6 +839,24 @@ func (c *queryClient) ShareOffer(ctx context.Context, in *QueryShareOfferRequest
 	return out, nil
 }
 
+func (c *queryClient) Proofs(ctx context.Context, in *QueryProofsRequest, opts ...grpc.CallOption) (*QueryProofsResponse, error) {
+	out := new(QueryProofsResponse)
+	err := c.cc.Invoke(ctx, "/starling.catalog.v1.Query/Proofs", in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *queryClient) Key(ctx context.Context, in *QueryKeyRequest, opts ...grpc.CallOption) (*QueryKeyResponse, error) {
+	out := new(QueryKeyResponse)
+	err := c.cc.Invoke(ctx, "/starling.catalog.v1.Query/Key", in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // QueryServer is the server API for Query service.
 type QueryServer interface {
 	// Listings lists works, the latest first.
@@ -656,6 +867,10 @@ type QueryServer interface {
 	// ShareOffers lists offers of shares, the latest first.
 	ShareOffers(context.Context, *QueryShareOffersRequest) (*QueryShareOffersResponse, error)
 	ShareOffer(context.Context, *QueryShareOfferRequest) (*QueryShareOfferResponse, error)
+	// Proofs lists what was proven about a listing, in the order in which it was.
+	Proofs(context.Context, *QueryProofsRequest) (*QueryProofsResponse, error)
+	// Key is a verifying key.
+	Key(context.Context, *QueryKeyRequest) (*QueryKeyResponse, error)
 }
 
 // UnimplementedQueryServer can be embedded to have forward compatible implementations.
@@ -676,6 +891,12 @@ func (*UnimplementedQueryServer) ShareOffers(ctx context.Context, req *QueryShar
 }
 func (*UnimplementedQueryServer) ShareOffer(ctx context.Context, req *QueryShareOfferRequest) (*QueryShareOfferResponse, error) {
 	return nil, status.Errorf(codes.Unimplemented, "method ShareOffer not implemented")
+}
+func (*UnimplementedQueryServer) Proofs(ctx context.Context, req *QueryProofsRequest) (*QueryProofsResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method Proofs not implemented")
+}
+func (*UnimplementedQueryServer) Key(ctx context.Context, req *QueryKeyRequest) (*QueryKeyResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method Key not implemented")
 }
 
 func RegisterQueryServer(s grpc1.Server, srv QueryServer) {
@@ -772,6 +993,42 @@ func _Query_ShareOffer_Handler(srv interface{}, ctx context.Context, dec func(in
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Query_Proofs_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(QueryProofsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(QueryServer).Proofs(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: "/starling.catalog.v1.Query/Proofs",
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(QueryServer).Proofs(ctx, req.(*QueryProofsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Query_Key_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(QueryKeyRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(QueryServer).Key(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: "/starling.catalog.v1.Query/Key",
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(QueryServer).Key(ctx, req.(*QueryKeyRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 var Query_serviceDesc = _Query_serviceDesc
 var _Query_serviceDesc = grpc.ServiceDesc{
 	ServiceName: "starling.catalog.v1.Query",
@@ -796,6 +1053,14 @@ var _Query_serviceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ShareOffer",
 			Handler:    _Query_ShareOffer_Handler,
+		},
+		{
+			MethodName: "Proofs",
+			Handler:    _Query_Proofs_Handler,
+		},
+		{
+			MethodName: "Key",
+			Handler:    _Query_Key_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},
@@ -1132,6 +1397,126 @@ func (m *QueryShareOfferResponse) MarshalToSizedBuffer(dAtA []byte) (int, error)
 	return len(dAtA) - i, nil
 }
 
+func (m *QueryProofsRequest) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *QueryProofsRequest) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *QueryProofsRequest) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.Listing != 0 {
+		i = encodeVarintQuery(dAtA, i, uint64(m.Listing))
+		i--
+		dAtA[i] = 0x8
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *QueryProofsResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *QueryProofsResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *QueryProofsResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Proofs) > 0 {
+		for iNdEx := len(m.Proofs) - 1; iNdEx >= 0; iNdEx-- {
+			i -= len(m.Proofs[iNdEx])
+			copy(dAtA[i:], m.Proofs[iNdEx])
+			i = encodeVarintQuery(dAtA, i, uint64(len(m.Proofs[iNdEx])))
+			i--
+			dAtA[i] = 0xa
+		}
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *QueryKeyRequest) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *QueryKeyRequest) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *QueryKeyRequest) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Digest) > 0 {
+		i -= len(m.Digest)
+		copy(dAtA[i:], m.Digest)
+		i = encodeVarintQuery(dAtA, i, uint64(len(m.Digest)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *QueryKeyResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *QueryKeyResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *QueryKeyResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Key) > 0 {
+		i -= len(m.Key)
+		copy(dAtA[i:], m.Key)
+		i = encodeVarintQuery(dAtA, i, uint64(len(m.Key)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
 func encodeVarintQuery(dAtA []byte, offset int, v uint64) int {
 	offset -= sovQuery(v)
 	base := offset
@@ -1285,6 +1670,59 @@ func (m *QueryShareOfferResponse) Size() (n int) {
 	var l int
 	_ = l
 	l = len(m.Offer)
+	if l > 0 {
+		n += 1 + l + sovQuery(uint64(l))
+	}
+	return n
+}
+
+func (m *QueryProofsRequest) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Listing != 0 {
+		n += 1 + sovQuery(uint64(m.Listing))
+	}
+	return n
+}
+
+func (m *QueryProofsResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if len(m.Proofs) > 0 {
+		for _, b := range m.Proofs {
+			l = len(b)
+			n += 1 + l + sovQuery(uint64(l))
+		}
+	}
+	return n
+}
+
+func (m *QueryKeyRequest) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Digest)
+	if l > 0 {
+		n += 1 + l + sovQuery(uint64(l))
+	}
+	return n
+}
+
+func (m *QueryKeyResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Key)
 	if l > 0 {
 		n += 1 + l + sovQuery(uint64(l))
 	}
@@ -2157,6 +2595,323 @@ func (m *QueryShareOfferResponse) Unmarshal(dAtA []byte) error {
 			m.Offer = append(m.Offer[:0], dAtA[iNdEx:postIndex]...)
 			if m.Offer == nil {
 				m.Offer = []byte{}
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipQuery(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *QueryProofsRequest) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowQuery
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: QueryProofsRequest: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: QueryProofsRequest: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Listing", wireType)
+			}
+			m.Listing = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowQuery
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Listing |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		default:
+			iNdEx = preIndex
+			skippy, err := skipQuery(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *QueryProofsResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowQuery
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: QueryProofsResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: QueryProofsResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Proofs", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowQuery
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthQuery
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Proofs = append(m.Proofs, make([]byte, postIndex-iNdEx))
+			copy(m.Proofs[len(m.Proofs)-1], dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipQuery(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *QueryKeyRequest) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowQuery
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: QueryKeyRequest: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: QueryKeyRequest: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Digest", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowQuery
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthQuery
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Digest = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipQuery(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *QueryKeyResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowQuery
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: QueryKeyResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: QueryKeyResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Key", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowQuery
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthQuery
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Key = append(m.Key[:0], dAtA[iNdEx:postIndex]...)
+			if m.Key == nil {
+				m.Key = []byte{}
 			}
 			iNdEx = postIndex
 		default:

@@ -521,6 +521,221 @@ func (m *MsgBuySharesResponse) GetPaid() uint64 {
 	return 0
 }
 
+type MsgRegisterKey struct {
+	Sender string `protobuf:"bytes,1,opt,name=sender,proto3" json:"sender,omitempty"`
+	// Verifying key of package proof, at most 256 KiB.
+	Key []byte `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+}
+
+func (m *MsgRegisterKey) Reset()         { *m = MsgRegisterKey{} }
+func (m *MsgRegisterKey) String() string { return proto.CompactTextString(m) }
+func (*MsgRegisterKey) ProtoMessage()    {}
+func (*MsgRegisterKey) Descriptor() ([]byte, []int) {
+	return fileDescriptor_2d62357b5c51917d, []int{8}
+}
+func (m *MsgRegisterKey) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgRegisterKey) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgRegisterKey.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgRegisterKey) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgRegisterKey.Merge(m, src)
+}
+func (m *MsgRegisterKey) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgRegisterKey) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgRegisterKey.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgRegisterKey proto.InternalMessageInfo
+
+func (m *MsgRegisterKey) GetSender() string {
+	if m != nil {
+		return m.Sender
+	}
+	return ""
+}
+
+func (m *MsgRegisterKey) GetKey() []byte {
+	if m != nil {
+		return m.Key
+	}
+	return nil
+}
+
+type MsgRegisterKeyResponse struct {
+	// Digest of the key.
+	Digest []byte `protobuf:"bytes,1,opt,name=digest,proto3" json:"digest,omitempty"`
+}
+
+func (m *MsgRegisterKeyResponse) Reset()         { *m = MsgRegisterKeyResponse{} }
+func (m *MsgRegisterKeyResponse) String() string { return proto.CompactTextString(m) }
+func (*MsgRegisterKeyResponse) ProtoMessage()    {}
+func (*MsgRegisterKeyResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_2d62357b5c51917d, []int{9}
+}
+func (m *MsgRegisterKeyResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgRegisterKeyResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgRegisterKeyResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgRegisterKeyResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgRegisterKeyResponse.Merge(m, src)
+}
+func (m *MsgRegisterKeyResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgRegisterKeyResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgRegisterKeyResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgRegisterKeyResponse proto.InternalMessageInfo
+
+func (m *MsgRegisterKeyResponse) GetDigest() []byte {
+	if m != nil {
+		return m.Digest
+	}
+	return nil
+}
+
+type MsgProve struct {
+	// Owner of the listing.
+	Sender string `protobuf:"bytes,1,opt,name=sender,proto3" json:"sender,omitempty"`
+	// The adapter, or the model with it.
+	Listing uint64 `protobuf:"varint,2,opt,name=listing,proto3" json:"listing,omitempty"`
+	// Its base model, which is a parent of the listing.
+	Parent uint64 `protobuf:"varint,3,opt,name=parent,proto3" json:"parent,omitempty"`
+	// Digest of the verifying key.
+	Key []byte `protobuf:"bytes,4,opt,name=key,proto3" json:"key,omitempty"`
+	// Proof of package proof with its statement, at most 256 KiB.
+	Proof []byte `protobuf:"bytes,5,opt,name=proof,proto3" json:"proof,omitempty"`
+}
+
+func (m *MsgProve) Reset()         { *m = MsgProve{} }
+func (m *MsgProve) String() string { return proto.CompactTextString(m) }
+func (*MsgProve) ProtoMessage()    {}
+func (*MsgProve) Descriptor() ([]byte, []int) {
+	return fileDescriptor_2d62357b5c51917d, []int{10}
+}
+func (m *MsgProve) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgProve) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgProve.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgProve) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgProve.Merge(m, src)
+}
+func (m *MsgProve) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgProve) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgProve.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgProve proto.InternalMessageInfo
+
+func (m *MsgProve) GetSender() string {
+	if m != nil {
+		return m.Sender
+	}
+	return ""
+}
+
+func (m *MsgProve) GetListing() uint64 {
+	if m != nil {
+		return m.Listing
+	}
+	return 0
+}
+
+func (m *MsgProve) GetParent() uint64 {
+	if m != nil {
+		return m.Parent
+	}
+	return 0
+}
+
+func (m *MsgProve) GetKey() []byte {
+	if m != nil {
+		return m.Key
+	}
+	return nil
+}
+
+func (m *MsgProve) GetProof() []byte {
+	if m != nil {
+		return m.Proof
+	}
+	return nil
+}
+
+type MsgProveResponse struct {
+}
+
+func (m *MsgProveResponse) Reset()         { *m = MsgProveResponse{} }
+func (m *MsgProveResponse) String() string { return proto.CompactTextString(m) }
+func (*MsgProveResponse) ProtoMessage()    {}
+func (*MsgProveResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_2d62357b5c51917d, []int{11}
+}
+func (m *MsgProveResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgProveResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgProveResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgProveResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgProveResponse.Merge(m, src)
+}
+func (m *MsgProveResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgProveResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgProveResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgProveResponse proto.InternalMessageInfo
+
 func init() {
 	proto.RegisterType((*MsgList)(nil), "starling.catalog.v1.MsgList")
 	proto.RegisterType((*MsgListResponse)(nil), "starling.catalog.v1.MsgListResponse")
@@ -530,51 +745,62 @@ func init() {
 	proto.RegisterType((*MsgWithdrawSharesResponse)(nil), "starling.catalog.v1.MsgWithdrawSharesResponse")
 	proto.RegisterType((*MsgBuyShares)(nil), "starling.catalog.v1.MsgBuyShares")
 	proto.RegisterType((*MsgBuySharesResponse)(nil), "starling.catalog.v1.MsgBuySharesResponse")
+	proto.RegisterType((*MsgRegisterKey)(nil), "starling.catalog.v1.MsgRegisterKey")
+	proto.RegisterType((*MsgRegisterKeyResponse)(nil), "starling.catalog.v1.MsgRegisterKeyResponse")
+	proto.RegisterType((*MsgProve)(nil), "starling.catalog.v1.MsgProve")
+	proto.RegisterType((*MsgProveResponse)(nil), "starling.catalog.v1.MsgProveResponse")
 }
 
 func init() { proto.RegisterFile("starling/catalog/v1/tx.proto", fileDescriptor_2d62357b5c51917d) }
 
 var fileDescriptor_2d62357b5c51917d = []byte{
-	// 617 bytes of a gzipped FileDescriptorProto
-	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0xac, 0x54, 0xcd, 0x6e, 0xd3, 0x40,
-	0x10, 0xae, 0x13, 0x27, 0x25, 0xd3, 0x50, 0xc0, 0x44, 0x65, 0x6b, 0x55, 0x51, 0x1a, 0x10, 0x0a,
-	0xad, 0x6a, 0x53, 0x7a, 0xe3, 0x80, 0x44, 0x8f, 0x88, 0x08, 0xc9, 0x45, 0xe2, 0xe7, 0x52, 0x39,
-	0xf1, 0x76, 0xbd, 0xd4, 0xf1, 0x5a, 0xbb, 0xdb, 0x36, 0x15, 0x17, 0xc4, 0x13, 0xf0, 0x12, 0xbd,
-	0xf7, 0xc0, 0x43, 0x70, 0xac, 0x38, 0x71, 0x44, 0xcd, 0xa1, 0x6f, 0x81, 0x90, 0xd7, 0x6b, 0x27,
-	0x01, 0x02, 0x55, 0xc5, 0xc9, 0xf3, 0xcd, 0x7c, 0x3b, 0x33, 0xdf, 0x67, 0x7b, 0x61, 0x45, 0x48,
-	0x9f, 0x47, 0x34, 0x26, 0x6e, 0xdf, 0x97, 0x7e, 0xc4, 0x88, 0x7b, 0xb8, 0xe9, 0xca, 0xa1, 0x93,
-	0x70, 0x26, 0x99, 0x75, 0x3b, 0xaf, 0x3a, 0xba, 0xea, 0x1c, 0x6e, 0xda, 0x77, 0xfa, 0x4c, 0x0c,
-	0x98, 0x70, 0x07, 0x42, 0x91, 0x07, 0x82, 0x64, 0x6c, 0x7b, 0x39, 0x2b, 0xec, 0x2a, 0xe4, 0x66,
-	0x20, 0x2b, 0xb5, 0x4f, 0x4a, 0x30, 0xdf, 0x15, 0xe4, 0x39, 0x15, 0xd2, 0x7a, 0x08, 0x55, 0x81,
-	0xe3, 0x00, 0x73, 0x64, 0xb4, 0x8c, 0x4e, 0x6d, 0x1b, 0x7d, 0xfd, 0xbc, 0xd1, 0xd0, 0xec, 0xa7,
-	0x41, 0xc0, 0xb1, 0x10, 0x3b, 0x92, 0xd3, 0x98, 0x78, 0x9a, 0x67, 0x59, 0x60, 0xee, 0xd3, 0x38,
-	0x40, 0xa5, 0x94, 0xef, 0xa9, 0xd8, 0x6a, 0x40, 0x45, 0x52, 0x19, 0x61, 0x54, 0x56, 0xc9, 0x0c,
-	0x58, 0x08, 0xe6, 0x23, 0xda, 0xc7, 0x71, 0x1f, 0x23, 0x53, 0xe5, 0x73, 0x68, 0xad, 0x42, 0x5d,
-	0x87, 0xbb, 0x12, 0x0f, 0x25, 0xaa, 0xb4, 0x8c, 0x4e, 0xdd, 0x5b, 0xd0, 0xb9, 0x97, 0x78, 0x28,
-	0xd3, 0x96, 0x7b, 0x34, 0xc2, 0x02, 0x55, 0x55, 0x2d, 0x03, 0xd6, 0x4d, 0x28, 0xbf, 0x63, 0x3d,
-	0x34, 0xaf, 0xda, 0xa5, 0x61, 0x3a, 0x84, 0xb3, 0x63, 0x3f, 0x92, 0xc7, 0xe8, 0x5a, 0xcb, 0xe8,
-	0x5c, 0xf7, 0x72, 0x98, 0x56, 0x12, 0x9f, 0xe3, 0x58, 0x0a, 0x54, 0x6b, 0x95, 0x3b, 0xa6, 0x97,
-	0xc3, 0xb4, 0x12, 0x50, 0x82, 0x85, 0x14, 0x08, 0x5a, 0xe5, 0x4e, 0xdd, 0xcb, 0xe1, 0xe3, 0x85,
-	0x8f, 0x17, 0xa7, 0x6b, 0x5a, 0x69, 0x7b, 0x1d, 0x6e, 0x68, 0x9b, 0x3c, 0x2c, 0x12, 0x16, 0x0b,
-	0x2d, 0x49, 0x48, 0x1a, 0x13, 0xe5, 0x97, 0xe9, 0xe5, 0xb0, 0x7d, 0x62, 0xc0, 0x62, 0x57, 0x90,
-	0x17, 0x7b, 0x7b, 0x98, 0xef, 0x84, 0x3e, 0xc7, 0xe2, 0x0a, 0xde, 0x6a, 0x79, 0xa5, 0xb1, 0xbc,
-	0x25, 0xa8, 0x0a, 0xd5, 0x4d, 0x59, 0x6b, 0x7a, 0x1a, 0xa5, 0xf6, 0x24, 0x9c, 0x6a, 0x67, 0x4d,
-	0x2f, 0x03, 0x69, 0x36, 0xc0, 0x31, 0x1b, 0x28, 0x43, 0x6b, 0x5e, 0x06, 0xa6, 0x45, 0x39, 0xb0,
-	0x34, 0xbd, 0x66, 0xa1, 0xad, 0x01, 0x15, 0x96, 0xa6, 0xb5, 0xb2, 0x0c, 0xb4, 0x43, 0xb8, 0xd5,
-	0x15, 0xe4, 0x15, 0x95, 0x61, 0xc0, 0xfd, 0xa3, 0x2b, 0x2b, 0x2b, 0x9a, 0x97, 0x26, 0x9a, 0x4f,
-	0x6f, 0xb6, 0x05, 0xcb, 0xbf, 0x4d, 0x2a, 0x96, 0x1b, 0xfb, 0x60, 0x4c, 0xfa, 0xd0, 0x7e, 0x0f,
-	0xf5, 0xae, 0x20, 0xdb, 0x07, 0xc7, 0xff, 0x77, 0xb3, 0x59, 0xbe, 0x4f, 0x6f, 0xbc, 0x06, 0x8d,
-	0xc9, 0xe1, 0xc5, 0xb2, 0x16, 0x98, 0x89, 0x4f, 0x03, 0xbd, 0xaa, 0x8a, 0x1f, 0xfd, 0x28, 0x41,
-	0xb9, 0x2b, 0x88, 0xf5, 0x0c, 0x4c, 0xf5, 0xe3, 0xad, 0x38, 0x7f, 0xf8, 0x9d, 0x1d, 0xfd, 0xbd,
-	0xd9, 0xf7, 0xfe, 0x56, 0x2d, 0xe6, 0xec, 0xc2, 0xc2, 0xe4, 0xf7, 0x76, 0x77, 0xd6, 0xa1, 0x09,
-	0x92, 0xbd, 0x7e, 0x09, 0x52, 0x31, 0x20, 0x84, 0xc5, 0x5f, 0xde, 0xfc, 0xfd, 0x59, 0xc7, 0xa7,
-	0x79, 0xb6, 0x73, 0x39, 0x5e, 0x31, 0xe9, 0x0d, 0xd4, 0xc6, 0x2f, 0x71, 0x75, 0xd6, 0xe1, 0x82,
-	0x62, 0x3f, 0xf8, 0x27, 0x25, 0x6f, 0x6d, 0x57, 0x3e, 0x5c, 0x9c, 0xae, 0x19, 0xdb, 0xaf, 0xbf,
-	0x9c, 0x37, 0x8d, 0xb3, 0xf3, 0xa6, 0xf1, 0xfd, 0xbc, 0x69, 0x7c, 0x1a, 0x35, 0xe7, 0xce, 0x46,
-	0xcd, 0xb9, 0x6f, 0xa3, 0xe6, 0xdc, 0xdb, 0x27, 0x84, 0xca, 0xf0, 0xa0, 0xe7, 0xf4, 0xd9, 0xc0,
-	0xcd, 0xbb, 0x6e, 0xc4, 0x58, 0x1e, 0x31, 0xbe, 0xef, 0x8e, 0xaf, 0xe4, 0xd0, 0xa7, 0xb1, 0x3b,
-	0x2c, 0xae, 0x66, 0xfd, 0x4c, 0x7a, 0xbd, 0xaa, 0xba, 0x56, 0xb7, 0x7e, 0x06, 0x00, 0x00, 0xff,
-	0xff, 0x70, 0x19, 0x92, 0x42, 0xbf, 0x05, 0x00, 0x00,
+	// 736 bytes of a gzipped FileDescriptorProto
+	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0xac, 0x55, 0xcd, 0x6e, 0xd3, 0x4a,
+	0x14, 0xae, 0x13, 0x27, 0x6d, 0xa6, 0xb9, 0xbd, 0xbd, 0xbe, 0x51, 0x71, 0xad, 0x12, 0xa5, 0xe1,
+	0x47, 0xa1, 0x55, 0xed, 0x96, 0xee, 0x58, 0x20, 0xd1, 0x25, 0x10, 0x81, 0xa6, 0x48, 0xfc, 0x6c,
+	0x2a, 0x27, 0x9e, 0x4c, 0x86, 0x26, 0x9e, 0x68, 0x66, 0xda, 0x26, 0x62, 0x83, 0x78, 0x02, 0xde,
+	0x01, 0x75, 0x8b, 0xba, 0xe0, 0x21, 0x58, 0x56, 0xac, 0x58, 0xa2, 0x76, 0xd1, 0xd7, 0x40, 0x9e,
+	0x19, 0x3b, 0x36, 0x34, 0xa5, 0x8a, 0x58, 0x65, 0xbe, 0x39, 0x9f, 0xcf, 0x39, 0xdf, 0x97, 0x73,
+	0x6c, 0xb0, 0xc2, 0x85, 0xcf, 0x7a, 0x24, 0xc4, 0x5e, 0xdb, 0x17, 0x7e, 0x8f, 0x62, 0xef, 0x70,
+	0xcb, 0x13, 0x43, 0x77, 0xc0, 0xa8, 0xa0, 0xd6, 0xff, 0x71, 0xd4, 0xd5, 0x51, 0xf7, 0x70, 0xcb,
+	0xb9, 0xd1, 0xa6, 0xbc, 0x4f, 0xb9, 0xd7, 0xe7, 0x92, 0xdc, 0xe7, 0x58, 0xb1, 0x9d, 0x65, 0x15,
+	0xd8, 0x93, 0xc8, 0x53, 0x40, 0x85, 0xea, 0xc7, 0x39, 0x30, 0xdb, 0xe4, 0xf8, 0x29, 0xe1, 0xc2,
+	0xda, 0x04, 0x45, 0x8e, 0xc2, 0x00, 0x31, 0xdb, 0xa8, 0x19, 0x8d, 0xd2, 0x8e, 0xfd, 0xed, 0xcb,
+	0x46, 0x45, 0xb3, 0x1f, 0x05, 0x01, 0x43, 0x9c, 0xef, 0x0a, 0x46, 0x42, 0x0c, 0x35, 0xcf, 0xb2,
+	0x80, 0xb9, 0x4f, 0xc2, 0xc0, 0xce, 0x45, 0x7c, 0x28, 0xcf, 0x56, 0x05, 0x14, 0x04, 0x11, 0x3d,
+	0x64, 0xe7, 0xe5, 0xa5, 0x02, 0x96, 0x0d, 0x66, 0x7b, 0xa4, 0x8d, 0xc2, 0x36, 0xb2, 0x4d, 0x79,
+	0x1f, 0x43, 0x6b, 0x15, 0x94, 0xf5, 0x71, 0x4f, 0xa0, 0xa1, 0xb0, 0x0b, 0x35, 0xa3, 0x51, 0x86,
+	0xf3, 0xfa, 0xee, 0x05, 0x1a, 0x8a, 0x28, 0x65, 0x87, 0xf4, 0x10, 0xb7, 0x8b, 0x32, 0xa6, 0x80,
+	0xb5, 0x08, 0xf2, 0x6f, 0x69, 0xcb, 0x9e, 0x95, 0xe9, 0xa2, 0x63, 0x54, 0x84, 0xd1, 0x91, 0xdf,
+	0x13, 0x23, 0x7b, 0xae, 0x66, 0x34, 0xfe, 0x81, 0x31, 0x8c, 0x22, 0x03, 0x9f, 0xa1, 0x50, 0x70,
+	0xbb, 0x54, 0xcb, 0x37, 0x4c, 0x18, 0xc3, 0x28, 0x12, 0x10, 0x8c, 0xb8, 0xe0, 0x36, 0xa8, 0xe5,
+	0x1b, 0x65, 0x18, 0xc3, 0x07, 0xf3, 0x1f, 0x2e, 0x4e, 0xd6, 0xb4, 0xd2, 0xfa, 0x3a, 0xf8, 0x57,
+	0xdb, 0x04, 0x11, 0x1f, 0xd0, 0x90, 0x6b, 0x49, 0x5c, 0x90, 0x10, 0x4b, 0xbf, 0x4c, 0x18, 0xc3,
+	0xfa, 0xb1, 0x01, 0x16, 0x9a, 0x1c, 0x3f, 0xeb, 0x74, 0x10, 0xdb, 0xed, 0xfa, 0x0c, 0xf1, 0x29,
+	0xbc, 0xd5, 0xf2, 0x72, 0x63, 0x79, 0x4b, 0xa0, 0xc8, 0x65, 0x36, 0x69, 0xad, 0x09, 0x35, 0x8a,
+	0xec, 0x19, 0x30, 0xa2, 0x9d, 0x35, 0xa1, 0x02, 0xd1, 0x6d, 0x80, 0x42, 0xda, 0x97, 0x86, 0x96,
+	0xa0, 0x02, 0x59, 0x51, 0x2e, 0x58, 0xca, 0xb6, 0x99, 0x68, 0xab, 0x80, 0x02, 0x8d, 0xae, 0xb5,
+	0x32, 0x05, 0xea, 0x5d, 0xf0, 0x5f, 0x93, 0xe3, 0x97, 0x44, 0x74, 0x03, 0xe6, 0x1f, 0x4d, 0xad,
+	0x2c, 0x49, 0x9e, 0x4b, 0x25, 0xcf, 0x76, 0xb6, 0x0d, 0x96, 0x7f, 0xab, 0x94, 0x34, 0x37, 0xf6,
+	0xc1, 0x48, 0xfb, 0x50, 0x7f, 0x07, 0xca, 0x4d, 0x8e, 0x77, 0x0e, 0x46, 0x7f, 0xb7, 0xb3, 0x49,
+	0xbe, 0x67, 0x3b, 0x5e, 0x03, 0x95, 0x74, 0xf1, 0xa4, 0x59, 0x0b, 0x98, 0x03, 0x9f, 0x04, 0xba,
+	0x55, 0x79, 0xae, 0xfb, 0x72, 0x3c, 0x20, 0xc2, 0x84, 0x0b, 0xc4, 0x9e, 0xa0, 0xd1, 0x74, 0xe3,
+	0xb1, 0x8f, 0x46, 0xb2, 0xd1, 0x32, 0x8c, 0x8e, 0xd9, 0x76, 0x36, 0xe5, 0x5f, 0x9b, 0x2a, 0x91,
+	0x76, 0x4f, 0x4d, 0xb8, 0x2c, 0x55, 0x86, 0x1a, 0xd5, 0x3f, 0x19, 0x60, 0xae, 0xc9, 0xf1, 0x73,
+	0x46, 0x0f, 0xd1, 0x14, 0xfd, 0xa4, 0xb6, 0x21, 0x97, 0xd9, 0x86, 0xa8, 0xa0, 0x5a, 0xb6, 0xd8,
+	0x3e, 0x85, 0x62, 0x05, 0x66, 0xa2, 0x40, 0x0d, 0x32, 0xa5, 0x1d, 0xfd, 0x0e, 0x50, 0x20, 0xab,
+	0xcb, 0x02, 0x8b, 0x71, 0x93, 0xb1, 0xa2, 0xfb, 0x9f, 0x4d, 0x90, 0x6f, 0x72, 0x6c, 0x3d, 0x06,
+	0xa6, 0x7c, 0x8f, 0xad, 0xb8, 0x97, 0xbc, 0x1d, 0x5d, 0xbd, 0xbe, 0xce, 0xed, 0xab, 0xa2, 0x89,
+	0x4b, 0x7b, 0x60, 0x3e, 0xbd, 0xbe, 0xb7, 0x26, 0x3d, 0x94, 0x22, 0x39, 0xeb, 0xd7, 0x20, 0x25,
+	0x05, 0xba, 0x60, 0xe1, 0x97, 0x45, 0xba, 0x3b, 0xe9, 0xf1, 0x2c, 0xcf, 0x71, 0xaf, 0xc7, 0x4b,
+	0x2a, 0xbd, 0x06, 0xa5, 0xf1, 0x4e, 0xac, 0x4e, 0x7a, 0x38, 0xa1, 0x38, 0xf7, 0xfe, 0x48, 0x49,
+	0xbb, 0x94, 0x9e, 0xe2, 0x89, 0x2e, 0xa5, 0x48, 0x93, 0x5d, 0xba, 0x6c, 0x58, 0x9b, 0xa0, 0xa0,
+	0x06, 0xf2, 0xe6, 0xa4, 0xa7, 0x64, 0xd8, 0xb9, 0x73, 0x65, 0x38, 0x4e, 0xe7, 0x14, 0xde, 0x5f,
+	0x9c, 0xac, 0x19, 0x3b, 0xaf, 0xbe, 0x9e, 0x55, 0x8d, 0xd3, 0xb3, 0xaa, 0xf1, 0xe3, 0xac, 0x6a,
+	0x7c, 0x3c, 0xaf, 0xce, 0x9c, 0x9e, 0x57, 0x67, 0xbe, 0x9f, 0x57, 0x67, 0xde, 0x3c, 0xc4, 0x44,
+	0x74, 0x0f, 0x5a, 0x6e, 0x9b, 0xf6, 0xbd, 0x38, 0xe3, 0x46, 0x88, 0xc4, 0x11, 0x65, 0xfb, 0xde,
+	0xf8, 0x8b, 0xdc, 0xf5, 0x49, 0xe8, 0x0d, 0x93, 0x2f, 0xb3, 0xfe, 0x1d, 0xb4, 0x5a, 0x45, 0xf9,
+	0x55, 0xdd, 0xfe, 0x19, 0x00, 0x00, 0xff, 0xff, 0x32, 0x34, 0xa7, 0x52, 0xbe, 0x07, 0x00, 0x00,
 }
 
 // Reference imports to suppress errors if they are not otherwise used.
@@ -597,6 +823,10 @@ type MsgClient interface {
 	WithdrawShares(ctx context.Context, in *MsgWithdrawShares, opts ...grpc.CallOption) (*MsgWithdrawSharesResponse, error)
 	// BuyShares buys shares of an offer, and pays the seller.
 	BuyShares(ctx context.Context, in *MsgBuyShares, opts ...grpc.CallOption) (*MsgBuySharesResponse, error)
+	// RegisterKey stores a verifying key, which its digest names from then on.
+	RegisterKey(ctx context.Context, in *MsgRegisterKey, opts ...grpc.CallOption) (*MsgRegisterKeyResponse, error)
+	// Prove verifies a proof that a listed adapter belongs to a listed base model, and stores what it shows.
+	Prove(ctx context.Context, in *MsgProve, opts ...grpc.CallOption) (*MsgProveResponse, error)
 }
 
 type msgClient struct {
@@ -643,6 +873,24 @@ func (c *msgClient) BuyShares(ctx context.Context, in *MsgBuyShares, opts ...grp
 	return out, nil
 }
 
+func (c *msgClient) RegisterKey(ctx context.Context, in *MsgRegisterKey, opts ...grpc.CallOption) (*MsgRegisterKeyResponse, error) {
+	out := new(MsgRegisterKeyResponse)
+	err := c.cc.Invoke(ctx, "/starling.catalog.v1.Msg/RegisterKey", in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *msgClient) Prove(ctx context.Context, in *MsgProve, opts ...grpc.CallOption) (*MsgProveResponse, error) {
+	out := new(MsgProveResponse)
+	err := c.cc.Invoke(ctx, "/starling.catalog.v1.Msg/Prove", in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // MsgServer is the server API for Msg service.
 type MsgServer interface {
 	// List lists a model or a data set with its licence, its parents and its royalty. A listing never changes.
@@ -653,6 +901,10 @@ type MsgServer interface {
 	WithdrawShares(context.Context, *MsgWithdrawShares) (*MsgWithdrawSharesResponse, error)
 	// BuyShares buys shares of an offer, and pays the seller.
 	BuyShares(context.Context, *MsgBuyShares) (*MsgBuySharesResponse, error)
+	// RegisterKey stores a verifying key, which its digest names from then on.
+	RegisterKey(context.Context, *MsgRegisterKey) (*MsgRegisterKeyResponse, error)
+	// Prove verifies a proof that a listed adapter belongs to a listed base model, and stores what it shows.
+	Prove(context.Context, *MsgProve) (*MsgProveResponse, error)
 }
 
 // UnimplementedMsgServer can be embedded to have forward compatible implementations.
@@ -670,6 +922,12 @@ func (*UnimplementedMsgServer) WithdrawShares(ctx context.Context, req *MsgWithd
 }
 func (*UnimplementedMsgServer) BuyShares(ctx context.Context, req *MsgBuyShares) (*MsgBuySharesResponse, error) {
 	return nil, status.Errorf(codes.Unimplemented, "method BuyShares not implemented")
+}
+func (*UnimplementedMsgServer) RegisterKey(ctx context.Context, req *MsgRegisterKey) (*MsgRegisterKeyResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method RegisterKey not implemented")
+}
+func (*UnimplementedMsgServer) Prove(ctx context.Context, req *MsgProve) (*MsgProveResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method Prove not implemented")
 }
 
 func RegisterMsgServer(s grpc1.Server, srv MsgServer) {
@@ -748,6 +1006,42 @@ func _Msg_BuyShares_Handler(srv interface{}, ctx context.Context, dec func(inter
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Msg_RegisterKey_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MsgRegisterKey)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MsgServer).RegisterKey(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: "/starling.catalog.v1.Msg/RegisterKey",
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MsgServer).RegisterKey(ctx, req.(*MsgRegisterKey))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Msg_Prove_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MsgProve)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MsgServer).Prove(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: "/starling.catalog.v1.Msg/Prove",
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MsgServer).Prove(ctx, req.(*MsgProve))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 var Msg_serviceDesc = _Msg_serviceDesc
 var _Msg_serviceDesc = grpc.ServiceDesc{
 	ServiceName: "starling.catalog.v1.Msg",
@@ -768,6 +1062,14 @@ var _Msg_serviceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "BuyShares",
 			Handler:    _Msg_BuyShares_Handler,
+		},
+		{
+			MethodName: "RegisterKey",
+			Handler:    _Msg_RegisterKey_Handler,
+		},
+		{
+			MethodName: "Prove",
+			Handler:    _Msg_Prove_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},
@@ -1119,6 +1421,150 @@ func (m *MsgBuySharesResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
+func (m *MsgRegisterKey) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgRegisterKey) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgRegisterKey) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Key) > 0 {
+		i -= len(m.Key)
+		copy(dAtA[i:], m.Key)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Key)))
+		i--
+		dAtA[i] = 0x12
+	}
+	if len(m.Sender) > 0 {
+		i -= len(m.Sender)
+		copy(dAtA[i:], m.Sender)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Sender)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgRegisterKeyResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgRegisterKeyResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgRegisterKeyResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Digest) > 0 {
+		i -= len(m.Digest)
+		copy(dAtA[i:], m.Digest)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Digest)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgProve) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgProve) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgProve) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Proof) > 0 {
+		i -= len(m.Proof)
+		copy(dAtA[i:], m.Proof)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Proof)))
+		i--
+		dAtA[i] = 0x2a
+	}
+	if len(m.Key) > 0 {
+		i -= len(m.Key)
+		copy(dAtA[i:], m.Key)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Key)))
+		i--
+		dAtA[i] = 0x22
+	}
+	if m.Parent != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Parent))
+		i--
+		dAtA[i] = 0x18
+	}
+	if m.Listing != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Listing))
+		i--
+		dAtA[i] = 0x10
+	}
+	if len(m.Sender) > 0 {
+		i -= len(m.Sender)
+		copy(dAtA[i:], m.Sender)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Sender)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgProveResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgProveResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgProveResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	return len(dAtA) - i, nil
+}
+
 func encodeVarintTx(dAtA []byte, offset int, v uint64) int {
 	offset -= sovTx(v)
 	base := offset
@@ -1290,6 +1736,72 @@ func (m *MsgBuySharesResponse) Size() (n int) {
 	if m.Paid != 0 {
 		n += 1 + sovTx(uint64(m.Paid))
 	}
+	return n
+}
+
+func (m *MsgRegisterKey) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Sender)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	l = len(m.Key)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	return n
+}
+
+func (m *MsgRegisterKeyResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Digest)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	return n
+}
+
+func (m *MsgProve) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Sender)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	if m.Listing != 0 {
+		n += 1 + sovTx(uint64(m.Listing))
+	}
+	if m.Parent != 0 {
+		n += 1 + sovTx(uint64(m.Parent))
+	}
+	l = len(m.Key)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	l = len(m.Proof)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	return n
+}
+
+func (m *MsgProveResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
 	return n
 }
 
@@ -2364,6 +2876,444 @@ func (m *MsgBuySharesResponse) Unmarshal(dAtA []byte) error {
 					break
 				}
 			}
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgRegisterKey) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgRegisterKey: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgRegisterKey: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Sender", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Sender = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Key", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Key = append(m.Key[:0], dAtA[iNdEx:postIndex]...)
+			if m.Key == nil {
+				m.Key = []byte{}
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgRegisterKeyResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgRegisterKeyResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgRegisterKeyResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Digest", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Digest = append(m.Digest[:0], dAtA[iNdEx:postIndex]...)
+			if m.Digest == nil {
+				m.Digest = []byte{}
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgProve) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgProve: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgProve: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Sender", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Sender = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Listing", wireType)
+			}
+			m.Listing = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Listing |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Parent", wireType)
+			}
+			m.Parent = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Parent |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 4:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Key", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Key = append(m.Key[:0], dAtA[iNdEx:postIndex]...)
+			if m.Key == nil {
+				m.Key = []byte{}
+			}
+			iNdEx = postIndex
+		case 5:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Proof", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Proof = append(m.Proof[:0], dAtA[iNdEx:postIndex]...)
+			if m.Proof == nil {
+				m.Proof = []byte{}
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgProveResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgProveResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgProveResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
 		default:
 			iNdEx = preIndex
 			skippy, err := skipTx(dAtA[iNdEx:])

@@ -1,0 +1,259 @@
+package proof
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/cmd/starling/usage"
+	"github.com/starling-network/starling/node/proven"
+	"github.com/starling-network/starling/proof"
+	"github.com/starling-network/starling/proof/ceremony"
+)
+
+// Made is a proof for programs.
+type Made struct {
+	File       string  `json:"file,omitempty"`
+	Proof      string  `json:"proof"` // digest
+	Key        string  `json:"key"`   // digest
+	Setup      uint32  `json:"setup_contributions"`
+	Layer      string  `json:"layer"`
+	Weights    int     `json:"weights"`
+	Tokens     int     `json:"tokens"`
+	Commitment string  `json:"commitment"`
+	Base       string  `json:"base"`    // digest of the description of its files
+	Adapter    string  `json:"adapter"` // digest of the description of its files
+	Bytes      int     `json:"proof_bytes"`
+	Largest    float64 `json:"largest"`  // magnitude of the outputs of the adapter
+	Rounding   float64 `json:"rounding"` // bound of the difference that the rounding to integers makes
+	Seconds    float64 `json:"seconds"`
+}
+
+func describe(p proof.Proof, v *proof.Verifier) Made {
+	s := p.Statement
+	return Made{Proof: p.Digest().String(), Key: v.Digest().String(), Setup: v.Key().Contributions, Layer: s.Module,
+		Weights: s.Shape.Weights(), Tokens: len(s.Tokens), Commitment: fmt.Sprintf("%x", p.Commitment),
+		Base: s.Base.String(), Adapter: s.Adapter.String(), Bytes: len(p.Points) + len(p.Commitment),
+		Largest: s.Largest(), Rounding: s.Rounding()}
+}
+
+const fields = `"proof","key","setup_contributions","layer","weights","tokens","commitment","base","adapter",
+"proof_bytes","largest","rounding","seconds"`
+
+func makeCommand(c *terminal.Console) *cobra.Command {
+	o, keys, secret, to := proven.Options{Tokens: 2}, "", "", ""
+	cmd := &cobra.Command{
+		Use:   "make ADAPTER --base MODEL --layer NAME --keys SETUP --to FILE",
+		Short: "Prove what an adapter adds to a layer of its base model",
+		Long: `Prove what the adapter of one layer adds to the layer of its base model on a text, without showing the weights.
+ADAPTER is a folder with adapter_config.json and adapter_model.safetensors, or one that holds them in adapter, such as
+the output folder of a fine-tuning. --keys is the folder of a setup for the shape of the layer.
+
+The text is --text, or --tokens tokens that follow from the commitment to the weights, which the maker cannot choose.
+Each token shows what the adapter adds at that token: of as many as the rank of the adapter, its weights can be
+computed but for a change of basis. Keep to few.
+
+--secret is the file of the random number that hides the weights; it is made if it is not there. Proofs with one secret
+have one commitment. Give it to a buyer with the weights, who checks them against the commitment, and to no other
+party: with the secret, guesses of the weights can be checked.
+
+With -o json: {"file",` + fields + `}.`,
+		Example: `  starling model proof make out/tuned --base base --layer lm_head --keys setup --to head.proof`,
+		Args:    usage.Exactly("ADAPTER"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Adapter = args[0]
+			switch {
+			case o.Base == "" || o.Layer == "" || keys == "" || to == "":
+				return usage.Error(cmd, errors.New("--base, --layer, --keys and --to are needed"))
+			case o.Tokens < 1 || o.Tokens > proof.MaxTokens:
+				return usage.Error(cmd, fmt.Errorf("--tokens must be 1 to %d", proof.MaxTokens))
+			}
+			if secret == "" {
+				secret = filepath.Clean(o.Adapter) + ".secret"
+			}
+			hidden, err := proven.ReadSecret(secret, true)
+			if err != nil {
+				return explain(err)
+			}
+			v, pk, err := ceremony.Keys(keys)
+			if err != nil {
+				return explain(err)
+			}
+			began := time.Now()
+			made, err := proven.Make(cmd.Context(), o, v, pk, hidden, c.Say)
+			if err != nil {
+				return explain(err)
+			}
+			shown := describe(made, v)
+			shown.File, shown.Seconds = to, time.Since(began).Seconds()
+			if err := os.WriteFile(to, made.Encode(), 0o644); err != nil {
+				return explain(err)
+			}
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.One(shown, shown.Proof))
+			}
+			_, err = fmt.Printf("%s: %d weights of %s, %d tokens, a proof of %d bytes; the secret is in %s\n", to,
+				shown.Weights, shown.Layer, shown.Tokens, shown.Bytes, secret)
+			return err
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.Base, "base", "", "folder of the base model")
+	f.StringVar(&o.Layer, "layer", "", "layer: starling model proof layers lists them")
+	f.StringVar(&keys, "keys", "", "folder of a setup whose phases are sealed")
+	f.StringVar(&to, "to", "", "file of the proof")
+	f.StringVar(&secret, "secret", "", "file of the secret (default: ADAPTER.secret)")
+	f.StringVar(&o.Text, "text", "", "text of the proof (default: tokens that follow from the commitment)")
+	f.IntVar(&o.Tokens, "tokens", o.Tokens, "tokens of the proof, without --text")
+	usage.ThreadsFlag(cmd, &o.Threads)
+	return cmd
+}
+
+// Checked is the result of a check for programs.
+type Checked struct {
+	Made
+	BaseChecked    bool `json:"base_checked"`
+	DrawnText      bool `json:"text_follows_from_commitment"`
+	AdapterChecked bool `json:"adapter_checked"`
+}
+
+func checkCommand(c *terminal.Console) *cobra.Command {
+	from, keys, key, secret := proven.Sources{}, "", "", ""
+	cmd := &cobra.Command{
+		Use:   "check FILE --key FILE",
+		Short: "Check a proof, and what it is about",
+		Long: `Check a proof with the verifying key of a setup. With --base, the base model computes again what the layer
+reads: only then the proof is about this base model. A buyer that has the adapter adds --adapter, --secret and --keys,
+the folder of the setup with the proving key: the commitment must be to these weights. The exit code is 10 if the proof
+does not hold, or is about something else.
+
+A check that was not asked for is false with -o json: {` + fields + `,"base_checked","text_follows_from_commitment",
+"adapter_checked"}.`,
+		Example: `  starling model proof check head.proof --key setup/verifying.key --base models/base
+  starling model proof check head.proof --keys setup --base models/base --adapter bought --secret bought.secret`,
+		Args: usage.Exactly("FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if (key == "") == (keys == "") || from.Adapter != "" && (keys == "" || from.Base == "" || secret == "") {
+				return usage.Error(cmd, errors.New("--key or --keys is needed; with --adapter, --keys, --base and --secret are"))
+			}
+			p, _, err := read(args[0])
+			if err != nil {
+				return explain(err)
+			}
+			var v *proof.Verifier
+			switch {
+			case from.Adapter != "":
+				if from.Secret, err = proven.ReadSecret(secret, false); err == nil {
+					v, from.Proving, err = ceremony.Keys(keys)
+				}
+			case keys != "":
+				v, err = ceremony.Verifying(filepath.Join(keys, ceremony.FileVerifying))
+			default:
+				v, err = ceremony.Verifying(key)
+			}
+			if err != nil {
+				return explain(err)
+			}
+			began := time.Now()
+			checked, err := proven.Check(cmd.Context(), p, v, from)
+			if err != nil {
+				return explain(err)
+			}
+			shown := Checked{describe(p, v), checked.Base, checked.Drawn, checked.Weights}
+			shown.Seconds = time.Since(began).Seconds()
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.One(shown, shown.Proof))
+			}
+			return c.PrintLines(lines(shown))
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&key, "key", "", "verifying key")
+	f.StringVar(&keys, "keys", "", "folder of a setup with both keys")
+	f.StringVar(&from.Base, "base", "", "folder of the base model")
+	f.StringVar(&from.Adapter, "adapter", "", "folder of the adapter")
+	f.StringVar(&secret, "secret", "", "file of the secret of the maker")
+	usage.ThreadsFlag(cmd, &from.Threads)
+	return cmd
+}
+
+// lines are the result of a check for people.
+func lines(k Checked) []string {
+	said := func(checked bool, yes, no string) string {
+		if checked {
+			return yes
+		}
+		return no
+	}
+	return []string{
+		fmt.Sprintf("the proof holds: %d weights of %s on %d tokens", k.Weights, k.Layer, k.Tokens),
+		fmt.Sprintf("key: %s, %s", k.Key[:12], terminal.Counted(int(k.Setup), "contribution")),
+		fmt.Sprintf("the adapter adds at most %.4g, with rounding of at most %.2g", k.Largest, k.Rounding),
+		said(k.BaseChecked, "base model: these files read these inputs", "base model: not checked, --base checks it"),
+		said(k.DrawnText, "text: follows from the commitment", "text: chosen by the maker, or not checked"),
+		said(k.AdapterChecked, "adapter: the commitment is to these weights",
+			"adapter: not checked, --adapter with --secret checks it"),
+	}
+}
+
+func exportCommand(c *terminal.Console) *cobra.Command {
+	var key, to string
+	cmd := &cobra.Command{
+		Use:   "export FILE --key FILE --to DIR",
+		Short: "Write a proof for snarkjs",
+		Long: `Check a proof, and write verification_key.json, proof.json and public.json, as snarkjs groth16 verify reads
+them. The verification key is that of one adapter: the commitment to its weights is a part of it, and this command has
+checked that the maker of the proof knows weights under it. snarkjs does not check that again.
+
+With -o json: {"folder",` + fields + `}.`,
+		Example: `  starling model proof export head.proof --key setup/verifying.key --to snarkjs`,
+		Args:    usage.Exactly("FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if key == "" || to == "" {
+				return usage.Error(cmd, errors.New("--key and --to are needed"))
+			}
+			p, _, err := read(args[0])
+			if err != nil {
+				return explain(err)
+			}
+			v, err := ceremony.Verifying(key)
+			if err != nil {
+				return explain(err)
+			}
+			f, err := v.Export(p)
+			if err != nil {
+				return explain(err)
+			}
+			if err := os.MkdirAll(to, 0o755); err != nil {
+				return explain(err)
+			}
+			for name, part := range map[string]any{"verification_key.json": f.Key, "proof.json": f.Proof,
+				"public.json": f.Public} {
+				text, err := json.MarshalIndent(part, "", " ")
+				if err != nil {
+					return err
+				}
+				if err := os.WriteFile(filepath.Join(to, name), append(text, '\n'), 0o644); err != nil {
+					return explain(err)
+				}
+			}
+			if c.Form.Machine() {
+				return c.Form.Print(os.Stdout, terminal.One(struct {
+					Folder string `json:"folder"`
+					Made
+				}{to, describe(p, v)}, to))
+			}
+			_, err = fmt.Printf("snarkjs groth16 verify %[1]s/verification_key.json %[1]s/public.json %[1]s/proof.json\n", to)
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&key, "key", "", "verifying key")
+	cmd.Flags().StringVar(&to, "to", "", "folder for the files")
+	return cmd
+}

@@ -1,0 +1,127 @@
+package ceremony
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	groth16 "github.com/consensys/gnark/backend/groth16/bn254"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/proof"
+)
+
+// readLimited reads a file of a stranger.
+func readLimited(name string, most int64) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(data)) > most {
+		err = fmt.Errorf("%w: %s has more than %d bytes", ErrSetup, filepath.Base(name), most)
+	}
+	return data, err
+}
+
+// replace writes a file, and puts it in the place of another once it is whole.
+func replace(name string, write func(io.Writer) error) error {
+	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	err = write(f)
+	if err == nil {
+		err = f.Sync()
+	}
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), name)
+}
+
+// digestOf is the digest of a file.
+func digestOf(name string) (d canon.Digest, err error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return d, err
+	}
+	defer f.Close()
+	h := sha256.New()
+	_, err = io.Copy(h, f)
+	h.Sum(d[:0])
+	return d, err
+}
+
+// stream is a contribution.
+type stream interface {
+	io.WriterTo
+	io.ReaderFrom
+}
+
+// read reads contribution i to a phase. Before its points are decoded, which allocates what the file says, it is
+// compared with the contribution before it, which has the same form: see sameForm.
+func (s *Setup) read(phase, i int, before, into stream) error {
+	name := contribution(phase, i)
+	reject := func(err error) error { return fmt.Errorf("%w: %s: %w", ErrFalse, name, err) }
+	var form bytes.Buffer
+	if _, err := before.WriteTo(&form); err != nil {
+		return err
+	}
+	data, err := readLimited(s.file(name), int64(form.Len())+maxChallenge)
+	if err != nil {
+		return reject(err)
+	}
+	if d := canon.Digest(sha256.Sum256(data)); d != s.Phases[phase].Contributions[i] {
+		return reject(fmt.Errorf("its digest is %s, and that of the transcript %s", d.Short(),
+			s.Phases[phase].Contributions[i].Short()))
+	}
+	if err := sameForm(phase, form.Bytes(), data); err != nil {
+		return reject(err)
+	}
+	n, err := into.ReadFrom(bytes.NewReader(data))
+	if err == nil && n != int64(len(data)) {
+		err = fmt.Errorf("%d bytes too many", int64(len(data))-n)
+	}
+	if err != nil {
+		return reject(err)
+	}
+	return nil
+}
+
+// Keys reads the keys of a folder. The proving key is read as it is: one that others made can tell them about the
+// weights of its proofs, so Check comes before its first use. So its digest is compared with that of the setup.
+func Keys(dir string) (*proof.Verifier, *groth16.ProvingKey, error) {
+	v, err := Verifying(filepath.Join(dir, FileVerifying))
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := os.Open(filepath.Join(dir, FileProving))
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	pk := new(groth16.ProvingKey)
+	if _, err := pk.UnsafeReadFrom(bufio.NewReaderSize(f, 1<<20)); err != nil {
+		return nil, nil, fmt.Errorf("%w: %s: %w", ErrSetup, FileProving, err)
+	}
+	return v, pk, nil
+}
+
+// Verifying reads a verifying key.
+func Verifying(name string) (*proof.Verifier, error) {
+	data, err := readLimited(name, proof.MaxKey)
+	if err != nil {
+		return nil, err
+	}
+	return proof.NewVerifier(data)
+}

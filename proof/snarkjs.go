@@ -1,0 +1,82 @@
+package proof
+
+import (
+	"fmt"
+	"math/big"
+
+	bn254 "github.com/consensys/gnark-crypto/ecc/bn254"
+	"github.com/consensys/gnark-crypto/ecc/bn254/fp"
+)
+
+// Foreign is a proof in the form of snarkjs and circom.
+type Foreign struct {
+	Key    ForeignKey   `json:"verification_key"`
+	Proof  ForeignProof `json:"proof"`
+	Public []string     `json:"public"`
+}
+
+// ForeignKey is a verifying key of snarkjs. It is that of one commitment, which is a part of its first point: all
+// proofs about the committed adapter have the same.
+type ForeignKey struct {
+	Protocol string      `json:"protocol"`
+	Curve    string      `json:"curve"`
+	Public   int         `json:"nPublic"`
+	Alpha    [3]string   `json:"vk_alpha_1"`
+	Beta     foreignG2   `json:"vk_beta_2"`
+	Gamma    foreignG2   `json:"vk_gamma_2"`
+	Delta    foreignG2   `json:"vk_delta_2"`
+	Inputs   [][3]string `json:"IC"`
+}
+
+// ForeignProof is a proof of snarkjs.
+type ForeignProof struct {
+	Protocol string    `json:"protocol"`
+	Curve    string    `json:"curve"`
+	A        [3]string `json:"pi_a"`
+	B        foreignG2 `json:"pi_b"`
+	C        [3]string `json:"pi_c"`
+}
+
+type foreignG2 [3][2]string
+
+// Export verifies a proof, and returns it for snarkjs. snarkjs knows no commitments: the key has that of the proof, of
+// which Export has checked that its maker knows the weights. snarkjs does not check that again, nor that the public
+// inputs follow from a statement.
+func (v *Verifier) Export(p Proof) (Foreign, error) {
+	if err := v.Verify(p); err != nil {
+		return Foreign{}, err
+	}
+	q, err := p.points()
+	if err != nil {
+		return Foreign{}, err
+	}
+	fixed, err := v.fixed(q.commitment)
+	if err != nil {
+		return Foreign{}, err
+	}
+	public, err := Fold(v.digest, p.Statement, p.Commitment)
+	if err != nil {
+		return Foreign{}, err
+	}
+	const protocol, curve = "groth16", "bn128"
+	f := Foreign{Key: ForeignKey{Protocol: protocol, Curve: curve, Public: v.key.Shape.publicInputs(),
+		Alpha: foreign1(v.alpha), Beta: foreign2(v.beta), Gamma: foreign2(v.gamma), Delta: foreign2(v.delta),
+		Inputs: [][3]string{foreign1(fixed)}},
+		Proof: ForeignProof{Protocol: protocol, Curve: curve, A: foreign1(q.a), B: foreign2(q.b), C: foreign1(q.c)}}
+	for _, point := range v.inputs[1 : len(v.inputs)-1] {
+		f.Key.Inputs = append(f.Key.Inputs, foreign1(point))
+	}
+	for _, x := range public.list() {
+		f.Public = append(f.Public, fmt.Sprint(x.BigInt(new(big.Int))))
+	}
+	return f, nil
+}
+
+// number is a coordinate in decimal digits.
+func number(x fp.Element) string { return fmt.Sprint(x.BigInt(new(big.Int))) }
+
+func foreign1(p bn254.G1Affine) [3]string { return [3]string{number(p.X), number(p.Y), "1"} }
+
+func foreign2(p bn254.G2Affine) foreignG2 {
+	return foreignG2{{number(p.X.A0), number(p.X.A1)}, {number(p.Y.A0), number(p.Y.A1)}, {"1", "0"}}
+}

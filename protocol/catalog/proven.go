@@ -1,0 +1,61 @@
+package catalog
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/starling-network/starling/canon"
+)
+
+// Limits of proofs about a listing.
+const (
+	MaxProofs     = 256       // of one listing
+	MaxProofBytes = 256 << 10 // of a verifying key, and of a proof with its statement
+)
+
+// ErrProven is wrapped by every reason why a proof is not stored.
+var ErrProven = errors.New("catalog: the proof shows nothing about the listing")
+
+// ProofKey is a verifying key that an account registered.
+type ProofKey struct {
+	Account string `cbor:"1,keyasint"`
+	Height  int64  `cbor:"2,keyasint"`
+	Key     []byte `cbor:"3,keyasint"`
+}
+
+// Proven is what the network verified about a listing: what the adapter under a commitment adds to a layer of the base
+// model, for a text. docs/proofs.md says what that shows, and what not.
+type Proven struct {
+	Listing    uint64       `cbor:"1,keyasint"`
+	Parent     uint64       `cbor:"2,keyasint"` // the base model
+	Layer      string       `cbor:"3,keyasint"`
+	Rank       uint32       `cbor:"4,keyasint"`
+	Tokens     uint32       `cbor:"5,keyasint"` // of the text
+	Key        canon.Digest `cbor:"6,keyasint"` // of the verifying key
+	Setup      uint32       `cbor:"7,keyasint"` // contributions to the key, as it says
+	Commitment []byte       `cbor:"8,keyasint"` // to the weights
+	Proof      canon.Digest `cbor:"9,keyasint"` // of the bytes of the proof with its statement
+	Height     int64        `cbor:"10,keyasint"`
+}
+
+// Fits checks that a statement about the files of a base model and of an adapter is about a listing and one of its
+// parents.
+func (l Listing) Fits(parent Listing, base, adapter canon.Digest) error {
+	known := false
+	for _, p := range l.Parents {
+		known = known || p.Listing == parent.ID
+	}
+	switch {
+	case l.Terms.Kind != Model || parent.Terms.Kind != Model:
+		return fmt.Errorf("%w: listings %d and %d are not both models", ErrProven, l.ID, parent.ID)
+	case !known:
+		return fmt.Errorf("%w: listing %d is no parent of listing %d", ErrProven, parent.ID, l.ID)
+	case base != parent.Terms.Files:
+		return fmt.Errorf("%w: it is about the base model %s, and listing %d has the files %s", ErrProven, base.Short(),
+			parent.ID, parent.Terms.Files.Short())
+	case adapter != l.Terms.Files:
+		return fmt.Errorf("%w: it is about the adapter %s, and listing %d has the files %s", ErrProven, adapter.Short(),
+			l.ID, l.Terms.Files.Short())
+	}
+	return nil
+}
