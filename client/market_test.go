@@ -12,6 +12,7 @@ import (
 	chainmarket "github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/chain/x/market/marketpb"
 	chainregistry "github.com/starling-network/starling/chain/x/registry"
+	"github.com/starling-network/starling/chain/x/registry/quotes"
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
 	"github.com/starling-network/starling/client"
@@ -251,6 +252,8 @@ func TestParametersAreGoverned(t *testing.T) {
 		Params: registrypb.FromParams(registry.DefaultParams())})
 	n.refused(err, adapter.ErrAuthority, "registry", 11)
 	_, err = c.Submit(n.ctx, &registrypb.MsgAttest{Authority: c.Address(), Participant: c.Address(), Attested: true})
+	n.refused(err, quotes.ErrNoFlag, "registry", 28)
+	_, err = c.Submit(n.ctx, &registrypb.MsgPinRoots{Authority: c.Address()})
 	n.refused(err, adapter.ErrAuthority, "registry", 11)
 	_, err = c.Submit(n.ctx, &trainingpb.MsgUpdateParams{Authority: c.Address(), Params: trainingpb.Params{SlashPpm: 1}})
 	n.refused(err, adapter.ErrAuthority, "training", 29)

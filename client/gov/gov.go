@@ -29,6 +29,7 @@ import (
 	"github.com/starling-network/starling/chain/x/reward/rewardpb"
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
 	"github.com/starling-network/starling/client/module"
+	"github.com/starling-network/starling/client/module/attested"
 	"github.com/starling-network/starling/client/query"
 	"github.com/starling-network/starling/client/transaction"
 	"github.com/starling-network/starling/client/wallet"
@@ -254,6 +255,14 @@ var updates = map[string]update{
 	"registry": func(ctx context.Context, g Gov) (sdk.Msg, error) {
 		p, err := g.modules.Registry.Params(ctx)
 		return &registrypb.MsgUpdateParams{Authority: Governance(), Params: registrypb.FromParams(p)}, err
+	},
+	"attestation": func(ctx context.Context, g Gov) (sdk.Msg, error) {
+		roots, err := attested.Client{Account: g.account}.Roots(ctx)
+		m := &registrypb.MsgPinRoots{Authority: Governance()}
+		for _, r := range roots {
+			m.Roots = append(m.Roots, registrypb.Root{Technology: string(r.Technology), Digest: r.Digest[:], Least: r.Least})
+		}
+		return m, err
 	},
 	"reward": func(ctx context.Context, g Gov) (sdk.Msg, error) {
 		s, err := g.modules.Reward.Schedule(ctx)

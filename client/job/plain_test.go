@@ -235,8 +235,13 @@ var plain = map[string]string{
 	"Resources.Placement": "where workers may be",
 	"Resources.Classes":   "the classes of measured machines that are accepted; default: all",
 	"Resources.Tier":      "the lowest tier of uptime that a worker must have committed to",
-	"Resources.Attested": "whether a worker's hardware must have an attestation that " +
-		"governance accepts",
+	"Resources.Attested": "whether a worker's machine must be attested by a quote, with one " +
+		"of strategy.verification.attested.measurements",
+	"Verification.Attested": "what the job makes of workers whose machines are attested by " +
+		"a quote",
+	"Attested.Measurements": "what may run in such machines, as starling worker attest " +
+		"prints it; none: no machine counts as attested",
+	"Attested.Factor": "the part of the audit probability that remains for such workers",
 	"Machine.Accelerators": "the accelerators of a machine, as model:number, such as any:1 " +
 		"or h100:8",
 	"Machine.CPUs":      "the number of cores that a machine must have",

@@ -27,7 +27,7 @@ func bonds(o market.Order, price uint64) Bonds {
 	case o.Terms.Tolerance.DistancePPM > 0:
 		b.Gain = deterrence.Backed(unit, b.Worker, o.Terms.Floor())
 	default:
-		b.Gain = deterrence.Temptation(penalty.Default(), unit, b.Worker, o.Terms.Floor())
+		b.Gain = deterrence.Temptation(penalty.Default(), unit, b.Worker, o.Terms.Least())
 	}
 	return b
 }

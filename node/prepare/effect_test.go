@@ -13,6 +13,9 @@ import (
 	"github.com/starling-network/starling/node/prepare/demand"
 )
 
+// listed lists one measurement of attested machines.
+var listed = "strategy.verification.attested.measurements=[sev-snp:" + strings.Repeat("0a", 48) + "]"
+
 // settings has, for each key of a job file, a setting that differs from its default, with the other keys that this
 // needs. A key without an entry, or without an effect, fails.
 var settings = map[string][]string{
@@ -128,13 +131,15 @@ var settings = map[string][]string{
 		"strategy.verification.tolerance.distance=0.3"},
 	"strategy.verification.tolerance.cosine": {"training.numerics=tolerant",
 		"strategy.verification.tolerance.cosine=0.5"},
+	"strategy.verification.attested.measurements": {listed},
+	"strategy.verification.attested.factor":       {listed, "strategy.verification.attested.factor=0.25"},
 
 	"resources.any_of.accelerators": {`resources.any_of=[{accelerators: "any:1"}]`},
 	"resources.any_of.cpus":         {"resources.any_of=[{cpus: 4+}]"},
 	"resources.any_of.memory":       {"resources.any_of=[{memory: 8GB}]"},
 	"resources.disk":                {"resources.disk=20GB"}, "resources.bandwidth": {"resources.bandwidth=10Mbps"},
 	"resources.classes": {"resources.classes=[cpu]"}, "resources.tier": {"resources.tier=silver"},
-	"resources.attested":                        {"resources.attested=true"},
+	"resources.attested":                        {listed, "resources.attested=true"},
 	"resources.placement.regions":               {"resources.placement.regions=[eu]"},
 	"resources.placement.min_reputation":        {"resources.placement.min_reputation=0.5"},
 	"resources.placement.exclude":               {"resources.placement.exclude=[us]"},

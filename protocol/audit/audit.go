@@ -30,6 +30,17 @@ func Rate(floorPPM uint32, passed uint32) uint32 {
 	return min(Certain, max(floorPPM, Certain>>min(passed, 31)))
 }
 
+// LeastFactorPPM is the least factor by which a job may lower the floor of its audit rate for workers on attested
+// machines, in parts per million.
+const LeastFactorPPM = 250_000
+
+// Lowered is a floor of the audit rate times a factor, both in parts per million, rounded up. It is never below a
+// quarter of the floor, nor zero where the floor is not.
+func Lowered(floorPPM, factorPPM uint32) uint32 {
+	factor := uint64(min(max(factorPPM, LeastFactorPPM), Certain))
+	return uint32((uint64(min(floorPPM, Certain))*factor + Certain - 1) / Certain)
+}
+
 // Draw reports whether an attempt at a unit is audited, under the beacon of a block after its commitment.
 func Draw(beacon canon.Digest, job string, round, unit, attempt uint32, ratePPM uint32) bool {
 	return Pick(beacon, "draw", job, round, unit, attempt, Certain) < int(ratePPM)

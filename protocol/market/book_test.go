@@ -7,9 +7,11 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/market/cost"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/terms"
 )
 
 // A lot that fits every order, which tests spoil.
@@ -17,7 +19,7 @@ func good(id string, role crew.Role, price uint64) Listing {
 	return Listing{Offer: Offer{ID: id, Role: role, Price: price, Slots: 1, At: 1}, Profile: Profile{
 		Class: registry.Professional, Tier: registry.Silver, Memory: 16, Cores: 4, Disk: 30, Passed: 4, Upload: 100,
 		Region: "eu", Jurisdiction: "DE", Domain: id,
-		Attested: true, Rate: 1e12, Latency: 10, Cover: math.MaxUint64,
+		Attested: true, Measurement: canon.Sum("image"), Rate: 1e12, Latency: 10, Cover: math.MaxUint64,
 	}}
 }
 
@@ -31,6 +33,7 @@ func picky() Order {
 		Jurisdictions: []string{"DE", "FR"}, NotJurisdictions: []string{"FR"}, Attested: true, Tier: registry.Silver,
 		Hourly: cost.Hourly(101, 1e12),
 	}
+	o.Terms.Attested = terms.Attested{Measurements: []canon.Digest{canon.Sum("image")}, FactorPPM: audit.Certain}
 	return o
 }
 
@@ -55,7 +58,8 @@ func TestConditions(t *testing.T) {
 		"region denied":       {func(l *Listing) { l.Region = "us" }, WrongRegion},
 		"jurisdiction":        {func(l *Listing) { l.Jurisdiction = "" }, WrongJurisdiction},
 		"jurisdiction denied": {func(l *Listing) { l.Jurisdiction = "FR" }, WrongJurisdiction},
-		"attested":            {func(l *Listing) { l.Attested = false }, NotAttested},
+		"attested":            {func(l *Listing) { l.Attested, l.Measurement = false, canon.Digest{} }, NotAttested},
+		"another image":       {func(l *Listing) { l.Measurement = canon.Sum("another") }, NotAttested},
 		"tier":                {func(l *Listing) { l.Tier = registry.Bronze }, TierTooLow},
 		"stake":               {func(l *Listing) { l.Cover = 3*4*100 - 1 }, StakeTooSmall},
 		"hour":                {func(l *Listing) { l.Rate = 2e12 }, HourTooDear},

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/market/cost"
 	"github.com/starling-network/starling/protocol/registry"
@@ -72,13 +73,14 @@ type Profile struct {
 	Region       string
 	Jurisdiction string
 	Domain       string
-	Attested     bool
-	Rate         uint64 // operations a second; 0: not measured
-	Latency      uint32 // milliseconds; 0: not measured
-	Stake        uint64 // that stays, uzen
-	Owner        string // account that it works for: its pool's, or its own
-	Cover        uint64 // price of the work that its stake may still stand behind, in the coin of the listing
-	Earning      bool   // it has no stake, and earns it
+	Attested     bool         // its machine is, by a quote that holds
+	Measurement  canon.Digest `cbor:"Measurement,omitzero"` // of its software
+	Rate         uint64       // operations a second; 0: not measured
+	Latency      uint32       // milliseconds; 0: not measured
+	Stake        uint64       // that stays, uzen
+	Owner        string       // account that it works for: its pool's, or its own
+	Cover        uint64       // price of the work that its stake may still stand behind, in the coin of the listing
+	Earning      bool         // it has no stake, and earns it
 }
 
 // ProfileOf reads a profile from the registry. owner is the account that the participant works for, leased the price of
@@ -88,8 +90,8 @@ func ProfileOf(p registry.Participant, params registry.Params, owner string, lea
 	return Profile{
 		Class: p.Class(params), Tier: p.Tier, Memory: h.Memory, Upload: h.Upload, Disk: h.Disk, Cores: h.Cores,
 		Devices: h.Devices, Model: h.Model, Passed: p.Passed, Region: h.Region, Jurisdiction: h.Jurisdiction,
-		Domain: h.Domain, Attested: p.Attested, Rate: p.Rate, Latency: p.Latency, Stake: p.Firm(), Owner: owner,
-		Cover: p.Collateral(params, leased), Earning: p.Earning,
+		Domain: h.Domain, Attested: p.Attested(), Measurement: p.Quote.Measurement, Rate: p.Rate,
+		Latency: p.Latency, Stake: p.Firm(), Owner: owner, Cover: p.Collateral(params, leased), Earning: p.Earning,
 	}
 }
 
@@ -123,7 +125,7 @@ const (
 	UploadTooSlow     Mismatch = "upload_too_slow"    //
 	WrongRegion       Mismatch = "wrong_region"       //
 	WrongJurisdiction Mismatch = "wrong_jurisdiction" //
-	NotAttested       Mismatch = "not_attested"       //
+	NotAttested       Mismatch = "not_attested"       // or runs another thing than the job lists
 	TierTooLow        Mismatch = "tier_too_low"       //
 	StakeTooSmall     Mismatch = "stake_too_small"    // for the work that it would be leased
 	HourTooDear       Mismatch = "hour_above_cap"     // or its rate was never measured
@@ -140,13 +142,14 @@ var misfits = map[Mismatch]string{
 	MemoryTooSmall: "its memory is too small", OtherMachine: "its cores or its accelerators are not what is asked for",
 	DiskTooSmall: "its disk is too small", TooLittleHistory: "it has passed too few audits since its last failure",
 	UploadTooSlow: "its upload is too slow", WrongRegion: "it is in another region",
-	WrongJurisdiction: "it is under another jurisdiction", NotAttested: "its hardware is not attested",
-	TierTooLow:       "it commits to less uptime",
-	StakeTooSmall:    "its stake is too small to deter a lie in the work it would be leased",
-	HourTooDear:      "an hour of it costs more than the cap, or its rate was never measured",
-	TooDear:          "it asks more than the cap",
-	OtherCoin:        "it does not take the coin of the order",
-	NoVerifierWanted: "the order wants no verifier", NoGeneratorWanted: "the order wants no generator",
+	WrongJurisdiction: "it is under another jurisdiction",
+	NotAttested:       "no attestation says that its machine runs what the job lists",
+	TierTooLow:        "it commits to less uptime",
+	StakeTooSmall:     "its stake is too small to deter a lie in the work it would be leased",
+	HourTooDear:       "an hour of it costs more than the cap, or its rate was never measured",
+	TooDear:           "it asks more than the cap",
+	OtherCoin:         "it does not take the coin of the order",
+	NoVerifierWanted:  "the order wants no verifier", NoGeneratorWanted: "the order wants no generator",
 	EarnsStake: "it earns its stake: it joins runs in progress, in addition to the staked workers",
 }
 
@@ -182,7 +185,7 @@ func (w *wish) misfit(l *lot) Mismatch {
 		return WrongRegion
 	case w.barred != nil && w.barred[l.under]:
 		return WrongJurisdiction
-	case c.Attested && !l.Attested:
+	case c.Attested && !w.order.Terms.Attested.Lists(l.Measurement):
 		return NotAttested
 	case worker && l.Tier < c.Tier:
 		return TierTooLow
@@ -223,9 +226,9 @@ func (b *OrderBook) wish(o *Order) *wish {
 
 // Value is the amount that a conviction must take from a member in a role at a price, in grains of the coin of the
 // order, so that no lie gains:
-// audit.Bond of the largest unit (of tolerant work audit.Deposit, which backs the units of its worker), at the floor
-// of the job's audit rate for a worker, and at the rate of planted faults for a verifier, which is paid for a whole
-// unit. History does not lower it, as the rate never falls below the floor.
+// audit.Bond of the largest unit (of tolerant work audit.Deposit, which backs the units of its worker), at the least
+// audit rate of any worker of the job for a worker, and at the rate of planted faults for a verifier, which is paid for
+// a whole unit. History does not lower it, as the rate never falls below the floor.
 func (o *Order) Value(role crew.Role, price uint64) uint64 {
 	flops := o.Terms.UnitFlops
 	if role == crew.Generator {
@@ -238,7 +241,7 @@ func (o *Order) Value(role crew.Role, price uint64) uint64 {
 	if o.Terms.Tolerance.DistancePPM > 0 {
 		return audit.Deposit(unit, o.Terms.Floor())
 	}
-	return audit.Bond(unit, o.Terms.Floor())
+	return audit.Bond(unit, o.Terms.Least())
 }
 
 // Stake is the least stake behind the work that one member is leased in a role, in the coin of the order
@@ -252,13 +255,13 @@ func (o *Order) Stake(role crew.Role, price uint64, params registry.Params) uint
 	return max(stake, params.MinStake(role))
 }
 
-// Checks reports whether a participant may audit work of a job with these conditions. Of verifiers only the place and
+// Checks reports whether a participant may audit work of an order by its conditions. Of verifiers only the place and
 // the attestation are asked.
-func (c *Conditions) Checks(p registry.Participant) bool {
-	h := p.Hardware
+func (o *Order) Checks(p registry.Participant) bool {
+	c, h := &o.Conditions, p.Hardware
 	within := func(place string, in, out []string) bool {
 		return (len(in) == 0 || slices.Contains(in, place)) && !slices.Contains(out, place)
 	}
 	return within(h.Region, c.Regions, c.NotRegions) && within(h.Jurisdiction, c.Jurisdictions, c.NotJurisdictions) &&
-		(!c.Attested || p.Attested)
+		(!c.Attested || o.Terms.Attested.Lists(p.Quote.Measurement))
 }

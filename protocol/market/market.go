@@ -132,6 +132,8 @@ func (o Order) Validate() error {
 	case o.Generators > 0 && (o.Terms.Rollout.Units == 0 || o.Generators >= w.Min):
 		return fmt.Errorf("%w: %d generators of at least %d workers and %d units that draw", ErrOrder, o.Generators, w.Min,
 			o.Terms.Rollout.Units)
+	case o.Conditions.Attested && len(o.Terms.Attested.Measurements) == 0:
+		return fmt.Errorf("%w: attested machines, of no listed measurement: no machine would do", ErrOrder)
 	case o.Budget == 0:
 		return fmt.Errorf("%w: no budget", ErrOrder)
 	case o.OnExceed > PauseExceeded:

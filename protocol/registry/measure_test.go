@@ -252,15 +252,15 @@ func TestCover(t *testing.T) {
 // passed audits.
 func TestRenew(t *testing.T) {
 	old := valid()
-	old.Since, old.Slashed, old.Passed, old.Rate, old.Attested = 5, 7, 9, 1000, true
+	old.Since, old.Slashed, old.Passed, old.Rate, old.Quote = 5, 7, 9, 1000, Quote{canon.Sum("image"), 10}
 	same := old.Renew(valid())
-	if same.Since != 5 || same.Slashed != 7 || same.Passed != 9 || same.Rate != 1000 || !same.Attested {
+	if same.Since != 5 || same.Slashed != 7 || same.Passed != 9 || same.Rate != 1000 || !same.Attested() {
 		t.Errorf("%+v", same)
 	}
 	kind, card := valid(), valid()
 	kind.Hardware.Kind, card.Device = GPU, "another card"
 	for _, next := range []Participant{kind, card} {
-		if other := old.Renew(next); other.Rate != 0 || other.Attested || other.Slashed != 7 {
+		if other := old.Renew(next); other.Rate != 0 || other.Attested() || other.Slashed != 7 {
 			t.Errorf("another device: %+v", other)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/terms"
 )
@@ -60,7 +61,7 @@ type Participant struct {
 	Pool     string   `cbor:"13,keyasint"` // account that may also offer its work; empty: none may
 	Rate     uint64   `cbor:"14,keyasint"` // measured operations a second; 0: not measured
 	RatedAt  int64    `cbor:"15,keyasint"` // height
-	Attested bool     `cbor:"16,keyasint"` // its hardware is attested, as governance says
+	Flagged  bool     `cbor:"16,keyasint"` // governance had said that its hardware is attested; nothing follows from it
 	// milliseconds, median of the measurements of its peers in the last epoch; 0: not measured
 	Latency uint32 `cbor:"17,keyasint"`
 	Cluster string `cbor:"18,keyasint"` // first account of its cluster; empty: none is known to be close
@@ -76,7 +77,18 @@ type Participant struct {
 	Payee Payee `cbor:"24,keyasint,omitempty"`
 
 	Machine Machine `cbor:"25,keyasint,omitempty"` // of a fleet; zero: it works for itself
+
+	Quote Quote `cbor:"26,keyasint,omitzero"` // that attests its machine; zero: it is not attested
 }
+
+// Quote is an attestation of a participant's machine that holds: the chain removes it when it ends.
+type Quote struct {
+	Measurement canon.Digest `cbor:"1,keyasint"` // of the software in it (attestation.Measurement.Digest)
+	Until       int64        `cbor:"2,keyasint"` // seconds since 1970
+}
+
+// Attested reports whether a quote attests the machine of the participant.
+func (p Participant) Attested() bool { return !p.Quote.Measurement.IsZero() }
 
 // Machine is the part of a participant that works for the account of another, with a key of its own. Package fleet has
 // the rules, and docs/adr/0154 the reasons.
@@ -119,6 +131,9 @@ func Register(p Participant, params Params, height int64) (Participant, error) {
 
 // Moved gives a participant other addresses. The stake does not matter: a slashed participant must still be reachable.
 func (p Participant) Moved(peerID string, addrs []string) (Participant, error) {
+	if peerID != p.PeerID { // the quote is about the other one
+		p.Quote = Quote{}
+	}
 	p.PeerID, p.Addrs = peerID, slices.Clone(addrs)
 	return p, p.check()
 }
@@ -126,7 +141,7 @@ func (p Participant) Moved(peerID string, addrs []string) (Participant, error) {
 // found copies the records about a participant from another registration of it.
 func (p Participant) found(old Participant) Participant {
 	p.Slashed, p.Jailed, p.Passed, p.Convicted = old.Slashed, old.Jailed, old.Passed, old.Convicted
-	p.Rate, p.RatedAt, p.Attested, p.Latency, p.Cluster = old.Rate, old.RatedAt, old.Attested, old.Latency, old.Cluster
+	p.Rate, p.RatedAt, p.Latency, p.Cluster, p.Quote = old.Rate, old.RatedAt, old.Latency, old.Cluster, old.Quote
 	return p
 }
 
@@ -140,7 +155,10 @@ func (p Participant) Renew(next Participant) Participant {
 		renewed.EarnedAt = p.EarnedAt
 	}
 	if next.Device != p.Device || next.Hardware.Kind != p.Hardware.Kind || next.Hardware.Memory != p.Hardware.Memory {
-		renewed.Rate, renewed.RatedAt, renewed.Attested = 0, 0, false
+		renewed.Rate, renewed.RatedAt, renewed.Quote = 0, 0, Quote{}
+	}
+	if next.PeerID != p.PeerID {
+		renewed.Quote = Quote{}
 	}
 	return renewed
 }

@@ -60,14 +60,15 @@ func vote(s State, member string) progress.Vote {
 
 // stage drives one run in a test; every transition is checked to leave its receiver alone.
 type stage struct {
-	t      *testing.T
-	s      State
-	height int64
-	events []event.Event
-	at     []int64                                    // heights of the events
-	draw   func(id work.UnitID) iter.Seq[crew.Member] // of verifiers from the network
-	dark   bool                                       // blocks have no beacon
-	covers func(unit uint32, price uint64) bool       // whether the budget covers one more audit; nil: it does
+	t        *testing.T
+	s        State
+	height   int64
+	events   []event.Event
+	at       []int64                                    // heights of the events
+	draw     func(id work.UnitID) iter.Seq[crew.Member] // of verifiers from the network
+	attested func(member string) canon.Digest           // what runs in machines
+	dark     bool                                       // blocks have no beacon
+	covers   func(unit uint32, price uint64) bool       // whether the budget covers one more audit; nil: it does
 }
 
 func begin(t *testing.T, terms terms.Terms, members []crew.Member) *stage {
@@ -80,7 +81,7 @@ func begin(t *testing.T, terms terms.Terms, members []crew.Member) *stage {
 }
 
 func (g *stage) env() transition.Env {
-	env := transition.Env{Height: g.height, Draw: g.draw}
+	env := transition.Env{Height: g.height, Draw: g.draw, Attested: g.attested}
 	if g.covers != nil {
 		env.Covers = func(progress.Progress) func(uint32, uint64, bool) bool {
 			return func(unit uint32, price uint64, _ bool) bool { return g.covers(unit, price) }

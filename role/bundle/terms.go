@@ -11,6 +11,7 @@ type Checks struct {
 	Drawn     bool            // audits go to the end of a drawn segment
 	Screen    terms.Screen    // how members compare updates; off in slices, where no member has a whole one
 	Tolerance terms.Tolerance // zero: the work is exact
+	Attested  terms.Attested  // workers that are audited less
 	Slices    uint32          // in which a round is reduced; 0: every member combines all updates
 }
 
@@ -29,6 +30,7 @@ func Terms(id string, s *train.Spec, flops uint64, c Checks) terms.Terms {
 		Job: id, Spec: s.Digest(), Rounds: s.Rounds, Units: s.Units, Segments: s.Segments(),
 		UnitFlops: flops * uint64(s.Steps), Sizes: s.Sizes,
 		AuditPPM: c.AuditPPM, PartialAudits: c.Drawn, Screen: c.Screen, Tolerance: c.Tolerance, Slices: c.Slices,
+		Attested:  c.Attested,
 		Deadlines: deadlines, Window: terms.OpenRounds(s.Units+s.Apart().Drawing(), x.Carry), Carry: x.Carry,
 		Overlap: x.Overlap > 0,
 	}

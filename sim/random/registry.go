@@ -16,6 +16,7 @@ import (
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/sim/random/draw"
 	"github.com/starling-network/starling/sim/random/genesis"
+	"github.com/starling-network/starling/sim/random/quotes"
 )
 
 // beacons are those of all blocks. The engine makes blocks without the votes of validators, of which a beacon is made.
@@ -70,6 +71,7 @@ var registryProposals = []simsx.SimMsgFactoryX{
 	governed(func(d draw.Source, authority string) *registrypb.MsgUpdateParams {
 		return &registrypb.MsgUpdateParams{Authority: authority, Params: registrypb.FromParams(registryParams(d))}
 	}),
+	governed(quotes.Pin),
 	simsx.SimMsgFactoryFn[*registrypb.MsgAttest](func(_ context.Context, data *simsx.ChainDataSource,
 		report simsx.SimulationReporter) ([]simsx.SimAccount, *registrypb.MsgAttest) {
 		return nil, &registrypb.MsgAttest{Authority: data.ModuleAccountAddress(report, "gov"),
@@ -92,6 +94,9 @@ var ofRegistry = []saying{
 			return nil
 		}
 		return x.Registry.SetPayee(x.ctx, id, payee)
+	})},
+	{weight: 10, of: &registrypb.MsgSubmitQuote{}, say: participant(func(x *msgFactory) error {
+		return quotes.Submit(x.ctx, x.Client, x.Source)
 	})},
 	{weight: 8, of: &registrypb.MsgUnjail{}, say: participant(func(x *msgFactory) error {
 		return x.Registry.Unjail(x.ctx)

@@ -30,7 +30,7 @@ func Works(m sdk.Msg) bool {
 	switch m.(type) {
 	case *registrypb.MsgRegister, *registrypb.MsgUpdateAddresses, *registrypb.MsgHeartbeat, *registrypb.MsgAskMeasure,
 		*registrypb.MsgAnswerMeasure, *registrypb.MsgCheckMeasure, *registrypb.MsgOpenMeasure,
-		*marketpb.MsgOffer, *rewardpb.MsgReport,
+		*registrypb.MsgSubmitQuote, *marketpb.MsgOffer, *rewardpb.MsgReport,
 		*trainingpb.MsgCommit, *trainingpb.MsgPass, *trainingpb.MsgReport, *trainingpb.MsgSuspect,
 		*trainingpb.MsgMissing, *trainingpb.MsgSealSlice, *trainingpb.MsgAttest, *trainingpb.MsgLeave,
 		*trainingpb.MsgReturn, *trainingpb.MsgProve, *trainingpb.MsgChallenge, *trainingpb.MsgRefute:

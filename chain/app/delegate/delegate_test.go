@@ -20,7 +20,8 @@ var (
 		"training.v1.MsgShowSlice", "training.v1.MsgUnmask", "training.v1.MsgUnseal"}
 	work = []string{"market.v1.MsgOffer", "registry.v1.MsgAnswerMeasure", "registry.v1.MsgAskMeasure",
 		"registry.v1.MsgCheckMeasure", "registry.v1.MsgHeartbeat", "registry.v1.MsgOpenMeasure",
-		"registry.v1.MsgRegister", "registry.v1.MsgUpdateAddresses", "reward.v1.MsgReport", "training.v1.MsgAttest",
+		"registry.v1.MsgRegister", "registry.v1.MsgSubmitQuote", "registry.v1.MsgUpdateAddresses", "reward.v1.MsgReport",
+		"training.v1.MsgAttest",
 		"training.v1.MsgChallenge", "training.v1.MsgCommit", "training.v1.MsgLeave", "training.v1.MsgMissing",
 		"training.v1.MsgPass", "training.v1.MsgProve", "training.v1.MsgRefute", "training.v1.MsgReport",
 		"training.v1.MsgReturn", "training.v1.MsgSealSlice", "training.v1.MsgSuspect"}

@@ -29,7 +29,7 @@ func (k *Keeper) Verifiers(ctx context.Context, job string, seed canon.Digest,
 				return false, err
 			}
 			price, takes := offer.Asked(o.Coin.Denom)
-			if missing(err) || !takes || offer.Slots == 0 || price > o.PriceCap || !o.Conditions.Checks(p) {
+			if missing(err) || !takes || offer.Slots == 0 || price > o.PriceCap || !o.Checks(p) {
 				return false, nil
 			}
 			if covered, err := covers(ctx, k, o, crew.Verifier, p.ID, price); err != nil || !covered {

@@ -19,9 +19,11 @@ import (
 	"github.com/starling-network/starling/chain/x/registry/earners"
 	"github.com/starling-network/starling/chain/x/registry/fleets"
 	"github.com/starling-network/starling/chain/x/registry/presences"
+	"github.com/starling-network/starling/chain/x/registry/quotes"
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
 	"github.com/starling-network/starling/chain/x/registry/stakes"
 	"github.com/starling-network/starling/chain/x/training/runpb"
+	"github.com/starling-network/starling/protocol/attestation"
 	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/registry/coinstake"
@@ -75,6 +77,11 @@ var ErrorTable = &adapter.ErrorTable{Space: Name, List: []adapter.ErrorCode{
 	{Code: 23, Rule: fleet.ErrNotOwner, Fix: "Name a machine or an invitation that starling fleet list shows."},
 	{Code: 24, Rule: coinstake.ErrStake, Fix: "As a participant, stake a coin that you have; take no more back."},
 	{Code: 25, Rule: coin.ErrCoin, Fix: "Name a coin that starling market coins shows."},
+	{Code: 26, Rule: attestation.ErrRefused, Fix: "Correct what the named check says: make a new quote for the block, " +
+		"the account and the transport key of the worker (starling worker attest), or fetch the maker's latest collateral."},
+	{Code: 27, Rule: attestation.ErrRoots, Fix: "Name each root once, by its technology and the SHA-256 of its DER " +
+		"bytes."},
+	{Code: 28, Rule: quotes.ErrNoFlag, Fix: "Let the worker submit a quote: starling worker attest."},
 	{Code: 18, Rule: registry.ErrJail, Fix: "Wait for the block that is named, have the machine measured (starling " +
 		"worker up does so), and ask again."},
 }}
@@ -133,6 +140,7 @@ type Keeper struct {
 	Earners    earners.List
 	Fleets     fleets.List
 	CoinStakes coinstakes.Book
+	Quotes     quotes.List
 }
 
 // Connect sets the module of runs, which itself needs the keeper.
@@ -161,6 +169,7 @@ func NewKeeper(s store.KVStoreService, account sdk.AccAddress, authority string,
 		presences: presences.New(b),
 	}
 	k.Earners, k.Fleets = earners.New(b, surroundings{k}), fleets.New(b, fleeting{surroundings{k}})
+	k.Quotes = quotes.New(b, fleeting{surroundings{k}})
 	k.CoinStakes = coinstakes.New(b, surroundings{k}, Paying{k},
 		coinstakes.Account{Module: Name, Address: account, Bank: bank, Pool: pool})
 	var err error

@@ -11,6 +11,7 @@ import (
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/registry/coinstakes"
 	"github.com/starling-network/starling/chain/x/registry/fleets"
+	"github.com/starling-network/starling/chain/x/registry/quotes"
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/registry/fleet"
@@ -25,8 +26,10 @@ func served(k *Keeper) registrypb.MsgServer {
 		messages
 		fleets.Messages
 		coinstakes.Staking
+		quotes.Attesting
 	}{messages{k}, fleets.Messages{List: k.Fleets, Wrap: ErrorTable.Wrap},
-		coinstakes.Staking{Book: k.CoinStakes, Wrap: ErrorTable.Wrap}}
+		coinstakes.Staking{Book: k.CoinStakes, Wrap: ErrorTable.Wrap},
+		quotes.Attesting{List: k.Quotes, Authority: k.authority, Wrap: ErrorTable.Wrap}}
 }
 
 // Register implements registrypb.MsgServer.
@@ -130,19 +133,6 @@ func (k messages) Heartbeat(ctx context.Context, m *registrypb.MsgHeartbeat) (*r
 		return nil, ErrorTable.Wrap(err)
 	}
 	return &registrypb.MsgHeartbeatResponse{}, k.uptimes.Set(ctx, m.Sender, u)
-}
-
-// Attest implements registrypb.MsgServer.
-func (k messages) Attest(ctx context.Context, m *registrypb.MsgAttest) (*registrypb.MsgAttestResponse, error) {
-	if err := adapter.OnlyBy(k.authority, m.Authority); err != nil {
-		return nil, ErrorTable.Wrap(err)
-	}
-	p, err := k.Get(ctx, m.Participant)
-	if err != nil {
-		return nil, ErrorTable.Wrap(err)
-	}
-	p.Attested = m.Attested
-	return &registrypb.MsgAttestResponse{}, k.set(ctx, p)
 }
 
 // UpdateParams implements registrypb.MsgServer.

@@ -14,6 +14,7 @@ import (
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/registry/coinstakes"
 	"github.com/starling-network/starling/chain/x/registry/fleets"
+	"github.com/starling-network/starling/chain/x/registry/quotes"
 	"github.com/starling-network/starling/chain/x/registry/registrypb"
 	"github.com/starling-network/starling/protocol/registry"
 )
@@ -102,13 +103,15 @@ func (m Module) RegisterServices(r grpc.ServiceRegistrar) error {
 		Queries
 		fleets.List
 		coinstakes.Book
-	}{Queries{m.keeper}, m.keeper.Fleets, m.keeper.CoinStakes})
+		quotes.Answers
+	}{Queries{m.keeper}, m.keeper.Fleets, m.keeper.CoinStakes, quotes.Answers{List: m.keeper.Quotes}})
 	return nil
 }
 
-// EndBlock pays out stakes that leave, and advances measurements.
+// EndBlock pays out stakes that leave, ends attestations that expire, and advances measurements.
 func (m Module) EndBlock(ctx context.Context) error {
-	if err := errors.Join(m.keeper.release(ctx), m.keeper.CoinStakes.Release(ctx)); err != nil {
+	err := errors.Join(m.keeper.release(ctx), m.keeper.CoinStakes.Release(ctx), m.keeper.Quotes.Expire(ctx))
+	if err != nil {
 		return err
 	}
 	return measuring{m.keeper}.measure(ctx)

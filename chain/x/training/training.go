@@ -221,6 +221,6 @@ func (k *Keeper) env(ctx context.Context, job string) (env transition.Env, faile
 		escrow, err := k.market.Escrow(ctx, job)
 		broke = errors.Join(broke, err)
 		return cost.Covers(run.State{Progress: p}, escrow.Remaining())
-	}}
+	}, Attested: ledger.Attested(ctx, k.registry, &broke)}
 	return env, func() error { return broke }, err
 }

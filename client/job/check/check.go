@@ -51,6 +51,7 @@ func (c *checker) run() {
 	c.moments()
 	c.group()
 	c.verification()
+	attested(c)
 	c.executor()
 	c.slices()
 	parallel(c)

@@ -6,6 +6,8 @@ import (
 	"github.com/starling-network/starling/client/job/problem"
 	"github.com/starling-network/starling/client/job/spec"
 	"github.com/starling-network/starling/exchange/aggregate"
+	"github.com/starling-network/starling/protocol/attestation"
+	"github.com/starling-network/starling/protocol/run/terms"
 )
 
 // outer checks that the settings of the outer optimizer are those that it has.
@@ -170,6 +172,38 @@ func (c *checker) verification() {
 		c.report(at, problem.BadValue, at+" is given and training.numerics is "+c.Training.Numerics,
 			"exact work is settled by its bits",
 			"use numerics: tolerant, or remove tolerance")
+	}
+}
+
+// attested checks the measurements of attested machines, and that they are listed where such machines are asked for.
+func attested(c *checker) {
+	const at, only = "strategy.verification.attested", "resources.attested"
+	v := c.Strategy.Verification
+	if c.bad(at, only, "training.numerics") {
+		return
+	}
+	seen := map[string]bool{}
+	for _, text := range v.Attested.Measurements {
+		switch m, err := attestation.ParseMeasurement(text); {
+		case err != nil:
+			c.report(at+".measurements", problem.BadValue, err.Error(), "a quote measures the software in a machine",
+				"write what starling worker attest prints as measurement")
+		case seen[m.String()]:
+			c.report(at+".measurements", problem.BadValue, m.String()+" is there twice", "each is listed once", "remove one")
+		default:
+			seen[m.String()] = true
+		}
+	}
+	switch n := len(v.Attested.Measurements); {
+	case n > terms.MaxMeasurements:
+		c.report(at+".measurements", problem.BadValue, fmt.Sprintf("%d measurements are listed", n),
+			fmt.Sprintf("at most %d are", terms.MaxMeasurements), "list fewer")
+	case n == 0 && c.Resources.Attested:
+		c.report(only, problem.BadValue, only+" is true, and no measurement is listed",
+			"a quote says what runs in a machine, and only a list says what may", "list "+at+".measurements")
+	case n > 0 && c.Training.Numerics == spec.Tolerant:
+		c.report(at, problem.Unsupported, at+" is given and training.numerics is "+spec.Tolerant,
+			"tolerant work is audited at least at half", "use another numerics, or remove it")
 	}
 }
 

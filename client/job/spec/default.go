@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/starling-network/starling/client/job/machine"
 	"github.com/starling-network/starling/client/job/quantity"
 )
 
@@ -45,7 +46,7 @@ func Fixed() Spec {
 			Workers:              Workers{Target: 4},
 			RoundTimeout:         quantity.Duration(10 * time.Minute),
 			Verification: Verification{Mode: "spot_check", Verifiers: 2, Fraction: 0.1, Audit: "whole",
-				Tolerance: Tolerance{Distance: 0.1, Cosine: 0.99}},
+				Tolerance: Tolerance{Distance: 0.1, Cosine: 0.99}, Attested: machine.Attested{Factor: 0.5}},
 		},
 		Budget:     Budget{MaxCost: 25_000_000, MaxPrice: 1_000_000_000, OnExceed: "pause"},
 		Checkpoint: Checkpoint{KeepLast: 3},

@@ -6,6 +6,7 @@ package spec
 import (
 	"math"
 
+	"github.com/starling-network/starling/client/job/machine"
 	"github.com/starling-network/starling/client/job/quantity"
 )
 
@@ -290,8 +291,9 @@ type Verification struct {
 	// the part of a unit that an audit executes: the whole, or up to a drawn segment
 	Audit string `job:"audit" old:"segments" one:"whole partial" oldone:"all=whole drawn=partial"`
 	// how members look at updates before they attest; default: updates, losses where numerics is tolerant
-	Screen    string    `job:"screen" one:"off updates losses"`
-	Tolerance Tolerance `job:"tolerance"` // where numerics is tolerant
+	Screen    string           `job:"screen" one:"off updates losses"`
+	Tolerance Tolerance        `job:"tolerance"` // where numerics is tolerant
+	Attested  machine.Attested `job:"attested"`
 }
 
 // Tolerance is how far an update may be from that of the exact execution of its unit.
@@ -310,7 +312,7 @@ type Resources struct {
 	Classes []string `job:"classes" one:"cpu apple consumer professional datacentre"`
 	// of uptime that a worker commits to, at least
 	Tier string `job:"tier" one:"none bronze silver gold"`
-	// hardware whose attestation governance accepts
+	// a machine that is attested, with one of strategy.verification.attested.measurements
 	Attested bool `job:"attested"`
 }
 

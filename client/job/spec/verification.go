@@ -6,16 +6,13 @@ import (
 )
 
 // screens are the values of strategy.verification.screen.
-var screens = map[string]terms.Screen{
-	"off":     terms.ScreenOff,
-	"updates": terms.ScreenUpdates,
-	"losses":  terms.ScreenLosses,
-}
+var screens = map[string]terms.Screen{"off": terms.ScreenOff, "updates": terms.ScreenUpdates,
+	"losses": terms.ScreenLosses}
 
-// Checks are what the file says about verification, but for what depends on its program: the tolerance, and in how
-// many slices a round is reduced.
+// Checks are what the file says about verification, but for the tolerance and the slices, which depend on its program.
 func (v Verification) Checks() bundle.Checks {
-	return bundle.Checks{AuditPPM: v.AuditPPM(), Drawn: v.Audit == "partial", Screen: screens[v.Screen]}
+	return bundle.Checks{AuditPPM: v.AuditPPM(), Drawn: v.Audit == "partial", Screen: screens[v.Screen],
+		Attested: v.Attested.Terms()}
 }
 
 // AuditPPM is the floor of the audit rate, in parts per million.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/attested"
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
@@ -20,8 +21,8 @@ func Command(c *terminal.Console) *cobra.Command {
 	return usage.Group("network", "See, check, make and govern networks",
 		`Make a network of validators, workers and verifiers that are processes of their own, on one machine or on
 many, and see whether one works. docs/operate.md leads through it.`,
-		initCommand(c), healthCommand(c), peersCommand(c), checkCommand(c), faucetCommand(c), StatusCommand(c),
-		EconomicsCommand(c), GovCommand(c))
+		initCommand(c), healthCommand(c), peersCommand(c), checkCommand(c), attested.List(c), faucetCommand(c),
+		StatusCommand(c), EconomicsCommand(c), GovCommand(c))
 }
 
 // InitFlags are those of a new network.

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/starling-network/starling/client/job/spec"
+	"github.com/starling-network/starling/cmd/starling/attested"
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/executor"
 	"github.com/starling-network/starling/cmd/starling/flagfile"
@@ -38,8 +39,8 @@ func Command(c *terminal.Console) *cobra.Command {
 what is verified.`,
 		upCommand(c), schemaCommand(c), statusCommand(c), tasksCommand(c), logsCommand(c), income.EarningsCommand(c),
 		hoursCommand(c),
-		explainCommand(c), pauseCommand(c), resumeCommand(c), drainCommand(c), retireCommand(c), identityCommand(c),
-		benchCommand(c), income.EstimateCommand(c), replayCommand(c))
+		explainCommand(c), attested.Submit(c), pauseCommand(c), resumeCommand(c), drainCommand(c), retireCommand(c),
+		identityCommand(c), benchCommand(c), income.EstimateCommand(c), replayCommand(c))
 }
 
 func upCommand(c *terminal.Console) *cobra.Command {

@@ -43,7 +43,7 @@ func (d *Audits) drawOf(l *work.RoundState, draws bool) {
 			continue
 		}
 		m, _ := d.Member(u.Worker)
-		rate := audit.Rate(d.Terms.Floor(), m.Passed)
+		rate := audit.Rate(floor(d, m.ID), m.Passed)
 		switch {
 		case m.Earning: // whole, and always: nothing but its pay of this run answers for it
 			d.Audit(l, i)
@@ -58,6 +58,16 @@ func (d *Audits) drawOf(l *work.RoundState, draws bool) {
 			d.Accept(l, i)
 		}
 	}
+}
+
+// floor is the least audit rate of a worker in this block: lower on a machine whose attestation holds, with a
+// measurement that the job lists. A worker without history is audited as any other.
+func floor(d *Audits, worker string) uint32 {
+	if d.Env.Attested != nil && len(d.Terms.Attested.Measurements) > 0 &&
+		d.Terms.Attested.Lists(d.Env.Attested(worker)) {
+		return d.Terms.Least()
+	}
+	return d.Terms.Floor()
 }
 
 // unwatched reports whether audits wait for a verifier and none is left. The run continues as far as its window

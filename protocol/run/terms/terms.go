@@ -61,6 +61,8 @@ type Terms struct {
 	Rollout Rollout `cbor:"19,keyasint,omitzero"`
 	// units are stages of replicas; zero: they are not
 	Pipeline Pipeline `cbor:"20,keyasint,omitzero"`
+	// workers whose units are audited less; zero: there are none
+	Attested Attested `cbor:"21,keyasint,omitzero"`
 }
 
 // Screen is how far members look at the updates of a round before they attest.
@@ -135,6 +137,9 @@ func (t Terms) Validate() error {
 			t.Pipeline.Flops, t.Pipeline.Links, MaxStages, t.UnitFlops)
 	case t.AuditPPM > 1_000_000:
 		return fmt.Errorf("audit rate of %d parts per million, at most 1000000", t.AuditPPM)
+	case !t.Attested.valid() || t.Attested.FactorPPM > 0 && t.Tolerance.DistancePPM > 0:
+		return fmt.Errorf("attested machines as %+v, wanted 1 to %d measurements and a factor from %d to 1000000, in exact "+
+			"work alone", t.Attested, MaxMeasurements, audit.LeastFactorPPM)
 	}
 	switch {
 	case t.Window < 1 || t.Window > MaxWindow:

@@ -51,5 +51,10 @@ func Next(x draw.Source, c coin.Coin, budget uint64, height int64) market.Order 
 	case 1:
 		o.Terms.Tolerance, o.Terms.PartialAudits = terms.Tolerance{DistancePPM: 100_000, CosinePPM: 900_000}, false
 	}
+	if x.Often(15) {
+		o.Terms.Attested = terms.Attested{Measurements: []canon.Digest{canon.Sum("image")},
+			FactorPPM: uint32(x.UpTo(200_000, 1_100_000))}
+		o.Conditions.Attested = x.Often(30)
+	}
 	return o
 }

@@ -143,6 +143,272 @@ func (m *QueryCoinStakesResponse) GetStakes() [][]byte {
 	return nil
 }
 
+type QueryAttestationsRequest struct {
+	// Only participants whose address is greater; empty: from the first.
+	After string `protobuf:"bytes,1,opt,name=after,proto3" json:"after,omitempty"`
+	// Most attestations to return; 0 or more than 1000: 1000.
+	Limit uint32 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
+}
+
+func (m *QueryAttestationsRequest) Reset()         { *m = QueryAttestationsRequest{} }
+func (m *QueryAttestationsRequest) String() string { return proto.CompactTextString(m) }
+func (*QueryAttestationsRequest) ProtoMessage()    {}
+func (*QueryAttestationsRequest) Descriptor() ([]byte, []int) {
+	return fileDescriptor_ef5a7a07646fa00c, []int{2}
+}
+func (m *QueryAttestationsRequest) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *QueryAttestationsRequest) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_QueryAttestationsRequest.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *QueryAttestationsRequest) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_QueryAttestationsRequest.Merge(m, src)
+}
+func (m *QueryAttestationsRequest) XXX_Size() int {
+	return m.Size()
+}
+func (m *QueryAttestationsRequest) XXX_DiscardUnknown() {
+	xxx_messageInfo_QueryAttestationsRequest.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_QueryAttestationsRequest proto.InternalMessageInfo
+
+func (m *QueryAttestationsRequest) GetAfter() string {
+	if m != nil {
+		return m.After
+	}
+	return ""
+}
+
+func (m *QueryAttestationsRequest) GetLimit() uint32 {
+	if m != nil {
+		return m.Limit
+	}
+	return 0
+}
+
+type QueryAttestationsResponse struct {
+	Attestations [][]byte `protobuf:"bytes,1,rep,name=attestations,proto3" json:"attestations,omitempty"`
+}
+
+func (m *QueryAttestationsResponse) Reset()         { *m = QueryAttestationsResponse{} }
+func (m *QueryAttestationsResponse) String() string { return proto.CompactTextString(m) }
+func (*QueryAttestationsResponse) ProtoMessage()    {}
+func (*QueryAttestationsResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_ef5a7a07646fa00c, []int{3}
+}
+func (m *QueryAttestationsResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *QueryAttestationsResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_QueryAttestationsResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *QueryAttestationsResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_QueryAttestationsResponse.Merge(m, src)
+}
+func (m *QueryAttestationsResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *QueryAttestationsResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_QueryAttestationsResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_QueryAttestationsResponse proto.InternalMessageInfo
+
+func (m *QueryAttestationsResponse) GetAttestations() [][]byte {
+	if m != nil {
+		return m.Attestations
+	}
+	return nil
+}
+
+type QueryAttestationRequest struct {
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+}
+
+func (m *QueryAttestationRequest) Reset()         { *m = QueryAttestationRequest{} }
+func (m *QueryAttestationRequest) String() string { return proto.CompactTextString(m) }
+func (*QueryAttestationRequest) ProtoMessage()    {}
+func (*QueryAttestationRequest) Descriptor() ([]byte, []int) {
+	return fileDescriptor_ef5a7a07646fa00c, []int{4}
+}
+func (m *QueryAttestationRequest) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *QueryAttestationRequest) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_QueryAttestationRequest.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *QueryAttestationRequest) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_QueryAttestationRequest.Merge(m, src)
+}
+func (m *QueryAttestationRequest) XXX_Size() int {
+	return m.Size()
+}
+func (m *QueryAttestationRequest) XXX_DiscardUnknown() {
+	xxx_messageInfo_QueryAttestationRequest.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_QueryAttestationRequest proto.InternalMessageInfo
+
+func (m *QueryAttestationRequest) GetId() string {
+	if m != nil {
+		return m.Id
+	}
+	return ""
+}
+
+type QueryAttestationResponse struct {
+	Attestation []byte `protobuf:"bytes,1,opt,name=attestation,proto3" json:"attestation,omitempty"`
+}
+
+func (m *QueryAttestationResponse) Reset()         { *m = QueryAttestationResponse{} }
+func (m *QueryAttestationResponse) String() string { return proto.CompactTextString(m) }
+func (*QueryAttestationResponse) ProtoMessage()    {}
+func (*QueryAttestationResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_ef5a7a07646fa00c, []int{5}
+}
+func (m *QueryAttestationResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *QueryAttestationResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_QueryAttestationResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *QueryAttestationResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_QueryAttestationResponse.Merge(m, src)
+}
+func (m *QueryAttestationResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *QueryAttestationResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_QueryAttestationResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_QueryAttestationResponse proto.InternalMessageInfo
+
+func (m *QueryAttestationResponse) GetAttestation() []byte {
+	if m != nil {
+		return m.Attestation
+	}
+	return nil
+}
+
+type QueryRootsRequest struct {
+}
+
+func (m *QueryRootsRequest) Reset()         { *m = QueryRootsRequest{} }
+func (m *QueryRootsRequest) String() string { return proto.CompactTextString(m) }
+func (*QueryRootsRequest) ProtoMessage()    {}
+func (*QueryRootsRequest) Descriptor() ([]byte, []int) {
+	return fileDescriptor_ef5a7a07646fa00c, []int{6}
+}
+func (m *QueryRootsRequest) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *QueryRootsRequest) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_QueryRootsRequest.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *QueryRootsRequest) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_QueryRootsRequest.Merge(m, src)
+}
+func (m *QueryRootsRequest) XXX_Size() int {
+	return m.Size()
+}
+func (m *QueryRootsRequest) XXX_DiscardUnknown() {
+	xxx_messageInfo_QueryRootsRequest.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_QueryRootsRequest proto.InternalMessageInfo
+
+type QueryRootsResponse struct {
+	Roots [][]byte `protobuf:"bytes,1,rep,name=roots,proto3" json:"roots,omitempty"`
+}
+
+func (m *QueryRootsResponse) Reset()         { *m = QueryRootsResponse{} }
+func (m *QueryRootsResponse) String() string { return proto.CompactTextString(m) }
+func (*QueryRootsResponse) ProtoMessage()    {}
+func (*QueryRootsResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_ef5a7a07646fa00c, []int{7}
+}
+func (m *QueryRootsResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *QueryRootsResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_QueryRootsResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *QueryRootsResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_QueryRootsResponse.Merge(m, src)
+}
+func (m *QueryRootsResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *QueryRootsResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_QueryRootsResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_QueryRootsResponse proto.InternalMessageInfo
+
+func (m *QueryRootsResponse) GetRoots() [][]byte {
+	if m != nil {
+		return m.Roots
+	}
+	return nil
+}
+
 type QueryUptimeRequest struct {
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 }
@@ -151,7 +417,7 @@ func (m *QueryUptimeRequest) Reset()         { *m = QueryUptimeRequest{} }
 func (m *QueryUptimeRequest) String() string { return proto.CompactTextString(m) }
 func (*QueryUptimeRequest) ProtoMessage()    {}
 func (*QueryUptimeRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_ef5a7a07646fa00c, []int{2}
+	return fileDescriptor_ef5a7a07646fa00c, []int{8}
 }
 func (m *QueryUptimeRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -197,7 +463,7 @@ func (m *QueryUptimeResponse) Reset()         { *m = QueryUptimeResponse{} }
 func (m *QueryUptimeResponse) String() string { return proto.CompactTextString(m) }
 func (*QueryUptimeResponse) ProtoMessage()    {}
 func (*QueryUptimeResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_ef5a7a07646fa00c, []int{3}
+	return fileDescriptor_ef5a7a07646fa00c, []int{9}
 }
 func (m *QueryUptimeResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -247,7 +513,7 @@ func (m *QueryMeasurementsRequest) Reset()         { *m = QueryMeasurementsReque
 func (m *QueryMeasurementsRequest) String() string { return proto.CompactTextString(m) }
 func (*QueryMeasurementsRequest) ProtoMessage()    {}
 func (*QueryMeasurementsRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_ef5a7a07646fa00c, []int{4}
+	return fileDescriptor_ef5a7a07646fa00c, []int{10}
 }
 func (m *QueryMeasurementsRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -284,7 +550,7 @@ func (m *QueryMeasurementsResponse) Reset()         { *m = QueryMeasurementsResp
 func (m *QueryMeasurementsResponse) String() string { return proto.CompactTextString(m) }
 func (*QueryMeasurementsResponse) ProtoMessage()    {}
 func (*QueryMeasurementsResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_ef5a7a07646fa00c, []int{5}
+	return fileDescriptor_ef5a7a07646fa00c, []int{11}
 }
 func (m *QueryMeasurementsResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -327,7 +593,7 @@ func (m *QueryParamsRequest) Reset()         { *m = QueryParamsRequest{} }
 func (m *QueryParamsRequest) String() string { return proto.CompactTextString(m) }
 func (*QueryParamsRequest) ProtoMessage()    {}
 func (*QueryParamsRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_ef5a7a07646fa00c, []int{6}
+	return fileDescriptor_ef5a7a07646fa00c, []int{12}
 }
 func (m *QueryParamsRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -366,7 +632,7 @@ func (m *QueryParamsResponse) Reset()         { *m = QueryParamsResponse{} }
 func (m *QueryParamsResponse) String() string { return proto.CompactTextString(m) }
 func (*QueryParamsResponse) ProtoMessage()    {}
 func (*QueryParamsResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_ef5a7a07646fa00c, []int{7}
+	return fileDescriptor_ef5a7a07646fa00c, []int{13}
 }
 func (m *QueryParamsResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -417,7 +683,7 @@ func (m *QueryParticipantRequest) Reset()         { *m = QueryParticipantRequest
 func (m *QueryParticipantRequest) String() string { return proto.CompactTextString(m) }
 func (*QueryParticipantRequest) ProtoMessage()    {}
 func (*QueryParticipantRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_ef5a7a07646fa00c, []int{8}
+	return fileDescriptor_ef5a7a07646fa00c, []int{14}
 }
 func (m *QueryParticipantRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -461,7 +727,7 @@ func (m *QueryParticipantResponse) Reset()         { *m = QueryParticipantRespon
 func (m *QueryParticipantResponse) String() string { return proto.CompactTextString(m) }
 func (*QueryParticipantResponse) ProtoMessage()    {}
 func (*QueryParticipantResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_ef5a7a07646fa00c, []int{9}
+	return fileDescriptor_ef5a7a07646fa00c, []int{15}
 }
 func (m *QueryParticipantResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -508,7 +774,7 @@ func (m *QueryParticipantsRequest) Reset()         { *m = QueryParticipantsReque
 func (m *QueryParticipantsRequest) String() string { return proto.CompactTextString(m) }
 func (*QueryParticipantsRequest) ProtoMessage()    {}
 func (*QueryParticipantsRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_ef5a7a07646fa00c, []int{10}
+	return fileDescriptor_ef5a7a07646fa00c, []int{16}
 }
 func (m *QueryParticipantsRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -559,7 +825,7 @@ func (m *QueryParticipantsResponse) Reset()         { *m = QueryParticipantsResp
 func (m *QueryParticipantsResponse) String() string { return proto.CompactTextString(m) }
 func (*QueryParticipantsResponse) ProtoMessage()    {}
 func (*QueryParticipantsResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_ef5a7a07646fa00c, []int{11}
+	return fileDescriptor_ef5a7a07646fa00c, []int{17}
 }
 func (m *QueryParticipantsResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -607,7 +873,7 @@ func (m *QueryFleetRequest) Reset()         { *m = QueryFleetRequest{} }
 func (m *QueryFleetRequest) String() string { return proto.CompactTextString(m) }
 func (*QueryFleetRequest) ProtoMessage()    {}
 func (*QueryFleetRequest) Descriptor() ([]byte, []int) {
-	return fileDescriptor_ef5a7a07646fa00c, []int{12}
+	return fileDescriptor_ef5a7a07646fa00c, []int{18}
 }
 func (m *QueryFleetRequest) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -665,7 +931,7 @@ func (m *QueryFleetResponse) Reset()         { *m = QueryFleetResponse{} }
 func (m *QueryFleetResponse) String() string { return proto.CompactTextString(m) }
 func (*QueryFleetResponse) ProtoMessage()    {}
 func (*QueryFleetResponse) Descriptor() ([]byte, []int) {
-	return fileDescriptor_ef5a7a07646fa00c, []int{13}
+	return fileDescriptor_ef5a7a07646fa00c, []int{19}
 }
 func (m *QueryFleetResponse) XXX_Unmarshal(b []byte) error {
 	return m.Unmarshal(b)
@@ -704,6 +970,12 @@ func (m *QueryFleetResponse) GetMachines() [][]byte {
 func init() {
 	proto.RegisterType((*QueryCoinStakesRequest)(nil), "starling.registry.v1.QueryCoinStakesRequest")
 	proto.RegisterType((*QueryCoinStakesResponse)(nil), "starling.registry.v1.QueryCoinStakesResponse")
+	proto.RegisterType((*QueryAttestationsRequest)(nil), "starling.registry.v1.QueryAttestationsRequest")
+	proto.RegisterType((*QueryAttestationsResponse)(nil), "starling.registry.v1.QueryAttestationsResponse")
+	proto.RegisterType((*QueryAttestationRequest)(nil), "starling.registry.v1.QueryAttestationRequest")
+	proto.RegisterType((*QueryAttestationResponse)(nil), "starling.registry.v1.QueryAttestationResponse")
+	proto.RegisterType((*QueryRootsRequest)(nil), "starling.registry.v1.QueryRootsRequest")
+	proto.RegisterType((*QueryRootsResponse)(nil), "starling.registry.v1.QueryRootsResponse")
 	proto.RegisterType((*QueryUptimeRequest)(nil), "starling.registry.v1.QueryUptimeRequest")
 	proto.RegisterType((*QueryUptimeResponse)(nil), "starling.registry.v1.QueryUptimeResponse")
 	proto.RegisterType((*QueryMeasurementsRequest)(nil), "starling.registry.v1.QueryMeasurementsRequest")
@@ -721,52 +993,60 @@ func init() {
 func init() { proto.RegisterFile("starling/registry/v1/query.proto", fileDescriptor_ef5a7a07646fa00c) }
 
 var fileDescriptor_ef5a7a07646fa00c = []byte{
-	// 719 bytes of a gzipped FileDescriptorProto
-	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0x8c, 0x95, 0x41, 0x6f, 0xd3, 0x30,
-	0x14, 0xc7, 0xe7, 0x96, 0x95, 0xe1, 0x75, 0x08, 0xcc, 0x34, 0x42, 0x34, 0x85, 0xca, 0xaa, 0x58,
-	0x87, 0xb6, 0x64, 0x03, 0x89, 0x13, 0xd2, 0x10, 0xa0, 0x71, 0x42, 0x1a, 0x45, 0xbb, 0xec, 0x82,
-	0xbc, 0xd6, 0xeb, 0xac, 0x35, 0x76, 0x96, 0xb8, 0x1b, 0xd3, 0xb4, 0x0b, 0x5c, 0x38, 0x22, 0x4d,
-	0x9c, 0x10, 0x17, 0x3e, 0x0d, 0xc7, 0x49, 0x5c, 0x38, 0xa2, 0x8d, 0x0f, 0x82, 0xea, 0x38, 0x89,
-	0xa3, 0xa5, 0x69, 0x6f, 0x79, 0x2f, 0xcf, 0xef, 0xfd, 0xfc, 0xf7, 0xf3, 0x33, 0x6c, 0x44, 0x92,
-	0x84, 0x7d, 0xc6, 0x7b, 0x5e, 0x48, 0x7b, 0x2c, 0x92, 0xe1, 0x89, 0x77, 0xb4, 0xee, 0x1d, 0x0e,
-	0x68, 0x78, 0xe2, 0x06, 0xa1, 0x90, 0x02, 0xcd, 0x27, 0x11, 0x6e, 0x12, 0xe1, 0x1e, 0xad, 0xdb,
-	0x8b, 0x3d, 0x21, 0x7a, 0x7d, 0xea, 0x91, 0x80, 0x79, 0x84, 0x73, 0x21, 0x89, 0x64, 0x82, 0x47,
-	0xf1, 0x1a, 0x3c, 0x80, 0x0b, 0xef, 0x86, 0x29, 0x5e, 0x09, 0xc6, 0xdf, 0x4b, 0x72, 0x40, 0xa3,
-	0x36, 0x3d, 0x1c, 0xd0, 0x48, 0xa2, 0xdb, 0xb0, 0xc2, 0xba, 0x16, 0x68, 0x80, 0xd6, 0xad, 0x76,
-	0x85, 0x75, 0xd1, 0x3c, 0x9c, 0x26, 0x7b, 0x92, 0x86, 0x56, 0x45, 0xb9, 0x62, 0x03, 0x3d, 0x84,
-	0xb3, 0xea, 0xe3, 0x43, 0x97, 0x72, 0xe1, 0x5b, 0x55, 0xf5, 0x0f, 0x2a, 0xd7, 0xeb, 0xa1, 0x67,
-	0xb8, 0xac, 0xcf, 0x7c, 0x26, 0xad, 0x1b, 0x0d, 0xd0, 0x9a, 0x6b, 0xc7, 0x06, 0x5e, 0x87, 0xf7,
-	0xaf, 0x95, 0x8d, 0x02, 0xc1, 0x23, 0x8a, 0x16, 0x60, 0x2d, 0x52, 0x1e, 0x0b, 0x34, 0xaa, 0xad,
-	0x7a, 0x5b, 0x5b, 0xb8, 0x09, 0x91, 0x5a, 0xb2, 0x1d, 0x48, 0xe6, 0xd3, 0x11, 0x94, 0x78, 0x03,
-	0xde, 0xcb, 0x45, 0x65, 0x49, 0x07, 0xca, 0xa3, 0x42, 0xeb, 0x6d, 0x6d, 0xa1, 0x3b, 0xb0, 0x1a,
-	0x04, 0xbe, 0xda, 0xd2, 0x5c, 0x7b, 0xf8, 0x89, 0x6d, 0x68, 0xa9, 0x04, 0x6f, 0x29, 0x89, 0x06,
-	0x21, 0xf5, 0x29, 0x97, 0x89, 0x24, 0x78, 0x03, 0x3e, 0x28, 0xf8, 0xa7, 0x4b, 0x60, 0x58, 0xf7,
-	0x0d, 0xbf, 0xa6, 0xcf, 0xf9, 0xf0, 0xbc, 0xde, 0xc3, 0x16, 0x09, 0x89, 0x9f, 0xa6, 0x7d, 0xa3,
-	0x99, 0x13, 0x6f, 0xc6, 0x1c, 0x28, 0x4f, 0xc2, 0x1c, 0x5b, 0xc8, 0x82, 0x37, 0x29, 0x09, 0x39,
-	0xe3, 0x3d, 0xcd, 0x9d, 0x98, 0x78, 0x59, 0xab, 0xba, 0x45, 0x42, 0xc9, 0x3a, 0x2c, 0x20, 0x5c,
-	0x8e, 0xd2, 0xe9, 0xb9, 0xde, 0x66, 0x2e, 0x54, 0x17, 0x6e, 0xc0, 0xd9, 0x20, 0x73, 0xeb, 0xea,
-	0xa6, 0x0b, 0x6f, 0x5e, 0x5f, 0x9d, 0xf6, 0x4d, 0xda, 0x27, 0xc0, 0xec, 0x93, 0xb4, 0x0d, 0x2a,
-	0x66, 0x1b, 0x24, 0x82, 0xe6, 0xf3, 0x64, 0x82, 0x1a, 0x35, 0x53, 0x41, 0x4d, 0x1f, 0xde, 0x86,
-	0x77, 0x55, 0x82, 0xcd, 0x3e, 0xa5, 0xd2, 0x20, 0x10, 0xc7, 0x3c, 0x23, 0x50, 0xc6, 0x88, 0xfe,
-	0x4d, 0xb9, 0xaa, 0x26, 0xd7, 0x9a, 0x3e, 0x27, 0x9d, 0x56, 0x03, 0xd9, 0x70, 0xc6, 0x27, 0x9d,
-	0x7d, 0xc6, 0xd3, 0xde, 0x4c, 0xed, 0x27, 0x3f, 0x67, 0xe0, 0xb4, 0x5a, 0x82, 0x7e, 0x00, 0x38,
-	0x6b, 0xec, 0x07, 0xad, 0xba, 0x45, 0xd7, 0xd2, 0x1d, 0x71, 0x50, 0xb6, 0x3b, 0x69, 0x78, 0x0c,
-	0x85, 0xbd, 0x4f, 0xbf, 0xff, 0x9d, 0x57, 0x96, 0xd1, 0x92, 0x57, 0x38, 0x1f, 0x4c, 0xb5, 0xbc,
-	0x53, 0xd6, 0x3d, 0x43, 0xdf, 0x01, 0xac, 0x9b, 0x7a, 0xa3, 0x09, 0x2b, 0x26, 0x07, 0x6c, 0x7b,
-	0x13, 0xc7, 0x6b, 0xc4, 0xc7, 0x0a, 0xb1, 0x89, 0xf0, 0x78, 0x44, 0xf4, 0x0d, 0xc0, 0x5a, 0x7c,
-	0x77, 0x51, 0xab, 0xa4, 0x4e, 0x6e, 0x08, 0xd8, 0xcb, 0x13, 0x44, 0x6a, 0x96, 0x67, 0x8a, 0x65,
-	0x0d, 0xb9, 0x13, 0xca, 0xe5, 0xe9, 0x41, 0x31, 0x54, 0xcd, 0xbc, 0xf6, 0xa5, 0xaa, 0x15, 0xcc,
-	0x8e, 0x52, 0xd5, 0x8a, 0xe6, 0xc9, 0x38, 0xd5, 0xcc, 0xb9, 0x82, 0xbe, 0x00, 0x38, 0xad, 0x7a,
-	0x15, 0x2d, 0x95, 0x94, 0x31, 0x2f, 0x89, 0xdd, 0x1a, 0x1f, 0xa8, 0x41, 0x56, 0x14, 0xc8, 0x23,
-	0xd4, 0x2c, 0x06, 0xd9, 0x1b, 0x06, 0x47, 0xde, 0xa9, 0xba, 0x65, 0x67, 0xe8, 0x1c, 0x40, 0x98,
-	0x4d, 0x75, 0xb4, 0x52, 0x52, 0xe6, 0xda, 0x9b, 0x63, 0xaf, 0x4e, 0x18, 0xad, 0xc9, 0x5a, 0x8a,
-	0x0c, 0xa3, 0x46, 0x31, 0x59, 0x47, 0x30, 0x1e, 0x3f, 0x1e, 0xe8, 0x33, 0x80, 0xb5, 0x78, 0xbc,
-	0x96, 0xb6, 0x55, 0x6e, 0x2e, 0x97, 0xb6, 0x55, 0x7e, 0x56, 0xe3, 0xa6, 0x22, 0x71, 0xd0, 0xe2,
-	0xc8, 0xb6, 0x22, 0x7e, 0xf4, 0x72, 0xe7, 0xd7, 0xa5, 0x03, 0x2e, 0x2e, 0x1d, 0xf0, 0xf7, 0xd2,
-	0x01, 0x5f, 0xaf, 0x9c, 0xa9, 0x8b, 0x2b, 0x67, 0xea, 0xcf, 0x95, 0x33, 0xb5, 0xf3, 0xa2, 0xc7,
-	0xe4, 0xfe, 0x60, 0xd7, 0xed, 0x08, 0x3f, 0xcd, 0xb0, 0xca, 0xa9, 0x3c, 0x16, 0xe1, 0x41, 0x96,
-	0xb2, 0xb3, 0x4f, 0x18, 0xf7, 0x3e, 0x66, 0xa9, 0x93, 0x8f, 0x60, 0x77, 0xb7, 0xa6, 0xde, 0xf3,
-	0xa7, 0xff, 0x03, 0x00, 0x00, 0xff, 0xff, 0x64, 0xe9, 0xac, 0x95, 0x27, 0x08, 0x00, 0x00,
+	// 843 bytes of a gzipped FileDescriptorProto
+	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0xa4, 0x96, 0xcf, 0x6f, 0xd3, 0x4a,
+	0x10, 0xc7, 0xeb, 0xe4, 0x25, 0xef, 0xbd, 0x4d, 0x40, 0xb0, 0x8d, 0x4a, 0x30, 0x25, 0x44, 0x4b,
+	0x44, 0xd3, 0xaa, 0xb5, 0x5b, 0x90, 0x38, 0x21, 0x95, 0x5f, 0x2a, 0x27, 0xa4, 0x12, 0xd4, 0x4b,
+	0x2f, 0x68, 0x9b, 0x6c, 0xd3, 0x55, 0xe3, 0x5d, 0xd7, 0xde, 0xb4, 0x54, 0x55, 0x85, 0x04, 0x17,
+	0x8e, 0x48, 0x15, 0x27, 0xc4, 0xff, 0xc3, 0xb1, 0x12, 0x17, 0x8e, 0xd0, 0xf2, 0x87, 0xa0, 0xac,
+	0xd7, 0xf6, 0x5a, 0x71, 0x1c, 0x4b, 0xdc, 0xbc, 0xdf, 0xcc, 0xce, 0x7c, 0x76, 0x66, 0x77, 0x26,
+	0xa0, 0xe9, 0x0b, 0xec, 0x0d, 0x28, 0xeb, 0xdb, 0x1e, 0xe9, 0x53, 0x5f, 0x78, 0xc7, 0xf6, 0xe1,
+	0x9a, 0x7d, 0x30, 0x24, 0xde, 0xb1, 0xe5, 0x7a, 0x5c, 0x70, 0x58, 0x0b, 0x2d, 0xac, 0xd0, 0xc2,
+	0x3a, 0x5c, 0x33, 0xe7, 0xfb, 0x9c, 0xf7, 0x07, 0xc4, 0xc6, 0x2e, 0xb5, 0x31, 0x63, 0x5c, 0x60,
+	0x41, 0x39, 0xf3, 0x83, 0x3d, 0x68, 0x08, 0xe6, 0x5e, 0x8d, 0x5c, 0x3c, 0xe3, 0x94, 0xbd, 0x16,
+	0x78, 0x9f, 0xf8, 0x1d, 0x72, 0x30, 0x24, 0xbe, 0x80, 0x57, 0x41, 0x81, 0xf6, 0xea, 0x46, 0xd3,
+	0x68, 0xff, 0xdf, 0x29, 0xd0, 0x1e, 0xac, 0x81, 0x12, 0xde, 0x15, 0xc4, 0xab, 0x17, 0xa4, 0x14,
+	0x2c, 0xe0, 0x1d, 0x50, 0x91, 0x1f, 0x6f, 0x7a, 0x84, 0x71, 0xa7, 0x5e, 0x94, 0xbf, 0x01, 0x29,
+	0x3d, 0x1f, 0x29, 0xa3, 0x6d, 0x03, 0xea, 0x50, 0x51, 0xff, 0xa7, 0x69, 0xb4, 0xaf, 0x74, 0x82,
+	0x05, 0x5a, 0x03, 0x37, 0xc6, 0xc2, 0xfa, 0x2e, 0x67, 0x3e, 0x81, 0x73, 0xa0, 0xec, 0x4b, 0xa5,
+	0x6e, 0x34, 0x8b, 0xed, 0x6a, 0x47, 0xad, 0xd0, 0x06, 0xa8, 0xcb, 0x2d, 0x4f, 0x84, 0x20, 0xbe,
+	0x3a, 0x44, 0xc8, 0x1a, 0xb1, 0x19, 0x3a, 0x5b, 0x14, 0xba, 0xa0, 0x87, 0x5e, 0x07, 0x37, 0x53,
+	0xfc, 0xa8, 0xe0, 0x08, 0x54, 0xb1, 0xa6, 0x2b, 0x84, 0x84, 0x86, 0x16, 0x15, 0xbb, 0xe6, 0x60,
+	0x42, 0xce, 0xd0, 0xa3, 0x71, 0xe6, 0x28, 0x54, 0x13, 0x54, 0x34, 0xb7, 0x72, 0x53, 0xb5, 0xa3,
+	0x4b, 0x68, 0x16, 0x5c, 0x97, 0xbb, 0x3b, 0x9c, 0x8b, 0xf0, 0xa8, 0x68, 0x09, 0x40, 0x5d, 0x54,
+	0xce, 0x6a, 0xa0, 0xe4, 0x8d, 0x04, 0x05, 0x1c, 0x2c, 0x50, 0x4b, 0xd9, 0x6e, 0xb9, 0x82, 0x3a,
+	0x64, 0x12, 0xe4, 0x3a, 0x98, 0x4d, 0x58, 0xc5, 0x75, 0x18, 0x4a, 0x45, 0xa1, 0xa9, 0x15, 0xbc,
+	0x06, 0x8a, 0xae, 0xeb, 0xa8, 0x9c, 0x8e, 0x3e, 0x91, 0xa9, 0x4e, 0xf9, 0x92, 0x60, 0x7f, 0xe8,
+	0x11, 0x87, 0xb0, 0x18, 0x37, 0xcc, 0x76, 0xf2, 0xb7, 0x38, 0xdb, 0x8e, 0xa6, 0x87, 0xd9, 0xd6,
+	0x35, 0x54, 0x53, 0x67, 0xd8, 0xc4, 0x1e, 0x76, 0x22, 0xb7, 0x2f, 0x14, 0x73, 0xa8, 0xc6, 0xcc,
+	0xae, 0x54, 0x42, 0xe6, 0x60, 0x05, 0xeb, 0xe0, 0x5f, 0x82, 0x3d, 0x46, 0x59, 0x5f, 0x71, 0x87,
+	0xcb, 0xa8, 0x98, 0x9b, 0xd8, 0x13, 0xb4, 0x4b, 0x5d, 0xcc, 0xc4, 0xb4, 0x62, 0x26, 0x4c, 0xe3,
+	0x62, 0xba, 0xb1, 0x1c, 0x16, 0x53, 0x93, 0xa2, 0xeb, 0xab, 0xed, 0xfe, 0xab, 0xeb, 0x9b, 0xf4,
+	0x13, 0x27, 0x54, 0x8b, 0x19, 0x25, 0x54, 0xd7, 0xd0, 0x96, 0xba, 0x55, 0x1b, 0x03, 0x42, 0x84,
+	0x46, 0xc0, 0x8f, 0x58, 0x4c, 0x20, 0x17, 0x13, 0x9e, 0x7c, 0xc4, 0x55, 0xd4, 0xb9, 0x56, 0x55,
+	0x9d, 0x94, 0x5b, 0x05, 0x64, 0x82, 0xff, 0x1c, 0xdc, 0xdd, 0xa3, 0x2c, 0x7a, 0xce, 0xd1, 0xfa,
+	0xfe, 0xaf, 0x0a, 0x28, 0xc9, 0x2d, 0xf0, 0xab, 0x01, 0x2a, 0xda, 0x79, 0xe0, 0x8a, 0x95, 0xd6,
+	0xc9, 0xac, 0x09, 0x85, 0x32, 0xad, 0xbc, 0xe6, 0x01, 0x14, 0xb2, 0xdf, 0x7f, 0xff, 0x7d, 0x56,
+	0x58, 0x84, 0x0b, 0x76, 0x6a, 0x4b, 0xd5, 0xb3, 0x65, 0x9f, 0xd0, 0xde, 0x29, 0xfc, 0x62, 0x80,
+	0xaa, 0x9e, 0x6f, 0x98, 0x33, 0x62, 0x58, 0x60, 0xd3, 0xce, 0x6d, 0xaf, 0x10, 0x97, 0x24, 0x62,
+	0x0b, 0xa2, 0xe9, 0x88, 0xf0, 0xb3, 0x01, 0xca, 0xc1, 0xdb, 0x85, 0xed, 0x8c, 0x38, 0x89, 0x26,
+	0x60, 0x2e, 0xe6, 0xb0, 0x54, 0x2c, 0x0f, 0x25, 0xcb, 0x2a, 0xb4, 0x72, 0xa6, 0xcb, 0x56, 0x8d,
+	0x62, 0x94, 0x35, 0xfd, 0xd9, 0x67, 0x66, 0x2d, 0xa5, 0x77, 0x64, 0x66, 0x2d, 0xad, 0x9f, 0x4c,
+	0xcb, 0x9a, 0xde, 0x57, 0xe0, 0x47, 0x03, 0x94, 0xe4, 0x5d, 0x85, 0x0b, 0x19, 0x61, 0xf4, 0x47,
+	0x62, 0xb6, 0xa7, 0x1b, 0x2a, 0x90, 0x65, 0x09, 0x72, 0x0f, 0xb6, 0xd2, 0x41, 0x76, 0x47, 0xc6,
+	0xbe, 0x7d, 0x22, 0x5f, 0xd9, 0x29, 0x3c, 0x33, 0x00, 0x88, 0x07, 0x21, 0x5c, 0xce, 0x08, 0x33,
+	0x36, 0xa6, 0xcd, 0x95, 0x9c, 0xd6, 0x8a, 0xac, 0x2d, 0xc9, 0x10, 0x6c, 0xa6, 0x93, 0x75, 0x39,
+	0x65, 0xc1, 0xbc, 0x95, 0xe5, 0xd3, 0x67, 0x64, 0x66, 0xf9, 0x52, 0x86, 0x72, 0x66, 0xf9, 0xd2,
+	0x86, 0xef, 0xb4, 0xf2, 0xe9, 0x43, 0x58, 0xb6, 0x0c, 0xcd, 0x49, 0x66, 0xcb, 0x18, 0x1f, 0xd4,
+	0xa6, 0x95, 0xd7, 0x3c, 0x5f, 0xcb, 0xd0, 0xd1, 0x82, 0x96, 0xf1, 0x0e, 0x94, 0xe4, 0x84, 0xce,
+	0xbc, 0x5d, 0xfa, 0x60, 0xcf, 0xbc, 0x5d, 0x89, 0x61, 0x8f, 0xee, 0x4a, 0x98, 0xdb, 0xf0, 0x56,
+	0x3a, 0x8c, 0x9c, 0xfd, 0xf0, 0x83, 0x01, 0xca, 0xc1, 0x74, 0xcc, 0xec, 0x0a, 0x89, 0xb1, 0x9a,
+	0xd9, 0x15, 0x92, 0xa3, 0x16, 0xb5, 0x24, 0x44, 0x03, 0xce, 0x4f, 0xec, 0x0a, 0xd8, 0xf1, 0x9f,
+	0x6e, 0x7f, 0xbb, 0x68, 0x18, 0xe7, 0x17, 0x0d, 0xe3, 0xe7, 0x45, 0xc3, 0xf8, 0x74, 0xd9, 0x98,
+	0x39, 0xbf, 0x6c, 0xcc, 0xfc, 0xb8, 0x6c, 0xcc, 0x6c, 0x3f, 0xee, 0x53, 0xb1, 0x37, 0xdc, 0xb1,
+	0xba, 0xdc, 0x89, 0x3c, 0xac, 0x30, 0x22, 0x8e, 0xb8, 0xb7, 0x1f, 0xbb, 0xec, 0xee, 0x61, 0xca,
+	0xec, 0xb7, 0xb1, 0xeb, 0xf0, 0xc3, 0xdd, 0xd9, 0x29, 0xcb, 0x7f, 0xb0, 0x0f, 0xfe, 0x04, 0x00,
+	0x00, 0xff, 0xff, 0x79, 0xab, 0x39, 0xc1, 0x19, 0x0b, 0x00, 0x00,
 }
 
 // Reference imports to suppress errors if they are not otherwise used.
@@ -793,6 +1073,13 @@ type QueryClient interface {
 	// CoinStakes lists the stakes in coins other than the network's own, in order of participant and denomination: the canonical
 	// CBOR of protocol/registry/coinstake.Stake.
 	CoinStakes(ctx context.Context, in *QueryCoinStakesRequest, opts ...grpc.CallOption) (*QueryCoinStakesResponse, error)
+	// Attestations lists the attestations of machines, in order of participant: the canonical CBOR of
+	// protocol/attestation.Record.
+	Attestations(ctx context.Context, in *QueryAttestationsRequest, opts ...grpc.CallOption) (*QueryAttestationsResponse, error)
+	// Attestation is that of one participant.
+	Attestation(ctx context.Context, in *QueryAttestationRequest, opts ...grpc.CallOption) (*QueryAttestationResponse, error)
+	// Roots are the pinned root certificates: the canonical CBOR of protocol/attestation.Root.
+	Roots(ctx context.Context, in *QueryRootsRequest, opts ...grpc.CallOption) (*QueryRootsResponse, error)
 	Params(ctx context.Context, in *QueryParamsRequest, opts ...grpc.CallOption) (*QueryParamsResponse, error)
 }
 
@@ -858,6 +1145,33 @@ func (c *queryClient) CoinStakes(ctx context.Context, in *QueryCoinStakesRequest
 	return out, nil
 }
 
+func (c *queryClient) Attestations(ctx context.Context, in *QueryAttestationsRequest, opts ...grpc.CallOption) (*QueryAttestationsResponse, error) {
+	out := new(QueryAttestationsResponse)
+	err := c.cc.Invoke(ctx, "/starling.registry.v1.Query/Attestations", in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *queryClient) Attestation(ctx context.Context, in *QueryAttestationRequest, opts ...grpc.CallOption) (*QueryAttestationResponse, error) {
+	out := new(QueryAttestationResponse)
+	err := c.cc.Invoke(ctx, "/starling.registry.v1.Query/Attestation", in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *queryClient) Roots(ctx context.Context, in *QueryRootsRequest, opts ...grpc.CallOption) (*QueryRootsResponse, error) {
+	out := new(QueryRootsResponse)
+	err := c.cc.Invoke(ctx, "/starling.registry.v1.Query/Roots", in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *queryClient) Params(ctx context.Context, in *QueryParamsRequest, opts ...grpc.CallOption) (*QueryParamsResponse, error) {
 	out := new(QueryParamsResponse)
 	err := c.cc.Invoke(ctx, "/starling.registry.v1.Query/Params", in, out, opts...)
@@ -881,6 +1195,13 @@ type QueryServer interface {
 	// CoinStakes lists the stakes in coins other than the network's own, in order of participant and denomination: the canonical
 	// CBOR of protocol/registry/coinstake.Stake.
 	CoinStakes(context.Context, *QueryCoinStakesRequest) (*QueryCoinStakesResponse, error)
+	// Attestations lists the attestations of machines, in order of participant: the canonical CBOR of
+	// protocol/attestation.Record.
+	Attestations(context.Context, *QueryAttestationsRequest) (*QueryAttestationsResponse, error)
+	// Attestation is that of one participant.
+	Attestation(context.Context, *QueryAttestationRequest) (*QueryAttestationResponse, error)
+	// Roots are the pinned root certificates: the canonical CBOR of protocol/attestation.Root.
+	Roots(context.Context, *QueryRootsRequest) (*QueryRootsResponse, error)
 	Params(context.Context, *QueryParamsRequest) (*QueryParamsResponse, error)
 }
 
@@ -905,6 +1226,15 @@ func (*UnimplementedQueryServer) Fleet(ctx context.Context, req *QueryFleetReque
 }
 func (*UnimplementedQueryServer) CoinStakes(ctx context.Context, req *QueryCoinStakesRequest) (*QueryCoinStakesResponse, error) {
 	return nil, status.Errorf(codes.Unimplemented, "method CoinStakes not implemented")
+}
+func (*UnimplementedQueryServer) Attestations(ctx context.Context, req *QueryAttestationsRequest) (*QueryAttestationsResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method Attestations not implemented")
+}
+func (*UnimplementedQueryServer) Attestation(ctx context.Context, req *QueryAttestationRequest) (*QueryAttestationResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method Attestation not implemented")
+}
+func (*UnimplementedQueryServer) Roots(ctx context.Context, req *QueryRootsRequest) (*QueryRootsResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method Roots not implemented")
 }
 func (*UnimplementedQueryServer) Params(ctx context.Context, req *QueryParamsRequest) (*QueryParamsResponse, error) {
 	return nil, status.Errorf(codes.Unimplemented, "method Params not implemented")
@@ -1022,6 +1352,60 @@ func _Query_CoinStakes_Handler(srv interface{}, ctx context.Context, dec func(in
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Query_Attestations_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(QueryAttestationsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(QueryServer).Attestations(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: "/starling.registry.v1.Query/Attestations",
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(QueryServer).Attestations(ctx, req.(*QueryAttestationsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Query_Attestation_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(QueryAttestationRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(QueryServer).Attestation(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: "/starling.registry.v1.Query/Attestation",
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(QueryServer).Attestation(ctx, req.(*QueryAttestationRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Query_Roots_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(QueryRootsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(QueryServer).Roots(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: "/starling.registry.v1.Query/Roots",
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(QueryServer).Roots(ctx, req.(*QueryRootsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Query_Params_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(QueryParamsRequest)
 	if err := dec(in); err != nil {
@@ -1068,6 +1452,18 @@ var _Query_serviceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "CoinStakes",
 			Handler:    _Query_CoinStakes_Handler,
+		},
+		{
+			MethodName: "Attestations",
+			Handler:    _Query_Attestations_Handler,
+		},
+		{
+			MethodName: "Attestation",
+			Handler:    _Query_Attestation_Handler,
+		},
+		{
+			MethodName: "Roots",
+			Handler:    _Query_Roots_Handler,
 		},
 		{
 			MethodName: "Params",
@@ -1152,6 +1548,188 @@ func (m *QueryCoinStakesResponse) MarshalToSizedBuffer(dAtA []byte) (int, error)
 			i -= len(m.Stakes[iNdEx])
 			copy(dAtA[i:], m.Stakes[iNdEx])
 			i = encodeVarintQuery(dAtA, i, uint64(len(m.Stakes[iNdEx])))
+			i--
+			dAtA[i] = 0xa
+		}
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *QueryAttestationsRequest) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *QueryAttestationsRequest) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *QueryAttestationsRequest) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.Limit != 0 {
+		i = encodeVarintQuery(dAtA, i, uint64(m.Limit))
+		i--
+		dAtA[i] = 0x10
+	}
+	if len(m.After) > 0 {
+		i -= len(m.After)
+		copy(dAtA[i:], m.After)
+		i = encodeVarintQuery(dAtA, i, uint64(len(m.After)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *QueryAttestationsResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *QueryAttestationsResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *QueryAttestationsResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Attestations) > 0 {
+		for iNdEx := len(m.Attestations) - 1; iNdEx >= 0; iNdEx-- {
+			i -= len(m.Attestations[iNdEx])
+			copy(dAtA[i:], m.Attestations[iNdEx])
+			i = encodeVarintQuery(dAtA, i, uint64(len(m.Attestations[iNdEx])))
+			i--
+			dAtA[i] = 0xa
+		}
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *QueryAttestationRequest) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *QueryAttestationRequest) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *QueryAttestationRequest) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Id) > 0 {
+		i -= len(m.Id)
+		copy(dAtA[i:], m.Id)
+		i = encodeVarintQuery(dAtA, i, uint64(len(m.Id)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *QueryAttestationResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *QueryAttestationResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *QueryAttestationResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Attestation) > 0 {
+		i -= len(m.Attestation)
+		copy(dAtA[i:], m.Attestation)
+		i = encodeVarintQuery(dAtA, i, uint64(len(m.Attestation)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *QueryRootsRequest) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *QueryRootsRequest) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *QueryRootsRequest) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	return len(dAtA) - i, nil
+}
+
+func (m *QueryRootsResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *QueryRootsResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *QueryRootsResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Roots) > 0 {
+		for iNdEx := len(m.Roots) - 1; iNdEx >= 0; iNdEx-- {
+			i -= len(m.Roots[iNdEx])
+			copy(dAtA[i:], m.Roots[iNdEx])
+			i = encodeVarintQuery(dAtA, i, uint64(len(m.Roots[iNdEx])))
 			i--
 			dAtA[i] = 0xa
 		}
@@ -1588,6 +2166,87 @@ func (m *QueryCoinStakesResponse) Size() (n int) {
 	return n
 }
 
+func (m *QueryAttestationsRequest) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.After)
+	if l > 0 {
+		n += 1 + l + sovQuery(uint64(l))
+	}
+	if m.Limit != 0 {
+		n += 1 + sovQuery(uint64(m.Limit))
+	}
+	return n
+}
+
+func (m *QueryAttestationsResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if len(m.Attestations) > 0 {
+		for _, b := range m.Attestations {
+			l = len(b)
+			n += 1 + l + sovQuery(uint64(l))
+		}
+	}
+	return n
+}
+
+func (m *QueryAttestationRequest) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Id)
+	if l > 0 {
+		n += 1 + l + sovQuery(uint64(l))
+	}
+	return n
+}
+
+func (m *QueryAttestationResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Attestation)
+	if l > 0 {
+		n += 1 + l + sovQuery(uint64(l))
+	}
+	return n
+}
+
+func (m *QueryRootsRequest) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	return n
+}
+
+func (m *QueryRootsResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if len(m.Roots) > 0 {
+		for _, b := range m.Roots {
+			l = len(b)
+			n += 1 + l + sovQuery(uint64(l))
+		}
+	}
+	return n
+}
+
 func (m *QueryUptimeRequest) Size() (n int) {
 	if m == nil {
 		return 0
@@ -1989,6 +2648,487 @@ func (m *QueryCoinStakesResponse) Unmarshal(dAtA []byte) error {
 			}
 			m.Stakes = append(m.Stakes, make([]byte, postIndex-iNdEx))
 			copy(m.Stakes[len(m.Stakes)-1], dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipQuery(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *QueryAttestationsRequest) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowQuery
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: QueryAttestationsRequest: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: QueryAttestationsRequest: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field After", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowQuery
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthQuery
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.After = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Limit", wireType)
+			}
+			m.Limit = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowQuery
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Limit |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		default:
+			iNdEx = preIndex
+			skippy, err := skipQuery(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *QueryAttestationsResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowQuery
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: QueryAttestationsResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: QueryAttestationsResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Attestations", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowQuery
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthQuery
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Attestations = append(m.Attestations, make([]byte, postIndex-iNdEx))
+			copy(m.Attestations[len(m.Attestations)-1], dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipQuery(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *QueryAttestationRequest) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowQuery
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: QueryAttestationRequest: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: QueryAttestationRequest: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Id", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowQuery
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthQuery
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Id = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipQuery(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *QueryAttestationResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowQuery
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: QueryAttestationResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: QueryAttestationResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Attestation", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowQuery
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthQuery
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Attestation = append(m.Attestation[:0], dAtA[iNdEx:postIndex]...)
+			if m.Attestation == nil {
+				m.Attestation = []byte{}
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipQuery(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *QueryRootsRequest) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowQuery
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: QueryRootsRequest: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: QueryRootsRequest: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		default:
+			iNdEx = preIndex
+			skippy, err := skipQuery(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *QueryRootsResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowQuery
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: QueryRootsResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: QueryRootsResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Roots", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowQuery
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthQuery
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Roots = append(m.Roots, make([]byte, postIndex-iNdEx))
+			copy(m.Roots[len(m.Roots)-1], dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex

@@ -34,6 +34,10 @@ func (t Terms) Rule() (terms.Terms, error) {
 	if err != nil {
 		return terms.Terms{}, fmt.Errorf("root of the genesis checkpoint: %w", err)
 	}
+	measurements, err := Digests(t.Attested.Measurements)
+	if err != nil {
+		return terms.Terms{}, fmt.Errorf("measurements: %w", err)
+	}
 	return terms.Terms{
 		Job: t.Job, Spec: spec, SpecCID: t.SpecCID,
 		Genesis: terms.Checkpoint{Round: t.Genesis.Round, Root: root, CID: t.Genesis.CID},
@@ -47,6 +51,7 @@ func (t Terms) Rule() (terms.Terms, error) {
 		Rollout: terms.Rollout{Units: t.Rollout.Units, Staleness: t.Rollout.Staleness, Flops: t.Rollout.Flops,
 			Shared: t.Rollout.Shared},
 		Pipeline: t.Pipeline.rule(),
+		Attested: terms.Attested{Measurements: measurements, FactorPPM: t.Attested.FactorPPM},
 	}, nil
 }
 
@@ -83,6 +88,7 @@ func FromTerms(t terms.Terms) Terms {
 		Rollout: Rollout{Units: t.Rollout.Units, Staleness: t.Rollout.Staleness, Flops: t.Rollout.Flops,
 			Shared: t.Rollout.Shared},
 		Pipeline: fromPipeline(t.Pipeline),
+		Attested: Attested{Measurements: FromDigests(t.Attested.Measurements), FactorPPM: t.Attested.FactorPPM},
 	}
 }
 

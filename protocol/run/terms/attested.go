@@ -1,0 +1,38 @@
+package terms
+
+import (
+	"slices"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/audit"
+)
+
+// MaxMeasurements is the most measurements that a job lists.
+const MaxMeasurements = 16
+
+// Attested is what a job makes of workers whose machines are attested.
+type Attested struct {
+	// of software that may run in the machines (attestation.Measurement.Digest); none: no machine counts as attested
+	Measurements []canon.Digest `cbor:"1,keyasint,omitempty"`
+	FactorPPM    uint32         `cbor:"2,keyasint,omitempty"` // of the floor of their audit rate, parts per million
+}
+
+func (a Attested) valid() bool {
+	if len(a.Measurements) == 0 {
+		return a.FactorPPM == 0
+	}
+	return len(a.Measurements) <= MaxMeasurements && !a.Lists(canon.Digest{}) && a.FactorPPM >= audit.LeastFactorPPM &&
+		a.FactorPPM <= audit.Certain
+}
+
+// Lists reports whether the job lists a measurement.
+func (a Attested) Lists(m canon.Digest) bool { return slices.Contains(a.Measurements, m) }
+
+// Least is the least rate at which the units of any worker may be audited, in parts per million: Floor, or less for
+// workers on attested machines.
+func (t Terms) Least() uint32 {
+	if len(t.Attested.Measurements) == 0 {
+		return t.Floor()
+	}
+	return audit.Lowered(t.Floor(), t.Attested.FactorPPM)
+}
