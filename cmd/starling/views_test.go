@@ -384,6 +384,7 @@ func viewsOfJob(t *testing.T, dir, network string, s rundir.Summary, by map[stri
 		t.Errorf("%+v\n%v", r, rows)
 	}
 	hoursOfWorker(t, worker)
+	attestationOfWorker(t, worker, network)
 	var log struct{ Lines []string }
 	does(t, &log, "worker", "logs", "--home", worker)
 	code, text, stderr := starling(t, "worker", "logs", "--home", worker, "-o", "jsonl")
