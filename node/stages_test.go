@@ -1,12 +1,14 @@
 package node
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/node/consumer"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/verify"
@@ -52,5 +54,16 @@ func TestStagesAreUnits(t *testing.T) {
 		if err != nil || v.StateRoot != whole.StateRoot {
 			t.Errorf("verified %+v, %v", v, err)
 		}
+	}
+}
+
+// Stages that diverge exchange values that are not finite like others, and the run ends for that.
+func TestStagesThatDiverge(t *testing.T) {
+	t.Parallel()
+	j := staged(t, "parallel.replicas=1")
+	j.Training.LearningRate, j.Training.Optimizer.WeightDecay = 1000, 1
+	_, err := Train(t.Context(), consumer.Options{Job: j, Dir: filepath.Join(t.TempDir(), "out")})
+	if why := (*train.DivergedError)(nil); !errors.As(err, &why) {
+		t.Errorf("got %v", err)
 	}
 }

@@ -143,7 +143,9 @@ func New(config Config) (*Host, error) {
 	h.bitswap = ipfs.Serve(endpoint, config.Store, func(c blob.CID) bool { return config.Serve(admission.Stranger, c) })
 	endpoint.SetStreamHandler(wire.Protocol, uploads.Answer)
 	endpoint.SetStreamHandler(link.ControlProtocol, h.links.AnswerControl)
-	h.channels = channel.NewTable(endpoint, life)
+	h.channels = channel.NewTable(endpoint, life, func(from ID) bool {
+		return config.Standing(from) >= admission.Participant
+	})
 	endpoint.SetStreamHandler(channel.Protocol, h.channels.Answer)
 	if config.Known != nil {
 		endpoint.SetStreamHandler(dialback.Protocol, dialback.NewServer(life).Answer)

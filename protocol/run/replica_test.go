@@ -138,13 +138,28 @@ func TestSidesOfALinkAgree(t *testing.T) {
 		"one link":     func(c *work.Commitment) { c.Links = c.Links[:1] },
 		"other root":   func(c *work.Commitment) { c.HandedState.Root = canon.Sum("other") },
 		"no record":    func(c *work.Commitment) { c.HandedState.CID = "" },
-		"no signature": func(c *work.Commitment) { c.Links[0].Signature = nil },
+		"no signature": func(c *work.Commitment) { c.Links[2].Signature = nil },
+		"a divergence without what was exchanged": func(c *work.Commitment) {
+			c.Links, c.HandedState, c.Update, c.UpdateCID, c.Bytes = nil, work.HandedState{}, canon.Digest{}, "", 0
+		},
 	} {
 		if err := commit(spoil); !errors.Is(err, refusal.ErrBadCommitment) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := commit(func(*work.Commitment) {}); err != nil {
+	diverged := linked(g.s, commitment(g.s.RoundState, 1), 1)
+	diverged.Update, diverged.UpdateCID, diverged.Bytes = canon.Digest{}, "", 0
+	if err := work.CheckCommitment(g.s.Terms, diverged, 0, 1); err != nil || !diverged.Diverged() {
+		t.Errorf("a stage that diverged: %v", err)
+	}
+	g.tick(int(g.s.Units[1].Deadline - g.height))
+	g.commit(2)
+	g.tick(2) // the neighbour has committed in the last block of the time, and has kept its word from this one
+	if err := commit(func(c *work.Commitment) {
+		for i := range c.Links {
+			c.Links[i].Signature = nil
+		}
+	}); err != nil {
 		t.Error(err)
 	}
 }
@@ -175,5 +190,33 @@ func TestNoFriendVoidsADispute(t *testing.T) {
 	}
 	if len(why) != 2 || why[reason.Unavailable] != 1 || why[reason.Restarted] != 2 {
 		t.Errorf("units begin again: %v", why)
+	}
+}
+
+// Members that waited for a stage have not said that its update cannot be had: it comes late, and counts.
+func TestWaitingIsNoReportOfAnUpdate(t *testing.T) {
+	terms := inStages()
+	terms.Units = 3
+	g := begin(t, terms, newMembers(3, 1))
+	g.tick(1)
+	missing := func(from string) error {
+		return g.do(func(s State) (State, []event.Event, error) {
+			return s.Missing(g.env(), from, s.Units[0].ID(s.Round), 0)
+		})
+	}
+	for _, k := range []uint32{1, 2} {
+		if err := missing(g.s.Units[k].Worker); err != nil {
+			t.Fatal(err)
+		}
+	}
+	late := g.s.Units[0].Worker
+	g.commitAll()
+	g.tick(2)
+	g.passAll()
+	if m, _ := g.s.Member(late); m.Missed > 0 || g.s.Units[0].Attempt > 0 || len(g.s.Units[0].Missing) > 0 {
+		t.Errorf("the stage that came late has missed %d deadlines, and begins again: %+v", m.Missed, g.s.Units[0])
+	}
+	if err := missing(g.s.Units[1].Worker); err != nil {
+		t.Errorf("a member that has waited cannot report an update: %v", err)
 	}
 }

@@ -47,6 +47,10 @@ func (s State) Commit(env transition.Env, from string, id work.UnitID,
 	c.Segments = slices.Clone(c.Segments)
 	u := d.Unit(l, int(id.Unit))
 	u.Status, u.Commit, u.Took = work.Committed, c, d.Waited(mine.AssignedAt)
+	if len(s.Terms.Pipeline.Flops) > 0 {
+		u.Missing = nil // of those that waited for it: none has looked for its update
+		assignment.Spare(d.Assignment, id.Unit)
+	}
 	d.Turn(from, 0)
 	d.Hurry()
 	d.Emit(event.Event{Kind: event.UnitCommitted, Round: id.Round, Unit: id.Unit, Who: from})

@@ -171,6 +171,9 @@ func (l *line) next(from int, step uint32) error {
 	if err := pass.CheckFrame(l.Plan, from, l.stage, step, m.Frame.Task, *m.Frame); err != nil {
 		return err
 	}
+	for _, v := range m.Frame.Values {
+		v.Canonicalize()
+	}
 	x := l.links[[2]int{from, l.stage}]
 	if i := slices.IndexFunc(x.Frames, func(s Sealed) bool { return s.Task == m.Frame.Task }); i >= 0 {
 		if !slices.Equal(x.Frames[i].Roots, train.Roots(m.Frame.Values)) {

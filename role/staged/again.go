@@ -73,8 +73,8 @@ func (x *Engine) execute(ctx context.Context, name terms.Checkpoint, base *train
 	if segment > 0 {
 		return &engine.Work{Commit: work.Commitment{Segments: r.Segments}, End: r.End}, nil
 	}
-	if w, err = x.NewWork(name, unit, r); err != nil || w.Commit.Diverged() {
-		return w, err
+	if w, err = x.NewWork(name, unit, r); err != nil {
+		return nil, err
 	}
 	stage, _ := x.stage(unit)
 	for _, l := range link.OfStage(x.plan, stage) {
@@ -102,8 +102,8 @@ func (x *Engine) alone(ctx context.Context, name terms.Checkpoint, unit uint32) 
 		return nil, err
 	}
 	w, err := x.execute(ctx, name, base, unit, 0)
-	if err != nil || w.Commit.Diverged() {
-		return w, err
+	if err != nil {
+		return nil, err
 	}
 	return w, x.record(w, unit, v)
 }
@@ -178,13 +178,13 @@ func (x *Engine) Start(ctx context.Context, base terms.Checkpoint, unit uint32, 
 		return nil
 	}
 	if v, err = x.fetch(ctx, replica, stage, holders); err != nil {
-		if !c.Diverged() && x.later(at, holders) {
+		if x.later(at, holders) {
 			return err
 		}
 		if v, err = x.loaded(ctx, base, unit, holders); err != nil {
 			return err
 		}
-		if ok, err := v.agrees(x.plan, stage, x.Task().Spec.StepsOf(unit), c); err != nil || !ok && !c.Diverged() {
+		if ok, err := v.agrees(x.plan, stage, x.Task().Spec.StepsOf(unit), c); err != nil || !ok {
 			return errors.Join(err, fmt.Errorf("staged: the values that unit %d of round %d has received cannot be had, "+
 				"and are others than right stages send", unit, base.Round))
 		}

@@ -39,6 +39,12 @@ type Attempt struct {
 	Stage   int
 	Holders []string // accounts of the workers of all stages
 	Plan    *stages.Plan
+
+	// Done reports whether all frames of the links with a stage are exchanged, so that nothing but its word about the
+	// last of them is missing. Called where messages are received.
+	Done func(stage int) bool
+	// Word is that word, if the stage has committed to the same, and false otherwise.
+	Word func(stage int) (pipeline.Message, bool)
 }
 
 // Wires takes messages to and from the workers of a replica.
@@ -172,18 +178,20 @@ func (x *Engine) TrainBy(ctx context.Context, plan *stages.Plan, name terms.Chec
 	for _, o := range replica {
 		a.Holders = append(a.Holders, o.Worker)
 	}
+	left := x.left(a)
+	a.Done = func(stage int) bool { return left[stage] == 0 }
+	a.Word = func(stage int) (pipeline.Message, bool) {
+		if !a.Done(stage) {
+			return pipeline.Message{}, false
+		}
+		return x.word(a, stage)
+	}
 	wire, err := x.Wires.Open(ctx, a)
 	if err != nil {
 		return nil, err
 	}
 	defer wire.Close()
-	w, err := x.exchange(name, base, a, wire)
-	if errors.Is(err, pass.ErrFrame) && ctx.Err() == nil { // it diverged, or a neighbour says so
-		own, failed := x.alone(ctx, name, unit)
-		if failed == nil && own.Commit.Diverged() {
-			return own, nil
-		}
-	}
+	w, err := x.exchange(name, base, a, wire, left)
 	return w, errors.Join(ctx.Err(), err)
 }
 
@@ -198,7 +206,11 @@ func (x *Engine) unit(a Attempt, moves pipeline.Transport) *pipeline.Unit {
 	r := &pipeline.Replica{Job: handover.Of(a.Job, a.Number), Round: a.Round, Number: a.Replica, Plan: a.Plan,
 		Orders: x.orders}
 	for _, id := range a.Holders {
+		stage := len(r.Holders)
 		r.Holders = append(r.Holders, pipeline.Holder{Account: id, Verify: func(statement, signature []byte) bool {
+			if len(signature) == 0 {
+				return x.hasCommitted(r, a, stage, statement)
+			}
 			return account.VerifyJoined(id, signature, canon.Digest(statement)) == nil
 		}})
 	}
@@ -218,21 +230,25 @@ type sending struct {
 	plan *stages.Plan
 	from int
 	kept *values
+	left map[int]int
 }
 
 // Send implements pipeline.Transport.
 func (s sending) Send(to int, m pipeline.Message) error {
 	if m.Frame != nil {
 		s.kept.frame(s.plan, s.from, to, *m.Frame)
+		s.left[to]--
 	}
 	return s.Transport.Send(to, m)
 }
 
 // exchange computes a unit together with the other stages.
-func (x *Engine) exchange(name terms.Checkpoint, base *train.Checkpoint, a Attempt, wire Wire) (*engine.Work, error) {
+func (x *Engine) exchange(name terms.Checkpoint, base *train.Checkpoint, a Attempt, wire Wire,
+	left map[int]int) (*engine.Work, error) {
 	kept := newValues()
-	u := x.unit(a, sending{wire, a.Plan, a.Stage, kept})
+	u := x.unit(a, sending{wire, a.Plan, a.Stage, kept, left})
 	u.Keep = func(from int, f pass.Frame) error {
+		left[from]--
 		kept.frame(a.Plan, from, a.Stage, f)
 		return nil
 	}
@@ -263,8 +279,8 @@ func (x *Engine) exchange(name terms.Checkpoint, base *train.Checkpoint, a Attem
 	r.Conclude(own.Params, own, unit)
 	r.End = nil
 	w, err := x.NewWork(name, unit, r)
-	if err != nil || w.Commit.Diverged() {
-		return w, err
+	if err != nil {
+		return nil, err
 	}
 	for _, l := range link.OfStage(a.Plan, a.Stage) {
 		for _, e := range last {

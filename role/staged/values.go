@@ -96,6 +96,7 @@ func (v *values) read(p *stages.Plan, l terms.Link, step uint32, b []byte) error
 			return fmt.Errorf("staged: the values of a step on the link from stage %d to stage %d end early", l.From, l.To)
 		}
 		b = b[copy(x.Bytes(), b):]
+		x.Canonicalize()
 		v.put(step, t.Value, x)
 	}
 	if len(b) > 0 {

@@ -123,8 +123,13 @@ func (e *wire) Receive(from int) (m pipeline.Message, err error) {
 		case q != nil && len(q.list) > 0:
 			m, q.list = q.list[0], q.list[1:]
 			return m, nil
-		case q != nil && q.ended:
+		case q != nil && q.ended && !e.Done(from):
 			return m, errEnded
+		}
+		if m, ok := e.Word(from); ok {
+			return m, nil
+		}
+		switch {
 		case e.Clock.Now-begun > patience && !e.told[from]:
 			e.told[from] = true
 			unit := e.Replica*uint32(len(e.Holders)) + uint32(from)

@@ -1,7 +1,9 @@
 // Package channel is streams of one direction between two peers that know what they are for: the one that writes names
 // the channel, and the one that reads waits for that name, from that peer. It does not know what the bytes mean.
 //
-// A stream that comes before it is waited for is kept for a while, one for each name and peer. A new stream of the same
+// A stream that comes before it is waited for is kept for a while, one for each name and peer. Of strangers none is
+// taken, and where there is no room for another, the peer loses one that has most: a few peers that open many streams
+// do not keep others out. A new stream of the same
 // name takes the place of one that is read: its writer has begun again, and the reader fails.
 package channel
 
@@ -45,8 +47,9 @@ type key struct {
 
 // Table is the channels of a host.
 type Table struct {
-	host host.Host
-	life *lifetime.Lifetime
+	host   host.Host
+	life   *lifetime.Lifetime
+	admits func(peer.ID) bool
 
 	mu     sync.Mutex
 	early  map[key]network.Stream      // that came before they were waited for
@@ -55,9 +58,9 @@ type Table struct {
 	active map[key]network.Stream      // that are read
 }
 
-// NewTable returns the channels of a host, which Answer serves.
-func NewTable(h host.Host, life *lifetime.Lifetime) *Table {
-	return &Table{host: h, life: life, early: map[key]network.Stream{}, own: map[peer.ID]int{},
+// NewTable returns the channels of a host, which Answer serves to peers that are admitted.
+func NewTable(h host.Host, life *lifetime.Lifetime, admits func(peer.ID) bool) *Table {
+	return &Table{host: h, life: life, admits: admits, early: map[key]network.Stream{}, own: map[peer.ID]int{},
 		waits: map[key]chan network.Stream{}, active: map[key]network.Stream{}}
 }
 
@@ -146,6 +149,10 @@ func (t *Table) Answer(s network.Stream) {
 		return
 	}
 	defer t.life.Done()
+	if !t.admits(s.Conn().RemotePeer()) {
+		_ = s.Reset()
+		return
+	}
 	name, err := readName(s)
 	if err != nil || !t.take(key{name, s.Conn().RemotePeer()}, s) {
 		_ = s.Reset()
@@ -191,7 +198,7 @@ func (t *Table) take(k key, s network.Stream) bool {
 		t.forget(k)
 		_ = old.Reset()
 	}
-	if len(t.early) >= maxEarly || t.own[k.from] >= maxOwn {
+	if t.own[k.from] >= maxOwn || len(t.early) >= maxEarly && !t.makeRoom(k.from) {
 		return false
 	}
 	t.early[k] = s
@@ -204,5 +211,21 @@ func (t *Table) take(k key, s network.Stream) bool {
 			_ = s.Reset()
 		}
 	})
+	return true
+}
+
+// makeRoom ends an early stream of a peer that has most of them; false: no peer has more than the one it is for.
+func (t *Table) makeRoom(from peer.ID) bool {
+	var of key
+	for k := range t.early {
+		if t.own[k.from] > max(t.own[of.from], t.own[from]+1) {
+			of = k
+		}
+	}
+	if of.name == "" {
+		return false
+	}
+	_ = t.early[of].Reset()
+	t.forget(of)
 	return true
 }

@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"io"
 	"testing"
 	"time"
 
 	"github.com/libp2p/go-libp2p"
 	"github.com/libp2p/go-libp2p/core/host"
+	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/starling-network/starling/network/peer/lifetime"
@@ -28,7 +31,7 @@ func at(t *testing.T) (host.Host, *Table) {
 		_ = h.Close()
 		life.Wait()
 	})
-	table := NewTable(h, life)
+	table := NewTable(h, life, func(peer.ID) bool { return true })
 	h.SetStreamHandler(Protocol, table.Answer)
 	return h, table
 }
@@ -78,6 +81,42 @@ func TestChannels(t *testing.T) {
 	defer to.mu.Unlock()
 	if len(to.early)+len(to.waits)+len(to.active) != 0 {
 		t.Errorf("left over: %v %v %v", to.early, to.waits, to.active)
+	}
+}
+
+// Strangers have no streams here, and peers that have many lose one where there is no room for that of another.
+func TestRoom(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	_, from := at(t)
+	b, to := at(t)
+	to.admits = func(peer.ID) bool { return false }
+	s, err := from.Open(ctx, peer.AddrInfo{ID: b.ID(), Addrs: b.Addrs()}, "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Read(make([]byte, 1)); !errors.Is(err, network.ErrReset) {
+		t.Errorf("the stream of a stranger: %v", err)
+	}
+	to.mu.Lock()
+	defer to.mu.Unlock()
+	defer clear(to.early)
+	for i := range maxEarly {
+		k := key{fmt.Sprint("room/", i), peer.ID(fmt.Sprint(i / maxOwn))}
+		to.early[k] = s
+		to.own[k.from]++
+	}
+	if !to.makeRoom("honest") || len(to.early) != maxEarly-1 {
+		t.Errorf("no room for the first stream of a peer: there are %d", len(to.early))
+	}
+	for k := range to.early {
+		if k.from == "1" {
+			to.forget(k)
+		}
+	}
+	to.own["1"] = maxOwn
+	if to.makeRoom("1") {
+		t.Error("a peer that has most streams takes the place of another")
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/starling-network/starling/compute/stages/pass"
 	"github.com/starling-network/starling/network/peer/address"
 	"github.com/starling-network/starling/network/peer/channel"
+	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/pipeline"
@@ -43,6 +44,7 @@ const (
 	patience = 10 * time.Second       // that a stage waits for another at least, before it says so
 	buffered = 1 << 16                // bytes that are written at a time
 	lingers  = time.Minute            // a stream whose reader has not read its end
+	words    = 4                      // of a receiver, and frames of the next step, that wait to be read
 )
 
 // name is that of the channel from one stage to another in an attempt.
@@ -56,9 +58,9 @@ type queue struct {
 	fail chan error // one
 }
 
-// newQueue returns a queue for the frames and words of a link in a step and the next.
+// newQueue returns a queue for some frames, and words.
 func newQueue(frames int) *queue {
-	return &queue{came: make(chan pipeline.Message, 2*frames+4), fail: make(chan error, 1)}
+	return &queue{came: make(chan pipeline.Message, frames+words), fail: make(chan error, 1)}
 }
 
 // wire is the end of one stage.
@@ -72,6 +74,7 @@ type wire struct {
 	local   map[string]*queue // its queues of Pipes.local
 	told    map[int]bool
 	waiting time.Duration
+	until   time.Time // when it says for whom it waits, however short; zero: not known
 	working sync.WaitGroup
 }
 
@@ -92,35 +95,37 @@ func (p *Pipes) Open(ctx context.Context, a staged.Attempt) (staged.Wire, error)
 	w.waiting = patience
 	if d := p.Deadline(work.UnitID{Round: a.Round, Unit: a.Replica*n + uint32(a.Stage), Attempt: a.Number}); d > 0 {
 		w.waiting = min(max(patience, d/4), d*3/4)
+		w.until = time.Now().Add(d * 7 / 8)
 	}
 	for _, l := range link.OfStage(a.Plan, a.Stage) {
-		from, to := int(l.From), int(l.To)
-		frames := len(link.Frames(a.Plan, l))
-		if from == a.Stage {
-			w.connect(to, frames)
-		} else {
-			w.connect(from, frames)
-		}
+		w.connect(int(l.From) + int(l.To) - a.Stage)
 	}
 	return w, nil
 }
 
 // connect begins to reach a neighbour, in both directions: words go back where frames come from.
-func (w *wire) connect(other, frames int) {
+//
+// A queue has room for the frames of one step: a sender begins no other before the receiver has signed those. So a
+// neighbour that sends more fills no more memory than one that does not.
+func (w *wire) connect(other int) {
 	if w.in[other] != nil {
 		return
 	}
-	frames = max(frames, 2*len(w.Plan.Transfers))
 	if w.Holders[other] == w.ID {
-		w.in[other] = w.queue(name(w.Attempt, other, w.Stage), frames)
-		w.out[other] = &sender{direct: w.queue(name(w.Attempt, w.Stage, other), frames)}
+		w.in[other] = w.queue(name(w.Attempt, other, w.Stage), w.frames(other, w.Stage))
+		w.out[other] = &sender{direct: w.queue(name(w.Attempt, w.Stage, other), w.frames(w.Stage, other))}
 		return
 	}
-	w.in[other] = newQueue(frames)
+	w.in[other] = newQueue(w.frames(other, w.Stage))
 	s := &sender{ready: make(chan struct{})}
 	w.out[other] = s
 	w.working.Go(func() { w.dial(other, s) })
 	w.working.Go(func() { w.read(other, w.in[other]) })
+}
+
+// frames is how many frames one stage sends another in a step.
+func (w *wire) frames(from, to int) int {
+	return len(link.Frames(w.Plan, terms.Link{From: uint32(from), To: uint32(to)}))
 }
 
 // queue is the queue with a name between two stages of this worker, whichever of them is there first.
@@ -250,9 +255,18 @@ func copied(f pass.Frame) *pass.Frame {
 	return &f
 }
 
+// patient is how long the stage waits from now before it says so. A neighbour that stops shortly before the deadline
+// must not be the only one that says it waits.
+func (w *wire) patient() time.Duration {
+	if w.until.IsZero() {
+		return w.waiting
+	}
+	return max(again, min(w.waiting, time.Until(w.until)))
+}
+
 // wait waits until a neighbour is reached.
 func (w *wire) wait(other int, ready <-chan struct{}) error {
-	late := time.NewTimer(w.waiting)
+	late := time.NewTimer(w.patient())
 	defer late.Stop()
 	for {
 		select {
@@ -272,8 +286,9 @@ func (w *wire) Receive(from int) (m pipeline.Message, err error) {
 	if q == nil {
 		return m, fmt.Errorf("pipes: stage %d has no link with stage %d", w.Stage, from)
 	}
-	late := time.NewTimer(w.waiting)
+	late, look, fail := time.NewTimer(w.patient()), time.NewTicker(again), q.fail
 	defer late.Stop()
+	defer look.Stop()
 	for {
 		select {
 		case m = <-q.came:
@@ -283,9 +298,16 @@ func (w *wire) Receive(from int) (m pipeline.Message, err error) {
 		select {
 		case m = <-q.came:
 			return m, nil
-		case err = <-q.fail:
+		case err = <-fail:
 			q.fail <- err
-			return m, err
+			if !w.Done(from) {
+				return m, err
+			}
+			fail = nil // it may have committed
+		case <-look.C:
+			if m, ok := w.Word(from); ok {
+				return m, nil
+			}
 		case <-late.C:
 			w.tell(from)
 		case <-w.ctx.Done():

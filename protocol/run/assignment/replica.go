@@ -8,6 +8,7 @@ import (
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/event"
 	"github.com/starling-network/starling/protocol/run/reason"
+	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
@@ -197,4 +198,14 @@ func mayRestart(d *Assignment, unit uint32) bool {
 	return !slices.ContainsFunc(d.Replica(d.Terms, unit), func(u *work.Unit) bool {
 		return u.Status == work.Auditing || u.Status == work.Sealed || u.Status == work.Disputed
 	})
+}
+
+// Spare lets the other stages of a replica see a commitment to one of them before they are late: it may be the word
+// that they wait for.
+func Spare(d *Assignment, unit uint32) {
+	for _, u := range d.Replica(d.Terms, unit) {
+		if least := d.Env.Height + terms.MinBlocks; u.Status == work.Assigned && u.Deadline < least {
+			d.Unit(&d.RoundState, int(u.Index)).Deadline = least
+		}
+	}
 }

@@ -15,8 +15,10 @@ func (c Commitment) Digest() canon.Digest { return canon.Hash("starling/commitme
 // would get the same result.
 
 // Diverged reports whether a commitment says that the update of its unit is not finite. That of a unit that draws says
-// nothing of an update.
-func (c Commitment) Diverged() bool { return c.UpdateCID == "" && c.HandedState.CID == "" }
+// nothing of an update; that of a stage names what it has exchanged all the same.
+func (c Commitment) Diverged() bool {
+	return c.UpdateCID == "" && (c.HandedState.CID == "" || len(c.Links) > 0)
+}
 
 // Diverged returns a unit of the current round whose worker says that its update is not finite.
 func (w Window) Diverged() (Unit, bool) {

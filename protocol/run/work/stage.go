@@ -20,13 +20,12 @@ func LinksRoot(links []Exchanged) canon.Digest {
 	return canon.NewTree(heads).Root()
 }
 
-// checkLinks checks the shape of the links of a commitment to a unit that is a stage. A unit that diverged may have
-// exchanged nothing.
+// checkLinks checks the shape of the links of a commitment to a unit that is a stage. One that diverged has exchanged
+// its values like any other: without their heads a stage could say that it was sent what is not finite, and no one
+// could show that it was not.
 func checkLinks(t terms.Terms, c Commitment, unit uint32) error {
 	frames := t.Pipeline.FramesOf(unit % t.Pipeline.Stages())
 	switch want := len(frames); {
-	case c.Diverged() && len(c.Links) == 0 && c.HandedState == (HandedState{}):
-		return nil
 	case len(c.Links) != want || want == 0:
 		return fmt.Errorf("%w: %d links of a stage that has %d", refusal.ErrBadCommitment, len(c.Links), want)
 	case c.HandedState.Root != LinksRoot(c.Links) || !terms.ValidCID(c.HandedState.CID):
@@ -34,7 +33,7 @@ func checkLinks(t terms.Terms, c Commitment, unit uint32) error {
 			refusal.ErrBadCommitment, len(c.HandedState.CID), terms.MaxCID)
 	}
 	for i, l := range c.Links {
-		if l.Frames != frames[i] || l.Chain.IsZero() || len(l.Signature) == 0 || len(l.Signature) > maxSignature {
+		if l.Frames != frames[i] || l.Chain.IsZero() || len(l.Signature) > maxSignature {
 			return fmt.Errorf("%w: link %d has %d frames, and a signature of %d bytes", refusal.ErrBadCommitment, i, l.Frames,
 				len(l.Signature))
 		}
@@ -55,7 +54,8 @@ func (l RoundState) Replica(t terms.Terms, unit uint32) Units {
 
 // Agrees reports, as an error, a link about which a commitment to a unit and that of another stage of its replica,
 // which stands, say different things. Each has shown that the other side has signed what it says: so one has signed
-// both.
+// both. A commitment that stands is as good as a signature: a stage that is committed cannot keep its word from the
+// other.
 func (l RoundState) Agrees(t terms.Terms, unit uint32, c Commitment) error {
 	n := t.Pipeline.Stages()
 	stage := unit % n
@@ -66,6 +66,9 @@ func (l RoundState) Agrees(t terms.Terms, unit uint32, c Commitment) error {
 		other := link.From + link.To - stage
 		o := l.Units[unit-stage+other]
 		if o.Status == Assigned || len(o.Commit.Links) == 0 {
+			if len(c.Links[i].Signature) == 0 {
+				return fmt.Errorf("%w: no signature of stage %d, which has not committed", refusal.ErrBadCommitment, other)
+			}
 			continue
 		}
 		for k, theirs := range t.Pipeline.LinksOf(other) {

@@ -163,9 +163,10 @@ type Commitment struct {
 // Exchanged is what a stage has exchanged on a link: the head over all frames (protocol/handover), and that the other
 // side has signed it.
 type Exchanged struct {
-	Frames    uint64       `cbor:"1,keyasint"`
-	Chain     canon.Digest `cbor:"2,keyasint"`
-	Signature []byte       `cbor:"3,keyasint"` // of the other side, after its public key
+	Frames uint64       `cbor:"1,keyasint"`
+	Chain  canon.Digest `cbor:"2,keyasint"`
+	// of the other side, after its public key; none is asked for if the other side has committed to this head
+	Signature []byte `cbor:"3,keyasint"`
 }
 
 // Window has the rounds that are not settled. The fields of the embedded RoundState are those of the current round.

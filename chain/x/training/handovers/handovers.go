@@ -37,7 +37,11 @@ func signed(s run.State, from string, id work.UnitID, c work.Commitment) error {
 	replica := l.Replica(s.Terms, id.Unit)
 	stage := id.Unit % n
 	for i, link := range s.Terms.Pipeline.LinksOf(stage) {
-		signer, by := replica[link.From+link.To-stage].Worker, handover.Receiver
+		other := replica[link.From+link.To-stage]
+		if other.Status != work.Assigned && len(other.Commit.Links) > 0 { // the rules have compared both heads
+			continue
+		}
+		signer, by := other.Worker, handover.Receiver
 		if link.To == stage {
 			by = handover.Sender
 		}

@@ -816,7 +816,7 @@ type Exchanged struct {
 	Frames uint64 `protobuf:"varint,1,opt,name=frames,proto3" json:"frames,omitempty"`
 	// Digest of them, 32 bytes.
 	Chain []byte `protobuf:"bytes,2,opt,name=chain,proto3" json:"chain,omitempty"`
-	// Of the other side, after its public key.
+	// Of the other side, after its public key; empty if that has committed to the same.
 	Signature []byte `protobuf:"bytes,3,opt,name=signature,proto3" json:"signature,omitempty"`
 }
 
