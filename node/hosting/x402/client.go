@@ -77,10 +77,18 @@ func public(proxies []string) func(ctx context.Context, network, address string)
 	}
 }
 
-// Ranges that are not of the whole internet, and that netip does not know: carrier-grade translators (RFC 6598), "this
-// network" (RFC 791), and IPv4 addresses in IPv6 ones (RFC 6052), which a translator of the network resolves.
-var inside = []netip.Prefix{netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("0.0.0.0/8"),
-	netip.MustParsePrefix("64:ff9b::/96")}
+// Ranges that are not of the whole internet, and that netip does not know (RFC 6890): carrier-grade translators, "this
+// network", protocol assignments, benchmarks, reserved addresses; the metadata server of Azure; and IPv4 addresses in
+// IPv6 ones, which a translator or a tunnel of the network resolves (RFC 4291, 6052, 8215, 3056, 4380).
+var inside = prefixes("100.64.0.0/10", "0.0.0.0/8", "192.0.0.0/24", "198.18.0.0/15", "240.0.0.0/4", "168.63.129.16/32",
+	"::/96", "64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32", "fec0::/10")
+
+func prefixes(texts ...string) (all []netip.Prefix) {
+	for _, t := range texts {
+		all = append(all, netip.MustParsePrefix(t))
+	}
+	return all
+}
 
 // reachable reports whether an address is of the whole internet.
 func reachable(a netip.Addr) bool {

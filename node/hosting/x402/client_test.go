@@ -32,6 +32,8 @@ func TestReachable(t *testing.T) {
 		"100.64.0.1": false, "0.0.0.0": false, "0.1.2.3": false, "224.0.0.1": false, "255.255.255.255": false,
 		"::1": false, "::": false, "fe80::1": false, "fd00::1": false, "::ffff:127.0.0.1": false,
 		"64:ff9b::7f00:1": false, "ff02::1": false,
+		"192.0.0.192": false, "198.18.0.1": false, "240.0.0.1": false, "168.63.129.16": false, "::7f00:1": false,
+		"64:ff9b:1::a00:1": false, "2002:a00:1::1": false, "2001::1": false, "fec0::1": false,
 	} {
 		if got := reachable(netip.MustParseAddr(text)); got != want {
 			t.Errorf("%s: %v", text, got)
