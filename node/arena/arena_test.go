@@ -52,7 +52,7 @@ func begin(t *testing.T) *contest {
 	path, err := SetOf(c.dir, set.Root())
 	c.must(err)
 	ServeSet(c.mux, path)
-	c.Standing.Contest, err = arena.Create(1, "host", arena.Terms{Title: "x", Prize: 1, Panel: 2, Set: set.Root(),
+	c.Standing.Contest, err = arena.Create(1, "host", arena.Terms{Title: "x", Prize: 1, Panel: 3, Set: set.Root(),
 		Vocab: vocab, Examples: uint32(len(set.Examples)), Length: 8, MaxBytes: 1 << 20, Most: 9, Entering: 10, Revealing: 10,
 		Judging: 100, Places: 2, Tokenizer: canon.Sum("tokenizer")}, 0)
 	c.must(err)

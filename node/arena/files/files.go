@@ -136,7 +136,7 @@ func (l List) check() error {
 			return fmt.Errorf("%w: a file with the name %.60q", ErrList, f.Name)
 		case i > 0 && l.Files[i-1].Name >= f.Name:
 			return fmt.Errorf("%w: %s is not in order", ErrList, f.Name)
-		case f.Bytes > arena.MaxBytes:
+		case f.Bytes == 0 || f.Bytes > arena.MaxBytes:
 			return fmt.Errorf("%w: %s has %d bytes", ErrList, f.Name, f.Bytes)
 		}
 	}

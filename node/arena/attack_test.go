@@ -1,0 +1,97 @@
+package arena
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/node/arena/files"
+	"github.com/starling-network/starling/protocol/arena"
+)
+
+// reported lets the evaluator judge until half of the phase is past, and returns its report.
+func (c *contest) reported() arena.Report {
+	c.t.Helper()
+	c.height = 60
+	c.must(c.judge().Block(c.t.Context(), market{c}, c.height))
+	if c.seals != 1 {
+		c.t.Fatalf("%d seals", c.seals)
+	}
+	c.open()
+	c.must(c.judge().Block(c.t.Context(), market{c}, c.height))
+	return *c.Opinions[0].Report
+}
+
+// A host that takes its base away accuses no entry: the contest is without its set. Models tuned from the base would be
+// copies of the first one, which may be the host's.
+func TestBaseIsGone(t *testing.T) {
+	for name, url := range map[string]string{"away": "/nowhere", "another": "/first"} {
+		c := begin(t)
+		c.enter(c.write("first", 1, 8))
+		c.Terms.Base, c.Terms.BaseURL = canon.Sum("base"), c.url+url
+		if r := c.reported(); !r.Absent {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+}
+
+// A file with no bytes is in no list: it would have no limit.
+func TestListsOfEmptyFiles(t *testing.T) {
+	c := begin(t)
+	list := files.List{Files: []files.File{{Name: "config.json", Bytes: 2}, {Name: "model.safetensors"}}}
+	asked := false
+	c.mux.HandleFunc("GET /liar/"+files.NameList, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write(list.Encode())
+	})
+	c.mux.HandleFunc("GET /liar/model.safetensors", func(http.ResponseWriter, *http.Request) { asked = true })
+	c.All = append(c.All, arena.Entry{Number: 1, Account: "liar", Model: list.Digest(), URL: c.url + "/liar"})
+	if r := c.reported(); asked || r.Entries[0].Status != arena.Absent {
+		t.Errorf("asked %v, %+v", asked, r)
+	}
+}
+
+// An entry whose server sends nothing keeps no other from being evaluated, and no evaluator from its seal.
+func TestSlowServers(t *testing.T) {
+	c := begin(t)
+	stop := make(chan struct{})
+	t.Cleanup(func() { close(stop) })
+	c.mux.HandleFunc("/slow/", func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-r.Context().Done():
+		case <-stop:
+		}
+	})
+	c.All = append(c.All, arena.Entry{Number: 1, Account: "slow", Model: canon.Sum("x"), URL: c.url + "/slow"})
+	c.Entries++
+	c.enter(c.write("second", 2, 8))
+	j := c.judge()
+	j.began, j.height = time.Now().Add(-time.Second), 0 // blocks of a tenth of a second
+	c.must(j.Block(t.Context(), market{c}, 10))
+	if _, err := os.Stat(filepath.Join(j.Dir, "1", "losses-2.cbor")); err != nil || c.seals > 0 {
+		t.Errorf("the second one waits for the first: %v, %d seals", err, c.seals)
+	}
+	c.must(j.Block(t.Context(), market{c}, 60))
+	if c.seals != 1 {
+		t.Errorf("%d seals", c.seals)
+	}
+}
+
+// Files of a contest whose panel the account is no longer in are removed.
+func TestFilesOfEarlierPanels(t *testing.T) {
+	c := begin(t)
+	c.enter(c.write("first", 1, 8))
+	c.height = 60
+	c.must(c.judge().Block(t.Context(), market{c}, c.height))
+	dir := filepath.Join(c.dir, "judge", "1")
+	if _, err := os.Stat(dir); err != nil {
+		t.Fatal(err)
+	}
+	c.Panel = []string{"other", "third", "fourth"}
+	c.must(c.judge().Block(t.Context(), market{c}, c.height))
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Error("they stay")
+	}
+}
