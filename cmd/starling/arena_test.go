@@ -44,7 +44,7 @@ func TestArena(t *testing.T) {
 	l.refuses(2, "ARENA_TEXT", l.as("consumer", "market", "arena", "create", text, "--tokenizer", l.folder("bob"),
 		"--prize", "20", "--window", "1000")...)
 	create := l.as("consumer", "market", "arena", "create", text, "--tokenizer", l.folder("bob"), "--prize", "20",
-		"--bond", "5", "--deposit", "1", "--fee", "0.5", "--window", "16", "--examples", "120", "--evaluators", "2",
+		"--bond", "5", "--deposit", "1", "--fee", "0.5", "--window", "16", "--examples", "120", "--evaluators", "3",
 		"--entries", "3", "--enter-blocks", "2000", "--reveal-blocks", "1000", "--judge-blocks", "1000", "--places", "2",
 		"-o", "json")
 	var c arena.Shown
@@ -94,7 +94,7 @@ func (l *ledger) judged(on []string) {
 	var c arena.Shown
 	out := l.says("", append(on, "market", "arena", "show", "1", "-o", "json")...)
 	l.must(json.Unmarshal([]byte(out), &c))
-	if c.Phase != "paid" || len(c.Entries) != 3 || len(c.Panel) != 2 {
+	if c.Phase != "paid" || len(c.Entries) != 3 || len(c.Panel) != 3 {
 		l.t.Fatal(out)
 	}
 	ann, bob, cyd := c.Entries[0], c.Entries[1], c.Entries[2]
@@ -109,7 +109,7 @@ func (l *ledger) judged(on []string) {
 		return n
 	}
 	// all accounts paid some fees of transactions
-	for name, want := range map[string]float64{"consumer": 79, "ann": 106.67, "bob": 113.33, "cyd": 99} {
+	for name, want := range map[string]float64{"consumer": 78.5, "ann": 106.67, "bob": 113.33, "cyd": 99} {
 		if got := float64(held(name)) / 1e6; got > want+0.005 || got < want-0.2 {
 			l.t.Errorf("%s has %g ZEN, wanted about %g", name, got, want)
 		}

@@ -23,17 +23,19 @@ const (
 	MaxURL      = 256 // bytes
 	MaxEntries  = 64
 	MaxPanel    = 7 // evaluators of a draw
-	MinPanel    = 2
+	MinPanel    = 3
 	MinExamples = 100
 	MaxExamples = 100_000
 	MaxVocab    = 1 << 20
 	MaxLength   = 1 << 16 // tokens of an example
-	MaxBytes    = 1 << 40 // of a model
+	MaxBytes    = 1 << 34 // of a model: evaluators have several in memory, as float32
 	MaxAmount   = 1 << 53 // grains
 	MinBlocks   = 5       // of a phase
 	MaxBlocks   = 5_000_000
 	MaxReport   = 16 << 10 // bytes of a report
+	MaxWorst    = 1000     // nats: above it the mean loss of no model is too large
 	maxDraws    = 3        // panels, until the contest is void
+	work        = 1 << 23  // MiB of models times tokens of examples that a block of Judging is enough for
 
 	million = 1_000_000
 )
@@ -61,7 +63,7 @@ type Terms struct {
 	Bond    uint64 `cbor:"4,keyasint"` // grains that the host loses if it does not reveal the set
 	Deposit uint64 `cbor:"5,keyasint"` // grains that an entrant loses if its model is not revealed, invalid or a copy
 	Fee     uint64 `cbor:"6,keyasint"` // grains of each evaluator whose report is that of the majority
-	Panel   uint32 `cbor:"7,keyasint"` // evaluators
+	Panel   uint32 `cbor:"7,keyasint"` // evaluators, an odd number
 
 	Set      canon.Digest `cbor:"8,keyasint"`  // root of the hidden set
 	Examples uint32       `cbor:"9,keyasint"`  // of it
@@ -99,8 +101,8 @@ func (t Terms) Validate() error {
 	case t.Prize == 0 || max(t.Prize, t.Bond, t.Deposit, t.Fee) >= MaxAmount:
 		return reject("a prize of %d, a bond of %d, a deposit of %d and a fee of %d grains, wanted 1 and 0 to 2^53", t.Prize,
 			t.Bond, t.Deposit, t.Fee)
-	case t.Panel < MinPanel || t.Panel > MaxPanel:
-		return reject("%d evaluators, wanted %d to %d", t.Panel, MinPanel, MaxPanel)
+	case t.Panel < MinPanel || t.Panel > MaxPanel || t.Panel%2 == 0:
+		return reject("%d evaluators, wanted an odd number of %d to %d", t.Panel, MinPanel, MaxPanel)
 	case t.Set.IsZero() || t.Examples < MinExamples || t.Examples > MaxExamples:
 		return reject("a hidden set of %d examples, wanted %d to %d and its root", t.Examples, MinExamples, MaxExamples)
 	case t.Vocab < 2 || t.Vocab > MaxVocab || t.Length < 2 || t.Length > MaxLength:
@@ -113,10 +115,18 @@ func (t Terms) Validate() error {
 			MaxBlocks)
 	case t.Tokenizer.IsZero() || !URL(t.About):
 		return reject("no digest of a tokenizer, or a page at %q, wanted an URL of at most %d bytes", t.About, MaxURL)
+	case t.effort() > uint64(t.Judging)*work:
+		return reject("%d blocks for %d models of %d bytes and %d examples of %d tokens, wanted %d", t.Judging, t.Most,
+			t.MaxBytes, t.Examples, t.Length, t.effort()/work+1)
 	case t.Base.IsZero() != (t.BaseURL == "") || !URL(t.BaseURL):
 		return reject("a base at %q, wanted its digest and an URL of at most %d bytes, or neither", t.BaseURL, MaxURL)
 	}
 	return t.shared()
+}
+
+// effort is what an evaluator may have to compute, in MiB of models times tokens of examples.
+func (t Terms) effort() uint64 {
+	return (t.MaxBytes*uint64(t.Most)>>20 + 1) * uint64(t.Examples) * uint64(t.Length)
 }
 
 // shared checks how the prize is shared.
@@ -126,6 +136,8 @@ func (t Terms) shared() error {
 		return fmt.Errorf("%w: a curve of number %d", ErrTerms, t.Curve)
 	case t.Places == 0 || t.Places > MaxEntries || t.Curve == Winner && t.Places != 1:
 		return fmt.Errorf("%w: %d places, wanted 1 to %d, and 1 where the winner takes all", ErrTerms, t.Places, MaxEntries)
+	case t.Worst > MaxWorst*million:
+		return fmt.Errorf("%w: a worst loss of %d millionths of a nat, wanted at most %d nats", ErrTerms, t.Worst, MaxWorst)
 	case (t.Width > 0) != (t.Curve == Softmax):
 		return fmt.Errorf("%w: a width of %d for the curve %s", ErrTerms, t.Width, t.Curve)
 	}

@@ -16,8 +16,12 @@ const (
 	silencePPM = 100_000
 )
 
-// MaxEvaluators is the most evaluators of a network.
-const MaxEvaluators = 1_000
+// MaxEvaluators is the most evaluators of a network. MaxPanels is in how many panels one is before it is drawn for no
+// other: hosts set the fee and the time, and contests that are more than an evaluator can do would take its bond.
+const (
+	MaxEvaluators = 1_000
+	MaxPanels     = 3
+)
 
 // Evaluator is an account that evaluates models for fees. It is a registered verifier, and is drawn in proportion to
 // the stake that it has there.
@@ -27,6 +31,9 @@ type Evaluator struct {
 	Ready   bool   `cbor:"3,keyasint"`           // may be drawn
 	Panels  uint32 `cbor:"4,keyasint,omitempty"` // in which it is
 }
+
+// Free reports whether an evaluator may be drawn, by its bond and its panels.
+func (e Evaluator) Free() bool { return e.Ready && e.Bond >= MinBond && e.Panels < MaxPanels }
 
 // Offer makes an account an evaluator, or ready again, with more uzen in its bond.
 func (e Evaluator) Offer(more uint64) (Evaluator, error) {

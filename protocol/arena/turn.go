@@ -184,13 +184,20 @@ func (c *Contest) bond(back bool, entries []Entry) {
 	c.pay("", c.Terms.Bond-each*uint64(len(entries)), ForBond)
 }
 
-// settle ends a contest by the report of the majority. The members that opened it have their fees.
+// settle ends a contest by the report of the majority. The members that opened it have their fees, if it has an entry
+// with losses: a report without any needs no work, and evaluators must gain nothing by agreeing on it. The pool has the
+// fees then, so that a host gains nothing either.
 func (c Contest) settle(r Report, w World) Contest {
 	c.Phase, c.Report = Paid, r.Digest()
 	fees := uint64(c.Terms.Panel) * c.Terms.Fee
+	worked := slices.ContainsFunc(r.Entries, func(j Judged) bool { return j.Status == Placed })
 	for _, o := range w.Opinions {
 		if o.Report != nil && o.Report.Digest() == c.Report {
-			c.pay(o.Account, c.Terms.Fee, ForFee)
+			to := o.Account
+			if !worked {
+				to = ""
+			}
+			c.pay(to, c.Terms.Fee, ForFee)
 			fees -= c.Terms.Fee
 		}
 	}

@@ -56,8 +56,12 @@ const (
 	reportGas = 20_000
 )
 
-// turned is how many contests a block turns at most. The others follow in the next block.
-const turned = 10
+// turned is how many contests a block turns at most. The others follow in the next block. again is after how many
+// blocks a contest is turned again that could not be.
+const (
+	turned = 10
+	again  = 1_000
+)
 
 // Beacon is the beacon of a block.
 type Beacon interface {

@@ -31,14 +31,30 @@ func (k *Keeper) EndBlock(ctx context.Context) error {
 	}
 	for _, key := range due {
 		err := adapter.Isolate(ctx, func(ctx context.Context) error { return k.turn(ctx, key.K2(), beacon) })
-		if err != nil { // no contest stops the blocks, or is tried again in each
-			sdk.UnwrapSDKContext(ctx).Logger().Error("arena: a contest cannot proceed", "contest", key.K2(), "error", err)
+		if err == nil {
+			continue
+		}
+		// no contest stops the blocks, is tried again in each, or keeps its coins for ever
+		sdk.UnwrapSDKContext(ctx).Logger().Error("arena: a contest cannot proceed", "contest", key.K2(), "error", err)
+		err = adapter.Isolate(ctx, func(ctx context.Context) error { return k.postpone(ctx, key.K2()) })
+		if err != nil {
 			if err := k.until.Remove(ctx, key); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// postpone lets the phase of a contest last longer.
+func (k *Keeper) postpone(ctx context.Context, id uint64) error {
+	old, err := k.contest(ctx, id)
+	if err != nil {
+		return err
+	}
+	c := old
+	c.Until = height(ctx) + again
+	return k.save(ctx, old, c)
 }
 
 // turn ends the phase of a contest.
@@ -94,7 +110,7 @@ func (k *Keeper) candidates(ctx context.Context) (list []arena.Candidate, err er
 		return nil, err
 	}
 	err = k.evaluators.Walk(ctx, nil, func(who string, e arena.Evaluator) (bool, error) {
-		if !e.Ready || e.Bond < arena.MinBond {
+		if !e.Free() {
 			return false, nil
 		}
 		p, err := k.registry.Get(ctx, who)

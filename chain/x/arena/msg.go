@@ -149,9 +149,14 @@ func (k messages) RevealEntry(ctx context.Context, m *arenapb.MsgRevealEntry) (*
 
 // Evaluate implements arenapb.MsgServer.
 func (k messages) Evaluate(ctx context.Context, m *arenapb.MsgEvaluate) (*arenapb.MsgEvaluateResponse, error) {
+	params, err := k.registry.Params(ctx)
+	if err != nil {
+		return nil, err
+	}
 	p, err := k.registry.Get(ctx, m.Sender)
-	if err != nil || !p.Has(crew.Verifier) {
-		return nil, ErrorTable.Wrap(fmt.Errorf("%w: %s is no registered verifier", arena.ErrEvaluator, m.Sender))
+	if err != nil || !p.Eligible(crew.Verifier, params) {
+		return nil, ErrorTable.Wrap(fmt.Errorf("%w: %s is no registered verifier with the stake of one", arena.ErrEvaluator,
+			m.Sender))
 	}
 	old, err := k.evaluator(ctx, m.Sender)
 	if err != nil {

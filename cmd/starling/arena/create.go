@@ -51,7 +51,9 @@ The prize is shared by places. --curve linear (the default) gives K places parts
 parts that fall to 1/e for each --width nats of loss; winner all to the first. Entries that no duel tells apart share
 places. --worst is the largest mean loss, in nats a token, that has a place. Entries that an evaluator finds to be
 copies of earlier ones lose --deposit, as do those that are not revealed. --base is a public model that entries may be
-tuned from: without it, two models tuned from one base are copies of each other.
+tuned from: without it, two models tuned from one base are copies of each other. It must be served until the contest is
+over: if evaluators cannot get it, the host has hidden its set. One party may enter many models: without --worst, and
+with deposits whose sum is below the prize, it can fill the contest with weak ones.
 
 Amounts are in ZEN, or in another coin with its symbol, such as 25usdc: the same in all.
 
@@ -78,7 +80,7 @@ With -o json: the contest, as starling market arena show prints it.`,
 	f.StringVar(&o.fee, "fee", "", "of each evaluator (default: a hundredth of the prize)")
 	f.IntVar(&o.window, "window", 128, "tokens of an example")
 	f.IntVar(&o.examples, "examples", 2000, "most examples of the set")
-	f.Uint32Var(&o.terms.Panel, "evaluators", 3, "evaluators that are drawn, 2 to 7: more than half must agree")
+	f.Uint32Var(&o.terms.Panel, "evaluators", 3, "evaluators that are drawn, 3, 5 or 7: more than half must agree")
 	f.Uint32Var(&o.terms.Most, "entries", 32, "most entries")
 	f.Uint64Var(&o.mebibytes, "max-size", 4096, "largest model in MiB")
 	f.Uint32Var(&o.terms.Entering, "enter-blocks", 10_000, "blocks in which models are entered")
@@ -110,7 +112,7 @@ func (o *hosting) check(cmd *cobra.Command) error {
 	if o.terms.Places == 0 {
 		o.terms.Places = map[arena.Curve]uint32{arena.Linear: 3, arena.Softmax: 3, arena.Winner: 1}[o.terms.Curve]
 	}
-	const most = 1000 // nats
+	const most = arena.MaxWorst
 	switch {
 	case o.Home == "":
 		return usage.Error(cmd, errors.New("--home is needed: the folder of the account that hosts"))

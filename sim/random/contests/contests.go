@@ -45,9 +45,9 @@ func Next(ctx context.Context, d draw.Source, c *client.Client, in coin.Coin, am
 func create(d draw.Source, host string, in coin.Coin, amount uint64) sdk.Msg {
 	blocks := func() uint32 { return uint32(d.UpTo(4, 9)) } // now and then too few
 	t := arena.Terms{Title: fmt.Sprintf("%x", d.Uint64()), Denom: in.Denom, Prize: amount / 2, Bond: amount / 8,
-		Deposit: amount / 50, Fee: amount / 100, Panel: uint32(d.UpTo(2, 3)), Set: canon.Sum("set"), Examples: 100,
-		Tokenizer: canon.Sum("tokenizer"),
-		Vocab:     10, Length: 10, MaxBytes: 1000, Most: uint32(d.UpTo(1, 5)), Entering: blocks(), Revealing: blocks(),
+		Deposit: amount / 50, Fee: amount / 100, Panel: uint32(d.UpTo(2, 3)) | 1, Set: canon.Sum("set"), Examples: 100,
+		Tokenizer: canon.Sum("tokenizer"), Vocab: 10, Length: 10, MaxBytes: 1000, Most: uint32(d.UpTo(1, 5)),
+		Entering: blocks(), Revealing: blocks(),
 		Judging: blocks(), Curve: arena.Curve(d.Intn(3)), Places: uint32(d.UpTo(1, 4))}
 	switch t.Curve {
 	case arena.Winner:
