@@ -15,6 +15,7 @@ import (
 	module "github.com/starling-network/starling/client/module/arena"
 	"github.com/starling-network/starling/compute/model/architecture"
 	modelfolder "github.com/starling-network/starling/compute/model/folder"
+	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/node/arena/files"
 	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/protocol/arena"
@@ -68,7 +69,7 @@ func (c *contest) must(err error) {
 }
 
 // write writes the folder of a model.
-func (c *contest) write(name string, seed uint64, positions int) string {
+func (c *contest) write(name string, seed uint64, positions int, changes ...func(map[string]*tensor.Tensor)) string {
 	c.t.Helper()
 	config, err := architecture.Parse(architecture.GPT2, map[string]any{"vocab_size": vocab, "n_positions": positions,
 		"n_embd": 16, "n_layer": 1, "n_head": 2, "n_inner": 32})
@@ -76,6 +77,9 @@ func (c *contest) write(name string, seed uint64, positions int) string {
 	dir := filepath.Join(c.dir, name)
 	c.must(os.MkdirAll(dir, 0o755))
 	m := modelfolder.Model{Config: config, Tensors: config.Init(seed)}
+	for _, change := range changes {
+		change(m.Tensors)
+	}
 	list, err := m.Files(1 << 30)
 	c.must(err)
 	for _, f := range list {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/node/arena/files"
 	"github.com/starling-network/starling/protocol/arena"
 )
@@ -93,5 +94,23 @@ func TestFilesOfEarlierPanels(t *testing.T) {
 	c.must(c.judge().Block(t.Context(), market{c}, c.height))
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
 		t.Error("they stay")
+	}
+}
+
+// A first entry with the layers of another model, and a loss that is too large for a place, does not make the other a
+// copy.
+func TestUselessEntriesAccuseNone(t *testing.T) {
+	for worst, want := range map[uint64]arena.Status{0: arena.Copy, 4_000_000: arena.Placed} {
+		c := begin(t)
+		c.Terms.Worst = worst
+		c.enter(c.write("useless", 1, 8, func(w map[string]*tensor.Tensor) {
+			for i := range w["transformer.ln_f.weight"].F32() {
+				w["transformer.ln_f.weight"].F32()[i] = 1000
+			}
+		}))
+		c.enter(c.write("second", 1, 8))
+		if r := c.reported(); r.Entries[1].Status != want {
+			t.Errorf("%d: %+v", worst, r)
+		}
 	}
 }
