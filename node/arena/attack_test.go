@@ -1,6 +1,7 @@
 package arena
 
 import (
+	"crypto/sha256"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -42,8 +43,10 @@ func TestBaseIsGone(t *testing.T) {
 // A file with no bytes is in no list: it would have no limit.
 func TestListsOfEmptyFiles(t *testing.T) {
 	c := begin(t)
-	list := files.List{Files: []files.File{{Name: "config.json", Bytes: 2}, {Name: "model.safetensors"}}}
+	list := files.List{Files: []files.File{{Name: "config.json", Bytes: 2, Sum: sha256.Sum256([]byte("{}"))},
+		{Name: "model.safetensors"}}}
 	asked := false
+	c.mux.HandleFunc("GET /liar/config.json", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("{}")) })
 	c.mux.HandleFunc("GET /liar/"+files.NameList, func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write(list.Encode())
 	})

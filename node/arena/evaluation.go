@@ -157,8 +157,8 @@ func (e *evaluation) judge(ctx context.Context, entry arena.Entry) (arena.Judged
 	return arena.Judged{Status: arena.Placed, Losses: duel.Digest(losses), Mean: duel.Mean(losses)}, losses, nil
 }
 
-// copies finds the first earlier entry that an entry is a copy of; 0: the base of the contest. An entry whose loss is too
-// large for a place accuses none: it may have layers of many models.
+// copies finds the first earlier entry that an entry is a copy of; 0: the base of the contest. An entry whose loss is
+// too large for a place accuses none: it may have layers of many models.
 func (e *evaluation) copies(ctx context.Context, r arena.Report, losses [][]uint32, base []uint32,
 	i int) (of uint32, _ bool, _ error) {
 	if base != nil && copied.Alike(base, losses[i]) {

@@ -28,7 +28,7 @@ const (
 	mostVectors  = 8  // of a matrix, along each of its dimensions
 	leastLength  = 16 // of a vector: shorter ones of independent models may be alike
 	likeness     = 0.8
-	tuned        = 0.95 // likeness of what was learnt on top of a base: tuning on one text has common directions
+	tuned        = 0.95 // likeness of the parts learnt on top of a base: tuning on one text has common directions
 	direct       = 0.95 // of the vectors in the same place: others are not looked at
 )
 

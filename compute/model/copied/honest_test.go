@@ -76,7 +76,7 @@ func TestTunedALittle(t *testing.T) {
 	}
 }
 
-// A copy in which some evenly spaced vectors of all matrices are drawn anew is found: which are compared is not known
+// A copy in which some evenly spaced vectors of all matrices are drawn again is found: which are compared is not known
 // before.
 func TestCopiesThatChangeSomeVectors(t *testing.T) {
 	c := config(t, architecture.Llama)
