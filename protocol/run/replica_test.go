@@ -220,3 +220,24 @@ func TestWaitingIsNoReportOfAnUpdate(t *testing.T) {
 		t.Errorf("a member that has waited cannot report an update: %v", err)
 	}
 }
+
+// A worker with two stages of a replica forfeits both with a verdict about one: no verifier is asked for the other.
+func TestAllStagesOfALiarAreForfeited(t *testing.T) {
+	terms := inStages()
+	terms.Units = 3
+	g := begin(t, terms, newMembers(2, 2))
+	g.toAudits()
+	if g.s.Units[0].Worker != g.s.Units[2].Worker {
+		t.Fatal("no worker has two stages")
+	}
+	g.dispute(0, true)
+	if n := len(g.s.RolledBack); n != 1 {
+		t.Fatalf("%d rounds with void commitments", n)
+	}
+	if u := g.s.RolledBack[0].Units[2]; u.Status != work.Accepted {
+		t.Errorf("the other stage of the liar is open: %+v", u)
+	}
+	if u := g.s.RolledBack[0].Units[1]; u.Status == work.Accepted || u.Status == work.Assigned {
+		t.Errorf("the stage of the other is not audited: %+v", u)
+	}
+}

@@ -73,6 +73,9 @@ func (d *Lineage) voidReplicas() {
 		d.Emit(event.Event{Kind: event.RolledBack, Round: void.Round})
 		d.rollbacks.markRolledBack(void, d.sentenced())
 	}
+	if len(d.Voided) > 0 {
+		d.rollbacks.forfeit() // other stages of the convicted worker
+	}
 	d.Voided = nil
 }
 
