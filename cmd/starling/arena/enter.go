@@ -32,8 +32,8 @@ func enterCommand(c *terminal.Console) *cobra.Command {
 deposit; no other account learns which model it is before starling market arena reveal publishes it. Keep the files as
 they are, and the folder arena/ of --home, which has the salt of the commitment. Of two models of which one is a copy,
 the earlier entry has the place; where the terms name no base, two models that are tuned from one public model are
-copies of each other, and the first that is entered has the place. A folder with code, or with weights in other
-formats, is refused.
+copies of each other, and the first that is entered has the place. A folder with code, with weights in other formats, or
+with another tokenizer than the contest has, is refused.
 
 With -o json: {"contest","entry","model"}.`,
 		Example: `  starling market arena enter 3 out/quickstart --home net/worker`,
