@@ -46,7 +46,9 @@ func TestListsOfEmptyFiles(t *testing.T) {
 	list := files.List{Files: []files.File{{Name: "config.json", Bytes: 2, Sum: sha256.Sum256([]byte("{}"))},
 		{Name: "model.safetensors"}}}
 	asked := false
-	c.mux.HandleFunc("GET /liar/config.json", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("{}")) })
+	c.mux.HandleFunc("GET /liar/config.json", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte("{}"))
+	})
 	c.mux.HandleFunc("GET /liar/"+files.NameList, func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write(list.Encode())
 	})
