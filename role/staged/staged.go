@@ -40,8 +40,8 @@ type Attempt struct {
 	Holders []string // accounts of the workers of all stages
 	Plan    *stages.Plan
 
-	// Done reports whether all frames of the links with a stage are exchanged, so that nothing but its word about the
-	// last of them is missing. Called where messages are received.
+	// Done reports whether all frames of the links with a stage are exchanged, so that its word about the last of
+	// them alone is missing. Called where messages are received.
 	Done func(stage int) bool
 	// Word is that word, if the stage has committed to the same, and false otherwise.
 	Word func(stage int) (pipeline.Message, bool)

@@ -45,7 +45,7 @@ func (x *Engine) taken(a Attempt, stage int) map[int]handover.Head {
 	return heads
 }
 
-// word is what a stage that has committed would have signed of what this one has sent.
+// word is the message, without a signature, that a stage that has committed owes this one.
 func (x *Engine) word(a Attempt, stage int) (m pipeline.Message, ok bool) {
 	m.Voucher.By = handover.Receiver
 	m.Voucher.Head, ok = x.taken(a, stage)[a.Stage]

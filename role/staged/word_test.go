@@ -11,7 +11,7 @@ import (
 	"github.com/starling-network/starling/role/pipeline"
 )
 
-// What a neighbour has committed to in this attempt is its word, and nothing else is.
+// The commitment of a neighbour in this attempt is its word, and one of another attempt is none.
 func TestACommitmentIsAWord(t *testing.T) {
 	p, l := pair()
 	chain := canon.Sum("head")
