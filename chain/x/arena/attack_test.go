@@ -14,7 +14,8 @@ import (
 
 func small() arena.Terms {
 	return arena.Terms{Title: "x", Prize: 1000, Bond: 100, Deposit: 10, Fee: 5, Panel: 3, Set: canon.Sum("set"),
-		Examples: 100, Vocab: 10, Length: 10, MaxBytes: 10, Most: 1, Entering: 20, Revealing: 20, Judging: 20, Places: 1}
+		Examples: 100, Vocab: 10, Length: 10, MaxBytes: 10, Most: 1, Entering: 20, Revealing: 20, Judging: 20, Places: 1,
+		Tokenizer: canon.Sum("tokenizer"), About: "https://contest.example"}
 }
 
 // broken is a bank that cannot pay.
