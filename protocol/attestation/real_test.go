@@ -61,7 +61,7 @@ var real = time.Date(2023, 7, 1, 1, 0, 0, 0, time.UTC)
 // A real report of a Milan passes each check that its files allow, with the pinned roots of a new network: of
 // the library's data only the list of revoked certificates is missing.
 func TestRealReport(t *testing.T) {
-	milan := blocks(sevdata.MilanVcekBytes)
+	milan := blocks(sevtrust.AskArkMilanVcekBytes)
 	e := attestation.Evidence{Quote: sevdata.AttestationBytes,
 		Certificates: [][]byte{sevdata.VcekBytes, milan[0], milan[1]}}
 	if b := blocks(sevdata.VcekBytes); len(b) > 0 {
