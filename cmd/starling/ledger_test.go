@@ -138,7 +138,11 @@ func (l *ledger) governs() {
 	on := []string{"--network", l.network}
 	draft := l.says(`"epoch_blocks": "3600"`, append(on, "network", "gov", "params", "registry")...)
 	for _, module := range gov.Governed() {
-		l.says("MsgUpdateParams", append(on, "network", "gov", "params", module)...)
+		message := "MsgUpdateParams"
+		if module == "attestation" { // its parameters are roots
+			message = "MsgPinRoots"
+		}
+		l.says(message, append(on, "network", "gov", "params", module)...)
 	}
 	l.refuses(2, "there is no module", append(on, "network", "gov", "params", "weather")...)
 	file := filepath.Join(l.dir, "epochs.json")
