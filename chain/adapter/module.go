@@ -70,6 +70,15 @@ func Most(limit uint32) int {
 	return int(limit)
 }
 
+// Below are the numbers below one, the highest first; 0: all.
+func Below(before uint64) *collections.Range[uint64] {
+	within := new(collections.Range[uint64]).Descending()
+	if before > 0 {
+		within = within.EndExclusive(before)
+	}
+	return within
+}
+
 // Denom is the network's own coin: 10^6 uzen are 1 ZEN.
 const Denom = "uzen"
 

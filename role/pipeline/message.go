@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/stages"
@@ -19,6 +20,20 @@ import (
 type Message struct {
 	Frame   *pass.Frame
 	Voucher handover.Voucher
+}
+
+// Clone is the message with values of its own: its sender continues with those that it has.
+func (m Message) Clone() Message {
+	if m.Frame == nil {
+		return m
+	}
+	f := *m.Frame
+	f.Values = slices.Clone(f.Values)
+	for i, x := range f.Values {
+		f.Values[i] = x.Clone()
+	}
+	m.Frame = &f
+	return m
 }
 
 // ErrMessage is wrapped by every reason why bytes are no message of a stage.

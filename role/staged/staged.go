@@ -47,6 +47,14 @@ type Attempt struct {
 	Word func(stage int) (pipeline.Message, bool)
 }
 
+// Unit is the number of the unit that a stage of the replica is.
+func (a Attempt) Unit(stage int) uint32 { return a.Replica*uint32(len(a.Holders)) + uint32(stage) }
+
+// Channel names the messages from one stage to another.
+func (a Attempt) Channel(from, to int) string {
+	return fmt.Sprintf("%s/%d/%d/%d/%d-%d", a.Job, a.Round, a.Replica, a.Number, from, to)
+}
+
 // Wires takes messages to and from the workers of a replica.
 type Wires interface {
 	// Sign signs for the account of the party. The signature follows the public key.
@@ -254,7 +262,7 @@ func (x *Engine) exchange(name terms.Checkpoint, base *train.Checkpoint, a Attem
 	}
 	var last []pipeline.Exchange
 	u.Exchanged = func(all []pipeline.Exchange) { last = all }
-	unit := a.Replica*uint32(len(a.Holders)) + uint32(a.Stage)
+	unit := a.Unit(a.Stage)
 	of := x.Task().Of(unit)
 	weights := map[string]*tensor.Tensor{}
 	for i, n := range base.Names {

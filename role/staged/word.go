@@ -15,9 +15,9 @@ import (
 // left is the number of frames that a stage has to exchange with each of its neighbours, in both directions.
 func (x *Engine) left(a Attempt) map[int]int {
 	left := map[int]int{}
-	unit := a.Replica*uint32(len(a.Holders)) + uint32(a.Stage)
+	steps := int(x.Task().Spec.StepsOf(a.Unit(a.Stage)))
 	for _, l := range link.OfStage(a.Plan, a.Stage) {
-		left[int(l.From)+int(l.To)-a.Stage] += len(link.Frames(a.Plan, l)) * int(x.Task().Spec.StepsOf(unit))
+		left[int(l.From)+int(l.To)-a.Stage] += len(link.Frames(a.Plan, l)) * steps
 	}
 	return left
 }
@@ -27,7 +27,7 @@ func (x *Engine) taken(a Attempt, stage int) map[int]handover.Head {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	l, ok := x.run.At(a.Round)
-	replica := l.Replica(x.run.Terms, a.Replica*uint32(len(a.Holders)))
+	replica := l.Replica(x.run.Terms, a.Unit(0))
 	if !ok || replica == nil {
 		return nil
 	}

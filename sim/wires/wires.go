@@ -5,7 +5,6 @@ package wires
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -51,10 +50,6 @@ type wire struct {
 	told map[int]bool
 }
 
-func name(a staged.Attempt, from, to int) string {
-	return fmt.Sprintf("%s/%d/%d/%d/%d-%d", a.Job, a.Round, a.Replica, a.Number, from, to)
-}
-
 // Open implements staged.Wires.
 func (w *Wires) Open(ctx context.Context, a staged.Attempt) (staged.Wire, error) {
 	if w.Net.queues == nil {
@@ -64,7 +59,7 @@ func (w *Wires) Open(ctx context.Context, a staged.Attempt) (staged.Wire, error)
 	for to := range a.Holders {
 		if to != a.Stage {
 			e.out[to] = &queue{}
-			w.Net.queues[name(a, a.Stage, to)] = e.out[to]
+			w.Net.queues[a.Channel(a.Stage, to)] = e.out[to]
 		}
 	}
 	return e, nil
@@ -84,14 +79,7 @@ func (e *wire) Send(to int, m pipeline.Message) error {
 	if err := pipeline.WriteMessage(&n, m); err != nil {
 		return err
 	}
-	if m.Frame != nil {
-		f := *m.Frame
-		f.Values = append(f.Values[:0:0], f.Values...)
-		for i, x := range f.Values {
-			f.Values[i] = x.Clone()
-		}
-		m.Frame = &f
-	}
+	m = m.Clone()
 	if err := e.Carry(e.Holders[to], int(n)); err != nil {
 		return err
 	}
@@ -113,7 +101,7 @@ func (e *wire) Receive(from int) (m pipeline.Message, err error) {
 	for {
 		q := e.in[from]
 		if q == nil { // the stage has not begun, or begins again
-			if now := e.Net.queues[name(e.Attempt, from, e.Stage)]; now != nil && !now.ended {
+			if now := e.Net.queues[e.Channel(from, e.Stage)]; now != nil && !now.ended {
 				q, e.in[from] = now, now
 			}
 		}
@@ -129,11 +117,9 @@ func (e *wire) Receive(from int) (m pipeline.Message, err error) {
 		if m, ok := e.Word(from); ok {
 			return m, nil
 		}
-		switch {
-		case e.Clock.Now-begun > patience && !e.told[from]:
+		if e.Clock.Now-begun > patience && !e.told[from] {
 			e.told[from] = true
-			unit := e.Replica*uint32(len(e.Holders)) + uint32(from)
-			_ = e.Say(e.ctx, role.Missing{Work: work.UnitID{Round: e.Round, Unit: unit, Attempt: e.Number}})
+			_ = e.Say(e.ctx, role.Missing{Work: work.UnitID{Round: e.Round, Unit: e.Unit(from), Attempt: e.Number}})
 		}
 		if err := e.Clock.Sleep(poll); err != nil {
 			return m, err
@@ -145,7 +131,7 @@ func (e *wire) Receive(from int) (m pipeline.Message, err error) {
 func (e *wire) Close() {
 	for to, q := range e.out {
 		q.ended = true
-		if at := name(e.Attempt, e.Stage, to); len(q.list) == 0 && e.Net.queues[at] == q {
+		if at := e.Channel(e.Stage, to); len(q.list) == 0 && e.Net.queues[at] == q {
 			delete(e.Net.queues, at)
 		}
 	}

@@ -3,7 +3,6 @@ package arena
 import (
 	"context"
 
-	"cosmossdk.io/collections"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -21,10 +20,7 @@ type Queries struct{ *Keeper }
 func (q Queries) Contests(ctx context.Context,
 	m *arenapb.QueryContestsRequest) (*arenapb.QueryContestsResponse, error) {
 	r, most := &arenapb.QueryContestsResponse{}, adapter.Most(m.Limit)
-	within := new(collections.Range[uint64]).Descending()
-	if m.Before > 0 {
-		within = within.EndExclusive(m.Before)
-	}
+	within := adapter.Below(m.Before)
 	add := func(_ uint64, c arena.Contest) (bool, error) {
 		r.Contests = append(r.Contests, canon.MustMarshal(c))
 		return len(r.Contests) == most, nil

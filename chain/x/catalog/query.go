@@ -27,7 +27,7 @@ func (q Queries) Listings(ctx context.Context,
 		return len(r.Listings) == most
 	}
 	if m.Parent == 0 {
-		return r, q.listings.Walk(ctx, below(m.Before),
+		return r, q.listings.Walk(ctx, adapter.Below(m.Before),
 			func(_ uint64, l catalog.Listing) (bool, error) { return add(l), nil })
 	}
 	within := collections.NewPrefixedPairRange[uint64, uint64](m.Parent).Descending()
@@ -38,15 +38,6 @@ func (q Queries) Listings(ctx context.Context,
 		l, err := q.Keeper.Listing(ctx, key.K2())
 		return err != nil || add(l), err
 	})
-}
-
-// below are numbers below one, the highest first; 0: all.
-func below(before uint64) *collections.Range[uint64] {
-	within := new(collections.Range[uint64]).Descending()
-	if before > 0 {
-		within = within.EndExclusive(before)
-	}
-	return within
 }
 
 // Listing returns a listing.
@@ -91,9 +82,9 @@ func (q Queries) ShareOffers(ctx context.Context,
 		return len(r.Offers) == most, nil
 	}
 	if m.All {
-		return r, q.offers.Walk(ctx, below(m.Before), add)
+		return r, q.offers.Walk(ctx, adapter.Below(m.Before), add)
 	}
-	return r, q.open.Walk(ctx, below(m.Before), func(id uint64) (bool, error) {
+	return r, q.open.Walk(ctx, adapter.Below(m.Before), func(id uint64) (bool, error) {
 		o, err := q.offers.Get(ctx, id)
 		if err != nil {
 			return true, err

@@ -27,10 +27,7 @@ func (q Queries) Params(ctx context.Context, _ *hostingpb.QueryParamsRequest) (*
 // Models lists models, the latest first.
 func (q Queries) Models(ctx context.Context, m *hostingpb.QueryModelsRequest) (*hostingpb.QueryModelsResponse, error) {
 	r, most := &hostingpb.QueryModelsResponse{}, adapter.Most(m.Limit)
-	within := new(collections.Range[uint64]).Descending()
-	if m.Before > 0 {
-		within = within.EndExclusive(m.Before)
-	}
+	within := adapter.Below(m.Before)
 	return r, q.models.Walk(ctx, within, func(_ uint64, to hosting.Model) (bool, error) {
 		r.Models = append(r.Models, canon.MustMarshal(to))
 		return len(r.Models) == most, nil

@@ -20,10 +20,7 @@ type Queries struct{ *Keeper }
 // Offers lists offers, the latest first.
 func (q Queries) Offers(ctx context.Context, m *salepb.QueryOffersRequest) (*salepb.QueryOffersResponse, error) {
 	r, most := &salepb.QueryOffersResponse{}, adapter.Most(m.Limit)
-	within := new(collections.Range[uint64]).Descending()
-	if m.Before > 0 {
-		within = within.EndExclusive(m.Before)
-	}
+	within := adapter.Below(m.Before)
 	add := func(_ uint64, o sale.Offer) (bool, error) {
 		r.Offers = append(r.Offers, canon.MustMarshal(o))
 		return len(r.Offers) == most, nil

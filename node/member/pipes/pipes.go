@@ -15,7 +15,6 @@ import (
 
 	"github.com/starling-network/starling/chain/referee/link"
 	"github.com/starling-network/starling/client"
-	"github.com/starling-network/starling/compute/stages/pass"
 	"github.com/starling-network/starling/network/peer/address"
 	"github.com/starling-network/starling/network/peer/channel"
 	"github.com/starling-network/starling/protocol/run/terms"
@@ -46,11 +45,6 @@ const (
 	lingers  = time.Minute            // a stream whose reader has not read its end
 	words    = 4                      // of a receiver, and frames of the next step, that wait to be read
 )
-
-// name is that of the channel from one stage to another in an attempt.
-func name(a staged.Attempt, from, to int) string {
-	return fmt.Sprintf("%s/%d/%d/%d/%d-%d", a.Job, a.Round, a.Replica, a.Number, from, to)
-}
 
 // queue is messages that have come, up to the error after which none comes.
 type queue struct {
@@ -91,9 +85,8 @@ func (p *Pipes) Open(ctx context.Context, a staged.Attempt) (staged.Wire, error)
 	w := &wire{Pipes: p, Attempt: a, in: map[int]*queue{}, out: map[int]*sender{}, told: map[int]bool{},
 		local: map[string]*queue{}}
 	w.ctx, w.cancel = context.WithCancel(ctx)
-	n := uint32(len(a.Holders))
 	w.waiting = patience
-	if d := p.Deadline(work.UnitID{Round: a.Round, Unit: a.Replica*n + uint32(a.Stage), Attempt: a.Number}); d > 0 {
+	if d := p.Deadline(work.UnitID{Round: a.Round, Unit: a.Unit(a.Stage), Attempt: a.Number}); d > 0 {
 		w.waiting = min(max(patience, d/4), d*3/4)
 		w.until = time.Now().Add(d * 7 / 8)
 	}
@@ -112,8 +105,8 @@ func (w *wire) connect(other int) {
 		return
 	}
 	if w.Holders[other] == w.ID {
-		w.in[other] = w.queue(name(w.Attempt, other, w.Stage), w.frames(other, w.Stage))
-		w.out[other] = &sender{direct: w.queue(name(w.Attempt, w.Stage, other), w.frames(w.Stage, other))}
+		w.in[other] = w.queue(w.Channel(other, w.Stage), w.frames(other, w.Stage))
+		w.out[other] = &sender{direct: w.queue(w.Channel(w.Stage, other), w.frames(w.Stage, other))}
 		return
 	}
 	w.in[other] = newQueue(w.frames(other, w.Stage))
@@ -172,7 +165,7 @@ func (w *wire) dial(other int, s *sender) {
 	for {
 		to, err := w.at(other)
 		if err == nil {
-			s.stream, err = w.Channels.Open(w.ctx, to, name(w.Attempt, w.Stage, other))
+			s.stream, err = w.Channels.Open(w.ctx, to, w.Channel(w.Stage, other))
 		}
 		if err == nil {
 			s.w = bufio.NewWriterSize(s.stream, buffered)
@@ -194,7 +187,7 @@ func (w *wire) read(other int, q *queue) {
 		}
 		from, err = w.at(other)
 	}
-	called := name(w.Attempt, other, w.Stage)
+	called := w.Channel(other, w.Stage)
 	stream, err := w.Channels.Accept(w.ctx, from.ID, called)
 	if err != nil {
 		q.fail <- err
@@ -224,11 +217,8 @@ func (w *wire) Send(to int, m pipeline.Message) error {
 		return fmt.Errorf("pipes: stage %d has no link with stage %d", w.Stage, to)
 	}
 	if s.direct != nil {
-		if m.Frame != nil {
-			m.Frame = copied(*m.Frame)
-		}
 		select {
-		case s.direct.came <- m:
+		case s.direct.came <- m.Clone():
 			return nil
 		case <-w.ctx.Done():
 			return w.ctx.Err()
@@ -242,17 +232,6 @@ func (w *wire) Send(to int, m pipeline.Message) error {
 		return fmt.Errorf("pipes: to stage %d: %w", to, err)
 	}
 	return s.w.Flush()
-}
-
-// copied is a frame with values of its own: the sender continues with those that it has.
-func copied(f pass.Frame) *pass.Frame {
-	for i, x := range f.Values {
-		if i == 0 {
-			f.Values = append(f.Values[:0:0], f.Values...)
-		}
-		f.Values[i] = x.Clone()
-	}
-	return &f
 }
 
 // patient is how long the stage waits from now before it says so. A neighbour that stops shortly before the deadline
@@ -322,7 +301,7 @@ func (w *wire) tell(other int) {
 		return
 	}
 	w.told[other] = true
-	unit := w.Replica*uint32(len(w.Holders)) + uint32(other)
+	unit := w.Unit(other)
 	w.working.Go(func() {
 		_ = w.Chain.Send(w.ctx, role.Missing{Work: work.UnitID{Round: w.Round, Unit: unit, Attempt: w.Number}})
 	})
