@@ -18,7 +18,7 @@ import (
 	"github.com/starling-network/starling/node/arena/files"
 	"github.com/starling-network/starling/node/download"
 	"github.com/starling-network/starling/node/folder"
-	"github.com/starling-network/starling/node/hosting/x402"
+	"github.com/starling-network/starling/node/untrusted"
 	"github.com/starling-network/starling/protocol/arena"
 	"github.com/starling-network/starling/protocol/arena/duel"
 	"github.com/starling-network/starling/protocol/arena/hidden"
@@ -279,7 +279,7 @@ func (e *evaluation) get(ctx context.Context, url, name, path, sum string, most 
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience+time.Duration(most>>20)*time.Second)
 	defer cancel()
-	client := x402.NewClient(e.Private)
+	client := untrusted.NewClient(untrusted.NewTransport(e.Private))
 	defer client.CloseIdleConnections()
 	_, err := download.Get(ctx, download.File{URL: strings.TrimSuffix(url, "/") + "/" + name, Path: path, SHA256: sum,
 		Max: most, Client: client, Retry: time.Millisecond})

@@ -1,4 +1,4 @@
-package x402
+package untrusted
 
 import (
 	"errors"
@@ -13,10 +13,10 @@ func TestPrivateServersGetNoRequest(t *testing.T) {
 	requests := 0
 	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests++ }))
 	defer s.Close()
-	if _, err := NewClient(false).Get(s.URL); !errors.Is(err, ErrPrivate) || requests != 0 {
+	if _, err := NewClient(NewTransport(false)).Get(s.URL); !errors.Is(err, ErrPrivate) || requests != 0 {
 		t.Errorf("%d requests, %v", requests, err)
 	}
-	if r, err := NewClient(true).Get(s.URL); err != nil || r.Body.Close() != nil || requests != 1 {
+	if r, err := NewClient(NewTransport(true)).Get(s.URL); err != nil || r.Body.Close() != nil || requests != 1 {
 		t.Errorf("%d requests, %v", requests, err)
 	}
 	t.Setenv("HTTP_PROXY", s.URL)
