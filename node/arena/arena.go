@@ -6,7 +6,6 @@
 package arena
 
 import (
-	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"errors"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/node/arena/files"
+	"github.com/starling-network/starling/node/coded"
 	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/protocol/arena"
 )
@@ -34,32 +34,11 @@ const (
 	OtherTokens = "ARENA_TOKENIZER" // the model has another tokenizer than the contest
 )
 
-// Error says why a step of a contest failed. It contains no secrets.
-type Error struct {
-	Code string
-	What string // a clause: what happened
-	Fix  string // what to do
-	Err  error  // the cause; may be nil
-}
+// Error says why a step of a contest failed.
+type Error = coded.Error
 
-func (e *Error) Error() string {
-	if e.Err == nil {
-		return e.What
-	}
-	return e.What + ": " + e.Err.Error()
-}
-
-func (e *Error) Unwrap() error { return e.Err }
-
-// onDisk gives an error of a file its code. Errors that have one, and the end of a context, stay as they are.
-func onDisk(err error) error {
-	if _, ok := errors.AsType[*Error](err); ok || err == nil || errors.Is(err, context.Canceled) ||
-		errors.Is(err, context.DeadlineExceeded) {
-		return err
-	}
-	return &Error{Code: Disk, What: "a file of the contest cannot be read or written", Err: err,
-		Fix: "check that this user may read and write it, and that the disk has room; the same command continues"}
-}
+// onDisk gives an error of a file its code.
+func onDisk(err error) error { return coded.OnDisk(err, Disk, "a file of the contest") }
 
 // draw draws a digest that no other party can guess.
 func draw() (d canon.Digest) {

@@ -4,7 +4,6 @@ package arena
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/starling-network/starling/client"
 	module "github.com/starling-network/starling/client/module/arena"
+	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/target"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
@@ -42,19 +42,10 @@ func dirs(home string, more ...string) string {
 
 // explain explains the errors of node/arena.
 func explain(err error) error {
-	known, ok := errors.AsType[*nodearena.Error](err)
-	if !ok {
-		return err
-	}
-	exit := map[string]int{nodearena.BadFolder: terminal.ExitNotFound, nodearena.HasCode: terminal.ExitVerification,
-		nodearena.Changed: terminal.ExitConflict, nodearena.Unknown: terminal.ExitNotFound,
-		nodearena.OtherTokens: terminal.ExitConflict, nodearena.BadText: terminal.ExitUsage,
-		nodearena.Disk: terminal.ExitFailure}[known.Code]
-	p := &terminal.Problem{Code: known.Code, What: known.What, Fix: known.Fix}
-	if known.Err != nil {
-		p.Why = known.Err.Error()
-	}
-	return terminal.WithExit(p, exit)
+	return cause.Step(err, map[string]int{nodearena.BadFolder: terminal.ExitNotFound,
+		nodearena.HasCode: terminal.ExitVerification, nodearena.Changed: terminal.ExitConflict,
+		nodearena.Unknown: terminal.ExitNotFound, nodearena.OtherTokens: terminal.ExitConflict,
+		nodearena.BadText: terminal.ExitUsage, nodearena.Disk: terminal.ExitFailure})
 }
 
 // wantContest reads the number of a contest.

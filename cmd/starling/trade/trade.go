@@ -4,7 +4,6 @@ package trade
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/target"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/node/inspect"
@@ -104,20 +104,11 @@ func list(ctx context.Context, network string, all bool) ([]Listed, error) {
 
 // Explain explains the errors of node/sale.
 func Explain(err error) error {
-	known, ok := errors.AsType[*fault.Error](err)
-	if !ok {
-		return err
-	}
-	exit := map[string]int{fault.BadFolder: terminal.ExitUsage, fault.BadIndex: terminal.ExitVerification,
+	return cause.Step(err, map[string]int{fault.BadFolder: terminal.ExitUsage, fault.BadIndex: terminal.ExitVerification,
 		fault.BadSealed: terminal.ExitVerification, fault.BadBox: terminal.ExitVerification,
 		fault.Exists: terminal.ExitConflict, fault.Unreachable: terminal.ExitUnreachable,
 		fault.Closed: terminal.ExitConflict, fault.Late: terminal.ExitVerification,
-		fault.OtherOffer: terminal.ExitConflict, fault.Disk: terminal.ExitFailure}[known.Code]
-	p := &terminal.Problem{Code: known.Code, What: known.What, Fix: known.Fix, Retry: known.Code == fault.Unreachable}
-	if known.Err != nil {
-		p.Why = known.Err.Error()
-	}
-	return terminal.WithExit(p, exit)
+		fault.OtherOffer: terminal.ExitConflict, fault.Disk: terminal.ExitFailure})
 }
 
 // Steps returns a function that writes a line to stderr when a step begins.

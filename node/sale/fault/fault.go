@@ -1,11 +1,8 @@
-// Package fault has the error of the packages of a sale: a stable code, what happened, and what to do. It decides
-// nothing and prints nothing.
+// Package fault has the codes of the errors of the packages of a sale: what each is about. It decides nothing and
+// prints nothing.
 package fault
 
-import (
-	"context"
-	"errors"
-)
+import "github.com/starling-network/starling/node/coded"
 
 // Codes of errors. They are stable.
 const (
@@ -21,29 +18,8 @@ const (
 	Disk        = "SALE_DISK"        // a file of this machine cannot be read or written
 )
 
-// Error says why a step of a sale failed. It contains no secrets.
-type Error struct {
-	Code string
-	What string // a clause: what happened
-	Fix  string // what to do
-	Err  error  // the cause; may be nil
-}
+// Error says why a step of a sale failed.
+type Error = coded.Error
 
-func (e *Error) Error() string {
-	if e.Err == nil {
-		return e.What
-	}
-	return e.What + ": " + e.Err.Error()
-}
-
-func (e *Error) Unwrap() error { return e.Err }
-
-// OnDisk gives an error of a file its code. Errors that have one, and the end of a context, stay as they are.
-func OnDisk(err error) error {
-	if _, ok := errors.AsType[*Error](err); ok || err == nil || errors.Is(err, context.Canceled) ||
-		errors.Is(err, context.DeadlineExceeded) {
-		return err
-	}
-	return &Error{Code: Disk, What: "a file of the sale cannot be read or written", Err: err,
-		Fix: "check that this user may read and write it, and that the disk has room; the same command continues"}
-}
+// OnDisk gives an error of a file its code.
+func OnDisk(err error) error { return coded.OnDisk(err, Disk, "a file of the sale") }
