@@ -1,7 +1,6 @@
 package money
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -12,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -37,6 +35,8 @@ const (
 	bond    = 10_000_000    // uzen of a provider
 	price   = 100_000       // uzen for a million tokens
 	broken  = 1500          // bytes of a stream after which a provider ends
+
+	maxAnswer = 1 << 20 // bytes
 )
 
 // market is a chain with one validator, a model that three providers host, a gateway to them, and a server of the model
@@ -238,10 +238,10 @@ func (p *pulse) Write(b []byte) (int, error) {
 	return p.ResponseWriter.Write(b)
 }
 
-// ask streams a text of a server.
+// ask asks a server for a text.
 func ask(ctx context.Context, url string, seed, tokens int) (string, error) {
 	body, err := json.Marshal(map[string]any{"model": "bench", "prompt": "Once upon a time", "max_tokens": tokens,
-		"seed": seed, "stream": true})
+		"seed": seed})
 	if err != nil {
 		return "", err
 	}
@@ -254,31 +254,19 @@ func ask(ctx context.Context, url string, seed, tokens int) (string, error) {
 		return "", err
 	}
 	defer r.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(r.Body, maxAnswer))
+	if err != nil {
+		return "", err
+	}
 	if r.StatusCode != http.StatusOK {
-		text, _ := io.ReadAll(io.LimitReader(r.Body, 1<<10))
-		return "", fmt.Errorf("%s: %s", r.Status, text)
+		return "", fmt.Errorf("%s: %.1000s", r.Status, answer)
 	}
-	return streamed(r.Body)
-}
-
-// streamed is the text of a stream of events.
-func streamed(from io.Reader) (string, error) {
-	var text strings.Builder
-	for lines := bufio.NewScanner(from); lines.Scan(); {
-		data, ok := strings.CutPrefix(lines.Text(), "data: ")
-		if data == "[DONE]" {
-			return text.String(), nil
-		}
-		if !ok {
-			continue
-		}
-		var e struct{ Choices []struct{ Text string } }
-		if err := json.Unmarshal([]byte(data), &e); err != nil {
-			return "", err
-		}
-		for _, c := range e.Choices {
-			text.WriteString(c.Text)
-		}
+	var made struct{ Choices []struct{ Text string } }
+	if err := json.Unmarshal(answer, &made); err != nil {
+		return "", err
 	}
-	return "", io.ErrUnexpectedEOF
+	if len(made.Choices) != 1 {
+		return "", fmt.Errorf("an answer of %d texts", len(made.Choices))
+	}
+	return made.Choices[0].Text, nil
 }
