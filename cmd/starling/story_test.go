@@ -6,16 +6,11 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"math/big"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
-
-	"github.com/ethereum/go-ethereum"
-	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/crypto"
 
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/api"
@@ -76,7 +71,7 @@ func TestStory(t *testing.T) {
 
 func newStory(t *testing.T) *story {
 	s := &story{T: t, dir: t.TempDir(), world: evmtest.New(t)}
-	s.contract = rules.Address(crypto.CreateAddress(common.Address(s.world.Wallets[0].Address()), 0))
+	s.contract = s.world.Contract()
 	s.net = filepath.Join(s.dir, "net")
 	s.consumer = filepath.Join(s.net, "consumer")
 	here, there := porttest.Ports(t, 40), porttest.Ports(t, 40)
@@ -390,21 +385,8 @@ func (s *story) paysOut() {
 	})
 	does(s.T, &sent, abroad("payout", "relay")...)
 	does(s.T, &sent, abroad("payout", "claim", address.String())...)
-	if has := s.tokens(address); has != 5_000_000 {
+	zen := rules.Bridge{EVM: evmtest.Chain, Contract: s.contract}.Zen()
+	if has := s.world.Tokens(s, zen, address); has != 5_000_000 {
 		s.Errorf("%d tokens", has)
 	}
-}
-
-// tokens are those of ZEN that an address has on the other chain.
-func (s *story) tokens(of rules.Address) int64 {
-	s.Helper()
-	selector := rules.Keccak([]byte("balanceOf(address)"))
-	b := rules.Bridge{EVM: evmtest.Chain, Contract: s.contract}
-	to := common.Address(b.Zen())
-	out, err := s.world.Client().CallContract(s.Context(), ethereum.CallMsg{To: &to,
-		Data: append(append(selector[:4:4], make([]byte, 12)...), of[:]...)}, nil)
-	if err != nil {
-		s.Fatal(err)
-	}
-	return new(big.Int).SetBytes(out).Int64()
 }

@@ -11,8 +11,10 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"github.com/ethereum/go-ethereum"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/ethereum/go-ethereum/eth/ethconfig"
 	"github.com/ethereum/go-ethereum/ethclient/simulated"
 	"github.com/ethereum/go-ethereum/node"
@@ -57,6 +59,23 @@ func New(t testing.TB) *World {
 	t.Cleanup(server.Close)
 	w.URL = server.URL
 	return w
+}
+
+// Contract is the address of the first contract of the first wallet.
+func (w *World) Contract() payout.Address {
+	return payout.Address(crypto.CreateAddress(common.Address(w.Wallets[0].Address()), 0))
+}
+
+// Tokens are those of a token that an address has.
+func (w *World) Tokens(t testing.TB, token, of payout.Address) int64 {
+	t.Helper()
+	selector, to := payout.Keccak([]byte("balanceOf(address)")), common.Address(token)
+	out, err := w.Client().CallContract(t.Context(), ethereum.CallMsg{To: &to,
+		Data: append(append(selector[:4:4], make([]byte, 12)...), of[:]...)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return new(big.Int).SetBytes(out).Int64()
 }
 
 func (w *World) forward(url string) http.HandlerFunc {

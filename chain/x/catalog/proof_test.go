@@ -3,48 +3,14 @@ package catalog
 import (
 	"bytes"
 	"errors"
-	"math"
 	"testing"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/x/catalog/catalogpb"
+	"github.com/starling-network/starling/internal/prooftest"
 	"github.com/starling-network/starling/proof"
-	"github.com/starling-network/starling/proof/circuit"
 	"github.com/starling-network/starling/protocol/catalog"
 )
-
-// proven is a verifying key, and a function that makes proofs with it about adapters of the files of listings.
-func proven(t *testing.T) (key []byte, prove func(base, adapter canon.Digest, tokens uint32) []byte) {
-	t.Helper()
-	shape := proof.Shape{Rank: 1, In: 3, Out: 2}
-	key, pk, _, err := circuit.Setup(shape)
-	if err != nil {
-		t.Fatal(err)
-	}
-	v, err := proof.NewVerifier(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := circuit.NewProver(v, pk)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := proof.Weights{Shape: shape, A: proof.Fixed{Values: []int16{1, -2, 3}}, B: proof.Fixed{Values: []int16{-4, 5}}}
-	return key, func(base, adapter canon.Digest, tokens uint32) []byte {
-		t.Helper()
-		s := proof.Statement{Base: base, Adapter: adapter, Module: "layer", Factor: math.Float64bits(1),
-			Tokens: make([]uint32, tokens)}
-		err := s.Apply(w, proof.Fixed{Values: make([]int16, 3*tokens)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		made, err := p.Prove(s, w, circuit.Secret{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return made.Encode()
-	}
-}
 
 // The network stores what a proof shows about a listing and its base model, once, and for a fee that does not depend on
 // the proof but for its bytes. It refuses proofs about other files, of other accounts, and with other keys.
@@ -56,7 +22,7 @@ func TestProofsOfListings(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	key, prove := proven(t)
+	key, prove := prooftest.New(t)
 	good, server := prove(files, files, 1), messages{k}
 	send := func(m catalogpb.MsgProve) error {
 		if m.Sender == "" {
@@ -83,7 +49,7 @@ func TestProofsOfListings(t *testing.T) {
 		}
 	}
 	forged := bytes.ReplaceAll(good, []byte("layer"), []byte("lazer"))
-	other, _ := proven(t)
+	other, _ := prooftest.New(t)
 	if _, err := server.RegisterKey(ctx, &catalogpb.MsgRegisterKey{Sender: a.consumer, Key: other}); err != nil {
 		t.Fatal(err)
 	}

@@ -5,16 +5,11 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"io"
-	"math/big"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/ethereum/go-ethereum"
-	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/crypto"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain"
@@ -82,14 +77,7 @@ func (p *place) own(args ...string) []string {
 // tokens are those that an address has.
 func (p *place) tokens(of payout.Address) int64 {
 	p.Helper()
-	selector := payout.Keccak([]byte("balanceOf(address)"))
-	to := common.Address(p.bridge.Zen())
-	out, err := p.world.Client().CallContract(p.Context(), ethereum.CallMsg{To: &to,
-		Data: append(append(selector[:4:4], make([]byte, 12)...), of[:]...)}, nil)
-	if err != nil {
-		p.Fatal(err)
-	}
-	return new(big.Int).SetBytes(out).Int64()
+	return p.world.Tokens(p, p.bridge.Zen(), of)
 }
 
 func (p *place) file(name, text string) string {
@@ -107,7 +95,7 @@ func newPlace(t *testing.T) *place {
 		account: filepath.Join(t.TempDir(), "account")}
 	p.key, p.gas = p.file("key", hex.EncodeToString(evmtest.Key(1))), p.file("gas", hex.EncodeToString(evmtest.Key(0)))
 	p.bridge = payout.Bridge{EVM: evmtest.Chain, Minimum: 1_000_000,
-		Contract: payout.Address(crypto.CreateAddress(common.Address(p.world.Wallets[0].Address()), 0))}
+		Contract: p.world.Contract()}
 	h, _, err := home.Open(p.account)
 	if err != nil {
 		t.Fatal(err)
