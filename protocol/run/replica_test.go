@@ -164,7 +164,7 @@ func TestSidesOfALinkAgree(t *testing.T) {
 	}
 }
 
-// A friend of a worker that lied cannot void what it has committed.
+// An accomplice of a worker that lied cannot void the commitments of that worker.
 func TestNoFriendVoidsADispute(t *testing.T) {
 	g := begin(t, inStages(), newMembers(6, 2))
 	g.toAudits()

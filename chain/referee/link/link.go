@@ -1,5 +1,5 @@
-// Package link is what a stage of a model has exchanged with others in a unit, as the roots of the values that its
-// states bind. Both sides of a link have signed the head over them (protocol/handover), and commit to that.
+// Package link has the values that a stage of a model exchanged with others in a unit, as the roots that its states
+// bind. Both sides of a link have signed the head over them (protocol/handover), and commit to that.
 //
 // A head that does not follow from the states of its unit, or a value that a stage says it has received and that is not
 // among those under the head, is a false claim like any other: referee asks for it, with the evidence of this package.
@@ -102,7 +102,8 @@ func On(p *stages.Plan, l terms.Link) (list []stages.Transfer) {
 	return list
 }
 
-// Head is the head over these values, in so many steps. The error wraps evidence.ErrPayload.
+// Head is the head over the values of a number of steps. The error wraps evidence.ErrPayload: they are values of
+// another number of steps, or not all values of each.
 func (v Values) Head(p *stages.Plan, l terms.Link, steps uint32) (handover.Head, error) {
 	list := On(p, l)
 	other := func(r []canon.Digest) bool { return len(r) != len(list) }

@@ -112,7 +112,8 @@ The first Ctrl-C stops cleanly; --resume continues from the last attested checkp
 	fl.IntVar(&f.workers, "workers", 0, "number of workers, in place of the job's strategy.workers")
 	fl.Var(&f.device, "device", "what the workers of the embedded network compute on: cpu; auto, a GPU with the same "+
 		"bits if there is one; opencl or opencl:N, the first or the Nth device (docs/devices.md)")
-	fl.IntVar(&f.dishonest, "dishonest", 0, "number of workers that skip their training and make up what they submit")
+	fl.IntVar(&f.dishonest, "dishonest", 0, "number of workers that skip their training and make up what they submit; "+
+		"with parallel, that send false values")
 	fl.StringVar(&f.network, "network", "", "run on the network of this validator, such as http://127.0.0.1:26601, or "+
 		"these, separated by commas, in place of an embedded one")
 	fl.StringVar(&f.home, "home", "", "with --network: folder of the account that pays")

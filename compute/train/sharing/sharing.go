@@ -37,7 +37,7 @@ type Exchange struct {
 
 	// For a job of Pairs replicas, one a unit, that average in pairs. They are in the checkpoint.
 	Pairs    uint32 `cbor:"16,keyasint,omitempty"`
-	Topology string `cbor:"17,keyasint,omitempty"` // a name of exchange/outer: who is paired with whom
+	Topology string `cbor:"17,keyasint,omitempty"` // the pairs of replicas, by a name of exchange/outer
 
 	// Units pass on the moments of the inner optimizer, and the count of steps that corrects their bias.
 	Moments bool `cbor:"19,keyasint,omitempty"`

@@ -3,8 +3,8 @@
 //
 // A stream that comes before it is waited for is kept for a while, one for each name and peer. Of strangers none is
 // taken, and where there is no room for another, the peer loses one that has most: a few peers that open many streams
-// do not keep others out. A new stream of the same
-// name takes the place of one that is read: its writer has begun again, and the reader fails.
+// do not keep others out. A new stream of the same name takes the place of one that is read: its writer has begun
+// again, and the reader fails.
 package channel
 
 import (

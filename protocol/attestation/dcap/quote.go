@@ -66,7 +66,7 @@ type Guest struct {
 	ModuleAttributes [8]byte
 	Attributes       [8]byte
 	Build            [48]byte    // MRTD: memory of the guest before it started
-	Runtime          [4][48]byte // RTMR: what it has measured since
+	Runtime          [4][48]byte // RTMR: digests of the software that it started afterwards
 	ReportData       [64]byte
 }
 

@@ -193,7 +193,7 @@ func Awaits(d *Assignment, from string, unit uint32) bool {
 }
 
 // mayRestart reports whether the units of a replica may begin again without a verdict: none of them is looked at, or
-// disputed. Otherwise a worker that lied could have a friend give a unit up.
+// disputed. Otherwise an accomplice of a worker that lied could give a unit up, and void its commitments.
 func mayRestart(d *Assignment, unit uint32) bool {
 	return !slices.ContainsFunc(d.Replica(d.Terms, unit), func(u *work.Unit) bool {
 		return u.Status == work.Auditing || u.Status == work.Sealed || u.Status == work.Disputed

@@ -14,8 +14,8 @@ func (c Commitment) Digest() canon.Digest { return canon.Hash("starling/commitme
 // other, by an audit, which is certain, and by disputes. If the claim holds, the run cannot continue: every worker
 // would get the same result.
 
-// Diverged reports whether a commitment says that the update of its unit is not finite. That of a unit that draws says
-// nothing of an update; that of a stage names what it has exchanged all the same.
+// Diverged reports whether a commitment says that the update of its unit is not finite. A unit that draws has no
+// update, and names the answers that it drew as its carried state; a stage has heads of its links with or without one.
 func (c Commitment) Diverged() bool {
 	return c.UpdateCID == "" && (c.HandedState.CID == "" || len(c.Links) > 0)
 }

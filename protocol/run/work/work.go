@@ -155,7 +155,7 @@ type Commitment struct {
 	// audit.Hide of the right Segments, which differ if a fault is planted; zero once that is shown
 	HiddenRoots canon.Digest `cbor:"7,keyasint"`
 	HandedState HandedState  `cbor:"8,keyasint,omitzero"` // the state that the unit carries over to the next round
-	// of a unit that is a stage: what it has exchanged on each of terms.Pipeline.LinksOf, in order. HandedState is then
+	// of a unit that is a stage: the head of each of terms.Pipeline.LinksOf, in order. HandedState is then
 	// the root over them, and the CID of the record of the values.
 	Links []Exchanged `cbor:"9,keyasint,omitempty"`
 }

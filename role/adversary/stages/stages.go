@@ -92,7 +92,7 @@ func (l liar) Train(ctx context.Context, name terms.Checkpoint, unit uint32) (*e
 	return l.TrainBy(ctx, plan, name, unit)
 }
 
-// Oracle implements party.Compute: it defends what it has computed.
+// Oracle implements party.Compute: it answers from its own false execution.
 func (l liar) Oracle(name terms.Checkpoint, g dispute.Dispute) (dispute.Oracle, error) {
 	unit := g.Config.Unit
 	plan, err := l.plan(unit)

@@ -5,11 +5,12 @@ package runpb
 
 import (
 	fmt "fmt"
-	_ "github.com/cosmos/gogoproto/gogoproto"
-	proto "github.com/cosmos/gogoproto/proto"
 	io "io"
 	math "math"
 	math_bits "math/bits"
+
+	_ "github.com/cosmos/gogoproto/gogoproto"
+	proto "github.com/cosmos/gogoproto/proto"
 )
 
 // Reference imports to suppress errors if they are not otherwise used.
@@ -703,7 +704,7 @@ type Commitment struct {
 	Carried []byte `protobuf:"bytes,8,opt,name=carried,proto3" json:"carried,omitempty"`
 	// CID of that state.
 	CarriedCID string `protobuf:"bytes,9,opt,name=carried_cid,json=carriedCid,proto3" json:"carried_cid,omitempty"`
-	// Of a unit that is a stage of a replica: what it has exchanged on each of its links.
+	// Of a unit that is a stage of a replica: the head over the values of each of its links.
 	Links []Exchanged `protobuf:"bytes,10,rep,name=links,proto3" json:"links"`
 }
 
