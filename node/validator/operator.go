@@ -60,8 +60,9 @@ func operate(ctx context.Context, dir string,
 	return r, err
 }
 
-// awaitRecent returns when the validator has seen a block that is not old: what is submitted earlier may be too late
-// for the others. The time of a block is that of the votes for the one before.
+// awaitRecent returns when the validator has seen a block that is not old and takes part in consensus: a transaction
+// submitted earlier may be too late for the others, and a validator that still fetches blocks passes none on. The time
+// of a block is that of the votes for the one before.
 func awaitRecent(ctx context.Context, c *client.Client, blockTime time.Duration) error {
 	const slack = 2 * time.Second
 	blocks, err := c.Blocks(ctx)
@@ -70,7 +71,7 @@ func awaitRecent(ctx context.Context, c *client.Client, blockTime time.Duration)
 	}
 	height := int64(0)
 	for b := range blocks {
-		if height = b.Height; time.Since(b.Time) < blockTime+slack {
+		if height = b.Height; time.Since(b.Time) < blockTime+slack && !c.CatchingUp(ctx) {
 			return nil
 		}
 	}
