@@ -1,6 +1,7 @@
 package attestation_test
 
 import (
+	"bytes"
 	"crypto/x509"
 	"encoding/binary"
 	"errors"
@@ -137,6 +138,9 @@ func ofSNP() []vector {
 		sevsnp("a certificate too many", check.Chain, nothing).but(func(e *attestation.Evidence) {
 			e.Certificates = append(e.Certificates, e.Certificates[0])
 		}).only("it takes named certificates"),
+		sevsnp("a list too many", check.CRL, nothing).but(func(e *attestation.Evidence) {
+			e.Revocations = append(e.Revocations, e.Revocations[0])
+		}).only("it takes one list"),
 		{name: "snp older list", code: check.Replay, of: good.of, seen: teetest.Now.Unix(), alone: history},
 	}
 }
@@ -180,6 +184,10 @@ func ofDCAP() []vector {
 		dcap("signature", check.Signature, nothing).but(func(e *attestation.Evidence) { e.Quote[48+584+4] ^= 1 }),
 		dcap("key", check.KeyBinding, nothing).but(func(e *attestation.Evidence) { e.Quote[48+584+4+64] ^= 1 }),
 		dcap("debug", check.Debug, func(q *teetest.DCAP) { q.Body[teetest.AtAttributes] = 1 }),
+		dcap("migration", check.Migration, func(q *teetest.DCAP) { q.Body[teetest.AtAttributes+3] = 1 << 5 }),
+		dcap("chain in another form", check.Format, nothing).but(func(e *attestation.Evidence) {
+			e.Quote[bytes.Index(e.Quote, []byte("-----BEGIN CERTIFICATE-----\n"))+28+64] = ' '
+		}).only("it reads the forms of its release of Go"),
 		dcap("bound to another key", check.KeyBinding, func(q *teetest.DCAP) { q.QE[320] = 1 }),
 		dcap("signer of the quoting enclave", check.QEIdentity, func(q *teetest.DCAP) { q.QE[128] ^= 1 }),
 		dcap("product of the quoting enclave", check.QEIdentity, func(q *teetest.DCAP) { q.QE[256] ^= 1 }),
@@ -249,6 +257,9 @@ func ofCollateral() []vector {
 			q.QEIdentity["issueDate"] = date(teetest.Now.Add(day))
 		}).only(early),
 		dcap("no lists", check.CRL, nothing).but(func(e *attestation.Evidence) { e.Revocations = nil }),
+		dcap("a list too many", check.CRL, nothing).but(func(e *attestation.Evidence) {
+			e.Revocations = append(e.Revocations, e.Revocations[0])
+		}).only("it takes named lists"),
 		dcap("one list", check.CRL, nothing).but(func(e *attestation.Evidence) { e.Revocations = e.Revocations[:1] }),
 		dcap("list changed", check.CRL, nothing).but(func(e *attestation.Evidence) {
 			e.Revocations[1] = flip(e.Revocations[1], len(e.Revocations[1])-1)

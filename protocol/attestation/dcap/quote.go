@@ -162,17 +162,10 @@ func (q *Quote) sign(r *reader, version uint16) error {
 	if rest.bad || len(rest.b) > 0 {
 		return check.Fail(check.Format, "a signature of other size than it says")
 	}
-	var ders [][]byte
-	for len(ders) < 4 {
-		block, more := pem.Decode(chain)
-		if block == nil {
-			break
-		}
-		ders, chain = append(ders, block.Bytes), more
-	}
-	if len(ders) != 3 || len(bytes.Trim(chain, "\x00\n\r ")) > 0 {
+	ders, left := certificates(chain)
+	if len(ders) != 3 || len(bytes.Trim(left, "\x00\n\r ")) > 0 {
 		return check.Fail(check.Format, "a chain of %d certificates with %d bytes after it, wanted 3", len(ders),
-			len(chain))
+			len(left))
 	}
 	var err error
 	if q.chain.Leaf, err = certs.Read(ders[0]); err != nil {
@@ -183,6 +176,24 @@ func (q *Quote) sign(r *reader, version uint16) error {
 	}
 	q.chain.Root, err = certs.Read(ders[2])
 	return err
+}
+
+// certificates reads the blocks of PEM at the beginning of a text, and returns what is left of it. The chain is not
+// signed as a whole, so its sender may write it in other ways: only the form that package pem writes is read, because
+// decoders of other releases of Go take other forms, and validators must agree.
+func certificates(text []byte) (ders [][]byte, left []byte) {
+	for {
+		text = bytes.TrimLeft(text, "\n")
+		block, _ := pem.Decode(text)
+		if block == nil {
+			return ders, text
+		}
+		form := bytes.TrimSuffix(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: block.Bytes}), []byte("\n"))
+		if !bytes.HasPrefix(text, form) {
+			return ders, text
+		}
+		ders, text = append(ders, block.Bytes), text[len(form):]
+	}
 }
 
 func enclave(b []byte) Enclave {

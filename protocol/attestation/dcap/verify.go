@@ -95,8 +95,18 @@ func (q *Quote) Verify(c Collateral, pinned func(root *x509.Certificate) bool, n
 		return Platform{}, check.Fail(check.Debug, "the attributes of the guest allow to debug it")
 	}
 	passed.Add(check.Debug)
+	if q.TDX {
+		if q.Guest.Attributes[3]&migratable != 0 {
+			return Platform{}, check.Fail(check.Migration, "the attributes of the guest allow an agent to migrate it")
+		}
+		passed.Add(check.Migration)
+	}
 	return p, nil
 }
+
+// migratable is bit 29 of the attributes of a guest of TDX: another guest, whose measurement is not part of ours, may
+// carry it to another machine with its memory.
+const migratable = 1 << 5
 
 // signatures checks the signatures in a quote, from the key of the processor to the report.
 func (q *Quote) signatures(passed *check.List) error {
