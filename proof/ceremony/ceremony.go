@@ -8,13 +8,14 @@
 package ceremony
 
 import (
-	"bufio"
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -301,11 +302,7 @@ func (s *Setup) Seal(ctx context.Context, beacon string) error {
 	if err != nil {
 		return err
 	}
-	if err := replace(s.file(FileProving), func(w io.Writer) error {
-		b := bufio.NewWriterSize(w, 1<<20)
-		_, err := pk.WriteRawTo(b)
-		return errors.Join(err, b.Flush())
-	}); err != nil {
+	if err := replace(s.file(FileProving), func(w io.Writer) error { return writeProving(w, pk) }); err != nil {
 		return err
 	}
 	if err := replace(s.file(FileVerifying), func(w io.Writer) error { _, err := w.Write(vk); return err }); err != nil {
@@ -347,14 +344,27 @@ func (s *Setup) Transcript() canon.Digest {
 	return canon.Sum("starling/proof/setup/1", parts...)
 }
 
-// Check computes the keys of a setup again, and compares the verifying key with that of the folder.
+// Check computes the keys of a setup again, and compares them with those of the folder, which may be without the
+// proving key.
 func (s *Setup) Check(ctx context.Context) (canon.Digest, error) {
 	if s.Phase() < len(s.Phases) {
 		return canon.Digest{}, fmt.Errorf("%w: phase %d is open, and there are no keys", ErrPhase, s.Phase()+1)
 	}
-	_, vk, err := s.keys(ctx)
+	pk, vk, err := s.keys(ctx)
 	if err != nil {
 		return canon.Digest{}, err
+	}
+	made := sha256.New()
+	if err := writeProving(made, pk); err != nil {
+		return canon.Digest{}, err
+	}
+	d, err := digestOf(s.file(FileProving))
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // a party that makes no proofs needs none
+	case err != nil:
+		return canon.Digest{}, err
+	case d != canon.Digest(made.Sum(nil)):
+		return canon.Digest{}, fmt.Errorf("%w: %s is not the key of the contributions", ErrFalse, FileProving)
 	}
 	have, err := readLimited(s.file(FileVerifying), proof.MaxKey)
 	if err != nil {

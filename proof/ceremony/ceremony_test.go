@@ -90,6 +90,15 @@ func TestKeysAreThoseOfTheContributions(t *testing.T) {
 	}
 }
 
+func read(t *testing.T, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
 // A phase needs a contribution, and keys need both phases.
 func TestPhasesFollowEachOther(t *testing.T) {
 	dir := t.TempDir()
@@ -118,27 +127,19 @@ func TestPhasesFollowEachOther(t *testing.T) {
 func TestTranscriptsAreChecked(t *testing.T) {
 	dir := contributed(t)
 	name := func(phase, i int) string { return filepath.Join(dir, contribution(phase, i)) }
-	read := func(name string) []byte {
-		t.Helper()
-		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return data
-	}
 	for what, change := range map[string]func(t *testing.T, s *Setup, set func(phase, i int, data []byte)){
 		"another file": func(t *testing.T, s *Setup, set func(int, int, []byte)) {
-			set(0, 1, read(name(0, 0)))
+			set(0, 1, read(t, name(0, 0)))
 		},
 		"another file of another phase": func(t *testing.T, s *Setup, set func(int, int, []byte)) {
-			set(1, 0, read(name(0, 0)))
+			set(1, 0, read(t, name(0, 0)))
 		},
 		"a shorter file": func(t *testing.T, s *Setup, set func(int, int, []byte)) {
-			set(1, 1, read(name(1, 1))[:100])
+			set(1, 1, read(t, name(1, 1))[:100])
 		},
 		"an exchanged point": func(t *testing.T, s *Setup, set func(int, int, []byte)) {
-			data := read(name(1, 1))
-			copy(data[len(data)-64:], read(name(1, 0))[len(data)-64:])
+			data := read(t, name(1, 1))
+			copy(data[len(data)-64:], read(t, name(1, 0))[len(data)-64:])
 			set(1, 1, data)
 		},
 		"another beacon": func(t *testing.T, s *Setup, _ func(int, int, []byte)) { s.Phases[0].Beacon = "chosen" },
@@ -148,7 +149,7 @@ func TestTranscriptsAreChecked(t *testing.T) {
 	} {
 		s, before := opened(t, dir), map[string][]byte{}
 		change(t, s, func(phase, i int, data []byte) {
-			before[name(phase, i)] = read(name(phase, i))
+			before[name(phase, i)] = read(t, name(phase, i))
 			if err := os.WriteFile(name(phase, i), data, 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -162,6 +163,29 @@ func TestTranscriptsAreChecked(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+	}
+}
+
+// A proving key that is not that of the contributions is found: a party that passes the folder on could put one there
+// that tells it about the weights of proofs.
+func TestProvingKeysAreChecked(t *testing.T) {
+	dir := contributed(t)
+	name := filepath.Join(dir, FileProving)
+	whole := read(t, name)
+	for what, data := range map[string][]byte{"cut": whole[:len(whole)-1], "longer": append(bytes.Clone(whole), 0),
+		"of another setup": read(t, filepath.Join(contributed(t), FileProving))} {
+		if err := os.WriteFile(name, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := opened(t, dir).Check(t.Context()); !errors.Is(err, ErrFalse) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if err := os.Remove(name); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := opened(t, dir).Check(t.Context()); err != nil {
+		t.Errorf("a folder of a party that makes no proofs: %v", err)
 	}
 }
 

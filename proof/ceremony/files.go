@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -99,7 +100,7 @@ func (s *Setup) read(phase, i int, before, into stream) error {
 }
 
 // Keys reads the keys of a folder. The proving key is read as it is: one that others made can tell them about the
-// weights of its proofs, so Check comes before its first use. So its digest is compared with that of the setup.
+// weights of its proofs, so Check comes before its first use.
 func Keys(dir string) (*proof.Verifier, *groth16.ProvingKey, error) {
 	v, err := Verifying(filepath.Join(dir, FileVerifying))
 	if err != nil {
@@ -115,6 +116,13 @@ func Keys(dir string) (*proof.Verifier, *groth16.ProvingKey, error) {
 		return nil, nil, fmt.Errorf("%w: %s: %w", ErrSetup, FileProving, err)
 	}
 	return v, pk, nil
+}
+
+// writeProving writes a proving key as its file has it.
+func writeProving(w io.Writer, pk *groth16.ProvingKey) error {
+	b := bufio.NewWriterSize(w, 1<<20)
+	_, err := pk.WriteRawTo(b)
+	return errors.Join(err, b.Flush())
 }
 
 // Verifying reads a verifying key.
