@@ -32,6 +32,7 @@ const (
 	MaxWidth  = 16_384
 	MaxTokens = 64
 	MaxModule = 200     // bytes of the name of a layer
+	MaxOwner  = 128     // bytes of an account
 	MaxProof  = 4 << 20 // bytes of a proof with its statement
 
 	maxNumbers = MaxProof - 4096 // bytes of inputs and outputs
@@ -79,6 +80,8 @@ type Statement struct {
 	Tokens  []uint32 `cbor:"7,keyasint"`
 	Inputs  []byte   `cbor:"8,keyasint"` // int16 [len(Tokens), Shape.In], little endian
 	Outputs []byte   `cbor:"9,keyasint"` // int64 [len(Tokens), Shape.Out], little endian
+	// account for which the proof was made: no other shows it as its own. "": each party that has the proof does
+	Owner string `cbor:"10,keyasint,omitempty"`
 }
 
 const (
@@ -104,6 +107,8 @@ func (s Statement) Validate() error {
 		return reject("the digest of the base model or of the adapter is missing")
 	case s.Module == "" || len(s.Module) > MaxModule || !utf8.ValidString(s.Module):
 		return reject("a layer with a name of %d bytes, wanted 1 to %d of UTF-8", len(s.Module), MaxModule)
+	case len(s.Owner) > MaxOwner || !utf8.ValidString(s.Owner):
+		return reject("an account of %d bytes, at most %d of UTF-8", len(s.Owner), MaxOwner)
 	case n < 1 || n > MaxTokens:
 		return reject("%d tokens, wanted 1 to %d", n, MaxTokens)
 	case !(factor > 0 && factor <= 1e9):

@@ -123,6 +123,7 @@ func TestStatementsAreChecked(t *testing.T) {
 		"adapter":   func(s *Statement) { s.Adapter = canon.Digest{} },
 		"no name":   func(s *Statement) { s.Module = "" },
 		"text":      func(s *Statement) { s.Module = "\xff" },
+		"owner":     func(s *Statement) { s.Owner = "\xff" },
 		"rank":      func(s *Statement) { s.Shape.Rank = MaxRank + 1 },
 		"width":     func(s *Statement) { s.Shape.In = math.MaxUint32 },
 		"tokens":    func(s *Statement) { s.Tokens = nil },

@@ -11,8 +11,8 @@ import (
 )
 
 // New is a verifying key of a setup of one party, and a function that makes proofs with it: about files with these
-// digests, on a text of a number of tokens.
-func New(t testing.TB) (key []byte, prove func(base, adapter canon.Digest, tokens uint32) []byte) {
+// digests, for an account, on a text of a number of tokens.
+func New(t testing.TB) (key []byte, prove func(base, adapter canon.Digest, owner string, tokens uint32) []byte) {
 	t.Helper()
 	shape := proof.Shape{Rank: 1, In: 3, Out: 2}
 	key, pk, _, err := circuit.Setup(shape)
@@ -28,10 +28,10 @@ func New(t testing.TB) (key []byte, prove func(base, adapter canon.Digest, token
 		t.Fatal(err)
 	}
 	w := proof.Weights{Shape: shape, A: proof.Fixed{Values: []int16{1, -2, 3}}, B: proof.Fixed{Values: []int16{-4, 5}}}
-	return key, func(base, adapter canon.Digest, tokens uint32) []byte {
+	return key, func(base, adapter canon.Digest, owner string, tokens uint32) []byte {
 		t.Helper()
 		s := proof.Statement{Base: base, Adapter: adapter, Module: "layer", Factor: math.Float64bits(1),
-			Tokens: make([]uint32, tokens)}
+			Tokens: make([]uint32, tokens), Owner: owner}
 		if err := s.Apply(w, proof.Fixed{Values: make([]int16, 3*tokens)}); err != nil {
 			t.Fatal(err)
 		}

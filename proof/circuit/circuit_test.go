@@ -96,6 +96,7 @@ func TestProofsHoldForOneStatement(t *testing.T) {
 		"token":      func(p *proof.Proof) { p.Statement.Tokens = []uint32{3, 9, 13} },
 		"exponent":   func(p *proof.Proof) { p.Statement.Exponents[0]++ },
 		"factor":     func(p *proof.Proof) { p.Statement.Factor++ },
+		"owner":      func(p *proof.Proof) { p.Statement.Owner = "another" },
 		"commitment": func(p *proof.Proof) { p.Commitment = flip(p.Commitment, 31) },
 		"points":     func(p *proof.Proof) { p.Points = other.Points },
 		"shorter":    func(p *proof.Proof) { p.Points = p.Points[:100] },

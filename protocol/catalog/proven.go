@@ -36,11 +36,12 @@ type Proven struct {
 	Commitment []byte       `cbor:"8,keyasint"` // to the weights
 	Proof      canon.Digest `cbor:"9,keyasint"` // of the bytes of the proof with its statement
 	Height     int64        `cbor:"10,keyasint"`
+	Bound      bool         `cbor:"11,keyasint,omitempty"` // the proof was made for the owner of the listing
 }
 
 // Fits checks that a statement about the files of a base model and of an adapter is about a listing and one of its
-// parents.
-func (l Listing) Fits(parent Listing, base, adapter canon.Digest) error {
+// parents, and was made for the owner of the listing or for no account.
+func (l Listing) Fits(parent Listing, base, adapter canon.Digest, owner string) error {
 	known := false
 	for _, p := range l.Parents {
 		known = known || p.Listing == parent.ID
@@ -56,6 +57,8 @@ func (l Listing) Fits(parent Listing, base, adapter canon.Digest) error {
 	case adapter != l.Terms.Files:
 		return fmt.Errorf("%w: it is about the adapter %s, and listing %d has the files %s", ErrProven, adapter.Short(),
 			l.ID, l.Terms.Files.Short())
+	case owner != "" && owner != l.Owner:
+		return fmt.Errorf("%w: it was made for the account %s, and listing %d is of %s", ErrProven, owner, l.ID, l.Owner)
 	}
 	return nil
 }

@@ -54,7 +54,8 @@ var ErrorTable = &adapter.ErrorTable{Space: Name, List: []adapter.ErrorCode{
 	{Code: 16, Rule: proof.ErrStatement, Fix: "Make the proof again: starling model proof make."},
 	{Code: 17, Rule: proof.ErrProof, Fix: "Make the proof again: starling model proof make."},
 	{Code: 18, Rule: proof.ErrInvalid, Fix: "Check the proof with the same key: starling model proof check."},
-	{Code: 19, Rule: catalog.ErrProven, Fix: "List the files that the proof is about, with the base model as a parent."},
+	{Code: 19, Rule: catalog.ErrProven, Fix: "List the files that the proof is about, with the base model as a parent, " +
+		"by the account for which it was made."},
 	{Code: 20, Rule: ErrKey, Fix: "Register the verifying key: starling model proof register."},
 	{Code: 21, Rule: ErrOwner, Fix: "Sign with the account that owns the listing."},
 	{Code: 22, Rule: ErrAgain, Fix: "Nothing is left to do: it is stored."},

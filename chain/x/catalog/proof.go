@@ -100,7 +100,7 @@ func (k messages) proven(ctx context.Context, m *catalogpb.MsgProve) (p catalog.
 		return p, err
 	}
 	s := made.Statement
-	if err := l.Fits(parent, s.Base, s.Adapter); err != nil {
+	if err := l.Fits(parent, s.Base, s.Adapter, s.Owner); err != nil {
 		return p, err
 	}
 	v, err := k.verifier(ctx, m.Key)
@@ -109,7 +109,7 @@ func (k messages) proven(ctx context.Context, m *catalogpb.MsgProve) (p catalog.
 	}
 	return catalog.Proven{Listing: l.ID, Parent: parent.ID, Layer: s.Module, Rank: s.Shape.Rank,
 		Tokens: uint32(len(s.Tokens)), Key: v.Digest(), Setup: v.Key().Contributions, Commitment: made.Commitment,
-		Proof: made.Digest()}, v.Verify(made)
+		Proof: made.Digest(), Bound: s.Owner != ""}, v.Verify(made)
 }
 
 func (k messages) verifier(ctx context.Context, digest []byte) (*proof.Verifier, error) {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"testing"
 
+	sdk "github.com/cosmos/cosmos-sdk/types"
+
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/x/catalog/catalogpb"
 	"github.com/starling-network/starling/internal/prooftest"
@@ -23,7 +25,7 @@ func TestProofsOfListings(t *testing.T) {
 		}
 	}
 	key, prove := prooftest.New(t)
-	good, server := prove(files, files, 1), messages{k}
+	good, server := prove(files, files, "", 1), messages{k}
 	send := func(m catalogpb.MsgProve) error {
 		if m.Sender == "" {
 			m.Sender = a.consumer
@@ -62,8 +64,8 @@ func TestProofsOfListings(t *testing.T) {
 		"no parent":           {catalogpb.MsgProve{Listing: 1, Parent: 2, Key: d[:], Proof: good}, catalog.ErrProven},
 		"itself":              {catalogpb.MsgProve{Listing: 2, Parent: 2, Key: d[:], Proof: good}, catalog.ErrProven},
 		"no listing":          {catalogpb.MsgProve{Listing: 2, Parent: 3, Key: d[:], Proof: good}, ErrNone},
-		"another base model":  {catalogpb.MsgProve{Listing: 2, Parent: 1, Proof: prove(d, files, 1)}, catalog.ErrProven},
-		"another adapter":     {catalogpb.MsgProve{Listing: 2, Parent: 1, Proof: prove(files, d, 1)}, catalog.ErrProven},
+		"another base model":  {catalogpb.MsgProve{Listing: 2, Parent: 1, Proof: prove(d, files, "", 1)}, catalog.ErrProven},
+		"another adapter":     {catalogpb.MsgProve{Listing: 2, Parent: 1, Proof: prove(files, d, "", 1)}, catalog.ErrProven},
 		"another key":         {catalogpb.MsgProve{Listing: 2, Parent: 1, Key: e[:], Proof: good}, proof.ErrInvalid},
 		"a forged proof":      {catalogpb.MsgProve{Listing: 2, Parent: 1, Key: d[:], Proof: forged}, proof.ErrInvalid},
 		"no proof":            {catalogpb.MsgProve{Listing: 2, Parent: 1, Key: d[:]}, proof.ErrProof},
@@ -76,7 +78,7 @@ func TestProofsOfListings(t *testing.T) {
 	var used []uint64
 	for tokens := range uint32(3) {
 		before := ctx.GasMeter().GasConsumed()
-		m := catalogpb.MsgProve{Listing: 2, Parent: 1, Key: d[:], Proof: prove(files, files, tokens+1)}
+		m := catalogpb.MsgProve{Listing: 2, Parent: 1, Key: d[:], Proof: prove(files, files, "", tokens+1)}
 		if err := send(m); err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +87,7 @@ func TestProofsOfListings(t *testing.T) {
 	if used[1] > used[2]+10_000 || used[2] > used[1]+10_000 || used[2] < proofGas {
 		t.Errorf("proofs cost %d", used)
 	}
-	if err := send(catalogpb.MsgProve{Listing: 2, Parent: 1, Key: d[:], Proof: prove(files, files, 2)}); err != nil {
+	if err := send(catalogpb.MsgProve{Listing: 2, Parent: 1, Key: d[:], Proof: prove(files, files, "", 2)}); err != nil {
 		t.Errorf("another proof of the same statement: %v", err) // it has other points
 	}
 	shown, err := Queries{k}.Proofs(ctx, &catalogpb.QueryProofsRequest{Listing: 2})
@@ -101,5 +103,51 @@ func TestProofsOfListings(t *testing.T) {
 	var have catalog.ProofKey
 	if err != nil || canon.Unmarshal(stored.Key, &have) != nil || string(have.Key) != string(key) {
 		t.Errorf("the stored key is another: %v", err)
+	}
+}
+
+// A proof that was made for an account is of no other: an account that lists the same files, and copies the proof out
+// of the transaction of its maker, shows nothing with it. A proof for no account is recorded as one.
+func TestProofsAreOfOneAccount(t *testing.T) {
+	a, k, ctx := open(t)
+	files, server := canon.Sum("files"), messages{k}
+	key, prove := prooftest.New(t)
+	if _, err := server.RegisterKey(ctx, &catalogpb.MsgRegisterKey{Sender: a.consumer, Key: key}); err != nil {
+		t.Fatal(err)
+	}
+	d, owner := proof.KeyDigest(key), a.consumer
+	made, loose := prove(files, files, owner, 1), prove(files, files, "", 1)
+	for i, account := range []string{owner, sdk.AccAddress("copies..............").String()} {
+		a.consumer = account
+		for _, parents := range [][]uint64{nil, {uint64(2*i + 1)}} {
+			if _, err := a.list(ctx, k, catalogpb.MsgList{Parents: parents}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		m := catalogpb.MsgProve{Sender: account, Listing: uint64(2*i + 2), Parent: uint64(2*i + 1), Key: d[:], Proof: made}
+		if _, err := server.Prove(ctx, &m); errors.Is(err, catalog.ErrProven) != (account != owner) {
+			t.Errorf("account %d: %v", i, err)
+		}
+		m.Proof = loose
+		if _, err := server.Prove(ctx, &m); err != nil {
+			t.Errorf("a proof for no account: %v", err)
+		}
+		shown, err := Queries{k}.Proofs(ctx, &catalogpb.QueryProofsRequest{Listing: m.Listing})
+		if err != nil {
+			t.Fatal(err)
+		}
+		bound := 0
+		for _, data := range shown.Proofs {
+			var p catalog.Proven
+			if err := canon.Unmarshal(data, &p); err != nil {
+				t.Fatal(err)
+			}
+			if p.Bound {
+				bound++
+			}
+		}
+		if bound != 1-i || len(shown.Proofs) != 2-i {
+			t.Errorf("account %d: %d of %d proofs name it", i, bound, len(shown.Proofs))
+		}
 	}
 }

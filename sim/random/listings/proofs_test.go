@@ -34,7 +34,7 @@ func TestTheProofHolds(t *testing.T) {
 // remake makes the key and the proof.
 func remake(t *testing.T) {
 	key, prove := prooftest.New(t)
-	made := prove(wares.Index, wares.Index, 1)
+	made := prove(wares.Index, wares.Index, "", 1)
 	for name, data := range map[string][]byte{"verifying.key": key, "adapter.proof": made} {
 		if err := os.WriteFile(filepath.Join("testdata", name), data, 0o600); err != nil {
 			t.Fatal(err)
