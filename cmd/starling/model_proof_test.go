@@ -93,6 +93,7 @@ func TestModelProof(t *testing.T) {
 		{0, "the keys for rank 2, 64 to 64", []string{"setup", "verify", p.keys}},
 		{0, "base model: not checked", check},
 		{0, "text: follows from the commitment", append(check, "--base", p.base)},
+		{0, "made for: no account", check},
 		{0, "adapter: the commitment is to these weights", append(buyer, p.adapter)},
 		{10, "PROOF_OTHER", append(buyer, other)},
 		{10, "PROOF_OTHER", append(check, "--base", p.adapter)},
@@ -109,6 +110,9 @@ func TestModelProof(t *testing.T) {
 		{0, "192", []string{"make", p.adapter, "--base", p.base, "--layer", provenLayer, "--keys", p.keys, "--to", text,
 			"--secret", p.secret, "--text", "hello"}},
 		{0, "text: chosen by the maker", []string{"check", text, "--key", key, "--base", p.base}},
+		{0, "192", []string{"make", p.adapter, "--base", p.base, "--layer", provenLayer, "--keys", p.keys, "--to", text,
+			"--secret", p.secret, "--tokens", "2"}},
+		{0, "of too few tokens", []string{"check", text, "--key", key, "--base", p.base}},
 	} {
 		code, out, errs := starling(t, append([]string{"model", "proof"}, c.args...)...)
 		if code != c.exit || !strings.Contains(out+errs, c.says) {
@@ -140,23 +144,30 @@ func (l *ledger) proves() {
 	add(&base, p.base)
 	add(&adapter, p.adapter, "--parent", number(base))
 	key := filepath.Join(p.keys, "verifying.key")
+	for file, owner := range map[string]string{p.file: base.Owner, p.file + ".other": "another"} {
+		l.says("192", "model", "proof", "make", p.adapter, "--base", p.base, "--layer", provenLayer, "--keys", p.keys, "--to",
+			file, "--secret", p.secret, "--owner", owner)
+	}
 	var made proof.Made
 	l.must(json.Unmarshal([]byte(l.says("", "model", "proof", "check", p.file, "--key", key, "-o", "json")), &made))
 	publish := func(name, listing, parent string) []string {
 		return l.as(name, "model", "proof", "publish", p.file, "--listing", listing, "--parent", parent, "--key", made.Key)
 	}
+	copied := l.as("worker", "model", "proof", "publish", p.file+".other", "--listing", number(adapter), "--parent",
+		number(base), "--key", made.Key)
 	l.refuses(1, "CATALOG_20", publish("worker", number(adapter), number(base))...)
 	l.says(made.Key, l.as("consumer", "model", "proof", "register", key)...)
 	l.refuses(1, "CATALOG_22", l.as("worker", "model", "proof", "register", key)...)
 	l.refuses(1, "CATALOG_21", publish("consumer", number(adapter), number(base))...)
 	l.refuses(1, "CATALOG_19", publish("worker", number(adapter), "1")...)
 	l.refuses(1, "CATALOG_19", publish("worker", number(base), number(adapter))...)
+	l.refuses(1, "CATALOG_19", copied...)
 	l.says("the network verified it in block", publish("worker", number(adapter), number(base))...)
 	l.refuses(1, "CATALOG_22", publish("worker", number(adapter), number(base))...)
-	l.says("1 proof, 1 contribution", append(on, "model", "catalog", "lineage", number(adapter))...)
-	copied := filepath.Join(l.t.TempDir(), "verifying.key")
-	l.says("of 1 contribution", append(on, "model", "proof", "key", made.Key, "--to", copied)...)
-	l.says("the proof holds", "model", "proof", "check", p.file, "--key", copied)
+	l.says("1 layer, 1 contribution claimed", append(on, "model", "catalog", "lineage", number(adapter))...)
+	got := filepath.Join(l.t.TempDir(), "verifying.key")
+	l.says("of 1 contribution", append(on, "model", "proof", "key", made.Key, "--to", got)...)
+	l.says("the proof holds", "model", "proof", "check", p.file, "--key", got)
 	l.says(provenLayer, append(on, "model", "proof", "list", "--listing", number(adapter))...)
 }
 

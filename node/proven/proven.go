@@ -4,6 +4,7 @@ package proven
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -136,8 +137,8 @@ func inputs(base *pretrained.Model, layer string, tokens []uint32, threads int) 
 	return proof.Quantise(out["input"].F32())
 }
 
-// Drawn are n tokens for the text of a proof, which follow from a commitment: its maker cannot choose them after it saw
-// what they give.
+// Drawn are n tokens for the text of a proof, which follow from a commitment: if they are Enough, its maker cannot
+// choose them.
 func Drawn(base canon.Digest, layer string, commitment []byte, vocab, n int) []uint32 {
 	tokens := make([]uint32, n)
 	for i := range tokens {
@@ -148,12 +149,26 @@ func Drawn(base canon.Digest, layer string, commitment []byte, vocab, n int) []u
 	return tokens
 }
 
+// chosenBits is how many bits a maker cannot search: it tries secrets, each of which gives another commitment and
+// another text, until it has one of this many texts.
+const chosenBits = 64
+
+// Enough is the least number of tokens of a vocabulary that a maker cannot choose by trying secrets.
+func Enough(vocab int) int { return int(math.Ceil(chosenBits / math.Log2(float64(max(vocab, 2))))) }
+
+// follows reports whether the text of a statement follows from the commitment, and is long enough.
+func follows(s proof.Statement, commitment []byte, vocab int) bool {
+	return len(s.Tokens) >= Enough(vocab) &&
+		slices.Equal(s.Tokens, Drawn(s.Base, s.Module, commitment, vocab, len(s.Tokens)))
+}
+
 // Options of a proof.
 type Options struct {
 	Adapter, Base string // folders
 	Layer         string
+	Owner         string // account for which the proof is made; "": none
 	Text          string // "": Tokens tokens that follow from the commitment
-	Tokens        int
+	Tokens        int    // 0: Enough
 	Threads       int
 }
 
@@ -176,7 +191,7 @@ func Make(ctx context.Context, o Options, v *proof.Verifier, pk *groth16.Proving
 	if want := v.Key().Shape; w.Shape != want {
 		return made, fmt.Errorf("%w: the layer has %s, and the keys are for %s", ErrOther, w.Shape, want)
 	}
-	s := proof.Statement{Module: o.Layer, Factor: math.Float64bits(a.Config.Scale())}
+	s := proof.Statement{Module: o.Layer, Factor: math.Float64bits(a.Config.Scale()), Owner: o.Owner}
 	if s.Base, err = describe(ctx, o.Base); err != nil {
 		return made, err
 	}
@@ -194,7 +209,8 @@ func Make(ctx context.Context, o Options, v *proof.Verifier, pk *groth16.Proving
 		if err != nil {
 			return made, err
 		}
-		s.Tokens = Drawn(s.Base, o.Layer, commitment, base.Config.VocabSize(), o.Tokens)
+		vocab := base.Config.VocabSize()
+		s.Tokens = Drawn(s.Base, o.Layer, commitment, vocab, cmp.Or(o.Tokens, Enough(vocab)))
 	}
 	if n := len(s.Tokens); n < 1 || n > proof.MaxTokens || n > base.Config.Context() {
 		return made, fmt.Errorf("%w: a text of %d tokens, wanted 1 to %d", proof.ErrStatement, n,
@@ -218,7 +234,7 @@ func Make(ctx context.Context, o Options, v *proof.Verifier, pk *groth16.Proving
 // Checked is what was checked of a proof.
 type Checked struct {
 	Base    bool // its inputs are those of the base model, whose files are those of the statement
-	Drawn   bool // its text follows from the commitment
+	Drawn   bool // its text follows from the commitment, and is too long for its maker to have chosen it
 	Weights bool // its commitment is to the adapter, whose files are those of the statement
 }
 
@@ -264,7 +280,7 @@ func Check(ctx context.Context, p proof.Proof, v *proof.Verifier, from Sources) 
 		return c, fmt.Errorf("%w: layer %s of %s reads other numbers", ErrOther, s.Module, from.Base)
 	}
 	c.Base = true
-	c.Drawn = slices.Equal(s.Tokens, Drawn(s.Base, s.Module, p.Commitment, base.Config.VocabSize(), len(s.Tokens)))
+	c.Drawn = follows(s, p.Commitment, base.Config.VocabSize())
 	if from.Adapter == "" {
 		return c, nil
 	}

@@ -1,12 +1,16 @@
 package proven
 
 import (
+	"encoding/binary"
 	"math"
+	"slices"
 	"testing"
 
+	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/node/pretrained"
+	"github.com/starling-network/starling/proof"
 )
 
 // The inputs of a statement are what the named layer reads: for the first layer of GPT-2, the normalised sum of the
@@ -55,5 +59,29 @@ func TestInputsAreThoseOfTheLayer(t *testing.T) {
 	}
 	if _, err := inputs(m, "transformer.h.0.attn.c_attn", []uint32{256}, 1); err == nil {
 		t.Error("a token that the model does not have")
+	}
+}
+
+// Of a text of few tokens the maker has its choice: it tries secrets until the text is the one that it wants, for which
+// it made up what the adapter adds. Such a text does not count as one that follows from the commitment.
+func TestShortTextsAreChosen(t *testing.T) {
+	const vocab, layer = 256, "layer"
+	base, wanted := canon.Sum("base"), []uint32{7, 9}
+	commitment, tries := make([]byte, 32), uint64(0)
+	for ; !slices.Equal(Drawn(base, layer, commitment, vocab, len(wanted)), wanted); tries++ {
+		binary.LittleEndian.PutUint64(commitment, tries)
+	}
+	s := proof.Statement{Base: base, Module: layer, Tokens: wanted}
+	if follows(s, commitment, vocab) {
+		t.Errorf("a text that was found with %d tries follows from its commitment", tries)
+	}
+	for size, want := range map[int]int{2: 64, 256: 8, 50_257: 5, 1 << 17: 4} {
+		n := Enough(size)
+		if s.Tokens = Drawn(base, layer, commitment, size, n); n != want || !follows(s, commitment, size) {
+			t.Errorf("%d tokens of %d, wanted %d", n, size, want)
+		}
+		if s.Tokens = s.Tokens[:n-1]; follows(s, commitment, size) {
+			t.Errorf("%d tokens of %d are enough", n-1, size)
+		}
 	}
 }

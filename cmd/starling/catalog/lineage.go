@@ -32,8 +32,8 @@ type Node struct {
 	Royalty string `json:"royalty_percent,omitempty"`     // of the revenue of the work that was made from it
 	Part    string `json:"part_percent"`                  // of the revenue of the work that was asked for
 	Known   bool   `json:"known"`                         // an order names the work; false: its owner does
-	Proven  int    `json:"proven,omitempty"`              // proofs that the work that was made from it adapts it
-	Setup   uint32 `json:"setup_contributions,omitempty"` // the fewest to the key of one of these proofs
+	Proven  int    `json:"proven,omitempty"`              // layers with a proof about the work that was made from it
+	Setup   uint32 `json:"setup_contributions,omitempty"` // the fewest that a key of one of these proofs claims
 	Parents []Node `json:"parents"`
 	More    bool   `json:"more,omitempty"` // it has parents, which get no part
 }
@@ -51,9 +51,11 @@ func lineageCommand(c *terminal.Console) *cobra.Command {
 		Short: "Show what a work was made from, with licences and royalties",
 		Long: `Show the works that a model or a data set was made from, two levels deep, with their licences, and the part of
 the revenue of the work that each gets. WORK is the number of a listing, or a job. A parent is "known" if the order of
-the job names a digest of it; the others are named by the owner. PROVEN is the number of proofs that the network has
-verified that the work adapts the parent, and the contributions to their keys: with one, its maker can forge them.
-starling model proof list has them, and docs/proofs.md says what they show. Read the licences: the network checks none.
+the job names a digest of it; the others are named by the owner. PROVEN is the number of layers of the parent about
+which the network has verified a proof that was made for the owner, and the fewest contributions to a key of one, as the
+maker of the key claims: with one, or if the claim is false, its maker forges proofs. The network runs no model and
+checks no claim: starling model proof list names the keys, starling model proof check with the base model and setup
+verify check the rest, and docs/proofs.md says what they show. Read the licences: the network checks none.
 
 With -o json: {"listing","title","kind","licence","owner","shares","royalty_percent","part_percent","known","proven",
 "setup_contributions","parents","more"}; parents are of the same form, and more says that a work has parents that get
@@ -94,7 +96,8 @@ func (n Node) write(w io.Writer, depth int) {
 	}
 	proven := ""
 	if n.Proven > 0 {
-		proven = fmt.Sprintf("%s, %s", terminal.Counted(n.Proven, "proof"), terminal.Counted(int(n.Setup), "contribution"))
+		proven = fmt.Sprintf("%s, %s claimed", terminal.Counted(n.Proven, "layer"),
+			terminal.Counted(int(n.Setup), "contribution"))
 	}
 	fmt.Fprintf(w, "%s%s\t%s %%\t%s\t%s\t%s\t%s\n", strings.Repeat("  ", depth), name, n.Part, n.Licence, n.Shares, known,
 		proven)
@@ -153,17 +156,27 @@ func grow(ctx context.Context, cl *client.Client, l catalog.Listing, parents []c
 			return n, err
 		}
 		parent.Royalty, parent.Known = trade.Percent.Amount(uint64(p.Royalty)), p.Known
-		for _, shown := range proofs {
-			if shown.Parent == p.Listing {
-				if parent.Proven++; parent.Proven == 1 || shown.Setup < parent.Setup {
-					parent.Setup = shown.Setup
-				}
-			}
-		}
+		parent.Proven, parent.Setup = layers(proofs, p.Listing)
 		n.Parents = append(n.Parents, parent)
 	}
 	n.Part = trade.Percent.Amount(left)
 	return n, nil
+}
+
+// layers counts the layers of a parent with a proof that was made for the owner of the listing, and returns the fewest
+// contributions that a key of one claims. An owner makes any number of proofs about one layer.
+func layers(proofs []catalog.Proven, parent uint64) (n int, setup uint32) {
+	seen := map[string]bool{}
+	for _, p := range proofs {
+		if p.Parent != parent || !p.Bound {
+			continue
+		}
+		if len(seen) == 0 || p.Setup < setup {
+			setup = p.Setup
+		}
+		seen[p.Layer] = true
+	}
+	return len(seen), setup
 }
 
 // proofsOf are the proofs about a listing, if it is one and has parents.

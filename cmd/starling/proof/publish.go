@@ -112,7 +112,7 @@ checked. With -o json: {"key","rank","in","out","setup_contributions"}.`,
 			if c.Form.Machine() {
 				return c.Form.Print(os.Stdout, terminal.One(r, r.Key))
 			}
-			_, err = fmt.Printf("%s: key %s for %s, of %s\n", to, r.Key, v.Key().Shape,
+			_, err = fmt.Printf("%s: key %s for %s, of %s, as its maker claims\n", to, r.Key, v.Key().Shape,
 				terminal.Counted(int(r.Setup), "contribution"))
 			return err
 		},
@@ -134,11 +134,12 @@ type Shown struct {
 	Commitment string `json:"commitment"`
 	Proof      string `json:"proof"`
 	Height     int64  `json:"height"`
+	Bound      bool   `json:"bound"` // it was made for the owner of the listing
 }
 
 func shown(p catalog.Proven) Shown {
 	return Shown{p.Listing, p.Parent, p.Layer, p.Rank, p.Tokens, p.Key.String(), p.Setup,
-		fmt.Sprintf("%x", p.Commitment), p.Proof.String(), p.Height}
+		fmt.Sprintf("%x", p.Commitment), p.Proof.String(), p.Height, p.Bound}
 }
 
 func publishCommand(c *terminal.Console) *cobra.Command {
@@ -149,9 +150,10 @@ func publishCommand(c *terminal.Console) *cobra.Command {
 		Use:   "publish FILE --listing NUMBER --parent NUMBER --key DIGEST --home DIR",
 		Short: "Have a network verify a proof about a listed adapter",
 		Long: `Have a network verify a proof, for a fee that depends on no more than the bytes of the proof, and
-record in the lineage of the listing what it shows. The files of --listing are those of the adapter, and those of
---parent, a parent of it, are those of the base model: starling model catalog add lists both. --key is the digest of a
-registered verifying key.
+record what it says of the listing: the network runs no model, and checks neither what the layer reads nor the setup of
+the key. A proof that was made with --owner, the account of the listing, is in its lineage. The files of --listing are
+those of the adapter, and those of --parent, a parent of it, are those of the base model: starling model catalog add
+lists both. --key is the digest of a registered verifying key.
 
 With -o json: the proof as starling model proof list prints it.`,
 		Example: `  starling model proof publish head.proof --listing 8 --parent 7 --key 3f0c --home net/consumer`,
@@ -188,8 +190,8 @@ With -o json: the proof as starling model proof list prints it.`,
 			if c.Form.Machine() {
 				return c.Form.Print(os.Stdout, terminal.One(r, r.Proof))
 			}
-			_, err = fmt.Printf("the network verified it in block %d: layer %s of listing %d adapts listing %d\n", r.Height,
-				r.Layer, r.Listing, r.Parent)
+			_, err = fmt.Printf("the network verified it in block %d: listing %d, layer %s of listing %d\n", r.Height,
+				r.Listing, terminal.Printable(r.Layer), r.Parent)
 			return err
 		},
 	}
@@ -205,10 +207,11 @@ func listCommand(c *terminal.Console) *cobra.Command {
 	var listing uint64
 	cmd := target.ListCommand(c, "list --listing NUMBER", "List what a network verified about a listing",
 		`List the proofs that a network verified about a listing, with the number of contributions to the setup of each key,
-as the key says: 1 is a setup of one party, which can forge proofs.
+as the maker of the key claims: a setup of one party can forge proofs, also if its key claims more. BOUND says that the
+proof was made for the owner of the listing; others may be copies of a proof of another account.
 
 With -o json: {"proofs":[{"listing","parent","layer","rank","tokens","key","setup_contributions","commitment","proof",`+
-			`"height"}]}.`,
+			`"height","bound"}]}.`,
 		`  starling model proof list --listing 8 --network http://127.0.0.1:26601`, "proofs",
 		func(ctx context.Context, t *target.Target) ([]Shown, error) {
 			return inspect.Query(ctx, t.Network, func(ctx context.Context, cl *client.Client) ([]Shown, error) {
@@ -224,10 +227,10 @@ With -o json: {"proofs":[{"listing","parent","layer","rank","tokens","key","setu
 			})
 		},
 		func(s Shown) string { return s.Proof },
-		[]string{"LAYER", "PARENT", "RANK", "TOKENS", "SETUP", "BLOCK", "+KEY", "+COMMITMENT", "+PROOF"},
+		[]string{"LAYER", "PARENT", "RANK", "TOKENS", "SETUP", "BOUND", "BLOCK", "+KEY", "+COMMITMENT", "+PROOF"},
 		func(s Shown) []any {
-			return []any{terminal.Printable(s.Layer), s.Parent, s.Rank, s.Tokens, s.Setup, s.Height, s.Key, s.Commitment,
-				s.Proof}
+			return []any{terminal.Printable(s.Layer), s.Parent, s.Rank, s.Tokens, s.Setup, s.Bound, s.Height, s.Key,
+				s.Commitment, s.Proof}
 		})
 	cmd.Flags().Uint64Var(&listing, "listing", 0, "number of the listing")
 	return cmd
