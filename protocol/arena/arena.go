@@ -199,6 +199,8 @@ type Contest struct {
 	Why      Reason       `cbor:"13,keyasint,omitempty"` // of a void contest
 	Report   canon.Digest `cbor:"14,keyasint,omitzero"`  // of the majority
 	Payments []Payment    `cbor:"15,keyasint,omitempty"` // at the end
+	// entries whose files some evaluators of each panel up to now got, and others did not
+	Torn []uint32 `cbor:"16,keyasint,omitempty"`
 }
 
 // Open reports whether the network holds coins of the contest.

@@ -2,6 +2,7 @@ package arena
 
 import (
 	"errors"
+	"slices"
 	"testing"
 )
 
@@ -69,5 +70,36 @@ func TestFree(t *testing.T) {
 	e.Panels, e.Bond = 0, MinBond-1
 	if e.Free() {
 		t.Errorf("%+v", e)
+	}
+}
+
+// Entrants that serve their files to some evaluators alone, so that no two reports are the same, lose their deposits
+// when the contest is void for that. An entry that an evaluator of one panel alone did not get does not.
+func TestTornEntriesLoseTheirDeposits(t *testing.T) {
+	for _, liar := range []bool{false, true} {
+		l, r := three(t)
+		r.Entries[2] = placed("c", 3*Unit)
+		for panel := range 3 {
+			reports := map[string]Report{}
+			for judge, who := range l.c.Panel {
+				mine := Report{Entries: slices.Clone(r.Entries)}
+				for i := range mine.Entries {
+					if i > 0 && i != judge || liar && panel == 1 && judge == 0 {
+						mine.Entries[i] = Judged{Status: Absent}
+					}
+				}
+				reports[who] = mine
+				l.seal(who, mine)
+			}
+			l.next()
+			for who, mine := range reports {
+				l.must(l.open(who, l.grouped(mine, true)))
+			}
+			l.next()
+		}
+		got := [4]int64{l.coins["host"], l.coins["ann"], l.coins["bob"], l.coins["cyd"]}
+		if l.c.Why != Undecided || got != [4]int64{0, 0, -10, -10} || l.coins[""] != 20 {
+			t.Errorf("liar %v: %s, %+v", liar, l.c.Why, l.coins)
+		}
 	}
 }

@@ -85,6 +85,7 @@ func (c Contest) Turn(w World) (Contest, []Freed, error) {
 	case Sealing:
 		if 2*len(w.Opinions) <= len(c.Panel) {
 			freed := c.free(w)
+			c.Torn = nil
 			c, err := c.convene(w)
 			return c, freed, err
 		}
@@ -94,6 +95,7 @@ func (c Contest) Turn(w World) (Contest, []Freed, error) {
 		if r, ok := c.majority(w.Opinions); ok {
 			return c.settle(r, w), freed, nil
 		}
+		c.Torn = c.torn(w.Opinions)
 		c, err := c.convene(w)
 		return c, freed, err
 	case Paid, Void:
@@ -148,6 +150,31 @@ func (c Contest) majority(opinions []Opinion) (Report, bool) {
 	return Report{}, false
 }
 
+// torn are the entries whose files some evaluators got and others did not, in the panel of the opinions and in each
+// before it. A server that answers some of them alone keeps their reports apart; an evaluator that lies is in one
+// panel.
+func (c Contest) torn(opinions []Opinion) (list []uint32) {
+	got, missed := map[uint32]bool{}, map[uint32]bool{}
+	for _, o := range opinions {
+		if o.Report == nil {
+			continue
+		}
+		for i, j := range o.Report.Entries {
+			if j.Status == Absent {
+				missed[uint32(i+1)] = true
+			} else {
+				got[uint32(i+1)] = true
+			}
+		}
+	}
+	for n := range c.Entries {
+		if got[n+1] && missed[n+1] && (c.Draws == 1 || slices.Contains(c.Torn, n+1)) {
+			list = append(list, n+1)
+		}
+	}
+	return list
+}
+
 // pay adds a payment to those of the end.
 func (c *Contest) pay(to string, amount uint64, use Use) {
 	if amount > 0 {
@@ -155,14 +182,14 @@ func (c *Contest) pay(to string, amount uint64, use Use) {
 	}
 }
 
-// void ends a contest without a report: the deposits go back, and the prize and the fees. The bond goes back, too,
-// unless the host did not reveal the set: then the entrants share it.
+// void ends a contest without a report: the deposits go back, but for those of entries that kept the reports apart, and
+// the prize and the fees. The bond goes back, too, unless the host did not reveal the set: then the entrants share it.
 func (c Contest) void(why Reason, w World) Contest {
 	c.Phase, c.Why = Void, why
 	c.pay(c.Host, c.Terms.Prize+uint64(c.Terms.Panel)*c.Terms.Fee, ForRefund)
 	c.bond(why != Hidden, w.Entries)
 	for _, e := range w.Entries {
-		if why == Worthless && e.Model.IsZero() {
+		if why == Worthless && e.Model.IsZero() || why == Undecided && slices.Contains(c.Torn, e.Number) {
 			c.pay("", c.Terms.Deposit, ForDeposit)
 		} else {
 			c.pay(e.Account, c.Terms.Deposit, ForDeposit)
