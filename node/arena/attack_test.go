@@ -119,3 +119,27 @@ func TestUselessEntriesAccuseNone(t *testing.T) {
 		}
 	}
 }
+
+// An entry is compared with samples of the earlier ones: their files are read once, and not again for each later entry.
+// With 64 entries that would be two thousand models.
+func TestEarlierEntriesAreReadOnce(t *testing.T) {
+	c := begin(t)
+	c.enter(c.write("first", 1, 8))
+	c.enter(c.write("second", 2, 8))
+	c.enter(c.write("same", 1, 8, func(w map[string]*tensor.Tensor) {
+		for i := range w["transformer.ln_f.bias"].F32() {
+			w["transformer.ln_f.bias"].F32()[i] = float32(i % 3)
+		}
+	}))
+	c.All = append(c.All, arena.Entry{Number: 4, Account: "away", Model: canon.Sum("x"), URL: c.url + "/away"})
+	c.Entries++
+	c.height = 10
+	j := c.judge()
+	c.must(j.Block(t.Context(), market{c}, c.height)) // the last one may still come
+	c.must(os.RemoveAll(filepath.Join(j.Dir, "1", dirModels, "1")))
+	c.All[0].URL = c.url + "/away"
+	if r := c.reported(); r.Entries[0].Status != arena.Placed || r.Entries[1].Status != arena.Placed ||
+		r.Entries[2].Status != arena.Copy || r.Entries[2].Of != 1 {
+		t.Errorf("%+v", r)
+	}
+}

@@ -141,7 +141,9 @@ func (e *evaluation) judge(ctx context.Context, entry arena.Entry) (arena.Judged
 	if err != nil {
 		var m copied.Model
 		if m, err = e.model(ctx, name, entry.Model, entry.URL); err == nil {
-			losses, err = e.losses(ctx, name, entry.Model, m)
+			if _, err = e.keep(name, entry.Model, m); err == nil {
+				losses, err = e.losses(ctx, name, entry.Model, m)
+			}
 		}
 	}
 	switch {
@@ -178,15 +180,46 @@ func (e *evaluation) copies(ctx context.Context, r arena.Report, losses [][]uint
 				return 0, false, err
 			}
 		}
-		other, err := e.model(ctx, fmt.Sprint(j+1), e.s.All[j].Model, e.s.All[j].URL)
+		other, err := e.sample(ctx, e.s.All[j])
 		if err != nil {
 			return 0, false, err
 		}
-		if copied.Compare(other, mine, e.base, e.key).Copy() {
+		if other.Compare(mine, e.base).Copy() {
 			return uint32(j + 1), true, nil
 		}
 	}
 	return 0, false, nil
+}
+
+// sampleFile is the sample of a model with which later entries are compared, so that the model is not read for each.
+type sampleFile struct {
+	Model  canon.Digest  `cbor:"1,keyasint"`
+	Sample copied.Sample `cbor:"2,keyasint"`
+}
+
+func (e *evaluation) samplePath(name string) string {
+	return filepath.Join(e.dir, "sample-"+name+".cbor")
+}
+
+// keep takes the sample of a model, and keeps it.
+func (e *evaluation) keep(name string, digest canon.Digest, m copied.Model) (copied.Sample, error) {
+	s := copied.Take(m, e.key)
+	return s, onDisk(folder.WriteFile(e.samplePath(name), canon.MustMarshal(sampleFile{digest, s})))
+}
+
+// sample reads the sample of an entry, and takes it if it was not kept.
+func (e *evaluation) sample(ctx context.Context, entry arena.Entry) (copied.Sample, error) {
+	name := fmt.Sprint(entry.Number)
+	var f sampleFile
+	if raw, err := os.ReadFile(e.samplePath(name)); err == nil && canon.Unmarshal(raw, &f) == nil &&
+		f.Model == entry.Model && f.Sample.Seed == e.key {
+		return f.Sample, nil
+	}
+	m, err := e.model(ctx, name, entry.Model, entry.URL)
+	if err != nil {
+		return copied.Sample{}, err
+	}
+	return e.keep(name, entry.Model, m)
 }
 
 // model gets and reads a model. The error wraps errAbsent or errInvalid if it is a reason.

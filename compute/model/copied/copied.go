@@ -56,25 +56,57 @@ func (f Found) Copy() bool {
 	return f.Alike >= 2 && 4*f.Alike >= f.Compared
 }
 
-// Compare compares the weights of two models. With a base, which may be nil, what each has learnt on top of it is
-// compared. The seed draws which matrices and vectors are: one that is known before a model is made would let its
-// author change these alone.
-func Compare(a, b Model, base *Model, seed canon.Digest) (f Found) {
-	f.Tuned = base != nil
-	var names []string
-	for _, n := range a.Config.Tensors() {
-		if inner(a.Config, n) && b.Tensors[n.Name] != nil && (base == nil || base.Tensors[n.Name] != nil) {
-			names = append(names, n.Name)
+// Sample is the vectors of a model, drawn by a seed, with which others are compared: a small part of it, that is kept
+// in its place.
+type Sample struct {
+	Seed     canon.Digest `cbor:"1,keyasint"`
+	Matrices []Matrix     `cbor:"2,keyasint"` // in the order of Config.Tensors
+}
+
+// Matrix has some rows and columns of a matrix: float32, little endian.
+type Matrix struct {
+	Name    string `cbor:"1,keyasint"`
+	Dims    [2]int `cbor:"2,keyasint"`
+	Rows    []byte `cbor:"3,keyasint"`
+	Columns []byte `cbor:"4,keyasint"`
+}
+
+// Take draws the sample of a model. A seed that is known before a model is made would let its author change the drawn
+// vectors alone.
+func Take(m Model, seed canon.Digest) Sample {
+	s := Sample{Seed: seed}
+	for _, n := range m.Config.Tensors() {
+		if t := m.Tensors[n.Name]; t != nil && inner(m.Config, n) {
+			drawn := ofMatrix(seed, n.Name)
+			s.Matrices = append(s.Matrices, Matrix{n.Name, [2]int(t.Shape.Dims), rows(t).take(drawn), columns(t).take(drawn)})
 		}
 	}
-	for _, i := range sample(seed, len(names), mostMatrices) {
-		name := names[i]
+	return s
+}
+
+// ofMatrix is the seed that draws the vectors of a matrix.
+func ofMatrix(seed canon.Digest, name string) canon.Digest {
+	return canon.Sum("starling/copied-matrix/1", seed[:], []byte(name))
+}
+
+// Compare compares the weights of a model with those of the sample of another. With a base, which may be nil, what each
+// has learnt on top of it is compared. The seed of the sample draws which matrices are.
+func (s Sample) Compare(b Model, base *Model) (f Found) {
+	f.Tuned = base != nil
+	var common []Matrix
+	for _, a := range s.Matrices {
+		if b.Tensors[a.Name] != nil && (base == nil || base.Tensors[a.Name] != nil) {
+			common = append(common, a)
+		}
+	}
+	for _, i := range sample(s.Seed, len(common), mostMatrices) {
+		a := common[i]
 		var from *tensor.Tensor
 		if base != nil {
-			from = base.Tensors[name]
+			from = base.Tensors[a.Name]
 		}
 		f.Compared++
-		if alike(a.Tensors[name], b.Tensors[name], from, canon.Sum("starling/copied-matrix/1", seed[:], []byte(name))) {
+		if alike(a, b.Tensors[a.Name], from, ofMatrix(s.Seed, a.Name)) {
 			f.Alike++
 		}
 	}
@@ -140,30 +172,46 @@ func cosine(x, y []float64) float64 {
 }
 
 // alike reports whether the rows or the columns of two matrices have the same directions.
-func alike(a, b, base *tensor.Tensor, seed canon.Digest) bool {
-	if len(b.Shape.Dims) != 2 || base != nil && !slices.Equal(a.Shape.Dims, base.Shape.Dims) {
+func alike(a Matrix, b, base *tensor.Tensor, seed canon.Digest) bool {
+	if len(b.Shape.Dims) != 2 || base != nil && !slices.Equal(a.Dims[:], base.Shape.Dims) {
 		return false
 	}
-	of := func(view func(*tensor.Tensor) matrix) bool {
+	of := func(drawn []byte, count int, view func(*tensor.Tensor) matrix) bool {
 		if base == nil {
-			return directions(view(a), view(b), nil, seed) >= likeness
+			return directions(drawn, count, view(b), nil, seed) >= likeness
 		}
 		from := view(base)
-		return directions(view(a), view(b), &from, seed) >= tuned
+		return directions(drawn, count, view(b), &from, seed) >= tuned
 	}
-	return of(rows) || of(columns)
+	return of(a.Rows, a.Dims[0], rows) || of(a.Columns, a.Dims[1], columns)
 }
 
-// directions is the median, over some vectors of the first matrix, of the likeness of the most similar one of the
-// second.
-func directions(a, b matrix, base *matrix, seed canon.Digest) float64 {
-	if a.length != b.length || a.length < leastLength || a.count < 2 {
+// take copies the vectors that a seed draws, if they can be compared.
+func (m matrix) take(seed canon.Digest) (drawn []byte) {
+	if m.length < leastLength || m.count < 2 {
+		return nil
+	}
+	for _, i := range sample(seed, m.count, mostVectors) {
+		for j := range m.length {
+			drawn = binary.LittleEndian.AppendUint32(drawn, math.Float32bits(m.data[i*m.nextVector+j*m.nextIn]))
+		}
+	}
+	return drawn
+}
+
+// directions is the median, over the drawn ones of the vectors of a matrix, of the likeness of the most similar one of
+// another.
+func directions(drawn []byte, count int, b matrix, base *matrix, seed canon.Digest) float64 {
+	places := sample(seed, count, mostVectors)
+	if len(drawn) == 0 || len(drawn) != 4*len(places)*b.length {
 		return 0
 	}
 	values := make([]float64, 0, mostVectors)
-	x, y, from := make([]float64, a.length), make([]float64, a.length), make([]float64, a.length)
-	for _, i := range sample(seed, a.count, mostVectors) {
-		x = a.vector(i, x)
+	x, y, from := make([]float64, b.length), make([]float64, b.length), make([]float64, b.length)
+	for n, i := range places {
+		for j := range x {
+			x[j] = float64(math.Float32frombits(binary.LittleEndian.Uint32(drawn[4*(n*b.length+j):])))
+		}
 		at, value := nearest(x, b, i, y)
 		if base != nil {
 			from = base.vector(i, from)

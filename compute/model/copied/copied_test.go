@@ -303,7 +303,7 @@ func TestCopies(t *testing.T) {
 		most := 0.0
 		for i := range all {
 			for j := range i {
-				f := Compare(all[j], all[i], nil, seed)
+				f := Take(all[j], seed).Compare(all[i], nil)
 				most = max(most, float64(f.Alike)/float64(f.Compared))
 				if f.Copy() {
 					t.Errorf("%s: %d is said to be a copy of %d: %+v", family, i, j, f)
@@ -317,7 +317,7 @@ func TestCopies(t *testing.T) {
 			cheat(r, w)
 			found := 0
 			for i := range all {
-				f := Compare(all[i], Model{tr.c, w}, nil, seed)
+				f := Take(all[i], seed).Compare(Model{tr.c, w}, nil)
 				switch {
 				case f.Copy() && i == of:
 					found++
@@ -375,12 +375,12 @@ func TestTunedFromOneBase(t *testing.T) {
 	}
 	for i := range all {
 		for j := range i {
-			if f := Compare(all[j], all[i], &base, seed); f.Copy() {
+			if f := Take(all[j], seed).Compare(all[i], &base); f.Copy() {
 				t.Errorf("%d is said to be a copy of %d: %+v", i, j, f)
 			}
 		}
 	}
-	if !Compare(all[0], all[1], nil, seed).Copy() {
+	if !Take(all[0], seed).Compare(all[1], nil).Copy() {
 		t.Error("without the base, tuned models are not alike")
 	}
 	for name, cheat := range cheats(architecture.Llama) {
@@ -389,10 +389,10 @@ func TestTunedFromOneBase(t *testing.T) {
 		}
 		w := clone(all[2].Tensors)
 		cheat(rand.New(rand.NewPCG(5, 8)), w)
-		if f := Compare(all[2], Model{tr.c, w}, &base, seed); !f.Copy() {
+		if f := Take(all[2], seed).Compare(Model{tr.c, w}, &base); !f.Copy() {
 			t.Errorf("a copy is not found: %s: %+v", name, f)
 		}
-		if f := Compare(all[3], Model{tr.c, w}, &base, seed); f.Copy() {
+		if f := Take(all[3], seed).Compare(Model{tr.c, w}, &base); f.Copy() {
 			t.Errorf("%s: another model is accused: %+v", name, f)
 		}
 	}

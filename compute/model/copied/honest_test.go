@@ -60,7 +60,7 @@ func TestTunedALittle(t *testing.T) {
 			"frozen and rounded": func(m Model) Model { return rounded(frozen(m, base)) },
 		} {
 			a, b := change(a), change(b)
-			if f := Compare(a, b, &base, seed); f.Copy() {
+			if f := Take(a, seed).Compare(b, &base); f.Copy() {
 				t.Errorf("a rate of %g, %s: %+v", rate, name, f)
 			}
 			// one that learnt next to nothing has the losses of the base
@@ -69,7 +69,7 @@ func TestTunedALittle(t *testing.T) {
 			}
 			w := clone(b.Tensors)
 			cheats(architecture.Llama)["scaled"](rand.New(rand.NewPCG(5, 8)), w)
-			if f := Compare(b, Model{tr.c, w}, &base, seed); name == "whole" && !f.Copy() {
+			if f := Take(b, seed).Compare(Model{tr.c, w}, &base); name == "whole" && !f.Copy() {
 				t.Errorf("a rate of %g: a copy is not found: %+v", rate, f)
 			}
 		}
@@ -100,7 +100,7 @@ func TestCopiesThatChangeSomeVectors(t *testing.T) {
 			})
 		}
 	}
-	if f := Compare(a, Model{c, w}, nil, seed); !f.Copy() {
+	if f := Take(a, seed).Compare(Model{c, w}, nil); !f.Copy() {
 		t.Errorf("%+v", f)
 	}
 }
