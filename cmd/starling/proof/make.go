@@ -218,7 +218,8 @@ func exportCommand(c *terminal.Console) *cobra.Command {
 		Short: "Write a proof for snarkjs",
 		Long: `Check a proof, and write verification_key.json, proof.json and public.json, as snarkjs groth16 verify reads
 them. The verification key is that of one adapter: the commitment to its weights is a part of it, and this command has
-checked that the maker of the proof knows weights under it. snarkjs does not check that again.
+checked that the maker of the proof knows weights under it. snarkjs does not check that again: files that another party
+wrote prove nothing.
 
 With -o json: {"folder",` + fields + `}.`,
 		Example: `  starling model proof export head.proof --key setup/verifying.key --to snarkjs`,
