@@ -1,6 +1,6 @@
 # Everything is plain go; this file only names the longer commands.
 
-.PHONY: test long check race faults attacks proto
+.PHONY: test long check race races ptx faults attacks proto
 
 # Everything that needs neither a chain nor a network of processes. go test ./... is all of it.
 test:
@@ -16,6 +16,14 @@ check:
 
 race:
 	go test -race -timeout 40m -skip 'Methods|Simulat|Advi|Generate|BaseModel|FineTuning' ./network/... ./node ./node/member ./node/provider
+
+# Every kernel of devices in Oclgrind, which sees data races and elements outside of buffers (Debian: oclgrind).
+races:
+	go test ./node/opencl -count 1 -run TestKernelsHaveNoRaces -v
+
+# The kernels of devices as PTX of NVIDIA's GPUs, and a lint of it (Debian: clang-15).
+ptx:
+	go test ./compute/device/suite -count 1 -run 'TestKernelsGiveRoundedPTX|TestLintSeesWhatCompilersDo' -v
 
 # Machines and cables that fail in networks of processes: kills, pauses, full disks, wrong clocks, cut links.
 faults:

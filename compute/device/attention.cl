@@ -10,7 +10,7 @@
 #define ROWS_WIDTH(i, head) ((__global float *)(memory + t[i]) + batch * t[(i) + 1] + (head) * t[(i) + 2])
 
 // The chain of products of two rows.
-inline float dot_WIDTH(__global const float *x, __global const float *y) {
+static inline float dot_WIDTH(__global const float *x, __global const float *y) {
 	float total = 0.0f;
 	for (int lo = 0; lo < WIDTH; lo += CHUNK) {
 		float chain = 0.0f;

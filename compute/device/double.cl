@@ -6,9 +6,9 @@
 #define LN2_LO 0x1.a39ef35793c76p-33
 #define ROUND 0x1.8p52
 
-inline double pow2_(int n) { return as_double((ulong)(n + 1023) << 52); }
+static inline double pow2_(int n) { return as_double((ulong)(n + 1023) << 52); }
 
-inline double expm1_(double x, double *scale) {
+static inline double expm1_(double x, double *scale) {
 	double n = (x * LOG2E + ROUND) - ROUND;
 	double r = x - n * LN2, r2 = r * r, r4 = r2 * r2;
 	double q0 = 1.0 + r * (1.0 / 2), q1 = 1.0 / 6 + r * (1.0 / 24), q2 = 1.0 / 120 + r * (1.0 / 720);
@@ -18,13 +18,13 @@ inline double expm1_(double x, double *scale) {
 	return r * (lo + r4 * hi);
 }
 
-inline float exp_(float x) {
+static inline float exp_(float x) {
 	if (!(x < 100.0f && x > -110.0f)) return x != x ? NAN_ : x > 0.0f ? INF_ : 0.0f;
 	double scale, y = expm1_((double)x, &scale);
 	return (float)(scale * y + scale);
 }
 
-inline float tanh_(float x) {
+static inline float tanh_(float x) {
 	uint sign = as_uint(x) & SIGN_;
 	float a = abs_(x);
 	if (!(a < 10.0f)) return a != a ? NAN_ : as_float(sign | 0x3f800000u);
@@ -32,7 +32,7 @@ inline float tanh_(float x) {
 	return as_float(sign | as_uint((float)(u / (u + 2.0))));
 }
 
-inline float logistic_(float x) {
+static inline float logistic_(float x) {
 	if (!(x < 110.0f && x > -110.0f)) return x != x ? NAN_ : x > 0.0f ? 1.0f : 0.0f;
 	double scale, y = expm1_(-(double)x, &scale);
 	return (float)(1.0 / (1.0 + (scale * y + scale)));
@@ -40,14 +40,14 @@ inline float logistic_(float x) {
 
 #define SQRT_HALF 0x3fe6a09e667f3bcdul
 
-inline double split_log_(double x, double *s) {
+static inline double split_log_(double x, double *s) {
 	ulong u = as_ulong(x) + (0x3ff0000000000000ul - SQRT_HALF);
 	double f = as_double((u & 0xffffffffffffful) + SQRT_HALF) - 1.0;
 	*s = f / (2.0 + f);
 	return (double)((int)(u >> 52) - 1023);
 }
 
-inline float log_(float x) {
+static inline float log_(float x) {
 	if (!(x > 0.0f && x <= FLT_MAX)) return x == 0.0f ? as_float(0xff800000u) : x > 0.0f ? x : NAN_;
 	double s, n = split_log_((double)x, &s), z = s * s, z2 = z * z;
 	double q0 = 2.0 + z * (2.0 / 3), q1 = 2.0 / 5 + z * (2.0 / 7), q2 = 2.0 / 9 + z * (2.0 / 11);
@@ -55,7 +55,7 @@ inline float log_(float x) {
 	return (float)(n * LN2 + s * q);
 }
 
-inline float rsqrt_(float x) { return canonical_((float)(1.0 / sqrt((double)x))); }
+static inline float rsqrt_(float x) { return canonical_((float)(1.0 / sqrt((double)x))); }
 
 __constant double erf_table[8][10] = {
 	{
@@ -156,7 +156,7 @@ __constant double erf_table[8][10] = {
 	},
 };
 
-inline float erf_(float x) {
+static inline float erf_(float x) {
 	uint sign = as_uint(x) & SIGN_;
 	float a = abs_(x);
 	if (!(a < 4.0f)) return a != a ? NAN_ : as_float(sign | 0x3f800000u);
@@ -176,22 +176,22 @@ __constant double sin_series[8] = {1.0 / 355687428096000.0, -1.0 / 1307674368000
 __constant double cos_series[8] = {1.0 / 20922789888000.0, -1.0 / 87178291200.0, 1.0 / 479001600, -1.0 / 3628800,
 	1.0 / 40320, -1.0 / 720, 1.0 / 24, 0.0};
 
-inline double horner_(double x, __constant double *coefficients, int n) {
+static inline double horner_(double x, __constant double *coefficients, int n) {
 	double p = 0.0;
 	for (int i = 0; i < n; i++) p = coefficients[i] + x * p;
 	return p;
 }
 
-inline double log64_(double x) { // of normal numbers that are positive and finite, and of 0 and infinity
+static inline double log64_(double x) { // of normal numbers that are positive and finite, and of 0 and infinity
 	if (!(x > 0.0 && x <= DBL_MAX)) return x == 0.0 ? -(double)INFINITY : x;
 	double s, n = split_log_(x, &s), z = s * s;
 	double tail = (s * z) * horner_(z, log_series, 10) + n * LN2_LO;
 	return n * LN2_HI + (2.0 * s + tail);
 }
 
-inline int integer_(float y) { return trunc((double)y) == (double)y; }
+static inline int integer_(float y) { return trunc((double)y) == (double)y; }
 
-inline float pow_(float x, float y) {
+static inline float pow_(float x, float y) {
 	double a = (double)abs_(x);
 	if (y == 0.0f || x == 1.0f) return 1.0f;
 	if (x != x || y != y || x < 0.0f && a <= (double)FLT_MAX && !integer_(y)) return NAN_;
@@ -229,7 +229,7 @@ __constant ulong two_of_pi[20] = {
 	0x56033046fc7b6babul,
 };
 
-inline ulong mul_two_of_pi_(double x, double *f) {
+static inline ulong mul_two_of_pi_(double x, double *f) {
 	ulong u = as_ulong(x), mantissa = (u & 0xffffffffffffful) | 1ul << 52;
 	uint skip = (uint)((int)(u >> 52) - 1075 - 2 + 64), shift = skip % 64;
 	__constant ulong *w = two_of_pi + skip / 64;
@@ -251,7 +251,7 @@ inline ulong mul_two_of_pi_(double x, double *f) {
 	return n;
 }
 
-inline ulong quadrant_(double x, double *r) { // of finite x >= 0
+static inline ulong quadrant_(double x, double *r) { // of finite x >= 0
 	if (x < 0x1p20) {
 		double n = (x * 0x1.45f306dc9c883p-01 + ROUND) - ROUND;
 		*r = ((x - n * 0x1.921fb544p+00) - n * 0x1.0b4611a6p-34) - n * 0x1.3198a2e037073p-69;
@@ -263,14 +263,14 @@ inline ulong quadrant_(double x, double *r) { // of finite x >= 0
 	return q;
 }
 
-inline double sin_cos_(ulong q, double r) {
+static inline double sin_cos_(ulong q, double r) {
 	double z = r * r, y;
 	if (q & 1) y = 1.0 + ((z * z) * horner_(z, cos_series, 7) - 0.5 * z);
 	else y = r + (r * z) * horner_(z, sin_series, 8);
 	return q & 2 ? -y : y;
 }
 
-inline float sin_(float x) {
+static inline float sin_(float x) {
 	if (!(abs_(x) <= FLT_MAX)) return NAN_;
 	double r;
 	ulong q = quadrant_((double)abs_(x), &r);
@@ -278,7 +278,7 @@ inline float sin_(float x) {
 	return (float)(as_uint(x) & SIGN_ ? -y : y);
 }
 
-inline float cos_(float x) {
+static inline float cos_(float x) {
 	if (!(abs_(x) <= FLT_MAX)) return NAN_;
 	double r;
 	ulong q = quadrant_((double)abs_(x), &r);
@@ -289,21 +289,21 @@ inline float cos_(float x) {
 #define GELU_CUBIC ((float)(0.044715 * 0.7978845608028654))
 #define GELU_RISE ((float)(3 * (0.044715 * 0.7978845608028654)))
 
-inline float gelu_tanh_(float x, float squares) { return tanh_(x * (squares * GELU_CUBIC + GELU_LINEAR)); }
+static inline float gelu_tanh_(float x, float squares) { return tanh_(x * (squares * GELU_CUBIC + GELU_LINEAR)); }
 
-inline float gelu_(float x) {
+static inline float gelu_(float x) {
 	float t = gelu_tanh_(x, x * x), h = x * 0.5f;
 	return h + h * t;
 }
 
-inline float gelu_grad_(float x, float d) {
+static inline float gelu_grad_(float x, float d) {
 	float squares = x * x, t = gelu_tanh_(x, squares), inner = squares * GELU_RISE + GELU_LINEAR, h = x * 0.5f;
 	return d * ((0.5f + 0.5f * t) + (h * (1.0f - t * t)) * inner);
 }
 
-inline float silu_(float x) { return x * logistic_(x); }
+static inline float silu_(float x) { return x * logistic_(x); }
 
-inline float silu_grad_(float x, float d) {
+static inline float silu_grad_(float x, float d) {
 	float s = logistic_(x);
 	return d * (s * (1.0f + x * (1.0f - s)));
 }

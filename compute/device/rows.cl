@@ -1,7 +1,7 @@
 // Cross-entropy of rows of logits, and rows that indices address. INDEX is the type of targets and of indices.
 
 // The largest element of a row of n and the sum of exp(x - top), as kernel.CrossEntropy has them; a work-group a row.
-inline float row_sum(__global const float *x, long n, __local float *lanes, float *most) {
+static inline float row_sum(__global const float *x, long n, __local float *lanes, float *most) {
 	int l = get_local_id(0);
 	float top = x[min((long)l, n - 1)], pieces = 0.0f, sum = 0.0f;
 	for (long i = l; i < n; i += LANES) top = max_(top, x[i]);

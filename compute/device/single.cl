@@ -18,39 +18,39 @@ __constant float atanh_rest[4] = {0x1.99999ap-03f, 0x1.24928ep-03f, 0x1.c6c0d8p-
 __constant float erf_near[6] = {0x1.06eba8p-03f, -0x1.812746p-02f, 0x1.ce2ef2p-04f, -0x1.b8203p-06f,
 	0x1.54d076p-08f, -0x1.936a4ap-11f};
 
-inline float horner_(float x, __constant float *c, int n) {
+static inline float horner_(float x, __constant float *c, int n) {
 	float p = c[n - 1];
 	for (int i = n - 2; i >= 0; i--) p = c[i] + x * p;
 	return p;
 }
 
-inline float pow2_(int n) { return as_float((uint)(n + 127) << 23); }
+static inline float pow2_(int n) { return as_float((uint)(n + 127) << 23); }
 
-inline float reduced_(float x, float *n) {
+static inline float reduced_(float x, float *n) {
 	*n = (x * 0x1.715476p+00f + ROUND) - ROUND;
 	float r = (x - *n * LN2_HIGH) - *n * LN2_LOW, q = (r * r) * horner_(r, exp_rest, 5);
 	float t = 1.0f + r, d = (1.0f - t) + r;
 	return t + (d + q);
 }
 
-inline float scaled_(float y, float n) {
+static inline float scaled_(float y, float n) {
 	int half_ = (int)n >> 1;
 	return (y * pow2_(half_)) * pow2_((int)n - half_);
 }
 
-inline float exp_(float x) {
+static inline float exp_(float x) {
 	if (!(x <= EXP_HIGH && x >= EXP_LOW)) return x != x ? NAN_ : x > 0.0f ? INF_ : 0.0f;
 	float n, y = reduced_(x, &n);
 	return scaled_(y, n);
 }
 
-inline float logistic_(float x) {
+static inline float logistic_(float x) {
 	if (x != x) return NAN_;
 	float e = exp_(as_float(as_uint(x) | SIGN_)), q = e / (1.0f + e);
 	return x < 0.0f ? q : 1.0f - q;
 }
 
-inline float tanh_(float x) {
+static inline float tanh_(float x) {
 	float a = abs_(x), t = 1.0f;
 	if (a != a) return NAN_;
 	if (a < 0.9f) {
@@ -64,7 +64,7 @@ inline float tanh_(float x) {
 
 #define SQRT_HALF 0x3f3504f3u
 
-inline float split_(float x, float *f) {
+static inline float split_(float x, float *f) {
 	float n = 0.0f;
 	if (x < 0x1p-126f) {
 		x *= 0x1p23f;
@@ -75,7 +75,7 @@ inline float split_(float x, float *f) {
 	return n + (float)((int)(u >> 23) - 127);
 }
 
-inline float log_(float x) {
+static inline float log_(float x) {
 	if (!(x > 0.0f && x <= FLT_MAX)) return x == 0.0f ? as_float(0xff800000u) : x > 0.0f ? x : NAN_;
 	float f, n = split_(x, &f), z = f * f;
 	float q = ((f * z) * horner_(f, log_rest, 9) - 0.5f * z) + n * LN2_LOW;
@@ -83,7 +83,7 @@ inline float log_(float x) {
 	return t + (d + q);
 }
 
-inline float rsqrt_(float x) {
+static inline float rsqrt_(float x) {
 	float a = x, back = 1.0f;
 	if (x > 0x1p64f) {
 		a = x * 0x1p-64f;
@@ -114,7 +114,7 @@ __constant float erf_table[7][10] = {
 		-0x1.d070b8p-17f, 0x1.33b4cep-16f, -0x1.4320e8p-16f, 0x1.1e0126p-16f, -0x1.805a0ep-17f},
 };
 
-inline float erf_(float x) {
+static inline float erf_(float x) {
 	uint sign = as_uint(x) & SIGN_;
 	float a = abs_(x), y = 1.0f;
 	if (a != a) return NAN_;
@@ -129,15 +129,15 @@ inline float erf_(float x) {
 	return as_float(sign | as_uint(y));
 }
 
-inline void sum_(float x, float y, float *high, float *low) {
+static inline void sum_(float x, float y, float *high, float *low) {
 	float h = x + y;
 	*low = (x - h) + y;
 	*high = h;
 }
 
-inline float high_(float x) { return as_float(as_uint(x) & ~0xfffu); }
+static inline float high_(float x) { return as_float(as_uint(x) & ~0xfffu); }
 
-inline void product_(float x, float y, float *high, float *low) {
+static inline void product_(float x, float y, float *high, float *low) {
 	float h = x * y, xh = high_(x), xl = x - xh, yh = high_(y), yl = y - yh;
 	*low = (((xh * yh - h) + xh * yl) + xl * yh) + xl * yl;
 	*high = h;
@@ -148,7 +148,7 @@ inline void product_(float x, float y, float *high, float *low) {
 #define THIRD_HIGH 0x1.555556p-02f
 #define THIRD_LOW -0x1.555556p-27f
 
-inline void log2_(float n, float f, float *high, float *low) {
+static inline void log2_(float n, float f, float *high, float *low) {
 	float b = 2.0f + f, brest = (2.0f - b) + f, s = f / b, p, e, z, zrest, t, trest, u, urest, rest, v, vrest, w, wrest;
 	product_(s, b, &p, &e);
 	float srest = (((f - p) - e) - s * brest) / b;
@@ -169,7 +169,7 @@ inline void log2_(float n, float f, float *high, float *low) {
 	sum_(w, wrest + *low, high, low);
 }
 
-inline float power_(float a, float y) {
+static inline float power_(float a, float y) {
 	if (a == 1.0f) return 1.0f;
 	if (a == 0.0f || a > FLT_MAX) return (a == 0.0f) == (y < 0.0f) ? INF_ : 0.0f;
 	y = y > 0x1p40f ? 0x1p40f : y < -0x1p40f ? -0x1p40f : y;
@@ -188,9 +188,9 @@ inline float power_(float a, float y) {
 	return scaled_(t + (d + q), k);
 }
 
-inline int integer_(float y) { return !(y < 0x1p23f && y > -0x1p23f) || (float)(int)y == y; }
+static inline int integer_(float y) { return !(y < 0x1p23f && y > -0x1p23f) || (float)(int)y == y; }
 
-inline float pow_(float x, float y) {
+static inline float pow_(float x, float y) {
 	float a = abs_(x);
 	if (y == 0.0f || x == 1.0f) return 1.0f;
 	if (x != x || y != y || x < 0.0f && a <= FLT_MAX && !integer_(y)) return NAN_;
@@ -200,7 +200,7 @@ inline float pow_(float x, float y) {
 
 __constant uint two_of_pi[8] = {0u, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u, 0xdb629599u, 0x3c439041u, 0xfe5163abu};
 
-inline uint quadrant_(float x, float *high, float *low) { // of a finite x
+static inline uint quadrant_(float x, float *high, float *low) { // of a finite x
 	uint u = as_uint(x) & ~SIGN_;
 	if (u < 0x3f490fdbu) {
 		*high = as_float(u);
@@ -229,7 +229,7 @@ inline uint quadrant_(float x, float *high, float *low) { // of a finite x
 	return q;
 }
 
-inline float sin_cos_(uint q, float high, float low) {
+static inline float sin_cos_(uint q, float high, float low) {
 	float z = high * high, y;
 	if (q & 1) {
 		float h = 0.5f * z, t = 1.0f - h, d = (1.0f - t) - h;
@@ -240,14 +240,14 @@ inline float sin_cos_(uint q, float high, float low) {
 	return q & 2 ? -y : y;
 }
 
-inline float sin_(float x) {
+static inline float sin_(float x) {
 	if (!(abs_(x) <= FLT_MAX)) return NAN_;
 	float high, low;
 	uint q = quadrant_(x, &high, &low);
 	return as_float(as_uint(sin_cos_(q, high, low)) ^ as_uint(x) & SIGN_);
 }
 
-inline float cos_(float x) {
+static inline float cos_(float x) {
 	if (!(abs_(x) <= FLT_MAX)) return NAN_;
 	float high, low;
 	uint q = quadrant_(x, &high, &low);
@@ -258,18 +258,18 @@ inline float cos_(float x) {
 #define GELU_CUBIC as_float(0x3d922279u)
 #define GELU_RISE as_float(0x3e5b33b6u)
 
-inline float gelu_logistic_(float x, float squares) { return logistic_(x * (squares * GELU_CUBIC + GELU_LINEAR)); }
+static inline float gelu_logistic_(float x, float squares) { return logistic_(x * (squares * GELU_CUBIC + GELU_LINEAR)); }
 
-inline float gelu_(float x) { return x * gelu_logistic_(x, x * x); }
+static inline float gelu_(float x) { return x * gelu_logistic_(x, x * x); }
 
-inline float gelu_grad_(float x, float d) {
+static inline float gelu_grad_(float x, float d) {
 	float squares = x * x, s = gelu_logistic_(x, squares);
 	return d * (s * (1.0f + (x * (1.0f - s)) * (squares * GELU_RISE + GELU_LINEAR)));
 }
 
-inline float silu_(float x) { return x * logistic_(x); }
+static inline float silu_(float x) { return x * logistic_(x); }
 
-inline float silu_grad_(float x, float d) {
+static inline float silu_grad_(float x, float d) {
 	float s = logistic_(x);
 	return d * (s * (1.0f + x * (1.0f - s)));
 }

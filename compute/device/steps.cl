@@ -61,7 +61,7 @@ void gemm(__global uchar *memory, __global const long *table, long at) {
 #define BLOCK 64   // of the keys of attention: part of the numerics
 
 // Adds the lanes of a work-group: the sum is in lanes[0].
-inline void add_lanes(__local float *lanes, int l) {
+static inline void add_lanes(__local float *lanes, int l) {
 	barrier(CLK_LOCAL_MEM_FENCE);
 	for (int w = LANES / 2; w > 0; w /= 2) {
 		if (l < w) lanes[l] += lanes[l + w];
