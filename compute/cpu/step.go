@@ -150,15 +150,8 @@ func iotaOf[T kernel.Number](inner, dim int) stepFunc {
 }
 
 func padStep(st *lower.Step) stepFunc {
-	x := st.In[0]
-	rank := len(x.Dims)
-	to := view.View{Dims: x.Dims, Strides: make([]int, rank)}
-	for i, stride := range view.Strides(st.Out.Dims) {
-		to.Offset += int(st.Ints[i]) * stride
-		to.Strides[i] = stride * int(st.Ints[2*rank+i]+1)
-	}
-	to = to.Merged()
-	return bySize(x.Type.Size(), padOf[uint8](to), padOf[uint16](to), padOf[uint32](to), padOf[int64](to))
+	to := st.Padded()
+	return bySize(st.In[0].Type.Size(), padOf[uint8](to), padOf[uint16](to), padOf[uint32](to), padOf[int64](to))
 }
 
 func padOf[T kernel.Element](v view.View) stepFunc {

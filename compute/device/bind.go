@@ -1,6 +1,8 @@
 package device
 
 import (
+	"fmt"
+
 	"github.com/starling-network/starling/compute/lower"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
@@ -114,7 +116,7 @@ func (b *binding) launches(pl *lower.Plan, st *lower.Step) []Launch {
 		return []Launch{b.launch(name, [3]int{st.Group.N, 1, 1}, numbers...)}
 	case st.Attention != nil:
 		return b.attention(st.Attention)
-	case st.Kind == program.Dot:
+	case st.Kind.Multiplies():
 		return b.products(st)
 	case st.Kind == program.SumSquares:
 		return b.sums("sum_squares", st, 1, view.Elements(st.In[0].Dims), 1)
@@ -125,7 +127,7 @@ func (b *binding) launches(pl *lower.Plan, st *lower.Step) []Launch {
 	case st.Kind == program.Concat:
 		return b.concat(st)
 	}
-	return nil
+	return b.shaped(st)
 }
 
 // launch is a kernel on a grid of work-items, of which the first dimension is rounded up to whole groups.
@@ -157,19 +159,23 @@ const tile, side = 64, 16
 const maxRuns = 1 << 16
 
 func (b *binding) products(st *lower.Step) (list []Launch) {
-	p := st.Product()
+	p, name, block := st.Product(), "gemm", 0
 	if p.Batch.Runs() > maxRuns {
 		return nil
+	}
+	if st.Kind == program.DotExact {
+		f := program.FormOfDot(st.Ints)
+		name, block = fmt.Sprintf("gemm_exact%d", f.Bits), f.Block
 	}
 	places := b.layout.places
 	lhs, rhs, out := places[st.In[0].Store], places[st.In[1].Store], places[st.Out.Store]
 	grid := func(n int) int { return (n + tile - 1) / tile * side }
 	for i := range p.Batch.Runs() {
 		r := p.Batch.Run(i)
-		list = append(list, b.grouped("gemm", [3]int{grid(p.N), grid(p.M), r.Count}, [3]int{side, side, 1},
+		list = append(list, b.grouped(name, [3]int{grid(p.N), grid(p.M), r.Count}, [3]int{side, side, 1},
 			int64(p.M), int64(p.N), int64(p.K),
 			lhs+4*int64(r.A), int64(r.AStep), int64(p.ARow), int64(p.ACol),
-			rhs+4*int64(r.B), int64(r.BStep), int64(p.BRow), int64(p.BCol), out+4*int64(r.C)))
+			rhs+4*int64(r.B), int64(r.BStep), int64(p.BRow), int64(p.BCol), out+4*int64(r.C), int64(block)))
 	}
 	return list
 }

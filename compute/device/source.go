@@ -21,6 +21,12 @@ var steps string
 //go:embed rows.cl
 var rows string
 
+//go:embed exact.cl
+var exact string
+
+//go:embed shapes.cl
+var shapes string
+
 //go:embed attention.cl
 var attention string
 
@@ -32,12 +38,15 @@ const Options = "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt"
 // printed.
 func Source(numerics uint32) string { return Options + beginning(numerics) + attention }
 
+// common is the kernels of both versions of the numerics.
+var common = steps + rows + exact + shapes
+
 // beginning is the text that every program of a version of the numerics begins with.
 func beginning(numerics uint32) string {
 	if numerics == kernel.Version1 {
-		return uncontracted + "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" + numbers + double + steps + rows
+		return uncontracted + "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" + numbers + double + common
 	}
-	return uncontracted + numbers + single + steps + rows
+	return uncontracted + numbers + single + common
 }
 
 // Products are not contracted with sums.

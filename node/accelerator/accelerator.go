@@ -215,20 +215,33 @@ func List(ctx context.Context, o Options) ([]device.Capabilities, error) {
 // maxName is how many characters of the name of a device are kept, and of its driver's version.
 const maxName = 80
 
-// Suite compares what a device computes with the portable kernels: see suite.Run. The device is one of List that lacks
-// nothing.
-func Suite(ctx context.Context, o Options, at, elements int) (suite.Report, error) {
+// mostCases is how many cases a child may say that the suite has.
+const mostCases = 1 << 10
+
+// Suite compares what a device computes with the portable kernels, on that many numbers of each sort, in pieces: see
+// suite.New. The device is one of List that lacks nothing. progress gets what there is after each piece of a case.
+func Suite(ctx context.Context, o Options, at, elements int, progress func(done, all int, r suite.Report)) (
+	r suite.Report, err error) {
 	c, err := start(ctx, o)
 	if err != nil {
-		return suite.Report{}, err
+		return r, err
 	}
 	defer c.close()
-	a, err := c.ask(Question{Kind: Compare, Device: at, Elements: elements}, c.timeout)
-	if err != nil {
-		return suite.Report{}, err
+	pieces := suite.Pieces(elements)
+	for i, cases := 0, 1; i < cases; i++ {
+		for piece := range pieces {
+			a, err := c.ask(Question{Kind: Compare, Device: at, Elements: min(elements, suite.Piece), Case: i, Piece: piece},
+				c.timeout)
+			if err != nil {
+				return r, err
+			}
+			if a.Report == nil || a.Cases < 1 || a.Cases > mostCases {
+				return r, c.wrong(codeProtocol, "the child answers without a report", "")
+			}
+			cases = a.Cases
+			r.Add(*a.Report)
+			progress(i*pieces+piece+1, cases*pieces, r)
+		}
 	}
-	if a.Report == nil {
-		return suite.Report{}, c.wrong(codeProtocol, "the child answers without a report", "")
-	}
-	return *a.Report, nil
+	return r, nil
 }

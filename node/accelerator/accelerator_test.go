@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/compute/device"
+	"github.com/starling-network/starling/compute/device/suite"
 	"github.com/starling-network/starling/internal/inputs"
 	"github.com/starling-network/starling/node/confine"
 )
@@ -52,7 +53,12 @@ func TestSuite(t *testing.T) {
 	}
 	o := Options{Program: built(t)}
 	at, d := exact(t, o)
-	r, err := Suite(t.Context(), o, at, 4000)
+	pieces := 0
+	r, err := Suite(t.Context(), o, at, 4000, func(done, all int, _ suite.Report) {
+		if pieces++; done != pieces || done > all {
+			t.Errorf("piece %d of %d after %d", done, all, pieces-1)
+		}
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +79,7 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%s: %v, want %s", what, err, code)
 		}
 	}
-	_, err := Suite(t.Context(), o, 99, 10)
+	_, err := Suite(t.Context(), o, 99, 100, func(int, int, suite.Report) {})
 	wanted("no device", CodeNone, err)
 	_, err = List(t.Context(), Options{Program: "/no/such/program"})
 	wanted("no program", codeProgram, err)

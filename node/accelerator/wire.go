@@ -11,7 +11,7 @@ import (
 )
 
 // Protocol is the version that both sides must have.
-const Protocol = 2
+const Protocol = 3
 
 // Limits of a question and of an answer, in bytes.
 const (
@@ -22,7 +22,7 @@ const (
 // Kinds of questions. Each has the answer of the same kind, or that of kind Failed.
 const (
 	Devices = "devices" // which devices there are
-	Compare = "compare" // runs the suite on a device
+	Compare = "compare" // runs a piece of a case of the suite on a device
 	Compile = "compile" // compiles a program for a device, and keeps it
 	Put     = "put"     // sets inputs from the memory that is shared
 	Step    = "step"    // sets inputs, runs the program, and writes outputs to the memory that is shared
@@ -35,7 +35,9 @@ type Question struct {
 	Kind     string `json:"kind"`
 	Version  int    `json:"version"`
 	Device   int    `json:"device,omitempty"`   // its place in the list
-	Elements int    `json:"elements,omitempty"` // of Compare: see suite.Run
+	Elements int    `json:"elements,omitempty"` // of Compare: see suite.New
+	Case     int    `json:"case,omitempty"`     // of Compare
+	Piece    int    `json:"piece,omitempty"`    // of Compare
 
 	Program []byte   `json:"program,omitempty"` // of Compile, in canonical bytes
 	Carried []string `json:"carried,omitempty"` // outputs that are inputs of the next run
@@ -51,6 +53,7 @@ type Answer struct {
 	Why     string                `json:"why,omitempty"`
 	Devices []device.Capabilities `json:"devices,omitempty"`
 	Report  *suite.Report         `json:"report,omitempty"`
+	Cases   int                   `json:"cases,omitempty"` // of Compare: how many there are
 }
 
 // errAnswer is wrapped by every reason why bytes of a child are no answer.

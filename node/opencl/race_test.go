@@ -58,6 +58,7 @@ func interpreted(t *testing.T, what string) string {
 	cmd := exec.Command(os.Args[0], "-test.run", "^TestInOclgrind$", "-test.v")
 	cmd.Env = append(os.Environ(), inOclgrind+"="+what, "OCL_ICD_VENDORS="+dir, "OCLGRIND_LOG="+log,
 		"OCLGRIND_DATA_RACES=1", "OCLGRIND_UNIFORM_WRITES=1", "OCLGRIND_CHECK_API=1", "OCLGRIND_NUM_THREADS=1",
+		"OCLGRIND_LOCAL_MEM_SIZE=65536",          // it takes that of all kernels of a program together
 		"OCLGRIND_BUILD_OPTIONS=-cl-opt-disable") // it knows few of the instructions that optimisers make
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "PASS: TestInOclgrind") {
@@ -187,6 +188,35 @@ func tiles(t *testing.T, b *program.Builder, rows int) {
 	b.Output("product", programtest.Must(t)(b.Dot(x, []int{1}, nil, y, []int{0}, nil)))
 }
 
+// blocks adds products of integers, of several blocks.
+func blocks(t *testing.T, b *program.Builder) {
+	x := b.Input("rows of blocks", tensor.Make(tensor.Float32, 3, 34))
+	y := b.Input("columns of blocks", tensor.Make(tensor.Float32, 34, 2))
+	for _, bits := range []int64{8, 15} {
+		b.Output(fmt.Sprintf("product of %d bits", bits), programtest.Must(t)(b.Append(program.Operator{
+			Kind: program.DotExact, In: []int32{int32(x), int32(y)}, Ints: []int64{1, 0, 1, 0, bits, 32}})))
+	}
+}
+
+// places adds operators that put, take or add elements by their places.
+func places(t *testing.T, b *program.Builder) {
+	keep := programtest.Must(t)
+	for _, d := range []tensor.DType{tensor.Float32, tensor.Int8, tensor.Int32, tensor.Int64, tensor.Uint8,
+		tensor.Uint32} {
+		b.Output("iota of "+d.String(), keep(b.Iota(tensor.Make(d, 2, 3, 2), 1)))
+	}
+	b.Output("random", keep(b.Random(b.Input("key", tensor.Make(tensor.Int64, 3)), 10)))
+	x := b.Input("padded", tensor.Make(tensor.Float32, 2, 3))
+	for _, d := range []tensor.DType{tensor.Int8, tensor.Float16, tensor.Float32, tensor.Int64} {
+		fill := keep(b.Convert(b.Constant(tensor.Scalar(3)), d))
+		b.Output("pad of "+d.String(), keep(b.Pad(keep(b.Convert(x, d)), fill, []int{1, 0}, []int{0, 1}, []int{2, 0})))
+	}
+	b.Output("first", keep(b.Append(program.Operator{Kind: program.FirstMax, Ints: []int64{1},
+		In: []int32{int32(b.Input("lists", tensor.Make(tensor.Float32, 4, 5)))}})))
+	windows := b.Input("windows", tensor.Make(tensor.Float32, 3, 2, 2, 2))
+	b.Output("summed", keep(b.SumWindows(windows, []int{7, 4}, []int{2, 2}, []int{2, 2}, []int{2, 1})))
+}
+
 // folds adds reductions of rows and of columns, of every type.
 func folds(t *testing.T, b *program.Builder) {
 	keep := programtest.Must(t)
@@ -266,18 +296,21 @@ func finished(t *testing.T, b *program.Builder) shape {
 	return shape{p, in}
 }
 
-// smallShapes run every kernel, and groups of many sorts, in both versions of the numerics.
+// smallShapes run every kernel, those with elementary functions in both versions of the numerics, and random programs.
 func smallShapes(t *testing.T) (list []shape) {
-	b := program.NewBuilder()
-	tiles(t, b, 66) // two work-groups
-	folds(t, b)
-	rows(t, b)
-	heads(t, b)
-	s := finished(t, b)
 	for i, v := range []uint32{kernel.Version1, kernel.Version2} {
-		list = append(list, shape{s.program.In(v), s.in})
+		b := program.NewBuilder()
+		rows(t, b)
+		heads(t, b)
+		if v == kernel.Version1 {
+			tiles(t, b, 66) // two work-groups
+			blocks(t, b)
+			places(t, b)
+			folds(t, b)
+		}
+		s := finished(t, b)
 		p, in := programtest.Random(t, uint64(i), 40)
-		list = append(list, shape{p.In(v), in})
+		list = append(list, shape{s.program.In(v), s.in}, shape{p.In(v), in})
 	}
 	return list
 }

@@ -86,8 +86,23 @@ func TestAttentionOnTheDevice(t *testing.T) {
 	checkRun(t, d, p, in)
 }
 
+// compared is the comparison of a device, in some pieces of elements.
+func compared(d device.Device, elements, pieces int) (r suite.Report, err error) {
+	s := suite.New(d, elements)
+	defer s.Close()
+	for at := range s.Cases() {
+		for piece := range pieces {
+			part, err := s.Run(at, piece)
+			if r.Add(part); err != nil {
+				return r, err
+			}
+		}
+	}
+	return r, nil
+}
+
 func TestSuiteOnTheDevice(t *testing.T) {
-	r, err := suite.Run(opened(t), 1000)
+	r, err := compared(opened(t), 1000, 2)
 	if err != nil || r.Differ() != 0 || len(r.OnHost) > 0 {
 		t.Errorf("%d of %d elements differ, %s; on the host: %v; %v", r.Differ(), r.Elements(), r.Failed(), r.OnHost, err)
 	}

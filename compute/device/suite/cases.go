@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/kernel/exact"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 )
@@ -37,7 +38,8 @@ func (w writer) finish(name string, swept bool) testcase {
 // cases are the programs of the suite in a version of the numerics: those of version 1, and in a later one those whose
 // operators it changes. Few programs with many outputs: a driver compiles each.
 func cases(numerics uint32, elements int) (list []testcase) {
-	list = []testcase{functions(elements), pairs(elements), losses(), heads(), integers(elements / 4), products(), sums()}
+	list = []testcase{functions(elements), pairs(elements), losses(), heads(), integers(elements / 4), products(), sums(),
+		blocks(), places()}
 	if numerics != kernel.Version1 {
 		list = list[:4]
 	}
@@ -80,8 +82,15 @@ func pairs(n int) testcase {
 	product := must(w.b.Apply(program.Mul, x, y))
 	sum, err := w.b.Apply(program.Add, product, z)
 	w.out("Add of a product", sum, err)
-	chosen, err := w.b.Apply(program.Where, must(w.b.Apply(program.Less, x, y)), y, z)
+	less, above := must(w.b.Apply(program.Less, x, y)), must(w.b.Apply(program.Greater, x, z))
+	chosen, err := w.b.Apply(program.Where, less, y, z)
 	w.out("Where", chosen, err)
+	not, err := w.b.Apply(program.Not, less)
+	w.out("Not", not, err)
+	for _, k := range []program.Kind{program.And, program.Or} {
+		v, err := w.b.Apply(k, less, above)
+		w.out(k.String(), v, err)
+	}
 	codes := must(w.b.Apply(program.Quantize, x, y))
 	number, err := w.b.Apply(program.Dequantize, codes, z)
 	w.out("Dequantize", number, err)
@@ -140,6 +149,69 @@ func products() testcase {
 	v, err := w.b.Dot(x, []int{3}, []int{0, 2}, y, []int{3}, []int{0, 2})
 	w.out("Dot of a batch", v, err)
 	return w.finish("products", false)
+}
+
+// blocks are products of integers around the sizes of tiles and of blocks, with both operands as they are and
+// transposed.
+func blocks() testcase {
+	w := writer{program.NewBuilder()}
+	for i, s := range [][3]int{{1, 1, 1}, {3, 5, 31}, {65, 7, 64}, {17, 66, 65}, {5, 9, 300}} {
+		m, n, k := s[0], s[1], s[2]
+		a, b := w.float(fmt.Sprintf("a%d", i), m, k), w.float(fmt.Sprintf("b%d", i), k, n)
+		c, d := w.float(fmt.Sprintf("c%d", i), n, k), w.float(fmt.Sprintf("d%d", i), k, m)
+		for _, f := range []exact.Form{{Bits: 8, Block: 32}, {Bits: 8, Block: 64}, {Bits: 15, Block: 32},
+			{Bits: 15, Block: 64}} {
+			name := fmt.Sprintf("DotExact of %d x %d x %d with %d bits in blocks of %d", m, k, n, f.Bits, f.Block)
+			dot := func(name string, lhs, rhs program.Value, over, with int64) {
+				v, err := w.b.Append(program.Operator{Kind: program.DotExact, In: []int32{int32(lhs), int32(rhs)},
+					Ints: []int64{1, 0, over, with, int64(f.Bits), int64(f.Block)}})
+				w.out(name, v, err)
+			}
+			dot(name, a, b, 1, 0)
+			dot(name+", rhs transposed", a, c, 1, 1)
+			dot(name+", lhs transposed", d, b, 0, 0)
+		}
+	}
+	// Blocks around the largest that are numbers: the ordinary ones are at most 2.
+	x, y := w.float("x", 20, 64), w.float("y", 64, 3)
+	for i, scale := range []float32{0x1p44, 0x1p51} {
+		bits := []int64{8, 15}[i]
+		factors := must(w.b.Broadcast(w.b.Constant(tensor.Scalar(scale)), []int{20, 64}, nil))
+		v, err := w.b.Append(program.Operator{Kind: program.DotExact, Ints: []int64{1, 0, 1, 0, bits, 64},
+			In: []int32{int32(must(w.b.Apply(program.Mul, x, factors))), int32(y)}})
+		w.out(fmt.Sprintf("DotExact of large numbers with %d bits", bits), v, err)
+	}
+	return w.finish("blocks", false)
+}
+
+// places are tensors that are made of places or of random words, and elements that are put, taken or added by them.
+func places() testcase {
+	w := writer{program.NewBuilder()}
+	for _, d := range []tensor.DType{tensor.Float32, tensor.Int8, tensor.Int32, tensor.Int64, tensor.Uint8,
+		tensor.Uint32} {
+		v, err := w.b.Iota(tensor.Make(d, 3, 300, 2), 1)
+		w.out("Iota of "+d.String(), v, err)
+	}
+	v, err := w.b.Random(w.b.Input("key", tensor.Make(tensor.Int64, 3)), 1001)
+	w.out("Random", v, err)
+	x := w.float("x", 5, 7, 3)
+	for _, d := range []tensor.DType{tensor.Uint8, tensor.Float16, tensor.Float32, tensor.Int64} {
+		fill := must(w.b.Convert(w.b.Constant(tensor.Scalar(3)), d))
+		v, err = w.b.Pad(must(w.b.Convert(x, d)), fill, []int{1, 0, 2}, []int{0, 3, 1}, []int{2, 0, 1})
+		w.out("Pad of "+d.String(), v, err)
+	}
+	v, err = w.b.Append(program.Operator{Kind: program.FirstMax, In: []int32{int32(w.float("lists", 40, 9))},
+		Ints: []int64{1}})
+	w.out("FirstMax", v, err)
+	for i, s := range []struct{ dims, sizes, strides, apart, windows []int }{
+		{[]int{40}, []int{5}, []int{2}, []int{3}, []int{14, 5}},
+		{[]int{2, 9, 8, 3}, []int{1, 3, 2, 3}, []int{1, 1, 2, 1}, []int{1, 2, 1, 1}, []int{2, 5, 4, 1, 1, 3, 2, 3}},
+	} {
+		windows := w.float(fmt.Sprintf("windows%d", i), s.windows...)
+		v, err = w.b.SumWindows(windows, s.dims, s.sizes, s.strides, s.apart)
+		w.out(fmt.Sprintf("SumWindows of %d dimensions", len(s.dims)), v, err)
+	}
+	return w.finish("places", false)
 }
 
 // sums are reductions of rows and of columns around the sizes of lanes and of pieces.

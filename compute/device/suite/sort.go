@@ -48,24 +48,24 @@ var sorts = []sort{
 	}},
 }
 
-// fill sets every element to a number of the sort, in a stream of its own.
-func (s sort) fill(x []float32, stream uint64) {
-	r := philox.New(seed, stream)
+// fill sets every element to a number of the sort, in a stream of its own for each piece.
+func (s sort) fill(x []float32, piece int, stream uint64) {
+	r := philox.New(seed+uint64(piece), stream)
 	for i := range x {
 		x[i] = s.next(r)
 	}
 }
 
-// seed of the numbers: the same on every machine, so that a case that failed can be tried again.
+// seed of the numbers of the first piece: the same on every machine, so that a case that failed can be tried again.
 const seed = 27
 
 // sweep sets the elements to bit patterns at equal distances over all of them, of every sign and exponent, and to the
-// edges.
-func sweep(x []float32) {
+// edges. Those of a piece lie a piece's number above those of the first.
+func sweep(x []float32, piece int) {
 	n := len(x) - len(edges)
 	step := (1<<32)/uint64(max(n, 1)) | 1
 	for i := range n {
-		x[i] = math.Float32frombits(uint32(uint64(i) * step))
+		x[i] = math.Float32frombits(uint32(uint64(i)*step + uint64(piece)))
 	}
 	copy(x[n:], edges)
 }

@@ -51,7 +51,7 @@ func (c child) List(ctx context.Context) ([]device.Capabilities, error) {
 }
 
 func (c child) Suite(ctx context.Context, at, elements int) (suite.Report, error) {
-	return accelerator.Suite(ctx, c.o, at, elements)
+	return accelerator.Suite(ctx, c.o, at, elements, func(int, int, suite.Report) {})
 }
 
 func (c child) Digest() (canon.Digest, error) { return accelerator.Digest(c.o) }

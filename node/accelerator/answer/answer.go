@@ -69,6 +69,9 @@ type session struct {
 	memory *os.File
 	runner *device.Runner // nil: none was opened
 	layout accelerator.Layout
+
+	suite    *suite.Suite // nil: none was asked for
+	compared [2]int       // by suite: the device, and how many elements
 }
 
 func (s *session) answer(q accelerator.Question) (accelerator.Answer, error) {
@@ -92,13 +95,7 @@ func (s *session) answer(q accelerator.Question) (accelerator.Answer, error) {
 		}
 		return a, nil
 	case accelerator.Compare:
-		d, err := opened(all, q.Device)
-		if err != nil {
-			return a, err
-		}
-		defer d.Close()
-		r, err := suite.Run(d, q.Elements)
-		a.Report = &r
+		err := s.compare(all, q, &a)
 		return a, err
 	case accelerator.Compile:
 		return a, s.open(all, q)
@@ -115,6 +112,26 @@ func opened(all []*opencl.Device, at int) (*opencl.Device, error) {
 		return nil, &refusal{accelerator.CodeInexact, fmt.Sprintf("%s has no %s", all[at].Name, missing)}
 	}
 	return all[at], all[at].Open()
+}
+
+// compare runs a piece of a case of the suite.
+func (s *session) compare(all []*opencl.Device, q accelerator.Question, a *accelerator.Answer) error {
+	if of := [2]int{q.Device, q.Elements}; s.suite == nil || s.compared != of {
+		d, err := opened(all, q.Device)
+		if err != nil {
+			return err
+		}
+		if s.suite != nil {
+			s.suite.Close()
+		}
+		s.suite, s.compared = suite.New(d, q.Elements), of
+	}
+	if a.Cases = s.suite.Cases(); q.Case < 0 || q.Case >= a.Cases {
+		return fmt.Errorf("case %d of %d", q.Case, a.Cases)
+	}
+	r, err := s.suite.Run(q.Case, q.Piece)
+	a.Report = &r
+	return err
 }
 
 // open compiles a program, in the place of the one before.

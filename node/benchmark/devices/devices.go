@@ -46,6 +46,9 @@ type Report struct {
 	Bars     []benchmark.Bar         `json:"bars"`
 }
 
+// sayEvery is the time between two lines about the progress of a comparison.
+const sayEvery = 15 * time.Second
+
 // Measure runs the suite on every device that lacks nothing, and compares products of the processor.
 func Measure(ctx context.Context, o Options) (Report, error) {
 	r := Report{Devices: []Device{}, Bars: []benchmark.Bar{}}
@@ -68,7 +71,14 @@ func Measure(ctx context.Context, o Options) (Report, error) {
 		if d.Missing == "" {
 			o.Progress(fmt.Sprintf("comparing %s with the portable kernels", c.Name))
 			began := time.Now()
-			report, err := accelerator.Suite(ctx, o.Device, i, o.Elements)
+			said := began
+			report, err := accelerator.Suite(ctx, o.Device, i, o.Elements, func(done, all int, r suite.Report) {
+				if time.Since(said) > sayEvery && done < all {
+					said = time.Now()
+					o.Progress(fmt.Sprintf("%d of %d pieces of cases, %d of %d elements differ", done, all, r.Differ(),
+						r.Elements()))
+				}
+			})
 			if ctx.Err() != nil {
 				return r, ctx.Err()
 			}
