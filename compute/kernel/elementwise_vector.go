@@ -8,7 +8,7 @@ func (p Path) Vectors(n int) (Path, int) {
 	if p == 0 {
 		p = Active()
 	}
-	if p == Portable {
+	if !p.Floats() {
 		return p, 0
 	}
 	return p, n &^ 7

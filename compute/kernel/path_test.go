@@ -31,7 +31,7 @@ func TestSelect(t *testing.T) {
 	if err := Select("gpu"); err == nil || Active() != Portable {
 		t.Errorf("Select(gpu): %v, %v", err, Active())
 	}
-	for p := Portable; p <= AVX512; p++ {
+	for _, p := range all() {
 		if err := Select(p.String()); slices.Contains(Paths(), p) != (err == nil) || err == nil && Active() != p {
 			t.Errorf("Select(%s): %v, %v; the processor runs %v", p, err, Active(), Paths())
 		}

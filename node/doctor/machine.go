@@ -30,7 +30,7 @@ func processor(context.Context, Options) Finding {
 	switch {
 	case kernel.Active() != kernel.Best():
 		f.Level, f.Fix = Warn, fmt.Sprintf("unset STARLING_KERNELS: the kernels %s run here and are faster", kernel.Best())
-	case kernel.Best() == kernel.Portable:
+	case !kernel.Best().Floats():
 		f.Level, f.Fix = Warn, "use a processor with AVX2: the portable kernels are some hundred times slower"
 	}
 	return f

@@ -31,7 +31,7 @@ attacks, learning from rewards, votes over answers, the market of models, proofs
 machine, or print the losses of a training run to compare them with those of another implementation. Nothing is sent
 anywhere. Each takes less than a minute with --quick, which says less exactly what it says without. all runs every one.
 
-STARLING_KERNELS chooses the kernels: portable, avx2 or avx512; without it the fastest that the
+STARLING_KERNELS chooses the kernels: portable, avx2, avx512 or neon; without it the fastest that the
 processor and the system can run. The results are the same bits.`,
 		Example: `  starling bench matmul --threads 1
   starling bench train --preset gpt2-10m

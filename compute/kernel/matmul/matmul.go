@@ -207,7 +207,7 @@ func (p product) serial() {
 	switch {
 	case p.m*p.n*p.k <= few:
 		p.elements()
-	case p.path == kernel.Portable:
+	case !p.path.Floats():
 		p.portable()
 	case p.isRow():
 		p.row()

@@ -19,6 +19,7 @@ var tilings = [...]tiling{
 	kernel.Portable: {rows: 6, cols: 16}, // the grid of several threads only
 	kernel.AVX2:     {rows: 6, cols: 16, blockRows: 96, blockCols: 1024},
 	kernel.AVX512:   {rows: 14, cols: 32, blockRows: 224, blockCols: 2048},
+	kernel.NEON:     {rows: 6, cols: 16}, // the grid of several threads only
 }
 
 const (

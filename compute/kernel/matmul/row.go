@@ -1,7 +1,5 @@
 package matmul
 
-import "github.com/starling-network/starling/compute/kernel"
-
 // A product of one row reads B once and little else, so it reads B where it lies: packing would double the traffic.
 
 // rowBlock is the number of columns whose sums are kept in the first-level cache while rows of B stream past.
@@ -9,7 +7,7 @@ const rowBlock = 1024
 
 // isRow reports whether p has a kernel for products of one row.
 func (p product) isRow() bool {
-	return p.m == 1 && p.path != kernel.Portable && p.c.col == 1 && p.n >= 16 && p.k >= 4 && (p.b.col == 1 || p.b.row == 1)
+	return p.m == 1 && p.path.Floats() && p.c.col == 1 && p.n >= 16 && p.k >= 4 && (p.b.col == 1 || p.b.row == 1)
 }
 
 // row computes p, for which isRow holds.
