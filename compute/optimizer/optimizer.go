@@ -22,6 +22,8 @@ const (
 	Rows    = "r/" // the second moment of rows, of Adafactor
 	Columns = "s/" // the second moment of columns
 	Begin   = "b/"
+
+	Gradient = "g/" // of an optimizer alone
 )
 
 // memories are the prefixes of the state of optimizers, in the order of inputs and outputs.

@@ -21,19 +21,18 @@ import (
 	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/record"
-	"github.com/starling-network/starling/compute/tensor"
 )
 
 // Names of inputs and outputs, besides those of package optimizer.
 const (
-	Tokens     = "tokens"     // int32 [rows, length]
-	Targets    = "targets"    // int32 [rows, length]
-	Weights    = "weights"    // float32 [rows, length]: of the loss of a target
-	Sampled    = "sampled"    // float32 [rows, length]: log-probabilities in the policy that drew the targets
-	Advantages = "advantages" // float32 [rows, length]
-	LogProbs   = "logprobs"   // float32 [rows*length]
-	Loss       = "loss"       // float32 scalar: the sum over all targets
-	Gradient   = "g/"         // prefix of the sums of gradients
+	Tokens     = "tokens"           // int32 [rows, length]
+	Targets    = "targets"          // int32 [rows, length]
+	Weights    = "weights"          // float32 [rows, length]: of the loss of a target
+	Sampled    = "sampled"          // float32 [rows, length]: log-probabilities in the policy that drew the targets
+	Advantages = "advantages"       // float32 [rows, length]
+	LogProbs   = "logprobs"         // float32 [rows*length]
+	Loss       = "loss"             // float32 scalar: the sum over all targets
+	Gradient   = optimizer.Gradient // prefix of the sums of gradients
 )
 
 // ErrLoss is wrapped by errors about a loss or a batch that no program can have.
@@ -169,23 +168,11 @@ func Update(c architecture.Config, o optimizer.AdamW) (*program.Program, error) 
 	if err := o.Check(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrLoss, err)
 	}
-	b := program.NewBuilder()
-	trained, scalars := Trained(c), [3]program.Value{}
-	for i, name := range []string{"lr", "c1", "c2"} {
-		scalars[i] = b.Input(name, tensor.Make(tensor.Float32))
+	var trained []optimizer.Tensor
+	for _, n := range Trained(c) {
+		trained = append(trained, optimizer.Tensor{Name: n.Name, Shape: n.Shape})
 	}
-	tensors, values := make([]optimizer.Tensor, len(trained)), map[string][]program.Value{}
-	for _, prefix := range []string{optimizer.Param, Gradient} {
-		for i, n := range trained {
-			tensors[i] = optimizer.Tensor{Name: n.Name, Shape: n.Shape}
-			values[prefix] = append(values[prefix], b.Input(prefix+n.Name, n.Shape))
-		}
-	}
-	params, grads := values[optimizer.Param], values[Gradient]
-	if err := optimizer.Append(b, o, tensors, params, grads, scalars[0], scalars[1], scalars[2]); err != nil {
-		return nil, err
-	}
-	return finish(b)
+	return optimizer.Alone(o, trained)
 }
 
 // entropy is the cross-entropy of each target: [rows*length].
