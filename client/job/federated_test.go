@@ -63,3 +63,26 @@ func TestFederated(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// Noise for examples needs their least number, and a task whose examples are whole.
+func TestExampleNoise(t *testing.T) {
+	const classes = "federated.classes=[a, b]"
+	on := []string{"task=classify", classes, "federated.example_noise={multiplier: 1.1, min_examples: 100}"}
+	j, err := Federated([]byte(federated), "f.yaml", on...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := j.Federated.ExampleNoise; !n.On() || n.Clip != 1 || n.Delta != 1e-5 || n.Rate(25) != 0.25 || n.Rate(200) != 1 {
+		t.Errorf("%+v", n)
+	}
+	for _, set := range [][]string{{"federated.example_noise.min_examples=7"},
+		{"federated.example_noise.min_examples=null"}, {"task=language", "federated.classes=null"},
+		{"strategy.method=fedprox"}, {"training.micro_batch_size=1"},
+		{"federated.weights=examples", "federated.full_examples=100"}, {"federated.example_noise.multiplier=4.1"}} {
+		if _, err := Federated([]byte(federated), "f.yaml", append(append([]string{}, on...), set...)...); err == nil {
+			t.Errorf("%s is taken", set)
+		} else {
+			problems(t, err)
+		}
+	}
+}

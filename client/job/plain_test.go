@@ -289,9 +289,19 @@ var plain = map[string]string{
 	"Federated.Sample":       "the fraction of the owners that is asked in a round; default: 1",
 	"Federated.Classes":      "the names of all classes, of task: classify; an owner may lack some",
 	"Federated.Noise":        "the noise that owners add to their updates, for differential privacy",
+	"Federated.ExampleNoise": "the noise that an owner adds to the gradients of its steps, for differential privacy of " +
+		"each of its examples",
+	"ExampleNoise.Multiplier": "the standard deviation of the noise in the sum of the gradients of a step, relative to " +
+		"clip: the larger, the less is disclosed; 0: none",
+	"ExampleNoise.Clip": "the largest Euclidean norm of the gradient of an example: a longer one is scaled down to it; " +
+		"default: 1",
+	"ExampleNoise.MinExamples": "the least number of examples of an owner that takes part, from which epsilon follows",
+	"ExampleNoise.Delta": "the probability with which epsilon may not hold, at which the report states it; " +
+		"default: 1e-5",
 	"Noise.Multiplier": "the standard deviation of the noise of the sum, relative to clip: the larger, the less is " +
 		"disclosed; 0: none",
-	"Noise.Delta":  "the probability with which epsilon may not hold, at which the report states it; default: 1e-5",
+	"Noise.Delta": "the probability with which epsilon may not hold, at which the report states it; " +
+		"default: 1e-5",
 	"Spec.Experts": "models that are trained apart, each by a job of its own, and read texts together",
 	"Spec.Expert": "the name of the expert that this job trains; default: none, and starling train trains a job for " +
 		"each",

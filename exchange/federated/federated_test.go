@@ -253,17 +253,17 @@ func TestDrawn(t *testing.T) {
 
 func TestEpsilon(t *testing.T) {
 	// the vector of algorithms without sampling: q 1, sigma 10, 100 rounds
-	if e := Epsilon(1e-5, Spent{Noise: 10, Rounds: 100}); math.Abs(e-4.7527) > 1e-4 {
+	if e := Epsilon(OfOwner, 1e-5, Spent{Noise: 10, Rounds: 100}); math.Abs(e-4.7527) > 1e-4 {
 		t.Errorf("epsilon %v", e)
 	}
-	both := Epsilon(1e-5, Spent{Noise: 10, Rounds: 40}, Spent{Noise: 10, Rounds: 60})
+	both := Epsilon(OfOwner, 1e-5, Spent{Noise: 10, Rounds: 40}, Spent{Noise: 10, Rounds: 60})
 	if math.Abs(both-4.7527) > 1e-4 {
 		t.Errorf("two jobs: %v", both)
 	}
-	if e := Epsilon(1e-5, Spent{Rounds: 1}); !math.IsInf(e, 1) {
+	if e := Epsilon(OfOwner, 1e-5, Spent{Rounds: 1}); !math.IsInf(e, 1) {
 		t.Errorf("without noise: %v", e)
 	}
-	if e := Epsilon(1e-5, Spent{}); e != 0 {
+	if e := Epsilon(OfOwner, 1e-5, Spent{}); e != 0 {
 		t.Errorf("nothing: %v", e)
 	}
 }

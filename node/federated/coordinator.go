@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/canon"
-	"github.com/starling-network/starling/client/job/spec"
+	"github.com/starling-network/starling/client/job/owners"
 	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
@@ -210,7 +210,7 @@ func (c *Coordinator) advance() (*train.Checkpoint, error) {
 		shapes[i] = p.Shape
 	}
 	f := c.b.Job.Federated
-	if err := c.round.Plausible(f.Noise.Multiplier, f.Weights == spec.Equal); err != nil {
+	if err := c.round.Plausible(f.Noise.Multiplier, f.Weights == owners.Equal); err != nil {
 		return nil, err
 	}
 	mean, err := fixedpoint.Mean(c.round.Sum(), f.Clip, shapes)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/compute/tensor"
+	protocol "github.com/starling-network/starling/exchange/federated"
 	"github.com/starling-network/starling/node/federated"
 	"github.com/starling-network/starling/node/federated/owner"
 	"github.com/starling-network/starling/node/federated/wire"
@@ -44,12 +45,24 @@ func coordinator(t testing.TB, dir string, set ...string) (*federated.Coordinato
 
 func coordinatorOf(t testing.TB, opt federated.Options, set ...string) (*federated.Coordinator, *httptest.Server) {
 	t.Helper()
+	return coordinatorOfFile(t, file, func(data string) {
+		text := strings.Repeat("a bird sings. ", 200)
+		if err := os.WriteFile(filepath.Join(data, "a.txt"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}, opt, set...)
+}
+
+// coordinatorOfFile is that of a job file, with a sample that a function writes into its folder.
+func coordinatorOfFile(t testing.TB, text string, sample func(data string), opt federated.Options,
+	set ...string) (*federated.Coordinator, *httptest.Server) {
+	t.Helper()
 	data := t.TempDir()
 	path := filepath.Join(data, "job.yaml")
-	if err := errors.Join(os.WriteFile(path, []byte(file), 0o644),
-		os.WriteFile(filepath.Join(data, "a.txt"), []byte(strings.Repeat("a bird sings. ", 200)), 0o644)); err != nil {
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	sample(data)
 	j, err := job.ReadFederated(path, set...)
 	if err != nil {
 		t.Fatal(err)
@@ -81,8 +94,9 @@ func one(t *testing.T, i int, url string) owner.Options {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = h.Close() })
-	return owner.Options{URL: url, HTTP: http.DefaultClient, Home: h, Data: data, Delta: 1e-5, Threads: 1,
-		Retry: 10 * time.Second, Say: func(s string) { t.Log(i, s) }}
+	return owner.Options{URL: url, HTTP: http.DefaultClient, Home: h, Data: data, Threads: 1,
+		Budget: owner.Budget{Unit: protocol.OfOwner, Delta: 1e-5},
+		Retry:  10 * time.Second, Say: func(s string) { t.Log(i, s) }}
 }
 
 // Four owners train a model that none of them shows data for, and the files of the run say what it cost.

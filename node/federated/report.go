@@ -6,6 +6,7 @@ import (
 	"math"
 	"path/filepath"
 
+	"github.com/starling-network/starling/client/job/owners"
 	"github.com/starling-network/starling/exchange/federated"
 	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/measured"
@@ -74,12 +75,21 @@ type Report struct {
 	MinCohort   int                     `json:"min_cohort"` // the smallest of a round
 	Dropouts    map[federated.Phase]int `json:"dropouts"`
 	Faults      int                     `json:"faults"`
-	Epsilon     *float64                `json:"epsilon"` // null: no noise
+	Epsilon     *float64                `json:"epsilon"` // of all data of an owner; null: no noise
 	Delta       float64                 `json:"delta"`
+	Example     *Example                `json:"example"` // null: no noise
 	FirstLoss   *float64                `json:"first_loss"`
 	FinalLoss   *float64                `json:"final_loss"`
 	Measured    map[string]float64      `json:"measured,omitempty"`
 	Assumptions []string                `json:"assumptions"`
+}
+
+// Example is what the updates of an owner say about one of its examples.
+type Example struct {
+	Epsilon float64 `json:"epsilon"` // of an owner with as few examples as may take part
+	Delta   float64 `json:"delta"`
+	Rate    float64 `json:"rate"`  // with which an example is in a step, at most
+	Steps   uint32  `json:"steps"` // of an owner
 }
 
 // evaluateFirst measures the model before the first round.
@@ -128,10 +138,16 @@ func (c *Coordinator) report() *Report {
 		}
 	}
 	use := federated.Spent{Noise: f.Noise.Multiplier, Rounds: most}
-	if e := federated.Epsilon(f.Noise.Delta, use); !math.IsInf(e, 0) {
+	if e := federated.Epsilon(federated.OfOwner, f.Noise.Delta, use); !math.IsInf(e, 0) {
 		r.Epsilon = &e
 	}
-	r.Assumptions = assumptions(f.MinCohort, f.Noise.Multiplier > 0, most)
+	if n := f.ExampleNoise; n.On() {
+		use.ExampleNoise, use.Rate, use.Steps = n.Multiplier, n.Rate(c.b.Job.WorkerBatch()), c.b.Spec.Steps
+		r.Example = &Example{Epsilon: federated.Epsilon(federated.OfExample, n.Delta, use), Delta: n.Delta, Rate: use.Rate,
+			Steps: most * use.Steps}
+	}
+	r.Assumptions = append(assumptions(f.MinCohort, f.Noise.Multiplier > 0, most), exampleAssumptions(f.ExampleNoise,
+		r.Example)...)
 	return r
 }
 
@@ -142,7 +158,7 @@ func assumptions(cohort int, noise bool, most uint32) []string {
 		"An owner that gives no list of known owners trusts that the coordinator invents none.",
 		"An owner that changes its program sends any update: clipping binds honest programs only."}
 	if !noise {
-		return append(all, "There is no noise: the sums, and the model, are not differentially private.")
+		return append(all, "There is no noise for owners: the sums, and the model, may tell whether an owner took part.")
 	}
 	return append(all,
 		fmt.Sprintf("Epsilon and delta are for all data of one owner against none, over the %d rounds in which an owner "+
@@ -150,6 +166,21 @@ func assumptions(cohort int, noise bool, most uint32) []string {
 		"More than two thirds of the owners of a round, less a third, add their noise.",
 		"The sum of their discrete Gaussian noises is counted as one Gaussian of the same variance.",
 		"No amplification by sampling is counted, because the coordinator sees who takes part.")
+}
+
+// exampleAssumptions are those under which the epsilon of an example holds.
+func exampleAssumptions(n owners.ExampleNoise, x *Example) []string {
+	if x == nil {
+		return []string{"There is no noise for examples: an update, the sums and the model may repeat single examples."}
+	}
+	return []string{
+		fmt.Sprintf("Epsilon and delta of an example are for one row of the data of an owner against none, over the %d "+
+			"steps of an owner with at least %d examples, of whom each is in a step with a probability of at most %.4g. A "+
+			"person of whom there are several rows is protected less.", x.Steps, n.MinExamples, x.Rate),
+		"They hold against all that see updates, the coordinator too, with masks or without, if the owner's program is " +
+			"not changed: an owner adds its noise by itself.",
+		"Only the owner knows which examples are in a step. How long a step takes tells how many; that is not counted.",
+		"The number of examples, and the settings that owners chose after earlier runs on the same data, are not counted."}
 }
 
 // export writes the model as a folder that Hugging Face tools load.

@@ -36,6 +36,15 @@ var settings = map[string][]string{
 	"federated.noise.multiplier": {"kind=FederatedJob", "federated={owners: 5, noise: {multiplier: 1}}"},
 	"federated.noise.delta":      {"kind=FederatedJob", "federated={owners: 5, noise: {delta: 1.0e-6}}"},
 
+	"federated.example_noise.multiplier": {"kind=FederatedJob",
+		"federated={owners: 5, example_noise: {multiplier: 1}}"},
+	"federated.example_noise.clip": {"kind=FederatedJob",
+		"federated={owners: 5, example_noise: {clip: 2}}"},
+	"federated.example_noise.min_examples": {"kind=FederatedJob",
+		"federated={owners: 5, example_noise: {min_examples: 9}}"},
+	"federated.example_noise.delta": {"kind=FederatedJob",
+		"federated={owners: 5, example_noise: {delta: 1.0e-6}}"},
+
 	"labels": {"labels={team: research}"}, "executor": {"executor=torch", "training.numerics=tolerant"},
 
 	"model.base_model":   {"model.base_model=./nothing", "model.config=null"},

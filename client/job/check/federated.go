@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/starling-network/starling/client/job/owners"
 	"github.com/starling-network/starling/client/job/problem"
 	"github.com/starling-network/starling/client/job/spec"
 )
@@ -30,12 +31,12 @@ func federated(c *checker) {
 		c.report(at+".min_cohort", problem.BadValue, fmt.Sprintf("%s.min_cohort is %d of %d owners", at, f.MinCohort,
 			f.Owners), "no round could have a sum", fmt.Sprintf("use at most %d", f.Owners))
 	}
-	if byExamples := f.Weights == spec.ByExamples; byExamples != (f.FullExamples > 0) && !c.bad(at+".weights",
+	if byExamples := f.Weights == owners.ByExamples; byExamples != (f.FullExamples > 0) && !c.bad(at+".weights",
 		at+".full_examples") {
 		c.report(at+".weights", problem.BadValue, fmt.Sprintf("%s.weights is %s and full_examples is %d", at, f.Weights,
 			f.FullExamples), "an owner with as many examples, or more, counts fully, and others count in proportion",
 			"give both, or neither")
-	} else if byExamples && f.Noise.Multiplier > 0 {
+	} else if byExamples && (f.Noise.Multiplier > 0 || f.ExampleNoise.On()) {
 		c.report(at+".weights", problem.BadValue, at+".weights is examples and noise is given",
 			"the sum of the weights would disclose how many examples an owner has", "use weights: equal, or no noise")
 	}
@@ -45,6 +46,7 @@ func federated(c *checker) {
 			c.Task), "owners that lack a class need the list of all, each once; other tasks have none",
 			"list the names of all classes where task is classify, and nowhere else")
 	}
+	exampleNoise(c, f.ExampleNoise)
 	for _, p := range []string{"resources", "budget", "checkpoint", "tracking", "notify", "eval.prompts", "eval.tasks",
 		"output.push", "output.license", "strategy.verification", "strategy.aggregation"} {
 		if c.file.Given(p) && !c.bad(p) {
@@ -80,6 +82,35 @@ func federated(c *checker) {
 		if k.wrong && !c.bad(k.path) {
 			c.report(k.path, problem.Unsupported, fmt.Sprintf("%s is %s in a FederatedJob", k.path, k.what), k.reason,
 				"remove the key, or use another value; docs/federated.md has a job file")
+		}
+	}
+}
+
+// exampleNoise checks the keys about noise for single examples.
+func exampleNoise(c *checker, n owners.ExampleNoise) {
+	const at = "federated.example_noise"
+	if c.bad(at, at+".multiplier") || !n.On() {
+		return
+	}
+	if b := c.Training.GlobalBatchSize; n.MinExamples < b && !c.bad(at+".min_examples", "training.global_batch_size") {
+		c.report(at+".min_examples", problem.BadValue, fmt.Sprintf("%s.min_examples is %d and training.global_batch_size %d",
+			at, n.MinExamples, b), "a step draws each example with a probability of batch through examples, which epsilon "+
+			"follows from", "give the number of examples that every owner has at least")
+	}
+	for _, k := range []struct {
+		wrong              bool
+		path, what, reason string
+	}{
+		{c.Task != spec.TaskClassify, "task", c.Task, "a document may lie in several examples, and each of them is " +
+			"protected by itself"},
+		{c.Strategy.Method == "fedprox", "strategy.method", c.Strategy.Method, "its pull is a part of the gradient, and " +
+			"would be clipped with that of an example"},
+		{c.file.Given("training.micro_batch_size") || c.file.Given("training.gradient_accumulation_steps"),
+			"training.micro_batch_size", "given", "an owner computes the gradient of one example at a time"},
+	} {
+		if k.wrong && !c.bad(k.path) {
+			c.report(k.path, problem.Unsupported, fmt.Sprintf("%s is %s with %s", k.path, k.what, at), k.reason,
+				"remove the key, or use another value; docs/federated.md has the section")
 		}
 	}
 }

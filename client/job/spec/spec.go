@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/starling-network/starling/client/job/machine"
+	"github.com/starling-network/starling/client/job/owners"
 	"github.com/starling-network/starling/client/job/quantity"
 )
 
@@ -33,19 +34,19 @@ type Spec struct {
 	ShuffleShards int      `job:"shuffle_shards" in:"[0,65536]"`
 	Training      Training `job:"training,required"`
 	// what takes the steps of a unit: the kernels, or the PyTorch of the worker's owner
-	Executor   string     `job:"executor" one:"builtin torch"`
-	Strategy   Strategy   `job:"strategy"`
-	Parallel   Parallel   `job:"parallel"`
-	Resources  Resources  `job:"resources"`
-	Budget     Budget     `job:"budget"`
-	Checkpoint Checkpoint `job:"checkpoint"`
-	Eval       Eval       `job:"eval"`
-	Tracking   Tracking   `job:"tracking,local"`
-	Output     Output     `job:"output"`
-	Notify     Notify     `job:"notify,null,local"`
-	Federated  Federated  `job:"federated"`
-	Experts    []Expert   `job:"experts,local" size:"[2,16]"`
-	Expert     string     `job:"expert,local"` // the name of that of Experts which this job trains
+	Executor   string           `job:"executor" one:"builtin torch"`
+	Strategy   Strategy         `job:"strategy"`
+	Parallel   Parallel         `job:"parallel"`
+	Resources  Resources        `job:"resources"`
+	Budget     Budget           `job:"budget"`
+	Checkpoint Checkpoint       `job:"checkpoint"`
+	Eval       Eval             `job:"eval"`
+	Tracking   Tracking         `job:"tracking,local"`
+	Output     Output           `job:"output"`
+	Notify     Notify           `job:"notify,null,local"`
+	Federated  owners.Federated `job:"federated"`
+	Experts    []Expert         `job:"experts,local" size:"[2,16]"`
+	Expert     string           `job:"expert,local"` // the name of that of Experts which this job trains
 }
 
 // Expert is one of several models that are trained apart and read texts together, each by a job of its own.

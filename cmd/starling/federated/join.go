@@ -16,15 +16,16 @@ import (
 
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
+	"github.com/starling-network/starling/exchange/federated"
 	"github.com/starling-network/starling/node/federated/owner"
 	"github.com/starling-network/starling/web/access"
 )
 
 func joinCommand(c *terminal.Console) *cobra.Command {
 	opt := owner.Options{Say: c.Say}
-	var home, known, ca string
+	var home, known, ca, unit string
 	cmd := &cobra.Command{
-		Use:   "join URL --data DIR --home DIR [--epsilon E --delta D] [--known FILE]",
+		Use:   "join URL --data DIR --home DIR [--epsilon E --delta D --unit UNIT] [--known FILE]",
 		Short: "Train on data of your own for a coordinator",
 		Long: `Take part in the job of a coordinator with the data of a folder, which stay in this process: the patterns of
 the job file are below --data, and none that leaves it is read. The process connects to the coordinator, and takes no
@@ -33,12 +34,12 @@ connection.
 A round sends one update, clipped, with noise if the job asks for it, and under masks that cancel in the sum. --home
 holds the key of the owner and its ledger: what its data were used for, and the last round of each job, which is
 answered once. With --epsilon, a job that would exceed this budget, together with all jobs before, is refused before
-it starts.
+it starts. The budget is of all data of the owner against none, or with --unit example of one example against none.
 
 --known lists the keys of owners that you know: updates are then sent to rounds alone in which as many of them take part
 as federated.min_cohort says. Without it, a coordinator that invents owners can read the update.
 
-With -o json: {"job","name","owner","examples","sent","lost","epsilon","delta"}.`,
+With -o json: {"job","name","owner","examples","sent","lost","epsilon","example_epsilon","delta"}.`,
 		Example: `  starling job federated join http://127.0.0.1:8766 --data hospital-1 --home owner-1
   starling job federated join https://fed.example.org:8443 --data scans --home owner \
       --epsilon 8 --delta 1e-5 --known owners.txt`,
@@ -56,6 +57,9 @@ With -o json: {"job","name","owner","examples","sent","lost","epsilon","delta"}.
 				for _, k := range keys {
 					opt.Known = append(opt.Known, k)
 				}
+			}
+			if opt.Unit = federated.Unit(unit); opt.Unit != federated.OfOwner && opt.Unit != federated.OfExample {
+				return usage.Error(cmd, errors.New("--unit is owner or example"))
 			}
 			if opt.Epsilon < 0 || !(opt.Delta > 0 && opt.Delta < 1) {
 				return usage.Error(cmd, errors.New("--epsilon is at least 0, and --delta between 0 and 1"))
@@ -82,6 +86,7 @@ With -o json: {"job","name","owner","examples","sent","lost","epsilon","delta"}.
 	f.StringVar(&ca, "ca", "", "certificates that sign the coordinator's, as PEM (default: those of the system)")
 	f.Float64Var(&opt.Epsilon, "epsilon", 0, "budget of all jobs together; 0: none")
 	f.Float64Var(&opt.Delta, "delta", 1e-5, "delta of the budget")
+	f.StringVar(&unit, "unit", string(federated.OfOwner), "what the budget protects: owner or example")
 	f.DurationVar(&opt.Retry, "retry", 10*time.Minute, "how long a coordinator that does not answer is asked again")
 	usage.ThreadsFlag(cmd, &opt.Threads)
 	_, _ = cmd.MarkFlagRequired("data"), cmd.MarkFlagRequired("home") // they are flags of the command
@@ -114,6 +119,14 @@ func client(address, ca string) (*http.Client, error) {
 	}}, nil
 }
 
+// spent is an epsilon for people.
+func spent(epsilon *float64, delta float64) string {
+	if epsilon == nil {
+		return "unbounded: a job had no noise for it"
+	}
+	return fmt.Sprintf("%.3f at delta %g", *epsilon, delta)
+}
+
 func ledgerCommand(c *terminal.Console) *cobra.Command {
 	var home string
 	delta := 1e-5
@@ -121,9 +134,11 @@ func ledgerCommand(c *terminal.Console) *cobra.Command {
 		Use:   "ledger --home DIR [--delta D]",
 		Short: "Show the key of an owner, and what its data were used for",
 		Long: `Show the public key of an owner, which is made if there is none, the jobs that its data were used for, and
-the epsilon of all of them together: without a noise in one of them there is none.
+the epsilon of all of them together, for all data of the owner and for one example: without a noise in one of them
+there is none.
 
-With -o json: {"owner","epsilon","delta","jobs":[{"job","name","noise","rounds","last"}]}.`,
+With -o json: {"owner","epsilon","example_epsilon","delta","jobs":[{"job","name","noise","rounds","example_noise",
+"rate","steps","last"}]}.`,
 		Example: `  starling job federated ledger --home owner-1`,
 		Args:    usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
@@ -135,20 +150,20 @@ With -o json: {"owner","epsilon","delta","jobs":[{"job","name","noise","rounds",
 			all := struct {
 				Owner   string       `json:"owner"`
 				Epsilon *float64     `json:"epsilon"`
+				Example *float64     `json:"example_epsilon"`
 				Delta   float64      `json:"delta"`
 				Jobs    []*owner.Use `json:"jobs"`
 			}{Owner: h.Name(), Delta: delta, Jobs: append([]*owner.Use{}, h.Ledger.Jobs...)}
-			spent := "unbounded: a job had no noise"
-			if e := h.Spent(delta); e-e == 0 {
-				all.Epsilon, spent = &e, fmt.Sprintf("%.3f at delta %g", e, delta)
-			}
+			all.Epsilon, all.Example = h.Bounds(delta)
 			if c.Form.Machine() {
 				return c.Form.Print(os.Stdout, terminal.One(all, all.Owner))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-			fmt.Fprintf(w, "owner\t%s\nepsilon\t%s\n", all.Owner, spent)
+			fmt.Fprintf(w, "owner\t%s\nepsilon\t%s\n  of an example\t%s\n", all.Owner, spent(all.Epsilon, delta),
+				spent(all.Example, delta))
 			for _, u := range all.Jobs {
-				fmt.Fprintf(w, "%.12s\t%s\tnoise %g\t%d rounds\n", u.Job, u.Name, u.Noise, u.Rounds)
+				fmt.Fprintf(w, "%.12s\t%s\tnoise %g\tfor examples %g\t%d rounds\n", u.Job, u.Name, u.Noise, u.ExampleNoise,
+					u.Rounds)
 			}
 			return w.Flush()
 		},

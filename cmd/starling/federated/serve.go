@@ -48,7 +48,7 @@ command continues a run that was cut off; the round under way then has no sum, b
 Beyond the loopback --tls-cert and --tls-key are needed. Without --owners, the first owners that connect take part.
 
 With -o json: {"job","name","dir","rounds","void","owners","min_cohort","dropouts","faults","epsilon","delta",
-"first_loss","final_loss","measured","assumptions"}.`,
+"example":{"epsilon","delta","rate","steps"},"first_loss","final_loss","measured","assumptions"}.`,
 		Example: `  starling job federated serve examples/federated.yaml
   starling job federated serve job.yaml --listen 0.0.0.0:8443 --tls-cert cert.pem \
       --tls-key key.pem --owners owners.txt`,
@@ -162,8 +162,13 @@ func show(r *federated.Report) error {
 	if r.Epsilon != nil {
 		privacy = fmt.Sprintf("epsilon %.3f at delta %g for all data of one owner", *r.Epsilon, r.Delta)
 	}
-	fmt.Printf("%d rounds with a sum of at least %d owners, %d without\nloss     %s -> %s\nprivacy  %s\n", r.Rounds,
-		r.MinCohort, r.Void, loss(r.FirstLoss), loss(r.FinalLoss), privacy)
+	example := "none: there was no noise for examples"
+	if x := r.Example; x != nil {
+		example = fmt.Sprintf("epsilon %.3f at delta %g for one example of an owner", x.Epsilon, x.Delta)
+	}
+	fmt.Printf("%d rounds with a sum of at least %d owners, %d without\nloss     %s -> %s\n", r.Rounds, r.MinCohort,
+		r.Void, loss(r.FirstLoss), loss(r.FinalLoss))
+	fmt.Printf("privacy  %s\n         %s\n", privacy, example)
 	for _, a := range r.Assumptions {
 		fmt.Println("  -", a)
 	}

@@ -90,49 +90,74 @@ func (h *Home) read() error {
 // Name is the public key of the owner, in hexadecimal.
 func (h *Home) Name() string { return hex.EncodeToString(h.Key.Public().(ed25519.PublicKey)) }
 
-// use is the entry of a job, which is added if it is not there.
-func (h *Home) use(job, name string, noise float64) *Use {
+// use is the entry of a job, which is added if it is not there. If the owner has fewer examples now, an example is in a
+// step with a higher rate, which counts for the rounds before, too.
+func (h *Home) use(job, name string, as federated.Spent) *Use {
 	for _, u := range h.Ledger.Jobs {
 		if u.Job == job {
+			u.Rate = max(u.Rate, as.Rate)
 			return u
 		}
 	}
-	u := &Use{Job: job, Name: name, Spent: federated.Spent{Noise: noise}, Last: -1}
+	as.Rounds = 0
+	u := &Use{Job: job, Name: name, Spent: as, Last: -1}
 	h.Ledger.Jobs = append(h.Ledger.Jobs, u)
 	return u
 }
 
-// projected is the epsilon at a delta of all jobs, if one of them uses all of its rounds.
-func (h *Home) projected(delta float64, of *Use, rounds uint32) float64 {
-	uses := []federated.Spent{{Noise: of.Noise, Rounds: rounds}}
+// A Budget is the largest epsilon of all jobs together.
+type Budget struct {
+	Unit    federated.Unit
+	Epsilon float64 // 0: none
+	Delta   float64
+}
+
+// projected is the epsilon of all jobs, if one of them uses all of its rounds.
+func (h *Home) projected(b Budget, of *Use, rounds uint32) float64 {
+	whole := of.Spent
+	whole.Rounds = rounds
+	uses := []federated.Spent{whole}
 	for _, u := range h.Ledger.Jobs {
 		if u != of {
 			uses = append(uses, u.Spent)
 		}
 	}
-	return federated.Epsilon(delta, uses...)
+	return federated.Epsilon(b.Unit, b.Delta, uses...)
 }
 
-// Spent is the epsilon at a delta of all jobs so far. It is infinite if one of them had no noise.
-func (h *Home) Spent(delta float64) float64 {
+// Spent is the epsilon of a unit at a delta of all jobs so far. It is infinite if one of them had no noise for it.
+func (h *Home) Spent(of federated.Unit, delta float64) float64 {
 	var uses []federated.Spent
 	for _, u := range h.Ledger.Jobs {
 		uses = append(uses, u.Spent)
 	}
-	return federated.Epsilon(delta, uses...)
+	return federated.Epsilon(of, delta, uses...)
 }
 
-// allow refuses a job that would exceed a budget; epsilon of 0 is no budget.
-func (h *Home) allow(of *Use, rounds uint32, epsilon, delta float64) error {
-	if epsilon == 0 {
+// Bounds are Spent of an owner and of an example; nil: it is infinite.
+func (h *Home) Bounds(delta float64) (owner, example *float64) {
+	bound := func(of federated.Unit) *float64 {
+		e := h.Spent(of, delta)
+		if math.IsInf(e, 1) {
+			return nil
+		}
+		return &e
+	}
+	return bound(federated.OfOwner), bound(federated.OfExample)
+}
+
+// allow refuses a job that would exceed a budget.
+func (h *Home) allow(of *Use, rounds uint32, b Budget) error {
+	if b.Epsilon == 0 {
 		return nil
 	}
-	if e := h.projected(delta, of, rounds); e > epsilon {
-		why := fmt.Sprintf("with the jobs before, its %d rounds would bring epsilon to %.3f at delta %g", rounds, e, delta)
+	if e := h.projected(b, of, rounds); e > b.Epsilon {
+		why := fmt.Sprintf("with the jobs before, its %d rounds would bring epsilon of an %s to %.3f at delta %g", rounds,
+			b.Unit, e, b.Delta)
 		if math.IsInf(e, 1) {
-			why = "it, or a job before, has no noise"
+			why = fmt.Sprintf("it, or a job before, has no noise for an %s", b.Unit)
 		}
-		return fmt.Errorf("%w: %s, and the budget is %g", ErrBudget, why, epsilon)
+		return fmt.Errorf("%w: %s, and the budget is %g", ErrBudget, why, b.Epsilon)
 	}
 	return nil
 }

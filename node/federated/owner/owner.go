@@ -11,18 +11,21 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/exchange/dpsgd"
 	"github.com/starling-network/starling/exchange/federated"
 	"github.com/starling-network/starling/exchange/fixedpoint"
 	"github.com/starling-network/starling/exchange/prg"
 	coordinator "github.com/starling-network/starling/node/federated"
 	"github.com/starling-network/starling/node/federated/wire"
 	"github.com/starling-network/starling/node/prepare"
+	"github.com/starling-network/starling/node/prepare/strategy"
 )
 
 // Options of an owner.
@@ -32,8 +35,7 @@ type Options struct {
 	Home    *Home
 	Data    string   // folder that the patterns of the job file are below
 	Known   [][]byte // names of owners, of which federated.min_cohort have to take part in a round; nil: any
-	Epsilon float64  // budget of all jobs; 0: none
-	Delta   float64  // at which the budget is
+	Budget           // of all jobs together
 	Threads int
 	Retry   time.Duration // how long a coordinator that does not answer is asked again
 	Say     func(text string)
@@ -45,9 +47,10 @@ type Result struct {
 	Name     string   `json:"name"`
 	Owner    string   `json:"owner"`
 	Examples int      `json:"examples"`
-	Sent     int      `json:"sent"`    // updates, in this process
-	Lost     int      `json:"lost"`    // rounds that had no place for the update, in this process
-	Epsilon  *float64 `json:"epsilon"` // of all jobs so far; null: one had no noise
+	Sent     int      `json:"sent"`            // updates, in this process
+	Lost     int      `json:"lost"`            // rounds that had no place for the update, in this process
+	Epsilon  *float64 `json:"epsilon"`         // of the owner, of all jobs so far; null: one had no noise for it
+	Example  *float64 `json:"example_epsilon"` // and of one of its examples
 	Delta    float64  `json:"delta"`
 }
 
@@ -62,6 +65,7 @@ type owner struct {
 	task   *train.Task
 	use    *Use
 	weight float64
+	lot    int // examples of a step
 }
 
 // Join takes part in the job of a coordinator until that is over.
@@ -77,24 +81,31 @@ func Join(ctx context.Context, opt Options) (*Result, error) {
 	defer func() { _ = o.b.Close() }() // files that are read only
 	f, examples := o.b.Job.Federated, o.b.Corpus.Train.Len()/o.b.Example
 	o.weight = f.Weight(examples)
-	o.use = opt.Home.use(offer.Job().String(), o.b.Job.Name, f.Noise.Multiplier)
-	if err := opt.Home.allow(o.use, o.b.Spec.Rounds, opt.Epsilon, opt.Delta); err != nil {
+	as := federated.Spent{Noise: f.Noise.Multiplier}
+	if n := f.ExampleNoise; n.On() {
+		if examples < n.MinExamples {
+			return nil, fmt.Errorf("%w: %d examples, and its epsilon is of owners with at least %d", ErrJob, examples,
+				n.MinExamples)
+		}
+		as.ExampleNoise, as.Rate, as.Steps = n.Multiplier, o.terms().Rate(examples), o.b.Spec.Steps
+	}
+	o.use = opt.Home.use(offer.Job().String(), o.b.Job.Name, as)
+	if err := opt.Home.allow(o.use, o.b.Spec.Rounds, opt.Budget); err != nil {
 		return nil, err
 	}
 	r := &Result{Job: offer.Job().String(), Name: o.b.Job.Name, Owner: opt.Home.Name(), Examples: examples,
 		Delta: opt.Delta}
 	o.Say(fmt.Sprintf("job %s (%.12s): %d rounds of %d steps, an update of %d weights each, clipped to %g, with noise "+
-		"%g; at least %d of %d owners", o.b.Job.Name, r.Job, o.b.Spec.Rounds, o.b.Spec.Steps, offer.Entries, f.Clip,
-		f.Noise.Multiplier, f.MinCohort, f.Owners))
+		"%g and noise %g for examples; at least %d of %d owners", o.b.Job.Name, r.Job, o.b.Spec.Rounds, o.b.Spec.Steps,
+		offer.Entries, f.Clip,
+		f.Noise.Multiplier, f.ExampleNoise.Multiplier, f.MinCohort, f.Owners))
 	if err := o.client.Join(ctx); err != nil {
 		return nil, err
 	}
 	if err := o.rounds(ctx, r); err != nil {
 		return nil, err
 	}
-	if e := opt.Home.Spent(opt.Delta); e-e == 0 {
-		r.Epsilon = &e
-	}
+	r.Epsilon, r.Example = opt.Home.Bounds(opt.Delta)
 	return r, nil
 }
 
@@ -103,22 +114,22 @@ func (o *owner) compile(offer *federated.Offer) error {
 	if err := kernel.Knows(offer.Numerics); err != nil {
 		return err
 	}
-	// of its own data an owner holds nothing out
-	set := append(append([]string{}, offer.Overrides...), "val_set_size=0")
-	j, err := job.Federated(offer.File, filepath.Join(o.Data, "job.yaml"), set...)
-	if err == nil {
-		err = j.Confine("")
-	}
+	b, err := o.prepare(offer)
 	if err != nil {
 		return err
 	}
-	j.Numerics = offer.Numerics
-	if o.b, err = prepare.New(j); err != nil {
-		return err
-	}
+	o.b, o.lot = b, b.Job.WorkerBatch()
 	if o.b.Step.Digest() != offer.Program || o.b.Size().Parameters() != 4*int64(offer.Entries) {
 		return errors.Join(fmt.Errorf("%w: it makes another training step than the coordinator states; images may have "+
 			"another size, or this program another version", ErrJob), o.b.Close())
+	}
+	if o.b.Job.Federated.ExampleNoise.On() { // the gradient of a step is that of one example
+		if o.b, err = o.prepare(offer, "training.global_batch_size=1"); err != nil {
+			return errors.Join(err, b.Close())
+		}
+		if err := b.Close(); err != nil {
+			return err
+		}
 	}
 	exec, err := o.b.Spec.Compile(o.b.Step, o.Threads)
 	if err != nil {
@@ -126,6 +137,26 @@ func (o *owner) compile(offer *federated.Offer) error {
 	}
 	o.task = prepare.TaskOf(o.b, exec)
 	return nil
+}
+
+// prepare compiles the job of an offer with other values of some keys. Of its own data an owner holds nothing out.
+func (o *owner) prepare(offer *federated.Offer, keys ...string) (*prepare.CompiledJob, error) {
+	set := slices.Concat(offer.Overrides, []string{"val_set_size=0"}, keys)
+	j, err := job.Federated(offer.File, filepath.Join(o.Data, "job.yaml"), set...)
+	if err == nil {
+		err = j.Confine("")
+	}
+	if err != nil {
+		return nil, err
+	}
+	j.Numerics = offer.Numerics
+	return prepare.New(j)
+}
+
+// terms are those of the steps of a job with noise for examples.
+func (o *owner) terms() dpsgd.Terms {
+	n := o.b.Job.Federated.ExampleNoise
+	return dpsgd.Terms{Clip: n.Clip, Noise: n.Multiplier, Lot: float64(o.lot)}
 }
 
 // rounds takes part in each round that the owner is drawn for, until the job is over.
@@ -220,7 +251,7 @@ func (o *owner) train(ctx context.Context, a federated.Announcement) ([]*tensor.
 		return nil, 0, fmt.Errorf("%w: %w", wire.ErrRefused, err)
 	}
 	var last float32
-	r, err := o.task.Run(base, 0, nil, func(_ uint32, loss float32) error {
+	r, err := o.run(base, func(_ uint32, loss float32) error {
 		last = loss
 		return ctx.Err()
 	})
@@ -231,4 +262,31 @@ func (o *owner) train(ctx context.Context, a federated.Announcement) ([]*tensor.
 		return nil, 0, fmt.Errorf("%w: %w", errAlone, r.Diverged)
 	}
 	return r.Delta, last, nil
+}
+
+// run takes the steps of a round, with noise for examples if the job asks for it.
+func (o *owner) run(base *train.Checkpoint, observe func(step uint32, loss float32) error) (*train.Result, error) {
+	if !o.b.Job.Federated.ExampleNoise.On() {
+		return o.task.Run(base, 0, nil, observe)
+	}
+	var seed prg.Key
+	_, _ = rand.Read(seed[:]) // never fails
+	x, err := dpsgd.New(o.b.Step, strategy.Optimizer(o.b.Job.Spec), o.terms(), rows{o.b}, seed, o.Threads)
+	if err != nil {
+		return nil, err
+	}
+	return o.task.RunOn(x, base, 0, observe)
+}
+
+// rows are the examples of an owner.
+type rows struct{ b *prepare.CompiledJob }
+
+// Len implements dpsgd.Examples.
+func (r rows) Len() int { return r.b.Corpus.Train.Len() / r.b.Example }
+
+// Row implements dpsgd.Examples.
+func (r rows) Row(i int, into []int32) {
+	for k := range into {
+		into[k] = int32(r.b.Corpus.Train.At(i*r.b.Example + k))
+	}
 }
