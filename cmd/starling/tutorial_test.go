@@ -367,6 +367,28 @@ func TestResearchTutorial(t *testing.T) {
 	}
 }
 
+// TestHospitalsTutorial trains on notes of five hospitals, each of which is a process.
+func TestHospitalsTutorial(t *testing.T) {
+	p := play(t, "hospitals.md", "python3")
+	trained := p.read("train.txt")
+	if strings.Count(trained, ": 1000 notes, 3 updates, epsilon of a note ") != 5 ||
+		!strings.Contains(trained, "at delta 1e-05 for a note, None for a hospital") {
+		t.Error(trained)
+	}
+	var first, last float64
+	if _, err := fmt.Sscanf(trained[strings.Index(trained, "loss "):], "loss %f -> %f", &first, &last); err != nil ||
+		!(last < first/2) {
+		t.Errorf("loss %v -> %v, %v:\n%s", first, last, err, trained)
+	}
+	if again := p.read("again.txt"); !strings.HasPrefix(again, "1 job, epsilon of a note ") ||
+		!strings.HasSuffix(again, "of the hospital None\nPRIVACY_BUDGET\n") {
+		t.Error(again)
+	}
+	if text := p.read("classified.json"); !strings.Contains(text, "urgent") {
+		t.Error(text)
+	}
+}
+
 func TestPythonTutorial(t *testing.T) {
 	onlyLong(t)
 	p := play(t, "python.md", "python3")

@@ -50,7 +50,7 @@ func TestPython(t *testing.T) {
 	inputs.Of(t, ".")
 	cmd := exec.CommandContext(t.Context(), python, "-W", "error::SyntaxWarning", "-m", "unittest", "tests.test_client",
 		"tests.test_server",
-		"tests.test_trainer")
+		"tests.test_federated", "tests.test_trainer")
 	cmd.Env = append(os.Environ(), "STARLING_TEST_URL="+url, "STARLING_TEST_TOKEN="+token, "PYTHONDONTWRITEBYTECODE=1",
 		"STARLING_URL=", "STARLING_TOKEN=")
 	if out, err := cmd.CombinedOutput(); err != nil {
