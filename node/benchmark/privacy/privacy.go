@@ -1,6 +1,8 @@
 // Package privacy measures the parts of federated training that protect data: secure sums, noise and the accountant
-// (docs/adr/0190-sums-of-masked-integers.md). All clients are in one process. It is the engine of starling bench
-// privacy.
+// (docs/adr/0190-sums-of-masked-integers.md), and attacks on them: the search for images whose update was seen, for the
+// examples that a model was trained on, and for data in the bytes of a job
+// (docs/adr/0196-each-promise-of-privacy-has-an-attack.md). All clients are in one process. It is the engine of
+// starling bench privacy.
 package privacy
 
 import (
@@ -19,14 +21,31 @@ import (
 	"github.com/starling-network/starling/exchange/renyi"
 	"github.com/starling-network/starling/exchange/secagg"
 	"github.com/starling-network/starling/node/benchmark"
+	"github.com/starling-network/starling/node/benchmark/privacy/inversion"
+	"github.com/starling-network/starling/node/benchmark/privacy/learner"
+	"github.com/starling-network/starling/node/benchmark/privacy/traffic"
 )
 
 // Options say what is measured.
 type Options struct {
 	Entries  int // of the vector of a client in the largest sum
 	Samples  int // of the noise
+	Images   int // of bare updates that are searched
+	Together int // steps of the search for all images of a sum; 0: there is none
+	Members  learner.Size
+	Curve    learner.Size
 	Progress func(string)
 }
+
+// Whole and Quick are the sizes of starling bench privacy.
+var (
+	Whole = Options{Entries: 1 << 20, Samples: 1_000_000, Images: inversion.Owners, Together: 30,
+		Members: learner.Size{Examples: 400, Rounds: 20, Models: 4},
+		Curve:   learner.Size{Owners: 10, Examples: 800, Rounds: 60}}
+	Quick = Options{Entries: 10_000, Samples: 100_000, Images: 4,
+		Members: learner.Size{Examples: 400, Rounds: 20, Models: 1},
+		Curve:   learner.Size{Owners: 3, Examples: 200, Rounds: 4}}
+)
 
 // Sum is one secure sum.
 type Sum struct {
@@ -52,15 +71,23 @@ type Vector struct {
 
 // Report is the outcome.
 type Report struct {
-	Sums    []Sum           `json:"sums"`
-	Vectors []Vector        `json:"vectors"`
-	Bars    []benchmark.Bar `json:"bars"`
+	Sums      []Sum              `json:"sums"`
+	Vectors   []Vector           `json:"vectors"`
+	Inversion []inversion.Found  `json:"inversion"`
+	Members   []learner.Attacked `json:"membership"`
+	Curve     []learner.Point    `json:"curve"`
+	Traffic   traffic.Seen       `json:"traffic"`
+	Bars      []benchmark.Bar    `json:"bars"`
 }
 
 // Limits of the bars.
 const (
-	vectorError = 1e-4
-	sumSeconds  = 60
+	vectorError  = 1e-4
+	sumSeconds   = 60
+	recovered    = 20 // decibels of an image that a search has found
+	unrecovered  = 10 // of one that it has not
+	attacked     = 8  // epsilon of an example, at which membership is attacked
+	unrecognised = 0.55
 )
 
 // Measure plays secure sums of 5, 20 and 100 clients, tests the noise and computes the vectors of the accountant.
@@ -102,7 +129,7 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 		{Name: "largest deviation of epsilon from published figures", Value: worst, Bar: vectorError,
 			Holds: worst <= vectorError},
 	}
-	return r, nil
+	return r, r.attack(ctx, o)
 }
 
 // phases in which clients drop out: they do the duties of those before.
@@ -132,7 +159,9 @@ func play(ctx context.Context, n, phase, entries int) (Sum, error) {
 	}
 	all := map[string]*party{}
 	for i := range n {
-		p, advert, err := newParty(t, i, entries)
+		update := []*tensor.Tensor{tensor.New(tensor.Make(tensor.Float32, entries))}
+		philox.NormalTo(update[0].F32(), 1, uint64(i))
+		p, advert, err := newParty(t, update, clip, float64(i%4+1)/4)
 		if err != nil {
 			return s, err
 		}
@@ -152,8 +181,8 @@ func play(ctx context.Context, n, phase, entries int) (Sum, error) {
 	return s, err
 }
 
-// newParty is a client with drawn keys, and an update that its number draws.
-func newParty(t secagg.Terms, number, entries int) (*party, secagg.Advert, error) {
+// newParty is a client with drawn keys and an update.
+func newParty(t secagg.Terms, update []*tensor.Tensor, clip, weight float64) (*party, secagg.Advert, error) {
 	_, name, err := ed25519.GenerateKey(nil)
 	if err != nil {
 		return nil, secagg.Advert{}, err
@@ -164,9 +193,8 @@ func newParty(t secagg.Terms, number, entries int) (*party, secagg.Advert, error
 	if err != nil {
 		return nil, advert, err
 	}
-	p := &party{Client: c, update: []*tensor.Tensor{tensor.New(tensor.Make(tensor.Float32, entries))}}
-	philox.NormalTo(p.update[0].F32(), 1, uint64(number))
-	p.values, err = fixedpoint.Encode(p.update, clip, float64(number%4+1)/4)
+	p := &party{Client: c, update: update}
+	p.values, err = fixedpoint.Encode(p.update, clip, weight)
 	return p, advert, err
 }
 

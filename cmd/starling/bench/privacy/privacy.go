@@ -20,22 +20,30 @@ func Command(c *terminal.Console) *cobra.Command {
 	var quick bool
 	cmd := &cobra.Command{
 		Use:   "privacy",
-		Short: "Measure secure sums, noise and the accountant of privacy",
+		Short: "Measure secure sums, noise and the accountant of privacy, and attack them",
 		Long: `Add the vectors of 5, 20 and 100 clients, which are all in this process, under masks: with as many of them
 dropping out in each phase as the threshold allows, and the largest with a million entries. Test the noise against its
 distribution, and compare the accountant with published figures. starling job federated trains with these parts; a run
 of starling train is not private.
 
+Then attack: search for the images of owners in their updates, in updates with noise, and in the secure sum of ten; tell
+the examples that a model was trained on from others; and look for the data in all bytes that the owners of a job send.
+Ten owners with different shares of digits train with noise for each example, at epsilon 8, 3 and 1. All images are
+drawn. An attack that finds nothing proves nothing: a search for all ten images of a sum together is shown, too.
+
 With -o json: {"sums":[{"clients","entries","dropouts","phase","exact","error","processor"}],"vectors":[{"rate","noise",
-"steps","delta","classic","epsilon","deviation"}],"bars":[{"name","value","bar","holds"}]}.`,
+"steps","delta","classic","epsilon","deviation"}],"inversion":[{"from","searches","mean_psnr","best_psnr","picked",
+"away"}],"membership":[{"epsilon","noise","area","seen","accuracy"}],"curve":[{"dirichlet","wanted","noise","epsilon",
+"delta","accuracy"}],"traffic":{"owners","rounds","bytes","windows","found"},"bars":[{"name","value","bar","holds"}]}.`,
 		Example: `  starling bench privacy
   starling bench privacy --quick -o json`,
 		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o := privacy.Options{Entries: 1 << 20, Samples: 1_000_000, Progress: c.Say}
+			o := privacy.Whole
 			if quick {
-				o.Entries, o.Samples = 10_000, 100_000
+				o = privacy.Quick
 			}
+			o.Progress = c.Say
 			r, err := privacy.Measure(cmd.Context(), o)
 			if err != nil {
 				return cause.Measurement(cmd, err)
@@ -61,7 +69,27 @@ func show(r *privacy.Report) error {
 	for _, v := range r.Vectors {
 		fmt.Fprintf(w, "%.4g\t%g\t%.0f\t%g\t%.4f\t%.4f\n", v.Rate, v.Noise, v.Steps, v.Delta, v.Classic, v.Epsilon)
 	}
+	fmt.Fprintln(w, "\nIMAGES SEARCHED IN\tMEAN PSNR\tBEST\tPICKED OF 101")
+	for _, f := range r.Inversion {
+		fmt.Fprintf(w, "%s\t%.1f\t%.1f\t%d\n", f.From, f.Mean, f.Best, f.Picked)
+	}
+	fmt.Fprintln(w, "\nEPSILON\tNOISE\tAREA UNDER THE CURVE\tEXAMPLES RIGHT\tOTHERS RIGHT")
+	for _, a := range r.Members {
+		fmt.Fprintf(w, "%s\t%g\t%.3f\t%.1f %%\t%.1f %%\n", epsilon(a.Epsilon), a.Noise, a.Area, 100*a.Seen, 100*a.Unseen)
+	}
+	fmt.Fprintln(w, "\nDIRICHLET\tEPSILON\tNOISE\tRIGHT")
+	for _, p := range r.Curve {
+		fmt.Fprintf(w, "%g\t%s\t%g\t%.1f %%\n", p.Dirichlet, epsilon(p.Epsilon), p.Noise, 100*p.Accuracy)
+	}
 	fmt.Fprintln(w)
 	figure.PrintBars(w, r.Bars)
 	return w.Flush()
+}
+
+// epsilon is one for people; 0: there is no noise.
+func epsilon(x float64) string {
+	if x == 0 {
+		return "no noise"
+	}
+	return fmt.Sprintf("%.3f", x)
 }
