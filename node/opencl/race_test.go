@@ -144,7 +144,9 @@ func (w *watched) Build(source string) (device.Code, error) {
 	}
 	names, err := kernelsOf(c.(*compiled))
 	for _, name := range names {
-		w.started[nameOf(name)] = w.started[nameOf(name)]
+		if _, known := w.started[nameOf(name)]; !known {
+			w.started[nameOf(name)] = false
+		}
 	}
 	return watchedCode{c, w.started}, err
 }
