@@ -5,9 +5,12 @@
 package releases
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/bits"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -68,6 +71,14 @@ func (n Notes) Check() error {
 		return fmt.Errorf("releases: machines switch within %s at most", maxRollout)
 	}
 	return nil
+}
+
+// Turn is when a machine switches: at a time within the rollout that its name and the version draw, so that machines do
+// not switch at once, and not in the same order each time.
+func (n Notes) Turn(machine string) time.Time {
+	d := sha256.Sum256([]byte(n.Version + "\x00" + machine))
+	high, _ := bits.Mul64(binary.BigEndian.Uint64(d[:8]), n.Rollout)
+	return n.From.Add(time.Duration(high) * time.Second)
 }
 
 // Release is a program for this port.

@@ -3,9 +3,11 @@ package releases_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/starling-network/starling/internal/releasetest"
 	"github.com/starling-network/starling/node/releases"
@@ -147,5 +149,24 @@ func TestNotes(t *testing.T) {
 	}
 	if err := (releases.Notes{Version: "v1.2.3-rc.1"}).Check(); err != nil {
 		t.Error(err)
+	}
+}
+
+// Machines switch at times that are spread over the rollout.
+func TestRolloutIsSpread(t *testing.T) {
+	from := time.Unix(1_000_000_000, 0)
+	n := releases.Notes{Version: "v1.0.0", From: from, Rollout: 1000}
+	early := 0
+	for i := range 1000 {
+		at := n.Turn(fmt.Sprint("machine-", i)).Sub(from)
+		if at < 0 || at > 1000*time.Second {
+			t.Fatalf("a machine switches %s after the beginning of the rollout", at)
+		}
+		if at <= 250*time.Second {
+			early++
+		}
+	}
+	if early < 200 || early > 300 {
+		t.Errorf("%d of 1000 machines switch in the first quarter", early)
 	}
 }

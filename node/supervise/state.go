@@ -1,15 +1,11 @@
 package supervise
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/bits"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/keystore"
@@ -48,14 +44,6 @@ func (s *supervisor) save() {
 	if err := folder.WriteJSON(filepath.Join(s.dir, fileState), s.state); err != nil {
 		s.Say(fmt.Sprintf("the state of the releases cannot be written: %v", err))
 	}
-}
-
-// due reports whether this machine switches to a release by now. Its time within the rollout is drawn by the folder
-// and the version, so that machines do not switch at once, and not in the same order each time.
-func (s *supervisor) due(n releases.Notes, now time.Time) bool {
-	d := sha256.Sum256([]byte(n.Version + "\x00" + s.Machine))
-	high, _ := bits.Mul64(binary.BigEndian.Uint64(d[:8]), n.Rollout)
-	return !now.Before(n.From.Add(time.Duration(high) * time.Second))
 }
 
 // fileUpgrade is where the application of a validator notes the upgrade that it waits for.

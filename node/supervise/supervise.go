@@ -168,7 +168,7 @@ func (s *supervisor) consider(ctx context.Context) {
 		if s.state.Refused[r.Version] != "" || !releases.Newer(r.Version, s.running()) {
 			continue
 		}
-		due := s.state.Pinned == "" && s.due(r.Notes, time.Now())
+		due := s.state.Pinned == "" && !time.Now().Before(r.Turn(s.Machine))
 		if r.Upgrade != "" && s.validator() { // also of a process that is to stay with its version
 			due = r.Upgrade == s.chainWaits()
 		}

@@ -351,22 +351,3 @@ func TestUpgradeOfTheChain(t *testing.T) {
 	}
 	s.until("it runs", func(now Status) bool { return now.Running == changes && now.Candidate == "" })
 }
-
-// Machines switch at times that are spread over the rollout.
-func TestRolloutIsSpread(t *testing.T) {
-	from := time.Unix(1_000_000_000, 0)
-	n := releases.Notes{Version: "v1.0.0", From: from, Rollout: 1000}
-	early := 0
-	for i := range 1000 {
-		s := supervisor{Options: Options{Machine: fmt.Sprint("machine-", i)}}
-		if s.due(n, from.Add(-time.Second)) || !s.due(n, from.Add(1000*time.Second)) {
-			t.Fatal("a machine switches before or after the rollout")
-		}
-		if s.due(n, from.Add(250*time.Second)) {
-			early++
-		}
-	}
-	if early < 200 || early > 300 {
-		t.Errorf("%d of 1000 machines switch in the first quarter", early)
-	}
-}
