@@ -61,7 +61,7 @@ func (g Registry) Enlist(ctx context.Context, p registry.Participant, offers ...
 	case errors.Is(err, query.ErrNotFound):
 	case err != nil:
 		return err
-	case old.Device != p.Device || old.Hardware != p.Hardware || old.Tier != p.Tier || old.Pool != p.Pool:
+	case !old.Declares(p):
 		p.Stake = 0
 		msgs[0] = g.registration(p)
 	default:

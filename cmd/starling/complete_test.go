@@ -43,7 +43,7 @@ func TestComplete(t *testing.T) {
 		{[]string{"train", "job.yaml", "--set", "training.max"}, []string{"training.max_steps="}, false},
 		{[]string{"train", "job.yaml", "--set", "nothing.at.all="}, nil, true},
 		{[]string{"sim", "job.yaml", "--act", "worker-1="}, []string{"worker-1=skips"}, false},
-		{[]string{"worker", "up", "--role", ""}, []string{"worker", "verifier", "generator"}, true},
+		{[]string{"worker", "up", "--role", ""}, []string{"worker", "verifier", "generator", "worker,verifier"}, true},
 		{[]string{"bench", "train", "--preset", "gpt2-10"}, []string{"gpt2-10m"}, true},
 		{[]string{"job", "pause", ""}, nil, true},
 		{[]string{"validator", "import", "--home", "net/validator-0", ""}, []string{"json"}, true},

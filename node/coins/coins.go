@@ -115,6 +115,31 @@ func (a Asked) Make(ctx context.Context, slots uint32) error {
 	return a.Market.Make(ctx, o)
 }
 
+// Several are offers of one account in several classes of work.
+type Several []Asked
+
+// Offers are the offers to take part in a number of runs at a time in each class: slots.
+func (s Several) Offers(ctx context.Context, slots uint32) (all []market.Offer, err error) {
+	for _, a := range s {
+		o, err := a.Offer(ctx, slots)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, o)
+	}
+	return all, nil
+}
+
+// Make makes the offers, one after the other; those for no run withdraw them. It may be repeated after an error.
+func (s Several) Make(ctx context.Context, slots uint32) error {
+	for _, a := range s {
+		if err := a.Make(ctx, slots); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Holdings are the balances and stakes of an account in the registered coins, those that are zero left out.
 func Holdings(ctx context.Context, m module.Modules, account string) ([]Holding, error) {
 	all, err := m.Market.Coins(ctx)

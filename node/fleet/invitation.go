@@ -96,9 +96,9 @@ func Read(from string) (Invitation, error) {
 	return Parse(string(text))
 }
 
-// Enrol makes an account a machine by an invitation, which Read reads, registers it and makes its offer.
+// Enrol makes an account a machine by an invitation, which Read reads, registers it and makes its offers.
 func Enrol(ctx context.Context, c *client.Client, from string, say func(string), self registry.Participant,
-	offer market.Offer) error {
+	offers ...market.Offer) error {
 	i, err := Read(from)
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func Enrol(ctx context.Context, c *client.Client, from string, say func(string),
 	if err != nil {
 		return err
 	}
-	if err := c.Registry.Enrol(ctx, m, self, offer); err != nil {
+	if err := c.Registry.Enrol(ctx, m, self, offers...); err != nil {
 		return err
 	}
 	say("works for " + i.Owner + ", which is paid, and gets the stake back")

@@ -218,9 +218,18 @@ func WithdrawOffer(ctx context.Context, dir string, f keystore.PartyFile) error 
 		return err
 	}
 	defer func() { _ = unlock() }()
-	class := cmp.Or(crew.ClassNamed(f.Role), crew.Worker)
-	return session.TransactHome(ctx, dir, f.Network,
-		func(ctx context.Context, c *client.Client) error { return c.Market.Offer(ctx, class, 0, 0) })
+	classes := []crew.Role{cmp.Or(crew.ClassNamed(f.Role), crew.Worker)}
+	if f.Verifies {
+		classes = append(classes, crew.Verifier)
+	}
+	return session.TransactHome(ctx, dir, f.Network, func(ctx context.Context, c *client.Client) error {
+		for _, class := range classes {
+			if err := c.Market.Offer(ctx, class, 0, 0); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // ValidatorStatus is a validator as it and the chain see it.

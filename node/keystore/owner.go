@@ -13,7 +13,9 @@ const FileParty = "party.json"
 // PartyFile is party.json.
 type PartyFile struct {
 	Network string `json:"network"` // HTTP interface of a validator
-	Role    string `json:"role"`    // worker or verifier
+	Role    string `json:"role"`    // class of the work that it offers
+
+	Verifies bool `json:"verifies,omitempty"` // it offers to verify, too
 }
 
 // ReadParty reads what the folder of a worker or verifier says about how it last took part; zero if it never did.

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -69,49 +70,23 @@ func sayEarning(ctx context.Context, s *service, p registry.Participant) {
 	}
 }
 
-// namePayee names the account that is paid in the place of the worker, if another is named now.
-func namePayee(ctx context.Context, s *service) error {
-	if s.PayTo == "" {
-		return nil
-	}
-	id := s.chain.Address()
-	p, err := s.chain.Registry.Participant(ctx, id)
-	if err != nil {
-		return err
-	}
-	head, err := s.chain.Ledger.Head(ctx)
-	if err != nil {
-		return err
-	}
-	if registry.Pays(p, head.Height) != s.PayTo && (p.Payee.From == 0 || p.Payee.Next != s.PayTo) {
-		if err := s.chain.Registry.SetPayee(ctx, id, s.PayTo); err != nil {
-			return err
-		}
-		if p, err = s.chain.Registry.Participant(ctx, id); err != nil {
-			return err
-		}
-	}
-	if registry.Pays(p, head.Height) == s.PayTo {
-		s.Say("its pay, and its stake when it is withdrawn, go to " + s.PayTo)
-		return nil
-	}
-	s.Say(fmt.Sprintf("its pay goes to %s, and to %s from block %d on; the key of the first changes that at once, with "+
-		"starling account payee", registry.Pays(p, head.Height), s.PayTo, p.Payee.From))
-	return nil
-}
-
-// offered is the offer with which a service enlists.
-func offered(ctx context.Context, s *service) (market.Offer, error) {
+// offered are the offers with which a service enlists: of its class, and then to verify, if it does that, too.
+func offered(ctx context.Context, s *service) ([]market.Offer, error) {
 	switch s.unoffered = s.pause.Paused(); {
 	case s.Pool != "": // the pool offers for it
-		return market.Offer{Role: s.Class}, nil
+		return []market.Offer{{Role: s.Class}}, nil
 	case s.unoffered: // it offers when it is resumed
-		return asked(s).Offer(ctx, 0)
+		return asked(s).Offers(ctx, 0)
 	}
-	return asked(s).Offer(ctx, 1)
+	return asked(s).Offers(ctx, 1)
 }
 
 // asked are the prices of a service.
-func asked(s *service) coins.Asked {
-	return coins.Asked{Market: s.chain.Market, Class: s.Class, Price: s.Price, Prices: s.Prices}
+func asked(s *service) coins.Several {
+	all := coins.Several{{Market: s.chain.Market, Class: s.Class, Price: s.Price, Prices: s.Prices}}
+	if s.Verifies {
+		all = append(all, coins.Asked{Market: s.chain.Market, Class: crew.Verifier, Price: cmp.Or(s.Checks, s.Price),
+			Prices: s.Prices})
+	}
+	return all
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/member"
 	"github.com/starling-network/starling/node/pause"
+	"github.com/starling-network/starling/protocol/run/crew"
 )
 
 // WorkerStatus is what a running worker or verifier says of itself.
@@ -75,7 +76,7 @@ var _ control.Process = (*service)(nil)
 // Status implements control.Process.
 func (s *service) Status() any {
 	w := WorkerStatus{
-		PID: os.Getpid(), Version: s.Version, Role: s.Class.String(), Address: s.chain.Address(),
+		PID: os.Getpid(), Version: s.Version, Role: classes(s), Address: s.chain.Address(),
 		PeerID: s.host.ID().String(), Listen: s.host.Addrs(),
 		Network: s.RPC, Since: s.since, Runs: []string{}, Peers: []PeerStatus{}, Actions: s.watch.UnderWay(),
 		Device: s.device.Status(),
@@ -97,6 +98,14 @@ func (s *service) Status() any {
 	}
 	slices.Sort(w.Runs)
 	return w
+}
+
+// classes are the classes of work that a service offers, in words.
+func classes(s *service) string {
+	if s.Verifies {
+		return s.Class.String() + " and " + crew.Verifier.String()
+	}
+	return s.Class.String()
 }
 
 // replicas are those of all runs.
@@ -152,5 +161,5 @@ func (s *service) expose(ctx context.Context) error {
 	}
 	s.closers = append(s.closers, stop)
 	return folder.WriteJSON(filepath.Join(s.Home, keystore.FileParty),
-		keystore.PartyFile{Network: s.RPC, Role: s.Class.String()})
+		keystore.PartyFile{Network: s.RPC, Role: s.Class.String(), Verifies: s.Verifies})
 }

@@ -39,7 +39,7 @@ func TestStrangersWorkersPlant(t *testing.T) {
 		t.Fatal(err)
 	}
 	commits := func() (made []work.Commitment) {
-		step, header := stranger(t, dir, crew.Worker).play("me", "job")
+		step, header := stranger(t, dir, crew.Worker).play(crew.Worker, "me", "job")
 		if !header.Plants {
 			t.Error("its journal does not say that it plants")
 		}
@@ -119,7 +119,7 @@ func TestStrangersVerifiersWatch(t *testing.T) {
 		}
 		return got[0].(role.Check).Work
 	}
-	step, header := stranger(t, dir, crew.Verifier).play("me", "job")
+	step, header := stranger(t, dir, crew.Verifier).play(crew.Verifier, "me", "job")
 	at := first(header, step)
 	if again := first(header, member.Cast(header, stranger(t, dir, crew.Verifier).key)); again != at {
 		t.Errorf("played back it looks at %v first, and not at %v", again, at)

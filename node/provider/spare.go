@@ -45,7 +45,7 @@ func (s *spareWatch) look(ctx context.Context, jobs []string) {
 			x, y := canon.Sum("starling/watch-run/1", seed[:], []byte(a)), canon.Sum("starling/watch-run/1", seed[:], []byte(b))
 			return bytes.Compare(x[:], y[:])
 		})
-		s.begin(ctx, s.job, s.end)
+		s.begin(ctx, s.job, crew.Verifier, s.end)
 	}
 }
 

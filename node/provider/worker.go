@@ -19,7 +19,6 @@ import (
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/job/quantity"
 	"github.com/starling-network/starling/client/transaction"
-	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/network/blob/quota"
 	"github.com/starling-network/starling/network/peer"
 	"github.com/starling-network/starling/network/weights"
@@ -40,15 +39,17 @@ import (
 	"github.com/starling-network/starling/node/memory"
 	"github.com/starling-network/starling/node/pause"
 	"github.com/starling-network/starling/node/provider/offer"
+	"github.com/starling-network/starling/node/provider/parting"
+	"github.com/starling-network/starling/node/provider/payee"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/torch"
 	"github.com/starling-network/starling/node/uplink"
 	"github.com/starling-network/starling/protocol/registry"
 	rules "github.com/starling-network/starling/protocol/registry/fleet"
+	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/adversary"
-	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/role/engine"
 )
 
@@ -57,6 +58,8 @@ type Options struct {
 	Home     string           // folder of its key and blobs; made if it is not there
 	RPC      string           // HTTP interface of a validator
 	Class    crew.Role        // of the work that it offers
+	Verifies bool             // it offers to verify, too, besides training
+	Checks   uint64           // price of that, as Price
 	Price    uint64           // uzen per 10^15 floating-point operations
 	Prices   coins.Prices     // for operations, in other coins
 	Stake    uint64           // uzen, when it registers
@@ -190,7 +193,7 @@ func openService(ctx context.Context, o Options) (*service, error) {
 	s := &service{Options: o, key: h, drain: make(chan struct{}), runs: map[string]*member.Process{},
 		refused: map[string]string{}, since: time.Now()}
 	s.spare = &spareWatch{service: s, failed: map[string]bool{}}
-	s.watch = instrument.New(o.Version, s.role().String())
+	s.watch = instrument.New(o.Version, roles(s)[0].String())
 	if err := s.open(ctx, h); err != nil {
 		s.close()
 		return nil, err
@@ -260,7 +263,21 @@ func (s *service) works(account string) bool {
 	return false
 }
 
-func (s *service) role() crew.Role { return s.Class.Registered() }
+// roles are those that a service registers for. The first is that of its class.
+func roles(s *service) []crew.Role {
+	if s.Verifies {
+		return []crew.Role{s.Class.Registered(), crew.Verifier}
+	}
+	return []crew.Role{s.Class.Registered()}
+}
+
+// roleIn is the role in which a service works in a run: that of its seat there, or of its class.
+func roleIn(s *service, state run.State) crew.Role {
+	if m, ok := state.Member(s.chain.Address()); ok {
+		return m.Role
+	}
+	return s.Class.Registered()
+}
 
 // close closes everything that is open, the latest first. Errors have no effect any more.
 func (s *service) close() {
@@ -286,7 +303,7 @@ func (s *service) enlist(ctx context.Context) error {
 	}
 	switch {
 	case errors.Is(err, client.ErrNotFound) && s.Enrol != "":
-		return fleet.Enrol(ctx, s.chain, s.Enrol, s.Say, self, o)
+		return fleet.Enrol(ctx, s.chain, s.Enrol, s.Say, self, o...)
 	case over:
 		s.barred = true
 		return nil
@@ -310,10 +327,13 @@ func (s *service) enlist(ctx context.Context) error {
 			" \"starling account stake unjail\" ends that", p.Convicted+s.jail(ctx)))
 		return s.chain.Registry.UpdateAddresses(ctx, s.host.ID().String(), advertised(s.host.Addrs()))
 	}
-	if err := s.chain.Registry.Enlist(ctx, self, o); err != nil {
+	if self.Earning { // a stake backs the seats of verifiers
+		self.Roles, o, s.Verifies = self.Roles[:1], o[:1], false
+	}
+	if err := s.chain.Registry.Enlist(ctx, self, o...); err != nil {
 		return err
 	}
-	return namePayee(ctx, s)
+	return payee.Name(ctx, s.chain, s.PayTo, s.Say)
 }
 
 // participantOf is how a service registers.
@@ -325,7 +345,7 @@ func participantOf(s *service) (p registry.Participant, err error) {
 	words, hardware := s.device.Declare(s.Hardware)
 	hardware.Disk = uint64(s.store.Usage().Quota) >> 20
 	return registry.Participant{
-		Roles: []crew.Role{s.role()}, PeerID: s.host.ID().String(), Addrs: advertised(s.host.Addrs()),
+		Roles: roles(s), PeerID: s.host.ID().String(), Addrs: advertised(s.host.Addrs()),
 		Device: words, Stake: s.Stake, Hardware: hardware, Tier: tier, Pool: s.Pool, Payee: registry.Payee{ID: s.PayTo},
 	}, nil
 }
@@ -490,17 +510,17 @@ func (s *service) join(ctx context.Context) error {
 			return err
 		}
 		if id := s.chain.Address(); !state.Removed(id) || state.Liable(id) {
-			s.begin(ctx, job, s.drain)
+			s.begin(ctx, job, roleIn(s, state), s.drain)
 		}
 	}
-	if s.Class == crew.Verifier && !s.pause.Paused() {
+	if (s.Class == crew.Verifier || s.Verifies) && !s.pause.Paused() {
 		s.spare.look(ctx, jobs)
 	}
 	return nil
 }
 
-// begin does the duties of a run until none is left. It leaves when drain is closed.
-func (s *service) begin(ctx context.Context, job string, drain <-chan struct{}) {
+// begin does the duties of a role in a run until none is left. It leaves when drain is closed.
+func (s *service) begin(ctx context.Context, job string, as crew.Role, drain <-chan struct{}) {
 	p := &member.Process{
 		ID: s.chain.Address(), Threads: s.Threads, Chain: client.Member{Client: s.chain, Job: job}, Host: s.host,
 		Store: s.store, Disk: s.room, Memory: s.ram, KeepLast: s.Keep, Replicas: s.Replicas, Adversary: s.Act,
@@ -509,7 +529,10 @@ func (s *service) begin(ctx context.Context, job string, drain <-chan struct{}) 
 		Holding: engine.Holding{Aside: member.AsideIn(s.Home, s.store, s.room)},
 	}
 	p.Drafts = draft.NewStore(s.Home, job, p.Log)
-	step, header := s.play(p.ID, p.Chain.Job)
+	if as == crew.Verifier {
+		p.Device, p.Torch = nil, nil // work is done again on the processor, by the built-in engine
+	}
+	step, header := s.play(as, p.ID, p.Chain.Job)
 	p.Step, p.Journal = step, member.OpenJournal(s.Home, header, p.Log)
 	s.mu.Lock()
 	s.runs[job] = p
@@ -524,42 +547,20 @@ func (s *service) begin(ctx context.Context, job string, drain <-chan struct{}) 
 		s.mu.Lock()
 		delete(s.runs, job)
 		s.mu.Unlock()
-		short := (*member.ShortageError)(nil)
-		switch {
-		case unasked:
+		if unasked {
 			s.spare.watched(job, err)
-		case errors.As(err, &short):
-			code, flag := short.Of.Code()
-			s.Say(fmt.Sprintf("%s: left %s: %v; give more with %s", code, job, err, flag))
+			return
+		}
+		text, refuses := parting.Text(job, err, ctx.Err() != nil)
+		if s.Say(text); refuses {
 			s.withdraw(ctx, job, err)
-		case errors.Is(err, bundle.ErrTerms):
-			s.Say(fmt.Sprintf("TERMS_WRONG: left %s: %v; its consumer has to order it again", job, err))
-			s.withdraw(ctx, job, err)
-		case errors.Is(err, bundle.ErrUndecidable):
-			s.Say(fmt.Sprintf("UNDECIDABLE: left %s: %v; who takes part in it could lose stake for nothing", job, err))
-			s.withdraw(ctx, job, err)
-		case errors.Is(err, data.ErrShard):
-			s.Say(fmt.Sprintf("DATA_WRONG: left %s: %v; its consumer has to order it again", job, err))
-			s.withdraw(ctx, job, err)
-		case member.UnacceptableError(err):
-			s.Say(fmt.Sprintf("JOB_TOO_LARGE: left %s: %v; no member takes as much from a stranger", job, err))
-			s.withdraw(ctx, job, err)
-		case errors.Is(err, member.ErrUnopened):
-			s.Say(fmt.Sprintf("JOB_UNREACHABLE: left %s: %v; nothing is lost; if it happens with every job, see starling "+
-				"doctor --listen", job, err))
-		case err != nil:
-			s.Say(fmt.Sprintf("left %s: %v", job, err))
-		case ctx.Err() != nil:
-			s.Say("stopped before it was done with " + job)
-		default:
-			s.Say("done with " + job)
 		}
 	})
 }
 
 // play is what the account does in a run, and the header of its journal.
-func (s *service) play(id, job string) (func(role.Event) []role.Action, journal.Header) {
-	return member.RoleOf(s.key, s.role(), true, id, job, s.Version)
+func (s *service) play(as crew.Role, id, job string) (func(role.Event) []role.Action, journal.Header) {
+	return member.RoleOf(s.key, as, true, id, job, s.Version)
 }
 
 // release frees what the disk holds for a run in which nothing is left to do, but for the last checkpoints.

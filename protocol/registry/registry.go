@@ -196,6 +196,12 @@ func (p Participant) check() error {
 // Has reports whether the participant takes a role.
 func (p Participant) Has(r crew.Role) bool { return slices.Contains(p.Roles, r) }
 
+// Declares reports whether a registration says of the machine what another one does, and has the roles of that.
+func (p Participant) Declares(next Participant) bool {
+	return p.Device == next.Device && p.Hardware == next.Hardware && p.Tier == next.Tier && p.Pool == next.Pool &&
+		!slices.ContainsFunc(next.Roles, func(r crew.Role) bool { return !p.Has(r) })
+}
+
 // Eligible reports whether the participant may be matched in a role: it takes it, is neither jailed nor a machine that
 // drains, and has the stake, or earns it as a worker.
 func (p Participant) Eligible(r crew.Role, params Params) bool {

@@ -151,3 +151,13 @@ func TestUnstake(t *testing.T) {
 		t.Errorf("below the stake of a tier: %v", err)
 	}
 }
+
+// A registration is made again for another machine, and for a role that is not registered yet; not for fewer roles.
+func TestDeclares(t *testing.T) {
+	p := Participant{ID: "a", Roles: []crew.Role{crew.Worker, crew.Verifier}, Device: "d", Hardware: Hardware{Cores: 2}}
+	fewer, other, worker := p, p, p
+	fewer.Roles, worker.Roles, other.Hardware.Cores = []crew.Role{crew.Verifier}, []crew.Role{crew.Worker}, 3
+	if !p.Declares(p) || !p.Declares(fewer) || p.Declares(other) || worker.Declares(p) {
+		t.Error("a machine with other cores, or a role more, is declared")
+	}
+}

@@ -63,6 +63,10 @@ With --enrol an invitation of starling fleet add makes this a machine of a fleet
 alone, its owner staked for it, is paid, and pays its fees. It needs no coins, and --network is that of the invitation
 unless another is given.
 
+With --role worker,verifier one process takes what is ordered: it offers to train and to verify, each at its price, and
+has one seat of each at a time, in different runs. While one run waits for others it does the work of the other. A
+worker that earns its stake trains only.
+
 Only outgoing connections to the validator are made; others fetch updates from --listen. Where they cannot dial it,
 --behind-nat finds relays among the participants: those that were started with --relay. The first Ctrl-C drains: no
 new runs are taken, and the command ends when the present ones are over. The second stops at once; a unit that is not
@@ -103,6 +107,7 @@ func UpOver(c *terminal.Console, o *provider.Options) *cobra.Command {
 		Long:  takingPart,
 		Example: `  starling worker up --home net/worker-0 --network http://127.0.0.1:26601
   starling worker up --home net/verifier-0 --network http://127.0.0.1:26601 --role verifier
+  starling worker up --home my-worker --network http://127.0.0.1:26601 --role worker,verifier --verify-price 800000000
   starling worker up --config examples/worker.yaml
   starling worker up --home ~/.starling --enrol machine-1
   starling worker up --home net/worker-0 --network http://127.0.0.1:26601 --work-hours 22:00-07:00 --pause-busy-cpu 50%
@@ -161,8 +166,9 @@ func UpOver(c *terminal.Console, o *provider.Options) *cobra.Command {
 	f.StringVar(&o.Home, "home", "", "folder of the key and the blobs")
 	f.StringVar(&o.RPC, "network", "", "HTTP interface of a validator, or of several, separated by commas: the next is "+
 		"asked when one is gone")
-	f.Var(flagfile.OneOf(&role, "worker", "verifier", "generator"), "role",
-		"what to do: worker, verifier, or generator, which draws answers for others to learn from, and trains nothing")
+	f.Var(flagfile.OneOf(&role, "worker", "verifier", "generator", both), "role",
+		"what to do: worker, verifier, both by \""+both+"\", or generator, which draws answers for others to learn from, "+
+			"and trains nothing")
 	moneyFlags(f, o)
 	f.Var(&o.Device, "device", "what computes exact units, is measured and is declared: cpu; auto, a GPU that is exact "+
 		"if there is one; opencl or opencl:N, the first or the Nth device (docs/devices.md)")
@@ -191,8 +197,14 @@ func UpOver(c *terminal.Console, o *provider.Options) *cobra.Command {
 	return cmd
 }
 
+// both is the value of --role of a process that trains in one run and verifies in another.
+const both = "worker,verifier"
+
 // classOf is the class of work that a value of --role names, or an error that says which flag does not go with it.
 func classOf(role string, o *provider.Options) (crew.Role, error) {
+	if o.Verifies = role == both; o.Verifies {
+		role = crew.Worker.String()
+	}
 	class := crew.ClassNamed(role)
 	generates, verifies := class == crew.Generator, class == crew.Verifier
 	switch {
@@ -200,6 +212,10 @@ func classOf(role string, o *provider.Options) (crew.Role, error) {
 		return 0, errors.New("answers of generators are exact: give --role generator without --executor torch")
 	case generates && o.Pool != "":
 		return 0, errors.New("a pool offers workers that train: give --role generator without --pool")
+	case o.Verifies && o.Pool != "":
+		return 0, errors.New("a pool offers workers: give --role worker with --pool")
+	case !o.Verifies && o.Checks > 0:
+		return 0, fmt.Errorf("--verify-price is for --role %s; --price is that of a verifier alone", both)
 	case verifies && o.Torch != nil:
 		return 0, errors.New("a verifier does work again with the built-in engine: --executor torch is for workers")
 	case verifies && !o.Device.Processor() && !o.Device.Automatic():
@@ -211,6 +227,8 @@ func classOf(role string, o *provider.Options) (crew.Role, error) {
 // moneyFlags are the flags about what is asked, staked and paid.
 func moneyFlags(f *pflag.FlagSet, o *provider.Options) {
 	f.Uint64Var(&o.Price, "price", market.DefaultPrice, "uzen asked for 10^15 floating-point operations")
+	f.Uint64Var(&o.Checks, "verify-price", 0, "uzen asked for 10^15 operations of a verifier, with --role "+both+
+		" (default: --price)")
 	f.StringArrayVar(&o.Prices.Operations, "price-in", nil, "price in another coin for 10^15 operations, as usdc=0.002 "+
 		"(repeatable)")
 	f.BoolVar(&o.Prices.Foreign, "no-zen", false, "take orders in the coins of --price-in alone, and none in ZEN")
