@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,9 +23,10 @@ import (
 // itself is tested in node/accelerator.
 var passed = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// withDevice builds starling-device, writes the record of the first device of this machine to the folder of a worker,
-// and returns the environment of a program that finds it; nil, with a message, if no device could be exact.
-func withDevice(t *testing.T, home string) []string {
+// withDevice builds starling-device, writes the record of a device of this machine to the folder of each worker, the
+// first to the first, and returns the environment of a program that finds it; nil, with a message, if no device could
+// be exact, or there are fewer than folders.
+func withDevice(t *testing.T, homes ...string) []string {
 	t.Helper()
 	dir := t.TempDir()
 	o := accelerator.Options{Program: filepath.Join(dir, "starling-device")}
@@ -33,19 +35,23 @@ func withDevice(t *testing.T, home string) []string {
 		t.Fatalf("%v: %s", err, out)
 	}
 	list, err := accelerator.List(t.Context(), o)
-	if err != nil || len(list) == 0 || list[0].Missing() != "" {
-		t.Logf("no device computes here: %v", err)
+	if err != nil || len(list) < len(homes) || list[0].Missing() != "" {
+		t.Logf("no device computes here, or %d are too few: %v", len(list), err)
 		return nil
 	}
-	r := admission.Record{Name: list[0].Name, Driver: list[0].Driver, Suite: suite.Digest(admission.Elements),
-		Numerics: kernel.Newest, Float64: list[0].Double, Passed: passed}
-	if r.Program, err = accelerator.Digest(o); err == nil {
-		err = folder.WriteJSON(filepath.Join(home, admission.FileRecord), map[string]any{"devices": []any{r}})
+	for i, home := range homes {
+		r := admission.Record{Name: list[i].Name, Driver: list[i].Driver, Suite: suite.Digest(admission.Elements),
+			Numerics: kernel.Newest, Float64: list[i].Double, Passed: passed}
+		if r.Program, err = accelerator.Digest(o); err == nil {
+			err = errors.Join(os.MkdirAll(home, 0o700),
+				folder.WriteJSON(filepath.Join(home, admission.FileRecord), map[string]any{"devices": []any{r}}))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return []string{"PATH=" + dir + string(filepath.ListSeparator) + os.Getenv("PATH"), "POCL_MAX_PTHREAD_COUNT=2"}
+	return []string{"PATH=" + dir + string(filepath.ListSeparator) + os.Getenv("PATH"), "POCL_MAX_PTHREAD_COUNT=2",
+		"POCL_DEVICES=" + os.Getenv("POCL_DEVICES")}
 }
 
 // takesOver ends the worker of a process and starts it again on the first device. It returns what the worker says of it

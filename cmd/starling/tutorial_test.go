@@ -214,6 +214,17 @@ func TestFleetTutorial(t *testing.T) {
 			t.Errorf("at the end: %+v, want %s", m, want)
 		}
 	}
+	var host struct {
+		Workers []struct {
+			Name    string
+			Running bool
+			Runs    []string
+		}
+	}
+	if p.decode("host.json", &host); len(host.Workers) != 2 || host.Workers[0].Name != "one" || !host.Workers[0].Running ||
+		len(host.Workers[1].Runs) == 0 {
+		t.Errorf("the host: %+v", host)
+	}
 	var account struct {
 		Balance uint64 `json:"balance_uzen"`
 	}

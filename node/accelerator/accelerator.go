@@ -138,7 +138,7 @@ func mostMemory() int64 {
 // environment is all that the child knows of its owner's.
 func environment() []string {
 	return slices.Concat([]string{"PATH=/usr/bin:/bin", "LANG=C.UTF-8"}, gpu.Chosen(),
-		gpu.Variables("OCL_ICD_VENDORS", "POCL_MAX_PTHREAD_COUNT"))
+		gpu.Variables("OCL_ICD_VENDORS", "POCL_DEVICES", "POCL_MAX_PTHREAD_COUNT"))
 }
 
 // ask asks a question, and returns the answer of its kind.

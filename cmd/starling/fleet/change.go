@@ -107,17 +107,29 @@ func chosen(machines []registry.Participant, ids []string, all bool) (map[string
 func drainCommand(c *terminal.Console) *cobra.Command {
 	var t target.Target
 	var all, undo bool
+	var host string
 	cmd := &cobra.Command{
-		Use:   "drain MACHINE...|--all --home DIR",
+		Use:   "drain MACHINE...|--all --home DIR | --host DIR",
 		Short: "Let machines finish their work and end",
 		Long: `Let machines take no new work: they finish their units, leave their runs, and their processes end. Nothing is
 slashed. A machine that is started again stays drained until --undo.
 
-` + changedShape,
+--host drains the processes of the workers of a host, whose folder is that of starling fleet up, without the key of
+the account: workers that are started again take work again.
+
+` + changedShape + `
+With --host: {"workers":[{"name","home","running",...}]}, as of starling fleet status.`,
 		Example: `  starling fleet drain --all --home wallet --network http://127.0.0.1:26601
   starling fleet drain starling1qx... --home wallet --network http://127.0.0.1:26601
-  starling fleet drain --undo --all --home wallet --network http://127.0.0.1:26601`,
+  starling fleet drain --undo --all --home wallet --network http://127.0.0.1:26601
+  starling fleet drain --host fleet`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if host != "" {
+				if all || undo || len(args) > 0 {
+					return usage.Error(cmd, errors.New("--host drains all workers of a host: give it alone"))
+				}
+				return drainHost(cmd.Context(), c, host)
+			}
 			return over(cmd, c, &t, args, all, func(ctx context.Context, cl *client.Client, p registry.Participant) error {
 				if p.Machine.Until > 0 {
 					return nil // an invitation has nothing to drain
@@ -129,6 +141,7 @@ slashed. A machine that is started again stays drained until --undo.
 	t.Flags(cmd)
 	cmd.Flags().BoolVar(&all, "all", false, "all machines of the account")
 	cmd.Flags().BoolVar(&undo, "undo", false, "let them take work again")
+	cmd.Flags().StringVar(&host, "host", "", "folder of a host, all of whose workers drain")
 	return cmd
 }
 

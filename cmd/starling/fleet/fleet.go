@@ -28,7 +28,8 @@ func Command(c *terminal.Console) *cobra.Command {
 		`Let machines work for one account. Each machine has a key of its own, which signs work and moves no money; the
 account is paid, stakes for every machine, and ends the work of one with a single command. Its own key stays
 elsewhere. A fleet counts as one owner: its machines never audit each other, and have no more votes than one.`,
-		addCommand(c), listCommand(c), drainCommand(c), revokeCommand(c), upCommand(c), upgradeCommand(c), serveCommand(c))
+		addCommand(c), listCommand(c), drainCommand(c), revokeCommand(c), upCommand(c), statusCommand(c), upgradeCommand(c),
+		serveCommand(c))
 }
 
 const dayOfFees = 100_000

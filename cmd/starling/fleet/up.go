@@ -2,12 +2,14 @@ package fleet
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -30,6 +32,9 @@ type hostFile struct {
 	All     map[string]yaml.Node   `yaml:"all"`
 	Workers []map[string]yaml.Node `yaml:"workers"`
 
+	Devices     []string `yaml:"devices"`     // a worker for each, in addition
+	Invitations string   `yaml:"invitations"` // folder of those for workers that have none
+
 	Releases struct { // each worker is supervised; without a URL, none is
 		URL  string `yaml:"url"`
 		Root string `yaml:"root"`
@@ -45,26 +50,49 @@ const (
 var named = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
 
 func upCommand(c *terminal.Console) *cobra.Command {
-	return &cobra.Command{
-		Use:   "up FILE",
+	var given hostFile
+	var network string
+	cmd := &cobra.Command{
+		Use:   "up [FILE] [--home DIR --devices all --invitations DIR]",
 		Short: "Run the workers of this host until Ctrl-C",
 		Long: `Run several workers of one host, such as one for each device, each in a process and with a key of its own. The
 file names them, with flags of starling worker up as keys: under "all" for every worker, under "workers" for one.
 home is a folder with one folder for each worker. Unless the file gives them, the workers share the cores, three
 quarters of the free memory and half of the free disk in equal parts, and the name of the host is their failure domain.
 
+--devices, or devices in the file, adds a worker for each device: a list such as opencl:0,opencl:1,cpu, or all, which
+are all GPUs that have what exact results need, and the processor. Each is named after its device. --invitations names
+a folder with the invitations of starling fleet add --out: a worker that has none yet takes the next. So the workers of
+a machine belong to one owner, who is paid for them, and none of them audits another. With --home no file is needed.
+
 A worker that fails is started again, after 5 seconds and then later each time. One that ended because it was drained
 or revoked stays down, and the command ends with the last of them. The first Ctrl-C drains all, the second ends them.
 With releases: {url: URL, root: FILE} in the file each worker runs under starling supervise.
 
-starling worker status, pause and logs take the folder of each worker.`,
+starling fleet status, drain --host and upgrade take the folder of the host; starling worker status, pause and logs
+that of each worker.`,
 		Example: `  starling fleet up examples/fleet.yaml
-  starling worker status --home fleet/gpu`,
-		Args: usage.Exactly("FILE"),
+  starling fleet up --home fleet --devices all --invitations invitations
+  starling fleet up --home fleet --devices opencl:0,opencl:1 --invitations invitations
+  starling fleet status fleet`,
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			workers, err := readHost(args[0])
+			source, read := "--home "+given.Home, given.workers
+			switch {
+			case len(args) == 1 && flagsGiven(cmd):
+				return usage.Error(cmd, errors.New("the file says home, devices, invitations and network: give it or flags"))
+			case len(args) == 1:
+				source = args[0]
+				read = func(ctx context.Context, every list) ([]fleet.Worker, error) { return readHost(ctx, args[0], every) }
+			case given.Home == "" || len(given.Devices) == 0:
+				return usage.Error(cmd, errors.New("FILE is needed, or --home and --devices"))
+			case network != "":
+				given.All = map[string]yaml.Node{"network": scalar(network)}
+			}
+			given.Version, given.Kind = fileVersion, fileKind
+			workers, err := read(cmd.Context(), everyDevice)
 			if err != nil {
-				return terminal.WithExit(&terminal.Problem{Code: "CONFIG_FLEET", What: "cannot run the workers of " + args[0],
+				return terminal.WithExit(&terminal.Problem{Code: "CONFIG_FLEET", What: "cannot run the workers of " + source,
 					Why: err.Error(), Fix: "examples/fleet.yaml is a file to start from"}, terminal.ExitUsage)
 			}
 			self, err := os.Executable()
@@ -75,10 +103,22 @@ starling worker status, pause and logs take the folder of each worker.`,
 			return h.Run(cmd.Context(), workers, terminal.Interrupts(cmd.Context()))
 		},
 	}
+	f := cmd.Flags()
+	f.StringVar(&given.Home, "home", "", "folder with one folder for each worker")
+	f.StringSliceVar(&given.Devices, "devices", nil, "devices, each of which gets a worker; all: every GPU, and the "+
+		"processor")
+	f.StringVar(&given.Invitations, "invitations", "", "folder of the invitations of starling fleet add --out")
+	f.StringVar(&network, "network", "", "HTTP interface of a validator (default: that of the invitations)")
+	return cmd
+}
+
+// flagsGiven reports whether a flag of the command itself is set.
+func flagsGiven(cmd *cobra.Command) bool {
+	return slices.ContainsFunc([]string{"home", "devices", "invitations", "network"}, cmd.Flags().Changed)
 }
 
 // readHost reads the file of fleet up, and writes the file of each worker.
-func readHost(path string) (workers []fleet.Worker, err error) {
+func readHost(ctx context.Context, path string, every list) (workers []fleet.Worker, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -93,10 +133,27 @@ func readHost(path string) (workers []fleet.Worker, err error) {
 	if err := d.Decode(&file); err != nil {
 		return nil, err
 	}
-	switch {
-	case len(text) > flagfile.MaxBytes:
+	if len(text) > flagfile.MaxBytes {
 		return nil, fmt.Errorf("it has more than %d bytes", flagfile.MaxBytes)
-	case file.Version != "starling/v1" || file.Kind != "Fleet":
+	}
+	return file.workers(ctx, every)
+}
+
+// The first keys of a file of fleet up.
+const (
+	fileVersion = "starling/v1"
+	fileKind    = "Fleet"
+)
+
+// workers writes the file of each worker, and the names of all.
+func (file *hostFile) workers(ctx context.Context, every list) (workers []fleet.Worker, err error) {
+	if file.Home != "" {
+		if err := file.addDevices(ctx, every); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case file.Version != fileVersion || file.Kind != fileKind:
 		return nil, errors.New("wanted apiVersion: starling/v1 and kind: Fleet")
 	case (file.Releases.URL == "") != (file.Releases.Root == ""):
 		return nil, errors.New("releases needs a url and a root, the file that names the trusted keys")
@@ -112,6 +169,12 @@ func readHost(path string) (workers []fleet.Worker, err error) {
 			return nil, fmt.Errorf("worker %d: %q is no name of its own, of a-z, 0-9 and dashes", i+1, name)
 		}
 		known[name] = true
+	}
+	if err := file.invite(); err != nil {
+		return nil, err
+	}
+	for _, own := range file.Workers {
+		name := own[keyName].Value
 		config, err := writeWorker(file, name, own)
 		if err != nil {
 			return nil, fmt.Errorf("worker %s: %w", name, err)
@@ -123,11 +186,11 @@ func readHost(path string) (workers []fleet.Worker, err error) {
 		}
 		workers = append(workers, fleet.Worker{Name: name, Args: up})
 	}
-	return workers, nil
+	return workers, fleet.KeepNames(file.Home, workers)
 }
 
 // writeWorker writes the file of a worker, and reads it as the worker will.
-func writeWorker(file hostFile, name string, own map[string]yaml.Node) (string, error) {
+func writeWorker(file *hostFile, name string, own map[string]yaml.Node) (string, error) {
 	up, _, err := worker.Command(new(terminal.Console)).Find([]string{"up"})
 	if err != nil {
 		return "", err
@@ -143,7 +206,7 @@ func writeWorker(file hostFile, name string, own map[string]yaml.Node) (string, 
 			}
 		}
 	}
-	keys["apiVersion"], keys["kind"], keys["home"] = "starling/v1", "Worker", filepath.Join(file.Home, name)
+	keys["apiVersion"], keys["kind"], keys["home"] = fileVersion, "Worker", filepath.Join(file.Home, name)
 	text, err := yaml.Marshal(keys)
 	if err != nil {
 		return "", err

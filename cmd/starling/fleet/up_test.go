@@ -23,7 +23,7 @@ func TestHostFile(t *testing.T) {
 		}
 		return path
 	}
-	workers, err := readHost(write(string(example)))
+	workers, err := readHost(t.Context(), write(string(example)), nil)
 	if err != nil || len(workers) != 2 || workers[0].Name != "gpu" || workers[1].Name != "cpu" {
 		t.Fatalf("%+v, %v", workers, err)
 	}
@@ -42,7 +42,7 @@ func TestHostFile(t *testing.T) {
 	}
 	up := workers[1].Args
 	supervised := strings.Replace(string(example), "# releases:", "releases:", 1)
-	workers, err = readHost(write(supervised))
+	workers, err = readHost(t.Context(), write(supervised), nil)
 	if want := append([]string{"supervise", "--home", filepath.Join(dir, "fleet", "cpu"), "--releases",
 		"https://releases.example.org", "--root", "root.json", "--"}, up...); err != nil ||
 		!slices.Equal(workers[1].Args, want) {
@@ -61,7 +61,7 @@ func TestHostFile(t *testing.T) {
 		"another kind":     strings.Replace(head, "Fleet", "Worker", 1) + "  - {name: a}\n",
 		"too many":         head + strings.Repeat("  - {name: a}\n", 65),
 	} {
-		if _, err := readHost(write(text)); err == nil {
+		if _, err := readHost(t.Context(), write(text), nil); err == nil {
 			t.Errorf("%s is read", name)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
+	"github.com/starling-network/starling/node/fleet"
 	"github.com/starling-network/starling/node/supervise"
 )
 
@@ -27,17 +28,17 @@ func upgradeCommand(c *terminal.Console) *cobra.Command {
 		Use:   "upgrade DIR... [--to VERSION] [--dry-run]",
 		Short: "Switch processes of this host to another release, one after another",
 		Long: `Switch the processes of folders to the latest release, or to that of --to, which may be an earlier one. A
-starling supervise runs over each folder. The next process switches when the one before it is ready and has stayed so
-for a tenth of --ready-within; the command
-ends at the first that goes back to its old program (UPGRADE_REFUSED). No run is
-left and no stake is lost: work is set aside, and the new program continues with it.
+starling supervise runs over each folder; the folder of a host stands for those of its workers. The next process
+switches when the one before it is ready and has stayed so for a tenth of --ready-within; the command ends at the first
+that goes back to its old program (UPGRADE_REFUSED). No run is left and no stake is lost: work is set aside, and the new
+program continues with it.
 
 Processes switch by themselves as a release asks: with this command at once. --dry-run says what runs and what there
 is.
 
 With -o json: {"processes":[{"home","running","latest","available","refused"}]}.`,
 		Example: `  starling fleet upgrade my-worker --dry-run
-  starling fleet upgrade fleet/gpu fleet/cpu
+  starling fleet upgrade fleet
   starling fleet upgrade my-worker --to v1.2.3`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -47,7 +48,11 @@ With -o json: {"processes":[{"home","running","latest","available","refused"}]}.
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var all []upgraded
-			for _, home := range args {
+			homes, err := expand(args)
+			if err != nil {
+				return err
+			}
+			for _, home := range homes {
 				now, err := upgrade(cmd.Context(), c, home, to, dry)
 				if err != nil {
 					return err
@@ -68,6 +73,18 @@ With -o json: {"processes":[{"home","running","latest","available","refused"}]}.
 	cmd.Flags().StringVar(&to, "to", "", "version to switch to, such as v1.2.3 (default: the latest)")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "switch nothing")
 	return cmd
+}
+
+// expand puts the folders of the workers of a host in the place of its own.
+func expand(dirs []string) (homes []string, err error) {
+	for _, dir := range dirs {
+		of, err := fleet.Homes(dir)
+		if err != nil {
+			return nil, err
+		}
+		homes = append(homes, of...)
+	}
+	return homes, nil
 }
 
 // upgrade switches a process, unless the run is dry.
