@@ -55,7 +55,7 @@ type Config struct {
 	Database  dbm.DB            // of the chain; nil: in memory, where it grows with every block
 	Forgets   bool              // blobs are deleted once they belong to rounds that are final, as a full disk makes room
 
-	genesis func(*cmttypes.GenesisDoc) error // changes it; nil: it is not changed
+	Genesis func(*cmttypes.GenesisDoc) error // changes that of the chain; nil: it is not changed
 }
 
 // Machine is what a party works with, and how it offers it.

@@ -19,7 +19,7 @@ import (
 func penniless(t *testing.T, workers ...string) Config {
 	c := churning(t).Usual()
 	c.Verifiers, c.MaxBlocks, c.Registers = 3, 20_000, true
-	c.genesis = func(doc *cmttypes.GenesisDoc) error {
+	c.Genesis = func(doc *cmttypes.GenesisDoc) error {
 		p := registry.DefaultParams()
 		p.Earning.Rate, p.Earning.Bits, p.BeatBlocks, p.EpochBlocks = 100_000_000, 4, 5, 60
 		return sets(doc, chainregistry.Name, p)

@@ -65,7 +65,7 @@ func TestMarket(t *testing.T) {
 	onlyLong(t)
 	first := must(workload.New(workload.Size{Rounds: 6, Units: 2, Steps: 6, Segment: 3}))(t)
 	c := small(t)
-	c.genesis, c.Registers, c.Workers, c.MaxBlocks = hasty, true, 3, 900
+	c.Genesis, c.Registers, c.Workers, c.MaxBlocks = hasty, true, 3, 900
 	c.Joins = []Newcomer{{Name: citizen, Role: crew.Worker, At: 24 * time.Hour}} // never; but it has coins
 	c.Acts = one(liar, adversary.FlipsBit{Step: 1, Tensor: 0, Bit: 5})
 	machine := func(kind registry.Kind, gib uint64, domain string) registry.Hardware {

@@ -30,7 +30,7 @@ func inNumerics(version, next uint32, height int64) func(*cmttypes.GenesisDoc) e
 func TestAWorkerThatComputesInAnotherVersionIsConvicted(t *testing.T) {
 	for _, version := range []uint32{kernel.Version1, kernel.Version2} {
 		c := sized(t, workload.Size{Rounds: 3, Units: 4, Steps: 6, Segment: 3, Numerics: version})
-		c.genesis = inNumerics(version, 3-version, 12)
+		c.Genesis = inNumerics(version, 3-version, 12)
 		c.Acts = map[string]adversary.Attack{"worker-1": adversary.OtherNumerics{}}
 		guilty := []string{"worker-1"}
 		o := played(t, c, check.CoinsConserved{}, &check.PaidOnce{Guilty: guilty}, check.HonestNotSlashed{Guilty: guilty},

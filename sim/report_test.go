@@ -82,7 +82,7 @@ func TestReports(t *testing.T) {
 // reporting plays a run until the first whole epoch is over.
 func reporting(t *testing.T, defamed, narrow string, liars []string, log func(line string)) *Network {
 	c := churning(t)
-	c.genesis, c.Registers, c.Log = brief, true, log
+	c.Genesis, c.Registers, c.Log = brief, true, log
 	c.Machines, c.Acts = map[string]Machine{}, map[string]adversary.Attack{}
 	for _, name := range c.Names() {
 		m := Machine{

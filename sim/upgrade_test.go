@@ -138,7 +138,7 @@ func (w *Network) plan(t *testing.T, name string, at int64) {
 func TestUpgradeInTheMiddleOfARun(t *testing.T) {
 	const name, at = "v2", 20
 	c := small(t)
-	c.genesis = hasty
+	c.Genesis = hasty
 	c.Joins = []Newcomer{{Name: "citizen", Role: crew.Worker, At: 24 * time.Hour}} // never; but it has coins
 	w := must(New(c, check.CoinsConserved{}, &check.PaidOnce{}, check.HonestNotSlashed{}, &check.Lineage{Honest: true}))(t)
 	l := w.ledger
@@ -230,7 +230,7 @@ func TestUpgradeAddsModules(t *testing.T) {
 	const at = 20
 	added := app.Upgrades[0]
 	c := small(t)
-	c.genesis = hasty
+	c.Genesis = hasty
 	c.Joins = []Newcomer{{Name: "citizen", Role: crew.Worker, At: 24 * time.Hour}} // never; but it has coins
 	w := must(New(c, check.CoinsConserved{}, &check.PaidOnce{}, check.HonestNotSlashed{}, &check.Lineage{Honest: true}))(t)
 	l := w.ledger

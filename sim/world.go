@@ -97,8 +97,8 @@ func New(c Config, checks ...check.Checker) (*Network, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.genesis != nil {
-		if err := c.genesis(doc); err != nil {
+	if c.Genesis != nil {
+		if err := c.Genesis(doc); err != nil {
 			return nil, err
 		}
 	}

@@ -36,18 +36,19 @@ type Report struct {
 	Height  int64   `json:"height"`
 	Seconds float64 `json:"window_seconds"` // in which the pay of workers was read: a day, or since the chain began
 
-	Class     string `json:"class"`
-	Rate      uint64 `json:"rate"`    // operations a second
-	Workers   int    `json:"workers"` // that are measured, and offer work or were paid
-	Paid      int    `json:"paid_workers"`
-	Income    Range  `json:"day"`           // of this machine
-	Most      uint64 `json:"most_uzen"`     // a day, if it always trains at its price
-	Price     uint64 `json:"price"`         // uzen for 10^15 operations
-	Orders    []Fit  `json:"orders"`        // open orders, and those of runs in progress
-	More      int    `json:"more_orders"`   // that were not read
-	Raises    []Step `json:"raises"`        // classes and tiers that weigh more
-	Standby   uint64 `json:"standby_ppm"`   // earned by the stake of verifiers in the last epoch, as parts of it in a year
-	Committed uint64 `json:"committed_ppm"` // the same of stakes with a tier
+	Class     string  `json:"class"`
+	Rate      uint64  `json:"rate"`    // operations a second
+	Workers   int     `json:"workers"` // that are measured, and offer work or were paid
+	Paid      int     `json:"paid_workers"`
+	Income    Range   `json:"day"`           // of this machine
+	Places    []Place `json:"places"`        // free ones, of runs in progress whose orders take the offer
+	Most      uint64  `json:"most_uzen"`     // a day, if it always trains at its price
+	Price     uint64  `json:"price"`         // uzen for 10^15 operations
+	Orders    []Fit   `json:"orders"`        // open orders, and those of runs in progress
+	More      int     `json:"more_orders"`   // that were not read
+	Raises    []Step  `json:"raises"`        // classes and tiers that weigh more
+	Standby   uint64  `json:"standby_ppm"`   // of the stake of verifiers, earned in the last epoch, for a year of such
+	Committed uint64  `json:"committed_ppm"` // the same of stakes with a tier
 }
 
 // Fit is whether an order takes the offer of the machine.
@@ -74,6 +75,7 @@ type asked struct {
 	stakes registry.Params
 	all    []registry.Participant
 	offers []market.Offer
+	joins  bool // the machine is none of the workers of the network
 }
 
 // Ask estimates the income of a machine on a network.
@@ -150,9 +152,12 @@ func (m Machine) participant() registry.Participant {
 		Tier: m.Tier, Stake: m.Stake}
 }
 
+// day is the number of blocks in a day.
+func (a *asked) day() float64 { return (24 * time.Hour).Seconds() / a.pace.Seconds() }
+
 // income reads the pay of the workers in the last day.
 func (a *asked) income(ctx context.Context, c *client.Client, m Machine, r *Report) error {
-	day := (24 * time.Hour).Seconds() / a.pace.Seconds()
+	day := a.day()
 	from := a.height - min(a.height, int64(math.Ceil(day)))
 	r.Seconds = float64(a.height-from) * a.pace.Seconds()
 	receipts, err := a.receipts(ctx, c, from)
@@ -166,8 +171,8 @@ func (a *asked) income(ctx context.Context, c *client.Client, m Machine, r *Repo
 		}
 	}
 	workers := Earners(a.all, offers, receipts, from, a.height)
-	joins := !slices.ContainsFunc(workers, func(w Earner) bool { return w.ID == m.Account })
-	r.Workers, r.Paid, r.Income = len(workers), Paid(workers), Spread(workers, m.Rate, joins, day)
+	a.joins = !slices.ContainsFunc(workers, func(w Earner) bool { return w.ID == m.Account })
+	r.Workers, r.Paid, r.Income = len(workers), Paid(workers), Spread(workers, m.Rate, a.joins, day)
 	params, err := c.Market.Params(ctx)
 	if err != nil {
 		return err
@@ -206,7 +211,8 @@ func (a *asked) epoch(ctx context.Context, c *client.Client, number int64) ([]re
 	return c.Reward.Book(ctx, reward.Epoch{Number: number}.Name(), 0, 0)
 }
 
-// orders reads whether the open orders, and those of runs in progress, take the offer.
+// orders reads whether the open orders, and those of runs in progress, take the offer, and the free places of these
+// runs, which change the income of a machine that joins.
 func (a *asked) orders(ctx context.Context, c *client.Client, m Machine, r *Report) error {
 	lots, err := c.Market.Lots(ctx)
 	if err != nil {
@@ -234,6 +240,7 @@ func (a *asked) orders(ctx context.Context, c *client.Client, m Machine, r *Repo
 	for _, o := range open[:min(len(open), mostOrders)] {
 		add(o.Order, true)
 	}
+	var fitting []market.Order // of runs in progress
 	for _, job := range running[:min(len(running), mostOrders-len(r.Orders))] {
 		o, err := c.Market.PlacedOrder(ctx, job)
 		if errors.Is(err, client.ErrNotFound) {
@@ -243,8 +250,15 @@ func (a *asked) orders(ctx context.Context, c *client.Client, m Machine, r *Repo
 			return err
 		}
 		add(o.Order, false)
+		if last := r.Orders[len(r.Orders)-1]; last.Why == market.Fits && o.Coin.Own() {
+			fitting = append(fitting, o.Order)
+		}
 	}
-	return nil
+	r.Places, err = a.places(ctx, c, m, book, lots, fitting)
+	if a.joins && err == nil {
+		r.Income = InPlaces(r.Income, r.Places, a.day())
+	}
+	return err
 }
 
 // yields reads what the stakes of verifiers that stood by, and of participants with a tier, earned in the last epoch.

@@ -20,6 +20,7 @@ import (
 	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/inspect"
 	"github.com/starling-network/starling/node/rundir"
+	"github.com/starling-network/starling/node/session"
 	"github.com/starling-network/starling/protocol/reward"
 )
 
@@ -52,7 +53,8 @@ func EarningsCommand(c *terminal.Console) *cobra.Command {
 the sums of every day, in UTC, the latest first, and of every job, then the rewards of epochs, the latest first, then
 the receipts of every job. --sums stops after the sums. A validator that does not keep all blocks does not know
 the days of older receipts. If starling worker estimate left an estimate in the folder, it is compared with the income
-since. starling worker hours has the reason of every hour, also of those without pay.
+since, and with that since the first pay after it: a machine is measured and seated first. starling worker hours has
+the reason of every hour, also of those without pay.
 
 --csv writes every amount into a file for the books of its owner, the oldest first: time, amount, coin, job, kind,
 height, transaction, reason. An amount that was taken is negative; deposits and refunds, which are the account's own
@@ -60,7 +62,8 @@ coins, are left out. Payments of final rounds and of epochs come from the rules 
 
 With -o json: {"account","received_uzen","lost_uzen","days":[{"day","received_uzen","lost_uzen","receipts","unpaid"}],
 "jobs":[{"job","received_uzen","lost_uzen","receipts","unpaid"}],"receipts":[as of starling job explain],"estimate":
-{"at","height","day":{"low_uzen","median_uzen","high_uzen"},"days","earned_day"},"coins":[{"coin","received","lost"}]},
+{"at","height","day":{"low_uzen","median_uzen","high_uzen"},"days","earned_day","since_first_pay":{"days","earned_day",
+"off"}},"coins":[{"coin","received","lost"}]},
 the estimate if the folder has one. Sums of days and jobs are in ZEN; coins has amounts in other coins, in grains.`,
 		Example: `  starling worker earnings --home net/worker-0
   starling worker earnings --home net/worker-0 --sums
@@ -98,7 +101,7 @@ the estimate if the folder has one. Sums of days and jobs are in ZEN; coins has 
 					received += e.Amount
 				}
 			}
-			came, err := sinceEstimate(t.Home, found)
+			came, err := sinceEstimate(cmd.Context(), t, found)
 			if err != nil {
 				return err
 			}
@@ -112,9 +115,7 @@ the estimate if the folder has one. Sums of days and jobs are in ZEN; coins has 
 					s.Coin.Amount(s.Lost))
 			}
 			if came != nil {
-				fmt.Printf("estimated %s: %s ZEN a day (low %s, high %s); since then it received %s a day\n",
-					came.At.Format(time.DateTime), zenText(came.Income.Median), zenText(came.Income.Low),
-					zenText(came.Income.High), zenText(came.Earned))
+				printCame(came)
 			}
 			if err := printSums(c, days, rundir.ByJob(found)); err != nil || sums {
 				return err
@@ -137,22 +138,38 @@ the estimate if the folder has one. Sums of days and jobs are in ZEN; coins has 
 }
 
 // sinceEstimate compares the estimate that the folder of a worker keeps with its income since; nil: there is none.
-func sinceEstimate(home string, found []rundir.Explanation) (*estimate.Came, error) {
-	if home == "" {
+func sinceEstimate(ctx context.Context, t target.Target, found []rundir.Explanation) (*estimate.Came, error) {
+	if t.Home == "" {
 		return nil, nil
 	}
-	kept, err := estimate.Read(home)
+	kept, err := estimate.Read(t.Home)
 	if kept == nil || err != nil {
 		return nil, err
 	}
-	var received uint64
+	c, head, err := session.DialReadOnly(ctx, t.Network)
+	if err != nil {
+		return nil, err
+	}
+	c.Close()
+	var pays []estimate.Pay
 	for _, e := range found {
-		if e.Height > kept.Height && e.Kind != reward.Slash && e.Coin.Own() {
-			received += e.Amount
+		if e.Kind != reward.Slash && e.Coin.Own() {
+			pays = append(pays, estimate.Pay{Height: e.Height, Amount: e.Amount})
 		}
 	}
-	came := kept.Came(received, time.Now())
+	came := kept.Came(pays, head.Height, time.Now())
 	return &came, nil
+}
+
+// printCame prints an estimate and the income since.
+func printCame(came *estimate.Came) {
+	fmt.Printf("estimated %s: %s ZEN a day (low %s, high %s); since then it received %s a day\n",
+		came.At.Format(time.DateTime), zenText(came.Income.Median), zenText(came.Income.Low), zenText(came.Income.High),
+		zenText(came.Earned))
+	if s := came.Since; s != nil {
+		fmt.Printf("since its first pay, %.1f days ago, it received %s a day: the estimate differs by %+.0f %%\n", s.Days,
+			zenText(s.Earned), 100*s.Off)
+	}
 }
 
 // writeBookings writes the amounts of an account as CSV.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"text/tabwriter"
@@ -54,10 +55,12 @@ account is needed.
 
 The day is that of a machine of this speed: a quarter of the measured workers earned less than the low figure for
 their speed, a quarter more than the high one. Workers without pay count. A machine that joins takes its share of the
-same orders, so low and median are less by that; high is for orders that grow with it. The first day brings less: a
-machine is measured first, and paid once its units are final. "At most" is the pay of a machine that trains
-all the time at its price. Seats of orders are drawn by stake (docs/market.md), so a worker with more stake than
-others earns more than the estimate.
+same orders, so low and median are less by that; high is for orders that grow with it. Where runs in progress have a
+free place that takes its offer, the median is of the pay there in the next seven days: the units of a round are dealt
+to their workers and to the machine, which makes the rounds shorter, until the rounds or the budget are at an end.
+The first day brings less: a machine is measured first, and paid once its units are final. "At most" is the
+pay of a machine that trains all the time at its price. Seats of orders are drawn by stake (docs/market.md), so a worker
+with more stake than others earns more than the estimate.
 
 --watts and --kwh-price, in any currency, add the electricity: the price that a ZEN must have in that
 currency to pay for it and, with --zen-price, what is left of a day.
@@ -66,7 +69,8 @@ With --home of a worker that the network has measured, nothing is measured: its 
 estimate is kept in estimate.json of the folder, and starling worker earnings compares it with the income since.
 
 With -o json: {"measured_here","height","window_seconds","class","rate","workers","paid_workers","day":{"low_uzen",
-"median_uzen","high_uzen"},"most_uzen","price","orders":[{"job","open","mismatch","text","do","budget_uzen",
+"median_uzen","high_uzen"},"places":[{"job","share","round_blocks","round_blocks_with","round_uzen","rounds",
+"start_blocks","chance"}],"most_uzen","price","orders":[{"job","open","mismatch","text","do","budget_uzen",
 "coin"}],"more_orders","raises":[{"name","tier","lacks","weighs_ppm","now_ppm"}],"standby_ppm","committed_ppm",
 "electricity":{"kwh","cost","break_even_zen_price","net"},"capacity":{"memory":{"declared_mib","available_mib",
 "touched_mib","bytes_per_second"},"disk":{"free_mib","share_mib","write_bytes_per_second","read_bytes_per_second",
@@ -181,12 +185,17 @@ func printEstimate(a *estimateAnswer) error {
 	fmt.Fprintf(w, "network\t%d measured workers, %d of them paid in the last %s\n", a.Workers, a.Paid,
 		terminal.Span(time.Duration(a.Seconds*float64(time.Second))))
 	printCapacity(w, a.Capacity)
-	if a.Workers > 0 {
-		fmt.Fprintf(w, "earns\t%s ZEN a day (low %s, high %s), as workers did for their speed\n",
-			zenText(a.Income.Median), zenText(a.Income.Low), zenText(a.Income.High))
+	if a.Workers > 0 || len(a.Places) > 0 {
+		of := "as workers did for their speed"
+		if len(a.Places) > 0 {
+			of = "in a free place of a run"
+		}
+		fmt.Fprintf(w, "earns\t%s ZEN a day (low %s, high %s), %s\n", zenText(a.Income.Median), zenText(a.Income.Low),
+			zenText(a.Income.High), of)
 	} else {
 		fmt.Fprintf(w, "earns\tunknown: no measured worker offers work\n")
 	}
+	printPlaces(w, a.Places)
 	fmt.Fprintf(w, "at most\t%s ZEN a day, if it always trains at %s ZEN per PFLOP\n", zenText(a.Most),
 		zenText(a.Price))
 	if e := a.Electricity; e != nil {
@@ -201,6 +210,17 @@ func printEstimate(a *estimateAnswer) error {
 	printFits(w, a.Report)
 	printRaises(w, a.Raises)
 	return w.Flush()
+}
+
+// printPlaces shows the free places of runs in progress.
+func printPlaces(w io.Writer, places []estimate.Place) {
+	for _, p := range places {
+		fmt.Fprintf(w, "place\t%s: it would get %.1f %% of the units, and rounds would take %.3g blocks in place of %.3g; "+
+			"%.0f rounds are left\n", p.Job, 100*p.Share, p.With, p.Now, p.Rounds)
+		if p.Chance < 1 {
+			fmt.Fprintf(w, "\tothers wait for it, too: it gets it with a chance of %.0f %%\n", 100*p.Chance)
+		}
+	}
 }
 
 // zenText writes an amount as accurately as an estimate is.

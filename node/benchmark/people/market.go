@@ -32,6 +32,7 @@ const (
 // rig is a network of machines that train one job which outlasts the time that is played.
 type rig struct {
 	rates map[string]uint64 // of workers, by name, in operations a second
+	cards map[string]uint64 // memory of the GPUs of those that have one, in MiB; nil: the network has no classes of GPUs
 	late  map[string]time.Duration
 	until time.Duration
 	units uint32 // of a round
@@ -84,7 +85,8 @@ func (r *rig) config() (sim.Config, error) {
 	for _, name := range slices.Sorted(maps.Keys(r.rates)) {
 		rate := r.rates[name]
 		c.Machines[name] = sim.Machine{Link: home, Rate: rate, Price: price,
-			Unit: time.Duration(float64(whole) / float64(r.units) * pace / float64(rate))}
+			Hardware: kind{rate, r.cards[name]}.hardware(),
+			Unit:     time.Duration(float64(whole) / float64(r.units) * pace / float64(rate))}
 		if at, ok := r.late[name]; ok {
 			c.Joins = append(c.Joins, sim.Newcomer{Name: name, Role: crew.Worker, At: at})
 		} else {
@@ -98,6 +100,10 @@ func (r *rig) config() (sim.Config, error) {
 	c.Order = &market.Order{ID: job.ID(), Budget: 500_000_000_000, PriceCap: price,
 		Workers:   market.Workers{Min: n, Target: n, Max: n + uint32(len(c.Joins))},
 		Verifiers: 1, Conditions: market.Conditions{Classes: []registry.Class{registry.Processor}}, Terms: c.Terms()}
+	if r.cards != nil {
+		c.Genesis = classed
+		c.Order.Conditions.Classes = append(c.Order.Conditions.Classes, registry.Consumer, registry.Professional)
+	}
 	return c, nil
 }
 

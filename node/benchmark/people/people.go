@@ -1,6 +1,6 @@
 // Package people measures promises to the owners of machines on simulated networks: that a machine earns what was
-// estimated before it joined, that its halves earn as much as the machine, that it is busy, and that the members of a
-// run get few bytes from far away.
+// estimated before it joined, that its halves earn as much as the machine, that it is busy, that the members of a run
+// get few bytes from far away, and that a release reaches all of them without a missed deadline.
 //
 // The networks have the real rules, application, roles and signatures; only time and links are simulated. A block takes
 // two minutes, so that a week has five thousand of them.
@@ -25,12 +25,18 @@ type Options struct {
 
 // Report is what was measured.
 type Report struct {
-	Income []Income        `json:"income"`
-	Split  []Split         `json:"split"`
-	Busy   []Busy          `json:"busy"`
-	Place  []Place         `json:"place"`
-	Bars   []benchmark.Bar `json:"bars"`
+	Income []Income `json:"income"`
+	Split  []Split  `json:"split"`
+	Busy   []Busy   `json:"busy"`
+	Place  []Place  `json:"place"`
+
+	Upgrade []Upgrade `json:"upgrade"`
+
+	Bars []benchmark.Bar `json:"bars"`
 }
+
+// rollout is the time within which the nodes of a network take a release.
+const rollout = 10 * time.Minute
 
 // Measure plays the networks. An option without a meaning wraps benchmark.ErrOption.
 func Measure(ctx context.Context, o Options) (*Report, error) {
@@ -70,6 +76,20 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 			return nil, err
 		}
 		r.Place = append(r.Place, p)
+		o.Progress(fmt.Sprintf("a release on a network of %d nodes, seed %d", upgraded, seed))
+		u, err := upgrade(ctx, seed, rollout)
+		if err != nil {
+			return nil, err
+		}
+		r.Upgrade = append(r.Upgrade, u)
+	}
+	for _, m := range joining[:o.Machines] {
+		o.Progress(fmt.Sprintf("a machine of %d operations a second joins a network of three classes", m.rate))
+		in, err := incomeOfClass(ctx, 0, m, joins, until)
+		if err != nil {
+			return nil, err
+		}
+		r.Income = append(r.Income, in)
 	}
 	r.Bars = []benchmark.Bar{
 		benchmark.AtMost("largest difference of an estimate from the pay after it", worst(r.Income), 0.25),
@@ -80,6 +100,8 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 			leastBusy(r.Busy, many), 0.9),
 		benchmark.AtMost("largest part of the bytes from other regions that members receive where regions are declared",
 			farthest(r.Place), 0.5),
+		benchmark.AtMost("deadlines missed, stakes slashed and runs spoilt while a release reaches twenty nodes under load",
+			float64(spoilt(r.Upgrade)), 0),
 	}
 	return r, nil
 }
@@ -98,6 +120,20 @@ func uneven(all []Split) (off float64) {
 		off = max(off, math.Abs(s.Off))
 	}
 	return off
+}
+
+// spoilt counts what changes of the program cost.
+func spoilt(all []Upgrade) (n int) {
+	for _, u := range all {
+		n += u.Missed
+		if u.Slashed > 0 {
+			n++
+		}
+		if !u.Whole {
+			n++
+		}
+	}
+	return n
 }
 
 func leastBusy(all []Busy, units uint32) float64 {

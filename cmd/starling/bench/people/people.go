@@ -25,13 +25,16 @@ func Command(c *terminal.Console) *cobra.Command {
 joins each after a third of it: the estimate of starling worker estimate just before is compared with its pay in the
 rest. Then the pay of a machine is compared with that of two of half its speed in its place, and the share of the time
 in which workers compute is measured, in rounds of twelve units and of 48. Blocks take two minutes; of twelve units a
-worker has one to six, each of which takes it half an hour to two hours. Last, an order for eight workers is played on
+worker has one to six, each of which takes it half an hour to two hours. An order for eight workers is played on
 a network of 50 in five regions: the bytes that its members receive from other regions are compared with those where no
-machine declares its region.
+machine declares its region. Then a release reaches twenty nodes while they train: each is killed at its turn in a
+rollout of ten minutes, and back 30 seconds later. Last, machines of three classes join a network of these.
 
-With -o json: {"income":[{"rate","join_day","days","estimate":{"low_uzen","median_uzen","high_uzen"},"earned_day",
-"off"}],"split":[{"days","whole","parts","off","busy_whole","busy_parts"}],"busy":[{"units","share"}],
-"place":[{"regions","seats","bytes","far","undeclared","ratio"}],"bars":[{"name","value","bar","holds"}]}.`,
+With -o json: {"income":[{"class","rate","join_day","days","estimate":{"low_uzen","median_uzen","high_uzen"},
+"earned_day","since_first_pay":{"days","earned_day","off"},"off"}],
+"split":[{"days","whole","parts","off","busy_whole","busy_parts"}],"busy":[{"units","share"}],
+"place":[{"regions","seats","bytes","far","undeclared","ratio"}],"upgrade":[{"nodes","down_seconds","rollout_seconds",
+"rounds","missed","slashed_uzen","whole"}],"bars":[{"name","value","bar","holds"}]}.`,
 		Example: `  starling bench people --quick
   starling bench people --days 14 -o json`,
 		Args: usage.Exactly(),
@@ -47,10 +50,11 @@ With -o json: {"income":[{"rate","join_day","days","estimate":{"low_uzen","media
 				return c.Form.Print(os.Stdout, terminal.Figures(r))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-			fmt.Fprintln(w, "RATE\tESTIMATE A DAY\tEARNED A DAY\tOFF")
+			fmt.Fprintln(w, "CLASS\tRATE\tESTIMATE A DAY\tLOW\tHIGH\tEARNED A DAY\tOFF\tOFF FROM THE FIRST PAY ON")
 			for _, in := range r.Income {
-				fmt.Fprintf(w, "%d\t%s\t%s\t%+.1f %%\n", in.Rate, terminal.Zen(in.Estimate.Median),
-					terminal.Zen(in.Earned), 100*in.Off)
+				fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%+.1f %%\t%+.1f %%\n", in.Class, in.Rate,
+					terminal.Zen(in.Estimate.Median), terminal.Zen(in.Estimate.Low), terminal.Zen(in.Estimate.High),
+					terminal.Zen(in.Earned), 100*in.Off, 100*in.Since.Off)
 			}
 			figure.PrintBars(w, r.Bars)
 			return w.Flush()
