@@ -125,15 +125,51 @@ func TestForgedRollouts(t *testing.T) {
 	}
 }
 
-// A unit that learns from other answers than those that the chain gave it loses.
-func TestOtherAnswersThanGiven(t *testing.T) {
-	task, base := rolloutJob(t, model.Rollout{Reward: rewarded, Apart: 2})
-	var from []*tensor.Tensor
-	var drawn []canon.Digest
+// givenTo are the answers that the unit learns from, with the roots that the chain gives it.
+func givenTo(t *testing.T, task *train.Task, base *train.Checkpoint) (from []*tensor.Tensor, drawn []canon.Digest) {
+	t.Helper()
 	for k := range task.Spec.Steps {
 		on := drawnBy(t, task, base, task.Spec.Apart().Drawn(unit, k))
 		from, drawn = append(from, on...), append(drawn, train.CarriedRoot(train.Roots(on)))
 	}
+	return from, drawn
+}
+
+// A unit that lets the tokens of older answers count otherwise than the job says loses over a tile. Every operator that
+// learns is decided.
+func TestOtherCorrections(t *testing.T) {
+	task, base := rolloutJob(t, model.Rollout{Reward: rewarded, Apart: 2, Correction: rollout.Tapered})
+	from, drawn := givenTo(t, task, base)
+	nth, ops := -1, task.Step.Ops // of the exponentials that is of a logarithm of at most 0
+	for _, op := range ops {
+		if op.Kind != program.Exp {
+			continue
+		}
+		nth++
+		if of := ops[op.In[0]]; of.Kind == program.Min && slices.ContainsFunc(of.In, func(i int32) bool {
+			return ops[i].Kind == program.Constant && !slices.ContainsFunc(ops[i].Data, func(x byte) bool { return x != 0 })
+		}) {
+			break
+		}
+	}
+	by := func(task *train.Task) *witness.Witness { return witness.New(task, base, unit, from, shardTokens) }
+	honest, liar := by(task), by(tamperedAt(t, task, program.Exp, nth, func(op *program.Operator) {
+		op.Kind = program.Abs
+	}))
+	right, lie := roots(t, task.Of(unit), honest, honest), roots(t, task.Of(unit), liar, liar)
+	c := newCourt(t, "corrections", task, func(lie work.Commitment) work.AuditTarget {
+		return apartTarget(base, unit, parts.GivenRoot(drawn), lie)
+	})
+	at := differ(right, lie)
+	c.caught("another ratio", dispute.Tile, c.play(lie, at, liar, by(task)))
+	c.acquitted("the ratio", c.play(right, at, honest, liar))
+	checkLearning(t, task, base, unit, from, parts.GivenRoot(drawn))
+}
+
+// A unit that learns from other answers than those that the chain gave it loses.
+func TestOtherAnswersThanGiven(t *testing.T) {
+	task, base := rolloutJob(t, model.Rollout{Reward: rewarded, Apart: 2})
+	from, drawn := givenTo(t, task, base)
 	by := func(from []*tensor.Tensor) *witness.Witness { return witness.New(task, base, unit, from, shardTokens) }
 	honest := by(from)
 	right := roots(t, task.Of(unit), honest, honest)

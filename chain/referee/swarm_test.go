@@ -52,6 +52,13 @@ func TestPartsOfSwarms(t *testing.T) {
 func checkPartsOfSwarm(t *testing.T, drawn model.Rollout, unit uint32) {
 	t.Helper()
 	task, base, from, given := swarm(t, drawn, unit)
+	checkLearning(t, task, base, unit, from, given)
+}
+
+// checkLearning decides every operator of a unit that learns from given answers.
+func checkLearning(t *testing.T, task *train.Task, base *train.Checkpoint, unit uint32, from []*tensor.Tensor,
+	given canon.Digest) {
+	t.Helper()
 	w := witness.New(task, base, unit, from, shardTokens)
 	r := newReferee(task.Spec, task.Step)
 	step := task.Of(unit).Step

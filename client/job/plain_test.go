@@ -43,6 +43,10 @@ var plain = map[string]string{
 	"RewardRule.StepLimit": "the steps that the function may take for an answer; a reward that takes more is 0",
 	"Rollout.Staleness": "the number of rounds, at most, by which the model that drew the answers is older than that " +
 		"which learns from them; 0: a unit draws its answers by itself, with the weights that it then trains",
+	"Rollout.Correction": "how a token counts of an answer that an older model drew, or another one, by the ratio of " +
+		"its probabilities in the model that learns and in that one: by the ratio, unless that has left 0.8 to 1.2 " +
+		"(clipped), or as 1 in an answer above the mean of its group and by the ratio, at most 1, in one below it " +
+		"(tapered); default: clipped",
 	"Rollout.Generators": "the number of workers besides those of strategy.workers: their seats go to machines that " +
 		"offer to draw answers alone, and as far as there are none to other workers",
 	"Rollout.Sharing": "whether each worker of strategy.workers trains a model of its own, from its own answers and " +

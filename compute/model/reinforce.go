@@ -27,7 +27,7 @@ type Rollout = rollout.Options
 // added (equation 4): see Preference for that model. The loss is 1 less the mean reward.
 //
 // Where r.Apart is given, the step is two programs in one (package compute/train/parts). One draws answers, and gives
-// them with the cross-entropy of each token and their rewards. The other learns from such answers: see rollout.Clipped.
+// them with the cross-entropy of each token and their rewards. The other learns from such answers: rollout.Correction.
 // With r.Others it learns also from r.Shared groups of the answers that these units draw with models of their own
 // (rollout.Groups). The loss is then that of the answers of the unit itself.
 //
@@ -221,7 +221,7 @@ func (p policy) terms(w weights, of []*graph.Node) *graph.Node {
 	own := score(w)
 	each, weight := record.CrossEntropy(p.r.Policy().Logits(own), flat(answers)), flat(of[rollout.WeightAt])
 	if len(of) > rollout.ScoresAt {
-		weight = rollout.Clipped(weight, flat(of[rollout.ScoresAt]), each)
+		weight = p.r.Correction.Of(weight, flat(of[rollout.ScoresAt]), each)
 	}
 	terms := graph.Mul(each, weight)
 	if p.r.KL > 0 {

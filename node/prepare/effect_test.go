@@ -170,6 +170,7 @@ var settings = map[string][]string{
 	"rollout.max_tokens": {"rollout={max_tokens: 4}"}, "rollout.temperature": {"rollout={temperature: 2}"},
 	"rollout.kl":   {"rollout={kl: 0.1}"},
 	"rollout.stop": {"rollout={stop: .}"}, "rollout.staleness": {"rollout={staleness: 2}"},
+	"rollout.correction": {"rollout={staleness: 2, correction: tapered}"},
 	"rollout.generators": {"rollout={generators: 2}"}, "rollout.sharing": {"rollout={sharing: swarm}"},
 	"rollout.own": {"rollout={own: 2}"}, "rollout.shared": {"rollout={shared: 1}"},
 	"rollout.top_p": {"rollout={top_p: 0.5}"}, "rollout.stages": {"rollout={stages: 3}"},

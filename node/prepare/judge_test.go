@@ -81,6 +81,7 @@ strategy: {method: fedavg, sync_steps: 4}
 		{"reward=[{kind: model, model: judge, weight: 2}, {kind: json}]"},
 		{"reward=[{kind: model, model: judge}, {kind: json, weight: 3}]"}, {"rollout.kl=0.1"}, {"rollout.stop=."},
 		{"model.adapter={lora: {r: 2}}"}, {"rollout.staleness=1", "rollout.generators=1"},
+		{"rollout.staleness=1", "rollout.correction=tapered"},
 		{"model={architecture: gpt2, config: {n_embd: 16, n_layer: 1, n_head: 2, n_positions: 16, vocab_size: 300}, " +
 			"tokenizer: byte-level}"}} {
 		b, err := prepared(set...)

@@ -200,6 +200,11 @@ func rewards(c *checker) {
 		c.report(at, problem.BadValue, at+" is given, and rollout.staleness is 0",
 			"units that learn draw their answers by themselves", "add staleness: 2 to rollout, or remove generators")
 	}
+	if at := "rollout.correction"; c.Rollout.Correction != "" && !c.Rollout.Apart() && !c.bad("rollout", at,
+		"rollout.staleness") {
+		c.report(at, problem.BadValue, at+" is given, and rollout.staleness is 0",
+			"the policy that learns draws the answers", "add staleness: 2 to rollout, or remove correction")
+	}
 	if c.Rollout.Apart() {
 		drawnApart(c)
 	}

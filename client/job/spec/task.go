@@ -41,6 +41,8 @@ type Rollout struct {
 	// by how many rounds the policy of the answers that a round learns from is older, at most; 0: units that learn draw
 	// their answers by themselves, with their weights of each step
 	Staleness int `job:"staleness" in:"[0,4]"`
+	// how the tokens of answers count that another policy drew; without it they are clipped
+	Correction string `job:"correction" one:"clipped tapered"`
 	// workers besides those of strategy.workers: seats for machines that offer to draw alone, or else for others
 	Generators int `job:"generators" in:"[0,1000]"`
 	// whether each worker of strategy.workers trains a model of its own, which learns from answers of the others, too
@@ -73,10 +75,7 @@ const usualReads = 2
 const SwarmSharing = "swarm"
 
 // SAPO's best numbers of groups that a model of a swarm learns from in a step (Amico et al. 2025, section 5).
-const (
-	bestOwn    = 4
-	bestShared = 4
-)
+const bestOwn, bestShared = 4, 4
 
 // deriveSwarm sets the keys of a swarm. Its models move by the updates of their units, as one does in FedAvg.
 func (j *Spec) deriveSwarm(given func(path string) bool) {

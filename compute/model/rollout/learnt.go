@@ -15,6 +15,9 @@ type Options struct {
 	// older; 0: a step draws its answers by itself.
 	Apart int
 
+	// Correction is how tokens of answers count that other units drew.
+	Correction Correction
+
 	// Others is how many units draw answers besides those for the unit itself, of which a step learns from Shared groups,
 	// too; see Swarm. 0: it learns from its own alone.
 	Others, Shared int
@@ -30,7 +33,7 @@ func (r Options) Valid(length int) bool {
 	return r.Group >= 2 && r.Group <= 1<<10 && r.Tokens >= 1 && r.Tokens < length && r.Temperature >= 0.01 &&
 		r.Temperature <= 100 && r.KL >= 0 && r.KL <= 100 && r.Reward.Valid() && r.Apart >= 0 && r.Apart <= 1<<10 &&
 		r.TopP >= 0 && r.TopP <= 1 && !(r.Apart > 0 && r.Policy().truncates()) && r.validShared() && r.validGame() &&
-		r.Room() < length
+		r.Correction.valid(r.Apart > 0) && r.Room() < length
 }
 
 // validShared reports whether answers can be shared so.

@@ -270,24 +270,3 @@ func Advantages(rewards *graph.Node) *graph.Node {
 	of := graph.Div(above, graph.AddScalar(deviation, leastDeviation))
 	return graph.StopGradient(graph.Mul(of, differs)) // a mean of equal rewards may be rounded to another number
 }
-
-// Of an answer that another policy drew, a token counts by the ratio of its probabilities in the policy that learns and
-// in that one (Schulman et al. 2017, "Proximal Policy Optimization", equation 7): not at all where the ratio has left
-// the range up to clip on the side to which the gradient moves it, nor, of an answer below the mean, where it is above
-// most (Prime Intellect 2025, "INTELLECT-2", section 3.4).
-const (
-	clip = 0.2
-	most = 4
-)
-
-// Clipped are the weights [n] of the cross-entropies own [n] of tokens, of which others [n] are those in the policy
-// that drew them. A ratio beyond e^maxLog counts as that: it leaves the range in any case.
-func Clipped(weight, others, own *graph.Node) *graph.Node {
-	ratio := graph.Exp(graph.MinScalar(graph.Sub(others, graph.StopGradient(own)), maxLog))
-	bound := func(x float64) *graph.Node { return graph.MulScalar(graph.OnesLike(ratio), x) }
-	flag := func(x *graph.Node) *graph.Node { return graph.ConvertDType(x, dtypes.Float32) }
-	gains := graph.LessOrEqual(ratio, bound(1+clip))
-	loses := graph.Mul(flag(graph.GreaterOrEqual(ratio, bound(1-clip))), flag(graph.LessOrEqual(ratio, bound(most))))
-	better := graph.GreaterThan(weight, graph.ZerosLike(weight))
-	return graph.Mul(graph.Mul(weight, ratio), graph.Where(better, flag(gains), loses))
-}

@@ -50,6 +50,9 @@ var slowLink = link.Link{Latency: 100 * time.Millisecond, Up: 2.5e6, Down: 2.5e6
 // learn.
 var ages = []uint32{0, 2}
 
+// correction is how tokens of answers count, in jobs whose answers are of earlier rounds.
+const correction = rollout.Tapered
+
 // Age is a job whose answers have a policy of bounded age.
 type Age struct {
 	Staleness  uint32  `json:"staleness"`
@@ -119,8 +122,12 @@ func (r *Report) first(or Age) Age {
 // apart is the reward of a model after a job of some rounds that draws its answers apart, executed without a network.
 func (l *learner) apart(ctx context.Context, age uint32, rounds int, seed uint64,
 	weights map[string]*tensor.Tensor) (float64, error) {
-	task, err := model.Reinforce(l.config, model.Batch{Sequences: prompts, Length: length, Silent: silent}, model.Rollout{
-		Group: group, Tokens: digits, Temperature: 1, Apart: apartSteps, Reward: rollout.Reward{Exact: 1, Prefix: 1}})
+	drawn := model.Rollout{Group: group, Tokens: digits, Temperature: 1, Apart: apartSteps,
+		Reward: rollout.Reward{Exact: 1, Prefix: 1}}
+	if age > 0 {
+		drawn.Correction = correction
+	}
+	task, err := model.Reinforce(l.config, model.Batch{Sequences: prompts, Length: length, Silent: silent}, drawn)
 	if err != nil {
 		return 0, err
 	}

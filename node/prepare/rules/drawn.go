@@ -12,7 +12,7 @@ func Drawn(j *job.Job, reward rollout.Reward) model.Rollout {
 	d := model.Rollout{Group: r.Group, Tokens: r.MaxTokens, Temperature: r.Temperature, TopP: r.TopP, KL: r.KL,
 		Reward: reward}
 	if r.Apart() {
-		d.Apart = j.Strategy.SyncSteps
+		d.Apart, d.Correction = j.Strategy.SyncSteps, rollout.Correction(r.Correction)
 	}
 	if r.Swarm() && r.Shared > 0 {
 		d.Others, d.Shared = j.Strategy.Workers.Target-1, r.Shared
