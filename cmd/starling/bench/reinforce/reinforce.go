@@ -24,16 +24,17 @@ func Command(c *terminal.Console) *cobra.Command {
 		Long: `Train small models to add numbers below 500. Each learns from right answers until 20 % of its answers are
 right, then draws 16 answers to each of 32 prompts a step and learns from their rewards (GRPO). The reward is the share
 of 512 held-out sums whose most likely answer is right. No network takes part: the programs are those of units. Make
-patches between versions of the weights at a rate of 1e-6, and send one to eight hosts over loopback. Then compare two
-jobs like examples/grpo-async.yaml, whose answers other units draw: with the model of the round and of two rounds
-before. The throughput is that of the same machines, which first draw and then learn, under virtual time with the real
-rules: two learn in 10 s and eight in 35 s, all draw a unit in 10 s, with 20 Mbit/s and 100 ms. The rewards are
-compared after as many rounds, and after as many as each does in the time of the first.
+patches between versions of the weights at a rate of 1e-6, and send one to eight hosts over loopback. Then compare jobs
+like examples/grpo-async.yaml, whose answers other units draw: with the model of the round, where tokens count clipped
+and tapered, and with that of two rounds before, tapered. The throughput is that of the same machines, which first draw
+and then learn, under virtual time with the real rules: two learn in 10 s and eight in 35 s, all draw a unit in 10 s,
+with 20 Mbit/s and 100 ms. The reward of older answers is compared with the better of the others after as many rounds,
+and after as many as it does in their time.
 
 With -o json: {"parameters","prompts","group","runs":[{"seed","shown_steps","reward_shown","steps","reward","seconds"}],
-"first_preference_loss","asynchronous":[{"staleness","round_seconds","throughput","reward","rounds_in_its_time",
-"reward_in_its_time"}],"patches":[{"precision","whole_bytes","patch_bytes","smaller"}],"spread":{"receivers",
-"patch_bytes","origin_bytes","times","seconds"},"bars":[{"name","value","bar","holds"}]}.`,
+"first_preference_loss","asynchronous":[{"staleness","correction","round_seconds","throughput","reward",
+"rounds_in_its_time","reward_in_its_time"}],"patches":[{"precision","whole_bytes","patch_bytes","smaller"}],
+"spread":{"receivers","patch_bytes","origin_bytes","times","seconds"},"bars":[{"name","value","bar","holds"}]}.`,
 		Example: `  starling bench rl --quick
   starling bench rl --seeds 1 --steps 500 -o json`,
 		Args: usage.Exactly(),
