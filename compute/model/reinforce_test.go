@@ -442,6 +442,8 @@ func TestReinforceErrors(t *testing.T) {
 		"dropout":        func(b *Batch, _ *Rollout) { b.Dropout = 0.1 },
 		"parts":          func(b *Batch, _ *Rollout) { b.Micro = 4 },
 		"too long":       func(b *Batch, _ *Rollout) { b.Length = 400 },
+		"its own ratio":  func(_ *Batch, r *Rollout) { r.Correction = rollout.Tapered },
+		"other ratios":   func(_ *Batch, r *Rollout) { r.Apart, r.Correction = 1, "other" },
 	} {
 		b, r := good, drawnFrom
 		change(&b, &r)
