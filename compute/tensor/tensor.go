@@ -67,6 +67,13 @@ func Lend(s Shape, mem []byte, owner Owner) *Tensor {
 	return t
 }
 
+// As is a tensor of another shape, of as many bytes, in the same memory.
+func (t *Tensor) As(s Shape) *Tensor {
+	x := Wrap(s, t.mem)
+	x.owner = t.owner
+	return x
+}
+
 // Lent reports whether the memory has an owner other than the collector: it is not to be written to.
 func (t *Tensor) Lent() bool { return t.owner != nil }
 

@@ -1,6 +1,22 @@
 package pass
 
-import "github.com/starling-network/starling/compute/tensor"
+import (
+	"github.com/starling-network/starling/compute/cpu"
+	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/tensor"
+)
+
+// StepBytes is the memory that a run of a program takes whose outputs have the memory of the inputs with their names,
+// where they can.
+func StepBytes(x *cpu.Exec, p *program.Program) int64 {
+	need := x.PeakBytes()
+	for _, o := range p.Outputs {
+		if x.Shares(o.Name, o.Name) {
+			need -= int64(p.Ops[o.Value].Out.Bytes())
+		}
+	}
+	return need
+}
 
 // Bytes is the most memory that a step of the stage takes: its state, the values that are kept between tasks and those
 // of other stages, and what the task under way computes with.
@@ -28,11 +44,13 @@ func (s *Stage) Bytes() int64 {
 			works -= size(shapes[in.Name])
 		}
 		for o, n := range t.Out {
-			if k := t.over[o]; k >= 0 {
+			k := t.over[o]
+			if _, own := s.state[n]; !own || k >= 0 { // the memory of an input, or a value that is added
+				works -= size(t.shapes[o])
+			}
+			if k >= 0 {
 				live -= values[t.In[k]]
 				delete(values, t.In[k])
-			} else {
-				works -= size(t.shapes[o])
 			}
 			add(n, t.shapes[o])
 		}

@@ -43,6 +43,7 @@ type Stage struct {
 	state  map[string]*tensor.Tensor
 	pool   map[int][]*tensor.Tensor // tensors that no task needs any more, by bytes
 	taken  map[order.Place]bool     // tasks whose frames were received in the step
+	room   func(tensor.Shape) *tensor.Tensor
 }
 
 // task is a piece in the order of the stage.
@@ -64,7 +65,7 @@ func New(plan *stages.Plan, number int, tasks []order.Task, state []*tensor.Tens
 	}
 	own := &plan.Stages[number]
 	s := &Stage{plan: plan, number: number, state: map[string]*tensor.Tensor{}, pool: map[int][]*tensor.Tensor{},
-		shapes: own.Whole.InputShapes()}
+		shapes: own.Whole.InputShapes(), room: tensor.New}
 	for i, n := range own.State {
 		if shape, ok := s.shapes[n]; ok && !shape.Equal(state[i].Shape) {
 			return nil, fmt.Errorf("pass: %q of stage %d is %v, not %v", n, number, state[i].Shape, shape)
@@ -312,10 +313,13 @@ func (s *Stage) take(shape tensor.Shape) *tensor.Tensor {
 	if list := s.pool[n]; len(list) > 0 {
 		x := list[len(list)-1]
 		s.pool[n] = list[:len(list)-1]
-		return tensor.Wrap(shape, x.Bytes())
+		return x.As(shape)
 	}
-	return tensor.New(shape)
+	return s.room(shape)
 }
+
+// Lies makes the values that the stage keeps between tasks lie where room says, from the next step on.
+func (s *Stage) Lies(room func(tensor.Shape) *tensor.Tensor) { s.room = room }
 
 // give keeps the memory of a tensor for the next one of its size.
 func (s *Stage) give(x *tensor.Tensor) { s.pool[x.Shape.Bytes()] = append(s.pool[x.Shape.Bytes()], x) }
