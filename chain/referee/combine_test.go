@@ -133,6 +133,12 @@ var combined = []train.Exchange{
 	{Codec: codec.BFloat16, Rule: aggregate.Mean, Outer: outer.Adam, Rate: 0.01, Momentum: 0.9, Decay: 0.99, Eps: 1e-3},
 }
 
+// refutation is what shows that an attested checkpoint is not the one that the updates lead to.
+func (r attestedRound) refutation(wrong *train.Checkpoint) ([]byte, error) {
+	return witness.Refutation(r.Spec, r.base, r.next, wrong, len(r.updates),
+		func(i int) (*update.Update, error) { return r.updates[i], nil })
+}
+
 // One element of one tensor of an attested checkpoint that its updates do not lead to is shown by the tile that it lies
 // in, for every kind of exchange of which a tile follows from tiles.
 func TestWrongCheckpointIsRefuted(t *testing.T) {
@@ -146,7 +152,7 @@ func TestWrongCheckpointIsRefuted(t *testing.T) {
 			for _, at := range []int{0, len(r.base.Names) / 2, len(r.base.Names) - 1, len(tensors) - 1} {
 				for _, element := range []int{0, tensors[at].Shape.Elements() - 1} {
 					wrong := r.spoiled(at, element)
-					payload, err := witness.Refutation(r.Spec, r.base, r.next, wrong, r.updates)
+					payload, err := r.refutation(wrong)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -170,11 +176,11 @@ func TestWrongCheckpointIsRefuted(t *testing.T) {
 // Nothing that anybody can send refutes the checkpoint that the updates lead to.
 func TestRightCheckpointIsNotRefuted(t *testing.T) {
 	r := roundOf(t, tiny, combined[0])
-	if _, err := witness.Refutation(r.Spec, r.base, r.next, r.next, r.updates); !errors.Is(err, evidence.ErrPayload) {
+	if _, err := r.refutation(r.next); !errors.Is(err, evidence.ErrPayload) {
 		t.Errorf("a refutation of a right checkpoint: %v", err)
 	}
 	wrong := r.spoiled(3, 5)
-	payload, err := witness.Refutation(r.Spec, r.base, r.next, wrong, r.updates)
+	payload, err := r.refutation(wrong)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +247,7 @@ func TestRoundsThatCannotBeRefuted(t *testing.T) {
 func FuzzRefute(f *testing.F) {
 	r := roundOf(f, tiny, combined[0])
 	wrong := r.spoiled(3, 5)
-	payload, err := witness.Refutation(r.Spec, r.base, r.next, wrong, r.updates)
+	payload, err := r.refutation(wrong)
 	if err != nil {
 		f.Fatal(err)
 	}

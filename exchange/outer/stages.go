@@ -2,18 +2,31 @@ package outer
 
 import (
 	"fmt"
+	"runtime"
 
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 )
 
-// advanceStages is Consume for units that are stages of replicas: the updates of a stage, one of each replica, move the
-// parameters of that stage. Each parameter has the bits that it has where units are whole replicas.
+// advanceStages is Consume for units that are stages of replicas.
 func advanceStages(s *train.Spec, base *train.Checkpoint, deltas [][]*tensor.Tensor,
 	lay func(*tensor.Tensor) *tensor.Tensor) (*train.Checkpoint, error) {
-	if len(deltas) != int(s.Units) || len(base.Params) != len(s.Pipeline.Stage) {
-		return nil, fmt.Errorf("%w: %d updates of %d units, and %d parameters of %d", ErrRound, len(deltas), s.Units,
-			len(base.Params), len(s.Pipeline.Stage))
+	if len(deltas) != int(s.Units) {
+		return nil, fmt.Errorf("%w: %d updates of %d units", ErrRound, len(deltas), s.Units)
+	}
+	return ByUnits(s, base, func(unit uint32) ([]*tensor.Tensor, error) { return deltas[unit], nil }, lay)
+}
+
+// largeStage is from how many bytes of updates on the collector runs after a stage.
+const largeStage = 16 << 20
+
+// ByUnits is Consume for units that are stages of replicas, of which one stage at a time is in memory: get returns the
+// unpacked update of a unit, which is released once it is combined. The updates of a stage, one of each replica, move
+// the parameters of that stage. Each parameter has the bits that it has where units are whole replicas.
+func ByUnits(s *train.Spec, base *train.Checkpoint, get func(unit uint32) ([]*tensor.Tensor, error),
+	lay func(*tensor.Tensor) *tensor.Tensor) (*train.Checkpoint, error) {
+	if s.Pipeline == nil || len(base.Params) != len(s.Pipeline.Stage) {
+		return nil, fmt.Errorf("%w: %d parameters, which are not those of the stages", ErrRound, len(base.Params))
 	}
 	n := s.Pipeline.Stages()
 	next := &train.Checkpoint{Round: base.Round + 1, Names: base.Names, Params: make([]*tensor.Tensor, len(base.Params)),
@@ -22,9 +35,16 @@ func advanceStages(s *train.Spec, base *train.Checkpoint, deltas [][]*tensor.Ten
 		next.Outer[k] = make([]*tensor.Tensor, len(base.Params))
 	}
 	for stage := range n {
-		var own [][]*tensor.Tensor
+		own, held := [][]*tensor.Tensor(nil), 0
 		for unit := stage; unit < s.Units; unit += n {
-			own = append(own, deltas[unit])
+			delta, err := get(unit)
+			if err != nil {
+				return nil, err
+			}
+			own = append(own, delta)
+			for _, d := range delta {
+				held += d.Shape.Bytes()
+			}
 		}
 		part, err := Consume(s.Unsplit(), train.ModelOf(s, base, stage), own, lay)
 		if err != nil {
@@ -40,6 +60,10 @@ func advanceStages(s *train.Spec, base *train.Checkpoint, deltas [][]*tensor.Ten
 				next.Outer[k][i] = part.Outer[k][at]
 			}
 			at++
+		}
+		if held >= largeStage { // before the updates of the next one are decoded
+			own = nil
+			runtime.GC()
 		}
 	}
 	return next, nil

@@ -194,29 +194,48 @@ func (e *Engine) Combine(ctx context.Context, name terms.Checkpoint, units work.
 	if e.terms.Screen < terms.ScreenLosses { // those wait for the unit that is computed
 		defer e.computing.Combine()()
 	}
+	next, err = combine(ctx, e, base, units, get, func(deltas [][]*tensor.Tensor) error {
+		rounds := e.task.Spec.Applied(base.Round)
+		for k, round := range rounds {
+			from, to := k*len(units)/len(rounds), (k+1)*len(units)/len(rounds)
+			among, err := e.screener.Odd(ctx, base, round, units[from:to], deltas[from:to])
+			if err != nil {
+				return err
+			}
+			for _, i := range among {
+				odd = append(odd, uint32(from)+i)
+			}
+		}
+		return nil
+	})
+	return next, odd, err
+}
+
+// combine is Combine that gives all updates to screen before it combines them, but where units are stages: their
+// updates are not screened, and those of one stage at a time are in memory.
+func combine(ctx context.Context, e *Engine, base *train.Checkpoint, units work.Units,
+	get func(i int) ([]byte, error), screen func(deltas [][]*tensor.Tensor) error) (*train.Checkpoint, error) {
 	rounds := e.task.Spec.Applied(base.Round)
-	deltas := make([][]*tensor.Tensor, len(units))
-	for i, u := range units {
+	delta := func(i int) ([]*tensor.Tensor, error) {
 		b, err := get(i)
 		if err = cmp.Or(err, ctx.Err()); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		if deltas[i], err = e.unpack(base, rounds[i*len(rounds)/len(units)], u.Index, u.Commit, b); err != nil {
-			return nil, nil, err
+		return e.unpack(base, rounds[i*len(rounds)/len(units)], units[i].Index, units[i].Commit, b)
+	}
+	if s := e.task.Spec; s.Pipeline != nil && len(units) == int(s.Units) {
+		return outer.ByUnits(s, base, func(unit uint32) ([]*tensor.Tensor, error) { return delta(int(unit)) }, e.Room())
+	}
+	deltas, err := make([][]*tensor.Tensor, len(units)), error(nil)
+	for i := range units {
+		if deltas[i], err = delta(i); err != nil {
+			return nil, err
 		}
 	}
-	for k, round := range rounds {
-		from, to := k*len(units)/len(rounds), (k+1)*len(units)/len(rounds)
-		among, err := e.screener.Odd(ctx, base, round, units[from:to], deltas[from:to])
-		if err != nil {
-			return nil, nil, err
-		}
-		for _, i := range among {
-			odd = append(odd, uint32(from)+i)
-		}
+	if err := screen(deltas); err != nil {
+		return nil, err
 	}
-	next, err = outer.Consume(e.task.Spec, base, deltas, e.Room())
-	return next, odd, err
+	return outer.Consume(e.task.Spec, base, deltas, e.Room())
 }
 
 // Keep saves and holds a checkpoint that updates were combined to.
@@ -230,7 +249,7 @@ func (e *Engine) Keep(ctx context.Context, next *train.Checkpoint) (terms.Checkp
 
 // Refute returns what shows that a checkpoint which is attested is not the one that a base and the updates of the units
 // of its round lead to. Both are in memory; get returns the bytes of the update of the unit at a place.
-func (e *Engine) Refute(_ context.Context, name, attested terms.Checkpoint, units work.Units,
+func (e *Engine) Refute(ctx context.Context, name, attested terms.Checkpoint, units work.Units,
 	get func(i int) ([]byte, error)) ([]byte, error) {
 	base, err := e.Base(name)
 	if err != nil {
@@ -240,25 +259,21 @@ func (e *Engine) Refute(_ context.Context, name, attested terms.Checkpoint, unit
 	if err != nil {
 		return nil, err
 	}
-	updates, deltas := make([]*update.Update, len(units)), make([][]*tensor.Tensor, len(units))
-	for i, u := range units {
+	right, err := combine(ctx, e, base, units, get, func([][]*tensor.Tensor) error { return nil })
+	if err != nil {
+		return nil, err
+	}
+	return witness.Refutation(e.task.Spec, base, right, wrong, len(units), func(i int) (*update.Update, error) {
 		b, err := get(i)
 		if err != nil {
 			return nil, err
 		}
-		updates[i] = new(update.Update)
-		if err := canon.Unmarshal(b, updates[i]); err != nil {
-			return nil, &BadUpdate{base.Round, u.Index, err}
+		u := new(update.Update)
+		if err := canon.Unmarshal(b, u); err != nil {
+			return nil, &BadUpdate{base.Round, units[i].Index, err}
 		}
-		if deltas[i], err = e.unpack(base, base.Round, u.Index, u.Commit, b); err != nil {
-			return nil, err
-		}
-	}
-	right, err := outer.Consume(e.task.Spec, base, deltas, nil)
-	if err != nil {
-		return nil, err
-	}
-	return witness.Refutation(e.task.Spec, base, right, wrong, updates)
+		return u, nil
+	})
 }
 
 // BadUpdate says that the update of a unit is not what its worker committed to, or cannot be had.

@@ -3,6 +3,7 @@ package party
 import (
 	"bytes"
 	"context"
+	"runtime"
 	"slices"
 	"sync"
 
@@ -21,9 +22,13 @@ import (
 // A place is what members declare, or what was measured. It changes the way of bytes and nothing else: an update is
 // compared with its CID, and a member that gets it from none nearby asks its worker.
 
+// largeUpdate is from how many bytes on an update of a stage that was read leaves the memory at once.
+const largeUpdate = 16 << 20
+
 // neighbours are the members of a run by where they are.
 type neighbours struct {
 	mu     sync.Mutex
+	stages bool // units are stages of replicas
 	active []string
 	places map[string]string // that were asked for
 	failed map[string]bool   // did not have an update in time
@@ -33,6 +38,7 @@ type neighbours struct {
 func (n *neighbours) follow(s run.State) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	n.stages = s.Terms.Pipeline.Stages() > 1
 	if n.active = nil; !s.Terms.Sliced() {
 		n.active = slices.Concat(s.Active(crew.Worker), s.Active(crew.Verifier))
 	}
@@ -130,18 +136,42 @@ func relayed(ctx context.Context, p *Executor, from string, c work.Commitment) (
 // updates fetches the updates of units: those that a member nearby fetches for this party from that member, and after
 // all others. "" stands for none.
 //
-// It waits for updates that are not published yet until wait is done.
-func (p *Executor) updates(ctx, wait context.Context, units work.Units, via []string) []found {
+// It waits for updates that are not published yet until wait is done. Those of stages, of which a member may not have
+// the memory for more than one, are fetched in turn, and read from the store again as they are asked for.
+func (p *Executor) updates(ctx, wait context.Context, units work.Units, via []string) func(i int) ([]byte, error) {
 	order := around(len(units), p.own(units))
 	slices.SortStableFunc(order, func(a, b int) int { return min(len(via[a]), 1) - min(len(via[b]), 1) })
-	return p.gather(order, func(i int) ([]byte, error) {
+	find := func(i int) ([]byte, error) {
 		if from := via[i]; from != "" && !p.neighbours.lacks(from) {
 			if b, err := relayed(wait, p, from, units[i].Commit); err == nil || ctx.Err() != nil {
 				return b, err
 			}
 		}
 		return p.find(ctx, wait, units[i].Commit.UpdateCID, units[i].Worker)
-	})
+	}
+	p.neighbours.mu.Lock()
+	inTurn := p.neighbours.stages
+	p.neighbours.mu.Unlock()
+	if !inTurn {
+		all := p.gather(order, find)
+		return func(i int) ([]byte, error) { return all[i].bytes, all[i].err }
+	}
+	failed := make([]error, len(units))
+	for _, i := range order {
+		b, err := find(i)
+		if failed[i] = err; err != nil {
+			break // it is reported
+		}
+		if len(b) >= largeUpdate { // before the next one is read
+			runtime.GC()
+		}
+	}
+	return func(i int) ([]byte, error) {
+		if failed[i] != nil {
+			return nil, failed[i]
+		}
+		return p.find(ctx, ctx, units[i].Commit.UpdateCID, units[i].Worker)
+	}
 }
 
 // lacks reports whether a member did not have an update in time.

@@ -118,3 +118,34 @@ func TestRelaysShareTheWork(t *testing.T) {
 		}
 	}
 }
+
+// noneAtOnce fetches nothing at the same time.
+type noneAtOnce struct {
+	*wire
+	t *testing.T
+}
+
+func (n noneAtOnce) Each(int, func(int)) { n.t.Error("updates of stages are fetched at the same time") }
+
+// Updates of stages are fetched one after the other, and read again as they are combined: a member has the memory of
+// one stage. The first that cannot be had is reported.
+func TestUpdatesOfStagesAreFetchedInTurn(t *testing.T) {
+	update := []byte("update")
+	unit := &work.Unit{Worker: "ann", Commit: work.Commitment{UpdateCID: blob.Of(update).String()}}
+	gone := &work.Unit{Index: 1, Worker: "bob", Commit: work.Commitment{UpdateCID: blob.Of([]byte("gone")).String()}}
+	w := &wire{serve: map[string][]byte{"ann": update}}
+	p := &Executor{ID: "me", Lineage: lineage{}, Chain: w, Blobs: noneAtOnce{w, t}}
+	s := members()
+	s.Terms.Pipeline.Flops = []uint64{1, 1}
+	p.neighbours.follow(s)
+	if e, ok := p.Perform(t.Context(), role.Advance{Units: work.Units{unit, unit}}).(role.Advanced); !ok {
+		t.Errorf("got %+v", e)
+	}
+	if want := []string{"ann", "ann", "ann", "ann"}; !slices.Equal(w.asked, want) {
+		t.Errorf("asked %v, wanted %v", w.asked, want)
+	}
+	f, failed := p.Perform(t.Context(), role.Advance{Units: work.Units{unit, gone}}).(role.Failed)
+	if !failed || len(w.sent) != 1 || w.sent[0] != (role.Missing{Work: work.UnitID{Unit: 1}}) {
+		t.Errorf("an update that cannot be had: %v; sent %+v", f.Err, w.sent)
+	}
+}

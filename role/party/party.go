@@ -336,7 +336,7 @@ func (p *Executor) advance(ctx context.Context, a role.Advance) (engine.Advanced
 	defer done()
 	updates := p.updates(ctx, wait, a.Units, relays(ctx, p, a.Units))
 	next, err := p.Lineage.Advance(ctx, a.Base, a.Units, func(i int) ([]byte, error) {
-		b, err := updates[i].bytes, updates[i].err
+		b, err := updates(i)
 		if err != nil && ctx.Err() == nil {
 			w := a.Work(i)
 			return nil, &engine.BadUpdate{Round: w.Round, Unit: w.Unit, Err: err}
@@ -352,8 +352,7 @@ func (p *Executor) refute(ctx context.Context, a role.Refute) error {
 		return err
 	}
 	updates := p.updates(ctx, ctx, a.Units, make([]string, len(a.Units))) // at once: a member nearby may delay it
-	shown, err := p.Lineage.Refute(ctx, a.Base, a.Wrong, a.Units,
-		func(i int) ([]byte, error) { return updates[i].bytes, updates[i].err })
+	shown, err := p.Lineage.Refute(ctx, a.Base, a.Wrong, a.Units, updates)
 	if err != nil {
 		return err
 	}

@@ -15,9 +15,11 @@ import (
 )
 
 // Refutation returns the payload that shows an attested checkpoint to be wrong: right is the one that the base and the
-// updates lead to, each given as the tensors that its root is made of. evidence.ErrPayload says that they do not
+// updates of a number of units lead to, each given as the tensors that its root is made of. get returns the update of a
+// unit; of stages only the units of one stage are asked for. evidence.ErrPayload says that the checkpoints do not
 // differ, or not in their tensors.
-func Refutation(s *train.Spec, base, right, attested *train.Checkpoint, updates []*update.Update) ([]byte, error) {
+func Refutation(s *train.Spec, base, right, attested *train.Checkpoint, units int,
+	get func(i int) (*update.Update, error)) ([]byte, error) {
 	if err := slice.Check(s.Exchange); err != nil {
 		return nil, err
 	}
@@ -41,7 +43,7 @@ func Refutation(s *train.Spec, base, right, attested *train.Checkpoint, updates 
 	}
 	lo := difference(right.Tensors()[at], attested.Tensors()[at]) / each * each
 	p.Tile = uint32(lo / each)
-	return fill(p, s, base, attested, updates, lo, min(lo+each, shape.Elements()))
+	return fill(p, s, base, attested, units, get, lo, min(lo+each, shape.Elements()))
 }
 
 // difference is the first element in which two tensors of one shape differ.
@@ -58,8 +60,8 @@ func difference(x, y *tensor.Tensor) int {
 }
 
 // fill brings what elements lo up to hi of the tensor are made from.
-func fill(p evidence.Combination, s *train.Spec, base, attested *train.Checkpoint, updates []*update.Update, lo,
-	hi int) ([]byte, error) {
+func fill(p evidence.Combination, s *train.Spec, base, attested *train.Checkpoint, units int,
+	get func(i int) (*update.Update, error), lo, hi int) ([]byte, error) {
 	n := len(base.Names)
 	parameter := int(p.Tensor) % n
 	shape := base.Params[parameter].Shape
@@ -75,12 +77,19 @@ func fill(p evidence.Combination, s *train.Spec, base, attested *train.Checkpoin
 	if p.After, _, err = evidence.Show(attested.Tensors()[p.Tensor], at); err != nil {
 		return nil, err
 	}
-	among := parameter
+	among, all := parameter, make([]int, units)
+	for i := range all {
+		all[i] = i
+	}
 	if s.Pipeline != nil {
-		updates = replica.OfUnits(s.Pipeline, parameter, updates)
+		all = replica.OfUnits(s.Pipeline, parameter, all)
 		among, _ = s.Pipeline.Place(parameter)
 	}
-	for _, u := range updates {
+	for _, i := range all {
+		u, err := get(i)
+		if err != nil {
+			return nil, err
+		}
 		var sent evidence.Sent
 		payload := u.Payloads[among]
 		if sent.Proof, err = update.LeafProofOf(s.Exchange.Codec, shape, lo, hi, payload,

@@ -10,6 +10,7 @@ import (
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/network/checkpoint"
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/role/hold"
@@ -71,7 +72,11 @@ func (k *Checkpoints) Load(ctx context.Context, name terms.Checkpoint, holders [
 		return nil
 	}
 	get := func(ctx context.Context, id blob.CID) ([]byte, error) { return k.Peers.Fetch(ctx, id, holders) }
-	c, err := bundle.LoadCheckpointEach(ctx, name, get, k.Peers.Each, k.Room())
+	each := k.Peers.Each
+	if k.Task.Spec.Pipeline != nil { // the memory is that of a stage
+		each = checkpoint.InTurn
+	}
+	c, err := bundle.LoadCheckpointEach(ctx, name, get, each, k.Room())
 	if err != nil {
 		return err
 	}
