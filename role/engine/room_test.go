@@ -10,6 +10,7 @@ import (
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role/engine"
+	"github.com/starling-network/starling/role/hold"
 )
 
 // away is a place outside of memory, whose tensors are not written to.
@@ -23,6 +24,8 @@ func (a *away) Room(int64) func(*tensor.Tensor) *tensor.Tensor {
 		return tensor.Lend(t.Shape, t.Clone().Bytes(), a)
 	}
 }
+
+func (*away) Scratch(int64) hold.Scratch { return nil }
 
 func (*away) Rest([]byte) {}
 

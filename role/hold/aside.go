@@ -20,6 +20,17 @@ type Aside interface {
 	// is not to change any more. The place has room for bytes in all, and a tensor beyond that is returned as it is. The
 	// function may be called concurrently. nil: the bytes are too few, or too many, and the tensors stay in memory.
 	Room(bytes int64) func(*tensor.Tensor) *tensor.Tensor
+	// Scratch returns memory for bytes in all that is written to, and that the system may take back meanwhile; nil: the
+	// bytes are too few, or it has no room.
+	Scratch(bytes int64) Scratch
+}
+
+// Scratch is memory whose pages are those of a file.
+type Scratch interface {
+	// New returns a tensor of zeros, in the memory of the collector if none is left here.
+	New(s tensor.Shape) *tensor.Tensor
+	// Rest says that nothing of it is used for a while.
+	Rest()
 }
 
 // RoomFor is Room of a place that may be nil.

@@ -21,6 +21,8 @@ func (a away) Room(int64) func(*tensor.Tensor) *tensor.Tensor {
 	return func(t *tensor.Tensor) *tensor.Tensor { return tensor.Lend(t.Shape, t.Clone().Bytes(), a) }
 }
 
+func (away) Scratch(int64) Scratch { return nil }
+
 func (away) Rest([]byte) {}
 
 func state() []*tensor.Tensor {
