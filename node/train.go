@@ -46,7 +46,7 @@ func Train(ctx context.Context, opt consumer.Options) (summary *rundir.Summary, 
 		return nil, fmt.Errorf("%w: it is %s, planned was %s", plan.ErrPlanStale, b.PlanID(), opt.Plan)
 	}
 	if opt.Network == "" {
-		if err := b.TrainingFits(); err != nil {
+		if err := trainingFits(b); err != nil {
 			return nil, err
 		}
 	}

@@ -206,7 +206,7 @@ func (p *process) open(ctx context.Context, terms terms.Terms) error {
 	if err != nil {
 		return err
 	}
-	task, err := j.Task(ctx, 1, corpus, get, nil)
+	task, err := j.Task(ctx, 1, corpus, get, nil, nil)
 	if err != nil {
 		return err
 	}

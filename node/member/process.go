@@ -24,6 +24,7 @@ import (
 	"github.com/starling-network/starling/node/instrument"
 	"github.com/starling-network/starling/node/member/circle"
 	"github.com/starling-network/starling/node/member/draft"
+	"github.com/starling-network/starling/node/member/laid"
 	"github.com/starling-network/starling/node/member/patches"
 	"github.com/starling-network/starling/node/pause"
 	"github.com/starling-network/starling/node/shards"
@@ -293,19 +294,14 @@ func (p *Process) open(ctx context.Context, s run.State) error {
 	if err != nil {
 		return err
 	}
-	if err := p.Disk.Reserve(p.Chain.Job, j.Footprint(p.KeepLast)); err != nil {
-		return err
-	}
-	need := j.Memory(p.Threads)
-	if m, _ := s.Member(p.ID); m.Generates {
-		need = j.DrawingMemory(p.Threads)
-	}
-	if err := p.Memory.Reserve(p.Chain.Job, need); err != nil {
+	room := laid.Room{Job: p.Chain.Job, Disk: p.Disk, Memory: p.Memory, Store: p.Store, Keep: p.KeepLast}
+	m, _ := s.Member(p.ID)
+	if p.Holding, err = room.Take(ctx, j, m, p.Threads, p.Holding); err != nil {
 		return err
 	}
 	blobs := Served{p.Store, p.Host, j.Largest(), p.patience, 1}
 	corpus := shards.New(ctx, j.Data, p.fetchShard(j, blobs))
-	task, err := j.Task(within, p.Threads, corpus, get, p.Holding.Shared)
+	task, err := j.Task(within, p.Threads, corpus, get, p.Holding.Shared, p.Holding.Aside)
 	if err != nil {
 		return err
 	}

@@ -169,6 +169,9 @@ func Of(b *prepare.CompiledJob) (*Plan, error) {
 	if p.Stages, err = cut.Stages(s, b.Step); err != nil {
 		return nil, err
 	}
+	if s.Pipeline != nil { // of the other stages too, which a worker has no memory for
+		p.Disk += bundle.Planned(s, b.Step, b.Manifest).Aside()
+	}
 	p.Received, err = b.Size().Traffic()
 	return p, err
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/starling-network/starling/client/job/problem"
 	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/stages/pass"
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/node/memory"
 	"github.com/starling-network/starling/role/bundle"
@@ -71,13 +72,7 @@ func (b *CompiledJob) BeginningIn(available uint64, known bool) error {
 
 // UnitMemory is what a unit is computed in: weights, moments and gradients, and all other values of a step.
 func UnitMemory(b *CompiledJob, exec *cpu.Exec) uint64 {
-	need := exec.PeakBytes()
-	for _, o := range b.Step.Outputs {
-		if exec.Shares(o.Name, o.Name) {
-			need -= int64(b.Step.Ops[o.Value].Out.Bytes())
-		}
-	}
-	return uint64(need)
+	return uint64(pass.StepBytes(exec, b.Step))
 }
 
 // evalMemory is what a checkpoint that is held is evaluated in.
@@ -96,12 +91,24 @@ func evalMemory(b *CompiledJob) (uint64, error) {
 // Memory is the number of bytes that the given number of parties of a process take, of which at most Turns compute a
 // unit at a time: the units, each with its update; the updates of a round, which one party at a time decodes; the
 // checkpoints that they hold, of which large ones lie in files; the evaluation of one; the data that each has read; and
-// what they share, of which frozen tensors are no memory of the collector.
+// what they share, of which frozen tensors are no memory of the collector. Stages are computed at the same time; of
+// one party of them it is the memory that it reserves of --memory.
 func Memory(b *CompiledJob, exec *cpu.Exec, parties int) (uint64, error) {
+	if b.Spec.Pipeline != nil && parties == 1 {
+		stage, err := bundle.Planned(b.Spec, b.Step, b.Manifest).StageMemory(1, false)
+		return uint64(stage), err
+	}
 	units, _ := Turns(b)
 	params, frozen, turns := uint64(b.Size().Parameters()), uint64(b.Size().Frozen()), uint64(min(parties, units))
 	state, _ := outer.State(b.Exchange()) // what is wrong with the exchange is said where it is checked
 	need := turns*(UnitMemory(b, exec)-frozen+params) + uint64(b.Spec.Units)*params
+	if b.Spec.Pipeline != nil {
+		m, err := bundle.StagesMemory(b.Spec, b.Step, 1)
+		if err != nil {
+			return 0, err
+		}
+		need = uint64(m.Together(int64(b.Spec.Unsplit().Units)))
+	}
 	if checkpoint := params * uint64(1+state); checkpoint >= memory.LeastRoom {
 		need += params // the pages of the one that is read; the rest of them lie in files
 	} else {
@@ -120,24 +127,4 @@ func Memory(b *CompiledJob, exec *cpu.Exec, parties int) (uint64, error) {
 		garbage = min(garbage, memory.TightGarbage) // it is memory.Tight
 	}
 	return processMemory + frozen + need + garbage, nil
-}
-
-// TrainingFits refuses a job of which the units that are computed at a time take more than the memory that is free,
-// before one begins.
-func (b *CompiledJob) TrainingFits() error {
-	available, _, ok := memory.Available()
-	if !ok {
-		return nil
-	}
-	exec, err := b.Spec.Compile(b.Step, 1)
-	if err != nil {
-		return err
-	}
-	units, _ := Turns(b)
-	turns, frozen := min(uint64(b.Spec.Units), uint64(units)), uint64(b.Size().Frozen())
-	if need := frozen + (UnitMemory(b, exec)-frozen)*turns + uint64(b.Size().Parameters()); need > available {
-		return fmt.Errorf("%w: %d workers at work take %d MiB at least, and %d MiB are free", ErrMemory, turns, need>>20,
-			available>>20)
-	}
-	return nil
 }

@@ -40,7 +40,7 @@ func (s Size) Checkpoint() int64 { return s.Parameters() + s.Outer() }
 func (s Size) Traffic() (int64, error) {
 	if s.job.Slices == 0 {
 		update, err := s.Update()
-		return int64(s.job.Spec.Units-1) * update, err
+		return int64(s.job.Spec.Unsplit().Units-1) * update, err
 	}
 	t, err := slice.TrafficOf(s.job.Spec.Exchange.Codec, s.Shapes(), int(s.job.Spec.Units), int(s.job.Slices))
 	return t.Total(), err

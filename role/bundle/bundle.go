@@ -197,8 +197,9 @@ func (j *Job) Corpus(ctx context.Context, get Getter) (*data.Corpus, error) {
 }
 
 // Task makes a task of a job and its corpus, and fetches its frozen tensors unless shared has them; nil shares nothing.
-func (j *Job) Task(ctx context.Context, threads int, corpus data.Reader, get Getter,
-	shared *hold.Shared) (*train.Task, error) {
+// Those of a job in stages are laid aside, if there is room.
+func (j *Job) Task(ctx context.Context, threads int, corpus data.Reader, get Getter, shared *hold.Shared,
+	aside hold.Aside) (*train.Task, error) {
 	most := j.Largest()
 	exec, err := j.Spec.Compile(j.Step, threads)
 	if err != nil {
@@ -208,8 +209,12 @@ func (j *Job) Task(ctx context.Context, threads int, corpus data.Reader, get Get
 	if err := task.Divide(); err != nil {
 		return nil, err
 	}
+	var lay func(*tensor.Tensor) *tensor.Tensor
+	if j.Spec.Pipeline != nil {
+		lay = hold.RoomFor(aside, j.sizes().frozen)
+	}
 	return task, shared.Frozen(task, func() error {
-		return loadFrozen(ctx, j.Frozen, task,
+		return loadFrozen(ctx, j.Frozen, task, lay,
 			func(ctx context.Context, id blob.CID) ([]byte, error) { return get(ctx, id.String(), most) })
 	})
 }
@@ -252,7 +257,7 @@ func (j *Job) Footprint(keep int) int64 { return Footprint(j.Spec, j.Step, j.Dat
 // second verdict falls before that is over there may be more.
 func Footprint(s *train.Spec, step *program.Program, m data.Manifest, terms terms.Terms, keep int) int64 {
 	f := newFootprint(s, step, terms)
-	round := int64(terms.Units) * f.update // everybody's updates
+	round := int64(terms.Units/terms.Pipeline.Stages()) * f.update // everybody's updates
 	if terms.Sliced() {
 		round = 3*f.update + f.model // its own, the pieces of two slices, and the slices of the checkpoint
 	}
@@ -273,7 +278,7 @@ func Footprint(s *train.Spec, step *program.Program, m data.Manifest, terms term
 // parties of other owners.
 func Together(s *train.Spec, step *program.Program, m data.Manifest, terms terms.Terms, keep int) int64 {
 	f := newFootprint(s, step, terms)
-	round := int64(terms.Units) * f.update
+	round := int64(terms.Units/terms.Pipeline.Stages()) * f.update
 	if terms.Sliced() {
 		round += f.model
 	}
@@ -346,8 +351,10 @@ func saveFrozen(ctx context.Context, store blob.Store, jobID string, t *train.Ta
 	return id.String(), err
 }
 
-// loadFrozen fetches the frozen tensors of a task, and verifies their root and their shapes.
-func loadFrozen(ctx context.Context, cid string, t *train.Task, get checkpoint.Getter) error {
+// loadFrozen fetches the frozen tensors of a task, and verifies their root and their shapes. lay is as for
+// LoadCheckpointEach.
+func loadFrozen(ctx context.Context, cid string, t *train.Task, lay func(*tensor.Tensor) *tensor.Tensor,
+	get checkpoint.Getter) error {
 	names := train.Frozen(t.Step)
 	if len(names) == 0 {
 		return nil
@@ -356,11 +363,14 @@ func loadFrozen(ctx context.Context, cid string, t *train.Task, get checkpoint.G
 	if err != nil {
 		return err
 	}
-	m, tensors, err := checkpoint.Load(ctx, get, checkpoint.InTurn, id)
+	if lay == nil {
+		lay = func(t *tensor.Tensor) *tensor.Tensor { return t }
+	}
+	m, tensors, err := checkpoint.LoadTo(ctx, get, checkpoint.InTurn, id, lay)
 	if err != nil {
 		return err
 	}
-	of := map[string]canon.Digest{} // which Load has verified
+	of := map[string]canon.Digest{} // which LoadTo has verified
 	for _, x := range m.Tensors {
 		of[x.Name] = x.Root
 	}

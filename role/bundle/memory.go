@@ -1,6 +1,8 @@
 package bundle
 
 import (
+	"slices"
+
 	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/program"
@@ -30,7 +32,7 @@ type sizes struct {
 	state           int64 // of a unit: the parameters, and the state of the optimizer
 	frozen          int64 // tensors that the job reads and does not train
 	model           int64 // a checkpoint: the parameters, and the state of the outer optimizer
-	update          int64 // encoded
+	update          int64 // the largest of a unit, encoded
 	data            int64 // of the corpus, that is in memory
 	tensors         int64 // how many a checkpoint has, and of the frozen ones
 }
@@ -38,11 +40,16 @@ type sizes struct {
 func (j *Job) sizes() sizes {
 	var s sizes
 	c, _ := codec.ByName(j.Spec.Exchange.Codec) // of a checked specification
-	for _, shape := range Parameters(j.Step) {
-		n := int64(shape.Bytes())
+	updates := make([]int64, j.Spec.Pipeline.Stages())
+	for i, shape := range Parameters(j.Step) {
+		n, stage := int64(shape.Bytes()), uint32(0)
+		if j.Spec.Pipeline != nil {
+			stage = j.Spec.Pipeline.Stage[i]
+		}
 		s.params, s.largest, s.tensors = s.params+n, max(s.largest, n), s.tensors+1
-		s.update += int64(codec.Size(c, shape))
+		updates[stage] += int64(codec.Size(c, shape))
 	}
+	s.update = slices.Max(updates)
 	shapes := j.Step.InputShapes()
 	for _, name := range train.StateNames(j.Step) {
 		s.state += int64(shapes[name].Bytes())
@@ -87,6 +94,9 @@ const MaxHeld = 3
 // yet.
 func (j *Job) Memory(threads int) int64 {
 	s := j.sizes()
+	if j.Spec.Pipeline != nil {
+		return inMemory(j, threads)
+	}
 	return j.memory(3*s.state + max(cpu.Memory(parts.Learning(j.Step), threads), drawing(j, threads)))
 }
 
@@ -119,6 +129,9 @@ func drawing(j *Job, threads int) int64 {
 // Aside is the most bytes that a member moves out of memory: the checkpoints that it holds, and the state of a unit.
 func (j *Job) Aside() int64 {
 	s := j.sizes()
+	if j.Spec.Pipeline != nil { // of all stages, with their values; the frozen tensors; the checkpoint that is made
+		s.state = 2*s.state + s.frozen + s.model
+	}
 	return MaxHeld*s.model + s.state
 }
 
