@@ -28,6 +28,8 @@ type Unit struct {
 	Threads int
 	Sign    func(statement []byte) []byte
 	Moves   Transport
+	// Room makes the tensors of the stage that last longer than a task, zeroed; nil: the collector has them.
+	Room func(tensor.Shape) *tensor.Tensor
 
 	// Keep is given every frame that was received. It copies the values. nil: nothing is kept.
 	Keep func(from int, f pass.Frame) error
@@ -48,7 +50,10 @@ type Result struct {
 // Begin is the state with which a unit begins, in the order of stages.Stage.State. weights are parameters and frozen
 // tensors by name, of which it takes copies.
 func (u *Unit) Begin(weights map[string]*tensor.Tensor) (state []*tensor.Tensor, err error) {
-	shapes := u.Plan.Stages[u.Stage].Whole.InputShapes()
+	shapes, room := u.Plan.Stages[u.Stage].Whole.InputShapes(), u.Room
+	if room == nil {
+		room = tensor.New
+	}
 	for _, n := range u.Plan.Stages[u.Stage].State {
 		w, weight := strings.CutPrefix(n, parts.Param)
 		if !weight {
@@ -56,23 +61,35 @@ func (u *Unit) Begin(weights map[string]*tensor.Tensor) (state []*tensor.Tensor,
 		}
 		switch {
 		case !weight:
-			state = append(state, tensor.New(shapes[n]))
-		case weights[w] == nil:
-			return nil, fmt.Errorf("pipeline: stage %d has no weights %q", u.Stage, w)
+			state = append(state, room(shapes[n]))
+		case weights[w] == nil || !weights[w].Shape.Equal(shapes[n]):
+			return nil, fmt.Errorf("pipeline: stage %d has no weights %q of shape %v", u.Stage, w, shapes[n])
 		default:
-			state = append(state, weights[w].Clone())
+			x := room(shapes[n])
+			copy(x.Bytes(), weights[w].Bytes())
+			weights[w].Rest()
+			state = append(state, x)
 		}
 	}
 	return state, nil
 }
 
-// Run computes a unit, which begins with weights as Begin takes them.
-func (u *Unit) Run(weights map[string]*tensor.Tensor) (*Result, error) {
+// Open is the stage with the state of Begin, for a caller that computes its steps.
+func (u *Unit) Open(weights map[string]*tensor.Tensor) (*pass.Stage, error) {
 	state, err := u.Begin(weights)
 	if err != nil {
 		return nil, err
 	}
 	st, err := pass.New(u.Plan, u.Stage, u.Orders[u.Stage], state, u.Threads)
+	if err == nil && u.Room != nil {
+		st.Lies(u.Room)
+	}
+	return st, err
+}
+
+// Run computes a unit, which begins with weights as Begin takes them.
+func (u *Unit) Run(weights map[string]*tensor.Tensor) (*Result, error) {
+	st, err := u.Open(weights)
 	if err != nil {
 		return nil, err
 	}

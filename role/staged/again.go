@@ -9,7 +9,6 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/referee/link"
 	"github.com/starling-network/starling/compute/stages"
-	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/compute/train/parts"
 	"github.com/starling-network/starling/network/blob"
@@ -37,6 +36,7 @@ func (x *Engine) again(ctx context.Context, name terms.Checkpoint, unit, segment
 		return nil, err
 	}
 	engine.PutAside(x.Task().Spec, unit, segment, w, x.Aside)
+	w.Update, w.Handed = nil, nil // no peer fetches them from here
 	x.executed.Put(key, w)
 	return w, nil
 }
@@ -106,47 +106,6 @@ func (x *Engine) alone(ctx context.Context, name terms.Checkpoint, unit uint32) 
 		return nil, err
 	}
 	return w, x.record(w, unit, v)
-}
-
-// whole executes all stages of a replica, and returns what one of them exchanges.
-func (x *Engine) whole(ctx context.Context, name terms.Checkpoint, unit uint32) (*values, error) {
-	base, err := x.Base(name)
-	if err != nil {
-		return nil, err
-	}
-	t := x.Task()
-	task := &train.Task{Spec: t.Spec.Unsplit(), Step: t.Step, Exec: t.Exec, Corpus: t.Corpus, Frozen: t.Frozen,
-		FrozenRoots: t.FrozenRoots}
-	stage, replica := x.stage(unit)
-	var wanted []int
-	for _, tr := range x.plan.Transfers {
-		if tr.From == stage || tr.To == stage {
-			wanted = append(wanted, int(tr.Value))
-		}
-	}
-	v := newValues()
-	err = engine.Exclusively(x.Engine, func() error {
-		defer task.Exec.Release()
-		s, err := task.Begin(base, replica, nil)
-		if err != nil {
-			return err
-		}
-		for step := range task.Spec.StepsOf(replica) {
-			if err := s.Values(wanted, func(op int, value *tensor.Tensor) {
-				v.put(step, int32(op), value.Clone())
-			}); err != nil {
-				return err
-			}
-			if _, err := s.Advance(); err != nil {
-				return err
-			}
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	return v, err
 }
 
 // Start implements party.Lineage: it brings what a committed unit has received to memory. Nothing is needed of one that

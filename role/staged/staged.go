@@ -9,7 +9,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/account"
@@ -80,6 +82,7 @@ type Engine struct {
 
 	plan   *stages.Plan
 	orders [][]order.Task
+	under  atomic.Int32 // units that are computed together with other stages
 
 	mu       sync.Mutex
 	run      run.State
@@ -250,6 +253,42 @@ func (s sending) Send(to int, m pipeline.Message) error {
 	return s.Transport.Send(to, m)
 }
 
+// weights are those of a checkpoint and the frozen ones, by name.
+func weights(x *Engine, base *train.Checkpoint) map[string]*tensor.Tensor {
+	all, t := map[string]*tensor.Tensor{}, x.Task()
+	for i, n := range base.Names {
+		all[n] = base.Params[i]
+	}
+	for i, n := range train.Frozen(t.Step) {
+		all[n] = t.Frozen[i]
+	}
+	return all
+}
+
+// largeStage is from how many bytes of parameters on the collector runs after the last step of a unit.
+const largeStage = 16 << 20
+
+// together computes the steps of a unit. Of its last state it keeps the parameters alone, in the order of the job.
+func together(x *Engine, u *pipeline.Unit, a Attempt, base *train.Checkpoint) (*train.Result, error) {
+	done, err := u.Run(weights(x, base))
+	if err != nil {
+		return nil, err
+	}
+	r, size := &train.Result{Segments: done.Segments, Losses: done.Losses, Norms: done.Norms}, 0
+	for _, n := range train.ModelOf(x.Task().Spec, base, a.Unit(a.Stage)).Names {
+		for i, held := range a.Plan.Stages[a.Stage].State {
+			if held == train.Param+n {
+				r.End = append(r.End, done.End[i])
+				size += done.End[i].Shape.Bytes()
+			}
+		}
+	}
+	if done = nil; size >= largeStage { // moments and values go before the update is made
+		runtime.GC()
+	}
+	return r, nil
+}
+
 // exchange computes a unit together with the other stages.
 func (x *Engine) exchange(name terms.Checkpoint, base *train.Checkpoint, a Attempt, wire Wire,
 	left map[int]int) (*engine.Work, error) {
@@ -263,27 +302,18 @@ func (x *Engine) exchange(name terms.Checkpoint, base *train.Checkpoint, a Attem
 	var last []pipeline.Exchange
 	u.Exchanged = func(all []pipeline.Exchange) { last = all }
 	unit := a.Unit(a.Stage)
-	of := x.Task().Of(unit)
-	weights := map[string]*tensor.Tensor{}
-	for i, n := range base.Names {
-		weights[n] = base.Params[i]
+	others := x.under.Add(1) - 1
+	defer x.under.Add(-1)
+	if others > 0 { // the memory is that of one stage
+		if s := scratch(x, a.Stage); s != nil {
+			u.Room, u.Moves = s.New, resting{u.Moves, s}
+		}
 	}
-	for i, n := range train.Frozen(of.Step) {
-		weights[n] = of.Frozen[i]
-	}
-	done, err := u.Run(weights)
+	r, err := together(x, u, a, base)
 	if err != nil {
 		return nil, err
 	}
-	own := train.ModelOf(of.Spec, base, unit)
-	r := &train.Result{Segments: done.Segments, Losses: done.Losses, Norms: done.Norms}
-	for _, n := range own.Names {
-		for i, held := range a.Plan.Stages[a.Stage].State {
-			if held == train.Param+n {
-				r.End = append(r.End, done.End[i])
-			}
-		}
-	}
+	own := train.ModelOf(x.Task().Of(unit).Spec, base, unit)
 	r.Conclude(own.Params, own, unit)
 	r.End = nil
 	w, err := x.NewWork(name, unit, r)
