@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/canon"
-	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/stages/order"
 	"github.com/starling-network/starling/compute/stages/pass"
 	"github.com/starling-network/starling/compute/tensor"
@@ -90,7 +89,7 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 	}
 	o.Progress("a model four times as large as a stage may be, in six stages")
 	var err error
-	if r.Six, err = compare(size{family: "llama", layers: 22, width: 128, length: 32, sequences: 12, microbatch: 2,
+	if r.Six, err = compare(size{family: "llama", layers: 22, width: 128, length: 16, sequences: 6, microbatch: 1,
 		steps: min(o.Steps, 3)}, 6, o.Threads); err != nil {
 		return nil, err
 	}
@@ -196,7 +195,7 @@ func (j *job) schedule(c *Cut) error {
 		}
 		largest = max(largest, st.Bytes())
 	}
-	c.LargestShare = benchmark.Rounded(float64(largest)/float64(cpu.Memory(j.task.Step, 1)), 4)
+	c.LargestShare = benchmark.Rounded(float64(largest)/float64(pass.StepBytes(j.task.Exec, j.task.Step)), 4)
 	return nil
 }
 

@@ -169,7 +169,7 @@ func TestChangedMessages(t *testing.T) {
 
 // Six stages hold a model four times as large as each of them may be.
 func TestMemoryOfStages(t *testing.T) {
-	z := size{family: "llama", layers: 22, width: 64, length: 16, sequences: 6, microbatch: 1, steps: 1}
+	z := size{family: "llama", layers: 22, width: 64, length: 12, sequences: 6, microbatch: 1, steps: 1}
 	c, err := compare(z, 6, 1)
 	if err != nil || c.Differ > 0 || c.LargestShare > mostMemory || c.InFlight != 6 {
 		t.Errorf("%+v, %v", c, err)

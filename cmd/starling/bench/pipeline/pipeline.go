@@ -1,4 +1,5 @@
-// Package pipeline is starling bench pipeline: it shows the figures of node/benchmark/pipeline, and measures nothing.
+// Package pipeline is starling bench pipeline: it shows the figures of node/benchmark/pipeline and onestage, and
+// measures nothing.
 package pipeline
 
 import (
@@ -12,12 +13,13 @@ import (
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
+	"github.com/starling-network/starling/node/benchmark/onestage"
 	"github.com/starling-network/starling/node/benchmark/pipeline"
 )
 
 // Command is starling bench pipeline.
 func Command(c *terminal.Console) *cobra.Command {
-	o, quick := pipeline.Options{Steps: 50, Sequences: 32, Repeats: 2, Boundaries: 400}, false
+	o, quick, processes := pipeline.Options{Steps: 50, Sequences: 32, Repeats: 2, Boundaries: 400}, false, false
 	cmd := &cobra.Command{
 		Use:   "pipeline",
 		Short: "Measure models that are cut into stages",
@@ -29,14 +31,26 @@ them, and the loss of a model whose stages exchange codes of 4 bits, or a part o
 after the other computes something else, forward, backward or in the update, denies what it sent or received, or stops
 in the middle of a step, and begins it again. No network takes part.
 
+With --processes, do nothing of that: start a network of processes on this machine, a validator, six workers and a
+verifier, and train a model of six stages whose weights, gradients and moments have four times the bytes that
+--memory allows each worker. Measure the most memory of each worker, and compare the root of the model with that of
+the same job in one process that is not cut. It takes some minutes, and 50 GB of disk (15 GB with --quick).
+
 With -o json: {"cuts":[{"model","stages","microbatches","steps","differ","bytes","idle","in_flight",
 "memory_largest"}],"cost":{"stages","plain_ms","signed_ms","percent"},"six":{...},"boundaries":[{"scheme","forward",
 "back","steps","loss","gap","differ","excess"}],"attacks":{"liars","convicted","denials","shown","withheld","named",
-"wrong","restarts","resumed"},"bars":[{"name","value","bar","holds"}]}.`,
+"wrong","restarts","resumed"},"bars":[{"name","value","bar","holds"}]}.
+
+With --processes and -o json: {"parameters","state_bytes","allowed_bytes","stage_bytes","whole_bytes",
+"idle_bytes","peak_bytes":[BYTES],"state_root","seconds","bars"}.`,
 		Example: `  starling bench pipeline --quick
+  starling bench pipeline --processes --quick
   starling bench pipeline --steps 50 -o json`,
 		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if processes {
+				return oneStage(cmd, c, quick)
+			}
 			figure.Few(cmd, "steps", &o.Steps, quick, 4)
 			if quick {
 				o.Sequences, o.Repeats, o.Boundaries = 8, 1, 20
@@ -72,5 +86,30 @@ With -o json: {"cuts":[{"model","stages","microbatches","steps","differ","bytes"
 	figure.QuickFlag(cmd, &quick)
 	cmd.Flags().IntVar(&o.Steps, "steps", o.Steps, "steps of a unit, at most 64")
 	usage.ThreadsFlag(cmd, &o.Threads)
+	cmd.Flags().BoolVar(&processes, "processes", false, "measure workers that hold one stage each, and nothing else")
 	return cmd
+}
+
+// oneStage shows the figures of node/benchmark/onestage.
+func oneStage(cmd *cobra.Command, c *terminal.Console, quick bool) error {
+	r, err := onestage.Measure(cmd.Context(), onestage.Options{Quick: quick, Progress: c.Say})
+	if err != nil {
+		return cause.Measurement(cmd, err)
+	}
+	if c.Form.Machine() {
+		return c.Form.Print(os.Stdout, terminal.Figures(r))
+	}
+	size := func(n int64) string { return terminal.Bytes(uint64(n)) }
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "parameters\t%d\n", r.Parameters)
+	fmt.Fprintf(w, "weights, gradients and moments\t%s\n", size(r.State))
+	fmt.Fprintf(w, "--memory of a worker\t%s\n", size(r.Allowed))
+	fmt.Fprintf(w, "plan of a worker\t%s, and %s for the model that is not cut\n", size(r.Stage), size(r.Whole))
+	fmt.Fprintf(w, "a worker without a job\t%s\n", size(r.Idle))
+	for i, p := range r.Peaks {
+		fmt.Fprintf(w, "worker %d\t%s\n", i, size(p))
+	}
+	fmt.Fprintf(w, "root\t%s\n\n", r.Root)
+	figure.PrintBars(w, r.Bars)
+	return w.Flush()
 }
