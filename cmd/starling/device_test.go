@@ -50,8 +50,7 @@ func withDevice(t *testing.T, homes ...string) []string {
 			t.Fatal(err)
 		}
 	}
-	return []string{"PATH=" + dir + string(filepath.ListSeparator) + os.Getenv("PATH"), "POCL_MAX_PTHREAD_COUNT=2",
-		"POCL_DEVICES=" + os.Getenv("POCL_DEVICES")}
+	return []string{"PATH=" + dir + string(filepath.ListSeparator) + os.Getenv("PATH"), "POCL_MAX_PTHREAD_COUNT=2"}
 }
 
 // takesOver ends the worker of a process and starts it again on the first device. It returns what the worker says of it
