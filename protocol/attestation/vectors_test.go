@@ -185,6 +185,7 @@ func ofDCAP() []vector {
 		dcap("key", check.KeyBinding, nothing).but(func(e *attestation.Evidence) { e.Quote[48+584+4+64] ^= 1 }),
 		dcap("debug", check.Debug, func(q *teetest.DCAP) { q.Body[teetest.AtAttributes] = 1 }),
 		dcap("migration", check.Migration, func(q *teetest.DCAP) { q.Body[teetest.AtAttributes+3] = 1 << 5 }),
+		dcap("exceptions", check.Exceptions, func(q *teetest.DCAP) { q.Body[teetest.AtAttributes+3] = 0 }),
 		dcap("chain in another form", check.Format, nothing).but(func(e *attestation.Evidence) {
 			e.Quote[bytes.Index(e.Quote, []byte("-----BEGIN CERTIFICATE-----\n"))+28+64] = ' '
 		}).only("it reads the forms of its release of Go"),

@@ -36,6 +36,15 @@ func TestAttestedMachinesRunWhatTheOrderLists(t *testing.T) {
 	if err := o.Validate(); err != nil {
 		t.Fatal(err)
 	}
+	o.Terms.Attested.Required = true
+	if err := o.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	o.Conditions.Attested = false
+	if err := o.Validate(); !errors.Is(err, ErrOrder) {
+		t.Errorf("members leave that were admitted as they are: %v", err)
+	}
+	o.Conditions.Attested = true
 	for image, fits := range map[string]bool{"image": true, "another": false} {
 		p := registry.Participant{Quote: registry.Quote{Measurement: canon.Sum(image), Until: 1}}
 		if o.Checks(p) != fits {

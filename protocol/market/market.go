@@ -134,6 +134,8 @@ func (o Order) Validate() error {
 			o.Terms.Rollout.Units)
 	case o.Conditions.Attested && len(o.Terms.Attested.Measurements) == 0:
 		return fmt.Errorf("%w: attested machines, of no listed measurement: no machine would do", ErrOrder)
+	case o.Terms.Attested.Required && !o.Conditions.Attested:
+		return fmt.Errorf("%w: members leave unless their machines are attested, and any is admitted", ErrOrder)
 	case o.Budget == 0:
 		return fmt.Errorf("%w: no budget", ErrOrder)
 	case o.OnExceed > PauseExceeded:

@@ -13,6 +13,7 @@ func (s State) Tick(env transition.Env) (State, []event.Event) {
 		return s, nil
 	}
 	d := s.edit(env)
+	d.LeaveUnattested()
 	d.LateUnits()
 	d.LateAudits()
 	d.LateReports()

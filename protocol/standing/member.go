@@ -366,6 +366,9 @@ func departure(why string) (text, do string) {
 		return "its probation ended without a proof that it computes what the others do",
 			"let the machine reach the others (starling doctor --listen), and check that it runs the version that the " +
 				"network runs"
+	case reason.Unattested:
+		return "no attestation with a measurement that the job lists holds for its machine any longer",
+			"attest the machine again (starling worker attest); it comes back by itself when the process runs"
 	case reason.MissedDeadlines:
 		return "it missed the deadlines of several units in a row", slow
 	case reason.MissedAudits:

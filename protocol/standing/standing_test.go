@@ -295,6 +295,7 @@ func TestDepartures(t *testing.T) {
 		reason.MissedDeadlines, reason.MissedAudits, reason.MissedAttest, reason.MissedSlices, reason.Unavailable,
 		reason.WrongAttest, reason.WrongSlice, reason.Verdict, reason.FalseChallenge,
 		reason.SealUnopened, reason.PlantPassed, reason.Withheld, reason.Left, reason.Unproven, reason.Guest,
+		reason.Unattested,
 	} {
 		if text, do := departure(why); text == "" || do == "" || strings.Contains(text, "_") {
 			t.Errorf("%s: %q %q", why, text, do)

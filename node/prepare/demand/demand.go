@@ -30,7 +30,7 @@ func Conditioned(j *job.Job, o market.Order, height int64) market.Order {
 		class, _ := registry.ParseClass(name)
 		c.Classes = append(c.Classes, class)
 	}
-	o.Conditions = c
+	o.Conditions, o.Terms.Attested.Required = c, r.Attested
 	if budget.OnExceed == "pause" {
 		o.OnExceed = market.PauseExceeded
 	}

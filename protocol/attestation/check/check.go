@@ -52,6 +52,7 @@ const (
 	ModuleStatus  Code = "module_status"  // and up to date
 	SigningKey    Code = "signing_key"    // the descriptions are signed by the certificate for this purpose
 	PCKExtensions Code = "pck_extensions" // the certificate says which processor it is for
+	Exceptions    Code = "exceptions"     // a page that the host takes away stops the guest, and is no exception in it
 )
 
 // texts say what each check compares.
@@ -91,6 +92,7 @@ var texts = map[Code]string{
 	ModuleStatus:  "the TDX module is up to date",
 	SigningKey:    "lists and descriptions are signed by Intel's certificate for them",
 	PCKExtensions: "the certificate names its processor",
+	Exceptions:    "the host cannot cause exceptions in the guest by taking pages away",
 }
 
 // Text says what a check compares.

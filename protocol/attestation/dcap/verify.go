@@ -99,14 +99,24 @@ func (q *Quote) Verify(c Collateral, pinned func(root *x509.Certificate) bool, n
 		if q.Guest.Attributes[3]&migratable != 0 {
 			return Platform{}, check.Fail(check.Migration, "the attributes of the guest allow an agent to migrate it")
 		}
-		passed.Add(check.Migration)
+		if q.Guest.Attributes[3]&stopsWithoutPage == 0 {
+			return Platform{}, check.Fail(check.Exceptions,
+				"the attributes of the guest lack SEPT_VE_DISABLE: the host may cause exceptions in it")
+		}
+		passed.Add(check.Migration, check.Exceptions)
 	}
 	return p, nil
 }
 
-// migratable is bit 29 of the attributes of a guest of TDX: another guest, whose measurement is not part of ours, may
-// carry it to another machine with its memory.
-const migratable = 1 << 5
+// Bits of byte 3 of the attributes of a guest of TDX (Intel TDX Module ABI, ATTRIBUTES).
+const (
+	// SEPT_VE_DISABLE, bit 28. Without it the host may take a page away at any instruction, and code that the guest runs
+	// for the exception sees registers and memory in a state that the host has chosen.
+	stopsWithoutPage = 1 << 4
+	// MIGRATABLE, bit 29: another guest, whose measurement is not part of ours, may carry it to another machine with its
+	// memory.
+	migratable = 1 << 5
+)
 
 // signatures checks the signatures in a quote, from the key of the processor to the report.
 func (q *Quote) signatures(passed *check.List) error {

@@ -48,10 +48,12 @@ func (c Crew) Present(r Role) uint32 {
 	return n
 }
 
-// Absent reports whether a member is out because it was offline, which says nothing about its work.
+// Absent reports whether a member is out because it was offline, or because its attestation ended, which says nothing
+// about its work.
 func (m Member) Absent() bool {
 	switch m.Why {
-	case reason.MissedDeadlines, reason.MissedAudits, reason.MissedAttest, reason.MissedSlices, reason.Unproven:
+	case reason.MissedDeadlines, reason.MissedAudits, reason.MissedAttest, reason.MissedSlices, reason.Unproven,
+		reason.Unattested:
 		return !m.Active
 	}
 	return false

@@ -50,6 +50,7 @@ const (
 	WrongAttest     = "wrong_attest"
 	MissedSlices    = "missed_slices"
 	WrongSlice      = "wrong_slice" // a quorum found something else in a slice
+	Unattested      = "unattested"  // no attestation holds for its machine any longer, and the job requires one
 	Unproven        = "unproven"    // its probation ended without a proof that it computes the same
 	OnProbation     = "on_trial"    // it joins, and counts once its probation is over
 	Guest           = "guest"       // it has no seat: it audits what is drawn for it, or challenges

@@ -15,11 +15,14 @@ type Attested struct {
 	// of software that may run in the machines (attestation.Measurement.Digest); none: no machine counts as attested
 	Measurements []canon.Digest `cbor:"1,keyasint,omitempty"`
 	FactorPPM    uint32         `cbor:"2,keyasint,omitempty"` // of the floor of their audit rate, parts per million
+	// Whether a member leaves the run when no attestation with a listed measurement holds for its machine. Only admission
+	// asks for one where it is false, as in orders of before.
+	Required bool `cbor:"3,keyasint,omitempty"`
 }
 
 func (a Attested) valid() bool {
 	if len(a.Measurements) == 0 {
-		return a.FactorPPM == 0
+		return a.FactorPPM == 0 && !a.Required
 	}
 	return len(a.Measurements) <= MaxMeasurements && !a.Lists(canon.Digest{}) && a.FactorPPM >= audit.LeastFactorPPM &&
 		a.FactorPPM <= audit.Certain

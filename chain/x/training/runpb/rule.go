@@ -51,7 +51,7 @@ func (t Terms) Rule() (terms.Terms, error) {
 		Rollout: terms.Rollout{Units: t.Rollout.Units, Staleness: t.Rollout.Staleness, Flops: t.Rollout.Flops,
 			Shared: t.Rollout.Shared},
 		Pipeline: t.Pipeline.rule(),
-		Attested: terms.Attested{Measurements: measurements, FactorPPM: t.Attested.FactorPPM},
+		Attested: terms.Attested{Measurements: measurements, FactorPPM: t.Attested.FactorPPM, Required: t.Attested.Required},
 	}, nil
 }
 
@@ -88,7 +88,8 @@ func FromTerms(t terms.Terms) Terms {
 		Rollout: Rollout{Units: t.Rollout.Units, Staleness: t.Rollout.Staleness, Flops: t.Rollout.Flops,
 			Shared: t.Rollout.Shared},
 		Pipeline: fromPipeline(t.Pipeline),
-		Attested: Attested{Measurements: FromDigests(t.Attested.Measurements), FactorPPM: t.Attested.FactorPPM},
+		Attested: Attested{Measurements: FromDigests(t.Attested.Measurements), FactorPPM: t.Attested.FactorPPM,
+			Required: t.Attested.Required},
 	}
 }
 
