@@ -19,7 +19,7 @@ race:
 
 # Every kernel of devices in Oclgrind, which sees data races and elements outside of buffers (Debian: oclgrind).
 races:
-	go test ./node/opencl -count 1 -run TestKernelsHaveNoRaces -v
+	go test ./node/opencl -count 1 -run TestKernelsHaveNoRaces -v -args -long
 
 # The kernels of devices as PTX of NVIDIA's GPUs, and a lint of it (Debian: clang-15).
 ptx:

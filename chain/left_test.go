@@ -515,8 +515,11 @@ func TestHonestProposersDoNotPay(t *testing.T) {
 		return 0
 	}
 	sent := map[string]int64{} // height at which a move was sent, by dispute and ply
-	missed, next := 0, 4
-	for loaded := 0; c.height < 200; {
+	missed, next, last := 0, 4, int64(60)
+	if *Long {
+		last = 200
+	}
+	for loaded := 0; c.height < last; {
 		open, busy := 0, map[string]bool{}
 		for _, g := range c.games() {
 			tx := c.move(g)

@@ -4,7 +4,6 @@ package chain_test
 
 import (
 	"context"
-	"flag"
 	"net"
 	"os"
 	"os/exec"
@@ -43,11 +42,9 @@ func open(t *testing.T) (c chain.Config, address string) {
 	return c, address
 }
 
-var long = flag.Bool("long", os.Getenv("STARLING_LONG") != "", "run a client in JavaScript, as .ci/run does")
-
 // TestOrdinaryClients runs the JavaScript client of Cosmos (CosmJS) against a validator.
 func TestOrdinaryClients(t *testing.T) {
-	if !*long {
+	if !*chain.Long {
 		t.Skip("with -long")
 	}
 	t.Parallel()

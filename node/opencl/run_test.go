@@ -72,7 +72,11 @@ func checkRun(t *testing.T, d device.Device, p *program.Program, in map[string]*
 
 func TestRandomProgramsOnTheDevice(t *testing.T) {
 	d := opened(t)
-	for seed := uint64(0); seed < 60; seed += 4 { // a driver takes seconds to compile one
+	apart := uint64(20) // a driver takes seconds to compile one
+	if *long {
+		apart = 4
+	}
+	for seed := uint64(0); seed < 60; seed += apart {
 		p, in := programtest.Random(t, seed, 5+int(seed)%60)
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { checkRun(t, d, p, in) })
 	}

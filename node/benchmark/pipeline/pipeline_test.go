@@ -2,6 +2,8 @@ package pipeline
 
 import (
 	"errors"
+	"flag"
+	"os"
 	"slices"
 	"testing"
 
@@ -13,14 +15,20 @@ import (
 	"github.com/starling-network/starling/role/pipeline"
 )
 
+var long = flag.Bool("long", os.Getenv("STARLING_LONG") != "", "cut in every number of stages, as .ci/run does")
+
 // small is a model with weights that two stages read.
 var small = size{family: "gpt2", tied: true, layers: 4, width: 16, length: 10, sequences: 4, microbatch: 2, steps: 3}
 
 // A unit in stages ends with the bits of the unit of the whole model, and each stage can be executed again alone, from
 // the values that it received.
 func TestUnitOfStages(t *testing.T) {
+	cuts := []int{4}
+	if *long {
+		cuts = []int{2, 4, 6}
+	}
 	for _, family := range []string{"gpt2", "llama"} {
-		for _, n := range []int{2, 4, 6} {
+		for _, n := range cuts {
 			z := small
 			z.family = family
 			c, err := compare(z, n, 1)
@@ -70,6 +78,9 @@ func TestBoundaries(t *testing.T) {
 		if b.Differ > 0 || b.Excess != 0 || i > 0 && b.Forward+b.Back >= list[0].Forward+list[0].Back {
 			t.Errorf("%+v", b)
 		}
+	}
+	if !*long {
+		return
 	}
 	for _, s := range []boundary.Scheme{{Bits: 4}, {Columns: 4}} {
 		z := small

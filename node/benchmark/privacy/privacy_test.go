@@ -1,13 +1,20 @@
 package privacy
 
 import (
+	"flag"
+	"os"
 	"testing"
 
 	"github.com/starling-network/starling/node/benchmark/privacy/learner"
 )
 
+var long = flag.Bool("long", os.Getenv("STARLING_LONG") != "", "make a small measurement of everything, as .ci/run does")
+
 // TestBarsHold plays small sums, as starling bench privacy --quick does, in which every bar has to hold.
 func TestBarsHold(t *testing.T) {
+	if !*long {
+		t.Skip("with -long")
+	}
 	o := Quick
 	o.Entries, o.Images, o.Progress = 2000, 2, func(string) {}
 	o.Curve = learner.Size{Owners: 2, Examples: 60, Rounds: 1}
