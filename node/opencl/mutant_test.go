@@ -23,7 +23,8 @@ func (m mutant) Build(source string) (device.Code, error) {
 	return m.Device.Build(strings.Replace(source, m.old, m.new, 1))
 }
 
-var long = flag.Bool("long", os.Getenv("STARLING_LONG") != "", "change every line and run more programs, as .ci/run does")
+var long = flag.Bool("long", os.Getenv("STARLING_LONG") != "",
+	"change every line and run more programs, as .ci/run does")
 
 // TestSuiteSeesMutants changes one line of the kernels in the ways in which a device or its compiler may be wrong: each
 // has to be seen by the suite, in the operator named. Without -long, one line is changed.

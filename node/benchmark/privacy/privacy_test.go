@@ -8,7 +8,8 @@ import (
 	"github.com/starling-network/starling/node/benchmark/privacy/learner"
 )
 
-var long = flag.Bool("long", os.Getenv("STARLING_LONG") != "", "make a small measurement of everything, as .ci/run does")
+var long = flag.Bool("long", os.Getenv("STARLING_LONG") != "",
+	"make a small measurement of everything, as .ci/run does")
 
 // TestBarsHold plays small sums, as starling bench privacy --quick does, in which every bar has to hold.
 func TestBarsHold(t *testing.T) {

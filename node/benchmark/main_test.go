@@ -1,4 +1,4 @@
-package attack
+package benchmark_test
 
 import (
 	"flag"

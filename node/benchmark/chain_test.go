@@ -1,7 +1,9 @@
-package chain
+package benchmark_test
 
 import (
 	"testing"
+
+	"github.com/starling-network/starling/node/benchmark/chain"
 )
 
 // The chain executes every commitment that is measured, and the same blocks to the same state when it is measured
@@ -10,8 +12,8 @@ func TestChain(t *testing.T) {
 	if !*long {
 		t.Skip("it takes minutes: -args -long makes it")
 	}
-	r, err := Measure(t.Context(), Options{Registered: []int{100, 500}, Blocks: 1,
-		Random: RandomOptions{Seeds: 1, Blocks: 5}})
+	r, err := chain.Measure(t.Context(), chain.Options{Registered: []int{100, 500}, Blocks: 1,
+		Random: chain.RandomOptions{Seeds: 1, Blocks: 5}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,9 +1,10 @@
-package attack
+package benchmark_test
 
 import (
 	"testing"
 	"time"
 
+	"github.com/starling-network/starling/node/benchmark/attack"
 	"github.com/starling-network/starling/node/benchmark/flood"
 )
 
@@ -12,10 +13,10 @@ func TestAttack(t *testing.T) {
 	if !*long {
 		t.Skip("it takes minutes: -args -long makes it")
 	}
-	r, err := Measure(t.Context(), Options{
+	r, err := attack.Measure(t.Context(), attack.Options{
 		Seeds: 1, Mixes: 2, First: 1, Rounds: 10,
 		Flood:        flood.Flood{Orders: 200, Pools: 40, Disputes: 30, Free: 500, Asking: 1, Blocks: 8},
-		HostilePeers: HostilePeers{Peers: 10, Streams: 4, Round: time.Second, Rounds: 1},
+		HostilePeers: attack.HostilePeers{Peers: 10, Streams: 4, Round: time.Second, Rounds: 1},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -1,11 +1,15 @@
-package money
+package benchmark_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/starling-network/starling/node/benchmark/money"
+)
 
 // Each part is measured, a provider that ends loses no request, and adapters write the same alone and together.
-func TestMeasure(t *testing.T) {
-	r, err := Measure(t.Context(), Options{Threads: 1, Bytes: 1 << 20, Width: 64, Layers: 1, Tokens: 64, Requests: 2,
-		Progress: func(string) {}})
+func TestMoney(t *testing.T) {
+	r, err := money.Measure(t.Context(), money.Options{Threads: 1, Bytes: 1 << 20, Width: 64, Layers: 1, Tokens: 64,
+		Requests: 2, Progress: func(string) {}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,13 +1,16 @@
-package browser
+package benchmark_test
 
 import (
 	"testing"
 	"time"
+
+	"github.com/starling-network/starling/node/benchmark/browser"
 )
 
 // The measured server answers: every stream gets its events, every request its answer. Speed is not tested.
 func TestWebIsMeasured(t *testing.T) {
-	r, err := Measure(t.Context(), Options{Steps: 2000, Load: 200 * time.Millisecond, Rate: 200, Streams: 20})
+	r, err := browser.Measure(t.Context(), browser.Options{Steps: 2000, Load: 200 * time.Millisecond,
+		Rate: 200, Streams: 20})
 	if err != nil {
 		t.Fatal(err)
 	}
