@@ -2,6 +2,7 @@ package node
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,24 +34,26 @@ func TestStagesAreUnits(t *testing.T) {
 	dir := t.TempDir()
 	whole := mustTrain(t, consumer.Options{Dir: filepath.Join(dir, "whole"), Job: staged(t, "parallel=null",
 		"strategy.workers=1", "strategy.optimizer_state_rounds=1", "training.gradient_accumulation_steps=4")})
-	out := filepath.Join(dir, "cut")
-	cut := mustTrain(t, consumer.Options{Dir: out, Job: staged(t, "parallel.replicas=1")})
-	if cut.StateRoot != whole.StateRoot || cut.FinalEvalLoss != whole.FinalEvalLoss {
-		t.Fatalf("in stages the root is %s, and %s of the whole model", cut.StateRoot.Short(), whole.StateRoot.Short())
+	liars := []int{1}
+	if *long {
+		liars = []int{1, 0}
 	}
-	lied := filepath.Join(dir, "lied")
-	s := mustTrain(t, consumer.Options{Dir: lied, Dishonest: 1, Job: staged(t, "parallel.replicas=1")})
-	if s.StateRoot != whole.StateRoot || len(s.Disputes) == 0 || s.SlashedUzen == 0 {
-		t.Errorf("with a stage that lies: root %s, wanted %s, %d disputes, %d slashed", s.StateRoot.Short(),
-			whole.StateRoot.Short(), len(s.Disputes), s.SlashedUzen)
-	}
-	page, err := os.ReadFile(filepath.Join(out, rundir.FileReport))
-	if err != nil || !strings.Contains(string(page), "work unit 2 (stage 2 of replica 0)") ||
-		!strings.Contains(string(page), "3 of a replica; replicas: 1, microbatches a step: 4") {
-		t.Errorf("the report names no stages, %v", err)
-	}
-	for _, at := range []string{out, lied} {
-		v, err := verify.Run(t.Context(), at, verify.Options{})
+	for _, n := range liars {
+		out := filepath.Join(dir, fmt.Sprint(n))
+		s := mustTrain(t, consumer.Options{Dir: out, Dishonest: n, Job: staged(t, "parallel.replicas=1")})
+		if s.StateRoot != whole.StateRoot || s.FinalEvalLoss != whole.FinalEvalLoss {
+			t.Errorf("in stages with %d liars the root is %s, and %s of the whole model", n, s.StateRoot.Short(),
+				whole.StateRoot.Short())
+		}
+		if convicted := len(s.Disputes) > 0 && s.SlashedUzen > 0; convicted != (n > 0) {
+			t.Errorf("%d liars: %d disputes, %d slashed", n, len(s.Disputes), s.SlashedUzen)
+		}
+		page, err := os.ReadFile(filepath.Join(out, rundir.FileReport))
+		if err != nil || !strings.Contains(string(page), "work unit 2 (stage 2 of replica 0)") ||
+			!strings.Contains(string(page), "3 of a replica; replicas: 1, microbatches a step: 4") {
+			t.Errorf("the report names no stages, %v", err)
+		}
+		v, err := verify.Run(t.Context(), out, verify.Options{})
 		if err != nil || v.StateRoot != whole.StateRoot {
 			t.Errorf("verified %+v, %v", v, err)
 		}
@@ -59,6 +62,7 @@ func TestStagesAreUnits(t *testing.T) {
 
 // Stages that diverge exchange values that are not finite like others, and the run ends for that.
 func TestStagesThatDiverge(t *testing.T) {
+	onlyLong(t)
 	t.Parallel()
 	j := staged(t, "parallel.replicas=1")
 	j.Training.LearningRate, j.Training.Optimizer.WeightDecay = 1000, 1

@@ -33,6 +33,7 @@ func TestEveryBenchIsQuick(t *testing.T) {
 
 // Each bench runs in a process of its own; one that fails keeps no other from running, and gives all its exit code.
 func TestBenchAll(t *testing.T) {
+	onlyLong(t)
 	code, stdout, stderr := starling(t, "bench", "all", "--quick", "--only", "matmul,operations", "-o", "json")
 	var all struct {
 		Benches []struct {

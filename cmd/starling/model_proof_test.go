@@ -74,6 +74,7 @@ func makeProof(t *testing.T) proofFiles {
 
 // A proof is made and checked, in parts by parties that know more and more, and is about no other folder.
 func TestModelProof(t *testing.T) {
+	onlyLong(t)
 	p := makeProof(t)
 	key, other := filepath.Join(p.keys, "verifying.key"), adapterFolder(t, p.base, 6)
 	bad, text := filepath.Join(t.TempDir(), "bad.proof"), filepath.Join(t.TempDir(), "text.proof")

@@ -350,6 +350,7 @@ func TestTrainTutorial(t *testing.T) {
 }
 
 func TestResearchTutorial(t *testing.T) {
+	onlyLong(t)
 	p := play(t, "research.md", "awk")
 	type result struct {
 		StateRoot string  `json:"state_root"`
@@ -380,6 +381,7 @@ func TestResearchTutorial(t *testing.T) {
 
 // TestHospitalsTutorial trains on notes of five hospitals, each of which is a process.
 func TestHospitalsTutorial(t *testing.T) {
+	onlyLong(t)
 	p := play(t, "hospitals.md", "python3")
 	trained := p.read("train.txt")
 	if strings.Count(trained, ": 1000 notes, 3 updates, epsilon of a note ") != 5 ||
