@@ -19,7 +19,7 @@ func TestEveryBenchIsQuick(t *testing.T) {
 			t.Errorf("%s has no --quick", cmd.Name())
 		}
 	}
-	if !*long { // TestBenchAll runs two
+	if !*long {
 		return
 	}
 	for _, args := range [][]string{{"matmul"}, {"train", "--preset", "llama-10m"}, {"generate", "--preset", "llama-10m"},
