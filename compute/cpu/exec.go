@@ -8,6 +8,7 @@ package cpu
 
 import (
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"unsafe"
@@ -203,6 +204,9 @@ func (x *Exec) allocate() {
 			total += tensor.AlignUp(s.Bytes)
 		}
 	}
+	if total >= swept {
+		debug.FreeOSMemory()
+	}
 	x.block = mapped.New(total)
 	rest := x.block.Bytes
 	take := func(n int) []byte {
@@ -242,6 +246,11 @@ func (x *Exec) Release() {
 // worthwhile is the size from which on memory is given back between runs. To take it again costs a run less than a
 // thousandth of its time.
 const worthwhile = 32 << 20
+
+// swept is the size from which on memory that lasts from run to run is taken once garbage has left the process: the
+// collector does not see this memory, and would let garbage lie beside it. That takes less time than to fill the memory
+// with zeros.
+const swept = 128 << 20
 
 // needs is what the steps need of a worker.
 func needs(steps []boundStep) (scratch, registers int) {

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"testing"
 
+	"github.com/starling-network/starling/compute/lower"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/program/programtest"
 	"github.com/starling-network/starling/compute/tensor"
@@ -83,5 +85,19 @@ func TestOutputsDoNotShareAnInput(t *testing.T) {
 	if err := e.RunInto(map[string]*tensor.Tensor{"x": one},
 		map[string]*tensor.Tensor{"Neg": one, "Abs": one}); !errors.Is(err, program.ErrInput) {
 		t.Errorf("two outputs in one tensor: %v", err)
+	}
+}
+
+// Garbage leaves the process before memory for runs is taken, if that is much.
+func TestSwept(t *testing.T) {
+	for bytes, want := range map[int]uint32{swept - tensor.Align: 0, swept: 1} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		x := &Exec{plan: &lower.Plan{Arena: bytes}}
+		x.allocate()
+		x.Release()
+		if runtime.ReadMemStats(&after); after.NumForcedGC-before.NumForcedGC != want {
+			t.Errorf("%d collections before %d bytes were taken", after.NumForcedGC-before.NumForcedGC, bytes)
+		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"unsafe"
 
 	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/mapped"
+	"github.com/starling-network/starling/compute/tensor"
 )
 
 // tiling is how a path cuts products.
@@ -51,8 +53,35 @@ type tiles struct {
 
 // workspace is the memory of one blocked product.
 type workspace struct {
-	a, b []float32
+	a, b buffer
 	edge [maxEdge]float32
+}
+
+// buffer is memory that grows. What it has grown out of leaves the process at once.
+type buffer struct {
+	block *mapped.Block // nil: none yet
+}
+
+// room returns the first n elements, contents undefined. A new block has room for a few more, which take no memory
+// until they are written, so that the sizes of the products of a program do not each take one.
+func (b *buffer) room(n int) []float32 {
+	if b.block == nil || len(b.block.Bytes) < 4*n {
+		b.free()
+		b.block = mapped.New(4 << bits.Len(uint(n-1)))
+	}
+	return tensor.As[float32](b.block.Bytes[:4*n])
+}
+
+func (b *buffer) free() {
+	if b.block != nil {
+		b.block.Free()
+		b.block = nil
+	}
+}
+
+func (w *workspace) free() {
+	w.a.free()
+	w.b.free()
 }
 
 // workspaces are those that no product uses, as many as there are processors at most.
@@ -78,23 +107,19 @@ func (w *workspace) leave() {
 	defer workspaces.Unlock()
 	if len(workspaces.free) < kernel.Cores {
 		workspaces.free = append(workspaces.free, w)
+		return
 	}
+	w.free()
 }
 
 // Release gives back the memory that products have packed their operands in. The next ones take it again.
 func Release() {
 	workspaces.Lock()
 	defer workspaces.Unlock()
-	workspaces.free = nil
-}
-
-// room returns s resized to n elements, contents undefined. A new one has room for a few more, so that the sizes of the
-// products of a program do not each leave one behind.
-func room(s []float32, n int) []float32 {
-	if cap(s) < n {
-		return make([]float32, n, 1<<bits.Len(uint(n-1)))
+	for _, w := range workspaces.free {
+		w.free()
 	}
-	return s[:n]
+	workspaces.free = nil
 }
 
 // blocked computes p with tile kernels over packed blocks (Goto and van de Geijn, Anatomy of high-performance matrix
@@ -118,8 +143,8 @@ func (p product) blocked() {
 func (p product) chunk(w *workspace, add bool) {
 	s := &tilings[p.path]
 	panels := (p.n + s.cols - 1) / s.cols
-	w.b = room(w.b, panels*s.cols*p.k)
-	p.packB(w.b, panels)
+	packed := w.b.room(panels * s.cols * p.k)
+	p.packB(packed, panels)
 	t := tiles{bRow: s.cols * 4, k: p.k}
 	for i := 0; i < p.m; i += s.blockRows {
 		rows := min(s.blockRows, p.m-i)
@@ -130,8 +155,8 @@ func (p product) chunk(w *workspace, add bool) {
 			p.packA(w, a, rows, &t)
 		}
 		for j := range panels {
-			t.b = unsafe.Pointer(&w.b[j*s.cols*p.k])
-			t.next = unsafe.Pointer(&w.b[(j+1)%panels*s.cols*p.k])
+			t.b = unsafe.Pointer(&packed[j*s.cols*p.k])
+			t.next = unsafe.Pointer(&packed[(j+1)%panels*s.cols*p.k])
 			p.panel(w, &t, i, j*s.cols, add)
 		}
 	}
@@ -230,33 +255,33 @@ func (p product) packA(w *workspace, a matrix, rows int, t *tiles) {
 	height := tilings[p.path].rows
 	if a.col == 1 {
 		stride := p.k + panelPad
-		w.a = room(w.a, rows*stride)
+		packed := w.a.room(rows * stride)
 		for i := range rows {
-			copy(w.a[i*stride:][:p.k], a.data[i*a.row:])
+			copy(packed[i*stride:][:p.k], a.data[i*a.row:])
 		}
-		t.a, t.aRow, t.aCol, t.aTile = unsafe.Pointer(&w.a[0]), stride*4, 4, stride*4*height
+		t.a, t.aRow, t.aCol, t.aTile = unsafe.Pointer(&packed[0]), stride*4, 4, stride*4*height
 		return
 	}
 	stride := p.k*height + panelPad
-	w.a = room(w.a, (rows/height+1)*stride)
-	t.a, t.aRow, t.aCol, t.aTile = unsafe.Pointer(&w.a[0]), 4, height*4, stride*4
+	packed := w.a.room((rows/height + 1) * stride)
+	t.a, t.aRow, t.aCol, t.aTile = unsafe.Pointer(&packed[0]), 4, height*4, stride*4
 	done, whole := 0, rows/height
 	switch {
 	case a.row != 1:
 	case p.path == kernel.AVX512:
 		done = rows
 		if whole > 0 {
-			slivers512(&w.a[0], &a.data[0], stride*4, a.col*4, whole, p.k, 1<<height-1)
+			slivers512(&packed[0], &a.data[0], stride*4, a.col*4, whole, p.k, 1<<height-1)
 		}
 		if edge := rows % height; edge > 0 {
-			slivers512(&w.a[whole*stride], &a.data[whole*height], stride*4, a.col*4, 1, p.k, 1<<edge-1)
+			slivers512(&packed[whole*stride], &a.data[whole*height], stride*4, a.col*4, 1, p.k, 1<<edge-1)
 		}
 	case whole > 0:
 		done = whole * height
-		slivers6(&w.a[0], &a.data[0], stride*4, a.col*4, whole, p.k)
+		slivers6(&packed[0], &a.data[0], stride*4, a.col*4, whole, p.k)
 	}
 	for i := done; i < rows; i++ {
-		panel := w.a[i/height*stride+i%height:]
+		panel := packed[i/height*stride+i%height:]
 		for l := range p.k {
 			panel[l*height] = a.data[i*a.row+l*a.col]
 		}

@@ -14,13 +14,13 @@ func (p product) isRow() bool {
 func (p product) row() {
 	w := takeWorkspace()
 	defer w.leave()
-	w.a = room(w.a, p.k)
-	for k := range w.a {
-		w.a[k] = p.a.data[k*p.a.col]
+	row := w.a.room(p.k)
+	for k := range row {
+		row[k] = p.a.data[k*p.a.col]
 	}
 	whole := p.n &^ 15
 	for k := 0; k < p.k; k += ChunkK {
-		a, add := w.a[k:min(k+ChunkK, p.k)], p.add || k > 0
+		a, add := row[k:min(k+ChunkK, p.k)], p.add || k > 0
 		for j := 0; j < whole; j += rowBlock {
 			c, b := p.c.data[j:min(j+rowBlock, whole)], p.b.from(k, j)
 			if p.b.col == 1 {
