@@ -89,6 +89,13 @@ func tighten(users *int) (restore func()) {
 	return sync.OnceFunc(func() { add(-1) })
 }
 
+// Start is what a process has resident before its work, in bytes: after sweep, which it does, its code, the types that it
+// has registered, and the collector's own; 0 where that is not known.
+func Start() uint64 {
+	sweep()
+	return resident()
+}
+
 // sweep gives back what the steps of a process up to here have left, as those that make a job ready: garbage, and the
 // pages of the program's file, which are mapped again when they are needed.
 func sweep() {

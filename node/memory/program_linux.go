@@ -28,6 +28,17 @@ func dropProgram() {
 	}
 }
 
+// resident is the memory that this process has resident now, in bytes.
+func resident() (bytes uint64) {
+	if text, err := os.ReadFile("/proc/self/statm"); err == nil {
+		var all, pages uint64
+		if n, _ := fmt.Sscan(string(text), &all, &pages); n == 2 {
+			bytes = pages * uint64(os.Getpagesize())
+		}
+	}
+	return bytes
+}
+
 // program is where the file of this program is mapped and cannot be written to.
 var program = sync.OnceValue(func() []span {
 	file, err := os.Readlink("/proc/self/exe")

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"os"
+	"runtime"
 	"reflect"
 	"testing"
 )
@@ -46,5 +47,18 @@ func TestDropProgram(t *testing.T) {
 	dropProgram()
 	if err := os.WriteFile(t.TempDir()+"/x", maps, 0o600); err != nil {
 		t.Error(err)
+	}
+}
+
+// The start of a process does not count garbage, and is below its peak.
+func TestStart(t *testing.T) {
+	garbage := make([]byte, 64<<20)
+	for i := range garbage {
+		garbage[i] = 1
+	}
+	before := resident()
+	runtime.KeepAlive(garbage)
+	if start := Start(); start == 0 || start > before-uint64(len(garbage))/2 || start > Peak() {
+		t.Errorf("%d bytes at the start, %d with garbage, %d at the most", start, before, Peak())
 	}
 }

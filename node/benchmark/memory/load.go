@@ -16,6 +16,7 @@ import (
 // LoadReport is the memory of loading the last checkpoint of a run in a process of its own.
 type LoadReport struct {
 	State   uint64  `json:"state_bytes"` // of the checkpoint
+	Start   uint64  `json:"start_bytes"` // memory.Start of this process
 	Peak    uint64  `json:"peak_bytes"`  // of this process
 	Seconds float64 `json:"seconds"`
 }
@@ -24,6 +25,7 @@ type LoadReport struct {
 func Load(ctx context.Context, dir string) (*LoadReport, error) {
 	defer memory.Pace(0)()
 	defer memory.Bare()()
+	start := memory.Start()
 	o := &rundir.OutDir{Path: dir}
 	if err := o.ReadRun(); err != nil {
 		return nil, benchmark.Unusable(dir, err)
@@ -64,7 +66,8 @@ func Load(ctx context.Context, dir string) (*LoadReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &LoadReport{Seconds: benchmark.Rounded(time.Since(begin).Seconds(), 3), Peak: memory.Peak()}
+	r := &LoadReport{Seconds: benchmark.Rounded(time.Since(begin).Seconds(), 3), Start: start,
+		Peak: memory.Peak()}
 	for _, t := range c.Tensors() {
 		r.State += uint64(t.Shape.Bytes())
 	}

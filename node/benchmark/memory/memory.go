@@ -19,7 +19,7 @@ import (
 	"github.com/starling-network/starling/node/memory"
 )
 
-// Bars.
+// Bars. Those of a unit, a loaded checkpoint and a verification are of what a process has above its start.
 const (
 	ofPlan      = 1.25    // of an embedded network
 	largestRun  = 6000    // MB, of that of a model of 88 M parameters
@@ -97,6 +97,7 @@ type Run struct {
 	Plan    uint64  `json:"plan_bytes,omitempty"` // the planned bytes; 0: there is no plan
 	Peak    uint64  `json:"peak_bytes"`
 	State   uint64  `json:"state_bytes,omitempty"` // of the model and its optimizer
+	Start   uint64  `json:"start_bytes,omitempty"` // of the peak, what a process has before its work (memory.Start)
 	Disk    int64   `json:"disk_bytes,omitempty"`  // that the plan says
 	Seconds float64 `json:"seconds"`
 
@@ -227,13 +228,12 @@ func (m *measurement) train(ctx context.Context, z Size) error {
 	if err != nil {
 		return err
 	}
-	state := u.State
 	r, err := m.run(ctx, "network of "+z.Name, nil,
 		append([]string{"train", path, "--dir", out, "--no-web", "--no-input"}, flags...)...)
 	if err != nil {
 		return err
 	}
-	r.Plan, r.State, r.Disk = plan.Placement.Memory, state, plan.Disk
+	r.Plan, r.State, r.Disk = plan.Placement.Memory, u.State, plan.Disk
 	m.Runs = append(m.Runs, r)
 	m.Bars = append(m.Bars, benchmark.AtMost(r.Name+" / plan", ratio(r.Peak, r.Plan), ofPlan))
 	if z.Name == "88M" {
@@ -245,9 +245,9 @@ func (m *measurement) train(ctx context.Context, z Size) error {
 	if r, err = m.run(ctx, "verify "+z.Name, nil, "job", "verify", out); err != nil {
 		return err
 	}
-	r.State = state
+	r.State, r.Start = u.State, u.Start
 	m.Runs = append(m.Runs, r)
-	m.Bars = append(m.Bars, benchmark.AtMost(r.Name+" / state", ratio(r.Peak, state), states))
+	m.Bars = append(m.Bars, benchmark.AtMost(r.Name+" above its start / state", r.above(r.State), states))
 	return nil
 }
 
@@ -258,9 +258,9 @@ func (m *measurement) load(ctx context.Context, z Size, out string) error {
 	if err != nil {
 		return err
 	}
-	r.State = l.State
+	r.State, r.Start = l.State, l.Start
 	m.Runs = append(m.Runs, r)
-	m.Bars = append(m.Bars, benchmark.AtMost(r.Name+" / checkpoint", ratio(r.Peak, l.State), loaded))
+	m.Bars = append(m.Bars, benchmark.AtMost(r.Name+" above its start / checkpoint", r.above(l.State), loaded))
 	return nil
 }
 
@@ -270,9 +270,10 @@ func (m *measurement) unit(ctx context.Context, z Size, path string, flags []str
 	if err != nil {
 		return u, err
 	}
-	r.Plan, r.State = u.Needs, u.State
+	r.Plan, r.State, r.Start = u.Needs, u.State, u.Start
 	m.Runs = append(m.Runs, r)
-	m.Bars = append(m.Bars, benchmark.AtMost(r.Name+" / what it computes with", ratio(r.Peak, u.Needs), oneWorker))
+	m.Bars = append(m.Bars,
+		benchmark.AtMost(r.Name+" above its start / what it computes with", r.above(u.Needs), oneWorker))
 	if len(flags) > 0 {
 		return u, nil // PyTorch has no optimizer with these settings
 	}
@@ -339,5 +340,8 @@ func measured(name string, process *exec.Cmd) (Run, error) {
 	}
 	return r, err
 }
+
+// above is the peak above the start, as a part of some bytes.
+func (r Run) above(bytes uint64) float64 { return ratio(r.Peak-min(r.Start, r.Peak), bytes) }
 
 func ratio(a, b uint64) float64 { return float64(a) / float64(max(b, 1)) }

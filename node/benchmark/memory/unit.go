@@ -16,12 +16,14 @@ import (
 type UnitReport struct {
 	Needs uint64 `json:"needs_bytes"` // weights, gradients, moments, and the other values of a step, as planned
 	State uint64 `json:"state_bytes"` // weights, and the state of the optimizer
+	Start uint64 `json:"start_bytes"` // memory.Start of this process
 	Peak  uint64 `json:"peak_bytes"`  // of this process
 }
 
 // Unit computes the first unit of a job in this process.
 func Unit(ctx context.Context, j *job.Job) (*UnitReport, error) {
 	defer memory.Pace(0)()
+	start := memory.Start()
 	b, err := prepare.New(j)
 	if err != nil {
 		return nil, err
@@ -48,5 +50,6 @@ func Unit(ctx context.Context, j *job.Job) (*UnitReport, error) {
 	if _, err := task.Run(b.Genesis, 0, from, func(uint32, float32) error { return ctx.Err() }); err != nil {
 		return nil, err
 	}
-	return &UnitReport{Needs: prepare.UnitMemory(b, exec), State: uint64(b.Size().State()), Peak: memory.Peak()}, nil
+	return &UnitReport{Needs: prepare.UnitMemory(b, exec), State: uint64(b.Size().State()), Start: start,
+		Peak: memory.Peak()}, nil
 }
