@@ -2,8 +2,8 @@ package memory
 
 import (
 	"os"
-	"runtime"
 	"reflect"
+	"runtime"
 	"testing"
 )
 
