@@ -2,6 +2,7 @@ package verify
 
 import (
 	"context"
+	"slices"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/tensor"
@@ -94,7 +95,7 @@ func (v *verification) unpack(base *train.Checkpoint, s sent) ([]*tensor.Tensor,
 // applied takes the updates that the checkpoint after another is made of.
 func (v *verification) applied(base *train.Checkpoint) (cids []string, deltas [][]*tensor.Tensor, err error) {
 	n := len(v.b.Spec.Applied(base.Round)) * int(v.b.Spec.Units)
-	for _, s := range v.sent[:n] {
+	for _, s := range v.take(n) {
 		delta := s.tolerated
 		if delta == nil {
 			if delta, err = v.unpack(base, s); err != nil {
@@ -104,8 +105,15 @@ func (v *verification) applied(base *train.Checkpoint) (cids []string, deltas []
 		}
 		cids, deltas = append(cids, s.cid), append(deltas, delta)
 	}
-	v.sent = v.sent[n:]
 	return cids, deltas, nil
+}
+
+// take removes and returns the oldest updates. An empty slice of an array keeps what is in the array.
+func (v *verification) take(n int) []sent {
+	first := slices.Clone(v.sent[:n])
+	clear(v.sent[:n])
+	v.sent = v.sent[n:]
+	return first
 }
 
 // lay moves an update out of memory until its parameters are combined, if they are combined one by one.
