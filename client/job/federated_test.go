@@ -72,13 +72,14 @@ func TestExampleNoise(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := j.Federated.ExampleNoise; !n.On() || n.Clip != 1 || n.Delta != 1e-5 || n.Rate(25) != 0.25 || n.Rate(200) != 1 {
+	if n := j.Federated.ExampleNoise; !n.On() || n.Clip != 1 || n.Delta != 1e-5 {
 		t.Errorf("%+v", n)
 	}
 	for _, set := range [][]string{{"federated.example_noise.min_examples=7"},
 		{"federated.example_noise.min_examples=null"}, {"task=language", "federated.classes=null"},
 		{"strategy.method=fedprox"}, {"training.micro_batch_size=1"},
-		{"federated.weights=examples", "federated.full_examples=100"}, {"federated.example_noise.multiplier=4.1"}} {
+		{"federated.weights=examples", "federated.full_examples=100"}, {"federated.example_noise.multiplier=4.1"},
+		{"federated.example_noise.multiplier=1.0e-7"}, {"federated.noise.multiplier=1.0e-200"}} {
 		if _, err := Federated([]byte(federated), "f.yaml", append(append([]string{}, on...), set...)...); err == nil {
 			t.Errorf("%s is taken", set)
 		} else {

@@ -85,7 +85,7 @@ func (c *Corpus) Batch(dst []int32, a Address, seqLen int) error {
 		return err
 	}
 	for ; len(dst) > 0; dst, place = dst[seqLen+1:], place+1 {
-		c.Train.copyTo(dst[:seqLen+1], int(a.window(place, uint64(n)))*seqLen)
+		c.Train.CopyTo(dst[:seqLen+1], int(a.window(place, uint64(n)))*seqLen)
 	}
 	return nil
 }
@@ -111,7 +111,7 @@ func (c *Corpus) ValBatches(batch, seqLen, limit int) [][]int32 {
 	for i := range out {
 		out[i] = make([]int32, batch*(seqLen+1))
 		for j := range batch {
-			c.Val.copyTo(out[i][j*(seqLen+1):][:seqLen+1], valWindow(n, i*batch+j, len(out)*batch)*seqLen)
+			c.Val.CopyTo(out[i][j*(seqLen+1):][:seqLen+1], valWindow(n, i*batch+j, len(out)*batch)*seqLen)
 		}
 	}
 	return out

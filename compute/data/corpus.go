@@ -63,8 +63,8 @@ func (t Tokens) append(ids []uint32) Tokens {
 	return t
 }
 
-// copyTo fills dst with the tokens from position at.
-func (t Tokens) copyTo(dst []int32, at int) {
+// CopyTo fills dst with the tokens from position at. There have to be as many.
+func (t Tokens) CopyTo(dst []int32, at int) {
 	for i := range dst {
 		dst[i] = int32(t.At(at + i))
 	}

@@ -56,6 +56,8 @@ type Trainer struct {
 	trained          []optimizer.Tensor
 	in, grads        map[string]*tensor.Tensor
 	list             []*tensor.Tensor // of grads, in the order of trained
+	sum              []int64          // of the gradients of a step, on the grid
+	noise            []uint32
 }
 
 var _ train.Executor = (*Trainer)(nil)
@@ -93,6 +95,11 @@ func New(step *program.Program, o optimizer.Optimizer, t Terms, examples Example
 	if err != nil {
 		return nil, err
 	}
+	elements := 0
+	for _, g := range x.list {
+		elements += len(g.F32())
+	}
+	x.sum, x.noise = make([]int64, elements), make([]uint32, elements)
 	x.grads["loss"] = tensor.Scalar(0)
 	x.in["tokens"] = tensor.New(shapes["tokens"])
 	if x.gradient, err = cpu.Compile(gradients, threads); err != nil {
@@ -125,20 +132,19 @@ func (x *Trainer) Step(_ []int32, dice *tensor.Tensor, lr, c1, c2 float32) (loss
 	if err != nil {
 		return 0, err
 	}
-	noise := make([]uint32, len(sum))
+	clear(x.noise)
 	if x.scale > 0 {
 		key := prg.Derive(x.seed[:], "starling/dpsgd/noise", binary.LittleEndian.AppendUint64(nil, x.step))
-		if err := discrete.Add(noise, x.scale, key); err != nil {
+		if err := discrete.Add(x.noise, x.scale, key); err != nil {
 			return 0, err
 		}
 	}
 	x.step++
 	in := map[string]*tensor.Tensor{"lr": tensor.Scalar(lr), "c1": tensor.Scalar(c1), "c2": tensor.Scalar(c2)}
 	unit, at := x.Clip/(fixedpoint.Unit*x.Lot), 0
-	for i, t := range x.trained {
-		g := tensor.New(t.Shape)
+	for i, g := range x.list { // they hold the gradient of the last example, which is no longer needed
 		for k := range g.F32() {
-			g.F32()[k] = float32(float64(sum[at]+int64(int32(noise[at]))) * unit)
+			g.F32()[k] = float32(float64(sum[at]+int64(int32(x.noise[at]))) * unit)
 			at++
 		}
 		in[optimizer.Gradient+x.trained[i].Name] = g
@@ -146,7 +152,9 @@ func (x *Trainer) Step(_ []int32, dice *tensor.Tensor, lr, c1, c2 float32) (loss
 	out := map[string]*tensor.Tensor{"grad_norm": tensor.Scalar(0)}
 	for _, n := range x.names {
 		in[n] = x.in[n]
-		out[n] = tensor.New(in[n].Shape)
+		if out[n] = in[n]; !x.update.Shares(n, n) {
+			out[n] = tensor.New(in[n].Shape)
+		}
 	}
 	if err := x.update.RunInto(in, out); err != nil {
 		return 0, err
@@ -160,11 +168,8 @@ func (x *Trainer) Step(_ []int32, dice *tensor.Tensor, lr, c1, c2 float32) (loss
 // drawn is the sum of the clipped gradients of the examples of a step, on the grid, and their mean loss. An example
 // whose gradient is not finite counts as one without a gradient.
 func (x *Trainer) drawn(dice *tensor.Tensor) (sum []int64, loss float32, err error) {
-	elements := 0
-	for _, g := range x.list {
-		elements += len(g.F32())
-	}
-	sum = make([]int64, elements)
+	sum = x.sum
+	clear(sum)
 	in := map[string]*tensor.Tensor{}
 	for _, name := range x.reads {
 		if in[name] = x.in[name]; name == "dice" {

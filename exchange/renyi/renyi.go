@@ -17,28 +17,34 @@ type Loss [last - 1]float64
 
 // Gaussian is the loss of the Gaussian mechanism with noise of sigma times the sensitivity. Of mechanisms that each see
 // a participant with probability q, drawn independently and unknown to the adversary, it is the sampled Gaussian
-// mechanism (Mironov, Talwar and Zhang 2019, section 3.3); q of 1 is the plain mechanism.
+// mechanism (Mironov, Talwar and Zhang 2019, section 3.3); q of 1 is the plain mechanism. Noise so near zero that
+// float64 has no number for the loss gives +Inf, and so does none.
 func Gaussian(q, sigma float64) (l Loss) {
+	if q == 0 {
+		return l
+	}
+	twice := 2 * sigma * sigma
 	for i := range l {
 		a := float64(i + 2)
-		if q == 1 {
-			l[i] = a / (2 * sigma * sigma)
-			continue
+		switch {
+		case twice == 0:
+			l[i] = math.Inf(1)
+		case q == 1:
+			l[i] = a / twice
+		default:
+			l[i] = sampled(a, q, twice) / (a - 1)
 		}
-		l[i] = sampled(a, q, sigma) / (a - 1)
 	}
 	return l
 }
 
-// sampled is the logarithm of the sum over k of binomial(a,k)·(1-q)^(a-k)·q^k·exp((k²-k)/(2·sigma²)).
-func sampled(a, q, sigma float64) float64 {
-	if q == 0 {
-		return 0
-	}
+// sampled is the logarithm of the sum over k of binomial(a,k)·(1-q)^(a-k)·q^k·exp((k²-k)/twice), where twice is twice
+// the variance.
+func sampled(a, q, twice float64) float64 {
 	in, out := detmath.Log64(q), detmath.Log64(1-q)
 	choose, sum := 0.0, math.Inf(-1)
 	for k := 0.0; k <= a; k++ {
-		sum = logAdd(sum, choose+float64((a-k)*out)+float64(k*in)+(k*k-k)/(2*sigma*sigma))
+		sum = logAdd(sum, choose+float64((a-k)*out)+float64(k*in)+(k*k-k)/twice)
 		choose += detmath.Log64(a-k) - detmath.Log64(k+1)
 	}
 	return sum
@@ -49,7 +55,7 @@ func logAdd(x, y float64) float64 {
 	if x < y {
 		x, y = y, x
 	}
-	if math.IsInf(y, -1) {
+	if math.IsInf(y, -1) || math.IsInf(x, 1) {
 		return x
 	}
 	return x + detmath.Log64(1+detmath.Exp64(y-x))
@@ -57,6 +63,9 @@ func logAdd(x, y float64) float64 {
 
 // Times is the loss of n uses of a mechanism.
 func (l Loss) Times(n float64) Loss {
+	if n == 0 {
+		return Loss{}
+	}
 	for i := range l {
 		l[i] *= n
 	}

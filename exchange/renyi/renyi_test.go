@@ -38,3 +38,18 @@ func TestComposition(t *testing.T) {
 		t.Errorf("two uses cost %v, one %v", twice, once)
 	}
 }
+
+// Noise near zero bounds nothing: its loss is infinite, and never NaN, which every budget would pass.
+func TestNoiseNearZero(t *testing.T) {
+	for _, sigma := range []float64{0, 1e-300, 1e-155, 1e-154, 1e-100} {
+		for _, q := range []float64{1e-300, 0.01, 0.5, 1} {
+			l := Gaussian(q, sigma)
+			if e := l.Times(3).Epsilon(1e-5); !(e > 1e6) {
+				t.Errorf("epsilon is %v of a rate of %v and noise of %v", e, q, sigma)
+			}
+			if l.Times(0) != (Loss{}) {
+				t.Errorf("no use of noise %v at rate %v has a loss", sigma, q)
+			}
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/starling-network/starling/client/job/owners"
+	"github.com/starling-network/starling/exchange/dpsgd"
 	"github.com/starling-network/starling/exchange/federated"
 	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/measured"
@@ -142,7 +143,8 @@ func (c *Coordinator) report() *Report {
 		r.Epsilon = &e
 	}
 	if n := f.ExampleNoise; n.On() {
-		use.ExampleNoise, use.Rate, use.Steps = n.Multiplier, n.Rate(c.b.Job.WorkerBatch()), c.b.Spec.Steps
+		use.ExampleNoise, use.Steps = n.Multiplier, c.b.Spec.Steps
+		use.Rate = dpsgd.Terms{Lot: float64(c.b.Job.WorkerBatch())}.Rate(n.MinExamples)
 		r.Example = &Example{Epsilon: federated.Epsilon(federated.OfExample, n.Delta, use), Delta: n.Delta, Rate: use.Rate,
 			Steps: most * use.Steps}
 	}

@@ -46,6 +46,15 @@ func federated(c *checker) {
 			c.Task), "owners that lack a class need the list of all, each once; other tasks have none",
 			"list the names of all classes where task is classify, and nowhere else")
 	}
+	for _, n := range []struct {
+		path       string
+		multiplier float64
+	}{{at + ".noise.multiplier", f.Noise.Multiplier}, {at + ".example_noise.multiplier", f.ExampleNoise.Multiplier}} {
+		if n.multiplier > 0 && n.multiplier < leastNoise && !c.bad(n.path) {
+			c.report(n.path, problem.BadValue, fmt.Sprintf("%s is %g", n.path, n.multiplier), "noise below one step of the "+
+				"grid of updates protects nothing", fmt.Sprintf("use at least %g, or 0 for no noise", leastNoise))
+		}
+	}
 	exampleNoise(c, f.ExampleNoise)
 	for _, p := range []string{"resources", "budget", "checkpoint", "tracking", "notify", "eval.prompts", "eval.tasks",
 		"output.push", "output.license", "strategy.verification", "strategy.aggregation"} {
@@ -85,6 +94,9 @@ func federated(c *checker) {
 		}
 	}
 }
+
+// leastNoise is the least multiplier of noise that is not 0: one step of the grid of package fixedpoint is 2^-22.
+const leastNoise = 1e-6
 
 // exampleNoise checks the keys about noise for single examples.
 func exampleNoise(c *checker, n owners.ExampleNoise) {

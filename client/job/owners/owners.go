@@ -34,11 +34,6 @@ type ExampleNoise struct {
 // On reports whether there is noise for examples.
 func (n ExampleNoise) On() bool { return n.Multiplier > 0 }
 
-// Rate is the largest probability that an example is in a step of a number of examples on average.
-func (n ExampleNoise) Rate(batch int) float64 {
-	return min(1, float64(batch)/float64(max(1, n.MinExamples)))
-}
-
 // Weights of owners.
 const Equal, ByExamples = "equal", "examples"
 

@@ -25,9 +25,9 @@ import (
 // Command is starling job federated.
 func Command(c *terminal.Console) *cobra.Command {
 	return usage.Group("federated", "Train one model on data that stay with their owners",
-		`Train one model on data that stay with their owners. A coordinator holds the model; owners connect to it, train on
-their own data, and send updates under masks, so that it learns their sum alone. docs/federated.md says what this
-protects from whom, and what not.`,
+		`Train one model on data that stay with their owners. A coordinator holds the model. Owners connect to it, train on
+their own data, and send updates under masks, so that the coordinator learns only the sum of the updates.
+docs/security.md lists which observer learns something, and which does not.`,
 		serveCommand(c), joinCommand(c), ledgerCommand(c))
 }
 

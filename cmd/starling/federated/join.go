@@ -27,17 +27,19 @@ func joinCommand(c *terminal.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "join URL --data DIR --home DIR [--epsilon E --delta D --unit UNIT] [--known FILE]",
 		Short: "Train on data of your own for a coordinator",
-		Long: `Take part in the job of a coordinator with the data of a folder, which stay in this process: the patterns of
-the job file are below --data, and none that leaves it is read. The process connects to the coordinator, and takes no
-connection.
+		Long: `Train on the data of a folder in the rounds of a coordinator. The data stay in this process. The patterns of the job
+file are looked up below --data, and a pattern that leaves this folder is refused. The process connects to the
+coordinator, and accepts no connection.
 
-A round sends one update, clipped, with noise if the job asks for it, and under masks that cancel in the sum. --home
-holds the key of the owner and its ledger: what its data were used for, and the last round of each job, which is
-answered once. With --epsilon, a job that would exceed this budget, together with all jobs before, is refused before
-it starts. The budget is of all data of the owner against none, or with --unit example of one example against none.
+In each round the owner sends one update. The update is clipped, has noise if the job asks for noise, and is hidden
+under masks that cancel in the sum. --home holds the key of the owner and its ledger. The ledger lists the jobs that the
+data were used for, and the last round of each job: an owner sends at most one update in a round.
 
---known lists the keys of owners that you know: updates are then sent to rounds alone in which as many of them take part
-as federated.min_cohort says. Without it, a coordinator that invents owners can read the update.
+--epsilon is a budget for all jobs on the data of this owner together. A job that would exceed the budget is refused
+before it starts. The budget protects all data of the owner as one, or with --unit example each example by itself.
+
+--known lists the keys of owners that you know. The owner then sends its update only in a round in which at least
+federated.min_cohort of them take part. Without this list, a coordinator that invents owners can read the update.
 
 With -o json: {"job","name","owner","examples","sent","lost","epsilon","example_epsilon","delta"}.`,
 		Example: `  starling job federated join http://127.0.0.1:8766 --data hospital-1 --home owner-1
@@ -122,7 +124,7 @@ func client(address, ca string) (*http.Client, error) {
 // spent is an epsilon for people.
 func spent(epsilon *float64, delta float64) string {
 	if epsilon == nil {
-		return "unbounded: a job had no noise for it"
+		return "unbounded: a job had no noise that protects it"
 	}
 	return fmt.Sprintf("%.3f at delta %g", *epsilon, delta)
 }
@@ -133,9 +135,9 @@ func ledgerCommand(c *terminal.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ledger --home DIR [--delta D]",
 		Short: "Show the key of an owner, and what its data were used for",
-		Long: `Show the public key of an owner, which is made if there is none, the jobs that its data were used for, and
-the epsilon of all of them together, for all data of the owner and for one example: without a noise in one of them
-there is none.
+		Long: `Show the public key of an owner, the jobs that its data were used for, and the epsilon of all these jobs together:
+one for all data of the owner, and one for a single example. If a job had no noise for one of the two, that epsilon is
+unbounded. If the folder has no key, the command makes one.
 
 With -o json: {"owner","epsilon","example_epsilon","delta","jobs":[{"job","name","noise","rounds","example_noise",
 "rate","steps","last"}]}.`,

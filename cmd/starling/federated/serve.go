@@ -35,17 +35,19 @@ func serveCommand(c *terminal.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve JOB.yaml [--listen ADDRESS] [--tls-cert FILE --tls-key FILE]",
 		Short: "Coordinate a job on data of owners",
-		Long: `Hold the model of a job file of kind FederatedJob, and play its rounds with owners that join. Each round adds
-the updates of the owners that answer, under masks, and moves the model by their mean. A round of too few owners has
-no sum, and the next one begins.
+		Long: `Hold the model of a job file of kind FederatedJob, and train it in rounds with the owners that join. In each round the
+coordinator adds the updates of the owners that answer, under masks, and moves the model by their mean. If too few
+owners answer, the round has no sum, the model stays as it was, and the next round begins.
 
-The datasets of the job file are a sample of the schema that may be public: the training step is made for it, and the
-loss of each round is measured on the part of it that is held out.
+The datasets of the job file are a sample that may be public. The training step is made from this sample, and the loss
+after each round is measured on its held-out part.
 
-The folder of the run holds the checkpoint, a line for each round, the report, and in the end the model. The same
-command continues a run that was cut off; the round under way then has no sum, because owners answer a round once.
+The folder of the run holds the checkpoint, a line for each round, the report, and in the end the model. After an
+interruption the same command continues the run. The round that was interrupted has no sum, because an owner sends at
+most one update in a round.
 
-Beyond the loopback --tls-cert and --tls-key are needed. Without --owners, the first owners that connect take part.
+An address beyond the loopback needs --tls-cert and --tls-key. Without --owners, any owner may join until the job has
+as many as federated.owners.
 
 With -o json: {"job","name","dir","rounds","void","owners","min_cohort","dropouts","faults","epsilon","delta",
 "example":{"epsilon","delta","rate","steps"},"first_loss","final_loss","measured","assumptions"}.`,

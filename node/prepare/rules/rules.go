@@ -60,9 +60,7 @@ func Make(j *job.Job, t *tokenizer.Tokenizer, rows [][]int32) (rule []byte, ends
 func First(corpus *data.Corpus, length int) (rows [][]int32) {
 	for i := range min(Tries, corpus.Train.Len()/length) {
 		row := make([]int32, length)
-		for k := range row {
-			row[k] = int32(corpus.Train.At(i*length + k))
-		}
+		corpus.Train.CopyTo(row, i*length)
 		rows = append(rows, row)
 	}
 	return rows

@@ -1,5 +1,5 @@
 // Package inversion is an attack on updates: it looks for the images whose gradient a given one is (Zhu et al. 2019),
-// for a network that classifies digits. It shows what an update of few examples disnears. A search that finds nothing
+// for a network that classifies digits. It shows what an update of few examples discloses. A search that finds nothing
 // proves nothing.
 package inversion
 
@@ -9,56 +9,41 @@ import (
 	"slices"
 
 	"github.com/starling-network/starling/compute/cpu"
-	"github.com/starling-network/starling/compute/model"
-	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/vision"
 	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/philox"
-	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
-	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/compute/train/parts"
 	"github.com/starling-network/starling/exchange/dpsgd"
 	"github.com/starling-network/starling/exchange/prg"
 	"github.com/starling-network/starling/node/benchmark/privacy/digits"
+	"github.com/starling-network/starling/node/benchmark/privacy/network"
 )
 
 // Network is what an attacker knows: the program of a gradient, and the weights that it was computed at.
 type Network struct {
-	Shapes []tensor.Shape // of the trained tensors
-	step   *program.Program
-	exec   *cpu.Exec
-	in     map[string]*tensor.Tensor
-	grads  map[string]*tensor.Tensor
-	names  []string
+	*network.Network
+	exec  *cpu.Exec
+	in    map[string]*tensor.Tensor
+	grads map[string]*tensor.Tensor
 }
 
 // New is a convolutional network for digits, with weights that a seed draws.
 func New(seed uint64) (*Network, error) {
 	config := map[string]any{"conv_channels": []any{8}, "hidden_sizes": []any{16}, "pooling": "mean"}
-	v, err := vision.Parse(vision.CNN, config, digits.Size, digits.Labels())
+	of, err := network.New(vision.CNN, config, seed)
 	if err != nil {
 		return nil, err
 	}
-	task, err := model.Classify(v, model.Batch{Sequences: 1})
+	gradients, err := parts.Gradients(of.Step)
 	if err != nil {
 		return nil, err
 	}
-	step, err := task.TrainStep(optimizer.SGD{})
-	if err != nil {
-		return nil, err
-	}
-	gradients, err := parts.Gradients(step)
-	if err != nil {
-		return nil, err
-	}
-	n := &Network{step: step, in: map[string]*tensor.Tensor{}, grads: map[string]*tensor.Tensor{"loss": tensor.Scalar(0)}}
-	for name, w := range architecture.Init(v.Tensors(), seed) {
-		n.in[optimizer.Param+name] = w
-	}
-	for _, t := range v.Tensors() {
-		n.names = append(n.names, optimizer.Gradient+t.Name)
-		n.grads[optimizer.Gradient+t.Name], n.Shapes = tensor.New(t.Shape), append(n.Shapes, t.Shape)
+	n := &Network{Network: of, in: map[string]*tensor.Tensor{},
+		grads: map[string]*tensor.Tensor{"loss": tensor.Scalar(0)}}
+	for i, name := range n.Names {
+		n.in[optimizer.Param+name] = n.Weights[i]
+		n.grads[optimizer.Gradient+name] = tensor.New(n.Weights[i].Shape)
 	}
 	n.in["tokens"] = tensor.New(tensor.Make(tensor.Int32, 1, digits.Values+2))
 	n.exec, err = cpu.Compile(gradients, 1)
@@ -72,8 +57,8 @@ func (n *Network) Gradient(e digits.Example) ([]*tensor.Tensor, error) {
 		return nil, err
 	}
 	var list []*tensor.Tensor
-	for _, name := range n.names {
-		list = append(list, n.grads[name].Clone())
+	for _, name := range n.Names {
+		list = append(list, n.grads[optimizer.Gradient+name].Clone())
 	}
 	return list, nil
 }
@@ -140,28 +125,12 @@ func (n *Network) Search(ctx context.Context, gradient []float64, labels []int, 
 // Noisy is the update of a step on one example whose gradient is clipped and gets noise, as package dpsgd does for an
 // owner.
 func (n *Network) Noisy(e digits.Example, t dpsgd.Terms, seed prg.Key) ([]float64, error) {
-	x, err := dpsgd.New(n.step, optimizer.SGD{}, t, one{e}, seed, 1)
+	end, err := n.Private(t, one{e}, 1, 1, seed)
 	if err != nil {
 		return nil, err
 	}
-	var state []*tensor.Tensor
-	for _, name := range train.Params(n.step) {
-		state = append(state, n.in[optimizer.Param+name])
-	}
-	before := Flat(state)
-	if err := x.Begin(state); err != nil {
-		return nil, err
-	}
-	if _, err := x.Step(nil, nil, 1, 1, 1); err != nil {
-		return nil, err
-	}
-	for i, t := range state {
-		state[i] = tensor.New(t.Shape)
-	}
-	if err := x.State(state); err != nil {
-		return nil, err
-	}
-	for i, v := range Flat(state) {
+	before := Flat(n.Weights)
+	for i, v := range Flat(end) {
 		before[i] -= v
 	}
 	return before, nil

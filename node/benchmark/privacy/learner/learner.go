@@ -11,15 +11,14 @@ import (
 
 	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/model"
-	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/vision"
 	"github.com/starling-network/starling/compute/optimizer"
-	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/exchange/dpsgd"
 	"github.com/starling-network/starling/exchange/prg"
 	"github.com/starling-network/starling/exchange/renyi"
 	"github.com/starling-network/starling/node/benchmark/privacy/digits"
+	"github.com/starling-network/starling/node/benchmark/privacy/network"
 )
 
 // Data are the examples of an owner.
@@ -63,34 +62,21 @@ func (p Plan) at(hundredths int) Plan {
 
 // Model is a network with its weights.
 type Model struct {
-	weights []*tensor.Tensor
-	names   []string
-	step    *program.Program
-	scores  *cpu.Exec
+	*network.Network
+	scores *cpu.Exec
 }
 
 // New is a network of one hidden layer for digits, with weights that a seed draws.
 func New(seed uint64) (*Model, error) {
-	v, err := vision.Parse(vision.MLP, map[string]any{"hidden_sizes": []any{32}}, digits.Size, digits.Labels())
+	n, err := network.New(vision.MLP, map[string]any{"hidden_sizes": []any{32}}, seed)
 	if err != nil {
 		return nil, err
 	}
-	task, err := model.Classify(v, model.Batch{Sequences: 1})
+	code, err := model.Scores(n.Vision, 1)
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{}
-	if m.step, err = task.TrainStep(optimizer.SGD{}); err != nil {
-		return nil, err
-	}
-	code, err := model.Scores(v, 1)
-	if err != nil {
-		return nil, err
-	}
-	first := architecture.Init(v.Tensors(), seed)
-	for _, t := range v.Tensors() {
-		m.names, m.weights = append(m.names, t.Name), append(m.weights, first[t.Name])
-	}
+	m := &Model{Network: n}
 	m.scores, err = cpu.Compile(code, 1)
 	return m, err
 }
@@ -98,8 +84,8 @@ func New(seed uint64) (*Model, error) {
 // Train moves the model by the mean of the updates of owners in each round of a plan.
 func (m *Model) Train(ctx context.Context, p Plan, owners []Data, seed prg.Key) error {
 	for r := range p.Rounds {
-		sum := make([]*tensor.Tensor, len(m.weights))
-		for i, w := range m.weights {
+		sum := make([]*tensor.Tensor, len(m.Weights))
+		for i, w := range m.Weights {
 			sum[i] = tensor.New(w.Shape)
 		}
 		for i, data := range owners {
@@ -107,7 +93,7 @@ func (m *Model) Train(ctx context.Context, p Plan, owners []Data, seed prg.Key) 
 				return err
 			}
 			key := prg.Derive(seed[:], "starling/benchmark/owner", binary.LittleEndian.AppendUint64(nil, uint64(r<<16|i)))
-			end, err := m.unit(p, data, key)
+			end, err := m.Private(p.Terms, data, p.Rate, p.Steps, key)
 			if err != nil {
 				return err
 			}
@@ -117,30 +103,9 @@ func (m *Model) Train(ctx context.Context, p Plan, owners []Data, seed prg.Key) 
 				}
 			}
 		}
-		m.weights = sum
+		m.Weights = sum
 	}
 	return nil
-}
-
-// unit is where the steps of an owner lead.
-func (m *Model) unit(p Plan, data Data, key prg.Key) ([]*tensor.Tensor, error) {
-	x, err := dpsgd.New(m.step, optimizer.SGD{}, p.Terms, data, key, 1)
-	if err != nil {
-		return nil, err
-	}
-	state := slices.Clone(m.weights)
-	if err := x.Begin(state); err != nil {
-		return nil, err
-	}
-	for range p.Steps {
-		if _, err := x.Step(nil, nil, p.Rate, 1, 1); err != nil {
-			return nil, err
-		}
-	}
-	for i, t := range state {
-		state[i] = tensor.New(t.Shape)
-	}
-	return state, x.State(state)
 }
 
 // look is the loss of the model on an example, and whether it names its digit.
@@ -148,8 +113,8 @@ func (m *Model) look(e digits.Example) (loss float64, hit bool, err error) {
 	row := make([]int32, digits.Values+1)
 	e.Tokens(row)
 	in := map[string]*tensor.Tensor{"tokens": tensor.FromI32(row[1:], 1, digits.Values)}
-	for i, n := range m.names {
-		in[optimizer.Param+n] = m.weights[i]
+	for i, n := range m.Names {
+		in[optimizer.Param+n] = m.Weights[i]
 	}
 	out, err := m.scores.Run(in)
 	if err != nil {
