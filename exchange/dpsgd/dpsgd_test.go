@@ -15,6 +15,7 @@ import (
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/compute/train/descent"
 	"github.com/starling-network/starling/compute/train/parts"
 	"github.com/starling-network/starling/exchange/prg"
 )
@@ -52,11 +53,20 @@ func step(t *testing.T, o optimizer.Optimizer) (*program.Program, []*tensor.Tens
 	return p, state
 }
 
+// made is the trainer of a program.
+func made(p *program.Program, o optimizer.Optimizer, t Terms, x Examples, seed prg.Key) (*Trainer, error) {
+	steps, err := descent.New(p, o, nil, nil, 1)
+	if err != nil {
+		return nil, err
+	}
+	return New(steps, t, x, seed)
+}
+
 // end is the state after steps of a trainer.
 func end(t *testing.T, o optimizer.Optimizer, terms Terms, x Examples, seed byte, steps int) (all []float64) {
 	t.Helper()
 	p, state := step(t, o)
-	trainer, err := New(p, o, terms, x, prg.Key{seed}, 1)
+	trainer, err := made(p, o, terms, x, prg.Key{seed})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,10 +104,6 @@ func TestStepWithoutNoiseIsThatOfTheProgram(t *testing.T) {
 	for _, o := range []optimizer.Optimizer{optimizer.SGD{}, optimizer.AdamW{Beta1: 0.9, Beta2: 0.99, Eps: 1e-8}} {
 		p, state := step(t, o)
 		before := end(t, o, Terms{Clip: 1e3, Lot: 1}, some[:1], 1, 0)
-		trainer, err := New(p, o, Terms{Clip: 1e3, Lot: 1}, some[:1], prg.Key{1}, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
 		in := map[string]*tensor.Tensor{"lr": tensor.Scalar(0.1), "c1": tensor.Scalar(1), "c2": tensor.Scalar(1),
 			"tokens": tensor.FromI32([]int32{some[0][0], some[0][1], some[0][2], some[0][3], some[0][4], 0}, 1, 6)}
 		for i, n := range train.StateNames(p) {
@@ -113,7 +119,7 @@ func TestStepWithoutNoiseIsThatOfTheProgram(t *testing.T) {
 			t.Fatal(err)
 		}
 		var want []float64
-		for _, n := range trainer.names {
+		for _, n := range train.StateNames(p) {
 			for _, v := range out[n].F32() {
 				want = append(want, float64(v))
 			}
@@ -156,7 +162,7 @@ func TestNoiseOfSteps(t *testing.T) {
 func TestExamplesAreDrawn(t *testing.T) {
 	many := make(images, 1000)
 	p, state := step(t, optimizer.SGD{})
-	x, err := New(p, optimizer.SGD{}, Terms{Clip: 1, Lot: 100}, counted{many, new(int)}, prg.Key{3}, 1)
+	x, err := made(p, optimizer.SGD{}, Terms{Clip: 1, Lot: 100}, counted{many, new(int)}, prg.Key{3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,15 +202,15 @@ func TestTermsThatAreRefused(t *testing.T) {
 	p, _ := step(t, optimizer.SGD{})
 	for _, terms := range []Terms{{Clip: 0, Lot: 1}, {Clip: math.Inf(1), Lot: 1}, {Clip: 1, Lot: 0}, {Clip: 1, Lot: 1,
 		Noise: -1}, {Clip: 1, Lot: 1, Noise: 5}, {Clip: 1, Lot: 1, Noise: math.NaN()}} {
-		if _, err := New(p, optimizer.SGD{}, terms, some, prg.Key{}, 1); !errors.Is(err, ErrTerms) {
+		if _, err := made(p, optimizer.SGD{}, terms, some, prg.Key{}); !errors.Is(err, ErrTerms) {
 			t.Errorf("%+v: %v", terms, err)
 		}
 	}
-	if _, err := New(p.Only("loss", "grad_norm"), optimizer.SGD{}, Terms{Clip: 1, Lot: 1}, some, prg.Key{},
-		1); !errors.Is(err, parts.ErrGradients) {
+	if _, err := made(p.Only("loss", "grad_norm"), optimizer.SGD{}, Terms{Clip: 1, Lot: 1}, some,
+		prg.Key{}); !errors.Is(err, parts.ErrGradients) {
 		t.Errorf("a program that trains nothing: %v", err)
 	}
-	if _, err := New(p, optimizer.SGD{}, Terms{Clip: 1, Lot: 1}, images{}, prg.Key{}, 1); !errors.Is(err, ErrTerms) {
+	if _, err := made(p, optimizer.SGD{}, Terms{Clip: 1, Lot: 1}, images{}, prg.Key{}); !errors.Is(err, ErrTerms) {
 		t.Errorf("no examples: %v", err)
 	}
 }
@@ -217,14 +223,14 @@ func TestGradientThatIsNotFinite(t *testing.T) {
 			t.F32()[i] = float32(math.NaN())
 		}
 	}
-	x, err := New(p, optimizer.SGD{}, Terms{Clip: 1, Lot: 1}, some, prg.Key{}, 1)
+	x, err := made(p, optimizer.SGD{}, Terms{Clip: 1, Lot: 1}, some, prg.Key{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := x.Begin(state); err != nil {
 		t.Fatal(err)
 	}
-	if sum, _, err := x.drawn(nil); err != nil || slices.ContainsFunc(sum, func(v int64) bool { return v != 0 }) {
-		t.Errorf("%v, %v", sum, err)
+	if _, err := x.drawn(nil); err != nil || slices.ContainsFunc(x.sum, func(v int64) bool { return v != 0 }) {
+		t.Errorf("%v, %v", x.sum, err)
 	}
 }

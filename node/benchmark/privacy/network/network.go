@@ -9,6 +9,7 @@ import (
 	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train/descent"
 	"github.com/starling-network/starling/exchange/dpsgd"
 	"github.com/starling-network/starling/exchange/prg"
 	"github.com/starling-network/starling/node/benchmark/privacy/digits"
@@ -45,7 +46,11 @@ func New(kind string, config map[string]any, seed uint64) (*Network, error) {
 // seed is that of the owner's draws.
 func (n *Network) Private(t dpsgd.Terms, examples dpsgd.Examples, rate float32, steps int,
 	seed prg.Key) ([]*tensor.Tensor, error) {
-	x, err := dpsgd.New(n.Step, optimizer.SGD{}, t, examples, seed, 1)
+	d, err := descent.New(n.Step, optimizer.SGD{}, nil, nil, 1)
+	if err != nil {
+		return nil, err
+	}
+	x, err := dpsgd.New(d, t, examples, seed)
 	if err != nil {
 		return nil, err
 	}
