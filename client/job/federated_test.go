@@ -37,7 +37,7 @@ func TestFederated(t *testing.T) {
 	for _, set := range []string{"strategy.method=sparseloco", "strategy.method=gossip", "strategy.workers=2",
 		"strategy.compression.quantize=int8", "strategy.optimizer_state_rounds=8", "federated.min_cohort=6",
 		"federated.min_cohort=2", "federated.weights=examples", "federated.classes=[a, b]", "task=dpo",
-		"model.tokenizer=x.json", "model.base_model=x", "budget.max_cost=3", "strategy.aggregation.rule=median",
+		"model.tokenizer=x.json", "budget.max_cost=3", "strategy.aggregation.rule=median",
 		"federated.owners=null", "federated.noise.multiplier=5", "training.num_epochs=1"} {
 		if _, err := Federated([]byte(federated), "f.yaml", set); err == nil {
 			t.Errorf("%s is taken", set)
@@ -61,6 +61,43 @@ func TestFederated(t *testing.T) {
 	_, err = Parse([]byte(minimal), "f.yaml", "federated={owners: 3}")
 	if list := problems(t, err); len(list) != 1 || list[0].Code != problem.BadValue {
 		t.Errorf("%v", err)
+	}
+}
+
+// A job may start from a base model, of which owners have a copy, with its tokenizer.
+func TestFederatedBase(t *testing.T) {
+	base := "model={base_model: base, adapter: {lora: {r: 4}}}"
+	j, err := Federated([]byte(federated), "f.yaml", base)
+	if err != nil || j.Model.Tokenizer.Path != "base/tokenizer.json" {
+		t.Errorf("%v", err)
+	}
+	if _, err := Federated([]byte(federated), "f.yaml", base, "model.tokenizer=other.json"); err == nil {
+		t.Error("a tokenizer of its own")
+	} else {
+		problems(t, err)
+	}
+}
+
+// Control variates are mean gradients, which follow from the updates of plain gradient descent alone.
+func TestScaffold(t *testing.T) {
+	const on = "federated.method=scaffold"
+	j, err := Federated([]byte(federated), "f.yaml", on)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o := j.Training.Optimizer; o.Remembers() || o.WeightDecay != 0 || j.Training.MaxGradNorm != 0 ||
+		j.Strategy.Method != "fedavg" {
+		t.Errorf("%+v %+v", j.Training, j.Strategy)
+	}
+	for _, set := range [][]string{{"strategy.method=fedadam"}, {"training.optimizer=adamw"},
+		{"training.optimizer={name: sgd, momentum: 0.9, weight_decay: 0}"}, {"training.max_grad_norm=1"},
+		{"federated.weights=examples", "federated.full_examples=100"},
+		{"model={base_model: base, adapter: {lora: {r: 4}}}"}} {
+		if _, err := Federated([]byte(federated), "f.yaml", append([]string{on}, set...)...); err == nil {
+			t.Errorf("%s is taken", set)
+		} else {
+			problems(t, err)
+		}
 	}
 }
 

@@ -287,6 +287,8 @@ var plain = map[string]string{
 	"Federated.MinCohort": "the least number of owners whose updates are added, at least 3; an owner sends nothing to " +
 		"fewer; default: 3",
 	"Federated.Clip": "the largest Euclidean norm of an update: a longer one is scaled down to it; default: 1",
+	"Federated.Method": "whether owners correct their steps by control variates (scaffold: Karimireddy et al. 2020), or " +
+		"do not (mean); default: mean",
 	"Federated.Weights": "whether each owner counts the same, or in proportion to its examples, which the sum of the " +
 		"weights discloses; default: equal",
 	"Federated.FullExamples": "the number of examples with which an owner counts fully, of weights: examples",

@@ -37,6 +37,9 @@ type Offer struct {
 	Program   canon.Digest `cbor:"3,keyasint"` // of the training step
 	Numerics  uint32       `cbor:"4,keyasint"` // version of the numerics
 	Entries   int          `cbor:"5,keyasint"` // trained weights
+
+	// Base is the digest of the base model, with its tokenizer, that owners have to have; nil: the job has none.
+	Base *canon.Digest `cbor:"6,keyasint,omitempty"`
 }
 
 // DecodeOffer reads the bytes of an offer.
@@ -64,6 +67,17 @@ type Announcement struct {
 	Round uint32       `cbor:"1,keyasint"`
 	Model canon.Digest `cbor:"2,keyasint"` // ModelDigest of the weights that the round starts from
 	Over  bool         `cbor:"3,keyasint"` // the job is over, and there is no further round
+
+	// Of method scaffold: the round in which all control variates were 0 the last time, and the number of sums since then
+	// that have an update of the owner who gets the announcement. The second is no part of what names a round.
+	Since   uint32 `cbor:"4,keyasint,omitempty"`
+	Counted uint32 `cbor:"5,keyasint,omitempty"`
+}
+
+// encoded are the bytes of what is the same for all owners.
+func (a Announcement) encoded() []byte {
+	a.Counted = 0
+	return canon.MustMarshal(a)
 }
 
 // MaxAnnouncement bounds the bytes of an announcement.
@@ -76,13 +90,13 @@ func DecodeAnnouncement(b []byte) (a Announcement, err error) {
 
 // Session names the secure sum of a round. A round of a job has one.
 func Session(job canon.Digest, a Announcement) canon.Digest {
-	return canon.Sum("starling/federated/session/1", job[:], canon.MustMarshal(a))
+	return canon.Sum("starling/federated/session/1", job[:], a.encoded())
 }
 
 // Drawn reports whether an owner is asked in a round, which a fraction of the owners is: it depends on the weights that
 // the round starts from, and on the name of the owner.
 func Drawn(job canon.Digest, a Announcement, name ed25519.PublicKey, fraction float64) bool {
-	d := canon.Sum("starling/federated/draw/1", job[:], canon.MustMarshal(a), name)
+	d := canon.Sum("starling/federated/draw/1", job[:], a.encoded(), name)
 	x := uint64(0)
 	for _, b := range d[:6] {
 		x = x<<8 | uint64(b)

@@ -74,7 +74,9 @@ func (c *Coordinator) Announced(ctx context.Context, name ed25519.PublicKey, fro
 	} else {
 		c.seen[string(name)] = true
 	}
-	return canon.MustMarshal(c.now), nil
+	a := c.now
+	a.Counted = c.counted(c.rounds, hex.EncodeToString(name))
+	return canon.MustMarshal(a), nil
 }
 
 // Model implements wire.Coordinator.
@@ -93,7 +95,7 @@ func (c *Coordinator) Limit(name ed25519.PublicKey, round uint32, p federated.Ph
 	if err == nil && p != r.Phase() && !r.Answered(p, name) {
 		err = fmt.Errorf("%w: it is in phase %s", wire.ErrGone, r.Phase())
 	}
-	return p.Largest(len(c.weights)/4 + 1), err
+	return p.Largest(Entries(c.model, c.model.Round) + 1), err
 }
 
 // Take implements wire.Coordinator.

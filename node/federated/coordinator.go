@@ -21,6 +21,7 @@ import (
 	"github.com/starling-network/starling/exchange/federated"
 	"github.com/starling-network/starling/exchange/fixedpoint"
 	"github.com/starling-network/starling/exchange/outer"
+	"github.com/starling-network/starling/exchange/scaffold"
 	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/measured"
 	"github.com/starling-network/starling/node/prepare"
@@ -47,12 +48,13 @@ type Coordinator struct {
 	changed chan struct{} // closed at each change
 	state   state
 	model   *train.Checkpoint
-	weights []byte // EncodeWeights of model
-	rounds  []Record
-	now     federated.Announcement
-	round   *federated.Round
-	seen    map[string]bool // owners that have got the announcement
-	told    map[string]bool // owners that know that the job is over
+	weights []byte // EncodeWeights of model, and of the mean of variates
+	variates
+	rounds []Record
+	now    federated.Announcement
+	round  *federated.Round
+	seen   map[string]bool // owners that have got the announcement
+	told   map[string]bool // owners that know that the job is over
 }
 
 // New begins a compiled job in a folder, or continues it. The caller has locked the folder.
@@ -62,7 +64,7 @@ func New(b *prepare.CompiledJob, opt Options) (c *Coordinator, err error) {
 		set = append(set, "name="+b.Job.Name)
 	}
 	offer := &federated.Offer{File: b.Job.Source, Overrides: set, Program: b.Step.Digest(),
-		Numerics: b.Step.Numerics, Entries: int(b.Size().Parameters() / 4)}
+		Numerics: b.Step.Numerics, Entries: int(b.Size().Parameters() / 4), Base: Base(b)}
 	c = &Coordinator{opt: opt, b: b, id: offer.Job(), offer: canon.MustMarshal(offer), changed: make(chan struct{}),
 		told: map[string]bool{}}
 	if _, err := federated.DecodeOffer(c.offer); err != nil { // as an owner would
@@ -71,7 +73,8 @@ func New(b *prepare.CompiledJob, opt Options) (c *Coordinator, err error) {
 	if c.state, err = readState(opt.Dir, c.id); err != nil {
 		return nil, err
 	}
-	if c.model, err = readCheckpoint(opt.Dir, b.Genesis); err != nil {
+	scaffold := b.Job.Federated.Method == owners.Scaffold
+	if c.model, c.variates, err = readCheckpoint(opt.Dir, b.Genesis, scaffold); err != nil {
 		return nil, err
 	}
 	if c.rounds, err = readRounds(opt.Dir, c.model.Round); err != nil {
@@ -154,10 +157,11 @@ func (c *Coordinator) Linger(ctx context.Context, most time.Duration) {
 func (c *Coordinator) open() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.weights = EncodeWeights(c.model.Params)
-	c.now = federated.Announcement{Round: c.model.Round, Model: WeightsDigest(c.weights)}
+	c.forget(c.rounds, c.model.Round, idleSums(c.b.Job.Federated.Sample))
+	c.weights = EncodeWeights(slices.Concat(c.model.Params, c.mean(c.rounds)))
+	c.now = federated.Announcement{Round: c.model.Round, Model: WeightsDigest(c.weights), Since: c.since}
 	var err error
-	c.round, err = federated.NewRound(c.id, c.now, c.b.Job.Federated.MinCohort, len(c.weights)/4)
+	c.round, err = federated.NewRound(c.id, c.now, c.b.Job.Federated.MinCohort, Entries(c.model, c.model.Round))
 	c.seen = map[string]bool{}
 	c.change()
 	return err
@@ -175,13 +179,13 @@ func (c *Coordinator) play(ctx context.Context) (Record, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := c.record(void)
-	next := unmoved(c.model)
+	next, variates := unmoved(c.model), c.variates
 	if void == "" {
-		moved, err := c.advance()
+		moved, steered, err := c.advance()
 		if err != nil {
 			r.Void = err.Error()
 		} else {
-			next = moved
+			next, variates = moved, steered
 		}
 	}
 	every := uint32(c.b.Job.Eval.EverySteps / c.b.Job.Strategy.SyncSteps)
@@ -190,12 +194,12 @@ func (c *Coordinator) play(ctx context.Context) (Record, error) {
 			return r, err
 		}
 	}
-	c.model, c.rounds, c.round = next, append(c.rounds, r), nil
+	c.model, c.variates, c.rounds, c.round = next, variates, append(c.rounds, r), nil
 	c.change()
 	if err := writeRounds(c.opt.Dir, c.rounds); err != nil {
 		return r, err
 	}
-	return r, writeCheckpoint(c.opt.Dir, c.model)
+	return r, writeCheckpoint(c.opt.Dir, c.model, c.variates)
 }
 
 // unmoved is the checkpoint after a round without a sum.
@@ -203,30 +207,44 @@ func unmoved(c *train.Checkpoint) *train.Checkpoint {
 	return &train.Checkpoint{Round: c.Round + 1, Names: c.Names, Params: c.Params, Outer: c.Outer}
 }
 
-// advance moves the model by the mean of the updates of a round that is over.
-func (c *Coordinator) advance() (*train.Checkpoint, error) {
-	shapes := make([]tensor.Shape, len(c.model.Params))
-	for i, p := range c.model.Params {
-		shapes[i] = p.Shape
+// advance moves the model by the mean of the updates of a round that is over, and the variates with it.
+func (c *Coordinator) advance() (*train.Checkpoint, variates, error) {
+	base, turn := c.model, federated.Turn(c.model.Names, c.model.Round)
+	part := &train.Checkpoint{Round: base.Round, Outer: make([][]*tensor.Tensor, len(base.Outer))}
+	var shapes []tensor.Shape
+	for _, i := range turn {
+		part.Names, part.Params = append(part.Names, base.Names[i]), append(part.Params, base.Params[i])
+		shapes = append(shapes, base.Params[i].Shape)
+		for k, list := range base.Outer {
+			part.Outer[k] = append(part.Outer[k], list[i])
+		}
 	}
 	f := c.b.Job.Federated
 	if err := c.round.Plausible(f.Noise.Multiplier, f.Weights == owners.Equal); err != nil {
-		return nil, err
+		return nil, c.variates, err
 	}
 	mean, err := fixedpoint.Mean(c.round.Sum(), f.Clip, shapes)
 	if err != nil {
-		return nil, err
+		return nil, c.variates, err
 	}
-	next, err := outer.Advance(c.b.Spec, c.model, [][]*tensor.Tensor{mean})
+	moved, err := outer.Advance(c.b.Spec, part, [][]*tensor.Tensor{mean})
 	if err != nil {
-		return nil, err
+		return nil, c.variates, err
 	}
-	for _, p := range next.Params {
-		if slices.ContainsFunc(p.F32(), infinite) {
-			return nil, fmt.Errorf("the mean makes weights that are not finite")
+	next := unmoved(base)
+	next.Params, next.Outer = slices.Clone(base.Params), slices.Clone(base.Outer)
+	for k := range next.Outer {
+		next.Outer[k] = slices.Clone(next.Outer[k])
+	}
+	for at, i := range turn {
+		if next.Params[i] = moved.Params[at]; slices.ContainsFunc(next.Params[i].F32(), infinite) {
+			return nil, c.variates, fmt.Errorf("the mean makes weights that are not finite")
+		}
+		for k := range next.Outer {
+			next.Outer[k][i] = moved.Outer[k][at]
 		}
 	}
-	return next, nil
+	return next, c.variates.after(c.mean(c.rounds), mean, c.round.Cohort(), scaffold.Rates(c.b.Spec, base.Round)), nil
 }
 
 // collect gathers the messages of a round, and says why it has no sum, if it has none. The error is that of the context

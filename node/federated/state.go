@@ -15,6 +15,7 @@ import (
 	"github.com/starling-network/starling/compute/model/safetensors"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/exchange/scaffold"
 	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/rundir"
 )
@@ -66,51 +67,80 @@ func tensorNames(c *train.Checkpoint) (names []string) {
 // metaRound is the entry of a checkpoint's file with the number of rounds that it is after.
 const metaRound = "round"
 
-func writeCheckpoint(dir string, c *train.Checkpoint) error {
-	all := c.Tensors()
+// Of control variates: the prefix of the names of their tensors, and the entry with their first round.
+const (
+	variatePrefix = "variates/"
+	metaSince     = "since"
+)
+
+func writeCheckpoint(dir string, c *train.Checkpoint, v variates) error {
+	all, names, meta := slices.Concat(c.Tensors(), v.sum), tensorNames(c), map[string]string{metaRound: fmt.Sprint(c.Round)}
+	if v.sum != nil {
+		meta[metaSince] = fmt.Sprint(v.since)
+		for _, n := range c.Names {
+			names = append(names, variatePrefix+n)
+		}
+	}
 	shapes := make([]tensor.Shape, len(all))
 	for i, t := range all {
 		shapes[i] = t.Shape
 	}
 	return folder.WriteFileBy(filepath.Join(dir, FileCheckpoint), func(w io.Writer) error {
-		return safetensors.EncodeEach(w, tensorNames(c), shapes, map[string]string{metaRound: fmt.Sprint(c.Round)},
+		return safetensors.EncodeEach(w, names, shapes, meta,
 			func(i int) (*tensor.Tensor, error) { return all[i], nil })
 	})
 }
 
-// readCheckpoint is the checkpoint of a folder, or the first one, whose tensors it takes the shapes of.
-func readCheckpoint(dir string, first *train.Checkpoint) (*train.Checkpoint, error) {
+// readCheckpoint is the checkpoint of a folder, with control variates if the job has some, or the first one, whose
+// tensors it takes the shapes of.
+func readCheckpoint(dir string, first *train.Checkpoint, steered bool) (c *train.Checkpoint, v variates, err error) {
+	if steered {
+		v.sum = scaffold.Zeros(first.Params)
+	}
 	b, err := os.ReadFile(filepath.Join(dir, FileCheckpoint))
 	if errors.Is(err, os.ErrNotExist) {
-		return first, nil
+		return first, v, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, v, err
 	}
 	f, err := safetensors.Open(b)
 	if err != nil {
-		return nil, err
+		return nil, v, err
 	}
-	round, err := strconv.ParseUint(f.Meta[metaRound], 10, 32)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", FileCheckpoint, err)
+	number := func(key string) uint32 {
+		n, wrong := strconv.ParseUint(f.Meta[key], 10, 32)
+		if wrong != nil {
+			err = fmt.Errorf("%s: %s: %w", FileCheckpoint, key, wrong)
+		}
+		return uint32(n)
 	}
-	c := &train.Checkpoint{Round: uint32(round), Names: first.Names, Outer: make([][]*tensor.Tensor, len(first.Outer))}
+	read := func(name string, like *tensor.Tensor) *tensor.Tensor {
+		t, wrong := f.Tensor(name)
+		if wrong == nil && !t.Shape.Equal(like.Shape) {
+			wrong = fmt.Errorf("%s is %s, wanted %s", name, t.Shape, like.Shape)
+		}
+		if wrong != nil {
+			err = fmt.Errorf("%s: %w", FileCheckpoint, wrong)
+		}
+		return t
+	}
+	c = &train.Checkpoint{Round: number(metaRound), Names: first.Names, Outer: make([][]*tensor.Tensor, len(first.Outer))}
 	for i, name := range tensorNames(first) {
-		t, err := f.Tensor(name)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", FileCheckpoint, err)
-		}
-		if want := first.Tensors()[i].Shape; !t.Shape.Equal(want) {
-			return nil, fmt.Errorf("%s: %s is %s, wanted %s", FileCheckpoint, name, t.Shape, want)
-		}
+		t := read(name, first.Tensors()[i])
 		if k := i / len(first.Names); k == 0 {
 			c.Params = append(c.Params, t)
 		} else {
 			c.Outer[k-1] = append(c.Outer[k-1], t)
 		}
 	}
-	return c, nil
+	if steered {
+		v.since = number(metaSince)
+		for i, n := range first.Names {
+			v.sum[i] = read(variatePrefix+n, first.Params[i])
+		}
+	}
+	return c, v, err
 }
 
 // readRounds are the records of the rounds before a number.

@@ -7,12 +7,34 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/exchange/federated"
+	"github.com/starling-network/starling/node/prepare"
 )
 
 // ErrWeights is returned for bytes that are not the weights of the model.
 var ErrWeights = errors.New("not the weights of this model")
 
-// EncodeWeights are the elements of the trained tensors of a model, in order: 4 bytes for each, the lowest first.
+// Entries is the number of weights that owners train in a round.
+func Entries(c *train.Checkpoint, round uint32) (n int) {
+	for _, i := range federated.Turn(c.Names, round) {
+		n += c.Params[i].Shape.Elements()
+	}
+	return n
+}
+
+// Base is the digest of the base model of a job: of the tensors that are read and not trained, and of the tokenizer;
+// nil: the job has none.
+func Base(b *prepare.CompiledJob) *canon.Digest {
+	if b.Job.Model.BaseModel == "" {
+		return nil
+	}
+	d := canon.Sum("starling/federated/base/1", b.Spec.Frozen[:], b.Tokenizer.JSON())
+	return &d
+}
+
+// EncodeWeights are the elements of the trained tensors of a model, in order, and of control variates after them, if
+// the job has some: 4 bytes for each, the lowest first.
 func EncodeWeights(params []*tensor.Tensor) []byte {
 	all := make([][]byte, len(params))
 	for i, t := range params {

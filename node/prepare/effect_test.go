@@ -29,6 +29,7 @@ var settings = map[string][]string{
 	"kind": {"kind=FederatedJob"}, "federated.owners": {"kind=FederatedJob", "federated={owners: 5}"},
 	"federated.min_cohort":       {"kind=FederatedJob", "federated={owners: 5, min_cohort: 4}"},
 	"federated.clip":             {"kind=FederatedJob", "federated={owners: 5, clip: 2}"},
+	"federated.method":           {"kind=FederatedJob", "federated={owners: 5, method: scaffold}"},
 	"federated.weights":          {"kind=FederatedJob", "federated={owners: 5, weights: examples, full_examples: 9}"},
 	"federated.full_examples":    {"kind=FederatedJob", "federated={owners: 5, weights: examples, full_examples: 8}"},
 	"federated.sample":           {"kind=FederatedJob", "federated={owners: 5, sample: 0.5}"},

@@ -56,6 +56,7 @@ func federated(c *checker) {
 		}
 	}
 	exampleNoise(c, f.ExampleNoise)
+	scaffold(c)
 	for _, p := range []string{"resources", "budget", "checkpoint", "tracking", "notify", "eval.prompts", "eval.tasks",
 		"output.push", "output.license", "strategy.verification", "strategy.aggregation"} {
 		if c.file.Given(p) && !c.bad(p) {
@@ -80,9 +81,8 @@ func federated(c *checker) {
 			"owners come and go, and keep no state"},
 		{s.Replicas.On(), "strategy.replicas", "given", "owners come and go, and keep no model of their own"},
 		{c.Task != spec.TaskLanguage && c.Task != spec.TaskClassify, "task", c.Task, "it is not built for owners of data"},
-		{c.Model.BaseModel != "", "model.base_model", c.Model.BaseModel, "owners have the job file, and no further file"},
-		{c.Model.Tokenizer.Kind != spec.ByteLevel, "model.tokenizer", "not byte-level",
-			"owners have the job file, and no further file"},
+		{c.Model.Tokenizer.Kind != spec.ByteLevel && (c.Model.BaseModel == "" || c.file.Given("model.tokenizer")),
+			"model.tokenizer", "not byte-level", "owners have the job file and the base model, and no further file"},
 		{c.Training.NumEpochs > 0, "training.num_epochs", "given", "owners have different numbers of examples"},
 		{c.Training.Numerics != spec.ExactF32, "training.numerics", c.Training.Numerics, "owners compute with the kernels"},
 		{c.Executor != spec.Builtin, "executor", c.Executor, "owners compute with the kernels"},
@@ -91,6 +91,36 @@ func federated(c *checker) {
 		if k.wrong && !c.bad(k.path) {
 			c.report(k.path, problem.Unsupported, fmt.Sprintf("%s is %s in a FederatedJob", k.path, k.what), k.reason,
 				"remove the key, or use another value; docs/federated.md has a job file")
+		}
+	}
+}
+
+// scaffold checks that control variates, if there are some, are mean gradients of the owners.
+func scaffold(c *checker) {
+	const at = "federated.method"
+	f, t := c.Federated, c.Training
+	if f.Method != owners.Scaffold || c.bad(at) {
+		return
+	}
+	for _, k := range []struct {
+		wrong              bool
+		path, what, reason string
+	}{
+		{c.Strategy.Method != "fedavg", "strategy.method", c.Strategy.Method, "it is a method of its own, and its model " +
+			"moves by the mean of updates"},
+		{t.Optimizer.Name != spec.SGD || t.Optimizer.Remembers() || t.Optimizer.WeightDecay > 0, "training.optimizer",
+			"not sgd without momentum and weight_decay", "the mean gradient of an owner follows from its update by plain " +
+				"gradient descent alone"},
+		{t.MaxGradNorm > 0, "training.max_grad_norm", fmt.Sprint(t.MaxGradNorm), "the mean gradient of an owner follows " +
+			"from its update by plain gradient descent alone"},
+		{f.Weights != owners.Equal, "federated.weights", f.Weights, "the coordinator knows the mean variate of owners " +
+			"that count the same"},
+		{f.ExampleNoise.On(), "federated.example_noise", "given", "it has steps of its own"},
+		{c.Model.Adapter != nil, "model.adapter", "given", "its factors take turns, and a variate is of all weights"},
+	} {
+		if k.wrong && !c.bad(k.path) {
+			c.report(k.path, problem.Unsupported, fmt.Sprintf("%s is %s with %s: scaffold", k.path, k.what, at), k.reason,
+				"remove the key, or use method: mean; docs/federated.md has the method")
 		}
 	}
 }

@@ -7,6 +7,7 @@ type Federated struct {
 	Owners    int     `job:"owners" in:"[3,128]"` // that may take part
 	MinCohort int     `job:"min_cohort" in:"[3,128]"`
 	Clip      float64 `job:"clip" in:"(0,1000000]"` // largest Euclidean norm of an update
+	Method    string  `job:"method" one:"mean scaffold"`
 	Weights   string  `job:"weights" one:"equal examples"`
 	// of which an owner counts fully, of weights: examples
 	FullExamples int          `job:"full_examples" in:"[1,1000000000]"`
@@ -34,6 +35,10 @@ type ExampleNoise struct {
 // On reports whether there is noise for examples.
 func (n ExampleNoise) On() bool { return n.Multiplier > 0 }
 
+// Scaffold is the method with which owners correct their steps by control variates (package exchange/scaffold). With
+// the other one they correct nothing.
+const Scaffold, mean = "scaffold", "mean"
+
 // Weights of owners.
 const Equal, ByExamples = "equal", "examples"
 
@@ -49,6 +54,9 @@ func (f Federated) Weight(examples int) float64 {
 func (f *Federated) Derive() {
 	if f.MinCohort == 0 {
 		f.MinCohort = 3
+	}
+	if f.Method == "" {
+		f.Method = mean
 	}
 	if f.Weights == "" {
 		f.Weights = Equal

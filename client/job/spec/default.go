@@ -132,6 +132,7 @@ func (j *Spec) Derive(file string, given func(path string) bool) {
 		t.WarmupSteps = int(math.Ceil(t.WarmupRatio * float64(t.MaxSteps)))
 	}
 	t.Optimizer.derive(given)
+	j.deriveScaffold(given)
 	if t.LRScheduler == "wsd" && t.LRDecayRatio == 0 {
 		t.LRDecayRatio = 0.2
 	}

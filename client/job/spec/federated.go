@@ -1,5 +1,7 @@
 package spec
 
+import "github.com/starling-network/starling/client/job/owners"
+
 // Kinds of jobs.
 const (
 	TrainingJob  = "TrainingJob"
@@ -16,5 +18,25 @@ func (j *Spec) deriveFederated(given func(path string) bool) {
 	}
 	if s.Compression.Quantize == "" {
 		s.Compression.Quantize = "none"
+	}
+}
+
+// deriveScaffold sets the keys of a job with control variates, which are mean gradients of plain steps.
+func (j *Spec) deriveScaffold(given func(path string) bool) {
+	if j.Kind != FederatedJob || j.Federated.Method != owners.Scaffold {
+		return
+	}
+	t := &j.Training
+	if !given("strategy.method") {
+		j.Strategy.Method = "fedavg"
+	}
+	if !given("training.optimizer") {
+		t.Optimizer.Name, t.Optimizer.WeightDecay = SGD, 0
+	}
+	if !given("training.optimizer.momentum") {
+		t.Optimizer.Momentum = 0
+	}
+	if !given("training.max_grad_norm") {
+		t.MaxGradNorm = 0
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/starling-network/starling/exchange/federated"
 )
 
-func owners(epsilon float64) Budget { return Budget{federated.OfOwner, epsilon, 1e-5} }
+func ownersOf(epsilon float64) Budget { return Budget{federated.OfOwner, epsilon, 1e-5} }
 
 // The number of a round is on disk before its vector is sent, and no vector follows for that round, or one before.
 func TestRoundsAreAnsweredOnce(t *testing.T) {
@@ -50,10 +50,10 @@ func TestBudget(t *testing.T) {
 	}
 	defer func() { _ = h.Close() }()
 	first := h.use("one", "one", federated.Spent{Noise: 10})
-	if err := h.allow(first, 100, owners(4.8)); err != nil { // 4.7527
+	if err := h.allow(first, 100, ownersOf(4.8)); err != nil { // 4.7527
 		t.Error(err)
 	}
-	if err := h.allow(first, 100, owners(4.7)); !errors.Is(err, ErrBudget) {
+	if err := h.allow(first, 100, ownersOf(4.7)); !errors.Is(err, ErrBudget) {
 		t.Errorf("%v", err)
 	}
 	for round := range uint32(50) {
@@ -62,19 +62,19 @@ func TestBudget(t *testing.T) {
 		}
 	}
 	second := h.use("two", "two", federated.Spent{Noise: 10})
-	if err := h.allow(second, 50, owners(4.8)); err != nil {
+	if err := h.allow(second, 50, ownersOf(4.8)); err != nil {
 		t.Error(err)
 	}
-	if err := h.allow(second, 60, owners(4.8)); !errors.Is(err, ErrBudget) {
+	if err := h.allow(second, 60, ownersOf(4.8)); !errors.Is(err, ErrBudget) {
 		t.Errorf("%v", err)
 	}
-	if err := h.allow(h.use("three", "three", federated.Spent{Noise: 0}), 1, owners(100)); !errors.Is(err, ErrBudget) {
+	if err := h.allow(h.use("three", "three", federated.Spent{Noise: 0}), 1, ownersOf(100)); !errors.Is(err, ErrBudget) {
 		t.Errorf("without noise: %v", err)
 	}
 	if err := h.sends(h.use("three", "three", federated.Spent{Noise: 0}), 0); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.allow(second, 1, owners(100)); !errors.Is(err, ErrBudget) ||
+	if err := h.allow(second, 1, ownersOf(100)); !errors.Is(err, ErrBudget) ||
 		!math.IsInf(h.Spent(federated.OfOwner, 1e-5), 1) {
 		t.Errorf("after a job without noise: %v", err)
 	}
@@ -97,7 +97,7 @@ func TestBudgetOfExamples(t *testing.T) {
 	if err := h.allow(u, 101, example); !errors.Is(err, ErrBudget) {
 		t.Errorf("%v", err)
 	}
-	if err := h.allow(u, 1, owners(100)); !errors.Is(err, ErrBudget) {
+	if err := h.allow(u, 1, ownersOf(100)); !errors.Is(err, ErrBudget) {
 		t.Errorf("noise for examples protects no owner: %v", err)
 	}
 	as.Rate = 0.02 // half of the examples are gone

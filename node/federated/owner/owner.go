@@ -12,11 +12,11 @@ import (
 	"net/http"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/compute/kernel"
-	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/dpsgd"
 	"github.com/starling-network/starling/exchange/federated"
@@ -25,7 +25,6 @@ import (
 	coordinator "github.com/starling-network/starling/node/federated"
 	"github.com/starling-network/starling/node/federated/wire"
 	"github.com/starling-network/starling/node/prepare"
-	"github.com/starling-network/starling/node/prepare/strategy"
 )
 
 // Options of an owner.
@@ -34,6 +33,7 @@ type Options struct {
 	HTTP    *http.Client
 	Home    *Home
 	Data    string   // folder that the patterns of the job file are below
+	Base    string   // folder of the base model; "": the one of the job file, below Data
 	Known   [][]byte // names of owners, of which federated.min_cohort have to take part in a round; nil: any
 	Budget           // of all jobs together
 	Threads int
@@ -123,6 +123,10 @@ func (o *owner) compile(offer *federated.Offer) error {
 		return errors.Join(fmt.Errorf("%w: it makes another training step than the coordinator states; images may have "+
 			"another size, or this program another version", ErrJob), o.b.Close())
 	}
+	if base := coordinator.Base(o.b); (base == nil) != (offer.Base == nil) || base != nil && *base != *offer.Base {
+		return errors.Join(fmt.Errorf("%w: the base model here, or its tokenizer, is another than the coordinator has",
+			ErrJob), o.b.Close())
+	}
 	if o.b.Job.Federated.ExampleNoise.On() { // the gradient of a step is that of one example
 		if o.b, err = o.prepare(offer, "training.global_batch_size=1"); err != nil {
 			return errors.Join(err, b.Close())
@@ -142,9 +146,16 @@ func (o *owner) compile(offer *federated.Offer) error {
 // prepare compiles the job of an offer with other values of some keys. Of its own data an owner holds nothing out.
 func (o *owner) prepare(offer *federated.Offer, keys ...string) (*prepare.CompiledJob, error) {
 	set := slices.Concat(offer.Overrides, []string{"val_set_size=0"}, keys)
+	if o.Base != "" && offer.Base != nil {
+		base, err := filepath.Abs(o.Base)
+		if err != nil {
+			return nil, err
+		}
+		set = append(set, "model.base_model="+strconv.Quote(filepath.ToSlash(base)))
+	}
 	j, err := job.Federated(offer.File, filepath.Join(o.Data, "job.yaml"), set...)
 	if err == nil {
-		err = j.Confine("")
+		err = errors.Join(j.Confine(o.Base), j.CheckFiles())
 	}
 	if err != nil {
 		return nil, err
@@ -194,11 +205,16 @@ func (o *owner) rounds(ctx context.Context, r *Result) error {
 
 // round trains on the weights of a round, and sends the update.
 func (o *owner) round(ctx context.Context, a federated.Announcement) (loss float32, err error) {
-	update, loss, err := o.train(ctx, a)
+	u, err := o.train(ctx, a)
+	if err != nil {
+		return 0, err
+	}
+	loss = u.loss
+	values, err := fixedpoint.Encode(u.update, o.b.Job.Federated.Clip, o.weight)
 	if err != nil {
 		return loss, err
 	}
-	values, err := fixedpoint.Encode(update, o.b.Job.Federated.Clip, o.weight)
+	next, err := o.next(a, u, values)
 	if err != nil {
 		return loss, err
 	}
@@ -215,7 +231,7 @@ func (o *owner) round(ctx context.Context, a federated.Announcement) (loss float
 			return loss, o.client.Send(ctx, a.Round, p, message)
 		}
 		if p == federated.Vectors {
-			if err := o.Home.sends(o.use, a.Round); err != nil {
+			if err := errors.Join(o.Home.keep(o.use.Job, next), o.Home.sends(o.use, a.Round)); err != nil {
 				return loss, err
 			}
 		}
@@ -232,59 +248,3 @@ func (o *owner) round(ctx context.Context, a federated.Announcement) (loss float
 
 // errAlone wraps the reasons why an owner does not answer a coordinator.
 var errAlone = errors.New("the coordinator asks for what an owner does not give")
-
-// train computes the unit of a round: the update, and the loss of its last step.
-func (o *owner) train(ctx context.Context, a federated.Announcement) ([]*tensor.Tensor, float32, error) {
-	g := o.b.Genesis
-	base := &train.Checkpoint{Round: a.Round, Names: g.Names}
-	for _, p := range g.Params {
-		base.Params = append(base.Params, tensor.New(p.Shape))
-	}
-	b, err := o.client.Model(ctx, a.Round, int(o.b.Size().Parameters()))
-	if err != nil {
-		return nil, 0, err
-	}
-	if coordinator.WeightsDigest(b) != a.Model {
-		return nil, 0, fmt.Errorf("%w: other weights than it announced", wire.ErrRefused)
-	}
-	if err := coordinator.DecodeWeights(b, base.Params); err != nil {
-		return nil, 0, fmt.Errorf("%w: %w", wire.ErrRefused, err)
-	}
-	var last float32
-	r, err := o.run(base, func(_ uint32, loss float32) error {
-		last = loss
-		return ctx.Err()
-	})
-	if err != nil {
-		return nil, 0, err
-	}
-	if r.Diverged != nil {
-		return nil, 0, fmt.Errorf("%w: %w", errAlone, r.Diverged)
-	}
-	return r.Delta, last, nil
-}
-
-// run takes the steps of a round, with noise for examples if the job asks for it.
-func (o *owner) run(base *train.Checkpoint, observe func(step uint32, loss float32) error) (*train.Result, error) {
-	if !o.b.Job.Federated.ExampleNoise.On() {
-		return o.task.Run(base, 0, nil, observe)
-	}
-	var seed prg.Key
-	_, _ = rand.Read(seed[:]) // never fails
-	x, err := dpsgd.New(o.b.Step, strategy.Optimizer(o.b.Job.Spec), o.terms(), rows{o.b}, seed, o.Threads)
-	if err != nil {
-		return nil, err
-	}
-	return o.task.RunOn(x, base, 0, observe)
-}
-
-// rows are the examples of an owner.
-type rows struct{ b *prepare.CompiledJob }
-
-// Len implements dpsgd.Examples.
-func (r rows) Len() int { return r.b.Corpus.Train.Len() / r.b.Example }
-
-// Row implements dpsgd.Examples.
-func (r rows) Row(i int, into []int32) {
-	r.b.Corpus.Train.CopyTo(into, i*r.b.Example)
-}

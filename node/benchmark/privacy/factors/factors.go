@@ -1,0 +1,296 @@
+// Package factors measures ways to add what owners of data train with adapters: the mean of products of two factors is
+// not the product of the mean factors. All owners are in this process, and their updates are added on the grid of
+// integers without masks, which cancel to the bit.
+package factors
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/architecture"
+	"github.com/starling-network/starling/compute/optimizer"
+	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/compute/train/descent"
+	"github.com/starling-network/starling/compute/train/schedule"
+	"github.com/starling-network/starling/exchange/federated"
+	"github.com/starling-network/starling/exchange/fixedpoint"
+)
+
+// Size is how much a measurement computes.
+type Size struct {
+	Owners int
+	Rounds int // of each way
+	Base   int // steps that the base model is trained with
+}
+
+// Way is how owners train adapters.
+type Way struct {
+	Name  string  `json:"way"`
+	Loss  float64 `json:"loss"`  // on texts of all owners that none has trained on, in nats
+	Above float64 `json:"above"` // by how much it is above that of one owner of all data, relatively
+	Bytes int     `json:"bytes"` // that an owner sends in a round
+}
+
+// Sizes of the network and of the steps.
+const (
+	symbols, length, batch = 32, 32, 8
+	rank, steps            = 4, 40 // steps of an owner in a round
+	ratePeak               = 1e-2
+	clip                   = 100 // above the norm of all updates
+)
+
+// network is a language model with adapters, and what owners train it with.
+type network struct {
+	config architecture.Config
+	step   *program.Program
+	whole  *program.Program // of the model without adapters
+	frozen []*tensor.Tensor
+	first  []*tensor.Tensor // parameters that the rounds begin with
+}
+
+var inner = optimizer.AdamW{Beta1: 0.9, Beta2: 0.99, Eps: 1e-8}
+
+// Measure trains adapters on a base model in each way.
+func Measure(ctx context.Context, s Size, progress func(string)) (ways []Way, err error) {
+	n, err := newNetwork(s)
+	if err != nil {
+		return nil, err
+	}
+	of := owners(s.Owners)
+	all := func(string, uint32) bool { return true }
+	up := func(name string, _ uint32) bool { return strings.HasSuffix(name, architecture.UpSuffix) }
+	for _, w := range []struct {
+		name   string
+		trains func(name string, round uint32) bool
+		texts  [][]texts
+	}{
+		{"one owner of all data", all, [][]texts{slices.Concat(of...)}},
+		{"factors that take turns", federated.Trains, of},
+		{"one factor, the other as it was drawn", up, of},
+		{"the mean of each factor", all, of},
+	} {
+		progress("adapters: " + w.name)
+		way := Way{Name: w.name}
+		if way.Loss, way.Bytes, err = n.train(ctx, s, w.trains, w.texts); err != nil {
+			return nil, err
+		}
+		if way.Above = 0; len(ways) > 0 {
+			way.Above = way.Loss/ways[0].Loss - 1
+		}
+		ways = append(ways, way)
+	}
+	return ways, nil
+}
+
+// newNetwork trains a base model on texts of a language that the languages of owners differ from.
+func newNetwork(s Size) (*network, error) {
+	c, err := architecture.Parse(architecture.Llama, map[string]any{"vocab_size": symbols, "hidden_size": 32,
+		"intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2, "max_position_embeddings": length})
+	if err != nil {
+		return nil, err
+	}
+	n := &network{}
+	if n.whole, err = model.TrainStep(c, inner, batch, length); err != nil {
+		return nil, err
+	}
+	first := architecture.Init(c.Tensors(), 1)
+	var params []*tensor.Tensor
+	for _, name := range train.Params(n.whole) {
+		params = append(params, first[name])
+	}
+	base, err := unit(n.whole, nil, nil, params, []texts{{language(0)}}, 5, s.Base, 0, s.Base)
+	if err != nil {
+		return nil, err
+	}
+	trained := map[string]*tensor.Tensor{}
+	for i, name := range train.Params(n.whole) {
+		trained[name] = base[i]
+	}
+	if n.config, err = c.Adapt(architecture.LoRA{Rank: rank, Alpha: 2 * rank, Targets: []string{architecture.AllLinear}}); err != nil {
+		return nil, err
+	}
+	if n.step, err = model.TrainStep(n.config, inner, batch, length); err != nil {
+		return nil, err
+	}
+	for _, name := range train.Frozen(n.step) {
+		n.frozen = append(n.frozen, trained[name])
+	}
+	adapters := n.config.InitAdapters(2)
+	for _, name := range train.Params(n.step) {
+		n.first = append(n.first, adapters[name])
+	}
+	return n, nil
+}
+
+// unit is where steps of one owner lead, whose texts are drawn with a seed. They are those from a step on, of all.
+func unit(step *program.Program, trains func(string) bool, frozen, params []*tensor.Tensor, of []texts, seed uint64,
+	steps, from, all int) ([]*tensor.Tensor, error) {
+	d, err := descent.New(step, inner, trains, frozen, 1)
+	if err != nil {
+		return nil, err
+	}
+	state := slices.Clone(params)
+	shapes := step.InputShapes()
+	for _, name := range train.Moments(step) {
+		state = append(state, tensor.New(shapes[name]))
+	}
+	if err := d.Begin(state); err != nil {
+		return nil, err
+	}
+	random := rand.New(rand.NewPCG(seed, 9))
+	rate := train.Rate{Peak: ratePeak, Floor: 0.1, Kind: train.Cosine}
+	tokens := make([]int32, batch*(length+1))
+	for k := range steps {
+		for i := range batch {
+			of[random.IntN(len(of))].write(random, tokens[i*(length+1):][:length+1])
+		}
+		t := uint32(k + 1)
+		if _, err := d.Step(tokens, nil, rate.At(uint32(from+k), uint32(all)), schedule.Correction(inner.Beta1, t),
+			schedule.Correction(inner.Beta2, t)); err != nil {
+			return nil, err
+		}
+	}
+	for i, x := range state {
+		state[i] = tensor.New(x.Shape)
+	}
+	return state[:len(params)], d.State(state)
+}
+
+// train plays the rounds of a way, and returns the loss in the end and the bytes of an update.
+func (n *network) train(ctx context.Context, s Size, trains func(string, uint32) bool, of [][]texts) (loss float64,
+	bytes int, err error) {
+	names, params := train.Params(n.step), n.first
+	for r := range s.Rounds {
+		in := func(name string) bool { return trains(name, uint32(r)) }
+		var sum []uint32
+		var shapes []tensor.Shape
+		for o, own := range of {
+			if err := ctx.Err(); err != nil {
+				return 0, 0, err
+			}
+			end, err := unit(n.step, in, n.frozen, params, own, uint64(r*100+o), steps, r*steps, s.Rounds*steps)
+			if err != nil {
+				return 0, 0, err
+			}
+			var update []*tensor.Tensor
+			shapes = nil
+			for i, name := range names {
+				if in(name) {
+					update, shapes = append(update, train.Difference(params[i], end[i])), append(shapes, end[i].Shape)
+				}
+			}
+			values, err := fixedpoint.Encode(update, clip, 1)
+			if err != nil {
+				return 0, 0, err
+			}
+			if bytes = max(bytes, 4*len(values)); sum == nil {
+				sum = make([]uint32, len(values))
+			}
+			for i, v := range values {
+				sum[i] += v
+			}
+		}
+		mean, err := fixedpoint.Mean(sum, clip, shapes)
+		if err != nil {
+			return 0, 0, err
+		}
+		params = slices.Clone(params)
+		for i, name := range names {
+			if in(name) {
+				params[i], mean = train.Difference(params[i], mean[0]), mean[1:]
+			}
+		}
+	}
+	loss, err = n.loss(params, slices.Concat(of...))
+	return loss, bytes, err
+}
+
+// loss is the mean of a model on texts of each owner in turn.
+func (n *network) loss(params []*tensor.Tensor, of []texts) (mean float64, err error) {
+	d, err := descent.New(n.step, inner, nil, n.frozen, 1)
+	if err != nil {
+		return 0, err
+	}
+	state, shapes := slices.Clone(params), n.step.InputShapes()
+	for _, name := range train.Moments(n.step) {
+		state = append(state, tensor.New(shapes[name]))
+	}
+	if err := d.Begin(state); err != nil {
+		return 0, err
+	}
+	const batches = 20
+	random := rand.New(rand.NewPCG(77, 77))
+	for k := range batches {
+		tokens := d.Tokens.I32()
+		for i := range batch {
+			of[(k*batch+i)%len(of)].write(random, tokens[i*(length+1):][:length+1])
+		}
+		x, err := d.Gradient(nil)
+		if err != nil {
+			return 0, err
+		}
+		mean += float64(x) / batches
+	}
+	return mean, nil
+}
+
+// texts are the languages of an owner, each with a share.
+type texts []chain
+
+// chain is a language: the probabilities of the symbol after each.
+type chain [symbols][symbols]float64
+
+// language draws one. Number 0 is that of the base model; a third of the rows of others differ from it.
+func language(number uint64) (c chain) {
+	row := func(random *rand.Rand) (p [symbols]float64) {
+		sum := 0.0
+		for i := range p {
+			p[i] = math.Pow(random.Float64(), 8)
+			sum += p[i]
+		}
+		for i := range p {
+			p[i] /= sum
+		}
+		return p
+	}
+	base, own := rand.New(rand.NewPCG(0, 1)), rand.New(rand.NewPCG(number, 1))
+	for i := range c {
+		c[i] = row(base)
+		if other := row(own); number > 0 && own.IntN(3) == 0 {
+			c[i] = other
+		}
+	}
+	return c
+}
+
+// owners are the texts of owners: of each a language of its own, and one that two have.
+func owners(n int) (all [][]texts) {
+	for i := range n {
+		all = append(all, []texts{{language(uint64(1 + i))}})
+	}
+	return all
+}
+
+// write draws a text.
+func (t texts) write(random *rand.Rand, into []int32) {
+	c, at := &t[random.IntN(len(t))], random.IntN(symbols)
+	for i := range into {
+		into[i] = int32(at)
+		u := random.Float64()
+		for at = 0; at < symbols-1 && u >= c[into[i]][at]; at++ {
+			u -= c[into[i]][at]
+		}
+	}
+}
+
+// String is a line for people.
+func (w Way) String() string {
+	return fmt.Sprintf("%s: loss %.4f (%+.1f %%), %d bytes", w.Name, w.Loss, 100*w.Above, w.Bytes)
+}

@@ -1,0 +1,130 @@
+package owner
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+
+	"github.com/starling-network/starling/client/job/owners"
+	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/compute/train/descent"
+	"github.com/starling-network/starling/exchange/dpsgd"
+	"github.com/starling-network/starling/exchange/federated"
+	"github.com/starling-network/starling/exchange/fixedpoint"
+	"github.com/starling-network/starling/exchange/prg"
+	"github.com/starling-network/starling/exchange/scaffold"
+	coordinator "github.com/starling-network/starling/node/federated"
+	"github.com/starling-network/starling/node/federated/wire"
+	"github.com/starling-network/starling/node/prepare"
+	"github.com/starling-network/starling/node/prepare/strategy"
+)
+
+// unit is a computed round.
+type unit struct {
+	update []*tensor.Tensor // of the tensors that owners train in the round
+	loss   float32          // of the last step
+
+	mean []*tensor.Tensor // of control variates, as the coordinator announced it; nil: the job has none
+	own  []*tensor.Tensor // the owner's, when the round began
+}
+
+// train computes the unit of a round.
+func (o *owner) train(ctx context.Context, a federated.Announcement) (u unit, err error) {
+	g := o.b.Genesis
+	base := &train.Checkpoint{Round: a.Round, Names: g.Names}
+	for _, p := range g.Params {
+		base.Params = append(base.Params, tensor.New(p.Shape))
+	}
+	size := int(o.b.Size().Parameters())
+	if o.steers() {
+		size, u.mean = 2*size, scaffold.Zeros(g.Params)
+		if u.own, err = o.Home.variate(o.use.Job, a, g.Params); err != nil {
+			return u, err
+		}
+	}
+	b, err := o.client.Model(ctx, a.Round, size)
+	if err != nil {
+		return u, err
+	}
+	if coordinator.WeightsDigest(b) != a.Model {
+		return u, fmt.Errorf("%w: other weights than it announced", wire.ErrRefused)
+	}
+	if err := coordinator.DecodeWeights(b, append(base.Params[:len(base.Params):len(base.Params)], u.mean...)); err != nil {
+		return u, fmt.Errorf("%w: %w", wire.ErrRefused, err)
+	}
+	r, err := o.run(base, u, func(_ uint32, loss float32) error {
+		u.loss = loss
+		return ctx.Err()
+	})
+	if err != nil {
+		return u, err
+	}
+	if r.Diverged != nil {
+		return u, fmt.Errorf("%w: %w", errAlone, r.Diverged)
+	}
+	for _, i := range federated.Turn(base.Names, a.Round) {
+		u.update = append(u.update, r.Delta[i])
+	}
+	return u, nil
+}
+
+// steers reports whether the owner corrects its steps by control variates.
+func (o *owner) steers() bool { return o.b.Job.Federated.Method == owners.Scaffold }
+
+// run takes the steps of a round: with noise for examples or control variates if the job asks for them, and of an
+// adapter for the factor whose turn it is.
+func (o *owner) run(base *train.Checkpoint, u unit, observe func(step uint32, loss float32) error) (*train.Result, error) {
+	noise := o.b.Job.Federated.ExampleNoise.On()
+	if whole := len(federated.Turn(base.Names, base.Round)) == len(base.Names); whole && !noise && !o.steers() {
+		return o.task.Run(base, 0, nil, observe)
+	}
+	d, err := descent.New(o.b.Step, strategy.Optimizer(o.b.Job.Spec), func(name string) bool {
+		return federated.Trains(name, base.Round)
+	}, o.b.Frozen, o.Threads)
+	if err != nil {
+		return nil, err
+	}
+	if !noise {
+		if o.steers() {
+			d.Steer = scaffold.Steer(u.mean, u.own)
+		}
+		return o.task.RunOn(d, base, 0, observe)
+	}
+	var seed prg.Key
+	_, _ = rand.Read(seed[:]) // never fails
+	x, err := dpsgd.New(d, o.terms(), rows{o.b}, seed)
+	if err != nil {
+		return nil, err
+	}
+	return o.task.RunOn(x, base, 0, observe)
+}
+
+// next is the variate of the owner once the sum of a round has its update, which it is computed from as it is in the
+// sum; nil: the job has none.
+func (o *owner) next(a federated.Announcement, u unit, values []uint32) (*kept, error) {
+	rates := scaffold.Rates(o.b.Spec, a.Round)
+	if !o.steers() || rates == 0 {
+		return nil, nil
+	}
+	var shapes []tensor.Shape
+	for _, t := range u.update {
+		shapes = append(shapes, t.Shape)
+	}
+	sent, err := fixedpoint.Mean(values, o.b.Job.Federated.Clip, shapes)
+	if err != nil {
+		return nil, err
+	}
+	return &kept{since: a.Since, counted: a.Counted, now: u.own, next: scaffold.Next(u.own, u.mean, sent, rates)}, nil
+}
+
+// rows are the examples of an owner.
+type rows struct{ b *prepare.CompiledJob }
+
+// Len implements dpsgd.Examples.
+func (r rows) Len() int { return r.b.Corpus.Train.Len() / r.b.Example }
+
+// Row implements dpsgd.Examples.
+func (r rows) Row(i int, into []int32) {
+	r.b.Corpus.Train.CopyTo(into, i*r.b.Example)
+}

@@ -1,0 +1,105 @@
+package owner
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/starling-network/starling/compute/model/safetensors"
+	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/exchange/federated"
+	"github.com/starling-network/starling/exchange/scaffold"
+	"github.com/starling-network/starling/node/folder"
+)
+
+// kept is the control variate of an owner for a job, around the last round in which it has sent a vector. Whether the
+// sum of that round was applied, the coordinator says with the next round: it counts the sums.
+type kept struct {
+	since   uint32           // round in which it was 0 the last time
+	counted uint32           // applied sums since then with an update of the owner, before that round
+	now     []*tensor.Tensor // without the sum of that round
+	next    []*tensor.Tensor // with it
+}
+
+// Names of the entries of the file of a variate.
+const (
+	folderVariates = "variates"
+	metaSince      = "since"
+	metaCounted    = "counted"
+	now, next      = "now", "next" // prefixes of tensors
+)
+
+func (h *Home) variateFile(job string) string {
+	return filepath.Join(h.dir, folderVariates, job+".safetensors")
+}
+
+// keep writes a variate, which tells about the data of the owner, into its home; nil: there is none.
+func (h *Home) keep(job string, k *kept) error {
+	if k == nil {
+		return nil
+	}
+	var names []string
+	var all []*tensor.Tensor
+	var shapes []tensor.Shape
+	for i, t := range slices.Concat(k.now, k.next) {
+		prefix := now
+		if i >= len(k.now) {
+			prefix = next
+		}
+		names, all, shapes = append(names, entry(prefix, i%len(k.now))), append(all, t), append(shapes, t.Shape)
+	}
+	path := h.variateFile(job)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return folder.WriteFileBy(path, func(w io.Writer) error {
+		return safetensors.EncodeEach(w, names, shapes, map[string]string{metaSince: fmt.Sprint(k.since),
+			metaCounted: fmt.Sprint(k.counted)}, func(i int) (*tensor.Tensor, error) { return all[i], nil })
+	})
+}
+
+func entry(prefix string, i int) string { return prefix + "/" + strconv.Itoa(i) }
+
+// variate is that of the owner when a round begins, of the shapes of parameters: 0 if all owners began again since it
+// was written, or if it has none.
+func (h *Home) variate(job string, a federated.Announcement, params []*tensor.Tensor) ([]*tensor.Tensor, error) {
+	b, err := os.ReadFile(h.variateFile(job))
+	if errors.Is(err, os.ErrNotExist) {
+		return scaffold.Zeros(params), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	f, err := safetensors.Open(b)
+	if err != nil {
+		return nil, err
+	}
+	since, err1 := strconv.ParseUint(f.Meta[metaSince], 10, 32)
+	counted, err2 := strconv.ParseUint(f.Meta[metaCounted], 10, 32)
+	if err := errors.Join(err1, err2); err != nil {
+		return nil, err
+	}
+	if uint32(since) != a.Since {
+		return scaffold.Zeros(params), nil
+	}
+	prefix := now
+	if a.Counted > uint32(counted) {
+		prefix = next
+	}
+	var own []*tensor.Tensor
+	for i, p := range params {
+		t, err := f.Tensor(entry(prefix, i))
+		if err != nil {
+			return nil, err
+		}
+		if !t.Shape.Equal(p.Shape) {
+			return nil, fmt.Errorf("%s: a tensor is %s, wanted %s", h.variateFile(job), t.Shape, p.Shape)
+		}
+		own = append(own, t)
+	}
+	return own, nil
+}
