@@ -31,7 +31,7 @@ type Network struct {
 // New is a convolutional network for digits, with weights that a seed draws.
 func New(seed uint64) (*Network, error) {
 	config := map[string]any{"conv_channels": []any{8}, "hidden_sizes": []any{16}, "pooling": "mean"}
-	of, err := network.New(vision.CNN, config, seed)
+	of, err := network.New(vision.CNN, config, seed, 1)
 	if err != nil {
 		return nil, err
 	}

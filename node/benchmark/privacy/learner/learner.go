@@ -67,8 +67,11 @@ type Model struct {
 }
 
 // New is a network of one hidden layer for digits, with weights that a seed draws.
-func New(seed uint64) (*Model, error) {
-	n, err := network.New(vision.MLP, map[string]any{"hidden_sizes": []any{32}}, seed)
+func New(seed uint64) (*Model, error) { return ofBatch(seed, 1) }
+
+// ofBatch is New with a step on a number of examples.
+func ofBatch(seed uint64, examples int) (*Model, error) {
+	n, err := network.New(vision.MLP, map[string]any{"hidden_sizes": []any{32}}, seed, examples)
 	if err != nil {
 		return nil, err
 	}

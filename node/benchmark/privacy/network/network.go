@@ -18,18 +18,18 @@ import (
 // Network is one with its weights. Names and Weights have one order, which is that of the state of Step.
 type Network struct {
 	Vision  vision.Network
-	Step    *program.Program // of one example, by plain gradient descent
+	Step    *program.Program // of some examples, by plain gradient descent
 	Names   []string
 	Weights []*tensor.Tensor
 }
 
-// New is a network of an architecture with weights that a seed draws.
-func New(kind string, config map[string]any, seed uint64) (*Network, error) {
+// New is a network of an architecture, with weights that a seed draws and a step on a number of examples.
+func New(kind string, config map[string]any, seed uint64, examples int) (*Network, error) {
 	v, err := vision.Parse(kind, config, digits.Size, digits.Labels())
 	if err != nil {
 		return nil, err
 	}
-	task, err := model.Classify(v, model.Batch{Sequences: 1})
+	task, err := model.Classify(v, model.Batch{Sequences: examples})
 	if err != nil {
 		return nil, err
 	}
@@ -42,8 +42,8 @@ func New(kind string, config map[string]any, seed uint64) (*Network, error) {
 	return n, err
 }
 
-// Private is where steps of an owner lead that show little of one example (package dpsgd), at a rate of learning. The
-// seed is that of the owner's draws.
+// Private is where steps of an owner lead that show little of one example (package dpsgd), at a rate of learning. Step
+// takes one example, and the seed is that of the owner's draws.
 func (n *Network) Private(t dpsgd.Terms, examples dpsgd.Examples, rate float32, steps int,
 	seed prg.Key) ([]*tensor.Tensor, error) {
 	d, err := descent.New(n.Step, optimizer.SGD{}, nil, nil, 1)
