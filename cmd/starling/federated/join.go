@@ -25,15 +25,19 @@ func joinCommand(c *terminal.Console) *cobra.Command {
 	opt := owner.Options{Say: c.Say}
 	var home, known, ca, unit string
 	cmd := &cobra.Command{
-		Use:   "join URL --data DIR --home DIR [--epsilon E --delta D --unit UNIT] [--known FILE]",
+		Use:   "join URL --data DIR --home DIR [--base DIR] [--epsilon E --delta D --unit UNIT] [--known FILE]",
 		Short: "Train on data of your own for a coordinator",
 		Long: `Train on the data of a folder in the rounds of a coordinator. The data stay in this process. The patterns of the job
 file are looked up below --data, and a pattern that leaves this folder is refused. The process connects to the
 coordinator, and accepts no connection.
 
+If the job starts from a base model, the owner needs a copy of its folder: at the path of the job file below --data, or
+at --base. A copy with other weights or another tokenizer is refused.
+
 In each round the owner sends one update. The update is clipped, has noise if the job asks for noise, and is hidden
-under masks that cancel in the sum. --home holds the key of the owner and its ledger. The ledger lists the jobs that the
-data were used for, and the last round of each job: an owner sends at most one update in a round.
+under masks that cancel in the sum. --home holds the key of the owner, its ledger, and its control variates if a job has
+federated.method: scaffold. The ledger lists the jobs that the data were used for, and the last round of each job: an
+owner sends at most one update in a round.
 
 --epsilon is a budget for all jobs on the data of this owner together. A job that would exceed the budget is refused
 before it starts. The budget protects all data of the owner as one, or with --unit example each example by itself.
@@ -83,6 +87,7 @@ With -o json: {"job","name","owner","examples","sent","lost","epsilon","example_
 	}
 	f := cmd.Flags()
 	f.StringVar(&opt.Data, "data", "", "folder of the data")
+	f.StringVar(&opt.Base, "base", "", "folder of the base model (default: that of the job file, below --data)")
 	f.StringVar(&home, "home", "", "folder of the key and the ledger")
 	f.StringVar(&known, "known", "", "file of keys of owners that you know, one a line")
 	f.StringVar(&ca, "ca", "", "certificates that sign the coordinator's, as PEM (default: those of the system)")

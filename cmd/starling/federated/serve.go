@@ -42,6 +42,9 @@ owners answer, the round has no sum, the model stays as it was, and the next rou
 The datasets of the job file are a sample that may be public. The training step is made from this sample, and the loss
 after each round is measured on its held-out part.
 
+With model.base_model the rounds begin from a pretrained model, of which each owner has a copy. With model.adapter the
+owners train an adapter of it: one factor in the first round, the other one in the second, and so on in turn.
+
 The folder of the run holds the checkpoint, a line for each round, the report, and in the end the model. After an
 interruption the same command continues the run. The round that was interrupted has no sum, because an owner sends at
 most one update in a round.

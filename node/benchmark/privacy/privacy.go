@@ -9,6 +9,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -21,6 +22,7 @@ import (
 	"github.com/starling-network/starling/exchange/renyi"
 	"github.com/starling-network/starling/exchange/secagg"
 	"github.com/starling-network/starling/node/benchmark"
+	"github.com/starling-network/starling/node/benchmark/privacy/factors"
 	"github.com/starling-network/starling/node/benchmark/privacy/inversion"
 	"github.com/starling-network/starling/node/benchmark/privacy/learner"
 	"github.com/starling-network/starling/node/benchmark/privacy/traffic"
@@ -34,6 +36,8 @@ type Options struct {
 	Together int // steps of the search for all images of a sum; 0: there is none
 	Members  learner.Size
 	Curve    learner.Size
+	Methods  learner.Size
+	Adapters factors.Size
 	Progress func(string)
 }
 
@@ -41,10 +45,12 @@ type Options struct {
 var (
 	Whole = Options{Entries: 1 << 20, Samples: 1_000_000, Images: inversion.Owners, Together: 30,
 		Members: learner.Size{Examples: 400, Rounds: 20, Models: 4},
-		Curve:   learner.Size{Owners: 10, Examples: 800, Rounds: 60}}
+		Curve:   learner.Size{Owners: 10, Examples: 800, Rounds: 60},
+		Methods: learner.Size{Owners: 10, Examples: 400, Rounds: 20}, Adapters: factors.Size{Owners: 10, Rounds: 20, Base: 400}}
 	Quick = Options{Entries: 10_000, Samples: 100_000, Images: 4,
 		Members: learner.Size{Examples: 400, Rounds: 20, Models: 1},
-		Curve:   learner.Size{Owners: 3, Examples: 200, Rounds: 4}}
+		Curve:   learner.Size{Owners: 3, Examples: 200, Rounds: 4},
+		Methods: learner.Size{Owners: 3, Examples: 100, Rounds: 2}, Adapters: factors.Size{Owners: 3, Rounds: 2, Base: 10}}
 )
 
 // Sum is one secure sum.
@@ -76,6 +82,8 @@ type Report struct {
 	Inversion []inversion.Found  `json:"inversion"`
 	Members   []learner.Attacked `json:"membership"`
 	Curve     []learner.Point    `json:"curve"`
+	Methods   []learner.Method   `json:"methods"`
+	Adapters  []factors.Way      `json:"adapters"`
 	Traffic   traffic.Seen       `json:"traffic"`
 	Bars      []benchmark.Bar    `json:"bars"`
 }
@@ -88,6 +96,7 @@ const (
 	unrecovered  = 10 // of one that it has not
 	attacked     = 8  // epsilon of an example, at which membership is attacked
 	unrecognised = 0.55
+	aboveCentral = 0.03 // loss of adapters of owners above that of one owner of all data, relatively
 )
 
 // Measure plays secure sums of 5, 20 and 100 clients, tests the noise and computes the vectors of the accountant.
@@ -129,7 +138,23 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 		{Name: "largest deviation of epsilon from published figures", Value: worst, Bar: vectorError,
 			Holds: worst <= vectorError},
 	}
-	return r, r.attack(ctx, o)
+	return r, errors.Join(r.learn(ctx, o), r.attack(ctx, o))
+}
+
+// learn adds to a report how well methods of owners learn.
+func (r *Report) learn(ctx context.Context, o Options) (err error) {
+	if r.Methods, err = learner.Methods(ctx, o.Methods, func(m learner.Method) {
+		o.Progress(fmt.Sprintf("%d owners with shares of Dirichlet %g by method %s", o.Methods.Owners, m.Dirichlet, m.Name))
+	}); err != nil {
+		return err
+	}
+	if r.Adapters, err = factors.Measure(ctx, o.Adapters, o.Progress); err != nil {
+		return err
+	}
+	turns := r.Adapters[1]
+	r.Bars = append(r.Bars, benchmark.AtMost(fmt.Sprintf("loss of adapters of %d owners, whose factors take turns, above "+
+		"that of one owner of all data, relatively", o.Adapters.Owners), benchmark.Rounded(turns.Above, 4), aboveCentral))
+	return nil
 }
 
 // phases in which clients drop out: they do the duties of those before.

@@ -6,8 +6,8 @@
     ...                budget=federated.Budget(8, unit="example"))                 # doctest: +SKIP
     >>> part.wait().sent                                                          # doctest: +SKIP
 
-Both sides are processes of the `starling` program: `starling job federated`. docs/federated.md and docs/security.md say what this protects
-from whom, and what not.
+Both sides are processes of the `starling` program: `starling job federated`. docs/security.md lists which observer learns
+something, and which does not.
 """
 
 from __future__ import annotations
@@ -167,15 +167,16 @@ class Owner:
         return read(Ledger, _run([self._binary, "job", "federated", "ledger", "--home", str(self.home), "--delta", repr(delta), "-o", "json"]))
 
     def join(self, url: str, data: Union[str, Path, None] = None, *, rows: Optional[Rows] = None, budget: Optional[Budget] = None,
-             known: Union[str, Path, None] = None, ca: Union[str, Path, None] = None, threads: int = 0) -> "Process[Part]":
+             base: Union[str, Path, None] = None, known: Union[str, Path, None] = None, ca: Union[str, Path, None] = None, threads: int = 0) -> "Process[Part]":
         """Takes part in the job of a coordinator with the files of a folder, or with rows: for each path that the patterns of the job name, such
-        as notes.jsonl, its objects. Rows are written to a folder that only this user reads, and that `wait` and `stop` remove."""
+        as notes.jsonl, its objects. Rows are written to a folder that only this user reads, and that `wait` and `stop` remove. `base` is the folder of
+        the base model, of a job that starts from one."""
         if (data is None) == (rows is None):
             raise ValueError("give a folder of data, or rows")
         command, remove = [self._binary, "job", "federated", "join", url, "--home", str(self.home), "-o", "json"], None
         if budget:
             command += ["--epsilon", repr(float(budget.epsilon)), "--delta", repr(float(budget.delta)), "--unit", budget.unit]
-        for flag, value in (("--known", known), ("--ca", ca), ("--threads", threads or None)):
+        for flag, value in (("--base", base), ("--known", known), ("--ca", ca), ("--threads", threads or None)):
             if value is not None:
                 command += [flag, str(value)]
         if rows is not None:

@@ -26,6 +26,10 @@ dropping out in each phase as the threshold allows, and the largest with a milli
 distribution, and compare the accountant with published figures. starling job federated trains with these parts; a run
 of starling train is not private.
 
+Train ten owners with different shares of digits with control variates and without, and ten owners of different
+languages with adapters of one base model: by factors that take turns, by one factor, by the mean of each factor, and by
+products, each beside one owner of all data.
+
 Then attack: search for the images of owners in their updates, in updates with noise, and in the secure sum of ten; tell
 the examples that a model was trained on from others; and look for the data in all bytes that the owners of a job send.
 Ten owners with different shares of digits train with noise for each example, at epsilon 8, 3 and 1. All images are
@@ -34,7 +38,8 @@ drawn. An attack that finds nothing proves nothing: a search for all ten images 
 With -o json: {"sums":[{"clients","entries","dropouts","phase","exact","error","processor"}],"vectors":[{"rate","noise",
 "steps","delta","classic","epsilon","deviation"}],"inversion":[{"from","searches","mean_psnr","best_psnr","picked",
 "away"}],"membership":[{"epsilon","noise","area","seen","accuracy"}],"curve":[{"dirichlet","wanted","noise","epsilon",
-"delta","accuracy"}],"traffic":{"owners","rounds","bytes","windows","found"},"bars":[{"name","value","bar","holds"}]}.`,
+"delta","accuracy"}],"methods":[{"dirichlet","method","accuracy"}],"adapters":[{"way","loss","above","bytes"}],
+"traffic":{"owners","rounds","bytes","windows","found"},"bars":[{"name","value","bar","holds"}]}.`,
 		Example: `  starling bench privacy
   starling bench privacy --quick -o json`,
 		Args: usage.Exactly(),
@@ -80,6 +85,14 @@ func show(r *privacy.Report) error {
 	fmt.Fprintln(w, "\nDIRICHLET\tEPSILON\tNOISE\tRIGHT")
 	for _, p := range r.Curve {
 		fmt.Fprintf(w, "%g\t%s\t%g\t%.1f %%\n", p.Dirichlet, epsilon(p.Epsilon), p.Noise, 100*p.Accuracy)
+	}
+	fmt.Fprintln(w, "\nDIRICHLET\tMETHOD\tRIGHT")
+	for _, m := range r.Methods {
+		fmt.Fprintf(w, "%g\t%s\t%.1f %%\n", m.Dirichlet, m.Name, 100*m.Accuracy)
+	}
+	fmt.Fprintln(w, "\nADAPTERS\tLOSS\tABOVE ONE OWNER\tBYTES OF AN UPDATE")
+	for _, x := range r.Adapters {
+		fmt.Fprintf(w, "%s\t%.4f\t%+.1f %%\t%d\n", x.Name, x.Loss, 100*x.Above, x.Bytes)
 	}
 	fmt.Fprintln(w)
 	figure.PrintBars(w, r.Bars)

@@ -5,13 +5,13 @@ package factors
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
 
 	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/adapter"
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/program"
@@ -41,7 +41,7 @@ type Way struct {
 // Sizes of the network and of the steps.
 const (
 	symbols, length, batch = 32, 32, 8
-	rank, steps            = 4, 40 // steps of an owner in a round
+	rank, steps            = 4, 20 // steps of an owner in a round
 	ratePeak               = 1e-2
 	clip                   = 100 // above the norm of all updates
 )
@@ -50,9 +50,8 @@ const (
 type network struct {
 	config architecture.Config
 	step   *program.Program
-	whole  *program.Program // of the model without adapters
 	frozen []*tensor.Tensor
-	first  []*tensor.Tensor // parameters that the rounds begin with
+	first  []*tensor.Tensor // adapters that the next round begins with
 }
 
 var inner = optimizer.AdamW{Beta1: 0.9, Beta2: 0.99, Eps: 1e-8}
@@ -66,27 +65,32 @@ func Measure(ctx context.Context, s Size, progress func(string)) (ways []Way, er
 	of := owners(s.Owners)
 	all := func(string, uint32) bool { return true }
 	up := func(name string, _ uint32) bool { return strings.HasSuffix(name, architecture.UpSuffix) }
-	for _, w := range []struct {
-		name   string
-		trains func(name string, round uint32) bool
-		texts  [][]texts
-	}{
-		{"one owner of all data", all, [][]texts{slices.Concat(of...)}},
-		{"factors that take turns", federated.Trains, of},
-		{"one factor, the other as it was drawn", up, of},
-		{"the mean of each factor", all, of},
+	for _, w := range []plan{
+		{"one owner of all data", all, false, [][]texts{slices.Concat(of...)}},
+		{"factors that take turns", federated.Trains, false, of},
+		{"one factor, the other as it was drawn", up, false, of},
+		{"the mean of each factor", all, false, of},
+		{"products of both factors", all, true, of},
 	} {
 		progress("adapters: " + w.name)
 		way := Way{Name: w.name}
-		if way.Loss, way.Bytes, err = n.train(ctx, s, w.trains, w.texts); err != nil {
+		if way.Loss, way.Bytes, err = n.train(ctx, s, w); err != nil {
 			return nil, err
 		}
-		if way.Above = 0; len(ways) > 0 {
+		if len(ways) > 0 {
 			way.Above = way.Loss/ways[0].Loss - 1
 		}
 		ways = append(ways, way)
 	}
 	return ways, nil
+}
+
+// plan is a way with its owners.
+type plan struct {
+	name     string
+	trains   func(name string, round uint32) bool
+	products bool // owners send by how much their adapters change weights, and begin with new adapters in each round
+	owners   [][]texts
 }
 
 // newNetwork trains a base model on texts of a language that the languages of owners differ from.
@@ -97,23 +101,25 @@ func newNetwork(s Size) (*network, error) {
 		return nil, err
 	}
 	n := &network{}
-	if n.whole, err = model.TrainStep(c, inner, batch, length); err != nil {
+	whole, err := model.TrainStep(c, inner, batch, length)
+	if err != nil {
 		return nil, err
 	}
 	first := architecture.Init(c.Tensors(), 1)
 	var params []*tensor.Tensor
-	for _, name := range train.Params(n.whole) {
+	for _, name := range train.Params(whole) {
 		params = append(params, first[name])
 	}
-	base, err := unit(n.whole, nil, nil, params, []texts{{language(0)}}, 5, s.Base, 0, s.Base)
+	base, err := unit(whole, nil, nil, params, []texts{{language(0)}}, 5, s.Base, 0, s.Base)
 	if err != nil {
 		return nil, err
 	}
 	trained := map[string]*tensor.Tensor{}
-	for i, name := range train.Params(n.whole) {
+	for i, name := range train.Params(whole) {
 		trained[name] = base[i]
 	}
-	if n.config, err = c.Adapt(architecture.LoRA{Rank: rank, Alpha: 2 * rank, Targets: []string{architecture.AllLinear}}); err != nil {
+	if n.config, err = c.Adapt(architecture.LoRA{Rank: rank, Alpha: 2 * rank,
+		Targets: []string{architecture.AllLinear}}); err != nil {
 		return nil, err
 	}
 	if n.step, err = model.TrainStep(n.config, inner, batch, length); err != nil {
@@ -163,28 +169,24 @@ func unit(step *program.Program, trains func(string) bool, frozen, params []*ten
 	return state[:len(params)], d.State(state)
 }
 
-// train plays the rounds of a way, and returns the loss in the end and the bytes of an update.
-func (n *network) train(ctx context.Context, s Size, trains func(string, uint32) bool, of [][]texts) (loss float64,
-	bytes int, err error) {
-	names, params := train.Params(n.step), n.first
+// train plays the rounds of a way, and returns the loss in the end and the most bytes of an update.
+func (n network) train(ctx context.Context, s Size, p plan) (loss float64, bytes int, err error) {
+	names := train.Params(n.step)
 	for r := range s.Rounds {
-		in := func(name string) bool { return trains(name, uint32(r)) }
+		in := func(name string) bool { return p.trains(name, uint32(r)) }
 		var sum []uint32
 		var shapes []tensor.Shape
-		for o, own := range of {
+		for o, own := range p.owners {
 			if err := ctx.Err(); err != nil {
 				return 0, 0, err
 			}
-			end, err := unit(n.step, in, n.frozen, params, own, uint64(r*100+o), steps, r*steps, s.Rounds*steps)
+			end, err := unit(n.step, in, n.frozen, n.first, own, uint64(r*100+o), steps, r*steps, s.Rounds*steps)
 			if err != nil {
 				return 0, 0, err
 			}
-			var update []*tensor.Tensor
-			shapes = nil
-			for i, name := range names {
-				if in(name) {
-					update, shapes = append(update, train.Difference(params[i], end[i])), append(shapes, end[i].Shape)
-				}
+			update, err := n.update(names, end, in, p.products)
+			if err != nil {
+				return 0, 0, err
 			}
 			values, err := fixedpoint.Encode(update, clip, 1)
 			if err != nil {
@@ -196,29 +198,71 @@ func (n *network) train(ctx context.Context, s Size, trains func(string, uint32)
 			for i, v := range values {
 				sum[i] += v
 			}
+			shapes = nil
+			for _, t := range update {
+				shapes = append(shapes, t.Shape)
+			}
 		}
 		mean, err := fixedpoint.Mean(sum, clip, shapes)
 		if err != nil {
 			return 0, 0, err
 		}
-		params = slices.Clone(params)
-		for i, name := range names {
-			if in(name) {
-				params[i], mean = train.Difference(params[i], mean[0]), mean[1:]
-			}
-		}
+		n = n.moved(names, mean, in, p.products)
 	}
-	loss, err = n.loss(params, slices.Concat(of...))
+	loss, err = n.loss(slices.Concat(p.owners...))
 	return loss, bytes, err
 }
 
-// loss is the mean of a model on texts of each owner in turn.
-func (n *network) loss(params []*tensor.Tensor, of []texts) (mean float64, err error) {
+// update is what an owner sends whose adapters are end: by how much they are below those that the round began with, or
+// by how much the weights are that they change.
+func (n network) update(names []string, end []*tensor.Tensor, in func(string) bool,
+	products bool) (list []*tensor.Tensor, err error) {
+	adapters := map[string]*tensor.Tensor{}
+	for i, name := range names {
+		if adapters[name] = end[i]; in(name) && !products {
+			list = append(list, train.Difference(n.first[i], end[i]))
+		}
+	}
+	for i, name := range train.Frozen(n.step) {
+		if products && n.adapted(name) {
+			merged, err := adapter.Merge(n.config, name, n.frozen[i], adapters)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, train.Difference(n.frozen[i], merged))
+		}
+	}
+	return list, nil
+}
+
+// adapted reports whether a weight has an adapter.
+func (n network) adapted(name string) bool {
+	return slices.ContainsFunc(n.config.Adapted(), func(a architecture.Named) bool { return a.Name == name })
+}
+
+// moved is the network after a round, of which the updates have a mean.
+func (n network) moved(names []string, mean []*tensor.Tensor, in func(string) bool, products bool) network {
+	n.first, n.frozen = slices.Clone(n.first), slices.Clone(n.frozen)
+	for i, name := range names {
+		if in(name) && !products {
+			n.first[i], mean = train.Difference(n.first[i], mean[0]), mean[1:]
+		}
+	}
+	for i, name := range train.Frozen(n.step) {
+		if products && n.adapted(name) {
+			n.frozen[i], mean = train.Difference(n.frozen[i], mean[0]), mean[1:]
+		}
+	}
+	return n
+}
+
+// loss is the mean on texts of each owner in turn.
+func (n network) loss(of []texts) (mean float64, err error) {
 	d, err := descent.New(n.step, inner, nil, n.frozen, 1)
 	if err != nil {
 		return 0, err
 	}
-	state, shapes := slices.Clone(params), n.step.InputShapes()
+	state, shapes := slices.Clone(n.first), n.step.InputShapes()
 	for _, name := range train.Moments(n.step) {
 		state = append(state, tensor.New(shapes[name]))
 	}
@@ -288,9 +332,4 @@ func (t texts) write(random *rand.Rand, into []int32) {
 			u -= c[into[i]][at]
 		}
 	}
-}
-
-// String is a line for people.
-func (w Way) String() string {
-	return fmt.Sprintf("%s: loss %.4f (%+.1f %%), %d bytes", w.Name, w.Loss, 100*w.Above, w.Bytes)
 }
