@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/compute/model/folder"
+	"github.com/starling-network/starling/node/federated"
 	"github.com/starling-network/starling/node/federated/owner"
 )
 
@@ -76,4 +77,39 @@ func altered(t *testing.T, of string) string {
 		}
 	}
 	return dir
+}
+
+// A classifier is an adapter of a base model and new scores, and each example of an owner is protected in the steps of
+// the factor whose turn it is.
+func TestOwnersTrainClassifierOnBase(t *testing.T) {
+	base, dir := t.TempDir(), t.TempDir()
+	c, s := coordinator(t, base, "federated.owners=3", "training.max_steps=4")
+	var all []owner.Options
+	for i := range 3 {
+		all = append(all, one(t, i, s.URL))
+	}
+	joined(t, c, all, func(i int, _ *owner.Result, err error) {
+		if err != nil {
+			t.Errorf("owner %d: %v", i, err)
+		}
+	})
+	c, s = coordinatorOfFile(t, labelled, func(data string) { moods(t, data, 40) }, federated.Options{Dir: dir},
+		"model={adapter: {lora: {r: 2}}}", "model.base_model="+base, "training.max_steps=8")
+	for i := range all {
+		o := one(t, i, s.URL)
+		o.Data, o.Base = t.TempDir(), base
+		moods(t, o.Data, 40)
+		all[i] = o
+	}
+	r := joined(t, c, all, func(i int, r *owner.Result, err error) {
+		if err != nil || r.Sent != 2 || r.Example == nil {
+			t.Errorf("owner %d: %+v, %v", i, r, err)
+		}
+	})
+	if r.Rounds != 2 || r.Example == nil || r.FinalLoss == nil {
+		t.Errorf("%+v", r)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "adapter", "adapter_model.safetensors")); err != nil {
+		t.Error(err)
+	}
 }

@@ -25,7 +25,7 @@ type Descent struct {
 	gradient, update *cpu.Exec
 	names            []string // of the state
 	moved            []string // of the state, by update
-	anchors          []string // of parameters
+	anchors          []string // of parameters, of a step with a proximal term
 	reads            []string // inputs of gradient
 	in, out          map[string]*tensor.Tensor
 	trained          []string // of parameters
@@ -69,8 +69,8 @@ func New(step *program.Program, o optimizer.Optimizer, trains func(name string) 
 			d.moved = append(d.moved, out.Name)
 		}
 	}
-	if parts.Anchored(update) {
-		d.anchors = d.trained
+	if parts.Anchored(step) {
+		d.anchors = train.Params(step)
 	}
 	if d.gradient, err = cpu.Compile(gradients, threads); err != nil {
 		return nil, err
@@ -132,8 +132,10 @@ func (d *Descent) Move(lr, c1, c2 float32) error {
 	for i, n := range d.trained {
 		in[optimizer.Gradient+n] = d.Grads[i]
 	}
-	for _, n := range d.anchors {
-		in[train.Anchor+n] = d.in[train.Anchor+n]
+	if len(d.anchors) > 0 { // gradients have the proximal term already: here it is 0
+		for _, n := range d.trained {
+			in[train.Anchor+n] = d.in[train.Param+n].Clone()
+		}
 	}
 	for _, n := range d.moved {
 		in[n] = d.in[n]
