@@ -69,12 +69,12 @@ type Announcement struct {
 	Over  bool         `cbor:"3,keyasint"` // the job is over, and there is no further round
 
 	// Of method scaffold: the round in which all control variates were 0 the last time, and the number of sums since then
-	// that have an update of the owner who gets the announcement. The second is no part of what names a round.
+	// that have an update of the owner that gets the announcement. The name of a round does not depend on the second.
 	Since   uint32 `cbor:"4,keyasint,omitempty"`
 	Counted uint32 `cbor:"5,keyasint,omitempty"`
 }
 
-// encoded are the bytes of what is the same for all owners.
+// encoded are the bytes of an announcement without the part that differs from owner to owner.
 func (a Announcement) encoded() []byte {
 	a.Counted = 0
 	return canon.MustMarshal(a)

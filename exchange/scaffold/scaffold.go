@@ -2,7 +2,7 @@
 // option II). A control variate is an estimate of a gradient: each owner keeps one of its own data, and the coordinator
 // the sum of those. An owner adds the mean of all variates, less its own, to each of its gradients.
 //
-// The increment of a variate follows from the update of its owner and from what the coordinator has announced. So the
+// The increment of a variate follows from the update of its owner and from the announcement of the coordinator. So the
 // sum of the updates of a round gives the sum of the increments too, and nothing else is sent. The package keeps no
 // state, and sends nothing.
 package scaffold

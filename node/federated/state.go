@@ -74,7 +74,8 @@ const (
 )
 
 func writeCheckpoint(dir string, c *train.Checkpoint, v variates) error {
-	all, names, meta := slices.Concat(c.Tensors(), v.sum), tensorNames(c), map[string]string{metaRound: fmt.Sprint(c.Round)}
+	all, names := slices.Concat(c.Tensors(), v.sum), tensorNames(c)
+	meta := map[string]string{metaRound: fmt.Sprint(c.Round)}
 	if v.sum != nil {
 		meta[metaSince] = fmt.Sprint(v.since)
 		for _, n := range c.Names {

@@ -27,8 +27,8 @@ func joinCommand(c *terminal.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "join URL --data DIR --home DIR [--base DIR] [--epsilon E --delta D --unit UNIT] [--known FILE]",
 		Short: "Train on data of your own for a coordinator",
-		Long: `Train on the data of a folder in the rounds of a coordinator. The data stay in this process. The patterns of the job
-file are looked up below --data, and a pattern that leaves this folder is refused. The process connects to the
+		Long: `Train on the data of a folder in the rounds of a coordinator. The data stay in this process. The patterns of the
+job file are looked up below --data, and a pattern that leaves this folder is refused. The process connects to the
 coordinator, and accepts no connection.
 
 If the job starts from a base model, the owner needs a copy of its folder: at the path of the job file below --data, or
@@ -140,8 +140,8 @@ func ledgerCommand(c *terminal.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ledger --home DIR [--delta D]",
 		Short: "Show the key of an owner, and what its data were used for",
-		Long: `Show the public key of an owner, the jobs that its data were used for, and the epsilon of all these jobs together:
-one for all data of the owner, and one for a single example. If a job had no noise for one of the two, that epsilon is
+		Long: `Show the public key of an owner, the jobs that its data were used for, and the epsilon of all these jobs
+together: one for all data of the owner, and one for a single example. If a job had no noise for one of the two, that epsilon is
 unbounded. If the folder has no key, the command makes one.
 
 With -o json: {"owner","epsilon","example_epsilon","delta","jobs":[{"job","name","noise","rounds","example_noise",

@@ -1,6 +1,6 @@
-// Package descent takes the inner steps of a unit in two programs: one computes the gradient, and one lets the optimizer
-// move some of the parameters. So a caller can change gradients between the two, and choose what is trained. The step of
-// a job does both at once, and package train executes that.
+// Package descent takes the inner steps of a unit in two programs: one computes the gradient, and one lets the
+// optimizer move some of the parameters. A caller can change gradients between the two, and choose which parameters are
+// trained. The step of a job does both at once, and package train executes that.
 package descent
 
 import (

@@ -46,11 +46,13 @@ var (
 	Whole = Options{Entries: 1 << 20, Samples: 1_000_000, Images: inversion.Owners, Together: 30,
 		Members: learner.Size{Examples: 400, Rounds: 20, Models: 4},
 		Curve:   learner.Size{Owners: 10, Examples: 800, Rounds: 60},
-		Methods: learner.Size{Owners: 10, Examples: 400, Rounds: 20}, Adapters: factors.Size{Owners: 10, Rounds: 20, Base: 400}}
+		Methods:  learner.Size{Owners: 10, Examples: 400, Rounds: 20},
+		Adapters: factors.Size{Owners: 10, Rounds: 20, Base: 400}}
 	Quick = Options{Entries: 10_000, Samples: 100_000, Images: 4,
 		Members: learner.Size{Examples: 400, Rounds: 20, Models: 1},
 		Curve:   learner.Size{Owners: 3, Examples: 200, Rounds: 4},
-		Methods: learner.Size{Owners: 3, Examples: 100, Rounds: 2}, Adapters: factors.Size{Owners: 3, Rounds: 2, Base: 10}}
+		Methods:  learner.Size{Owners: 3, Examples: 100, Rounds: 2},
+		Adapters: factors.Size{Owners: 3, Rounds: 2, Base: 10}}
 )
 
 // Sum is one secure sum.

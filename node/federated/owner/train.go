@@ -50,7 +50,7 @@ func (o *owner) train(ctx context.Context, a federated.Announcement) (u unit, er
 	if coordinator.WeightsDigest(b) != a.Model {
 		return u, fmt.Errorf("%w: other weights than it announced", wire.ErrRefused)
 	}
-	if err := coordinator.DecodeWeights(b, append(base.Params[:len(base.Params):len(base.Params)], u.mean...)); err != nil {
+	if err := coordinator.DecodeWeights(b, slices.Concat(base.Params, u.mean)); err != nil {
 		return u, fmt.Errorf("%w: %w", wire.ErrRefused, err)
 	}
 	r, err := o.run(base, u, func(_ uint32, loss float32) error {
@@ -74,7 +74,8 @@ func (o *owner) steers() bool { return o.b.Job.Federated.Method == owners.Scaffo
 
 // run takes the steps of a round: with noise for examples or control variates if the job asks for them, and of an
 // adapter for the factor whose turn it is.
-func (o *owner) run(base *train.Checkpoint, u unit, observe func(step uint32, loss float32) error) (*train.Result, error) {
+func (o *owner) run(base *train.Checkpoint, u unit,
+	observe func(step uint32, loss float32) error) (*train.Result, error) {
 	noise := o.b.Job.Federated.ExampleNoise.On()
 	if whole := len(federated.Turn(base.Names, base.Round)) == len(base.Names); whole && !noise && !o.steers() {
 		return o.task.Run(base, 0, nil, observe)

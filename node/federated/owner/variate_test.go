@@ -7,7 +7,7 @@ import (
 	"github.com/starling-network/starling/exchange/federated"
 )
 
-// An owner goes on with the variate of its last update if the sum of that was applied, and with the one before if it
+// An owner continues with the variate of its last update if the sum of that was applied, and with the one before if it
 // was not; with 0 if all owners began again.
 func TestVariateFollowsSums(t *testing.T) {
 	h, err := OpenHome(t.TempDir())

@@ -28,7 +28,7 @@ of starling train is not private.
 
 Train ten owners with different shares of digits with control variates and without, and ten owners of different
 languages with adapters of one base model: by factors that take turns, by one factor, by the mean of each factor, and by
-products, each beside one owner of all data.
+products. The reference is one owner of all data.
 
 Then attack: search for the images of owners in their updates, in updates with noise, and in the secure sum of ten; tell
 the examples that a model was trained on from others; and look for the data in all bytes that the owners of a job send.

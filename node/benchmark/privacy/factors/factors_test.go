@@ -17,7 +17,7 @@ func TestMeanOfProducts(t *testing.T) {
 	}
 	names, of := train.Params(n.step), owners(3)
 	off := func(n *network, in func(string) bool) (worst float64) {
-		var mean, products []*tensor.Tensor // of factors, and of what they add to weights
+		var mean, products []*tensor.Tensor // of factors, and of their products
 		for o, own := range of {
 			end, err := unit(n.step, in, n.frozen, n.first, own, uint64(o), 20, 0, 20)
 			if err != nil {
