@@ -126,7 +126,7 @@ func (c *Client) send(ctx context.Context, memo string, msgs []sdk.Msg) (*Pendin
 		}
 		e, refused := errors.AsType[*transaction.Error](err)
 		sequence := refused && transaction.OutOfTurn(e.Space, e.Code)
-		if !sequence && (refused || !c.CatchingUp(ctx)) {
+		if !sequence && (refused || !c.catchingUp(ctx)) {
 			a.known = false
 			return nil, err
 		}
@@ -140,8 +140,8 @@ func (c *Client) send(ctx context.Context, memo string, msgs []sdk.Msg) (*Pendin
 	}
 }
 
-// CatchingUp reports whether the validator fetches the blocks that the others have.
-func (c *Client) CatchingUp(ctx context.Context) bool {
+// catchingUp reports whether the validator fetches the blocks that the others have.
+func (c *Client) catchingUp(ctx context.Context) bool {
 	s, err := c.rpc.Status(ctx)
 	return err == nil && s.SyncInfo.CatchingUp
 }

@@ -33,7 +33,7 @@ strategy: {method: fedavg, sync_steps: 4, round_timeout: 60s}
 federated: {owners: 3, clip: 10, classes: [down, up], example_noise: {multiplier: 1, min_examples: 20}}
 `
 
-// moods writes so many examples into a folder.
+// moods writes a number of examples into a folder.
 func moods(t *testing.T, dir string, examples int) {
 	t.Helper()
 	var text strings.Builder

@@ -71,7 +71,13 @@ func awaitRecent(ctx context.Context, c *client.Client, blockTime time.Duration)
 	}
 	height := int64(0)
 	for b := range blocks {
-		if height = b.Height; time.Since(b.Time) < blockTime+slack && !c.CatchingUp(ctx) {
+		if height = b.Height; time.Since(b.Time) >= blockTime+slack {
+			continue
+		}
+		switch head, err := c.Ledger.Head(ctx); {
+		case err != nil:
+			return err
+		case !head.CatchingUp:
 			return nil
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -80,7 +79,8 @@ func scalar(text string) yaml.Node {
 }
 
 // invite gives each worker without an invitation one of a folder: that which it was given before, or else the next
-// that no worker has. A worker that has its key no longer reads it.
+// that no worker of the host was ever given. An invitation admits one machine: that of a worker that the file names no
+// longer is used, too. A worker that has its key no longer reads it.
 func (f *hostFile) invite() error {
 	if f.Invitations == "" {
 		return nil
@@ -93,43 +93,60 @@ func (f *hostFile) invite() error {
 	if err != nil {
 		return err
 	}
-	given := map[string]string{} // by worker
+	given, err := enrolments(f.Home)
+	if err != nil {
+		return err
+	}
 	for _, own := range f.Workers {
-		name := own[keyName].Value
-		if own[keyEnrol].Value != "" {
-			if given[name], err = filepath.Abs(own[keyEnrol].Value); err != nil {
-				return err
-			}
-		} else if path, err := enrolled(filepath.Join(f.Home, name+".yaml")); err != nil {
-			return err
-		} else if path != "" {
-			given[name] = path
+		if e := own[keyEnrol].Value; e != "" {
+			given[own[keyName].Value] = e
 		}
 	}
 	for _, own := range f.Workers {
 		name := own[keyName].Value
+		if own[keyEnrol].Value != "" { // which may be the text of one
+			continue
+		}
 		if given[name] == "" {
-			taken := slices.Collect(maps.Values(given)) // their order does not matter
-			next := slices.IndexFunc(files, func(file string) bool { return !slices.Contains(taken, file) })
+			next := slices.IndexFunc(files, func(file string) bool { return !taken(file, given) })
 			if next < 0 {
-				return fmt.Errorf("worker %s: %s has %d invitations, and other workers have them: starling fleet add "+
-					"--out %s makes more", name, f.Invitations, len(files), f.Invitations)
+				return fmt.Errorf("worker %s: %s has %d invitations, and other workers of this host were given them: starling "+
+					"fleet add --out %s makes more", name, f.Invitations, len(files), f.Invitations)
 			}
 			given[name] = files[next]
 		}
-		if own[keyEnrol].Value == "" { // which may be the text of one
-			own[keyEnrol] = scalar(given[name])
-		}
+		own[keyEnrol] = scalar(given[name])
 	}
 	return nil
 }
 
-// enrolled is the invitation in the file of a worker that an earlier start wrote; "": there is none.
+// taken reports whether a worker was given the invitation in a file, as that file or as its text.
+func taken(file string, given map[string]string) bool {
+	text, _ := os.ReadFile(file) // the worker that gets it says what is wrong with it
+	for _, e := range given {
+		if path, err := filepath.Abs(e); err == nil && path == file || e == strings.TrimSpace(string(text)) {
+			return true
+		}
+	}
+	return false
+}
+
+// enrolments are the invitations in the files of workers that earlier starts wrote, by worker.
+func enrolments(home string) (map[string]string, error) {
+	configs, err := filepath.Glob(filepath.Join(home, "*.yaml"))
+	given := map[string]string{}
+	for _, path := range configs {
+		e, failed := enrolled(path)
+		if err = errors.Join(err, failed); e != "" {
+			given[strings.TrimSuffix(filepath.Base(path), ".yaml")] = e
+		}
+	}
+	return given, err
+}
+
+// enrolled is the invitation in the file of a worker that an earlier start wrote; "": it has none.
 func enrolled(config string) (string, error) {
 	text, err := os.ReadFile(config)
-	if errors.Is(err, os.ErrNotExist) {
-		return "", nil
-	}
 	if err != nil {
 		return "", err
 	}

@@ -77,8 +77,12 @@ func TestAWorkerForEachDevice(t *testing.T) {
 	if alone, err := fleet.Homes(homes[0]); err != nil || len(alone) != 1 || alone[0] != homes[0] {
 		t.Errorf("the folder of a worker: %v, %v", alone, err)
 	}
+	if _, err := host("cpu", "opencl:7").workers(t.Context(), nil); err == nil ||
+		!strings.Contains(err.Error(), "were given them") {
+		t.Errorf("a worker that the host no longer names has used its invitation: %v", err)
+	}
 	for want, devices := range map[string][]string{
-		"other workers have them": {"opencl:0", "opencl:1", "opencl:3", "cpu"}, "there twice": {"cpu", "cpu"},
+		"were given them": {"opencl:0", "opencl:1", "opencl:3", "cpu"}, "there twice": {"cpu", "cpu"},
 		"may be any": {"opencl", "cpu"}, "all alone": {"all", "cpu"},
 	} {
 		if _, err := host(devices...).workers(t.Context(), three); err == nil || !strings.Contains(err.Error(), want) {

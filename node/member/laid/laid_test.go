@@ -22,7 +22,7 @@ import (
 	"github.com/starling-network/starling/role/hold"
 )
 
-// budget has so many bytes.
+// budget is a number of bytes, and those that were reserved.
 type budget struct{ has, taken int64 }
 
 var errShort = errors.New("short")

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/starling-network/starling/node/coded"
 )
 
 // File is a file of a model.
@@ -33,22 +35,8 @@ const (
 	Conflict    = "PUSH_CONFLICT"    // another client changes the target at the same time
 )
 
-// Error says why a push failed. It contains no credentials.
-type Error struct {
-	Code string
-	What string // a clause: what happened
-	Fix  string // what to do; "" if only time helps
-	Err  error  // the cause; may be nil
-}
-
-func (e *Error) Error() string {
-	if e.Err == nil {
-		return e.What
-	}
-	return e.What + ": " + e.Err.Error()
-}
-
-func (e *Error) Unwrap() error { return e.Err }
+// Error says why a push failed. It contains no credentials. Fix is "" if only time helps.
+type Error = coded.Error
 
 // Later reports whether the same push may succeed later, with nothing changed.
 func Later(err error) bool {

@@ -1,7 +1,5 @@
 package work
 
-import ()
-
 // PreviousAssignee is a worker that had a unit of the current round and was late with it. The unit went to another
 // worker, but the late one may still commit, to its own attempt, while the unit has no commitment, and then has the
 // unit again. So a machine that recovers from a fault within the round is paid for its work, and one that is slower

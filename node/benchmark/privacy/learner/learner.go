@@ -37,7 +37,7 @@ type Plan struct {
 	Rate          float32 // of learning
 }
 
-// Epsilon is the least epsilon of each example of an owner with so many.
+// Epsilon is the least epsilon of each example of an owner with this number of examples.
 func (p Plan) Epsilon(examples int, delta float64) float64 {
 	return renyi.Gaussian(p.Terms.Rate(examples), p.Noise).Times(float64(p.Rounds * p.Steps)).Epsilon(delta)
 }
