@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 	"strings"
 
 	"github.com/starling-network/starling/chain/x/market/marketpb"
@@ -128,6 +129,17 @@ func (s Several) Offers(ctx context.Context, slots uint32) (all []market.Offer, 
 		all = append(all, o)
 	}
 	return all, nil
+}
+
+// Dropped are the withdrawals of those of the offers of an account that are in other classes of work: a registration
+// keeps the roles that its owner no longer names, so that such an offer would still be matched.
+func (s Several) Dropped(offers []market.Offer, account string) (gone []market.Offer) {
+	for _, o := range offers {
+		if o.ID == account && !o.Pool && !slices.ContainsFunc(s, func(a Asked) bool { return a.Class == o.Role }) {
+			gone = append(gone, market.Offer{Role: o.Role})
+		}
+	}
+	return gone
 }
 
 // Make makes the offers, one after the other; those for no run withdraw them. It may be repeated after an error.

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/protocol/coin"
+	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/run/crew"
 )
 
 // Millionths of a coin are whole ones, with more reported, and saturate.
@@ -20,5 +22,18 @@ func TestMillionths(t *testing.T) {
 		if n, more := Millionths(c.in, c.grains); n != c.want || more != c.more {
 			t.Errorf("%d grains of %s: %d, %v", c.grains, c.in.Name(), n, more)
 		}
+	}
+}
+
+// The offers of an account in classes that it names no longer are withdrawn, and no others.
+func TestDropped(t *testing.T) {
+	offers := []market.Offer{{ID: "me", Role: crew.Worker, Slots: 1}, {ID: "me", Role: crew.Verifier, Slots: 1},
+		{ID: "you", Role: crew.Verifier, Slots: 1}, {ID: "me", Role: crew.Generator, Slots: 1, Pool: true}}
+	gone := Several{{Class: crew.Worker}}.Dropped(offers, "me")
+	if len(gone) != 1 || gone[0].Role != crew.Verifier || gone[0].Slots != 0 {
+		t.Errorf("withdraws %+v", gone)
+	}
+	if gone := (Several{{Class: crew.Worker}, {Class: crew.Verifier}}).Dropped(offers, "me"); len(gone) != 0 {
+		t.Errorf("of the classes that it offers, it withdraws %+v", gone)
 	}
 }

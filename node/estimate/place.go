@@ -67,12 +67,20 @@ func crewOf(s run.State) (all []crew.Member) {
 	return all
 }
 
+// free are the places of a run that no worker has; 0: it takes none any more.
+func free(o market.Order, s run.State) int {
+	if s.Over() {
+		return 0
+	}
+	return max(0, int(o.Workers.Max)-int(s.Present(crew.Worker)))
+}
+
 // place is the place of a run for a machine of a rate that asks a price; nil: it has none, or no speed of its workers
 // is known yet. waiting are the other offers that may take it, lasted the blocks that a round took lately, 0 if not
 // known.
 func place(o market.Order, s run.State, m Machine, waiting int, lasted float64, left uint64, fee uint32) *Place {
-	free := int(o.Workers.Max) - int(s.Present(crew.Worker))
-	if free <= 0 || s.Over() {
+	free := free(o, s)
+	if free == 0 {
 		return nil
 	}
 	workers := crewOf(s)
@@ -176,6 +184,9 @@ func (a *asked) places(ctx context.Context, c *client.Client, m Machine, book *m
 		s, err := c.Training.Run(ctx, o.ID)
 		if err != nil {
 			return nil, err
+		}
+		if free(o, s) == 0 {
+			continue
 		}
 		e, err := c.Market.Escrow(ctx, o.ID)
 		if err != nil {
