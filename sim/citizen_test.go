@@ -339,27 +339,6 @@ func (s *state) granted(signer *wallet.Key, payer string, fee uint64, msgs ...sd
 	return must(s.App.Tx.TxEncoder()(b.GetTx()))(t)
 }
 
-// sets gives a module of ours parameters from the first block on.
-func sets[T any](doc *cmttypes.GenesisDoc, name string, params T) error {
-	value, err := adapter.Record[T]().EncodeJSON(params)
-	if err != nil {
-		return err
-	}
-	var state, module map[string]json.RawMessage
-	if err := json.Unmarshal(doc.AppState, &state); err != nil {
-		return err
-	}
-	if err := json.Unmarshal(state[name], &module); err != nil {
-		return err
-	}
-	module["params"] = json.RawMessage(`[{"key":"item","value":` + string(value) + `}]`)
-	if state[name], err = json.Marshal(module); err != nil {
-		return err
-	}
-	doc.AppState, err = json.Marshal(state)
-	return err
-}
-
 // asked is an order of one round of units without verifiers.
 func asked(name, consumer string, priceCap uint64, workers, units uint32) *marketpb.MsgOrder {
 	d := canon.Sum("spec")
@@ -380,7 +359,7 @@ func TestMissedDutiesAreDowntime(t *testing.T) {
 	s := newState(t, func(doc *cmttypes.GenesisDoc) error {
 		schedule := reward.DefaultSchedule()
 		schedule.PerEpoch = 1_000_000
-		return errors.Join(sets(doc, "registry", rules), sets(doc, chainreward.Name, schedule))
+		return errors.Join(ledger.SetParams(doc, "registry", rules), ledger.SetParams(doc, chainreward.Name, schedule))
 	}, "citizen", "diligent", "lazy")
 	citizen, names := keyOf("citizen"), []string{"diligent", "lazy"}
 	beat := func() {

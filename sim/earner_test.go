@@ -12,6 +12,7 @@ import (
 	"github.com/starling-network/starling/protocol/run/progress"
 	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/sim/check"
+	"github.com/starling-network/starling/sim/ledger"
 )
 
 // penniless is a network on the terms of a job whose file says nothing of verification, which workers without coins
@@ -22,7 +23,7 @@ func penniless(t *testing.T, workers ...string) Config {
 	c.Genesis = func(doc *cmttypes.GenesisDoc) error {
 		p := registry.DefaultParams()
 		p.Earning.Rate, p.Earning.Bits, p.BeatBlocks, p.EpochBlocks = 100_000_000, 4, 5, 60
-		return sets(doc, chainregistry.Name, p)
+		return ledger.SetParams(doc, chainregistry.Name, p)
 	}
 	c.Machines = map[string]Machine{}
 	for i, name := range workers {

@@ -12,6 +12,7 @@ import (
 	"github.com/starling-network/starling/protocol/run/progress"
 	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/sim/check"
+	"github.com/starling-network/starling/sim/ledger"
 	"github.com/starling-network/starling/sim/workload"
 )
 
@@ -21,7 +22,7 @@ func inNumerics(version, next uint32, height int64) func(*cmttypes.GenesisDoc) e
 	return func(doc *cmttypes.GenesisDoc) error {
 		p := market.DefaultParams()
 		p.Numerics, p.NextNumerics, p.NumericsHeight = version, next, height
-		return sets(doc, chainmarket.Name, p)
+		return ledger.SetParams(doc, chainmarket.Name, p)
 	}
 }
 

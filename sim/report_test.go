@@ -17,6 +17,7 @@ import (
 	"github.com/starling-network/starling/role/adversary"
 	"github.com/starling-network/starling/role/reporter"
 	"github.com/starling-network/starling/sim/check"
+	"github.com/starling-network/starling/sim/ledger"
 	"github.com/starling-network/starling/sim/link"
 )
 
@@ -24,7 +25,7 @@ import (
 func brief(doc *cmttypes.GenesisDoc) error {
 	p := rules()
 	p.Witnesses = registry.DefaultParams().Witnesses
-	return sets(doc, chainregistry.Name, p)
+	return ledger.SetParams(doc, chainregistry.Name, p)
 }
 
 // Six machines promise the same upload. The reports of the others acknowledge the bytes of every worker, and the one

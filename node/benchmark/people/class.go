@@ -1,13 +1,11 @@
 package people
 
 import (
-	"encoding/json"
-
 	cmttypes "github.com/cometbft/cometbft/types"
 
-	"github.com/starling-network/starling/chain/adapter"
 	chainregistry "github.com/starling-network/starling/chain/x/registry"
 	"github.com/starling-network/starling/protocol/registry"
+	"github.com/starling-network/starling/sim/ledger"
 )
 
 // Memory of the GPUs of two classes, in MiB. A machine without one is a processor.
@@ -48,24 +46,5 @@ func classed(doc *cmttypes.GenesisDoc) error {
 		{Class: registry.Consumer, Kind: registry.GPU, Memory: consumerMemory, Rate: pace / 2, MultiplierPPM: 1_000_000},
 	}
 	p.ProcessorRate = pace / 2
-	value, err := adapter.Record[registry.Params]().EncodeJSON(p)
-	if err != nil {
-		return err
-	}
-	var state, module map[string]json.RawMessage
-	if err := json.Unmarshal(doc.AppState, &state); err != nil {
-		return err
-	}
-	if err := json.Unmarshal(state[chainregistry.Name], &module); err != nil {
-		return err
-	}
-	if module["params"], err = json.Marshal([]map[string]json.RawMessage{
-		{"key": json.RawMessage(`"item"`), "value": value}}); err != nil {
-		return err
-	}
-	if state[chainregistry.Name], err = json.Marshal(module); err != nil {
-		return err
-	}
-	doc.AppState, err = json.Marshal(state)
-	return err
+	return ledger.SetParams(doc, chainregistry.Name, p)
 }
