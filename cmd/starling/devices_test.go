@@ -16,14 +16,15 @@ import (
 // The job ends with the model of the job alone.
 func TestTwoDevicesOfAMachine(t *testing.T) {
 	onlyLong(t)
-	t.Setenv("POCL_DEVICES", "pthread pthread") // two devices of the driver that computes on the processor
+	t.Parallel()
 	job, dir := writeJob(t, ""), t.TempDir()
 	host := filepath.Join(dir, "host")
 	names := []string{"opencl-0", "opencl-1"}
 	env := withDevice(t, filepath.Join(host, names[0]), filepath.Join(host, names[1]))
 	if env == nil {
-		t.Skip("this machine has no two devices of OpenCL")
+		t.Skip("this machine has no driver of OpenCL that computes on the processor")
 	}
+	env = append(env, "POCL_DEVICES=pthread pthread") // two devices of it
 	set := []string{"--set", "strategy.verification.verifiers=1"}
 	code, stdout, stderr := starling(t, append([]string{"train", job, "--dir", filepath.Join(dir, "alone"), "-o", "json"},
 		set...)...)
@@ -34,7 +35,7 @@ func TestTwoDevicesOfAMachine(t *testing.T) {
 
 	net, port := filepath.Join(dir, "net"), porttest.Ports(t, 40)
 	network := fmt.Sprintf("http://127.0.0.1:%d", port+1)
-	does(t, &struct{}{}, "network", "init", net, "--workers", "2", "--block-time", "200ms", "--port", fmt.Sprint(port))
+	does(t, &struct{}{}, "network", "init", net, "--workers", "2", "--block-time", "500ms", "--port", fmt.Sprint(port))
 	said(t, command(t, "validator", "up", "--home", filepath.Join(net, "validator-0")))("for everybody")
 	for _, name := range []string{"worker-0", "worker-1"} {
 		said(t, command(t, "worker", "up", "--home", filepath.Join(net, name), "--network", network, "--role",
