@@ -24,7 +24,7 @@ import (
 const arenaText = "the quick brown fox jumps over the lazy dog, and the dog sleeps on. "
 
 // Commands play a whole contest on a chain in this process: three entrants, of whom the last copies the second with its
-// hidden units in another order, and two evaluators of three. The better model has the larger part of the prize, the
+// hidden units in another order, and three evaluators, of which one is a process that verifies and hosts a model. The better model has the larger part of the prize, the
 // copy loses its deposit, the evaluators have their fees, and the books are equal.
 func TestArena(t *testing.T) {
 	l := startLedger(t, "consumer", "ann", "bob", "cyd", "judge0", "judge1", "judge2")
@@ -71,7 +71,8 @@ func TestArena(t *testing.T) {
 	l.refuses(1, "ARENA_10", l.as("cyd", "market", "arena", "judge")...)
 
 	var waits []func()
-	for _, name := range []string{"judge0", "judge1", "judge2"} {
+	besides := l.besides("judge2", l.folder("bob"))
+	for _, name := range []string{"judge0", "judge1"} {
 		p := command(t, l.as(name, "market", "arena", "judge", "--contest", "1", "--bond", "2",
 			"--private")...)
 		says(t, news(t, p), "evaluates, with a bond of 2.00 ZEN")
@@ -86,6 +87,8 @@ func TestArena(t *testing.T) {
 		wait()
 	}
 	l.judged(on)
+	besides.hosts("judge0")
+	besides.drains()
 }
 
 // judged checks the end of the contest.

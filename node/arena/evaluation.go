@@ -287,6 +287,11 @@ func (e *evaluation) kept(name string, model canon.Digest) ([]uint32, error) {
 
 // losses computes the losses of a model, and keeps them.
 func (e *evaluation) losses(ctx context.Context, name string, digest canon.Digest, m copied.Model) ([]uint32, error) {
+	ended, err := e.compute(m)
+	if err != nil {
+		return nil, err
+	}
+	defer ended()
 	step := len(e.examples)/4 + 1
 	said := step
 	losses, err := exampleloss.Measure(ctx, m.Config, m.Tensors, e.examples, e.Threads, func(done int) {
@@ -303,6 +308,34 @@ func (e *evaluation) losses(ctx context.Context, name string, digest canon.Diges
 	}
 	return losses, onDisk(folder.WriteFile(e.lossesPath(name), canon.MustMarshal(lossesFile{digest, losses})))
 }
+
+// compute sets memory aside for the losses of a model, and takes note that they are computed until ended is called. The
+// error is errLater if other work has the memory now.
+func (e *evaluation) compute(m copied.Model) (ended func(), _ error) {
+	work, need := fmt.Sprintf("contest %d", e.s.ID), int64(0)
+	for _, t := range m.Tensors {
+		need += int64(t.Shape.Elements()) * copies * 4
+	}
+	if e.Memory != nil {
+		if err := e.Memory.Reserve(work, need); err != nil {
+			return nil, fmt.Errorf("%w: %w", errLater, err)
+		}
+	}
+	over := func() {}
+	if e.Begin != nil {
+		over = e.Begin()
+	}
+	return func() {
+		over()
+		if e.Memory != nil {
+			e.Memory.Release(work)
+		}
+	}, nil
+}
+
+// copies of the weights of a model, in float32, are in memory while its losses are computed: those that were read, and
+// those of the step with its values.
+const copies = 2
 
 // get gets a file from a folder at an URL, unless it is there. The error wraps errAbsent if it is a reason, and is
 // errLater while there is time to try again.

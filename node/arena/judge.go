@@ -32,9 +32,19 @@ type Judge struct {
 	Threads int
 	Private bool              // files at private addresses are got, too
 	Say     func(text string) // reports progress
+	// Resting says that no model is to be evaluated now: reports that are made are still sealed and opened; nil: never
+	Resting func() bool
+	Memory  Memory        // for evaluations; nil: all that they need
+	Begin   func() func() // takes note that an evaluation computes, and that it ended; nil: nobody wants to know
 
 	began  time.Time // of the first block
 	height int64     // of it
+}
+
+// Memory is what a machine has for work of several kinds.
+type Memory interface {
+	Reserve(work string, bytes int64) error
+	Release(work string)
 }
 
 // sealed is the file of a report that was sealed, or is about to be.
@@ -49,8 +59,8 @@ const (
 	dirModels  = "models"
 )
 
-// errLater is returned while files cannot be got and there is time to try again.
-var errLater = errors.New("arena: files cannot be got yet")
+// errLater is returned while files cannot be got and there is time to try again, or there is no memory.
+var errLater = errors.New("arena: it cannot be evaluated yet")
 
 // Block does what the account owes at a height to the contests that are open. An error of one contest does not keep it
 // from the others.
@@ -119,6 +129,9 @@ func (j *Judge) seal(ctx context.Context, m Market, s module.Standing, dir strin
 	path := filepath.Join(dir, fileSealed)
 	err := folder.ReadJSON(path, &kept)
 	if errors.Is(err, fs.ErrNotExist) {
+		if j.Resting != nil && j.Resting() {
+			return nil
+		}
 		var r arena.Report
 		late := s.Until-height <= int64(s.Terms.Judging)/2
 		e := &evaluation{Judge: j, s: s, dir: dir, late: late, slice: j.slice(s, height)}

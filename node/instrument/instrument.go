@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/starling-network/starling/node/busy"
 	"github.com/starling-network/starling/node/metrics"
 	"github.com/starling-network/starling/protocol/run/refusal"
 	"github.com/starling-network/starling/role"
@@ -18,6 +19,7 @@ import (
 // Instruments is what the owner of a process can see of it while it runs.
 type Instruments struct {
 	Metrics *metrics.Set
+	Busy    *busy.Meter
 	Shards  atomic.Int64 // bytes of shards of jobs' data that others have sent
 
 	Mu       sync.Mutex
@@ -37,7 +39,9 @@ type ActionStatus struct {
 }
 
 func New(version, role string) *Instruments {
-	w := &Instruments{Metrics: metrics.New(version, role), actions: map[actionID]time.Time{}}
+	w := &Instruments{Metrics: metrics.New(version, role), Busy: busy.New(time.Now), actions: map[actionID]time.Time{}}
+	w.Metrics.Labelled("starling_busy_seconds_total", "Time in which at least one computation of a class of work was "+
+		"under way; those of all classes together have the class all.", "class", true, w.busy)
 	w.Metrics.Gauge("starling_actions_in_flight", "Actions of the role that are under way.", func() float64 {
 		w.Mu.Lock()
 		defer w.Mu.Unlock()
@@ -46,6 +50,16 @@ func New(version, role string) *Instruments {
 	w.Metrics.Counter("starling_shards_received_bytes_total", "Bytes of shards of the data of jobs that others have sent.",
 		func() float64 { return float64(w.Shards.Load()) })
 	return w
+}
+
+// busy are the busy times in seconds, by class.
+func (w *Instruments) busy() map[string]float64 {
+	classes, all := w.Busy.Shares()
+	seconds := map[string]float64{"all": all.Seconds}
+	for _, c := range classes {
+		seconds[string(c.Class)] = c.Seconds
+	}
+	return seconds
 }
 
 func (w *Instruments) Block(height int64, at time.Time) {

@@ -141,6 +141,7 @@ func (n *Network) start(ctx context.Context, b *prepare.CompiledJob, opt consume
 			return err
 		}
 		step, header := member.RoleOf(homes[name], partyClass(i, b).Registered(), false, p.ID, b.JobID(), opt.Version)
+		p.Class = member.ClassOf(partyClass(i, b).Registered(), partyClass(i, b))
 		p.Step, p.Journal = step, member.OpenJournal(homes[name].Dir, header, p.Log)
 		if partyClass(i, b) != crew.Verifier {
 			p.Torch, p.Device, p.Notify = &opt.Torch, opt.Device, opt.Say

@@ -21,6 +21,7 @@ import (
 	"github.com/starling-network/starling/network/peer/wire"
 	"github.com/starling-network/starling/network/weights"
 	"github.com/starling-network/starling/node/accelerator/shared"
+	"github.com/starling-network/starling/node/busy"
 	"github.com/starling-network/starling/node/instrument"
 	"github.com/starling-network/starling/node/member/circle"
 	"github.com/starling-network/starling/node/member/draft"
@@ -59,6 +60,7 @@ type Process struct {
 	Adversary   adversary.Attack // how it breaks the rules; nil: it keeps them
 	Circle      string           // folder of its accomplices; "": it has none
 	Instruments *instrument.Instruments
+	Class       busy.Class      // of its work
 	Drain       <-chan struct{} // closed when it shall take on nothing new, and leave; may be nil
 	Journal     *JournalWriter
 	Drafts      *draft.Store
@@ -338,6 +340,9 @@ func (p *Process) open(ctx context.Context, s run.State) error {
 // perform does one action and returns what came of it.
 func (p *Process) perform(ctx context.Context, a role.Action) role.Event {
 	begin, ended := time.Now(), p.Instruments.Begin(p.ID, p.Chain.Job, a)
+	if computes(a) {
+		defer p.Instruments.Busy.Begin(p.Class)()
+	}
 	e := p.party.Perform(ctx, a)
 	failed, _ := e.(role.Failed)
 	ended(failed.Err)
@@ -350,6 +355,15 @@ func (p *Process) perform(ctx context.Context, a role.Action) role.Event {
 		p.Log.Warn("action failed", "action", a.Key(), "err", failed.Err)
 	}
 	return e
+}
+
+// computes reports whether an action computes: others send messages, or wait for blobs.
+func computes(a role.Action) bool {
+	switch a.(type) {
+	case role.Train, role.Check, role.Measure, role.Probe, role.Reduce, role.Prove, role.Move, role.Challenge:
+		return true
+	}
+	return false
 }
 
 // Served is a store that a host serves to its peers. It implements party.Blobs.

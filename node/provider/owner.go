@@ -6,10 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/starling-network/starling/network/peer/link"
 	"github.com/starling-network/starling/node/accelerator/shared"
+	"github.com/starling-network/starling/node/busy"
 	"github.com/starling-network/starling/node/control"
 	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/hours"
@@ -36,6 +38,8 @@ type WorkerStatus struct {
 	Pause    pause.State               `json:"pause"`
 	Runs     []string                  `json:"runs"`
 	Actions  []instrument.ActionStatus `json:"actions"`
+	Busy     []busy.Share              `json:"busy"`       // by class of work, since the process began
+	Share    float64                   `json:"busy_share"` // of that time, in which at least one class computed
 	Sent     uint64                    `json:"sent_bytes"` // over blob streams
 	Received uint64                    `json:"received_bytes"`
 
@@ -81,6 +85,9 @@ func (s *service) Status() any {
 		Network: s.RPC, Since: s.since, Runs: []string{}, Peers: []PeerStatus{}, Actions: s.watch.UnderWay(),
 		Device: s.device.Status(),
 	}
+	var all busy.Share
+	w.Busy, all = s.watch.Busy.Shares()
+	w.Share = all.Share
 	w.Pause, _ = s.pause.State()
 	w.Sent, w.Received = s.host.Traffic()
 	w.Store, w.Replicas = StoreStatus(s.store.Usage()), s.replicas()
@@ -102,10 +109,20 @@ func (s *service) Status() any {
 
 // classes are the classes of work that a service offers, in words.
 func classes(s *service) string {
+	all := []string{s.Class.String()}
 	if s.Verifies {
-		return s.Class.String() + " and " + crew.Verifier.String()
+		all = append(all, crew.Verifier.String())
 	}
-	return s.Class.String()
+	if s.Beside.Bond > 0 {
+		all = append(all, "judge of contests")
+	}
+	if s.Beside.Host != nil {
+		all = append(all, "host of a model")
+	}
+	if last := len(all) - 1; last > 0 {
+		return strings.Join(all[:last], ", ") + " and " + all[last]
+	}
+	return all[0]
 }
 
 // replicas are those of all runs.

@@ -154,7 +154,7 @@ command as long as the account hosts the model, and until its bond is back. It c
 			}
 			whose := "the folder of the account of the provider"
 			err = t.Act(cmd, whose, func(ctx context.Context, cl *client.Client) error {
-				return Defence(ctx, cl, m, threads,
+				return defence(ctx, cl, m, threads,
 					func(id uint64, err error) { say(c, fmt.Sprint("accusation ", id), err) })
 			})
 			return terminal.IfInterrupted(cmd.Context(), err, "")
@@ -165,8 +165,8 @@ command as long as the account hosts the model, and until its bond is back. It c
 	return cmd
 }
 
-// Defence answers the accusations of an account until the context ends.
-func Defence(ctx context.Context, cl *client.Client, m *checked.Model, threads int,
+// defence answers the accusations of an account until the context ends.
+func defence(ctx context.Context, cl *client.Client, m *checked.Model, threads int,
 	failed func(id uint64, err error)) error {
 	p := &accused.Party{Account: cl.Address(), Model: m, Threads: threads, Network: cl.Hosting}
 	next, err := blocks(ctx, cl)

@@ -5,19 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/client"
-	module "github.com/starling-network/starling/client/module/arena"
 	"github.com/starling-network/starling/cmd/starling/target"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/compute/kernel"
 	nodearena "github.com/starling-network/starling/node/arena"
 	"github.com/starling-network/starling/node/coins"
-	"github.com/starling-network/starling/protocol/arena"
 	"github.com/starling-network/starling/protocol/coin"
 )
 
@@ -114,24 +111,11 @@ func (o *judging) ready(ctx context.Context, cl *client.Client, say func(string)
 	if err != nil {
 		return err
 	}
-	had, err := evaluator(ctx, cl.Arena, cl.Address())
-	if err != nil || had.Ready && had.Bond >= want.Grains {
-		return err
-	}
-	bond, err := cl.Arena.Evaluate(ctx, want.Grains-min(want.Grains, had.Bond))
-	if err == nil {
+	bond, changed, err := nodearena.Offer(ctx, cl.Arena, cl.Address(), want.Grains)
+	if changed {
 		say(fmt.Sprintf("%s evaluates, with a bond of %s", cl.Address(), coin.Coin{}.Text(bond)))
 	}
 	return err
-}
-
-// evaluator is an account as an evaluator; the zero value if it is none.
-func evaluator(ctx context.Context, m module.Client, who string) (arena.Evaluator, error) {
-	all, err := m.Evaluators(ctx)
-	if i := slices.IndexFunc(all, func(e arena.Evaluator) bool { return e.Account == who }); err == nil && i >= 0 {
-		return all[i], nil
-	}
-	return arena.Evaluator{}, err
 }
 
 func retireCommand(c *terminal.Console) *cobra.Command {

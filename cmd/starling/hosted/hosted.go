@@ -10,12 +10,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/client"
-	"github.com/starling-network/starling/client/module"
 	"github.com/starling-network/starling/client/query"
 	"github.com/starling-network/starling/cmd/starling/target"
 	"github.com/starling-network/starling/cmd/starling/terminal"
-	"github.com/starling-network/starling/node/coins"
 	"github.com/starling-network/starling/node/hosting/gateway"
+	"github.com/starling-network/starling/node/hosting/house"
 	"github.com/starling-network/starling/node/hosting/listing"
 	"github.com/starling-network/starling/node/inspect"
 	"github.com/starling-network/starling/protocol/coin"
@@ -114,21 +113,6 @@ func list(ctx context.Context, network string) ([]Listed, error) {
 	})
 }
 
-// price reads a price, which may be 0.
-func price(ctx context.Context, m module.Market, text string) (coin.Registered, uint64, error) {
-	number, symbol, ok := coin.Split(text)
-	if !ok {
-		return coin.Registered{}, 0, fmt.Errorf("%w: %q: write a decimal number of ZEN, or one with the symbol of a coin, "+
-			"such as 0.5usdc", coins.ErrText, text)
-	}
-	in, err := m.Coin(ctx, symbol)
-	if err != nil {
-		return in, 0, err
-	}
-	grains, err := in.Parse(number)
-	return in, grains, err
-}
-
 // explain explains the errors of node/hosting.
 func explain(err error) error {
 	problem := func(code, fix string, exit int) error {
@@ -146,6 +130,8 @@ func explain(err error) error {
 			Retry: told.Status >= 500}, exit)
 	}
 	switch {
+	case errors.Is(err, house.ErrTwoCoins):
+		return problem("TWO_COINS", "give both in one coin", terminal.ExitUsage)
 	case errors.Is(err, listing.ErrModel), errors.Is(err, query.ErrNotFound):
 		return problem("NO_HOSTED_MODEL", "give the number of one: starling model hosted lists them", terminal.ExitNotFound)
 	case errors.Is(err, listing.ErrMany):

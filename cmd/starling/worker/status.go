@@ -94,7 +94,7 @@ const staleBlocks = 10
 const reportShape = `With -o json: {"running","process":{"pid","version","role","address","peer_id",` +
 	`"listen","network","since",
 "height","block_time","draining","pause":{"paused","since","until","why"},"runs",
-"actions":[{"job","action","since"}],"sent_bytes","received_bytes",
+"actions":[{"job","action","since"}],"busy":[{"class","seconds","share"}],"busy_share","sent_bytes","received_bytes",
 "device":{"uses","name","driver","memory_bytes","passed_at","units","failed_units","faulty","error","processor"},
 "store":{"held_bytes","pinned_bytes","quota_bytes"},"replicas":{"held","missing"},"peers":[{"peer","address","relayed",
 "round_trip_seconds","download_bytes_per_second","sent_bytes","received_bytes"}],"refused":{JOB:TEXT}},"height",
@@ -154,6 +154,7 @@ func printWorker(r *Report, now time.Time) error {
 		for _, job := range p.Runs {
 			fmt.Fprintf(w, "run\t%s\n", job)
 		}
+		fmt.Fprintf(w, "busy\t%s\n", busyText(p))
 		for _, a := range p.Actions {
 			fmt.Fprintf(w, "action\t%s, for %s\n", a.Action, terminal.Span(now.Sub(a.Since)))
 		}
@@ -178,6 +179,15 @@ func printWorker(r *Report, now time.Time) error {
 	}
 	fmt.Println()
 	return target.PrintReasons(r.Account.Reasons, r.Height)
+}
+
+// busyText says for how much of its time a process computed.
+func busyText(p *provider.WorkerStatus) string {
+	text := fmt.Sprintf("%.1f %% of the time since it began", 100*p.Share)
+	for i, s := range p.Busy {
+		text += map[bool]string{true: ": ", false: ", "}[i == 0] + fmt.Sprintf("%s %.1f %%", s.Class, 100*s.Share)
+	}
+	return text
 }
 
 // deviceText says what computes the units of a worker.

@@ -4,7 +4,6 @@ package worker
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -29,7 +28,6 @@ import (
 	"github.com/starling-network/starling/node/torch"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
-	"github.com/starling-network/starling/protocol/run/crew"
 )
 
 // Command is starling worker.
@@ -67,6 +65,13 @@ With --role worker,verifier one process takes what is ordered: it offers to trai
 has one seat of each at a time, in different runs. While one run waits for others it does the work of the other. A
 worker that earns its stake trains only.
 
+A role may add work besides runs. With ",judge" a verifier evaluates the models of contests that the network draws it
+for, as starling market arena judge does, with a bond of --judge-bond. With ",host" the model in the folder --host is
+hosted at --host-price-in and --host-price-out, as by starling model host. All of it has one memory, --memory. In a
+pause a judge makes no report and takes its bond back as soon as it is in no panel, and a host refuses requests. A judge
+that is paused until the time for reports is over loses a tenth of its bond. A process that drains closes the host, and
+ends when its contests are over. starling worker status shows for how much of its time it computed, by class of work.
+
 Only outgoing connections to the validator are made; others fetch updates from --listen. Where they cannot dial it,
 --behind-nat finds relays among the participants: those that were started with --relay. The first Ctrl-C drains: no
 new runs are taken, and the command ends when the present ones are over. The second stops at once; a unit that is not
@@ -101,6 +106,7 @@ of your own. A unit that it fails at is computed by the built-in engine.`
 func UpOver(c *terminal.Console, o *provider.Options) *cobra.Command {
 	var role, config, engine, accelerators string
 	var pytorch torch.Options
+	var more besides
 	cmd := &cobra.Command{
 		Use:   "up --home DIR --network URL [--config FILE]",
 		Short: "Take part in a network until Ctrl-C",
@@ -108,6 +114,8 @@ func UpOver(c *terminal.Console, o *provider.Options) *cobra.Command {
 		Example: `  starling worker up --home net/worker-0 --network http://127.0.0.1:26601
   starling worker up --home net/verifier-0 --network http://127.0.0.1:26601 --role verifier
   starling worker up --home my-worker --network http://127.0.0.1:26601 --role worker,verifier --verify-price 800000000
+  starling worker up --home my-worker --network http://127.0.0.1:26601 --role worker,verifier,judge,host \
+    --host out/quickstart --host-price-in 0.1 --host-price-out 0.5
   starling worker up --config examples/worker.yaml
   starling worker up --home ~/.starling --enrol machine-1
   starling worker up --home net/worker-0 --network http://127.0.0.1:26601 --work-hours 22:00-07:00 --pause-busy-cpu 50%
@@ -132,7 +140,7 @@ func UpOver(c *terminal.Console, o *provider.Options) *cobra.Command {
 			if engine == spec.Torch {
 				o.Torch = &pytorch
 			}
-			if o.Class, err = classOf(role, o); err != nil {
+			if o.Class, err = classOf(role, &more, o); err != nil {
 				return usage.Error(cmd, err)
 			}
 			if err := executor.ConfirmReduced(c, o.Torch, typed); err != nil {
@@ -166,10 +174,11 @@ func UpOver(c *terminal.Console, o *provider.Options) *cobra.Command {
 	f.StringVar(&o.Home, "home", "", "folder of the key and the blobs")
 	f.StringVar(&o.RPC, "network", "", "HTTP interface of a validator, or of several, separated by commas: the next is "+
 		"asked when one is gone")
-	f.Var(flagfile.OneOf(&role, "worker", "verifier", "generator", both), "role",
+	f.Var(flagfile.OneOf(&role, roleWords()...), "role",
 		"what to do: worker, verifier, both by \""+both+"\", or generator, which draws answers for others to learn from, "+
-			"and trains nothing")
+			"and trains nothing; a verifier may add \","+judges+"\", and each \","+hosts+"\"")
 	moneyFlags(f, o)
+	more.flags(f)
 	f.Var(&o.Device, "device", "what computes exact units, is measured and is declared: cpu; auto, a GPU that is exact "+
 		"if there is one; opencl or opencl:N, the first or the Nth device (docs/devices.md)")
 	f.Uint64Var(&o.Hardware.Memory, "memory", 0, "MiB that jobs may use (default: three quarters of the free memory)")
@@ -195,33 +204,6 @@ func UpOver(c *terminal.Console, o *provider.Options) *cobra.Command {
 		"members that keep a blob which is to outlive any of them: data and the latest checkpoints")
 	cmd.MarkFlagsMutuallyExclusive("behind-nat", "relay")
 	return cmd
-}
-
-// both is the value of --role of a process that trains in one run and verifies in another.
-const both = "worker,verifier"
-
-// classOf is the class of work that a value of --role names, or an error that says which flag does not go with it.
-func classOf(role string, o *provider.Options) (crew.Role, error) {
-	if o.Verifies = role == both; o.Verifies {
-		role = crew.Worker.String()
-	}
-	class := crew.ClassNamed(role)
-	generates, verifies := class == crew.Generator, class == crew.Verifier
-	switch {
-	case generates && o.Torch != nil:
-		return 0, errors.New("answers of generators are exact: give --role generator without --executor torch")
-	case generates && o.Pool != "":
-		return 0, errors.New("a pool offers workers that train: give --role generator without --pool")
-	case o.Verifies && o.Pool != "":
-		return 0, errors.New("a pool offers workers: give --role worker with --pool")
-	case !o.Verifies && o.Checks > 0:
-		return 0, fmt.Errorf("--verify-price is for --role %s; --price is that of a verifier alone", both)
-	case verifies && o.Torch != nil:
-		return 0, errors.New("a verifier does work again with the built-in engine: --executor torch is for workers")
-	case verifies && !o.Device.Processor() && !o.Device.Automatic():
-		return 0, errors.New("a verifier does work again on the processor: --device is for workers")
-	}
-	return class, nil
 }
 
 // moneyFlags are the flags about what is asked, staked and paid.
