@@ -42,6 +42,29 @@ func (u *Unreachable) Unwrap() error { return u.Err }
 // are separated by commas, to the first of these that answers; when it is gone later, the next is asked. The caller
 // stops the connection.
 func Dial(addresses string) (rpcclient.Client, error) {
+	f, err := places(addresses)
+	if err != nil {
+		return nil, err
+	}
+	c, err := newConnection(f)
+	if err != nil {
+		return nil, fmt.Errorf("client: %s: %w", addresses, err)
+	}
+	ctx, cancel := context.WithTimeout(c.life, time.Duration(len(f.places))*(dialTimeout+ReplyTimeout))
+	defer cancel()
+	if _, err := c.Status(ctx); err != nil {
+		c.stop()
+		return nil, &Unreachable{addresses, err}
+	}
+	return c, c.Start()
+}
+
+// NewTransport carries requests to the HTTP interface of the first of several validators that answers, whichever host
+// their URLs name. Addresses are those of Dial.
+func NewTransport(addresses string) (http.RoundTripper, error) { return places(addresses) }
+
+// places reads addresses of validators.
+func places(addresses string) (*failover, error) {
 	f := &failover{transport: &http.Transport{
 		DialContext: (&net.Dialer{
 			Timeout: dialTimeout, KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: dialTimeout,
@@ -56,17 +79,7 @@ func Dial(addresses string) (rpcclient.Client, error) {
 		}
 		f.places = append(f.places, u)
 	}
-	c, err := newConnection(f)
-	if err != nil {
-		return nil, fmt.Errorf("client: %s: %w", addresses, err)
-	}
-	ctx, cancel := context.WithTimeout(c.life, time.Duration(len(f.places))*(dialTimeout+ReplyTimeout))
-	defer cancel()
-	if _, err := c.Status(ctx); err != nil {
-		c.stop()
-		return nil, &Unreachable{addresses, err}
-	}
-	return c, c.Start()
+	return f, nil
 }
 
 // failover sends every request to the place that answered last, and if it does not any more, or says that it is

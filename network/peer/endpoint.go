@@ -48,11 +48,9 @@ func listen(ctx context.Context, c Config) (_ host.Host, table *discovery.Table,
 	options := []libp2p.Option{
 		libp2p.Identity(c.Key),
 		libp2p.ListenAddrStrings(c.Listen...),
-		libp2p.Transport(tcp.NewTCPTransport, tcp.DisableReuseport()),
 		// In order of preference: processors have instructions for the cipher of TLS, and none for that of Noise.
 		libp2p.Security(libp2ptls.ID, secure.New),
 		libp2p.Security(noise.ID, noise.New),
-		libp2p.Transport(quic.NewTransport),
 		libp2p.ResourceManager(resources),
 		libp2p.ConnectionManager(connections),
 		libp2p.QUICReuse(quicreuse.NewConnManager, c.sockets...),
@@ -62,6 +60,12 @@ func listen(ctx context.Context, c Config) (_ host.Host, table *discovery.Table,
 		libp2p.DisableMetrics(),
 		libp2p.Ping(false),
 		libp2p.UserAgent("starling"),
+	}
+	if c.Through != "" {
+		options = append(options, libp2p.Transport(tcp.NewTCPTransport, tcp.WithDialerForAddr(through(c.Through).dialer)))
+	} else {
+		options = append(options, libp2p.Transport(tcp.NewTCPTransport, tcp.DisableReuseport()),
+			libp2p.Transport(quic.NewTransport))
 	}
 	if c.Relay != nil {
 		options = append(options, relay.Offering(c.Relay)...)

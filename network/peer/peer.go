@@ -59,6 +59,10 @@ type Config struct {
 	Relay  func(ID) bool   // members for which this host is a relay; nil: none. It must be reachable itself
 	Relays func() []string // addresses of relays through which others reach this host; nil: they dial it
 
+	// host:port of an HTTP proxy through which this host makes all its connections, over TCP, as it reaches nothing else;
+	// "": it makes them itself. It then needs Relays
+	Through string
+
 	UploadSlots int           // leaves under way to others at the same time, those to slow readers not counted; default 16
 	MaxBlob     int64         // bytes of the largest blob that Fetch takes; default 1 GiB
 	Stall       time.Duration // a transfer without a byte of progress for so long has failed; default 30 s
@@ -107,6 +111,9 @@ func New(config Config) (*Host, error) {
 	}
 	if len(config.Listen) == 0 {
 		config.Listen = []string{"/ip4/127.0.0.1/tcp/0", "/ip4/127.0.0.1/udp/0/quic-v1"}
+	}
+	if config.Through != "" {
+		config.Listen = []string{"/ip4/127.0.0.1/tcp/0"} // nobody dials it
 	}
 	if config.Serve == nil {
 		config.Serve = func(admission.Standing, blob.CID) bool { return true }

@@ -74,6 +74,7 @@ type Options struct {
 	Listen   []string         // multiaddrs; none: any port of the loopback
 	Relays   bool             // it relays between other participants; it must be reachable itself
 	Hidden   bool             // others cannot dial it: it is reached through relays
+	Head     string           // host:port of the head of its local network, through which it dials; "": it dials itself
 	Disk     disk.Share       // of the blobs; zero: DefaultDisk
 	Keep     int              // checkpoints of the lineage that stay; 0: DefaultKeep
 	Replicas int              // holders of blobs that must outlive a member; 0: replica.Factor

@@ -29,7 +29,7 @@ func Command(c *terminal.Console) *cobra.Command {
 account is paid, stakes for every machine, and ends the work of one with a single command. Its own key stays
 elsewhere. A fleet counts as one owner: its machines never audit each other, and have no more votes than one.`,
 		addCommand(c), listCommand(c), drainCommand(c), revokeCommand(c), upCommand(c), statusCommand(c), upgradeCommand(c),
-		serveCommand(c))
+		serveCommand(c), headCommand(c))
 }
 
 const dayOfFees = 100_000

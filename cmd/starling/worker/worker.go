@@ -4,7 +4,10 @@ package worker
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"net/url"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -72,6 +75,9 @@ pause a judge makes no report and takes its bond back as soon as it is in no pan
 that is paused until the time for reports is over loses a tenth of its bond. A process that drains closes the host, and
 ends when its contests are over. starling worker status shows for how much of its time it computed, by class of work.
 
+With --head a machine that reaches one host of its local network alone takes part through that host, on which starling
+fleet head runs. Its key stays with it.
+
 Only outgoing connections to the validator are made; others fetch updates from --listen. Where they cannot dial it,
 --behind-nat finds relays among the participants: those that were started with --relay. The first Ctrl-C drains: no
 new runs are taken, and the command ends when the present ones are over. The second stops at once; a unit that is not
@@ -107,6 +113,7 @@ func UpOver(c *terminal.Console, o *provider.Options) *cobra.Command {
 	var role, config, engine, accelerators string
 	var pytorch torch.Options
 	var more besides
+	var head string
 	cmd := &cobra.Command{
 		Use:   "up --home DIR --network URL [--config FILE]",
 		Short: "Take part in a network until Ctrl-C",
@@ -145,6 +152,9 @@ func UpOver(c *terminal.Console, o *provider.Options) *cobra.Command {
 			}
 			if err := executor.ConfirmReduced(c, o.Torch, typed); err != nil {
 				return err
+			}
+			if err := behind(head, o); err != nil {
+				return usage.Error(cmd, err)
 			}
 			if err := cmp.Or(invited(o), checkPause(cmd, o.PauseWhen), checkPayee(o)); err != nil {
 				return err
@@ -202,7 +212,10 @@ func UpOver(c *terminal.Console, o *provider.Options) *cobra.Command {
 	f.IntVar(&o.Keep, "keep", member.DefaultKeep, "checkpoints of a run that stay: the latest")
 	f.IntVar(&o.Replicas, "replicas", replica.Factor,
 		"members that keep a blob which is to outlive any of them: data and the latest checkpoints")
+	f.StringVar(&head, "head", "", "URL of the head of a local network (starling fleet head), the only host that this one "+
+		"reaches: in place of --network, and with --behind-nat")
 	cmd.MarkFlagsMutuallyExclusive("behind-nat", "relay")
+	cmd.MarkFlagsMutuallyExclusive("head", "relay")
 	return cmd
 }
 
@@ -222,6 +235,22 @@ func moneyFlags(f *pflag.FlagSet, o *provider.Options) {
 		"for the owner's account")
 	f.StringVar(&o.PayTo, "pay-to", "", "account that is paid in place of the worker's, such as that of a wallet kept "+
 		"elsewhere")
+}
+
+// behind makes the head of a local network the way to validators and peers.
+func behind(head string, o *provider.Options) error {
+	if head == "" {
+		return nil
+	}
+	u, err := url.Parse(head)
+	if err != nil || u.Scheme != "http" || u.Port() == "" || strings.Trim(u.Path, "/") != "" {
+		return fmt.Errorf("--head %s: give the URL that starling fleet head prints, such as http://10.0.0.1:7600", head)
+	}
+	if o.RPC != "" {
+		return errors.New("--head takes the place of --network")
+	}
+	o.Head, o.RPC, o.Hidden = u.Host, head, true
+	return nil
 }
 
 // invited gives a machine the network of its invitation, unless it has another.

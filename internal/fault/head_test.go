@@ -1,0 +1,53 @@
+package fault
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// The local network of the test: its bridge, and the address of its head.
+const (
+	local     = "local"
+	localHead = "10.9.0.1"
+)
+
+// behind moves a machine to a local network of which it reaches one host, the head, alone.
+func behind(t testing.TB, head, m *machine) {
+	t.Helper()
+	head.must(ip("link add %s type bridge", local))
+	head.must(ip("link set %s up", local))
+	t.Cleanup(func() { head.must(ip("link delete %s", local)) })
+	head.must(ip("link add %s-l type veth peer name eth1 netns %s", head.name, head.name))
+	head.must(ip("link set %s-l master %s up", head.name, local))
+	head.must(ip("-n %s addr add %s/24 dev eth1", head.name, localHead))
+	head.must(ip("-n %s link set eth1 up", head.name))
+	m.move(local)
+	m.must(ip("-n %s addr flush dev eth0", m.name))
+	m.must(ip("-n %s addr add 10.9.0.2/24 dev eth0", m.name))
+}
+
+// TestHead lets a worker join that reaches one host of its local network alone. The head passes on what it asks the
+// validators and its connections to peers, and others reach it through the verifier, which relays.
+func TestHead(t *testing.T) {
+	separate(t)
+	t.Parallel()
+	n := newNetwork(t, true, nil)
+	head := &process{t: t, name: "head", machine: newMachine(t)}
+	behind(t, head.machine, n.newcomer.machine)
+	at := localHead + ":7600"
+	head.args = []string{"fleet", "head", "--network", n.rpc[0] + "," + n.rpc[1], "--listen", at}
+	n.all = append(n.all, head)
+	head.start(0)
+	args := n.newcomer.args
+	for _, flag := range []string{"--network", "--behind-nat"} {
+		i := slices.Index(args, flag)
+		args = slices.Delete(args, i, i+map[bool]int{true: 2, false: 1}[flag == "--network"])
+	}
+	n.newcomer.args = append(args, "--head", "http://"+at)
+	n.set = []string{"--set", "strategy.workers.max=5"}
+	n.suffer("head", 18, fault{"join_behind_a_head", n.relay})
+	head.end()
+	fmt.Fprintln(t.Output(), filepath.Base(head.name), head.tail(3))
+}

@@ -1,0 +1,169 @@
+// Package head is the way to a network for machines that reach one host alone: the head of a local network. It passes
+// their questions and transactions on to validators, and their connections on to participants. It is no participant,
+// has no key, and sees of the connections between peers only bytes that are encrypted between these.
+package head
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/netip"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/starling-network/starling/network/peer/address"
+)
+
+// Limits of a head.
+const (
+	maxTunnels  = 1024             // at a time, of all members
+	maxQuestion = 16 << 20         // bytes of a question or transaction
+	dialTimeout = 15 * time.Second // to a participant
+	asideAfter  = 30 * time.Minute // a tunnel without a byte ends
+)
+
+// Head is an http.Handler. Its fields do not change while it answers.
+type Head struct {
+	// Validators carries a request to one of the validators, whichever URL it has (endpoint.NewTransport).
+	Validators http.RoundTripper
+	// Peers are the addresses of participants that members may connect to: multiaddrs that end in /p2p/ID.
+	Peers func() []string
+	// Private also lets members connect to participants at addresses of private networks.
+	Private bool
+	Log     *slog.Logger
+
+	proxy   sync.Once
+	passes  http.Handler
+	tunnels atomic.Int64
+	sent    atomic.Int64 // bytes to participants
+	got     atomic.Int64 // bytes from them
+}
+
+// Traffic is how many tunnels there are, and how many bytes went through all so far.
+func (h *Head) Traffic() (tunnels, sent, received int64) {
+	return h.tunnels.Load(), h.sent.Load(), h.got.Load()
+}
+
+// ServeHTTP implements http.Handler: a proxy for connections (CONNECT) to participants, and what a validator answers to
+// all other requests.
+func (h *Head) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodConnect {
+		h.connect(w, r)
+		return
+	}
+	if r.Body != nil && r.Body != http.NoBody { // another validator may have to be asked
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxQuestion))
+		if err != nil {
+			http.Error(w, "the question is too large, or did not arrive", http.StatusRequestEntityTooLarge)
+			return
+		}
+		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+		r.Body, _ = r.GetBody()
+	}
+	h.proxy.Do(func() {
+		h.passes = &httputil.ReverseProxy{Transport: h.Validators,
+			Rewrite: func(p *httputil.ProxyRequest) {
+				p.Out.URL.Scheme, p.Out.URL.Host = "http", "validator" // the transport names one
+				p.Out.GetBody = p.In.GetBody
+			},
+			ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
+				h.Log.Warn("no validator answers", "err", err)
+				http.Error(w, "no validator answers the head", http.StatusBadGateway)
+			},
+			ErrorLog: slog.NewLogLogger(h.Log.Handler(), slog.LevelDebug),
+		}
+	})
+	h.passes.ServeHTTP(w, r)
+}
+
+// errTarget refuses to connect a member.
+var errTarget = errors.New("not the address of a participant that may be reached from here")
+
+// target is the address to which a member may be connected.
+func (h *Head) target(text string) (netip.AddrPort, error) {
+	to, err := netip.ParseAddrPort(text)
+	if err != nil {
+		return to, fmt.Errorf("%w: %q", errTarget, text)
+	}
+	to = netip.AddrPortFrom(to.Addr().Unmap(), to.Port())
+	a := to.Addr()
+	if !a.IsGlobalUnicast() || a.IsPrivate() && !h.Private {
+		return to, fmt.Errorf("%w: %s", errTarget, to)
+	}
+	known := slices.ContainsFunc(h.Peers(), func(addr string) bool {
+		at, ok := address.TCP(addr)
+		return ok && at == to
+	})
+	if !known {
+		return to, fmt.Errorf("%w: %s", errTarget, to)
+	}
+	return to, nil
+}
+
+// connect connects a member to a participant, until one of them ends.
+func (h *Head) connect(w http.ResponseWriter, r *http.Request) {
+	to, err := h.target(r.Host)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusForbidden)
+		return
+	}
+	if h.tunnels.Add(1) > maxTunnels {
+		h.tunnels.Add(-1)
+		http.Error(w, "too many connections", http.StatusServiceUnavailable)
+		return
+	}
+	defer h.tunnels.Add(-1)
+	ctx, cancel := context.WithTimeout(r.Context(), dialTimeout)
+	defer cancel()
+	out, err := new(net.Dialer).DialContext(ctx, "tcp", to.String())
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadGateway)
+		return
+	}
+	defer out.Close()
+	control := http.NewResponseController(w)
+	in, buffered, err := control.Hijack()
+	if err != nil {
+		http.Error(w, "the connection cannot be taken over", http.StatusInternalServerError)
+		return
+	}
+	defer in.Close()
+	if _, err := io.WriteString(in, "HTTP/1.1 200 OK\r\n\r\n"); err != nil {
+		return
+	}
+	var both sync.WaitGroup
+	both.Go(func() {
+		h.copy(out, in, buffered.Reader, &h.sent)
+	})
+	h.copy(in, out, out, &h.got)
+	both.Wait()
+}
+
+// copy copies what comes from one end to the other, and then closes both: a half of a connection between peers is of
+// no use.
+func (h *Head) copy(to, from net.Conn, reader io.Reader, count *atomic.Int64) {
+	defer to.Close()
+	defer from.Close()
+	buffer := make([]byte, 64<<10)
+	for {
+		_ = from.SetReadDeadline(time.Now().Add(asideAfter))
+		n, err := reader.Read(buffer)
+		if n > 0 {
+			count.Add(int64(n))
+			if _, err := to.Write(buffer[:n]); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}

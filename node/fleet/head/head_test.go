@@ -1,0 +1,106 @@
+package head
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/starling-network/starling/client/endpoint"
+)
+
+func serve(t *testing.T, h http.Handler) (url string) {
+	t.Helper()
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// Questions reach a validator, also when the first one is gone, and with their bodies; an event stream is passed on.
+func TestQuestionsReachAValidator(t *testing.T) {
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	asked := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Upgrade") == "websocket" {
+			w.Header().Set("Upgrade", "websocket")
+			w.Header().Set("Connection", "Upgrade")
+			w.WriteHeader(http.StatusSwitchingProtocols)
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer conn.Close()
+			_, _ = io.WriteString(conn, "event\n")
+			return
+		}
+		body, _ := io.ReadAll(r.Body)
+		fmt.Fprintf(w, "%s %s %s", r.Method, r.URL.RequestURI(), body)
+	}))
+	transport, err := endpoint.NewTransport(gone.URL + "," + asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := serve(t, &Head{Validators: transport, Log: slog.New(slog.DiscardHandler)})
+	r, err := http.Post(at+"/broadcast?a=1", "application/json", strings.NewReader("a transaction"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	if text, err := io.ReadAll(r.Body); err != nil || string(text) != "POST /broadcast?a=1 a transaction" {
+		t.Errorf("%q, %v", text, err)
+	}
+	conn, err := net.Dial("tcp", strings.TrimPrefix(at, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "GET /websocket HTTP/1.1\r\nHost: head\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+	from := bufio.NewReader(conn)
+	if r, err = http.ReadResponse(from, nil); err != nil || r.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatalf("%v, %v", r, err)
+	}
+	if line, err := from.ReadString('\n'); err != nil || line != "event\n" {
+		t.Errorf("%q, %v", line, err)
+	}
+}
+
+// A member is connected to addresses at which participants are registered, and to nothing else that the head reaches.
+func TestTargets(t *testing.T) {
+	const id = "/p2p/12D3KooWD3eckifWpRn9wQpMG9R9hX3sD158z7EqHWmweQAJU5SA"
+	h := &Head{Log: slog.New(slog.DiscardHandler), Peers: func() []string {
+		return []string{"/ip4/11.0.0.1/tcp/4001" + id, "/ip4/10.0.0.9/tcp/22" + id, "/ip4/127.0.0.1/tcp/80" + id,
+			"/ip4/169.254.169.254/tcp/80" + id, "/ip6/2001:db8::1/tcp/4001" + id, "/ip4/0.0.0.0/tcp/80" + id}
+	}}
+	for text, want := range map[string]bool{
+		"11.0.0.1:4001": true, "[::ffff:11.0.0.1]:4001": true, "[2001:db8::1]:4001": true, "11.0.0.1:4002": false,
+		"11.0.0.2:4001": false, "10.0.0.9:22": false, "127.0.0.1:80": false, "169.254.169.254:80": false, "0.0.0.0:80": false,
+		"localhost:80": false, "11.0.0.1": false, "": false,
+	} {
+		if _, err := h.target(text); (err == nil) != want || err != nil && !errors.Is(err, errTarget) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	h.Private = true
+	for text, want := range map[string]bool{"10.0.0.9:22": true, "127.0.0.1:80": false, "169.254.169.254:80": false} {
+		if _, err := h.target(text); (err == nil) != want {
+			t.Errorf("with addresses of private networks, %s: %v", text, err)
+		}
+	}
+	at := serve(t, h)
+	conn, err := net.Dial("tcp", strings.TrimPrefix(at, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprint(conn, "CONNECT 127.0.0.1:80 HTTP/1.1\r\nHost: 127.0.0.1:80\r\n\r\n")
+	if r, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil || r.StatusCode != http.StatusForbidden {
+		t.Errorf("%v, %v", r, err)
+	}
+}
