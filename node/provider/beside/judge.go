@@ -29,6 +29,7 @@ type market interface {
 // judge evaluates contests.
 type judge struct {
 	Process
+	account  string
 	bond     uint64
 	draining func() bool
 	chain    market
@@ -40,8 +41,9 @@ type judge struct {
 }
 
 func newJudge(p Process, o Options, draining func() bool) *judge {
-	j := &judge{Process: p, bond: o.Bond, draining: draining, chain: p.Chain.Arena}
-	j.evaluate = &arena.Judge{Dir: filepath.Join(p.Home, "arena", "judge"), Account: p.Chain.Address(), Threads: p.Threads,
+	j := &judge{Process: p, bond: o.Bond, draining: draining, chain: p.Chain.Arena,
+		account: p.Chain.Address()}
+	j.evaluate = &arena.Judge{Dir: filepath.Join(p.Home, "arena", "judge"), Account: j.account, Threads: p.Threads,
 		Private: o.Private, Say: p.Say, Resting: p.Pause.Paused, Memory: p.Memory,
 		Begin: func() func() { return p.Busy.Begin(busy.Evaluation) }}
 	return j
@@ -91,7 +93,7 @@ func (j *judge) offer(ctx context.Context, height int64, wanted bool) error {
 		return nil
 	}
 	if !wanted {
-		e, err := arena.Standing(ctx, j.chain, j.Chain.Address())
+		e, err := arena.Standing(ctx, j.chain, j.account)
 		if err != nil || e.Panels > 0 {
 			j.known = false // the panel may end with the account not ready
 			return err
@@ -104,7 +106,7 @@ func (j *judge) offer(ctx context.Context, height int64, wanted bool) error {
 		j.settle(height, false, err)
 		return err
 	}
-	bond, changed, err := arena.Offer(ctx, j.chain, j.Chain.Address(), j.bond)
+	bond, changed, err := arena.Offer(ctx, j.chain, j.account, j.bond)
 	if j.settle(height, true, err); err != nil {
 		j.Say(fmt.Sprintf("it evaluates no contests yet: %v", err))
 		return err
