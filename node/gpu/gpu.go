@@ -65,13 +65,22 @@ func Files() (found []string, err error) {
 // Folders are those that drivers of GPUs read besides device files.
 var Folders = []string{"/sys/bus/pci", "/sys/class/drm", "/sys/module/nvidia", "/etc/nvidia", "/opt/rocm"}
 
-// Chosen are the variables of the environment by which the owner of this process says which GPUs it may use.
-func Chosen() (env []string) { return Variables("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES") }
+// Chosen are the variables of the environment by which the owner of this process says which GPUs it may use. An empty
+// one is among them: CUDA shows no GPU then (CUDA C++ Programming Guide, CUDA Environment Variables).
+func Chosen() (env []string) {
+	for _, name := range []string{"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"} {
+		if v, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+v)
+		}
+	}
+	return env
+}
 
-// Variables are those of the environment that are set, of some names, as os.Environ has them.
+// Variables are those of the environment that are not empty, of some names, as os.Environ has them. An empty one counts
+// as one that is not set: POCL takes it for a list of no devices, or for 0 threads.
 func Variables(names ...string) (env []string) {
 	for _, name := range names {
-		if v, ok := os.LookupEnv(name); ok {
+		if v := os.Getenv(name); v != "" {
 			env = append(env, name+"="+v)
 		}
 	}

@@ -1,9 +1,27 @@
 package gpu
 
 import (
+	"slices"
 	"testing"
 	"testing/fstest"
 )
+
+// An empty list of the GPUs that CUDA may use hides all of them, so it is handed on; a variable of another driver that
+// is empty is not.
+func TestEmptyVariables(t *testing.T) {
+	for _, name := range []string{"CUDA_VISIBLE_DEVICES", "POCL_DEVICES"} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("HIP_VISIBLE_DEVICES", "1")
+	t.Setenv("OCL_ICD_VENDORS", "/opt/vendors")
+	if got, want := Chosen(), []string{"CUDA_VISIBLE_DEVICES=", "HIP_VISIBLE_DEVICES=1"}; !slices.Equal(got, want) {
+		t.Errorf("chosen %q, want %q", got, want)
+	}
+	got, want := Variables("POCL_DEVICES", "OCL_ICD_VENDORS"), []string{"OCL_ICD_VENDORS=/opt/vendors"}
+	if !slices.Equal(got, want) {
+		t.Errorf("variables %q, want %q", got, want)
+	}
+}
 
 func TestList(t *testing.T) {
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }

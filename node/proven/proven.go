@@ -153,12 +153,20 @@ func Drawn(base canon.Digest, layer string, commitment []byte, vocab, n int) []u
 // another text, until it has one of this many texts.
 const chosenBits = 64
 
-// Enough is the least number of tokens of a vocabulary that a maker cannot choose by trying secrets.
-func Enough(vocab int) int { return int(math.Ceil(chosenBits / math.Log2(float64(max(vocab, 2))))) }
+// Enough is the least number of tokens of a vocabulary that a maker of matrices of some rank cannot choose by trying
+// secrets. It makes up what the matrices give for as many inputs of the layer as their rank. Where the token alone gives
+// the input, it wants each text that has these tokens and no other: one of (vocab/rank)^n texts of n tokens. The result
+// is above proof.MaxTokens if no text is long enough.
+func Enough(vocab, rank int) int {
+	if vocab <= rank {
+		return proof.MaxTokens + 1
+	}
+	return int(min(math.Ceil(chosenBits/math.Log2(float64(vocab)/float64(rank))), proof.MaxTokens+1))
+}
 
 // follows reports whether the text of a statement follows from the commitment, and is long enough.
 func follows(s proof.Statement, commitment []byte, vocab int) bool {
-	return len(s.Tokens) >= Enough(vocab) &&
+	return len(s.Tokens) >= Enough(vocab, int(s.Shape.Rank)) &&
 		slices.Equal(s.Tokens, Drawn(s.Base, s.Module, commitment, vocab, len(s.Tokens)))
 }
 
@@ -210,7 +218,12 @@ func Make(ctx context.Context, o Options, v *proof.Verifier, pk *groth16.Proving
 			return made, err
 		}
 		vocab := base.Config.VocabSize()
-		s.Tokens = Drawn(s.Base, o.Layer, commitment, vocab, cmp.Or(o.Tokens, Enough(vocab)))
+		n := cmp.Or(o.Tokens, Enough(vocab, int(w.Shape.Rank)))
+		if n > proof.MaxTokens {
+			return made, fmt.Errorf("%w: with rank %d and %d tokens in the vocabulary its maker can choose every text of "+
+				"at most %d tokens; name their number or a text", proof.ErrStatement, w.Shape.Rank, vocab, proof.MaxTokens)
+		}
+		s.Tokens = Drawn(s.Base, o.Layer, commitment, vocab, n)
 	}
 	if n := len(s.Tokens); n < 1 || n > proof.MaxTokens || n > base.Config.Context() {
 		return made, fmt.Errorf("%w: a text of %d tokens, wanted 1 to %d", proof.ErrStatement, n,

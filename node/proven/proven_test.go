@@ -62,26 +62,38 @@ func TestInputsAreThoseOfTheLayer(t *testing.T) {
 	}
 }
 
-// Of a text of few tokens the maker has its choice: it tries secrets until the text is the one that it wants, for which
-// it made up what the adapter adds. Such a text does not count as one that follows from the commitment.
+// Of a text of few tokens the maker has its choice: it tries secrets until the text has no other tokens than those for
+// which it made up what the adapter adds, as many as the rank. Such a text does not count as one that follows from the
+// commitment.
 func TestShortTextsAreChosen(t *testing.T) {
-	const vocab, layer = 256, "layer"
-	base, wanted := canon.Sum("base"), []uint32{7, 9}
+	const vocab, layer, rank = 256, "layer", 64
+	s := proof.Statement{Base: canon.Sum("base"), Module: layer, Shape: proof.Shape{Rank: rank}}
 	commitment, tries := make([]byte, 32), uint64(0)
-	for ; !slices.Equal(Drawn(base, layer, commitment, vocab, len(wanted)), wanted); tries++ {
+	other := func(token uint32) bool { return token >= rank }
+	draw := func(size, n int) { s.Tokens = Drawn(s.Base, layer, commitment, size, n) }
+	for draw(vocab, 8); slices.ContainsFunc(s.Tokens, other); draw(vocab, 8) {
+		tries++
 		binary.LittleEndian.PutUint64(commitment, tries)
 	}
-	s := proof.Statement{Base: base, Module: layer, Tokens: wanted}
 	if follows(s, commitment, vocab) {
-		t.Errorf("a text that was found with %d tries follows from its commitment", tries)
+		t.Errorf("a text of 64 bits that was found with %d tries follows from its commitment", tries)
 	}
-	for size, want := range map[int]int{2: 64, 256: 8, 50_257: 5, 1 << 17: 4} {
-		n := Enough(size)
-		if s.Tokens = Drawn(base, layer, commitment, size, n); n != want || !follows(s, commitment, size) {
-			t.Errorf("%d tokens of %d, wanted %d", n, size, want)
+	for of, want := range map[[2]uint32]int{
+		{2, 1}: 64, {256, 1}: 8, {256, 16}: 16, {50_257, 1}: 5, {50_257, 16}: 6, {1 << 17, 256}: 8,
+	} {
+		size := int(of[0])
+		s.Shape.Rank = of[1]
+		n := Enough(size, int(of[1]))
+		if draw(size, n); n != want || !follows(s, commitment, size) {
+			t.Errorf("%d tokens of %v, wanted %d", n, of, want)
 		}
 		if s.Tokens = s.Tokens[:n-1]; follows(s, commitment, size) {
-			t.Errorf("%d tokens of %d are enough", n-1, size)
+			t.Errorf("%d tokens of %v are enough", n-1, of)
+		}
+	}
+	for _, of := range [][2]int{{256, 256}, {2, 16}, {256, 129}} {
+		if n := Enough(of[0], of[1]); n <= proof.MaxTokens {
+			t.Errorf("%d tokens of %v are enough", n, of)
 		}
 	}
 }

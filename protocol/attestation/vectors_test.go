@@ -328,3 +328,14 @@ func TestVectors(t *testing.T) {
 	}
 	t.Logf("both verifiers agree on %d vectors; %d codes", agreed, len(codes))
 }
+
+// Lists that no check reads are counted, and not parsed.
+func TestListsAreCountedFirst(t *testing.T) {
+	for _, v := range []vector{sevsnp("", "", func(*teetest.SNP) {}), dcap("", "", func(*teetest.DCAP) {})} {
+		e := v.of()
+		e.Revocations = [][]byte{[]byte("no list"), []byte("no list"), []byte("no list")}
+		if _, err := verify(v, &e); err == nil || !strings.Contains(err.Error(), "3 lists of revoked certificates") {
+			t.Errorf("three lists: %v", err)
+		}
+	}
+}

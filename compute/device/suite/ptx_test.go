@@ -82,6 +82,14 @@ func lint(ptx string) (list []string) {
 	return list
 }
 
+// needClang skips a test on a machine without the compiler.
+func needClang(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath(clang); err != nil {
+		t.Skipf("the code of kernels for NVIDIA's GPUs is not looked at: there is no %s (apt-get install %[1]s)", clang)
+	}
+}
+
 // compile compiles a source to PTX.
 func compile(t *testing.T, source string, options ...string) string {
 	t.Helper()
@@ -135,9 +143,7 @@ func sourceOf(t *testing.T, numerics uint32) string {
 
 // TestKernelsGiveRoundedPTX compiles all kernels for NVIDIA's GPUs, with the options with which drivers compile them.
 func TestKernelsGiveRoundedPTX(t *testing.T) {
-	if _, err := exec.LookPath(clang); err != nil {
-		t.Skipf("the code of kernels for NVIDIA's GPUs is not looked at: there is no %s (apt-get install %[1]s)", clang)
-	}
+	needClang(t)
 	options := strings.Fields(device.Options)
 	for v := kernel.Version1; v <= kernel.Newest; v++ {
 		source := sourceOf(t, v)
@@ -159,9 +165,7 @@ func TestKernelsGiveRoundedPTX(t *testing.T) {
 
 // TestLintSeesWhatCompilersDo compiles a kernel in ways that the options and the text of the kernels exclude.
 func TestLintSeesWhatCompilersDo(t *testing.T) {
-	if _, err := exec.LookPath(clang); err != nil {
-		t.Skipf("there is no %s (apt-get install %[1]s)", clang)
-	}
+	needClang(t)
 	const source = "__kernel void f(__global float *x) {" +
 		"x[0] = x[1] * x[2] + sqrt(x[3]) / x[4]; x[5] = fmax(x[6], x[7]); }"
 	for option, want := range map[string]string{

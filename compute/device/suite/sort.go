@@ -50,11 +50,14 @@ var sorts = []sort{
 
 // fill sets every element to a number of the sort, in a stream of its own for each piece.
 func (s sort) fill(x []float32, piece int, stream uint64) {
-	r := philox.New(seed+uint64(piece), stream)
+	r := numbers(piece, stream)
 	for i := range x {
 		x[i] = s.next(r)
 	}
 }
+
+// numbers are those of a stream in a piece.
+func numbers(piece int, stream uint64) *philox.Reader { return philox.New(seed+uint64(piece), stream) }
 
 // seed of the numbers of the first piece: the same on every machine, so that a case that failed can be tried again.
 const seed = 27

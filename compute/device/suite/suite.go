@@ -255,7 +255,7 @@ func (c testcase) inputs(s sort, piece int) map[string]*tensor.Tensor {
 
 // indices fills integers with small numbers that are not negative.
 func indices(x *tensor.Tensor, piece int, stream uint64) {
-	r := philox.New(seed+uint64(piece), stream)
+	r := numbers(piece, stream)
 	for i := range x.Shape.Elements() {
 		if n := r.Uint64n(smallest); x.Shape.DType == tensor.Int64 {
 			x.I64()[i] = int64(n)

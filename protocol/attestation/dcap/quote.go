@@ -162,10 +162,11 @@ func (q *Quote) sign(r *reader, version uint16) error {
 	if rest.bad || len(rest.b) > 0 {
 		return check.Fail(check.Format, "a signature of other size than it says")
 	}
-	ders, left := certificates(chain)
-	if len(ders) != 3 || len(bytes.Trim(left, "\x00\n\r ")) > 0 {
-		return check.Fail(check.Format, "a chain of %d certificates with %d bytes after it, wanted 3", len(ders),
-			len(left))
+	const links = 3
+	ders, left := certificates(chain, links)
+	if len(ders) != links || len(bytes.Trim(left, "\x00\n\r ")) > 0 {
+		return check.Fail(check.Format, "a chain of %d certificates with %d bytes after it, wanted %d", len(ders),
+			len(left), links)
 	}
 	var err error
 	if q.chain.Leaf, err = certs.Read(ders[0]); err != nil {
@@ -178,11 +179,11 @@ func (q *Quote) sign(r *reader, version uint16) error {
 	return err
 }
 
-// certificates reads the blocks of PEM at the beginning of a text, and returns what is left of it. The chain is not
+// certificates reads the first blocks of PEM of a text, most of them at most, and returns what is left of it. The chain is not
 // signed as a whole, so its sender may write it in other ways: only the form that package pem writes is read, because
 // decoders of other releases of Go take other forms, and validators must agree.
-func certificates(text []byte) (ders [][]byte, left []byte) {
-	for {
+func certificates(text []byte, most int) (ders [][]byte, left []byte) {
+	for len(ders) < most {
 		text = bytes.TrimLeft(text, "\n")
 		block, _ := pem.Decode(text)
 		if block == nil {
@@ -194,6 +195,7 @@ func certificates(text []byte) (ders [][]byte, left []byte) {
 		}
 		ders, text = append(ders, block.Bytes), text[len(form):]
 	}
+	return ders, text
 }
 
 func enclave(b []byte) Enclave {
