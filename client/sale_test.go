@@ -15,7 +15,7 @@ import (
 func leaf(t *testing.T, name string, plain []byte) (key, sealed []byte, c sale.Content) {
 	t.Helper()
 	key, file := bytes.Repeat([]byte(name[:1]), sale.KeyBytes), []byte("weights of a model")
-	x, err := sale.NewCipher(key)
+	x, err := sale.OneKey.NewCipher(key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +24,7 @@ func leaf(t *testing.T, name string, plain []byte) (key, sealed []byte, c sale.C
 	if plain == nil {
 		plain = file
 	}
-	return key, sealed, sale.Content{Leaves: 1, Bytes: uint64(len(file)), Key: sale.KeyDigest(key),
+	return key, sealed, sale.Content{Leaves: 1, Bytes: uint64(len(file)), Key: sale.OneKey.KeyDigest(key),
 		Index: canon.Leaf([]byte("index")), Plain: canon.NewTree([]canon.Digest{canon.Leaf(plain)}).Root(),
 		Sealed: canon.NewTree([]canon.Digest{canon.Leaf(sealed)}).Root()}
 }

@@ -2,12 +2,12 @@ package proof
 
 import (
 	"fmt"
-	"slices"
 
 	bn254 "github.com/consensys/gnark-crypto/ecc/bn254"
 	"github.com/consensys/gnark-crypto/ecc/bn254/fr/pedersen"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/proof/points"
 )
 
 // Key is a verifying key for adapters of one shape, as it travels.
@@ -24,17 +24,17 @@ type Key struct {
 
 const (
 	keyMagic = "starling proof key 1\n"
-	g1Bytes  = bn254.SizeOfG1AffineUncompressed
-	g2Bytes  = bn254.SizeOfG2AffineUncompressed
 
 	// MaxKey is the most bytes of a verifying key.
-	MaxKey = (MaxWidth+8)*g1Bytes + 4096
+	MaxKey = (MaxWidth+8)*points.G1Bytes + 4096
 )
 
 // publicInputs of a circuit: the point, the sum, and the inputs of the layer, folded.
 func (s Shape) publicInputs() int { return 2 + int(s.In) }
 
-func (s Shape) pointBytes() int { return g1Bytes + 5*g2Bytes + (s.publicInputs()+2)*g1Bytes }
+func (s Shape) pointBytes() int {
+	return points.G1Bytes + 5*points.G2Bytes + (s.publicInputs()+2)*points.G1Bytes
+}
 
 // Encode returns the bytes of a key.
 func (k Key) Encode() []byte { return append([]byte(keyMagic), canon.MustMarshal(k)...) }
@@ -66,18 +66,18 @@ func NewVerifier(data []byte) (*Verifier, error) {
 		return nil, fmt.Errorf("%w: %d bytes of points, wanted %d", ErrKey, got, want)
 	}
 	v.inputs = make([]bn254.G1Affine, v.key.Shape.publicInputs()+2)
-	r := reader{data: v.key.Points}
-	r.g1(&v.alpha)
-	r.g2(&v.beta)
-	r.g2(&v.gamma)
-	r.g2(&v.delta)
-	r.g2(&v.commitment.G)
-	r.g2(&v.commitment.GSigmaNeg)
+	r := points.Reader{Data: v.key.Points}
+	r.G1(&v.alpha)
+	r.G2(&v.beta)
+	r.G2(&v.gamma)
+	r.G2(&v.delta)
+	r.G2(&v.commitment.G)
+	r.G2(&v.commitment.GSigmaNeg)
 	for i := range v.inputs {
-		r.g1(&v.inputs[i])
+		r.G1(&v.inputs[i])
 	}
-	if r.err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrKey, r.err)
+	if err := r.End(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrKey, err)
 	}
 	return v, nil
 }
@@ -102,41 +102,4 @@ func MakeKey(k Key, alpha bn254.G1Affine, beta, gamma, delta bn254.G2Affine, com
 		one(p)
 	}
 	return k.Encode()
-}
-
-// reader reads points one after another, which are on the curve, in the subgroup, and not zero.
-type reader struct {
-	data []byte
-	err  error
-}
-
-// take cuts the next bytes off, of a point that is compressed or not.
-func (r *reader) take(n int, compressed bool) []byte {
-	if r.err != nil || len(r.data) < n {
-		if r.err == nil {
-			r.err = fmt.Errorf("%d bytes are left for a point of %d", len(r.data), n)
-		}
-		return nil
-	}
-	b := r.data[:n]
-	r.data = r.data[n:]
-	zero := !slices.ContainsFunc(b, func(x byte) bool { return x != 0 })
-	if (b[0]&0x80 != 0) != compressed || b[0]&0xc0 == 0x40 || zero {
-		r.err = fmt.Errorf("a point of %d bytes is zero, or in another form", n)
-		return nil
-	}
-	return b
-}
-
-func (r *reader) g1(p *bn254.G1Affine) { r.set(p.SetBytes, r.take(g1Bytes, false)) }
-
-func (r *reader) g2(p *bn254.G2Affine) { r.set(p.SetBytes, r.take(g2Bytes, false)) }
-
-func (r *reader) set(setBytes func([]byte) (int, error), b []byte) {
-	if r.err != nil {
-		return
-	}
-	if n, err := setBytes(b); err != nil || n != len(b) {
-		r.err = fmt.Errorf("a point of %d bytes: %w", len(b), err)
-	}
 }

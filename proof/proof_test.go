@@ -158,7 +158,7 @@ func FuzzDecode(f *testing.F) {
 		if string(p.Encode()) != string(data) {
 			t.Error("another encoding of the same proof")
 		}
-		if _, err := p.points(); err == nil {
+		if _, err := p.parts(); err == nil {
 			if _, err := Fold(canon.Digest{}, p.Statement, p.Commitment); err != nil {
 				t.Error(err)
 			}

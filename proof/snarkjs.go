@@ -46,7 +46,7 @@ func (v *Verifier) Export(p Proof) (Foreign, error) {
 	if err := v.Verify(p); err != nil {
 		return Foreign{}, err
 	}
-	q, err := p.points()
+	q, err := p.parts()
 	if err != nil {
 		return Foreign{}, err
 	}

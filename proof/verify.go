@@ -10,6 +10,7 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bn254/fr/hash_to_field"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/proof/points"
 )
 
 // commitmentDomain separates the hash of commitments to weights, as gnark has it.
@@ -18,29 +19,23 @@ const commitmentDomain = "bsb22-commitment"
 // challengeDomain separates the hash of challenges.
 const challengeDomain = "starling-adapter"
 
-// points of a proof: A, B and C of Groth16, and the proof that the weights are known.
-type points struct {
+// parts are the points of a proof: A, B and C of Groth16, and the proof that the weights are known.
+type parts struct {
 	a, c, known bn254.G1Affine
 	b           bn254.G2Affine
 	commitment  bn254.G1Affine
 }
 
-func (p Proof) points() (q points, err error) {
-	read := func(g1 *bn254.G1Affine, r *reader) {
-		r.set(g1.SetBytes, r.take(bn254.SizeOfG1AffineCompressed, true))
-	}
-	r := &reader{data: p.Points}
-	read(&q.a, r)
-	r.set(q.b.SetBytes, r.take(bn254.SizeOfG2AffineCompressed, true))
-	read(&q.c, r)
-	read(&q.known, r)
-	last := &reader{data: p.Commitment, err: r.err}
-	read(&q.commitment, last)
-	if last.err == nil && len(r.data)+len(last.data) > 0 {
-		last.err = fmt.Errorf("%d bytes too many", len(r.data)+len(last.data))
-	}
-	if last.err != nil {
-		return q, fmt.Errorf("%w: %w", ErrProof, last.err)
+func (p Proof) parts() (q parts, err error) {
+	r := &points.Reader{Data: p.Points}
+	r.ShortG1(&q.a)
+	r.ShortG2(&q.b)
+	r.ShortG1(&q.c)
+	r.ShortG1(&q.known)
+	last := &points.Reader{Data: p.Commitment, Err: r.End()}
+	last.ShortG1(&q.commitment)
+	if err := last.End(); err != nil {
+		return q, fmt.Errorf("%w: %w", ErrProof, err)
 	}
 	return q, nil
 }
@@ -120,7 +115,7 @@ func (v *Verifier) Verify(p Proof) error {
 	if p.Statement.Shape != v.key.Shape {
 		return fmt.Errorf("%w: it is for %s, and the key for %s", ErrInvalid, p.Statement.Shape, v.key.Shape)
 	}
-	q, err := p.points()
+	q, err := p.parts()
 	if err != nil {
 		return err
 	}

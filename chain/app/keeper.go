@@ -168,7 +168,7 @@ func newKeepers(a *App, stores map[string]*storetypes.KVStoreKey, logger log.Log
 		return custody.Custody{Module: module, Account: authtypes.NewModuleAddress(module), Bank: k.bank,
 			Pool: k.distribution, Coins: k.market.Coins}
 	}
-	k.sale, errs[5] = sale.NewKeeper(store(sale.Name), held(sale.Name), k.catalog, k.reward)
+	k.sale, errs[5] = sale.NewKeeper(store(sale.Name), held(sale.Name), k.catalog, k.reward, k.beacon)
 	k.payout, errs[6] = payout.NewKeeper(store(payout.Name), governance, k.bank, c.Deposits)
 	k.hosting, errs[7] = hosting.NewKeeper(store(hosting.Name), held(hosting.Name), governance,
 		reward.Revenue{Keeper: k.reward})

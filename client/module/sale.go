@@ -18,7 +18,7 @@ func (s Sale) Create(ctx context.Context, t sale.Terms) (uint64, error) {
 	c := t.Content
 	m := &salepb.MsgOffer{Sender: s.account.Address(), Name: t.Name, Price: t.Price, Denom: t.Denom, Bond: t.Bond,
 		Content: salepb.Content{Plain: c.Plain[:], Sealed: c.Sealed[:], Leaves: c.Leaves, Bytes: c.Bytes, Key: c.Key[:],
-			Index: c.Index[:]},
+			Index: c.Index[:], Scheme: uint32(c.Scheme)},
 		Answer: t.Answer, Complaint: t.Complaint, Seal: t.Seal, Locations: t.Locations, Job: t.Job,
 		Listing: t.Listing, SellerPart: t.SellerPart}
 	var r salepb.MsgOfferResponse

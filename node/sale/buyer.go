@@ -13,6 +13,7 @@ import (
 	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/sale/fault"
 	"github.com/starling-network/starling/node/sale/goods"
+	"github.com/starling-network/starling/proof/opening"
 	"github.com/starling-network/starling/protocol/sale"
 )
 
@@ -29,9 +30,11 @@ type Buyer struct {
 	Offer   uint64
 	Dir     string // of its work: the mask, the index and the encrypted file; of one offer
 	To      string // folder of the files
-	Next    func(ctx context.Context) error
-	Say     func(step string, done, total int64) // reports progress in bytes; may be nil
-	retry   time.Duration
+	// of proofs about drawn leaves, one of which the buyer wants before it pays; nil: it wants none
+	Openings *opening.Verifier
+	Next     func(ctx context.Context) error
+	Say      func(step string, done, total int64) // reports progress in bytes; may be nil
+	retry    time.Duration
 }
 
 // Kind is how a purchase ended.
@@ -95,7 +98,10 @@ func (b Buyer) buy(ctx context.Context) (Outcome, error) {
 		return Outcome{}, &fault.Error{Code: fault.Closed, What: fmt.Sprintf("offer %d takes no new orders", b.Offer),
 			Fix: "buy from another seller: nothing is paid"}
 	}
-	x, err := b.fetch(ctx, offer.Terms)
+	if placed { // what a proof shows before the payment is of no use any more
+		b.Openings = nil
+	}
+	x, err := b.fetch(ctx, offer)
 	if err != nil {
 		return Outcome{}, err
 	}

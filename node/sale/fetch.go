@@ -13,6 +13,7 @@ import (
 	"github.com/starling-network/starling/node/download"
 	"github.com/starling-network/starling/node/sale/fault"
 	"github.com/starling-network/starling/node/sale/goods"
+	"github.com/starling-network/starling/proof/opening"
 	"github.com/starling-network/starling/protocol/sale"
 )
 
@@ -20,10 +21,10 @@ import (
 // read first.
 const stall = 5 * time.Minute
 
-// fetch gets the index and the encrypted file from the locations of an offer, and checks them. Files that are there and
-// right are not downloaded again.
-func (b Buyer) fetch(ctx context.Context, t sale.Terms) (x *goods.Index, err error) {
-	c := t.Content
+// fetch gets the index and the encrypted file from the locations of an offer, and the opening of drawn leaves if the
+// buyer wants one, and checks them. Files that are there and right are not downloaded again.
+func (b Buyer) fetch(ctx context.Context, o sale.Offer) (x *goods.Index, err error) {
+	t, c := o.Terms, o.Terms.Content
 	err = b.get(ctx, t, goods.FileIndex, goods.MaxIndex, func() error {
 		x, err = goods.Examine(b.Dir, c)
 		return err
@@ -31,7 +32,28 @@ func (b Buyer) fetch(ctx context.Context, t sale.Terms) (x *goods.Index, err err
 	if err != nil {
 		return nil, err
 	}
-	return x, b.get(ctx, t, goods.FileSealed, int64(c.Bytes), func() error { return goods.CheckSealed(ctx, b.Dir, x, c) })
+	err = b.get(ctx, t, goods.FileSealed, int64(c.Bytes), func() error { return goods.CheckSealed(ctx, b.Dir, x, c) })
+	if err != nil || b.Openings == nil {
+		return x, err
+	}
+	leaves := o.Drawn(b.Openings.Leaves())
+	if leaves == nil {
+		return nil, unproven(o)
+	}
+	return x, b.get(ctx, t, goods.FileOpening, opening.MaxOpening, func() error {
+		return goods.CheckOpening(b.Dir, x, c, leaves, b.Openings)
+	})
+}
+
+// unproven says why an offer has no drawn leaves.
+func unproven(o sale.Offer) error {
+	e := &fault.Error{Code: fault.BadOpening, What: fmt.Sprintf("offer %d has no proof about drawn leaves", o.ID),
+		Fix: "buy from another seller, or without a proof: nothing is paid"}
+	if o.Draws() {
+		e.What = fmt.Sprintf("the leaves of offer %d are not drawn yet", o.ID)
+		e.Fix = "run the command again after the next block: nothing is paid"
+	}
+	return e
 }
 
 // get gets a file that passes a check. A file that does not is removed.

@@ -16,6 +16,7 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/node/sale/fault"
 	"github.com/starling-network/starling/node/sale/goods"
+	"github.com/starling-network/starling/proof/circuit"
 	"github.com/starling-network/starling/protocol/sale"
 )
 
@@ -147,6 +148,12 @@ var discard = slog.New(slog.DiscardHandler)
 // newSale prepares a folder and offers it. cheat may change the seller before the offer.
 func newSale(t *testing.T, cheat func(s *Seller)) *sold {
 	t.Helper()
+	return newSaleOpened(t, nil, cheat)
+}
+
+// newSaleOpened is newSale of a seller with an opener.
+func newSaleOpened(t *testing.T, with *circuit.Opener, cheat func(s *Seller)) *sold {
+	t.Helper()
 	x := &sold{market: &market{height: 1, coins: map[string]int64{"seller": start, "buyer": start, "other": start}},
 		goods: t.TempDir()}
 	random := make([]byte, 40_005)
@@ -160,7 +167,7 @@ func newSale(t *testing.T, cheat func(s *Seller)) *sold {
 	}
 	var err error
 	dir := filepath.Join(t.TempDir(), "s")
-	if x.seller, err = Prepare(t.Context(), goods.Source{Folder: x.goods}, dir, nil); err != nil {
+	if x.seller, err = Prepare(t.Context(), goods.Source{Folder: x.goods}, dir, with, nil); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = x.seller.Close() })

@@ -301,18 +301,18 @@ func TestPrepare(t *testing.T) {
 	from := goods.Source{Folder: x.goods}
 	dir := filepath.Join(t.TempDir(), "s")
 	ctx, cancel := context.WithCancel(t.Context())
-	if _, err := Prepare(ctx, from, dir, func(int64, int64) { cancel() }); !errors.Is(err, context.Canceled) {
+	if _, err := Prepare(ctx, from, dir, nil, func(int64, int64) { cancel() }); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	s, err := Prepare(t.Context(), from, dir, nil)
+	s, err := Prepare(t.Context(), from, dir, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Prepare(t.Context(), from, dir, nil); !errors.Is(err, folder.ErrInUse) {
+	if _, err := Prepare(t.Context(), from, dir, nil, nil); !errors.Is(err, folder.ErrInUse) {
 		t.Errorf("a second process: %v", err)
 	}
 	_ = s.Close()
-	again, err := Prepare(t.Context(), from, dir, func(int64, int64) { t.Error("it encrypts again") })
+	again, err := Prepare(t.Context(), from, dir, nil, func(int64, int64) { t.Error("it encrypts again") })
 	if err != nil || again.secrets.Content != s.secrets.Content {
 		t.Fatal(err)
 	}
@@ -323,11 +323,11 @@ func TestPrepare(t *testing.T) {
 		t.Errorf("no offer: %v", err)
 	}
 	_ = again.Close()
-	if _, err := Prepare(t.Context(), goods.Source{Folder: t.TempDir()}, dir, nil); code(err) != fault.Exists {
+	if _, err := Prepare(t.Context(), goods.Source{Folder: t.TempDir()}, dir, nil, nil); code(err) != fault.Exists {
 		t.Errorf("another folder: %v", err)
 	}
 	for _, place := range []string{x.goods, filepath.Join(x.goods, "s"), filepath.Dir(x.goods)} {
-		if _, err := Prepare(t.Context(), from, place, nil); code(err) != fault.BadFolder {
+		if _, err := Prepare(t.Context(), from, place, nil, nil); code(err) != fault.BadFolder {
 			t.Errorf("%s: %v", place, err)
 		}
 	}
@@ -336,7 +336,7 @@ func TestPrepare(t *testing.T) {
 	if err := errors.Join(os.MkdirAll(filepath.Dir(mine), 0o755), os.WriteFile(mine, nil, 0o644)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Prepare(t.Context(), from, used, nil); code(err) != fault.Exists {
+	if _, err := Prepare(t.Context(), from, used, nil, nil); code(err) != fault.Exists {
 		t.Errorf("a folder with other files: %v", err)
 	}
 	if _, err := os.Stat(mine); err != nil {

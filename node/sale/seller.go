@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/ecdh"
 	"crypto/hpke"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,6 +18,8 @@ import (
 	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/sale/fault"
 	"github.com/starling-network/starling/node/sale/goods"
+	"github.com/starling-network/starling/proof/circuit"
+	"github.com/starling-network/starling/proof/opening"
 	"github.com/starling-network/starling/protocol/sale"
 )
 
@@ -51,8 +52,10 @@ type Seller struct {
 }
 
 // Prepare encrypts files with a new key into the folder of a seller, and opens it. If the folder has them already, it
-// opens it. A call after one that was cut off starts again, with another key. progress gets bytes; it may be nil.
-func Prepare(ctx context.Context, g goods.Source, dir string, progress func(done, total int64)) (*Seller, error) {
+// opens it. A call after one that was cut off starts again, with another key. With an opener each leaf has a key of its
+// own, so that it can open some; it may be nil. progress gets bytes; it may be nil.
+func Prepare(ctx context.Context, g goods.Source, dir string, with *circuit.Opener,
+	progress func(done, total int64)) (*Seller, error) {
 	path, err := filepath.Abs(g.Folder)
 	if err != nil {
 		return nil, fault.OnDisk(err)
@@ -67,6 +70,11 @@ func Prepare(ctx context.Context, g goods.Source, dir string, progress func(done
 			return nil, errors.Join(s.Close(), &fault.Error{Code: fault.Exists,
 				What: dir + " sells the files of " + s.secrets.Goods.Folder, Fix: "give another folder for this sale"})
 		}
+		if err == nil && with != nil && s.secrets.Content.Scheme != sale.LeafKeys {
+			return nil, errors.Join(s.Close(), &fault.Error{Code: fault.Exists,
+				What: dir + " sells these files without a proof",
+				Fix:  "continue without --proof, or withdraw the offer and move the folder away to begin another"})
+		}
 		return s, err
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -76,7 +84,7 @@ func Prepare(ctx context.Context, g goods.Source, dir string, progress func(done
 	if err != nil {
 		return nil, err
 	}
-	err = prepare(ctx, g, dir, progress)
+	err = prepare(ctx, g, dir, with, progress)
 	if err := errors.Join(err, unlock()); err != nil {
 		return nil, fault.OnDisk(err)
 	}
@@ -99,7 +107,8 @@ func apart(sold, dir string) error {
 }
 
 // prepare makes the files of a seller. The secrets are the last: without them nothing of the folder was offered.
-func prepare(ctx context.Context, g goods.Source, dir string, progress func(done, total int64)) error {
+func prepare(ctx context.Context, g goods.Source, dir string, with *circuit.Opener,
+	progress func(done, total int64)) error {
 	public := filepath.Join(dir, dirPublic)
 	if err := hasOnly(dir, dirPublic, fileSecrets+".part"); err != nil {
 		return err
@@ -111,8 +120,11 @@ func prepare(ctx context.Context, g goods.Source, dir string, progress func(done
 	if err := os.RemoveAll(public); err != nil { // an earlier call was cut off
 		return err
 	}
-	s := secrets{Goods: g, Key: make([]byte, sale.KeyBytes)}
-	_, _ = rand.Read(s.Key) // it never fails
+	key, err := opening.NewKey()
+	if err != nil {
+		return err
+	}
+	s := secrets{Goods: g, Key: key.Bytes()} // also of files with one key: it has 253 bits
 	private, err := NewSealKey()
 	if err != nil {
 		return err
@@ -120,8 +132,13 @@ func prepare(ctx context.Context, g goods.Source, dir string, progress func(done
 	if s.Seal, err = private.Bytes(); err != nil {
 		return err
 	}
-	if s.Content, err = goods.Seal(ctx, g, public, s.Key, progress); err != nil {
+	if s.Content, err = goods.Seal(ctx, g, public, scheme(with), s.Key, progress); err != nil {
 		return err
+	}
+	if with != nil {
+		if err := enough(s.Content, with.Leaves()); err != nil {
+			return err
+		}
 	}
 	return folder.WriteSecretJSON(filepath.Join(dir, fileSecrets), s)
 }
@@ -176,9 +193,10 @@ func (s *Seller) Offered(o sale.Offer) error {
 	return nil
 }
 
-// Handler serves the index and the encrypted file, in ranges where asked for, and nothing else.
+// Handler serves the index, the encrypted file and what is opened of it, in ranges where asked for, and nothing else.
 func (s *Seller) Handler() http.Handler {
 	mux := http.NewServeMux()
+	mux.HandleFunc("GET /"+goods.FileOpening, s.serveOpening)
 	for name, tag := range map[string]string{goods.FileIndex: s.secrets.Content.Index.String(),
 		goods.FileSealed: s.secrets.Content.Sealed.String()} {
 		mux.HandleFunc("GET /"+name, func(w http.ResponseWriter, r *http.Request) {

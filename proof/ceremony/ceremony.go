@@ -3,8 +3,8 @@
 // those before it. If one contributor forgets its secrets, no party can forge proofs; if all keep them, together they
 // can. The setup is a folder that travels from one contributor to the next, and whose files are the transcript.
 //
-// A setup has two phases. Both are begun, contributed to and sealed in the same way: the second is about the circuit of
-// one shape.
+// A setup has two phases. Both are begun, contributed to and sealed in the same way: the second is about one circuit, of
+// adapters of one shape, or of openings of a number of leaves.
 package ceremony
 
 import (
@@ -19,14 +19,13 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/consensys/gnark-crypto/ecc"
 	groth16 "github.com/consensys/gnark/backend/groth16/bn254"
 	"github.com/consensys/gnark/backend/groth16/bn254/mpcsetup"
 	cs "github.com/consensys/gnark/constraint/bn254"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/proof"
-	"github.com/starling-network/starling/proof/circuit"
+	"github.com/starling-network/starling/proof/opening"
 )
 
 // Errors of setups.
@@ -53,6 +52,7 @@ type Setup struct {
 	Rank   int `json:"rank"`
 	In     int `json:"in"`
 	Out    int `json:"out"`
+	Leaves int `json:"leaves,omitempty"` // of openings; the shape is zero then
 
 	Phases [2]Phase `json:"phases"`
 
@@ -67,11 +67,6 @@ type Phase struct {
 }
 
 const format = 1
-
-// Shape of the adapters that the keys are for.
-func (s *Setup) Shape() proof.Shape {
-	return proof.Shape{Rank: uint32(s.Rank), In: uint32(s.In), Out: uint32(s.Out)}
-}
 
 // Phase is the phase that is open: 0 or 1; 2: the keys are made.
 func (s *Setup) Phase() int {
@@ -88,12 +83,24 @@ func (s *Setup) Contributions() int {
 	return min(len(s.Phases[0].Contributions), len(s.Phases[1].Contributions))
 }
 
-// Start begins a setup in a folder that has none.
+// Start begins a setup for adapters in a folder that has none.
 func Start(dir string, shape proof.Shape, say func(string)) (*Setup, error) {
-	if err := shape.Validate(); err != nil {
+	return start(&Setup{Format: format, Rank: int(shape.Rank), In: int(shape.In), Out: int(shape.Out), dir: dir, say: say})
+}
+
+// StartOpening begins a setup for openings of a number of leaves in a folder that has none.
+func StartOpening(dir string, leaves int, say func(string)) (*Setup, error) {
+	if err := opening.CheckLeaves(leaves); err != nil {
 		return nil, err
 	}
-	s := &Setup{Format: format, Rank: int(shape.Rank), In: int(shape.In), Out: int(shape.Out), dir: dir, say: say}
+	return start(&Setup{Format: format, Leaves: leaves, dir: dir, say: say})
+}
+
+func start(s *Setup) (*Setup, error) {
+	if err := s.validate(); err != nil {
+		return nil, err
+	}
+	dir := s.dir
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -132,7 +139,7 @@ func (s *Setup) parse(text []byte) error {
 			return fmt.Errorf("%w: phase %d has %d contributions", ErrSetup, i+1, len(p.Contributions))
 		}
 	}
-	return s.Shape().Validate()
+	return s.validate()
 }
 
 // maxBeacon bounds a beacon, in bytes.
@@ -159,15 +166,6 @@ func (s *Setup) tell(format string, args ...any) {
 
 // contribution is the name of the file of a contribution.
 func contribution(phase, i int) string { return fmt.Sprintf("phase%d.%04d", phase+1, i+1) }
-
-// constraints compiles the circuit, and returns the size of the first phase.
-func (s *Setup) constraints() (*cs.R1CS, uint64, error) {
-	r, err := circuit.Compile(s.Shape())
-	if err != nil {
-		return nil, 0, err
-	}
-	return r, ecc.NextPowerOfTwo(uint64(r.GetNbConstraints())), nil
-}
 
 // Contribute adds a contribution to the open phase, with randomness of the system, and returns its digest. It checks
 // the contributions before it first.
@@ -327,8 +325,7 @@ func (s *Setup) keys(ctx context.Context) (*groth16.ProvingKey, []byte, error) {
 	}
 	s.tell("makes the keys")
 	pk, vk := last.Seal(commons, evaluations, []byte(s.Phases[1].Beacon))
-	made, err := circuit.VerifyingKey(proof.Key{Shape: s.Shape(), Contributions: uint32(s.Contributions()),
-		Transcript: s.Transcript()}, vk.(*groth16.VerifyingKey))
+	made, err := s.verifyingKey(vk.(*groth16.VerifyingKey))
 	return pk.(*groth16.ProvingKey), made, err
 }
 
@@ -373,5 +370,5 @@ func (s *Setup) Check(ctx context.Context) (canon.Digest, error) {
 	if !bytes.Equal(vk, have) {
 		return canon.Digest{}, fmt.Errorf("%w: %s is not the key of the contributions", ErrFalse, FileVerifying)
 	}
-	return proof.KeyDigest(vk), nil
+	return s.keyDigest(vk), nil
 }

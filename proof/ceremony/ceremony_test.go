@@ -14,6 +14,7 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/proof"
 	"github.com/starling-network/starling/proof/circuit"
+	"github.com/starling-network/starling/proof/opening"
 )
 
 var small = proof.Shape{Rank: 1, In: 3, Out: 2}
@@ -97,6 +98,49 @@ func read(t *testing.T, name string) []byte {
 		t.Fatal(err)
 	}
 	return data
+}
+
+// A setup for openings is that of another circuit, and its keys prove and verify openings alone.
+func TestKeysOfOpenings(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := StartOpening(dir, 1, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, beacon := range []string{"first", "second"} {
+		if _, err := opened(t, dir).Contribute(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := opened(t, dir).Seal(t.Context(), beacon); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d, err := opened(t, dir).Check(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, pk, err := OpeningKeys(dir)
+	if err != nil || v.Digest() != d || v.Key().Contributions != 1 || v.Leaves() != 1 {
+		t.Fatalf("%v, %+v", err, v)
+	}
+	o, err := circuit.NewOpener(v, pk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := opening.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.Open(key, []uint64{5}); err != nil {
+		t.Error(err)
+	}
+	if _, _, err := Keys(dir); !errors.Is(err, proof.ErrKey) {
+		t.Errorf("as the keys of adapters: %v", err)
+	}
+	for _, n := range []int{0, -1, opening.MaxLeaves + 1} {
+		if _, err := StartOpening(t.TempDir(), n, nil); !errors.Is(err, opening.ErrLeaves) {
+			t.Errorf("%d leaves: %v", n, err)
+		}
+	}
 }
 
 // A phase needs a contribution, and keys need both phases.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/proof"
+	"github.com/starling-network/starling/proof/opening"
 )
 
 // readLimited reads a file of a stranger.
@@ -99,23 +100,38 @@ func (s *Setup) read(phase, i int, before, into stream) error {
 	return nil
 }
 
-// Keys reads the keys of a folder. The proving key is read as it is: one that others made can tell them about the
+// Keys reads the keys for adapters of a folder. The proving key is read as it is: one that others made can tell them about the
 // weights of its proofs, so Check comes before its first use.
 func Keys(dir string) (*proof.Verifier, *groth16.ProvingKey, error) {
 	v, err := Verifying(filepath.Join(dir, FileVerifying))
 	if err != nil {
 		return nil, nil, err
 	}
-	f, err := os.Open(filepath.Join(dir, FileProving))
+	pk, err := proving(dir)
+	return v, pk, err
+}
+
+// OpeningKeys reads the keys for openings of a folder, as Keys those for adapters.
+func OpeningKeys(dir string) (*opening.Verifier, *groth16.ProvingKey, error) {
+	v, err := VerifyingOpenings(filepath.Join(dir, FileVerifying))
 	if err != nil {
 		return nil, nil, err
+	}
+	pk, err := proving(dir)
+	return v, pk, err
+}
+
+func proving(dir string) (*groth16.ProvingKey, error) {
+	f, err := os.Open(filepath.Join(dir, FileProving))
+	if err != nil {
+		return nil, err
 	}
 	defer f.Close()
 	pk := new(groth16.ProvingKey)
 	if _, err := pk.UnsafeReadFrom(bufio.NewReaderSize(f, 1<<20)); err != nil {
-		return nil, nil, fmt.Errorf("%w: %s: %w", ErrSetup, FileProving, err)
+		return nil, fmt.Errorf("%w: %s: %w", ErrSetup, FileProving, err)
 	}
-	return v, pk, nil
+	return pk, nil
 }
 
 // writeProving writes a proving key as its file has it.
@@ -125,11 +141,20 @@ func writeProving(w io.Writer, pk *groth16.ProvingKey) error {
 	return errors.Join(err, b.Flush())
 }
 
-// Verifying reads a verifying key.
+// Verifying reads a verifying key for adapters.
 func Verifying(name string) (*proof.Verifier, error) {
 	data, err := readLimited(name, proof.MaxKey)
 	if err != nil {
 		return nil, err
 	}
 	return proof.NewVerifier(data)
+}
+
+// VerifyingOpenings reads a verifying key for openings.
+func VerifyingOpenings(name string) (*opening.Verifier, error) {
+	data, err := readLimited(name, opening.MaxKey)
+	if err != nil {
+		return nil, err
+	}
+	return opening.NewVerifier(data)
 }

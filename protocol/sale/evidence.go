@@ -1,43 +1,10 @@
 package sale
 
 import (
-	"crypto/aes"
-	"crypto/cipher"
-	"encoding/binary"
 	"fmt"
 
 	"github.com/starling-network/starling/canon"
 )
-
-// LeafBytes is the size of a leaf of the files; the last leaf of a part may be shorter. KeyBytes is the size of the key
-// and of a mask.
-const (
-	LeafBytes = 4096
-	KeyBytes  = 32
-)
-
-// KeyDigest commits to the key of the files.
-func KeyDigest(key []byte) canon.Digest { return canon.Sum("starling/sale/key/1", key) }
-
-// MaskDigest commits to the mask of a buyer.
-func MaskDigest(mask []byte) canon.Digest { return canon.Sum("starling/sale/mask/1", mask) }
-
-// Cipher encrypts and decrypts the leaves of files.
-type Cipher struct{ block cipher.Block }
-
-// NewCipher returns the cipher of a key of KeyBytes: AES-256 in counter mode (NIST SP 800-38A). The counter of the
-// first block of leaf i is i times 2^64.
-func NewCipher(key []byte) (Cipher, error) {
-	block, err := aes.NewCipher(key)
-	return Cipher{block}, err
-}
-
-// Leaf encrypts leaf i from plain to sealed, or decrypts it the other way. Both may be the same memory.
-func (c Cipher) Leaf(i uint64, to, from []byte) {
-	var counter [aes.BlockSize]byte
-	binary.BigEndian.PutUint64(counter[:], i)
-	cipher.NewCTR(c.block, counter[:]).XORKeyStream(to, from)
-}
 
 // Evidence is shown by a buyer against a seller. Without a Leaf, it says that the answer holds another key than the
 // seller committed to.
@@ -67,7 +34,7 @@ func ParseEvidence(data []byte) (e Evidence, err error) {
 func (e Evidence) Shows(c Content, key []byte) error {
 	n, i := int(c.Leaves), int(e.Index)
 	switch {
-	case KeyDigest(key) != c.Key:
+	case c.Scheme.KeyDigest(key) != c.Key:
 		return nil
 	case len(e.Leaf) == 0 || len(e.Leaf) > LeafBytes:
 		return fmt.Errorf("%w: the answer holds the key, and a leaf of %d bytes is shown", ErrEvidence, len(e.Leaf))
@@ -76,7 +43,7 @@ func (e Evidence) Shows(c Content, key []byte) error {
 	case !e.Path.Verify(c.Plain, n, i, e.Plain):
 		return fmt.Errorf("%w: it is not the digest of the plain leaf %d", ErrEvidence, e.Index)
 	}
-	x, err := NewCipher(key)
+	x, err := c.Scheme.NewCipher(key)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrEvidence, err)
 	}

@@ -2,7 +2,9 @@
 // an optimistic fair exchange in the manner of FairSwap (Dziembowski, Eckey, Faust, CCS 2018): the seller publishes
 // the files encrypted, with the digests of their plain and of their encrypted leaves; the buyer locks the price; the
 // seller answers with the key; and one leaf that does not decrypt to its digest refunds the buyer. The digests of the
-// plain leaves are public before the sale, so that a complaint needs no circuit: it is one leaf and two paths.
+// plain leaves are public before the sale, so that a complaint needs no circuit: it is one leaf and two paths. A seller
+// may encrypt each leaf with a key of its own. Then leaves are drawn after the offer, and a proof shows a buyer before it
+// pays that the keys of these leaves, which it gets, follow from the key that it will buy.
 //
 // The package stores nothing, moves no coins and transfers no files. Functions take the height of the block.
 package sale
@@ -54,7 +56,8 @@ type Content struct {
 	Bytes  uint64       `cbor:"4,keyasint"`
 	Key    canon.Digest `cbor:"5,keyasint"` // KeyDigest of the key that decrypts them
 	// digest of the public description of the files, whose meaning the parties know
-	Index canon.Digest `cbor:"6,keyasint"`
+	Index  canon.Digest `cbor:"6,keyasint"`
+	Scheme Scheme       `cbor:"7,keyasint,omitempty"` // by which they are encrypted
 }
 
 // Terms are the conditions that a seller offers files on.
@@ -92,6 +95,8 @@ func (t Terms) Validate() error {
 		return reject("%d bytes in %d leaves of at most %d", c.Bytes, c.Leaves, LeafBytes)
 	case c.Plain.IsZero() || c.Sealed.IsZero() || c.Key.IsZero() || c.Index.IsZero():
 		return reject("a digest is missing")
+	case c.Scheme > LeafKeys:
+		return reject("files are encrypted by scheme %d, known are %d and %d", c.Scheme, OneKey, LeafKeys)
 	case t.Price == 0 || t.Price >= MaxAmount || t.Bond >= MaxAmount:
 		return reject("a price of %d and a bond of %d grains, wanted 1 and 0 to 2^53", t.Price, t.Bond)
 	case t.Answer < MinWindow || max(t.Answer, t.Complaint) > MaxWindow || t.Complaint < LeastComplaint(t.Content.Leaves):
@@ -125,6 +130,8 @@ type Offer struct {
 	Sold      uint32 `cbor:"5,keyasint"` // orders that were paid
 	Withdrawn bool   `cbor:"6,keyasint"` // takes no new orders
 	Lied      bool   `cbor:"7,keyasint"` // a buyer showed a lie: takes no new orders, and the bond is spent
+	// Draw of the beacon after the offer, if leaves have keys of their own; empty: not drawn yet
+	Drawing []byte `cbor:"8,keyasint,omitempty"`
 }
 
 // Closed reports whether the offer takes no new orders.

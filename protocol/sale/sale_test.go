@@ -19,11 +19,16 @@ type goods struct {
 	content       Content
 }
 
-// wares seals leaves. The digests of the leaves in lies are of other bytes.
+// wares seals leaves with one key. The digests of the leaves in lies are of other bytes.
 func wares(t testing.TB, n int, lies ...int) goods {
 	t.Helper()
+	return waresBy(t, OneKey, n, lies...)
+}
+
+func waresBy(t testing.TB, s Scheme, n int, lies ...int) goods {
+	t.Helper()
 	g := goods{key: bytes.Repeat([]byte{7}, KeyBytes), mask: bytes.Repeat([]byte{9}, KeyBytes)}
-	x, err := NewCipher(g.key)
+	x, err := s.NewCipher(g.key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +47,7 @@ func wares(t testing.TB, n int, lies ...int) goods {
 	}
 	g.plain, g.sealed = canon.NewTree(plain), canon.NewTree(sealed)
 	g.content = Content{Plain: g.plain.Root(), Sealed: g.sealed.Root(), Leaves: uint64(n), Bytes: uint64(size),
-		Key: KeyDigest(g.key), Index: canon.Leaf([]byte("index"))}
+		Key: s.KeyDigest(g.key), Index: canon.Leaf([]byte("index")), Scheme: s}
 	return g
 }
 
@@ -68,7 +73,23 @@ func (g goods) order(buyer string) Order {
 }
 
 func TestEvidence(t *testing.T) {
-	honest, liar := wares(t, 40), wares(t, 40, 17)
+	for _, s := range []Scheme{OneKey, LeafKeys} {
+		testEvidence(t, waresBy(t, s, 40), waresBy(t, s, 40, 17))
+	}
+	if _, err := ParseEvidence(make([]byte, MaxEvidence+1)); !errors.Is(err, ErrEvidence) {
+		t.Error(err)
+	}
+	deep := canon.Proof{}
+	for range canon.Height(MaxLeaves) {
+		deep = append(deep, make([]canon.Digest, canon.Fanout-1))
+	}
+	if n := len(canon.MustMarshal(Evidence{Leaf: make([]byte, LeafBytes), Path: deep, Sealed: deep})); n > MaxEvidence {
+		t.Errorf("the largest evidence has %d bytes", n)
+	}
+}
+
+func testEvidence(t *testing.T, honest, liar goods) {
+	t.Helper()
 	other := bytes.Repeat([]byte{8}, KeyBytes)
 	for name, c := range map[string]struct {
 		goods  goods
@@ -78,6 +99,7 @@ func TestEvidence(t *testing.T) {
 	}{
 		"a leaf that is not its digest": {goods: liar, key: liar.key, shows: true},
 		"another key than the seller's": {goods: honest, key: other, shows: true},
+		"bytes that are no key":         {goods: honest, key: bytes.Repeat([]byte{255}, KeyBytes), shows: true},
 		"another key, without a leaf": {goods: honest, key: other, shows: true,
 			change: func(e *Evidence) { *e = Evidence{} }},
 		"a leaf that is its digest": {goods: honest, key: honest.key},
@@ -103,15 +125,67 @@ func TestEvidence(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := ParseEvidence(make([]byte, MaxEvidence+1)); !errors.Is(err, ErrEvidence) {
-		t.Error(err)
+}
+
+// Leaves are drawn by a beacon that comes after the offer, and each of them as often as another.
+func TestDrawnLeaves(t *testing.T) {
+	g := waresBy(t, LeafKeys, 40)
+	o := g.offer()
+	if !o.Draws() || o.Drawn(3) != nil {
+		t.Errorf("before the beacon: %v", o.Drawn(3))
 	}
-	deep := canon.Proof{}
-	for range canon.Height(MaxLeaves) {
-		deep = append(deep, make([]canon.Digest, canon.Fanout-1))
+	draw := o.Draw(canon.Leaf([]byte("beacon")))
+	o.Drawing = draw[:]
+	counts := make([]int, 40)
+	for _, leaf := range o.Drawn(4000) {
+		counts[leaf]++
 	}
-	if n := len(canon.MustMarshal(Evidence{Leaf: make([]byte, LeafBytes), Path: deep, Sealed: deep})); n > MaxEvidence {
-		t.Errorf("the largest evidence has %d bytes", n)
+	if least, most := slices.Min(counts), slices.Max(counts); o.Draws() || least < 60 || most > 145 {
+		t.Errorf("of 4000 draws from 40 leaves one has %d and one %d", least, most)
+	}
+	if !slices.Equal(o.Drawn(7), o.Drawn(9)[:7]) {
+		t.Error("more leaves are others")
+	}
+	next := o
+	if next.ID++; next.Draw(canon.Leaf([]byte("beacon"))) == draw {
+		t.Error("two offers have one draw")
+	}
+	if o.Terms.Content.Scheme = OneKey; o.Draws() {
+		t.Error("leaves of files with one key are drawn")
+	}
+}
+
+// Both schemes decrypt what they encrypt, and the key of a leaf opens this leaf alone.
+func TestCiphers(t *testing.T) {
+	plain := []byte("weights of a model, twice: weights of a model")
+	for _, s := range []Scheme{OneKey, LeafKeys} {
+		x, err := s.NewCipher(bytes.Repeat([]byte{7}, KeyBytes))
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := map[string]bool{}
+		for _, i := range []uint64{0, 1, 2, 1 << 33} {
+			leaf := make([]byte, len(plain))
+			if x.Leaf(i, leaf, plain); seen[string(leaf)] {
+				t.Errorf("scheme %d: leaf %d is encrypted as another", s, i)
+			}
+			seen[string(leaf)] = true
+			if s == LeafKeys {
+				k, again := x.key.Leaf(i), make([]byte, len(plain))
+				if OpenLeaf(k[:], again, leaf); !bytes.Equal(again, plain) {
+					t.Errorf("leaf %d does not open", i)
+				}
+			}
+			if x.Leaf(i, leaf, leaf); !bytes.Equal(leaf, plain) {
+				t.Errorf("scheme %d: leaf %d does not decrypt", s, i)
+			}
+		}
+		if _, err := s.NewCipher(make([]byte, KeyBytes-1)); err == nil {
+			t.Errorf("scheme %d: a short key", s)
+		}
+	}
+	if above := bytes.Repeat([]byte{255}, KeyBytes); !LeafKeys.KeyDigest(above).IsZero() {
+		t.Error("bytes that are no key have a digest")
 	}
 }
 
@@ -128,6 +202,7 @@ func TestTerms(t *testing.T) {
 		"too many leaves":    func(t *Terms) { t.Content.Leaves = MaxLeaves + 1 },
 		"too many bytes":     func(t *Terms) { t.Content.Bytes = 3*LeafBytes + 1 },
 		"no plain root":      func(t *Terms) { t.Content.Plain = canon.Digest{} },
+		"an unknown scheme":  func(t *Terms) { t.Content.Scheme = LeafKeys + 1 },
 		"no index":           func(t *Terms) { t.Content.Index = canon.Digest{} },
 		"no price":           func(t *Terms) { t.Price = 0 },
 		"a price too high":   func(t *Terms) { t.Price = MaxAmount },
@@ -271,10 +346,11 @@ func explore(t *testing.T, w world, all map[string]func(*world) error, depth int
 // keeps its bond and has the price of each order to which it gave the key, once the windows are over; a buyer that
 // complains about a lie has its price.
 func TestTheHonestSideLosesNothing(t *testing.T) {
-	for _, lied := range []bool{false, true} {
-		g := wares(t, 2)
+	for i := range 4 {
+		lied, scheme := i%2 == 1, Scheme(i/2)
+		g := waresBy(t, scheme, 2)
 		if lied {
-			g = wares(t, 2, 1)
+			g = waresBy(t, scheme, 2, 1)
 		}
 		w := world{offer: g.offer(), coins: map[string]uint64{"seller": 969, "alice": 1000, "bob": 1000}, held: 31}
 		check := func(w world) {

@@ -43,6 +43,11 @@ func (k messages) Offer(ctx context.Context, m *salepb.MsgOffer) (*salepb.MsgOff
 	if err := k.custody.Lock(ctx, m.Sender, m.Denom, o.Terms.Bond); err != nil {
 		return nil, ErrorTable.Wrap(err)
 	}
+	if o.Draws() {
+		if err := k.draws.Set(ctx, collections.Join(height(ctx), o.ID)); err != nil {
+			return nil, err
+		}
+	}
 	return &salepb.MsgOfferResponse{Offer: o.ID}, k.save(ctx, o)
 }
 
@@ -59,7 +64,7 @@ func (k messages) listed(ctx context.Context, o sale.Offer) error {
 }
 
 func contentOf(m salepb.Content) (sale.Content, error) {
-	c := sale.Content{Leaves: m.Leaves, Bytes: m.Bytes}
+	c := sale.Content{Leaves: m.Leaves, Bytes: m.Bytes, Scheme: sale.Scheme(m.Scheme)}
 	var err error
 	if c.Plain, err = runpb.Digest(m.Plain); err != nil {
 		return c, err

@@ -88,5 +88,5 @@ func (m Module) RegisterServices(r grpc.ServiceRegistrar) error {
 	return nil
 }
 
-// EndBlock settles the orders whose phase is over.
+// EndBlock draws leaves, and settles the orders whose phase is over.
 func (m Module) EndBlock(ctx context.Context) error { return m.keeper.EndBlock(ctx) }

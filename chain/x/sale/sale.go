@@ -68,6 +68,11 @@ type Revenues interface {
 	Divide(ctx context.Context, from sdk.AccAddress, job string, c coin.Coin, amount uint64, keep uint32) (uint64, error)
 }
 
+// Beacon is the beacon of a block; zero: it has none.
+type Beacon interface {
+	At(ctx context.Context, height int64) (canon.Digest, error)
+}
+
 // Keeper reads and writes offers and orders.
 type Keeper struct {
 	Schema collections.Schema
@@ -75,6 +80,7 @@ type Keeper struct {
 	custody  custody.Custody
 	catalog  Catalog
 	revenues Revenues
+	beacon   Beacon
 
 	offers collections.Map[uint64, sale.Offer]
 	orders collections.Map[uint64, sale.Order]
@@ -83,12 +89,14 @@ type Keeper struct {
 	until  collections.KeySet[collections.Pair[int64, uint64]]  // last block of the phase of an open order, order
 	open   collections.KeySet[uint64]                           // offers that take orders
 	once   collections.KeySet[[]byte]                           // of the offers of a seller and the orders of a buyer
+	draws  collections.KeySet[collections.Pair[int64, uint64]]  // block, offer: whose leaves a later block draws
 }
 
 // NewKeeper returns a keeper over its own store.
-func NewKeeper(s store.KVStoreService, held custody.Custody, works Catalog, revenues Revenues) (*Keeper, error) {
+func NewKeeper(s store.KVStoreService, held custody.Custody, works Catalog, revenues Revenues,
+	beacon Beacon) (*Keeper, error) {
 	b := collections.NewSchemaBuilder(s)
-	k := &Keeper{custody: held, catalog: works, revenues: revenues,
+	k := &Keeper{custody: held, catalog: works, revenues: revenues, beacon: beacon,
 		offers: collections.NewMap(b, collections.NewPrefix(0), "offers", collections.Uint64Key,
 			adapter.Record[sale.Offer]()),
 		orders: collections.NewMap(b, collections.NewPrefix(1), "orders", collections.Uint64Key,
@@ -100,6 +108,8 @@ func NewKeeper(s store.KVStoreService, held custody.Custody, works Catalog, reve
 			collections.PairKeyCodec(collections.Int64Key, collections.Uint64Key)),
 		open: collections.NewKeySet(b, collections.NewPrefix(5), "open", collections.Uint64Key),
 		once: collections.NewKeySet(b, collections.NewPrefix(6), "once", collections.BytesKey),
+		draws: collections.NewKeySet(b, collections.NewPrefix(7), "draws",
+			collections.PairKeyCodec(collections.Int64Key, collections.Uint64Key)),
 	}
 	var err error
 	k.Schema, err = b.Build()
@@ -209,8 +219,41 @@ func (k *Keeper) share(ctx context.Context, o sale.Offer, price uint64) (sale.Pa
 	return sale.Payment{To: o.Seller, Amount: left}, nil
 }
 
-// EndBlock settles the orders whose phase is over.
+// draw draws leaves of the offers of earlier blocks by the beacon of this one, which their sellers did not know.
+func (k *Keeper) draw(ctx context.Context) error {
+	height := sdk.UnwrapSDKContext(ctx).BlockHeight()
+	beacon, err := k.beacon.At(ctx, height)
+	if err != nil || beacon.IsZero() { // a later block has one
+		return err
+	}
+	var due []collections.Pair[int64, uint64]
+	past := new(collections.Range[collections.Pair[int64, uint64]]).
+		EndExclusive(collections.PairPrefix[int64, uint64](height))
+	if err := k.draws.Walk(ctx, past, func(key collections.Pair[int64, uint64]) (bool, error) {
+		due = append(due, key)
+		return len(due) == settled, nil
+	}); err != nil {
+		return err
+	}
+	for _, key := range due {
+		o, err := k.offers.Get(ctx, key.K2())
+		if err != nil {
+			return err
+		}
+		d := o.Draw(beacon)
+		o.Drawing = d[:]
+		if err := errors.Join(k.offers.Set(ctx, o.ID, o), k.draws.Remove(ctx, key)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// EndBlock draws leaves, and settles the orders whose phase is over.
 func (k *Keeper) EndBlock(ctx context.Context) error {
+	if err := k.draw(ctx); err != nil {
+		return err
+	}
 	height := sdk.UnwrapSDKContext(ctx).BlockHeight()
 	var due []collections.Pair[int64, uint64]
 	past := new(collections.Range[collections.Pair[int64, uint64]]).

@@ -17,12 +17,13 @@ import (
 	"github.com/starling-network/starling/node/proven"
 	"github.com/starling-network/starling/proof"
 	"github.com/starling-network/starling/proof/ceremony"
+	"github.com/starling-network/starling/proof/opening"
 )
 
 // Command is starling model proof.
 func Command(c *terminal.Console) *cobra.Command {
 	setup := usage.Group("setup", "Make the keys of proofs, to which many parties contribute",
-		`Make the proving key and the verifying key for adapters of one shape. A setup is a folder. Each party in turn
+		`Make the proving key and the verifying key for adapters of one shape, or for sales. A setup is a folder. Each party in turn
 contributes to it with randomness of its own, and passes the folder on; a public beacon ends each of the two phases.
 A party that knows the randomness of all contributors can forge proofs: one contributor that forgets its own is enough.
 So contribute yourself, or trust one contributor. A setup of one party protects from no forgery by that party.`,
@@ -54,6 +55,8 @@ func explain(err error) error {
 			terminal.ExitConflict},
 		{ceremony.ErrSetup, "NO_SETUP", "name the folder of a setup: starling model proof setup start", terminal.ExitUsage},
 		{proof.ErrShape, "PROOF_SHAPE", "prove a layer within these limits", terminal.ExitUsage},
+		{opening.ErrLeaves, "PROOF_LEAVES", "give --leaves within these limits", terminal.ExitUsage},
+		{opening.ErrKey, "PROOF_KEY", "name the folder of a setup for sales", terminal.ExitUsage},
 		{proof.ErrKey, "PROOF_KEY", "name the verifying.key of a setup", terminal.ExitUsage},
 		{proof.ErrStatement, "PROOF_STATEMENT", "make the proof again: starling model proof make", terminal.ExitUsage},
 		{proof.ErrProof, "NO_PROOF", "name a file that starling model proof make wrote", terminal.ExitUsage},

@@ -45,22 +45,24 @@ func show(c *terminal.Console, st State, text string) error {
 
 func startCommand(c *terminal.Console) *cobra.Command {
 	var shape struct{ rank, in, out uint32 }
-	alone := false
+	alone, leaves := false, 0
 	cmd := &cobra.Command{
-		Use:   "start DIR --rank N --in N --out N",
-		Short: "Begin a setup for adapters of one shape",
+		Use:   "start DIR {--rank N --in N --out N | --leaves N}",
+		Short: "Begin a setup for adapters of one shape, or for sales",
 		Long: `Begin a setup in a folder, for the adapters of layers with --in inputs and --out outputs: starling model proof
-layers prints them. The next commands are contribute by each party, seal, contribute again, and seal.
+layers prints them. With --leaves it is for sales (starling model sell --proof), of which the proofs open that many
+leaves of 4,096 bytes; 256 are one MiB. The next commands are contribute by each party, seal, contribute again, and seal.
 
 With --alone this process does it all, and is the only contributor: for trying out, and for proofs of which the maker of
 the keys is the one that has to be convinced. Each other party that accepts such a proof trusts the maker of the keys.
 
 With -o json: ` + stateFields + `.`,
 		Example: `  starling model proof setup start setup --rank 16 --in 768 --out 768
+  starling model proof setup start setup-of-sales --leaves 256
   starling model proof setup start setup --rank 16 --in 768 --out 768 --alone`,
 		Args: usage.Exactly("DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := ceremony.Start(args[0], proof.Shape{Rank: shape.rank, In: shape.in, Out: shape.out}, c.Say)
+			s, err := begin(args[0], proof.Shape{Rank: shape.rank, In: shape.in, Out: shape.out}, leaves, c.Say)
 			if err != nil {
 				return explain(err)
 			}
@@ -77,8 +79,17 @@ With -o json: ` + stateFields + `.`,
 	f.Uint32Var(&shape.rank, "rank", 0, "rank of the adapter")
 	f.Uint32Var(&shape.in, "in", 0, "inputs of the layer")
 	f.Uint32Var(&shape.out, "out", 0, "outputs of the layer")
+	f.IntVar(&leaves, "leaves", 0, "leaves that a proof of a sale opens (default: the setup is for adapters)")
 	f.BoolVar(&alone, "alone", false, "be the only contributor, and make the keys")
+	cmd.MarkFlagsMutuallyExclusive("leaves", "rank")
 	return cmd
+}
+
+func begin(dir string, shape proof.Shape, leaves int, say func(string)) (*ceremony.Setup, error) {
+	if leaves != 0 {
+		return ceremony.StartOpening(dir, leaves, say)
+	}
+	return ceremony.Start(dir, shape, say)
 }
 
 // alonely plays a whole setup with one contributor.
@@ -97,13 +108,13 @@ func alonely(ctx context.Context, s *ceremony.Setup) error {
 
 // keysMade prints the key of a setup whose phases are sealed.
 func keysMade(c *terminal.Console, dir string, s *ceremony.Setup) error {
-	v, _, err := ceremony.Keys(dir)
+	key, err := s.Key()
 	if err != nil {
 		return explain(err)
 	}
 	st := stateOf(dir, s)
-	st.Key = v.Digest().String()
-	return show(c, st, fmt.Sprintf("%s has the keys for %s, of %s: %s", dir, v.Key().Shape,
+	st.Key = key.String()
+	return show(c, st, fmt.Sprintf("%s has the keys for %s, of %s: %s", dir, s.Subject(),
 		terminal.Counted(st.Contributions, "contribution"), st.Key))
 }
 
@@ -186,7 +197,7 @@ and {"contributions":[[DIGEST],[DIGEST]]}, those of each phase.`,
 				List [2][]string `json:"contributions"`
 			}{State: stateOf(args[0], s)}
 			all.Key = key.String()
-			printed := []string{fmt.Sprintf("the keys for %s are those of the contributions: %s", s.Shape(), key)}
+			printed := []string{fmt.Sprintf("the keys for %s are those of the contributions: %s", s.Subject(), key)}
 			for i, p := range s.Phases {
 				for _, d := range p.Contributions {
 					all.List[i] = append(all.List[i], d.String())

@@ -105,7 +105,7 @@ func list(ctx context.Context, network string, all bool) ([]Listed, error) {
 // Explain explains the errors of node/sale.
 func Explain(err error) error {
 	return cause.Step(err, map[string]int{fault.BadFolder: terminal.ExitUsage, fault.BadIndex: terminal.ExitVerification,
-		fault.BadSealed: terminal.ExitVerification, fault.BadBox: terminal.ExitVerification,
+		fault.BadSealed: terminal.ExitVerification, fault.BadOpening: terminal.ExitVerification, fault.BadBox: terminal.ExitVerification,
 		fault.Exists: terminal.ExitConflict, fault.Unreachable: terminal.ExitUnreachable,
 		fault.Closed: terminal.ExitConflict, fault.Late: terminal.ExitVerification,
 		fault.OtherOffer: terminal.ExitConflict, fault.Disk: terminal.ExitFailure})

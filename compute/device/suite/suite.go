@@ -13,7 +13,6 @@ import (
 	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/device"
 	"github.com/starling-network/starling/compute/kernel"
-	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 )

@@ -8,6 +8,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/node/sale/goods"
+	"github.com/starling-network/starling/protocol/sale"
 )
 
 // exchange seals a file for a sale, checks it as a buyer does before it pays, and unseals it.
@@ -24,7 +25,7 @@ func exchange(ctx context.Context, dir string, size int) (x Exchange, err error)
 	key := canon.Sum("starling/bench/money/key")
 	sealed := filepath.Join(dir, "sealed")
 	began := time.Now()
-	content, err := goods.Seal(ctx, goods.Source{Folder: folder}, sealed, key[:], nil)
+	content, err := goods.Seal(ctx, goods.Source{Folder: folder}, sealed, sale.OneKey, key[:], nil)
 	if err != nil {
 		return x, err
 	}

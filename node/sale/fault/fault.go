@@ -9,6 +9,7 @@ const (
 	BadFolder   = "SALE_FOLDER"      // the files cannot be offered
 	BadIndex    = "SALE_INDEX"       // the index is not that of the offer
 	BadSealed   = "SALE_SEALED"      // the encrypted file is not that of the offer
+	BadOpening  = "SALE_PROOF"       // drawn leaves are not shown to be those of the offer
 	BadBox      = "SALE_BOX"         // a mask cannot be encrypted or decrypted
 	Exists      = "SALE_EXISTS"      // a folder holds something else
 	Unreachable = "SALE_UNREACHABLE" // no location of the offer gives the files

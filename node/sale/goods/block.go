@@ -3,6 +3,7 @@ package goods
 import (
 	"context"
 	"io"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -37,6 +38,24 @@ func cut(parts []Part) (out []block) {
 		}
 	}
 	return out
+}
+
+// sealedLeaf reads an encrypted leaf of a file with these blocks.
+func sealedLeaf(r io.ReaderAt, blocks []block, leaf int) ([]byte, error) {
+	at, found := slices.BinarySearchFunc(blocks, leaf, func(b block, leaf int) int { return b.leaf - leaf })
+	if !found {
+		at--
+	}
+	b := blocks[at]
+	from := (leaf - b.leaf) * sale.LeafBytes
+	data := make([]byte, min(sale.LeafBytes, b.size-from))
+	if n, err := r.ReadAt(data, b.from+int64(from)); n < len(data) {
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, err
+	}
+	return data, nil
 }
 
 // scratch is the memory of one thread.

@@ -39,7 +39,7 @@ func put(t testing.TB, dir, name string, data []byte) {
 func sealed(t testing.TB, from string) (dir string, c sale.Content, x *Index) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "sealed")
-	c, err := Seal(t.Context(), Source{Folder: from}, dir, key, nil)
+	c, err := Seal(t.Context(), Source{Folder: from}, dir, sale.LeafKeys, key, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestRoundTrip(t *testing.T) {
 func TestRootsAreThoseOfLeaves(t *testing.T) {
 	dir := model(t)
 	dir2, c, x := sealed(t, dir)
-	cipher, _ := sale.NewCipher(key)
+	cipher, _ := c.Scheme.NewCipher(key)
 	var plain, secret []canon.Digest
 	for _, p := range x.Parts {
 		data, _ := os.ReadFile(filepath.Join(dir, p.Path))
@@ -144,7 +144,7 @@ func TestSealRefuses(t *testing.T) {
 		if runtime.GOOS == "windows" {
 			t.Skip("links need rights there")
 		}
-		if _, err := Seal(t.Context(), Source{Folder: from}, to, key, nil); code(err) != fault.BadFolder {
+		if _, err := Seal(t.Context(), Source{Folder: from}, to, sale.OneKey, key, nil); code(err) != fault.BadFolder {
 			t.Errorf("%s: %v", name, err)
 		}
 		if left, _ := os.ReadDir(to); len(left) != 0 {
@@ -153,13 +153,14 @@ func TestSealRefuses(t *testing.T) {
 	}
 	from := model(t)
 	dir, _, _ := sealed(t, from)
-	if _, err := Seal(t.Context(), Source{Folder: from}, dir, key, nil); code(err) != fault.Exists {
+	if _, err := Seal(t.Context(), Source{Folder: from}, dir, sale.OneKey, key, nil); code(err) != fault.Exists {
 		t.Errorf("a key for two contents: %v", err)
 	}
-	if _, err := Seal(t.Context(), Source{from, []string{"../x"}}, t.TempDir(), key, nil); code(err) != fault.BadFolder {
+	out := Source{from, []string{"../x"}}
+	if _, err := Seal(t.Context(), out, t.TempDir(), sale.OneKey, key, nil); code(err) != fault.BadFolder {
 		t.Errorf("a path that leads out: %v", err)
 	}
-	if _, err := Seal(t.Context(), Source{Folder: from}, t.TempDir(), key[1:], nil); err == nil {
+	if _, err := Seal(t.Context(), Source{Folder: from}, t.TempDir(), sale.OneKey, key[1:], nil); err == nil {
 		t.Error("a short key")
 	}
 }
@@ -315,7 +316,8 @@ func BenchmarkSeal(b *testing.B) {
 	from := benchFolder(b)
 	b.SetBytes(100 << 20)
 	for b.Loop() {
-		if _, err := Seal(b.Context(), Source{Folder: from}, filepath.Join(b.TempDir(), "x"), key, nil); err != nil {
+		if _, err := Seal(b.Context(), Source{Folder: from}, filepath.Join(b.TempDir(), "x"), sale.OneKey, key,
+			nil); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -1,6 +1,6 @@
 // Package goods encrypts files for a sale, and checks and decrypts them. The files lie in two public files: the index
-// with the paths, the sizes and the digests of all plain leaves, and the encrypted leaves one after another. It knows
-// no network and no prices.
+// with the paths, the sizes and the digests of all plain leaves, and the encrypted leaves one after another. A third may
+// open some of the leaves, with a proof. It knows no network and no prices.
 package goods
 
 import (
@@ -14,10 +14,11 @@ import (
 	"github.com/starling-network/starling/protocol/sale"
 )
 
-// Names of the two public files.
+// Names of the public files.
 const (
-	FileIndex  = "index"
-	FileSealed = "sealed"
+	FileIndex   = "index"
+	FileSealed  = "sealed"
+	FileOpening = "opening" // of drawn leaves, with a proof; of a sale with a key for each leaf alone
 )
 
 // Limits of an index.

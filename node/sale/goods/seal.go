@@ -128,9 +128,10 @@ func (s *reader) unchanged() error {
 	return nil
 }
 
-// Seal encrypts files with a key into the files index and sealed of a folder, and returns what an offer says of them. A
-// folder that has an index already is refused: a key must encrypt one content only. progress gets bytes; it may be nil.
-func Seal(ctx context.Context, from Source, to string, key []byte,
+// Seal encrypts files by a scheme with a key into the files index and sealed of a folder, and returns what an offer says
+// of them. A folder that has an index already is refused: a key must encrypt one content only. progress gets bytes; it
+// may be nil.
+func Seal(ctx context.Context, from Source, to string, scheme sale.Scheme, key []byte,
 	progress func(done, total int64)) (sale.Content, error) {
 	if _, err := os.Stat(filepath.Join(to, FileIndex)); err == nil {
 		return sale.Content{}, &fault.Error{Code: fault.Exists, What: to + " holds encrypted files already",
@@ -141,15 +142,15 @@ func Seal(ctx context.Context, from Source, to string, key []byte,
 		return sale.Content{}, err
 	}
 	defer s.root.Close()
-	content, err := s.seal(ctx, to, key, progress)
+	content, err := s.seal(ctx, to, scheme, key, progress)
 	return content, fault.OnDisk(err)
 }
 
-func (s *reader) seal(ctx context.Context, to string, key []byte, progress func(done, total int64)) (c sale.Content,
-	err error) {
-	cipher, err := sale.NewCipher(key)
-	if err != nil || len(key) != sale.KeyBytes {
-		return c, errors.Join(fmt.Errorf("a key of %d bytes, wanted %d", len(key), sale.KeyBytes), err)
+func (s *reader) seal(ctx context.Context, to string, scheme sale.Scheme, key []byte,
+	progress func(done, total int64)) (c sale.Content, err error) {
+	cipher, err := scheme.NewCipher(key)
+	if err != nil {
+		return c, err
 	}
 	n := countLeaves(s.parts)
 	x := &Index{Format: format, Parts: s.parts, Digests: make([]byte, n*uint64(len(canon.Digest{})))}
@@ -187,7 +188,7 @@ func (s *reader) seal(ctx context.Context, to string, key []byte, progress func(
 			What: fmt.Sprintf("the index has %d bytes, at most %d", len(data), MaxIndex)}
 	}
 	c = sale.Content{Plain: x.tree().Root(), Sealed: canon.NewTree(sealed).Root(), Leaves: n, Bytes: x.Bytes(),
-		Key: sale.KeyDigest(key), Index: indexDigest(data)}
+		Key: scheme.KeyDigest(key), Index: indexDigest(data), Scheme: scheme}
 	if err := os.Rename(name+".part", name); err != nil {
 		return c, err
 	}

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 
 	"github.com/starling-network/starling/node/sale/fault"
@@ -33,15 +32,19 @@ func (l *Lie) Error() string {
 // written: a disk that is full hides no lie. progress gets bytes; it may be nil.
 func Unseal(ctx context.Context, dir, to string, c sale.Content, x *Index, key []byte,
 	progress func(done, total int64)) error {
-	if sale.KeyDigest(key) != c.Key {
+	if c.Scheme.KeyDigest(key) != c.Key {
 		return &Lie{}
+	}
+	cipher, err := c.Scheme.NewCipher(key)
+	if err != nil {
+		return err
 	}
 	f, err := os.Open(filepath.Join(dir, FileSealed))
 	if err != nil {
 		return fault.OnDisk(err)
 	}
 	defer f.Close()
-	bad, err := decrypt(ctx, f, nil, x, key, nil)
+	bad, err := decrypt(ctx, f, nil, x, cipher, nil)
 	if bad >= 0 {
 		return lie(ctx, f, c, x, bad, key)
 	}
@@ -54,7 +57,7 @@ func Unseal(ctx context.Context, dir, to string, c sale.Content, x *Index, key [
 		return occupied(to)
 	}
 	part := filepath.Clean(to) + ".unsealing"
-	if err := unpack(ctx, f, part, x, key, progress); err != nil {
+	if err := unpack(ctx, f, part, x, cipher, progress); err != nil {
 		return fault.OnDisk(err)
 	}
 	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -80,14 +83,14 @@ func isEmpty(dir string) (bool, error) {
 var errLeaf = errors.New("a leaf is not its digest")
 
 // unpack writes the parts to a folder.
-func unpack(ctx context.Context, sealed *os.File, to string, x *Index, key []byte,
+func unpack(ctx context.Context, sealed *os.File, to string, x *Index, cipher sale.Cipher,
 	progress func(done, total int64)) error {
 	root, err := create(to, x.Parts)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	bad, err := decrypt(ctx, sealed, root, x, key, progress)
+	bad, err := decrypt(ctx, sealed, root, x, cipher, progress)
 	if bad >= 0 { // it was right a moment ago
 		err = errLeaf
 	}
@@ -99,12 +102,8 @@ func unpack(ctx context.Context, sealed *os.File, to string, x *Index, key []byt
 
 // decrypt decrypts the parts and compares them, and writes them to a folder, if it is not nil. bad is the first leaf
 // that is not its digest, or -1.
-func decrypt(ctx context.Context, sealed *os.File, to *os.Root, x *Index, key []byte,
+func decrypt(ctx context.Context, sealed *os.File, to *os.Root, x *Index, cipher sale.Cipher,
 	progress func(done, total int64)) (bad int, err error) {
-	cipher, err := sale.NewCipher(key)
-	if err != nil {
-		return -1, err
-	}
 	bad = -1
 	var mu sync.Mutex
 	err = each(ctx, cut(x.Parts), progress, func(s *scratch, b block) error {
@@ -179,16 +178,11 @@ func lie(ctx context.Context, sealed *os.File, c sale.Content, x *Index, leaf in
 	if err != nil {
 		return err
 	}
-	blocks := cut(x.Parts)
-	at, found := slices.BinarySearchFunc(blocks, leaf, func(b block, leaf int) int { return b.leaf - leaf })
-	if !found {
-		at--
-	}
-	s, b := &scratch{}, blocks[at]
-	if err := s.read(sealed, b.from, b.size); err != nil {
+	shown, err := sealedLeaf(sealed, cut(x.Parts), leaf)
+	if err != nil {
 		return fault.OnDisk(err)
 	}
-	e := sale.Evidence{Index: uint64(leaf), Leaf: s.leaves[leaf-b.leaf], Plain: x.digest(leaf)}
+	e := sale.Evidence{Index: uint64(leaf), Leaf: shown, Plain: x.digest(leaf)}
 	if e.Sealed, err = t.Proof(leaf); err != nil {
 		return err
 	}

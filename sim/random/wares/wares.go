@@ -35,18 +35,21 @@ type ware struct {
 // wareOf is the file of a name. Every third seller lies about its leaf.
 func wareOf(name string) ware {
 	key, file := canon.Sum("random/sale/key", []byte(name)), []byte("the file "+name)
+	scheme := sale.Scheme(key[1] % 2)
+	lies := key[0]%3 == 0
+	key[0] &= 0x1f // every such number is a key of both schemes
 	w := ware{key: key[:], sealed: make([]byte, len(file)), plain: canon.Leaf(file)}
-	x, err := sale.NewCipher(w.key)
+	x, err := scheme.NewCipher(w.key)
 	if err != nil {
 		panic(err) // the key has the right length
 	}
 	x.Leaf(0, w.sealed, file)
-	if key[0]%3 == 0 {
+	if lies {
 		w.plain = canon.Leaf([]byte("another file"))
 	}
 	w.content = sale.Content{Plain: canon.NewTree([]canon.Digest{w.plain}).Root(),
 		Sealed: canon.NewTree([]canon.Digest{canon.Leaf(w.sealed)}).Root(), Leaves: 1, Bytes: uint64(len(file)),
-		Key: sale.KeyDigest(w.key), Index: Index}
+		Key: scheme.KeyDigest(w.key), Index: Index, Scheme: scheme}
 	return w
 }
 
@@ -86,7 +89,7 @@ func offer(d draw.Source, seller string, c coin.Coin, price uint64) *salepb.MsgO
 	return &salepb.MsgOffer{Sender: seller, Name: name, Price: price, Denom: c.Denom,
 		Bond: price / 4, Answer: uint32(d.UpTo(20, 26)), Complaint: uint32(d.UpTo(20, 26)),
 		Content: salepb.Content{Plain: w.Plain[:], Sealed: w.Sealed[:], Leaves: w.Leaves, Bytes: w.Bytes, Key: w.Key[:],
-			Index: w.Index[:]},
+			Index: w.Index[:], Scheme: uint32(w.Scheme)},
 		Seal: make([]byte, sale.SealKeyBytes), Locations: []string{"http://127.0.0.1/"}}
 }
 

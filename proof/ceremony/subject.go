@@ -1,0 +1,79 @@
+package ceremony
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/consensys/gnark-crypto/ecc"
+	groth16 "github.com/consensys/gnark/backend/groth16/bn254"
+	cs "github.com/consensys/gnark/constraint/bn254"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/proof"
+	"github.com/starling-network/starling/proof/circuit"
+	"github.com/starling-network/starling/proof/opening"
+)
+
+// Shape of the adapters that the keys are for.
+func (s *Setup) Shape() proof.Shape {
+	return proof.Shape{Rank: uint32(s.Rank), In: uint32(s.In), Out: uint32(s.Out)}
+}
+
+// Subject says what the keys are for.
+func (s *Setup) Subject() string {
+	if s.Leaves > 0 {
+		return fmt.Sprintf("openings of %d leaves", s.Leaves)
+	}
+	return s.Shape().String()
+}
+
+// validate checks what the keys are for.
+func (s *Setup) validate() error {
+	if s.Leaves == 0 {
+		return s.Shape().Validate()
+	}
+	if s.Shape() != (proof.Shape{}) {
+		return fmt.Errorf("%w: it is for %s and for %d leaves", ErrSetup, s.Shape(), s.Leaves)
+	}
+	return opening.CheckLeaves(s.Leaves)
+}
+
+// constraints compiles the circuit, and returns the size of the first phase.
+func (s *Setup) constraints() (r *cs.R1CS, size uint64, err error) {
+	if s.Leaves > 0 {
+		r, err = circuit.CompileOpening(s.Leaves)
+	} else {
+		r, err = circuit.Compile(s.Shape())
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	return r, ecc.NextPowerOfTwo(uint64(r.GetNbConstraints())), nil
+}
+
+// verifyingKey is the verifying key of gnark as its file has it.
+func (s *Setup) verifyingKey(vk *groth16.VerifyingKey) ([]byte, error) {
+	n := uint32(s.Contributions())
+	if s.Leaves > 0 {
+		return circuit.OpeningKey(opening.VerifyingKey{Leaves: uint32(s.Leaves), Contributions: n,
+			Transcript: s.Transcript()}, vk)
+	}
+	return circuit.VerifyingKey(proof.Key{Shape: s.Shape(), Contributions: n, Transcript: s.Transcript()}, vk)
+}
+
+// keyDigest names a verifying key.
+func (s *Setup) keyDigest(key []byte) canon.Digest {
+	if s.Leaves > 0 {
+		return opening.KeyDigest(key)
+	}
+	return proof.KeyDigest(key)
+}
+
+// Key names the verifying key of the folder, whose proving key is there, too.
+func (s *Setup) Key() (canon.Digest, error) {
+	if _, err := os.Stat(s.file(FileProving)); err != nil {
+		return canon.Digest{}, err
+	}
+	data, err := readLimited(s.file(FileVerifying), proof.MaxKey)
+	return s.keyDigest(data), err
+}

@@ -1,0 +1,147 @@
+package circuit
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/consensys/gnark-crypto/ecc/bn254/fr"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/proof/opening"
+)
+
+func openers(t testing.TB, leaves int) (*opening.Verifier, *Opener) {
+	t.Helper()
+	data, pk, err := SetupOpening(leaves)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := opening.NewVerifier(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := NewOpener(v, pk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v, o
+}
+
+// An opening holds for one key and one list of leaves, with the keys of these leaves and no others.
+func TestOpeningsHoldForOneKey(t *testing.T) {
+	v, o := openers(t, 3)
+	key, _ := opening.NewKey()
+	other, _ := opening.NewKey()
+	leaves := []uint64{7, 1 << 40, 7}
+	made, err := o.Open(key, leaves)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := opening.Decode(made.Encode())
+	if err != nil || v.Verify(key.Digest(), leaves, again) != nil {
+		t.Fatalf("%v", err)
+	}
+	second, err := o.Open(other, leaves)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		digest canon.Digest
+		leaves []uint64
+		change func(o *opening.Opening)
+		want   error
+	}{
+		"another key":       {digest: other.Digest(), want: opening.ErrInvalid},
+		"another leaf":      {leaves: []uint64{7, 1 << 40, 8}, want: opening.ErrInvalid},
+		"another order":     {leaves: []uint64{1 << 40, 7, 7}, want: opening.ErrInvalid},
+		"a key of a leaf":   {change: func(o *opening.Opening) { o.Keys[40] ^= 1 }, want: opening.ErrInvalid},
+		"points of another": {change: func(o *opening.Opening) { o.Points = second.Points }, want: opening.ErrInvalid},
+		"keys of another":   {change: func(o *opening.Opening) { o.Keys = second.Keys }, want: opening.ErrInvalid},
+		"a key above the order": {change: func(o *opening.Opening) {
+			copy(o.Keys, bytes.Repeat([]byte{255}, opening.KeyBytes))
+		}, want: opening.ErrOpening},
+		"a digest above the order": {digest: canon.Digest(bytes.Repeat([]byte{255}, 32)), want: opening.ErrInvalid},
+		"fewer leaves":             {leaves: leaves[:2], want: opening.ErrOpening},
+		"fewer points":             {change: func(o *opening.Opening) { o.Points = o.Points[:96] }, want: opening.ErrOpening},
+		"more points": {change: func(o *opening.Opening) { o.Points = append(bytes.Clone(o.Points), 0) },
+			want: opening.ErrOpening},
+	} {
+		changed := opening.Opening{Keys: bytes.Clone(made.Keys), Points: made.Points}
+		if c.change != nil {
+			c.change(&changed)
+		}
+		digest, of := key.Digest(), leaves
+		if !c.digest.IsZero() {
+			digest = c.digest
+		}
+		if c.leaves != nil {
+			of = c.leaves
+		}
+		if err := v.Verify(digest, of, changed); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	strange, _ := openers(t, 3)
+	if err := strange.Verify(key.Digest(), leaves, made); !errors.Is(err, opening.ErrInvalid) {
+		t.Errorf("by the keys of another setup: %v", err)
+	}
+	if _, err := o.Open(key, leaves[:2]); !errors.Is(err, opening.ErrLeaves) {
+		t.Errorf("too few leaves: %v", err)
+	}
+}
+
+// Digest and keys are those of the published parameters of Poseidon2: a change would be another protocol.
+func TestKeysFollow(t *testing.T) {
+	x := fr.NewElement(42)
+	k, err := opening.ParseKey(x.Marshal())
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf := k.Leaf(7)
+	for got, want := range map[canon.Digest]string{
+		k.Digest(): "2c26654ecdc6efba2c03505f33d439e81aeb80a269b1fe9fec87668f9e87e74f",
+		leaf:       "206bb686d20deee893f1d6b799d4b17e73059e1438c69ce66acb2e4884d88c08",
+	} {
+		if got.String() != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	seen := map[[opening.KeyBytes]byte]bool{k.Digest(): true}
+	for i := range uint64(1000) {
+		if leaf := k.Leaf(i); seen[leaf] {
+			t.Fatalf("leaf %d has a key of another", i)
+		} else {
+			seen[leaf] = true
+		}
+	}
+	if _, err := opening.ParseKey(bytes.Repeat([]byte{255}, opening.KeyBytes)); err == nil {
+		t.Error("a key above the order of the field")
+	}
+}
+
+func TestSpeed(t *testing.T) {
+	if os.Getenv("MEASURE") == "" {
+		t.Skip()
+	}
+	began := time.Now()
+	_, o := openers(t, 256)
+	t.Log("setup", time.Since(began), o.constraints.GetNbConstraints())
+	key, _ := opening.NewKey()
+	leaves := make([]uint64, 256)
+	for i := range leaves {
+		leaves[i] = uint64(i * 3)
+	}
+	for range 3 {
+		began = time.Now()
+		if _, err := o.Open(key, leaves); err != nil {
+			t.Fatal(err)
+		}
+		var r syscall.Rusage
+		_ = syscall.Getrusage(0, &r)
+		t.Log("open", time.Since(began), r.Utime.Sec, r.Utime.Usec, r.Stime.Sec)
+	}
+}
