@@ -14,8 +14,8 @@ import (
 // leaf is a file of one leaf, sealed by its seller; plain is the digest that the seller commits to.
 func leaf(t *testing.T, name string, plain []byte) (key, sealed []byte, c sale.Content) {
 	t.Helper()
-	key, file := bytes.Repeat([]byte(name[:1]), sale.KeyBytes), []byte("weights of a model")
-	x, err := sale.OneKey.NewCipher(key)
+	key, file := bytes.Repeat([]byte{name[0] & 0x1f}, sale.KeyBytes), []byte("weights of a model")
+	x, err := sale.LeafKeys.NewCipher(key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +24,7 @@ func leaf(t *testing.T, name string, plain []byte) (key, sealed []byte, c sale.C
 	if plain == nil {
 		plain = file
 	}
-	return key, sealed, sale.Content{Leaves: 1, Bytes: uint64(len(file)), Key: sale.OneKey.KeyDigest(key),
+	return key, sealed, sale.Content{Leaves: 1, Bytes: uint64(len(file)), Key: sale.LeafKeys.KeyDigest(key), Scheme: sale.LeafKeys,
 		Index: canon.Leaf([]byte("index")), Plain: canon.NewTree([]canon.Digest{canon.Leaf(plain)}).Root(),
 		Sealed: canon.NewTree([]canon.Digest{canon.Leaf(sealed)}).Root()}
 }
@@ -116,5 +116,14 @@ func TestFilesAreSold(t *testing.T) {
 	n.must(err)
 	if len(open) != 0 || len(all) != 4 || all[3].Terms.Name != "honest" || all[3].Sold != 1 || !all[0].Lied {
 		t.Errorf("open: %+v, all: %+v", open, all)
+	}
+	drawn := map[string]bool{}
+	for _, o := range all {
+		if drawn[string(o.Drawing)] = true; o.Draws() {
+			t.Errorf("no leaves of offer %d are drawn", o.ID)
+		}
+	}
+	if len(drawn) != len(all) {
+		t.Errorf("%d draws of %d offers", len(drawn), len(all))
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/starling-network/starling/internal/porttest"
 )
 
-// sells sells the files of the listed model: the buyer gets them, byte for byte, and the holders of the shares the
-// price. A second sale answers with another key: the buyer has the price back, and the bond.
+// sells sells the files of the listed model: the buyer has a proof before it pays and gets them, byte for byte, and the
+// holders of the shares get the price. A second sale answers with another key: the buyer has the price back, and the bond.
 func (s *story) sells(listed catalog.Listed, out string) {
 	t, dir, url, seller := s.T, s.dir, s.network, s.consumer
 	t.Helper()
@@ -37,17 +37,25 @@ func (s *story) sells(listed catalog.Listed, out string) {
 	}
 	terms := []string{"--price", "20usdc", "--bond", "5usdc", "--answer-blocks", "600", "--complaint-blocks", "50",
 		"--listing", fmt.Sprint(listed.Listing)}
-	at := porttest.Address(t)
-	stop := sell(at, terms...)
+	at, setup := porttest.Address(t), filepath.Join(dir, "setup")
+	for _, to := range []string{setup, setup + "-other"} {
+		if code, stdout, stderr := starling(t, "model", "proof", "setup", "start", to, "--leaves", "1",
+			"--alone"); code != 0 || !strings.Contains(stdout, "openings of a leaf") {
+			t.Fatalf("a setup for sales: exit %d: %s%s", code, stdout, stderr)
+		}
+	}
+	key := func(setup string) []string { return []string{"--proof", filepath.Join(setup, "verifying.key")} }
+	stop := sell(at, append(terms, "--proof", setup)...)
 	offered := sales(t, url)
 	if len(offered) != 1 || offered[0].Price != "20.00" || offered[0].Coin != "USDC" || offered[0].Bond != "5.00" ||
-		offered[0].Status != "open" || offered[0].Locations[0] != "http://"+at {
+		offered[0].Status != "open" || !offered[0].Proof || offered[0].Locations[0] != "http://"+at {
 		t.Fatalf("%+v", offered)
 	}
-	buy := func(offer uint64, name string, want int) (p trade.Purchase) {
+	buy := func(offer uint64, name string, want int, more ...string) (p trade.Purchase) {
 		t.Helper()
-		code, stdout, stderr := starling(t, "model", "buy", fmt.Sprint(offer), "--to", filepath.Join(dir, name), "--most",
-			"20usdc", "--window", "50", "--home", buyer, "--network", url, "-o", "json")
+		code, stdout, stderr := starling(t, append([]string{"model", "buy", fmt.Sprint(offer), "--to",
+			filepath.Join(dir, name), "--most", "20usdc", "--window", "50", "--home", buyer, "--network", url, "-o", "json"},
+			more...)...)
 		if code != want {
 			t.Fatalf("buy %d: exit %d\n%s%s", offer, code, stdout, stderr)
 		}
@@ -69,7 +77,11 @@ func (s *story) sells(listed catalog.Listed, out string) {
 	stop()
 	refused("OFFERED", "sell", out, "--price", "21usdc", "--home", seller)
 	stop = sell(at)
-	if p := buy(offered[0].Offer, "bought", 0); p.Outcome != "bought" || p.Returned != "0.00" {
+	bought := []string{"buy", first, "--to", none, "--home", buyer, "--window", "50"}
+	refused("SALE_UNREACHABLE", append(bought, key(setup+"-other")...)...)
+	refused("PROOF_KEY", append(bought, "--proof", filepath.Join(setup, "setup.json"))...)
+	if p := buy(offered[0].Offer, "bought", 0, key(setup)...); p.Outcome != "bought" || p.Returned != "0.00" ||
+		p.Opened != 1 {
 		t.Errorf("%+v", p)
 	}
 	if p := buy(offered[0].Offer, "bought", 0); p.Outcome != "bought" {
@@ -119,6 +131,8 @@ func (s *story) sells(listed catalog.Listed, out string) {
 	writeFile(t, lied, text)
 	stop = sell(at)
 	second := sales(t, url)[0]
+	refused("SALE_PROOF", append([]string{"buy", fmt.Sprint(second.Offer), "--to", none, "--home", buyer, "--window", "50"},
+		key(setup)...)...)
 	p := buy(second.Offer, "lied", 10)
 	if p.Outcome != "lied" || p.Leaf == nil || *p.Leaf != -1 || p.Returned != "22.50" {
 		t.Errorf("%+v", p)

@@ -21,7 +21,10 @@ func (s *Setup) Shape() proof.Shape {
 
 // Subject says what the keys are for.
 func (s *Setup) Subject() string {
-	if s.Leaves > 0 {
+	switch {
+	case s.Leaves == 1:
+		return "openings of a leaf"
+	case s.Leaves > 0:
 		return fmt.Sprintf("openings of %d leaves", s.Leaves)
 	}
 	return s.Shape().String()

@@ -14,7 +14,7 @@ import (
 	"github.com/starling-network/starling/proof/opening"
 )
 
-// opened is the circuit of an opening: digest and keys follow from one key. It has 240 constraints for each leaf.
+// opened is the circuit of an opening: digest and keys follow from one key. It has 187 constraints for each leaf.
 type opened struct {
 	Digest frontend.Variable   `gnark:",public"`
 	Leaves []frontend.Variable `gnark:",public"`

@@ -3,10 +3,7 @@ package circuit
 import (
 	"bytes"
 	"errors"
-	"os"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/consensys/gnark-crypto/ecc/bn254/fr"
 
@@ -123,25 +120,44 @@ func TestKeysFollow(t *testing.T) {
 	}
 }
 
-func TestSpeed(t *testing.T) {
-	if os.Getenv("MEASURE") == "" {
-		t.Skip()
+// No bytes are an opening but those that encode one, and none holds but the one that was made.
+func FuzzOpening(f *testing.F) {
+	v, o := openers(f, 1)
+	key, err := opening.NewKey()
+	if err != nil {
+		f.Fatal(err)
 	}
-	began := time.Now()
-	_, o := openers(t, 256)
-	t.Log("setup", time.Since(began), o.constraints.GetNbConstraints())
-	key, _ := opening.NewKey()
-	leaves := make([]uint64, 256)
-	for i := range leaves {
-		leaves[i] = uint64(i * 3)
+	made, err := o.Open(key, []uint64{3})
+	if err != nil {
+		f.Fatal(err)
 	}
-	for range 3 {
-		began = time.Now()
-		if _, err := o.Open(key, leaves); err != nil {
-			t.Fatal(err)
+	f.Add(made.Encode())
+	f.Add([]byte("starling opening 1\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		got, err := opening.Decode(data)
+		if err != nil {
+			return
 		}
-		var r syscall.Rusage
-		_ = syscall.Getrusage(0, &r)
-		t.Log("open", time.Since(began), r.Utime.Sec, r.Utime.Usec, r.Stime.Sec)
+		if !bytes.Equal(got.Encode(), data) {
+			t.Error("two encodings of one opening")
+		}
+		if v.Verify(key.Digest(), []uint64{3}, got) == nil && !bytes.Equal(got.Keys, made.Keys) {
+			t.Errorf("keys of %d bytes hold", len(got.Keys))
+		}
+	})
+}
+
+// Keys of proofs from strangers are read within limits.
+func FuzzOpeningKey(f *testing.F) {
+	data, _, err := SetupOpening(1)
+	if err != nil {
+		f.Fatal(err)
 	}
+	f.Add(data)
+	f.Add(data[:len(data)-1])
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if v, err := opening.NewVerifier(data); err == nil && (v.Leaves() < 1 || v.Leaves() > opening.MaxLeaves) {
+			t.Errorf("a key for %d leaves", v.Leaves())
+		}
+	})
 }

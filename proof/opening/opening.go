@@ -1,7 +1,7 @@
 // Package opening states that keys of single leaves follow from one key of a file, which a digest names, and verifies
 // proofs of it without that key: Groth16 on BN254 (Groth 2016). Whoever has the key of a leaf decrypts the leaf, and
-// learns nothing of the others. It is the sampled part of a verifiable encryption (Tas et al. 2024, eprint 2023/418, and
-// Buchwald et al. 2025, arXiv 2506.14944), in which the sample is opened and not hidden.
+// learns nothing of the others. It is the sampled part of a verifiable encryption under a committed key (Tas et al. 2024,
+// eprint 2024/418), in which the sample is opened and not hidden.
 //
 // The package encrypts nothing, draws no leaves, and makes neither proofs nor keys of proofs: protocol/sale,
 // proof/circuit and proof/ceremony do.

@@ -16,6 +16,8 @@ import (
 	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/node/coins"
 	nodesale "github.com/starling-network/starling/node/sale"
+	"github.com/starling-network/starling/proof/ceremony"
+	"github.com/starling-network/starling/proof/opening"
 	"github.com/starling-network/starling/protocol/coin"
 )
 
@@ -29,12 +31,13 @@ type Purchase struct {
 	Price    string        `json:"price"`
 	Returned string        `json:"returned"` // with the bond of a seller that lied
 	Leaf     *int64        `json:"leaf,omitempty"`
+	Opened   int           `json:"opened_leaves,omitempty"` // that a proof showed before the payment
 }
 
 func buyCommand(c *terminal.Console) *cobra.Command {
 	var t target.Target
-	var to, most string
-	var window uint32
+	var to string
+	var l limits
 	cmd := &cobra.Command{
 		Use:   "buy OFFER --to FOLDER --home DIR",
 		Short: "Buy a model that is for sale on a network",
@@ -45,11 +48,16 @@ first buyer that shows a lie gets half of the bond. Run the command until it end
 that the offer gives for it, and an offer with fewer than --window is refused. The same command continues after an
 interruption, and orders nothing twice.
 
+With --proof nothing is paid before the seller shows that leaves which the network drew are those of the offer, and
+that their keys follow from the key that is sold: a seller of garbage is found before it has a price to lose. KEY is the
+verifying.key of a setup for sales of which you trust a contributor, or made it: starling model proof setup --help.
+
 The offer says which bytes are sold, not what the model can do: docs/market.md says what to check before.
 
-With -o json: {"offer","order","outcome","folder","coin","price","returned","leaf"}; outcome is bought, unanswered or
-lied, and the exit code 0, 7 or 10.`,
+With -o json: {"offer","order","outcome","folder","coin","price","returned","leaf","opened_leaves"}; outcome is bought,
+unanswered or lied, and the exit code 0, 7 or 10.`,
 		Example: `  starling model buy 3 --to bought --home net/consumer
+  starling model buy 3 --to bought --proof setup-of-sales/verifying.key --home net/consumer
   starling model buy 3 --to bought --most 30usdc --home net/consumer -o json`,
 		Args: usage.Exactly("OFFER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -60,15 +68,14 @@ lied, and the exit code 0, 7 or 10.`,
 			if to == "" {
 				return usage.Error(cmd, errors.New("--to is needed: the folder that the files go to"))
 			}
-			if most != "" {
-				if err := target.WantCoins(cmd, most); err != nil {
+			if l.most != "" {
+				if err := target.WantCoins(cmd, l.most); err != nil {
 					return err
 				}
 			}
 			var p Purchase
 			err = t.Act(cmd, "the folder of the account that buys", func(ctx context.Context, cl *client.Client) error {
-				p, err = buy(ctx, c, cl, offer, filepath.Join(t.Home, "purchases", args[0]), to,
-					limits{most, window})
+				p, err = buy(ctx, c, cl, offer, filepath.Join(t.Home, "purchases", args[0]), to, l)
 				return err
 			})
 			if err != nil {
@@ -79,8 +86,10 @@ lied, and the exit code 0, 7 or 10.`,
 	}
 	t.Flags(cmd)
 	cmd.Flags().StringVar(&to, "to", "", "folder that the files go to: empty or missing")
-	cmd.Flags().StringVar(&most, "most", "", "the most to pay, such as 30 or 30usdc (default: the price of the offer)")
-	cmd.Flags().Uint32Var(&window, "window", 100, "the least number of blocks for a complaint")
+	cmd.Flags().StringVar(&l.most, "most", "", "the most to pay, such as 30 or 30usdc (default: the price of the offer)")
+	cmd.Flags().Uint32Var(&l.window, "window", 100, "the least number of blocks for a complaint")
+	cmd.Flags().StringVar(&l.proof, "proof", "", "file of a verifying key: pay after a proof about drawn leaves "+
+		"(default: without one)")
 	return cmd
 }
 
@@ -88,6 +97,7 @@ lied, and the exit code 0, 7 or 10.`,
 type limits struct {
 	most   string
 	window uint32 // blocks
+	proof  string // file of a verifying key; "": it wants no proof
 }
 
 func buy(ctx context.Context, c *terminal.Console, cl *client.Client, id uint64, dir, to string,
@@ -109,6 +119,12 @@ func buy(ctx context.Context, c *terminal.Console, cl *client.Client, id uint64,
 			Why:  "files that are not checked by then are paid",
 			Fix:  fmt.Sprintf("buy another offer, or give --window %d", offer.Terms.Complaint)}, terminal.ExitConflict)
 	}
+	var proofs *opening.Verifier
+	if l.proof != "" {
+		if proofs, err = ceremony.VerifyingOpenings(l.proof); err != nil {
+			return Purchase{}, noKey(err)
+		}
+	}
 	if !c.Quiet {
 		fmt.Fprintf(os.Stderr, "%s for %s: the seller has %d blocks to answer, and a complaint %d\n", offer.Terms.Name,
 			in.Text(offer.Terms.Price), offer.Terms.Answer, offer.Terms.Complaint)
@@ -118,9 +134,12 @@ func buy(ctx context.Context, c *terminal.Console, cl *client.Client, id uint64,
 		return Purchase{}, err
 	}
 	end, err := nodesale.Buyer{Market: cl.Sale, Address: cl.Address(), Offer: id, Dir: dir, To: to, Say: Steps(c),
-		Next: func(ctx context.Context) error { _, err := wait(ctx); return err }}.Buy(ctx)
+		Openings: proofs, Next: func(ctx context.Context) error { _, err := wait(ctx); return err }}.Buy(ctx)
 	p := Purchase{Offer: id, Order: end.Order, Outcome: end.Kind, Folder: end.Folder, Coin: in.Name(),
 		Price: in.Amount(offer.Terms.Price), Returned: in.Amount(end.Amount)}
+	if proofs != nil {
+		p.Opened = proofs.Leaves()
+	}
 	if end.Kind == nodesale.Lied {
 		p.Leaf = &end.Leaf
 	}
@@ -167,6 +186,9 @@ func (p Purchase) print(c *terminal.Console) error {
 	if !c.Form.Machine() {
 		fmt.Printf("bought    offer %d, order %d\npaid      %s %s\nfiles     %s\n", p.Offer, p.Order, p.Price, p.Coin,
 			p.Folder)
+		if p.Opened > 0 {
+			fmt.Printf("proof     of %d drawn leaves\n", p.Opened)
+		}
 	}
 	return nil
 }

@@ -22,6 +22,8 @@ import (
 	"github.com/starling-network/starling/node/push/published"
 	nodesale "github.com/starling-network/starling/node/sale"
 	"github.com/starling-network/starling/node/sale/goods"
+	"github.com/starling-network/starling/proof/ceremony"
+	"github.com/starling-network/starling/proof/circuit"
 	"github.com/starling-network/starling/protocol/sale"
 )
 
@@ -35,6 +37,7 @@ type selling struct {
 	withdraw, data         bool
 	listing                uint64
 	part                   string
+	proof                  string
 }
 
 func sellCommand(c *terminal.Console) *cobra.Command {
@@ -57,11 +60,16 @@ when those that are open are settled. AMOUNT is in ZEN, or in another coin with 
 of which the works that it was made from get their royalties, and the holders of its shares the rest. --seller-part is
 what the account keeps of this rest, in percent. --data sells all files of the folder, as a data set.
 
+--proof gives buyers that ask for it a proof before they pay, with the keys of a setup for sales (starling model proof
+setup start --leaves): the network draws that many leaves of 4,096 bytes after the offer, and each is shown to everyone,
+with a proof that its key follows from the key that is sold. So it takes no more than a tenth of the leaves.
+
 The folder sales/ in --home has the key of the files: keep it until the sale ends.`,
 		Example: `  starling model sell out/quickstart --price 25 --home net/consumer --listen 127.0.0.1:7400
   starling model sell out/tuned --price 25usdc --bond 5usdc --home net/consumer --listen 0.0.0.0:7400 \
     --url http://203.0.113.8:7400
   starling model sell out/tuned --price 25usdc --listing 8 --seller-part 10 --home net/consumer
+  starling model sell out/tuned --price 25 --proof setup-of-sales --home net/consumer
   starling model sell out/quickstart --home net/consumer --withdraw`,
 		Args: usage.Exactly("FOLDER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -81,6 +89,8 @@ The folder sales/ in --home has the key of the files: keep it until the sale end
 	f.Uint64Var(&o.listing, "listing", 0, "listing whose files these are: the price is its revenue")
 	f.StringVar(&o.part, "seller-part", "0", "percent that the account keeps of the part of the shares of the listing")
 	f.BoolVar(&o.data, "data", false, "all files of the folder, as a data set")
+	f.StringVar(&o.proof, "proof", "", "folder of a setup for sales, with whose keys drawn leaves are opened "+
+		"(default: no proof)")
 	f.StringVar(&o.listen, "listen", "127.0.0.1:7400", "host:port at which the encrypted files are served")
 	f.StringArrayVar(&o.urls, "url", nil, "where buyers get the encrypted files (default: http:// and --listen)")
 	f.Uint32Var(&o.answer, "answer-blocks", 300, "blocks in which an order is answered")
@@ -125,8 +135,12 @@ func (o *selling) sell(cmd *cobra.Command, c *terminal.Console, folder string) (
 	if err != nil {
 		return err
 	}
+	opener, err := o.opener()
+	if err != nil {
+		return err
+	}
 	say := Steps(c)
-	s, err := nodesale.Prepare(cmd.Context(), source, dir,
+	s, err := nodesale.Prepare(cmd.Context(), source, dir, opener,
 		func(done, total int64) { say("encrypts the files", done, total) })
 	if err != nil {
 		return err
@@ -143,8 +157,37 @@ func (o *selling) sell(cmd *cobra.Command, c *terminal.Console, folder string) (
 				}
 			}
 		}
-		return o.serve(ctx, cl, s)
+		return o.serve(ctx, cl, s, opener)
 	})
+}
+
+// opener opens drawn leaves with the keys of a setup; nil: the sale has no proof.
+func (o *selling) opener() (*circuit.Opener, error) {
+	if o.proof == "" {
+		return nil, nil
+	}
+	v, pk, err := ceremony.OpeningKeys(o.proof)
+	if err != nil {
+		return nil, noKey(err)
+	}
+	return circuit.NewOpener(v, pk)
+}
+
+// open opens the drawn leaves of the offer, once a block has drawn them.
+func open(ctx context.Context, cl *client.Client, s *nodesale.Seller, opener *circuit.Opener,
+	wait func(context.Context) (int64, error)) error {
+	for {
+		o, err := cl.Sale.Offer(ctx, s.Offer())
+		if err != nil {
+			return err
+		}
+		if !o.Draws() {
+			return s.Open(o, opener)
+		}
+		if _, err := wait(ctx); err != nil {
+			return err
+		}
+	}
 }
 
 // Source are the files of a folder that are sold: those of a model, or all as a data set.
@@ -246,7 +289,7 @@ func (o *selling) same(ctx context.Context, cl *client.Client, id uint64) error 
 }
 
 // serve serves the encrypted files and answers orders until the offer is over or the context ends.
-func (o *selling) serve(ctx context.Context, cl *client.Client, s *nodesale.Seller) error {
+func (o *selling) serve(ctx context.Context, cl *client.Client, s *nodesale.Seller, opener *circuit.Opener) error {
 	l, err := terminal.Listen(ctx, o.listen)
 	if err != nil {
 		return err
@@ -258,6 +301,11 @@ func (o *selling) serve(ctx context.Context, cl *client.Client, s *nodesale.Sell
 	wait, err := target.Blocks(ctx, cl)
 	if err != nil {
 		return err
+	}
+	if opener != nil {
+		if err := open(ctx, cl, s, opener, wait); err != nil {
+			return err
+		}
 	}
 	fmt.Fprintf(os.Stderr, "offer %d is served at http://%s\n", s.Offer(), l.Addr())
 	err = s.Run(ctx, cl.Sale, wait, slog.New(slog.NewTextHandler(os.Stderr, nil)))

@@ -4,6 +4,7 @@ package trade
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -16,6 +17,8 @@ import (
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/node/inspect"
 	"github.com/starling-network/starling/node/sale/fault"
+	"github.com/starling-network/starling/proof/ceremony"
+	"github.com/starling-network/starling/proof/opening"
 	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/sale"
 )
@@ -44,6 +47,7 @@ type Listed struct {
 	Complaint uint32   `json:"complaint_blocks"`
 	Open      uint32   `json:"open"`
 	Sold      uint32   `json:"sold"`
+	Proof     bool     `json:"proof"` // drawn leaves may be opened, with a proof
 	Status    string   `json:"status"`
 	Locations []string `json:"locations"`
 }
@@ -66,7 +70,8 @@ func salesCommand(c *terminal.Console) *cobra.Command {
 that were paid. A seller of whom a buyer showed a lie is "lied" with --all.
 
 With -o json: {"sales":[{"offer","name","job","listing","seller_part_percent","seller","coin","price","bond",`+
-			`"bytes","answer_blocks","complaint_blocks","open","sold","status","locations"}]}.`,
+			`"bytes","answer_blocks","complaint_blocks","open","sold","proof","status","locations"}]}. proof says that drawn
+leaves can be opened with a proof (starling model buy --proof).`,
 		`  starling model sales --network http://127.0.0.1:26601`, "sales",
 		func(ctx context.Context, t *target.Target) ([]Listed, error) { return list(ctx, t.Network, all) },
 		func(l Listed) string { return fmt.Sprint(l.Offer) },
@@ -92,7 +97,7 @@ func list(ctx context.Context, network string, all bool) ([]Listed, error) {
 			t, in := o.Terms, coins[o.Terms.Denom]
 			l := Listed{Offer: o.ID, Name: t.Name, Job: t.Job, Listing: t.Listing, Seller: o.Seller, Coin: in.Name(),
 				Price: in.Amount(t.Price), Bond: in.Amount(t.Bond), Bytes: t.Content.Bytes, Answer: t.Answer,
-				Complaint: t.Complaint, Open: o.Open, Sold: o.Sold, Status: status(o), Locations: t.Locations}
+				Complaint: t.Complaint, Open: o.Open, Sold: o.Sold, Proof: len(o.Drawing) > 0, Status: status(o), Locations: t.Locations}
 			if t.Listing > 0 {
 				l.Part = Percent.Amount(uint64(t.SellerPart))
 			}
@@ -109,6 +114,15 @@ func Explain(err error) error {
 		fault.Exists: terminal.ExitConflict, fault.Unreachable: terminal.ExitUnreachable,
 		fault.Closed: terminal.ExitConflict, fault.Late: terminal.ExitVerification,
 		fault.OtherOffer: terminal.ExitConflict, fault.Disk: terminal.ExitFailure})
+}
+
+// noKey explains an error of the keys of proofs of sales.
+func noKey(err error) error {
+	if !errors.Is(err, opening.ErrKey) && !errors.Is(err, ceremony.ErrSetup) {
+		return err
+	}
+	return terminal.WithExit(&terminal.Problem{Code: "PROOF_KEY", What: err.Error(),
+		Fix: "name keys of a setup for sales: starling model proof setup start --leaves 256"}, terminal.ExitUsage)
 }
 
 // Steps returns a function that writes a line to stderr when a step begins.

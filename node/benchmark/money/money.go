@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/starling-network/starling/node/benchmark"
+	"github.com/starling-network/starling/protocol/sale"
 )
 
 // Options say how much is measured.
@@ -18,6 +19,7 @@ type Options struct {
 	Width    int // of the model with adapters
 	Layers   int
 	Tokens   int // of an answer
+	Leaves   int // that a proof of a sale opens
 	Requests int // of each side of the comparison of hosting
 	Progress func(string)
 }
@@ -28,6 +30,16 @@ type Exchange struct {
 	Seal   float64 `json:"seal"`   // the seller encrypts, once for all buyers
 	Check  float64 `json:"check"`  // the buyer compares the encrypted files with the offer, before it pays
 	Unseal float64 `json:"unseal"` // the buyer decrypts, and compares each leaf
+}
+
+// Proven is the work of a proof about drawn leaves of a sale, in seconds by the clock.
+type Proven struct {
+	Leaves int     `json:"leaves"` // that are opened
+	Bytes  int     `json:"bytes"`  // of the keys and the proof
+	Setup  float64 `json:"setup"`  // keys of proofs, by one party, once for all sales
+	Seal   float64 `json:"seal"`   // ten times as many leaves, with a key for each
+	Open   float64 `json:"open"`   // the seller makes the proof, once for all buyers
+	Check  float64 `json:"check"`  // the buyer verifies it and decrypts the leaves, before it pays
 }
 
 // Hosting compares answers through a gateway, of three providers on this machine, with those of a server of the model
@@ -54,6 +66,7 @@ type Adapters struct {
 // Report is the outcome.
 type Report struct {
 	Exchange Exchange        `json:"exchange"`
+	Proven   Proven          `json:"proven"`
 	Hosting  Hosting         `json:"hosting"`
 	Adapters Adapters        `json:"adapters"`
 	Bars     []benchmark.Bar `json:"bars"`
@@ -62,6 +75,7 @@ type Report struct {
 // Limits of the bars.
 const (
 	exchangeSeconds = 2 // for 100 MB
+	provenSeconds   = 5 // for a MiB of drawn leaves, of both sides
 	hostingRatio    = 0.9
 	adaptersRatio   = 5
 )
@@ -82,6 +96,10 @@ func Measure(ctx context.Context, o Options) (r *Report, err error) {
 	if r.Exchange, err = exchange(ctx, dir, o.Bytes); err != nil {
 		return nil, err
 	}
+	o.Progress(fmt.Sprintf("a proof about %d drawn leaves", o.Leaves))
+	if r.Proven, err = proven(ctx, dir, o.Leaves); err != nil {
+		return nil, err
+	}
 	o.Progress("answers through a gateway")
 	if r.Hosting, err = hosted(ctx, dir, o); err != nil {
 		return nil, err
@@ -90,10 +108,12 @@ func Measure(ctx context.Context, o Options) (r *Report, err error) {
 	if r.Adapters, err = adapted(ctx, dir, o); err != nil {
 		return nil, err
 	}
-	x, h, a := r.Exchange, r.Hosting, r.Adapters
+	x, p, h, a := r.Exchange, r.Proven, r.Hosting, r.Adapters
+	mib := float64(p.Leaves) * sale.LeafBytes / (1 << 20)
 	r.Bars = []benchmark.Bar{
 		benchmark.AtMost("seconds of an exchange of 100 MB next to the transfer",
 			(x.Seal+x.Check+x.Unseal)*100e6/float64(x.Bytes), exchangeSeconds),
+		benchmark.AtMost("seconds of a proof about a MiB of drawn leaves", (p.Open+p.Check)/mib, provenSeconds),
 		benchmark.AtLeast("tokens a second through a gateway, of those of the local server", h.Gateway/h.Local,
 			hostingRatio),
 		benchmark.AtMost("requests lost while a provider ends", float64(h.Lost), 0),
