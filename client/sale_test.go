@@ -24,8 +24,9 @@ func leaf(t *testing.T, name string, plain []byte) (key, sealed []byte, c sale.C
 	if plain == nil {
 		plain = file
 	}
-	return key, sealed, sale.Content{Leaves: 1, Bytes: uint64(len(file)), Key: sale.LeafKeys.KeyDigest(key), Scheme: sale.LeafKeys,
-		Index: canon.Leaf([]byte("index")), Plain: canon.NewTree([]canon.Digest{canon.Leaf(plain)}).Root(),
+	return key, sealed, sale.Content{Leaves: 1, Bytes: uint64(len(file)), Key: sale.LeafKeys.KeyDigest(key),
+		Scheme: sale.LeafKeys, Index: canon.Leaf([]byte("index")),
+		Plain:  canon.NewTree([]canon.Digest{canon.Leaf(plain)}).Root(),
 		Sealed: canon.NewTree([]canon.Digest{canon.Leaf(sealed)}).Root()}
 }
 

@@ -16,7 +16,8 @@ import (
 )
 
 // sells sells the files of the listed model: the buyer has a proof before it pays and gets them, byte for byte, and the
-// holders of the shares get the price. A second sale answers with another key: the buyer has the price back, and the bond.
+// holders of the shares get the price. A second sale answers with another key: the buyer has the price back, and the
+// bond.
 func (s *story) sells(listed catalog.Listed, out string) {
 	t, dir, url, seller := s.T, s.dir, s.network, s.consumer
 	t.Helper()
@@ -131,8 +132,8 @@ func (s *story) sells(listed catalog.Listed, out string) {
 	writeFile(t, lied, text)
 	stop = sell(at)
 	second := sales(t, url)[0]
-	refused("SALE_PROOF", append([]string{"buy", fmt.Sprint(second.Offer), "--to", none, "--home", buyer, "--window", "50"},
-		key(setup)...)...)
+	bought[1] = fmt.Sprint(second.Offer)
+	refused("SALE_PROOF", append(bought, key(setup)...)...)
 	p := buy(second.Offer, "lied", 10)
 	if p.Outcome != "lied" || p.Leaf == nil || *p.Leaf != -1 || p.Returned != "22.50" {
 		t.Errorf("%+v", p)

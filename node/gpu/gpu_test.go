@@ -6,8 +6,8 @@ import (
 	"testing/fstest"
 )
 
-// An empty list of the GPUs that CUDA may use hides all of them, so it is handed on; a variable of another driver that
-// is empty is not.
+// An empty list of the GPUs that CUDA may use hides all of them, so a child gets it, and it gets no empty variable of
+// another driver.
 func TestEmptyVariables(t *testing.T) {
 	for _, name := range []string{"CUDA_VISIBLE_DEVICES", "POCL_DEVICES"} {
 		t.Setenv(name, "")

@@ -21,7 +21,7 @@ import (
 // openPart is the part of the leaves that an opening shows to everyone at most: one of that number.
 const openPart = 10
 
-// enough refuses an opening of so many leaves that they are worth the files.
+// enough refuses an opening of too many leaves, which gives a good part of the files away.
 func enough(c sale.Content, leaves int) error {
 	if uint64(leaves)*openPart > c.Leaves {
 		return &fault.Error{Code: fault.BadFolder,

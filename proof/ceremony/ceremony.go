@@ -3,8 +3,8 @@
 // those before it. If one contributor forgets its secrets, no party can forge proofs; if all keep them, together they
 // can. The setup is a folder that travels from one contributor to the next, and whose files are the transcript.
 //
-// A setup has two phases. Both are begun, contributed to and sealed in the same way: the second is about one circuit, of
-// adapters of one shape, or of openings of a number of leaves.
+// A setup has two phases. Both are begun, contributed to and sealed in the same way: the second is about one circuit,
+// that of adapters of one shape, or of openings of a number of leaves.
 package ceremony
 
 import (

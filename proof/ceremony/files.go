@@ -100,8 +100,8 @@ func (s *Setup) read(phase, i int, before, into stream) error {
 	return nil
 }
 
-// Keys reads the keys for adapters of a folder. The proving key is read as it is: one that others made can tell them about the
-// weights of its proofs, so Check comes before its first use.
+// Keys reads the keys for adapters of a folder. The proving key is read as it is: one that others made can tell them
+// about the weights of its proofs, so Check comes before its first use.
 func Keys(dir string) (*proof.Verifier, *groth16.ProvingKey, error) {
 	v, err := Verifying(filepath.Join(dir, FileVerifying))
 	if err != nil {

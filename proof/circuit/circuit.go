@@ -1,5 +1,5 @@
-// Package circuit makes the proofs that packages proof and opening verify: the circuits of an adapter and of an opening,
-// and their provers. The proofs and their algebra are gnark's.
+// Package circuit makes the proofs that packages proof and opening verify: the circuits of an adapter and of an
+// opening, and their provers. The proofs and their algebra are gnark's.
 package circuit
 
 import (

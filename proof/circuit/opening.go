@@ -79,6 +79,7 @@ func (o *Opener) Open(key opening.Key, leaves []uint64) (made opening.Opening, e
 		return made, fmt.Errorf("%w: %d, and the keys are for %d", opening.ErrLeaves, len(leaves), o.Leaves())
 	}
 	digest := key.Digest()
+	made.Verifying = o.verifier.Digest()
 	assigned := &opened{Digest: digest[:], Key: key.Bytes()}
 	for _, leaf := range leaves {
 		k := key.Leaf(leaf)

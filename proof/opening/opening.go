@@ -1,7 +1,7 @@
 // Package opening states that keys of single leaves follow from one key of a file, which a digest names, and verifies
-// proofs of it without that key: Groth16 on BN254 (Groth 2016). Whoever has the key of a leaf decrypts the leaf, and
-// learns nothing of the others. It is the sampled part of a verifiable encryption under a committed key (Tas et al. 2024,
-// eprint 2024/418), in which the sample is opened and not hidden.
+// proofs of it without that key: Groth16 on BN254 (Groth 2016). A party with the key of a leaf decrypts the leaf, and
+// learns nothing of the others. It is the sampled part of a verifiable encryption under a committed key (Tas et al.
+// 2024, eprint 2024/418), in which the sample is opened and not hidden.
 //
 // The package encrypts nothing, draws no leaves, and makes neither proofs nor keys of proofs: protocol/sale,
 // proof/circuit and proof/ceremony do.
@@ -68,8 +68,8 @@ func (k Key) Leaf(i uint64) [KeyBytes]byte { return k.follow(fr.NewElement(i)) }
 var permutation = sync.OnceValue(poseidon2.NewDefaultPermutation)
 
 // follow is the compression of the key and an input: the second element of Poseidon2 of width 2 (Grassi, Khovratovich
-// and Schofnegger 2023, eprint 2023/323) over both, plus the input. Who does not have the key cannot tell its values
-// from random ones.
+// and Schofnegger 2023, eprint 2023/323) over both, plus the input. A party without the key cannot tell its values from
+// random ones.
 func (k Key) follow(input fr.Element) [KeyBytes]byte {
 	x := [2]fr.Element{k.x, input}
 	if err := permutation().Permutation(x[:]); err != nil {
@@ -90,6 +90,8 @@ func Domain() (x fr.Element) {
 type Opening struct {
 	Keys   []byte `cbor:"1,keyasint"` // KeyBytes each, in the order of the leaves
 	Points []byte `cbor:"2,keyasint"` // A, B and C of Groth16, compressed
+	// digest of the verifying key: by another, the opening does not hold
+	Verifying canon.Digest `cbor:"3,keyasint"`
 }
 
 const (

@@ -108,6 +108,10 @@ func (v *Verifier) Verify(key canon.Digest, leaves []uint64, o Opening) error {
 		return fmt.Errorf("%w: %d leaves and %d bytes of keys, and the verifying key is for %d leaves", ErrOpening,
 			len(leaves), len(o.Keys), n)
 	}
+	if o.Verifying != v.digest {
+		return fmt.Errorf("%w: it was made with the keys %s of a setup, and is verified with %s", ErrInvalid,
+			o.Verifying.Short(), v.digest.Short())
+	}
 	public := make([]fr.Element, publicInputs(len(leaves)))
 	if err := public[0].SetBytesCanonical(key[:]); err != nil {
 		return fmt.Errorf("%w: the digest of the key: %w", ErrInvalid, err)

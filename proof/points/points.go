@@ -1,5 +1,5 @@
-// Package points reads the points of BN254 that keys and proofs of strangers hold. It reads no other fields of them, and
-// computes nothing.
+// Package points reads the points of BN254 that keys and proofs of strangers hold. It reads no other fields of them,
+// and computes nothing.
 package points
 
 import (

@@ -3,8 +3,8 @@
 // the files encrypted, with the digests of their plain and of their encrypted leaves; the buyer locks the price; the
 // seller answers with the key; and one leaf that does not decrypt to its digest refunds the buyer. The digests of the
 // plain leaves are public before the sale, so that a complaint needs no circuit: it is one leaf and two paths. A seller
-// may encrypt each leaf with a key of its own. Then leaves are drawn after the offer, and a proof shows a buyer before it
-// pays that the keys of these leaves, which it gets, follow from the key that it will buy.
+// may encrypt each leaf with a key of its own. Then leaves are drawn after the offer, and a proof shows a buyer before
+// it pays that the keys of these leaves, which it gets, follow from the key that it will buy.
 //
 // The package stores nothing, moves no coins and transfers no files. Functions take the height of the block.
 package sale

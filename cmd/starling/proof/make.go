@@ -58,9 +58,9 @@ the output folder of a fine-tuning. --keys is the folder of a setup for the shap
 
 The text is --text, or tokens that follow from the commitment to the weights: without --tokens as many as it takes that
 the maker cannot choose the text by trying secrets: 64 bits over the logarithm of vocabulary / rank. check takes no
-shorter text for one that was not chosen. Each token shows what the adapter adds at that token. All proofs about a layer count together: of as many tokens
-as the rank of the adapter the space in which it adds can be computed, and of as many as the layer has inputs all that
-it adds.
+shorter text for one that was not chosen. Each token shows what the adapter adds at that token. All proofs about a layer
+count together: of as many tokens as the rank of the adapter the space in which it adds can be computed, and of as many
+as the layer has inputs all that it adds.
 
 --owner is the account that will publish the proof: no other can. Without it, each account that has the proof and lists
 the same files shows it as its own, and lineages do not count it.

@@ -51,7 +51,8 @@ func startCommand(c *terminal.Console) *cobra.Command {
 		Short: "Begin a setup for adapters of one shape, or for sales",
 		Long: `Begin a setup in a folder, for the adapters of layers with --in inputs and --out outputs: starling model proof
 layers prints them. With --leaves it is for sales (starling model sell --proof), of which the proofs open that many
-leaves of 4,096 bytes; 256 are one MiB. The next commands are contribute by each party, seal, contribute again, and seal.
+leaves of 4,096 bytes; 256 are one MiB. The next commands are contribute by each party, seal, contribute again, and
+seal.
 
 With --alone this process does it all, and is the only contributor: for trying out, and for proofs of which the maker of
 the keys is the one that has to be convinced. Each other party that accepts such a proof trusts the maker of the keys.

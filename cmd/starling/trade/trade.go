@@ -97,7 +97,8 @@ func list(ctx context.Context, network string, all bool) ([]Listed, error) {
 			t, in := o.Terms, coins[o.Terms.Denom]
 			l := Listed{Offer: o.ID, Name: t.Name, Job: t.Job, Listing: t.Listing, Seller: o.Seller, Coin: in.Name(),
 				Price: in.Amount(t.Price), Bond: in.Amount(t.Bond), Bytes: t.Content.Bytes, Answer: t.Answer,
-				Complaint: t.Complaint, Open: o.Open, Sold: o.Sold, Proof: len(o.Drawing) > 0, Status: status(o), Locations: t.Locations}
+				Complaint: t.Complaint, Open: o.Open, Sold: o.Sold, Proof: len(o.Drawing) > 0, Status: status(o),
+				Locations: t.Locations}
 			if t.Listing > 0 {
 				l.Part = Percent.Amount(uint64(t.SellerPart))
 			}
@@ -110,7 +111,8 @@ func list(ctx context.Context, network string, all bool) ([]Listed, error) {
 // Explain explains the errors of node/sale.
 func Explain(err error) error {
 	return cause.Step(err, map[string]int{fault.BadFolder: terminal.ExitUsage, fault.BadIndex: terminal.ExitVerification,
-		fault.BadSealed: terminal.ExitVerification, fault.BadOpening: terminal.ExitVerification, fault.BadBox: terminal.ExitVerification,
+		fault.BadSealed: terminal.ExitVerification, fault.BadOpening: terminal.ExitVerification,
+		fault.BadBox: terminal.ExitVerification,
 		fault.Exists: terminal.ExitConflict, fault.Unreachable: terminal.ExitUnreachable,
 		fault.Closed: terminal.ExitConflict, fault.Late: terminal.ExitVerification,
 		fault.OtherOffer: terminal.ExitConflict, fault.Disk: terminal.ExitFailure})

@@ -1,6 +1,6 @@
 // Package goods encrypts files for a sale, and checks and decrypts them. The files lie in two public files: the index
-// with the paths, the sizes and the digests of all plain leaves, and the encrypted leaves one after another. A third may
-// open some of the leaves, with a proof. It knows no network and no prices.
+// with the paths, the sizes and the digests of all plain leaves, and the encrypted leaves one after another. A third
+// file may open some of the leaves, with a proof. It knows no network and no prices.
 package goods
 
 import (

@@ -26,7 +26,7 @@ func CheckOpening(dir string, x *Index, c sale.Content, leaves []uint64, v *open
 	defer f.Close()
 	if err := checkOpening(f, data, x, c, leaves, v); err != nil {
 		return &fault.Error{Code: fault.BadOpening, What: "the drawn leaves are not shown to be those of the offer", Err: err,
-			Fix: "buy from another seller: nothing is paid"}
+			Fix: "name the verifying key of the setup that the seller used, or buy from another seller: nothing is paid"}
 	}
 	return nil
 }

@@ -128,9 +128,9 @@ func (s *reader) unchanged() error {
 	return nil
 }
 
-// Seal encrypts files by a scheme with a key into the files index and sealed of a folder, and returns what an offer says
-// of them. A folder that has an index already is refused: a key must encrypt one content only. progress gets bytes; it
-// may be nil.
+// Seal encrypts files by a scheme with a key into the files index and sealed of a folder, and returns what an offer
+// says of them. A folder that has an index already is refused: a key must encrypt one content only. progress gets
+// bytes; it may be nil.
 func Seal(ctx context.Context, from Source, to string, scheme sale.Scheme, key []byte,
 	progress func(done, total int64)) (sale.Content, error) {
 	if _, err := os.Stat(filepath.Join(to, FileIndex)); err == nil {

@@ -179,9 +179,9 @@ func (q *Quote) sign(r *reader, version uint16) error {
 	return err
 }
 
-// certificates reads the first blocks of PEM of a text, most of them at most, and returns what is left of it. The chain is not
-// signed as a whole, so its sender may write it in other ways: only the form that package pem writes is read, because
-// decoders of other releases of Go take other forms, and validators must agree.
+// certificates reads the first blocks of PEM of a text, most of them at most, and returns what is left of it. The chain
+// is not signed as a whole, so its sender may write it in other ways: only the form that package pem writes is read,
+// because decoders of other releases of Go take other forms, and validators must agree.
 func certificates(text []byte, most int) (ders [][]byte, left []byte) {
 	for len(ders) < most {
 		text = bytes.TrimLeft(text, "\n")

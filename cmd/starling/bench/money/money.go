@@ -60,8 +60,8 @@ func show(r *money.Report) error {
 	x, p, h, a := r.Exchange, r.Proven, r.Hosting, r.Adapters
 	fmt.Printf("exchange  %d MB: %.2f s to seal, %.2f s to check, %.2f s to unseal\n", x.Bytes/1_000_000, x.Seal, x.Check,
 		x.Unseal)
-	fmt.Printf("proof     of %d leaves: %.2f s to open, %.3f s to check, %d bytes; %.1f s for the setup\n", p.Leaves, p.Open,
-		p.Check, p.Bytes, p.Setup)
+	fmt.Printf("proof     of %d leaves: %.2f s to open, %.3f s to check, %d bytes; %.1f s for the setup\n", p.Leaves,
+		p.Open, p.Check, p.Bytes, p.Setup)
 	fmt.Printf("hosting   %.0f tokens/s through the gateway, %.0f of the server; %d of %d requests lost, %d continued\n",
 		h.Gateway, h.Local, h.Lost, h.Requests, h.Failovers)
 	fmt.Printf("adapters  %d over %.1f M parameters, %d tokens each: %.2f s at once, %.2f s in turn\n\n", a.Adapters,
