@@ -127,6 +127,19 @@ func (m Member) Holders(ctx context.Context) ([]string, error) {
 	return slices.Concat(m.Bootstrap, near, far), nil
 }
 
+// Consumer returns the addresses of the account that ordered the job, and those of Bootstrap.
+func (m Member) Consumer(ctx context.Context) ([]string, error) {
+	o, err := m.Market.PlacedOrder(ctx, m.Job)
+	if err != nil {
+		return nil, err
+	}
+	p, err := m.Registry.Participant(ctx, o.Consumer)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return nil, err
+	}
+	return slices.Concat(m.Bootstrap, p.Addrs), nil
+}
+
 // Lineage is the attested checkpoint of a round of the run, from 1; ErrNotFound before it is attested.
 func (m Member) Lineage(ctx context.Context, round uint32) (progress.Entry, error) {
 	return m.Training.Lineage(ctx, m.Job, round)

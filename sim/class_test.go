@@ -117,7 +117,7 @@ func TestGeneratorsNeedLessMemory(t *testing.T) {
 	c, store := sized(t, apart), blob.NewMemory()
 	terms := c.Terms()
 	var err error
-	terms.SpecCID, _, terms.Genesis, err = bundle.Ship(t.Context(), store, c.Job.ID(), c.Job.Task, c.Job.Genesis, "")
+	terms.SpecCID, _, terms.Genesis, err = bundle.Ship(t.Context(), store, c.Job.ID(), c.Job.Task, c.Job.Genesis, "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -276,7 +276,7 @@ func (e *economy) measured() bool {
 		e.w.config.Job.ID()))(e.t); waits.Why != string(market.PriceAboveCap) {
 		e.t.Errorf("the order waits because of %q", waits.Why)
 	}
-	cid, _, genesis, err := bundle.Ship(ctx, e.w.parties[0].store, e.first.ID(), e.first.Task, e.first.Genesis, "")
+	cid, _, genesis, err := bundle.Ship(ctx, e.w.parties[0].store, e.first.ID(), e.first.Task, e.first.Genesis, "", nil)
 	e.must(err)
 	config := e.w.config
 	config.Job = e.first

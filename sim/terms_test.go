@@ -14,7 +14,7 @@ import (
 func TestTermsAreThoseOfTheWork(t *testing.T) {
 	c, store := small(t), blob.NewMemory()
 	right := c.Terms()
-	cid, _, genesis, err := bundle.Ship(t.Context(), store, c.Job.ID(), c.Job.Task, c.Job.Genesis, "")
+	cid, _, genesis, err := bundle.Ship(t.Context(), store, c.Job.ID(), c.Job.Task, c.Job.Genesis, "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -190,7 +190,7 @@ func (p *process) enlist(ctx context.Context) error {
 // order ships the job and locks its budget.
 func (p *process) order(ctx context.Context) error {
 	c := p.world.config
-	cid, _, genesis, err := bundle.Ship(ctx, p.store, c.Job.ID(), c.Job.Task, c.Job.Genesis, "")
+	cid, _, genesis, err := bundle.Ship(ctx, p.store, c.Job.ID(), c.Job.Task, c.Job.Genesis, "", nil)
 	if err != nil {
 		return err
 	}

@@ -81,6 +81,8 @@ var plain = map[string]string{
 	"Spec.SequenceLen": "the number of tokens of one training example",
 	"Spec.ShuffleShards": "how many shards of the data, of 1048576 tokens, have their examples mixed at a time, so that " +
 		"a unit reads few shards; 0: all",
+	"Spec.EncryptData": "whether the shards of the data are encrypted, and a worker or verifier gets the keys of those " +
+		"alone that its unit reads; it sees these in the clear",
 	"Spec.SamplePacking": "whether training examples are cut from the joined documents; " +
 		"false: each document begins one, and is filled up to sequence_len",
 	"Spec.Training": "the inner loop; steps are inner steps, and batch sizes count " +

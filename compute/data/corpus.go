@@ -16,6 +16,7 @@ type Corpus struct {
 	Val   Tokens // the rest
 	all   Tokens
 	rest  func(part []byte) // takes a part that is not read for a while; nil: none does
+	most  int               // tokens of a shard; 0: as many as are asked for
 }
 
 // Tokens is a run of token ids, each 2 bytes or 4, little-endian.

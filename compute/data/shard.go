@@ -43,8 +43,16 @@ func (c *Corpus) Shards(maxTokens int) [][]byte {
 	return shards
 }
 
+// Cut makes shards have at most some tokens, however many are asked for. It is called before the corpus is used.
+func (c *Corpus) Cut(tokens int) { c.most = tokens }
+
 // shardTokens is at most what the corpus has, so that a single shard has one spelling.
-func (c *Corpus) shardTokens(maxTokens int) int { return max(1, min(maxTokens, c.all.Len())) }
+func (c *Corpus) shardTokens(maxTokens int) int {
+	if c.most > 0 {
+		maxTokens = min(maxTokens, c.most)
+	}
+	return max(1, min(maxTokens, c.all.Len()))
+}
 
 // Manifest describes Shards(maxTokens).
 func (c *Corpus) Manifest(maxTokens int) Manifest {

@@ -102,12 +102,14 @@ func limits() (network.ResourceManager, error) {
 			wire.Protocol:        {Streams: 8192, StreamsInbound: 4096, StreamsOutbound: 4096, Memory: 1 << 30},
 			link.ControlProtocol: {Streams: 2048, StreamsInbound: 1024, StreamsOutbound: 1024, Memory: 16 << 20},
 			message.Weights:      {Streams: 512, StreamsInbound: 256, StreamsOutbound: 256, Memory: 16 << 20},
+			message.Keys:         {Streams: 512, StreamsInbound: 256, StreamsOutbound: 256, Memory: 16 << 20},
 			channel.Protocol:     {Streams: 2048, StreamsInbound: 1024, StreamsOutbound: 1024, Memory: 512 << 20},
 		},
 		ProtocolPeer: map[protocol.ID]rcmgr.ResourceLimits{
 			wire.Protocol:        {Streams: 32, StreamsInbound: 16, StreamsOutbound: 16, Memory: 64 << 20},
 			link.ControlProtocol: {Streams: 8, StreamsInbound: 4, StreamsOutbound: 4, Memory: 1 << 20},
 			message.Weights:      {Streams: 16, StreamsInbound: 8, StreamsOutbound: 8, Memory: 1 << 20},
+			message.Keys:         {Streams: 16, StreamsInbound: 8, StreamsOutbound: 8, Memory: 1 << 20},
 			channel.Protocol:     {Streams: 128, StreamsInbound: 64, StreamsOutbound: 64, Memory: 128 << 20},
 		},
 	}

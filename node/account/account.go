@@ -15,6 +15,7 @@ import (
 	"github.com/starling-network/starling/network/peer/fetch"
 	"github.com/starling-network/starling/node/accelerator/shared"
 	"github.com/starling-network/starling/node/home"
+	"github.com/starling-network/starling/node/release"
 	"github.com/starling-network/starling/protocol/registry"
 )
 
@@ -23,6 +24,8 @@ type Account struct {
 	Home  home.Home
 	Chain *client.Client
 	Host  *peer.Host // serves the stores that are attached
+
+	Desk  *release.Desk // answers questions about keys of the jobs
 
 	union   *blob.Union
 	listing sync.Mutex // held during Enlist
@@ -45,7 +48,9 @@ func Open(h home.Home, network string, listen []string) (*Account, error) {
 
 func (a *Account) serve(listen []string) (err error) {
 	a.union = &blob.Union{}
-	a.Host, err = peer.New(peer.Config{Key: a.Home.Peer(), Store: a.union, Listen: listen})
+	if a.Host, err = peer.New(peer.Config{Key: a.Home.Peer(), Store: a.union, Listen: listen}); err == nil {
+		a.Desk = release.NewDesk(a.Host)
+	}
 	return err
 }
 

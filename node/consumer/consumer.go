@@ -29,6 +29,7 @@ import (
 	"github.com/starling-network/starling/node/memory"
 	"github.com/starling-network/starling/node/notify"
 	"github.com/starling-network/starling/node/prepare"
+	"github.com/starling-network/starling/node/release"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/textgen"
 	"github.com/starling-network/starling/node/tracking"
@@ -62,6 +63,8 @@ type Consumer struct {
 	Log       *slog.Logger
 	generator *textgen.Generator                        // of samples, made with the first
 	writes    *generate.Batch                           // the model of the generator
+	desk      *release.Desk                             // of the host
+	keys      *release.Job                              // of the shards; nil: they are not encrypted
 	board     *tracking.TensorBoardWriter               // of TensorBoard, if the job asks for one
 	Traffic   func() (sent, received uint64)            // bytes of all workers so far
 	Links     func(context.Context) ([]api.Link, error) // who fetched from whom so far, as far as it is known
@@ -108,11 +111,12 @@ func New(with Consumer, h home.Home) (*Consumer, error) {
 		c.Host = a.Host
 		var detach func()
 		c.fetcher, c.Traffic, detach = a.Attach(store)
+		c.desk = a.Desk
 		c.Close = func() error { detach(); return nil }
 	} else if c.Host, err = peer.New(peer.Config{Key: h.Peer(), Store: store, Listen: c.Options.Listen}); err != nil {
 		return nil, err
 	} else {
-		c.fetcher, c.Close = c.Host.Fetcher, c.Host.Close
+		c.fetcher, c.Close, c.desk = c.Host.Fetcher, c.Host.Close, release.NewDesk(c.Host)
 	}
 	c.Store, c.seen, c.marks = store, map[string]bool{}, map[uint32]roundStart{}
 	c.dropped = map[uint32]bool{}
@@ -120,7 +124,10 @@ func New(with Consumer, h home.Home) (*Consumer, error) {
 		c.Updates = store.Get
 	}
 	_, threads := prepare.Turns(b)
-	if c.eval, err = cpu.Compile(b.Eval, threads); err != nil {
+	if c.eval, err = cpu.Compile(b.Eval, threads); err == nil {
+		c.keys, err = encrypted(b, c.Dir)
+	}
+	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	c.Shared.Task(prepare.TaskOf(b, nil))
@@ -209,6 +216,7 @@ func (c *Consumer) Run(ctx context.Context) (*rundir.Summary, error) {
 		Next: c.next()}
 	m := member.OpenJournal(c.home, h, c.Log)
 	defer m.Close()
+	defer c.release()()
 	duty := consumer.New(h.Next)
 	tell := func(e role.Event) []role.Action {
 		actions := duty.Step(e)
@@ -248,6 +256,7 @@ func (c *Consumer) Run(ctx context.Context) (*rundir.Summary, error) {
 				return nil, err
 			}
 			c.waits, c.progress.Waits = false, nil
+			c.keys.Follow(s, b.Height)
 			c.tell(s)
 			if c.Options.Notify.Wants(notify.Paused) && s.Phase != progress.Train {
 				o, err := c.Chain.Market.PlacedOrder(ctx, c.Job.JobID())
@@ -549,15 +558,6 @@ func (c *Consumer) record(ctx context.Context, round uint32, ckpt *train.Checkpo
 		c.Options.Notify.Evaluated(c.progress.Event("", c.Job.Job.Name))
 	}
 	return nil
-}
-
-// tracked are metrics as package tracking writes them.
-func tracked(metrics []rundir.Metric) []api.Metric {
-	out := make([]api.Metric, len(metrics))
-	for i, m := range metrics {
-		out[i] = api.Metric(m)
-	}
-	return out
 }
 
 // checkpoints are those of lines, and the first of all, which is never deleted: a later one may have blobs of it.

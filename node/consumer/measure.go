@@ -176,6 +176,15 @@ func drawAnswers(c *Consumer, m *rundir.Metric, ckpt *train.Checkpoint) (samples
 	return samples, nil
 }
 
+// tracked are metrics as package tracking writes them.
+func tracked(metrics []rundir.Metric) []api.Metric {
+	out := make([]api.Metric, len(metrics))
+	for i, m := range metrics {
+		out[i] = api.Metric(m)
+	}
+	return out
+}
+
 // writeLinks records who fetched from whom.
 func (c *Consumer) writeLinks(ctx context.Context) error {
 	links, err := c.Links(ctx)

@@ -197,7 +197,7 @@ func (n *Network) newParty(ctx context.Context, name string, h home.Home, job st
 		Disk:   own,
 		Memory: member.NewMemoryBudget(math.MaxInt64 >> 20), KeepLast: member.DefaultKeep, Log: log, Instruments: n.watch,
 		Chain:   client.Member{Client: client.New(n.validator.Client(), key), Job: job, Bootstrap: n.consumer.Host.Addrs()},
-		Drafts:  drafts,
+		Drafts:  drafts, Folder: h.Dir,
 		Holding: engine.Holding{Shared: n.shared, Aside: aside}, Near: n.consumer.Store,
 	}, nil
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/starling-network/starling/node/member/laid"
 	"github.com/starling-network/starling/node/member/patches"
 	"github.com/starling-network/starling/node/pause"
+	"github.com/starling-network/starling/node/release/keyring"
 	"github.com/starling-network/starling/node/shards"
 	"github.com/starling-network/starling/node/torch"
 	"github.com/starling-network/starling/protocol/market"
@@ -64,6 +65,7 @@ type Process struct {
 	Drain       <-chan struct{} // closed when it shall take on nothing new, and leave; may be nil
 	Journal     *JournalWriter
 	Drafts      *draft.Store
+	Folder      string            // of the party: the keys of encrypted shards are in it while it is a member
 	Torch       *torch.Options    // nil: it has no PyTorch
 	Device      *shared.Device    // computes its units; nil: the processor does
 	Notify      func(string)      // to the owner; may be nil
@@ -167,7 +169,7 @@ func (p *Process) Run(ctx context.Context) error {
 			case <-ctx.Done():
 			}
 		}, &working) {
-			return nil
+			return keyring.Forget(p.Folder, p.Chain.Job)
 		}
 		if rests := state.Paused && p.party != nil && len(stops) == 0; rests != rested {
 			if rested = rests; rests {
@@ -302,7 +304,11 @@ func (p *Process) open(ctx context.Context, s run.State) error {
 		return err
 	}
 	blobs := Served{p.Store, p.Host, j.Largest(), p.patience, 1}
-	corpus := shards.New(ctx, j.Data, p.fetchShard(j, blobs))
+	read, err := p.readShard(j, blobs)
+	if err != nil {
+		return err
+	}
+	corpus := shards.New(ctx, j.Data, read)
 	task, err := j.Task(within, p.Threads, corpus, get, p.Holding.Shared, p.Holding.Aside)
 	if err != nil {
 		return err

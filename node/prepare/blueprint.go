@@ -70,7 +70,8 @@ type CompiledJob struct {
 	Ignored     []string         // keys of the base model's config.json that mean nothing to it
 	// Files are those in which the tensors of the base model lie; nil: it has none
 	Files  *memory.Folder
-	Slices uint32 // in which a round is reduced; 0: every member combines all updates
+	Slices uint32      // in which a round is reduced; 0: every member combines all updates
+	Seal   bundle.Seal // encrypts the shards that are published; nil: they are not encrypted
 
 	Trained architecture.Config       // Language or that of a network for texts, with its adapter if it has one
 	read    map[string]*tensor.Tensor // Frozen by names, if it is no base model
@@ -169,6 +170,7 @@ type compilation struct{ *CompiledJob }
 // outline is Outline of a job whose files are read. files are those in which the base model lies.
 func outline(j *job.Job, base *folder.Model, files *memory.Folder, tok *tokenizer.Tokenizer,
 	corpus *data.Corpus, judges judge.Models) (*CompiledJob, error) {
+	cutShards(j, corpus)
 	b := compilation{&CompiledJob{Job: j, Tokenizer: tok, Corpus: corpus, Manifest: corpus.Manifest(bundle.ShardTokens),
 		Files: files, Example: j.ExampleTokens(), judges: judges, read: judges.Tensors}}
 	if err := b.corpusFits(); err != nil {

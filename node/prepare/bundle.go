@@ -4,14 +4,23 @@ import (
 	"context"
 	"errors"
 
+	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/client/job/spec"
 	"github.com/starling-network/starling/compute/cpu"
+	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/role/bundle"
 )
+
+// cutShards makes the shards of a corpus small that is to be encrypted.
+func cutShards(j *job.Job, corpus *data.Corpus) {
+	if j.EncryptData {
+		corpus.Cut(bundle.SealedShardTokens(corpus.Train.Len() + corpus.Val.Len()))
+	}
+}
 
 // TaskOf is the task of which the units of a job are computed with a compiled step; nil: nothing is computed.
 func TaskOf(b *CompiledJob, exec *cpu.Exec) *train.Task {
@@ -25,7 +34,7 @@ func (b *CompiledJob) Publish(ctx context.Context, store blob.Store,
 	r *rundir.RunFile) (cid string, genesis terms.Checkpoint, err error) {
 	task := TaskOf(b, nil)
 	executor := map[string]string{spec.Torch: bundle.Torch}[b.Job.Executor]
-	cid, named, genesis, err := bundle.Ship(ctx, store, b.JobID(), task, b.Genesis, executor)
+	cid, named, genesis, err := bundle.Ship(ctx, store, b.JobID(), task, b.Genesis, executor, b.Seal)
 	spec, specErr := store.Put(ctx, named.Spec)
 	k := &r.Blobs
 	k.Spec, k.Program, k.Manifest, k.Shards, k.Frozen, k.Genesis = spec.String(), named.Program, named.Manifest,

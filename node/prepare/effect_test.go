@@ -21,6 +21,7 @@ var listed = "strategy.verification.attested.measurements=[sev-snp:" + strings.R
 var settings = map[string][]string{
 	"name": {"name=other"}, "seed": {"seed=8"}, "val_set_size": {"val_set_size=0.3"}, "sequence_len": {"sequence_len=8"},
 	"sample_packing": {"sample_packing=false"}, "shuffle_shards": {"shuffle_shards=2"},
+	"encrypt_data": {"encrypt_data=true"},
 	"expert":        {"expert=b", experts},
 	"experts.name":  {"expert=a", strings.ReplaceAll(experts, "name: a,", "name: c,")},
 	"experts.prior": {"expert=a", strings.ReplaceAll(experts, "prior: 2", "prior: 3")},
@@ -223,7 +224,7 @@ var left = map[string]string{
 	"output.license": "Output.License", "notify.webhook": "opt.Job.Notify", "notify.on": "n.On",
 	"output.push": "opt.Job.Output.Push", "output.push.to": "opt.Job.Output.Push",
 	"output.push.checkpoints": "p.Checkpoints", "budget.coin": ".Budget.Coin",
-	"expert": ".Expert", "experts.name": ".Name", "experts.prior": ".Prior",
+	"encrypt_data": ".EncryptData", "expert": ".Expert", "experts.name": ".Name", "experts.prior": ".Prior",
 	"tracking.mlflow.uri": "server.URI", "tracking.mlflow.experiment": "server.Experiment",
 }
 

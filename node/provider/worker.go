@@ -423,7 +423,7 @@ func (s *service) begin(ctx context.Context, job string, as crew.Role, drain <-c
 		ID: s.chain.Address(), Threads: s.Threads, Chain: client.Member{Client: s.chain, Job: job}, Host: s.host,
 		Store: s.store, Disk: s.room, Memory: s.ram, KeepLast: s.Keep, Replicas: s.Replicas, Adversary: s.Act,
 		Circle: s.Circle, Log: s.log.With("job", job), Instruments: s.watch, Drain: drain, Torch: s.Torch, Notify: s.Say,
-		Device: s.device, Pause: s.pause, Weights: s.weights, Class: member.ClassOf(as, s.Class),
+		Device: s.device, Pause: s.pause, Weights: s.weights, Class: member.ClassOf(as, s.Class), Folder: s.Home,
 		Holding: engine.Holding{Aside: member.AsideIn(s.Home, s.store, s.room)},
 	}
 	p.Drafts = draft.NewStore(s.Home, job, p.Log)

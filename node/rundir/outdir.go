@@ -27,6 +27,8 @@ const (
 	FileDisputes     = "disputes.jsonl"
 	FileSamples      = "samples.jsonl"
 	FileLinks        = "links.jsonl"
+	FileReleases     = "releases.jsonl" // of keys of encrypted shards, in order
+	FileDataKey      = "data.key"       // the secret that these keys follow from
 	FileReport       = "report.html"
 	FileSummary      = "summary.json"
 	FileTrainerState = "trainer_state.json" // the metrics, for tools of Hugging Face's Trainer

@@ -31,6 +31,7 @@ import (
 	"github.com/starling-network/starling/node/prepare/demand"
 	"github.com/starling-network/starling/node/prepare/hubfile"
 	"github.com/starling-network/starling/node/prepare/judge"
+	"github.com/starling-network/starling/node/release/envelope"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/role/hold"
@@ -143,11 +144,21 @@ func shipped(o *rundir.OutDir, ctx context.Context, j *job.Job, store *blob.Disk
 	if err != nil {
 		return nil, err
 	}
+	var secret envelope.Secret
+	if j.EncryptData {
+		if secret, err = envelope.ReadSecret(o.File(rundir.FileDataKey)); err != nil {
+			return nil, &IncompleteError{"the shards are encrypted, and their secret is not there: " + err.Error()}
+		}
+	}
 	err = m.Write(tokens, func(i int) ([]byte, error) {
 		if i >= len(o.Run.Blobs.Shards) {
 			return nil, fmt.Errorf("%s names %d shards, the manifest %d", rundir.FileRun, len(o.Run.Blobs.Shards), len(m.Shards))
 		}
-		return get(o.Run.Blobs.Shards[i])
+		raw, err := get(o.Run.Blobs.Shards[i])
+		if err == nil && j.EncryptData {
+			raw, err = envelope.OpenShard(secret.Key(i, m.Shards[i]), raw)
+		}
+		return raw, err
 	})
 	if err != nil {
 		return nil, err

@@ -44,7 +44,24 @@ type Bundle struct {
 	Frozen   string   `cbor:"5,keyasint,omitempty"` // as saveFrozen stores them
 	// what workers are asked to take the steps with: Torch, or "" for the kernels
 	Executor string `cbor:"6,keyasint,omitempty"`
+	// by which the shards are encrypted, each under a key of its own that its consumer releases: AES256GCM, or "" for none
+	Cipher string `cbor:"7,keyasint,omitempty"`
 }
+
+// AES256GCM is the cipher of encrypted shards (NIST SP 800-38D): a shard, and after it a tag of 16 bytes.
+const AES256GCM = "aes-256-gcm"
+
+// SealedShardTokens is how many tokens an encrypted shard of a corpus has: the key of a shard shows all of it to a
+// member whose unit reads one window there, so shards are small, as long as there are not more than maxSealed.
+func SealedShardTokens(tokens int) int {
+	n := 1 << 14
+	for tokens/n > maxSealed && n < ShardTokens {
+		n *= 2
+	}
+	return n
+}
+
+const maxSealed = 1 << 15
 
 // Torch is the executor that takes steps in PyTorch. Workers that have none use the kernels.
 const Torch = "torch"
@@ -52,11 +69,14 @@ const Torch = "torch"
 // Encode returns the bytes of the blob.
 func (b Bundle) Encode() []byte { return canon.MustMarshal(b) }
 
+// Seal returns shard i of a corpus, encrypted by AES256GCM.
+type Seal func(i int, shard []byte) ([]byte, error)
+
 // Ship stores all blobs of a job, its first checkpoint included, and returns the CID of its bundle, the bundle, and
 // the name of the checkpoint. Of the task it reads the specification, the step, the corpus, which must be a whole one,
-// and the frozen tensors. executor is that of the bundle.
+// and the frozen tensors. executor is that of the bundle; seal encrypts a shard, nil: none is encrypted.
 func Ship(ctx context.Context, store blob.Store, jobID string, t *train.Task, genesis *train.Checkpoint,
-	executor string) (cid string, b Bundle, first terms.Checkpoint, err error) {
+	executor string, seal Seal) (cid string, b Bundle, first terms.Checkpoint, err error) {
 	corpus, whole := t.Corpus.(*data.Corpus)
 	if !whole {
 		return "", b, first, errors.New("engine: only a whole corpus can be shipped")
@@ -70,7 +90,13 @@ func Ship(ctx context.Context, store blob.Store, jobID string, t *train.Task, ge
 	}
 	b = Bundle{Executor: executor, Spec: t.Spec.Encode(), Program: put(t.Step.Encode()),
 		Manifest: put(corpus.Manifest(ShardTokens).Encode())}
-	for _, s := range corpus.Shards(ShardTokens) {
+	for i, s := range corpus.Shards(ShardTokens) {
+		if seal != nil {
+			b.Cipher = AES256GCM
+			if s, err = seal(i, s); err != nil {
+				return "", b, first, err
+			}
+		}
 		b.Shards = append(b.Shards, put(s))
 	}
 	if len(t.Frozen) > 0 && err == nil {
@@ -164,6 +190,9 @@ func (j *Job) decode(step, manifest []byte) (err error) {
 	}
 	if j.Executor != "" && j.Executor != Torch {
 		return fmt.Errorf("engine: the job asks for the executor %.40q, which this program does not know", j.Executor)
+	}
+	if j.Cipher != "" && j.Cipher != AES256GCM {
+		return fmt.Errorf("engine: the shards of the job are encrypted by %.40q, which this program does not know", j.Cipher)
 	}
 	if j.Step, err = admit.Decode(step, program.DefaultLimits); err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 // ShippedBytes is how many bytes a job ships, with its first checkpoint.
 func ShippedBytes(ctx context.Context, id string, t *train.Task, genesis *train.Checkpoint) (int64, error) {
 	var s scale
-	_, _, _, err := Ship(ctx, &s, id, t, genesis, "")
+	_, _, _, err := Ship(ctx, &s, id, t, genesis, "", nil)
 	return s.bytes, err
 }
 

@@ -54,6 +54,7 @@ func (c *checker) run() {
 	attested(c)
 	c.executor()
 	c.slices()
+	encrypted(c)
 	parallel(c)
 	c.machines()
 	c.budget()

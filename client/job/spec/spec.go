@@ -31,7 +31,9 @@ type Spec struct {
 	SequenceLen   int               `job:"sequence_len" in:"[1,131072]"` // tokens of one training example
 	SamplePacking bool              `job:"sample_packing"`               // examples are windows over the joined documents
 	// shards of the data whose examples are mixed at a time, so that a unit reads few; 0: all
-	ShuffleShards int      `job:"shuffle_shards" in:"[0,65536]"`
+	ShuffleShards int `job:"shuffle_shards" in:"[0,65536]"`
+	// the shards of the data are encrypted, and a worker or verifier gets the keys of those that its unit reads
+	EncryptData bool     `job:"encrypt_data"`
 	Training      Training `job:"training,required"`
 	// what takes the steps of a unit: the kernels, or the PyTorch of the worker's owner
 	Executor   string           `job:"executor" one:"builtin torch"`

@@ -24,6 +24,9 @@ const MaxBytes = 4096
 // Weights is the protocol of questions about versions of weights (network/weights).
 const Weights = "/starling/weights/1"
 
+// Keys is the protocol of questions about keys of encrypted shards (node/release).
+const Keys = "/starling/keys/1"
+
 const (
 	dialTime     = 5 * time.Second  // to reach the peer that is asked
 	questionTime = 5 * time.Second  // to read a question

@@ -1,0 +1,42 @@
+package consumer
+
+import (
+	"encoding/json"
+
+	"github.com/starling-network/starling/node/prepare"
+	"github.com/starling-network/starling/node/release"
+	"github.com/starling-network/starling/node/release/envelope"
+	"github.com/starling-network/starling/node/rundir"
+)
+
+// encrypted makes the shards of a job be encrypted that asks for it, with keys that follow from the secret in the
+// folder of its run; nil: it does not.
+func encrypted(b *prepare.CompiledJob, out *rundir.OutDir) (*release.Job, error) {
+	if !b.Job.EncryptData {
+		return nil, nil
+	}
+	secret, err := envelope.OpenSecret(out.File(rundir.FileDataKey))
+	if err != nil {
+		return nil, err
+	}
+	b.Seal = func(i int, shard []byte) ([]byte, error) { return secret.Seal(b.Manifest, i, shard) }
+	return &release.Job{Secret: secret, Manifest: b.Manifest, Spec: b.Spec,
+		Listed: b.Job.Strategy.Verification.Attested.Terms(), Record: func(r release.Release) error {
+			line, err := json.Marshal(r)
+			if err != nil {
+				return err
+			}
+			return out.Append(rundir.FileReleases, append(line, '\n'))
+		}}, nil
+}
+
+// release answers questions about the keys of the shards, under the name that the job has on its network, until stop is
+// called. No machine of an embedded network has to be attested: all are this one.
+func (c *Consumer) release() (stop func()) {
+	if c.keys == nil {
+		return func() {}
+	}
+	c.keys.ID, c.keys.Accounts = c.Job.JobID(), c.Chain.Registry
+	c.keys.Attested = c.Job.Job.Resources.Attested && c.Options.Network != ""
+	return c.desk.Open(c.keys)
+}

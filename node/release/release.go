@@ -1,0 +1,277 @@
+// Package release gives the keys of the encrypted shards of a job to the members that execute units which read them,
+// and records each release (docs/adr/0204-keys-of-shards-are-released-by-their-consumer.md). It is the side of the
+// consumer; node/release/keyring is that of a member.
+//
+// Which unit a member executes is for protocol/run/readers, and how keys are encrypted for node/release/envelope.
+package release
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	p2p "github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/data"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/network/peer"
+	"github.com/starling-network/starling/network/peer/message"
+	"github.com/starling-network/starling/node/release/envelope"
+	"github.com/starling-network/starling/protocol/registry"
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/readers"
+	"github.com/starling-network/starling/protocol/run/terms"
+)
+
+// Desk answers questions about keys on a host, for the jobs that are open there.
+type Desk struct {
+	mu   sync.Mutex
+	jobs map[string]*Job
+}
+
+// NewDesk answers the questions that come to a host.
+func NewDesk(h *peer.Host) *Desk {
+	d := &Desk{jobs: map[string]*Job{}}
+	h.Answer(message.Keys, d.answer)
+	return d
+}
+
+// Open answers questions about a job from now on, until it is closed. An open job of that name is replaced.
+func (d *Desk) Open(j *Job) (closes func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	id := j.ID
+	d.jobs[id] = j
+	return func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if d.jobs[id] == j {
+			delete(d.jobs, id)
+		}
+	}
+}
+
+// answer answers a question; nil: it is none, or no such job is open.
+func (d *Desk) answer(ctx context.Context, from p2p.ID, body []byte) []byte {
+	q, err := ParseQuestion(body)
+	if err != nil {
+		return nil
+	}
+	d.mu.Lock()
+	j := d.jobs[q.Job]
+	d.mu.Unlock()
+	if j == nil {
+		return nil
+	}
+	sealed, err := j.release(ctx, from.String(), q)
+	if refused, ok := err.(Refusal); ok { //nolint:errorlint // it is never wrapped
+		return canon.MustMarshal(Answer{Refused: refused})
+	}
+	if err != nil {
+		return canon.MustMarshal(Answer{Refused: NotYet})
+	}
+	return canon.MustMarshal(Answer{Envelope: sealed})
+}
+
+// Release is one line of the record: keys that a member has got for an attempt at a unit.
+type Release struct {
+	Height  int64           `json:"height"` // of the block that the consumer had seen last
+	Round   uint32          `json:"round"`  // from 1
+	Unit    uint32          `json:"unit"`
+	Attempt uint32          `json:"attempt"`
+	For     readers.Purpose `json:"for"`
+	Member  string          `json:"member"`
+	Peer    string          `json:"peer"`
+	Shards  []int           `json:"shards"`
+}
+
+// Accounts are the registered accounts of a network.
+type Accounts interface {
+	Participant(ctx context.Context, id string) (registry.Participant, error)
+}
+
+// Job is a job whose shards are encrypted. Its methods may be called concurrently.
+type Job struct {
+	ID       string
+	Secret   envelope.Secret
+	Manifest data.Manifest
+	Spec     *train.Spec
+	Accounts Accounts
+	// a member gets keys only while its machine is attested with a measurement that the job lists
+	Attested bool
+	Listed   terms.Attested
+	Record   func(Release) error
+
+	mu       sync.Mutex
+	state    *run.State // after the latest block; nil: none was seen
+	height   int64
+	accounts map[string]registry.Participant // as they were in that block
+	shards   map[readers.Reading][]int       // that a unit reads, in the order in which it does; of those that are executed
+	given    map[reader]map[int]bool         // that are in the record
+}
+
+// reader is a member that executes a unit.
+type reader struct {
+	readers.Reading
+	member string
+}
+
+// Follow takes the state of the run after a block. A nil job has no encrypted shards.
+func (j *Job) Follow(s run.State, height int64) {
+	if j == nil {
+		return
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.state, j.height, j.accounts = &s, height, nil
+	old := func(round uint32) bool { return round+1 < s.Oldest() }
+	for r := range j.shards {
+		if old(r.Round) {
+			delete(j.shards, r)
+		}
+	}
+	for r := range j.given {
+		if old(r.Round) {
+			delete(j.given, r)
+		}
+	}
+}
+
+// release returns the envelope that answers a question: a Refusal, or another error, which says that the consumer
+// cannot answer now.
+func (j *Job) release(ctx context.Context, from string, q Question) ([]byte, error) {
+	if err := j.trusts(ctx, from, q.Member); err != nil {
+		return nil, err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.state == nil {
+		return nil, NotYet
+	}
+	for _, r := range readers.Of(&j.state.Progress, q.Member) {
+		list, err := j.reads(r)
+		if err != nil {
+			return nil, err
+		}
+		at := slices.Index(list, int(q.Shard))
+		if at < 0 {
+			continue
+		}
+		// those that the unit reads after it, and then those before
+		list = slices.Concat(list[at:], list[:at])
+		list = list[:min(len(list), envelope.MaxKeys)]
+		keys := envelope.Keys{}
+		for _, i := range list {
+			keys[i] = j.Secret.Key(i, j.Manifest.Shards[i])
+		}
+		sealed, err := envelope.Enclose(q.Public, j.ID, q.Member, list, keys)
+		if err == nil {
+			err = j.record(reader{r, q.Member}, from, list)
+		}
+		return sealed, err
+	}
+	return nil, NoUnit
+}
+
+// trusts reports as a Refusal why an account, or the peer that asks for it, gets no key.
+func (j *Job) trusts(ctx context.Context, from, member string) error {
+	j.mu.Lock()
+	p, known := j.accounts[member]
+	height := j.height
+	j.mu.Unlock()
+	if !known {
+		var err error
+		if p, err = j.Accounts.Participant(ctx, member); err != nil {
+			return err
+		}
+		j.mu.Lock()
+		if j.accounts == nil {
+			j.accounts = map[string]registry.Participant{}
+		}
+		if j.height == height && len(j.accounts) < maxAccounts {
+			j.accounts[member] = p
+		}
+		j.mu.Unlock()
+	}
+	switch {
+	case p.PeerID != from:
+		return OtherPeer
+	case p.Stake == 0 || p.Earning || p.Jailed:
+		return NoStake
+	case j.Attested && !(p.Attested() && j.Listed.Lists(p.Quote.Measurement)):
+		return NotAttested
+	}
+	return nil
+}
+
+// maxAccounts is how many accounts are remembered until the next block: more than a run has members.
+const maxAccounts = 4096
+
+// reads lists the shards that a unit reads, in the order in which it does.
+func (j *Job) reads(r readers.Reading) ([]int, error) {
+	key := r
+	key.Attempt, key.For = 0, ""
+	if list, ok := j.shards[key]; ok {
+		return list, nil
+	}
+	list, err := Shards(j.Manifest, j.Spec, r)
+	if err != nil {
+		return nil, err
+	}
+	if j.shards == nil {
+		j.shards = map[readers.Reading][]int{}
+	}
+	j.shards[key] = list
+	return list, nil
+}
+
+// Shards lists the shards that a unit reads, in the order in which it does.
+func Shards(m data.Manifest, spec *train.Spec, r readers.Reading) ([]int, error) {
+	s := spec.Of(r.Unit)
+	steps := s.StepsOf(r.Unit)
+	if r.Segment > 0 {
+		steps = s.StepsTo(r.Unit, r.Segment)
+	}
+	batches := make([][]data.TokenRange, steps)
+	for i := range batches {
+		a := s.Address(r.Round, r.Unit, uint32(i))
+		var err error
+		if batches[i], err = m.Spans(a, int(s.Length), 0, int(a.Batch)*int(s.Length+1)); err != nil {
+			return nil, err
+		}
+	}
+	x, err := data.NewBatches(m, batches)
+	if err != nil {
+		return nil, err
+	}
+	return x.Shards(), nil
+}
+
+// record writes down the shards that are released for a unit for the first time.
+func (j *Job) record(r reader, from string, list []int) error {
+	var fresh []int
+	for _, i := range list {
+		if !j.given[r][i] {
+			fresh = append(fresh, i)
+		}
+	}
+	if len(fresh) == 0 {
+		return nil
+	}
+	slices.Sort(fresh)
+	if err := j.Record(Release{Height: j.height, Round: r.Round + 1, Unit: r.Unit, Attempt: r.Attempt, For: r.For,
+		Member: r.member, Peer: from, Shards: fresh}); err != nil {
+		return err
+	}
+	if j.given == nil {
+		j.given = map[reader]map[int]bool{}
+	}
+	if j.given[r] == nil {
+		j.given[r] = map[int]bool{}
+	}
+	for _, i := range fresh {
+		j.given[r][i] = true
+	}
+	return nil
+}
