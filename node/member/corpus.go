@@ -6,7 +6,6 @@ import (
 
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/replica"
-	"github.com/starling-network/starling/node/release/keyring"
 	"github.com/starling-network/starling/node/shards"
 	"github.com/starling-network/starling/role/bundle"
 )
@@ -34,19 +33,6 @@ func (p *Process) fetchShard(j *bundle.Job, blobs Served) shards.Fetch {
 		}
 		return raw, err
 	}
-}
-
-// readShard is fetchShard, and decrypts the shards of a job that has them encrypted.
-func (p *Process) readShard(j *bundle.Job, blobs Served) (shards.Fetch, error) {
-	if j.Cipher == "" {
-		return p.fetchShard(j, blobs), nil
-	}
-	ask := keyring.Through(p.Host, p.Chain.Consumer)
-	r, err := keyring.Open(p.Folder, p.Chain.Job, p.ID, FetchTimeout, ask)
-	if err != nil {
-		return nil, err
-	}
-	return r.Decrypt(p.fetchShard(j, blobs)), nil
 }
 
 // roomForShards is how many bytes of the shards of a job's data this member keeps, for others and for its next units:

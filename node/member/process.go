@@ -248,13 +248,13 @@ func (p *Process) deadline(s run.State) time.Duration {
 }
 
 // UnacceptableError reports whether a job cannot be worked on here: there is too little room on the disk or in memory,
-// it or its data is not what was ordered, its version of the numerics is not known, or a dispute about it could not be
-// decided.
+// it or its data is not what was ordered, its version of the numerics is not known, a dispute about it could not be
+// decided, or its data is encrypted for others.
 func UnacceptableError(err error) bool {
 	short := (*ShortageError)(nil)
 	return errors.As(err, &short) || errors.Is(err, program.ErrLimit) || errors.Is(err, blob.ErrTooLarge) ||
 		errors.Is(err, kernel.ErrVersion) || errors.Is(err, bundle.ErrTerms) || errors.Is(err, bundle.ErrUndecidable) ||
-		errors.Is(err, data.ErrShard)
+		errors.Is(err, data.ErrShard) || errors.Is(err, keyring.ErrOutsider)
 }
 
 // judge takes note of an action that failed because a shard of the data is not what the manifest says: no member can
@@ -304,7 +304,8 @@ func (p *Process) open(ctx context.Context, s run.State) error {
 		return err
 	}
 	blobs := Served{p.Store, p.Host, j.Largest(), p.patience, 1}
-	read, err := p.readShard(j, blobs)
+	keys := keyring.Holder{Folder: p.Folder, Chain: p.Chain, Host: p.Host}
+	read, err := keys.Reader(j, s, p.fetchShard(j, blobs))
 	if err != nil {
 		return err
 	}

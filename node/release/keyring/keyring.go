@@ -25,14 +25,13 @@ const Withheld = "KEY_NOT_RELEASED"
 // folder, in a member's folder, holds the keys of shards, by job.
 const folder = "keys"
 
-// Ask asks those at which the consumer of the job may be reached, until one answers.
+// Ask asks the consumer of a job a question.
 type Ask func(ctx context.Context, question []byte) ([]byte, error)
 
 // Ring is the keys of one job that a member has. Its methods may be called concurrently.
 type Ring struct {
 	job, member string
 	path        string
-	patience    time.Duration
 	ask         Ask
 
 	asking  sync.Mutex // held for one question
@@ -46,10 +45,9 @@ func path(dir, job string) string {
 	return filepath.Join(dir, folder, canon.Sum("starling/keys/1", []byte(job)).Short())
 }
 
-// Open reads the keys that a member has of a job from its folder: those of an earlier process. A key that is not
-// released is asked for again as long as the patience lasts.
-func Open(dir, job, member string, patience time.Duration, ask Ask) (*Ring, error) {
-	r := &Ring{job: job, member: member, path: path(dir, job), patience: patience, ask: ask, keys: envelope.Keys{}}
+// Open reads the keys that a member has of a job from its folder: those of an earlier process.
+func Open(dir, job, member string, ask Ask) (*Ring, error) {
+	r := &Ring{job: job, member: member, path: path(dir, job), ask: ask, keys: envelope.Keys{}}
 	raw, err := os.ReadFile(r.path)
 	if err == nil {
 		rest := r.keys.ReadRecords(raw) // a crash cut off the last record: its key is asked for again
@@ -113,16 +111,17 @@ func (r *Ring) drop(i int) {
 	delete(r.keys, i)
 }
 
-// again is after how long a key that was refused is asked for once more, at first and at most.
+// A key that is refused is asked for once more after again, and then ever less often, for as long as patience lasts.
+// Then the unit that reads the shard fails, and is begun again with the next block.
 const (
-	again   = 100 * time.Millisecond
-	seldom  = 2 * time.Second
-	doubled = 2
+	again    = 100 * time.Millisecond
+	seldom   = 2 * time.Second
+	patience = 20 * time.Second
 )
 
 // key is the key of a shard, which is asked for if it is not here.
 func (r *Ring) key(ctx context.Context, i int) ([]byte, error) {
-	for begin, pause := time.Now(), again; ; pause = min(doubled*pause, seldom) {
+	for begin, pause := time.Now(), again; ; pause = min(2*pause, seldom) {
 		if k := r.known(i); k != nil {
 			return k, nil
 		}
@@ -133,7 +132,7 @@ func (r *Ring) key(ctx context.Context, i int) ([]byte, error) {
 		if err == nil {
 			err = envelope.ErrKey // the answer has other keys
 		}
-		if ctx.Err() != nil || time.Since(begin)+pause >= r.patience {
+		if ctx.Err() != nil || time.Since(begin)+pause >= patience {
 			return nil, withheld(err)
 		}
 		select {
