@@ -92,6 +92,9 @@ type (
 	}
 	// Resume ends a pause.
 	Resume struct{}
+	// Encrypted says that the data of the job is encrypted: the member can execute the units that it has, or was drawn
+	// for, and no other.
+	Encrypted struct{}
 	// Finished says that an action with no result of its own succeeded.
 	Finished struct{ Action Action }
 	// Failed says that an action did not succeed. It may be asked for again.
@@ -114,6 +117,8 @@ func (Pause) event()    {}
 func (Resume) event()   {}
 func (Finished) event() {}
 func (Failed) event()   {}
+
+func (Encrypted) event() {}
 
 // Action is a request of a role. Its key is equal for two actions of which only one need be performed.
 type Action interface{ Key() string }

@@ -256,7 +256,6 @@ func (c *Consumer) Run(ctx context.Context) (*rundir.Summary, error) {
 				return nil, err
 			}
 			c.waits, c.progress.Waits = false, nil
-			c.keys.Follow(s, b.Height)
 			c.tell(s)
 			if c.Options.Notify.Wants(notify.Paused) && s.Phase != progress.Train {
 				o, err := c.Chain.Market.PlacedOrder(ctx, c.Job.JobID())

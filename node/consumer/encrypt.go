@@ -1,12 +1,14 @@
 package consumer
 
 import (
+	"context"
 	"encoding/json"
 
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/release"
 	"github.com/starling-network/starling/node/release/envelope"
 	"github.com/starling-network/starling/node/rundir"
+	"github.com/starling-network/starling/protocol/run"
 )
 
 // encrypted makes the shards of a job be encrypted that asks for it, with keys that follow from the secret in the
@@ -36,7 +38,9 @@ func (c *Consumer) release() (stop func()) {
 	if c.keys == nil {
 		return func() {}
 	}
-	c.keys.ID, c.keys.Accounts = c.Job.JobID(), c.Chain.Registry
+	id := c.Job.JobID()
+	c.keys.ID, c.keys.Accounts = id, c.Chain.Registry
+	c.keys.Run = func(ctx context.Context) (run.State, error) { return c.Chain.Training.Run(ctx, id) }
 	c.keys.Attested = c.Job.Job.Resources.Attested && c.Options.Network != ""
 	return c.desk.Open(c.keys)
 }

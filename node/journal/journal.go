@@ -86,6 +86,7 @@ type Journal struct {
 	size   int64
 	height int64
 	last   []byte // canonical bytes of the latest block
+	sealed bool   // the role was told that the data is encrypted, which holds in every file
 }
 
 const suffix = ".jsonl"
@@ -163,11 +164,19 @@ func (j *Journal) write(v any) error {
 func (j *Journal) Note(at time.Time, e role.Event, actions []role.Action) error {
 	b, block := e.(role.Block)
 	if block {
-		if j.height = b.Height; j.size > j.File { // a file begins with a block
+		if j.height = b.Height; j.size > j.File { // a file begins before a block
 			if err := j.begin(at, true); err != nil {
 				return err
 			}
+			if j.sealed {
+				if err := j.Note(at, role.Encrypted{}, nil); err != nil {
+					return err
+				}
+			}
 		}
+	}
+	if _, ok := e.(role.Encrypted); ok {
+		j.sealed = true
 	}
 	r := record{Time: at, Height: j.height, Event: name(e), Actions: ask(actions)}
 	var err error

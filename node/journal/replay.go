@@ -22,7 +22,7 @@ var vocabulary = func() map[string]reflect.Type {
 	all := map[string]reflect.Type{}
 	for _, v := range []any{
 		role.Block{}, role.Loaded{}, role.Advanced{}, role.Trained{}, role.Misled{}, role.Checked{}, role.Reduced{},
-		role.Measured{}, role.Drain{}, role.Pause{}, role.Resume{}, role.Finished{}, role.Failed{},
+		role.Measured{}, role.Drain{}, role.Pause{}, role.Resume{}, role.Finished{}, role.Failed{}, role.Encrypted{},
 		role.Load{}, role.Train{}, role.Commit{}, role.Reveal{}, role.Check{}, role.Pass{}, role.Unseal{}, role.Unmask{},
 		role.Confess{}, role.Suspect{},
 		role.Challenge{}, role.Refute{}, role.Move{}, role.Advance{}, role.Attest{}, role.Missing{},

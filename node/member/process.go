@@ -304,8 +304,7 @@ func (p *Process) open(ctx context.Context, s run.State) error {
 		return err
 	}
 	blobs := Served{p.Store, p.Host, j.Largest(), p.patience, 1}
-	keys := keyring.Holder{Folder: p.Folder, Chain: p.Chain, Host: p.Host}
-	read, err := keys.Reader(j, s, p.fetchShard(j, blobs))
+	read, err := keyring.Holder{Folder: p.Folder, Chain: p.Chain, Host: p.Host}.Reader(j, s, p.fetchShard(j, blobs))
 	if err != nil {
 		return err
 	}
@@ -339,6 +338,9 @@ func (p *Process) open(ctx context.Context, s run.State) error {
 			cast.Circle = circle.Folder(p.Circle)
 		}
 		p.Step = p.Adversary.Install(cast)
+	}
+	if j.Cipher != "" {
+		p.tell(role.Encrypted{})
 	}
 	p.Log.Info("job opened", "rounds", task.Spec.Rounds, "units", task.Spec.Units, "data_bytes", j.Data.Bytes())
 	return nil

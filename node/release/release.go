@@ -7,8 +7,11 @@ package release
 
 import (
 	"context"
+	"errors"
+	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	p2p "github.com/libp2p/go-libp2p/core/peer"
 
@@ -65,7 +68,7 @@ func (d *Desk) answer(ctx context.Context, from p2p.ID, body []byte) []byte {
 		return nil
 	}
 	sealed, err := j.release(ctx, from.String(), q)
-	if refused, ok := err.(Refusal); ok { //nolint:errorlint // it is never wrapped
+	if refused, ok := errors.AsType[Refusal](err); ok {
 		return canon.MustMarshal(Answer{Refused: refused})
 	}
 	if err != nil {
@@ -76,8 +79,8 @@ func (d *Desk) answer(ctx context.Context, from p2p.ID, body []byte) []byte {
 
 // Release is one line of the record: keys that a member has got for an attempt at a unit.
 type Release struct {
-	Height  int64           `json:"height"` // of the block that the consumer had seen last
-	Round   uint32          `json:"round"`  // from 1
+	Time    time.Time       `json:"time"`
+	Round   uint32          `json:"round"` // from 1
 	Unit    uint32          `json:"unit"`
 	Attempt uint32          `json:"attempt"`
 	For     readers.Purpose `json:"for"`
@@ -97,6 +100,7 @@ type Job struct {
 	Secret   envelope.Secret
 	Manifest data.Manifest
 	Spec     *train.Spec
+	Run      func(ctx context.Context) (run.State, error) // the state of the run now
 	Accounts Accounts
 	// a member gets keys only while its machine is attested with a measurement that the job lists
 	Attested bool
@@ -104,9 +108,9 @@ type Job struct {
 	Record   func(Release) error
 
 	mu       sync.Mutex
-	state    *run.State // after the latest block; nil: none was seen
-	height   int64
-	accounts map[string]registry.Participant // as they were in that block
+	state    run.State
+	read     time.Time                       // when state was read; zero: it was not
+	accounts map[string]registry.Participant // read since then
 	shards   map[readers.Reading][]int       // that a unit reads, in the order in which it does; of those that are executed
 	given    map[reader]map[int]bool         // that are in the record
 }
@@ -117,37 +121,52 @@ type reader struct {
 	member string
 }
 
-// Follow takes the state of the run after a block. A nil job has no encrypted shards.
-func (j *Job) Follow(s run.State, height int64) {
-	if j == nil {
-		return
+// A state of the run is read again when it is older than stale, or than young if a question cannot be answered by it: a
+// unit may have been assigned a moment ago.
+const (
+	stale = time.Second
+	young = 200 * time.Millisecond
+)
+
+// follow reads the state of the run, unless it was read within a time.
+func (j *Job) follow(ctx context.Context, within time.Duration) error {
+	now := time.Now()
+	if !j.read.IsZero() && now.Sub(j.read) < within {
+		return nil
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.state, j.height, j.accounts = &s, height, nil
+	s, err := j.Run(ctx)
+	if err != nil {
+		return err
+	}
+	j.state, j.read, j.accounts = s, now, map[string]registry.Participant{}
 	old := func(round uint32) bool { return round+1 < s.Oldest() }
-	for r := range j.shards {
-		if old(r.Round) {
-			delete(j.shards, r)
-		}
-	}
-	for r := range j.given {
-		if old(r.Round) {
-			delete(j.given, r)
-		}
-	}
+	maps.DeleteFunc(j.shards, func(r readers.Reading, _ []int) bool { return old(r.Round) })
+	maps.DeleteFunc(j.given, func(r reader, _ map[int]bool) bool { return old(r.Round) })
+	return nil
 }
 
 // release returns the envelope that answers a question: a Refusal, or another error, which says that the consumer
 // cannot answer now.
 func (j *Job) release(ctx context.Context, from string, q Question) ([]byte, error) {
-	if err := j.trusts(ctx, from, q.Member); err != nil {
-		return nil, err
-	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.state == nil {
-		return nil, NotYet
+	err := error(NoUnit)
+	for _, within := range []time.Duration{stale, young} {
+		if err := j.follow(ctx, within); err != nil {
+			return nil, err
+		}
+		var sealed []byte
+		if sealed, err = j.answer(ctx, from, q); !errors.Is(err, NoUnit) {
+			return sealed, err
+		}
+	}
+	return nil, err
+}
+
+// answer is release by the state that was read.
+func (j *Job) answer(ctx context.Context, from string, q Question) ([]byte, error) {
+	if err := j.trusts(ctx, from, q.Member); err != nil {
+		return nil, err
 	}
 	for _, r := range readers.Of(&j.state.Progress, q.Member) {
 		list, err := j.reads(r)
@@ -176,23 +195,16 @@ func (j *Job) release(ctx context.Context, from string, q Question) ([]byte, err
 
 // trusts reports as a Refusal why an account, or the peer that asks for it, gets no key.
 func (j *Job) trusts(ctx context.Context, from, member string) error {
-	j.mu.Lock()
+	if _, known := j.state.Member(member); !known {
+		return NoUnit // strangers cost no query
+	}
 	p, known := j.accounts[member]
-	height := j.height
-	j.mu.Unlock()
 	if !known {
 		var err error
 		if p, err = j.Accounts.Participant(ctx, member); err != nil {
 			return err
 		}
-		j.mu.Lock()
-		if j.accounts == nil {
-			j.accounts = map[string]registry.Participant{}
-		}
-		if j.height == height && len(j.accounts) < maxAccounts {
-			j.accounts[member] = p
-		}
-		j.mu.Unlock()
+		j.accounts[member] = p
 	}
 	switch {
 	case p.PeerID != from:
@@ -204,9 +216,6 @@ func (j *Job) trusts(ctx context.Context, from, member string) error {
 	}
 	return nil
 }
-
-// maxAccounts is how many accounts are remembered until the next block: more than a run has members.
-const maxAccounts = 4096
 
 // reads lists the shards that a unit reads, in the order in which it does.
 func (j *Job) reads(r readers.Reading) ([]int, error) {
@@ -260,7 +269,7 @@ func (j *Job) record(r reader, from string, list []int) error {
 		return nil
 	}
 	slices.Sort(fresh)
-	if err := j.Record(Release{Height: j.height, Round: r.Round + 1, Unit: r.Unit, Attempt: r.Attempt, For: r.For,
+	if err := j.Record(Release{Time: j.read.UTC(), Round: r.Round + 1, Unit: r.Unit, Attempt: r.Attempt, For: r.For,
 		Member: r.member, Peer: from, Shards: fresh}); err != nil {
 		return err
 	}

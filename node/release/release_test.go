@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/data"
@@ -72,7 +74,9 @@ func reads(t *testing.T, j *Job, unit uint32) []int {
 }
 
 // A member gets the keys of the shards that its unit reads, all at once, and of no other; each is recorded once.
-func TestKeysOfAUnit(t *testing.T) {
+func TestKeysOfAUnit(t *testing.T) { synctest.Test(t, keysOfAUnit) }
+
+func keysOfAUnit(t *testing.T) {
 	j, _, record := opened(t)
 	private, err := envelope.NewPrivate()
 	if err != nil {
@@ -87,10 +91,20 @@ func TestKeysOfAUnit(t *testing.T) {
 		return envelope.Disclose(private, "job", "worker", sealed)
 	}
 	mine := reads(t, j, 0)
-	if _, err := ask(mine[0]); !errors.Is(err, NotYet) {
-		t.Errorf("before the run is followed: %v", err)
+	away := errors.New("the network does not answer")
+	j.Run = func(context.Context) (run.State, error) { return run.State{}, away }
+	if _, err := ask(mine[0]); !errors.Is(err, away) {
+		t.Errorf("before the run is known: %v", err)
 	}
-	j.Follow(running(), 9)
+	queries := 0
+	s := running()
+	s.Units = s.Units[1:]
+	j.Run = func(context.Context) (run.State, error) { queries++; return s, nil }
+	if _, err := ask(mine[0]); !errors.Is(err, NoUnit) || queries != 1 {
+		t.Errorf("before the unit is assigned: %v, %d queries", err, queries)
+	}
+	s = running()
+	time.Sleep(young)
 	for range 2 {
 		for i := range j.Manifest.Shards {
 			got, err := ask(i)
@@ -110,7 +124,10 @@ func TestKeysOfAUnit(t *testing.T) {
 			}
 		}
 	}
-	want := Release{Height: 9, Round: 5, For: readers.Trains, Member: "worker", Peer: "peer",
+	if queries != 2 {
+		t.Errorf("%d queries of the network", queries)
+	}
+	want := Release{Round: 5, For: readers.Trains, Member: "worker", Peer: "peer",
 		Shards: slices.Sorted(slices.Values(mine))}
 	if len(*record) != 1 || canon.Hash("r", (*record)[0].Shards) != canon.Hash("r", want.Shards) ||
 		(*record)[0].Round != want.Round || (*record)[0].For != want.For {
@@ -121,13 +138,13 @@ func TestKeysOfAUnit(t *testing.T) {
 	if _, err := ask(mine[0]); err == nil {
 		t.Error("a key is released that is not recorded")
 	}
-	s := running()
 	s.RoundState = work.RoundState{Round: 7}
-	if j.Follow(s, 10); len(j.shards) > 0 || len(j.given) > 0 {
-		t.Error("rounds that are final are remembered")
-	}
+	time.Sleep(stale)
 	if _, err := ask(mine[0]); !errors.Is(err, NoUnit) {
 		t.Errorf("the key of a unit that is final: %v", err)
+	}
+	if len(j.shards) > 0 || len(j.given) > 0 {
+		t.Error("rounds that are final are remembered")
 	}
 }
 
@@ -154,7 +171,7 @@ func TestKeysForWhomTheJobTrusts(t *testing.T) {
 		j, a, _ := opened(t)
 		a["worker"] = c.p
 		j.Attested, j.Listed = !c.all, terms.Attested{Measurements: []canon.Digest{image}}
-		j.Follow(running(), 1)
+		j.Run = func(context.Context) (run.State, error) { return running(), nil }
 		private, err := envelope.NewPrivate()
 		if err != nil {
 			t.Fatal(err)
@@ -180,7 +197,7 @@ func TestDesk(t *testing.T) {
 	j, a, _ := opened(t)
 	consumer, worker, other := host(1), host(2), host(3)
 	a["worker"] = registry.Participant{PeerID: worker.ID().String(), Stake: 1}
-	j.Follow(running(), 1)
+	j.Run = func(context.Context) (run.State, error) { return running(), nil }
 	d := NewDesk(consumer)
 	private, err := envelope.NewPrivate()
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 // combineAgain returns the actions for attested rounds whose updates this verifier did not have in time. It asks for
 // those of the oldest once more, and reports the first that no member serves. Of the rounds that it reported it
 // executes one at a time: those of its units whose updates no member serves. A proactive verifier without a seat
-// executes rounds that members reported. If the attested checkpoint does not follow, the lineage refutes it.
+// executes rounds that members reported. One that can execute nothing but what it was drawn for asks for the oldest
+// alone. If the attested checkpoint does not follow, the lineage refutes it.
 //
 // The order in which it executes rounds follows from its seed: a party that keeps the updates of many rounds to itself
 // does not know which of them are executed.
@@ -39,7 +40,7 @@ func (v *Verifier) combineAgain(s run.State) (actions []role.Action) {
 		}
 		a := role.Advance{Base: l.Base, Units: l.Units.Learning(), Closed: l.Closed}
 		switch mine, others := v.reported(l); {
-		case mine || v.watches && others:
+		case !v.drawn && (mine || v.watches && others):
 			a.Executes = true
 			reported = append(reported, a)
 		case asks && v.part.Seated(s):

@@ -21,6 +21,7 @@ import (
 type Verifier struct {
 	id       string
 	watches  bool
+	drawn    bool         // it executes what it was drawn for, and nothing else: the rest is encrypted for others
 	seed     canon.Digest // a secret: the order in which it watches follows from it, and what its reports are sealed under
 	spare    *role.Check  // what it watches at the moment; nil: nothing
 	lineage  *aggregator.Aggregator
@@ -55,6 +56,8 @@ func (v *Verifier) Step(e role.Event) []role.Action {
 	switch e := e.(type) {
 	case role.Pause:
 		return v.lineage.SetAside()
+	case role.Encrypted:
+		v.watches, v.drawn = false, true
 	case role.Failed:
 		v.idle(e.Action)
 		v.combined(e.Action, e.Err)

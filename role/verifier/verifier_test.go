@@ -194,6 +194,32 @@ func TestWatchesRunsOfOthers(t *testing.T) {
 	}
 }
 
+// Where the data is encrypted for those who are drawn, a verifier checks what it is drawn for, and looks at nothing else:
+// neither at units that no audit drew, nor at the rounds of updates that it cannot fetch.
+func TestEncryptedDataIsNotWatched(t *testing.T) {
+	v := NewProactive(me, canon.Digest{})
+	v.Step(role.Encrypted{})
+	s := auditing()
+	watched, drawn := *s.Units[0], *s.Units[0]
+	watched.Status, watched.Verifier, drawn.Index = work.Accepted, "", 1
+	s.Units = work.Units{&watched}
+	v.Step(role.Loaded{Action: v.Step(role.Block{Height: 1, Run: s})[0].(role.Load)})
+	if got := v.Step(role.Block{Height: 2, Run: s}); len(got) > 0 {
+		t.Errorf("wants %v without an audit", got)
+	}
+	s.Units = work.Units{&watched, &drawn}
+	if got := v.Step(role.Block{Height: 3, Run: s}); len(got) != 1 || got[0].(role.Check).Work.Unit != 1 {
+		t.Errorf("wants %v for an audit", got)
+	}
+	reported := New(me, canon.Sum("secret"))
+	reported.Step(role.Encrypted{})
+	for _, a := range reported.Step(role.Block{Height: 1, Run: unchecked(3, me)}) {
+		if a, ok := a.(role.Advance); ok && a.Executes {
+			t.Errorf("it executes round %d", a.Base.Round)
+		}
+	}
+}
+
 // seeds returns a seed by which a verifier watches a unit first, of units 0 and 1 of round 0.
 func seeds(first func(unit uint32) bool) canon.Digest {
 	for seed := (canon.Digest{}); ; seed[0]++ {
