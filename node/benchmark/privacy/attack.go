@@ -12,6 +12,7 @@ import (
 	"github.com/starling-network/starling/node/benchmark"
 	"github.com/starling-network/starling/node/benchmark/privacy/inversion"
 	"github.com/starling-network/starling/node/benchmark/privacy/learner"
+	"github.com/starling-network/starling/node/benchmark/privacy/sealed"
 	"github.com/starling-network/starling/node/benchmark/privacy/traffic"
 )
 
@@ -40,6 +41,10 @@ func (r *Report) attack(ctx context.Context, o Options) (err error) {
 	if r.Traffic, err = traffic.Measure(ctx, dir, func(string) {}); err != nil {
 		return err
 	}
+	o.Progress("a round on encrypted data")
+	if r.Sealed, err = sealed.Measure(ctx, dir); err != nil {
+		return err
+	}
 	bare, noisy, sum, private := r.Inversion[0], r.Inversion[1], r.Inversion[2], r.Members[1]
 	r.Bars = append(r.Bars,
 		benchmark.AtLeast("PSNR of images that are searched in the bare update of one image, the mean", bare.Mean, recovered),
@@ -50,7 +55,11 @@ func (r *Report) attack(ctx context.Context, o Options) (err error) {
 		benchmark.AtMost(fmt.Sprintf("area under the curve of an attack on membership, at epsilon %.2f (%.3f without noise)",
 			private.Epsilon, r.Members[0].Area), private.Area, unrecognised),
 		benchmark.AtMost(fmt.Sprintf("windows of %d bytes of the data in %d bytes that owners sent", traffic.Window,
-			r.Traffic.Bytes), float64(r.Traffic.Found), 0))
+			r.Traffic.Bytes), float64(r.Traffic.Found), 0),
+		benchmark.AtMost(fmt.Sprintf("processor time of encrypted shards and their keys, of that of a round in which %d "+
+			"of %d shards are read", r.Sealed.Read, r.Sealed.Shards), r.Sealed.Part, sealedPart),
+		benchmark.AtMost(fmt.Sprintf("windows of %d bytes of the data in %d bytes of encrypted shards and their keys",
+			traffic.Window, r.Sealed.Bytes), float64(r.Sealed.Found), 0))
 	return nil
 }
 

@@ -1,7 +1,7 @@
 // Package privacy measures the parts of federated training that protect data: secure sums, noise and the accountant
 // (docs/adr/0190-sums-of-masked-integers.md), and attacks on them: the search for images whose update was seen, for the
 // examples that a model was trained on, and for data in the bytes of a job
-// (docs/adr/0196-each-promise-of-privacy-has-an-attack.md). All clients are in one process. It is the engine of
+// (docs/adr/0196-each-promise-of-privacy-has-an-attack.md); and encrypted data of training jobs. All clients are in one process. It is the engine of
 // starling bench privacy.
 package privacy
 
@@ -25,6 +25,7 @@ import (
 	"github.com/starling-network/starling/node/benchmark/privacy/factors"
 	"github.com/starling-network/starling/node/benchmark/privacy/inversion"
 	"github.com/starling-network/starling/node/benchmark/privacy/learner"
+	"github.com/starling-network/starling/node/benchmark/privacy/sealed"
 	"github.com/starling-network/starling/node/benchmark/privacy/traffic"
 )
 
@@ -87,6 +88,7 @@ type Report struct {
 	Methods   []learner.Method   `json:"methods"`
 	Adapters  []factors.Way      `json:"adapters"`
 	Traffic   traffic.Seen       `json:"traffic"`
+	Sealed    sealed.Cost        `json:"encrypted"` // a job whose data is encrypted
 	Bars      []benchmark.Bar    `json:"bars"`
 }
 
@@ -99,6 +101,7 @@ const (
 	attacked     = 8  // epsilon of an example, at which membership is attacked
 	unrecognised = 0.55
 	aboveCentral = 0.03 // loss of adapters of owners above that of one owner of all data, relatively
+	sealedPart   = 0.05 // of the processor time of a round
 )
 
 // Measure plays secure sums of 5, 20 and 100 clients, tests the noise and computes the vectors of the accountant.

@@ -92,7 +92,7 @@ func Measure(ctx context.Context, dir string, progress func(string)) (s Seen, er
 	}
 	s.Owners, s.Rounds = r.Owners, r.Rounds
 	for i := range owners {
-		windows, found := search(sent[i].bytes.Bytes(), data[i])
+		windows, found := Search(sent[i].bytes.Bytes(), data[i])
 		s.Bytes, s.Windows, s.Found = s.Bytes+sent[i].bytes.Len(), s.Windows+windows, s.Found+found
 	}
 	return s, nil
@@ -182,8 +182,8 @@ func (c recorded) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// search counts the windows of data, and those of them that are in bytes.
-func search(sent, data []byte) (windows, found int) {
+// Search counts the windows of data, and those of them that are in bytes.
+func Search(sent, data []byte) (windows, found int) {
 	of := map[string]bool{}
 	for at := range max(0, len(data)-Window+1) {
 		of[string(data[at:at+Window])] = true
