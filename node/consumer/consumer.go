@@ -216,7 +216,7 @@ func (c *Consumer) Run(ctx context.Context) (*rundir.Summary, error) {
 		Next: c.next()}
 	m := member.OpenJournal(c.home, h, c.Log)
 	defer m.Close()
-	defer c.release()()
+	defer answersAbout(c)()
 	duty := consumer.New(h.Next)
 	tell := func(e role.Event) []role.Action {
 		actions := duty.Step(e)

@@ -73,7 +73,7 @@ func trained(t *testing.T, b *prepare.CompiledJob, dishonest int) (*rundir.OutDi
 
 // TestEncryptedShards: a network whose shards are encrypted, with a liar, reaches the checkpoints of one whose shards
 // are not. Each member gets the keys of the shards that its units read, and of no other; no file of the network has
-// 16 bytes of the data in the clear; and the consumer verifies the run from what it has shipped.
+// 16 bytes of the data in the clear; and the consumer verifies the run from the blobs that it has shipped.
 func TestEncryptedShards(t *testing.T) {
 	b := encryptedJob(t, "encrypt_data=true")
 	out, s := trained(t, b, 1)

@@ -33,7 +33,7 @@ type Desk struct {
 	jobs map[string]*Job
 }
 
-// NewDesk answers the questions that come to a host.
+// NewDesk answers the questions that a host gets.
 func NewDesk(h *peer.Host) *Desk {
 	d := &Desk{jobs: map[string]*Job{}}
 	h.Answer(message.Keys, d.answer)
@@ -111,7 +111,7 @@ type Job struct {
 	state    run.State
 	read     time.Time                       // when state was read; zero: it was not
 	accounts map[string]registry.Participant // read since then
-	shards   map[readers.Reading][]int       // that a unit reads, in the order in which it does; of those that are executed
+	shards   map[readers.Reading][]int       // that a unit reads, in the order in which it does
 	given    map[reader]map[int]bool         // that are in the record
 }
 

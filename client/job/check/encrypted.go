@@ -20,7 +20,7 @@ func encrypted(c *checker) {
 		{"task", c.Task, "a graph is not in shards: every member holds all of it", "use another task, or remove " + at,
 			c.Task == spec.TaskGraph},
 		{"task", c.Task, answers, "use another task, or remove " + at, c.Task == spec.TaskGRPO},
-		{"parallel", "given", "stages hand on the values of a step, from which its tokens follow, to other members",
+		{"parallel", "given", "stages send values of a step, from which its tokens follow, to other members",
 			"remove it, or " + at, c.Parallel.On()},
 		{"training.numerics", spec.Tolerant, "members measure the updates of all units on data of these units",
 			"use exact-f32, or remove " + at, c.Training.Numerics == spec.Tolerant},

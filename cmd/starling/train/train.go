@@ -68,7 +68,8 @@ keys, network host and blob store, in this process and on the loopback interface
 party is trusted: work is sampled, done again, disputed and paid as on a network of strangers.
 
 The output folder gets the model (loadable by Hugging Face tools), metrics.jsonl, lineage.jsonl,
-receipts.jsonl, report.html, summary.json and starling.log. With -o json, standard output carries
+receipts.jsonl, report.html, summary.json and starling.log; of a job with
+encrypt_data, data.key and releases.jsonl, too. With -o json, standard output carries
 the content of summary.json. There, "diverged" says why the model is worth nothing: its loss rose far
 above that of the start, which is a warning, or it reached a loss or a weight that is infinite or not a
 number, which ends the run with exit code 11; what was attested before is kept.

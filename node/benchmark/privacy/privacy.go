@@ -1,8 +1,8 @@
 // Package privacy measures the parts of federated training that protect data: secure sums, noise and the accountant
 // (docs/adr/0190-sums-of-masked-integers.md), and attacks on them: the search for images whose update was seen, for the
 // examples that a model was trained on, and for data in the bytes of a job
-// (docs/adr/0196-each-promise-of-privacy-has-an-attack.md); and encrypted data of training jobs. All clients are in one process. It is the engine of
-// starling bench privacy.
+// (docs/adr/0196-each-promise-of-privacy-has-an-attack.md); and encrypted data of training jobs. All clients are in one
+// process. It is the engine of starling bench privacy.
 package privacy
 
 import (
@@ -45,13 +45,13 @@ type Options struct {
 // Whole and Quick are the sizes of starling bench privacy.
 var (
 	Whole = Options{Entries: 1 << 20, Samples: 1_000_000, Images: inversion.Owners, Together: 30,
-		Members: learner.Size{Examples: 400, Rounds: 20, Models: 4},
-		Curve:   learner.Size{Owners: 10, Examples: 800, Rounds: 60},
+		Members:  learner.Size{Examples: 400, Rounds: 20, Models: 4},
+		Curve:    learner.Size{Owners: 10, Examples: 800, Rounds: 60},
 		Methods:  learner.Size{Owners: 10, Examples: 400, Rounds: 20},
 		Adapters: factors.Size{Owners: 10, Rounds: 20, Base: 400}}
 	Quick = Options{Entries: 10_000, Samples: 100_000, Images: 4,
-		Members: learner.Size{Examples: 400, Rounds: 20, Models: 1},
-		Curve:   learner.Size{Owners: 3, Examples: 200, Rounds: 4},
+		Members:  learner.Size{Examples: 400, Rounds: 20, Models: 1},
+		Curve:    learner.Size{Owners: 3, Examples: 200, Rounds: 4},
 		Methods:  learner.Size{Owners: 3, Examples: 100, Rounds: 2},
 		Adapters: factors.Size{Owners: 3, Rounds: 2, Base: 10}}
 )

@@ -41,8 +41,8 @@ func (h Holder) Reader(j *bundle.Job, s run.State, fetch shards.Fetch) (shards.F
 	return r.Decrypt(fetch), nil
 }
 
-// errNobody says that nobody was asked.
-var errNobody = errors.New("the network does not know where the consumer is")
+// errUnknown says that no address was known.
+var errUnknown = errors.New("the network does not know where the consumer is")
 
 // ask asks those at which the consumer may be reached, until one answers.
 func (h Holder) ask(ctx context.Context, question []byte) ([]byte, error) {
@@ -50,7 +50,7 @@ func (h Holder) ask(ctx context.Context, question []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = errNobody
+	err = errUnknown
 	for _, info := range address.Others(h.Host.ID(), addrs) {
 		var body []byte
 		if body, err = h.Host.Ask(ctx, info, message.Keys, question); err == nil {

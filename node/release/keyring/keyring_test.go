@@ -126,7 +126,7 @@ func TestKeysOutliveTheProcess(t *testing.T) {
 }
 
 // A key that is not released is asked for again, and is a coded error when the patience is over or the unit is not
-// wanted any more. The next try begins anew.
+// wanted any more. The next try has the whole patience.
 func TestKeyThatIsNotReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAuthor(t)

@@ -35,11 +35,15 @@ the examples that a model was trained on from others; and look for the data in a
 Ten owners with different shares of digits train with noise for each example, at epsilon 8, 3 and 1. All images are
 drawn. An attack that finds nothing proves nothing: a search for all ten images of a sum together is shown, too.
 
+A training job with encrypt_data: the processor time of encrypted shards, of the release of their keys over real
+connections, and of their decryption, as a part of that of a round, and windows of the data in what others may see.
+
 With -o json: {"sums":[{"clients","entries","dropouts","phase","exact","error","processor"}],"vectors":[{"rate","noise",
 "steps","delta","classic","epsilon","deviation"}],"inversion":[{"from","searches","mean_psnr","best_psnr","picked",
 "away"}],"membership":[{"epsilon","noise","area","seen","accuracy"}],"curve":[{"dirichlet","wanted","noise","epsilon",
 "delta","accuracy"}],"methods":[{"dirichlet","method","accuracy"}],"adapters":[{"way","loss","above","bytes"}],
-"traffic":{"owners","rounds","bytes","windows","found"},"bars":[{"name","value","bar","holds"}]}.`,
+"traffic":{"owners","rounds","bytes","windows","found"},"encrypted":{"shards","read","training","sealing","opening",
+"part","bytes","windows","found"},"bars":[{"name","value","bar","holds"}]}.`,
 		Example: `  starling bench privacy
   starling bench privacy --quick -o json`,
 		Args: usage.Exactly(),
@@ -94,7 +98,10 @@ func show(r *privacy.Report) error {
 	for _, x := range r.Adapters {
 		fmt.Fprintf(w, "%s\t%.4f\t%+.1f %%\t%d\n", x.Name, x.Loss, 100*x.Above, x.Bytes)
 	}
-	fmt.Fprintln(w)
+	e := r.Sealed
+	fmt.Fprintln(w, "\nENCRYPTED SHARDS\tREAD\tTRAINING\tENCRYPTION\tKEYS AND DECRYPTION\tOF A ROUND")
+	fmt.Fprintf(w, "%d\t%d\t%.3f s\t%.4f s\t%.4f s\t%.2f %%\n\n", e.Shards, e.Read, e.Training, e.Sealing, e.Opening,
+		100*e.Part)
 	figure.PrintBars(w, r.Bars)
 	return w.Flush()
 }

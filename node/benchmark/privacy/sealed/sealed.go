@@ -1,12 +1,14 @@
-// Package sealed measures jobs whose data is encrypted (docs/adr/0204-keys-of-shards-are-released-by-their-consumer.md):
-// the processor time that encryption, questions about keys and decryption take of a round, and whether the data is in
-// the bytes that others may see. Consumer and member are hosts of one process, over real connections.
+// Package sealed measures jobs whose data is encrypted
+// (docs/adr/0204-keys-of-shards-are-released-by-their-consumer.md): the processor time that encryption, questions about
+// keys and decryption take of a round, and whether the data is in the bytes that others may see. Consumer and member
+// are hosts of one process, over real connections.
 package sealed
 
 import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"encoding/binary"
 	"errors"
 	"math/rand/v2"
 	"os"
@@ -121,7 +123,7 @@ func seconds(do func() error) (float64, error) {
 func prepared(dir string) (*prepare.CompiledJob, error) {
 	random, text := rand.New(rand.NewPCG(1, 2)), make([]byte, 0, dataBytes)
 	for len(text) < dataBytes {
-		text = base64.StdEncoding.AppendEncode(text, []byte{byte(random.Uint32()), byte(random.Uint32()), byte(random.Uint32())})
+		text = base64.StdEncoding.AppendEncode(text, binary.BigEndian.AppendUint64(nil, random.Uint64())[:6])
 	}
 	path := filepath.Join(dir, "job.yaml")
 	if err := errors.Join(os.WriteFile(filepath.Join(dir, "data.txt"), text[:dataBytes], 0o600),
@@ -178,8 +180,8 @@ func (c *Cost) open(ctx context.Context, dir string, b *prepare.CompiledJob, sec
 	for unit := range b.Spec.Units {
 		s.Units = append(s.Units, &work.Unit{Index: unit, Status: work.Assigned, Worker: member})
 	}
-	closes := release.NewDesk(consumer).Open(&release.Job{ID: b.JobID(), Secret: secret, Manifest: b.Manifest, Spec: b.Spec,
-		Run:      func(context.Context) (run.State, error) { return s, nil },
+	closes := release.NewDesk(consumer).Open(&release.Job{ID: b.JobID(), Secret: secret, Manifest: b.Manifest,
+		Spec: b.Spec, Run: func(context.Context) (run.State, error) { return s, nil },
 		Accounts: accounts{PeerID: reader.ID().String(), Stake: 1}, Record: func(release.Release) error { return nil }})
 	defer closes()
 	to := address.Others(reader.ID(), consumer.Addrs())[0]
