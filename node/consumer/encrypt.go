@@ -32,8 +32,8 @@ func encrypted(b *prepare.CompiledJob, out *rundir.OutDir) (*release.Job, error)
 		}}, nil
 }
 
-// answersAbout answers questions about the keys of the shards, under the name that the job has on its network, until stop is
-// called. No machine of an embedded network has to be attested: all are this one.
+// answersAbout answers questions about the keys of the shards, under the name that the job has on its network, until
+// stop is called. No machine of an embedded network has to be attested: all are this one.
 func answersAbout(c *Consumer) (stop func()) {
 	if c.keys == nil {
 		return func() {}

@@ -194,7 +194,8 @@ func TestWatchesRunsOfOthers(t *testing.T) {
 	}
 }
 
-// Where the data is encrypted, a verifier checks the units that it is drawn for, and looks at nothing else: neither at units that no audit drew, nor at the rounds of updates that it cannot fetch.
+// Where the data is encrypted, a verifier checks the units that it is drawn for, and looks at nothing else: neither at
+// units that no audit drew, nor at the rounds of updates that it cannot fetch.
 func TestEncryptedDataIsNotWatched(t *testing.T) {
 	v := NewProactive(me, canon.Digest{})
 	v.Step(role.Encrypted{})
