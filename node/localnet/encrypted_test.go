@@ -45,9 +45,9 @@ func encryptedJob(t *testing.T, set ...string) *prepare.CompiledJob {
 }
 
 // trained trains a job on an embedded network, of which some workers lie, and returns its folder.
-func trained(t *testing.T, b *prepare.CompiledJob, dishonest int) (*rundir.OutDir, *rundir.Summary) {
+func trained(t *testing.T, dir string, b *prepare.CompiledJob, dishonest int) (*rundir.OutDir, *rundir.Summary) {
 	t.Helper()
-	out, err := rundir.OpenOutDir(filepath.Join(t.TempDir(), "out"))
+	out, err := rundir.OpenOutDir(filepath.Join(dir, "out"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,12 +75,27 @@ func trained(t *testing.T, b *prepare.CompiledJob, dishonest int) (*rundir.OutDi
 // are not. Each member gets the keys of the shards that its units read, and of no other; no file of the network has
 // 16 bytes of the data in the clear; and the consumer verifies the run from the blobs that it has shipped.
 func TestEncryptedShards(t *testing.T) {
-	b := encryptedJob(t, "encrypt_data=true")
-	out, s := trained(t, b, 1)
+	b, clear := encryptedJob(t, "encrypt_data=true"), encryptedJob(t)
+	one, two := t.TempDir(), t.TempDir()
+	var out, plain *rundir.OutDir
+	var s, honest *rundir.Summary
+	t.Run("networks", func(t *testing.T) {
+		for name, run := range map[string]func(t *testing.T){
+			"encrypted": func(t *testing.T) { out, s = trained(t, one, b, 1) },
+			"clear":     func(t *testing.T) { plain, honest = trained(t, two, clear, 0) },
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				run(t)
+			})
+		}
+	})
+	if t.Failed() {
+		t.FailNow()
+	}
 	if s.Rounds != 2 || s.SlashedUzen == 0 {
 		t.Errorf("%d rounds, and %d were taken from the liar", s.Rounds, s.SlashedUzen)
 	}
-	plain, honest := trained(t, encryptedJob(t), 0)
 	if honest.StateRoot != s.StateRoot {
 		t.Errorf("%s with encrypted shards in %s, %s without in %s", s.StateRoot, out.Path, honest.StateRoot, plain.Path)
 	}
