@@ -300,9 +300,18 @@ func (p *Process) open(ctx context.Context, s run.State) error {
 	}
 	room := laid.Room{Job: p.Chain.Job, Disk: p.Disk, Memory: p.Memory, Store: p.Store, Keep: p.KeepLast}
 	m, _ := s.Member(p.ID)
-	if p.Holding, err = room.Take(ctx, j, m, p.Threads, p.Holding); err != nil {
+	before := p.Holding
+	var giveBack func()
+	if p.Holding, giveBack, err = room.Take(ctx, j, m, p.Threads, before); err != nil {
+		p.Holding = before
 		return err
 	}
+	defer func() {
+		if p.party == nil { // the next block tries again
+			giveBack()
+			p.Holding = before
+		}
+	}()
 	blobs := Served{p.Store, p.Host, j.Largest(), p.patience, 1}
 	read, err := keyring.Holder{Folder: p.Folder, Chain: p.Chain, Host: p.Host}.Reader(j, s, p.fetchShard(j, blobs))
 	if err != nil {

@@ -1,6 +1,7 @@
 package laid
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -22,8 +23,8 @@ import (
 	"github.com/starling-network/starling/role/hold"
 )
 
-// budget is a number of bytes, and those that were reserved.
-type budget struct{ has, taken int64 }
+// budget is a number of bytes, those that are reserved, and the most that were.
+type budget struct{ has, taken, most int64 }
 
 var errShort = errors.New("short")
 
@@ -31,9 +32,11 @@ func (b *budget) Reserve(_ string, need int64) error {
 	if need > b.has {
 		return errShort
 	}
-	b.taken = need
+	b.taken, b.most = need, need
 	return nil
 }
+
+func (b *budget) Release(string) { b.taken = 0 }
 
 // planned is a job of two stages, or one that is not cut.
 func planned(t *testing.T, cut bool) *bundle.Job {
@@ -97,7 +100,8 @@ func TestRoomOfAStage(t *testing.T) {
 		if c.shared {
 			h.Shared = hold.NewShared(1)
 		}
-		got, err := Room{Job: "job", Disk: disk, Memory: ram, Store: store, Keep: 2}.Take(t.Context(), c.job,
+		ctx, end := context.WithCancel(t.Context())
+		got, giveBack, err := Room{Job: "job", Disk: disk, Memory: ram, Store: store, Keep: 2}.Take(ctx, c.job,
 			crew.Member{Role: c.role}, 1, h)
 		if (err == nil) != (c.wanted > 0) || ram.taken != c.wanted {
 			t.Errorf("%s: %d bytes of memory, wanted %d: %v", name, ram.taken, c.wanted, err)
@@ -106,11 +110,25 @@ func TestRoomOfAStage(t *testing.T) {
 		if c.laid {
 			more = c.job.Aside()
 		}
-		if blobs := c.job.Footprint(2); disk.taken != blobs+more {
-			t.Errorf("%s: %d bytes of disk, wanted %d and %d", name, disk.taken, blobs, more)
+		if blobs := c.job.Footprint(2); disk.most != blobs+more {
+			t.Errorf("%s: %d bytes of disk, wanted %d and %d", name, disk.most, blobs, more)
 		}
 		if free := got.Aside.(memory.Aside).Reserve == nil; free != c.laid {
 			t.Errorf("%s: what is put aside is promised: %v", name, free)
 		}
+		if err == nil {
+			if free, err := store.Reserve(ctx, plenty-more/2); err == nil {
+				if free(); more > 0 {
+					t.Errorf("%s: the store has room that it has promised", name)
+				}
+			}
+			giveBack()
+		}
+		if free, err := store.Reserve(ctx, plenty-1<<20); err != nil || disk.taken+ram.taken > 0 {
+			t.Errorf("%s: %d bytes of disk and %d of memory are not given back: %v", name, disk.taken, ram.taken, err)
+		} else {
+			free()
+		}
+		end()
 	}
 }
