@@ -160,6 +160,17 @@ func (t *Tensor) Clone() *Tensor {
 	return c
 }
 
+// large is from how many bytes on the collector runs for what is not used any more.
+const large = 16 << 20
+
+// Dropped says that so many bytes of tensors are not used any more. If they are many, the collector runs: what comes
+// next takes their memory, and the process never has both.
+func Dropped(bytes int) {
+	if bytes >= large {
+		runtime.GC()
+	}
+}
+
 // Canonicalize replaces every NaN of a float32 tensor by CanonicalNaN, in place. Other tensors are left alone.
 func (t *Tensor) Canonicalize() {
 	if t.Shape.DType == Float32 {

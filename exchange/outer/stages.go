@@ -2,7 +2,6 @@ package outer
 
 import (
 	"fmt"
-	"runtime"
 
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
@@ -16,9 +15,6 @@ func advanceStages(s *train.Spec, base *train.Checkpoint, deltas [][]*tensor.Ten
 	}
 	return ByUnits(s, base, func(unit uint32) ([]*tensor.Tensor, error) { return deltas[unit], nil }, lay)
 }
-
-// largeStage is from how many bytes of updates on the collector runs after a stage.
-const largeStage = 16 << 20
 
 // ByUnits is Consume for units that are stages of replicas, of which one stage at a time is in memory: get returns the
 // unpacked update of a unit, which is released once it is combined. The updates of a stage, one of each replica, move
@@ -61,10 +57,8 @@ func ByUnits(s *train.Spec, base *train.Checkpoint, get func(unit uint32) ([]*te
 			}
 			at++
 		}
-		if held >= largeStage { // before the updates of the next one are decoded
-			own = nil
-			runtime.GC()
-		}
+		own = nil
+		tensor.Dropped(held) // before the updates of the next one are decoded
 	}
 	return next, nil
 }

@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/tensor"
@@ -201,7 +200,7 @@ func SaveRooted(ctx context.Context, store Store, meta Manifest, names []string,
 			return blob.CID{}, fmt.Errorf("checkpoint: save: %w", err)
 		}
 		f.shards = append(f.shards, c)
-		spare(len(data))
+		tensor.Dropped(len(data))
 	}
 	var err error
 	manifest := meta.Encode()
@@ -216,13 +215,6 @@ func SaveRooted(ctx context.Context, store Store, meta Manifest, names []string,
 		return blob.CID{}, fmt.Errorf("checkpoint: save: %w", err)
 	}
 	return c, nil
-}
-
-// spare lets the collector run after a large file: the next one then takes its memory, and the process has one of them.
-func spare(bytes int) {
-	if bytes >= ShardBytes/2 {
-		runtime.GC()
-	}
 }
 
 // Each calls do for 0 to n-1, maybe several at the same time, and returns when all calls have returned.
@@ -254,7 +246,7 @@ func LoadTo(ctx context.Context, get Getter, each Each, c blob.CID,
 		data, err := get(ctx, f.shards[i])
 		if err == nil {
 			parts[i], err = shards[i].decode(data, lay)
-			spare(len(data))
+			tensor.Dropped(len(data))
 		}
 		errs[i] = err
 	})

@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"errors"
 	"os"
 	"runtime"
 	"sync"
@@ -14,25 +13,21 @@ const LeastRoom = 32 << 20
 
 // Room implements hold.Aside.
 func (a Aside) Room(bytes int64) func(*tensor.Tensor) *tensor.Tensor {
-	if bytes < LeastRoom || int64(int(bytes)) != bytes {
+	r := a.area(bytes, func(f *os.File, size int) ([]byte, error) {
+		if err := f.Truncate(int64(size)); err != nil {
+			return nil, err
+		}
+		return mapFile(f, size)
+	})
+	if r == nil {
 		return nil
 	}
-	free, err := a.reserve(bytes)
-	if err != nil {
-		return nil
-	}
-	r, err := a.room(int(bytes))
-	if err != nil {
-		free()
-		return nil
-	}
-	runtime.AddCleanup(r.pages, func(free func()) { free() }, free)
 	return r.lay
 }
 
-// room is a file without a name in which tensors are laid, one after the other.
-type room struct {
-	file  *os.File // goes with the room, which its pages outlive
+// area is a file without a name in which tensors lie, one after the other.
+type area struct {
+	file  *os.File // goes with the area, which its pages outlive
 	pages *pages
 
 	mu   sync.Mutex
@@ -43,43 +38,64 @@ type room struct {
 // tensor.Owner.
 type pages struct{ data []byte }
 
-// room makes an empty room.
-func (a Aside) room(bytes int) (*room, error) {
+// slack is more than the bytes of an area, whose tensors begin at multiples of tensor.Align.
+const slack = 1 << 16
+
+// area makes an empty area for bytes, whose file is mapped by a function; nil: they are too few, or there is no room.
+func (a Aside) area(bytes int64, mapped func(f *os.File, size int) ([]byte, error)) *area {
+	if bytes < LeastRoom || int64(int(bytes)) != bytes {
+		return nil
+	}
+	free, err := a.reserve(bytes)
+	if err != nil {
+		return nil
+	}
 	f, err := a.unnamed()
 	if err != nil {
-		return nil, err
+		free()
+		return nil
 	}
-	const slack = 1 << 16 // tensors begin at multiples of tensor.Align
-	size := bytes + slack
-	if err = f.Truncate(int64(size)); err == nil {
-		var data []byte
-		if data, err = mapFile(f, size); err == nil {
-			p := &pages{data}
-			runtime.AddCleanup(p, func(data []byte) { _ = unmap(data) }, data)
-			return &room{file: f, pages: p}, nil
-		}
+	data, err := mapped(f, int(bytes)+slack)
+	if err != nil {
+		_ = f.Close()
+		_ = os.Remove(f.Name()) // where an open file has its name still
+		free()
+		return nil
 	}
-	err = errors.Join(err, f.Close())
-	_ = os.Remove(f.Name()) // where an open file has its name still
-	return nil, err
+	p := &pages{data}
+	runtime.AddCleanup(p, func(data []byte) { _ = unmap(data) }, data)
+	runtime.AddCleanup(p, func(free func()) { free() }, free)
+	return &area{file: f, pages: p}
+}
+
+// next is where the next n bytes lie; false: there is no room for them.
+func (r *area) next(n int) (from int, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if from = r.used; from+n > len(r.pages.data) {
+		return 0, false
+	}
+	r.used = tensor.AlignUp(from + n)
+	return from, true
+}
+
+// tensor is the pages from a place on, as a tensor.
+func (r *area) tensor(s tensor.Shape, from int) *tensor.Tensor {
+	n := s.Bytes()
+	return tensor.Lend(s, r.pages.data[from:from+n:from+n], r.pages)
 }
 
 // lay writes a tensor to the file, and returns it as its pages; if that cannot be done, the tensor.
-func (r *room) lay(t *tensor.Tensor) *tensor.Tensor {
-	n := len(t.Bytes())
-	r.mu.Lock()
-	from := r.used
-	if from+n > len(r.pages.data) {
-		r.mu.Unlock()
+func (r *area) lay(t *tensor.Tensor) *tensor.Tensor {
+	from, ok := r.next(len(t.Bytes()))
+	if !ok {
 		return t
 	}
-	r.used = tensor.AlignUp(from + n)
-	r.mu.Unlock()
 	if _, err := r.file.WriteAt(t.Bytes(), int64(from)); err != nil {
 		return t
 	}
 	runtime.KeepAlive(t)
-	return tensor.Lend(t.Shape, r.pages.data[from:from+n:from+n], r.pages)
+	return r.tensor(t.Shape, from)
 }
 
 // Rest implements tensor.Owner.

@@ -17,7 +17,6 @@ import (
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
-	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/checkpoint"
@@ -286,9 +285,9 @@ func (j *Job) Footprint(keep int) int64 { return Footprint(j.Spec, j.Step, j.Dat
 // second verdict falls before that is over there may be more.
 func Footprint(s *train.Spec, step *program.Program, m data.Manifest, terms terms.Terms, keep int) int64 {
 	f := newFootprint(s, step, terms)
-	round := int64(terms.Units/terms.Pipeline.Stages()) * f.update // everybody's updates
+	round := f.round // everybody's updates
 	if terms.Sliced() {
-		round = 3*f.update + f.model // its own, the pieces of two slices, and the slices of the checkpoint
+		round = 3*f.updates + f.model // its own, the pieces of two slices, and the slices of the checkpoint
 	}
 	_, values := exchanged(s, step)
 	round += 2 * values // its own, and what it fetches to execute those of another
@@ -307,7 +306,7 @@ func Footprint(s *train.Spec, step *program.Program, m data.Manifest, terms term
 // parties of other owners.
 func Together(s *train.Spec, step *program.Program, m data.Manifest, terms terms.Terms, keep int) int64 {
 	f := newFootprint(s, step, terms)
-	round := int64(terms.Units/terms.Pipeline.Stages()) * f.update
+	round := f.round
 	if terms.Sliced() {
 		round += f.model
 	}
@@ -329,26 +328,14 @@ func Together(s *train.Spec, step *program.Program, m data.Manifest, terms terms
 
 // footprint are the sizes, in bytes, of which the blobs of a job consist, and how many of its rounds may be open.
 type footprint struct {
-	params, update, frozen, model int64
-	open, rounds                  int64
+	sizes
+	round        int64 // the updates of all units
+	open, rounds int64
 }
 
-func newFootprint(s *train.Spec, step *program.Program, terms terms.Terms) (f footprint) {
-	c, _ := codec.ByName(s.Exchange.Codec) // of a checked specification
-	for _, shape := range Parameters(step) {
-		f.params += int64(shape.Bytes())
-		f.update += int64(codec.Size(c, shape))
-	}
-	shapes := step.InputShapes()
-	for _, n := range train.Frozen(step) {
-		f.frozen += int64(shapes[train.Param+n].Bytes())
-	}
-	state := 1 // tensors for each parameter in the state of the outer optimizer
-	if n, err := outer.State(s.Exchange); err == nil {
-		state = max(state, n)
-	}
-	f.model = int64(1+state) * f.params
-	f.rounds = int64(s.Rounds)
+func newFootprint(s *train.Spec, step *program.Program, terms terms.Terms) footprint {
+	f := footprint{sizes: sizesOf(s, step), rounds: int64(s.Rounds)}
+	f.round = int64(terms.Units/terms.Pipeline.Stages()) * f.updates
 	f.open = min(int64(terms.Window)+1, f.rounds)
 	return f
 }

@@ -33,37 +33,38 @@ type sizes struct {
 	frozen          int64 // tensors that the job reads and does not train
 	model           int64 // a checkpoint: the parameters, and the state of the outer optimizer
 	update          int64 // the largest of a unit, encoded
-	data            int64 // of the corpus, that is in memory
+	updates         int64 // of all stages of a replica, or of a unit that is none
 	tensors         int64 // how many a checkpoint has, and of the frozen ones
 }
 
-func (j *Job) sizes() sizes {
-	var s sizes
-	c, _ := codec.ByName(j.Spec.Exchange.Codec) // of a checked specification
-	updates := make([]int64, j.Spec.Pipeline.Stages())
-	for i, shape := range Parameters(j.Step) {
+func (j *Job) sizes() sizes { return sizesOf(j.Spec, j.Step) }
+
+func sizesOf(spec *train.Spec, step *program.Program) (s sizes) {
+	c, _ := codec.ByName(spec.Exchange.Codec) // of a checked specification
+	updates := make([]int64, spec.Pipeline.Stages())
+	for i, shape := range Parameters(step) {
 		n, stage := int64(shape.Bytes()), uint32(0)
-		if j.Spec.Pipeline != nil {
-			stage = j.Spec.Pipeline.Stage[i]
+		if spec.Pipeline != nil {
+			stage = spec.Pipeline.Stage[i]
 		}
 		s.params, s.largest, s.tensors = s.params+n, max(s.largest, n), s.tensors+1
-		updates[stage] += int64(codec.Size(c, shape))
+		each := int64(codec.Size(c, shape))
+		updates[stage], s.updates = updates[stage]+each, s.updates+each
 	}
 	s.update = slices.Max(updates)
-	shapes := j.Step.InputShapes()
-	for _, name := range train.StateNames(j.Step) {
+	shapes := step.InputShapes()
+	for _, name := range train.StateNames(step) {
 		s.state += int64(shapes[name].Bytes())
 	}
-	for _, name := range train.Frozen(j.Step) {
+	for _, name := range train.Frozen(step) {
 		n := int64(shapes[train.Param+name].Bytes())
 		s.frozen, s.largest, s.tensors = s.frozen+n, max(s.largest, n), s.tensors+1
 	}
 	state := 1 // tensors for each parameter in the state of the outer optimizer
-	if n, err := outer.State(j.Spec.Exchange); err == nil {
+	if n, err := outer.State(spec.Exchange); err == nil {
 		state = max(state, n)
 	}
 	s.model, s.tensors = int64(1+state)*s.params, int64(1+state)*s.tensors
-	s.data = DataMemory(j.Spec, j.Data)
 	return s
 }
 
@@ -114,7 +115,7 @@ func (j *Job) memory(units int64) int64 {
 	case j.Spec.Exchange.Overlap > 0:
 		updates *= 2 // the last round of a group waits for the one before
 	}
-	need := s.data + s.frozen + MaxHeld*s.model + updates + atOnce*j.Largest() + units + 3*j.values
+	need := DataMemory(j.Spec, j.Data) + s.frozen + MaxHeld*s.model + updates + atOnce*j.Largest() + units + 3*j.values
 	return need + need/4
 }
 

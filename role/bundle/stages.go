@@ -133,7 +133,7 @@ func (j *Job) StageMemory(threads int, verifies bool) (int64, error) {
 	if s.frozen < leastLaid {
 		need += s.frozen
 	}
-	need += s.data
+	need += DataMemory(j.Spec, j.Data)
 	return need + need/4, nil
 }
 

@@ -3,9 +3,10 @@ package party
 import (
 	"bytes"
 	"context"
-	"runtime"
 	"slices"
 	"sync"
+
+	"github.com/starling-network/starling/compute/tensor"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/network/blob"
@@ -21,9 +22,6 @@ import (
 //
 // A place is what members declare, or what was measured. It changes the way of bytes and nothing else: an update is
 // compared with its CID, and a member that gets it from none nearby asks its worker.
-
-// largeUpdate is from how many bytes on an update of a stage that was read leaves the memory at once.
-const largeUpdate = 16 << 20
 
 // neighbours are the members of a run by where they are.
 type neighbours struct {
@@ -162,9 +160,7 @@ func (p *Executor) updates(ctx, wait context.Context, units work.Units, via []st
 		if failed[i] = err; err != nil {
 			break // it is reported
 		}
-		if len(b) >= largeUpdate { // before the next one is read
-			runtime.GC()
-		}
+		tensor.Dropped(len(b)) // before the next one is read
 	}
 	return func(i int) ([]byte, error) {
 		if failed[i] != nil {

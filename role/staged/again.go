@@ -19,20 +19,16 @@ import (
 
 // again executes the unit of a stage alone, from the values that it has received, unless that was done a moment ago.
 func (x *Engine) again(ctx context.Context, name terms.Checkpoint, unit, segment uint32) (*engine.Work, error) {
-	v, ok := x.has.Get(place{name.Round, unit})
-	if !ok {
-		return nil, fmt.Errorf("staged: what unit %d of round %d has received is not held", unit, name.Round)
+	v, err := x.held(name.Round, unit)
+	if err != nil {
+		return nil, err
 	}
 	key := execution{name, v.root, unit, segment}
 	w, done := x.executed.Get(key)
 	if done {
 		return w, nil
 	}
-	base, err := x.Base(name)
-	if err != nil {
-		return nil, err
-	}
-	if w, err = x.execute(ctx, name, base, unit, segment); err != nil {
+	if w, err = x.execute(ctx, name, unit, segment); err != nil {
 		return nil, err
 	}
 	engine.PutAside(x.Task().Spec, unit, segment, w, x.Aside)
@@ -42,8 +38,11 @@ func (x *Engine) again(ctx context.Context, name terms.Checkpoint, unit, segment
 }
 
 // execute executes a unit to the end of a segment, or (0) all of it, with the root over the heads of its links.
-func (x *Engine) execute(ctx context.Context, name terms.Checkpoint, base *train.Checkpoint, unit,
-	segment uint32) (w *engine.Work, err error) {
+func (x *Engine) execute(ctx context.Context, name terms.Checkpoint, unit, segment uint32) (w *engine.Work, err error) {
+	base, err := x.Base(name)
+	if err != nil {
+		return nil, err
+	}
 	task := x.Task().Of(unit)
 	var roots []map[string]canon.Digest // of values that were exchanged, by step
 	names := train.StateNames(task.Step)
@@ -97,11 +96,7 @@ func (x *Engine) alone(ctx context.Context, name terms.Checkpoint, unit uint32) 
 		return nil, err
 	}
 	x.has.Put(place{name.Round, unit}, v)
-	base, err := x.Base(name)
-	if err != nil {
-		return nil, err
-	}
-	w, err := x.execute(ctx, name, base, unit, 0)
+	w, err := x.execute(ctx, name, unit, 0)
 	if err != nil {
 		return nil, err
 	}

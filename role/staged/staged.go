@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -152,12 +151,21 @@ func (x *Engine) stage(unit uint32) (stage int, replica uint32) {
 
 // received gives an execution what its stage has received, which Start has brought to memory.
 func (x *Engine) received(round, unit, step uint32) (map[string]*tensor.Tensor, error) {
+	v, err := x.held(round, unit)
+	if err != nil {
+		return nil, err
+	}
+	stage, _ := x.stage(unit)
+	return v.inputs(x.plan, stage, step)
+}
+
+// held are the values that a unit has exchanged, which are in memory.
+func (x *Engine) held(round, unit uint32) (*values, error) {
 	v, ok := x.has.Get(place{round, unit})
 	if !ok {
 		return nil, fmt.Errorf("staged: what unit %d of round %d has received is not held", unit, round)
 	}
-	stage, _ := x.stage(unit)
-	return v.inputs(x.plan, stage, step)
+	return v, nil
 }
 
 // Train implements party.Compute. A unit that is committed, and whose result is lost, is computed by all stages here.
@@ -265,9 +273,6 @@ func weights(x *Engine, base *train.Checkpoint) map[string]*tensor.Tensor {
 	return all
 }
 
-// largeStage is from how many bytes of parameters on the collector runs after the last step of a unit.
-const largeStage = 16 << 20
-
 // together computes the steps of a unit. Of its last state it keeps the parameters alone, in the order of the job.
 func together(x *Engine, u *pipeline.Unit, a Attempt, base *train.Checkpoint) (*train.Result, error) {
 	done, err := u.Run(weights(x, base))
@@ -283,9 +288,8 @@ func together(x *Engine, u *pipeline.Unit, a Attempt, base *train.Checkpoint) (*
 			}
 		}
 	}
-	if done = nil; size >= largeStage { // moments and values go before the update is made
-		runtime.GC()
-	}
+	done = nil
+	tensor.Dropped(size) // moments and values go before the update is made
 	return r, nil
 }
 
