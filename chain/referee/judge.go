@@ -11,6 +11,7 @@ import (
 	"github.com/starling-network/starling/chain/referee/evidence"
 	"github.com/starling-network/starling/chain/referee/question"
 	"github.com/starling-network/starling/compute/data"
+	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/recompute"
 	"github.com/starling-network/starling/compute/tensor"
@@ -110,15 +111,19 @@ func held(r *Referee) int {
 	return len(r.names)
 }
 
-// startRoot is the root of the first inner state: the parameters of the checkpoint, the answers that are given, and the
-// moments, zero if there are none; of a replica, also its carried difference from the parameters.
+// startRoot is the root of the first inner state: the parameters of the checkpoint, which they were before earlier
+// updates, too, the answers that are given, and the moments, zero if there are none; of a replica, also its carried difference from the parameters.
 func startRoot(step *program.Program, params, moments, left, answers []canon.Digest) canon.Digest {
 	roots := slices.Concat(params, moments)
 	if moments == nil {
-		shapes := step.InputShapes()
+		shapes, names := step.InputShapes(), train.Params(step)
 		for _, name := range train.Moments(step) {
 			if parts.IsGiven(name) {
 				roots, answers = append(roots, answers[0]), answers[1:]
+				continue
+			}
+			if _, of, ok := optimizer.EarlierOf(name); ok {
+				roots = append(roots, params[slices.Index(names, of)])
 				continue
 			}
 			roots = append(roots, zeroRoot(shapes[name]))

@@ -75,7 +75,16 @@ type Task struct {
 // the optimizer remembers of each trained tensor, of AdamW "m/<name>" for each, then for each "v/<name>"; with a
 // proximal term "b/<name>". Outputs: all trained p/, then what is remembered of them after the step; "grad_norm", the
 // norm of all gradients before clipping to min(1, MaxGradNorm/(grad_norm+1e-6)); "loss" before the step.
-func (t Task) TrainStep(o optimizer.Optimizer) (*program.Program, error) {
+func (t Task) TrainStep(o optimizer.Optimizer) (*program.Program, error) { return t.LateStep(o, nil) }
+
+// Late is how a stage that does not wait for the others trains a tensor: from gradients of its weights before the last
+// Steps updates, which are clipped by the norm of those of the stage.
+type Late struct{ Steps, Stage int }
+
+// LateStep is TrainStep for stages that do not wait for each other: late says how each trained tensor is trained, by
+// name; nil: all at once. The forward and the backward read tensors that are k steps late as "h/k/<name>". The step
+// outputs "h/1/<name>" up to that, each the value of the one before.
+func (t Task) LateStep(o optimizer.Optimizer, late map[string]Late) (*program.Program, error) {
 	if err := o.Check(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrStep, err)
 	}
@@ -88,6 +97,7 @@ func (t Task) TrainStep(o optimizer.Optimizer) (*program.Program, error) {
 			nodes = append(nodes, graph.Parameter(g, name, shapes.Make(dtypes.Float32)))
 		}
 		w, params := t.inputs(g)
+		read := t.earlier(g, w, params, late)
 		if t.draws || t.dropout+t.hidden > 0 {
 			w.Dice = &record.Dice{Key: graph.Parameter(g, Dice, shapes.Make(dtypes.Int64, 3))}
 		}
@@ -100,7 +110,7 @@ func (t Task) TrainStep(o optimizer.Optimizer) (*program.Program, error) {
 		case t.prepare != nil:
 			batch = t.prepare(w, batch)
 		}
-		sums, partial := t.gradients(w, params, batch)
+		sums, partial := t.gradients(w, read, batch)
 		added = len(partial)
 		return slices.Concat(nodes, params, sums, passed, partial)
 	})
@@ -114,7 +124,8 @@ func (t Task) TrainStep(o optimizer.Optimizer) (*program.Program, error) {
 	}
 	trained := make([]optimizer.Tensor, n)
 	for i, named := range t.Trained {
-		trained[i] = optimizer.Tensor{Name: named.Name, Shape: named.Shape}
+		trained[i] = optimizer.Tensor{Name: named.Name, Shape: named.Shape, Stage: late[named.Name].Stage}
+		keepEarlier(b, trained[i], values[3+i], late[named.Name].Steps)
 	}
 	if err := optimizer.Append(b, o, trained, values[3:3+n], values[3+n:3+2*n], values[0], values[1],
 		values[2]); err != nil {
@@ -126,6 +137,28 @@ func (t Task) TrainStep(o optimizer.Optimizer) (*program.Program, error) {
 		return nil, err
 	}
 	return reorder.Soon(p, early).Simplify(), nil
+}
+
+// earlier makes a model read the tensors that are late, and lists what it reads of the trained ones.
+func (t Task) earlier(g *graph.Graph, w weights, params []*graph.Node, late map[string]Late) []*graph.Node {
+	read := slices.Clone(params)
+	for i, named := range t.Trained {
+		if k := late[named.Name].Steps; k > 0 {
+			read[i] = graph.Parameter(g, optimizer.EarlierName(k, named.Name), params[i].Shape())
+			w.Nodes[named.Name] = read[i]
+		}
+	}
+	return read
+}
+
+// keepEarlier outputs the values of a tensor before the last updates, up to a number of them.
+func keepEarlier(b *program.Builder, t optimizer.Tensor, now program.Value, steps int) {
+	for k := 1; k <= steps; k++ {
+		b.Output(optimizer.EarlierName(k, t.Name), now)
+		if k < steps {
+			now = b.Input(optimizer.EarlierName(k, t.Name), t.Shape)
+		}
+	}
 }
 
 // gradients returns the gradients and the loss, and what they are the sums of: the sums up to each

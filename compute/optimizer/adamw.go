@@ -8,9 +8,14 @@ import (
 )
 
 // AdamW holds the constants of the optimizer (Loshchilov and Hutter 2019). Of all but the first three see Common.
+//
+// With Nesterov the step is that of NAdam (Dozat 2016) of a constant momentum: the first moment is taken one step ahead,
+// beta1*m/(1-beta1^(t+1)) + (1-beta1)*g/(1-beta1^t). It corrects gradients that are late (Ajanthan et al. 2025, arXiv
+// 2505.01099, section 3), in which the share 1-beta1 of a late gradient is the discount of their equation 10.
 type AdamW struct {
 	Beta1, Beta2, Eps, WeightDecay, MaxGradNorm float64
 
+	Nesterov bool
 	DecayAll bool
 	Proximal float64
 	Storage  Storage
@@ -46,6 +51,19 @@ func (o AdamW) next(s *Step, t Tensor, p, g, scale program.Value, before map[str
 	map[string]program.Value) {
 	m := s.keep(s.b.Moment(program.AdamM, before[First], g, scale, float32(o.Beta1)))
 	v := s.keep(s.b.Moment(program.AdamV, before[Second], g, scale, float32(o.Beta2)))
-	p = s.keep(s.b.AdamP(p, m, v, s.LR, s.C1, s.C2, float32(o.Eps), float32(o.common().decay(t))))
+	toward, c1 := m, s.C1
+	if o.Nesterov {
+		toward, c1 = o.ahead(s, m, g, scale), s.scalar(1)
+	}
+	p = s.keep(s.b.AdamP(p, toward, v, s.LR, c1, s.C2, float32(o.Eps), float32(o.common().decay(t))))
 	return p, map[string]program.Value{First: m, Second: v}
+}
+
+// ahead is the first moment one step ahead, without bias. C1 is 1/(1-beta1^t), so beta1^t is 1 - 1/C1.
+func (o AdamW) ahead(s *Step, m, g, scale program.Value) program.Value {
+	one, beta := s.scalar(1), s.scalar(o.Beta1)
+	power := s.apply(program.Sub, one, s.apply(program.Div, one, s.C1))
+	next := s.apply(program.Div, beta, s.apply(program.Sub, one, s.apply(program.Mul, beta, power)))
+	now := s.apply(program.Mul, s.apply(program.Mul, s.apply(program.Sub, one, beta), s.C1), scale)
+	return s.apply(program.Add, s.times(m, next), s.times(g, now))
 }

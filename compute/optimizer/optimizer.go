@@ -8,6 +8,9 @@ package optimizer
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
@@ -22,6 +25,7 @@ const (
 	Rows    = "r/" // the second moment of rows, of Adafactor
 	Columns = "s/" // the second moment of columns
 	Begin   = "b/"
+	Earlier = "h/" // "h/<k>/<name>" is the tensor before the last k updates
 
 	Gradient = "g/" // of an optimizer alone
 )
@@ -32,10 +36,24 @@ var memories = []string{First, Second, Rows, Columns}
 // ErrInvalid is wrapped by errors about constants that an optimizer cannot have.
 var ErrInvalid = errors.New("optimizer: invalid constant")
 
+// EarlierName is the name of a tensor before its last k updates, as an input and output of programs.
+func EarlierName(k int, name string) string { return fmt.Sprintf("%s%d/%s", Earlier, k, name) }
+
+// EarlierOf is the number of updates and the tensor that such a name has; false: it is none.
+func EarlierOf(input string) (k int, name string, ok bool) {
+	rest, is := strings.CutPrefix(input, Earlier)
+	number, name, cut := strings.Cut(rest, "/")
+	k, err := strconv.Atoi(number)
+	return k, name, is && cut && err == nil && k > 0 && EarlierName(k, name) == input
+}
+
 // Tensor is a trained tensor.
 type Tensor struct {
 	Name  string
 	Shape tensor.Shape
+	// Stage is the part of the model that the tensor belongs to, from 0. The norm of gradients is that of a stage, and
+	// "grad_norm" that of the last one.
+	Stage int
 }
 
 // An Optimizer is one of AdamW, SGD, Lion and Adafactor.
@@ -140,9 +158,18 @@ func (s *Step) moved(p, step program.Value) program.Value {
 	return s.apply(program.Sub, p, s.times(step, s.LR))
 }
 
-// Append declares what the optimizer remembers, clips the gradients, and outputs the updated tensors, what is
-// remembered of them and "grad_norm", the Euclidean norm of all gradients before they are clipped. lr, c1 and c2 are
-// scalars.
+// stagesOf are those of some tensors, in ascending order.
+func stagesOf(trained []Tensor) (list []int) {
+	for _, t := range trained {
+		list = append(list, t.Stage)
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// Append declares what the optimizer remembers, clips the gradients of each stage, and outputs the updated tensors, what
+// is remembered of them and "grad_norm", the Euclidean norm of all gradients of the last stage before they are clipped.
+// lr, c1 and c2 are scalars.
 func Append(b *program.Builder, o Optimizer, trained []Tensor, params, grads []program.Value,
 	lr, c1, c2 program.Value) error {
 	s := &Step{b: b, LR: lr, C1: c1, C2: c2}
@@ -167,8 +194,18 @@ func Append(b *program.Builder, o Optimizer, trained []Tensor, params, grads []p
 	if c.Proximal > 0 {
 		s.pull(c.Proximal, trained, params, grads)
 	}
-	norm := s.norm(grads)
-	scale := s.clip(c.MaxGradNorm, norm)
+	var norm program.Value
+	scales := map[int]program.Value{}
+	for _, stage := range stagesOf(trained) {
+		var own []program.Value
+		for i, t := range trained {
+			if t.Stage == stage {
+				own = append(own, grads[i])
+			}
+		}
+		norm = s.norm(own)
+		scales[stage] = s.clip(c.MaxGradNorm, norm)
+	}
 	for i, t := range trained {
 		before, shapes := map[string]program.Value{}, o.remembers(t)
 		for _, prefix := range memories {
@@ -176,7 +213,7 @@ func Append(b *program.Builder, o Optimizer, trained []Tensor, params, grads []p
 				before[prefix] = s.restored(c.Storage, prefix, shape, parts[i][prefix])
 			}
 		}
-		p, after := o.next(s, t, params[i], grads[i], scale, before)
+		p, after := o.next(s, t, params[i], grads[i], scales[t.Stage], before)
 		params[i] = p
 		for _, prefix := range memories {
 			if v, ok := after[prefix]; ok {

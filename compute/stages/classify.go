@@ -110,6 +110,9 @@ func (c *classified) inputs() error {
 			continue
 		}
 		prefix, rest, ok := strings.Cut(in.Name, "/")
+		if _, of, earlier := optimizer.EarlierOf(in.Name); earlier {
+			prefix, rest = strings.TrimSuffix(optimizer.Param, "/"), of
+		}
 		if !ok || !slices.Contains([]string{optimizer.Param, optimizer.First, optimizer.Second, optimizer.Rows,
 			optimizer.Columns, optimizer.Begin}, prefix+"/") {
 			return fmt.Errorf("%w: it reads %q", ErrCut, in.Name)

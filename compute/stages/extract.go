@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/stages/order"
 	"github.com/starling-network/starling/compute/train/parts"
@@ -39,7 +40,7 @@ func (pl *placed) extract() *Plan {
 			if made != (pl.class[o.Value] > weight) {
 				continue
 			}
-			p := x.maker(o.Value)
+			p := x.maker(o)
 			x.need(p, o.Value)
 			p.made = append(p.made, o)
 		}
@@ -66,9 +67,16 @@ func (x *extraction) at(stage int, t order.Task) *piece {
 	return p
 }
 
-// maker is the piece that makes an output of the step: of a weight that the step leaves as it is, the last of its
-// stage.
-func (x *extraction) maker(v int32) *piece {
+// maker is the piece that makes an output of the step: of a value of a weight before an update, the piece that updates
+// it; of a weight that the step leaves as it is, the last of its stage.
+func (x *extraction) maker(o program.Output) *piece {
+	v := o.Value
+	if _, of, ok := optimizer.EarlierOf(o.Name); ok {
+		i := slices.IndexFunc(x.p.Outputs, func(u program.Output) bool { return u.Name == optimizer.Param+of })
+		if i >= 0 {
+			v = x.p.Outputs[i].Value
+		}
+	}
 	if x.class[v] > weight {
 		return x.at(x.home[v], x.tasks[v])
 	}

@@ -56,6 +56,7 @@ type Piece struct {
 // Stage is what one stage holds and computes.
 type Stage struct {
 	State  []string // inputs of the step that the stage alone holds, in their order: parameters and moments
+	Late   int      // updates by which the weights are older that its forwards and backwards read, see Plan.Late
 	Pieces []Piece  // in an order in which they can be computed one after the other
 	// All of them as one program: what a verifier executes again, and a dispute is about. Values of other stages are
 	// inputs under the prefix parts.Received. All values that it exchanges with others in a step are a part of the state
@@ -164,8 +165,17 @@ func Cut(p *program.Program, before []int) (*Plan, error) {
 			return nil, fmt.Errorf("%w: stage %d has nothing to compute", ErrCut, s)
 		}
 	}
-	if err := order.Check(plan.Tasks(), order.Ordered(plan.Tasks(), plan.Micro), plan.Waits()); err != nil {
+	if err := plan.checkLate(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCut, err)
+	}
+	if err := order.Check(plan.Tasks(), plan.Orders(), plan.Waits()); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrCut, err)
+	}
+	if late := plan.Late(); late > 0 {
+		if _, err := plan.Timed(uint32(late)+2, func(order.Place) float64 { return 0 },
+			func(_, _ order.Place) float64 { return 0 }); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrCut, err)
+		}
 	}
 	return plan, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/cpu"
+	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/stages"
 	"github.com/starling-network/starling/compute/tensor"
@@ -147,9 +148,12 @@ func (t *Task) AllFrozenRoots() []canon.Digest {
 func begun(names []string, shapes map[string]tensor.Shape, moments, answers []*tensor.Tensor, own bool,
 	in map[string]*tensor.Tensor) {
 	for i, n := range names {
+		_, of, earlier := optimizer.EarlierOf(n)
 		switch {
 		case parts.IsGiven(n):
 			in[n], answers = answers[0].Clone(), answers[1:]
+		case earlier:
+			in[n] = in[Param+of].Clone()
 		case moments == nil:
 			in[n] = tensor.New(shapes[n])
 		default:

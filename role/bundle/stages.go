@@ -8,7 +8,6 @@ import (
 	"github.com/starling-network/starling/compute/lower"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/stages"
-	"github.com/starling-network/starling/compute/stages/order"
 	"github.com/starling-network/starling/compute/stages/pass"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
@@ -52,7 +51,7 @@ func StagesMemory(s *train.Spec, step *program.Program, threads int) (m StageMem
 		return m, err
 	}
 	c, _ := codec.ByName(s.Exchange.Codec) // of a checked specification
-	orders, replicas := order.Ordered(plan.Tasks(), plan.Micro), int64(s.Units/s.Pipeline.Stages())
+	orders, replicas := plan.Orders(), int64(s.Units/s.Pipeline.Stages())
 	for k, st := range plan.Stages {
 		var params, update, largest, held int64
 		for i, shape := range Parameters(step) {

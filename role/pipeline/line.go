@@ -67,24 +67,33 @@ type Sealed struct {
 	Roots []canon.Digest
 }
 
-// line is a pass.Wire that signs what it sends, checks what it receives, and keeps what both have signed.
+// line is a pass.Wire that signs what it sends, checks what it receives, and keeps what both have signed. A link is in
+// a step of its own: stages that do not wait for each other between steps exchange frames of several steps.
 type line struct {
 	*Replica
 	stage   int
 	sign    func(statement []byte) []byte
 	moves   Transport
 	keep    func(from int, f pass.Frame) error
-	links   map[[2]int]*Exchange        // of the step under way, by sender and receiver
-	frames  map[[2]int]int              // of a link in a step
-	waiting map[order.Place]*pass.Frame // frames that came before they were asked for
-	words   map[int][]handover.Voucher  // of receivers, that came between frames
-	roots   map[int32]canon.Digest      // of all values exchanged in the step
+	links   map[[2]int]*Exchange  // under way, by sender and receiver
+	full    map[[2]int][]Exchange // all of whose frames were exchanged, up to the step that ended last
+	frames  map[[2]int]int        // of a link in a step
+	waiting map[awaited]*pass.Frame
+	words   map[int][]handover.Voucher        // of receivers, that came between frames
+	roots   map[uint32]map[int32]canon.Digest // of all values exchanged in steps that have not ended
+}
+
+// awaited names a frame that came before it was asked for.
+type awaited struct {
+	step uint32
+	order.Place
 }
 
 func newLine(r *Replica, stage int, sign func([]byte) []byte, t Transport,
 	keep func(from int, f pass.Frame) error) *line {
 	l := &line{Replica: r, stage: stage, sign: sign, moves: t, keep: keep, links: map[[2]int]*Exchange{},
-		frames: map[[2]int]int{}, waiting: map[order.Place]*pass.Frame{}, words: map[int][]handover.Voucher{}}
+		full: map[[2]int][]Exchange{}, frames: map[[2]int]int{}, waiting: map[awaited]*pass.Frame{},
+		words: map[int][]handover.Voucher{}, roots: map[uint32]map[int32]canon.Digest{}}
 	seen := map[string]bool{}
 	for _, t := range r.Plan.Transfers {
 		key := [2]int{t.From, t.To}
@@ -99,11 +108,17 @@ func newLine(r *Replica, stage int, sign func([]byte) []byte, t Transport,
 	return l
 }
 
-// begin prepares a step.
-func (l *line) begin(step uint32) {
-	l.roots = map[int32]canon.Digest{}
-	for _, x := range l.links {
-		*x = Exchange{Step: step, From: x.From, To: x.To, Before: x.Head(), Sent: x.Sent, Taken: x.Taken}
+// next is the exchange of the step after one, of which no frame was exchanged yet.
+func (x *Exchange) next() Exchange {
+	return Exchange{Step: x.Step + 1, From: x.From, To: x.To, Before: x.Head(), Sent: x.Sent, Taken: x.Taken}
+}
+
+// turn begins the next step of a link, if all frames of a step were exchanged.
+func (l *line) turn(x *Exchange) {
+	key := [2]int{x.From, x.To}
+	if len(x.Frames) == l.frames[key] {
+		l.full[key] = append(l.full[key], *x)
+		*x = x.next()
 	}
 }
 
@@ -119,8 +134,11 @@ func (x *Exchange) Head() handover.Head {
 // add adds a frame to a link.
 func (l *line) add(x *Exchange, f pass.Frame) handover.Head {
 	roots := train.Roots(f.Values)
+	if l.roots[f.Step] == nil {
+		l.roots[f.Step] = map[int32]canon.Digest{}
+	}
 	for i, t := range l.Plan.Frame(x.From, x.To, f.Task) {
-		l.roots[t.Value] = roots[i]
+		l.roots[f.Step][t.Value] = roots[i]
 	}
 	x.Frames = append(x.Frames, Sealed{f.Task, roots})
 	return x.Head()
@@ -131,7 +149,9 @@ func (l *line) Send(to int, f pass.Frame) error {
 	x := l.links[[2]int{l.stage, to}]
 	h := l.add(x, f)
 	x.Sent = l.word(l.stage, to, h, handover.Sender)
-	return l.moves.Send(to, Message{Frame: &f, Voucher: x.Sent})
+	word := x.Sent
+	l.turn(x)
+	return l.moves.Send(to, Message{Frame: &f, Voucher: word})
 }
 
 // word signs a head.
@@ -141,7 +161,7 @@ func (l *line) word(from, to int, h handover.Head, by handover.Side) handover.Vo
 
 // Receive implements pass.Wire.
 func (l *line) Receive(from int, step uint32, t order.Task) (pass.Frame, error) {
-	at := order.Place{Stage: from, Task: t}
+	at := awaited{step, order.Place{Stage: from, Task: t}}
 	for l.waiting[at] == nil {
 		if err := l.next(from, step); err != nil {
 			return pass.Frame{}, err
@@ -152,7 +172,7 @@ func (l *line) Receive(from int, step uint32, t order.Task) (pass.Frame, error) 
 	return *f, nil
 }
 
-// next takes in the next message of a stage.
+// next takes in the next message of a stage, while something of a step is waited for.
 func (l *line) next(from int, step uint32) error {
 	m, err := l.moves.Receive(from)
 	if err != nil {
@@ -165,38 +185,51 @@ func (l *line) next(from int, step uint32) error {
 		l.words[from] = append(l.words[from], m.Voucher)
 		return nil
 	}
-	if m.Frame.Step < step { // of a holder that has begun a step again, as all that follows
+	x := l.links[[2]int{from, l.stage}]
+	if x == nil {
+		return fmt.Errorf("%w: stage %d has no link to stage %d", ErrNeighbour, from, l.stage)
+	}
+	if m.Frame.Step < x.Step { // of a holder that has begun a step again, as all that follows
 		return nil
 	}
-	if err := pass.CheckFrame(l.Plan, from, l.stage, step, m.Frame.Task, *m.Frame); err != nil {
+	if err := pass.CheckFrame(l.Plan, from, l.stage, x.Step, m.Frame.Task, *m.Frame); err != nil {
 		return err
 	}
+	if ahead := step + 2*uint32(l.Plan.Late()) + 1; m.Frame.Step > ahead {
+		return fmt.Errorf("%w: stage %d sends values of step %d in step %d", ErrNeighbour, from, m.Frame.Step, step)
+	}
+	return l.take(x, m)
+}
+
+// take takes in a frame of the step that its link is in.
+func (l *line) take(x *Exchange, m Message) error {
 	for _, v := range m.Frame.Values {
 		v.Canonicalize()
 	}
-	x := l.links[[2]int{from, l.stage}]
 	if i := slices.IndexFunc(x.Frames, func(s Sealed) bool { return s.Task == m.Frame.Task }); i >= 0 {
 		if !slices.Equal(x.Frames[i].Roots, train.Roots(m.Frame.Values)) {
-			return fmt.Errorf("%w: stage %d sends other values of %v of step %d", ErrNeighbour, from, m.Frame.Task, step)
+			return fmt.Errorf("%w: stage %d sends other values of %v of step %d", ErrNeighbour, x.From, m.Frame.Task, x.Step)
 		}
 		return nil
 	}
 	h := l.add(x, *m.Frame)
-	if err := l.verify(from, l.stage, h, m.Voucher, handover.Sender); err != nil {
+	if err := l.verify(x.From, l.stage, h, m.Voucher, handover.Sender); err != nil {
 		return err
 	}
 	x.Sent = m.Voucher
 	if l.keep != nil {
-		if err := l.keep(from, *m.Frame); err != nil {
+		if err := l.keep(x.From, *m.Frame); err != nil {
 			return err
 		}
 	}
-	l.waiting[order.Place{Stage: from, Task: m.Frame.Task}] = m.Frame
-	if len(x.Frames) < l.frames[[2]int{from, l.stage}] {
+	l.waiting[awaited{x.Step, order.Place{Stage: x.From, Task: m.Frame.Task}}] = m.Frame
+	if len(x.Frames) < l.frames[[2]int{x.From, l.stage}] {
 		return nil
 	}
-	x.Taken = l.word(from, l.stage, h, handover.Receiver)
-	return l.moves.Send(from, Message{Voucher: x.Taken})
+	x.Taken = l.word(x.From, l.stage, h, handover.Receiver)
+	word, from := x.Taken, x.From
+	l.turn(x)
+	return l.moves.Send(from, Message{Voucher: word})
 }
 
 // verify checks the word of a neighbour.
@@ -211,8 +244,9 @@ func (l *line) verify(from, to int, h handover.Head, v handover.Voucher, by hand
 	return nil
 }
 
-// taken waits for the word of a receiver about the frames of a step.
-func (l *line) taken(x *Exchange, step uint32) error {
+// taken waits for the word of a receiver about the frames of a step. A word about a later step is one about this, too:
+// it is verified with that step.
+func (l *line) taken(x *Exchange) error {
 	for {
 		words := l.words[x.To]
 		for len(words) > 0 && words[0].Head.Frames <= x.Before.Frames { // of a step that the receiver began again
@@ -222,29 +256,36 @@ func (l *line) taken(x *Exchange, step uint32) error {
 		if len(words) > 0 {
 			break
 		}
-		if err := l.next(x.To, step); err != nil {
+		if err := l.next(x.To, x.Step); err != nil {
 			return err
 		}
 	}
+	if last := l.links[[2]int{x.From, x.To}].Before.Frames; l.words[x.To][0].Head.Frames > x.Head().Frames &&
+		l.words[x.To][0].Head.Frames <= last {
+		return nil
+	}
 	x.Taken, l.words[x.To] = l.words[x.To][0], l.words[x.To][1:]
+	l.links[[2]int{x.From, x.To}].Taken = x.Taken
 	return l.verify(l.stage, x.To, x.Head(), x.Taken, handover.Receiver)
 }
 
-// end waits until the receivers of all frames of a step have signed them, and returns what was exchanged.
-func (l *line) end(step uint32) ([]Exchange, error) {
+// end waits until the receivers of all frames of a step have signed them, and returns what was exchanged. Steps end in
+// order.
+func (l *line) end() ([]Exchange, error) {
 	var all []Exchange
 	for s := range l.Plan.Stages {
 		for _, key := range [][2]int{{l.stage, s}, {s, l.stage}} {
-			x := l.links[key]
-			if x == nil {
+			if l.links[key] == nil {
 				continue
 			}
+			x := l.full[key][0]
+			l.full[key] = l.full[key][1:]
 			if key[0] == l.stage {
-				if err := l.taken(x, step); err != nil {
+				if err := l.taken(&x); err != nil {
 					return nil, err
 				}
 			}
-			all = append(all, *x)
+			all = append(all, x)
 		}
 	}
 	return all, nil

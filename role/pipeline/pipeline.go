@@ -13,6 +13,7 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/stages/pass"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
@@ -58,6 +59,9 @@ func (u *Unit) Begin(weights map[string]*tensor.Tensor) (state []*tensor.Tensor,
 		w, weight := strings.CutPrefix(n, parts.Param)
 		if !weight {
 			w, weight = strings.CutPrefix(n, parts.Anchor)
+		}
+		if !weight {
+			_, w, weight = optimizer.EarlierOf(n)
 		}
 		switch {
 		case !weight:
@@ -109,7 +113,7 @@ func (u *Unit) Resume(segments []canon.Digest, state []*tensor.Tensor, heads []E
 	l := newLine(u.Replica, u.Stage, u.Sign, u.Moves, u.Keep)
 	for _, x := range heads {
 		if own := l.links[[2]int{x.From, x.To}]; own != nil {
-			*own = x
+			*own = x.next()
 		}
 		if x.To == u.Stage { // a neighbour may still wait for it
 			if err := u.Moves.Send(x.From, Message{Voucher: x.Taken}); err != nil {
@@ -121,29 +125,36 @@ func (u *Unit) Resume(segments []canon.Digest, state []*tensor.Tensor, heads []E
 	return u.steps(st, l, &Result{Segments: segments, Losses: make([]float32, done), Norms: make([]float32, done)})
 }
 
-// steps computes the steps that are left.
+// steps computes the steps that are left. Where stages do not wait for each other between steps, the words of receivers
+// about a step are waited for as many steps later as the first stage is late.
 func (u *Unit) steps(st *pass.Stage, l *line, r *Result) (*Result, error) {
 	u.line = l
-	for step := uint32(len(r.Segments)) - 1; step < u.Spec.StepsOf(u.Number); step++ {
-		in, err := u.Inputs(step)
-		if err != nil {
-			return nil, err
+	first, late := uint32(len(r.Segments))-1, uint32(u.Plan.Late())
+	n := u.Spec.StepsOf(u.Number) - first
+	exchanged := func() error {
+		all, err := l.end()
+		if err == nil && u.Exchanged != nil {
+			u.Exchanged(all)
 		}
-		l.begin(step)
-		told, err := st.Step(step, in, l)
-		if err != nil {
-			return nil, err
-		}
-		exchanged, err := l.end(step)
-		if err != nil {
-			return nil, err
-		}
-		if u.Exchanged != nil {
-			u.Exchanged(exchanged)
-		}
-		r.Segments = append(r.Segments, u.root(step+1, st, l.roots))
+		return err
+	}
+	err := st.Steps(first, n, u.Inputs, func(step uint32, told map[string]*tensor.Tensor) error {
+		r.Segments = append(r.Segments, u.root(step+1, st, l.roots[step]))
 		r.Losses = append(r.Losses, parts.Value(told["loss"]))
 		r.Norms = append(r.Norms, parts.Value(told["grad_norm"]))
+		delete(l.roots, step)
+		if step < first+late {
+			return nil
+		}
+		return exchanged()
+	}, l)
+	if err != nil {
+		return nil, err
+	}
+	for range min(late, n) {
+		if err := exchanged(); err != nil {
+			return nil, err
+		}
 	}
 	r.End = st.State()
 	return r, nil

@@ -11,44 +11,42 @@ import (
 // signed: what is asked when a unit is late. An honest holder that has shown what it signed is not among them.
 func (r *Replica) Stalled(steps uint32, progress func(from, to int) handover.Progress) []uint32 {
 	waits := r.Plan.Waits()
-	type frame struct {
-		task  order.Task // that makes it
-		place int        // of the task in the order of its stage
-	}
-	sent := map[[2]int][]frame{} // of a step, by link, in their order
+	sent := map[[2]int][]order.InStep{} // all frames of a link, in their order
 	var links []handover.Link
+	tasks := make([][]order.InStep, len(r.Plan.Stages))
 	for s := range r.Plan.Stages {
-		for place, t := range r.Orders[s] {
+		tasks[s] = r.Plan.Continued(s, r.Orders[s], steps)
+		for _, t := range tasks[s] {
 			for to := range r.Plan.Stages {
 				key := [2]int{s, to}
-				if len(r.Plan.Frame(s, to, t)) > 0 {
+				if len(r.Plan.Frame(s, to, t.Task)) > 0 {
 					if len(sent[key]) == 0 {
 						links = append(links, r.Link(s, to))
 					}
-					sent[key] = append(sent[key], frame{t, place})
+					sent[key] = append(sent[key], t)
 				}
 			}
 		}
 	}
 	of := func(l handover.Link) [2]int { return [2]int{int(l.From), int(l.To)} }
 	// need is the number of frames of in that the tasks up to the one which makes a frame of out wait for.
-	need := func(out handover.Link, frames uint64, in handover.Link) uint64 {
-		own, each := sent[of(out)], sent[of(in)]
-		step, k := (frames-1)/uint64(len(own)), int((frames-1)%uint64(len(own)))
-		taken := step * uint64(len(each))
-		for _, t := range r.Orders[out.From][:own[k].place+1] {
-			for _, at := range waits[out.From][t] {
-				if at.Stage != int(in.From) {
-					continue
+	need := func(out handover.Link, frames uint64, in handover.Link) (taken uint64) {
+		last := sent[of(out)][frames-1]
+		for _, t := range tasks[out.From] {
+			for _, at := range waits[out.From][t.Task] {
+				if at.Stage == int(in.From) {
+					i := slices.Index(sent[of(in)], order.InStep{Step: t.Step, Task: at.Task})
+					taken = max(taken, uint64(i)+1)
 				}
-				i := slices.IndexFunc(each, func(f frame) bool { return f.task == at.Task })
-				taken = max(taken, step*uint64(len(each))+uint64(i)+1)
+			}
+			if t == last {
+				break
 			}
 		}
 		return taken
 	}
 	return handover.Stalled(links, func(l handover.Link) handover.Progress { return progress(int(l.From), int(l.To)) },
-		func(l handover.Link) uint64 { return uint64(len(sent[of(l)])) * uint64(steps) }, need)
+		func(l handover.Link) uint64 { return uint64(len(sent[of(l)])) }, need)
 }
 
 // Progress is how far a link of the stage is, as it knows: how many frames it has seen signed, and how many were taken.

@@ -111,7 +111,7 @@ const (
 // New makes an engine compute stages. The plan is that of its task.
 func New(x *Engine) *Engine {
 	x.plan = x.Task().Plan()
-	x.orders = order.Ordered(x.plan.Tasks(), x.plan.Micro)
+	x.orders = x.plan.Orders()
 	x.tries = map[place]int{}
 	x.has.Most, x.executed.Most = maxValues, maxExecuted
 	x.Task().Received = x.received

@@ -37,7 +37,7 @@ func OfStage(p *stages.Plan, stage int) []terms.Link {
 
 // Frames are the tasks of a step after which a frame is sent on a link, in their order.
 func Frames(p *stages.Plan, l terms.Link) (tasks []order.Task) {
-	for _, t := range order.Ordered(p.Tasks(), p.Micro)[l.From] {
+	for _, t := range p.Orders()[l.From] {
 		if len(p.Frame(int(l.From), int(l.To), t)) > 0 {
 			tasks = append(tasks, t)
 		}

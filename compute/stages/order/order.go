@@ -51,23 +51,25 @@ var (
 	ErrDeadlock = errors.New("order: stages wait for each other")
 )
 
-// Ordered is the order 1F1B (Narayanan et al. 2019, "PipeDream", without its asynchronous updates): a stage computes as
-// many forwards as there are stages after it, then one forward and one backward in turn, then the backwards that are
-// left, and then updates. Microbatches follow each other in order.
-func Ordered(tasks [][]Task, micro int) [][]Task {
+// of lists the tasks of a phase.
+func of(list []Task, p Phase) (some []Task) {
+	for _, t := range list {
+		if t.Phase == p {
+			some = append(some, t)
+		}
+	}
+	return some
+}
+
+// Ordered is the order 1F1B (Narayanan et al. 2019, "PipeDream"): a stage computes a number of forwards, ahead, then one
+// forward and one backward in turn, then the backwards that are left, and then updates. Microbatches follow each other
+// in order. Where stages wait for each other, ahead is the number of stages after it.
+func Ordered(tasks [][]Task, micro int, ahead []int) [][]Task {
 	all := make([][]Task, len(tasks))
 	for s, list := range tasks {
-		of := func(p Phase) (some []Task) {
-			for _, t := range list {
-				if t.Phase == p {
-					some = append(some, t)
-				}
-			}
-			return some
-		}
-		forward, backward := of(Forward), of(Backward)
-		ahead := min(micro, len(tasks)-1-s, len(forward))
-		own := slices.Concat(of(Weights), forward[:ahead])
+		forward, backward := of(list, Forward), of(list, Backward)
+		ahead := min(micro, ahead[s], len(forward))
+		own := slices.Concat(of(list, Weights), forward[:ahead])
 		for i := ahead; i < len(forward); i++ {
 			own = append(own, forward[i])
 			if k := i - ahead; k < len(backward) {
@@ -75,7 +77,7 @@ func Ordered(tasks [][]Task, micro int) [][]Task {
 			}
 		}
 		own = append(own, backward[min(len(backward), len(forward)-ahead):]...)
-		all[s] = append(own, of(Update)...)
+		all[s] = append(own, of(list, Update)...)
 	}
 	return all
 }

@@ -39,7 +39,7 @@ func none(_, _ order.Place) float64 { return 0 }
 func TestOrdered(t *testing.T) {
 	for _, c := range []struct{ n, k int }{{2, 1}, {2, 4}, {4, 4}, {4, 16}, {8, 3}, {8, 32}} {
 		tasks, waits := chain(c.n, c.k)
-		list := order.Ordered(tasks, c.k)
+		list := order.Ordered(tasks, c.k, after(len(tasks)))
 		if err := order.Check(tasks, list, waits); err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +60,7 @@ func TestOrdered(t *testing.T) {
 
 func TestOrdersThatDoNotEnd(t *testing.T) {
 	tasks, waits := chain(3, 4)
-	list := order.Ordered(tasks, 4)
+	list := order.Ordered(tasks, 4, after(len(tasks)))
 	swapped := slices.Clone(list)
 	swapped[0] = slices.Clone(list[0])
 	i, j := slices.Index(swapped[0], order.Task{Phase: order.Forward, Number: 1}),
@@ -85,4 +85,12 @@ func TestOrdersThatDoNotEnd(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// after is how many stages come after each of n.
+func after(n int) (list []int) {
+	for s := range n {
+		list = append(list, n-1-s)
+	}
+	return list
 }

@@ -5,12 +5,14 @@ package pass
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/cpu"
+	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/stages"
 	"github.com/starling-network/starling/compute/stages/order"
@@ -42,8 +44,18 @@ type Stage struct {
 	shapes map[string]tensor.Shape
 	state  map[string]*tensor.Tensor
 	pool   map[int][]*tensor.Tensor // tensors that no task needs any more, by bytes
-	taken  map[order.Place]bool     // tasks whose frames were received in the step
 	room   func(tensor.Shape) *tensor.Tensor
+}
+
+// step is a step that has begun and is not at its end.
+type step struct {
+	number uint32
+	lead   int // by how many steps it is ahead of the state
+	left   int // tasks
+	in     map[string]*tensor.Tensor
+	values map[string]*tensor.Tensor // that tasks keep, or have received
+	told   map[string]*tensor.Tensor
+	taken  map[order.Place]bool // tasks whose frames were received
 }
 
 // task is a piece in the order of the stage.
@@ -55,6 +67,7 @@ type task struct {
 	sends  []int          // stages to which it sends a frame
 	lets   []string       // values that no later task reads
 	over   []int          // by output: the input whose memory it takes; -1: it has its own
+	moves  map[int]int    // outputs that are inputs of the state under another name, by output: they are not computed
 }
 
 // New returns a stage of a plan with its state, which it owns from now on, in the order of stages.Stage.State. Its
@@ -79,18 +92,41 @@ func New(plan *stages.Plan, number int, tasks []order.Task, state []*tensor.Tens
 			return nil, fmt.Errorf("%w: stage %d has no task %v", order.ErrOrder, number, t)
 		}
 		p := &own.Pieces[i]
-		key := p.Program.Digest()
+		moves, computed := s.moves(p)
+		key := computed.Digest()
 		if compiled[key] == nil {
-			x, err := cpu.Compile(p.Program, threads)
+			x, err := cpu.Compile(computed, threads)
 			if err != nil {
 				return nil, err
 			}
 			compiled[key] = x
 		}
-		s.tasks = append(s.tasks, s.task(p, compiled[key], waits[t]))
+		made := s.task(p, compiled[key], waits[t])
+		made.moves = moves
+		s.tasks = append(s.tasks, made)
 	}
 	s.forget()
 	return s, s.check()
+}
+
+// moves are the outputs of a piece that are tensors of the state under another name, and its program without them.
+func (s *Stage) moves(p *stages.Piece) (moves map[int]int, computed *program.Program) {
+	inputs := map[int32]int{}
+	for i := range p.Program.Ops {
+		if p.Program.Ops[i].Kind == program.Input {
+			inputs[int32(i)] = len(inputs)
+		}
+	}
+	moves, computed = map[int]int{}, &program.Program{Numerics: p.Program.Numerics, Ops: p.Program.Ops}
+	for o, out := range p.Program.Outputs {
+		k, given := inputs[out.Value]
+		if given && s.state[p.Out[o]] != nil && s.state[p.In[k]] != nil && p.In[k] != p.Out[o] {
+			moves[o] = k
+			continue
+		}
+		computed.Outputs = append(computed.Outputs, out)
+	}
+	return moves, computed
 }
 
 // check reports a task that reads a part of the state after an earlier task has made its next value.
@@ -142,11 +178,24 @@ func (s *Stage) forget() {
 			if _, own := s.state[n]; !own {
 				t.over[o] = s.dying(t, o)
 			}
+			if s.moved(t, n) {
+				t.over[o] = -1
+			}
 			if k := t.over[o]; k >= 0 && !t.exec.Shares(fmt.Sprintf("i%d", k), fmt.Sprintf("o%d", o)) {
 				t.over[o] = -1
 			}
 		}
 	}
+}
+
+// moved reports whether a task gives a tensor of the state another name, or gives another one this name.
+func (s *Stage) moved(t *task, name string) bool {
+	for o, k := range t.moves {
+		if t.In[k] == name || t.Out[o] == name {
+			return true
+		}
+	}
+	return false
 }
 
 // dying is a kept input of a task, which no later task reads, that an output could replace; -1: there is none.
@@ -170,36 +219,71 @@ func (s *Stage) State() []*tensor.Tensor {
 
 // Step computes a step. in has the inputs of the step that are no state: tokens and scalars. It returns the outputs
 // that are no state: of the last stage "loss" and "grad_norm". After an error the stage is of no use.
-func (s *Stage) Step(step uint32, in map[string]*tensor.Tensor, w Wire) (map[string]*tensor.Tensor, error) {
-	values, told := map[string]*tensor.Tensor{}, map[string]*tensor.Tensor{}
-	s.taken = map[order.Place]bool{}
+func (s *Stage) Step(number uint32, in map[string]*tensor.Tensor, w Wire) (told map[string]*tensor.Tensor, err error) {
+	err = s.Steps(number, 1, func(uint32) (map[string]*tensor.Tensor, error) { return in, nil },
+		func(_ uint32, all map[string]*tensor.Tensor) error { told = all; return nil }, w)
+	return told, err
+}
+
+// Steps computes n steps from one on, as the plan continues them. inputs gives those of Step as a step begins, and end
+// is given its outputs when the state is that after it.
+func (s *Stage) Steps(first, n uint32, inputs func(step uint32) (map[string]*tensor.Tensor, error),
+	end func(step uint32, told map[string]*tensor.Tensor) error, w Wire) error {
+	begun, done, at := map[uint32]*step{}, first, map[order.Task]*task{}
+	var own []order.Task
 	for i := range s.tasks {
-		if err := s.run(&s.tasks[i], step, in, values, told, w); err != nil {
-			return nil, fmt.Errorf("stage %d, step %d, task %v: %w", s.number, step, s.tasks[i].Task, err)
+		own, at[s.tasks[i].Task] = append(own, s.tasks[i].Task), &s.tasks[i]
+	}
+	for _, next := range s.plan.Continued(s.number, own, n) {
+		number := first + next.Step
+		r := begun[number]
+		if r == nil {
+			in, err := inputs(number)
+			if err != nil {
+				return err
+			}
+			r = &step{number: number, left: len(own), in: in, values: map[string]*tensor.Tensor{},
+				told: map[string]*tensor.Tensor{}, taken: map[order.Place]bool{}}
+			begun[number] = r
+		}
+		r.lead = int(number - done)
+		if err := s.run(at[next.Task], r, w); err != nil {
+			return fmt.Errorf("stage %d, step %d, task %v: %w", s.number, number, next.Task, err)
+		}
+		if r.left--; r.left > 0 {
+			continue
+		}
+		delete(begun, number)
+		done++
+		if err := end(number, r.told); err != nil {
+			return err
 		}
 	}
-	return told, nil
+	return nil
 }
 
 // run computes a task.
-func (s *Stage) run(t *task, step uint32, in, values, told map[string]*tensor.Tensor, w Wire) error {
+func (s *Stage) run(t *task, r *step, w Wire) error {
 	for _, at := range t.waits {
-		if err := s.receive(at, step, values, w); err != nil {
+		if err := s.receive(at, r, w); err != nil {
 			return err
 		}
 	}
 	given, made := map[string]*tensor.Tensor{}, map[string]*tensor.Tensor{}
 	for i, n := range t.In {
-		x, err := s.input(n, in, values)
+		x, err := s.input(n, r)
 		if err != nil {
 			return err
 		}
 		given[fmt.Sprintf("i%d", i)] = x
 	}
 	for i := range t.Out {
+		if _, moves := t.moves[i]; moves {
+			continue
+		}
 		if k := t.over[i]; k >= 0 {
 			made[fmt.Sprintf("o%d", i)] = given[fmt.Sprintf("i%d", k)]
-			delete(values, t.In[k])
+			delete(r.values, t.In[k])
 			continue
 		}
 		made[fmt.Sprintf("o%d", i)] = s.take(t.shapes[i])
@@ -208,39 +292,62 @@ func (s *Stage) run(t *task, step uint32, in, values, told map[string]*tensor.Te
 		return err
 	}
 	t.exec.Release() // of all tasks but one
-	for i, n := range t.Out {
-		x := made[fmt.Sprintf("o%d", i)]
-		switch _, own := s.state[n]; {
-		case own && t.over[i] < 0:
-			s.give(s.state[n])
-			s.state[n] = x
-		case own:
-		case strings.HasPrefix(n, stages.Exchanged) || strings.HasPrefix(n, stages.Kept):
-			values[n] = x
-		default:
-			told[n] = x
-		}
-	}
+	s.settle(t, r, made)
 	for _, to := range t.sends {
-		if err := w.Send(to, s.frame(t.Task, step, to, values)); err != nil {
+		if err := w.Send(to, s.frame(t.Task, r.number, to, r.values)); err != nil {
 			return err
 		}
 	}
 	for _, n := range t.lets {
-		if x, ok := values[n]; ok {
+		if x, ok := r.values[n]; ok {
 			s.give(x)
-			delete(values, n)
+			delete(r.values, n)
 		}
 	}
 	return nil
 }
 
-// input is an input of a task.
-func (s *Stage) input(name string, in, values map[string]*tensor.Tensor) (*tensor.Tensor, error) {
-	if first, ok := strings.CutPrefix(name, stages.Rows); ok {
-		return rows(in["tokens"], first, s.plan.Micro)
+// settle takes what a task has made into the state and the values of its step.
+func (s *Stage) settle(t *task, r *step, made map[string]*tensor.Tensor) {
+	next := map[string]*tensor.Tensor{}
+	for i, n := range t.Out {
+		x := made[fmt.Sprintf("o%d", i)]
+		switch _, own := s.state[n]; {
+		case x == nil: // it moves
+			next[n] = s.state[t.In[t.moves[i]]]
+		case own && t.over[i] < 0:
+			next[n] = x
+		case own:
+		case strings.HasPrefix(n, stages.Exchanged) || strings.HasPrefix(n, stages.Kept):
+			r.values[n] = x
+		default:
+			r.told[n] = x
+		}
 	}
-	for _, from := range []map[string]*tensor.Tensor{s.state, values, in} {
+	kept := map[*tensor.Tensor]bool{}
+	for _, x := range next {
+		kept[x] = true
+	}
+	for _, n := range t.Out { // in an order that does not depend on the map
+		if x := s.state[n]; next[n] != nil && !kept[x] {
+			s.give(x)
+		}
+	}
+	maps.Copy(s.state, next)
+}
+
+// input is an input of a task. A step that is ahead of the state reads weights that are as many updates younger in the
+// state of now as it is ahead.
+func (s *Stage) input(name string, r *step) (*tensor.Tensor, error) {
+	if first, ok := strings.CutPrefix(name, stages.Rows); ok {
+		return rows(r.in["tokens"], first, s.plan.Micro)
+	}
+	if k, of, ok := optimizer.EarlierOf(name); ok && r.lead > 0 {
+		if name = optimizer.EarlierName(k-r.lead, of); k == r.lead {
+			name = optimizer.Param + of
+		}
+	}
+	for _, from := range []map[string]*tensor.Tensor{s.state, r.values, r.in} {
 		if x, ok := from[name]; ok {
 			return x, nil
 		}
@@ -273,20 +380,20 @@ func (s *Stage) frame(t order.Task, step uint32, to int, values map[string]*tens
 }
 
 // receive takes the frame of a task of another stage, unless an earlier task has taken it.
-func (s *Stage) receive(at order.Place, step uint32, values map[string]*tensor.Tensor, w Wire) error {
-	if s.taken[at] {
+func (s *Stage) receive(at order.Place, r *step, w Wire) error {
+	if r.taken[at] {
 		return nil
 	}
-	s.taken[at] = true
-	f, err := w.Receive(at.Stage, step, at.Task)
+	r.taken[at] = true
+	f, err := w.Receive(at.Stage, r.number, at.Task)
 	if err != nil {
 		return err
 	}
-	if err := CheckFrame(s.plan, at.Stage, s.number, step, at.Task, f); err != nil {
+	if err := CheckFrame(s.plan, at.Stage, s.number, r.number, at.Task, f); err != nil {
 		return err
 	}
 	for i, tr := range s.plan.Frame(at.Stage, s.number, at.Task) {
-		values[tr.Name()] = f.Values[i]
+		r.values[tr.Name()] = f.Values[i]
 	}
 	return nil
 }

@@ -91,6 +91,11 @@ func (j job) begin() map[string]*tensor.Tensor {
 			copy(x, w.F32())
 		}
 	}
+	for n := range state {
+		if _, of, ok := optimizer.EarlierOf(n); ok {
+			state[n] = state[parts.Param+of].Clone()
+		}
+	}
 	for n := range shapes { // of a proximal term
 		if n[:2] == parts.Anchor {
 			state[n] = weights[n[2:]].Clone()
@@ -190,7 +195,7 @@ func (j job) inStages(t testing.TB, plan *stages.Plan, steps uint32,
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	begin, state, losses := j.begin(), map[string]*tensor.Tensor{}, make([]float32, 2*steps)
-	errs, tasks := make([]error, len(plan.Stages)), order.Ordered(plan.Tasks(), plan.Micro)
+	errs, tasks := make([]error, len(plan.Stages)), plan.Orders()
 	for s := range plan.Stages {
 		var own []*tensor.Tensor
 		for _, n := range plan.Stages[s].State {

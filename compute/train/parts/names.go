@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 )
@@ -15,9 +16,9 @@ import (
 const Param = "p/"
 
 // memories are the prefixes of the names of the state besides the parameters: an optimizer's of a parameter, which is
-// moments, or factored moments of the rows and columns of a matrix; answers that are given, or drawn; and values that
-// stages of a model have exchanged in a step.
-var memories = []string{"m/", "v/", "r/", "s/", given, executed, handed, Exchanged}
+// moments, or factored moments of the rows and columns of a matrix; the parameters before the last updates; answers that
+// are given, or drawn; and values that stages of a model have exchanged in a step.
+var memories = []string{"m/", "v/", "r/", "s/", optimizer.Earlier, given, executed, handed, Exchanged}
 
 // Prefixes of names in the program of a stage of a model, see package stages.
 const (

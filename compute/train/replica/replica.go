@@ -17,6 +17,9 @@ type Pipeline struct {
 // MaxStages is the most stages of a model.
 const MaxStages = 64
 
+// MaxLate is the most updates by which the gradients of a stage are late.
+const MaxLate = 8
+
 // Stages is the number of stages: 1 of a step that is not cut.
 func (p *Pipeline) Stages() uint32 {
 	if p == nil {

@@ -170,7 +170,7 @@ func compare(z size, n, threads int) (c Cut, err error) {
 
 // schedule computes the figures that follow from the plan.
 func (j *job) schedule(c *Cut) error {
-	orders := order.Ordered(j.plan.Tasks(), j.plan.Micro)
+	orders := j.plan.Orders()
 	long := func(at order.Place) float64 {
 		if at.Task.Phase == order.Forward || at.Task.Phase == order.Backward {
 			return 1
@@ -235,7 +235,7 @@ func (w plain) Receive(from int, _ uint32, t order.Task) (pass.Frame, error) {
 // bare computes the unit in stages without a hash or a signature.
 func (j *job) bare() error {
 	n := len(j.plan.Stages)
-	h, errs, orders := newHub(n), make([]error, n), order.Ordered(j.plan.Tasks(), j.plan.Micro)
+	h, errs, orders := newHub(n), make([]error, n), j.plan.Orders()
 	var all sync.WaitGroup
 	for s := range n {
 		st, err := j.stage(s, orders[s])

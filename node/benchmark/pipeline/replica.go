@@ -19,7 +19,6 @@ import (
 	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/stages"
 	"github.com/starling-network/starling/compute/stages/boundary"
-	"github.com/starling-network/starling/compute/stages/order"
 	"github.com/starling-network/starling/compute/stages/pass"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
@@ -281,7 +280,7 @@ func (j *job) playAt(h *hub, p *played, liars map[int]*stages.Plan, changed chan
 func (j *job) unit(p *played, plan *stages.Plan, s int, moves *line, keep bool) *pipeline.Unit {
 	u := &pipeline.Unit{Stage: s, Spec: j.task.Spec, Corpus: j.task.Corpus, Threads: 1, Moves: moves,
 		Replica: &pipeline.Replica{Job: j.task.Spec.Digest(), Number: unit, Plan: plan,
-			Orders: order.Ordered(plan.Tasks(), plan.Micro), Holders: holders(len(plan.Stages))},
+			Orders: plan.Orders(), Holders: holders(len(plan.Stages))},
 		Sign: func(b []byte) []byte { return ed25519.Sign(key(s), b) }}
 	if keep {
 		if p.received[s] == nil {

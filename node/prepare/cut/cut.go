@@ -87,7 +87,7 @@ func Stages(s *train.Spec, step *program.Program) ([]Stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	orders := order.Ordered(plan.Tasks(), plan.Micro)
+	orders := plan.Orders()
 	takes := func(at order.Place) float64 {
 		for _, p := range plan.Stages[at.Stage].Pieces {
 			if p.Task == at.Task {
