@@ -79,6 +79,7 @@ type CompiledJob struct {
 	rule    []byte                    // of rewards, as grade.Rule encodes it; nil: there is none
 	ends    []int                     // tokens that end an answer that it rewards
 	drawn   *canon.Digest             // architecture.InitDigest of weights that the seed draws; nil: others
+	before  []int                     // groups of layers before which Step is cut into stages
 	held    io.Closer                 // the tokens of Corpus; nil: they are in memory
 	name    atomic.Pointer[string]    // that the run of the job has; nil: JobID
 }
@@ -214,7 +215,7 @@ func (b compilation) finish(base *folder.Model) (*CompiledJob, error) {
 func (b *CompiledJob) Specify() error {
 	j := b.Job
 	b.Spec = compilation{b}.spec()
-	if err := cut.Into(j, b.Step, b.Spec); err != nil {
+	if err := cut.Into(j, b.Step, b.before, b.Spec); err != nil {
 		return err
 	}
 	if err := b.Spec.Check(); err != nil {
@@ -347,6 +348,11 @@ func (b compilation) buildPrograms() (err error) {
 	task, err := b.task(j.WorkerBatch(), j.MicroBatch())
 	if err == nil {
 		b.Step, err = task.TrainStep(strategy.Optimizer(b.Job.Spec))
+	}
+	if err == nil && j.Parallel.On() {
+		if b.Step, b.before, err = cut.Before(j, task, b.Step); err != nil {
+			return err
+		}
 	}
 	if err != nil {
 		return j.Refuse("model", problem.BadValue, "the training step cannot be built", err, "check model.config")

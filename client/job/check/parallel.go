@@ -16,7 +16,8 @@ const mostStagedSteps = 64
 func parallel(c *checker) {
 	const at, stages, workers = "parallel", "parallel.stages", "strategy.workers"
 	p, st, t := c.Parallel, c.Strategy, c.Training
-	if !c.file.Given(at) || c.bad(at, stages, "parallel.replicas", "parallel.microbatches") {
+	if !c.file.Given(at) || c.bad(at, stages, "parallel.replicas", "parallel.microbatches",
+		"parallel.schedule", "parallel.delay") {
 		return
 	}
 	if !p.On() {
@@ -54,6 +55,10 @@ func parallel(c *checker) {
 		{"training.micro_batch_size", "parallel.microbatches says how the batch is divided", t.MicroBatchSize > 0},
 		{"training.gradient_accumulation_steps", "parallel.microbatches says how the batch is divided",
 			t.GradientAccumulation > 0},
+		{"training.optimizer.name", "only the step of adamw corrects gradients that are late, as those of an asynchronous " +
+			"schedule are", p.Late() && t.Optimizer.Name != spec.AdamW},
+		{"parallel.delay", "stages of a synchronous schedule wait for their gradients", c.file.Given("parallel.delay") &&
+			!p.Late()},
 		{"executor", "the built-in engine computes stages", c.Executor == spec.Torch},
 		{"kind", "an owner trains the whole model on its data", c.Kind == spec.FederatedJob},
 	} {
@@ -61,6 +66,10 @@ func parallel(c *checker) {
 			c.report(key.path, problem.Unsupported, key.path+" cannot be so where parallel is given", key.why,
 				"remove it, or remove parallel")
 		}
+	}
+	if p.Late() && p.Delay >= st.SyncSteps && !c.bad("strategy.sync_steps") {
+		c.report("parallel.delay", problem.BadValue, fmt.Sprintf("parallel.delay is %d for rounds of %d steps", p.Delay,
+			st.SyncSteps), "no step of a round would learn from the one before", "raise strategy.sync_steps, or parallel.microbatches")
 	}
 	const batch = "training.global_batch_size"
 	if each := c.WorkerBatch(); t.GlobalBatchSize%p.Replicas == 0 && each%p.Microbatches != 0 && !c.bad(batch) {

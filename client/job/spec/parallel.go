@@ -8,7 +8,20 @@ type Parallel struct {
 	Replicas int `job:"replicas" in:"[1,512]"` // workers that hold a stage; default: 1
 	// parts of the batch of a replica, which follow each other; default: stages
 	Microbatches int `job:"microbatches" in:"[1,4096]"`
+	// asynchronous: stages do not wait for each other between steps; default: synchronous
+	Schedule string `job:"schedule" one:"synchronous asynchronous"`
+	// steps by which the gradients of the first stage are late; default: as few as let it compute without a pause
+	Delay int `job:"delay" in:"[1,8]"`
 }
+
+// Asynchronous is the schedule of stages that do not wait for each other between steps.
+const Asynchronous = "asynchronous"
+
+// synchronous is that of stages that end a step before they begin the next.
+const synchronous = "synchronous"
+
+// Late reports whether the gradients of stages are late.
+func (p Parallel) Late() bool { return p.On() && p.Schedule == Asynchronous }
 
 // On reports whether the model is cut.
 func (p Parallel) On() bool { return p.Stages > 0 }
@@ -20,6 +33,12 @@ func (j *Spec) deriveParallel(given func(path string) bool) {
 		return
 	}
 	p.Replicas, p.Microbatches = max(1, p.Replicas), cmp.Or(p.Microbatches, p.Stages)
+	if p.Schedule == synchronous { // the same job as one that does not say so
+		p.Schedule = ""
+	}
+	if p.Late() && p.Delay == 0 {
+		p.Delay = min(8, (p.Stages-1+p.Microbatches-1)/p.Microbatches)
+	}
 	if !given("strategy.workers") {
 		s.Workers.Target = p.Stages * p.Replicas
 	}

@@ -98,8 +98,9 @@ func (p *Pipes) Open(ctx context.Context, a staged.Attempt) (staged.Wire, error)
 
 // connect begins to reach a neighbour, in both directions: words go back where frames come from.
 //
-// A queue has room for the frames of one step: a sender begins no other before the receiver has signed those. So a
-// neighbour that sends more fills no more memory than one that does not.
+// A queue has room for the frames of one step: a sender begins no other before the receiver has signed those. Stages that
+// do not wait for each other have as many steps under way as the first is late, and one more. So a neighbour that sends
+// more fills no more memory than one that does not.
 func (w *wire) connect(other int) {
 	if w.in[other] != nil {
 		return
@@ -116,9 +117,10 @@ func (w *wire) connect(other int) {
 	w.working.Go(func() { w.read(other, w.in[other]) })
 }
 
-// frames is how many frames one stage sends another in a step.
+// frames is how many frames of one stage to another are not read at a time, at most.
 func (w *wire) frames(from, to int) int {
-	return len(link.Frames(w.Plan, terms.Link{From: uint32(from), To: uint32(to)}))
+	late := w.Plan.Late()
+	return (late+1)*len(link.Frames(w.Plan, terms.Link{From: uint32(from), To: uint32(to)})) + late*words
 }
 
 // queue is the queue with a name between two stages of this worker, whichever of them is there first.

@@ -9,40 +9,57 @@ import (
 	"github.com/starling-network/starling/chain/referee"
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/client/job/problem"
+	"github.com/starling-network/starling/compute/model"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/stages"
+	"github.com/starling-network/starling/compute/stages/asynchronous"
 	"github.com/starling-network/starling/compute/stages/order"
 	"github.com/starling-network/starling/compute/stages/pass"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/compute/train/replica"
+	"github.com/starling-network/starling/node/prepare/strategy"
 	"github.com/starling-network/starling/protocol/run/terms"
 )
 
-// Into makes the units of a specification stages of replicas, if the job asks for it. The error is a
-// *problem.ErrorList.
-func Into(j *job.Job, step *program.Program, s *train.Spec) error {
-	if !j.Parallel.On() {
-		return nil
-	}
-	refuse := func(err error) error {
-		at, fix := "parallel.stages", "lower stages"
-		if errors.Is(err, stages.ErrCut) && j.Parallel.Stages <= 2 {
-			at, fix = "parallel", "remove parallel"
-		}
-		return j.Refuse(at, problem.BadValue, "the model cannot be cut so", err, fix)
-	}
+// Before are the groups of layers before which the step of a task is cut, and the step of the schedule that the job asks
+// for, given that of stages that wait for each other. The error is a *problem.ErrorList.
+func Before(j *job.Job, t model.Task, step *program.Program) (*program.Program, []int, error) {
 	costs, err := stages.Costs(step)
 	if err != nil {
-		return refuse(err)
+		return nil, nil, refuse(j, err)
 	}
 	before, err := stages.Balance(costs, j.Parallel.Stages)
 	if err != nil {
-		return refuse(err)
+		return nil, nil, refuse(j, err)
+	}
+	if !j.Parallel.Late() {
+		return step, before, nil
+	}
+	if step, err = asynchronous.Step(t, strategy.Optimizer(j.Spec), step, before, j.Parallel.Delay); err != nil {
+		return nil, nil, refuse(j, err)
+	}
+	return step, before, nil
+}
+
+// refuse is the refusal of a job whose model cannot be cut as it asks.
+func refuse(j *job.Job, err error) error {
+	at, fix := "parallel.stages", "lower stages"
+	if errors.Is(err, stages.ErrCut) && j.Parallel.Stages <= 2 {
+		at, fix = "parallel", "remove parallel"
+	}
+	return j.Refuse(at, problem.BadValue, "the model cannot be cut so", err, fix)
+}
+
+// Into makes the units of a specification stages of replicas, if the job asks for it. The step is cut before some
+// groups. The error is a *problem.ErrorList.
+func Into(j *job.Job, step *program.Program, before []int, s *train.Spec) error {
+	if !j.Parallel.On() {
+		return nil
 	}
 	plan, err := stages.Cut(step, before)
 	if err != nil {
-		return refuse(err)
+		return refuse(j, err)
 	}
 	s.Pipeline = &replica.Pipeline{Stage: train.StageOfParams(plan, train.Params(step))}
 	for _, b := range before {
@@ -66,12 +83,13 @@ func Terms(t terms.Terms, s *train.Spec, step *program.Program) (terms.Terms, er
 
 // Stage is what one stage of a job has to do.
 type Stage struct {
-	Layers      string  `json:"layers"`       // groups of layers: the first and the last, or one
-	StateBytes  int64   `json:"state_bytes"`  // weights and moments
-	MemoryBytes int64   `json:"memory_bytes"` // that a step takes
-	SendBytes   int64   `json:"send_bytes"`   // in a step, to all others
-	Flops       float64 `json:"flops"`        // of a step
-	Waits       float64 `json:"waits"`        // share of a step, if tasks take time by their operations
+	Layers      string  `json:"layers"`         // groups of layers: the first and the last, or one
+	StateBytes  int64   `json:"state_bytes"`    // weights and moments
+	MemoryBytes int64   `json:"memory_bytes"`   // that a step takes
+	SendBytes   int64   `json:"send_bytes"`     // in a step, to all others
+	Flops       float64 `json:"flops"`          // of a step
+	Waits       float64 `json:"waits"`          // share of a unit, if tasks take time by their operations
+	Late        int     `json:"late,omitempty"` // steps by which its gradients are late
 }
 
 // Stages are those of a step; nil: it is not cut.
@@ -96,14 +114,18 @@ func Stages(s *train.Spec, step *program.Program) ([]Stage, error) {
 		}
 		return 0
 	}
-	ends, err := order.Timed(orders, plan.Waits(), takes, func(_, _ order.Place) float64 { return 0 })
+	steps := s.Steps
+	if plan.Late() == 0 {
+		steps = 1 // each waits for the one before
+	}
+	ends, err := plan.Timed(steps, takes, func(_, _ order.Place) float64 { return 0 })
 	if err != nil {
 		return nil, err
 	}
 	bounds := append(append([]int{0}, s.Pipeline.Cuts()...), len(groups))
 	var list []Stage
 	for k, st := range plan.Stages {
-		one := Stage{Layers: layers(bounds[k], bounds[k+1], len(groups)), Flops: float64(st.Whole.Flops())}
+		one := Stage{Layers: layers(bounds[k], bounds[k+1], len(groups)), Flops: float64(st.Whole.Flops()), Late: st.Late}
 		shapes, state := st.Whole.InputShapes(), []*tensor.Tensor(nil)
 		for _, n := range st.State {
 			one.StateBytes += int64(shapes[n].Bytes())
@@ -122,7 +144,7 @@ func Stages(s *train.Spec, step *program.Program) ([]Stage, error) {
 			works += takes(order.Place{Stage: k, Task: t})
 		}
 		if end := slices.Max(ends); end > 0 {
-			one.Waits = 1 - works/end
+			one.Waits = 1 - works*float64(steps)/end
 		}
 		list = append(list, one)
 	}

@@ -31,7 +31,8 @@ func Optimizer(j spec.Spec) optimizer.Optimizer {
 		return optimizer.Adafactor{Common: all, Beta1: o.Betas[0], Beta2: o.Betas[1], Threshold: 1}
 	}
 	return optimizer.AdamW{Beta1: o.Betas[0], Beta2: o.Betas[1], Eps: o.Eps, WeightDecay: all.WeightDecay,
-		MaxGradNorm: all.MaxGradNorm, Proximal: all.Proximal, Storage: all.Storage}
+		MaxGradNorm: all.MaxGradNorm, Proximal: all.Proximal, Storage: all.Storage,
+		Nesterov: j.Parallel.Late()}
 }
 
 // outers are the outer optimizers whose word in a job file is not their name in the specification.

@@ -28,7 +28,8 @@ func False(step *program.Program, plan *stages.Plan, before []int, stage int, ph
 	for i, at := range plan.At {
 		switch step.Ops[i].Kind {
 		case program.Add, program.Mul, program.AdamM:
-			if at.Stage == stage && at.Task.Phase == phase {
+			// Stages that are late update their weights after the last backward.
+			if at.Stage == stage && (at.Task.Phase == phase || phase == order.Update && step.Ops[i].Kind == program.AdamM) {
 				list = append(list, i)
 			}
 		}
