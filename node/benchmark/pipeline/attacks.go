@@ -36,18 +36,18 @@ type Attacks struct {
 }
 
 // attack attacks a job in every stage.
-func (j *job) attack() (a Attacks, err error) {
+func (j *job) attack(a *Attacks) error {
 	for s := range j.plan.Stages {
 		for _, phase := range []order.Phase{order.Forward, order.Backward, order.Update} {
-			if err := j.lie(s, phase, &a); err != nil {
-				return a, err
+			if err := j.lie(s, phase, a); err != nil {
+				return err
 			}
-			if err := errors.Join(j.withhold(s, phase, &a), j.restart(s, phase, &a)); err != nil {
-				return a, err
+			if err := errors.Join(j.withhold(s, phase, a), j.restart(s, phase, a)); err != nil {
+				return err
 			}
 		}
 	}
-	return a, j.deny(&a)
+	return j.deny(a)
 }
 
 // liar is the plan of a stage that computes another operator than its program has, and which one.

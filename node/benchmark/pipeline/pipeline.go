@@ -59,6 +59,8 @@ type Report struct {
 	Cost       Cost            `json:"cost"`
 	Six        Cut             `json:"six"` // a model four times as large as a stage may be
 	Boundaries []Boundary      `json:"boundaries"`
+	Paces      []Pace          `json:"paces"` // of Late.Faster
+	Late       []Late          `json:"late"`
 	Attacks    Attacks         `json:"attacks"`
 	Bars       []benchmark.Bar `json:"bars"`
 }
@@ -68,6 +70,9 @@ const (
 	mostCost   = 0.05
 	mostMemory = 0.25
 	mostGap    = 0.02
+
+	mostLateGap = 0.03
+	leastFaster = 1.6
 )
 
 // Measure measures everything.
@@ -102,20 +107,32 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 	if r.Boundaries, err = boundaries(ctx, o.Boundaries, o.Threads); err != nil {
 		return nil, err
 	}
-	o.Progress("liars in every stage")
-	j, err := newJob(size{family: "gpt2", tied: true, layers: 4, width: 16, length: 10, sequences: 4, microbatch: 2,
-		steps: 3}, 4, o.Threads)
-	if err != nil {
+	o.Progress("stages that do not wait for each other")
+	if r.Late, r.Paces, err = lates(ctx, o.Boundaries, o.Threads); err != nil {
 		return nil, err
 	}
-	if r.Attacks, err = j.attack(); err != nil {
-		return nil, err
+	for _, late := range []int{0, 2} {
+		o.Progress("liars in every stage")
+		j, err := newJob(size{family: "gpt2", tied: true, layers: 4, width: 16, length: 10, sequences: 4, microbatch: 2,
+			steps: 3 + late, late: late}, 4, o.Threads)
+		if err != nil {
+			return nil, err
+		}
+		if err = errors.Join(j.attack(&r.Attacks), ctx.Err()); err != nil {
+			return nil, err
+		}
 	}
 	a, off := r.Attacks, int64(0)
 	for _, b := range r.Boundaries {
 		off, differ = off+max(b.Excess, -b.Excess), differ+b.Differ
 	}
+	for _, l := range r.Late {
+		differ += l.Differ
+	}
 	r.Bars = []benchmark.Bar{
+		benchmark.AtLeast("times the throughput of 1F1B, of stages that do not wait, at 100 ms and 150 ms a microbatch",
+			r.Late[1].Faster[barPace], leastFaster),
+		benchmark.AtMost("loss of stages that do not wait, above that of stages that do", r.Late[1].Gap, mostLateGap),
 		benchmark.AtMost("tensors of models in 2, 4 and 8 stages with other bits than those of the whole model",
 			float64(differ+r.Six.Differ), 0),
 		benchmark.AtMost("processor time of hashing and signing, of a step in four stages", r.Cost.Percent/100, mostCost),

@@ -57,8 +57,8 @@ func TestAttacks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := j.attack()
-	if err != nil {
+	var a Attacks
+	if err := j.attack(&a); err != nil {
 		t.Fatal(err)
 	}
 	if a.Liars != 12 || a.Convicted != a.Liars || a.Denials < 40 || a.Shown != a.Denials || a.Withheld < 6 ||
@@ -89,8 +89,8 @@ func TestBoundaries(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, err := j.attack()
-		if err != nil || a.Liars != 9 || a.Convicted != a.Liars || a.Shown != a.Denials || a.Named != a.Withheld ||
+		var a Attacks
+		if err := j.attack(&a); err != nil || a.Liars != 9 || a.Convicted != a.Liars || a.Shown != a.Denials || a.Named != a.Withheld ||
 			a.Wrong > 0 {
 			t.Errorf("%+v: %+v, %v", s, a, err)
 		}

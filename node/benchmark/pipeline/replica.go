@@ -18,6 +18,7 @@ import (
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/stages"
+	"github.com/starling-network/starling/compute/stages/asynchronous"
 	"github.com/starling-network/starling/compute/stages/boundary"
 	"github.com/starling-network/starling/compute/stages/pass"
 	"github.com/starling-network/starling/compute/tensor"
@@ -38,6 +39,10 @@ type size struct {
 	sequences, microbatch, steps int
 	sent                         boundary.Scheme // of values between stages
 	text                         string
+
+	late        int     // steps by which the first stage is late; 0: stages wait for each other
+	uncorrected bool    // the optimizer does not correct late gradients
+	beta        float64 // of the first moment; 0: 0.9
 }
 
 // job is a model that is cut into stages.
@@ -66,7 +71,9 @@ func newJob(z size, n, threads int) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	step, err := loss.TrainStep(optimizer.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 0.5})
+	o := optimizer.AdamW{Beta1: cmp.Or(z.beta, 0.9), Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 0.5,
+		Nesterov: z.late > 0 && !z.uncorrected}
+	step, err := loss.TrainStep(o)
 	if err != nil {
 		return nil, err
 	}
@@ -81,6 +88,11 @@ func newJob(z size, n, threads int) (*job, error) {
 	if step, err = boundary.Compress(step, before, z.sent); err != nil {
 		return nil, err
 	}
+	if z.late > 0 {
+		if step, err = asynchronous.Step(loss, o, step, before, z.late); err != nil {
+			return nil, err
+		}
+	}
 	text := cmp.Or(z.text, strings.Repeat("the quick brown fox jumps over the lazy dog; ", 1000))
 	corpus, err := data.Build([]source.File{{Format: "text", Name: "fox", Data: []byte(text)}}, tokenizer.Bytes(), 0.1)
 	if err != nil {
@@ -92,7 +104,7 @@ func newJob(z size, n, threads int) (*job, error) {
 		Data: corpus.Manifest(bundle.ShardTokens).Digest(), Rounds: 2, Steps: uint32(z.steps),
 		Segment: uint32((z.steps + 63) / 64), Units: 2,
 		Batch: uint32(z.sequences), Length: uint32(z.length),
-		Rate: train.Rate{Kind: train.Cosine, Peak: 3e-3, Warmup: 2, Floor: 0.1}, Beta1: 0.9, Beta2: 0.95,
+		Rate: train.Rate{Kind: train.Cosine, Peak: 3e-3, Warmup: 2, Floor: 0.1}, Beta1: o.Beta1, Beta2: 0.95,
 		Exchange: train.Exchange{Codec: "fp32", Rule: "mean", Outer: "nesterov", Rate: 0.7, Momentum: 0.9},
 	}}
 	if j.task.Exec, err = cpu.Compile(step, threads); err != nil {
