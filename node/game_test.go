@@ -11,7 +11,7 @@ import (
 )
 
 // Games are played and learnt from with a worker that cheats, to a model that verification computes again: where the
-// unit that learns plays them, where others do, and in a swarm.
+// unit that learns plays them, where others do, and in a swarm, each node by itself or about answers of the others.
 func TestGame(t *testing.T) {
 	onlyLong(t)
 	t.Parallel()
@@ -20,6 +20,7 @@ func TestGame(t *testing.T) {
 		"rollout={group: 4, max_tokens: 3, stages: 2, reads: 4, stop: y}":                                    true,
 		"rollout={group: 4, max_tokens: 3, stages: 3, reads: 2, stop: y, staleness: 1}":                      true,
 		"rollout={group: 4, max_tokens: 3, stages: 3, reads: 2, stop: y, sharing: swarm, own: 2, shared: 2}": true,
+		"rollout={group: 4, max_tokens: 3, stages: 3, reads: 2, stop: y, sharing: swarm, own: 2, shared: 2, critics: others}": true,
 	} {
 		if heavy && !*long {
 			continue

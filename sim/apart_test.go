@@ -27,7 +27,15 @@ var (
 	game       = workload.Size{Rounds: 3, Units: 2, Steps: 1, Segment: 1, Rollout: &train.Rollout{}, Game: true}
 	staleGame  = playing(apart)
 	sharedGame = playing(swarm)
+	// players criticise answers of other models
+	across = criticising(swarm)
 )
+
+// criticising is a swarm that plays games about answers of others.
+func criticising(z workload.Size) workload.Size {
+	z.Game, z.Across = true, true
+	return z
+}
 
 // playing is a job of another size that plays games.
 func playing(z workload.Size) workload.Size {
@@ -94,6 +102,14 @@ func TestRollouts(t *testing.T) {
 		list = append(list, lie{name: name + ", wrong operator", size: size, acts: one(w1, adversary.Lies{}),
 			slashed: []string{w1}, long: true})
 	}
+	for how, always := range map[rollouts.Forgery]bool{rollouts.OwnAnswers: true, rollouts.EditsToken: false,
+		rollouts.EditsReward: false} {
+		list = append(list, lie{name: "game across, " + string(how), size: across, long: !always, slashed: []string{w1},
+			acts: one(w1, rollouts.Forges{How: how})})
+	}
+	list = append(list, lie{name: "game across", size: across, long: true},
+		lie{name: "game across, wrong operator", size: across, long: true, acts: one(w1, adversary.Lies{}),
+			slashed: []string{w1}})
 	list = append(list, lie{name: "game of a swarm, own", size: sharedGame, long: true, slashed: []string{w1},
 		acts: one(w1, rollouts.Forges{How: rollouts.OwnAnswers})})
 	for _, s := range list {
@@ -123,10 +139,10 @@ func TestRollouts(t *testing.T) {
 func TestImpossibleRollouts(t *testing.T) {
 	late := swarm
 	late.Rounds = 16
-	lateGame := sharedGame
-	lateGame.Rounds = 12
+	lateGame, lateAcross := sharedGame, across
+	lateGame.Rounds, lateAcross.Rounds = 12, 8
 	for _, how := range []rollouts.Forgery{rollouts.NoTokens, rollouts.WildScores, rollouts.WildRewards} {
-		for _, size := range []workload.Size{late, apart, lateGame} {
+		for _, size := range []workload.Size{late, apart, lateGame, lateAcross} {
 			if always := !size.Game && size.Rounds < late.Rounds; !always && !*long {
 				continue
 			}

@@ -15,10 +15,11 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
-// Swarms of four models, which answer, or play games of three stages.
+// Swarms of four models, which answer, or play games of three stages, each by itself or about answers of the others.
 var (
 	answering = model.Rollout{Reward: rewarded, Apart: 2, Others: 3, Shared: 2}
 	playing   = model.Rollout{Reward: rewarded, Apart: 1, Others: 3, Shared: 2, Stages: 3, Reads: 2}
+	replying  = model.Rollout{Reward: rewarded, Apart: 1, Others: 3, Shared: 2, Stages: 3, Reads: 2, Across: true}
 )
 
 // swarm makes a job of four models that learn from answers of each other, and all answers that a unit learns from.
@@ -46,6 +47,7 @@ func TestPartsOfSwarms(t *testing.T) {
 	if *long {
 		checkPartsOfSwarm(t, answering, 0)
 		checkPartsOfSwarm(t, playing, 2)
+		checkPartsOfSwarm(t, replying, 2)
 	}
 }
 
@@ -113,6 +115,51 @@ func TestOtherAnswersThanShared(t *testing.T) {
 	checkOtherAnswers(t, answering)
 	if *long {
 		checkOtherAnswers(t, playing)
+		checkOtherAnswers(t, replying)
+	}
+}
+
+// A unit that draws other critiques or final answers about answers of others than its model does is convicted over a
+// tile.
+func TestOtherReplies(t *testing.T) {
+	const unit = 2
+	task, base, from, given := swarm(t, replying, unit)
+	if n := len(parts.HandedOn(task.Step)); n != 4 { // answers, rewards, scores and examples of the first stage alone
+		t.Fatalf("a unit passes on %d tensors", n)
+	}
+	honest := witness.New(task, base, unit, from, shardTokens)
+	right := roots(t, task.Of(unit), honest, honest)
+	c := newCourt(t, "replies", task, func(lie work.Commitment) work.AuditTarget {
+		return apartTarget(base, unit, given, lie)
+	})
+	var tokens []int // draws of a token for each player, among all operators of the kind
+	n := 0
+	for _, op := range task.Of(unit).Step.Ops {
+		if op.Kind != program.ReduceMin {
+			continue
+		}
+		if slices.Equal(op.Out.Dims, []int{replying.Shared * 4}) {
+			tokens = append(tokens, n)
+		}
+		n++
+	}
+	if len(tokens) != 2*3 {
+		t.Fatalf("a unit that learns draws %d tokens of each text", len(tokens))
+	}
+	for name, nth := range map[string]int{"the first token of critiques": tokens[0], "the last token of critiques": tokens[2],
+		"the first token of final answers": tokens[3]} {
+		if !*long && nth != tokens[0] {
+			continue
+		}
+		wrong := tamperedAt(t, task, program.ReduceMin, nth, func(op *program.Operator) { op.Kind = program.ReduceMax })
+		liar := witness.New(wrong, base, unit, from, shardTokens)
+		lie := roots(t, task.Of(unit), liar, liar)
+		at := differ(right, lie)
+		if at == uint32(len(right.Segments)) {
+			t.Fatalf("%s: no state differs", name)
+		}
+		c.caught(name, dispute.Tile, c.play(lie, at, liar, honest))
+		c.acquitted(name, c.play(right, at, honest, liar))
 	}
 }
 

@@ -22,6 +22,8 @@ var plain = map[string]string{
 	"Rollout.Stages": "the number of texts that each player of a game draws: an answer; with 2 also a final answer, " +
 		"after reading answers; with 3 also a critique between them; 1: there is no game; group is the number of players",
 	"Rollout.Reads": "the number of players whose texts of earlier stages a player reads, itself included; default: 2",
+	"Rollout.Critics": "whose answers the players of a game read: those of the model that plays (own), or, in a swarm, " +
+		"the groups that it learns from of other models, about which it then draws critiques and final answers (others)",
 	"Rollout.Stop": "a text that is one token, with which an answer ends whose reward has rules; the token that ends " +
 		"documents ends it, too",
 	"Reward.Rules": "the ways to reward the text of an answer, in place of exact and prefix; reward may be this list",

@@ -17,6 +17,8 @@ import (
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/record"
 	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train/parts"
+	"github.com/starling-network/starling/internal/oracle"
 )
 
 // games are prompts of 2 to 4 tokens, in sequences with room for the texts of three stages.
@@ -58,8 +60,8 @@ type turn struct {
 	length            int // tokens that count
 }
 
-// turnsOf plays the games of a batch with plain loops in float64: the turns of each stage.
-func turnsOf(c architecture.Config, w state, batch *tensor.Tensor, b Batch, r Rollout) [][]turn {
+// turnsOf plays the games of a batch with plain loops in float64, or those about given answers: the turns of each stage.
+func turnsOf(c architecture.Config, w state, batch *tensor.Tensor, b Batch, r Rollout, given ...[]int32) [][]turn {
 	stages := make([][]turn, r.Stages)
 	ended := func(text []int32) []int32 {
 		text = slices.Clone(text)
@@ -91,7 +93,10 @@ func turnsOf(c architecture.Config, w state, batch *tensor.Tensor, b Batch, r Ro
 					}
 				}
 				t := turn{read: append(read, prompt...)}
-				for at := range r.Tokens {
+				if stage == 0 && given != nil {
+					t.said = given[i*r.Group+player]
+				}
+				for at := len(t.said); at < r.Tokens; at++ {
 					logits := (reference{c, w}).logits(append(slices.Clone(t.read), t.said...))
 					scores, top := logits[len(logits)-1], 0
 					noise := gumbel(stage*r.Tokens+at, (i*r.Group+player)*c.VocabSize(), c.VocabSize())
@@ -179,39 +184,111 @@ func TestGamesMatchReference(t *testing.T) {
 			mean += turn.reward / float64(rows)
 		}
 		checkNear(t, name+" loss", scalar(out["loss"]), 1-mean, 1e-6)
-		surrogate := func() (sum float64) {
-			for _, turns := range want {
-				for _, turn := range turns {
-					text := append(slices.Clone(turn.read), turn.said...)
-					logits := (reference{c, w}).logits(text[:len(text)-1])
-					for at := range turn.length {
-						scores := logits[len(turn.read)-1+at]
-						for k := range scores {
-							scores[k] /= r.Temperature
-						}
-						sum += turn.advantage * crossEntropyOf(scores, turn.said[at]) / float64(counted)
-					}
-				}
-			}
-			return sum
-		}
-		for _, n := range task.Trained {
-			grad, data := out["m/"+n.Name].F32(), w[n.Name].F32()
-			at, h := 7%len(grad), float32(1e-2)
-			saved := data[at]
-			data[at] = saved + h
-			up := surrogate()
-			data[at] = saved - h
-			slope := (up - surrogate()) / (2 * float64(h))
-			data[at] = saved
-			checkNear(t, fmt.Sprintf("%s: gradient %d of %s", name, at, n.Name), float64(grad[at]), slope,
-				3e-4+0.02*math.Abs(slope))
-		}
+		checkSlopes(t, name, c, w, task, out, want, r, counted)
 		p, err = task.Eval()
 		measured := mustRun(t, mustCompile(t, p, err), evalInputs(task, in))
 		if x := scalar(measured["resolve_reward"]); x < -1 || x > 1 {
 			t.Errorf("%s: the reward of final answers is %v", name, x)
 		}
+	}
+}
+
+// checkSlopes compares gradients with slopes of the cross-entropy of the texts of all stages, by advantage, of counted
+// tokens.
+func checkSlopes(t *testing.T, name string, c architecture.Config, w state, task Task, out state, stages [][]turn,
+	r Rollout, counted int) {
+	t.Helper()
+	surrogate := func() (sum float64) {
+		for _, turn := range slices.Concat(stages...) {
+			for at, each := range scoresOf(c, w, turn, r)[:turn.length] {
+				sum += turn.advantage * crossEntropyOf(each, turn.said[at]) / float64(counted)
+			}
+		}
+		return sum
+	}
+	for _, n := range task.Trained {
+		grad, data := out["m/"+n.Name].F32(), w[n.Name].F32()
+		at, h := 7%len(grad), float32(1e-2)
+		saved := data[at]
+		data[at] = saved + h
+		up := surrogate()
+		data[at] = saved - h
+		slope := (up - surrogate()) / (2 * float64(h))
+		data[at] = saved
+		checkNear(t, fmt.Sprintf("%s: gradient %d of %s", name, at, n.Name), float64(grad[at]), slope,
+			3e-4+0.02*math.Abs(slope))
+	}
+}
+
+// scoresOf are the logits, divided by the temperature, of each token of a text.
+func scoresOf(c architecture.Config, w state, of turn, r Rollout) []oracle.Vector {
+	text := append(slices.Clone(of.read), of.said...)
+	all := (reference{c, w}).logits(text[:len(text)-1])[len(of.read)-1:]
+	for _, scores := range all {
+		for k := range scores {
+			scores[k] /= r.Temperature
+		}
+	}
+	return all
+}
+
+// A unit that learns plays the games that plain loops play about answers of another model: about the group with a
+// signal, and its gradient is that of these answers and of the texts that it draws after them.
+func TestGamesAcrossMatchReference(t *testing.T) {
+	for name, r := range map[string]Rollout{"gpt2": playedBy(drawnFrom, 3), "llama-tied": playedBy(ruled(t), 3),
+		"llama": playedBy(drawnFrom, 2)} {
+		c := players(t)[name]
+		r.Apart, r.Others, r.Shared, r.Across = 1, 1, 1, true
+		batch, b := games(c, 2)
+		task, err := Reinforce(c, b, r)
+		mustTask(t, task, err)
+		p, err := task.TrainStep(optimizer.AdamW{Eps: 1e-8})
+		w, from := strongWeights(c.Tensors()), b.Sequences*r.Group
+		in := rolledInputs(task, w, batch, optimizer.AdamW{Eps: 1e-8}, 0)
+		answers := someTokens(c, from, r.Tokens, 3)
+		rewards, group := make([]float32, from), r.Group // of the group 1 alone
+		for i := group; i < 2*group; i++ {
+			rewards[i] = float32(i - group)
+		}
+		row := batch.I32()[b.Length+1:]
+		var said [][]int32
+		for texts := range slices.Chunk(answers.I32()[group*r.Tokens:], r.Tokens) {
+			said = append(said, texts)
+		}
+		one := b
+		one.Sequences = 1
+		want := turnsOf(c, w, tensor.FromI32(row, 1, b.Length+1), one, r, said...)
+		counted, scores := 0, make([]float32, from*r.Tokens)
+		for i := range want[0] {
+			t := &want[0][i]
+			t.advantage = (float64(i) - 1) / (math.Sqrt(2./3) + 1e-4)
+			for at, each := range scoresOf(c, w, *t, r) {
+				scores[(group+i)*r.Tokens+at] = float32(crossEntropyOf(each, t.said[at]))
+			}
+		}
+		for _, turn := range slices.Concat(want...) {
+			counted += turn.length
+		}
+		shaped := func(x []float32) *tensor.Tensor { return tensor.FromF32(x, b.Sequences, group, r.Tokens) }
+		in["q/0/answers"] = tensor.New(tensor.Make(tensor.Int32, b.Sequences, group, r.Tokens)) // without a signal
+		in["q/0/reward"] = tensor.New(tensor.Make(tensor.Float32, b.Sequences, group))
+		in["q/0/scores"], in["q/0/rows"], in["q/1/rows"] = shaped(make([]float32, len(scores))), batch, batch
+		in["q/1/answers"] = tensor.FromI32(answers.I32(), b.Sequences, group, r.Tokens)
+		in["q/1/reward"], in["q/1/scores"] = tensor.FromF32(rewards, b.Sequences, group), shaped(scores)
+		for i := range from {
+			own := batch.I32()[i/group*(b.Length+1):][:b.Length]
+			var answer []int32
+			for _, id := range own {
+				if id < int32(b.Silent) {
+					answer = append(answer, id)
+				}
+			}
+			counted += lengthOf(r, make([]int32, r.Tokens), answer)
+		}
+		p = parts.Learning(p)
+		out := mustRun(t, mustCompile(t, p, err), inputsOf(p, in))
+		checkNear(t, name+" loss", scalar(out["loss"]), 1, 1e-6)
+		checkSlopes(t, name, c, w, task, out, want, r, counted)
 	}
 }
 
@@ -240,7 +317,7 @@ func TestDrawnLogitsOfGamesAreThoseOfTheLoss(t *testing.T) {
 			w, _ := task.inputs(g)
 			w.Dice = &record.Dice{Key: graph.Parameter(g, Dice, shapes.Make(dtypes.Int64, 3))}
 			_, take := p.drawing(w)
-			for i, s := range p.play(w, examples, take) {
+			for i, s := range p.play(w, examples, nil, take) {
 				logits := s.logits
 				for k := range logits {
 					logits[k] = graph.InsertAxes(logits[k], 1)

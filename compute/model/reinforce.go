@@ -34,6 +34,8 @@ type Rollout = rollout.Options
 // With r.Stages above 1 a step plays a game with the group of each prompt, and learns from the texts of all stages:
 // each follows the texts that rollout.Options.Reading lists, and rollout.Options.OfCritiques is the reward of
 // critiques. The advantage of a text is relative to the others of its stage. The loss is that of the first answers.
+// With r.Across the games are about the r.Shared groups of others: the step draws the texts of later stages itself, after
+// these answers, with the weights that it then trains.
 //
 // The loss of Eval is of the answers that the model finds most likely, token by token. Metrics: "accuracy", the share
 // of right answers among these, or of rewards of at least 1 if a rule rewards them, and "reward", the mean of them.
@@ -89,15 +91,20 @@ type policy struct {
 // drawn draws the answers to the prompts of a batch, and rewards them.
 func (p policy) drawn(w weights, batch []*graph.Node) (learnt []*graph.Node) {
 	n := dims(batch[0])[0]
-	key := w.Dice.Key
-	for _, s := range p.play(w, batch[0], func(stage int) taking {
-		return func(logits *graph.Node, i int) *graph.Node {
-			return p.r.Policy().Draw(logits, key, stage*p.r.Tokens+i)
-		}
-	}) {
+	for _, s := range p.play(w, batch[0], nil, p.byKey(w)) {
 		learnt = append(learnt, rollout.Learnt(s.prompts, s.texts, graph.Reshape(s.reward, n, p.r.Group), s.counted)...)
 	}
 	return learnt
+}
+
+// byKey draws the tokens of each stage by the key of the step.
+func (p policy) byKey(w weights) func(stage int) taking {
+	key := w.Dice.Key
+	return func(stage int) taking {
+		return func(logits *graph.Node, i int) *graph.Node {
+			return p.r.Policy().Draw(logits, key, stage*p.r.Tokens+i)
+		}
+	}
 }
 
 // taking takes the i-th token of each text from logits [n, vocab].
@@ -112,15 +119,17 @@ type played struct {
 	counted *graph.Node     // float32 [n*group, tokens]
 }
 
-// play draws and rewards the texts of all stages to the prompts of examples [n, length+1].
-func (p policy) play(w weights, examples *graph.Node, take func(stage int) taking) (stages []played) {
+// play draws and rewards the texts of all stages to the prompts of examples [n, length+1], or of those after the first,
+// of which the texts [n*group, tokens] are given.
+func (p policy) play(w weights, examples, given *graph.Node, take func(stage int) taking) (stages []played) {
 	prompts, group := p.prompts(examples), p.r.Group
 	var texts []*graph.Node
 	for stage := range p.r.Played() {
-		s := played{prompts: prompts}
-		if stage == 0 {
+		s := played{prompts: prompts, texts: given}
+		switch {
+		case stage == 0 && given == nil:
 			s.texts, s.logits = p.draw(w, prompts, group, take(stage))
-		} else {
+		case stage > 0:
 			s.prompts = p.r.Reading(prompts, texts)
 			var each rollout.Prompts
 			each.Tokens, each.Padding = rollout.Rows(s.prompts.Tokens, s.prompts.Padding, group)
@@ -129,9 +138,11 @@ func (p policy) play(w weights, examples *graph.Node, take func(stage int) takin
 		stages, texts = append(stages, s), append(texts, s.texts)
 	}
 	for i := range stages {
-		if s := &stages[i]; p.r.IsCritique(i) {
+		switch s := &stages[i]; {
+		case i == 0 && given != nil:
+		case p.r.IsCritique(i):
 			s.counted = p.r.CountedIn(i, prompts, s.texts)
-		} else {
+		default:
 			s.reward, s.counted = p.r.Reward.Of(examples, prompts, s.texts, p.scored(w, prompts, s.texts))
 		}
 	}
@@ -139,6 +150,9 @@ func (p policy) play(w weights, examples *graph.Node, take func(stage int) takin
 		if p.r.IsCritique(i) {
 			stages[i].reward = p.r.OfCritiques(stages[len(stages)-1].reward)
 		}
+	}
+	if given != nil {
+		return stages[1:]
 	}
 	return stages
 }
@@ -187,11 +201,9 @@ func (p policy) prompts(examples *graph.Node) rollout.Prompts {
 // loss has the value of 1 less the mean reward, and the gradient of the answers, weighted.
 func (p policy) loss(w weights, part, whole []*graph.Node) []*graph.Node {
 	var weighted, counted *graph.Node
-	stages := p.r.Played()
-	each := len(part) / stages
-	for stage := range stages {
-		of, all := part[stage*each:][:each], whole[stage*each+rollout.CountedAt]
-		sum, count := graph.ReduceAllSum(p.terms(w, of)), graph.ReduceAllSum(all)
+	all := p.r.StagesOf(whole)
+	for stage, of := range p.r.StagesOf(part) {
+		sum, count := graph.ReduceAllSum(p.terms(w, of)), graph.ReduceAllSum(all[stage][rollout.CountedAt])
 		if stage == 0 {
 			weighted, counted = sum, count
 			continue
@@ -200,12 +212,12 @@ func (p policy) loss(w weights, part, whole []*graph.Node) []*graph.Node {
 	}
 	weighted = graph.Div(weighted, graph.MaxScalar(counted, 1))
 	reward, group := part[rollout.RewardAt], p.r.Group
-	all := float64(dims(whole[rollout.RewardAt])[0] * group)
+	n := float64(dims(whole[rollout.RewardAt])[0] * group)
 	if p.r.Shared > 0 { // the reward is that of the own answers
 		reward = graph.Slice(reward, graph.AxisRange(0, dims(reward)[0]-p.r.Shared))
-		all = float64(reward.Shape().Size())
+		n = float64(reward.Shape().Size())
 	}
-	missed := graph.MulScalar(graph.ReduceAllSum(graph.OneMinus(reward)), 1/all)
+	missed := graph.MulScalar(graph.ReduceAllSum(graph.OneMinus(reward)), 1/n)
 	return []*graph.Node{graph.Add(weighted, graph.StopGradient(graph.Sub(missed, weighted)))}
 }
 
@@ -241,7 +253,7 @@ func (p policy) measure(w weights, batch []*graph.Node) []*graph.Node {
 	alone := p
 	alone.r.Group = 1
 	if p.r.Reward.Texts() { // the reward does not follow from those
-		stages := alone.play(w, batch[0], most)
+		stages := alone.play(w, batch[0], nil, most)
 		return append(rollout.Measured(stages[0].reward), resolved(stages)...)
 	}
 	prompts := p.prompts(batch[0])
@@ -252,7 +264,7 @@ func (p policy) measure(w weights, batch []*graph.Node) []*graph.Node {
 	mean := func(x *graph.Node) *graph.Node { return graph.MulScalar(graph.ReduceAllSum(x), 1/float64(n)) }
 	out := []*graph.Node{mean(graph.OneMinus(reward)), mean(exact), mean(reward)}
 	if p.r.Played() > 1 {
-		out = append(out, resolved(alone.play(w, batch[0], most))...)
+		out = append(out, resolved(alone.play(w, batch[0], nil, most))...)
 	}
 	return out
 }
@@ -270,7 +282,7 @@ func resolved(stages []played) []*graph.Node {
 func (p policy) shown(w weights, batch []*graph.Node) []*graph.Node {
 	d, take := p.drawing(w)
 	var all [4][]*graph.Node
-	for i, s := range p.play(w, batch[0], take) {
+	for i, s := range p.play(w, batch[0], nil, take) {
 		out := []*graph.Node{s.texts, s.reward, s.counted}
 		if p.r.KL > 0 {
 			tokens, padding := rollout.Rows(s.prompts.Tokens, s.prompts.Padding, p.r.Group)
@@ -310,12 +322,13 @@ func (p policy) drawing(w weights) (stages []*rollout.Tokens, take func(stage in
 
 // apart is how answers to n prompts are drawn by other units.
 func (p policy) apart(n, length int) *apart.Answers[weights] {
-	inputs := p.r.Passed(n, length)
+	inputs, first := p.r.Passed(n, length), p
+	first.r = p.r.First()
 	return &apart.Answers[weights]{Steps: p.r.Apart, Reads: 1 + p.r.Others, Inputs: inputs,
 		Draw: func(w weights, batch []*graph.Node) []*graph.Node {
-			d, take := p.drawing(w)
+			d, take := first.drawing(w)
 			var given [][]*graph.Node
-			for i, s := range p.play(w, batch[0], take) {
+			for i, s := range first.play(w, batch[0], nil, take) {
 				given = append(given, d[i].Given(n, s.texts, s.reward))
 			}
 			if p.r.Others > 0 {
@@ -333,8 +346,23 @@ func (p policy) apart(n, length int) *apart.Answers[weights] {
 			}
 			g = rollout.GroupsOf(all[each:], each).Admitted(vocab, p.silent)
 			g = g.Draw(p.r.Shared, w.Dice.Key, p.r.Played()*p.r.Tokens)
-			return rollout.Joined(own, p.learnt(g), g.Taken)
+			own = rollout.Joined(own, p.learnt(g), g.Taken)
+			if p.r.Across {
+				return append(own, p.replies(w, g)...)
+			}
+			return own
 		}}
+}
+
+// replies is what is learnt from the later stages of games whose answers are those of groups, of each stage.
+func (p policy) replies(w weights, g rollout.Groups) (list []*graph.Node) {
+	n := dims(g.Rows)[0]
+	given := graph.Reshape(g.Stages[0].Answers, -1, p.r.Tokens)
+	for _, s := range p.play(w, g.Rows, given, p.byKey(w)) {
+		list = append(list, g.Weigh(rollout.Learnt(s.prompts, s.texts, graph.Reshape(s.reward, n, p.r.Group),
+			s.counted))...)
+	}
+	return list
 }
 
 // learnt is what is learnt from groups of answers that are admitted, of each stage with the scores.

@@ -27,7 +27,7 @@ func newApart(z Size) (*Job, error) {
 	drawn := model.Rollout{Group: 32, Tokens: 3, Temperature: 1, Apart: int(z.Steps),
 		Reward: rollout.Reward{Exact: 1, Prefix: 1}}
 	if z.Game {
-		drawn.Group, drawn.Stages, drawn.Reads = 16, 3, 2
+		drawn.Group, drawn.Stages, drawn.Reads, drawn.Across = 16, 3, 2, z.Across
 	}
 	length := 5 + drawn.Room()
 	answers, err := data.BuildChosen([]source.File{{Format: source.JSONL, Name: "answers",

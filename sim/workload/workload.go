@@ -101,6 +101,7 @@ type Size struct {
 	Sizes                         []uint32       // segments of every unit; nil: all are whole
 	Rollout                       *train.Rollout // units learn from answers that others draw; nil: they continue text
 	Game                          bool           // these answers are those of three stages
+	Across                        bool           // of which the later ones read answers of other units
 	Numerics                      uint32         // version of the numerics; 0: that of a new network
 }
 

@@ -14,6 +14,7 @@ func game(c *checker) {
 		return
 	}
 	r := c.Rollout
+	across(c)
 	if !r.Game() {
 		if c.file.Given(reads) {
 			c.report(reads, problem.BadValue, fmt.Sprintf("%s is given, and %s is %d", reads, stages, r.Stages),
@@ -36,5 +37,26 @@ func game(c *checker) {
 		c.report(length, problem.BadValue, fmt.Sprintf("%s is %d, and the texts of %d stages have %d tokens", length,
 			c.SequenceLen, r.Stages, all), fmt.Sprintf("the last answer follows %d texts of each earlier stage, of max_tokens "+
 			"each, and the prompt", r.Reads), "raise sequence_len, or lower max_tokens or reads")
+	}
+}
+
+// across checks that there are answers of other models, and stages that read them.
+func across(c *checker) {
+	const at, stages, shared = "rollout.critics", "rollout.stages", "rollout.shared"
+	if c.bad(at, "rollout.sharing", shared) || !c.Rollout.Across() {
+		return
+	}
+	r := c.Rollout
+	for _, key := range []struct {
+		is, why, fix string
+		on           bool
+	}{{"rollout.sharing is " + r.Sharing, "without a swarm there is one model", "add sharing: swarm to rollout",
+		!r.Swarm()},
+		{shared + " is 0", "no answers of others reach a model", "remove shared", r.Swarm() && r.Shared == 0},
+		{fmt.Sprintf("%s is %d", stages, r.Stages), "answers are read in the stages after the first", "add stages: 3 to rollout",
+			!r.Game()}} {
+		if key.on {
+			c.report(at, problem.BadValue, at+" is others, and "+key.is, key.why, key.fix+", or remove critics")
+		}
 	}
 }

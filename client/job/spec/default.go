@@ -21,7 +21,7 @@ func Fixed() Spec {
 		Seed:          42,
 		Task:          TaskLanguage,
 		DPO:           DPO{Beta: 0.1},
-		Rollout:       Rollout{Group: 8, Temperature: 1, TopP: 1, Sharing: "none", Stages: 1},
+		Rollout:       Rollout{Group: 8, Temperature: 1, TopP: 1, Sharing: "none", Stages: 1, Critics: "own"},
 		Reward:        Reward{Exact: 1},
 		Model:         Model{Config: map[string]any{}, Tokenizer: Tokenizer{Kind: ByteLevel}},
 		ValSetSize:    0.05,

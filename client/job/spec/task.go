@@ -52,6 +52,8 @@ type Rollout struct {
 	// a game: how many texts each of the players of a prompt, who are as many as group, draws
 	Stages int `job:"stages" in:"[1,3]"`
 	Reads  int `job:"reads" in:"[1,16]"` // and of how many players one reads the texts of earlier stages
+	// whose answers the players read: of a swarm those of other models, or those of the model that plays
+	Critics string `job:"critics" one:"own others"`
 	// a text that is one token, with which an answer ends that rules reward
 	Stop string `job:"stop"`
 }
@@ -64,6 +66,9 @@ func (r Rollout) Apart() bool { return r.Staleness > 0 || r.Swarm() }
 
 // Game reports whether texts of earlier stages are read.
 func (r Rollout) Game() bool { return r.Stages > 1 }
+
+// Across reports whether the players of a swarm read answers of other models.
+func (r Rollout) Across() bool { return r.Critics == "others" }
 
 // Room is how many tokens of a sequence are those of texts of earlier stages.
 func (r Rollout) Room() int { return (r.Stages - 1) * r.Reads * r.MaxTokens }

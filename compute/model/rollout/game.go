@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -23,11 +24,31 @@ const (
 // validGame reports whether games can be played so.
 func (r Options) validGame() bool {
 	return r.Stages >= 0 && r.Stages <= maxStages && r.Reads >= 0 && r.Reads <= min(maxReads, r.Group) &&
-		(r.Stages > 1) == (r.Reads > 0) && !(r.Stages > 1 && len(r.Reward.Judged) > 0)
+		(r.Stages > 1) == (r.Reads > 0) && !(r.Stages > 1 && len(r.Reward.Judged) > 0) &&
+		(!r.Across || r.Stages > 1 && r.Others > 0)
 }
 
 // Played is the number of stages.
 func (r Options) Played() int { return max(1, r.Stages) }
+
+// First are the options of units that draw for others: of the answers alone where the games are played across them.
+func (r Options) First() Options {
+	if r.Across {
+		r.Stages, r.Reads, r.Across = 1, 0, false
+	}
+	return r
+}
+
+// StagesOf divides the list of what is learnt in a step into its stages. What the step draws itself, the later stages
+// of games across units, has no scores.
+func (r Options) StagesOf(learnt []*graph.Node) [][]*graph.Node {
+	each := len(learnt) / r.Played()
+	if r.Across {
+		each = placesDrawn
+	}
+	first := len(learnt) - each*(r.Played()-1)
+	return append([][]*graph.Node{learnt[:first]}, slices.Collect(slices.Chunk(learnt[first:], each))...)
+}
 
 // Room is how many tokens of a sequence are those of texts besides the prompt.
 func (r Options) Room() int { return r.Tokens * (1 + r.Reads*(r.Played()-1)) }

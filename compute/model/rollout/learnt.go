@@ -25,6 +25,10 @@ type Options struct {
 	// Stages is how many texts each of the Group players of a prompt draws, of which all after the first one follow Reads
 	// texts of each earlier stage; see Reading. 0 or 1: an answer alone.
 	Stages, Reads int
+
+	// Across says that the groups which a step takes of others are the first stage of its games: their players read these
+	// answers. Units that draw for others then answer alone, and a unit that learns draws the texts of later stages.
+	Across bool
 }
 
 // Valid reports whether answers can be drawn so in sequences of a length. Of an older policy they are drawn from all

@@ -145,10 +145,22 @@ func Joined(own, others []*graph.Node, taken *graph.Node) []*graph.Node {
 	out := make([]*graph.Node, len(own))
 	for i, other := range others {
 		if at := i % (ScoresAt + 1); at == WeightAt || at == CountedAt {
-			shape := other.Shape().Dimensions
-			other = graph.Mul(other, graph.ExpandAndBroadcast(taken, shape, []int{1, 2}))
+			other = weighed(other, taken)
 		}
 		out[i] = graph.Concatenate([]*graph.Node{own[i], other}, 0)
 	}
 	return out
+}
+
+// weighed are weights [n, group, tokens], or 0 for groups that are not taken [n].
+func weighed(x, taken *graph.Node) *graph.Node {
+	return graph.Mul(x, graph.ExpandAndBroadcast(taken, x.Shape().Dimensions, []int{1, 2}))
+}
+
+// Weigh leaves no weight to groups that are not taken, in what is learnt from a stage as Learnt lists it.
+func (g Groups) Weigh(learnt []*graph.Node) []*graph.Node {
+	for _, at := range []int{WeightAt, CountedAt} {
+		learnt[at] = weighed(learnt[at], g.Taken)
+	}
+	return learnt
 }

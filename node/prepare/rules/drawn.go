@@ -18,7 +18,7 @@ func Drawn(j *job.Job, reward rollout.Reward) model.Rollout {
 		d.Others, d.Shared = j.Strategy.Workers.Target-1, r.Shared
 	}
 	if r.Game() {
-		d.Stages, d.Reads = r.Stages, r.Reads
+		d.Stages, d.Reads, d.Across = r.Stages, r.Reads, r.Across()
 	}
 	return d
 }
