@@ -16,11 +16,11 @@ func TestGame(t *testing.T) {
 	onlyLong(t)
 	t.Parallel()
 	for rollout, heavy := range map[string]bool{
-		"rollout={group: 4, max_tokens: 3, stages: 3, reads: 2, stop: y}":                                    false,
-		"rollout={group: 4, max_tokens: 3, stages: 2, reads: 4, stop: y}":                                    true,
-		"rollout={group: 4, max_tokens: 3, stages: 3, reads: 2, stop: y, staleness: 1}":                      true,
-		"rollout={group: 4, max_tokens: 3, stages: 3, reads: 2, stop: y, sharing: swarm, own: 2, shared: 2}": true,
-		"rollout={group: 4, max_tokens: 3, stages: 3, reads: 2, stop: y, sharing: swarm, own: 2, shared: 2, critics: others}": true,
+		"rollout={group: 4, max_tokens: 3, stages: 3, reads: 2, stop: y}":                                           false,
+		"rollout={group: 4, max_tokens: 3, stages: 2, reads: 4, stop: y}":                                           true,
+		"rollout={group: 4, max_tokens: 3, stages: 3, reads: 2, stop: y, staleness: 1}":                             true,
+		"rollout={group: 4, max_tokens: 3, stages: 3, reads: 2, stop: y, sharing: swarm, own: 2, shared: 2}":        true,
+		"rollout={group: 4, max_tokens: 3, stages: 3, stop: y, sharing: swarm, own: 2, shared: 2, critics: others}": true,
 	} {
 		if heavy && !*long {
 			continue

@@ -146,8 +146,8 @@ func TestOtherReplies(t *testing.T) {
 	if len(tokens) != 2*3 {
 		t.Fatalf("a unit that learns draws %d tokens of each text", len(tokens))
 	}
-	for name, nth := range map[string]int{"the first token of critiques": tokens[0], "the last token of critiques": tokens[2],
-		"the first token of final answers": tokens[3]} {
+	for name, nth := range map[string]int{"the first token of critiques": tokens[0],
+		"the last token of critiques": tokens[2], "the first token of final answers": tokens[3]} {
 		if !*long && nth != tokens[0] {
 			continue
 		}

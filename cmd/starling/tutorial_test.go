@@ -289,6 +289,15 @@ func TestRewardTutorial(t *testing.T) {
 	if verified := p.read("game-verified.json"); !strings.Contains(verified, apart.StateRoot) {
 		t.Error(verified)
 	}
+	var critics struct {
+		StateRoot   string `json:"state_root"`
+		SlashedUzen uint64 `json:"slashed_uzen"`
+	}
+	p.decode("critics.json", &critics)
+	if verified := p.read("critics-verified.json"); critics.SlashedUzen == 0 ||
+		!strings.Contains(verified, critics.StateRoot) {
+		t.Errorf("critics: %+v, verified %s", critics, verified)
+	}
 }
 
 // swarmOf checks the swarm of the tutorial: the reward of each node, the choice of the best, and the liar.

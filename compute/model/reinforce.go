@@ -34,8 +34,8 @@ type Rollout = rollout.Options
 // With r.Stages above 1 a step plays a game with the group of each prompt, and learns from the texts of all stages:
 // each follows the texts that rollout.Options.Reading lists, and rollout.Options.OfCritiques is the reward of
 // critiques. The advantage of a text is relative to the others of its stage. The loss is that of the first answers.
-// With r.Across the games are about the r.Shared groups of others: the step draws the texts of later stages itself, after
-// these answers, with the weights that it then trains.
+// With r.Across the games are about the r.Shared groups of others: the step draws the texts of later stages itself,
+// after these answers, with the weights that it then trains.
 //
 // The loss of Eval is of the answers that the model finds most likely, token by token. Metrics: "accuracy", the share
 // of right answers among these, or of rewards of at least 1 if a rule rewards them, and "reward", the mean of them.

@@ -53,8 +53,8 @@ func across(c *checker) {
 	}{{"rollout.sharing is " + r.Sharing, "without a swarm there is one model", "add sharing: swarm to rollout",
 		!r.Swarm()},
 		{shared + " is 0", "no answers of others reach a model", "remove shared", r.Swarm() && r.Shared == 0},
-		{fmt.Sprintf("%s is %d", stages, r.Stages), "answers are read in the stages after the first", "add stages: 3 to rollout",
-			!r.Game()}} {
+		{fmt.Sprintf("%s is %d", stages, r.Stages), "answers are read in the stages after the first",
+			"add stages: 3 to rollout", !r.Game()}} {
 		if key.on {
 			c.report(at, problem.BadValue, at+" is others, and "+key.is, key.why, key.fix+", or remove critics")
 		}
