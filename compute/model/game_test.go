@@ -60,7 +60,8 @@ type turn struct {
 	length            int // tokens that count
 }
 
-// turnsOf plays the games of a batch with plain loops in float64, or those about given answers: the turns of each stage.
+// turnsOf plays the games of a batch with plain loops in float64, or those about given answers: the turns of each
+// stage.
 func turnsOf(c architecture.Config, w state, batch *tensor.Tensor, b Batch, r Rollout, given ...[]int32) [][]turn {
 	stages := make([][]turn, r.Stages)
 	ended := func(text []int32) []int32 {

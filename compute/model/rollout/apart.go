@@ -9,8 +9,8 @@ import (
 
 // Passed lists the tensors that pass from a unit that draws the answers to n prompts to one that learns from them:
 // "answers" int32 [n, group, tokens], "reward" float32 [n, group] and "scores" float32 [n, group, tokens], the
-// cross-entropy of each token in the policy; the same of each later stage that these units draw, as "answers2" and so on; and where answers
-// are shared "rows" int32 [n, length+1], the examples of the prompts.
+// cross-entropy of each token in the policy; the same of each later stage that these units draw, as "answers2" and so
+// on; and where answers are shared "rows" int32 [n, length+1], the examples of the prompts.
 func (r Options) Passed(n, length int) (list []architecture.Named) {
 	for stage := range r.First().Played() {
 		list = append(list, r.passedAt(stage, n)...)

@@ -39,8 +39,8 @@ func (r Options) First() Options {
 	return r
 }
 
-// StagesOf divides the list of what is learnt in a step into its stages. What the step draws itself, the later stages
-// of games across units, has no scores.
+// StagesOf divides the list of a step that learns, which Learnt makes of each stage, into its stages. Texts that the
+// step draws itself, those of later stages of games across units, have no scores.
 func (r Options) StagesOf(learnt []*graph.Node) [][]*graph.Node {
 	each := len(learnt) / r.Played()
 	if r.Across {
