@@ -27,12 +27,13 @@ ptx:
 
 # Machines and cables that fail in networks of processes: kills, pauses, full disks, wrong clocks, cut links.
 faults:
-	go test ./internal/fault -faults -skip 'TestAdversaries|TestForged|TestFederated|TestFloods|TestOperate|TestCollusion' -v -parallel 2 -timeout 60m
+	go test ./internal/fault -faults -skip 'TestAdversaries|TestForged|TestFederated|TestFloods|TestOperate|TestCollusion|TestOtherRollout' -v -parallel 2 -timeout 60m
 	go test ./cmd/starling -run TestUpgradesUnderLoad -upgrades -v -timeout 10m
 
-# Floods of every interface, the guide for operators on three machines, and accomplices with a quarter of all stake.
+# Floods of every interface, the guide for operators on three machines, accomplices with a quarter of all stake, and
+# each way to forge answers.
 attacks:
-	go test ./internal/fault -faults -run 'TestFloods|TestOperate|TestCollusion' -v -parallel 1 -timeout 40m
+	go test ./internal/fault -faults -run 'TestFloods|TestOperate|TestCollusion|TestOtherRollout' -v -parallel 1 -timeout 40m
 
 proto:
 	$(MAKE) -C chain/proto

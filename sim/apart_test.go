@@ -77,7 +77,7 @@ func TestRollouts(t *testing.T) {
 		lie{name: "swarm, wrong operator", size: swarm, acts: one(w1, adversary.Lies{}), slashed: []string{w1}, long: true})
 	for how, always := range map[rollouts.Forgery]bool{rollouts.EditsToken: false, rollouts.EditsReward: false,
 		rollouts.EndsEarly: false, rollouts.OtherSeed: false, rollouts.ChosenPrompt: false, rollouts.CopiesOther: false,
-		rollouts.StalePolicy: false, rollouts.OtherPolicy: true} {
+		rollouts.StalePolicy: false, rollouts.OtherPolicy: true, rollouts.FewerBits: false, rollouts.GoldPrefix: false} {
 		size := apart
 		if how == rollouts.StalePolicy {
 			size.Rounds = 16 // each worker draws in a round that has an older policy

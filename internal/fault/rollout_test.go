@@ -116,6 +116,29 @@ func TestForgedRollouts(t *testing.T) {
 	n.sentenced(liars, rounds)
 }
 
+// TestOtherRolloutForgers runs workers that forge the answers that they draw in the other ways, four in a network. Each
+// loses stake, and the model is the one that the job determines.
+func TestOtherRolloutForgers(t *testing.T) {
+	for name, acts := range map[string][]string{
+		"policies": {"draws-by-other-policy", "draws-in-few-bits", "draws-by-old-policy", "draws-by-other-seed"},
+		"answers":  {"ends-rollouts-early", "begins-with-right-answers", "chooses-prompts", "copies-rollouts"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := drawNetwork(t, false, nil)
+			var liars []liar
+			for _, act := range acts {
+				liars = append(liars, liar{act: act, role: "worker", slashed: true, out: true})
+			}
+			n.invite(liars)
+			const rounds = 6
+			n.rollouts(t, 6, rounds, "{exact: 1, prefix: 1}")
+			// an honest unit lowers the audit rate of its worker, and a policy is old after the first round alone
+			n.set = append(n.set, "--set", "strategy.verification.fraction=1")
+			n.sentenced(liars, rounds)
+		})
+	}
+}
+
 // TestWithheldRollouts runs a worker that does not serve the answers that it draws. It loses no stake, and the model is
 // the one that the job determines. Whether it is paid depends on whether a verifier that drew its answers again serves
 // them in time; sim.TestWithheldRollouts holds the rule.

@@ -32,6 +32,8 @@ const (
 	CopiesOther  Forgery = "copy"   // passes on what another unit has drawn
 	StalePolicy  Forgery = "stale"  // draws with the first checkpoint that it knew
 	OtherPolicy  Forgery = "policy" // draws with changed weights
+	FewerBits    Forgery = "bits"   // draws with weights of eight bits
+	GoldPrefix   Forgery = "gold"   // begins each answer with the first token of the right one
 	NoTokens     Forgery = "vocab"  // draws tokens that no vocabulary has, with rewards that differ
 	WildScores   Forgery = "scores" // says that no policy would have drawn its tokens
 	WildRewards  Forgery = "wild"   // rewards that are no numbers, or near the highest one
@@ -165,6 +167,11 @@ func (d *drawer) draw(base *train.Checkpoint, unit uint32) (*train.Result, error
 		from.Params = slices.Clone(base.Params)
 		from.Params[0] = base.Params[0].Clone()
 		from.Params[0].F32()[0]++
+	case FewerBits:
+		from.Params = nil
+		for _, p := range base.Params {
+			from.Params = append(from.Params, rounded(p))
+		}
 	}
 	r, err := t.Run(&from, drawn, nil, nil)
 	if err != nil {
@@ -182,6 +189,10 @@ func (d *drawer) draw(base *train.Checkpoint, unit uint32) (*train.Result, error
 	switch each := answers.Shape.Dims[2]; d.how {
 	case EditsToken, EditsLast:
 		answers.I32()[0] ^= 1
+	case GoldPrefix:
+		if err := gild(t, base.Round, unit, answers); err != nil {
+			return nil, err
+		}
 	case EditsReward:
 		reward.F32()[0]++
 	case EndsEarly:
@@ -209,6 +220,41 @@ func (d *drawer) draw(base *train.Checkpoint, unit uint32) (*train.Result, error
 	begin := train.StateRoot(0, append(train.Roots(base.Params), train.Roots(zeros(r.End[len(base.Params):]))...))
 	r.Segments = []canon.Digest{begin, train.StateRoot(1, train.Roots(r.End))}
 	return r, nil
+}
+
+// rounded is a tensor of which each weight is one of 255 levels.
+func rounded(x *tensor.Tensor) *tensor.Tensor {
+	most, x := float32(0), x.Clone()
+	for _, w := range x.F32() {
+		most = max(most, w, -w)
+	}
+	for i, w := range x.F32() {
+		if most > 0 {
+			x.F32()[i] = float32(math.Round(float64(w/most*127))) * most / 127
+		}
+	}
+	return x
+}
+
+// gild begins each answer [n, group, tokens] with the first token of the right one: the first of its row that is not
+// silent, which a token from half of the vocabulary of the data on is.
+func gild(t *train.Task, round, unit uint32, answers *tensor.Tensor) error {
+	const shardTokens = 1 << 16
+	s, silent := t.Spec, int32(t.Corpus.Manifest(shardTokens).Vocab/2)
+	rows, width := make([]int32, int(s.Batch)*(int(s.Length)+1)), int(s.Length)+1
+	if err := t.Corpus.Batch(rows, s.Of(unit).Address(round, unit, 0), int(s.Length)); err != nil {
+		return fmt.Errorf("adversary: %w", err)
+	}
+	for i := range answers.I32() {
+		if i%answers.Shape.Dims[2] > 0 {
+			continue
+		}
+		row := rows[i/(answers.Shape.Dims[1]*answers.Shape.Dims[2])*width:][:width]
+		if at := slices.IndexFunc(row, func(id int32) bool { return id < silent }); at >= 0 {
+			answers.I32()[i] = row[at]
+		}
+	}
+	return nil
 }
 
 // zeros are tensors of zeros of the same shapes.
