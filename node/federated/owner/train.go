@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"slices"
 
 	"github.com/starling-network/starling/client/job/owners"
 	"github.com/starling-network/starling/compute/tensor"
