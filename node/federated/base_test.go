@@ -27,10 +27,10 @@ func TestOwnersTrainAdapter(t *testing.T) {
 			t.Errorf("owner %d: %v", i, err)
 		}
 	})
-	for _, set := range [][]string{{"model={adapter: {lora: {r: 2}}}", "federated.noise={multiplier: 0.001}"},
+	for _, set := range [][]string{{"model={adapter: {lora: {r: 2}}}", "federated.noise={multiplier: 0.00001}"},
 		{"model={}", "strategy.method=diloco"}} {
 		dir := t.TempDir()
-		c, s := coordinator(t, dir, append(set, "model.base_model="+base, "training.learning_rate=3e-3")...)
+		c, s := coordinator(t, dir, append(set, "model.base_model="+base, "training.learning_rate=1e-2")...)
 		if set[0] != "model={}" {
 			other := one(t, 5, s.URL)
 			other.Base = altered(t, base)
@@ -38,8 +38,9 @@ func TestOwnersTrainAdapter(t *testing.T) {
 				t.Errorf("an owner of another base model: %v", err)
 			}
 		}
+		t.Chdir(filepath.Dir(base))
 		for i, o := range all {
-			o.URL, o.Base = s.URL, base
+			o.URL, o.Base = s.URL, filepath.Base(base)
 			all[i] = o
 		}
 		r := joined(t, c, all, func(i int, r *owner.Result, err error) {

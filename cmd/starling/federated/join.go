@@ -27,17 +27,17 @@ func joinCommand(c *terminal.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "join URL --data DIR --home DIR [--base DIR] [--epsilon E --delta D --unit UNIT] [--known FILE]",
 		Short: "Train on data of your own for a coordinator",
-		Long: `Train on the data of a folder in the rounds of a coordinator. The data stay in this process. The patterns of the
-job file are looked up below --data, and a pattern that leaves this folder is refused. The process connects to the
-coordinator, and accepts no connection.
+		Long: `Train on the data of a folder in the rounds of a coordinator. The data stay in this process. The patterns
+of the job file are looked up below --data, and a pattern that leaves this folder is refused. The process connects to
+the coordinator, and accepts no connection.
 
-If the job starts from a base model, the owner needs a copy of its folder: at the path of the job file below --data, or
-at --base. A copy with other weights or another tokenizer is refused.
+If the job starts from a base model, the owner needs a copy of its folder: at the path of the job file below --data,
+or at --base. A copy with other weights or another tokenizer is refused.
 
 In each round the owner sends one update. The update is clipped, has noise if the job asks for noise, and is hidden
-under masks that cancel in the sum. --home holds the key of the owner, its ledger, and its control variates if a job has
-federated.method: scaffold. The ledger lists the jobs that the data were used for, and the last round of each job: an
-owner sends at most one update in a round.
+under masks that cancel in the sum. --home holds the key of the owner, its ledger, and its control variates if a job
+has federated.method: scaffold. The ledger lists the jobs that the data were used for, and the last round of each job:
+an owner sends at most one update in a round.
 
 --epsilon is a budget for all jobs on the data of this owner together. A job that would exceed the budget is refused
 before it starts. The budget protects all data of the owner as one, or with --unit example each example by itself.
@@ -141,8 +141,8 @@ func ledgerCommand(c *terminal.Console) *cobra.Command {
 		Use:   "ledger --home DIR [--delta D]",
 		Short: "Show the key of an owner, and what its data were used for",
 		Long: `Show the public key of an owner, the jobs that its data were used for, and the epsilon of all these jobs
-together: one for all data of the owner, and one for a single example. If a job had no noise for one of the two, that epsilon is
-unbounded. If the folder has no key, the command makes one.
+together: one for all data of the owner, and one for a single example. If a job had no noise for one of the two, that
+epsilon is unbounded. If the folder has no key, the command makes one.
 
 With -o json: {"owner","epsilon","example_epsilon","delta","jobs":[{"job","name","noise","rounds","example_noise",
 "rate","steps","last"}]}.`,

@@ -109,7 +109,7 @@ func TestStepIsThatOfTheProgram(t *testing.T) {
 	}
 }
 
-// What is not trained stays as it is, and what is steered is moved by that, too.
+// A parameter that is not trained stays as it is, and one that is steered moves by that, too.
 func TestSomeAreTrainedAndSteered(t *testing.T) {
 	o := optimizer.SGD{}
 	p, frozen, state := adapted(t, o)

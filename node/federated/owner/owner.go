@@ -146,16 +146,19 @@ func (o *owner) compile(offer *federated.Offer) error {
 // prepare compiles the job of an offer with other values of some keys. Of its own data an owner holds nothing out.
 func (o *owner) prepare(offer *federated.Offer, keys ...string) (*prepare.CompiledJob, error) {
 	set := slices.Concat(offer.Overrides, []string{"val_set_size=0"}, keys)
-	if o.Base != "" && offer.Base != nil {
-		base, err := filepath.Abs(o.Base)
-		if err != nil {
+	base := o.Base
+	if base != "" {
+		var err error
+		if base, err = filepath.Abs(base); err != nil {
 			return nil, err
 		}
+	}
+	if base != "" && offer.Base != nil {
 		set = append(set, "model.base_model="+strconv.Quote(filepath.ToSlash(base)))
 	}
 	j, err := job.Federated(offer.File, filepath.Join(o.Data, "job.yaml"), set...)
 	if err == nil {
-		err = errors.Join(j.Confine(o.Base), j.CheckFiles())
+		err = errors.Join(j.Confine(base), j.CheckFiles())
 	}
 	if err != nil {
 		return nil, err
