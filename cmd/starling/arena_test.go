@@ -24,8 +24,9 @@ import (
 const arenaText = "the quick brown fox jumps over the lazy dog, and the dog sleeps on. "
 
 // Commands play a whole contest on a chain in this process: three entrants, of whom the last copies the second with its
-// hidden units in another order, and three evaluators, of which one is a process that verifies and hosts a model. The better model has the larger part of the prize, the
-// copy loses its deposit, the evaluators have their fees, and the books are equal.
+// hidden units in another order, and three evaluators, of which one is a process that verifies and hosts a model. The
+// better model has the larger part of the prize, the copy loses its deposit, the evaluators have their fees, and the
+// books are equal.
 func TestArena(t *testing.T) {
 	l := startLedger(t, "consumer", "ann", "bob", "cyd", "judge0", "judge1", "judge2")
 	on := []string{"--network", l.network}

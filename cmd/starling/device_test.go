@@ -23,9 +23,9 @@ import (
 // itself is tested in node/accelerator.
 var passed = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// withDevice builds starling-device, writes the record of the first device of this machine to the folder of each worker,
-// and returns the environment of a program that finds it; nil, with a message, if no device could be exact. Several
-// workers have devices of the same name, as those of one processor are.
+// withDevice builds starling-device, writes the record of the first device of this machine to the folder of each
+// worker, and returns the environment of a program that finds it; nil, with a message, if no device could be exact.
+// Several workers have devices of the same name, as those of one processor are.
 func withDevice(t *testing.T, homes ...string) []string {
 	t.Helper()
 	dir := t.TempDir()

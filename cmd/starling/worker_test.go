@@ -78,8 +78,8 @@ func TestWorkerFile(t *testing.T) {
 
 func TestWorkerFileIsWrong(t *testing.T) {
 	for text, want := range map[string]string{
-		"home: a\nrole: validator\n": ":4:7: role: \"validator\" is not valid: use worker, verifier, generator or " +
-			"worker,verifier",
+		"home: a\nrole: validator\n": ":4:7: role: \"validator\" is not valid: use worker, verifier, generator, " +
+			"worker,verifier, worker,host, ",
 		"behind-nat: true\nrelay: true\n": "[behind-nat relay] are set",
 		"home: a\n":                       "--home and --network are needed",
 		"executor: torch\nexecutor-isolation: reduced\nhome: a\nnetwork: b\n": "not confirmed for this start",

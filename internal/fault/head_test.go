@@ -1,9 +1,8 @@
 package fault
 
 import (
-	"fmt"
-	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
 )
 
@@ -48,6 +47,7 @@ func TestHead(t *testing.T) {
 	n.newcomer.args = append(args, "--head", "http://"+at)
 	n.set = []string{"--set", "strategy.workers.max=5"}
 	n.suffer("head", 18, fault{"join_behind_a_head", n.relay})
+	head.signal(syscall.SIGINT)
 	head.end()
-	fmt.Fprintln(t.Output(), filepath.Base(head.name), head.tail(3))
+	t.Log(head.says("passed .* to peers and .* from them")[0])
 }

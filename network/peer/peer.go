@@ -113,7 +113,7 @@ func New(config Config) (*Host, error) {
 		config.Listen = []string{"/ip4/127.0.0.1/tcp/0", "/ip4/127.0.0.1/udp/0/quic-v1"}
 	}
 	if config.Through != "" {
-		config.Listen = []string{"/ip4/127.0.0.1/tcp/0"} // nobody dials it
+		config.Listen = []string{"/ip4/127.0.0.1/tcp/0"} // no peer dials it
 	}
 	if config.Serve == nil {
 		config.Serve = func(admission.Standing, blob.CID) bool { return true }

@@ -13,7 +13,7 @@ import (
 	"github.com/starling-network/starling/network/blob/blobtest"
 )
 
-// A host that reaches a proxy alone fetches through it, and one that the proxy does not connect finds nobody.
+// A host that reaches a proxy alone fetches through it, and one that the proxy does not connect finds no peer.
 func TestThroughAProxy(t *testing.T) {
 	t.Parallel()
 	var tunnels atomic.Int64

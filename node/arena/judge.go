@@ -35,7 +35,7 @@ type Judge struct {
 	// Resting says that no model is to be evaluated now: reports that are made are still sealed and opened; nil: never
 	Resting func() bool
 	Memory  Memory        // for evaluations; nil: all that they need
-	Begin   func() func() // takes note that an evaluation computes, and that it ended; nil: nobody wants to know
+	Begin   func() func() // takes note that an evaluation computes, and that it ended; may be nil
 
 	began  time.Time // of the first block
 	height int64     // of it

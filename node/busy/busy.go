@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/starling-network/starling/protocol/run/crew"
 )
 
 // Class is a class of work that a machine is paid for.
@@ -110,4 +112,15 @@ func (m *Meter) Shares() (classes []Share, all Share) {
 	}
 	slices.SortFunc(classes, func(a, b Share) int { return strings.Compare(string(a.Class), string(b.Class)) })
 	return classes, share("", &m.all)
+}
+
+// Of is the class of the work of a seat, of an account that offers a class of work.
+func Of(seat, offered crew.Role) Class {
+	switch {
+	case seat == crew.Verifier:
+		return Verification
+	case offered == crew.Generator:
+		return Generation
+	}
+	return Training
 }

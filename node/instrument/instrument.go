@@ -79,19 +79,33 @@ func (w *Instruments) Pace() (height int64, interval time.Duration) {
 	return w.Height, w.interval
 }
 
-// Begin takes note that an action begins; the function it returns, that it ended.
-func (w *Instruments) Begin(who, job string, a role.Action) (ended func(error)) {
+// Begin takes note that an action of a class of work begins; the function it returns, that it ended.
+func (w *Instruments) Begin(who, job string, c busy.Class, a role.Action) (ended func(error)) {
 	id, at := actionID{who, job, a.Key()}, time.Now()
+	computed := func() {}
+	if computes(a) {
+		computed = w.Busy.Begin(c)
+	}
 	w.Mu.Lock()
 	w.actions[id] = at
 	w.Mu.Unlock()
 	return func(err error) {
+		computed()
 		w.Mu.Lock()
 		delete(w.actions, id)
 		w.Mu.Unlock()
 		name, _, _ := strings.Cut(id.key, " ")
 		w.Metrics.Action(name, Outcome(err), time.Since(at))
 	}
+}
+
+// computes reports whether an action computes: others send messages, or wait for blobs.
+func computes(a role.Action) bool {
+	switch a.(type) {
+	case role.Train, role.Check, role.Measure, role.Probe, role.Reduce, role.Prove, role.Move, role.Challenge:
+		return true
+	}
+	return false
 }
 
 // Outcome is how an action ended, for metrics and logs.

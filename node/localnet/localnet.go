@@ -16,6 +16,7 @@ import (
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/blob/quota"
 	"github.com/starling-network/starling/network/peer"
+	"github.com/starling-network/starling/node/busy"
 	"github.com/starling-network/starling/node/consumer"
 	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/home"
@@ -141,7 +142,7 @@ func (n *Network) start(ctx context.Context, b *prepare.CompiledJob, opt consume
 			return err
 		}
 		step, header := member.RoleOf(homes[name], partyClass(i, b).Registered(), false, p.ID, b.JobID(), opt.Version)
-		p.Class = member.ClassOf(partyClass(i, b).Registered(), partyClass(i, b))
+		p.Class = busy.Of(partyClass(i, b).Registered(), partyClass(i, b))
 		p.Step, p.Journal = step, member.OpenJournal(homes[name].Dir, header, p.Log)
 		if partyClass(i, b) != crew.Verifier {
 			p.Torch, p.Device, p.Notify = &opt.Torch, opt.Device, opt.Say

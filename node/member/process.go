@@ -357,10 +357,7 @@ func (p *Process) open(ctx context.Context, s run.State) error {
 
 // perform does one action and returns what came of it.
 func (p *Process) perform(ctx context.Context, a role.Action) role.Event {
-	begin, ended := time.Now(), p.Instruments.Begin(p.ID, p.Chain.Job, a)
-	if computes(a) {
-		defer p.Instruments.Busy.Begin(p.Class)()
-	}
+	begin, ended := time.Now(), p.Instruments.Begin(p.ID, p.Chain.Job, p.Class, a)
 	e := p.party.Perform(ctx, a)
 	failed, _ := e.(role.Failed)
 	ended(failed.Err)
@@ -373,15 +370,6 @@ func (p *Process) perform(ctx context.Context, a role.Action) role.Event {
 		p.Log.Warn("action failed", "action", a.Key(), "err", failed.Err)
 	}
 	return e
-}
-
-// computes reports whether an action computes: others send messages, or wait for blobs.
-func computes(a role.Action) bool {
-	switch a.(type) {
-	case role.Train, role.Check, role.Measure, role.Probe, role.Reduce, role.Prove, role.Move, role.Challenge:
-		return true
-	}
-	return false
 }
 
 // Served is a store that a host serves to its peers. It implements party.Blobs.

@@ -1,7 +1,6 @@
 package member
 
 import (
-	"github.com/starling-network/starling/node/busy"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/journal"
 	"github.com/starling-network/starling/protocol/run/crew"
@@ -36,14 +35,3 @@ func Cast(of journal.Header, h home.Home) func(role.Event) []role.Action {
 
 // RoleConsumer is the name in journals of the role of the account that ordered the job.
 const RoleConsumer = "consumer"
-
-// ClassOf is the class of the work of a seat, of an account that offers a class of work.
-func ClassOf(seat, offered crew.Role) busy.Class {
-	switch {
-	case seat == crew.Verifier:
-		return busy.Verification
-	case offered == crew.Generator:
-		return busy.Generation
-	}
-	return busy.Training
-}

@@ -11,6 +11,7 @@ import (
 	"github.com/starling-network/starling/node/fleet"
 	"github.com/starling-network/starling/node/member"
 	"github.com/starling-network/starling/node/provider/payee"
+	"github.com/starling-network/starling/node/provider/peers"
 	"github.com/starling-network/starling/protocol/registry"
 )
 
@@ -53,7 +54,7 @@ func (s *service) enlist(ctx context.Context) error {
 		s.Say(fmt.Sprintf("the account was convicted and is given no work; the registry measures the machine, and from "+
 			"block %d on"+
 			" \"starling account stake unjail\" ends that", p.Convicted+s.jail(ctx)))
-		return s.chain.Registry.UpdateAddresses(ctx, s.host.ID().String(), advertised(s.host.Addrs()))
+		return s.chain.Registry.UpdateAddresses(ctx, s.host.ID().String(), peers.Advertised(s.host.Addrs()))
 	}
 	if self.Earning { // a stake backs the seats of verifiers
 		self.Roles, o, s.Verifies = self.Roles[:1], o[:1], false
@@ -78,7 +79,7 @@ func participantOf(s *service) (p registry.Participant, err error) {
 	words, hardware := s.device.Declare(s.Hardware)
 	hardware.Disk = uint64(s.store.Usage().Quota) >> 20
 	return registry.Participant{
-		Roles: roles(s), PeerID: s.host.ID().String(), Addrs: advertised(s.host.Addrs()),
+		Roles: roles(s), PeerID: s.host.ID().String(), Addrs: peers.Advertised(s.host.Addrs()),
 		Device: words, Stake: s.Stake, Hardware: hardware, Tier: tier, Pool: s.Pool, Payee: registry.Payee{ID: s.PayTo},
 	}, nil
 }

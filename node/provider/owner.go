@@ -6,10 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/starling-network/starling/network/peer/link"
 	"github.com/starling-network/starling/node/accelerator/shared"
 	"github.com/starling-network/starling/node/busy"
 	"github.com/starling-network/starling/node/control"
@@ -19,6 +17,7 @@ import (
 	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/member"
 	"github.com/starling-network/starling/node/pause"
+	"github.com/starling-network/starling/node/provider/peers"
 	"github.com/starling-network/starling/protocol/run/crew"
 )
 
@@ -46,7 +45,7 @@ type WorkerStatus struct {
 	Device   shared.Status     `json:"device"` // that computes its units
 	Store    StoreStatus       `json:"store"`
 	Replicas member.Replicas   `json:"replicas"` // blobs of runs that fall to it
-	Peers    []PeerStatus      `json:"peers"`
+	Peers    []peers.Status    `json:"peers"`
 	Refused  map[string]string `json:"refused,omitempty"` // runs that it left at once, and why
 }
 
@@ -57,24 +56,6 @@ type StoreStatus struct {
 	Quota  int64 `json:"quota_bytes"`
 }
 
-// PeerStatus is what a party knows of the way to a peer.
-type PeerStatus struct {
-	Peer      string  `json:"peer"`
-	Address   string  `json:"address,omitempty"` // of the connection, if there is one
-	Relayed   bool    `json:"relayed"`
-	RoundTrip float64 `json:"round_trip_seconds"`        // 0: not known
-	Download  float64 `json:"download_bytes_per_second"` // 0: not known
-	Sent      uint64  `json:"sent_bytes"`
-	Received  uint64  `json:"received_bytes"`
-}
-
-func peerStatus(l link.State) PeerStatus {
-	return PeerStatus{
-		Peer: l.Peer.String(), Address: l.Addr, Relayed: l.Relayed, RoundTrip: l.RoundTrip.Seconds(), Download: l.Download,
-		Sent: l.Sent, Received: l.Received,
-	}
-}
-
 var _ control.Process = (*service)(nil)
 
 // Status implements control.Process.
@@ -82,7 +63,7 @@ func (s *service) Status() any {
 	w := WorkerStatus{
 		PID: os.Getpid(), Version: s.Version, Role: classes(s), Address: s.chain.Address(),
 		PeerID: s.host.ID().String(), Listen: s.host.Addrs(),
-		Network: s.RPC, Since: s.since, Runs: []string{}, Peers: []PeerStatus{}, Actions: s.watch.UnderWay(),
+		Network: s.RPC, Since: s.since, Runs: []string{}, Peers: []peers.Status{}, Actions: s.watch.UnderWay(),
 		Device: s.device.Status(),
 	}
 	var all busy.Share
@@ -92,7 +73,7 @@ func (s *service) Status() any {
 	w.Sent, w.Received = s.host.Traffic()
 	w.Store, w.Replicas = StoreStatus(s.store.Usage()), s.replicas()
 	for _, l := range s.host.Peers() {
-		w.Peers = append(w.Peers, peerStatus(l))
+		w.Peers = append(w.Peers, peers.StatusOf(l))
 	}
 	s.watch.Mu.Lock()
 	w.Height, w.Time = s.watch.Height, s.watch.Time
@@ -113,16 +94,7 @@ func classes(s *service) string {
 	if s.Verifies {
 		all = append(all, crew.Verifier.String())
 	}
-	if s.Beside.Bond > 0 {
-		all = append(all, "judge of contests")
-	}
-	if s.Beside.Host != nil {
-		all = append(all, "host of a model")
-	}
-	if last := len(all) - 1; last > 0 {
-		return strings.Join(all[:last], ", ") + " and " + all[last]
-	}
-	return all[0]
+	return s.Extra.Words(all)
 }
 
 // replicas are those of all runs.

@@ -11,7 +11,6 @@ import (
 	"github.com/starling-network/starling/network/peer/admission"
 	"github.com/starling-network/starling/network/peer/discovery"
 	"github.com/starling-network/starling/node/provider/peers"
-	"github.com/starling-network/starling/protocol/registry"
 )
 
 // reach is the part of a host's configuration that says how peers find it and each other, and whom it serves.
@@ -31,7 +30,7 @@ func (o Options) reach(chain *client.Client, works func(account string) bool) pe
 // publishAddrs puts the addresses of the host on the chain whenever they are not those that are there.
 func (s *service) publishAddrs(ctx context.Context, there []string) {
 	_ = s.host.Watch(ctx, func(addrs []string) error {
-		addrs = advertised(addrs)
+		addrs = peers.Advertised(addrs)
 		if slices.Equal(addrs, there) {
 			return nil
 		}
@@ -71,11 +70,4 @@ func (s *service) kept() []blob.CID {
 		list = append(list, s.runs[job].Replicator.Load().Keeps()...)
 	}
 	return list
-}
-
-// advertised are as many addresses as a registration takes.
-func advertised(addrs []string) []string {
-	addrs = slices.DeleteFunc(slices.Clone(addrs), func(a string) bool { return len(a) > registry.MaxAddr })
-	slices.Sort(addrs)
-	return addrs[:min(len(addrs), registry.MaxAddrs)]
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/starling-network/starling/client/transaction"
 	"github.com/starling-network/starling/network/peer/link"
+	"github.com/starling-network/starling/node/busy"
 	"github.com/starling-network/starling/node/inspect"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role/reporter"
@@ -31,7 +32,7 @@ func (r *registration) report(ctx context.Context, runs []run.State) {
 	reports := r.about.Report(reporter.View{Runs: runs, Participants: participants, Readings: readings(r.host.Peers())})
 	r.working.Go(func() {
 		for _, a := range reports {
-			ended := r.watch.Begin(r.chain.Address(), a.Job, a)
+			ended := r.watch.Begin(r.chain.Address(), a.Job, busy.Of(r.Class.Registered(), r.Class), a)
 			err := r.chain.Reward.ReportPeer(ctx, a.Job, a.Peer, a.Link)
 			ended(err)
 			if ctx.Err() != nil {

@@ -23,6 +23,7 @@ import (
 	"github.com/starling-network/starling/network/weights"
 	"github.com/starling-network/starling/node/accelerator/admission"
 	"github.com/starling-network/starling/node/accelerator/shared"
+	"github.com/starling-network/starling/node/busy"
 	"github.com/starling-network/starling/node/coins"
 	"github.com/starling-network/starling/node/control"
 	"github.com/starling-network/starling/node/disk"
@@ -36,9 +37,10 @@ import (
 	"github.com/starling-network/starling/node/member/retention"
 	"github.com/starling-network/starling/node/memory"
 	"github.com/starling-network/starling/node/pause"
-	"github.com/starling-network/starling/node/provider/beside"
+	"github.com/starling-network/starling/node/provider/extra"
 	"github.com/starling-network/starling/node/provider/offer"
 	"github.com/starling-network/starling/node/provider/parting"
+	"github.com/starling-network/starling/node/provider/peers"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/torch"
 	"github.com/starling-network/starling/node/uplink"
@@ -86,7 +88,7 @@ type Options struct {
 	Say      func(string)
 
 	PauseWhen pause.Conditions // it sets its work aside under these
-	Beside    beside.Options   // work that it takes besides runs
+	Extra     extra.Options    // work that it takes besides runs
 }
 
 // Run takes part in a network: it registers, offers its work, and does its duties in every run that it is matched to or
@@ -134,12 +136,12 @@ func (s *service) equip(ctx context.Context) (err error) {
 		return err
 	}
 	s.closers = append(s.closers, func() error { s.device.Close(); return nil })
-	s.beside, err = beside.Open(ctx, beside.Process{Home: s.Home, Key: s.key.Account(), Chain: s.chain, Threads: s.Threads,
-		Memory: s.ram, Pause: s.pause, Busy: s.watch.Busy, Log: s.log, Say: s.Say}, s.Beside)
+	s.extra, err = extra.Open(ctx, extra.Process{Home: s.Home, Key: s.key.Account(), Chain: s.chain, Threads: s.Threads,
+		Memory: s.ram, Pause: s.pause, Busy: s.watch.Busy, Log: s.log, Say: s.Say}, s.Extra)
 	if err != nil {
 		return err
 	}
-	s.closers = append(s.closers, s.beside.Close)
+	s.closers = append(s.closers, s.extra.Close)
 	return torch.CheckAsked(ctx, s.Torch, s.Say)
 }
 
@@ -174,7 +176,7 @@ type service struct {
 	device  *shared.Device             // once it is equipped
 	hours   *hours.Follower            // notes why it works or does not
 	spare   *spareWatch
-	beside  *beside.Work // once it is equipped
+	extra   *extra.Work // once it is equipped
 
 	drains  bool
 	working sync.WaitGroup
@@ -298,17 +300,17 @@ func (s *service) serve(ctx context.Context) error {
 	work, end := context.WithCancel(context.WithoutCancel(ctx))
 	s.work = work
 	defer s.working.Wait()
-	defer s.beside.Wait()
+	defer s.extra.Wait()
 	defer end()
 	blocks, err := s.chain.Blocks(work)
 	if err != nil {
 		return err
 	}
-	s.working.Go(func() { s.publishAddrs(work, advertised(s.host.Addrs())) })
+	s.working.Go(func() { s.publishAddrs(work, peers.Advertised(s.host.Addrs())) })
 	s.working.Go(func() { newRegistration(s).run(work) })
 	s.working.Go(func() { s.provideBlobs(work) })
 	s.working.Go(func() { s.hours.Run(work) })
-	s.beside.Begin(work)
+	s.extra.Begin(work)
 	s.Say(fmt.Sprintf("%s offers its work at %s ZEN per PFLOP", s.chain.Address(), quantity.Amount(s.Price)))
 	if len(s.Listen) == 0 && !s.Hidden {
 		s.Say("it listens on the loopback alone: other machines cannot fetch from it; give --listen, or --behind-nat")
@@ -340,7 +342,7 @@ func (s *service) serve(ctx context.Context) error {
 			s.mu.Unlock()
 			close(s.drain)
 			s.spare.stop()
-			s.beside.Drain()
+			s.extra.Drain()
 			s.Say("draining: it leaves its runs when the units under way are committed; the next Ctrl-C stops at once")
 			offer.Begin(&s.working)
 		case <-paused.Turned:
@@ -374,7 +376,7 @@ func (s *service) serve(ctx context.Context) error {
 				s.log.Warn("cannot follow the chain", "err", err)
 			}
 		}
-		if offer.Made && s.idle() && s.beside.Idle() {
+		if offer.Made && s.idle() && s.extra.Idle() {
 			s.Say("drained")
 			return nil
 		}
@@ -423,7 +425,7 @@ func (s *service) begin(ctx context.Context, job string, as crew.Role, drain <-c
 		ID: s.chain.Address(), Threads: s.Threads, Chain: client.Member{Client: s.chain, Job: job}, Host: s.host,
 		Store: s.store, Disk: s.room, Memory: s.ram, KeepLast: s.Keep, Replicas: s.Replicas, Adversary: s.Act,
 		Circle: s.Circle, Log: s.log.With("job", job), Instruments: s.watch, Drain: drain, Torch: s.Torch, Notify: s.Say,
-		Device: s.device, Pause: s.pause, Weights: s.weights, Class: member.ClassOf(as, s.Class), Folder: s.Home,
+		Device: s.device, Pause: s.pause, Weights: s.weights, Class: busy.Of(as, s.Class), Folder: s.Home,
 		Holding: engine.Holding{Aside: member.AsideIn(s.Home, s.store, s.room)},
 	}
 	p.Drafts = draft.NewStore(s.Home, job, p.Log)

@@ -27,15 +27,15 @@ func headCommand(c *terminal.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "head --network URL --listen ADDRESS",
 		Short: "Be the way to a network for machines of a local network",
-		Long: `Let machines that reach this host alone take part in a network: starling worker up --head http://ADDRESS. The head
-passes what they ask validators on to --network, and makes their connections to peers. Others reach these machines
-through relays, which are participants with --relay.
+		Long: `Let machines that reach this host alone take part in a network: starling worker up --head http://ADDRESS.
+The head passes their questions and transactions to the validators of --network, and makes their connections to peers.
+Others reach these machines through relays, which are participants with --relay.
 
-Who reaches --listen may use the head. It connects to the validators of --network and to addresses over TCP at which
-participants are registered, to no loopback, and to addresses of private networks only with --private. It has no key: each
-machine has its own, and an invitation of starling fleet add makes it one of a fleet. Connections between peers are
-encrypted by the machine; questions to validators pass the local network and the head as they are. The first Ctrl-C ends
-it.
+Every host that reaches --listen may use the head. It connects to the validators of --network and to addresses over TCP
+at which participants are registered, to no loopback, and to addresses of private networks only with --private. It has
+no key: each machine has its own, and an invitation of starling fleet add makes it one of a fleet. Connections between
+peers are encrypted by the machine; questions to validators pass the local network and the head as they are. The first
+Ctrl-C ends it.
 
 With -o json: {"url"}.`,
 		Example: `  starling fleet head --network http://203.0.113.7:26601 --listen 10.0.0.1:7600
@@ -49,8 +49,8 @@ With -o json: {"url"}.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&network, "network", "", "HTTP interface of a validator, or of several, separated by commas: the next is "+
-		"asked when one is gone")
+	f.StringVar(&network, "network", "", "HTTP interface of a validator, or of several, separated by commas: the next "+
+		"is asked when one is gone")
 	f.StringVar(&listen, "listen", "", "host:port on the local network; port 0 takes a free one")
 	f.BoolVar(&private, "private", false, "also connect machines to participants at addresses of private networks")
 	return cmd
@@ -96,6 +96,7 @@ func serveHead(ctx context.Context, c *terminal.Console, network, listen string,
 		return err
 	}
 	_, sent, received := h.Traffic()
-	c.Say(fmt.Sprintf("passed %s to peers and %s from them", terminal.Bytes(uint64(sent)), terminal.Bytes(uint64(received))))
+	c.Say(fmt.Sprintf("passed %s to peers and %s from them", terminal.Bytes(uint64(sent)),
+		terminal.Bytes(uint64(received))))
 	return nil
 }

@@ -62,9 +62,9 @@ quarters of the free memory and half of the free disk in equal parts, and the na
 
 --devices, or devices in the file, adds a worker for each device: a list such as opencl:0,opencl:1,cpu, or all, which
 are all GPUs that have what exact results need, and the processor. Each is named after its device. --invitations names
-a folder with the invitations of starling fleet add --out. Each new worker gets the first that no worker of this host was
-given, and keeps it. The owner who made the invitations owns all workers of the machine and is paid for them, and none
-of them audits another. With --home no file is needed.
+a folder with the invitations of starling fleet add --out. Each new worker gets the first that no worker of this host
+was given, and keeps it. The owner who made the invitations owns all workers of the machine and is paid for them, and
+none of them audits another. With --home no file is needed.
 
 A worker that fails is started again, after 5 seconds and then later each time. One that ended because it was drained
 or revoked stays down, and the command ends with the last of them. The first Ctrl-C drains all, the second ends them.

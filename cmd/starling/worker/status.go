@@ -19,6 +19,7 @@ import (
 	"github.com/starling-network/starling/node/inspect"
 	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/provider"
+	"github.com/starling-network/starling/node/provider/peers"
 	"github.com/starling-network/starling/protocol/standing"
 )
 
@@ -212,7 +213,7 @@ func deviceText(d shared.Status) string {
 }
 
 // link says what is known of the way to a peer.
-func link(l provider.PeerStatus) string {
+func link(l peers.Status) string {
 	text := l.Peer
 	switch {
 	case l.Address == "":

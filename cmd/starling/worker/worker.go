@@ -189,6 +189,7 @@ func UpOver(c *terminal.Console, o *provider.Options) *cobra.Command {
 			"and trains nothing; a verifier may add \","+judges+"\", and each \","+hosts+"\"")
 	moneyFlags(f, o)
 	more.flags(f)
+	wayFlags(cmd, o, &head)
 	f.Var(&o.Device, "device", "what computes exact units, is measured and is declared: cpu; auto, a GPU that is exact "+
 		"if there is one; opencl or opencl:N, the first or the Nth device (docs/devices.md)")
 	f.Uint64Var(&o.Hardware.Memory, "memory", 0, "MiB that jobs may use (default: three quarters of the free memory)")
@@ -204,19 +205,24 @@ func UpOver(c *terminal.Console, o *provider.Options) *cobra.Command {
 		"class")
 	f.StringVar(&o.Pool, "pool", "", "account of a pool that may offer this worker's work with that of others")
 	f.IntVar(&o.Threads, "threads", kernel.Cores, "threads of the training")
-	f.StringSliceVar(&o.Listen, "listen", nil, "multiaddrs to listen on for peers (default: any port of the loopback)")
-	f.BoolVar(&o.Hidden, "behind-nat", false, "be reached through relays, because others cannot dial --listen")
-	f.BoolVar(&o.Relays, "relay", false, "relay between participants that cannot be dialled; --listen must be reachable")
 	o.Disk = member.DefaultDisk
 	f.Var(&o.Disk, "disk", "what blobs may take: a size such as 20GiB, or a part of the free disk")
 	f.IntVar(&o.Keep, "keep", member.DefaultKeep, "checkpoints of a run that stay: the latest")
 	f.IntVar(&o.Replicas, "replicas", replica.Factor,
 		"members that keep a blob which is to outlive any of them: data and the latest checkpoints")
-	f.StringVar(&head, "head", "", "URL of the head of a local network (starling fleet head), the only host that this one "+
-		"reaches: in place of --network, and with --behind-nat")
+	return cmd
+}
+
+// wayFlags are the flags about the way to peers.
+func wayFlags(cmd *cobra.Command, o *provider.Options, head *string) {
+	f := cmd.Flags()
+	f.StringSliceVar(&o.Listen, "listen", nil, "multiaddrs to listen on for peers (default: any port of the loopback)")
+	f.BoolVar(&o.Hidden, "behind-nat", false, "be reached through relays, because others cannot dial --listen")
+	f.BoolVar(&o.Relays, "relay", false, "relay between participants that cannot be dialled; --listen must be reachable")
+	f.StringVar(head, "head", "", "URL of the head of a local network (starling fleet head), the only host that this "+
+		"one reaches: in place of --network, and with --behind-nat")
 	cmd.MarkFlagsMutuallyExclusive("behind-nat", "relay")
 	cmd.MarkFlagsMutuallyExclusive("head", "relay")
-	return cmd
 }
 
 // moneyFlags are the flags about what is asked, staked and paid.

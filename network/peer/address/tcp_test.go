@@ -2,7 +2,7 @@ package address
 
 import "testing"
 
-// Only an IP address over TCP can be compared with what is dialled.
+// Only an IP address over TCP can be compared with the address of a connection.
 func TestTCP(t *testing.T) {
 	const id = "/p2p/12D3KooWD3eckifWpRn9wQpMG9R9hX3sD158z7EqHWmweQAJU5SA"
 	for addr, want := range map[string]string{

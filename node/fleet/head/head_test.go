@@ -80,8 +80,8 @@ func TestTargets(t *testing.T) {
 	}}
 	for text, want := range map[string]bool{
 		"11.0.0.1:4001": true, "[::ffff:11.0.0.1]:4001": true, "[2001:db8::1]:4001": true, "11.0.0.1:4002": false,
-		"11.0.0.2:4001": false, "10.0.0.9:22": false, "127.0.0.1:80": false, "169.254.169.254:80": false, "0.0.0.0:80": false,
-		"localhost:80": false, "11.0.0.1": false, "": false,
+		"11.0.0.2:4001": false, "10.0.0.9:22": false, "127.0.0.1:80": false, "169.254.169.254:80": false,
+		"0.0.0.0:80": false, "localhost:80": false, "11.0.0.1": false, "": false,
 	} {
 		if _, err := h.target(text); (err == nil) != want || err != nil && !errors.Is(err, errTarget) {
 			t.Errorf("%s: %v", text, err)

@@ -72,7 +72,7 @@ func (b *besides) retired(ctx context.Context) bool {
 	return err == nil && e.Account == ""
 }
 
-// drains checks that the process ends when it is told to, with the bond of its account returned.
+// drains checks that the process ends after a signal, with the bond of its account returned.
 func (b *besides) drains() {
 	b.t.Helper()
 	b.must(b.Process.Signal(syscall.SIGINT))

@@ -1,4 +1,4 @@
-package beside
+package extra
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 )
 
 // errPaused ends what is under way when a pause begins.
-var errPaused = errors.New("beside: the machine is paused")
+var errPaused = errors.New("extra: the machine is paused")
 
 // again is after how many blocks an offer that failed is made again: the account may have had too few coins.
 const again = 50
@@ -81,7 +81,7 @@ func (j *judge) block(ctx context.Context, height int64) (done bool, err error) 
 	}
 	failed := j.evaluate.Block(working, j.chain, height)
 	if context.Cause(working) == errPaused {
-		failed = nil // it goes on after the pause
+		failed = nil // it continues after the pause
 	}
 	return false, errors.Join(err, failed)
 }

@@ -46,8 +46,8 @@ type besides struct {
 
 func (b *besides) flags(f *pflag.FlagSet) {
 	f.StringVar(&b.bond, "judge-bond", "1", "ZEN that a judge of contests locks")
-	f.BoolVar(&b.private, "judge-private", false, "a judge also gets files from private addresses, as those of a network "+
-		"on this machine have")
+	f.BoolVar(&b.private, "judge-private", false, "a judge also gets files from private addresses, as those of a "+
+		"network on this machine have")
 	f.StringVar(&b.host.Folder, "host", "", "folder of the model that a host serves")
 	f.Uint64Var(&b.host.Model, "host-model", 0, "number of that model on the network (default: it is registered)")
 	f.StringVar(&b.host.Input, "host-price-in", "", "price of a million tokens of prompts, such as 0.1 or 0.1usdc")
@@ -92,11 +92,11 @@ func classOf(role string, b *besides, o *provider.Options) (crew.Role, error) {
 // into sets the work besides runs.
 func (b *besides) into(o *provider.Options, judging, hosting bool) (err error) {
 	if judging {
-		if o.Beside.Bond, err = (coin.Coin{}).Parse(b.bond); err != nil || o.Beside.Bond == 0 {
+		if o.Extra.Bond, err = (coin.Coin{}).Parse(b.bond); err != nil || o.Extra.Bond == 0 {
 			return fmt.Errorf("--judge-bond %s is no positive amount of ZEN", b.bond)
 		}
 	}
-	o.Beside.Private = b.private
+	o.Extra.Private = b.private
 	switch {
 	case !hosting && b.host.Folder != "":
 		return errors.New("--host is for a --role that ends with " + hosts + ", such as worker," + hosts)
@@ -110,6 +110,6 @@ func (b *besides) into(o *provider.Options, judging, hosting bool) (err error) {
 		return errors.New("--host-kv-memory is at least 1")
 	}
 	b.host.Serve.Memory = int64(b.memory) << 20
-	o.Beside.Host = &b.host
+	o.Extra.Host = &b.host
 	return nil
 }

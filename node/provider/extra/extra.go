@@ -1,13 +1,14 @@
-// Package beside is the work that a worker or verifier takes besides its seats in runs: it evaluates the models of
+// Package extra is the work that a worker or verifier takes besides its seats in runs: it evaluates the models of
 // contests, and answers requests to a hosted model. Each class of it takes nothing new in a pause, sets aside what is
-// under way, and takes its memory from what all work of the process shares.
+// under way, and takes its memory from the memory that all work of the process shares.
 //
 // The evaluation is that of package arena, and the provider that of package house. It offers no seats.
-package beside
+package extra
 
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -81,7 +82,7 @@ func (w *Work) Close() error {
 }
 
 // Begin takes work until the context ends, or it drains and nothing is owed. A class that fails ends with a message,
-// and the others go on.
+// and the others continue.
 func (w *Work) Begin(ctx context.Context) {
 	start := func(what string, run func(context.Context) error) {
 		w.left.Add(1)
@@ -132,4 +133,19 @@ func unpaused(ctx context.Context, p *pause.Pauser) (context.Context, context.Ca
 		}
 	}()
 	return inner, func() { cancel(nil) }
+}
+
+// Words adds the work to the seats of a process, and joins all.
+func (o Options) Words(seats []string) string {
+	if o.Bond > 0 {
+		seats = append(seats, "judge of contests")
+	}
+	if o.Host != nil {
+		seats = append(seats, "host of a model")
+	}
+	last := len(seats) - 1
+	if last == 0 {
+		return seats[0]
+	}
+	return strings.Join(seats[:last], ", ") + " and " + seats[last]
 }
