@@ -153,10 +153,7 @@ func UpOver(c *terminal.Console, o *provider.Options) *cobra.Command {
 			if err := executor.ConfirmReduced(c, o.Torch, typed); err != nil {
 				return err
 			}
-			if err := behind(head, o); err != nil {
-				return usage.Error(cmd, err)
-			}
-			if err := cmp.Or(invited(o), checkPause(cmd, o.PauseWhen), checkPayee(o)); err != nil {
+			if err := cmp.Or(behind(cmd, head, o), invited(o), checkPause(cmd, o.PauseWhen), checkPayee(o)); err != nil {
 				return err
 			}
 			if o.Keep < 1 {
@@ -244,16 +241,17 @@ func moneyFlags(f *pflag.FlagSet, o *provider.Options) {
 }
 
 // behind makes the head of a local network the way to validators and peers.
-func behind(head string, o *provider.Options) error {
+func behind(cmd *cobra.Command, head string, o *provider.Options) error {
 	if head == "" {
 		return nil
 	}
 	u, err := url.Parse(head)
 	if err != nil || u.Scheme != "http" || u.Port() == "" || strings.Trim(u.Path, "/") != "" {
-		return fmt.Errorf("--head %s: give the URL that starling fleet head prints, such as http://10.0.0.1:7600", head)
+		return usage.Error(cmd, fmt.Errorf("--head %s: give the URL that starling fleet head prints, such as "+
+			"http://10.0.0.1:7600", head))
 	}
 	if o.RPC != "" {
-		return errors.New("--head takes the place of --network")
+		return usage.Error(cmd, errors.New("--head takes the place of --network"))
 	}
 	o.Head, o.RPC, o.Hidden = u.Host, head, true
 	return nil
