@@ -92,7 +92,7 @@ func reportJob(b *prepare.CompiledJob) report.Job {
 	}
 	if p := j.Parallel; p.On() {
 		facts = slices.Insert(facts, 3, report.Fact{Name: "Stages", Value: fmt.Sprintf(
-			"%d of a replica; replicas: %d, microbatches a step: %d", p.Stages, p.Replicas, p.Microbatches)})
+			"%d of a replica; replicas: %d, microbatches a step: %d%s", p.Stages, p.Replicas, p.Microbatches, p.Words())})
 	}
 	return report.Job{Name: j.Name, ID: b.JobID(), Facts: facts}
 }

@@ -69,7 +69,7 @@ func Facts(file *job.Job) []api.Fact {
 	}
 	if p := file.Parallel; p.On() {
 		facts = slices.Insert(facts, 3, api.Fact{Name: "Stages", Value: fmt.Sprintf(
-			"%d of a replica; replicas: %d, microbatches a step: %d", p.Stages, p.Replicas, p.Microbatches)})
+			"%d of a replica; replicas: %d, microbatches a step: %d%s", p.Stages, p.Replicas, p.Microbatches, p.Words())})
 	}
 	return facts
 }

@@ -45,3 +45,24 @@ func TestStages(t *testing.T) {
 		}
 	}
 }
+
+// So has one whose stages do not wait for each other between steps: the bits are those of the same job without a
+// disturbance, also with a stage that lies, or one that stops.
+func TestLateStages(t *testing.T) {
+	late := []string{"parallel.replicas=1", "parallel.schedule=asynchronous", "parallel.microbatches=2"}
+	var honest *Simulation
+	for i, opt := range []Options{
+		{},
+		{Acts: map[string]string{"worker-1": "lies-backward"}},
+		{Faults: []sim.Fault{{Who: "worker-1", At: 6 * time.Second, For: time.Minute}}},
+	} {
+		opt.Seed, opt.Job = 1, staged(t, late...)
+		s := simulate(t, opt)
+		if i == 0 {
+			honest = s
+		}
+		if s.StateRoot != honest.StateRoot || (s.SlashedUzen > 0) != (len(opt.Acts) > 0) {
+			t.Errorf("%d: root %s, wanted %s, %d slashed", i, s.StateRoot.Short(), honest.StateRoot.Short(), s.SlashedUzen)
+		}
+	}
+}

@@ -1,6 +1,9 @@
 package spec
 
-import "cmp"
+import (
+	"cmp"
+	"fmt"
+)
 
 // Parallel is how the model is cut into stages, each of which a worker of its own computes. Stages of 0: it is not.
 type Parallel struct {
@@ -48,3 +51,11 @@ func (j *Spec) deriveParallel(given func(path string) bool) {
 
 // Learners is how many batches are learnt from at the same time: of workers, or of replicas of several workers.
 func (j Spec) Learners() int { return cmp.Or(j.Parallel.Replicas, j.Strategy.Workers.Target) }
+
+// Words say how late the gradients of stages are, after other words; "": they are not.
+func (p Parallel) Words() string {
+	if !p.Late() {
+		return ""
+	}
+	return fmt.Sprintf(", asynchronous, late by up to %d steps", p.Delay)
+}

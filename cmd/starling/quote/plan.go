@@ -79,8 +79,12 @@ func Plan(ctx context.Context, c *terminal.Console, j *job.Job, path, network, f
 	row("disk", "%s", diskOf(p))
 	row("network", "%s received by each worker in a round", terminal.Bytes(uint64(p.Received)))
 	for k, st := range p.Stages {
+		late := ""
+		if st.Late > 0 {
+			late = ", late by " + terminal.Counted(st.Late, "step")
+		}
 		row(fmt.Sprintf("stage %d", k), "%s, %s of weights and moments, %s of memory, sends %s in a step, waits for %.0f "+
-			"%% of it", st.Layers, terminal.Bytes(uint64(st.StateBytes)), terminal.Bytes(uint64(st.MemoryBytes)),
+			"%% of it"+late, st.Layers, terminal.Bytes(uint64(st.StateBytes)), terminal.Bytes(uint64(st.MemoryBytes)),
 			terminal.Bytes(uint64(st.SendBytes)), 100*st.Waits)
 	}
 	for _, n := range p.Notes {

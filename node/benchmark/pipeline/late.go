@@ -13,7 +13,6 @@ import (
 type Late struct {
 	Delay     int     `json:"delay"` // steps by which the first stage is late; 0: stages wait for each other
 	Corrected bool    `json:"corrected"`
-	Beta      float64 `json:"beta"`
 	Steps     int     `json:"steps"`
 	Loss      float64 `json:"loss"` // mean of the last tenth of the steps, nats a token
 	Gap       float64 `json:"gap"`  // by which it is above that of stages that wait
@@ -49,10 +48,10 @@ var lateModel = size{family: "llama", layers: 4, width: 64, length: 32, sequence
 func lates(ctx context.Context, steps, threads int) (list []Late, at []Pace, err error) {
 	var waits []float64
 	state := int64(0)
-	for i, c := range []Late{{}, {Delay: 1, Corrected: true}, {Delay: 1}, {Delay: 2, Corrected: true}, {Delay: 2},
-		{Delay: 4, Corrected: true}, {Delay: 4}, {Delay: 4, Corrected: true, Beta: 0.95}} {
+	for i, c := range []Late{{}, {Delay: 1, Corrected: true}, {Delay: 1}, {Delay: 4, Corrected: true}, {Delay: 4},
+		{Delay: 2, Corrected: true}} {
 		z := lateModel
-		z.text, z.late, z.uncorrected, z.beta = sentences(20000), c.Delay, !c.Corrected, c.Beta
+		z.text, z.late, z.uncorrected = sentences(20000), c.Delay, !c.Corrected
 		z.steps = min(steps, 6)
 		cut, err := compare(z, lateStages, threads)
 		if err != nil {
@@ -67,7 +66,7 @@ func lates(ctx context.Context, steps, threads int) (list []Late, at []Pace, err
 		if err = errors.Join(err, ctx.Err()); err != nil {
 			return nil, nil, err
 		}
-		c.Steps, c.Differ, c.InFlight, c.Beta = steps, cut.Differ, cut.InFlight, j.task.Spec.Beta1
+		c.Steps, c.Differ, c.InFlight = steps, cut.Differ, cut.InFlight
 		last := r.Losses[len(r.Losses)-max(1, steps/10):]
 		for _, l := range last {
 			c.Loss += float64(l) / float64(len(last))
@@ -115,6 +114,15 @@ func (j *job) length(ms float64) (float64, error) {
 		return 0, err
 	}
 	return slices.Max(ends), nil
+}
+
+// inFlight is the most microbatches of which the first stage has computed the forward and not yet the backward.
+func (j *job) inFlight(tasks []order.Task) int {
+	var list []order.Task
+	for _, t := range j.plan.Continued(0, tasks, uint32(j.plan.Late())+2) {
+		list = append(list, t.Task)
+	}
+	return order.InFlight(list)
 }
 
 // held is the bytes of the state of a stage.

@@ -40,9 +40,8 @@ type size struct {
 	sent                         boundary.Scheme // of values between stages
 	text                         string
 
-	late        int     // steps by which the first stage is late; 0: stages wait for each other
-	uncorrected bool    // the optimizer does not correct late gradients
-	beta        float64 // of the first moment; 0: 0.9
+	late        int  // steps by which the first stage is late; 0: stages wait for each other
+	uncorrected bool // the optimizer does not correct late gradients
 }
 
 // job is a model that is cut into stages.
@@ -71,7 +70,7 @@ func newJob(z size, n, threads int) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := optimizer.AdamW{Beta1: cmp.Or(z.beta, 0.9), Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 0.5,
+	o := optimizer.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 0.5,
 		Nesterov: z.late > 0 && !z.uncorrected}
 	step, err := loss.TrainStep(o)
 	if err != nil {

@@ -4,6 +4,7 @@ package pipeline
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"text/tabwriter"
 
@@ -27,7 +28,9 @@ func Command(c *terminal.Console) *cobra.Command {
 compute a unit with all of them in this process: each stage sends activations and gradients to the others, hashes and
 signs them, and commits to a state root after every step. Compare the weights with those of the whole model. Measure
 the processor time of hashing and signing, the memory of the stages of a model four times as large as the largest of
-them, and the loss of a model whose stages exchange codes of 4 bits, or a part of the columns. Then attack: one stage
+them, and the loss of a model whose stages exchange codes of 4 bits, or a part of the columns. Train a model whose stages
+do not wait for each other between steps, compare its loss with that of stages that do, and compute the exact lengths of
+both schedules over links of 100 ms, for several times that a stage takes for a microbatch. Then attack: one stage
 after the other computes something else, forward, backward or in the update, denies what it sent or received, or stops
 in the middle of a step, and begins it again. No network takes part.
 
@@ -38,7 +41,8 @@ the same job in one process that is not cut. It takes some minutes, and 50 GB of
 
 With -o json: {"cuts":[{"model","stages","microbatches","steps","differ","bytes","idle","in_flight",
 "memory_largest"}],"cost":{"stages","plain_ms","signed_ms","percent"},"six":{...},"boundaries":[{"scheme","forward",
-"back","steps","loss","gap","differ","excess"}],"attacks":{"liars","convicted","denials","shown","withheld","named",
+"back","steps","loss","gap","differ","excess"}],"paces":[{"ms","busy"}],"late":[{"delay","corrected","steps","loss",
+"gap","differ","in_flight","state","faster":[TIMES]}],"attacks":{"liars","convicted","denials","shown","withheld","named",
 "wrong","restarts","resumed"},"bars":[{"name","value","bar","holds"}]}.
 
 With --processes and -o json: {"parameters","state_bytes","allowed_bytes","stage_bytes","whole_bytes",
@@ -78,6 +82,7 @@ With --processes and -o json: {"parameters","state_bytes","allowed_bytes","stage
 			for _, b := range r.Boundaries {
 				fmt.Fprintf(w, "%s\t%.2f\t%.2f\t%d\t%.4f\t%.4f\n", b.Scheme, b.Forward, b.Back, b.Steps, b.Loss, b.Gap)
 			}
+			printLate(w, r)
 			fmt.Fprintln(w)
 			figure.PrintBars(w, r.Bars)
 			return w.Flush()
@@ -88,6 +93,22 @@ With --processes and -o json: {"parameters","state_bytes","allowed_bytes","stage
 	usage.ThreadsFlag(cmd, &o.Threads)
 	cmd.Flags().BoolVar(&processes, "processes", false, "measure workers that hold one stage each, and nothing else")
 	return cmd
+}
+
+// printLate shows the figures of stages that do not wait for each other.
+func printLate(w io.Writer, r *pipeline.Report) {
+	fmt.Fprint(w, "\nLATE BY\tCORRECTED\tLOSS\tGAP\tIN FLIGHT\tSTATE")
+	for _, p := range r.Paces {
+		fmt.Fprintf(w, "\tAT %.0f ms", p.Milliseconds)
+	}
+	fmt.Fprintln(w)
+	for _, l := range r.Late {
+		fmt.Fprintf(w, "%d\t%t\t%.4f\t%.4f\t%d\t%.3f", l.Delay, l.Corrected, l.Loss, l.Gap, l.InFlight, l.State)
+		for _, x := range l.Faster {
+			fmt.Fprintf(w, "\t%.2f", x)
+		}
+		fmt.Fprintln(w)
+	}
 }
 
 // oneStage shows the figures of node/benchmark/onestage.
