@@ -112,7 +112,8 @@ func held(r *Referee) int {
 }
 
 // startRoot is the root of the first inner state: the parameters of the checkpoint, which they were before earlier
-// updates, too, the answers that are given, and the moments, zero if there are none; of a replica, also its carried difference from the parameters.
+// updates, too, the answers that are given, and the moments, zero if there are none; of a replica, also its carried
+// difference from the parameters.
 func startRoot(step *program.Program, params, moments, left, answers []canon.Digest) canon.Digest {
 	roots := slices.Concat(params, moments)
 	if moments == nil {

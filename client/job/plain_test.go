@@ -70,11 +70,12 @@ var plain = map[string]string{
 		"default: 1",
 	"Parallel.Microbatches": "the number of parts of the batch of a replica, which follow each other through the " +
 		"stages; default: stages",
-	"Parallel.Schedule": "the order of steps; synchronous: every stage ends a step before it begins the next; asynchronous: stages do not wait " +
-		"for each other, and learn from gradients of weights before a fixed number of steps, which the step of adamw corrects",
-	"Parallel.Delay": "the number of steps by which the gradients of the first stage are late in an asynchronous schedule; " +
-		"more of them hide a longer latency, and fewer lose less; later stages are late by fewer; default: as few as keep all " +
-		"stages at work without a latency",
+	"Parallel.Schedule": "the order of steps; synchronous: every stage ends a step before it begins the next; " +
+		"asynchronous: stages do not wait for each other, and learn from gradients of weights before a fixed number of " +
+		"steps, which the step of adamw corrects",
+	"Parallel.Delay": "the number of steps by which the gradients of the first stage are late in an asynchronous " +
+		"schedule; more of them hide a longer latency, and fewer lose less; later stages are late by fewer; default: as " +
+		"few as keep all stages at work without a latency",
 	"Spec.Graph":          "how a graph is read, of task: graph",
 	"Graph.Directed":      "whether an edge leads from its source to its target alone; otherwise it leads both ways",
 	"Spec.Diffusion":      "the noise that a network learns to take out of images, of task: diffusion (Ho et al. 2020)",

@@ -9,9 +9,9 @@ import (
 
 // AdamW holds the constants of the optimizer (Loshchilov and Hutter 2019). Of all but the first three see Common.
 //
-// With Nesterov the step is that of NAdam (Dozat 2016) of a constant momentum: the first moment is taken one step ahead,
-// beta1*m/(1-beta1^(t+1)) + (1-beta1)*g/(1-beta1^t). It corrects gradients that are late (Ajanthan et al. 2025, arXiv
-// 2505.01099, section 3), in which the share 1-beta1 of a late gradient is the discount of their equation 10.
+// With Nesterov the step is that of NAdam (Dozat 2016) of a constant momentum: the first moment is taken one step
+// ahead, beta1*m/(1-beta1^(t+1)) + (1-beta1)*g/(1-beta1^t). It corrects gradients that are late (Ajanthan et al. 2025,
+// arXiv 2505.01099), of which it takes the share 1-beta1.
 type AdamW struct {
 	Beta1, Beta2, Eps, WeightDecay, MaxGradNorm float64
 

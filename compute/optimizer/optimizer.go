@@ -167,9 +167,9 @@ func stagesOf(trained []Tensor) (list []int) {
 	return slices.Compact(list)
 }
 
-// Append declares what the optimizer remembers, clips the gradients of each stage, and outputs the updated tensors, what
-// is remembered of them and "grad_norm", the Euclidean norm of all gradients of the last stage before they are clipped.
-// lr, c1 and c2 are scalars.
+// Append declares what the optimizer remembers, clips the gradients of each stage, and outputs the updated tensors,
+// what is remembered of them and "grad_norm", the Euclidean norm of all gradients of the last stage before they are
+// clipped. lr, c1 and c2 are scalars.
 func Append(b *program.Builder, o Optimizer, trained []Tensor, params, grads []program.Value,
 	lr, c1, c2 program.Value) error {
 	s := &Step{b: b, LR: lr, C1: c1, C2: c2}

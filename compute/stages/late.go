@@ -12,7 +12,7 @@ import (
 
 // Stages that do not wait for each other compute forwards of later steps before they have the gradients of earlier
 // ones. The weights that a forward reads are those before a fixed number of updates, of which the stage keeps the
-// values; its backward reads the same. So a step of a stage is still a function of its state and of what it receives.
+// values; its backward reads the same. So a step of a stage is still a function of its state and of the values that it receives.
 
 // Late is the number of updates by which the gradients of the first stage are late; 0: every stage waits for the
 // gradients of a step before it begins the next.
@@ -56,8 +56,8 @@ func (p *Plan) Continued(stage int, tasks []order.Task, steps uint32) []order.In
 	return order.Continuous(tasks, p.Aheads()[stage], steps)
 }
 
-// Timed is when each stage ends a number of steps, as order.Timed has it. The places that takes and travels are asked for
-// have the tasks of one step.
+// Timed is when each stage ends a number of steps, as order.Timed has it. The places that takes and travels are asked
+// for have the tasks of one step.
 func (p *Plan) Timed(steps uint32, takes func(order.Place) float64,
 	travels func(from, to order.Place) float64) ([]float64, error) {
 	var lists [][]order.Task

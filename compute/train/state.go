@@ -8,11 +8,9 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/kernel"
-	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train/parts"
-	"github.com/starling-network/starling/compute/train/replica"
 )
 
 // Prefixes of the names of tensors among the inputs of a step: see package parts.
@@ -224,10 +222,6 @@ func CheckProgram(s *Spec, p *program.Program) error {
 	}
 	for _, n := range StateNames(p) {
 		in, out := shapes[n], outputs[n]
-		if k, of, ok := optimizer.EarlierOf(n); strings.HasPrefix(n, optimizer.Earlier) &&
-			(!ok || k > replica.MaxLate || !slices.Contains(names, of) || !in.Equal(shapes[Param+of])) {
-			return fmt.Errorf("%w: %q is no parameter before up to %d updates", ErrSpec, n, replica.MaxLate)
-		}
 		short := (in.DType == tensor.BFloat16 || in.DType == tensor.Int8) && !strings.HasPrefix(n, Param) ||
 			in.DType == tensor.Int32 && parts.IsGiven(n)
 		if !out.Equal(in) || in.DType != tensor.Float32 && !short {

@@ -7,8 +7,8 @@ import (
 	"github.com/starling-network/starling/role/hold"
 )
 
-// Scratch implements hold.Aside. The disk has all of its bytes from now on: a page that it has no room for would end the
-// process.
+// Scratch implements hold.Aside. The disk has all of its bytes from now on: a page that it has no room for would end
+// the process.
 func (a Aside) Scratch(bytes int64) hold.Scratch {
 	r := a.area(bytes, zeroed)
 	if r == nil {

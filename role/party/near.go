@@ -6,9 +6,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/starling-network/starling/compute/tensor"
-
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/protocol/run/crew"

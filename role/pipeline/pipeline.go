@@ -104,8 +104,8 @@ func (u *Unit) Run(weights map[string]*tensor.Tensor) (*Result, error) {
 // Resume computes a unit from a step on, which may have begun before: a holder that restarts, or takes the place of
 // another, executes the steps before again from the values that neighbours have kept (see train.Task.Received), and
 // then begins the step once more. Neighbours send it the frames of the step again, and leave out those that they have.
-// state is that of stages.Stage.State after the steps of segments, and heads are those of the links of the stage. Stages
-// that do not wait for each other have links in different steps, and begin the unit again instead.
+// state is that of stages.Stage.State after the steps of segments, and heads are those of the links of the stage.
+// Stages that do not wait for each other have links in different steps, and begin the unit again instead.
 func (u *Unit) Resume(segments []canon.Digest, state []*tensor.Tensor, heads []Exchange) (*Result, error) {
 	if late := u.Plan.Late(); late > 0 {
 		return nil, fmt.Errorf("pipeline: a unit of stages that are late by up to %d steps is begun again as a whole", late)

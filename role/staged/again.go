@@ -19,7 +19,7 @@ import (
 
 // again executes the unit of a stage alone, from the values that it has received, unless that was done a moment ago.
 func (x *Engine) again(ctx context.Context, name terms.Checkpoint, unit, segment uint32) (*engine.Work, error) {
-	v, err := x.held(name.Round, unit)
+	v, err := held(x, name.Round, unit)
 	if err != nil {
 		return nil, err
 	}

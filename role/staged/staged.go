@@ -151,7 +151,7 @@ func (x *Engine) stage(unit uint32) (stage int, replica uint32) {
 
 // received gives an execution what its stage has received, which Start has brought to memory.
 func (x *Engine) received(round, unit, step uint32) (map[string]*tensor.Tensor, error) {
-	v, err := x.held(round, unit)
+	v, err := held(x, round, unit)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +160,7 @@ func (x *Engine) received(round, unit, step uint32) (map[string]*tensor.Tensor, 
 }
 
 // held are the values that a unit has exchanged, which are in memory.
-func (x *Engine) held(round, unit uint32) (*values, error) {
+func held(x *Engine, round, unit uint32) (*values, error) {
 	v, ok := x.has.Get(place{round, unit})
 	if !ok {
 		return nil, fmt.Errorf("staged: what unit %d of round %d has received is not held", unit, round)

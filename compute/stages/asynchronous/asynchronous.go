@@ -1,6 +1,6 @@
 // Package asynchronous makes the step of a model whose stages do not wait for each other between steps: each reads
-// weights before a fixed number of updates, as compute/stages has it, and its optimizer corrects gradients that are late
-// (Ajanthan et al. 2025, arXiv 2505.01099). It computes nothing.
+// weights before a fixed number of updates, as compute/stages has it (Ajanthan et al. 2025, arXiv 2505.01099). It
+// computes nothing.
 package asynchronous
 
 import (

@@ -61,9 +61,9 @@ func of(list []Task, p Phase) (some []Task) {
 	return some
 }
 
-// Ordered is the order 1F1B (Narayanan et al. 2019, "PipeDream"): a stage computes a number of forwards, ahead, then one
-// forward and one backward in turn, then the backwards that are left, and then updates. Microbatches follow each other
-// in order. Where stages wait for each other, ahead is the number of stages after it.
+// Ordered is the order 1F1B (Narayanan et al. 2019, "PipeDream"): a stage computes a number of forwards, ahead, then
+// one forward and one backward in turn, then the backwards that are left, and then updates. Microbatches follow each
+// other in order. Where stages wait for each other, ahead is the number of stages after it.
 func Ordered(tasks [][]Task, micro int, ahead []int) [][]Task {
 	all := make([][]Task, len(tasks))
 	for s, list := range tasks {

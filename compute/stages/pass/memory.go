@@ -30,7 +30,7 @@ func (s *Stage) Bytes() int64 {
 	for i := range s.tasks {
 		t := &s.tasks[i]
 		tasks, at[t.Task] = append(tasks, t.Task), t
-		for _, k := range t.moves { // the value after an update is made beside those that move
+		for _, k := range t.moves { // the value after an update is made in addition to those that move
 			if n := t.In[k]; s.computes(t, n) {
 				b.state += size(s.shapes[n])
 			}

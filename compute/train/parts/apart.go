@@ -187,6 +187,9 @@ func Check(p *program.Program, apart bool, reads int) error {
 			return fmt.Errorf("the program reads %q, as a stage of a model does, which no job is", in.Name)
 		}
 	}
+	if err := checkEarlier(p); err != nil {
+		return err
+	}
 	if Apart(p) != apart {
 		return fmt.Errorf("answers are drawn apart in the program: %t, in the specification: %t", Apart(p), apart)
 	}

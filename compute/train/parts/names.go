@@ -4,20 +4,22 @@
 package parts
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train/replica"
 )
 
 // Param is the prefix of the names of parameters, in the state and among the inputs of a step.
 const Param = "p/"
 
 // memories are the prefixes of the names of the state besides the parameters: an optimizer's of a parameter, which is
-// moments, or factored moments of the rows and columns of a matrix; the parameters before the last updates; answers that
-// are given, or drawn; and values that stages of a model have exchanged in a step.
+// moments, or factored moments of the rows and columns of a matrix; the parameters before the last updates; answers
+// that are given, or drawn; and values that stages of a model have exchanged in a step.
 var memories = []string{"m/", "v/", "r/", "s/", optimizer.Earlier, given, executed, handed, Exchanged}
 
 // Prefixes of names in the program of a stage of a model, see package stages.
@@ -100,4 +102,17 @@ func Value(x *tensor.Tensor) float32 {
 		return 0
 	}
 	return x.F32()[0]
+}
+
+// checkEarlier reports a tensor of a state that is said to be a parameter before earlier updates, and is none.
+func checkEarlier(p *program.Program) error {
+	names, shapes := Params(p), p.InputShapes()
+	for _, n := range Moments(p) {
+		k, of, ok := optimizer.EarlierOf(n)
+		if strings.HasPrefix(n, optimizer.Earlier) &&
+			(!ok || k > replica.MaxLate || !slices.Contains(names, of) || !shapes[n].Equal(shapes[Param+of])) {
+			return fmt.Errorf("%q is no parameter before up to %d updates", n, replica.MaxLate)
+		}
+	}
+	return nil
 }

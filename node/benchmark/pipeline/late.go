@@ -9,7 +9,7 @@ import (
 	"github.com/starling-network/starling/node/benchmark"
 )
 
-// Late is a model whose stages do not wait for each other between steps, beside the same whose stages do.
+// Late is a model whose stages do not wait for each other between steps, and how it compares with one whose stages do.
 type Late struct {
 	Delay     int     `json:"delay"` // steps by which the first stage is late; 0: stages wait for each other
 	Corrected bool    `json:"corrected"`
@@ -99,7 +99,7 @@ func lates(ctx context.Context, steps, threads int) (list []Late, at []Pace, err
 }
 
 // length is the time of a round of all stages, in milliseconds, if each takes ms for a microbatch: the exact length of
-// its schedule. What follows the last backward takes no time, but messages of it do.
+// its schedule. Tasks after the last backward take no time, and their messages do.
 func (j *job) length(ms float64) (float64, error) {
 	ends, err := j.plan.Timed(lateSteps, func(at order.Place) float64 {
 		switch at.Task.Phase {

@@ -90,8 +90,8 @@ func TestBoundaries(t *testing.T) {
 			t.Fatal(err)
 		}
 		var a Attacks
-		if err := j.attack(&a); err != nil || a.Liars != 9 || a.Convicted != a.Liars || a.Shown != a.Denials || a.Named != a.Withheld ||
-			a.Wrong > 0 {
+		if err := j.attack(&a); err != nil || a.Liars != 9 || a.Convicted != a.Liars || a.Shown != a.Denials ||
+			a.Named != a.Withheld || a.Wrong > 0 {
 			t.Errorf("%+v: %+v, %v", s, a, err)
 		}
 	}

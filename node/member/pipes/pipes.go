@@ -98,9 +98,9 @@ func (p *Pipes) Open(ctx context.Context, a staged.Attempt) (staged.Wire, error)
 
 // connect begins to reach a neighbour, in both directions: words go back where frames come from.
 //
-// A queue has room for the frames of one step: a sender begins no other before the receiver has signed those. Stages that
-// do not wait for each other have as many steps under way as the first is late, and one more. So a neighbour that sends
-// more fills no more memory than one that does not.
+// A queue has room for the frames of one step: a sender begins no other before the receiver has signed those. Stages
+// that do not wait for each other have as many steps under way as the first is late, and one more. So a neighbour that
+// sends more fills no more memory than one that does not.
 func (w *wire) connect(other int) {
 	if w.in[other] != nil {
 		return

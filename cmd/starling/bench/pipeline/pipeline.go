@@ -28,11 +28,11 @@ func Command(c *terminal.Console) *cobra.Command {
 compute a unit with all of them in this process: each stage sends activations and gradients to the others, hashes and
 signs them, and commits to a state root after every step. Compare the weights with those of the whole model. Measure
 the processor time of hashing and signing, the memory of the stages of a model four times as large as the largest of
-them, and the loss of a model whose stages exchange codes of 4 bits, or a part of the columns. Train a model whose stages
-do not wait for each other between steps, compare its loss with that of stages that do, and compute the exact lengths of
-both schedules over links of 100 ms, for several times that a stage takes for a microbatch. Then attack: one stage
-after the other computes something else, forward, backward or in the update, denies what it sent or received, or stops
-in the middle of a step, and begins it again. No network takes part.
+them, and the loss of a model whose stages exchange codes of 4 bits, or a part of the columns. Train a model whose
+stages do not wait for each other between steps, compare its loss with that of stages that do, and compute the exact
+lengths of both schedules over links of 100 ms, for several times that a stage takes for a microbatch. Then attack:
+one stage after the other computes something else, forward, backward or in the update, denies what it sent or
+received, or stops in the middle of a step, and begins it again. No network takes part.
 
 With --processes, do nothing of that: start a network of processes on this machine, a validator, six workers and a
 verifier, and train a model of six stages whose weights, gradients and moments have four times the bytes that
@@ -42,8 +42,8 @@ the same job in one process that is not cut. It takes some minutes, and 50 GB of
 With -o json: {"cuts":[{"model","stages","microbatches","steps","differ","bytes","idle","in_flight",
 "memory_largest"}],"cost":{"stages","plain_ms","signed_ms","percent"},"six":{...},"boundaries":[{"scheme","forward",
 "back","steps","loss","gap","differ","excess"}],"paces":[{"ms","busy"}],"late":[{"delay","corrected","steps","loss",
-"gap","differ","in_flight","state","faster":[TIMES]}],"attacks":{"liars","convicted","denials","shown","withheld","named",
-"wrong","restarts","resumed"},"bars":[{"name","value","bar","holds"}]}.
+"gap","differ","in_flight","state","faster":[TIMES]}],"attacks":{"liars","convicted","denials","shown","withheld",
+"named","wrong","restarts","resumed"},"bars":[{"name","value","bar","holds"}]}.
 
 With --processes and -o json: {"parameters","state_bytes","allowed_bytes","stage_bytes","whole_bytes",
 "idle_bytes","peak_bytes":[BYTES],"state_root","seconds","bars"}.`,
