@@ -12,7 +12,8 @@ import (
 
 // Stages that do not wait for each other compute forwards of later steps before they have the gradients of earlier
 // ones. The weights that a forward reads are those before a fixed number of updates, of which the stage keeps the
-// values; its backward reads the same. So a step of a stage is still a function of its state and of the values that it receives.
+// values; its backward reads the same. So a step of a stage is still a function of its state and of the values that it
+// receives.
 
 // Late is the number of updates by which the gradients of the first stage are late; 0: every stage waits for the
 // gradients of a step before it begins the next.

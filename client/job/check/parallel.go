@@ -70,7 +70,7 @@ func parallel(c *checker) {
 	if p.Late() && p.Delay >= st.SyncSteps && !c.bad("strategy.sync_steps") {
 		c.report("parallel.delay", problem.BadValue, fmt.Sprintf("parallel.delay is %d for rounds of %d steps", p.Delay,
 			st.SyncSteps), "no step of a round would learn from the one before", "raise strategy.sync_steps, or "+
-				"parallel.microbatches")
+			"parallel.microbatches")
 	}
 	const batch = "training.global_batch_size"
 	if each := c.WorkerBatch(); t.GlobalBatchSize%p.Replicas == 0 && each%p.Microbatches != 0 && !c.bad(batch) {
