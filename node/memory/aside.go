@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"io"
 	"os"
 	"runtime"
@@ -13,9 +14,11 @@ type Aside struct {
 	Dir string
 	// Reserve asks for room on the disk, which free gives back; nil: there is enough.
 	Reserve func(bytes int64) (free func(), err error)
+	// Least is the size from which on Keep puts bytes into a file, and not into memory; 0: leastAside.
+	Least int
 }
 
-// leastAside is the size from which on bytes lie in a file. Smaller bytes stay in memory.
+// leastAside is the size from which on bytes lie in a file.
 const leastAside = 64 << 20
 
 // Keep implements hold.Aside.
@@ -24,7 +27,7 @@ func (a Aside) Keep(parts [][]byte) io.ReaderAt {
 	for _, p := range parts {
 		size += len(p)
 	}
-	if size < leastAside {
+	if size < cmp.Or(a.Least, leastAside) {
 		return nil
 	}
 	free, err := a.reserve(int64(size))

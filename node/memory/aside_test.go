@@ -16,6 +16,9 @@ func TestAside(t *testing.T) {
 	if aside.Keep([][]byte{{1, 2}}) != nil {
 		t.Error("two bytes lie in a file")
 	}
+	if (Aside{Dir: dir, Least: 2}).Keep([][]byte{{1, 2}}) == nil {
+		t.Error("two bytes stay in memory")
+	}
 	a, b := bytes.Repeat([]byte{1}, leastAside), []byte{2, 3}
 	kept := Aside{Dir: dir}.Keep([][]byte{a, b})
 	var got [3]byte
@@ -27,14 +30,14 @@ func TestAside(t *testing.T) {
 	}
 	room := int64(0)
 	take := func(bytes int64) (func(), error) { room += bytes; return func() { room -= bytes }, nil }
-	if (Aside{dir + "/none", take}).Keep([][]byte{a}) != nil || room != 0 {
+	if (Aside{Dir: dir + "/none", Reserve: take}).Keep([][]byte{a}) != nil || room != 0 {
 		t.Error("bytes lie in a folder that is not there")
 	}
-	if (Aside{dir, take}).Keep([][]byte{a, b}) == nil || room != leastAside+2 {
+	if (Aside{Dir: dir, Reserve: take}).Keep([][]byte{a, b}) == nil || room != leastAside+2 {
 		t.Errorf("room for %d bytes", room)
 	}
 	full := func(int64) (func(), error) { return nil, errors.New("full") }
-	if (Aside{dir, full}).Keep([][]byte{a}) != nil {
+	if (Aside{Dir: dir, Reserve: full}).Keep([][]byte{a}) != nil {
 		t.Error("bytes lie in a file for which there is no room")
 	}
 }

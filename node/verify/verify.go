@@ -405,8 +405,10 @@ func (v *verification) start(ctx context.Context, rounds uint32) (*train.Checkpo
 	return v.b.Genesis, nil
 }
 
-// aside is where large states and checkpoints lie: the folder of the run.
-func (v *verification) aside() memory.Aside { return memory.Aside{Dir: v.out.Path} }
+// aside is where large states, updates and checkpoints lie: the folder of the run.
+func (v *verification) aside() memory.Aside {
+	return memory.Aside{Dir: v.out.Path, Least: memory.LeastRoom}
+}
 
 // room is where the tensors of one checkpoint lie; nil: in memory.
 func (v *verification) room() func(*tensor.Tensor) *tensor.Tensor {
