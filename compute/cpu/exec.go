@@ -247,9 +247,8 @@ func (x *Exec) Release() {
 // thousandth of its time.
 const worthwhile = 32 << 20
 
-// swept is the size from which on memory that lasts from run to run is taken once garbage has left the process: the
-// collector does not see this memory, and would let garbage lie beside it. That takes less time than to fill the memory
-// with zeros.
+// swept is the size from which on garbage leaves the process before memory that lasts from run to run is taken, which
+// the collector does not see. That takes less time than to fill this memory with zeros.
 const swept = 128 << 20
 
 // needs is what the steps need of a worker.

@@ -89,8 +89,8 @@ func tighten(users *int) (restore func()) {
 	return sync.OnceFunc(func() { add(-1) })
 }
 
-// Start is what a process has resident before its work, in bytes: after sweep, which it does, its code, the types that it
-// has registered, and the collector's own; 0 where that is not known.
+// Start sweeps, and returns the bytes that a process has resident before its work: code, the types that it has
+// registered, and the collector's own; 0 where that is not known.
 func Start() uint64 {
 	sweep()
 	return resident()

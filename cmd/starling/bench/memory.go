@@ -25,10 +25,10 @@ func memoryCommand(c *terminal.Console) *cobra.Command {
 		Long: `Train models on embedded networks of two workers and a verifier, load the last checkpoint of each run,
 verify the run, compute a unit alone, and play simulations of some rounds and of twice as many, each in a process
 of its own. The most memory that each had is printed with its plan and its bound; the bounds of units, loaded
-checkpoints and verifications are of what a process has above its start, before its work. --quick measures a model of
-9 M parameters; without it one of 88 M too; --full one of 350 M too, whose optimizer has a state in int8 of one
-round where it does not fit otherwise, and takes ten times the rounds in the second simulation. Where /usr/bin/python3
-has PyTorch, it takes the steps of the unit, too; "skipped" names it where it is missing.
+checkpoints and verifications are for the memory above that which a process has before its work. --quick measures a
+model of 9 M parameters; without it one of 88 M too; --full one of 350 M too, whose optimizer has a state in int8 of
+one round where it does not fit otherwise, and takes ten times the rounds in the second simulation. Where
+/usr/bin/python3 has PyTorch, it takes the steps of the unit, too; "skipped" names it where it is missing.
 
 With -o json: {"runs":[{"name","plan_bytes","peak_bytes","state_bytes","start_bytes","disk_bytes","seconds"}],
 "bars":[{"name","value","bar","holds"}],"skipped":[NAME]}.`,

@@ -57,7 +57,7 @@ type workspace struct {
 	edge [maxEdge]float32
 }
 
-// buffer is memory that grows. What it has grown out of leaves the process at once.
+// buffer is memory that grows. Memory that it has grown out of leaves the process at once.
 type buffer struct {
 	block *mapped.Block // nil: none yet
 }

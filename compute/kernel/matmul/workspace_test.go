@@ -6,7 +6,7 @@ import (
 	"github.com/starling-network/starling/compute/mapped"
 )
 
-// What a buffer has grown out of leaves the process, smaller products use what is there, and Release leaves nothing.
+// Memory that a buffer has grown out of leaves the process, smaller products use a larger block, and Release frees all.
 func TestWorkspace(t *testing.T) {
 	defer Release()
 	w := takeWorkspace()

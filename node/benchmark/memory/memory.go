@@ -19,7 +19,7 @@ import (
 	"github.com/starling-network/starling/node/memory"
 )
 
-// Bars. Those of a unit, a loaded checkpoint and a verification are of what a process has above its start.
+// Bars. Those of a unit, a loaded checkpoint and a verification are for memory above the start of a process.
 const (
 	ofPlan      = 1.25    // of an embedded network
 	largestRun  = 6000    // MB, of that of a model of 88 M parameters
@@ -97,7 +97,7 @@ type Run struct {
 	Plan    uint64  `json:"plan_bytes,omitempty"` // the planned bytes; 0: there is no plan
 	Peak    uint64  `json:"peak_bytes"`
 	State   uint64  `json:"state_bytes,omitempty"` // of the model and its optimizer
-	Start   uint64  `json:"start_bytes,omitempty"` // of the peak, what a process has before its work (memory.Start)
+	Start   uint64  `json:"start_bytes,omitempty"` // the part of the peak that a process has before its work: memory.Start
 	Disk    int64   `json:"disk_bytes,omitempty"`  // that the plan says
 	Seconds float64 `json:"seconds"`
 
