@@ -248,7 +248,7 @@ func (x *Exec) Release() {
 const worthwhile = 32 << 20
 
 // swept is the size from which on garbage leaves the process before memory that lasts from run to run is taken, which
-// the collector does not see. That takes less time than to fill this memory with zeros.
+// the collector does not see.
 const swept = 128 << 20
 
 // needs is what the steps need of a worker.
