@@ -124,6 +124,10 @@ func buy(ctx context.Context, c *terminal.Console, cl *client.Client, id uint64,
 		if proofs, err = ceremony.VerifyingOpenings(l.proof); err != nil {
 			return Purchase{}, noKey(err)
 		}
+		if !c.Quiet {
+			fmt.Fprintf(os.Stderr, "a proof about %d drawn leaves is wanted, by keys that claim %s\n", proofs.Leaves(),
+				terminal.Counted(int(proofs.Key().Contributions), "contribution"))
+		}
 	}
 	if !c.Quiet {
 		fmt.Fprintf(os.Stderr, "%s for %s: the seller has %d blocks to answer, and a complaint %d\n", offer.Terms.Name,
