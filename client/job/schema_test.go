@@ -17,6 +17,7 @@ import (
 
 	"github.com/starling-network/starling/client/job/quantity"
 	"github.com/starling-network/starling/client/job/spec"
+	"github.com/starling-network/starling/client/job/stores"
 	"github.com/starling-network/starling/client/job/strict"
 )
 
@@ -84,7 +85,7 @@ func (w writer) of(t reflect.Type, f strict.Key) object {
 	case reflect.TypeFor[spec.Reward]():
 		section := w.section(t)
 		return object{"anyOf": []any{section, section["properties"].(object)["rules"]}}
-	case reflect.TypeFor[spec.Push]():
+	case reflect.TypeFor[stores.Push]():
 		return object{"anyOf": []any{object{"type": "string"}, w.section(t)}}
 	case reflect.TypeFor[quantity.Auto]():
 		return object{"anyOf": []any{object{"const": "auto"}, object{"type": "integer", "minimum": 1, "maximum": 1 << 20}}}

@@ -25,7 +25,7 @@ type Account struct {
 	Chain *client.Client
 	Host  *peer.Host // serves the stores that are attached
 
-	Desk  *release.Desk // answers questions about keys of the jobs
+	Desk *release.Desk // answers questions about keys of the jobs
 
 	union   *blob.Union
 	listing sync.Mutex // held during Enlist

@@ -214,7 +214,7 @@ func (c *Consumer) place(ctx context.Context, o market.Order) error {
 func (c *Consumer) Run(ctx context.Context) (*rundir.Summary, error) {
 	h := journal.Header{Role: member.RoleConsumer, ID: c.Chain.Address(), Job: c.Job.JobID(), Version: c.Options.Version,
 		Next: c.next()}
-	m := member.OpenJournal(c.home, h, c.Log)
+	m := journal.OpenWriter(c.home, h, c.Log)
 	defer m.Close()
 	defer answersAbout(c)()
 	duty := consumer.New(h.Next)

@@ -168,4 +168,3 @@ func windows(t *testing.T, b *prepare.CompiledJob, dir string) (found int) {
 	}
 	return found
 }
-

@@ -21,6 +21,7 @@ import (
 	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/instrument"
+	"github.com/starling-network/starling/node/journal"
 	"github.com/starling-network/starling/node/member"
 	"github.com/starling-network/starling/node/member/draft"
 	"github.com/starling-network/starling/node/prepare"
@@ -143,7 +144,7 @@ func (n *Network) start(ctx context.Context, b *prepare.CompiledJob, opt consume
 		}
 		step, header := member.RoleOf(homes[name], partyClass(i, b).Registered(), false, p.ID, b.JobID(), opt.Version)
 		p.Class = busy.Of(partyClass(i, b).Registered(), partyClass(i, b))
-		p.Step, p.Journal = step, member.OpenJournal(homes[name].Dir, header, p.Log)
+		p.Step, p.Journal = step, journal.OpenWriter(homes[name].Dir, header, p.Log)
 		if partyClass(i, b) != crew.Verifier {
 			p.Torch, p.Device, p.Notify = &opt.Torch, opt.Device, opt.Say
 			if i < opt.Dishonest {
@@ -197,8 +198,8 @@ func (n *Network) newParty(ctx context.Context, name string, h home.Home, job st
 		ID: key.Address(), Threads: n.threads, Host: host, Store: store,
 		Disk:   own,
 		Memory: member.NewMemoryBudget(math.MaxInt64 >> 20), KeepLast: member.DefaultKeep, Log: log, Instruments: n.watch,
-		Chain:   client.Member{Client: client.New(n.validator.Client(), key), Job: job, Bootstrap: n.consumer.Host.Addrs()},
-		Drafts:  drafts, Folder: h.Dir,
+		Chain:  client.Member{Client: client.New(n.validator.Client(), key), Job: job, Bootstrap: n.consumer.Host.Addrs()},
+		Drafts: drafts, Folder: h.Dir,
 		Holding: engine.Holding{Shared: n.shared, Aside: aside}, Near: n.consumer.Store,
 	}, nil
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/starling-network/starling/node/accelerator/shared"
 	"github.com/starling-network/starling/node/busy"
 	"github.com/starling-network/starling/node/instrument"
+	"github.com/starling-network/starling/node/journal"
 	"github.com/starling-network/starling/node/member/circle"
 	"github.com/starling-network/starling/node/member/draft"
 	"github.com/starling-network/starling/node/member/laid"
@@ -63,7 +64,7 @@ type Process struct {
 	Instruments *instrument.Instruments
 	Class       busy.Class      // of its work
 	Drain       <-chan struct{} // closed when it shall take on nothing new, and leave; may be nil
-	Journal     *JournalWriter
+	Journal     *journal.Writer
 	Drafts      *draft.Store
 	Folder      string            // of the party: the keys of encrypted shards are in it while it is a member
 	Torch       *torch.Options    // nil: it has no PyTorch

@@ -171,7 +171,9 @@ type compilation struct{ *CompiledJob }
 // outline is Outline of a job whose files are read. files are those in which the base model lies.
 func outline(j *job.Job, base *folder.Model, files *memory.Folder, tok *tokenizer.Tokenizer,
 	corpus *data.Corpus, judges judge.Models) (*CompiledJob, error) {
-	cutShards(j, corpus)
+	if j.EncryptData {
+		bundle.CutToSeal(corpus)
+	}
 	b := compilation{&CompiledJob{Job: j, Tokenizer: tok, Corpus: corpus, Manifest: corpus.Manifest(bundle.ShardTokens),
 		Files: files, Example: j.ExampleTokens(), judges: judges, read: judges.Tensors}}
 	if err := b.corpusFits(); err != nil {

@@ -4,23 +4,14 @@ import (
 	"context"
 	"errors"
 
-	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/client/job/spec"
 	"github.com/starling-network/starling/compute/cpu"
-	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/role/bundle"
 )
-
-// cutShards makes the shards of a corpus small that is to be encrypted.
-func cutShards(j *job.Job, corpus *data.Corpus) {
-	if j.EncryptData {
-		corpus.Cut(bundle.SealedShardTokens(corpus.Train.Len() + corpus.Val.Len()))
-	}
-}
 
 // TaskOf is the task of which the units of a job are computed with a compiled step; nil: nothing is computed.
 func TaskOf(b *CompiledJob, exec *cpu.Exec) *train.Task {

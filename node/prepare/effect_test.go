@@ -21,7 +21,7 @@ var listed = "strategy.verification.attested.measurements=[sev-snp:" + strings.R
 var settings = map[string][]string{
 	"name": {"name=other"}, "seed": {"seed=8"}, "val_set_size": {"val_set_size=0.3"}, "sequence_len": {"sequence_len=8"},
 	"sample_packing": {"sample_packing=false"}, "shuffle_shards": {"shuffle_shards=2"},
-	"encrypt_data": {"encrypt_data=true"},
+	"encrypt_data":  {"encrypt_data=true"},
 	"expert":        {"expert=b", experts},
 	"experts.name":  {"expert=a", strings.ReplaceAll(experts, "name: a,", "name: c,")},
 	"experts.prior": {"expert=a", strings.ReplaceAll(experts, "prior: 2", "prior: 3")},

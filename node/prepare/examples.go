@@ -37,7 +37,9 @@ func readExamples(j *job.Job) (*CompiledJob, error) {
 
 // outlineExamples is Outline of such a job whose files are read. files are those in which the base model lies.
 func outlineExamples(j *job.Job, c *examples.Job, base *folder.Model, files *memory.Folder) (*CompiledJob, error) {
-	cutShards(j, c.Corpus)
+	if j.EncryptData {
+		bundle.CutToSeal(c.Corpus)
+	}
 	b := compilation{&CompiledJob{Job: j, Model: c.Network, Corpus: c.Corpus, Tokenizer: c.Tokenizer, Files: files,
 		Manifest: c.Corpus.Manifest(bundle.ShardTokens), Example: c.Example, read: c.Read}}
 	if err := b.corpusFits(); err != nil {

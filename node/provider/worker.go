@@ -433,7 +433,7 @@ func (s *service) begin(ctx context.Context, job string, as crew.Role, drain <-c
 		p.Device, p.Torch = nil, nil // work is done again on the processor, by the built-in engine
 	}
 	step, header := s.play(as, p.ID, p.Chain.Job)
-	p.Step, p.Journal = step, member.OpenJournal(s.Home, header, p.Log)
+	p.Step, p.Journal = step, journal.OpenWriter(s.Home, header, p.Log)
 	s.mu.Lock()
 	s.runs[job] = p
 	s.mu.Unlock()

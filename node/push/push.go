@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/client/api"
-	"github.com/starling-network/starling/client/job/spec"
+	"github.com/starling-network/starling/client/job/stores"
 	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/push/hub"
 	"github.com/starling-network/starling/node/push/parcel"
@@ -93,7 +93,7 @@ func (s *Sender) Copies() []api.Push {
 // Add has a folder copied, "" for the run itself, also if that was done or tried before.
 func (s *Sender) Add(from string, to ...string) error {
 	for _, target := range to {
-		if !(spec.Push{To: target}).Known() {
+		if !(stores.Push{To: target}).Known() {
 			return &parcel.Error{Code: parcel.BadTarget, What: strconv.Quote(target) + " is no target",
 				Fix: "write it as s3://BUCKET/PREFIX, hf:OWNER/NAME or ipfs"}
 		}
@@ -171,7 +171,7 @@ func (s *Sender) Close() {
 
 // Ready reports whether a target can be written to, as far as the environment of this process tells.
 func Ready(target string) (err error) {
-	p := spec.Push{To: target}
+	p := stores.Push{To: target}
 	if repo, ok := p.Hub(); ok {
 		_, err = hub.FromEnvironment(repo)
 	} else if p.IPFS() {
@@ -339,7 +339,7 @@ func (s *Sender) Settle(ctx context.Context, patience time.Duration) bool {
 
 // attempt makes a copy, or continues it.
 func (s *Sender) attempt(ctx context.Context, r *record.Copy) error {
-	target := spec.Push{To: r.To}
+	target := stores.Push{To: r.To}
 	if target.IPFS() {
 		return s.toIPFS(ctx, r)
 	}

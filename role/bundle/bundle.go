@@ -50,14 +50,14 @@ type Bundle struct {
 // AES256GCM is the cipher of encrypted shards (NIST SP 800-38D): a shard, and after it a tag of 16 bytes.
 const AES256GCM = "aes-256-gcm"
 
-// SealedShardTokens is how many tokens an encrypted shard of a corpus has: the key of a shard shows all of it to a
-// member whose unit reads one window there, so shards are small, as long as there are not more than maxSealed.
-func SealedShardTokens(tokens int) int {
+// CutToSeal makes the shards of a corpus small that is to be encrypted: the key of a shard shows all of it to a member
+// whose unit reads one window there. There are not more than maxSealed shards, unless each has ShardTokens.
+func CutToSeal(c *data.Corpus) {
 	n := 1 << 14
-	for tokens/n > maxSealed && n < ShardTokens {
+	for (c.Train.Len()+c.Val.Len())/n > maxSealed && n < ShardTokens {
 		n *= 2
 	}
-	return n
+	c.Cut(n)
 }
 
 const maxSealed = 1 << 15

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/starling-network/starling/client/job/check/federation"
 	"github.com/starling-network/starling/client/job/problem"
 	"github.com/starling-network/starling/client/job/spec"
 	"github.com/starling-network/starling/client/job/strict"
@@ -35,7 +36,7 @@ type checker struct {
 
 func (c *checker) run() {
 	c.names()
-	federated(c)
+	federation.Keys(c.Spec, c.file)
 	experts(c)
 	task(c)
 	c.datasets()

@@ -9,6 +9,7 @@ import (
 	"github.com/starling-network/starling/client/job/machine"
 	"github.com/starling-network/starling/client/job/owners"
 	"github.com/starling-network/starling/client/job/quantity"
+	"github.com/starling-network/starling/client/job/stores"
 )
 
 // Spec is a training job as its author means it: every key of the file, with defaults filled in.
@@ -34,7 +35,7 @@ type Spec struct {
 	ShuffleShards int `job:"shuffle_shards" in:"[0,65536]"`
 	// the shards of the data are encrypted, and a worker or verifier gets the keys of those that its unit reads
 	EncryptData bool     `job:"encrypt_data"`
-	Training      Training `job:"training,required"`
+	Training    Training `job:"training,required"`
 	// what takes the steps of a unit: the kernels, or the PyTorch of the worker's owner
 	Executor   string           `job:"executor" one:"builtin torch"`
 	Strategy   Strategy         `job:"strategy"`
@@ -377,10 +378,10 @@ type MLflow struct {
 
 // Output says what the run leaves behind, and where.
 type Output struct {
-	Dir     string   `job:"dir,local"` // relative to the current folder, not to the job file
-	Formats []string `job:"formats" one:"safetensors gguf" size:"[1,4]"`
-	License string   `job:"license,null"`
-	Push    []Push   `job:"push,local" size:"[0,8]"` // where the model is copied to
+	Dir     string        `job:"dir,local"` // relative to the current folder, not to the job file
+	Formats []string      `job:"formats" one:"safetensors gguf" size:"[1,4]"`
+	License string        `job:"license,null"`
+	Push    []stores.Push `job:"push,local" size:"[0,8]"` // where the model is copied to
 }
 
 // Notify says whom to tell.

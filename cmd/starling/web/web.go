@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/starling-network/starling/client/job/spec"
+	"github.com/starling-network/starling/client/job/stores"
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
@@ -138,7 +138,7 @@ func together(cmd *cobra.Command, o dashboard.WebOptions, readOnly bool) error {
 			"none"))
 	case o.Home == "" && (cmd.Flags().Changed("blob-listen") || cmd.Flags().Changed("jobs")):
 		return usage.Error(cmd, errors.New("--blob-listen and --jobs are for jobs that are ordered with --home"))
-	case o.Push != "" && (readOnly || !spec.Push{To: o.Push + "/run"}.Known()):
+	case o.Push != "" && (readOnly || !stores.Push{To: o.Push + "/run"}.Known()):
 		return usage.Error(cmd, fmt.Errorf("--push %s: give s3://BUCKET/PREFIX or hf:OWNER, and not --read-only", o.Push))
 	case o.Jobs < 1 || o.Jobs > maxJobs:
 		return usage.Error(cmd, fmt.Errorf("--jobs %d: give 1 to %d", o.Jobs, maxJobs))

@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/starling-network/starling/client/api"
-	"github.com/starling-network/starling/client/job/spec"
+	"github.com/starling-network/starling/client/job/stores"
 	"github.com/starling-network/starling/node/push/parcel"
 	"github.com/starling-network/starling/node/push/s3"
 )
@@ -54,7 +54,7 @@ func Load(dir string) ([]*Copy, error) {
 		return nil, parcel.OnDisk(fmt.Errorf("%s: %w", path, err))
 	}
 	for _, r := range kept.Pushes {
-		if r == nil || !(spec.Push{To: r.To}).Known() || r.From != "" && Step(r.From) < 0 {
+		if r == nil || !(stores.Push{To: r.To}).Known() || r.From != "" && Step(r.From) < 0 {
 			return nil, parcel.OnDisk(fmt.Errorf("%s names what is no copy", path))
 		}
 	}

@@ -1,4 +1,5 @@
-package spec
+// Package stores names the stores that get a copy of the model of a job, as job files write them. It sends nothing.
+package stores
 
 import (
 	"reflect"

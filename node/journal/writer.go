@@ -1,4 +1,4 @@
-package member
+package journal
 
 import (
 	"errors"
@@ -6,33 +6,32 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/starling-network/starling/node/journal"
 	"github.com/starling-network/starling/role"
 )
 
 // dirJournal, in a party's folder, holds its journals.
 const dirJournal = "events"
 
-// JournalWriter writes the events and actions of a role to a journal. If the journal cannot be written the work
-// continues without it. The methods of a nil JournalWriter do nothing.
-type JournalWriter struct {
-	journal *journal.Journal // nil: it ended early
+// Writer writes the events and actions of a role to a journal. If the journal cannot be written the work
+// continues without it. The methods of a nil Writer do nothing.
+type Writer struct {
+	journal *Journal // nil: it ended early
 	log     *slog.Logger
 }
 
-// OpenJournal begins the journal of a role over the folder of its party.
-func OpenJournal(dir string, h journal.Header, log *slog.Logger) *JournalWriter {
+// OpenWriter begins the journal of a role over the folder of its party.
+func OpenWriter(dir string, h Header, log *slog.Logger) *Writer {
 	h.Time = time.Now()
-	j, err := journal.Create(journal.Options{Dir: filepath.Join(dir, dirJournal)}, h)
+	j, err := Create(Options{Dir: filepath.Join(dir, dirJournal)}, h)
 	if err != nil {
 		log.Warn("no journal is kept", "err", err)
 		return nil
 	}
-	return &JournalWriter{journal: j, log: log}
+	return &Writer{journal: j, log: log}
 }
 
 // Note writes down an event, and the actions that the role asked for in answer to it.
-func (m *JournalWriter) Note(e role.Event, actions []role.Action) {
+func (m *Writer) Note(e role.Event, actions []role.Action) {
 	if m == nil || m.journal == nil {
 		return
 	}
@@ -43,7 +42,7 @@ func (m *JournalWriter) Note(e role.Event, actions []role.Action) {
 }
 
 // Close ends the journal.
-func (m *JournalWriter) Close() {
+func (m *Writer) Close() {
 	if m != nil && m.journal != nil {
 		_ = m.journal.Close() // nothing is lost that was written
 		m.journal = nil
