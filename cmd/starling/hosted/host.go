@@ -16,7 +16,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/node/home"
-	"github.com/starling-network/starling/node/hosting/house"
+	"github.com/starling-network/starling/node/hosting/provider"
 	"github.com/starling-network/starling/node/serve"
 	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/hosting"
@@ -25,7 +25,7 @@ import (
 // host is what a provider asks for.
 type host struct {
 	target.Target
-	house.Options
+	provider.Options
 	part   float64 // percent
 	memory int
 	leave  bool
@@ -117,7 +117,7 @@ func (o *host) run(cmd *cobra.Command, c *terminal.Console, folder string) error
 		})
 	}
 	o.Folder, o.PartPPM, o.Serve.Memory = folder, uint32(o.part*10_000), int64(o.memory)<<20
-	p := &house.Provider{Options: o.Options, Home: o.Home, Key: key.Account(),
+	p := &provider.Provider{Options: o.Options, Home: o.Home, Key: key.Account(),
 		Log: slog.New(slog.NewTextHandler(os.Stderr, nil))}
 	if err := p.Load(cmd.Context()); err != nil {
 		return unhosted(folder, err)
@@ -140,7 +140,7 @@ func (o *host) run(cmd *cobra.Command, c *terminal.Console, folder string) error
 // unhosted explains why the model in a folder cannot be hosted.
 func unhosted(folder string, err error) error {
 	switch {
-	case errors.Is(err, house.ErrModel):
+	case errors.Is(err, provider.ErrModel):
 		return terminal.UnreadableModel("host", folder, err, "a model without adapters")
 	case errors.Is(err, serve.ErrFolder):
 		return terminal.UnreadableModel("host", folder, err, terminal.AnyModel)
@@ -197,7 +197,7 @@ func (o *host) depart(ctx context.Context, c *terminal.Console, cl *client.Clien
 			return err
 		}
 	}
-	r, err := house.Redeemer(cl, o.Home, head.ChainID, o.Model, 1, slog.New(slog.NewTextHandler(os.Stderr, nil)))
+	r, err := provider.Redeemer(cl, o.Home, head.ChainID, o.Model, 1, slog.New(slog.NewTextHandler(os.Stderr, nil)))
 	if err != nil {
 		return err
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/starling-network/starling/cmd/starling/target"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/node/hosting/gateway"
-	"github.com/starling-network/starling/node/hosting/house"
 	"github.com/starling-network/starling/node/hosting/listing"
+	"github.com/starling-network/starling/node/hosting/provider"
 	"github.com/starling-network/starling/node/inspect"
 	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/hosting"
@@ -130,7 +130,7 @@ func explain(err error) error {
 			Retry: told.Status >= 500}, exit)
 	}
 	switch {
-	case errors.Is(err, house.ErrTwoCoins):
+	case errors.Is(err, provider.ErrTwoCoins):
 		return problem("TWO_COINS", "give both in one coin", terminal.ExitUsage)
 	case errors.Is(err, listing.ErrModel), errors.Is(err, query.ErrNotFound):
 		return problem("NO_HOSTED_MODEL", "give the number of one: starling model hosted lists them", terminal.ExitNotFound)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/starling-network/starling/node/hosting/house"
+	hosting "github.com/starling-network/starling/node/hosting/provider"
 	"github.com/starling-network/starling/node/provider"
 	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/run/crew"
@@ -41,7 +41,7 @@ type besides struct {
 	bond    string
 	private bool
 	memory  int
-	host    house.Options
+	host    hosting.Options
 }
 
 func (b *besides) flags(f *pflag.FlagSet) {

@@ -2,7 +2,7 @@
 // contests, and answers requests to a hosted model. Each class of it takes nothing new in a pause, sets aside what is
 // under way, and takes its memory from the memory that all work of the process shares.
 //
-// The evaluation is that of package arena, and the provider that of package house. It offers no seats.
+// The evaluation is that of package arena, and the provider that of package provider. It offers no seats.
 package extra
 
 import (
@@ -15,15 +15,15 @@ import (
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/node/busy"
-	"github.com/starling-network/starling/node/hosting/house"
+	"github.com/starling-network/starling/node/hosting/provider"
 	"github.com/starling-network/starling/node/pause"
 )
 
 // Options say which work is taken.
 type Options struct {
-	Bond    uint64         // uzen of an evaluator of contests; 0: it evaluates none
-	Private bool           // an evaluator also gets files from private addresses
-	Host    *house.Options // of the model that is hosted; nil: none
+	Bond    uint64            // uzen of an evaluator of contests; 0: it evaluates none
+	Private bool              // an evaluator also gets files from private addresses
+	Host    *provider.Options // of the model that is hosted; nil: none
 }
 
 // Memory is what the machine has for all work of the process.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/starling-network/starling/node/busy"
 	"github.com/starling-network/starling/node/hosting"
-	"github.com/starling-network/starling/node/hosting/house"
+	"github.com/starling-network/starling/node/hosting/provider"
 	"github.com/starling-network/starling/node/pause"
 	rules "github.com/starling-network/starling/protocol/hosting"
 	"github.com/starling-network/starling/web/openai"
@@ -24,7 +24,7 @@ const copies = 2
 // host hosts a model.
 type host struct {
 	Process
-	provider *house.Provider
+	provider *provider.Provider
 	listener net.Listener
 
 	mu    sync.Mutex
@@ -32,10 +32,10 @@ type host struct {
 	end   context.CancelFunc // once it runs
 }
 
-func openHost(ctx context.Context, p Process, o house.Options) (*host, error) {
+func openHost(ctx context.Context, p Process, o provider.Options) (*host, error) {
 	o.Serve.Threads = p.Threads
 	h := &host{Process: p}
-	h.provider = &house.Provider{Options: o, Home: p.Home, Key: p.Key, Log: p.Log,
+	h.provider = &provider.Provider{Options: o, Home: p.Home, Key: p.Key, Log: p.Log,
 		Wrap: func(m hosting.Model) hosting.Model { return gate{m, p.Pause, p.Busy} }}
 	if err := h.provider.Load(ctx); err != nil {
 		return nil, err

@@ -1,8 +1,8 @@
-// Package house keeps the model of a folder on a network as one provider: it registers the model, offers the place,
+// Package provider keeps the model of a folder on a network as one provider: it registers the model, offers the place,
 // answers paid requests, redeems their vouchers, and makes the moves of the provider when an answer is accused.
 //
 // The guard of the requests is package hosting, and the rules are those of protocol/hosting. It reads no flags.
-package house
+package provider
 
 import (
 	"cmp"
