@@ -25,6 +25,7 @@ import (
 // Limits of a head.
 const (
 	maxTunnels  = 1024             // at a time, of all members
+	maxOfOne    = 256              // at a time, of one member
 	maxQuestion = 16 << 20         // bytes of a question or transaction
 	dialTimeout = 15 * time.Second // to a participant
 	asideAfter  = 30 * time.Minute // a tunnel without a byte ends
@@ -40,16 +41,21 @@ type Head struct {
 	Private bool
 	Log     *slog.Logger
 
-	proxy   sync.Once
-	passes  http.Handler
-	tunnels atomic.Int64
-	sent    atomic.Int64 // bytes to participants
-	got     atomic.Int64 // bytes from them
+	proxy  sync.Once
+	passes http.Handler
+	sent   atomic.Int64 // bytes to participants
+	got    atomic.Int64 // bytes from them
+
+	mu      sync.Mutex
+	tunnels int
+	of      map[netip.Addr]int // tunnels of each member that has some
 }
 
 // Traffic is how many tunnels there are, and how many bytes went through all so far.
 func (h *Head) Traffic() (tunnels, sent, received int64) {
-	return h.tunnels.Load(), h.sent.Load(), h.got.Load()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return int64(h.tunnels), h.sent.Load(), h.got.Load()
 }
 
 // ServeHTTP implements http.Handler: a proxy for connections (CONNECT) to participants, and what a validator answers to
@@ -108,6 +114,31 @@ func (h *Head) target(text string) (netip.AddrPort, error) {
 	return to, nil
 }
 
+// enter counts a tunnel of a member, unless it, or all together, have as many as they may.
+func (h *Head) enter(member netip.Addr) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.tunnels >= maxTunnels || h.of[member] >= maxOfOne {
+		return false
+	}
+	if h.of == nil {
+		h.of = map[netip.Addr]int{}
+	}
+	h.tunnels++
+	h.of[member]++
+	return true
+}
+
+// leave is called when a tunnel that entered has ended.
+func (h *Head) leave(member netip.Addr) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.tunnels--
+	if h.of[member]--; h.of[member] == 0 {
+		delete(h.of, member)
+	}
+}
+
 // connect connects a member to a participant, until one of them ends.
 func (h *Head) connect(w http.ResponseWriter, r *http.Request) {
 	to, err := h.target(r.Host)
@@ -115,12 +146,12 @@ func (h *Head) connect(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusForbidden)
 		return
 	}
-	if h.tunnels.Add(1) > maxTunnels {
-		h.tunnels.Add(-1)
+	from, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil || !h.enter(from.Addr()) {
 		http.Error(w, "too many connections", http.StatusServiceUnavailable)
 		return
 	}
-	defer h.tunnels.Add(-1)
+	defer h.leave(from.Addr())
 	ctx, cancel := context.WithTimeout(r.Context(), dialTimeout)
 	defer cancel()
 	out, err := new(net.Dialer).DialContext(ctx, "tcp", to.String())

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -102,5 +103,22 @@ func TestTargets(t *testing.T) {
 	fmt.Fprint(conn, "CONNECT 127.0.0.1:80 HTTP/1.1\r\nHost: 127.0.0.1:80\r\n\r\n")
 	if r, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil || r.StatusCode != http.StatusForbidden {
 		t.Errorf("%v, %v", r, err)
+	}
+}
+
+// A member has at most some tunnels at a time, so it does not keep others from theirs.
+func TestTunnelsAreShared(t *testing.T) {
+	h, greedy, other := new(Head), netip.MustParseAddr("10.0.0.2"), netip.MustParseAddr("10.0.0.3")
+	for range maxOfOne {
+		if !h.enter(greedy) {
+			t.Fatal("a tunnel within the limit is refused")
+		}
+	}
+	if h.enter(greedy) || !h.enter(other) {
+		t.Error("one member takes the tunnels of another")
+	}
+	h.leave(greedy)
+	if n, _, _ := h.Traffic(); n != maxOfOne || !h.enter(greedy) {
+		t.Errorf("%d tunnels, and none is free where one ended", n)
 	}
 }
