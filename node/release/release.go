@@ -159,6 +159,9 @@ func (j *Job) release(ctx context.Context, from string, q Question) ([]byte, err
 		if sealed, err = j.answer(ctx, from, q); !errors.Is(err, NoUnit) {
 			return sealed, err
 		}
+		if _, known := j.state.Member(q.Member); !known {
+			break // strangers cost no query of their own
+		}
 	}
 	return nil, err
 }

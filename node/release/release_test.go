@@ -74,7 +74,6 @@ func reads(t *testing.T, j *Job, unit uint32) []int {
 }
 
 // A member gets the keys of the shards that its unit reads, all at once, and of no other; each is recorded once.
-
 func TestKeysOfAUnit(t *testing.T) {
 	j, _, record := opened(t)
 	private, err := envelope.NewPrivate()
@@ -180,6 +179,28 @@ func TestKeysForWhomTheJobTrusts(t *testing.T) {
 		if !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, wanted %v", c.name, err, c.want)
 		}
+	}
+}
+
+// Questions of accounts that are not in the run make a consumer read the run once in a while, and query no accounts.
+func TestStrangersCostNoQueries(t *testing.T) {
+	j, _, _ := opened(t)
+	queries := 0
+	j.Run = func(context.Context) (run.State, error) { queries++; return running(), nil }
+	ask := func(member string) {
+		q := Question{Job: "job", Member: member, Public: make([]byte, maxPublic), Shard: 1}
+		if _, err := j.release(t.Context(), "peer", q); !errors.Is(err, NoUnit) {
+			t.Errorf("a key for %s: %v", member, err)
+		}
+	}
+	ask("stranger")
+	for range 5 {
+		j.read = j.read.Add(-young)
+		ask("stranger")
+		j.read = j.read.Add(young)
+	}
+	if queries != 1 {
+		t.Errorf("%d queries of the network", queries)
 	}
 }
 
