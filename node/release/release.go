@@ -25,6 +25,7 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/protocol/run/readers"
 	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // Desk answers questions about keys on a host, for the jobs that are open there.
@@ -113,6 +114,13 @@ type Job struct {
 	accounts map[string]registry.Participant // read since then
 	shards   map[readers.Reading][]int       // that a unit reads, in the order in which it does
 	given    map[reader]map[int]bool         // that are in the record
+	proofs   map[string]proof                // of members that have not been active since
+}
+
+// proof is the unit of a probation whose keys a member has got.
+type proof struct {
+	unit     work.UnitID
+	deadline int64 // height by which the task was due then
 }
 
 // reader is a member that executes a unit.
@@ -171,6 +179,10 @@ func (j *Job) answer(ctx context.Context, from string, q Question) ([]byte, erro
 	if err := j.trusts(ctx, from, q.Member); err != nil {
 		return nil, err
 	}
+	if j.state.IsActive(q.Member) {
+		delete(j.proofs, q.Member)
+	}
+	why := NoUnit
 	for _, r := range readers.Of(&j.state.Progress, q.Member) {
 		list, err := j.reads(r)
 		if err != nil {
@@ -178,6 +190,10 @@ func (j *Job) answer(ctx context.Context, from string, q Question) ([]byte, erro
 		}
 		at := slices.Index(list, int(q.Shard))
 		if at < 0 {
+			continue
+		}
+		if r.For == readers.Proves && !j.mayProve(q.Member) {
+			why = TooSoon
 			continue
 		}
 		// those that the unit reads after it, and then those before
@@ -193,7 +209,26 @@ func (j *Job) answer(ctx context.Context, from string, q Question) ([]byte, erro
 		}
 		return sealed, err
 	}
-	return nil, NoUnit
+	return nil, why
+}
+
+// mayProve reports whether a member gets the keys of the unit of its probation: not those of another one before the
+// deadline of the one before is past. Else it would see another unit each time that it leaves and joins, without work.
+// It has worked if it is active, and may begin again then.
+func (j *Job) mayProve(member string) bool {
+	t, _ := j.state.Probation(member)
+	before, known := j.proofs[member]
+	if known && before.unit == t.Task.ID() {
+		return true
+	}
+	if known && t.Asked < before.deadline {
+		return false
+	}
+	if j.proofs == nil {
+		j.proofs = map[string]proof{}
+	}
+	j.proofs[member] = proof{t.Task.ID(), t.Deadline}
+	return true
 }
 
 // trusts reports as a Refusal why an account, or the peer that asks for it, gets no key.

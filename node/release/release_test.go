@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/data"
@@ -201,6 +202,48 @@ func TestStrangersCostNoQueries(t *testing.T) {
 	}
 	if queries != 1 {
 		t.Errorf("%d queries of the network", queries)
+	}
+}
+
+// A member on probation gets the keys of one unit until the deadline of its task: it would else see another unit each
+// time that it leaves and joins, without work. Once it has shown what it had to, it may begin again.
+func TestProbationShowsOneUnit(t *testing.T) {
+	j, a, record := opened(t)
+	a["new"] = registry.Participant{PeerID: "peer", Stake: 1}
+	private, err := envelope.NewPrivate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name            string
+		unit            uint32
+		asked, deadline int64
+		shown           bool // it is active, and has no task
+		want            error
+	}{
+		{name: "the first task", unit: 0, asked: 10, deadline: 50},
+		{name: "again", unit: 0, asked: 10, deadline: 50},
+		{name: "it left and joined", unit: 1, asked: 12, deadline: 52, want: TooSoon},
+		{name: "the first once more", unit: 0, asked: 14, deadline: 54},
+		{name: "and another, when the first deadline is past", unit: 1, asked: 50, deadline: 90},
+		{name: "it is active", shown: true, want: NoUnit},
+		{name: "it left, and joins after work", unit: 0, asked: 60, deadline: 100},
+	} {
+		s := running()
+		s.Members = append([]crew.Member{{ID: "new", Role: crew.Worker, Active: c.shown}}, s.Members...)
+		if !c.shown {
+			s.Probations = []progress.Probation{{Member: "new", Asked: c.asked, Deadline: c.deadline,
+				Task: progress.ProbationTask{Round: 4, Unit: c.unit, Worker: "other"}}}
+		}
+		j.Run, j.read = func(context.Context) (run.State, error) { return s, nil }, time.Time{}
+		_, err := j.release(t.Context(), "peer", Question{Job: "job", Member: "new", Public: private.PublicKey().Bytes(),
+			Shard: uint32(reads(t, j, c.unit)[0])})
+		if !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, wanted %v", c.name, err, c.want)
+		}
+	}
+	if len(*record) != 2 || (*record)[0].For != readers.Proves {
+		t.Errorf("recorded %+v", *record)
 	}
 }
 

@@ -33,6 +33,7 @@ const (
 	NoStake     Refusal = "RELEASE_NO_STAKE"     // its account has no stake, or is barred
 	NotAttested Refusal = "RELEASE_NOT_ATTESTED" // the job wants an attested machine, and no quote of it holds
 	OtherPeer   Refusal = "RELEASE_OTHER_PEER"   // the account is registered with another peer
+	TooSoon     Refusal = "RELEASE_TOO_SOON"     // on probation, it has the keys of another unit whose deadline is not past
 	NotYet      Refusal = "RELEASE_NOT_YET"      // the consumer does not follow the run, or cannot ask the network
 )
 
@@ -42,6 +43,7 @@ var words = map[Refusal]string{
 	NoStake:     "the account has no stake, or is barred",
 	NotAttested: "the job wants attested machines, and no quote of this machine holds",
 	OtherPeer:   "the account is registered with another peer than the one that asks",
+	TooSoon:     "this member has got the keys of another unit for its probation, whose deadline is not past",
 	NotYet:      "the consumer does not follow the run yet",
 }
 
