@@ -34,7 +34,7 @@ func (h Holder) Reader(j *bundle.Job, s run.State, fetch shards.Fetch) (shards.F
 	if _, known := s.Member(id); !known {
 		return nil, ErrOutsider
 	}
-	r, err := Open(h.Folder, h.Chain.Job, id, h.ask)
+	r, err := Open(h.Folder, h.Chain.Job, id, len(j.Shards), h.ask)
 	if err != nil {
 		return nil, err
 	}

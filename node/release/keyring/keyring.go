@@ -31,6 +31,7 @@ type Ask func(ctx context.Context, question []byte) ([]byte, error)
 // Ring is the keys of one job that a member has. Its methods may be called concurrently.
 type Ring struct {
 	job, member string
+	shards      int // of the job
 	path        string
 	ask         Ask
 
@@ -45,9 +46,9 @@ func path(dir, job string) string {
 	return filepath.Join(dir, folder, canon.Sum("starling/keys/1", []byte(job)).Short())
 }
 
-// Open reads the keys that a member has of a job from its folder: those of an earlier process.
-func Open(dir, job, member string, ask Ask) (*Ring, error) {
-	r := &Ring{job: job, member: member, path: path(dir, job), ask: ask, keys: envelope.Keys{}}
+// Open reads the keys that a member has of a job with a number of shards from its folder: those of an earlier process.
+func Open(dir, job, member string, shards int, ask Ask) (*Ring, error) {
+	r := &Ring{job: job, member: member, shards: shards, path: path(dir, job), ask: ask, keys: envelope.Keys{}}
 	raw, err := os.ReadFile(r.path)
 	if err == nil {
 		rest := r.keys.ReadRecords(raw) // a crash cut off the last record: its key is asked for again
@@ -165,13 +166,13 @@ func (r *Ring) once(ctx context.Context, i int) error {
 }
 
 // keep adds keys, to the file first: a member that has committed to a unit can read it again after a restart, also in a
-// dispute, whether its consumer is there or not.
+// dispute, whether its consumer is there or not. Keys of shards that the job does not have are left out.
 func (r *Ring) keep(keys envelope.Keys) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var fresh []int
 	for i := range keys {
-		if r.keys[i] == nil {
+		if i < r.shards && r.keys[i] == nil {
 			fresh = append(fresh, i)
 		}
 	}

@@ -68,7 +68,7 @@ func (a *author) fetch(_ context.Context, i int) ([]byte, error) {
 
 func (a *author) open(dir string) (*Ring, func(context.Context, int) ([]byte, error)) {
 	a.t.Helper()
-	r, err := Open(dir, "job", "member", a.ask)
+	r, err := Open(dir, "job", "member", len(a.shards), a.ask)
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -194,6 +194,30 @@ func TestLiesAboutKeys(t *testing.T) {
 			if err := Forget(dir, "job"); err != nil {
 				t.Fatal(err)
 			}
+		}
+	})
+}
+
+// A consumer that lies fills neither the memory nor the disk of a member with keys of shards that no job has.
+func TestKeysOfNoShardAreNotKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, dir := newAuthor(t), t.TempDir()
+		next := len(a.shards)
+		a.answer = func(q release.Question) ([]byte, error) {
+			keys, numbers := envelope.Keys{}, []int{}
+			for range envelope.MaxKeys {
+				keys[next], numbers = make([]byte, envelope.KeyBytes), append(numbers, next)
+				next++
+			}
+			sealed, err := envelope.Enclose(q.Public, q.Job, q.Member, numbers, keys)
+			return canon.MustMarshal(release.Answer{Envelope: sealed}), err
+		}
+		r, read := a.open(dir)
+		if _, err := read(t.Context(), 0); !errors.Is(err, envelope.ErrKey) {
+			t.Errorf("read with %v", err)
+		}
+		if info, err := os.Stat(r.path); len(r.keys) > 0 || err == nil && info.Size() > 0 {
+			t.Errorf("%d keys in memory, %v on the disk", len(r.keys), info.Size())
 		}
 	})
 }

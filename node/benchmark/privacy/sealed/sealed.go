@@ -209,7 +209,7 @@ func (c *Cost) open(ctx context.Context, dir string, b *prepare.CompiledJob, sec
 // read reads the shards of a unit as a member does that has no keys yet.
 func (c *Cost) read(ctx context.Context, dir string, b *prepare.CompiledJob, unit uint32, ask keyring.Ask,
 	fetch func(context.Context, int) ([]byte, error)) error {
-	ring, err := keyring.Open(dir, b.JobID(), member, ask)
+	ring, err := keyring.Open(dir, b.JobID(), member, len(b.Manifest.Shards), ask)
 	if err != nil {
 		return err
 	}
