@@ -41,6 +41,7 @@ import (
 	"github.com/starling-network/starling/node/provider/offer"
 	"github.com/starling-network/starling/node/provider/parting"
 	"github.com/starling-network/starling/node/provider/peers"
+	"github.com/starling-network/starling/node/release/keyring"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/torch"
 	"github.com/starling-network/starling/node/uplink"
@@ -310,6 +311,7 @@ func (s *service) serve(ctx context.Context) error {
 	s.working.Go(func() { newRegistration(s).run(work) })
 	s.working.Go(func() { s.provideBlobs(work) })
 	s.working.Go(func() { s.hours.Run(work) })
+	s.working.Go(func() { s.tidy(work) })
 	s.extra.Begin(work)
 	s.Say(fmt.Sprintf("%s offers its work at %s ZEN per PFLOP", s.chain.Address(), quantity.Amount(s.Price)))
 	if len(s.Listen) == 0 && !s.Hidden {
@@ -443,6 +445,7 @@ func (s *service) begin(ctx context.Context, job string, as crew.Role, drain <-c
 		err := p.Run(ctx)
 		if ctx.Err() == nil {
 			s.release(job, p)
+			s.tidy(ctx)
 		}
 		s.mu.Lock()
 		delete(s.runs, job)
@@ -461,6 +464,13 @@ func (s *service) begin(ctx context.Context, job string, as crew.Role, drain <-c
 // play is what the account does in a run, and the header of its journal.
 func (s *service) play(as crew.Role, id, job string) (func(role.Event) []role.Action, journal.Header) {
 	return member.RoleOf(s.key, as, true, id, job, s.Version)
+}
+
+// tidy deletes keys of encrypted data that no duty needs any more.
+func (s *service) tidy(ctx context.Context) {
+	if err := keyring.Tidy(ctx, s.chain.Training, s.Home, s.chain.Address()); err != nil {
+		s.log.Warn("cannot delete keys of runs that are over", "err", err)
+	}
 }
 
 // release frees what the disk holds for a run in which nothing is left to do, but for the last checkpoints.

@@ -17,6 +17,7 @@ import (
 	"github.com/starling-network/starling/node/coded"
 	"github.com/starling-network/starling/node/release"
 	"github.com/starling-network/starling/node/release/envelope"
+	"github.com/starling-network/starling/protocol/run"
 )
 
 // Withheld is the code of the error of a key that is not released.
@@ -68,6 +69,42 @@ func Forget(dir, job string) error {
 		return nil
 	}
 	return err
+}
+
+// Runs are the runs of a network.
+type Runs interface {
+	// Runs lists all runs, or those that are not over.
+	Runs(ctx context.Context, active bool) ([]string, error)
+	Run(ctx context.Context, job string) (run.State, error)
+}
+
+// Tidy deletes the keys in the folder of an account of runs in which it has no more to do: it left them, or they ended,
+// perhaps while no process of it ran.
+func Tidy(ctx context.Context, of Runs, dir, account string) error {
+	files, err := os.ReadDir(filepath.Join(dir, folder))
+	if len(files) == 0 {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	jobs, err := of.Runs(ctx, false)
+	if err != nil {
+		return err
+	}
+	for _, job := range jobs {
+		if _, err := os.Stat(path(dir, job)); err != nil {
+			continue
+		}
+		s, err := of.Run(ctx, job)
+		if err == nil && s.Removed(account) && !s.Liable(account) {
+			err = Forget(dir, job)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Decrypt returns how a shard is read in the clear, given how its encrypted bytes are read.

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -18,6 +20,11 @@ import (
 	"github.com/starling-network/starling/node/coded"
 	"github.com/starling-network/starling/node/release"
 	"github.com/starling-network/starling/node/release/envelope"
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/crew"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/reason"
+	"github.com/starling-network/starling/protocol/run/work"
 )
 
 // author has the shards of a job, and answers questions about their keys.
@@ -220,4 +227,49 @@ func TestKeysOfNoShardAreNotKept(t *testing.T) {
 			t.Errorf("%d keys in memory, %v on the disk", len(r.keys), info.Size())
 		}
 	})
+}
+
+// runs is a network with runs.
+type runs map[string]run.State
+
+func (r runs) Runs(context.Context, bool) ([]string, error) { return slices.Sorted(maps.Keys(r)), nil }
+
+func (r runs) Run(_ context.Context, job string) (run.State, error) { return r[job], nil }
+
+// Keys do not outlive the duties of a member, though its process did not run when these ended.
+func TestKeysOfOldRunsAreForgotten(t *testing.T) {
+	dir, r := t.TempDir(), runs{}
+	if err := Tidy(t.Context(), r, dir, "member"); err != nil {
+		t.Errorf("a member without keys: %v", err)
+	}
+	seat := crew.Member{ID: "member", Role: crew.Worker}
+	left := seat
+	left.Why = reason.Left
+	seat.Active = true
+	for job, m := range map[string]crew.Member{"in": seat, "over": seat, "left": left, "liable": left} {
+		s := run.State{}
+		s.Phase, s.Members = progress.Train, []crew.Member{m}
+		switch job {
+		case "over":
+			s.Phase = progress.Done
+		case "liable":
+			s.Units = work.Units{{Worker: "member", Status: work.Committed}}
+		}
+		r[job] = s
+		ring, err := Open(dir, job, "member", 3, nil)
+		if err == nil {
+			err = ring.keep(envelope.Keys{1: make([]byte, envelope.KeyBytes)})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Tidy(t.Context(), r, dir, "member"); err != nil {
+		t.Fatal(err)
+	}
+	for job, kept := range map[string]bool{"in": true, "over": false, "left": false, "liable": true} {
+		if _, err := os.Stat(path(dir, job)); (err == nil) != kept {
+			t.Errorf("keys of the run %s: %v", job, err)
+		}
+	}
 }
