@@ -3,6 +3,9 @@ package consumer
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
 
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/release"
@@ -11,13 +14,23 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 )
 
+// ErrNoSecret says that a run has published encrypted shards, and their secret is not in its folder.
+var ErrNoSecret = errors.New("the secret of the encrypted data is missing")
+
 // encrypted makes the shards of a job be encrypted that asks for it, with keys that follow from the secret in the
-// folder of its run; nil: it does not.
+// folder of its run; nil: it does not. ErrNoSecret if that run needs the secret of an earlier process.
 func encrypted(b *prepare.CompiledJob, out *rundir.OutDir) (*release.Job, error) {
 	if !b.Job.EncryptData {
 		return nil, nil
 	}
-	secret, err := envelope.OpenSecret(out.File(rundir.FileDataKey))
+	open := envelope.OpenSecret
+	if len(out.Run.Blobs.Shards) > 0 {
+		open = envelope.ReadSecret // another one would open none of them
+	}
+	secret, err := open(out.File(rundir.FileDataKey))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w: %w", ErrNoSecret, err)
+	}
 	if err != nil {
 		return nil, err
 	}

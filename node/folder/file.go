@@ -53,18 +53,23 @@ func WriteJSON(path string, v any) error {
 	return WriteFile(path, append(b, '\n'))
 }
 
-// WriteSecretJSON is WriteJSON for a file that only its owner may read, in a folder that is there. When it returns, the
-// file survives a power failure where the system can sync folders.
+// WriteSecretJSON is WriteSecret with a value as JSON, indented.
 func WriteSecretJSON(path string, v any) error {
 	b, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return err
 	}
+	return WriteSecret(path, append(b, '\n'))
+}
+
+// WriteSecret is WriteFile for a file that only its owner may read, in a folder that is there. When it returns, the
+// file survives a power failure where the system can sync folders.
+func WriteSecret(path string, b []byte) error {
 	if err := os.Remove(path + ".part"); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a call that was cut off
 		return err
 	}
 	if err := replace(path, os.O_EXCL, 0o600, func(w io.Writer) error {
-		_, err := w.Write(append(b, '\n'))
+		_, err := w.Write(b)
 		return err
 	}); err != nil {
 		return err

@@ -21,6 +21,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/data"
+	"github.com/starling-network/starling/node/folder"
 )
 
 // Sizes, in bytes.
@@ -50,12 +51,7 @@ func OpenSecret(path string) (s Secret, err error) {
 		return s, err
 	}
 	_, _ = rand.Read(s[:]) // never fails
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return s, err
-	}
-	_, err = f.Write(s[:])
-	return s, errors.Join(err, f.Sync(), f.Close())
+	return s, folder.WriteSecret(path, s[:])
 }
 
 // ReadSecret reads the secret in a file.

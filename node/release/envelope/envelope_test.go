@@ -79,6 +79,13 @@ func TestSecretIsMadeOnce(t *testing.T) {
 	if s, err := os.Stat(path); err != nil || s.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", s.Mode(), err)
 	}
+	cut := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(cut+".part", one[:9], 0o644); err != nil { // a process that ended while it wrote
+		t.Fatal(err)
+	}
+	if s, err := OpenSecret(cut); err != nil || s == (Secret{}) {
+		t.Errorf("after one that was cut off: %v", err)
+	}
 	if err := os.WriteFile(path, one[:9], 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -74,6 +74,8 @@ func (l Words) Reason(err error) api.Reason {
 	case errors.Is(err, rundir.ErrOtherJob):
 		r.Code, r.Next = "DATA_CHANGED", "bring the data back that the run began with, or submit the job with another "+
 			"Idempotency-Key"
+	case errors.Is(err, consumer.ErrNoSecret):
+		r.Code, r.Next = "DATA_KEY_MISSING", "bring "+rundir.FileDataKey+" of the job back from a copy of its folder"
 	case errors.Is(err, rundir.ErrInUse):
 		r.Code, r.Next = "JOB_ELSEWHERE", "wait for the process that trains it"
 	default:
