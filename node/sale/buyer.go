@@ -54,6 +54,7 @@ type Outcome struct {
 	Folder string // of the files that were bought
 	Leaf   int64  // first leaf that is not its digest; -1: the key is another
 	Amount uint64 // grains that the buyer got back
+	Opened int    // drawn leaves that a proof showed before the order
 }
 
 // ticket is the file of a buyer that only its owner can read. It is written before the order.
@@ -61,6 +62,7 @@ type ticket struct {
 	Offer  uint64 `json:"offer"`
 	Mask   []byte `json:"mask"`
 	Sent   bool   `json:"sent"`             // the order may be on the network
+	Opened int    `json:"opened,omitempty"` // leaves that a proof showed before that
 	Leaf   int64  `json:"leaf,omitempty"`   // of the complaint
 	Amount uint64 `json:"amount,omitempty"` // of the complaint
 }
@@ -78,7 +80,7 @@ func (b Buyer) Buy(ctx context.Context) (Outcome, error) {
 	return out, errors.Join(err, unlock())
 }
 
-func (b Buyer) buy(ctx context.Context) (Outcome, error) {
+func (b Buyer) buy(ctx context.Context) (out Outcome, _ error) {
 	offer, err := b.Market.Offer(ctx, b.Offer)
 	if err != nil {
 		return Outcome{}, err
@@ -87,6 +89,7 @@ func (b Buyer) buy(ctx context.Context) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
+	defer func() { out.Opened = t.Opened }()
 	order, placed, err := b.placed(ctx, t)
 	if err != nil {
 		return Outcome{}, err
@@ -183,7 +186,10 @@ func (b Buyer) place(ctx context.Context, offer sale.Offer, t *ticket) (sale.Ord
 	if err != nil {
 		return sale.Order{}, err
 	}
-	t.Sent = true
+	t.Sent, t.Opened = true, 0
+	if b.Openings != nil {
+		t.Opened = b.Openings.Leaves()
+	}
 	if err := b.keep(t); err != nil {
 		return sale.Order{}, err
 	}

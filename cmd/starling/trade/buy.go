@@ -132,6 +132,10 @@ func buy(ctx context.Context, c *terminal.Console, cl *client.Client, id uint64,
 	if !c.Quiet {
 		fmt.Fprintf(os.Stderr, "%s for %s: the seller has %d blocks to answer, and a complaint %d\n", offer.Terms.Name,
 			in.Text(offer.Terms.Price), offer.Terms.Answer, offer.Terms.Complaint)
+		if proofs != nil {
+			fmt.Fprintf(os.Stderr, "a proof about %d drawn leaves comes first, by keys to which %d parties contributed, as their "+
+				"maker says\n", proofs.Leaves(), proofs.Key().Contributions)
+		}
 	}
 	wait, err := target.Blocks(ctx, cl)
 	if err != nil {
@@ -140,9 +144,9 @@ func buy(ctx context.Context, c *terminal.Console, cl *client.Client, id uint64,
 	end, err := nodesale.Buyer{Market: cl.Sale, Address: cl.Address(), Offer: id, Dir: dir, To: to, Say: Steps(c),
 		Openings: proofs, Next: func(ctx context.Context) error { _, err := wait(ctx); return err }}.Buy(ctx)
 	p := Purchase{Offer: id, Order: end.Order, Outcome: end.Kind, Folder: end.Folder, Coin: in.Name(),
-		Price: in.Amount(offer.Terms.Price), Returned: in.Amount(end.Amount)}
-	if proofs != nil {
-		p.Opened = proofs.Leaves()
+		Price: in.Amount(offer.Terms.Price), Returned: in.Amount(end.Amount), Opened: end.Opened}
+	if proofs != nil && end.Order > 0 && end.Opened == 0 && !c.Quiet {
+		fmt.Fprintln(os.Stderr, "an earlier command ordered without a proof: none was verified")
 	}
 	if end.Kind == nodesale.Lied {
 		p.Leaf = &end.Leaf
