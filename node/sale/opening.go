@@ -41,11 +41,15 @@ func scheme(o *circuit.Opener) sale.Scheme {
 }
 
 // Open opens the drawn leaves of the offer, once they are drawn, for buyers that ask for a proof. It does nothing if
-// they are open already.
+// leaves are open already: a node that says each time that others were drawn would learn them all.
 func (s *Seller) Open(o sale.Offer, with *circuit.Opener) error {
 	public := filepath.Join(s.dir, dirPublic)
-	if _, err := os.Stat(filepath.Join(public, goods.FileOpening)); !errors.Is(err, fs.ErrNotExist) {
+	had, err := os.ReadFile(filepath.Join(public, goods.FileOpening))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fault.OnDisk(err)
+	}
+	if _, err := opening.Decode(had); err == nil {
+		return nil
 	}
 	c := s.secrets.Content
 	if c != o.Terms.Content || c.Scheme != sale.LeafKeys || o.Draws() {

@@ -89,8 +89,20 @@ func TestProvenSale(t *testing.T) {
 	x.end()
 	x.check(t, "two purchases", map[string]int64{"buyer": start - price, "other": start - price,
 		"seller": start - bond + 2*price})
-	if err := x.seller.Open(x.offers[0], first().Opener); err != nil {
-		t.Errorf("open already: %v", err)
+	name := filepath.Join(x.seller.dir, dirPublic, goods.FileOpening)
+	made, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, data := range map[string][]byte{"open already": made, "cut off by a power failure": nil} {
+		if err := os.WriteFile(name, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		err := x.seller.Open(x.offers[0], first().Opener)
+		now, failed := os.ReadFile(name)
+		if _, bad := opening.Decode(now); errors.Join(err, failed, bad) != nil || data != nil && !bytes.Equal(now, data) {
+			t.Errorf("%s: %v", what, errors.Join(err, failed, bad))
+		}
 	}
 }
 

@@ -1,12 +1,12 @@
 package goods
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/sale/fault"
 	"github.com/starling-network/starling/proof/opening"
 	"github.com/starling-network/starling/protocol/sale"
@@ -55,6 +55,5 @@ func checkOpening(sealed *os.File, data []byte, x *Index, c sale.Content, leaves
 
 // WriteOpening writes the opening of a folder, which appears when it is complete.
 func WriteOpening(dir string, o opening.Opening) error {
-	name := filepath.Join(dir, FileOpening)
-	return fault.OnDisk(errors.Join(os.WriteFile(name+".part", o.Encode(), 0o644), os.Rename(name+".part", name)))
+	return fault.OnDisk(folder.WriteFile(filepath.Join(dir, FileOpening), o.Encode()))
 }
