@@ -10,7 +10,7 @@ import (
 	"github.com/starling-network/starling/node/rundir"
 )
 
-// A run that has published encrypted shards goes on with their secret alone: keys that follow from another open none.
+// A run that has published encrypted shards continues with their secret alone: keys that follow from another open none.
 func TestSecretOfPublishedShardsIsNeeded(t *testing.T) {
 	out, err := rundir.OpenOutDir(t.TempDir())
 	if err != nil {

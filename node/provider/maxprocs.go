@@ -12,8 +12,7 @@ import (
 // The operating system shares the processors among more threads than there are, and runs those first that have waited.
 const spare = 16
 
-// SetMaxProcs lets more goroutines of this process run at a time than there are processors, unless the variable
-// GOMAXPROCS says how many may.
+// SetMaxProcs lets more goroutines run at a time than there are processors, unless GOMAXPROCS says how many may.
 func SetMaxProcs() {
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(kernel.Cores + spare)

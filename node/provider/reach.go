@@ -60,8 +60,7 @@ func (s *service) provideBlobs(ctx context.Context) {
 	}
 }
 
-// kept are the blobs that are here to stay for a while: what falls to the member in its runs, and what it retains of
-// others.
+// kept are the blobs that stay here for a while: those that fall to the member in its runs, and those of past ones.
 func (s *service) kept() []blob.CID {
 	list := s.past.Blobs()
 	s.mu.Lock()

@@ -254,9 +254,8 @@ func (s *service) open(ctx context.Context, h home.Home) error {
 	if s.host, err = peer.New(config); err != nil {
 		return err
 	}
-	s.closers = append(s.closers, s.host.Close)
 	s.weights = weights.New(s.host, s.store, s.host.FetchWithin)
-	s.closers = append(s.closers, func() error { s.weights.Close(); return nil })
+	s.closers = append(s.closers, s.host.Close, func() error { s.weights.Close(); return nil })
 	return s.expose(ctx)
 }
 
@@ -311,7 +310,7 @@ func (s *service) serve(ctx context.Context) error {
 	s.working.Go(func() { newRegistration(s).run(work) })
 	s.working.Go(func() { s.provideBlobs(work) })
 	s.working.Go(func() { s.hours.Run(work) })
-	s.working.Go(func() { s.tidy(work) })
+	s.working.Go(func() { keyring.Tidy(work, s.chain.Training, s.Home, s.chain.Address(), s.log) })
 	s.extra.Begin(work)
 	s.Say(fmt.Sprintf("%s offers its work at %s ZEN per PFLOP", s.chain.Address(), quantity.Amount(s.Price)))
 	if len(s.Listen) == 0 && !s.Hidden {
@@ -445,7 +444,6 @@ func (s *service) begin(ctx context.Context, job string, as crew.Role, drain <-c
 		err := p.Run(ctx)
 		if ctx.Err() == nil {
 			s.release(job, p)
-			s.tidy(ctx)
 		}
 		s.mu.Lock()
 		delete(s.runs, job)
@@ -466,18 +464,12 @@ func (s *service) play(as crew.Role, id, job string) (func(role.Event) []role.Ac
 	return member.RoleOf(s.key, as, true, id, job, s.Version)
 }
 
-// tidy deletes keys of encrypted data that no duty needs any more.
-func (s *service) tidy(ctx context.Context) {
-	if err := keyring.Tidy(ctx, s.chain.Training, s.Home, s.chain.Address()); err != nil {
-		s.log.Warn("cannot delete keys of runs that are over", "err", err)
-	}
-}
-
 // release frees what the disk holds for a run in which nothing is left to do, but for the last checkpoints.
 func (s *service) release(job string, p *member.Process) {
 	s.room.Release(job)
 	s.ram.Release(job)
 	p.Drafts.Drop()
+	keyring.Tidy(s.work, s.chain.Training, s.Home, s.chain.Address(), s.log)
 	if err := s.past.Keep(job, p.Replicator.Load().Checkpoints(), time.Now()); err != nil {
 		s.log.Warn("cannot write down what is kept of the run", "job", job, "err", err)
 	}

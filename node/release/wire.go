@@ -33,7 +33,7 @@ const (
 	NoStake     Refusal = "RELEASE_NO_STAKE"     // its account has no stake, or is barred
 	NotAttested Refusal = "RELEASE_NOT_ATTESTED" // the job wants an attested machine, and no quote of it holds
 	OtherPeer   Refusal = "RELEASE_OTHER_PEER"   // the account is registered with another peer
-	TooSoon     Refusal = "RELEASE_TOO_SOON"     // on probation, it has the keys of another unit whose deadline is not past
+	TooSoon     Refusal = "RELEASE_TOO_SOON"     // on probation, it has those of a unit whose deadline is not past
 	NotYet      Refusal = "RELEASE_NOT_YET"      // the consumer does not follow the run, or cannot ask the network
 )
 

@@ -74,8 +74,8 @@ func Train(err error) error {
 				"the folder tell; or give another folder with --dir"}, terminal.ExitConflict)
 	case errors.Is(err, consumer.ErrNoSecret):
 		return terminal.WithExit(&terminal.Problem{Code: "DATA_KEY_MISSING", What: err.Error(),
-			Fix: "bring " + rundir.FileDataKey + " back from a copy of the folder: its keys alone open the shards that members " +
-				"have; or begin another run with --dir"}, terminal.ExitConflict)
+			Fix: "bring " + rundir.FileDataKey + " back from a copy of the folder: its keys alone open the shards that " +
+				"members have; or begin another run with --dir"}, terminal.ExitConflict)
 	case errors.Is(err, notify.ErrSecret):
 		return terminal.WithExit(&terminal.Problem{Code: "WEBHOOK_SECRET", What: err.Error(),
 			Fix: "set " + notify.SecretVariable + " to such a secret, or unset it: then events are not signed"},

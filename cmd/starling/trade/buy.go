@@ -133,8 +133,8 @@ func buy(ctx context.Context, c *terminal.Console, cl *client.Client, id uint64,
 		fmt.Fprintf(os.Stderr, "%s for %s: the seller has %d blocks to answer, and a complaint %d\n", offer.Terms.Name,
 			in.Text(offer.Terms.Price), offer.Terms.Answer, offer.Terms.Complaint)
 		if proofs != nil {
-			fmt.Fprintf(os.Stderr, "a proof about %d drawn leaves comes first, by keys to which %d parties contributed, as their "+
-				"maker says\n", proofs.Leaves(), proofs.Key().Contributions)
+			fmt.Fprintf(os.Stderr, "a proof about %d drawn leaves comes first, by keys to which %d parties contributed, as "+
+				"their maker says\n", proofs.Leaves(), proofs.Key().Contributions)
 		}
 	}
 	wait, err := target.Blocks(ctx, cl)

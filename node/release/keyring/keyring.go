@@ -8,6 +8,7 @@ import (
 	"crypto/hpke"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
@@ -79,8 +80,14 @@ type Runs interface {
 }
 
 // Tidy deletes the keys in the folder of an account of runs in which it has no more to do: it left them, or they ended,
-// perhaps while no process of it ran.
-func Tidy(ctx context.Context, of Runs, dir, account string) error {
+// perhaps while no process of it ran. It logs why it cannot.
+func Tidy(ctx context.Context, of Runs, dir, account string, log *slog.Logger) {
+	if err := tidy(ctx, of, dir, account); err != nil {
+		log.Warn("cannot delete the keys of encrypted data of runs that are over", "err", err)
+	}
+}
+
+func tidy(ctx context.Context, of Runs, dir, account string) error {
 	files, err := os.ReadDir(filepath.Join(dir, folder))
 	if len(files) == 0 {
 		if errors.Is(err, fs.ErrNotExist) {

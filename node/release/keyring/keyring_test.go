@@ -239,7 +239,7 @@ func (r runs) Run(_ context.Context, job string) (run.State, error) { return r[j
 // Keys do not outlive the duties of a member, though its process did not run when these ended.
 func TestKeysOfOldRunsAreForgotten(t *testing.T) {
 	dir, r := t.TempDir(), runs{}
-	if err := Tidy(t.Context(), r, dir, "member"); err != nil {
+	if err := tidy(t.Context(), r, dir, "member"); err != nil {
 		t.Errorf("a member without keys: %v", err)
 	}
 	seat := crew.Member{ID: "member", Role: crew.Worker}
@@ -264,7 +264,7 @@ func TestKeysOfOldRunsAreForgotten(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := Tidy(t.Context(), r, dir, "member"); err != nil {
+	if err := tidy(t.Context(), r, dir, "member"); err != nil {
 		t.Fatal(err)
 	}
 	for job, kept := range map[string]bool{"in": true, "over": false, "left": false, "liable": true} {
