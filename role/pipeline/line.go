@@ -17,7 +17,8 @@ import (
 // other values, or one that it has not signed.
 var ErrNeighbour = errors.New("pipeline: a neighbour breaks the rules")
 
-// maxWords is the most words of a receiver that wait: one is due in a step, and one comes again when it restarts.
+// maxWords is the most words of a receiver that wait: one is due in a step, and one comes again when it restarts. Where
+// the first stage is late by some steps, words of as many later and earlier steps may wait besides.
 const maxWords = 16
 
 // Holder is the party that holds a stage of a replica.
@@ -179,8 +180,8 @@ func (l *line) next(from int, step uint32) error {
 		return err
 	}
 	if m.Frame == nil {
-		if len(l.words[from]) == maxWords {
-			return fmt.Errorf("%w: stage %d sends %d words before they are due", ErrNeighbour, from, maxWords+1)
+		if most := maxWords + 2*l.Plan.Late(); len(l.words[from]) == most {
+			return fmt.Errorf("%w: stage %d sends %d words before they are due", ErrNeighbour, from, most+1)
 		}
 		l.words[from] = append(l.words[from], m.Voucher)
 		return nil

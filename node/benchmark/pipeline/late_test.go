@@ -30,6 +30,15 @@ func TestUnitOfLateStages(t *testing.T) {
 	}
 }
 
+// A stage that is late by many steps hears from its receivers about many steps before it ends the first of them.
+func TestUnitOfManyLateStages(t *testing.T) {
+	c, err := compare(size{family: "gpt2", layers: 9, width: 8, length: 4, sequences: 1, microbatch: 1, steps: 17,
+		late: 8}, 10, 1)
+	if err != nil || c.Differ > 0 {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
 // Attacks on such stages end as those on stages that wait.
 func TestAttacksOnLateStages(t *testing.T) {
 	j, err := newJob(late, 4, 1)
