@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/starling-network/starling/compute/optimizer"
+	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/stages/order"
 	"github.com/starling-network/starling/compute/train/parts"
 )
@@ -96,6 +97,22 @@ func (p *Plan) checkLate() error {
 	for _, t := range p.Transfers {
 		if t.After.Phase == order.Update {
 			return fmt.Errorf("stages %d and %d, which are late, exchange a value in the update", t.From, t.To)
+		}
+	}
+	return nil
+}
+
+// checkKept reports a weight before some updates whose next value is not that before fewer: a stage that is ahead of its
+// state reads the one for the other.
+func checkKept(p *program.Program) error {
+	for _, o := range p.Outputs {
+		k, of, ok := optimizer.EarlierOf(o.Name)
+		younger := optimizer.EarlierName(k-1, of)
+		if k == 1 {
+			younger = optimizer.Param + of
+		}
+		if op := &p.Ops[o.Value]; ok && (op.Kind != program.Input || op.Name != younger) {
+			return fmt.Errorf("the next value of %q is not that of %q", o.Name, younger)
 		}
 	}
 	return nil

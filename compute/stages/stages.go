@@ -165,7 +165,7 @@ func Cut(p *program.Program, before []int) (*Plan, error) {
 			return nil, fmt.Errorf("%w: stage %d has nothing to compute", ErrCut, s)
 		}
 	}
-	if err := plan.checkLate(); err != nil {
+	if err := errors.Join(checkKept(p), plan.checkLate()); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCut, err)
 	}
 	if err := order.Check(plan.Tasks(), plan.Orders(), plan.Waits()); err != nil {

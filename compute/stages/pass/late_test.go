@@ -8,6 +8,7 @@ import (
 
 	"github.com/starling-network/starling/compute/model"
 	"github.com/starling-network/starling/compute/optimizer"
+	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/stages"
 	"github.com/starling-network/starling/compute/stages/asynchronous"
 	"github.com/starling-network/starling/compute/stages/order"
@@ -151,6 +152,45 @@ func TestLateStagesHaveTheBitsOfTheWhole(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A stage that is ahead of its state reads the weights before k updates under a younger name. So a program whose next
+// value under such a name is another one is refused: honest stages would not have the bits of the program.
+func TestProgramsThatKeepOtherWeights(t *testing.T) {
+	batch, o := model.Batch{Sequences: 2, Length: 11}, adam(1)
+	o.Nesterov = true
+	j, plan := lateJob(t, gpt2(t, 4, false, batch, adam(1)), batch, o, 3, 2)
+	weight := plan.Stages[0].State[0]
+	weight = weight[len(parts.Param):]
+	of := map[string]int32{}
+	for _, out := range j.step.Outputs {
+		of[out.Name] = out.Value
+	}
+	for _, in := range j.step.Inputs() {
+		of["before "+in.Name] = in.Value
+	}
+	for _, c := range []struct {
+		k     int
+		value string
+	}{{1, parts.Param + weight}, {1, "before " + optimizer.EarlierName(1, weight)}, {2, "before " + parts.Param + weight}} {
+		p := &program.Program{Numerics: j.step.Numerics, Ops: j.step.Ops, Outputs: slices.Clone(j.step.Outputs)}
+		for i := range p.Outputs {
+			if p.Outputs[i].Name == optimizer.EarlierName(c.k, weight) {
+				p.Outputs[i].Value = of[c.value]
+			}
+		}
+		costs, err := stages.Costs(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, err := stages.Balance(costs, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := stages.Cut(p, before); !errors.Is(err, stages.ErrCut) {
+			t.Errorf("%q becomes %q: %v", optimizer.EarlierName(c.k, weight), c.value, err)
+		}
 	}
 }
 
