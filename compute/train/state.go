@@ -176,7 +176,7 @@ func CheckProgram(s *Spec, p *program.Program) error {
 		return fmt.Errorf("%w: names program %s in numerics %d, given %s in %d", ErrSpec, s.Program.Short(), s.Numerics,
 			d.Short(), p.Numerics)
 	}
-	if err := parts.Check(p, s.Rollout != nil, len(s.Apart().ReadsAll(0))); err != nil {
+	if err := parts.Check(p, s.Rollout != nil, s.Pipeline != nil, len(s.Apart().ReadsAll(0))); err != nil {
 		return fmt.Errorf("%w: %w", ErrSpec, err)
 	}
 	if err := checkCut(s, p); err != nil {

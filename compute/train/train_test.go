@@ -482,6 +482,27 @@ func TestSpecIsChecked(t *testing.T) {
 	}
 }
 
+// A step of which no units are stages reads no weights before earlier updates: those of a unit that begins from a
+// carried state would be others than a referee has.
+func TestEarlierWeightsAreOfStages(t *testing.T) {
+	task, _ := newTask(t, tiny, 1)
+	p := &program.Program{Numerics: task.Step.Numerics, Ops: slices.Clone(task.Step.Ops),
+		Outputs: slices.Clone(task.Step.Outputs)}
+	w := task.Step.Inputs()[slices.IndexFunc(task.Step.Inputs(), func(in program.InputInfo) bool {
+		return strings.HasPrefix(in.Name, parts.Param)
+	})]
+	earlier := optimizer.EarlierName(1, strings.TrimPrefix(w.Name, parts.Param))
+	p.Outputs = append(p.Outputs, program.Output{Name: earlier, Value: w.Value})
+	p.Ops = append(p.Ops, program.Operator{Kind: program.Input, Name: earlier, Out: p.Ops[w.Value].Out})
+	for _, carries := range []bool{false, true} {
+		s := *task.Spec
+		s.Program, s.Exchange.Moments = p.Digest(), carries
+		if err := train.CheckProgram(&s, p); !errors.Is(err, train.ErrSpec) {
+			t.Errorf("a program that reads %q is taken: %v", earlier, err)
+		}
+	}
+}
+
 // The program of a stage of a model is no job by itself: no worker of a network could send it what it receives.
 func TestStagesAreNoJobs(t *testing.T) {
 	task, _ := newTask(t, tiny, 1)

@@ -181,13 +181,13 @@ func NoAnswers(p *program.Program) (from []*tensor.Tensor) {
 
 // Check reports why a program does not draw apart as wanted, or why its two parts do not fit to each other and to units
 // that read the answers of a number of others.
-func Check(p *program.Program, apart bool, reads int) error {
+func Check(p *program.Program, apart, cut bool, reads int) error {
 	for _, in := range p.Inputs() {
 		if strings.HasPrefix(in.Name, Received) || strings.HasPrefix(in.Name, Exchanged) {
 			return fmt.Errorf("the program reads %q, as a stage of a model does, which no job is", in.Name)
 		}
 	}
-	if err := checkEarlier(p); err != nil {
+	if err := checkEarlier(p, cut); err != nil {
 		return err
 	}
 	if Apart(p) != apart {

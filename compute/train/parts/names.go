@@ -104,14 +104,18 @@ func Value(x *tensor.Tensor) float32 {
 	return x.F32()[0]
 }
 
-// checkEarlier reports a tensor of a state that is said to be a parameter before earlier updates, and is none.
-func checkEarlier(p *program.Program) error {
+// checkEarlier reports a tensor of a state that is said to be a parameter before earlier updates, and is none, or is in a
+// step that is not cut: what units begin with that carry a state is none of the checkpoint.
+func checkEarlier(p *program.Program, cut bool) error {
 	names, shapes := Params(p), p.InputShapes()
 	for _, n := range Moments(p) {
 		k, of, ok := optimizer.EarlierOf(n)
-		if strings.HasPrefix(n, optimizer.Earlier) &&
-			(!ok || k > replica.MaxLate || !slices.Contains(names, of) || !shapes[n].Equal(shapes[Param+of])) {
+		switch {
+		case !strings.HasPrefix(n, optimizer.Earlier):
+		case !ok || k > replica.MaxLate || !slices.Contains(names, of) || !shapes[n].Equal(shapes[Param+of]):
 			return fmt.Errorf("%q is no parameter before up to %d updates", n, replica.MaxLate)
+		case !cut:
+			return fmt.Errorf("the program reads %q, as stages of a model alone do", n)
 		}
 	}
 	return nil
