@@ -103,11 +103,14 @@ func (o *owner) run(base *train.Checkpoint, u unit,
 }
 
 // next is the variate of the owner once the sum of a round has its update, which it is computed from as it is in the
-// sum; nil: the job has none.
+// sum; nil: the job has none. A round without a learning rate leaves it as it is.
 func (o *owner) next(a federated.Announcement, u unit, values []uint32) (*kept, error) {
-	rates := scaffold.Rates(o.b.Spec, a.Round)
-	if !o.steers() || rates == 0 {
+	if !o.steers() {
 		return nil, nil
+	}
+	rates, k := scaffold.Rates(o.b.Spec, a.Round), &kept{since: a.Since, counted: a.Counted, now: u.own, next: u.own}
+	if rates == 0 {
+		return k, nil
 	}
 	var shapes []tensor.Shape
 	for _, t := range u.update {
@@ -117,7 +120,8 @@ func (o *owner) next(a federated.Announcement, u unit, values []uint32) (*kept, 
 	if err != nil {
 		return nil, err
 	}
-	return &kept{since: a.Since, counted: a.Counted, now: u.own, next: scaffold.Next(u.own, u.mean, sent, rates)}, nil
+	k.next = scaffold.Next(u.own, u.mean, sent, rates)
+	return k, nil
 }
 
 // rows are the examples of an owner.

@@ -3,8 +3,13 @@ package owner
 import (
 	"testing"
 
+	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/client/job/owners"
 	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/federated"
+	"github.com/starling-network/starling/exchange/fixedpoint"
+	"github.com/starling-network/starling/node/prepare"
 )
 
 // An owner continues with the variate of its last update if the sum of that was applied, and with the one before if it
@@ -32,5 +37,37 @@ func TestVariateFollowsSums(t *testing.T) {
 	if _, err := h.variate("job", federated.Announcement{Since: 3}, []*tensor.Tensor{tensor.FromF32([]float32{1, 2},
 		2)}); err == nil {
 		t.Error("a variate of another shape")
+	}
+}
+
+// A round without a learning rate changes no variate, and its sum is counted: the owner does not take it for the sum of
+// the round before, which was not applied.
+func TestVariateOfRoundWithoutRate(t *testing.T) {
+	h, err := OpenHome(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = h.Close() }()
+	of := func(x float32) []*tensor.Tensor { return []*tensor.Tensor{tensor.FromF32([]float32{x}, 1)} }
+	o := &owner{b: &prepare.CompiledJob{Job: &job.Job{}, Spec: &train.Spec{Steps: 1, Rounds: 9, Units: 1,
+		Rate: train.Rate{Kind: train.Constant}}}}
+	o.b.Job.Federated.Method, o.b.Job.Federated.Clip = owners.Scaffold, 1
+	values, err := fixedpoint.Encode(of(0), 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.keep("job", &kept{counted: 1, now: of(3), next: of(5)}); err != nil {
+		t.Fatal(err)
+	}
+	k, err := o.next(federated.Announcement{Round: 4, Counted: 1}, unit{update: of(0), mean: of(1), own: of(3)}, values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.keep("job", k); err != nil {
+		t.Fatal(err)
+	}
+	got, err := h.variate("job", federated.Announcement{Counted: 2}, of(0))
+	if err != nil || got[0].F32()[0] != 3 {
+		t.Errorf("the variate is %v, wanted 3: %v", got, err)
 	}
 }
