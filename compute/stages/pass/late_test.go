@@ -46,6 +46,13 @@ func lateJob(t testing.TB, j job, b model.Batch, o optimizer.Optimizer, n, late 
 // continued computes steps in stages that do not wait for each other, and returns the state after each.
 func (j job) continued(t testing.TB, plan *stages.Plan, steps uint32) map[string]*tensor.Tensor {
 	t.Helper()
+	state, _ := j.pooled(t, plan, steps)
+	return state
+}
+
+// pooled is continued, with the bytes that each stage keeps in the end for further tasks.
+func (j job) pooled(t testing.TB, plan *stages.Plan, steps uint32) (state map[string]*tensor.Tensor, pools []int64) {
+	t.Helper()
 	lines := map[[2]int]chan pass.Frame{}
 	for a := range plan.Stages {
 		for b := range plan.Stages {
@@ -54,7 +61,8 @@ func (j job) continued(t testing.TB, plan *stages.Plan, steps uint32) map[string
 	}
 	var mu sync.Mutex
 	var all sync.WaitGroup
-	begin, state, errs, ended := j.begin(), map[string]*tensor.Tensor{}, make([]error, len(plan.Stages)), 0
+	begin, errs, ended := j.begin(), make([]error, len(plan.Stages)), 0
+	state, pools = map[string]*tensor.Tensor{}, make([]int64, len(plan.Stages))
 	for s := range plan.Stages {
 		var own []*tensor.Tensor
 		for _, n := range plan.Stages[s].State {
@@ -80,6 +88,7 @@ func (j job) continued(t testing.TB, plan *stages.Plan, steps uint32) map[string
 				}, w)
 			mu.Lock()
 			defer mu.Unlock()
+			pools[s] = st.Pooled()
 			for i, x := range st.State() {
 				state[plan.Stages[s].State[i]] = x
 			}
@@ -89,7 +98,19 @@ func (j job) continued(t testing.TB, plan *stages.Plan, steps uint32) map[string
 	if err := errors.Join(errs...); err != nil || ended != int(steps)*len(plan.Stages) {
 		t.Fatalf("%d steps ended: %v", ended, err)
 	}
-	return state
+	return state, pools
+}
+
+// A stage takes no more memory in a long unit than in a short one: it does not keep what it has received.
+func TestMemoryDoesNotGrow(t *testing.T) {
+	batch := model.Batch{Sequences: 4, Length: 11, Micro: 1}
+	o := adam(1)
+	o.Nesterov = true
+	j, plan := lateJob(t, gpt2(t, 2, false, batch, adam(1)), batch, o, 2, 1)
+	_, short := j.pooled(t, plan, 3)
+	if _, long := j.pooled(t, plan, 6); !slices.Equal(long, short) {
+		t.Errorf("%v bytes are kept after 6 steps, %v after 3", long, short)
+	}
 }
 
 // Stages that do not wait for each other have the bits of the step in which each reads weights of the same age, whether

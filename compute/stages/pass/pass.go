@@ -56,6 +56,8 @@ type step struct {
 	values map[string]*tensor.Tensor // that tasks keep, or have received
 	told   map[string]*tensor.Tensor
 	taken  map[order.Place]bool // tasks whose frames were received
+	// those of values that were received
+	strange map[*tensor.Tensor]bool
 }
 
 // task is a piece in the order of the stage.
@@ -243,7 +245,8 @@ func (s *Stage) Steps(first, n uint32, inputs func(step uint32) (map[string]*ten
 				return err
 			}
 			r = &step{number: number, left: len(own), in: in, values: map[string]*tensor.Tensor{},
-				told: map[string]*tensor.Tensor{}, taken: map[order.Place]bool{}}
+				told: map[string]*tensor.Tensor{}, taken: map[order.Place]bool{},
+				strange: map[*tensor.Tensor]bool{}}
 			begun[number] = r
 		}
 		r.lead = int(number - done)
@@ -300,7 +303,10 @@ func (s *Stage) run(t *task, r *step, w Wire) error {
 	}
 	for _, n := range t.lets {
 		if x, ok := r.values[n]; ok {
-			s.give(x)
+			if !r.strange[x] { // each frame comes in memory of its own
+				s.give(x)
+			}
+			delete(r.strange, x)
 			delete(r.values, n)
 		}
 	}
@@ -393,7 +399,7 @@ func (s *Stage) receive(at order.Place, r *step, w Wire) error {
 		return err
 	}
 	for i, tr := range s.plan.Frame(at.Stage, s.number, at.Task) {
-		r.values[tr.Name()] = f.Values[i]
+		r.values[tr.Name()], r.strange[f.Values[i]] = f.Values[i], true
 	}
 	return nil
 }
