@@ -118,7 +118,8 @@ func checkKept(p *program.Program) error {
 	return nil
 }
 
-// checkReads reports a weight of a stage that is late by a number of steps and read at another age, or not kept at one.
+// checkReads reports a weight of a stage that is late by a number of steps and read at another age, or not kept at one,
+// and a state that changes while forwards of later steps may follow.
 func (p *Plan) checkReads(stage, late int) error {
 	st := &p.Stages[stage]
 	made := map[string]bool{}
@@ -134,6 +135,12 @@ func (p *Plan) checkReads(stage, late int) error {
 		}
 	}
 	for _, piece := range st.Pieces {
+		last := piece.Phase == order.Update || piece.Task == order.Task{Phase: order.Backward, Number: p.Micro - 1}
+		for _, n := range piece.Out {
+			if late > 0 && !last && slices.Contains(st.State, n) {
+				return fmt.Errorf("%v of stage %d makes %q, before the last backward", piece.Task, stage, n)
+			}
+		}
 		if piece.Phase != order.Forward && piece.Phase != order.Weights || late == 0 {
 			continue
 		}

@@ -3,6 +3,7 @@ package pass_test
 import (
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -212,6 +213,47 @@ func TestProgramsThatKeepOtherWeights(t *testing.T) {
 		if _, err := stages.Cut(p, before); !errors.Is(err, stages.ErrCut) {
 			t.Errorf("%q becomes %q: %v", optimizer.EarlierName(c.k, weight), c.value, err)
 		}
+	}
+}
+
+// A weight is updated after the last backward of its step: a program in which an earlier backward makes its next value is
+// refused, since forwards of later steps follow that.
+func TestProgramsThatUpdateBeforeTheLastBackward(t *testing.T) {
+	batch, o := model.Batch{Sequences: 4, Length: 6, Micro: 2}, adam(1)
+	o.Nesterov = true
+	j, plan := lateJob(t, gpt2(t, 3, true, batch, adam(1)), batch, o, 3, 2)
+	shapes, found := j.step.InputShapes(), 0
+	for k, out := range j.step.Outputs {
+		if !slices.Contains(plan.Stages[0].State, out.Name) || !strings.HasPrefix(out.Name, parts.Param) {
+			continue
+		}
+		made := -1
+		for i, at := range plan.At {
+			if at.Stage == 0 && at.Task == (order.Task{Phase: order.Backward}) &&
+				j.step.Ops[i].Out.Equal(shapes[out.Name]) {
+				made = i
+			}
+		}
+		if made < 0 {
+			continue
+		}
+		p := &program.Program{Numerics: j.step.Numerics, Ops: j.step.Ops, Outputs: slices.Clone(j.step.Outputs)}
+		p.Outputs[k].Value = int32(made)
+		found++
+		costs, err := stages.Costs(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, err := stages.Balance(costs, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := stages.Cut(p, before); !errors.Is(err, stages.ErrCut) {
+			t.Errorf("%q is made in the backward of the first microbatch: %v", out.Name, err)
+		}
+	}
+	if found == 0 {
+		t.Error("no value of a backward has the shape of a weight")
 	}
 }
 
