@@ -102,8 +102,8 @@ func (p *Plan) checkLate() error {
 	return nil
 }
 
-// checkKept reports a weight before some updates whose next value is not that before fewer: a stage that is ahead of its
-// state reads the one for the other.
+// checkKept reports a weight before some updates whose next value is not that before fewer: a stage that is ahead of
+// its state reads the one for the other.
 func checkKept(p *program.Program) error {
 	for _, o := range p.Outputs {
 		k, of, ok := optimizer.EarlierOf(o.Name)

@@ -195,7 +195,8 @@ func TestProgramsThatKeepOtherWeights(t *testing.T) {
 	for _, c := range []struct {
 		k     int
 		value string
-	}{{1, parts.Param + weight}, {1, "before " + optimizer.EarlierName(1, weight)}, {2, "before " + parts.Param + weight}} {
+	}{{1, parts.Param + weight}, {1, "before " + optimizer.EarlierName(1, weight)},
+		{2, "before " + parts.Param + weight}} {
 		p := &program.Program{Numerics: j.step.Numerics, Ops: j.step.Ops, Outputs: slices.Clone(j.step.Outputs)}
 		for i := range p.Outputs {
 			if p.Outputs[i].Name == optimizer.EarlierName(c.k, weight) {
@@ -216,8 +217,8 @@ func TestProgramsThatKeepOtherWeights(t *testing.T) {
 	}
 }
 
-// A weight is updated after the last backward of its step: a program in which an earlier backward makes its next value is
-// refused, since forwards of later steps follow that.
+// A weight is updated after the last backward of its step: a program in which an earlier backward makes its next value
+// is refused, since forwards of later steps follow that.
 func TestProgramsThatUpdateBeforeTheLastBackward(t *testing.T) {
 	batch, o := model.Batch{Sequences: 4, Length: 6, Micro: 2}, adam(1)
 	o.Nesterov = true

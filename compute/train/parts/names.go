@@ -104,8 +104,8 @@ func Value(x *tensor.Tensor) float32 {
 	return x.F32()[0]
 }
 
-// checkEarlier reports a tensor of a state that is said to be a parameter before earlier updates, and is none, or is in a
-// step that is not cut: what units begin with that carry a state is none of the checkpoint.
+// checkEarlier reports a tensor of a state that is said to be a parameter before earlier updates, and is none, or is in
+// a step that is not cut: units that carry a state begin with other parameters than those of the checkpoint.
 func checkEarlier(p *program.Program, cut bool) error {
 	names, shapes := Params(p), p.InputShapes()
 	for _, n := range Moments(p) {
