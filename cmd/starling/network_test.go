@@ -149,7 +149,7 @@ func TestNetInit(t *testing.T) {
 		{1, "no ports", []string{"network", "init", filepath.Join(dir, "other"), "--port", "65530"}},
 		{3, "VALIDATOR_NOT_FOUND", []string{"validator", "up", "--home", filepath.Join(dir, "worker-0")}},
 		{2, "--home and --network", []string{"worker", "up", "--home", dir}},
-		{2, "use worker, verifier, generator or worker,verifier", []string{"worker", "up", "--home", dir, "--network",
+		{2, "use worker, verifier, generator, worker,verifier, worker,host,", []string{"worker", "up", "--home", dir, "--network",
 			"http://127.0.0.1:1", "--role", "king"}},
 		{2, "use opencl for a GPU", []string{"worker", "up", "--home", dir, "--network", "http://127.0.0.1:1", "--device",
 			"gpu"}},
