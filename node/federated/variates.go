@@ -8,13 +8,13 @@ import (
 	"github.com/starling-network/starling/exchange/scaffold"
 )
 
-// variates are the control variates of a job of method scaffold, of which the coordinator knows the sum alone.
+// variates are the control variates of the owners of a job of method scaffold. The coordinator knows only their sum.
 type variates struct {
 	sum   []*tensor.Tensor // nil: of another method
 	since uint32           // round in which all were 0 the last time
 }
 
-// counts are the sums, of the records of rounds, whose increments are in the variates.
+// counts are the records of the rounds whose sums changed the variates since these were 0.
 func (v variates) counts(rounds []Record) (all []Record) {
 	for _, r := range rounds {
 		if v.sum != nil && r.Round >= v.since && r.Void == "" {
@@ -24,7 +24,7 @@ func (v variates) counts(rounds []Record) (all []Record) {
 	return all
 }
 
-// counted is the number of these sums that have an update of an owner.
+// counted is the number of rounds of counts whose sums have an update of an owner.
 func (v variates) counted(rounds []Record, owner string) (n uint32) {
 	for _, r := range v.counts(rounds) {
 		if slices.Contains(r.Sent, owner) {
@@ -34,7 +34,7 @@ func (v variates) counted(rounds []Record, owner string) (n uint32) {
 	return n
 }
 
-// last is the place of the last of these sums with an update of each owner.
+// last maps each owner that has a variate to the index, in counts, of the last round whose sum has its update.
 func (v variates) last(rounds []Record) map[string]int {
 	last := map[string]int{}
 	for i, r := range v.counts(rounds) {
@@ -45,17 +45,18 @@ func (v variates) last(rounds []Record) map[string]int {
 	return last
 }
 
-// mean is that over the owners who have a variate.
+// mean is the sum of the variates, divided by the number of owners that have one.
 func (v variates) mean(rounds []Record) []*tensor.Tensor {
 	return scaffold.Mean(v.sum, len(v.last(rounds)))
 }
 
-// idleSums is how many sums in a row an owner may be missing in, where a fraction of the owners is asked in a round.
+// idleSums is the number of sums in a row without an update of one owner after which all variates are set to 0. sample
+// is the fraction of the owners that is asked in a round.
 func idleSums(sample float64) int { return int(math.Ceil(10 / sample)) }
 
-// forget begins again with variates of 0 before a round, if an owner who has one is in none of the last sums: its
-// variate is one of old weights, and would pull the model forever. The coordinator cannot take it out of the sum, since
-// it does not know it.
+// forget sets all variates to 0 before a round, if the last idle sums have no update of an owner that has a variate.
+// The variate of this owner estimates a gradient at old weights, and stays in the mean that corrects the steps of all
+// owners. The coordinator does not know the variate of a single owner, so it cannot subtract that one from the sum.
 func (v *variates) forget(rounds []Record, round uint32, idle int) {
 	all := len(v.counts(rounds))
 	for _, last := range v.last(rounds) {
@@ -66,7 +67,8 @@ func (v *variates) forget(rounds []Record, round uint32, idle int) {
 	}
 }
 
-// after are the variates after a sum of updates of a number of owners, with this mean.
+// after returns the variates after a round with a sum: mean is the mean variate that the round announced, update is the
+// mean update of a number of owners, and rates is that of scaffold.Rates.
 func (v variates) after(mean, update []*tensor.Tensor, owners int, rates float64) variates {
 	if v.sum != nil && rates > 0 {
 		v.sum = scaffold.Sum(v.sum, mean, update, owners, rates)

@@ -21,13 +21,13 @@ import (
 	"github.com/starling-network/starling/node/prepare/strategy"
 )
 
-// unit is a computed round.
+// unit is the result of the steps of a round, with the control variates that corrected them.
 type unit struct {
 	update []*tensor.Tensor // of the tensors that owners train in the round
 	loss   float32          // of the last step
 
-	mean []*tensor.Tensor // of control variates, as the coordinator announced it; nil: the job has none
-	own  []*tensor.Tensor // the owner's, when the round began
+	mean []*tensor.Tensor // variate, as the coordinator announced it; nil: the job has no control variates
+	own  []*tensor.Tensor // variate of the owner when the round began
 }
 
 // train computes the unit of a round.
@@ -102,8 +102,9 @@ func (o *owner) run(base *train.Checkpoint, u unit,
 	return o.task.RunOn(x, base, 0, observe)
 }
 
-// next is the variate of the owner once the sum of a round has its update, which it is computed from as it is in the
-// sum; nil: the job has none. A round without a learning rate leaves it as it is.
+// next returns the variates that the owner keeps when it sends the vector of a round; nil: the job has none. The new
+// variate is computed from the update as it is in the vector: clipped, and rounded to the grid. It is the old one if
+// all learning rates of the round are 0.
 func (o *owner) next(a federated.Announcement, u unit, values []uint32) (*kept, error) {
 	if !o.steers() {
 		return nil, nil

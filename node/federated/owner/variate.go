@@ -16,13 +16,14 @@ import (
 	"github.com/starling-network/starling/node/folder"
 )
 
-// kept is the control variate of an owner for a job, around the last round in which it has sent a vector. Whether the
-// sum of that round was applied, the coordinator says with the next round: it counts the sums.
+// kept is the control variate of an owner for a job, before and after the last round in which the owner sent a vector.
+// The announcement of the next round tells which of the two holds: it counts the applied sums with an update of the
+// owner.
 type kept struct {
-	since   uint32           // round in which it was 0 the last time
+	since   uint32           // round in which all variates were 0 the last time
 	counted uint32           // applied sums since then with an update of the owner, before that round
-	now     []*tensor.Tensor // without the sum of that round
-	next    []*tensor.Tensor // with it
+	now     []*tensor.Tensor // variate, if the sum of that round was not applied
+	next    []*tensor.Tensor // variate, if it was applied
 }
 
 // Names of the entries of the file of a variate.
@@ -37,7 +38,8 @@ func (h *Home) variateFile(job string) string {
 	return filepath.Join(h.dir, folderVariates, job+".safetensors")
 }
 
-// keep writes a variate, which tells about the data of the owner, into its home; nil: there is none.
+// keep writes a variate into the home of the owner, and nowhere else: it discloses something about the data. nil: there
+// is none.
 func (h *Home) keep(job string, k *kept) error {
 	if k == nil {
 		return nil
@@ -64,8 +66,8 @@ func (h *Home) keep(job string, k *kept) error {
 
 func entry(prefix string, i int) string { return prefix + "/" + strconv.Itoa(i) }
 
-// variate is that of the owner when a round begins, of the shapes of parameters: 0 if all owners began again since it
-// was written, or if it has none.
+// variate returns the variate of the owner when a round begins, with the shapes of params. It is 0 if the owner has
+// none, or if all variates were set to 0 after it was written.
 func (h *Home) variate(job string, a federated.Announcement, params []*tensor.Tensor) ([]*tensor.Tensor, error) {
 	b, err := os.ReadFile(h.variateFile(job))
 	if errors.Is(err, os.ErrNotExist) {
