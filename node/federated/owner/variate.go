@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 
 	"github.com/starling-network/starling/compute/model/safetensors"
@@ -45,22 +44,22 @@ func (h *Home) keep(job string, k *kept) error {
 		return nil
 	}
 	var names []string
-	var all []*tensor.Tensor
-	var shapes []tensor.Shape
-	for i, t := range slices.Concat(k.now, k.next) {
-		prefix := now
-		if i >= len(k.now) {
-			prefix = next
+	tensors := map[string]*tensor.Tensor{}
+	add := func(prefix string, list []*tensor.Tensor) {
+		for i, t := range list {
+			name := entry(prefix, i)
+			names, tensors[name] = append(names, name), t
 		}
-		names, all, shapes = append(names, entry(prefix, i%len(k.now))), append(all, t), append(shapes, t.Shape)
 	}
+	add(now, k.now)
+	add(next, k.next)
 	path := h.variateFile(job)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
 	return folder.WriteFileBy(path, func(w io.Writer) error {
-		return safetensors.EncodeEach(w, names, shapes, map[string]string{metaSince: fmt.Sprint(k.since),
-			metaCounted: fmt.Sprint(k.counted)}, func(i int) (*tensor.Tensor, error) { return all[i], nil })
+		return safetensors.EncodeAs(w, names, tensors, nil, map[string]string{metaSince: fmt.Sprint(k.since),
+			metaCounted: fmt.Sprint(k.counted)})
 	})
 }
 
