@@ -25,7 +25,7 @@ type Account struct {
 	Chain *client.Client
 	Host  *peer.Host // serves the stores that are attached
 
-	Desk *release.Desk // answers questions about keys of the jobs
+	KeyServer *release.Server // answers questions about keys of the jobs
 
 	union   *blob.Union
 	listing sync.Mutex // held during Enlist
@@ -49,7 +49,7 @@ func Open(h home.Home, network string, listen []string) (*Account, error) {
 func (a *Account) serve(listen []string) (err error) {
 	a.union = &blob.Union{}
 	if a.Host, err = peer.New(peer.Config{Key: a.Home.Peer(), Store: a.union, Listen: listen}); err == nil {
-		a.Desk = release.NewDesk(a.Host)
+		a.KeyServer = release.NewServer(a.Host)
 	}
 	return err
 }

@@ -63,7 +63,7 @@ type Consumer struct {
 	Log       *slog.Logger
 	generator *textgen.Generator                        // of samples, made with the first
 	writes    *generate.Batch                           // the model of the generator
-	desk      *release.Desk                             // of the host
+	keyServer *release.Server                           // of the host
 	keys      *release.Job                              // of the shards; nil: they are not encrypted
 	board     *tracking.TensorBoardWriter               // of TensorBoard, if the job asks for one
 	Traffic   func() (sent, received uint64)            // bytes of all workers so far
@@ -111,12 +111,12 @@ func New(with Consumer, h home.Home) (*Consumer, error) {
 		c.Host = a.Host
 		var detach func()
 		c.fetcher, c.Traffic, detach = a.Attach(store)
-		c.desk = a.Desk
+		c.keyServer = a.KeyServer
 		c.Close = func() error { detach(); return nil }
 	} else if c.Host, err = peer.New(peer.Config{Key: h.Peer(), Store: store, Listen: c.Options.Listen}); err != nil {
 		return nil, err
 	} else {
-		c.fetcher, c.Close, c.desk = c.Host.Fetcher, c.Host.Close, release.NewDesk(c.Host)
+		c.fetcher, c.Close, c.keyServer = c.Host.Fetcher, c.Host.Close, release.NewServer(c.Host)
 	}
 	c.Store, c.seen, c.marks = store, map[string]bool{}, map[uint32]roundStart{}
 	c.dropped = map[uint32]bool{}

@@ -55,5 +55,5 @@ func answersAbout(c *Consumer) (stop func()) {
 	c.keys.ID, c.keys.Accounts = id, c.Chain.Registry
 	c.keys.Run = func(ctx context.Context) (run.State, error) { return c.Chain.Training.Run(ctx, id) }
 	c.keys.Attested = c.Job.Job.Resources.Attested && c.Options.Network != ""
-	return c.desk.Open(c.keys)
+	return c.keyServer.Open(c.keys)
 }

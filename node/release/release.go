@@ -28,43 +28,43 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
-// Desk answers questions about keys on a host, for the jobs that are open there.
-type Desk struct {
+// Server answers questions about keys on a host, for the jobs that are open there.
+type Server struct {
 	mu   sync.Mutex
 	jobs map[string]*Job
 }
 
-// NewDesk answers the questions that a host gets.
-func NewDesk(h *peer.Host) *Desk {
-	d := &Desk{jobs: map[string]*Job{}}
-	h.Answer(message.Keys, d.answer)
-	return d
+// NewServer makes a server answer the questions that a host gets.
+func NewServer(h *peer.Host) *Server {
+	s := &Server{jobs: map[string]*Job{}}
+	h.Answer(message.Keys, s.answer)
+	return s
 }
 
 // Open answers questions about a job from now on, until it is closed. An open job of that name is replaced.
-func (d *Desk) Open(j *Job) (closes func()) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func (s *Server) Open(j *Job) (closes func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	id := j.ID
-	d.jobs[id] = j
+	s.jobs[id] = j
 	return func() {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		if d.jobs[id] == j {
-			delete(d.jobs, id)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.jobs[id] == j {
+			delete(s.jobs, id)
 		}
 	}
 }
 
 // answer answers a question; nil: it is none, or no such job is open.
-func (d *Desk) answer(ctx context.Context, from p2p.ID, body []byte) []byte {
+func (s *Server) answer(ctx context.Context, from p2p.ID, body []byte) []byte {
 	q, err := ParseQuestion(body)
 	if err != nil {
 		return nil
 	}
-	d.mu.Lock()
-	j := d.jobs[q.Job]
-	d.mu.Unlock()
+	s.mu.Lock()
+	j := s.jobs[q.Job]
+	s.mu.Unlock()
 	if j == nil {
 		return nil
 	}

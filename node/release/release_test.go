@@ -248,7 +248,7 @@ func TestProbationShowsOneUnit(t *testing.T) {
 }
 
 // A host answers for the jobs that are open there, and with a reason where it releases nothing.
-func TestDesk(t *testing.T) {
+func TestKeyServer(t *testing.T) {
 	host := func(seed byte) *peer.Host {
 		h, err := peer.New(peer.Config{Key: peer.KeyFromSeed([32]byte{seed}), Store: blob.NewMemory()})
 		if err != nil {
@@ -261,7 +261,7 @@ func TestDesk(t *testing.T) {
 	consumer, worker, other := host(1), host(2), host(3)
 	a["worker"] = registry.Participant{PeerID: worker.ID().String(), Stake: 1}
 	j.Run = func(context.Context) (run.State, error) { return running(), nil }
-	d := NewDesk(consumer)
+	d := NewServer(consumer)
 	private, err := envelope.NewPrivate()
 	if err != nil {
 		t.Fatal(err)

@@ -180,7 +180,7 @@ func (c *Cost) open(ctx context.Context, dir string, b *prepare.CompiledJob, sec
 	for unit := range b.Spec.Units {
 		s.Units = append(s.Units, &work.Unit{Index: unit, Status: work.Assigned, Worker: member})
 	}
-	closes := release.NewDesk(consumer).Open(&release.Job{ID: b.JobID(), Secret: secret, Manifest: b.Manifest,
+	closes := release.NewServer(consumer).Open(&release.Job{ID: b.JobID(), Secret: secret, Manifest: b.Manifest,
 		Spec: b.Spec, Run: func(context.Context) (run.State, error) { return s, nil },
 		Accounts: accounts{PeerID: reader.ID().String(), Stake: 1}, Record: func(release.Release) error { return nil }})
 	defer closes()
