@@ -39,8 +39,12 @@ func TestOwnersTrainAdapter(t *testing.T) {
 			}
 		}
 		t.Chdir(filepath.Dir(base))
+		said := "" // by the first owner
 		for i, o := range all {
 			o.URL, o.Base = s.URL, filepath.Base(base)
+			if i == 0 {
+				o.Say = func(text string) { said += text + "\n" }
+			}
 			all[i] = o
 		}
 		r := joined(t, c, all, func(i int, r *owner.Result, err error) {
@@ -48,6 +52,9 @@ func TestOwnersTrainAdapter(t *testing.T) {
 				t.Errorf("owner %d: %+v, %v", i, r, err)
 			}
 		})
+		if size := "an update of at most 288 weights each"; set[0] != "model={}" && !strings.Contains(said, size) {
+			t.Errorf("factors have 288 and 224 weights, and the owner says %s", said)
+		}
 		if r.Rounds != 3 || r.Faults != 0 || !(*r.FinalLoss < *r.FirstLoss) {
 			t.Errorf("%s: %+v: loss %v, before %v", set, r, *r.FinalLoss, *r.FirstLoss)
 		}

@@ -95,10 +95,11 @@ func Join(ctx context.Context, opt Options) (*Result, error) {
 	}
 	r := &Result{Job: offer.Job().String(), Name: o.b.Job.Name, Owner: opt.Home.Name(), Examples: examples,
 		Delta: opt.Delta}
-	o.Say(fmt.Sprintf("job %s (%.12s): %d rounds of %d steps, an update of %d weights each, clipped to %g, with noise "+
-		"%g and noise %g for examples; at least %d of %d owners", o.b.Job.Name, r.Job, o.b.Spec.Rounds, o.b.Spec.Steps,
-		offer.Entries, f.Clip,
-		f.Noise.Multiplier, f.ExampleNoise.Multiplier, f.MinCohort, f.Owners))
+	g := o.b.Genesis // of an adapter, the two factors take turns
+	most := max(coordinator.Entries(g, 0), coordinator.Entries(g, 1))
+	o.Say(fmt.Sprintf("job %s (%.12s): %d rounds of %d steps, an update of at most %d weights each, clipped to %g, with "+
+		"noise %g and noise %g for examples; at least %d of %d owners", o.b.Job.Name, r.Job, o.b.Spec.Rounds,
+		o.b.Spec.Steps, most, f.Clip, f.Noise.Multiplier, f.ExampleNoise.Multiplier, f.MinCohort, f.Owners))
 	if err := o.client.Join(ctx); err != nil {
 		return nil, err
 	}
