@@ -109,7 +109,7 @@ func newLine(r *Replica, stage int, sign func([]byte) []byte, t Transport,
 	return l
 }
 
-// next is the exchange of the step after one, of which no frame was exchanged yet.
+// next is the exchange of the step after one, of which no frame was exchanged yet. Words are those of the step before.
 func (x *Exchange) next() Exchange {
 	return Exchange{Step: x.Step + 1, From: x.From, To: x.To, Before: x.Head(), Sent: x.Sent, Taken: x.Taken}
 }
@@ -150,9 +150,8 @@ func (l *line) Send(to int, f pass.Frame) error {
 	x := l.links[[2]int{l.stage, to}]
 	h := l.add(x, f)
 	x.Sent = l.word(l.stage, to, h, handover.Sender)
-	word := x.Sent
 	l.turn(x)
-	return l.moves.Send(to, Message{Frame: &f, Voucher: word})
+	return l.moves.Send(to, Message{Frame: &f, Voucher: x.Sent})
 }
 
 // word signs a head.
@@ -228,9 +227,8 @@ func (l *line) take(x *Exchange, m Message) error {
 		return nil
 	}
 	x.Taken = l.word(x.From, l.stage, h, handover.Receiver)
-	word, from := x.Taken, x.From
 	l.turn(x)
-	return l.moves.Send(from, Message{Voucher: word})
+	return l.moves.Send(x.From, Message{Voucher: x.Taken})
 }
 
 // verify checks the word of a neighbour.
