@@ -1,8 +1,6 @@
 package pipeline
 
 import (
-	"slices"
-
 	"github.com/starling-network/starling/compute/stages/order"
 	"github.com/starling-network/starling/protocol/handover"
 )
@@ -11,7 +9,8 @@ import (
 // signed: what is asked when a unit is late. An honest holder that has shown what it signed is not among them.
 func (r *Replica) Stalled(steps uint32, progress func(from, to int) handover.Progress) []uint32 {
 	waits := r.Plan.Waits()
-	sent := map[[2]int][]order.InStep{} // all frames of a link, in their order
+	sent := map[[2]int][]order.InStep{}            // the tasks that make the frames of a link, in their order
+	number := map[[2]int]map[order.InStep]uint64{} // of such a task: how many frames its link has with its own
 	var links []handover.Link
 	tasks := make([][]order.InStep, len(r.Plan.Stages))
 	for s := range r.Plan.Stages {
@@ -21,9 +20,10 @@ func (r *Replica) Stalled(steps uint32, progress func(from, to int) handover.Pro
 				key := [2]int{s, to}
 				if len(r.Plan.Frame(s, to, t.Task)) > 0 {
 					if len(sent[key]) == 0 {
-						links = append(links, r.Link(s, to))
+						links, number[key] = append(links, r.Link(s, to)), map[order.InStep]uint64{}
 					}
 					sent[key] = append(sent[key], t)
+					number[key][t] = uint64(len(sent[key]))
 				}
 			}
 		}
@@ -35,8 +35,7 @@ func (r *Replica) Stalled(steps uint32, progress func(from, to int) handover.Pro
 		for _, t := range tasks[out.From] {
 			for _, at := range waits[out.From][t.Task] {
 				if at.Stage == int(in.From) {
-					i := slices.Index(sent[of(in)], order.InStep{Step: t.Step, Task: at.Task})
-					taken = max(taken, uint64(i)+1)
+					taken = max(taken, number[of(in)][order.InStep{Step: t.Step, Task: at.Task}])
 				}
 			}
 			if t == last {
