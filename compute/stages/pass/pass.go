@@ -45,6 +45,8 @@ type Stage struct {
 	state  map[string]*tensor.Tensor
 	pool   map[int][]*tensor.Tensor // tensors that no task needs any more, by bytes
 	room   func(tensor.Shape) *tensor.Tensor
+
+	received map[string]bool // names of the values that other stages send
 }
 
 // step is a step that has begun and is not at its end.
@@ -56,8 +58,6 @@ type step struct {
 	values map[string]*tensor.Tensor // that tasks keep, or have received
 	told   map[string]*tensor.Tensor
 	taken  map[order.Place]bool // tasks whose frames were received
-	// those of values that were received
-	strange map[*tensor.Tensor]bool
 }
 
 // task is a piece in the order of the stage.
@@ -80,7 +80,12 @@ func New(plan *stages.Plan, number int, tasks []order.Task, state []*tensor.Tens
 	}
 	own := &plan.Stages[number]
 	s := &Stage{plan: plan, number: number, state: map[string]*tensor.Tensor{}, pool: map[int][]*tensor.Tensor{},
-		shapes: own.Whole.InputShapes(), room: tensor.New}
+		shapes: own.Whole.InputShapes(), room: tensor.New, received: map[string]bool{}}
+	for _, tr := range plan.Transfers {
+		if tr.To == number {
+			s.received[tr.Name()] = true
+		}
+	}
 	for i, n := range own.State {
 		if shape, ok := s.shapes[n]; ok && !shape.Equal(state[i].Shape) {
 			return nil, fmt.Errorf("pass: %q of stage %d is %v, not %v", n, number, state[i].Shape, shape)
@@ -245,8 +250,7 @@ func (s *Stage) Steps(first, n uint32, inputs func(step uint32) (map[string]*ten
 				return err
 			}
 			r = &step{number: number, left: len(own), in: in, values: map[string]*tensor.Tensor{},
-				told: map[string]*tensor.Tensor{}, taken: map[order.Place]bool{},
-				strange: map[*tensor.Tensor]bool{}}
+				told: map[string]*tensor.Tensor{}, taken: map[order.Place]bool{}}
 			begun[number] = r
 		}
 		r.lead = int(number - done)
@@ -303,10 +307,9 @@ func (s *Stage) run(t *task, r *step, w Wire) error {
 	}
 	for _, n := range t.lets {
 		if x, ok := r.values[n]; ok {
-			if !r.strange[x] { // each frame comes in memory of its own
+			if !s.received[n] { // each frame comes in memory of its own
 				s.give(x)
 			}
-			delete(r.strange, x)
 			delete(r.values, n)
 		}
 	}
@@ -399,7 +402,7 @@ func (s *Stage) receive(at order.Place, r *step, w Wire) error {
 		return err
 	}
 	for i, tr := range s.plan.Frame(at.Stage, s.number, at.Task) {
-		r.values[tr.Name()], r.strange[f.Values[i]] = f.Values[i], true
+		r.values[tr.Name()] = f.Values[i]
 	}
 	return nil
 }
