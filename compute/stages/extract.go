@@ -17,6 +17,7 @@ type extraction struct {
 	*placed
 	pieces    []map[order.Task]*piece // by stage
 	transfers map[[2]int]Transfer     // by value and stage that reads it
+	outputs   map[string]int32        // values of the outputs of the step
 }
 
 // piece is the operators of a task, before they are a program.
@@ -31,7 +32,10 @@ type piece struct {
 
 // extract makes the programs of all stages.
 func (pl *placed) extract() *Plan {
-	x := &extraction{placed: pl, transfers: map[[2]int]Transfer{}}
+	x := &extraction{placed: pl, transfers: map[[2]int]Transfer{}, outputs: map[string]int32{}}
+	for _, o := range pl.p.Outputs {
+		x.outputs[o.Name] = o.Value
+	}
 	for range pl.n {
 		x.pieces = append(x.pieces, map[order.Task]*piece{})
 	}
@@ -72,9 +76,8 @@ func (x *extraction) at(stage int, t order.Task) *piece {
 func (x *extraction) maker(o program.Output) *piece {
 	v := o.Value
 	if _, of, ok := optimizer.EarlierOf(o.Name); ok {
-		i := slices.IndexFunc(x.p.Outputs, func(u program.Output) bool { return u.Name == optimizer.Param+of })
-		if i >= 0 {
-			v = x.p.Outputs[i].Value
+		if updated, ok := x.outputs[optimizer.Param+of]; ok {
+			v = updated
 		}
 	}
 	if x.class[v] > weight {
