@@ -90,7 +90,7 @@ func (r *Referee) start(c dispute.Claim, payload []byte) (dispute.Ruling, error)
 		return dispute.Ruling{}, evidence.Wrong("the unit learns from %d tensors, these are %d", len(parts.Given(r.step)),
 			len(answers))
 	}
-	return rule(startRoot(r.step, parametersOf(r, c, p.Checkpoint), moments, left, answers), c.After), nil
+	return rule(startRoot(r, parametersOf(r, c, p.Checkpoint), moments, left, answers), c.After), nil
 }
 
 // parametersOf are, of the tensors of a checkpoint, those of the parameters that the unit begins with: of its model in
@@ -111,20 +111,20 @@ func held(r *Referee) int {
 	return len(r.names)
 }
 
-// startRoot is the root of the first inner state: the parameters of the checkpoint, which they were before earlier
-// updates, too, the answers that are given, and the moments, zero if there are none; of a replica, also its carried
+// startRoot is the root of the first inner state: the parameters of the checkpoint, again for each parameter before
+// earlier updates, the answers that are given, and the moments, zero if there are none; of a replica, also its carried
 // difference from the parameters.
-func startRoot(step *program.Program, params, moments, left, answers []canon.Digest) canon.Digest {
+func startRoot(r *Referee, params, moments, left, answers []canon.Digest) canon.Digest {
 	roots := slices.Concat(params, moments)
 	if moments == nil {
-		shapes, names := step.InputShapes(), train.Params(step)
-		for _, name := range train.Moments(step) {
+		shapes := r.step.InputShapes()
+		for _, name := range train.Moments(r.step) {
 			if parts.IsGiven(name) {
 				roots, answers = append(roots, answers[0]), answers[1:]
 				continue
 			}
 			if _, of, ok := optimizer.EarlierOf(name); ok {
-				roots = append(roots, params[slices.Index(names, of)])
+				roots = append(roots, params[r.index[train.Param+of]]) // parameters are the first tensors of a state
 				continue
 			}
 			roots = append(roots, zeroRoot(shapes[name]))
