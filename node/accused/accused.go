@@ -29,6 +29,9 @@ type Network interface {
 	Move(ctx context.Context, id uint64, m dispute.Move) error
 }
 
+// Next waits for the next block, and returns its height: client.Heights.
+type Next func(context.Context) (int64, error)
+
 // Party is an account with a model. It is for one goroutine.
 type Party struct {
 	Account string // address
@@ -130,7 +133,7 @@ func (p *Party) run(ctx context.Context, a answer.Accusation) (*witness.Run, err
 
 // Play makes the moves of the account in accusations, with each block, until all are decided or next fails. A move that
 // fails is made again with the next block, because silence costs the bond; failed is given its error.
-func (p *Party) Play(ctx context.Context, ids []uint64, next func(context.Context) error,
+func (p *Party) Play(ctx context.Context, ids []uint64, next Next,
 	failed func(id uint64, err error)) ([]answer.Accusation, error) {
 	var over []answer.Accusation
 	for {
@@ -150,7 +153,7 @@ func (p *Party) Play(ctx context.Context, ids []uint64, next func(context.Contex
 		if ids = open; len(ids) == 0 {
 			return over, nil
 		}
-		if err := next(ctx); err != nil {
+		if _, err := next(ctx); err != nil {
 			return over, err
 		}
 	}
@@ -159,7 +162,7 @@ func (p *Party) Play(ctx context.Context, ids []uint64, next func(context.Contex
 // Defend makes the moves of a provider in all accusations of it, with each block, until next fails: its error is
 // returned. failed is given the error of an accusation in which the account has no move, and, with number 0, that of
 // asking for them: the next block tries again.
-func (p *Party) Defend(ctx context.Context, next func(context.Context) error, failed func(id uint64, err error)) error {
+func (p *Party) Defend(ctx context.Context, next Next, failed func(id uint64, err error)) error {
 	for {
 		all, err := p.Network.Accusations(ctx, true)
 		if err != nil {
@@ -173,7 +176,7 @@ func (p *Party) Defend(ctx context.Context, next func(context.Context) error, fa
 				failed(a.ID, err)
 			}
 		}
-		if err := next(ctx); err != nil {
+		if _, err := next(ctx); err != nil {
 			return err
 		}
 	}

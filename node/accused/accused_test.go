@@ -93,28 +93,18 @@ func TestWrongAnswerIsConvicted(t *testing.T) {
 	r.Answer[7] ^= 1
 	id, err := holder.Accuse(ctx, sign())
 	must(err)
-	blocks, err := clients["holder"].Blocks(ctx)
+	block, err := client.Heights(ctx, clients["holder"])
 	must(err)
-	next := func(ctx context.Context) error {
+	next := func(ctx context.Context) (int64, error) {
 		balanced(ctx, t, clients["holder"])
-		select {
-		case <-blocks:
-		case <-ctx.Done():
-		}
-		return ctx.Err()
+		return block(ctx)
 	}
 	stop, end := context.WithCancel(ctx)
 	done := make(chan error, 1)
-	defended, err := clients["provider"].Blocks(ctx)
+	defended, err := client.Heights(ctx, clients["provider"])
 	must(err)
 	go func() {
-		done <- provider.Defend(stop, func(ctx context.Context) error {
-			select {
-			case <-defended:
-			case <-ctx.Done():
-			}
-			return ctx.Err()
-		}, func(id uint64, err error) { t.Errorf("accusation %d: %v", id, err) })
+		done <- provider.Defend(stop, defended, func(id uint64, err error) { t.Errorf("accusation %d: %v", id, err) })
 	}()
 	if again, err := holder.Accuse(ctx, sign()); err != nil || again != id {
 		t.Errorf("the same receipt is accusation %d, and then %d, %v", id, again, err)

@@ -59,7 +59,7 @@ With -o json: {"accusations":[{"accusation","provider","token","convicted"}]}.`,
 			over := []Decided{}
 			err = t.Act(cmd, "the folder of the account that accuses", func(ctx context.Context, cl *client.Client) error {
 				p := &accused.Party{Account: cl.Address(), Model: m, Threads: threads, Network: cl.Hosting}
-				next, err := blocks(ctx, cl)
+				next, err := client.Heights(ctx, cl)
 				if err != nil {
 					return err
 				}
@@ -122,15 +122,6 @@ func accuseAll(ctx context.Context, p *accused.Party, file io.Reader, failed fun
 	return ids, last
 }
 
-// blocks returns a function that waits for the next block.
-func blocks(ctx context.Context, cl *client.Client) (func(context.Context) error, error) {
-	next, err := target.Blocks(ctx, cl)
-	return func(ctx context.Context) error {
-		_, err := next(ctx)
-		return err
-	}, err
-}
-
 // Defend is starling model defend.
 func Defend(c *terminal.Console) *cobra.Command {
 	var t target.Target
@@ -169,7 +160,7 @@ command as long as the account hosts the model, and until its bond is back. It c
 func defence(ctx context.Context, cl *client.Client, m *checked.Model, threads int,
 	failed func(id uint64, err error)) error {
 	p := &accused.Party{Account: cl.Address(), Model: m, Threads: threads, Network: cl.Hosting}
-	next, err := blocks(ctx, cl)
+	next, err := client.Heights(ctx, cl)
 	if err != nil {
 		return err
 	}

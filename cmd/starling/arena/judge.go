@@ -76,7 +76,7 @@ func (o *judging) judge(cmd *cobra.Command, c *terminal.Console) error {
 		}
 		j := &nodearena.Judge{Dir: dirs(o.Home, "judge"), Account: cl.Address(), Threads: o.threads, Say: say,
 			Private: o.private}
-		next, err := target.Blocks(ctx, cl)
+		next, err := client.Heights(ctx, cl)
 		if err != nil {
 			return err
 		}

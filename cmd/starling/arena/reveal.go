@@ -137,7 +137,7 @@ func (o *revealing) serve(ctx context.Context, c *terminal.Console, cl *client.C
 	go func() { served <- server.Serve(l) }()
 	defer func() { _ = server.Close(); <-served }()
 	url := cmp.Or(o.url, "http://"+l.Addr().String())
-	next, err := target.Blocks(ctx, cl)
+	next, err := client.Heights(ctx, cl)
 	if err != nil {
 		return err
 	}

@@ -137,7 +137,7 @@ func buy(ctx context.Context, c *terminal.Console, cl *client.Client, id uint64,
 				"their maker says\n", proofs.Leaves(), proofs.Key().Contributions)
 		}
 	}
-	wait, err := target.Blocks(ctx, cl)
+	wait, err := client.Heights(ctx, cl)
 	if err != nil {
 		return Purchase{}, err
 	}

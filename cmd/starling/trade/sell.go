@@ -298,7 +298,7 @@ func (o *selling) serve(ctx context.Context, cl *client.Client, s *nodesale.Sell
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(l) }()
 	defer func() { _ = server.Close(); <-served }()
-	wait, err := target.Blocks(ctx, cl)
+	wait, err := client.Heights(ctx, cl)
 	if err != nil {
 		return err
 	}

@@ -223,7 +223,7 @@ func (p *Provider) answer(ctx context.Context, c *client.Client, l net.Listener,
 			cancel() // silence costs the bond
 		}
 	}()
-	next, err := blocks(inner, c)
+	next, err := client.Heights(inner, c)
 	if err == nil {
 		err = p.redeems.Run(inner, func(ctx context.Context) (int64, error) {
 			height, err := next(ctx)
@@ -240,33 +240,13 @@ func (p *Provider) answer(ctx context.Context, c *client.Client, l net.Listener,
 // defend answers the accusations of the account until the context ends.
 func (p *Provider) defend(ctx context.Context, c *client.Client) error {
 	of := &accused.Party{Account: c.Address(), Model: p.checked, Threads: p.Serve.Threads, Network: c.Hosting}
-	next, err := blocks(ctx, c)
+	next, err := client.Heights(ctx, c)
 	if err != nil {
 		return err
 	}
-	wait := func(ctx context.Context) error {
-		_, err := next(ctx)
-		return err
-	}
-	return of.Defend(ctx, wait, func(id uint64, err error) {
+	return of.Defend(ctx, next, func(id uint64, err error) {
 		p.Log.Error("an accusation is not answered", "accusation", id, "error", err)
 	})
-}
-
-// blocks returns a function that waits for the next block, and returns its height.
-func blocks(ctx context.Context, c *client.Client) (func(context.Context) (int64, error), error) {
-	all, err := c.Blocks(ctx)
-	return func(ctx context.Context) (int64, error) {
-		select {
-		case b, ok := <-all:
-			if !ok {
-				return 0, errors.Join(ctx.Err(), client.ErrClosed)
-			}
-			return b.Height, nil
-		case <-ctx.Done():
-			return 0, ctx.Err()
-		}
-	}, err
 }
 
 // receipt signs answers.
