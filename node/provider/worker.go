@@ -138,7 +138,7 @@ func (s *service) equip(ctx context.Context) (err error) {
 	}
 	s.closers = append(s.closers, func() error { s.device.Close(); return nil })
 	s.extra, err = extra.Open(ctx, extra.Process{Home: s.Home, Key: s.key.Account(), Chain: s.chain, Threads: s.Threads,
-		Memory: s.ram, Pause: s.pause, Busy: s.watch.Busy, Log: s.log, Say: s.Say}, s.Extra)
+		Memory: s.ram, Pause: s.pause, Drain: s.drain, Busy: s.watch.Busy, Log: s.log, Say: s.Say}, s.Extra)
 	if err != nil {
 		return err
 	}
@@ -343,7 +343,6 @@ func (s *service) serve(ctx context.Context) error {
 			s.mu.Unlock()
 			close(s.drain)
 			s.spare.stop()
-			s.extra.Drain()
 			s.Say("draining: it leaves its runs when the units under way are committed; the next Ctrl-C stops at once")
 			offer.Begin(&s.working)
 		case <-paused.Turned:

@@ -40,6 +40,7 @@ type Process struct {
 	Threads int
 	Memory  Memory
 	Pause   *pause.Pauser
+	Drain   <-chan struct{} // closed when no new work is to be taken
 	Busy    *busy.Meter
 	Log     *slog.Logger
 	Say     func(string)
@@ -48,18 +49,16 @@ type Process struct {
 // Work is the work of a process, once Open has read what it needs.
 type Work struct {
 	Process
-	options Options
-	judge   *judge // nil: it evaluates no contests
-	host    *host  // nil: it hosts no model
+	judge *judge // nil: it evaluates no contests
+	host  *host  // nil: it hosts no model
 
-	draining atomic.Bool
-	working  sync.WaitGroup
-	left     atomic.Int32 // classes that are not done
+	working sync.WaitGroup
+	left    atomic.Int32 // classes that are not done
 }
 
 // Open reads the model that is to be hosted, and sets its memory aside.
 func Open(ctx context.Context, p Process, o Options) (*Work, error) {
-	w := &Work{Process: p, options: o}
+	w := &Work{Process: p}
 	if o.Host != nil {
 		h, err := openHost(ctx, p, *o.Host)
 		if err != nil {
@@ -68,7 +67,7 @@ func Open(ctx context.Context, p Process, o Options) (*Work, error) {
 		w.host = h
 	}
 	if o.Bond > 0 {
-		w.judge = newJudge(p, o, w.draining.Load)
+		w.judge = newJudge(p, o)
 	}
 	return w, nil
 }
@@ -105,15 +104,7 @@ func (w *Work) Begin(ctx context.Context) {
 // Wait returns when all work has ended.
 func (w *Work) Wait() { w.working.Wait() }
 
-// Drain takes no new work.
-func (w *Work) Drain() {
-	w.draining.Store(true)
-	if w.host != nil {
-		w.host.stop()
-	}
-}
-
-// Idle reports whether nothing is left to do after Drain.
+// Idle reports whether nothing is left to do once it drains.
 func (w *Work) Idle() bool { return w.left.Load() == 0 }
 
 // unpaused returns a context that ends with another one, and when a pause begins.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"sync"
 
 	"github.com/starling-network/starling/node/busy"
 	"github.com/starling-network/starling/node/hosting"
@@ -26,10 +25,6 @@ type host struct {
 	Process
 	provider *provider.Provider
 	listener net.Listener
-
-	mu    sync.Mutex
-	ended bool
-	end   context.CancelFunc // once it runs
 }
 
 func openHost(ctx context.Context, p Process, o provider.Options) (*host, error) {
@@ -52,16 +47,17 @@ func openHost(ctx context.Context, p Process, o provider.Options) (*host, error)
 	return h, nil
 }
 
-// run answers requests until the context ends or stop is called.
+// run answers requests until the context ends, or it drains.
 func (h *host) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	h.mu.Lock()
-	h.end = cancel
-	if h.ended {
-		cancel()
-	}
-	h.mu.Unlock()
+	go func() {
+		select {
+		case <-h.Drain:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
 	err := h.provider.Run(ctx, h.Chain, h.listener, func(m rules.Model, at rules.Place) {
 		h.Say(fmt.Sprintf("model %d, %s, is hosted at %s", m.ID, m.Name, at.URL))
 	})
@@ -69,15 +65,6 @@ func (h *host) run(ctx context.Context) error {
 		err = nil
 	}
 	return err
-}
-
-// stop ends run, also one that begins later.
-func (h *host) stop() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.ended = true; h.end != nil {
-		h.end()
-	}
 }
 
 func (h *host) close() error {

@@ -31,7 +31,6 @@ type judge struct {
 	Process
 	account  string
 	bond     uint64
-	draining func() bool
 	chain    market
 	evaluate *arena.Judge
 
@@ -40,9 +39,8 @@ type judge struct {
 	failed  int64 // height of the last offer that failed; 0: none did
 }
 
-func newJudge(p Process, o Options, draining func() bool) *judge {
-	j := &judge{Process: p, bond: o.Bond, draining: draining, chain: p.Chain.Arena,
-		account: p.Chain.Address()}
+func newJudge(p Process, o Options) *judge {
+	j := &judge{Process: p, bond: o.Bond, chain: p.Chain.Arena, account: p.Chain.Address()}
 	j.evaluate = &arena.Judge{Dir: filepath.Join(p.Home, "arena", "judge"), Account: j.account, Threads: p.Threads,
 		Private: o.Private, Say: p.Say, Resting: p.Pause.Paused, Memory: p.Memory,
 		Begin: func() func() { return p.Busy.Begin(busy.Evaluation) }}
@@ -69,7 +67,12 @@ func (j *judge) run(ctx context.Context) error {
 
 // block does what the account owes at a height. done says that it drains and owes nothing.
 func (j *judge) block(ctx context.Context, height int64) (done bool, err error) {
-	draining := j.draining()
+	draining := false
+	select {
+	case <-j.Drain:
+		draining = true
+	default:
+	}
 	err = j.offer(ctx, height, !draining && !j.Pause.Paused())
 	if draining && j.known && !j.offered {
 		return true, err

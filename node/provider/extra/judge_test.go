@@ -59,9 +59,9 @@ func TestAJudgeIsOneOutsideOfPauses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, drains, height := &chain{account: me, poor: true}, false, int64(0)
-	j := &judge{Process: Process{Pause: p, Say: func(string) {}, Log: slog.New(slog.DiscardHandler)}, account: me,
-		bond: bond, draining: func() bool { return drains }, chain: c,
+	c, drain, height := &chain{account: me, poor: true}, make(chan struct{}), int64(0)
+	j := &judge{Process: Process{Pause: p, Drain: drain, Say: func(string) {}, Log: slog.New(slog.DiscardHandler)},
+		account: me, bond: bond, chain: c,
 		evaluate: &arena.Judge{Dir: t.TempDir(), Account: me, Say: func(string) {}}}
 	block := func() bool {
 		height++
@@ -96,7 +96,7 @@ func TestAJudgeIsOneOutsideOfPauses(t *testing.T) {
 	toggle(p.Resume)
 	is(true, "after a panel in which it was silent")
 	c.e.Panels = 1
-	if drains = true; block() || c.e.Account == "" {
+	if close(drain); block() || c.e.Account == "" {
 		t.Errorf("it drains in a panel: %+v", c.e)
 	}
 	c.e.Panels = 0
