@@ -164,23 +164,24 @@ func price(ctx context.Context, m module.Market, text string) (coin.Registered, 
 // the engine cannot serve the model.
 func (p *Provider) Run(ctx context.Context, c *client.Client, l net.Listener, hosted func(rules.Model,
 	rules.Place)) (err error) {
+	defer l.Close() // if it was not served
 	if err := p.list(ctx, c); err != nil {
-		return errors.Join(err, l.Close())
+		return err
 	}
 	p.Serve.Name, p.Serve.Checked = p.wanted.Name, true
 	engine, err := serve.Open(p.Folder, p.Serve)
 	if err != nil {
-		return errors.Join(err, l.Close())
+		return err
 	}
 	defer engine.Close()
 	head, err := c.Ledger.Head(ctx)
 	if err != nil {
-		return errors.Join(err, l.Close())
+		return err
 	}
 	p.height.Store(head.Height)
 	r, err := Redeemer(c, p.Home, head.ChainID, p.place.Model, p.least, p.Log)
 	if err != nil {
-		return errors.Join(err, l.Close())
+		return err
 	}
 	p.redeems = r
 	defer func() { err = errors.Join(err, r.Vouchers.Close()) }()
@@ -188,7 +189,7 @@ func (p *Provider) Run(ctx context.Context, c *client.Client, l net.Listener, ho
 		p.place.URL = "http://" + l.Addr().String() // the port may have been 0
 	}
 	if err := listing.Offer(ctx, c.Hosting, p.place); err != nil {
-		return errors.Join(err, l.Close())
+		return err
 	}
 	hosted(p.wanted, p.place)
 	err = p.answer(ctx, c, l, engine, head.ChainID)
