@@ -65,6 +65,13 @@ func (d *Directory) Addrs() (list []string) {
 	return list
 }
 
+// Advertised are as many addresses as a registration takes.
+func Advertised(addrs []string) []string {
+	addrs = slices.DeleteFunc(slices.Clone(addrs), func(a string) bool { return len(a) > registry.MaxAddr })
+	slices.Sort(addrs)
+	return addrs[:min(len(addrs), registry.MaxAddrs)]
+}
+
 // Has reports whether a peer is that of a participant.
 func (d *Directory) Has(id peer.ID) bool { return len(d.accounts(id)) > 0 }
 

@@ -1,11 +1,6 @@
 package peers
 
-import (
-	"slices"
-
-	"github.com/starling-network/starling/network/peer/link"
-	"github.com/starling-network/starling/protocol/registry"
-)
+import "github.com/starling-network/starling/network/peer/link"
 
 // Status is what a party knows of the way to a peer.
 type Status struct {
@@ -24,11 +19,4 @@ func StatusOf(l link.State) Status {
 		Peer: l.Peer.String(), Address: l.Addr, Relayed: l.Relayed, RoundTrip: l.RoundTrip.Seconds(), Download: l.Download,
 		Sent: l.Sent, Received: l.Received,
 	}
-}
-
-// Advertised are as many addresses as a registration takes.
-func Advertised(addrs []string) []string {
-	addrs = slices.DeleteFunc(slices.Clone(addrs), func(a string) bool { return len(a) > registry.MaxAddr })
-	slices.Sort(addrs)
-	return addrs[:min(len(addrs), registry.MaxAddrs)]
 }
