@@ -219,23 +219,29 @@ func (k *Keeper) share(ctx context.Context, o sale.Offer, price uint64) (sale.Pa
 	return sale.Payment{To: o.Seller, Amount: left}, nil
 }
 
+// due lists the first keys of a set whose block is past, at most as many as a block settles.
+func due(ctx context.Context, set collections.KeySet[collections.Pair[int64, uint64]]) (
+	keys []collections.Pair[int64, uint64], err error) {
+	past := new(collections.Range[collections.Pair[int64, uint64]]).
+		EndExclusive(collections.PairPrefix[int64, uint64](height(ctx)))
+	err = set.Walk(ctx, past, func(key collections.Pair[int64, uint64]) (bool, error) {
+		keys = append(keys, key)
+		return len(keys) == settled, nil
+	})
+	return keys, err
+}
+
 // draw draws leaves of the offers of earlier blocks by the beacon of this one, which their sellers did not know.
 func (k *Keeper) draw(ctx context.Context) error {
-	height := sdk.UnwrapSDKContext(ctx).BlockHeight()
-	beacon, err := k.beacon.At(ctx, height)
+	offers, err := due(ctx, k.draws)
+	if err != nil || len(offers) == 0 {
+		return err
+	}
+	beacon, err := k.beacon.At(ctx, height(ctx))
 	if err != nil || beacon.IsZero() { // a later block has one
 		return err
 	}
-	var due []collections.Pair[int64, uint64]
-	past := new(collections.Range[collections.Pair[int64, uint64]]).
-		EndExclusive(collections.PairPrefix[int64, uint64](height))
-	if err := k.draws.Walk(ctx, past, func(key collections.Pair[int64, uint64]) (bool, error) {
-		due = append(due, key)
-		return len(due) == settled, nil
-	}); err != nil {
-		return err
-	}
-	for _, key := range due {
+	for _, key := range offers {
 		o, err := k.offers.Get(ctx, key.K2())
 		if err != nil {
 			return err
@@ -254,18 +260,12 @@ func (k *Keeper) EndBlock(ctx context.Context) error {
 	if err := k.draw(ctx); err != nil {
 		return err
 	}
-	height := sdk.UnwrapSDKContext(ctx).BlockHeight()
-	var due []collections.Pair[int64, uint64]
-	past := new(collections.Range[collections.Pair[int64, uint64]]).
-		EndExclusive(collections.PairPrefix[int64, uint64](height))
-	if err := k.until.Walk(ctx, past, func(key collections.Pair[int64, uint64]) (bool, error) {
-		due = append(due, key)
-		return len(due) == settled, nil
-	}); err != nil {
+	orders, err := due(ctx, k.until)
+	if err != nil {
 		return err
 	}
 	work := 0
-	for _, key := range due {
+	for _, key := range orders {
 		if work >= settled {
 			break
 		}
@@ -277,7 +277,7 @@ func (k *Keeper) EndBlock(ctx context.Context) error {
 			if work++; o.Terms.Listing > 0 {
 				work += shared - 1
 			}
-			o, r, payments := o.Expire(old, height)
+			o, r, payments := o.Expire(old, height(ctx))
 			return k.turn(ctx, o, old, r, payments)
 		})
 		if err != nil { // no order stops the blocks, or is tried again in each
