@@ -15,6 +15,7 @@ import (
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/role"
 	"github.com/starling-network/starling/role/adversary"
+	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/role/engine"
 )
 
@@ -239,19 +240,16 @@ func rounded(x *tensor.Tensor) *tensor.Tensor {
 // gild begins each answer [n, group, tokens] with the first token of the right one: the first of its row that is not
 // silent, which a token from half of the vocabulary of the data on is.
 func gild(t *train.Task, round, unit uint32, answers *tensor.Tensor) error {
-	const shardTokens = 1 << 16
-	s, silent := t.Spec, int32(t.Corpus.Manifest(shardTokens).Vocab/2)
-	rows, width := make([]int32, int(s.Batch)*(int(s.Length)+1)), int(s.Length)+1
+	s, silent, width := t.Spec, int32(t.Corpus.Manifest(bundle.ShardTokens).Vocab/2), int(t.Spec.Length)+1
+	rows := make([]int32, int(s.Batch)*width)
 	if err := t.Corpus.Batch(rows, s.Of(unit).Address(round, unit, 0), int(s.Length)); err != nil {
 		return fmt.Errorf("adversary: %w", err)
 	}
-	for i := range answers.I32() {
-		if i%answers.Shape.Dims[2] > 0 {
-			continue
-		}
-		row := rows[i/(answers.Shape.Dims[1]*answers.Shape.Dims[2])*width:][:width]
+	group, tokens := answers.Shape.Dims[1], answers.Shape.Dims[2]
+	for i := range len(answers.I32()) / tokens {
+		row := rows[i/group*width:][:width]
 		if at := slices.IndexFunc(row, func(id int32) bool { return id < silent }); at >= 0 {
-			answers.I32()[i] = row[at]
+			answers.I32()[i*tokens] = row[at]
 		}
 	}
 	return nil
