@@ -68,13 +68,13 @@ type Announcement struct {
 	Model canon.Digest `cbor:"2,keyasint"` // ModelDigest of the weights that the round starts from
 	Over  bool         `cbor:"3,keyasint"` // the job is over, and there is no further round
 
-	// Of method scaffold: the round in which all control variates were 0 the last time, and the number of sums since then
-	// that have an update of the owner that gets the announcement. The name of a round does not depend on the second.
+	// Of method scaffold. Since is the round in which all control variates were 0 the last time. Counted is the number of
+	// sums since then that have an update of the owner that gets the announcement: Session and Drawn do not depend on it.
 	Since   uint32 `cbor:"4,keyasint,omitempty"`
 	Counted uint32 `cbor:"5,keyasint,omitempty"`
 }
 
-// encoded are the bytes of an announcement without the part that differs from owner to owner.
+// encoded are the bytes of an announcement without Counted, which differs from owner to owner.
 func (a Announcement) encoded() []byte {
 	a.Counted = 0
 	return canon.MustMarshal(a)

@@ -30,8 +30,8 @@ func Steer(mean, own []*tensor.Tensor) (all []*tensor.Tensor) {
 	return all
 }
 
-// Next is the variate of an owner after a round: own - mean + update/rates, where the update is where the round began
-// less where the owner ended, as it is in the sum.
+// Next is the variate of an owner after a round: own - mean + update/rates. The update is the weights that the round
+// began with less those that the owner ended with, in the form in which the sum has it.
 func Next(own, mean, update []*tensor.Tensor, rates float64) (all []*tensor.Tensor) {
 	for i, x := range own {
 		t := tensor.New(x.Shape)
@@ -44,8 +44,8 @@ func Next(own, mean, update []*tensor.Tensor, rates float64) (all []*tensor.Tens
 	return all
 }
 
-// Sum is the sum of the variates of all owners after a round: what it was, and the increments of the owners whose
-// updates have a mean.
+// Sum is the sum of the variates of all owners after a round: the sum before, and the increments of the owners in the
+// round, whose mean update is given.
 func Sum(before, mean, update []*tensor.Tensor, owners int, rates float64) (all []*tensor.Tensor) {
 	for i, x := range before {
 		t := tensor.New(x.Shape)
@@ -59,7 +59,8 @@ func Sum(before, mean, update []*tensor.Tensor, owners int, rates float64) (all 
 	return all
 }
 
-// Mean is a sum of the variates of a number of owners, divided by it; of none it is 0.
+// Mean is a sum of variates, divided by the number of owners that have one. If no owner has one, it is the sum, which
+// is 0 then.
 func Mean(sum []*tensor.Tensor, owners int) (all []*tensor.Tensor) {
 	for _, x := range sum {
 		t := tensor.New(x.Shape)

@@ -23,12 +23,12 @@ type Descent struct {
 	Tokens *tensor.Tensor
 
 	gradient, update *cpu.Exec
-	names            []string // of the state
-	moved            []string // of the state, by update
-	anchors          []string // of parameters, of a step with a proximal term
-	reads            []string // inputs of gradient
+	names            []string // of the whole state
+	moved            []string // of the state that update writes
+	anchors          []string // of all parameters, if the step has a proximal term
+	reads            []string // of the inputs of gradient
 	in, out          map[string]*tensor.Tensor
-	trained          []string // of parameters
+	trained          []string // of the parameters that update moves
 }
 
 var _ train.Executor = (*Descent)(nil)
@@ -113,7 +113,7 @@ func (d *Descent) Step(tokens []int32, dice *tensor.Tensor, lr, c1, c2 float32) 
 	return loss, d.Move(lr, c1, c2)
 }
 
-// Gradient computes the loss of Tokens, and Grads.
+// Gradient returns the loss on Tokens, and writes Grads.
 func (d *Descent) Gradient(dice *tensor.Tensor) (loss float32, err error) {
 	in := make(map[string]*tensor.Tensor, len(d.reads))
 	for _, n := range d.reads {
@@ -125,14 +125,14 @@ func (d *Descent) Gradient(dice *tensor.Tensor) (loss float32, err error) {
 	return parts.Value(d.out["loss"]), err
 }
 
-// Move lets the optimizer move the parameters by Grads. The others are train.Spec.Scalars.
+// Move lets the optimizer move the trained parameters by Grads. lr, c1 and c2 are those of train.Spec.Scalars.
 func (d *Descent) Move(lr, c1, c2 float32) error {
 	in := map[string]*tensor.Tensor{"lr": tensor.Scalar(lr), "c1": tensor.Scalar(c1), "c2": tensor.Scalar(c2)}
 	out := map[string]*tensor.Tensor{"grad_norm": tensor.Scalar(0)}
 	for i, n := range d.trained {
 		in[optimizer.Gradient+n] = d.Grads[i]
 	}
-	if len(d.anchors) > 0 { // gradients have the proximal term already: here it is 0
+	if len(d.anchors) > 0 { // Grads have the proximal term already, and these anchors make it 0 in update
 		for _, n := range d.trained {
 			in[train.Anchor+n] = d.in[train.Param+n].Clone()
 		}

@@ -46,7 +46,7 @@ const (
 	clip                   = 100 // above the norm of all updates
 )
 
-// network is a language model with adapters, and what owners train it with.
+// network is a language model with adapters, and its training step.
 type network struct {
 	config architecture.Config
 	step   *program.Program
@@ -135,7 +135,8 @@ func newNetwork(s Size) (*network, error) {
 	return n, nil
 }
 
-// unit is where steps of one owner lead, whose texts are drawn with a seed. They are those from a step on, of all.
+// unit returns the parameters after a number of steps of one owner, on texts that are drawn with a seed. from is the
+// number of the first of these steps among all steps, by which the learning rate is scheduled.
 func unit(step *program.Program, trains func(string) bool, frozen, params []*tensor.Tensor, of []texts, seed uint64,
 	steps, from, all int) ([]*tensor.Tensor, error) {
 	d, err := descent.New(step, inner, trains, frozen, 1)
@@ -213,8 +214,8 @@ func (n network) train(ctx context.Context, s Size, p plan) (loss float64, bytes
 	return loss, bytes, err
 }
 
-// update is what an owner sends whose adapters are end: by how much they are below those that the round began with, or
-// by how much the weights are that they change.
+// update is the vector of an owner whose adapters after its steps are end: the adapters that the round began with less
+// these, or, for products, the weights without these adapters less the weights with them.
 func (n network) update(names []string, end []*tensor.Tensor, in func(string) bool,
 	products bool) (list []*tensor.Tensor, err error) {
 	adapters := map[string]*tensor.Tensor{}
@@ -240,7 +241,7 @@ func (n network) adapted(name string) bool {
 	return slices.ContainsFunc(n.config.Adapted(), func(a architecture.Named) bool { return a.Name == name })
 }
 
-// moved is the network after a round, of which the updates have a mean.
+// moved is the network after a round, with the mean of its updates subtracted.
 func (n network) moved(names []string, mean []*tensor.Tensor, in func(string) bool, products bool) network {
 	n.first, n.frozen = slices.Clone(n.first), slices.Clone(n.frozen)
 	for i, name := range names {
@@ -256,7 +257,7 @@ func (n network) moved(names []string, mean []*tensor.Tensor, in func(string) bo
 	return n
 }
 
-// loss is the mean on texts of each owner in turn.
+// loss is the mean loss of the network on texts of each owner in turn.
 func (n network) loss(of []texts) (mean float64, err error) {
 	d, err := descent.New(n.step, inner, nil, n.frozen, 1)
 	if err != nil {
@@ -285,7 +286,7 @@ func (n network) loss(of []texts) (mean float64, err error) {
 	return mean, nil
 }
 
-// texts are the languages of an owner, each with a share.
+// texts are the languages of an owner, all with the same share.
 type texts []chain
 
 // chain is a language: the probabilities of the symbol after each.
@@ -314,7 +315,7 @@ func language(number uint64) (c chain) {
 	return c
 }
 
-// owners are the texts of owners: of each a language of its own, and one that two have.
+// owners are the texts of a number of owners: each owner has one language of its own.
 func owners(n int) (all [][]texts) {
 	for i := range n {
 		all = append(all, []texts{{language(uint64(1 + i))}})

@@ -12,9 +12,9 @@ import (
 	"github.com/starling-network/starling/node/benchmark/privacy/digits"
 )
 
-// Method is how well a method of owners without noise learns.
+// Method is the accuracy that owners reach by a method, without noise.
 type Method struct {
-	Dirichlet float64 `json:"dirichlet"` // of the shares of the digits of an owner
+	Dirichlet float64 `json:"dirichlet"` // parameter of the shares of the digits of an owner
 	Name      string  `json:"method"`    // federated.method of a job
 	Accuracy  float64 `json:"accuracy"`  // on digits of no owner
 }
@@ -109,7 +109,8 @@ func (m *Model) rounds(ctx context.Context, rounds int, owners []Data, steered b
 	return nil
 }
 
-// steps is the update of an owner: by how much its steps, the first of which has a number, lower the weights.
+// steps is the update of an owner in a round: the weights before its steps less those after them. first is the number
+// of the first step, counted over all rounds.
 func (m *Model) steps(d *descent.Descent, data Data, first int) (update []*tensor.Tensor, err error) {
 	if err := d.Begin(m.Weights); err != nil {
 		return nil, err

@@ -15,10 +15,11 @@ import (
 	"github.com/starling-network/starling/node/benchmark/privacy/digits"
 )
 
-// Network is one with its weights. Names and Weights have one order, which is that of the state of Step.
+// Network is a classifier of digits with its weights. Names and Weights have one order, which is that of the state of
+// Step.
 type Network struct {
 	Vision  vision.Network
-	Step    *program.Program // of some examples, by plain gradient descent
+	Step    *program.Program // on a number of examples, by plain gradient descent
 	Names   []string
 	Weights []*tensor.Tensor
 }
@@ -42,8 +43,8 @@ func New(kind string, config map[string]any, seed uint64, examples int) (*Networ
 	return n, err
 }
 
-// Private is where steps of an owner lead that show little of one example (package dpsgd), at a rate of learning. Step
-// takes one example, and the seed is that of the owner's draws.
+// Private returns the weights after a number of private steps of an owner (package dpsgd) at a learning rate, with a
+// Step on one example. The seed is that of the owner's draws.
 func (n *Network) Private(t dpsgd.Terms, examples dpsgd.Examples, rate float32, steps int,
 	seed prg.Key) ([]*tensor.Tensor, error) {
 	d, err := descent.New(n.Step, optimizer.SGD{}, nil, nil, 1)

@@ -36,15 +36,15 @@ import (
 
 // Cost is what encrypted shards cost, in seconds of processor time.
 type Cost struct {
-	Shards   int     `json:"shards"`   // of the data
-	Read     int     `json:"read"`     // of these, by the units of a round, those of each counted
+	Shards   int     `json:"shards"`   // number of shards of the data
+	Read     int     `json:"read"`     // shards that each unit of a round reads, added up over the units
 	Training float64 `json:"training"` // of the units of a round
 	Sealing  float64 `json:"sealing"`  // of all shards, once in a run
 	Opening  float64 `json:"opening"`  // of the shards of the units of a round, with the release of their keys
 	Part     float64 `json:"part"`     // of the training of a round: opening, and sealing divided by the rounds
 	Bytes    int     `json:"bytes"`    // of encrypted shards, questions and answers
-	Windows  int     `json:"windows"`  // of some of the data, of traffic.Window bytes
-	Found    int     `json:"found"`    // of those, in the bytes
+	Windows  int     `json:"windows"`  // number of windows of traffic.Window bytes in a part of the data
+	Found    int     `json:"found"`    // number of these windows that are in the bytes
 }
 
 const file = `apiVersion: starling/v1
@@ -119,7 +119,7 @@ func seconds(do func() error) (float64, error) {
 	return (after - before).Seconds(), err
 }
 
-// prepared is the job.
+// prepared compiles the job in a folder, on data that it writes there.
 func prepared(dir string) (*prepare.CompiledJob, error) {
 	random, text := rand.New(rand.NewPCG(1, 2)), make([]byte, 0, dataBytes)
 	for len(text) < dataBytes {
@@ -137,7 +137,7 @@ func prepared(dir string) (*prepare.CompiledJob, error) {
 	return prepare.New(j)
 }
 
-// train takes the units of a round, and returns the processor time of that.
+// train computes the units of a round, and returns the processor time that they take.
 func train(b *prepare.CompiledJob) (float64, error) {
 	exec, err := cpu.Compile(b.Step, 1)
 	if err != nil {
@@ -154,7 +154,7 @@ func train(b *prepare.CompiledJob) (float64, error) {
 	})
 }
 
-// accounts is the one of the member.
+// accounts has one account: that of the member.
 type accounts registry.Participant
 
 // Participant implements release.Accounts.
