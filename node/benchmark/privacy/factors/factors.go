@@ -139,16 +139,8 @@ func newNetwork(s Size) (*network, error) {
 // number of the first of these steps among all steps, by which the learning rate is scheduled.
 func unit(step *program.Program, trains func(string) bool, frozen, params []*tensor.Tensor, of []texts, seed uint64,
 	steps, from, all int) ([]*tensor.Tensor, error) {
-	d, err := descent.New(step, inner, trains, frozen, 1)
+	d, state, err := begun(step, trains, frozen, params)
 	if err != nil {
-		return nil, err
-	}
-	state := slices.Clone(params)
-	shapes := step.InputShapes()
-	for _, name := range train.Moments(step) {
-		state = append(state, tensor.New(shapes[name]))
-	}
-	if err := d.Begin(state); err != nil {
 		return nil, err
 	}
 	random := rand.New(rand.NewPCG(seed, 9))
@@ -168,6 +160,20 @@ func unit(step *program.Program, trains func(string) bool, frozen, params []*ten
 		state[i] = tensor.New(x.Shape)
 	}
 	return state[:len(params)], d.State(state)
+}
+
+// begun is a descent that begins with parameters and with moments of 0, and the state that these are.
+func begun(step *program.Program, trains func(string) bool, frozen,
+	params []*tensor.Tensor) (d *descent.Descent, state []*tensor.Tensor, err error) {
+	if d, err = descent.New(step, inner, trains, frozen, 1); err != nil {
+		return nil, nil, err
+	}
+	state = slices.Clone(params)
+	shapes := step.InputShapes()
+	for _, name := range train.Moments(step) {
+		state = append(state, tensor.New(shapes[name]))
+	}
+	return d, state, d.Begin(state)
 }
 
 // train plays the rounds of a way, and returns the loss in the end and the most bytes of an update.
@@ -259,15 +265,8 @@ func (n network) moved(names []string, mean []*tensor.Tensor, in func(string) bo
 
 // loss is the mean loss of the network on texts of each owner in turn.
 func (n network) loss(of []texts) (mean float64, err error) {
-	d, err := descent.New(n.step, inner, nil, n.frozen, 1)
+	d, _, err := begun(n.step, nil, n.frozen, n.first)
 	if err != nil {
-		return 0, err
-	}
-	state, shapes := slices.Clone(n.first), n.step.InputShapes()
-	for _, name := range train.Moments(n.step) {
-		state = append(state, tensor.New(shapes[name]))
-	}
-	if err := d.Begin(state); err != nil {
 		return 0, err
 	}
 	const batches = 20
