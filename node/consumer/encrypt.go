@@ -17,8 +17,9 @@ import (
 // ErrNoSecret says that a run has published encrypted shards, and their secret is not in its folder.
 var ErrNoSecret = errors.New("the secret of the encrypted data is missing")
 
-// encrypted makes the shards of a job be encrypted that asks for it, with keys that follow from the secret in the
-// folder of its run; nil: it does not. ErrNoSecret if that run needs the secret of an earlier process.
+// encrypted prepares a job with encrypt_data: its shards are encrypted by keys that follow from the secret in the
+// folder of the run. nil: the job has no encrypt_data. The error is ErrNoSecret if the run has published encrypted
+// shards and the secret is gone.
 func encrypted(b *prepare.CompiledJob, out *rundir.OutDir) (*release.Job, error) {
 	if !b.Job.EncryptData {
 		return nil, nil
@@ -45,8 +46,8 @@ func encrypted(b *prepare.CompiledJob, out *rundir.OutDir) (*release.Job, error)
 		}}, nil
 }
 
-// answersAbout answers questions about the keys of the shards, under the name that the job has on its network, until
-// stop is called. No machine of an embedded network has to be attested: all are this one.
+// answersAbout answers questions about the keys of the shards, under the name of the job on its network, until stop is
+// called. In an embedded network no machine has to be attested, since all members run on this machine.
 func answersAbout(c *Consumer) (stop func()) {
 	if c.keys == nil {
 		return func() {}

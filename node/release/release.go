@@ -112,15 +112,15 @@ type Job struct {
 	state    run.State
 	read     time.Time                       // when state was read; zero: it was not
 	accounts map[string]registry.Participant // read since then
-	shards   map[readers.Reading][]int       // that a unit reads, in the order in which it does
-	given    map[reader]map[int]bool         // that are in the record
-	proofs   map[string]proof                // of members that have not been active since
+	shards   map[readers.Reading][]int       // shards that a unit reads, in the order in which it reads them
+	given    map[reader]map[int]bool         // shards whose release is in the record
+	proofs   map[string]proof                // by member; of members that have not been active since
 }
 
-// proof is the unit of a probation whose keys a member has got.
+// proof is a unit that a member has got the keys of for its probation.
 type proof struct {
 	unit     work.UnitID
-	deadline int64 // height by which the task was due then
+	deadline int64 // height by which the task of the probation was due
 }
 
 // reader is a member that executes a unit.
@@ -129,8 +129,8 @@ type reader struct {
 	member string
 }
 
-// A state of the run is read again when it is older than stale, or than young if a question cannot be answered by it: a
-// unit may have been assigned a moment ago.
+// A state of the run is read again when it is older than stale. If it has no unit for a question, it is read again when
+// it is older than young, since a unit may have been assigned a moment ago.
 const (
 	stale = time.Second
 	young = 200 * time.Millisecond
@@ -174,7 +174,7 @@ func (j *Job) release(ctx context.Context, from string, q Question) ([]byte, err
 	return nil, err
 }
 
-// answer is release by the state that was read.
+// answer is release, judged by the state that was read last.
 func (j *Job) answer(ctx context.Context, from string, q Question) ([]byte, error) {
 	if err := j.trusts(ctx, from, q.Member); err != nil {
 		return nil, err
@@ -212,9 +212,9 @@ func (j *Job) answer(ctx context.Context, from string, q Question) ([]byte, erro
 	return nil, why
 }
 
-// mayProve reports whether a member gets the keys of the unit of its probation: not those of another one before the
-// deadline of the one before is past. Else it would see another unit each time that it leaves and joins, without work.
-// It has worked if it is active, and may begin again then.
+// mayProve reports whether a member gets the keys of the unit of its probation. After the keys of one unit it gets
+// those of another only if the deadline of the first is past, or if it has been active since. Otherwise it would see
+// another unit each time that it leaves and joins, and compute none.
 func (j *Job) mayProve(member string) bool {
 	t, _ := j.state.Probation(member)
 	before, known := j.proofs[member]
@@ -255,7 +255,7 @@ func (j *Job) trusts(ctx context.Context, from, member string) error {
 	return nil
 }
 
-// reads lists the shards that a unit reads, in the order in which it does.
+// reads is Shards of the job. It computes the list of a unit once.
 func (j *Job) reads(r readers.Reading) ([]int, error) {
 	key := r
 	key.Attempt, key.For = 0, ""
@@ -273,7 +273,7 @@ func (j *Job) reads(r readers.Reading) ([]int, error) {
 	return list, nil
 }
 
-// Shards lists the shards that a unit reads, in the order in which it does.
+// Shards lists the shards that a unit reads, in the order in which it reads them.
 func Shards(m data.Manifest, spec *train.Spec, r readers.Reading) ([]int, error) {
 	s := spec.Of(r.Unit)
 	steps := s.StepsOf(r.Unit)

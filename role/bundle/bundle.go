@@ -43,15 +43,15 @@ type Bundle struct {
 	Frozen   string   `cbor:"5,keyasint,omitempty"` // as saveFrozen stores them
 	// what workers are asked to take the steps with: Torch, or "" for the kernels
 	Executor string `cbor:"6,keyasint,omitempty"`
-	// by which the shards are encrypted, each under a key of its own that its consumer releases: AES256GCM, or "" for none
+	// cipher of the shards, each of which has a key of its own that the consumer releases: AES256GCM, or "" for none
 	Cipher string `cbor:"7,keyasint,omitempty"`
 }
 
 // AES256GCM is the cipher of encrypted shards (NIST SP 800-38D): a shard, and after it a tag of 16 bytes.
 const AES256GCM = "aes-256-gcm"
 
-// CutToSeal makes the shards of a corpus small that is to be encrypted: the key of a shard shows all of it to a member
-// whose unit reads one window there. There are not more than maxSealed shards, unless each has ShardTokens.
+// CutToSeal makes the shards of a corpus smaller, before they are encrypted: the key of a shard shows the whole shard
+// to a member whose unit reads one window of it. There are at most maxSealed shards, unless each has ShardTokens.
 func CutToSeal(c *data.Corpus) {
 	n := 1 << 14
 	for (c.Train.Len()+c.Val.Len())/n > maxSealed && n < ShardTokens {
@@ -60,6 +60,7 @@ func CutToSeal(c *data.Corpus) {
 	c.Cut(n)
 }
 
+// maxSealed is the most encrypted shards, as long as these are smaller than others.
 const maxSealed = 1 << 15
 
 // Torch is the executor that takes steps in PyTorch. Workers that have none use the kernels.

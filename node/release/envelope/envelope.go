@@ -28,7 +28,7 @@ import (
 const (
 	KeyBytes    = 32
 	recordBytes = 4 + KeyBytes // a key with the number of its shard
-	addedBytes  = 16           // by which a shard grows
+	addedBytes  = 16           // the tag, by which a shard grows
 )
 
 // MaxKeys is how many keys one envelope holds at most.
@@ -41,7 +41,7 @@ var (
 	ErrEnvelope = errors.New("the keys of shards cannot be read")
 )
 
-// Secret is what the keys of all shards of a job follow from.
+// Secret is the secret of a job, from which the keys of its shards are derived.
 type Secret [KeyBytes]byte
 
 // OpenSecret reads the secret in a file, which it makes if there is none.

@@ -41,10 +41,10 @@ func (h Holder) Reader(j *bundle.Job, s run.State, fetch shards.Fetch) (shards.F
 	return r.Decrypt(fetch), nil
 }
 
-// errUnknown says that no address was known.
+// errUnknown says that no address of the consumer is known.
 var errUnknown = errors.New("the network does not know where the consumer is")
 
-// ask asks those at which the consumer may be reached, until one answers.
+// ask sends a question to the addresses of the consumer, one after the other, until one answers.
 func (h Holder) ask(ctx context.Context, question []byte) ([]byte, error) {
 	addrs, err := h.Chain.Consumer(ctx)
 	if err != nil {

@@ -156,11 +156,11 @@ func (r *Ring) drop(i int) {
 	delete(r.keys, i)
 }
 
-// A key that is refused is asked for once more after again, and then ever less often, for as long as patience lasts.
-// Then the unit that reads the shard fails, and is begun again with the next block.
+// A key that is refused is asked for again after a pause. The pause is doubled each time. After patience the unit that
+// reads the shard fails, and is begun again with the next block.
 const (
-	again    = 100 * time.Millisecond
-	seldom   = 2 * time.Second
+	again    = 100 * time.Millisecond // the first pause
+	seldom   = 2 * time.Second        // the longest pause
 	patience = 20 * time.Second
 )
 
@@ -209,8 +209,8 @@ func (r *Ring) once(ctx context.Context, i int) error {
 	return r.keep(keys)
 }
 
-// keep adds keys, to the file first: a member that has committed to a unit can read it again after a restart, also in a
-// dispute, whether its consumer is there or not. Keys of shards that the job does not have are left out.
+// keep adds keys, to the file first: after a restart, a member that has committed to a unit can read the data of the
+// unit again, also in a dispute and without the consumer. Keys of shards that the job does not have are left out.
 func (r *Ring) keep(keys envelope.Keys) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -22,7 +22,7 @@ const (
 // Reading is a unit that a member executes.
 type Reading struct {
 	work.UnitID
-	Segment uint32 // to the end of which, counted from 1; 0: all of it
+	Segment uint32 // the last segment of the unit that the member executes, counted from 1; 0: it executes the whole unit
 	For     Purpose
 }
 

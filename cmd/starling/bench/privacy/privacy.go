@@ -35,8 +35,9 @@ the examples that a model was trained on from others; and look for the data in a
 Ten owners with different shares of digits train with noise for each example, at epsilon 8, 3 and 1. All images are
 drawn. An attack that finds nothing proves nothing: a search for all ten images of a sum together is shown, too.
 
-A training job with encrypt_data: the processor time of encrypted shards, of the release of their keys over real
-connections, and of their decryption, as a part of that of a round, and windows of the data in what others may see.
+Last, measure a training job with encrypt_data: which part of the processor time of a round is that of encryption, of
+the release of keys over real connections, and of decryption, and whether bytes that others may see have windows of the
+data.
 
 With -o json: {"sums":[{"clients","entries","dropouts","phase","exact","error","processor"}],"vectors":[{"rate","noise",
 "steps","delta","classic","epsilon","deviation"}],"inversion":[{"from","searches","mean_psnr","best_psnr","picked",
