@@ -14,6 +14,7 @@ func (a Aside) Scratch(bytes int64) hold.Scratch {
 	if r == nil {
 		return nil
 	}
+	_ = r.file.Close() // the pages keep the file
 	return scratch{r}
 }
 
