@@ -36,7 +36,7 @@ func LateOf(late, micro, stages, stage int) int {
 	return (Ahead(late, micro, stages, stage) + micro - 1) / micro
 }
 
-// Aheads are those of all stages of a plan that is late, or as many microbatches as there are later stages.
+// Aheads are the microbatches of Ahead by stage; where no stage is late, as many as there are stages after it.
 func (p *Plan) Aheads() []int {
 	all, late := make([]int, len(p.Stages)), p.Late()
 	for s := range all {
@@ -72,8 +72,8 @@ func (p *Plan) Timed(steps uint32, takes func(order.Place) float64,
 		func(from, to order.Place) float64 { return travels(of(from), of(to)) })
 }
 
-// checkLate finds how late each stage is, and reports why a plan is not one of stages that are late by the rule: a task
-// before the update reads what the update changes, or stages meet in the update.
+// checkLate sets Stage.Late of each stage. It reports why stages are not late by the rule of LateOf: a stage is late by
+// another number of steps, breaks a rule of checkReads, or exchanges a value with another in the update.
 func (p *Plan) checkLate() error {
 	for s := range p.Stages {
 		for _, n := range p.Stages[s].State {
@@ -102,8 +102,8 @@ func (p *Plan) checkLate() error {
 	return nil
 }
 
-// checkKept reports a weight before some updates whose next value is not that before fewer: a stage that is ahead of
-// its state reads the one for the other.
+// checkKept reports a weight before k updates whose next value is not the weight before k-1 updates: a stage that is
+// ahead of its state reads the younger one in its place.
 func checkKept(p *program.Program) error {
 	for _, o := range p.Outputs {
 		k, of, ok := optimizer.EarlierOf(o.Name)
@@ -118,8 +118,9 @@ func checkKept(p *program.Program) error {
 	return nil
 }
 
-// checkReads reports a weight of a stage that is late by a number of steps and read at another age, or not kept at one,
-// and a state that changes while forwards of later steps may follow.
+// checkReads reports why a stage is not late by a number of steps: it keeps no copy of a weight before some updates, a
+// forward, or a task that sends weights, reads a weight of another age, or a task before the last backward makes a
+// tensor of the state.
 func (p *Plan) checkReads(stage, late int) error {
 	st := &p.Stages[stage]
 	made := map[string]bool{}

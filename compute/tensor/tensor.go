@@ -160,11 +160,11 @@ func (t *Tensor) Clone() *Tensor {
 	return c
 }
 
-// large is from how many bytes on the collector runs for what is not used any more.
+// large is from how many bytes of new garbage on Dropped runs the collector.
 const large = 16 << 20
 
-// Dropped says that so many bytes of tensors are not used any more. If they are many, the collector runs: what comes
-// next takes their memory, and the process never has both.
+// Dropped runs the collector if its caller has just dropped the last reference to at least 16 MiB of tensors or encoded
+// tensors. The tensors that are made next then take their memory, and the process does not hold both.
 func Dropped(bytes int) {
 	if bytes >= large {
 		runtime.GC()

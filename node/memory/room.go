@@ -27,7 +27,7 @@ func (a Aside) Room(bytes int64) func(*tensor.Tensor) *tensor.Tensor {
 
 // area is a file without a name in which tensors lie, one after the other.
 type area struct {
-	file  *os.File // goes with the area, which its pages outlive
+	file  *os.File // closed when the collector takes the area; the pages stay mapped as long as tensors use them
 	pages *pages
 
 	mu   sync.Mutex
@@ -38,7 +38,7 @@ type area struct {
 // tensor.Owner.
 type pages struct{ data []byte }
 
-// slack is more than the bytes of an area, whose tensors begin at multiples of tensor.Align.
+// slack is what an area has in addition to its bytes, since its tensors begin at multiples of tensor.Align.
 const slack = 1 << 16
 
 // area makes an empty area for bytes, whose file is mapped by a function; nil: they are too few, or there is no room.

@@ -108,7 +108,8 @@ func (v *verification) applied(base *train.Checkpoint) (cids []string, deltas []
 	return cids, deltas, nil
 }
 
-// take removes and returns the oldest updates. An empty slice of an array keeps what is in the array.
+// take removes and returns the oldest updates. It clears them in the array under v.sent, which keeps them in memory
+// otherwise.
 func (v *verification) take(n int) []sent {
 	first := slices.Clone(v.sent[:n])
 	clear(v.sent[:n])

@@ -52,7 +52,7 @@ func (j *Spec) deriveParallel(given func(path string) bool) {
 // Learners is how many batches are learnt from at the same time: of workers, or of replicas of several workers.
 func (j Spec) Learners() int { return cmp.Or(j.Parallel.Replicas, j.Strategy.Workers.Target) }
 
-// Words say how late the gradients of stages are, after other words; "": they are not.
+// Words are the end of a sentence about stages, which says how late their gradients are; "": they are not late.
 func (p Parallel) Words() string {
 	if !p.Late() {
 		return ""

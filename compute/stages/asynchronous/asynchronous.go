@@ -20,7 +20,7 @@ import (
 var ErrLate = errors.New("asynchronous: not a number of steps by which a stage can be late")
 
 // Step is the step of a task that is cut before some groups of layers, in stages of which the first is late by a number
-// of steps. at once is the step of the same task whose stages wait for each other.
+// of steps. atOnce is the step of the same task whose stages wait for each other.
 func Step(t model.Task, o optimizer.Optimizer, atOnce *program.Program, before []int, late int) (*program.Program,
 	error) {
 	if late < 1 || late > replica.MaxLate {

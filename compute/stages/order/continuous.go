@@ -52,7 +52,7 @@ func Continuous(tasks []Task, ahead int, steps uint32) (list []InStep) {
 	return list
 }
 
-// Unrolled are tasks of steps as tasks of one long step, in which each has a number of its own, for Timed.
+// Unrolled makes tasks of several steps tasks of one long step, for Timed: it adds a multiple of unroll to each number.
 func Unrolled(list []InStep) (tasks []Task) {
 	for _, t := range list {
 		tasks = append(tasks, t.unrolled())
@@ -60,7 +60,7 @@ func Unrolled(list []InStep) (tasks []Task) {
 	return tasks
 }
 
-// unroll is more than the number of any task of a step.
+// unroll is the distance between the numbers of a task in two steps, larger than the number of any task of a step.
 const unroll = 1 << 16
 
 func (t InStep) unrolled() Task { return Task{t.Phase, t.Number + int(t.Step)*unroll} }

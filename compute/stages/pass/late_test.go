@@ -102,7 +102,8 @@ func (j job) pooled(t testing.TB, plan *stages.Plan, steps uint32) (state map[st
 	return state, pools
 }
 
-// A stage takes no more memory in a long unit than in a short one: it does not keep what it has received.
+// A stage keeps as many bytes for later tasks after six steps as after three: values that it has received are not added
+// to them.
 func TestMemoryDoesNotGrow(t *testing.T) {
 	batch := model.Batch{Sequences: 4, Length: 11, Micro: 1}
 	o := adam(1)

@@ -19,7 +19,7 @@ type Late struct {
 	Differ    int     `json:"differ"`
 	InFlight  int     `json:"in_flight"` // microbatches that the first stage has at a time
 	State     float64 `json:"state"`     // bytes of weights and moments of the first stage, of those where stages wait
-	// by how much more it computes in a time, with the work of each Pace
+	// by Pace: its throughput, as a multiple of that of stages that wait
 	Faster []float64 `json:"faster"`
 }
 
@@ -29,16 +29,17 @@ type Pace struct {
 	Busy         float64 `json:"busy"` // share of the time in which stages that wait for each other compute
 }
 
-// lateStages, latency and rounds say over which links, and in which rounds, stages compute.
+// The stages of the compared schedules, the latency of their links, and the steps of a round.
 const (
 	lateStages = 4
 	latency    = 100.0 // milliseconds from one stage to another
-	lateSteps  = 64    // of a round, at whose begin no frame is under way
+	lateSteps  = 64    // at the begin of a round no frame is under way
 )
 
-// paces are those of lists of Late, and the one that the bar is about.
+// paces are the times of a microbatch in milliseconds for which Late.Faster is computed.
 var paces = []float64{30, 75, 150, 300, 1200}
 
+// barPace is the place in paces of the one that has a bar.
 const barPace = 2
 
 // lateModel is the model that is compared.

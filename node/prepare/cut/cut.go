@@ -22,8 +22,8 @@ import (
 	"github.com/starling-network/starling/protocol/run/terms"
 )
 
-// Before are the groups of layers before which the step of a task is cut, and the step of the schedule that the job
-// asks for, given that of stages that wait for each other. The error is a *problem.ErrorList.
+// Before returns the step of a task for the schedule that the job asks for, and the groups of layers before which it is
+// cut. The given step is that of stages that wait for each other. The error is a *problem.ErrorList.
 func Before(j *job.Job, t model.Task, step *program.Program) (*program.Program, []int, error) {
 	costs, err := stages.Costs(step)
 	if err != nil {
