@@ -259,12 +259,11 @@ func (l *line) taken(x *Exchange) error {
 			return err
 		}
 	}
-	if last := l.links[[2]int{x.From, x.To}].Before.Frames; l.words[x.To][0].Head.Frames > x.Head().Frames &&
-		l.words[x.To][0].Head.Frames <= last {
+	word, now := l.words[x.To][0], l.links[[2]int{x.From, x.To}]
+	if n := word.Head.Frames; n > x.Head().Frames && n <= now.Before.Frames {
 		return nil
 	}
-	x.Taken, l.words[x.To] = l.words[x.To][0], l.words[x.To][1:]
-	l.links[[2]int{x.From, x.To}].Taken = x.Taken
+	x.Taken, now.Taken, l.words[x.To] = word, word, l.words[x.To][1:]
 	return l.verify(l.stage, x.To, x.Head(), x.Taken, handover.Receiver)
 }
 
