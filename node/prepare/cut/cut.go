@@ -106,14 +106,13 @@ func Stages(s *train.Spec, step *program.Program) ([]Stage, error) {
 		return nil, err
 	}
 	orders := plan.Orders()
-	takes := func(at order.Place) float64 {
-		for _, p := range plan.Stages[at.Stage].Pieces {
-			if p.Task == at.Task {
-				return float64(p.Program.Flops())
-			}
+	flops := map[order.Place]float64{}
+	for k, st := range plan.Stages {
+		for _, p := range st.Pieces {
+			flops[order.Place{Stage: k, Task: p.Task}] = float64(p.Program.Flops())
 		}
-		return 0
 	}
+	takes := func(at order.Place) float64 { return flops[at] }
 	steps := s.Steps
 	if plan.Late() == 0 {
 		steps = 1 // each waits for the one before
