@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -25,12 +24,11 @@ import (
 // host is what a provider asks for.
 type host struct {
 	target.Target
-	provider.Options
-	part   float64 // percent
-	memory int
-	leave  bool
-	place  hosting.Place
-	coin   coin.Registered
+	Offer
+	part  float64 // percent
+	leave bool
+	place hosting.Place
+	coin  coin.Registered
 }
 
 func hostCommand(c *terminal.Console) *cobra.Command {
@@ -66,29 +64,22 @@ With -o json, at the end: {"model","provider","coin","earned","shares","fee"}.`,
 			return explain(o.run(cmd, c, args[0]))
 		},
 	}
-	o.Flags(cmd)
+	o.Target.Flags(cmd)
 	f := cmd.Flags()
-	f.Uint64Var(&o.Model, "model", 0, "number of the model on the network, whose files these are (default: it is "+
-		"registered)")
+	o.Offer.Flags(f, "")
 	f.StringVar(&o.Name, "name", "", "name of the model (default: that of the folder)")
 	f.StringVar(&o.Job, "job", "", "job whose share holders have the part of the revenue (default: the account)")
 	f.Float64Var(&o.part, "part", 0, "percent of the revenue, after the fee, for the share holders")
 	f.StringVar(&o.Licence, "licence", "", "SPDX identifier of the licence, such as Apache-2.0")
-	f.StringVar(&o.Input, "price-in", "", "price of a million tokens of prompts, such as 0.1 or 0.1usdc")
-	f.StringVar(&o.Output, "price-out", "", "price of a million tokens of answers, in the same coin")
-	f.StringVar(&o.Bond, "bond", "10", "ZEN that are locked while the account hosts the model")
-	f.StringVar(&o.Redeem, "redeem", "0.1", "coins for which a voucher is redeemed while its channel is open")
-	f.StringVar(&o.Listen, "listen", "127.0.0.1:7500", "host:port at which requests are answered")
-	f.StringVar(&o.URL, "url", "", "where clients reach it (default: http:// and --listen)")
 	f.BoolVar(&o.leave, "leave", false, "leave: close all channels, and end")
 	f.IntVar(&o.Serve.Threads, "threads", kernel.Cores, "number of threads")
 	f.IntVar(&o.Serve.Texts, "texts", 16, "texts that are written at once")
 	f.IntVar(&o.Serve.Waiting, "waiting", 64, "texts that may wait in addition")
-	f.IntVar(&o.memory, "kv-memory", 1024, "MiB that the keys and values of all texts may take")
 	return cmd
 }
 
 func (o *host) check(cmd *cobra.Command) error {
+	unreachable := o.Reachable("")
 	switch {
 	case o.Home == "":
 		return usage.Error(cmd, errors.New("--home is needed: the folder of the account that hosts"))
@@ -98,9 +89,9 @@ func (o *host) check(cmd *cobra.Command) error {
 		return usage.Error(cmd, errors.New("--leave needs --model: the number of the model"))
 	case o.part < 0 || o.part > 100:
 		return usage.Error(cmd, errors.New("--part is a percentage, from 0 to 100"))
-	case o.URL != "" && !strings.HasPrefix(o.URL, "http://") && !strings.HasPrefix(o.URL, "https://"):
-		return usage.Error(cmd, fmt.Errorf("--url %s: it begins with http:// or https://", o.URL))
-	case o.memory < 1 || o.Serve.Texts < 1 || o.Serve.Waiting < 1 || o.Serve.Threads < 1:
+	case unreachable != nil:
+		return usage.Error(cmd, unreachable)
+	case o.Memory < 1 || o.Serve.Texts < 1 || o.Serve.Waiting < 1 || o.Serve.Threads < 1:
 		return usage.Error(cmd, errors.New("--kv-memory, --texts, --waiting and --threads must be at least 1"))
 	}
 	return nil
@@ -116,7 +107,7 @@ func (o *host) run(cmd *cobra.Command, c *terminal.Console, folder string) error
 			return o.depart(ctx, c, cl)
 		})
 	}
-	o.Folder, o.PartPPM, o.Serve.Memory = folder, uint32(o.part*10_000), int64(o.memory)<<20
+	o.Folder, o.PartPPM, o.Serve.Memory = folder, uint32(o.part*10_000), int64(o.Memory)<<20
 	p := &provider.Provider{Options: o.Options, Home: o.Home, Key: key.Account(),
 		Log: slog.New(slog.NewTextHandler(os.Stderr, nil))}
 	if err := p.Load(cmd.Context()); err != nil {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	hosting "github.com/starling-network/starling/node/hosting/provider"
+	"github.com/starling-network/starling/cmd/starling/hosted"
 	"github.com/starling-network/starling/node/provider"
 	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/run/crew"
@@ -19,6 +19,9 @@ const (
 	judges = "judge"
 	hosts  = "host"
 )
+
+// hostPrefix begins the flags of a host, which are those of starling model host.
+const hostPrefix = "host-"
 
 // both is the value of --role of a process that trains in one run and verifies in another.
 const both = "worker,verifier"
@@ -40,8 +43,7 @@ func roleWords() []string {
 type besides struct {
 	bond    string
 	private bool
-	memory  int
-	host    hosting.Options
+	host    hosted.Offer
 }
 
 func (b *besides) flags(f *pflag.FlagSet) {
@@ -49,14 +51,7 @@ func (b *besides) flags(f *pflag.FlagSet) {
 	f.BoolVar(&b.private, "judge-private", false, "a judge also gets files from private addresses, as those of a "+
 		"network on this machine have")
 	f.StringVar(&b.host.Folder, "host", "", "folder of the model that a host serves")
-	f.Uint64Var(&b.host.Model, "host-model", 0, "number of that model on the network (default: it is registered)")
-	f.StringVar(&b.host.Input, "host-price-in", "", "price of a million tokens of prompts, such as 0.1 or 0.1usdc")
-	f.StringVar(&b.host.Output, "host-price-out", "", "price of a million tokens of answers, in the same coin")
-	f.StringVar(&b.host.Bond, "host-bond", "10", "ZEN that are locked while the account hosts the model")
-	f.StringVar(&b.host.Redeem, "host-redeem", "0.1", "coins for which a voucher is redeemed while its channel is open")
-	f.StringVar(&b.host.Listen, "host-listen", "127.0.0.1:7500", "host:port at which a host answers requests")
-	f.StringVar(&b.host.URL, "host-url", "", "where clients reach that (default: http:// and --host-listen)")
-	f.IntVar(&b.memory, "host-kv-memory", 1024, "MiB that the keys and values of all texts of a host may take")
+	b.host.Flags(f, hostPrefix)
 }
 
 // classOf is the class of work that a value of --role names, or an error that says which flag does not go with it. It
@@ -104,12 +99,14 @@ func (b *besides) into(o *provider.Options, judging, hosting bool) (err error) {
 		return nil
 	case b.host.Folder == "" || b.host.Input == "" || b.host.Output == "":
 		return errors.New("a host needs --host, the folder of the model, --host-price-in and --host-price-out")
-	case b.host.URL != "" && !strings.HasPrefix(b.host.URL, "http://") && !strings.HasPrefix(b.host.URL, "https://"):
-		return fmt.Errorf("--host-url %s: it begins with http:// or https://", b.host.URL)
-	case b.memory < 1:
+	}
+	if err := b.host.Reachable(hostPrefix); err != nil {
+		return err
+	}
+	if b.host.Memory < 1 {
 		return errors.New("--host-kv-memory is at least 1")
 	}
-	b.host.Serve.Memory = int64(b.memory) << 20
-	o.Extra.Host = &b.host
+	b.host.Serve.Memory = int64(b.host.Memory) << 20
+	o.Extra.Host = &b.host.Options
 	return nil
 }
