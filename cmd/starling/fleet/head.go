@@ -56,9 +56,6 @@ With -o json: {"url"}.`,
 	return cmd
 }
 
-// farewell is how long those wait at most who are being answered when the head ends.
-const farewell = 5 * time.Second
-
 func serveHead(ctx context.Context, c *terminal.Console, network, listen string, private bool) error {
 	validators, err := endpoint.NewTransport(network)
 	if err != nil {
@@ -85,12 +82,7 @@ func serveHead(ctx context.Context, c *terminal.Console, network, listen string,
 		return errors.Join(err, l.Close())
 	}
 	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
-	stop := context.AfterFunc(ctx, func() {
-		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
-		defer cancel()
-		_ = server.Shutdown(last)
-		_ = server.Close()
-	})
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
 	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return err
