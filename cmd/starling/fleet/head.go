@@ -70,7 +70,7 @@ func serveHead(ctx context.Context, c *terminal.Console, network, listen string,
 	if err != nil {
 		return err
 	}
-	h := &head.Head{Validators: validators, Peers: peers.New(chain.Registry).Addrs, Private: private,
+	h := &head.Head{Validators: validators, At: peers.New(chain.Registry).At, Private: private,
 		Log: slog.New(slog.NewTextHandler(os.Stderr, nil))}
 	url := "http://" + l.Addr().String()
 	if c.Form.Machine() {

@@ -14,12 +14,9 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/netip"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/starling-network/starling/network/peer/address"
 )
 
 // Limits of a head.
@@ -35,8 +32,8 @@ const (
 type Head struct {
 	// Validators carries a request to one of the validators, whichever URL it has (endpoint.NewTransport).
 	Validators http.RoundTripper
-	// Peers are the addresses of participants that members may connect to: multiaddrs that end in /p2p/ID.
-	Peers func() []string
+	// At reports whether a participant is dialled at an address, so that members may connect to it.
+	At func(netip.AddrPort) bool
 	// Private also lets members connect to participants at addresses of private networks.
 	Private bool
 	Log     *slog.Logger
@@ -101,14 +98,7 @@ func (h *Head) target(text string) (netip.AddrPort, error) {
 	}
 	to = netip.AddrPortFrom(to.Addr().Unmap(), to.Port())
 	a := to.Addr()
-	if !a.IsGlobalUnicast() || a.IsPrivate() && !h.Private {
-		return to, fmt.Errorf("%w: %s", errTarget, to)
-	}
-	known := slices.ContainsFunc(h.Peers(), func(addr string) bool {
-		at, ok := address.TCP(addr)
-		return ok && at == to
-	})
-	if !known {
+	if !a.IsGlobalUnicast() || a.IsPrivate() && !h.Private || !h.At(to) {
 		return to, fmt.Errorf("%w: %s", errTarget, to)
 	}
 	return to, nil

@@ -2,6 +2,7 @@ package head
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/client/endpoint"
+	"github.com/starling-network/starling/node/provider/peers"
+	"github.com/starling-network/starling/protocol/registry"
 )
 
 func serve(t *testing.T, h http.Handler) (url string) {
@@ -72,13 +75,18 @@ func TestQuestionsReachAValidator(t *testing.T) {
 	}
 }
 
+// registered are participants of a network without a chain.
+type registered []registry.Participant
+
+func (r registered) Participants(context.Context) ([]registry.Participant, error) { return r, nil }
+
 // A member is connected to addresses at which participants are registered, and to nothing else that the head reaches.
 func TestTargets(t *testing.T) {
 	const id = "/p2p/12D3KooWD3eckifWpRn9wQpMG9R9hX3sD158z7EqHWmweQAJU5SA"
-	h := &Head{Log: slog.New(slog.DiscardHandler), Peers: func() []string {
-		return []string{"/ip4/11.0.0.1/tcp/4001" + id, "/ip4/10.0.0.9/tcp/22" + id, "/ip4/127.0.0.1/tcp/80" + id,
-			"/ip4/169.254.169.254/tcp/80" + id, "/ip6/2001:db8::1/tcp/4001" + id, "/ip4/0.0.0.0/tcp/80" + id}
-	}}
+	h := &Head{Log: slog.New(slog.DiscardHandler), At: peers.New(registered{
+		{Addrs: []string{"/ip4/11.0.0.1/tcp/4001" + id, "/ip4/10.0.0.9/tcp/22" + id, "/ip4/127.0.0.1/tcp/80" + id}},
+		{Addrs: []string{"/ip4/169.254.169.254/tcp/80" + id, "/ip6/2001:db8::1/tcp/4001" + id,
+			"/ip4/0.0.0.0/tcp/80" + id}}}).At}
 	for text, want := range map[string]bool{
 		"11.0.0.1:4001": true, "[::ffff:11.0.0.1]:4001": true, "[2001:db8::1]:4001": true, "11.0.0.1:4002": false,
 		"11.0.0.2:4001": false, "10.0.0.9:22": false, "127.0.0.1:80": false, "169.254.169.254:80": false,

@@ -4,6 +4,7 @@ package peers
 
 import (
 	"context"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/starling-network/starling/network/blob"
 	"github.com/starling-network/starling/network/peer"
+	"github.com/starling-network/starling/network/peer/address"
 	"github.com/starling-network/starling/network/peer/admission"
 	"github.com/starling-network/starling/protocol/registry"
 )
@@ -22,6 +24,7 @@ type Directory struct {
 	mu    sync.Mutex
 	asked time.Time
 	list  []registry.Participant
+	tcp   map[netip.AddrPort]bool // the addresses of the list over TCP; nil: they are not read yet
 }
 
 // Chain lists the participants of a network.
@@ -46,7 +49,7 @@ func (d *Directory) participants(age time.Duration) []registry.Participant {
 		ctx, cancel := context.WithTimeout(context.Background(), directoryWait)
 		defer cancel()
 		if list, err := d.chain.Participants(ctx); err == nil {
-			d.list = list
+			d.list, d.tcp = list, nil
 		}
 		d.asked = time.Now()
 	}
@@ -63,6 +66,24 @@ func (d *Directory) Addrs() (list []string) {
 		}
 	}
 	return list
+}
+
+// At reports whether a participant is dialled at an IP address and port over TCP.
+func (d *Directory) At(at netip.AddrPort) bool {
+	d.participants(directoryAge)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.tcp == nil {
+		d.tcp = map[netip.AddrPort]bool{}
+		for _, p := range d.list {
+			for _, a := range p.Addrs {
+				if own, ok := address.TCP(a); ok {
+					d.tcp[own] = true
+				}
+			}
+		}
+	}
+	return d.tcp[at]
 }
 
 // Advertised are as many addresses as a registration takes.
