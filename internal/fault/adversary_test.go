@@ -22,17 +22,16 @@ type liar struct {
 
 // lies are the workers that break the rules in each way that a single worker can.
 func lies() []liar {
-	const worker = "worker"
-	return []liar{
-		{act: "skips", role: worker, slashed: true, out: true},
-		{act: "poisons", role: worker, slashed: true, out: true},
-		{act: "flips-bit", role: worker, slashed: true, out: true},
-		{act: "wrong-data", role: worker, slashed: true, out: true},
-		{act: "trains-less", role: worker, slashed: true, out: true},
-		{act: "copies-changed", role: worker, slashed: true, out: true},
-		{act: "misattests", role: worker, out: true},
-		{act: "silent", role: worker, out: true},
+	return append(convicts("skips", "poisons", "flips-bit", "wrong-data", "trains-less", "copies-changed"),
+		liar{act: "misattests", role: "worker", out: true}, liar{act: "silent", role: "worker", out: true})
+}
+
+// convicts are workers that break the rules in some ways, lose stake and have to leave the run.
+func convicts(acts ...string) (list []liar) {
+	for _, act := range acts {
+		list = append(list, liar{act: act, role: "worker", slashed: true, out: true})
 	}
+	return list
 }
 
 // TestAdversaries runs, in one job on the default terms, a worker for every way to break the rules, verifiers that do

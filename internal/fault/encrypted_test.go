@@ -132,7 +132,7 @@ func (p *process) finds(w windows) (shards []int) {
 func TestEncrypted(t *testing.T) {
 	t.Parallel()
 	n := drawNetwork(t, false, nil)
-	liars := []liar{{act: "skips", role: "worker", slashed: true, out: true}}
+	liars := convicts("skips")
 	n.invite(liars)
 	text := n.encrypted()
 	n.set = append(n.set, "--set", "training.global_batch_size=5")
@@ -159,22 +159,9 @@ func TestEncrypted(t *testing.T) {
 	j.after(4)
 	j.consumer.args = append(j.consumer.args, "--resume")
 	j.consumer.start(0)
-	j.consumer.end()
-	if j.consumer.code != 0 {
-		t.Fatalf("the consumer ended with code %d:\n%s", j.consumer.code, j.consumer.tail(20))
-	}
-	roots, err := lineage(j.out)
-	if err != nil || len(roots) != rounds {
-		t.Fatalf("%d rounds, %v", len(roots), err)
-	}
-	j.check(func() error { return j.model(roots[rounds-1]) })
-	receipts, err := j.chain.Training.Receipts(t.Context(), j.id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	j.sentence(liars, receipts)
+	j.verdict(liars)
 	all := windowsOf(text)
-	err = filepath.WalkDir(n.dir, func(path string, e fs.DirEntry, err error) error {
+	err := filepath.WalkDir(n.dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {
 			return nil // it was deleted meanwhile
 		}

@@ -31,8 +31,7 @@ experts:
 func TestExperts(t *testing.T) {
 	t.Parallel()
 	n := drawNetwork(t, false, nil)
-	liars := []liar{{act: "skips", role: "worker", slashed: true, out: true},
-		{act: "skips", role: "worker", slashed: true, out: true}}
+	liars := convicts("skips", "skips")
 	n.invite(liars)
 	dir := t.TempDir()
 	var numbers strings.Builder

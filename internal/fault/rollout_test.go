@@ -108,8 +108,7 @@ func TestRollouts(t *testing.T) {
 func TestForgedRollouts(t *testing.T) {
 	t.Parallel()
 	n := drawNetwork(t, false, nil)
-	liars := []liar{{act: "forges-rollouts", role: "worker", slashed: true, out: true},
-		{act: "forges-rewards", role: "worker", slashed: true, out: true}}
+	liars := convicts("forges-rollouts", "forges-rewards")
 	n.invite(liars)
 	const rounds = 6
 	n.rollouts(t, 4, rounds, "[{kind: model, model: ./judge}, {kind: exact}]")
@@ -125,10 +124,7 @@ func TestOtherRolloutForgers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := drawNetwork(t, false, nil)
-			var liars []liar
-			for _, act := range acts {
-				liars = append(liars, liar{act: act, role: "worker", slashed: true, out: true})
-			}
+			liars := convicts(acts...)
 			n.invite(liars)
 			const rounds = 6
 			n.rollouts(t, 6, rounds, "{exact: 1, prefix: 1}")
@@ -157,7 +153,7 @@ func TestWithheldRollouts(t *testing.T) {
 func TestGameOfProcesses(t *testing.T) {
 	t.Parallel()
 	n := drawNetwork(t, false, nil)
-	liars := []liar{{act: "forges-rollouts", role: "worker", slashed: true, out: true}}
+	liars := convicts("forges-rollouts")
 	n.invite(liars)
 	const rounds = 5
 	n.rollouts(t, 3, rounds, "{exact: 1}")
@@ -180,8 +176,7 @@ func TestGameOfProcesses(t *testing.T) {
 func TestSwarmOfProcesses(t *testing.T) {
 	t.Parallel()
 	n := drawNetwork(t, false, nil)
-	liars := []liar{{act: "learns-from-own-rollouts", role: "worker", slashed: true, out: true},
-		{act: "forges-rewards", role: "worker", slashed: true, out: true}}
+	liars := convicts("learns-from-own-rollouts", "forges-rewards")
 	n.invite(liars)
 	const rounds = 5
 	const early = "def reward(p, a, f): return len([c for c in a.elems() if c < 'm'])"
@@ -224,20 +219,7 @@ func TestGeneratorOfProcesses(t *testing.T) {
 func (n *network) sentenced(liars []liar, rounds int) []reward.Receipt {
 	n.t.Helper()
 	j := n.order("forged", rounds)
-	j.consumer.end()
-	if j.consumer.code != 0 {
-		n.t.Fatalf("the consumer ended with code %d:\n%s", j.consumer.code, j.consumer.tail(20))
-	}
-	roots, err := lineage(j.out)
-	if err != nil || len(roots) != rounds {
-		n.t.Fatalf("%d rounds, %v", len(roots), err)
-	}
-	j.check(func() error { return j.model(roots[rounds-1]) })
-	receipts, err := j.chain.Training.Receipts(n.t.Context(), j.id)
-	if err != nil {
-		n.t.Fatal(err)
-	}
-	j.sentence(liars, receipts)
+	receipts := j.verdict(liars)
 	j.books(receipts)
 	n.t.Log(j.pace())
 	return receipts

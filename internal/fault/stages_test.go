@@ -45,7 +45,7 @@ strategy: {method: diloco, sync_steps: 4, verification: {fraction: 1}}
 func TestStages(t *testing.T) {
 	t.Parallel()
 	n := drawNetwork(t, false, nil)
-	liars := []liar{{act: "lies-backward", role: "worker", slashed: true, out: true}}
+	liars := convicts("lies-backward")
 	n.invite(liars)
 	n.stages()
 	const rounds = 8
@@ -66,19 +66,6 @@ func TestStages(t *testing.T) {
 	})
 	victim.kill()
 	t.Logf("%s is killed in round %d", victim.name, s.Round)
-	j.consumer.end()
-	if j.consumer.code != 0 {
-		t.Fatalf("the consumer ended with code %d:\n%s", j.consumer.code, j.consumer.tail(20))
-	}
-	roots, err := lineage(j.out)
-	if err != nil || len(roots) != rounds {
-		t.Fatalf("%d rounds, %v", len(roots), err)
-	}
-	j.check(func() error { return j.model(roots[rounds-1]) })
-	receipts, err := j.chain.Training.Receipts(t.Context(), j.id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	j.sentence(liars, receipts)
+	j.verdict(liars)
 	t.Log(j.pace())
 }

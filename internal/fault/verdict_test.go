@@ -74,6 +74,26 @@ func (j *job) usual() {
 	}
 }
 
+// verdict waits for the end of the job, checks its model and the sentences of the liars, and returns the receipts.
+func (j *job) verdict(liars []liar) []reward.Receipt {
+	j.t.Helper()
+	j.consumer.end()
+	if j.consumer.code != 0 {
+		j.t.Fatalf("the consumer ended with code %d:\n%s", j.consumer.code, j.consumer.tail(20))
+	}
+	roots, err := lineage(j.out)
+	if err != nil || len(roots) != j.rounds {
+		j.t.Fatalf("%d rounds, %v", len(roots), err)
+	}
+	j.check(func() error { return j.model(roots[j.rounds-1]) })
+	receipts, err := j.chain.Training.Receipts(j.t.Context(), j.id)
+	if err != nil {
+		j.t.Fatal(err)
+	}
+	j.sentence(liars, receipts)
+	return receipts
+}
+
 // sentence checks which accounts lose stake, which have to leave, and that no party gains by breaking the rules:
 // neither one alone nor a circle.
 func (j *job) sentence(liars []liar, receipts []reward.Receipt) {
