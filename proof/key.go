@@ -91,15 +91,7 @@ func (v *Verifier) Digest() canon.Digest { return v.digest }
 // MakeKey returns the bytes of a key of points.
 func MakeKey(k Key, alpha bn254.G1Affine, beta, gamma, delta bn254.G2Affine, commitment pedersen.VerifyingKey,
 	inputs []bn254.G1Affine) []byte {
-	k.Points = nil
-	one := func(p bn254.G1Affine) { b := p.RawBytes(); k.Points = append(k.Points, b[:]...) }
-	two := func(p bn254.G2Affine) { b := p.RawBytes(); k.Points = append(k.Points, b[:]...) }
-	one(alpha)
-	for _, p := range []bn254.G2Affine{beta, gamma, delta, commitment.G, commitment.GSigmaNeg} {
-		two(p)
-	}
-	for _, p := range inputs {
-		one(p)
-	}
+	k.Points = points.AppendG2(points.AppendG1(nil, alpha), beta, gamma, delta, commitment.G, commitment.GSigmaNeg)
+	k.Points = points.AppendG1(k.Points, inputs...)
 	return k.Encode()
 }

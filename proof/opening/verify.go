@@ -32,16 +32,7 @@ func publicInputs(leaves int) int { return 1 + 2*leaves }
 
 // MakeKey returns the bytes of a verifying key of points.
 func MakeKey(k VerifyingKey, alpha bn254.G1Affine, beta, gamma, delta bn254.G2Affine, inputs []bn254.G1Affine) []byte {
-	b := alpha.RawBytes()
-	k.Points = b[:]
-	for _, p := range []bn254.G2Affine{beta, gamma, delta} {
-		b := p.RawBytes()
-		k.Points = append(k.Points, b[:]...)
-	}
-	for _, p := range inputs {
-		b := p.RawBytes()
-		k.Points = append(k.Points, b[:]...)
-	}
+	k.Points = points.AppendG1(points.AppendG2(points.AppendG1(nil, alpha), beta, gamma, delta), inputs...)
 	return append([]byte(keyMagic), canon.MustMarshal(k)...)
 }
 

@@ -1,5 +1,5 @@
-// Package points reads the points of BN254 that keys and proofs of strangers hold. It reads no other fields of them,
-// and computes nothing.
+// Package points reads the points of BN254 that keys and proofs of strangers hold, and writes those of keys. It knows
+// no other fields of them, and computes nothing.
 package points
 
 import (
@@ -14,6 +14,24 @@ const (
 	G1Bytes = bn254.SizeOfG1AffineUncompressed
 	G2Bytes = bn254.SizeOfG2AffineUncompressed
 )
+
+// AppendG1 appends points that are not compressed.
+func AppendG1(to []byte, list ...bn254.G1Affine) []byte {
+	for _, p := range list {
+		b := p.RawBytes()
+		to = append(to, b[:]...)
+	}
+	return to
+}
+
+// AppendG2 appends points that are not compressed.
+func AppendG2(to []byte, list ...bn254.G2Affine) []byte {
+	for _, p := range list {
+		b := p.RawBytes()
+		to = append(to, b[:]...)
+	}
+	return to
+}
 
 // Reader reads points one after another, which are on the curve, in the subgroup, and not zero. After the first that is
 // none it reads nothing more.
