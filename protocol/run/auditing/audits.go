@@ -63,8 +63,7 @@ func (d *Audits) drawOf(l *work.RoundState, draws bool) {
 // floor is the least audit rate of a worker in this block: lower on a machine whose attestation holds, with a
 // measurement that the job lists. A worker without history is audited as any other.
 func floor(d *Audits, worker string) uint32 {
-	if d.Env.Attested != nil && len(d.Terms.Attested.Measurements) > 0 &&
-		d.Terms.Attested.Lists(d.Env.Attested(worker)) {
+	if d.Env.Attests(d.Terms.Attested, worker) {
 		return d.Terms.Least()
 	}
 	return d.Terms.Floor()

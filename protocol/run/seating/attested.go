@@ -10,7 +10,7 @@ func (d *Seats) LeaveUnattested() {
 		return
 	}
 	for _, m := range d.Members {
-		if m.Participating() && (d.Env.Attested == nil || !d.Terms.Attested.Lists(d.Env.Attested(m.ID))) {
+		if m.Participating() && !d.Env.Attests(d.Terms.Attested, m.ID) {
 			d.Leave(m.ID, reason.Unattested)
 		}
 	}

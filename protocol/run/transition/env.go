@@ -6,6 +6,7 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
@@ -29,4 +30,10 @@ type Env struct {
 	Attested        func(member string) canon.Digest
 	Covers          func(p progress.Progress) (more func(unit uint32, price uint64, spared bool) bool)
 	CancelRequested bool // for Tick: the consumer wants no further round; the run ends when every round is final
+}
+
+// Attests reports whether an attestation of the machine of a member holds in this block, with a measurement that the
+// job lists.
+func (e Env) Attests(a terms.Attested, member string) bool {
+	return e.Attested != nil && len(a.Measurements) > 0 && a.Lists(e.Attested(member))
 }
