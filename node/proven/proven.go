@@ -154,9 +154,9 @@ func Drawn(base canon.Digest, layer string, commitment []byte, vocab, n int) []u
 const chosenBits = 64
 
 // Enough is the least number of tokens of a vocabulary that a maker of matrices of some rank cannot choose by trying
-// secrets. It makes up the outputs of the matrices for as many inputs of the layer as their rank. Where the token alone
-// gives the input, it wants each text that has these tokens and no other: one of (vocab/rank)^n texts of n tokens. The
-// result is above proof.MaxTokens if no text is long enough.
+// secrets. A maker can make up the outputs of the matrices for as many inputs of the layer as their rank. Where the
+// token alone gives the input, it looks for a text that has these tokens and no other: of the texts of n tokens one in
+// (vocab/rank)^n. The result is above proof.MaxTokens if no text is long enough.
 func Enough(vocab, rank int) int {
 	if vocab <= rank {
 		return proof.MaxTokens + 1

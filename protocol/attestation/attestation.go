@@ -224,7 +224,8 @@ func (r *Result) verify(e *Evidence, roots []Root, want [64]byte, now int64) err
 	if q.snp != nil {
 		most = 1
 	}
-	// before the first is parsed: one that no check reads would be what its sender wants, and some releases of Go parse it
+	// Lists are counted before any is parsed: the sender chooses the bytes of a list that no check reads, and releases of
+	// Go differ in which bytes they parse.
 	if n := len(e.Revocations); n > most {
 		return check.Fail(check.CRL, "%d lists of revoked certificates, wanted %d", n, most)
 	}

@@ -60,9 +60,10 @@ when those that are open are settled. AMOUNT is in ZEN, or in another coin with 
 of which the works that it was made from get their royalties, and the holders of its shares the rest. --seller-part is
 what the account keeps of this rest, in percent. --data sells all files of the folder, as a data set.
 
---proof gives buyers that ask for it a proof before they pay, with the keys of a setup for sales (starling model proof
-setup start --leaves): the network draws that many leaves of 4,096 bytes after the offer, and each is shown to everyone,
-with a proof that its key follows from the key that is sold. So it takes no more than a tenth of the leaves.
+--proof names a setup for sales (starling model proof setup start --leaves N): buyers that ask for it get a proof before
+they pay. After the offer the network draws N leaves of 4,096 bytes, and the seller publishes the keys of these leaves,
+with a proof that they follow from the key that is sold. Everyone can read the drawn leaves, so a setup for more than a
+tenth of the leaves of the files is refused.
 
 The folder sales/ in --home has the key of the files: keep it until the sale ends.`,
 		Example: `  starling model sell out/quickstart --price 25 --home net/consumer --listen 127.0.0.1:7400

@@ -15,8 +15,8 @@ type Attested struct {
 	// of software that may run in the machines (attestation.Measurement.Digest); none: no machine counts as attested
 	Measurements []canon.Digest `cbor:"1,keyasint,omitempty"`
 	FactorPPM    uint32         `cbor:"2,keyasint,omitempty"` // of the floor of their audit rate, parts per million
-	// Whether a member leaves the run when no attestation with a listed measurement holds for its machine. Only admission
-	// asks for one where it is false, as in orders of before.
+	// Whether a member leaves the run when no attestation with a listed measurement holds for its machine. If it is false,
+	// as in orders of earlier versions, a member needs one for its admission alone.
 	Required bool `cbor:"3,keyasint,omitempty"`
 }
 

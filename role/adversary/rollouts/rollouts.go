@@ -238,7 +238,7 @@ func rounded(x *tensor.Tensor) *tensor.Tensor {
 }
 
 // gild begins each answer [n, group, tokens] with the first token of the right one: the first of its row that is not
-// silent, which a token from half of the vocabulary of the data on is.
+// silent. Tokens in the upper half of the vocabulary of the data are silent.
 func gild(t *train.Task, round, unit uint32, answers *tensor.Tensor) error {
 	s, silent, width := t.Spec, int32(t.Corpus.Manifest(bundle.ShardTokens).Vocab/2), int(t.Spec.Length)+1
 	rows := make([]int32, int(s.Batch)*width)
