@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"sync"
+	"time"
 )
 
 // The collector may leave garbage uncollected: an eighth of the live bytes, and TightGarbage at least, but never more
@@ -69,11 +70,35 @@ func Pace(limit uint64) (restore func()) {
 func Tight() (restore func()) { return tighten(&pace.tight) }
 
 // Bare is Tight for a process that computes units, and has no chain, no peers and no clients: garbage is smaller still.
-// Earlier garbage, and the pages of the program's file that were read up to here, leave the memory at once.
+// Earlier garbage, and the pages of the program's file that were read up to here, leave the memory at once; those that
+// are read later leave it every dropEvery.
 func Bare() (restore func()) {
-	restore = tighten(&pace.bare)
+	tightened := tighten(&pace.bare)
 	sweep()
-	return restore
+	ended := make(chan struct{})
+	go dropUntil(ended)
+	return sync.OnceFunc(func() {
+		close(ended)
+		tightened()
+	})
+}
+
+// dropEvery is the time after which pages of the program leave the memory of a process that Bare was called for. A
+// collection reads the descriptions of types all over the program's file, and its neighbours come with every page.
+const dropEvery = 20 * time.Millisecond
+
+// dropUntil drops the pages of the program again and again, until ended is closed.
+func dropUntil(ended <-chan struct{}) {
+	again := time.NewTicker(dropEvery)
+	defer again.Stop()
+	for {
+		select {
+		case <-ended:
+			return
+		case <-again.C:
+			dropProgram()
+		}
+	}
 }
 
 func tighten(users *int) (restore func()) {
@@ -111,9 +136,6 @@ func watch() {
 		if pace.users > 0 {
 			debug.SetGCPercent(percentNow())
 			watch()
-		}
-		if pace.bare > 0 {
-			dropProgram() // the collector has looked up every function that is under way
 		}
 	}, struct{}{})
 }
