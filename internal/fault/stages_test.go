@@ -12,8 +12,9 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
-// stages makes the jobs that follow ones whose model is cut into two stages, of two replicas.
-func (n *network) stages() {
+// stages makes the jobs that follow ones whose model is cut into two stages, of two replicas, with further keys of
+// their section.
+func (n *network) stages(further string) {
 	n.t.Helper()
 	dir := n.t.TempDir()
 	n.file = filepath.Join(dir, "job.yaml")
@@ -27,7 +28,7 @@ datasets: [{path: data.txt, format: text}]
 val_set_size: 0.1
 sequence_len: 32
 training: {max_steps: 8, global_batch_size: 8, learning_rate: 3.0e-3}
-parallel: {stages: 2, replicas: 2, microbatches: 2}
+parallel: {stages: 2, replicas: 2, microbatches: 2` + further + `}
 strategy: {method: diloco, sync_steps: 4, verification: {fraction: 1}}
 `} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
@@ -47,9 +48,27 @@ func TestStages(t *testing.T) {
 	n := drawNetwork(t, false, nil)
 	liars := convicts("lies-backward")
 	n.invite(liars)
-	n.stages()
+	n.stages("")
+	n.disturb("stages", liars)
+}
+
+// TestLateStages is TestStages of stages that do not wait for each other between steps, with a worker that sends false
+// activations. The model is that of an undisturbed run of such stages.
+func TestLateStages(t *testing.T) {
+	t.Parallel()
+	n := drawNetwork(t, false, nil)
+	liars := convicts("lies-forward")
+	n.invite(liars)
+	n.stages(", schedule: asynchronous, delay: 2")
+	n.undo = nil
+	n.disturb("late-stages", liars)
+}
+
+// disturb plays a job in stages with liars, and kills a worker in the middle of a unit.
+func (n *network) disturb(name string, liars []liar) {
+	n.t.Helper()
 	const rounds = 8
-	j := n.order("stages", rounds)
+	j := n.order(name, rounds)
 	var victim *process
 	s := j.until("a worker in the middle of a unit", func(s run.State) bool {
 		if s.Round < 3 || s.Phase != progress.Train {
@@ -65,7 +84,7 @@ func TestStages(t *testing.T) {
 		return victim != nil
 	})
 	victim.kill()
-	t.Logf("%s is killed in round %d", victim.name, s.Round)
+	n.t.Logf("%s is killed in round %d", victim.name, s.Round)
 	j.verdict(liars)
-	t.Log(j.pace())
+	n.t.Log(j.pace())
 }
