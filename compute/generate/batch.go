@@ -5,6 +5,7 @@ import (
 	"reflect"
 
 	"github.com/starling-network/starling/compute/cpu"
+	"github.com/starling-network/starling/compute/generate/section"
 	"github.com/starling-network/starling/compute/model"
 	"github.com/starling-network/starling/compute/model/adapter"
 	"github.com/starling-network/starling/compute/model/architecture"
@@ -12,10 +13,7 @@ import (
 	"github.com/starling-network/starling/compute/train"
 )
 
-const (
-	piece     = 64 // tokens of one sequence that are read at once
-	minMemory = 64 // tokens; memory doubles from here on
-)
+const piece = section.Piece // tokens of one sequence that are read at once
 
 // Batch reads sequences of tokens, a piece of one or a token of each of many at a time, with the weights of one model
 // and, if a sequence has them, the adapters of its own. Its results for a sequence do not depend on the other
@@ -117,7 +115,11 @@ type Sequence struct {
 	adapter int
 
 	mixed *mixed // of a Mixture, which has nothing of the above but vocab, length and limit
+	id    uint64 // of a Pipeline, which has nothing else but these either
 }
+
+// End does nothing: a sequence that is not read any more has no memory elsewhere.
+func (b *Batch) End(*Sequence) {}
 
 // Len is the number of tokens read.
 func (s *Sequence) Len() int { return s.length }
@@ -183,7 +185,7 @@ func (b *Batch) Next(all []*Sequence, tokens []int32) ([][]float32, error) {
 	for len(b.rows) < len(all) {
 		b.rows = append(b.rows, make([]float32, b.base.VocabSize()))
 	}
-	for _, group := range b.groups(all) {
+	for _, group := range groups(all, b.rounded) {
 		z := size{sequences: 1, tokens: 1}
 		for z.sequences < len(group) {
 			z.sequences *= 2
@@ -207,7 +209,7 @@ func (b *Batch) Next(all []*Sequence, tokens []int32) ([][]float32, error) {
 
 // groups deals the sequences into those that are read together: all of a group have room for what the longest
 // remembers.
-func (b *Batch) groups(all []*Sequence) (groups [][]int) {
+func groups(all []*Sequence, rounded func(tokens int) int) (groups [][]int) {
 	rest := make([]int, len(all))
 	for i := range rest {
 		rest[i] = i
@@ -215,11 +217,11 @@ func (b *Batch) groups(all []*Sequence) (groups [][]int) {
 	for len(rest) > 0 {
 		past := 0
 		for _, i := range rest {
-			past = max(past, b.need(all[i]))
+			past = max(past, rounded(max(all[i].length, 1)))
 		}
 		var group, others []int
 		for _, i := range rest {
-			if b.rounded(all[i].limit) >= past {
+			if rounded(all[i].limit) >= past {
 				group = append(group, i)
 			} else {
 				others = append(others, i)
@@ -325,13 +327,7 @@ func (b *Batch) adapt(p *pass, sequence, adapter int) {
 func (b *Batch) need(s *Sequence) int { return b.rounded(max(s.length, 1)) }
 
 // rounded is the size of memory for n tokens: sizes double, so that there are few programs.
-func (b *Batch) rounded(n int) int {
-	room := minMemory
-	for room < n {
-		room *= 2
-	}
-	return min(room, b.Context())
-}
+func (b *Batch) rounded(n int) int { return section.Rounded(b.base, n) }
 
 // grow makes room for n tokens.
 func (b *Batch) grow(s *Sequence, n int) {

@@ -78,6 +78,9 @@ func (m *Mixture) Sequence(limit, adapter int) *Sequence {
 	return s
 }
 
+// End does nothing, as Batch.End.
+func (m *Mixture) End(*Sequence) {}
+
 // Read continues a sequence, as Batch.Read.
 func (m *Mixture) Read(s *Sequence, tokens []int32) ([]float32, error) {
 	if err := s.check(tokens); err != nil {

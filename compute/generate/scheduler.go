@@ -50,7 +50,7 @@ type Token struct {
 	Log    float64  // of its probability, before temperature and cuts
 	Likely []Chance // as many as the request wants, the likeliest first
 	Finish Finish
-	Err    error // wraps ErrNumbers
+	Err    error // wraps ErrNumbers or ErrStages
 }
 
 // Chance is a token and the logarithm of its probability.
@@ -105,6 +105,7 @@ func (s *Scheduler) Cancel(t *Text) {
 	if i := slices.IndexFunc(s.running, is); i >= 0 {
 		s.running = slices.Delete(s.running, i, i+1)
 		s.memory -= t.memory
+		s.model.End(t.sequence)
 	}
 }
 
@@ -128,10 +129,14 @@ func (s *Scheduler) Step() ([]Token, error) {
 			sequences[i], tokens[i] = t.sequence, t.next
 		}
 		logits, err := s.model.Next(sequences, tokens)
-		if err != nil {
+		if err != nil && !errors.Is(err, ErrStages) {
 			return nil, err
 		}
 		for i, t := range ready {
+			if err != nil {
+				out = append(out, Token{Text: t, Err: err})
+				continue
+			}
 			out = append(out, t.draw(logits[i]))
 		}
 	}
@@ -165,7 +170,7 @@ func (s *Scheduler) readPrompt() (*Token, error) {
 	logits, err := s.model.Read(t.sequence, t.Prompt[t.read:][:n])
 	t.read += n
 	switch {
-	case errors.Is(err, ErrNumbers):
+	case errors.Is(err, ErrNumbers), errors.Is(err, ErrStages):
 		return &Token{Text: t, Err: err}, nil
 	case err != nil:
 		return nil, err

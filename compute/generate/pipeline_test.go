@@ -1,0 +1,157 @@
+package generate
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/starling-network/starling/compute/generate/section"
+	"github.com/starling-network/starling/compute/model/architecture"
+	"github.com/starling-network/starling/compute/tensor"
+)
+
+// row is the stages of a model in one process, each with the tensors of its layers alone.
+type row []*section.Section
+
+func (r row) Run(p section.Pass) (hidden []float32, err error) {
+	for _, s := range r {
+		if p.Hidden, err = s.Run(p); err != nil {
+			return nil, err
+		}
+	}
+	width, at := len(p.Hidden)/p.Tokens(), 0
+	for _, x := range p.Rows {
+		at += x.Count
+		hidden = append(hidden, p.Hidden[(at-1)*width:at*width]...)
+	}
+	return hidden, nil
+}
+
+func (r row) End(id uint64) {
+	for _, s := range r {
+		s.End(id)
+	}
+}
+
+// inStages is a model in stages.
+func inStages(t *testing.T, c architecture.Config, stages int) (*Pipeline, row) {
+	t.Helper()
+	l, err := section.Divide(c, stages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := weights(c)
+	held := func(part int) map[string]*tensor.Tensor {
+		own := map[string]*tensor.Tensor{}
+		for _, n := range l.Tensors(part) {
+			own[n.Name] = all[n.Name]
+		}
+		return own
+	}
+	var r row
+	for stage := 1; stage <= stages; stage++ {
+		s, err := section.New(l, stage, held(stage), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r = append(r, s)
+	}
+	p, err := NewPipeline(l, held(section.Front), 1, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, r
+}
+
+// TestStagesWriteTheTextsOfTheWhole writes many texts at once with every architecture, and with a model that has one
+// tensor for its embedding and its output.
+func TestStagesWriteTheTextsOfTheWhole(t *testing.T) {
+	for _, name := range append(architecture.Architectures(), "tied") {
+		keys := map[string]any{"num_hidden_layers": 4, "hidden_size": 16, "num_attention_heads": 2, "vocab_size": 31,
+			"max_position_embeddings": 70}
+		of := name
+		if name == "tied" {
+			of, keys["tie_word_embeddings"] = architecture.Llama, true
+		}
+		keys[cmp.Or(map[string]string{architecture.OPT: "ffn_dim"}[of], "intermediate_size")] = 24
+		if of == architecture.GPT2 {
+			keys = map[string]any{"n_layer": 4, "n_embd": 16, "n_head": 2, "n_positions": 70, "vocab_size": 31}
+		}
+		c, err := architecture.Parse(of, keys)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := requests(c, 3, 0)
+		for i := range all { // one longer than a piece, and than the smallest memory
+			all[i].Prompt, all[i].Tokens = slices.Repeat(all[i].Prompt, 66)[:[]int{66, 5, 1}[i]], 3+i
+		}
+		want := together(t, batch(t, c), all)
+		counts := []int{3}
+		if of == architecture.Llama || of == architecture.GPT2 {
+			counts = []int{1, 2, 4}
+		}
+		for _, stages := range counts {
+			p, r := inStages(t, c, stages)
+			if got := together(t, p, all); !slices.EqualFunc(got, want, slices.Equal[[]string]) {
+				t.Errorf("%s in %d stages: %v, the whole model writes %v", name, stages, got, want)
+			}
+			for i, s := range r {
+				if s.Memory() != 0 {
+					t.Errorf("%s: stage %d remembers texts that have ended", name, i+1)
+				}
+			}
+		}
+	}
+}
+
+// together writes texts with a scheduler: each as its tokens, with the bits of their probabilities.
+func together(t *testing.T, m Model, all []Request) [][]string {
+	t.Helper()
+	s := NewScheduler(m, Limits{Texts: 3, Memory: 1 << 30})
+	texts := map[*Text]int{}
+	for i, r := range all {
+		x, err := s.Submit(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[x] = i
+	}
+	made := make([][]string, len(all))
+	for waiting, running := s.Load(); waiting+running > 0; waiting, running = s.Load() {
+		tokens, err := s.Step()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range tokens {
+			if x.Err != nil {
+				t.Fatal(x.Err)
+			}
+			made[texts[x.Text]] = append(made[texts[x.Text]], fmt.Sprint(x.ID, x.Log))
+		}
+	}
+	return made
+}
+
+// A stage holds its layers, the front all others, and no tensor is held twice.
+func TestStagesHaveTheirLayersAlone(t *testing.T) {
+	for name, c := range models(t) {
+		l, err := section.Divide(c, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		held := map[string]int{}
+		for part := range 3 {
+			for _, n := range l.Tensors(part) {
+				held[n.Name]++
+				if layer, ok := c.LayerOf(n.Name); ok != (part > 0) || ok && layer != part-1 {
+					t.Errorf("%s: part %d has %s", name, part, n.Name)
+				}
+			}
+		}
+		if len(held) != len(c.Tensors()) || slices.Max(slices.Collect(maps.Values(held))) > 1 {
+			t.Errorf("%s: parts hold %v", name, held)
+		}
+	}
+}
