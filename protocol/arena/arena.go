@@ -11,6 +11,7 @@ package arena
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -22,7 +23,7 @@ const (
 	MaxTitle    = 100 // bytes
 	MaxURL      = 256 // bytes
 	MaxEntries  = 64
-	MaxPanel    = 7 // evaluators of a draw
+	MaxPanel    = 15 // evaluators of a draw
 	MinPanel    = 3
 	MinExamples = 100
 	MaxExamples = 100_000
@@ -201,6 +202,11 @@ type Contest struct {
 	Payments []Payment    `cbor:"15,keyasint,omitempty"` // at the end
 	// entries whose files some evaluators of each panel up to now got, and others did not
 	Torn []uint32 `cbor:"16,keyasint,omitempty"`
+
+	Committee uint64    `cbor:"17,keyasint,omitempty"` // that the contest is a round of; 0: it is no round
+	Invited   []string  `cbor:"18,keyasint,omitempty"` // accounts that were drawn to enter a round
+	Gains     []uint64  `cbor:"19,keyasint,omitempty"` // of the entries of a round that is over: Gains of round.go
+	Outcomes  []Outcome `cbor:"20,keyasint,omitempty"` // of all that were invited, once the round is over
 }
 
 // Open reports whether the network holds coins of the contest.
@@ -211,7 +217,7 @@ func (t Terms) locked() uint64 { return t.Prize + t.Bond + uint64(t.Panel)*t.Fee
 
 // Held are the grains that the network holds of the host and of entrants.
 func (c Contest) Held() uint64 {
-	if !c.Open() {
+	if !c.Open() || c.Committee > 0 { // the coins of a round are those of its committee
 		return 0
 	}
 	return c.Terms.locked() + uint64(c.Entries)*c.Terms.Deposit
@@ -281,6 +287,8 @@ func (c Contest) Enter(account string, commitment canon.Digest, height int64) (C
 		return c, Entry{}, err
 	case account == c.Host:
 		return c, Entry{}, fmt.Errorf("%w: the host knows the hidden set", ErrParty)
+	case c.Committee > 0 && !slices.Contains(c.Invited, account):
+		return c, Entry{}, fmt.Errorf("%w: %s is not drawn for the round", ErrParty, account)
 	case commitment.IsZero():
 		return c, Entry{}, fmt.Errorf("%w: the commitment is missing", ErrEntry)
 	case c.Entries >= c.Terms.Most:

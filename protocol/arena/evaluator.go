@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
+	"strings"
 
 	"github.com/starling-network/starling/canon"
 )
@@ -64,11 +65,17 @@ func (e Evaluator) Release(silent bool) (_ Evaluator, lost uint64) {
 	if !silent {
 		return e, 0
 	}
-	high, low := bits.Mul64(e.Bond, silencePPM)
-	lost, _ = bits.Div64(high, low, million)
+	lost = Silence(e.Bond)
 	e.Bond -= lost
 	e.Ready = false
 	return e, lost
+}
+
+// Silence is the part of a bond that a drawn account loses which is silent.
+func Silence(bond uint64) uint64 {
+	high, low := bits.Mul64(bond, silencePPM)
+	lost, _ := bits.Div64(high, low, million)
+	return lost
 }
 
 // Candidate is an account that may be drawn, with its stake.
@@ -82,29 +89,31 @@ type Candidate struct {
 func (c Contest) draw(from []Candidate, entrants []Entry, seed canon.Digest) (panel []string) {
 	var left []Candidate
 	for _, f := range from {
-		if f.Stake > 0 && f.Account != c.Host && !slices.Contains(c.Spent, f.Account) &&
+		if f.Account != c.Host && !slices.Contains(c.Spent, f.Account) &&
 			!slices.ContainsFunc(entrants, func(e Entry) bool { return e.Account == f.Account }) {
 			left = append(left, f)
 		}
 	}
-	slices.SortFunc(left, func(a, b Candidate) int {
-		if a.Account < b.Account {
-			return -1
-		}
-		return 1
-	})
+	return Draw("starling/arena-panel/1", left, int(c.Terms.Panel), seed, c.ID)
+}
+
+// Draw draws accounts by a seed, in proportion to their stake, for a purpose and a number of it. They are fewer than
+// wanted if there are too few candidates.
+func Draw(purpose string, from []Candidate, wanted int, seed canon.Digest, number uint64) (drawn []string) {
+	left := slices.DeleteFunc(slices.Clone(from), func(c Candidate) bool { return c.Stake == 0 })
+	slices.SortFunc(left, func(a, b Candidate) int { return strings.Compare(a.Account, b.Account) })
 	total := uint64(0)
 	for i := range left {
 		left[i].Stake = min(left[i].Stake, MaxAmount) // the sum of 1,000 fits
 		total += left[i].Stake
 	}
-	number := binary.BigEndian.AppendUint64(nil, c.ID)
-	for n := uint64(0); len(panel) < int(c.Terms.Panel) && total > 0; n++ {
-		d := canon.Sum("starling/arena-panel/1", seed[:], number, binary.BigEndian.AppendUint64(nil, n))
+	of := binary.BigEndian.AppendUint64(nil, number)
+	for n := uint64(0); len(drawn) < wanted && total > 0; n++ {
+		d := canon.Sum(purpose, seed[:], of, binary.BigEndian.AppendUint64(nil, n))
 		at, _ := bits.Mul64(binary.BigEndian.Uint64(d[:8]), total)
 		for i, f := range left {
 			if at < f.Stake {
-				panel = append(panel, f.Account)
+				drawn = append(drawn, f.Account)
 				total -= f.Stake
 				left = slices.Delete(left, i, i+1)
 				break
@@ -112,5 +121,5 @@ func (c Contest) draw(from []Candidate, entrants []Entry, seed canon.Digest) (pa
 			at -= f.Stake
 		}
 	}
-	return panel
+	return drawn
 }

@@ -41,6 +41,7 @@ type Judged struct {
 type Report struct {
 	Absent  bool     `cbor:"1,keyasint,omitempty"` // the hidden set cannot be got, or is not that of its root
 	Entries []Judged `cbor:"2,keyasint,omitempty"` // by their numbers
+	Base    uint64   `cbor:"3,keyasint,omitempty"` // of a round: mean loss of its model, as that of an entry
 }
 
 // DecodeReport reads the canonical bytes of a report.
@@ -60,7 +61,7 @@ func (r Report) Digest() canon.Digest { return canon.Hash("starling/arena-report
 // Seal binds an evaluator to a report before the seed of the duels is known: to all but the groups. The account is in
 // it, so that no evaluator can send the seal of another.
 func (r Report) Seal(contest uint64, account string, salt canon.Digest) canon.Digest {
-	sealed := Report{Absent: r.Absent, Entries: make([]Judged, len(r.Entries))}
+	sealed := Report{Absent: r.Absent, Entries: make([]Judged, len(r.Entries)), Base: r.Base}
 	for i, e := range r.Entries {
 		e.Group = 0
 		sealed.Entries[i] = e
@@ -80,26 +81,28 @@ func (c Contest) Check(r Report, entries []Entry) error {
 		return fmt.Errorf("%w: %s", ErrReport, fmt.Sprintf(format, args...))
 	}
 	if r.Absent {
-		if len(r.Entries) > 0 {
+		if len(r.Entries) > 0 || r.Base > 0 {
 			return reject("%d entries without the hidden set", len(r.Entries))
 		}
 		return nil
 	}
-	if len(r.Entries) != len(entries) {
+	if len(r.Entries) != len(entries) || c.Committee == 0 && r.Base > 0 {
 		return reject("%d entries, wanted %d", len(r.Entries), len(entries))
 	}
 	for i, j := range r.Entries {
 		placed := j.Status == Placed
-		tooLarge := c.TooLarge(j.Mean)
+		unplaced := c.TooLarge(j.Mean) || c.Committee > 0 // a round has no places
 		switch {
 		case j.Status < Placed || j.Status > Copy || (j.Status == Unrevealed) != entries[i].Model.IsZero():
 			return reject("entry %d is %s", i+1, j.Status)
+		case c.Committee > 0 && max(r.Base, j.Mean) > mostLoss:
+			return reject("a loss of entry %d, or of the base, is more than %d", i+1, mostLoss)
 		case placed == j.Losses.IsZero() || !placed && (j.Mean > 0 || j.Group > 0):
 			return reject("entry %d is %s, with losses", i+1, j.Status)
-		case placed && tooLarge == (j.Group > 0):
+		case placed && unplaced == (j.Group > 0):
 			return reject("entry %d has the group %d and the mean %d", i+1, j.Group, j.Mean)
 		case j.Status != Copy && j.Of > 0 || j.Of > uint32(i) || j.Of > 0 && r.Entries[j.Of-1].Status != Placed ||
-			j.Status == Copy && j.Of == 0 && c.Terms.Base.IsZero():
+			j.Status == Copy && (j.Of == 0 && c.Terms.Base.IsZero() || c.Committee > 0):
 			return reject("entry %d is a copy of %d", i+1, j.Of)
 		}
 	}

@@ -92,7 +92,11 @@ func (c Contest) Turn(w World) (Contest, []Freed, error) {
 		c.Phase, c.Until, c.Seed = Opening, w.Height+int64(c.Terms.Judging), w.Beacon
 	case Opening:
 		freed := c.free(w)
-		if r, ok := c.majority(w.Opinions); ok {
+		if c.Committee > 0 {
+			if over, ok := c.scored(w); ok {
+				return over, freed, nil
+			}
+		} else if r, ok := c.majority(w.Opinions); ok {
 			return c.settle(r, w), freed, nil
 		}
 		c.Torn = c.torn(w.Opinions)
@@ -177,7 +181,7 @@ func (c Contest) torn(opinions []Opinion) (list []uint32) {
 
 // pay adds a payment to those of the end.
 func (c *Contest) pay(to string, amount uint64, use Use) {
-	if amount > 0 {
+	if amount > 0 && c.Committee == 0 { // the committee of a round pays
 		c.Payments = append(c.Payments, Payment{to, amount, use})
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/starling-network/starling/sim/random/abroad"
 	"github.com/starling-network/starling/sim/random/ask"
 	"github.com/starling-network/starling/sim/random/contests"
+	"github.com/starling-network/starling/sim/random/groups"
 	"github.com/starling-network/starling/sim/random/hosts"
 	"github.com/starling-network/starling/sim/random/lies"
 	"github.com/starling-network/starling/sim/random/listings"
@@ -34,6 +35,9 @@ var ofCatalog = []saying{{weight: 200, of: &catalogpb.MsgList{}, say: func(x *ms
 var ofArena = []saying{{weight: 200, of: &arenapb.MsgEnter{}, say: func(x *msgFactory) error {
 	c, amount := purse(x)
 	return submitAs(x)(contests.Next(x.ctx, x.Source, x.Client, c, amount))
+}}, {weight: 80, of: &arenapb.MsgJoin{}, say: func(x *msgFactory) error {
+	c, amount := purse(x)
+	return submitAs(x)(groups.Next(x.ctx, x.Source, x.Client, c, amount))
 }}}
 
 // submitAs submits a message of an account that was drawn with it; "": there is none.

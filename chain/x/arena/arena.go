@@ -1,5 +1,6 @@
-// Package arena holds contests of models: the rules of protocol/arena on the chain. Its account holds the prizes,
-// bonds, fees and deposits of contests, and the bonds of evaluators. It evaluates no model, and sees no example.
+// Package arena holds contests of models and committees, whose rounds are contests: the rules of protocol/arena and
+// protocol/committee on the chain. Its account holds the prizes, bonds, fees and deposits of contests, the pay of
+// committees, the stakes of their members, and the bonds of evaluators. It evaluates no model, and sees no example.
 package arena
 
 import (
@@ -17,6 +18,7 @@ import (
 	"github.com/starling-network/starling/chain/x/training/runpb"
 	"github.com/starling-network/starling/protocol/arena"
 	"github.com/starling-network/starling/protocol/coin"
+	"github.com/starling-network/starling/protocol/committee"
 	"github.com/starling-network/starling/protocol/registry"
 )
 
@@ -48,6 +50,13 @@ var ErrorTable = &adapter.ErrorTable{Space: Name, List: []adapter.ErrorCode{
 	{Code: 13, Rule: custody.ErrFunds, Fix: "Fund the account."},
 	{Code: 14, Rule: coin.ErrCoin, Fix: "Name a coin of the network: starling market coins."},
 	{Code: 15, Rule: runpb.ErrDigest, Fix: "Send the 32 bytes of a SHA-256 digest."},
+	{Code: 16, Rule: ErrNoCommittee, Fix: "Check the number: starling market committee list."},
+	{Code: 17, Rule: committee.ErrTerms, Fix: "Correct the terms of the committee, or of its round."},
+	{Code: 18, Rule: committee.ErrParty, Fix: "Sign with the account of the host; the host is no member."},
+	{Code: 19, Rule: committee.ErrPhase, Fix: "Look at the committee and its phase: starling market committee show."},
+	{Code: 20, Rule: committee.ErrStake, Fix: "Lock at least the stake of the committee: starling market committee show."},
+	{Code: 21, Rule: committee.ErrMember, Fix: "Join the committee, or choose one that has fewer members."},
+	{Code: 22, Rule: committee.ErrBusy, Fix: "Leave once the round is over, for which the account is drawn."},
 }}
 
 // recordGas is the gas of a record that stays, in addition to that of the SDK. reportGas is that of a report.
@@ -97,6 +106,7 @@ type Keeper struct {
 	open       collections.KeySet[uint64]
 	evaluators collections.Map[string, arena.Evaluator]
 	number     collections.Item[uint64] // of evaluators
+	committees
 }
 
 // NewKeeper returns a keeper over its own store.
@@ -115,6 +125,7 @@ func NewKeeper(s store.KVStoreService, held custody.Custody, beacon Beacon, regi
 		open:       collections.NewKeySet(b, collections.NewPrefix(5), "open", u64),
 		evaluators: collections.NewMap(b, collections.NewPrefix(6), "evaluators", name, adapter.Record[arena.Evaluator]()),
 		number:     collections.NewItem(b, collections.NewPrefix(7), "number", collections.Uint64Value),
+		committees: newCommittees(b),
 	}
 	var err error
 	k.Schema, err = b.Build()

@@ -14,12 +14,11 @@ import (
 
 // EndBlock ends the phases whose last block is past.
 func (k *Keeper) EndBlock(ctx context.Context) error {
-	var due []untilKey
-	past := new(collections.Range[untilKey]).EndExclusive(collections.PairPrefix[int64, uint64](height(ctx)))
-	if err := k.until.Walk(ctx, past, func(key untilKey) (bool, error) {
-		due = append(due, key)
-		return len(due) == turned, nil
-	}); err != nil {
+	if err := k.proceed(ctx); err != nil {
+		return err
+	}
+	due, err := k.due(ctx, k.until)
+	if err != nil {
 		return err
 	}
 	if len(due) == 0 {
@@ -44,6 +43,16 @@ func (k *Keeper) EndBlock(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// due are phases whose last block is past.
+func (k *Keeper) due(ctx context.Context, of collections.KeySet[untilKey]) (list []untilKey, err error) {
+	past := new(collections.Range[untilKey]).EndExclusive(collections.PairPrefix[int64, uint64](height(ctx)))
+	err = of.Walk(ctx, past, func(key untilKey) (bool, error) {
+		list = append(list, key)
+		return len(list) == turned, nil
+	})
+	return list, err
 }
 
 // postpone lets the phase of a contest last longer.
@@ -92,15 +101,15 @@ func (k *Keeper) turn(ctx context.Context, id uint64, beacon canon.Digest) error
 			}
 		}
 	}
-	if err := k.save(ctx, old, c); err != nil {
-		return err
-	}
-	for _, p := range c.Payments { // those of a contest that is over
-		if err := k.custody.Pay(ctx, c.Terms.Denom, p.To, p.Amount); err != nil {
+	if c.Committee > 0 && !c.Open() {
+		if c, err = k.settle(ctx, c, w); err != nil {
 			return err
 		}
 	}
-	return nil
+	if err := k.save(ctx, old, c); err != nil {
+		return err
+	}
+	return k.pay(ctx, c.Terms.Denom, c.Payments) // those of a contest that is over
 }
 
 // candidates are the evaluators that are ready and have the stake of a verifier.

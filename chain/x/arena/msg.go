@@ -94,7 +94,7 @@ func (k messages) Enter(ctx context.Context, m *arenapb.MsgEnter) (*arenapb.MsgE
 		return nil, err
 	}
 	for _, e := range entries {
-		if e.Commitment == commitment {
+		if e.Commitment == commitment || old.Committee > 0 && e.Account == m.Sender {
 			return nil, ErrorTable.Wrap(fmt.Errorf("%w: entry %d", arena.ErrTwice, e.Number))
 		}
 	}

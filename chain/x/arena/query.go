@@ -11,6 +11,7 @@ import (
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/arena/arenapb"
 	"github.com/starling-network/starling/protocol/arena"
+	"github.com/starling-network/starling/protocol/committee"
 )
 
 // Queries implements arenapb.QueryServer over a keeper.
@@ -70,6 +71,31 @@ func (q Queries) Evaluators(ctx context.Context,
 		r.Evaluators = append(r.Evaluators, canon.MustMarshal(e))
 		return false, nil
 	})
+}
+
+// Committees lists committees, the latest first.
+func (q Queries) Committees(ctx context.Context,
+	m *arenapb.QueryCommitteesRequest) (*arenapb.QueryCommitteesResponse, error) {
+	r, most := &arenapb.QueryCommitteesResponse{}, adapter.Most(m.Limit)
+	return r, q.groups.Walk(ctx, adapter.Below(m.Before), func(_ uint64, c committee.Committee) (bool, error) {
+		r.Committees = append(r.Committees, canon.MustMarshal(c))
+		return len(r.Committees) == most, nil
+	})
+}
+
+// Committee returns a committee with its members.
+func (q Queries) Committee(ctx context.Context,
+	m *arenapb.QueryCommitteeRequest) (*arenapb.QueryCommitteeResponse, error) {
+	c, err := q.group(ctx, m.Committee)
+	if err != nil {
+		return nil, status.Error(codes.NotFound, err.Error())
+	}
+	members, err := q.joined(ctx, c.ID)
+	r := &arenapb.QueryCommitteeResponse{Committee: canon.MustMarshal(c)}
+	for _, m := range members {
+		r.Members = append(r.Members, canon.MustMarshal(m))
+	}
+	return r, err
 }
 
 // Module wires the keeper into the application.

@@ -1,4 +1,5 @@
-// Package arena sends the messages and the queries of x/arena in the types of protocol/arena.
+// Package arena sends the messages and the queries of x/arena in the types of protocol/arena and
+// protocol/committee.
 package arena
 
 import (
@@ -10,9 +11,10 @@ import (
 	"github.com/starling-network/starling/client/module/submit"
 	"github.com/starling-network/starling/client/query"
 	"github.com/starling-network/starling/protocol/arena"
+	"github.com/starling-network/starling/protocol/committee"
 )
 
-// Client sends the messages and the queries of x/arena: contests of models.
+// Client sends the messages and the queries of x/arena: contests of models, and committees.
 type Client struct{ submit.Account }
 
 // Create begins a contest, and returns its number. It locks the prize, the bond and the fees.
@@ -108,4 +110,64 @@ func (c Client) Contest(ctx context.Context, id uint64) (s Standing, err error) 
 func (c Client) Evaluators(ctx context.Context) ([]arena.Evaluator, error) {
 	r, err := arenapb.NewQueryClient(c.Account).Evaluators(ctx, &arenapb.QueryEvaluatorsRequest{})
 	return query.List[arena.Evaluator](r.GetEvaluators(), err)
+}
+
+// Convene begins a committee, and returns its number. It locks the pay and the fees of all its rounds, and the bond.
+func (c Client) Convene(ctx context.Context, t committee.Terms) (uint64, error) {
+	var r arenapb.MsgConveneResponse
+	err := submit.Ask(ctx, c.Account, xarena.FromCommittee(c.Address(), t), &r)
+	return r.Committee, err
+}
+
+// Join makes the account a member of a committee, or ready again, with uzen in addition to those of its stake, and
+// returns the stake.
+func (c Client) Join(ctx context.Context, id, stake uint64) (uint64, error) {
+	var r arenapb.MsgJoinResponse
+	err := submit.Ask(ctx, c.Account, &arenapb.MsgJoin{Sender: c.Address(), Committee: id, Stake: stake}, &r)
+	return r.Stake, err
+}
+
+// Leave takes the account out of a committee, and returns the uzen of its stake.
+func (c Client) Leave(ctx context.Context, id uint64) (uint64, error) {
+	var r arenapb.MsgLeaveResponse
+	err := submit.Ask(ctx, c.Account, &arenapb.MsgLeave{Sender: c.Address(), Committee: id}, &r)
+	return r.Stake, err
+}
+
+// Begin begins a round of a committee of the account with a model, and the root of a set.
+func (c Client) Begin(ctx context.Context, id uint64, model canon.Digest, url string, set canon.Digest) error {
+	return submit.Send(ctx, c.Account, &arenapb.MsgBegin{Sender: c.Address(), Committee: id, Model: model[:], Url: url,
+		Set: set[:]})
+}
+
+// Committees are the committees of the network, the latest first.
+func (c Client) Committees(ctx context.Context) ([]committee.Committee, error) {
+	var list []committee.Committee
+	for next := (&arenapb.QueryCommitteesRequest{}); ; {
+		r, err := arenapb.NewQueryClient(c.Account).Committees(ctx, next)
+		page, err := query.List[committee.Committee](r.GetCommittees(), err)
+		if err != nil || len(page) == 0 {
+			return list, err
+		}
+		list = append(list, page...)
+		if next.Before = page[len(page)-1].ID; next.Before == 1 {
+			return list, nil
+		}
+	}
+}
+
+// Assembly is a committee with its members, by their addresses.
+type Assembly struct {
+	committee.Committee
+	All []committee.Member
+}
+
+// Committee is a committee; query.ErrNotFound if there is none with this number.
+func (c Client) Committee(ctx context.Context, id uint64) (a Assembly, err error) {
+	r, err := arenapb.NewQueryClient(c.Account).Committee(ctx, &arenapb.QueryCommitteeRequest{Committee: id})
+	if a.Committee, err = query.One[committee.Committee](r.GetCommittee(), err); err != nil {
+		return a, err
+	}
+	a.All, err = query.List[committee.Member](r.GetMembers(), nil)
+	return a, err
 }

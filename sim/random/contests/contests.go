@@ -82,6 +82,10 @@ func of(kind, account string) canon.Digest { return canon.Sum("random/arena/"+ki
 // about is a message about a contest, most of the time one of its phase.
 func about(d draw.Source, s module.Standing, me string) (string, sdk.Msg, error) {
 	switch {
+	case s.Phase == arena.Entering && len(s.Invited) > 0:
+		who := draw.Pick(d, s.Invited)
+		commitment := arena.Commitment(s.ID, who, of("model", who), of("salt", who))
+		return who, &arenapb.MsgEnter{Sender: who, Contest: s.ID, Commitment: commitment[:]}, nil
 	case s.Phase == arena.Entering || d.Often(3):
 		commitment := arena.Commitment(s.ID, me, of("model", me), of("salt", me))
 		return me, &arenapb.MsgEnter{Sender: me, Contest: s.ID, Commitment: commitment[:]}, nil
@@ -133,7 +137,7 @@ func report(s module.Standing, who string) (arena.Report, error) {
 		switch {
 		case e.Model.IsZero():
 			r.Entries[i].Status = arena.Unrevealed
-		case first < i:
+		case first < i && s.Committee == 0:
 			r.Entries[i] = arena.Judged{Status: arena.Copy, Of: uint32(first + 1)}
 		case m[0] < 30:
 			r.Entries[i].Status = arena.Status(2 + m[1]%2 + 1)
@@ -145,6 +149,10 @@ func report(s module.Standing, who string) (arena.Report, error) {
 		if j.Of > 0 && r.Entries[j.Of-1].Status != arena.Placed {
 			r.Entries[i] = arena.Judged{Status: arena.Invalid}
 		}
+	}
+	if s.Committee > 0 {
+		r.Base = uint64(of("base", s.Host)[0]) << 13
+		return r, nil
 	}
 	return s.Place(r, func(a, b uint32) (bool, error) { return s.Seed[0]&1 == 1, nil })
 }

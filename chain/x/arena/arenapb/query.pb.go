@@ -320,6 +320,200 @@ func (m *QueryEvaluatorsResponse) GetEvaluators() [][]byte {
 	return nil
 }
 
+type QueryCommitteesRequest struct {
+	// Only committees with lower numbers; 0: all.
+	Before uint64 `protobuf:"varint,1,opt,name=before,proto3" json:"before,omitempty"`
+	// Most committees to return; 0 or more than 1000: 1000.
+	Limit uint32 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
+}
+
+func (m *QueryCommitteesRequest) Reset()         { *m = QueryCommitteesRequest{} }
+func (m *QueryCommitteesRequest) String() string { return proto.CompactTextString(m) }
+func (*QueryCommitteesRequest) ProtoMessage()    {}
+func (*QueryCommitteesRequest) Descriptor() ([]byte, []int) {
+	return fileDescriptor_2f5b67354f82458a, []int{6}
+}
+func (m *QueryCommitteesRequest) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *QueryCommitteesRequest) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_QueryCommitteesRequest.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *QueryCommitteesRequest) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_QueryCommitteesRequest.Merge(m, src)
+}
+func (m *QueryCommitteesRequest) XXX_Size() int {
+	return m.Size()
+}
+func (m *QueryCommitteesRequest) XXX_DiscardUnknown() {
+	xxx_messageInfo_QueryCommitteesRequest.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_QueryCommitteesRequest proto.InternalMessageInfo
+
+func (m *QueryCommitteesRequest) GetBefore() uint64 {
+	if m != nil {
+		return m.Before
+	}
+	return 0
+}
+
+func (m *QueryCommitteesRequest) GetLimit() uint32 {
+	if m != nil {
+		return m.Limit
+	}
+	return 0
+}
+
+type QueryCommitteesResponse struct {
+	Committees [][]byte `protobuf:"bytes,1,rep,name=committees,proto3" json:"committees,omitempty"`
+}
+
+func (m *QueryCommitteesResponse) Reset()         { *m = QueryCommitteesResponse{} }
+func (m *QueryCommitteesResponse) String() string { return proto.CompactTextString(m) }
+func (*QueryCommitteesResponse) ProtoMessage()    {}
+func (*QueryCommitteesResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_2f5b67354f82458a, []int{7}
+}
+func (m *QueryCommitteesResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *QueryCommitteesResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_QueryCommitteesResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *QueryCommitteesResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_QueryCommitteesResponse.Merge(m, src)
+}
+func (m *QueryCommitteesResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *QueryCommitteesResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_QueryCommitteesResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_QueryCommitteesResponse proto.InternalMessageInfo
+
+func (m *QueryCommitteesResponse) GetCommittees() [][]byte {
+	if m != nil {
+		return m.Committees
+	}
+	return nil
+}
+
+type QueryCommitteeRequest struct {
+	Committee uint64 `protobuf:"varint,1,opt,name=committee,proto3" json:"committee,omitempty"`
+}
+
+func (m *QueryCommitteeRequest) Reset()         { *m = QueryCommitteeRequest{} }
+func (m *QueryCommitteeRequest) String() string { return proto.CompactTextString(m) }
+func (*QueryCommitteeRequest) ProtoMessage()    {}
+func (*QueryCommitteeRequest) Descriptor() ([]byte, []int) {
+	return fileDescriptor_2f5b67354f82458a, []int{8}
+}
+func (m *QueryCommitteeRequest) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *QueryCommitteeRequest) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_QueryCommitteeRequest.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *QueryCommitteeRequest) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_QueryCommitteeRequest.Merge(m, src)
+}
+func (m *QueryCommitteeRequest) XXX_Size() int {
+	return m.Size()
+}
+func (m *QueryCommitteeRequest) XXX_DiscardUnknown() {
+	xxx_messageInfo_QueryCommitteeRequest.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_QueryCommitteeRequest proto.InternalMessageInfo
+
+func (m *QueryCommitteeRequest) GetCommittee() uint64 {
+	if m != nil {
+		return m.Committee
+	}
+	return 0
+}
+
+type QueryCommitteeResponse struct {
+	Committee []byte   `protobuf:"bytes,1,opt,name=committee,proto3" json:"committee,omitempty"`
+	Members   [][]byte `protobuf:"bytes,2,rep,name=members,proto3" json:"members,omitempty"`
+}
+
+func (m *QueryCommitteeResponse) Reset()         { *m = QueryCommitteeResponse{} }
+func (m *QueryCommitteeResponse) String() string { return proto.CompactTextString(m) }
+func (*QueryCommitteeResponse) ProtoMessage()    {}
+func (*QueryCommitteeResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_2f5b67354f82458a, []int{9}
+}
+func (m *QueryCommitteeResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *QueryCommitteeResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_QueryCommitteeResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *QueryCommitteeResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_QueryCommitteeResponse.Merge(m, src)
+}
+func (m *QueryCommitteeResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *QueryCommitteeResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_QueryCommitteeResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_QueryCommitteeResponse proto.InternalMessageInfo
+
+func (m *QueryCommitteeResponse) GetCommittee() []byte {
+	if m != nil {
+		return m.Committee
+	}
+	return nil
+}
+
+func (m *QueryCommitteeResponse) GetMembers() [][]byte {
+	if m != nil {
+		return m.Members
+	}
+	return nil
+}
+
 func init() {
 	proto.RegisterType((*QueryContestsRequest)(nil), "starling.arena.v1.QueryContestsRequest")
 	proto.RegisterType((*QueryContestsResponse)(nil), "starling.arena.v1.QueryContestsResponse")
@@ -327,41 +521,52 @@ func init() {
 	proto.RegisterType((*QueryContestResponse)(nil), "starling.arena.v1.QueryContestResponse")
 	proto.RegisterType((*QueryEvaluatorsRequest)(nil), "starling.arena.v1.QueryEvaluatorsRequest")
 	proto.RegisterType((*QueryEvaluatorsResponse)(nil), "starling.arena.v1.QueryEvaluatorsResponse")
+	proto.RegisterType((*QueryCommitteesRequest)(nil), "starling.arena.v1.QueryCommitteesRequest")
+	proto.RegisterType((*QueryCommitteesResponse)(nil), "starling.arena.v1.QueryCommitteesResponse")
+	proto.RegisterType((*QueryCommitteeRequest)(nil), "starling.arena.v1.QueryCommitteeRequest")
+	proto.RegisterType((*QueryCommitteeResponse)(nil), "starling.arena.v1.QueryCommitteeResponse")
 }
 
 func init() { proto.RegisterFile("starling/arena/v1/query.proto", fileDescriptor_2f5b67354f82458a) }
 
 var fileDescriptor_2f5b67354f82458a = []byte{
-	// 458 bytes of a gzipped FileDescriptorProto
-	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0x8c, 0x93, 0xcf, 0x6e, 0x13, 0x31,
-	0x10, 0xc6, 0xe3, 0x6c, 0xff, 0x44, 0xa3, 0x22, 0x81, 0x29, 0xc5, 0x0a, 0x64, 0x89, 0x16, 0x95,
-	0x2c, 0x48, 0x5d, 0xab, 0xf4, 0x04, 0x47, 0x10, 0x0f, 0xc0, 0x0a, 0x71, 0xe0, 0xe6, 0x44, 0x6e,
-	0x6a, 0xb1, 0xb5, 0xb7, 0xb6, 0x13, 0x40, 0x88, 0x4b, 0x6f, 0x70, 0x42, 0xe2, 0x19, 0x78, 0x17,
-	0x8e, 0x95, 0xb8, 0x70, 0x44, 0x09, 0x0f, 0x82, 0xd6, 0xb1, 0x37, 0xa5, 0x5b, 0x08, 0x97, 0x95,
-	0x3f, 0xcf, 0x7c, 0x33, 0xbf, 0x9d, 0xd9, 0x85, 0x9e, 0xb1, 0x4c, 0x17, 0x42, 0x8e, 0x29, 0xd3,
-	0x5c, 0x32, 0x3a, 0xdd, 0xa7, 0x27, 0x13, 0xae, 0xdf, 0x65, 0xa5, 0x56, 0x56, 0xe1, 0x6b, 0x21,
-	0x9c, 0xb9, 0x70, 0x36, 0xdd, 0xef, 0xde, 0x1e, 0x2b, 0x35, 0x2e, 0x38, 0x65, 0xa5, 0xa0, 0x4c,
-	0x4a, 0x65, 0x99, 0x15, 0x4a, 0x9a, 0x85, 0x21, 0x79, 0x09, 0xdb, 0xcf, 0x2b, 0xff, 0x53, 0x25,
-	0x2d, 0x37, 0xd6, 0xe4, 0xfc, 0x64, 0xc2, 0x8d, 0xc5, 0x57, 0x21, 0x62, 0x45, 0x41, 0x50, 0x1f,
-	0xa5, 0x9d, 0xbc, 0x3a, 0xe2, 0x1d, 0xd8, 0x18, 0xf2, 0x43, 0xa5, 0x39, 0x69, 0xf7, 0x51, 0xba,
-	0x96, 0x7b, 0x85, 0xb7, 0x61, 0xbd, 0x10, 0xc7, 0xc2, 0x92, 0xa8, 0x8f, 0xd2, 0x2b, 0xf9, 0x42,
-	0x24, 0x07, 0x70, 0xe3, 0x42, 0x5d, 0x53, 0x2a, 0x69, 0x38, 0xee, 0x42, 0x67, 0xe4, 0xef, 0x08,
-	0xea, 0x47, 0xe9, 0x56, 0x5e, 0xeb, 0x84, 0xc2, 0xf5, 0xf3, 0xa6, 0xc0, 0x42, 0x60, 0xd3, 0xa7,
-	0x38, 0x9e, 0xb5, 0x3c, 0xc8, 0xe4, 0xf0, 0x4f, 0xfa, 0xba, 0xc9, 0x05, 0xc7, 0x56, 0xed, 0xa8,
-	0x22, 0x5c, 0x5a, 0x2d, 0xb8, 0x21, 0x6d, 0xd7, 0x3d, 0xc8, 0x0a, 0x4c, 0x95, 0x42, 0x56, 0xb3,
-	0x21, 0xd1, 0x02, 0x2c, 0xe8, 0x84, 0xc0, 0x8e, 0xeb, 0xf3, 0x6c, 0xca, 0x8a, 0x09, 0xb3, 0x4a,
-	0x87, 0x39, 0x25, 0x8f, 0xe0, 0x66, 0x23, 0xe2, 0x21, 0x62, 0x00, 0x5e, 0xdf, 0xfa, 0x77, 0x3d,
-	0x77, 0xf3, 0xf0, 0x6b, 0x04, 0xeb, 0xce, 0x8b, 0x4f, 0x11, 0x74, 0xc2, 0xa0, 0xf0, 0x20, 0x6b,
-	0xec, 0x30, 0xbb, 0x6c, 0x45, 0xdd, 0x74, 0x75, 0xe2, 0x82, 0x24, 0xb9, 0x7b, 0xfa, 0xfd, 0xd7,
-	0x97, 0x76, 0x0f, 0xdf, 0xa2, 0xcd, 0xaf, 0x27, 0x0c, 0x1f, 0x7f, 0x44, 0xb0, 0xe9, 0x9d, 0xf8,
-	0xde, 0x8a, 0xd2, 0x01, 0x61, 0xb0, 0x32, 0xcf, 0x13, 0xec, 0x39, 0x82, 0x01, 0xde, 0xfd, 0x07,
-	0x01, 0x7d, 0xef, 0x4f, 0x1f, 0xf0, 0x27, 0x04, 0xb0, 0x9c, 0x28, 0xbe, 0xff, 0xb7, 0x36, 0x8d,
-	0x7d, 0x74, 0x1f, 0xfc, 0x4f, 0xaa, 0x87, 0xda, 0x75, 0x50, 0x77, 0x70, 0xef, 0x12, 0xa8, 0xe5,
-	0x9e, 0x9e, 0xbc, 0xf8, 0x36, 0x8b, 0xd1, 0xd9, 0x2c, 0x46, 0x3f, 0x67, 0x31, 0xfa, 0x3c, 0x8f,
-	0x5b, 0x67, 0xf3, 0xb8, 0xf5, 0x63, 0x1e, 0xb7, 0x5e, 0x3d, 0x1e, 0x0b, 0x7b, 0x34, 0x19, 0x66,
-	0x23, 0x75, 0x5c, 0x97, 0xd8, 0x93, 0xdc, 0xbe, 0x51, 0xfa, 0xf5, 0xb2, 0xe6, 0xe8, 0x88, 0x09,
-	0x49, 0xdf, 0xfa, 0xda, 0xee, 0x59, 0x0e, 0x87, 0x1b, 0xee, 0xff, 0x3b, 0xf8, 0x1d, 0x00, 0x00,
-	0xff, 0xff, 0xe4, 0xcb, 0x17, 0xf7, 0xd1, 0x03, 0x00, 0x00,
+	// 572 bytes of a gzipped FileDescriptorProto
+	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0x8c, 0x94, 0xcf, 0x6f, 0xd3, 0x30,
+	0x14, 0xc7, 0xe7, 0x76, 0xdd, 0xba, 0xa7, 0x22, 0x81, 0x19, 0x23, 0x2a, 0x6b, 0xa8, 0x82, 0x46,
+	0x53, 0xd0, 0x12, 0x95, 0x89, 0x03, 0x1c, 0x99, 0xe0, 0x0c, 0x11, 0xe2, 0xc0, 0x2d, 0xad, 0xbc,
+	0xce, 0x22, 0xb1, 0xbb, 0xc4, 0x2d, 0x20, 0xb4, 0xcb, 0x6e, 0x70, 0x42, 0xda, 0x3f, 0xb5, 0xe3,
+	0x24, 0x2e, 0x1c, 0x51, 0xcb, 0x1f, 0x82, 0xe2, 0xda, 0x4e, 0x69, 0xfa, 0x63, 0x97, 0xca, 0xef,
+	0xf9, 0x7d, 0xdf, 0xfb, 0xf4, 0xf9, 0xdb, 0x42, 0x23, 0x15, 0x61, 0x12, 0x51, 0xd6, 0xf7, 0xc3,
+	0x84, 0xb0, 0xd0, 0x1f, 0x75, 0xfc, 0xb3, 0x21, 0x49, 0xbe, 0x7a, 0x83, 0x84, 0x0b, 0x8e, 0xef,
+	0xe8, 0x6b, 0x4f, 0x5e, 0x7b, 0xa3, 0x4e, 0x7d, 0xbf, 0xcf, 0x79, 0x3f, 0x22, 0x7e, 0x38, 0xa0,
+	0x7e, 0xc8, 0x18, 0x17, 0xa1, 0xa0, 0x9c, 0xa5, 0x53, 0x81, 0xf3, 0x01, 0x76, 0xdf, 0x65, 0xfa,
+	0x63, 0xce, 0x04, 0x49, 0x45, 0x1a, 0x90, 0xb3, 0x21, 0x49, 0x05, 0xbe, 0x0d, 0xe5, 0x30, 0x8a,
+	0x2c, 0xd4, 0x44, 0x6e, 0x35, 0xc8, 0x8e, 0x78, 0x0f, 0xb6, 0xba, 0xe4, 0x84, 0x27, 0xc4, 0x2a,
+	0x35, 0x91, 0xbb, 0x19, 0xa8, 0x08, 0xef, 0x42, 0x25, 0xa2, 0x31, 0x15, 0x56, 0xb9, 0x89, 0xdc,
+	0x5b, 0xc1, 0x34, 0x70, 0x8e, 0xe0, 0xde, 0x5c, 0xdf, 0x74, 0xc0, 0x59, 0x4a, 0x70, 0x1d, 0xaa,
+	0x3d, 0x95, 0xb3, 0x50, 0xb3, 0xec, 0xd6, 0x02, 0x13, 0x3b, 0x3e, 0xdc, 0x9d, 0x15, 0x69, 0x16,
+	0x0b, 0xb6, 0x55, 0x89, 0xe4, 0xd9, 0x0c, 0x74, 0xe8, 0x9c, 0xfc, 0x4f, 0x6f, 0x86, 0xcc, 0x29,
+	0x6a, 0x46, 0x91, 0xdd, 0x10, 0x26, 0x12, 0x4a, 0x52, 0xab, 0x24, 0xa7, 0xeb, 0x30, 0x03, 0xe3,
+	0x03, 0xca, 0xb2, 0xdd, 0x58, 0xe5, 0x29, 0x98, 0x8e, 0x1d, 0x0b, 0xf6, 0xe4, 0x9c, 0xd7, 0xa3,
+	0x30, 0x1a, 0x86, 0x82, 0x27, 0x7a, 0x4f, 0xce, 0x0b, 0xb8, 0x5f, 0xb8, 0x51, 0x10, 0x36, 0x00,
+	0x31, 0x59, 0xf5, 0x5d, 0x67, 0x32, 0xce, 0x1b, 0xd5, 0xf4, 0x98, 0xc7, 0x31, 0x15, 0x82, 0x10,
+	0xb3, 0xfc, 0x7c, 0xd5, 0x68, 0xf1, 0xaa, 0x4b, 0xb3, 0xab, 0xd6, 0x08, 0xb3, 0x7d, 0x72, 0x84,
+	0x9e, 0xc9, 0x6a, 0x84, 0x3c, 0xe3, 0x3c, 0x37, 0xaf, 0xa4, 0x52, 0x9a, 0x60, 0x1f, 0x76, 0x4c,
+	0x99, 0x82, 0xc8, 0x13, 0xce, 0xdb, 0x79, 0x72, 0x33, 0xb0, 0xa0, 0xab, 0xcd, 0xe8, 0xb2, 0xe5,
+	0xc7, 0x24, 0xee, 0x92, 0xc4, 0x2c, 0x5f, 0x85, 0xcf, 0xae, 0x2a, 0x50, 0x91, 0x2d, 0xf1, 0x05,
+	0x82, 0xaa, 0x36, 0x0d, 0x6e, 0x79, 0x05, 0x3f, 0x7b, 0x8b, 0xec, 0x5a, 0x77, 0xd7, 0x17, 0x4e,
+	0x09, 0x9d, 0x47, 0x17, 0xbf, 0xfe, 0x5e, 0x96, 0x1a, 0xf8, 0x81, 0x5f, 0xfc, 0x25, 0x69, 0x23,
+	0xe2, 0xef, 0x08, 0xb6, 0x95, 0x12, 0x3f, 0x5e, 0xd3, 0x5a, 0x23, 0xb4, 0xd6, 0xd6, 0x29, 0x82,
+	0x43, 0x49, 0xd0, 0xc2, 0x07, 0x2b, 0x08, 0xfc, 0x6f, 0xea, 0x74, 0x8e, 0x7f, 0x20, 0x80, 0xdc,
+	0x5d, 0xb8, 0xbd, 0x6c, 0x4c, 0xc1, 0x9b, 0xf5, 0x27, 0x37, 0x29, 0x55, 0x50, 0x07, 0x12, 0xea,
+	0x21, 0x6e, 0x2c, 0x80, 0xca, 0x3d, 0x2b, 0x61, 0x72, 0x9f, 0x2d, 0x87, 0x29, 0x78, 0x7a, 0x39,
+	0x4c, 0xd1, 0xb6, 0x2b, 0x61, 0x72, 0xf7, 0xe2, 0x4b, 0x04, 0x3b, 0x46, 0x8d, 0xdd, 0xb5, 0x03,
+	0x34, 0x4a, 0xfb, 0x06, 0x95, 0x8a, 0xa4, 0x23, 0x49, 0x9e, 0xe2, 0xf6, 0x4a, 0x92, 0xec, 0xb5,
+	0xd4, 0xf9, 0xfc, 0xd5, 0xfb, 0xab, 0xb1, 0x8d, 0xae, 0xc7, 0x36, 0xfa, 0x33, 0xb6, 0xd1, 0xcf,
+	0x89, 0xbd, 0x71, 0x3d, 0xb1, 0x37, 0x7e, 0x4f, 0xec, 0x8d, 0x8f, 0x2f, 0xfb, 0x54, 0x9c, 0x0e,
+	0xbb, 0x5e, 0x8f, 0xc7, 0xa6, 0xdd, 0x21, 0x23, 0xe2, 0x33, 0x4f, 0x3e, 0xe5, 0xfd, 0x7b, 0xa7,
+	0x21, 0x65, 0xfe, 0x17, 0x35, 0x47, 0x7e, 0x0e, 0xba, 0xdd, 0x2d, 0xf9, 0x77, 0x7d, 0xf4, 0x2f,
+	0x00, 0x00, 0xff, 0xff, 0x4f, 0x97, 0xce, 0x65, 0x00, 0x06, 0x00, 0x00,
 }
 
 // Reference imports to suppress errors if they are not otherwise used.
@@ -382,6 +587,10 @@ type QueryClient interface {
 	Contest(ctx context.Context, in *QueryContestRequest, opts ...grpc.CallOption) (*QueryContestResponse, error)
 	// Evaluators lists evaluators by their addresses.
 	Evaluators(ctx context.Context, in *QueryEvaluatorsRequest, opts ...grpc.CallOption) (*QueryEvaluatorsResponse, error)
+	// Committees lists committees, the latest first.
+	Committees(ctx context.Context, in *QueryCommitteesRequest, opts ...grpc.CallOption) (*QueryCommitteesResponse, error)
+	// Committee returns a committee with its members, by their addresses.
+	Committee(ctx context.Context, in *QueryCommitteeRequest, opts ...grpc.CallOption) (*QueryCommitteeResponse, error)
 }
 
 type queryClient struct {
@@ -419,6 +628,24 @@ func (c *queryClient) Evaluators(ctx context.Context, in *QueryEvaluatorsRequest
 	return out, nil
 }
 
+func (c *queryClient) Committees(ctx context.Context, in *QueryCommitteesRequest, opts ...grpc.CallOption) (*QueryCommitteesResponse, error) {
+	out := new(QueryCommitteesResponse)
+	err := c.cc.Invoke(ctx, "/starling.arena.v1.Query/Committees", in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *queryClient) Committee(ctx context.Context, in *QueryCommitteeRequest, opts ...grpc.CallOption) (*QueryCommitteeResponse, error) {
+	out := new(QueryCommitteeResponse)
+	err := c.cc.Invoke(ctx, "/starling.arena.v1.Query/Committee", in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // QueryServer is the server API for Query service.
 type QueryServer interface {
 	// Contests lists contests, the latest first.
@@ -427,6 +654,10 @@ type QueryServer interface {
 	Contest(context.Context, *QueryContestRequest) (*QueryContestResponse, error)
 	// Evaluators lists evaluators by their addresses.
 	Evaluators(context.Context, *QueryEvaluatorsRequest) (*QueryEvaluatorsResponse, error)
+	// Committees lists committees, the latest first.
+	Committees(context.Context, *QueryCommitteesRequest) (*QueryCommitteesResponse, error)
+	// Committee returns a committee with its members, by their addresses.
+	Committee(context.Context, *QueryCommitteeRequest) (*QueryCommitteeResponse, error)
 }
 
 // UnimplementedQueryServer can be embedded to have forward compatible implementations.
@@ -441,6 +672,12 @@ func (*UnimplementedQueryServer) Contest(ctx context.Context, req *QueryContestR
 }
 func (*UnimplementedQueryServer) Evaluators(ctx context.Context, req *QueryEvaluatorsRequest) (*QueryEvaluatorsResponse, error) {
 	return nil, status.Errorf(codes.Unimplemented, "method Evaluators not implemented")
+}
+func (*UnimplementedQueryServer) Committees(ctx context.Context, req *QueryCommitteesRequest) (*QueryCommitteesResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method Committees not implemented")
+}
+func (*UnimplementedQueryServer) Committee(ctx context.Context, req *QueryCommitteeRequest) (*QueryCommitteeResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method Committee not implemented")
 }
 
 func RegisterQueryServer(s grpc1.Server, srv QueryServer) {
@@ -501,6 +738,42 @@ func _Query_Evaluators_Handler(srv interface{}, ctx context.Context, dec func(in
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Query_Committees_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(QueryCommitteesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(QueryServer).Committees(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: "/starling.arena.v1.Query/Committees",
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(QueryServer).Committees(ctx, req.(*QueryCommitteesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Query_Committee_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(QueryCommitteeRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(QueryServer).Committee(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: "/starling.arena.v1.Query/Committee",
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(QueryServer).Committee(ctx, req.(*QueryCommitteeRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 var Query_serviceDesc = _Query_serviceDesc
 var _Query_serviceDesc = grpc.ServiceDesc{
 	ServiceName: "starling.arena.v1.Query",
@@ -517,6 +790,14 @@ var _Query_serviceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Evaluators",
 			Handler:    _Query_Evaluators_Handler,
+		},
+		{
+			MethodName: "Committees",
+			Handler:    _Query_Committees_Handler,
+		},
+		{
+			MethodName: "Committee",
+			Handler:    _Query_Committee_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},
@@ -729,6 +1010,138 @@ func (m *QueryEvaluatorsResponse) MarshalToSizedBuffer(dAtA []byte) (int, error)
 	return len(dAtA) - i, nil
 }
 
+func (m *QueryCommitteesRequest) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *QueryCommitteesRequest) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *QueryCommitteesRequest) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.Limit != 0 {
+		i = encodeVarintQuery(dAtA, i, uint64(m.Limit))
+		i--
+		dAtA[i] = 0x10
+	}
+	if m.Before != 0 {
+		i = encodeVarintQuery(dAtA, i, uint64(m.Before))
+		i--
+		dAtA[i] = 0x8
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *QueryCommitteesResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *QueryCommitteesResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *QueryCommitteesResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Committees) > 0 {
+		for iNdEx := len(m.Committees) - 1; iNdEx >= 0; iNdEx-- {
+			i -= len(m.Committees[iNdEx])
+			copy(dAtA[i:], m.Committees[iNdEx])
+			i = encodeVarintQuery(dAtA, i, uint64(len(m.Committees[iNdEx])))
+			i--
+			dAtA[i] = 0xa
+		}
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *QueryCommitteeRequest) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *QueryCommitteeRequest) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *QueryCommitteeRequest) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.Committee != 0 {
+		i = encodeVarintQuery(dAtA, i, uint64(m.Committee))
+		i--
+		dAtA[i] = 0x8
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *QueryCommitteeResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *QueryCommitteeResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *QueryCommitteeResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Members) > 0 {
+		for iNdEx := len(m.Members) - 1; iNdEx >= 0; iNdEx-- {
+			i -= len(m.Members[iNdEx])
+			copy(dAtA[i:], m.Members[iNdEx])
+			i = encodeVarintQuery(dAtA, i, uint64(len(m.Members[iNdEx])))
+			i--
+			dAtA[i] = 0x12
+		}
+	}
+	if len(m.Committee) > 0 {
+		i -= len(m.Committee)
+		copy(dAtA[i:], m.Committee)
+		i = encodeVarintQuery(dAtA, i, uint64(len(m.Committee)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
 func encodeVarintQuery(dAtA []byte, offset int, v uint64) int {
 	offset -= sovQuery(v)
 	base := offset
@@ -827,6 +1240,67 @@ func (m *QueryEvaluatorsResponse) Size() (n int) {
 	_ = l
 	if len(m.Evaluators) > 0 {
 		for _, b := range m.Evaluators {
+			l = len(b)
+			n += 1 + l + sovQuery(uint64(l))
+		}
+	}
+	return n
+}
+
+func (m *QueryCommitteesRequest) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Before != 0 {
+		n += 1 + sovQuery(uint64(m.Before))
+	}
+	if m.Limit != 0 {
+		n += 1 + sovQuery(uint64(m.Limit))
+	}
+	return n
+}
+
+func (m *QueryCommitteesResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if len(m.Committees) > 0 {
+		for _, b := range m.Committees {
+			l = len(b)
+			n += 1 + l + sovQuery(uint64(l))
+		}
+	}
+	return n
+}
+
+func (m *QueryCommitteeRequest) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Committee != 0 {
+		n += 1 + sovQuery(uint64(m.Committee))
+	}
+	return n
+}
+
+func (m *QueryCommitteeResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Committee)
+	if l > 0 {
+		n += 1 + l + sovQuery(uint64(l))
+	}
+	if len(m.Members) > 0 {
+		for _, b := range m.Members {
 			l = len(b)
 			n += 1 + l + sovQuery(uint64(l))
 		}
@@ -1357,6 +1831,361 @@ func (m *QueryEvaluatorsResponse) Unmarshal(dAtA []byte) error {
 			}
 			m.Evaluators = append(m.Evaluators, make([]byte, postIndex-iNdEx))
 			copy(m.Evaluators[len(m.Evaluators)-1], dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipQuery(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *QueryCommitteesRequest) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowQuery
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: QueryCommitteesRequest: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: QueryCommitteesRequest: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Before", wireType)
+			}
+			m.Before = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowQuery
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Before |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Limit", wireType)
+			}
+			m.Limit = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowQuery
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Limit |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		default:
+			iNdEx = preIndex
+			skippy, err := skipQuery(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *QueryCommitteesResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowQuery
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: QueryCommitteesResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: QueryCommitteesResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Committees", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowQuery
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthQuery
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Committees = append(m.Committees, make([]byte, postIndex-iNdEx))
+			copy(m.Committees[len(m.Committees)-1], dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipQuery(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *QueryCommitteeRequest) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowQuery
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: QueryCommitteeRequest: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: QueryCommitteeRequest: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Committee", wireType)
+			}
+			m.Committee = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowQuery
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Committee |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		default:
+			iNdEx = preIndex
+			skippy, err := skipQuery(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *QueryCommitteeResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowQuery
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: QueryCommitteeResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: QueryCommitteeResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Committee", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowQuery
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthQuery
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Committee = append(m.Committee[:0], dAtA[iNdEx:postIndex]...)
+			if m.Committee == nil {
+				m.Committee = []byte{}
+			}
+			iNdEx = postIndex
+		case 2:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Members", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowQuery
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthQuery
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthQuery
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Members = append(m.Members, make([]byte, postIndex-iNdEx))
+			copy(m.Members[len(m.Members)-1], dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex

@@ -42,7 +42,7 @@ type Terms struct {
 	Deposit uint64 `protobuf:"varint,5,opt,name=deposit,proto3" json:"deposit,omitempty"`
 	// Of each evaluator whose report is that of the majority.
 	Fee uint64 `protobuf:"varint,6,opt,name=fee,proto3" json:"fee,omitempty"`
-	// Evaluators, 2 to 7.
+	// Evaluators, an odd number of 3 to 15.
 	Panel uint32 `protobuf:"varint,7,opt,name=panel,proto3" json:"panel,omitempty"`
 	// Root of the hidden set.
 	Set      []byte `protobuf:"bytes,8,opt,name=set,proto3" json:"set,omitempty"`
@@ -1088,6 +1088,483 @@ func (m *MsgOpenReportResponse) XXX_DiscardUnknown() {
 
 var xxx_messageInfo_MsgOpenReportResponse proto.InternalMessageInfo
 
+type MsgConvene struct {
+	Sender string `protobuf:"bytes,1,opt,name=sender,proto3" json:"sender,omitempty"`
+	Rounds uint32 `protobuf:"varint,2,opt,name=rounds,proto3" json:"rounds,omitempty"`
+	// Grains that the members of a round share.
+	Pay uint64 `protobuf:"varint,3,opt,name=pay,proto3" json:"pay,omitempty"`
+	// Members that are drawn for a round, at most.
+	Drawn uint32 `protobuf:"varint,4,opt,name=drawn,proto3" json:"drawn,omitempty"`
+	// uzen that a member locks at least.
+	Stake uint64 `protobuf:"varint,5,opt,name=stake,proto3" json:"stake,omitempty"`
+	// Rounds of a member whose median counts, an odd number of 1 to 15.
+	Window uint32 `protobuf:"varint,6,opt,name=window,proto3" json:"window,omitempty"`
+	// Most members.
+	Members uint32 `protobuf:"varint,7,opt,name=members,proto3" json:"members,omitempty"`
+	// Of each round, without a prize, a deposit, a set, a base, entries and places.
+	Round Terms `protobuf:"bytes,8,opt,name=round,proto3" json:"round"`
+	// Digest of the job by which members train; it is at the URL of the terms.
+	Job []byte `protobuf:"bytes,9,opt,name=job,proto3" json:"job,omitempty"`
+}
+
+func (m *MsgConvene) Reset()         { *m = MsgConvene{} }
+func (m *MsgConvene) String() string { return proto.CompactTextString(m) }
+func (*MsgConvene) ProtoMessage()    {}
+func (*MsgConvene) Descriptor() ([]byte, []int) {
+	return fileDescriptor_ccaeba3642bc8bc7, []int{17}
+}
+func (m *MsgConvene) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgConvene) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgConvene.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgConvene) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgConvene.Merge(m, src)
+}
+func (m *MsgConvene) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgConvene) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgConvene.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgConvene proto.InternalMessageInfo
+
+func (m *MsgConvene) GetSender() string {
+	if m != nil {
+		return m.Sender
+	}
+	return ""
+}
+
+func (m *MsgConvene) GetRounds() uint32 {
+	if m != nil {
+		return m.Rounds
+	}
+	return 0
+}
+
+func (m *MsgConvene) GetPay() uint64 {
+	if m != nil {
+		return m.Pay
+	}
+	return 0
+}
+
+func (m *MsgConvene) GetDrawn() uint32 {
+	if m != nil {
+		return m.Drawn
+	}
+	return 0
+}
+
+func (m *MsgConvene) GetStake() uint64 {
+	if m != nil {
+		return m.Stake
+	}
+	return 0
+}
+
+func (m *MsgConvene) GetWindow() uint32 {
+	if m != nil {
+		return m.Window
+	}
+	return 0
+}
+
+func (m *MsgConvene) GetMembers() uint32 {
+	if m != nil {
+		return m.Members
+	}
+	return 0
+}
+
+func (m *MsgConvene) GetRound() Terms {
+	if m != nil {
+		return m.Round
+	}
+	return Terms{}
+}
+
+func (m *MsgConvene) GetJob() []byte {
+	if m != nil {
+		return m.Job
+	}
+	return nil
+}
+
+type MsgConveneResponse struct {
+	Committee uint64 `protobuf:"varint,1,opt,name=committee,proto3" json:"committee,omitempty"`
+}
+
+func (m *MsgConveneResponse) Reset()         { *m = MsgConveneResponse{} }
+func (m *MsgConveneResponse) String() string { return proto.CompactTextString(m) }
+func (*MsgConveneResponse) ProtoMessage()    {}
+func (*MsgConveneResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_ccaeba3642bc8bc7, []int{18}
+}
+func (m *MsgConveneResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgConveneResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgConveneResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgConveneResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgConveneResponse.Merge(m, src)
+}
+func (m *MsgConveneResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgConveneResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgConveneResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgConveneResponse proto.InternalMessageInfo
+
+func (m *MsgConveneResponse) GetCommittee() uint64 {
+	if m != nil {
+		return m.Committee
+	}
+	return 0
+}
+
+type MsgJoin struct {
+	Sender    string `protobuf:"bytes,1,opt,name=sender,proto3" json:"sender,omitempty"`
+	Committee uint64 `protobuf:"varint,2,opt,name=committee,proto3" json:"committee,omitempty"`
+	// uzen in addition to those of the stake.
+	Stake uint64 `protobuf:"varint,3,opt,name=stake,proto3" json:"stake,omitempty"`
+}
+
+func (m *MsgJoin) Reset()         { *m = MsgJoin{} }
+func (m *MsgJoin) String() string { return proto.CompactTextString(m) }
+func (*MsgJoin) ProtoMessage()    {}
+func (*MsgJoin) Descriptor() ([]byte, []int) {
+	return fileDescriptor_ccaeba3642bc8bc7, []int{19}
+}
+func (m *MsgJoin) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgJoin) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgJoin.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgJoin) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgJoin.Merge(m, src)
+}
+func (m *MsgJoin) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgJoin) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgJoin.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgJoin proto.InternalMessageInfo
+
+func (m *MsgJoin) GetSender() string {
+	if m != nil {
+		return m.Sender
+	}
+	return ""
+}
+
+func (m *MsgJoin) GetCommittee() uint64 {
+	if m != nil {
+		return m.Committee
+	}
+	return 0
+}
+
+func (m *MsgJoin) GetStake() uint64 {
+	if m != nil {
+		return m.Stake
+	}
+	return 0
+}
+
+type MsgJoinResponse struct {
+	// uzen of the stake.
+	Stake uint64 `protobuf:"varint,1,opt,name=stake,proto3" json:"stake,omitempty"`
+}
+
+func (m *MsgJoinResponse) Reset()         { *m = MsgJoinResponse{} }
+func (m *MsgJoinResponse) String() string { return proto.CompactTextString(m) }
+func (*MsgJoinResponse) ProtoMessage()    {}
+func (*MsgJoinResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_ccaeba3642bc8bc7, []int{20}
+}
+func (m *MsgJoinResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgJoinResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgJoinResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgJoinResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgJoinResponse.Merge(m, src)
+}
+func (m *MsgJoinResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgJoinResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgJoinResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgJoinResponse proto.InternalMessageInfo
+
+func (m *MsgJoinResponse) GetStake() uint64 {
+	if m != nil {
+		return m.Stake
+	}
+	return 0
+}
+
+type MsgLeave struct {
+	Sender    string `protobuf:"bytes,1,opt,name=sender,proto3" json:"sender,omitempty"`
+	Committee uint64 `protobuf:"varint,2,opt,name=committee,proto3" json:"committee,omitempty"`
+}
+
+func (m *MsgLeave) Reset()         { *m = MsgLeave{} }
+func (m *MsgLeave) String() string { return proto.CompactTextString(m) }
+func (*MsgLeave) ProtoMessage()    {}
+func (*MsgLeave) Descriptor() ([]byte, []int) {
+	return fileDescriptor_ccaeba3642bc8bc7, []int{21}
+}
+func (m *MsgLeave) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgLeave) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgLeave.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgLeave) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgLeave.Merge(m, src)
+}
+func (m *MsgLeave) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgLeave) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgLeave.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgLeave proto.InternalMessageInfo
+
+func (m *MsgLeave) GetSender() string {
+	if m != nil {
+		return m.Sender
+	}
+	return ""
+}
+
+func (m *MsgLeave) GetCommittee() uint64 {
+	if m != nil {
+		return m.Committee
+	}
+	return 0
+}
+
+type MsgLeaveResponse struct {
+	// uzen that came back.
+	Stake uint64 `protobuf:"varint,1,opt,name=stake,proto3" json:"stake,omitempty"`
+}
+
+func (m *MsgLeaveResponse) Reset()         { *m = MsgLeaveResponse{} }
+func (m *MsgLeaveResponse) String() string { return proto.CompactTextString(m) }
+func (*MsgLeaveResponse) ProtoMessage()    {}
+func (*MsgLeaveResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_ccaeba3642bc8bc7, []int{22}
+}
+func (m *MsgLeaveResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgLeaveResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgLeaveResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgLeaveResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgLeaveResponse.Merge(m, src)
+}
+func (m *MsgLeaveResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgLeaveResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgLeaveResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgLeaveResponse proto.InternalMessageInfo
+
+func (m *MsgLeaveResponse) GetStake() uint64 {
+	if m != nil {
+		return m.Stake
+	}
+	return 0
+}
+
+type MsgBegin struct {
+	Sender    string `protobuf:"bytes,1,opt,name=sender,proto3" json:"sender,omitempty"`
+	Committee uint64 `protobuf:"varint,2,opt,name=committee,proto3" json:"committee,omitempty"`
+	// Digest of the list of the files of the model that members train.
+	Model []byte `protobuf:"bytes,3,opt,name=model,proto3" json:"model,omitempty"`
+	// URL of a folder with the list and the files.
+	Url string `protobuf:"bytes,4,opt,name=url,proto3" json:"url,omitempty"`
+	// Root of the set of the round, which is published once the models are entered.
+	Set []byte `protobuf:"bytes,5,opt,name=set,proto3" json:"set,omitempty"`
+}
+
+func (m *MsgBegin) Reset()         { *m = MsgBegin{} }
+func (m *MsgBegin) String() string { return proto.CompactTextString(m) }
+func (*MsgBegin) ProtoMessage()    {}
+func (*MsgBegin) Descriptor() ([]byte, []int) {
+	return fileDescriptor_ccaeba3642bc8bc7, []int{23}
+}
+func (m *MsgBegin) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgBegin) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgBegin.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgBegin) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgBegin.Merge(m, src)
+}
+func (m *MsgBegin) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgBegin) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgBegin.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgBegin proto.InternalMessageInfo
+
+func (m *MsgBegin) GetSender() string {
+	if m != nil {
+		return m.Sender
+	}
+	return ""
+}
+
+func (m *MsgBegin) GetCommittee() uint64 {
+	if m != nil {
+		return m.Committee
+	}
+	return 0
+}
+
+func (m *MsgBegin) GetModel() []byte {
+	if m != nil {
+		return m.Model
+	}
+	return nil
+}
+
+func (m *MsgBegin) GetUrl() string {
+	if m != nil {
+		return m.Url
+	}
+	return ""
+}
+
+func (m *MsgBegin) GetSet() []byte {
+	if m != nil {
+		return m.Set
+	}
+	return nil
+}
+
+type MsgBeginResponse struct {
+}
+
+func (m *MsgBeginResponse) Reset()         { *m = MsgBeginResponse{} }
+func (m *MsgBeginResponse) String() string { return proto.CompactTextString(m) }
+func (*MsgBeginResponse) ProtoMessage()    {}
+func (*MsgBeginResponse) Descriptor() ([]byte, []int) {
+	return fileDescriptor_ccaeba3642bc8bc7, []int{24}
+}
+func (m *MsgBeginResponse) XXX_Unmarshal(b []byte) error {
+	return m.Unmarshal(b)
+}
+func (m *MsgBeginResponse) XXX_Marshal(b []byte, deterministic bool) ([]byte, error) {
+	if deterministic {
+		return xxx_messageInfo_MsgBeginResponse.Marshal(b, m, deterministic)
+	} else {
+		b = b[:cap(b)]
+		n, err := m.MarshalToSizedBuffer(b)
+		if err != nil {
+			return nil, err
+		}
+		return b[:n], nil
+	}
+}
+func (m *MsgBeginResponse) XXX_Merge(src proto.Message) {
+	xxx_messageInfo_MsgBeginResponse.Merge(m, src)
+}
+func (m *MsgBeginResponse) XXX_Size() int {
+	return m.Size()
+}
+func (m *MsgBeginResponse) XXX_DiscardUnknown() {
+	xxx_messageInfo_MsgBeginResponse.DiscardUnknown(m)
+}
+
+var xxx_messageInfo_MsgBeginResponse proto.InternalMessageInfo
+
 func init() {
 	proto.RegisterType((*Terms)(nil), "starling.arena.v1.Terms")
 	proto.RegisterType((*MsgCreate)(nil), "starling.arena.v1.MsgCreate")
@@ -1106,75 +1583,100 @@ func init() {
 	proto.RegisterType((*MsgSealResponse)(nil), "starling.arena.v1.MsgSealResponse")
 	proto.RegisterType((*MsgOpenReport)(nil), "starling.arena.v1.MsgOpenReport")
 	proto.RegisterType((*MsgOpenReportResponse)(nil), "starling.arena.v1.MsgOpenReportResponse")
+	proto.RegisterType((*MsgConvene)(nil), "starling.arena.v1.MsgConvene")
+	proto.RegisterType((*MsgConveneResponse)(nil), "starling.arena.v1.MsgConveneResponse")
+	proto.RegisterType((*MsgJoin)(nil), "starling.arena.v1.MsgJoin")
+	proto.RegisterType((*MsgJoinResponse)(nil), "starling.arena.v1.MsgJoinResponse")
+	proto.RegisterType((*MsgLeave)(nil), "starling.arena.v1.MsgLeave")
+	proto.RegisterType((*MsgLeaveResponse)(nil), "starling.arena.v1.MsgLeaveResponse")
+	proto.RegisterType((*MsgBegin)(nil), "starling.arena.v1.MsgBegin")
+	proto.RegisterType((*MsgBeginResponse)(nil), "starling.arena.v1.MsgBeginResponse")
 }
 
 func init() { proto.RegisterFile("starling/arena/v1/tx.proto", fileDescriptor_ccaeba3642bc8bc7) }
 
 var fileDescriptor_ccaeba3642bc8bc7 = []byte{
-	// 1003 bytes of a gzipped FileDescriptorProto
-	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0xac, 0x56, 0x4f, 0x6f, 0x1b, 0x45,
-	0x14, 0xcf, 0xc6, 0x7f, 0x62, 0x3f, 0x3b, 0x6d, 0xb2, 0x75, 0x9d, 0xe9, 0x36, 0x72, 0x8d, 0x41,
-	0xd4, 0xad, 0x14, 0x9b, 0x16, 0x4e, 0xbd, 0x11, 0x54, 0x24, 0x50, 0x2d, 0xa4, 0x4d, 0x2b, 0x21,
-	0x38, 0x84, 0xb5, 0xfd, 0xd8, 0x2c, 0xdd, 0xdd, 0xb1, 0x66, 0xc6, 0xae, 0xd3, 0x53, 0x05, 0x5f,
-	0x80, 0x03, 0x57, 0xbe, 0x43, 0x0f, 0xdc, 0x10, 0xf7, 0x1e, 0x2b, 0x4e, 0x9c, 0x10, 0x4a, 0x0e,
-	0xfd, 0x1a, 0x68, 0xde, 0xec, 0xae, 0x6d, 0xb0, 0x1d, 0x29, 0xca, 0xc5, 0x7e, 0xbf, 0xf7, 0xde,
-	0xbc, 0xf7, 0x9b, 0x79, 0x7f, 0xb4, 0xe0, 0x48, 0xe5, 0x89, 0x30, 0x88, 0xfd, 0xae, 0x27, 0x30,
-	0xf6, 0xba, 0x93, 0x07, 0x5d, 0x35, 0xed, 0x8c, 0x04, 0x57, 0xdc, 0xde, 0x4d, 0x6d, 0x1d, 0xb2,
-	0x75, 0x26, 0x0f, 0x9c, 0xbd, 0x01, 0x97, 0x11, 0x97, 0xdd, 0x48, 0xfa, 0xda, 0x35, 0x92, 0xbe,
-	0xf1, 0x75, 0x6e, 0x19, 0xc3, 0x31, 0xa1, 0xae, 0x01, 0x89, 0xa9, 0xe6, 0x73, 0x9f, 0x1b, 0xbd,
-	0x96, 0x8c, 0xb6, 0xf5, 0x47, 0x1e, 0x0a, 0x4f, 0x51, 0x44, 0xd2, 0xae, 0x41, 0x41, 0x05, 0x2a,
-	0x44, 0x66, 0x35, 0xad, 0x76, 0xd9, 0x35, 0x40, 0x6b, 0x87, 0x18, 0xf3, 0x88, 0x6d, 0x1a, 0x2d,
-	0x01, 0xad, 0x1d, 0x89, 0xe0, 0x25, 0xb2, 0x5c, 0xd3, 0x6a, 0xe7, 0x5d, 0x03, 0x6c, 0x1b, 0xf2,
-	0x7d, 0x1e, 0x0f, 0x59, 0x9e, 0x94, 0x24, 0xdb, 0x0c, 0xb6, 0x86, 0x38, 0xe2, 0x32, 0x50, 0xac,
-	0x40, 0xea, 0x14, 0xda, 0x3b, 0x90, 0xfb, 0x1e, 0x91, 0x15, 0x49, 0xab, 0x45, 0x8a, 0xea, 0xc5,
-	0x18, 0xb2, 0xad, 0xa6, 0xd5, 0xde, 0x76, 0x0d, 0xd0, 0x7e, 0x12, 0x15, 0x2b, 0x35, 0xad, 0x76,
-	0xd5, 0xd5, 0xa2, 0xed, 0x40, 0x09, 0xa7, 0x5e, 0x34, 0x0a, 0x51, 0xb2, 0x32, 0xb9, 0x66, 0x58,
-	0xc7, 0x98, 0xf0, 0x81, 0xd7, 0x67, 0x60, 0x62, 0x10, 0xb0, 0xeb, 0x50, 0x0c, 0x31, 0xf6, 0xd5,
-	0x09, 0xab, 0x90, 0x3a, 0x41, 0xf6, 0x6d, 0x28, 0x47, 0xde, 0xf4, 0xb8, 0x7f, 0xaa, 0x50, 0xb2,
-	0x2a, 0x31, 0x29, 0x45, 0xde, 0xf4, 0x50, 0x63, 0x7d, 0x9d, 0x88, 0x4b, 0xc5, 0xb6, 0xe9, 0x08,
-	0xc9, 0x94, 0x3a, 0x56, 0x28, 0x82, 0xd8, 0x67, 0xd7, 0x92, 0xd4, 0x09, 0xb6, 0xf7, 0xa1, 0x2c,
-	0x70, 0x82, 0x9e, 0x2e, 0x15, 0xbb, 0x4e, 0xc6, 0x99, 0x42, 0x3f, 0xc4, 0x0f, 0xe3, 0xa1, 0xaf,
-	0x6d, 0x3b, 0x64, 0x4b, 0xa1, 0xa6, 0x3c, 0x18, 0x8b, 0x09, 0xb2, 0x5d, 0x43, 0x99, 0x80, 0xa6,
-	0x3c, 0x0a, 0xbd, 0x01, 0x4a, 0x66, 0x1b, 0xca, 0x06, 0x69, 0xef, 0x17, 0xc1, 0x50, 0x9d, 0xb0,
-	0x1b, 0xc6, 0x9b, 0x00, 0x69, 0xb9, 0x90, 0x8a, 0xd5, 0x4c, 0x41, 0x08, 0x50, 0x41, 0x3c, 0x89,
-	0xec, 0x26, 0xbd, 0x1d, 0xc9, 0xf6, 0x2d, 0x28, 0xe9, 0xff, 0xe3, 0xb1, 0x08, 0x59, 0x9d, 0x6a,
-	0xba, 0xa5, 0xf1, 0x33, 0x11, 0xea, 0x0b, 0x28, 0xfe, 0x1c, 0xe3, 0xe0, 0x25, 0x0a, 0xb6, 0x47,
-	0x67, 0x66, 0x0a, 0x9d, 0xc2, 0xeb, 0xf3, 0xb1, 0x62, 0xcc, 0x74, 0x02, 0x81, 0xd6, 0x2b, 0x0b,
-	0xca, 0x3d, 0xe9, 0x7f, 0x26, 0xd0, 0x53, 0x68, 0x7f, 0x04, 0x45, 0x89, 0xf1, 0x10, 0x85, 0x69,
-	0xa2, 0x43, 0xf6, 0xe7, 0x6f, 0x07, 0xb5, 0xa4, 0x0b, 0x3f, 0x1d, 0x0e, 0x05, 0x4a, 0x79, 0xa4,
-	0xf4, 0x63, 0xb9, 0x89, 0x9f, 0xfd, 0x09, 0x14, 0x94, 0x6e, 0x3f, 0xea, 0xaf, 0xca, 0x43, 0xd6,
-	0xf9, 0x5f, 0xb3, 0x77, 0xa8, 0x3d, 0x0f, 0xf3, 0x6f, 0xfe, 0xbe, 0xb3, 0xe1, 0x1a, 0xe7, 0x47,
-	0x95, 0x1f, 0xdf, 0xbd, 0xbe, 0x9f, 0x84, 0x68, 0x1d, 0xc0, 0x6e, 0xc6, 0xc0, 0x45, 0x39, 0xe2,
-	0xb1, 0x44, 0xfd, 0xdc, 0x03, 0x1e, 0x2b, 0x94, 0x8a, 0xa8, 0xe4, 0xdd, 0x14, 0xb6, 0x7e, 0xb2,
-	0xa0, 0xd4, 0x93, 0xfe, 0x63, 0x5d, 0xb6, 0x4b, 0x10, 0x9e, 0x0b, 0xbc, 0xb9, 0x10, 0xd8, 0x6e,
-	0x00, 0x0c, 0x78, 0x14, 0x05, 0x2a, 0xc2, 0x58, 0xd1, 0x64, 0x54, 0xdd, 0x39, 0xcd, 0x22, 0xe9,
-	0x36, 0xec, 0xa4, 0x24, 0x32, 0xce, 0x35, 0x28, 0x60, 0xac, 0xc4, 0x29, 0x71, 0xd9, 0x76, 0x0d,
-	0x68, 0x9d, 0x42, 0xb5, 0x27, 0x7d, 0x97, 0x1a, 0xe9, 0x08, 0xd5, 0x95, 0x52, 0xde, 0x81, 0x9c,
-	0xee, 0x83, 0x1c, 0x55, 0x54, 0x8b, 0x8b, 0x24, 0xeb, 0x50, 0x9b, 0x4f, 0x9d, 0x12, 0x6d, 0xfd,
-	0x6e, 0xc1, 0xb5, 0xcc, 0xf0, 0x58, 0xb3, 0xbc, 0x52, 0x56, 0xd9, 0x3b, 0xe4, 0xe6, 0xde, 0x41,
-	0x6b, 0x23, 0x3e, 0xc4, 0x90, 0xd6, 0x4b, 0xd5, 0x35, 0x40, 0xb7, 0xb8, 0xf4, 0x42, 0xb3, 0x5c,
-	0xaa, 0x2e, 0xc9, 0xe9, 0xad, 0x8a, 0x2b, 0x6e, 0xc5, 0xa0, 0xbe, 0x48, 0x3e, 0xbb, 0xd7, 0x77,
-	0x50, 0xd1, 0x45, 0x99, 0x78, 0xe1, 0xf8, 0x72, 0xdd, 0x9c, 0x6e, 0xc0, 0xcd, 0xd9, 0x06, 0x5c,
-	0xcc, 0x7d, 0x0f, 0x6e, 0xcc, 0x65, 0xc8, 0x2a, 0x9f, 0x9e, 0xb3, 0x66, 0xe7, 0x5a, 0x5f, 0xd2,
-	0x60, 0xb9, 0xa8, 0x02, 0x71, 0x09, 0x2a, 0x8b, 0x69, 0xef, 0xd2, 0x88, 0x98, 0x58, 0x6b, 0x93,
-	0x4e, 0x60, 0xab, 0x27, 0xfd, 0x23, 0xf4, 0xc2, 0x2b, 0xad, 0xa8, 0xae, 0x12, 0x7a, 0x61, 0x32,
-	0x14, 0x24, 0x2f, 0x12, 0xdc, 0x85, 0xeb, 0x49, 0xde, 0xac, 0x18, 0xbf, 0x58, 0xb0, 0xdd, 0x93,
-	0xfe, 0x57, 0x23, 0x8c, 0x5d, 0x1c, 0x71, 0x71, 0xb5, 0x9d, 0x5f, 0x87, 0xa2, 0xa0, 0xa8, 0x09,
-	0xa7, 0x04, 0x65, 0xfd, 0x94, 0x9f, 0xf5, 0xd3, 0x22, 0xd3, 0x3d, 0xb8, 0xb9, 0xc0, 0x2a, 0xe5,
-	0xfb, 0xf0, 0xd7, 0x02, 0xe4, 0x7a, 0xd2, 0xb7, 0x9f, 0x40, 0x31, 0xd9, 0x86, 0xfb, 0x4b, 0x96,
-	0x59, 0xb6, 0xa9, 0x9c, 0x0f, 0xd6, 0x59, 0xb3, 0x22, 0x7d, 0x01, 0x05, 0xb3, 0xa9, 0x6e, 0x2f,
-	0x77, 0x27, 0xa3, 0xf3, 0xfe, 0x1a, 0x63, 0x16, 0xea, 0x19, 0x94, 0x67, 0x5b, 0xe4, 0xce, 0xf2,
-	0x13, 0x99, 0x83, 0x73, 0xf7, 0x02, 0x87, 0x2c, 0xec, 0xb7, 0x50, 0x99, 0x5f, 0x04, 0xef, 0xad,
-	0x3b, 0x47, 0x2e, 0xce, 0xbd, 0x0b, 0x5d, 0xb2, 0xe0, 0x2e, 0x94, 0xb2, 0x71, 0x6c, 0xac, 0xb8,
-	0x64, 0x62, 0x77, 0x3e, 0x5c, 0x6f, 0xcf, 0x62, 0x3e, 0x81, 0x62, 0x32, 0x55, 0xfb, 0xab, 0x88,
-	0x68, 0xeb, 0xaa, 0x02, 0xfd, 0x67, 0x8a, 0x3e, 0x87, 0x3c, 0x8d, 0x8b, 0xb3, 0xdc, 0x5b, 0xdb,
-	0x9c, 0xd6, 0x6a, 0x5b, 0x16, 0xe7, 0x6b, 0x80, 0xb9, 0x56, 0x6f, 0x2e, 0x3f, 0x31, 0xf3, 0x70,
-	0xda, 0x17, 0x79, 0xa4, 0x91, 0x9d, 0xc2, 0xab, 0x77, 0xaf, 0xef, 0x5b, 0x87, 0x4f, 0xdf, 0x9c,
-	0x35, 0xac, 0xb7, 0x67, 0x0d, 0xeb, 0x9f, 0xb3, 0x86, 0xf5, 0xf3, 0x79, 0x63, 0xe3, 0xed, 0x79,
-	0x63, 0xe3, 0xaf, 0xf3, 0xc6, 0xc6, 0x37, 0x8f, 0xfc, 0x40, 0x9d, 0x8c, 0xfb, 0x9d, 0x01, 0x8f,
-	0xba, 0x69, 0xd0, 0x83, 0x18, 0xd5, 0x0b, 0x2e, 0x9e, 0x67, 0x8a, 0xee, 0xe0, 0xc4, 0x0b, 0xe2,
-	0xee, 0x34, 0xf9, 0x40, 0xa5, 0xdf, 0x51, 0xbf, 0x5f, 0xa4, 0xcf, 0xc8, 0x8f, 0xff, 0x0d, 0x00,
-	0x00, 0xff, 0xff, 0x7c, 0xe5, 0x5e, 0xa2, 0xc1, 0x0a, 0x00, 0x00,
+	// 1266 bytes of a gzipped FileDescriptorProto
+	0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0xb4, 0x57, 0xcd, 0x6e, 0xdb, 0x46,
+	0x10, 0x36, 0xad, 0x1f, 0x5b, 0x63, 0x29, 0xb1, 0x19, 0xc7, 0xd9, 0x30, 0xae, 0xe2, 0xaa, 0x3f,
+	0x71, 0x02, 0xc4, 0x6a, 0xd2, 0x9e, 0x72, 0xab, 0x8b, 0x14, 0x48, 0x10, 0x21, 0x00, 0x93, 0x00,
+	0x45, 0x7b, 0x48, 0x29, 0x69, 0x4a, 0x33, 0x21, 0xb9, 0x02, 0x77, 0x25, 0xdb, 0x41, 0x0f, 0x41,
+	0xfb, 0x02, 0x3d, 0xf4, 0xd6, 0x53, 0xdf, 0x20, 0x87, 0xde, 0x8a, 0xde, 0x73, 0xe8, 0x21, 0xe8,
+	0xa9, 0xa7, 0xa2, 0x48, 0x0e, 0x79, 0x8d, 0x62, 0x67, 0xc9, 0x15, 0xe9, 0x8a, 0x72, 0x61, 0xb8,
+	0x17, 0x7b, 0xbf, 0x99, 0xd9, 0xd9, 0x6f, 0x67, 0x66, 0x67, 0x28, 0x70, 0x84, 0xf4, 0x92, 0x30,
+	0x88, 0xfd, 0xae, 0x97, 0x60, 0xec, 0x75, 0x27, 0x37, 0xba, 0xf2, 0x60, 0x67, 0x94, 0x70, 0xc9,
+	0xed, 0xb5, 0x4c, 0xb7, 0x43, 0xba, 0x9d, 0xc9, 0x0d, 0xe7, 0xc2, 0x80, 0x8b, 0x88, 0x8b, 0x6e,
+	0x24, 0x7c, 0x65, 0x1a, 0x09, 0x5f, 0xdb, 0x3a, 0x17, 0xb5, 0xe2, 0x31, 0xa1, 0xae, 0x06, 0xa9,
+	0x6a, 0xdd, 0xe7, 0x3e, 0xd7, 0x72, 0xb5, 0xd2, 0xd2, 0xce, 0x6f, 0x55, 0xa8, 0x3d, 0xc4, 0x24,
+	0x12, 0xf6, 0x3a, 0xd4, 0x64, 0x20, 0x43, 0x64, 0xd6, 0x96, 0xb5, 0xdd, 0x70, 0x35, 0x50, 0xd2,
+	0x21, 0xc6, 0x3c, 0x62, 0x8b, 0x5a, 0x4a, 0x40, 0x49, 0x47, 0x49, 0xf0, 0x0c, 0x59, 0x65, 0xcb,
+	0xda, 0xae, 0xba, 0x1a, 0xd8, 0x36, 0x54, 0xfb, 0x3c, 0x1e, 0xb2, 0x2a, 0x09, 0x69, 0x6d, 0x33,
+	0x58, 0x1a, 0xe2, 0x88, 0x8b, 0x40, 0xb2, 0x1a, 0x89, 0x33, 0x68, 0xaf, 0x42, 0xe5, 0x1b, 0x44,
+	0x56, 0x27, 0xa9, 0x5a, 0x92, 0x57, 0x2f, 0xc6, 0x90, 0x2d, 0x6d, 0x59, 0xdb, 0x2d, 0x57, 0x03,
+	0x65, 0x27, 0x50, 0xb2, 0xe5, 0x2d, 0x6b, 0xbb, 0xe9, 0xaa, 0xa5, 0xed, 0xc0, 0x32, 0x1e, 0x78,
+	0xd1, 0x28, 0x44, 0xc1, 0x1a, 0x64, 0x6a, 0xb0, 0xf2, 0x31, 0xe1, 0x03, 0xaf, 0xcf, 0x40, 0xfb,
+	0x20, 0x60, 0x6f, 0x40, 0x3d, 0xc4, 0xd8, 0x97, 0x7b, 0x6c, 0x85, 0xc4, 0x29, 0xb2, 0x2f, 0x41,
+	0x23, 0xf2, 0x0e, 0x1e, 0xf7, 0x0f, 0x25, 0x0a, 0xd6, 0x24, 0x26, 0xcb, 0x91, 0x77, 0xb0, 0xab,
+	0xb0, 0xba, 0x4e, 0xc4, 0x85, 0x64, 0x2d, 0xda, 0x42, 0x6b, 0x3a, 0x3a, 0x96, 0x98, 0x04, 0xb1,
+	0xcf, 0xce, 0xa4, 0x47, 0xa7, 0xd8, 0xde, 0x84, 0x46, 0x82, 0x13, 0xf4, 0x54, 0xaa, 0xd8, 0x59,
+	0x52, 0x4e, 0x05, 0x2a, 0x10, 0x4f, 0xc6, 0x43, 0x5f, 0xe9, 0x56, 0x49, 0x97, 0x41, 0x45, 0x79,
+	0x30, 0x4e, 0x26, 0xc8, 0xd6, 0x34, 0x65, 0x02, 0x8a, 0xf2, 0x28, 0xf4, 0x06, 0x28, 0x98, 0xad,
+	0x29, 0x6b, 0xa4, 0xac, 0xf7, 0x83, 0xa1, 0xdc, 0x63, 0xe7, 0xb4, 0x35, 0x01, 0x92, 0xf2, 0x44,
+	0x48, 0xb6, 0xae, 0x13, 0x42, 0x80, 0x12, 0xe2, 0x09, 0x64, 0xe7, 0x29, 0x76, 0xb4, 0xb6, 0x2f,
+	0xc2, 0xb2, 0xfa, 0xff, 0x78, 0x9c, 0x84, 0x6c, 0x83, 0x72, 0xba, 0xa4, 0xf0, 0xa3, 0x24, 0x54,
+	0x17, 0x90, 0xfc, 0x29, 0xc6, 0xc1, 0x33, 0x4c, 0xd8, 0x05, 0xda, 0x33, 0x15, 0xa8, 0x23, 0xbc,
+	0x3e, 0x1f, 0x4b, 0xc6, 0x74, 0x25, 0x10, 0xe8, 0x3c, 0xb7, 0xa0, 0xd1, 0x13, 0xfe, 0x67, 0x09,
+	0x7a, 0x12, 0xed, 0x8f, 0xa0, 0x2e, 0x30, 0x1e, 0x62, 0xa2, 0x8b, 0x68, 0x97, 0xfd, 0xf1, 0xcb,
+	0xf5, 0xf5, 0xb4, 0x0a, 0x3f, 0x1d, 0x0e, 0x13, 0x14, 0xe2, 0x81, 0x54, 0xc1, 0x72, 0x53, 0x3b,
+	0xfb, 0x13, 0xa8, 0x49, 0x55, 0x7e, 0x54, 0x5f, 0x2b, 0x37, 0xd9, 0xce, 0xbf, 0x8a, 0x7d, 0x87,
+	0xca, 0x73, 0xb7, 0xfa, 0xf2, 0xaf, 0xcb, 0x0b, 0xae, 0x36, 0xbe, 0xb5, 0xf2, 0xdd, 0xdb, 0x17,
+	0xd7, 0x52, 0x17, 0x9d, 0xeb, 0xb0, 0x66, 0x18, 0xb8, 0x28, 0x46, 0x3c, 0x16, 0xa8, 0xc2, 0x3d,
+	0xe0, 0xb1, 0x44, 0x21, 0x89, 0x4a, 0xd5, 0xcd, 0x60, 0xe7, 0x7b, 0x0b, 0x96, 0x7b, 0xc2, 0xbf,
+	0xad, 0xd2, 0x76, 0x02, 0xc2, 0x39, 0xc7, 0x8b, 0x05, 0xc7, 0x76, 0x1b, 0x60, 0xc0, 0xa3, 0x28,
+	0x90, 0x11, 0xc6, 0x92, 0x5e, 0x46, 0xd3, 0xcd, 0x49, 0x8a, 0xa4, 0xb7, 0x61, 0x35, 0x23, 0x61,
+	0x38, 0xaf, 0x43, 0x0d, 0x63, 0x99, 0x1c, 0x12, 0x97, 0x96, 0xab, 0x41, 0xe7, 0x10, 0x9a, 0x3d,
+	0xe1, 0xbb, 0x54, 0x48, 0x0f, 0x50, 0x9e, 0x2a, 0xe5, 0x55, 0xa8, 0xa8, 0x3a, 0xa8, 0x50, 0x46,
+	0xd5, 0xb2, 0x48, 0x72, 0x03, 0xd6, 0xf3, 0x47, 0x67, 0x44, 0x3b, 0xbf, 0x5a, 0x70, 0xc6, 0x28,
+	0x6e, 0x2b, 0x96, 0xa7, 0xca, 0xca, 0xc4, 0xa1, 0x92, 0x8b, 0x83, 0x92, 0x46, 0x7c, 0x88, 0x21,
+	0xb5, 0x97, 0xa6, 0xab, 0x81, 0x2a, 0x71, 0xe1, 0x85, 0xba, 0xb9, 0x34, 0x5d, 0x5a, 0x67, 0xb7,
+	0xaa, 0x97, 0xdc, 0x8a, 0xc1, 0x46, 0x91, 0xbc, 0xb9, 0xd7, 0xd7, 0xb0, 0xa2, 0x92, 0x32, 0xf1,
+	0xc2, 0xf1, 0xc9, 0xaa, 0x39, 0xeb, 0x80, 0x8b, 0xd3, 0x0e, 0x58, 0x3c, 0xfb, 0x2a, 0x9c, 0xcb,
+	0x9d, 0x60, 0x32, 0x9f, 0xed, 0xb3, 0xa6, 0xfb, 0x3a, 0x77, 0xe9, 0x61, 0xb9, 0x28, 0x83, 0xe4,
+	0x04, 0x54, 0x8a, 0xc7, 0x5e, 0xa1, 0x27, 0xa2, 0x7d, 0xcd, 0x3d, 0x74, 0x02, 0x4b, 0x3d, 0xe1,
+	0x3f, 0x40, 0x2f, 0x3c, 0xd5, 0x8c, 0xaa, 0x2c, 0xa1, 0x17, 0xa6, 0x8f, 0x82, 0xd6, 0x45, 0x82,
+	0x6b, 0x70, 0x36, 0x3d, 0xd7, 0x24, 0xe3, 0x47, 0x0b, 0x5a, 0x3d, 0xe1, 0xdf, 0x1f, 0x61, 0xec,
+	0xe2, 0x88, 0x27, 0xa7, 0x5b, 0xf9, 0x1b, 0x50, 0x4f, 0xc8, 0x6b, 0xca, 0x29, 0x45, 0xa6, 0x9e,
+	0xaa, 0xd3, 0x7a, 0x2a, 0x32, 0xbd, 0x00, 0xe7, 0x0b, 0xac, 0x0c, 0xdf, 0x9f, 0x16, 0x01, 0x54,
+	0x1f, 0xe2, 0xf1, 0x04, 0xe3, 0x93, 0x14, 0x8f, 0xa2, 0xc4, 0xc7, 0xf1, 0x50, 0xf7, 0xc2, 0x96,
+	0x9b, 0x22, 0x55, 0xce, 0x23, 0xef, 0x30, 0x1d, 0xb5, 0x6a, 0x49, 0x43, 0x39, 0xf1, 0xf6, 0x63,
+	0x62, 0xd9, 0x72, 0x35, 0x50, 0x52, 0x21, 0xbd, 0xa7, 0x98, 0x0e, 0x5a, 0x0d, 0x94, 0xd7, 0xfd,
+	0x20, 0x1e, 0xf2, 0x7d, 0x7a, 0x0f, 0x2d, 0x37, 0x45, 0x2a, 0x34, 0x11, 0x46, 0x7d, 0x4c, 0x44,
+	0x3a, 0x6e, 0x33, 0xa8, 0x5a, 0x32, 0x9d, 0x4c, 0x23, 0xf7, 0x3f, 0xb4, 0x64, 0x32, 0x56, 0x2c,
+	0x9f, 0xf0, 0x3e, 0xcd, 0xe3, 0xa6, 0xab, 0x96, 0xc5, 0xb0, 0xdd, 0x04, 0x7b, 0x1a, 0x1c, 0x53,
+	0x82, 0x9b, 0xd0, 0xd0, 0x0d, 0x52, 0x22, 0xa6, 0x75, 0x38, 0x15, 0x74, 0xbe, 0xa5, 0x62, 0xbc,
+	0xcb, 0x83, 0xf8, 0x04, 0xd1, 0x2c, 0xb8, 0x5e, 0x3c, 0xe2, 0x7a, 0x1a, 0xab, 0x4a, 0x2e, 0x56,
+	0x47, 0xdf, 0xcc, 0xd9, 0xf4, 0xf4, 0x7c, 0x83, 0xd6, 0xbb, 0xac, 0xdc, 0xae, 0x8e, 0x4f, 0xf3,
+	0xe4, 0x1e, 0x7a, 0x13, 0x3c, 0x6d, 0x9e, 0xb3, 0x66, 0x06, 0x1d, 0x74, 0x0c, 0xa5, 0x9f, 0xf5,
+	0x8c, 0xdb, 0x45, 0xff, 0xff, 0x89, 0x9d, 0x6e, 0xc4, 0x95, 0x7c, 0x23, 0x4e, 0x9b, 0x6e, 0xd5,
+	0x34, 0xdd, 0xec, 0xc3, 0xad, 0x66, 0x3e, 0xdc, 0x8a, 0xb7, 0xb1, 0xe9, 0x36, 0x44, 0x31, 0xbb,
+	0xcd, 0xcd, 0xdf, 0x97, 0xa0, 0xd2, 0x13, 0xbe, 0x7d, 0x0f, 0xea, 0xe9, 0x17, 0xc5, 0xe6, 0x8c,
+	0xea, 0x33, 0xd3, 0xde, 0x79, 0x7f, 0x9e, 0xd6, 0xc4, 0xe8, 0x0e, 0xd4, 0xf4, 0xb4, 0xbf, 0x34,
+	0xdb, 0x9c, 0x94, 0xce, 0x7b, 0x73, 0x94, 0xc6, 0xd5, 0x23, 0x68, 0x4c, 0x27, 0xf1, 0xe5, 0xd9,
+	0x3b, 0x8c, 0x81, 0x73, 0xe5, 0x18, 0x03, 0xe3, 0xf6, 0x2b, 0x58, 0xc9, 0x0f, 0xd3, 0x77, 0xe7,
+	0xed, 0x23, 0x13, 0xe7, 0xea, 0xb1, 0x26, 0xc6, 0xb9, 0x0b, 0xcb, 0x66, 0xa4, 0xb5, 0x4b, 0x2e,
+	0x99, 0xea, 0x9d, 0x0f, 0xe7, 0xeb, 0x8d, 0xcf, 0x7b, 0x50, 0x4f, 0x27, 0xd3, 0x66, 0x19, 0x11,
+	0xa5, 0x2d, 0x4b, 0xd0, 0x91, 0x49, 0xf4, 0x39, 0x54, 0x69, 0xe4, 0x38, 0xb3, 0xad, 0x95, 0xce,
+	0xe9, 0x94, 0xeb, 0x8c, 0x9f, 0x2f, 0x00, 0x72, 0xe3, 0x62, 0x6b, 0xf6, 0x8e, 0xa9, 0x85, 0xb3,
+	0x7d, 0x9c, 0x85, 0xf1, 0x7c, 0x1f, 0x96, 0xb2, 0xc6, 0xfe, 0x4e, 0x49, 0xcd, 0x69, 0xb5, 0xf3,
+	0xc1, 0x5c, 0x75, 0xfe, 0xca, 0xd4, 0xd8, 0x4a, 0xae, 0xac, 0x74, 0x65, 0x57, 0x2e, 0xb4, 0xa4,
+	0x3b, 0x50, 0xd3, 0x9d, 0xa7, 0xa4, 0xb6, 0x49, 0x59, 0x56, 0xdb, 0xc5, 0x56, 0x72, 0x07, 0x6a,
+	0xba, 0x61, 0x94, 0xb8, 0x22, 0x65, 0x99, 0xab, 0xc2, 0x3b, 0x76, 0x6a, 0xcf, 0xdf, 0xbe, 0xb8,
+	0x66, 0xed, 0x3e, 0x7c, 0xf9, 0xba, 0x6d, 0xbd, 0x7a, 0xdd, 0xb6, 0xfe, 0x7e, 0xdd, 0xb6, 0x7e,
+	0x78, 0xd3, 0x5e, 0x78, 0xf5, 0xa6, 0xbd, 0xf0, 0xe7, 0x9b, 0xf6, 0xc2, 0x97, 0xb7, 0xfc, 0x40,
+	0xee, 0x8d, 0xfb, 0x3b, 0x03, 0x1e, 0x75, 0x33, 0x7f, 0xd7, 0x63, 0x94, 0xfb, 0x3c, 0x79, 0x6a,
+	0x04, 0xdd, 0xc1, 0x9e, 0x17, 0xc4, 0xdd, 0x83, 0xf4, 0x37, 0x31, 0xfd, 0x1d, 0xf5, 0xfb, 0x75,
+	0xfa, 0xe5, 0xfa, 0xf1, 0x3f, 0x01, 0x00, 0x00, 0xff, 0xff, 0xf4, 0x0d, 0x31, 0x9b, 0x34, 0x0f,
+	0x00, 0x00,
 }
 
 // Reference imports to suppress errors if they are not otherwise used.
@@ -1205,6 +1707,14 @@ type MsgClient interface {
 	Seal(ctx context.Context, in *MsgSeal, opts ...grpc.CallOption) (*MsgSealResponse, error)
 	// OpenReport shows a sealed report.
 	OpenReport(ctx context.Context, in *MsgOpenReport, opts ...grpc.CallOption) (*MsgOpenReportResponse, error)
+	// Convene begins a committee. The network holds the pay of all its rounds, the fees and the bond.
+	Convene(ctx context.Context, in *MsgConvene, opts ...grpc.CallOption) (*MsgConveneResponse, error)
+	// Join makes an owner of data a member of a committee, or ready again, and locks a stake.
+	Join(ctx context.Context, in *MsgJoin, opts ...grpc.CallOption) (*MsgJoinResponse, error)
+	// Leave returns the stake of a member that is in no round under way.
+	Leave(ctx context.Context, in *MsgLeave, opts ...grpc.CallOption) (*MsgLeaveResponse, error)
+	// Begin begins a round of a committee with a model. Only the host may.
+	Begin(ctx context.Context, in *MsgBegin, opts ...grpc.CallOption) (*MsgBeginResponse, error)
 }
 
 type msgClient struct {
@@ -1287,6 +1797,42 @@ func (c *msgClient) OpenReport(ctx context.Context, in *MsgOpenReport, opts ...g
 	return out, nil
 }
 
+func (c *msgClient) Convene(ctx context.Context, in *MsgConvene, opts ...grpc.CallOption) (*MsgConveneResponse, error) {
+	out := new(MsgConveneResponse)
+	err := c.cc.Invoke(ctx, "/starling.arena.v1.Msg/Convene", in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *msgClient) Join(ctx context.Context, in *MsgJoin, opts ...grpc.CallOption) (*MsgJoinResponse, error) {
+	out := new(MsgJoinResponse)
+	err := c.cc.Invoke(ctx, "/starling.arena.v1.Msg/Join", in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *msgClient) Leave(ctx context.Context, in *MsgLeave, opts ...grpc.CallOption) (*MsgLeaveResponse, error) {
+	out := new(MsgLeaveResponse)
+	err := c.cc.Invoke(ctx, "/starling.arena.v1.Msg/Leave", in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *msgClient) Begin(ctx context.Context, in *MsgBegin, opts ...grpc.CallOption) (*MsgBeginResponse, error) {
+	out := new(MsgBeginResponse)
+	err := c.cc.Invoke(ctx, "/starling.arena.v1.Msg/Begin", in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // MsgServer is the server API for Msg service.
 type MsgServer interface {
 	// Create begins a contest. The network holds the prize, the bond and the fees.
@@ -1305,6 +1851,14 @@ type MsgServer interface {
 	Seal(context.Context, *MsgSeal) (*MsgSealResponse, error)
 	// OpenReport shows a sealed report.
 	OpenReport(context.Context, *MsgOpenReport) (*MsgOpenReportResponse, error)
+	// Convene begins a committee. The network holds the pay of all its rounds, the fees and the bond.
+	Convene(context.Context, *MsgConvene) (*MsgConveneResponse, error)
+	// Join makes an owner of data a member of a committee, or ready again, and locks a stake.
+	Join(context.Context, *MsgJoin) (*MsgJoinResponse, error)
+	// Leave returns the stake of a member that is in no round under way.
+	Leave(context.Context, *MsgLeave) (*MsgLeaveResponse, error)
+	// Begin begins a round of a committee with a model. Only the host may.
+	Begin(context.Context, *MsgBegin) (*MsgBeginResponse, error)
 }
 
 // UnimplementedMsgServer can be embedded to have forward compatible implementations.
@@ -1334,6 +1888,18 @@ func (*UnimplementedMsgServer) Seal(ctx context.Context, req *MsgSeal) (*MsgSeal
 }
 func (*UnimplementedMsgServer) OpenReport(ctx context.Context, req *MsgOpenReport) (*MsgOpenReportResponse, error) {
 	return nil, status.Errorf(codes.Unimplemented, "method OpenReport not implemented")
+}
+func (*UnimplementedMsgServer) Convene(ctx context.Context, req *MsgConvene) (*MsgConveneResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method Convene not implemented")
+}
+func (*UnimplementedMsgServer) Join(ctx context.Context, req *MsgJoin) (*MsgJoinResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method Join not implemented")
+}
+func (*UnimplementedMsgServer) Leave(ctx context.Context, req *MsgLeave) (*MsgLeaveResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method Leave not implemented")
+}
+func (*UnimplementedMsgServer) Begin(ctx context.Context, req *MsgBegin) (*MsgBeginResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method Begin not implemented")
 }
 
 func RegisterMsgServer(s grpc1.Server, srv MsgServer) {
@@ -1484,6 +2050,78 @@ func _Msg_OpenReport_Handler(srv interface{}, ctx context.Context, dec func(inte
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Msg_Convene_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MsgConvene)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MsgServer).Convene(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: "/starling.arena.v1.Msg/Convene",
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MsgServer).Convene(ctx, req.(*MsgConvene))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Msg_Join_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MsgJoin)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MsgServer).Join(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: "/starling.arena.v1.Msg/Join",
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MsgServer).Join(ctx, req.(*MsgJoin))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Msg_Leave_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MsgLeave)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MsgServer).Leave(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: "/starling.arena.v1.Msg/Leave",
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MsgServer).Leave(ctx, req.(*MsgLeave))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Msg_Begin_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MsgBegin)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MsgServer).Begin(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: "/starling.arena.v1.Msg/Begin",
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MsgServer).Begin(ctx, req.(*MsgBegin))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 var Msg_serviceDesc = _Msg_serviceDesc
 var _Msg_serviceDesc = grpc.ServiceDesc{
 	ServiceName: "starling.arena.v1.Msg",
@@ -1520,6 +2158,22 @@ var _Msg_serviceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "OpenReport",
 			Handler:    _Msg_OpenReport_Handler,
+		},
+		{
+			MethodName: "Convene",
+			Handler:    _Msg_Convene_Handler,
+		},
+		{
+			MethodName: "Join",
+			Handler:    _Msg_Join_Handler,
+		},
+		{
+			MethodName: "Leave",
+			Handler:    _Msg_Leave_Handler,
+		},
+		{
+			MethodName: "Begin",
+			Handler:    _Msg_Begin_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},
@@ -2246,6 +2900,321 @@ func (m *MsgOpenReportResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
+func (m *MsgConvene) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgConvene) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgConvene) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Job) > 0 {
+		i -= len(m.Job)
+		copy(dAtA[i:], m.Job)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Job)))
+		i--
+		dAtA[i] = 0x4a
+	}
+	{
+		size, err := m.Round.MarshalToSizedBuffer(dAtA[:i])
+		if err != nil {
+			return 0, err
+		}
+		i -= size
+		i = encodeVarintTx(dAtA, i, uint64(size))
+	}
+	i--
+	dAtA[i] = 0x42
+	if m.Members != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Members))
+		i--
+		dAtA[i] = 0x38
+	}
+	if m.Window != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Window))
+		i--
+		dAtA[i] = 0x30
+	}
+	if m.Stake != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Stake))
+		i--
+		dAtA[i] = 0x28
+	}
+	if m.Drawn != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Drawn))
+		i--
+		dAtA[i] = 0x20
+	}
+	if m.Pay != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Pay))
+		i--
+		dAtA[i] = 0x18
+	}
+	if m.Rounds != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Rounds))
+		i--
+		dAtA[i] = 0x10
+	}
+	if len(m.Sender) > 0 {
+		i -= len(m.Sender)
+		copy(dAtA[i:], m.Sender)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Sender)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgConveneResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgConveneResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgConveneResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.Committee != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Committee))
+		i--
+		dAtA[i] = 0x8
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgJoin) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgJoin) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgJoin) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.Stake != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Stake))
+		i--
+		dAtA[i] = 0x18
+	}
+	if m.Committee != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Committee))
+		i--
+		dAtA[i] = 0x10
+	}
+	if len(m.Sender) > 0 {
+		i -= len(m.Sender)
+		copy(dAtA[i:], m.Sender)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Sender)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgJoinResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgJoinResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgJoinResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.Stake != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Stake))
+		i--
+		dAtA[i] = 0x8
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgLeave) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgLeave) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgLeave) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.Committee != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Committee))
+		i--
+		dAtA[i] = 0x10
+	}
+	if len(m.Sender) > 0 {
+		i -= len(m.Sender)
+		copy(dAtA[i:], m.Sender)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Sender)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgLeaveResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgLeaveResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgLeaveResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if m.Stake != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Stake))
+		i--
+		dAtA[i] = 0x8
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgBegin) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgBegin) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgBegin) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	if len(m.Set) > 0 {
+		i -= len(m.Set)
+		copy(dAtA[i:], m.Set)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Set)))
+		i--
+		dAtA[i] = 0x2a
+	}
+	if len(m.Url) > 0 {
+		i -= len(m.Url)
+		copy(dAtA[i:], m.Url)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Url)))
+		i--
+		dAtA[i] = 0x22
+	}
+	if len(m.Model) > 0 {
+		i -= len(m.Model)
+		copy(dAtA[i:], m.Model)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Model)))
+		i--
+		dAtA[i] = 0x1a
+	}
+	if m.Committee != 0 {
+		i = encodeVarintTx(dAtA, i, uint64(m.Committee))
+		i--
+		dAtA[i] = 0x10
+	}
+	if len(m.Sender) > 0 {
+		i -= len(m.Sender)
+		copy(dAtA[i:], m.Sender)
+		i = encodeVarintTx(dAtA, i, uint64(len(m.Sender)))
+		i--
+		dAtA[i] = 0xa
+	}
+	return len(dAtA) - i, nil
+}
+
+func (m *MsgBeginResponse) Marshal() (dAtA []byte, err error) {
+	size := m.Size()
+	dAtA = make([]byte, size)
+	n, err := m.MarshalToSizedBuffer(dAtA[:size])
+	if err != nil {
+		return nil, err
+	}
+	return dAtA[:n], nil
+}
+
+func (m *MsgBeginResponse) MarshalTo(dAtA []byte) (int, error) {
+	size := m.Size()
+	return m.MarshalToSizedBuffer(dAtA[:size])
+}
+
+func (m *MsgBeginResponse) MarshalToSizedBuffer(dAtA []byte) (int, error) {
+	i := len(dAtA)
+	_ = i
+	var l int
+	_ = l
+	return len(dAtA) - i, nil
+}
+
 func encodeVarintTx(dAtA []byte, offset int, v uint64) int {
 	offset -= sovTx(v)
 	base := offset
@@ -2580,6 +3549,151 @@ func (m *MsgOpenReport) Size() (n int) {
 }
 
 func (m *MsgOpenReportResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	return n
+}
+
+func (m *MsgConvene) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Sender)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	if m.Rounds != 0 {
+		n += 1 + sovTx(uint64(m.Rounds))
+	}
+	if m.Pay != 0 {
+		n += 1 + sovTx(uint64(m.Pay))
+	}
+	if m.Drawn != 0 {
+		n += 1 + sovTx(uint64(m.Drawn))
+	}
+	if m.Stake != 0 {
+		n += 1 + sovTx(uint64(m.Stake))
+	}
+	if m.Window != 0 {
+		n += 1 + sovTx(uint64(m.Window))
+	}
+	if m.Members != 0 {
+		n += 1 + sovTx(uint64(m.Members))
+	}
+	l = m.Round.Size()
+	n += 1 + l + sovTx(uint64(l))
+	l = len(m.Job)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	return n
+}
+
+func (m *MsgConveneResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Committee != 0 {
+		n += 1 + sovTx(uint64(m.Committee))
+	}
+	return n
+}
+
+func (m *MsgJoin) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Sender)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	if m.Committee != 0 {
+		n += 1 + sovTx(uint64(m.Committee))
+	}
+	if m.Stake != 0 {
+		n += 1 + sovTx(uint64(m.Stake))
+	}
+	return n
+}
+
+func (m *MsgJoinResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Stake != 0 {
+		n += 1 + sovTx(uint64(m.Stake))
+	}
+	return n
+}
+
+func (m *MsgLeave) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Sender)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	if m.Committee != 0 {
+		n += 1 + sovTx(uint64(m.Committee))
+	}
+	return n
+}
+
+func (m *MsgLeaveResponse) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	if m.Stake != 0 {
+		n += 1 + sovTx(uint64(m.Stake))
+	}
+	return n
+}
+
+func (m *MsgBegin) Size() (n int) {
+	if m == nil {
+		return 0
+	}
+	var l int
+	_ = l
+	l = len(m.Sender)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	if m.Committee != 0 {
+		n += 1 + sovTx(uint64(m.Committee))
+	}
+	l = len(m.Model)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	l = len(m.Url)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	l = len(m.Set)
+	if l > 0 {
+		n += 1 + l + sovTx(uint64(l))
+	}
+	return n
+}
+
+func (m *MsgBeginResponse) Size() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -4740,6 +5854,948 @@ func (m *MsgOpenReportResponse) Unmarshal(dAtA []byte) error {
 		}
 		if fieldNum <= 0 {
 			return fmt.Errorf("proto: MsgOpenReportResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgConvene) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgConvene: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgConvene: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Sender", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Sender = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Rounds", wireType)
+			}
+			m.Rounds = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Rounds |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Pay", wireType)
+			}
+			m.Pay = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Pay |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 4:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Drawn", wireType)
+			}
+			m.Drawn = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Drawn |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 5:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Stake", wireType)
+			}
+			m.Stake = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Stake |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 6:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Window", wireType)
+			}
+			m.Window = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Window |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 7:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Members", wireType)
+			}
+			m.Members = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Members |= uint32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 8:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Round", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			if err := m.Round.Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
+		case 9:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Job", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Job = append(m.Job[:0], dAtA[iNdEx:postIndex]...)
+			if m.Job == nil {
+				m.Job = []byte{}
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgConveneResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgConveneResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgConveneResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Committee", wireType)
+			}
+			m.Committee = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Committee |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgJoin) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgJoin: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgJoin: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Sender", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Sender = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Committee", wireType)
+			}
+			m.Committee = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Committee |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Stake", wireType)
+			}
+			m.Stake = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Stake |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgJoinResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgJoinResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgJoinResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Stake", wireType)
+			}
+			m.Stake = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Stake |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgLeave) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgLeave: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgLeave: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Sender", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Sender = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Committee", wireType)
+			}
+			m.Committee = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Committee |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgLeaveResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgLeaveResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgLeaveResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Stake", wireType)
+			}
+			m.Stake = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Stake |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgBegin) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgBegin: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgBegin: illegal tag %d (wire type %d)", fieldNum, wire)
+		}
+		switch fieldNum {
+		case 1:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Sender", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Sender = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Committee", wireType)
+			}
+			m.Committee = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Committee |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 3:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Model", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Model = append(m.Model[:0], dAtA[iNdEx:postIndex]...)
+			if m.Model == nil {
+				m.Model = []byte{}
+			}
+			iNdEx = postIndex
+		case 4:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Url", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Url = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 5:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Set", wireType)
+			}
+			var byteLen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowTx
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				byteLen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if byteLen < 0 {
+				return ErrInvalidLengthTx
+			}
+			postIndex := iNdEx + byteLen
+			if postIndex < 0 {
+				return ErrInvalidLengthTx
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Set = append(m.Set[:0], dAtA[iNdEx:postIndex]...)
+			if m.Set == nil {
+				m.Set = []byte{}
+			}
+			iNdEx = postIndex
+		default:
+			iNdEx = preIndex
+			skippy, err := skipTx(dAtA[iNdEx:])
+			if err != nil {
+				return err
+			}
+			if (skippy < 0) || (iNdEx+skippy) < 0 {
+				return ErrInvalidLengthTx
+			}
+			if (iNdEx + skippy) > l {
+				return io.ErrUnexpectedEOF
+			}
+			iNdEx += skippy
+		}
+	}
+
+	if iNdEx > l {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+func (m *MsgBeginResponse) Unmarshal(dAtA []byte) error {
+	l := len(dAtA)
+	iNdEx := 0
+	for iNdEx < l {
+		preIndex := iNdEx
+		var wire uint64
+		for shift := uint(0); ; shift += 7 {
+			if shift >= 64 {
+				return ErrIntOverflowTx
+			}
+			if iNdEx >= l {
+				return io.ErrUnexpectedEOF
+			}
+			b := dAtA[iNdEx]
+			iNdEx++
+			wire |= uint64(b&0x7F) << shift
+			if b < 0x80 {
+				break
+			}
+		}
+		fieldNum := int32(wire >> 3)
+		wireType := int(wire & 0x7)
+		if wireType == 4 {
+			return fmt.Errorf("proto: MsgBeginResponse: wiretype end group for non-group")
+		}
+		if fieldNum <= 0 {
+			return fmt.Errorf("proto: MsgBeginResponse: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		default:
