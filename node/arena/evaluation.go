@@ -15,6 +15,7 @@ import (
 	"github.com/starling-network/starling/compute/model/copied"
 	"github.com/starling-network/starling/compute/model/exampleloss"
 	modelfolder "github.com/starling-network/starling/compute/model/folder"
+	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/node/arena/files"
 	"github.com/starling-network/starling/node/download"
 	"github.com/starling-network/starling/node/folder"
@@ -67,6 +68,10 @@ func (e *evaluation) report(ctx context.Context) (r arena.Report, err error) {
 	}
 	if later != nil {
 		return r, later
+	}
+	if e.s.Committee > 0 { // models of a round are entered before any is shown: none is the copy of another
+		r.Base = duel.Mean(baseLosses)
+		return r, nil
 	}
 	for i, entry := range e.s.All {
 		if r.Entries[i].Status != arena.Placed {
@@ -358,4 +363,14 @@ func (e *evaluation) get(ctx context.Context, url, name, path, sum string, most 
 		return fmt.Errorf("%w: %w", errAbsent, err)
 	}
 	return fmt.Errorf("%w: %w", errLater, err)
+}
+
+// Fetch gets a model that is published at an URL into a folder, and reads it. A call that is cut off is continued by the
+// next one.
+func Fetch(ctx context.Context, dir, url string, digest canon.Digest, most uint64, private bool,
+	patience time.Duration) (map[string]*tensor.Tensor, error) {
+	e := &evaluation{Judge: &Judge{Private: private}, dir: dir, late: true, slice: patience}
+	e.s.Terms.MaxBytes = most
+	m, err := e.model(ctx, "model", digest, url)
+	return m.Tensors, err
 }

@@ -38,7 +38,18 @@ func MakeSet(dir, text string, t Tokens) (hidden.Set, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return hidden.Set{}, onDisk(err)
 	}
-	ids := t.Encode(text)
+	s, err := t.set(t.Encode(text))
+	if err != nil {
+		return s, err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return s, onDisk(err)
+	}
+	return s, onDisk(folder.WriteFile(path, s.Encode()))
+}
+
+// set makes a hidden set of tokens.
+func (t Tokens) set(ids []uint32) (hidden.Set, error) {
 	windows := len(ids) / t.Window
 	n := min(windows, t.Examples)
 	examples := make([][]uint32, n)
@@ -47,14 +58,28 @@ func MakeSet(dir, text string, t Tokens) (hidden.Set, error) {
 	}
 	s, err := hidden.New(draw(), uint32(t.Vocab), examples)
 	if err != nil {
-		return s, &Error{Code: BadText, What: fmt.Sprintf("no hidden set can be made from %d tokens in windows of %d",
+		err = &Error{Code: BadText, What: fmt.Sprintf("no hidden set can be made from %d tokens in windows of %d",
 			len(ids), t.Window), Err: err, Fix: fmt.Sprintf("give a longer text or smaller windows: at least %d examples "+
 			"are wanted", arena.MinExamples)}
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return s, onDisk(err)
+	return s, err
+}
+
+// MakeSets makes the hidden sets of rounds, of windows of a text that are in one set each.
+func MakeSets(text string, t Tokens, rounds int) ([]hidden.Set, error) {
+	ids := t.Encode(text)
+	sets := make([]hidden.Set, rounds)
+	for r := range sets {
+		var own []uint32
+		for at := r; (at+1)*t.Window <= len(ids); at += rounds {
+			own = append(own, ids[at*t.Window:][:t.Window]...)
+		}
+		var err error
+		if sets[r], err = t.set(own); err != nil {
+			return nil, fmt.Errorf("round %d of %d: %w", r+1, rounds, err)
+		}
 	}
-	return s, onDisk(folder.WriteFile(path, s.Encode()))
+	return sets, nil
 }
 
 // SetOf is the path of the hidden set in a folder that has a root; "": there is none.

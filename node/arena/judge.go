@@ -170,6 +170,9 @@ func (j *Judge) open(ctx context.Context, m Market, s module.Standing, dir strin
 		return onDisk(err)
 	}
 	e := &evaluation{Judge: j, s: s, dir: dir}
+	if s.Committee > 0 {
+		return j.show(ctx, m, s, r, kept.Salt, dir)
+	}
 	r, err = s.Place(r, func(a, b uint32) (bool, error) {
 		first, err := e.kept(fmt.Sprint(a), s.All[a-1].Model)
 		if err != nil {
@@ -184,7 +187,13 @@ func (j *Judge) open(ctx context.Context, m Market, s module.Standing, dir strin
 	if err != nil {
 		return onDisk(err)
 	}
-	if err := m.OpenReport(ctx, s.ID, r, kept.Salt); err != nil {
+	return j.show(ctx, m, s, r, kept.Salt, dir)
+}
+
+// show opens a report.
+func (j *Judge) show(ctx context.Context, m Market, s module.Standing, r arena.Report, salt canon.Digest,
+	dir string) error {
+	if err := m.OpenReport(ctx, s.ID, r, salt); err != nil {
 		return err
 	}
 	j.Say(fmt.Sprintf("contest %d: the report is opened", s.ID))

@@ -7,6 +7,7 @@ package federated
 import (
 	"context"
 	"crypto/ed25519"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -59,12 +60,10 @@ type Coordinator struct {
 
 // New begins a compiled job in a folder, or continues it. The caller has locked the folder.
 func New(b *prepare.CompiledJob, opt Options) (c *Coordinator, err error) {
-	set := slices.Clone(b.Job.Overrides)
-	if !b.Job.Given("name") { // it is that of the file here
-		set = append(set, "name="+b.Job.Name)
+	if b.Job.Federated.Updates == owners.Public {
+		return nil, ErrPublic
 	}
-	offer := &federated.Offer{File: b.Job.Source, Overrides: set, Program: b.Step.Digest(),
-		Numerics: b.Step.Numerics, Entries: int(b.Size().Parameters() / 4), Base: Base(b)}
+	offer := Offer(b)
 	c = &Coordinator{opt: opt, b: b, id: offer.Job(), offer: canon.MustMarshal(offer), changed: make(chan struct{}),
 		told: map[string]bool{}}
 	if _, err := federated.DecodeOffer(c.offer); err != nil { // as an owner would
@@ -88,6 +87,19 @@ func New(b *prepare.CompiledJob, opt Options) (c *Coordinator, err error) {
 		return nil, err
 	}
 	return c, c.save()
+}
+
+// ErrPublic is returned for a job whose updates are public: a committee trains it.
+var ErrPublic = errors.New("the updates of the job are public, and here none is seen")
+
+// Offer is what owners get of a job.
+func Offer(b *prepare.CompiledJob) *federated.Offer {
+	set := slices.Clone(b.Job.Overrides)
+	if !b.Job.Given("name") { // it is that of the file here
+		set = append(set, "name="+b.Job.Name)
+	}
+	return &federated.Offer{File: b.Job.Source, Overrides: set, Program: b.Step.Digest(),
+		Numerics: b.Step.Numerics, Entries: int(b.Size().Parameters() / 4), Base: Base(b)}
 }
 
 // Job names the job.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/starling-network/starling/client/job/owners"
+	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/dpsgd"
 	"github.com/starling-network/starling/exchange/federated"
 	"github.com/starling-network/starling/node/folder"
@@ -186,17 +187,20 @@ func exampleAssumptions(n owners.ExampleNoise, x *Example) []string {
 }
 
 // export writes the model as a folder that Hugging Face tools load.
-func (c *Coordinator) export() error {
-	texts, err := c.b.Leaves()
+func (c *Coordinator) export() error { return Export(c.b, c.model, c.opt.Dir) }
+
+// Export writes the model of a checkpoint as such a folder.
+func Export(b *prepare.CompiledJob, c *train.Checkpoint, dir string) error {
+	texts, err := b.Leaves()
 	if err != nil {
 		return err
 	}
-	files, err := prepare.ExportModel(c.b, c.model, 0, texts)
+	files, err := prepare.ExportModel(b, c, 0, texts)
 	if err != nil {
 		return err
 	}
 	for _, f := range files {
-		if err := folder.WriteFileBy(filepath.Join(c.opt.Dir, f.Name), f.Write); err != nil {
+		if err := folder.WriteFileBy(filepath.Join(dir, f.Name), f.Write); err != nil {
 			return err
 		}
 	}

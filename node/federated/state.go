@@ -73,6 +73,17 @@ const (
 	metaSince     = "since"
 )
 
+// SaveCheckpoint writes the checkpoint of a folder.
+func SaveCheckpoint(dir string, c *train.Checkpoint) error {
+	return writeCheckpoint(dir, c, variates{})
+}
+
+// LoadCheckpoint reads it, or returns the first one.
+func LoadCheckpoint(dir string, first *train.Checkpoint) (*train.Checkpoint, error) {
+	c, _, err := readCheckpoint(dir, first, false)
+	return c, err
+}
+
 func writeCheckpoint(dir string, c *train.Checkpoint, v variates) error {
 	all, names := slices.Concat(c.Tensors(), v.sum), tensorNames(c)
 	meta := map[string]string{metaRound: fmt.Sprint(c.Round)}

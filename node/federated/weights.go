@@ -66,3 +66,15 @@ func infinite(x float32) bool { return x-x != 0 }
 
 // WeightsDigest names such bytes.
 func WeightsDigest(b []byte) canon.Digest { return canon.Sum("starling/federated/weights/1", b) }
+
+// Params are the tensors of a model in the order of a checkpoint, each with the shape that it has there.
+func Params(like *train.Checkpoint, model map[string]*tensor.Tensor) (list []*tensor.Tensor, _ error) {
+	for i, name := range like.Names {
+		t, ok := model[name]
+		if !ok || !t.Shape.Equal(like.Params[i].Shape) || slices.ContainsFunc(t.F32(), infinite) {
+			return nil, fmt.Errorf("%w: tensor %s is missing, not finite, or has another shape", ErrWeights, name)
+		}
+		list = append(list, t)
+	}
+	return list, nil
+}

@@ -29,6 +29,7 @@ var settings = map[string][]string{
 	// of another kind of job, which is not compiled here: node/federated has its tests
 	"kind": {"kind=FederatedJob"}, "federated.owners": {"kind=FederatedJob", "federated={owners: 5}"},
 	"federated.min_cohort":       {"kind=FederatedJob", "federated={owners: 5, min_cohort: 4}"},
+	"federated.updates":          {"kind=FederatedJob", "federated={owners: 5, updates: public}"},
 	"federated.clip":             {"kind=FederatedJob", "federated={owners: 5, clip: 2}"},
 	"federated.method":           {"kind=FederatedJob", "federated={owners: 5, method: scaffold}"},
 	"federated.weights":          {"kind=FederatedJob", "federated={owners: 5, weights: examples, full_examples: 9}"},

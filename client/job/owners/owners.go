@@ -5,6 +5,7 @@ package owners
 // Federated is how owners of data train together, of a FederatedJob.
 type Federated struct {
 	Owners    int     `job:"owners" in:"[3,128]"` // that may take part
+	Updates   string  `job:"updates" one:"masked public"`
 	MinCohort int     `job:"min_cohort" in:"[3,128]"`
 	Clip      float64 `job:"clip" in:"(0,1000000]"` // largest Euclidean norm of an update
 	Method    string  `job:"method" one:"mean scaffold"`
@@ -39,6 +40,10 @@ func (n ExampleNoise) On() bool { return n.Multiplier > 0 }
 // the other one they correct nothing.
 const Scaffold, mean = "scaffold", "mean"
 
+// Public are updates that anybody sees: the models of owners, which a committee scores. Others are masked: the
+// coordinator learns their sum alone.
+const Public, masked = "public", "masked"
+
 // Weights of owners.
 const Equal, ByExamples = "equal", "examples"
 
@@ -54,6 +59,9 @@ func (f Federated) Weight(examples int) float64 {
 func (f *Federated) Derive() {
 	if f.MinCohort == 0 {
 		f.MinCohort = 3
+	}
+	if f.Updates == "" {
+		f.Updates = masked
 	}
 	if f.Method == "" {
 		f.Method = mean

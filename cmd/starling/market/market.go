@@ -13,6 +13,7 @@ import (
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/cmd/starling/arena"
 	"github.com/starling-network/starling/cmd/starling/cause"
+	"github.com/starling-network/starling/cmd/starling/committee"
 	"github.com/starling-network/starling/cmd/starling/jobfile"
 	"github.com/starling-network/starling/cmd/starling/quote"
 	"github.com/starling-network/starling/cmd/starling/target"
@@ -31,7 +32,7 @@ func Command(c *terminal.Console) *cobra.Command {
 		`See the offers and the open orders of a network, what would become of a job there, and offer work.
 docs/market.md says how they are matched and what is paid.`,
 		quoteCommand(c), offerCommand(c), priceCommand(c), offersCommand(c), ordersCommand(c), nodesCommand(c),
-		coinsCommand(c), arena.Command(c))
+		coinsCommand(c), arena.Command(c), committee.Command(c))
 }
 
 func quoteCommand(c *terminal.Console) *cobra.Command {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/client/job/owners"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/dpsgd"
@@ -80,6 +81,9 @@ func Join(ctx context.Context, opt Options) (*Result, error) {
 	}
 	defer func() { _ = o.b.Close() }() // files that are read only
 	f, examples := o.b.Job.Federated, o.b.Corpus.Train.Len()/o.b.Example
+	if f.Updates == owners.Public {
+		return nil, fmt.Errorf("%w: its updates are public, and this command hides them", ErrJob)
+	}
 	o.weight = f.Weight(examples)
 	as := federated.Spent{Noise: f.Noise.Multiplier}
 	if n := f.ExampleNoise; n.On() {

@@ -43,6 +43,13 @@ func Handler(c Coordinator, job canon.Digest) http.Handler {
 	return m
 }
 
+// Offered serves the offer of a job alone: of a job whose rounds are on a network.
+func Offered(offer []byte) http.Handler {
+	m := http.NewServeMux()
+	m.HandleFunc("GET "+pathJob, server{}.answer(func(*http.Request) ([]byte, error) { return offer, nil }))
+	return m
+}
+
 type server struct {
 	Coordinator
 	job canon.Digest

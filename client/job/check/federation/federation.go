@@ -76,6 +76,7 @@ func Keys(all spec.Spec, file File) {
 	}
 	exampleNoise(c, f.ExampleNoise)
 	scaffold(c)
+	public(c)
 	for _, p := range []string{"resources", "budget", "checkpoint", "tracking", "notify", "eval.prompts", "eval.tasks",
 		"output.push", "output.license", "strategy.verification", "strategy.aggregation"} {
 		if c.Given(p) && !c.bad(p) {
@@ -110,6 +111,34 @@ func Keys(all spec.Spec, file File) {
 		if k.wrong && !c.bad(k.path) {
 			c.Report(k.path, problem.Unsupported, fmt.Sprintf("%s is %s in a FederatedJob", k.path, k.what), k.reason,
 				"remove the key, or use another value; docs/federated.md has a job file")
+		}
+	}
+}
+
+// public checks that a job whose updates are public promises nothing that only masks and noise give, and that a
+// committee can score its models.
+func public(c checker) {
+	const at = "federated.updates"
+	if c.Federated.Updates != owners.Public || c.bad(at) {
+		return
+	}
+	for _, k := range []string{"min_cohort", "clip", "method", "weights", "full_examples", "sample", "noise",
+		"example_noise"} {
+		if p := "federated." + k; c.Given(p) && !c.bad(p) {
+			c.Report(p, problem.Unsupported, p+" is given with "+at+": public", "an update is a public model: no sum hides it, "+
+				"and the network draws the owners of a round", "remove the key, or use updates: masked")
+		}
+	}
+	for _, k := range []struct {
+		wrong              bool
+		path, what, reason string
+	}{
+		{c.Task != spec.TaskLanguage, "task", c.Task, "evaluators compute the losses of language models"},
+		{c.Model.Adapter != nil, "model.adapter", "given", "evaluators read whole models"},
+	} {
+		if k.wrong && !c.bad(k.path) {
+			c.Report(k.path, problem.Unsupported, fmt.Sprintf("%s is %s with %s: public", k.path, k.what, at), k.reason,
+				"remove the key, or use updates: masked")
 		}
 	}
 }
