@@ -70,7 +70,7 @@ func booked(found []rundir.Explanation,
 		}
 		b := Booking{Time: at.UTC(), Uzen: int64(e.Amount), Coin: e.Coin, Job: e.Job, Kind: e.Kind, Height: e.Height,
 			Transaction: by[ledger.ReceiptID{Job: e.Job, Seq: e.Seq}], Why: e.Why}
-		if e.Kind == reward.Slash {
+		if e.Kind.Lost() {
 			b.Uzen = -b.Uzen
 		}
 		list = append(list, b)

@@ -94,7 +94,7 @@ func dates(heights []int64, day func(int64) (string, error), of map[int64]string
 type CoinSum struct {
 	Coin     coin.Coin `json:"coin"`
 	Received uint64    `json:"received"`
-	Lost     uint64    `json:"lost"` // of its stake in the coin
+	Lost     uint64    `json:"lost"` // of its stake in the coin, and to its delegators
 }
 
 // ByCoin sums receipts in other coins than ZEN, by coin.
@@ -108,7 +108,7 @@ func ByCoin(receipts []Explanation) []CoinSum {
 		if i < 0 {
 			i, list = len(list), append(list, CoinSum{Coin: r.Coin})
 		}
-		if r.Kind == reward.Slash {
+		if r.Kind.Lost() {
 			list[i].Lost += r.Amount
 		} else {
 			list[i].Received += r.Amount
@@ -122,7 +122,7 @@ func ByCoin(receipts []Explanation) []CoinSum {
 func add(r Explanation, received, lost *uint64, unpaid *int) {
 	switch {
 	case !r.Coin.Own() && r.Amount > 0:
-	case r.Kind == reward.Slash:
+	case r.Kind.Lost():
 		*lost += r.Amount
 	case r.Amount == 0:
 		*unpaid++

@@ -35,6 +35,9 @@ func Arithmetic(r Receipt, all []Receipt) []string {
 	case Revenue:
 		return []string{fmt.Sprintf("%s from before the number of shares last changed + %d shares x %s that each "+
 			"earned since = %s", r.Coin.Text(r.Pot), r.Part, r.Coin.Text(r.Whole), r.Coin.Text(r.Pot+r.Part*r.Whole))}
+	case Shared:
+		return []string{fmt.Sprintf("%s x %d uzen that are delegated / %d uzen of all stake, rounded down, less a "+
+			"commission of %s %%: %s", r.Coin.Text(r.Pot), r.Part, r.Whole, percent(r.FeePPM), r.Coin.Text(r.Amount))}
 	case Slash:
 		if r.OfEpoch() {
 			return []string{fmt.Sprintf("%s: %s %% of the stake at the time, to the community pool", r.Coin.Text(r.Amount),

@@ -91,7 +91,8 @@ func reasons(t *testing.T, file, prefix string) map[string]string {
 // Every reason there is has a sentence, and every reason that costs its receiver something has advice.
 func TestEveryConstantIsExplained(t *testing.T) {
 	gains := map[string]bool{Verified: true, KeptUptime: true, Served: true, FaultFound: true, RunDone: true,
-		AuditMoot: true, FoundOutside: true, PaidIn: true, StoodBy: true}
+		AuditMoot: true, FoundOutside: true, PaidIn: true, StoodBy: true,
+		ToDelegators: true, FromPool: true}
 	for name, reason := range reasons(t, "explain.go", "") {
 		if because[reason] == "" || fixes[reason] == "" && !gains[reason] {
 			t.Errorf("%s (%s): because %q, fix %q", name, reason, because[reason], fixes[reason])

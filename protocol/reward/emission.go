@@ -267,8 +267,13 @@ func (l *epoch) transfer(from, to string, amount uint64) {
 	}
 }
 
-// OfRun reports whether a receipt is of the run of a job, not of an epoch and not of the revenue of a model.
-func (r Receipt) OfRun() bool { return !r.OfEpoch() && !strings.HasPrefix(r.Job, modelBook) }
+// DelegationBook begins the job that receipts of the pool of a participant give. No job can have that name.
+const DelegationBook = "delegation/"
+
+// OfRun reports whether a receipt is of the run of a job, not of an epoch, of the revenue of a model or of a pool.
+func (r Receipt) OfRun() bool {
+	return !r.OfEpoch() && !strings.HasPrefix(r.Job, modelBook) && !strings.HasPrefix(r.Job, DelegationBook)
+}
 
 // OfEpoch reports whether a receipt is of an epoch.
 func (r Receipt) OfEpoch() bool { return strings.HasPrefix(r.Job, "epoch/") }

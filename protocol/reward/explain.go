@@ -2,6 +2,7 @@ package reward
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/starling-network/starling/protocol/run/reason"
 )
@@ -68,6 +69,9 @@ const (
 
 	PaidIn     = "paid_in"     // an account paid revenue of the model
 	NothingDue = "nothing_due" // none was paid since the last claim, or too little to divide
+
+	ToDelegators = "to_delegators" // the account takes delegated stake
+	FromPool     = "from_pool"     // the account has delegated stake
 )
 
 // lostUnit is the reason of the receipt for a unit that moved to another worker.
@@ -151,6 +155,8 @@ var because = map[string]string{
 	NothingMade:        "the schedule makes no coins for this",
 	Barred:             "the account was slashed for wrong work",
 	PaidIn:             "an account paid revenue of the model in",
+	ToDelegators:       "other accounts delegate stake to it",
+	FromPool:           "it had delegated stake there when work was paid",
 	NothingDue:         "no revenue of an uzen a share or more was paid in since the last claim, or it has no shares",
 	reason.NoWorkers:   "the run was halted: no active worker is left",
 	reason.NoVerifiers: "the run was halted: no active verifier is left",
@@ -251,6 +257,11 @@ func Explain(r Receipt) string {
 		what = fmt.Sprintf("%s receives %s of the %s of %s", r.Who, r.Coin.Text(r.Amount), rewards[r.Kind], r.Job)
 	case Revenue:
 		what = fmt.Sprintf("%s receives %s of the revenue of %s for its shares", r.Who, r.Coin.Text(r.Amount), r.Job)
+	case Shared:
+		what = fmt.Sprintf("%s shares %s of its pay", r.Who, r.Coin.Text(r.Amount))
+	case Delegated:
+		what = fmt.Sprintf("%s receives %s of the pay of %s", r.Who, r.Coin.Text(r.Amount),
+			strings.TrimPrefix(r.Job, DelegationBook))
 	case Deposit:
 		what = fmt.Sprintf("%s keeps the deposit that was held over %s", r.Who, at)
 	case Refund:

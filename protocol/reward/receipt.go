@@ -13,7 +13,7 @@ import (
 // Kind of a receipt.
 type Kind string
 
-// The kinds of receipts. Amount is what Who receives, except for Slash: there it is what Who loses.
+// The kinds of receipts. Amount is what Who receives, except for the kinds that Lost names: there it is what Who loses.
 const (
 	Work    Kind = "work"    // an attempt at a unit
 	Audit   Kind = "audit"   // an audit that was drawn
@@ -29,7 +29,13 @@ const (
 	Standby    Kind = "standby"     // for being there, as a verifier, when audits are drawn
 
 	Revenue Kind = "revenue" // of a model, claimed by a holder of its shares
+
+	Shared    Kind = "shared"    // the part of a payment to Who that the delegators of its pool have
+	Delegated Kind = "delegated" // such pay, claimed by a delegator
 )
+
+// Lost reports whether the amount of a receipt is what its account loses.
+func (k Kind) Lost() bool { return k == Slash || k == Shared }
 
 // Receipt is one line of why an account was paid, or was not. Every attempt at a unit and every audit ends in one.
 type Receipt struct {
@@ -51,7 +57,7 @@ type Receipt struct {
 	FeePPM uint32 `cbor:"15,keyasint" json:"fee_ppm,omitempty"`
 
 	// Of an epoch: Amount is Pot * Part / Whole. Of a slash: Part of Whole of the stake (in millionths or in uzen), or of
-	// the amount taken. Of revenue: Amount is Pot + Part * Whole.
+	// the amount taken. Of revenue: Amount is Pot + Part * Whole. Of shared pay: Pot * Part / Whole, less FeePPM.
 	Pot   uint64 `cbor:"16,keyasint" json:"pot,omitempty"`
 	Part  uint64 `cbor:"17,keyasint" json:"part,omitempty"`
 	Whole uint64 `cbor:"18,keyasint" json:"whole,omitempty"`

@@ -21,7 +21,6 @@ import (
 	"github.com/starling-network/starling/node/inspect"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/session"
-	"github.com/starling-network/starling/protocol/reward"
 )
 
 // EarningsAnswer is about receipts of many jobs: a name is a job and a number.
@@ -95,7 +94,7 @@ the estimate if the folder has one. Sums of days and jobs are in ZEN; coins has 
 				if !e.Coin.Own() {
 					continue // rundir.ByCoin has it
 				}
-				if e.Kind == reward.Slash {
+				if e.Kind.Lost() {
 					lost += e.Amount
 				} else {
 					received += e.Amount
@@ -108,10 +107,10 @@ the estimate if the folder has one. Sums of days and jobs are in ZEN; coins has 
 			if c.Form.Machine() {
 				return c.Form.Print(os.Stdout, EarningsAnswer(t.Account, received, lost, days, found, came))
 			}
-			fmt.Printf("%s received %s ZEN and lost %s ZEN of its stake\n", t.Account, terminal.Zen(received),
+			fmt.Printf("%s received %s ZEN and lost %s ZEN of its stake or to its delegators\n", t.Account, terminal.Zen(received),
 				terminal.Zen(lost))
 			for _, s := range rundir.ByCoin(found) {
-				fmt.Printf("%s received %s and lost %s of its stake in it\n", t.Account, s.Coin.Text(s.Received),
+				fmt.Printf("%s received %s and lost %s of its stake in it or to its delegators\n", t.Account, s.Coin.Text(s.Received),
 					s.Coin.Amount(s.Lost))
 			}
 			if came != nil {
@@ -153,7 +152,7 @@ func sinceEstimate(ctx context.Context, t target.Target, found []rundir.Explanat
 	c.Close()
 	var pays []estimate.Pay
 	for _, e := range found {
-		if e.Kind != reward.Slash && e.Coin.Own() {
+		if !e.Kind.Lost() && e.Coin.Own() {
 			pays = append(pays, estimate.Pay{Height: e.Height, Amount: e.Amount})
 		}
 	}
