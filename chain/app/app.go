@@ -57,6 +57,7 @@ import (
 	"github.com/starling-network/starling/chain/x/arena"
 	"github.com/starling-network/starling/chain/x/beacon"
 	"github.com/starling-network/starling/chain/x/catalog"
+	"github.com/starling-network/starling/chain/x/delegation"
 	"github.com/starling-network/starling/chain/x/hosting"
 	"github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/chain/x/payout"
@@ -229,7 +230,7 @@ func (a *App) arrange() {
 		genutil.NewAppModule(k.accounts, k.staking, a, a.Tx),
 		beacon.NewModule(k.beacon), registry.NewModule(k.registry), market.NewModule(k.market), reward.NewModule(k.reward),
 		training.NewModule(k.training), sale.NewModule(k.sale), payout.NewModule(k.payout), catalog.NewModule(k.catalog),
-		hosting.NewModule(k.hosting), arena.NewModule(k.arena),
+		hosting.NewModule(k.hosting), arena.NewModule(k.arena), delegation.NewModule(k.delegation),
 	)
 	a.basics = module.NewBasicManagerFromManager(a.modules, map[string]module.AppModuleBasic{
 		genutiltypes.ModuleName: genutil.NewAppModuleBasic(genutiltypes.DefaultMessageValidator),
@@ -241,14 +242,14 @@ func (a *App) arrange() {
 		stakingtypes.ModuleName, ibcexported.ModuleName)
 	// The SDK requires bank first. A run starts in the block in which its order is matched.
 	a.modules.SetOrderEndBlockers(banktypes.ModuleName, govtypes.ModuleName, stakingtypes.ModuleName, feegrant.ModuleName,
-		registry.Name, market.Name, training.Name, reward.Name, sale.Name, hosting.Name, arena.Name)
+		registry.Name, delegation.Name, market.Name, training.Name, reward.Name, sale.Name, hosting.Name, arena.Name)
 	// Genesis transactions need all other modules.
 	order := []string{authtypes.ModuleName, banktypes.ModuleName, distrtypes.ModuleName, stakingtypes.ModuleName,
 		slashingtypes.ModuleName, govtypes.ModuleName, consensustypes.ModuleName, feegrant.ModuleName,
 		evidencetypes.ModuleName, upgradetypes.ModuleName,
 		ibcexported.ModuleName, transfertypes.ModuleName, tendermint.ModuleName,
 		beacon.Name, registry.Name, market.Name, reward.Name, training.Name, sale.Name, payout.Name, catalog.Name,
-		hosting.Name, arena.Name, genutiltypes.ModuleName}
+		hosting.Name, arena.Name, delegation.Name, genutiltypes.ModuleName}
 	a.modules.SetOrderInitGenesis(order...)
 	a.modules.SetOrderExportGenesis(order...)
 }
@@ -264,7 +265,7 @@ func (a *App) handle(v Validator) {
 			return nil, fmt.Errorf("genesis: %w", err)
 		}
 		a.format(ctx, feegrant.StoreKey, evidencetypes.StoreKey, beacon.Name, registry.Name, market.Name, reward.Name,
-			training.Name, sale.Name, payout.Name, catalog.Name, hosting.Name, arena.Name)
+			training.Name, sale.Name, payout.Name, catalog.Name, hosting.Name, arena.Name, delegation.Name)
 		if err := keepers.upgrade.SetModuleVersionMap(ctx, a.modules.GetVersionMap()); err != nil {
 			return nil, err
 		}

@@ -48,6 +48,7 @@ import (
 	"github.com/starling-network/starling/chain/x/beacon"
 	"github.com/starling-network/starling/chain/x/beacon/censorship"
 	"github.com/starling-network/starling/chain/x/catalog"
+	"github.com/starling-network/starling/chain/x/delegation"
 	"github.com/starling-network/starling/chain/x/hosting"
 	"github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/chain/x/payout"
@@ -62,7 +63,7 @@ var storeNames = []string{
 	authtypes.StoreKey, banktypes.StoreKey, stakingtypes.StoreKey, distrtypes.StoreKey, slashingtypes.StoreKey,
 	govtypes.StoreKey, consensustypes.StoreKey, feegrant.StoreKey, evidencetypes.StoreKey, upgradetypes.StoreKey,
 	ibcexported.StoreKey, transfertypes.StoreKey, beacon.Name, registry.Name, market.Name, reward.Name, training.Name,
-	sale.Name, payout.Name, catalog.Name, hosting.Name, arena.Name,
+	sale.Name, payout.Name, catalog.Name, hosting.Name, arena.Name, delegation.Name,
 }
 
 // permissions are the rights of the module accounts.
@@ -80,6 +81,7 @@ var permissions = map[string][]string{
 	payout.Name:                    {authtypes.Minter, authtypes.Burner}, // holds ZEN that are tokens on other chains
 	hosting.Name:                   nil,                                  // holds bonds of providers, and channels
 	arena.Name:                     nil,                                  // holds prizes of contests, and bonds
+	delegation.Name:                nil,                                  // holds delegated stake, and its pay
 	reward.Name:                    {authtypes.Minter},                   // holds the emission, shares of models, revenue
 }
 
@@ -109,6 +111,8 @@ type keepers struct {
 	hosting  *hosting.Keeper
 	catalog  *catalog.Keeper
 	arena    *arena.Keeper
+
+	delegation *delegation.Keeper
 }
 
 // closed are the accounts that cannot receive coins: their balances must match the ledgers of their modules.
@@ -152,17 +156,19 @@ func newKeepers(a *App, stores map[string]*storetypes.KVStoreKey, logger log.Log
 
 	k.connect(a, store, governance)
 
-	var errs [10]error
+	var errs [11]error
 	k.beacon, errs[0] = beacon.NewKeeper(store(beacon.Name), governance, k.staking)
 	k.registry, errs[1] = registry.NewKeeper(store(registry.Name), authtypes.NewModuleAddress(registry.Name), governance,
 		k.bank, k.distribution, k.beacon)
+	k.delegation, errs[10] = delegation.NewKeeper(store(delegation.Name), k.registry, k.bank)
+	backed := delegation.Paying{Paying: registry.Paying{Keeper: k.registry}, Pools: k.delegation}
 	k.market, errs[2] = market.NewKeeper(store(market.Name), authtypes.NewModuleAddress(market.Name), governance, k.bank,
-		k.distribution, registry.Paying{Keeper: k.registry}, k.registry.CoinStakes, k.beacon)
+		k.distribution, backed, k.registry.CoinStakes, k.beacon)
 	k.reward, errs[3] = reward.NewKeeper(store(reward.Name), governance, k.bank, reward.Community{Keeper: k.distribution},
-		registry.Paying{Keeper: k.registry}, k.market, k.market.Coins)
+		backed, k.market, k.market.Coins)
 	k.catalog, errs[8] = catalog.NewKeeper(store(catalog.Name), authtypes.NewModuleAddress(catalog.Name), k.bank,
 		k.market.Coins, k.market, k.reward)
-	k.training, errs[4] = training.NewKeeper(store(training.Name), governance, k.market, k.registry, k.reward,
+	k.training, errs[4] = training.NewKeeper(store(training.Name), governance, k.market, backed, k.reward,
 		k.registry.CoinStakes, k.beacon, k.accounts, c.Referee, sealed.RootFuncs{})
 	held := func(module string) custody.Custody {
 		return custody.Custody{Module: module, Account: authtypes.NewModuleAddress(module), Bank: k.bank,
@@ -175,6 +181,7 @@ func newKeepers(a *App, stores map[string]*storetypes.KVStoreKey, logger log.Log
 	k.arena, errs[9] = arena.NewKeeper(store(arena.Name), held(arena.Name), k.beacon, k.registry)
 	k.beacon.Connect(censorship.Judge{Duties: k.training, Penalties: k.slashing, Read: a.read, Largest: room.MaxTx,
 		LargestGas: room.MaxGas}, k.payout)
+	k.delegation.Connect(held(delegation.Name), k.reward)
 	k.registry.Connect(training.Exits{Keeper: k.training})
 	k.registry.Fleets.Pay(delegate.Fees{Keeper: k.feegrant})
 	k.registry.CoinStakes.Connect(k.market.Coins)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/starling-network/starling/chain/x/arena"
 	"github.com/starling-network/starling/chain/x/catalog"
+	"github.com/starling-network/starling/chain/x/delegation"
 	"github.com/starling-network/starling/chain/x/hosting"
 	"github.com/starling-network/starling/chain/x/payout"
 	"github.com/starling-network/starling/chain/x/sale"
@@ -26,7 +27,7 @@ type Upgrade struct {
 
 // Upgrades are the upgrades that this version has, in the order of their heights. v0.2 takes a chain of release 0.1.0,
 // whose other modules read their state as it was.
-var Upgrades = []Upgrade{adds("v0.2", sale.Name, payout.Name, catalog.Name, hosting.Name, arena.Name)}
+var Upgrades = []Upgrade{adds("v0.2", sale.Name, payout.Name, catalog.Name, hosting.Name, arena.Name, delegation.Name)}
 
 // adds is an upgrade that adds modules. Their state is empty, as in a genesis that does not name them.
 func adds(upgrade string, modules ...string) Upgrade {

@@ -38,6 +38,7 @@ import (
 	"github.com/starling-network/starling/chain/x/arena/arenapb"
 	"github.com/starling-network/starling/chain/x/beacon/beaconpb"
 	"github.com/starling-network/starling/chain/x/catalog/catalogpb"
+	"github.com/starling-network/starling/chain/x/delegation/delegationpb"
 	"github.com/starling-network/starling/chain/x/hosting/hostingpb"
 	"github.com/starling-network/starling/chain/x/market/marketpb"
 	"github.com/starling-network/starling/chain/x/payout/payoutpb"
@@ -123,6 +124,7 @@ func NewEncoding() (*Encoding, error) {
 	msgservice.RegisterMsgServiceDesc(e.Registry, &salepb.Msg_serviceDesc)
 	msgservice.RegisterMsgServiceDesc(e.Registry, &catalogpb.Msg_serviceDesc)
 	msgservice.RegisterMsgServiceDesc(e.Registry, &arenapb.Msg_serviceDesc)
+	msgservice.RegisterMsgServiceDesc(e.Registry, &delegationpb.Msg_serviceDesc)
 	msgservice.RegisterMsgServiceDesc(e.Registry, &trainingpb.Msg_serviceDesc)
 	return e, nil
 }

@@ -47,6 +47,8 @@ type Participant struct {
 	Class  string   `json:"class"`          // as measured: unrated, cpu, apple, consumer, professional or datacentre
 	Rate   uint64   `json:"rate"`           // operations a second; 0: not measured
 	Asks   []Ask    `json:"asks,omitempty"` // its prices in other coins
+	// stake of other accounts that has a share of its pay
+	Delegated uint64 `json:"delegated_uzen,omitempty"`
 }
 
 // Ask is a price in a coin other than ZEN.

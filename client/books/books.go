@@ -21,6 +21,7 @@ import (
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/arena"
 	"github.com/starling-network/starling/chain/x/catalog"
+	"github.com/starling-network/starling/chain/x/delegation"
 	"github.com/starling-network/starling/chain/x/hosting"
 	"github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/chain/x/payout"
@@ -78,6 +79,10 @@ func Count(ctx context.Context, account module.Account) ([]ModuleBalance, error)
 	if err != nil {
 		return nil, fmt.Errorf("client: the books of %s: %w", arena.Name, err)
 	}
+	delegated, err := c.delegated(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("client: the books of %s: %w", delegation.Name, err)
+	}
 	ownOf := func(sums map[string]sdkmath.Int) func(context.Context) (sdkmath.Int, error) {
 		return func(context.Context) (sdkmath.Int, error) { return sums[coin.Coin{}.Denom], nil }
 	}
@@ -87,6 +92,7 @@ func Count(ctx context.Context, account module.Account) ([]ModuleBalance, error)
 	}{
 		{registry.Name, c.stakes}, {market.Name, ownOf(budgets)}, {reward.Name, ownOf(revenues)}, {sale.Name, ownOf(sales)},
 		{payout.Name, c.abroad}, {hosting.Name, ownOf(hosted)}, {arena.Name, ownOf(contests)},
+		{delegation.Name, ownOf(delegated)},
 		{stakingtypes.BondedPoolName, c.bonded}, {stakingtypes.NotBondedPoolName, c.unbonding},
 		{distrtypes.ModuleName, c.undistributed}, {govtypes.ModuleName, c.deposits},
 	}
@@ -114,7 +120,8 @@ func Count(ctx context.Context, account module.Account) ([]ModuleBalance, error)
 		return nil, fmt.Errorf("client: the books of %s: %w", catalog.Name, err)
 	}
 	others, err := c.others(ctx, map[string]map[string]sdkmath.Int{market.Name: budgets,
-		reward.Name: revenues, sale.Name: sales, hosting.Name: hosted, arena.Name: contests})
+		reward.Name: revenues, sale.Name: sales, hosting.Name: hosted, arena.Name: contests,
+		delegation.Name: delegated})
 	return append(append(books, offered, supply), others...), err
 }
 

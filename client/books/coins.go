@@ -10,6 +10,7 @@ import (
 	distrtypes "github.com/cosmos/cosmos-sdk/x/distribution/types"
 
 	"github.com/starling-network/starling/chain/x/arena"
+	"github.com/starling-network/starling/chain/x/delegation"
 	"github.com/starling-network/starling/chain/x/hosting"
 	"github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/chain/x/registry"
@@ -45,7 +46,7 @@ func (c counter) others(ctx context.Context,
 	}
 	for _, r := range all {
 		for _, module := range []string{registry.Name, market.Name, reward.Name, sale.Name, hosting.Name,
-			arena.Name, distrtypes.ModuleName} {
+			arena.Name, delegation.Name, distrtypes.ModuleName} {
 			held, err := c.balance(ctx, wallet.ModuleAddress(module), r.Denom)
 			if err != nil {
 				return nil, fmt.Errorf("client: the books of %s in %s: %w", module, r.Name(), err)

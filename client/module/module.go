@@ -16,24 +16,25 @@ type Catalog = catalog.Client
 
 // Modules are all of them, for one account.
 type Modules struct {
-	Arena    arena.Client
-	Catalog  Catalog
-	Coins    Coins
-	Hosting  Hosting
-	Market   Market
-	Payout   Payout
-	Registry Registry
-	Reward   Reward
-	Sale     Sale
-	Stakes   Stakes
-	Training Training
-	Work     Work
+	Arena      arena.Client
+	Catalog    Catalog
+	Coins      Coins
+	Delegation Delegation
+	Hosting    Hosting
+	Market     Market
+	Payout     Payout
+	Registry   Registry
+	Reward     Reward
+	Sale       Sale
+	Stakes     Stakes
+	Training   Training
+	Work       Work
 }
 
 // Of returns the modules for an account.
 func Of(a Account) Modules {
 	t := Training{a}
-	return Modules{Arena: arena.Client{Account: a}, Catalog: Catalog{Account: a}, Coins: Coins{a},
+	return Modules{Arena: arena.Client{Account: a}, Catalog: Catalog{Account: a}, Coins: Coins{a}, Delegation: Delegation{a},
 		Hosting: Hosting{a}, Market: Market{a}, Payout: Payout{a}, Registry: Registry{a}, Reward: Reward{a, t},
 		Sale: Sale{a}, Training: t, Stakes: Stakes{a}, Work: Work{a}}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/starling-network/starling/chain/x/arena"
 	"github.com/starling-network/starling/chain/x/beacon"
 	"github.com/starling-network/starling/chain/x/catalog"
+	"github.com/starling-network/starling/chain/x/delegation"
 	"github.com/starling-network/starling/chain/x/hosting"
 	"github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/chain/x/payout"
@@ -79,7 +80,7 @@ func Refusal(space string, code uint32, log string) error {
 	e := &Error{ErrorCode: adapter.ErrorCode{Code: code, Rule: ErrRejected}, Space: space, Text: adapter.Readable(log)}
 	for _, module := range []*adapter.ErrorTable{registry.ErrorTable, market.ErrorTable, reward.ErrorTable,
 		training.ErrorTable, sale.ErrorTable, payout.ErrorTable, catalog.ErrorTable, hosting.ErrorTable, beacon.ErrorTable,
-		arena.ErrorTable, standard} {
+		arena.ErrorTable, delegation.ErrorTable, standard} {
 		if known, ok := module.Find(code); ok && module.Space == space {
 			e.ErrorCode = known
 		}

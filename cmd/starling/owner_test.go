@@ -83,7 +83,7 @@ func TestOwnersSeeTheirProcesses(t *testing.T) {
 	}
 	var b inspect.Balances
 	ask(&b, "network", "check", "--network", network)
-	if len(b.Wrong) != 0 || len(b.Books) != 13 || b.Books[0].Owed == 0 || b.Books[0].Owed != b.Books[0].Held ||
+	if len(b.Wrong) != 0 || len(b.Books) != 14 || b.Books[0].Owed == 0 || b.Books[0].Owed != b.Books[0].Held ||
 		b.Books[1].Owed != 0 {
 		t.Errorf("net check: %+v", b)
 	}

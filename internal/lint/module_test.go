@@ -36,7 +36,7 @@ func TestModulePages(t *testing.T) {
 			state[module][m[1]+" "+m[2]] = true
 		}
 	}
-	if len(state) != 10 {
+	if len(state) != 11 {
 		t.Fatalf("%d modules have a store", len(state))
 	}
 	for module, want := range state {

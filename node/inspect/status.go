@@ -173,12 +173,20 @@ func participants(ctx context.Context, c *client.Client, v standing.View) ([]api
 	if err != nil {
 		return nil, err
 	}
+	pools, err := c.Delegation.Pools(ctx)
+	if err != nil {
+		return nil, err
+	}
+	delegated := map[string]uint64{}
+	for _, p := range pools {
+		delegated[p.ID] = p.Staying
+	}
 	all, err := c.Registry.Participants(ctx)
 	list := make([]api.Participant, 0, len(all))
 	for _, p := range all {
 		s := api.Participant{
 			ID: p.ID, Roles: []string{}, Stake: p.Stake, Jailed: p.Jailed, Device: p.Device, Jobs: []string{},
-			Class: p.Class(v.Stakes).String(), Rate: p.Rate,
+			Class: p.Class(v.Stakes).String(), Rate: p.Rate, Delegated: delegated[p.ID],
 		}
 		for _, r := range p.Roles {
 			s.Roles = append(s.Roles, r.String())

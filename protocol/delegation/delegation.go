@@ -18,7 +18,6 @@ const (
 	CapPPM         = 500_000   // delegated stake, in millionths of the stake of the participant itself, at most
 	Least          = 1_000_000 // uzen of a delegation
 	MostDelegators = 1_000     // of a pool
-	JoinBlocks     = 3_600     // from the message that delegates to the shares
 	WornShares     = 1 << 16   // shares for one uzen, above which a pool is worn: slashes took nearly all of it
 )
 
@@ -132,9 +131,9 @@ func (p Pool) Room(own uint64) uint64 {
 // little that their number is too large.
 func (p Pool) worn() bool { return p.Shares > 0 && (p.Tokens == 0 || p.Tokens < p.Shares/WornShares) }
 
-// Join adds uzen to a delegation, which become shares JoinBlocks later. own is the stake of the participant itself that
+// Join adds uzen to a delegation, which become shares wait blocks later. own is the stake of the participant itself that
 // stays. A delegation that joins already waits anew, for all of it.
-func (p Pool) Join(d Delegation, amount, own uint64, height int64) (Pool, Delegation, error) {
+func (p Pool) Join(d Delegation, amount, own uint64, wait, height int64) (Pool, Delegation, error) {
 	switch {
 	case amount < Least:
 		return p, d, fmt.Errorf("%w: %d uzen, at least %d", ErrDust, amount, Least)
@@ -149,7 +148,7 @@ func (p Pool) Join(d Delegation, amount, own uint64, height int64) (Pool, Delega
 		p.Delegators++
 	}
 	p.Joining += amount
-	d.Joining, d.JoinsAt = d.Joining+amount, height+JoinBlocks
+	d.Joining, d.JoinsAt = d.Joining+amount, height+wait
 	return p, d, nil
 }
 

@@ -49,7 +49,7 @@ func (w *town) accrue(id string) {
 }
 
 func (w *town) join(id string, amount uint64) error {
-	p, d, err := w.pool.Join(w.part(id), amount, w.own, w.height)
+	p, d, err := w.pool.Join(w.part(id), amount, w.own, 3600, w.height)
 	if err == nil {
 		w.pool, w.parts[id] = p, d
 		w.in += amount
@@ -324,13 +324,13 @@ func TestAnEmptiedPoolIsClosed(t *testing.T) {
 // Too little, too many, and none of an account's are refused.
 func TestRefusals(t *testing.T) {
 	p := Pool{ID: "worker", Delegators: MostDelegators}
-	if _, _, err := p.Join(Delegation{}, Least-1, 1000*zen, 1); !errors.Is(err, ErrDust) {
+	if _, _, err := p.Join(Delegation{}, Least-1, 1000*zen, 1, 1); !errors.Is(err, ErrDust) {
 		t.Error(err)
 	}
-	if _, _, err := p.Join(Delegation{}, Least, 1000*zen, 1); !errors.Is(err, ErrMany) {
+	if _, _, err := p.Join(Delegation{}, Least, 1000*zen, 1, 1); !errors.Is(err, ErrMany) {
 		t.Error(err)
 	}
-	if _, _, err := p.Join(Delegation{Shares: 1}, Least, 1000*zen, 1); err != nil { // it is one of them
+	if _, _, err := p.Join(Delegation{Shares: 1}, Least, 1000*zen, 1, 1); err != nil { // it is one of them
 		t.Error(err)
 	}
 	if _, _, _, err := p.Leave(Delegation{}, 0, 1, 1); !errors.Is(err, ErrNone) {

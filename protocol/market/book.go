@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/market/cost"
 	"github.com/starling-network/starling/protocol/run/crew"
 )
 
@@ -56,7 +57,7 @@ func NewBook(lots []Listing, beacon canon.Digest) *OrderBook {
 		if slots[account] == nil {
 			slots[account] = &l.Slots
 		}
-		entry := &lot{Listing: l, left: slots[account], weight: min(max(1, l.Stake), heaviest)}
+		entry := &lot{Listing: l, left: slots[account], weight: min(max(1, cost.Add(l.Stake, l.Backing)), heaviest)}
 		if _, known := under[l.Jurisdiction]; !known {
 			under[l.Jurisdiction] = len(b.jurisdictions)
 			b.jurisdictions = append(b.jurisdictions, l.Jurisdiction)

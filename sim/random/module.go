@@ -12,6 +12,7 @@ import (
 	"github.com/starling-network/starling/chain/x/arena"
 	"github.com/starling-network/starling/chain/x/beacon"
 	"github.com/starling-network/starling/chain/x/catalog"
+	"github.com/starling-network/starling/chain/x/delegation"
 	"github.com/starling-network/starling/chain/x/hosting"
 	"github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/chain/x/payout"
@@ -101,6 +102,7 @@ func ours(a *app.App, blocks int) (all []module.AppModuleSimulation) {
 		{name: sale.Name, genesis: nothing, says: ofSale},
 		{name: catalog.Name, genesis: nothing, says: ofCatalog},
 		{name: arena.Name, genesis: nothing, says: ofArena},
+		{name: delegation.Name, genesis: nothing, says: ofDelegation},
 		{name: payout.Name, says: ofPayout, genesis: func(d draw.Source) map[string][]entry {
 			return map[string][]entry{"params": {{"item", abroad.Params(d)}}}
 		}},

@@ -26,6 +26,7 @@ import (
 
 	"github.com/starling-network/starling/chain/app"
 	"github.com/starling-network/starling/chain/x/arena"
+	"github.com/starling-network/starling/chain/x/delegation"
 	"github.com/starling-network/starling/chain/x/hosting"
 	"github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/chain/x/registry"
@@ -165,7 +166,7 @@ func (p *player) AddEntry(e simulation.OperationEntry) {
 // Error implements log.Logger: so the modules of ours tell that a rule of theirs failed.
 func (p *player) Error(what string, about ...any) {
 	for _, m := range []string{registry.Name, market.Name, training.Name, reward.Name, sale.Name,
-		hosting.Name, arena.Name} {
+		hosting.Name, arena.Name, delegation.Name} {
 		if strings.HasPrefix(what, m+": ") {
 			p.fault = fmt.Errorf("%s %v", what, about)
 		}

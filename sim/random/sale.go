@@ -5,12 +5,14 @@ import (
 
 	"github.com/starling-network/starling/chain/x/arena/arenapb"
 	"github.com/starling-network/starling/chain/x/catalog/catalogpb"
+	"github.com/starling-network/starling/chain/x/delegation/delegationpb"
 	"github.com/starling-network/starling/chain/x/hosting/hostingpb"
 	"github.com/starling-network/starling/chain/x/payout/payoutpb"
 	"github.com/starling-network/starling/chain/x/sale/salepb"
 	"github.com/starling-network/starling/client/module"
 	"github.com/starling-network/starling/sim/random/abroad"
 	"github.com/starling-network/starling/sim/random/ask"
+	"github.com/starling-network/starling/sim/random/backers"
 	"github.com/starling-network/starling/sim/random/contests"
 	"github.com/starling-network/starling/sim/random/groups"
 	"github.com/starling-network/starling/sim/random/hosts"
@@ -38,6 +40,10 @@ var ofArena = []saying{{weight: 200, of: &arenapb.MsgEnter{}, say: func(x *msgFa
 }}, {weight: 80, of: &arenapb.MsgJoin{}, say: func(x *msgFactory) error {
 	c, amount := purse(x)
 	return submitAs(x)(groups.Next(x.ctx, x.Source, x.Client, c, amount))
+}}}
+
+var ofDelegation = []saying{{weight: 80, of: &delegationpb.MsgDelegate{}, say: func(x *msgFactory) error {
+	return submitAs(x)(backers.Next(x.ctx, x.Source, x.Client, x.spend()))
 }}}
 
 // submitAs submits a message of an account that was drawn with it; "": there is none.

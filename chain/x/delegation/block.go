@@ -36,7 +36,7 @@ func (k *Keeper) due(ctx context.Context, set collections.KeySet[dueKey],
 			if err != nil {
 				return err
 			}
-			return errors.Join(k.accrue(ctx, d), do(ctx, p, d))
+			return errors.Join(k.accrue(ctx, d), do(ctx, p, d), set.Remove(ctx, key))
 		})
 		if err == nil {
 			continue

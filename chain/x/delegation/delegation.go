@@ -24,12 +24,12 @@ const Name = "delegation"
 
 // ErrorTable of the module.
 var ErrorTable = &adapter.ErrorTable{Space: Name, List: []adapter.ErrorCode{
-	{Code: 2, Rule: delegation.ErrNoPool, Fix: "Choose a participant with a pool: starling account stake pools."},
-	{Code: 3, Rule: delegation.ErrClosed, Fix: "Choose another pool: starling account stake pools."},
-	{Code: 4, Rule: delegation.ErrRoom, Fix: "Delegate no more than the room of the pool: starling account stake pools."},
-	{Code: 5, Rule: delegation.ErrMany, Fix: "Choose another pool: starling account stake pools."},
+	{Code: 2, Rule: delegation.ErrNoPool, Fix: "Choose a participant with a pool: starling account delegate pools."},
+	{Code: 3, Rule: delegation.ErrClosed, Fix: "Choose another pool: starling account delegate pools."},
+	{Code: 4, Rule: delegation.ErrRoom, Fix: "Delegate no more than the room of the pool: starling account delegate pools."},
+	{Code: 5, Rule: delegation.ErrMany, Fix: "Choose another pool: starling account delegate pools."},
 	{Code: 6, Rule: delegation.ErrDust, Fix: "Delegate 1 ZEN or more, and leave nothing or as much."},
-	{Code: 7, Rule: delegation.ErrNone, Fix: "See what the account delegates: starling account stake delegations."},
+	{Code: 7, Rule: delegation.ErrNone, Fix: "See what the account delegates: starling account delegate list."},
 	{Code: 8, Rule: delegation.ErrTerms, Fix: "Give a commission of 0 to 100 percent."},
 	{Code: 9, Rule: delegation.ErrParty, Fix: "Name a worker or verifier with a stake of its own, which is barred by no " +
 		"conviction and is no machine of a fleet; add to your own stake by starling account stake add."},

@@ -76,7 +76,11 @@ func (k messages) Delegate(ctx context.Context,
 	if old.Empty() {
 		record(ctx)
 	}
-	p, d, err := p.Join(old, m.Amount, to.Firm(), height(ctx))
+	params, err := k.registry.Params(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p, d, err := p.Join(old, m.Amount, to.Firm(), params.EpochBlocks, height(ctx))
 	if err != nil {
 		return nil, ErrorTable.Wrap(err)
 	}

@@ -85,6 +85,9 @@ func (k *Keeper) lots(ctx context.Context) (lots []market.Listing, stale []offer
 			owner = lead.Pool
 		}
 		listing := market.Listing{Offer: o, Profile: market.ProfileOf(p, params, owner, engaged.value(o.ID))}
+		if listing.Backing, err = k.registry.Backing(ctx, p); err != nil {
+			return err
+		}
 		if !o.Foreign {
 			lots = append(lots, listing)
 		}

@@ -93,6 +93,7 @@ type Registry interface {
 	Params(ctx context.Context) (registry.Params, error)
 	Members(ctx context.Context, pool string) ([]string, error)
 	Pay(ctx context.Context, module, id string, c coin.Coin, amount uint64) error
+	Backing(ctx context.Context, p registry.Participant) (uint64, error)
 	Verifiers(ctx context.Context, seed canon.Digest, take func(p registry.Participant) (enough bool, err error)) error
 }
 

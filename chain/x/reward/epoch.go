@@ -57,7 +57,7 @@ func (k *Keeper) settle(ctx context.Context, number int64, params registry.Param
 		return err
 	}
 	for _, r := range settled.Receipts {
-		if err := k.issue(ctx, r); err != nil {
+		if err := k.Issue(ctx, r); err != nil {
 			return err
 		}
 	}

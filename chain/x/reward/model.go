@@ -278,6 +278,6 @@ func (k *Keeper) claim(ctx context.Context, m reward.Model, to sdk.AccAddress, s
 		return 0, err
 	}
 	return r.Amount, errors.Join(
-		k.issue(ctx, r), k.bank.SendCoinsFromModuleToAccount(ctx, Name, to, adapter.CoinsOf(m.Coin, r.Amount)),
+		k.Issue(ctx, r), k.bank.SendCoinsFromModuleToAccount(ctx, Name, to, adapter.CoinsOf(m.Coin, r.Amount)),
 	)
 }

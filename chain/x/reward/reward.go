@@ -131,8 +131,8 @@ type entry struct {
 	Height int64  `cbor:"2,keyasint"`
 }
 
-// issue stores a receipt.
-func (k *Keeper) issue(ctx context.Context, r reward.Receipt) error {
+// Issue stores a receipt.
+func (k *Keeper) Issue(ctx context.Context, r reward.Receipt) error {
 	return errors.Join(
 		k.receipts.Set(ctx, collections.Join4(r.Who, -r.Height, r.Job, r.Seq), r),
 		k.books.Set(ctx, collections.Join(r.Job, r.Seq), entry{r.Who, r.Height}),

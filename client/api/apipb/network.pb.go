@@ -316,7 +316,9 @@ type Participant struct {
 	// Operations a second; 0: not measured.
 	Rate uint64 `protobuf:"varint,10,opt,name=rate,proto3" json:"rate,omitempty"`
 	// Its prices in other coins.
-	Asks          []*Ask `protobuf:"bytes,11,rep,name=asks,proto3" json:"asks,omitempty"`
+	Asks []*Ask `protobuf:"bytes,11,rep,name=asks,proto3" json:"asks,omitempty"`
+	// Stake of other accounts that has a share of its pay.
+	DelegatedUzen uint64 `protobuf:"varint,12,opt,name=delegated_uzen,json=delegatedUzen,proto3" json:"delegated_uzen,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -426,6 +428,13 @@ func (x *Participant) GetAsks() []*Ask {
 		return x.Asks
 	}
 	return nil
+}
+
+func (x *Participant) GetDelegatedUzen() uint64 {
+	if x != nil {
+		return x.DelegatedUzen
+	}
+	return 0
 }
 
 // Ask is a price in a coin other than ZEN.
@@ -1391,7 +1400,7 @@ const file_starling_v1_network_proto_rawDesc = "" +
 	"\n" +
 	"validators\x18\x02 \x03(\v2\x16.starling.v1.ValidatorR\n" +
 	"validators\x12#\n" +
-	"\rwindow_blocks\x18\x03 \x01(\x03R\fwindowBlocks\"\x94\x02\n" +
+	"\rwindow_blocks\x18\x03 \x01(\x03R\fwindowBlocks\"\xbb\x02\n" +
 	"\vParticipant\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05roles\x18\x02 \x03(\tR\x05roles\x12\x14\n" +
@@ -1405,7 +1414,8 @@ const file_starling_v1_network_proto_rawDesc = "" +
 	"\x05class\x18\t \x01(\tR\x05class\x12\x12\n" +
 	"\x04rate\x18\n" +
 	" \x01(\x04R\x04rate\x12$\n" +
-	"\x04asks\x18\v \x03(\v2\x10.starling.v1.AskR\x04asks\"B\n" +
+	"\x04asks\x18\v \x03(\v2\x10.starling.v1.AskR\x04asks\x12%\n" +
+	"\x0edelegated_uzen\x18\f \x01(\x04R\rdelegatedUzen\"B\n" +
 	"\x03Ask\x12\x14\n" +
 	"\x05price\x18\x01 \x01(\x04R\x05price\x12%\n" +
 	"\x04coin\x18\x02 \x01(\v2\x11.starling.v1.CoinR\x04coin\"U\n" +

@@ -27,7 +27,7 @@ func Command(c *terminal.Console) *cobra.Command {
 		`See the coins of accounts on a network, and send some. An account is the key in a folder: starling worker
 identity makes one. It exists on the chain once it has coins.`,
 		showCommand(c), sendCommand(c), historyCommand(c), payeeCommand(c), requestCommand(c),
-		StakeCommand(c), bridgeCommand(c))
+		StakeCommand(c), delegateCommand(c), bridgeCommand(c))
 }
 
 // mostOne takes an argument or none.
