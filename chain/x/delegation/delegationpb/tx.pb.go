@@ -508,7 +508,7 @@ const _ = grpc.SupportPackageIsVersion4
 type MsgClient interface {
 	// SetTerms opens the pool of the sender, a participant with a stake of its own, or changes its terms. A higher commission holds later.
 	SetTerms(ctx context.Context, in *MsgSetTerms, opts ...grpc.CallOption) (*MsgSetTermsResponse, error)
-	// Delegate locks uzen, which become shares of the pool of a participant 3,600 blocks later.
+	// Delegate locks uzen, which become shares of the pool of a participant as many blocks later as an epoch has.
 	Delegate(ctx context.Context, in *MsgDelegate, opts ...grpc.CallOption) (*MsgDelegateResponse, error)
 	// Undelegate asks for uzen back: those that are no shares yet at once, and the others when a stake that leaves now would be paid out.
 	Undelegate(ctx context.Context, in *MsgUndelegate, opts ...grpc.CallOption) (*MsgUndelegateResponse, error)
@@ -564,7 +564,7 @@ func (c *msgClient) Claim(ctx context.Context, in *MsgClaim, opts ...grpc.CallOp
 type MsgServer interface {
 	// SetTerms opens the pool of the sender, a participant with a stake of its own, or changes its terms. A higher commission holds later.
 	SetTerms(context.Context, *MsgSetTerms) (*MsgSetTermsResponse, error)
-	// Delegate locks uzen, which become shares of the pool of a participant 3,600 blocks later.
+	// Delegate locks uzen, which become shares of the pool of a participant as many blocks later as an epoch has.
 	Delegate(context.Context, *MsgDelegate) (*MsgDelegateResponse, error)
 	// Undelegate asks for uzen back: those that are no shares yet at once, and the others when a stake that leaves now would be paid out.
 	Undelegate(context.Context, *MsgUndelegate) (*MsgUndelegateResponse, error)
