@@ -27,6 +27,7 @@ const (
 	MissedDeadline   = reason.MissedDeadline // the unit was not committed in time
 	Overtaken        = reason.Overtaken      // an earlier worker of the unit committed it first
 	Restarted        = reason.Restarted      // another stage of the replica was not committed, or not served
+	NoData           = reason.NoData         // most members could not have the data of the round
 	WrongWork        = reason.WrongWork      // a verdict found the work wrong
 	Silent           = reason.Silent         // the worker of challenged work made no move by the deadline
 	Forfeited        = "forfeited"           // not found wrong, but its worker was convicted before it was paid
@@ -118,6 +119,8 @@ var because = map[string]string{
 	Overtaken: "the worker that had the unit before, and was late, committed it first",
 	Restarted: "the worker of another stage of the replica did not commit or serve its unit, so that all stages began " +
 		"again",
+	NoData: "most members could not have the data that the consumer named for the round, so that it waits for others; " +
+		"no member is blamed",
 	WrongWork:   "the verdict of a dispute found the work wrong",
 	Silent:      "the work was challenged, and its worker made no move in the dispute by the deadline",
 	Forfeited:   "other work of the same worker was found wrong before the round was final",
@@ -163,6 +166,8 @@ var because = map[string]string{
 	reason.NoQuorum:    "the run was halted: its members do not agree on a checkpoint",
 	reason.Unopened:    "the run was halted: most members could not open the job, and none had worked on it",
 	reason.Cancelled:   "the consumer cancelled the job, and every round under way is final",
+	reason.Idle: "the consumer, who leads the run, named no data for its next round in time, and every round under way " +
+		"is final",
 	reason.Diverged: "the training diverged: an audit confirmed that a unit ends with weights that are infinite or " +
 		"NaN",
 }
@@ -185,6 +190,7 @@ var fixes = map[string]string{
 	MissedDeadline: "keep the machine on and free of other load, or give the worker fewer jobs",
 	Restarted:      "nothing; the worker of the other stage has missed a deadline, and is let go if that stays so",
 	Overtaken:      "nothing; the other worker is back from a fault, or slow, and is let go if it stays so",
+	NoData: "nothing; the round is given out again with other data, or the run ends",
 	WrongWork: "before staking again, check the memory of the machine and that it runs the version that the " +
 		"network runs",
 	Silent: "stay reachable while rounds are open that you worked in; a move has at least four times the " +
@@ -226,6 +232,7 @@ var fixes = map[string]string{
 	reason.NoQuorum:    "resume the job from its last checkpoint with other members",
 	reason.Unopened: "check that other machines can fetch the job from this one (starling doctor --listen), and " +
 		"what the members' processes say of it; then order it again",
+	reason.Idle: "begin a session again, from the saved weights of this one",
 	reason.Diverged: "order the job again with a lower training.learning_rate or strategy.outer_optimizer.lr, or " +
 		"with a longer warmup",
 }

@@ -15,7 +15,8 @@ import (
 // Deal assigns the units of the round, once there is a beacon and room in the window. The order of the workers follows
 // the beacon, so no party can choose it; each worker gets units in proportion to its speed. A round that the escrow
 // does not cover waits until earlier rounds are final and return what they did not spend; if none is open, the run
-// ends. A cancelled run ends in the same way. While the consumer pauses the run, no round begins.
+// ends. A cancelled run ends in the same way. While the consumer pauses the run, no round begins. A run that its
+// consumer leads waits for the data of the round, and ends when they are not named in time.
 func (d *Assignment) Deal() {
 	switch {
 	case d.Env.CancelRequested:
@@ -28,6 +29,12 @@ func (d *Assignment) Deal() {
 	case d.Env.BudgetExhausted:
 		if len(d.Open) == 0 {
 			d.Halt(reason.BudgetExhausted)
+		}
+		return
+	}
+	if d.Terms.Led > 0 && len(d.From) == 0 {
+		if len(d.Open) == 0 && d.Env.Height > d.Since+d.Terms.Led {
+			d.Halt(reason.Idle)
 		}
 		return
 	}

@@ -16,6 +16,7 @@ const (
 	Outside        = "outside"         // in a tolerant run: verifiers found the update outside the tolerance
 	Distrusted     = "distrusted"      // in a tolerant run: other work of its worker in the round forfeited its deposit
 	Confessed      = "confessed"       // its worker found its own commitment wrong, and said so in time
+	NoData         = "no_data"         // most members cannot have the data of the round, which its consumer named
 	Restarted      = "restarted"       // another unit of its replica of stages moves, but for a verdict
 	// its worker, or the verifier of its audit, left the run; of a member: it left in good standing
 	Left = "left"
@@ -64,6 +65,7 @@ const (
 	Cancelled       = "cancelled"        // its consumer wants no further round
 	BudgetExhausted = "budget_exhausted" // the escrow does not cover another round
 	Diverged        = "diverged"         // the update of a unit is not finite, for every worker
+	Idle            = "idle"             // its consumer, who leads it, named no data for a round in time
 
 	// of a member: it cannot open the job, and has done nothing in the run; of a run: most members cannot, and no unit
 	// was committed

@@ -27,6 +27,7 @@ var (
 	ErrBadOpening    = &Error{"bad_opening", "the opening does not show that the sender held the state it sealed"}
 	ErrBadPlant      = &Error{"bad_plant", "this does not show a planted fault that the sender may plant"}
 	ErrBadSlice      = &Error{"bad_slice", "this is no slice of the round, or not what the sender is bound to"}
+	ErrBadData       = &Error{"bad_data", "these name no data of a round"}
 	ErrLast          = &Error{"last", "the run would end without the sender: it stays until another has joined"}
 	ErrBadVote       = &Error{"bad_vote", "the vote has not the shape of an attestation of this round"}
 )

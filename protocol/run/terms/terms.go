@@ -63,6 +63,9 @@ type Terms struct {
 	Pipeline Pipeline `cbor:"20,keyasint,omitzero"`
 	// workers whose units are audited less; zero: there are none
 	Attested Attested `cbor:"21,keyasint,omitzero"`
+	// the consumer leads the run: a round begins when the consumer has named its data, for which the run waits as many
+	// blocks at most; 0: the data of all rounds follow from the specification
+	Led int64 `cbor:"22,keyasint,omitempty"`
 }
 
 // Screen is how far members look at the updates of a round before they attest.
@@ -135,6 +138,9 @@ func (t Terms) Validate() error {
 		return fmt.Errorf("%d units of stages of %v operations with links %v: wanted as many for each stage, of 2 to %d, "+
 			"the most expensive of which has %d, that are exact, of one size, and pass on no state", t.Units,
 			t.Pipeline.Flops, t.Pipeline.Links, MaxStages, t.UnitFlops)
+	case t.Led != 0 && !t.led():
+		return fmt.Errorf("a run that waits %d blocks for the data of each round of %d units: wanted %d to %d blocks, and one "+
+			"unit that is exact, whole, and passes on no state", t.Led, t.Units, MinBlocks, MaxBlocks)
 	case t.AuditPPM > 1_000_000:
 		return fmt.Errorf("audit rate of %d parts per million, at most 1000000", t.AuditPPM)
 	case !t.Attested.valid() || t.Attested.FactorPPM > 0 && t.Tolerance.DistancePPM > 0:

@@ -19,6 +19,8 @@ import (
 type HandedState struct {
 	Root canon.Digest `cbor:"1,keyasint"` // over the roots of its tensors, one for each parameter
 	CID  string       `cbor:"2,keyasint"` // of its bytes; decides nothing: a worker without them computes them
+	// it is the data of a round of a run that its consumer leads, from whom alone its bytes are
+	Led bool `cbor:"3,keyasint,omitempty"`
 }
 
 // carries checks the carried state in a commitment to a unit of a round.
@@ -45,9 +47,9 @@ func (l RoundState) Starts(unit uint32) HandedState {
 }
 
 // Before returns the round whose carried states a round starts from, while that round is open. The answers that
-// units learn from are none of these, and have no CID: they are several states.
+// units learn from are none of these, and have no CID: they are several states. Nor are data of the consumer.
 func (w Window) Before(l RoundState) (RoundState, bool) {
-	if len(l.From) == 0 || l.From[0].CID == "" {
+	if len(l.From) == 0 || l.From[0].CID == "" || l.From[0].Led {
 		return RoundState{}, false
 	}
 	before, ok := w.At(l.Round - 1)

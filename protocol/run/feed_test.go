@@ -1,0 +1,175 @@
+package run
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/run/event"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/reason"
+	"github.com/starling-network/starling/protocol/run/refusal"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/work"
+)
+
+func ledTerms() terms.Terms {
+	t := newTerms()
+	t.Rounds, t.Units, t.Window, t.Led = 50, 1, 4, 20
+	return t
+}
+
+func (g *stage) feed(round uint32, data string) error {
+	return g.do(func(s State) (State, []event.Event, error) {
+		return s.Feed(g.env(), round, canon.Sum("test/data", []byte(data)), "bafydata")
+	})
+}
+
+// lap of a led run: the consumer names data, and the round is attested.
+func (g *stage) ledRound() {
+	g.t.Helper()
+	if err := g.feed(g.s.Round, "data"); err != nil {
+		g.t.Fatal(err)
+	}
+	g.tick(1)
+	g.phase(progress.Train)
+	g.commitAll()
+	g.tick(2)
+	g.attestAll()
+}
+
+// A round of a run that its consumer leads begins with the data of the round, and with no other.
+func TestLedRoundsWaitForData(t *testing.T) {
+	g := begin(t, ledTerms(), newMembers(3, 2))
+	g.tick(5)
+	g.phase(progress.Assign)
+	for name, bad := range map[string]struct {
+		round uint32
+		cid   string
+		root  canon.Digest
+		err   error
+	}{
+		"another round": {1, "bafydata", canon.Sum("data"), refusal.ErrStale},
+		"no root":       {0, "bafydata", canon.Digest{}, refusal.ErrBadData},
+		"no bytes":      {0, "", canon.Sum("data"), refusal.ErrBadData},
+	} {
+		err := g.do(func(s State) (State, []event.Event, error) { return s.Feed(g.env(), bad.round, bad.root, bad.cid) })
+		if !errors.Is(err, bad.err) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for range 3 {
+		g.ledRound()
+	}
+	if len(g.s.From) > 0 || g.s.Round != 3 {
+		t.Fatalf("round %d begins with data %v", g.s.Round, g.s.From)
+	}
+	if err := g.feed(3, "data"); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.feed(3, "other"); !errors.Is(err, refusal.ErrDuplicate) {
+		t.Errorf("the data of a round are changed: %v", err)
+	}
+	if _, ok := g.s.Before(g.s.RoundState); ok {
+		t.Error("data of the consumer are said to be those of the round before")
+	}
+	plain := begin(t, newTerms(), newMembers(2, 1))
+	if err := plain.feed(0, "data"); !errors.Is(err, refusal.ErrWrongPhase) {
+		t.Errorf("a run that nobody leads is given data: %v", err)
+	}
+}
+
+// A run whose consumer is silent ends after its rounds are final and paid, and not before.
+func TestLedRunEndsWhenIdle(t *testing.T) {
+	g := begin(t, ledTerms(), newMembers(3, 2))
+	g.ledRound()
+	since := g.s.Since
+	g.tick(int(ledTerms().Led) + 10)
+	g.phase(progress.Assign) // an audit is open
+	g.passAll()
+	g.tick(ledBlocks(g))
+	g.phase(progress.Halted)
+	if g.s.Why != reason.Idle || g.count(event.RoundFinal) != 1 || g.height < since+ledTerms().Led {
+		t.Errorf("halted over %q with %d final rounds at height %d", g.s.Why, g.count(event.RoundFinal), g.height)
+	}
+}
+
+func ledBlocks(g *stage) int { return int(g.s.ChallengeBlocks()) + 3 }
+
+// A verdict takes a led run back to the round of the lie, which keeps its data; later rounds wait for data again.
+func TestLedRollback(t *testing.T) {
+	g := begin(t, ledTerms(), newMembers(3, 2))
+	g.ledRound()
+	if err := g.feed(1, "second"); err != nil {
+		t.Fatal(err)
+	}
+	g.tick(1)
+	liar := g.unit(0, 0).Worker
+	g.challenge(g.unit(0, 0).Verifier, 0, 0)
+	g.verdict(0, 0, true)
+	g.phase(progress.Train)
+	if u := g.s.Units[0]; g.s.Round != 0 || u.Worker == liar || len(g.s.From) != 1 || !g.s.From[0].Led {
+		t.Fatalf("after the verdict round %d with data %v has unit %+v", g.s.Round, g.s.From, u)
+	}
+	g.commitAll()
+	g.tick(2)
+	g.attestAll()
+	g.phase(progress.Assign)
+	if g.s.Round != 1 || len(g.s.From) > 0 {
+		t.Errorf("round %d has data %v", g.s.Round, g.s.From)
+	}
+	g.ledRound()
+}
+
+// Data that most members cannot have are dropped, and no member has missed a deadline; one that says so alone has.
+func TestLedDataWithheld(t *testing.T) {
+	g := begin(t, ledTerms(), newMembers(3, 2))
+	if err := g.feed(0, "withheld"); err != nil {
+		t.Fatal(err)
+	}
+	g.tick(1)
+	id := g.s.Units[0].ID(0)
+	lacks := func(who string) error {
+		return g.do(func(s State) (State, []event.Event, error) { return s.Missing(g.env(), who, id, 0) })
+	}
+	for _, who := range []string{g.s.Units[0].Worker, "v0"} {
+		if err := lacks(who); err != nil {
+			t.Fatal(err)
+		}
+		if err := lacks(who); err == nil {
+			t.Errorf("%s says so twice", who)
+		}
+	}
+	g.phase(progress.Train)
+	if err := lacks("v1"); err != nil {
+		t.Fatal(err)
+	}
+	g.phase(progress.Assign)
+	if len(g.s.Units)+len(g.s.From) > 0 || g.count(event.UnitReassigned) != 1 {
+		t.Fatalf("units %v with data %v", g.s.Units, g.s.From)
+	}
+	for _, m := range g.s.Members {
+		if !m.Active || m.Missed > 0 {
+			t.Errorf("%+v", m)
+		}
+	}
+	g.ledRound()
+	if u := g.unit(0, 0); u.Attempt == id.Attempt || u.Status != work.Auditing {
+		t.Errorf("with other data the unit is %+v", u)
+	}
+}
+
+func TestLedTerms(t *testing.T) {
+	for name, spoil := range map[string]func(*terms.Terms){
+		"negative": func(t *terms.Terms) { t.Led = -1 }, "short": func(t *terms.Terms) { t.Led = terms.MinBlocks - 1 },
+		"long":  func(t *terms.Terms) { t.Led = terms.MaxBlocks + 1 },
+		"units": func(t *terms.Terms) { t.Units = 2 }, "carries": func(t *terms.Terms) { t.Carry = 2 },
+		"screens": func(t *terms.Terms) { t.Screen = terms.ScreenLosses },
+	} {
+		bad := ledTerms()
+		spoil(&bad)
+		if _, err := New(bad, newMembers(2, 1), 1); !errors.Is(err, refusal.ErrTerms) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
