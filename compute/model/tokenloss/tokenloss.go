@@ -151,8 +151,14 @@ func (f Function) of(each, weight, sampled, advantage *graph.Node) *graph.Node {
 		return graph.Neg(graph.Mul(gain, graph.Exp(logRatio)))
 	}
 	none := graph.ZerosLike(logRatio)
+	return clipped(gain, logRatio, advantage, graph.AddScalar(none, f.Low), graph.AddScalar(none, f.High))
+}
+
+// clipped is Proximal of targets with the given gain, logarithm of the ratio, advantage and range.
+func clipped(gain, logRatio, advantage, least, most *graph.Node) *graph.Node {
+	none := graph.ZerosLike(logRatio)
 	better := graph.GreaterThan(advantage, none)
-	bound := graph.Where(better, graph.AddScalar(none, f.High), graph.AddScalar(none, f.Low))
+	bound := graph.Where(better, most, least)
 	ratio := graph.Exp(graph.StopGradient(logRatio))
 	beyond := graph.LogicalOr(graph.LogicalAnd(better, graph.GreaterThan(ratio, bound)),
 		graph.LogicalAnd(graph.LogicalNot(better), graph.LessThan(ratio, bound)))
