@@ -235,12 +235,13 @@ type (
 		Part Part
 		CID  string
 	}
-	// Probe fetches the slice of the update of a unit, or the answers that it has drawn, which another member misses, and
-	// keeps them.
+	// Probe fetches the slice of the update of a unit, the answers that it has drawn or, with Data, what the consumer gave
+	// it, which another member misses, and keeps them.
 	Probe struct {
 		Work work.UnitID
 		Base terms.Checkpoint
 		Unit work.Unit
+		Data bool
 	}
 	// Attest signs and sends a checkpoint to the chain.
 	Attest struct {

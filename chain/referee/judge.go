@@ -75,7 +75,7 @@ func (r *Referee) start(c dispute.Claim, payload []byte) (dispute.Ruling, error)
 		if err := r.isFrom(c, p.From); err != nil {
 			return dispute.Ruling{}, err
 		}
-		if left, moments = train.Split(x, n, p.From); r.spec.Rollout != nil {
+		if left, moments = train.Split(x, n, p.From); train.IsGiven(r.spec) {
 			left, answers = nil, p.From
 		}
 	}
@@ -86,7 +86,7 @@ func (r *Referee) start(c dispute.Claim, payload []byte) (dispute.Ruling, error)
 	if !question.Below(r.spec, c) {
 		left = nil
 	}
-	if r.spec.Rollout != nil && len(answers) != len(parts.Given(r.step)) {
+	if train.IsGiven(r.spec) && len(answers) != len(parts.Given(r.step)) {
 		return dispute.Ruling{}, evidence.Wrong("the unit learns from %d tensors, these are %d", len(parts.Given(r.step)),
 			len(answers))
 	}

@@ -43,6 +43,8 @@ func Terms(s *train.Spec, p *program.Program, t terms.Terms) error {
 		return bad("the work has units of %v segments, the terms of %v", s.Sizes, t.Sizes)
 	case over > 0 || t.UnitFlops != flops:
 		return bad("a unit of the work has %d operations, the terms pay for %d", flops, t.UnitFlops)
+	case (t.Led > 0) != s.Led:
+		return bad("the consumer leads the work: %t, the terms say %t", s.Led, t.Led > 0)
 	case t.Rollout != Rollout(s, p):
 		return bad("answers of the work are drawn apart as %+v, the terms say %+v", Rollout(s, p), t.Rollout)
 	case !slices.Equal(t.Pipeline.Flops, pipeline.Flops) || !slices.Equal(t.Pipeline.Links, pipeline.Links) ||

@@ -21,21 +21,17 @@ type Market struct{ account Account }
 // Offer offers work in a role at a price in uzen per 10^15 floating-point operations, in as many runs at a time as
 // there are slots; none withdraws the offer.
 func (m Market) Offer(ctx context.Context, role crew.Role, price uint64, slots uint32) error {
-	return send(ctx, m.account, &marketpb.MsgOffer{Sender: m.account.Address(), Role: registrypb.Role(role), Price: price,
-		Slots: slots})
+	return m.OfferIn(ctx, marketpb.MsgOffer{Role: registrypb.Role(role), Price: price, Slots: slots})
 }
 
 // OfferHourly is Offer at a price in uzen for an hour of the account's machine, at its measured rate.
 func (m Market) OfferHourly(ctx context.Context, role crew.Role, hourly uint64, slots uint32) error {
-	return send(ctx, m.account, &marketpb.MsgOffer{Sender: m.account.Address(), Role: registrypb.Role(role),
-		Hourly: hourly, Slots: slots})
+	return m.OfferIn(ctx, marketpb.MsgOffer{Role: registrypb.Role(role), Hourly: hourly, Slots: slots})
 }
 
-// OfferPool offers the work of every worker that named the account as its pool, each in as many runs as there are
-// slots.
+// OfferPool offers the work of the workers that named the account as their pool, each in as many runs as slots.
 func (m Market) OfferPool(ctx context.Context, price uint64, slots uint32) error {
-	return send(ctx, m.account, &marketpb.MsgOffer{Sender: m.account.Address(), Role: registrypb.Role(crew.Worker),
-		Price: price, Slots: slots, Pool: true})
+	return m.OfferIn(ctx, marketpb.MsgOffer{Role: registrypb.Role(crew.Worker), Price: price, Slots: slots, Pool: true})
 }
 
 // Make makes an offer; its account is that of the client.
@@ -54,10 +50,9 @@ func (m Market) OfferIn(ctx context.Context, offer marketpb.MsgOffer) error {
 func (m Market) Order(ctx context.Context, o market.Order, opening []byte) error {
 	return send(ctx, m.account, &marketpb.MsgOrder{
 		Sender: m.account.Address(), Terms: runpb.FromTerms(o.Terms), Budget: o.Budget, PriceCap: o.PriceCap,
-		WorkersMin: o.Workers.Min, WorkersTarget: o.Workers.Target, WorkersMax: o.Workers.Max,
+		WorkersMin: o.Workers.Min, WorkersTarget: o.Workers.Target, WorkersMax: o.Workers.Max, Denom: o.Coin.Denom,
 		Verifiers: o.Verifiers, Deadline: o.Deadline, Conditions: marketpb.FromConditions(o.Conditions),
-		OnExceed: marketpb.OnExceed(o.OnExceed), SharesPpm: o.SharesPPM, Opening: opening,
-		Generators: o.Generators, Denom: o.Coin.Denom,
+		OnExceed: marketpb.OnExceed(o.OnExceed), SharesPpm: o.SharesPPM, Opening: opening, Generators: o.Generators,
 	})
 }
 
@@ -74,6 +69,12 @@ func (m Market) PauseJob(ctx context.Context, job string) error {
 // ResumeJob ends a pause.
 func (m Market) ResumeJob(ctx context.Context, job string) error {
 	return send(ctx, m.account, &marketpb.MsgResumeJob{Sender: m.account.Address(), Job: job})
+}
+
+// FeedJob names the data of the round that a run is in, which the account leads: their root, and the CID of their bytes.
+func (m Market) FeedJob(ctx context.Context, job string, round uint32, root canon.Digest, cid string) error {
+	return send(ctx, m.account, &marketpb.MsgFeedJob{Sender: m.account.Address(), Job: job, Round: round, Root: root[:],
+		CID: cid})
 }
 
 // TopUpJob adds to the budget of a job, in grains of its coin.

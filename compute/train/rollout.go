@@ -2,6 +2,7 @@ package train
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -35,7 +36,20 @@ func (s *Spec) Apart() parts.Rounds {
 }
 
 // DependsOnCarry reports whether the first state of a unit depends on that of others.
-func DependsOnCarry(s *Spec) bool { return s.Rollout != nil || s.Exchange.StateDependsOnCarry() }
+func DependsOnCarry(s *Spec) bool { return IsGiven(s) || s.Exchange.StateDependsOnCarry() }
+
+// IsGiven reports whether units begin with tensors that other units, or the consumer, gave them.
+func IsGiven(s *Spec) bool { return s.Rollout != nil || s.Led }
+
+// checkLed refuses a job that its consumer leads whose round is more than one step of one unit.
+func checkLed(s *Spec) error {
+	x := s.Exchange
+	if s.Led && (s.Units != 1 || s.Steps != 1 || s.Rollout != nil || s.Pipeline != nil || s.Sizes != nil ||
+		x.CarriesState() || x.Replicas() || x.Policies > 0 || x.Gradients || x.Transform != "") {
+		return wrap(errors.New("a round that the consumer leads is one step of one unit that passes on no state"))
+	}
+	return nil
+}
 
 // checkRollout refuses answers drawn apart for units that differ in more than their data, or their model.
 func checkRollout(s *Spec) error {

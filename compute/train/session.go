@@ -74,7 +74,7 @@ func (t *Task) begin(base *Checkpoint, unit uint32, from []*tensor.Tensor, own b
 	}
 	base = ModelOf(t.Spec, base, unit)
 	var answers []*tensor.Tensor
-	if t.Spec.Rollout != nil {
+	if IsGiven(t.Spec) {
 		answers, from = from, nil
 	}
 	left, moments := Split(t.Spec.Exchange, len(base.Params), from)
@@ -138,7 +138,8 @@ var scalars = [...]string{"lr", "c1", "c2"}
 // Inputs returns the inputs of the next step. The tensors belong to the session and change with Advance.
 func (s *Session) Inputs() (map[string]*tensor.Tensor, error) {
 	sp := s.task.Spec
-	if err := s.task.Corpus.Batch(s.tokens.I32(), sp.Address(s.round, s.unit, s.step), int(sp.Length)); err != nil {
+	if sp.Led { // it reads no corpus
+	} else if err := s.task.Corpus.Batch(s.tokens.I32(), sp.Address(s.round, s.unit, s.step), int(sp.Length)); err != nil {
 		return nil, s.failed("data", fmt.Errorf("%w: %w", data.ErrBatch, err))
 	}
 	if s.task.Received != nil {
@@ -306,7 +307,7 @@ func (t *Task) Resume(base *Checkpoint, unit uint32, from []*tensor.Tensor, own 
 	if t.Spec.learning != nil { // it has no update
 		return r, nil
 	}
-	if t.Spec.Rollout != nil {
+	if IsGiven(t.Spec) {
 		from = nil
 	}
 	left, _ := Split(t.Spec.Exchange, len(base.Params), from)

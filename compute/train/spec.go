@@ -62,6 +62,9 @@ type Spec struct {
 	// The model is cut into stages, and a unit is a stage of a replica, see package replica; nil: units have the model.
 	Pipeline *replica.Pipeline `cbor:"23,keyasint,omitempty"`
 
+	// The consumer leads the job: it gives the data of each round, a step of one unit, whose program reads all from them.
+	Led bool `cbor:"24,keyasint,omitempty"`
+
 	learning *Spec // of the units that learn from the answers of this one
 }
 
@@ -164,7 +167,7 @@ func (s *Spec) Check() error {
 		checkRollout(s), wrap(s.Pipeline.Check(s.Units, s.Steps, s.Segment,
 			s.Sizes == nil && s.Rollout == nil && s.Exchange.Separable())),
 		unit("outer weight decay", s.Exchange.WeightDecay, 0, 1),
-		unit("outer clip", s.Exchange.Clip, 0, 1e9), s.checkGradients(),
+		unit("outer clip", s.Exchange.Clip, 0, 1e9), s.checkGradients(), checkLed(s),
 	)
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"strings"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/kernel"
@@ -182,14 +181,16 @@ func CheckProgram(s *Spec, p *program.Program) error {
 	if err := checkCut(s, p); err != nil {
 		return fmt.Errorf("%w: %w", ErrSpec, err)
 	}
-	shapes := p.InputShapes()
+	shapes, read := p.InputShapes(), 4
 	tokens := tensor.Shape{DType: tensor.Int32, Dims: []int{int(s.Batch), int(s.Length) + 1}}
-	if !shapes["tokens"].Equal(tokens) {
+	if s.Led {
+		read = 0 // all that it reads is given
+	} else if !shapes["tokens"].Equal(tokens) {
 		return fmt.Errorf("%w: the program's tokens are %v, not %v", ErrSpec, shapes["tokens"], tokens)
 	}
 	scalar := tensor.Shape{DType: tensor.Float32}
 	for _, name := range []string{"lr", "c1", "c2"} {
-		if got, ok := shapes[name]; !ok || !got.Equal(scalar) {
+		if got, ok := shapes[name]; !s.Led && (!ok || !got.Equal(scalar)) {
 			return fmt.Errorf("%w: the program has no scalar input %q", ErrSpec, name)
 		}
 	}
@@ -204,34 +205,15 @@ func CheckProgram(s *Spec, p *program.Program) error {
 	if parts.Anchored(p) {
 		anchors = len(names)
 	}
-	if state := StateNames(p); len(names) == 0 || len(shapes) != 4+len(state)+anchors+len(frozen) {
+	if state := StateNames(p); len(names) == 0 || len(shapes) != read+len(state)+anchors+len(frozen) {
 		return fmt.Errorf("%w: the program has %d inputs for %d parameters", ErrSpec, len(shapes), len(names))
 	}
 	if (len(frozen) == 0) != s.Frozen.IsZero() {
 		return fmt.Errorf("%w: the program reads %d frozen tensors, and their root is %s", ErrSpec, len(frozen),
 			s.Frozen.Short())
 	}
-	outputs := map[string]tensor.Shape{}
-	for _, o := range p.Outputs {
-		outputs[o.Name] = p.Ops[o.Value].Out
-	}
-	for _, n := range names {
-		if in, ok := shapes[Anchor+n]; anchors > 0 && (!ok || !in.Equal(shapes[Param+n])) {
-			return fmt.Errorf("%w: the program has no input %q like the parameter", ErrSpec, Anchor+n)
-		}
-	}
-	for _, n := range StateNames(p) {
-		in, out := shapes[n], outputs[n]
-		short := (in.DType == tensor.BFloat16 || in.DType == tensor.Int8) && !strings.HasPrefix(n, Param) ||
-			in.DType == tensor.Int32 && parts.IsGiven(n)
-		if !out.Equal(in) || in.DType != tensor.Float32 && !short {
-			return fmt.Errorf("%w: the program does not map %q to itself", ErrSpec, n)
-		}
-	}
-	for _, n := range []string{"loss", "grad_norm"} {
-		if out, ok := outputs[n]; !ok || !out.Equal(scalar) {
-			return fmt.Errorf("%w: the program has no scalar output %q", ErrSpec, n)
-		}
+	if err := parts.CheckOutputs(p); err != nil {
+		return fmt.Errorf("%w: %w", ErrSpec, err)
 	}
 	return nil
 }

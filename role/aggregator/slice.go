@@ -5,6 +5,7 @@ import (
 
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/work"
 	"github.com/starling-network/starling/role"
 )
 
@@ -29,19 +30,24 @@ func (g *Aggregator) slices(s run.State) (actions []role.Action) {
 		return actions
 	}
 	for _, u := range s.Units {
-		work := u.ID(s.Round)
-		if len(u.Missing) > 0 && u.Worker != g.id && !slices.Contains(u.Missing, g.id) && !g.probed[work] {
-			actions = append(actions, role.Probe{Work: work, Base: s.Base, Unit: *u})
+		id := u.ID(s.Round)
+		if len(u.Missing) > 0 && u.Worker != g.id && !slices.Contains(u.Missing, g.id) && !g.probed[id] {
+			actions = append(actions, role.Probe{Work: id, Base: s.Base, Unit: *u})
 		}
 	}
 	return actions
 }
 
-// missed are answers that another member cannot fetch, and this one may report, too.
+// missed are answers, or data of a round that the consumer leads, that another member cannot fetch, and this one may
+// report, too.
 func (g *Aggregator) missed(s run.State) (actions []role.Action) {
 	for _, l := range s.Rounds() {
 		for _, u := range l.Units {
 			id := u.ID(l.Round)
+			if s.Terms.Led > 0 && u.Status == work.Assigned && len(u.Missing) > 0 && u.Worker != g.id &&
+				!slices.Contains(u.Missing, g.id) && !g.probed[id] {
+				actions = append(actions, role.Probe{Work: id, Base: l.Base, Unit: *u, Data: true})
+			}
 			if u.Draws && len(u.Missing) > 0 && !u.Withheld && u.Worker != g.id && !slices.Contains(u.Missing, g.id) &&
 				!g.probed[id] {
 				actions = append(actions, role.Probe{Work: id, Base: l.Base, Unit: *u})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/role/bundle"
 )
 
 // BadCarriedState says that the carried state of a unit does not follow from the rounds before: their execution finds
@@ -36,8 +37,11 @@ func (e *Engine) Start(ctx context.Context, base terms.Checkpoint, unit uint32, 
 		e.keep(from.Root, tensors)
 		return nil
 	}
-	if holders == nil || ctx.Err() != nil {
+	switch {
+	case holders == nil || ctx.Err() != nil:
 		return err
+	case e.task.Spec.Led:
+		return fmt.Errorf("%w: %w", bundle.ErrNoData, err)
 	}
 	s, l, _ := e.round(base)
 	before, ok := s.Before(l)

@@ -14,6 +14,7 @@ import (
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/protocol/run/work"
+	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/role/hold"
 )
 
@@ -55,7 +56,7 @@ func (x *states) round(base terms.Checkpoint) (run.State, work.RoundState, bool)
 // From returns the name of the carried state of a unit of the round after a checkpoint, the zero value for none.
 func (x *states) From(base terms.Checkpoint, unit uint32) (work.HandedState, error) {
 	s := x.task.Spec
-	if s.Rollout == nil && (base.Round == 0 || !s.Carries(base.Round-1)) || s.Rollout != nil && unit >= s.Units {
+	if !train.IsGiven(s) && (base.Round == 0 || !s.Carries(base.Round-1)) || s.Rollout != nil && unit >= s.Units {
 		return work.HandedState{}, nil
 	}
 	_, l, ok := x.round(base)
@@ -166,7 +167,7 @@ func (x *states) loadState(ctx context.Context, name work.HandedState, get check
 		return nil, err
 	}
 	exchange, step := x.passing()
-	names, shapes := train.CarriedNames(exchange, step), train.HandedShapes(exchange, step)
+	names, shapes := bundle.Begun(x.task.Spec, exchange, step)
 	state := make([]*tensor.Tensor, len(names))
 	for i, n := range names {
 		if state[i] = tensors[n]; state[i] == nil || !state[i].Shape.Equal(shapes[i]) {

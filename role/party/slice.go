@@ -67,8 +67,11 @@ func (p *Executor) reduce(ctx context.Context, a role.Reduce) (string, error) {
 
 // probe fetches what another member misses, and reports it, too, if it cannot be had.
 func (p *Executor) probe(ctx context.Context, a role.Probe) error {
-	if a.Unit.Draws {
+	switch {
+	case a.Unit.Draws:
 		return probeAnswers(ctx, p, a)
+	case a.Data:
+		return p.probeData(ctx, a)
 	}
 	_, err := p.Lineage.Piece(a.Base, a.Unit, int(a.Unit.Lost),
 		func(cid string) ([]byte, error) { return p.find(ctx, ctx, cid, a.Unit.Worker) })

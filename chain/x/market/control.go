@@ -9,6 +9,7 @@ import (
 
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/market/marketpb"
+	"github.com/starling-network/starling/chain/x/training/runpb"
 	"github.com/starling-network/starling/protocol/coin"
 	rules "github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/market/cost"
@@ -79,6 +80,18 @@ func (k messages) ResumeJob(ctx context.Context, m *marketpb.MsgResumeJob) (*mar
 	}
 	job.Paused = 0
 	return &marketpb.MsgResumeJobResponse{}, k.steer(ctx, job)
+}
+
+// FeedJob implements marketpb.MsgServer.
+func (k messages) FeedJob(ctx context.Context, m *marketpb.MsgFeedJob) (*marketpb.MsgFeedJobResponse, error) {
+	root, err := runpb.Digest(m.Root)
+	if err == nil {
+		_, err = k.own(ctx, m.Sender, m.Job, Running, Paused)
+	}
+	if err != nil {
+		return nil, ErrorTable.Wrap(err)
+	}
+	return &marketpb.MsgFeedJobResponse{}, k.runs.Feed(ctx, m.Job, m.Round, root, m.CID)
 }
 
 // TopUpJob implements marketpb.MsgServer.

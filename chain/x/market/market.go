@@ -114,6 +114,7 @@ type Runs interface {
 	Turn(ctx context.Context, last collections.Item[string], n int) ([]string, error)
 	State(ctx context.Context, job string) (run.State, error)
 	Join(ctx context.Context, job string, members []crew.Member) error
+	Feed(ctx context.Context, job string, round uint32, root canon.Digest, cid string) error
 	Admit(ctx context.Context, consumer string, t terms.Terms, opening []byte, numerics uint32) error
 	Forget(ctx context.Context, spec canon.Digest) error
 }

@@ -9,6 +9,7 @@ import (
 	"cosmossdk.io/collections"
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
+	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/training/runpb"
 	"github.com/starling-network/starling/chain/x/training/trainingpb"
@@ -43,6 +44,12 @@ func (k *Keeper) Join(ctx context.Context, job string, members []crew.Member) er
 		func(s run.State, env transition.Env) (run.State, []event.Event, error) { return s.Join(env, members) })
 }
 
+// Feed names the data of the current round of a run that its consumer leads, which the caller has checked.
+func (k *Keeper) Feed(ctx context.Context, job string, round uint32, root canon.Digest, cid string) error {
+	return k.step(ctx, job,
+		func(s run.State, env transition.Env) (run.State, []event.Event, error) { return s.Feed(env, round, root, cid) })
+}
+
 // reseat records the accounts that became members of a run, and removes those that the run has forgotten, as it does
 // guests.
 func (k *Keeper) reseat(ctx context.Context, before, after run.State) error {
@@ -56,21 +63,19 @@ func (k *Keeper) reseat(ctx context.Context, before, after run.State) error {
 
 // seat records that accounts are members of a run. unseat removes these records.
 func (k *Keeper) seat(ctx context.Context, job string, members []crew.Member) error {
+	var err error
 	for _, m := range members {
-		if err := k.parts.Set(ctx, collections.Join(m.ID, job)); err != nil {
-			return err
-		}
+		err = errors.Join(err, k.parts.Set(ctx, collections.Join(m.ID, job)))
 	}
-	return nil
+	return err
 }
 
 func (k *Keeper) unseat(ctx context.Context, job string, members []crew.Member) error {
+	var err error
 	for _, m := range members {
-		if err := k.parts.Remove(ctx, collections.Join(m.ID, job)); err != nil {
-			return err
-		}
+		err = errors.Join(err, k.parts.Remove(ctx, collections.Join(m.ID, job)))
 	}
-	return nil
+	return err
 }
 
 // Leave implements trainingpb.MsgServer.

@@ -65,16 +65,14 @@ var ErrorTable = &adapter.ErrorTable{Space: Name, List: []adapter.ErrorCode{
 	{Code: 21, Rule: dispute.ErrLate, Fix: "The dispute is lost by silence; move within the deadline next time."},
 	{Code: 22, Rule: dispute.ErrMove, Fix: "Read the dispute and make the move of its stage."},
 	{Code: 23, Rule: dispute.ErrEncoding, Fix: "Send the canonical bytes of exactly one move."},
-	{Code: 24, Rule: refusal.ErrBadOpening, Fix: "Open the seal of the state that the commitment is about, at the place " +
-		"that the unit's question gives."},
+	{Code: 24, Rule: refusal.ErrBadOpening, Fix: "Open the seal of the committed state, where the unit's question says."},
 	{Code: 25, Rule: audit.ErrOpening, Fix: "Send the canonical bytes of one opening."},
-	{Code: 26, Rule: refusal.ErrBadPlant, Fix: "Show the nonce and the state roots that the commitment hides, and plant " +
-		"fewer faults."},
+	{Code: 26, Rule: refusal.ErrBadPlant, Fix: "Show the nonce and the state roots that are hidden; plant fewer faults."},
 	{Code: 27, Rule: refusal.ErrBadSlice, Fix: "Read the slices of the round; show what the seal binds to."},
-	{Code: 28, Rule: refusal.ErrLast, Fix: "Wait until another worker or verifier has joined, or stop the process: the " +
-		"run then waits for a while."},
+	{Code: 28, Rule: refusal.ErrLast, Fix: "Wait until another has joined, or stop the process: the run waits a while."},
 	{Code: 29, Rule: adapter.ErrAuthority, Fix: "Make a proposal of governance."},
 	{Code: 30, Rule: penalty.ErrParams, Fix: "Correct the parameters of the proposal."},
+	{Code: 31, Rule: refusal.ErrBadData, Fix: "Name the root over the tensors of the data, and the CID of their bytes."},
 }}
 
 // Market stores the order of a run, and the budget that pays for it.

@@ -52,6 +52,7 @@ func (t Terms) Rule() (terms.Terms, error) {
 			Shared: t.Rollout.Shared},
 		Pipeline: t.Pipeline.rule(),
 		Attested: terms.Attested{Measurements: measurements, FactorPPM: t.Attested.FactorPPM, Required: t.Attested.Required},
+		Led:      t.Led,
 	}, nil
 }
 
@@ -90,6 +91,7 @@ func FromTerms(t terms.Terms) Terms {
 		Pipeline: fromPipeline(t.Pipeline),
 		Attested: Attested{Measurements: FromDigests(t.Attested.Measurements), FactorPPM: t.Attested.FactorPPM,
 			Required: t.Attested.Required},
+		Led: t.Led,
 	}
 }
 

@@ -1,0 +1,35 @@
+package party
+
+import (
+	"context"
+	"errors"
+
+	"github.com/starling-network/starling/protocol/run/refusal"
+	"github.com/starling-network/starling/protocol/run/work"
+	"github.com/starling-network/starling/role"
+	"github.com/starling-network/starling/role/bundle"
+)
+
+// lacks reports that the data of a round that the consumer leads cannot be had, if that is why a unit failed.
+func (p *Executor) lacks(ctx context.Context, id work.UnitID, failed error) error {
+	if !errors.Is(failed, bundle.ErrNoData) || ctx.Err() != nil {
+		return failed
+	}
+	err := p.Chain.Send(ctx, role.Missing{Work: id})
+	for _, settled := range []error{refusal.ErrDuplicate, refusal.ErrStale, refusal.ErrWrongPhase, refusal.ErrNotYours} {
+		if errors.Is(err, settled) {
+			return failed // it says nothing new
+		}
+	}
+	return errors.Join(failed, err)
+}
+
+// probeData fetches the data of a round that another member cannot have, and reports them if this one cannot either.
+func (p *Executor) probeData(ctx context.Context, a role.Probe) error {
+	err := p.begin(ctx, a.Base, a.Unit.Index, false)
+	if errors.Is(err, bundle.ErrNoData) && ctx.Err() == nil {
+		_ = p.lacks(ctx, a.Work, err)
+		return nil
+	}
+	return err
+}
