@@ -131,8 +131,8 @@ func (t *Trainer) Forward(name string, data []tinker.Datum) (*tinker.Pass, error
 	return &tinker.Pass{LogProbs: logs}, err
 }
 
-// functionOf is a loss as programs have it.
-func functionOf(l tinker.Loss) tokenloss.Function {
+// FunctionOf is a loss as programs have it.
+func FunctionOf(l tinker.Loss) tokenloss.Function {
 	switch l.Name {
 	case tinker.ImportanceSampling:
 		return tokenloss.Function{Kind: tokenloss.ImportanceSampling}
@@ -148,7 +148,7 @@ func (t *Trainer) Backward(name string, data []tinker.Datum, l tinker.Loss) (*ti
 	if err != nil {
 		return nil, err
 	}
-	pass, err := t.backward(m, data, functionOf(l))
+	pass, err := t.backward(m, data, FunctionOf(l))
 	if err != nil {
 		m.grads, m.lost = nil, true
 	}

@@ -100,6 +100,11 @@ func Open(dir string, o Options) (*Trainer, error) {
 // Ignored lists the keys of config.json that mean nothing to the base model.
 func (t *Trainer) Ignored() []string { return t.ignored }
 
+// Notice implements tinker.Engine.
+func (t *Trainer) Notice() string {
+	return "training runs on the machine of this server; no network verifies it"
+}
+
 // Base implements tinker.Engine.
 func (t *Trainer) Base() tinker.Base { return t.base }
 

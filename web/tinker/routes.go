@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/starling-network/starling/web/failure"
+	"github.com/starling-network/starling/web/tinker/work"
 )
 
 func healthz(request) (any, error) { return map[string]any{"status": "ok"}, nil }
@@ -34,7 +35,7 @@ func (s *Server) createSession(r request) (any, error) {
 		return nil, err
 	}
 	return map[string]any{"type": "create_session", "session_id": id,
-		"info_message": "training runs on the machine of this server; no network verifies it"}, nil
+		"info_message": s.engine.Notice()}, nil
 }
 
 func (s *Server) heartbeat(r request) (any, error) {
@@ -147,16 +148,30 @@ func (s *Server) pass(r request) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		outputs := make([]map[string]any, len(p.LogProbs))
-		for i, logs := range p.LogProbs {
-			outputs[i] = map[string]any{"logprobs": map[string]any{"data": logs, "dtype": "float32", "shape": []int{len(logs)}}}
+		if p.Later != nil {
+			return work.Later(func() (any, error) {
+				p, err := p.Later()
+				if err != nil {
+					return nil, err
+				}
+				return passed(p, backward), nil
+			}), nil
 		}
-		metrics := map[string]float64{}
-		if backward {
-			metrics["loss:sum"] = p.Loss
-		}
-		return map[string]any{"loss_fn_output_type": "ArrayRecord", "loss_fn_outputs": outputs, "metrics": metrics}, nil
+		return passed(p, backward), nil
 	})
+}
+
+// passed is the answer to a pass.
+func passed(p *Pass, backward bool) any {
+	outputs := make([]map[string]any, len(p.LogProbs))
+	for i, logs := range p.LogProbs {
+		outputs[i] = map[string]any{"logprobs": map[string]any{"data": logs, "dtype": "float32", "shape": []int{len(logs)}}}
+	}
+	metrics := map[string]float64{}
+	if backward {
+		metrics["loss:sum"] = p.Loss
+	}
+	return map[string]any{"loss_fn_output_type": "ArrayRecord", "loss_fn_outputs": outputs, "metrics": metrics}
 }
 
 func (s *Server) step(r request) (any, error) {

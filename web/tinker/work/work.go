@@ -115,17 +115,39 @@ func (q *Queue) Run(ctx context.Context) {
 		f := q.waiting[0]
 		q.waiting, q.bytes = q.waiting[1:], q.bytes-f.bytes
 		q.mu.Unlock()
-		q.do(f)
+		later := q.do(f)
 		q.mu.Lock()
-		q.keep(f)
+		if later == nil {
+			q.keep(f)
+			continue
+		}
+		go func() {
+			q.finish(f, later)
+			q.mu.Lock()
+			defer q.mu.Unlock()
+			q.keep(f)
+		}()
 	}
 }
 
-// do makes the result of a future.
-func (q *Queue) do(f *Future) {
-	defer close(f.Done)
+// Later is the value of work that only begins: it waits for the result, while other work is done.
+type Later func() (any, error)
+
+// do makes the result of a future, or returns what waits for it.
+func (q *Queue) do(f *Future) Later {
 	value, err := f.work()
 	f.work = nil
+	if later, ok := value.(Later); ok && err == nil {
+		return later
+	}
+	q.finish(f, func() (any, error) { return value, err })
+	return nil
+}
+
+// finish stores the result of a future.
+func (q *Queue) finish(f *Future, result func() (any, error)) {
+	defer close(f.Done)
+	value, err := result()
 	if err == nil {
 		f.Result, err = json.Marshal(value)
 	}

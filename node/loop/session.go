@@ -1,0 +1,230 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/referee"
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/compute/train/parts"
+	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/network/checkpoint"
+	"github.com/starling-network/starling/network/peer/fetch"
+	"github.com/starling-network/starling/node/account"
+	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/run"
+	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/refusal"
+	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/role/bundle"
+)
+
+// Terms are what an order of a session asks of a network.
+type Terms struct {
+	Budget    uint64 // in uzen, for all steps
+	PriceCap  uint64 // in uzen per 10^15 floating-point operations
+	Workers   uint32 // least and wanted number; a step is the work of one
+	Verifiers uint32
+	AuditPPM  uint32
+	Idle      int64 // blocks for which the run waits for the data of a step
+}
+
+// EndedError says that the run of a session is over, or its order.
+type EndedError struct{ Why string }
+
+// Error implements error.
+func (e *EndedError) Error() string { return "loop: the run of the session is over: " + e.Why }
+
+// feed is the data of a round as the run names them.
+type feed struct {
+	root canon.Digest
+	cid  string
+}
+
+// Session leads one run. It is for one goroutine.
+type Session struct {
+	ID      string
+	account *account.Account
+	chain   *client.Client
+	work    *Work
+	log     *slog.Logger
+
+	store  *blob.Disk
+	dir    string
+	into   *fetch.Fetcher
+	detach func()
+	fed    []feed // by round: those after a verdict are named again
+}
+
+// Begin orders the run of some work. It does not wait until the order is matched.
+func Begin(ctx context.Context, a *account.Account, w *Work, t Terms, log *slog.Logger) (*Session, error) {
+	s := &Session{ID: "loop-" + w.Task.Spec.Digest().String()[:16], account: a, chain: a.Chain, work: w, log: log}
+	s.dir = filepath.Join(a.Home.Dir, "loops", s.ID)
+	var err error
+	if s.store, err = blob.OpenDisk(s.dir); err != nil {
+		return nil, err
+	}
+	s.into, _, s.detach = a.Attach(s.store)
+	if err := s.order(ctx, t); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Session) order(ctx context.Context, t Terms) error {
+	spec, step := s.work.Task.Spec, s.work.Task.Step
+	of := bundle.Terms(s.ID, spec, parts.Flops(step), bundle.Checks{AuditPPM: t.AuditPPM})
+	of.Led = t.Idle
+	var err error
+	if of.SpecCID, _, of.Genesis, err = bundle.Ship(ctx, s.store, s.ID, s.work.Task, s.work.Genesis, "", nil); err != nil {
+		return err
+	}
+	if err := s.account.Enlist(ctx); err != nil {
+		return err
+	}
+	return s.chain.Market.Order(ctx, market.Order{ID: s.ID, Budget: t.Budget, PriceCap: t.PriceCap,
+		Workers:   market.Workers{Min: t.Workers, Target: t.Workers, Max: t.Workers},
+		Verifiers: t.Verifiers, Terms: of}, referee.Opening(spec, step, s.work.Manifest))
+}
+
+// close ends that the blobs of the run are served.
+func (s *Session) close() {
+	s.detach()
+	if err := os.RemoveAll(s.dir); err != nil {
+		s.log.Warn("blobs of a session stay on the disk", "folder", s.dir, "err", err)
+	}
+}
+
+// Outcome is what came of a step.
+type Outcome struct {
+	Checkpoint *train.Checkpoint
+	// how many steps before this one were done again, with the data that they had, after a verdict found one of them wrong
+	Redone uint32
+	Blocks int64 // from the first block that was seen to the one after which the checkpoint was attested
+}
+
+// Step has the network take a step on data, which are tensors by the names of tokenloss.Given, and returns the
+// checkpoint after it, once it is attested. A verdict may still take the run back; then the next step says so.
+func (s *Session) Step(ctx context.Context, data map[string]*tensor.Tensor) (*Outcome, error) {
+	round := uint32(len(s.fed))
+	if round >= s.work.Steps {
+		return nil, &EndedError{fmt.Sprintf("it has had the %d steps that it was ordered for", round)}
+	}
+	f, err := s.publish(ctx, round, data)
+	if err != nil {
+		return nil, err
+	}
+	s.fed = append(s.fed, f)
+	following, cancel := context.WithCancel(ctx)
+	defer cancel()
+	blocks, err := s.chain.Blocks(following)
+	if err != nil {
+		return nil, err
+	}
+	out := &Outcome{}
+	var first int64
+	for {
+		state, done, err := s.move(ctx, round)
+		switch {
+		case err != nil:
+			return nil, err
+		case state.Round < round && state.Terms.Led > 0:
+			out.Redone = max(out.Redone, round-state.Round)
+		case done:
+			out.Checkpoint, err = s.load(ctx, state.Base)
+			return out, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case b, ok := <-blocks:
+			if !ok {
+				return nil, errors.Join(ctx.Err(), client.ErrClosed)
+			}
+			if first == 0 {
+				first = b.Height
+			}
+			out.Blocks = b.Height - first
+		}
+	}
+}
+
+// publish stores data under a root and an address, in the order in which a step reads them.
+func (s *Session) publish(ctx context.Context, round uint32, data map[string]*tensor.Tensor) (feed, error) {
+	names, given := parts.Given(s.work.Task.Step), map[string]*tensor.Tensor{}
+	var list []*tensor.Tensor
+	for _, n := range names {
+		given[n] = data[n[len("q/"):]]
+		list = append(list, given[n])
+	}
+	root := train.CarriedRoot(train.Roots(list))
+	id, err := checkpoint.Save(ctx, s.store, checkpoint.Manifest{Job: s.ID, Round: round, StateRoot: root}, names, given)
+	return feed{root, id.String()}, err
+}
+
+// move does the next thing that a run needs of its consumer, and reports whether the checkpoint after a round is there.
+func (s *Session) move(ctx context.Context, round uint32) (run.State, bool, error) {
+	state, err := s.chain.Training.Run(ctx, s.ID)
+	if errors.Is(err, client.ErrNotFound) {
+		if o, err := s.chain.Market.PlacedOrder(ctx, s.ID); err == nil && o.Status == "ended" {
+			return state, false, &EndedError{o.Why}
+		}
+		return state, false, nil
+	}
+	switch {
+	case err != nil:
+		return state, false, err
+	case state.Round == round+1:
+		return state, true, nil
+	case state.Over():
+		return state, false, &EndedError{state.Why}
+	case state.Phase != progress.Assign || len(state.From) > 0:
+		return state, false, nil
+	}
+	f := s.fed[state.Round]
+	err = s.chain.Market.FeedJob(ctx, s.ID, state.Round, f.root, f.cid)
+	for _, known := range []error{refusal.ErrStale, refusal.ErrDuplicate, refusal.ErrWrongPhase} {
+		if errors.Is(err, known) { // the run has gone on
+			err = nil
+		}
+	}
+	return state, false, err
+}
+
+func (s *Session) load(ctx context.Context, name terms.Checkpoint) (*train.Checkpoint, error) {
+	holders, err := s.chain.Registry.Addrs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return bundle.LoadCheckpoint(ctx, name, func(ctx context.Context, id blob.CID) ([]byte, error) {
+		return s.into.Fetch(ctx, id, holders)
+	})
+}
+
+// End takes back the order of the session: no further round begins, and what is not spent returns when those under way
+// are final. The data of these are served until then, or until ctx ends.
+func (s *Session) End(ctx context.Context) {
+	go func() {
+		defer s.close()
+		if err := s.chain.Market.CancelOrder(ctx, s.ID); err != nil {
+			s.log.Warn("the order of a session stays open; the run ends when it is idle", "job", s.ID, "err", err)
+		}
+		blocks, err := s.chain.Blocks(ctx)
+		if err != nil {
+			return
+		}
+		for range blocks {
+			if state, err := s.chain.Training.Run(ctx, s.ID); errors.Is(err, client.ErrNotFound) || err == nil && state.Over() {
+				return
+			}
+		}
+	}()
+}

@@ -1,0 +1,109 @@
+// Package loop leads runs of a network by the steps of a client's training loop: each model that a client trains is an
+// order, whose rounds wait for the data that the client sends. It is the tinker.Engine of a gateway.
+//
+// Work is what such an order asks for, Session leads its run, and Engine answers clients. Passes without gradients,
+// samples and saved weights are computed here, by node/trainer, from the checkpoints of the run.
+package loop
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/starling-network/starling/chain/referee"
+	"github.com/starling-network/starling/compute/data"
+	"github.com/starling-network/starling/compute/model/tokenloss"
+	"github.com/starling-network/starling/compute/optimizer"
+	"github.com/starling-network/starling/compute/program"
+	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/exchange/aggregate"
+	"github.com/starling-network/starling/exchange/codec"
+	"github.com/starling-network/starling/exchange/outer"
+	"github.com/starling-network/starling/node/trainer"
+	"github.com/starling-network/starling/role/bundle"
+)
+
+// Shape is what all steps of a session have: so many sequences of so many tokens, at most, and so many steps.
+type Shape struct {
+	Rows, Length int
+	Steps        uint32
+}
+
+// Work is what an order of a session asks for.
+type Work struct {
+	Shape
+	Task     *train.Task // without an Exec
+	Manifest data.Manifest
+	Genesis  *train.Checkpoint
+}
+
+// Compile makes the work of a loop that goes on from the state of a model, by steps of AdamW with the given constants,
+// in a version of the numerics.
+func Compile(s trainer.State, a optimizer.AdamW, shape Shape, numerics uint32) (*Work, error) {
+	step, err := tokenloss.Step(s.Config, a, shape.Rows, shape.Length)
+	if err != nil {
+		return nil, err
+	}
+	step = step.In(numerics)
+	// The specification of a job names a corpus. This one has no tokens that are read: the data come with the rounds.
+	corpus, err := data.Rows([][]uint32{make([]uint32, shape.Length+1), make([]uint32, shape.Length+1)},
+		uint32(s.Config.VocabSize()), 0, 0)
+	if err != nil {
+		return nil, err
+	}
+	w := &Work{Shape: shape, Manifest: corpus.Manifest(bundle.ShardTokens)}
+	var seed [8]byte
+	_, _ = rand.Read(seed[:]) // never fails
+	spec := &train.Spec{Version: 1, Numerics: numerics, Name: "loop", Seed: binary.LittleEndian.Uint64(seed[:]),
+		Program: step.Digest(), Data: w.Manifest.Digest(), Rounds: shape.Steps, Steps: 1, Segment: 1, Units: 1,
+		Batch: uint32(shape.Rows), Length: uint32(shape.Length), Rate: train.Rate{Kind: train.Constant},
+		Exchange: train.Exchange{Codec: codec.Float32, Rule: aggregate.Mean, Outer: outer.SGD, Rate: 1}, Led: true}
+	w.Task = &train.Task{Spec: spec, Step: step, Corpus: corpus}
+	for _, n := range train.Frozen(step) {
+		w.Task.Frozen = append(w.Task.Frozen, s.Base[n])
+	}
+	w.Task.FrozenRoots = train.Roots(w.Task.Frozen)
+	spec.Frozen = train.FrozenRoot(w.Task.FrozenRoots)
+	if w.Genesis, err = outer.Genesis(spec.Exchange, train.Params(step), w.begin(s)); err != nil {
+		return nil, err
+	}
+	spec.Genesis = w.Genesis.Root()
+	if err := spec.Check(); err != nil {
+		return nil, err
+	}
+	if err := train.CheckProgram(spec, step); err != nil {
+		return nil, err
+	}
+	if err := referee.Check(spec, step, w.Manifest); err != nil {
+		return nil, fmt.Errorf("a dispute about a step of %d sequences of %d tokens could not be decided: %w", shape.Rows,
+			shape.Length, err)
+	}
+	return w, nil
+}
+
+// begin are the parameters with which a run begins.
+func (w *Work) begin(s trainer.State) map[string]*tensor.Tensor {
+	all := tokenloss.Remembered(s.Config, w.Rows, w.Length, s.Trained)
+	for _, of := range []struct {
+		prefix  string
+		moments map[string]*tensor.Tensor
+	}{{tokenloss.FirstOf, s.First}, {tokenloss.SecondOf, s.Second}} {
+		for name, x := range of.moments {
+			all[of.prefix+name] = x
+		}
+	}
+	return all
+}
+
+// Program is a step of the work.
+func (w *Work) Program() *program.Program { return w.Task.Step }
+
+// Named are the parameters of a checkpoint by their names.
+func Named(c *train.Checkpoint) map[string]*tensor.Tensor {
+	all := make(map[string]*tensor.Tensor, len(c.Names))
+	for i, n := range c.Names {
+		all[n] = c.Params[i]
+	}
+	return all
+}
