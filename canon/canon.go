@@ -27,7 +27,7 @@ const (
 )
 
 var (
-	encMode = must(cbor.CoreDetEncOptions().EncMode())
+	encMode = must(cbor.CoreDetEncOptions().UserBufferEncMode())
 	decMode = must(cbor.DecOptions{
 		DupMapKey:         cbor.DupMapKeyEnforcedAPF,
 		IndefLength:       cbor.IndefLengthForbidden,
@@ -53,13 +53,23 @@ func Marshal(v any) ([]byte, error) { return encMode.Marshal(v) }
 // MustMarshal is Marshal for values of our own types, whose encoding cannot fail.
 func MustMarshal(v any) []byte { return must(encMode.Marshal(v)) }
 
+// MustMarshalSized is MustMarshal for a value of about size canonical bytes, which take no other memory than their own
+// if there are no more.
+func MustMarshalSized(v any, size int) []byte { return must(marshalSized(v, size)) }
+
+func marshalSized(v any, size int) ([]byte, error) {
+	b := bytes.NewBuffer(make([]byte, 0, size))
+	err := encMode.MarshalToBuffer(v, b)
+	return b.Bytes(), err
+}
+
 // Unmarshal decodes canonical bytes into v, a pointer. Unknown fields, duplicate keys, values beyond the limits
 // above and bytes that Marshal would not have produced are errors.
 func Unmarshal(data []byte, v any) error {
 	if err := decMode.Unmarshal(data, v); err != nil {
 		return fmt.Errorf("canon: %w", err)
 	}
-	again, err := encMode.Marshal(v)
+	again, err := marshalSized(v, len(data))
 	if err != nil {
 		return fmt.Errorf("canon: %w", err)
 	}

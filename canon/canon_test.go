@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"runtime"
 	"testing"
 )
 
@@ -188,4 +189,35 @@ func verifyChildren(parent Digest, n, level, i int, children []Digest) bool {
 	}
 	below := Width(n, level-1)
 	return len(children) == min(Fanout, below-Fanout*i) && Inner(level, children) == parent
+}
+
+// Bytes that are decoded or encoded take their own size, once for the value and once to compare.
+func TestLargeValuesAreCopiedOnce(t *testing.T) {
+	const size = 8 << 20
+	taken := func(do func()) float64 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		do()
+		runtime.ReadMemStats(&after)
+		return float64(after.TotalAlloc-before.TotalAlloc) / size
+	}
+	parts := make([][]byte, 64)
+	for i := range parts {
+		parts[i] = make([]byte, size/len(parts))
+	}
+	var data []byte
+	if n := taken(func() { data = MustMarshalSized(parts, size+1024) }); n > 1.1 {
+		t.Errorf("to encode takes %.2f of the bytes", n)
+	}
+	if !bytes.Equal(data, MustMarshal(parts)) {
+		t.Error("another encoding")
+	}
+	var again [][]byte
+	if n := taken(func() {
+		if err := Unmarshal(data, &again); err != nil {
+			t.Error(err)
+		}
+	}); n > 2.1 {
+		t.Errorf("to decode takes %.2f of the bytes", n)
+	}
 }

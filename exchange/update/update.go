@@ -78,7 +78,16 @@ func (p PackOptions) Pack(
 }
 
 // Encode returns the bytes of the blob.
-func (u *Update) Encode() []byte { return canon.MustMarshal(u) }
+func (u *Update) Encode() []byte {
+	size := headBytes + len(u.Codec)
+	for _, p := range u.Payloads {
+		size += headBytes + len(p)
+	}
+	return canon.MustMarshalSized(u, size)
+}
+
+// headBytes is room for the head of a payload, and for the fields of an update.
+const headBytes = 32
 
 // Overhead is how many bytes Encode adds to payloads of these sizes, in an early round.
 func Overhead(codec string, sizes []int) int {
