@@ -46,16 +46,27 @@ func TestPercent(t *testing.T) {
 	const mib = 1 << 20
 	for live, want := range map[uint64]int{0: 100, 10 * mib: 100, 96 * mib: 100, 192 * mib: 50, 768 * mib: 12,
 		8192 * mib: 12} {
-		if got := percent(live, false, false); got != want {
+		if got := percent(live, 64<<30, false, false); got != want {
 			t.Errorf("%d MiB live: %d %% of garbage, want %d %%", live/mib, got, want)
 		}
-		if got := percent(live, true, false); got != min(want, max(1, int(100*TightGarbage/max(live, 1)))) {
+		if got := percent(live, 64<<30, true, false); got != min(want, max(1, int(100*TightGarbage/max(live, 1)))) {
 			t.Errorf("%d MiB live, tight: %d %% of garbage", live/mib, got)
 		}
 	}
 	for live, want := range map[uint64]int{0: 100, 10 * mib: 100, 64 * mib: 25, 512 * mib: 6, 8192 * mib: 1} {
-		if got := percent(live, true, true); got != want {
+		if got := percent(live, 64<<30, true, true); got != want {
 			t.Errorf("%d MiB live, bare: %d %% of garbage, want %d %%", live/mib, got, want)
+		}
+	}
+}
+
+// Another process takes the memory: garbage takes half of the rest, and no less than a process needs that has nothing
+// but tensors.
+func TestPercentWithLittleLeft(t *testing.T) {
+	const mib = 1 << 20
+	for left, want := range map[uint64]int{0: 1, 8 * mib: 1, 256 * mib: 12, 64 << 30: 12} {
+		if got := percent(1024*mib, left, false, false); got != want {
+			t.Errorf("%d MiB left: %d %% of garbage, want %d %%", left/mib, got, want)
 		}
 	}
 }

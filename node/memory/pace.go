@@ -12,8 +12,9 @@ import (
 
 // The collector may leave garbage uncollected: an eighth of the live bytes, and TightGarbage at least, but never more
 // than the live bytes; TightGarbage at most in a process that Tight was called for; and in one that Bare was called for
-// a sixteenth, bareGarbage at least, and TightGarbage at most. Nearly all live bytes are elements of tensors, which the
-// collector does not look at, so that it costs little to let it run often.
+// a sixteenth, bareGarbage at least, and TightGarbage at most. It is never more than half of the memory that the system
+// has left, which other programs may take at any time, or else bareGarbage. Nearly all live bytes are elements of
+// tensors, which the collector does not look at, so that it costs little to let it run often.
 const (
 	GarbageShare = 8
 	TightGarbage = 96 << 20
@@ -143,11 +144,16 @@ func watch() {
 func percentNow() int {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
-	return percent(live[0].Value.Uint64(), pace.tight > 0, pace.bare > 0)
+	left, _, ok := Available()
+	if !ok {
+		left = math.MaxUint64
+	}
+	return percent(live[0].Value.Uint64(), left, pace.tight > 0, pace.bare > 0)
 }
 
-// percent is the garbage that the collector allows with live bytes, as a percentage of these.
-func percent(live uint64, tight, bare bool) int {
+// percent is the garbage that the collector allows with live bytes, as a percentage of these, while the system has some
+// bytes left.
+func percent(live, left uint64, tight, bare bool) int {
 	garbage := max(live/GarbageShare, TightGarbage)
 	if bare {
 		garbage = max(live/bareShare, bareGarbage)
@@ -155,6 +161,7 @@ func percent(live uint64, tight, bare bool) int {
 	if tight || bare {
 		garbage = min(garbage, TightGarbage)
 	}
+	garbage = min(garbage, max(left/2, bareGarbage))
 	if live == 0 {
 		return 100
 	}
