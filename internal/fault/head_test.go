@@ -1,6 +1,8 @@
 package fault
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"syscall"
 	"testing"
@@ -35,16 +37,19 @@ func TestHead(t *testing.T) {
 	n := newNetwork(t, true, nil)
 	head := &process{t: t, name: "head", machine: newMachine(t)}
 	behind(t, head.machine, n.newcomer.machine)
-	at := localHead + ":7600"
-	head.args = []string{"fleet", "head", "--network", n.rpc[0] + "," + n.rpc[1], "--listen", at}
+	home := filepath.Join(n.dir, "head")
+	head.args = []string{"fleet", "head", "--home", home, "--network", n.rpc[0] + "," + n.rpc[1], "--listen",
+		localHead + ":7600", "-o", "json"}
 	n.all = append(n.all, head)
 	head.start(0)
+	ticket := filepath.Join(home, "tickets", "machine-1")
+	n.blocks("the ticket", func(int64) bool { _, err := os.Stat(ticket); return err == nil })
 	args := n.newcomer.args
 	for _, flag := range []string{"--network", "--behind-nat"} {
 		i := slices.Index(args, flag)
 		args = slices.Delete(args, i, i+map[bool]int{true: 2, false: 1}[flag == "--network"])
 	}
-	n.newcomer.args = append(args, "--head", "http://"+at)
+	n.newcomer.args = append(args, "--head", ticket)
 	n.set = []string{"--set", "strategy.workers.max=5"}
 	n.suffer("head", 18, fault{"join_behind_a_head", n.relay})
 	head.signal(syscall.SIGINT)

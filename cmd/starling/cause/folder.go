@@ -5,6 +5,7 @@ import (
 
 	"github.com/starling-network/starling/chain/identity"
 	"github.com/starling-network/starling/cmd/starling/terminal"
+	"github.com/starling-network/starling/node/fleet/head"
 	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/home"
 )
@@ -41,4 +42,19 @@ func Invitation(err error) error {
 	return terminal.WithExit(&terminal.Problem{Code: "INVITATION_INVALID", What: "--enrol names no invitation",
 		Why: err.Error(), Fix: "give the whole line that starling fleet add printed, or the file that it wrote"},
 		terminal.ExitUsage)
+}
+
+// Head explains why a machine does not get through the head of its local network.
+func Head(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, head.ErrTicket):
+		return terminal.WithExit(&terminal.Problem{Code: "TICKET_INVALID", What: "--head names no ticket",
+			Why: err.Error(), Fix: "give the file that starling fleet head wrote for this machine, or its whole line"},
+			terminal.ExitUsage)
+	}
+	return terminal.WithExit(&terminal.Problem{Code: "HEAD_UNREACHABLE", What: "the head of the local network lets this " +
+		"machine not through", Why: err.Error(), Fix: "check that starling fleet head runs at the address of the ticket, " +
+		"and that its folder still has this ticket", Retry: true}, terminal.ExitUnreachable)
 }

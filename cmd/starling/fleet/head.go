@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,73 +19,126 @@ import (
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
+	"github.com/starling-network/starling/node/fleet"
 	"github.com/starling-network/starling/node/fleet/head"
 	"github.com/starling-network/starling/node/provider/peers"
 )
 
+// headOptions are the flags of starling fleet head.
+type headOptions struct {
+	home, network, listen, invitations string
+	machines                           int
+	private                            bool
+}
+
 func headCommand(c *terminal.Console) *cobra.Command {
-	var network, listen string
-	var private bool
+	var o headOptions
 	cmd := &cobra.Command{
-		Use:   "head --network URL --listen ADDRESS",
+		Use:   "head --home DIR --network URL --listen ADDRESS [--invitations DIR]",
 		Short: "Be the way to a network for machines of a local network",
-		Long: `Let machines that reach this host alone take part in a network: starling worker up --head http://ADDRESS.
-The head passes their questions and transactions to the validators of --network, and makes their connections to peers.
-Others reach these machines through relays, which are participants with --relay.
+		Long: `Let machines that reach this host alone take part in a network. For each of --machines a ticket is written to
+tickets/ below --home: copy machine-1 to the first machine, and start it with starling worker up --head machine-1. With
+--invitations, the folder that starling fleet add --out wrote, the head gives the machine with ticket machine-N the
+invitation of that name: it makes its own key, joins the fleet, and needs nothing from the network itself. Without an
+invitation it joins for itself.
 
-Every host that reaches --listen may use the head. It connects to the validators of --network and to addresses over TCP
-at which participants are registered, to no loopback, and to addresses of private networks only with --private. It has
-no key: each machine has its own, and an invitation of starling fleet add makes it one of a fleet. Connections between
-peers are encrypted by the machine; questions to validators pass the local network and the head as they are. The first
-Ctrl-C ends it.
+A machine without a ticket gets no answer. The connection is TLS with the keys of the ticket, so that nobody on the local
+network reads it or answers in place of the head. Delete the file of a ticket, and the head ends the connections of that
+machine within two seconds and lets it in no more; starling fleet revoke ends what the machine's key may sign. A ticket
+is made again when a head starts with its number missing: it is another one.
 
-With -o json: {"url"}.`,
-		Example: `  starling fleet head --network http://203.0.113.7:26601 --listen 10.0.0.1:7600
-  starling worker up --home gpu-0 --enrol machine-1 --head http://10.0.0.1:7600`,
+The head passes questions and transactions to the validators of --network, and connections to addresses over TCP at which
+participants are registered: to no loopback, and to addresses of private networks only with --private. Others reach the
+machines through relays, which are participants with --relay. The first Ctrl-C ends it.
+
+With -o json: {"url","tickets"}: the folder of the tickets.`,
+		Example: `  starling fleet head --home head --network http://203.0.113.7:26601 --listen 10.0.0.1:7600 --machines 2 \
+    --invitations invitations
+  starling worker up --home gpu-0 --head machine-1`,
 		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if network == "" || listen == "" {
-				return usage.Error(cmd, errors.New("--network and --listen are needed"))
+			if o.home == "" || o.network == "" || o.listen == "" {
+				return usage.Error(cmd, errors.New("--home, --network and --listen are needed"))
 			}
-			return serveHead(cmd.Context(), c, network, listen, private)
+			if o.machines < 1 || o.machines > 64 {
+				return usage.Error(cmd, errors.New("--machines is at least 1 and at most 64"))
+			}
+			return serveHead(cmd.Context(), c, o)
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&network, "network", "", "HTTP interface of a validator, or of several, separated by commas: the next "+
+	f.StringVar(&o.home, "home", "", "folder of the key of the head and of the tickets")
+	f.StringVar(&o.network, "network", "", "HTTP interface of a validator, or of several, separated by commas: the next "+
 		"is asked when one is gone")
-	f.StringVar(&listen, "listen", "", "host:port on the local network; port 0 takes a free one")
-	f.BoolVar(&private, "private", false, "also connect machines to participants at addresses of private networks")
+	f.StringVar(&o.listen, "listen", "", "host:port on the local network, which the tickets name")
+	f.StringVar(&o.invitations, "invitations", "", "folder of invitations that the head gives to machines, by their names")
+	f.IntVar(&o.machines, "machines", 1, "tickets to have, for as many machines")
+	f.BoolVar(&o.private, "private", false, "also connect machines to participants at addresses of private networks")
 	return cmd
 }
 
-func serveHead(ctx context.Context, c *terminal.Console, network, listen string, private bool) error {
-	validators, err := endpoint.NewTransport(network)
+// rereads is how often a head looks for tickets that are gone.
+const rereads = 2 * time.Second
+
+// invitation reads the invitation of a ticket.
+func (o headOptions) invitation(name string) (string, error) {
+	if o.invitations == "" {
+		return "", nil
+	}
+	i, err := fleet.Read(filepath.Join(o.invitations, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return i.String(), err
+}
+
+func serveHead(ctx context.Context, c *terminal.Console, o headOptions) error {
+	validators, err := endpoint.NewTransport(o.network)
 	if err != nil {
 		return cause.Explain(err)
 	}
-	chain, err := client.Connect(network, wallet.KeyFromSeed([32]byte{})) // it asks, and signs nothing
+	chain, err := client.Connect(o.network, wallet.KeyFromSeed([32]byte{})) // it asks, and signs nothing
 	if err != nil {
 		return cause.Explain(err)
 	}
 	defer chain.Close()
-	l, err := terminal.Listen(ctx, listen)
+	listener, err := terminal.Listen(ctx, o.listen)
 	if err != nil {
 		return err
 	}
-	h := &head.Head{Validators: validators, At: peers.New(chain.Registry).At, Private: private,
-		Log: slog.New(slog.NewTextHandler(os.Stderr, nil))}
-	url := "http://" + l.Addr().String()
+	defer listener.Close()
+	at := listener.Addr().String()
+	key, members, err := head.OpenFolder(o.home, at, o.machines)
+	if err != nil {
+		return err
+	}
+	h := &head.Head{Validators: validators, At: peers.New(chain.Registry).At, Private: o.private, Members: members,
+		Invitation: o.invitation, Log: slog.New(slog.NewTextHandler(os.Stderr, nil))}
+	l, err := h.Listener(listener, key)
+	if err != nil {
+		return err
+	}
+	url, tickets := "https://"+at, filepath.Join(o.home, "tickets")
 	if c.Form.Machine() {
-		err = c.Form.Print(os.Stdout, terminal.One(map[string]any{"url": url}, url))
+		err = c.Form.Print(os.Stdout, terminal.One(map[string]any{"url": url, "tickets": tickets}, url))
 	} else {
-		_, err = fmt.Printf("head  %s  for starling worker up --head %s\n", url, url)
+		_, err = fmt.Printf("head  %s  with %d tickets in %s, for starling worker up --head TICKET\n", url,
+			members.Count(), tickets)
 	}
 	if err != nil {
-		return errors.Join(err, l.Close())
+		return err
 	}
-	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second,
+		ErrorLog: slog.NewLogLogger(h.Log.Handler(), slog.LevelWarn)}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
+	go func() {
+		for tick := time.NewTicker(rereads); ctx.Err() == nil; <-tick.C {
+			if err := members.Read(); err != nil {
+				h.Log.Warn("cannot read the tickets: those of before count", "err", err)
+			}
+		}
+	}()
 	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}

@@ -6,8 +6,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"net/url"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -25,6 +23,7 @@ import (
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/network/replica"
 	"github.com/starling-network/starling/node/fleet"
+	"github.com/starling-network/starling/node/fleet/head"
 	"github.com/starling-network/starling/node/member"
 	"github.com/starling-network/starling/node/prepare/demand"
 	"github.com/starling-network/starling/node/provider"
@@ -75,8 +74,9 @@ pause a judge makes no report and takes its bond back as soon as it is in no pan
 that is paused until the time for reports is over loses a tenth of its bond. A process that drains closes the host, and
 ends when its contests are over. starling worker status shows for how much of its time it computed, by class of work.
 
-With --head a machine that reaches one host of its local network alone takes part through that host, on which starling
-fleet head runs. Its key stays with it.
+With --head, a ticket of starling fleet head, a machine that reaches one host of its local network alone takes part
+through that host, which gives it its invitation. Its key is made here and stays here. Other programs of the machine can
+use the head through its port of the loopback.
 
 Only outgoing connections to the validator are made; others fetch updates from --listen. Where they cannot dial it,
 --behind-nat finds relays among the participants: those that were started with --relay. The first Ctrl-C drains: no
@@ -113,7 +113,7 @@ func UpOver(c *terminal.Console, o *provider.Options) *cobra.Command {
 	var role, config, engine, accelerators string
 	var pytorch torch.Options
 	var more besides
-	var head string
+	var ticket string
 	cmd := &cobra.Command{
 		Use:   "up --home DIR --network URL [--config FILE]",
 		Short: "Take part in a network until Ctrl-C",
@@ -125,6 +125,7 @@ func UpOver(c *terminal.Console, o *provider.Options) *cobra.Command {
     --host out/quickstart --host-price-in 0.1 --host-price-out 0.5
   starling worker up --config examples/worker.yaml
   starling worker up --home ~/.starling --enrol machine-1
+  starling worker up --home ~/.starling --head machine-1
   starling worker up --home net/worker-0 --network http://127.0.0.1:26601 --work-hours 22:00-07:00 --pause-busy-cpu 50%
   starling worker up --home net/worker-0 --network http://127.0.0.1:26601 --device auto
   starling worker up --home net/worker-0 --network http://127.0.0.1:26601 --executor torch --executor-device cuda
@@ -153,7 +154,7 @@ func UpOver(c *terminal.Console, o *provider.Options) *cobra.Command {
 			if err := executor.ConfirmReduced(c, o.Torch, typed); err != nil {
 				return err
 			}
-			if err := cmp.Or(behind(cmd, head, o), invited(o), checkPause(cmd, o.PauseWhen), checkPayee(o)); err != nil {
+			if err := cmp.Or(behind(cmd, ticket, o), invited(o), checkPause(cmd, o.PauseWhen), checkPayee(o)); err != nil {
 				return err
 			}
 			if o.Keep < 1 {
@@ -186,7 +187,7 @@ func UpOver(c *terminal.Console, o *provider.Options) *cobra.Command {
 			"and trains nothing; a verifier may add \","+judges+"\", and each \","+hosts+"\"")
 	moneyFlags(f, o)
 	more.flags(f)
-	wayFlags(cmd, o, &head)
+	wayFlags(cmd, o, &ticket)
 	f.Var(&o.Device, "device", "what computes exact units, is measured and is declared: cpu; auto, a GPU that is exact "+
 		"if there is one; opencl or opencl:N, the first or the Nth device (docs/devices.md)")
 	f.Uint64Var(&o.Hardware.Memory, "memory", 0, "MiB that jobs may use (default: three quarters of the free memory)")
@@ -211,13 +212,13 @@ func UpOver(c *terminal.Console, o *provider.Options) *cobra.Command {
 }
 
 // wayFlags are the flags about the way to peers.
-func wayFlags(cmd *cobra.Command, o *provider.Options, head *string) {
+func wayFlags(cmd *cobra.Command, o *provider.Options, ticket *string) {
 	f := cmd.Flags()
 	f.StringSliceVar(&o.Listen, "listen", nil, "multiaddrs to listen on for peers (default: any port of the loopback)")
 	f.BoolVar(&o.Hidden, "behind-nat", false, "be reached through relays, because others cannot dial --listen")
 	f.BoolVar(&o.Relays, "relay", false, "relay between participants that cannot be dialled; --listen must be reachable")
-	f.StringVar(head, "head", "", "URL of the head of a local network (starling fleet head), the only host that this "+
-		"one reaches: in place of --network, and with --behind-nat")
+	f.StringVar(ticket, "head", "", "ticket of starling fleet head, or the file that holds it: the head is the only host "+
+		"that this one reaches. In place of --network, and with --behind-nat")
 	cmd.MarkFlagsMutuallyExclusive("behind-nat", "relay")
 	cmd.MarkFlagsMutuallyExclusive("head", "relay")
 }
@@ -240,21 +241,28 @@ func moneyFlags(f *pflag.FlagSet, o *provider.Options) {
 		"elsewhere")
 }
 
-// behind makes the head of a local network the way to validators and peers.
-func behind(cmd *cobra.Command, head string, o *provider.Options) error {
-	if head == "" {
+// behind makes the head of a local network the way to validators and peers, and asks it for the invitation of the
+// machine unless that has one.
+func behind(cmd *cobra.Command, ticket string, o *provider.Options) error {
+	if ticket == "" {
 		return nil
-	}
-	u, err := url.Parse(head)
-	if err != nil || u.Scheme != "http" || u.Port() == "" || strings.Trim(u.Path, "/") != "" {
-		return usage.Error(cmd, fmt.Errorf("--head %s: give the URL that starling fleet head prints, such as "+
-			"http://10.0.0.1:7600", head))
 	}
 	if o.RPC != "" {
 		return usage.Error(cmd, errors.New("--head takes the place of --network"))
 	}
-	o.Head, o.RPC, o.Hidden = u.Host, head, true
-	return nil
+	t, err := head.ReadTicket(ticket)
+	if err != nil {
+		return cause.Head(err)
+	}
+	link, err := head.Dial(cmd.Context(), t)
+	if err != nil {
+		return cause.Head(err)
+	}
+	o.Head, o.RPC, o.Hidden = link.Address(), "http://"+link.Address(), true
+	if o.Enrol == "" {
+		o.Enrol, err = link.Invitation(cmd.Context())
+	}
+	return cause.Head(err)
 }
 
 // invited gives a machine the network of its invitation, unless it has another.

@@ -4,19 +4,15 @@
 package onestage
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/starling-network/starling/node/benchmark"
+	"github.com/starling-network/starling/node/benchmark/processes"
 )
 
 // Workers is how many workers train the model, each of which holds one of as many stages.
@@ -96,12 +92,12 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer n.stop()
+	defer n.Stop()
 	r, whole := &Report{}, planned{}
 	o.Progress("the plans")
 	var cut planned
-	if err := errors.Join(n.run(ctx, &cut, "train", n.file, "--dry-run"),
-		n.run(ctx, &whole, append([]string{"train", n.file, "--dry-run"}, uncut...)...)); err != nil {
+	if err := errors.Join(n.Run(ctx, &cut, "train", n.file, "--dry-run"),
+		n.Run(ctx, &whole, append([]string{"train", n.file, "--dry-run"}, uncut...)...)); err != nil {
 		return nil, err
 	}
 	r.Parameters, r.Stage, r.Whole = cut.Parameters, cut.Memory, whole.Memory
@@ -119,13 +115,13 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	for i := range Workers {
-		peak, err := resident(n.workers[i].Process.Pid)
+		peak, err := processes.Memory(n.workers[i], resident)
 		if err != nil {
 			return nil, err
 		}
 		r.Peaks = append(r.Peaks, peak)
 	}
-	n.stop()
+	n.Stop()
 	o.Progress("the model that is not cut")
 	want, err := n.alone(ctx)
 	if err != nil {
@@ -156,35 +152,7 @@ func (r *Report) judge(root string) {
 }
 
 // resident is the most memory that a process has had resident.
-func resident(pid int) (int64, error) {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, fmt.Errorf("%w: the memory of other processes cannot be read on this system", err)
-	}
-	for line := range strings.Lines(string(status)) {
-		if text, ok := strings.CutPrefix(line, "VmHWM:"); ok {
-			kib, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(text), "kB")), 10, 64)
-			return kib << 10, err
-		}
-	}
-	return 0, errors.New("benchmark: the system does not say how much memory a process has had")
-}
-
-// run runs this program, and decodes its output.
-func (n *network) run(ctx context.Context, out any, args ...string) error {
-	var printed, said bytes.Buffer
-	cmd := exec.CommandContext(ctx, n.self, append(args, "-o", "json", "--no-input")...)
-	cmd.Stdout, cmd.Stderr = &printed, &said
-	err := cmd.Run()
-	if decoded := json.NewDecoder(&printed).Decode(out); err == nil || decoded == nil && printed.Len() > 0 {
-		err = errors.Join(err, decoded)
-	}
-	if err != nil {
-		why := strings.TrimSpace(said.String())
-		return fmt.Errorf("benchmark: starling %s: %w: %s", strings.Join(args, " "), err, why)
-	}
-	return nil
-}
+const resident = "VmHWM"
 
 // root is what is read of a summary.
 type root struct {
@@ -194,14 +162,14 @@ type root struct {
 // train trains on the network, and returns the root of the model.
 func (n *network) train(ctx context.Context, name string, set []string) (string, error) {
 	var r root
-	err := n.run(ctx, &r, append([]string{"train", n.file, "--dir", filepath.Join(n.dir, name), "--network", n.url,
-		"--home", filepath.Join(n.dir, "net", "consumer")}, set...)...)
+	err := n.Run(ctx, &r, append([]string{"train", n.file, "--dir", filepath.Join(n.Dir, name), "--network", n.URL,
+		"--home", n.Home("consumer")}, set...)...)
 	return r.StateRoot, err
 }
 
 // alone trains the job that is not cut in one process, and returns the root of the model.
 func (n *network) alone(ctx context.Context) (string, error) {
 	var r root
-	err := n.run(ctx, &r, append([]string{"train", n.file, "--dir", filepath.Join(n.dir, "whole")}, uncut...)...)
+	err := n.Run(ctx, &r, append([]string{"train", n.file, "--dir", filepath.Join(n.Dir, "whole")}, uncut...)...)
 	return r.StateRoot, err
 }

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/node/benchmark"
+	"github.com/starling-network/starling/node/benchmark/people/journey"
+	"github.com/starling-network/starling/node/busy"
 )
 
 // Options of a measurement.
@@ -20,6 +22,8 @@ type Options struct {
 	Days     int // of a network; a machine joins after a third of them, and after two at least
 	Seeds    int
 	Machines int // that join, each a network of its own, of 1 to 3 speeds
+	// Quick plays less than half a day of each network, and no network of several classes; Days and Machines count not
+	Quick    bool
 	Progress func(string)
 }
 
@@ -31,6 +35,8 @@ type Report struct {
 	Place  []Place  `json:"place"`
 
 	Upgrade []Upgrade `json:"upgrade"`
+
+	Journeys *journey.Report `json:"journeys"`
 
 	Bars []benchmark.Bar `json:"bars"`
 }
@@ -48,6 +54,9 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 			benchmark.ErrOption, o.Days, o.Machines)
 	}
 	until, joins := time.Duration(o.Days)*day, max(2*day, time.Duration(o.Days)*day/3)
+	if o.Quick {
+		until, joins = 12*time.Hour, 4*time.Hour
+	}
 	r := &Report{}
 	for seed := range uint64(o.Seeds) {
 		for _, rate := range []uint64{pace, pace / 2, 2 * pace}[:o.Machines] {
@@ -65,11 +74,19 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 		}
 		r.Split = append(r.Split, s)
 		o.Progress(fmt.Sprintf("rounds of %d units, seed %d", many, seed))
-		b, err := busy(ctx, seed, until, many)
+		b, err := busyOver(ctx, seed, until, many)
 		if err != nil {
 			return nil, err
 		}
-		r.Busy = append(r.Busy, Busy{few, min(s.BusyWhole, s.BusyParts)}, b)
+		r.Busy = append(r.Busy, Busy{busy.Training, few, min(s.BusyWhole, s.BusyParts)}, b)
+		for _, c := range []busy.Class{busy.Verification, busy.Generation} {
+			o.Progress(fmt.Sprintf("more %s than its machines do, seed %d", c, seed))
+			b, err := busyIn(ctx, c, seed, until)
+			if err != nil {
+				return nil, err
+			}
+			r.Busy = append(r.Busy, b)
+		}
 		o.Progress(fmt.Sprintf("an order on a network of %d regions, seed %d", regions, seed))
 		p, err := place(ctx, seed)
 		if err != nil {
@@ -83,7 +100,11 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 		}
 		r.Upgrade = append(r.Upgrade, u)
 	}
-	for _, m := range joining[:o.Machines] {
+	classes := joining[:o.Machines]
+	if o.Quick {
+		classes = nil
+	}
+	for _, m := range classes {
 		o.Progress(fmt.Sprintf("a machine of %d operations a second joins a network of three classes", m.rate))
 		in, err := incomeOfClass(ctx, 0, m, joins, until)
 		if err != nil {
@@ -91,19 +112,32 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 		}
 		r.Income = append(r.Income, in)
 	}
-	r.Bars = []benchmark.Bar{
+	var err error
+	if r.Journeys, err = journey.Measure(ctx, journey.Options{Quick: o.Quick, Progress: o.Progress}); err != nil {
+		return nil, err
+	}
+	r.judge()
+	return r, nil
+}
+
+// judge compares the figures with the bars.
+func (r *Report) judge() {
+	r.Bars = append([]benchmark.Bar{
 		benchmark.AtMost("largest difference of an estimate from the pay after it", worst(r.Income), 0.25),
 		benchmark.AtMost("largest difference of the pay of two halves from that of the machine", uneven(r.Split), 0.02),
 		benchmark.AtLeast("least share of the time in which workers compute that are due three units a round",
-			leastBusy(r.Busy, few), 0.9),
+			leastBusy(r.Busy, busy.Training, few), 0.9),
 		benchmark.AtLeast("least share of the time in which workers compute that are due twelve units a round",
-			leastBusy(r.Busy, many), 0.9),
+			leastBusy(r.Busy, busy.Training, many), 0.9),
+		benchmark.AtLeast("least share of the time in which a verifier computes that is due more than it does",
+			leastBusy(r.Busy, busy.Verification, 0), 0.9),
+		benchmark.AtLeast("least share of the time in which machines draw answers that are due more than they draw",
+			leastBusy(r.Busy, busy.Generation, 0), 0.9),
 		benchmark.AtMost("largest part of the bytes from other regions that members receive where regions are declared",
 			farthest(r.Place), 0.5),
 		benchmark.AtMost("deadlines missed, stakes slashed and runs spoilt while a release reaches twenty nodes under load",
 			float64(spoilt(r.Upgrade)), 0),
-	}
-	return r, nil
+	}, r.Journeys.Bars...)
 }
 
 // worst is the largest difference of estimates from the pay.
@@ -136,10 +170,10 @@ func spoilt(all []Upgrade) (n int) {
 	return n
 }
 
-func leastBusy(all []Busy, units uint32) float64 {
+func leastBusy(all []Busy, c busy.Class, units uint32) float64 {
 	least := 1.
 	for _, b := range all {
-		if b.Units == units {
+		if b.Class == c && (units == 0 || b.Units == units) {
 			least = min(least, b.Share)
 		}
 	}

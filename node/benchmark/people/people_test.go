@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/node/benchmark"
+	"github.com/starling-network/starling/node/busy"
 )
 
 var long = flag.Bool("long", false, "play simulated weeks")
@@ -60,6 +61,22 @@ func TestOptions(t *testing.T) {
 		{Days: 7, Seeds: 1}} {
 		if _, err := Measure(t.Context(), o); !errors.Is(err, benchmark.ErrOption) {
 			t.Errorf("%+v: %v", o, err)
+		}
+	}
+}
+
+// Machines that are due more than they do compute nine tenths of the time, whatever their class of work is.
+func TestBusyInEachClass(t *testing.T) {
+	if !*long {
+		t.Skip("with -long")
+	}
+	for _, c := range []busy.Class{busy.Verification, busy.Generation} {
+		b, err := busyIn(t.Context(), c, 0, day)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if t.Logf("%+v", b); b.Share < 0.9 || b.Share > 1 {
+			t.Errorf("%+v", b)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/starling-network/starling/node/busy"
 	"github.com/starling-network/starling/sim"
 )
 
@@ -27,7 +28,7 @@ var halves = map[string]uint64{
 // split plays the network of a machine, and that of its halves.
 func split(ctx context.Context, seed uint64, until time.Duration) (Split, error) {
 	s := Split{Days: until.Hours() / 24}
-	shares := func(rates map[string]uint64, of ...string) (share, busy float64, err error) {
+	shares := func(rates map[string]uint64, of ...string) (share, computes float64, err error) {
 		r := &rig{rates: rates, until: until, units: few, seed: seed}
 		w, err := r.play(ctx)
 		if err != nil {
@@ -44,8 +45,8 @@ func split(ctx context.Context, seed uint64, until time.Duration) (Split, error)
 		for _, name := range of {
 			some += earned(receipts, w.ID(name), 0)
 		}
-		busy, err = busyShare(w, rates)
-		return float64(some) / float64(all), busy, err
+		computes, err = busyShare(w, rates)
+		return float64(some) / float64(all), computes, err
 	}
 	var err error
 	if s.Parts, s.BusyParts, err = shares(halves, "worker-3", "worker-4"); err != nil {
@@ -58,21 +59,22 @@ func split(ctx context.Context, seed uint64, until time.Duration) (Split, error)
 	return s, nil
 }
 
-// Busy is the share of the time since a run began in which its workers compute, weighted by their rates.
+// Busy is the share of the time since a run began in which machines of a class of work compute, weighted by their rates.
 type Busy struct {
-	Units uint32  `json:"units"` // of a round of four workers
-	Share float64 `json:"share"`
+	Class busy.Class `json:"class"`
+	Units uint32     `json:"units"` // of a round
+	Share float64    `json:"share"`
 }
 
-// busy plays a network whose rounds have these units.
-func busy(ctx context.Context, seed uint64, until time.Duration, units uint32) (Busy, error) {
+// busyOver plays a network whose rounds have these units.
+func busyOver(ctx context.Context, seed uint64, until time.Duration, units uint32) (Busy, error) {
 	r := &rig{rates: crowd(0), until: until, units: units, seed: seed}
 	w, err := r.play(ctx)
 	if err != nil {
 		return Busy{}, err
 	}
 	share, err := busyShare(w, r.rates)
-	return Busy{units, share}, err
+	return Busy{busy.Training, units, share}, err
 }
 
 // busyShare is the share of the time since the run began in which the workers compute, weighted by their rates.

@@ -1,11 +1,13 @@
-// Package head is the way to a network for machines that reach one host alone: the head of a local network. It passes
-// their questions and transactions on to validators, and their connections on to participants. It is no participant,
-// has no key, and sees of the connections between peers only bytes that are encrypted between these.
+// Package head is the way to a network for machines that reach one host alone: the head of a local network. It lets in
+// machines with a ticket, gives each the invitation to the fleet of its owner, and passes their questions and
+// transactions on to validators, and their connections on to participants. It is no participant, has no key of a
+// network, and sees of the connections between peers only bytes that are encrypted between these.
 package head
 
 import (
 	"bytes"
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"io"
@@ -34,6 +36,10 @@ type Head struct {
 	Validators http.RoundTripper
 	// At reports whether a participant is dialled at an address, so that members may connect to it.
 	At func(netip.AddrPort) bool
+	// Members are the machines that are let in.
+	Members *Members
+	// Invitation is the text of the invitation of a member, by the name of its ticket; "": there is none.
+	Invitation func(name string) (string, error)
 	// Private also lets members connect to participants at addresses of private networks.
 	Private bool
 	Log     *slog.Logger
@@ -55,13 +61,51 @@ func (h *Head) Traffic() (tunnels, sent, received int64) {
 	return int64(h.tunnels), h.sent.Load(), h.got.Load()
 }
 
-// ServeHTTP implements http.Handler: a proxy for connections (CONNECT) to participants, and what a validator answers to
-// all other requests.
+// invitationPath is what a member asks for its invitation. No interface of a validator begins with it.
+const invitationPath = "/starling/invitation"
+
+// ServeHTTP implements http.Handler: to members it is a proxy for connections (CONNECT) to participants, and gives their
+// invitations, and to all other requests what a validator answers.
 func (h *Head) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method == http.MethodConnect {
-		h.connect(w, r)
+	var key ed25519.PublicKey
+	if r.TLS != nil {
+		key = shown(*r.TLS)
+	}
+	ctx, done, known := h.Members.let(r.Context(), key)
+	defer done()
+	if !known {
+		http.Error(w, "the ticket is none of this head", http.StatusForbidden)
 		return
 	}
+	r = r.WithContext(ctx)
+	switch {
+	case r.Method == http.MethodConnect:
+		h.connect(w, r)
+	case r.URL.Path == invitationPath:
+		h.invite(w, key)
+	default:
+		h.pass(w, r)
+	}
+}
+
+// invite gives a member its invitation.
+func (h *Head) invite(w http.ResponseWriter, key ed25519.PublicKey) {
+	name, _ := h.Members.Name(key)
+	text, err := h.Invitation(name)
+	switch {
+	case err != nil:
+		h.Log.Warn("cannot read an invitation", "machine", name, "err", err)
+		http.Error(w, "the head cannot read the invitation", http.StatusInternalServerError)
+	case text == "":
+		http.Error(w, "the head has no invitation for this machine", http.StatusNotFound)
+	default:
+		h.Log.Info("a machine got its invitation", "machine", name)
+		_, _ = io.WriteString(w, text) // fails when the member is gone
+	}
+}
+
+// pass passes a question on to a validator.
+func (h *Head) pass(w http.ResponseWriter, r *http.Request) {
 	if r.Body != nil && r.Body != http.NoBody { // another validator may have to be asked
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxQuestion))
 		if err != nil {
@@ -160,6 +204,7 @@ func (h *Head) connect(w http.ResponseWriter, r *http.Request) {
 	if _, err := io.WriteString(in, "HTTP/1.1 200 OK\r\n\r\n"); err != nil {
 		return
 	}
+	defer context.AfterFunc(r.Context(), func() { _, _ = in.Close(), out.Close() })() // its ticket is gone
 	var both sync.WaitGroup
 	both.Go(func() {
 		h.copy(out, in, buffered.Reader, &h.sent)

@@ -6,11 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -24,6 +27,140 @@ func serve(t *testing.T, h http.Handler) (url string) {
 	s := httptest.NewServer(h)
 	t.Cleanup(s.Close)
 	return s.URL
+}
+
+// site is a head with two tickets, and its folder.
+type site struct {
+	t       *testing.T
+	dir, at string
+	members *Members
+}
+
+// opens starts a head. Its Members are those of its folder.
+func opens(t *testing.T, h *Head) *site {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &site{t: t, dir: t.TempDir(), at: l.Addr().String()}
+	key, members, err := OpenFolder(s.dir, s.at, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Members, s.members = members, members
+	secure, err := h.Listener(l, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: h, ErrorLog: log.New(io.Discard, "", 0)}
+	go func() { _ = server.Serve(secure) }()
+	t.Cleanup(func() { _ = server.Close() })
+	return s
+}
+
+func (s *site) ticket(n int) string { return filepath.Join(s.dir, dirTickets, fmt.Sprint(machine, n)) }
+
+// member is the link of a ticket.
+func (s *site) member(ticket Ticket) *Link {
+	s.t.Helper()
+	l, err := Dial(s.t.Context(), ticket)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return l
+}
+
+func (s *site) read(n int) Ticket {
+	s.t.Helper()
+	ticket, err := ReadTicket(s.ticket(n))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return ticket
+}
+
+// A machine with a ticket gets its invitation and answers of validators. Without one it gets neither, nor does a head
+// with another key get anything of a machine; and a ticket that is deleted ends the connections of its machine alone.
+func TestTicketsLetIn(t *testing.T) {
+	validator := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/stays" {
+			fmt.Fprint(w, "a block")
+			return
+		}
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}))
+	transport, err := endpoint.NewTransport(validator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := opens(t, &Head{Validators: transport, Log: slog.New(slog.DiscardHandler),
+		Invitation: func(name string) (string, error) { return map[string]string{"machine-1": "come in"}[name], nil }})
+	ask := func(l *Link, path string) (string, error) {
+		r, err := http.Get("http://" + l.Address() + path)
+		if err != nil {
+			return "", err
+		}
+		defer r.Body.Close()
+		text, err := io.ReadAll(r.Body)
+		return string(text), err
+	}
+	first, second := s.member(s.read(1)), s.member(s.read(2))
+	for _, c := range []struct {
+		l    *Link
+		want string
+	}{{first, "come in"}, {second, ""}} {
+		if text, err := c.l.Invitation(t.Context()); err != nil || text != c.want {
+			t.Errorf("the invitation is %q, %v, want %q", text, err, c.want)
+		}
+		if text, err := ask(c.l, "/block"); err != nil || text != "a block" {
+			t.Errorf("%q, %v", text, err)
+		}
+	}
+	stranger := s.read(1)
+	stranger.Secret[0]++
+	if text, err := s.member(stranger).Invitation(t.Context()); err == nil {
+		t.Errorf("a stranger gets %q", text)
+	}
+	if text, err := ask(s.member(stranger), "/block"); err == nil {
+		t.Errorf("a stranger gets %q", text)
+	}
+	if r, err := http.Get("http://" + s.at + "/block"); err == nil && r.StatusCode == http.StatusOK {
+		t.Error("without TLS the head answers")
+	}
+	other := s.read(1)
+	other.Head[0]++
+	if _, err := s.member(other).Invitation(t.Context()); !errors.Is(err, errStranger) {
+		t.Errorf("of another head: %v", err)
+	}
+	ended := make(chan error)
+	go func() { _, err := ask(first, "/stays"); ended <- err }()
+	if err := os.Remove(s.ticket(1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.members.Read(); err != nil {
+		t.Fatal(err)
+	}
+	<-ended
+	if text, err := ask(first, "/block"); err == nil && text == "a block" {
+		t.Error("a machine gets answers without its ticket")
+	}
+	if text, err := ask(second, "/block"); err != nil || text != "a block" {
+		t.Errorf("the other machine: %q, %v", text, err)
+	}
+}
+
+// Only whole tickets are read, and reading one changes nothing.
+func FuzzTicket(f *testing.F) {
+	f.Add(NewTicket(make([]byte, 32), "10.0.0.1:7600").String())
+	f.Add(ticketPrefix)
+	f.Fuzz(func(t *testing.T, text string) {
+		ticket, err := ParseTicket(text)
+		if err == nil && ticket.String() != strings.TrimSpace(text) || err != nil && !errors.Is(err, ErrTicket) {
+			t.Errorf("%q: %+v, %v", text, ticket, err)
+		}
+	})
 }
 
 // Questions reach a validator, also when the first one is gone, and with their bodies; an event stream is passed on.
@@ -51,7 +188,8 @@ func TestQuestionsReachAValidator(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := serve(t, &Head{Validators: transport, Log: slog.New(slog.DiscardHandler)})
+	s := opens(t, &Head{Validators: transport, Log: slog.New(slog.DiscardHandler)})
+	at := "http://" + s.member(s.read(1)).Address()
 	r, err := http.Post(at+"/broadcast?a=1", "application/json", strings.NewReader("a transaction"))
 	if err != nil {
 		t.Fatal(err)
@@ -102,8 +240,8 @@ func TestTargets(t *testing.T) {
 			t.Errorf("with addresses of private networks, %s: %v", text, err)
 		}
 	}
-	at := serve(t, h)
-	conn, err := net.Dial("tcp", strings.TrimPrefix(at, "http://"))
+	s := opens(t, h)
+	conn, err := net.Dial("tcp", s.member(s.read(2)).Address())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,7 @@ With -o json: {"income":[{"class","rate","join_day","days","estimate":{"low_uzen
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			figure.Few(cmd, "machines", &o.Machines, quick, 1)
 			figure.Few(cmd, "seeds", &o.Seeds, quick, 1)
-			o.Progress = c.Say
+			o.Quick, o.Progress = quick, c.Say
 			r, err := people.Measure(cmd.Context(), o)
 			if err != nil {
 				return cause.Measurement(cmd, err)

@@ -1,0 +1,145 @@
+package head
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+)
+
+// The folder of a head.
+const (
+	fileKey    = "head.key"
+	dirTickets = "tickets"
+	machine    = "machine-" // the names of tickets, as those of invitations
+)
+
+// Members are the machines that may use a head: those whose tickets are in its folder.
+type Members struct {
+	dir  string
+	mu   sync.Mutex
+	of   map[string]string // names, by the text of the key
+	live map[*use]bool
+}
+
+// use is a request of a member, or a connection that it has through the head.
+type use struct {
+	key string
+	end context.CancelFunc
+}
+
+// OpenFolder reads the folder of a head, and makes what is missing: its key, and tickets for a number of machines.
+func OpenFolder(dir, address string, machines int) (ed25519.PrivateKey, *Members, error) {
+	tickets := filepath.Join(dir, dirTickets)
+	if err := os.MkdirAll(tickets, 0o700); err != nil {
+		return nil, nil, err
+	}
+	key, err := readKey(filepath.Join(dir, fileKey))
+	if err != nil {
+		return nil, nil, err
+	}
+	for n := 1; n <= machines; n++ {
+		text := NewTicket(key.Public().(ed25519.PublicKey), address).String() + "\n"
+		err := create(filepath.Join(tickets, fmt.Sprint(machine, n)), []byte(text))
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, nil, err
+		}
+	}
+	m := &Members{dir: tickets, live: map[*use]bool{}}
+	return key, m, m.Read()
+}
+
+// create writes a file that only its owner can read, and none that is there.
+func create(path string, text []byte) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	return errors.Join(err, f.Close())
+}
+
+// readKey reads the key of a head, or makes it.
+func readKey(path string) (ed25519.PrivateKey, error) {
+	seed, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		seed = make([]byte, ed25519.SeedSize)
+		_, _ = rand.Read(seed) // never fails
+		err = create(path, seed)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(seed) != ed25519.SeedSize {
+		return nil, fmt.Errorf("head: %s has %d bytes and is no key: without the file a new one is made, with which "+
+			"older tickets are of no use", path, len(seed))
+	}
+	return ed25519.NewKeyFromSeed(seed), nil
+}
+
+// Read reads the tickets again, and ends the connections of members that have none any more.
+func (m *Members) Read() error {
+	entries, err := os.ReadDir(m.dir)
+	if err != nil {
+		return err
+	}
+	of := map[string]string{}
+	for _, e := range entries {
+		if !e.Type().IsRegular() || !strings.HasPrefix(e.Name(), machine) {
+			continue
+		}
+		t, err := ReadTicket(filepath.Join(m.dir, e.Name()))
+		if err != nil {
+			return fmt.Errorf("%s: %w", e.Name(), err)
+		}
+		of[string(t.Public())] = e.Name()
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.of = of
+	for u := range m.live {
+		if _, still := of[u.key]; !still {
+			u.end()
+		}
+	}
+	return nil
+}
+
+// let begins a use of the head by a key, whose context ends when its ticket is gone; not if it has none.
+func (m *Members) let(ctx context.Context, key ed25519.PublicKey) (of context.Context, done func(), known bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, known := m.of[string(key)]; !known {
+		return ctx, func() {}, false
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	u := &use{string(key), cancel}
+	m.live[u] = true
+	return ctx, func() {
+		cancel()
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.live, u)
+	}, true
+}
+
+// Name is the name of the ticket of a key.
+func (m *Members) Name(key ed25519.PublicKey) (name string, known bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	name, known = m.of[string(key)]
+	return name, known
+}
+
+// Count is how many tickets there are.
+func (m *Members) Count() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.of)
+}
