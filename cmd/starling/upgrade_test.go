@@ -21,7 +21,10 @@ import (
 )
 
 // The test of a whole network takes minutes, and misses deadlines on a machine that does much else.
-var upgrades = flag.Bool("upgrades", false, "change the programs of a network under load (make faults)")
+var (
+	upgrades = flag.Bool("upgrades", false, "change the programs of a network under load (make faults)")
+	nodes    = flag.Int("upgraded", 7, "nodes of that network: a validator, two or three verifiers, and workers")
+)
 
 // release is this program as a release, or a program that prints a version and does nothing else.
 func release(t *testing.T, works bool) string {
@@ -51,6 +54,10 @@ func supervised(t *testing.T, r *releasetest.Repository, home string, args ...st
 	return until
 }
 
+// rolloutOf is the time within which nodes change, in seconds: one that starts takes a part of the same processors as
+// those that compute.
+func rolloutOf(nodes int) int { return nodes * 10 / 7 * max(1, nodes/7) }
+
 // All processes of a network change to another program while they train, by themselves and one by one: nothing is
 // slashed, no member misses a deadline, and the model is that of a run alone. A release that does not work changes
 // nothing.
@@ -58,10 +65,14 @@ func TestUpgradesUnderLoad(t *testing.T) {
 	if !*upgrades {
 		t.Skip("with -upgrades")
 	}
-	const workers = 4
+	verifiers := 2
+	if *nodes > 10 {
+		verifiers = 3
+	}
+	workers := *nodes - 1 - verifiers
 	job := writeJob(t, "")
-	set := []string{"--set", "training.max_steps=72", "--set", "training.global_batch_size=8", "--workers",
-		fmt.Sprint(workers)}
+	set := []string{"--set", fmt.Sprintf("training.max_steps=%d", 18*workers), "--set",
+		fmt.Sprintf("training.global_batch_size=%d", 2*workers), "--workers", fmt.Sprint(workers)}
 	code, stdout, stderr := starling(t, append([]string{"train", job, "--dir", t.TempDir(), "-o", "json"}, set...)...)
 	if code != 0 {
 		t.Fatalf("exit %d\n%s", code, stderr)
@@ -76,8 +87,8 @@ func TestUpgradesUnderLoad(t *testing.T) {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	port := porttest.Ports(t, 40)
 	rpc := fmt.Sprintf("http://127.0.0.1:%d", port+1)
-	does(t, &struct{}{}, "network", "init", dir, "--workers", fmt.Sprint(workers), "--verifiers", "2",
-		"--port", fmt.Sprint(port))
+	does(t, &struct{}{}, "network", "init", dir, "--workers", fmt.Sprint(workers), "--verifiers",
+		fmt.Sprint(verifiers), "--port", fmt.Sprint(port))
 	home := func(name string) string { return filepath.Join(dir, name) }
 	supervised(t, r, home("validator-0"), "validator", "up")("for everybody")
 	homes := []string{home("validator-0")}
@@ -86,9 +97,10 @@ func TestUpgradesUnderLoad(t *testing.T) {
 		supervised(t, r, name, "worker", "up", "--network", rpc)("offers its work")
 		homes = append(homes, name)
 	}
-	for _, name := range []string{"verifier-0", "verifier-1"} {
-		supervised(t, r, home(name), "worker", "up", "--role", "verifier", "--network", rpc)("offers its work")
-		homes = append(homes, home(name))
+	for i := range verifiers {
+		name := home(fmt.Sprint("verifier-", i))
+		supervised(t, r, name, "worker", "up", "--role", "verifier", "--network", rpc)("offers its work")
+		homes = append(homes, name)
 	}
 
 	out := filepath.Join(dir, "out")
@@ -97,7 +109,7 @@ func TestUpgradesUnderLoad(t *testing.T) {
 	progress := news(t, c)
 	says(t, progress, " round=2 ")
 	late := watches(t, rpc, alone.Job)
-	r.Add("v1.1.0", release(t, true), releases.Notes{Rollout: 10})
+	r.Add("v1.1.0", release(t, true), releases.Notes{Rollout: uint64(rolloutOf(*nodes))})
 	r.Release()
 	all(t, "the new release runs", homes, func(now supervise.Status) bool {
 		return now.Running == "v1.1.0" && now.Candidate == ""

@@ -30,7 +30,7 @@ func Raises(p registry.Participant, params registry.Params) []Step {
 		if r.Kind != p.Hardware.Kind {
 			s.Lacks = append(s.Lacks, "a device that is "+kinds[r.Kind])
 		}
-		s.lacks(p.Hardware.Memory < r.Memory, memory(r.Memory), "it declares "+memory(p.Hardware.Memory))
+		s.lacks(p.Hardware.Memory < r.Memory, memory(r.Memory), declared(p.Hardware.Memory, memory, "--memory"))
 		s.lacks(p.Rate < r.Rate, rate(r.Rate), "it has "+rate(p.Rate))
 		steps = append(steps, s)
 	}
@@ -41,8 +41,8 @@ func Raises(p registry.Participant, params registry.Params) []Step {
 		}
 		s := Step{Name: r.Tier.String(), Tier: true, WeighsPPM: uint64(r.Weight) * 1e6,
 			NowPPM: uint64(mine.Weight) * 1e6}
-		s.lacks(p.Hardware.Memory < r.Memory, memory(r.Memory), "it declares "+memory(p.Hardware.Memory))
-		s.lacks(p.Hardware.Upload < r.Upload, upload(r.Upload), "it declares "+upload(p.Hardware.Upload))
+		s.lacks(p.Hardware.Memory < r.Memory, memory(r.Memory), declared(p.Hardware.Memory, memory, "--memory"))
+		s.lacks(p.Hardware.Upload < r.Upload, upload(r.Upload), declared(p.Hardware.Upload, upload, "--upload"))
 		s.lacks(p.Firm() < r.Stake, stake(r.Stake), "it has "+stake(p.Firm()))
 		s.Lacks = append(s.Lacks, fmt.Sprintf("%.1f %% of uptime, which is promised", float64(r.UptimePPM)/1e4))
 		steps = append(steps, s)
@@ -56,7 +56,15 @@ func (s *Step) lacks(short bool, needs, has string) {
 	}
 }
 
+// declared says what a participant declares, or how it would.
+func declared(amount uint64, text func(uint64) string, flag string) string {
+	if amount == 0 {
+		return "it declares none: give " + flag
+	}
+	return "it declares " + text(amount)
+}
+
 func memory(mib uint64) string  { return fmt.Sprintf("%.3g GiB of memory", float64(mib)/1024) }
 func upload(kbps uint64) string { return fmt.Sprintf("%.3g Mbit/s of upload", float64(kbps)/1e3) }
 func stake(uzen uint64) string  { return fmt.Sprintf("%.6g ZEN of stake", float64(uzen)/1e6) }
-func rate(ops uint64) string    { return fmt.Sprintf("%.3g operations a second", float64(ops)) }
+func rate(ops uint64) string    { return fmt.Sprintf("%.3gG operations a second", float64(ops)/1e9) }

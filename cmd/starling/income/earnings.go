@@ -162,9 +162,13 @@ func sinceEstimate(ctx context.Context, t target.Target, found []rundir.Explanat
 
 // printCame prints an estimate and the income since.
 func printCame(came *estimate.Came) {
-	fmt.Printf("estimated %s: %s ZEN a day (low %s, high %s); since then it received %s a day\n",
-		came.At.Format(time.DateTime), zenText(came.Income.Median), zenText(came.Income.Low), zenText(came.Income.High),
-		zenText(came.Earned))
+	const settles = 1. / 24 // days in which work that began after an estimate becomes final, and is paid
+	since := "since then it received " + zenText(came.Earned) + " a day"
+	if came.Days < settles {
+		since = "less than an hour ago, so that the income since does not compare yet"
+	}
+	fmt.Printf("estimated %s: %s ZEN a day (low %s, high %s); %s\n", came.At.Format(time.DateTime),
+		zenText(came.Income.Median), zenText(came.Income.Low), zenText(came.Income.High), since)
 	if s := came.Since; s != nil {
 		fmt.Printf("since its first pay, %.1f days ago, it received %s a day: the estimate differs by %+.0f %%\n", s.Days,
 			zenText(s.Earned), 100*s.Off)

@@ -182,7 +182,7 @@ func (o *estimateOptions) measure(ctx context.Context, c *terminal.Console) erro
 func printEstimate(a *estimateAnswer) error {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "machine\t%s operations a second, class %s\n", terminal.Number(float64(a.Rate)), a.Class)
-	fmt.Fprintf(w, "network\t%d measured workers, %d of them paid in the last %s\n", a.Workers, a.Paid,
+	fmt.Fprintf(w, "network\t%s, %d of them paid in the last %s\n", terminal.Counted(a.Workers, "measured worker"), a.Paid,
 		terminal.Span(time.Duration(a.Seconds*float64(time.Second))))
 	printCapacity(w, a.Capacity)
 	if a.Workers > 0 || len(a.Places) > 0 {

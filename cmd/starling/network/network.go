@@ -66,8 +66,9 @@ With -o json, standard output carries the content of network.json.`,
 			if c.Form.Machine() {
 				return c.Form.Print(os.Stdout, terminal.One(n, args[0]))
 			}
-			fmt.Printf("%s with %d validators, %d workers, %d verifiers and a consumer in %s\n\n", n.ChainID, len(n.Validators),
-				len(n.Workers), len(n.Verifiers), args[0])
+			fmt.Printf("%s with %s, %s, %s and a consumer in %s\n\n", n.ChainID,
+				terminal.Counted(len(n.Validators), "validator"), terminal.Counted(len(n.Workers), "worker"),
+				terminal.Counted(len(n.Verifiers), "verifier"), args[0])
 			fmt.Printf("next: starling validator up --home %s/%s\n      starling worker up --home %s/%s --network %s\n",
 				args[0], n.Validators[0], args[0], "worker-0", n.RPC[0])
 			fmt.Printf("\nbackups, to be kept secret: starling validator identity --home %s/%s --phrase\n", args[0],

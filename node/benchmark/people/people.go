@@ -1,9 +1,10 @@
-// Package people measures promises to the owners of machines on simulated networks: that a machine earns what was
-// estimated before it joined, that its halves earn as much as the machine, that it is busy, that the members of a run
-// get few bytes from far away, and that a release reaches all of them without a missed deadline.
+// Package people measures promises: to owners of machines on simulated networks, that a machine earns what was estimated
+// before it joined, that its halves earn as much as the machine, that it is busy, that the members of a run get few
+// bytes from far away, and that a release reaches all of them without a missed deadline; and on networks of processes
+// (journey), that a machine is soon paid, pauses at once, and that a gateway loses no job.
 //
-// The networks have the real rules, application, roles and signatures; only time and links are simulated. A block takes
-// two minutes, so that a week has five thousand of them.
+// The simulated networks have the real rules, application, roles and signatures; only time and links are simulated. A
+// block takes two minutes, so that a week has five thousand of them.
 package people
 
 import (
@@ -22,7 +23,7 @@ type Options struct {
 	Days     int // of a network; a machine joins after a third of them, and after two at least
 	Seeds    int
 	Machines int // that join, each a network of its own, of 1 to 3 speeds
-	// Quick plays less than half a day of each network, and no network of several classes; Days and Machines count not
+	// Quick plays twelve hours of each network in place of Days, and no network of several classes.
 	Quick    bool
 	Progress func(string)
 }

@@ -20,7 +20,7 @@ func Command(c *terminal.Console) *cobra.Command {
 	o, quick := people.Options{Days: 7, Seeds: 2, Machines: 3}, false
 	cmd := &cobra.Command{
 		Use:   "people",
-		Short: "Measure what owners of machines are promised, on simulated networks",
+		Short: "Measure what owners of machines and programs that order are promised",
 		Long: `Play networks of four workers for a week of virtual time, with the real rules and a small model. A machine
 joins each after a third of it: the estimate of starling worker estimate just before is compared with its pay in the
 rest. Then the pay of a machine is compared with that of two of half its speed in its place, and the share of the time
@@ -28,13 +28,22 @@ in which workers compute is measured, in rounds of twelve units and of 48. Block
 worker has one to six, each of which takes it half an hour to two hours. An order for eight workers is played on
 a network of 50 in five regions: the bytes that its members receive from other regions are compared with those where no
 machine declares its region. Then a release reaches twenty nodes while they train: each is killed at its turn in a
-rollout of ten minutes, and back 30 seconds later. Last, machines of three classes join a network of these.
+rollout of ten minutes, and back 30 seconds later. Machines of three classes join a network of these. The busy share is
+also that of a verifier which executes all units of four workers again, and of machines that draw answers for others.
+
+Last, processes of this program run on this machine, on networks with blocks of 200 ms. A machine without coins, which
+knows the address of the network alone, joins while a job is under way, and is paid for a unit. Its owner pauses it in
+the middle of units. Ten clients queue 50 jobs at a gateway, which is killed twice meanwhile, and ask for their states.
+--quick plays twelve hours of each simulated network, no network of three classes, and two pauses, and does not wait for
+the 50 models.
 
 With -o json: {"income":[{"class","rate","join_day","days","estimate":{"low_uzen","median_uzen","high_uzen"},
 "earned_day","since_first_pay":{"days","earned_day","off"},"off"}],
-"split":[{"days","whole","parts","off","busy_whole","busy_parts"}],"busy":[{"units","share"}],
+"split":[{"days","whole","parts","off","busy_whole","busy_parts"}],"busy":[{"class","units","share"}],
 "place":[{"regions","seats","bytes","far","undeclared","ratio"}],"upgrade":[{"nodes","down_seconds","rollout_seconds",
-"rounds","missed","slashed_uzen","whole"}],"bars":[{"name","value","bar","holds"}]}.`,
+"rounds","missed","slashed_uzen","whole"}],"journeys":{"join":{"commands","seconds","paid_uzen"},
+"pauses":[{"stopped_seconds","returned_seconds","before_bytes","after_bytes","idle_bytes","slashed_uzen","missed",
+"convicted"}],"orders":{"clients","jobs","kills","lost","twice","done","statuses","p50_ms","p99_ms"}},"bars":[{"name","value","bar","holds"}]}.`,
 		Example: `  starling bench people --quick
   starling bench people --days 14 -o json`,
 		Args: usage.Exactly(),
