@@ -66,8 +66,8 @@ var plain = map[string]string{
 	"Spec.Parallel": "how the model is cut into stages, each of which a worker of its own computes; without it every " +
 		"worker has the whole model",
 	"Parallel.Stages": "the number of parts into which the layers are divided, one after the other",
-	"Parallel.Replicas": "the number of workers that hold each stage; strategy.workers is stages times replicas; " +
-		"default: 1",
+	"Parallel.Replicas": "the number of times that the stages are trained, on parts of the batch; strategy.workers is " +
+		"stages times replicas, unless fewer workers are to have several stages each, by their measured speed; default: 1",
 	"Parallel.Microbatches": "the number of parts of the batch of a replica, which follow each other through the " +
 		"stages; default: stages",
 	"Parallel.Schedule": "the order of steps; synchronous: every stage ends a step before it begins the next; " +

@@ -153,3 +153,25 @@ func (p *Plan) checkReads(stage, late int) error {
 	}
 	return nil
 }
+
+// Shared is when each stage of a number of replicas ends a number of steps, as order.Shared has it: on has the machine
+// of stage s of N of replica r at r*N+s, which is also its place. The places that takes and travels are asked for have
+// the tasks of one step.
+func (p *Plan) Shared(steps uint32, on []int, takes func(order.Place) float64,
+	travels func(from, to order.Place) float64) ([]float64, error) {
+	n := len(p.Stages)
+	lists, waits := make([][]order.Task, len(on)), make([]map[order.Task][]order.Place, len(on))
+	orders, single := p.Orders(), order.UnrolledWaits(p.Waits(), steps)
+	for i := range on {
+		s := i % n
+		lists[i], waits[i] = order.Unrolled(p.Continued(s, orders[s], steps)), map[order.Task][]order.Place{}
+		for t, from := range single[s] {
+			for _, at := range from {
+				waits[i][t] = append(waits[i][t], order.Place{Stage: i - s + at.Stage, Task: at.Task})
+			}
+		}
+	}
+	of := func(at order.Place) order.Place { return order.Place{Stage: at.Stage, Task: order.OfStep(at.Task)} }
+	return order.Shared(lists, waits, on, func(at order.Place) float64 { return takes(of(at)) },
+		func(from, to order.Place) float64 { return travels(of(from), of(to)) })
+}

@@ -82,6 +82,7 @@ type Engine struct {
 	plan   *stages.Plan
 	orders [][]order.Task
 	under  atomic.Int32 // units that are computed together with other stages
+	turn   sync.Mutex   // of the one of these that computes
 
 	mu       sync.Mutex
 	run      run.State
@@ -297,7 +298,7 @@ func together(x *Engine, u *pipeline.Unit, a Attempt, base *train.Checkpoint) (*
 func (x *Engine) exchange(name terms.Checkpoint, base *train.Checkpoint, a Attempt, wire Wire,
 	left map[int]int) (*engine.Work, error) {
 	kept := newValues()
-	u := x.unit(a, sending{wire, a.Plan, a.Stage, kept, left})
+	u := x.unit(a, alternating{sending{wire, a.Plan, a.Stage, kept, left}, &x.turn})
 	u.Keep = func(from int, f pass.Frame) error {
 		left[from]--
 		kept.frame(a.Plan, from, a.Stage, f)
@@ -313,7 +314,9 @@ func (x *Engine) exchange(name terms.Checkpoint, base *train.Checkpoint, a Attem
 			u.Room, u.Moves = s.New, resting{u.Moves, s}
 		}
 	}
+	x.turn.Lock()
 	r, err := together(x, u, a, base)
+	x.turn.Unlock()
 	if err != nil {
 		return nil, err
 	}

@@ -46,6 +46,27 @@ func (r resting) Receive(from int) (pipeline.Message, error) {
 	return r.Transport.Receive(from)
 }
 
+// alternating lets the units of one worker compute one task at a time: a unit has its turn, but for the time in which it
+// sends, or waits for others.
+type alternating struct {
+	pipeline.Transport
+	turn *sync.Mutex
+}
+
+// Send implements pipeline.Transport.
+func (a alternating) Send(to int, m pipeline.Message) error {
+	a.turn.Unlock()
+	defer a.turn.Lock()
+	return a.Transport.Send(to, m)
+}
+
+// Receive implements pipeline.Transport.
+func (a alternating) Receive(from int) (pipeline.Message, error) {
+	a.turn.Unlock()
+	defer a.turn.Lock()
+	return a.Transport.Receive(from)
+}
+
 // whole executes all stages of a replica, one task at a time, and returns what one of them exchanges.
 func (x *Engine) whole(ctx context.Context, name terms.Checkpoint, unit uint32) (*values, error) {
 	base, err := x.Base(name)

@@ -36,8 +36,8 @@ func parallel(c *checker) {
 	}{
 		{"task", "stages are cut where a loss is the cross-entropy of the next token",
 			c.Task != spec.TaskLanguage && c.Task != spec.TaskSFT},
-		{workers, "each stage of each replica has a worker", !c.bad(workers) && (st.Workers.Target != p.Stages*p.Replicas ||
-			st.Workers.RelativeSpeeds != nil)},
+		{workers, "the stages of a replica have a worker each, which is dealt units by its measured speed", !c.bad(workers) &&
+			(st.Workers.Min < p.Stages || st.Workers.Target > p.Stages*p.Replicas || st.Workers.RelativeSpeeds != nil)},
 		{"strategy.method", "units that are stages send the difference of each of their parameters, and pass on no state",
 			st.OuterOptimizer.Gradients() || st.Replicas.On() || st.Compression.ErrorFeedback},
 		{"strategy.optimizer_state_rounds", "units that are stages pass on no state", st.OptimizerStateRounds > 1},

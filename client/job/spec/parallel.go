@@ -8,7 +8,7 @@ import (
 // Parallel is how the model is cut into stages, each of which a worker of its own computes. Stages of 0: it is not.
 type Parallel struct {
 	Stages   int `job:"stages" in:"[2,64]"`    // parts of the layers, one after the other
-	Replicas int `job:"replicas" in:"[1,512]"` // workers that hold a stage; default: 1
+	Replicas int `job:"replicas" in:"[1,512]"` // of all stages, on parts of the batch; default: 1
 	// parts of the batch of a replica, which follow each other; default: stages
 	Microbatches int `job:"microbatches" in:"[1,4096]"`
 	// asynchronous: stages do not wait for each other between steps; default: synchronous

@@ -94,3 +94,51 @@ func after(n int) (list []int) {
 	}
 	return list
 }
+
+// Lists with machines of their own end as Timed has it, and those of one machine after each other: a machine whose tasks
+// wait for those of others computes what else it has.
+func TestShared(t *testing.T) {
+	tasks, waits := chain(3, 4)
+	list := order.Ordered(tasks, 4, after(3))
+	slow := func(at order.Place) float64 { return float64(1 + at.Stage%3) }
+	far := func(_, _ order.Place) float64 { return 0.5 }
+	want, err := order.Timed(list, waits, slow, far)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := order.Shared(list, waits, []int{0, 1, 2}, slow, far)
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v, wanted %v, %v", got, want, err)
+	}
+	if got, err := order.Shared(list, waits, []int{0, 0, 0}, equal, none); err != nil || slices.Max(got) != 24 {
+		t.Errorf("24 tasks of one machine end at %v, %v", got, err)
+	}
+	var two [][]order.Task // replicas, of which each machine has a stage of each
+	var both []map[order.Task][]order.Place
+	for r := range 2 {
+		two = append(two, list...)
+		for _, w := range waits {
+			own := map[order.Task][]order.Place{}
+			for t, from := range w {
+				for _, p := range from {
+					own[t] = append(own[t], order.Place{Stage: p.Stage + 3*r, Task: p.Task})
+				}
+			}
+			both = append(both, own)
+		}
+	}
+	one, err := order.Shared(list, waits, []int{0, 1, 2}, equal, none)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := order.Shared(two, both, []int{0, 1, 2, 0, 1, 2}, equal, none)
+	if err != nil || slices.Max(all) < 16 || slices.Max(all) >= 2*slices.Max(one) {
+		t.Errorf("one replica ends at %v, and two at %v, %v", one, all, err)
+	}
+	stuck := [][]order.Task{{list[0][0]}, {list[0][0]}}
+	waiting := []map[order.Task][]order.Place{{list[0][0]: {{Stage: 1, Task: list[0][0]}}},
+		{list[0][0]: {{Stage: 0, Task: list[0][0]}}}}
+	if _, err := order.Shared(stuck, waiting, []int{0, 1}, equal, none); !errors.Is(err, order.ErrDeadlock) {
+		t.Errorf("%v", err)
+	}
+}

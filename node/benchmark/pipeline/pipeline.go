@@ -61,6 +61,7 @@ type Report struct {
 	Boundaries []Boundary      `json:"boundaries"`
 	Paces      []Pace          `json:"paces"` // of Late.Faster
 	Late       []Late          `json:"late"`
+	Routing    []Routing       `json:"routing"`
 	Attacks    Attacks         `json:"attacks"`
 	Bars       []benchmark.Bar `json:"bars"`
 }
@@ -111,6 +112,10 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 	if r.Late, r.Paces, err = lates(ctx, o.Boundaries, o.Threads); err != nil {
 		return nil, err
 	}
+	o.Progress("stages of workers of unequal speed")
+	if r.Routing, err = routed(o.Threads, routings); err != nil {
+		return nil, err
+	}
 	for _, late := range []int{0, 2} {
 		o.Progress("liars in every stage")
 		j, err := newJob(size{family: "gpt2", tied: true, layers: 4, width: 16, length: 10, sequences: 4, microbatch: 2,
@@ -132,6 +137,8 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 	r.Bars = []benchmark.Bar{
 		benchmark.AtLeast("times the throughput of 1F1B, of stages that do not wait, at 100 ms and 150 ms a microbatch",
 			r.Late[1].Faster[barPace], leastFaster),
+		benchmark.AtLeast("share of the ideal throughput, of three stages of three workers of speeds 3, 2 and 1, at 100 ms",
+			r.Routing[barRouting].Least, leastRouted),
 		benchmark.AtMost("tensors of models in 2, 4 and 8 stages with other bits than those of the whole model",
 			float64(differ+r.Six.Differ), 0),
 		benchmark.AtMost("processor time of hashing and signing, of a step in four stages", r.Cost.Percent/100, mostCost),

@@ -7,7 +7,9 @@ import (
 
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/event"
+	"github.com/starling-network/starling/protocol/run/progress"
 	"github.com/starling-network/starling/protocol/run/reason"
+	"github.com/starling-network/starling/protocol/run/schedule"
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/protocol/run/work"
 )
@@ -18,12 +20,20 @@ import (
 // another says so by the message Missing. So it is known which worker is late: one that another waits for, and that
 // waits for no other.
 
-// dealStages deals the units of a round in turn, so that those of a replica go to different workers where there are
-// enough.
+// dealStages deals the units of a round, those of a replica to different workers where there are enough: by
+// schedule.Stages, or in turn in runs of earlier rules.
 func dealStages(d *Assignment, workers []string) {
-	for i := range d.Terms.Units {
-		d.Units = append(d.Units, &work.Unit{Index: i, Attempt: d.FirstAttempt})
-		d.give(int(i), workers[int(i)%len(workers)])
+	owners := make([]int, d.Terms.Units)
+	for i := range owners {
+		owners[i] = i % len(workers)
+	}
+	if n := d.Terms.Pipeline.Stages(); d.Rules >= progress.StagesBySpeed {
+		learnRates(d, workers)
+		owners = schedule.Stages(d.Terms.Pipeline.Flops, int(d.Terms.Units/n), stageTimes(d, workers))
+	}
+	for i, w := range owners {
+		d.Units = append(d.Units, &work.Unit{Index: uint32(i), Attempt: d.FirstAttempt})
+		d.give(i, workers[w])
 	}
 }
 
@@ -106,7 +116,8 @@ func void(d *Assignment, l work.RoundState, first, n int, places []int) {
 }
 
 // stageTo draws the worker that gets the unit of a stage: one that has not failed it, if there is one, and of these one
-// with the fewest units of the replica. has says how many each has.
+// with the fewest units of the replica. has says how many each has. Of those it is one that ends it soonest with the
+// units of the round that it has, but for runs of earlier rules.
 func stageTo(d *Assignment, round uint32, u work.Unit, has map[string]int) string {
 	all := crew.Learners(d.Crew)
 	fresh := slices.DeleteFunc(slices.Clone(all), func(id string) bool { return slices.Contains(u.Refused, id) })
@@ -116,6 +127,9 @@ func stageTo(d *Assignment, round uint32, u work.Unit, has map[string]int) strin
 		}
 		least := has[slices.MinFunc(pool, func(a, b string) int { return cmp.Compare(has[a], has[b]) })]
 		pool = slices.DeleteFunc(pool, func(id string) bool { return has[id] > least })
+		if d.Rules >= progress.StagesBySpeed {
+			pool = soonest(d, pool, u.Index)
+		}
 		return pool[d.Pick("stage", round, u, len(pool))]
 	}
 	return ""

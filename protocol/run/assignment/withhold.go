@@ -5,6 +5,7 @@ import (
 
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/event"
+	"github.com/starling-network/starling/protocol/run/progress"
 	"github.com/starling-network/starling/protocol/run/reason"
 	"github.com/starling-network/starling/protocol/run/transition"
 	"github.com/starling-network/starling/protocol/run/work"
@@ -53,14 +54,17 @@ func (d *Assignment) distrust(worker string) {
 }
 
 // Turn gives a worker the whole time for its next unit. The time begins now, unless the worker had the next unit before
-// the one that it just ended: it may have worked on it all the time, and is measured by that.
+// the one that it just ended: it may have worked on it all the time, and is measured by that. Units that are stages are
+// computed at the same time, from the begin of the round on.
 func (d *Assignment) Turn(worker string, before int64) {
 	held := transition.Holds(d.Draft, worker)[worker]
+	together := staged(d) && d.Rules >= progress.StagesBySpeed
 	for _, l := range d.EditRounds() {
 		for i, u := range l.Units {
 			if u.Status == work.Assigned && u.Worker == worker {
 				u = d.Unit(l, i)
-				if u.Deadline = transition.OwedHolding(d.Draft, worker, u.Index, d.Env.Height, held); u.AssignedAt >= before {
+				u.Deadline = transition.OwedHolding(d.Draft, worker, u.Index, d.Env.Height, held)
+				if u.AssignedAt >= before && !together {
 					u.AssignedAt = d.Env.Height
 				}
 			}

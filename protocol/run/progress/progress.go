@@ -97,8 +97,12 @@ const (
 	// ReportsExtend: members also report updates of attested rounds, and a round with such a report becomes final later
 	// (lineage.Lineage). Before, reports about attested rounds were refused.
 	ReportsExtend Rules = 3
+	// StagesBySpeed: units that are stages go to workers by their rates (schedule.Stages), and the time of each counts
+	// from its own beginning. Before, they were dealt in turn, and a worker that committed one was taken to begin its
+	// others then.
+	StagesBySpeed Rules = 4
 
-	NewestRules = ReportsExtend
+	NewestRules = StagesBySpeed
 )
 
 // Extend reports whether a member that cannot fetch an update of an attested round has the time to execute that round

@@ -62,3 +62,19 @@ func ByRate(blocks []uint32, rates []uint64) []uint32 {
 	}
 	return times
 }
+
+// tolerated is the part of the usual time by which a worker may be late or early without a correction: times differ a
+// little, as units are whole.
+const tolerated = 16
+
+// Corrected is a rate of at most 2^60 of a worker that took a mean time for units, in 1/256 block, where all took
+// another one, halfway: one that took twice as long counts as a third slower. A difference of one block is none.
+func Corrected(rate, took, usual uint64) uint64 {
+	away := max(took, usual) - min(took, usual)
+	if away <= 1<<8 || away <= usual/tolerated {
+		return rate
+	}
+	high, low := bits.Mul64(rate, 2*usual)
+	corrected, _ := bits.Div64(high, low, usual+took) // less than twice the rate
+	return corrected
+}

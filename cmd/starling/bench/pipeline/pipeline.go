@@ -30,9 +30,11 @@ signs them, and commits to a state root after every step. Compare the weights wi
 the processor time of hashing and signing, the memory of the stages of a model four times as large as the largest of
 them, and the loss of a model whose stages exchange codes of 4 bits, or a part of the columns. Train a model whose
 stages do not wait for each other between steps, compare its loss with that of stages that do, and compute the exact
-lengths of both schedules over links of 100 ms, for several times that a stage takes for a microbatch. Then attack:
-one stage after the other computes something else, forward, backward or in the update, denies what it sent or
-received, or stops in the middle of a step, and begins it again. No network takes part.
+lengths of both schedules over links of 100 ms, for several times that a stage takes for a microbatch. Deal the units
+of three stages to nine workers of unequal speed, in turn and by speed as a run does, and compute the exact lengths of
+such rounds, as shares of what workers compute that never wait. Then attack: one stage after the other computes
+something else, forward, backward or in the update, denies what it sent or received, or stops in the middle of a
+step, and begins it again. No network takes part.
 
 With --processes, do nothing of that: start a network of processes on this machine, a validator, six workers and a
 verifier, and train a model of six stages whose weights, gradients and moments have four times the bytes that
@@ -42,7 +44,8 @@ the same job in one process that is not cut. It takes some minutes, and 50 GB of
 With -o json: {"cuts":[{"model","stages","microbatches","steps","differ","bytes","idle","in_flight",
 "memory_largest"}],"cost":{"stages","plain_ms","signed_ms","percent"},"six":{...},"boundaries":[{"scheme","forward",
 "back","steps","loss","gap","differ","excess"}],"paces":[{"ms","busy"}],"late":[{"delay","corrected","steps","loss",
-"gap","differ","in_flight","state","faster":[TIMES]}],"attacks":{"liars","convicted","denials","shown","withheld",
+"gap","differ","in_flight","state","faster":[TIMES]}],"routing":[{"speeds","replicas","latency_ms","late","overrated",
+"unrated","turn","speed","least","balance","learnt"}],"attacks":{"liars","convicted","denials","shown","withheld",
 "named","wrong","restarts","resumed"},"bars":[{"name","value","bar","holds"}]}.
 
 With --processes and -o json: {"parameters","state_bytes","allowed_bytes","stage_bytes","whole_bytes",
@@ -83,6 +86,7 @@ With --processes and -o json: {"parameters","state_bytes","allowed_bytes","stage
 				fmt.Fprintf(w, "%s\t%.2f\t%.2f\t%d\t%.4f\t%.4f\n", b.Scheme, b.Forward, b.Back, b.Steps, b.Loss, b.Gap)
 			}
 			printLate(w, r)
+			printRouting(w, r)
 			fmt.Fprintln(w)
 			figure.PrintBars(w, r.Bars)
 			return w.Flush()
@@ -108,6 +112,22 @@ func printLate(w io.Writer, r *pipeline.Report) {
 			fmt.Fprintf(w, "\t%.2f", x)
 		}
 		fmt.Fprintln(w)
+	}
+}
+
+// printRouting shows the shares of the ideal throughput of workers of unequal speed.
+func printRouting(w io.Writer, r *pipeline.Report) {
+	fmt.Fprintln(w, "\nSPEEDS\tREPLICAS\tLATENCY\tLATE BY\tRATES\tIN TURN\tBY SPEED\tLEAST\tBALANCE\tLEARNT")
+	for _, x := range r.Routing {
+		rates := "right"
+		if x.Overrated > 0 {
+			rates = fmt.Sprintf("one %.0f times its speed", x.Overrated)
+		}
+		if x.Unrated {
+			rates = "none"
+		}
+		fmt.Fprintf(w, "%v\t%d\t%.0f ms\t%d\t%s\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\n", x.Speeds, x.Replicas, x.Latency,
+			x.Late, rates, x.Turn, x.Speed, x.Least, x.Balance, x.Learnt)
 	}
 }
 
