@@ -334,6 +334,32 @@ type Members struct {
 	Rounds  int       `json:"rounds"` // checkpoints that might have been signed
 	Audited []Audited `json:"audited"`
 	Links   []Link    `json:"links"`
+	// of a model that is cut, in their order
+	Stages []Stage `json:"stages,omitempty"`
+}
+
+// Stage is a stage of a model that is cut, with what it has sent and received so far, in all replicas. How long it
+// computes follows from its schedule, where tasks take time by their operations and links take none.
+type Stage struct {
+	Layers        string   `json:"layers"`
+	StateBytes    uint64   `json:"state_bytes"` // weights and moments
+	Busy          float64  `json:"busy"`        // share of a unit in which it computes; it waits for other stages in the rest
+	Late          int      `json:"late"`        // steps by which its gradients are late
+	SentBytes     uint64   `json:"sent_bytes"`
+	ReceivedBytes uint64   `json:"received_bytes"`
+	Holders       []Holder `json:"holders"` // who was paid for units of it, the one with the most first
+}
+
+// Holder is a member that has computed units of a stage.
+type Holder struct {
+	ID    string `json:"id"`
+	Units int    `json:"units"`
+}
+
+// Pipeline is how the model of a run is cut, as its folder has it. Bytes of a stage are those of one step of a replica.
+type Pipeline struct {
+	Replicas int     `json:"replicas"`
+	Stages   []Stage `json:"stages"` // without holders
 }
 
 // Link is the transfer from one member to another. On a network it is as the members reported it to the chain in the

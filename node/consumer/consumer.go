@@ -29,6 +29,7 @@ import (
 	"github.com/starling-network/starling/node/memory"
 	"github.com/starling-network/starling/node/notify"
 	"github.com/starling-network/starling/node/prepare"
+	"github.com/starling-network/starling/node/prepare/cut"
 	"github.com/starling-network/starling/node/release"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/textgen"
@@ -196,6 +197,10 @@ func Placed(ctx context.Context, c *client.Client, job string) (bool, error) {
 
 func (c *Consumer) place(ctx context.Context, o market.Order) error {
 	o.ID, o.Terms.Job = c.Job.JobID(), c.Job.JobID()
+	var err error
+	if c.Dir.Run.Pipeline, err = cut.Pipeline(c.Job.Spec, c.Job.Step); err != nil {
+		return err
+	}
 	spec, genesis, err := c.Job.Publish(ctx, c.Store, &c.Dir.Run)
 	if err != nil {
 		return err

@@ -47,7 +47,9 @@ type RunFile struct {
 	Numerics  uint32    `json:"numerics,omitempty"` // version of the job's; 0: 1
 	Finished  bool      `json:"finished"`
 	Coin      coin.Coin `json:"coin,omitzero"` // of the order; absent: ZEN
-	Blobs     struct {  // what the job shipped
+	// how the model is cut; nil: it is not
+	Pipeline *api.Pipeline `json:"pipeline,omitempty"`
+	Blobs    struct {      // what the job shipped
 		Spec     string   `json:"spec"`
 		Program  string   `json:"program"`
 		Manifest string   `json:"manifest"`

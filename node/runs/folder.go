@@ -69,6 +69,8 @@ type runFile struct {
 	Overrides []string  `json:"overrides"`
 	Finished  bool      `json:"finished"`
 	Coin      coin.Coin `json:"coin,omitzero"`
+
+	Pipeline *api.Pipeline `json:"pipeline"`
 }
 
 // Submitted says, in the folder of a job that was submitted to a server, what was asked for, and how it ended where the
@@ -158,7 +160,8 @@ func (f *folder) history(ctx context.Context) (*source.History, error) {
 	changed := f.look()
 	f.looked = time.Now()
 	h := &source.History{Version: f.version, Metrics: f.metrics.Records, Lineage: f.lineage.Records, Receipts: f.told,
-		Disputes: f.disputes.Records, Samples: f.samples.Records, Links: f.links.Records}
+		Disputes: f.disputes.Records, Samples: f.samples.Records, Links: f.links.Records,
+		Pipeline: f.about.run.Pipeline}
 	if f.live != nil {
 		if b, err := f.live.Books(ctx); err == nil {
 			h.Receipts, h.Disputes, h.Links = b.Receipts, b.Disputes, b.Links

@@ -154,7 +154,7 @@ func (a *API) members(r *http.Request) (any, error) {
 		return nil, err
 	}
 	return api.Members{Members: totals.Members(h), Rounds: len(h.Lineage), Audited: totals.Audited(h),
-		Links: answer.Slice(h.Links)}, nil
+		Links: answer.Slice(h.Links), Stages: totals.Stages(h)}, nil
 }
 
 func (a *API) cost(r *http.Request) (any, error) {

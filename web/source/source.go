@@ -36,6 +36,7 @@ type History struct {
 	Disputes []api.Dispute
 	Samples  []api.Sample
 	Links    []api.Link        // of members, as far as it is known who fetched from whom
+	Pipeline *api.Pipeline     // nil: its model is not cut, or its folder does not say how
 	Roles    map[string]string // of members by identifier, as far as they are known without receipts
 }
 

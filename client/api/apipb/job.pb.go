@@ -2375,9 +2375,11 @@ type Members struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Members []*Member              `protobuf:"bytes,1,rep,name=members,proto3" json:"members,omitempty"`
 	// Checkpoints that might have been signed.
-	Rounds        int64      `protobuf:"varint,2,opt,name=rounds,proto3" json:"rounds,omitempty"`
-	Audited       []*Audited `protobuf:"bytes,3,rep,name=audited,proto3" json:"audited,omitempty"`
-	Links         []*Link    `protobuf:"bytes,4,rep,name=links,proto3" json:"links,omitempty"`
+	Rounds  int64      `protobuf:"varint,2,opt,name=rounds,proto3" json:"rounds,omitempty"`
+	Audited []*Audited `protobuf:"bytes,3,rep,name=audited,proto3" json:"audited,omitempty"`
+	Links   []*Link    `protobuf:"bytes,4,rep,name=links,proto3" json:"links,omitempty"`
+	// Of a model that is cut, in their order.
+	Stages        []*Stage `protobuf:"bytes,5,rep,name=stages,proto3" json:"stages,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2440,6 +2442,163 @@ func (x *Members) GetLinks() []*Link {
 	return nil
 }
 
+func (x *Members) GetStages() []*Stage {
+	if x != nil {
+		return x.Stages
+	}
+	return nil
+}
+
+// Stage is a stage of a model that is cut, with what it has sent and received so far, in all replicas.
+type Stage struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Layers string                 `protobuf:"bytes,1,opt,name=layers,proto3" json:"layers,omitempty"`
+	// Weights and moments.
+	StateBytes uint64 `protobuf:"varint,2,opt,name=state_bytes,json=stateBytes,proto3" json:"state_bytes,omitempty"`
+	// Share of a unit in which it computes, by its schedule; it waits for other stages in the rest.
+	Busy float64 `protobuf:"fixed64,3,opt,name=busy,proto3" json:"busy,omitempty"`
+	// Steps by which its gradients are late.
+	Late          int64  `protobuf:"varint,4,opt,name=late,proto3" json:"late,omitempty"`
+	SentBytes     uint64 `protobuf:"varint,5,opt,name=sent_bytes,json=sentBytes,proto3" json:"sent_bytes,omitempty"`
+	ReceivedBytes uint64 `protobuf:"varint,6,opt,name=received_bytes,json=receivedBytes,proto3" json:"received_bytes,omitempty"`
+	// Who was paid for units of it, the one with the most first.
+	Holders       []*Holder `protobuf:"bytes,7,rep,name=holders,proto3" json:"holders,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Stage) Reset() {
+	*x = Stage{}
+	mi := &file_starling_v1_job_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Stage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Stage) ProtoMessage() {}
+
+func (x *Stage) ProtoReflect() protoreflect.Message {
+	mi := &file_starling_v1_job_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Stage.ProtoReflect.Descriptor instead.
+func (*Stage) Descriptor() ([]byte, []int) {
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *Stage) GetLayers() string {
+	if x != nil {
+		return x.Layers
+	}
+	return ""
+}
+
+func (x *Stage) GetStateBytes() uint64 {
+	if x != nil {
+		return x.StateBytes
+	}
+	return 0
+}
+
+func (x *Stage) GetBusy() float64 {
+	if x != nil {
+		return x.Busy
+	}
+	return 0
+}
+
+func (x *Stage) GetLate() int64 {
+	if x != nil {
+		return x.Late
+	}
+	return 0
+}
+
+func (x *Stage) GetSentBytes() uint64 {
+	if x != nil {
+		return x.SentBytes
+	}
+	return 0
+}
+
+func (x *Stage) GetReceivedBytes() uint64 {
+	if x != nil {
+		return x.ReceivedBytes
+	}
+	return 0
+}
+
+func (x *Stage) GetHolders() []*Holder {
+	if x != nil {
+		return x.Holders
+	}
+	return nil
+}
+
+// Holder is a member that has computed units of a stage.
+type Holder struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Units         int64                  `protobuf:"varint,2,opt,name=units,proto3" json:"units,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Holder) Reset() {
+	*x = Holder{}
+	mi := &file_starling_v1_job_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Holder) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Holder) ProtoMessage() {}
+
+func (x *Holder) ProtoReflect() protoreflect.Message {
+	mi := &file_starling_v1_job_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Holder.ProtoReflect.Descriptor instead.
+func (*Holder) Descriptor() ([]byte, []int) {
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *Holder) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Holder) GetUnits() int64 {
+	if x != nil {
+		return x.Units
+	}
+	return 0
+}
+
 // Link is the traffic that one peer fetched from another. On a network it comes from their reports to the chain in the present epoch.
 type Link struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2458,7 +2617,7 @@ type Link struct {
 
 func (x *Link) Reset() {
 	*x = Link{}
-	mi := &file_starling_v1_job_proto_msgTypes[24]
+	mi := &file_starling_v1_job_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2470,7 +2629,7 @@ func (x *Link) String() string {
 func (*Link) ProtoMessage() {}
 
 func (x *Link) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[24]
+	mi := &file_starling_v1_job_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2483,7 +2642,7 @@ func (x *Link) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Link.ProtoReflect.Descriptor instead.
 func (*Link) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{24}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Link) GetBy() string {
@@ -2535,7 +2694,7 @@ type Audited struct {
 
 func (x *Audited) Reset() {
 	*x = Audited{}
-	mi := &file_starling_v1_job_proto_msgTypes[25]
+	mi := &file_starling_v1_job_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2547,7 +2706,7 @@ func (x *Audited) String() string {
 func (*Audited) ProtoMessage() {}
 
 func (x *Audited) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[25]
+	mi := &file_starling_v1_job_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2560,7 +2719,7 @@ func (x *Audited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Audited.ProtoReflect.Descriptor instead.
 func (*Audited) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{25}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Audited) GetVerifier() string {
@@ -2606,7 +2765,7 @@ type Log struct {
 
 func (x *Log) Reset() {
 	*x = Log{}
-	mi := &file_starling_v1_job_proto_msgTypes[26]
+	mi := &file_starling_v1_job_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2618,7 +2777,7 @@ func (x *Log) String() string {
 func (*Log) ProtoMessage() {}
 
 func (x *Log) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[26]
+	mi := &file_starling_v1_job_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2631,7 +2790,7 @@ func (x *Log) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Log.ProtoReflect.Descriptor instead.
 func (*Log) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{26}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Log) GetLines() []string {
@@ -2680,7 +2839,7 @@ type Cost struct {
 
 func (x *Cost) Reset() {
 	*x = Cost{}
-	mi := &file_starling_v1_job_proto_msgTypes[27]
+	mi := &file_starling_v1_job_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2692,7 +2851,7 @@ func (x *Cost) String() string {
 func (*Cost) ProtoMessage() {}
 
 func (x *Cost) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[27]
+	mi := &file_starling_v1_job_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2705,7 +2864,7 @@ func (x *Cost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cost.ProtoReflect.Descriptor instead.
 func (*Cost) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{27}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Cost) GetBudgetUzen() uint64 {
@@ -2797,7 +2956,7 @@ type Plan struct {
 
 func (x *Plan) Reset() {
 	*x = Plan{}
-	mi := &file_starling_v1_job_proto_msgTypes[28]
+	mi := &file_starling_v1_job_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2809,7 +2968,7 @@ func (x *Plan) String() string {
 func (*Plan) ProtoMessage() {}
 
 func (x *Plan) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[28]
+	mi := &file_starling_v1_job_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2822,7 +2981,7 @@ func (x *Plan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan.ProtoReflect.Descriptor instead.
 func (*Plan) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{28}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Plan) GetId() string {
@@ -2982,7 +3141,7 @@ type Placement struct {
 
 func (x *Placement) Reset() {
 	*x = Placement{}
-	mi := &file_starling_v1_job_proto_msgTypes[29]
+	mi := &file_starling_v1_job_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2994,7 +3153,7 @@ func (x *Placement) String() string {
 func (*Placement) ProtoMessage() {}
 
 func (x *Placement) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[29]
+	mi := &file_starling_v1_job_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3007,7 +3166,7 @@ func (x *Placement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placement.ProtoReflect.Descriptor instead.
 func (*Placement) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{29}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Placement) GetWorkers() int64 {
@@ -3058,7 +3217,7 @@ type Rejection struct {
 
 func (x *Rejection) Reset() {
 	*x = Rejection{}
-	mi := &file_starling_v1_job_proto_msgTypes[30]
+	mi := &file_starling_v1_job_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3070,7 +3229,7 @@ func (x *Rejection) String() string {
 func (*Rejection) ProtoMessage() {}
 
 func (x *Rejection) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[30]
+	mi := &file_starling_v1_job_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3083,7 +3242,7 @@ func (x *Rejection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rejection.ProtoReflect.Descriptor instead.
 func (*Rejection) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{30}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Rejection) GetId() string {
@@ -3135,7 +3294,7 @@ type Model struct {
 
 func (x *Model) Reset() {
 	*x = Model{}
-	mi := &file_starling_v1_job_proto_msgTypes[31]
+	mi := &file_starling_v1_job_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3147,7 +3306,7 @@ func (x *Model) String() string {
 func (*Model) ProtoMessage() {}
 
 func (x *Model) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[31]
+	mi := &file_starling_v1_job_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3160,7 +3319,7 @@ func (x *Model) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Model.ProtoReflect.Descriptor instead.
 func (*Model) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{31}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Model) GetId() string {
@@ -3269,7 +3428,7 @@ type File struct {
 
 func (x *File) Reset() {
 	*x = File{}
-	mi := &file_starling_v1_job_proto_msgTypes[32]
+	mi := &file_starling_v1_job_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3281,7 +3440,7 @@ func (x *File) String() string {
 func (*File) ProtoMessage() {}
 
 func (x *File) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[32]
+	mi := &file_starling_v1_job_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3294,7 +3453,7 @@ func (x *File) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use File.ProtoReflect.Descriptor instead.
 func (*File) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{32}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *File) GetName() string {
@@ -3335,7 +3494,7 @@ type Files struct {
 
 func (x *Files) Reset() {
 	*x = Files{}
-	mi := &file_starling_v1_job_proto_msgTypes[33]
+	mi := &file_starling_v1_job_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3347,7 +3506,7 @@ func (x *Files) String() string {
 func (*Files) ProtoMessage() {}
 
 func (x *Files) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[33]
+	mi := &file_starling_v1_job_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3360,7 +3519,7 @@ func (x *Files) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Files.ProtoReflect.Descriptor instead.
 func (*Files) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{33}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Files) GetFiles() []*File {
@@ -3380,7 +3539,7 @@ type Models struct {
 
 func (x *Models) Reset() {
 	*x = Models{}
-	mi := &file_starling_v1_job_proto_msgTypes[34]
+	mi := &file_starling_v1_job_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3392,7 +3551,7 @@ func (x *Models) String() string {
 func (*Models) ProtoMessage() {}
 
 func (x *Models) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[34]
+	mi := &file_starling_v1_job_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3405,7 +3564,7 @@ func (x *Models) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Models.ProtoReflect.Descriptor instead.
 func (*Models) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{34}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Models) GetModels() []*Model {
@@ -3432,7 +3591,7 @@ type Update struct {
 
 func (x *Update) Reset() {
 	*x = Update{}
-	mi := &file_starling_v1_job_proto_msgTypes[35]
+	mi := &file_starling_v1_job_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3444,7 +3603,7 @@ func (x *Update) String() string {
 func (*Update) ProtoMessage() {}
 
 func (x *Update) ProtoReflect() protoreflect.Message {
-	mi := &file_starling_v1_job_proto_msgTypes[35]
+	mi := &file_starling_v1_job_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3457,7 +3616,7 @@ func (x *Update) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Update.ProtoReflect.Descriptor instead.
 func (*Update) Descriptor() ([]byte, []int) {
-	return file_starling_v1_job_proto_rawDescGZIP(), []int{35}
+	return file_starling_v1_job_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Update) GetJob() *Job {
@@ -3744,12 +3903,26 @@ const file_starling_v1_job_proto_rawDesc = "" +
 	"\x06audits\x18\t \x01(\v2\x18.starling.v1.AuditCountsR\x06audits\x12\x14\n" +
 	"\x05zeros\x18\n" +
 	" \x03(\tR\x05zeros\x12%\n" +
-	"\x04coin\x18\v \x01(\v2\x11.starling.v1.CoinR\x04coin\"\xa9\x01\n" +
+	"\x04coin\x18\v \x01(\v2\x11.starling.v1.CoinR\x04coin\"\xd5\x01\n" +
 	"\aMembers\x12-\n" +
 	"\amembers\x18\x01 \x03(\v2\x13.starling.v1.MemberR\amembers\x12\x16\n" +
 	"\x06rounds\x18\x02 \x01(\x03R\x06rounds\x12.\n" +
 	"\aaudited\x18\x03 \x03(\v2\x14.starling.v1.AuditedR\aaudited\x12'\n" +
-	"\x05links\x18\x04 \x03(\v2\x11.starling.v1.LinkR\x05links\"\x8a\x01\n" +
+	"\x05links\x18\x04 \x03(\v2\x11.starling.v1.LinkR\x05links\x12*\n" +
+	"\x06stages\x18\x05 \x03(\v2\x12.starling.v1.StageR\x06stages\"\xdd\x01\n" +
+	"\x05Stage\x12\x16\n" +
+	"\x06layers\x18\x01 \x01(\tR\x06layers\x12\x1f\n" +
+	"\vstate_bytes\x18\x02 \x01(\x04R\n" +
+	"stateBytes\x12\x12\n" +
+	"\x04busy\x18\x03 \x01(\x01R\x04busy\x12\x12\n" +
+	"\x04late\x18\x04 \x01(\x03R\x04late\x12\x1d\n" +
+	"\n" +
+	"sent_bytes\x18\x05 \x01(\x04R\tsentBytes\x12%\n" +
+	"\x0ereceived_bytes\x18\x06 \x01(\x04R\rreceivedBytes\x12-\n" +
+	"\aholders\x18\a \x03(\v2\x13.starling.v1.HolderR\aholders\".\n" +
+	"\x06Holder\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
+	"\x05units\x18\x02 \x01(\x03R\x05units\"\x8a\x01\n" +
 	"\x04Link\x12\x0e\n" +
 	"\x02by\x18\x01 \x01(\tR\x02by\x12\x0e\n" +
 	"\x02of\x18\x02 \x01(\tR\x02of\x12\x14\n" +
@@ -3863,7 +4036,7 @@ func file_starling_v1_job_proto_rawDescGZIP() []byte {
 	return file_starling_v1_job_proto_rawDescData
 }
 
-var file_starling_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
+var file_starling_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
 var file_starling_v1_job_proto_goTypes = []any{
 	(*Job)(nil),                   // 0: starling.v1.Job
 	(*Push)(nil),                  // 1: starling.v1.Push
@@ -3889,35 +4062,37 @@ var file_starling_v1_job_proto_goTypes = []any{
 	(*Samples)(nil),               // 21: starling.v1.Samples
 	(*Member)(nil),                // 22: starling.v1.Member
 	(*Members)(nil),               // 23: starling.v1.Members
-	(*Link)(nil),                  // 24: starling.v1.Link
-	(*Audited)(nil),               // 25: starling.v1.Audited
-	(*Log)(nil),                   // 26: starling.v1.Log
-	(*Cost)(nil),                  // 27: starling.v1.Cost
-	(*Plan)(nil),                  // 28: starling.v1.Plan
-	(*Placement)(nil),             // 29: starling.v1.Placement
-	(*Rejection)(nil),             // 30: starling.v1.Rejection
-	(*Model)(nil),                 // 31: starling.v1.Model
-	(*File)(nil),                  // 32: starling.v1.File
-	(*Files)(nil),                 // 33: starling.v1.Files
-	(*Models)(nil),                // 34: starling.v1.Models
-	(*Update)(nil),                // 35: starling.v1.Update
-	nil,                           // 36: starling.v1.Metric.MeasuredEntry
-	(*timestamppb.Timestamp)(nil), // 37: google.protobuf.Timestamp
+	(*Stage)(nil),                 // 24: starling.v1.Stage
+	(*Holder)(nil),                // 25: starling.v1.Holder
+	(*Link)(nil),                  // 26: starling.v1.Link
+	(*Audited)(nil),               // 27: starling.v1.Audited
+	(*Log)(nil),                   // 28: starling.v1.Log
+	(*Cost)(nil),                  // 29: starling.v1.Cost
+	(*Plan)(nil),                  // 30: starling.v1.Plan
+	(*Placement)(nil),             // 31: starling.v1.Placement
+	(*Rejection)(nil),             // 32: starling.v1.Rejection
+	(*Model)(nil),                 // 33: starling.v1.Model
+	(*File)(nil),                  // 34: starling.v1.File
+	(*Files)(nil),                 // 35: starling.v1.Files
+	(*Models)(nil),                // 36: starling.v1.Models
+	(*Update)(nil),                // 37: starling.v1.Update
+	nil,                           // 38: starling.v1.Metric.MeasuredEntry
+	(*timestamppb.Timestamp)(nil), // 39: google.protobuf.Timestamp
 }
 var file_starling_v1_job_proto_depIdxs = []int32{
 	2,  // 0: starling.v1.Job.reason:type_name -> starling.v1.Reason
 	4,  // 1: starling.v1.Job.audits:type_name -> starling.v1.AuditCounts
-	37, // 2: starling.v1.Job.started:type_name -> google.protobuf.Timestamp
-	37, // 3: starling.v1.Job.updated:type_name -> google.protobuf.Timestamp
+	39, // 2: starling.v1.Job.started:type_name -> google.protobuf.Timestamp
+	39, // 3: starling.v1.Job.updated:type_name -> google.protobuf.Timestamp
 	3,  // 4: starling.v1.Job.facts:type_name -> starling.v1.Fact
 	5,  // 5: starling.v1.Job.parties:type_name -> starling.v1.Party
 	1,  // 6: starling.v1.Job.pushes:type_name -> starling.v1.Push
 	14, // 7: starling.v1.Job.coin:type_name -> starling.v1.Coin
 	2,  // 8: starling.v1.Push.reason:type_name -> starling.v1.Reason
-	37, // 9: starling.v1.Push.updated:type_name -> google.protobuf.Timestamp
+	39, // 9: starling.v1.Push.updated:type_name -> google.protobuf.Timestamp
 	0,  // 10: starling.v1.JobList.jobs:type_name -> starling.v1.Job
-	37, // 11: starling.v1.Metric.time:type_name -> google.protobuf.Timestamp
-	36, // 12: starling.v1.Metric.measured:type_name -> starling.v1.Metric.MeasuredEntry
+	39, // 11: starling.v1.Metric.time:type_name -> google.protobuf.Timestamp
+	38, // 12: starling.v1.Metric.measured:type_name -> starling.v1.Metric.MeasuredEntry
 	14, // 13: starling.v1.Metric.coin:type_name -> starling.v1.Coin
 	9,  // 14: starling.v1.Metrics.axis:type_name -> starling.v1.Axis
 	10, // 15: starling.v1.Metrics.series:type_name -> starling.v1.Series
@@ -3932,28 +4107,30 @@ var file_starling_v1_job_proto_depIdxs = []int32{
 	4,  // 24: starling.v1.Member.audits:type_name -> starling.v1.AuditCounts
 	14, // 25: starling.v1.Member.coin:type_name -> starling.v1.Coin
 	22, // 26: starling.v1.Members.members:type_name -> starling.v1.Member
-	25, // 27: starling.v1.Members.audited:type_name -> starling.v1.Audited
-	24, // 28: starling.v1.Members.links:type_name -> starling.v1.Link
-	14, // 29: starling.v1.Cost.coin:type_name -> starling.v1.Coin
-	3,  // 30: starling.v1.Plan.facts:type_name -> starling.v1.Fact
-	29, // 31: starling.v1.Plan.placement:type_name -> starling.v1.Placement
-	30, // 32: starling.v1.Plan.rejections:type_name -> starling.v1.Rejection
-	14, // 33: starling.v1.Plan.coin:type_name -> starling.v1.Coin
-	3,  // 34: starling.v1.Model.facts:type_name -> starling.v1.Fact
-	32, // 35: starling.v1.Model.files:type_name -> starling.v1.File
-	22, // 36: starling.v1.Model.contributors:type_name -> starling.v1.Member
-	37, // 37: starling.v1.File.modified:type_name -> google.protobuf.Timestamp
-	32, // 38: starling.v1.Files.files:type_name -> starling.v1.File
-	31, // 39: starling.v1.Models.models:type_name -> starling.v1.Model
-	0,  // 40: starling.v1.Update.job:type_name -> starling.v1.Job
-	7,  // 41: starling.v1.Update.metrics:type_name -> starling.v1.Metric
-	11, // 42: starling.v1.Update.checkpoints:type_name -> starling.v1.Checkpoint
-	20, // 43: starling.v1.Update.samples:type_name -> starling.v1.Sample
-	44, // [44:44] is the sub-list for method output_type
-	44, // [44:44] is the sub-list for method input_type
-	44, // [44:44] is the sub-list for extension type_name
-	44, // [44:44] is the sub-list for extension extendee
-	0,  // [0:44] is the sub-list for field type_name
+	27, // 27: starling.v1.Members.audited:type_name -> starling.v1.Audited
+	26, // 28: starling.v1.Members.links:type_name -> starling.v1.Link
+	24, // 29: starling.v1.Members.stages:type_name -> starling.v1.Stage
+	25, // 30: starling.v1.Stage.holders:type_name -> starling.v1.Holder
+	14, // 31: starling.v1.Cost.coin:type_name -> starling.v1.Coin
+	3,  // 32: starling.v1.Plan.facts:type_name -> starling.v1.Fact
+	31, // 33: starling.v1.Plan.placement:type_name -> starling.v1.Placement
+	32, // 34: starling.v1.Plan.rejections:type_name -> starling.v1.Rejection
+	14, // 35: starling.v1.Plan.coin:type_name -> starling.v1.Coin
+	3,  // 36: starling.v1.Model.facts:type_name -> starling.v1.Fact
+	34, // 37: starling.v1.Model.files:type_name -> starling.v1.File
+	22, // 38: starling.v1.Model.contributors:type_name -> starling.v1.Member
+	39, // 39: starling.v1.File.modified:type_name -> google.protobuf.Timestamp
+	34, // 40: starling.v1.Files.files:type_name -> starling.v1.File
+	33, // 41: starling.v1.Models.models:type_name -> starling.v1.Model
+	0,  // 42: starling.v1.Update.job:type_name -> starling.v1.Job
+	7,  // 43: starling.v1.Update.metrics:type_name -> starling.v1.Metric
+	11, // 44: starling.v1.Update.checkpoints:type_name -> starling.v1.Checkpoint
+	20, // 45: starling.v1.Update.samples:type_name -> starling.v1.Sample
+	46, // [46:46] is the sub-list for method output_type
+	46, // [46:46] is the sub-list for method input_type
+	46, // [46:46] is the sub-list for extension type_name
+	46, // [46:46] is the sub-list for extension extendee
+	0,  // [0:46] is the sub-list for field type_name
 }
 
 func init() { file_starling_v1_job_proto_init() }
@@ -3965,14 +4142,14 @@ func file_starling_v1_job_proto_init() {
 	file_starling_v1_job_proto_msgTypes[7].OneofWrappers = []any{}
 	file_starling_v1_job_proto_msgTypes[15].OneofWrappers = []any{}
 	file_starling_v1_job_proto_msgTypes[20].OneofWrappers = []any{}
-	file_starling_v1_job_proto_msgTypes[31].OneofWrappers = []any{}
+	file_starling_v1_job_proto_msgTypes[33].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_starling_v1_job_proto_rawDesc), len(file_starling_v1_job_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   37,
+			NumMessages:   39,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

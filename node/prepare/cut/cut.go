@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/starling-network/starling/chain/referee"
+	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/client/job/problem"
 	"github.com/starling-network/starling/compute/model"
@@ -87,6 +88,7 @@ type Stage struct {
 	StateBytes  int64   `json:"state_bytes"`    // weights and moments
 	MemoryBytes int64   `json:"memory_bytes"`   // that a step takes
 	SendBytes   int64   `json:"send_bytes"`     // in a step, to all others
+	TakeBytes   int64   `json:"take_bytes"`     // in a step, from all others
 	Flops       float64 `json:"flops"`          // of a step
 	Waits       float64 `json:"waits"`          // share of a unit, if tasks take time by their operations
 	Late        int     `json:"late,omitempty"` // steps by which its gradients are late
@@ -137,6 +139,7 @@ func Stages(s *train.Spec, step *program.Program) ([]Stage, error) {
 		one.MemoryBytes = of.Bytes()
 		for to := range plan.Stages {
 			one.SendBytes += plan.Bytes(k, to)
+			one.TakeBytes += plan.Bytes(to, k)
 		}
 		var works float64
 		for _, t := range orders[k] {
@@ -148,6 +151,20 @@ func Stages(s *train.Spec, step *program.Program) ([]Stage, error) {
 		list = append(list, one)
 	}
 	return list, nil
+}
+
+// Pipeline is how a step is cut, as the folder of a run has it; nil: it is not.
+func Pipeline(s *train.Spec, step *program.Program) (*api.Pipeline, error) {
+	list, err := Stages(s, step)
+	if err != nil || list == nil {
+		return nil, err
+	}
+	p := &api.Pipeline{Replicas: int(s.Units / s.Pipeline.Stages())}
+	for _, x := range list {
+		p.Stages = append(p.Stages, api.Stage{Layers: x.Layers, StateBytes: uint64(x.StateBytes), Busy: 1 - x.Waits,
+			Late: x.Late, SentBytes: uint64(x.SendBytes), ReceivedBytes: uint64(x.TakeBytes)})
+	}
+	return p, nil
 }
 
 // layers names groups of layers, from one up to another: embeddings come before layer 0, and the output after the last.

@@ -96,10 +96,10 @@ export async function detail({ root, params: [id, at = 'overview'], query, signa
     },
     async workers() {
       if (job.parties) return fill(body, parties(job));
-      const [{ members, rounds: n, audited, links }, { disputes: list }] = await Promise.all([get(base + '/workers', signal), get(base + '/disputes', signal)]);
+      const [{ members, rounds: n, audited, links, stages }, { disputes: list }] = await Promise.all([get(base + '/workers', signal), get(base + '/disputes', signal)]);
       if (!members.length) return fill(body, h('section.card', {}, empty('Nobody has signed or earned anything yet.')));
       fill(body, card('Who works for it', h('p.lead.small', {}, 'Circles grow with the units that were done. A dashed line joins a verifier with whose work it computed again, the thicker the oftener; a red one ended in a verdict.'), map(members, audited, list)),
-        card('Who earned what', earned(members, n, here)),
+        stages && staged(stages), card('Who earned what', earned(members, n, here)),
         heat(links, links.length ? 'As the hosts of the run counted it, or, where it was trained on a network, as its members reported it to the chain.' : 'Nothing is known of it. Members of a network report what they fetched from each other, once it is a mebibyte.'));
     },
     async lineage() { fill(body, await lineage(base, signal)); },
@@ -213,6 +213,18 @@ function pushed(job) {
 
 function about(job) {
   return job.facts?.length ? facts(job.facts.map(f => [f.name, f.value])) : h('p.soft', {}, 'The folder does not hold the job file.');
+}
+
+// staged shows the stages of a model that is cut: who holds them, how long they wait, and what they exchange.
+function staged(stages) {
+  const share = x => `${Math.round(x * 100)} %`;
+  return card('Stages', h('p.lead.small', {}, 'Each holds a part of the layers, and sends what comes of them to the next. How long it waits for others follows from the schedule of its tasks and their operations, without the time of links.'), table('Stages', [
+    { head: 'Stage', cell: s => String(stages.indexOf(s)) }, { head: 'Layers', cell: s => s.layers },
+    { head: 'Computes', wide: true, cell: s => h('div', {}, meter(s.busy, `computes for ${share(s.busy)} of a unit, and waits for ${share(1 - s.busy)}`), h('span.small.soft', {}, `${share(s.busy)}, waits ${share(1 - s.busy)}`)) },
+    { head: 'Late by', number: true, cell: s => s.late ? plural(s.late, 'step') : '–' },
+    { head: 'Sent', number: true, cell: s => bytes(s.sent_bytes) }, { head: 'Received', number: true, cell: s => bytes(s.received_bytes) },
+    { head: 'Held by', wide: true, cell: s => s.holders.length ? s.holders.slice(0, 12).map(x => h('div', {}, person(x.id), ` ${plural(x.units, 'unit')}`)) : '–' },
+  ], stages));
 }
 
 function earned(members, n, here) {
