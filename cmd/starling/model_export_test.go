@@ -20,6 +20,12 @@ func llamaFolder(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return modelFolder(t, c)
+}
+
+// modelFolder is the folder of a model of bytes with drawn weights.
+func modelFolder(t *testing.T, c architecture.Config) string {
+	t.Helper()
 	dir := t.TempDir()
 	files, err := (&folder.Model{Config: c, Tensors: c.Init(1)}).Files(1 << 30)
 	if err != nil {

@@ -21,12 +21,7 @@ func (r row) Run(p section.Pass) (hidden []float32, err error) {
 			return nil, err
 		}
 	}
-	width, at := len(p.Hidden)/p.Tokens(), 0
-	for _, x := range p.Rows {
-		at += x.Count
-		hidden = append(hidden, p.Hidden[(at-1)*width:at*width]...)
-	}
-	return hidden, nil
+	return section.Last(p, p.Hidden), nil
 }
 
 func (r row) End(id uint64) {

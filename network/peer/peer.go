@@ -28,6 +28,7 @@ import (
 	"github.com/starling-network/starling/network/peer/admission"
 	"github.com/starling-network/starling/network/peer/channel"
 	"github.com/starling-network/starling/network/peer/dialback"
+	"github.com/starling-network/starling/network/peer/dialogue"
 	"github.com/starling-network/starling/network/peer/discovery"
 	"github.com/starling-network/starling/network/peer/fetch"
 	"github.com/starling-network/starling/network/peer/lifetime"
@@ -218,6 +219,22 @@ func (h *Host) Ask(ctx context.Context, to p2p.AddrInfo, of string, question []b
 func (h *Host) Answer(of string, answer message.Answerer) {
 	h.host.SetStreamHandler(protocol.ID(of), message.Handler(h.life,
 		func(from ID) bool { return h.config.Standing(from) >= admission.Participant }, answer))
+}
+
+// Dialogue opens a dialogue of a protocol of the caller's with the peer at addr, a multiaddr ending in /p2p/ID: see
+// dialogue.Open.
+func (h *Host) Dialogue(ctx context.Context, addr, of string, longest int) (*dialogue.Dialogue, error) {
+	to, err := address.Parse(addr)
+	if err != nil {
+		return nil, err
+	}
+	return dialogue.Open(ctx, h.host, to, protocol.ID(of), longest)
+}
+
+// Converse holds dialogues of a protocol with peers that have an account, from now on: see dialogue.Handler.
+func (h *Host) Converse(of string, longest int, begin func(from ID) dialogue.Answerer) {
+	h.host.SetStreamHandler(protocol.ID(of), dialogue.Handler(h.life,
+		func(from ID) bool { return h.config.Standing(from) >= admission.Participant }, longest, begin))
 }
 
 // Channels are streams of one direction that peers have agreed upon.

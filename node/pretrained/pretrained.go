@@ -33,7 +33,10 @@ type Model struct {
 }
 
 // Load reads config.json, tokenizer.json and the tensors. The error wraps ErrModel and names the file.
-func Load(dir string) (*Model, error) {
+func Load(dir string) (*Model, error) { return LoadPart(dir, architecture.Config.Tensors) }
+
+// LoadPart is Load of a folder that has a part of the tensors.
+func LoadPart(dir string, tensors func(architecture.Config) []architecture.Named) (*Model, error) {
 	text, err := os.ReadFile(filepath.Join(dir, tokenizerFile))
 	if list, _ := ReadMixture(dir); err != nil && list != nil {
 		return nil, fmt.Errorf("%w: it is a mixture of experts, and one model is wanted: give the folder of one, such as %s",
@@ -46,7 +49,7 @@ func Load(dir string) (*Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrModel, tokenizerFile, err)
 	}
-	m, err := folder.Read(os.DirFS(dir))
+	m, err := folder.ReadPart(os.DirFS(dir), tensors)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrModel, err)
 	}

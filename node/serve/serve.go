@@ -18,9 +18,11 @@ import (
 
 	"github.com/starling-network/starling/compute/data/tokenizer"
 	"github.com/starling-network/starling/compute/generate"
+	"github.com/starling-network/starling/compute/generate/section"
 	"github.com/starling-network/starling/compute/generate/text"
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/folder"
+	"github.com/starling-network/starling/node/layered/part"
 	"github.com/starling-network/starling/node/pretrained"
 	"github.com/starling-network/starling/web/openai"
 )
@@ -40,6 +42,8 @@ type Options struct {
 	Waiting  int       // further ones that may wait: 64
 	Memory   int64     // bytes of keys and values: 1 GiB
 	Checked  bool      // answers of the model, without an adapter, can be checked in one pass, by compute/model/check
+	// Stages are those of a model, of which the folder has the front: package layered/part. nil: such a folder is refused.
+	Stages func(part.Manifest, section.Layout) (generate.Stages, error)
 }
 
 // Adapter is a folder of an adapter, and the name of the model that it makes of the one served.
@@ -75,10 +79,6 @@ func (e *Engine) Ignored() []string { return e.ignored }
 // Open loads the model in a folder in Hugging Face form, and its adapters, and begins to wait for requests. The error
 // wraps ErrFolder.
 func Open(dir string, o Options) (*Engine, error) {
-	m, err := pretrained.Open(dir)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrFolder, dir, err)
-	}
 	if o.Name == "" {
 		absolute, err := filepath.Abs(dir)
 		if err != nil {
@@ -86,11 +86,34 @@ func Open(dir string, o Options) (*Engine, error) {
 		}
 		o.Name = filepath.Base(absolute)
 	}
-	e := &Engine{tok: m[0].Tokenizer, context: m.Context(), ends: m[0].Ends, waiting: positive(o.Waiting, 64),
-		ignored: m.Ignored(),
-		readers: map[*generate.Text]chan<- generate.Token{}, done: make(chan struct{})}
-	e.checked = o.Checked && len(m) == 1
+	e := &Engine{waiting: positive(o.Waiting, 64), readers: map[*generate.Text]chan<- generate.Token{},
+		done: make(chan struct{})}
 	e.wake = sync.NewCond(&e.mu)
+	load := e.whole
+	if part.Is(dir) {
+		load = e.front
+	}
+	model, err := load(dir, o)
+	if err != nil {
+		return nil, err
+	}
+	memory := o.Memory
+	if memory == 0 {
+		memory = 1 << 30
+	}
+	e.scheduler = generate.NewScheduler(model, generate.Limits{Texts: positive(o.Texts, 16), Memory: memory})
+	go e.run()
+	return e, nil
+}
+
+// whole loads the model, or the mixture, in a folder, and its adapters.
+func (e *Engine) whole(dir string, o Options) (generate.Model, error) {
+	m, err := pretrained.Open(dir)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrFolder, dir, err)
+	}
+	e.tok, e.context, e.ends, e.ignored = m[0].Tokenizer, m.Context(), m[0].Ends, m.Ignored()
+	e.checked = o.Checked && len(m) == 1
 	var files []string
 	if len(m) > 1 {
 		files = append(files, filepath.Join(dir, pretrained.MixtureFile))
@@ -110,13 +133,7 @@ func Open(dir string, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrFolder, err)
 	}
-	memory := o.Memory
-	if memory == 0 {
-		memory = 1 << 30
-	}
-	e.scheduler = generate.NewScheduler(model, generate.Limits{Texts: positive(o.Texts, 16), Memory: memory})
-	go e.run()
-	return e, nil
+	return model, nil
 }
 
 // foldersOf lists the folders of a model or of the experts of a mixture, and of adapters.

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/cmd/starling/layered"
 	"github.com/starling-network/starling/cmd/starling/target"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
@@ -26,6 +27,7 @@ type host struct {
 	target.Target
 	Offer
 	part  float64 // percent
+	front layered.Front
 	leave bool
 	place hosting.Place
 	coin  coin.Registered
@@ -46,6 +48,10 @@ Each answer has a signed receipt, by which a wrong answer is found: starling mod
 accusations of wrong answers; after it has ended, starling model defend does. The network has a
 fee of each redeemed amount, and --part percent of the rest go to the holders of shares of --job, or to the owner of the
 model.
+
+FOLDER may be the front of a model in stages, which starling model split makes: its layers are computed by the holders
+that --holder names, as starling model serve describes. Receipts name the weights of the whole model. Accusations are
+answered by starling model defend, on a machine that has it.
 
 AMOUNT is the price of a million tokens, of prompts and of answers, in ZEN or in another coin, such as 0.4usdc; both are
 in one coin. --leave takes no new channels, redeems and closes those that are open, and ends; the bond returns after the
@@ -71,6 +77,7 @@ With -o json, at the end: {"model","provider","coin","earned","shares","fee"}.`,
 	f.StringVar(&o.Job, "job", "", "job whose share holders have the part of the revenue (default: the account)")
 	f.Float64Var(&o.part, "part", 0, "percent of the revenue, after the fee, for the share holders")
 	f.StringVar(&o.Licence, "licence", "", "SPDX identifier of the licence, such as Apache-2.0")
+	o.front.Flags(f)
 	f.BoolVar(&o.leave, "leave", false, "leave: close all channels, and end")
 	f.IntVar(&o.Serve.Threads, "threads", kernel.Cores, "number of threads")
 	f.IntVar(&o.Serve.Texts, "texts", 16, "texts that are written at once")
@@ -110,6 +117,14 @@ func (o *host) run(cmd *cobra.Command, c *terminal.Console, folder string) error
 	o.Folder, o.PartPPM, o.Serve.Memory = folder, uint32(o.part*10_000), int64(o.Memory)<<20
 	p := &provider.Provider{Options: o.Options, Home: o.Home, Key: key.Account(),
 		Log: slog.New(slog.NewTextHandler(os.Stderr, nil))}
+	linked, err := o.front.Open(cmd, folder, o.Home)
+	if err != nil {
+		return err
+	}
+	if linked != nil {
+		defer func() { _ = linked.Close() }()
+		p.Serve.Stages = linked.Stages(cmd.Context())
+	}
 	if err := p.Load(cmd.Context()); err != nil {
 		return unhosted(folder, err)
 	}
@@ -121,7 +136,7 @@ func (o *host) run(cmd *cobra.Command, c *terminal.Console, folder string) error
 		err = p.Run(ctx, cl, l, func(m hosting.Model, at hosting.Place) {
 			fmt.Fprintf(os.Stderr, "model %d, %s, is hosted at %s\n", m.ID, m.Name, at.URL)
 		})
-		if o.place, o.coin = p.Place(); o.place.Model == 0 {
+		if o.place, o.coin = p.Place(); o.place.Model == 0 || layered.Unreached(err) != nil {
 			return unhosted(folder, err)
 		}
 		return errors.Join(err, o.print(c, cl.Address(), p.Earned()))
@@ -130,6 +145,9 @@ func (o *host) run(cmd *cobra.Command, c *terminal.Console, folder string) error
 
 // unhosted explains why the model in a folder cannot be hosted.
 func unhosted(folder string, err error) error {
+	if missing := layered.Unreached(err); missing != nil {
+		return missing
+	}
 	switch {
 	case errors.Is(err, provider.ErrModel):
 		return terminal.UnreadableModel("host", folder, err, "a model without adapters")

@@ -8,6 +8,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/apply"
 	"github.com/starling-network/starling/cmd/starling/catalog"
 	"github.com/starling-network/starling/cmd/starling/hosted"
+	"github.com/starling-network/starling/cmd/starling/layered"
 	"github.com/starling-network/starling/cmd/starling/proof"
 	"github.com/starling-network/starling/cmd/starling/serving"
 	"github.com/starling-network/starling/cmd/starling/terminal"
@@ -42,5 +43,6 @@ finished runs, in a folder of runs or at a server; shares, pay, claim and transf
 	cmd.AddCommand(proof.Command(c))
 	cmd.AddCommand(catalog.Commands(c)...)
 	cmd.AddCommand(append(trade.Commands(c), hosted.Commands(c)...)...)
+	cmd.AddCommand(layered.Commands(c)...)
 	return cmd
 }

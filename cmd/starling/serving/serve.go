@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/layered"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/compute/kernel"
@@ -28,6 +29,8 @@ func Serve(c *terminal.Console) *cobra.Command {
 	var adapters, hosts, origins, tools []string
 	var memory int
 	var quiet bool
+	var front layered.Front
+	var home string
 	cmd := &cobra.Command{
 		Use:   "serve MODEL",
 		Short: "Serve a model over OpenAI's HTTP interface",
@@ -47,12 +50,17 @@ X-Request-Id, unless --no-log is given.
 
 A conversation is rendered by the model's chat template, or as lines "User: " and "Assistant: "; see docs/serving.md.
 
+MODEL may be the front of a model in stages, which starling model split makes: its layers are computed by the holders
+that --holder names, and nothing of it is pulled. A holder that fails in the middle of a text is replaced by another of
+its stage, with the same bits. --recompute percent of the texts are computed again by a second holder of each stage.
+
 A request may ask for a vote over several answers, a search over steps, or tools, under the key "starling". A tool is a
 function in Starlark: --tool add=tools.star has the model call add(arguments) of the file tools.star, which gets a dict
 and returns a string or a number.`,
 		Example: `  starling model serve out/quickstart
   starling model serve out/base --adapter tuned=out/tuned/adapter --listen 127.0.0.1:8000
   starling model serve out/quickstart --tool add=examples/tools/add.star
+  starling model serve parts/front --home front --holder /dns4/a.example/tcp/7700/p2p/12D3KooW...
   starling model serve out/base --listen 0.0.0.0:8000 --token-file token`,
 		Args: usage.Exactly("MODEL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -75,7 +83,18 @@ and returns a string or a number.`,
 				return usage.Error(cmd, errors.New("--kv-memory, --texts, --waiting and --threads must be at least 1"))
 			}
 			o.Memory = int64(memory) << 20
+			linked, err := front.Open(cmd, args[0], home)
+			if err != nil {
+				return err
+			}
+			if linked != nil {
+				defer func() { _ = linked.Close() }()
+				o.Stages = linked.Stages(cmd.Context())
+			}
 			e, err := serve.Open(args[0], o)
+			if missing := layered.Unreached(err); missing != nil {
+				return missing
+			}
 			if err != nil {
 				return terminal.UnreadableModel("serve", args[0], err, terminal.AnyModel+", and adapters of it")
 			}
@@ -119,6 +138,8 @@ and returns a string or a number.`,
 	f.IntVar(&o.Threads, "threads", kernel.Cores, "number of threads")
 	f.IntVar(&o.Texts, "texts", 16, "texts that are written at once")
 	f.IntVar(&o.Waiting, "waiting", 64, "texts that may wait in addition")
+	f.StringVar(&home, "home", "", "folder of the key of the front of a model in stages, which holders know it by")
+	front.Flags(f)
 	f.IntVar(&memory, "kv-memory", 1024, "MiB that the keys and values of all texts may take")
 	return cmd
 }

@@ -361,3 +361,13 @@ func (s *Section) remember(m *memory, i int, made *tensor.Tensor, n int) {
 	_, row := model.Memory(s.Config, 1)
 	copy(m.tensors[i].Bytes()[m.length*row.Bytes():], made.Bytes()[:n*row.Bytes()])
 }
+
+// Last is the hidden state after the last token of each row: [rows, width], of hidden [tokens, width].
+func Last(p Pass, hidden []float32) (last []float32) {
+	width, at := len(hidden)/p.Tokens(), 0
+	for _, r := range p.Rows {
+		at += r.Count
+		last = append(last, hidden[(at-1)*width:at*width]...)
+	}
+	return last
+}

@@ -28,12 +28,15 @@ type Resting interface {
 // Buffers that old files hold besides are left out, and so is a head that is tied to the embedding. Tensors that are
 // float32 in a file lie in the bytes that fs.ReadFile returns of it; of a file system that is Resting, each rests once
 // it was checked. Errors are of type *Error.
-func Read(fsys fs.FS) (*Model, error) {
+func Read(fsys fs.FS) (*Model, error) { return ReadPart(fsys, architecture.Config.Tensors) }
+
+// ReadPart is Read of a folder that has a part of the tensors.
+func ReadPart(fsys fs.FS, tensors func(architecture.Config) []architecture.Named) (*Model, error) {
 	c, ignored, err := importConfig(fsys)
 	if err != nil {
 		return nil, &Error{File: configFile, Err: err}
 	}
-	m, err := ReadTensors(fsys, c, c.Tensors())
+	m, err := ReadTensors(fsys, c, tensors(c))
 	if err != nil {
 		return nil, err
 	}

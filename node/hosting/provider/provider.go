@@ -24,6 +24,7 @@ import (
 	"github.com/starling-network/starling/node/coins"
 	"github.com/starling-network/starling/node/hosting"
 	"github.com/starling-network/starling/node/hosting/listing"
+	"github.com/starling-network/starling/node/layered/part"
 	"github.com/starling-network/starling/node/pretrained"
 	"github.com/starling-network/starling/node/serve"
 	"github.com/starling-network/starling/protocol/coin"
@@ -66,7 +67,8 @@ type Provider struct {
 	// Wrap is given the model that answers, and returns what answers in its place; nil: the model does
 	Wrap func(hosting.Model) hosting.Model
 
-	checked *checked.Model
+	checked  *checked.Model
+	inStages bool // checked has no tensors of layers
 	wanted  rules.Model
 	place   rules.Place
 	coin    coin.Registered
@@ -82,6 +84,9 @@ func (p *Provider) Load(ctx context.Context) error {
 		return err
 	}
 	p.wanted = rules.Model{Name: cmp.Or(p.Name, filepath.Base(path)), Job: p.Job, Licence: p.Licence, PartPPM: p.PartPPM}
+	if part.Is(path) {
+		return p.loadFront(path)
+	}
 	if p.wanted.Files, err = listing.Files(ctx, path); err != nil {
 		return err
 	}
@@ -93,6 +98,17 @@ func (p *Provider) Load(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", ErrModel, err)
 	}
 	p.wanted.Weights = p.checked.Weights
+	return nil
+}
+
+// loadFront reads the front of a model in stages, whose digests are those of the whole model.
+func (p *Provider) loadFront(path string) error {
+	m, read, err := part.ReadFront(path)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrModel, err)
+	}
+	p.checked, p.inStages = checked.NewFront(read, m.Weights, m.Roots), true
+	p.wanted.Files, p.wanted.Weights = m.Files, m.Weights
 	return nil
 }
 
@@ -219,6 +235,11 @@ func (p *Provider) answer(ctx context.Context, c *client.Client, l net.Listener,
 	defended := make(chan struct{})
 	go func() {
 		defer close(defended)
+		if p.inStages {
+			p.Log.Warn("accusations of answers are not answered here, as no layer is: starling model defend does so with the " +
+				"whole model")
+			return
+		}
 		if err := p.defend(inner, c); inner.Err() == nil {
 			p.Log.Error("no accusations are answered any more: the model is hosted no more", "error", err)
 			cancel() // silence costs the bond
