@@ -19,3 +19,9 @@ func (c Config) LayerOf(name string) (layer int, ok bool) {
 	layer, err := strconv.Atoi(number)
 	return layer, err == nil && layer >= 0 && layer < c.Layers
 }
+
+// Untied is the model with an output layer of its own.
+func (c Config) Untied() Config {
+	c.Tied = false
+	return c
+}
