@@ -35,7 +35,7 @@ type evaluation struct {
 
 	examples [][]uint32
 	key      canon.Digest // of the set: no entrant knew it
-	base     *copied.Model
+	base     *based
 }
 
 // report is the report of a contest without its groups.
@@ -99,7 +99,7 @@ func (e *evaluation) onBase(ctx context.Context) ([]uint32, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.base = &m
+	e.base = &based{m}
 	if losses, err := e.kept("base", e.s.Terms.Base); err == nil {
 		return losses, nil
 	}
@@ -146,7 +146,12 @@ func (e *evaluation) judge(ctx context.Context, entry arena.Entry) (arena.Judged
 	if err != nil {
 		var m copied.Model
 		if m, err = e.model(ctx, name, entry.Model, entry.URL); err == nil {
-			if _, err = e.keep(name, entry.Model, m); err == nil {
+			if e.s.Committee > 0 {
+				m, err = e.base.toward(m, len(e.s.Invited))
+			} else {
+				_, err = e.keep(name, entry.Model, m)
+			}
+			if err == nil {
 				losses, err = e.losses(ctx, name, entry.Model, m)
 			}
 		}
@@ -189,7 +194,7 @@ func (e *evaluation) copies(ctx context.Context, r arena.Report, losses [][]uint
 		if err != nil {
 			return 0, false, err
 		}
-		if other.Compare(mine, e.base).Copy() {
+		if other.Compare(mine, e.base.model()).Copy() {
 			return uint32(j + 1), true, nil
 		}
 	}

@@ -9,7 +9,6 @@ package committee
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -113,7 +112,7 @@ func (s *shelf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/octet-stream")
-	http.ServeContent(w, r, "", time.Time{}, io.NewSectionReader(f, 0, 1<<62))
+	http.ServeContent(w, r, "", time.Time{}, f)
 }
 
 // pattern of the addresses of a shelf.

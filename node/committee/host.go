@@ -35,6 +35,7 @@ type HostOptions struct {
 	Text    string          // of which the sets are made
 	Window  int             // tokens of an example
 	Most    int             // examples of a set
+	Least   int             // members that may be drawn before a round begins
 	Private bool            // files at private addresses are got, too
 	Say     func(text string)
 }
@@ -177,8 +178,14 @@ func (h *Host) Block(ctx context.Context, m Hosting) (done bool, err error) {
 		if err := h.apply(ctx, m, a); err != nil {
 			return false, err
 		}
-		if a.Members == 0 {
-			return false, nil // there is none to draw
+		ready := 0
+		for _, m := range a.All {
+			if m.Ready && m.Stake >= a.Terms.Stake {
+				ready++
+			}
+		}
+		if ready < h.Least {
+			return false, nil
 		}
 		return false, h.next(ctx, m, a, n+1)
 	case committee.Round:

@@ -19,6 +19,7 @@ import (
 	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/protocol/arena"
+	rules "github.com/starling-network/starling/protocol/committee"
 )
 
 // hosting is what a host asks for.
@@ -68,6 +69,7 @@ With -o json: the committee, as starling market committee show prints it.`,
 	f.StringVar(&o.bond, "bond", "", "what the host loses if it hides a set (default: the pay of one round)")
 	f.StringVar(&o.stake, "stake", "10", "least stake of a member, in ZEN")
 	f.Uint32Var(&t.Drawn, "drawn", 8, "members that are drawn for a round, at most")
+	f.IntVar(&o.Least, "least", 3, "members that a round waits for before it begins")
 	f.Uint32Var(&t.Window, "median", 5, "last rounds of a member whose median is its rating: an odd number up to 15")
 	f.Uint32Var(&t.Round.Panel, "evaluators", 7, "evaluators of a round, an odd number of 3 to 15")
 	f.IntVar(&o.Window, "window", 64, "tokens of an example")
@@ -103,6 +105,8 @@ func (o *hosting) check(cmd *cobra.Command) error {
 	case o.Window < 2 || o.Window > arena.MaxLength || o.Most < arena.MinExamples || o.Most > arena.MaxExamples:
 		return usage.Error(cmd, fmt.Errorf("--window is from 2 to %d, and --examples from %d to %d", arena.MaxLength,
 			arena.MinExamples, arena.MaxExamples))
+	case o.Least < 1 || o.Least > rules.MaxMembers:
+		return usage.Error(cmd, fmt.Errorf("--least is from 1 to %d", rules.MaxMembers))
 	case !arena.URL(o.URL):
 		return usage.Error(cmd, fmt.Errorf("--url %s: it begins with http:// or https://", o.URL))
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/starling-network/starling/exchange/renyi"
 	"github.com/starling-network/starling/exchange/secagg"
 	"github.com/starling-network/starling/node/benchmark"
+	"github.com/starling-network/starling/node/benchmark/privacy/alliance"
 	"github.com/starling-network/starling/node/benchmark/privacy/factors"
 	"github.com/starling-network/starling/node/benchmark/privacy/inversion"
 	"github.com/starling-network/starling/node/benchmark/privacy/learner"
@@ -31,15 +32,16 @@ import (
 
 // Options say what is measured.
 type Options struct {
-	Entries  int // of the vector of a client in the largest sum
-	Samples  int // of the noise
-	Images   int // of bare updates that are searched
-	Together int // steps of the search for all images of a sum; 0: there is none
-	Members  learner.Size
-	Curve    learner.Size
-	Methods  learner.Size
-	Adapters factors.Size
-	Progress func(string)
+	Entries   int // of the vector of a client in the largest sum
+	Samples   int // of the noise
+	Images    int // of bare updates that are searched
+	Together  int // steps of the search for all images of a sum; 0: there is none
+	Members   learner.Size
+	Curve     learner.Size
+	Methods   learner.Size
+	Adapters  factors.Size
+	Committee alliance.Size
+	Progress  func(string)
 }
 
 // Whole and Quick are the sizes of starling bench privacy.
@@ -48,12 +50,12 @@ var (
 		Members:  learner.Size{Examples: 400, Rounds: 20, Models: 4},
 		Curve:    learner.Size{Owners: 10, Examples: 800, Rounds: 60},
 		Methods:  learner.Size{Owners: 10, Examples: 400, Rounds: 20},
-		Adapters: factors.Size{Owners: 10, Rounds: 20, Base: 400}}
+		Adapters: factors.Size{Owners: 10, Rounds: 20, Base: 400}, Committee: alliance.Size{Rounds: 100}}
 	Quick = Options{Entries: 10_000, Samples: 100_000, Images: 4,
 		Members:  learner.Size{Examples: 400, Rounds: 20, Models: 1},
 		Curve:    learner.Size{Owners: 3, Examples: 200, Rounds: 4},
 		Methods:  learner.Size{Owners: 3, Examples: 100, Rounds: 2},
-		Adapters: factors.Size{Owners: 3, Rounds: 2, Base: 10}}
+		Adapters: factors.Size{Owners: 3, Rounds: 2, Base: 10}, Committee: alliance.Size{Rounds: 30}}
 )
 
 // Sum is one secure sum.
@@ -80,16 +82,17 @@ type Vector struct {
 
 // Report is the outcome.
 type Report struct {
-	Sums      []Sum              `json:"sums"`
-	Vectors   []Vector           `json:"vectors"`
-	Inversion []inversion.Found  `json:"inversion"`
-	Members   []learner.Attacked `json:"membership"`
-	Curve     []learner.Point    `json:"curve"`
-	Methods   []learner.Method   `json:"methods"`
-	Adapters  []factors.Way      `json:"adapters"`
-	Traffic   traffic.Seen       `json:"traffic"`
-	Sealed    sealed.Cost        `json:"encrypted"` // a job whose data is encrypted
-	Bars      []benchmark.Bar    `json:"bars"`
+	Sums       []Sum              `json:"sums"`
+	Vectors    []Vector           `json:"vectors"`
+	Inversion  []inversion.Found  `json:"inversion"`
+	Members    []learner.Attacked `json:"membership"`
+	Curve      []learner.Point    `json:"curve"`
+	Methods    []learner.Method   `json:"methods"`
+	Adapters   []factors.Way      `json:"adapters"`
+	Traffic    traffic.Seen       `json:"traffic"`
+	Sealed     sealed.Cost        `json:"encrypted"` // a job whose data is encrypted
+	Committees []alliance.Outcome `json:"committees"`
+	Bars       []benchmark.Bar    `json:"bars"`
 }
 
 // Limits of the bars.
@@ -143,7 +146,7 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 		{Name: "largest deviation of epsilon from published figures", Value: worst, Bar: vectorError,
 			Holds: worst <= vectorError},
 	}
-	return r, errors.Join(r.learn(ctx, o), r.attack(ctx, o))
+	return r, errors.Join(r.learn(ctx, o), r.attack(ctx, o), r.committees(ctx, o))
 }
 
 // learn adds to a report how well methods of owners learn.

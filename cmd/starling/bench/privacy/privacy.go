@@ -35,6 +35,10 @@ the examples that a model was trained on from others; and look for the data in a
 Ten owners with different shares of digits train with noise for each example, at epsilon 8, 3 and 1. All images are
 drawn. An attack that finds nothing proves nothing: a search for all ten images of a sum together is shown, too.
 
+Play committees of twenty members that train on digits, half of them honestly: others name the digits wrongly, hand in
+noise or copies. By the rules of the network, the pay of a round follows the median of what evaluators report, of whom a
+third lies together.
+
 Last, measure a training job with encrypt_data: which part of the processor time of a round is that of encryption, of
 the release of keys over real connections, and of decryption, and whether bytes that others may see have windows of the
 data.
@@ -44,7 +48,8 @@ With -o json: {"sums":[{"clients","entries","dropouts","phase","exact","error","
 "away"}],"membership":[{"epsilon","noise","area","seen","accuracy"}],"curve":[{"dirichlet","wanted","noise","epsilon",
 "delta","accuracy"}],"methods":[{"dirichlet","method","accuracy"}],"adapters":[{"way","loss","above","bytes"}],
 "traffic":{"owners","rounds","bytes","windows","found"},"encrypted":{"shards","read","training","sealing","opening",
-"part","bytes","windows","found"},"bars":[{"name","value","bar","holds"}]}.`,
+"part","bytes","windows","found"},"committees":[{"dirichlet","rounds","earned":[{"kind","members","rounds","paid"}],
+"moved":{"captured","scores","drawn"},"before","after"}],"bars":[{"name","value","bar","holds"}]}.`,
 		Example: `  starling bench privacy
   starling bench privacy --quick -o json`,
 		Args: usage.Exactly(),
@@ -103,6 +108,18 @@ func show(r *privacy.Report) error {
 	fmt.Fprintln(w, "\nENCRYPTED SHARDS\tREAD\tTRAINING\tENCRYPTION\tKEYS AND DECRYPTION\tOF A ROUND")
 	fmt.Fprintf(w, "%d\t%d\t%.3f s\t%.4f s\t%.4f s\t%.2f %%\n\n", e.Shards, e.Read, e.Training, e.Sealing, e.Opening,
 		100*e.Part)
+	fmt.Fprintln(w, "DIRICHLET\tMEMBER OF A COMMITTEE\tROUNDS\tPAY OF AN HONEST ONE")
+	for _, c := range r.Committees {
+		for _, m := range c.Earned {
+			fmt.Fprintf(w, "%g\t%s\t%d\t%.1f %%\n", c.Dirichlet, m.Kind, m.Rounds, 100*m.Paid)
+		}
+	}
+	fmt.Fprintln(w, "\nDIRICHLET\tSCORE MOVED BY A THIRD OF A PANEL\tOF ALL EVALUATORS\tROUNDS THEY DECIDE")
+	for _, c := range r.Committees {
+		fmt.Fprintf(w, "%g\t%.2f sd\t%.2f sd\t%d of %d\n", c.Dirichlet, c.Moved.Scores, c.Moved.Drawn, c.Moved.Captured,
+			c.Rounds)
+	}
+	fmt.Fprintln(w)
 	figure.PrintBars(w, r.Bars)
 	return w.Flush()
 }

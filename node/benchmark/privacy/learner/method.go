@@ -77,7 +77,7 @@ func (m *Model) rounds(ctx context.Context, rounds int, owners []Data, steered b
 			if steered {
 				d.Steer = scaffold.Steer(mean, variates[i])
 			}
-			update, err := m.steps(d, data, r*steps)
+			update, err := m.steps(d, data, r*steps, steps, rate)
 			if err != nil {
 				return err
 			}
@@ -109,15 +109,15 @@ func (m *Model) rounds(ctx context.Context, rounds int, owners []Data, steered b
 	return nil
 }
 
-// steps is the update of an owner in a round: the weights before its steps less those after them. first is the number
-// of the first step, counted over all rounds.
-func (m *Model) steps(d *descent.Descent, data Data, first int) (update []*tensor.Tensor, err error) {
+// steps is the update of an owner in a round: the weights before a number of steps at a rate less those after them.
+// first is the number of the first step, counted over all rounds.
+func (m *Model) steps(d *descent.Descent, data Data, first, number int, rate float32) (update []*tensor.Tensor, err error) {
 	if err := d.Begin(m.Weights); err != nil {
 		return nil, err
 	}
 	const row = digits.Values + 2 // with the first token of the next one, which nothing reads
 	tokens := make([]int32, batch*row)
-	for k := range steps {
+	for k := range number {
 		for j := range batch {
 			data.Row(((first+k)*batch+j)%len(data), tokens[j*row:][:digits.Values+1])
 		}
