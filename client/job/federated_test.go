@@ -124,3 +124,23 @@ func TestExampleNoise(t *testing.T) {
 		}
 	}
 }
+
+// A job with public updates promises nothing that only masks give, and a committee can score its models.
+func TestFederatedPublic(t *testing.T) {
+	const on = "federated.updates=public"
+	if j, err := Federated([]byte(federated), "f.yaml"); err != nil || j.Federated.Updates != "masked" {
+		t.Fatal(err)
+	}
+	if _, err := Federated([]byte(federated), "f.yaml", on); err != nil {
+		t.Fatal(err)
+	}
+	for _, set := range []string{"federated.min_cohort=3", "federated.clip=1", "federated.method=scaffold",
+		"federated.weights=equal", "federated.sample=0.5", "federated.noise={multiplier: 1}", "task=classify",
+		"model.adapter={lora: {r: 4}}"} {
+		if _, err := Federated([]byte(federated), "f.yaml", on, set); err == nil {
+			t.Errorf("%s is taken", set)
+		} else {
+			problems(t, err)
+		}
+	}
+}
