@@ -39,6 +39,8 @@ func (surroundings) Verifiers(context.Context, canon.Digest, func(registry.Parti
 	return nil
 }
 func (surroundings) Pay(context.Context, string, string, coin.Coin, uint64) error { return nil }
+
+func (surroundings) Backing(context.Context, registry.Participant) (uint64, error) { return 0, nil }
 func (surroundings) At(context.Context, int64) (canon.Digest, error) {
 	return canon.Sum("beacon"), nil
 }
