@@ -17,7 +17,7 @@ import (
 	"github.com/starling-network/starling/protocol/run/crew"
 )
 
-// hurry begins the chain anew, with epochs and waits of a few blocks.
+// hurry begins the chain again, with epochs and waits of a few blocks.
 func (n *network) hurry(names ...string) {
 	n.t.Helper()
 	n.validator.Stop()

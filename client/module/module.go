@@ -5,6 +5,7 @@ package module
 import (
 	"github.com/starling-network/starling/client/module/arena"
 	"github.com/starling-network/starling/client/module/catalog"
+	"github.com/starling-network/starling/client/module/delegation"
 	"github.com/starling-network/starling/client/module/submit"
 )
 
@@ -19,7 +20,7 @@ type Modules struct {
 	Arena      arena.Client
 	Catalog    Catalog
 	Coins      Coins
-	Delegation Delegation
+	Delegation delegation.Client
 	Hosting    Hosting
 	Market     Market
 	Payout     Payout
@@ -34,13 +35,9 @@ type Modules struct {
 // Of returns the modules for an account.
 func Of(a Account) Modules {
 	t := Training{a}
-	return Modules{Arena: arena.Client{Account: a}, Catalog: Catalog{Account: a}, Coins: Coins{a}, Delegation: Delegation{a},
-		Hosting: Hosting{a}, Market: Market{a}, Payout: Payout{a}, Registry: Registry{a}, Reward: Reward{a, t},
-		Sale: Sale{a}, Training: t, Stakes: Stakes{a}, Work: Work{a}}
+	return Modules{Arena: arena.Client{Account: a}, Catalog: Catalog{Account: a}, Coins: Coins{a}, Hosting: Hosting{a},
+		Delegation: delegation.Client{Account: a}, Market: Market{a}, Payout: Payout{a}, Registry: Registry{a},
+		Reward: Reward{a, t}, Sale: Sale{a}, Training: t, Stakes: Stakes{a}, Work: Work{a}}
 }
 
-// Short names in this package.
-var (
-	send = submit.Send
-	ask  = submit.Ask
-)
+var send, ask = submit.Send, submit.Ask

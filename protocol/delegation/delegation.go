@@ -1,5 +1,5 @@
 // Package delegation has the rules by which accounts put stake behind the work of a worker or verifier, for a share of
-// its pay. Its pool has shares; a slash takes a part of what all of them are worth at once, and a payment adds the same
+// its pay. Its pool has shares; a slash takes a part of the worth of all of them at once, and a payment adds the same
 // to each of them. It knows no runs and moves no coins.
 package delegation
 
@@ -74,8 +74,8 @@ func (p Pool) At(height int64) Pool {
 }
 
 // Announce sets the terms of a pool. The first commission, and a lower one, hold at once. A higher one holds wait
-// blocks later, in place of one that waits: whoever leaves when it is announced never pays it. It returns the height
-// from which the commission holds.
+// blocks later, in place of one that waits: a delegator that leaves when it is announced never pays it. It returns the
+// height from which the commission holds.
 func (p Pool) Announce(known bool, commission uint32, closed bool, wait, height int64) (Pool, int64, error) {
 	if commission > million {
 		return p, 0, fmt.Errorf("%w: a commission of %d millionths", ErrTerms, commission)
@@ -131,8 +131,8 @@ func (p Pool) Room(own uint64) uint64 {
 // little that their number is too large.
 func (p Pool) worn() bool { return p.Shares > 0 && (p.Tokens == 0 || p.Tokens < p.Shares/WornShares) }
 
-// Join adds uzen to a delegation, which become shares wait blocks later. own is the stake of the participant itself that
-// stays. A delegation that joins already waits anew, for all of it.
+// Join adds uzen to a delegation, which become shares wait blocks later. own is the stake of the participant itself
+// that stays. A delegation that joins already waits again, for all of it.
 func (p Pool) Join(d Delegation, amount, own uint64, wait, height int64) (Pool, Delegation, error) {
 	switch {
 	case amount < Least:
@@ -152,8 +152,8 @@ func (p Pool) Join(d Delegation, amount, own uint64, wait, height int64) (Pool, 
 	return p, d, nil
 }
 
-// Enter makes shares of what joins, rounded down. If the pool does not take it any more, back is what its owner gets
-// back. open says whether the participant still takes stake; own is its own stake that stays.
+// Enter makes shares of the uzen that join, rounded down. If the pool does not take them any more, back is the amount
+// that their owner gets back. open says whether the participant still takes stake; own is its own stake that stays.
 func (p Pool) Enter(d Delegation, own uint64, open bool) (after Pool, now Delegation, back uint64) {
 	amount := d.Joining
 	p.Joining -= amount
@@ -186,7 +186,7 @@ func (p Pool) left(d Delegation) Pool {
 
 // Leave takes uzen out of a delegation; 0: all of it. back is the part that had not joined, which its owner gets back
 // at once. The rest are shares, rounded up, that leave wait blocks later, with those that leave already: they earn
-// nothing, and are slashed like the others. What is left is nothing, or Least.
+// nothing, and are slashed like the others. Nothing is left, or Least.
 func (p Pool) Leave(d Delegation, amount uint64, wait, height int64) (after Pool, now Delegation, back uint64,
 	err error) {
 	stays := d.Shares - d.Leaving

@@ -120,7 +120,7 @@ func (w *town) claim(id, denom string) uint64 {
 	return due
 }
 
-// check compares what the pool says with what moved.
+// check compares the pool with the coins that moved.
 func (w *town) check() {
 	w.t.Helper()
 	if w.in != w.out+w.slashed+w.pool.Tokens+w.pool.Joining {
@@ -153,8 +153,8 @@ func (w *town) check() {
 	}
 }
 
-// Whatever delegators, slashes and payments in two coins do, no coin is made or lost, and the delegators are owed no
-// more than there is.
+// Delegators, slashes and payments in two coins make no coin and lose none, in any order, and the delegators are owed
+// no more than there is.
 func TestNoCoinIsMadeOrLost(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -195,7 +195,7 @@ func TestNoCoinIsMadeOrLost(t *testing.T) {
 	}
 }
 
-// Who leaves is slashed until it is out, and a slash takes the same part of everyone.
+// Stake that leaves is slashed until it is out, and a slash takes the same part of everyone.
 func TestLeavingIsSlashed(t *testing.T) {
 	w := newTown(t)
 	for _, id := range []string{"a", "b"} {
@@ -280,7 +280,7 @@ func TestCommissionRisesLate(t *testing.T) {
 		t.Errorf("%+v from %d", p, from)
 	}
 	if again, from, _ := p.Announce(true, 500_000, false, 20_000, 20_010); from != 40_010 ||
-		again.At(20_011).Commission != 50_000 { // another rise waits anew
+		again.At(20_011).Commission != 50_000 { // another rise waits again
 		t.Errorf("%+v from %d", again, from)
 	}
 	if low, from, _ := p.Announce(true, 0, true, 20_000, 12); from != 12 || low.Commission != 0 || low.From != 0 {

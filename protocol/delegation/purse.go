@@ -102,8 +102,8 @@ func (u Purse) Claim(e Earned, shares uint64) (Purse, Earned, uint64) {
 // Shared is the receipt about a payment of which delegators have a part: grains is the payment, own the participant's
 // stake. It numbers the receipt.
 func (p Pool) Shared(c coin.Coin, grains, own uint64, s Split, height int64) (Pool, reward.Receipt) {
-	r := reward.Receipt{Job: reward.DelegationBook + p.ID, Seq: p.Issued, Height: height, Who: p.ID, Kind: reward.Shared, Coin: c,
-		Amount: s.Delegators, Reason: reward.ToDelegators, FeePPM: p.Commission, Pot: grains, Part: p.Staying(),
+	r := reward.Receipt{Job: reward.DelegationBook + p.ID, Seq: p.Issued, Height: height, Who: p.ID, Kind: reward.Shared,
+		Coin: c, Amount: s.Delegators, Reason: reward.ToDelegators, FeePPM: p.Commission, Pot: grains, Part: p.Staying(),
 		Whole: own + p.Staying()}
 	p.Issued++
 	return p, r
@@ -111,8 +111,8 @@ func (p Pool) Shared(c coin.Coin, grains, own uint64, s Split, height int64) (Po
 
 // Claimed is the receipt of a claim.
 func (p Pool) Claimed(who string, c coin.Coin, grains uint64, height int64) (Pool, reward.Receipt) {
-	r := reward.Receipt{Job: reward.DelegationBook + p.ID, Seq: p.Issued, Height: height, Who: who, Kind: reward.Delegated, Coin: c,
-		Amount: grains, Reason: reward.FromPool}
+	r := reward.Receipt{Job: reward.DelegationBook + p.ID, Seq: p.Issued, Height: height, Who: who,
+		Kind: reward.Delegated, Coin: c, Amount: grains, Reason: reward.FromPool}
 	p.Issued++
 	return p, r
 }

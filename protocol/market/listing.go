@@ -78,7 +78,7 @@ type Profile struct {
 	Rate         uint64       // operations a second; 0: not measured
 	Latency      uint32       // milliseconds; 0: not measured
 	Stake        uint64       // that stays, uzen
-	Backing      uint64       `cbor:"Backing,omitempty"` // delegated stake that counts beside it in draws of seats, uzen
+	Backing      uint64       `cbor:"Backing,omitempty"` // delegated stake that counts as well in draws of seats, uzen
 	Owner        string       // account that it works for: its pool's, or its own
 	Cover        uint64       // price of the work that its stake may still stand behind, in the coin of the listing
 	Earning      bool         // it has no stake, and earns it

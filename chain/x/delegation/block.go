@@ -50,7 +50,7 @@ func (k *Keeper) due(ctx context.Context, set collections.KeySet[dueKey],
 	return nil
 }
 
-// enter makes shares of what joins, or returns it.
+// enter makes shares of the stake that joins, or returns it.
 func (k *Keeper) enter(ctx context.Context, p delegation.Pool, old delegation.Delegation) error {
 	member, takes, err := k.member(ctx, p.ID)
 	if err != nil {

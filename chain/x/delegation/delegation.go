@@ -26,13 +26,14 @@ const Name = "delegation"
 var ErrorTable = &adapter.ErrorTable{Space: Name, List: []adapter.ErrorCode{
 	{Code: 2, Rule: delegation.ErrNoPool, Fix: "Choose a participant with a pool: starling account delegate pools."},
 	{Code: 3, Rule: delegation.ErrClosed, Fix: "Choose another pool: starling account delegate pools."},
-	{Code: 4, Rule: delegation.ErrRoom, Fix: "Delegate no more than the room of the pool: starling account delegate pools."},
+	{Code: 4, Rule: delegation.ErrRoom, Fix: "Delegate no more than the room of the pool: starling account delegate " +
+		"pools."},
 	{Code: 5, Rule: delegation.ErrMany, Fix: "Choose another pool: starling account delegate pools."},
 	{Code: 6, Rule: delegation.ErrDust, Fix: "Delegate 1 ZEN or more, and leave nothing or as much."},
 	{Code: 7, Rule: delegation.ErrNone, Fix: "See what the account delegates: starling account delegate list."},
 	{Code: 8, Rule: delegation.ErrTerms, Fix: "Give a commission of 0 to 100 percent."},
-	{Code: 9, Rule: delegation.ErrParty, Fix: "Name a worker or verifier with a stake of its own, which is barred by no " +
-		"conviction and is no machine of a fleet; add to your own stake by starling account stake add."},
+	{Code: 9, Rule: delegation.ErrParty, Fix: "Name a worker or verifier with a stake of its own, which is barred by " +
+		"no conviction and is no machine of a fleet; add to your own stake by starling account stake add."},
 	{Code: 10, Rule: custody.ErrFunds, Fix: "Fund the account."},
 }}
 
@@ -105,7 +106,9 @@ func NewKeeper(s store.KVStoreService, participants Registry, bank Bank) (*Keepe
 }
 
 // Connect sets what holds the coins, and what stores the receipts: their modules need the keeper.
-func (k *Keeper) Connect(held custody.Custody, receipts Receipts) { k.custody, k.receipts = held, receipts }
+func (k *Keeper) Connect(held custody.Custody, receipts Receipts) {
+	k.custody, k.receipts = held, receipts
+}
 
 // pool returns the pool of a participant, at the height of the block.
 func (k *Keeper) pool(ctx context.Context, id string) (delegation.Pool, error) {
@@ -141,8 +144,7 @@ func (k *Keeper) pursesOf(ctx context.Context, pool string) (all []delegation.Pu
 	return all, err
 }
 
-// earning is what a delegator has earned in the coin of a purse, up to the last change of its shares. Who had none of
-// them has earned nothing before.
+// earning is what a delegator has earned in the coin of a purse, up to the last change of its shares.
 func (k *Keeper) earning(ctx context.Context, d delegation.Delegation, u delegation.Purse) (delegation.Earned, error) {
 	e, err := k.earned.Get(ctx, collections.Join3(d.Pool, d.Delegator, u.Coin.Denom))
 	if errors.Is(err, collections.ErrNotFound) {

@@ -61,7 +61,9 @@ func (a *around) Get(_ context.Context, id string) (registry.Participant, error)
 	return a.member, nil
 }
 
-func (a *around) Params(context.Context) (registry.Params, error) { return registry.DefaultParams(), nil }
+func (a *around) Params(context.Context) (registry.Params, error) {
+	return registry.DefaultParams(), nil
+}
 
 func (a *around) Issue(_ context.Context, r reward.Receipt) error {
 	a.receipt = append(a.receipt, r)
@@ -93,7 +95,9 @@ func (a *around) SendCoinsFromModuleToAccount(_ context.Context, _ string, to sd
 	return a.move(c, to.String())
 }
 
-func (a *around) FundCommunityPool(_ context.Context, c sdk.Coins, _ sdk.AccAddress) error { return a.move(c, "") }
+func (a *around) FundCommunityPool(_ context.Context, c sdk.Coins, _ sdk.AccAddress) error {
+	return a.move(c, "")
+}
 
 func (a *around) Find(_ context.Context, denom string) (coin.Registered, error) {
 	if denom == usdc.Denom {
@@ -102,7 +106,9 @@ func (a *around) Find(_ context.Context, denom string) (coin.Registered, error) 
 	return coin.Zen(), nil
 }
 
-func (a *around) Open(ctx context.Context, denom string) (coin.Registered, error) { return a.Find(ctx, denom) }
+func (a *around) Open(ctx context.Context, denom string) (coin.Registered, error) {
+	return a.Find(ctx, denom)
+}
 
 // at goes to the end of a block.
 func (a *around) at(height int64) {
@@ -191,8 +197,8 @@ func TestPayInTwoCoins(t *testing.T) {
 		err, delegation.ErrNone) {
 		t.Errorf("%v", err)
 	}
-	if _, err := (messages{a.k}).Claim(a.ctx, &delegationpb.MsgClaim{Sender: named(2), Participant: worker}); err != nil ||
-		a.paid[named(2)+usdc.Denom] != 1399 {
+	if _, err := (messages{a.k}).Claim(a.ctx, &delegationpb.MsgClaim{Sender: named(2),
+		Participant: worker}); err != nil || a.paid[named(2)+usdc.Denom] != 1399 {
 		t.Errorf("%v, %v", a.paid, err)
 	}
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/starling-network/starling/protocol/registry"
 )
 
-// Paying is the registry for the modules that match, pay and slash participants: with delegated stake beside their own.
+// Paying is the registry for the modules that match, pay and slash participants: with delegated stake in addition to
+// their own.
 type Paying struct {
 	xregistry.Paying
 	Pools *Keeper
@@ -25,7 +26,7 @@ func (k Paying) Pay(ctx context.Context, module, id string, c coin.Coin, amount 
 	return k.Paying.Pay(ctx, module, id, c, rest)
 }
 
-// Take slashes an amount of a participant's own stake, and the same part of what is delegated to it.
+// Take slashes an amount of a participant's own stake, and the same part of the stake that is delegated to it.
 func (k Paying) Take(ctx context.Context, id, to string, amount uint64) error {
 	p, err := k.Get(ctx, id)
 	if err != nil {

@@ -20,9 +20,10 @@ import (
 
 func delegateCommand(c *terminal.Console) *cobra.Command {
 	return usage.Group("delegate", "Put stake behind the work of another account, for a share of its pay",
-		`Delegate ZEN to a worker or verifier. It shares its pay for work and audits with its delegators, in each coin that it
-is paid in, less its commission; a conviction of it takes the same part of their stake as of its own. Delegated stake
-gives it more chances of the seats of orders, and no more work than its own stake covers. docs/market.md has the rules.`,
+		`Delegate ZEN to a worker or verifier. It shares its pay for work and audits with its delegators, in each coin
+that it is paid in, less its commission; a conviction of it takes the same part of their stake as of its own. Delegated
+stake gives it more chances of the seats of orders, and no more work than its own stake covers. docs/market.md has the
+rules.`,
 		delegateAdd(c), delegateRemove(c), delegateClaim(c), delegateList(c), delegatePools(c), delegateAccept(c))
 }
 
@@ -31,9 +32,9 @@ func delegateAdd(c *terminal.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add PARTICIPANT AMOUNT --home DIR",
 		Short: "Delegate ZEN to a worker or verifier",
-		Long: `Delegate ZEN of the account of a folder to a participant that has a pool. They join the pool after as many blocks as
-an epoch has (3,600, unless governance changed that), and earn and answer from then on. An account that adds to a
-delegation that joins waits anew. If the participant takes no stake any more at that time, the coins come back.
+		Long: `Delegate ZEN of the account of a folder to a participant that has a pool. They join the pool after as many
+blocks as an epoch has (3,600, unless governance changed that), and earn and answer from then on. An account that adds
+to a delegation that joins waits again. If the participant takes no stake any more at that time, the coins come back.
 
 With -o json: what starling account delegate list prints of the account.`,
 		Example: `  starling account delegate add starling1qx... 25 --home wallet --network http://127.0.0.1:26601`,
@@ -61,8 +62,8 @@ func delegateRemove(c *terminal.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "remove PARTICIPANT AMOUNT|all --home DIR",
 		Short: "Take delegated ZEN back",
-		Long: `Take ZEN back that the account of a folder delegates. Those that have not joined the pool come back at once. The
-others earn nothing from the next block on, answer for the participant's work so far, and are paid out after as many
+		Long: `Take ZEN back that the account of a folder delegates. Those that have not joined the pool come back at once.
+The others earn nothing from the next block on, answer for the participant's work so far, and are paid out after as many
 blocks as a stake takes to leave (20,000, unless governance changed that). Pay that was earned stays due.
 
 With -o json: what starling account delegate list prints of the account.`,
@@ -98,8 +99,8 @@ func delegateClaim(c *terminal.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "claim PARTICIPANT --home DIR",
 		Short: "Claim the pay of a delegation",
-		Long: `Claim what the account of a folder has earned by the stake that it delegates to a participant, in all coins. A
-receipt says each amount: starling worker earnings --account ADDRESS.
+		Long: `Claim what the account of a folder has earned by the stake that it delegates to a participant, in all coins.
+A receipt says each amount: starling worker earnings --account ADDRESS.
 
 With -o json: what starling account delegate list prints of the account.`,
 		Example: `  starling account delegate claim starling1qx... --home wallet --network http://127.0.0.1:26601`,
@@ -158,8 +159,8 @@ func delegateList(c *terminal.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list [ADDRESS]",
 		Short: "List what an account delegates, or what is delegated to it",
-		Long: `List the stake that an account delegates, of an address or of the key of a folder, with the pay that is due; or,
-with --in, the stake that others delegate to it.
+		Long: `List the stake that an account delegates, of an address or of the key of a folder, with the pay that is due;
+or, with --in, the stake that others delegate to it.
 
 With -o json: {"delegations":[{"participant","delegator","stake_uzen","joining_uzen","joins_at","leaving_uzen",
 "leaves_at","due":[{"coin":{"denom","symbol","decimals"},"amount"}]}]}. Amounts of coins are in grains.`,
@@ -222,10 +223,10 @@ func delegateAccept(c *terminal.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "accept COMMISSION --home DIR",
 		Short: "Take delegated stake, for a commission",
-		Long: `Let other accounts delegate stake to the worker or verifier of a folder, or change its commission: the percentage
-that it keeps of the delegators' part of its pay. The first commission, and a lower one, hold at once; a higher one
-after as many blocks as a stake takes to leave (20,000, unless governance changed that). With --closed the pool takes no
-more stake.
+		Long: `Let other accounts delegate stake to the worker or verifier of a folder, or change its commission: the
+percentage that it keeps of the delegators' part of its pay. The first commission, and a lower one, hold at once; a
+higher one after as many blocks as a stake takes to leave (20,000, unless governance changed that). With --closed the
+pool takes no more stake.
 
 With -o json: {"commission_ppm","closed","from"}: from is the height from which the commission holds.`,
 		Example: `  starling account delegate accept 10% --home net/worker-0`,

@@ -107,11 +107,11 @@ the estimate if the folder has one. Sums of days and jobs are in ZEN; coins has 
 			if c.Form.Machine() {
 				return c.Form.Print(os.Stdout, EarningsAnswer(t.Account, received, lost, days, found, came))
 			}
-			fmt.Printf("%s received %s ZEN and lost %s ZEN of its stake or to its delegators\n", t.Account, terminal.Zen(received),
-				terminal.Zen(lost))
+			fmt.Printf("%s received %s ZEN and lost %s ZEN of its stake or to its delegators\n", t.Account,
+				terminal.Zen(received), terminal.Zen(lost))
 			for _, s := range rundir.ByCoin(found) {
-				fmt.Printf("%s received %s and lost %s of its stake in it or to its delegators\n", t.Account, s.Coin.Text(s.Received),
-					s.Coin.Amount(s.Lost))
+				fmt.Printf("%s received %s and lost %s of its stake in it or to its delegators\n", t.Account,
+					s.Coin.Text(s.Received), s.Coin.Amount(s.Lost))
 			}
 			if came != nil {
 				printCame(came)
