@@ -41,8 +41,9 @@ type compiled struct {
 
 // programs are compiled once for each shape.
 type programs struct {
-	threads int
-	list    []*compiled // the latest used last
+	threads  int
+	numerics uint32      // version; 0: that in which programs are made
+	list     []*compiled // the latest used last
 }
 
 // of returns the program of a key, for the model with the given weights.
@@ -65,6 +66,9 @@ func (p *programs) of(k key, w weights) (*compiled, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if p.numerics > 0 {
+		code = code.In(p.numerics)
 	}
 	c := &compiled{key: k, outputs: map[string]tensor.Shape{}}
 	if c.exec, err = cpu.Compile(code, p.threads); err != nil {

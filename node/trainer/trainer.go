@@ -32,6 +32,8 @@ type Options struct {
 	Kept    int    // weights in memory that prompts are continued with: 4
 	Memory  int64  // bytes of keys and values of continuations: 1 GiB
 	Saved   int64  // bytes of saved weights in Out, at most: DefaultSaved
+	// Numerics is the version of the numerics of a network whose log-probabilities are compared; 0: the first
+	Numerics uint32
 }
 
 // Trainer is a tinker.Engine.
@@ -92,7 +94,7 @@ func Open(dir string, o Options) (*Trainer, error) {
 	return &Trainer{dir: dir, out: o.Out, config: m.Config, tensors: m.Tensors, tok: m.Tokenizer, ends: m.Ends,
 		threads: threads, memory: or(o.Memory, 1<<30), saved: or(o.Saved, DefaultSaved), most: int(or(int64(o.Kept), 4)),
 		models:   map[string]*model{},
-		programs: programs{threads: threads}, writers: map[tinker.Create]*writer{}, ignored: m.Ignored,
+		programs: programs{threads: threads, numerics: o.Numerics}, writers: map[tinker.Create]*writer{}, ignored: m.Ignored,
 		base: tinker.Base{Name: o.Name, Architecture: m.Config.Architecture(), Tokenizer: absolute,
 			Context: int(min(or(int64(o.Context), math.MaxInt), int64(m.Config.Context()))), Vocab: m.Config.VocabSize()}}, nil
 }

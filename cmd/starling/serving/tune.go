@@ -18,12 +18,17 @@ import (
 	"github.com/starling-network/starling/web/tinker"
 )
 
+// networkContext is the default of --context where a network takes the steps: each has as many tokens in all its
+// sequences, whatever is sent.
+const networkContext = 256
+
 // Tune is starling model tune.
 func Tune(c *terminal.Console) *cobra.Command {
 	var o trainer.Options
 	var listen, tokenFile string
 	var hosts []string
 	var models, memory, saved int
+	var l led
 	cmd := &cobra.Command{
 		Use:   "tune MODEL",
 		Short: "Serve steps of training over the Tinker API",
@@ -31,16 +36,25 @@ func Tune(c *terminal.Console) *cobra.Command {
 create_model, forward, forward_backward with the losses cross_entropy, importance_sampling and ppo, optim_step, sample,
 save_weights and load_weights, until interrupted. A loop trains a LoRA adapter or all weights. The work is done on this
 machine, one request after the other, and no network verifies it; the same requests give the same weights on every
-machine. Weights are saved as folders in Hugging Face form below --out, which starling model generate reads; when they
+machine.
+
+With --network and --home, the folder of an account with coins, the first optim_step of a model orders a run on that
+network, and its workers compute each step with the passes before it, audited and paid as the units of a job are. The
+result of forward_backward comes with its optim_step, some blocks later. The other requests are computed here, by the
+checkpoint of the run. --context is the length of the sequences of a step (default with --network: 256), which has
+--rows of them, whatever is sent. A run ends when its model is unloaded, or is --idle.
+
+Weights are saved as folders in Hugging Face form below --out, which starling model generate reads; when they
 take as much as --saved says, further ones are refused.
 
 The server listens on the loopback. Beyond it, --token-file is needed: its first line is the token that every request
 must carry as "Authorization: Bearer TOKEN" or "X-API-Key: TOKEN". docs/serving.md describes the interface.`,
 		Example: `  starling model tune out/quickstart
   starling model tune out/base --out tuned --listen 127.0.0.1:7320 --models 2
-  starling model tune out/base --listen 0.0.0.0:7320 --token-file token`,
+  starling model tune out/base --listen 0.0.0.0:7320 --token-file token
+  starling model tune out/base --network http://127.0.0.1:26601 --home net/consumer --rows 8 --context 128`,
 		Args: usage.Exactly("MODEL"),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) (failed error) {
 			config, err := tuneConfig(cmd, listen, tokenFile, hosts)
 			if err != nil {
 				return err
@@ -50,25 +64,40 @@ must carry as "Authorization: Bearer TOKEN" or "X-API-Key: TOKEN". docs/serving.
 					errors.New("--kv-memory, --models, --samplers, --saved, --threads and --context must be at least 1"))
 			}
 			o.Memory, o.Saved, config.Models = int64(memory)<<20, int64(saved)<<20, models
-			t, err := trainer.Open(args[0], o)
-			if err != nil {
-				return terminal.UnreadableModel("train", args[0], err, terminal.AnyModel)
+			if l.network != "" && !cmd.Flags().Changed("context") {
+				o.Context = networkContext
 			}
-			c.NoteIgnored(args[0], t.Ignored())
-			l, err := listenAt(listen)
+			ask, err := l.ask(cmd, o.Context)
 			if err != nil {
 				return err
 			}
-			base := "http://" + l.Addr().String()
+			if o.Numerics, err = l.numerics(cmd.Context()); err != nil {
+				return err
+			}
+			ask.Numerics = o.Numerics
+			t, engine, closing, err := l.engine(cmd.Context(), args[0], o, ask)
+			switch {
+			case errors.Is(err, trainer.ErrFolder):
+				return terminal.UnreadableModel("train", args[0], err, terminal.AnyModel)
+			case err != nil:
+				return err
+			}
+			defer func() { failed = errors.Join(failed, closing()) }()
+			c.NoteIgnored(args[0], t.Ignored())
+			at, err := listenAt(listen)
+			if err != nil {
+				return err
+			}
+			base := "http://" + at.Addr().String()
 			if c.Form.Machine() {
 				err = c.Form.Print(os.Stdout, terminal.One(map[string]any{"base_url": base, "base_model": t.Base().Name}, base))
 			} else {
 				_, err = fmt.Printf("serving  %s  base model %s\n", base, t.Base().Name)
 			}
 			if err != nil {
-				return errors.Join(err, l.Close())
+				return errors.Join(err, at.Close())
 			}
-			return openai.Serve(cmd.Context(), l, tinker.New(cmd.Context(), t, config))
+			return openai.Serve(cmd.Context(), at, tinker.New(cmd.Context(), engine, config))
 		},
 	}
 	f := cmd.Flags()
@@ -83,6 +112,7 @@ must carry as "Authorization: Bearer TOKEN" or "X-API-Key: TOKEN". docs/serving.
 	f.IntVar(&o.Kept, "samplers", 4, "weights kept in memory to draw samples from")
 	f.IntVar(&saved, "saved", trainer.DefaultSaved>>20, "MiB that all weights in the folder --out may take")
 	f.IntVar(&memory, "kv-memory", 1024, "MiB that the keys and values of samples may take")
+	l.flags(cmd)
 	return cmd
 }
 
