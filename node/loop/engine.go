@@ -7,7 +7,7 @@ import (
 	"log/slog"
 	"math"
 	"net/http"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/starling-network/starling/compute/model/tokenloss"
@@ -21,7 +21,7 @@ import (
 )
 
 // patience is how long the result of a pass waits for the step that it is computed with.
-const patience = 2 * time.Minute
+const patience = 3 * time.Second
 
 // Options are those of an Engine.
 type Options struct {
@@ -35,10 +35,13 @@ type Options struct {
 // trainer.
 type Engine struct {
 	*trainer.Trainer
-	ctx     context.Context // of the process: sessions outlive requests
-	account *account.Account
-	options Options
-	models  map[string]*model
+	ctx      context.Context // of the process: sessions outlive requests
+	account  *account.Account
+	options  Options
+	models   map[string]*model
+	patience time.Duration
+
+	mu sync.Mutex // held while the trainer works
 }
 
 // model is a model that is trained.
@@ -50,25 +53,20 @@ type model struct {
 
 // pass is a pass with gradients, which the network computes with the next step.
 type pass struct {
+	model string
 	data  []tinker.Datum
 	loss  tinker.Loss
-	fate  atomic.Int32  // waits, or one of those below
-	given chan struct{} // closed when a step has taken it
+	taken chan struct{} // closed when a step has taken it
 	done  chan struct{} // closed when one of the next two is there
 	pass  *tinker.Pass
 	err   error
+	here  [][]float32 // log-probabilities that this machine has computed for a client that waits; nil: none
 }
-
-// Fates of a pass.
-const (
-	waits = iota
-	taken // by a step
-	gone  // given up, as no step came
-)
 
 // New returns an engine that orders from an account until ctx ends, for models that begin as those of a trainer.
 func New(ctx context.Context, t *trainer.Trainer, a *account.Account, o Options) *Engine {
-	return &Engine{Trainer: t, ctx: ctx, account: a, options: o, models: map[string]*model{}}
+	return &Engine{Trainer: t, ctx: ctx, account: a, options: o, models: map[string]*model{},
+		patience: patience}
 }
 
 // Notice is what clients are told when they begin.
@@ -79,6 +77,8 @@ func (e *Engine) Notice() string {
 
 // Create implements tinker.Engine.
 func (e *Engine) Create(name string, c tinker.Create) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	if err := e.Trainer.Create(name, c); err != nil {
 		return err
 	}
@@ -88,9 +88,32 @@ func (e *Engine) Create(name string, c tinker.Create) error {
 
 // Unload implements tinker.Engine. It ends the run of the model.
 func (e *Engine) Unload(name string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	e.forget(name)
 	delete(e.models, name)
 	e.Trainer.Unload(name)
+}
+
+// Forward implements tinker.Engine.
+func (e *Engine) Forward(name string, data []tinker.Datum) (*tinker.Pass, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.Trainer.Forward(name, data)
+}
+
+// Sample implements tinker.Engine.
+func (e *Engine) Sample(from *tinker.Path, s tinker.Sample) (*tinker.Sampled, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.Trainer.Sample(from, s)
+}
+
+// Save implements tinker.Engine.
+func (e *Engine) Save(name string, p tinker.Path, lasting bool) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.Trainer.Save(name, p, lasting)
 }
 
 // forget ends the run of a model, and gives its passes up.
@@ -109,6 +132,8 @@ func (e *Engine) forget(name string) {
 
 // Load implements tinker.Engine. The next step begins another run.
 func (e *Engine) Load(name string, p tinker.Path, optimizer bool) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	if err := e.Trainer.Load(name, p, optimizer); err != nil {
 		return err
 	}
@@ -132,25 +157,23 @@ func (e *Engine) Backward(name string, data []tinker.Datum, l tinker.Loss) (*tin
 			fmt.Sprintf("the batches of a step have %d sequences, and the server was started for %d", rows, e.options.Rows),
 			"send fewer sequences before optim_step, or start the server with a larger --rows")
 	}
-	p := &pass{data: data, loss: l, done: make(chan struct{}), given: make(chan struct{})}
+	p := &pass{model: name, data: data, loss: l, done: make(chan struct{}), taken: make(chan struct{})}
 	m.passes = append(m.passes, p)
 	return &tinker.Pass{Later: func() (*tinker.Pass, error) { return e.wait(p) }}, nil
 }
 
-// wait returns the result of a pass, once there is one.
+// wait returns the result of a pass. For a client that waits for it before it asks for the step, the log-probabilities
+// are computed here: they are what the network is to find, to the bit.
 func (e *Engine) wait(p *pass) (*tinker.Pass, error) {
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(e.patience)
 	defer timer.Stop()
 	select {
-	case <-p.given:
+	case <-p.taken:
 	case <-p.done:
 	case <-timer.C:
-		if !p.fate.CompareAndSwap(waits, gone) {
-			<-p.given
-			break
+		if ahead, err := e.ahead(p); ahead != nil || err != nil {
+			return ahead, err
 		}
-		return nil, failure.New(http.StatusConflict, "STEP_AWAITED", "the network computes a pass together with its step, and "+
-			"none came within "+patience.String(), "send optim_step before you wait for the result of forward_backward")
 	case <-e.ctx.Done():
 		return nil, e.ctx.Err()
 	}
@@ -160,6 +183,25 @@ func (e *Engine) wait(p *pass) (*tinker.Pass, error) {
 	case <-e.ctx.Done():
 		return nil, e.ctx.Err()
 	}
+}
+
+// ahead computes a pass without its gradients; nil: a step has taken it meanwhile, or it was given up.
+func (e *Engine) ahead(p *pass) (*tinker.Pass, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	select {
+	case <-p.taken:
+		return nil, nil
+	case <-p.done:
+		return nil, nil
+	default:
+	}
+	forward, err := e.Trainer.Forward(p.model, p.data)
+	if err != nil {
+		return nil, err
+	}
+	p.here = forward.LogProbs
+	return replied(p, forward.LogProbs), nil
 }
 
 // settle ends all passes of a model with an error; nil: they have results.
@@ -189,14 +231,8 @@ func (e *Engine) Step(name string, a tinker.Adam) (metrics map[string]float64, e
 			"send a batch first")
 	}
 	defer func() { m.settle(err) }()
-	lost := false
 	for _, p := range m.passes {
-		lost = !p.fate.CompareAndSwap(waits, taken) || lost
-		close(p.given)
-	}
-	if lost {
-		return nil, failure.New(http.StatusConflict, "GRADIENTS_LOST", "a forward_backward before this step waited too long, "+
-			"and was given up", "send the whole batch again, then the step")
+		close(p.taken)
 	}
 	if m.session != nil && adam(a) != m.adam {
 		return nil, failure.New(http.StatusConflict, "OPTIMIZER_FIXED", "betas, eps, weight decay and clipping are those of "+
@@ -218,12 +254,18 @@ func (e *Engine) Step(name string, a tinker.Adam) (metrics map[string]float64, e
 		next.Trained[n.Name] = named[n.Name]
 		next.First[n.Name], next.Second[n.Name] = named[tokenloss.FirstOf+n.Name], named[tokenloss.SecondOf+n.Name]
 	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	if err := e.Adopt(name, next); err != nil {
 		return nil, err
 	}
-	e.reply(m.passes, named[tokenloss.High].F32(), named[tokenloss.Low].F32())
+	differ := e.reply(m.passes, named[tokenloss.High].F32(), named[tokenloss.Low].F32())
+	if differ > 0 {
+		e.options.Log.Warn("the network has other log-probabilities than this machine; an audit decides", "job", m.session.ID,
+			"round", out.Checkpoint.Round, "targets", differ)
+	}
 	return map[string]float64{"round": float64(out.Checkpoint.Round), "blocks": float64(out.Blocks),
-		"steps_done_again": float64(out.Redone)}, nil
+		"steps_done_again": float64(out.Redone), "targets_that_differ": float64(differ)}, nil
 }
 
 // begin orders the run of a model.
@@ -280,23 +322,38 @@ func (e *Engine) tensors(passes []*pass, steps uint32, a tinker.Adam) map[string
 	return in
 }
 
-// reply gives passes their log-probabilities, and the losses that follow from these.
-func (e *Engine) reply(passes []*pass, high, low []float32) {
+// reply gives passes their log-probabilities, and the losses that follow from these. It returns how many
+// log-probabilities are others than this machine has found.
+func (e *Engine) reply(passes []*pass, high, low []float32) (differ int) {
 	row := 0
 	for _, p := range passes {
-		f := trainer.FunctionOf(p.loss)
-		p.pass = &tinker.Pass{}
-		for _, d := range p.data {
+		var all [][]float32
+		for i, d := range p.data {
 			logs := make([]float32, len(d.Tokens))
 			for k := range logs {
 				at := row*e.options.Length + k
 				logs[k] = tokenloss.LogProb(high[at], low[at])
-				p.pass.Loss += lossOf(f, d, k, float64(logs[k]))
+				if p.here != nil && math.Abs(float64(logs[k]-p.here[i][k])) > tokenloss.LogError {
+					differ++
+				}
 			}
-			p.pass.LogProbs = append(p.pass.LogProbs, logs)
+			all = append(all, logs)
 			row++
 		}
+		p.pass = replied(p, all)
 	}
+	return differ
+}
+
+// replied is a pass with log-probabilities, and the loss that follows from these.
+func replied(p *pass, logs [][]float32) *tinker.Pass {
+	f, r := trainer.FunctionOf(p.loss), &tinker.Pass{LogProbs: logs}
+	for i, d := range p.data {
+		for k, x := range logs[i] {
+			r.Loss += lossOf(f, d, k, float64(x))
+		}
+	}
+	return r
 }
 
 // lossOf is the loss of a target with a log-probability.

@@ -14,7 +14,6 @@ import (
 	"github.com/starling-network/starling/compute/data"
 	"github.com/starling-network/starling/compute/model/tokenloss"
 	"github.com/starling-network/starling/compute/optimizer"
-	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/aggregate"
@@ -95,9 +94,6 @@ func (w *Work) begin(s trainer.State) map[string]*tensor.Tensor {
 	}
 	return all
 }
-
-// Program is a step of the work.
-func (w *Work) Program() *program.Program { return w.Task.Step }
 
 // Named are the parameters of a checkpoint by their names.
 func Named(c *train.Checkpoint) map[string]*tensor.Tensor {

@@ -48,6 +48,9 @@ const (
 	highUnit = 1. / (1 << 10)
 	lowUnit  = 1. / (1 << 34)
 	leastLog = -127
+
+	// LogError is how far LogProb is from the log-probability, at most, unless that is below -127.
+	LogError = lowUnit / 2
 )
 
 // LogProb is the log-probability of a target that a step of a network has left in High and Low.
