@@ -42,14 +42,14 @@ tickets/ below --home: copy machine-1 to the first machine, and start it with st
 invitation of that name: it makes its own key, joins the fleet, and needs nothing from the network itself. Without an
 invitation it joins for itself.
 
-A machine without a ticket gets no answer. The connection is TLS with the keys of the ticket, so that nobody on the local
-network reads it or answers in place of the head. Delete the file of a ticket, and the head ends the connections of that
-machine within two seconds and lets it in no more; starling fleet revoke ends what the machine's key may sign. A ticket
-is made again when a head starts with its number missing: it is another one.
+A machine without a ticket gets no answer. The connection is TLS with the keys of the ticket, so that no other machine
+of the local network reads it or answers in place of the head. Delete the file of a ticket, and the head ends the
+connections of that machine within two seconds and lets it in no more; starling fleet revoke ends the rights of the
+machine's key. A head that starts makes each missing ticket again, with another key.
 
-The head passes questions and transactions to the validators of --network, and connections to addresses over TCP at which
-participants are registered: to no loopback, and to addresses of private networks only with --private. Others reach the
-machines through relays, which are participants with --relay. The first Ctrl-C ends it.
+The head passes questions and transactions to the validators of --network, and connections to addresses over TCP at
+which participants are registered: to no loopback, and to addresses of private networks only with --private. Others
+reach the machines through relays, which are participants with --relay. The first Ctrl-C ends it.
 
 With -o json: {"url","tickets"}: the folder of the tickets.`,
 		Example: `  starling fleet head --home head --network http://203.0.113.7:26601 --listen 10.0.0.1:7600 --machines 2 \

@@ -1,5 +1,5 @@
-// Package people measures promises: to owners of machines on simulated networks, that a machine earns what was estimated
-// before it joined, that its halves earn as much as the machine, that it is busy, that the members of a run get few
+// Package people measures promises: to owners of machines on simulated networks, that a machine earns as much as was
+// estimated before it joined, that its halves earn as much as the machine, that it is busy, that the members of a run get few
 // bytes from far away, and that a release reaches all of them without a missed deadline; and on networks of processes
 // (journey), that a machine is soon paid, pauses at once, and that a gateway loses no job.
 //

@@ -59,7 +59,8 @@ func split(ctx context.Context, seed uint64, until time.Duration) (Split, error)
 	return s, nil
 }
 
-// Busy is the share of the time since a run began in which machines of a class of work compute, weighted by their rates.
+// Busy is the share of the time since a run began in which machines of a class of work compute, weighted by their
+// rates.
 type Busy struct {
 	Class busy.Class `json:"class"`
 	Units uint32     `json:"units"` // of a round

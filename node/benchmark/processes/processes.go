@@ -1,5 +1,5 @@
-// Package processes starts networks of processes of this program on this machine, for measurements of what users of the
-// program see. It measures nothing itself.
+// Package processes starts networks of processes of this program on this machine, for measurements that see the program
+// as its users do. It measures nothing itself.
 package processes
 
 import (

@@ -64,8 +64,8 @@ func (h *Head) Traffic() (tunnels, sent, received int64) {
 // invitationPath is what a member asks for its invitation. No interface of a validator begins with it.
 const invitationPath = "/starling/invitation"
 
-// ServeHTTP implements http.Handler: to members it is a proxy for connections (CONNECT) to participants, and gives their
-// invitations, and to all other requests what a validator answers.
+// ServeHTTP implements http.Handler: to members it is a proxy for connections (CONNECT) to participants, gives their
+// invitations, and passes all other requests on to a validator.
 func (h *Head) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var key ed25519.PublicKey
 	if r.TLS != nil {

@@ -43,7 +43,8 @@ With -o json: {"income":[{"class","rate","join_day","days","estimate":{"low_uzen
 "place":[{"regions","seats","bytes","far","undeclared","ratio"}],"upgrade":[{"nodes","down_seconds","rollout_seconds",
 "rounds","missed","slashed_uzen","whole"}],"journeys":{"join":{"commands","seconds","paid_uzen"},
 "pauses":[{"stopped_seconds","returned_seconds","before_bytes","after_bytes","idle_bytes","slashed_uzen","missed",
-"convicted"}],"orders":{"clients","jobs","kills","lost","twice","done","statuses","p50_ms","p99_ms"}},"bars":[{"name","value","bar","holds"}]}.`,
+"convicted"}],"orders":{"clients","jobs","kills","lost","twice","done","statuses","p50_ms","p99_ms"}},
+"bars":[{"name","value","bar","holds"}]}.`,
 		Example: `  starling bench people --quick
   starling bench people --days 14 -o json`,
 		Args: usage.Exactly(),

@@ -17,10 +17,10 @@ import (
 // Pause is a pause in the middle of a unit, by the command of the owner.
 type Pause struct {
 	Stopped   float64 `json:"stopped_seconds"`  // from the start of the command to the end of the computation
-	Returned  float64 `json:"returned_seconds"` // until nine tenths of the memory of the work were free
+	Returned  float64 `json:"returned_seconds"` // until two thirds of the memory since its work began were free
 	Before    int64   `json:"before_bytes"`     // memory of the process when it was paused
 	After     int64   `json:"after_bytes"`      // then
-	Idle      int64   `json:"idle_bytes"`       // memory of such a process before it had work
+	Idle      int64   `json:"idle_bytes"`       // memory of the process before it had work
 	Slashed   uint64  `json:"slashed_uzen"`     // of its stake, after the pause
 	Missed    uint32  `json:"missed"`           // deadlines
 	Convicted bool    `json:"convicted"`
@@ -77,7 +77,7 @@ func (s *scene) pause(ctx context.Context, home string) (p Pause, err error) {
 		if p.After, err = s.memory(); err != nil {
 			return p, err
 		}
-		if p.After-p.Idle <= (p.Before-p.Idle)/10 {
+		if p.After-p.Idle <= (p.Before-p.Idle)/3 { // connections and the state of the run stay
 			p.Returned = benchmark.Rounded(time.Since(begin).Seconds(), 2)
 			break
 		}
