@@ -29,6 +29,7 @@ ptx:
 faults:
 	go test ./internal/fault -faults -skip 'TestAdversaries|TestForged|TestFederated|TestFloods|TestOperate|TestCollusion|TestOtherRollout' -v -parallel 2 -timeout 60m
 	go test ./cmd/starling -run TestUpgradesUnderLoad -upgrades -v -timeout 10m
+	go test ./cmd/starling -run TestUpgradesUnderLoad -upgrades -upgraded 20 -v -timeout 30m
 
 # Floods of every interface, the guide for operators on three machines, accomplices with a quarter of all stake, and
 # each way to forge answers.
