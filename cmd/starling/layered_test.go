@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -140,5 +141,26 @@ func TestStageErrors(t *testing.T) {
 		if code, _, errs := starling(t, append(args, "-o", "json")...); code == 0 || !strings.Contains(errs, say) {
 			t.Errorf("%v: exit %d, %s", args, code, errs)
 		}
+	}
+}
+
+// An epoch has the same weights whenever they are made, and others than the next epoch.
+func TestSplitEpochs(t *testing.T) {
+	model, dir, owner := layeredFolder(t), t.TempDir(), filepath.Join(t.TempDir(), "owner")
+	var identity struct{}
+	does(t, &identity, "worker", "identity", "--home", owner)
+	weights := map[string]int{}
+	for i, epoch := range []string{"1", "1", "2"} {
+		var split struct{ Weights string }
+		does(t, &split, "model", "split", model, "--stages", "3", "--epoch", epoch, "--home", owner, "--out",
+			filepath.Join(dir, strconv.Itoa(i)))
+		weights[split.Weights]++
+	}
+	if len(weights) != 2 {
+		t.Errorf("two epochs have the weights %v", weights)
+	}
+	if code, _, errs := starling(t, "model", "split", model, "--stages", "3", "--epoch", "3", "--out",
+		filepath.Join(dir, "x")); code == 0 || !strings.Contains(errs, "--home") {
+		t.Errorf("an epoch without a key: exit %d, %s", code, errs)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/compute/generate/section"
 	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/compute/model/rekey"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/layered"
 	"github.com/starling-network/starling/node/layered/linked"
@@ -84,6 +85,9 @@ func unreadable(verb, folder string, err error) error {
 		return terminal.WithExit(&terminal.Problem{Code: "STAGES_INVALID", What: "the model cannot be cut into these stages",
 			Why: err.Error(), Fix: "give --stages from 1 to the number of its layers, and a model without adapters"},
 			terminal.ExitUsage)
+	case errors.Is(err, rekey.ErrModel):
+		return terminal.WithExit(&terminal.Problem{Code: "EPOCHS_UNSUPPORTED", What: "the weights of the model cannot be changed " +
+			"by a key", Why: err.Error(), Fix: "leave --epoch out"}, terminal.ExitUsage)
 	case errors.Is(err, part.ErrPart):
 		return terminal.UnreadableModel(verb, folder, err, "give the folder of a stage, which starling model split makes")
 	}

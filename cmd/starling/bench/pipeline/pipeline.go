@@ -46,7 +46,8 @@ With -o json: {"cuts":[{"model","stages","microbatches","steps","differ","bytes"
 "back","steps","loss","gap","differ","excess"}],"paces":[{"ms","busy"}],"late":[{"delay","corrected","steps","loss",
 "gap","differ","in_flight","state","faster":[TIMES]}],"routing":[{"speeds","replicas","latency_ms","late","overrated",
 "unrated","turn","speed","least","balance","learnt"}],"attacks":{"liars","convicted","denials","shown","withheld",
-"named","wrong","restarts","resumed"},"bars":[{"name","value","bar","holds"}]}.
+"named","wrong","restarts","resumed"},"rekeyed":{"keys","difference","perplexity","keyed","stitched","times"},
+"bars":[{"name","value","bar","holds"}]}.
 
 With --processes and -o json: {"parameters","state_bytes","allowed_bytes","stage_bytes","whole_bytes",
 "idle_bytes","peak_bytes":[BYTES],"state_root","seconds","bars"}.`,
@@ -87,6 +88,8 @@ With --processes and -o json: {"parameters","state_bytes","allowed_bytes","stage
 			}
 			printLate(w, r)
 			printRouting(w, r)
+			fmt.Fprintf(w, "\nafter %d keys logits differ by %.2g; perplexity %.2f, after them %.2f, of stages of two keys %.0f\n",
+				r.Rekeyed.Keys, r.Rekeyed.Difference, r.Rekeyed.Perplexity, r.Rekeyed.Keyed, r.Rekeyed.Stitched)
 			fmt.Fprintln(w)
 			figure.PrintBars(w, r.Bars)
 			return w.Flush()
