@@ -62,8 +62,8 @@ func TestModelInStages(t *testing.T) {
 		PeerID string `json:"peer_id"`
 	}
 	does(t, &front, "worker", "identity", "--home", home)
-	args := []string{"model", "serve", split.Folders[0], "--home", home, "--name", "m", "--listen", "127.0.0.1:0", "--no-log",
-		"--recompute", "100"}
+	args := []string{"model", "serve", split.Folders[0], "--home", home, "--name", "m", "--listen", "127.0.0.1:0",
+		"--no-log", "--recompute", "100"}
 	var killed *exec.Cmd
 	for _, folder := range []string{split.Folders[1], split.Folders[2], split.Folders[2], split.Folders[3]} {
 		var holding struct{ Addrs []string }
@@ -92,8 +92,8 @@ func TestModelInStages(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	body, err := json.Marshal(map[string]any{"model": "m", "prompt": prompt, "max_tokens": 60, "temperature": 1, "seed": 7,
-		"stream": true})
+	body, err := json.Marshal(map[string]any{"model": "m", "prompt": prompt, "max_tokens": 60, "temperature": 1,
+		"seed": 7, "stream": true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,7 @@
 // Package layered answers requests with a model whose layers live on several machines: a Holder has the layers of one
-// stage, and continues sequences for fronts; a Line is the stages as a front sees them, with replicas of each. What a
-// front sends to a stage and gets from it passes the front: it keeps the inputs of each stage, so that a stage whose
-// holder is gone is continued by a replica, and drawn texts are computed again by another one.
+// stage, and continues sequences for fronts; a Line is the stages as a front sees them, with replicas of each. All
+// values pass the front, which keeps the inputs of each stage: a stage whose holder is gone is continued by a replica,
+// and drawn texts are computed again by another one.
 //
 // The folders are package part's, the bytes package wire's. It knows no chain, and opens no stream.
 package layered
@@ -28,7 +28,8 @@ type Holder struct {
 
 // held is a stage of one epoch.
 type held struct {
-	hello wire.Hello
+	manifest part.Manifest
+	hello    wire.Hello
 
 	mu      sync.Mutex
 	section *section.Section
@@ -52,11 +53,12 @@ func (h *Holder) read() (*held, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &held{section: s, hello: wire.Hello{Weights: p.Weights, Stages: p.Stages, Stage: p.Stage}}, nil
+	return &held{section: s, manifest: p.Manifest,
+		hello: wire.Hello{Weights: p.Weights, Stages: p.Stages, Stage: p.Stage}}, nil
 }
 
-// Hello says which stage it is.
-func (h *Holder) Hello() wire.Hello { return h.current().hello }
+// Manifest says which stage it is.
+func (h *Holder) Manifest() part.Manifest { return h.current().manifest }
 
 // Longest is the number of bytes of the longest question.
 func (h *Holder) Longest() int { return wire.Longest(h.current().section.Config.Width) }

@@ -60,7 +60,7 @@ type served struct {
 func (p peers) dial(_ context.Context, addr string, _ int) (Conversation, error) {
 	s := p[addr]
 	if s == nil || s.left.Load() == 0 {
-		return nil, errors.New("nobody listens")
+		return nil, errors.New("no peer listens")
 	}
 	return &talk{s, s.holder.Dialogue()}, nil
 }
@@ -204,9 +204,9 @@ func TestStageWithoutHolder(t *testing.T) {
 	if got := texts(t, m); got != want {
 		t.Errorf("%q, the whole model writes %q", got, want)
 	}
-	for _, some := range [][]string{list[:1], {list[0], "nobody"}} {
+	for _, some := range [][]string{list[:1], {list[0], "absent"}} {
 		if _, err := Connect(t.Context(), Config{Layout: p[list[0]].holder.held.section.Layout,
-			Weights: p[list[0]].holder.Hello().Weights, Peers: some, Dial: p.dial, Timeout: 1e11}); !errors.Is(err,
+			Weights: p[list[0]].holder.current().hello.Weights, Peers: some, Dial: p.dial, Timeout: 1e11}); !errors.Is(err,
 			ErrNoHolder) {
 			t.Errorf("a model of which a stage is missing: %v", err)
 		}
@@ -220,7 +220,7 @@ func TestLiarsAreFound(t *testing.T) {
 		var log strings.Builder
 		p, list := start(t, dir, 2, more...)
 		p[list[1]].lies = true // the holder of stage 1, which is asked first
-		if p[list[1]].holder.Hello().Stage != 1 {
+		if p[list[1]].holder.current().hello.Stage != 1 {
 			t.Fatal("another stage")
 		}
 		m, l := front(t, dir, p, list, &log)
@@ -277,10 +277,11 @@ func TestHoldersRefuse(t *testing.T) {
 		t.Fatal(err)
 	}
 	pass := func(id uint64, start, limit int) []byte {
-		return wire.Question{Kind: wire.KindPass, Passes: []section.Pass{{Rows: []section.Row{{ID: id, Start: start, Count: 1,
-			Limit: limit}}, Hidden: make([]float32, 16)}}}.Encode()
+		row := section.Row{ID: id, Start: start, Count: 1, Limit: limit}
+		return wire.Question{Kind: wire.KindPass, Passes: []section.Pass{{Rows: []section.Row{row},
+			Hidden: make([]float32, 16)}}}.Encode()
 	}
-	hello := wire.Question{Kind: wire.KindHello, Model: h.Hello().Weights}.Encode()
+	hello := wire.Question{Kind: wire.KindHello, Model: h.current().hello.Weights}.Encode()
 	d := h.Dialogue()
 	for _, c := range []struct {
 		question []byte
@@ -297,7 +298,8 @@ func TestHoldersRefuse(t *testing.T) {
 		{pass(1, 1, 8), "has not 1 tokens here"}, // of another limit
 		{pass(1, 1, 9), ""},
 	} {
-		if answer := string(d.Answer(c.question)); (answer[0] == 0) != (c.refused != "") || !strings.Contains(answer, c.refused) {
+		answer := string(d.Answer(c.question))
+		if (answer[0] == 0) != (c.refused != "") || !strings.Contains(answer, c.refused) {
 			t.Errorf("%q: %q", c.refused, answer)
 		}
 	}

@@ -30,7 +30,7 @@ type Config struct {
 	// Dial opens a dialogue whose answers have at most a number of bytes.
 	Dial     func(ctx context.Context, addr string, longest int) (Conversation, error)
 	Timeout  time.Duration // for an answer
-	Patience time.Duration // for which a stage that no holder answers for is waited for
+	Wait     time.Duration // for which a stage that no holder answers for is waited for
 	CheckPPM uint32        // millionths of the texts that another holder of each stage computes again
 	Log      *slog.Logger
 }
@@ -70,7 +70,7 @@ type stage struct {
 	sequences map[uint64]*sequence
 }
 
-// sequence is what a stage was given of a text, and the digests of what came of it.
+// sequence is what a stage was given of a text, and the digests of its results.
 type sequence struct {
 	passes  []section.Pass // of one row each
 	digests []canon.Digest
@@ -189,7 +189,7 @@ func (l *Line) through(s *stage, p section.Pass) ([]float32, error) {
 			s.sequences[r.ID] = &sequence{}
 		}
 	}
-	deadline := time.Now().Add(l.Patience)
+	deadline := time.Now().Add(l.Wait)
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
 		err := ErrNoHolder
 		list := l.candidates(s.number)
@@ -274,7 +274,7 @@ func (l *Line) try(s *stage, h *holder, p section.Pass) ([]float32, error) {
 	return a.Hidden, nil
 }
 
-// keep remembers what a stage was given of each sequence, and the digest of what came of it.
+// keep remembers what a stage was given of each sequence, and the digest of its result.
 func (l *Line) keep(s *stage, p section.Pass, result []float32) {
 	in, out, width := p.Hidden, result, l.Layout.Config.Width
 	for _, r := range p.Rows {

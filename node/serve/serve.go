@@ -42,7 +42,7 @@ type Options struct {
 	Waiting  int       // further ones that may wait: 64
 	Memory   int64     // bytes of keys and values: 1 GiB
 	Checked  bool      // answers of the model, without an adapter, can be checked in one pass, by compute/model/check
-	// Stages are those of a model, of which the folder has the front: package layered/part. nil: such a folder is refused.
+	// Stages are those of a model, of which the folder has the front (package layered/part); nil: it is refused
 	Stages func(part.Manifest, section.Layout) (generate.Stages, error)
 }
 

@@ -36,10 +36,10 @@ type Front struct {
 
 // Flags adds the flags.
 func (f *Front) Flags(to *pflag.FlagSet) {
-	to.StringSliceVar(&f.holders, "holder", nil, "multiaddr of a holder of a stage, of a model in stages whose front the "+
-		"folder has (repeatable, several for a stage)")
-	to.Float64Var(&f.check, "recompute", 5, "percent of the texts that a second holder of each stage computes again, drawn "+
-		"in secret")
+	to.StringSliceVar(&f.holders, "holder", nil, "multiaddr of a holder of a stage, of a model in stages whose front "+
+		"the folder has (repeatable, several for a stage)")
+	to.Float64Var(&f.check, "recompute", 5, "percent of the texts that a second holder of each stage computes again, "+
+		"drawn in secret")
 }
 
 // Open returns the side of the front in a folder; nil: the folder has a whole model. home is the folder of its key.
@@ -54,8 +54,8 @@ func (f *Front) Open(cmd *cobra.Command, folder, dir string) (*linked.Front, err
 	case f.check < 0 || f.check > 100:
 		return nil, usage.Error(cmd, errors.New("--recompute is a percentage, from 0 to 100"))
 	case dir == "" || len(f.holders) == 0:
-		return nil, usage.Error(cmd, fmt.Errorf("%s has the front of a model in stages: --home and --holder are needed, the "+
-			"folder of its key and the addresses of the stages", folder))
+		return nil, usage.Error(cmd, fmt.Errorf("%s has the front of a model in stages: --home and --holder are needed, "+
+			"the folder of its key and the addresses of the stages", folder))
 	}
 	h, _, err := home.Open(dir)
 	if err != nil {
@@ -71,8 +71,8 @@ func Unreached(err error) error {
 		return nil
 	}
 	return terminal.WithExit(&terminal.Problem{Code: "STAGE_MISSING", What: "a stage of the model has no holder",
-		Why: err.Error(), Fix: "start starling model stage for it, with --front and the peer ID of this front", Retry: true},
-		terminal.ExitUnreachable)
+		Why: err.Error(), Fix: "start starling model stage for it, with --front and the peer ID of this front",
+		Retry: true}, terminal.ExitUnreachable)
 }
 
 // unreadable explains why a folder cannot be used.
@@ -82,12 +82,12 @@ func unreadable(verb, folder string, err error) error {
 		return terminal.WithExit(&terminal.Problem{Code: "OUT_EXISTS", What: err.Error(), Why: "it may hold stages of " +
 			"another epoch", Fix: "give another --out, or remove it"}, terminal.ExitConflict)
 	case errors.Is(err, section.ErrLayout):
-		return terminal.WithExit(&terminal.Problem{Code: "STAGES_INVALID", What: "the model cannot be cut into these stages",
+		return terminal.WithExit(&terminal.Problem{Code: "STAGES_INVALID", What: "the model cannot be cut into such stages",
 			Why: err.Error(), Fix: "give --stages from 1 to the number of its layers, and a model without adapters"},
 			terminal.ExitUsage)
 	case errors.Is(err, rekey.ErrModel):
-		return terminal.WithExit(&terminal.Problem{Code: "EPOCHS_UNSUPPORTED", What: "the weights of the model cannot be changed " +
-			"by a key", Why: err.Error(), Fix: "leave --epoch out"}, terminal.ExitUsage)
+		return terminal.WithExit(&terminal.Problem{Code: "EPOCHS_UNSUPPORTED", What: "the weights of the model cannot be " +
+			"changed by a key", Why: err.Error(), Fix: "leave --epoch out"}, terminal.ExitUsage)
 	case errors.Is(err, part.ErrPart):
 		return terminal.UnreadableModel(verb, folder, err, "give the folder of a stage, which starling model split makes")
 	}
@@ -98,6 +98,7 @@ func unreadable(verb, folder string, err error) error {
 type Holding struct {
 	Stage   int      `json:"stage"`
 	Stages  int      `json:"stages"`
+	Epoch   uint64   `json:"epoch"` // 0: no key has changed the weights
 	Weights string   `json:"weights"`
 	Addrs   []string `json:"addrs"`
 }
@@ -109,14 +110,14 @@ func stageCommand(c *terminal.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stage FOLDER --front PEER --home DIR",
 		Short: "Hold a stage of a model, and compute its layers for a front",
-		Long: `Hold the stage in a folder that starling model split has made, and continue texts by its layers for the fronts
-whose peer IDs --front names, until interrupted. The other layers are not here, neither in memory nor on the disk. Peers
+		Long: `Hold the stage in a folder that starling model split has made, and continue texts by its layers for the
+fronts whose peer IDs --front names, until interrupted. The other layers are not here, neither in memory nor on the disk. Peers
 are known by their keys, and what passes between them is encrypted; a stage sees the hidden states of texts.
 
 --home is the folder of the key of this holder. starling worker identity shows the peer ID of a folder. When the folder
 gets the stage of another epoch of keys, fronts of that are answered without a restart.
 
-With -o json, at the start: {"stage","stages","weights","addrs"}.`,
+With -o json, at the start: {"stage","stages","epoch","weights","addrs"}.`,
 		Example: `  starling model stage parts/stage-2 --front 12D3KooW... --home holder --listen /ip4/0.0.0.0/tcp/7700`,
 		Args:    usage.Exactly("FOLDER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -136,9 +137,10 @@ With -o json, at the start: {"stage","stages","weights","addrs"}.`,
 				return unreadable("hold", args[0], err)
 			}
 			return linked.Serve(cmd.Context(), h, key.Peer(), listen, fronts, func(addrs []string) {
-				is := h.Hello()
+				is := h.Manifest()
 				if c.Form.Machine() {
-					_ = c.Form.Print(os.Stdout, terminal.One(Holding{is.Stage, is.Stages, is.Weights.String(), addrs}, addrs[0]))
+					about := Holding{is.Stage, is.Stages, is.Epoch, is.Weights.String(), addrs}
+					_ = c.Form.Print(os.Stdout, terminal.One(about, addrs[0]))
 					return
 				}
 				fmt.Printf("stage    %d of %d of model %s\n", is.Stage, is.Stages, is.Weights.Short())

@@ -35,16 +35,16 @@ func splitCommand(c *terminal.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "split MODEL --stages N --out DIR",
 		Short: "Cut a model into stages, which several machines hold",
-		Long: `Write a model in a folder as --stages parts with some of its layers each, and a front with its other tensors and
-its tokenizer: DIR/front, DIR/stage-1 and so on. Each folder goes to another machine. starling model stage holds a stage,
-with as many holders of each as you like, and starling model serve or host answers requests with the front. Texts have
-the bits of the model that is not cut, and their receipts name its weights.
+		Long: `Write a model in a folder as --stages parts with some of its layers each, and a front with its other tensors
+and its tokenizer: DIR/front, DIR/stage-1 and so on. Each folder goes to another machine. starling model stage holds a
+stage, with as many holders of each as you like, and starling model serve or host answers requests with the front. Texts
+have the bits of the model that is not cut, and their receipts name its weights.
 
-With --epoch the weights of all parts are changed by a key, which follows from that in --home, the model and the number of
-the epoch. The function of the model stays, but for rounding, and parts of two epochs do not fit together. Receipts then
-name the weights of the epoch, which are a model of its own on a network. For models in the form of Llama, Mistral, Qwen 2
-and Qwen 3. Keep --home and MODEL to yourself, and give out the next epoch before a holder changes its stage:
-docs/security.md says what that protects from, and what not.
+With --epoch the weights of all parts are changed by a key, which follows from that in --home, the model and the
+number of the epoch. The function of the model stays, but for rounding, and parts of two epochs do not fit together.
+Receipts then name the weights of the epoch, which are a model of its own on a network. For models in the form of Llama,
+Mistral, Qwen 2 and Qwen 3. Keep --home and MODEL to yourself: docs/security.md says what epochs protect from, and what
+not.
 
 With -o json: {"weights","folders"}.`,
 		Example: `  starling model split out/quickstart --stages 3 --out parts
@@ -52,12 +52,12 @@ With -o json: {"weights","folders"}.`,
 		Args: usage.Exactly("MODEL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if stages < 1 || out == "" {
-				return usage.Error(cmd, errors.New("--stages and --out are needed: the number of stages, from 1 on, and the "+
-					"folder in which they are made"))
+				return usage.Error(cmd, errors.New("--stages and --out are needed: the number of stages, from 1 on, and "+
+					"the folder in which they are made"))
 			}
 			if (epoch > 0) != (dir != "") {
-				return usage.Error(cmd, errors.New("--epoch, from 1 on, and --home, the folder of the key of the owner, are given "+
-					"together"))
+				return usage.Error(cmd, errors.New("--epoch, from 1 on, and --home, the folder of the key of the owner, are "+
+					"given together"))
 			}
 			m, err := pretrained.Load(args[0])
 			if err != nil {

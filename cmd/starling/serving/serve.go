@@ -22,19 +22,8 @@ import (
 	"github.com/starling-network/starling/web/openai"
 )
 
-// Serve is starling model serve.
-func Serve(c *terminal.Console) *cobra.Command {
-	var o serve.Options
-	var listen, tokenFile string
-	var adapters, hosts, origins, tools []string
-	var memory int
-	var quiet bool
-	var front layered.Front
-	var home string
-	cmd := &cobra.Command{
-		Use:   "serve MODEL",
-		Short: "Serve a model over OpenAI's HTTP interface",
-		Long: `Serve the model in a folder by /v1/models, /v1/completions and /v1/chat/completions of OpenAI's HTTP
+// serveHelp is the help of starling model serve.
+const serveHelp = `Serve the model in a folder by /v1/models, /v1/completions and /v1/chat/completions of OpenAI's HTTP
 interface, until interrupted. Texts are written together, up to --texts at once; further ones wait, and when --waiting
 wait, more are refused with 429. The same request with the same seed gives the same text, whatever else is computed with
 it. Each --adapter, a folder that PEFT wrote or the adapter/ of a run, is a model of its own over the same weights.
@@ -56,7 +45,21 @@ its stage, with the same bits. --recompute percent of the texts are computed aga
 
 A request may ask for a vote over several answers, a search over steps, or tools, under the key "starling". A tool is a
 function in Starlark: --tool add=tools.star has the model call add(arguments) of the file tools.star, which gets a dict
-and returns a string or a number.`,
+and returns a string or a number.`
+
+// Serve is starling model serve.
+func Serve(c *terminal.Console) *cobra.Command {
+	var o serve.Options
+	var listen, tokenFile string
+	var adapters, hosts, origins, tools []string
+	var memory int
+	var quiet bool
+	var front layered.Front
+	var home string
+	cmd := &cobra.Command{
+		Use:   "serve MODEL",
+		Short: "Serve a model over OpenAI's HTTP interface",
+		Long:  serveHelp,
 		Example: `  starling model serve out/quickstart
   starling model serve out/base --adapter tuned=out/tuned/adapter --listen 127.0.0.1:8000
   starling model serve out/quickstart --tool add=examples/tools/add.star

@@ -42,8 +42,8 @@ func Check(c architecture.Config) error {
 	return nil
 }
 
-// Apply returns the model that a key makes of one, whose output layer is not tied to the embedding. Tensors that it gets
-// stay as they are. Shapes and names are those of Config.Tensors. The error wraps ErrModel.
+// Apply returns the model that a key makes of one, whose output layer is not tied to the embedding. Tensors that it
+// gets stay as they are. Shapes and names are those of Config.Tensors. The error wraps ErrModel.
 func Apply(c architecture.Config, tensors map[string]*tensor.Tensor, s Source) (architecture.Config,
 	map[string]*tensor.Tensor, error) {
 	if err := Check(c); err != nil {

@@ -63,7 +63,6 @@ type Report struct {
 	Late       []Late          `json:"late"`
 	Routing    []Routing       `json:"routing"`
 	Attacks    Attacks         `json:"attacks"`
-	Rekeyed    Rekeyed         `json:"rekeyed"`
 	Bars       []benchmark.Bar `json:"bars"`
 }
 
@@ -157,11 +156,6 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 		r.Bars = append(r.Bars, benchmark.AtMost("loss of stages that do not wait, above that of stages that do",
 			r.Late[1].Gap, mostLateGap))
 	}
-	o.Progress("weights that are changed by keys")
-	if r.Rekeyed, err = rekeyed(ctx, o.Threads); err != nil {
-		return nil, err
-	}
-	r.Bars = append(r.Bars, r.Rekeyed.bars()...)
 	return r, nil
 }
 

@@ -46,7 +46,6 @@ type size struct {
 
 // job is a model that is cut into stages.
 type job struct {
-	config  architecture.Config
 	task    *train.Task
 	base    *train.Checkpoint
 	weights map[string]*tensor.Tensor
@@ -98,7 +97,7 @@ func newJob(z size, n, threads int) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &job{config: c, weights: c.Init(7), before: before}
+	j := &job{weights: c.Init(7), before: before}
 	j.task = &train.Task{Step: step, Corpus: corpus, Spec: &train.Spec{
 		Version: 1, Numerics: step.Numerics, Name: "fox", Seed: 7, Program: step.Digest(),
 		Data: corpus.Manifest(bundle.ShardTokens).Digest(), Rounds: 2, Steps: uint32(z.steps),

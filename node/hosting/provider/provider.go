@@ -69,12 +69,12 @@ type Provider struct {
 
 	checked  *checked.Model
 	inStages bool // checked has no tensors of layers
-	wanted  rules.Model
-	place   rules.Place
-	coin    coin.Registered
-	least   uint64 // grains of a redemption
-	height  atomic.Int64
-	redeems *hosting.Redeemer
+	wanted   rules.Model
+	place    rules.Place
+	coin     coin.Registered
+	least    uint64 // grains of a redemption
+	height   atomic.Int64
+	redeems  *hosting.Redeemer
 }
 
 // Load reads the model, whose digests are those on the network. The error wraps ErrModel if the folder is of none.
@@ -236,8 +236,8 @@ func (p *Provider) answer(ctx context.Context, c *client.Client, l net.Listener,
 	go func() {
 		defer close(defended)
 		if p.inStages {
-			p.Log.Warn("accusations of answers are not answered here, as no layer is: starling model defend does so with the " +
-				"whole model")
+			p.Log.Warn("accusations of answers are not answered here, as no layer is: starling model defend does so with " +
+				"the whole model")
 			return
 		}
 		if err := p.defend(inner, c); inner.Err() == nil {

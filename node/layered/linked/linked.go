@@ -1,5 +1,5 @@
-// Package linked connects fronts and holders of the stages of a model by the network's hosts: both sides know each other
-// by their peer IDs, and the bytes between them are encrypted.
+// Package linked connects fronts and holders of the stages of a model by the network's hosts: both sides know each
+// other by their peer IDs, and the bytes between them are encrypted.
 package linked
 
 import (
@@ -23,7 +23,7 @@ import (
 // Times of a front.
 const (
 	answerTime = 30 * time.Second // for which a holder may compute
-	patience   = 20 * time.Second // for which a stage that no holder answers for is waited for
+	waiting    = 20 * time.Second // for which a stage that no holder answers for is waited for
 )
 
 // Serve answers the fronts with the given peer IDs until the context ends. ready gets the multiaddrs of the holder.
@@ -64,7 +64,7 @@ func (f *Front) Stages(ctx context.Context) func(part.Manifest, section.Layout) 
 			return nil, err
 		}
 		f.line, err = layered.Connect(ctx, layered.Config{Layout: l, Weights: m.Weights, Peers: f.Holders,
-			Timeout: answerTime, Patience: patience, CheckPPM: f.CheckPPM, Log: f.Log,
+			Timeout: answerTime, Wait: waiting, CheckPPM: f.CheckPPM, Log: f.Log,
 			Dial: func(ctx context.Context, addr string, longest int) (layered.Conversation, error) {
 				d, err := f.host.Dialogue(ctx, addr, wire.Protocol, longest)
 				if err != nil {

@@ -112,8 +112,8 @@ func parse(text []byte) (m Manifest, err error) {
 		return m, fmt.Errorf("%s: %w", ManifestFile, err)
 	}
 	if m.Format != format || m.Stages < 1 || m.Stage < 0 || len(m.Roots) == 0 {
-		return m, fmt.Errorf("%s: stage %d of %d in the format %.40q, this version reads %s", ManifestFile, m.Stage, m.Stages,
-			m.Format, format)
+		return m, fmt.Errorf("%s: stage %d of %d in the format %.40q, this version reads %s", ManifestFile, m.Stage,
+			m.Stages, m.Format, format)
 	}
 	return m, nil
 }
@@ -154,7 +154,9 @@ func ReadFront(dir string) (*Part, *pretrained.Model, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	read, err := pretrained.LoadPart(dir, func(architecture.Config) []architecture.Named { return l.Tensors(section.Front) })
+	read, err := pretrained.LoadPart(dir, func(architecture.Config) []architecture.Named {
+		return l.Tensors(section.Front)
+	})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -163,8 +165,10 @@ func ReadFront(dir string) (*Part, *pretrained.Model, error) {
 }
 
 // Write writes the folders of all parts of a model below a folder, which is made. from is the folder of the model,
-// whose tokenizer the front gets. Of the manifest, Stages, Epoch and Files are given. The error wraps ErrExists or section.ErrLayout.
-func Write(out, from string, c architecture.Config, tensors map[string]*tensor.Tensor, m Manifest) (Manifest, error) {
+// whose tokenizer the front gets. Of the manifest, Stages, Epoch and Files are given. The error wraps ErrExists or
+// section.ErrLayout.
+func Write(out, from string, c architecture.Config, tensors map[string]*tensor.Tensor, m Manifest) (Manifest,
+	error) {
 	l, err := section.Divide(c, m.Stages)
 	if err != nil {
 		return m, err

@@ -230,8 +230,8 @@ func (a Answer) Encode() []byte {
 	return b
 }
 
-// ReadAnswer reads the answer to a question of a kind from anybody: one with n values of a pass, or n digests. The error
-// is a *Refused, or wraps ErrFrame.
+// ReadAnswer reads the answer to a question of a kind from anybody: one with n values of a pass, or n digests. The
+// error is a *Refused, or wraps ErrFrame.
 func ReadAnswer(b []byte, kind byte, n int) (a Answer, err error) {
 	r := &reader{b: b}
 	a.Kind = r.u8()

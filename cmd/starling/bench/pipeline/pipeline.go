@@ -14,9 +14,16 @@ import (
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
+	"github.com/starling-network/starling/node/benchmark/epochs"
 	"github.com/starling-network/starling/node/benchmark/onestage"
 	"github.com/starling-network/starling/node/benchmark/pipeline"
 )
+
+// Report is the outcome for programs.
+type Report struct {
+	*pipeline.Report
+	Rekeyed epochs.Report `json:"rekeyed"`
+}
 
 // Command is starling bench pipeline.
 func Command(c *terminal.Console) *cobra.Command {
@@ -68,8 +75,14 @@ With --processes and -o json: {"parameters","state_bytes","allowed_bytes","stage
 			if err != nil {
 				return cause.Measurement(cmd, err)
 			}
+			o.Progress("weights that are changed by keys")
+			e, err := epochs.Measure(cmd.Context(), o.Threads)
+			if err != nil {
+				return cause.Measurement(cmd, err)
+			}
+			r.Bars = append(r.Bars, e.Bars()...)
 			if c.Form.Machine() {
-				return c.Form.Print(os.Stdout, terminal.Figures(r))
+				return c.Form.Print(os.Stdout, terminal.Figures(Report{r, e}))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "MODEL\tSTAGES\tMICROBATCHES\tSTEPS\tDIFFER\tBYTES A STEP\tIDLE\tMEMORY")
@@ -88,8 +101,8 @@ With --processes and -o json: {"parameters","state_bytes","allowed_bytes","stage
 			}
 			printLate(w, r)
 			printRouting(w, r)
-			fmt.Fprintf(w, "\nafter %d keys logits differ by %.2g; perplexity %.2f, after them %.2f, of stages of two keys %.0f\n",
-				r.Rekeyed.Keys, r.Rekeyed.Difference, r.Rekeyed.Perplexity, r.Rekeyed.Keyed, r.Rekeyed.Stitched)
+			fmt.Fprintf(w, "\nafter %d keys logits differ by %.2g; perplexity %.2f, after them %.2f, of stages of two keys "+
+				"%.0f\n", e.Keys, e.Difference, e.Perplexity, e.Keyed, e.Stitched)
 			fmt.Fprintln(w)
 			figure.PrintBars(w, r.Bars)
 			return w.Flush()

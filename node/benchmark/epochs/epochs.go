@@ -1,4 +1,7 @@
-package pipeline
+// Package epochs measures the keys that change the weights of models in stages: how far the outputs of a trained model
+// move after many keys, and how well a model predicts whose parts have two keys. It is a part of starling bench
+// pipeline.
+package epochs
 
 import (
 	"context"
@@ -14,14 +17,69 @@ import (
 	"github.com/starling-network/starling/compute/model"
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/rekey"
+	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/node/benchmark"
 	"github.com/starling-network/starling/node/pretrained"
 )
 
-// Rekeyed is a trained model whose weights are changed by keys, and one of stages of two keys.
-type Rekeyed struct {
+// text is what the model learns.
+var text = strings.Repeat("the quick brown fox jumps over the lazy dog; ", 400)
+
+// trained is a small model that predicts the text.
+func trained(threads int) (c architecture.Config, tensors map[string]*tensor.Tensor, err error) {
+	if c, err = architecture.Parse(architecture.Llama, map[string]any{"num_hidden_layers": 4, "hidden_size": 32,
+		"num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 96, "max_position_embeddings": 32,
+		"vocab_size": 256}); err != nil {
+		return c, nil, err
+	}
+	loss, err := model.LanguageOf(c, model.Batch{Sequences: 8, Length: 32, Micro: 8})
+	if err != nil {
+		return c, nil, err
+	}
+	step, err := loss.TrainStep(optimizer.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, MaxGradNorm: 0.5})
+	if err != nil {
+		return c, nil, err
+	}
+	exec, err := cpu.Compile(step, threads)
+	if err != nil {
+		return c, nil, err
+	}
+	in := map[string]*tensor.Tensor{}
+	for _, i := range step.Inputs() {
+		in[i.Name] = tensor.New(i.Shape)
+	}
+	tensors = c.Init(7)
+	for name, t := range tensors {
+		in[train.Param+name] = t
+	}
+	for k := range steps {
+		tokens := in["tokens"].I32()
+		for i := range tokens {
+			tokens[i] = int32(text[(k*7+i)%len(text)])
+		}
+		n := float64(k + 1)
+		in["lr"].F32()[0] = 3e-3
+		in["c1"].F32()[0], in["c2"].F32()[0] = float32(1-math.Pow(0.9, n)), float32(1-math.Pow(0.95, n))
+		out, err := exec.Run(in)
+		if err != nil {
+			return c, nil, err
+		}
+		for name, t := range out {
+			if _, ok := in[name]; ok {
+				in[name] = t
+			}
+		}
+	}
+	for name := range tensors {
+		tensors[name] = in[train.Param+name]
+	}
+	return c, tensors, nil
+}
+
+// Report is a trained model whose weights are changed by keys, and one of stages of two keys.
+type Report struct {
 	Keys       int     `json:"keys"`       // one after the other, each on the weights of the one before
 	Difference float64 `json:"difference"` // the largest of a logit from that of the model, after any of them
 	Perplexity float64 `json:"perplexity"` // of the model
@@ -32,7 +90,7 @@ type Rekeyed struct {
 
 const (
 	rekeyings     = 1000
-	rekeySteps    = 60
+	steps         = 80
 	mostDifferent = 1e-4
 	leastStitched = 10.0
 )
@@ -44,26 +102,13 @@ func words(epoch int) rekey.Source {
 	return rand.NewChaCha8(seed)
 }
 
-// rekeyed trains a model, changes its weights by many keys in turn, and puts stages of two keys together.
-func rekeyed(ctx context.Context, threads int) (r Rekeyed, err error) {
-	z := size{family: "llama", layers: 4, width: 32, length: 32, sequences: 16, microbatch: 8, steps: rekeySteps,
-		text: sentences(20000)}
-	j, err := newJob(z, 2, threads)
+// Measure trains a model, changes its weights by many keys in turn, and puts parts of two keys together.
+func Measure(ctx context.Context, threads int) (r Report, err error) {
+	c, now, err := trained(threads)
 	if err != nil {
 		return r, err
 	}
-	trained, err := j.task.Run(j.base, unit, nil, nil)
-	if err != nil {
-		return r, err
-	}
-	now := map[string]*tensor.Tensor{}
-	for i, name := range train.StateNames(j.task.Step) {
-		if n, ok := strings.CutPrefix(name, train.Param); ok {
-			now[n] = trained.End[i]
-		}
-	}
-	c := j.config
-	look := &viewer{ctx: ctx, threads: threads, text: z.text[len(z.text)-1500:], runs: map[bool]*cpu.Exec{}}
+	look := &viewer{ctx: ctx, threads: threads, text: text[:600], runs: map[bool]*cpu.Exec{}}
 	if r.Perplexity, err = look.perplexity(c, now); err != nil {
 		return r, err
 	}
@@ -109,7 +154,8 @@ func rekeyed(ctx context.Context, threads int) (r Rekeyed, err error) {
 	return r, ctx.Err()
 }
 
-func (r Rekeyed) bars() []benchmark.Bar {
+// Bars are those of the report.
+func (r Report) Bars() []benchmark.Bar {
 	return []benchmark.Bar{
 		benchmark.AtMost("difference of logits after each of 1,000 keys, of the 1e-4 that is allowed",
 			r.Difference/mostDifferent, 1),
@@ -127,7 +173,8 @@ type viewer struct {
 }
 
 func (v *viewer) perplexity(c architecture.Config, tensors map[string]*tensor.Tensor) (float64, error) {
-	m := pretrained.Mixture{{Model: &pretrained.Model{Config: c, Tensors: tensors, Tokenizer: tokenizer.Bytes()}, Prior: 1}}
+	m := pretrained.Mixture{{Prior: 1,
+		Model: &pretrained.Model{Config: c, Tensors: tensors, Tokenizer: tokenizer.Bytes()}}}
 	e, err := m.Evaluate(v.ctx, v.text, 0, v.threads)
 	if err != nil {
 		return 0, err
