@@ -370,8 +370,8 @@ func (e *evaluation) get(ctx context.Context, url, name, path, sum string, most 
 	return fmt.Errorf("%w: %w", errLater, err)
 }
 
-// Fetch gets a model that is published at an URL into a folder, and reads it. A call that is cut off is continued by the
-// next one.
+// Fetch gets a model that is published at an URL into a folder, and reads it. A call that is cut off is continued by
+// the next one.
 func Fetch(ctx context.Context, dir, url string, digest canon.Digest, most uint64, private bool,
 	patience time.Duration) (map[string]*tensor.Tensor, error) {
 	e := &evaluation{Judge: &Judge{Private: private}, dir: dir, late: true, slice: patience}

@@ -1,6 +1,6 @@
 // Package committee has the parties of a committee, by the rules of protocol/committee: a host that publishes the model
 // of each round and, once members have entered theirs, the set that they are scored on; and members, which train the
-// model on data of their own and publish what they made. The evaluators are those of node/arena: a round is a contest.
+// model on data of their own and publish the result. The evaluators are those of node/arena: a round is a contest.
 // Both keep their state in a folder, and continue after a restart.
 //
 // Updates are public models: the package hides nothing but the data themselves (docs/federated.md).

@@ -14,7 +14,8 @@ import (
 func TestShelf(t *testing.T) {
 	dir := t.TempDir()
 	s := newShelf(filepath.Join(dir, "rounds"), false)
-	for path, text := range map[string]string{filepath.Join(s.at(3), "entry.cbor"): "list", filepath.Join(dir, "key"): "x"} {
+	for path, text := range map[string]string{filepath.Join(s.at(3), "entry.cbor"): "list",
+		filepath.Join(dir, "key"): "x"} {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -36,8 +37,8 @@ func TestShelf(t *testing.T) {
 	if code, text := get("/rounds/3/entry.cbor"); code != http.StatusOK || text != "list" {
 		t.Errorf("%d %q", code, text)
 	}
-	for _, path := range []string{"/rounds/3/..%2f..%2fkey", "/rounds/x/entry.cbor", "/rounds/4/entry.cbor", "/rounds/3/none",
-		"/rounds/3/..", "/rounds/3/."} {
+	for _, path := range []string{"/rounds/3/..%2f..%2fkey", "/rounds/x/entry.cbor", "/rounds/4/entry.cbor",
+		"/rounds/3/none", "/rounds/3/..", "/rounds/3/."} {
 		if code, text := get(path); code == http.StatusOK || text == "x" {
 			t.Errorf("%s: %d %q", path, code, text)
 		}

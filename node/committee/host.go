@@ -228,7 +228,7 @@ func (h *Host) next(ctx context.Context, m Hosting, a module.Assembly, n uint64)
 	return m.Begin(ctx, a.ID, model, h.url(n), h.sets[n-1].Root())
 }
 
-// apply moves the model by the mean of what members made whose models are better than that of the round. A round
+// apply moves the model by the mean of the entries of a round that have a gain. A round
 // without any leaves the model as it was.
 func (h *Host) apply(ctx context.Context, m Hosting, a module.Assembly) error {
 	if a.Contest == h.state.Applied {

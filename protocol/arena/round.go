@@ -5,15 +5,16 @@ import (
 	"slices"
 )
 
-// A round of a committee is a contest that only invited accounts enter, about models that are made from its base. It has
-// no places and pays nothing by itself: the median of the evaluators says by how much each model is better than the
-// base, and protocol/committee pays for that.
+// A round of a committee is a contest that only invited accounts enter, about models that are made from its base. The
+// loss of an entry is that of the base, moved towards the entry by one part in as many as accounts were invited: as far
+// as the entry moves it in the mean of all. A round has no places and pays nothing by itself: the median of the
+// evaluators says by how much each entry lowers the loss, and protocol/committee pays for that.
 
 // Outcome says what an account that was invited to a round has for it, and why it has nothing.
 type Outcome struct {
 	Account string `cbor:"1,keyasint"`
 	Entry   uint32 `cbor:"2,keyasint,omitempty"` // 0: it entered no model
-	Gain    uint64 `cbor:"3,keyasint,omitempty"` // of the model: by how much its mean loss is below that of the base
+	Gain    uint64 `cbor:"3,keyasint,omitempty"` // by how much it lowers the loss of the base
 	Score   uint64 `cbor:"4,keyasint,omitempty"` // gain in millionths of the largest of the round
 	Rating  uint64 `cbor:"5,keyasint,omitempty"` // median of the scores of the last rounds of the account, with this one
 	Paid    uint64 `cbor:"6,keyasint,omitempty"` // grains
@@ -29,7 +30,7 @@ const (
 	Silent     Zero = "it entered no model, or did not reveal it"
 	Unscored   Zero = "the round has no scores"
 	Unreadable Zero = "most evaluators could not get its model, or could not read it"
-	Worse      Zero = "its model has no lower loss than the model that the round began with"
+	Worse      Zero = "its model does not lower the loss of the model that the round began with"
 	Unsteady   Zero = "the median of the scores of its last rounds is 0"
 )
 
@@ -71,8 +72,8 @@ const mostLoss = 64 * Unit
 // Unread is the gain of an entry that most evaluators could not get or read.
 const Unread = math.MaxUint64
 
-// Gains are the medians of what reports say of the entries of a round: by how much the mean loss of each is below that
-// of the base, at least 0. Of an even number the lower of the two in the middle counts. An entry without losses is
+// Gains are the medians of the reports about the entries of a round: by how much the mean loss of each is below that of
+// the base, at least 0. Of an even number the lower of the two in the middle counts. An entry without losses is
 // below all others.
 func Gains(reports []Report, entries int) []uint64 {
 	gains := make([]uint64, entries)

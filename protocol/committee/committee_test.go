@@ -219,7 +219,8 @@ func TestAMinorityMovesNoGain(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
 		l := play(t, terms(), 4)
-		r := l.round(func(who string) (int64, bool) { return int64(who[6]-'0') * 100, true }, 5, func(r *arena.Report, k int) {
+		gain := func(who string) (int64, bool) { return int64(who[6]-'0') * 100, true }
+		r := l.round(gain, 5, func(r *arena.Report, k int) {
 			if k >= 2 {
 				return
 			}

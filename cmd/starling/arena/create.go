@@ -80,7 +80,8 @@ With -o json: the contest, as starling market arena show prints it.`,
 	f.StringVar(&o.fee, "fee", "", "of each evaluator (default: a hundredth of the prize)")
 	f.IntVar(&o.window, "window", 128, "tokens of an example")
 	f.IntVar(&o.examples, "examples", 2000, "most examples of the set")
-	f.Uint32Var(&o.terms.Panel, "evaluators", 3, "evaluators that are drawn, an odd number of 3 to 15: more than half must agree")
+	f.Uint32Var(&o.terms.Panel, "evaluators", 3, "evaluators that are drawn, an odd number of 3 to 15: more than half "+
+		"must agree")
 	f.Uint32Var(&o.terms.Most, "entries", 32, "most entries")
 	f.Uint64Var(&o.mebibytes, "max-size", 4096, "largest model in MiB")
 	f.Uint32Var(&o.terms.Entering, "enter-blocks", 10_000, "blocks in which models are entered")

@@ -40,7 +40,7 @@ func joinCommand(c *terminal.Console) *cobra.Command {
 		Long: `Join a committee with a stake, and train the model of each round that the account is drawn for on the data of
 a folder. The patterns of the job file are looked up below --data, and a pattern that leaves this folder is refused. The
 data stay in this process. The models that it makes do not: they are public at --listen for all rounds of the committee,
-and who reads them may find examples of the data in them. A job with masks is for starling job federated join.
+and a reader may find examples of the data in them. A job with masks is for starling job federated join.
 
 A member that is drawn and enters no model, or does not publish it, loses a tenth of its stake. The process joins again
 with the next block, and ends when the committee is over; then the stake comes back.

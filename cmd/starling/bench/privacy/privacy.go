@@ -36,8 +36,8 @@ Ten owners with different shares of digits train with noise for each example, at
 drawn. An attack that finds nothing proves nothing: a search for all ten images of a sum together is shown, too.
 
 Play committees of twenty members that train on digits, half of them honestly: others name the digits wrongly, hand in
-noise or copies. By the rules of the network, the pay of a round follows the median of what evaluators report, of whom a
-third lies together.
+noise or copies. By the rules of the network, the pay of a round follows the median of the reports of evaluators, of
+whom a third lies together.
 
 Last, measure a training job with encrypt_data: which part of the processor time of a round is that of encryption, of
 the release of keys over real connections, and of decryption, and whether bytes that others may see have windows of the

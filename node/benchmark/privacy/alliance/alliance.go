@@ -24,10 +24,10 @@ type Size struct{ Rounds int }
 // Kinds of members.
 const (
 	Honest  = "honest"
-	Flips   = "flips labels" // trains on each digit named by another
-	Random  = "random"       // hands in the model with noise as long as an honest update
-	Copies  = "copies"       // hands in the model of the round
-	Coerced = "colluding"    // trains honestly, and a third of the evaluators raise its score
+	Flips   = "flips labels"   // trains on each digit named by another
+	Random  = "hands in noise" // hands in the model with noise as long as an honest update
+	Copies  = "copies"         // hands in the model of the round
+	Coerced = "colluding"      // trains honestly, and a third of the evaluators raise its score
 )
 
 // members of each kind.
@@ -60,13 +60,13 @@ type Earned struct {
 	Kind    string  `json:"kind"`
 	Members int     `json:"members"`
 	Rounds  int     `json:"rounds"` // in which one was drawn, of all together
-	Paid    float64 `json:"paid"`   // for each of them, of what an honest member was paid for each
+	Paid    float64 `json:"paid"`   // for each of them, of the pay of an honest member for one
 }
 
 // Moved is what liars among the evaluators did to the scores.
 type Moved struct {
 	Captured int     `json:"captured"` // rounds in which more than half of the panel lie
-	Scores   float64 `json:"scores"`   // largest change of the rating of a member by a third of a panel, in its standard deviations
+	Scores   float64 `json:"scores"`   // largest change of a rating by a third of a panel, in deviations of its scores
 	Drawn    float64 `json:"drawn"`    // likewise, by a third of all evaluators, of whom panels are drawn
 }
 

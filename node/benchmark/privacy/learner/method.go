@@ -111,7 +111,8 @@ func (m *Model) rounds(ctx context.Context, rounds int, owners []Data, steered b
 
 // steps is the update of an owner in a round: the weights before a number of steps at a rate less those after them.
 // first is the number of the first step, counted over all rounds.
-func (m *Model) steps(d *descent.Descent, data Data, first, number int, rate float32) (update []*tensor.Tensor, err error) {
+func (m *Model) steps(d *descent.Descent, data Data, first, number int, rate float32) (update []*tensor.Tensor,
+	err error) {
 	if err := d.Begin(m.Weights); err != nil {
 		return nil, err
 	}
