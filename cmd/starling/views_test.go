@@ -78,6 +78,7 @@ func views(t *testing.T, dir, network string, s rundir.Summary) {
 	}
 	viewsOfMarket(t, network, by)
 	viewsOfStakes(t, dir, network, by)
+	delegates(t, dir, network)
 	viewsOfValidator(t, dir, network)
 	viewsOfJob(t, dir, network, s, by)
 }
@@ -200,6 +201,40 @@ func viewsOfStakes(t *testing.T, dir, network string, by map[string][]string) {
 			of...)...); slashes.Slashes == nil || len(slashes.Slashes) > 0 || len(rows) != 1 {
 			t.Errorf("slashes where nobody lied: %+v\n%v", slashes, rows)
 		}
+	}
+}
+
+// delegates puts coins of the consumer behind a worker, and takes them back before they are shares.
+func delegates(t *testing.T, dir, network string) {
+	t.Helper()
+	worker, consumer := filepath.Join(dir, "worker-1"), filepath.Join(dir, "consumer")
+	var terms struct {
+		Commission uint32 `json:"commission_ppm"`
+		From       int64
+	}
+	does(t, &terms, "account", "delegate", "accept", "2.5%", "--home", worker)
+	var w session.Account
+	does(t, &w, "account", "show", "--home", worker)
+	var held struct{ Delegations []inspect.Delegation }
+	does(t, &held, "account", "delegate", "add", w.Address, "20", "--home", consumer, "--network", network)
+	if d := held.Delegations; len(d) != 1 || d[0].Joining != 20e6 || d[0].JoinsAt == 0 || d[0].Participant != w.Address ||
+		d[0].Stake+d[0].Leaving > 0 || terms.Commission != 25_000 || terms.From == 0 {
+		t.Errorf("%+v by %+v", d, terms)
+	}
+	var pools struct{ Pools []inspect.Pool }
+	rows := shows(t, &pools, "account", "delegate", "pools", "--network", network)
+	own := w.Stake - w.Leaving
+	if p := pools.Pools; len(p) != 1 || p[0].Own != own || p[0].Room != own/2-20e6 || p[0].Joining != 20e6 ||
+		!has(rows[w.Address], "2.5%", terminal.Zen(own), "0.00", "0.00", terminal.Zen(own/2-20e6), 1) {
+		t.Errorf("%+v, %v", p, rows)
+	}
+	rows = shows(t, &held, "account", "delegate", "list", "--in", "--home", worker)
+	if len(held.Delegations) != 1 || !has(rows[w.Address], held.Delegations[0].Delegator, "0.00", "20.00", "0.00") {
+		t.Errorf("%+v, %v", held, rows)
+	}
+	does(t, &held, "account", "delegate", "remove", w.Address, "all", "--home", consumer, "--network", network)
+	if len(held.Delegations) > 0 {
+		t.Errorf("%+v", held)
 	}
 }
 
