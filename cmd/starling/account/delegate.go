@@ -49,7 +49,16 @@ With -o json: what starling account delegate list prints of the account.`,
 			}
 			return redelegate(c, cmd, &t, func(ctx context.Context, cl *client.Client) (string, error) {
 				height, err := cl.Delegation.Delegate(ctx, args[0], amount)
-				return fmt.Sprintf("%s ZEN join the pool of %s after block %d", terminal.Zen(amount), args[0], height), err
+				if err != nil {
+					return "", err
+				}
+				p, err := cl.Delegation.Pool(ctx, args[0])
+				text := fmt.Sprintf("%s ZEN join the pool of %s after block %d; its commission is %s", terminal.Zen(amount),
+					args[0], height, ofHundred(p.Commission))
+				if p.From > 0 {
+					text += fmt.Sprintf(", and %s from block %d on", ofHundred(p.Next), p.From)
+				}
+				return text, err
 			})
 		},
 	}
