@@ -71,7 +71,7 @@ func (m Market) ResumeJob(ctx context.Context, job string) error {
 	return send(ctx, m.account, &marketpb.MsgResumeJob{Sender: m.account.Address(), Job: job})
 }
 
-// FeedJob names the data of the round that a run is in, which the account leads: their root, and the CID of their bytes.
+// FeedJob names the data of the round of a run that the account leads: their root, and the CID of their bytes.
 func (m Market) FeedJob(ctx context.Context, job string, round uint32, root canon.Digest, cid string) error {
 	return send(ctx, m.account, &marketpb.MsgFeedJob{Sender: m.account.Address(), Job: job, Round: round, Root: root[:],
 		CID: cid})

@@ -92,7 +92,8 @@ func (c *tuner) step(seed int) (pass, step map[string]any) {
 	}
 	first := c.post("forward_backward", map[string]any{"model_id": c.model,
 		"forward_backward_input": map[string]any{"data": data, "loss_fn": "cross_entropy"}})
-	second := c.post("optim_step", map[string]any{"model_id": c.model, "adam_params": map[string]any{"learning_rate": 0.02}})
+	second := c.post("optim_step", map[string]any{"model_id": c.model,
+		"adam_params": map[string]any{"learning_rate": 0.02}})
 	pass, _ = c.result(first)["metrics"].(map[string]any)
 	step, _ = c.result(second)["metrics"].(map[string]any)
 	return pass, step

@@ -69,11 +69,9 @@ func New(ctx context.Context, t *trainer.Trainer, a *account.Account, o Options)
 		patience: patience}
 }
 
-// Notice is what clients are told when they begin.
-func (e *Engine) Notice() string {
-	return "steps are computed by the workers of a network, audited and paid; forward, sample and saved weights are " +
-		"computed on the machine of this server. A result of forward_backward comes with its optim_step"
-}
+// Notice is for the clients of a server with such an engine.
+const Notice = "steps are computed by the workers of a network, audited and paid; forward, sample and saved weights " +
+	"are computed on the machine of this server. A result of forward_backward comes with its optim_step"
 
 // Create implements tinker.Engine.
 func (e *Engine) Create(name string, c tinker.Create) error {
@@ -145,7 +143,7 @@ func (e *Engine) Load(name string, p tinker.Path, optimizer bool) error {
 func (e *Engine) Backward(name string, data []tinker.Datum, l tinker.Loss) (*tinker.Pass, error) {
 	m := e.models[name]
 	if m == nil {
-		_, err := e.State(name)
+		_, err := trainer.StateOf(e.Trainer, name)
 		return nil, err
 	}
 	rows := len(data)
@@ -221,7 +219,7 @@ func adam(a tinker.Adam) optimizer.AdamW {
 
 // Step implements tinker.Engine. The first step of a model orders its run.
 func (e *Engine) Step(name string, a tinker.Adam) (metrics map[string]float64, err error) {
-	s, err := e.State(name)
+	s, err := trainer.StateOf(e.Trainer, name)
 	if err != nil {
 		return nil, err
 	}
@@ -235,8 +233,8 @@ func (e *Engine) Step(name string, a tinker.Adam) (metrics map[string]float64, e
 		close(p.taken)
 	}
 	if m.session != nil && adam(a) != m.adam {
-		return nil, failure.New(http.StatusConflict, "OPTIMIZER_FIXED", "betas, eps, weight decay and clipping are those of "+
-			"the first step of a run", "change the learning rate alone, or save, create another model and load the weights")
+		return nil, failure.New(http.StatusConflict, "OPTIMIZER_FIXED", "betas, eps, weight decay and clipping are those "+
+			"of the first step of a run", "change the learning rate alone, or save, create another model and load the weights")
 	}
 	if m.session == nil {
 		if err := e.begin(m, s, adam(a)); err != nil {
@@ -256,13 +254,13 @@ func (e *Engine) Step(name string, a tinker.Adam) (metrics map[string]float64, e
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if err := e.Adopt(name, next); err != nil {
+	if err := trainer.Adopt(e.Trainer, name, next); err != nil {
 		return nil, err
 	}
 	differ := e.reply(m.passes, named[tokenloss.High].F32(), named[tokenloss.Low].F32())
 	if differ > 0 {
-		e.options.Log.Warn("the network has other log-probabilities than this machine; an audit decides", "job", m.session.ID,
-			"round", out.Checkpoint.Round, "targets", differ)
+		e.options.Log.Warn("the network has other log-probabilities than this machine; an audit decides",
+			"job", m.session.ID, "round", out.Checkpoint.Round, "targets", differ)
 	}
 	return map[string]float64{"round": float64(out.Checkpoint.Round), "blocks": float64(out.Blocks),
 		"steps_done_again": float64(out.Redone), "targets_that_differ": float64(differ)}, nil
@@ -347,7 +345,7 @@ func (e *Engine) reply(passes []*pass, high, low []float32) (differ int) {
 
 // replied is a pass with log-probabilities, and the loss that follows from these.
 func replied(p *pass, logs [][]float32) *tinker.Pass {
-	f, r := trainer.FunctionOf(p.loss), &tinker.Pass{LogProbs: logs}
+	f, r := trainer.FunctionOf(p.loss), &tinker.Pass{LogProbs: logs, Backward: true}
 	for i, d := range p.data {
 		for k, x := range logs[i] {
 			r.Loss += lossOf(f, d, k, float64(x))

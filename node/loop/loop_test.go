@@ -78,8 +78,8 @@ func newNet(t *testing.T) *net {
 	}
 	rpc := porttest.Address(t)
 	var err error
-	n.chain, err = chain.Start(context.Background(), chain.Config{Home: filepath.Join(dir, "validator"), ChainID: "loop-1",
-		Accounts: accounts, BlockTime: 100 * time.Millisecond, RPC: rpc})
+	n.chain, err = chain.Start(context.Background(), chain.Config{Home: filepath.Join(dir, "validator"),
+		ChainID: "loop-1", Accounts: accounts, BlockTime: 100 * time.Millisecond, RPC: rpc})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,8 +119,8 @@ func (n *net) member(name string, class crew.Role, job string, act adversary.Att
 	key := h.Account()
 	p := &member.Process{ID: key.Address(), Threads: 1, Host: host, Store: store, Log: n.log,
 		Disk: member.NewDiskBudget(math.MaxInt64, "all"), Memory: member.NewMemoryBudget(math.MaxInt64 >> 20),
-		KeepLast: member.DefaultKeep, Instruments: instrument.New("test", class.String()), Drafts: draft.NewStore(h.Dir, job, n.log),
-		Folder: h.Dir, Chain: client.Member{Client: client.New(n.chain.Client(), key), Job: job,
+		KeepLast: member.DefaultKeep, Instruments: instrument.New("test", class.String()),
+		Drafts: draft.NewStore(h.Dir, job, n.log), Folder: h.Dir, Chain: client.Member{Client: client.New(n.chain.Client(), key), Job: job,
 			Bootstrap: n.payer.Host.Addrs()}, Class: busy.Of(class, class), Adversary: act}
 	step, header := member.RoleOf(h, class, false, p.ID, job, "test")
 	p.Step, p.Journal = step, journal.OpenWriter(h.Dir, header, n.log)
@@ -172,10 +172,11 @@ var (
 // led is an engine whose model has a session with members.
 func (n *net) led(tr *trainer.Trainer, t Terms, liars ...adversary.Attack) (*Engine, *Session) {
 	n.t.Helper()
-	e := New(n.ctx, tr, n.payer, Options{Shape: shape, Terms: t, Numerics: market.DefaultParams().NumericsAt(1), Log: n.log})
+	e := New(n.ctx, tr, n.payer, Options{Shape: shape, Terms: t, Numerics: market.DefaultParams().NumericsAt(1),
+		Log: n.log})
 	m := &model{}
 	e.models["m"], e.patience = m, time.Millisecond
-	s, err := tr.State("m")
+	s, err := trainer.StateOf(tr, "m")
 	if err != nil {
 		n.t.Fatal(err)
 	}
@@ -250,8 +251,8 @@ func TestLoopWithLiar(t *testing.T) {
 				t.Logf("step %d: %v", steps, metrics)
 			}
 			t.Logf("%d steps in %v", steps, time.Since(began))
-			mine, _ := own.State("m")
-			theirs, _ := net.State("m")
+			mine, _ := trainer.StateOf(own, "m")
+			theirs, _ := trainer.StateOf(net, "m")
 			for name, x := range mine.Trained {
 				near(t, name, theirs.Trained[name].F32(), x.F32())
 			}
@@ -305,7 +306,7 @@ func TestIdleSessionEnds(t *testing.T) {
 	}
 }
 
-// Data that nobody can have cost no member anything, and the consumer a fee: the round waits for others.
+// Data that no member can have cost no member anything, and the consumer a fee: the round waits for others.
 func TestDataThatAreWithheld(t *testing.T) {
 	n := newNet(t)
 	e, s := n.led(model1(t, 0), asked)
@@ -315,7 +316,8 @@ func TestDataThatAreWithheld(t *testing.T) {
 	if err := n.payer.Chain.Market.FeedJob(n.ctx, s.ID, 1, root, s.fed[0].cid); err != nil {
 		t.Fatal(err)
 	}
-	_, metrics := step(t, e, 1, tinker.Loss{Name: tinker.CrossEntropy}) // it names the right data when the others are dropped
+	// it names the right data when the others are dropped
+	_, metrics := step(t, e, 1, tinker.Loss{Name: tinker.CrossEntropy})
 	t.Log(metrics)
 	state, err := n.payer.Chain.Training.Run(n.ctx, s.ID)
 	if err != nil {
@@ -330,7 +332,8 @@ func TestDataThatAreWithheld(t *testing.T) {
 		t.Error("data of no run are taken")
 	}
 	stranger := client.New(n.chain.Client(), n.homes["worker-0"].Account())
-	if err := stranger.Market.FeedJob(n.ctx, s.ID, 2, root, s.fed[0].cid); err == nil || errors.Is(err, client.ErrNotFound) {
+	err = stranger.Market.FeedJob(n.ctx, s.ID, 2, root, s.fed[0].cid)
+	if err == nil || errors.Is(err, client.ErrNotFound) {
 		t.Errorf("data of an account that did not order the run: %v", err)
 	}
 }

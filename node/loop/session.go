@@ -84,7 +84,8 @@ func (s *Session) order(ctx context.Context, t Terms) error {
 	of := bundle.Terms(s.ID, spec, parts.Flops(step), bundle.Checks{AuditPPM: t.AuditPPM})
 	of.Led = t.Idle
 	var err error
-	if of.SpecCID, _, of.Genesis, err = bundle.Ship(ctx, s.store, s.ID, s.work.Task, s.work.Genesis, "", nil); err != nil {
+	of.SpecCID, _, of.Genesis, err = bundle.Ship(ctx, s.store, s.ID, s.work.Task, s.work.Genesis, "", nil)
+	if err != nil {
 		return err
 	}
 	if err := s.account.Enlist(ctx); err != nil {
@@ -106,7 +107,7 @@ func (s *Session) close() {
 // Outcome is what came of a step.
 type Outcome struct {
 	Checkpoint *train.Checkpoint
-	// how many steps before this one were done again, with the data that they had, after a verdict found one of them wrong
+	// how many steps before this one were done again, with the data that they had, after a verdict against one of them
 	Redone uint32
 	Blocks int64 // from the first block that was seen to the one after which the checkpoint was attested
 }
@@ -222,7 +223,8 @@ func (s *Session) End(ctx context.Context) {
 			return
 		}
 		for range blocks {
-			if state, err := s.chain.Training.Run(ctx, s.ID); errors.Is(err, client.ErrNotFound) || err == nil && state.Over() {
+			state, err := s.chain.Training.Run(ctx, s.ID)
+			if errors.Is(err, client.ErrNotFound) || err == nil && state.Over() {
 				return
 			}
 		}

@@ -37,7 +37,7 @@ type Work struct {
 	Genesis  *train.Checkpoint
 }
 
-// Compile makes the work of a loop that goes on from the state of a model, by steps of AdamW with the given constants,
+// Compile makes the work of a loop that continues from the state of a model, by steps of AdamW with the given constants,
 // in a version of the numerics.
 func Compile(s trainer.State, a optimizer.AdamW, shape Shape, numerics uint32) (*Work, error) {
 	step, err := tokenloss.Step(s.Config, a, shape.Rows, shape.Length)

@@ -159,7 +159,7 @@ func (t *Trainer) backward(m *model, data []tinker.Datum, f tokenloss.Function) 
 	if m.grads == nil {
 		m.grads = m.zeros()
 	}
-	pass := &tinker.Pass{LogProbs: make([][]float32, len(data))}
+	pass := &tinker.Pass{LogProbs: make([][]float32, len(data)), Backward: true}
 	for _, g := range t.groups(data) {
 		c, err := t.programs.of(key{kind: backward, function: f, rows: g.rows, length: g.length}, m.weights)
 		if err != nil {

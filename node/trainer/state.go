@@ -3,7 +3,6 @@ package trainer
 import (
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/tensor"
-	"github.com/starling-network/starling/web/tinker"
 )
 
 // State is a model between two steps, for steps that are computed elsewhere. Its tensors are not to be changed.
@@ -15,8 +14,8 @@ type State struct {
 	Steps         uint32
 }
 
-// State returns that of a model, or an error for clients.
-func (t *Trainer) State(name string) (State, error) {
+// StateOf returns that of a model, or an error for clients.
+func StateOf(t *Trainer, name string) (State, error) {
 	m, err := t.model(name)
 	if err != nil {
 		return State{}, err
@@ -25,7 +24,7 @@ func (t *Trainer) State(name string) (State, error) {
 }
 
 // Adopt gives a model the weights, the moments and the steps of a state.
-func (t *Trainer) Adopt(name string, s State) error {
+func Adopt(t *Trainer, name string, s State) error {
 	m, err := t.model(name)
 	if err != nil {
 		return err
@@ -33,5 +32,3 @@ func (t *Trainer) Adopt(name string, s State) error {
 	m.params, m.first, m.second, m.steps = s.Trained, s.First, s.Second, s.Steps
 	return nil
 }
-
-var _ tinker.Engine = (*Trainer)(nil)

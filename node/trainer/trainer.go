@@ -102,10 +102,8 @@ func Open(dir string, o Options) (*Trainer, error) {
 // Ignored lists the keys of config.json that mean nothing to the base model.
 func (t *Trainer) Ignored() []string { return t.ignored }
 
-// Notice implements tinker.Engine.
-func (t *Trainer) Notice() string {
-	return "training runs on the machine of this server; no network verifies it"
-}
+// Notice is for the clients of a server that trains here.
+const Notice = "training runs on the machine of this server; no network verifies it"
 
 // Base implements tinker.Engine.
 func (t *Trainer) Base() tinker.Base { return t.base }

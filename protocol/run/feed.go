@@ -41,7 +41,7 @@ func (s State) Feed(env transition.Env, round uint32, root canon.Digest, cid str
 // lacks is the report of a member of a run that its consumer leads that it cannot have the data of the current round,
 // or that they are not what the consumer named. When members with more than half of the stake have said so, the round
 // waits for other data. No member is blamed.
-func (s State) lacks(env transition.Env, from string, id work.UnitID) (State, []event.Event, error) {
+func lacks(s State, env transition.Env, from string, id work.UnitID) (State, []event.Event, error) {
 	d := s.edit(env)
 	u := d.Unit(d.EditRound(id.Round), int(id.Unit))
 	u.Missing = append(u.Missing[:len(u.Missing):len(u.Missing)], from)

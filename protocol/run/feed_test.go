@@ -1,7 +1,10 @@
 package run
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/starling-network/starling/canon"
@@ -10,6 +13,7 @@ import (
 	"github.com/starling-network/starling/protocol/run/reason"
 	"github.com/starling-network/starling/protocol/run/refusal"
 	"github.com/starling-network/starling/protocol/run/terms"
+	"github.com/starling-network/starling/protocol/run/transition"
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
@@ -75,7 +79,7 @@ func TestLedRoundsWaitForData(t *testing.T) {
 	}
 	plain := begin(t, newTerms(), newMembers(2, 1))
 	if err := plain.feed(0, "data"); !errors.Is(err, refusal.ErrWrongPhase) {
-		t.Errorf("a run that nobody leads is given data: %v", err)
+		t.Errorf("a run that its consumer does not lead is given data: %v", err)
 	}
 }
 
@@ -172,4 +176,50 @@ func TestLedTerms(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// FuzzLedRun reads bytes as messages of any sender to a run that its consumer leads, and as data that it names. A unit
+// has a worker only in a round that has data, and no message changes its receiver or panics.
+func FuzzLedRun(f *testing.F) {
+	r := rand.New(rand.NewPCG(2, 9))
+	for range 10 {
+		seed := make([]byte, 600)
+		for i := range seed {
+			seed[i] = byte(r.Uint32())
+		}
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, script []byte) {
+		all := ledTerms()
+		all.Led, all.Deadlines = 6, terms.Deadlines{Train: 3, Audit: 3, Attest: 3, Challenge: 2}
+		s, err := New(all, newMembers(4, 2), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		height, before := int64(1), canon.MustMarshal(s)
+		for ; len(script) >= 3; script = script[3:] {
+			op, who, what := script[0]%16, script[1], script[2]
+			env := transition.Env{Height: height, Beacon: canon.Sum("fuzz/beacon", []byte(fmt.Sprint(height)))}
+			var after State
+			if op == 5 || op == 10 {
+				root, cid := canon.Sum("fuzz/data", []byte{what & 15}), "bafydata"
+				if what&0x30 == 0x30 {
+					root, cid = canon.Digest{}, ""
+				}
+				after, _, err = s.Feed(env, s.Round-uint32(what>>7), root, cid)
+			} else {
+				after, _, err = move(s, env, op, who, what)
+			}
+			if op == 0 {
+				height++
+			}
+			if !bytes.Equal(before, canon.MustMarshal(s)) || err != nil && !bytes.Equal(before, canon.MustMarshal(after)) {
+				t.Fatalf("operation %d changed a state: %v", op, err)
+			}
+			if s, before = after, canon.MustMarshal(after); len(s.Units) > 0 && (len(s.From) != 1 || !s.From[0].Led) {
+				t.Fatalf("round %d with units %+v has data %v", s.Round, s.Units[0], s.From)
+			}
+			hold(t, s)
+		}
+	})
 }

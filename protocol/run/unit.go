@@ -95,7 +95,7 @@ func (s State) Missing(env transition.Env, from string, id work.UnitID, slice ui
 		return after, events, nil
 	}
 	if s.Terms.Led > 0 && u.Status == work.Assigned && !slices.Contains(u.Missing, from) {
-		return s.lacks(env, from, id)
+		return lacks(s, env, from, id)
 	}
 	switch {
 	case u.Draws && u.Status == work.Assigned:

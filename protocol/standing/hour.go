@@ -54,7 +54,7 @@ var causeOf = map[Code]Cause{
 	OnProbation: CauseProbation, WaitsProbationTask: CauseProbation, Returns: CauseSeat,
 	Trains: CauseWorking, Late: CauseWorking, Reduces: CauseWorking, Attests: CauseWorking, Audits: CauseWorking,
 	OpensSeal: CauseWorking, Moves: CauseWorking,
-	WaitsBeacon: CauseRun, WaitsWindow: CauseRun, NoUnit: CauseRun, WaitsCommits: CauseRun, WaitsSlices: CauseRun,
+	WaitsBeacon: CauseRun, WaitsData: CauseRun, WaitsWindow: CauseRun, NoUnit: CauseRun, WaitsCommits: CauseRun, WaitsSlices: CauseRun,
 	WaitsVotes: CauseRun, WaitsFinal: CauseRun, NoAudit: CauseRun, WaitsQuestion: CauseRun, WaitsMove: CauseRun,
 	WaitsBudget:  CauseBudget,
 	WaitsDispute: CausePending, WaitsDraw: CausePending, WaitsAudit: CausePending, WaitsOpening: CausePending,

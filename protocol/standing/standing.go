@@ -112,6 +112,7 @@ const (
 	RunDone            Code = "run_done"
 	RunHalted          Code = "run_halted"
 	WaitsBeacon        Code = "waits_beacon"
+	WaitsData          Code = "waits_data" // of a round that the consumer leads
 	WaitsWindow        Code = "waits_window"
 	WaitsBudget        Code = "waits_budget"
 	NoUnit             Code = "no_unit"

@@ -21,8 +21,8 @@ import (
 var codes = []Code{
 	NotRegistered, Jailed, StakeTooSmall, Draining, Withdrawn, SlotsTaken,
 	NoOrder, OrderPrice, OrderMismatch, OrderWorkers, OrderVerifiers, OrderDear, OrderBudget, OrderNotChosen, OrderNext,
-	Left, OnProbation, WaitsProbationTask, Returns, RunDone, RunHalted, WaitsBeacon, WaitsWindow, WaitsBudget, NoUnit,
-	Trains,
+	Left, OnProbation, WaitsProbationTask, Returns, RunDone, RunHalted, WaitsBeacon, WaitsData, WaitsWindow, WaitsBudget,
+	NoUnit, Trains,
 	WaitsCommits, Reduces, WaitsSlices, Attests, WaitsVotes, WaitsFinal,
 	NoAudit, Audits, WaitsQuestion, OpensSeal, Moves, WaitsMove, WaitsDispute, WaitsDraw, WaitsAudit, WaitsOpening,
 	WaitsChallenge, WaitsOlder,
@@ -123,6 +123,10 @@ func TestExplain(t *testing.T) {
 		"halted": {"w", func(v *View) { v.Runs[0].Phase, v.Runs[0].Why = progress.Halted, reason.NoQuorum }, RunHalted,
 			0, "no_quorum"},
 		"beacon": {"w", phase(progress.Assign), WaitsBeacon, 0, "dealt"},
+		"data": {"w", func(v *View) {
+			phase(progress.Assign)(v)
+			v.Runs[0].Terms.Led, v.Runs[0].Since = 40, 2
+		}, WaitsData, 42, "not paid"},
 		"window": {"w", func(v *View) { v.Runs[0].Phase, v.Runs[0].Terms.Window = progress.Assign, 1 }, WaitsWindow, 0,
 			"round 2"},
 		"broke": {"w", func(v *View) { v.Runs[0].Phase, v.Runs[0].Escrow.Paid = progress.Assign, 999 }, WaitsBudget, 0,

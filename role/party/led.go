@@ -11,7 +11,7 @@ import (
 )
 
 // lacks reports that the data of a round that the consumer leads cannot be had, if that is why a unit failed.
-func (p *Executor) lacks(ctx context.Context, id work.UnitID, failed error) error {
+func lacks(ctx context.Context, p *Executor, id work.UnitID, failed error) error {
 	if !errors.Is(failed, bundle.ErrNoData) || ctx.Err() != nil {
 		return failed
 	}
@@ -25,10 +25,10 @@ func (p *Executor) lacks(ctx context.Context, id work.UnitID, failed error) erro
 }
 
 // probeData fetches the data of a round that another member cannot have, and reports them if this one cannot either.
-func (p *Executor) probeData(ctx context.Context, a role.Probe) error {
+func probeData(ctx context.Context, p *Executor, a role.Probe) error {
 	err := p.begin(ctx, a.Base, a.Unit.Index, false)
 	if errors.Is(err, bundle.ErrNoData) && ctx.Err() == nil {
-		_ = p.lacks(ctx, a.Work, err)
+		_ = lacks(ctx, p, a.Work, err)
 		return nil
 	}
 	return err

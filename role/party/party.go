@@ -139,7 +139,7 @@ func (p *Executor) act(ctx context.Context, a role.Action) (role.Event, error) {
 			return role.Misled{Action: a, Round: wrong.Round, Unit: wrong.Unit}, nil
 		}
 		if err != nil {
-			return nil, p.lacks(ctx, a.Work, err)
+			return nil, lacks(ctx, p, a.Work, err)
 		}
 		return role.Trained{Action: a, Commit: w.Commit}, nil
 	case role.Check:

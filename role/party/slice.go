@@ -71,7 +71,7 @@ func (p *Executor) probe(ctx context.Context, a role.Probe) error {
 	case a.Unit.Draws:
 		return probeAnswers(ctx, p, a)
 	case a.Data:
-		return p.probeData(ctx, a)
+		return probeData(ctx, p, a)
 	}
 	_, err := p.Lineage.Piece(a.Base, a.Unit, int(a.Unit.Lost),
 		func(cid string) ([]byte, error) { return p.find(ctx, ctx, cid, a.Unit.Worker) })

@@ -25,7 +25,6 @@ type Engine interface {
 	// Sample continues a prompt by the weights under a path, or by those of the base model.
 	Sample(from *Path, s Sample) (*Sampled, error)
 	Unload(model string)
-	Notice() string // to clients that begin: by whom their work is done
 }
 
 // Base is the model from which all models of a server begin.
@@ -68,8 +67,8 @@ type Loss struct {
 // Pass is the result of a pass over data.
 type Pass struct {
 	LogProbs [][]float32 // of each datum
-	Loss     float64     // the sum over all targets; of a pass without gradients it is 0
-
+	Loss     float64     // the sum over all targets, if Backward
+	Backward bool        // with gradients
 	// Later waits for the pass, which is computed with a later step, and returns it; nil: it is here.
 	Later func() (*Pass, error)
 }

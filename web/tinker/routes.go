@@ -35,7 +35,7 @@ func (s *Server) createSession(r request) (any, error) {
 		return nil, err
 	}
 	return map[string]any{"type": "create_session", "session_id": id,
-		"info_message": s.engine.Notice()}, nil
+		"info_message": s.config.Notice}, nil
 }
 
 func (s *Server) heartbeat(r request) (any, error) {
@@ -138,40 +138,30 @@ func (s *Server) pass(r request) (any, error) {
 	}
 	name, backward := q.Model, q.Backward != nil // what waits does not hold the request
 	return s.submit(r, name, q.Sequence, func() (any, error) {
-		var p *Pass
-		var err error
-		if backward {
-			p, err = s.engine.Backward(name, data, loss)
-		} else {
-			p, err = s.engine.Forward(name, data)
+		if !backward {
+			return passed(s.engine.Forward(name, data))
 		}
-		if err != nil {
-			return nil, err
+		p, err := s.engine.Backward(name, data, loss)
+		if err == nil && p.Later != nil {
+			return work.Later(func() (any, error) { return passed(p.Later()) }), nil
 		}
-		if p.Later != nil {
-			return work.Later(func() (any, error) {
-				p, err := p.Later()
-				if err != nil {
-					return nil, err
-				}
-				return passed(p, backward), nil
-			}), nil
-		}
-		return passed(p, backward), nil
+		return passed(p, err)
 	})
 }
 
 // passed is the answer to a pass.
-func passed(p *Pass, backward bool) any {
-	outputs := make([]map[string]any, len(p.LogProbs))
+func passed(p *Pass, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	outputs, metrics := make([]map[string]any, len(p.LogProbs)), map[string]float64{}
 	for i, logs := range p.LogProbs {
 		outputs[i] = map[string]any{"logprobs": map[string]any{"data": logs, "dtype": "float32", "shape": []int{len(logs)}}}
 	}
-	metrics := map[string]float64{}
-	if backward {
+	if p.Backward {
 		metrics["loss:sum"] = p.Loss
 	}
-	return map[string]any{"loss_fn_output_type": "ArrayRecord", "loss_fn_outputs": outputs, "metrics": metrics}
+	return map[string]any{"loss_fn_output_type": "ArrayRecord", "loss_fn_outputs": outputs, "metrics": metrics}, nil
 }
 
 func (s *Server) step(r request) (any, error) {

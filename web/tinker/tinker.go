@@ -23,6 +23,7 @@ type Config struct {
 	Hosts  access.Hosts   // names of the server
 	Models int            // that are trained at once, at most
 	Log    *slog.Logger   // of failures; nil: nowhere
+	Notice string         // for clients that begin: which machines do their work
 
 	wait time.Duration // for a result that is not there; 0: patience
 }

@@ -38,7 +38,6 @@ func (*counting) Save(string, Path, bool) error                 { return nil }
 func (*counting) Load(string, Path, bool) error                 { return nil }
 func (*counting) Saved(p Path) (Create, error)                  { return Create{}, unknown("NONE", p.String()) }
 func (e *counting) Unload(model string)                         { e.lost = append(e.lost, model) }
-func (e *counting) Notice() string                              { return "a test" }
 func (*counting) Sample(_ *Path, s Sample) (*Sampled, error) {
 	return &Sampled{Sequences: make([]Sequence, s.Number)}, nil
 }

@@ -48,7 +48,7 @@ func (k *Keeper) apply(ctx context.Context, before, s run.State, events []event.
 	}
 	if s.Phase == progress.Done || s.Phase == progress.Halted {
 		job := s.Terms.Job
-		if err := errors.Join(k.active.Remove(ctx, job), k.ticks.Remove(ctx, job), k.unseat(ctx, job, s.Members),
+		if err := errors.Join(k.active.Remove(ctx, job), k.ticks.Remove(ctx, job), unseat(ctx, k, job, s.Members),
 			k.market.End(ctx, s), k.rewards.Ended(ctx, job), k.Forget(ctx, s.Terms.Spec)); err != nil {
 			return err
 		}

@@ -47,7 +47,9 @@ func (k *Keeper) Join(ctx context.Context, job string, members []crew.Member) er
 // Feed names the data of the current round of a run that its consumer leads, which the caller has checked.
 func (k *Keeper) Feed(ctx context.Context, job string, round uint32, root canon.Digest, cid string) error {
 	return k.step(ctx, job,
-		func(s run.State, env transition.Env) (run.State, []event.Event, error) { return s.Feed(env, round, root, cid) })
+		func(s run.State, env transition.Env) (run.State, []event.Event, error) {
+			return s.Feed(env, round, root, cid)
+		})
 }
 
 // reseat records the accounts that became members of a run, and removes those that the run has forgotten, as it does
@@ -58,7 +60,7 @@ func (k *Keeper) reseat(ctx context.Context, before, after run.State) error {
 	}
 	came := slices.DeleteFunc(slices.Clone(after.Members), in(before))
 	gone := slices.DeleteFunc(slices.Clone(before.Members), in(after))
-	return errors.Join(k.seat(ctx, after.Terms.Job, came), k.unseat(ctx, after.Terms.Job, gone))
+	return errors.Join(k.seat(ctx, after.Terms.Job, came), unseat(ctx, k, after.Terms.Job, gone))
 }
 
 // seat records that accounts are members of a run. unseat removes these records.
@@ -70,7 +72,7 @@ func (k *Keeper) seat(ctx context.Context, job string, members []crew.Member) er
 	return err
 }
 
-func (k *Keeper) unseat(ctx context.Context, job string, members []crew.Member) error {
+func unseat(ctx context.Context, k *Keeper, job string, members []crew.Member) error {
 	var err error
 	for _, m := range members {
 		err = errors.Join(err, k.parts.Remove(ctx, collections.Join(m.ID, job)))

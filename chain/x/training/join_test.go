@@ -50,7 +50,7 @@ func TestWhoLeavesCostsNothingOfTheRunsOfOthers(t *testing.T) {
 	if among := cost(); among > alone+alone/10 {
 		t.Errorf("it costs %d among 500 runs of others, %d alone", among, alone)
 	}
-	if err := k.unseat(ctx, "zz", []crew.Member{{ID: "me"}}); err != nil {
+	if err := unseat(ctx, k, "zz", []crew.Member{{ID: "me"}}); err != nil {
 		t.Fatal(err)
 	}
 	if part, err := k.Part(ctx, "me"); err != nil || part {

@@ -12,6 +12,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/node/loop"
 	"github.com/starling-network/starling/node/trainer"
 	"github.com/starling-network/starling/web/access"
 	"github.com/starling-network/starling/web/openai"
@@ -75,6 +76,10 @@ must carry as "Authorization: Bearer TOKEN" or "X-API-Key: TOKEN". docs/serving.
 				return err
 			}
 			ask.Numerics = o.Numerics
+			config.Notice = trainer.Notice
+			if l.network != "" {
+				config.Notice = loop.Notice
+			}
 			t, engine, closing, err := l.engine(cmd.Context(), args[0], o, ask)
 			switch {
 			case errors.Is(err, trainer.ErrFolder):

@@ -17,11 +17,11 @@ import (
 )
 
 // A step of a network is one program: of the data that a client gives it come the gradients, and of these the weights.
-// It reads the data as "q/<name>" and passes them on. What a loop remembers from step to step, and what the client
-// hears, are parameters beside the weights, so that a checkpoint has them: "first.<name>" and "second.<name>" are the
-// moments of AdamW, and High and Low the log-probabilities.
+// It reads the data as "q/<name>" and passes them on. The tensors that a loop remembers from step to step, and the
+// answer to the client, are parameters besides the weights, so that a checkpoint has them: "first.<name>" and
+// "second.<name>" are the moments of AdamW, and High and Low the log-probabilities.
 
-// Names of what a step of a network reads, besides Tokens, Targets, Weights, Sampled and Advantages, each after given.
+// Names of the data that a step of a network reads, besides Tokens, Targets, Weights, Sampled and Advantages, each after given.
 const (
 	Ratio = "ratio" // float32 [rows, length]: 1 where the loss is that of a ratio, 0 where it is the cross-entropy
 	Least = "least" // float32 [rows, length]: range of the ratio, of Proximal
@@ -120,7 +120,8 @@ func Step(c architecture.Config, o optimizer.AdamW, rows, length int) (*program.
 	}
 	k, n := len(list), len(trained)
 	scalars := values[k-3 : k] // Rate, C1, C2
-	err = optimizer.Append(b, o, trained, slices.Clone(values[k:k+n]), values[k+n:k+2*n], scalars[0], scalars[1], scalars[2])
+	params, grads := slices.Clone(values[k:k+n]), values[k+n:k+2*n]
+	err = optimizer.Append(b, o, trained, params, grads, scalars[0], scalars[1], scalars[2])
 	if err != nil {
 		return nil, err
 	}

@@ -134,7 +134,8 @@ func (d *Seats) examine(t *progress.Probation) {
 // states are known while their round is open, and a probation may outlast it. It prefers a unit of another owner than
 // that of a member: machines of one owner know each other's results.
 func (d *Seats) Example(l work.RoundState, settled bool, member string) progress.ProbationTask {
-	if apart := d.Terms.Rollout.Units > 0; apart && !l.Sampled || !apart && (!l.Drawn || len(l.From) > 0 && d.Terms.Led == 0) {
+	carried := len(l.From) > 0 && d.Terms.Led == 0
+	if apart := d.Terms.Rollout.Units > 0; apart && !l.Sampled || !apart && (!l.Drawn || carried) {
 		return progress.ProbationTask{}
 	}
 	var pool []work.Unit

@@ -139,8 +139,8 @@ func (t Terms) Validate() error {
 			"the most expensive of which has %d, that are exact, of one size, and pass on no state", t.Units,
 			t.Pipeline.Flops, t.Pipeline.Links, MaxStages, t.UnitFlops)
 	case t.Led != 0 && !t.led():
-		return fmt.Errorf("a run that waits %d blocks for the data of each round of %d units: wanted %d to %d blocks, and one "+
-			"unit that is exact, whole, and passes on no state", t.Led, t.Units, MinBlocks, MaxBlocks)
+		return fmt.Errorf("a run that waits %d blocks for the data of each round of %d units: wanted %d to %d blocks, and "+
+			"one unit that is exact, whole, and passes on no state", t.Led, t.Units, MinBlocks, MaxBlocks)
 	case t.AuditPPM > 1_000_000:
 		return fmt.Errorf("audit rate of %d parts per million, at most 1000000", t.AuditPPM)
 	case !t.Attested.valid() || t.Attested.FactorPPM > 0 && t.Tolerance.DistancePPM > 0:
