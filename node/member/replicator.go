@@ -163,7 +163,7 @@ func (k *replicator) forget(s run.State) {
 		named[c.CID] = true
 	}
 	for _, l := range s.Stored() {
-		named[l.Base.CID] = true
+		named[l.Base.CID], named[l.Data()] = true, true
 		for _, u := range l.Units {
 			named[u.Commit.UpdateCID], named[u.Commit.HandedState.CID] = true, true
 		}
@@ -183,6 +183,9 @@ func (k *replicator) open(ctx context.Context, s run.State) (needed []blob.CID) 
 	}
 	for _, l := range s.Stored() {
 		needed = append(needed, k.blobs(ctx, l.Base, k.store.Get)...)
+		if cid := l.Data(); cid != "" {
+			needed = append(needed, k.blobs(ctx, terms.Checkpoint{CID: cid}, k.store.Get)...)
+		}
 		for _, u := range l.Units {
 			add(u.Commit.UpdateCID)
 			add(u.Commit.Log)

@@ -46,14 +46,12 @@ func (k *Keeper) Join(ctx context.Context, job string, members []crew.Member) er
 
 // Feed names the data of the current round of a run that its consumer leads, which the caller has checked.
 func (k *Keeper) Feed(ctx context.Context, job string, round uint32, root canon.Digest, cid string) error {
-	return k.step(ctx, job,
-		func(s run.State, env transition.Env) (run.State, []event.Event, error) {
-			return s.Feed(env, round, root, cid)
-		})
+	return k.step(ctx, job, func(s run.State, env transition.Env) (run.State, []event.Event, error) {
+		return s.Feed(env, round, root, cid)
+	})
 }
 
-// reseat records the accounts that became members of a run, and removes those that the run has forgotten, as it does
-// guests.
+// reseat records the accounts that became members of a run, and removes those that the run forgot, such as guests.
 func (k *Keeper) reseat(ctx context.Context, before, after run.State) error {
 	in := func(s run.State) func(crew.Member) bool {
 		return func(m crew.Member) bool { _, known := s.Member(m.ID); return known }

@@ -46,10 +46,18 @@ func (l RoundState) Starts(unit uint32) HandedState {
 	return l.From[unit]
 }
 
+// Data is the CID of the data of a round of a run that its consumer leads; "" of any other.
+func (l RoundState) Data() string {
+	if len(l.From) == 0 || !l.From[0].Led {
+		return ""
+	}
+	return l.From[0].CID
+}
+
 // Before returns the round whose carried states a round starts from, while that round is open. The answers that
 // units learn from are none of these, and have no CID: they are several states. Nor are data of the consumer.
 func (w Window) Before(l RoundState) (RoundState, bool) {
-	if len(l.From) == 0 || l.From[0].CID == "" || l.From[0].Led {
+	if len(l.From) == 0 || l.From[0].CID == "" || l.Data() != "" {
 		return RoundState{}, false
 	}
 	before, ok := w.At(l.Round - 1)
