@@ -35,7 +35,9 @@ import (
 	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/progress"
 	"github.com/starling-network/starling/protocol/run/reason"
+	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/role/adversary"
+	"github.com/starling-network/starling/role/engine"
 	"github.com/starling-network/starling/role/hold"
 	"github.com/starling-network/starling/web/tinker"
 )
@@ -134,8 +136,8 @@ func (n *net) member(name string, class crew.Role, job string, act adversary.Att
 	})
 }
 
-// model is a trainer with a model of the given rank, and how it is trained.
-func model1(t *testing.T, rank int) *trainer.Trainer {
+// begun is a trainer with a model whose adapter has a rank; 0: it has none.
+func begun(t *testing.T, rank int) *trainer.Trainer {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "base")
 	jobtest.WriteBase(t, dir)
@@ -226,13 +228,43 @@ func near(t *testing.T, what string, got, want []float32) {
 	}
 }
 
+// otherData is a worker that computes on other data than the consumer has named.
+type otherData struct{ adversary.Honest }
+
+// lies installs such a worker.
+type lies struct{}
+
+func (lies) Install(c adversary.Setup) adversary.Step {
+	c.Party.Compute = otherData{c.Honest}
+	return c.Step
+}
+
+func (o otherData) Train(_ context.Context, name terms.Checkpoint, unit uint32) (*engine.Work, error) {
+	base, err := o.Base(name)
+	if err != nil {
+		return nil, err
+	}
+	from, err := o.Origin(name, unit)
+	if err != nil {
+		return nil, err
+	}
+	from = slices.Clone(from)
+	from[1] = from[1].Clone()
+	from[1].I32()[2]++ // a target
+	r, err := o.Task().Run(base, unit, from, nil)
+	if err != nil {
+		return nil, err
+	}
+	return o.NewWork(name, unit, r)
+}
+
 // A loop on a network, with a liar among its workers: the liar is convicted, the steps that it took are done again, and
 // the weights are those of the same loop on one machine.
 func TestLoopWithLiar(t *testing.T) {
-	for name, liar := range map[string][]adversary.Attack{"honest": nil, "liar": {adversary.Skips{}}} {
+	for name, liar := range map[string][]adversary.Attack{"honest": nil, "skips": {adversary.Skips{}}, "other data": {lies{}}} {
 		t.Run(name, func(t *testing.T) {
 			n := newNet(t)
-			own, net := model1(t, 4), model1(t, 4)
+			own, net := begun(t, 4), begun(t, 4)
 			e, s := n.led(net, asked, liar...)
 			losses := []tinker.Loss{{Name: tinker.CrossEntropy}}
 			var steps, again int
@@ -278,9 +310,9 @@ func TestLoopWithLiar(t *testing.T) {
 // A session whose consumer is silent ends, and what is not spent returns.
 func TestIdleSessionEnds(t *testing.T) {
 	n := newNet(t)
-	terms := asked
-	terms.Idle = 10
-	e, s := n.led(model1(t, 4), terms)
+	short := asked
+	short.Idle = 10
+	e, s := n.led(begun(t, 4), short)
 	step(t, e, 0, tinker.Loss{Name: tinker.CrossEntropy})
 	blocks, err := n.payer.Chain.Blocks(n.ctx)
 	if err != nil {
@@ -309,7 +341,7 @@ func TestIdleSessionEnds(t *testing.T) {
 // Data that no member can have cost no member anything, and the consumer a fee: the round waits for others.
 func TestDataThatAreWithheld(t *testing.T) {
 	n := newNet(t)
-	e, s := n.led(model1(t, 0), asked)
+	e, s := n.led(begun(t, 0), asked)
 	step(t, e, 0, tinker.Loss{Name: tinker.CrossEntropy})
 	root := s.fed[0].root
 	root[0]++
