@@ -52,6 +52,7 @@ func (surroundings) Turn(context.Context, collections.Item[string], int) ([]stri
 }
 func (surroundings) State(context.Context, string) (run.State, error)                 { return run.State{}, nil }
 func (surroundings) Join(context.Context, string, []crew.Member) error                { return nil }
+func (surroundings) Feed(context.Context, string, uint32, canon.Digest, string) error { return nil }
 func (surroundings) Admit(context.Context, string, terms.Terms, []byte, uint32) error { return nil }
 func (surroundings) Forget(context.Context, canon.Digest) error                       { return nil }
 
