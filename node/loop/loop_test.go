@@ -122,7 +122,8 @@ func (n *net) member(name string, class crew.Role, job string, act adversary.Att
 	p := &member.Process{ID: key.Address(), Threads: 1, Host: host, Store: store, Log: n.log,
 		Disk: member.NewDiskBudget(math.MaxInt64, "all"), Memory: member.NewMemoryBudget(math.MaxInt64 >> 20),
 		KeepLast: member.DefaultKeep, Instruments: instrument.New("test", class.String()),
-		Drafts: draft.NewStore(h.Dir, job, n.log), Folder: h.Dir, Chain: client.Member{Client: client.New(n.chain.Client(), key), Job: job,
+		Drafts: draft.NewStore(h.Dir, job, n.log), Folder: h.Dir,
+		Chain: client.Member{Client: client.New(n.chain.Client(), key), Job: job,
 			Bootstrap: n.payer.Host.Addrs()}, Class: busy.Of(class, class), Adversary: act}
 	step, header := member.RoleOf(h, class, false, p.ID, job, "test")
 	p.Step, p.Journal = step, journal.OpenWriter(h.Dir, header, n.log)
@@ -261,7 +262,8 @@ func (o otherData) Train(_ context.Context, name terms.Checkpoint, unit uint32) 
 // A loop on a network, with a liar among its workers: the liar is convicted, the steps that it took are done again, and
 // the weights are those of the same loop on one machine.
 func TestLoopWithLiar(t *testing.T) {
-	for name, liar := range map[string][]adversary.Attack{"honest": nil, "skips": {adversary.Skips{}}, "other data": {lies{}}} {
+	for name, liar := range map[string][]adversary.Attack{"honest": nil, "skips": {adversary.Skips{}},
+		"other data": {lies{}}} {
 		t.Run(name, func(t *testing.T) {
 			n := newNet(t)
 			own, net := begun(t, 4), begun(t, 4)

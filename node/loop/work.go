@@ -23,7 +23,7 @@ import (
 	"github.com/starling-network/starling/role/bundle"
 )
 
-// Shape is what all steps of a session have: so many sequences of so many tokens, at most, and so many steps.
+// Shape bounds the steps of a session: the sequences of a step, the tokens of a sequence, and the number of steps.
 type Shape struct {
 	Rows, Length int
 	Steps        uint32
@@ -37,8 +37,8 @@ type Work struct {
 	Genesis  *train.Checkpoint
 }
 
-// Compile makes the work of a loop that continues from the state of a model, by steps of AdamW with the given constants,
-// in a version of the numerics.
+// Compile makes the work of a loop that continues from the state of a model, by steps of AdamW with given constants, in
+// a version of the numerics.
 func Compile(s trainer.State, a optimizer.AdamW, shape Shape, numerics uint32) (*Work, error) {
 	step, err := tokenloss.Step(s.Config, a, shape.Rows, shape.Length)
 	if err != nil {

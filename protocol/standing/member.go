@@ -136,8 +136,9 @@ func (m member) assigning() Reason {
 			"until earlier rounds leave some of theirs"}
 	}
 	if s.Terms.Led > 0 && len(s.From) == 0 {
-		return Reason{Code: WaitsData, Kind: Waits, Until: s.Since + s.Terms.Led, Text: "the consumer leads the run, and has " +
-			"named no data for the next round; waiting is not paid, and the run ends when none are named in time"}
+		return Reason{Code: WaitsData, Kind: Waits, Until: s.Since + s.Terms.Led,
+			Text: "the consumer leads the run, and has named no data for the next round; waiting is not paid, and the run " +
+				"ends when none are named in time"}
 	}
 	return Reason{Code: WaitsBeacon, Kind: Waits, Text: "the units of the round are dealt in the next block that has a " +
 		"beacon"}
