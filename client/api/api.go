@@ -343,11 +343,11 @@ type Members struct {
 type Stage struct {
 	Layers        string   `json:"layers"`
 	StateBytes    uint64   `json:"state_bytes"` // weights and moments
-	Busy          float64  `json:"busy"`        // share of a unit in which it computes; it waits for other stages in the rest
+	Busy          float64  `json:"busy"`        // share of a unit in which it computes and does not wait for others
 	Late          int      `json:"late"`        // steps by which its gradients are late
 	SentBytes     uint64   `json:"sent_bytes"`
 	ReceivedBytes uint64   `json:"received_bytes"`
-	Holders       []Holder `json:"holders"` // who was paid for units of it, the one with the most first
+	Holders       []Holder `json:"holders"` // members that were paid for units of it, by number
 }
 
 // Holder is a member that has computed units of a stage.

@@ -67,8 +67,8 @@ func TestLateStages(t *testing.T) {
 	}
 }
 
-// Fewer workers than stages of replicas, of unequal speed, have several stages each, and the bits are those of the model
-// that is not cut, though one of them is gone for a while.
+// Fewer workers than stages of replicas, of unequal speed, have several stages each, and the bits are those of the
+// model that is not cut, though one of them is gone for a while.
 func TestStagesOfUnequalWorkers(t *testing.T) {
 	whole := simulate(t, Options{Seed: 1, Job: staged(t, "parallel=null", "strategy.workers=4",
 		"strategy.optimizer_state_rounds=1", "training.gradient_accumulation_steps=2")}).StateRoot

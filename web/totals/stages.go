@@ -8,8 +8,8 @@ import (
 	"github.com/starling-network/starling/web/source"
 )
 
-// Stages are those of a run whose model is cut, with what was exchanged in the steps so far, and who was paid for their
-// units; nil: it is not cut.
+// Stages are those of a run whose model is cut, with the bytes that were exchanged in the steps so far, and the members
+// that were paid for their units; nil: it is not cut.
 func Stages(h *source.History) []api.Stage {
 	if h.Pipeline == nil || len(h.Pipeline.Stages) == 0 {
 		return nil

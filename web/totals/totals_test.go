@@ -65,26 +65,28 @@ func TestRoleWithoutReceipts(t *testing.T) {
 	}
 }
 
-// A stage has what its steps exchanged in all replicas, and those who were paid for its units.
+// A stage has the bytes that its steps exchanged in all replicas, and the members that were paid for its units.
 func TestStages(t *testing.T) {
 	work := func(who string, unit uint32, amount uint64) api.Receipt {
 		return api.Receipt{Kind: "work", Who: who, Unit: unit, Amount: amount}
 	}
-	h := &source.History{Receipts: []api.Receipt{work("ann", 0, 5), work("bob", 3, 5), work("bob", 2, 5), work("bob", 1, 5),
+	h := &source.History{Receipts: []api.Receipt{work("ann", 0, 5), work("bob", 3, 5), work("bob", 2, 5),
 		work("cas", 1, 0), work("bob", 0, 5), {Kind: "audit", Who: "vic", Amount: 5}}}
 	if got := Stages(h); got != nil {
 		t.Errorf("a model that is not cut has stages %+v", got)
 	}
 	h.Job.Step = 10
-	h.Pipeline = &api.Pipeline{Replicas: 2, Stages: []api.Stage{{Layers: "embeddings", SentBytes: 7, ReceivedBytes: 3, Busy: 0.5},
+	h.Pipeline = &api.Pipeline{Replicas: 2, Stages: []api.Stage{
+		{Layers: "embeddings", SentBytes: 7, ReceivedBytes: 3, Busy: 0.5},
 		{Layers: "output", SentBytes: 3, ReceivedBytes: 7, Late: 1}}}
 	got := Stages(h)
 	if len(got) != 2 || got[0].SentBytes != 140 || got[0].ReceivedBytes != 60 || got[1].SentBytes != 60 ||
 		got[0].Busy != 0.5 || got[1].Late != 1 || h.Pipeline.Stages[0].SentBytes != 7 {
 		t.Errorf("%+v", got)
 	}
-	if a, b := got[0].Holders, got[1].Holders; len(a) != 2 || a[0] != (api.Holder{ID: "bob", Units: 2}) || a[1].ID != "ann" ||
-		len(b) != 1 || b[0] != (api.Holder{ID: "bob", Units: 2}) {
+	a, b := got[0].Holders, got[1].Holders
+	if len(a) != 2 || a[0] != (api.Holder{ID: "bob", Units: 2}) || a[1].ID != "ann" || len(b) != 1 ||
+		b[0] != (api.Holder{ID: "bob", Units: 1}) {
 		t.Errorf("%+v and %+v", a, b)
 	}
 }

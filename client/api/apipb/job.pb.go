@@ -2461,7 +2461,7 @@ type Stage struct {
 	Late          int64  `protobuf:"varint,4,opt,name=late,proto3" json:"late,omitempty"`
 	SentBytes     uint64 `protobuf:"varint,5,opt,name=sent_bytes,json=sentBytes,proto3" json:"sent_bytes,omitempty"`
 	ReceivedBytes uint64 `protobuf:"varint,6,opt,name=received_bytes,json=receivedBytes,proto3" json:"received_bytes,omitempty"`
-	// Who was paid for units of it, the one with the most first.
+	// Members that were paid for units of it, by number.
 	Holders       []*Holder `protobuf:"bytes,7,rep,name=holders,proto3" json:"holders,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

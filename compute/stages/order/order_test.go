@@ -95,8 +95,8 @@ func after(n int) (list []int) {
 	return list
 }
 
-// Lists with machines of their own end as Timed has it, and those of one machine after each other: a machine whose tasks
-// wait for those of others computes what else it has.
+// Lists with machines of their own end as Timed has it, and those of one machine after each other: a machine whose
+// tasks wait for those of others computes other tasks.
 func TestShared(t *testing.T) {
 	tasks, waits := chain(3, 4)
 	list := order.Ordered(tasks, 4, after(3))

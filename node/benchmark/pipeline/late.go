@@ -5,8 +5,10 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/starling-network/starling/compute/stages"
 	"github.com/starling-network/starling/compute/stages/order"
 	"github.com/starling-network/starling/node/benchmark"
+	"github.com/starling-network/starling/node/benchmark/routing"
 )
 
 // Late is a model whose stages do not wait for each other between steps, and how it compares with one whose stages do.
@@ -133,4 +135,16 @@ func (j *job) held(stage int) (n int64) {
 		n += int64(shapes[name].Bytes())
 	}
 	return n
+}
+
+// routed makes the step whose stages are dealt to workers of unequal speed.
+func routed(threads int) func(late int) (*stages.Plan, error) {
+	return func(late int) (*stages.Plan, error) {
+		j, err := newJob(size{family: "llama", layers: 7, width: 32, length: 16, sequences: 8, microbatch: 1,
+			steps: routing.Steps, late: late}, routing.Stages, threads)
+		if err != nil {
+			return nil, err
+		}
+		return j.plan, nil
+	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/node/benchmark"
+	"github.com/starling-network/starling/node/benchmark/routing"
 	"github.com/starling-network/starling/protocol/handover"
 	"github.com/starling-network/starling/role/pipeline"
 )
@@ -55,15 +56,15 @@ type Cost struct {
 
 // Report is the outcome.
 type Report struct {
-	Cuts       []Cut           `json:"cuts"`
-	Cost       Cost            `json:"cost"`
-	Six        Cut             `json:"six"` // a model four times as large as a stage may be
-	Boundaries []Boundary      `json:"boundaries"`
-	Paces      []Pace          `json:"paces"` // of Late.Faster
-	Late       []Late          `json:"late"`
-	Routing    []Routing       `json:"routing"`
-	Attacks    Attacks         `json:"attacks"`
-	Bars       []benchmark.Bar `json:"bars"`
+	Cuts       []Cut             `json:"cuts"`
+	Cost       Cost              `json:"cost"`
+	Six        Cut               `json:"six"` // a model four times as large as a stage may be
+	Boundaries []Boundary        `json:"boundaries"`
+	Paces      []Pace            `json:"paces"` // of Late.Faster
+	Late       []Late            `json:"late"`
+	Routing    []routing.Setting `json:"routing"`
+	Attacks    Attacks           `json:"attacks"`
+	Bars       []benchmark.Bar   `json:"bars"`
 }
 
 // Limits of the bars.
@@ -113,7 +114,7 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	o.Progress("stages of workers of unequal speed")
-	if r.Routing, err = routed(o.Threads, routings); err != nil {
+	if r.Routing, err = routing.Shares(routing.Settings, routed(o.Threads)); err != nil {
 		return nil, err
 	}
 	for _, late := range []int{0, 2} {
@@ -138,7 +139,7 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 		benchmark.AtLeast("times the throughput of 1F1B, of stages that do not wait, at 100 ms and 150 ms a microbatch",
 			r.Late[1].Faster[barPace], leastFaster),
 		benchmark.AtLeast("share of the ideal throughput, of three stages of three workers of speeds 3, 2 and 1, at 100 ms",
-			r.Routing[barRouting].Least, leastRouted),
+			r.Routing[routing.Barred].Least, routing.Least),
 		benchmark.AtMost("tensors of models in 2, 4 and 8 stages with other bits than those of the whole model",
 			float64(differ+r.Six.Differ), 0),
 		benchmark.AtMost("processor time of hashing and signing, of a step in four stages", r.Cost.Percent/100, mostCost),

@@ -97,8 +97,8 @@ type Member struct {
 	DrawSpeed uint32 `cbor:"17,keyasint,omitempty"`
 	// what rounding its part of the units of earlier rounds has left to it, see schedule.Due
 	Owed int32 `cbor:"18,keyasint,omitempty"`
-	// operations a second that the registry had measured when it took its seat; 0: none. In a run of stages rounds correct
-	// it.
+	// operations a second that the registry had measured when it took its seat; 0: none. In a run of stages rounds
+	// correct it.
 	Rate uint64 `cbor:"19,keyasint,omitempty"`
 	// of a worker: it has the seat of a generator, and gets no unit that learns
 	Generates bool `cbor:"20,keyasint,omitempty"`

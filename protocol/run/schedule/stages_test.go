@@ -47,7 +47,8 @@ func TestStagesAreBalanced(t *testing.T) {
 		}
 		got := Stages(flops, replicas, blocks)
 		for k := 0; k < len(got); k += len(flops) {
-			if of := slices.Compact(slices.Sorted(slices.Values(got[k : k+len(flops)]))); len(of) < min(len(flops), len(blocks)) {
+			of := slices.Compact(slices.Sorted(slices.Values(got[k : k+len(flops)])))
+			if len(of) < min(len(flops), len(blocks)) {
 				t.Fatalf("replica %d has workers %v of %d", k/len(flops), of, len(blocks))
 			}
 		}

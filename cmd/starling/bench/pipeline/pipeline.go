@@ -39,7 +39,7 @@ them, and the loss of a model whose stages exchange codes of 4 bits, or a part o
 stages do not wait for each other between steps, compare its loss with that of stages that do, and compute the exact
 lengths of both schedules over links of 100 ms, for several times that a stage takes for a microbatch. Deal the units
 of three stages to nine workers of unequal speed, in turn and by speed as a run does, and compute the exact lengths of
-such rounds, as shares of what workers compute that never wait. Then attack: one stage after the other computes
+such rounds, as shares of the throughput of workers that never wait. Then attack: one stage after the other computes
 something else, forward, backward or in the update, denies what it sent or received, or stops in the middle of a
 step, and begins it again. No network takes part.
 

@@ -1,17 +1,21 @@
-package pipeline
+// Package routing computes how much of the ideal throughput stages of replicas reach on workers of unequal speed, dealt
+// in turn and by speed, as a run deals them: the exact lengths of their schedules. Nothing is trained. It is a part of
+// starling bench pipeline.
+package routing
 
 import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/starling-network/starling/compute/stages"
 	"github.com/starling-network/starling/compute/stages/order"
 	"github.com/starling-network/starling/node/benchmark"
 	"github.com/starling-network/starling/protocol/run/schedule"
 )
 
-// Routing is a round of replicas of three stages on nine workers of unequal speed. Shares are parts of the ideal: of
-// what all workers compute that never wait.
-type Routing struct {
+// Setting is a round of replicas of three stages on nine workers of unequal speed. Shares are parts of the ideal: of the
+// work of workers that never wait.
+type Setting struct {
 	Speeds   []float64 `json:"speeds"` // of the workers, three of each
 	Replicas int       `json:"replicas"`
 	Latency  float64   `json:"latency_ms"` // from one worker to another
@@ -29,24 +33,25 @@ type Routing struct {
 }
 
 // The stages and workers of the compared deals, the steps of a round, the orders of the workers that are tried, and the
-// time in milliseconds that a worker of speed 1 takes for a microbatch of a stage, forward and backward. Rates are learnt
-// for some rounds, of blocks of a tenth of a second.
+// time in milliseconds that a worker of speed 1 takes for a microbatch of a stage, forward and backward. Rates are
+// learnt for some rounds, of blocks of a tenth of a second.
 const (
-	routedStages = 3
-	routedSteps  = 8
-	routedOrders = 8
-	routedRounds = 12
-	routedBlock  = 100.0
-	routedPace   = 150.0
+	Stages    = 3
+	Steps     = 8
+	tried     = 8
+	learning  = 12
+	block     = 100.0
+	latency   = 100.0 // milliseconds from one worker to another
+	usualPace = 150.0
 
-	leastRouted = 0.8
+	Least = 0.8 // share with a bar
 )
 
-// barRouting is the place in routings of the one that has a bar.
-const barRouting = 0
+// Barred is the place in Settings of the one that has a bar.
+const Barred = 0
 
-// routings are the compared settings.
-var routings = []Routing{
+// Settings are compared.
+var Settings = []Setting{
 	{Speeds: []float64{3, 2, 1}, Replicas: 12, Latency: latency, Late: 1},
 	{Speeds: []float64{3, 2, 1}, Replicas: 6, Latency: latency, Late: 1},
 	{Speeds: []float64{3, 2, 1}, Replicas: 3, Latency: latency, Late: 1},
@@ -59,24 +64,22 @@ var routings = []Routing{
 	{Speeds: []float64{1, 1, 1}, Replicas: 12, Latency: latency},
 }
 
-// routed computes the exact lengths of rounds whose units are dealt in turn, and by speed, as a run deals them.
-func routed(threads int, settings []Routing) ([]Routing, error) {
+// Shares computes the figures of settings. plan has a step of three stages, of which the first is late by some steps.
+func Shares(settings []Setting, plan func(late int) (*stages.Plan, error)) ([]Setting, error) {
 	list := slices.Clone(settings)
 	for i := range list {
-		r := &list[i]
-		j, err := newJob(size{family: "llama", layers: 7, width: 32, length: 16, sequences: 8, microbatch: 1,
-			steps: routedSteps, late: r.Late}, routedStages, threads)
+		p, err := plan(list[i].Late)
 		if err != nil {
 			return nil, err
 		}
-		if err := j.route(r); err != nil {
+		if err := list[i].route(p, costsOf(p)); err != nil {
 			return nil, err
 		}
 	}
 	return list, nil
 }
 
-// costs are what the units of a round cost.
+// costs are those of the units of a round.
 type costs struct {
 	flops []uint64                // of a step, by stage
 	cost  map[order.Place]float64 // of a task of a step of a stage
@@ -84,9 +87,9 @@ type costs struct {
 	pace  float64                 // milliseconds of an operation at speed 1
 }
 
-func (j *job) costs() costs {
+func costsOf(plan *stages.Plan) costs {
 	w := costs{cost: map[order.Place]float64{}}
-	for s, st := range j.plan.Stages {
+	for s, st := range plan.Stages {
 		w.flops = append(w.flops, st.Whole.Flops())
 		for _, p := range st.Pieces {
 			n := float64(p.Program.Flops())
@@ -94,12 +97,12 @@ func (j *job) costs() costs {
 			w.total += n
 		}
 	}
-	w.pace = routedPace * float64(routedStages*j.plan.Micro) / w.total
+	w.pace = usualPace * float64(Stages*plan.Micro) / w.total
 	return w
 }
 
 // crew draws the speeds of the workers in an order, and what their rates say.
-func (r *Routing) crew(random *rand.Rand) (speeds []float64, rates []uint64) {
+func (r *Setting) crew(random *rand.Rand) (speeds []float64, rates []uint64) {
 	for _, v := range r.Speeds {
 		speeds = append(speeds, v, v, v)
 	}
@@ -116,46 +119,46 @@ func (r *Routing) crew(random *rand.Rand) (speeds []float64, rates []uint64) {
 	return speeds, rates
 }
 
-// route computes the figures of a setting.
-func (j *job) route(r *Routing) error {
-	of, random := j.costs(), rand.New(rand.NewPCG(1, 1))
+// route computes the figures of the setting.
+func (r *Setting) route(plan *stages.Plan, of costs) error {
+	random := rand.New(rand.NewPCG(1, 1))
 	r.Least = 1
-	for i := range routedOrders {
+	for i := range tried {
 		speeds, rates := r.crew(random)
 		all := 0.0
 		for _, v := range speeds {
 			all += v
 		}
-		turn := make([]int, r.Replicas*routedStages)
+		turn := make([]int, r.Replicas*Stages)
 		for u := range turn {
 			turn[u] = u % len(speeds)
 		}
 		owners := schedule.Stages(of.flops, r.Replicas, schedule.ByRate(make([]uint32, len(rates)), rates))
-		ideal := of.pace * of.total * routedSteps * float64(r.Replicas) / all
-		inTurn, err := j.ends(of, turn, speeds, r.Latency)
+		ideal := of.pace * of.total * Steps * float64(r.Replicas) / all
+		inTurn, err := ends(plan, of, turn, speeds, r.Latency)
 		if err != nil {
 			return err
 		}
-		bySpeed, err := j.ends(of, owners, speeds, r.Latency)
+		bySpeed, err := ends(plan, of, owners, speeds, r.Latency)
 		if err != nil {
 			return err
 		}
 		load := make([]float64, len(speeds))
 		for u, w := range owners {
-			load[w] += float64(of.flops[u%routedStages]) / speeds[w]
+			load[w] += float64(of.flops[u%Stages]) / speeds[w]
 		}
 		share := ideal / slices.Max(bySpeed)
-		r.Turn += ideal / slices.Max(inTurn) / routedOrders
-		r.Speed += share / routedOrders
+		r.Turn += ideal / slices.Max(inTurn) / tried
+		r.Speed += share / tried
 		r.Least = min(r.Least, share)
-		r.Balance += ideal / (of.pace * routedSteps * slices.Max(load)) / routedOrders
-		if i < routedOrders-1 {
+		r.Balance += ideal / (of.pace * Steps * slices.Max(load)) / tried
+		if i < tried-1 {
 			continue
 		}
-		for range routedRounds {
+		for range learning {
 			correct(rates, owners, bySpeed)
 			owners = schedule.Stages(of.flops, r.Replicas, schedule.ByRate(make([]uint32, len(rates)), rates))
-			if bySpeed, err = j.ends(of, owners, speeds, r.Latency); err != nil {
+			if bySpeed, err = ends(plan, of, owners, speeds, r.Latency); err != nil {
 				return err
 			}
 		}
@@ -171,7 +174,7 @@ func (j *job) route(r *Routing) error {
 func correct(rates []uint64, owners []int, ends []float64) {
 	sum, units, all, n := make([]uint64, len(rates)), make([]uint64, len(rates)), uint64(0), uint64(len(owners))
 	for u, w := range owners {
-		took := 1 + uint64(ends[u]/routedBlock)
+		took := 1 + uint64(ends[u]/block)
 		sum[w], units[w], all = sum[w]+took, units[w]+1, all+took
 	}
 	for w := range rates {
@@ -181,11 +184,11 @@ func correct(rates []uint64, owners []int, ends []float64) {
 	}
 }
 
-// ends are when the units of a round end in milliseconds, each with its replica, if they are on workers of these speeds:
-// the exact length of their schedule.
-func (j *job) ends(of costs, on []int, speeds []float64, latency float64) ([]float64, error) {
-	ends, err := j.plan.Shared(routedSteps, on, func(at order.Place) float64 {
-		return of.pace * of.cost[order.Place{Stage: at.Stage % routedStages, Task: at.Task}] / speeds[on[at.Stage]]
+// ends are when the units of a round end in milliseconds, each with its replica, if they are on workers of these
+// speeds: the exact length of their schedule.
+func ends(plan *stages.Plan, of costs, on []int, speeds []float64, latency float64) ([]float64, error) {
+	last, err := plan.Shared(Steps, on, func(at order.Place) float64 {
+		return of.pace * of.cost[order.Place{Stage: at.Stage % Stages, Task: at.Task}] / speeds[on[at.Stage]]
 	}, func(from, to order.Place) float64 {
 		if on[from.Stage] == on[to.Stage] {
 			return 0
@@ -195,11 +198,11 @@ func (j *job) ends(of costs, on []int, speeds []float64, latency float64) ([]flo
 	if err != nil {
 		return nil, err
 	}
-	for k := 0; k < len(ends); k += routedStages {
-		last := slices.Max(ends[k : k+routedStages])
-		for s := range routedStages {
-			ends[k+s] = last
+	for k := 0; k < len(last); k += Stages {
+		end := slices.Max(last[k : k+Stages])
+		for s := range Stages {
+			last[k+s] = end
 		}
 	}
-	return ends, nil
+	return last, nil
 }
