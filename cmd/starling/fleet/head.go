@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"time"
@@ -63,6 +64,11 @@ With -o json: {"url","tickets"}: the folder of the tickets.`,
 			if o.machines < 1 || o.machines > 64 {
 				return usage.Error(cmd, errors.New("--machines is at least 1 and at most 64"))
 			}
+			at, err := netip.ParseAddrPort(o.listen)
+			if err != nil || at.Addr().IsUnspecified() || at.Port() == 0 {
+				return usage.Error(cmd, fmt.Errorf("--listen %s: the tickets name it, so give the address of this host on the "+
+					"local network and a port, such as 10.0.0.1:7600", o.listen))
+			}
 			return serveHead(cmd.Context(), c, o)
 		},
 	}
@@ -70,7 +76,7 @@ With -o json: {"url","tickets"}: the folder of the tickets.`,
 	f.StringVar(&o.home, "home", "", "folder of the key of the head and of the tickets")
 	f.StringVar(&o.network, "network", "", "HTTP interface of a validator, or of several, separated by commas: the next "+
 		"is asked when one is gone")
-	f.StringVar(&o.listen, "listen", "", "host:port on the local network, which the tickets name")
+	f.StringVar(&o.listen, "listen", "", "address and port of this host on the local network, which the tickets name")
 	f.StringVar(&o.invitations, "invitations", "", "folder of invitations that the head gives to machines, by their names")
 	f.IntVar(&o.machines, "machines", 1, "tickets to have, for as many machines")
 	f.BoolVar(&o.private, "private", false, "also connect machines to participants at addresses of private networks")
@@ -109,6 +115,12 @@ func serveHead(ctx context.Context, c *terminal.Console, o headOptions) error {
 	defer listener.Close()
 	at := listener.Addr().String()
 	key, members, err := head.OpenFolder(o.home, at, o.machines)
+	if errors.Is(err, head.ErrMoved) {
+		return terminal.WithExit(&terminal.Problem{Code: "HEAD_MOVED", Why: err.Error(),
+			What: "the tickets of " + o.home + " are for a head at another address",
+			Fix:  "give --listen that address, or delete the tickets: the head makes others, of which each machine needs one"},
+			terminal.ExitConflict)
+	}
 	if err != nil {
 		return err
 	}

@@ -151,6 +151,22 @@ func TestTicketsLetIn(t *testing.T) {
 	}
 }
 
+// A head at another address than its tickets name does not begin: no machine would find it.
+func TestAHeadStaysWhereItsTicketsSay(t *testing.T) {
+	dir := t.TempDir()
+	first, _, err := OpenFolder(dir, "10.0.0.1:7600", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, members, err := OpenFolder(dir, "10.0.0.1:7600", 2)
+	if err != nil || !again.Equal(first) || members.Count() != 2 {
+		t.Errorf("%v, %d tickets", err, members.Count())
+	}
+	if _, _, err := OpenFolder(dir, "10.0.0.2:7600", 2); !errors.Is(err, ErrMoved) {
+		t.Errorf("%v", err)
+	}
+}
+
 // Only whole tickets are read, and reading one changes nothing.
 func FuzzTicket(f *testing.F) {
 	f.Add(NewTicket(make([]byte, 32), "10.0.0.1:7600").String())

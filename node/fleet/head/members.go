@@ -13,6 +13,9 @@ import (
 	"sync"
 )
 
+// ErrMoved is returned for a folder whose tickets name another address than that of the head.
+var ErrMoved = errors.New("head: its tickets name another address")
+
 // The folder of a head.
 const (
 	fileKey    = "head.key"
@@ -22,7 +25,9 @@ const (
 
 // Members are the machines that may use a head: those whose tickets are in its folder.
 type Members struct {
-	dir  string
+	dir     string
+	address string // that each ticket names
+
 	mu   sync.Mutex
 	of   map[string]string // names, by the text of the key
 	live map[*use]bool
@@ -51,7 +56,7 @@ func OpenFolder(dir, address string, machines int) (ed25519.PrivateKey, *Members
 			return nil, nil, err
 		}
 	}
-	m := &Members{dir: tickets, live: map[*use]bool{}}
+	m := &Members{dir: tickets, address: address, live: map[*use]bool{}}
 	return key, m, m.Read()
 }
 
@@ -97,6 +102,9 @@ func (m *Members) Read() error {
 		t, err := ReadTicket(filepath.Join(m.dir, e.Name()))
 		if err != nil {
 			return fmt.Errorf("%s: %w", e.Name(), err)
+		}
+		if t.Address != m.address {
+			return fmt.Errorf("%w: %s has %s, and this is %s", ErrMoved, e.Name(), t.Address, m.address)
 		}
 		of[string(t.Public())] = e.Name()
 	}
