@@ -338,8 +338,8 @@ type Members struct {
 	Stages []Stage `json:"stages,omitempty"`
 }
 
-// Stage is a stage of a model that is cut, with what it has sent and received so far, in all replicas. How long it
-// computes follows from its schedule, where tasks take time by their operations and links take none.
+// Stage is a stage of a model that is cut, with the bytes that it has sent and received so far. How long it computes
+// follows from its schedule, where tasks take time by their operations and links take none.
 type Stage struct {
 	Layers        string   `json:"layers"`
 	StateBytes    uint64   `json:"state_bytes"` // weights and moments

@@ -2449,7 +2449,7 @@ func (x *Members) GetStages() []*Stage {
 	return nil
 }
 
-// Stage is a stage of a model that is cut, with what it has sent and received so far, in all replicas.
+// Stage is a stage of a model that is cut, with the bytes that it has sent and received so far.
 type Stage struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Layers string                 `protobuf:"bytes,1,opt,name=layers,proto3" json:"layers,omitempty"`

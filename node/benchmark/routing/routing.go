@@ -13,8 +13,8 @@ import (
 	"github.com/starling-network/starling/protocol/run/schedule"
 )
 
-// Setting is a round of replicas of three stages on nine workers of unequal speed. Shares are parts of the ideal: of the
-// work of workers that never wait.
+// Setting is a round of replicas of three stages on nine workers of unequal speed. Shares are parts of the ideal: of
+// the work of workers that never wait.
 type Setting struct {
 	Speeds   []float64 `json:"speeds"` // of the workers, three of each
 	Replicas int       `json:"replicas"`

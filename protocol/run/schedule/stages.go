@@ -14,8 +14,8 @@ const (
 )
 
 // Stages deals the stages of replicas to workers of unequal speed so that the worker that ends last ends as early as a
-// few exchanges make it: SWARM's routing (Ryabinin et al. 2023, section 3.2) as a function of the state of the run before
-// a round. flops are the operations of a stage, by stage, at least 1, and blocks[i] is the time that worker i takes for
+// few exchanges make it: SWARM's routing (Ryabinin et al. 2023, section 3.2) as a function of the state of a run.
+// flops are the operations of a stage, by stage, at least 1, and blocks[i] is the time that worker i takes for
 // the same work as the others, at least 1 and at most 2^32-1. The result has the worker of unit r*N+s, stage s of N of
 // replica r. In a tie it is the first of the workers.
 //
