@@ -82,7 +82,7 @@ func unreadable(verb, folder string, err error) error {
 		return terminal.WithExit(&terminal.Problem{Code: "OUT_EXISTS", What: err.Error(), Why: "it may hold stages of " +
 			"another epoch", Fix: "give another --out, or remove it"}, terminal.ExitConflict)
 	case errors.Is(err, section.ErrLayout):
-		return terminal.WithExit(&terminal.Problem{Code: "STAGES_INVALID", What: "the model cannot be cut into such stages",
+		return terminal.WithExit(&terminal.Problem{Code: "STAGES_INVALID", What: "the model cannot be cut so",
 			Why: err.Error(), Fix: "give --stages from 1 to the number of its layers, and a model without adapters"},
 			terminal.ExitUsage)
 	case errors.Is(err, rekey.ErrModel):
@@ -111,8 +111,8 @@ func stageCommand(c *terminal.Console) *cobra.Command {
 		Use:   "stage FOLDER --front PEER --home DIR",
 		Short: "Hold a stage of a model, and compute its layers for a front",
 		Long: `Hold the stage in a folder that starling model split has made, and continue texts by its layers for the
-fronts whose peer IDs --front names, until interrupted. The other layers are not here, neither in memory nor on the disk. Peers
-are known by their keys, and what passes between them is encrypted; a stage sees the hidden states of texts.
+fronts whose peer IDs --front names, until interrupted. The other layers are not here, neither in memory nor on the
+disk. Peers are known by their keys, and what passes between them is encrypted; a stage sees the hidden states of texts.
 
 --home is the folder of the key of this holder. starling worker identity shows the peer ID of a folder. When the folder
 gets the stage of another epoch of keys, fronts of that are answered without a restart.

@@ -22,7 +22,7 @@ import (
 
 // Times of a front.
 const (
-	answerTime = 30 * time.Second // for which a holder may compute
+	answerTime = time.Minute      // for which a holder may compute
 	waiting    = 20 * time.Second // for which a stage that no holder answers for is waited for
 )
 
