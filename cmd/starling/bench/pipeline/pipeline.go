@@ -27,6 +27,7 @@ type Report struct {
 
 // Command is starling bench pipeline.
 func Command(c *terminal.Console) *cobra.Command {
+	keys := 1000 // that change the weights of a model, one after the other
 	o, quick, processes := pipeline.Options{Steps: 50, Sequences: 32, Repeats: 2, Boundaries: 400}, false, false
 	cmd := &cobra.Command{
 		Use:   "pipeline",
@@ -53,8 +54,8 @@ With -o json: {"cuts":[{"model","stages","microbatches","steps","differ","bytes"
 "back","steps","loss","gap","differ","excess"}],"paces":[{"ms","busy"}],"late":[{"delay","corrected","steps","loss",
 "gap","differ","in_flight","state","faster":[TIMES]}],"routing":[{"speeds","replicas","latency_ms","late","overrated",
 "unrated","turn","speed","least","balance","learnt"}],"attacks":{"liars","convicted","denials","shown","withheld",
-"named","wrong","restarts","resumed"},"rekeyed":{"keys","difference","perplexity","keyed","stitched","times"},
-"bars":[{"name","value","bar","holds"}]}.
+"named","wrong","restarts","resumed"},"rekeyed":{"keys","difference","perplexity","keyed","stitched","times",
+"one_stage"},"bars":[{"name","value","bar","holds"}]}.
 
 With --processes and -o json: {"parameters","state_bytes","allowed_bytes","stage_bytes","whole_bytes",
 "idle_bytes","peak_bytes":[BYTES],"state_root","seconds","bars"}.`,
@@ -68,7 +69,7 @@ With --processes and -o json: {"parameters","state_bytes","allowed_bytes","stage
 			}
 			figure.Few(cmd, "steps", &o.Steps, quick, 4)
 			if quick {
-				o.Sequences, o.Repeats, o.Boundaries = 8, 1, 20
+				o.Sequences, o.Repeats, o.Boundaries, keys = 8, 1, 20, 100
 			}
 			o.Progress = c.Say
 			r, err := pipeline.Measure(cmd.Context(), o)
@@ -76,7 +77,7 @@ With --processes and -o json: {"parameters","state_bytes","allowed_bytes","stage
 				return cause.Measurement(cmd, err)
 			}
 			o.Progress("weights that are changed by keys")
-			e, err := epochs.Measure(cmd.Context(), o.Threads)
+			e, err := epochs.Measure(cmd.Context(), keys, o.Threads)
 			if err != nil {
 				return cause.Measurement(cmd, err)
 			}
