@@ -323,8 +323,12 @@ func (e *evaluation) losses(ctx context.Context, name string, digest canon.Diges
 // error is errLater if other work has the memory now.
 func (e *evaluation) compute(m copied.Model) (ended func(), _ error) {
 	work, need := fmt.Sprintf("contest %d", e.s.ID), int64(0)
+	held := int64(copies)
+	if e.s.Committee > 0 {
+		held += 2 // the model of the round, and the entry
+	}
 	for _, t := range m.Tensors {
-		need += int64(t.Shape.Elements()) * copies * 4
+		need += int64(t.Shape.Elements()) * held * 4
 	}
 	if e.Memory != nil {
 		if err := e.Memory.Reserve(work, need); err != nil {

@@ -45,6 +45,9 @@ func explain(err error) error {
 	case errors.Is(err, owner.ErrJob):
 		return with("DATA_MISMATCH", "the data of this owner do not fit", "see the job file, which the coordinator has",
 			terminal.ExitConflict)
+	case errors.Is(err, federated.ErrPublic):
+		return with("PUBLIC_UPDATES", "the job has no masks", "train it with starling market committee host, or write "+
+			"federated: {updates: masked}", terminal.ExitUsage)
 	case errors.Is(err, federated.ErrOtherJob):
 		return with("OUTPUT_CONFLICT", "the folder holds another run", "give another folder with --dir",
 			terminal.ExitConflict)
