@@ -43,3 +43,24 @@ func TestQueueLimits(t *testing.T) {
 	}
 	cancel()
 }
+
+// TestLater: other work is done while the result of a piece is waited for.
+func TestLater(t *testing.T) {
+	q, there := New(nil), make(chan struct{})
+	first, err := q.Add("first", 1, func() (any, error) {
+		return Later(func() (any, error) { <-there; return "late", nil }), nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := q.Add("second", 1, func() (any, error) { close(there); return "soon", nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	go q.Run(t.Context())
+	<-first.Done
+	<-second.Done
+	if string(first.Result) != `"late"` || first.Err != nil {
+		t.Errorf("%s, %v", first.Result, first.Err)
+	}
+}
