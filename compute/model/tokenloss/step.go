@@ -79,7 +79,8 @@ func Remembered(c architecture.Config, rows, length int, trained map[string]*ten
 	all := map[string]*tensor.Tensor{High: tensor.New(tensor.Make(tensor.Float32, rows*length)),
 		Low: tensor.New(tensor.Make(tensor.Float32, rows*length))}
 	for _, n := range Trained(c) {
-		all[n.Name], all[FirstOf+n.Name], all[SecondOf+n.Name] = trained[n.Name], tensor.New(n.Shape), tensor.New(n.Shape)
+		all[n.Name] = trained[n.Name]
+		all[FirstOf+n.Name], all[SecondOf+n.Name] = tensor.New(n.Shape), tensor.New(n.Shape)
 	}
 	return all
 }
