@@ -21,8 +21,8 @@ import (
 // answer to the client, are parameters besides the weights, so that a checkpoint has them: "first.<name>" and
 // "second.<name>" are the moments of AdamW, and High and Low the log-probabilities.
 
-// Names of the data that a step of a network reads, besides Tokens, Targets, Weights, Sampled and Advantages, each after
-// given.
+// Names of the data that a step of a network reads, besides Tokens, Targets, Weights, Sampled and Advantages, each
+// after given.
 const (
 	Ratio = "ratio" // float32 [rows, length]: 1 where the loss is that of a ratio, 0 where it is the cross-entropy
 	Least = "least" // float32 [rows, length]: range of the ratio, of Proximal
