@@ -1,7 +1,7 @@
 // Package people measures promises. On simulated networks: that a machine earns as much as was estimated before it
-// joined, that its halves earn as much as the machine, that it is busy, that the members of a run get few bytes from far
-// away, and that a release reaches all of them without a missed deadline. On networks of processes (journey): that a
-// machine is soon paid, that it pauses at once, and that a gateway loses no job.
+// joined, that its halves earn as much as the machine, that it is busy, that the members of a run get few bytes from
+// far away, and that a release reaches all of them without a missed deadline. On networks of processes (journey): that
+// a machine is soon paid, that it pauses at once, and that a gateway loses no job.
 //
 // The simulated networks have the real rules, application, roles and signatures; only time and links are simulated. A
 // block takes two minutes, so that a week has five thousand of them.
