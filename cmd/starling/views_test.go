@@ -325,7 +325,7 @@ func viewsOfValidator(t *testing.T, dir, network string) {
 	if health.Status != "ok" || strings.Join(names,
 		", ") != "network, peers, votes, clock, participants, orders, books" ||
 		!has(rows["votes"], "ok", "100 of 100 of the power") ||
-		!has(rows["participants"], "ok", 5, "offer work") || !has(rows["books"], "ok", 13, "modules") {
+		!has(rows["participants"], "ok", 5, "offer work") || !has(rows["books"], "ok", 14, "modules") {
 		t.Errorf("%+v\n%v", health, rows)
 	}
 	if code, text, stderr := starling(t, "validator", "logs", "--home", home); code != 0 || text != "" {
