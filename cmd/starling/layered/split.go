@@ -41,7 +41,7 @@ stage, with as many holders of each as you like, and starling model serve or hos
 have the bits of the model that is not cut, and their receipts name its weights.
 
 With --epoch the weights of all parts are changed by a key, which follows from that in --home, the model and the
-number of the epoch. The function of the model stays, but for rounding, and parts of two epochs do not fit together.
+number of the epoch. The function of the model stays, but for rounding, and parts of two epochs predict worse together.
 Receipts then name the weights of the epoch, which are a model of its own on a network. For models in the form of Llama,
 Mistral, Qwen 2 and Qwen 3. Keep --home and MODEL to yourself: docs/security.md says what epochs protect from, and what
 not.
