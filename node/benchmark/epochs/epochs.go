@@ -31,7 +31,7 @@ const words = steps * 64
 // unread is text that the model has not read.
 func unread() string { return sentences(words + 120)[len(sentences(words)):] }
 
-// sentences is text of so many made-up words, each of which follows from the one before it by one of three rules.
+// sentences is text of a number of made-up words, each of which follows from the one before it by one of three rules.
 func sentences(words int) string {
 	list := strings.Fields("the a one no old new red dim fox dog owl hen runs naps eats sees over under near past lazy " +
 		"quick small brown and but so then now soon here there up down out in")
@@ -189,7 +189,7 @@ func (r Report) Bars() []benchmark.Bar {
 	return []benchmark.Bar{
 		benchmark.AtMost("difference of logits after each of many keys, of the 1e-4 that is allowed",
 			r.Difference/mostDifferent, 1),
-		benchmark.AtLeast("perplexity of two stages of one key and two of another, as a multiple of that of the model", r.Times,
+		benchmark.AtLeast("perplexity of two stages of one key and two of another, of that of the model", r.Times,
 			leastStitched),
 	}
 }
