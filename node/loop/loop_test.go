@@ -260,7 +260,8 @@ func (o otherData) Train(_ context.Context, name terms.Checkpoint, unit uint32) 
 }
 
 // A loop on a network, with a liar among its workers: the liar is convicted, the steps that it took are done again, and
-// the weights are those of the same loop on one machine.
+// the weights are those of the same loop on one machine. A client that waits for passes has log-probabilities of its own
+// machine, from which those of a lie differ.
 func TestLoopWithLiar(t *testing.T) {
 	for name, liar := range map[string][]adversary.Attack{"honest": nil, "skips": {adversary.Skips{}},
 		"other data": {lies{}}} {
@@ -274,7 +275,7 @@ func TestLoopWithLiar(t *testing.T) {
 			for steps < 4 || liar != nil && again == 0 && steps < 30 {
 				want, _ := step(t, own, steps, losses[0])
 				got, metrics := step(t, e, steps, losses[0])
-				if metrics["targets_that_differ"] > 0 {
+				if liar == nil && metrics["targets_that_differ"] > 0 {
 					t.Errorf("step %d: %v", steps, metrics)
 				}
 				again += int(metrics["steps_done_again"])
