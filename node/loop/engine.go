@@ -234,7 +234,7 @@ func (e *Engine) Step(name string, a tinker.Adam) (metrics map[string]float64, e
 	}
 	if m.session != nil && adam(a) != m.adam {
 		return nil, failure.New(http.StatusConflict, "OPTIMIZER_FIXED", "betas, eps, weight decay and clipping are those "+
-			"of the first step of a run", "change the learning rate alone, or save, create another model and load the weights")
+			"of the first step of a run", "change the learning rate alone, or save, and load into another model")
 	}
 	if m.session == nil {
 		if err := e.begin(m, s, adam(a)); err != nil {
