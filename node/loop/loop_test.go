@@ -260,8 +260,8 @@ func (o otherData) Train(_ context.Context, name terms.Checkpoint, unit uint32) 
 }
 
 // A loop on a network, with a liar among its workers: the liar is convicted, the steps that it took are done again, and
-// the weights are those of the same loop on one machine. A client that waits for passes has log-probabilities of its own
-// machine, from which those of a lie differ.
+// the weights are those of the same loop on one machine. A client that waits for passes has log-probabilities of its
+// own machine, from which those of a lie differ.
 func TestLoopWithLiar(t *testing.T) {
 	for name, liar := range map[string][]adversary.Attack{"honest": nil, "skips": {adversary.Skips{}},
 		"other data": {lies{}}} {
