@@ -34,8 +34,8 @@ also that of a verifier which executes all units of four workers again, and of m
 Last, processes of this program run on this machine, on networks with blocks of 200 ms. A machine without coins, which
 knows the address of the network alone, joins while a job is under way, and is paid for a unit. Its owner pauses it in
 the middle of units. Ten clients queue 50 jobs at a gateway, which is killed twice meanwhile, and ask for their states.
---quick plays twelve hours of each simulated network, no network of three classes, and two pauses, and does not wait for
-the 50 models.
+--quick plays twelve hours of each simulated network, compares no estimates, pauses the machine twice, and does not
+wait for the 50 models.
 
 With -o json: {"income":[{"class","rate","join_day","days","estimate":{"low_uzen","median_uzen","high_uzen"},
 "earned_day","since_first_pay":{"days","earned_day","off"},"off"}],
@@ -49,7 +49,6 @@ With -o json: {"income":[{"class","rate","join_day","days","estimate":{"low_uzen
   starling bench people --days 14 -o json`,
 		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			figure.Few(cmd, "machines", &o.Machines, quick, 1)
 			figure.Few(cmd, "seeds", &o.Seeds, quick, 1)
 			o.Quick, o.Progress = quick, c.Say
 			r, err := people.Measure(cmd.Context(), o)
