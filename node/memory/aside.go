@@ -14,12 +14,12 @@ type Aside struct {
 	Dir string
 	// Reserve asks for room on the disk, which free gives back; nil: there is enough.
 	Reserve func(bytes int64) (free func(), err error)
-	// Least is the size from which on Keep puts bytes into a file, and not into memory; 0: leastAside.
+	// Least is the size from which on Keep puts bytes into a file, and not into memory; 0: LeastAside.
 	Least int
 }
 
-// leastAside is the size from which on bytes lie in a file.
-const leastAside = 64 << 20
+// LeastAside is the size from which on Keep puts bytes into a file.
+const LeastAside = 64 << 20
 
 // Keep implements hold.Aside.
 func (a Aside) Keep(parts [][]byte) io.ReaderAt {
@@ -27,7 +27,7 @@ func (a Aside) Keep(parts [][]byte) io.ReaderAt {
 	for _, p := range parts {
 		size += len(p)
 	}
-	if size < cmp.Or(a.Least, leastAside) {
+	if size < cmp.Or(a.Least, LeastAside) {
 		return nil
 	}
 	free, err := a.reserve(int64(size))

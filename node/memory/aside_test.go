@@ -19,7 +19,7 @@ func TestAside(t *testing.T) {
 	if (Aside{Dir: dir, Least: 2}).Keep([][]byte{{1, 2}}) == nil {
 		t.Error("two bytes stay in memory")
 	}
-	a, b := bytes.Repeat([]byte{1}, leastAside), []byte{2, 3}
+	a, b := bytes.Repeat([]byte{1}, LeastAside), []byte{2, 3}
 	kept := Aside{Dir: dir}.Keep([][]byte{a, b})
 	var got [3]byte
 	if _, err := kept.ReadAt(got[:], int64(len(a)-1)); err != nil || got != [3]byte{1, 2, 3} {
@@ -33,7 +33,7 @@ func TestAside(t *testing.T) {
 	if (Aside{Dir: dir + "/none", Reserve: take}).Keep([][]byte{a}) != nil || room != 0 {
 		t.Error("bytes lie in a folder that is not there")
 	}
-	if (Aside{Dir: dir, Reserve: take}).Keep([][]byte{a, b}) == nil || room != leastAside+2 {
+	if (Aside{Dir: dir, Reserve: take}).Keep([][]byte{a, b}) == nil || room != LeastAside+2 {
 		t.Errorf("room for %d bytes", room)
 	}
 	full := func(int64) (func(), error) { return nil, errors.New("full") }

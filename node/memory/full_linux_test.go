@@ -44,7 +44,7 @@ func TestDiskFillsUnderACheckpoint(t *testing.T) {
 	if a.Scratch(LeastRoom) != nil {
 		t.Error("a full disk has scratch memory")
 	}
-	if a.Keep([][]byte{make([]byte, leastAside)}) != nil {
+	if a.Keep([][]byte{make([]byte, LeastAside)}) != nil {
 		t.Error("a full disk keeps bytes")
 	}
 }

@@ -89,10 +89,11 @@ func evalMemory(b *CompiledJob) (uint64, error) {
 }
 
 // Memory is the number of bytes that the given number of parties of a process take, of which at most Turns compute a
-// unit at a time: the units, each with its update; the updates of a round, which one party at a time decodes; the
-// checkpoints that they hold, of which large ones lie in files; the evaluation of one; the data that each has read; and
-// what they share, of which frozen tensors are no memory of the collector. Stages are computed at the same time; of
-// one party of them it is the memory that it reserves of --memory.
+// unit at a time: the units, each with its update; the states that the last units of parties have reached, of which
+// large ones lie in files; the updates of a round, which one party at a time decodes; the checkpoints that they hold,
+// of which large ones lie in files; the evaluation of one; the data that each has read; and what they share, of which
+// frozen tensors are no memory of the collector. Stages are computed at the same time; of one party of them it is the
+// memory that it reserves of --memory.
 func Memory(b *CompiledJob, exec *cpu.Exec, parties int) (uint64, error) {
 	if b.Spec.Pipeline != nil && parties == 1 {
 		stage, err := bundle.Planned(b.Spec, b.Step, b.Manifest).StageMemory(1, false)
@@ -119,6 +120,9 @@ func Memory(b *CompiledJob, exec *cpu.Exec, parties int) (uint64, error) {
 		return 0, err
 	}
 	need += eval + uint64(parties)*uint64(bundle.DataMemory(b.Spec, b.Manifest))
+	if held := uint64(b.Size().State()); b.Spec.Pipeline == nil && held < memory.LeastAside {
+		need += uint64(parties) * held // the end of its last unit, which is in no file
+	}
 	if Large(b) && parties > units { // the end of a unit is moved out of memory while the next one is computed
 		need += uint64(b.Size().State())
 	}
