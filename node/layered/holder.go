@@ -154,7 +154,6 @@ func (d *Dialogue) answer(question []byte) (a wire.Answer, err error) {
 // run continues sequences. It needs the lock.
 func (d *Dialogue) run(p section.Pass) ([]float32, error) {
 	s, stage := d.held.section, d.held.hello.Stage
-	room := d.holder.memory - s.Memory()
 	for i, r := range p.Rows {
 		id, ok := d.ids[r.ID]
 		switch {
@@ -162,7 +161,7 @@ func (d *Dialogue) run(p section.Pass) ([]float32, error) {
 			return nil, fmt.Errorf("sequence %d has not begun here", r.ID)
 		case r.Start == 0:
 			s.End(id)
-			if room = d.holder.memory - s.Memory() - begins(p.Rows[:i+1], s, stage); room < 0 {
+			if s.Memory()+begins(p.Rows[:i+1], s, stage) > d.holder.memory {
 				return nil, errors.New("there is no room for the keys and values of another text")
 			}
 			d.held.began++
