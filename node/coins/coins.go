@@ -13,7 +13,6 @@ import (
 
 	"github.com/starling-network/starling/chain/x/market/marketpb"
 	"github.com/starling-network/starling/client/api"
-	"github.com/starling-network/starling/client/module"
 	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run/crew"
@@ -21,6 +20,12 @@ import (
 
 // ErrText is returned for a text that is no amount or no price.
 var ErrText = errors.New("not an amount")
+
+// Market has the coins of a network, and takes offers.
+type Market interface {
+	Coin(ctx context.Context, name string) (coin.Registered, error)
+	Make(ctx context.Context, o market.Offer) error
+}
 
 // Amount is a positive amount of a coin.
 type Amount struct {
@@ -32,7 +37,7 @@ type Amount struct {
 func (a Amount) String() string { return a.Text(a.Grains) }
 
 // Parse reads an amount: a decimal number of ZEN, or of another coin with its symbol after it.
-func Parse(ctx context.Context, m module.Market, text string) (Amount, error) {
+func Parse(ctx context.Context, m Market, text string) (Amount, error) {
 	number, symbol, ok := coin.Split(text)
 	if !ok {
 		return Amount{}, fmt.Errorf("%w: %q: write a decimal number of ZEN, or one with the symbol of a coin, such as "+
@@ -58,7 +63,7 @@ type Prices struct {
 }
 
 // Asks reads the prices with the coins of a network.
-func (p Prices) Asks(ctx context.Context, m module.Market) (asks []marketpb.Ask, err error) {
+func (p Prices) Asks(ctx context.Context, m Market) (asks []marketpb.Ask, err error) {
 	read := func(text string, into func(*marketpb.Ask, uint64)) error {
 		symbol, number, ok := strings.Cut(text, "=")
 		if !ok || symbol == "" {
@@ -91,7 +96,7 @@ func (p Prices) Asks(ctx context.Context, m module.Market) (asks []marketpb.Ask,
 
 // Asked are the prices at which a worker or verifier offers its work.
 type Asked struct {
-	module.Market
+	Market
 	Class crew.Role
 	Price uint64 // uzen per 10^15 floating-point operations
 	Prices
@@ -152,34 +157,6 @@ func (s Several) Make(ctx context.Context, slots uint32) error {
 	return nil
 }
 
-// Holdings are the balances and stakes of an account in the registered coins, those that are zero left out.
-func Holdings(ctx context.Context, m module.Modules, account string) ([]Holding, error) {
-	all, err := m.Market.Coins(ctx)
-	if err != nil {
-		return nil, err
-	}
-	stakes, err := m.Stakes.Of(ctx, account)
-	if err != nil {
-		return nil, err
-	}
-	var held []Holding
-	for _, c := range all {
-		h := Holding{Coin: c.Coin}
-		if h.Balance, err = m.Coins.Holds(ctx, account, c.Coin); err != nil {
-			return nil, err
-		}
-		for _, s := range stakes {
-			if s.Coin.Denom == c.Denom {
-				h.Stake, h.Leaving, h.LeavesAt, h.Slashed = s.Amount, s.Leaving, s.LeavesAt, s.Slashed
-			}
-		}
-		if h.Balance > 0 || h.Stake > 0 || h.Slashed > 0 {
-			held = append(held, h)
-		}
-	}
-	return held, nil
-}
-
 // Shown is a coin as the API gives it: nil for the network's own.
 func Shown(c coin.Coin) *api.Coin {
 	if c.Own() {
@@ -200,7 +177,7 @@ type Holding struct {
 
 // Order is an order in the coin of a job file, whose amounts are in millionths of the coin: in grains of this coin, as
 // the network has it registered.
-func Order(ctx context.Context, m module.Market, symbol string, o market.Order) (market.Order, error) {
+func Order(ctx context.Context, m Market, symbol string, o market.Order) (market.Order, error) {
 	c, err := m.Coin(ctx, symbol)
 	if err != nil || c.Own() {
 		return o, err

@@ -314,7 +314,8 @@ func (p *Process) open(ctx context.Context, s run.State) error {
 		}
 	}()
 	blobs := Served{p.Store, p.Host, j.Largest(), p.patience, 1}
-	read, err := keyring.Holder{Folder: p.Folder, Chain: p.Chain, Host: p.Host}.Reader(j, s, p.fetchShard(j, blobs))
+	read, err := keyring.Holder{Folder: p.Folder, Job: p.Chain.Job, Chain: p.Chain, Host: p.Host}.
+		Reader(j, s, p.fetchShard(j, blobs))
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/job/quantity"
-	"github.com/starling-network/starling/node/coins"
 	"github.com/starling-network/starling/node/control"
 	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/home"
@@ -286,7 +285,7 @@ func (r *retirement) send(ctx context.Context) error {
 const feeShare = 20
 
 func (r *retirement) sendAll(ctx context.Context) error {
-	held, err := coins.Holdings(ctx, r.chain.Modules, r.done.Account)
+	held, err := session.Holdings(ctx, r.chain.Modules, r.done.Account)
 	if err != nil {
 		return err
 	}

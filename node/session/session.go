@@ -86,7 +86,7 @@ func ReadAccount(ctx context.Context, network, address string) (*Account, error)
 	if a.Balance, err = at.Coins.Balance(ctx, address); err != nil {
 		return nil, err
 	}
-	if a.Coins, err = coins.Holdings(ctx, at.Modules, address); err != nil {
+	if a.Coins, err = Holdings(ctx, at.Modules, address); err != nil {
 		return nil, err
 	}
 	var p registry.Participant

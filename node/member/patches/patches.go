@@ -7,9 +7,9 @@ import (
 	"errors"
 	"log/slog"
 
-	"github.com/starling-network/starling/client/module"
 	"github.com/starling-network/starling/exchange/patch"
 	"github.com/starling-network/starling/network/weights"
+	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run/crew"
 )
 
@@ -20,8 +20,13 @@ type Exchange struct {
 	Members func(ctx context.Context) (addrs []string, err error) // of the run
 }
 
+// Registry lists the participants of a network.
+type Registry interface {
+	Participants(ctx context.Context) ([]registry.Participant, error)
+}
+
 // Members are the addresses of the members of a run, those that left it included.
-func Members(ctx context.Context, g module.Registry, members []crew.Member) (addrs []string, err error) {
+func Members(ctx context.Context, g Registry, members []crew.Member) (addrs []string, err error) {
 	participants, err := g.Participants(ctx)
 	if err != nil {
 		return nil, err

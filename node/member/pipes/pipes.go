@@ -14,7 +14,6 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/starling-network/starling/chain/referee/link"
-	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/network/peer/address"
 	"github.com/starling-network/starling/network/peer/channel"
 	"github.com/starling-network/starling/protocol/run/terms"
@@ -24,10 +23,17 @@ import (
 	"github.com/starling-network/starling/role/staged"
 )
 
+// Chain is what the worker of a stage asks of the network, and tells it. client.Member implements it.
+type Chain interface {
+	Addresses(ctx context.Context, id string) ([]string, error) // of the host of an account
+	Send(ctx context.Context, a role.Action) error
+	SignJoined(message []byte) ([]byte, error)
+}
+
 // Pipes are the ends of the stages of one worker in one run. It implements staged.Wires.
 type Pipes struct {
 	ID       string // account
-	Chain    client.Member
+	Chain    Chain
 	Channels *channel.Table
 	Deadline func(u work.UnitID) time.Duration // how long the worker has for a unit; 0: not known
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/network/peer"
 	"github.com/starling-network/starling/network/peer/address"
 	"github.com/starling-network/starling/network/peer/message"
@@ -17,10 +16,17 @@ import (
 // ErrOutsider says that an account with no duty in a run cannot read its data.
 var ErrOutsider = errors.New("the data of the job is encrypted for those with a duty in its run")
 
+// Chain is what a member of a run reads of the network. client.Member implements it.
+type Chain interface {
+	Address() string                                // account of the member
+	Consumer(ctx context.Context) ([]string, error) // addresses of the account that ordered the job
+}
+
 // Holder is a member of a run that reads its data.
 type Holder struct {
 	Folder string // of the member
-	Chain  client.Member
+	Job    string
+	Chain  Chain
 	Host   *peer.Host
 }
 
@@ -34,7 +40,7 @@ func (h Holder) Reader(j *bundle.Job, s run.State, fetch shards.Fetch) (shards.F
 	if _, known := s.Member(id); !known {
 		return nil, ErrOutsider
 	}
-	r, err := Open(h.Folder, h.Chain.Job, id, len(j.Shards), h.ask)
+	r, err := Open(h.Folder, h.Job, id, len(j.Shards), h.ask)
 	if err != nil {
 		return nil, err
 	}
