@@ -82,7 +82,7 @@ func TestRandomProgramsGiveTheSpecifiedBits(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer kernel.Select("")
-			for seed := range uint64(150) {
+			for seed := range seeds() {
 				p, in := programtest.Random(t, seed, 5+int(seed)%60)
 				t.Run(fmt.Sprint(seed), func(t *testing.T) { checkProgram(t, p, in) })
 			}
@@ -93,7 +93,7 @@ func TestRandomProgramsGiveTheSpecifiedBits(t *testing.T) {
 func TestRandomProgramsInSmallTilesOnSeveralThreads(t *testing.T) {
 	tile, least := tileElements, minParallel
 	defer func() { tileElements, minParallel = tile, least }()
-	for seed := range uint64(150) {
+	for seed := range seeds() {
 		tileElements, minParallel = 1+int(seed)%40, 1
 		p, in := programtest.Random(t, 1000+seed, 5+int(seed)%60)
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { checkProgram(t, p, in) })

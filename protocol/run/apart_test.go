@@ -249,7 +249,7 @@ func TestNothingStaleIsLearntFrom(t *testing.T) {
 		if len(want) != 6 {
 			t.Fatalf("%d rounds are attested", len(want))
 		}
-		for seed := uint64(1); seed <= 12; seed++ {
+		for seed := uint64(1); seed <= uint64(howMany(12, 3)); seed++ {
 			if got := attestedBy(t, staleness, seed); !slices.Equal(got, want) {
 				t.Fatalf("staleness %d, seed %d: another lineage", staleness, seed)
 			}

@@ -22,7 +22,7 @@ import (
 // verdicts are true: w0 and w1 never lie, and must never be convicted.
 func FuzzRun(f *testing.F) {
 	r := rand.New(rand.NewPCG(1, 1))
-	for range 10 {
+	for range howMany(10, 3) {
 		seed := make([]byte, 900)
 		for i := range seed {
 			seed[i] = byte(r.Uint32())

@@ -195,7 +195,7 @@ func TestHiddenUpdateForfeitsTheDepositOnceItsAuditIsDrawn(t *testing.T) {
 // Honest members of a tolerant run lose nothing, whatever is compared: no place, no deposit, no unit, and every look is
 // paid.
 func TestHonestMembersOfATolerantRunLoseNothing(t *testing.T) {
-	for seed := range 10 {
+	for seed := range howMany(10, 3) {
 		all := wide()
 		all.Job, all.Rounds, all.Window, all.AuditPPM = fmt.Sprint("job-", seed), 3, 3, 500_000
 		g := begin(t, all, newMembers(5, 2))

@@ -385,7 +385,7 @@ func TestWorkerThatIsWithheldLeavesInTheEnd(t *testing.T) {
 // nothing open, and no member is slashed over work that is not exact.
 func FuzzTolerantRun(f *testing.F) {
 	r := rand.New(rand.NewPCG(2, 2))
-	for range 20 {
+	for range howMany(20, 6) {
 		seed := make([]byte, 900)
 		for i := range seed {
 			seed[i] = byte(r.Uint32())

@@ -1,9 +1,11 @@
 package copied
 
 import (
+	"flag"
 	"maps"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -24,6 +26,9 @@ const (
 type weights = map[string]*tensor.Tensor
 
 // seed of the samples.
+// Without this flag fewer independent models are trained, and none for hundreds of steps.
+var long = flag.Bool("long", os.Getenv("STARLING_LONG") != "", "train all models, as .ci/run does")
+
 var seed = canon.Sum("seed")
 
 func config(t testing.TB, family string) architecture.Config {
@@ -294,6 +299,9 @@ func adapt(r *rand.Rand, x *tensor.Tensor, rank int, size float64) {
 // All kinds of copies are found among 50 independent models, of which none is a copy of another.
 func TestCopies(t *testing.T) {
 	independents := map[string]int{architecture.Llama: 50, architecture.GPT2: 6}
+	if !*long {
+		independents[architecture.Llama] = 16
+	}
 	for family, n := range independents {
 		tr := newTrainer(t, family)
 		var all []Model

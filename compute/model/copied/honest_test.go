@@ -53,6 +53,9 @@ func TestTunedALittle(t *testing.T) {
 		return l
 	}
 	for rate, steps := range map[float64]int{0.00003: 300, 0.0003: 60, 0.002: 1} {
+		if steps > 100 && !*long {
+			continue
+		}
 		a, b := tr.train(base.Tensors, 20, steps, rate), tr.train(base.Tensors, 21, steps, rate)
 		for name, change := range map[string]func(Model) Model{
 			"whole": func(m Model) Model { return m }, "rounded": rounded,
