@@ -62,3 +62,19 @@ func (l Listing) Fits(parent Listing, base, adapter canon.Digest, owner string) 
 	}
 	return nil
 }
+
+// Layers counts the layers of a parent with a proof that was made for the owner of the listing, and returns the fewest
+// contributions that a key of one claims. An owner makes any number of proofs about one layer.
+func Layers(proofs []Proven, parent uint64) (n int, setup uint32) {
+	seen := map[string]bool{}
+	for _, p := range proofs {
+		if p.Parent != parent || !p.Bound {
+			continue
+		}
+		if len(seen) == 0 || p.Setup < setup {
+			setup = p.Setup
+		}
+		seen[p.Layer] = true
+	}
+	return len(seen), setup
+}

@@ -77,7 +77,7 @@ no part.`,
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "WORK\tPART\tLICENCE\tSHARES\tKNOWN\tPROVEN")
-			n.write(w, 0)
+			n.Write(w, 0)
 			return w.Flush()
 		},
 	}
@@ -85,7 +85,8 @@ no part.`,
 	return cmd
 }
 
-func (n Node) write(w io.Writer, depth int) {
+// Write writes a row of a table, and below it, deeper, those of the parents.
+func (n Node) Write(w io.Writer, depth int) {
 	known := ""
 	if n.Known {
 		known = "by its order"
@@ -102,7 +103,7 @@ func (n Node) write(w io.Writer, depth int) {
 	fmt.Fprintf(w, "%s%s\t%s %%\t%s\t%s\t%s\t%s\n", strings.Repeat("  ", depth), name, n.Part, n.Licence, n.Shares, known,
 		proven)
 	for _, p := range n.Parents {
-		p.write(w, depth+1)
+		p.Write(w, depth+1)
 	}
 	if n.More {
 		fmt.Fprintf(w, "%s...\t%s %%\t\t\t\t\n", strings.Repeat("  ", depth+1), trade.Percent.Amount(0))
@@ -156,27 +157,11 @@ func grow(ctx context.Context, cl *client.Client, l catalog.Listing, parents []c
 			return n, err
 		}
 		parent.Royalty, parent.Known = trade.Percent.Amount(uint64(p.Royalty)), p.Known
-		parent.Proven, parent.Setup = layers(proofs, p.Listing)
+		parent.Proven, parent.Setup = catalog.Layers(proofs, p.Listing)
 		n.Parents = append(n.Parents, parent)
 	}
 	n.Part = trade.Percent.Amount(left)
 	return n, nil
-}
-
-// layers counts the layers of a parent with a proof that was made for the owner of the listing, and returns the fewest
-// contributions that a key of one claims. An owner makes any number of proofs about one layer.
-func layers(proofs []catalog.Proven, parent uint64) (n int, setup uint32) {
-	seen := map[string]bool{}
-	for _, p := range proofs {
-		if p.Parent != parent || !p.Bound {
-			continue
-		}
-		if len(seen) == 0 || p.Setup < setup {
-			setup = p.Setup
-		}
-		seen[p.Layer] = true
-	}
-	return len(seen), setup
 }
 
 // proofsOf are the proofs about a listing, if it is one and has parents.

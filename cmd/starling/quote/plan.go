@@ -43,7 +43,7 @@ func Plan(ctx context.Context, c *terminal.Console, j *job.Job, path, network, f
 		executor = "PyTorch at workers that have it, the built-in engine at others"
 	}
 	if c.Form.Machine() {
-		return errors.Join(c.Form.Print(os.Stdout, terminal.One(p, p.ID)), Placed(p.Quote), fits(j, path, flags, p))
+		return errors.Join(c.Form.Print(os.Stdout, terminal.One(p, p.ID)), Placed(p.Quote), Fits(j, path, flags, p))
 	}
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	row := func(what, format string, args ...any) { fmt.Fprintf(w, "%s\t%s\n", what, fmt.Sprintf(format, args...)) }
@@ -99,7 +99,7 @@ func Plan(ctx context.Context, c *terminal.Console, j *job.Job, path, network, f
 			return err
 		}
 	}
-	if err := fits(j, path, flags, p); err != nil {
+	if err := Fits(j, path, flags, p); err != nil {
 		return err
 	}
 	fmt.Printf("\nnext: starling train %s%s --plan %s\n", path, flags, p.ID)
@@ -132,8 +132,8 @@ func diskOf(p *plan.Plan) string {
 		terminal.Bytes(uint64(p.Disk-p.FreeDisk)), terminal.Bytes(uint64(p.FreeDisk)))
 }
 
-// fits returns an error if a job takes more memory or disk than this machine has, with the settings with which it fits.
-func fits(j *job.Job, path, flags string, p *plan.Plan) error {
+// Fits returns an error if a job takes more memory or disk than this machine has, with the settings with which it fits.
+func Fits(j *job.Job, path, flags string, p *plan.Plan) error {
 	at := p.Placement
 	if at == nil {
 		return nil

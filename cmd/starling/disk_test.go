@@ -1,4 +1,4 @@
-package quote
+package main
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/client/api"
+	"github.com/starling-network/starling/cmd/starling/quote"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/internal/jobtest"
 	"github.com/starling-network/starling/node/member"
@@ -17,8 +18,9 @@ import (
 func TestDiskTooSmall(t *testing.T) {
 	const need, free = 900_000_000_000, 1000
 	j := jobtest.Small(t)
-	planned := fits(j, "job.yaml", "", &plan.Plan{Disk: need, FreeDisk: free, Placement: &api.Placement{Fits: "unknown"}})
-	started := DiskTooSmall(j, "job.yaml", "", &member.ShortageError{Need: need, Free: free})
+	planned := quote.Fits(j, "job.yaml", "", &plan.Plan{Disk: need, FreeDisk: free,
+		Placement: &api.Placement{Fits: "unknown"}})
+	started := quote.DiskTooSmall(j, "job.yaml", "", &member.ShortageError{Need: need, Free: free})
 	var a, b *terminal.Problem
 	if !errors.As(planned, &a) || !errors.As(started, &b) || *a != *b || a.Code != "STORE_TOO_SMALL" {
 		t.Fatalf("planned %+v, started %+v", a, b)
@@ -29,7 +31,7 @@ func TestDiskTooSmall(t *testing.T) {
 		}
 	}
 	small := &plan.Plan{Disk: 1, FreeDisk: 1, Placement: &api.Placement{Fits: "yes"}}
-	if err := fits(j, "job.yaml", "", small); err != nil {
+	if err := quote.Fits(j, "job.yaml", "", small); err != nil {
 		t.Errorf("a job that fits: %v", err)
 	}
 }
