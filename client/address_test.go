@@ -1,4 +1,4 @@
-package transaction_test
+package client_test
 
 import (
 	"testing"
@@ -7,7 +7,6 @@ import (
 	authtypes "github.com/cosmos/cosmos-sdk/x/auth/types"
 
 	"github.com/starling-network/starling/chain/account"
-	_ "github.com/starling-network/starling/chain/wire" // the prefix of addresses in the SDK
 )
 
 // Addresses are those of the SDK, and so is what is no address.

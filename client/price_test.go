@@ -1,4 +1,4 @@
-package transaction
+package client_test
 
 import (
 	"testing"
@@ -6,6 +6,7 @@ import (
 	"github.com/starling-network/starling/chain/app/queries"
 	"github.com/starling-network/starling/chain/app/room"
 	"github.com/starling-network/starling/client/gas"
+	"github.com/starling-network/starling/client/transaction"
 )
 
 // The price that a validator states comes from a stranger: no price, or one that does not parse, gives no fee. If the
@@ -16,16 +17,16 @@ func TestFeeOf(t *testing.T) {
 		want    string
 	}{"0.01uzen": {0, "20uzen"}, "0.0001uzen": {10_000, "20uzen"}, "1uzen": {10_000, "2000uzen"},
 		"0.0099uzen": {0, "20uzen"}, "": {0, ""}, "much": {10_000, ""}} {
-		price, err := GasPrice(words, c.million)
-		var f Fee
+		price, err := transaction.GasPrice(words, c.million)
+		var f transaction.Fee
 		if err == nil {
-			f, err = FeeFor(price, 2000)
+			f, err = transaction.FeeFor(price, 2000)
 		}
 		if (err == nil) != (c.want != "") || f.Amount.String() != c.want {
 			t.Errorf("%q: %s (%v), want %q", words, f.Amount, err, c.want)
 		}
 	}
-	if queries.ErrBusy.Codespace() != busySpace || queries.ErrBusy.ABCICode() != busyCode {
+	if !transaction.Busy(transaction.Refusal(queries.ErrBusy.Codespace(), queries.ErrBusy.ABCICode(), "")) {
 		t.Errorf("a busy validator says %s %d", queries.ErrBusy.Codespace(), queries.ErrBusy.ABCICode())
 	}
 	if gas.Most != room.MaxGas {
