@@ -1,4 +1,4 @@
-package accused_test
+package localnet_test
 
 import (
 	"context"
