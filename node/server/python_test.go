@@ -1,5 +1,5 @@
 // The Python client is tested against the real server, in processes of their own.
-package sdk_test
+package server_test
 
 import (
 	"context"
@@ -47,10 +47,12 @@ func TestPython(t *testing.T) {
 	case err := <-ended:
 		t.Fatal(err)
 	}
-	inputs.Of(t, ".")
+	client := filepath.Join("..", "..", "sdk", "python")
+	inputs.Of(t, client)
 	cmd := exec.CommandContext(t.Context(), python, "-W", "error::SyntaxWarning", "-m", "unittest", "tests.test_client",
 		"tests.test_server",
 		"tests.test_federated", "tests.test_trainer")
+	cmd.Dir = client
 	cmd.Env = append(os.Environ(), "STARLING_TEST_URL="+url, "STARLING_TEST_TOKEN="+token, "PYTHONDONTWRITEBYTECODE=1",
 		"STARLING_URL=", "STARLING_TOKEN=")
 	if out, err := cmd.CombinedOutput(); err != nil {
