@@ -98,6 +98,7 @@ func TestTrainVerifyAndLiar(t *testing.T) {
 	t.Run("ipfs", func(t *testing.T) { testIPFS(t, honest) })
 	t.Run("tampering", func(t *testing.T) { testTampering(t, j, honest) })
 	t.Run("one thread", func(t *testing.T) {
+		onlyLong(t)
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 		if again := mustTrain(t, consumer.Options{Job: j,
 			Dir: filepath.Join(t.TempDir(), "again")}); again.StateRoot != s.StateRoot {
@@ -331,6 +332,7 @@ func explainsLiar(t *testing.T, dir, liar string) {
 // A run that is stopped resumes where it was, and ends where it would have ended. Rounds that are reduced in slices
 // end at the same state root as rounds without slices, and can be verified.
 func TestTrainInSlices(t *testing.T) {
+	onlyLong(t)
 	t.Parallel()
 	j := jobtest.Small(t)
 	whole := mustTrain(t, consumer.Options{Job: j, Dir: filepath.Join(t.TempDir(), "whole")})

@@ -41,7 +41,7 @@ func TestMethods(t *testing.T) {
 		"fedadam": "bf16", "fedyogi": "fp16", "sparseloco": "int2", "sparta": "int8", "sparta_diloco": "int8",
 		"streaming_diloco": "fp4", "gossip": "none", "async_diloco": "int8", "allreduce": "none", "demo": "sign"} {
 		if variants := []string{"fedprox", "fedadam", "fedyogi", "sparta", "sparta_diloco", "gossip", "fedavg",
-			"sparseloco", "allreduce"}; !*long &&
+			"sparseloco", "allreduce", "diloco", "demo"}; !*long &&
 			slices.Contains(variants, method) {
 			continue
 		}

@@ -64,7 +64,7 @@ func TestModelledIsAsLongAsTheJob(t *testing.T) {
 			"strategy.replicas.rounds=3", "strategy.sync_steps=2"}, 0.1, 0},
 		"slices": {[]string{"strategy.workers=6", "strategy.aggregation.slices=3"}, 0.1, 0},
 	} {
-		if !*long && (name != "overlapping" && name != "slices") {
+		if !*long && name != "slices" {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
