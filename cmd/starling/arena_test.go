@@ -28,6 +28,7 @@ const arenaText = "the quick brown fox jumps over the lazy dog, and the dog slee
 // better model has the larger part of the prize, the copy loses its deposit, the evaluators have their fees, and the
 // books are equal.
 func TestArena(t *testing.T) {
+	onlyLong(t)
 	l := startLedger(t, "consumer", "ann", "bob", "cyd", "judge0", "judge1", "judge2")
 	on := []string{"--network", l.network}
 	text := filepath.Join(l.dir, "held.txt")

@@ -96,6 +96,7 @@ func (p played) decode(name string, v any) {
 }
 
 func TestServeTutorial(t *testing.T) {
+	onlyLong(t)
 	p := play(t, "serve.md", "curl")
 	var first struct{ Choices []struct{ Text string } }
 	if p.decode("first.json", &first); len(first.Choices) != 1 {
