@@ -14,6 +14,7 @@ import (
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/node"
 	"github.com/starling-network/starling/node/benchmark"
+	"github.com/starling-network/starling/node/benchmark/reasoning/task"
 	"github.com/starling-network/starling/node/consumer"
 	"github.com/starling-network/starling/node/reasoning"
 	"github.com/starling-network/starling/node/serve"
@@ -81,14 +82,14 @@ type measurement struct {
 // steps asks for sums by steps.
 func (m *measurement) steps(ctx context.Context) error {
 	path := filepath.Join(m.dir, "steps.jsonl")
-	asked, err := steps.write(path, examples, m.Questions, 1)
+	asked, err := task.Steps.Write(path, examples, m.Questions, 1)
 	if err != nil {
 		return err
 	}
 	models := &several{}
 	defer models.close()
 	for i, name := range []string{"a", "b"} {
-		if err := m.train(ctx, steps, path, name, uint64(i+1), models); err != nil {
+		if err := m.train(ctx, task.Steps, path, name, uint64(i+1), models); err != nil {
 			return err
 		}
 	}
@@ -111,7 +112,7 @@ func (m *measurement) steps(ctx context.Context) error {
 		{"a vote over 4 answers of each of 2 models", temperature, both},
 		{"a search over steps, 4 beams of 4 branches", temperature, search},
 	} {
-		if right[i], err = m.ask(ctx, model, steps, way.name, asked, way.heat, way.how); err != nil {
+		if right[i], err = m.ask(ctx, model, task.Steps, way.name, asked, way.heat, way.how); err != nil {
 			return err
 		}
 	}
@@ -125,16 +126,16 @@ func (m *measurement) steps(ctx context.Context) error {
 // calls asks for sums by a tool.
 func (m *measurement) calls(ctx context.Context) error {
 	path := filepath.Join(m.dir, "calls.jsonl")
-	asked, err := calls.write(path, examples, m.Questions, 2)
+	asked, err := task.Calls.Write(path, examples, m.Questions, 2)
 	if err != nil {
 		return err
 	}
 	models := &several{}
 	defer models.close()
-	if err := m.train(ctx, calls, path, "a", 1, models); err != nil {
+	if err := m.train(ctx, task.Calls, path, "a", 1, models); err != nil {
 		return err
 	}
-	add, err := reasoning.NewTool("add", adder)
+	add, err := reasoning.NewTool("add", task.Adder)
 	if err != nil {
 		return err
 	}
@@ -142,12 +143,12 @@ func (m *measurement) calls(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	alone, err := m.ask(ctx, model, calls, "the model writes the result of the call", asked, 0, nil)
+	alone, err := m.ask(ctx, model, task.Calls, "the model writes the result of the call", asked, 0, nil)
 	if err != nil {
 		return err
 	}
 	tool := &strategy.Options{Answers: 1, Tools: []string{"add"}}
-	right, err := m.ask(ctx, model, calls, "the tool answers the call", asked, 0, tool)
+	right, err := m.ask(ctx, model, task.Calls, "the tool answers the call", asked, 0, tool)
 	if err != nil {
 		return err
 	}
@@ -157,10 +158,11 @@ func (m *measurement) calls(ctx context.Context) error {
 }
 
 // train trains a model and loads it under a name.
-func (m *measurement) train(ctx context.Context, t task, examples, name string, seed uint64, models *several) error {
-	m.Progress("training model " + name + " for the task " + t.name)
-	out := filepath.Join(m.dir, t.name+"-"+name)
-	j, err := job.Parse([]byte(t.job(examples, out, m.Steps, seed)), filepath.Join(m.dir, t.name+".yaml"))
+func (m *measurement) train(ctx context.Context, t task.Task, examples, name string, seed uint64,
+	models *several) error {
+	m.Progress("training model " + name + " for the task " + t.Name)
+	out := filepath.Join(m.dir, t.Name+"-"+name)
+	j, err := job.Parse([]byte(t.Job(examples, out, m.Steps, seed)), filepath.Join(m.dir, t.Name+".yaml"))
 	if err != nil {
 		return err
 	}
@@ -175,13 +177,13 @@ func (m *measurement) train(ctx context.Context, t task, examples, name string, 
 }
 
 // ask returns the share of right answers, and adds a row.
-func (m *measurement) ask(ctx context.Context, model openai.Model, t task, name string, asked []question, heat float64,
-	how *strategy.Options) (float64, error) {
+func (m *measurement) ask(ctx context.Context, model openai.Model, t task.Task, name string, asked []task.Question,
+	heat float64, how *strategy.Options) (float64, error) {
 	m.Progress("asking: " + name)
 	begun, right, tokens := time.Now(), 0, 0
 	for i, q := range asked {
-		r := openai.Request{Model: "a", Prompt: q.prompt, Stops: []string{"."}, Temperature: heat, TopP: 1,
-			Seed: uint64(i), Max: t.length, Likely: -1}
+		r := openai.Request{Model: "a", Prompt: q.Prompt, Stops: []string{"."}, Temperature: heat, TopP: 1,
+			Seed: uint64(i), Max: t.Length, Likely: -1}
 		if how != nil {
 			s := *how
 			s.Budget = 1 << 14
@@ -195,23 +197,17 @@ func (m *measurement) ask(ctx context.Context, model openai.Model, t task, name 
 		if err != nil {
 			return 0, err
 		}
-		if last(text.String()) == q.answer {
+		if task.Last(text.String()) == q.Answer {
 			right++
 		}
 		tokens += out.Tokens
 	}
 	n := float64(len(asked))
-	row := Row{Task: t.name, Name: name, Right: float64(right) / n, Tokens: benchmark.Rounded(float64(tokens)/n, 1),
+	row := Row{Task: t.Name, Name: name, Right: float64(right) / n, Tokens: benchmark.Rounded(float64(tokens)/n, 1),
 		Seconds: benchmark.Rounded(time.Since(begun).Seconds(), 1)}
 	m.report.Rows = append(m.report.Rows, row)
 	m.Progress(fmt.Sprintf("%.3f are right", row.Right))
 	return row.Right, nil
-}
-
-// last returns what follows the last sign that is no digit.
-func last(text string) string {
-	text = strings.TrimSpace(text)
-	return text[strings.LastIndexFunc(text, func(r rune) bool { return r < '0' || r > '9' })+1:]
 }
 
 // several is an openai.Model of several engines, which all stay in memory.

@@ -18,6 +18,7 @@ import (
 	"github.com/starling-network/starling/exchange/codec"
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/node/benchmark"
+	"github.com/starling-network/starling/node/benchmark/reinforce/sums"
 	"github.com/starling-network/starling/node/benchmark/transfer"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/sim"
@@ -129,9 +130,10 @@ func (r *Report) first(or Age) Age {
 // apart is the reward of a model after a job of some rounds that draws its answers apart, executed without a network.
 func (l *learner) apart(ctx context.Context, job Age, rounds int, seed uint64,
 	weights map[string]*tensor.Tensor) (float64, error) {
-	drawn := model.Rollout{Group: group, Tokens: digits, Temperature: 1, Apart: apartSteps,
+	drawn := model.Rollout{Group: group, Tokens: sums.Digits, Temperature: 1, Apart: apartSteps,
 		Reward: rollout.Reward{Exact: 1, Prefix: 1}, Correction: job.Correction}
-	task, err := model.Reinforce(l.config, model.Batch{Sequences: prompts, Length: length, Silent: silent}, drawn)
+	task, err := model.Reinforce(l.config, model.Batch{Sequences: prompts, Length: sums.Length, Silent: sums.Silent},
+		drawn)
 	if err != nil {
 		return 0, err
 	}
@@ -148,7 +150,7 @@ func (l *learner) apart(ctx context.Context, job Age, rounds int, seed uint64,
 	spec := &train.Spec{
 		Version: 1, Numerics: step.Numerics, Name: "rl", Seed: seed, Program: step.Digest(), Genesis: genesis.Root(),
 		Rounds: uint32(rounds), Steps: apartSteps, Segment: apartSteps, Units: learners, Batch: prompts,
-		Length: length, Rate: train.Rate{Kind: train.Cosine, Peak: apartRate, Warmup: 10}, Beta1: 0.9, Beta2: 0.95,
+		Length: sums.Length, Rate: train.Rate{Kind: train.Cosine, Peak: apartRate, Warmup: 10}, Beta1: 0.9, Beta2: 0.95,
 		Exchange: x, Rollout: &train.Rollout{Staleness: job.Staleness},
 	}
 	exec, err := spec.Compile(step, l.options.Threads)
@@ -181,7 +183,7 @@ type prompter struct{ data.Reader }
 // Batch implements data.Reader.
 func (prompter) Batch(dst []int32, a data.Address, _ int) error {
 	place := (uint64(a.Round)*uint64(a.Units)+uint64(a.Unit))*uint64(a.StepsPerRound) + uint64(a.Step)
-	(&sums{seed: a.Seed, stream: apartStream, next: place << 32}).fill(dst)
+	(&sums.Stream{Seed: a.Seed, Number: apartStream, Next: place << 32}).Fill(dst)
 	return nil
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/starling-network/starling/network/peer"
 	"github.com/starling-network/starling/network/weights"
 	"github.com/starling-network/starling/node/benchmark"
+	"github.com/starling-network/starling/node/benchmark/reinforce/sums"
 )
 
 // Steps of learning from rewards at a rate that large models have, each of which makes a version of the weights.
@@ -47,8 +48,8 @@ type Spread struct {
 // patches measures the patches between versions of a model that was shown right answers and learns from rewards, and
 // sends one to several hosts.
 func (r *Report) patches(ctx context.Context, l *learner) error {
-	task, err := model.Reinforce(l.config, model.Batch{Sequences: prompts, Length: length, Silent: silent}, model.Rollout{
-		Group: group, Tokens: digits, Temperature: 1, Reward: rollout.Reward{Exact: 1, Prefix: 1}})
+	task, err := model.Reinforce(l.config, model.Batch{Sequences: prompts, Length: sums.Length, Silent: sums.Silent},
+		model.Rollout{Group: group, Tokens: sums.Digits, Temperature: 1, Reward: rollout.Reward{Exact: 1, Prefix: 1}})
 	if err != nil {
 		return err
 	}
@@ -56,7 +57,7 @@ func (r *Report) patches(ctx context.Context, l *learner) error {
 	if err != nil {
 		return err
 	}
-	from := &sums{seed: l.run.Seed, stream: patchStream}
+	from := &sums.Stream{Seed: l.run.Seed, Number: patchStream}
 	versions := []patch.Version{l.version(0)}
 	for i := range uint32(patchSteps) {
 		if err := l.steps(ctx, t, from, 1); err != nil {

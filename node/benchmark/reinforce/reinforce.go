@@ -20,6 +20,7 @@ import (
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/node/benchmark"
 	"github.com/starling-network/starling/node/benchmark/machine"
+	"github.com/starling-network/starling/node/benchmark/reinforce/sums"
 )
 
 // Options configure the measurement.
@@ -76,7 +77,7 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 		}
 	}
 	c, err := architecture.Parse(architecture.GPT2, map[string]any{"n_layer": 3, "n_embd": 96, "n_head": 4,
-		"n_positions": length, "vocab_size": tokens})
+		"n_positions": sums.Length, "vocab_size": sums.Tokens})
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +144,7 @@ func (l *learner) learn(ctx context.Context) error {
 
 // show trains on right answers until some are right.
 func (l *learner) show(ctx context.Context) error {
-	task, err := model.LanguageOf(l.config, model.Batch{Sequences: shownRows, Length: length, Silent: silent})
+	task, err := model.LanguageOf(l.config, model.Batch{Sequences: shownRows, Length: sums.Length, Silent: sums.Silent})
 	if err != nil {
 		return err
 	}
@@ -151,7 +152,7 @@ func (l *learner) show(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	from := &sums{seed: l.run.Seed, stream: 1}
+	from := &sums.Stream{Seed: l.run.Seed, Number: 1}
 	for l.run.Shown < shownMost && l.run.Before < shownUntil {
 		if err := l.steps(ctx, t, from, shownEvery); err != nil {
 			return err
@@ -168,8 +169,8 @@ func (l *learner) show(ctx context.Context) error {
 
 // reward trains on rewards of drawn answers.
 func (l *learner) reward(ctx context.Context) error {
-	task, err := model.Reinforce(l.config, model.Batch{Sequences: prompts, Length: length, Silent: silent}, model.Rollout{
-		Group: group, Tokens: digits, Temperature: 1, Reward: rollout.Reward{Exact: 1, Prefix: 1}})
+	task, err := model.Reinforce(l.config, model.Batch{Sequences: prompts, Length: sums.Length, Silent: sums.Silent},
+		model.Rollout{Group: group, Tokens: sums.Digits, Temperature: 1, Reward: rollout.Reward{Exact: 1, Prefix: 1}})
 	if err != nil {
 		return err
 	}
@@ -179,7 +180,7 @@ func (l *learner) reward(ctx context.Context) error {
 	}
 	t.Spec.Seed, t.Spec.Units, t.Spec.Steps = l.run.Seed, 1, uint32(l.options.Steps)
 	t.Spec.Rate.Kind, t.Spec.Rate.Warmup = train.Cosine, 10
-	from := &sums{seed: l.run.Seed, stream: 2}
+	from := &sums.Stream{Seed: l.run.Seed, Number: 2}
 	for l.run.Steps < l.options.Steps {
 		if err := l.steps(ctx, t, from, min(every, l.options.Steps-l.run.Steps)); err != nil {
 			return err
@@ -203,12 +204,12 @@ func (l *learner) trainer(task model.Task, rate float64) (*machine.Trainer, erro
 }
 
 // steps takes n steps, and takes over the weights.
-func (l *learner) steps(ctx context.Context, t *machine.Trainer, from *sums, n int) error {
+func (l *learner) steps(ctx context.Context, t *machine.Trainer, from *sums.Stream, n int) error {
 	for range n {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		from.fill(t.Tokens())
+		from.Fill(t.Tokens())
 		if _, draws := t.In[model.Dice]; draws {
 			t.In[model.Dice] = t.Spec.Dice(0, 0, uint32(l.run.Steps))
 			l.run.Steps++
@@ -228,8 +229,8 @@ func (l *learner) right() (float64, error) {
 	if err := l.compile(); err != nil {
 		return 0, err
 	}
-	in := map[string]*tensor.Tensor{"tokens": tensor.New(tensor.Make(tensor.Int32, evaluated, length+1))}
-	(&sums{stream: 3, held: true}).fill(in["tokens"].I32())
+	in := map[string]*tensor.Tensor{"tokens": tensor.New(tensor.Make(tensor.Int32, evaluated, sums.Length+1))}
+	(&sums.Stream{Number: 3, Held: true}).Fill(in["tokens"].I32())
 	for name, w := range l.weights {
 		in[train.Param+name] = w
 	}
@@ -245,8 +246,8 @@ func (l *learner) compile() error {
 	if l.eval != nil {
 		return nil
 	}
-	task, err := model.Reinforce(l.config, model.Batch{Sequences: evaluated, Length: length, Silent: silent},
-		model.Rollout{Group: 2, Tokens: digits, Temperature: 1, Reward: rollout.Reward{Exact: 1}})
+	task, err := model.Reinforce(l.config, model.Batch{Sequences: evaluated, Length: sums.Length, Silent: sums.Silent},
+		model.Rollout{Group: 2, Tokens: sums.Digits, Temperature: 1, Reward: rollout.Reward{Exact: 1}})
 	if err != nil {
 		return err
 	}
@@ -268,7 +269,7 @@ func run(p *program.Program, in map[string]*tensor.Tensor, threads int) (map[str
 
 // firstPreference is the loss of direct preference optimisation before its first update, where both models agree.
 func firstPreference(c architecture.Config, threads int) (float64, error) {
-	task, err := model.Preference(c, model.Batch{Sequences: prompts, Length: length, Silent: silent}, 0.1)
+	task, err := model.Preference(c, model.Batch{Sequences: prompts, Length: sums.Length, Silent: sums.Silent}, 0.1)
 	if err != nil {
 		return 0, err
 	}
@@ -276,14 +277,14 @@ func firstPreference(c architecture.Config, threads int) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	in := map[string]*tensor.Tensor{"tokens": tensor.New(tensor.Make(tensor.Int32, prompts, 2*length+1))}
-	from := &sums{stream: 4}
-	pair := make([]int32, 2*(length+1))
+	in := map[string]*tensor.Tensor{"tokens": tensor.New(tensor.Make(tensor.Int32, prompts, 2*sums.Length+1))}
+	from := &sums.Stream{Number: 4}
+	pair := make([]int32, 2*(sums.Length+1))
 	for row := range prompts {
-		from.fill(pair)
-		at := in["tokens"].I32()[row*(2*length+1):][:2*length+1]
-		copy(at, pair[:length])
-		copy(at[length:], pair[length+1:])
+		from.Fill(pair)
+		at := in["tokens"].I32()[row*(2*sums.Length+1):][:2*sums.Length+1]
+		copy(at, pair[:sums.Length])
+		copy(at[sums.Length:], pair[sums.Length+1:])
 	}
 	for name, w := range c.Init(0) {
 		in[train.Param+name], in[train.Param+model.Reference+name] = w, w

@@ -107,7 +107,7 @@ func (r *Result) utilisation(ctx context.Context, base forecast.Round, shapes []
 			UpdateMB:     benchmark.Rounded(float64(m.Update)/1e6, 2), Formula: benchmark.Rounded(m.Utilisation(), 4),
 		}
 		if x.plays {
-			if row.Virtual, err = utilisationOf(ctx, m, plainRounds, failure{}); err != nil {
+			if row.Virtual, err = Utilisation(ctx, m, plainRounds); err != nil {
 				return err
 			}
 		}
@@ -133,6 +133,11 @@ func (r *Result) utilisation(ctx context.Context, base forecast.Round, shapes []
 			first.Failing, 0.9),
 	)
 	return nil
+}
+
+// Utilisation plays rounds under virtual time, without failures: the share of it in inner steps.
+func Utilisation(ctx context.Context, r forecast.Round, rounds uint32) (float64, error) {
+	return utilisationOf(ctx, r, rounds, failure{})
 }
 
 // utilisationOf plays rounds.
