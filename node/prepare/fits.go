@@ -16,8 +16,7 @@ import (
 // ErrMemory is wrapped by why a job does not fit into the memory of this machine.
 var ErrMemory = errors.New("the memory is too small")
 
-// Memory of a process besides the live data of its job: that of the chain and the hosts, and the garbage that the
-// collector leaves (memory.Pace), as a part of the live data.
+// processMemory is that of the chain and the hosts.
 const processMemory = 300 << 20
 
 // large is from how many bytes of weights on a job is Large.
@@ -70,7 +69,7 @@ func (b *CompiledJob) BeginningIn(available uint64, known bool) error {
 			available>>20), fix)
 }
 
-// UnitMemory is what a unit is computed in: weights, moments and gradients, and all other values of a step.
+// UnitMemory is the memory of a unit: weights, moments and gradients, and all other values of a step.
 func UnitMemory(b *CompiledJob, exec *cpu.Exec) uint64 {
 	return uint64(pass.StepBytes(exec, b.Step))
 }
@@ -88,12 +87,10 @@ func evalMemory(b *CompiledJob) (uint64, error) {
 	return uint64(max(0, exec.PeakBytes()-b.Size().Frozen()-b.Size().Parameters())), nil
 }
 
-// Memory is the number of bytes that the given number of parties of a process take, of which at most Turns compute a
-// unit at a time: the units, each with its update; the states that the last units of parties have reached, of which
-// large ones lie in files; the updates of a round, which one party at a time decodes; the checkpoints that they hold,
-// of which large ones lie in files; the evaluation of one; the data that each has read; and what they share, of which
-// frozen tensors are no memory of the collector. Stages are computed at the same time; of one party of them it is the
-// memory that it reserves of --memory.
+// Memory is the number of bytes that parties of a process take, of which at most Turns compute a unit at a time: the
+// units, each with its update; the states that last units have reached, and checkpoints, of which large ones lie in
+// files; the updates of a round, which one party at a time decodes; an evaluation; the data that each has read; and the
+// parts that they share, frozen tensors apart. One party of stages, which are computed at a time, takes StageMemory.
 func Memory(b *CompiledJob, exec *cpu.Exec, parties int) (uint64, error) {
 	if b.Spec.Pipeline != nil && parties == 1 {
 		stage, err := bundle.Planned(b.Spec, b.Step, b.Manifest).StageMemory(1, false)
@@ -110,21 +107,20 @@ func Memory(b *CompiledJob, exec *cpu.Exec, parties int) (uint64, error) {
 		}
 		need = uint64(m.Together(int64(b.Spec.Unsplit().Units)))
 	}
-	if checkpoint := params * uint64(1+state); checkpoint >= memory.LeastRoom {
-		need += params // the pages of the one that is read; the rest of them lie in files
-	} else {
-		need += HeldCheckpoints * checkpoint
+	checkpoints := HeldCheckpoints * params * uint64(1+state)
+	if params*uint64(1+state) >= memory.LeastRoom {
+		checkpoints = params // the pages of the one that is read; the rest of them lie in files
 	}
 	eval, err := evalMemory(b)
 	if err != nil {
 		return 0, err
 	}
-	need += eval + uint64(parties)*uint64(bundle.DataMemory(b.Spec, b.Manifest))
-	if held := uint64(b.Size().State()); b.Spec.Pipeline == nil && held < memory.LeastAside {
-		need += uint64(parties) * held // the end of its last unit, which is in no file
-	}
-	if Large(b) && parties > units { // the end of a unit is moved out of memory while the next one is computed
-		need += uint64(b.Size().State())
+	need += checkpoints + eval + uint64(parties)*uint64(bundle.DataMemory(b.Spec, b.Manifest))
+	switch state := uint64(b.Size().State()); {
+	case b.Spec.Pipeline == nil && state < memory.LeastAside:
+		need += uint64(parties) * state // the end of its last unit
+	case Large(b) && parties > units: // the end of a unit is moved out of memory while the next one is computed
+		need += state
 	}
 	garbage := need / memory.GarbageShare
 	if Large(b) {

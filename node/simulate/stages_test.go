@@ -74,7 +74,7 @@ func TestStagesOfUnequalWorkers(t *testing.T) {
 		"strategy.optimizer_state_rounds=1", "training.gradient_accumulation_steps=2")}).StateRoot
 	s := simulate(t, Options{Seed: 1, Gflops: []float64{0.3, 0.1},
 		Faults: []sim.Fault{{Who: "worker-1", At: 8 * time.Second, For: time.Minute}},
-		Job: staged(t, "parallel={stages: 3, replicas: 4, microbatches: 2}", "strategy.workers=5")})
+		Job:    staged(t, "parallel={stages: 3, replicas: 4, microbatches: 2}", "strategy.workers=5")})
 	if s.StateRoot != whole || s.SlashedUzen > 0 {
 		t.Errorf("root %s, wanted %s, %d slashed", s.StateRoot.Short(), whole.Short(), s.SlashedUzen)
 	}

@@ -190,7 +190,7 @@ var fixes = map[string]string{
 	MissedDeadline: "keep the machine on and free of other load, or give the worker fewer jobs",
 	Restarted:      "nothing; the worker of the other stage has missed a deadline, and is let go if that stays so",
 	Overtaken:      "nothing; the other worker is back from a fault, or slow, and is let go if it stays so",
-	NoData: "nothing; the round is given out again with other data, or the run ends",
+	NoData:         "nothing; the round is given out again with other data, or the run ends",
 	WrongWork: "before staking again, check the memory of the machine and that it runs the version that the " +
 		"network runs",
 	Silent: "stay reachable while rounds are open that you worked in; a move has at least four times the " +
