@@ -110,8 +110,8 @@ func TestFittingOnTheDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Smaller states are below memory.LeastAside, so they lie in memory and not in files.
-	free := Room{Memory: whole.Memory * 3 / 2, Disk: whole.Disk * 9 / 10}
+	// Smaller states are below memory.LeastAside, so they lie in memory; there is less of it than lies aside.
+	free := Room{Memory: whole.Memory * 6 / 5, Disk: whole.Disk * 9 / 10}
 	set, need, ok := Fitting(j, free)
 	if !ok || need.Disk > free.Disk || need.Memory > free.Memory {
 		t.Fatalf("%v takes %+v of %+v, %v", set, need, free, ok)
