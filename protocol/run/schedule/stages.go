@@ -103,8 +103,16 @@ type exchange struct {
 	back     int // the unit that comes back; -1: none
 }
 
+// order is the order of exchanges that end equally soon.
+func (x exchange) order(y exchange) int {
+	return cmp.Or(cmp.Compare(x.unit, y.unit), cmp.Compare(x.back, y.back), cmp.Compare(x.to, y.to))
+}
+
 // improve makes an exchange that leaves no replica fewer workers: the one with which the worker that ends last, and the
 // one that it deals with, end soonest. false: none lets both end before that worker does now.
+//
+// Of units of the last worker that are the same stage, and may go to a worker, it tries the first: others end equally.
+// So it tries at most units times stages exchanges, and not units squared.
 func (d *deal) improve() bool {
 	last := 0
 	for w := range d.load {
@@ -114,31 +122,26 @@ func (d *deal) improve() bool {
 	}
 	span, n := d.ends(last, d.load[last]), len(d.cost)
 	best := exchange{unit: -1}
-	try := func(x exchange, comes uint64) {
-		goes := d.cost[x.unit%n]
+	try := func(unit, to, back int) {
+		x, goes, comes := exchange{unit, to, back}, d.cost[unit%n], uint64(0)
+		if back >= 0 {
+			comes = d.cost[back%n]
+		}
 		if comes >= goes {
 			return
 		}
-		at := max(d.ends(last, d.load[last]-goes+comes), d.ends(x.to, d.load[x.to]+goes-comes))
-		if at < span {
+		at := max(d.ends(last, d.load[last]-goes+comes), d.ends(to, d.load[to]+goes-comes))
+		if at < span || at == span && best.unit >= 0 && x.order(best) < 0 {
 			span, best = at, x
 		}
 	}
-	for unit, worker := range d.owners {
-		if worker != last {
+	first := d.leave(last, try)
+	for back, w := range d.owners {
+		if in := d.has[back/n]; w == last || in[last] >= in[w] {
 			continue
 		}
-		has := d.has[unit/n]
-		for w := range d.blocks {
-			if has[w] < has[last] {
-				try(exchange{unit, w, -1}, 0)
-			}
-		}
-		for back, w := range d.owners {
-			if in := d.has[back/n]; w == last || unit/n != back/n && (has[w] >= has[last] || in[last] >= in[w]) {
-				continue
-			}
-			try(exchange{unit, w, back}, d.cost[back%n])
+		for _, unit := range first[w] {
+			try(unit, w, back)
 		}
 	}
 	if best.unit < 0 {
@@ -151,4 +154,29 @@ func (d *deal) improve() bool {
 	}
 	d.give(best.unit, best.to)
 	return true
+}
+
+// leave tries the exchanges of units of a worker within their replica, and the moves of units to workers. It returns
+// for each worker the units that may move to it, one of each stage: the first.
+func (d *deal) leave(last int, try func(unit, to, back int)) [][]int {
+	n, first := len(d.cost), make([][]int, len(d.blocks))
+	for unit, worker := range d.owners {
+		if worker != last {
+			continue
+		}
+		replica := unit / n
+		for back := replica * n; back < (replica+1)*n; back++ {
+			if w := d.owners[back]; w != last {
+				try(unit, w, back)
+			}
+		}
+		has := d.has[replica]
+		for w, list := range first {
+			if has[w] < has[last] && !slices.ContainsFunc(list, func(u int) bool { return u%n == unit%n }) {
+				first[w] = append(list, unit)
+				try(unit, w, -1)
+			}
+		}
+	}
+	return first
 }
