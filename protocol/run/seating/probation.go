@@ -32,7 +32,9 @@ func (d *Seats) Join(m crew.Member) {
 	}
 	e.Active, e.Why, e.Silent, e.Since = false, reason.OnProbation, 0, d.Env.Height
 	e.Stake, e.Owner, e.Earning, e.Generates = m.Stake, m.OwnerID(), m.Earning, m.Generates
-	if d.Rules >= progress.RatesCount {
+	// rounds of stages have corrected the rate of one that comes back
+	found := d.Rules >= progress.StagesBySpeed && len(d.Terms.Pipeline.Flops) > 0 && e.Rate > 0
+	if d.Rules >= progress.RatesCount && !found {
 		e.Rate = m.Rate
 	}
 	if d.Terms.Tolerance.DistancePPM > 0 && d.Terms.AuditPPM == 0 {
