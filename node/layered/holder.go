@@ -20,7 +20,7 @@ import (
 type Holder struct {
 	dir     string
 	threads int
-	memory  int64
+	memory  int64 // of each front
 
 	mu   sync.Mutex
 	held *held // that new dialogues get
@@ -33,10 +33,11 @@ type held struct {
 
 	mu      sync.Mutex
 	section *section.Section
-	began   uint64 // sequences of all dialogues
+	began   uint64            // sequences of all dialogues
+	fronts  map[uint64]string // of the sequences of the section
 }
 
-// Open reads the stage in a folder. Keys and values take at most a number of bytes.
+// Open reads the stage in a folder. Keys and values take at most a number of bytes for each front.
 func Open(dir string, threads int, memory int64) (*Holder, error) {
 	h := &Holder{dir: dir, threads: threads, memory: memory}
 	var err error
@@ -53,7 +54,7 @@ func (h *Holder) read() (*held, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &held{section: s, manifest: p.Manifest,
+	return &held{section: s, manifest: p.Manifest, fronts: map[uint64]string{},
 		hello: wire.Hello{Weights: p.Weights, Stages: p.Stages, Stage: p.Stage}}, nil
 }
 
@@ -91,12 +92,15 @@ func (h *Holder) of(q wire.Question) (*held, error) {
 	return next, nil
 }
 
-// Dialogue begins a dialogue with a front.
-func (h *Holder) Dialogue() *Dialogue { return &Dialogue{holder: h, ids: map[uint64]uint64{}} }
+// Dialogue begins a dialogue with a front of a name.
+func (h *Holder) Dialogue(front string) *Dialogue {
+	return &Dialogue{holder: h, front: front, ids: map[uint64]uint64{}}
+}
 
 // Dialogue is one with a front: a dialogue.Answerer. Its sequences end with it.
 type Dialogue struct {
 	holder *Holder
+	front  string
 	held   *held
 	ids    map[uint64]uint64 // of sequences: the number of the front, and that of the section
 }
@@ -133,8 +137,7 @@ func (d *Dialogue) answer(question []byte) (a wire.Answer, err error) {
 	d.held.mu.Lock()
 	defer d.held.mu.Unlock()
 	if q.Kind == wire.KindEnd {
-		d.held.section.End(d.ids[q.ID])
-		delete(d.ids, q.ID)
+		d.forget(q.ID)
 		return a, nil
 	}
 	for _, p := range q.Passes {
@@ -151,32 +154,50 @@ func (d *Dialogue) answer(question []byte) (a wire.Answer, err error) {
 	return a, nil
 }
 
-// run continues sequences. It needs the lock.
+// forget ends a sequence; it is no error if there is none. It needs the lock.
+func (d *Dialogue) forget(id uint64) {
+	d.held.section.End(d.ids[id])
+	delete(d.held.fronts, d.ids[id])
+	delete(d.ids, id)
+}
+
+// run continues sequences. Those that it cannot begin are forgotten. It needs the lock.
 func (d *Dialogue) run(p section.Pass) ([]float32, error) {
 	s, stage := d.held.section, d.held.hello.Stage
-	for i, r := range p.Rows {
-		id, ok := d.ids[r.ID]
-		switch {
-		case r.Start > 0 && !ok:
-			return nil, fmt.Errorf("sequence %d has not begun here", r.ID)
-		case r.Start == 0:
-			s.End(id)
-			if s.Memory()+begins(p.Rows[:i+1], s, stage) > d.holder.memory {
-				return nil, errors.New("there is no room for the keys and values of another text")
+	var begun []uint64
+	hidden, err := func() ([]float32, error) {
+		for i, r := range p.Rows {
+			switch _, ok := d.ids[r.ID]; {
+			case r.Start > 0 && !ok:
+				return nil, fmt.Errorf("sequence %d has not begun here", r.ID)
+			case r.Start == 0:
+				d.forget(r.ID)
+				if d.memory()+begins(p.Rows[:i+1], s, stage) > d.holder.memory {
+					return nil, errors.New("there is no room for the keys and values of another text")
+				}
+				d.held.began++
+				d.ids[r.ID], d.held.fronts[d.held.began] = d.held.began, d.front
+				begun = append(begun, r.ID)
 			}
-			d.held.began++
-			d.ids[r.ID] = d.held.began
+			p.Rows[i].ID = d.ids[r.ID]
 		}
-		p.Rows[i].ID = d.ids[r.ID]
-	}
-	hidden, err := s.Run(p)
+		return s.Run(p)
+	}()
 	if err != nil {
+		for _, id := range begun {
+			d.forget(id)
+		}
 		return nil, err
 	}
 	if stage < d.held.hello.Stages {
 		return hidden, nil
 	}
 	return section.Last(p, hidden), nil
+}
+
+// memory is what the sequences of the front take that have begun, of all its dialogues.
+func (d *Dialogue) memory() int64 {
+	return d.held.section.Memory(func(id uint64) bool { return d.held.fronts[id] == d.front })
 }
 
 // begins is the memory of the sequences that begin.
@@ -196,8 +217,7 @@ func (d *Dialogue) End() {
 	}
 	d.held.mu.Lock()
 	defer d.held.mu.Unlock()
-	for _, id := range d.ids {
-		d.held.section.End(id)
+	for id := range d.ids {
+		d.forget(id)
 	}
-	clear(d.ids)
 }

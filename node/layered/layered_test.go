@@ -55,6 +55,7 @@ type served struct {
 	holder *Holder
 	left   atomic.Int64 // questions that it answers before it is gone; below 0: it is never gone
 	lies   bool
+	nan    bool // it answers with values that are no numbers
 }
 
 func (p peers) dial(_ context.Context, addr string, _ int) (Conversation, error) {
@@ -62,7 +63,7 @@ func (p peers) dial(_ context.Context, addr string, _ int) (Conversation, error)
 	if s == nil || s.left.Load() == 0 {
 		return nil, errors.New("no peer listens")
 	}
-	return &talk{s, s.holder.Dialogue()}, nil
+	return &talk{s, s.holder.Dialogue("front")}, nil
 }
 
 type talk struct {
@@ -79,8 +80,14 @@ func (t *talk) Ask(_ context.Context, question []byte) ([]byte, error) {
 	if t.lies && len(answer) > 2 && question[0] != wire.KindHello {
 		answer[len(answer)-2] ^= 1
 	}
+	if t.nan && question[0] == wire.KindPass {
+		copy(answer[1:], []byte{0, 0, 0xc0, 0x7f})
+	}
 	return answer, nil
 }
+
+// every is true for each sequence.
+func every(uint64) bool { return true }
 
 func (t *talk) Close() { t.with.End() }
 
@@ -180,7 +187,7 @@ func TestReplicasContinueTexts(t *testing.T) {
 		}
 		l.checks.Wait()
 		for addr, s := range p {
-			if n := s.holder.held.section.Memory(); n != 0 && s.left.Load() != 0 {
+			if n := s.holder.held.section.Memory(every); n != 0 && s.left.Load() != 0 {
 				t.Errorf("%s remembers %d bytes of texts that have ended", addr, n)
 			}
 		}
@@ -282,7 +289,7 @@ func TestHoldersRefuse(t *testing.T) {
 			Hidden: make([]float32, 16)}}}.Encode()
 	}
 	hello := wire.Question{Kind: wire.KindHello, Model: h.current().hello.Weights}.Encode()
-	d := h.Dialogue()
+	d := h.Dialogue("front")
 	for _, c := range []struct {
 		question []byte
 		refused  string
@@ -304,7 +311,7 @@ func TestHoldersRefuse(t *testing.T) {
 		}
 	}
 	d.End()
-	if n := h.held.section.Memory(); n != 0 {
+	if n := h.held.section.Memory(every); n != 0 {
 		t.Errorf("%d bytes of a dialogue that has ended", n)
 	}
 }

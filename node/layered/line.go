@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -41,6 +42,12 @@ var (
 	errDiffers  = errors.New("it computes other values than the holder before it")
 )
 
+// Limits of the texts that are computed again.
+const (
+	checksAtOnce = 2  // a holder holds four dialogues with a front
+	checksLeft   = 16 // that are under way or wait: the front keeps the inputs of each
+)
+
 // Line is the stages of a model: a generate.Stages. Run and End are for one goroutine at a time.
 type Line struct {
 	Config
@@ -48,9 +55,11 @@ type Line struct {
 	end    context.CancelFunc
 	stages []*stage
 	checks sync.WaitGroup
+	turns  chan struct{} // a place of each check that is under way
 
 	mu      sync.Mutex
 	holders []*holder
+	left    int // checks that are under way or wait
 }
 
 // holder is a peer that has a stage.
@@ -61,6 +70,9 @@ type holder struct {
 	until    time.Time
 	excluded bool // it computed other values than two others
 }
+
+// peer is the peer ID at the end of the address: one holder may have several addresses.
+func (h *holder) peer() string { return h.addr[strings.LastIndex(h.addr, "/p2p/")+1:] }
 
 // stage is one stage, and the holder that continues its sequences.
 type stage struct {
@@ -75,11 +87,14 @@ type sequence struct {
 	passes  []section.Pass // of one row each
 	digests []canon.Digest
 	talk    Conversation // with the holder that remembers it
+	by      *holder      // that computed the last result
+	broken  bool         // a result has values that are no numbers
+	checked bool         // another holder computes it again
 }
 
 // Connect asks the peers which stages they have. The error wraps ErrNoHolder if a stage has none.
 func Connect(ctx context.Context, c Config) (*Line, error) {
-	l := &Line{Config: c}
+	l := &Line{Config: c, turns: make(chan struct{}, checksAtOnce)}
 	l.ctx, l.end = context.WithCancel(context.WithoutCancel(ctx))
 	for _, addr := range c.Peers {
 		l.holders = append(l.holders, &holder{addr: addr})
@@ -196,6 +211,7 @@ func (l *Line) through(s *stage, p section.Pass) ([]float32, error) {
 		if i := slices.Index(list, s.at); i > 0 && s.talk != nil {
 			list[0], list[i] = list[i], list[0]
 		}
+		differ := 0
 		for _, h := range list {
 			hidden, failed := l.try(s, h, p)
 			if failed == nil {
@@ -203,8 +219,17 @@ func (l *Line) through(s *stage, p section.Pass) ([]float32, error) {
 			}
 			l.Log.Warn("a holder of a stage fails", "stage", s.number, "holder", h.addr, "error", failed)
 			err = errors.Join(err, failed)
+			if s.declines(p, failed) {
+				return nil, err
+			}
+			if errors.Is(failed, errDiffers) {
+				differ++
+			}
 			l.fail(h)
 			s.leave()
+		}
+		if differ > 0 && differ == len(list) {
+			return nil, err // the values before are lies, which no holder continues
 		}
 		wait := time.NewTimer(pause)
 		select {
@@ -217,6 +242,21 @@ func (l *Line) through(s *stage, p section.Pass) ([]float32, error) {
 			return nil, err
 		}
 	}
+}
+
+// declines reports whether the holder refuses to begin a text, and continues others. The text fails then: another
+// holder would have to compute all of these again.
+func (s *stage) declines(p section.Pass, failed error) bool {
+	var told *wire.Refused
+	if !errors.As(failed, &told) || slices.ContainsFunc(p.Rows, func(r section.Row) bool { return r.Start > 0 }) {
+		return false
+	}
+	for _, q := range s.sequences {
+		if q.talk == s.talk && len(q.passes) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // leave ends the dialogue of a stage.
@@ -246,6 +286,7 @@ func (l *Line) try(s *stage, h *holder, p section.Pass) ([]float32, error) {
 		if q.talk != s.talk {
 			digests, err := l.again(l.ctx, s.talk, q.passes)
 			if err == nil && !slices.Equal(digests, q.digests) {
+				l.settle(s.number, q)
 				err = errDiffers
 			}
 			if err != nil {
@@ -286,6 +327,8 @@ func (l *Line) keep(s *stage, p section.Pass, result []float32) {
 		q.passes = append(q.passes, section.Pass{Piece: p.Piece, Rows: []section.Row{r},
 			Hidden: slices.Clone(in[:r.Count*width])})
 		q.digests = append(q.digests, wire.Digest(out[:n*width]))
+		q.by = s.at
+		q.broken = q.broken || slices.ContainsFunc(out[:n*width], func(x float32) bool { return x-x != 0 })
 		in, out = in[r.Count*width:], out[n*width:]
 	}
 }
@@ -304,7 +347,7 @@ func (l *Line) again(ctx context.Context, talk Conversation, passes []section.Pa
 	return all, nil
 }
 
-// End forgets a sequence, and has it computed again if it is drawn.
+// End forgets a sequence, and has it computed again if it is drawn, or has values that are no numbers.
 func (l *Line) End(id uint64) {
 	var random [8]byte
 	_, _ = rand.Read(random[:]) // it never fails
@@ -315,9 +358,8 @@ func (l *Line) End(id uint64) {
 			continue
 		}
 		delete(s.sequences, id)
-		if drawn && s.at != nil && len(q.passes) > 0 {
-			first := s.at
-			l.checks.Go(func() { l.check(s.number, first, q) })
+		if drawn || q.broken {
+			l.settle(s.number, q)
 		}
 		if q.talk == nil || q.talk != s.talk {
 			continue // the holder has forgotten it with the dialogue
@@ -330,15 +372,43 @@ func (l *Line) End(id uint64) {
 	}
 }
 
+// settle has another holder compute a sequence again, once, unless too many wait for that.
+func (l *Line) settle(stage int, q *sequence) {
+	if q.checked || len(q.passes) == 0 {
+		return
+	}
+	q.checked = true
+	l.mu.Lock()
+	full := l.left == checksLeft
+	if !full {
+		l.left++
+	}
+	l.mu.Unlock()
+	if full {
+		l.Log.Warn("a text is not computed again: too many wait for that", "stage", stage, "holder", q.by.addr)
+		return
+	}
+	as := *q // the text may continue
+	l.checks.Go(func() {
+		l.turns <- struct{}{}
+		l.check(stage, as)
+		<-l.turns
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.left--
+	})
+}
+
 // check has another holder compute a sequence. If it differs, a third one decides which of them is not asked any more.
-func (l *Line) check(stage int, first *holder, q *sequence) {
+func (l *Line) check(stage int, q sequence) {
 	type result struct {
 		by      *holder
 		digests []canon.Digest
 	}
+	first := q.by
 	results := []result{{first, q.digests}}
 	for _, h := range l.candidates(stage) {
-		if h == first {
+		if slices.ContainsFunc(results, func(r result) bool { return r.by.peer() == h.peer() }) {
 			continue
 		}
 		talk, number, err := l.greet(l.ctx, h)
@@ -365,16 +435,21 @@ func (l *Line) check(stage int, first *holder, q *sequence) {
 			break
 		}
 	}
-	if len(results) > 1 {
-		l.Log.Error("holders of a stage compute other values, and no two agree", "stage", stage, "first", first.addr,
-			"second", results[1].by.addr)
+	if len(results) == 1 {
+		l.Log.Warn("a text is not computed again: no other holder of the stage answers", "stage", stage, "holder",
+			first.addr)
+		return
 	}
+	l.Log.Error("holders of a stage compute other values, and no two agree", "stage", stage, "first", first.addr,
+		"second", results[1].by.addr)
 }
 
-// exclude ends the use of a holder.
+// exclude ends the use of a holder, by all of its addresses.
 func (l *Line) exclude(stage int, h *holder) {
 	l.mu.Lock()
-	h.excluded = true
+	for _, x := range l.holders {
+		x.excluded = x.excluded || x.peer() == h.peer()
+	}
 	l.mu.Unlock()
 	l.Log.Error("a holder of a stage computes other values than two others: it is not asked any more", "stage", stage,
 		"holder", h.addr)

@@ -132,7 +132,7 @@ With -o json, at the start: {"stage","stages","epoch","weights","addrs"}.`,
 			if err != nil {
 				return cause.Home(err)
 			}
-			h, err := layered.Open(args[0], threads, int64(memory)<<20)
+			h, err := layered.Open(args[0], threads, int64(memory)<<20/int64(len(fronts)))
 			if err != nil {
 				return unreadable("hold", args[0], err)
 			}
@@ -156,6 +156,6 @@ With -o json, at the start: {"stage","stages","epoch","weights","addrs"}.`,
 	f.StringSliceVar(&listen, "listen", []string{"/ip4/127.0.0.1/tcp/7700"}, "multiaddr at which fronts are answered "+
 		"(repeatable)")
 	f.IntVar(&threads, "threads", kernel.Cores, "number of threads")
-	f.IntVar(&memory, "kv-memory", 1024, "MiB that the keys and values of all texts may take")
+	f.IntVar(&memory, "kv-memory", 1024, "MiB that the keys and values of all texts may take, divided among fronts")
 	return cmd
 }

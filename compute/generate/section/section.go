@@ -136,10 +136,12 @@ func (s *Section) layers() (from, to int) {
 	return s.Layers(s.part)
 }
 
-// Memory is the number of bytes of keys and values that the sequences may take that have begun.
-func (s *Section) Memory() (n int64) {
-	for _, m := range s.memory {
-		n += s.Bytes(s.part, m.limit)
+// Memory is the number of bytes of keys and values that those sequences may take that have begun and are of some.
+func (s *Section) Memory(of func(id uint64) bool) (n int64) {
+	for id, m := range s.memory {
+		if of(id) {
+			n += s.Bytes(s.part, m.limit)
+		}
 	}
 	return n
 }

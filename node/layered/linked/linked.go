@@ -38,7 +38,9 @@ func Serve(ctx context.Context, h *layered.Holder, key peer.Key, listen, fronts 
 	if err != nil {
 		return err
 	}
-	host.Converse(wire.Protocol, h.Longest(), func(peer.ID) dialogue.Answerer { return h.Dialogue() })
+	host.Converse(wire.Protocol, h.Longest(), func(from peer.ID) dialogue.Answerer {
+		return h.Dialogue(from.String())
+	})
 	ready(host.Addrs())
 	<-ctx.Done()
 	return host.Close()
