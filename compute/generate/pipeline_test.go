@@ -93,7 +93,7 @@ func TestStagesWriteTheTextsOfTheWhole(t *testing.T) {
 				t.Errorf("%s in %d stages: %v, the whole model writes %v", name, stages, got, want)
 			}
 			for i, s := range r {
-				if s.Memory() != 0 {
+				if s.Memory(func(uint64) bool { return true }) != 0 {
 					t.Errorf("%s: stage %d remembers texts that have ended", name, i+1)
 				}
 			}

@@ -93,8 +93,8 @@ func TestExchangesAreTheBestOfAll(t *testing.T) {
 	}
 }
 
-// BenchmarkFewWorkers deals the most units of a round to two workers, with many exchanges: every validator does so when a
-// round begins.
+// BenchmarkFewWorkers deals the most units of a round to two workers, with many exchanges. Every validator does so when
+// a round begins.
 func BenchmarkFewWorkers(b *testing.B) {
 	for b.Loop() {
 		Stages([]uint64{85, 128}, 512, []uint32{12, 24})
