@@ -72,6 +72,8 @@ func (m Member) Send(ctx context.Context, a role.Action) error {
 		return m.Work.Leave(ctx, m.Job)
 	case role.Return:
 		return m.Work.Return(ctx, m.Job)
+	case role.LacksData:
+		return m.Work.LacksData(ctx, m.Job, a.Work)
 	case role.Missing:
 		return m.Work.Missing(ctx, m.Job, a.Work, a.Slice)
 	case role.SealSlice:

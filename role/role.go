@@ -218,6 +218,7 @@ type (
 		Closed   int64
 		Slices   []progress.Slice // all agreed; none in a run without slices
 		Executes bool
+		Data     bool `json:",omitempty"` // the consumer has named data for the round: the member must have them
 	}
 	// Reduce fetches one slice of every committed update of the round and combines them. Answered by Reduced.
 	Reduce struct {
@@ -260,6 +261,8 @@ type (
 		Work  work.UnitID
 		Slice uint32
 	}
+	// LacksData tells the chain that the data which the consumer has named for the round of a unit cannot be had.
+	LacksData struct{ Work work.UnitID }
 	// Prove answers the task of a member on probation. No seal says that it reached another state than the committed one.
 	Prove struct {
 		Work work.UnitID
@@ -288,11 +291,14 @@ func (a Measure) Key() string { return key("measure", a.Work) }
 func (a Report) Key() string  { return key("report", a.Work) }
 func (a Pass) Key() string    { return key("pass", a.Work) }
 func (a Missing) Key() string { return key("missing", a.Work) }
-func (a Unseal) Key() string  { return key("unseal", a.Work) }
-func (a Unmask) Key() string  { return key("unmask", a.Work) }
-func (a Confess) Key() string { return key("confess", a.Work) }
-func (a Suspect) Key() string { return key("suspect", a.Work) }
-func (a Probe) Key() string   { return key("probe", a.Work) }
+
+// Key implements Action.
+func (a LacksData) Key() string { return key("lacks data", a.Work) }
+func (a Unseal) Key() string    { return key("unseal", a.Work) }
+func (a Unmask) Key() string    { return key("unmask", a.Work) }
+func (a Confess) Key() string   { return key("confess", a.Work) }
+func (a Suspect) Key() string   { return key("suspect", a.Work) }
+func (a Probe) Key() string     { return key("probe", a.Work) }
 
 // Key implements Action.
 func (a ShowReport) Key() string { return key("show report", a.Work) }

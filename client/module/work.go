@@ -106,6 +106,12 @@ func (w Work) Missing(ctx context.Context, job string, id work.UnitID, slice uin
 		Unit: id.Unit, Attempt: id.Attempt, Slice: slice})
 }
 
+// LacksData reports that the data which the consumer of a run has named for the round of a unit cannot be had.
+func (w Work) LacksData(ctx context.Context, job string, id work.UnitID) error {
+	return send(ctx, w.account, &trainingpb.MsgMissing{Sender: w.account.Address(), Job: job, Round: id.Round,
+		Unit: id.Unit, Attempt: id.Attempt, Data: true})
+}
+
 // SealSlice binds the account to its result for a slice of the checkpoint after a round whose last commitment is in
 // the block closed. The seal is run.State.SliceSeal.
 func (w Work) SealSlice(ctx context.Context, job string, round uint32, closed int64, slice uint32,

@@ -25,7 +25,7 @@ var vocabulary = func() map[string]reflect.Type {
 		role.Measured{}, role.Drain{}, role.Pause{}, role.Resume{}, role.Finished{}, role.Failed{}, role.Encrypted{},
 		role.Load{}, role.Train{}, role.Commit{}, role.Reveal{}, role.Check{}, role.Pass{}, role.Unseal{}, role.Unmask{},
 		role.Confess{}, role.Suspect{},
-		role.Challenge{}, role.Refute{}, role.Move{}, role.Advance{}, role.Attest{}, role.Missing{},
+		role.Challenge{}, role.Refute{}, role.Move{}, role.Advance{}, role.Attest{}, role.Missing{}, role.LacksData{},
 		role.Reduce{}, role.SealSlice{}, role.ShowSlice{}, role.Probe{}, role.Measure{}, role.Report{}, role.ShowReport{},
 		role.Prove{}, role.Leave{}, role.Return{}, role.Stop{}, role.Depart{},
 		consumer.Collect{}, consumer.Rewind{}, consumer.Conclude{},

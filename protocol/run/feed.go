@@ -2,11 +2,15 @@ package run
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/run/admission"
 	"github.com/starling-network/starling/protocol/run/assignment"
+	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/event"
 	"github.com/starling-network/starling/protocol/run/progress"
+	"github.com/starling-network/starling/protocol/run/reason"
 	"github.com/starling-network/starling/protocol/run/refusal"
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/protocol/run/transition"
@@ -38,16 +42,50 @@ func (s State) Feed(env transition.Env, round uint32, root canon.Digest, cid str
 	return after, events, nil
 }
 
-// lacks is the report of a member of a run that its consumer leads that it cannot have the data of the current round,
-// or that they are not what the consumer named. When members with more than half of the stake have said so, the round
-// waits for other data. No member is blamed.
-func lacks(s State, env transition.Env, from string, id work.UnitID) (State, []event.Event, error) {
+// LacksData is the report of a member of a run that its consumer leads that it cannot have the data of the current
+// round, or that they are not what the consumer named. When members with more than half of the stake have said so, the
+// round waits for other data, and nothing of it is paid. No member is blamed. A unit that is committed is its worker's
+// word that the worker has the data: the others decide. The first report about a unit that is audited gives them the
+// time of another audit.
+func (s State) LacksData(env transition.Env, from string, id work.UnitID) (State, []event.Event, error) {
+	u, err := admission.Unit(s.Progress, from, id)
+	switch {
+	case err != nil:
+		return s, nil, err
+	case s.Terms.Led == 0:
+		return s, nil, fmt.Errorf("%w: the data of %s follow from its specification", refusal.ErrWrongPhase, s.Terms.Job)
+	case id.Round != s.Round:
+		return s, nil, fmt.Errorf("%w: round %d is attested by members that have its data", refusal.ErrStale, id.Round)
+	case u.Status == work.Disputed:
+		return s, nil, fmt.Errorf("%w: unit %d is disputed by a member that has its data", refusal.ErrWrongPhase, id.Unit)
+	case u.Status != work.Assigned && u.Worker == from:
+		return s, nil, fmt.Errorf("%w: the sender has committed unit %d", refusal.ErrNotYours, id.Unit)
+	case slices.Contains(u.NoData, from):
+		return s, nil, fmt.Errorf("%w: the data of round %d are reported", refusal.ErrDuplicate, id.Round)
+	}
 	d := s.edit(env)
-	u := d.Unit(d.EditRound(id.Round), int(id.Unit))
-	u.Missing = append(u.Missing[:len(u.Missing):len(u.Missing)], from)
-	if d.MostSay("", u.Missing) {
-		assignment.Starve(d.Assignment)
+	v := d.Unit(&d.RoundState, int(id.Unit))
+	if v.Status == work.Auditing && len(v.NoData) == 0 {
+		v.Deadline = max(v.Deadline, d.Due(v.Verifier, d.AuditDeadline()))
+	}
+	v.NoData = append(slices.Clip(v.NoData), from)
+	d.Change(from, func(m *crew.Member) { m.Silent = 0 })
+	holder := "" // a member that is known to have the data
+	if v.Status != work.Assigned {
+		holder = v.Worker
+	}
+	if d.MostSay(holder, v.NoData) {
+		d.starve()
 	}
 	after, events := d.finish()
 	return after, events, nil
+}
+
+// starve takes the unit of the current round from its worker: most members cannot have the data of the round. Nobody
+// could audit it, so no audit of it is missed either.
+func (d *rules) starve() {
+	for i := range d.Units {
+		d.Audits.CancelDisputes(&d.RoundState, i, reason.NoData)
+	}
+	assignment.Starve(d.Assignment)
 }

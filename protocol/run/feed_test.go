@@ -134,7 +134,7 @@ func TestLedDataWithheld(t *testing.T) {
 	g.tick(1)
 	id := g.s.Units[0].ID(0)
 	lacks := func(who string) error {
-		return g.do(func(s State) (State, []event.Event, error) { return s.Missing(g.env(), who, id, 0) })
+		return g.do(func(s State) (State, []event.Event, error) { return s.LacksData(g.env(), who, id) })
 	}
 	for _, who := range []string{g.s.Units[0].Worker, "v0"} {
 		if err := lacks(who); err != nil {
@@ -160,6 +160,90 @@ func TestLedDataWithheld(t *testing.T) {
 	g.ledRound()
 	if u := g.unit(0, 0); u.Attempt == id.Attempt || u.Status != work.Auditing {
 		t.Errorf("with other data the unit is %+v", u)
+	}
+}
+
+// A worker commits to a round whose data its consumer serves to it alone. Nobody else can audit that. Most of the others
+// say so: the round waits for other data, nothing of it is paid, and no verifier has missed an audit.
+func TestLedDataForOneWorker(t *testing.T) {
+	for name, rate := range map[string]uint32{"audited": 1_000_000, "not drawn": 0} {
+		t.Run(name, func(t *testing.T) {
+			terms := ledTerms()
+			terms.AuditPPM = rate
+			g := begin(t, terms, newMembers(3, 2))
+			if err := g.feed(0, "for one"); err != nil {
+				t.Fatal(err)
+			}
+			g.tick(1)
+			u := g.s.Units[0]
+			id, worker := u.ID(0), u.Worker
+			lacks := func(who string) error {
+				return g.do(func(s State) (State, []event.Event, error) { return s.LacksData(g.env(), who, id) })
+			}
+			if err := lacks("v0"); err != nil { // before the commitment: it counts after it, and not for the update
+				t.Fatal(err)
+			}
+			g.commitAll()
+			g.tick(2)
+			if err := lacks(worker); !errors.Is(err, refusal.ErrNotYours) {
+				t.Errorf("the worker that has committed has no data: %v", err)
+			}
+			for _, m := range g.s.Members {
+				if g.s.Phase == progress.Attest && m.ID != worker && m.ID != "v0" {
+					if err := lacks(m.ID); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			g.phase(progress.Assign)
+			if len(g.s.Units)+len(g.s.From)+len(g.s.Votes) > 0 || g.s.Closed > 0 || g.s.Drawn {
+				t.Fatalf("the round stands: %+v", g.s.RoundState)
+			}
+			for _, m := range g.s.Members {
+				if !m.Active || m.Missed > 0 {
+					t.Errorf("%+v", m)
+				}
+			}
+			g.tick(int(terms.Led) + 30)
+			if g.s.Why != reason.Idle || g.count(event.RoundFinal) > 0 || g.count(event.AuditPassed) > 0 {
+				t.Errorf("the run ends by %q", g.s.Why)
+			}
+		})
+	}
+}
+
+// A verifier that alone says that it has no data delays its audit once, and is late then.
+func TestLedDataSaidByOne(t *testing.T) {
+	terms := ledTerms()
+	terms.AuditPPM = 1_000_000
+	g := begin(t, terms, newMembers(3, 1))
+	if err := g.feed(0, "data"); err != nil {
+		t.Fatal(err)
+	}
+	g.tick(1)
+	g.commitAll()
+	g.tick(2)
+	before := g.unit(0, 0)
+	lacks := func(who string) error {
+		return g.do(func(s State) (State, []event.Event, error) { return s.LacksData(g.env(), who, before.ID(0)) })
+	}
+	if err := lacks("v0"); err != nil || before.Verifier != "v0" {
+		t.Fatal(before.Verifier, err)
+	}
+	if err := lacks("v0"); !errors.Is(err, refusal.ErrDuplicate) {
+		t.Errorf("it says so twice: %v", err)
+	}
+	due := g.unit(0, 0).Deadline
+	g.attestAll()
+	if err := lacks("w0"); !errors.Is(err, refusal.ErrStale) {
+		t.Errorf("data of an attested round: %v", err)
+	}
+	if due <= before.Deadline || g.s.Round != 1 {
+		t.Fatalf("in round %d the audit is due at %d, before at %d", g.s.Round, due, before.Deadline)
+	}
+	g.tick(int(due-g.height) + 2)
+	if g.count(event.AuditMissed) != 1 {
+		t.Errorf("%d audits missed", g.count(event.AuditMissed))
 	}
 }
 
@@ -201,7 +285,10 @@ func FuzzLedRun(f *testing.F) {
 			op, who, what := script[0]%16, script[1], script[2]
 			env := transition.Env{Height: height, Beacon: canon.Sum("fuzz/beacon", []byte(fmt.Sprint(height)))}
 			var after State
-			if op == 5 || op == 10 {
+			if op == 5 && len(s.Units) > 0 && what&1 > 0 {
+				member := s.Members[int(who)%len(s.Members)].ID
+				after, _, err = s.LacksData(env, member, s.Units[0].ID(s.Round))
+			} else if op == 5 || op == 10 {
 				root, cid := canon.Sum("fuzz/data", []byte{what & 15}), "bafydata"
 				if what&0x30 == 0x30 {
 					root, cid = canon.Digest{}, ""

@@ -94,9 +94,6 @@ func (s State) Missing(env transition.Env, from string, id work.UnitID, slice ui
 		after, events := d.finish()
 		return after, events, nil
 	}
-	if s.Terms.Led > 0 && u.Status == work.Assigned && !slices.Contains(u.Missing, from) {
-		return lacks(s, env, from, id)
-	}
 	switch {
 	case u.Draws && u.Status == work.Assigned:
 		return s, nil, fmt.Errorf("%w: unit %d is not committed", refusal.ErrWrongPhase, id.Unit)

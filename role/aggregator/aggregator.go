@@ -151,7 +151,7 @@ func (g *Aggregator) Duties(s run.State) []role.Action {
 	if s.Voted(g.id) || !s.Combines() {
 		return actions
 	}
-	advance := role.Advance{Base: s.Base, Units: s.Sent(), Closed: s.Closed, Slices: s.Slices}
+	advance := role.Advance{Base: s.Base, Units: s.Sent(), Closed: s.Closed, Slices: s.Slices, Data: s.Terms.Led > 0}
 	if s.Terms.Overlap {
 		advance.Rounds = s.Terms.Applied(s.Round)
 	}

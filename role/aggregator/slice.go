@@ -44,8 +44,8 @@ func (g *Aggregator) missed(s run.State) (actions []role.Action) {
 	for _, l := range s.Rounds() {
 		for _, u := range l.Units {
 			id := u.ID(l.Round)
-			if s.Terms.Led > 0 && u.Status == work.Assigned && len(u.Missing) > 0 && u.Worker != g.id &&
-				!slices.Contains(u.Missing, g.id) && !g.probed[id] {
+			if l.Round == s.Round && len(u.NoData) > 0 && u.Status != work.Disputed && u.Worker != g.id &&
+				!slices.Contains(u.NoData, g.id) && !g.probed[id] {
 				actions = append(actions, role.Probe{Work: id, Base: l.Base, Unit: *u, Data: true})
 			}
 			if u.Draws && len(u.Missing) > 0 && !u.Withheld && u.Worker != g.id && !slices.Contains(u.Missing, g.id) &&

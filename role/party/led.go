@@ -15,13 +15,25 @@ func lacks(ctx context.Context, p *Executor, id work.UnitID, failed error) error
 	if !errors.Is(failed, bundle.ErrNoData) || ctx.Err() != nil {
 		return failed
 	}
-	err := p.Chain.Send(ctx, role.Missing{Work: id})
+	err := p.Chain.Send(ctx, role.LacksData{Work: id})
 	for _, settled := range []error{refusal.ErrDuplicate, refusal.ErrStale, refusal.ErrWrongPhase, refusal.ErrNotYours} {
 		if errors.Is(err, settled) {
 			return failed // it says nothing new
 		}
 	}
 	return errors.Join(failed, err)
+}
+
+// possess makes sure that a member which attests a round that the consumer leads has its data: any verifier of the
+// round can have them from most members then.
+func possess(ctx context.Context, p *Executor, a role.Advance) error {
+	if !a.Data || len(a.Units) == 0 {
+		return nil
+	}
+	if err := p.begin(ctx, a.Base, a.Units[0].Index, false); err != nil {
+		return lacks(ctx, p, a.Work(0), err)
+	}
+	return nil
 }
 
 // probeData fetches the data of a round that another member cannot have, and reports them if this one cannot either.

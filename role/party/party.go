@@ -54,8 +54,8 @@ type Lineage interface {
 // Chain is how a party speaks on the chain.
 type Chain interface {
 	// Send signs a message and returns when it is in a block, or with the reason why it was refused. It is one of
-	// role.Commit, role.Pass, role.Attest, role.Missing, role.Unmask, role.Confess, role.Suspect, role.Report,
-	// role.SealSlice, role.ShowReport, role.ShowSlice, role.Prove, role.Leave, role.Return, role.Challenge, Unseal,
+	// role.Commit, role.Pass, role.Attest, role.Missing, role.LacksData, role.Unmask, role.Confess, role.Suspect,
+	// role.Report, role.SealSlice, role.ShowReport, role.ShowSlice, role.Prove, role.Leave, role.Return, role.Challenge, Unseal,
 	// Refutation and Move.
 	Send(ctx context.Context, m role.Action) error
 	// Addresses returns the addresses of a participant.
@@ -162,7 +162,7 @@ func (p *Executor) act(ctx context.Context, a role.Action) (role.Event, error) {
 		return nil, p.move(ctx, a)
 	case role.Refute:
 		return nil, p.refute(ctx, a)
-	case role.Commit, role.Pass, role.Attest, role.Missing, role.Unmask, role.Confess, role.Suspect, role.Report,
+	case role.Commit, role.Pass, role.Attest, role.Missing, role.LacksData, role.Unmask, role.Confess, role.Suspect, role.Report,
 		role.ShowReport, role.SealSlice, role.ShowSlice,
 		role.Challenge, role.Prove, role.Leave, role.Return:
 		return nil, p.Chain.Send(ctx, a)
@@ -223,7 +223,7 @@ func (p *Executor) check(ctx context.Context, a role.Check) (role.Event, error) 
 		return role.Checked{Action: a, Wrong: &wrong.Round, Source: wrong.Unit}, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, lacks(ctx, p, a.Work, err)
 	}
 	f, err := p.Compute.Check(ctx, a.Base, a.Work.Subject(p.ID, p.Job, a.Segment), a.Commit)
 	return role.Checked{Action: a, Right: f.Right, Differ: f.Differ, Seal: f.Seal}, err
@@ -319,6 +319,9 @@ func (p *Executor) unseal(ctx context.Context, a role.Unseal) error {
 // advance combines the updates of a round. One that cannot be had, or is not what was committed, is reported.
 func (p *Executor) advance(ctx context.Context, a role.Advance) (engine.Advanced, error) {
 	if err := p.load(ctx, a.Base); err != nil {
+		return engine.Advanced{}, err
+	}
+	if err := possess(ctx, p, a); err != nil {
 		return engine.Advanced{}, err
 	}
 	if len(a.Slices) > 0 {

@@ -15,5 +15,6 @@ func Starve(d *Assignment) {
 			Why: reason.NoData})
 	}
 	d.Units, d.From = nil, nil
+	d.Reopen()
 	d.Enter(progress.Assign)
 }

@@ -71,6 +71,8 @@ type Unit struct {
 	Draws bool `cbor:"28,keyasint,omitempty"`
 	// it draws, and most members could not fetch its answers: they stand, and its worker is not paid
 	Withheld bool `cbor:"29,keyasint,omitempty"`
+	// members that reported the data of the round, which the consumer has named, unavailable
+	NoData []string `cbor:"30,keyasint,omitempty"`
 }
 
 // Waits reports whether a unit has no worker yet: what it learns from is not drawn.
