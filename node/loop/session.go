@@ -185,6 +185,8 @@ func (s *Session) move(ctx context.Context, round uint32) (run.State, bool, erro
 		return state, false, err
 	case state.Round == round+1:
 		return state, true, nil
+	case state.Round > round: // of data that this session has not named
+		return state, false, &EndedError{fmt.Sprintf("it is in round %d, after %d steps", state.Round, round+1)}
 	case state.Over():
 		return state, false, &EndedError{state.Why}
 	case state.Phase != progress.Assign || len(state.From) > 0:

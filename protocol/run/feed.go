@@ -35,6 +35,9 @@ func (s State) Feed(env transition.Env, round uint32, root canon.Digest, cid str
 		return s, nil, fmt.Errorf("%w: round %d has data", refusal.ErrDuplicate, round)
 	case s.Phase != progress.Assign:
 		return s, nil, fmt.Errorf("%w: %s", refusal.ErrWrongPhase, s.Phase)
+	case s.Starved >= assignment.MaxStarved:
+		return s, nil, fmt.Errorf("%w: %d times most members could not have the data of round %d: the run ends",
+			refusal.ErrWrongPhase, s.Starved, round)
 	}
 	d := s.edit(env)
 	d.From = []work.HandedState{{Root: root, CID: cid, Led: true}}

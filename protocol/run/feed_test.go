@@ -212,6 +212,33 @@ func TestLedDataForOneWorker(t *testing.T) {
 	}
 }
 
+// A consumer that names data again and again that nobody can have holds no seats by that for long.
+func TestLedRunEndsWithoutData(t *testing.T) {
+	g := begin(t, ledTerms(), newMembers(3, 2))
+	g.ledRound()
+	g.passAll()
+	for range 3 {
+		if err := g.feed(1, "withheld"); err != nil {
+			t.Fatal(err)
+		}
+		g.tick(1)
+		g.phase(progress.Train)
+		id := g.s.Units[0].ID(1)
+		for _, m := range []string{"v0", "v1", g.s.Units[0].Worker} {
+			g.must(func(s State) (State, []event.Event, error) { return s.LacksData(g.env(), m, id) })
+		}
+		g.phase(progress.Assign)
+	}
+	if err := g.feed(1, "withheld"); !errors.Is(err, refusal.ErrWrongPhase) {
+		t.Errorf("data are named once more: %v", err)
+	}
+	g.tick(ledBlocks(g))
+	g.phase(progress.Halted)
+	if g.s.Why != reason.NoData || g.count(event.RoundFinal) != 1 {
+		t.Errorf("halted over %q with %d final rounds", g.s.Why, g.count(event.RoundFinal))
+	}
+}
+
 // A verifier that alone says that it has no data delays its audit once, and is late then.
 func TestLedDataSaidByOne(t *testing.T) {
 	terms := ledTerms()

@@ -242,7 +242,7 @@ With -o json: {"commission_ppm","closed","from"}: from is the height from which 
 		Args:    usage.Exactly("COMMISSION"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			percent, err := strconv.ParseFloat(strings.TrimSuffix(args[0], "%"), 64)
-			if err != nil || percent < 0 || percent > 100 {
+			if err != nil || math.IsNaN(percent) || percent < 0 || percent > 100 {
 				return usage.Error(cmd, errors.New(args[0]+": give a commission from 0% to 100%"))
 			}
 			a := accepted{PPM: uint32(math.Round(percent * 10_000)), Closed: closed}

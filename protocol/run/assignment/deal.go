@@ -33,9 +33,7 @@ func (d *Assignment) Deal() {
 		return
 	}
 	if d.Terms.Led > 0 && len(d.From) == 0 {
-		if len(d.Open) == 0 && d.Env.Height > d.Since+d.Terms.Led {
-			d.Halt(reason.Idle)
-		}
+		d.wait()
 		return
 	}
 	workers := d.Shuffled(d.Active(crew.Worker))

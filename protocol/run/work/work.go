@@ -140,6 +140,8 @@ type RoundState struct {
 	// what Closed and Drawn are, for the units that draw: a round may end before they are committed
 	Filled  int64 `cbor:"109,keyasint,omitempty"`
 	Sampled bool  `cbor:"110,keyasint,omitempty"`
+	// of a run that its consumer leads: how often most members could not have the data that it named for the round
+	Starved uint32 `cbor:"111,keyasint,omitempty"`
 }
 
 // Commitment binds a worker to its result before it can see another update of the round.
