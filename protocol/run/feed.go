@@ -49,22 +49,28 @@ func (s State) Feed(env transition.Env, round uint32, root canon.Digest, cid str
 // round, or that they are not what the consumer named. When members with more than half of the stake have said so, the
 // round waits for other data, and nothing of it is paid. No member is blamed. A unit that is committed is its worker's
 // word that the worker has the data: the others decide. The first report about a unit that is audited gives them the
-// time of another audit.
+// time of another audit. See passOn for a verifier that has no part in that.
 func (s State) LacksData(env transition.Env, from string, id work.UnitID) (State, []event.Event, error) {
-	u, err := admission.Unit(s.Progress, from, id)
+	u, err := admission.Answer(s.Progress, from, id)
+	audits := u.Status == work.Auditing && u.Verifier == from
+	member := admission.Sender(s.Progress, from)
 	switch {
 	case err != nil:
 		return s, nil, err
 	case s.Terms.Led == 0:
 		return s, nil, fmt.Errorf("%w: the data of %s follow from its specification", refusal.ErrWrongPhase, s.Terms.Job)
-	case id.Round != s.Round:
+	case audits && (member != nil || !s.RoundState.Has(id)) && excuses(u.NoData, from) < mostExcuses:
+		return passOn(s, env, u)
+	case slices.Contains(u.NoData, from):
+		return s, nil, fmt.Errorf("%w: the data of round %d are reported", refusal.ErrDuplicate, id.Round)
+	case member != nil:
+		return s, nil, member
+	case !s.RoundState.Has(id):
 		return s, nil, fmt.Errorf("%w: round %d is attested by members that have its data", refusal.ErrStale, id.Round)
 	case u.Status == work.Disputed:
 		return s, nil, fmt.Errorf("%w: unit %d is disputed by a member that has its data", refusal.ErrWrongPhase, id.Unit)
 	case u.Status != work.Assigned && u.Worker == from:
 		return s, nil, fmt.Errorf("%w: the sender has committed unit %d", refusal.ErrNotYours, id.Unit)
-	case slices.Contains(u.NoData, from):
-		return s, nil, fmt.Errorf("%w: the data of round %d are reported", refusal.ErrDuplicate, id.Round)
 	}
 	d := s.edit(env)
 	v := d.Unit(&d.RoundState, int(id.Unit))
@@ -82,6 +88,33 @@ func (s State) LacksData(env transition.Env, from string, id work.UnitID) (State
 	}
 	after, events := d.finish()
 	return after, events, nil
+}
+
+// passOn gives the audit of a unit to another verifier, as its own cannot have the data of the round: a guest, which
+// has no vote about them, or a member after the round is attested. It has missed no audit. A guest is not drawn for the
+// unit again.
+func passOn(s State, env transition.Env, u work.AuditTarget) (State, []event.Event, error) {
+	d := s.edit(env)
+	l := d.EditRoundOf(u)
+	v := d.Unit(l, int(u.Index))
+	v.NoData = append(slices.Clip(v.NoData), u.Verifier)
+	d.Unanswered(l, int(u.Index), u.Verifier, reason.NoData)
+	d.Audit(l, int(u.Index))
+	after, events := d.finish()
+	return after, events, nil
+}
+
+// mostExcuses is how often a verifier may say of one unit that it has no data: for the vote, and for an audit after it.
+const mostExcuses = 2
+
+// excuses is how often a member has said so.
+func excuses(all []string, id string) (n int) {
+	for _, said := range all {
+		if said == id {
+			n++
+		}
+	}
+	return n
 }
 
 // starve takes the unit of the current round from its worker: most members cannot have the data of the round. Nobody

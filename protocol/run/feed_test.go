@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"iter"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/protocol/run/crew"
 	"github.com/starling-network/starling/protocol/run/event"
 	"github.com/starling-network/starling/protocol/run/progress"
 	"github.com/starling-network/starling/protocol/run/reason"
@@ -239,7 +242,8 @@ func TestLedRunEndsWithoutData(t *testing.T) {
 	}
 }
 
-// A verifier that alone says that it has no data delays its audit once, and is late then.
+// A verifier that alone says that it has no data delays its audit once. After the round is attested it may pass the
+// audit on, without a miss; then it is late as any other.
 func TestLedDataSaidByOne(t *testing.T) {
 	terms := ledTerms()
 	terms.AuditPPM = 1_000_000
@@ -268,9 +272,49 @@ func TestLedDataSaidByOne(t *testing.T) {
 	if due <= before.Deadline || g.s.Round != 1 {
 		t.Fatalf("in round %d the audit is due at %d, before at %d", g.s.Round, due, before.Deadline)
 	}
-	g.tick(int(due-g.height) + 2)
-	if g.count(event.AuditMissed) != 1 {
-		t.Errorf("%d audits missed", g.count(event.AuditMissed))
+	if err := lacks("v0"); err != nil || g.count(event.AuditMissed) != 1 {
+		t.Fatal(err, g.count(event.AuditMissed))
+	}
+	if m, _ := g.s.Member("v0"); m.Missed > 0 || g.unit(0, 0).Status != work.Auditing {
+		t.Errorf("%+v, %+v", m, g.unit(0, 0))
+	}
+	if err := lacks("v0"); !errors.Is(err, refusal.ErrDuplicate) {
+		t.Errorf("it passes the audit on twice: %v", err)
+	}
+	g.tick(int(g.unit(0, 0).Deadline-g.height) + 2)
+	if m, _ := g.s.Member("v0"); m.Missed != 1 {
+		t.Errorf("%+v", m)
+	}
+}
+
+// A verifier of the network that has no seat in the run passes an audit on, without a miss, and is not drawn for the
+// unit again.
+func TestLedDataLackedByGuest(t *testing.T) {
+	terms := ledTerms()
+	terms.AuditPPM = 1_000_000
+	g := begin(t, terms, newMembers(3, 1))
+	g.draw = func(work.UnitID) iter.Seq[crew.Member] {
+		return slices.Values([]crew.Member{{ID: "g0", Role: crew.Verifier, Price: 10}, {ID: "g1", Role: crew.Verifier,
+			Price: 10}})
+	}
+	if err := g.feed(0, "data"); err != nil {
+		t.Fatal(err)
+	}
+	g.tick(1)
+	g.commitAll()
+	g.tick(2)
+	for _, guest := range []string{"g0", "g1"} {
+		u := g.unit(0, 0)
+		if u.Verifier != guest {
+			t.Fatalf("%s audits, not %s", u.Verifier, guest)
+		}
+		g.must(func(s State) (State, []event.Event, error) { return s.LacksData(g.env(), guest, u.ID(0)) })
+		if m, _ := g.s.Member(guest); m.Missed > 0 {
+			t.Errorf("%+v", m)
+		}
+	}
+	if u := g.unit(0, 0); u.Verifier != "v0" || u.Status != work.Auditing {
+		t.Errorf("%+v", u)
 	}
 }
 

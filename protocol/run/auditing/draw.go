@@ -19,7 +19,7 @@ func (d *Audits) drawn(l *work.RoundState, u work.Unit) (crew.Member, bool) {
 	if d.Env.Draw == nil {
 		return crew.Member{}, false
 	}
-	barred := []string{u.Worker, u.Verifier, u.FirstAttempt}
+	barred := append([]string{u.Worker, u.Verifier, u.FirstAttempt}, u.NoData...)
 	for _, x := range u.Looks {
 		barred = append(barred, x.Verifier)
 	}
