@@ -73,9 +73,9 @@ func (m Member) Send(ctx context.Context, a role.Action) error {
 	case role.Return:
 		return m.Work.Return(ctx, m.Job)
 	case role.LacksData:
-		return m.Work.LacksData(ctx, m.Job, a.Work)
+		return m.Work.Missing(ctx, m.Job, a.Work, 0, true)
 	case role.Missing:
-		return m.Work.Missing(ctx, m.Job, a.Work, a.Slice)
+		return m.Work.Missing(ctx, m.Job, a.Work, a.Slice, false)
 	case role.SealSlice:
 		return m.Work.SealSlice(ctx, m.Job, a.Part.Round, a.Part.Closed, a.Part.Slice, a.Seal)
 	case role.ShowSlice:

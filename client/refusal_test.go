@@ -78,7 +78,7 @@ func TestRefusals(t *testing.T) {
 	n.refused(stranger.Market.CancelOrder(ctx, "job"), chainmarket.ErrNotYours, "market", 8)
 	n.refused(stranger.Market.CancelOrder(ctx, "other"), chainmarket.ErrNoOrder, "market", 7)
 	n.balance("consumer", funds-order("job").Budget-coin.Zen().WaitingFee(0))
-	n.refused(stranger.Work.Missing(ctx, "job", work.UnitID{}, 0), training.ErrNoRun, "training", 2)
+	n.refused(stranger.Work.Missing(ctx, "job", work.UnitID{}, 0, false), training.ErrNoRun, "training", 2)
 
 	n.enlist("w0", crew.Worker, 1)
 	n.enlist("w1", crew.Worker, 1)

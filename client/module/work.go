@@ -100,16 +100,11 @@ func (w Work) Move(ctx context.Context, job string, id work.UnitID, m dispute.Mo
 		Attempt: id.Attempt, Body: m.Encode()})
 }
 
-// Missing reports that the update of a unit, or the slice of it that the account needs, cannot be fetched.
-func (w Work) Missing(ctx context.Context, job string, id work.UnitID, slice uint32) error {
+// Missing reports that the update of a unit, the slice of it that the account needs, or the data of its round (data)
+// cannot be fetched.
+func (w Work) Missing(ctx context.Context, job string, id work.UnitID, slice uint32, data bool) error {
 	return send(ctx, w.account, &trainingpb.MsgMissing{Sender: w.account.Address(), Job: job, Round: id.Round,
-		Unit: id.Unit, Attempt: id.Attempt, Slice: slice})
-}
-
-// LacksData reports that the data which the consumer of a run has named for the round of a unit cannot be had.
-func (w Work) LacksData(ctx context.Context, job string, id work.UnitID) error {
-	return send(ctx, w.account, &trainingpb.MsgMissing{Sender: w.account.Address(), Job: job, Round: id.Round,
-		Unit: id.Unit, Attempt: id.Attempt, Data: true})
+		Unit: id.Unit, Attempt: id.Attempt, Slice: slice, Data: data})
 }
 
 // SealSlice binds the account to its result for a slice of the checkpoint after a round whose last commitment is in

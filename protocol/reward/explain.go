@@ -91,7 +91,7 @@ func lostAudit(why string) string {
 	switch why {
 	case reason.MissedDeadline:
 		return AuditMissed
-	case reason.Unavailable, reason.NoData, reason.Challenged, reason.Convicted, reason.RolledBack, reason.Planted, reason.Odd:
+	case reason.Unavailable, reason.Challenged, reason.Convicted, reason.RolledBack, reason.Planted, reason.Odd:
 		return AuditMoot
 	}
 	return why

@@ -45,12 +45,21 @@ func (s State) Feed(env transition.Env, round uint32, root canon.Digest, cid str
 	return after, events, nil
 }
 
+// Unavailable is the report of a member that it cannot have the update of a unit, or the data of its round.
+func Unavailable(s State, env transition.Env, from string, id work.UnitID, slice uint32,
+	data bool) (State, []event.Event, error) {
+	if data {
+		return LacksData(s, env, from, id)
+	}
+	return s.Missing(env, from, id, slice)
+}
+
 // LacksData is the report of a member of a run that its consumer leads that it cannot have the data of the current
 // round, or that they are not what the consumer named. When members with more than half of the stake have said so, the
 // round waits for other data, and nothing of it is paid. No member is blamed. A unit that is committed is its worker's
 // word that the worker has the data: the others decide. The first report about a unit that is audited gives them the
 // time of another audit. See passOn for a verifier that has no part in that.
-func (s State) LacksData(env transition.Env, from string, id work.UnitID) (State, []event.Event, error) {
+func LacksData(s State, env transition.Env, from string, id work.UnitID) (State, []event.Event, error) {
 	u, err := admission.Answer(s.Progress, from, id)
 	audits := u.Status == work.Auditing && u.Verifier == from
 	member := admission.Sender(s.Progress, from)
@@ -117,7 +126,7 @@ func excuses(all []string, id string) (n int) {
 	return n
 }
 
-// starve takes the unit of the current round from its worker: most members cannot have the data of the round. Nobody
+// starve takes the unit of the current round from its worker: most members cannot have the data of the round. No member
 // could audit it, so no audit of it is missed either.
 func (d *rules) starve() {
 	for i := range d.Units {

@@ -137,7 +137,7 @@ func TestLedDataWithheld(t *testing.T) {
 	g.tick(1)
 	id := g.s.Units[0].ID(0)
 	lacks := func(who string) error {
-		return g.do(func(s State) (State, []event.Event, error) { return s.LacksData(g.env(), who, id) })
+		return g.do(func(s State) (State, []event.Event, error) { return LacksData(s, g.env(), who, id) })
 	}
 	for _, who := range []string{g.s.Units[0].Worker, "v0"} {
 		if err := lacks(who); err != nil {
@@ -166,7 +166,7 @@ func TestLedDataWithheld(t *testing.T) {
 	}
 }
 
-// A worker commits to a round whose data its consumer serves to it alone. Nobody else can audit that. Most of the others
+// A worker commits to a round whose data its consumer serves to it alone. No other can audit that. Most of the others
 // say so: the round waits for other data, nothing of it is paid, and no verifier has missed an audit.
 func TestLedDataForOneWorker(t *testing.T) {
 	for name, rate := range map[string]uint32{"audited": 1_000_000, "not drawn": 0} {
@@ -181,7 +181,7 @@ func TestLedDataForOneWorker(t *testing.T) {
 			u := g.s.Units[0]
 			id, worker := u.ID(0), u.Worker
 			lacks := func(who string) error {
-				return g.do(func(s State) (State, []event.Event, error) { return s.LacksData(g.env(), who, id) })
+				return g.do(func(s State) (State, []event.Event, error) { return LacksData(s, g.env(), who, id) })
 			}
 			if err := lacks("v0"); err != nil { // before the commitment: it counts after it, and not for the update
 				t.Fatal(err)
@@ -215,7 +215,7 @@ func TestLedDataForOneWorker(t *testing.T) {
 	}
 }
 
-// A consumer that names data again and again that nobody can have holds no seats by that for long.
+// A consumer that names data again and again that no member can have holds no seats by that for long.
 func TestLedRunEndsWithoutData(t *testing.T) {
 	g := begin(t, ledTerms(), newMembers(3, 2))
 	g.ledRound()
@@ -228,7 +228,7 @@ func TestLedRunEndsWithoutData(t *testing.T) {
 		g.phase(progress.Train)
 		id := g.s.Units[0].ID(1)
 		for _, m := range []string{"v0", "v1", g.s.Units[0].Worker} {
-			g.must(func(s State) (State, []event.Event, error) { return s.LacksData(g.env(), m, id) })
+			g.must(func(s State) (State, []event.Event, error) { return LacksData(s, g.env(), m, id) })
 		}
 		g.phase(progress.Assign)
 	}
@@ -256,7 +256,7 @@ func TestLedDataSaidByOne(t *testing.T) {
 	g.tick(2)
 	before := g.unit(0, 0)
 	lacks := func(who string) error {
-		return g.do(func(s State) (State, []event.Event, error) { return s.LacksData(g.env(), who, before.ID(0)) })
+		return g.do(func(s State) (State, []event.Event, error) { return LacksData(s, g.env(), who, before.ID(0)) })
 	}
 	if err := lacks("v0"); err != nil || before.Verifier != "v0" {
 		t.Fatal(before.Verifier, err)
@@ -308,7 +308,7 @@ func TestLedDataLackedByGuest(t *testing.T) {
 		if u.Verifier != guest {
 			t.Fatalf("%s audits, not %s", u.Verifier, guest)
 		}
-		g.must(func(s State) (State, []event.Event, error) { return s.LacksData(g.env(), guest, u.ID(0)) })
+		g.must(func(s State) (State, []event.Event, error) { return LacksData(s, g.env(), guest, u.ID(0)) })
 		if m, _ := g.s.Member(guest); m.Missed > 0 {
 			t.Errorf("%+v", m)
 		}
@@ -358,7 +358,7 @@ func FuzzLedRun(f *testing.F) {
 			var after State
 			if op == 5 && len(s.Units) > 0 && what&1 > 0 {
 				member := s.Members[int(who)%len(s.Members)].ID
-				after, _, err = s.LacksData(env, member, s.Units[0].ID(s.Round))
+				after, _, err = LacksData(s, env, member, s.Units[0].ID(s.Round))
 			} else if op == 5 || op == 10 {
 				root, cid := canon.Sum("fuzz/data", []byte{what & 15}), "bafydata"
 				if what&0x30 == 0x30 {

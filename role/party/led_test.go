@@ -13,7 +13,7 @@ import (
 	"github.com/starling-network/starling/role/engine"
 )
 
-// dataless is a lineage of a round whose data nobody serves to this party.
+// dataless is a lineage of a round whose data none serves to this party.
 type dataless struct{ lineage }
 
 func (dataless) Needs(uint32) bool { return true }

@@ -55,8 +55,8 @@ type Lineage interface {
 type Chain interface {
 	// Send signs a message and returns when it is in a block, or with the reason why it was refused. It is one of
 	// role.Commit, role.Pass, role.Attest, role.Missing, role.LacksData, role.Unmask, role.Confess, role.Suspect,
-	// role.Report, role.SealSlice, role.ShowReport, role.ShowSlice, role.Prove, role.Leave, role.Return, role.Challenge, Unseal,
-	// Refutation and Move.
+	// role.Report, role.SealSlice, role.ShowReport, role.ShowSlice, role.Prove, role.Leave, role.Return, role.Challenge,
+	// Unseal, Refutation and Move.
 	Send(ctx context.Context, m role.Action) error
 	// Addresses returns the addresses of a participant.
 	Addresses(ctx context.Context, id string) ([]string, error)
@@ -162,8 +162,8 @@ func (p *Executor) act(ctx context.Context, a role.Action) (role.Event, error) {
 		return nil, p.move(ctx, a)
 	case role.Refute:
 		return nil, p.refute(ctx, a)
-	case role.Commit, role.Pass, role.Attest, role.Missing, role.LacksData, role.Unmask, role.Confess, role.Suspect, role.Report,
-		role.ShowReport, role.SealSlice, role.ShowSlice,
+	case role.Commit, role.Pass, role.Attest, role.Missing, role.LacksData, role.Unmask, role.Confess, role.Suspect,
+		role.Report, role.ShowReport, role.SealSlice, role.ShowSlice,
 		role.Challenge, role.Prove, role.Leave, role.Return:
 		return nil, p.Chain.Send(ctx, a)
 	}

@@ -157,7 +157,7 @@ func (x *msgFactory) missing(s run.State) error {
 	if u == nil || s.Phase != progress.Attest && s.Phase != progress.Reduce {
 		return nil
 	}
-	return x.Work.Missing(x.ctx, s.Terms.Job, u.ID(s.Round), 0)
+	return x.Work.Missing(x.ctx, s.Terms.Job, u.ID(s.Round), 0, false)
 }
 
 // suspect says that an update is odd.

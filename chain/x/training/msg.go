@@ -158,10 +158,7 @@ func (k messages) Suspect(ctx context.Context, m *trainingpb.MsgSuspect) (*train
 func (k messages) Missing(ctx context.Context, m *trainingpb.MsgMissing) (*trainingpb.MsgMissingResponse, error) {
 	return &trainingpb.MsgMissingResponse{},
 		k.step(ctx, m.Job, func(s run.State, env transition.Env) (run.State, []event.Event, error) {
-			if m.Data {
-				return s.LacksData(env, m.Sender, unitID(m))
-			}
-			return s.Missing(env, m.Sender, unitID(m), m.Slice)
+			return run.Unavailable(s, env, m.Sender, unitID(m), m.Slice, m.Data)
 		})
 }
 

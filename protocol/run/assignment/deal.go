@@ -33,7 +33,7 @@ func (d *Assignment) Deal() {
 		return
 	}
 	if d.Terms.Led > 0 && len(d.From) == 0 {
-		d.wait()
+		wait(d)
 		return
 	}
 	workers := d.Shuffled(d.Active(crew.Worker))

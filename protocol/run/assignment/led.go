@@ -12,7 +12,7 @@ const MaxStarved = 3
 
 // wait waits for the data of a round of a run that its consumer leads. The run ends when the consumer has named none in
 // time, or none that members can have, and every round under way is final.
-func (d *Assignment) wait() {
+func wait(d *Assignment) {
 	switch {
 	case len(d.Open) > 0:
 	case d.Starved >= MaxStarved:
