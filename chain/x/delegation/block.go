@@ -14,12 +14,14 @@ import (
 
 // EndBlock makes shares of the stake that joins, and pays out the stake that leaves, a bounded number in each block.
 func (k *Keeper) EndBlock(ctx context.Context) error {
-	return errors.Join(k.due(ctx, k.joins, k.enter), k.due(ctx, k.leaves, k.exit))
+	joins := func(d delegation.Delegation) int64 { return d.JoinsAt }
+	leaves := func(d delegation.Delegation) int64 { return d.LeavesAt }
+	return errors.Join(k.due(ctx, k.joins, joins, k.enter), k.due(ctx, k.leaves, leaves, k.exit))
 }
 
 // due does something with the delegations of a queue whose height has come. One that fails is tried again later, and
-// stands in the way of no other.
-func (k *Keeper) due(ctx context.Context, set collections.KeySet[dueKey],
+// stands in the way of no other. If its account asked for a later height meanwhile (at), that one holds.
+func (k *Keeper) due(ctx context.Context, set collections.KeySet[dueKey], at func(delegation.Delegation) int64,
 	do func(ctx context.Context, p delegation.Pool, d delegation.Delegation) error) error {
 	now := height(ctx)
 	var due []dueKey
@@ -33,8 +35,11 @@ func (k *Keeper) due(ctx context.Context, set collections.KeySet[dueKey],
 	for _, key := range due {
 		err := adapter.Isolate(ctx, func(ctx context.Context) error {
 			p, d, err := k.found(ctx, key.K2(), key.K3())
-			if err != nil {
+			switch {
+			case err != nil:
 				return err
+			case at(d) > now || at(d) == 0:
+				return set.Remove(ctx, key)
 			}
 			return errors.Join(k.accrue(ctx, d), do(ctx, p, d), set.Remove(ctx, key))
 		})

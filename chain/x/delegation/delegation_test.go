@@ -253,6 +253,39 @@ func TestAPaymentThatFailsIsTriedAgain(t *testing.T) {
 	}
 }
 
+// Stake that could not be paid out waits longer, with the stake that its account asks for meanwhile.
+func TestALaterHeightHolds(t *testing.T) {
+	a := chainOf(t)
+	a.opens(0)
+	if err := a.delegates(named(2), 100*zen); err != nil {
+		t.Fatal(err)
+	}
+	a.at(3601)
+	leaves := func(uzen uint64) int64 {
+		t.Helper()
+		r, err := messages{a.k}.Undelegate(a.ctx, &delegationpb.MsgUndelegate{Sender: named(2), Participant: worker,
+			Amount: uzen})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Height
+	}
+	first := leaves(10 * zen)
+	a.broke = true
+	a.at(first)
+	a.broke = false
+	second := leaves(90 * zen)
+	a.at(first + postponed)
+	if a.paid[named(2)+"uzen"] != 0 {
+		t.Errorf("%v is paid before height %d", a.paid, second)
+	}
+	a.at(second)
+	a.balanced()
+	if a.paid[named(2)+"uzen"] != 100*zen {
+		t.Errorf("%v", a.paid)
+	}
+}
+
 // A block pays out a bounded number of delegations, and the next block the others.
 func TestABlockIsBounded(t *testing.T) {
 	a := chainOf(t)
