@@ -51,7 +51,8 @@ after an interruption. Amounts are in ZEN, or in another coin with its symbol, s
 --stake.
 
 With -o json: the committee, as starling market committee show prints it.`,
-		Example: `  starling market committee host examples/committee.yaml --text held.txt --pay 10 --home net/consumer \
+		Example: `  starling market committee host examples/committee.yaml --text held.txt --pay 10 --home net/consumer
+  starling market committee host examples/committee.yaml --text held.txt --pay 10 --home net/consumer \
     --listen 0.0.0.0:7600 --url http://203.0.113.8:7600`,
 		Args: usage.Exactly("JOB.yaml"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -48,7 +48,8 @@ with the next block, and ends when the committee is over; then the stake comes b
 The ledger of the owner in --home lists the job. --home is the folder of an account of the network.
 
 With -o json: the committee, as starling market committee show prints it.`,
-		Example: `  starling market committee join 2 --data texts --home net/owner --stake 10 \
+		Example: `  starling market committee join 2 --data texts --home net/owner --stake 10
+  starling market committee join 2 --data texts --home net/owner --stake 10 \
     --listen 0.0.0.0:7601 --url http://203.0.113.9:7601`,
 		Args: usage.Exactly("COMMITTEE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
