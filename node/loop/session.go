@@ -44,8 +44,9 @@ func (e *EndedError) Error() string { return "loop: the run of the session is ov
 
 // feed is the data of a round as the run names them.
 type feed struct {
-	root canon.Digest
-	cid  string
+	root  canon.Digest
+	cid   string
+	after string // CID of the checkpoint after the round; "": not loaded
 }
 
 // Session leads one run. It is for one goroutine.
@@ -61,6 +62,7 @@ type Session struct {
 	into   *fetch.Fetcher
 	detach func()
 	fed    []feed // by round: those after a verdict are named again
+	pruned int    // rounds whose blobs are deleted
 }
 
 // Begin orders the run of some work. It does not wait until the order is matched.
@@ -140,8 +142,14 @@ func (s *Session) Step(ctx context.Context, data map[string]*tensor.Tensor) (*Ou
 		case state.Round < round && state.Terms.Led > 0:
 			out.Redone = max(out.Redone, round-state.Round)
 		case done:
-			out.Checkpoint, err = s.load(ctx, state.Base)
-			return out, err
+			if out.Checkpoint, err = s.load(ctx, state.Base); err != nil {
+				return nil, err
+			}
+			s.fed[round].after = state.Base.CID
+			if err := s.prune(ctx, state); err != nil {
+				s.log.Warn("blobs of final rounds stay on the disk", "job", s.ID, "err", err)
+			}
+			return out, nil
 		}
 		select {
 		case <-ctx.Done():
@@ -168,7 +176,7 @@ func (s *Session) publish(ctx context.Context, round uint32, data map[string]*te
 	}
 	root := train.CarriedRoot(train.Roots(list))
 	id, err := checkpoint.Save(ctx, s.store, checkpoint.Manifest{Job: s.ID, Round: round, StateRoot: root}, names, given)
-	return feed{root, id.String()}, err
+	return feed{root: root, cid: id.String()}, err
 }
 
 // move does the next thing that a run needs of its consumer, and reports whether the checkpoint after a round is there.
@@ -210,6 +218,28 @@ func (s *Session) load(ctx context.Context, name terms.Checkpoint) (*train.Check
 	return bundle.LoadCheckpoint(ctx, name, func(ctx context.Context, id blob.CID) ([]byte, error) {
 		return s.into.Fetch(ctx, id, holders)
 	})
+}
+
+// prune deletes the data and the checkpoints of rounds that are final: no verdict takes the run back to them. The first
+// checkpoint stays, as later ones may have blobs of it.
+func (s *Session) prune(ctx context.Context, state run.State) error {
+	open := int(state.Round)
+	for _, l := range state.Stored() {
+		open = min(open, int(l.Round))
+	}
+	last := max(s.pruned, open-1) // an open round begins with the checkpoint after the round before
+	keep := []string{state.Terms.Genesis.CID}
+	for _, f := range s.fed[last:] {
+		keep = append(keep, f.cid, f.after)
+	}
+	for ; s.pruned < last; s.pruned++ {
+		for _, cid := range []string{s.fed[s.pruned].cid, s.fed[s.pruned].after} {
+			if err := checkpoint.Drop(ctx, s.store, cid, keep); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // End takes back the order of the session: no further round begins, and what is not spent returns when those under way
