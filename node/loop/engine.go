@@ -211,12 +211,6 @@ func (m *model) settle(err error) {
 	m.passes = nil
 }
 
-// adam are the constants of an optimizer, without those that differ from step to step.
-func adam(a tinker.Adam) optimizer.AdamW {
-	return optimizer.AdamW{Beta1: a.Beta1, Beta2: a.Beta2, Eps: a.Eps, WeightDecay: a.Decay, MaxGradNorm: a.Clip,
-		DecayAll: true}
-}
-
 // Step implements tinker.Engine. The first step of a model orders its run.
 func (e *Engine) Step(name string, a tinker.Adam) (metrics map[string]float64, err error) {
 	s, err := trainer.StateOf(e.Trainer, name)
@@ -232,12 +226,12 @@ func (e *Engine) Step(name string, a tinker.Adam) (metrics map[string]float64, e
 	for _, p := range m.passes {
 		close(p.taken)
 	}
-	if m.session != nil && adam(a) != m.adam {
+	if m.session != nil && trainer.AdamW(a) != m.adam {
 		return nil, failure.New(http.StatusConflict, "OPTIMIZER_FIXED", "betas, eps, weight decay and clipping are those "+
 			"of the first step of a run", "change the learning rate alone, or save, and load into another model")
 	}
 	if m.session == nil {
-		if err := e.begin(m, s, adam(a)); err != nil {
+		if err := e.begin(m, s, trainer.AdamW(a)); err != nil {
 			return nil, err
 		}
 	}
@@ -301,15 +295,10 @@ func (e *Engine) tensors(passes []*pass, steps uint32, a tinker.Adam) map[string
 		least, most := f.Bounds()
 		for _, d := range p.data {
 			at := row * e.options.Length
-			copy(in[tokenloss.Tokens].I32()[at:], d.Tokens)
-			copy(in[tokenloss.Targets].I32()[at:], d.Targets)
-			copy(in[tokenloss.Weights].F32()[at:], d.Weights)
+			trainer.Put(in, at, d)
 			for k := range d.Advantages {
 				in[tokenloss.Ratio].F32()[at+k] = 1
 				in[tokenloss.Least].F32()[at+k], in[tokenloss.Most].F32()[at+k] = least, most
-				if x := d.Advantages[k]; x != 0 && d.Weights[k] != 0 { // the ratio of another does not count
-					in[tokenloss.Sampled].F32()[at+k], in[tokenloss.Advantages].F32()[at+k] = d.Sampled[k], x
-				}
 			}
 			row++
 		}

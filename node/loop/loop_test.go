@@ -183,7 +183,7 @@ func (n *net) led(tr *trainer.Trainer, t Terms, liars ...adversary.Attack) (*Eng
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	if err := e.begin(m, s, adam(rate)); err != nil {
+	if err := e.begin(m, s, trainer.AdamW(rate)); err != nil {
 		n.t.Fatal(err)
 	}
 	n.join(m.session.ID, liars...)

@@ -71,17 +71,22 @@ func (g group) inputs(data []tinker.Datum) map[string]*tensor.Tensor {
 		in[name] = tensor.New(tensor.Make(tensor.Float32, g.rows, g.length))
 	}
 	for row, i := range g.members {
-		d, at := data[i], row*g.length
-		copy(in[tokenloss.Tokens].I32()[at:], d.Tokens)
-		copy(in[tokenloss.Targets].I32()[at:], d.Targets)
-		copy(in[tokenloss.Weights].F32()[at:], d.Weights)
-		for k, a := range d.Advantages {
-			if a != 0 && d.Weights[k] != 0 { // of another target the ratio, which may be too large, does not count
-				in[tokenloss.Sampled].F32()[at+k], in[tokenloss.Advantages].F32()[at+k] = d.Sampled[k], a
-			}
-		}
+		Put(in, row*g.length, data[i])
 	}
 	return in
+}
+
+// Put writes a sequence into the tensors of a batch, which have their names of package tokenloss: its first target is
+// the one at a place among those of all rows.
+func Put(in map[string]*tensor.Tensor, at int, d tinker.Datum) {
+	copy(in[tokenloss.Tokens].I32()[at:], d.Tokens)
+	copy(in[tokenloss.Targets].I32()[at:], d.Targets)
+	copy(in[tokenloss.Weights].F32()[at:], d.Weights)
+	for k, a := range d.Advantages {
+		if a != 0 && d.Weights[k] != 0 { // of another target the ratio, which may be too large, does not count
+			in[tokenloss.Sampled].F32()[at+k], in[tokenloss.Advantages].F32()[at+k] = d.Sampled[k], a
+		}
+	}
 }
 
 // read takes the log-probabilities of a group from those of a run.
@@ -183,6 +188,12 @@ func (t *Trainer) backward(m *model, data []tinker.Datum, f tokenloss.Function) 
 	return pass, nil
 }
 
+// AdamW are the constants of an optimizer, without those that differ from step to step.
+func AdamW(a tinker.Adam) optimizer.AdamW {
+	return optimizer.AdamW{Beta1: a.Beta1, Beta2: a.Beta2, Eps: a.Eps, WeightDecay: a.Decay, MaxGradNorm: a.Clip,
+		DecayAll: true}
+}
+
 // Step implements tinker.Engine.
 func (t *Trainer) Step(name string, a tinker.Adam) (map[string]float64, error) {
 	m, err := t.model(name)
@@ -208,8 +219,7 @@ func (t *Trainer) Step(name string, a tinker.Adam) (map[string]float64, error) {
 	if m.first == nil {
 		m.first, m.second = m.zeros(), m.zeros()
 	}
-	c, err := t.programs.of(key{kind: update, adam: optimizer.AdamW{Beta1: a.Beta1, Beta2: a.Beta2, Eps: a.Eps,
-		WeightDecay: a.Decay, MaxGradNorm: a.Clip, DecayAll: true}}, m.weights)
+	c, err := t.programs.of(key{kind: update, adam: AdamW(a)}, m.weights)
 	if err != nil {
 		return nil, err
 	}
