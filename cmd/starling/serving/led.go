@@ -16,6 +16,7 @@ import (
 	"github.com/starling-network/starling/node/loop"
 	"github.com/starling-network/starling/node/session"
 	"github.com/starling-network/starling/node/trainer"
+	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/web/tinker"
 )
 
@@ -46,8 +47,9 @@ func (l *led) flags(cmd *cobra.Command) {
 	f.Int64Var(&l.idle, "idle", 3600, "blocks without a step after which the run of a model ends")
 }
 
-// ask checks the flags, and says what the orders ask for.
-func (l *led) ask(cmd *cobra.Command, context int) (o loop.Options, err error) {
+// ask checks the flags, and says what the orders ask for, without the length of sequences and the version of the
+// numerics.
+func (l *led) ask(cmd *cobra.Command) (o loop.Options, err error) {
 	if l.network == "" {
 		for _, name := range []string{"home", "blob-listen", "max-cost", "max-price", "rows", "steps", "workers", "verifiers",
 			"audits", "idle"} {
@@ -67,13 +69,13 @@ func (l *led) ask(cmd *cobra.Command, context int) (o loop.Options, err error) {
 		err = errors.New("--rows, --workers and --verifiers must be from 1 to 512, and --steps from 1 to 1048576")
 	case !(l.audits >= 0 && l.audits <= 1):
 		err = errors.New("--audits is a share from 0 to 1")
-	case l.idle < 5 || l.idle > 1<<20:
-		err = errors.New("--idle must be from 5 to 1048576 blocks")
+	case l.idle < terms.MinBlocks || l.idle > terms.MaxBlocks:
+		err = fmt.Errorf("--idle must be from %d to %d blocks", terms.MinBlocks, terms.MaxBlocks)
 	}
 	if err != nil {
 		return o, usage.Error(cmd, err)
 	}
-	return loop.Options{Shape: loop.Shape{Rows: l.rows, Length: context, Steps: uint32(l.steps)},
+	return loop.Options{Shape: loop.Shape{Rows: l.rows, Steps: uint32(l.steps)},
 		Terms: loop.Terms{Budget: uint64(cost), PriceCap: uint64(price), Workers: uint32(l.workers),
 			Verifiers: uint32(l.looks), AuditPPM: uint32(l.audits*1e6 + 0.5), Idle: l.idle},
 		Log: slog.New(slog.NewTextHandler(os.Stderr, nil))}, nil
@@ -82,6 +84,12 @@ func (l *led) ask(cmd *cobra.Command, context int) (o loop.Options, err error) {
 // engine opens a model as an engine whose steps a network takes, and returns what closes it.
 func (l *led) engine(ctx context.Context, dir string, o trainer.Options,
 	ask loop.Options) (*trainer.Trainer, tinker.Engine, func() error, error) {
+	var err error
+	if l.network != "" {
+		if o.Numerics, err = session.Numerics(ctx, l.network); err != nil {
+			return nil, nil, nil, err
+		}
+	}
 	t, err := trainer.Open(dir, o)
 	if err != nil || l.network == "" {
 		return t, t, func() error { return nil }, err
@@ -94,14 +102,6 @@ func (l *led) engine(ctx context.Context, dir string, o trainer.Options,
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	ask.Length = t.Base().Context
+	ask.Length, ask.Numerics = t.Base().Context, o.Numerics
 	return t, loop.New(ctx, t, a, ask), a.Close, nil
-}
-
-// numerics is the version of the numerics of the network; 0: there is none.
-func (l *led) numerics(ctx context.Context) (uint32, error) {
-	if l.network == "" {
-		return 0, nil
-	}
-	return session.Numerics(ctx, l.network)
 }

@@ -68,14 +68,10 @@ must carry as "Authorization: Bearer TOKEN" or "X-API-Key: TOKEN". docs/serving.
 			if l.network != "" && !cmd.Flags().Changed("context") {
 				o.Context = networkContext
 			}
-			ask, err := l.ask(cmd, o.Context)
+			ask, err := l.ask(cmd)
 			if err != nil {
 				return err
 			}
-			if o.Numerics, err = l.numerics(cmd.Context()); err != nil {
-				return err
-			}
-			ask.Numerics = o.Numerics
 			config.Notice = trainer.Notice
 			if l.network != "" {
 				config.Notice = loop.Notice
