@@ -165,27 +165,26 @@ func (s *Section) Run(p Pass) ([]float32, error) {
 			return nil, fmt.Errorf("%w: sequence %d has not %d tokens here", ErrPass, r.ID, r.Start)
 		}
 	}
-	run, err := s.prepare(p)
+	run, z, err := s.prepare(p)
 	if err != nil {
 		return nil, err
 	}
 	in, rest := run.in[forward.Hidden].F32(), p.Hidden
 	clear(in)
-	tokens := s.size(p).tokens
 	for j, r := range p.Rows {
 		n := r.Count * width
-		copy(in[j*tokens*width:], rest[:n])
+		copy(in[j*z.tokens*width:], rest[:n])
 		rest = rest[n:]
 	}
 	from, to := s.layers()
-	for j := range s.size(p).sequences {
+	for j := range z.sequences {
 		var m *memory // nil fills up
 		if j < len(p.Rows) {
-			m = s.begun(p.Rows[j], s.past(p))
+			m = s.begun(p.Rows[j], z.past)
 		}
 		for i := range to - from {
-			run.in[model.KeysName(from+i, j)] = s.first(m, 2*i, s.past(p))
-			run.in[model.ValuesName(from+i, j)] = s.first(m, 2*i+1, s.past(p))
+			run.in[model.KeysName(from+i, j)] = s.first(m, 2*i, z.past)
+			run.in[model.ValuesName(from+i, j)] = s.first(m, 2*i+1, z.past)
 		}
 	}
 	if err := run.exec.RunInto(run.in, run.out); err != nil {
@@ -199,7 +198,7 @@ func (s *Section) Run(p Pass) ([]float32, error) {
 			s.remember(m, 2*i+1, run.out[model.ValuesName(from+i, j)], r.Count)
 		}
 		m.length += r.Count
-		hidden = append(hidden, run.out[forward.Hidden].F32()[j*tokens*width:][:r.Count*width]...)
+		hidden = append(hidden, run.out[forward.Hidden].F32()[j*z.tokens*width:][:r.Count*width]...)
 	}
 	return hidden, nil
 }
@@ -209,14 +208,14 @@ func (s *Section) Embed(p Pass, tokens [][]int32) ([]float32, error) {
 	if err := s.Check(p); err != nil {
 		return nil, err
 	}
-	run, err := s.prepare(p)
+	run, z, err := s.prepare(p)
 	if err != nil {
 		return nil, err
 	}
-	in, length := run.in["tokens"].I32(), s.size(p).tokens
+	in := run.in["tokens"].I32()
 	clear(in)
 	for j := range p.Rows {
-		copy(in[j*length:], tokens[j])
+		copy(in[j*z.tokens:], tokens[j])
 	}
 	if err := run.exec.RunInto(run.in, run.out); err != nil {
 		return nil, err
@@ -224,7 +223,7 @@ func (s *Section) Embed(p Pass, tokens [][]int32) ([]float32, error) {
 	var hidden []float32
 	width := s.Config.Width
 	for j, r := range p.Rows {
-		hidden = append(hidden, run.out[forward.Hidden].F32()[j*length*width:][:r.Count*width]...)
+		hidden = append(hidden, run.out[forward.Hidden].F32()[j*z.tokens*width:][:r.Count*width]...)
 	}
 	return hidden, nil
 }
@@ -239,14 +238,14 @@ func (s *Section) Logits(p Pass) ([]float32, error) {
 	if len(p.Hidden) != len(p.Rows)*width {
 		return nil, fmt.Errorf("%w: %d values for %d sequences of %d", ErrPass, len(p.Hidden), len(p.Rows), width)
 	}
-	run, err := s.prepare(p)
+	run, z, err := s.prepare(p)
 	if err != nil {
 		return nil, err
 	}
-	in, length := run.in[forward.Hidden].F32(), s.size(p).tokens
+	in := run.in[forward.Hidden].F32()
 	clear(in)
 	for j, r := range p.Rows {
-		copy(in[(j*length+r.Count-1)*width:][:width], p.Hidden[j*width:])
+		copy(in[(j*z.tokens+r.Count-1)*width:][:width], p.Hidden[j*width:])
 	}
 	if err := run.exec.RunInto(run.in, run.out); err != nil {
 		return nil, err
@@ -266,11 +265,12 @@ func (s *Section) size(p Pass) size {
 	return z
 }
 
-// prepare returns the program of a pass, with the places of its tokens.
-func (s *Section) prepare(p Pass) (*pass, error) {
-	run, err := s.program(s.size(p))
+// prepare returns the program of a pass, with the places of its tokens, and its size.
+func (s *Section) prepare(p Pass) (*pass, size, error) {
+	z := s.size(p)
+	run, err := s.program(z)
 	if err != nil {
-		return nil, err
+		return nil, z, err
 	}
 	for name, of := range map[string]func(Row) int{"start": func(r Row) int { return r.Start },
 		"last": func(r Row) int { return r.Count - 1 }} {
@@ -281,7 +281,7 @@ func (s *Section) prepare(p Pass) (*pass, error) {
 			}
 		}
 	}
-	return run, nil
+	return run, z, nil
 }
 
 // program returns the compiled program of a size.
