@@ -8,10 +8,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/generate/section"
+	"github.com/starling-network/starling/compute/tensor"
 )
 
 // Protocol is that of the dialogues.
@@ -74,15 +74,10 @@ func (r *Refused) Error() string { return fmt.Sprintf("the holder of the stage r
 
 // Digest is that of a result of a pass.
 func Digest(hidden []float32) canon.Digest {
-	return canon.Sum("starling/stage/result/1", floats(nil, hidden))
+	return canon.Sum("starling/stage/result/1", floats(hidden))
 }
 
-func floats(to []byte, list []float32) []byte {
-	for _, x := range list {
-		to = binary.LittleEndian.AppendUint32(to, math.Float32bits(x))
-	}
-	return to
-}
+func floats(list []float32) []byte { return tensor.FromF32(list, len(list)).Bytes() }
 
 // Encode is the bytes of a question.
 func (q Question) Encode() []byte {
@@ -106,7 +101,7 @@ func (q Question) Encode() []byte {
 			b = binary.LittleEndian.AppendUint16(b, uint16(r.Count))
 			b = binary.LittleEndian.AppendUint32(b, uint32(r.Limit))
 		}
-		b = floats(b, p.Hidden)
+		b = append(b, floats(p.Hidden)...)
 	}
 	return b
 }
@@ -142,11 +137,7 @@ func (r *reader) floats(n int) []float32 {
 	if r.failed {
 		return nil
 	}
-	out := make([]float32, n)
-	for i := range out {
-		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
-	}
-	return out
+	return tensor.CopyF32(raw)
 }
 
 // end reports bytes that are missing or left.
@@ -221,7 +212,7 @@ func (a Answer) Encode() []byte {
 		b = binary.LittleEndian.AppendUint16(b, uint16(a.Hello.Stages))
 		return binary.LittleEndian.AppendUint16(b, uint16(a.Hello.Stage))
 	case KindPass:
-		return floats(b, a.Hidden)
+		return append(b, floats(a.Hidden)...)
 	case KindAgain:
 		for _, d := range a.Digests {
 			b = append(b, d[:]...)
