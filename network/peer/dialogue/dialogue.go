@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/host"
@@ -17,6 +16,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/protocol"
 
+	"github.com/starling-network/starling/network/peer/admission"
 	"github.com/starling-network/starling/network/peer/lifetime"
 )
 
@@ -103,38 +103,11 @@ type Answerer interface {
 	End()
 }
 
-// places counts the dialogues of each peer.
-type places struct {
-	mu    sync.Mutex
-	all   int
-	taken map[peer.ID]int
-}
-
-func (p *places) take(id peer.ID) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.taken[id] == perPeer || p.all == inAll {
-		return false
-	}
-	p.taken[id]++
-	p.all++
-	return true
-}
-
-func (p *places) free(id peer.ID) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.all--
-	if p.taken[id]--; p.taken[id] == 0 {
-		delete(p.taken, id)
-	}
-}
-
 // Handler holds dialogues with peers that are admitted, whose questions have at most a number of bytes. Others, and
 // those that have too many dialogues, are not read.
 func Handler(life *lifetime.Lifetime, admits func(peer.ID) bool, longest int,
 	begin func(from peer.ID) Answerer) network.StreamHandler {
-	places := &places{taken: map[peer.ID]int{}}
+	places := admission.NewPlaces(perPeer, inAll)
 	return func(s network.Stream) {
 		defer func() { _ = s.Reset() }()
 		from := s.Conn().RemotePeer()
@@ -142,10 +115,10 @@ func Handler(life *lifetime.Lifetime, admits func(peer.ID) bool, longest int,
 			return
 		}
 		defer life.Done()
-		if !admits(from) || !places.take(from) {
+		if !admits(from) || !places.Take(from) {
 			return
 		}
-		defer places.free(from)
+		defer places.Free(from)
 		defer context.AfterFunc(life.Context(), func() { _ = s.Reset() })()
 		a := begin(from)
 		defer a.End()

@@ -6,7 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"sync"
+	"math"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/host"
@@ -14,6 +14,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/protocol"
 
+	"github.com/starling-network/starling/network/peer/admission"
 	"github.com/starling-network/starling/network/peer/lifetime"
 	"github.com/starling-network/starling/network/peer/wire"
 )
@@ -70,35 +71,11 @@ func Ask(ctx context.Context, h host.Host, to peer.AddrInfo, of protocol.ID, que
 	return answer, nil
 }
 
-// places counts the questions of each peer.
-type places struct {
-	mu    sync.Mutex
-	taken map[peer.ID]int
-}
-
-func (p *places) take(id peer.ID) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.taken[id] == atOncePeer {
-		return false
-	}
-	p.taken[id]++
-	return true
-}
-
-func (p *places) free(id peer.ID) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.taken[id]--; p.taken[id] == 0 {
-		delete(p.taken, id)
-	}
-}
-
 // Handler answers the questions of a protocol that admitted peers ask, some at a time and fewer of one peer: others are
 // not read, and have no answer.
 func Handler(life *lifetime.Lifetime, admits func(peer.ID) bool, answer Answerer) network.StreamHandler {
 	slots := make(chan struct{}, atOnce)
-	places := &places{taken: map[peer.ID]int{}}
+	places := admission.NewPlaces(atOncePeer, math.MaxInt) // of all peers, slots bounds those that are answered
 	return func(s network.Stream) {
 		if !life.Begin() {
 			_ = s.Reset()
@@ -107,10 +84,10 @@ func Handler(life *lifetime.Lifetime, admits func(peer.ID) bool, answer Answerer
 		defer life.Done()
 		defer func() { _ = s.Close() }()
 		id := s.Conn().RemotePeer()
-		if !admits(id) || !places.take(id) {
+		if !admits(id) || !places.Take(id) {
 			return
 		}
-		defer places.free(id)
+		defer places.Free(id)
 		_ = s.SetDeadline(time.Now().Add(questionTime))
 		question, err := io.ReadAll(io.LimitReader(s, MaxBytes+1))
 		if err != nil || len(question) > MaxBytes {
