@@ -34,8 +34,8 @@ type evaluation struct {
 	slice time.Duration // for the files of a model
 
 	examples [][]uint32
-	key      canon.Digest // of the set: no entrant knew it
-	base     *based
+	key      canon.Digest  // of the set: no entrant knew it
+	base     *copied.Model // of the contest; nil: it has none
 }
 
 // report is the report of a contest without its groups.
@@ -99,7 +99,7 @@ func (e *evaluation) onBase(ctx context.Context) ([]uint32, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.base = &based{m}
+	e.base = &m
 	if losses, err := e.kept("base", e.s.Terms.Base); err == nil {
 		return losses, nil
 	}
@@ -147,7 +147,7 @@ func (e *evaluation) judge(ctx context.Context, entry arena.Entry) (arena.Judged
 		var m copied.Model
 		if m, err = e.model(ctx, name, entry.Model, entry.URL); err == nil {
 			if e.s.Committee > 0 {
-				m, err = e.base.toward(m, len(e.s.Invited))
+				m, err = toward(*e.base, m, len(e.s.Invited))
 			} else {
 				_, err = e.keep(name, entry.Model, m)
 			}
@@ -194,7 +194,7 @@ func (e *evaluation) copies(ctx context.Context, r arena.Report, losses [][]uint
 		if err != nil {
 			return 0, false, err
 		}
-		if other.Compare(mine, e.base.model()).Copy() {
+		if other.Compare(mine, e.base).Copy() {
 			return uint32(j + 1), true, nil
 		}
 	}

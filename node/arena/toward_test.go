@@ -15,11 +15,11 @@ func TestToward(t *testing.T) {
 		copy(x.F32(), values)
 		return copied.Model{Tensors: map[string]*tensor.Tensor{"w": x}}
 	}
-	b := &based{of(1, 0.1)}
+	base := of(1, 0.1)
 	for _, want := range []struct {
 		entry, moved copied.Model
 	}{{of(3, 0.1), of(1.5, 0.1)}, {of(1, 0.1), of(1, 0.1)}} {
-		got, err := b.toward(want.entry, 4)
+		got, err := toward(base, want.entry, 4)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -29,7 +29,7 @@ func TestToward(t *testing.T) {
 			}
 		}
 	}
-	if _, err := b.toward(of(1), 4); !errors.Is(err, errInvalid) {
+	if _, err := toward(base, of(1), 4); !errors.Is(err, errInvalid) {
 		t.Error(err)
 	}
 }
