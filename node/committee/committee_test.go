@@ -51,7 +51,10 @@ func TestMean(t *testing.T) {
 		copy(p.F32(), x)
 		return []*tensor.Tensor{p}
 	}
-	m := mean([][]*tensor.Tensor{difference(of(1, 2), of(0, 0)), difference(of(1, 2), of(1, 4))})
+	model, moves := of(1, 2), mean{}
+	moves.add(model, of(0, 0))
+	moves.add(model, of(1, 4))
+	m := moves.tensors(model)
 	if got := m[0].F32(); got[0] != 0.5 || got[1] != 0 {
 		t.Error(got)
 	}

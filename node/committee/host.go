@@ -228,8 +228,8 @@ func (h *Host) next(ctx context.Context, m Hosting, a module.Assembly, n uint64)
 	return m.Begin(ctx, a.ID, model, h.url(n), h.sets[n-1].Root())
 }
 
-// apply moves the model by the mean of the entries of a round that have a gain. A round
-// without any leaves the model as it was.
+// apply moves the model by the mean of the entries of a round that have a gain. A round without such entries leaves the
+// model as it was.
 func (h *Host) apply(ctx context.Context, m Hosting, a module.Assembly) error {
 	if a.Contest == h.state.Applied {
 		return nil
@@ -238,7 +238,7 @@ func (h *Host) apply(ctx context.Context, m Hosting, a module.Assembly) error {
 	if err != nil {
 		return err
 	}
-	var deltas [][]*tensor.Tensor
+	var moves mean // one update is in memory at a time
 	for _, o := range s.Outcomes {
 		if o.Gain == 0 {
 			continue
@@ -251,19 +251,19 @@ func (h *Host) apply(ctx context.Context, m Hosting, a module.Assembly) error {
 			h.Say(fmt.Sprintf("contest %d: entry %d is left out: %v", s.ID, o.Entry, err))
 			continue
 		}
-		deltas = append(deltas, difference(h.model.Params, params))
+		moves.add(h.model.Params, params)
 	}
 	next := &train.Checkpoint{Round: a.Begun, Names: h.model.Names, Params: h.model.Params, Outer: h.model.Outer}
-	if len(deltas) > 0 {
+	if moves.updates > 0 {
 		base := *h.model
 		base.Round = a.Begun - 1
-		moved, err := outer.Advance(h.b.Spec, &base, [][]*tensor.Tensor{mean(deltas)})
+		moved, err := outer.Advance(h.b.Spec, &base, [][]*tensor.Tensor{moves.tensors(h.model.Params)})
 		if err != nil {
 			return err
 		}
 		next.Params, next.Outer = moved.Params, moved.Outer
 	}
-	h.Say(fmt.Sprintf("contest %d: %d models of %d are in the mean", s.ID, len(deltas), len(s.Invited)))
+	h.Say(fmt.Sprintf("contest %d: %d models of %d are in the mean", s.ID, moves.updates, len(s.Invited)))
 	if err := federated.SaveCheckpoint(h.Dir, next); err != nil {
 		return onDisk(err)
 	}
@@ -285,29 +285,36 @@ func (h *Host) entry(ctx context.Context, s module.Standing, e rules.Entry) ([]*
 	return params, errors.Join(err, os.RemoveAll(dir))
 }
 
-// difference is the update of a model: the first less the second.
-func difference(from, to []*tensor.Tensor) []*tensor.Tensor {
-	list := make([]*tensor.Tensor, len(from))
-	for i, p := range from {
-		list[i] = tensor.New(p.Shape)
-		for k, x := range p.F32() {
-			list[i].F32()[k] = x - to[i].F32()[k]
-		}
-	}
-	return list
+// mean is that of updates, which are added in the order of their members, in float64: any party that has the models
+// computes the same.
+type mean struct {
+	sums    [][]float64 // of each tensor
+	updates int
 }
 
-// mean of updates, in the order of their members, by sums in float64: any party that has the models computes the same.
-func mean(deltas [][]*tensor.Tensor) []*tensor.Tensor {
-	list := make([]*tensor.Tensor, len(deltas[0]))
-	for i, p := range deltas[0] {
-		list[i] = tensor.New(p.Shape)
-		for k := range list[i].F32() {
-			sum := 0.0
-			for _, d := range deltas {
-				sum += float64(d[i].F32()[k])
-			}
-			list[i].F32()[k] = float32(sum / float64(len(deltas)))
+// add adds the update of an entry: the model of the round less that of the entry.
+func (m *mean) add(model, entry []*tensor.Tensor) {
+	if m.updates++; m.sums == nil {
+		m.sums = make([][]float64, len(model))
+	}
+	for i, t := range model {
+		update := train.Difference(t, entry[i])
+		if m.sums[i] == nil {
+			m.sums[i] = make([]float64, t.Shape.Elements())
+		}
+		for k, x := range update.F32() {
+			m.sums[i][k] += float64(x)
+		}
+	}
+}
+
+// tensors is the mean in the shapes of a model.
+func (m *mean) tensors(model []*tensor.Tensor) []*tensor.Tensor {
+	list := make([]*tensor.Tensor, len(model))
+	for i, t := range model {
+		list[i] = tensor.New(t.Shape)
+		for k, sum := range m.sums[i] {
+			list[i].F32()[k] = float32(sum / float64(m.updates))
 		}
 	}
 	return list
