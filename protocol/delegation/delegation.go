@@ -6,9 +6,10 @@ package delegation
 import (
 	"errors"
 	"fmt"
-	"math/bits"
 
+	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/protocol/reward"
 )
 
 const million = 1_000_000
@@ -97,7 +98,7 @@ func (p Pool) worth(shares uint64) uint64 {
 	if p.Shares == 0 {
 		return 0
 	}
-	return muldiv(p.Tokens, shares, p.Shares)
+	return reward.Times(p.Tokens, shares, p.Shares)
 }
 
 // Worth is what the shares of a delegation are worth in uzen: those that stay, and those that leave.
@@ -160,11 +161,7 @@ func (p Pool) Enter(d Delegation, own uint64, open bool) (after Pool, now Delega
 	d.Joining, d.JoinsAt = 0, 0
 	shares := amount
 	if p.Shares > 0 && p.Tokens > 0 {
-		high, low := bits.Mul64(amount, p.Shares)
-		if high >= p.Tokens {
-			return p.left(d), d, amount
-		}
-		shares, _ = bits.Div64(high, low, p.Tokens)
+		shares = reward.Times(amount, p.Shares, p.Tokens)
 	}
 	if !open || amount > p.Room(own) || shares == 0 || shares > maxShares-min(maxShares, p.Shares) {
 		return p.left(d), d, amount
@@ -202,7 +199,7 @@ func (p Pool) Leave(d Delegation, amount uint64, wait, height int64) (after Pool
 		back = min(back, amount)
 		shares = 0
 		if rest := amount - back; rest > 0 {
-			shares = min(stays, ceildiv(rest, p.Shares, p.Tokens))
+			shares = min(stays, audit.Ratio(rest, p.Shares, p.Tokens))
 		}
 		if left := has - amount; left > 0 && left < Least {
 			return p, d, 0, fmt.Errorf("%w: %d uzen would be left, at least %d", ErrDust, left, Least)
@@ -231,27 +228,7 @@ func (p Pool) Slash(part, whole uint64) (Pool, uint64) {
 	if whole == 0 {
 		return p, 0
 	}
-	amount := min(p.Tokens, ceildiv(p.Tokens, min(part, whole), whole))
+	amount := min(p.Tokens, audit.Ratio(p.Tokens, min(part, whole), whole))
 	p.Tokens, p.Slashed = p.Tokens-amount, p.Slashed+amount
 	return p, amount
-}
-
-// muldiv is a x b / c, rounded down, for b of at most c.
-func muldiv(a, b, c uint64) uint64 {
-	high, low := bits.Mul64(a, b)
-	q, _ := bits.Div64(high, low, c)
-	return q
-}
-
-// ceildiv is a x b / c, rounded up, and the largest number if that does not fit.
-func ceildiv(a, b, c uint64) uint64 {
-	high, low := bits.Mul64(a, b)
-	if c == 0 || high >= c {
-		return ^uint64(0)
-	}
-	q, rest := bits.Div64(high, low, c)
-	if rest > 0 {
-		q++
-	}
-	return q
 }

@@ -3,6 +3,7 @@ package delegation
 import (
 	"math/bits"
 
+	"github.com/starling-network/starling/protocol/audit"
 	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/protocol/reward"
 )
@@ -57,8 +58,8 @@ func (p Pool) Divide(grains, own uint64) Split {
 	if staying == 0 || over > 0 {
 		return Split{}
 	}
-	part := muldiv(grains, staying, all)
-	kept := min(part, ceildiv(part, uint64(p.Commission), million))
+	part := reward.Times(grains, staying, all)
+	kept := min(part, audit.Ratio(part, uint64(p.Commission), million))
 	return Split{Delegators: part - kept, Kept: kept}
 }
 

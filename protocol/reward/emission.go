@@ -144,11 +144,11 @@ func (l *epoch) work(f Effort) (part uint64, reason string) {
 	case f.Fees == 0:
 		return 0, NoFees
 	}
-	return times(f.Fees, uint64(ppm), million), Verified
+	return Times(f.Fees, uint64(ppm), million), Verified
 }
 
-// times is n x part / whole, rounded down; the largest number if it is beyond that.
-func times(n, part, whole uint64) uint64 {
+// Times is n x part / whole, rounded down; the largest number if it is beyond that.
+func Times(n, part, whole uint64) uint64 {
 	high, low := bits.Mul64(n, part)
 	if high >= whole {
 		return math.MaxUint64
@@ -181,7 +181,7 @@ func (l *epoch) bandwidth(f Effort) (part uint64, reason string) {
 	case f.Jailed:
 		return 0, Barred
 	}
-	part = times(f.Fees, min(f.Bytes, f.Serves), f.Serves)
+	part = Times(f.Fees, min(f.Bytes, f.Serves), f.Serves)
 	if f.Uptime != nil && l.whole(f) && f.Throttled(l.Registry, f.Speeds) {
 		return part, Throttled // its peers report it without proof: it is reported, and loses nothing
 	}
@@ -230,9 +230,7 @@ func (r Receipt) portion() uint64 {
 	if r.Whole == 0 {
 		return 0
 	}
-	high, low := bits.Mul64(r.Pot, min(r.Part, r.Whole))
-	amount, _ := bits.Div64(high, low, r.Whole)
-	return amount
+	return Times(r.Pot, min(r.Part, r.Whole), r.Whole)
 }
 
 func saturate(a, b uint64) uint64 {
