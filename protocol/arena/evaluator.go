@@ -71,7 +71,7 @@ func (e Evaluator) Release(silent bool) (_ Evaluator, lost uint64) {
 	return e, lost
 }
 
-// Silence is the part of a bond that a drawn account loses which is silent.
+// Silence is the amount that a drawn account loses of its bond, or of its stake in a committee, if it is silent.
 func Silence(bond uint64) uint64 {
 	high, low := bits.Mul64(bond, silencePPM)
 	lost, _ := bits.Div64(high, low, million)

@@ -26,7 +26,6 @@ const (
 	Waiting    = 5_000 // blocks that a host has to begin the next round
 
 	minStake = 1_000_000 // uzen
-
 )
 
 // Errors of the rules.
