@@ -69,7 +69,7 @@ are not got without --private. --contest ends the command when that contest is o
 }
 
 func (o *judging) judge(cmd *cobra.Command, c *terminal.Console) error {
-	say := saying(c)
+	say := c.Note
 	err := o.Act(cmd, "the folder of the verifier", func(ctx context.Context, cl *client.Client) error {
 		if err := o.ready(ctx, cl, say); err != nil {
 			return err

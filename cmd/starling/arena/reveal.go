@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"sync/atomic"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -132,24 +130,20 @@ func (o *revealing) serve(ctx context.Context, c *terminal.Console, cl *client.C
 		}
 		mux.ServeHTTP(w, r)
 	})
-	server := &http.Server{Handler: gate, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(l) }()
-	defer func() { _ = server.Close(); <-served }()
+	defer terminal.Serve(l, gate)()
 	url := cmp.Or(o.url, "http://"+l.Addr().String())
 	next, err := client.Heights(ctx, cl)
 	if err != nil {
 		return err
 	}
-	say := saying(c)
-	say(fmt.Sprintf("contest %d: the files are served at %s", id, url))
+	c.Note(fmt.Sprintf("contest %d: the files are served at %s", id, url))
 	for last := arena.Phase(""); ; {
 		s, err := cl.Arena.Contest(ctx, id)
 		if err != nil {
 			return err
 		}
 		if s.Phase != last {
-			say(fmt.Sprintf("contest %d is %s until block %d", id, s.Phase, s.Until))
+			c.Note(fmt.Sprintf("contest %d is %s until block %d", id, s.Phase, s.Until))
 			last = s.Phase
 		}
 		if !s.Open() {
@@ -191,13 +185,4 @@ func (o *revealing) publish(ctx context.Context, cl *client.Client, s module.Sta
 		}
 	}
 	return nil
-}
-
-// saying returns a function that writes a line to stderr.
-func saying(c *terminal.Console) func(string) {
-	return func(text string) {
-		if !c.Quiet {
-			fmt.Fprintln(os.Stderr, text)
-		}
-	}
 }

@@ -68,7 +68,7 @@ func score(cmd *cobra.Command, c *terminal.Console, t *target.Target, id uint64,
 	}); err != nil {
 		return err
 	}
-	say, last := saying(c), 0
+	say, last := c.Note, 0
 	s, err := nodearena.ScoreModel(cmd.Context(), o.set, folder, threads, func(done int) {
 		if done-last >= 500 {
 			say(fmt.Sprintf("%d examples", done))

@@ -5,11 +5,8 @@ package committee
 import (
 	"context"
 	"fmt"
-	"net"
-	"net/http"
 	"os"
 	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -53,24 +50,6 @@ func wantCommittee(cmd *cobra.Command, text string) (uint64, error) {
 			text))
 	}
 	return id, nil
-}
-
-// saying returns a function that writes a line to stderr.
-func saying(c *terminal.Console) func(string) {
-	return func(text string) {
-		if !c.Quiet {
-			fmt.Fprintln(os.Stderr, text)
-		}
-	}
-}
-
-// serve answers requests at an address until work ends.
-func serve(l net.Listener, h http.Handler, work func() error) error {
-	server := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(l) }()
-	defer func() { _ = server.Close(); <-served }()
-	return work()
 }
 
 // follow calls a function at each block until it is done. An error of one block does not keep it from the next.

@@ -115,7 +115,7 @@ func (o *hosting) check(cmd *cobra.Command) error {
 }
 
 func (o *hosting) host(cmd *cobra.Command, c *terminal.Console, path string) (err error) {
-	o.Say = saying(c)
+	o.Say = c.Note
 	text, err := os.ReadFile(o.text)
 	if err != nil {
 		return terminal.WithExit(&terminal.Problem{Code: "FILE_UNUSABLE", What: "cannot read the text", Why: err.Error(),
@@ -172,12 +172,11 @@ func (o *hosting) lead(ctx context.Context, cl *client.Client, b *prepare.Compil
 	if err != nil {
 		return 0, errors.Join(err, l.Close())
 	}
-	return id, serve(l, h.Handler(), func() error {
-		if id, err = h.Begin(ctx, cl.Arena); err != nil {
-			return err
-		}
-		return follow(ctx, cl, o.Say, func() (bool, error) { return h.Block(ctx, cl.Arena) })
-	})
+	defer terminal.Serve(l, h.Handler())()
+	if id, err = h.Begin(ctx, cl.Arena); err != nil {
+		return id, err
+	}
+	return id, follow(ctx, cl, o.Say, func() (bool, error) { return h.Block(ctx, cl.Arena) })
 }
 
 // amounts reads the amounts.

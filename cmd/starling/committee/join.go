@@ -95,7 +95,7 @@ func (o *joining) check(cmd *cobra.Command) error {
 }
 
 func (o *joining) join(cmd *cobra.Command, c *terminal.Console) error {
-	o.Say = saying(c)
+	o.Say = c.Note
 	var v Shown
 	err := o.Act(cmd, "the folder of the account of the owner", func(ctx context.Context, cl *client.Client) error {
 		if err := o.take(ctx, cl); err != nil {
@@ -152,7 +152,6 @@ func (o *joining) take(ctx context.Context, cl *client.Client) (err error) {
 	o.URL = cmp.Or(o.URL, "http://"+l.Addr().String())
 	m := node.NewMember(t, o.MemberOptions)
 	o.Say(fmt.Sprintf("committee %d: %d examples here, the models are served at %s", o.ID, t.Examples(), o.URL))
-	return serve(l, m.Handler(), func() error {
-		return follow(ctx, cl, o.Say, func() (bool, error) { return m.Block(ctx, cl.Arena) })
-	})
+	defer terminal.Serve(l, m.Handler())()
+	return follow(ctx, cl, o.Say, func() (bool, error) { return m.Block(ctx, cl.Arena) })
 }

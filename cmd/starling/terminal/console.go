@@ -77,6 +77,13 @@ func (c *Console) Say(text string) {
 	}
 }
 
+// Note prints a line to standard error, without the time.
+func (c *Console) Note(text string) {
+	if !c.Quiet {
+		fmt.Fprintln(os.Stderr, text)
+	}
+}
+
 // Counter shows done of total on the terminal; total 0 ends the line.
 func (c *Console) Counter(what string) func(done, total int) {
 	mode := ModeFor(os.Stderr, c.Quiet || c.Form.Machine())

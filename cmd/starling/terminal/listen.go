@@ -3,6 +3,8 @@ package terminal
 import (
 	"context"
 	"net"
+	"net/http"
+	"time"
 )
 
 // Listen listens at the host:port of the flag --listen.
@@ -13,4 +15,12 @@ func Listen(ctx context.Context, address string) (net.Listener, error) {
 			Fix: "give another host:port with --listen"}, ExitConflict)
 	}
 	return l, nil
+}
+
+// Serve answers requests at a listener until stop is called.
+func Serve(l net.Listener, h http.Handler) (stop func()) {
+	server := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(l) }()
+	return func() { _ = server.Close(); <-served }
 }

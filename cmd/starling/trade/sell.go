@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -295,10 +293,7 @@ func (o *selling) serve(ctx context.Context, cl *client.Client, s *nodesale.Sell
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(l) }()
-	defer func() { _ = server.Close(); <-served }()
+	defer terminal.Serve(l, s.Handler())()
 	wait, err := client.Heights(ctx, cl)
 	if err != nil {
 		return err
