@@ -12,13 +12,24 @@ import (
 	"github.com/starling-network/starling/protocol/run/crew"
 )
 
-// EndBlock ends the phases whose last block is past.
+// EndBlock ends the phases of committees and of contests whose last block is past.
 func (k *Keeper) EndBlock(ctx context.Context) error {
-	if err := k.proceed(ctx); err != nil {
+	if err := k.proceed(ctx, k.waiting, "committee", k.convene, k.delay); err != nil {
 		return err
 	}
-	due, err := k.due(ctx, k.until)
-	if err != nil {
+	return k.proceed(ctx, k.until, "contest", k.turn, k.postpone)
+}
+
+// proceed ends the phases of a queue whose last block is past. name says what is in the queue.
+func (k *Keeper) proceed(ctx context.Context, queue collections.KeySet[untilKey], name string,
+	end func(ctx context.Context, id uint64, beacon canon.Digest) error,
+	later func(ctx context.Context, id uint64) error) error {
+	var due []untilKey
+	past := new(collections.Range[untilKey]).EndExclusive(collections.PairPrefix[int64, uint64](height(ctx)))
+	if err := queue.Walk(ctx, past, func(key untilKey) (bool, error) {
+		due = append(due, key)
+		return len(due) == turned, nil
+	}); err != nil {
 		return err
 	}
 	if len(due) == 0 {
@@ -29,30 +40,19 @@ func (k *Keeper) EndBlock(ctx context.Context) error {
 		return err
 	}
 	for _, key := range due {
-		err := adapter.Isolate(ctx, func(ctx context.Context) error { return k.turn(ctx, key.K2(), beacon) })
+		err := adapter.Isolate(ctx, func(ctx context.Context) error { return end(ctx, key.K2(), beacon) })
 		if err == nil {
 			continue
 		}
-		// no contest stops the blocks, is tried again in each, or keeps its coins for ever
-		sdk.UnwrapSDKContext(ctx).Logger().Error("arena: a contest cannot proceed", "contest", key.K2(), "error", err)
-		err = adapter.Isolate(ctx, func(ctx context.Context) error { return k.postpone(ctx, key.K2()) })
-		if err != nil {
-			if err := k.until.Remove(ctx, key); err != nil {
+		// none stops the blocks, is tried again in each, or keeps its coins for ever
+		sdk.UnwrapSDKContext(ctx).Logger().Error("arena: a "+name+" cannot proceed", name, key.K2(), "error", err)
+		if err := adapter.Isolate(ctx, func(ctx context.Context) error { return later(ctx, key.K2()) }); err != nil {
+			if err := queue.Remove(ctx, key); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-// due are phases whose last block is past.
-func (k *Keeper) due(ctx context.Context, of collections.KeySet[untilKey]) (list []untilKey, err error) {
-	past := new(collections.Range[untilKey]).EndExclusive(collections.PairPrefix[int64, uint64](height(ctx)))
-	err = of.Walk(ctx, past, func(key untilKey) (bool, error) {
-		list = append(list, key)
-		return len(list) == turned, nil
-	})
-	return list, err
 }
 
 // postpone lets the phase of a contest last longer.

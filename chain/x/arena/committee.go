@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"cosmossdk.io/collections"
-	sdk "github.com/cosmos/cosmos-sdk/types"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/adapter"
@@ -85,29 +84,6 @@ func (k *Keeper) keep(ctx context.Context, old, c committee.Committee) error {
 	return errors.Join(errs...)
 }
 
-// proceed draws the members of rounds, and ends committees whose hosts begin none.
-func (k *Keeper) proceed(ctx context.Context) error {
-	due, err := k.due(ctx, k.waiting)
-	if err != nil || len(due) == 0 {
-		return err
-	}
-	beacon, err := k.beacon.At(ctx, height(ctx))
-	if err != nil || beacon.IsZero() {
-		return err
-	}
-	for _, key := range due {
-		err := adapter.Isolate(ctx, func(ctx context.Context) error { return k.convene(ctx, key.K2(), beacon) })
-		if err == nil {
-			continue
-		}
-		sdk.UnwrapSDKContext(ctx).Logger().Error("arena: a committee cannot proceed", "committee", key.K2(), "error", err)
-		if err := adapter.Isolate(ctx, func(ctx context.Context) error { return k.delay(ctx, key.K2()) }); err != nil {
-			return errors.Join(err, k.waiting.Remove(ctx, key))
-		}
-	}
-	return nil
-}
-
 // delay lets the phase of a committee last longer.
 func (k *Keeper) delay(ctx context.Context, id uint64) error {
 	old, err := k.group(ctx, id)
@@ -119,7 +95,8 @@ func (k *Keeper) delay(ctx context.Context, id uint64) error {
 	return k.keep(ctx, old, c)
 }
 
-// convene ends the phase of a committee in which no round is under way.
+// convene ends the phase of a committee in which no round is under way: it draws the members of a round, or ends a
+// committee whose host begins none.
 func (k *Keeper) convene(ctx context.Context, id uint64, beacon canon.Digest) error {
 	old, err := k.group(ctx, id)
 	if err != nil {
