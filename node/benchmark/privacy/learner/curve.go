@@ -32,9 +32,9 @@ type Size struct {
 
 // Curve trains on digits of owners with shares of Dirichlet distributions, without noise and at each epsilon.
 func Curve(ctx context.Context, s Size, progress func(Point)) (points []Point, err error) {
-	test := drawn(1<<20, 1000)
+	test := Drawn(1<<20, 1000)
 	for _, alpha := range []float64{0.1, 0.5} {
-		owners := apart(alpha, s)
+		owners := Owners(alpha, s)
 		for _, wanted := range []float64{0, 8, 3, 1} {
 			p := Plan{Terms: dpsgd.Terms{Clip: 1, Lot: float64(s.Examples) / 40}, Rounds: s.Rounds, Steps: 5, Rate: 0.5}
 			x := Point{Dirichlet: alpha, Wanted: wanted, Delta: Delta}
@@ -107,25 +107,26 @@ func Members(ctx context.Context, epsilon float64, s Size) (all []Attacked, err 
 	return all, nil
 }
 
-// drawn are examples of all digits in turn.
-func drawn(seed uint64, n int) (d Data) {
+// Drawn are examples of all digits in turn.
+func Drawn(seed uint64, n int) (d Data) {
 	for i := range n {
 		d = append(d, digits.Draw(seed, i, i%digits.Classes))
 	}
 	return d
 }
 
-// mislabelled is drawn with each fourth digit named by another.
+// mislabelled is Drawn with each fourth digit named by another.
 func mislabelled(seed uint64, n int) Data {
-	d := drawn(seed, n)
+	d := Drawn(seed, n)
 	for i := 0; i < n; i += 4 {
 		d[i].Digit = (d[i].Digit + 1 + i/(4*digits.Classes)%(digits.Classes-1)) % digits.Classes
 	}
 	return d
 }
 
-// apart are the examples of owners, each with shares of the digits of its own.
-func apart(alpha float64, s Size) (owners []Data) {
+// Owners are the examples of owners, each with shares of the digits of its own that a Dirichlet distribution with this
+// parameter draws.
+func Owners(alpha float64, s Size) (owners []Data) {
 	random := rand.New(rand.NewPCG(math.Float64bits(alpha), 3))
 	for o := range s.Owners {
 		var below [digits.Classes]float64

@@ -18,7 +18,7 @@ func TestLeastNoise(t *testing.T) {
 // The more a distribution is concentrated, the fewer digits an owner has.
 func TestOwnersDiffer(t *testing.T) {
 	count := func(alpha float64) (digits int) {
-		for _, data := range apart(alpha, Size{Owners: 20, Examples: 100}) {
+		for _, data := range Owners(alpha, Size{Owners: 20, Examples: 100}) {
 			has := map[int]bool{}
 			for _, e := range data {
 				has[e.Digit] = true
@@ -38,11 +38,11 @@ func TestMembershipOfStrangers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := m.Membership(drawn(1, 300), drawn(2, 300))
+	a, err := m.Membership(Drawn(1, 300), Drawn(2, 300))
 	if err != nil || math.Abs(a-0.5) > 0.07 {
 		t.Errorf("%v, %v", a, err)
 	}
-	if a, err = m.Membership(drawn(1, 100), drawn(1, 100)); err != nil || math.Abs(a-0.5) > 0.01 {
+	if a, err = m.Membership(Drawn(1, 100), Drawn(1, 100)); err != nil || math.Abs(a-0.5) > 0.01 {
 		t.Errorf("of the same examples: %v, %v", a, err)
 	}
 }

@@ -25,12 +25,6 @@ func NewShared(seed uint64) (*Shared, error) {
 	return &Shared{m, d}, err
 }
 
-// Owners are the examples of owners, each with shares of the digits of its own.
-func Owners(dirichlet float64, s Size) []Data { return apart(dirichlet, s) }
-
-// Drawn are examples of all digits in turn.
-func Drawn(seed uint64, n int) Data { return drawn(seed, n) }
-
 // Update is what a member subtracts from the weights in a round: by a number of steps at a rate.
 func (s *Shared) Update(ctx context.Context, data Data, round, steps int, rate float32) ([]*tensor.Tensor, error) {
 	if err := ctx.Err(); err != nil {

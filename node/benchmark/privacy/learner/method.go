@@ -32,7 +32,7 @@ const longest = 100
 // Methods trains on digits of owners with shares of Dirichlet distributions by each method.
 func Methods(ctx context.Context, s Size, progress func(Method)) (all []Method, err error) {
 	for _, alpha := range []float64{0.1, 0.5} {
-		owners := apart(alpha, s)
+		owners := Owners(alpha, s)
 		for _, name := range []string{"mean", "scaffold"} {
 			m, err := ofBatch(1, batch)
 			if err != nil {
@@ -42,7 +42,7 @@ func Methods(ctx context.Context, s Size, progress func(Method)) (all []Method, 
 				return nil, err
 			}
 			x := Method{Dirichlet: alpha, Name: name}
-			if x.Accuracy, err = m.Accuracy(drawn(1<<20, 1000)); err != nil {
+			if x.Accuracy, err = m.Accuracy(Drawn(1<<20, 1000)); err != nil {
 				return nil, err
 			}
 			all = append(all, x)

@@ -48,12 +48,12 @@ func TestMethodsOfPyTorch(t *testing.T) {
 	var jobs []map[string]any
 	for _, x := range got {
 		var owners []map[string]any
-		for _, d := range apart(x.Dirichlet, s) {
+		for _, d := range Owners(x.Dirichlet, s) {
 			owners = append(owners, d.listed())
 		}
 		jobs = append(jobs, map[string]any{"weights": weights, "shapes": shapes, "owners": owners, "rounds": s.Rounds,
 			"steps": steps, "batch": batch, "rate": rate, "scaffold": x.Name == "scaffold",
-			"test": drawn(1<<20, 1000).listed()})
+			"test": Drawn(1<<20, 1000).listed()})
 	}
 	text, err := json.Marshal(jobs)
 	if err != nil {
