@@ -5,18 +5,14 @@ package fleet
 import (
 	"context"
 	"crypto/rand"
-	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"strings"
 
-	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/account"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/module"
 	"github.com/starling-network/starling/client/wallet"
+	"github.com/starling-network/starling/node/fleet/line"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/registry"
 	rules "github.com/starling-network/starling/protocol/registry/fleet"
@@ -32,6 +28,8 @@ const (
 	MaxText = 4096
 	maxURL  = 1024
 )
+
+var form = line.Form{Prefix: prefix, Max: MaxText, Err: ErrInvitation}
 
 // Invitation admits one machine to the fleet of an owner. It is as secret as the stake of the machine.
 type Invitation struct {
@@ -53,25 +51,14 @@ func NewInvitation(chain, owner, network string, until int64) Invitation {
 func (i Invitation) Key() *wallet.Key { return wallet.KeyFromSeed(i.Secret) }
 
 // String is the text of the invitation: one line of letters, digits, dots, dashes and underscores.
-func (i Invitation) String() string {
-	return prefix + base64.RawURLEncoding.EncodeToString(canon.MustMarshal(i))
-}
+func (i Invitation) String() string { return form.Text(i) }
 
 // Parse reads the text of an invitation.
 func Parse(text string) (i Invitation, err error) {
-	text = strings.TrimSpace(text)
-	coded, ok := strings.CutPrefix(text, prefix)
-	if !ok || len(text) > MaxText {
-		return i, fmt.Errorf("%w: it begins with %s and has at most %d bytes", ErrInvitation, prefix, MaxText)
+	if err := form.Parse(text, &i); err != nil {
+		return i, err
 	}
-	raw, err := base64.RawURLEncoding.Strict().DecodeString(coded)
-	if err == nil {
-		err = canon.Unmarshal(raw, &i)
-	}
-	switch {
-	case err != nil:
-		return i, fmt.Errorf("%w: a part is missing or changed: %w", ErrInvitation, err)
-	case len(i.Network) > maxURL || i.Network == "" || i.Chain == "" || len(i.Chain) > 64:
+	if len(i.Network) > maxURL || i.Network == "" || i.Chain == "" || len(i.Chain) > 64 {
 		return i, fmt.Errorf("%w: a network of %d bytes, named with %d", ErrInvitation, len(i.Network), len(i.Chain))
 	}
 	if err := wallet.CheckAddress(i.Owner); err != nil {
@@ -82,18 +69,11 @@ func Parse(text string) (i Invitation, err error) {
 
 // Read reads an invitation: the text itself, or the file that holds it.
 func Read(from string) (Invitation, error) {
-	if strings.HasPrefix(from, prefix) {
-		return Parse(from)
-	}
-	f, err := os.Open(from)
+	text, err := form.Read(from)
 	if err != nil {
-		return Invitation{}, fmt.Errorf("%w: %w", ErrInvitation, err)
-	}
-	text, err := io.ReadAll(io.LimitReader(f, MaxText+1))
-	if err := errors.Join(err, f.Close()); err != nil {
 		return Invitation{}, err
 	}
-	return Parse(string(text))
+	return Parse(text)
 }
 
 // Enrol makes an account a machine by an invitation, which Read reads, registers it and makes its offers.

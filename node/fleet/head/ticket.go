@@ -3,15 +3,11 @@ package head
 import (
 	"crypto/ed25519"
 	"crypto/rand"
-	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"net"
-	"os"
-	"strings"
 
-	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/node/fleet/line"
 )
 
 // ErrTicket is returned for a text that is no ticket.
@@ -23,6 +19,8 @@ const (
 	maxTicket    = 1024 // bytes of its text
 	maxAddress   = 256
 )
+
+var form = line.Form{Prefix: ticketPrefix, Max: maxTicket, Err: ErrTicket}
 
 // Ticket lets one machine of a local network use a head. It is secret.
 type Ticket struct {
@@ -45,23 +43,12 @@ func (t Ticket) key() ed25519.PrivateKey { return ed25519.NewKeyFromSeed(t.Secre
 func (t Ticket) Public() ed25519.PublicKey { return t.key().Public().(ed25519.PublicKey) }
 
 // String is the text of the ticket: one line of letters, digits, dots, dashes and underscores.
-func (t Ticket) String() string {
-	return ticketPrefix + base64.RawURLEncoding.EncodeToString(canon.MustMarshal(t))
-}
+func (t Ticket) String() string { return form.Text(t) }
 
 // ParseTicket reads the text of a ticket.
 func ParseTicket(text string) (t Ticket, err error) {
-	text = strings.TrimSpace(text)
-	coded, ok := strings.CutPrefix(text, ticketPrefix)
-	if !ok || len(text) > maxTicket {
-		return t, fmt.Errorf("%w: it begins with %s and has at most %d bytes", ErrTicket, ticketPrefix, maxTicket)
-	}
-	raw, err := base64.RawURLEncoding.Strict().DecodeString(coded)
-	if err == nil {
-		err = canon.Unmarshal(raw, &t)
-	}
-	if err != nil {
-		return t, fmt.Errorf("%w: a part is missing or changed: %w", ErrTicket, err)
+	if err := form.Parse(text, &t); err != nil {
+		return t, err
 	}
 	if _, port, err := net.SplitHostPort(t.Address); err != nil || port == "" || len(t.Address) > maxAddress {
 		return t, fmt.Errorf("%w: %q is no address of a head", ErrTicket, t.Address)
@@ -71,16 +58,9 @@ func ParseTicket(text string) (t Ticket, err error) {
 
 // ReadTicket reads a ticket: the text itself, or the file that holds it.
 func ReadTicket(from string) (Ticket, error) {
-	if strings.HasPrefix(from, ticketPrefix) {
-		return ParseTicket(from)
-	}
-	f, err := os.Open(from)
+	text, err := form.Read(from)
 	if err != nil {
-		return Ticket{}, fmt.Errorf("%w: %w", ErrTicket, err)
-	}
-	text, err := io.ReadAll(io.LimitReader(f, maxTicket+1))
-	if err := errors.Join(err, f.Close()); err != nil {
 		return Ticket{}, err
 	}
-	return ParseTicket(string(text))
+	return ParseTicket(text)
 }
