@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/starling-network/starling/client/api"
 	"github.com/starling-network/starling/client/rest"
+	"github.com/starling-network/starling/internal/loopback"
 	"github.com/starling-network/starling/node/benchmark"
 	"github.com/starling-network/starling/node/benchmark/processes"
 )
@@ -69,14 +69,12 @@ type desk struct {
 // orders lets clients queue jobs while the gateway is killed, and then watches them. all waits for the last model.
 func orders(ctx context.Context, s *scene, all bool) (o Orders, err error) {
 	d := &desk{scene: s, names: map[string]string{}}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, release, err := loopback.Reserve(1) // the gateway takes it again after each kill
 	if err != nil {
 		return o, err
 	}
-	at := l.Addr().String()
-	if err := l.Close(); err != nil {
-		return o, err
-	}
+	defer release()
+	at := fmt.Sprint("127.0.0.1:", port)
 	d.url = "http://" + at
 	out := filepath.Join(s.Dir, "orders")
 	if err := os.Mkdir(out, 0o700); err != nil {
