@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -49,7 +50,7 @@ func (n *network) up(ctx context.Context, mib int64) error {
 	if _, err := n.Worker(ctx, verifier, "verifier", "--disk", disk); err != nil {
 		return err
 	}
-	for _, name := range append([]string{verifier}, n.Made.Workers...) {
+	for _, name := range slices.Concat(n.Made.Verifiers, n.Made.Workers) {
 		if err := n.Says(ctx, name, "\n"); err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -109,7 +110,7 @@ func onNetwork(ctx context.Context, play func(context.Context, *scene) error) er
 		return err
 	}
 	defer s.chain.Close()
-	for _, name := range append(append([]string{}, n.Made.Workers...), n.Made.Verifiers...) {
+	for _, name := range slices.Concat(n.Made.Workers, n.Made.Verifiers) {
 		if err := n.Says(ctx, name, "offers"); err != nil {
 			return err
 		}
