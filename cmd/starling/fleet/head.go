@@ -130,7 +130,7 @@ func serveHead(ctx context.Context, c *terminal.Console, o headOptions) error {
 	if err != nil {
 		return err
 	}
-	url, tickets := "https://"+at, filepath.Join(o.home, "tickets")
+	url, tickets := "https://"+at, members.Dir()
 	if c.Form.Machine() {
 		err = c.Form.Print(os.Stdout, terminal.One(map[string]any{"url": url, "tickets": tickets}, url))
 	} else {

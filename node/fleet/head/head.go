@@ -71,7 +71,7 @@ func (h *Head) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.TLS != nil {
 		key = shown(*r.TLS)
 	}
-	ctx, done, known := h.Members.let(r.Context(), key)
+	ctx, done, name, known := h.Members.let(r.Context(), key)
 	defer done()
 	if !known {
 		http.Error(w, "the ticket is none of this head", http.StatusForbidden)
@@ -82,15 +82,14 @@ func (h *Head) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodConnect:
 		h.connect(w, r)
 	case r.URL.Path == invitationPath:
-		h.invite(w, key)
+		h.invite(w, name)
 	default:
 		h.pass(w, r)
 	}
 }
 
-// invite gives a member its invitation.
-func (h *Head) invite(w http.ResponseWriter, key ed25519.PublicKey) {
-	name, _ := h.Members.Name(key)
+// invite gives a member its invitation, by the name of its ticket.
+func (h *Head) invite(w http.ResponseWriter, name string) {
 	text, err := h.Invitation(name)
 	switch {
 	case err != nil:

@@ -56,10 +56,7 @@ func config(key ed25519.PrivateKey, known func(ed25519.PublicKey) bool) (*tls.Co
 
 // Listener lets members alone in: those whose key the head knows when a connection begins.
 func (h *Head) Listener(l net.Listener, key ed25519.PrivateKey) (net.Listener, error) {
-	c, err := config(key, func(member ed25519.PublicKey) bool {
-		_, known := h.Members.Name(member)
-		return known
-	})
+	c, err := config(key, h.Members.knows)
 	return tls.NewListener(l, c), err
 }
 

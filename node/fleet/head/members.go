@@ -119,12 +119,14 @@ func (m *Members) Read() error {
 	return nil
 }
 
-// let begins a use of the head by a key, whose context ends when its ticket is gone; not if it has none.
-func (m *Members) let(ctx context.Context, key ed25519.PublicKey) (of context.Context, done func(), known bool) {
+// let begins a use of the head by a key, whose context ends when its ticket is gone, and returns the name of the
+// ticket; not if the key has none.
+func (m *Members) let(ctx context.Context, key ed25519.PublicKey) (of context.Context, done func(), name string,
+	known bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if _, known := m.of[string(key)]; !known {
-		return ctx, func() {}, false
+	if name, known = m.of[string(key)]; !known {
+		return ctx, func() {}, "", false
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	u := &use{string(key), cancel}
@@ -134,16 +136,19 @@ func (m *Members) let(ctx context.Context, key ed25519.PublicKey) (of context.Co
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		delete(m.live, u)
-	}, true
+	}, name, true
 }
 
-// Name is the name of the ticket of a key.
-func (m *Members) Name(key ed25519.PublicKey) (name string, known bool) {
+// knows reports whether a key has a ticket.
+func (m *Members) knows(key ed25519.PublicKey) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	name, known = m.of[string(key)]
-	return name, known
+	_, known := m.of[string(key)]
+	return known
 }
+
+// Dir is the folder of the tickets.
+func (m *Members) Dir() string { return m.dir }
 
 // Count is how many tickets there are.
 func (m *Members) Count() int {
