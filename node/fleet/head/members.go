@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+
+	"github.com/starling-network/starling/internal/keyfile"
 )
 
 // ErrMoved is returned for a folder whose tickets name another address than that of the head.
@@ -72,11 +74,11 @@ func create(path string, text []byte) error {
 
 // readKey reads the key of a head, or makes it.
 func readKey(path string) (ed25519.PrivateKey, error) {
-	seed, err := os.ReadFile(path)
+	seed, err := keyfile.Read(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		seed = make([]byte, ed25519.SeedSize)
 		_, _ = rand.Read(seed) // never fails
-		err = create(path, seed)
+		err = keyfile.Write(path, seed)
 	}
 	if err != nil {
 		return nil, err
