@@ -125,18 +125,20 @@ func (l *Link) carry(ctx context.Context, in net.Conn) {
 
 // Invitation asks the head for the invitation of the member; "" if it has none for it.
 func (l *Link) Invitation(ctx context.Context) (string, error) {
-	out, err := l.open(ctx) // a refusal has its reason here, and would be lost behind the loopback
+	out, err := l.open(ctx) // not over the loopback, which would hide the reason of a refusal
 	if err != nil {
 		return "", fmt.Errorf("head: %s: %w", l.ticket.Address, err)
 	}
-	_ = out.Close()
+	defer out.Close()
 	ctx, cancel := context.WithTimeout(ctx, linkTimeout)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+l.Address()+invitationPath, nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+l.ticket.Address+invitationPath, nil)
 	if err != nil {
 		return "", err
 	}
-	answer, err := http.DefaultClient.Do(r)
+	c := http.Client{Transport: &http.Transport{DisableKeepAlives: true,
+		DialContext: func(context.Context, string, string) (net.Conn, error) { return out, nil }}}
+	answer, err := c.Do(r)
 	if err != nil {
 		return "", fmt.Errorf("head: it does not know the ticket, or does not answer: %w", err)
 	}
