@@ -2,8 +2,6 @@ package people
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -11,7 +9,6 @@ import (
 	"github.com/starling-network/starling/node/busy"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/sim"
-	"github.com/starling-network/starling/sim/check"
 	"github.com/starling-network/starling/sim/link"
 	"github.com/starling-network/starling/sim/workload"
 )
@@ -50,7 +47,7 @@ func busyIn(ctx context.Context, class busy.Class, seed uint64, until time.Durat
 	if class == busy.Verification {
 		c.AuditPPM, c.Drawn = wholly, false
 	}
-	measured := map[string]bool{}
+	rates := map[string]uint64{} // of the machines that are measured
 	for i, name := range c.Names() {
 		m := sim.Machine{Link: c.Link, Unit: c.Unit, Draw: classRound, Price: price}
 		switch {
@@ -58,8 +55,8 @@ func busyIn(ctx context.Context, class busy.Class, seed uint64, until time.Durat
 			m.Unit = learnTime
 		case class == busy.Generation && i >= c.Workers:
 			m.Unit, m.Draw = learnTime, learnTime
-		default:
-			measured[name] = strings.HasPrefix(name, of)
+		case strings.HasPrefix(name, of):
+			rates[name] = pace
 		}
 		c.Machines[name] = m
 	}
@@ -67,19 +64,9 @@ func busyIn(ctx context.Context, class busy.Class, seed uint64, until time.Durat
 	c.Order = &market.Order{ID: c.Job.ID(), Budget: 500_000_000_000, PriceCap: price,
 		Workers: market.Workers{Min: n, Target: n, Max: n}, Generators: uint32(c.Generators),
 		Verifiers: uint32(c.Verifiers), Terms: c.Terms()}
-	r := &rig{until: until}
-	w, err := sim.New(c, r, stopper{ctx}, check.CoinsConserved{})
+	w, err := (&rig{until: until}).playOn(ctx, c)
 	if err != nil {
 		return b, err
-	}
-	if _, err := w.Play(); !errors.Is(err, errOver) {
-		return b, errors.Join(err, fmt.Errorf("people: the run was over after %v", w.Now()))
-	}
-	rates := map[string]uint64{}
-	for name, is := range measured {
-		if is {
-			rates[name] = pace
-		}
 	}
 	b.Share, err = busyShare(w, rates)
 	return b, err

@@ -113,6 +113,11 @@ func (r *rig) play(ctx context.Context) (*sim.Network, error) {
 	if err != nil {
 		return nil, err
 	}
+	return r.playOn(ctx, c)
+}
+
+// playOn plays a network until its time is over.
+func (r *rig) playOn(ctx context.Context, c sim.Config) (*sim.Network, error) {
 	w, err := sim.New(c, r, stopper{ctx}, check.CoinsConserved{})
 	if err != nil {
 		return nil, err
