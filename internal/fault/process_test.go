@@ -154,6 +154,14 @@ func (p *process) end() {
 	}
 }
 
+// succeeds waits for the end of the process, and fails unless its exit code is 0.
+func (p *process) succeeds() {
+	p.t.Helper()
+	if p.end(); p.code != 0 {
+		p.t.Fatalf("%s ended with code %d:\n%s", p.name, p.code, p.tail(20))
+	}
+}
+
 // pause stops the process where it is, and resume continues it.
 func (p *process) pause()  { p.t.Helper(); p.signal(syscall.SIGSTOP) }
 func (p *process) resume() { p.t.Helper(); p.signal(syscall.SIGCONT) }

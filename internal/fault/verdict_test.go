@@ -34,10 +34,7 @@ func (n *network) judge(name string, rounds int, liars []liar) {
 	begun := time.Now()
 	j := n.submit(name, rounds)
 	j.usual()
-	j.consumer.end()
-	if j.consumer.code != 0 {
-		j.t.Fatalf("the consumer ended with code %d:\n%s", j.consumer.code, j.consumer.tail(20))
-	}
+	j.consumer.succeeds()
 	var summary struct {
 		Rounds    int    `json:"rounds"`
 		StateRoot string `json:"state_root"`
@@ -77,10 +74,7 @@ func (j *job) usual() {
 // verdict waits for the end of the job, checks its model and the sentences of the liars, and returns the receipts.
 func (j *job) verdict(liars []liar) []reward.Receipt {
 	j.t.Helper()
-	j.consumer.end()
-	if j.consumer.code != 0 {
-		j.t.Fatalf("the consumer ended with code %d:\n%s", j.consumer.code, j.consumer.tail(20))
-	}
+	j.consumer.succeeds()
 	roots, err := lineage(j.out)
 	if err != nil || len(roots) != j.rounds {
 		j.t.Fatalf("%d rounds, %v", len(roots), err)
