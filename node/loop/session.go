@@ -7,10 +7,12 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/referee"
 	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/compute/model/tokenloss"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/compute/train/parts"
@@ -171,7 +173,7 @@ func (s *Session) publish(ctx context.Context, round uint32, data map[string]*te
 	names, given := parts.Given(s.work.Task.Step), map[string]*tensor.Tensor{}
 	var list []*tensor.Tensor
 	for _, n := range names {
-		given[n] = data[n[len("q/"):]]
+		given[n] = data[strings.TrimPrefix(n, tokenloss.DataOf)]
 		list = append(list, given[n])
 	}
 	root := train.CarriedRoot(train.Roots(list))

@@ -22,8 +22,10 @@ import (
 // "second.<name>" are the moments of AdamW, and High and Low the log-probabilities.
 
 // Names of the data that a step of a network reads, besides Tokens, Targets, Weights, Sampled and Advantages, each
-// after given.
+// after DataOf.
 const (
+	DataOf = "q/" // as package compute/train/parts has it
+
 	Ratio = "ratio" // float32 [rows, length]: 1 where the loss is that of a ratio, 0 where it is the cross-entropy
 	Least = "least" // float32 [rows, length]: range of the ratio, of Proximal
 	Most  = "most"  // float32 [rows, length]
@@ -39,8 +41,6 @@ const (
 	SecondOf = "second."
 	High     = "reply.high"
 	Low      = "reply.low"
-
-	given = "q/"
 )
 
 // Units of High and Low: their sum is a log-probability, which is exact from 2^-11 on. An update is the difference of
@@ -57,7 +57,7 @@ const (
 // LogProb is the log-probability of a target that a step of a network has left in High and Low.
 func LogProb(high, low float32) float32 { return high + low }
 
-// Given lists the data of a step of a network, in the order in which it reads them, with their names after "q/".
+// Given lists the data of a step of a network, in the order in which it reads them, with their names after DataOf.
 func Given(rows, length int) (list []architecture.Named) {
 	add := func(d tensor.DType, name string, dims ...int) {
 		list = append(list, architecture.Named{Name: name, Shape: tensor.Make(d, dims...)})
@@ -101,7 +101,7 @@ func Step(c architecture.Config, o optimizer.AdamW, rows, length int) (*program.
 			if n.Shape.DType == tensor.Int32 {
 				d = dtypes.Int32
 			}
-			of[n.Name] = parameter(g, given+n.Name, d, n.Shape.Dims...)
+			of[n.Name] = parameter(g, DataOf+n.Name, d, n.Shape.Dims...)
 			read = append(read, of[n.Name])
 		}
 		w, trained := weights(g, c)
@@ -116,11 +116,8 @@ func Step(c architecture.Config, o optimizer.AdamW, rows, length int) (*program.
 	if err != nil {
 		return nil, err
 	}
-	var trained []optimizer.Tensor
-	for _, n := range Trained(c) {
-		trained = append(trained, optimizer.Tensor{Name: n.Name, Shape: n.Shape})
-	}
-	k, n := len(list), len(trained)
+	trained, k := moved(c), len(list)
+	n := len(trained)
 	scalars := values[k-3 : k] // Rate, C1, C2
 	params, grads := slices.Clone(values[k:k+n]), values[k+n:k+2*n]
 	err = optimizer.Append(b, o, trained, params, grads, scalars[0], scalars[1], scalars[2])
@@ -128,7 +125,7 @@ func Step(c architecture.Config, o optimizer.AdamW, rows, length int) (*program.
 		return nil, err
 	}
 	for i, x := range list {
-		b.Output(given+x.Name, values[i])
+		b.Output(DataOf+x.Name, values[i])
 	}
 	last := values[k+2*n:]
 	b.Output(Loss, last[0])

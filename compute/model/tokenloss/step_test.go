@@ -65,7 +65,7 @@ func TestStep(t *testing.T) {
 				case Rate:
 					x = in["lr"]
 				}
-				in[given+n.Name] = x
+				in[DataOf+n.Name] = x
 			}
 			got := run(t, step, nil, in)
 			for i, x := range want[LogProbs].F32() {
@@ -101,13 +101,13 @@ func TestStepOfAnyData(t *testing.T) {
 			}
 		}
 		for k, x := range Data(2, 4) {
-			in[given+k] = x
+			in[DataOf+k] = x
 		}
 		for i, token := range []int32{-1, math.MinInt32, math.MaxInt32, int32(c.VocabSize())} {
-			in[given+Tokens].I32()[i], in[given+Targets].I32()[7-i] = token, token
+			in[DataOf+Tokens].I32()[i], in[DataOf+Targets].I32()[7-i] = token, token
 		}
-		in[given+Weights].F32()[0] = float32(math.NaN())
-		in[given+Rate].F32()[0] = float32(math.Inf(1))
+		in[DataOf+Weights].F32()[0] = float32(math.NaN())
+		in[DataOf+Rate].F32()[0] = float32(math.Inf(1))
 		if out := run(t, step, err, in); len(out) == 0 {
 			t.Errorf("%s: nothing", name)
 		}

@@ -174,11 +174,15 @@ func Update(c architecture.Config, o optimizer.AdamW) (*program.Program, error) 
 	if err := o.Check(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrLoss, err)
 	}
-	var trained []optimizer.Tensor
+	return optimizer.Alone(o, moved(c))
+}
+
+// moved is Trained as package optimizer takes it.
+func moved(c architecture.Config) (list []optimizer.Tensor) {
 	for _, n := range Trained(c) {
-		trained = append(trained, optimizer.Tensor{Name: n.Name, Shape: n.Shape})
+		list = append(list, optimizer.Tensor{Name: n.Name, Shape: n.Shape})
 	}
-	return optimizer.Alone(o, trained)
+	return list
 }
 
 // entropy is the cross-entropy of each target: [rows*length].
