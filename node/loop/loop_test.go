@@ -372,3 +372,30 @@ func TestDataThatAreWithheld(t *testing.T) {
 		t.Errorf("data of an account that did not order the run: %v", err)
 	}
 }
+
+// noRoom is a store that takes nothing.
+type noRoom struct{ blob.Store }
+
+func (noRoom) Put(context.Context, []byte) (blob.CID, error) { return blob.CID{}, blob.ErrNotFound }
+
+func (noRoom) Assemble(context.Context, *blob.Manifest) (blob.Assembly, error) {
+	return nil, blob.ErrNotFound
+}
+
+// A step whose result is not known ends its session: a client that repeats it would have the run take it twice.
+func TestStepThatFailedEndsSession(t *testing.T) {
+	n := newNet(t)
+	e, s := n.led(begun(t, 4), asked)
+	loss := tinker.Loss{Name: tinker.CrossEntropy}
+	step(t, e, 0, loss)
+	s.into = n.payer.Host.Into(noRoom{blob.NewMemory()})
+	if _, err := e.Backward("m", batch(2), loss); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Step("m", rate); err == nil || e.models["m"].session != nil {
+		t.Errorf("after a checkpoint that cannot be loaded the session goes on: %v", err)
+	}
+	if after, err := trainer.StateOf(e.Trainer, "m"); err != nil || after.Steps != 1 {
+		t.Errorf("the model has %d steps, %v", after.Steps, err)
+	}
+}

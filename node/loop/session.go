@@ -128,6 +128,16 @@ func (s *Session) Step(ctx context.Context, data map[string]*tensor.Tensor) (*Ou
 		return nil, err
 	}
 	s.fed = append(s.fed, f)
+	out, err := s.follow(ctx, round)
+	if ended := (*EndedError)(nil); err != nil && !errors.As(err, &ended) && ctx.Err() == nil {
+		// The run may take the step all the same, and a later one would begin after it.
+		return nil, &EndedError{"whether it has taken the step is not known: " + err.Error()}
+	}
+	return out, err
+}
+
+// follow names the data of rounds until the checkpoint after one is attested, and loads it.
+func (s *Session) follow(ctx context.Context, round uint32) (*Outcome, error) {
 	following, cancel := context.WithCancel(ctx)
 	defer cancel()
 	blocks, err := s.chain.Blocks(following)
