@@ -53,8 +53,8 @@ func Marshal(v any) ([]byte, error) { return encMode.Marshal(v) }
 // MustMarshal is Marshal for values of our own types, whose encoding cannot fail.
 func MustMarshal(v any) []byte { return must(encMode.Marshal(v)) }
 
-// MustMarshalSized is MustMarshal for a value of about size canonical bytes, which take no other memory than their own
-// if there are no more.
+// MustMarshalSized is MustMarshal into a buffer of size bytes, which grows if there are more: a caller that knows the
+// size of a large value saves copies of it.
 func MustMarshalSized(v any, size int) []byte { return must(marshalSized(v, size)) }
 
 func marshalSized(v any, size int) ([]byte, error) {

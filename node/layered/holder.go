@@ -20,10 +20,10 @@ import (
 type Holder struct {
 	dir     string
 	threads int
-	memory  int64 // of each front
+	memory  int64 // bytes that the keys and values of each front may take
 
 	mu   sync.Mutex
-	held *held // that new dialogues get
+	held *held // the stage that new dialogues get
 }
 
 // held is a stage of one epoch.
@@ -33,8 +33,8 @@ type held struct {
 
 	mu      sync.Mutex
 	section *section.Section
-	began   uint64            // sequences of all dialogues
-	fronts  map[uint64]string // of the sequences of the section
+	began   uint64            // sequences of all dialogues that have begun; the number of the last one
+	fronts  map[uint64]string // names of the fronts, by the number of a sequence
 }
 
 // Open reads the stage in a folder. Keys and values take at most a number of bytes for each front.
@@ -70,8 +70,8 @@ func (h *Holder) current() *held {
 	return h.held
 }
 
-// of is the stage of a model. If the folder has it and memory has another one, as after the epoch of keys has changed,
-// it is read; dialogues about the one before continue with that.
+// of returns the stage of the model that a question names. If the folder has got the stage of another epoch, it is read
+// from there; dialogues that have begun continue with the stage of their epoch.
 func (h *Holder) of(q wire.Question) (*held, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -97,15 +97,15 @@ func (h *Holder) Dialogue(front string) *Dialogue {
 	return &Dialogue{holder: h, front: front, ids: map[uint64]uint64{}}
 }
 
-// Dialogue is one with a front: a dialogue.Answerer. Its sequences end with it.
+// Dialogue is the holder's side of a dialogue with a front: a dialogue.Answerer. Its sequences end with it.
 type Dialogue struct {
 	holder *Holder
 	front  string
 	held   *held
-	ids    map[uint64]uint64 // of sequences: the number of the front, and that of the section
+	ids    map[uint64]uint64 // numbers of sequences in the section, by the numbers that the front gave them
 }
 
-// Answer answers a question of anybody.
+// Answer answers a question, whose author is not trusted.
 func (d *Dialogue) Answer(question []byte) []byte {
 	a, err := d.answer(question)
 	if err != nil {
@@ -195,7 +195,7 @@ func (d *Dialogue) run(p section.Pass) ([]float32, error) {
 	return section.Last(p, hidden), nil
 }
 
-// memory is what the sequences of the front take that have begun, of all its dialogues.
+// memory is the number of bytes that the sequences of the front may take, in all its dialogues.
 func (d *Dialogue) memory() int64 {
 	return d.held.section.Memory(func(id uint64) bool { return d.held.fronts[id] == d.front })
 }

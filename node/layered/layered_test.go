@@ -276,7 +276,8 @@ func TestEpochs(t *testing.T) {
 	}
 }
 
-// A holder refuses what it has no memory for, and what a front may not ask.
+// A holder refuses a sequence whose keys and values exceed its memory, a question that is no frame or comes before
+// KindHello, one about another model, and one that continues a sequence which has not begun or has another limit.
 func TestHoldersRefuse(t *testing.T) {
 	dir := written(t, 2, 1)
 	h, err := Open(filepath.Join(dir, part.Name(1)), 1, 2*2*2*16*96*2) // two layers of keys and values, half of 96 tokens

@@ -197,7 +197,7 @@ func (l *Line) Run(p section.Pass) ([]float32, error) {
 	return p.Hidden, nil
 }
 
-// through continues sequences by one stage, by the first of its holders that does.
+// through continues sequences by one stage: by the first of its holders that answers.
 func (l *Line) through(s *stage, p section.Pass) ([]float32, error) {
 	for _, r := range p.Rows {
 		if r.Start == 0 || s.sequences[r.ID] == nil {

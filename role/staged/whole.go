@@ -46,8 +46,8 @@ func (r resting) Receive(from int) (pipeline.Message, error) {
 	return r.Transport.Receive(from)
 }
 
-// alternating lets the units of one worker compute one task at a time: a unit has its turn, but for the time in which
-// it sends, or waits for others.
+// alternating lets the units of one worker compute one task at a time: a unit holds the turn while it computes, and
+// gives it up while it sends, or waits for others.
 type alternating struct {
 	pipeline.Transport
 	turn *sync.Mutex

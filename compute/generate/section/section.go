@@ -136,7 +136,7 @@ func (s *Section) layers() (from, to int) {
 	return s.Layers(s.part)
 }
 
-// Memory is the number of bytes of keys and values that those sequences may take that have begun and are of some.
+// Memory is the number of bytes that the keys and values of the sequences for which of is true may take.
 func (s *Section) Memory(of func(id uint64) bool) (n int64) {
 	for id, m := range s.memory {
 		if of(id) {

@@ -24,7 +24,7 @@ const Hidden = "hidden"
 
 // Inputs that are of no part.
 const (
-	Anywhere = -1 // each part that needs what follows from it alone computes that itself
+	Anywhere = -1 // each part computes for itself the values that follow from such inputs alone
 	Ends     = -2 // a weight outside of the layers, which the first part or the last one reads
 )
 

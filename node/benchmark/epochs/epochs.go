@@ -25,7 +25,7 @@ import (
 	"github.com/starling-network/starling/node/pretrained"
 )
 
-// words are those that the model learns from.
+// words is the number of words that the model learns from.
 const words = steps * 64
 
 // unread is text that the model has not read.

@@ -67,8 +67,9 @@ func ByRate(blocks []uint32, rates []uint64) []uint32 {
 // little, as units are whole.
 const tolerated = 16
 
-// Corrected is a rate of at most 2^60 of a worker that took a mean time for units, in 1/256 block, where all took
-// another one, halfway: one that took twice as long counts as a third slower. A difference of one block is none.
+// Corrected is the rate of a worker, at most 2^60, corrected by the mean time that its units took. usual is that of the
+// units of all workers; both are in 1/256 block. The rate is multiplied by 2*usual/(usual+took): a worker whose units
+// took twice the usual time loses a third of it. It stays where the times differ by one block or less, or by usual/16.
 func Corrected(rate, took, usual uint64) uint64 {
 	away := max(took, usual) - min(took, usual)
 	if away <= 1<<8 || away <= usual/tolerated {

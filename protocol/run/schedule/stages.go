@@ -9,7 +9,7 @@ import (
 const (
 	// stageCost is the cost of the most expensive stage of a replica.
 	stageCost = 1 << 16
-	// mostExchanges bounds how often Stages improves what it has dealt.
+	// mostExchanges is the largest number of exchanges by which Stages improves its first deal.
 	mostExchanges = 64
 )
 
@@ -17,7 +17,7 @@ const (
 // few exchanges make it: SWARM's routing (Ryabinin et al. 2023, section 3.2) as a function of the state of a run.
 // flops are the operations of a stage, by stage, at least 1, and blocks[i] is the time that worker i takes for
 // the same work as the others, at least 1 and at most 2^32-1. The result has the worker of unit r*N+s, stage s of N of
-// replica r. In a tie it is the first of the workers.
+// replica r. Of equal workers the first gets the unit.
 //
 // The stages of a replica go to different workers, where there are enough: so a worker has no part of a pipeline to
 // itself, and values between stages pass between two parties.
