@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
@@ -111,9 +110,5 @@ func write(ctx context.Context, from, out, dir string, m *pretrained.Model, as p
 	if err != nil {
 		return as, err
 	}
-	if root, _, err = check.Weights(c, tensors); err != nil {
-		return as, err
-	}
-	as.Files = canon.Sum("starling/epoch/files/1", root[:]) // no folder has the files of all parts
 	return part.Write(out, from, c, tensors, as)
 }

@@ -165,8 +165,9 @@ func ReadFront(dir string) (*Part, *pretrained.Model, error) {
 }
 
 // Write writes the folders of all parts of a model below a folder, which is made. from is the folder of the model,
-// whose tokenizer the front gets. Of the manifest, Stages, Epoch and Files are given. The error wraps ErrExists or
-// section.ErrLayout.
+// whose tokenizer the front gets. Of the manifest, Stages and Epoch are given, and Files of a model without an epoch:
+// no folder has the files of all parts of an epoch, whose digest follows from its weights. The error wraps ErrExists
+// or section.ErrLayout.
 func Write(out, from string, c architecture.Config, tensors map[string]*tensor.Tensor, m Manifest) (Manifest,
 	error) {
 	l, err := section.Divide(c, m.Stages)
@@ -176,6 +177,9 @@ func Write(out, from string, c architecture.Config, tensors map[string]*tensor.T
 	m.Format = format
 	if m.Weights, m.Roots, err = check.Weights(c, tensors); err != nil {
 		return m, err
+	}
+	if m.Epoch > 0 {
+		m.Files = canon.Sum("starling/epoch/files/1", m.Weights[:])
 	}
 	if _, err := os.Lstat(out); err == nil {
 		return m, fmt.Errorf("%w: %s", ErrExists, out)
