@@ -8,18 +8,19 @@ import (
 // A round of a committee is a contest that only invited accounts enter, about models that are made from its base. The
 // loss of an entry is that of the base, moved towards the entry by one part in as many as accounts were invited: as far
 // as the entry moves it in the mean of all. A round has no places and pays nothing by itself: the median of the
-// evaluators says by how much each entry lowers the loss, and protocol/committee pays for that.
+// evaluators is the gain of an entry, and protocol/committee pays for gains.
 
-// Outcome says what an account that was invited to a round has for it, and why it has nothing.
+// Outcome is the result of a round for an account that was invited: its gain and its pay, or the reason why it is paid
+// nothing.
 type Outcome struct {
 	Account string `cbor:"1,keyasint"`
 	Entry   uint32 `cbor:"2,keyasint,omitempty"` // 0: it entered no model
-	Gain    uint64 `cbor:"3,keyasint,omitempty"` // by how much it lowers the loss of the base
+	Gain    uint64 `cbor:"3,keyasint,omitempty"` // loss of the base less that of the entry, at least 0
 	Score   uint64 `cbor:"4,keyasint,omitempty"` // gain in millionths of the largest of the round
 	Rating  uint64 `cbor:"5,keyasint,omitempty"` // median of the scores of the last rounds of the account, with this one
 	Paid    uint64 `cbor:"6,keyasint,omitempty"` // grains
 	Lost    uint64 `cbor:"7,keyasint,omitempty"` // uzen of its stake
-	Why     Zero   `cbor:"8,keyasint,omitempty"` // that nothing is paid
+	Why     Zero   `cbor:"8,keyasint,omitempty"` // reason why nothing is paid
 }
 
 // Zero is the reason why an invited account is paid nothing.
@@ -72,8 +73,8 @@ const mostLoss = 64 * Unit
 // Unread is the gain of an entry that most evaluators could not get or read.
 const Unread = math.MaxUint64
 
-// Gains are the medians of the reports about the entries of a round: by how much the mean loss of each is below that of
-// the base, at least 0. Of an even number the lower of the two in the middle counts. An entry without losses is
+// Gains are those of the entries of a round: the median over the reports of the mean loss of the base less that of the
+// entry, at least 0. Of an even number of reports the lower of the two in the middle counts. An entry without losses is
 // below all others.
 func Gains(reports []Report, entries int) []uint64 {
 	gains := make([]uint64, entries)

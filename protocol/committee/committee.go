@@ -1,8 +1,9 @@
 // Package committee has the rules of committees: a host locks pay for a number of rounds; owners of data lock a stake
 // as members. In each round the host publishes a model, and commits to a set of examples that it publishes once the
 // round has its models; the beacon draws members by their stake, which train the model and enter the results, and
-// evaluators, which seal and open its losses. The median of the evaluators is by how much an entry lowers the loss of
-// the model of the round, and its pay is shared in proportion to the median of the last rounds of a member.
+// evaluators, which seal and open its losses. The gain of an entry is the median, over the evaluators, of the loss of
+// the model of the round less that of the entry. The pay of the round is shared in proportion to the median of the last
+// scores of each member; a score is the gain in millionths of the largest of the round.
 //
 // A round is a contest of protocol/arena without places. The package stores nothing, moves no coins and evaluates no
 // model.

@@ -33,8 +33,9 @@ func delegateAdd(c *terminal.Console) *cobra.Command {
 		Use:   "add PARTICIPANT AMOUNT --home DIR",
 		Short: "Delegate ZEN to a worker or verifier",
 		Long: `Delegate ZEN of the account of a folder to a participant that has a pool. They join the pool after as many
-blocks as an epoch has (3,600, unless governance changed that), and earn and answer from then on. An account that adds
-to a delegation that joins waits again. If the participant takes no stake any more at that time, the coins come back.
+blocks as an epoch has (3,600, unless governance changed that); from then on they earn and can be slashed. If an account
+adds to a delegation that has not joined yet, all of it waits again. If the participant takes no stake any more when the
+delegation joins, the coins come back.
 
 With -o json: what starling account delegate list prints of the account.`,
 		Example: `  starling account delegate add starling1qx... 25 --home wallet --network http://127.0.0.1:26601`,
@@ -72,8 +73,8 @@ func delegateRemove(c *terminal.Console) *cobra.Command {
 		Use:   "remove PARTICIPANT AMOUNT|all --home DIR",
 		Short: "Take delegated ZEN back",
 		Long: `Take ZEN back that the account of a folder delegates. Those that have not joined the pool come back at once.
-The others earn nothing from the next block on, answer for the participant's work so far, and are paid out after as many
-blocks as a stake takes to leave (20,000, unless governance changed that). Pay that was earned stays due.
+The others earn nothing from the next block on. They can be slashed for as many blocks as a stake takes to leave
+(20,000, unless governance changed that), and are then paid out. Pay that was earned stays due.
 
 With -o json: what starling account delegate list prints of the account.`,
 		Example: `  starling account delegate remove starling1qx... all --home wallet --network http://127.0.0.1:26601`,

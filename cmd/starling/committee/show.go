@@ -140,9 +140,9 @@ func showCommand(c *terminal.Console) *cobra.Command {
 		Use:   "show COMMITTEE --network URL [--contest NUMBER]",
 		Short: "Show a committee, its members, and what a round paid or why it paid nothing",
 		Long: `Show a committee with its members, and the outcomes of its latest round, or of that which --contest names:
-by how much the model of each member has a lower loss than that of the round, its score in millionths of the best of the
-round, the median of its last scores, what was paid, and why nothing was. starling market arena show shows the models of
-the round.
+of each member its gain (the loss of the model of the round less the loss after a step towards its own), its score in
+millionths of the largest gain of the round, the median of its last scores, and its pay, or the reason why it is paid
+nothing. starling market arena show shows the models of the round.
 
 With -o json: what starling market committee list prints of it, and {"all":[{"account","stake","ready","drawn","paid",
 "scores","rating"}],"round","outcomes":[{"account","entry","gain","score","rating","paid","lost","why"}]}.`,
