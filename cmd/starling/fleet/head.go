@@ -83,7 +83,7 @@ With -o json: {"url","tickets"}: the folder of the tickets.`,
 	return cmd
 }
 
-// rereads is how often a head looks for tickets that are gone.
+// rereads is the time after which a head reads its tickets again, and so finds that one was deleted.
 const rereads = 2 * time.Second
 
 // invitation reads the invitation of a ticket.

@@ -16,15 +16,15 @@ import (
 	"time"
 )
 
-// The connection between a member and its head is TLS 1.3 with a key on each side, which the ticket names: neither
-// takes part in a certificate that anybody signs.
+// The connection between a member and its head is TLS 1.3. Each side has a key, which the ticket names, and signs its
+// certificate itself.
 
 // errStranger refuses a connection whose other side has another key than it should.
 var errStranger = errors.New("head: the other side of the connection has no key of a ticket")
 
 const linkTimeout = 15 * time.Second // to open a connection to a head
 
-// certificate presents a key. Its fields say nothing, and are not read.
+// certificate presents a key. The other side reads no other field of it.
 func certificate(key ed25519.PrivateKey) (tls.Certificate, error) {
 	t := &x509.Certificate{SerialNumber: big.NewInt(1)}
 	der, err := x509.CreateCertificate(nil, t, t, key.Public(), key)

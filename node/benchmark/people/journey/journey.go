@@ -30,7 +30,7 @@ type Report struct {
 	Join   Join            `json:"join"`
 	Pauses []Pause         `json:"pauses"`
 	Orders Orders          `json:"orders"`
-	Bars   []benchmark.Bar `json:"-"` // its parts of those of the whole measurement
+	Bars   []benchmark.Bar `json:"-"` // of people.Report, which lists all
 }
 
 // The network: workers of an order, and their verifiers.
