@@ -54,6 +54,7 @@ import (
 	"github.com/starling-network/starling/chain/app/signature"
 	"github.com/starling-network/starling/chain/referee"
 	"github.com/starling-network/starling/chain/wire"
+	_ "github.com/starling-network/starling/chain/wire/ibc" // its messages
 	"github.com/starling-network/starling/chain/x/arena"
 	"github.com/starling-network/starling/chain/x/beacon"
 	"github.com/starling-network/starling/chain/x/catalog"

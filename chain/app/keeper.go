@@ -164,8 +164,8 @@ func newKeepers(a *App, stores map[string]*storetypes.KVStoreKey, logger log.Log
 	backed := delegation.Paying{Paying: registry.Paying{Keeper: k.registry}, Pools: k.delegation}
 	k.market, errs[2] = market.NewKeeper(store(market.Name), authtypes.NewModuleAddress(market.Name), governance, k.bank,
 		k.distribution, backed, k.registry.CoinStakes, k.beacon)
-	k.reward, errs[3] = reward.NewKeeper(store(reward.Name), governance, k.bank, reward.Community{Keeper: k.distribution},
-		backed, k.market, k.market.Coins)
+	k.reward, errs[3] = reward.NewKeeper(store(reward.Name), governance, k.bank,
+		reward.Community{Payer: k.distribution, FeePool: k.distribution.FeePool}, backed, k.market, k.market.Coins)
 	k.catalog, errs[8] = catalog.NewKeeper(store(catalog.Name), authtypes.NewModuleAddress(catalog.Name), k.bank,
 		k.market.Coins, k.market, k.reward)
 	k.training, errs[4] = training.NewKeeper(store(training.Name), governance, k.market, backed, k.reward,
@@ -183,7 +183,7 @@ func newKeepers(a *App, stores map[string]*storetypes.KVStoreKey, logger log.Log
 		LargestGas: room.MaxGas}, k.payout)
 	k.delegation.Connect(held(delegation.Name), k.reward)
 	k.registry.Connect(training.Exits{Keeper: k.training})
-	k.registry.Fleets.Pay(delegate.Fees{Keeper: k.feegrant})
+	k.registry.Fleets.Pay(delegate.Fees{Allowances: k.feegrant})
 	k.registry.CoinStakes.Connect(k.market.Coins)
 	k.market.Connect(k.training)
 	k.reward.Connect(k.training, k.catalog)

@@ -20,6 +20,9 @@ func Open(t testing.TB, module string) (store.KVStoreService, sdk.Context) {
 	return service{key}, testutil.DefaultContextWithDB(t, key, storetypes.NewTransientStoreKey("transient")).Ctx
 }
 
+// Service is the store of a key in the context of a block, for tests that replace a keeper over the same state.
+func Service(key *storetypes.KVStoreKey) store.KVStoreService { return service{key} }
+
 // service is the store of a key.
 type service struct{ key *storetypes.KVStoreKey }
 

@@ -29,9 +29,6 @@ import (
 	"github.com/cosmos/cosmos-sdk/x/tx/signing"
 	upgradetypes "github.com/cosmos/cosmos-sdk/x/upgrade/types"
 	"github.com/cosmos/gogoproto/proto"
-	transfertypes "github.com/cosmos/ibc-go/v11/modules/apps/transfer/types"
-	ibctypes "github.com/cosmos/ibc-go/v11/modules/core/types"
-	tendermint "github.com/cosmos/ibc-go/v11/modules/light-clients/07-tendermint"
 
 	"github.com/starling-network/starling/chain/account"
 	"github.com/starling-network/starling/chain/adapter"
@@ -85,7 +82,16 @@ type Encoding struct {
 // Shared is one encoding for the whole process. Nothing changes it.
 var Shared = sync.OnceValues(NewEncoding)
 
-// NewEncoding returns the encoding of the chain, with all its messages.
+// registered adds messages whose packages a client need not link.
+var registered []func(types.InterfaceRegistry)
+
+// Register adds messages to all encodings. Only init functions call it: an encoding that exists stays as it is.
+func Register(messages ...func(types.InterfaceRegistry)) {
+	registered = append(registered, messages...)
+}
+
+// NewEncoding returns the encoding of the chain, with all its messages: its own, those of the SDK, and those that
+// Register added, which are those of IBC (chain/wire/ibc) in programs that run a chain.
 func NewEncoding() (*Encoding, error) {
 	e := &Encoding{
 		Accounts:   codecaddress.NewBech32Codec(Name),
@@ -110,9 +116,11 @@ func NewEncoding() (*Encoding, error) {
 		slashingtypes.RegisterInterfaces,
 		distrtypes.RegisterInterfaces, govtypes.RegisterInterfaces, govbeta.RegisterInterfaces, feegrant.RegisterInterfaces,
 		evidencetypes.RegisterInterfaces,
-		upgradetypes.RegisterInterfaces, consensustypes.RegisterInterfaces, ibctypes.RegisterInterfaces,
-		transfertypes.RegisterInterfaces, tendermint.RegisterInterfaces,
+		upgradetypes.RegisterInterfaces, consensustypes.RegisterInterfaces,
 	} {
+		register(e.Registry)
+	}
+	for _, register := range registered {
 		register(e.Registry)
 	}
 	msgservice.RegisterMsgServiceDesc(e.Registry, &beaconpb.Msg_serviceDesc)

@@ -23,6 +23,7 @@ import (
 	tendermint "github.com/cosmos/ibc-go/v11/modules/light-clients/07-tendermint"
 
 	"github.com/starling-network/starling/chain/wire"
+	_ "github.com/starling-network/starling/chain/wire/ibc" // its messages
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/transaction"
 )

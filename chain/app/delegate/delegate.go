@@ -13,7 +13,6 @@ import (
 	sdkerrors "github.com/cosmos/cosmos-sdk/types/errors"
 	authsigning "github.com/cosmos/cosmos-sdk/x/auth/signing"
 	"github.com/cosmos/cosmos-sdk/x/feegrant"
-	feegrantkeeper "github.com/cosmos/cosmos-sdk/x/feegrant/keeper"
 
 	"github.com/starling-network/starling/chain/adapter"
 	"github.com/starling-network/starling/chain/x/market/marketpb"
@@ -108,8 +107,15 @@ func Refuses(p registry.Participant, msgs []sdk.Msg) error {
 	return nil
 }
 
+// Allowances are the allowances of the SDK, which its module feegrant keeps.
+type Allowances interface {
+	GetAllowance(ctx context.Context, granter, grantee sdk.AccAddress) (feegrant.FeeAllowanceI, error)
+	GrantAllowance(ctx context.Context, granter, grantee sdk.AccAddress, a feegrant.FeeAllowanceI) error
+	UpdateAllowance(ctx context.Context, granter, grantee sdk.AccAddress, a feegrant.FeeAllowanceI) error
+}
+
 // Fees pays for machines from the accounts of their owners, by allowances of the SDK.
-type Fees struct{ feegrantkeeper.Keeper }
+type Fees struct{ Allowances }
 
 // day is the period of an allowance.
 const day = 24 * time.Hour

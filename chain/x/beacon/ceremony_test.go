@@ -9,7 +9,6 @@ import (
 	abci "github.com/cometbft/cometbft/abci/types"
 	"github.com/cometbft/cometbft/proto/tendermint/crypto"
 	cmtproto "github.com/cometbft/cometbft/proto/tendermint/types"
-	"github.com/cosmos/cosmos-sdk/runtime"
 	storetypes "github.com/cosmos/cosmos-sdk/store/v2/types"
 	"github.com/cosmos/cosmos-sdk/testutil"
 	sdk "github.com/cosmos/cosmos-sdk/types"
@@ -17,6 +16,7 @@ import (
 	"github.com/oasisprotocol/curve25519-voi/primitives/ed25519"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/chain/storetest"
 	"github.com/starling-network/starling/chain/x/beacon/censorship"
 	"github.com/starling-network/starling/protocol/threshold"
 )
@@ -64,7 +64,7 @@ func newBench(t testing.TB) *bench {
 
 // restart replaces the keeper by a new process over the same state.
 func (b *bench) restart() {
-	k, err := NewKeeper(runtime.NewKVStoreService(b.store), "", noValidators{})
+	k, err := NewKeeper(storetest.Service(b.store), "", noValidators{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -3,13 +3,24 @@ package reward
 import (
 	"context"
 
-	distrkeeper "github.com/cosmos/cosmos-sdk/x/distribution/keeper"
+	"cosmossdk.io/collections"
+	sdk "github.com/cosmos/cosmos-sdk/types"
+	distrtypes "github.com/cosmos/cosmos-sdk/x/distribution/types"
 
 	"github.com/starling-network/starling/chain/adapter"
 )
 
-// Community is the community pool of the distribution module.
-type Community struct{ distrkeeper.Keeper }
+// Payer pays from the community pool.
+type Payer interface {
+	DistributeFromFeePool(ctx context.Context, amount sdk.Coins, to sdk.AccAddress) error
+}
+
+// Community is the community pool of the distribution module. It names what it needs of the keeper of that module, which
+// imports the server of the SDK.
+type Community struct {
+	Payer
+	FeePool collections.Item[distrtypes.FeePool]
+}
 
 // Available is the balance of the community pool, in uzen.
 func (p Community) Available(ctx context.Context) (uint64, error) {
