@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"hash"
 	"iter"
+	"sync"
 )
 
 //go:generate go run ./gen
@@ -32,23 +33,46 @@ func Leaves(data [][]byte) []Digest {
 // RootOfLeaves is the root of the Tree over leaves that are given one after the other. Of the tree it holds a Frontier
 // alone. It reads a leaf when up to 15 more were given.
 func RootOfLeaves(leaves iter.Seq[[]byte]) Digest {
-	var h hasher
+	b := batches.Get().(*batch)
+	defer b.leave()
 	var f Frontier
-	data, digests := make([][]byte, 0, most), make([]Digest, most)
-	push := func() {
-		h.leaves(digests[:len(data)], data)
-		for _, d := range digests[:len(data)] {
-			f.Push(d)
-		}
-		data = data[:0]
-	}
 	for leaf := range leaves {
-		if data = append(data, leaf); len(data) == most {
-			push()
+		if b.given[b.n] = leaf; b.n+1 < most {
+			b.n++
+			continue
 		}
+		b.push(&f, most)
 	}
-	push()
+	b.push(&f, b.n)
 	return f.Root()
+}
+
+// batch is the memory in which RootOfLeaves digests leaves side by side.
+type batch struct {
+	hasher
+	n       int // leaves that are not digested yet
+	given   [most][]byte
+	digests [most]Digest
+}
+
+// batches are those that no call uses: the tensors of a state are many, and each is a call.
+var batches = sync.Pool{New: func() any { return new(batch) }}
+
+// push digests the first n leaves, and appends their digests to a tree.
+func (b *batch) push(f *Frontier, n int) {
+	b.leaves(b.digests[:n], b.given[:n])
+	for _, d := range b.digests[:n] {
+		f.Push(d)
+	}
+	b.n = 0
+}
+
+// leave gives the batch to the next call, without what it has read.
+func (b *batch) leave() {
+	b.n = 0
+	clear(b.given[:])
+	clear(b.lanes.messages[:])
+	batches.Put(b)
 }
 
 // A hasher has the memory that leaves are digested in.

@@ -1,6 +1,7 @@
 package canon_test
 
 import (
+	"runtime"
 	"slices"
 	"testing"
 
@@ -56,5 +57,15 @@ func TestRootOfLeaves(t *testing.T) {
 	}
 	if n := testing.AllocsPerRun(1, func() { canon.RootOfLeaves(many) }); n > 30 {
 		t.Errorf("%v allocations for 4096 leaves", n)
+	}
+	one := slices.Values([][]byte{leaf})
+	before, after := new(runtime.MemStats), new(runtime.MemStats)
+	runtime.ReadMemStats(before)
+	const calls = 1000
+	for range calls {
+		canon.RootOfLeaves(one)
+	}
+	if runtime.ReadMemStats(after); after.TotalAlloc-before.TotalAlloc > calls*1024 {
+		t.Errorf("%d bytes for a tree of one leaf", (after.TotalAlloc-before.TotalAlloc)/calls)
 	}
 }

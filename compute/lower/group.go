@@ -67,18 +67,32 @@ func (g *Group) uses(stores []Store) map[int]int {
 	last := map[int]int{}
 	for i, op := range g.Code {
 		for _, v := range op.In {
-			val := &g.Values[v]
-			switch {
-			case val.From == nil:
-			case val.Whole || val.From.Offset != 0 || !val.From.Contiguous() ||
-				stores[val.Store].Bytes != g.N*val.Type.Size():
-				last[val.Store] = len(g.Code)
-			default:
-				last[val.Store] = max(last[val.Store], i)
+			if val := &g.Values[v]; val.From != nil {
+				last[val.Store] = max(last[val.Store], g.until(stores, val, i))
 			}
 		}
 	}
 	return last
+}
+
+// use is the entry of uses for one store.
+func (g *Group) use(stores []Store, store int) (last int) {
+	for i, op := range g.Code {
+		for _, v := range op.In {
+			if val := &g.Values[v]; val.From != nil && val.Store == store {
+				last = max(last, g.until(stores, val, i))
+			}
+		}
+	}
+	return last
+}
+
+// until says until when a value that operator i reads is needed.
+func (g *Group) until(stores []Store, val *GroupValue, i int) int {
+	if val.Whole || val.From.Offset != 0 || !val.From.Contiguous() || stores[val.Store].Bytes != g.N*val.Type.Size() {
+		return len(g.Code)
+	}
+	return i
 }
 
 // makes says which operator makes each store.
@@ -86,6 +100,16 @@ func (g *Group) makes() map[int]int {
 	at := map[int]int{}
 	for i, op := range g.Code {
 		at[g.Values[op.Out].Store] = i
+	}
+	return at
+}
+
+// maker is the entry of makes for one store.
+func (g *Group) maker(store int) (at int) {
+	for i, op := range g.Code {
+		if g.Values[op.Out].Store == store {
+			at = i
+		}
 	}
 	return at
 }

@@ -50,6 +50,25 @@ func TestLiveStoresNeverOverlap(t *testing.T) {
 	}
 }
 
+// TestOneStore: what is said of one store is what the tables of all stores say.
+func TestOneStore(t *testing.T) {
+	for seed := range uint64(40) {
+		p, _ := programtest.Random(t, seed, 10+int(seed)%120)
+		pl := Program(p)
+		for i := range pl.Steps {
+			st := &pl.Steps[i]
+			over := st.overwrites(pl.Stores)
+			for _, r := range st.reads {
+				for _, w := range st.writes {
+					if got, want := st.overwritesOne(pl.Stores, r, w), over(r, w); got != want {
+						t.Fatalf("seed %d, step %d: store %d over %d: %v, the table says %v", seed, i, w, r, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
 // TestAttentionSharesWork demands one step for what has operands in common, and rows that are written where they are
 // read, side by side: no copies.
 func TestAttentionSharesWork(t *testing.T) {

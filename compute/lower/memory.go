@@ -76,6 +76,14 @@ func (st *Step) overwrites(stores []Store) func(read, written int) bool {
 	return func(read, written int) bool { return uses[read] <= makes[written] }
 }
 
+// overwritesOne is overwrites for two stores alone, without tables of all of them.
+func (st *Step) overwritesOne(stores []Store, read, written int) bool {
+	if st.Group == nil {
+		return slices.Contains(st.over, read)
+	}
+	return st.Group.use(stores, read) <= st.Group.maker(written)
+}
+
 // An arena hands out ranges of one block of memory that grows as needed. Its free ranges are in order and never touch.
 type arena struct {
 	size int

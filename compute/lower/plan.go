@@ -98,7 +98,7 @@ func (pl *Plan) MayShare(v, i int) bool {
 		return false
 	}
 	last, made := pl.Stores[read].Last, pl.Stores[written].Made
-	return last < made || last == made && pl.Steps[made].overwrites(pl.Stores)(read, written)
+	return last < made || last == made && pl.Steps[made].overwritesOne(pl.Stores, read, written)
 }
 
 // Bytes is the memory of the plan: arena, inputs, outputs and constants.

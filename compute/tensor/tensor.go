@@ -40,8 +40,17 @@ type Owner interface {
 // New returns a tensor of zeros in memory of its own. The shape must have passed Check.
 func New(s Shape) *Tensor { return &Tensor{Shape: s, mem: Alloc(s.Bytes())} }
 
+// paged is the size from which on the runtime gives memory pages of its own, so that it begins at a multiple of Align
+// without room for that: a tensor of whole pages would take one page more.
+const paged = 64 << 10
+
 // Alloc returns n zero bytes that start at a multiple of Align.
 func Alloc(n int) []byte {
+	if n >= paged {
+		if raw := make([]byte, n); uintptr(unsafe.Pointer(unsafe.SliceData(raw)))%Align == 0 {
+			return raw[:n:n]
+		}
+	}
 	raw := make([]byte, n+Align-1)
 	skip := -uintptr(unsafe.Pointer(unsafe.SliceData(raw))) % Align
 	return raw[skip : int(skip)+n : int(skip)+n]

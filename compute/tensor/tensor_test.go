@@ -3,6 +3,7 @@ package tensor
 import (
 	"errors"
 	"math"
+	"runtime"
 	"testing"
 	"unsafe"
 
@@ -90,5 +91,20 @@ func TestTreeTakesEveryNaNAsOne(t *testing.T) {
 	y.Canonicalize()
 	if math.Float32bits(y.F32()[1500]) != CanonicalNaN {
 		t.Error("not canonical")
+	}
+}
+
+// TestWholePages: memory of whole pages takes no page more.
+func TestWholePages(t *testing.T) {
+	before, after := new(runtime.MemStats), new(runtime.MemStats)
+	runtime.ReadMemStats(before)
+	const size, n = 1 << 20, 16
+	for range n {
+		if m := Alloc(size); uintptr(unsafe.Pointer(unsafe.SliceData(m)))%Align != 0 || cap(m) != size {
+			t.Fatalf("%d bytes that are not aligned, or of another size", cap(m))
+		}
+	}
+	if runtime.ReadMemStats(after); after.TotalAlloc-before.TotalAlloc > n*(size+4096) {
+		t.Errorf("%d bytes for %d", (after.TotalAlloc-before.TotalAlloc)/n, size)
 	}
 }

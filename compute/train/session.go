@@ -103,6 +103,7 @@ func (t *Task) begin(base *Checkpoint, unit uint32, from []*tensor.Tensor, own b
 			s.in[Param+n].Canonicalize()
 		}
 	}
+	base.Rest() // neighbours of a page that is read come with it
 	begun(remembered, shapes, moments, answers, own, s.in)
 	for _, n := range s.names {
 		if s.out[n] = s.in[n]; !t.Exec.Shares(n, n) {
