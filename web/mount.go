@@ -17,7 +17,7 @@ import (
 // serveRoute is the handler of a route. It answers with the result of the route, or with an error.
 func (s *Server) serveRoute(r route.Route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
-		q.Body = http.MaxBytesReader(w, q.Body, cmp.Or(r.Upload, route.MaxBody))
+		q.Body = http.MaxBytesReader(w, q.Body, cmp.Or(r.Upload, r.Object, route.MaxBody))
 		ctx, err := s.admit(r, w, q)
 		if err == nil {
 			q = q.WithContext(ctx)

@@ -138,7 +138,7 @@ func TestOpenAPISaysWhatIsAnswered(t *testing.T) {
 			content[method+" "+path], _ = good["content"].(map[string]any)
 		}
 	})
-	if len(known) != 5 {
+	if len(known) != 6 {
 		t.Errorf("tags %v", known)
 	}
 	s := server(t, Config{Files: sourcetest.Files{}})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/starling-network/starling/web/answer"
 	"github.com/starling-network/starling/web/failure"
+	"github.com/starling-network/starling/web/tinker"
 )
 
 //go:embed static
@@ -60,6 +61,17 @@ func (s *Server) pages() http.Handler {
 			s.problem(w, r, err)
 		}
 	})
+}
+
+// noLoops answers requests for an address of training loops that there is not.
+func (s *Server) noLoops() http.Handler {
+	f := failure.New(http.StatusNotFound, "UNKNOWN_URL", "there is nothing at this address, or not for this method",
+		"docs/serving.md lists the addresses below "+tinker.Prefix)
+	if s.Loops == nil {
+		f = failure.New(http.StatusNotImplemented, "LOOPS_OFF", "the server serves no training loops",
+			"start it with --loops and the folder of a model")
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.problem(w, r, f) })
 }
 
 // gets reports whether the address of a request can be read: only the method is wrong then.

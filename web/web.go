@@ -32,6 +32,7 @@ import (
 	"github.com/starling-network/starling/web/rpc"
 	"github.com/starling-network/starling/web/source"
 	"github.com/starling-network/starling/web/stream"
+	"github.com/starling-network/starling/web/tinker"
 )
 
 // Config is what a server serves. Runs is needed; the rest may be missing.
@@ -42,6 +43,7 @@ type Config struct {
 	Files    source.Files
 	Tuner    source.Tuner
 	Models   openai.Model   // that can be asked
+	Loops    *tinker.Server // that programs lead; nil: none
 	Tokens   *access.Tokens // what each client may do; nil: every client may do everything
 	Hosts    access.Hosts
 	Version  api.Version
@@ -94,12 +96,14 @@ func New(c Config) *Server {
 		(&network.API{Network: c.Network}).Routes(),
 		(&examples.API{Files: c.Files, Tunings: tunings, Timeout: c.Limits.Write}).Routes(),
 		tunings.Routes(),
+		c.Loops.Routes(),
 		checks.Routes(),
 		s.ownRoutes())
 	s.spec = sync.OnceValues(func() ([]byte, error) { return openapi.Describe(s.routes, c.Version.Version) })
 	for _, r := range s.routes {
 		s.mux.Handle(r.Method+" "+r.Path, s.serveRoute(r))
 	}
+	s.mux.Handle(tinker.Prefix, s.noLoops())
 	s.mux.Handle("/", s.pages())
 	s.handler = s.guard(s.mux)
 	s.calls = rpc.New(rpc.Config{Routes: s.routes, Tokens: c.Tokens, Hosts: c.Hosts, Streams: s.streams, Health: checks,

@@ -14,6 +14,7 @@ import (
 	"github.com/starling-network/starling/network/peer"
 	"github.com/starling-network/starling/network/peer/fetch"
 	"github.com/starling-network/starling/node/accelerator/shared"
+	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/release"
 	"github.com/starling-network/starling/protocol/registry"
@@ -44,6 +45,22 @@ func Open(h home.Home, network string, listen []string) (*Account, error) {
 		return nil, err
 	}
 	return a, nil
+}
+
+// Alone opens the account of a folder as Open does, and keeps other servers out of the folder until leave.
+func Alone(dir, network string, listen []string) (a *Account, leave func() error, err error) {
+	h, err := home.Read(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	unlock, err := folder.Lock(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	if a, err = Open(h, network, listen); err != nil {
+		return nil, nil, errors.Join(err, unlock())
+	}
+	return a, func() error { return errors.Join(a.Close(), unlock()) }, nil
 }
 
 func (a *Account) serve(listen []string) (err error) {

@@ -14,6 +14,7 @@ import (
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/node/consumer"
 	"github.com/starling-network/starling/node/disk"
+	"github.com/starling-network/starling/node/loop"
 	"github.com/starling-network/starling/node/runs"
 	"github.com/starling-network/starling/web"
 	"github.com/starling-network/starling/web/access"
@@ -30,6 +31,7 @@ type WebOptions struct {
 	Blobs   []string          // multiaddrs at which the workers of the Network fetch jobs; none: any port of the loopback
 	Jobs    int               // that are ordered on the Network at a time
 	NoPages bool              // the API without the dashboard
+	Loops   *loop.Service     // model with which training loops begin; nil: there are none
 	Push    string            // store that gets the models of submitted jobs, each below it; "": none
 	Say     func(text string) // news for the person who starts the server; may be nil
 	Version string            // of the binary

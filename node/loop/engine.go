@@ -7,15 +7,23 @@ import (
 	"log/slog"
 	"math"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model/tokenloss"
-	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/tensor"
+	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/compute/train/schedule"
 	"github.com/starling-network/starling/node/account"
+	"github.com/starling-network/starling/node/folder"
+	"github.com/starling-network/starling/node/loop/order"
 	"github.com/starling-network/starling/node/trainer"
+	"github.com/starling-network/starling/protocol/coin"
+	"github.com/starling-network/starling/protocol/market"
+	"github.com/starling-network/starling/web/access"
 	"github.com/starling-network/starling/web/failure"
 	"github.com/starling-network/starling/web/tinker"
 )
@@ -25,10 +33,18 @@ const patience = 3 * time.Second
 
 // Options are those of an Engine.
 type Options struct {
-	Shape
+	order.Shape
 	Terms
-	Numerics uint32 // version in force on the network
-	Log      *slog.Logger
+	Ledger Ledger
+	Log    *slog.Logger
+}
+
+// Ledger holds tokens to what they may spend.
+type Ledger interface {
+	// Reserve counts the budget of an order against the limit of a caller, or says why that cannot be.
+	Reserve(by access.Caller, order string, budget uint64) error
+	// Note counts an order of a token without looking at its limit: its budget, or what was spent of it.
+	Note(token, order string, budget uint64, spent *uint64)
 }
 
 // Engine is a tinker.Engine whose steps a network takes, each model in a run of its own. Its other work is that of the
@@ -39,6 +55,8 @@ type Engine struct {
 	account  *account.Account
 	options  Options
 	models   map[string]*model
+	dir      string              // of the records
+	ending   map[string]*Session // of a process before this one, by their orders
 	patience time.Duration
 
 	mu sync.Mutex // held while the trainer works
@@ -47,8 +65,11 @@ type Engine struct {
 // model is a model that is trained.
 type model struct {
 	passes  []*pass // since the last step
+	lost    bool    // a pass since then was refused: its gradients are missing
 	session *Session
-	adam    optimizer.AdamW // of the session
+	before  *Session // that ended, and has the weights in its folder; nil: another one has them
+	loaded  *tinker.Path
+	state   bool // of the optimizer was loaded, too
 }
 
 // pass is a pass with gradients, which the network computes with the next step.
@@ -63,10 +84,12 @@ type pass struct {
 	here  [][]float32 // log-probabilities that this machine has computed for a client that waits; nil: none
 }
 
-// New returns an engine that orders from an account until ctx ends, for models that begin as those of a trainer.
-func New(ctx context.Context, t *trainer.Trainer, a *account.Account, o Options) *Engine {
-	return &Engine{Trainer: t, ctx: ctx, account: a, options: o, models: map[string]*model{},
-		patience: patience}
+// New returns an engine that orders from an account until ctx ends, for models that begin as those of a trainer. It
+// ends what a process before it could not end.
+func New(ctx context.Context, t *trainer.Trainer, a *account.Account, o Options) (*Engine, error) {
+	e := &Engine{Trainer: t, ctx: ctx, account: a, options: o, models: map[string]*model{}, dir: Folder(a),
+		ending: map[string]*Session{}, patience: patience}
+	return e, e.restore()
 }
 
 // Notice is for the clients of a server with such an engine.
@@ -77,11 +100,39 @@ const Notice = "steps are computed by the workers of a network, audited and paid
 func (e *Engine) Create(name string, c tinker.Create) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	version, err := e.numerics()
+	if err != nil {
+		return err
+	}
+	trainer.Follow(e.Trainer, version)
 	if err := e.Trainer.Create(name, c); err != nil {
 		return err
 	}
 	e.models[name] = &model{}
 	return nil
+}
+
+// numerics is the version of the numerics that an order in the next block must have.
+func (e *Engine) numerics() (uint32, error) {
+	head, err := e.account.Chain.Ledger.Head(e.ctx)
+	var p market.Params
+	if err == nil {
+		p, err = e.account.Chain.Market.Params(e.ctx)
+	}
+	if err != nil {
+		return 0, unreachable(err)
+	}
+	version := p.NumericsAt(head.Height + 1)
+	if err := kernel.Knows(version); err != nil {
+		return 0, failure.New(http.StatusNotImplemented, "NUMERICS_UNKNOWN", "the network asks for "+err.Error(),
+			"start the server with a build that computes it")
+	}
+	return version, nil
+}
+
+func unreachable(err error) error {
+	return &failure.Error{Status: http.StatusServiceUnavailable, Code: "NETWORK_UNREACHABLE",
+		Detail: "the network does not answer: " + err.Error(), Fix: "try again", Retry: 2 * time.Second}
 }
 
 // Unload implements tinker.Engine. It ends the run of the model.
@@ -91,6 +142,9 @@ func (e *Engine) Unload(name string) {
 	e.forget(name)
 	delete(e.models, name)
 	e.Trainer.Unload(name)
+	if err := os.Remove(e.modelFile(name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		e.options.Log.Warn("the run of a model stays named", "model", name, "err", err)
+	}
 }
 
 // Forward implements tinker.Engine.
@@ -125,7 +179,10 @@ func (e *Engine) forget(name string) {
 	if m.session != nil {
 		m.session.End(e.ctx)
 	}
-	m.session = nil
+	if m.before != nil {
+		m.before.Drop()
+	}
+	m.session, m.before, m.lost = nil, nil, false
 }
 
 // Load implements tinker.Engine. The next step begins another run.
@@ -136,7 +193,9 @@ func (e *Engine) Load(name string, p tinker.Path, optimizer bool) error {
 		return err
 	}
 	e.forget(name)
-	return nil
+	m := e.models[name]
+	m.loaded, m.state = &p, optimizer
+	return folder.WriteJSON(e.modelFile(name), kept{Loaded: &p, Optimizer: optimizer})
 }
 
 // Backward implements tinker.Engine. The network computes the pass with the next step.
@@ -146,18 +205,42 @@ func (e *Engine) Backward(name string, data []tinker.Datum, l tinker.Loss) (*tin
 		_, err := trainer.StateOf(e.Trainer, name)
 		return nil, err
 	}
-	rows := len(data)
-	for _, p := range m.passes {
-		rows += len(p.data)
-	}
-	if rows > e.options.Rows {
-		return nil, failure.New(http.StatusUnprocessableEntity, "BATCH_TOO_LARGE",
-			fmt.Sprintf("the batches of a step have %d sequences, and the server was started for %d", rows, e.options.Rows),
-			"send fewer sequences before optim_step, or start the server with a larger --rows")
+	if err := m.fits(data, e.shape(m)); err != nil {
+		m.lost = true
+		return nil, err
 	}
 	p := &pass{model: name, data: data, loss: l, done: make(chan struct{}), taken: make(chan struct{})}
 	m.passes = append(m.passes, p)
 	return &tinker.Pass{Later: func() (*tinker.Pass, error) { return e.wait(p) }}, nil
+}
+
+// shape bounds the steps of a model.
+func (e *Engine) shape(m *model) order.Shape {
+	if m.session != nil {
+		return m.session.work.Shape
+	}
+	return e.options.Shape
+}
+
+// fits reports why data have no place in the next step.
+func (m *model) fits(data []tinker.Datum, s order.Shape) error {
+	rows := len(data)
+	for _, p := range m.passes {
+		rows += len(p.data)
+	}
+	if rows > s.Rows {
+		return failure.New(http.StatusUnprocessableEntity, "BATCH_TOO_LARGE",
+			fmt.Sprintf("the batches of a step have %d sequences, and the run of the model is for %d", rows, s.Rows),
+			"send the whole batch again, with fewer sequences before optim_step, or start the server for more of them")
+	}
+	for i, d := range data {
+		if len(d.Tokens) > s.Length {
+			return failure.New(http.StatusUnprocessableEntity, "BATCH_TOO_LARGE",
+				fmt.Sprintf("sequence %d has %d tokens, and the run of the model is for %d", i, len(d.Tokens), s.Length),
+				"send the whole batch again, with shorter sequences")
+		}
+	}
+	return nil
 }
 
 // wait returns the result of a pass. For a client that waits for it before it asks for the step, the log-probabilities
@@ -212,46 +295,36 @@ func (m *model) settle(err error) {
 }
 
 // Step implements tinker.Engine. The first step of a model orders its run.
-func (e *Engine) Step(name string, a tinker.Adam) (metrics map[string]float64, err error) {
+func (e *Engine) Step(name string, a tinker.Step) (metrics map[string]float64, err error) {
 	s, err := trainer.StateOf(e.Trainer, name)
 	if err != nil {
 		return nil, err
 	}
 	m := e.models[name]
-	if len(m.passes) == 0 {
-		return nil, failure.New(http.StatusConflict, "NO_GRADIENTS", "no forward_backward came before this step",
-			"send a batch first")
-	}
 	defer func() { m.settle(err) }()
+	if err := m.ready(a); err != nil {
+		return nil, err
+	}
 	for _, p := range m.passes {
 		close(p.taken)
 	}
-	if m.session != nil && trainer.AdamW(a) != m.adam {
-		return nil, failure.New(http.StatusConflict, "OPTIMIZER_FIXED", "betas, eps, weight decay and clipping are those "+
-			"of the first step of a run", "change the learning rate alone, or save, and load into another model")
-	}
 	if m.session == nil {
-		if err := e.begin(m, s, trainer.AdamW(a)); err != nil {
+		if err := e.begin(name, m, s, a); err != nil {
 			return nil, err
 		}
 	}
-	out, err := m.session.Step(e.ctx, e.tensors(m.passes, s.Steps, a))
+	r := &m.session.record
+	out, err := m.session.Step(e.ctx, a.ID, e.tensors(m, r.First+uint32(len(r.Fed)), a.Adam))
 	if err != nil {
 		return nil, e.failed(m, err)
 	}
-	named := Named(out.Checkpoint)
-	next := trainer.State{Trained: map[string]*tensor.Tensor{}, First: map[string]*tensor.Tensor{},
-		Second: map[string]*tensor.Tensor{}, Steps: s.Steps + 1}
-	for _, n := range tokenloss.Trained(s.Config) {
-		next.Trained[n.Name] = named[n.Name]
-		next.First[n.Name], next.Second[n.Name] = named[tokenloss.FirstOf+n.Name], named[tokenloss.SecondOf+n.Name]
-	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if err := trainer.Adopt(e.Trainer, name, next); err != nil {
+	if err := e.adopt(name, s, m.session, out.Checkpoint); err != nil {
 		return nil, err
 	}
-	differ := e.reply(m.passes, named[tokenloss.High].F32(), named[tokenloss.Low].F32())
+	named := order.Named(out.Checkpoint)
+	differ := e.reply(m, named[tokenloss.High].F32(), named[tokenloss.Low].F32())
 	if differ > 0 {
 		e.options.Log.Warn("the network has other log-probabilities than this machine; an audit decides",
 			"job", m.session.ID, "round", out.Checkpoint.Round, "targets", differ)
@@ -260,27 +333,117 @@ func (e *Engine) Step(name string, a tinker.Adam) (metrics map[string]float64, e
 		"steps_done_again": float64(out.Redone), "targets_that_differ": float64(differ)}, nil
 }
 
-// begin orders the run of a model.
-func (e *Engine) begin(m *model, s trainer.State, a optimizer.AdamW) error {
-	w, err := Compile(s, a, e.options.Shape, e.options.Numerics)
-	if err != nil {
-		return failure.New(http.StatusBadRequest, "INVALID_VALUE", "the network cannot take such steps: "+err.Error(),
-			"change the value that is named, or start the server with fewer --rows or a smaller --context")
+// ready reports why a step cannot be taken now.
+func (m *model) ready(a tinker.Step) error {
+	switch {
+	case m.lost:
+		m.lost = false
+		return failure.New(http.StatusConflict, "GRADIENTS_LOST",
+			"a forward_backward before this step was refused; the gradients of the others are dropped, and no weight moved",
+			"send the whole batch again, then the step")
+	case len(m.passes) == 0:
+		return failure.New(http.StatusConflict, "NO_GRADIENTS", "no forward_backward came before this step",
+			"send a batch first")
+	case m.session != nil && trainer.AdamW(a.Adam) != m.session.work.Adam:
+		return failure.New(http.StatusConflict, "OPTIMIZER_FIXED", "betas, eps, weight decay and clipping are those "+
+			"of the first step of a run", "change the learning rate alone, or save, and load into another model")
 	}
-	m.adam = a
-	if m.session, err = Begin(e.ctx, e.account, w, e.options.Terms, e.options.Log); err != nil {
-		return failure.New(http.StatusBadGateway, "ORDER_REFUSED", "the order of the run was refused: "+err.Error(),
-			"see docs/serving.md")
-	}
-	e.options.Log.Info("ordered", "job", m.session.ID)
 	return nil
 }
 
-// failed is an error of a session for clients. A session that is over is let go.
+// adopt gives a model, which has a state, the weights and the moments of a checkpoint of its run.
+func (e *Engine) adopt(name string, s trainer.State, from *Session, c *train.Checkpoint) error {
+	named := order.Named(c)
+	next := trainer.State{Trained: map[string]*tensor.Tensor{}, First: map[string]*tensor.Tensor{},
+		Second: map[string]*tensor.Tensor{}, Steps: from.record.First + c.Round, Numerics: from.record.Numerics}
+	for _, n := range tokenloss.Trained(s.Config) {
+		next.Trained[n.Name] = named[n.Name]
+		next.First[n.Name], next.Second[n.Name] = named[tokenloss.FirstOf+n.Name], named[tokenloss.SecondOf+n.Name]
+	}
+	return trainer.Adopt(e.Trainer, name, next)
+}
+
+// begin orders the run of a model, in the version of the numerics that is in force.
+func (e *Engine) begin(name string, m *model, s trainer.State, a tinker.Step) error {
+	version, err := e.numerics()
+	if err != nil {
+		return err
+	}
+	if err := e.funded(); err != nil {
+		return err
+	}
+	w, err := order.Compile(s, trainer.AdamW(a.Adam), e.options.Shape, version)
+	if err != nil {
+		return failure.New(http.StatusBadRequest, "INVALID_VALUE", "the network cannot take such steps: "+err.Error(),
+			"change the value that is named, or start the server for fewer or shorter sequences of a step")
+	}
+	begun, err := Begin(e.ctx, e.account, w, e.options, a.By, s.Steps, func(order string) error {
+		return folder.WriteJSON(e.modelFile(name), kept{Order: order})
+	})
+	switch known := (*failure.Error)(nil); {
+	case errors.As(err, &known):
+		return err
+	case err != nil:
+		return errors.Join(failure.New(http.StatusBadGateway, "ORDER_REFUSED", "the order of the run was refused: "+err.Error(),
+			"see docs/serving.md"), e.unnamed(name, m))
+	}
+	if m.before != nil {
+		m.before.Drop()
+	}
+	m.session, m.before, m.loaded = begun, nil, nil
+	e.options.Log.Info("ordered", "job", m.session.ID)
+	return e.follow(name, m, s, version)
+}
+
+// unnamed has the folder name what a model had before an order that was refused.
+func (e *Engine) unnamed(name string, m *model) error {
+	k := kept{Loaded: m.loaded, Optimizer: m.state}
+	if m.before != nil {
+		k.Order = m.before.ID
+	}
+	return folder.WriteJSON(e.modelFile(name), k)
+}
+
+// follow has the trainer compute in the version of the numerics of a run that begins. What it found in another one is
+// not compared.
+func (e *Engine) follow(name string, m *model, s trainer.State, version uint32) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if trainer.Follow(e.Trainer, version) || s.Numerics != 0 && s.Numerics != version {
+		for _, p := range m.passes {
+			p.here = nil
+		}
+	}
+	s.Numerics = version
+	return trainer.Adopt(e.Trainer, name, s)
+}
+
+// feesOfOrder is what is left in the account for the fees of an order and of the data of its first rounds, in uzen.
+const feesOfOrder = 200_000
+
+// funded reports why the account cannot pay for a run.
+func (e *Engine) funded() error {
+	chain := e.account.Chain
+	has, err := chain.Coins.Balance(e.ctx, chain.Address())
+	if err != nil && !errors.Is(err, client.ErrNotFound) {
+		return unreachable(err)
+	}
+	if need := e.options.Budget + feesOfOrder; has < need {
+		text := coin.Coin{}.Text
+		return failure.New(http.StatusPaymentRequired, "WALLET_EMPTY", fmt.Sprintf("the account of the server, %s, has %s, "+
+			"and a run needs %s, for its budget and fees", chain.Address(), text(has), text(need)),
+			"send it more, wait until jobs and runs are over, or start the server with a smaller budget of runs")
+	}
+	return nil
+}
+
+// failed is an error of a session for clients. A session that is over is let go; the model has the weights in its
+// folder until another one begins.
 func (e *Engine) failed(m *model, err error) error {
 	if ended := (*EndedError)(nil); errors.As(err, &ended) {
+		m.session.held = true
 		m.session.End(e.ctx)
-		m.session = nil
+		m.session, m.before = nil, m.session
 		return failure.New(http.StatusConflict, "RUN_ENDED", ended.Error(),
 			"send the batch and the step again: the next run begins from the weights of the last step that is here")
 	}
@@ -288,13 +451,14 @@ func (e *Engine) failed(m *model, err error) error {
 }
 
 // tensors are the data of a step, as tokenloss.Given lists them. Sequences that are missing have no loss.
-func (e *Engine) tensors(passes []*pass, steps uint32, a tinker.Adam) map[string]*tensor.Tensor {
-	in, row := tokenloss.Data(e.options.Rows, e.options.Length), 0
-	for _, p := range passes {
+func (e *Engine) tensors(m *model, steps uint32, a tinker.Adam) map[string]*tensor.Tensor {
+	shape := e.shape(m)
+	in, row := tokenloss.Data(shape.Rows, shape.Length), 0
+	for _, p := range m.passes {
 		f := trainer.FunctionOf(p.loss)
 		least, most := f.Bounds()
 		for _, d := range p.data {
-			at := row * e.options.Length
+			at := row * shape.Length
 			trainer.Put(in, at, d)
 			for k := range d.Advantages {
 				in[tokenloss.Ratio].F32()[at+k] = 1
@@ -311,14 +475,14 @@ func (e *Engine) tensors(passes []*pass, steps uint32, a tinker.Adam) map[string
 
 // reply gives passes their log-probabilities, and the losses that follow from these. It returns how many
 // log-probabilities are others than this machine has found.
-func (e *Engine) reply(passes []*pass, high, low []float32) (differ int) {
-	row := 0
-	for _, p := range passes {
+func (e *Engine) reply(m *model, high, low []float32) (differ int) {
+	row, length := 0, e.shape(m).Length
+	for _, p := range m.passes {
 		var all [][]float32
 		for i, d := range p.data {
 			logs := make([]float32, len(d.Tokens))
 			for k := range logs {
-				at := row*e.options.Length + k
+				at := row*length + k
 				logs[k] = tokenloss.LogProb(high[at], low[at])
 				if p.here != nil && math.Abs(float64(logs[k]-p.here[i][k])) > tokenloss.LogError {
 					differ++

@@ -25,8 +25,10 @@ import (
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/instrument"
 	"github.com/starling-network/starling/node/journal"
+	"github.com/starling-network/starling/node/loop/order"
 	"github.com/starling-network/starling/node/member"
 	"github.com/starling-network/starling/node/member/draft"
+	"github.com/starling-network/starling/node/server/spending"
 	"github.com/starling-network/starling/node/trainer"
 	"github.com/starling-network/starling/node/validator"
 	"github.com/starling-network/starling/protocol/market"
@@ -166,24 +168,34 @@ func batch(seed int) (data []tinker.Datum) {
 }
 
 var (
-	rate  = tinker.Adam{Rate: 0.01, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8}
-	shape = Shape{Rows: 3, Length: 12, Steps: 100}
+	rate  = tinker.Step{Adam: tinker.Adam{Rate: 0.01, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8}}
+	shape = order.Shape{Rows: 3, Length: 12, Steps: 100}
 	asked = Terms{Budget: wantBudget, PriceCap: market.DefaultPrice, Workers: workers, Verifiers: 1, AuditPPM: 1_000_000,
 		Idle: 400}
 )
 
+// engine is one that orders from the account.
+func (n *net) engine(tr *trainer.Trainer, t Terms) *Engine {
+	n.t.Helper()
+	e, err := New(n.ctx, tr, n.payer, Options{Shape: shape, Terms: t, Log: n.log,
+		Ledger: spending.Shared{Lock: &sync.Mutex{}, By: spending.ByToken{}}})
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	return e
+}
+
 // led is an engine whose model has a session with members.
 func (n *net) led(tr *trainer.Trainer, t Terms, liars ...adversary.Attack) (*Engine, *Session) {
 	n.t.Helper()
-	e := New(n.ctx, tr, n.payer, Options{Shape: shape, Terms: t, Numerics: market.DefaultParams().NumericsAt(1),
-		Log: n.log})
+	e := n.engine(tr, t)
 	m := &model{}
 	e.models["m"], e.patience = m, time.Millisecond
 	s, err := trainer.StateOf(tr, "m")
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	if err := e.begin(m, s, trainer.AdamW(rate)); err != nil {
+	if err := e.begin("m", m, s, rate); err != nil {
 		n.t.Fatal(err)
 	}
 	n.join(m.session.ID, liars...)
@@ -346,9 +358,9 @@ func TestDataThatAreWithheld(t *testing.T) {
 	n := newNet(t)
 	e, s := n.led(begun(t, 0), asked)
 	step(t, e, 0, tinker.Loss{Name: tinker.CrossEntropy})
-	root := s.fed[0].root
+	root := s.record.Fed[0].Root
 	root[0]++
-	if err := n.payer.Chain.Market.FeedJob(n.ctx, s.ID, 1, root, s.fed[0].cid); err != nil {
+	if err := n.payer.Chain.Market.FeedJob(n.ctx, s.ID, 1, root, s.record.Fed[0].CID); err != nil {
 		t.Fatal(err)
 	}
 	// it names the right data when the others are dropped
@@ -363,11 +375,11 @@ func TestDataThatAreWithheld(t *testing.T) {
 			t.Errorf("%+v", m)
 		}
 	}
-	if err := n.payer.Chain.Market.FeedJob(n.ctx, "another", 1, root, s.fed[0].cid); err == nil {
+	if err := n.payer.Chain.Market.FeedJob(n.ctx, "another", 1, root, s.record.Fed[0].CID); err == nil {
 		t.Error("data of no run are taken")
 	}
 	stranger := client.New(n.chain.Client(), n.homes["worker-0"].Account())
-	err = stranger.Market.FeedJob(n.ctx, s.ID, 2, root, s.fed[0].cid)
+	err = stranger.Market.FeedJob(n.ctx, s.ID, 2, root, s.record.Fed[0].CID)
 	if err == nil || errors.Is(err, client.ErrNotFound) {
 		t.Errorf("data of an account that did not order the run: %v", err)
 	}

@@ -8,9 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
-	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/referee"
+	chainmarket "github.com/starling-network/starling/chain/x/market"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/compute/model/tokenloss"
 	"github.com/starling-network/starling/compute/tensor"
@@ -20,12 +21,14 @@ import (
 	"github.com/starling-network/starling/network/checkpoint"
 	"github.com/starling-network/starling/network/peer/fetch"
 	"github.com/starling-network/starling/node/account"
+	"github.com/starling-network/starling/node/loop/order"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/protocol/run/progress"
 	"github.com/starling-network/starling/protocol/run/refusal"
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/role/bundle"
+	"github.com/starling-network/starling/web/access"
 )
 
 // Terms are what an order of a session asks of a network.
@@ -44,52 +47,84 @@ type EndedError struct{ Why string }
 // Error implements error.
 func (e *EndedError) Error() string { return "loop: the run of the session is over: " + e.Why }
 
-// feed is the data of a round as the run names them.
-type feed struct {
-	root  canon.Digest
-	cid   string
-	after string // CID of the checkpoint after the round; "": not loaded
-}
-
-// Session leads one run. It is for one goroutine.
+// Session leads one run. It is for one goroutine; End may be followed by Drop at any time.
 type Session struct {
 	ID      string
 	account *account.Account
 	chain   *client.Client
-	work    *Work
+	work    *order.Work
+	ledger  Ledger
 	log     *slog.Logger
+	record  record // of which those rounds after a verdict are named again that are in Fed
 
 	store  *blob.Disk
 	dir    string
 	into   *fetch.Fetcher
 	detach func()
-	fed    []feed // by round: those after a verdict are named again
-	pruned int    // rounds whose blobs are deleted
+	pruned int // rounds whose blobs are deleted
+
+	mu   sync.Mutex
+	over bool // no party needs its blobs
+	held bool // but the model, whose weights are among them
 }
 
-// Begin orders the run of some work. It does not wait until the order is matched.
-func Begin(ctx context.Context, a *account.Account, w *Work, t Terms, log *slog.Logger) (*Session, error) {
-	s := &Session{ID: "loop-" + w.Task.Spec.Digest().String()[:16], account: a, chain: a.Chain, work: w, log: log}
-	s.dir = filepath.Join(a.Home.Dir, "loops", s.ID)
+// open opens the store of a session.
+func open(a *account.Account, w *order.Work, r record, o Options) (*Session, error) {
+	s := &Session{ID: r.Order, account: a, chain: a.Chain, work: w, ledger: o.Ledger, log: o.Log, record: r,
+		dir: filepath.Join(Folder(a), r.Order)}
 	var err error
 	if s.store, err = blob.OpenDisk(s.dir); err != nil {
 		return nil, err
 	}
 	s.into, _, s.detach = a.Attach(s.store)
-	if err := s.order(ctx, t); err != nil {
-		s.close()
+	return s, nil
+}
+
+// reopen is the session of a record without its work, whose program Engine.Resume adds.
+func reopen(a *account.Account, r record, o Options) (*Session, error) {
+	s, err := open(a, &order.Work{Shape: r.Shape, Adam: r.Adam}, r, o)
+	if err == nil {
+		s.over = r.Spent != nil
+	}
+	return s, err
+}
+
+// Begin orders the run of some work, which a caller pays, for a model with as many steps. It does not wait until the
+// order is matched. Named is called once the folder has what is needed to find the run again, before it is ordered.
+func Begin(ctx context.Context, a *account.Account, w *order.Work, o Options, by access.Caller, steps uint32,
+	named func(order string) error) (*Session, error) {
+	spec := w.Task.Spec
+	r := record{Order: runPrefix + spec.Digest().String()[:16], Token: by.Token, Budget: o.Budget, Shape: w.Shape,
+		Adam: w.Adam, Numerics: spec.Numerics, Program: spec.Program, Frozen: spec.Frozen, First: steps}
+	if err := o.Ledger.Reserve(by, r.Order, r.Budget); err != nil {
+		return nil, err
+	}
+	s, err := open(a, w, r, o)
+	if err == nil {
+		if err = s.order(ctx, o.Terms, named); err != nil {
+			s.abandon(ctx)
+		}
+	}
+	if err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *Session) order(ctx context.Context, t Terms) error {
+func (s *Session) order(ctx context.Context, t Terms, named func(order string) error) error {
 	spec, step := s.work.Task.Spec, s.work.Task.Step
 	of := bundle.Terms(s.ID, spec, parts.Flops(step), bundle.Checks{AuditPPM: t.AuditPPM})
 	of.Led = t.Idle
 	var err error
 	of.SpecCID, _, of.Genesis, err = bundle.Ship(ctx, s.store, s.ID, s.work.Task, s.work.Genesis, "", nil)
 	if err != nil {
+		return err
+	}
+	s.record.Genesis, s.record.Last = of.Genesis, of.Genesis
+	if err := s.save(); err != nil {
+		return err
+	}
+	if err := named(s.ID); err != nil {
 		return err
 	}
 	if err := s.account.Enlist(ctx); err != nil {
@@ -100,8 +135,33 @@ func (s *Session) order(ctx context.Context, t Terms) error {
 		Verifiers: t.Verifiers, Terms: of}, referee.Opening(spec, step, s.work.Manifest))
 }
 
-// close ends that the blobs of the run are served.
-func (s *Session) close() {
+// abandon forgets a session whose order was refused. Whether the network has the order all the same, it asks.
+func (s *Session) abandon(ctx context.Context) {
+	if _, err := s.chain.Market.PlacedOrder(ctx, s.ID); !errors.Is(err, client.ErrNotFound) {
+		s.End(ctx)
+		return
+	}
+	nothing := uint64(0)
+	s.ledger.Note(s.record.Token, s.ID, s.record.Budget, &nothing)
+	s.detach()
+	if err := errors.Join(os.RemoveAll(s.dir), os.RemoveAll(s.dir+recordSuffix)); err != nil {
+		s.log.Warn("blobs of a session stay on the disk", "folder", s.dir, "err", err)
+	}
+}
+
+// Drop says that the model needs the blobs of the session no more.
+func (s *Session) Drop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held = false
+	s.remove()
+}
+
+// remove deletes the blobs that nobody needs. The caller holds the lock.
+func (s *Session) remove() {
+	if !s.over || s.held {
+		return
+	}
 	s.detach()
 	if err := os.RemoveAll(s.dir); err != nil {
 		s.log.Warn("blobs of a session stay on the disk", "folder", s.dir, "err", err)
@@ -117,17 +177,29 @@ type Outcome struct {
 }
 
 // Step has the network take a step on data, which are tensors by the names of tokenloss.Given, and returns the
-// checkpoint after it, once it is attested. A verdict may still take the run back; then the next step says so.
-func (s *Session) Step(ctx context.Context, data map[string]*tensor.Tensor) (*Outcome, error) {
-	round := uint32(len(s.fed))
-	if round >= s.work.Steps {
+// checkpoint after it, once it is attested. A verdict may still take the run back; then the next step says so. A step
+// that was asked for under the same identifier is not taken again: it returns what came of that.
+func (s *Session) Step(ctx context.Context, id string, data map[string]*tensor.Tensor) (*Outcome, error) {
+	fed := s.record.Fed
+	round := uint32(len(fed))
+	switch n := len(fed); {
+	case n > 0 && id != "" && fed[n-1].By == id:
+		round--
+	case n > 0 && fed[n-1].After == "":
+		return nil, &EndedError{"whether it has taken the step before is not known"}
+	case round >= s.work.Steps:
 		return nil, &EndedError{fmt.Sprintf("it has had the %d steps that it was ordered for", round)}
+	default:
+		f, err := s.publish(ctx, round, data)
+		if err != nil {
+			return nil, err
+		}
+		f.By = id
+		s.record.Fed = append(fed, f)
+		if err := s.save(); err != nil {
+			return nil, &EndedError{err.Error()}
+		}
 	}
-	f, err := s.publish(ctx, round, data)
-	if err != nil {
-		return nil, err
-	}
-	s.fed = append(s.fed, f)
 	out, err := s.follow(ctx, round)
 	if ended := (*EndedError)(nil); err != nil && !errors.As(err, &ended) && ctx.Err() == nil {
 		// The run may take the step all the same, and a later one would begin after it.
@@ -157,9 +229,9 @@ func (s *Session) follow(ctx context.Context, round uint32) (*Outcome, error) {
 			if out.Checkpoint, err = s.load(ctx, state.Base); err != nil {
 				return nil, err
 			}
-			s.fed[round].after = state.Base.CID
-			if err := s.prune(ctx, state); err != nil {
-				s.log.Warn("blobs of final rounds stay on the disk", "job", s.ID, "err", err)
+			s.record.Fed[round].After, s.record.Last = state.Base.CID, state.Base
+			if err := errors.Join(s.save(), s.prune(ctx, state)); err != nil {
+				s.log.Warn("the folder of a session is not as it should be", "job", s.ID, "err", err)
 			}
 			return out, nil
 		}
@@ -188,7 +260,7 @@ func (s *Session) publish(ctx context.Context, round uint32, data map[string]*te
 	}
 	root := train.CarriedRoot(train.Roots(list))
 	id, err := checkpoint.Save(ctx, s.store, checkpoint.Manifest{Job: s.ID, Round: round, StateRoot: root}, names, given)
-	return feed{root: root, cid: id.String()}, err
+	return feed{Root: root, CID: id.String()}, err
 }
 
 // move does the next thing that a run needs of its consumer, and reports whether the checkpoint after a round is there.
@@ -212,8 +284,8 @@ func (s *Session) move(ctx context.Context, round uint32) (run.State, bool, erro
 	case state.Phase != progress.Assign || len(state.From) > 0:
 		return state, false, nil
 	}
-	f := s.fed[state.Round]
-	err = s.chain.Market.FeedJob(ctx, s.ID, state.Round, f.root, f.cid)
+	f := s.record.Fed[state.Round]
+	err = s.chain.Market.FeedJob(ctx, s.ID, state.Round, f.Root, f.CID)
 	for _, known := range []error{refusal.ErrStale, refusal.ErrDuplicate, refusal.ErrWrongPhase} {
 		if errors.Is(err, known) { // the run has gone on
 			err = nil
@@ -241,11 +313,11 @@ func (s *Session) prune(ctx context.Context, state run.State) error {
 	}
 	last := max(s.pruned, open-1) // an open round begins with the checkpoint after the round before
 	keep := []string{state.Terms.Genesis.CID}
-	for _, f := range s.fed[last:] {
-		keep = append(keep, f.cid, f.after)
+	for _, f := range s.record.Fed[last:] {
+		keep = append(keep, f.CID, f.After)
 	}
 	for ; s.pruned < last; s.pruned++ {
-		for _, cid := range []string{s.fed[s.pruned].cid, s.fed[s.pruned].after} {
+		for _, cid := range []string{s.record.Fed[s.pruned].CID, s.record.Fed[s.pruned].After} {
 			if err := checkpoint.Drop(ctx, s.store, cid, keep); err != nil {
 				return err
 			}
@@ -255,11 +327,18 @@ func (s *Session) prune(ctx context.Context, state run.State) error {
 }
 
 // End takes back the order of the session: no further round begins, and what is not spent returns when those under way
-// are final. The data of these are served until then, or until ctx ends.
+// are final. The data of these are served until then, also by a process that is started when this one ends before.
 func (s *Session) End(ctx context.Context) {
+	s.record.Over = true
+	if err := s.save(); err != nil {
+		s.log.Warn("the folder of a session is not as it should be", "folder", s.dir, "err", err)
+	}
 	go func() {
-		defer s.close()
-		if err := s.chain.Market.CancelOrder(ctx, s.ID); err != nil {
+		if spent, over := s.settled(ctx); over {
+			s.conclude(spent)
+			return
+		}
+		if err := s.chain.Market.CancelOrder(ctx, s.ID); err != nil && !errors.Is(err, chainmarket.ErrState) {
 			s.log.Warn("the order of a session stays open; the run ends when it is idle", "job", s.ID, "err", err)
 		}
 		blocks, err := s.chain.Blocks(ctx)
@@ -267,10 +346,22 @@ func (s *Session) End(ctx context.Context) {
 			return
 		}
 		for range blocks {
-			state, err := s.chain.Training.Run(ctx, s.ID)
-			if errors.Is(err, client.ErrNotFound) || err == nil && state.Over() {
+			if spent, over := s.settled(ctx); over {
+				s.conclude(spent)
 				return
 			}
 		}
 	}()
+}
+
+// conclude notes what a run cost that is over.
+func (s *Session) conclude(spent uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ledger.Note(s.record.Token, s.ID, s.record.Budget, &spent)
+	s.record.Spent, s.record.Fed, s.over = &spent, nil, true
+	if err := s.save(); err != nil {
+		s.log.Warn("what a run cost is not kept", "job", s.ID, "err", err)
+	}
+	s.remove()
 }

@@ -30,7 +30,8 @@ func TestBlobsOfFinalRounds(t *testing.T) {
 	var state run.State
 	state.Terms.Genesis.CID = save(0, 0)
 	for round := range 6 {
-		s.fed = append(s.fed, feed{cid: save(round, float32(10+round)), after: save(round+1, float32(20+round))})
+		s.record.Fed = append(s.record.Fed, feed{CID: save(round, float32(10+round)),
+			After: save(round+1, float32(20+round))})
 	}
 	here := func(cid string) bool {
 		c, err := blob.Parse(cid)
@@ -48,10 +49,10 @@ func TestBlobsOfFinalRounds(t *testing.T) {
 		if err := s.prune(t.Context(), state); err != nil {
 			t.Fatal(err)
 		}
-		for round, f := range s.fed {
-			if want := round+1 >= open; here(f.cid) != want || here(f.after) != want {
-				t.Errorf("from round %d on, data and checkpoint of round %d are here: %t, %t", open, round, here(f.cid),
-					here(f.after))
+		for round, f := range s.record.Fed {
+			if want := round+1 >= open; here(f.CID) != want || here(f.After) != want {
+				t.Errorf("from round %d on, data and checkpoint of round %d are here: %t, %t", open, round, here(f.CID),
+					here(f.After))
 			}
 		}
 		if !here(state.Terms.Genesis.CID) {

@@ -11,8 +11,6 @@ import (
 	"github.com/starling-network/starling/node/account"
 	"github.com/starling-network/starling/node/dashboard"
 	"github.com/starling-network/starling/node/disk"
-	"github.com/starling-network/starling/node/folder"
-	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/push"
 	"github.com/starling-network/starling/node/runs"
 	"github.com/starling-network/starling/node/serve"
@@ -20,6 +18,7 @@ import (
 	"github.com/starling-network/starling/node/tuning"
 	"github.com/starling-network/starling/protocol/coin"
 	"github.com/starling-network/starling/web"
+	"github.com/starling-network/starling/web/tinker"
 )
 
 // Serve shows the runs of a folder, or the run in it, until the context ends. Into a folder of runs it trains what is
@@ -34,7 +33,7 @@ func Serve(ctx context.Context, dir string, o dashboard.WebOptions) error {
 	var payer *account.Account
 	if o.Home != "" {
 		var leave func() error
-		if payer, leave, err = openAccount(o); err != nil {
+		if payer, leave, err = account.Alone(o.Home, o.Network, o.Blobs); err != nil {
 			return err
 		}
 		defer leave()
@@ -76,6 +75,12 @@ func Serve(ctx context.Context, dir string, o dashboard.WebOptions) error {
 	models := serve.NewSeveral(tuner, serve.Options{Threads: kernel.Cores, Texts: 4})
 	defer models.Close()
 	c.Launcher, c.Files, c.Tuner, c.Models = jobs, shelf, tuner, models
+	if o.Loops != nil {
+		o.Loops.Orders.Ledger = spending.Shared{Lock: &jobs.mu, By: jobs.spent}
+		if c.Loops, _, err = o.Loops.Open(ctx, payer, tinker.Config{Log: o.Log}); err != nil {
+			return errors.Join(err, l.Close())
+		}
+	}
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
@@ -85,22 +90,6 @@ func Serve(ctx context.Context, dir string, o dashboard.WebOptions) error {
 	cancel() // also when the server ended by itself
 	<-stopped
 	return err
-}
-
-// openAccount connects the account that pays for jobs, and keeps other servers out of its folder until leave.
-func openAccount(o dashboard.WebOptions) (a *account.Account, leave func() error, err error) {
-	h, err := home.Read(o.Home)
-	if err != nil {
-		return nil, nil, err
-	}
-	unlock, err := folder.Lock(o.Home)
-	if err != nil {
-		return nil, nil, err
-	}
-	if a, err = account.Open(h, o.Network, o.Blobs); err != nil {
-		return nil, nil, errors.Join(err, unlock())
-	}
-	return a, func() error { return errors.Join(a.Close(), unlock()) }, nil
 }
 
 // reportPayer prints the account that pays for the jobs of the server, and its coins.

@@ -195,7 +195,7 @@ func AdamW(a tinker.Adam) optimizer.AdamW {
 }
 
 // Step implements tinker.Engine.
-func (t *Trainer) Step(name string, a tinker.Adam) (map[string]float64, error) {
+func (t *Trainer) Step(name string, s tinker.Step) (map[string]float64, error) {
 	m, err := t.model(name)
 	if err != nil {
 		return nil, err
@@ -219,6 +219,7 @@ func (t *Trainer) Step(name string, a tinker.Adam) (map[string]float64, error) {
 	if m.first == nil {
 		m.first, m.second = m.zeros(), m.zeros()
 	}
+	a := s.Adam
 	c, err := t.programs.of(key{kind: update, adam: AdamW(a)}, m.weights)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package trainer
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -18,6 +19,7 @@ const maxPrograms = 12
 // A key says which program it is.
 type key struct {
 	model        tinker.Create // without its seed
+	numerics     uint32        // version; 0: that in which programs are made
 	kind         int
 	function     tokenloss.Function
 	rows, length int
@@ -42,13 +44,13 @@ type compiled struct {
 // programs are compiled once for each shape.
 type programs struct {
 	threads  int
-	numerics uint32      // version; 0: that in which programs are made
+	numerics uint32      // version for models without one of their own, as key has it
 	list     []*compiled // the latest used last
 }
 
 // of returns the program of a key, for the model with the given weights.
 func (p *programs) of(k key, w weights) (*compiled, error) {
-	k.model = w.create
+	k.model, k.numerics = w.create, cmp.Or(w.numerics, p.numerics)
 	if i := slices.IndexFunc(p.list, func(c *compiled) bool { return c.key == k }); i >= 0 {
 		c := p.list[i]
 		p.list = append(slices.Delete(p.list, i, i+1), c)
@@ -67,8 +69,8 @@ func (p *programs) of(k key, w weights) (*compiled, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.numerics > 0 {
-		code = code.In(p.numerics)
+	if k.numerics > 0 {
+		code = code.In(k.numerics)
 	}
 	c := &compiled{key: k, outputs: map[string]tensor.Shape{}}
 	if c.exec, err = cpu.Compile(code, p.threads); err != nil {

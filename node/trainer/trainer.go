@@ -32,8 +32,6 @@ type Options struct {
 	Kept    int    // weights in memory that prompts are continued with: 4
 	Memory  int64  // bytes of keys and values of continuations: 1 GiB
 	Saved   int64  // bytes of saved weights in Out, at most: DefaultSaved
-	// Numerics is the version of the numerics of a network whose log-probabilities are compared; 0: the first
-	Numerics uint32
 }
 
 // Trainer is a tinker.Engine.
@@ -66,9 +64,10 @@ type model struct {
 
 // weights are those that a model trains, by their names, over those of the base model.
 type weights struct {
-	create tinker.Create // without its seed
-	config architecture.Config
-	params map[string]*tensor.Tensor
+	create   tinker.Create // without its seed
+	config   architecture.Config
+	params   map[string]*tensor.Tensor
+	numerics uint32 // version of the run that trains them; 0: that of the trainer
 }
 
 // Open loads the model in a folder in Hugging Face form. The error wraps ErrFolder.
@@ -94,7 +93,7 @@ func Open(dir string, o Options) (*Trainer, error) {
 	return &Trainer{dir: dir, out: o.Out, config: m.Config, tensors: m.Tensors, tok: m.Tokenizer, ends: m.Ends,
 		threads: threads, memory: or(o.Memory, 1<<30), saved: or(o.Saved, DefaultSaved), most: int(or(int64(o.Kept), 4)),
 		models:   map[string]*model{},
-		programs: programs{threads: threads, numerics: o.Numerics}, writers: map[tinker.Create]*writer{}, ignored: m.Ignored,
+		programs: programs{threads: threads}, writers: map[tinker.Create]*writer{}, ignored: m.Ignored,
 		base: tinker.Base{Name: o.Name, Architecture: m.Config.Architecture(), Tokenizer: absolute,
 			Context: int(min(or(int64(o.Context), math.MaxInt), int64(m.Config.Context()))), Vocab: m.Config.VocabSize()}}, nil
 }

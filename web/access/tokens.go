@@ -141,6 +141,9 @@ func limitsOf(text string) map[string]uint64 {
 	return limits
 }
 
+// keyHeader has the token of clients of the Tinker API.
+const keyHeader = "X-API-Key"
+
 // Allow returns why a request may not do what needs a scope, or its context with the caller. Without tokens every
 // request may do everything.
 func (t *Tokens) Allow(ctx context.Context, r *http.Request, scope string) (context.Context, error) {
@@ -148,6 +151,9 @@ func (t *Tokens) Allow(ctx context.Context, r *http.Request, scope string) (cont
 		return ctx, nil
 	}
 	given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if key := r.Header.Get(keyHeader); key != "" && r.Header.Get("Authorization") == "" {
+		given, ok = key, true
+	}
 	if !ok {
 		return nil, failure.New(http.StatusUnauthorized, "TOKEN_NEEDED", "the server answers to those who have a token",
 			"send Authorization: Bearer TOKEN, with a token of the server's --token-file")

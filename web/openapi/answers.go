@@ -24,6 +24,8 @@ var tags = []struct {
 		[]string{"/v1/models", "/v1/trained-models", "/v1/chat/", "/v1/completions"}},
 	{"Fine-tuning", "Files of examples, and jobs that tune models with them, in OpenAI's form",
 		[]string{"/v1/files", "/v1/fine_tuning/"}},
+	{"Training loops", "Loops that a program leads step by step, in the form of the Tinker API: docs/serving.md",
+		[]string{"/api/v1/"}},
 	{"Network", "The chain of --network: participants, accounts, blocks and transactions",
 		[]string{"/v1/network", "/v1/workers", "/v1/validators", "/v1/accounts/", "/v1/blocks", "/v1/txs/"}},
 	{"Server", "The server itself", []string{"/"}},
@@ -109,7 +111,7 @@ func failures(r route.Route) map[int]string {
 	if strings.Contains(r.Path, "{") {
 		all[http.StatusNotFound] = "There is no such thing"
 	}
-	if r.Body != nil || r.Upload > 0 || r.Method == "POST" && r.Stream != nil {
+	if r.Body != nil || r.Upload > 0 || r.Object > 0 || r.Method == "POST" && r.Stream != nil {
 		all[http.StatusBadRequest] = "The body is not what is asked for"
 		all[http.StatusRequestTimeout] = "The body did not come in time: BODY_LATE"
 		all[http.StatusRequestEntityTooLarge] = "The body is too large: BODY_TOO_LARGE"
@@ -131,6 +133,12 @@ func failuresOfTag(r route.Route) map[int]string {
 		all[http.StatusNotFound] = "The server was told of no network, or there is no such thing: NO_NETWORK, NOT_FOUND"
 		all[http.StatusBadGateway] = "The validator does not answer: NETWORK_UNREACHABLE"
 		all[http.StatusServiceUnavailable] = "The network is not up yet: NETWORK_STARTING"
+	case tag == "Training loops":
+		all[http.StatusNotFound] = "There is no such session, model, sampling session or weights"
+		if post {
+			all[http.StatusConflict] = "The number stands for another request: SEQUENCE_REUSED"
+			all[http.StatusTooManyRequests] = "As much work waits as may: QUEUE_FULL"
+		}
 	case tag == "Models" && post:
 		all[http.StatusNotFound] = "There is no such model"
 		all[http.StatusTooManyRequests] = "As many texts are written as may be at once"

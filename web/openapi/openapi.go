@@ -135,7 +135,7 @@ func (d *describer) operation(r route.Route) object {
 		op["requestBody"] = object{"required": true,
 			"content": object{"application/json": object{"schema": d.schema(reflect.TypeOf(r.Body))}}}
 	}
-	if r.Method == "POST" && r.Stream != nil { // its body is OpenAI's to describe
+	if r.Object > 0 || r.Method == "POST" && r.Stream != nil { // its body is another interface's to describe
 		op["requestBody"] = object{"required": true,
 			"content": object{"application/json": object{"schema": object{"type": "object"}}}}
 	}

@@ -31,6 +31,7 @@ type Route struct {
 	Timeout      time.Duration           // of an answer that takes long; 0: that of every write
 	Upload       int64                   // most bytes of the form with a file that the body is; 0: it is none
 	Kinds        []string                // types of content that Stream answers GET with
+	Object       int64                   // most bytes of a body that is a JSON object of another interface; 0: it is none
 
 	Handle func(*http.Request) (any, error)
 	Stream func(http.ResponseWriter, *http.Request) error

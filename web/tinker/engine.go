@@ -3,7 +3,11 @@
 // are futures; an Engine computes.
 package tinker
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/starling-network/starling/web/access"
+)
 
 // Engine computes the work of a server. It is called by one goroutine at a time. Its errors are of type *failure.Error
 // where the client is to blame.
@@ -15,7 +19,7 @@ type Engine interface {
 	// Backward adds the gradients of the sum of the losses to those that the model has.
 	Backward(model string, data []Datum, l Loss) (*Pass, error)
 	// Step moves the weights by the gradients, which it clears, and returns metrics.
-	Step(model string, a Adam) (map[string]float64, error)
+	Step(model string, s Step) (map[string]float64, error)
 	// Save keeps the weights of a model under a path. Those that are not to last are kept in memory, the latest ones.
 	Save(model string, p Path, lasting bool) error
 	// Load gives a model the weights under a path, and with optimizer also the state of its optimizer.
@@ -25,6 +29,14 @@ type Engine interface {
 	// Sample continues a prompt by the weights under a path, or by those of the base model.
 	Sample(from *Path, s Sample) (*Sampled, error)
 	Unload(model string)
+}
+
+// Lasting is an Engine whose models outlast the server.
+type Lasting interface {
+	Engine
+	// Resume gives back a model that was created at a server before this one, as its last step left it. A step that is
+	// asked for again under the identifier of that request is not taken twice.
+	Resume(model string, c Create) error
 }
 
 // Base is the model from which all models of a server begin.
@@ -71,6 +83,13 @@ type Pass struct {
 	Backward bool        // with gradients
 	// Later waits for the pass, which is computed with a later step, and returns it; nil: it is here.
 	Later func() (*Pass, error)
+}
+
+// Step asks for a step.
+type Step struct {
+	Adam
+	ID string        // of the request
+	By access.Caller // who asks, and pays if the engine has a network take the step
 }
 
 // Adam are the parameters of a step. Clip bounds the norm of all gradients; 0 is no bound.

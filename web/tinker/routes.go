@@ -4,6 +4,8 @@ import (
 	"net/http"
 
 	"github.com/starling-network/starling/web/failure"
+	"github.com/starling-network/starling/web/tinker/body"
+	"github.com/starling-network/starling/web/tinker/clients"
 	"github.com/starling-network/starling/web/tinker/work"
 )
 
@@ -26,10 +28,10 @@ func telemetry(request) (any, error) { return map[string]any{"status": "accepted
 
 func (s *Server) createSession(r request) (any, error) {
 	var q sessionRequest
-	if err := decode(r.body, &q); err != nil {
+	if err := body.Decode(r.body, &q); err != nil {
 		return nil, err
 	}
-	id, ended, err := s.sessions.begin()
+	id, ended, err := s.clients.Begin(r.by.Token)
 	s.release(ended)
 	if err != nil {
 		return nil, err
@@ -40,15 +42,15 @@ func (s *Server) createSession(r request) (any, error) {
 
 func (s *Server) heartbeat(r request) (any, error) {
 	var q sessionRequest
-	if err := decode(r.body, &q); err != nil {
+	if err := body.Decode(r.body, &q); err != nil {
 		return nil, err
 	}
-	return map[string]any{"type": "session_heartbeat"}, s.sessions.touch(q.Session)
+	return map[string]any{"type": "session_heartbeat"}, s.clients.Touch(q.Session, r.by.Token)
 }
 
 func (s *Server) createModel(r request) (any, error) {
 	var q createRequest
-	if err := decode(r.body, &q); err != nil {
+	if err := body.Decode(r.body, &q); err != nil {
 		return nil, err
 	}
 	if q.Base != s.base.Name {
@@ -59,31 +61,37 @@ func (s *Server) createModel(r request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	name, ended, err := s.sessions.create(q.Session, c)
+	name, ended, err := s.clients.Create(q.Session, r.by.Token, c)
 	s.release(ended)
 	if err != nil {
 		return nil, err
 	}
-	id, err := s.add(r, func() (any, error) {
-		if err := s.engine.Create(name, c); err != nil {
-			s.sessions.forget(name)
+	id, err := s.add(r, func(id string) (any, error) {
+		err := s.engine.Create(name, c)
+		if err == nil {
+			err = s.begin(id, name, q.Session, r.by.Token, c)
+		}
+		if err != nil {
+			s.forget(name)
 			return nil, err
 		}
-		return map[string]any{"type": "create_model", "model_id": name}, nil
-	})
+		return created(name), nil
+	}, nil)
 	if err != nil {
-		s.sessions.forget(name)
+		s.clients.Forget(name)
 		return nil, err
 	}
 	return promise(id, name), nil
 }
 
+func created(model string) any { return map[string]any{"type": "create_model", "model_id": model} }
+
 func (s *Server) info(r request) (any, error) {
 	var q modelRequest
-	if err := decode(r.body, &q); err != nil {
+	if err := body.Decode(r.body, &q); err != nil {
 		return nil, err
 	}
-	c, err := s.sessions.find(q.Model)
+	c, err := s.clients.Find(q.Model, r.by.Token)
 	if err != nil {
 		return nil, err
 	}
@@ -98,17 +106,16 @@ func (s *Server) info(r request) (any, error) {
 
 func (s *Server) unload(r request) (any, error) {
 	var q modelRequest
-	if err := decode(r.body, &q); err != nil {
+	if err := body.Decode(r.body, &q); err != nil {
 		return nil, err
 	}
-	if _, err := s.sessions.find(q.Model); err != nil {
+	if _, err := s.clients.Find(q.Model, r.by.Token); err != nil {
 		return nil, err
 	}
-	id, err := s.add(r, func() (any, error) {
-		s.engine.Unload(q.Model)
-		s.sessions.forget(q.Model)
+	id, err := s.add(r, func(string) (any, error) {
+		s.forget(q.Model)
 		return map[string]any{"type": "unload_model", "model_id": q.Model}, nil
-	})
+	}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -116,28 +123,28 @@ func (s *Server) unload(r request) (any, error) {
 }
 
 // pass is forward and forward_backward: which of them, the key of the input says.
-func (s *Server) pass(r request) (any, error) {
+func (s *Server) pass(r request) (job, error) {
 	var q passRequest
-	if err := decode(r.body, &q); err != nil {
-		return nil, err
+	if err := body.Decode(r.body, &q); err != nil {
+		return job{}, err
 	}
 	in := q.Backward
 	if in == nil {
 		in = q.Forward
 	}
 	if (q.Backward == nil) == (q.Forward == nil) {
-		return nil, invalid("forward_backward_input", "give it, or forward_input for a pass without gradients")
+		return job{}, invalid("forward_backward_input", "give it, or forward_input for a pass without gradients")
 	}
 	loss, err := in.loss()
 	if err != nil {
-		return nil, err
+		return job{}, err
 	}
 	data, err := in.data(loss, s.base)
 	if err != nil {
-		return nil, err
+		return job{}, err
 	}
 	name, backward := q.Model, q.Backward != nil // what waits does not hold the request
-	return s.submit(r, name, q.Sequence, func() (any, error) {
+	return job{name, q.Sequence, func(string) (any, error) {
 		if !backward {
 			return passed(s.engine.Forward(name, data))
 		}
@@ -146,7 +153,7 @@ func (s *Server) pass(r request) (any, error) {
 			return work.Later(func() (any, error) { return passed(p.Later()) }), nil
 		}
 		return passed(p, err)
-	})
+	}}, nil
 }
 
 // passed is the answer to a pass.
@@ -164,42 +171,42 @@ func passed(p *Pass, err error) (any, error) {
 	return map[string]any{"loss_fn_output_type": "ArrayRecord", "loss_fn_outputs": outputs, "metrics": metrics}, nil
 }
 
-func (s *Server) step(r request) (any, error) {
+func (s *Server) step(r request) (job, error) {
 	var q stepRequest
-	if err := decode(r.body, &q); err != nil {
-		return nil, err
+	if err := body.Decode(r.body, &q); err != nil {
+		return job{}, err
 	}
 	a, err := q.adam()
 	if err != nil {
-		return nil, err
+		return job{}, err
 	}
-	return s.submit(r, q.Model, q.Sequence, func() (any, error) {
-		metrics, err := s.engine.Step(q.Model, a)
+	return job{q.Model, q.Sequence, func(id string) (any, error) {
+		metrics, err := s.engine.Step(q.Model, Step{a, id, r.by})
 		return map[string]any{"type": "optim_step", "metrics": metrics}, err
-	})
+	}}, nil
 }
 
-// save returns the handler that saves weights of a kind.
-func (s *Server) save(kind string) func(r request) (any, error) {
-	return func(r request) (any, error) { return s.saved(r, kind) }
+// save returns what reads requests to save weights of a kind.
+func (s *Server) save(kind string) func(r request) (job, error) {
+	return func(r request) (job, error) { return s.saved(r, kind) }
 }
 
-func (s *Server) saved(r request, kind string) (any, error) {
+func (s *Server) saved(r request, kind string) (job, error) {
 	var q weightsRequest
-	if err := decode(r.body, &q); err != nil {
-		return nil, err
+	if err := body.Decode(r.body, &q); err != nil {
+		return job{}, err
 	}
 	p, lasting := Path{q.Model, kind, q.Path}, true
 	if q.Path == "" && kind == Sampling && q.Sampler != nil {
-		p.Name, lasting = newID("kept"), false
+		p.Name, lasting = clients.NewID("kept"), false
 	}
 	if !validName(p.Name) {
-		return nil, invalid("path", "%.80q is no name of letters, digits, dashes, underscores and dots", q.Path)
+		return job{}, invalid("path", "%.80q is no name of letters, digits, dashes, underscores and dots", q.Path)
 	}
-	if _, err := s.sessions.find(q.Model); err != nil {
-		return nil, err
+	if _, err := s.clients.Find(q.Model, r.by.Token); err != nil {
+		return job{}, err
 	}
-	return s.submit(r, q.Model, q.Sequence, func() (any, error) {
+	return job{q.Model, q.Sequence, func(string) (any, error) {
 		if _, err := s.engine.Saved(p); lasting && err == nil && !q.Overwrite {
 			return nil, failure.New(http.StatusConflict, "WEIGHTS_EXIST", "there are weights at "+p.String()+" already",
 				"give another name, or overwrite")
@@ -211,31 +218,31 @@ func (s *Server) saved(r request, kind string) (any, error) {
 		if kind == Sampling {
 			answer["type"] = "save_weights_for_sampler"
 			if q.Sampler != nil {
-				answer["sampling_session_id"] = s.sessions.sample(&p)
+				answer["sampling_session_id"] = s.clients.Sample(p.String())
 			}
 		}
 		return answer, nil
-	})
+	}}, nil
 }
 
-func (s *Server) load(r request) (any, error) {
+func (s *Server) load(r request) (job, error) {
 	var q weightsRequest
-	if err := decode(r.body, &q); err != nil {
-		return nil, err
+	if err := body.Decode(r.body, &q); err != nil {
+		return job{}, err
 	}
 	p, ok := ParsePath(q.Path)
 	if !ok || p.Kind != Training {
-		return nil, invalid("path", "%.200q is no tinker://MODEL/weights/NAME", q.Path)
+		return job{}, invalid("path", "%.200q is no tinker://MODEL/weights/NAME", q.Path)
 	}
-	return s.submit(r, q.Model, q.Sequence, func() (any, error) {
+	return job{q.Model, q.Sequence, func(string) (any, error) {
 		err := s.engine.Load(q.Model, p, q.Optimizer)
 		return map[string]any{"type": "load_weights", "path": p.String()}, err
-	})
+	}}, nil
 }
 
 func (s *Server) weightsInfo(r request) (any, error) {
 	var q pathRequest
-	if err := decode(r.body, &q); err != nil {
+	if err := body.Decode(r.body, &q); err != nil {
 		return nil, err
 	}
 	p, ok := ParsePath(q.Path)

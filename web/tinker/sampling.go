@@ -4,6 +4,8 @@ import (
 	"net/http"
 
 	"github.com/starling-network/starling/web/failure"
+	"github.com/starling-network/starling/web/tinker/body"
+	"github.com/starling-network/starling/web/tinker/clients"
 	"github.com/starling-network/starling/web/tinker/work"
 )
 
@@ -28,27 +30,31 @@ func (s *Server) weights(base, path string) (*Path, error) {
 
 func (s *Server) createSampler(r request) (any, error) {
 	var q samplerRequest
-	if err := decode(r.body, &q); err != nil {
+	if err := body.Decode(r.body, &q); err != nil {
 		return nil, err
 	}
-	if err := s.sessions.touch(q.Session); err != nil {
+	if err := s.clients.Touch(q.Session, r.by.Token); err != nil {
 		return nil, err
 	}
 	path, err := s.weights(q.Base, q.Path)
 	if err != nil {
 		return nil, err
 	}
-	return map[string]any{"type": "create_sampling_session", "sampling_session_id": s.sessions.sample(path)}, nil
+	name := ""
+	if path != nil {
+		name = path.String()
+	}
+	return map[string]any{"type": "create_sampling_session", "sampling_session_id": s.clients.Sample(name)}, nil
 }
 
 func (s *Server) describeSampler(r request) (any, error) {
-	found, err := s.sessions.sampler(r.rest)
+	path, err := s.clients.Sampler(r.rest)
 	if err != nil {
 		return nil, err
 	}
 	answer := map[string]any{"sampler_id": r.rest, "base_model": s.base.Name, "model_path": nil}
-	if found.path != nil {
-		answer["model_path"] = found.path.String()
+	if path != "" {
+		answer["model_path"] = path
 	}
 	return answer, nil
 }
@@ -82,33 +88,33 @@ func (s *Server) sample(r request) (any, error) {
 // continued puts the continuation of a prompt into the queue.
 func (s *Server) continued(r request) (*work.Future, error) {
 	var q sampleRequest
-	if err := decode(r.body, &q); err != nil {
+	if err := body.Decode(r.body, &q); err != nil {
 		return nil, err
 	}
-	var from *Path
 	if q.Sampler != "" {
-		found, err := s.sessions.sampler(q.Sampler)
-		if err != nil {
-			return nil, err
-		}
-		from = found.path
-	} else {
 		var err error
-		if from, err = s.weights(q.Base, q.Path); err != nil {
+		if q.Path, err = s.clients.Sampler(q.Sampler); err != nil {
 			return nil, err
 		}
+		if q.Base = ""; q.Path == "" {
+			q.Base = s.base.Name
+		}
+	}
+	from, err := s.weights(q.Base, q.Path)
+	if err != nil {
+		return nil, err
 	}
 	wanted, err := q.sample(s.base, randomSeed())
 	if err != nil {
 		return nil, err
 	}
-	return s.queue.Add(newID("request"), len(r.body), func() (any, error) {
+	return s.queue.Add(clients.NewID("request"), len(r.body), func() (any, error) {
 		got, err := s.engine.Sample(from, wanted)
 		if err != nil {
 			return nil, err
 		}
 		return got.answer(wanted), nil
-	})
+	}, nil)
 }
 
 // answer is a result as JSON.

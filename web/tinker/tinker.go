@@ -3,17 +3,20 @@ package tinker
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
 	"io"
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/starling-network/starling/web/access"
 	"github.com/starling-network/starling/web/failure"
+	"github.com/starling-network/starling/web/tinker/body"
+	"github.com/starling-network/starling/web/tinker/clients"
+	"github.com/starling-network/starling/web/tinker/journal"
 	"github.com/starling-network/starling/web/tinker/work"
 )
 
@@ -36,18 +39,23 @@ const Prefix = "/api/v1/"
 
 // Server is the handler. It is made by New.
 type Server struct {
-	engine   Engine
-	base     Base
-	config   Config
-	sessions *sessions
-	queue    *work.Queue
-	posts    map[string]func(r request) (any, error)
-	gets     map[string]func(r request) (any, error)
+	engine  Engine
+	base    Base
+	config  Config
+	clients *clients.Table[Create]
+	queue   *work.Queue
+	all     []operation
+	ctx     context.Context // until which work is done
+
+	dir  string // of the logs of models; "": there are none
+	mu   sync.Mutex
+	logs map[string]*journal.Log // by model
 }
 
 // A request is the body of a client's, which it must still be waiting for.
 type request struct {
 	ctx  context.Context
+	by   access.Caller
 	body []byte
 	rest string // of the address
 }
@@ -57,16 +65,9 @@ func New(ctx context.Context, e Engine, c Config) *Server {
 	if c.wait == 0 {
 		c.wait = patience
 	}
-	s := &Server{engine: e, base: e.Base(), config: c, sessions: newSessions(c.Models, time.Now), queue: work.New(c.Log)}
-	s.gets = map[string]func(r request) (any, error){"healthz": healthz,
-		"get_server_capabilities": s.capabilities, "samplers/": s.describeSampler}
-	s.posts = map[string]func(r request) (any, error){"client/config": clientConfig, "telemetry": telemetry,
-		"create_session": s.createSession, "session_heartbeat": s.heartbeat, "create_sampling_session": s.createSampler,
-		"create_model": s.createModel, "get_info": s.info, "unload_model": s.unload, "forward": s.pass,
-		"forward_backward": s.pass, "optim_step": s.step, "save_weights": s.save(Training),
-		"save_weights_for_sampler": s.save(Sampling),
-		"load_weights":             s.load, "weights_info": s.weightsInfo, "asample": s.asample, "sample": s.sample,
-		"retrieve_future": s.retrieve}
+	s := &Server{engine: e, base: e.Base(), config: c, clients: clients.New[Create](c.Models, time.Now),
+		queue: work.New(c.Log), logs: map[string]*journal.Log{}, ctx: ctx}
+	s.all = s.operations()
 	go s.queue.Run(ctx)
 	return s
 }
@@ -99,72 +100,89 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) (any, error) {
 	if err := s.config.Hosts.Refuse(r); err != nil {
 		return nil, err
 	}
-	handle, rest, err := s.route(r)
+	o, rest, err := s.operation(r)
 	if err != nil {
 		return nil, err
 	}
-	if key := r.Header.Get("X-API-Key"); key != "" && r.Header.Get("Authorization") == "" {
-		r.Header.Set("Authorization", "Bearer "+key) // as the published client sends it
-	}
-	scope := access.Submit
-	if r.URL.Path == Prefix+"healthz" {
-		scope = "" // a look whether the server is well needs no token
-	}
-	ctx, err := s.config.Tokens.Allow(r.Context(), r, scope)
+	ctx, err := s.config.Tokens.Allow(r.Context(), r, o.scope())
 	if err != nil {
 		return nil, err
 	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	text, err := read(r)
+	if err != nil {
+		return nil, err
+	}
+	// The result may take longer than a body may.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // a recorder has none
+	return o.handle(request{ctx, access.CallerOf(ctx), text, rest})
+}
+
+// read reads the body of a request, whose size is bounded.
+func read(r *http.Request) ([]byte, error) {
 	if e := r.Header.Get("Content-Encoding"); e != "" || strings.Contains(r.Header.Get("Content-Type"), "protobuf") {
 		return nil, failure.New(http.StatusUnsupportedMediaType, "FORM_UNSUPPORTED",
 			"the server reads JSON that is not compressed", "use a client of the JSON form of the interface")
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return nil, failure.Of(err)
 	}
-	// The result may take longer than a body may.
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // a recorder has none
-	return handle(request{ctx, body, rest})
+	return body, nil
 }
 
-// route finds what answers a request, and the rest of its address.
-func (s *Server) route(r *http.Request) (handle func(r request) (any, error), rest string, err error) {
-	name, _ := strings.CutPrefix(r.URL.Path, Prefix)
-	table, method := s.posts, http.MethodPost
-	if _, ok := s.posts[name]; !ok {
-		table, method = s.gets, http.MethodGet
-		if after, ok := strings.CutPrefix(name, "samplers/"); ok {
-			name, rest = "samplers/", after
+// operation finds what answers a request, and the rest of its address.
+func (s *Server) operation(r *http.Request) (o operation, rest string, err error) {
+	name, below := strings.CutPrefix(r.URL.Path, Prefix)
+	for _, o := range s.all {
+		first, _, rests := strings.Cut(o.name, "{")
+		after, begins := strings.CutPrefix(name, first)
+		switch {
+		case !below || !begins || !rests && after != "":
+		case r.Method != o.method:
+			return o, "", failure.New(http.StatusMethodNotAllowed, "METHOD_UNKNOWN", r.URL.Path+" takes "+o.method,
+				"send "+o.method)
+		default:
+			return o, after, nil
 		}
 	}
-	handle, ok := table[name]
-	switch {
-	case !ok || !strings.HasPrefix(r.URL.Path, Prefix):
-		return nil, "", failure.New(http.StatusNotFound, "UNKNOWN_URL", "there is nothing at "+r.URL.Path,
-			"docs/serving.md lists the addresses below "+Prefix)
-	case r.Method != method:
-		return nil, "", failure.New(http.StatusMethodNotAllowed, "METHOD_UNKNOWN", r.URL.Path+" takes "+method,
-			"send "+method)
-	}
-	return handle, rest, nil
+	return o, "", failure.New(http.StatusNotFound, "UNKNOWN_URL", "there is nothing at "+r.URL.Path,
+		"docs/serving.md lists the addresses below "+Prefix)
 }
 
-// submit puts work for a model into the queue, once for each sequence number of the model.
-func (s *Server) submit(r request, name string, number *int64, do func() (any, error)) (any, error) {
-	id, err := s.sessions.once(name, number, sha256.Sum256(r.body), func() (string, error) { return s.add(r, do) })
-	if err != nil {
-		return nil, err
+// A job is a request as work for a model. It is done under the identifier of its future.
+type job struct {
+	model  string
+	number *int64 // of the request; nil: it has none
+	do     func(id string) (any, error)
+}
+
+// submits returns the operation that puts the jobs of requests into the queue, once for each sequence number of a
+// model.
+func (s *Server) submits(name string, read func(r request) (job, error)) func(r request) (any, error) {
+	return func(r request) (any, error) {
+		j, err := read(r)
+		if err != nil {
+			return nil, err
+		}
+		id, err := s.clients.Once(j.model, r.by.Token, j.number, r.body, func() (string, error) {
+			if l := s.log(j.model); l != nil && replays[name] != nil {
+				return s.addLogged(l, name, r, j)
+			}
+			return s.add(r, j.do, nil)
+		})
+		if err != nil {
+			return nil, err
+		}
+		return promise(id, j.model), nil
 	}
-	return promise(id, name), nil
 }
 
 // add puts work into the queue and returns the identifier of its future.
-func (s *Server) add(r request, do func() (any, error)) (string, error) {
-	f, err := s.queue.Add(newID("request"), len(r.body), do)
-	if err != nil {
-		return "", err
-	}
-	return f.ID, nil
+func (s *Server) add(r request, do func(id string) (any, error), ended func(f *work.Future)) (string, error) {
+	id := clients.NewID("request")
+	_, err := s.queue.Add(id, len(r.body), func() (any, error) { return do(id) }, ended)
+	return id, err
 }
 
 // promise is the answer to a request whose result is to be retrieved.
@@ -179,13 +197,13 @@ func promise(id, model string) any {
 // release has the engine drop models.
 func (s *Server) release(models []string) {
 	for _, name := range models {
-		s.queue.Always(newID("request"), func() (any, error) { s.engine.Unload(name); return nil, nil })
+		s.queue.Always(clients.NewID("request"), func() (any, error) { s.forget(name); return nil, nil }, nil)
 	}
 }
 
 func (s *Server) retrieve(r request) (any, error) {
 	var q futureRequest
-	if err := decode(r.body, &q); err != nil {
+	if err := body.Decode(r.body, &q); err != nil {
 		return nil, err
 	}
 	f, err := s.queue.Find(q.ID)

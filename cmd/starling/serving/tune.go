@@ -6,30 +6,26 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/loops"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
-	"github.com/starling-network/starling/compute/kernel"
-	"github.com/starling-network/starling/node/loop"
+	"github.com/starling-network/starling/node/account"
+	"github.com/starling-network/starling/node/server/spending"
 	"github.com/starling-network/starling/node/trainer"
 	"github.com/starling-network/starling/web/access"
 	"github.com/starling-network/starling/web/openai"
 	"github.com/starling-network/starling/web/tinker"
 )
 
-// networkContext is the default of --context where a network takes the steps: each has as many tokens in all its
-// sequences, whatever is sent.
-const networkContext = 256
-
 // Tune is starling model tune.
 func Tune(c *terminal.Console) *cobra.Command {
-	var o trainer.Options
-	var listen, tokenFile string
-	var hosts []string
-	var models, memory, saved int
-	var l led
+	var listen, tokenFile, name, network, dir string
+	var hosts, blobs []string
+	var l loops.Flags
 	cmd := &cobra.Command{
 		Use:   "tune MODEL",
 		Short: "Serve steps of training over the Tinker API",
@@ -42,7 +38,8 @@ machine.
 With --network and --home, the folder of an account with coins, the first optim_step of a model orders a run on that
 network, and its workers compute each step with the passes before it, audited and paid as the units of a job are. The
 result of forward_backward comes with its optim_step, some blocks later. The other requests are computed here, by the
-checkpoint of the run. --context is the length of the sequences of a step (default with --network: 256), which has
+checkpoint of the run. A server that is started again with the same account and base model continues the runs of the
+one before it, and the requests that it did not answer. --context is the length of the sequences of a step (default with --network: 256), which has
 --rows of them, whatever is sent. A run ends when its model is unloaded, or is --idle.
 
 Weights are saved as folders in Hugging Face form below --out, which starling model generate reads; when they
@@ -60,30 +57,29 @@ must carry as "Authorization: Bearer TOKEN" or "X-API-Key: TOKEN". docs/serving.
 			if err != nil {
 				return err
 			}
-			if min(memory, models, saved, o.Kept, o.Threads, o.Context) < 1 {
-				return usage.Error(cmd,
-					errors.New("--kv-memory, --models, --samplers, --saved, --threads and --context must be at least 1"))
+			if err := onNetwork(cmd, &l, network, dir); err != nil {
+				return err
 			}
-			o.Memory, o.Saved, config.Models = int64(memory)<<20, int64(saved)<<20, models
-			if l.network != "" && !cmd.Flags().Changed("context") {
-				o.Context = networkContext
-			}
-			ask, err := l.ask(cmd)
+			service, err := l.Service(cmd, args[0], name, network != "")
 			if err != nil {
 				return err
 			}
-			config.Notice = trainer.Notice
-			if l.network != "" {
-				config.Notice = loop.Notice
+			var a *account.Account
+			if network != "" {
+				leave := func() error { return nil }
+				if a, leave, err = account.Alone(dir, network, blobs); err != nil {
+					return err
+				}
+				defer func() { failed = errors.Join(failed, leave()) }()
 			}
-			t, engine, closing, err := l.engine(cmd.Context(), args[0], o, ask)
+			service.Orders.Ledger = spending.Shared{Lock: &sync.Mutex{}, By: spending.ByToken{}}
+			server, t, err := service.Open(cmd.Context(), a, config)
 			switch {
 			case errors.Is(err, trainer.ErrFolder):
 				return terminal.UnreadableModel("train", args[0], err, terminal.AnyModel)
 			case err != nil:
 				return err
 			}
-			defer func() { failed = errors.Join(failed, closing()) }()
 			c.NoteIgnored(args[0], t.Ignored())
 			at, err := listenAt(listen)
 			if err != nil {
@@ -98,23 +94,31 @@ must carry as "Authorization: Bearer TOKEN" or "X-API-Key: TOKEN". docs/serving.
 			if err != nil {
 				return errors.Join(err, at.Close())
 			}
-			return openai.Serve(cmd.Context(), at, tinker.New(cmd.Context(), engine, config))
+			return openai.Serve(cmd.Context(), at, server)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&listen, "listen", "127.0.0.1:7320", "address and port; port 0 takes a free one")
 	f.StringVar(&tokenFile, "token-file", "", "file with the token that requests must carry")
 	f.StringSliceVar(&hosts, "host", nil, "name of the server, besides localhost and addresses")
-	f.StringVar(&o.Name, "name", "", "name of the base model (default: that of its folder)")
-	f.StringVar(&o.Out, "out", "tuned", "folder of saved weights")
-	f.IntVar(&o.Threads, "threads", kernel.Cores, "number of threads")
-	f.IntVar(&o.Context, "context", 4096, "tokens of a sequence, at most: memory grows with them")
-	f.IntVar(&models, "models", 4, "models that may be trained at once")
-	f.IntVar(&o.Kept, "samplers", 4, "weights kept in memory to draw samples from")
-	f.IntVar(&saved, "saved", trainer.DefaultSaved>>20, "MiB that all weights in the folder --out may take")
-	f.IntVar(&memory, "kv-memory", 1024, "MiB that the keys and values of samples may take")
-	l.flags(cmd)
+	f.StringVar(&name, "name", "", "name of the base model (default: that of its folder)")
+	f.StringVar(&network, "network", "", "HTTP interface of a validator of the network that takes the steps")
+	f.StringVar(&dir, "home", "", "with --network: folder of the account that pays")
+	f.StringSliceVar(&blobs, "blob-listen", nil, "multiaddrs at which workers fetch data (default: any port of the "+
+		"loopback)")
+	l.Define(cmd, "", "tuned")
 	return cmd
+}
+
+// onNetwork refuses flags that lack --network or --home.
+func onNetwork(cmd *cobra.Command, l *loops.Flags, network, dir string) error {
+	switch {
+	case network != "" && dir == "":
+		return usage.Error(cmd, errors.New("--network needs --home, the folder of the account that pays"))
+	case network == "" && (dir != "" || cmd.Flags().Changed("blob-listen")):
+		return usage.Error(cmd, errors.New("--home and --blob-listen need --network"))
+	}
+	return l.Check(cmd, network != "", true, "--network")
 }
 
 // tuneConfig has the token, which an address beyond the loopback needs.

@@ -15,6 +15,7 @@ import (
 // Gateway is starling gateway.
 func Gateway(*terminal.Console) *cobra.Command {
 	o := dashboard.WebOptions{NoPages: true}
+	var l training
 	cmd := &cobra.Command{
 		Use:   "gateway [DIR]",
 		Short: "Order the jobs of programs on a network",
@@ -28,6 +29,10 @@ program sends a key with a job, and gets the same job when it sends both again.
 
 With --push the model of every finished job is copied to a store, by the credentials in the environment of the gateway
 (starling model push --help lists them). A job that is submitted names no store itself.
+
+With --loops the gateway serves training loops that a program leads step by step, too, below /api/v1, and the network
+takes the steps of models that begin as the one in that folder: as starling model tune with --network does. The run of
+a model costs --loop-max-cost at most, which counts against the limit of the token that asks for its first step.
 
 The gateway answers this machine alone. Beyond it, tokens are needed: --token-file names a file that only its owner can
 read, with a token a line and its scopes, read or read,submit, and perhaps the most that its jobs may cost together
@@ -47,6 +52,9 @@ starling web does the same with pages. docs/api.md has the API.`,
 			if err := together(cmd, o, false); err != nil {
 				return err
 			}
+			if err := l.into(cmd, &o, args); err != nil {
+				return err
+			}
 			o.Opened = func(url string) { fmt.Fprintf(os.Stderr, "gateway: %s\n", url) }
 			return serve(cmd.Context(), args, o)
 		},
@@ -58,5 +66,6 @@ starling web does the same with pages. docs/api.md has the API.`,
 		"loopback)")
 	f.IntVar(&o.Jobs, "jobs", defaultJobs, "jobs that are ordered at a time; others wait")
 	access(f, &o)
+	l.define(cmd)
 	return cmd
 }

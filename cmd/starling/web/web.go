@@ -27,6 +27,7 @@ import (
 func Command(c *terminal.Console) *cobra.Command {
 	var o dashboard.WebOptions
 	var readOnly, asChild bool
+	var l training
 	cmd := &cobra.Command{
 		Use:   "web [DIR]",
 		Short: "Show runs and networks in a browser, and to programs",
@@ -43,6 +44,9 @@ OpenAI's interface upload files of examples, tune models with them and ask the m
 With --network and --home, the folder of an account with coins, jobs are ordered on that network instead, --jobs at a
 time, and the account pays for them. A job waits while the account has not its budget. A server that is started
 again over the same folder continues its jobs: none is lost, and none is ordered twice.
+
+With --loops the server serves training loops that a program leads step by step, too, below /api/v1, as starling model
+tune does: on this machine, or with --home on the network.
 
 With --push the model of every finished job is copied to a store, by the credentials in the environment of the server
 (starling model push --help lists them). A job that is submitted names no store itself.
@@ -63,6 +67,9 @@ docs/api.md has the API, docs/dashboard.md the pages.`,
 				o.Data = ""
 			}
 			if err := together(cmd, o, readOnly); err != nil {
+				return err
+			}
+			if err := l.into(cmd, &o, args); err != nil {
 				return err
 			}
 			o.Opened = func(url string) { fmt.Fprintf(os.Stderr, "dashboard: %s\n", url) }
@@ -87,6 +94,7 @@ docs/api.md has the API, docs/dashboard.md the pages.`,
 	f.BoolVar(&readOnly, "read-only", false, "train nothing that is submitted")
 	f.BoolVar(&asChild, "until-stdin-ends", false, "end when standard input does: for a program that starts the server")
 	access(f, &o)
+	l.define(cmd)
 	return cmd
 }
 
@@ -109,12 +117,17 @@ func oneFolder(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+// folderOf is the folder of the arguments, or out.
+func folderOf(args []string) string {
+	if len(args) > 0 {
+		return args[0]
+	}
+	return "out"
+}
+
 // serve runs a server over the folder of the arguments, or out.
 func serve(ctx context.Context, args []string, o dashboard.WebOptions) error {
-	dir := "out"
-	if len(args) > 0 {
-		dir = args[0]
-	}
+	dir := folderOf(args)
 	if err := terminal.CheckListen("--listen", o.Listen, dashboard.DefaultWeb); err != nil {
 		return err
 	}

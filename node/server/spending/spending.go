@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"sync"
 
 	"github.com/starling-network/starling/node/runs"
 	"github.com/starling-network/starling/protocol/coin"
@@ -61,6 +62,31 @@ func (s ByToken) Allows(caller access.Caller, run string, asked runs.Submitted) 
 			"or are budgets of jobs that are not over", text(asked.Budget), text(left), text(spent), text(limit)),
 		"lower budget.max_cost, wait until jobs of the token are over, or raise its limit in this coin in the file of "+
 			"--token-file")
+}
+
+// Shared are costs that several parts of a server count, each while it holds the lock. It is a loop.Ledger.
+type Shared struct {
+	Lock sync.Locker
+	By   ByToken
+}
+
+// Reserve counts the budget of an order in ZEN against the limit of a caller, or says why that cannot be.
+func (s Shared) Reserve(by access.Caller, order string, budget uint64) error {
+	s.Lock.Lock()
+	defer s.Lock.Unlock()
+	asked := runs.Submitted{Token: by.Token, Budget: budget}
+	err := s.By.Allows(by, order, asked)
+	if err == nil {
+		s.By.Count(order, asked)
+	}
+	return err
+}
+
+// Note counts an order in ZEN of a token without looking at its limit: its budget, or what was spent of it.
+func (s Shared) Note(token, order string, budget uint64, spent *uint64) {
+	s.Lock.Lock()
+	defer s.Lock.Unlock()
+	s.By.Count(order, runs.Submitted{Token: token, Budget: budget, Spent: spent})
 }
 
 // Millionths is the coin with a symbol, as job files and limits count it: in millionths, whatever its decimals.

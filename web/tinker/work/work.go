@@ -31,6 +31,7 @@ type Future struct {
 
 	bytes int // of the request
 	work  func() (any, error)
+	ended func(f *Future) // is called when the result is there, before others see it; nil: nobody is
 }
 
 // A Queue does one piece of work at a time, in the order in which they came, and keeps the latest results.
@@ -54,9 +55,9 @@ func New(log *slog.Logger) *Queue {
 	return q
 }
 
-// Add puts work at the end of the line, under a name that no other has. The bytes of its request wait with it. Errors
-// are of type *failure.Error.
-func (q *Queue) Add(id string, bytes int, work func() (any, error)) (*Future, error) {
+// Add puts work at the end of the line, under a name that no other has. The bytes of its request wait with it. Ended is
+// called with the result before others see it; nil: it is not. Errors are of type *failure.Error.
+func (q *Queue) Add(id string, bytes int, work func() (any, error), ended func(f *Future)) (*Future, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
@@ -66,18 +67,28 @@ func (q *Queue) Add(id string, bytes int, work func() (any, error)) (*Future, er
 		return nil, &failure.Error{Status: http.StatusTooManyRequests, Code: "QUEUE_FULL", Detail: "too much work waits",
 			Fix: "retrieve results before sending more", Retry: time.Second}
 	}
-	return q.add(id, bytes, work), nil
+	return q.add(id, bytes, work, ended), nil
 }
 
 // Always puts work of the server itself at the end of the line, also of one that is full.
-func (q *Queue) Always(id string, work func() (any, error)) {
+func (q *Queue) Always(id string, work func() (any, error), ended func(f *Future)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.add(id, 0, work)
+	q.add(id, 0, work, ended)
 }
 
-func (q *Queue) add(id string, bytes int, work func() (any, error)) *Future {
-	f := &Future{ID: id, bytes: bytes, work: work, Done: make(chan struct{})}
+// Keep lists a result that is there already.
+func (q *Queue) Keep(id string, result json.RawMessage, err *failure.Error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	f := &Future{ID: id, Done: make(chan struct{}), Result: result, Err: err}
+	close(f.Done)
+	q.all[id] = f
+	q.keep(f)
+}
+
+func (q *Queue) add(id string, bytes int, work func() (any, error), ended func(f *Future)) *Future {
+	f := &Future{ID: id, bytes: bytes, work: work, ended: ended, Done: make(chan struct{})}
 	q.waiting, q.bytes, q.all[f.ID] = append(q.waiting, f), q.bytes+bytes, f
 	q.wake.Signal()
 	return f
@@ -157,6 +168,9 @@ func (q *Queue) finish(f *Future, result func() (any, error)) {
 		if q.log != nil && !errors.As(err, &known) {
 			q.log.Error("failed", "request_id", f.ID, "error", err)
 		}
+	}
+	if f.ended != nil {
+		f.ended(f)
 	}
 }
 

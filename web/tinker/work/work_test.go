@@ -12,7 +12,7 @@ func TestQueueLimits(t *testing.T) {
 	q := New(nil)
 	var last *Future
 	for i := range maxWaiting + 1 {
-		f, err := q.Add(strconv.Itoa(i), 1, func() (any, error) { return strings.Repeat("x", maxKeptBytes/2+1), nil })
+		f, err := q.Add(strconv.Itoa(i), 1, func() (any, error) { return strings.Repeat("x", maxKeptBytes/2+1), nil }, nil)
 		if (err != nil) != (i == maxWaiting) {
 			t.Fatalf("piece %d: %v", i, err)
 		}
@@ -20,11 +20,11 @@ func TestQueueLimits(t *testing.T) {
 			last = f
 		}
 	}
-	q.Always("own", nil)
+	q.Always("own", nil, nil)
 	if got := q.waiting[len(q.waiting)-1]; got.ID != "own" {
 		t.Errorf("after work of the server itself %s is the last of a full line", got.ID)
 	}
-	if _, err := New(nil).Add("a", maxWaitingBytes+1, nil); err == nil {
+	if _, err := New(nil).Add("a", maxWaitingBytes+1, nil, nil); err == nil {
 		t.Error("too many bytes may wait")
 	}
 	first := q.waiting[0]
@@ -49,11 +49,11 @@ func TestLater(t *testing.T) {
 	q, there := New(nil), make(chan struct{})
 	first, err := q.Add("first", 1, func() (any, error) {
 		return Later(func() (any, error) { <-there; return "late", nil }), nil
-	})
+	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := q.Add("second", 1, func() (any, error) { close(there); return "soon", nil })
+	second, err := q.Add("second", 1, func() (any, error) { close(there); return "soon", nil }, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,9 +1,6 @@
-// Package loop leads runs of a network by the steps of a client's training loop: each model that a client trains is an
-// order, whose rounds wait for the data that the client sends. It is the tinker.Engine of a gateway.
-//
-// Work is what such an order asks for, Session leads its run, and Engine answers clients. Passes without gradients,
-// samples and saved weights are computed here, by node/trainer, from the checkpoints of the run.
-package loop
+// Package order makes what the order of a training loop asks for: the program of a step, a specification, and the
+// checkpoint with which the run begins. It orders nothing.
+package order
 
 import (
 	"crypto/rand"
@@ -25,13 +22,15 @@ import (
 
 // Shape bounds the steps of a session: the sequences of a step, the tokens of a sequence, and the number of steps.
 type Shape struct {
-	Rows, Length int
-	Steps        uint32
+	Rows   int    `json:"rows"`
+	Length int    `json:"length"`
+	Steps  uint32 `json:"steps"`
 }
 
 // Work is what an order of a session asks for.
 type Work struct {
 	Shape
+	Adam     optimizer.AdamW
 	Task     *train.Task // without an Exec
 	Manifest data.Manifest
 	Genesis  *train.Checkpoint
@@ -51,7 +50,7 @@ func Compile(s trainer.State, a optimizer.AdamW, shape Shape, numerics uint32) (
 	if err != nil {
 		return nil, err
 	}
-	w := &Work{Shape: shape, Manifest: corpus.Manifest(bundle.ShardTokens)}
+	w := &Work{Shape: shape, Adam: a, Manifest: corpus.Manifest(bundle.ShardTokens)}
 	var seed [8]byte
 	_, _ = rand.Read(seed[:]) // never fails
 	spec := &train.Spec{Version: 1, Numerics: numerics, Name: "loop", Seed: binary.LittleEndian.Uint64(seed[:]),

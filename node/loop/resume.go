@@ -1,0 +1,160 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/starling-network/starling/client"
+	"github.com/starling-network/starling/compute/model/tokenloss"
+	"github.com/starling-network/starling/compute/train"
+	"github.com/starling-network/starling/node/folder"
+	"github.com/starling-network/starling/node/trainer"
+	"github.com/starling-network/starling/role/bundle"
+	"github.com/starling-network/starling/web/failure"
+	"github.com/starling-network/starling/web/tinker"
+)
+
+// retryAfter is how long a network that does not answer is left alone.
+const retryAfter = 2 * time.Second
+
+// Resume implements tinker.Lasting: it gives a model, which a process before this one created, the weights of its last
+// step and the run that waits for the next one.
+func (e *Engine) Resume(name string, c tinker.Create) error {
+	for {
+		err := e.Create(name, c)
+		if err == nil {
+			if err = e.recall(name); err != nil {
+				e.drop(name)
+			}
+		}
+		if again := (*failure.Error)(nil); err == nil || e.ctx.Err() != nil || !errors.As(err, &again) || again.Retry == 0 {
+			return err
+		}
+		e.options.Log.Warn("a model is not continued yet", "model", name, "err", err)
+		select {
+		case <-e.ctx.Done():
+			return e.ctx.Err()
+		case <-time.After(retryAfter):
+		}
+	}
+}
+
+// drop forgets a model, and nothing of what its folder has.
+func (e *Engine) drop(name string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.models, name)
+	e.Trainer.Unload(name)
+}
+
+// recall reads what the folder has of a model.
+func (e *Engine) recall(name string) error {
+	var k kept
+	switch err := folder.ReadJSON(e.modelFile(name), &k); {
+	case errors.Is(err, os.ErrNotExist):
+		return nil // it was created, and no more
+	case err != nil:
+		return err
+	}
+	m := e.models[name]
+	if k.Order == "" {
+		if k.Loaded == nil {
+			return nil
+		}
+		m.loaded, m.state = k.Loaded, k.Optimizer
+		return e.Trainer.Load(name, *k.Loaded, k.Optimizer)
+	}
+	s, err := e.reopened(k.Order)
+	if err != nil {
+		return err
+	}
+	if err := e.reload(name, s); err != nil {
+		s.detach()
+		return err
+	}
+	open, err := s.open(e.ctx)
+	switch {
+	case err != nil:
+		s.detach()
+		return unreachable(err)
+	case open:
+		m.session = s
+		e.options.Log.Info("continued", "job", s.ID, "steps", len(s.record.Fed))
+		return nil
+	}
+	s.held, m.before = true, s
+	if e.ending[k.Order] == nil && !s.over {
+		s.End(e.ctx)
+	}
+	delete(e.ending, k.Order)
+	return nil
+}
+
+// reopened is the session of an order of a process before this one.
+func (e *Engine) reopened(order string) (*Session, error) {
+	if s := e.ending[order]; s != nil {
+		return s, nil
+	}
+	var r record
+	if err := folder.ReadJSON(filepath.Join(e.dir, order+recordSuffix), &r); err != nil {
+		return nil, err
+	}
+	return reopen(e.account, r, e.options)
+}
+
+// reload gives a model the weights of the last step of a session, and the session the program of its steps.
+func (e *Engine) reload(name string, s *Session) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	state, err := trainer.StateOf(e.Trainer, name)
+	if err != nil {
+		return err
+	}
+	r := &s.record
+	step, err := tokenloss.Step(state.Config, r.Adam, r.Rows, r.Length)
+	if err != nil {
+		return err
+	}
+	step = step.In(r.Numerics)
+	s.work.Task = &train.Task{Step: step}
+	for _, n := range train.Frozen(step) {
+		s.work.Task.Frozen = append(s.work.Task.Frozen, state.Base[n])
+	}
+	if step.Digest() != r.Program || train.FrozenRoot(train.Roots(s.work.Task.Frozen)) != r.Frozen {
+		return fmt.Errorf("the run %s trains another base model: start the server with that one", r.Order)
+	}
+	c, err := bundle.LoadCheckpoint(e.ctx, r.Last, s.store.Get)
+	if err == nil {
+		return e.adopt(name, state, s, c)
+	}
+	if _, err := s.chain.Registry.Addrs(e.ctx); err != nil {
+		return unreachable(err)
+	}
+	if c, err = s.load(e.ctx, r.Last); err != nil {
+		return fmt.Errorf("the weights of the last step are neither here nor with the members of %s: %w", r.Order, err)
+	}
+	return e.adopt(name, state, s, c)
+}
+
+// open reports whether the network may take further steps of a session.
+func (s *Session) open(ctx context.Context) (bool, error) {
+	if s.record.Over {
+		return false, nil
+	}
+	state, err := s.chain.Training.Run(ctx, s.ID)
+	if err == nil {
+		return !state.Over(), nil
+	}
+	if !errors.Is(err, client.ErrNotFound) {
+		return false, err
+	}
+	o, err := s.chain.Market.PlacedOrder(ctx, s.ID)
+	if errors.Is(err, client.ErrNotFound) {
+		return false, nil // it was not ordered
+	}
+	return err == nil && o.Status != "ended", err
+}

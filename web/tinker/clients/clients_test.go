@@ -1,0 +1,67 @@
+package clients
+
+import (
+	"testing"
+	"time"
+)
+
+// TestSilentSessions: a server that is full ends sessions that are silent, and their models.
+func TestSilentSessions(t *testing.T) {
+	now := time.Unix(0, 0)
+	s := New[int](1, func() time.Time { return now })
+	first, _, err := s.Begin("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	model, _, err := s.Create(first, "a", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, _, err := s.Begin("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.Create(second, "a", 0); err == nil {
+		t.Error("a second model at a server of one")
+	}
+	now = now.Add(idleAfter)
+	if err := s.Touch(second, "a"); err != nil {
+		t.Error(err)
+	}
+	if _, ended, err := s.Create(second, "a", 0); err != nil || len(ended) != 1 || ended[0] != model {
+		t.Errorf("ended %v, %v", ended, err)
+	}
+	if s.Touch(first, "a") == nil {
+		t.Error("a session that was ended goes on")
+	}
+	for range maxSessions - 1 {
+		_, _, err = s.Begin("a")
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, err := s.Begin("a"); err == nil {
+		t.Error("more sessions than there may be")
+	}
+}
+
+// TestTokensApart: a token sees neither the sessions nor the models of another.
+func TestTokensApart(t *testing.T) {
+	s := New[int](1, time.Now)
+	session, _, err := s.Begin("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	model, _, err := s.Create(session, "a", 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, err := s.Find(model, "a"); err != nil || c != 7 {
+		t.Errorf("%d, %v", c, err)
+	}
+	_, found := s.Find(model, "b")
+	_, once := s.Once(model, "b", nil, nil, func() (string, error) { return "", nil })
+	if found == nil || once == nil || s.Touch(session, "b") == nil {
+		t.Errorf("another token finds the model: %v, %v", found, once)
+	}
+}
