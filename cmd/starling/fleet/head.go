@@ -46,7 +46,10 @@ invitation it joins for itself.
 A machine without a ticket gets no answer. The connection is TLS with the keys of the ticket, so that no other machine
 of the local network reads it or answers in place of the head. Delete the file of a ticket, and the head ends the
 connections of that machine within two seconds and lets it in no more; starling fleet revoke ends the rights of the
-machine's key. A head that starts makes each missing ticket again, with another key.
+machine's key. A file that cannot be read is reported and lets no machine in, and changes nothing for the others. A head
+that starts makes each missing ticket again, with another key. Each machine has at most 256 connections through the head
+at a time, from all its addresses together; of 64 connections of one address without the proof of a ticket, the oldest
+gives way to the next.
 
 The head passes questions and transactions to the validators of --network, and connections to addresses over TCP at
 which participants are registered: to no loopback, and to addresses of private networks only with --private. Others
@@ -114,7 +117,7 @@ func serveHead(ctx context.Context, c *terminal.Console, o headOptions) error {
 	}
 	defer listener.Close()
 	at := listener.Addr().String()
-	key, members, err := head.OpenFolder(o.home, at, o.machines)
+	key, members, skipped, err := head.OpenFolder(o.home, at, o.machines)
 	if errors.Is(err, head.ErrMoved) {
 		return terminal.WithExit(&terminal.Problem{Code: "HEAD_MOVED", Why: err.Error(),
 			What: "the tickets of " + o.home + " are for a head at another address",
@@ -140,17 +143,11 @@ func serveHead(ctx context.Context, c *terminal.Console, o headOptions) error {
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second,
+	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		ErrorLog: slog.NewLogLogger(h.Log.Handler(), slog.LevelWarn)}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
-	go func() {
-		for tick := time.NewTicker(rereads); ctx.Err() == nil; <-tick.C {
-			if err := members.Read(); err != nil {
-				h.Log.Warn("cannot read the tickets: those of before count", "err", err)
-			}
-		}
-	}()
+	go reread(ctx, members, skipped, h.Log)
 	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
@@ -158,4 +155,21 @@ func serveHead(ctx context.Context, c *terminal.Console, o headOptions) error {
 	c.Say(fmt.Sprintf("passed %s to peers and %s from them", terminal.Bytes(uint64(sent)),
 		terminal.Bytes(uint64(received))))
 	return nil
+}
+
+// reread reads the tickets of a head again and again, and logs each reason to skip some once.
+func reread(ctx context.Context, members *head.Members, skipped error, log *slog.Logger) {
+	said := ""
+	for tick := time.NewTicker(rereads); ctx.Err() == nil; <-tick.C {
+		if skipped != nil && skipped.Error() != said {
+			log.Warn("these tickets let no machine in until they are mended or deleted", "err", skipped)
+		}
+		if said = ""; skipped != nil {
+			said = skipped.Error()
+		}
+		var err error
+		if skipped, err = members.Read(); err != nil {
+			log.Warn("cannot read the folder of the tickets: those of before count", "err", err)
+		}
+	}
 }

@@ -51,7 +51,7 @@ type Head struct {
 
 	mu      sync.Mutex
 	tunnels int
-	of      map[netip.Addr]int // tunnels of each member that has some
+	of      map[string]int // tunnels of each member that has some, by its key
 }
 
 // Traffic is how many tunnels there are, and how many bytes went through all so far.
@@ -80,7 +80,7 @@ func (h *Head) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r = r.WithContext(ctx)
 	switch {
 	case r.Method == http.MethodConnect:
-		h.connect(w, r)
+		h.connect(w, r, string(key))
 	case r.URL.Path == invitationPath:
 		h.invite(w, name)
 	default:
@@ -147,15 +147,15 @@ func (h *Head) target(text string) (netip.AddrPort, error) {
 	return to, nil
 }
 
-// enter counts a tunnel of a member, unless it, or all together, have as many as they may.
-func (h *Head) enter(member netip.Addr) bool {
+// enter counts a tunnel of the member with a key, unless it, or all together, have as many as they may.
+func (h *Head) enter(member string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.tunnels >= maxTunnels || h.of[member] >= maxOfOne {
 		return false
 	}
 	if h.of == nil {
-		h.of = map[netip.Addr]int{}
+		h.of = map[string]int{}
 	}
 	h.tunnels++
 	h.of[member]++
@@ -163,7 +163,7 @@ func (h *Head) enter(member netip.Addr) bool {
 }
 
 // leave is called when a tunnel that entered has ended.
-func (h *Head) leave(member netip.Addr) {
+func (h *Head) leave(member string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.tunnels--
@@ -173,18 +173,17 @@ func (h *Head) leave(member netip.Addr) {
 }
 
 // connect connects a member to a participant, until one of them ends.
-func (h *Head) connect(w http.ResponseWriter, r *http.Request) {
+func (h *Head) connect(w http.ResponseWriter, r *http.Request, member string) {
 	to, err := h.target(r.Host)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusForbidden)
 		return
 	}
-	from, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil || !h.enter(from.Addr()) {
+	if !h.enter(member) {
 		http.Error(w, "too many connections", http.StatusServiceUnavailable)
 		return
 	}
-	defer h.leave(from.Addr())
+	defer h.leave(member)
 	ctx, cancel := context.WithTimeout(r.Context(), dialTimeout)
 	defer cancel()
 	out, err := new(net.Dialer).DialContext(ctx, "tcp", to.String())

@@ -54,12 +54,6 @@ func config(key ed25519.PrivateKey, known func(ed25519.PublicKey) bool) (*tls.Co
 		}}, err
 }
 
-// Listener lets members alone in: those whose key the head knows when a connection begins.
-func (h *Head) Listener(l net.Listener, key ed25519.PrivateKey) (net.Listener, error) {
-	c, err := config(key, h.Members.knows)
-	return tls.NewListener(l, c), err
-}
-
 // Link is the side of a member: an address of its loopback whose connections come out at the head. Every program of the
 // machine may use it.
 type Link struct {

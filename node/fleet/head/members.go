@@ -9,10 +9,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/starling-network/starling/internal/keyfile"
+	"github.com/starling-network/starling/node/folder"
 )
 
 // ErrMoved is returned for a folder whose tickets name another address than that of the head.
@@ -41,35 +43,30 @@ type use struct {
 	end context.CancelFunc
 }
 
-// OpenFolder reads the folder of a head, and makes what is missing: its key, and tickets for a number of machines.
-func OpenFolder(dir, address string, machines int) (ed25519.PrivateKey, *Members, error) {
-	tickets := filepath.Join(dir, dirTickets)
-	if err := os.MkdirAll(tickets, 0o700); err != nil {
-		return nil, nil, err
+// OpenFolder reads the folder of a head, and makes what is missing: its key, and tickets for a number of machines. It
+// returns ErrMoved, and otherwise skips tickets as Read does.
+func OpenFolder(dir, address string, machines int) (key ed25519.PrivateKey, m *Members, skipped, err error) {
+	m = &Members{dir: filepath.Join(dir, dirTickets), address: address, live: map[*use]bool{}}
+	if err = os.MkdirAll(m.dir, 0o700); err != nil {
+		return nil, nil, nil, err
 	}
-	key, err := readKey(filepath.Join(dir, fileKey))
-	if err != nil {
-		return nil, nil, err
+	if key, err = readKey(filepath.Join(dir, fileKey)); err != nil {
+		return nil, nil, nil, err
 	}
 	for n := 1; n <= machines; n++ {
-		text := NewTicket(key.Public().(ed25519.PublicKey), address).String() + "\n"
-		err := create(filepath.Join(tickets, fmt.Sprint(machine, n)), []byte(text))
-		if err != nil && !errors.Is(err, fs.ErrExist) {
-			return nil, nil, err
+		path := filepath.Join(m.dir, fmt.Sprint(machine, n))
+		if _, err = os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+			text := NewTicket(key.Public().(ed25519.PublicKey), address).String() + "\n"
+			err = folder.WriteSecret(path, []byte(text))
+		}
+		if err != nil {
+			return nil, nil, nil, err
 		}
 	}
-	m := &Members{dir: tickets, address: address, live: map[*use]bool{}}
-	return key, m, m.Read()
-}
-
-// create writes a file that only its owner can read, and none that is there.
-func create(path string, text []byte) error {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
+	if skipped, err = m.Read(); errors.Is(skipped, ErrMoved) {
+		return nil, nil, nil, skipped
 	}
-	_, err = f.Write(text)
-	return errors.Join(err, f.Close())
+	return key, m, skipped, err
 }
 
 // readKey reads the key of a head, or makes it.
@@ -90,23 +87,26 @@ func readKey(path string) (ed25519.PrivateKey, error) {
 	return ed25519.NewKeyFromSeed(seed), nil
 }
 
-// Read reads the tickets again, and ends the connections of members that have none any more.
-func (m *Members) Read() error {
+// Read reads the tickets again, and ends the connections of members that have none any more. A file that is no ticket
+// for this address lets no machine in: it is skipped, with its reason, and changes nothing for the others. The tickets
+// of before stay when it returns an error: the folder cannot be read.
+func (m *Members) Read() (skipped, err error) {
 	entries, err := os.ReadDir(m.dir)
-	if err != nil {
-		return err
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // no folder: all tickets are deleted
+		return nil, err
 	}
 	of := map[string]string{}
 	for _, e := range entries {
-		if !e.Type().IsRegular() || !strings.HasPrefix(e.Name(), machine) {
+		if !isTicket(e) {
 			continue
 		}
 		t, err := ReadTicket(filepath.Join(m.dir, e.Name()))
-		if err != nil {
-			return fmt.Errorf("%s: %w", e.Name(), err)
+		if err == nil && t.Address != m.address {
+			err = fmt.Errorf("%w: it has %s, and this is %s", ErrMoved, t.Address, m.address)
 		}
-		if t.Address != m.address {
-			return fmt.Errorf("%w: %s has %s, and this is %s", ErrMoved, e.Name(), t.Address, m.address)
+		if err != nil {
+			skipped = errors.Join(skipped, fmt.Errorf("%s: %w", e.Name(), err))
+			continue
 		}
 		of[string(t.Public())] = e.Name()
 	}
@@ -118,7 +118,15 @@ func (m *Members) Read() error {
 			u.end()
 		}
 	}
-	return nil
+	return skipped, nil
+}
+
+// isTicket reports whether an entry has the name of a ticket: no other file of the folder lets a machine in, such as
+// the part of one that was not written to its end.
+func isTicket(e fs.DirEntry) bool {
+	number, ok := strings.CutPrefix(e.Name(), machine)
+	_, err := strconv.ParseUint(number, 10, 32)
+	return ok && err == nil && e.Type().IsRegular()
 }
 
 // let begins a use of the head by a key, whose context ends when its ticket is gone, and returns the name of the
