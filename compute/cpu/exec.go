@@ -67,8 +67,7 @@ func compile(p *program.Program, threads int, path kernel.Path) (*Exec, error) {
 	if err := p.Check(program.Unlimited); err != nil {
 		return nil, err
 	}
-	shown := p
-	p = lower.Fresh(p)
+	shown, p := p, lower.Fresh(p)
 	x := &Exec{p: p, shown: shown, plan: lower.Program(p), path: path, inputs: map[string]int{},
 		workers: make([]worker, max(threads, 1))}
 	x.steps = bindAll(x.plan, elementary.Math{Path: path, Version: p.Numerics})
@@ -232,24 +231,25 @@ func (x *Exec) allocate() {
 
 // Release gives back the memory that lasts from run to run, and that of matrix products, if it is worth while: the
 // next run takes it again.
-func (x *Exec) Release() {
-	if x.block == nil || len(x.block.Bytes) < worthwhile {
+func (x *Exec) Release() { x.release(worthwhile) }
+
+// Drop is Release, however little the memory is.
+func (x *Exec) Drop() { x.release(0) }
+
+func (x *Exec) release(least int) {
+	if x.block == nil || len(x.block.Bytes) < least {
 		return
 	}
-	clear(x.memory)
 	clear(x.workers)
 	x.block.Free()
-	x.block = nil
+	x.block, x.memory = nil, nil
 	matmul.Release()
 }
 
-// worthwhile is the size from which on memory is given back between runs. To take it again costs a run less than a
-// thousandth of its time.
-const worthwhile = 32 << 20
-
-// swept is the size from which on garbage leaves the process before memory that lasts from run to run is taken, which
-// the collector does not see.
-const swept = 128 << 20
+const (
+	worthwhile = 32 << 20  // bytes that are given back between runs: to take them again costs less than 1/1000 of a run
+	swept      = 128 << 20 // bytes that the collector will not see, before which garbage leaves the process
+)
 
 // needs is what the steps need of a worker.
 func needs(steps []boundStep) (scratch, registers int) {

@@ -57,6 +57,10 @@ func checkProgram(t *testing.T, p *program.Program, in map[string]*tensor.Tensor
 		if err != nil {
 			t.Fatal(err)
 		}
+		if x.Drop(); x.block != nil || x.memory != nil {
+			t.Error("memory is kept after it was dropped")
+		}
+		x.Drop()
 		checkTraceOf(t, x, in, tensors)
 	}
 }

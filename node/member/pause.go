@@ -5,6 +5,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/starling-network/starling/node/memory"
 	"github.com/starling-network/starling/node/pause"
 	"github.com/starling-network/starling/protocol/run"
 	"github.com/starling-network/starling/role"
@@ -40,7 +41,18 @@ func (p *Process) heightAt(at time.Time) int64 {
 
 // giveBack gives memory back to the system, of this process and of its children, while nothing is computed.
 func (p *Process) giveBack() {
-	p.engine.Release(p.closeExecutor)
+	to := p.Holding.Aside
+	if files, ok := to.(memory.Aside); ok {
+		files.Least = 1
+		to = files
+	}
+	p.engine.Release(to, func() {
+		p.closeExecutor()
+		task := p.engine.Task()
+		for unit := range task.Spec.Units + task.Spec.Apart().Drawing() { // each kind of units has a program
+			task.Of(unit).Exec.Drop()
+		}
+	})
 	p.Device.Rest()
 	debug.FreeOSMemory()
 }

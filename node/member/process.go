@@ -28,6 +28,7 @@ import (
 	"github.com/starling-network/starling/node/member/draft"
 	"github.com/starling-network/starling/node/member/laid"
 	"github.com/starling-network/starling/node/member/patches"
+	"github.com/starling-network/starling/node/memory"
 	"github.com/starling-network/starling/node/pause"
 	"github.com/starling-network/starling/node/release/keyring"
 	"github.com/starling-network/starling/node/shards"
@@ -114,7 +115,8 @@ func (p *Process) Run(ctx context.Context) error {
 	defer end()
 	stops, drain := map[string]context.CancelCauseFunc{}, p.Drain
 	state, turned := p.Pause.State()
-	rested := false
+	rested, wake := false, func() {}
+	defer func() { wake() }()
 	for {
 		var actions []role.Action
 		select {
@@ -173,9 +175,11 @@ func (p *Process) Run(ctx context.Context) error {
 			return keyring.Forget(p.Folder, p.Chain.Job)
 		}
 		if rests := state.Paused && p.party != nil && len(stops) == 0; rests != rested {
-			if rested = rests; rests {
+			if wake(); rests {
+				wake = memory.Rest()
 				working.Go(p.giveBack)
 			}
+			rested = rests
 		}
 	}
 }

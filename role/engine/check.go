@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -77,14 +78,11 @@ func (e *Engine) TrainTo(ctx context.Context, name terms.Checkpoint, unit, segme
 // PutAside lets go of the tensors at the end of a unit that was computed for the commitment of another party, to the
 // end of a segment or (0) all of it: a seal of it can still be opened.
 func PutAside(s *train.Spec, unit, segment uint32, w *Work, to hold.Aside) {
-	if w.end != nil || len(w.End) == 0 || w.Commit.Diverged() {
+	if w.end != nil || len(w.End) == 0 || segment == 0 && w.Commit.Diverged() {
 		return
 	}
 	s = s.Of(unit)
-	steps := s.StepsOf(unit)
-	if segment > 0 {
-		steps = s.StepsTo(unit, segment)
-	}
+	steps := s.StepsTo(unit, cmp.Or(segment, s.SegmentsOf(unit)))
 	var aside bool
 	if w.end, aside = hold.Seal(to, steps, w.End); aside {
 		w.End = nil
@@ -99,12 +97,8 @@ type Comparison struct {
 }
 
 // Check executes a unit again, as far as the audit goes, and compares it with a commitment.
-func (e *Engine) Check(
-	ctx context.Context,
-	base terms.Checkpoint,
-	s audit.Subject,
-	c work.Commitment,
-) (Comparison, error) {
+func (e *Engine) Check(ctx context.Context, base terms.Checkpoint, s audit.Subject,
+	c work.Commitment) (Comparison, error) {
 	mine, err := e.again(ctx, base, s.Unit, s.Segment)
 	if err != nil {
 		return Comparison{}, err
@@ -212,4 +206,30 @@ func (w *Work) sealed(spec *train.Spec, s audit.Subject) hold.Sealed {
 		steps = part.StepsTo(s.Unit, s.Segment)
 	}
 	return sealed.New(steps, w.End)
+}
+
+// Release drops the checkpoints and the carried states that are held in memory, once no unit is computed, and then
+// calls also, which drops more. They are loaded from the store when they are needed again. Executions for open seals
+// and disputes are needed at once: their last states go to a place outside of memory, if it has room.
+func (e *Engine) Release(to hold.Aside, also func()) {
+	e.computing.Lock()
+	defer e.computing.Unlock()
+	e.Recent.Clear()
+	e.states.held.Clear()
+	e.executed.Each(func(x execution, w *Work) {
+		if len(w.End) > 0 { // another copy: an opening may read w
+			away := *w
+			away.end = nil
+			PutAside(e.task.Spec, x.unit, x.segment, &away, to)
+			e.executed.Put(x, &away)
+		}
+	})
+	also()
+}
+
+// Exclusively calls a function while the engine computes no unit: it may use the Exec of the task.
+func Exclusively(e *Engine, do func() error) error {
+	e.computing.Lock()
+	defer e.computing.Unlock()
+	return do()
 }
