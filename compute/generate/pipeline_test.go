@@ -60,15 +60,18 @@ func inStages(t *testing.T, c architecture.Config, stages int) (*Pipeline, row) 
 	return p, r
 }
 
-// TestStagesWriteTheTextsOfTheWhole writes many texts at once with every architecture, and with a model that has one
-// tensor for its embedding and its output.
+// TestStagesWriteTheTextsOfTheWhole writes many texts at once with every architecture, with a model that has one
+// tensor for its embedding and its output, and with one that turns the residual stream.
 func TestStagesWriteTheTextsOfTheWhole(t *testing.T) {
-	for _, name := range append(architecture.Architectures(), "tied") {
+	for _, name := range append(architecture.Architectures(), "tied", "turned") {
 		keys := map[string]any{"num_hidden_layers": 4, "hidden_size": 16, "num_attention_heads": 2, "vocab_size": 31,
 			"max_position_embeddings": 70}
 		of := name
 		if name == "tied" {
 			of, keys["tie_word_embeddings"] = architecture.Llama, true
+		}
+		if name == "turned" {
+			of, keys["starling_turns"] = architecture.Llama, []any{0, 1, 3}
 		}
 		keys[cmp.Or(map[string]string{architecture.OPT: "ffn_dim"}[of], "intermediate_size")] = 24
 		if of == architecture.GPT2 {

@@ -13,6 +13,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
+	"github.com/starling-network/starling/compute/generate/section"
 	"github.com/starling-network/starling/compute/model/check"
 	"github.com/starling-network/starling/compute/model/rekey"
 	"github.com/starling-network/starling/node/home"
@@ -40,10 +41,10 @@ stage, with as many holders of each as you like, and starling model serve or hos
 have the bits of the model that is not cut, and their receipts name its weights.
 
 With --epoch the weights of all parts are changed by a key, which follows from that in --home, the model and the
-number of the epoch. The function of the model stays, but for rounding, and parts of two epochs predict worse together.
-Receipts then name the weights of the epoch, which are a model of its own on a network. For models in the form of Llama,
-Mistral, Qwen 2 and Qwen 3. Keep --home and MODEL to yourself: docs/security.md says what epochs protect from, and what
-not.
+number of the epoch. The function of the model stays, but for rounding, and parts of two epochs predict many times worse
+together. Each stage has one more matrix, which turns what it gets from the stage before. Receipts then name the weights
+of the epoch, which are a model of its own on a network. For models in the form of Llama, Mistral, Qwen 2 and Qwen 3.
+Keep --home and MODEL to yourself: docs/security.md says what epochs protect from, and what not.
 
 With -o json: {"weights","folders"}.`,
 		Example: `  starling model split out/quickstart --stages 3 --out parts
@@ -105,8 +106,12 @@ func write(ctx context.Context, from, out, dir string, m *pretrained.Model, as p
 	if err != nil {
 		return as, err
 	}
+	l, err := section.Divide(m.Config, as.Stages)
+	if err != nil {
+		return as, err
+	}
 	key := owner.Derive(fmt.Sprintf("epoch/%s/%d", root, as.Epoch))
-	c, tensors, err := rekey.Apply(m.Config, m.Tensors, rand.NewChaCha8(key))
+	c, tensors, err := rekey.Apply(m.Config, m.Tensors, l.Begins(), rand.NewChaCha8(key))
 	if err != nil {
 		return as, err
 	}

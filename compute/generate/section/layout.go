@@ -58,6 +58,15 @@ func (l Layout) Layers(stage int) (from, to int) {
 	return (stage - 1) * l.Config.Layers / l.Stages, stage * l.Config.Layers / l.Stages
 }
 
+// Begins are the first layers of all stages.
+func (l Layout) Begins() (layers []int) {
+	for stage := 1; stage <= l.Stages; stage++ {
+		from, _ := l.Layers(stage)
+		layers = append(layers, from)
+	}
+	return layers
+}
+
 // stageOf is the stage of a layer.
 func (l Layout) stageOf(layer int) int {
 	for stage := 1; stage < l.Stages; stage++ {

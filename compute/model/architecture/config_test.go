@@ -26,9 +26,10 @@ func mustParse(t testing.TB, architecture string, raw map[string]any) Config {
 // tiny returns the models that numerical tests run on.
 func tiny(t testing.TB) map[string]Config {
 	return map[string]Config{
-		"gpt2":       mustParse(t, GPT2, modeltest.GPT2()),
-		"llama":      mustParse(t, Llama, modeltest.Llama()),
-		"llama-tied": mustParse(t, Llama, modeltest.With(modeltest.Llama(), "tie_word_embeddings", true)),
+		"gpt2":         mustParse(t, GPT2, modeltest.GPT2()),
+		"llama":        mustParse(t, Llama, modeltest.Llama()),
+		"llama-tied":   mustParse(t, Llama, modeltest.With(modeltest.Llama(), "tie_word_embeddings", true)),
+		"llama-turned": mustParse(t, Llama, modeltest.With(modeltest.Llama(), "starling_turns", []any{0, 1})),
 	}
 }
 
@@ -90,6 +91,8 @@ func TestParseErrors(t *testing.T) {
 		{Llama, map[string]any{"rope_scaling": map[string]any{"type": "longrope"}}, "rope_scaling.type", "not supported"},
 		{Llama, map[string]any{"rope_parameters": map[string]any{"rope_type": "ntk"}}, "rope_parameters.rope_type",
 			"not supported"},
+		{Llama, map[string]any{"starling_turns": []any{0, 32}}, "starling_turns", "no layer of 32"},
+		{Llama, map[string]any{"starling_turns": []any{3, 3}}, "starling_turns", "no layer of 32"},
 		{Llama, map[string]any{"tie_word_embeddings": "yes"}, "tie_word_embeddings", "neither true nor false"},
 		{Llama, map[string]any{"hidden_size": 32768, "intermediate_size": 131072, "num_hidden_layers": 1024}, "config",
 			"2^40"},

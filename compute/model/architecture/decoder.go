@@ -40,7 +40,7 @@ func (d decoder) tensors(c Config) []Named {
 		list = append(list, Normal(c.initStd, n.In+".weight", c.Width, width))
 	}
 	for i := range c.Layers {
-		list = append(list, d.layer(c, fmt.Sprintf(n.Layer, i))...)
+		list = append(list, d.layer(c, i)...)
 	}
 	if !c.Form.NoFinal {
 		list = append(list, c.Form.norms(n.Final, c.Width)...)
@@ -59,11 +59,15 @@ func (c Config) EmbedWidth() int {
 	return c.Width
 }
 
-// layer lists the tensors of a layer with the prefix h.
-func (d decoder) layer(c Config, h string) []Named {
+// layer lists the tensors of a layer.
+func (d decoder) layer(c Config, layer int) []Named {
 	n, f := d.names(), c.Form
+	h := fmt.Sprintf(n.Layer, layer)
 	width, q, kv := c.Width, c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
 	var list []Named
+	if f.Turned(layer) {
+		list = append(list, Normal(c.initStd, h+n.Turn+".weight", width, width))
+	}
 	add := func(std float64, name string, out, in int, bias bool) {
 		if name != "" {
 			list = append(list, biased(std, h+name, out, in, bias)...)

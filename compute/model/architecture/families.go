@@ -156,6 +156,7 @@ func silu(f *fields.Reader, c *Config) {
 func llama(f *fields.Reader, c *Config) {
 	readSizes(f, c, extents{vocab: 32000, positions: 2048, width: 4096, inner: 11008, layers: 32, heads: 32,
 		epsKey: "rms_norm_eps", eps: 1e-6})
+	readTurns(f, c)
 	readHeads(f, c, c.Heads, 0)
 	c.Form.Rotary = readRotary(f, c, 10000, 1)
 	silu(f, c)
@@ -167,6 +168,7 @@ func llama(f *fields.Reader, c *Config) {
 func mistral(f *fields.Reader, c *Config) {
 	readSizes(f, c, extents{vocab: 32000, positions: 4096 * 32, width: 4096, inner: 14336, layers: 32, heads: 32,
 		epsKey: "rms_norm_eps", eps: 1e-6})
+	readTurns(f, c)
 	readHeads(f, c, min(8, c.Heads), 0)
 	c.Form.Rotary = readRotary(f, c, 10000, 1)
 	silu(f, c)
@@ -177,6 +179,7 @@ func qwen(f *fields.Reader, c *Config, third bool) {
 	s := extents{vocab: 151936, positions: 32768, width: 4096, inner: 22016, layers: 32, heads: 32,
 		epsKey: "rms_norm_eps", eps: 1e-6}
 	readSizes(f, c, s)
+	readTurns(f, c)
 	if third {
 		readHeads(f, c, c.Heads, 128)
 		c.Form.QKVBias = f.Flag("attention_bias", false)

@@ -7,6 +7,7 @@ type Names struct {
 	Positions string // learned, from the third row on
 	In, Out   string // between the width of the embedding and that of the residual stream
 	Layer     string // prefix of a layer, with its number
+	Turn      string // of the residual stream, before a layer
 	Q, K, V   string
 	QKV       string // in one, instead of q, k and v
 	Heads     bool   // qkv is cut by heads first
@@ -25,7 +26,7 @@ type Names struct {
 }
 
 func llamaNames() Names {
-	return Names{whole: "model.", Embed: "model.embed_tokens", Layer: "model.layers.%d.",
+	return Names{whole: "model.", Embed: "model.embed_tokens", Layer: "model.layers.%d.", Turn: "turn",
 		Q: "self_attn.q_proj", K: "self_attn.k_proj", V: "self_attn.v_proj", O: "self_attn.o_proj",
 		QNorm: "self_attn.q_norm", KNorm: "self_attn.k_norm",
 		Gate: "mlp.gate_proj", Up: "mlp.up_proj", Down: "mlp.down_proj",

@@ -45,6 +45,9 @@ func laterJSON(architecture string, keys map[string]any, c Config) {
 	if f.Activation != "" {
 		keys["hidden_act"] = f.Activation
 	}
+	if f.turns != "" {
+		keys[turnsKey] = f.turnsList()
+	}
 	switch architecture {
 	case Llama:
 		keys["attention_bias"], keys["mlp_bias"] = f.QKVBias, f.MLPBias

@@ -42,6 +42,9 @@ func (d decoderNetwork) hidden(c architecture.Config, w Weights, tokens *graph.N
 			own = local
 		}
 		b := block{c: c, w: w.under(fmt.Sprintf(n.Layer, i)), n: n, a: s.Layer(i), turns: own, view: attention.ViewOf(c, i)}
+		if c.Form.Turned(i) {
+			x = b.w.linear(n.Turn+".weight", x)
+		}
 		x = b.apply(x)
 	}
 	if c.Form.NoFinal {

@@ -3,7 +3,9 @@
 // so between steps.
 //
 // For models whose norms are RMSNorm (Zhang and Sennrich 2019): the residual stream is rotated, with the gains of norms
-// folded into the layers that read it (Ashkboos et al. 2024, arXiv 2401.15024); the units of feed-forward layers change
+// folded into the layers that read it (Ashkboos et al. 2024, arXiv 2401.15024). Some layers begin by a matrix that turns
+// it from the rotation of the layers before to another one. So a layer of another key turns all of the stream to where
+// no later layer reads it, and not just what it adds itself. The units of feed-forward layers change
 // their order and their scale; values are rotated within heads, with the output layer of attention; pairs of elements
 // of queries and keys that rotary positions turn are turned by a further angle, and scaled against each other; heads
 // change their order.
@@ -42,12 +44,18 @@ func Check(c architecture.Config) error {
 	return nil
 }
 
-// Apply returns the model that a key makes of one, whose output layer is not tied to the embedding. Tensors that it
-// gets stay as they are. Shapes and names are those of Config.Tensors. The error wraps ErrModel.
-func Apply(c architecture.Config, tensors map[string]*tensor.Tensor, s Source) (architecture.Config,
+// Apply returns the model that a key makes of one, whose output layer is not tied to the embedding, and which has a
+// matrix for the residual stream before each of some layers. Tensors that it gets stay as they are. Shapes and names are
+// those of Config.Tensors. The error wraps ErrModel.
+func Apply(c architecture.Config, tensors map[string]*tensor.Tensor, before []int, s Source) (architecture.Config,
 	map[string]*tensor.Tensor, error) {
 	if err := Check(c); err != nil {
 		return c, nil, err
+	}
+	for _, layer := range before {
+		if layer < 0 || layer >= c.Layers {
+			return c, nil, fmt.Errorf("%w: no layer %d of %d", ErrModel, layer, c.Layers)
+		}
 	}
 	k := &keyed{c: c, n: architecture.NamesOf(c.Architecture()), random: random{s}, in: tensors,
 		out: map[string]*tensor.Tensor{}}
@@ -61,6 +69,14 @@ func Apply(c architecture.Config, tensors map[string]*tensor.Tensor, s Source) (
 	e := k.matrix(embed)
 	e.rows(k.stream)
 	k.give(embed, e)
+	turned := c.Turning(before)
+	for i := range c.Layers {
+		h := fmt.Sprintf(k.n.Layer, i)
+		if turned.Form.Turned(i) {
+			k.turning(h + k.n.Turn + ".weight")
+		}
+		k.layer(h)
+	}
 	h := k.matrix(embed)
 	if !c.Tied {
 		h = k.matrix(head)
@@ -71,10 +87,7 @@ func Apply(c architecture.Config, tensors map[string]*tensor.Tensor, s Source) (
 	if c.Form.HeadBias {
 		k.give(k.n.Head+".bias", k.matrix(k.n.Head+".bias"))
 	}
-	for i := range c.Layers {
-		k.layer(fmt.Sprintf(k.n.Layer, i))
-	}
-	return c.Untied(), k.out, nil
+	return turned.Untied(), k.out, nil
 }
 
 // keyed is a model in work.
@@ -84,7 +97,20 @@ type keyed struct {
 	n      architecture.Names
 	in     map[string]*tensor.Tensor
 	out    map[string]*tensor.Tensor
-	stream rotation
+	stream rotation // of the residual stream, where the model is in work
+}
+
+// turning makes the matrix that turns the residual stream from its rotation to another one.
+func (k *keyed) turning(name string) {
+	m := unit(k.c.Width)
+	if k.in[name] != nil {
+		m = k.matrix(name)
+	}
+	m.rows(k.stream) // columns read the stream
+	k.stream = k.rotation(k.c.Width)
+	m = m.transposed()
+	m.rows(k.stream)
+	k.give(name, m.transposed())
 }
 
 // layer changes the tensors of one layer.
@@ -200,7 +226,7 @@ func (k *keyed) matrix(name string) matrix {
 	return m
 }
 
-// give rounds a tensor of the model that is made. A head that was tied has the shape of the embedding.
+// give rounds a tensor of the model that is made. One that the model did not have is a matrix.
 func (k *keyed) give(name string, m matrix) {
 	shape := tensor.Make(tensor.Float32, len(m.m)/m.n, m.n)
 	if t := k.in[name]; t != nil {

@@ -84,7 +84,7 @@ func TestFunctionStays(t *testing.T) {
 		want := logits(t, c, tensors)
 		for e := range 8 {
 			var err error
-			if c, tensors, err = rekey.Apply(c, tensors, key(byte(e))); err != nil {
+			if c, tensors, err = rekey.Apply(c, tensors, []int{0, 1}[e%3/2:], key(byte(e))); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -101,11 +101,11 @@ func TestFunctionStays(t *testing.T) {
 func TestLayersOfTwoKeysDoNotFit(t *testing.T) {
 	c, tensors := small(t, architecture.Llama, nil)
 	want := logits(t, c, tensors)
-	next, one, err := rekey.Apply(c, tensors, key(1))
+	next, one, err := rekey.Apply(c, tensors, []int{0, 1}, key(1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, two, err := rekey.Apply(c, tensors, key(2))
+	_, two, err := rekey.Apply(c, tensors, []int{0, 1}, key(2))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,12 +133,15 @@ func TestLayersOfTwoKeysDoNotFit(t *testing.T) {
 func TestModelsWithoutTransforms(t *testing.T) {
 	for _, name := range []string{architecture.Gemma, architecture.Gemma2} {
 		c, tensors := small(t, name, nil)
-		if _, _, err := rekey.Apply(c, tensors, key(1)); !errors.Is(err, rekey.ErrModel) {
+		if _, _, err := rekey.Apply(c, tensors, []int{0, 1}, key(1)); !errors.Is(err, rekey.ErrModel) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	c, _ := small(t, architecture.Llama, nil)
-	if _, _, err := rekey.Apply(c, nil, key(1)); !errors.Is(err, rekey.ErrModel) {
+	c, tensors := small(t, architecture.Llama, nil)
+	if _, _, err := rekey.Apply(c, tensors, []int{2}, key(1)); !errors.Is(err, rekey.ErrModel) {
+		t.Errorf("a layer that there is not: %v", err)
+	}
+	if _, _, err := rekey.Apply(c, nil, nil, key(1)); !errors.Is(err, rekey.ErrModel) {
 		t.Error(err)
 	}
 }

@@ -48,6 +48,15 @@ func (m matrix) blocks(order []int, rows int) {
 	}
 }
 
+// unit is the matrix that changes nothing.
+func unit(n int) matrix {
+	m := matrix{n: n, m: make([]float64, n*n)}
+	for i := range n {
+		m.m[i*n+i] = 1
+	}
+	return m
+}
+
 func (m matrix) transposed() matrix {
 	rows := len(m.m) / m.n
 	t := matrix{n: rows, m: make([]float64, len(m.m))}

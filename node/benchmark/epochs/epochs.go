@@ -25,11 +25,10 @@ import (
 	"github.com/starling-network/starling/node/pretrained"
 )
 
-// words is the number of words that the model learns from.
-const words = steps * 64
+// read is the text that a model learns from in a number of steps, and unread text that it has not read.
+func read(steps int) string { return sentences(steps * 64) }
 
-// unread is text that the model has not read.
-func unread() string { return sentences(words + 120)[len(sentences(words)):] }
+func unread(steps int) string { return sentences(steps*64 + 120)[len(read(steps)):] }
 
 // sentences is text of a number of made-up words, each of which follows from the one before it by one of three rules.
 func sentences(words int) string {
@@ -45,7 +44,7 @@ func sentences(words int) string {
 }
 
 // trained is a small model that predicts the text.
-func trained(threads int) (c architecture.Config, tensors map[string]*tensor.Tensor, err error) {
+func trained(steps, threads int) (c architecture.Config, tensors map[string]*tensor.Tensor, err error) {
 	if c, err = architecture.Parse(architecture.Llama, map[string]any{"num_hidden_layers": 4, "hidden_size": 32,
 		"num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 96, "max_position_embeddings": 32,
 		"vocab_size": 256}); err != nil {
@@ -67,7 +66,7 @@ func trained(threads int) (c architecture.Config, tensors map[string]*tensor.Ten
 	for _, i := range step.Inputs() {
 		in[i.Name] = tensor.New(i.Shape)
 	}
-	text := sentences(words)
+	text := read(steps)
 	tensors = c.Init(7)
 	for name, t := range tensors {
 		in[train.Param+name] = t
@@ -108,7 +107,6 @@ type Report struct {
 }
 
 const (
-	steps         = 300
 	mostDifferent = 1e-4
 	leastStitched = 10.0
 )
@@ -120,13 +118,16 @@ func keyOf(epoch int) rekey.Source {
 	return rand.NewChaCha8(seed)
 }
 
-// Measure trains a model, changes its weights by many keys in turn, and puts parts of two keys together.
-func Measure(ctx context.Context, keys, threads int) (r Report, err error) {
-	c, now, err := trained(threads)
+// Steps are so many that the model predicts most of what follows from the rules of the text.
+const Steps = 600
+
+// Measure trains a model for some steps, changes its weights by many keys in turn, and puts parts of two keys together.
+func Measure(ctx context.Context, keys, steps, threads int) (r Report, err error) {
+	c, now, err := trained(steps, threads)
 	if err != nil {
 		return r, err
 	}
-	look := &viewer{ctx: ctx, threads: threads, text: unread(), runs: map[bool]*cpu.Exec{}}
+	look := &viewer{ctx: ctx, threads: threads, text: unread(steps), runs: map[string]*cpu.Exec{}}
 	if r.Perplexity, err = look.perplexity(c, now); err != nil {
 		return r, err
 	}
@@ -135,9 +136,13 @@ func Measure(ctx context.Context, keys, threads int) (r Report, err error) {
 		return r, err
 	}
 	var before map[string]*tensor.Tensor
+	l, err := section.Divide(c, 4)
+	if err != nil {
+		return r, err
+	}
 	for r.Keys < keys && ctx.Err() == nil {
 		before = now
-		if c, now, err = rekey.Apply(c, now, keyOf(r.Keys)); err != nil {
+		if c, now, err = rekey.Apply(c, now, l.Begins(), keyOf(r.Keys)); err != nil {
 			return r, err
 		}
 		r.Keys++
@@ -152,8 +157,7 @@ func Measure(ctx context.Context, keys, threads int) (r Report, err error) {
 	if r.Keyed, err = look.perplexity(c, now); err != nil {
 		return r, err
 	}
-	l, err := section.Divide(c, 4)
-	if err != nil {
+	if l, err = section.Divide(c, 4); err != nil {
 		return r, err
 	}
 	of := func(parts ...int) (float64, error) {
@@ -191,6 +195,8 @@ func (r Report) Bars() []benchmark.Bar {
 			r.Difference/mostDifferent, 1),
 		benchmark.AtLeast("perplexity of two stages of one key and two of another, of that of the model", r.Times,
 			leastStitched),
+		benchmark.AtLeast("perplexity of one stage of a key and three of another, of that of the model",
+			benchmark.Rounded(r.OneStage/r.Perplexity, 1), leastStitched),
 	}
 }
 
@@ -199,7 +205,7 @@ type viewer struct {
 	ctx     context.Context
 	threads int
 	text    string             // that no model has read
-	runs    map[bool]*cpu.Exec // of models with a tied output layer, and of others
+	runs    map[string]*cpu.Exec // by the form of a model
 }
 
 func (v *viewer) perplexity(c architecture.Config, tensors map[string]*tensor.Tensor) (float64, error) {
@@ -214,12 +220,13 @@ func (v *viewer) perplexity(c architecture.Config, tensors map[string]*tensor.Te
 
 // logits are those after each token of the begin of the text.
 func (v *viewer) logits(c architecture.Config, tensors map[string]*tensor.Tensor) ([]float32, error) {
-	if v.runs[c.Tied] == nil {
+	form := string(c.JSON())
+	if v.runs[form] == nil {
 		p, err := model.Logits(c, 1, c.Context())
 		if err != nil {
 			return nil, err
 		}
-		if v.runs[c.Tied], err = cpu.Compile(p, v.threads); err != nil {
+		if v.runs[form], err = cpu.Compile(p, v.threads); err != nil {
 			return nil, err
 		}
 	}
@@ -231,7 +238,7 @@ func (v *viewer) logits(c architecture.Config, tensors map[string]*tensor.Tensor
 	for name, t := range tensors {
 		in[train.Param+name] = t
 	}
-	out, err := v.runs[c.Tied].Run(in)
+	out, err := v.runs[form].Run(in)
 	if err != nil {
 		return nil, err
 	}

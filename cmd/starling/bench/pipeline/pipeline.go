@@ -77,7 +77,7 @@ With --processes and -o json: {"parameters","state_bytes","allowed_bytes","stage
 				return cause.Measurement(cmd, err)
 			}
 			o.Progress("weights that are changed by keys")
-			e, err := epochs.Measure(cmd.Context(), keys, o.Threads)
+			e, err := epochs.Measure(cmd.Context(), keys, epochs.Steps, o.Threads)
 			if err != nil {
 				return cause.Measurement(cmd, err)
 			}
