@@ -296,8 +296,8 @@ var plain = map[string]string{
 	"Federated.Owners":  "the number of owners that may take part",
 	"Federated.MinCohort": "the least number of owners whose updates are added, at least 3; an owner sends nothing to " +
 		"fewer; default: 3",
-	"Federated.Updates": "whether owners hide their updates in sums (masked), or publish the models that they make, " +
-		"which a committee scores (public); default: masked",
+	"Federated.Updates": "whether owners hide their updates in sums by masks (masked) or as ciphertexts that are added " +
+		"(encrypted), or publish the models that they make, which a committee scores (public); default: masked",
 	"Federated.Clip": "the largest Euclidean norm of an update: a longer one is scaled down to it; default: 1",
 	"Federated.Method": "whether owners correct their steps by control variates (scaffold: Karimireddy et al. 2020), or " +
 		"do not (mean); default: mean",

@@ -48,7 +48,7 @@ func owners(t testing.TB, n int, c Conditions) (all []*owner) {
 // play plays a round in which owner i leaves before phase gone[i] if it is there.
 func play(t *testing.T, all []*owner, cohort int, gone map[int]Phase) (*Round, error) {
 	t.Helper()
-	r, err := NewRound(job, opening, cohort, weights)
+	r, err := NewRound(job, opening, Conditions{Cohort: cohort, Encrypted: all[0].encrypt}, weights)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func play(t *testing.T, all []*owner, cohort int, gone map[int]Phase) (*Round, e
 			if message[i], err = all[i].Answer(p, reply); err != nil {
 				t.Fatal(err)
 			}
-			if len(message[i]) > p.next().Largest(weights+1) || len(reply) > p.LargestReply() {
+			if len(message[i]) > r.Largest(p.next()) || len(reply) > p.LargestReply() {
 				t.Errorf("phase %s: %d bytes after a reply of %d", p, len(message[i]), len(reply))
 			}
 		}
@@ -144,7 +144,7 @@ func TestKnownOwners(t *testing.T) {
 	all := owners(t, 5, Conditions{Cohort: 3})
 	known := [][]byte{all[0].name, all[1].name, bytes.Repeat([]byte{9}, 32)}
 	wary := owners(t, 5, Conditions{Cohort: 3, Known: known})[0]
-	r, _ := NewRound(job, opening, 3, weights)
+	r, _ := NewRound(job, opening, Conditions{Cohort: 3}, weights)
 	for _, o := range all {
 		if err := r.Take(Keys, o.name, o.first); err != nil {
 			t.Fatal(err)
@@ -161,7 +161,7 @@ func TestKnownOwners(t *testing.T) {
 
 func TestMessagesThatAreRefused(t *testing.T) {
 	all := owners(t, 4, Conditions{Cohort: 3})
-	r, _ := NewRound(job, opening, 3, weights)
+	r, _ := NewRound(job, opening, Conditions{Cohort: 3}, weights)
 	wrong := func(p Phase, o *owner, b []byte) {
 		t.Helper()
 		if err := r.Take(p, o.name, b); err == nil {
@@ -333,7 +333,7 @@ func FuzzMessages(f *testing.F) {
 		}
 		_, _ = DecodeAnnouncement(b)
 		all := owners(t, 3, Conditions{Cohort: 3})
-		r, _ := NewRound(job, opening, 3, weights)
+		r, _ := NewRound(job, opening, Conditions{Cohort: 3}, weights)
 		_ = r.Take(Keys, all[0].name, b)
 		for _, o := range all {
 			_ = r.Take(Keys, o.name, o.first)

@@ -5,17 +5,20 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/exchange/discrete"
+	"github.com/starling-network/starling/exchange/homomorphic"
 	"github.com/starling-network/starling/exchange/prg"
 	"github.com/starling-network/starling/exchange/secagg"
 )
 
 // Member is an owner's side of one round.
 type Member struct {
-	client *secagg.Client
-	seed   prg.Key
-	values []uint32
-	noise  float64 // multiplier
-	owners int     // in the roster
+	client  *secagg.Client
+	session canon.Digest
+	seed    prg.Key
+	values  []uint32
+	noise   float64 // multiplier
+	encrypt bool
+	owners  int // in the roster
 }
 
 // Conditions are those under which an owner takes part in a round.
@@ -23,18 +26,35 @@ type Conditions struct {
 	Cohort int      // the least number of owners in the sum
 	Known  [][]byte // names of which as many have to take part; nil: any
 	Noise  float64  // multiplier of the clipping norm; 0: none
+
+	// Encrypted: vectors are ciphertexts, and the masks hide their keys.
+	Encrypted bool
+}
+
+// terms are those of the sum of vectors, or of their keys, of a number of entries with the weight.
+func (c Conditions) terms(session canon.Digest, entries int) (secagg.Terms, error) {
+	t := secagg.Terms{Session: session, Cohort: c.Cohort, Entries: entries, Known: c.Known}
+	if !c.Encrypted {
+		return t, nil
+	}
+	t.Entries = homomorphic.KeySize
+	return t, homomorphic.Fits(entries)
 }
 
 // NewMember begins a round with an update on the grid (fixedpoint.Encode), and returns the message of the first phase.
 // The seed is random, secret and of this round alone. Mask changes values.
 func NewMember(job canon.Digest, a Announcement, c Conditions, name ed25519.PrivateKey, seed prg.Key,
 	values []uint32) (*Member, []byte, error) {
-	client, advert, err := secagg.NewClient(secagg.Terms{Session: Session(job, a), Cohort: c.Cohort,
-		Entries: len(values), Known: c.Known}, name, seed)
+	t, err := c.terms(Session(job, a), len(values))
 	if err != nil {
 		return nil, nil, err
 	}
-	return &Member{client: client, seed: seed, values: values, noise: c.Noise}, canon.MustMarshal(advert), nil
+	client, advert, err := secagg.NewClient(t, name, seed)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &Member{client: client, session: t.Session, seed: seed, values: values, noise: c.Noise, encrypt: c.Encrypted},
+		canon.MustMarshal(advert), nil
 }
 
 // Answer is the message of the phase after p, made from the reply to that of p.
@@ -63,7 +83,7 @@ func (m *Member) Answer(p Phase, reply []byte) ([]byte, error) {
 				return nil, err
 			}
 		}
-		return m.client.Mask(inbox, m.values)
+		return m.hide(inbox)
 	case Vectors:
 		var survivors []int
 		if err := decode(reply, limit, &survivors); err != nil {
@@ -86,4 +106,18 @@ func (m *Member) Answer(p Phase, reply []byte) ([]byte, error) {
 		return canon.Marshal(opened)
 	}
 	return nil, refuse("nothing follows phase %s", p)
+}
+
+// hide is the message of phase Vectors: the values under masks, or the key of their ciphertext under masks, and the
+// ciphertext after it.
+func (m *Member) hide(inbox []secagg.Received) ([]byte, error) {
+	if !m.encrypt {
+		return m.client.Mask(inbox, m.values)
+	}
+	key, ciphertext, err := homomorphic.Encrypt(m.session, m.values, prg.Derive(m.seed[:], "starling/federated/encryption"))
+	if err != nil {
+		return nil, err
+	}
+	masked, err := m.client.Mask(inbox, key)
+	return append(masked, ciphertext...), err
 }

@@ -9,7 +9,7 @@ type Phase string
 const (
 	Keys      Phase = "keys"      // of owners that have an update
 	Shares    Phase = "shares"    // of the secrets of each
-	Vectors   Phase = "vectors"   // under masks
+	Vectors   Phase = "vectors"   // under masks, or ciphertexts
 	Survivors Phase = "survivors" // signatures under the list of those whose vectors are in the sum
 	Secrets   Phase = "secrets"   // shares that remove masks
 	Over      Phase = "over"
@@ -28,15 +28,5 @@ func (p Phase) next() Phase {
 	return Over
 }
 
-// Largest is the largest number of bytes of a message of a phase, with vectors of a number of entries, the weight
-// included.
-func (p Phase) Largest(entries int) int {
-	const share = 256 // a sealed pair of shares with its digests, or a signature, and their encoding
-	if p == Vectors {
-		return 4 * entries
-	}
-	return 1024 + share*secagg.MaxClients
-}
-
-// LargestReply is the same of the answer to a message of a phase.
+// LargestReply is the largest number of bytes of the answer to a message of a phase.
 func (p Phase) LargestReply() int { return 1024 + 512*secagg.MaxClients }

@@ -4,17 +4,20 @@ import (
 	"bytes"
 	"crypto/ed25519"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/exchange/fixedpoint"
+	"github.com/starling-network/starling/exchange/homomorphic"
 	"github.com/starling-network/starling/exchange/secagg"
 )
 
 // Round is the coordinator's side of one round.
 type Round struct {
 	server    *secagg.Server
+	encrypted *homomorphic.Sum // of vectors, whose keys server adds; nil: it adds the vectors
 	entries   int
 	phase     Phase
 	roster    secagg.Roster
@@ -28,11 +31,37 @@ type Round struct {
 	Faults   []string      // of owners whose messages were wrong
 }
 
-// NewRound begins a round of a job with vectors of a number of weights.
-func NewRound(job canon.Digest, a Announcement, cohort, weights int) (*Round, error) {
-	server, err := secagg.NewServer(secagg.Terms{Session: Session(job, a), Cohort: cohort, Entries: weights + 1})
-	return &Round{server: server, entries: weights + 1, phase: Keys,
-		answered: map[Phase]map[string]canon.Digest{Keys: {}}, Dropouts: map[Phase]int{}}, err
+// NewRound begins a round of a job with vectors of a number of weights. Noise is a matter of owners, and not looked at.
+func NewRound(job canon.Digest, a Announcement, c Conditions, weights int) (*Round, error) {
+	t, err := c.terms(Session(job, a), weights+1)
+	if err != nil {
+		return nil, err
+	}
+	server, err := secagg.NewServer(t)
+	if err != nil {
+		return nil, err
+	}
+	r := &Round{server: server, entries: weights + 1, phase: Keys,
+		answered: map[Phase]map[string]canon.Digest{Keys: {}}, Dropouts: map[Phase]int{}}
+	if c.Encrypted {
+		r.encrypted, err = homomorphic.NewSum(t.Session, weights+1)
+	}
+	return r, err
+}
+
+// maskedKey is the number of bytes of the key of a ciphertext under masks.
+const maskedKey = 4 * homomorphic.KeySize
+
+// Largest is the largest number of bytes of a message of a phase.
+func (r *Round) Largest(p Phase) int {
+	const share = 256 // a sealed pair of shares with its digests, or a signature, and their encoding
+	switch {
+	case p == Vectors && r.encrypted != nil:
+		return maskedKey + homomorphic.Size(r.entries)
+	case p == Vectors:
+		return 4 * r.entries
+	}
+	return 1024 + share*secagg.MaxClients
 }
 
 // Phase is what the round waits for.
@@ -84,7 +113,7 @@ func (r *Round) Take(p Phase, name ed25519.PublicKey, body []byte) error {
 }
 
 func (r *Round) take(p Phase, name ed25519.PublicKey, body []byte) error {
-	limit, i := p.Largest(r.entries), r.index(name)
+	limit, i := r.Largest(p), r.index(name)
 	switch p {
 	case Keys:
 		var a secagg.Advert
@@ -102,7 +131,7 @@ func (r *Round) take(p Phase, name ed25519.PublicKey, body []byte) error {
 		}
 		return r.server.Deal(i, d)
 	case Vectors:
-		return r.server.Masked(i, body)
+		return r.vector(i, body)
 	case Survivors:
 		var c secagg.Confirmation
 		if err := decode(body, limit, &c); err != nil {
@@ -120,6 +149,24 @@ func (r *Round) take(p Phase, name ed25519.PublicKey, body []byte) error {
 	return r.server.Open(i, shares)
 }
 
+// vector adds the message of phase Vectors.
+func (r *Round) vector(i int, body []byte) error {
+	if r.encrypted == nil {
+		return r.server.Masked(i, body)
+	}
+	if len(body) < maskedKey {
+		return refuse("a ciphertext with its key of %d bytes", len(body))
+	}
+	key, ciphertext := body[:maskedKey], body[maskedKey:]
+	if err := r.encrypted.Check(ciphertext); err != nil {
+		return fmt.Errorf("%w: %w", ErrMessage, err)
+	}
+	if err := r.server.Masked(i, key); err != nil {
+		return err
+	}
+	return r.encrypted.Add(ciphertext)
+}
+
 // Close ends a phase: owners that have not answered have dropped out. The error says why the round has no sum.
 func (r *Round) Close() (err error) {
 	r.Dropouts[r.phase] = r.Missing()
@@ -133,7 +180,9 @@ func (r *Round) Close() (err error) {
 	case Survivors:
 		r.signed, err = r.server.CloseConfirm()
 	case Secrets:
-		r.sum, err = r.server.Sum()
+		if r.sum, err = r.server.Sum(); err == nil && r.encrypted != nil {
+			r.sum, err = r.encrypted.Open(r.sum)
+		}
 	case Over:
 		return refuse("the round is over")
 	}

@@ -67,8 +67,8 @@ const (
 // NewHost begins a compiled job in a folder, or continues it.
 func NewHost(b *prepare.CompiledJob, opt HostOptions) (*Host, error) {
 	if b.Job.Federated.Updates != owners.Public {
-		return nil, &Error{Code: BadJob, What: "the updates of the job are masked",
-			Fix: "write federated: {updates: public}; starling job federated serve trains it with masks"}
+		return nil, &Error{Code: BadJob, What: "the updates of the job are " + b.Job.Federated.Updates,
+			Fix: "write federated: {updates: public}; starling job federated serve trains it as it is"}
 	}
 	offer := federated.Offer(b)
 	h := &Host{HostOptions: opt, b: b, offer: canon.MustMarshal(offer), state: hostState{Job: offer.Job()},

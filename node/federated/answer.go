@@ -92,10 +92,13 @@ func (c *Coordinator) Limit(name ed25519.PublicKey, round uint32, p federated.Ph
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r, err := c.under(name, round)
-	if err == nil && p != r.Phase() && !r.Answered(p, name) {
-		err = fmt.Errorf("%w: it is in phase %s", wire.ErrGone, r.Phase())
+	if err != nil {
+		return 0, err
 	}
-	return p.Largest(Entries(c.model, c.model.Round) + 1), err
+	if p != r.Phase() && !r.Answered(p, name) {
+		return 0, fmt.Errorf("%w: it is in phase %s", wire.ErrGone, r.Phase())
+	}
+	return r.Largest(p), nil
 }
 
 // Take implements wire.Coordinator.

@@ -21,6 +21,7 @@ import (
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/federated"
 	"github.com/starling-network/starling/exchange/fixedpoint"
+	"github.com/starling-network/starling/exchange/homomorphic"
 	"github.com/starling-network/starling/exchange/outer"
 	"github.com/starling-network/starling/exchange/scaffold"
 	"github.com/starling-network/starling/node/folder"
@@ -60,8 +61,13 @@ type Coordinator struct {
 
 // New begins a compiled job in a folder, or continues it. The caller has locked the folder.
 func New(b *prepare.CompiledJob, opt Options) (c *Coordinator, err error) {
-	if b.Job.Federated.Updates == owners.Public {
+	switch b.Job.Federated.Updates {
+	case owners.Public:
 		return nil, ErrPublic
+	case owners.Encrypted:
+		if err := homomorphic.Fits(Most(b.Genesis) + 1); err != nil {
+			return nil, err
+		}
 	}
 	offer := Offer(b)
 	c = &Coordinator{opt: opt, b: b, id: offer.Job(), offer: canon.MustMarshal(offer), changed: make(chan struct{}),
@@ -173,7 +179,9 @@ func (c *Coordinator) open() error {
 	c.weights = EncodeWeights(slices.Concat(c.model.Params, c.mean(c.rounds)))
 	c.now = federated.Announcement{Round: c.model.Round, Model: WeightsDigest(c.weights), Since: c.since}
 	var err error
-	c.round, err = federated.NewRound(c.id, c.now, c.b.Job.Federated.MinCohort, Entries(c.model, c.model.Round))
+	f := c.b.Job.Federated
+	c.round, err = federated.NewRound(c.id, c.now, federated.Conditions{Cohort: f.MinCohort,
+		Encrypted: f.Updates == owners.Encrypted}, Entries(c.model, c.model.Round))
 	c.seen = map[string]bool{}
 	c.change()
 	return err

@@ -23,6 +23,9 @@ func Entries(c *train.Checkpoint, round uint32) (n int) {
 	return n
 }
 
+// Most is the largest number of weights that owners train in a round: the factors of an adapter take turns.
+func Most(c *train.Checkpoint) int { return max(Entries(c, 0), Entries(c, 1)) }
+
 // Base is the digest of the base model of a job: of the tensors that are read and not trained, and of the tokenizer;
 // nil: the job has none.
 func Base(b *prepare.CompiledJob) *canon.Digest {

@@ -5,7 +5,7 @@ package owners
 // Federated is how owners of data train together, of a FederatedJob.
 type Federated struct {
 	Owners    int     `job:"owners" in:"[3,128]"` // that may take part
-	Updates   string  `job:"updates" one:"masked public"`
+	Updates   string  `job:"updates" one:"masked encrypted public"`
 	MinCohort int     `job:"min_cohort" in:"[3,128]"`
 	Clip      float64 `job:"clip" in:"(0,1000000]"` // largest Euclidean norm of an update
 	Method    string  `job:"method" one:"mean scaffold"`
@@ -40,9 +40,9 @@ func (n ExampleNoise) On() bool { return n.Multiplier > 0 }
 // the other one they correct nothing.
 const Scaffold, mean = "scaffold", "mean"
 
-// Public are updates that anybody sees: the models of owners, which a committee scores. Others are masked: the
-// coordinator learns their sum alone.
-const Public, masked = "public", "masked"
+// Public are updates that anybody sees: the models of owners, which a committee scores. Of others the coordinator learns
+// the sum alone: they are masked, or Encrypted so that ciphertexts are added and masks hide their keys.
+const Public, Encrypted, masked = "public", "encrypted", "masked"
 
 // Weights of owners.
 const Equal, ByExamples = "equal", "examples"

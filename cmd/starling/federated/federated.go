@@ -16,6 +16,7 @@ import (
 	"github.com/starling-network/starling/client/job/problem"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
+	"github.com/starling-network/starling/exchange/homomorphic"
 	"github.com/starling-network/starling/node/federated"
 	"github.com/starling-network/starling/node/federated/owner"
 	"github.com/starling-network/starling/node/federated/wire"
@@ -26,7 +27,7 @@ import (
 func Command(c *terminal.Console) *cobra.Command {
 	return usage.Group("federated", "Train one model on data that stay with their owners",
 		`Train one model on data that stay with their owners. A coordinator holds the model. Owners connect to it, train on
-their own data, and send updates under masks, so that the coordinator learns only the sum of the updates.
+their own data, and send updates under masks or encrypted, so that the coordinator learns only the sum of the updates.
 docs/security.md lists which observer learns something, and which does not.`,
 		serveCommand(c), joinCommand(c), ledgerCommand(c))
 }
@@ -48,6 +49,9 @@ func explain(err error) error {
 	case errors.Is(err, federated.ErrPublic):
 		return with("PUBLIC_UPDATES", "the job has no masks", "train it with starling market committee host, or write "+
 			"federated: {updates: masked}", terminal.ExitUsage)
+	case errors.Is(err, homomorphic.ErrSize):
+		return with("UPDATE_TOO_LARGE", "the update of an owner is too large to be encrypted", "write federated: {updates: "+
+			"masked}, of 4 bytes for each weight, or train an adapter (model.adapter)", terminal.ExitUsage)
 	case errors.Is(err, federated.ErrOtherJob):
 		return with("OUTPUT_CONFLICT", "the folder holds another run", "give another folder with --dir",
 			terminal.ExitConflict)

@@ -37,7 +37,9 @@ func serveCommand(c *terminal.Console) *cobra.Command {
 		Short: "Coordinate a job on data of owners",
 		Long: `Hold the model of a job file of kind FederatedJob, and train it in rounds with the owners that join. In
 each round the coordinator adds the updates of the owners that answer, under masks, and moves the model by their mean.
-If too few owners answer, the round has no sum, the model stays as it was, and the next round begins.
+If too few owners answer, the round has no sum, the model stays as it was, and the next round begins. With
+federated.updates: encrypted it adds ciphertexts, and owners add their keys under masks: the model is the same to the
+bit. A message has 6 bytes for each weight in place of 4, and at most 16,777,216 weights.
 
 The datasets of the job file are a sample that may be public. The training step is made from this sample, and the loss
 after each round is measured on its held-out part.

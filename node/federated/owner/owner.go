@@ -99,11 +99,10 @@ func Join(ctx context.Context, opt Options) (*Result, error) {
 	}
 	r := &Result{Job: offer.Job().String(), Name: o.b.Job.Name, Owner: opt.Home.Name(), Examples: examples,
 		Delta: opt.Delta}
-	g := o.b.Genesis // of an adapter, the two factors take turns
-	most := max(coordinator.Entries(g, 0), coordinator.Entries(g, 1))
 	o.Say(fmt.Sprintf("job %s (%.12s): %d rounds of %d steps, an update of at most %d weights each, clipped to %g, with "+
-		"noise %g and noise %g for examples; at least %d of %d owners", o.b.Job.Name, r.Job, o.b.Spec.Rounds,
-		o.b.Spec.Steps, most, f.Clip, f.Noise.Multiplier, f.ExampleNoise.Multiplier, f.MinCohort, f.Owners))
+		"noise %g and noise %g for examples, %s; at least %d of %d owners", o.b.Job.Name, r.Job, o.b.Spec.Rounds,
+		o.b.Spec.Steps, coordinator.Most(o.b.Genesis), f.Clip, f.Noise.Multiplier, f.ExampleNoise.Multiplier, f.Updates,
+		f.MinCohort, f.Owners))
 	if err := o.client.Join(ctx); err != nil {
 		return nil, err
 	}
@@ -230,7 +229,7 @@ func (o *owner) round(ctx context.Context, a federated.Announcement) (loss float
 	_, _ = rand.Read(seed[:]) // never fails
 	f := o.b.Job.Federated
 	m, message, err := federated.NewMember(o.client.Job, a, federated.Conditions{Cohort: f.MinCohort, Known: o.Known,
-		Noise: f.Noise.Multiplier}, o.Home.Key, seed, values)
+		Noise: f.Noise.Multiplier, Encrypted: f.Updates == owners.Encrypted}, o.Home.Key, seed, values)
 	if err != nil {
 		return loss, err
 	}

@@ -32,7 +32,7 @@ func Public(ctx context.Context, opt Options) (*Trainer, *federated.Offer, error
 	}
 	t := &Trainer{owner: o, first: o.b.Genesis}
 	if o.b.Job.Federated.Updates != owners.Public {
-		return nil, nil, fmt.Errorf("%w: its updates are masked, and a committee sees them", ErrJob)
+		return nil, nil, fmt.Errorf("%w: its updates are %s, and a committee sees them", ErrJob, o.b.Job.Federated.Updates)
 	}
 	o.use = opt.Home.use(offer.Job().String(), o.b.Job.Name, federated.Spent{})
 	return t, offer, opt.Home.allow(o.use, o.b.Spec.Rounds, opt.Budget)
