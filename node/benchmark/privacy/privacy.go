@@ -26,6 +26,7 @@ import (
 	"github.com/starling-network/starling/node/benchmark/privacy/factors"
 	"github.com/starling-network/starling/node/benchmark/privacy/inversion"
 	"github.com/starling-network/starling/node/benchmark/privacy/learner"
+	"github.com/starling-network/starling/node/benchmark/privacy/price"
 	"github.com/starling-network/starling/node/benchmark/privacy/sealed"
 	"github.com/starling-network/starling/node/benchmark/privacy/traffic"
 )
@@ -41,6 +42,7 @@ type Options struct {
 	Methods   learner.Size
 	Adapters  factors.Size
 	Committee alliance.Size
+	Price     price.Size
 	Progress  func(string)
 }
 
@@ -50,12 +52,14 @@ var (
 		Members:  learner.Size{Examples: 400, Rounds: 20, Models: 4},
 		Curve:    learner.Size{Owners: 10, Examples: 800, Rounds: 60},
 		Methods:  learner.Size{Owners: 10, Examples: 400, Rounds: 20},
-		Adapters: factors.Size{Owners: 10, Rounds: 20, Base: 400}, Committee: alliance.Size{Rounds: 100}}
+		Adapters: factors.Size{Owners: 10, Rounds: 20, Base: 400}, Committee: alliance.Size{Rounds: 100},
+		Price: price.Size{Owners: 20, Weights: 100_000}}
 	Quick = Options{Entries: 10_000, Samples: 100_000, Images: 4,
 		Members:  learner.Size{Examples: 400, Rounds: 20, Models: 1},
 		Curve:    learner.Size{Owners: 3, Examples: 200, Rounds: 4},
 		Methods:  learner.Size{Owners: 3, Examples: 100, Rounds: 2},
-		Adapters: factors.Size{Owners: 3, Rounds: 2, Base: 10}, Committee: alliance.Size{Rounds: 30}}
+		Adapters: factors.Size{Owners: 3, Rounds: 2, Base: 10}, Committee: alliance.Size{Rounds: 30},
+		Price: price.Size{Owners: 5, Weights: 20_000}}
 )
 
 // Sum is one secure sum.
@@ -92,6 +96,7 @@ type Report struct {
 	Traffic    traffic.Seen       `json:"traffic"`
 	Sealed     sealed.Cost        `json:"encrypted"` // a job whose data is encrypted
 	Committees []alliance.Outcome `json:"committees"`
+	Prices     []price.Row        `json:"prices"`
 	Bars       []benchmark.Bar    `json:"bars"`
 }
 
@@ -146,7 +151,7 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 		{Name: "largest deviation of epsilon from published figures", Value: worst, Bar: vectorError,
 			Holds: worst <= vectorError},
 	}
-	return r, errors.Join(r.learn(ctx, o), r.attack(ctx, o), r.committees(ctx, o))
+	return r, errors.Join(r.learn(ctx, o), r.attack(ctx, o), r.committees(ctx, o), r.prices(ctx, o))
 }
 
 // learn adds to a report how well methods of owners learn.

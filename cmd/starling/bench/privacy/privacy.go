@@ -39,6 +39,9 @@ Play committees of twenty members that train on digits, half of them honestly: o
 noise or copies. By the rules of the network, the pay of a round follows the median of the reports of evaluators, of
 whom a third lies together.
 
+Add the same updates in the clear, under masks and as ciphertexts, with as many owners leaving as the threshold allows:
+what each way costs an owner and the coordinator, and what it protects.
+
 Last, measure a training job with encrypt_data: which part of the processor time of a round is that of encryption, of
 the release of keys over real connections, and of decryption, and whether bytes that others may see have windows of the
 data.
@@ -49,7 +52,8 @@ With -o json: {"sums":[{"clients","entries","dropouts","phase","exact","error","
 "delta","accuracy"}],"methods":[{"dirichlet","method","accuracy"}],"adapters":[{"way","loss","above","bytes"}],
 "traffic":{"owners","rounds","bytes","windows","found"},"encrypted":{"shards","read","training","sealing","opening",
 "part","bytes","windows","found"},"committees":[{"dirichlet","rounds","earned":[{"kind","members","rounds","paid"}],
-"moved":{"captured","scores","drawn"},"before","after"}],"bars":[{"name","value","bar","holds"}]}.`,
+"moved":{"captured","scores","drawn"},"before","after"}],"prices":[{"way","owners","summed","weights","sent","received",
+"owner_seconds","coordinator_seconds","exact","protects","leaves"}],"bars":[{"name","value","bar","holds"}]}.`,
 		Example: `  starling bench privacy
   starling bench privacy --quick -o json`,
 		Args: usage.Exactly(),
@@ -118,6 +122,11 @@ func show(r *privacy.Report) error {
 	for _, c := range r.Committees {
 		fmt.Fprintf(w, "%g\t%.2f sd\t%.2f sd\t%d of %d\n", c.Dirichlet, c.Moved.Scores, c.Moved.Drawn, c.Moved.Captured,
 			c.Rounds)
+	}
+	fmt.Fprintln(w, "\nUPDATES\tBYTES SENT\tRECEIVED\tOWNER\tCOORDINATOR\tPROTECTS\tLEAVES OPEN")
+	for _, p := range r.Prices {
+		fmt.Fprintf(w, "%s\t%d\t%d\t%.4f s\t%.4f s\t%s\t%s\n", p.Way, p.Sent, p.Received, p.Owner, p.Server, p.Protects,
+			p.Leaves)
 	}
 	fmt.Fprintln(w)
 	figure.PrintBars(w, r.Bars)
