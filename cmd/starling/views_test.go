@@ -382,6 +382,21 @@ func hoursOfWorker(t *testing.T, home string) {
 	if uint64(math.Round(booked*1e6)) != earned.Received {
 		t.Errorf("%f ZEN are booked, and the receipts say %d uzen", booked, earned.Received)
 	}
+	rates := filepath.Join(t.TempDir(), "rates.csv")
+	if err := os.WriteFile(rates, []byte("day,coin,rate\n,zen,0.5\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var worth struct {
+		Value struct{ Unit, Received, Lost string }
+	}
+	does(t, &worth, "worker", "earnings", "--home", home, "--in", "EUR", "--rates", rates)
+	value, err := strconv.ParseFloat(worth.Value.Received, 64)
+	if err != nil || worth.Value.Unit != "EUR" || math.Abs(value-booked/2) > 1e-6*float64(len(rows)) {
+		t.Errorf("%f ZEN at 0.5 EUR: %+v", booked, worth)
+	}
+	if code, _, stderr := starling(t, "worker", "earnings", "--home", home, "--in", "EUR", "--rates", home); code == 0 {
+		t.Errorf("a folder of rates: %s", stderr)
+	}
 }
 
 // viewsOfJob looks at a job that is over, and at what those see of themselves who trained it.

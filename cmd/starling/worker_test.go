@@ -112,7 +112,7 @@ func TestEarningsAnswer(t *testing.T) {
 		{terminal.JSON, nil, `{"account":"a","days":[],"jobs":[],"lost_uzen":0,"receipts":[],"received_uzen":1}` + "\n"},
 	} {
 		var b bytes.Buffer
-		answer := income.EarningsAnswer("a", 1, 0, []api.EarnedDay{}, c.found, nil)
+		answer := income.EarningsAnswer("a", 1, 0, []api.EarnedDay{}, c.found, nil, nil)
 		if err := c.form.Print(&b, answer); err != nil || b.String() != c.want {
 			t.Errorf("%q, want %q (%v)", b.String(), c.want, err)
 		}

@@ -28,6 +28,7 @@ type Booking struct {
 	Height      int64
 	Transaction string // that issued the receipt; "": the rules of the block did
 	Why         string
+	Value, Unit string // worth of the amount in a unit of the owner, as package valued sets it; "": none
 }
 
 // Bookings are the amounts of an account on a network, the oldest first.
@@ -79,11 +80,15 @@ func booked(found []rundir.Explanation,
 }
 
 // WriteCSV writes a line of names and one of each booking, as spreadsheets read them (RFC 4180), with the coin of
-// each amount.
-func WriteCSV(w io.Writer, list []Booking) error {
+// each amount. With value each has its worth and the unit of it.
+func WriteCSV(w io.Writer, list []Booking, value bool) error {
 	out := csv.NewWriter(w)
 	// Error tells
-	_ = out.Write([]string{"time", "amount", "coin", "job", "kind", "height", "transaction", "reason"})
+	names := []string{"time", "amount", "coin", "job", "kind", "height", "transaction", "reason"}
+	if value {
+		names = append(names, "value", "unit")
+	}
+	_ = out.Write(names)
 	for _, b := range list {
 		at, sign, uzen := "", "", b.Uzen
 		if !b.Time.IsZero() {
@@ -92,9 +97,12 @@ func WriteCSV(w io.Writer, list []Booking) error {
 		if uzen < 0 {
 			sign, uzen = "-", -uzen
 		}
-		_ = out.Write([]string{at, sign + b.Coin.Amount(uint64(uzen)), b.Coin.Name(), b.Job, string(b.Kind),
-			strconv.FormatInt(b.Height, 10),
-			b.Transaction, b.Why})
+		row := []string{at, sign + b.Coin.Amount(uint64(uzen)), b.Coin.Name(), b.Job, string(b.Kind),
+			strconv.FormatInt(b.Height, 10), b.Transaction, b.Why}
+		if value {
+			row = append(row, b.Value, b.Unit)
+		}
+		_ = out.Write(row)
 	}
 	out.Flush()
 	return out.Error()

@@ -32,7 +32,7 @@ func TestBookings(t *testing.T) {
 		t.Fatalf("%d blocks are asked for, %v", asked, err)
 	}
 	var text strings.Builder
-	if err := WriteCSV(&text, list); err != nil {
+	if err := WriteCSV(&text, list, false); err != nil {
 		t.Fatal(err)
 	}
 	const want = `time,amount,coin,job,kind,height,transaction,reason

@@ -173,7 +173,10 @@ func participants(ctx context.Context, c *client.Client, v standing.View) ([]api
 	if err != nil {
 		return nil, err
 	}
-	pools, _ := c.Delegation.Pools(ctx) // none on a network of an earlier version, which does not know the question
+	pools, err := c.Delegation.Pools(ctx)
+	if err != nil {
+		return nil, err
+	}
 	delegated := map[string]uint64{}
 	for _, p := range pools {
 		delegated[p.ID] = p.Staying

@@ -4,6 +4,7 @@ package income
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -21,11 +22,12 @@ import (
 	"github.com/starling-network/starling/node/inspect"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/session"
+	"github.com/starling-network/starling/node/valued"
 )
 
 // EarningsAnswer is about receipts of many jobs: a name is a job and a number.
 func EarningsAnswer(account string, received, lost uint64, days []api.EarnedDay,
-	found []rundir.Explanation, came *estimate.Came) terminal.Answer {
+	found []rundir.Explanation, came *estimate.Came, worth *valued.Sum) terminal.Answer {
 	if found == nil {
 		found = []rundir.Explanation{}
 	}
@@ -37,6 +39,9 @@ func EarningsAnswer(account string, received, lost uint64, days []api.EarnedDay,
 	if came != nil {
 		whole["estimate"] = came
 	}
+	if worth != nil {
+		whole["value"] = worth
+	}
 	return terminal.List(whole, found, func(e rundir.Explanation) string { return fmt.Sprintf("%s %d", e.Job, e.Seq) })
 }
 
@@ -44,6 +49,7 @@ func EarningsAnswer(account string, received, lost uint64, days []api.EarnedDay,
 func EarningsCommand(c *terminal.Console) *cobra.Command {
 	var t target.Target
 	var account, table string
+	var in worth
 	var sums bool
 	cmd := &cobra.Command{
 		Use:   "earnings --home DIR",
@@ -59,14 +65,20 @@ the reason of every hour, also of those without pay.
 height, transaction, reason. An amount that was taken is negative; deposits and refunds, which are the account's own
 coins, are left out. Payments of final rounds and of epochs come from the rules of a block and have no transaction.
 
+--in UNIT --rates FILE adds what the amounts were worth in a unit of yours, such as EUR, by the rates of your file:
+CSV with the line day,coin,rate, then a line for each day and coin with the price of one coin in the unit. A rate holds
+for its day in UTC and the six after it, until the next; one without a day holds where no other does. No network and no
+program vouches for a rate: take those that your tax office accepts. An amount without a rate is an error.
+
 With -o json: {"account","received_uzen","lost_uzen","days":[{"day","received_uzen","lost_uzen","receipts","unpaid"}],
 "jobs":[{"job","received_uzen","lost_uzen","receipts","unpaid"}],"receipts":[as of starling job explain],"estimate":
 {"at","height","day":{"low_uzen","median_uzen","high_uzen"},"days","earned_day","since_first_pay":{"days","earned_day",
 "off"}},"coins":[{"coin","received","lost"}]},
-the estimate if the folder has one. Sums of days and jobs are in ZEN; coins has amounts in other coins, in grains.`,
+the estimate if the folder has one, and with --in "value":{"unit","received","lost"}. Sums of days and jobs are in ZEN; coins has amounts in other coins, in grains.`,
 		Example: `  starling worker earnings --home net/worker-0
   starling worker earnings --home net/worker-0 --sums
   starling worker earnings --home net/worker-0 --csv 2026.csv
+  starling worker earnings --home net/worker-0 --in EUR --rates rates.csv --csv 2026.csv
   starling worker earnings --account starling1qx... --network http://127.0.0.1:26601 -o json`,
 		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -82,8 +94,11 @@ the estimate if the folder has one. Sums of days and jobs are in ZEN; coins has 
 			if err := target.WantAddress(t.Account); err != nil {
 				return err
 			}
+			if (in.unit == "") != (in.rates == "") {
+				return usage.Error(cmd, errors.New("--in and --rates belong together"))
+			}
 			if table != "" {
-				return writeBookings(cmd.Context(), c, t, table)
+				return writeBookings(cmd.Context(), c, t, in, table)
 			}
 			found, days, err := inspect.Earnings(cmd.Context(), t.Network, t.Account)
 			if err != nil {
@@ -104,14 +119,22 @@ the estimate if the folder has one. Sums of days and jobs are in ZEN; coins has 
 			if err != nil {
 				return err
 			}
+			_, value, err := in.bookings(cmd.Context(), t)
+			if err != nil {
+				return err
+			}
 			if c.Form.Machine() {
-				return c.Form.Print(os.Stdout, EarningsAnswer(t.Account, received, lost, days, found, came))
+				return c.Form.Print(os.Stdout, EarningsAnswer(t.Account, received, lost, days, found, came, value))
 			}
 			fmt.Printf("%s received %s ZEN and lost %s ZEN of its stake or to its delegators\n", t.Account,
 				terminal.Zen(received), terminal.Zen(lost))
 			for _, s := range rundir.ByCoin(found) {
 				fmt.Printf("%s received %s and lost %s of its stake in it or to its delegators\n", t.Account,
 					s.Coin.Text(s.Received), s.Coin.Amount(s.Lost))
+			}
+			if value != nil {
+				fmt.Printf("that was worth %[1]s %[2]s received and %[3]s %[2]s lost, by the rates of %[4]s, for which no network vouches\n",
+					value.Received, value.Unit, value.Lost, in.rates)
 			}
 			if came != nil {
 				printCame(came)
@@ -131,6 +154,8 @@ the estimate if the folder has one. Sums of days and jobs are in ZEN; coins has 
 	cmd.Flags().StringVar(&account, "account", "", "account, in place of that of a folder")
 	cmd.Flags().BoolVar(&sums, "sums", false, "only the sums of days and jobs")
 	cmd.Flags().StringVar(&table, "csv", "", "file for a table of every amount; - is standard output")
+	cmd.Flags().StringVar(&in.unit, "in", "", "unit in which to value the amounts, such as EUR")
+	cmd.Flags().StringVar(&in.rates, "rates", "", "file of rates in that unit: day,coin,rate")
 	cmd.Flags().BoolVar(&sums, "jobs", false, "")
 	_ = cmd.Flags().MarkDeprecated("jobs", "use --sums") // the flag is there
 	return cmd
@@ -175,16 +200,60 @@ func printCame(came *estimate.Came) {
 	}
 }
 
-// writeBookings writes the amounts of an account as CSV.
-func writeBookings(ctx context.Context, c *terminal.Console, t target.Target, path string) error {
+// worth is the unit in which amounts are valued, and the file of rates. Without a unit they are not.
+type worth struct{ unit, rates string }
+
+// bookings are the amounts of an account with their values, and the sums of these; nil without a unit.
+func (w worth) bookings(ctx context.Context, t target.Target) ([]inspect.Booking, *valued.Sum, error) {
+	if w.unit == "" {
+		return nil, nil, nil
+	}
+	f, err := os.Open(w.rates)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	rates, err := valued.Read(f, w.unit)
+	if err != nil {
+		return nil, nil, w.explain(err)
+	}
 	list, err := inspect.Bookings(ctx, t.Network, t.Account)
+	if err != nil {
+		return nil, nil, err
+	}
+	sum, err := rates.Value(list)
+	return list, &sum, w.explain(err)
+}
+
+// explain explains the errors of rates.
+func (w worth) explain(err error) error {
+	p := &terminal.Problem{}
+	switch {
+	case errors.Is(err, valued.ErrRates):
+		p.Code, p.Fix = "RATES", "write day,coin,rate in the first line, and such lines as 2026-11-30,zen,0.25 after it"
+	case errors.Is(err, valued.ErrNone):
+		p.Code, p.Fix = "RATE_MISSING", "add a line with the rate: a line without a day holds where no other does"
+	default:
+		return err
+	}
+	p.What = fmt.Sprintf("%s: %v", w.rates, err)
+	return terminal.WithExit(p, terminal.ExitUsage)
+}
+
+// writeBookings writes the amounts of an account as CSV.
+func writeBookings(ctx context.Context, c *terminal.Console, t target.Target, in worth, path string) error {
+	list, value, err := in.bookings(ctx, t)
+	if err == nil && value == nil {
+		list, err = inspect.Bookings(ctx, t.Network, t.Account)
+	}
 	if err != nil {
 		return err
 	}
+	write := func(w io.Writer) error { return inspect.WriteCSV(w, list, value != nil) }
 	if path == "-" {
-		return inspect.WriteCSV(os.Stdout, list)
+		return write(os.Stdout)
 	}
-	if err := folder.WriteFileBy(path, func(w io.Writer) error { return inspect.WriteCSV(w, list) }); err != nil {
+	if err := folder.WriteFileBy(path, write); err != nil {
 		return err
 	}
 	if c.Form.Machine() {
