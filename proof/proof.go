@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/proof/equation"
 )
 
 // Errors of proofs.
@@ -21,8 +22,8 @@ var (
 	ErrShape     = errors.New("proof: not a shape that can be proven")
 	ErrStatement = errors.New("proof: not a statement")
 	ErrKey       = errors.New("proof: not a verifying key")
-	ErrProof     = errors.New("proof: not a proof")
-	ErrInvalid   = errors.New("proof: the proof does not hold")
+	ErrProof     = equation.ErrForm
+	ErrInvalid   = equation.ErrInvalid
 	ErrNumber    = errors.New("proof: not a finite number")
 )
 

@@ -22,6 +22,7 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/proof"
+	"github.com/starling-network/starling/proof/equation"
 )
 
 // adapter is the circuit: see proof.Public. It has Rank*(In+Out) constraints, and a few.
@@ -83,12 +84,17 @@ func Compile(s proof.Shape) (*cs.R1CS, error) {
 	return made.(*cs.R1CS), nil
 }
 
+func keyPoints(vk *groth16.VerifyingKey) []byte {
+	return equation.AppendKey(vk.G1.Alpha, vk.G2.Beta, vk.G2.Gamma, vk.G2.Delta, vk.CommitmentKeys, vk.G1.K)
+}
+
 // VerifyingKey is the key of gnark as package proof has it.
 func VerifyingKey(k proof.Key, vk *groth16.VerifyingKey) ([]byte, error) {
 	if len(vk.CommitmentKeys) != 1 {
 		return nil, fmt.Errorf("circuit: a key with %d commitments, wanted 1", len(vk.CommitmentKeys))
 	}
-	data := proof.MakeKey(k, vk.G1.Alpha, vk.G2.Beta, vk.G2.Gamma, vk.G2.Delta, vk.CommitmentKeys[0], vk.G1.K)
+	k.Points = keyPoints(vk)
+	data := k.Encode()
 	_, err := proof.NewVerifier(data)
 	return data, err
 }
@@ -185,7 +191,7 @@ func (p *Prover) Prove(s proof.Statement, w proof.Weights, secret Secret) (proof
 	if b := g.Commitments[0].Bytes(); string(b[:]) != string(made.Commitment) {
 		return made, fmt.Errorf("circuit: the proof commits to other weights")
 	}
-	made.Points = proof.MakePoints(g.Ar, g.Bs, g.Krs, g.CommitmentPok)
+	made.Points = equation.MakePoints(g.Ar, g.Bs, g.Krs, g.CommitmentPok)
 	return made, nil
 }
 

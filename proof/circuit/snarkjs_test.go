@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/internal/inputs"
-	"github.com/starling-network/starling/proof"
+	"github.com/starling-network/starling/proof/equation"
 )
 
 // The program snarkjs of npm, unchanged, verifies exported proofs about one adapter with one key, and refuses each with
@@ -25,7 +25,7 @@ func TestSnarkJSVerifies(t *testing.T) {
 	}
 	inputs.Of(t, filepath.Join(dir, "check.mjs"), filepath.Join(dir, "package-lock.json"))
 	w := open(t)
-	var keys []proof.ForeignKey
+	var keys []equation.ForeignKey
 	for _, tokens := range [][]uint32{{3, 9}, {4}} { // the first alone with changes
 		f, err := w.v.Export(w.prove(w.state(tokens...)))
 		if err != nil {

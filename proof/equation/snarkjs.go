@@ -1,4 +1,4 @@
-package proof
+package equation
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 
 	bn254 "github.com/consensys/gnark-crypto/ecc/bn254"
 	"github.com/consensys/gnark-crypto/ecc/bn254/fp"
+	"github.com/consensys/gnark-crypto/ecc/bn254/fr"
 )
 
 // Foreign is a proof in the form of snarkjs and circom.
@@ -15,8 +16,8 @@ type Foreign struct {
 	Public []string     `json:"public"`
 }
 
-// ForeignKey is a verifying key of snarkjs. It is that of one commitment, which is a part of its first point: all
-// proofs about the committed adapter have the same.
+// ForeignKey is a verifying key of snarkjs. It is that of some commitments, which are a part of its first point:
+// all proofs about the same committed wires have the same.
 type ForeignKey struct {
 	Protocol string      `json:"protocol"`
 	Curve    string      `json:"curve"`
@@ -39,34 +40,30 @@ type ForeignProof struct {
 
 type foreignG2 [3][2]string
 
-// Export verifies a proof, and returns it for snarkjs. snarkjs knows no commitments: the key has that of the proof, of
-// which Export has checked that its maker knows the weights. snarkjs does not check that again, nor that the public
+// Export verifies a proof, and returns it for snarkjs. snarkjs knows no commitments: the key has those of the proof, of
+// which Export has checked that its maker knows the wires. snarkjs does not check that again, nor that the public
 // inputs follow from a statement.
-func (v *Verifier) Export(p Proof) (Foreign, error) {
-	if err := v.Verify(p); err != nil {
+func (k *Key) Export(public []fr.Element, p Proof) (Foreign, error) {
+	if err := k.Verify(public, p); err != nil {
 		return Foreign{}, err
 	}
 	q, err := p.parts()
 	if err != nil {
 		return Foreign{}, err
 	}
-	fixed, err := v.fixed(q.commitment)
-	if err != nil {
-		return Foreign{}, err
-	}
-	public, err := Fold(v.digest, p.Statement, p.Commitment)
+	hashed, err := q.hashed()
 	if err != nil {
 		return Foreign{}, err
 	}
 	const protocol, curve = "groth16", "bn128"
-	f := Foreign{Key: ForeignKey{Protocol: protocol, Curve: curve, Public: v.key.Shape.publicInputs(),
-		Alpha: foreign1(v.alpha), Beta: foreign2(v.beta), Gamma: foreign2(v.gamma), Delta: foreign2(v.delta),
-		Inputs: [][3]string{foreign1(fixed)}},
+	f := Foreign{Key: ForeignKey{Protocol: protocol, Curve: curve, Public: len(public),
+		Alpha: foreign1(k.alpha), Beta: foreign2(k.beta), Gamma: foreign2(k.gamma), Delta: foreign2(k.delta),
+		Inputs: [][3]string{foreign1(k.fixed(q, hashed))}},
 		Proof: ForeignProof{Protocol: protocol, Curve: curve, A: foreign1(q.a), B: foreign2(q.b), C: foreign1(q.c)}}
-	for _, point := range v.inputs[1 : len(v.inputs)-1] {
+	for _, point := range k.inputs[1 : 1+len(public)] {
 		f.Key.Inputs = append(f.Key.Inputs, foreign1(point))
 	}
-	for _, x := range public.list() {
+	for _, x := range public {
 		f.Public = append(f.Public, fmt.Sprint(x.BigInt(new(big.Int))))
 	}
 	return f, nil
