@@ -19,7 +19,8 @@ type Key struct {
 }
 
 const (
-	keyMagic = "starling proof key 1\n"
+	// KeyMagic begins the files of keys for adapters.
+	KeyMagic = "starling proof key 1\n"
 
 	// MaxKey is the most bytes of a verifying key.
 	MaxKey = (MaxWidth+8)*points.G1Bytes + 4096
@@ -29,7 +30,7 @@ const (
 func (s Shape) publicInputs() int { return 2 + int(s.In) }
 
 // Encode returns the bytes of a key.
-func (k Key) Encode() []byte { return append([]byte(keyMagic), canon.MustMarshal(k)...) }
+func (k Key) Encode() []byte { return append([]byte(KeyMagic), canon.MustMarshal(k)...) }
 
 // Verifier verifies the proofs of one key.
 type Verifier struct {
@@ -45,7 +46,7 @@ func KeyDigest(data []byte) canon.Digest { return canon.Sum("starling/proof/key/
 // NewVerifier reads a verifying key. It costs about 5 microseconds for each public input.
 func NewVerifier(data []byte) (*Verifier, error) {
 	v := &Verifier{digest: KeyDigest(data)}
-	if err := decode(data, keyMagic, MaxKey, &v.key); err != nil {
+	if err := equation.Decode(data, KeyMagic, MaxKey, &v.key); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrKey, err)
 	}
 	if err := v.key.Shape.Validate(); err != nil {

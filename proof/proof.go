@@ -19,9 +19,9 @@ import (
 
 // Errors of proofs.
 var (
-	ErrShape     = errors.New("proof: not a shape that can be proven")
-	ErrStatement = errors.New("proof: not a statement")
-	ErrKey       = errors.New("proof: not a verifying key")
+	ErrShape     = equation.ErrShape
+	ErrStatement = equation.ErrStatement
+	ErrKey       = equation.ErrKey
 	ErrProof     = equation.ErrForm
 	ErrInvalid   = equation.ErrInvalid
 	ErrNumber    = errors.New("proof: not a finite number")
@@ -260,29 +260,19 @@ type Proof struct {
 	Points     []byte    `cbor:"3,keyasint"` // A, B and C of Groth16, and the proof that the weights are known, compressed
 }
 
-// proofMagic begins the files of proofs; its number is that of the version.
-const proofMagic = "starling proof 1\n"
+// Magic begins the files of proofs; its number is that of the version.
+const Magic = "starling proof 1\n"
 
 // Encode returns the bytes of a proof with its statement.
-func (p Proof) Encode() []byte { return append([]byte(proofMagic), canon.MustMarshal(p)...) }
+func (p Proof) Encode() []byte { return append([]byte(Magic), canon.MustMarshal(p)...) }
 
 // Digest names a proof with its statement.
 func (p Proof) Digest() canon.Digest { return canon.Sum("starling/proof/1", p.Encode()) }
 
 // Decode reads a proof, and checks the form of its statement. The proof may not hold.
 func Decode(data []byte) (p Proof, err error) {
-	if err := decode(data, proofMagic, MaxProof, &p); err != nil {
+	if err := equation.Decode(data, Magic, MaxProof, &p); err != nil {
 		return p, fmt.Errorf("%w: %w", ErrProof, err)
 	}
 	return p, p.Statement.Validate()
-}
-
-func decode(data []byte, magic string, most int, into any) error {
-	if len(data) > most {
-		return fmt.Errorf("%d bytes, at most %d", len(data), most)
-	}
-	if len(data) < len(magic) || string(data[:len(magic)]) != magic {
-		return fmt.Errorf("it does not begin with %q", magic)
-	}
-	return canon.Unmarshal(data[len(magic):], into)
 }

@@ -150,7 +150,7 @@ func FuzzDecode(f *testing.F) {
 	s := Statement{Module: "layer", Shape: Shape{Rank: 1, In: 2, Out: 2}, Tokens: []uint32{1}, Inputs: make([]byte, 4),
 		Outputs: make([]byte, 16), Factor: math.Float64bits(1), Base: canon.Sum("a"), Adapter: canon.Sum("b")}
 	f.Add(Proof{Statement: s, Commitment: make([]byte, 32), Points: make([]byte, 160)}.Encode())
-	f.Add([]byte(proofMagic))
+	f.Add([]byte(Magic))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		p, err := Decode(data)
 		if err != nil {
@@ -168,7 +168,7 @@ func FuzzDecode(f *testing.F) {
 func FuzzKey(f *testing.F) {
 	shape := Shape{Rank: 1, In: 2, Out: 2}
 	f.Add(Key{Shape: shape, Points: make([]byte, equation.KeyBytes(shape.publicInputs(), 1))}.Encode())
-	f.Add([]byte(keyMagic))
+	f.Add([]byte(KeyMagic))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if v, err := NewVerifier(data); err == nil && string(v.Key().Encode()) != string(data) {
 			t.Error("another encoding of the same key")

@@ -37,15 +37,9 @@ type adapter struct {
 
 // Define implements frontend.Circuit.
 func (c *adapter) Define(api frontend.API) error {
-	committer, ok := api.(frontend.Committer)
-	if !ok {
-		return fmt.Errorf("circuit: %T commits to nothing", api)
-	}
-	commitment, err := committer.Commit(slices.Concat(c.A, c.B)...)
-	if err != nil {
+	if err := committed(api, slices.Concat(c.A, c.B)); err != nil {
 		return err
 	}
-	api.AssertIsDifferent(commitment, 0) // it must be in a constraint
 	in := len(c.Inputs)
 	rank := len(c.A) / in
 	var sum frontend.Variable = 0
@@ -105,7 +99,10 @@ type Secret [32]byte
 
 // mask is the random number of the commitment to the weights of a layer. Other weights have another.
 func (s Secret) mask(module string, w proof.Weights) (fr.Element, error) {
-	seed := canon.Sum("starling/proof/mask/1", s[:], []byte(module), bytesOf(w.A.Values), bytesOf(w.B.Values))
+	return maskOf(canon.Sum("starling/proof/mask/1", s[:], []byte(module), bytesOf(w.A.Values), bytesOf(w.B.Values)))
+}
+
+func maskOf(seed canon.Digest) (fr.Element, error) {
 	m, err := fr.Hash(seed[:], []byte("starling-mask"), 1)
 	if err != nil {
 		return fr.Element{}, err
@@ -151,12 +148,7 @@ func (p *Prover) Commit(w proof.Weights, module string, secret Secret) ([]byte, 
 			values = append(values, x)
 		}
 	}
-	point, err := p.proving.CommitmentKeys[0].Commit(append(values, mask))
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", proof.ErrKey, err)
-	}
-	b := point.Bytes()
-	return b[:], nil
+	return commit(p.proving, 0, append(values, mask))
 }
 
 // randomize is the hint by which gnark draws the mask of a commitment. The prover gives its own, so that all proofs
@@ -204,9 +196,10 @@ func maskedBy(mask fr.Element) solver.Option {
 	})
 }
 
-func bytesOf(list []int16) (data []byte) {
-	for _, v := range list {
-		data = binary.LittleEndian.AppendUint16(data, uint16(v))
+func bytesOf[T int16 | int32 | int64](list []T) (data []byte) {
+	data, err := binary.Append(nil, binary.LittleEndian, list)
+	if err != nil {
+		panic(err) // numbers of one size
 	}
 	return data
 }
@@ -219,7 +212,7 @@ func variables(list []fr.Element) []frontend.Variable {
 	return out
 }
 
-func integers(list []int16) []frontend.Variable {
+func integers[T int16 | int32 | int64](list []T) []frontend.Variable {
 	out := make([]frontend.Variable, len(list))
 	for i, v := range list {
 		out[i] = int64(v)

@@ -32,33 +32,49 @@ func TestSnarkJSVerifies(t *testing.T) {
 			t.Fatal(err)
 		}
 		keys = append(keys, f.Key)
-		text, err := json.Marshal(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		args, refused := []string{"check.mjs"}, 0
-		if len(keys) == 1 {
-			args, refused = append(args, "changed"), len(f.Public)+6
-		}
-		check := exec.Command("node", args...)
-		check.Dir, check.Stdin, check.Stderr = dir, bytes.NewReader(text), os.Stderr
-		out, err := check.Output()
-		if err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-		var r struct {
-			Holds    bool     `json:"holds"`
-			Refused  int      `json:"refused"`
-			Accepted []string `json:"accepted"`
-		}
-		if err := json.Unmarshal(out, &r); err != nil {
-			t.Fatal(err)
-		}
-		if !r.Holds || len(r.Accepted) > 0 || r.Refused != refused {
-			t.Errorf("%d tokens: %+v", len(tokens), r)
-		}
+		snarkjs(t, dir, f, len(keys) == 1)
 	}
 	if !reflect.DeepEqual(keys[0], keys[1]) {
 		t.Error("two keys for one adapter")
+	}
+	r := openNetwork(t)
+	made, err := r.p.Prove(r.state(1, 2, 3, 4, 5, 6), r.n, Secret{7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := r.v.Export(made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	snarkjs(t, dir, f, true)
+}
+
+// snarkjs verifies a proof, with changes also all with another public input or point.
+func snarkjs(t *testing.T, dir string, f equation.Foreign, changed bool) {
+	t.Helper()
+	text, err := json.Marshal(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	args, refused := []string{"check.mjs"}, 0
+	if changed {
+		args, refused = append(args, "changed"), len(f.Public)+6
+	}
+	check := exec.Command("node", args...)
+	check.Dir, check.Stdin, check.Stderr = dir, bytes.NewReader(text), os.Stderr
+	out, err := check.Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	var r struct {
+		Holds    bool     `json:"holds"`
+		Refused  int      `json:"refused"`
+		Accepted []string `json:"accepted"`
+	}
+	if err := json.Unmarshal(out, &r); err != nil {
+		t.Fatal(err)
+	}
+	if !r.Holds || len(r.Accepted) > 0 || r.Refused != refused {
+		t.Errorf("%+v", r)
 	}
 }

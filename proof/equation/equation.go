@@ -14,13 +14,17 @@ import (
 	"github.com/consensys/gnark-crypto/ecc/bn254/fr/hash_to_field"
 	"github.com/consensys/gnark-crypto/ecc/bn254/fr/pedersen"
 
+	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/proof/points"
 )
 
-// Errors of proofs.
+// Errors of proofs, of all statements.
 var (
-	ErrForm    = errors.New("equation: not a proof")
-	ErrInvalid = errors.New("equation: the proof does not hold")
+	ErrShape     = errors.New("proof: not a shape that can be proven")
+	ErrStatement = errors.New("proof: not a statement")
+	ErrKey       = errors.New("proof: not a verifying key")
+	ErrForm      = errors.New("proof: not a proof")
+	ErrInvalid   = errors.New("proof: the proof does not hold")
 )
 
 // Domains of hashes, as gnark has them: of a commitment to wires, and of the sum of the proofs that they are known.
@@ -189,4 +193,15 @@ func (k *Key) Verify(public []fr.Element, p Proof) error {
 		return ErrInvalid
 	}
 	return nil
+}
+
+// Decode reads a file that begins with a line of its own, of a stranger: canonical bytes of a value.
+func Decode(data []byte, magic string, most int, into any) error {
+	if len(data) > most {
+		return fmt.Errorf("%d bytes, at most %d", len(data), most)
+	}
+	if len(data) < len(magic) || string(data[:len(magic)]) != magic {
+		return fmt.Errorf("it does not begin with %q", magic)
+	}
+	return canon.Unmarshal(data[len(magic):], into)
 }
