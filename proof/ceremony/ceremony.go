@@ -4,7 +4,7 @@
 // can. The setup is a folder that travels from one contributor to the next, and whose files are the transcript.
 //
 // A setup has two phases. Both are begun, contributed to and sealed in the same way: the second is about one circuit,
-// that of adapters of one shape, or of openings of a number of leaves.
+// that of adapters of one shape, of openings of a number of leaves, of networks, or of sums of updates.
 package ceremony
 
 import (
@@ -25,6 +25,8 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/proof"
+	"github.com/starling-network/starling/proof/aggregation"
+	"github.com/starling-network/starling/proof/inference"
 	"github.com/starling-network/starling/proof/opening"
 )
 
@@ -52,7 +54,11 @@ type Setup struct {
 	Rank   int `json:"rank"`
 	In     int `json:"in"`
 	Out    int `json:"out"`
-	Leaves int `json:"leaves,omitempty"` // of openings; the shape is zero then
+	// for others than adapters the shape is zero, and there is one of these
+	Leaves  int      `json:"leaves,omitempty"` // of openings
+	Widths  []uint32 `json:"widths,omitempty"` // of networks
+	Updates int      `json:"updates,omitempty"`
+	Length  int      `json:"length,omitempty"` // of each of the updates
 
 	Phases [2]Phase `json:"phases"`
 
@@ -96,6 +102,22 @@ func StartOpening(dir string, leaves int, say func(string)) (*Setup, error) {
 	return start(&Setup{Format: format, Leaves: leaves, dir: dir, say: say})
 }
 
+// StartInference begins a setup for networks in a folder that has none.
+func StartInference(dir string, shape inference.Shape, say func(string)) (*Setup, error) {
+	if err := shape.Validate(); err != nil {
+		return nil, err
+	}
+	return start(&Setup{Format: format, Widths: shape.Widths, dir: dir, say: say})
+}
+
+// StartAggregation begins a setup for sums in a folder that has none.
+func StartAggregation(dir string, shape aggregation.Shape, say func(string)) (*Setup, error) {
+	if err := shape.Validate(); err != nil {
+		return nil, err
+	}
+	return start(&Setup{Format: format, Updates: int(shape.Updates), Length: int(shape.Length), dir: dir, say: say})
+}
+
 func start(s *Setup) (*Setup, error) {
 	if err := s.validate(); err != nil {
 		return nil, err
@@ -129,7 +151,8 @@ func (s *Setup) parse(text []byte) error {
 	if s.Format != format {
 		return fmt.Errorf("%w: format %d, wanted %d", ErrSetup, s.Format, format)
 	}
-	if s.Rank < 0 || s.In < 0 || s.Out < 0 || s.Rank > proof.MaxRank || s.In > proof.MaxWidth || s.Out > proof.MaxWidth {
+	if s.Rank < 0 || s.In < 0 || s.Out < 0 || s.Rank > proof.MaxRank || s.In > proof.MaxWidth || s.Out > proof.MaxWidth ||
+		s.Updates < 0 || s.Length < 0 || s.Updates > aggregation.MaxUpdates || s.Length > aggregation.MaxElements {
 		return fmt.Errorf("%w: rank %d, %d to %d", ErrSetup, s.Rank, s.In, s.Out)
 	}
 	for i, p := range s.Phases {

@@ -14,7 +14,10 @@ import (
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/proof"
+	"github.com/starling-network/starling/proof/aggregation"
+	"github.com/starling-network/starling/proof/inference"
 	"github.com/starling-network/starling/proof/opening"
+	"github.com/starling-network/starling/proof/verifier"
 )
 
 // readLimited reads a file of a stranger.
@@ -111,6 +114,34 @@ func Keys(dir string) (*proof.Verifier, *groth16.ProvingKey, error) {
 	return v, pk, err
 }
 
+// InferenceKeys reads the keys for networks of a folder, as Keys those for adapters.
+func InferenceKeys(dir string) (*inference.Verifier, *groth16.ProvingKey, error) {
+	data, err := readLimited(filepath.Join(dir, FileVerifying), inference.MaxKey)
+	if err != nil {
+		return nil, nil, err
+	}
+	v, err := inference.NewVerifier(data)
+	if err != nil {
+		return nil, nil, err
+	}
+	pk, err := proving(dir)
+	return v, pk, err
+}
+
+// AggregationKeys reads the keys for sums of a folder, as Keys those for adapters.
+func AggregationKeys(dir string) (*aggregation.Verifier, *groth16.ProvingKey, error) {
+	data, err := readLimited(filepath.Join(dir, FileVerifying), aggregation.MaxKey)
+	if err != nil {
+		return nil, nil, err
+	}
+	v, err := aggregation.NewVerifier(data)
+	if err != nil {
+		return nil, nil, err
+	}
+	pk, err := proving(dir)
+	return v, pk, err
+}
+
 // OpeningKeys reads the keys for openings of a folder, as Keys those for adapters.
 func OpeningKeys(dir string) (*opening.Verifier, *groth16.ProvingKey, error) {
 	v, err := VerifyingOpenings(filepath.Join(dir, FileVerifying))
@@ -148,6 +179,15 @@ func Verifying(name string) (*proof.Verifier, error) {
 		return nil, err
 	}
 	return proof.NewVerifier(data)
+}
+
+// VerifyingOf reads a verifying key of any kind of proof.
+func VerifyingOf(name string) (verifier.Key, error) {
+	data, err := readLimited(name, verifier.MaxKey)
+	if err != nil {
+		return verifier.Key{}, err
+	}
+	return verifier.ReadKey(data)
 }
 
 // VerifyingOpenings reads a verifying key for openings.

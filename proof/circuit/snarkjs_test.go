@@ -47,6 +47,15 @@ func TestSnarkJSVerifies(t *testing.T) {
 		t.Fatal(err)
 	}
 	snarkjs(t, dir, f, true)
+	a := openSum(t)
+	sum, err := a.a.Prove(a.state(), a.updates)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f, err = a.v.Export(sum); err != nil {
+		t.Fatal(err)
+	}
+	snarkjs(t, dir, f, true)
 }
 
 // snarkjs verifies a proof, with changes also all with another public input or point.
