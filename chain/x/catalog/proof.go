@@ -14,6 +14,7 @@ import (
 	"github.com/starling-network/starling/chain/x/catalog/catalogpb"
 	"github.com/starling-network/starling/chain/x/training/runpb"
 	"github.com/starling-network/starling/proof"
+	"github.com/starling-network/starling/proof/verifier"
 	"github.com/starling-network/starling/protocol/catalog"
 )
 
@@ -40,11 +41,11 @@ func (k messages) RegisterKey(ctx context.Context,
 		return nil, ErrorTable.Wrap(fmt.Errorf("%w: %d bytes, at most %d", proof.ErrKey, len(m.Key),
 			catalog.MaxProofBytes))
 	}
-	v, err := proof.NewVerifier(m.Key)
+	v, err := verifier.ReadKey(m.Key)
 	if err != nil {
 		return nil, ErrorTable.Wrap(err)
 	}
-	d := v.Digest()
+	d := v.Digest
 	if known, err := k.keys.Has(ctx, d[:]); err != nil {
 		return nil, err
 	} else if known {
@@ -84,7 +85,7 @@ func (k messages) proven(ctx context.Context, m *catalogpb.MsgProve) (p catalog.
 	if len(m.Proof) > catalog.MaxProofBytes {
 		return p, fmt.Errorf("%w: %d bytes, at most %d", proof.ErrProof, len(m.Proof), catalog.MaxProofBytes)
 	}
-	made, err := proof.Decode(m.Proof)
+	made, err := verifier.Decode(m.Proof)
 	if err != nil {
 		return p, err
 	}
@@ -95,36 +96,47 @@ func (k messages) proven(ctx context.Context, m *catalogpb.MsgProve) (p catalog.
 	if l.Owner != m.Sender {
 		return p, fmt.Errorf("%w: %s, listing %d", ErrOwner, m.Sender, l.ID)
 	}
-	parent, err := k.Listing(ctx, m.Parent)
-	if err != nil {
-		return p, err
-	}
-	s := made.Statement
-	if err := l.Fits(parent, s.Base, s.Adapter, s.Owner); err != nil {
+	c := made.Claim()
+	if err := k.fits(ctx, l, m.Parent, c); err != nil {
 		return p, err
 	}
 	v, err := k.verifier(ctx, m.Key)
 	if err != nil {
 		return p, err
 	}
-	return catalog.Proven{Listing: l.ID, Parent: parent.ID, Layer: s.Module, Rank: s.Shape.Rank,
-		Tokens: uint32(len(s.Tokens)), Key: v.Digest(), Setup: v.Key().Contributions, Commitment: made.Commitment,
-		Proof: made.Digest(), Bound: s.Owner != ""}, v.Verify(made)
+	p = catalog.MakeProven(l, c, v)
+	p.Parent = m.Parent
+	return p, v.Verify(made)
 }
 
-func (k messages) verifier(ctx context.Context, digest []byte) (*proof.Verifier, error) {
+// fits checks that a proof is about a listing, and, if it is about an adapter, about a parent of it.
+func (k messages) fits(ctx context.Context, l catalog.Listing, parent uint64, c verifier.Claim) error {
+	if c.Kind != verifier.Adapter {
+		if parent != 0 {
+			return fmt.Errorf("%w: it is about an %s, which has no parent", catalog.ErrProven, c.Kind)
+		}
+		return l.Shows(c.Files, c.Owner)
+	}
+	of, err := k.Listing(ctx, parent)
+	if err != nil {
+		return err
+	}
+	return l.Fits(of, c.Base, c.Files, c.Owner)
+}
+
+func (k messages) verifier(ctx context.Context, digest []byte) (verifier.Key, error) {
 	d, err := runpb.Digest(digest)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrKey, err)
+		return verifier.Key{}, fmt.Errorf("%w: %w", ErrKey, err)
 	}
 	key, err := k.keys.Get(ctx, d[:])
 	if errors.Is(err, collections.ErrNotFound) {
-		return nil, fmt.Errorf("%w: %s", ErrKey, d)
+		return verifier.Key{}, fmt.Errorf("%w: %s", ErrKey, d)
 	}
 	if err != nil {
-		return nil, err
+		return verifier.Key{}, err
 	}
-	return proof.NewVerifier(key.Key)
+	return verifier.ReadKey(key.Key)
 }
 
 // Proofs lists what was proven about a listing.
