@@ -1,5 +1,5 @@
-// Package account defines the accounts of the chain: how the address of a key is written, and the secret, with its form
-// as words, that the key of a party comes from. It needs no module of the chain; package wire encodes the rest.
+// Package account defines the accounts of the chain: how the address of a key is written, and how its signatures are
+// verified. It needs no module of the chain and no type of the SDK's transactions; package wire encodes the rest.
 package account
 
 import (

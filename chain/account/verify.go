@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/cosmos/cosmos-sdk/crypto/keys/secp256k1"
+	"github.com/cometbft/cometbft/crypto/secp256k1"
 
 	"github.com/starling-network/starling/canon"
 )
@@ -18,7 +18,7 @@ func Verify(address string, publicKey []byte, digest canon.Digest, signature []b
 	if len(publicKey) != secp256k1.PubKeySize {
 		return fmt.Errorf("%w: a public key has %d bytes, not %d", ErrSignature, secp256k1.PubKeySize, len(publicKey))
 	}
-	key := &secp256k1.PubKey{Key: publicKey}
+	key := secp256k1.PubKey(publicKey)
 	if owner := Address(key.Address()); owner != address {
 		return fmt.Errorf("%w: the key is that of %s, not of %s", ErrSignature, owner, address)
 	}

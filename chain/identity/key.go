@@ -11,7 +11,7 @@ import (
 	"github.com/oasisprotocol/curve25519-voi/primitives/ed25519"
 
 	"github.com/starling-network/starling/canon"
-	"github.com/starling-network/starling/chain/account"
+	"github.com/starling-network/starling/chain/account/words"
 )
 
 // Keys are all keys of one validator, derived from one secret seed.
@@ -38,7 +38,7 @@ func NewKeys(seed [32]byte) Keys {
 
 // KeysOf derives the keys from a stored secret. They are those of NewKeys, except that the operator is the account that
 // wallets derive from the words of the secret, unless s.Digest is set.
-func KeysOf(s account.Secret) Keys {
+func KeysOf(s words.Secret) Keys {
 	keys := NewKeys(s.Bytes)
 	if !s.Digest {
 		keys.Operator = s.Account()

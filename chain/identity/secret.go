@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/starling-network/starling/chain/account"
+	"github.com/starling-network/starling/chain/account/words"
 	"github.com/starling-network/starling/internal/keyfile"
 )
 
@@ -21,12 +21,12 @@ var (
 )
 
 // SecretFile is the path of the secret of the validator in a folder: a file of package keyfile that holds
-// account.Secret.Kept.
+// words.Secret.Kept.
 func SecretFile(home string) string { return filepath.Join(home, "config", "validator.seed") }
 
 // ReadSecret reads the secret that all keys of the validator in a folder are derived from. It returns ErrNoSecret if
 // the folder has none.
-func ReadSecret(home string) (secret account.Secret, err error) {
+func ReadSecret(home string) (secret words.Secret, err error) {
 	file := SecretFile(home)
 	kept, err := keyfile.Read(file)
 	switch {
@@ -35,7 +35,7 @@ func ReadSecret(home string) (secret account.Secret, err error) {
 	case err != nil:
 		return secret, fmt.Errorf("identity: %w", err)
 	}
-	secret, ok := account.ReadSecret(kept)
+	secret, ok := words.ReadSecret(kept)
 	if !ok {
 		return secret, fmt.Errorf(
 			"identity: %s holds no secret (%d bytes): restore it, or begin a new chain in another folder", file, len(kept))
@@ -45,7 +45,7 @@ func ReadSecret(home string) (secret account.Secret, err error) {
 
 // RestoreSecret writes a secret to the folder of a validator and creates the folder if necessary. It returns
 // ErrSecretExists if the folder has a secret.
-func RestoreSecret(home string, secret account.Secret) error {
+func RestoreSecret(home string, secret words.Secret) error {
 	file := SecretFile(home)
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return fmt.Errorf("identity: %w", err)

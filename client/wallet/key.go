@@ -4,7 +4,7 @@ package wallet
 import (
 	"encoding/hex"
 
-	"github.com/cosmos/cosmos-sdk/crypto/keys/secp256k1"
+	"github.com/cometbft/cometbft/crypto/secp256k1"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/account"
@@ -19,18 +19,19 @@ type Signer interface {
 
 // Key is a signer that holds its key in memory.
 type Key struct {
-	private *secp256k1.PrivKey
+	private secp256k1.PrivKey
 	address string
 }
 
 // KeyFromSeed derives a key from 32 secret bytes.
 func KeyFromSeed(seed [32]byte) *Key {
 	d := canon.Sum("starling/account/1", seed[:])
-	return NewKey(&secp256k1.PrivKey{Key: d[:]})
+	return NewKey(d[:])
 }
 
-// NewKey is the signer of a key that exists, such as that of a validator's operator.
-func NewKey(k *secp256k1.PrivKey) *Key {
+// NewKey is the signer of a secret key of secp256k1 (32 bytes) that exists, such as that of a validator's operator.
+func NewKey(secret []byte) *Key {
+	k := secp256k1.PrivKey(secret)
 	return &Key{private: k, address: account.Address(k.PubKey().Address())}
 }
 
@@ -38,7 +39,7 @@ func NewKey(k *secp256k1.PrivKey) *Key {
 func (k *Key) Address() string { return k.address }
 
 // Hex is the secret key in the form that wallets import: 64 hexadecimal digits.
-func (k *Key) Hex() string { return hex.EncodeToString(k.private.Key) }
+func (k *Key) Hex() string { return hex.EncodeToString(k.private) }
 
 // PublicKey implements Signer.
 func (k *Key) PublicKey() []byte { return k.private.PubKey().Bytes() }

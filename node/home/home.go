@@ -11,13 +11,13 @@ import (
 	"path/filepath"
 
 	"github.com/starling-network/starling/canon"
-	"github.com/starling-network/starling/chain/account"
+	"github.com/starling-network/starling/chain/account/words"
 	"github.com/starling-network/starling/client/wallet"
 	"github.com/starling-network/starling/internal/keyfile"
 	"github.com/starling-network/starling/network/peer"
 )
 
-// FileKey is the name of the file with the secret: account.Secret in a file of package keyfile.
+// FileKey is the name of the file with the secret: words.Secret in a file of package keyfile.
 const FileKey = "key"
 
 // Errors of this package.
@@ -31,7 +31,7 @@ var (
 // Home is the folder and the keys of one party.
 type Home struct {
 	Dir    string
-	secret account.Secret
+	secret words.Secret
 }
 
 // Open reads the folder of a party. One that does not exist, or holds no key, is made; made reports it.
@@ -58,7 +58,7 @@ func Read(dir string) (Home, error) {
 		return h, err
 	}
 	var ok bool
-	if h.secret, ok = account.ReadSecret(kept); !ok {
+	if h.secret, ok = words.ReadSecret(kept); !ok {
 		return h, fmt.Errorf("%w: %s holds no secret (%d bytes)", ErrBadKey, path, len(kept))
 	}
 	return h, nil
@@ -68,7 +68,7 @@ func Read(dir string) (Home, error) {
 // ErrKeyExists. With digest the words are those of a folder whose account is not that of wallets.
 func Restore(dir, phrase string, digest bool) (Home, error) {
 	seed, err := ParsePhrase(phrase)
-	h := Home{Dir: dir, secret: account.Secret{Bytes: seed, Digest: digest}}
+	h := Home{Dir: dir, secret: words.Secret{Bytes: seed, Digest: digest}}
 	if err != nil {
 		return h, err
 	}
@@ -100,7 +100,7 @@ func (h Home) Account() *wallet.Key {
 	if h.secret.Digest {
 		return wallet.KeyFromSeed(h.Derive("account"))
 	}
-	return wallet.NewKey(h.secret.Account())
+	return wallet.NewKey(h.secret.Account().Key)
 }
 
 // Peer is the key of the party's network host.

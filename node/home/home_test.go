@@ -8,9 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cosmos/cosmos-sdk/crypto/keys/secp256k1"
-
-	"github.com/starling-network/starling/chain/account"
+	"github.com/starling-network/starling/chain/account/words"
 	"github.com/starling-network/starling/client/wallet"
 )
 
@@ -49,7 +47,7 @@ func TestKeyIsMadeOnce(t *testing.T) {
 func TestPhraseRestores(t *testing.T) {
 	for name, seed := range map[string][32]byte{"zero": {}, "first": {0: 1}, "last": {31: 1},
 		"second": {1: 0xff, 31: 0xff}} {
-		h := Home{Dir: filepath.Join(t.TempDir(), "a"), secret: account.Secret{Bytes: seed, Digest: seed[1] > 0}}
+		h := Home{Dir: filepath.Join(t.TempDir(), "a"), secret: words.Secret{Bytes: seed, Digest: seed[1] > 0}}
 		words := h.Phrase()
 		if n := len(strings.Fields(words)); n != 24 {
 			t.Errorf("%s: %d words", name, n)
@@ -106,7 +104,7 @@ func TestOldFoldersKeepTheirAccount(t *testing.T) {
 		t.Errorf("%s, want %s (%v)", back.Account().Address(), address, err)
 	}
 	key, err := hex.DecodeString(old.Account().Hex())
-	if err != nil || wallet.NewKey(&secp256k1.PrivKey{Key: key}).Address() != address {
+	if err != nil || wallet.NewKey(key).Address() != address {
 		t.Errorf("the key that wallets import is of another account (%v)", err)
 	}
 }

@@ -44,7 +44,7 @@ func TransactAs(ctx context.Context, dir, network string, do func(context.Contex
 		}
 		network = "http://" + f.RPC
 	}
-	return session.TransactAs(ctx, wallet.NewKey(identity.KeysOf(secret).Operator), network, do)
+	return session.TransactAs(ctx, wallet.NewKey(identity.KeysOf(secret).Operator.Key), network, do)
 }
 
 // Query asks a network something.

@@ -24,7 +24,7 @@ func ReadKeys(dir string) (Keys, error) {
 	keys := identity.KeysOf(secret)
 	v := Keys{Operator: keys.Address(), Node: keys.NodeID(), Phrase: secret.Words()}
 	if secret.Digest {
-		v.Key = wallet.NewKey(keys.Operator).Hex()
+		v.Key = wallet.NewKey(keys.Operator.Key).Hex()
 	}
 	return v, nil
 }

@@ -8,7 +8,7 @@ import (
 
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
-	"github.com/starling-network/starling/chain/account"
+	"github.com/starling-network/starling/chain/account/words"
 	"github.com/starling-network/starling/chain/identity"
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/transaction"
@@ -25,7 +25,7 @@ import (
 func RestoreValidatorKeys(dir, phrase string, digest bool) (operator.Keys, error) {
 	seed, err := home.ParsePhrase(phrase)
 	if err == nil {
-		err = identity.RestoreSecret(dir, account.Secret{Bytes: seed, Digest: digest})
+		err = identity.RestoreSecret(dir, words.Secret{Bytes: seed, Digest: digest})
 	}
 	if err != nil {
 		return operator.Keys{}, err
@@ -45,7 +45,7 @@ func operate(ctx context.Context, dir string,
 		return r, err
 	}
 	keys := identity.KeysOf(secret)
-	err = session.TransactAs(ctx, wallet.NewKey(keys.Operator), "http://"+f.RPC,
+	err = session.TransactAs(ctx, wallet.NewKey(keys.Operator.Key), "http://"+f.RPC,
 		func(ctx context.Context, c *client.Client) error {
 			if err := awaitRecent(ctx, c, 2*time.Duration(f.BlockMS)*time.Millisecond); err != nil {
 				return err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/cosmos/cosmos-sdk/crypto/keys/secp256k1"
 	"github.com/cosmos/cosmos-sdk/testutil/simsx"
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
@@ -49,7 +48,7 @@ func (s saying) Create() simsx.FactoryMethod {
 // is makes an account the one that speaks.
 func (x *msgFactory) is(a simsx.SimAccount) {
 	x.me = a
-	x.Client = client.NewWithSubmitter(x.conn, wallet.NewKey(a.PrivKey.(*secp256k1.PrivKey)),
+	x.Client = client.NewWithSubmitter(x.conn, wallet.NewKey(a.PrivKey.Bytes()),
 		func(_ context.Context, msgs ...sdk.Msg) (transaction.Result, error) {
 			x.said = msgs[0]
 			return transaction.Result{}, nil

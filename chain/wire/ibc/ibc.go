@@ -1,6 +1,6 @@
-// Package ibc adds the messages of IBC to the encoding of the chain. Programs that run a chain, read its blocks or carry
-// coins between chains import it. It is apart from chain/wire because the types of ibc-go import the server of the
-// Cosmos SDK, which a client of the chain does not need.
+// Package ibc adds the messages of IBC to the encoding of the chain. Programs that run a chain or carry coins between
+// chains import it. It is apart from chain/wire because the types of ibc-go import the server of the Cosmos SDK, which
+// a client of the chain does not need.
 package ibc
 
 import (

@@ -15,8 +15,8 @@ type Payer interface {
 	DistributeFromFeePool(ctx context.Context, amount sdk.Coins, to sdk.AccAddress) error
 }
 
-// Community is the community pool of the distribution module. It names what it needs of the keeper of that module, which
-// imports the server of the SDK.
+// Community is the community pool of the distribution module. It has the parts of that module's keeper that it uses:
+// the package of the keeper imports the server of the SDK.
 type Community struct {
 	Payer
 	FeePool collections.Item[distrtypes.FeePool]

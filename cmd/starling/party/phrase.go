@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/starling-network/starling/chain/account"
+	"github.com/starling-network/starling/chain/account/words"
 )
 
 // OlderFlag says of whose folder the words are.
@@ -23,7 +23,7 @@ func PrintPhrase(phrase, key, restore string) {
 	case phrase == "":
 	case key == "":
 		fmt.Printf("\nbackup phrase, to be kept secret:\n\n  %s\n\nrestore it with: %s\nwallets open the same "+
-			"account with it (path %s)\n", phrase, restore, account.Path)
+			"account with it (path %s)\n", phrase, restore, words.Path)
 	default:
 		fmt.Printf("\nbackup phrase, to be kept secret:\n\n  %s\n\nrestore it with: %s --older\n"+
 			"wallets open another, empty account with it; this is the key of the account, which they import:\n\n  %s\n", phrase,

@@ -10,7 +10,6 @@ import (
 	rpcclient "github.com/cometbft/cometbft/rpc/client"
 	ctypes "github.com/cometbft/cometbft/rpc/core/types"
 	sdkclient "github.com/cosmos/cosmos-sdk/client"
-	"github.com/cosmos/cosmos-sdk/crypto/keys/secp256k1"
 	"github.com/cosmos/cosmos-sdk/testutil/simsx"
 	sdk "github.com/cosmos/cosmos-sdk/types"
 
@@ -51,6 +50,6 @@ func Keys(data *simsx.ChainDataSource) func(address string) wallet.Signer {
 		if !data.HasAccount(address) {
 			return nil
 		}
-		return wallet.NewKey(data.GetAccount(nil, address).PrivKey.(*secp256k1.PrivKey))
+		return wallet.NewKey(data.GetAccount(nil, address).PrivKey.Bytes())
 	}
 }

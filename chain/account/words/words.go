@@ -1,4 +1,7 @@
-package account
+// Package words is the secret that all keys of a party or a validator come from, the words that represent it, and the
+// key that wallets derive from these words. Addresses and signatures are those of package account, which is apart
+// because the derivation of the SDK imports its stores.
+package words
 
 import (
 	"github.com/cosmos/cosmos-sdk/crypto/hd"
