@@ -38,6 +38,7 @@ type Options struct {
 	Threads int    // of programs
 	Tree    string // the source tree, whose npm packages CosmJS and axe-core are
 	Quick   bool   // leave these out
+	Chain   StartChain
 }
 
 // Run measures everything.
@@ -54,7 +55,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if o.Quick {
 		return r, nil
 	}
-	if err := r.wallets(ctx, o.Tree); err != nil {
+	if err := r.wallets(ctx, o.Tree, o.Chain); err != nil {
 		return nil, err
 	}
 	return r, r.dashboard(ctx, o.Tree)
@@ -75,8 +76,8 @@ func (r *Report) Print(to io.Writer) error {
 var versions = []string{"0.32", "0.36", "0.38", "0.39"}
 
 // wallets has other programs sign.
-func (r *Report) wallets(ctx context.Context, tree string) error {
-	failed, err := Wallets(ctx, tree)
+func (r *Report) wallets(ctx context.Context, tree string, start StartChain) error {
+	failed, err := Wallets(ctx, tree, start)
 	if err != nil && !errors.Is(err, browser.ErrMissing) {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 // A check whose tool or files are missing does not hold, and its line names them.
 func TestWhatIsMissingDoesNotHold(t *testing.T) {
 	r, tree := &Report{}, t.TempDir()
-	if err := r.wallets(t.Context(), tree); err != nil {
+	if err := r.wallets(t.Context(), tree, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.dashboard(t.Context(), tree); err != nil {

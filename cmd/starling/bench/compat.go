@@ -10,10 +10,11 @@ import (
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/node/compat"
+	"github.com/starling-network/starling/node/compat/payer"
 )
 
 func compatCommand(c *terminal.Console) *cobra.Command {
-	var o compat.Options
+	o := compat.Options{Chain: payer.Start}
 	cmd := &cobra.Command{
 		Use:   "compat",
 		Short: "Hold models and tokenizers against the libraries that made them",
