@@ -60,10 +60,17 @@ func complete(ctx context.Context, c *terminal.Console, j *job.Job) (*job.Job, e
 func SetFlags(overrides []string) string {
 	var b strings.Builder
 	for _, o := range overrides {
-		if strings.Trim(o, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.,:/=+-") != "" {
-			o = "'" + strings.ReplaceAll(o, "'", `'\''`) + "'"
-		}
-		b.WriteString(" --set " + o)
+		b.WriteString(" --set " + Word(o))
 	}
 	return b.String()
+}
+
+// Word is an argument of a command as a shell reads it: in quotes, if it has other characters than those of plain paths
+// and settings.
+func Word(s string) string {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.,:/=+-"
+	if s != "" && strings.Trim(s, plain) == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

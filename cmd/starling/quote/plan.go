@@ -102,7 +102,7 @@ func Plan(ctx context.Context, c *terminal.Console, j *job.Job, path, network, f
 	if err := Fits(j, path, flags, p); err != nil {
 		return err
 	}
-	fmt.Printf("\nnext: starling train %s%s --plan %s\n", path, flags, p.ID)
+	fmt.Printf("\nnext: starling train %s%s --plan %s\n", jobfile.Word(path), flags, p.ID)
 	return nil
 }
 
@@ -151,41 +151,61 @@ func Fits(j *job.Job, path, flags string, p *plan.Plan) error {
 		}
 		return diskTooSmall(j, path, flags, p.Disk, free)
 	}
-	fix := fitting(j, path, flags, free, "train a smaller model, or with fewer workers; or on a network (--network)")
-	return terminal.WithExit(&terminal.Problem{Code: "MEMORY_TOO_SMALL",
-		What: "the job does not fit into the memory of this machine",
-		Why: fmt.Sprintf("all at work take about %s, and %s are free", terminal.Bytes(at.MemoryBytes),
-			terminal.Bytes(at.FreeBytes)), Fix: fix}, terminal.ExitNoCapacity)
+	return memoryTooSmall(j, path, flags, fmt.Sprintf("all at work take about %s, and %s are free",
+		terminal.Bytes(at.MemoryBytes), terminal.Bytes(at.FreeBytes)), free)
+}
+
+// MemoryTooSmall is the error about a job that was begun and needs more memory than is free; why says so.
+func MemoryTooSmall(j *job.Job, path, flags string, why error) error {
+	return memoryTooSmall(j, path, flags, why.Error(), freeHere(j))
+}
+
+// memoryTooSmall is the error about a job that needs more memory than is free, with the settings with which it fits.
+func memoryTooSmall(j *job.Job, path, flags, why string, free plan.Room) error {
+	return terminal.WithExit(fitting(j, path, flags, free, &terminal.Problem{Code: "MEMORY_TOO_SMALL",
+		What: "the job does not fit into the memory of this machine", Why: why,
+		Fix: "train a smaller model, fewer or shorter sequences of a step, or with fewer workers; or on a network " +
+			"(--network)"}), terminal.ExitNoCapacity)
 }
 
 // DiskTooSmall is the error about a job that was begun and needs more of the disk than there is for an embedded
 // network: that of its plan.
 func DiskTooSmall(j *job.Job, path, flags string, short *member.ShortageError) error {
-	free := plan.Room{Memory: math.MaxUint64, Disk: short.Free}
+	free := freeHere(j)
+	free.Disk = short.Free
+	return diskTooSmall(j, path, flags, short.Need, free)
+}
+
+// freeHere is what is free on this machine, without bound where that is not known.
+func freeHere(j *job.Job) plan.Room {
+	free := plan.Room{Memory: math.MaxUint64, Disk: math.MaxInt64}
 	if available, _, ok := memory.Available(); ok {
 		free.Memory = available
 	}
-	return diskTooSmall(j, path, flags, short.Need, free)
+	if disk, ok := storage.Room(j.Output.Dir); ok {
+		free.Disk = disk
+	}
+	return free
 }
 
 // diskTooSmall is the error about a job that needs more of the disk than is free, with the settings with which it fits.
 func diskTooSmall(j *job.Job, path, flags string, need int64, free plan.Room) error {
-	return terminal.WithExit(&terminal.Problem{Code: "STORE_TOO_SMALL",
+	return terminal.WithExit(fitting(j, path, flags, free, &terminal.Problem{Code: "STORE_TOO_SMALL",
 		What: "the job does not fit on the disk of this machine",
 		Why: fmt.Sprintf("all parties together need %s, and may fill %s, which is %s", terminal.Bytes(uint64(need)),
 			terminal.Bytes(uint64(free.Disk)), storage.Words),
-		Fix: fitting(j, path, flags, free, "make room on the disk, or give an output folder on a larger one with --dir")},
-		terminal.ExitNoCapacity)
+		Fix: "make room on the disk, or give an output folder on a larger one with --dir"}), terminal.ExitNoCapacity)
 }
 
-// fitting is the command with which a job fits, or else another advice.
-func fitting(j *job.Job, path, flags string, free plan.Room, otherwise string) string {
-	set, need, ok := plan.Fitting(j, free)
-	if !ok {
-		return otherwise
+// fitting makes the command with which a job fits the fix of its refusal, and adds what the job then takes to the
+// reason. A job for which no such settings are known keeps the fix that it has.
+func fitting(j *job.Job, path, flags string, free plan.Room, p *terminal.Problem) *terminal.Problem {
+	if set, need, ok := plan.Fitting(j, free); ok {
+		p.Why += fmt.Sprintf("; with the settings of the fix they take about %s of memory and %s of disk",
+			terminal.Bytes(need.Memory), terminal.Bytes(uint64(need.Disk)))
+		p.Fix = "starling train " + jobfile.Word(path) + flags + jobfile.SetFlags(set)
 	}
-	return fmt.Sprintf("starling train %s%s%s --dry-run takes about %s of memory and %s of disk", path, flags,
-		jobfile.SetFlags(set), terminal.Bytes(need.Memory), terminal.Bytes(uint64(need.Disk)))
+	return p
 }
 
 // Room says whether the memory of a machine is enough for all who work on it.

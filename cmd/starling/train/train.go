@@ -32,6 +32,7 @@ import (
 	"github.com/starling-network/starling/node/consumer"
 	"github.com/starling-network/starling/node/dashboard"
 	"github.com/starling-network/starling/node/member"
+	"github.com/starling-network/starling/node/prepare"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/torch"
 )
@@ -244,7 +245,11 @@ func (f flags) failed(ctx context.Context, path string, j *job.Job, err error) e
 	if short := (*member.ShortageError)(nil); f.network == "" && errors.As(err, &short) {
 		return quote.DiskTooSmall(j, path, f.again(), short)
 	}
-	return terminal.IfInterrupted(ctx, cause.Train(err), fmt.Sprintf("starling train %s%s --resume", path, f.again()))
+	if f.network == "" && errors.Is(err, prepare.ErrMemory) {
+		return quote.MemoryTooSmall(j, path, f.again(), err)
+	}
+	return terminal.IfInterrupted(ctx, cause.Train(err),
+		fmt.Sprintf("starling train %s%s --resume", jobfile.Word(path), f.again()))
 }
 
 func update(p consumer.Progress) terminal.Update {
@@ -269,7 +274,7 @@ func (f flags) again() string {
 	}
 	for _, x := range []struct{ name, value string }{{"dir", f.dir}, {"network", f.network}, {"home", f.home}} {
 		if x.value != "" {
-			fmt.Fprintf(&flags, " --%s %s", x.name, x.value)
+			fmt.Fprintf(&flags, " --%s %s", x.name, jobfile.Word(x.value))
 		}
 	}
 	return flags.String()
