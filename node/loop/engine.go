@@ -35,6 +35,7 @@ const patience = 3 * time.Second
 type Options struct {
 	order.Shape
 	Terms
+	Kept   int // runs that are over whose blobs are kept: the latest
 	Ledger Ledger
 	Log    *slog.Logger
 }
@@ -55,9 +56,11 @@ type Engine struct {
 	account  *account.Account
 	options  Options
 	models   map[string]*model
-	dir      string              // of the records
-	ending   map[string]*Session // of a process before this one, by their orders
+	dir      string // of the records
 	patience time.Duration
+
+	shelf sync.Mutex
+	held  map[string]*Session // whose blobs are served, by their orders
 
 	mu sync.Mutex // held while the trainer works
 }
@@ -67,7 +70,7 @@ type model struct {
 	passes  []*pass // since the last step
 	lost    bool    // a pass since then was refused: its gradients are missing
 	session *Session
-	before  *Session // that ended, and has the weights in its folder; nil: another one has them
+	before  string // order of the run that ended, and has the weights in its folder; "": another one has them
 	loaded  *tinker.Path
 	state   bool // of the optimizer was loaded, too
 }
@@ -88,7 +91,7 @@ type pass struct {
 // ends what a process before it could not end.
 func New(ctx context.Context, t *trainer.Trainer, a *account.Account, o Options) (*Engine, error) {
 	e := &Engine{Trainer: t, ctx: ctx, account: a, options: o, models: map[string]*model{}, dir: Folder(a),
-		ending: map[string]*Session{}, patience: patience}
+		held: map[string]*Session{}, patience: patience}
 	return e, e.restore()
 }
 
@@ -145,6 +148,7 @@ func (e *Engine) Unload(name string) {
 	if err := os.Remove(e.modelFile(name)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		e.options.Log.Warn("the run of a model stays named", "model", name, "err", err)
 	}
+	e.trim()
 }
 
 // Forward implements tinker.Engine.
@@ -179,10 +183,7 @@ func (e *Engine) forget(name string) {
 	if m.session != nil {
 		m.session.End(e.ctx)
 	}
-	if m.before != nil {
-		m.before.Drop()
-	}
-	m.session, m.before, m.lost = nil, nil, false
+	m.session, m.before, m.lost = nil, "", false
 }
 
 // Load implements tinker.Engine. The next step begins another run.
@@ -387,21 +388,15 @@ func (e *Engine) begin(name string, m *model, s trainer.State, a tinker.Step) er
 		return errors.Join(failure.New(http.StatusBadGateway, "ORDER_REFUSED", "the order of the run was refused: "+err.Error(),
 			"see docs/serving.md"), e.unnamed(name, m))
 	}
-	if m.before != nil {
-		m.before.Drop()
-	}
-	m.session, m.before, m.loaded = begun, nil, nil
+	e.hold(begun)
+	m.session, m.before, m.loaded = begun, "", nil
 	e.options.Log.Info("ordered", "job", m.session.ID)
 	return e.follow(name, m, s, version)
 }
 
 // unnamed has the folder name what a model had before an order that was refused.
 func (e *Engine) unnamed(name string, m *model) error {
-	k := kept{Loaded: m.loaded, Optimizer: m.state}
-	if m.before != nil {
-		k.Order = m.before.ID
-	}
-	return folder.WriteJSON(e.modelFile(name), k)
+	return folder.WriteJSON(e.modelFile(name), kept{Order: m.before, Loaded: m.loaded, Optimizer: m.state})
 }
 
 // follow has the trainer compute in the version of the numerics of a run that begins. What it found in another one is
@@ -441,9 +436,8 @@ func (e *Engine) funded() error {
 // folder until another one begins.
 func (e *Engine) failed(m *model, err error) error {
 	if ended := (*EndedError)(nil); errors.As(err, &ended) {
-		m.session.held = true
 		m.session.End(e.ctx)
-		m.session, m.before = nil, m.session
+		m.session, m.before = nil, m.session.ID
 		return failure.New(http.StatusConflict, "RUN_ENDED", ended.Error(),
 			"send the batch and the step again: the next run begins from the weights of the last step that is here")
 	}

@@ -177,7 +177,7 @@ var (
 // engine is one that orders from the account.
 func (n *net) engine(tr *trainer.Trainer, t Terms) *Engine {
 	n.t.Helper()
-	e, err := New(n.ctx, tr, n.payer, Options{Shape: shape, Terms: t, Log: n.log,
+	e, err := New(n.ctx, tr, n.payer, Options{Shape: shape, Terms: t, Log: n.log, Kept: 8,
 		Ledger: spending.Shared{Lock: &sync.Mutex{}, By: spending.ByToken{}}})
 	if err != nil {
 		n.t.Fatal(err)

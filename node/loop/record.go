@@ -1,12 +1,15 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/client"
@@ -20,7 +23,7 @@ import (
 
 // Folder is where an account keeps its loops: the blobs of the run loop-X in loop-X, what is known of the run in
 // loop-X.json, and the run of the model M in M.json. The record of a run stays when the run is over, as what it cost
-// counts against the limit of its token.
+// counts against the limit of its token, and the blobs of the latest runs stay, so that these can be verified.
 func Folder(a *account.Account) string { return filepath.Join(a.Home.Dir, "loops") }
 
 const (
@@ -62,63 +65,128 @@ type kept struct {
 	Optimizer bool         `json:"optimizer,omitempty"`
 }
 
+// Named is what the record of a run tells of it to those who execute it again.
+type Named struct {
+	Order   string
+	Genesis terms.Checkpoint
+	Data    []string // CIDs of the data of each round
+}
+
+// Recorded reports whether a folder is one of a run that a client leads.
+func Recorded(dir string) bool {
+	info, err := os.Stat(strings.TrimRight(dir, "/") + recordSuffix)
+	return err == nil && info.Mode().IsRegular() && strings.HasPrefix(filepath.Base(dir), runPrefix)
+}
+
+// ReadNamed reads the record beside the folder of a run.
+func ReadNamed(dir string) (n Named, err error) {
+	var r record
+	if err := folder.ReadJSON(strings.TrimRight(dir, "/")+recordSuffix, &r); err != nil {
+		return n, err
+	}
+	n.Order, n.Genesis = r.Order, r.Genesis
+	for _, f := range r.Fed {
+		n.Data = append(n.Data, f.CID)
+	}
+	return n, nil
+}
+
 // modelFile is where the run of a model is named.
 func (e *Engine) modelFile(name string) string { return filepath.Join(e.dir, name+recordSuffix) }
 
 // save writes the record of a session.
 func (s *Session) save() error { return folder.WriteJSON(s.dir+recordSuffix, s.record) }
 
-// restore counts what the runs of the folder cost, and ends those of no model: a process ended before they did.
-func (e *Engine) restore() error {
+// read reads the records of the folder, the latest first, and the runs that models have.
+func (e *Engine) read() (all []record, named map[string]bool, err error) {
 	entries, err := os.ReadDir(e.dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
+		return nil, nil, err
 	}
-	named := map[string]bool{}
-	var runs []record
+	named, times := map[string]bool{}, map[string]time.Time{}
 	for _, f := range entries {
 		path, name := filepath.Join(e.dir, f.Name()), strings.TrimSuffix(f.Name(), recordSuffix)
 		if f.IsDir() || name == f.Name() {
 			continue
 		}
+		var k kept
+		var r record
 		if !strings.HasPrefix(name, runPrefix) {
-			var k kept
 			if err := folder.ReadJSON(path, &k); err != nil {
-				return err
+				return nil, nil, err
 			}
 			named[k.Order] = true
 			continue
 		}
-		var r record
-		if err := folder.ReadJSON(path, &r); err != nil {
-			return err
+		info, err := f.Info()
+		if err = errors.Join(err, folder.ReadJSON(path, &r)); err != nil {
+			return nil, nil, err
 		}
 		if r.Order != name {
-			return fmt.Errorf("loop: %s is the record of %q", path, r.Order)
+			return nil, nil, fmt.Errorf("loop: %s is the record of %q", path, r.Order)
 		}
-		e.options.Ledger.Note(r.Token, r.Order, r.Budget, r.Spent)
-		runs = append(runs, r)
+		all, times[r.Order] = append(all, r), info.ModTime()
 	}
-	for _, r := range runs {
-		switch {
-		case r.Spent != nil && !named[r.Order]:
-			if err := os.RemoveAll(filepath.Join(e.dir, r.Order)); err != nil {
-				return err
-			}
-			continue
-		case r.Spent != nil || named[r.Order] && !r.Over:
-			continue
+	slices.SortFunc(all, func(a, b record) int {
+		return cmp.Or(times[b.Order].Compare(times[a.Order]), cmp.Compare(a.Order, b.Order))
+	})
+	return all, named, nil
+}
+
+// restore counts what the runs of the folder cost, serves the blobs of those that have any, and ends those of no model:
+// a process ended before they did.
+func (e *Engine) restore() error {
+	all, named, err := e.read()
+	if err != nil {
+		return err
+	}
+	for _, r := range all {
+		e.options.Ledger.Note(r.Token, r.Order, r.Budget, r.Spent)
+		if _, err := os.Stat(filepath.Join(e.dir, r.Order)); err != nil && r.Spent != nil {
+			continue // its blobs are deleted
 		}
 		s, err := reopen(e.account, r, e.options)
 		if err != nil {
 			return err
 		}
-		if s.held = named[r.Order]; s.held {
-			e.ending[r.Order] = s
+		e.hold(s)
+		if r.Spent == nil && (r.Over || !named[r.Order]) {
+			s.End(e.ctx)
 		}
-		s.End(e.ctx)
 	}
+	e.trim()
 	return nil
+}
+
+// hold has the blobs of a session served until trim deletes them.
+func (e *Engine) hold(s *Session) {
+	e.shelf.Lock()
+	defer e.shelf.Unlock()
+	s.ended = e.trim
+	e.held[s.ID] = s
+}
+
+// trim deletes the blobs of runs that are over and of no model, but for the latest ones.
+func (e *Engine) trim() {
+	e.shelf.Lock()
+	defer e.shelf.Unlock()
+	all, named, err := e.read()
+	left := e.options.Kept
+	for _, r := range all {
+		s := e.held[r.Order]
+		if s == nil || r.Spent == nil || named[r.Order] {
+			continue
+		}
+		if left--; left >= 0 {
+			continue
+		}
+		s.detach()
+		delete(e.held, r.Order)
+		err = errors.Join(err, os.RemoveAll(s.dir))
+	}
+	if err != nil {
+		e.options.Log.Warn("blobs of runs stay on the disk", "folder", e.dir, "err", err)
+	}
 }
 
 // settled reports what the order of a session cost, once it is over for good.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/starling-network/starling/client"
@@ -68,42 +67,31 @@ func (e *Engine) recall(name string) error {
 		m.loaded, m.state = k.Loaded, k.Optimizer
 		return e.Trainer.Load(name, *k.Loaded, k.Optimizer)
 	}
-	s, err := e.reopened(k.Order)
-	if err != nil {
-		return err
+	e.shelf.Lock()
+	s := e.held[k.Order]
+	e.shelf.Unlock()
+	if s == nil {
+		return fmt.Errorf("%s has no blobs of the run %s", e.dir, k.Order)
 	}
 	if err := e.reload(name, s); err != nil {
-		s.detach()
 		return err
 	}
 	open, err := s.open(e.ctx)
+	if err == nil {
+		err = e.account.Enlist(e.ctx) // members fetch data at the address of this process
+	}
 	switch {
 	case err != nil:
-		s.detach()
 		return unreachable(err)
 	case open:
 		m.session = s
 		e.options.Log.Info("continued", "job", s.ID, "steps", len(s.record.Fed))
 		return nil
-	}
-	s.held, m.before = true, s
-	if e.ending[k.Order] == nil && !s.over {
+	case !s.record.Over:
 		s.End(e.ctx)
 	}
-	delete(e.ending, k.Order)
+	m.before = k.Order
 	return nil
-}
-
-// reopened is the session of an order of a process before this one.
-func (e *Engine) reopened(order string) (*Session, error) {
-	if s := e.ending[order]; s != nil {
-		return s, nil
-	}
-	var r record
-	if err := folder.ReadJSON(filepath.Join(e.dir, order+recordSuffix), &r); err != nil {
-		return nil, err
-	}
-	return reopen(e.account, r, e.options)
 }
 
 // reload gives a model the weights of the last step of a session, and the session the program of its steps.

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 
 	"github.com/starling-network/starling/chain/referee"
 	chainmarket "github.com/starling-network/starling/chain/x/market"
@@ -47,7 +46,7 @@ type EndedError struct{ Why string }
 // Error implements error.
 func (e *EndedError) Error() string { return "loop: the run of the session is over: " + e.Why }
 
-// Session leads one run. It is for one goroutine; End may be followed by Drop at any time.
+// Session leads one run. It is for one goroutine, until End.
 type Session struct {
 	ID      string
 	account *account.Account
@@ -61,17 +60,14 @@ type Session struct {
 	dir    string
 	into   *fetch.Fetcher
 	detach func()
-	pruned int // rounds whose blobs are deleted
-
-	mu   sync.Mutex
-	over bool // no party needs its blobs
-	held bool // but the model, whose weights are among them
+	pruned int    // rounds after which the checkpoint is deleted
+	ended  func() // is called when the run is over, and what it cost is known
 }
 
 // open opens the store of a session.
 func open(a *account.Account, w *order.Work, r record, o Options) (*Session, error) {
 	s := &Session{ID: r.Order, account: a, chain: a.Chain, work: w, ledger: o.Ledger, log: o.Log, record: r,
-		dir: filepath.Join(Folder(a), r.Order)}
+		dir: filepath.Join(Folder(a), r.Order), ended: func() {}}
 	var err error
 	if s.store, err = blob.OpenDisk(s.dir); err != nil {
 		return nil, err
@@ -82,11 +78,7 @@ func open(a *account.Account, w *order.Work, r record, o Options) (*Session, err
 
 // reopen is the session of a record without its work, whose program Engine.Resume adds.
 func reopen(a *account.Account, r record, o Options) (*Session, error) {
-	s, err := open(a, &order.Work{Shape: r.Shape, Adam: r.Adam}, r, o)
-	if err == nil {
-		s.over = r.Spent != nil
-	}
-	return s, err
+	return open(a, &order.Work{Shape: r.Shape, Adam: r.Adam}, r, o)
 }
 
 // Begin orders the run of some work, which a caller pays, for a model with as many steps. It does not wait until the
@@ -145,25 +137,6 @@ func (s *Session) abandon(ctx context.Context) {
 	s.ledger.Note(s.record.Token, s.ID, s.record.Budget, &nothing)
 	s.detach()
 	if err := errors.Join(os.RemoveAll(s.dir), os.RemoveAll(s.dir+recordSuffix)); err != nil {
-		s.log.Warn("blobs of a session stay on the disk", "folder", s.dir, "err", err)
-	}
-}
-
-// Drop says that the model needs the blobs of the session no more.
-func (s *Session) Drop() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.held = false
-	s.remove()
-}
-
-// remove deletes the blobs that nobody needs. The caller holds the lock.
-func (s *Session) remove() {
-	if !s.over || s.held {
-		return
-	}
-	s.detach()
-	if err := os.RemoveAll(s.dir); err != nil {
 		s.log.Warn("blobs of a session stay on the disk", "folder", s.dir, "err", err)
 	}
 }
@@ -304,23 +277,27 @@ func (s *Session) load(ctx context.Context, name terms.Checkpoint) (*train.Check
 	})
 }
 
-// prune deletes the data and the checkpoints of rounds that are final: no verdict takes the run back to them. The first
-// checkpoint stays, as later ones may have blobs of it.
+// prune deletes the checkpoints of rounds that are final: no verdict takes the run back to them. The first one stays, as
+// later ones may have blobs of it, and the data of all rounds: with these, the run can be executed again.
 func (s *Session) prune(ctx context.Context, state run.State) error {
 	open := int(state.Round)
 	for _, l := range state.Stored() {
 		open = min(open, int(l.Round))
 	}
-	last := max(s.pruned, open-1) // an open round begins with the checkpoint after the round before
-	keep := []string{state.Terms.Genesis.CID}
-	for _, f := range s.record.Fed[last:] {
-		keep = append(keep, f.CID, f.After)
+	return s.shorten(ctx, max(s.pruned, open-1)) // an open round begins with the checkpoint after the round before
+}
+
+// shorten deletes the checkpoints after the rounds before one.
+func (s *Session) shorten(ctx context.Context, last int) error {
+	keep := []string{s.record.Genesis.CID, s.record.Last.CID}
+	for i, f := range s.record.Fed {
+		if keep = append(keep, f.CID); i >= last {
+			keep = append(keep, f.After)
+		}
 	}
 	for ; s.pruned < last; s.pruned++ {
-		for _, cid := range []string{s.record.Fed[s.pruned].CID, s.record.Fed[s.pruned].After} {
-			if err := checkpoint.Drop(ctx, s.store, cid, keep); err != nil {
-				return err
-			}
+		if err := checkpoint.Drop(ctx, s.store, s.record.Fed[s.pruned].After, keep); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -335,8 +312,11 @@ func (s *Session) End(ctx context.Context) {
 	}
 	go func() {
 		if spent, over := s.settled(ctx); over {
-			s.conclude(spent)
+			s.conclude(ctx, spent)
 			return
+		}
+		if err := s.account.Enlist(ctx); err != nil { // its data may be asked for at the address of another process
+			s.log.Warn("the data of a session may not be found", "job", s.ID, "err", err)
 		}
 		if err := s.chain.Market.CancelOrder(ctx, s.ID); err != nil && !errors.Is(err, chainmarket.ErrState) {
 			s.log.Warn("the order of a session stays open; the run ends when it is idle", "job", s.ID, "err", err)
@@ -347,21 +327,19 @@ func (s *Session) End(ctx context.Context) {
 		}
 		for range blocks {
 			if spent, over := s.settled(ctx); over {
-				s.conclude(spent)
+				s.conclude(ctx, spent)
 				return
 			}
 		}
 	}()
 }
 
-// conclude notes what a run cost that is over.
-func (s *Session) conclude(spent uint64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// conclude notes what a run cost that is over. Of its checkpoints the first and the last stay.
+func (s *Session) conclude(ctx context.Context, spent uint64) {
 	s.ledger.Note(s.record.Token, s.ID, s.record.Budget, &spent)
-	s.record.Spent, s.record.Fed, s.over = &spent, nil, true
-	if err := s.save(); err != nil {
-		s.log.Warn("what a run cost is not kept", "job", s.ID, "err", err)
+	s.record.Spent = &spent
+	if err := errors.Join(s.save(), s.shorten(ctx, len(s.record.Fed))); err != nil {
+		s.log.Warn("the folder of a session is not as it should be", "folder", s.dir, "err", err)
 	}
-	s.remove()
+	s.ended()
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/starling-network/starling/protocol/run/work"
 )
 
-// A session keeps what an open round, or one that a verdict may open again, needs: its data, and the checkpoint that it
-// begins with. It keeps the first checkpoint, too, and tensors that another round shares.
+// A session keeps the data of all rounds, and the checkpoint with which an open round, or one that a verdict may open
+// again, begins. It keeps the first checkpoint, too, and tensors that another round shares.
 func TestBlobsOfFinalRounds(t *testing.T) {
 	store, err := blob.OpenDisk(t.TempDir())
 	if err != nil {
@@ -29,6 +29,7 @@ func TestBlobsOfFinalRounds(t *testing.T) {
 	s := &Session{store: store}
 	var state run.State
 	state.Terms.Genesis.CID = save(0, 0)
+	s.record.Genesis = state.Terms.Genesis
 	for round := range 6 {
 		s.record.Fed = append(s.record.Fed, feed{CID: save(round, float32(10+round)),
 			After: save(round+1, float32(20+round))})
@@ -50,7 +51,7 @@ func TestBlobsOfFinalRounds(t *testing.T) {
 			t.Fatal(err)
 		}
 		for round, f := range s.record.Fed {
-			if want := round+1 >= open; here(f.CID) != want || here(f.After) != want {
+			if want := round+1 >= open; !here(f.CID) || here(f.After) != want {
 				t.Errorf("from round %d on, data and checkpoint of round %d are here: %t, %t", open, round, here(f.CID),
 					here(f.After))
 			}

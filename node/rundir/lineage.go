@@ -88,6 +88,11 @@ func ParseLineage(path, job string) ([]Line, error) {
 	return lines, nil
 }
 
+// Check checks a line that was read from the chain: that it is about a round of a job, and every signature.
+func (l Line) Check(job string, round uint32) error {
+	return l.check(job, round, bytes.TrimSuffix(l.Encode(), []byte("\n")))
+}
+
 func (l Line) check(job string, round uint32, raw []byte) error {
 	switch {
 	case !bytes.Equal(bytes.TrimSuffix(l.Encode(), []byte("\n")), raw):

@@ -12,6 +12,8 @@ import (
 	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
+	"github.com/starling-network/starling/node/loop"
+	"github.com/starling-network/starling/node/loop/replay"
 	"github.com/starling-network/starling/node/pretrained"
 	"github.com/starling-network/starling/node/verify"
 )
@@ -19,6 +21,7 @@ import (
 // VerifyCommand is starling job verify.
 func VerifyCommand(c *terminal.Console) *cobra.Command {
 	var opt verify.Options
+	var network string
 	cmd := &cobra.Command{
 		Use:   "verify OUT",
 		Short: "Re-execute a run and confirm every attested state root",
@@ -32,15 +35,23 @@ exact execution, within the job's tolerance, and combining them must give the at
 
 In the folder of a mixture of experts, the run of each is executed again.
 
+OUT may be a run that a client led over the Tinker API: the folder loops/loop-X in the folder of the account that paid,
+beside its record loop-X.json. --network then names the network: the chain has the attested roots, and data of rounds
+that are not in the folder are fetched from its parties.
+
 With -o json: {"job","rounds","units","signers","state_root","complete","numerics","distance"}; of a mixture
 {"experts":[{"name", ...}]}.`,
 		Example: `  starling job verify out/quickstart
   starling job verify out/quickstart --round 3
-  starling job verify out/quickstart --job examples/quickstart.yaml -o json`,
+  starling job verify out/quickstart --job examples/quickstart.yaml -o json
+  starling job verify net/consumer/loops/loop-3fa1c09b27de5518 --network http://127.0.0.1:26601`,
 		Args: usage.Exactly("OUT"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("round") && opt.Round < 1 {
 				return usage.Error(cmd, errors.New("rounds are counted from 1"))
+			}
+			if led, err := verifyLed(cmd, c, args[0], network, opt); led || err != nil {
+				return err
 			}
 			experts, err := pretrained.ReadMixture(args[0])
 			if err != nil {
@@ -64,9 +75,38 @@ With -o json: {"job","rounds","units","signers","state_root","complete","numeric
 	}
 	cmd.Flags().IntVar(&opt.Round, "round", 0, "confirm only the round with this number")
 	cmd.Flags().StringVar(&opt.JobFile, "job", "", "job file, in place of the one the run was started with")
+	cmd.Flags().StringVar(&network, "network", "", "for a run that a client led: HTTP interface of a validator")
 	cmd.Flags().BoolVar(&opt.Shipped, "shipped-data", false,
 		"take the data from the folder's blobs, not from the files that the job names")
 	return cmd
+}
+
+// verifyLed executes the run in a folder again, if a client led it.
+func verifyLed(cmd *cobra.Command, c *terminal.Console, dir, network string, opt verify.Options) (led bool, err error) {
+	switch {
+	case !loop.Recorded(dir) && network != "":
+		return false, usage.Error(cmd, errors.New("--network is for runs that a client led, and "+dir+" has no record of one"))
+	case !loop.Recorded(dir):
+		return false, nil
+	case network == "":
+		return true, usage.Error(cmd, errors.New("--network is needed for a run that a client led: the HTTP interface of a "+
+			"validator, such as http://127.0.0.1:26601"))
+	case opt.JobFile != "" || opt.Shipped:
+		return true, usage.Error(cmd, errors.New("--job and --shipped-data are given: a run that a client led has no job file, "+
+			"and its data are those that the client sent"))
+	}
+	show := c.Counter("round")
+	opt.Progress = show
+	v, err := replay.Run(cmd.Context(), dir, network, opt)
+	show(0, 0)
+	if err != nil {
+		return true, terminal.IfInterrupted(cmd.Context(), cause.Verification(err), "starling job verify "+dir)
+	}
+	if c.Form.Machine() {
+		return true, c.Form.Print(os.Stdout, terminal.One(v, dir))
+	}
+	printVerified(v)
+	return true, nil
 }
 
 // verifyRun executes the run in a folder again.
