@@ -31,6 +31,14 @@ func AtMost(name string, value, bar float64) Bar {
 	return Bar{name, Rounded(value, 3), bar, value <= bar}
 }
 
+// Misses is the name of a bar that does not hold; "": it holds.
+func (b Bar) Misses() string {
+	if b.Holds {
+		return ""
+	}
+	return b.Name
+}
+
 // OptionalBar is a bar of a bench that may lack a tool to measure it with. One that was not measured does not hold.
 type OptionalBar struct {
 	Name    string   `json:"name"`
@@ -46,4 +54,12 @@ func (b OptionalBar) Measured(number func(float64) string) string {
 		return "missing: " + b.Missing
 	}
 	return number(*b.Value)
+}
+
+// Misses is the name of a bar that was measured and does not hold; "": it holds, or was not measured.
+func (b OptionalBar) Misses() string {
+	if b.Holds || b.Value == nil {
+		return ""
+	}
+	return b.Name
 }

@@ -25,7 +25,8 @@ func allCommand(c *terminal.Console, benches []*cobra.Command) *cobra.Command {
 		Use:   "all",
 		Short: "Run every bench",
 		Long: `Run every bench that needs no file, one after the other, each in a process of its own so that its peak memory
-is its own. A bench that fails does not stop the others; the exit code is then 1.
+is its own. A bench that fails does not stop the others; the exit code is then 1, or 12 if all have run and bars do not
+hold.
 
 With -o json: {"benches":[{"name","seconds","report","bars":[{"name","value","bar","holds"}],"error"}]}; report is what
 starling bench NAME -o json prints.`,
@@ -49,8 +50,13 @@ starling bench NAME -o json prints.`,
 					failed++
 				}
 			}
-			if err := PrintBenches(os.Stdout, c.Form, all); err != nil || failed == 0 {
-				return err
+			printed := PrintBenches(os.Stdout, c.Form, all)
+			if printed != nil || failed == 0 {
+				var bars []benchmark.OptionalBar
+				for _, done := range all {
+					bars = append(bars, done.Bars...)
+				}
+				return figure.Judge(bars, printed)
 			}
 			return terminal.WithExit(&terminal.Problem{
 				Code: "BENCH_FAILED", What: fmt.Sprintf("%d of %s failed", failed, terminal.Counted(len(all), "bench")),

@@ -48,7 +48,7 @@ With -o json: {"bars":[{"name","value","bar","holds"}],"plans":[{"plan","watched
 				return cause.Measurement(cmd, err)
 			}
 			if c.Form.Machine() {
-				return c.Form.Print(os.Stdout, terminal.Figures(r))
+				return figure.Judge(r.Bars, c.Form.Print(os.Stdout, terminal.Figures(r)))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			figure.PrintBars(w, r.Bars)
@@ -63,7 +63,7 @@ With -o json: {"bars":[{"name","value","bar","holds"}],"plans":[{"plan","watched
 			for _, line := range append(m.Wronged, m.Broken...) {
 				fmt.Fprintln(w, line)
 			}
-			return w.Flush()
+			return figure.Judge(r.Bars, w.Flush())
 		},
 	}
 	f := cmd.Flags()

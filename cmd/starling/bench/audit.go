@@ -55,10 +55,10 @@ With -o json: {"preset","steps","threads","train_cpu_seconds","audit_cpu_seconds
 				r.Bars = append(r.Bars, benchmark.Below("run with audits / without", overhead.Ratio(), overheadBar))
 			}
 			if c.Form.Machine() {
-				return c.Form.Print(os.Stdout, terminal.Figures(struct {
+				return figure.Judge(r.Bars, c.Form.Print(os.Stdout, terminal.Figures(struct {
 					*machine.AuditReport
 					Overhead *node.Overhead `json:"overhead,omitempty"`
-				}{r, overhead}))
+				}{r, overhead})))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintf(w, "PRESET\tSTEPS\tTHREADS\tTRAIN CPU S\tAUDIT CPU S\tTRAIN S\tAUDIT "+
@@ -67,7 +67,7 @@ With -o json: {"preset","steps","threads","train_cpu_seconds","audit_cpu_seconds
 			for _, b := range r.Bars {
 				fmt.Fprintf(w, "%s: %.3f, below %.2f: %v\n", b.Name, b.Value, b.Bar, b.Holds)
 			}
-			return w.Flush()
+			return figure.Judge(r.Bars, w.Flush())
 		},
 	}
 	f := cmd.Flags()

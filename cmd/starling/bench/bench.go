@@ -30,6 +30,8 @@ func Command(c *terminal.Console) *cobra.Command {
 attacks, learning from rewards, votes over answers, the market of models, proofs, estimates of pay and the GPUs of this
 machine, or print the losses of a training run to compare them with those of another implementation. Nothing is sent
 anywhere. Each takes less than a minute with --quick, which says less exactly what it says without. all runs every one.
+A bench that has measured and whose figures miss a bar prints all of them, names those bars last on standard error
+(BARS_MISSED), and has the exit code 12; a bar that a missing tool keeps from being measured does not count.
 
 STARLING_KERNELS chooses the kernels: portable, avx2, avx512 or neon; without it the fastest that the
 processor and the system can run. The results are the same bits.`,

@@ -41,7 +41,7 @@ With -o json: {"bars":[{"name","value","bar","holds"}],"table":[{"registered","p
 				return cause.Measurement(cmd, err)
 			}
 			if c.Form.Machine() {
-				return c.Form.Print(os.Stdout, terminal.Figures(r))
+				return figure.Judge(r.Bars, c.Form.Print(os.Stdout, terminal.Figures(r)))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "REGISTERED\tCOMMITMENTS/S\tSLOWEST BLOCK\tCPU US EACH")
@@ -56,7 +56,7 @@ With -o json: {"bars":[{"name","value","bar","holds"}],"table":[{"registered","p
 			for _, b := range r.Bars {
 				fmt.Fprintf(w, "%s\t%.3f\t%.4g\t%v\n", b.Name, b.Value, b.Bar, b.Holds)
 			}
-			return w.Flush()
+			return figure.Judge(r.Bars, w.Flush())
 		},
 	}
 	figure.QuickFlag(cmd, &quick)

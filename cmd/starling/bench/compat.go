@@ -37,9 +37,9 @@ not measured has the value null.`,
 				return cause.Measurement(cmd, err)
 			}
 			if c.Form.Machine() {
-				return c.Form.Print(os.Stdout, terminal.Figures(r))
+				return figure.Judge(r.Bars, c.Form.Print(os.Stdout, terminal.Figures(r)))
 			}
-			return r.Print(os.Stdout)
+			return figure.Judge(r.Bars, r.Print(os.Stdout))
 		},
 	}
 	usage.ThreadsFlag(cmd, &o.Threads)

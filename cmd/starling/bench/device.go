@@ -49,7 +49,7 @@ With -o json: {"devices":[{"name","driver","memory_bytes","missing","exact","ele
 				return cause.Measurement(cmd, err)
 			}
 			if c.Form.Machine() {
-				return c.Form.Print(os.Stdout, terminal.Figures(r))
+				return figure.Judge(r.Bars, c.Form.Print(os.Stdout, terminal.Figures(r)))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			for _, bits := range []string{"8", "15"} {
@@ -63,7 +63,7 @@ With -o json: {"devices":[{"name","driver","memory_bytes","missing","exact","ele
 				fmt.Fprintf(w, "%s\t%s\n", d.Name, admission(d))
 			}
 			figure.PrintBars(w, r.Bars)
-			return w.Flush()
+			return figure.Judge(r.Bars, w.Flush())
 		},
 	}
 	figure.QuickFlag(cmd, &quick)

@@ -132,10 +132,10 @@ func compareNumerics(c *terminal.Console, cmd *cobra.Command, p machine.Preset, 
 		return cause.Measurement(cmd, err)
 	}
 	if c.Form.Machine() {
-		return c.Form.Print(os.Stdout, terminal.Figures(r))
+		return figure.Judge(r.Bars, c.Form.Print(os.Stdout, terminal.Figures(r)))
 	}
 	_, err = fmt.Print(r)
-	return err
+	return figure.Judge(r.Bars, err)
 }
 
 func generateCommand(c *terminal.Console) *cobra.Command {

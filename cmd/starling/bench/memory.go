@@ -48,7 +48,7 @@ With -o json: {"runs":[{"name","plan_bytes","peak_bytes","state_bytes","start_by
 				return cause.Measurement(cmd, err)
 			}
 			if c.Form.Machine() {
-				return c.Form.Print(os.Stdout, terminal.Figures(r))
+				return figure.Judge(r.Bars, c.Form.Print(os.Stdout, terminal.Figures(r)))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "RUN\tPLAN\tPEAK\tSECONDS")
@@ -58,7 +58,7 @@ With -o json: {"runs":[{"name","plan_bytes","peak_bytes","state_bytes","start_by
 			}
 			fmt.Fprintln(w)
 			figure.PrintBars(w, r.Bars)
-			return w.Flush()
+			return figure.Judge(r.Bars, w.Flush())
 		},
 	}
 	f := cmd.Flags()

@@ -44,7 +44,7 @@ With -o json: {"bars":[{"name","value","bar","holds"}],"mb_per_second":{NAME:NUM
 				return cause.Measurement(cmd, err)
 			}
 			if c.Form.Machine() {
-				return c.Form.Print(os.Stdout, terminal.Figures(r))
+				return figure.Judge(r.Bars, c.Form.Print(os.Stdout, terminal.Figures(r)))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			figure.PrintBars(w, r.Bars)
@@ -69,7 +69,7 @@ With -o json: {"bars":[{"name","value","bar","holds"}],"mb_per_second":{NAME:NUM
 			for _, x := range r.Traffic {
 				fmt.Fprintf(w, "%d\t%d\t%.1f\t%.1f\t%.1f\n", x.Workers, x.Slices, x.MB, x.Whole, x.Sliced)
 			}
-			return w.Flush()
+			return figure.Judge(r.Bars, w.Flush())
 		},
 	}
 	figure.QuickFlag(cmd, &quick)

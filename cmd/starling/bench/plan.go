@@ -36,7 +36,7 @@ With -o json: {"jobs":[{"name","parameters","plan":{"memory_bytes","seconds","pr
 				return cause.Measurement(cmd, err)
 			}
 			if c.Form.Machine() {
-				return c.Form.Print(os.Stdout, terminal.Figures(r))
+				return figure.Judge(r.Bars, c.Form.Print(os.Stdout, terminal.Figures(r)))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "JOB\tMEMORY: PLAN\tRUN\tSECONDS: PLAN\tRUN\tPROCESSOR: PLAN\tRUN")
@@ -46,7 +46,7 @@ With -o json: {"jobs":[{"name","parameters","plan":{"memory_bytes","seconds","pr
 			}
 			fmt.Fprintln(w)
 			figure.PrintBars(w, r.Bars)
-			return w.Flush()
+			return figure.Judge(r.Bars, w.Flush())
 		},
 	}
 	figure.QuickFlag(cmd, &o.Quick)

@@ -41,7 +41,7 @@ With -o json: {"parameters","steps","runs":[{"precision","seed","loss","seconds"
 				return cause.Measurement(cmd, err)
 			}
 			if c.Form.Machine() {
-				return c.Form.Print(os.Stdout, terminal.Figures(r))
+				return figure.Judge(r.Bars, c.Form.Print(os.Stdout, terminal.Figures(r)))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "SEED\tPRECISION\tLOSS\tSECONDS")
@@ -49,7 +49,7 @@ With -o json: {"parameters","steps","runs":[{"precision","seed","loss","seconds"
 				fmt.Fprintf(w, "%d\t%s\t%.5f\t%.0f\n", run.Seed, run.Precision, run.Loss, run.Seconds)
 			}
 			figure.PrintBars(w, r.Bars)
-			return w.Flush()
+			return figure.Judge(r.Bars, w.Flush())
 		},
 	}
 	figure.QuickFlag(cmd, &quick)

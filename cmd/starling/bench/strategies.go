@@ -60,9 +60,9 @@ null}}],"crowd":{"workers","runs","rounds","seconds","processor_us","gib"} or nu
 				return cause.Measurement(cmd, err)
 			}
 			if c.Form.Machine() {
-				return c.Form.Print(os.Stdout, terminal.Figures(r))
+				return figure.Judge(r.Bars, c.Form.Print(os.Stdout, terminal.Figures(r)))
 			}
-			return PrintStrategies(os.Stdout, r)
+			return figure.Judge(r.Bars, PrintStrategies(os.Stdout, r))
 		},
 	}
 	f := cmd.Flags()

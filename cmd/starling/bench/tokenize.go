@@ -37,7 +37,7 @@ With -o json: {"runs":[{"name","text_bytes","tokens","seconds","cpu_seconds","pe
 				return cause.Measurement(cmd, err)
 			}
 			if c.Form.Machine() {
-				return c.Form.Print(os.Stdout, terminal.Figures(r))
+				return figure.Judge(r.Bars, c.Form.Print(os.Stdout, terminal.Figures(r)))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "FILE\tTEXT\tTOKENS\tSECONDS\tCPU SECONDS\tPEAK")
@@ -47,7 +47,7 @@ With -o json: {"runs":[{"name","text_bytes","tokens","seconds","cpu_seconds","pe
 			}
 			fmt.Fprintln(w)
 			figure.PrintBars(w, r.Bars)
-			return w.Flush()
+			return figure.Judge(r.Bars, w.Flush())
 		},
 	}
 	figure.QuickFlag(cmd, &quick)

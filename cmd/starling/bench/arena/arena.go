@@ -39,7 +39,7 @@ With -o json: {"duels":[{"examples","difference","duels","right","wrong"}],"bars
 				return cause.Measurement(cmd, err)
 			}
 			if c.Form.Machine() {
-				return c.Form.Print(os.Stdout, terminal.Figures(r))
+				return figure.Judge(r.Bars, c.Form.Print(os.Stdout, terminal.Figures(r)))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "EXAMPLES\tDIFFERENCE\tDUELS\tRIGHT\tWRONG")
@@ -48,7 +48,7 @@ With -o json: {"duels":[{"examples","difference","duels","right","wrong"}],"bars
 			}
 			fmt.Fprintln(w)
 			figure.PrintBars(w, r.Bars)
-			return w.Flush()
+			return figure.Judge(r.Bars, w.Flush())
 		},
 	}
 	figure.QuickFlag(cmd, &quick)

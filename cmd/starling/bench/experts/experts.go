@@ -49,7 +49,7 @@ With -o json: {"domains":[{"name","tokens","expert","mixture","dense"}],"bars":[
 				return cause.Measurement(cmd, err)
 			}
 			if c.Form.Machine() {
-				return c.Form.Print(os.Stdout, terminal.Figures(r))
+				return figure.Judge(r.Bars, c.Form.Print(os.Stdout, terminal.Figures(r)))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "DOMAIN\tTOKENS\tEXPERT\tMIXTURE\tONE MODEL")
@@ -61,7 +61,7 @@ With -o json: {"domains":[{"name","tokens","expert","mixture","dense"}],"bars":[
 			}
 			fmt.Println()
 			figure.PrintBars(w, r.Bars)
-			return w.Flush()
+			return figure.Judge(r.Bars, w.Flush())
 		},
 	}
 	figure.QuickFlag(cmd, &quick)

@@ -1,13 +1,15 @@
-// Package figure is what the commands of starling bench share: the flag --quick, and the table of bars. It measures
-// nothing.
+// Package figure is what the commands of starling bench share: the flag --quick, the table of bars, and the exit code of
+// those that do not hold. It measures nothing.
 package figure
 
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/node/benchmark"
 )
 
@@ -29,4 +31,22 @@ func PrintBars(w io.Writer, bars []benchmark.Bar) {
 	for _, b := range bars {
 		fmt.Fprintf(w, "%s\t%.3f\t%.3g\t%v\n", b.Name, b.Value, b.Bar, b.Holds)
 	}
+}
+
+// Judge ends a bench that has printed its figures: with the error of that, or else of the bars that do not hold.
+func Judge[B interface{ Misses() string }](bars []B, printed error) error {
+	var missed []string
+	for _, b := range bars {
+		if name := b.Misses(); name != "" {
+			missed = append(missed, name)
+		}
+	}
+	if printed != nil || len(missed) == 0 {
+		return printed
+	}
+	return terminal.WithExit(&terminal.Problem{
+		Code: "BARS_MISSED",
+		What: fmt.Sprintf("%d of %s missed: %s", len(missed), terminal.Counted(len(bars), "bar"), strings.Join(missed, "; ")),
+		Fix:  "see docs/performance.md for the machine of each bar; bars on times want one without other work",
+	}, terminal.ExitFindings)
 }

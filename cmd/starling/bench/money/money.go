@@ -46,7 +46,7 @@ With -o json: {"exchange":{"bytes","seal","check","unseal"},"proven":{"leaves","
 				return cause.Measurement(cmd, err)
 			}
 			if c.Form.Machine() {
-				return c.Form.Print(os.Stdout, terminal.Figures(r))
+				return figure.Judge(r.Bars, c.Form.Print(os.Stdout, terminal.Figures(r)))
 			}
 			return show(r)
 		},
@@ -68,5 +68,5 @@ func show(r *money.Report) error {
 		float64(a.Parameters)/1e6, a.Tokens, a.Together, a.InTurn)
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	figure.PrintBars(w, r.Bars)
-	return w.Flush()
+	return figure.Judge(r.Bars, w.Flush())
 }

@@ -56,7 +56,7 @@ With -o json: {"income":[{"class","rate","join_day","days","estimate":{"low_uzen
 				return cause.Measurement(cmd, err)
 			}
 			if c.Form.Machine() {
-				return c.Form.Print(os.Stdout, terminal.Figures(r))
+				return figure.Judge(r.Bars, c.Form.Print(os.Stdout, terminal.Figures(r)))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "CLASS\tRATE\tESTIMATE A DAY\tLOW\tHIGH\tEARNED A DAY\tOFF\tOFF FROM THE FIRST PAY ON")
@@ -66,7 +66,7 @@ With -o json: {"income":[{"class","rate","join_day","days","estimate":{"low_uzen
 					terminal.Zen(in.Earned), 100*in.Off, 100*in.Since.Off)
 			}
 			figure.PrintBars(w, r.Bars)
-			return w.Flush()
+			return figure.Judge(r.Bars, w.Flush())
 		},
 	}
 	figure.QuickFlag(cmd, &quick)

@@ -83,7 +83,7 @@ With --processes and -o json: {"parameters","state_bytes","allowed_bytes","stage
 			}
 			r.Bars = append(r.Bars, e.Bars()...)
 			if c.Form.Machine() {
-				return c.Form.Print(os.Stdout, terminal.Figures(Report{r, e}))
+				return figure.Judge(r.Bars, c.Form.Print(os.Stdout, terminal.Figures(Report{r, e})))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "MODEL\tSTAGES\tMICROBATCHES\tSTEPS\tDIFFER\tBYTES A STEP\tIDLE\tMEMORY")
@@ -106,7 +106,7 @@ With --processes and -o json: {"parameters","state_bytes","allowed_bytes","stage
 				"%.0f\n", e.Keys, e.Difference, e.Perplexity, e.Keyed, e.Stitched)
 			fmt.Fprintln(w)
 			figure.PrintBars(w, r.Bars)
-			return w.Flush()
+			return figure.Judge(r.Bars, w.Flush())
 		},
 	}
 	figure.QuickFlag(cmd, &quick)
@@ -155,7 +155,7 @@ func oneStage(cmd *cobra.Command, c *terminal.Console, quick bool) error {
 		return cause.Measurement(cmd, err)
 	}
 	if c.Form.Machine() {
-		return c.Form.Print(os.Stdout, terminal.Figures(r))
+		return figure.Judge(r.Bars, c.Form.Print(os.Stdout, terminal.Figures(r)))
 	}
 	size := func(n int64) string { return terminal.Bytes(uint64(n)) }
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
@@ -169,5 +169,5 @@ func oneStage(cmd *cobra.Command, c *terminal.Console, quick bool) error {
 	}
 	fmt.Fprintf(w, "root\t%s\n\n", r.Root)
 	figure.PrintBars(w, r.Bars)
-	return w.Flush()
+	return figure.Judge(r.Bars, w.Flush())
 }

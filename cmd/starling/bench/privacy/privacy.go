@@ -68,7 +68,7 @@ With -o json: {"sums":[{"clients","entries","dropouts","phase","exact","error","
 				return cause.Measurement(cmd, err)
 			}
 			if c.Form.Machine() {
-				return c.Form.Print(os.Stdout, terminal.Figures(r))
+				return figure.Judge(r.Bars, c.Form.Print(os.Stdout, terminal.Figures(r)))
 			}
 			return show(r)
 		},
@@ -130,7 +130,7 @@ func show(r *privacy.Report) error {
 	}
 	fmt.Fprintln(w)
 	figure.PrintBars(w, r.Bars)
-	return w.Flush()
+	return figure.Judge(r.Bars, w.Flush())
 }
 
 // epsilon is one for people; 0: there is no noise.

@@ -43,7 +43,7 @@ With -o json: {"weights","constraints","processors","load","setup_seconds","prov
 				return cause.Measurement(cmd, err)
 			}
 			if c.Form.Machine() {
-				return c.Form.Print(os.Stdout, terminal.Figures(r))
+				return figure.Judge(r.Bars, c.Form.Print(os.Stdout, terminal.Figures(r)))
 			}
 			fmt.Printf("%d weights, %d constraints; %d processors at load %.1f\n"+
 				"setup %.1f s; key of %d bytes, read in %.1f ms; "+
@@ -51,7 +51,7 @@ With -o json: {"weights","constraints","processors","load","setup_seconds","prov
 				r.Processors, r.Load, r.Setup, r.KeyBytes, r.ReadKey, r.FileBytes, r.ProveCPU)
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			figure.PrintBars(w, r.Bars)
-			return w.Flush()
+			return figure.Judge(r.Bars, w.Flush())
 		},
 	}
 	figure.QuickFlag(cmd, &quick)

@@ -40,7 +40,7 @@ With -o json: {"questions","rows":[{"task","name","right","tokens","seconds"}],
 				return cause.Measurement(cmd, err)
 			}
 			if c.Form.Machine() {
-				return c.Form.Print(os.Stdout, terminal.Figures(r))
+				return figure.Judge(r.Bars, c.Form.Print(os.Stdout, terminal.Figures(r)))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "TASK\tANSWERED BY\tRIGHT\tTOKENS\tSECONDS")
@@ -52,7 +52,7 @@ With -o json: {"questions","rows":[{"task","name","right","tokens","seconds"}],
 			}
 			fmt.Println()
 			figure.PrintBars(w, r.Bars)
-			return w.Flush()
+			return figure.Judge(r.Bars, w.Flush())
 		},
 	}
 	figure.QuickFlag(cmd, &quick)

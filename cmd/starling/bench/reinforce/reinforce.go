@@ -48,7 +48,7 @@ With -o json: {"parameters","prompts","group","runs":[{"seed","shown_steps","rew
 				return cause.Measurement(cmd, err)
 			}
 			if c.Form.Machine() {
-				return c.Form.Print(os.Stdout, terminal.Figures(r))
+				return figure.Judge(r.Bars, c.Form.Print(os.Stdout, terminal.Figures(r)))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "SEED\tSTEPS SHOWN\tREWARD\tSTEPS OF REWARDS\tREWARD\tSECONDS")
@@ -57,7 +57,7 @@ With -o json: {"parameters","prompts","group","runs":[{"seed","shown_steps","rew
 					run.Seconds)
 			}
 			figure.PrintBars(w, r.Bars)
-			return w.Flush()
+			return figure.Judge(r.Bars, w.Flush())
 		},
 	}
 	figure.QuickFlag(cmd, &quick)
