@@ -1,8 +1,8 @@
 // Package federated is how owners of data and a coordinator train one model together: the terms of a job, the messages
 // of a round, and both sides of a round as state machines over package secagg
 // (docs/adr/0190-sums-of-masked-integers.md), or over package homomorphic with the keys of the ciphertexts added by
-// secagg (docs/adr/0220-ciphertexts-are-opened-by-the-sum-of-their-keys.md). A Round and a Member hold no connection and
-// no clock, and draw from seeds that the caller gives. The package trains nothing and keeps no file.
+// secagg (docs/adr/0220-ciphertexts-are-opened-by-the-sum-of-their-keys.md). A Round and a Member hold no connection
+// and no clock, and draw from seeds that the caller gives. The package trains nothing and keeps no file.
 package federated
 
 import (

@@ -114,7 +114,8 @@ func (m *Member) hide(inbox []secagg.Received) ([]byte, error) {
 	if !m.encrypt {
 		return m.client.Mask(inbox, m.values)
 	}
-	key, ciphertext, err := homomorphic.Encrypt(m.session, m.values, prg.Derive(m.seed[:], "starling/federated/encryption"))
+	seed := prg.Derive(m.seed[:], "starling/federated/encryption")
+	key, ciphertext, err := homomorphic.Encrypt(m.session, m.values, seed)
 	if err != nil {
 		return nil, err
 	}

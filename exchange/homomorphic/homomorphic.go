@@ -1,5 +1,5 @@
-// Package homomorphic encrypts vectors of integers so that ciphertexts are added unopened, and the sum of the keys opens
-// the sum of the vectors, to the bit. It is the symmetric form of the scheme of Brakerski, Gentry and Vaikuntanathan
+// Package homomorphic encrypts vectors of integers so that ciphertexts are added unopened, and the sum of the keys
+// opens the sum of the vectors, to the bit. It is the symmetric form of the scheme of Brakerski, Gentry and Vaikuntanathan
 // (2012) under keys that are added, as in ACORN (Bell et al. 2023): a ciphertext is a·s + 2^32·e + m with a public
 // polynomial a, a key s, noise e and values m, so sums of ciphertexts are ciphertexts of sums under sums of keys. The
 // security is that of learning with errors over rings
@@ -56,8 +56,8 @@ func Size(entries int) int { return elementSize * entries }
 // Fits refuses a vector that is too long, with the bytes that it would take.
 func Fits(entries int) error {
 	if entries < 1 || entries > MaxEntries {
-		return fmt.Errorf("%w: %d elements are %d MB in every round of every owner, and at most %d, of %d MB, are encrypted",
-			ErrSize, entries, Size(entries)/1e6, MaxEntries, Size(MaxEntries)/1e6)
+		return fmt.Errorf("%w: %d elements are %d MB in every round of every owner, and at most %d, of %d MB, are "+
+			"encrypted", ErrSize, entries, Size(entries)/1e6, MaxEntries, Size(MaxEntries)/1e6)
 	}
 	return nil
 }

@@ -76,8 +76,8 @@ func TestOnlyTheSumIsOpened(t *testing.T) {
 	whole, keys := encrypted(t, all)
 	part, some := encrypted(t, all[:3])
 	one, own := encrypted(t, all[:1])
-	for name, got := range map[string]error{"a part by all keys": opened(part, keys), "one by all keys": opened(one, keys),
-		"all by a part": opened(whole, some), "all by one": opened(whole, own),
+	for name, got := range map[string]error{"a part by all keys": opened(part, keys),
+		"one by all keys": opened(one, keys), "all by a part": opened(whole, some), "all by one": opened(whole, own),
 		"all by none": opened(whole, make([]uint32, KeySize)), "a short key": opened(whole, keys[1:])} {
 		if !errors.Is(got, ErrOpen) {
 			t.Errorf("%s: %v", name, got)
@@ -149,9 +149,10 @@ const golden = "43912453c9e5735d"
 
 func TestSizes(t *testing.T) {
 	for _, n := range []int{0, MaxEntries + 1} {
-		_, err1 := NewSum(session, n)
-		if _, _, err := Encrypt(session, make([]uint32, n), prg.Key{}); !errors.Is(err, ErrSize) || !errors.Is(err1, ErrSize) {
-			t.Errorf("%d entries: %v, %v", n, err, err1)
+		_, none := NewSum(session, n)
+		_, _, err := Encrypt(session, make([]uint32, n), prg.Key{})
+		if !errors.Is(err, ErrSize) || !errors.Is(none, ErrSize) {
+			t.Errorf("%d entries: %v, %v", n, err, none)
 		}
 	}
 	all, _ := vectors(MaxAdded, 1)

@@ -40,8 +40,8 @@ func (n ExampleNoise) On() bool { return n.Multiplier > 0 }
 // the other one they correct nothing.
 const Scaffold, mean = "scaffold", "mean"
 
-// Public are updates that anybody sees: the models of owners, which a committee scores. Of others the coordinator learns
-// the sum alone: they are masked, or Encrypted so that ciphertexts are added and masks hide their keys.
+// Public are updates that anybody sees: the models of owners, which a committee scores. Of others the coordinator
+// learns the sum alone: they are masked, or Encrypted so that ciphertexts are added and masks hide their keys.
 const Public, Encrypted, masked = "public", "encrypted", "masked"
 
 // Weights of owners.

@@ -35,9 +35,9 @@ If the job starts from a base model, the owner needs a copy of its folder: at th
 or at --base. A copy with other weights or another tokenizer is refused.
 
 In each round the owner sends one update. The update is clipped, has noise if the job asks for noise, and is hidden
-under masks that cancel in the sum, or encrypted if the job has federated.updates: encrypted. --home holds the key of the owner, its ledger, and its control variates if a job
-has federated.method: scaffold. The ledger lists the jobs that the data were used for, and the last round of each job:
-an owner sends at most one update in a round.
+under masks that cancel in the sum, or encrypted if the job has federated.updates: encrypted. --home holds the key of
+the owner, its ledger, and its control variates if a job has federated.method: scaffold. The ledger lists the jobs that
+the data were used for, and the last round of each job: an owner sends at most one update in a round.
 
 --epsilon is a budget for all jobs on the data of this owner together. A job that would exceed the budget is refused
 before it starts. The budget protects all data of the owner as one, or with --unit example each example by itself.

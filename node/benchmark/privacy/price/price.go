@@ -1,6 +1,6 @@
 // Package price measures what it costs owners of data and their coordinator to hide updates from the coordinator, by
 // each way that a job on private data can name (docs/adr/0220-ciphertexts-are-opened-by-the-sum-of-their-keys.md),
-// beside the same sum in the clear. All parties are in one process, and messages are passed as bytes.
+// and compares it with the same sum in the clear. All parties are in one process, and messages are passed as bytes.
 package price
 
 import (
