@@ -11,8 +11,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/client/books"
 	"github.com/starling-network/starling/cmd/starling/committee"
+	"github.com/starling-network/starling/protocol/arena"
 	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run/crew"
 )
@@ -90,6 +92,15 @@ func TestCommittee(t *testing.T) {
 	l.paid(v)
 	l.says("foxes", append(on, "market", "committee", "list")...)
 	l.refuses(1, "ARENA_21", l.as("ann", "market", "committee", "leave", "1")...)
+	show := append(on, "market", "committee", "show")
+	l.refuses(3, "NOT_FOUND", append(show, "1", "--contest", "4")...)
+	id, err := l.clients["consumer"].Arena.Create(t.Context(), arena.Terms{Title: "x", Prize: 1000, Panel: 3,
+		Set: canon.Sum("set"), Examples: 100, Vocab: 10, Length: 10, MaxBytes: 10, Most: 2, Entering: 20, Revealing: 20,
+		Judging: 20, Places: 1, Tokenizer: canon.Sum("tokenizer")})
+	if err != nil || id != 4 {
+		t.Fatal(id, err)
+	}
+	l.refuses(3, "COMMITTEE_CONTEST", append(show, "1", "--contest", "4")...)
 	l.blocks(func(ctx context.Context) bool {
 		all, err := books.Count(ctx, l.clients["consumer"])
 		return err == nil && !slices.ContainsFunc(all, func(b books.ModuleBalance) bool { return !b.Balanced() })

@@ -36,6 +36,7 @@ type evaluation struct {
 	examples [][]uint32
 	key      canon.Digest  // of the set: no entrant knew it
 	base     *copied.Model // of the contest; nil: it has none
+	baseLoss arena.Losses  // of a round
 }
 
 // report is the report of a contest without its groups.
@@ -70,7 +71,7 @@ func (e *evaluation) report(ctx context.Context) (r arena.Report, err error) {
 		return r, later
 	}
 	if e.s.Committee > 0 { // models of a round are entered before any is shown: none is the copy of another
-		r.Base = duel.Mean(baseLosses)
+		r.Base = e.baseLoss.Exact
 		return r, nil
 	}
 	for i, entry := range e.s.All {
@@ -100,10 +101,14 @@ func (e *evaluation) onBase(ctx context.Context) ([]uint32, error) {
 		return nil, err
 	}
 	e.base = &m
-	if losses, err := e.kept("base", e.s.Terms.Base); err == nil {
-		return losses, nil
+	f, err := e.kept("base", e.s.Terms.Base)
+	if err != nil {
+		if f, err = e.losses(ctx, "base", e.s.Terms.Base, m); err != nil {
+			return nil, err
+		}
 	}
-	return e.losses(ctx, "base", e.s.Terms.Base, m)
+	e.baseLoss = f.means()
+	return f.Losses, nil
 }
 
 // set gets the hidden set. The error wraps hidden.ErrSet if there is none to wait for.
@@ -142,7 +147,7 @@ func (e *evaluation) judge(ctx context.Context, entry arena.Entry) (arena.Judged
 		return arena.Judged{Status: arena.Unrevealed}, nil, nil
 	}
 	name := fmt.Sprint(entry.Number)
-	losses, err := e.kept(name, entry.Model)
+	f, err := e.kept(name, entry.Model)
 	if err != nil {
 		var m copied.Model
 		if m, err = e.model(ctx, name, entry.Model, entry.URL); err == nil {
@@ -152,7 +157,7 @@ func (e *evaluation) judge(ctx context.Context, entry arena.Entry) (arena.Judged
 				_, err = e.keep(name, entry.Model, m)
 			}
 			if err == nil {
-				losses, err = e.losses(ctx, name, entry.Model, m)
+				f, err = e.losses(ctx, name, entry.Model, m)
 			}
 		}
 	}
@@ -166,7 +171,11 @@ func (e *evaluation) judge(ctx context.Context, entry arena.Entry) (arena.Judged
 	case err != nil:
 		return arena.Judged{}, nil, err
 	}
-	return arena.Judged{Status: arena.Placed, Losses: duel.Digest(losses), Mean: duel.Mean(losses)}, losses, nil
+	means := f.means()
+	if e.s.Terms.Adjusted {
+		means.Exact = e.baseLoss.Lower(means)
+	}
+	return arena.Judged{Status: arena.Placed, Losses: duel.Digest(f.Losses), Mean: means.Exact}, f.Losses, nil
 }
 
 // copies finds the first earlier entry that an entry is a copy of; 0: the base of the contest. An entry whose loss is
@@ -273,6 +282,16 @@ func (e *evaluation) model(ctx context.Context, name string, digest canon.Digest
 type lossesFile struct {
 	Model  canon.Digest `cbor:"1,keyasint"`
 	Losses []uint32     `cbor:"2,keyasint"`
+
+	Adjusted []uint32 `cbor:"3,keyasint,omitempty"` // where the terms say so
+}
+
+func (f lossesFile) means() arena.Losses {
+	m := arena.Losses{Exact: duel.Mean(f.Losses)}
+	if len(f.Adjusted) > 0 {
+		m.Adjusted = duel.Mean(f.Adjusted)
+	}
+	return m
 }
 
 func (e *evaluation) lossesPath(name string) string {
@@ -280,43 +299,50 @@ func (e *evaluation) lossesPath(name string) string {
 }
 
 // kept reads the losses of a model that were computed before.
-func (e *evaluation) kept(name string, model canon.Digest) ([]uint32, error) {
+func (e *evaluation) kept(name string, model canon.Digest) (f lossesFile, _ error) {
 	raw, err := os.ReadFile(e.lossesPath(name))
 	if err != nil {
-		return nil, err
+		return f, err
 	}
-	var f lossesFile
 	if err := canon.Unmarshal(raw, &f); err != nil {
-		return nil, err
+		return f, err
 	}
-	if f.Model != model || len(f.Losses) != int(e.s.Terms.Examples) {
-		return nil, errors.New("arena: the losses are of another model")
+	n := int(e.s.Terms.Examples)
+	if f.Model != model || len(f.Losses) != n || e.s.Terms.Adjusted && len(f.Adjusted) != n {
+		return f, errors.New("arena: the losses are of another model")
 	}
-	return f.Losses, nil
+	return f, nil
 }
 
 // losses computes the losses of a model, and keeps them.
-func (e *evaluation) losses(ctx context.Context, name string, digest canon.Digest, m copied.Model) ([]uint32, error) {
+func (e *evaluation) losses(ctx context.Context, name string, digest canon.Digest, m copied.Model) (f lossesFile,
+	_ error) {
 	ended, err := e.compute(m)
 	if err != nil {
-		return nil, err
+		return f, err
 	}
 	defer ended()
 	step := len(e.examples)/4 + 1
 	said := step
-	losses, err := exampleloss.Measure(ctx, m.Config, m.Tensors, e.examples, e.Threads, func(done int) {
+	f.Model = digest
+	progress := func(done int) {
 		if done >= said {
 			e.Say(fmt.Sprintf("contest %d: entry %s: %d of %d examples", e.s.ID, name, done, len(e.examples)))
 			said = done + step
 		}
-	})
+	}
+	if e.s.Terms.Adjusted {
+		f.Losses, f.Adjusted, err = exampleloss.Adjusted(ctx, m.Config, m.Tensors, e.examples, e.Threads, progress)
+	} else {
+		f.Losses, err = exampleloss.Measure(ctx, m.Config, m.Tensors, e.examples, e.Threads, progress)
+	}
 	if err != nil && ctx.Err() == nil { // whatever keeps it from being computed, the evaluator has to report
-		return nil, fmt.Errorf("%w: %w", errInvalid, err)
+		return f, fmt.Errorf("%w: %w", errInvalid, err)
 	}
 	if err != nil {
-		return nil, err
+		return f, err
 	}
-	return losses, onDisk(folder.WriteFile(e.lossesPath(name), canon.MustMarshal(lossesFile{digest, losses})))
+	return f, onDisk(folder.WriteFile(e.lossesPath(name), canon.MustMarshal(f)))
 }
 
 // compute sets memory aside for the losses of a model, and takes note that they are computed until ended is called. The

@@ -182,7 +182,7 @@ func (j *Judge) open(ctx context.Context, m Market, s module.Standing, dir strin
 		if err != nil {
 			return false, err
 		}
-		return duel.Better(first, second, duel.Seed(s.Seed, a, b))
+		return duel.Better(first.Losses, second.Losses, duel.Seed(s.Seed, a, b))
 	})
 	if err != nil {
 		return onDisk(err)

@@ -137,6 +137,7 @@ func (h *Host) terms(job canon.Digest) {
 	r.Title, r.About = h.b.Job.Name, h.URL
 	r.Examples, r.Vocab, r.Length = uint32(len(h.sets[0].Examples)), h.sets[0].Vocab, h.sets[0].Length()
 	r.Tokenizer = sha256.Sum256(h.b.Tokenizer.JSON())
+	r.Adjusted = true
 	r.MaxBytes = uint64(h.b.Size().Parameters())*2 + 1<<20 // of weights in float32, with room for the names
 }
 

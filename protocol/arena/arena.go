@@ -89,6 +89,8 @@ type Terms struct {
 
 	Tokenizer canon.Digest `cbor:"23,keyasint,omitzero"`  // SHA-256 of the tokenizer.json that made the tokens of the set
 	About     string       `cbor:"24,keyasint,omitempty"` // URL at which entrants read about the contest
+
+	Adjusted bool `cbor:"25,keyasint,omitempty"` // the adjusted loss counts, too (Lower); of rounds alone
 }
 
 // Validate checks terms by themselves.
@@ -127,7 +129,11 @@ func (t Terms) Validate() error {
 
 // effort is what an evaluator may have to compute, in MiB of models times tokens of examples.
 func (t Terms) effort() uint64 {
-	return (t.MaxBytes*uint64(t.Most)>>20 + 1) * uint64(t.Examples) * uint64(t.Length)
+	passes := uint64(1)
+	if t.Adjusted {
+		passes = 2
+	}
+	return (t.MaxBytes*uint64(t.Most)>>20 + 1) * uint64(t.Examples) * uint64(t.Length) * passes
 }
 
 // shared checks how the prize is shared.
@@ -246,6 +252,9 @@ const (
 func Create(id uint64, host string, t Terms, height int64) (Contest, error) {
 	if err := t.Validate(); err != nil {
 		return Contest{}, err
+	}
+	if t.Adjusted {
+		return Contest{}, fmt.Errorf("%w: adjusted losses are those of rounds", ErrTerms)
 	}
 	return Contest{ID: id, Host: host, Terms: t, Phase: Entering, Until: height + int64(t.Entering)}, nil
 }

@@ -2,7 +2,7 @@
 // as members. In each round the host publishes a model, and commits to a set of examples that it publishes once the
 // round has its models; the beacon draws members by their stake, which train the model and enter the results, and
 // evaluators, which seal and open its losses. The gain of an entry is the median, over the evaluators, of the loss of
-// the model of the round less that of the entry. The pay of the round is shared in proportion to the median of the last
+// the model of the round less that of the entry (arena.Losses). The pay of the round is shared in proportion to the median of the last
 // scores of each member; a score is the gain in millionths of the largest of the round.
 //
 // A round is a contest of protocol/arena without places. The package stores nothing, moves no coins and evaluates no
@@ -174,9 +174,11 @@ type Member struct {
 	Drawn     uint32   `cbor:"5,keyasint,omitempty"` // rounds for which it was drawn, and which are over
 	Paid      uint64   `cbor:"6,keyasint,omitempty"` // grains, in all rounds
 	Scores    []uint64 `cbor:"7,keyasint,omitempty"` // of its last rounds that have scores, the latest last
+	Away      bool     `cbor:"8,keyasint,omitempty"` // it left: the record of an account, without a stake
 }
 
-// Join makes an account a member, or ready again, with more uzen in its stake.
+// Join makes an account a member, or ready again, with more uzen in its stake. An account that left and comes back has
+// its record.
 func (c Committee) Join(m Member, account string, more uint64) (Committee, Member, error) {
 	switch {
 	case !c.Open():
@@ -186,10 +188,10 @@ func (c Committee) Join(m Member, account string, more uint64) (Committee, Membe
 	case more >= arena.MaxAmount || m.Stake+more < c.Terms.Stake || m.Stake+more >= arena.MaxAmount:
 		return c, m, fmt.Errorf("%w: of %d uzen, wanted %d or more, and less than 2^53", ErrStake, m.Stake+more,
 			c.Terms.Stake)
-	case m.Account == "" && c.Members >= c.Terms.Members:
+	case (m.Account == "" || m.Away) && c.Members >= c.Terms.Members:
 		return c, m, fmt.Errorf("%w: it has %d", ErrMember, c.Members)
-	case m.Account == "":
-		m.Committee, m.Account = c.ID, account
+	case m.Account == "" || m.Away:
+		m.Committee, m.Account, m.Away = c.ID, account, false
 		c.Members++
 	}
 	m.Stake += more
@@ -198,15 +200,21 @@ func (c Committee) Join(m Member, account string, more uint64) (Committee, Membe
 	return c, m, nil
 }
 
-// Leave takes a member out of a committee, with its stake. invited are those of the round under way.
-func (c Committee) Leave(m Member, invited []string) (Committee, uint64, error) {
+// Leave takes a member out of a committee, with its stake. invited are those of the round under way. While rounds may
+// follow, the record of a member that was drawn for one stays, and is Away: there are at most as many records as outcomes
+// of rounds.
+func (c Committee) Leave(m Member, invited []string) (_ Committee, record Member, stake uint64, _ error) {
 	switch {
-	case m.Account == "":
-		return c, 0, fmt.Errorf("%w of committee %d", ErrMember, c.ID)
+	case m.Account == "" || m.Away:
+		return c, record, 0, fmt.Errorf("%w of committee %d", ErrMember, c.ID)
 	case c.Phase == Round && slices.Contains(invited, m.Account):
-		return c, 0, ErrBusy
+		return c, record, 0, ErrBusy
 	}
 	c.Members--
 	c.Staked -= m.Stake
-	return c, m.Stake, nil
+	if c.Open() && m.Drawn > 0 {
+		record = m
+		record.Stake, record.Ready, record.Away = 0, false, true
+	}
+	return c, record, m.Stake, nil
 }

@@ -209,8 +209,49 @@ func TestPayFollowsTheMedianOfTheLastRounds(t *testing.T) {
 			t.Errorf("%+v", o)
 		}
 	}
-	if _, _, err := l.c.Leave(l.members["member0"], nil); err != nil {
-		t.Error(err)
+}
+
+// A member that leaves and comes back has the scores that it had, and no more stake than it locks again. Of an account
+// that was never drawn nothing stays.
+func TestARecordOutlivesLeaving(t *testing.T) {
+	l := play(t, terms(), 4)
+	for range 3 {
+		l.round(func(who string) (int64, bool) {
+			if who == "member1" {
+				return -1, true
+			}
+			return 100, true
+		}, 5, nil)
+	}
+	had := l.members["member1"]
+	c, record, stake, err := l.c.Leave(had, nil)
+	if err != nil || stake != had.Stake || !record.Away || record.Stake != 0 || c.Members != 3 {
+		t.Fatalf("%+v, %d, %v", record, stake, err)
+	}
+	if _, _, _, err := c.Leave(record, nil); !errors.Is(err, ErrMember) {
+		t.Errorf("it left twice: %v", err)
+	}
+	if _, _, err := c.Join(record, "member1", minStake-1); !errors.Is(err, ErrStake) {
+		t.Errorf("the stake that came back counts: %v", err)
+	}
+	full := c
+	full.Members = full.Terms.Members
+	if _, _, err := full.Join(record, "member1", minStake); !errors.Is(err, ErrMember) {
+		t.Errorf("a full committee: %v", err)
+	}
+	c, back, err := c.Join(record, "member1", minStake)
+	if err != nil || !slices.Equal(back.Scores, had.Scores) || back.Drawn != 3 || back.Stake != minStake || back.Away ||
+		!back.Ready || c.Members != 4 || c.Staked != l.c.Staked {
+		t.Errorf("%+v, %+v, %v", back, c, err)
+	}
+	_, never, _, err := l.c.Leave(Member{Account: "x", Stake: 1}, nil)
+	if err != nil || never.Away {
+		t.Errorf("%+v, %v", never, err)
+	}
+	over := l.c
+	over.Phase = Over
+	if _, record, _, err := over.Leave(had, nil); err != nil || record.Away {
+		t.Errorf("a committee that is over keeps a record: %+v, %v", record, err)
 	}
 }
 
@@ -242,6 +283,23 @@ func TestAMinorityMovesNoGain(t *testing.T) {
 	}
 }
 
+// An entry has the lower of its gains, and none of a model that is worse by one of both losses.
+func TestLowerGain(t *testing.T) {
+	base := arena.Losses{Exact: 5000, Adjusted: 4000}
+	for want, entry := range map[int64]arena.Losses{
+		100: {Exact: 4900, Adjusted: 3800}, 50: {Exact: 4800, Adjusted: 3950}, 0: {Exact: 5000, Adjusted: 3000},
+		-70: {Exact: 4000, Adjusted: 4070},
+	} {
+		if got := base.Lower(entry); int64(got) != 5000-want {
+			t.Errorf("%+v: %d", entry, got)
+		}
+	}
+	worst := arena.Losses{Exact: 1, Adjusted: 64 * arena.Unit}
+	if got := base.Lower(worst); got != 64*arena.Unit {
+		t.Errorf("%d is no loss of a report", got)
+	}
+}
+
 func TestAHiddenSetCostsTheBond(t *testing.T) {
 	l := play(t, terms(), 3)
 	r := l.round(func(string) (int64, bool) { return 1, true }, 5, func(r *arena.Report, _ int) {
@@ -269,7 +327,7 @@ func TestRefusals(t *testing.T) {
 	for name, err := range map[string]error{
 		"host": func() error { _, _, err := l.c.Join(Member{}, "host", minStake); return err }(),
 		"less": func() error { _, _, err := l.c.Join(Member{}, "x", 1); return err }(),
-		"none": func() error { _, _, err := l.c.Leave(Member{}, nil); return err }(),
+		"none": func() error { _, _, _, err := l.c.Leave(Member{}, nil); return err }(),
 		"another": func() error {
 			_, err := l.c.Begin("x", canon.Sum("m"), "http://x", canon.Sum("s"), 1)
 			return err
@@ -287,7 +345,7 @@ func TestRefusals(t *testing.T) {
 	}
 	c := l.c
 	c.Phase = Round
-	if _, _, err := c.Leave(l.members["member0"], []string{"member0"}); !errors.Is(err, ErrBusy) {
+	if _, _, _, err := c.Leave(l.members["member0"], []string{"member0"}); !errors.Is(err, ErrBusy) {
 		t.Error(err)
 	}
 }

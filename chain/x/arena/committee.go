@@ -23,6 +23,7 @@ type committees struct {
 	groups    collections.Map[uint64, committee.Committee]
 	lastGroup collections.Sequence
 	members   collections.Map[opinionKey, committee.Member] // committee, account
+	records   collections.Map[opinionKey, committee.Member] // of accounts that left
 	waiting   collections.KeySet[untilKey]                  // last block of Idle and Drawing
 }
 
@@ -36,6 +37,8 @@ func newCommittees(b *collections.SchemaBuilder) committees {
 			collections.PairKeyCodec(u64, collections.StringKey), adapter.Record[committee.Member]()),
 		waiting: collections.NewKeySet(b, collections.NewPrefix(11), "waiting",
 			collections.PairKeyCodec(collections.Int64Key, u64)),
+		records: collections.NewMap(b, collections.NewPrefix(12), "records",
+			collections.PairKeyCodec(u64, collections.StringKey), adapter.Record[committee.Member]()),
 	}
 }
 
@@ -48,9 +51,13 @@ func (k *Keeper) group(ctx context.Context, id uint64) (committee.Committee, err
 	return c, err
 }
 
-// member returns a member of a committee; the zero value for an account that is none.
+// member returns a member of a committee, or the record of an account that left it; the zero value for an account that
+// was no member.
 func (k *Keeper) member(ctx context.Context, id uint64, who string) (committee.Member, error) {
 	m, err := k.members.Get(ctx, collections.Join(id, who))
+	if errors.Is(err, collections.ErrNotFound) {
+		m, err = k.records.Get(ctx, collections.Join(id, who))
+	}
 	if errors.Is(err, collections.ErrNotFound) {
 		return committee.Member{}, nil
 	}
@@ -202,8 +209,9 @@ func (k messages) Join(ctx context.Context, m *arenapb.MsgJoin) (*arenapb.MsgJoi
 	if err != nil {
 		return nil, ErrorTable.Wrap(err)
 	}
-	return &arenapb.MsgJoinResponse{Stake: now.Stake}, errors.Join(k.keep(ctx, old, c),
-		k.members.Set(ctx, collections.Join(c.ID, now.Account), now))
+	key := collections.Join(c.ID, now.Account)
+	return &arenapb.MsgJoinResponse{Stake: now.Stake}, errors.Join(k.keep(ctx, old, c), k.members.Set(ctx, key, now),
+		k.records.Remove(ctx, key))
 }
 
 // Leave implements arenapb.MsgServer.
@@ -224,12 +232,16 @@ func (k messages) Leave(ctx context.Context, m *arenapb.MsgLeave) (*arenapb.MsgL
 		}
 		invited = r.Invited
 	}
-	c, stake, err := old.Leave(had, invited)
+	c, record, stake, err := old.Leave(had, invited)
 	if err != nil {
 		return nil, ErrorTable.Wrap(err)
 	}
-	return &arenapb.MsgLeaveResponse{Stake: stake}, errors.Join(k.keep(ctx, old, c),
-		k.members.Remove(ctx, collections.Join(c.ID, m.Sender)), k.custody.Pay(ctx, "", m.Sender, stake))
+	key := collections.Join(c.ID, m.Sender)
+	errs := []error{k.keep(ctx, old, c), k.members.Remove(ctx, key), k.custody.Pay(ctx, "", m.Sender, stake)}
+	if record.Away {
+		errs = append(errs, k.records.Set(ctx, key, record))
+	}
+	return &arenapb.MsgLeaveResponse{Stake: stake}, errors.Join(errs...)
 }
 
 // Begin implements arenapb.MsgServer.

@@ -28,7 +28,8 @@ func ToTerms(m arenapb.Terms) (arena.Terms, error) {
 	t := arena.Terms{Title: m.Title, Denom: m.Denom, Prize: m.Prize, Bond: m.Bond, Deposit: m.Deposit, Fee: m.Fee,
 		Panel: m.Panel, Examples: m.Examples, Vocab: m.Vocab, Length: m.Length, MaxBytes: m.MaxBytes, Most: m.Most,
 		Entering: m.Entering, Revealing: m.Revealing, Judging: m.Judging, Curve: arena.Curve(min(m.Curve, 255)),
-		Places: m.Places, Width: m.Width, Worst: m.Worst, BaseURL: m.BaseUrl, About: m.About}
+		Places: m.Places, Width: m.Width, Worst: m.Worst, BaseURL: m.BaseUrl, About: m.About,
+		Adjusted: m.Adjusted}
 	var errs [3]error
 	t.Set, errs[0] = runpb.Digest(m.Set)
 	if len(m.Base) > 0 {
@@ -44,7 +45,7 @@ func FromTerms(t arena.Terms) arenapb.Terms {
 		Panel: t.Panel, Set: t.Set[:], Examples: t.Examples, Vocab: t.Vocab, Length: t.Length, MaxBytes: t.MaxBytes,
 		Most: t.Most, Entering: t.Entering, Revealing: t.Revealing, Judging: t.Judging, Curve: uint32(t.Curve),
 		Places: t.Places, Width: t.Width, Worst: t.Worst, BaseUrl: t.BaseURL, About: t.About,
-		Tokenizer: t.Tokenizer[:]}
+		Tokenizer: t.Tokenizer[:], Adjusted: t.Adjusted}
 	if !t.Base.IsZero() {
 		m.Base = t.Base[:]
 	}

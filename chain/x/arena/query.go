@@ -3,6 +3,7 @@ package arena
 import (
 	"context"
 
+	"cosmossdk.io/collections"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -83,19 +84,19 @@ func (q Queries) Committees(ctx context.Context,
 	})
 }
 
-// Committee returns a committee with its members.
+// Committee returns a committee with its members, by their addresses.
 func (q Queries) Committee(ctx context.Context,
 	m *arenapb.QueryCommitteeRequest) (*arenapb.QueryCommitteeResponse, error) {
 	c, err := q.group(ctx, m.Committee)
 	if err != nil {
 		return nil, status.Error(codes.NotFound, err.Error())
 	}
-	members, err := q.joined(ctx, c.ID)
-	r := &arenapb.QueryCommitteeResponse{Committee: canon.MustMarshal(c)}
-	for _, m := range members {
+	r, most := &arenapb.QueryCommitteeResponse{Committee: canon.MustMarshal(c)}, adapter.Most(m.Limit)
+	within := collections.NewPrefixedPairRange[uint64, string](c.ID).StartExclusive(m.After)
+	return r, q.members.Walk(ctx, within, func(_ opinionKey, m committee.Member) (bool, error) {
 		r.Members = append(r.Members, canon.MustMarshal(m))
-	}
-	return r, err
+		return len(r.Members) == most, nil
+	})
 }
 
 // Module wires the keeper into the application.

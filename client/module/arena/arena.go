@@ -164,10 +164,16 @@ type Assembly struct {
 
 // Committee is a committee; query.ErrNotFound if there is none with this number.
 func (c Client) Committee(ctx context.Context, id uint64) (a Assembly, err error) {
-	r, err := arenapb.NewQueryClient(c.Account).Committee(ctx, &arenapb.QueryCommitteeRequest{Committee: id})
-	if a.Committee, err = query.One[committee.Committee](r.GetCommittee(), err); err != nil {
-		return a, err
+	for next := (&arenapb.QueryCommitteeRequest{Committee: id}); ; {
+		r, err := arenapb.NewQueryClient(c.Account).Committee(ctx, next)
+		if a.Committee, err = query.One[committee.Committee](r.GetCommittee(), err); err != nil {
+			return a, err
+		}
+		page, err := query.List[committee.Member](r.GetMembers(), nil)
+		a.All = append(a.All, page...)
+		if err != nil || len(page) == 0 || len(a.All) >= int(a.Members) {
+			return a, err
+		}
+		next.After = page[len(page)-1].Account
 	}
-	a.All, err = query.List[committee.Member](r.GetMembers(), nil)
-	return a, err
 }

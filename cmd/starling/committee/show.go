@@ -184,8 +184,11 @@ func ask(ctx context.Context, cl *client.Client, id, contest uint64) (Shown, err
 	switch {
 	case contest > 0:
 		s, err := cl.Arena.Contest(ctx, contest)
-		if err != nil || s.Committee != id {
-			return shown(a, r, in), err
+		if err != nil {
+			return Shown{}, err
+		}
+		if s.Committee != id {
+			return Shown{}, elsewhere(s.Contest, id)
 		}
 		r = s.Contest
 	case a.Contest > 0:
@@ -196,6 +199,18 @@ func ask(ctx context.Context, cl *client.Client, id, contest uint64) (Shown, err
 		r = s.Contest
 	}
 	return shown(a, r, in), nil
+}
+
+// elsewhere is the error about a contest that is no round of a committee.
+func elsewhere(r arena.Contest, id uint64) error {
+	p := &terminal.Problem{Code: "COMMITTEE_CONTEST", What: fmt.Sprintf("contest %d is no round of committee %d", r.ID, id),
+		Why: fmt.Sprintf("it is a round of committee %d", r.Committee),
+		Fix: fmt.Sprintf("starling market committee show %d --contest %d", r.Committee, r.ID)}
+	if r.Committee == 0 {
+		p.Why = "it is a contest with a prize, of no committee"
+		p.Fix = fmt.Sprintf("starling market arena show %d", r.ID)
+	}
+	return terminal.WithExit(p, terminal.ExitNotFound)
 }
 
 func show(c *terminal.Console, v Shown) error {

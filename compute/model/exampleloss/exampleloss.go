@@ -1,5 +1,6 @@
 // Package exampleloss computes the loss of a language model on single examples, as integers that are the same on every
-// machine, whatever the other examples are. It reads no files.
+// machine, whatever the other examples are, and adjusted losses, which depend on all examples of a set but not on how
+// often a model expects each token. It reads no files.
 package exampleloss
 
 import (
@@ -7,11 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/tokenloss"
 	"github.com/starling-network/starling/compute/optimizer"
+	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/tensor"
 )
 
@@ -33,37 +36,88 @@ const batchTokens = 1024
 // c.Tensors. progress is called after each batch; it may be nil.
 func Measure(ctx context.Context, c architecture.Config, tensors map[string]*tensor.Tensor, examples [][]uint32,
 	threads int, progress func(done int)) ([]uint32, error) {
+	s, err := newSet(c, tensors, examples, threads)
+	if err != nil {
+		return nil, err
+	}
+	return s.losses(ctx, tokenloss.Forward, progress, nil)
+}
+
+// Adjusted is Measure, and with it the losses by adjusted logits: to the logits of each token its Bias in Prior is added.
+// It computes the model twice on each example.
+func Adjusted(ctx context.Context, c architecture.Config, tensors map[string]*tensor.Tensor, examples [][]uint32,
+	threads int, progress func(done int)) (losses, adjusted []uint32, _ error) {
+	s, err := newSet(c, tensors, examples, threads)
+	if err != nil {
+		return nil, nil, err
+	}
+	prior := NewPrior(c.VocabSize())
+	losses, err = s.losses(ctx, tokenloss.Expected, nil, func(batch [][]uint32, out map[string]*tensor.Tensor) {
+		probs := out[tokenloss.Probs].F32()
+		for i, e := range batch {
+			for j, target := range e[1:] {
+				prior.Add(probs[(i*s.length+j)*c.VocabSize():][:c.VocabSize()], int(target))
+			}
+		}
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	s.in[tokenloss.Bias] = tensor.FromF32(prior.Bias(), c.VocabSize())
+	adjusted, err = s.losses(ctx, tokenloss.Biased, progress, nil)
+	return losses, adjusted, err
+}
+
+// set is a model with the examples that it is measured on.
+type set struct {
+	c            architecture.Config
+	in           map[string]*tensor.Tensor // of programs: the tensors of the model, and more
+	examples     [][]uint32
+	rows, length int // of a batch
+	threads      int
+}
+
+func newSet(c architecture.Config, tensors map[string]*tensor.Tensor, examples [][]uint32, threads int) (*set, error) {
 	length, err := longest(c, examples)
 	if err != nil {
 		return nil, err
 	}
-	rows := max(1, min(batchTokens/length, len(examples)))
-	p, err := tokenloss.Forward(c, rows, length)
+	s := &set{c: c, in: map[string]*tensor.Tensor{}, examples: examples, length: length, threads: threads,
+		rows: max(1, min(batchTokens/length, len(examples)))}
+	for _, n := range c.Tensors() {
+		s.in[optimizer.Param+n.Name] = tensors[n.Name]
+	}
+	return s, nil
+}
+
+// losses are those of the examples by a program of tokenloss.LogProbs. progress and also may be nil; also has all
+// outputs of a batch.
+func (s *set) losses(ctx context.Context, by func(c architecture.Config, rows, length int) (*program.Program, error),
+	progress func(done int), also func(batch [][]uint32, out map[string]*tensor.Tensor)) ([]uint32, error) {
+	p, err := by(s.c, s.rows, s.length)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrExamples, err)
 	}
-	exec, err := cpu.Compile(p, threads)
+	exec, err := cpu.Compile(p, s.threads)
 	if err != nil {
 		return nil, err
 	}
-	in := map[string]*tensor.Tensor{}
-	for _, n := range c.Tensors() {
-		in[optimizer.Param+n.Name] = tensors[n.Name]
-	}
-	losses := make([]uint32, 0, len(examples))
-	for len(losses) < len(examples) {
+	losses := make([]uint32, 0, len(s.examples))
+	for batch := range slices.Chunk(s.examples, s.rows) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		batch := examples[len(losses):min(len(losses)+rows, len(examples))]
-		in[tokenloss.Tokens], in[tokenloss.Targets] = padded(batch, rows, length)
-		out, err := exec.Run(in)
+		s.in[tokenloss.Tokens], s.in[tokenloss.Targets] = padded(batch, s.rows, s.length)
+		out, err := exec.Run(s.in)
 		if err != nil {
 			return nil, err
 		}
 		logs := out[tokenloss.LogProbs].F32()
 		for i, e := range batch {
-			losses = append(losses, mean(logs[i*length:][:len(e)-1]))
+			losses = append(losses, mean(logs[i*s.length:][:len(e)-1]))
+		}
+		if also != nil {
+			also(batch, out)
 		}
 		if progress != nil {
 			progress(len(losses))

@@ -86,3 +86,67 @@ func TestMean(t *testing.T) {
 		t.Errorf("%v, wanted %v", got, want)
 	}
 }
+
+// Adjusted losses are those of probabilities that are multiplied by the ratio of what a set has and what the model
+// expects, by a second computation. A model that expects what the set has is not adjusted.
+func TestAdjusted(t *testing.T) {
+	c, err := architecture.Parse(architecture.GPT2, modeltest.GPT2())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tensors := c.Init(7)
+	examples := [][]uint32{{1, 2, 3}, {4, 5}, {6, 7, 8, 9, 10, 1, 2, 3, 4}, {3, 2, 1}}
+	losses, got, err := Adjusted(t.Context(), c, tensors, examples, 2, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if plain, err := Measure(t.Context(), c, tensors, examples, 1, nil); err != nil || !slices.Equal(losses, plain) {
+		t.Errorf("%v and %v, %v", losses, plain, err)
+	}
+	var all [][]float64 // probabilities of each position
+	has, expects := make([]float64, c.VocabSize()), make([]float64, c.VocabSize())
+	for _, e := range examples {
+		for j, target := range e[1:] {
+			probs := make([]float64, c.VocabSize())
+			for v := range probs {
+				l := (float64(len(e[:j+1]))*alone(t, c, tensors, append(slices.Clone(e[:j+1]), uint32(v))) - before(t, c, tensors,
+					e[:j+1]))
+				probs[v] = math.Exp(-l)
+				expects[v] += probs[v]
+			}
+			all = append(all, probs)
+			has[target]++
+		}
+	}
+	at := 0
+	for i, e := range examples {
+		sum := 0.0
+		for _, target := range e[1:] {
+			total := 0.0
+			for v, p := range all[at] {
+				all[at][v] = p * (has[v] + 1) / (expects[v] + 1)
+				total += all[at][v]
+			}
+			sum -= math.Log(all[at][target] / total)
+			at++
+		}
+		if want := sum / float64(len(e)-1); math.Abs(float64(got[i])/Unit-want) > 1e-5 {
+			t.Errorf("example %d has %g, wanted %g", i, float64(got[i])/Unit, want)
+		}
+	}
+	right := NewPrior(2)
+	right.Add([]float32{0.75, 0.25}, 0)
+	right.Add([]float32{0.25, 0.75}, 1)
+	if b := right.Bias(); b[0] != 0 || b[1] != 0 {
+		t.Errorf("%v", b)
+	}
+}
+
+// before is the sum of the losses of the tokens of a text.
+func before(t *testing.T, c architecture.Config, tensors map[string]*tensor.Tensor, text []uint32) float64 {
+	t.Helper()
+	if len(text) < 2 {
+		return 0
+	}
+	return float64(len(text)-1) * alone(t, c, tensors, text)
+}

@@ -31,6 +31,8 @@ const (
 	Sampled    = "sampled"          // float32 [rows, length]: log-probabilities in the policy that drew the targets
 	Advantages = "advantages"       // float32 [rows, length]
 	LogProbs   = "logprobs"         // float32 [rows*length]
+	Bias       = "bias"             // float32 [vocabulary]: is added to the logits, of Biased
+	Probs      = "probs"            // float32 [rows*length, vocabulary]: of all tokens, of Expected
 	Loss       = "loss"             // float32 scalar: the sum over all targets
 	Gradient   = optimizer.Gradient // prefix of the sums of gradients
 )
@@ -90,16 +92,53 @@ func Forward(c architecture.Config, rows, length int) (*program.Program, error) 
 	if err := check(c, rows, length); err != nil {
 		return nil, err
 	}
-	b := program.NewBuilder()
-	values, err := record.Record(b, func(g *graph.Graph) []*graph.Node {
+	return outputs(func(g *graph.Graph) []*graph.Node {
 		tokens, targets := parameter(g, Tokens, dtypes.Int32, rows, length), parameter(g, Targets, dtypes.Int32, rows, length)
 		w, _ := weights(g, c)
 		return []*graph.Node{graph.Neg(entropy(c, w, tokens, targets))}
-	})
+	}, LogProbs)
+}
+
+// Expected returns the program of LogProbs and Probs. Inputs: those of Forward.
+func Expected(c architecture.Config, rows, length int) (*program.Program, error) {
+	if err := check(c, rows, length); err != nil {
+		return nil, err
+	}
+	return outputs(func(g *graph.Graph) []*graph.Node {
+		tokens, targets := parameter(g, Tokens, dtypes.Int32, rows, length), parameter(g, Targets, dtypes.Int32, rows, length)
+		w, _ := weights(g, c)
+		logits := decoder.Logits(c, w, tokens)
+		each := record.CrossEntropy(logits, graph.Reshape(targets, rows*length))
+		return []*graph.Node{graph.Neg(each), graph.Softmax(logits)}
+	}, LogProbs, Probs)
+}
+
+// Biased returns the program of LogProbs by logits to which Bias is added. Inputs: Tokens, Targets, Bias, and the
+// tensors as those of Forward.
+func Biased(c architecture.Config, rows, length int) (*program.Program, error) {
+	if err := check(c, rows, length); err != nil {
+		return nil, err
+	}
+	return outputs(func(g *graph.Graph) []*graph.Node {
+		tokens, targets := parameter(g, Tokens, dtypes.Int32, rows, length), parameter(g, Targets, dtypes.Int32, rows, length)
+		bias := parameter(g, Bias, dtypes.Float32, c.VocabSize())
+		w, _ := weights(g, c)
+		logits := decoder.Logits(c, w, tokens)
+		logits = graph.Add(logits, graph.BroadcastToShape(graph.ExpandAxes(bias, 0), logits.Shape()))
+		return []*graph.Node{graph.Neg(record.CrossEntropy(logits, graph.Reshape(targets, rows*length)))}
+	}, LogProbs)
+}
+
+// outputs is a program whose outputs have names.
+func outputs(of func(g *graph.Graph) []*graph.Node, names ...string) (*program.Program, error) {
+	b := program.NewBuilder()
+	values, err := record.Record(b, of)
 	if err != nil {
 		return nil, err
 	}
-	b.Output(LogProbs, values[0])
+	for i, name := range names {
+		b.Output(name, values[i])
+	}
 	return finish(b)
 }
 

@@ -36,21 +36,18 @@ var members = []struct {
 	number int
 }{{Honest, 10}, {Flips, 4}, {Random, 4}, {Copies, 1}, {Coerced, 1}}
 
-// Of the committee: members of a round, rounds of a median, evaluators of a round, evaluators that may be drawn, and
-// how many of them lie.
+// Of the committee, besides the usual terms: evaluators that may be drawn, and how many of them lie.
 const (
-	drawnMembers = 6
-	window       = 5
-	panel        = 15
-	evaluators   = 30
-	liars        = evaluators / 3
-	pay          = 1_000_000
+	panel      = committee.UsualPanel
+	evaluators = 30
+	liars      = evaluators / 3
+	pay        = 1_000_000
 )
 
 // Of the training: examples of a member and of the set of a round, steps of a round, and the rate of learning.
 const (
 	examples = 200
-	public   = 200
+	public   = committee.UsualExamples
 	steps    = 5
 	rate     = 0.05
 )
@@ -151,10 +148,10 @@ func name(i int) string { return fmt.Sprintf("member%02d", i) }
 func (s *side) begin(rounds, n int) error {
 	s.members, s.ratings, s.scores = map[string]committee.Member{}, map[string][]float64{}, map[string][]float64{}
 	const stake = 1_000_000
-	c, err := committee.Convene(1, "host", committee.Terms{Rounds: uint32(rounds), Pay: pay, Drawn: drawnMembers,
-		Stake: stake, Window: window, Members: uint32(n), Job: canon.Sum("job"),
+	c, err := committee.Convene(1, "host", committee.Terms{Rounds: uint32(rounds), Pay: pay, Drawn: committee.UsualDrawn,
+		Stake: stake, Window: committee.UsualWindow, Members: uint32(n), Job: canon.Sum("job"),
 		Round: arena.Terms{Title: "digits", Panel: panel, Examples: public, Vocab: digits.Classes, Length: 2,
-			MaxBytes: 1 << 20, Entering: 10, Revealing: 10, Judging: 10, Tokenizer: canon.Sum("none"),
+			MaxBytes: 1 << 20, Adjusted: true, Entering: 10, Revealing: 10, Judging: 10, Tokenizer: canon.Sum("none"),
 			About: "http://127.0.0.1/"}}, 0)
 	for i := range n {
 		var m committee.Member
@@ -177,11 +174,11 @@ func (w *world) round(ctx context.Context, round int) error {
 	set := learner.Drawn(uint64(2_000_000+round), public)
 	truth := arena.Report{}
 	updates := make([][]*tensor.Tensor, len(drawn.Invited))
-	base, err := w.model.Loss(nil, 0, set)
+	base, err := w.losses(nil, 0, set)
 	if err != nil {
 		return err
 	}
-	truth.Base = units(base)
+	truth.Base = base.Exact
 	colluding := -1
 	for k, who := range drawn.Invited {
 		var i int
@@ -191,11 +188,11 @@ func (w *world) round(ctx context.Context, round int) error {
 		if updates[k], err = w.update(ctx, i, round); err != nil {
 			return err
 		}
-		loss, err := w.model.Loss(updates[k], 1/float32(len(updates)), set)
+		entry, err := w.losses(updates[k], 1/float32(len(updates)), set)
 		if err != nil {
 			return err
 		}
-		truth.Entries = append(truth.Entries, arena.Judged{Status: arena.Placed, Mean: units(loss)})
+		truth.Entries = append(truth.Entries, arena.Judged{Status: arena.Placed, Mean: base.Lower(entry)})
 		if w.kinds[i] == Coerced {
 			colluding = k
 		}
@@ -233,8 +230,12 @@ func (w *world) round(ctx context.Context, round int) error {
 	return nil
 }
 
-// units is a loss as evaluators report it.
-func units(nats float64) uint64 { return uint64(min(nats, 60) * arena.Unit) }
+// losses are those of the model less a part of an update, as evaluators compute them.
+func (w *world) losses(update []*tensor.Tensor, part float32, set learner.Data) (arena.Losses, error) {
+	exact, adjusted, err := w.model.Adjusted(update, part, set)
+	units := func(nats float64) uint64 { return uint64(min(nats, 60) * arena.Unit) }
+	return arena.Losses{Exact: units(exact), Adjusted: units(adjusted)}, err
+}
 
 // reports are those of a panel of whom a number lies.
 func reports(truth, lie arena.Report, lying int) []arena.Report {

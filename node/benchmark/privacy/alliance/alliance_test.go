@@ -4,7 +4,7 @@ import "testing"
 
 // Members that flip labels, hand in noise or copies earn little, and a third of a panel moves no score.
 func TestCommittee(t *testing.T) {
-	o, err := Measure(t.Context(), 0.5, Size{Rounds: 20}, func(string) {})
+	o, err := Measure(t.Context(), 0.1, Size{Rounds: 30}, func(string) {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -124,11 +124,16 @@ func (m *Model) look(e digits.Example) (loss float64, hit bool, err error) {
 		return 0, false, err
 	}
 	scores := out["scores"].F32()
+	return entropy(scores, e.Digit), scores[e.Digit] == slices.Max(scores), nil
+}
+
+// entropy is the loss of the scores of an example.
+func entropy(scores []float32, digit int) float64 {
 	best, sum := slices.Max(scores), 0.0
 	for _, s := range scores {
 		sum += math.Exp(float64(s - best))
 	}
-	return math.Log(sum) + float64(best-scores[e.Digit]), scores[e.Digit] == best, nil
+	return math.Log(sum) + float64(best-scores[digit])
 }
 
 // Accuracy is the share of examples whose digit the model names.
