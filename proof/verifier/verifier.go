@@ -119,6 +119,14 @@ func ReadKey(data []byte) (k Key, err error) {
 	return k, err
 }
 
+// Shape is that of adapters; of a key of another kind it is zero.
+func (k Key) Shape() (s proof.Shape) {
+	if k.adapter != nil {
+		s = k.adapter.Key().Shape
+	}
+	return s
+}
+
 // Verify checks a proof. The error wraps equation.ErrInvalid if it does not hold.
 func (k Key) Verify(p Proof) error {
 	switch {

@@ -1,7 +1,6 @@
 package proof
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -130,66 +129,6 @@ type Checked struct {
 	AdapterChecked bool `json:"adapter_checked"`
 }
 
-func checkCommand(c *terminal.Console) *cobra.Command {
-	from, keys, key, secret := proven.Sources{}, "", "", ""
-	cmd := &cobra.Command{
-		Use:   "check FILE --key FILE",
-		Short: "Check a proof, and what it is about",
-		Long: `Check a proof with the verifying key of a setup. With --base, the base model computes again what the layer
-reads: only then the proof is about this base model. A buyer that has the adapter adds --adapter, --secret and --keys,
-the folder of the setup with the proving key: the commitment must be to these weights. The exit code is 10 if the proof
-does not hold, or is about something else.
-
-A check that was not asked for is false with -o json: {` + fields + `,"base_checked","text_follows_from_commitment",
-"adapter_checked"}.`,
-		Example: `  starling model proof check head.proof --key setup/verifying.key --base models/base
-  starling model proof check head.proof --keys setup --base models/base --adapter bought --secret bought.secret`,
-		Args: usage.Exactly("FILE"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if (key == "") == (keys == "") || from.Adapter != "" && (keys == "" || from.Base == "" || secret == "") {
-				return usage.Error(cmd, errors.New("--key or --keys is needed; with --adapter, --keys, --base and --secret are"))
-			}
-			p, _, err := read(args[0])
-			if err != nil {
-				return explain(err)
-			}
-			var v *proof.Verifier
-			switch {
-			case from.Adapter != "":
-				if from.Secret, err = proven.ReadSecret(secret, false); err == nil {
-					v, from.Proving, err = ceremony.Keys(keys)
-				}
-			case keys != "":
-				v, err = ceremony.Verifying(filepath.Join(keys, ceremony.FileVerifying))
-			default:
-				v, err = ceremony.Verifying(key)
-			}
-			if err != nil {
-				return explain(err)
-			}
-			began := time.Now()
-			checked, err := proven.Check(cmd.Context(), p, v, from)
-			if err != nil {
-				return explain(err)
-			}
-			shown := Checked{describe(p, v), checked.Base, checked.Drawn, checked.Weights}
-			shown.Seconds = time.Since(began).Seconds()
-			if c.Form.Machine() {
-				return c.Form.Print(os.Stdout, terminal.One(shown, shown.Proof))
-			}
-			return c.PrintLines(lines(shown))
-		},
-	}
-	f := cmd.Flags()
-	f.StringVar(&key, "key", "", "verifying key")
-	f.StringVar(&keys, "keys", "", "folder of a setup with both keys")
-	f.StringVar(&from.Base, "base", "", "folder of the base model")
-	f.StringVar(&from.Adapter, "adapter", "", "folder of the adapter")
-	f.StringVar(&secret, "secret", "", "file of the secret of the maker")
-	usage.ThreadsFlag(cmd, &from.Threads)
-	return cmd
-}
-
 // lines are the result of a check for people.
 func lines(k Checked) []string {
 	said := func(checked bool, yes, no string) string {
@@ -209,61 +148,4 @@ func lines(k Checked) []string {
 		said(k.AdapterChecked, "adapter: the commitment is to these weights",
 			"adapter: not checked, --adapter with --secret checks it"),
 	}
-}
-
-func exportCommand(c *terminal.Console) *cobra.Command {
-	var key, to string
-	cmd := &cobra.Command{
-		Use:   "export FILE --key FILE --to DIR",
-		Short: "Write a proof for snarkjs",
-		Long: `Check a proof, and write verification_key.json, proof.json and public.json, as snarkjs groth16 verify reads
-them. The verification key is that of one adapter: the commitment to its weights is a part of it, and this command has
-checked that the maker of the proof knows weights under it. snarkjs does not check that again: files that another party
-wrote prove nothing.
-
-With -o json: {"folder",` + fields + `}.`,
-		Example: `  starling model proof export head.proof --key setup/verifying.key --to snarkjs`,
-		Args:    usage.Exactly("FILE"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if key == "" || to == "" {
-				return usage.Error(cmd, errors.New("--key and --to are needed"))
-			}
-			p, _, err := read(args[0])
-			if err != nil {
-				return explain(err)
-			}
-			v, err := ceremony.Verifying(key)
-			if err != nil {
-				return explain(err)
-			}
-			f, err := v.Export(p)
-			if err != nil {
-				return explain(err)
-			}
-			if err := os.MkdirAll(to, 0o755); err != nil {
-				return explain(err)
-			}
-			for name, part := range map[string]any{"verification_key.json": f.Key, "proof.json": f.Proof,
-				"public.json": f.Public} {
-				text, err := json.MarshalIndent(part, "", " ")
-				if err != nil {
-					return err
-				}
-				if err := os.WriteFile(filepath.Join(to, name), append(text, '\n'), 0o644); err != nil {
-					return explain(err)
-				}
-			}
-			if c.Form.Machine() {
-				return c.Form.Print(os.Stdout, terminal.One(struct {
-					Folder string `json:"folder"`
-					Made
-				}{to, describe(p, v)}, to))
-			}
-			_, err = fmt.Printf("snarkjs groth16 verify %[1]s/verification_key.json %[1]s/public.json %[1]s/proof.json\n", to)
-			return err
-		},
-	}
-	cmd.Flags().StringVar(&key, "key", "", "verifying key")
-	cmd.Flags().StringVar(&to, "to", "", "folder for the files")
-	return cmd
 }

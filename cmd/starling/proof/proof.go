@@ -18,22 +18,24 @@ import (
 	"github.com/starling-network/starling/proof"
 	"github.com/starling-network/starling/proof/ceremony"
 	"github.com/starling-network/starling/proof/opening"
+	"github.com/starling-network/starling/proof/verifier"
 )
 
 // Command is starling model proof.
 func Command(c *terminal.Console) *cobra.Command {
 	setup := usage.Group("setup", "Make the keys of proofs, to which many parties contribute",
-		`Make the proving key and the verifying key for adapters of one shape, or for sales. A setup is a folder. Each
-party in turn contributes to it with randomness of its own, and passes the folder on; a public beacon ends each of the
+		`Make the proving key and the verifying key for adapters, networks or sums of one shape, or for sales. A setup is a
+folder. Each party in turn contributes to it with randomness of its own, and passes the folder on; a public beacon ends each of the
 two phases. A party that knows the randomness of all contributors can forge proofs: one contributor that forgets its own
 is enough. So contribute yourself, or trust one contributor. A setup of one party protects from no forgery by that
 party.`,
 		startCommand(c), contributeCommand(c), sealCommand(c), verifyCommand(c))
-	return usage.Group("proof", "Prove what an adapter adds to its base model, without its weights",
-		`Prove what the low-rank adapter of a layer adds to the layer of its base model on a text, without showing the
-weights of the adapter; check such proofs; and have a network verify them, so that buyers see them in the lineage of a
-listing. docs/proofs.md says what a proof shows, and what not.`,
-		makeCommand(c), checkCommand(c), setup, layersCommand(c), exportCommand(c), registerCommand(c), keyCommand(c),
+	return usage.Group("proof", "Prove what a model computes, without its weights",
+		`Prove what the low-rank adapter of a layer adds to the layer of its base model on a text (make), what a network says
+about an image (infer), or that a sum is that of updates to which their owners committed (commit, sum), without showing
+weights or updates; check such proofs; and have a network verify them, so that buyers see them. docs/proofs.md says what
+each proof shows, and what not.`,
+		makeCommand(c), inferCommand(c), commitCommand(c), sumCommand(c), checkCommand(c), setup, layersCommand(c), exportCommand(c), registerCommand(c), keyCommand(c),
 		publishCommand(c), listCommand(c))
 }
 
@@ -55,17 +57,20 @@ func explain(err error) error {
 		{ceremony.ErrPhase, "SETUP_PHASE", "starling model proof setup --help has the order of the commands",
 			terminal.ExitConflict},
 		{ceremony.ErrSetup, "NO_SETUP", "name the folder of a setup: starling model proof setup start", terminal.ExitUsage},
-		{proof.ErrShape, "PROOF_SHAPE", "prove a layer within these limits", terminal.ExitUsage},
+		{proof.ErrShape, "PROOF_SHAPE", "name a shape within these limits", terminal.ExitUsage},
 		{opening.ErrLeaves, "PROOF_LEAVES", "give --leaves within these limits", terminal.ExitUsage},
 		{opening.ErrKey, "PROOF_KEY", "name the folder of a setup for sales", terminal.ExitUsage},
 		{proof.ErrKey, "PROOF_KEY", "name the verifying.key of a setup", terminal.ExitUsage},
-		{proof.ErrStatement, "PROOF_STATEMENT", "make the proof again: starling model proof make", terminal.ExitUsage},
-		{proof.ErrProof, "NO_PROOF", "name a file that starling model proof make wrote", terminal.ExitUsage},
+		{proof.ErrStatement, "PROOF_STATEMENT", "make the proof again, with inputs that fit the keys", terminal.ExitUsage},
+		{proof.ErrProof, "NO_PROOF", "name a file that starling model proof make, infer or sum wrote", terminal.ExitUsage},
 		{proof.ErrNumber, "WEIGHTS_NOT_FINITE", "train the adapter again", terminal.ExitUsage},
 		{proven.ErrSecret, "NO_SECRET", "name the file with the secret that the maker of the proof gave you",
 			terminal.ExitUsage},
+		{proven.ErrUpdate, "NO_UPDATE", "name safetensors of float32 for commit, and files of commit for sum: one for each " +
+			"place", terminal.ExitUsage},
 		{proven.ErrFolder, "NO_MODEL", "name a folder with adapter_config.json and adapter_model.safetensors, or one that " +
-			"holds them in adapter, and the folder of the model that it adapts", terminal.ExitNotFound},
+			"holds them in adapter, and the folder of the model that it adapts; for infer, that of an mlp which classifies " +
+			"images", terminal.ExitNotFound},
 		{pretrained.ErrModel, "NO_MODEL", "name the folder of a model with config.json, tokenizer.json and its weights",
 			terminal.ExitNotFound},
 		{architecture.ErrAdapter, "NO_LAYER", "starling model proof layers lists the layers", terminal.ExitUsage},
@@ -81,7 +86,7 @@ func explain(err error) error {
 }
 
 // read reads a proof.
-func read(name string) (p proof.Proof, data []byte, err error) {
+func read(name string) (p verifier.Proof, data []byte, err error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return p, nil, err
@@ -91,13 +96,13 @@ func read(name string) (p proof.Proof, data []byte, err error) {
 	if err != nil {
 		return p, nil, err
 	}
-	if info.Size() > proof.MaxProof {
-		return p, nil, fmt.Errorf("%w: %s has %d bytes, at most %d", proof.ErrProof, name, info.Size(), proof.MaxProof)
+	if info.Size() > verifier.MaxProof {
+		return p, nil, fmt.Errorf("%w: %s has %d bytes, at most %d", proof.ErrProof, name, info.Size(), verifier.MaxProof)
 	}
 	if data, err = os.ReadFile(name); err != nil {
 		return p, nil, err
 	}
-	p, err = proof.Decode(data)
+	p, err = verifier.Decode(data)
 	return p, data, err
 }
 

@@ -1,6 +1,7 @@
 package proof
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,25 +15,34 @@ import (
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/node/inspect"
-	"github.com/starling-network/starling/proof"
 	"github.com/starling-network/starling/proof/ceremony"
+	"github.com/starling-network/starling/proof/equation"
+	"github.com/starling-network/starling/proof/verifier"
 	"github.com/starling-network/starling/protocol/catalog"
 )
 
 const whose = "the folder of the account that owns the listing"
 
-// registered is a verifying key for programs.
+// registered is a verifying key for programs. The shape is that of adapters, 0 for others.
 type registered struct {
-	Key   string `json:"key"` // digest
-	Rank  uint32 `json:"rank"`
-	In    uint32 `json:"in"`
-	Out   uint32 `json:"out"`
-	Setup uint32 `json:"setup_contributions"`
+	Key     string `json:"key"` // digest
+	Kind    string `json:"kind"`
+	Subject string `json:"subject"`
+	Rank    uint32 `json:"rank"`
+	In      uint32 `json:"in"`
+	Out     uint32 `json:"out"`
+	Setup   uint32 `json:"setup_contributions"`
 }
 
-func ofKey(v *proof.Verifier) registered {
-	s := v.Key().Shape
-	return registered{v.Digest().String(), s.Rank, s.In, s.Out, v.Key().Contributions}
+const keyFields = `{"key","kind","subject","rank","in","out","setup_contributions"}`
+
+func ofKey(k verifier.Key) registered {
+	r := registered{Key: k.Digest.String(), Kind: string(k.Kind), Subject: k.Subject, Setup: k.Contributions}
+	if k.Kind == verifier.Adapter {
+		s := k.Shape()
+		r.Rank, r.In, r.Out = s.Rank, s.In, s.Out
+	}
+	return r
 }
 
 func registerCommand(c *terminal.Console) *cobra.Command {
@@ -43,27 +53,26 @@ func registerCommand(c *terminal.Console) *cobra.Command {
 		Long: `Register the verifying key of a setup on a network, which verifies proofs with it from then on. The network
 checks the points of the key, and not the setup: buyers do. Any account may register any key.
 
-With -o json: {"key","rank","in","out","setup_contributions"}.`,
+With -o json: ` + keyFields + `.`,
 		Example: `  starling model proof register setup/verifying.key --home net/consumer`,
 		Args:    usage.Exactly("KEY"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			v, err := ceremony.Verifying(args[0])
+			k, err := ceremony.VerifyingOf(args[0])
 			if err != nil {
 				return explain(err)
 			}
-			data := v.Key().Encode()
 			if err := o.Act(cmd, "the folder of an account that pays for the message",
 				func(ctx context.Context, cl *client.Client) error {
-					_, err := cl.Catalog.RegisterKey(ctx, data)
+					_, err := cl.Catalog.RegisterKey(ctx, k.Bytes)
 					return err
 				}); err != nil {
 				return err
 			}
-			r := ofKey(v)
+			r := ofKey(k)
 			if c.Form.Machine() {
 				return c.Form.Print(os.Stdout, terminal.One(r, r.Key))
 			}
-			_, err = fmt.Printf("the network verifies proofs of %s with key %s\n", v.Key().Shape, r.Key)
+			_, err = fmt.Printf("the network verifies proofs of %s with key %s\n", r.Subject, r.Key)
 			return err
 		},
 	}
@@ -77,7 +86,7 @@ func keyCommand(c *terminal.Console) *cobra.Command {
 		Use:   "key DIGEST --network URL --to FILE",
 		Short: "Get a registered verifying key from a network",
 		Long: `Write a verifying key that is registered on a network into a file, to check proofs with it here. Its digest is
-checked. With -o json: {"key","rank","in","out","setup_contributions"}.`,
+checked. With -o json: ` + keyFields + `.`,
 		Example: `  starling model proof key 3f0c --network http://127.0.0.1:26601 --to verifying.key`,
 		Args:    usage.Exactly("DIGEST"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -98,9 +107,9 @@ checked. With -o json: {"key","rank","in","out","setup_contributions"}.`,
 			if err != nil {
 				return err
 			}
-			v, err := proof.NewVerifier(found.Key)
-			if err == nil && v.Digest() != d {
-				err = fmt.Errorf("%w: the network gives key %s for %s", proof.ErrKey, v.Digest(), d)
+			k, err := verifier.ReadKey(found.Key)
+			if err == nil && k.Digest != d {
+				err = fmt.Errorf("%w: the network gives key %s for %s", equation.ErrKey, k.Digest, d)
 			}
 			if err == nil {
 				err = os.WriteFile(to, found.Key, 0o644)
@@ -108,11 +117,11 @@ checked. With -o json: {"key","rank","in","out","setup_contributions"}.`,
 			if err != nil {
 				return explain(err)
 			}
-			r := ofKey(v)
+			r := ofKey(k)
 			if c.Form.Machine() {
 				return c.Form.Print(os.Stdout, terminal.One(r, r.Key))
 			}
-			_, err = fmt.Printf("%s: key %s for %s, of %s, as its maker claims\n", to, r.Key, v.Key().Shape,
+			_, err = fmt.Printf("%s: key %s for %s, of %s, as its maker claims\n", to, r.Key, r.Subject,
 				terminal.Counted(int(r.Setup), "contribution"))
 			return err
 		},
@@ -135,11 +144,19 @@ type Shown struct {
 	Proof      string `json:"proof"`
 	Height     int64  `json:"height"`
 	Bound      bool   `json:"bound"` // it was made for the owner of the listing
+	Kind       string `json:"kind"`
+	// of the updates of a sum, in place of commitment
+	Commitments []string `json:"commitments,omitempty"`
 }
 
 func shown(p catalog.Proven) Shown {
-	return Shown{p.Listing, p.Parent, p.Layer, p.Rank, p.Tokens, p.Key.String(), p.Setup,
-		fmt.Sprintf("%x", p.Commitment), p.Proof.String(), p.Height, p.Bound}
+	s := Shown{p.Listing, p.Parent, p.Layer, p.Rank, p.Tokens, p.Key.String(), p.Setup,
+		fmt.Sprintf("%x", p.Commitment), p.Proof.String(), p.Height, p.Bound,
+		string(cmp.Or(p.Kind, verifier.Adapter)), nil}
+	for _, one := range p.Commitments {
+		s.Commitments = append(s.Commitments, fmt.Sprintf("%x", one))
+	}
+	return s
 }
 
 func publishCommand(c *terminal.Console) *cobra.Command {
@@ -148,12 +165,13 @@ func publishCommand(c *terminal.Console) *cobra.Command {
 	var key string
 	cmd := &cobra.Command{
 		Use:   "publish FILE --listing NUMBER --parent NUMBER --key DIGEST --home DIR",
-		Short: "Have a network verify a proof about a listed adapter",
+		Short: "Have a network verify a proof about a listed model",
 		Long: `Have a network verify a proof, for a fee that depends on no more than the bytes of the proof, and
 record what it says of the listing: the network runs no model, and checks neither what the layer reads nor the setup of
 the key. A proof that was made with --owner, the account of the listing, is in its lineage. The files of --listing are
 those of the adapter, and those of --parent, a parent of it, are those of the base model: starling model catalog add
-lists both. --key is the digest of a registered verifying key.
+lists both. A proof of infer or sum is about the files of --listing, and has no --parent. --key is the digest of a
+registered verifying key.
 
 With -o json: the proof as starling model proof list prints it.`,
 		Example: `  starling model proof publish head.proof --listing 8 --parent 7 --key 3f0c --home net/consumer`,
@@ -163,12 +181,12 @@ With -o json: the proof as starling model proof list prints it.`,
 			if err := d.UnmarshalText([]byte(key)); err != nil {
 				return usage.Error(cmd, fmt.Errorf("--key %q: %w", key, err))
 			}
-			if listing == 0 || parent == 0 {
-				return usage.Error(cmd, errors.New("--listing and --parent are needed"))
-			}
 			p, data, err := read(args[0])
 			if err != nil {
 				return explain(err)
+			}
+			if listing == 0 || (parent == 0) != (p.Adapter == nil) {
+				return usage.Error(cmd, errors.New("--listing is needed, and of a proof about an adapter --parent, too"))
 			}
 			var found catalog.Proven
 			err = o.Act(cmd, whose, func(ctx context.Context, cl *client.Client) error {
@@ -177,7 +195,7 @@ With -o json: the proof as starling model proof list prints it.`,
 				}
 				all, err := cl.Catalog.Proofs(ctx, listing)
 				for _, one := range all {
-					if one.Proof == p.Digest() {
+					if one.Proof == p.Claim().Digest {
 						found = one
 					}
 				}
@@ -190,15 +208,19 @@ With -o json: the proof as starling model proof list prints it.`,
 			if c.Form.Machine() {
 				return c.Form.Print(os.Stdout, terminal.One(r, r.Proof))
 			}
-			_, err = fmt.Printf("the network verified it in block %d: listing %d, layer %s of listing %d\n", r.Height,
-				r.Listing, terminal.Printable(r.Layer), r.Parent)
+			if r.Parent == 0 {
+				_, err = fmt.Printf("the network verified it in block %d: an %s of listing %d\n", r.Height, r.Kind, r.Listing)
+			} else {
+				_, err = fmt.Printf("the network verified it in block %d: listing %d, layer %s of listing %d\n", r.Height,
+					r.Listing, terminal.Printable(r.Layer), r.Parent)
+			}
 			return err
 		},
 	}
 	o.Flags(cmd)
 	f := cmd.Flags()
-	f.Uint64Var(&listing, "listing", 0, "listing of the adapter, or of the model with it")
-	f.Uint64Var(&parent, "parent", 0, "listing of the base model")
+	f.Uint64Var(&listing, "listing", 0, "listing of the adapter, or of the model")
+	f.Uint64Var(&parent, "parent", 0, "listing of the base model of an adapter")
 	f.StringVar(&key, "key", "", "digest of the verifying key")
 	return cmd
 }
@@ -211,7 +233,7 @@ as the maker of the key claims: a setup of one party can forge proofs, also if i
 proof was made for the owner of the listing; others may be copies of a proof of another account.
 
 With -o json: {"proofs":[{"listing","parent","layer","rank","tokens","key","setup_contributions","commitment","proof",`+
-			`"height","bound"}]}.`,
+			`"height","bound","kind","commitments":[]}]}.`,
 		`  starling model proof list --listing 8 --network http://127.0.0.1:26601`, "proofs",
 		func(ctx context.Context, t *target.Target) ([]Shown, error) {
 			return inspect.Query(ctx, t.Network, func(ctx context.Context, cl *client.Client) ([]Shown, error) {
@@ -227,9 +249,9 @@ With -o json: {"proofs":[{"listing","parent","layer","rank","tokens","key","setu
 			})
 		},
 		func(s Shown) string { return s.Proof },
-		[]string{"LAYER", "PARENT", "RANK", "TOKENS", "SETUP", "BOUND", "BLOCK", "+KEY", "+COMMITMENT", "+PROOF"},
+		[]string{"KIND", "LAYER", "PARENT", "RANK", "TOKENS", "SETUP", "BOUND", "BLOCK", "+KEY", "+COMMITMENT", "+PROOF"},
 		func(s Shown) []any {
-			return []any{terminal.Printable(s.Layer), s.Parent, s.Rank, s.Tokens, s.Setup, s.Bound, s.Height, s.Key,
+			return []any{s.Kind, terminal.Printable(s.Layer), s.Parent, s.Rank, s.Tokens, s.Setup, s.Bound, s.Height, s.Key,
 				s.Commitment, s.Proof}
 		})
 	cmd.Flags().Uint64Var(&listing, "listing", 0, "number of the listing")

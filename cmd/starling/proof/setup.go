@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -11,7 +12,9 @@ import (
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/proof"
+	"github.com/starling-network/starling/proof/aggregation"
 	"github.com/starling-network/starling/proof/ceremony"
+	"github.com/starling-network/starling/proof/inference"
 )
 
 // State of a setup for programs.
@@ -44,14 +47,16 @@ func show(c *terminal.Console, st State, text string) error {
 }
 
 func startCommand(c *terminal.Console) *cobra.Command {
-	var shape struct{ rank, in, out uint32 }
-	alone, leaves := false, 0
+	var shape shapes
+	alone := false
 	cmd := &cobra.Command{
-		Use:   "start DIR {--rank N --in N --out N | --leaves N}",
-		Short: "Begin a setup for adapters of one shape, or for sales",
+		Use:   "start DIR {--rank N --in N --out N | --widths N,N,... | --updates N --length N | --leaves N}",
+		Short: "Begin a setup for adapters, networks or sums of one shape, or for sales",
 		Long: `Begin a setup in a folder, for the adapters of layers with --in inputs and --out outputs: starling model proof
-layers prints them. With --leaves it is for sales (starling model sell --proof), of which the proofs open that many
-leaves of 4,096 bytes; 256 are one MiB. The next commands are contribute by each party, seal, contribute again, and
+layers prints them. With --widths it is for answers of networks (starling model proof infer), of which these are the
+numbers of inputs, of the values of each hidden layer, and of classes. With --updates it is for sums of that many
+updates (starling model proof sum) of --length elements with the weight. With --leaves it is for sales (starling model
+sell --proof), of which the proofs open that many leaves of 4,096 bytes; 256 are one MiB. The next commands are contribute by each party, seal, contribute again, and
 seal.
 
 With --alone this process does it all, and is the only contributor: for trying out, and for proofs of which the maker of
@@ -59,11 +64,13 @@ the keys is the one that has to be convinced. Each other party that accepts such
 
 With -o json: ` + stateFields + `.`,
 		Example: `  starling model proof setup start setup --rank 16 --in 768 --out 768
+  starling model proof setup start setup-of-digits --widths 784,128,10
+  starling model proof setup start setup-of-sums --updates 8 --length 4097
   starling model proof setup start setup-of-sales --leaves 256
   starling model proof setup start setup --rank 16 --in 768 --out 768 --alone`,
 		Args: usage.Exactly("DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := begin(args[0], proof.Shape{Rank: shape.rank, In: shape.in, Out: shape.out}, leaves, c.Say)
+			s, err := shape.begin(args[0], c.Say)
 			if err != nil {
 				return explain(err)
 			}
@@ -77,20 +84,41 @@ With -o json: ` + stateFields + `.`,
 		},
 	}
 	f := cmd.Flags()
-	f.Uint32Var(&shape.rank, "rank", 0, "rank of the adapter")
-	f.Uint32Var(&shape.in, "in", 0, "inputs of the layer")
-	f.Uint32Var(&shape.out, "out", 0, "outputs of the layer")
-	f.IntVar(&leaves, "leaves", 0, "leaves that a proof of a sale opens (default: the setup is for adapters)")
+	f.Uint32Var(&shape.adapter.Rank, "rank", 0, "rank of the adapter")
+	f.Uint32Var(&shape.adapter.In, "in", 0, "inputs of the layer")
+	f.Uint32Var(&shape.adapter.Out, "out", 0, "outputs of the layer")
+	f.UintSliceVar(&shape.widths, "widths", nil, "inputs, values of each hidden layer, and classes of a network")
+	f.Uint32Var(&shape.sum.Updates, "updates", 0, "updates of a sum")
+	f.Uint32Var(&shape.sum.Length, "length", 0, "elements of each update, with its weight")
+	f.IntVar(&shape.leaves, "leaves", 0, "leaves that a proof of a sale opens (default: the setup is for adapters)")
 	f.BoolVar(&alone, "alone", false, "be the only contributor, and make the keys")
-	cmd.MarkFlagsMutuallyExclusive("leaves", "rank")
+	cmd.MarkFlagsMutuallyExclusive("leaves", "rank", "widths", "updates")
+	cmd.MarkFlagsRequiredTogether("updates", "length")
 	return cmd
 }
 
-func begin(dir string, shape proof.Shape, leaves int, say func(string)) (*ceremony.Setup, error) {
-	if leaves != 0 {
-		return ceremony.StartOpening(dir, leaves, say)
+// shapes are those that a setup may be for: one of them.
+type shapes struct {
+	adapter proof.Shape
+	widths  []uint
+	sum     aggregation.Shape
+	leaves  int
+}
+
+func (s shapes) begin(dir string, say func(string)) (*ceremony.Setup, error) {
+	switch {
+	case s.leaves != 0:
+		return ceremony.StartOpening(dir, s.leaves, say)
+	case s.widths != nil:
+		n := inference.Shape{}
+		for _, w := range s.widths {
+			n.Widths = append(n.Widths, uint32(min(w, math.MaxUint32)))
+		}
+		return ceremony.StartInference(dir, n, say)
+	case s.sum.Updates != 0:
+		return ceremony.StartAggregation(dir, s.sum, say)
 	}
-	return ceremony.Start(dir, shape, say)
+	return ceremony.Start(dir, s.adapter, say)
 }
 
 // alonely plays a whole setup with one contributor.

@@ -523,7 +523,7 @@ func (m *MsgBuySharesResponse) GetPaid() uint64 {
 
 type MsgRegisterKey struct {
 	Sender string `protobuf:"bytes,1,opt,name=sender,proto3" json:"sender,omitempty"`
-	// Verifying key of package proof, at most 256 KiB.
+	// Verifying key of a package below proof, at most 256 KiB.
 	Key []byte `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
 }
 
@@ -622,13 +622,13 @@ func (m *MsgRegisterKeyResponse) GetDigest() []byte {
 type MsgProve struct {
 	// Owner of the listing.
 	Sender string `protobuf:"bytes,1,opt,name=sender,proto3" json:"sender,omitempty"`
-	// The adapter, or the model with it.
+	// The adapter, the model with it, or the model of an answer or a sum.
 	Listing uint64 `protobuf:"varint,2,opt,name=listing,proto3" json:"listing,omitempty"`
-	// Its base model, which is a parent of the listing.
+	// Of an adapter its base model, which is a parent of the listing; of another proof 0.
 	Parent uint64 `protobuf:"varint,3,opt,name=parent,proto3" json:"parent,omitempty"`
 	// Digest of the verifying key.
 	Key []byte `protobuf:"bytes,4,opt,name=key,proto3" json:"key,omitempty"`
-	// Proof of package proof with its statement, at most 256 KiB.
+	// Proof with its statement, as packages below proof encode it, at most 256 KiB.
 	Proof []byte `protobuf:"bytes,5,opt,name=proof,proto3" json:"proof,omitempty"`
 }
 
@@ -825,7 +825,7 @@ type MsgClient interface {
 	BuyShares(ctx context.Context, in *MsgBuyShares, opts ...grpc.CallOption) (*MsgBuySharesResponse, error)
 	// RegisterKey stores a verifying key, which its digest names from then on.
 	RegisterKey(ctx context.Context, in *MsgRegisterKey, opts ...grpc.CallOption) (*MsgRegisterKeyResponse, error)
-	// Prove verifies a proof that a listed adapter belongs to a listed base model, and stores what it shows.
+	// Prove verifies a proof about a listed model, and stores what it shows.
 	Prove(ctx context.Context, in *MsgProve, opts ...grpc.CallOption) (*MsgProveResponse, error)
 }
 
@@ -903,7 +903,7 @@ type MsgServer interface {
 	BuyShares(context.Context, *MsgBuyShares) (*MsgBuySharesResponse, error)
 	// RegisterKey stores a verifying key, which its digest names from then on.
 	RegisterKey(context.Context, *MsgRegisterKey) (*MsgRegisterKeyResponse, error)
-	// Prove verifies a proof that a listed adapter belongs to a listed base model, and stores what it shows.
+	// Prove verifies a proof about a listed model, and stores what it shows.
 	Prove(context.Context, *MsgProve) (*MsgProveResponse, error)
 }
 
