@@ -9,6 +9,7 @@ package role
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -430,6 +431,7 @@ func (p *Pending) Want(height int64, actions ...Action) []Action {
 	if p.under == nil {
 		p.under, p.until = map[string]Action{}, map[string]int64{}
 	}
+	maps.DeleteFunc(p.until, func(_ string, until int64) bool { return until <= height })
 	var out []Action
 	for _, a := range actions {
 		k := a.Key()
@@ -440,7 +442,6 @@ func (p *Pending) Want(height int64, actions ...Action) []Action {
 		if p.under[k] != nil || p.until[k] > height {
 			continue
 		}
-		delete(p.until, k)
 		p.under[k] = a
 		out = append(out, a)
 	}

@@ -32,3 +32,21 @@ func TestPending(t *testing.T) {
 		t.Errorf("it is not asked for after it ended: %v", got)
 	}
 }
+
+// Actions of rounds that are over are forgotten: a run has any number of rounds.
+func TestPendingForgets(t *testing.T) {
+	var p Pending
+	const rounds = 100
+	for round := range uint32(rounds) {
+		train, check := Train{Work: work.UnitID{Round: round}}, Check{Work: work.UnitID{Round: round}}
+		height := int64(round) * 10
+		if got := p.Want(height, train, check); len(got) != 2 {
+			t.Fatalf("round %d: %v", round, got)
+		}
+		p.Settle(train, height)
+		p.Rest(check, height)
+	}
+	if len(p.until) > 2 || len(p.under) != 0 {
+		t.Errorf("after %d rounds, %d actions rest and %d are under way", rounds, len(p.until), len(p.under))
+	}
+}
