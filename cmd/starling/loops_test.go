@@ -157,11 +157,11 @@ func TestGatewayLeadsLoops(t *testing.T) {
 	if got := l.result(taken); got["code"] != "SPENDING_LIMIT" {
 		t.Errorf("a run beyond the limit of the token is answered with %v", got)
 	}
-	runs, err := filepath.Glob(filepath.Join(home, "loops", "loop-*.json"))
+	runs, err := filepath.Glob(filepath.Join(home, "loops", "loop-*", "loop.json"))
 	if err != nil || len(runs) != 1 {
 		t.Fatalf("the runs are %v, %v", runs, err)
 	}
-	run := strings.TrimSuffix(runs[0], ".json")
+	run := filepath.Dir(runs[0])
 	var verified struct {
 		Rounds []int  `json:"rounds"`
 		Job    string `json:"job"`
@@ -169,6 +169,19 @@ func TestGatewayLeadsLoops(t *testing.T) {
 	does(t, &verified, "job", "verify", run, "--network", network)
 	if len(verified.Rounds) != 4 || verified.Job != filepath.Base(run) {
 		t.Errorf("verified %+v", verified)
+	}
+	var shown struct {
+		ID, Name string
+		Loss     float64
+		Step     int
+		State    string
+	}
+	does(t, &shown, "job", "get", filepath.Base(run), "--dir", filepath.Dir(run))
+	if shown.Step != 4 || shown.Loss <= 0 || shown.State != "running" {
+		t.Errorf("the curve of the run is %+v", shown)
+	}
+	if code, _, stderr := starling(t, "sim", run); code != 2 || !strings.Contains(stderr, "CLIENT_LEADS") {
+		t.Errorf("a simulation of it gives exit %d: %s", code, stderr)
 	}
 	l.model = first
 	if got := l.result(l.post("unload_model", map[string]any{"model_id": first})); got["model_id"] != first {

@@ -214,6 +214,25 @@ func TestGeneratorOfProcesses(t *testing.T) {
 	}
 }
 
+// TestCriticsOfOthers plays the games of a swarm in which a node criticises answers of other nodes and answers again
+// (ADR 200), with a worker that plays about its own answers instead, and one that edits the answers that others
+// criticise. Both lose stake, and the model is the one that the job determines.
+func TestCriticsOfOthers(t *testing.T) {
+	t.Parallel()
+	n := drawNetwork(t, false, nil)
+	liars := convicts("learns-from-own-rollouts", "forges-rollouts")
+	n.invite(liars)
+	const rounds = 5
+	const early = "def reward(p, a, f): return len([c for c in a.elems() if c < 'm'])"
+	n.rollouts(t, 0, rounds, `[{kind: starlark, source: "`+early+`"}]`)
+	n.units = 6 // each worker learns
+	n.set = append([]string{"--set", "rollout={group: 4, max_tokens: 3, stop: y, stages: 3, sharing: swarm, own: 2, " +
+		"shared: 2, critics: others}", "--set", "sequence_len=32", "--set", "strategy.workers=6",
+		"--set", "training.global_batch_size=12", "--set", "training.warmup_steps=1",
+		"--set", "strategy.verification.fraction=1"}, n.set...) // as in TestSwarmOfProcesses
+	n.sentenced(liars, rounds)
+}
+
 // sentenced orders the job of rollouts, checks its model, the sentences of the liars, and the books, and returns the
 // receipts.
 func (n *network) sentenced(liars []liar, rounds int) []reward.Receipt {

@@ -19,6 +19,7 @@ import (
 	"github.com/starling-network/starling/compute/train/schedule"
 	"github.com/starling-network/starling/node/account"
 	"github.com/starling-network/starling/node/folder"
+	"github.com/starling-network/starling/node/loop/curve"
 	"github.com/starling-network/starling/node/loop/order"
 	"github.com/starling-network/starling/node/trainer"
 	"github.com/starling-network/starling/protocol/coin"
@@ -330,6 +331,9 @@ func (e *Engine) Step(name string, a tinker.Step) (metrics map[string]float64, e
 		e.options.Log.Warn("the network has other log-probabilities than this machine; an audit decides",
 			"job", m.session.ID, "round", out.Checkpoint.Round, "targets", differ)
 	}
+	if err := m.note(out.Checkpoint.Round, a.Rate); err != nil {
+		e.options.Log.Warn("the metrics of a step are not kept", "job", m.session.ID, "err", err)
+	}
 	return map[string]float64{"round": float64(out.Checkpoint.Round), "blocks": float64(out.Blocks),
 		"steps_done_again": float64(out.Redone), "targets_that_differ": float64(differ)}, nil
 }
@@ -490,30 +494,32 @@ func (e *Engine) reply(m *model, high, low []float32) (differ int) {
 	return differ
 }
 
+// note writes the loss of a step into the folder of its run.
+func (m *model) note(round uint32, rate float64) error {
+	var sum float64
+	var targets int
+	for _, p := range m.passes {
+		sum += p.pass.Loss
+		for _, d := range p.data {
+			for _, w := range d.Weights {
+				if w != 0 {
+					targets++
+				}
+			}
+		}
+	}
+	s := m.session.work.Shape
+	return curve.Note(m.session.dir, curve.Step{Round: round, Loss: sum / float64(max(1, targets)), Rate: rate,
+		Tokens: s.Rows * s.Length, Time: time.Now().UTC()})
+}
+
 // replied is a pass with log-probabilities, and the loss that follows from these.
 func replied(p *pass, logs [][]float32) *tinker.Pass {
 	f, r := trainer.FunctionOf(p.loss), &tinker.Pass{LogProbs: logs, Backward: true}
 	for i, d := range p.data {
 		for k, x := range logs[i] {
-			r.Loss += lossOf(f, d, k, float64(x))
+			r.Loss += order.Loss(f, d, k, float64(x))
 		}
 	}
 	return r
-}
-
-// lossOf is the loss of a target with a log-probability.
-func lossOf(f tokenloss.Function, d tinker.Datum, k int, log float64) float64 {
-	weight := float64(d.Weights[k])
-	if !f.Sampled() {
-		return -weight * log
-	}
-	a := float64(d.Advantages[k])
-	if a == 0 || weight == 0 {
-		return 0
-	}
-	ratio := math.Exp(log - float64(d.Sampled[k]))
-	if f.Kind == tokenloss.Proximal {
-		return -weight * min(a*ratio, a*min(max(ratio, f.Low), f.High))
-	}
-	return -weight * a * ratio
 }

@@ -17,18 +17,22 @@ import (
 	"github.com/starling-network/starling/node/account"
 	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/loop/order"
+	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/protocol/run/terms"
 	"github.com/starling-network/starling/web/tinker"
 )
 
-// Folder is where an account keeps its loops: the blobs of the run loop-X in loop-X, what is known of the run in
-// loop-X.json, and the run of the model M in M.json. The record of a run stays when the run is over, as what it cost
-// counts against the limit of its token, and the blobs of the latest runs stay, so that these can be verified.
+// Folder is where an account keeps its loops: the run loop-X in the folder loop-X, and the name of the run of the model M
+// in M.json. The folder of a run has its record in loop.json, metrics.jsonl, and its blobs. The record stays when the
+// run is over, as what it cost counts against the limit of its token, and the blobs of the latest runs stay, so that
+// these can be verified.
 func Folder(a *account.Account) string { return filepath.Join(a.Home.Dir, "loops") }
 
 const (
-	recordSuffix = ".json"
-	runPrefix    = "loop-"
+	modelSuffix = ".json"
+	runPrefix   = "loop-"
+	recordFile  = "loop.json"
+	blobFolder  = rundir.DirBlobs
 )
 
 // record is what the folder of an account keeps of a run.
@@ -74,14 +78,14 @@ type Named struct {
 
 // Recorded reports whether a folder is one of a run that a client leads.
 func Recorded(dir string) bool {
-	info, err := os.Stat(strings.TrimRight(dir, "/") + recordSuffix)
-	return err == nil && info.Mode().IsRegular() && strings.HasPrefix(filepath.Base(dir), runPrefix)
+	info, err := os.Stat(filepath.Join(dir, recordFile))
+	return err == nil && info.Mode().IsRegular()
 }
 
-// ReadNamed reads the record beside the folder of a run.
+// ReadNamed reads the record in the folder of a run.
 func ReadNamed(dir string) (n Named, err error) {
 	var r record
-	if err := folder.ReadJSON(strings.TrimRight(dir, "/")+recordSuffix, &r); err != nil {
+	if err := folder.ReadJSON(filepath.Join(dir, recordFile), &r); err != nil {
 		return n, err
 	}
 	n.Order, n.Genesis = r.Order, r.Genesis
@@ -92,10 +96,10 @@ func ReadNamed(dir string) (n Named, err error) {
 }
 
 // modelFile is where the run of a model is named.
-func (e *Engine) modelFile(name string) string { return filepath.Join(e.dir, name+recordSuffix) }
+func (e *Engine) modelFile(name string) string { return filepath.Join(e.dir, name+modelSuffix) }
 
 // save writes the record of a session.
-func (s *Session) save() error { return folder.WriteJSON(s.dir+recordSuffix, s.record) }
+func (s *Session) save() error { return folder.WriteJSON(filepath.Join(s.dir, recordFile), s.record) }
 
 // read reads the records of the folder, the latest first, and the runs that models have.
 func (e *Engine) read() (all []record, named map[string]bool, err error) {
@@ -105,25 +109,26 @@ func (e *Engine) read() (all []record, named map[string]bool, err error) {
 	}
 	named, times := map[string]bool{}, map[string]time.Time{}
 	for _, f := range entries {
-		path, name := filepath.Join(e.dir, f.Name()), strings.TrimSuffix(f.Name(), recordSuffix)
-		if f.IsDir() || name == f.Name() {
-			continue
-		}
-		var k kept
-		var r record
-		if !strings.HasPrefix(name, runPrefix) {
+		path := filepath.Join(e.dir, f.Name())
+		if strings.HasSuffix(path, modelSuffix) {
+			var k kept
 			if err := folder.ReadJSON(path, &k); err != nil {
 				return nil, nil, err
 			}
 			named[k.Order] = true
 			continue
 		}
-		info, err := f.Info()
-		if err = errors.Join(err, folder.ReadJSON(path, &r)); err != nil {
+		file := filepath.Join(path, recordFile)
+		info, err := os.Stat(file)
+		if !strings.HasPrefix(f.Name(), runPrefix) || errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		var r record
+		if err = errors.Join(err, folder.ReadJSON(file, &r)); err != nil {
 			return nil, nil, err
 		}
-		if r.Order != name {
-			return nil, nil, fmt.Errorf("loop: %s is the record of %q", path, r.Order)
+		if r.Order != f.Name() {
+			return nil, nil, fmt.Errorf("loop: %s is the record of %q", file, r.Order)
 		}
 		all, times[r.Order] = append(all, r), info.ModTime()
 	}
@@ -142,7 +147,7 @@ func (e *Engine) restore() error {
 	}
 	for _, r := range all {
 		e.options.Ledger.Note(r.Token, r.Order, r.Budget, r.Spent)
-		if _, err := os.Stat(filepath.Join(e.dir, r.Order)); err != nil && r.Spent != nil {
+		if _, err := os.Stat(filepath.Join(e.dir, r.Order, blobFolder)); err != nil && r.Spent != nil {
 			continue // its blobs are deleted
 		}
 		s, err := reopen(e.account, r, e.options)
@@ -182,7 +187,7 @@ func (e *Engine) trim() {
 		}
 		s.detach()
 		delete(e.held, r.Order)
-		err = errors.Join(err, os.RemoveAll(s.dir))
+		err = errors.Join(err, os.RemoveAll(filepath.Join(s.dir, blobFolder)))
 	}
 	if err != nil {
 		e.options.Log.Warn("blobs of runs stay on the disk", "folder", e.dir, "err", err)

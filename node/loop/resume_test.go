@@ -117,6 +117,7 @@ func TestLimitOfToken(t *testing.T) {
 	if got := ask(e); got != "" {
 		t.Fatalf("the first run is refused as %s", got)
 	}
+	e.models["m"].session.detach()
 	e.models["m"].session = nil
 	if got := ask(e); got != "SPENDING_LIMIT" {
 		t.Errorf("the second run, beyond the limit, is answered with %q", got)

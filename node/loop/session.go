@@ -20,6 +20,8 @@ import (
 	"github.com/starling-network/starling/network/checkpoint"
 	"github.com/starling-network/starling/network/peer/fetch"
 	"github.com/starling-network/starling/node/account"
+	"github.com/starling-network/starling/node/folder"
+	"github.com/starling-network/starling/node/loop/curve"
 	"github.com/starling-network/starling/node/loop/order"
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/run"
@@ -69,10 +71,21 @@ func open(a *account.Account, w *order.Work, r record, o Options) (*Session, err
 	s := &Session{ID: r.Order, account: a, chain: a.Chain, work: w, ledger: o.Ledger, log: o.Log, record: r,
 		dir: filepath.Join(Folder(a), r.Order), ended: func() {}}
 	var err error
-	if s.store, err = blob.OpenDisk(s.dir); err != nil {
+	if s.store, err = blob.OpenDisk(filepath.Join(s.dir, blobFolder)); err != nil {
 		return nil, err
 	}
-	s.into, _, s.detach = a.Attach(s.store)
+	unlock, err := folder.Lock(s.dir)
+	if err != nil {
+		return nil, err
+	}
+	var detach func()
+	s.into, _, detach = a.Attach(s.store)
+	s.detach = func() {
+		detach()
+		if err := unlock(); err != nil {
+			s.log.Warn("the folder of a session stays locked", "folder", s.dir, "err", err)
+		}
+	}
 	return s, nil
 }
 
@@ -113,7 +126,7 @@ func (s *Session) order(ctx context.Context, t Terms, named func(order string) e
 		return err
 	}
 	s.record.Genesis, s.record.Last = of.Genesis, of.Genesis
-	if err := s.save(); err != nil {
+	if err := errors.Join(s.save(), curve.Begin(s.dir, s.ID, spec.Numerics)); err != nil {
 		return err
 	}
 	if err := named(s.ID); err != nil {
@@ -136,7 +149,7 @@ func (s *Session) abandon(ctx context.Context) {
 	nothing := uint64(0)
 	s.ledger.Note(s.record.Token, s.ID, s.record.Budget, &nothing)
 	s.detach()
-	if err := errors.Join(os.RemoveAll(s.dir), os.RemoveAll(s.dir+recordSuffix)); err != nil {
+	if err := os.RemoveAll(s.dir); err != nil {
 		s.log.Warn("blobs of a session stay on the disk", "folder", s.dir, "err", err)
 	}
 }
@@ -338,7 +351,7 @@ func (s *Session) End(ctx context.Context) {
 func (s *Session) conclude(ctx context.Context, spent uint64) {
 	s.ledger.Note(s.record.Token, s.ID, s.record.Budget, &spent)
 	s.record.Spent = &spent
-	if err := errors.Join(s.save(), s.shorten(ctx, len(s.record.Fed))); err != nil {
+	if err := errors.Join(s.save(), s.shorten(ctx, len(s.record.Fed)), curve.End(s.dir)); err != nil {
 		s.log.Warn("the folder of a session is not as it should be", "folder", s.dir, "err", err)
 	}
 	s.ended()

@@ -35,8 +35,8 @@ exact execution, within the job's tolerance, and combining them must give the at
 
 In the folder of a mixture of experts, the run of each is executed again.
 
-OUT may be a run that a client led over the Tinker API: the folder loops/loop-X in the folder of the account that paid,
-beside its record loop-X.json. --network then names the network: the chain has the attested roots, and data of rounds
+OUT may be a run that a client led over the Tinker API: the folder loops/loop-X in the folder of the account that paid.
+--network then names the network: the chain has the attested roots, and data of rounds
 that are not in the folder are fetched from its parties.
 
 With -o json: {"job","rounds","units","signers","state_root","complete","numerics","distance"}; of a mixture

@@ -17,6 +17,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
 	"github.com/starling-network/starling/compute/kernel"
+	"github.com/starling-network/starling/node/loop"
 	"github.com/starling-network/starling/node/simulate"
 	"github.com/starling-network/starling/role/adversary/catalog"
 )
@@ -60,7 +61,12 @@ over them.`,
   starling sim job.yaml --sweep strategy.sync_steps=5,10,20,40 --sweep seed=1,2,3 --dir out/sweep
   starling sim job.yaml --act worker-1=skips --crash worker-2@60s+30s --cut worker-0/worker-3@10s+2m`,
 		Args: usage.Exactly("JOB.yaml"),
-		RunE: func(cmd *cobra.Command, args []string) error { return runSim(c, cmd, args[0], f) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if loop.Recorded(args[0]) {
+				return clientLeads(args[0])
+			}
+			return runSim(c, cmd, args[0], f)
+		},
 	}
 	fl := cmd.Flags()
 	fl.StringArrayVar(&f.set, "set", nil, "change a key of the job file: KEY=VALUE (repeatable)")
@@ -95,6 +101,16 @@ over them.`,
 type variant struct {
 	Settings map[string]string `json:"settings,omitempty"`
 	*simulate.Simulation
+}
+
+// clientLeads says why a run that a client led is not played.
+func clientLeads(dir string) error {
+	return terminal.WithExit(&terminal.Problem{Code: "CLIENT_LEADS",
+		What: dir + " is a run that a client led, which the simulator does not play",
+		Why: "the client decides the data of each step after the result of the step before, and the run waits for it: from a " +
+			"list of batches a simulation would have the bits that the network attested, and times that say nothing of the loop",
+		Fix: "execute it again with starling job verify " + dir + " --network URL; a job with sync_steps: 1 and as many tokens a " +
+			"step shows how fast a network takes steps"}, terminal.ExitUsage)
 }
 
 func runSim(c *terminal.Console, cmd *cobra.Command, path string, f options) error {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/compute/kernel"
@@ -49,7 +50,7 @@ func Run(ctx context.Context, dir, network string, opt verify.Options) (*verify.
 	}
 	defer c.Close()
 	r := &run{named: named, opt: opt, result: &verify.Result{Job: named.Order, Numerics: "exact-f32"}}
-	if r.store, err = blob.OpenDisk(dir); err != nil {
+	if r.store, err = blob.OpenDisk(filepath.Join(dir, rundir.DirBlobs)); err != nil {
 		return nil, err
 	}
 	key, err := peer.GenerateKey()
