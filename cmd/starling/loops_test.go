@@ -187,6 +187,7 @@ func TestGatewayLeadsLoops(t *testing.T) {
 	if got := l.result(l.post("unload_model", map[string]any{"model_id": first})); got["model_id"] != first {
 		t.Errorf("%v", got)
 	}
+	s.kill()
 	// the data of two rounds in each other's place are found
 	text, err := os.ReadFile(runs[0])
 	if err != nil {
