@@ -10,22 +10,37 @@ import (
 
 	"github.com/starling-network/starling/client"
 	"github.com/starling-network/starling/client/ledger"
+	"github.com/starling-network/starling/node/busy"
 	"github.com/starling-network/starling/node/inspect"
 	"github.com/starling-network/starling/node/metrics"
 	"github.com/starling-network/starling/node/pause"
 	"github.com/starling-network/starling/protocol/standing"
 )
 
-// every is the time between two looks, and old the age of a block that no later one follows.
+// every is the time between two looks, old the age of a block that no later one follows, and lastLook bounds the look
+// before the process ends.
 const (
-	every = 30 * time.Second
-	old   = 2 * time.Minute
+	every    = 30 * time.Second
+	old      = 2 * time.Minute
+	lastLook = 2 * time.Second
 )
 
 // Process is what a process says of itself.
 type Process struct {
 	Pause   pause.State
 	Refused map[string]string // runs that it left at once for want of room, and why
+	Cut     error             // why the head of its local network carries nothing; nil: it does, or there is none
+	Busy    []busy.Share      // its computations so far
+}
+
+// served is the time in which the process has answered requests or evaluated models, in seconds: no seat has it.
+func (p Process) served() (seconds float64) {
+	for _, s := range p.Busy {
+		if s.Class == busy.Hosting || s.Class == busy.Evaluation {
+			seconds += s.Seconds
+		}
+	}
+	return seconds
 }
 
 // Reasons are those of the process itself, the first that counts first.
@@ -62,6 +77,8 @@ type Follower struct {
 	chain   chain
 	process func() Process
 	log     *slog.Logger
+
+	served float64 // seconds until the look before
 
 	mu    sync.Mutex
 	total map[string]float64 // seconds of each cause since the process began
@@ -105,15 +122,29 @@ func (f *Follower) Run(ctx context.Context) {
 	for {
 		c, why := f.look(ctx, time.Now())
 		if ctx.Err() != nil {
+			f.end(l)
 			return
 		}
 		f.note(l, time.Now(), c, why)
 		select {
 		case <-ctx.Done():
+			f.end(l)
 			return
 		case <-ticks.C:
 		}
 	}
+}
+
+// end notes the situation in which the process ends: the hours after it have the same reason, if it is that its owner
+// wants no more work of it.
+func (f *Follower) end(l *record) {
+	ctx, cancel := context.WithTimeout(context.Background(), lastLook)
+	defer cancel()
+	c, why := f.look(ctx, time.Now())
+	if why.Code == standing.Revoked || why.Code == standing.OwnerDrains {
+		l.ended = &Reason{"the process has ended: " + why.Text, why.Do}
+	}
+	f.note(l, time.Now(), c, why)
 }
 
 // note counts the time since the last note.
@@ -139,7 +170,13 @@ func (f *Follower) note(l *record, now time.Time, c standing.Cause, why standing
 func (f *Follower) look(ctx context.Context, now time.Time) (standing.Cause, standing.Reason) {
 	ctx, cancel := context.WithTimeout(ctx, every)
 	defer cancel()
-	reasons := f.process().Reasons()
+	process := f.process()
+	reasons, served := process.Reasons(), process.served()
+	if served > f.served {
+		reasons = append(reasons, standing.Reason{Code: standing.Serves, Kind: standing.Works,
+			Text: "it answers requests to its model, or evaluates models"})
+	}
+	f.served = served
 	head, err := f.chain.Head(ctx)
 	if err == nil && (head.CatchingUp || now.Sub(head.Time) > old) {
 		reasons = append(reasons, standing.Reason{Code: standing.Behind, Kind: standing.Blocked,
@@ -150,7 +187,12 @@ func (f *Follower) look(ctx context.Context, now time.Time) (standing.Cause, sta
 	if err == nil {
 		more, err = f.chain.Standing(ctx, head.Height)
 	}
-	if err != nil {
+	switch {
+	case err != nil && process.Cut != nil:
+		reasons = append(reasons, standing.Reason{Code: standing.Unreachable, Kind: standing.Blocked,
+			Text: "the head of the local network carries nothing for this machine: " + process.Cut.Error(),
+			Do:   "check that starling fleet head runs, and ask its owner for a ticket if that of this machine was deleted"})
+	case err != nil:
 		reasons = append(reasons, standing.Reason{Code: standing.Unreachable, Kind: standing.Blocked,
 			Text: "the network does not answer: " + err.Error(),
 			Do:   "check the connection of the machine, and name several validators in --network"})

@@ -88,9 +88,13 @@ func Read(dir string, since, now time.Time) ([]Hour, error) {
 		first = since
 	}
 	var list []Hour
+	last := known[len(known)-1]
 	for at := now.UTC().Truncate(time.Hour); !at.Before(first) && len(list) < kept; at = at.Add(-time.Hour) {
 		h := by[at]
 		h.Begins = at
+		if why, ok := last.Why[standing.CauseOff]; ok && at.After(last.Begins) {
+			h.Why = map[standing.Cause]Reason{standing.CauseOff: why}
+		}
 		list = append(list, h.filled(now))
 	}
 	return list, nil
@@ -123,6 +127,7 @@ type record struct {
 	dir   string
 	hours []Hour
 	last  time.Time // to which everything is noted
+	ended *Reason   // of the end of the process; nil: it runs, or its owner or the machine has stopped it
 }
 
 // gap is the longest time between two notes for which the later one speaks.
@@ -148,6 +153,9 @@ func (l *record) note(now time.Time, c standing.Cause, why standing.Reason) {
 		}
 		h.Seconds[c] += to.Sub(from).Seconds()
 		h.Why[c] = Reason{why.Text, why.Do}
+		if delete(h.Why, standing.CauseOff); l.ended != nil {
+			h.Why[standing.CauseOff] = *l.ended
+		}
 		from = to
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/client/ledger"
+	"github.com/starling-network/starling/node/busy"
 	"github.com/starling-network/starling/node/metrics"
 	"github.com/starling-network/starling/node/pause"
 	"github.com/starling-network/starling/protocol/standing"
@@ -53,6 +54,17 @@ func TestSituations(t *testing.T) {
 			standing.CauseBehind, "behind"},
 		"no blocks": {network{head: ledger.Head{Time: noon.Add(-time.Hour)}, reasons: works}, Process{}, standing.CauseBehind,
 			"no block"},
+		"its ticket is deleted": {network{err: errors.New("EOF")}, Process{Cut: errors.New("it does not know the ticket")},
+			standing.CauseUnreachable, "does not know the ticket"},
+		"paused by hours, while it hosts a model": {network{head: ledger.Head{Time: noon},
+			reasons: []standing.Reason{{Code: standing.NoOrder}}},
+			Process{Pause: pause.State{Paused: true, Why: "hours"}, Busy: []busy.Share{{Class: busy.Hosting, Seconds: 9}}},
+			standing.CausePaused, ""},
+		"hosting": {network{head: ledger.Head{Time: noon}, reasons: []standing.Reason{{Code: standing.NoOrder}}},
+			Process{Busy: []busy.Share{{Class: busy.Training, Seconds: 5}, {Class: busy.Hosting, Seconds: 9}}},
+			standing.CauseWorking, "answers requests"},
+		"trained before": {network{head: ledger.Head{Time: noon}, reasons: []standing.Reason{{Code: standing.NoOrder}}},
+			Process{Busy: []busy.Share{{Class: busy.Training, Seconds: 5}}}, standing.CauseNoOrders, ""},
 		"no answer": {network{err: errors.New("connection refused")}, Process{Pause: pause.State{Paused: true}},
 			standing.CauseUnreachable, "connection refused"},
 	} {
@@ -124,6 +136,46 @@ func TestHours(t *testing.T) {
 			t.Errorf("no %s in %s", line, text)
 		}
 	}
+}
+
+// The hours after a process that its owner has ended have that reason, until another process begins.
+func TestRevokedInTheMiddleOfAnHour(t *testing.T) {
+	dir := t.TempDir()
+	net := &network{head: ledger.Head{Time: time.Now()},
+		reasons: []standing.Reason{{Code: standing.Revoked, Text: "its owner revoked the key", Do: "ask it"}}}
+	f := New(dir, nil, func() Process { return Process{} }, metrics.New("", "worker"), slog.New(slog.DiscardHandler))
+	f.chain = net
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	f.Run(gone)
+	now := time.Now()
+	all, err := Read(dir, time.Time{}, now.Add(3*time.Hour))
+	if err != nil || len(all) != 4 {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	want := Reason{"the process has ended: its owner revoked the key", "ask it"}
+	for _, h := range all {
+		if r := h.Because(standing.CauseOff); r != want {
+			t.Errorf("%s: %+v", h.Begins, r)
+		}
+	}
+	if c := all[0].Main(); c != standing.CauseOff {
+		t.Errorf("the main reason of an hour without a process is %s", c)
+	}
+	f.note(&record{dir: dir, hours: mustLoad(t, dir)}, now.Add(2*time.Hour), standing.CauseWorking, standing.Reason{})
+	all, err = Read(dir, time.Time{}, now.Add(3*time.Hour))
+	if err != nil || all[0].Because(standing.CauseOff) == want {
+		t.Errorf("%+v, %v: a later process was not ended by its owner", all, err)
+	}
+}
+
+func mustLoad(t *testing.T, dir string) []Hour {
+	t.Helper()
+	all, err := load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
 
 func TestHoursOfOthersAreRefused(t *testing.T) {

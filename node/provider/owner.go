@@ -64,8 +64,7 @@ func (s *service) Status() any {
 		PID: os.Getpid(), Version: s.Version, Role: classes(s), Address: s.chain.Address(),
 		PeerID: s.host.ID().String(), Listen: s.host.Addrs(),
 		Network: s.RPC, Since: s.since, Runs: []string{}, Peers: []peers.Status{}, Actions: s.watch.UnderWay(),
-		Device: s.device.Status(),
-	}
+		Device: s.device.Status()}
 	var all busy.Share
 	w.Busy, all = s.watch.Busy.Shares()
 	w.Share = all.Share
@@ -142,7 +141,8 @@ func (s *service) expose(ctx context.Context) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		state, _ := s.pause.State()
-		return hours.Process{Pause: state, Refused: maps.Clone(s.refused)}
+		shares, _ := s.watch.Busy.Shares()
+		return hours.Process{Pause: state, Refused: maps.Clone(s.refused), Cut: s.Head.Cut(), Busy: shares}
 	}, m, s.log)
 	stop, err := m.Serve(ctx, s.Metrics)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 // reach is the part of a host's configuration that says how peers find it and each other, and whom it serves.
 func (o Options) reach(chain *client.Client, works func(account string) bool) peer.Config {
 	d := peers.New(chain.Registry)
-	c := peer.Config{Listen: o.Listen, Through: o.Head, Known: d.Addrs, Serve: peers.ToRegistered}
+	c := peer.Config{Listen: o.Listen, Through: o.Head.Address(), Known: d.Addrs, Serve: peers.ToRegistered}
 	c.Standing = func(id peer.ID) admission.Standing { return d.Standing(id, works) }
 	if o.Relays {
 		c.Relay = d.Has

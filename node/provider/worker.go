@@ -27,6 +27,7 @@ import (
 	"github.com/starling-network/starling/node/coins"
 	"github.com/starling-network/starling/node/control"
 	"github.com/starling-network/starling/node/disk"
+	"github.com/starling-network/starling/node/fleet/head"
 	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/home"
 	"github.com/starling-network/starling/node/hours"
@@ -77,7 +78,7 @@ type Options struct {
 	Listen   []string         // multiaddrs; none: any port of the loopback
 	Relays   bool             // it relays between other participants; it must be reachable itself
 	Hidden   bool             // others cannot dial it: it is reached through relays
-	Head     string           // host:port of the head of its local network, through which it dials; "": it dials itself
+	Head     *head.Link       // to the head of its local network, through which it dials; nil: it dials itself
 	Disk     disk.Share       // of the blobs; zero: DefaultDisk
 	Keep     int              // checkpoints of the lineage that stay; 0: DefaultKeep
 	Replicas int              // holders of blobs that must outlive a member; 0: replica.Factor
@@ -426,8 +427,7 @@ func (s *service) begin(ctx context.Context, job string, as crew.Role, drain <-c
 		Store: s.store, Disk: s.room, Memory: s.ram, KeepLast: s.Keep, Replicas: s.Replicas, Adversary: s.Act,
 		Circle: s.Circle, Log: s.log.With("job", job), Instruments: s.watch, Drain: drain, Torch: s.Torch, Notify: s.Say,
 		Device: s.device, Pause: s.pause, Weights: s.weights, Class: busy.Of(as, s.Class), Folder: s.Home,
-		Holding: engine.Holding{Aside: member.AsideIn(s.Home, s.store, s.room)},
-	}
+		Holding: engine.Holding{Aside: member.AsideIn(s.Home, s.store, s.room)}}
 	p.Drafts = draft.NewStore(s.Home, job, p.Log)
 	if as == crew.Verifier {
 		p.Device, p.Torch = nil, nil // work is done again on the processor, by the built-in engine

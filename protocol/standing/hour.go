@@ -32,6 +32,7 @@ const (
 	CauseMemory      Cause = "memory_too_small"
 	CauseMachine     Cause = "machine_unfit" // of another class, place, tier or speed than orders ask for
 	CauseNoOrders    Cause = "no_orders"
+	CauseRevoked     Cause = "revoked" // its owner took its key back
 	CauseDraining    Cause = "draining"
 	CauseNotOffered  Cause = "not_offered" // no work is offered, or the account is not registered
 )
@@ -39,11 +40,12 @@ const (
 // Causes are all of them, the first that counts first.
 var Causes = []Cause{CauseOff, CauseUnreachable, CauseBehind, CausePaused, CauseWorking, CauseProbation, CauseBudget,
 	CauseRun, CausePending, CauseJailed, CauseDisk, CauseSeat, CauseOrder, CausePrice, CauseStake, CauseHistory,
-	CauseMemory, CauseMachine, CauseNoOrders, CauseDraining, CauseNotOffered}
+	CauseMemory, CauseMachine, CauseNoOrders, CauseRevoked, CauseDraining, CauseNotOffered}
 
 var causeOf = map[Code]Cause{
 	NotRunning: CauseOff, Unreachable: CauseUnreachable, Behind: CauseBehind, Paused: CausePaused,
 	StoreTooSmall: CauseDisk,
+	Serves:        CauseWorking, Revoked: CauseRevoked, OwnerDrains: CauseDraining,
 	NotRegistered: CauseNotOffered, Withdrawn: CauseNotOffered, Draining: CauseDraining, Jailed: CauseJailed,
 	StakeTooSmall: CauseStake, EarnsUnrated: CauseMachine, EarnsPlace: CauseSeat, SlotsTaken: CauseRun,
 	NoOrder: CauseNoOrders, OrderPrice: CausePrice, OrderWorkers: CauseOrder, OrderVerifiers: CauseOrder,

@@ -6,6 +6,7 @@ import (
 
 	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/market/cost"
+	"github.com/starling-network/starling/protocol/registry"
 	"github.com/starling-network/starling/protocol/run/progress"
 	"github.com/starling-network/starling/protocol/run/reason"
 	"github.com/starling-network/starling/protocol/run/work"
@@ -74,7 +75,19 @@ func TestCauses(t *testing.T) {
 		"not registered":  {View{Who: "w"}, nil, CauseNotOffered},
 		"nothing offered": {idle(market.Matched, func(v *View) { v.Offers = nil }), nil, CauseNotOffered},
 		"draining":        {past(func(v *View) { v.Offers = nil }), nil, CauseRun},
-		"no order":        {idle(market.Matched, func(v *View) { v.Orders = nil }), nil, CauseNoOrders},
+		"revoked in the middle of a unit": {busy(func(v *View) {
+			v.Participant.Machine, v.Offers = registry.Machine{Owner: "o", Revoked: 50, Drains: true}, nil
+		}), nil, CauseWorking},
+		"revoked, with nothing to do": {idle(market.Matched, func(v *View) {
+			v.Participant.Machine, v.Offers = registry.Machine{Owner: "o", Revoked: 50, Drains: true}, nil
+		}), nil, CauseRevoked},
+		"drained by its owner": {idle(market.Matched, func(v *View) {
+			v.Participant.Machine = registry.Machine{Owner: "o", Drains: true}
+		}), nil, CauseDraining},
+		"it answers requests to a model": {idle(market.Matched, func(v *View) { v.Orders = nil }),
+			[]Reason{{Code: Serves}}, CauseWorking},
+		"paused while an order waits": {idle(market.TooFewWorkers), []Reason{{Code: Paused}}, CausePaused},
+		"no order":                    {idle(market.Matched, func(v *View) { v.Orders = nil }), nil, CauseNoOrders},
 		"dear": {idle(market.Matched, wants(func(o *market.Order) {
 			o.PriceCap = 99
 		})), nil, CausePrice},
@@ -133,7 +146,7 @@ func TestEachCodeHasACause(t *testing.T) {
 	for _, cause := range misfitCause {
 		used[cause] = true
 	}
-	for _, code := range append(slices.Clone(codes), NotRunning, Paused, Behind, Unreachable, StoreTooSmall,
+	for _, code := range append(slices.Clone(codes), NotRunning, Paused, Behind, Unreachable, StoreTooSmall, Serves,
 		OrderConditions) {
 		if causeOf[code] == "" {
 			t.Errorf("%s has no cause", code)

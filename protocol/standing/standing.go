@@ -83,6 +83,8 @@ const (
 	Draining      Code = "draining"
 	Withdrawn     Code = "withdrawn"
 	SlotsTaken    Code = "slots_taken"
+	Revoked       Code = "revoked"      // the key of the machine, by its owner
+	OwnerDrains   Code = "owner_drains" // its owner lets the machine drain
 
 	// The market.
 	NoOrder        Code = "no_order"
@@ -103,6 +105,7 @@ const (
 	Behind        Code = "behind"              // the chain
 	Unreachable   Code = "network_unreachable" // from its machine
 	StoreTooSmall Code = "store_too_small"     // for a run that it was matched to
+	Serves        Code = "serves"              // it answers requests to a model, or evaluates models
 
 	// A run.
 	Left               Code = "left_run"
@@ -163,6 +166,17 @@ func Explain(v View) []Reason {
 			Text: "the account was slashed, and is not matched until it asks for that",
 			Do: "see the receipt of the slash with starling job explain; check the memory of the machine, let it be measured " +
 				"with starling worker up, and call starling account stake unjail --home DIR"})
+	}
+	switch m := p.Machine; {
+	case m.Revoked > 0:
+		return append(all, Reason{Code: Revoked, Kind: Over,
+			Text: textf("its owner %s revoked the key of this machine in block %d: it answers for its work so far, and gets no "+
+				"more", m.Owner, m.Revoked),
+			Do: "ask the owner for a new invitation (starling fleet add), and use it with another --home"})
+	case m.Drains:
+		return append(all, Reason{Code: OwnerDrains, Kind: Waits,
+			Text: textf("its owner %s lets this machine drain: it finishes its work, and gets no more", m.Owner),
+			Do:   "the owner takes that back with starling fleet drain --undo"})
 	}
 	for _, role := range p.Roles {
 		all = append(all, v.offering(role, live)...)

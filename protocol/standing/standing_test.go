@@ -19,7 +19,7 @@ import (
 
 // codes is every code there is: a table below has to reach each.
 var codes = []Code{
-	NotRegistered, Jailed, StakeTooSmall, Draining, Withdrawn, SlotsTaken,
+	NotRegistered, Jailed, StakeTooSmall, Draining, Withdrawn, SlotsTaken, Revoked, OwnerDrains,
 	NoOrder, OrderPrice, OrderMismatch, OrderWorkers, OrderVerifiers, OrderDear, OrderBudget, OrderNotChosen, OrderNext,
 	Left, OnProbation, WaitsProbationTask, Returns, RunDone, RunHalted, WaitsBeacon, WaitsData, WaitsWindow, WaitsBudget,
 	NoUnit, Trains,
@@ -98,6 +98,12 @@ func TestExplain(t *testing.T) {
 		say    string
 	}{
 		"unknown account": {"w", func(v *View) { v.Participant = nil }, NotRegistered, 0, "no part"},
+		"revoked": {"w", func(v *View) {
+			v.Participant.Machine = registry.Machine{Owner: "o", Revoked: 50, Drains: true}
+		}, Revoked, 0, "o revoked the key of this machine in block 50"},
+		"its owner lets it drain": {"w", func(v *View) {
+			v.Participant.Machine = registry.Machine{Owner: "o", Drains: true}
+		}, OwnerDrains, 0, "o lets this machine drain"},
 		"only an address": {"w", func(v *View) { v.Participant.Roles, v.Runs = nil, nil }, NotRegistered, 0, "no work"},
 		"jailed":          {"w", func(v *View) { v.Participant.Jailed = true }, Jailed, 0, "slashed"},
 		"small stake":     {"v", func(v *View) { v.Participant.Stake = 15 }, StakeTooSmall, 0, "0.00002 that a verifier"},

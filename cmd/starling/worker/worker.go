@@ -258,7 +258,7 @@ func behind(cmd *cobra.Command, ticket string, o *provider.Options) error {
 	if err != nil {
 		return cause.Head(err)
 	}
-	o.Head, o.RPC, o.Hidden = link.Address(), "http://"+link.Address(), true
+	o.Head, o.RPC, o.Hidden = link, "http://"+link.Address(), true
 	if o.Enrol == "" {
 		o.Enrol, err = link.Invitation(cmd.Context())
 	}

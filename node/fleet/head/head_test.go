@@ -148,6 +148,12 @@ func TestTicketsLetIn(t *testing.T) {
 	if text, err := ask(second, "/block"); err != nil || text != "a block" {
 		t.Errorf("the other machine: %q, %v", text, err)
 	}
+	if why := first.Cut(); why == nil || !strings.Contains(why.Error(), "does not know the ticket") {
+		t.Errorf("a machine whose ticket is deleted is told %v", why)
+	}
+	if why := second.Cut(); why != nil {
+		t.Errorf("the other machine is told %v", why)
+	}
 }
 
 // Only whole tickets are read, and reading one changes nothing.

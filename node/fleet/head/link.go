@@ -60,6 +60,9 @@ type Link struct {
 	ticket Ticket
 	config *tls.Config
 	listen net.Listener
+
+	mu  sync.Mutex
+	cut error
 }
 
 // Dial opens the link of a ticket, until the context ends. It returns an error if the head cannot be reached, or does
@@ -78,8 +81,39 @@ func Dial(ctx context.Context, t Ticket) (*Link, error) {
 	return l, nil
 }
 
-// Address is the address of the loopback, host:port.
-func (l *Link) Address() string { return l.listen.Addr().String() }
+// Address is the address of the loopback, host:port; "" without a link.
+func (l *Link) Address() string {
+	if l == nil {
+		return ""
+	}
+	return l.listen.Addr().String()
+}
+
+// Cut is why the latest connection reached nothing: the head is away, or does not know the ticket. It is nil after one
+// that carried something, and without a link.
+func (l *Link) Cut() error {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.cut
+}
+
+// carried notes how a connection ended that has carried some bytes from the head.
+func (l *Link) carried(bytes int64, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	refused, ok := errors.AsType[*net.OpError](err)
+	switch {
+	case bytes > 0:
+		l.cut = nil
+	case ok && refused.Op == "remote error": // an alert of TLS
+		l.cut = fmt.Errorf("%s does not know the ticket of this machine", l.ticket.Address)
+	case err != nil:
+		l.cut = err
+	}
+}
 
 func (l *Link) serve(ctx context.Context) {
 	for {
@@ -103,6 +137,7 @@ func (l *Link) carry(ctx context.Context, in net.Conn) {
 	defer in.Close()
 	out, err := l.open(ctx)
 	if err != nil {
+		l.carried(0, err)
 		return
 	}
 	defer out.Close()
@@ -112,7 +147,7 @@ func (l *Link) carry(ctx context.Context, in net.Conn) {
 		_, _ = io.Copy(out, in) // ends when a side does
 		_ = out.(*tls.Conn).CloseWrite()
 	})
-	_, _ = io.Copy(in, out)
+	l.carried(io.Copy(struct{ io.Writer }{in}, out)) // without a method that wraps the error
 	_ = in.Close()
 	both.Wait()
 }
