@@ -65,6 +65,8 @@ var plain = map[string]string{
 	"Reward.Prefix": "the weight of the share of the tokens of the right answer before the first wrong one",
 	"Spec.Parallel": "how the model is cut into stages, each of which a worker of its own computes; without it every " +
 		"worker has the whole model",
+	"Parallel.Skip": "the share of the stages that a part of the batch leaves out in training, on average, but never " +
+		"the first and the last; the stages between them are left out equally often, and hold more layers; 0: none",
 	"Parallel.Stages": "the number of parts into which the layers are divided, one after the other",
 	"Parallel.Replicas": "the number of times that the stages are trained, on parts of the batch; strategy.workers is " +
 		"stages times replicas, unless fewer workers are to have several stages each, by their measured speed; default: 1",

@@ -55,6 +55,7 @@ type Task struct {
 	half    bool       // layers read and give bfloat16
 	form    exact.Form // of the products of layers
 	micro   int        // rows of the batch that a step computes at a time; 0: all
+	paths   []path     // of the microbatches of a step; nil: all pass all layers
 	draws   bool       // a step draws answers: it has Dice
 	// prepare makes of a batch what the loss of a step reads, with as many rows; nil: the loss reads the batch.
 	prepare func(w weights, batch []*graph.Node) []*graph.Node
@@ -177,18 +178,48 @@ func (t Task) gradients(w weights, params, batch []*graph.Node) (sums, partial [
 				part[i] = graph.Slice(x, graph.AxisRange(from, from+size))
 			}
 		}
-		loss := t.loss(w, part, batch)[:1]
-		made := append(graph.Gradient(loss[0], params...), loss...)
+		made := t.gradientsOf(w, params, part, batch, from/size)
 		if sums == nil {
 			sums = made
 			continue
 		}
 		for i := range sums {
-			sums[i] = graph.Add(sums[i], made[i])
+			switch {
+			case sums[i] == nil:
+				sums[i] = made[i]
+			case made[i] != nil:
+				sums[i] = graph.Add(sums[i], made[i])
+				partial = append(partial, sums[i])
+			}
 		}
-		partial = append(partial, sums...)
 	}
 	return sums, partial
+}
+
+// gradientsOf returns the gradients of the loss of a microbatch, and the loss. Those of tensors that it does not pass
+// are nil.
+func (t Task) gradientsOf(w weights, params, part, batch []*graph.Node, k int) []*graph.Node {
+	passed := params
+	if t.paths != nil {
+		w.Left, passed = t.paths[k].left, nil
+		for i, n := range t.Trained {
+			if t.paths[k].trains[n.Name] {
+				passed = append(passed, params[i])
+			}
+		}
+	}
+	loss := t.loss(w, part, batch)[:1]
+	made := graph.Gradient(loss[0], passed...)
+	if t.paths == nil {
+		return append(made, loss...)
+	}
+	all := make([]*graph.Node, len(params), len(params)+1)
+	for i, n := range t.Trained {
+		if t.paths[k].trains[n.Name] {
+			all[i], made = made[0], made[1:]
+		}
+	}
+	return append(all, loss...)
 }
 
 // Eval returns the program of the loss. Inputs: the batch and the tensors as "p/<name>"; outputs: "loss", the same bits

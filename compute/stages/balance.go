@@ -34,9 +34,11 @@ func Costs(p *program.Program) ([]Cost, error) {
 	return costs, nil
 }
 
-// Balance are the groups before which a program is cut into n stages so that the slowest has the fewest operations; of
-// equals, so that the largest state has the fewest bytes. Each stage has at least one group.
-func Balance(costs []Cost, n int) ([]int, error) {
+// Balance are the groups before which a program is cut into stages so that the slowest has the fewest operations; of
+// equals, so that the largest state has the fewest bytes. Each stage has at least one group. passed has, for each stage,
+// how many of the microbatches pass it: costs are those of a step whose microbatches all do.
+func Balance(costs []Cost, passed []int) ([]int, error) {
+	n := len(passed)
 	if n < 2 || n > len(costs) {
 		return nil, fmt.Errorf("%w: %d stages of %d groups of layers, wanted 2 to %d", ErrCut, n, len(costs), len(costs))
 	}
@@ -59,7 +61,7 @@ func Balance(costs []Cost, n int) ([]int, error) {
 			var flops uint64
 			var state int64
 			for from := to - 1; from >= k-1; from-- {
-				flops, state = flops+costs[from].Flops, state+costs[from].State
+				flops, state = flops+costs[from].Flops*uint64(passed[k-1]), state+costs[from].State
 				before := table[k-1][from]
 				if before.flops == math.MaxUint64 {
 					continue

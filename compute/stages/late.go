@@ -48,7 +48,23 @@ func (p *Plan) Aheads() []int {
 }
 
 // Orders are those in which the stages compute the tasks of a step.
-func (p *Plan) Orders() [][]order.Task { return order.Ordered(p.Tasks(), p.Micro, p.Aheads()) }
+func (p *Plan) Orders() [][]order.Task {
+	n := len(p.Stages)
+	takes, most, skips := make([]int64, n), make([]int, n), false
+	for s := range p.Stages {
+		skips = skips || p.Left(s) > 0
+	}
+	if !skips {
+		return order.Ordered(p.Tasks(), p.Micro, p.Aheads())
+	}
+	for s, st := range p.Stages {
+		most[s] = 2*n - 2 - s
+		if i := slices.IndexFunc(st.Pieces, func(p Piece) bool { return p.Phase == order.Forward }); i >= 0 {
+			takes[s] = int64(st.Pieces[i].Program.Flops())
+		}
+	}
+	return order.Early(p.Tasks(), p.Waits(), takes, most)
+}
 
 // Continued are the tasks of a number of steps of a stage, in the order in which it computes them.
 func (p *Plan) Continued(stage int, tasks []order.Task, steps uint32) []order.InStep {

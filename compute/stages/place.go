@@ -14,6 +14,8 @@ type placed struct {
 	home  []int        // by value: the stage that computes it; -1: every stage that needs it does
 	last  []int        // by value of class weight or forward: the last stage that reads it for a forward
 	tasks []order.Task // by value of the other classes
+
+	passes []map[int]bool // by microbatch: the stages that have weights which it reads
 }
 
 // place gives each operator a stage. stage is that of the weights of a group.
@@ -24,6 +26,7 @@ type placed struct {
 //   - What a backward computes from gradients and from values that a stage has, it computes there, in the last stage
 //     where that holds: so a gradient is reduced to that of the cut values before it is sent. An Identity of a gradient
 //     is a mark that the stage before reads it, as package boundary sets it: no other step has one.
+//   - A microbatch may leave out stages. Nothing of its backward is computed there.
 //   - The norm is added up through the stages, in the order of the parameters, and each parameter is updated where it
 //     is.
 func place(p *program.Program, groups []Group, stage func(group int) int, n int) (*placed, error) {
@@ -47,6 +50,7 @@ func place(p *program.Program, groups []Group, stage func(group int) int, n int)
 		pl.last[i] = pl.home[i]
 	}
 	for k := range c.micro {
+		pl.passes = append(pl.passes, map[int]bool{0: true})
 		pl.cutForward(k)
 	}
 	for i := range p.Ops {
@@ -100,6 +104,9 @@ func (pl *placed) settle(list []int, stage int) {
 	for _, i := range list {
 		pl.home[i] = stage
 		pl.read(i, stage)
+		if low, _ := pl.reads(i); low >= 0 {
+			pl.passes[pl.part[i]][stage] = true
+		}
 	}
 }
 
@@ -163,6 +170,9 @@ func (pl *placed) placeRest(i int) {
 		pl.home[i] = max(0, pl.within(i)-1)
 	case pl.class[i] == gradient:
 		pl.home[i] = pl.within(i)
+		for !pl.passes[pl.part[i]][pl.home[i]] {
+			pl.home[i]--
+		}
 	case pl.class[i] == update:
 		pl.home[i] = pl.updated(i)
 	}

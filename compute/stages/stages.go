@@ -116,6 +116,17 @@ func (p *Plan) Tasks() [][]order.Task {
 	return all
 }
 
+// Left is how many microbatches leave out a stage.
+func (p *Plan) Left(stage int) int {
+	passed := 0
+	for _, piece := range p.Stages[stage].Pieces {
+		if piece.Phase == order.Forward {
+			passed++
+		}
+	}
+	return p.Micro - passed
+}
+
 // Frame lists the transfers from a task of a stage to another stage.
 func (p *Plan) Frame(from, to int, t order.Task) (list []Transfer) {
 	for _, tr := range p.Transfers {

@@ -126,21 +126,22 @@ func TestBalance(t *testing.T) {
 		return list
 	}
 	for _, c := range []struct {
-		costs []stages.Cost
-		n     int
-		want  []int
+		costs  []stages.Cost
+		passed []int
+		want   []int
 	}{
-		{costs(1, 1, 1, 1), 2, []int{2}},
-		{costs(1, 1, 1, 1), 4, []int{1, 2, 3}},
-		{costs(0, 4, 4, 4, 4, 9), 3, []int{3, 5}},
-		{costs(5, 1, 1, 1, 1, 1), 2, []int{1}},
+		{costs(1, 1, 1, 1), []int{1, 1}, []int{2}},
+		{costs(1, 1, 1, 1), []int{1, 1, 1, 1}, []int{1, 2, 3}},
+		{costs(0, 4, 4, 4, 4, 9), []int{1, 1, 1}, []int{3, 5}},
+		{costs(5, 1, 1, 1, 1, 1), []int{1, 1}, []int{1}},
+		{costs(1, 1, 1, 1, 1, 1), []int{2, 1, 1, 2}, []int{1, 3, 5}}, // half of them leave out a stage in the middle
 	} {
-		if got, err := stages.Balance(c.costs, c.n); err != nil || !slices.Equal(got, c.want) {
-			t.Errorf("%v in %d stages: before %v, %v; wanted %v", c.costs, c.n, got, err, c.want)
+		if got, err := stages.Balance(c.costs, c.passed); err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%v in stages %v: before %v, %v; wanted %v", c.costs, c.passed, got, err, c.want)
 		}
 	}
 	for _, n := range []int{0, 1, 5} {
-		if _, err := stages.Balance(costs(1, 1, 1, 1), n); !errors.Is(err, stages.ErrCut) {
+		if _, err := stages.Balance(costs(1, 1, 1, 1), slices.Repeat([]int{1}, n)); !errors.Is(err, stages.ErrCut) {
 			t.Errorf("%d stages of four groups: %v", n, err)
 		}
 	}

@@ -352,7 +352,7 @@ func (b compilation) buildPrograms() (err error) {
 		b.Step, err = task.TrainStep(strategy.Optimizer(b.Job.Spec))
 	}
 	if err == nil && j.Parallel.On() {
-		if b.Step, b.before, err = cut.Before(j, task, b.Step); err != nil {
+		if b.Step, b.before, err = cut.Before(j, *b.Language, task, b.Step); err != nil {
 			return err
 		}
 	}

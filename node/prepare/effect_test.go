@@ -136,6 +136,7 @@ var settings = map[string][]string{
 	"parallel.microbatches":            {"parallel={stages: 2, microbatches: 4}"},
 	"parallel.schedule":                {"parallel={stages: 2, schedule: asynchronous}"},
 	"parallel.delay":                   {"parallel={stages: 2, schedule: asynchronous, delay: 2}"},
+	"parallel.skip":                    {"parallel={stages: 3, skip: 0.25}", "training.global_batch_size=32"},
 	"strategy.verification.mode":       {"strategy.verification.mode=none"},
 	"strategy.verification.verifiers":  {"strategy.verification.verifiers=3"},
 	"strategy.verification.fraction":   {"strategy.verification.fraction=0.3"},

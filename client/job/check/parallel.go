@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/starling-network/starling/client/job/problem"
+	"github.com/starling-network/starling/compute/stages/paths"
 	"github.com/starling-network/starling/client/job/spec"
 	"github.com/starling-network/starling/exchange/aggregate"
 )
@@ -17,7 +18,7 @@ func parallel(c *checker) {
 	const at, stages, workers = "parallel", "parallel.stages", "strategy.workers"
 	p, st, t := c.Parallel, c.Strategy, c.Training
 	if !c.file.Given(at) || c.bad(at, stages, "parallel.replicas", "parallel.microbatches",
-		"parallel.schedule", "parallel.delay") {
+		"parallel.schedule", "parallel.delay", "parallel.skip") {
 		return
 	}
 	if !p.On() {
@@ -59,6 +60,7 @@ func parallel(c *checker) {
 			"schedule are", p.Late() && t.Optimizer.Name != spec.AdamW},
 		{"parallel.delay", "stages of a synchronous schedule wait for their gradients", c.file.Given("parallel.delay") &&
 			!p.Late()},
+		{"parallel.skip", "late gradients are for microbatches that pass all stages", p.Skip > 0 && p.Late()},
 		{"executor", "the built-in engine computes stages", c.Executor == spec.Torch},
 		{"kind", "an owner trains the whole model on its data", c.Kind == spec.FederatedJob},
 	} {
@@ -72,10 +74,23 @@ func parallel(c *checker) {
 			st.SyncSteps), "no step of a round would learn from the one before", "raise strategy.sync_steps, or "+
 			"parallel.microbatches")
 	}
+	if _, err := paths.Of(p.Stages, p.Microbatches, p.Skip); p.Skip > 0 && err != nil {
+		c.report("parallel.skip", problem.BadValue, fmt.Sprintf("parallel.skip is %v for %d stages and %d microbatches",
+			p.Skip, p.Stages, p.Microbatches), err.Error(), possible(p))
+	}
 	const batch = "training.global_batch_size"
 	if each := c.WorkerBatch(); t.GlobalBatchSize%p.Replicas == 0 && each%p.Microbatches != 0 && !c.bad(batch) {
 		c.report("parallel.microbatches", problem.BadValue, fmt.Sprintf("parallel.microbatches is %d for a batch of %d "+
 			"and %d replicas", p.Microbatches, t.GlobalBatchSize, p.Replicas), "microbatches have one size",
 			fmt.Sprintf("use a %s of a multiple of %d", batch, p.Microbatches*p.Replicas))
 	}
+}
+
+// possible is an advice about a share of the stages that microbatches cannot leave out.
+func possible(p spec.Parallel) string {
+	share, ok := paths.Nearest(p.Stages, p.Microbatches, p.Skip)
+	if !ok {
+		return "use three stages and two microbatches at least, or remove skip"
+	}
+	return fmt.Sprintf("use skip: %.6g, or other parallel.microbatches", share)
 }

@@ -15,6 +15,8 @@ type Parallel struct {
 	Schedule string `job:"schedule" one:"synchronous asynchronous"`
 	// steps by which the gradients of the first stage are late; default: as few as let it compute without a pause
 	Delay int `job:"delay" in:"[1,8]"`
+	// share of the stages that a microbatch leaves out on average; 0: every one passes all
+	Skip float64 `job:"skip" in:"[0,1)"`
 }
 
 // Asynchronous is the schedule of stages that do not wait for each other between steps.
@@ -52,8 +54,12 @@ func (j *Spec) deriveParallel(given func(path string) bool) {
 // Learners is how many batches are learnt from at the same time: of workers, or of replicas of several workers.
 func (j Spec) Learners() int { return cmp.Or(j.Parallel.Replicas, j.Strategy.Workers.Target) }
 
-// Words are the end of a sentence about stages, which says how late their gradients are; "": they are not late.
+// Words are the end of a sentence about stages, which says how late their gradients are, or how many stages microbatches
+// leave out; "": neither.
 func (p Parallel) Words() string {
+	if p.Skip > 0 {
+		return fmt.Sprintf(", each leaves out %.3g of the stages", p.Skip*float64(p.Stages))
+	}
 	if !p.Late() {
 		return ""
 	}

@@ -83,6 +83,9 @@ func Plan(ctx context.Context, c *terminal.Console, j *job.Job, path, network, f
 		if st.Late > 0 {
 			late = ", late by " + terminal.Counted(st.Late, "step")
 		}
+		if st.Left > 0 {
+			late += fmt.Sprintf(", left out by %d of its parts", st.Left)
+		}
 		row(fmt.Sprintf("stage %d", k), "%s, %s of weights and moments, %s of memory, sends %s in a step, waits for %.0f "+
 			"%% of it"+late, st.Layers, terminal.Bytes(uint64(st.StateBytes)), terminal.Bytes(uint64(st.MemoryBytes)),
 			terminal.Bytes(uint64(st.SendBytes)), 100*st.Waits)

@@ -37,6 +37,9 @@ func (d decoderNetwork) hidden(c architecture.Config, w Weights, tokens *graph.N
 	}
 	x = w.Dropped(x)
 	for i := range c.Layers {
+		if w.Left[i] {
+			continue
+		}
 		own := turns
 		if c.Form.Local.Theta > 0 && c.Form.Sliding(i) {
 			own = local

@@ -21,6 +21,9 @@ func (m gpt2Network) hidden(c architecture.Config, w Weights, tokens *graph.Node
 	words := lookup(w.At("wte.weight"), tokens)
 	x := w.Dropped(graph.Reshape(graph.Add(words, s.Places(w.At("wpe.weight"))), batch*length, c.Width))
 	for i := range c.Layers {
+		if w.Left[i] {
+			continue
+		}
 		x = m.block(c, w.under(fmt.Sprintf("h.%d.", i)), x, s.Layer(i), attention.ViewOf(c, i))
 	}
 	return norm.Layer(x, w.At("ln_f.weight"), w.At("ln_f.bias"), c.NormEps)

@@ -142,3 +142,56 @@ func TestShared(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// Early is an order of all tasks, in which every stage comes to its end, whichever microbatches leave out a stage and
+// however few a stage may have at a time. Stages of equal times wait for less than in the order 1F1B.
+func TestEarly(t *testing.T) {
+	for n := 3; n < 7; n++ {
+		for _, micro := range []int{1, 2, 5, 12} {
+			for seed := range 8 {
+				tasks, waits := passing(n, micro, seed)
+				most := slices.Repeat([]int{1 + seed%4}, n)
+				list := order.Early(tasks, waits, slices.Repeat([]int64{int64(1 + seed)}, n), most)
+				if err := order.Check(tasks, list, waits); err != nil {
+					t.Fatalf("%d stages, %d microbatches: %v", n, micro, err)
+				}
+				for s := range list {
+					if order.InFlight(list[s]) > most[s] {
+						t.Errorf("stage %d has %d microbatches at a time, of %d", s, order.InFlight(list[s]), most[s])
+					}
+				}
+			}
+		}
+	}
+	tasks, waits := passing(3, 2, 0)
+	waits[2][order.Task{Phase: order.Forward, Number: 1}] = []order.Place{{0, order.Task{Phase: order.Backward, Number: 1}}}
+	list := order.Early(tasks, waits, []int64{1, 1, 1}, []int{4, 4, 4})
+	if err := order.Check(tasks, list, waits); !errors.Is(err, order.ErrDeadlock) {
+		t.Errorf("stages that wait for each other: %v", err)
+	}
+}
+
+// passing are the tasks of stages of which microbatch k leaves out one that depends on a seed, and what they wait for.
+func passing(n, micro, seed int) (tasks [][]order.Task, waits []map[order.Task][]order.Place) {
+	tasks = make([][]order.Task, n)
+	for range n {
+		waits = append(waits, map[order.Task][]order.Place{})
+	}
+	for k := range micro {
+		var way []int
+		for s := range n {
+			if s == 0 || s == n-1 || s != 1+(k*k+seed)%(n-1) {
+				way = append(way, s)
+			}
+		}
+		f, b := order.Task{Phase: order.Forward, Number: k}, order.Task{Phase: order.Backward, Number: k}
+		for i, s := range way {
+			tasks[s] = append(tasks[s], f, b)
+			if i > 0 {
+				waits[s][f] = []order.Place{{way[i-1], f}}
+				waits[way[i-1]][b] = []order.Place{{s, b}}
+			}
+		}
+	}
+	return tasks, waits
+}

@@ -25,7 +25,7 @@ func lateJob(t testing.TB, j job, b model.Batch, o optimizer.Optimizer, n, late 
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, err := stages.Balance(costs, n)
+	before, err := stages.Balance(costs, slices.Repeat([]int{1}, n))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +208,7 @@ func TestProgramsThatKeepOtherWeights(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		before, err := stages.Balance(costs, 3)
+		before, err := stages.Balance(costs, []int{1, 1, 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -246,7 +246,7 @@ func TestProgramsThatUpdateBeforeTheLastBackward(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		before, err := stages.Balance(costs, 3)
+		before, err := stages.Balance(costs, []int{1, 1, 1})
 		if err != nil {
 			t.Fatal(err)
 		}

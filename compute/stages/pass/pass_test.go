@@ -281,7 +281,7 @@ func TestStagesHaveTheBitsOfTheWhole(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, n := range c.stages {
-				before, err := stages.Balance(costs, n)
+				before, err := stages.Balance(costs, slices.Repeat([]int{1}, n))
 				if err != nil {
 					t.Fatal(err)
 				}

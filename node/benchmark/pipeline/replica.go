@@ -21,6 +21,7 @@ import (
 	"github.com/starling-network/starling/compute/stages/asynchronous"
 	"github.com/starling-network/starling/compute/stages/boundary"
 	"github.com/starling-network/starling/compute/stages/pass"
+	"github.com/starling-network/starling/compute/stages/paths"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/compute/train/parts"
@@ -42,6 +43,8 @@ type size struct {
 
 	late        int  // steps by which the first stage is late; 0: stages wait for each other
 	uncorrected bool // the optimizer does not correct late gradients
+
+	skip float64 // share of the stages that microbatches leave out
 }
 
 // job is a model that is cut into stages.
@@ -51,6 +54,7 @@ type job struct {
 	weights map[string]*tensor.Tensor
 	before  []int
 	plan    *stages.Plan
+	config  architecture.Config
 }
 
 // newJob makes a job of made-up text, cut into n stages.
@@ -80,9 +84,23 @@ func newJob(z size, n, threads int) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	before, err := stages.Balance(costs, n)
+	ways := paths.Paths{Stages: n, Left: make([][]int, z.sequences/z.microbatch)}
+	if z.skip > 0 {
+		if ways, err = paths.Of(n, z.sequences/z.microbatch, z.skip); err != nil {
+			return nil, err
+		}
+	}
+	before, err := stages.Balance(costs, ways.Passed())
 	if err != nil {
 		return nil, err
+	}
+	if z.skip > 0 {
+		if loss, err = loss.Leaving(c, ways.Layers(before)); err != nil {
+			return nil, err
+		}
+		if step, err = loss.TrainStep(o); err != nil {
+			return nil, err
+		}
 	}
 	if step, err = boundary.Compress(step, before, z.sent); err != nil {
 		return nil, err
@@ -97,7 +115,7 @@ func newJob(z size, n, threads int) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &job{weights: c.Init(7), before: before}
+	j := &job{weights: c.Init(7), before: before, config: c}
 	j.task = &train.Task{Step: step, Corpus: corpus, Spec: &train.Spec{
 		Version: 1, Numerics: step.Numerics, Name: "fox", Seed: 7, Program: step.Digest(),
 		Data: corpus.Manifest(bundle.ShardTokens).Digest(), Rounds: 2, Steps: uint32(z.steps),

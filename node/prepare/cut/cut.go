@@ -11,11 +11,13 @@ import (
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/client/job/problem"
 	"github.com/starling-network/starling/compute/model"
+	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/stages"
 	"github.com/starling-network/starling/compute/stages/asynchronous"
 	"github.com/starling-network/starling/compute/stages/order"
 	"github.com/starling-network/starling/compute/stages/pass"
+	"github.com/starling-network/starling/compute/stages/paths"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/compute/train/replica"
@@ -25,19 +27,41 @@ import (
 
 // Before returns the step of a task for the schedule that the job asks for, and the groups of layers before which it is
 // cut. The given step is that of stages that wait for each other. The error is a *problem.ErrorList.
-func Before(j *job.Job, t model.Task, step *program.Program) (*program.Program, []int, error) {
+func Before(j *job.Job, c architecture.Config, t model.Task, step *program.Program) (*program.Program, []int, error) {
 	costs, err := stages.Costs(step)
 	if err != nil {
 		return nil, nil, refuse(j, err)
 	}
-	before, err := stages.Balance(costs, j.Parallel.Stages)
+	p := j.Parallel
+	if p.Skip > 0 {
+		return leaving(j, c, t, costs)
+	}
+	before, err := stages.Balance(costs, slices.Repeat([]int{1}, p.Stages))
+	if err == nil && p.Late() {
+		step, err = asynchronous.Step(t, strategy.Optimizer(j.Spec), step, before, p.Delay)
+	}
 	if err != nil {
 		return nil, nil, refuse(j, err)
 	}
-	if !j.Parallel.Late() {
-		return step, before, nil
+	return step, before, nil
+}
+
+// leaving is Before of a job whose microbatches leave out stages. Stages that fewer microbatches pass hold more layers.
+func leaving(j *job.Job, c architecture.Config, t model.Task, costs []stages.Cost) (*program.Program, []int, error) {
+	p := j.Parallel
+	ways, err := paths.Of(p.Stages, p.Microbatches, p.Skip)
+	var before []int
+	if err == nil {
+		before, err = stages.Balance(costs, ways.Passed())
 	}
-	if step, err = asynchronous.Step(t, strategy.Optimizer(j.Spec), step, before, j.Parallel.Delay); err != nil {
+	if err == nil {
+		t, err = t.Leaving(c, ways.Layers(before))
+	}
+	var step *program.Program
+	if err == nil {
+		step, err = t.TrainStep(strategy.Optimizer(j.Spec))
+	}
+	if err != nil {
 		return nil, nil, refuse(j, err)
 	}
 	return step, before, nil
@@ -46,6 +70,9 @@ func Before(j *job.Job, t model.Task, step *program.Program) (*program.Program, 
 // refuse is the refusal of a job whose model cannot be cut as it asks.
 func refuse(j *job.Job, err error) error {
 	at, fix := "parallel.stages", "lower stages"
+	if j.Parallel.Skip > 0 {
+		fix = "lower stages or skip"
+	}
 	if errors.Is(err, stages.ErrCut) && j.Parallel.Stages <= 2 {
 		at, fix = "parallel", "remove parallel"
 	}
@@ -92,6 +119,7 @@ type Stage struct {
 	Flops       float64 `json:"flops"`          // of a step
 	Waits       float64 `json:"waits"`          // share of a unit, if tasks take time by their operations
 	Late        int     `json:"late,omitempty"` // steps by which its gradients are late
+	Left        int     `json:"left,omitempty"` // microbatches of a step that leave it out
 }
 
 // Stages are those of a step; nil: it is not cut.
@@ -126,7 +154,8 @@ func Stages(s *train.Spec, step *program.Program) ([]Stage, error) {
 	bounds := append(append([]int{0}, s.Pipeline.Cuts()...), len(groups))
 	var list []Stage
 	for k, st := range plan.Stages {
-		one := Stage{Layers: layers(bounds[k], bounds[k+1], len(groups)), Flops: float64(st.Whole.Flops()), Late: st.Late}
+		one := Stage{Layers: layers(bounds[k], bounds[k+1], len(groups)), Flops: float64(st.Whole.Flops()), Late: st.Late,
+			Left: plan.Left(k)}
 		shapes, state := st.Whole.InputShapes(), []*tensor.Tensor(nil)
 		for _, n := range st.State {
 			one.StateBytes += int64(shapes[n].Bytes())

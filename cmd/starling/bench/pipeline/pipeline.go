@@ -38,9 +38,10 @@ signs them, and commits to a state root after every step. Compare the weights wi
 the processor time of hashing and signing, the memory of the stages of a model four times as large as the largest of
 them, and the loss of a model whose stages exchange codes of 4 bits, or a part of the columns. Train a model whose
 stages do not wait for each other between steps, compare its loss with that of stages that do, and compute the exact
-lengths of both schedules over links of 100 ms, for several times that a stage takes for a microbatch. Deal the units
-of three stages to nine workers of unequal speed, in turn and by speed as a run does, and compute the exact lengths of
-such rounds, as shares of the throughput of workers that never wait. Then attack: one stage after the other computes
+lengths of both schedules over links of 100 ms, for several times that a stage takes for a microbatch. Train a model
+of whose stages each microbatch leaves out some, and compare its loss and the exact length of a step in the same way.
+Deal the units of three stages to nine workers of unequal speed, in turn and by speed as a run does, and compute the
+exact lengths of such rounds, as shares of the throughput of workers that never wait. Then attack: one stage after the other computes
 something else, forward, backward or in the update, denies what it sent or received, or stops in the middle of a
 step, and begins it again. No network takes part.
 
@@ -53,7 +54,8 @@ With -o json: {"cuts":[{"model","stages","microbatches","steps","differ","bytes"
 "memory_largest"}],"cost":{"stages","plain_ms","signed_ms","percent"},"six":{...},"boundaries":[{"scheme","forward",
 "back","steps","loss","gap","differ","excess"}],"paces":[{"ms","busy"}],"late":[{"delay","corrected","steps","loss",
 "gap","differ","in_flight","state","faster":[TIMES]}],"routing":[{"speeds","replicas","latency_ms","late","overrated",
-"unrated","turn","speed","least","balance","learnt"}],"attacks":{"liars","convicted","denials","shown","withheld",
+"unrated","turn","speed","least","balance","learnt"}],"skipped":[{"stages","microbatches","share","layers",
+"in_flight","memory","faster":[TIMES],"steps","loss","gap","differ"}],"attacks":{"liars","convicted","denials","shown","withheld",
 "named","wrong","restarts","resumed"},"rekeyed":{"keys","difference","perplexity","keyed","stitched","times",
 "one_stage"},"bars":[{"name","value","bar","holds"}]}.
 
@@ -101,6 +103,7 @@ With --processes and -o json: {"parameters","state_bytes","allowed_bytes","stage
 				fmt.Fprintf(w, "%s\t%.2f\t%.2f\t%d\t%.4f\t%.4f\n", b.Scheme, b.Forward, b.Back, b.Steps, b.Loss, b.Gap)
 			}
 			printLate(w, r)
+			printSkipped(w, r)
 			printRouting(w, r)
 			fmt.Fprintf(w, "\nafter %d keys logits differ by %.2g; perplexity %.2f, after them %.2f, of stages of two keys "+
 				"%.0f\n", e.Keys, e.Difference, e.Perplexity, e.Keyed, e.Stitched)
@@ -126,6 +129,27 @@ func printLate(w io.Writer, r *pipeline.Report) {
 	for _, l := range r.Late {
 		fmt.Fprintf(w, "%d\t%t\t%.4f\t%.4f\t%d\t%.3f", l.Delay, l.Corrected, l.Loss, l.Gap, l.InFlight, l.State)
 		for _, x := range l.Faster {
+			fmt.Fprintf(w, "\t%.2f", x)
+		}
+		fmt.Fprintln(w)
+	}
+}
+
+// printSkipped shows the figures of stages that microbatches leave out.
+func printSkipped(w io.Writer, r *pipeline.Report) {
+	fmt.Fprint(w, "\nSTAGES\tMICROBATCHES\tLEFT OUT\tOF OPERATIONS\tLOSS\tGAP\tIN FLIGHT\tMEMORY")
+	for _, p := range r.Paces {
+		fmt.Fprintf(w, "\tAT %.0f ms", p.Milliseconds)
+	}
+	fmt.Fprintln(w, "\tNO LATENCY")
+	for _, s := range r.Skipped {
+		loss, gap := "-", "-"
+		if s.Steps > 0 {
+			loss, gap = fmt.Sprintf("%.4f", s.Loss), fmt.Sprintf("%.4f", s.Gap)
+		}
+		fmt.Fprintf(w, "%d\t%d\t%.2f\t%.3f\t%s\t%s\t%d\t%.3f", s.Stages, s.Microbatches, s.Share, s.Layers, loss, gap,
+			s.InFlight, s.Memory)
+		for _, x := range s.Faster {
 			fmt.Fprintf(w, "\t%.2f", x)
 		}
 		fmt.Fprintln(w)
