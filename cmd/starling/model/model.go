@@ -13,6 +13,7 @@ import (
 	"github.com/starling-network/starling/cmd/starling/serving"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/trade"
+	"github.com/starling-network/starling/cmd/starling/triple"
 	"github.com/starling-network/starling/cmd/starling/usage"
 )
 
@@ -43,6 +44,6 @@ finished runs, in a folder of runs or at a server; shares, pay, claim and transf
 	cmd.AddCommand(proof.Command(c))
 	cmd.AddCommand(catalog.Commands(c)...)
 	cmd.AddCommand(append(trade.Commands(c), hosted.Commands(c)...)...)
-	cmd.AddCommand(layered.Commands(c)...)
+	cmd.AddCommand(append(layered.Commands(c), triple.Commands(c)...)...)
 	return cmd
 }

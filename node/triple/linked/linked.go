@@ -1,0 +1,302 @@
+// Package linked connects the three parties of a divided model with each other and with clients, by the network's
+// hosts: all know each other by their peer IDs, and the bytes between them are encrypted. Each party asks the party
+// after it for its messages, and a client asks all three. The package computes nothing.
+package linked
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"context"
+
+	"github.com/starling-network/starling/canon"
+	"github.com/starling-network/starling/exchange/prg"
+	"github.com/starling-network/starling/exchange/replicated"
+	"github.com/starling-network/starling/network/blob"
+	"github.com/starling-network/starling/network/peer"
+	"github.com/starling-network/starling/network/peer/address"
+	"github.com/starling-network/starling/network/peer/admission"
+	"github.com/starling-network/starling/network/peer/dialogue"
+	"github.com/starling-network/starling/node/triple"
+)
+
+// protocol is that of questions to a party.
+const protocol = "/starling/triple/1"
+
+// Limits of a party.
+const (
+	atOnce  = 4                // images that are computed at the same time
+	kept    = 16               // images whose messages the party before may still ask for
+	patient = 20 * time.Second // for which a message of another party is waited for
+	about   = 1 << 18          // bytes of a manifest, and of a question besides shares
+)
+
+// ErrParty wraps every reason why a party does not answer as it should.
+var ErrParty = errors.New("a party of the model does not answer")
+
+// session names the computation of one image: the client draws it.
+type session [16]byte
+
+// question is one to a party.
+type question struct {
+	Kind    uint8     `cbor:"1,keyasint"`
+	Session session   `cbor:"2,keyasint"`
+	Number  uint32    `cbor:"3,keyasint,omitempty"` // of a message
+	Shares  [2][]byte `cbor:"4,keyasint"`           // of the values of an image
+}
+
+// Kinds of questions: which model it is; the scores of an image; a message of a computation.
+const kindModel, kindImage, kindMessage = 1, 2, 3
+
+// read reads a question of at most a number of bytes.
+func read(b []byte, longest int) (q question, err error) {
+	if len(b) > longest {
+		return q, fmt.Errorf("%w: a question of %d bytes", ErrParty, len(b))
+	}
+	return q, canon.Unmarshal(b, &q)
+}
+
+// answer is that to a question: bytes, or a reason.
+type answer struct {
+	Bytes   []byte `cbor:"1,keyasint"`
+	Refused string `cbor:"2,keyasint,omitempty"`
+}
+
+// ask asks a party in a dialogue.
+func ask(ctx context.Context, d *dialogue.Dialogue, q question) ([]byte, error) {
+	b, err := d.Ask(ctx, canon.MustMarshal(q))
+	if err != nil {
+		return nil, err
+	}
+	var a answer
+	if err := canon.Unmarshal(b, &a); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrParty, err)
+	}
+	if a.Refused != "" {
+		return nil, fmt.Errorf("%w: %.200q", ErrParty, a.Refused)
+	}
+	return a.Bytes, nil
+}
+
+// Party is one party on a host.
+type Party struct {
+	share   *triple.Share
+	host    *peer.Host
+	before  peer.ID // which gets messages
+	after   string  // address of the party whose messages this one needs
+	clients func(peer.ID) bool
+
+	mu       sync.Mutex
+	changed  chan struct{} // closed at each change
+	sessions map[session]*computation
+	order    []session // of sessions, the oldest first
+	running  int
+}
+
+// computation has the messages of a party in a session.
+type computation struct {
+	messages [][]byte
+	over     bool
+}
+
+// Serve makes a host answer as a party. others are the addresses of the three parties, in their order; clients says
+// which peers may ask.
+func Serve(h *peer.Host, s *triple.Share, others [replicated.Parties]string, clients func(peer.ID) bool) error {
+	before, err := address.Parse(others[(s.Party+2)%replicated.Parties])
+	if err != nil {
+		return err
+	}
+	p := &Party{share: s, host: h, before: before.ID, after: others[(s.Party+1)%replicated.Parties], clients: clients,
+		changed: make(chan struct{}), sessions: map[session]*computation{}}
+	h.Converse(protocol, p.longest(), func(from peer.ID) dialogue.Answerer { return &conversation{p, from} })
+	return nil
+}
+
+// longest is the number of bytes of the longest question.
+func (p *Party) longest() int { return about + 16*p.share.Widths[0] }
+
+// change wakes all that wait. The caller holds the lock.
+func (p *Party) change() {
+	close(p.changed)
+	p.changed = make(chan struct{})
+}
+
+// conversation is a dialogue with a peer.
+type conversation struct {
+	*Party
+	from peer.ID
+}
+
+// End implements dialogue.Answerer.
+func (c *conversation) End() {}
+
+// Answer implements dialogue.Answerer.
+func (c *conversation) Answer(b []byte) []byte {
+	var out answer
+	var err error
+	if out.Bytes, err = c.answer(b); err != nil {
+		out = answer{Refused: err.Error()}
+	}
+	return canon.MustMarshal(out)
+}
+
+func (c *conversation) answer(b []byte) ([]byte, error) {
+	q, err := read(b, c.longest())
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case q.Kind == kindMessage && c.from == c.before:
+		return c.message(q.Session, int(q.Number))
+	case q.Kind == kindModel && c.clients(c.from):
+		return json.Marshal(c.share.Manifest)
+	case q.Kind == kindImage && c.clients(c.from):
+		return c.image(q)
+	}
+	return nil, errors.New("not a question that this peer may ask")
+}
+
+// message is one of a computation, once it is there.
+func (p *Party) message(of session, number int) ([]byte, error) {
+	late := time.After(patient)
+	for {
+		p.mu.Lock()
+		c, changed := p.sessions[of], p.changed
+		p.mu.Unlock()
+		if c != nil {
+			p.mu.Lock()
+			n, over := len(c.messages), c.over
+			p.mu.Unlock()
+			switch {
+			case number < n:
+				return c.messages[number], nil
+			case over:
+				return nil, errors.New("the computation is over")
+			}
+		}
+		select {
+		case <-changed:
+		case <-late:
+			return nil, errors.New("there is no such message")
+		}
+	}
+}
+
+// begin begins a session.
+func (p *Party) begin(of session) (*computation, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.running >= atOnce {
+		return nil, errors.New("it computes for others: ask again")
+	}
+	if p.sessions[of] != nil {
+		return nil, errors.New("a session has one image")
+	}
+	c := &computation{}
+	p.sessions[of], p.order, p.running = c, append(p.order, of), p.running+1
+	for len(p.order) > kept {
+		delete(p.sessions, p.order[0])
+		p.order = p.order[1:]
+	}
+	p.change()
+	return c, nil
+}
+
+// image computes with shares of an image, and returns those of its scores.
+func (p *Party) image(q question) ([]byte, error) {
+	var x replicated.Vector
+	for i, b := range q.Shares {
+		var err error
+		if x[i], err = replicated.Decode(b, p.share.Widths[0]); err != nil {
+			return nil, err
+		}
+	}
+	c, err := p.begin(q.Session)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		c.over, p.running = true, p.running-1
+		p.change()
+	}()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*patient)
+	defer cancel()
+	d, err := p.host.Dialogue(ctx, p.after, protocol, about+8*replicated.MaxWords)
+	if err != nil {
+		return nil, errors.New("the next party cannot be reached")
+	}
+	defer d.Close()
+	var key prg.Key
+	_, _ = rand.Read(key[:]) // never fails
+	party, err := replicated.New(p.share.Party, key, &ring{ctx, p, c, d, q.Session, 0})
+	if err != nil {
+		return nil, err
+	}
+	out, err := p.share.Scores(party, x)
+	if err != nil {
+		return nil, err
+	}
+	return replicated.Encode(slices.Concat(out[0], out[1])), nil
+}
+
+// ring is that of a computation.
+type ring struct {
+	ctx     context.Context
+	party   *Party
+	own     *computation
+	next    *dialogue.Dialogue
+	session session
+	number  uint32
+}
+
+// Pass implements replicated.Ring.
+func (r *ring) Pass(out []byte) ([]byte, error) {
+	r.party.mu.Lock()
+	r.own.messages = append(r.own.messages, out)
+	r.party.change()
+	r.party.mu.Unlock()
+	in, err := ask(r.ctx, r.next, question{Kind: kindMessage, Session: r.session, Number: r.number})
+	r.number++
+	return in, err
+}
+
+// Run answers as a party on a host of its own until the context ends. clients are the peer IDs that may ask; ready gets
+// the multiaddrs of the party.
+func Run(ctx context.Context, key peer.Key, listen []string, s *triple.Share, parties [replicated.Parties]string,
+	clients []string, ready func([]string)) error {
+	known := slices.Clone(clients)
+	for _, addr := range parties {
+		is, err := address.Parse(addr)
+		if err != nil {
+			return err
+		}
+		known = append(known, is.ID.String())
+	}
+	h, err := peer.New(peer.Config{Key: key, Store: blob.NewMemory(), Listen: listen,
+		Standing: func(id peer.ID) admission.Standing {
+			if slices.Contains(known, id.String()) {
+				return admission.Member
+			}
+			return admission.Stranger
+		}})
+	if err != nil {
+		return err
+	}
+	if own := known[len(clients)+s.Party]; own != h.ID().String() {
+		return errors.Join(fmt.Errorf("%w: the folder is that of party %d, which has the peer ID %s, and this is %s",
+			ErrParty, s.Party+1, own, h.ID()), h.Close())
+	}
+	if err := Serve(h, s, parties, func(id peer.ID) bool { return slices.Contains(clients, id.String()) }); err != nil {
+		return errors.Join(err, h.Close())
+	}
+	ready(h.Addrs())
+	<-ctx.Done()
+	return h.Close()
+}
