@@ -76,8 +76,8 @@ func (p *Party) And(x, y Vector) (Vector, error) {
 	return p.share(z)
 }
 
-// Apply are shares of the products of a matrix, row by row, with a vector, plus a bias for each row. Products have twice
-// FractionBits, which the bias has, too.
+// Apply are shares of the products of a matrix, row by row, with a vector, plus a bias for each row. Products have
+// twice FractionBits, which the bias has, too.
 func (p *Party) Apply(matrix, x, bias Vector) (Vector, error) {
 	columns, z := len(x[0]), make([]uint64, len(bias[0]))
 	for r := range z {

@@ -1,8 +1,8 @@
-// Package replicated computes on integers modulo 2^64 that three parties hold shares of (Araki et al. 2016; Mohassel and
-// Rindal 2018): a value is the sum of three shares, and party i holds shares i and i+1, counted modulo 3. One party
+// Package replicated computes on integers modulo 2^64 that three parties hold shares of (Araki et al. 2016; Mohassel
+// and Rindal 2018): a value is the sum of three shares, and party i holds shares i and i+1, counted modulo 3. One party
 // alone sees numbers that cannot be told from random ones, as long as all three follow the protocol; two together know
 // everything. Numbers with a fraction have FractionBits bits of it. The package holds no connection: a Ring passes
-// messages. It knows no networks of layers either: package inference does.
+// messages. It knows no networks of layers either: node/triple does.
 package replicated
 
 import (

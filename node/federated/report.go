@@ -152,8 +152,8 @@ func (c *Coordinator) report() *Report {
 	r.Assumptions = append(assumptions(f.MinCohort, f.Noise.Multiplier > 0, most), exampleAssumptions(f.ExampleNoise,
 		r.Example)...)
 	if f.Updates == owners.Encrypted {
-		r.Assumptions = append(r.Assumptions, "Vectors are ciphertexts, whose keys are added under masks. That no vector is "+
-			"disclosed rests on the hardness of learning with errors over rings, and on the assumptions about masks.")
+		r.Assumptions = append(r.Assumptions, "Vectors are ciphertexts, whose keys are added under masks. That no vector "+
+			"is disclosed rests on the hardness of learning with errors over rings, and on the assumptions about masks.")
 	}
 	return r
 }

@@ -1,6 +1,7 @@
-// Package triple answers questions about images with a multilayer perceptron whose weights three parties hold shares of,
-// so that no party alone sees a weight or a pixel (docs/adr/0220-ciphertexts-are-opened-by-the-sum-of-their-keys.md). It
-// divides a model, reads the folder of a party, and computes; node/triple/linked connects parties and clients.
+// Package triple answers questions about images with a multilayer perceptron whose weights three parties hold shares
+// of, so that no party alone sees a weight or a pixel
+// (docs/adr/0220-ciphertexts-are-opened-by-the-sum-of-their-keys.md). It divides a model, reads the folder of a party,
+// and computes; node/triple/linked connects parties and clients.
 package triple
 
 import (

@@ -39,8 +39,8 @@ func explain(err error, folder string) error {
 		return terminal.UnreadableModel("use", folder, err, "give the folder of a party, which starling model divide makes")
 	case errors.Is(err, linked.ErrParty):
 		return terminal.WithExit(&terminal.Problem{Code: "PARTY_UNREACHABLE", What: "no answer of all three parties",
-			Why: err.Error(), Fix: "check that starling model party runs for each, in the order of the folders, with the peer " +
-				"ID of this client as --client", Retry: true}, terminal.ExitUnreachable)
+			Why: err.Error(), Fix: "check that starling model party runs for each, in the order of the folders, with the " +
+				"peer ID of this client as --client", Retry: true}, terminal.ExitUnreachable)
 	}
 	return err
 }

@@ -97,6 +97,7 @@ type Report struct {
 	Sealed     sealed.Cost        `json:"encrypted"` // a job whose data is encrypted
 	Committees []alliance.Outcome `json:"committees"`
 	Prices     []price.Row        `json:"prices"`
+	Answers    []price.Answer     `json:"answers"`
 	Bars       []benchmark.Bar    `json:"bars"`
 }
 

@@ -111,7 +111,7 @@ func (c *Client) Scores(ctx context.Context, image picture.Picture) ([]float64, 
 	}
 	values, err := replicated.Join(out)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", ErrParty, err)
 	}
 	var scores []float64
 	for _, v := range values {

@@ -71,7 +71,7 @@ type answer struct {
 func ask(ctx context.Context, d *dialogue.Dialogue, q question) ([]byte, error) {
 	b, err := d.Ask(ctx, canon.MustMarshal(q))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", ErrParty, err)
 	}
 	var a answer
 	if err := canon.Unmarshal(b, &a); err != nil {

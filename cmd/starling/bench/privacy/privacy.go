@@ -40,7 +40,8 @@ noise or copies. By the rules of the network, the pay of a round follows the med
 whom a third lies together.
 
 Add the same updates in the clear, under masks and as ciphertexts, with as many owners leaving as the threshold allows:
-what each way costs an owner and the coordinator, and what it protects.
+what each way costs an owner and the coordinator, and what it protects. Ask a perceptron about digits in the clear, and
+divided among three parties over real connections (starling model divide).
 
 Last, measure a training job with encrypt_data: which part of the processor time of a round is that of encryption, of
 the release of keys over real connections, and of decryption, and whether bytes that others may see have windows of the
@@ -53,7 +54,8 @@ With -o json: {"sums":[{"clients","entries","dropouts","phase","exact","error","
 "traffic":{"owners","rounds","bytes","windows","found"},"encrypted":{"shards","read","training","sealing","opening",
 "part","bytes","windows","found"},"committees":[{"dirichlet","rounds","earned":[{"kind","members","rounds","paid"}],
 "moved":{"captured","scores","drawn"},"before","after"}],"prices":[{"way","owners","summed","weights","sent","received",
-"owner_seconds","coordinator_seconds","exact","protects","leaves"}],"bars":[{"name","value","bar","holds"}]}.`,
+"owner_seconds","coordinator_seconds","exact","protects","leaves"}],"answers":[{"way","images","weights","sent",
+"received","seconds","elapsed_seconds","away","bound","protects","leaves"}],"bars":[{"name","value","bar","holds"}]}.`,
 		Example: `  starling bench privacy
   starling bench privacy --quick -o json`,
 		Args: usage.Exactly(),
@@ -127,6 +129,11 @@ func show(r *privacy.Report) error {
 	for _, p := range r.Prices {
 		fmt.Fprintf(w, "%s\t%d\t%d\t%.4f s\t%.4f s\t%s\t%s\n", p.Way, p.Sent, p.Received, p.Owner, p.Server, p.Protects,
 			p.Leaves)
+	}
+	fmt.Fprintln(w, "\nANSWERS\tBYTES SENT\tRECEIVED\tPROCESSOR\tELAPSED\tDIFFERENCE\tPROTECTS\tLEAVES OPEN")
+	for _, a := range r.Answers {
+		fmt.Fprintf(w, "%s\t%d\t%d\t%.5f s\t%.4f s\t%.6f\t%s\t%s\n", a.Way, a.Sent, a.Received, a.Processor, a.Elapsed,
+			a.Away, a.Protects, a.Leaves)
 	}
 	fmt.Fprintln(w)
 	figure.PrintBars(w, r.Bars)
