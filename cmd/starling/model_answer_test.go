@@ -84,7 +84,7 @@ func TestModelProofKinds(t *testing.T) {
 	}{
 		{2, "PROOF_SHAPE", []string{"setup", "start", at("x"), "--widths", "6,1"}},
 		{2, "PROOF_SHAPE", []string{"setup", "start", at("x"), "--updates", "1", "--length", "4"}},
-		{2, "none of the others", []string{"setup", "start", at("x"), "--widths", "6,4,3", "--leaves", "2"}},
+		{1, "none of the others", []string{"setup", "start", at("x"), "--widths", "6,4,3", "--leaves", "2"}},
 		{0, "a network of 6 to 4 to 3", []string{"setup", "start", at("networks"), "--widths", "6,4,3", "--alone"}},
 		{0, "sums of 2 updates of 4", []string{"setup", "start", at("sums"), "--updates", "2", "--length", "4", "--alone"}},
 		{2, "--keys and --to", []string{"infer", model, picture}},

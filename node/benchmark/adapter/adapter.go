@@ -1,4 +1,5 @@
-// Package adapter measures proofs about adapters: their setup, the prover and the verifier. It is the engine of
+// Package adapter measures proofs about adapters, and about networks and sums: their setup, the prover and the
+// verifier. It is the engine of
 // starling bench proof. The weights are drawn, and the setup has one contributor: the times are those of any.
 package adapter
 
@@ -7,7 +8,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"os"
 	"runtime/debug"
 	"runtime/metrics"
@@ -17,24 +17,25 @@ import (
 
 	groth16 "github.com/consensys/gnark/backend/groth16/bn254"
 
-	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/node/benchmark"
-	"github.com/starling-network/starling/proof"
-	"github.com/starling-network/starling/proof/circuit"
+	"github.com/starling-network/starling/proof/verifier"
 )
 
 // Options configure the measurement.
 type Options struct {
 	Rank, In, Out int
 	Tokens        int
-	Times         int // that a proof is made, of which the fastest counts, and verified
+	Widths        []uint // of a network, in place of an adapter
+	Updates       int    // of a sum, in place of an adapter
+	Length        int    // elements of each update
+	Times         int    // that a proof is made, of which the fastest counts, and verified
 	Progress      func(string)
 }
 
 // Report is the measurement. Seconds are by the clock.
 type Report struct {
-	Weights     int             `json:"weights"`
+	Weights     int             `json:"weights"` // or elements of updates
 	Constraints int             `json:"constraints"`
 	Processors  int             `json:"processors"`
 	Load        float64         `json:"load"` // of the machine in the minute before the proofs; 0: not known
@@ -58,6 +59,15 @@ const (
 	mostBytes  = 1024
 )
 
+// subject is one kind of proof: the keys of a shape, and a proof about drawn numbers with them.
+type subject struct {
+	name    string
+	numbers int
+	setup   func() (verifying []byte, proving *groth16.ProvingKey, constraints int, err error)
+	// prover returns a function that makes one proof
+	prover func(verifying []byte, pk *groth16.ProvingKey) (func() (verifier.Proof, []byte, error), error)
+}
+
 // Measure measures one shape.
 func Measure(ctx context.Context, o Options) (*Report, error) {
 	for name, n := range map[string]int{"rank": o.Rank, "in": o.In, "out": o.Out, "tokens": o.Tokens, "times": o.Times} {
@@ -65,30 +75,36 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 			return nil, err
 		}
 	}
-	shape := proof.Shape{Rank: uint32(o.Rank), In: uint32(o.In), Out: uint32(o.Out)}
-	r := &Report{Weights: shape.Weights(), Processors: kernel.Cores}
-	o.Progress(fmt.Sprintf("makes keys for %s", shape))
+	x := ofAdapter(o)
+	switch {
+	case len(o.Widths) > 0:
+		x = ofNetwork(o)
+	case o.Updates != 0 || o.Length != 0:
+		x = ofSum(o)
+	}
+	r := &Report{Weights: x.numbers, Processors: kernel.Cores}
+	o.Progress("makes keys for " + x.name)
 	began := time.Now()
-	key, pk, constraints, err := circuit.Setup(shape)
+	key, pk, constraints, err := x.setup()
 	if err != nil {
 		return nil, err
 	}
 	r.Setup, r.Constraints, r.KeyBytes = time.Since(began).Seconds(), constraints, len(key)
 	began = time.Now()
-	v, err := proof.NewVerifier(key)
+	k, err := verifier.ReadKey(key)
 	if err != nil {
 		return nil, err
 	}
 	r.ReadKey = milliseconds(began)
-	w, s, err := drawn(shape, o.Tokens)
-	if err != nil {
-		return nil, err
-	}
 	if pk, err = again(pk); err != nil {
 		return nil, err
 	}
+	prove, err := x.prover(key, pk)
+	if err != nil {
+		return nil, err
+	}
 	r.Load = load()
-	if err := r.prove(ctx, o, v, pk, w, s); err != nil {
+	if err := r.prove(ctx, o, k, prove); err != nil {
 		return nil, err
 	}
 	r.Bars = []benchmark.Bar{benchmark.AtMost("prove_seconds", r.Prove, mostProve),
@@ -98,12 +114,8 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 }
 
 // prove makes proofs, and verifies them.
-func (r *Report) prove(ctx context.Context, o Options, v *proof.Verifier, pk *groth16.ProvingKey, w proof.Weights,
-	s proof.Statement) error {
-	p, err := circuit.NewProver(v, pk)
-	if err != nil {
-		return err
-	}
+func (r *Report) prove(ctx context.Context, o Options, k verifier.Key,
+	prove func() (verifier.Proof, []byte, error)) error {
 	r.Prove, r.Verify = math.Inf(1), math.Inf(1)
 	for i := range o.Times {
 		if err := ctx.Err(); err != nil {
@@ -114,7 +126,7 @@ func (r *Report) prove(ctx context.Context, o Options, v *proof.Verifier, pk *gr
 		peak := watch()
 		before, _ := benchmark.Usage()
 		began := time.Now()
-		made, err := p.Prove(s, w, circuit.Secret{1})
+		made, file, err := prove()
 		r.Prove = min(r.Prove, time.Since(began).Seconds())
 		after, _ := benchmark.Usage()
 		if spent := (after - before).Seconds(); i == 0 || spent < r.ProveCPU {
@@ -125,12 +137,12 @@ func (r *Report) prove(ctx context.Context, o Options, v *proof.Verifier, pk *gr
 			return err
 		}
 		began = time.Now()
-		err = v.Verify(made)
+		err = k.Verify(made)
 		r.Verify = min(r.Verify, milliseconds(began))
 		if err != nil {
 			return err
 		}
-		r.ProofBytes, r.FileBytes = len(made.Points)+len(made.Commitment), len(made.Encode())
+		r.ProofBytes, r.FileBytes = made.Parts(), len(file)
 	}
 	return nil
 }
@@ -146,30 +158,6 @@ func again(pk *groth16.ProvingKey) (*groth16.ProvingKey, error) {
 	read := new(groth16.ProvingKey)
 	_, err := read.UnsafeReadFrom(&file)
 	return read, err
-}
-
-// drawn are an adapter and a statement with normal numbers.
-func drawn(shape proof.Shape, tokens int) (w proof.Weights, s proof.Statement, err error) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	numbers := func(n uint32, std float64) proof.Fixed {
-		list := make([]float32, n)
-		for i := range list {
-			list[i] = float32(rng.NormFloat64() * std)
-		}
-		f, e := proof.Quantise(list)
-		if e != nil {
-			err = e
-		}
-		return f
-	}
-	w = proof.Weights{Shape: shape, A: numbers(shape.Rank*shape.In, 0.02), B: numbers(shape.Rank*shape.Out, 0.01)}
-	s = proof.Statement{Base: canon.Sum("bench"), Adapter: canon.Sum("bench"), Module: "layer",
-		Factor: math.Float64bits(2), Tokens: make([]uint32, tokens)}
-	x := numbers(uint32(tokens)*shape.In, 1)
-	if err == nil {
-		err = s.Apply(w, x)
-	}
-	return w, s, err
 }
 
 // watch samples the memory that the process has from the system, until the function that it returns is called, which
