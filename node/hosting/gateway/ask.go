@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/starling-network/starling/node/hosting/purse"
 	"github.com/starling-network/starling/node/hosting/x402"
 	"github.com/starling-network/starling/protocol/answer"
 	"github.com/starling-network/starling/protocol/hosting"
@@ -94,11 +95,11 @@ func (g *Gateway) ask(ctx context.Context, p hosting.Place, r openai.Request, em
 		idle.Reset(g.config.Timeout)
 		return g.post(ctx, at.JoinPath(path).String(), raw, payment)
 	}
-	reply, err := post(g.purse.probe(p.Provider))
+	reply, err := post(g.purse.Probe(p.Provider))
 	if err != nil {
 		return s, cause(ctx, err)
 	}
-	var h *hold
+	var h *purse.Hold
 	if reply.StatusCode == http.StatusPaymentRequired {
 		_, terms, err := x402.ReadRequired(reply.Body, g.config.Chain)
 		_ = reply.Body.Close() // it was read
@@ -110,14 +111,14 @@ func (g *Gateway) ask(ctx context.Context, p hosting.Place, r openai.Request, em
 		}
 		idle.Stop() // the network takes its time
 		var payment string
-		if h, payment, err = g.purse.pay(ctx, p, terms); err != nil {
+		if h, payment, err = g.purse.Pay(ctx, p, terms); err != nil {
 			return s, err
 		}
 		defer func() {
 			if left || reader.Err() != nil {
-				h.left()
+				h.Left()
 			}
-			err = errors.Join(err, h.settle(s.settlement.Cost))
+			err = errors.Join(err, h.Settle(s.settlement.Cost))
 		}()
 		if reply, err = post(payment); err != nil {
 			return s, cause(ctx, err)
@@ -172,29 +173,29 @@ func (g *Gateway) agree(p hosting.Place, r openai.Request, size int, t x402.Term
 	x := t.Extra
 	switch {
 	case t.PayTo != p.Provider || x.Model != p.Model:
-		return fmt.Errorf("%w: it is to pay %.80q for model %d", errOverbill, t.PayTo, x.Model)
+		return fmt.Errorf("%w: it is to pay %.80q for model %d", purse.ErrOverbill, t.PayTo, x.Model)
 	case x.Input > p.Prices.Input || x.Output > p.Prices.Output:
-		return fmt.Errorf("%w: prices of %d and %d, and %d and %d on the network", errOverbill, x.Input, x.Output,
+		return fmt.Errorf("%w: prices of %d and %d, and %d and %d on the network", purse.ErrOverbill, x.Input, x.Output,
 			p.Prices.Input, p.Prices.Output)
 	case x.Most > p.Prices.Cost(uint64(x.Prompt), uint64(x.Answer)):
-		return fmt.Errorf("%w: %d grains for at most %d and %d tokens", errOverbill, x.Most, x.Prompt, x.Answer)
+		return fmt.Errorf("%w: %d grains for at most %d and %d tokens", purse.ErrOverbill, x.Most, x.Prompt, x.Answer)
 	case x.Prompt > size+template || r.Max > 0 && x.Answer > r.Max || x.Answer > answer.MaxTokens-x.Prompt:
 		return fmt.Errorf("%w: %d tokens for a request of %d bytes, and %d for an answer of at most %d; %d for both at most",
-			errOverbill, x.Prompt, size, x.Answer, r.Max, answer.MaxTokens)
+			purse.ErrOverbill, x.Prompt, size, x.Answer, r.Max, answer.MaxTokens)
 	}
 	return nil
 }
 
 // billed compares the cost that a provider states with the tokens and its prices. Of a provider that states another,
 // the cost is the most that it can redeem.
-func (s *served) billed(h *hold) {
+func (s *served) billed(h *purse.Hold) {
 	want := s.place.Prices.Cost(uint64(s.made.PromptTokens), uint64(s.made.Tokens))
 	if h == nil {
 		s.settlement.Cost = 0 // nothing was signed
-	} else if most := min(want, h.most); s.settlement.Cost > most {
-		s.overbilled = fmt.Errorf("%w: %d grains for %d and %d tokens, at most %d", errOverbill, s.settlement.Cost,
+	} else if most := min(want, h.Most()); s.settlement.Cost > most {
+		s.overbilled = fmt.Errorf("%w: %d grains for %d and %d tokens, at most %d", purse.ErrOverbill, s.settlement.Cost,
 			s.made.PromptTokens, s.made.Tokens, most)
-		s.settlement.Cost = h.most
+		s.settlement.Cost = h.Most()
 	}
 }
 

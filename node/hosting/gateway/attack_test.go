@@ -16,6 +16,7 @@ import (
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/chain/account"
 	"github.com/starling-network/starling/internal/hostingtest"
+	"github.com/starling-network/starling/node/hosting/purse"
 	"github.com/starling-network/starling/node/hosting/x402"
 	"github.com/starling-network/starling/node/serve"
 	"github.com/starling-network/starling/protocol/answer"
@@ -55,7 +56,7 @@ func TestTermsAreBounded(t *testing.T) {
 		terms := x402.Terms{PayTo: "a", Extra: x402.Extra{Model: 7, Input: 1_000_000, Output: 1_000_000, Prompt: 9,
 			Answer: tokens, Most: 100}}
 		if err := g.agree(place, openai.Request{}, 100, terms); (err == nil) != right || err != nil &&
-			!errors.Is(err, errOverbill) {
+			!errors.Is(err, purse.ErrOverbill) {
 			t.Errorf("%d tokens: %v", tokens, err)
 		}
 	}
@@ -91,36 +92,6 @@ func TestInflatedPromptsAreFound(t *testing.T) {
 	}
 	if !found {
 		t.Errorf("%+v", g.Standings())
-	}
-}
-
-// A provider charges for a few answers that do not arrive, and for those whose reader left.
-func TestAnswersThatDoNotArrive(t *testing.T) {
-	const most = 10
-	for name, c := range map[string]struct {
-		total, unknown uint64
-		right          bool
-	}{
-		"a few":            {most + unread*most, 0, true},
-		"many":             {most + unread*most + 1, 0, false},
-		"its reader left":  {most + unread*most + 50, 50, true},
-		"more than signed": {1001 + most, 5000, false},
-	} {
-		p := &purse{list: []*channel{{Provider: "a", ID: 3, Locked: 5000, Signed: 1000, unknown: c.unknown}}}
-		_, total, _, err := p.need(hosting.Place{Provider: "a"}, x402.Terms{Extra: x402.Extra{Most: most, Channel: 3,
-			Total: c.total}})
-		if c.right && (err != nil || total != c.total) || !c.right && !errors.Is(err, errOverbill) {
-			t.Errorf("%s: %d, %v", name, total, err)
-		}
-	}
-}
-
-// A provider that counts more tokens than it was paid for, and breaks off, is promised no more than was signed.
-func TestSpentIsWhatWasSigned(t *testing.T) {
-	c := &channel{ID: 1, Signed: 10, pending: 10}
-	h := &hold{purse: &purse{path: channelsIn(t.TempDir()), list: []*channel{c}}, c: c, most: 10}
-	if err := h.settle(1 << 40); err != nil || c.Spent != 10 {
-		t.Errorf("%+v, %v", c, err)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/node/folder"
+	"github.com/starling-network/starling/node/hosting/purse"
 	"github.com/starling-network/starling/node/hosting/x402"
 	"github.com/starling-network/starling/protocol/hosting"
 	"github.com/starling-network/starling/web/openai"
@@ -24,7 +25,7 @@ import (
 
 // Config says which model is asked, and for how much.
 type Config struct {
-	Network  Network
+	Network  purse.Network
 	Chain    string // chain ID
 	Account  string // that pays
 	Model    hosting.Model
@@ -44,7 +45,7 @@ type Config struct {
 type Gateway struct {
 	config Config
 	client *http.Client
-	purse  *purse
+	purse  *purse.Purse
 	router *router
 	unlock func() error
 
@@ -72,13 +73,13 @@ func Open(ctx context.Context, c Config) (_ *Gateway, err error) {
 		return nil, err
 	}
 	g := &Gateway{config: c, client: x402.NewClient(c.Private),
-		purse: &purse{path: channelsIn(c.Dir), chain: c.Chain, account: c.Account, network: c.Network, budget: c.Budget},
 		router: &router{network: c.Network, model: c.Model.ID, denom: c.Denom, now: time.Now,
 			about: map[string]*measured{}}}
 	if g.unlock, err = folder.Lock(c.Dir); err != nil {
 		return nil, err
 	}
-	if err := openPurse(ctx, g.purse); err != nil {
+	if g.purse, err = purse.Open(ctx, purse.Config{Dir: c.Dir, Chain: c.Chain, Account: c.Account, Network: c.Network,
+		Budget: c.Budget}); err != nil {
 		return nil, errors.Join(err, g.unlock())
 	}
 	if err := g.readConflicts(); err != nil {
@@ -96,7 +97,7 @@ func (g *Gateway) Close() error {
 }
 
 // CloseChannels asks to close all channels. The rest of each returns after the blocks of closing.
-func (g *Gateway) CloseChannels(ctx context.Context) (closed int, _ error) { return g.purse.close(ctx) }
+func (g *Gateway) CloseChannels(ctx context.Context) (closed int, _ error) { return g.purse.Close(ctx) }
 
 // Wait waits until no check is under way.
 func (g *Gateway) Wait() { g.checks.Wait() }
@@ -106,7 +107,7 @@ func (g *Gateway) Counts() Counts {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	c := g.counts
-	c.Spent = g.purse.spent()
+	c.Spent = g.purse.Spent()
 	return c
 }
 
@@ -174,9 +175,9 @@ func (g *Gateway) final(ctx context.Context, r openai.Request, t *text, by, s se
 			"Two providers wrote different texts for the same request. Ask again: the one that lied is not asked any more.")
 	case errors.As(err, &told) && told.ours():
 		return refuse(told.status, told.code, told.message)
-	case errors.Is(err, errOverbill):
+	case errors.Is(err, purse.ErrOverbill):
 		g.router.exclude(s.place.Provider, err.Error())
-	case !errors.Is(err, ErrBudget):
+	case !errors.Is(err, purse.ErrBudget):
 		g.router.failed(s.place.Provider)
 	}
 	return nil
@@ -186,7 +187,7 @@ func (g *Gateway) final(ctx context.Context, r openai.Request, t *text, by, s se
 func (g *Gateway) unserved(failures []error) error {
 	err := errors.Join(failures...)
 	switch {
-	case errors.Is(err, ErrBudget):
+	case errors.Is(err, purse.ErrBudget):
 		return refuse(http.StatusPaymentRequired, "budget_spent", "The budget of the gateway is spent, or locked in "+
 			"channels: raise --budget, or close channels with --close.")
 	case len(failures) == 0:

@@ -18,6 +18,7 @@ import (
 	"github.com/starling-network/starling/internal/hostingtest"
 	"github.com/starling-network/starling/node/folder"
 	nodehosting "github.com/starling-network/starling/node/hosting"
+	"github.com/starling-network/starling/node/hosting/purse"
 	"github.com/starling-network/starling/node/hosting/x402"
 	"github.com/starling-network/starling/node/serve"
 	"github.com/starling-network/starling/protocol/hosting"
@@ -386,8 +387,21 @@ func TestOverbilling(t *testing.T) {
 		if n.asked["greedy"].Load() != asked || asked == 0 {
 			t.Errorf("%s: it is asked again", name)
 		}
-		if signed := g.purse.of("greedy"); c.lost == 0 && signed != nil || c.lost > 0 && signed.Signed != c.lost {
-			t.Errorf("%s: %+v", name, signed)
+		var channels []struct {
+			Provider string
+			Signed   uint64
+		}
+		if err := folder.ReadJSON(purse.In(g.config.Dir), &channels); err != nil {
+			t.Fatal(err)
+		}
+		signed := uint64(0)
+		for _, x := range channels {
+			if x.Provider == "greedy" {
+				signed = x.Signed
+			}
+		}
+		if signed != c.lost {
+			t.Errorf("%s: %d grains are signed, wanted %d", name, signed, c.lost)
 		}
 	}
 }
@@ -462,7 +476,7 @@ func TestFolder(t *testing.T) {
 	if _, err := Open(t.Context(), g.config); err == nil {
 		t.Error("two processes use one folder")
 	}
-	if at, err := os.Stat(channelsIn(dir)); err != nil || at.Mode().Perm() != 0o600 {
+	if at, err := os.Stat(purse.In(dir)); err != nil || at.Mode().Perm() != 0o600 {
 		t.Errorf("%v %v", at, err)
 	}
 }

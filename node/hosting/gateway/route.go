@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/starling-network/starling/node/hosting/purse"
 	"github.com/starling-network/starling/protocol/hosting"
 )
 
@@ -39,7 +40,7 @@ func (m *measured) seconds() float64 {
 
 // router knows the providers of a model, and chooses among them.
 type router struct {
-	network Network
+	network purse.Network
 	model   uint64
 	denom   string
 	now     func() time.Time

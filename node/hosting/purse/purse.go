@@ -1,4 +1,7 @@
-package gateway
+// Package purse is the payer's side of hosting: the channels through which an account pays providers, within a budget,
+// and the vouchers that it signs. It sends no requests: node/hosting/gateway does for answers of models, and
+// node/hosting/pages for pages of data.
+package purse
 
 import (
 	"context"
@@ -30,7 +33,7 @@ type Network interface {
 // Errors of payments.
 var (
 	ErrBudget   = errors.New("the budget is spent, or locked in channels of other providers")
-	errOverbill = errors.New("the provider asks for more than was agreed")
+	ErrOverbill = errors.New("the provider asks for more than was agreed")
 )
 
 const (
@@ -54,8 +57,8 @@ type channel struct {
 	unknown uint64 // grains that answers may have cost whose end the gateway did not wait for
 }
 
-// purse pays providers through channels, within a budget. Its file has the keys of the channels.
-type purse struct {
+// Purse pays providers through channels, within a budget. Its file has the keys of the channels.
+type Purse struct {
 	path    string
 	chain   string
 	account string
@@ -67,20 +70,30 @@ type purse struct {
 	list []*channel
 }
 
-// openPurse reads the channels of a folder, and finds those that are open.
-func openPurse(ctx context.Context, p *purse) error {
+// Config is whose purse it is, and what it may spend.
+type Config struct {
+	Dir     string // of the channels, which one process uses at a time
+	Chain   string
+	Account string
+	Network Network
+	Budget  uint64 // grains that channels may hold together, with those that are spent
+}
+
+// Open reads the channels of a folder, and finds those that are open.
+func Open(ctx context.Context, c Config) (*Purse, error) {
+	p := &Purse{path: In(c.Dir), chain: c.Chain, account: c.Account, network: c.Network, budget: c.Budget}
 	err := folder.ReadJSON(p.path, &p.list)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return p, nil
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return p.look(ctx)
+	return p, p.look(ctx)
 }
 
 // look compares the channels with those of the network: one that is gone has cost what was spent at most.
-func (p *purse) look(ctx context.Context) error {
+func (p *Purse) look(ctx context.Context) error {
 	have, err := p.network.Channels(ctx, p.account, false)
 	if err != nil {
 		return err
@@ -108,11 +121,11 @@ func (p *purse) look(ctx context.Context) error {
 func (c *channel) public() ed25519.PublicKey { return c.Key.Public().(ed25519.PublicKey) }
 
 // write needs the lock.
-func (p *purse) write() error { return folder.WriteSecretJSON(p.path, p.list) }
+func (p *Purse) write() error { return folder.WriteSecretJSON(p.path, p.list) }
 
-// probe is a voucher for nothing, which tells a provider the channel of a request that is not paid yet; "": there is no
+// Probe is a voucher for nothing, which tells a provider the channel of a request that is not paid yet; "": there is no
 // channel.
-func (p *purse) probe(provider string) string {
+func (p *Purse) Probe(provider string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if c := p.of(provider); c != nil && c.ID > 0 {
@@ -121,12 +134,12 @@ func (p *purse) probe(provider string) string {
 	return ""
 }
 
-func (p *purse) sign(c *channel, amount uint64) string {
+func (p *Purse) sign(c *channel, amount uint64) string {
 	return x402.Pay(hosting.Voucher{Chain: p.chain, Channel: c.ID, Amount: amount}.Sign(c.Key))
 }
 
 // of is the open channel of a provider, or nil.
-func (p *purse) of(provider string) *channel {
+func (p *Purse) of(provider string) *channel {
 	i := slices.IndexFunc(p.list, func(c *channel) bool { return c.Provider == provider && !c.Over })
 	if i < 0 {
 		return nil
@@ -135,15 +148,15 @@ func (p *purse) of(provider string) *channel {
 }
 
 // locked is the part of the budget that is in channels.
-func (p *purse) locked() (sum uint64) {
+func (p *Purse) locked() (sum uint64) {
 	for _, c := range p.list {
 		sum += c.Locked
 	}
 	return sum
 }
 
-// spent are the grains that answers cost.
-func (p *purse) spent() (sum uint64) {
+// Spent are the grains that answers cost.
+func (p *Purse) Spent() (sum uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, c := range p.list {
@@ -152,15 +165,18 @@ func (p *purse) spent() (sum uint64) {
 	return sum
 }
 
-// hold is the part of a channel that a request under way can cost.
-type hold struct {
-	purse *purse
+// Hold is the part of a channel that a request under way can cost.
+type Hold struct {
+	purse *Purse
 	c     *channel
 	most  uint64
 }
 
-// pay signs a voucher for a request at a place by its terms, and opens or funds the channel if need be.
-func (p *purse) pay(ctx context.Context, place hosting.Place, t x402.Terms) (*hold, string, error) {
+// Most is the most that the request can cost, in grains.
+func (h *Hold) Most() uint64 { return h.most }
+
+// Pay signs a voucher for a request at a place by its terms, and opens or funds the channel if need be.
+func (p *Purse) Pay(ctx context.Context, place hosting.Place, t x402.Terms) (*Hold, string, error) {
 	p.open.Lock()
 	defer p.open.Unlock()
 	c, total, short, err := p.need(place, t)
@@ -179,11 +195,11 @@ func (p *purse) pay(ctx context.Context, place hosting.Place, t x402.Terms) (*ho
 		return nil, "", err
 	}
 	c.pending += t.Extra.Most
-	return &hold{purse: p, c: c, most: t.Extra.Most}, p.sign(c, c.Signed), nil
+	return &Hold{purse: p, c: c, most: t.Extra.Most}, p.sign(c, c.Signed), nil
 }
 
 // need is the channel of a place, the total that its next voucher is for, and the grains that it lacks.
-func (p *purse) need(place hosting.Place, t x402.Terms) (c *channel, total, short uint64, _ error) {
+func (p *Purse) need(place hosting.Place, t x402.Terms) (c *channel, total, short uint64, _ error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if c = p.of(place.Provider); c == nil {
@@ -193,10 +209,10 @@ func (p *purse) need(place hosting.Place, t x402.Terms) (c *channel, total, shor
 	if t.Extra.Channel == c.ID && t.Extra.Total > total {
 		// It has charged a request whose answer did not arrive: by vouchers that were signed, or not at all.
 		if t.Extra.Total > c.Signed+t.Extra.Most {
-			return c, 0, 0, fmt.Errorf("%w: a voucher for %d grains, and %d were signed", errOverbill, t.Extra.Total, c.Signed)
+			return c, 0, 0, fmt.Errorf("%w: a voucher for %d grains, and %d were signed", ErrOverbill, t.Extra.Total, c.Signed)
 		}
 		if lost := t.Extra.Total - total; lost > c.unknown+unread*t.Extra.Most {
-			return c, 0, 0, fmt.Errorf("%w: %d grains for answers that did not arrive", errOverbill, lost)
+			return c, 0, 0, fmt.Errorf("%w: %d grains for answers that did not arrive", ErrOverbill, lost)
 		}
 		total = t.Extra.Total
 	}
@@ -204,7 +220,7 @@ func (p *purse) need(place hosting.Place, t x402.Terms) (c *channel, total, shor
 }
 
 // provide opens the channel of a place, or funds it, with at least some grains.
-func (p *purse) provide(ctx context.Context, place hosting.Place, c *channel, short uint64) (*channel, error) {
+func (p *Purse) provide(ctx context.Context, place hosting.Place, c *channel, short uint64) (*channel, error) {
 	p.mu.Lock()
 	left := p.budget - min(p.budget, p.locked())
 	p.mu.Unlock()
@@ -248,8 +264,8 @@ func (p *purse) provide(ctx context.Context, place hosting.Place, c *channel, sh
 	return c, p.write()
 }
 
-// settle ends a hold with the cost of its request.
-func (h *hold) settle(cost uint64) error {
+// Settle ends a hold with the cost of its request.
+func (h *Hold) Settle(cost uint64) error {
 	h.purse.mu.Lock()
 	defer h.purse.mu.Unlock()
 	h.c.pending -= h.most
@@ -257,15 +273,15 @@ func (h *hold) settle(cost uint64) error {
 	return h.purse.write()
 }
 
-// left is called before settle for a request whose reader has left: the provider may charge the tokens so far.
-func (h *hold) left() {
+// Left is called before Settle for a request whose reader has left: the provider may charge the tokens so far.
+func (h *Hold) Left() {
 	h.purse.mu.Lock()
 	defer h.purse.mu.Unlock()
 	h.c.unknown += h.most
 }
 
-// close asks to close all channels.
-func (p *purse) close(ctx context.Context) (closed int, _ error) {
+// Close asks to close all channels.
+func (p *Purse) Close(ctx context.Context) (closed int, _ error) {
 	if err := p.look(ctx); err != nil {
 		return 0, err
 	}
@@ -286,4 +302,5 @@ func (p *purse) close(ctx context.Context) (closed int, _ error) {
 	return closed, errors.Join(append(errs, p.write())...)
 }
 
-func channelsIn(dir string) string { return filepath.Join(dir, fileChannels) }
+// In is the file of the channels of a folder.
+func In(dir string) string { return filepath.Join(dir, fileChannels) }
