@@ -4,7 +4,6 @@ import (
 	"errors"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/starling-network/starling/client/job"
 	"github.com/starling-network/starling/internal/jobtest"
+	"github.com/starling-network/starling/internal/torchtest"
 	"github.com/starling-network/starling/node/consumer"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/torch"
@@ -38,11 +38,7 @@ def step(task, state, batch):
 func TestTrainInPyTorch(t *testing.T) {
 	onlyLong(t)
 	t.Parallel()
-	python := "/usr/bin/python3"
-	if exec.Command(python, "-I", "-c", "import torch").Run() != nil {
-		t.Skip("SKIPPED: /usr/bin/python3 cannot import torch (apt install python3-torch): nothing is known of training " +
-			"in PyTorch")
-	}
+	python := torchtest.Python(t)
 	module := filepath.Join(t.TempDir(), "step.py")
 	if err := os.WriteFile(module, []byte(liesOnce), 0o600); err != nil {
 		t.Fatal(err)

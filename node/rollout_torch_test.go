@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/starling-network/starling/client/job"
+	"github.com/starling-network/starling/internal/torchtest"
 	"github.com/starling-network/starling/node/consumer"
 	"github.com/starling-network/starling/node/rundir"
 	"github.com/starling-network/starling/node/torch"
@@ -23,10 +23,7 @@ import (
 func TestRolloutsInPyTorch(t *testing.T) {
 	onlyLong(t)
 	t.Parallel()
-	python := "/usr/bin/python3"
-	if exec.Command(python, "-I", "-c", "import torch").Run() != nil {
-		t.Skip("SKIPPED: /usr/bin/python3 cannot import torch (apt install python3-torch)")
-	}
+	python := torchtest.Python(t)
 	dir, text := t.TempDir(), strings.Builder{}
 	for i := range 200 {
 		fmt.Fprintf(&text, "{\"prompt\": \"%d+%d=\", \"completion\": \"%d.\"}\n", i/10, i%10, i/10+i%10)

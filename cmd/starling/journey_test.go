@@ -19,6 +19,7 @@ import (
 	"github.com/starling-network/starling/compute/model/folder"
 	"github.com/starling-network/starling/internal/inputs"
 	"github.com/starling-network/starling/internal/porttest"
+	"github.com/starling-network/starling/internal/torchtest"
 )
 
 // publishedFolder is a small Llama 3 as the Hub has it: keys of other programs in config.json, several tokens that end
@@ -192,10 +193,7 @@ func leftWhole(t *testing.T, out string) {
 // inPyTorch is the greedy text of plain PyTorch.
 func inPyTorch(t *testing.T, dir string, tok *tokenizer.Tokenizer, prompt string, n int) string {
 	t.Helper()
-	const python = "/usr/bin/python3"
-	if exec.Command(python, "-I", "-c", "import torch").Run() != nil {
-		t.Skip("there is no PyTorch: apt-get install python3-torch")
-	}
+	python := torchtest.Python(t)
 	inputs.Of(t, "../../node/compat/families.py")
 	args := []string{"../../node/compat/families.py", "--continue", dir, fmt.Sprint(n)}
 	for _, id := range tok.EncodeText(prompt) {

@@ -21,6 +21,7 @@ import (
 	"github.com/starling-network/starling/compute/record"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/internal/inputs"
+	"github.com/starling-network/starling/internal/torchtest"
 )
 
 const (
@@ -157,10 +158,7 @@ func curves(t *testing.T, python string, cases []example) (all [][]float64) {
 
 // TestCurvesOfPyTorch holds the losses of training against those of a script on the same data.
 func TestCurvesOfPyTorch(t *testing.T) {
-	const python = "/usr/bin/python3"
-	if err := exec.Command(python, "-I", "-c", "import torch").Run(); err != nil {
-		t.Skip("SKIPPED: there is no PyTorch (apt install python3-torch): nothing is known of its curves")
-	}
+	python := torchtest.Python(t)
 	all := optimizer.Common{WeightDecay: 0.05, MaxGradNorm: clip}
 	cases := []example{
 		{optimizer.SGD{Common: all}, 0.3, map[string]any{"optimizer": "sgd", "momentum": 0.0}},

@@ -2,8 +2,10 @@ package compat
 
 import (
 	"encoding/json"
+	"flag"
 	"io/fs"
 	"math"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -14,6 +16,7 @@ import (
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/folder"
 	"github.com/starling-network/starling/internal/inputs"
+	"github.com/starling-network/starling/internal/torchtest"
 )
 
 // TestFoldersAreThoseOfPyTorch reads a folder of every published configuration and holds its logits against PyTorch's.
@@ -114,12 +117,14 @@ func TestConfigsSurvive(t *testing.T) {
 	}
 }
 
+var long = flag.Bool("long", os.Getenv("STARLING_LONG") != "", "have PyTorch compute the logits again, as .ci/run does")
+
 // TestPyTorchGivesTheLogits recomputes the stored logits, where PyTorch is installed.
 func TestPyTorchGivesTheLogits(t *testing.T) {
-	const python = "/usr/bin/python3"
-	if err := exec.Command(python, "-I", "-c", "import torch").Run(); err != nil {
-		t.Skip("there is no PyTorch: apt-get install python3-torch")
+	if !*long {
+		t.Skip("with -long")
 	}
+	python := torchtest.Python(t)
 	args := []string{"families.py", "--check"}
 	for _, name := range names(t) {
 		args = append(args, filepath.Join("folders", name))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"flag"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"github.com/starling-network/starling/compute/model/safetensors"
 	"github.com/starling-network/starling/compute/toploc"
 	"github.com/starling-network/starling/internal/inputs"
+	"github.com/starling-network/starling/internal/torchtest"
 )
 
 // proven is a model with enough activations for a proof of one token, and answers.
@@ -76,12 +78,14 @@ func TestProofs(t *testing.T) {
 	}
 }
 
+var long = flag.Bool("long", os.Getenv("STARLING_LONG") != "", "have PyTorch make proofs, as .ci/run does")
+
 // Proofs of PyTorch hold, in float32 and in bfloat16, and those in bfloat16 are not taken for float32.
 func TestProofsOfPyTorch(t *testing.T) {
-	const python = "/usr/bin/python3"
-	if err := exec.Command(python, "-c", "import torch").Run(); err != nil {
-		t.Skip("SKIPPED: " + python + " cannot import torch (apt install python3-torch)")
+	if !*long {
+		t.Skip("with -long")
 	}
+	python := torchtest.Python(t)
 	m, answers := proven(t)
 	dir := t.TempDir()
 	var weights bytes.Buffer

@@ -25,13 +25,14 @@ import (
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/exchange/screen"
+	"github.com/starling-network/starling/internal/torchtest"
 	"github.com/starling-network/starling/node/confine"
 )
 
 // python is a Python with torch, "" if there is none.
 var python = sync.OnceValue(func() string {
 	for _, p := range []string{"/usr/bin/python3", "python3"} {
-		if exec.Command(p, "-I", "-c", "import torch").Run() == nil {
+		if torchtest.Installed(p) {
 			return p
 		}
 	}
@@ -341,7 +342,7 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	t.Setenv("PYTHONPATH", "")
-	if exec.Command(DefaultPython, "-I", "-c", "import torch").Run() != nil {
+	if !torchtest.Installed(DefaultPython) {
 		if _, err := Check(t.Context(), o); err == nil || err.(*Error).Code != codeTorch {
 			t.Errorf("without torch: %v", err)
 		}

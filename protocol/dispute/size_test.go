@@ -1,10 +1,14 @@
 package dispute
 
 import (
+	"flag"
+	"os"
 	"testing"
 
 	"github.com/starling-network/starling/canon"
 )
+
+var long = flag.Bool("long", os.Getenv("STARLING_LONG") != "", "play disputes of every size, as .ci/run does")
 
 // The largest disputes that are promised: 1000 inner steps in 1 to 64 segments, 1000 operators, of which one is made in
 // up to 16 million parts. The logits of GPT-2 over 8 sequences of 1024 tokens have 402,056 tiles, made in 12 parts
@@ -13,7 +17,9 @@ func TestSizeOfAGame(t *testing.T) {
 	t.Log("segments    parts  moves of asserter  of challenger  bytes of digests  bytes of game")
 	for _, segments := range []uint32{1, 4, 50, 64} {
 		for _, parts := range []uint64{1, 16, 576, 37693, 402056 * 12, 1 << 24} {
-			sizeOfGames(t, segments, parts)
+			if largest := parts == 1<<24 && (segments == 1 || segments == 64); largest || *long {
+				sizeOfGames(t, segments, parts)
+			}
 		}
 	}
 }

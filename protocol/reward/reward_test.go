@@ -204,7 +204,7 @@ func TestManyWorlds(t *testing.T) {
 	outcomes := map[string]int{}
 	worlds := 540
 	if !*long {
-		worlds = 180
+		worlds = 100
 	}
 	for i := range uint64(2 * worlds) {
 		seed, in := i/2, coin.Coin{}

@@ -72,7 +72,7 @@ func TestNoStrategyOfATolerantFakerGainsWhenPlayed(t *testing.T) {
 	}
 	plays := 200
 	if !*long {
-		plays = 60
+		plays = 30
 	}
 	for name, p := range strategies {
 		gain, faked := int64(0), 0

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/starling-network/starling/internal/inputs"
+	"github.com/starling-network/starling/internal/torchtest"
 )
 
 // listed are examples as the script reads them.
@@ -32,10 +33,7 @@ func TestMethodsOfPyTorch(t *testing.T) {
 	if plain, steered := got[0].Accuracy, got[1].Accuracy; steered < plain+0.02 {
 		t.Errorf("owners that differ much: %v with variates, %v without", steered, plain)
 	}
-	const python = "/usr/bin/python3"
-	if err := exec.Command(python, "-I", "-c", "import torch").Run(); err != nil {
-		t.Skip("SKIPPED: there is no PyTorch (apt install python3-torch): nothing is known of its methods")
-	}
+	python := torchtest.Python(t)
 	m, err := ofBatch(1, batch)
 	if err != nil {
 		t.Fatal(err)
