@@ -19,6 +19,7 @@ import (
 	"github.com/starling-network/starling/node/prepare/demand"
 	"github.com/starling-network/starling/node/prepare/storage"
 	"github.com/starling-network/starling/protocol/coin"
+	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/protocol/market/cost"
 	"github.com/starling-network/starling/role/bundle"
 )
@@ -29,26 +30,29 @@ var ErrPlanStale = errors.New("the job is another than the one that was planned"
 // Plan is what a job will take, before anything is started.
 type Plan struct {
 	// of the plan; it begins with that of the job, and another budget, or other audits, have another
-	ID         string    `json:"id"`
-	Name       string    `json:"name"`
-	Parameters int       `json:"parameters"`
-	Tokens     uint64    `json:"tokens"` // trained on, all workers together
-	Steps      int       `json:"steps"`
-	Rounds     int       `json:"rounds"`
-	Workers    int       `json:"workers"`
-	Flops      uint64    `json:"flops"`           // of all units once, at most the largest number
-	Most       uint64    `json:"most_uzen"`       // that it may cost, with every unit audited
-	Budget     uint64    `json:"budget_uzen"`     //
-	Stakes     Bonds     `json:"stakes"`          // that members must have
-	Coin       coin.Coin `json:"coin,omitzero"`   // of cost, budget and stakes, in its grains; absent: ZEN
-	StepTime   float64   `json:"step_seconds"`    // of one inner step of one worker, measured here
-	Seconds    float64   `json:"seconds"`         // of training if this machine does all of it; 0: it waits for others
-	Memory     uint64    `json:"memory_bytes"`    // of one worker
-	Disk       int64     `json:"disk_bytes"`      // that one worker must have; without a network: all parties
-	FreeDisk   int64     `json:"free_disk_bytes"` // that parties of an embedded network may fill; 0: not known
-	Received   int64     `json:"round_bytes"`     // that a worker receives in a round
-	Executor   string    `json:"executor"`        // that takes the steps: builtin or torch
-	Notes      []string  `json:"notes"`           // settings without effect, and the loss that the strategy costs
+	ID         string `json:"id"`
+	Name       string `json:"name"`
+	Parameters int    `json:"parameters"`
+	Tokens     uint64 `json:"tokens"` // trained on, all workers together
+	Steps      int    `json:"steps"`
+	Rounds     int    `json:"rounds"`
+	Workers    int    `json:"workers"`
+	Flops      uint64 `json:"flops"`     // of all units once, at most the largest number
+	Most       uint64 `json:"most_uzen"` // that it may cost, with every unit audited
+	// of Most, that is expected to be paid: with as many audits as workers have that no run has seen
+	Expected uint64    `json:"expected_uzen"`
+	Budget   uint64    `json:"budget_uzen"`     //
+	Stakes   Bonds     `json:"stakes"`          // that members must have
+	Coin     coin.Coin `json:"coin,omitzero"`   // of cost, budget and stakes, in its grains; absent: ZEN
+	StepTime float64   `json:"step_seconds"`    // of one inner step of one worker, measured here
+	Seconds  float64   `json:"seconds"`         // of training if this machine does all of it; 0: it waits for others
+	Memory   uint64    `json:"memory_bytes"`    // of one worker
+	Disk     int64     `json:"disk_bytes"`      // that one worker must have; without a network: all parties
+	FreeDisk int64     `json:"free_disk_bytes"` // that parties of an embedded network may fill; 0: not known
+	Received int64     `json:"round_bytes"`     // that a worker receives in a round
+	Begin    int64     `json:"begin_bytes"`     // that it receives before: the first checkpoint, and a base model
+	Executor string    `json:"executor"`        // that takes the steps: builtin or torch
+	Notes    []string  `json:"notes"`           // settings without effect, and the loss that the strategy costs
 
 	Placement *api.Placement `json:"placement"` // without a network: this machine
 	Quote     *Quote         `json:"quote"`     // on a network: who would be taken, and why others would not
@@ -100,8 +104,16 @@ func (p *Plan) In(q *Quote) {
 	if q.Matched {
 		price = max(q.Work, q.Audit, q.Draw)
 	}
-	_, p.Most = cost.Quote(o.Terms, price, o.Verifiers)
+	p.Expected, p.Most = costs(o, price)
 	p.Coin, p.Budget, p.Stakes = q.Coin, o.Budget, bonds(o, price)
+}
+
+// costs are the amounts that a run at a price is expected to cost, and that it costs if every unit is audited.
+func costs(o market.Order, price uint64) (expected, most uint64) {
+	round, most := cost.Quote(o.Terms, price, o.Verifiers)
+	work := cost.Units(o.Terms, price, price)
+	audited := float64(round-min(work, round)) * audits(o.Terms.AuditPPM, int(o.Terms.Rounds))
+	return min(cost.Add(cost.Multiply(work, uint64(o.Terms.Rounds)), uint64(audited)), most), most
 }
 
 // FitsDisk reports whether this machine has the disk for a job; a disk of which nothing is known has it.
@@ -146,13 +158,13 @@ func Of(b *prepare.CompiledJob) (*Plan, error) {
 		return nil, err
 	}
 	price := demand.LocalPrice(o)
-	_, most := cost.Quote(o.Terms, price, o.Verifiers)
+	expected, most := costs(o, price)
 	j, s := b.Job, b.Spec
 	p := &Plan{
 		ID: b.PlanID(), Name: j.Name, Parameters: b.Model.Parameters(), Tokens: b.Tokens(j.Training.MaxSteps),
 		Steps:  j.Training.MaxSteps,
 		Rounds: int(s.Rounds), Workers: j.Strategy.Workers.Target, Flops: o.Terms.Flops(),
-		Most: most, Budget: o.Budget, Stakes: bonds(o, price),
+		Expected: expected, Most: most, Budget: o.Budget, Stakes: bonds(o, price),
 		Disk: bundle.Footprint(s, b.Step, b.Manifest, o.Terms, member.DefaultKeep), Executor: j.Executor,
 		Notes: []string{}, parties: int(s.Units) + int(o.Verifiers),
 	}
@@ -166,6 +178,7 @@ func Of(b *prepare.CompiledJob) (*Plan, error) {
 	if p.outerState, err = outer.State(b.Exchange()); err != nil {
 		return nil, err
 	}
+	p.Begin = b.Size().Parameters()*int64(1+p.outerState) + b.Size().Frozen()
 	if p.Stages, err = cut.Stages(s, b.Step); err != nil {
 		return nil, err
 	}

@@ -120,3 +120,34 @@ func TestFittingOnTheDisk(t *testing.T) {
 		t.Errorf("%+v with %v, told %+v: %v", again, set, need, err)
 	}
 }
+
+// A run is expected to cost its work, and the audits of workers that no run has seen: less than with every unit audited,
+// and as much where every unit is.
+func TestExpectedCost(t *testing.T) {
+	for set, part := range map[string]float64{
+		"strategy.verification={mode: none}":                      0,
+		"strategy.verification={mode: spot_check, fraction: 0.1}": audits(1e5, 3) / 3,
+		"strategy.verification={mode: spot_check, fraction: 1}":   1,
+	} {
+		j := jobtest.Small(t)
+		j, err := job.Parse(j.Source, j.Path, append(slices.Clone(j.Overrides), set)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := prepare.Outline(j)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := Of(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		work := float64(p.Most)
+		if part > 0 {
+			work /= 2 // the other half are audits of every unit, at the same price
+		}
+		if want := work * (1 + part); math.Abs(float64(p.Expected)-want) > 2 {
+			t.Errorf("%s: %d of %d, want %.0f", set, p.Expected, p.Most, want)
+		}
+	}
+}

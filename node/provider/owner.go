@@ -16,6 +16,7 @@ import (
 	"github.com/starling-network/starling/node/instrument"
 	"github.com/starling-network/starling/node/keystore"
 	"github.com/starling-network/starling/node/member"
+	"github.com/starling-network/starling/node/memory"
 	"github.com/starling-network/starling/node/pause"
 	"github.com/starling-network/starling/node/provider/peers"
 	"github.com/starling-network/starling/protocol/run/crew"
@@ -41,12 +42,12 @@ type WorkerStatus struct {
 	Share    float64                   `json:"busy_share"` // of that time, in which at least one class computed
 	Sent     uint64                    `json:"sent_bytes"` // over blob streams
 	Received uint64                    `json:"received_bytes"`
-
-	Device   shared.Status     `json:"device"` // that computes its units
-	Store    StoreStatus       `json:"store"`
-	Replicas member.Replicas   `json:"replicas"` // blobs of runs that fall to it
-	Peers    []peers.Status    `json:"peers"`
-	Refused  map[string]string `json:"refused,omitempty"` // runs that it left at once, and why
+	Peak     uint64                    `json:"peak_memory_bytes,omitempty"` // that it had resident; 0: not known
+	Device   shared.Status             `json:"device"`                      // that computes its units
+	Store    StoreStatus               `json:"store"`
+	Replicas member.Replicas           `json:"replicas"` // blobs of runs that fall to it
+	Peers    []peers.Status            `json:"peers"`
+	Refused  map[string]string         `json:"refused,omitempty"` // runs that it left at once, and why
 }
 
 // StoreStatus is what the blobs of a party take, in bytes.
@@ -67,7 +68,7 @@ func (s *service) Status() any {
 		Device: s.device.Status()}
 	var all busy.Share
 	w.Busy, all = s.watch.Busy.Shares()
-	w.Share = all.Share
+	w.Share, w.Peak = all.Share, memory.Peak()
 	w.Pause, _ = s.pause.State()
 	w.Sent, w.Received = s.host.Traffic()
 	w.Store, w.Replicas = StoreStatus(s.store.Usage()), s.replicas()

@@ -55,8 +55,8 @@ func Plan(ctx context.Context, c *terminal.Console, j *job.Job, path, network, f
 	row("training", "%d steps in %d rounds on %d workers, %s tokens, %s%s operations", p.Steps, p.Rounds, p.Workers,
 		terminal.Number(float64(p.Tokens)), more, terminal.Number(float64(p.Flops)))
 	row("executor", "%s", executor)
-	row("cost", "at most %s of a budget of %s; what is not earned comes back", p.Coin.Text(p.Most),
-		p.Coin.Amount(p.Budget))
+	row("cost", "about %s, at most %s of a budget of %s; what is not earned comes back", p.Coin.Text(p.Expected),
+		p.Coin.Text(p.Most), p.Coin.Amount(p.Budget))
 	row("stakes", "%s of a worker, %s of a verifier; a faked unit is expected to gain %s", p.Coin.Text(p.Stakes.Worker),
 		p.Coin.Text(p.Stakes.Verifier), gain(p.Coin, p.Stakes.Gain))
 	if p.StepTime > 0 {
@@ -77,7 +77,8 @@ func Plan(ctx context.Context, c *terminal.Console, j *job.Job, path, network, f
 			terminal.Counted(at.Verifiers, "verifier"))
 	}
 	row("disk", "%s", diskOf(p))
-	row("network", "%s received by each worker in a round", terminal.Bytes(uint64(p.Received)))
+	row("network", "%s received by each worker in a round, and %s before the first", terminal.Bytes(uint64(p.Received)),
+		terminal.Bytes(uint64(p.Begin)))
 	for k, st := range p.Stages {
 		late := ""
 		if st.Late > 0 {

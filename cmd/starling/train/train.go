@@ -79,8 +79,8 @@ While it runs, a dashboard shows it at the address that is printed; starling web
 
 --dry-run starts nothing and says what the job will take; it names the plan, and --plan refuses the job if its file or
 its data have changed since. With -o json: {"id","name","parameters","tokens","steps","rounds","workers",
-"flops","most_uzen","budget_uzen","stakes","step_seconds","seconds","memory_bytes","disk_bytes","free_disk_bytes",` +
-			`"round_bytes","executor","notes","placement":
+"flops","most_uzen","expected_uzen","budget_uzen","stakes","step_seconds","seconds","memory_bytes","disk_bytes",` +
+			`"free_disk_bytes","round_bytes","begin_bytes","executor","notes","placement":
 {"workers","verifiers","memory_bytes","free_bytes","fits"},"quote","work":{"units","audits","evaluation","bytes",
 "chain","challenges"}}, where work is what the seconds consist of; the placement is this machine's, and with
 --network there is the quote of starling market quote instead, whose exit codes hold.

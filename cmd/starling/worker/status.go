@@ -96,7 +96,7 @@ const reportShape = `With -o json: {"running","process":{"pid","version","role",
 	`"listen","network","since",
 "height","block_time","draining","pause":{"paused","since","until","why"},"runs",
 "actions":[{"job","action","since"}],"busy":[{"class","seconds","share"}],"busy_share","sent_bytes","received_bytes",
-"device":{"uses","name","driver","memory_bytes","passed_at","units","failed_units","faulty","error","processor"},
+"peak_memory_bytes","device":{"uses","name","driver","memory_bytes","passed_at","units","failed_units","faulty","error","processor"},
 "store":{"held_bytes","pinned_bytes","quota_bytes"},"replicas":{"held","missing"},"peers":[{"peer","address","relayed",
 "round_trip_seconds","download_bytes_per_second","sent_bytes","received_bytes"}],"refused":{JOB:TEXT}},"height",
 "account":{"address","balance_uzen","stake_uzen","slashed_uzen","jailed","earning","payee",
@@ -146,6 +146,9 @@ func printWorker(r *Report, now time.Time) error {
 		fmt.Fprintf(w, "device\t%s\n", deviceText(p.Device))
 		fmt.Fprintf(w, "height\t%d\n", p.Height)
 		fmt.Fprintf(w, "blobs\t%s sent, %s received\n", terminal.Bytes(p.Sent), terminal.Bytes(p.Received))
+		if p.Peak > 0 {
+			fmt.Fprintf(w, "memory\t%s at most, since it began\n", terminal.Bytes(p.Peak))
+		}
 		fmt.Fprintf(w, "disk\t%s of %s, %s of it needed by runs\n", terminal.Bytes(uint64(p.Store.Held)),
 			terminal.Bytes(uint64(p.Store.Quota)), terminal.Bytes(uint64(p.Store.Pinned)))
 		fmt.Fprintf(w, "replicas\t%d held, %d missing\n", p.Replicas.Held, p.Replicas.Missing)

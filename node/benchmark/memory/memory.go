@@ -102,6 +102,7 @@ type Run struct {
 	Seconds float64 `json:"seconds"`
 
 	processor float64 // seconds on all processors
+	files     int64   // the most bytes that its files had, if they were counted
 }
 
 // Report is what was measured.
@@ -142,7 +143,8 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 type measurement struct {
 	Options
 	Report
-	dir string
+	dir     string
+	counted string // the folder of the process that runs, whose files are counted; "": none are
 }
 
 // newMeasurement makes a folder with the text of the jobs, which the caller removes.
@@ -162,6 +164,10 @@ func newMeasurement(o Options) (*measurement, error) {
 type jobPlan struct {
 	Parameters uint64  `json:"parameters"`
 	Seconds    float64 `json:"seconds"`
+	Expected   uint64  `json:"expected_uzen"`
+	Rounds     int64   `json:"rounds"`
+	Received   int64   `json:"round_bytes"`
+	Begin      int64   `json:"begin_bytes"`
 	Work       struct {
 		// of the seconds, those without work
 		Chain      float64 `json:"chain"`
@@ -318,7 +324,7 @@ func (m *measurement) run(ctx context.Context, name string, out any, args ...str
 	var printed, said bytes.Buffer
 	process := exec.CommandContext(ctx, self, append(args, "-o", "json")...)
 	process.Stdout, process.Stderr = &printed, &said
-	r, err := measured(name, process)
+	r, err := measured(name, process, m.counted)
 	var decoded error
 	if out != nil { // a plan that does not fit is printed, and ends with an error
 		decoded = json.NewDecoder(&printed).Decode(out)
@@ -329,12 +335,24 @@ func (m *measurement) run(ctx context.Context, name string, out any, args ...str
 	return r, decoded
 }
 
-// measured runs a process.
-func measured(name string, process *exec.Cmd) (Run, error) {
+// measured runs a process, and counts its files if these are in a folder that is given.
+func measured(name string, process *exec.Cmd, dir string) (Run, error) {
 	begin := time.Now()
-	err := process.Run()
+	err := process.Start()
+	counted, ended := make(chan int64, 1), make(chan struct{})
+	if err == nil {
+		if dir != "" {
+			go func() { counted <- most(ended, func() int64 { return files(dir, process.Process.Pid) }) }()
+		} else {
+			counted <- 0
+		}
+		err = process.Wait()
+		close(ended)
+	} else {
+		counted <- 0
+	}
 	r := Run{Name: name, Seconds: benchmark.Rounded(time.Since(begin).Seconds(), 1),
-		Peak: memory.PeakOf(process.ProcessState)}
+		Peak: memory.PeakOf(process.ProcessState), files: <-counted}
 	if s := process.ProcessState; s != nil {
 		r.processor = (s.UserTime() + s.SystemTime()).Seconds()
 	}

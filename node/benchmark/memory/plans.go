@@ -40,14 +40,35 @@ type Planned struct {
 // Figures are what a job takes.
 type Figures struct {
 	Memory    uint64  `json:"memory_bytes"`
+	Disk      int64   `json:"disk_bytes"`     // of all parties, without a name too
+	Received  int64   `json:"received_bytes"` // by the worker that receives most
+	Cost      uint64  `json:"cost_uzen"`      // expected, and paid with all fees
 	Seconds   float64 `json:"seconds"`
 	Processor float64 `json:"processor_seconds"` // of all processors, which other processes on the machine do not change
+}
+
+// off are the bars of a run: by how much of its plan it is off, in each figure. A draw decides how many audits a run
+// has, each of which is a part of the cost: a short run may be off its expected cost by that of an audit or two.
+func (p Planned) off() (bars []benchmark.Bar) {
+	add := func(what string, run, plan float64) {
+		bars = append(bars, benchmark.AtMost(p.Name+" "+what+" off its plan", math.Abs(run/max(plan, 1e-9)-1), offPlan))
+	}
+	add("memory", float64(p.Run.Memory), float64(p.Plan.Memory))
+	add("disk", float64(p.Run.Disk), float64(p.Plan.Disk))
+	bars = append(bars, benchmark.AtMost(p.Name+" traffic above its plan",
+		max(0, ratio(uint64(p.Run.Received), uint64(p.Plan.Received))-1), offPlan))
+	add("cost", float64(p.Run.Cost), float64(p.Plan.Cost))
+	add("time", p.Run.Seconds, p.Plan.Seconds)
+	add("processor time", p.Run.Processor, p.Plan.Processor)
+	return bars
 }
 
 // PlanReport compares plans with runs.
 type PlanReport struct {
 	Jobs []Planned       `json:"jobs"`
 	Bars []benchmark.Bar `json:"bars"`
+	// Skipped are the jobs that do not fit on this machine.
+	Skipped []string `json:"skipped,omitempty"`
 }
 
 // Plans plans jobs, and runs each on an embedded network.
@@ -67,33 +88,43 @@ func Plans(ctx context.Context, o Options) (*PlanReport, error) {
 		if err != nil {
 			return nil, err
 		}
-		r.Jobs = append(r.Jobs, p)
-		off := func(run, plan float64) float64 { return math.Abs(run/max(plan, 1e-9) - 1) }
-		r.Bars = append(r.Bars,
-			benchmark.AtMost(z.Name+" memory off its plan", off(float64(p.Run.Memory), float64(p.Plan.Memory)), offPlan),
-			benchmark.AtMost(z.Name+" seconds off their plan", off(p.Run.Seconds, p.Plan.Seconds), offPlan),
-			benchmark.AtMost(z.Name+" processor seconds off their plan", off(p.Run.Processor, p.Plan.Processor), offPlan))
+		if p == nil {
+			r.Skipped = append(r.Skipped, z.Name)
+			continue
+		}
+		r.Jobs, r.Bars = append(r.Jobs, *p), append(r.Bars, p.off()...)
 	}
 	return r, nil
 }
 
-// planned plans a job and runs it.
-func (m *measurement) planned(ctx context.Context, z Size) (p Planned, err error) {
+// planned plans a job and runs it; nil: it does not fit on this machine.
+func (m *measurement) planned(ctx context.Context, z Size) (*Planned, error) {
 	path, out := filepath.Join(m.dir, z.Name+".yaml"), filepath.Join(m.dir, z.Name)
 	defer os.RemoveAll(out)
 	if err := os.WriteFile(path, []byte(z.job()), 0o600); err != nil {
-		return p, err
+		return nil, err
 	}
 	plan, err := m.plan(ctx, z.Name, path)
-	if err != nil {
-		return p, err
+	if err != nil || !plan.fits() {
+		return nil, err
 	}
-	r, err := m.run(ctx, "network of "+z.Name, nil, "train", path, "--dir", out, "--no-web", "--no-input")
+	var paid struct {
+		Paid uint64 `json:"paid_uzen"`
+		Fee  uint64 `json:"fee_uzen"`
+	}
+	m.counted = out
+	r, err := m.run(ctx, "network of "+z.Name, &paid, "train", path, "--dir", out, "--no-web", "--no-input")
+	m.counted = ""
 	if err != nil {
-		return p, err
+		return nil, err
+	}
+	got, err := received(out)
+	if err != nil {
+		return nil, err
 	}
 	work := startWork + (plan.Seconds-plan.Work.Chain-plan.Work.Challenges)*float64(kernel.Cores)
-	return Planned{Name: z.Name, Parameters: plan.Parameters,
-		Plan: Figures{plan.Placement.Memory, benchmark.Rounded(plan.Seconds, 1), benchmark.Rounded(work, 1)},
-		Run:  Figures{r.Peak, r.Seconds, benchmark.Rounded(r.processor, 1)}}, nil
+	return &Planned{Name: z.Name, Parameters: plan.Parameters,
+		Plan: Figures{plan.Placement.Memory, plan.Disk, plan.Begin + plan.Rounds*plan.Received, plan.Expected,
+			benchmark.Rounded(plan.Seconds, 1), benchmark.Rounded(work, 1)},
+		Run: Figures{r.Peak, r.files, got, paid.Paid + paid.Fee, r.Seconds, benchmark.Rounded(r.processor, 1)}}, nil
 }

@@ -41,7 +41,7 @@ func (m *measurement) torch(ctx context.Context, z Size, unit Run) error {
 	var said bytes.Buffer
 	process := exec.CommandContext(ctx, pythonOfTorch, args...)
 	process.Stderr = &said
-	r, err := measured(name, process)
+	r, err := measured(name, process, "")
 	if err != nil {
 		return fmt.Errorf("benchmark: %s: %w: %s", name, err, strings.TrimSpace(said.String()))
 	}

@@ -28,22 +28,26 @@ const heldEnds = 2
 
 // aside is how many bytes the parties of a process put aside, which prepare.Memory does not count: the checkpoints,
 // which they share, and one that a party makes before it takes the shared one; for each verifier the states at the end
-// of units; and the carried states of the units of two rounds. Small ones stay in memory, and are counted.
+// of units; and the carried states of the units of two rounds. Checkpoints below memory.LeastRoom, and states below
+// memory.LeastAside, stay in memory.
 func aside(b *prepare.CompiledJob, t terms.Terms, parties int) (bytes int64) {
-	state, err := outer.State(b.Exchange())
+	outers, err := outer.State(b.Exchange())
 	if err != nil {
 		return 0 // the job was checked
 	}
-	checkpoint := b.Size().Parameters() * int64(1+state)
-	if checkpoint < memory.LeastRoom {
-		return 0
+	if checkpoint := b.Size().Parameters() * int64(1+outers); checkpoint >= memory.LeastRoom {
+		bytes = (prepare.HeldCheckpoints + 1) * checkpoint
 	}
-	verifiers := int64(max(0, parties-int(t.Units)))
-	bytes = (prepare.HeldCheckpoints+1)*checkpoint + verifiers*heldEnds*b.Size().State()
+	if state := b.Size().State(); state >= memory.LeastAside {
+		bytes += int64(max(0, parties-int(t.Units))) * heldEnds * state
+	}
 	if t.Carry > 0 && b.Spec.Rollout == nil {
-		carrying := int64(min(2, b.Spec.Rounds-1)) // rounds
+		carried := int64(0)
 		for _, shape := range train.HandedShapes(b.Spec.Exchange, b.Step) {
-			bytes += carrying * int64(t.Units) * int64(shape.Bytes())
+			carried += int64(shape.Bytes())
+		}
+		if carried >= memory.LeastAside {
+			bytes += int64(min(2, b.Spec.Rounds-1)) * int64(t.Units) * carried
 		}
 	}
 	return bytes

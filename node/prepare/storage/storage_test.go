@@ -10,16 +10,19 @@ import (
 	"github.com/starling-network/starling/role/bundle"
 )
 
-// A large model puts its checkpoints, the ends of audited units and carried states aside; a small one nothing. Bytes
+// A large model puts its checkpoints, the ends of audited units and carried states aside, each from a size of its own on;
+// a small one nothing. Bytes
 // that the memory has no room for have to be on the disk.
 func TestAside(t *testing.T) {
 	for name, c := range map[string]struct {
 		width, times int64 // times: the parameters
 		set          string
 	}{
-		"small":   {32, 0, "strategy.optimizer_state_rounds=1"},
-		"large":   {512, 4*2 + 2*3, "strategy.optimizer_state_rounds=1"},
-		"carried": {512, 4*2 + 2*3 + 2*2*2, "strategy.optimizer_state_rounds=2"},
+		"small":             {32, 0, "strategy.optimizer_state_rounds=1"},
+		"large":             {512, 4*2 + 2*3, "strategy.optimizer_state_rounds=1"},
+		"carried":           {640, 4*2 + 2*3 + 2*2*2, "strategy.optimizer_state_rounds=2"},
+		"carried in memory": {512, 4*2 + 2*3, "strategy.optimizer_state_rounds=2"},
+		"states in memory":  {448, 4 * 2, "strategy.optimizer_state_rounds=1"},
 	} {
 		j, err := job.Load(jobtest.Small(t).Path, "model.config.n_layer=2", "model.config.n_head=4",
 			fmt.Sprint("model.config.n_embd=", c.width), "strategy.workers=2", c.set)
