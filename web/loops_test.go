@@ -43,7 +43,8 @@ func TestLoops(t *testing.T) {
 	const mine, other = "0123456789abcdef", "fedcba9876543210"
 	_, begun := ask(s, "POST", "create_session", mine, "{}")
 	create := func(key string) (int, map[string]any) {
-		return ask(s, "POST", "create_model", key, `{"base_model": "base", "session_id": "`+begun["session_id"].(string)+`"}`)
+		return ask(s, "POST", "create_model", key,
+			`{"base_model": "base", "session_id": "`+begun["session_id"].(string)+`"}`)
 	}
 	if status, answer := create(mine); status != http.StatusOK || answer["model_id"] == nil {
 		t.Errorf("a model: %d %v", status, answer)
@@ -66,8 +67,8 @@ func TestLoops(t *testing.T) {
 			t.Errorf("%s %s: %d %v, want %d %s", c.method, c.path, status, answer, c.status, c.code)
 		}
 	}
-	if status, answer := ask(server(t, Config{}), "POST", "create_session", "", "{}"); status != http.StatusNotImplemented ||
-		answer["code"] != "LOOPS_OFF" {
+	status, answer := ask(server(t, Config{}), "POST", "create_session", "", "{}")
+	if status != http.StatusNotImplemented || answer["code"] != "LOOPS_OFF" {
 		t.Errorf("a server without loops: %d %v", status, answer)
 	}
 	w := httptest.NewRecorder()
@@ -84,7 +85,8 @@ func TestLoops(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := doc.Paths["/api/v1/optim_step"]["post"]
-	if len(o.Tags) != 1 || o.Tags[0] != "Training loops" || o.Scope != access.Submit || o.Body == nil || o.On["409"] == nil {
+	if len(o.Tags) != 1 || o.Tags[0] != "Training loops" || o.Scope != access.Submit || o.Body == nil ||
+		o.On["409"] == nil {
 		t.Errorf("a step is described as %+v", o)
 	}
 }

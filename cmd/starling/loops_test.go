@@ -145,7 +145,8 @@ func TestGatewayLeadsLoops(t *testing.T) {
 	}
 	last = l.result(taken)
 	if _, again := l.asks(3); again["request_id"] != taken["request_id"] || round() != 4 {
-		t.Errorf("the step is %v and, sent again, %v; the run has %v rounds", taken["request_id"], again["request_id"], round())
+		t.Errorf("the step is %v and, sent again, %v; the run has %v rounds", taken["request_id"], again["request_id"],
+			round())
 	}
 	other := &looper{t: t, url: s.url, token: "fedcba9876543210", model: l.model}
 	if other.asks(4); other.refusal != "MODEL_UNKNOWN" {

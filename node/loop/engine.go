@@ -12,18 +12,15 @@ import (
 	"time"
 
 	"github.com/starling-network/starling/client"
-	"github.com/starling-network/starling/compute/kernel"
 	"github.com/starling-network/starling/compute/model/tokenloss"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/compute/train/schedule"
 	"github.com/starling-network/starling/node/account"
-	"github.com/starling-network/starling/node/folder"
 	"github.com/starling-network/starling/node/loop/curve"
 	"github.com/starling-network/starling/node/loop/order"
 	"github.com/starling-network/starling/node/trainer"
 	"github.com/starling-network/starling/protocol/coin"
-	"github.com/starling-network/starling/protocol/market"
 	"github.com/starling-network/starling/web/access"
 	"github.com/starling-network/starling/web/failure"
 	"github.com/starling-network/starling/web/tinker"
@@ -41,7 +38,7 @@ type Options struct {
 	Log    *slog.Logger
 }
 
-// Ledger holds tokens to what they may spend.
+// Ledger holds tokens to their limits.
 type Ledger interface {
 	// Reserve counts the budget of an order against the limit of a caller, or says why that cannot be.
 	Reserve(by access.Caller, order string, budget uint64) error
@@ -57,11 +54,8 @@ type Engine struct {
 	account  *account.Account
 	options  Options
 	models   map[string]*model
-	dir      string // of the records
+	shelf    *shelf
 	patience time.Duration
-
-	shelf sync.Mutex
-	held  map[string]*Session // whose blobs are served, by their orders
 
 	mu sync.Mutex // held while the trainer works
 }
@@ -91,9 +85,9 @@ type pass struct {
 // New returns an engine that orders from an account until ctx ends, for models that begin as those of a trainer. It
 // ends what a process before it could not end.
 func New(ctx context.Context, t *trainer.Trainer, a *account.Account, o Options) (*Engine, error) {
-	e := &Engine{Trainer: t, ctx: ctx, account: a, options: o, models: map[string]*model{}, dir: Folder(a),
-		held: map[string]*Session{}, patience: patience}
-	return e, e.restore()
+	h := &shelf{dir: Folder(a), account: a, options: o, held: map[string]*Session{}}
+	e := &Engine{Trainer: t, ctx: ctx, account: a, options: o, models: map[string]*model{}, shelf: h, patience: patience}
+	return e, h.restore(ctx)
 }
 
 // Notice is for the clients of a server with such an engine.
@@ -104,7 +98,7 @@ const Notice = "steps are computed by the workers of a network, audited and paid
 func (e *Engine) Create(name string, c tinker.Create) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	version, err := e.numerics()
+	version, err := order.Numerics(e.ctx, e.account.Chain)
 	if err != nil {
 		return err
 	}
@@ -116,29 +110,6 @@ func (e *Engine) Create(name string, c tinker.Create) error {
 	return nil
 }
 
-// numerics is the version of the numerics that an order in the next block must have.
-func (e *Engine) numerics() (uint32, error) {
-	head, err := e.account.Chain.Ledger.Head(e.ctx)
-	var p market.Params
-	if err == nil {
-		p, err = e.account.Chain.Market.Params(e.ctx)
-	}
-	if err != nil {
-		return 0, unreachable(err)
-	}
-	version := p.NumericsAt(head.Height + 1)
-	if err := kernel.Knows(version); err != nil {
-		return 0, failure.New(http.StatusNotImplemented, "NUMERICS_UNKNOWN", "the network asks for "+err.Error(),
-			"start the server with a build that computes it")
-	}
-	return version, nil
-}
-
-func unreachable(err error) error {
-	return &failure.Error{Status: http.StatusServiceUnavailable, Code: "NETWORK_UNREACHABLE",
-		Detail: "the network does not answer: " + err.Error(), Fix: "try again", Retry: 2 * time.Second}
-}
-
 // Unload implements tinker.Engine. It ends the run of the model.
 func (e *Engine) Unload(name string) {
 	e.mu.Lock()
@@ -146,10 +117,10 @@ func (e *Engine) Unload(name string) {
 	e.forget(name)
 	delete(e.models, name)
 	e.Trainer.Unload(name)
-	if err := os.Remove(e.modelFile(name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := os.Remove(e.shelf.modelFile(name)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		e.options.Log.Warn("the run of a model stays named", "model", name, "err", err)
 	}
-	e.trim()
+	e.shelf.trim()
 }
 
 // Forward implements tinker.Engine.
@@ -197,7 +168,7 @@ func (e *Engine) Load(name string, p tinker.Path, optimizer bool) error {
 	e.forget(name)
 	m := e.models[name]
 	m.loaded, m.state = &p, optimizer
-	return folder.WriteJSON(e.modelFile(name), kept{Loaded: &p, Optimizer: optimizer})
+	return e.shelf.write(name, kept{Loaded: &p, Optimizer: optimizer})
 }
 
 // Backward implements tinker.Engine. The network computes the pass with the next step.
@@ -207,7 +178,7 @@ func (e *Engine) Backward(name string, data []tinker.Datum, l tinker.Loss) (*tin
 		_, err := trainer.StateOf(e.Trainer, name)
 		return nil, err
 	}
-	if err := m.fits(data, e.shape(m)); err != nil {
+	if err := m.fits(data, m.shape(e.options.Shape)); err != nil {
 		m.lost = true
 		return nil, err
 	}
@@ -216,12 +187,12 @@ func (e *Engine) Backward(name string, data []tinker.Datum, l tinker.Loss) (*tin
 	return &tinker.Pass{Later: func() (*tinker.Pass, error) { return e.wait(p) }}, nil
 }
 
-// shape bounds the steps of a model.
-func (e *Engine) shape(m *model) order.Shape {
+// shape bounds the steps of a model; fallback those of one without a run.
+func (m *model) shape(fallback order.Shape) order.Shape {
 	if m.session != nil {
 		return m.session.work.Shape
 	}
-	return e.options.Shape
+	return fallback
 }
 
 // fits reports why data have no place in the next step.
@@ -370,7 +341,7 @@ func (e *Engine) adopt(name string, s trainer.State, from *Session, c *train.Che
 
 // begin orders the run of a model, in the version of the numerics that is in force.
 func (e *Engine) begin(name string, m *model, s trainer.State, a tinker.Step) error {
-	version, err := e.numerics()
+	version, err := order.Numerics(e.ctx, e.account.Chain)
 	if err != nil {
 		return err
 	}
@@ -383,16 +354,16 @@ func (e *Engine) begin(name string, m *model, s trainer.State, a tinker.Step) er
 			"change the value that is named, or start the server for fewer or shorter sequences of a step")
 	}
 	begun, err := Begin(e.ctx, e.account, w, e.options, a.By, s.Steps, func(order string) error {
-		return folder.WriteJSON(e.modelFile(name), kept{Order: order})
+		return e.shelf.write(name, kept{Order: order})
 	})
 	switch known := (*failure.Error)(nil); {
 	case errors.As(err, &known):
 		return err
 	case err != nil:
-		return errors.Join(failure.New(http.StatusBadGateway, "ORDER_REFUSED", "the order of the run was refused: "+err.Error(),
-			"see docs/serving.md"), e.unnamed(name, m))
+		return errors.Join(failure.New(http.StatusBadGateway, "ORDER_REFUSED",
+			"the order of the run was refused: "+err.Error(), "see docs/serving.md"), e.unnamed(name, m))
 	}
-	e.hold(begun)
+	e.shelf.hold(begun)
 	m.session, m.before, m.loaded = begun, "", nil
 	e.options.Log.Info("ordered", "job", m.session.ID)
 	return e.follow(name, m, s, version)
@@ -400,11 +371,11 @@ func (e *Engine) begin(name string, m *model, s trainer.State, a tinker.Step) er
 
 // unnamed has the folder name what a model had before an order that was refused.
 func (e *Engine) unnamed(name string, m *model) error {
-	return folder.WriteJSON(e.modelFile(name), kept{Order: m.before, Loaded: m.loaded, Optimizer: m.state})
+	return e.shelf.write(name, kept{Order: m.before, Loaded: m.loaded, Optimizer: m.state})
 }
 
-// follow has the trainer compute in the version of the numerics of a run that begins. What it found in another one is
-// not compared.
+// follow has the trainer compute in the version of the numerics of a run that begins. Log-probabilities that it found in
+// another one are not compared.
 func (e *Engine) follow(name string, m *model, s trainer.State, version uint32) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -425,12 +396,13 @@ func (e *Engine) funded() error {
 	chain := e.account.Chain
 	has, err := chain.Coins.Balance(e.ctx, chain.Address())
 	if err != nil && !errors.Is(err, client.ErrNotFound) {
-		return unreachable(err)
+		return order.Unreachable(err)
 	}
 	if need := e.options.Budget + feesOfOrder; has < need {
 		text := coin.Coin{}.Text
-		return failure.New(http.StatusPaymentRequired, "WALLET_EMPTY", fmt.Sprintf("the account of the server, %s, has %s, "+
-			"and a run needs %s, for its budget and fees", chain.Address(), text(has), text(need)),
+		return failure.New(http.StatusPaymentRequired, "WALLET_EMPTY",
+			fmt.Sprintf("the account of the server, %s, has %s, and a run needs %s, for its budget and fees", chain.Address(),
+				text(has), text(need)),
 			"send it more, wait until jobs and runs are over, or start the server with a smaller budget of runs")
 	}
 	return nil
@@ -450,7 +422,7 @@ func (e *Engine) failed(m *model, err error) error {
 
 // tensors are the data of a step, as tokenloss.Given lists them. Sequences that are missing have no loss.
 func (e *Engine) tensors(m *model, steps uint32, a tinker.Adam) map[string]*tensor.Tensor {
-	shape := e.shape(m)
+	shape := m.shape(e.options.Shape)
 	in, row := tokenloss.Data(shape.Rows, shape.Length), 0
 	for _, p := range m.passes {
 		f := trainer.FunctionOf(p.loss)
@@ -474,7 +446,7 @@ func (e *Engine) tensors(m *model, steps uint32, a tinker.Adam) map[string]*tens
 // reply gives passes their log-probabilities, and the losses that follow from these. It returns how many
 // log-probabilities are others than this machine has found.
 func (e *Engine) reply(m *model, high, low []float32) (differ int) {
-	row, length := 0, e.shape(m).Length
+	row, length := 0, m.shape(e.options.Shape).Length
 	for _, p := range m.passes {
 		var all [][]float32
 		for i, d := range p.data {

@@ -405,7 +405,7 @@ func TestStepThatFailedEndsSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := e.Step("m", rate); err == nil || e.models["m"].session != nil {
-		t.Errorf("after a checkpoint that cannot be loaded the session goes on: %v", err)
+		t.Errorf("after a checkpoint that cannot be loaded the session continues: %v", err)
 	}
 	if after, err := trainer.StateOf(e.Trainer, "m"); err != nil || after.Steps != 1 {
 		t.Errorf("the model has %d steps, %v", after.Steps, err)

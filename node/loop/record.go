@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/starling-network/starling/canon"
@@ -22,8 +23,8 @@ import (
 	"github.com/starling-network/starling/web/tinker"
 )
 
-// Folder is where an account keeps its loops: the run loop-X in the folder loop-X, and the name of the run of the model M
-// in M.json. The folder of a run has its record in loop.json, metrics.jsonl, and its blobs. The record stays when the
+// Folder is where an account keeps its loops: the run loop-X in the folder loop-X, and in M.json the name of the run of
+// the model M. The folder of a run has its record in loop.json, metrics.jsonl, and its blobs. The record stays when the
 // run is over, as what it cost counts against the limit of its token, and the blobs of the latest runs stay, so that
 // these can be verified.
 func Folder(a *account.Account) string { return filepath.Join(a.Home.Dir, "loops") }
@@ -95,21 +96,41 @@ func ReadNamed(dir string) (n Named, err error) {
 	return n, nil
 }
 
+// shelf is the folder of an account with its loops, and the sessions whose blobs are served from it.
+type shelf struct {
+	dir     string
+	account *account.Account
+	options Options
+
+	mu   sync.Mutex
+	held map[string]*Session // by their orders
+}
+
 // modelFile is where the run of a model is named.
-func (e *Engine) modelFile(name string) string { return filepath.Join(e.dir, name+modelSuffix) }
+func (h *shelf) modelFile(name string) string { return filepath.Join(h.dir, name+modelSuffix) }
+
+// write names the run of a model.
+func (h *shelf) write(name string, k kept) error { return folder.WriteJSON(h.modelFile(name), k) }
+
+// session is that of an order, or nil.
+func (h *shelf) session(order string) *Session {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.held[order]
+}
 
 // save writes the record of a session.
 func (s *Session) save() error { return folder.WriteJSON(filepath.Join(s.dir, recordFile), s.record) }
 
 // read reads the records of the folder, the latest first, and the runs that models have.
-func (e *Engine) read() (all []record, named map[string]bool, err error) {
-	entries, err := os.ReadDir(e.dir)
+func (h *shelf) read() (all []record, named map[string]bool, err error) {
+	entries, err := os.ReadDir(h.dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, nil, err
 	}
 	named, times := map[string]bool{}, map[string]time.Time{}
 	for _, f := range entries {
-		path := filepath.Join(e.dir, f.Name())
+		path := filepath.Join(h.dir, f.Name())
 		if strings.HasSuffix(path, modelSuffix) {
 			var k kept
 			if err := folder.ReadJSON(path, &k); err != nil {
@@ -140,45 +161,45 @@ func (e *Engine) read() (all []record, named map[string]bool, err error) {
 
 // restore counts what the runs of the folder cost, serves the blobs of those that have any, and ends those of no model:
 // a process ended before they did.
-func (e *Engine) restore() error {
-	all, named, err := e.read()
+func (h *shelf) restore(ctx context.Context) error {
+	all, named, err := h.read()
 	if err != nil {
 		return err
 	}
 	for _, r := range all {
-		e.options.Ledger.Note(r.Token, r.Order, r.Budget, r.Spent)
-		if _, err := os.Stat(filepath.Join(e.dir, r.Order, blobFolder)); err != nil && r.Spent != nil {
+		h.options.Ledger.Note(r.Token, r.Order, r.Budget, r.Spent)
+		if _, err := os.Stat(filepath.Join(h.dir, r.Order, blobFolder)); err != nil && r.Spent != nil {
 			continue // its blobs are deleted
 		}
-		s, err := reopen(e.account, r, e.options)
+		s, err := reopen(h.account, r, h.options)
 		if err != nil {
 			return err
 		}
-		e.hold(s)
+		h.hold(s)
 		if r.Spent == nil && (r.Over || !named[r.Order]) {
-			s.End(e.ctx)
+			s.End(ctx)
 		}
 	}
-	e.trim()
+	h.trim()
 	return nil
 }
 
 // hold has the blobs of a session served until trim deletes them.
-func (e *Engine) hold(s *Session) {
-	e.shelf.Lock()
-	defer e.shelf.Unlock()
-	s.ended = e.trim
-	e.held[s.ID] = s
+func (h *shelf) hold(s *Session) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s.ended = h.trim
+	h.held[s.ID] = s
 }
 
 // trim deletes the blobs of runs that are over and of no model, but for the latest ones.
-func (e *Engine) trim() {
-	e.shelf.Lock()
-	defer e.shelf.Unlock()
-	all, named, err := e.read()
-	left := e.options.Kept
+func (h *shelf) trim() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all, named, err := h.read()
+	left := h.options.Kept
 	for _, r := range all {
-		s := e.held[r.Order]
+		s := h.held[r.Order]
 		if s == nil || r.Spent == nil || named[r.Order] {
 			continue
 		}
@@ -186,11 +207,11 @@ func (e *Engine) trim() {
 			continue
 		}
 		s.detach()
-		delete(e.held, r.Order)
+		delete(h.held, r.Order)
 		err = errors.Join(err, os.RemoveAll(filepath.Join(s.dir, blobFolder)))
 	}
 	if err != nil {
-		e.options.Log.Warn("blobs of runs stay on the disk", "folder", e.dir, "err", err)
+		h.options.Log.Warn("blobs of runs stay on the disk", "folder", h.dir, "err", err)
 	}
 }
 

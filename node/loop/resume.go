@@ -11,6 +11,7 @@ import (
 	"github.com/starling-network/starling/compute/model/tokenloss"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/node/folder"
+	"github.com/starling-network/starling/node/loop/order"
 	"github.com/starling-network/starling/node/trainer"
 	"github.com/starling-network/starling/role/bundle"
 	"github.com/starling-network/starling/web/failure"
@@ -42,7 +43,7 @@ func (e *Engine) Resume(name string, c tinker.Create) error {
 	}
 }
 
-// drop forgets a model, and nothing of what its folder has.
+// drop forgets a model, and leaves its folder.
 func (e *Engine) drop(name string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -53,7 +54,7 @@ func (e *Engine) drop(name string) {
 // recall reads what the folder has of a model.
 func (e *Engine) recall(name string) error {
 	var k kept
-	switch err := folder.ReadJSON(e.modelFile(name), &k); {
+	switch err := folder.ReadJSON(e.shelf.modelFile(name), &k); {
 	case errors.Is(err, os.ErrNotExist):
 		return nil // it was created, and no more
 	case err != nil:
@@ -67,11 +68,9 @@ func (e *Engine) recall(name string) error {
 		m.loaded, m.state = k.Loaded, k.Optimizer
 		return e.Trainer.Load(name, *k.Loaded, k.Optimizer)
 	}
-	e.shelf.Lock()
-	s := e.held[k.Order]
-	e.shelf.Unlock()
+	s := e.shelf.session(k.Order)
 	if s == nil {
-		return fmt.Errorf("%s has no blobs of the run %s", e.dir, k.Order)
+		return fmt.Errorf("%s has no blobs of the run %s", e.shelf.dir, k.Order)
 	}
 	if err := e.reload(name, s); err != nil {
 		return err
@@ -82,7 +81,7 @@ func (e *Engine) recall(name string) error {
 	}
 	switch {
 	case err != nil:
-		return unreachable(err)
+		return order.Unreachable(err)
 	case open:
 		m.session = s
 		e.options.Log.Info("continued", "job", s.ID, "steps", len(s.record.Fed))
@@ -120,7 +119,7 @@ func (e *Engine) reload(name string, s *Session) error {
 		return e.adopt(name, state, s, c)
 	}
 	if _, err := s.chain.Registry.Addrs(e.ctx); err != nil {
-		return unreachable(err)
+		return order.Unreachable(err)
 	}
 	if c, err = s.load(e.ctx, r.Last); err != nil {
 		return fmt.Errorf("the weights of the last step are neither here nor with the members of %s: %w", r.Order, err)

@@ -12,8 +12,8 @@ import (
 )
 
 // A process that leads a loop ends without warning, after a step and within one; the next one finds the run that
-// waits, with the weights of the last step. A step that was asked for is taken once. The loop is the same as that on one
-// machine, and what the run cost counts when it is over.
+// waits, with the weights of the last step. A step that was asked for is taken once. The loop is the same as that on
+// one machine, and the cost of the run counts when it is over.
 func TestLoopAfterRestart(t *testing.T) {
 	n := newNet(t)
 	create := tinker.Create{Rank: 4, Seed: 5, Attention: true, Feed: true}

@@ -290,8 +290,8 @@ func (s *Session) load(ctx context.Context, name terms.Checkpoint) (*train.Check
 	})
 }
 
-// prune deletes the checkpoints of rounds that are final: no verdict takes the run back to them. The first one stays, as
-// later ones may have blobs of it, and the data of all rounds: with these, the run can be executed again.
+// prune deletes the checkpoints of rounds that are final: no verdict takes the run back to them. The first one stays,
+// as later ones may have blobs of it, and the data of all rounds: with these, the run can be executed again.
 func (s *Session) prune(ctx context.Context, state run.State) error {
 	open := int(state.Round)
 	for _, l := range state.Stored() {

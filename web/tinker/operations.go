@@ -16,7 +16,7 @@ type operation struct {
 }
 
 // operations are all addresses of the server.
-func (s *Server) operations() []operation {
+func operations(s *Server) []operation {
 	get, post := http.MethodGet, http.MethodPost
 	return []operation{
 		{get, "healthz", "Whether loops are served", healthz},
@@ -30,12 +30,18 @@ func (s *Server) operations() []operation {
 		{post, "create_model", "Create a model that is trained", s.createModel},
 		{post, "get_info", "How a model was created", s.info},
 		{post, "unload_model", "End the training of a model, and its run", s.unload},
-		{post, "forward", "Log-probabilities of targets", s.submits("forward", s.pass)},
-		{post, "forward_backward", "Log-probabilities of targets, and gradients of a loss", s.submits("forward_backward", s.pass)},
-		{post, "optim_step", "Move the weights by the gradients; on a network the step is paid", s.submits("optim_step", s.step)},
-		{post, "save_weights", "Keep weights, and the state of the optimizer", s.submits("save_weights", s.save(Training))},
-		{post, "save_weights_for_sampler", "Keep weights to draw samples from", s.submits("save_weights_for_sampler", s.save(Sampling))},
-		{post, "load_weights", "Continue from weights that were kept", s.submits("load_weights", s.load)},
+		{post, "forward", "Log-probabilities of targets",
+			submits(s, "forward", s.pass)},
+		{post, "forward_backward", "Log-probabilities of targets, and gradients of a loss",
+			submits(s, "forward_backward", s.pass)},
+		{post, "optim_step", "Move the weights by the gradients; on a network the step is paid",
+			submits(s, "optim_step", s.step)},
+		{post, "save_weights", "Keep weights, and the state of the optimizer",
+			submits(s, "save_weights", s.save(Training))},
+		{post, "save_weights_for_sampler", "Keep weights to draw samples from",
+			submits(s, "save_weights_for_sampler", s.save(Sampling))},
+		{post, "load_weights", "Continue from weights that were kept",
+			submits(s, "load_weights", s.load)},
 		{post, "weights_info", "What weights that were kept are of", s.weightsInfo},
 		{post, "asample", "Continue a prompt; the result is retrieved", s.asample},
 		{post, "sample", "Continue a prompt, and wait for the result", s.sample},
@@ -55,8 +61,8 @@ func (o operation) scope() string {
 // after the work that waits before it.
 const longest = time.Hour
 
-// Routes are the operations for a server that has others, too, and checks tokens and the names of hosts itself. A server that is
-// nil has none.
+// Routes are the operations for a server that has others, too, and checks tokens and the names of hosts itself. A
+// server that is nil has none.
 func (s *Server) Routes() []route.Route {
 	if s == nil {
 		return nil

@@ -1,9 +1,11 @@
 package tinker
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 
 	"github.com/starling-network/starling/web/failure"
@@ -12,7 +14,7 @@ import (
 	"github.com/starling-network/starling/web/tinker/work"
 )
 
-// replays read the requests that a server makes again which the one before it did not answer: those that change a model.
+// replays read those requests that a server makes again if the one before it did not answer them: they change a model.
 var replays = map[string]func(s *Server, r request) (job, error){"forward_backward": (*Server).pass,
 	"optim_step": (*Server).step, "load_weights": (*Server).load}
 
@@ -27,9 +29,9 @@ func (s *Server) Restore(dir string) error {
 	if err != nil {
 		return err
 	}
-	s.dir = dir
+	s.logs.Dir = dir
 	for _, l := range logs {
-		if err := s.restore(e, l); err != nil {
+		if err := restore(s, e, l); err != nil {
 			return fmt.Errorf("tinker: %s in %s: %w", l.Head.Model, dir, err)
 		}
 	}
@@ -37,92 +39,97 @@ func (s *Server) Restore(dir string) error {
 }
 
 // restore continues with a model.
-func (s *Server) restore(e Lasting, l *journal.Log) error {
+func restore(s *Server, e Lasting, l *journal.Log) error {
 	h := l.Head
 	var c Create
 	if err := json.Unmarshal(h.Create, &c); err != nil {
 		return err
 	}
 	s.clients.Restore(h.Model, h.Session, h.Token, c)
-	s.mu.Lock()
-	s.logs[h.Model] = l
-	s.mu.Unlock()
+	s.logs.Put(l)
 	s.queue.Always(h.Request, func() (any, error) {
 		err := e.Resume(h.Model, c)
 		if err == nil {
 			return created(h.Model), nil
 		}
 		if s.config.Log != nil {
-			s.config.Log.Error("a model cannot be continued; its log stays", "model", h.Model, "log", s.dir, "err", err)
+			s.config.Log.Error("a model cannot be continued; its log stays", "model", h.Model, "log", s.logs.Dir, "err", err)
 		}
 		s.clients.Forget(h.Model)
-		s.take(h.Model)
+		s.logs.Take(h.Model)
 		err = errors.Join(err, l.Close()) // with it, the requests wait for a server that can continue
-		return nil, failure.New(http.StatusNotFound, "MODEL_LOST", "the model cannot be continued: "+err.Error(), "create it again")
+		return nil, failure.New(http.StatusNotFound, "MODEL_LOST", "the model cannot be continued: "+err.Error(),
+			"create it again")
 	}, nil)
-	for _, a := range l.Entries() {
+	all, ended := l.Entries()
+	for i, a := range all {
 		if a.Number != nil {
 			s.clients.Note(h.Model, *a.Number, a.Digest, a.ID)
 		}
 		if a.Answered {
 			s.queue.Keep(a.ID, a.Result, a.Err)
-			continue
 		}
-		read := replays[a.Name]
-		if read == nil {
-			return fmt.Errorf("the request %s is %q, which none is", a.ID, a.Name)
-		}
-		j, err := read(s, request{by: a.By, body: a.Body})
-		s.queue.Always(a.ID, func() (any, error) {
-			if err != nil {
-				return nil, err
+		if i >= ended {
+			if err := again(s, l, a); err != nil {
+				return err
 			}
-			return j.do(a.ID)
-		}, s.answers(l))
+		}
 	}
 	return nil
 }
 
-// begin begins the log of a model that was created, if there are logs.
-func (s *Server) begin(request, model, session, token string, c Create) error {
-	if s.dir == "" {
+// again does a request again, whose effect is not in the weights of the model. The client has the answer to one that
+// was answered.
+func again(s *Server, l *journal.Log, a journal.Entry) error {
+	read := replays[a.Name]
+	if read == nil {
+		return fmt.Errorf("the request %s is %q, which none is", a.ID, a.Name)
+	}
+	j, err := read(s, request{by: a.By, body: a.Body})
+	do := func() (any, error) {
+		if err != nil {
+			return nil, err
+		}
+		return j.do(a.ID)
+	}
+	if a.Answered {
+		s.queue.Always(clients.NewID("request"), do, nil)
 		return nil
 	}
-	text, err := json.Marshal(c)
-	if err != nil {
-		return err
-	}
-	l, err := journal.New(s.dir, journal.Head{Model: model, Session: session, Token: token, Request: request, Create: text})
-	if err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.logs[model] = l
+	s.queue.Always(a.ID, do, answers(s.ctx, l, a.Name, s.config.Log))
 	return nil
 }
 
-// log is that of a model, or nil.
-func (s *Server) log(model string) *journal.Log {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.logs[model]
+// beginLog begins the log of a model that was created, if there are logs.
+func beginLog(l *journal.Logs, h journal.Head, c Create) (err error) {
+	if h.Create, err = json.Marshal(c); err != nil {
+		return err
+	}
+	return l.Begin(h)
 }
 
-// take removes the log of a model from the list of logs, and returns it; nil: there is none.
-func (s *Server) take(model string) *journal.Log {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	l := s.logs[model]
-	delete(s.logs, model)
-	return l
+// answers notes results in the log of a model, but for those of the end of the server.
+func answers(ctx context.Context, one *journal.Log, name string, log *slog.Logger) func(f *work.Future) {
+	return func(f *work.Future) {
+		if ctx.Err() != nil {
+			return
+		}
+		if err := one.Answer(f.ID, f.Result, f.Err, name == "optim_step" || name == "load_weights" && f.Err == nil); err != nil && log != nil {
+			log.Error("a result is not kept", "request_id", f.ID, "err", err)
+		}
+	}
 }
 
-// forget drops a model, with what is kept of it.
+// forget drops a model, its name and its log.
 func (s *Server) forget(model string) {
 	s.engine.Unload(model)
+	s.drop(model)
+}
+
+// drop drops the name and the log of a model.
+func (s *Server) drop(model string) {
 	s.clients.Forget(model)
-	l := s.take(model)
+	l := s.logs.Take(model)
 	if l == nil {
 		return
 	}
@@ -132,28 +139,16 @@ func (s *Server) forget(model string) {
 }
 
 // addLogged is add for a request that is noted first.
-func (s *Server) addLogged(l *journal.Log, name string, r request, j job) (string, error) {
+func addLogged(s *Server, l *journal.Log, name string, r request, j job) (string, error) {
 	id := clients.NewID("request")
-	e := journal.Entry{ID: id, Name: name, Ends: name != "forward_backward", Number: j.number, By: r.by,
+	e := journal.Entry{ID: id, Name: name, Number: j.number, By: r.by,
 		Digest: clients.Digest(r.body), Body: r.body}
 	if err := l.Ask(e); err != nil {
 		return "", err
 	}
-	_, err := s.queue.Add(id, len(r.body), func() (any, error) { return j.do(id) }, s.answers(l))
+	_, err := s.queue.Add(id, len(r.body), func() (any, error) { return j.do(id) }, answers(s.ctx, l, name, s.config.Log))
 	if err != nil {
 		return "", errors.Join(err, l.Drop(id))
 	}
 	return id, nil
-}
-
-// answers notes results in the log of a model, but for those of the end of the server.
-func (s *Server) answers(l *journal.Log) func(f *work.Future) {
-	return func(f *work.Future) {
-		if s.ctx.Err() != nil {
-			return
-		}
-		if err := l.Answer(f.ID, f.Result, f.Err); err != nil && s.config.Log != nil {
-			s.config.Log.Error("a result is not kept", "request_id", f.ID, "err", err)
-		}
-	}
 }

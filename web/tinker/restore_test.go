@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// lasting is a counting engine whose models outlast the server, with the identifiers of the steps that it was asked for.
+// lasting is a counting engine whose models outlast the server. It keeps the identifiers of the steps that it was asked
+// for.
 type lasting struct {
 	*counting
 	steps, resumed []string
@@ -82,7 +83,8 @@ func TestRestart(t *testing.T) {
 	_, last := send(t, s, "optim_step", step(5))
 	kill()
 
-	s, e = lasts(t, t.Context(), dir, open)
+	ctx, kill = context.WithCancel(t.Context())
+	s, e = lasts(t, ctx, dir, open)
 	if _, again := send(t, s, "optim_step", step(5)); again["request_id"] != last["request_id"] {
 		t.Errorf("the same step is %v, and %v after a restart", last, again)
 	}
@@ -91,6 +93,18 @@ func TestRestart(t *testing.T) {
 		e.steps[0] != last["request_id"] || len(e.resumed) != 1 || e.resumed[0] != model {
 		t.Errorf("%v after %d passes and the steps %v, of the models %v", got, e.passes, e.steps, e.resumed)
 	}
+	// a pass that is answered has its gradients in memory alone
+	_, pass = send(t, s, "forward_backward", passBody(model, "cross_entropy", "", 6))
+	retrieve(s, pass)
+	kill()
+	s, e = lasts(t, t.Context(), dir, open)
+	if retrieve(s, pass)["loss_fn_outputs"] == nil {
+		t.Error("the result of a pass is gone")
+	}
+	_, last = send(t, s, "optim_step", step(7))
+	if retrieve(s, last); e.passes != 1 || len(e.steps) != 1 {
+		t.Errorf("after a restart a step comes after %d passes and the steps %v", e.passes, e.steps)
+	}
 	_, answer = send(t, s, "unload_model", fmt.Sprintf(`{"model_id": %q}`, model))
 	retrieve(s, answer)
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
@@ -98,7 +112,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// What a process wrote last may be cut off: the requests before it are there.
+// The last line of a log may be cut off: the requests before it are there.
 func TestTornLog(t *testing.T) {
 	dir, open := t.TempDir(), make(chan struct{})
 	close(open)

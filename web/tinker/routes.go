@@ -6,6 +6,7 @@ import (
 	"github.com/starling-network/starling/web/failure"
 	"github.com/starling-network/starling/web/tinker/body"
 	"github.com/starling-network/starling/web/tinker/clients"
+	"github.com/starling-network/starling/web/tinker/journal"
 	"github.com/starling-network/starling/web/tinker/work"
 )
 
@@ -32,7 +33,7 @@ func (s *Server) createSession(r request) (any, error) {
 		return nil, err
 	}
 	id, ended, err := s.clients.Begin(r.by.Token)
-	s.release(ended)
+	release(s, ended)
 	if err != nil {
 		return nil, err
 	}
@@ -62,23 +63,24 @@ func (s *Server) createModel(r request) (any, error) {
 		return nil, err
 	}
 	name, ended, err := s.clients.Create(q.Session, r.by.Token, c)
-	s.release(ended)
+	release(s, ended)
 	if err != nil {
 		return nil, err
 	}
-	id, err := s.add(r, func(id string) (any, error) {
-		err := s.engine.Create(name, c)
-		if err == nil {
-			err = s.begin(id, name, q.Session, r.by.Token, c)
-		}
-		if err != nil {
-			s.forget(name)
-			return nil, err
-		}
-		return created(name), nil
-	}, nil)
+	id := clients.NewID("request")
+	// The log is there before the client knows the name of the model, and can send it requests.
+	err = beginLog(s.logs, journal.Head{Model: name, Session: q.Session, Token: r.by.Token, Request: id}, c)
+	if err == nil {
+		_, err = s.queue.Add(id, len(r.body), func() (any, error) {
+			err := s.engine.Create(name, c)
+			if err != nil && s.ctx.Err() == nil {
+				s.forget(name)
+			}
+			return created(name), err
+		}, nil)
+	}
 	if err != nil {
-		s.clients.Forget(name)
+		s.drop(name)
 		return nil, err
 	}
 	return promise(id, name), nil

@@ -61,7 +61,7 @@ func (s *Server) describeSampler(r request) (any, error) {
 
 // asample continues a prompt, and promises the result.
 func (s *Server) asample(r request) (any, error) {
-	f, err := s.continued(r)
+	f, err := continued(s, r)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (s *Server) asample(r request) (any, error) {
 
 // sample continues a prompt while the client waits.
 func (s *Server) sample(r request) (any, error) {
-	f, err := s.continued(r)
+	f, err := continued(s, r)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (s *Server) sample(r request) (any, error) {
 }
 
 // continued puts the continuation of a prompt into the queue.
-func (s *Server) continued(r request) (*work.Future, error) {
+func continued(s *Server, r request) (*work.Future, error) {
 	var q sampleRequest
 	if err := body.Decode(r.body, &q); err != nil {
 		return nil, err

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/starling-network/starling/web/access"
@@ -45,11 +44,8 @@ type Server struct {
 	clients *clients.Table[Create]
 	queue   *work.Queue
 	all     []operation
+	logs    *journal.Logs
 	ctx     context.Context // until which work is done
-
-	dir  string // of the logs of models; "": there are none
-	mu   sync.Mutex
-	logs map[string]*journal.Log // by model
 }
 
 // A request is the body of a client's, which it must still be waiting for.
@@ -66,8 +62,8 @@ func New(ctx context.Context, e Engine, c Config) *Server {
 		c.wait = patience
 	}
 	s := &Server{engine: e, base: e.Base(), config: c, clients: clients.New[Create](c.Models, time.Now),
-		queue: work.New(c.Log), logs: map[string]*journal.Log{}, ctx: ctx}
-	s.all = s.operations()
+		queue: work.New(c.Log), logs: journal.NewLogs(), ctx: ctx}
+	s.all = operations(s)
 	go s.queue.Run(ctx)
 	return s
 }
@@ -100,7 +96,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) (any, error) {
 	if err := s.config.Hosts.Refuse(r); err != nil {
 		return nil, err
 	}
-	o, rest, err := s.operation(r)
+	o, rest, err := find(s.all, r)
 	if err != nil {
 		return nil, err
 	}
@@ -131,10 +127,10 @@ func read(r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// operation finds what answers a request, and the rest of its address.
-func (s *Server) operation(r *http.Request) (o operation, rest string, err error) {
+// find finds the operation that answers a request, and the rest of its address.
+func find(all []operation, r *http.Request) (o operation, rest string, err error) {
 	name, below := strings.CutPrefix(r.URL.Path, Prefix)
-	for _, o := range s.all {
+	for _, o := range all {
 		first, _, rests := strings.Cut(o.name, "{")
 		after, begins := strings.CutPrefix(name, first)
 		switch {
@@ -159,15 +155,15 @@ type job struct {
 
 // submits returns the operation that puts the jobs of requests into the queue, once for each sequence number of a
 // model.
-func (s *Server) submits(name string, read func(r request) (job, error)) func(r request) (any, error) {
+func submits(s *Server, name string, read func(r request) (job, error)) func(r request) (any, error) {
 	return func(r request) (any, error) {
 		j, err := read(r)
 		if err != nil {
 			return nil, err
 		}
 		id, err := s.clients.Once(j.model, r.by.Token, j.number, r.body, func() (string, error) {
-			if l := s.log(j.model); l != nil && replays[name] != nil {
-				return s.addLogged(l, name, r, j)
+			if l := s.logs.Of(j.model); l != nil && replays[name] != nil {
+				return addLogged(s, l, name, r, j)
 			}
 			return s.add(r, j.do, nil)
 		})
@@ -195,7 +191,7 @@ func promise(id, model string) any {
 }
 
 // release has the engine drop models.
-func (s *Server) release(models []string) {
+func release(s *Server, models []string) {
 	for _, name := range models {
 		s.queue.Always(clients.NewID("request"), func() (any, error) { s.forget(name); return nil, nil }, nil)
 	}

@@ -10,10 +10,9 @@ import (
 
 	"github.com/starling-network/starling/client/job/spec"
 	"github.com/starling-network/starling/cmd/starling/cause"
+	"github.com/starling-network/starling/cmd/starling/loops"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
-	"github.com/starling-network/starling/node/loop"
-	"github.com/starling-network/starling/node/loop/replay"
 	"github.com/starling-network/starling/node/pretrained"
 	"github.com/starling-network/starling/node/verify"
 )
@@ -50,7 +49,7 @@ With -o json: {"job","rounds","units","signers","state_root","complete","numeric
 			if cmd.Flags().Changed("round") && opt.Round < 1 {
 				return usage.Error(cmd, errors.New("rounds are counted from 1"))
 			}
-			if led, err := verifyLed(cmd, c, args[0], network, opt); led || err != nil {
+			if led, err := loops.Verify(cmd, c, args[0], network, opt, printVerified); led || err != nil {
 				return err
 			}
 			experts, err := pretrained.ReadMixture(args[0])
@@ -79,34 +78,6 @@ With -o json: {"job","rounds","units","signers","state_root","complete","numeric
 	cmd.Flags().BoolVar(&opt.Shipped, "shipped-data", false,
 		"take the data from the folder's blobs, not from the files that the job names")
 	return cmd
-}
-
-// verifyLed executes the run in a folder again, if a client led it.
-func verifyLed(cmd *cobra.Command, c *terminal.Console, dir, network string, opt verify.Options) (led bool, err error) {
-	switch {
-	case !loop.Recorded(dir) && network != "":
-		return false, usage.Error(cmd, errors.New("--network is for runs that a client led, and "+dir+" has no record of one"))
-	case !loop.Recorded(dir):
-		return false, nil
-	case network == "":
-		return true, usage.Error(cmd, errors.New("--network is needed for a run that a client led: the HTTP interface of a "+
-			"validator, such as http://127.0.0.1:26601"))
-	case opt.JobFile != "" || opt.Shipped:
-		return true, usage.Error(cmd, errors.New("--job and --shipped-data are given: a run that a client led has no job file, "+
-			"and its data are those that the client sent"))
-	}
-	show := c.Counter("round")
-	opt.Progress = show
-	v, err := replay.Run(cmd.Context(), dir, network, opt)
-	show(0, 0)
-	if err != nil {
-		return true, terminal.IfInterrupted(cmd.Context(), cause.Verification(err), "starling job verify "+dir)
-	}
-	if c.Form.Machine() {
-		return true, c.Form.Print(os.Stdout, terminal.One(v, dir))
-	}
-	printVerified(v)
-	return true, nil
 }
 
 // verifyRun executes the run in a folder again.

@@ -1,5 +1,5 @@
-// Package loops has the flags of the servers of training loops: of starling model tune, and, with the prefix loop-, of
-// starling web and starling gateway.
+// Package loops has the flags of the servers of training loops, of starling model tune and, with the prefix loop-, of
+// starling web and starling gateway, and executes their runs again.
 package loops
 
 import (
@@ -61,7 +61,8 @@ func (l *Flags) Define(cmd *cobra.Command, prefix, out string) {
 	f.IntVar(&o.Context, prefix+"context", 4096, "tokens of a sequence, at most: memory grows with them")
 	f.IntVar(&l.models, prefix+"models", 4, "models that may be trained at once")
 	f.IntVar(&o.Kept, prefix+"samplers", 4, "weights kept in memory to draw samples from")
-	f.IntVar(&l.saved, prefix+"saved", trainer.DefaultSaved>>20, "MiB that all weights in the folder --"+prefix+"out may take")
+	f.IntVar(&l.saved, prefix+"saved", trainer.DefaultSaved>>20, "MiB that all weights in the folder --"+prefix+
+		"out may take")
 	f.IntVar(&l.memory, prefix+"kv-memory", 1024, "MiB that the keys and values of samples may take")
 }
 
@@ -88,7 +89,8 @@ func (l *Flags) Service(cmd *cobra.Command, model, name string, network bool) (s
 	switch err = errors.Join(err, wrong); {
 	case err != nil:
 	case min(l.rows, l.steps, l.workers, l.looks) < 1 || max(l.rows, l.workers, l.looks) > 1<<9 || l.steps > 1<<20:
-		err = fmt.Errorf("%srows, %sworkers and %sverifiers must be from 1 to 512, and %ssteps from 1 to 1048576", p, p, p, p)
+		err = fmt.Errorf("%srows, %sworkers and %sverifiers must be from 1 to 512, and %ssteps from 1 to 1048576", p, p, p,
+			p)
 	case l.kept < 0:
 		err = fmt.Errorf("%sruns-kept must be at least 0", p)
 	case !(l.audits >= 0 && l.audits <= 1):

@@ -38,9 +38,9 @@ machine.
 With --network and --home, the folder of an account with coins, the first optim_step of a model orders a run on that
 network, and its workers compute each step with the passes before it, audited and paid as the units of a job are. The
 result of forward_backward comes with its optim_step, some blocks later. The other requests are computed here, by the
-checkpoint of the run. A server that is started again with the same account and base model continues the runs of the
-one before it, and the requests that it did not answer. --context is the length of the sequences of a step (default with --network: 256), which has
---rows of them, whatever is sent. A run ends when its model is unloaded, or is --idle.
+checkpoint of the run. --context is the length of the sequences of a step (default with --network: 256), which has
+--rows of them, whatever is sent. A run ends when its model is unloaded, or is --idle. A server that is started again
+with the same account and base model continues the runs of the one before it, and answers the requests that it did not.
 
 Weights are saved as folders in Hugging Face form below --out, which starling model generate reads; when they
 take as much as --saved says, further ones are refused.

@@ -107,10 +107,11 @@ type variant struct {
 func clientLeads(dir string) error {
 	return terminal.WithExit(&terminal.Problem{Code: "CLIENT_LEADS",
 		What: dir + " is a run that a client led, which the simulator does not play",
-		Why: "the client decides the data of each step after the result of the step before, and the run waits for it: from a " +
-			"list of batches a simulation would have the bits that the network attested, and times that say nothing of the loop",
-		Fix: "execute it again with starling job verify " + dir + " --network URL; a job with sync_steps: 1 and as many tokens a " +
-			"step shows how fast a network takes steps"}, terminal.ExitUsage)
+		Why: "the client decides the data of each step after the result of the step before, and the run waits for it: " +
+			"from a list of batches a simulation would have the bits that the network attested, and times that say nothing " +
+			"of the loop",
+		Fix: "execute it again with starling job verify " + dir + " --network URL; a job with sync_steps: 1 and as many " +
+			"tokens a step shows how fast a network takes steps"}, terminal.ExitUsage)
 }
 
 func runSim(c *terminal.Console, cmd *cobra.Command, path string, f options) error {

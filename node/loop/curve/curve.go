@@ -1,5 +1,5 @@
-// Package curve writes those files into the folder of a run that a client leads which readers of runs look for: run.json
-// and the metrics of each step. It computes no loss.
+// Package curve writes run.json and the metrics of each step into the folder of a run that a client leads, for readers
+// of runs. It computes no loss.
 package curve
 
 import (

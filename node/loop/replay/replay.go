@@ -73,8 +73,8 @@ func Run(ctx context.Context, dir, network string, opt verify.Options) (*verify.
 		}
 		b, err := from.Fetch(ctx, id, holders)
 		if err != nil {
-			return nil, &verify.IncompleteError{What: fmt.Sprintf("blob %s is neither in %s nor with a party of the network: %v",
-				id, dir, err)}
+			return nil, &verify.IncompleteError{What: fmt.Sprintf(
+				"blob %s is neither in %s nor with a party of the network: %v", id, dir, err)}
 		}
 		return b, nil
 	}
@@ -184,8 +184,8 @@ func (r *run) round(ctx context.Context, base *train.Checkpoint, l rundir.Line) 
 		return nil, err
 	}
 	if cid := blob.Of(served).String(); len(l.Updates) != 1 || l.Updates[0] != cid {
-		return nil, differs("the update is %s, attested were %v: the data are not those of the round, or a worker lied", cid,
-			l.Updates)
+		return nil, differs("the update is %s, attested were %v: the data are not those of the round, or a worker lied",
+			cid, l.Updates)
 	}
 	delta, err := outer.Unpack(s, base, base.Round, 0, u.Root(), served)
 	if err != nil {
@@ -218,7 +218,8 @@ func (r *run) data(ctx context.Context, round uint32) (list []*tensor.Tensor, er
 	for i, n := range names {
 		x := all[n]
 		if x == nil || !x.Shape.Equal(shapes[i]) {
-			return nil, &verify.MismatchError{Round: round + 1, What: fmt.Sprintf("its data have no %s of shape %v", n, shapes[i])}
+			return nil, &verify.MismatchError{Round: round + 1,
+				What: fmt.Sprintf("its data have no %s of shape %v", n, shapes[i])}
 		}
 		list = append(list, x)
 	}

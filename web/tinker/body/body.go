@@ -1,4 +1,5 @@
-// Package body reads the JSON of clients of the Tinker API, of which each version sends further keys. It knows no request.
+// Package body reads the JSON of clients of the Tinker API, of which each version sends further keys. It knows no
+// request.
 package body
 
 import (

@@ -75,7 +75,8 @@ func unknown(code, kind string) error {
 
 func full(code, kind string) error {
 	return &failure.Error{Status: http.StatusTooManyRequests, Code: code, Detail: "the server has as many " + kind +
-		" as it may have", Fix: "unload a model, or wait until another client is silent for ten minutes", Retry: time.Minute}
+		" as it may have", Fix: "unload a model, or wait until another client is silent for ten minutes",
+		Retry: time.Minute}
 }
 
 // Begin begins a session for a token. It returns the models of sessions that it ends.

@@ -32,7 +32,7 @@ func TestSilentSessions(t *testing.T) {
 		t.Errorf("ended %v, %v", ended, err)
 	}
 	if s.Touch(first, "a") == nil {
-		t.Error("a session that was ended goes on")
+		t.Error("a session that was ended continues")
 	}
 	for range maxSessions - 1 {
 		_, _, err = s.Begin("a")

@@ -35,19 +35,20 @@ type Head struct {
 // Entry is a request and, once it is answered, its result.
 type Entry struct {
 	ID     string          `json:"id"`
-	Name   string          `json:"name"`           // of the operation
-	Ends   bool            `json:"ends,omitempty"` // the requests before it matter no more once it is answered
+	Name   string          `json:"name"` // of the operation
 	Number *int64          `json:"number,omitempty"`
 	By     access.Caller   `json:"by"`
 	Digest string          `json:"digest"` // of the body
 	Body   json.RawMessage `json:"body,omitempty"`
 
 	Answered bool            `json:"answered,omitempty"`
+	Ends     bool            `json:"ends,omitempty"` // requests before it have no effect on later ones
 	Result   json.RawMessage `json:"result,omitempty"`
 	Err      *failure.Error  `json:"error,omitempty"`
 }
 
-// line is one of a file: its first has a head, and each other one a request, an answer, or a request that was not taken.
+// line is one of a file: the first has a head, and each other one a request, an answer, or a request that was not
+// taken.
 type line struct {
 	Head   *Head  `json:"head,omitempty"`
 	Ask    *Entry `json:"ask,omitempty"`
@@ -123,18 +124,19 @@ func (l *Log) read(text []byte) error {
 	return nil
 }
 
-// Entries are the requests that are kept, in their order.
-func (l *Log) Entries() []Entry {
+// Entries are the requests that are kept, in their order, and how many of them have no effect on later ones.
+func (l *Log) Entries() (all []Entry, ended int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var all []Entry
-	for _, e := range l.all {
-		all = append(all, *e)
+	for i, e := range l.all {
+		if all = append(all, *e); e.Ends {
+			ended = i + 1
+		}
 	}
-	return all
+	return all, ended
 }
 
-// Ask notes a request before it is taken. What came before the last step that is answered is forgotten.
+// Ask notes a request before it is taken. Requests before the last step that is answered are forgotten.
 func (l *Log) Ask(e Entry) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -150,11 +152,11 @@ func (l *Log) Ask(e Entry) error {
 	return l.write(line{Ask: &e})
 }
 
-// Answer notes the result of a request.
-func (l *Log) Answer(id string, result json.RawMessage, wrong *failure.Error) error {
+// Answer notes the result of a request. Ends says that requests before it have no effect on later ones.
+func (l *Log) Answer(id string, result json.RawMessage, wrong *failure.Error, ends bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	a := &Entry{ID: id, Result: result, Err: wrong}
+	a := &Entry{ID: id, Result: result, Err: wrong, Ends: ends}
 	l.answer(a)
 	return l.write(line{Answer: a})
 }
@@ -194,7 +196,7 @@ func (l *Log) close() error {
 func (l *Log) answer(a *Entry) {
 	for _, e := range l.all {
 		if e.ID == a.ID {
-			e.Answered, e.Result, e.Err = true, a.Result, a.Err
+			e.Answered, e.Result, e.Err, e.Ends = true, a.Result, a.Err, a.Ends
 		}
 	}
 }
@@ -203,8 +205,9 @@ func (l *Log) drop(id string) {
 	l.all = slices.DeleteFunc(l.all, func(e *Entry) bool { return e.ID == id })
 }
 
-// forget drops what is before the last step that is answered as all before it is, and the bodies of what is left of
-// that; its results stay, so that its client finds them. It reports whether it dropped something.
+// forget drops the requests before the latest two steps up to which all requests are answered, and the bodies of the
+// requests of the last one; the results of these stay, so that its client finds them. It reports whether it dropped
+// something.
 func (l *Log) forget() bool {
 	last, before := -1, -1
 	for i, e := range l.all {
@@ -224,7 +227,7 @@ func (l *Log) forget() bool {
 	return before >= 0
 }
 
-// rewrite writes the file with what is kept.
+// rewrite writes the file with the requests that are kept.
 func (l *Log) rewrite() error {
 	var b bytes.Buffer
 	lines := []line{{Head: &l.Head}}

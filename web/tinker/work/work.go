@@ -31,7 +31,7 @@ type Future struct {
 
 	bytes int // of the request
 	work  func() (any, error)
-	ended func(f *Future) // is called when the result is there, before others see it; nil: nobody is
+	ended func(f *Future) // is called when the result is there, before others see it; may be nil
 }
 
 // A Queue does one piece of work at a time, in the order in which they came, and keeps the latest results.
