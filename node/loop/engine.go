@@ -374,8 +374,8 @@ func (e *Engine) unnamed(name string, m *model) error {
 	return e.shelf.write(name, kept{Order: m.before, Loaded: m.loaded, Optimizer: m.state})
 }
 
-// follow has the trainer compute in the version of the numerics of a run that begins. Log-probabilities that it found in
-// another one are not compared.
+// follow has the trainer compute in the version of the numerics of a run that begins. Log-probabilities that it found
+// in another one are not compared.
 func (e *Engine) follow(name string, m *model, s trainer.State, version uint32) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

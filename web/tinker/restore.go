@@ -114,7 +114,8 @@ func answers(ctx context.Context, one *journal.Log, name string, log *slog.Logge
 		if ctx.Err() != nil {
 			return
 		}
-		if err := one.Answer(f.ID, f.Result, f.Err, name == "optim_step" || name == "load_weights" && f.Err == nil); err != nil && log != nil {
+		ends := name == "optim_step" || name == "load_weights" && f.Err == nil
+		if err := one.Answer(f.ID, f.Result, f.Err, ends); err != nil && log != nil {
 			log.Error("a result is not kept", "request_id", f.ID, "err", err)
 		}
 	}

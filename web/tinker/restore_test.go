@@ -68,7 +68,7 @@ func TestRestart(t *testing.T) {
 	kill()
 
 	ctx, kill = context.WithCancel(t.Context())
-	s, e := lasts(t, ctx, dir, shut)
+	s, _ = lasts(t, ctx, dir, shut)
 	if got := retrieve(s, ids[3]); got["metrics"] == nil {
 		t.Errorf("the result of the last step is %v", got)
 	}
@@ -84,7 +84,7 @@ func TestRestart(t *testing.T) {
 	kill()
 
 	ctx, kill = context.WithCancel(t.Context())
-	s, e = lasts(t, ctx, dir, open)
+	s, e := lasts(t, ctx, dir, open)
 	if _, again := send(t, s, "optim_step", step(5)); again["request_id"] != last["request_id"] {
 		t.Errorf("the same step is %v, and %v after a restart", last, again)
 	}

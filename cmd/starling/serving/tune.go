@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/starling-network/starling/cmd/starling/cause"
 	"github.com/starling-network/starling/cmd/starling/loops"
 	"github.com/starling-network/starling/cmd/starling/terminal"
 	"github.com/starling-network/starling/cmd/starling/usage"
@@ -68,7 +69,7 @@ must carry as "Authorization: Bearer TOKEN" or "X-API-Key: TOKEN". docs/serving.
 			if network != "" {
 				leave := func() error { return nil }
 				if a, leave, err = account.Alone(dir, network, blobs); err != nil {
-					return err
+					return cause.Explain(err)
 				}
 				defer func() { failed = errors.Join(failed, leave()) }()
 			}
@@ -78,7 +79,7 @@ must carry as "Authorization: Bearer TOKEN" or "X-API-Key: TOKEN". docs/serving.
 			case errors.Is(err, trainer.ErrFolder):
 				return terminal.UnreadableModel("train", args[0], err, terminal.AnyModel)
 			case err != nil:
-				return err
+				return cause.Explain(err)
 			}
 			c.NoteIgnored(args[0], t.Ignored())
 			at, err := listenAt(listen)

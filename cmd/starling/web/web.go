@@ -21,6 +21,7 @@ import (
 	"github.com/starling-network/starling/node/dashboard"
 	"github.com/starling-network/starling/node/runs"
 	"github.com/starling-network/starling/node/server"
+	"github.com/starling-network/starling/node/trainer"
 )
 
 // Command is starling web.
@@ -134,7 +135,11 @@ func serve(ctx context.Context, args []string, o dashboard.WebOptions) error {
 	o.Version = version.Binary()
 	o.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	o.Say = func(text string) { fmt.Fprintln(os.Stderr, text) }
-	return webError(ctx, server.Serve(ctx, dir, o))
+	err := server.Serve(ctx, dir, o)
+	if errors.Is(err, trainer.ErrFolder) {
+		return terminal.UnreadableModel("train", o.Loops.Model, err, terminal.AnyModel)
+	}
+	return webError(ctx, err)
 }
 
 // defaultJobs is how many jobs are ordered on a network at a time.
