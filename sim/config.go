@@ -128,8 +128,7 @@ func (c Config) Names() (names []string) {
 func (c Config) Terms() terms.Terms {
 	j := c.Job
 	t := bundle.Terms(j.ID(), j.Task.Spec, parts.Flops(j.Task.Step), bundle.Checks{
-		AuditPPM: c.AuditPPM, Drawn: c.Drawn, Screen: terms.ScreenUpdates, Tolerance: c.Tolerance, Slices: c.Slices,
-	})
+		AuditPPM: c.AuditPPM, Drawn: c.Drawn, Screen: terms.ScreenUpdates, Tolerance: c.Tolerance, Slices: c.Slices})
 	t.Rollout = referee.Rollout(j.Task.Spec, j.Task.Step)
 	if d := c.Deadline; d > 0 {
 		t.Deadlines = terms.Deadlines{Train: d, Audit: d, Attest: d, Challenge: 30}
@@ -168,8 +167,7 @@ func (c Config) order() market.Order {
 	return market.Order{
 		ID: c.Job.ID(), Budget: budget, PriceCap: price,
 		Workers: market.Workers{Min: n, Target: n, Max: max(n, uint32(c.Most))}, Verifiers: uint32(c.Verifiers),
-		Terms: c.Terms(), Generators: uint32(c.Generators),
-	}
+		Terms: c.Terms(), Generators: uint32(c.Generators)}
 }
 
 // Away are those who are switched off or cut off for longer than a move in a dispute may take: who accuses them

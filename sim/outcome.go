@@ -29,8 +29,7 @@ func (w *Network) Outcome() (Outcome, error) {
 	}
 	o := Outcome{
 		Phase: s.Phase, Why: s.Why, Rounds: s.Base.Round, Blocks: w.ledger.Height,
-		Slashed: map[string]uint64{}, Earned: map[string]uint64{}, Out: map[string]string{},
-	}
+		Slashed: map[string]uint64{}, Earned: map[string]uint64{}, Out: map[string]string{}}
 	root, err := w.config.Job.Root(s.Base.Round)
 	if err != nil {
 		return o, err

@@ -58,6 +58,7 @@ type process struct {
 	share   float64 // of unit, which one that draws takes; 0: not yet known
 	draft   draft   // survives a crash, too
 	busy    bool    // computing
+	since   time.Duration
 	waiting []func()
 
 	sending, receiving time.Duration // when the last blob that it sends, or receives, is over

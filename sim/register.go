@@ -96,8 +96,7 @@ func (p *process) report(ctx context.Context, height int64, s run.State) error {
 		r, trip := p.line.Read(peer), p.link.Latency+p.world.at[address(name)].link.Latency
 		v.Readings = append(v.Readings, reporter.Reading{
 			Peer: name, Bytes: r.Bytes, Timed: r.Timed, Micros: uint64(r.Waited.Microseconds()),
-			RTT: uint32(trip.Milliseconds()),
-		})
+			RTT: uint32(trip.Milliseconds())})
 	}
 	lies, _ := p.act.(adversary.Reports)
 	for _, a := range p.reporter.Report(v) {

@@ -42,7 +42,7 @@ func (s slow) work(ctx context.Context, base terms.Checkpoint, unit, segment uin
 			return err
 		}
 	}
-	p.busy = true
+	p.busy, p.since = true, clock.Now
 	defer p.rest()
 	if p.draft.base != base || p.draft.unit != unit {
 		p.draft = draft{base: base, unit: unit}

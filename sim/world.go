@@ -72,10 +72,7 @@ func New(c Config, checks ...check.Checker) (*Network, error) {
 	w := &Network{
 		config: c, random: rand.New(rand.NewPCG(c.Seed, 0)), at: map[string]*process{}, cuts: cuts{},
 		waiting: map[[sha256.Size]byte]func(transaction.Result, error){}, seen: map[string]*role.Block{},
-		opened: map[string]*bundle.Job{},
-		digest: sha256.New(),
-		checks: checks,
-	}
+		opened: map[string]*bundle.Job{}, digest: sha256.New(), checks: checks}
 	var keys []identity.Keys
 	for i := range c.Validators {
 		keys = append(keys, identity.NewKeys(canon.Sum("sim/validator", []byte{byte(i)})))
@@ -174,9 +171,7 @@ func (w *Network) populate() {
 func (p *process) enlist(ctx context.Context) error {
 	self := registry.Participant{
 		Roles: []crew.Role{p.role}, PeerID: p.name, Addrs: []string{address(p.name)}, Device: "simulated",
-		Stake:    p.world.config.stake(),
-		Hardware: p.machine.Hardware, Tier: p.machine.Tier, Earning: p.earns,
-	}
+		Stake: p.world.config.stake(), Hardware: p.machine.Hardware, Tier: p.machine.Tier, Earning: p.earns}
 	if p.earns {
 		return p.chain.Registry.Enlist(ctx, self,
 			market.Offer{Role: p.class, Price: cmp.Or(p.machine.Price, price), Slots: 1})
@@ -357,8 +352,15 @@ func (w *Network) Machine(name string) Machine {
 	return Machine{Link: p.link, Unit: p.unit}
 }
 
-// Usage of a party so far.
-func (w *Network) Usage(name string) Usage { return w.at[address(name)].usage }
+// Usage of a party so far, with the time of the unit under way.
+func (w *Network) Usage(name string) Usage {
+	p := w.at[address(name)]
+	u := p.usage
+	if p.busy {
+		u.Worked += w.clock.Now - p.since
+	}
+	return u
+}
 
 // ID is the account of a party.
 func (w *Network) ID(name string) string { return w.at[address(name)].key.Address() }

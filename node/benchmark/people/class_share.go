@@ -23,9 +23,12 @@ const (
 	drawing     = 2
 	wholly      = 1_000_000 // parts per million of the units are audited
 	verifierOne = "verifier-"
+	// until then machines wait for the first units, or draw the first answers, of which learners draw some: a machine of
+	// the class is not yet due more than it does
+	starting = 2 * classRound
 )
 
-// busyIn plays a network until its time is over, and returns the share of the time since the run began in which its
+// busyIn plays a network until its time is over, and returns the share of the time since its start is over in which its
 // machines of a class compute.
 func busyIn(ctx context.Context, class busy.Class, seed uint64, until time.Duration) (Busy, error) {
 	z := workload.Size{Rounds: uint32(2 + until/learnTime), Units: 4, Steps: 6, Segment: 3}
@@ -47,7 +50,7 @@ func busyIn(ctx context.Context, class busy.Class, seed uint64, until time.Durat
 	if class == busy.Verification {
 		c.AuditPPM, c.Drawn = wholly, false
 	}
-	rates := map[string]uint64{} // of the machines that are measured
+	measured := map[string]bool{}
 	for i, name := range c.Names() {
 		m := sim.Machine{Link: c.Link, Unit: c.Unit, Draw: classRound, Price: price}
 		switch {
@@ -56,7 +59,7 @@ func busyIn(ctx context.Context, class busy.Class, seed uint64, until time.Durat
 		case class == busy.Generation && i >= c.Workers:
 			m.Unit, m.Draw = learnTime, learnTime
 		case strings.HasPrefix(name, of):
-			rates[name] = pace
+			measured[name] = true
 		}
 		c.Machines[name] = m
 	}
@@ -64,10 +67,21 @@ func busyIn(ctx context.Context, class busy.Class, seed uint64, until time.Durat
 	c.Order = &market.Order{ID: c.Job.ID(), Budget: 500_000_000_000, PriceCap: price,
 		Workers: market.Workers{Min: n, Target: n, Max: n}, Generators: uint32(c.Generators),
 		Verifiers: uint32(c.Verifiers), Terms: c.Terms()}
-	w, err := (&rig{until: until}).playOn(ctx, c)
+	before := map[string]time.Duration{}
+	r := &rig{until: until, looks: []look{{starting, func(w *sim.Network) error {
+		for name := range measured {
+			before[name] = w.Usage(name).Worked
+		}
+		return nil
+	}}}}
+	w, err := r.playOn(ctx, c)
 	if err != nil {
 		return b, err
 	}
-	b.Share, err = busyShare(w, rates)
-	return b, err
+	var worked time.Duration
+	for name := range measured {
+		worked += r.worked[name] - before[name]
+	}
+	b.Share = float64(worked) / float64(len(measured)) / float64(w.Now()-starting)
+	return b, nil
 }

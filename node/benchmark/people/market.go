@@ -38,6 +38,8 @@ type rig struct {
 	units uint32 // of a round
 	seed  uint64
 	looks []look
+
+	worked map[string]time.Duration // of each party when the time was over, with the unit under way
 }
 
 // look does something once, after the first block after a time.
@@ -61,6 +63,9 @@ func (r *rig) Block(v check.World) error {
 		}
 	}
 	if now >= r.until {
+		for name := range r.worked {
+			r.worked[name] = w.Usage(name).Worked
+		}
 		return errOver
 	}
 	return nil
@@ -118,6 +123,10 @@ func (r *rig) play(ctx context.Context) (*sim.Network, error) {
 
 // playOn plays a network until its time is over.
 func (r *rig) playOn(ctx context.Context, c sim.Config) (*sim.Network, error) {
+	r.worked = map[string]time.Duration{}
+	for _, name := range c.Names() {
+		r.worked[name] = 0
+	}
 	w, err := sim.New(c, r, stopper{ctx}, check.CoinsConserved{})
 	if err != nil {
 		return nil, err

@@ -18,7 +18,7 @@ func TestAReleaseReachesAll(t *testing.T) {
 	if !*long {
 		t.Skip("with -long")
 	}
-	u, err := upgrade(t.Context(), 0, rollout)
+	u, err := upgrade(t.Context(), 0, rollout, 12)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,14 +33,14 @@ const (
 	placeBlock = time.Second
 )
 
-// place plays an order on a network of five regions, with regions declared, and without.
-func place(ctx context.Context, seed uint64) (Place, error) {
+// place plays an order of some rounds on a network of five regions, with regions declared, and without.
+func place(ctx context.Context, seed uint64, rounds uint32) (Place, error) {
 	p := Place{Regions: regions, Seats: seats}
 	var err error
-	if p.Far, p.Bytes, err = placed(ctx, seed, true); err != nil {
+	if p.Far, p.Bytes, err = placed(ctx, seed, rounds, true); err != nil {
 		return p, err
 	}
-	if p.Undeclared, _, err = placed(ctx, seed, false); err != nil {
+	if p.Undeclared, _, err = placed(ctx, seed, rounds, false); err != nil {
 		return p, err
 	}
 	p.Ratio = float64(p.Far) / float64(p.Undeclared)
@@ -49,8 +49,8 @@ func place(ctx context.Context, seed uint64) (Place, error) {
 
 // placed plays an order to the end of its run, and returns the bytes that members received from other regions, and from
 // all others.
-func placed(ctx context.Context, seed uint64, declared bool) (far, all uint64, err error) {
-	job, err := workload.New(workload.Size{Rounds: 16, Units: seats, Steps: 6, Segment: 3})
+func placed(ctx context.Context, seed uint64, rounds uint32, declared bool) (far, all uint64, err error) {
+	job, err := workload.New(workload.Size{Rounds: rounds, Units: seats, Steps: 6, Segment: 3})
 	if err != nil {
 		return 0, 0, err
 	}

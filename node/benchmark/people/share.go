@@ -2,9 +2,12 @@ package people
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/starling-network/starling/node/busy"
+	"github.com/starling-network/starling/protocol/run/schedule"
 	"github.com/starling-network/starling/sim"
 )
 
@@ -45,7 +48,7 @@ func split(ctx context.Context, seed uint64, until time.Duration) (Split, error)
 		for _, name := range of {
 			some += earned(receipts, w.ID(name), 0)
 		}
-		computes, err = busyShare(w, rates)
+		computes, err = busyShare(w, r)
 		return float64(some) / float64(all), computes, err
 	}
 	var err error
@@ -65,6 +68,31 @@ type Busy struct {
 	Class busy.Class `json:"class"`
 	Units uint32     `json:"units"` // of a round
 	Share float64    `json:"share"`
+	Most  float64    `json:"most,omitempty"` // share that rounds of whole units allow; 0: not computed
+}
+
+// longRun is so many rounds that each worker has had its part of them.
+const longRun = 300
+
+// most is the largest share of the time in which workers can compute, over some rounds: each waits for the last of its
+// units, which are whole, and of which each worker gets its part over the rounds.
+func most(rates map[string]uint64, units uint32, rounds int) float64 {
+	var blocks []uint32
+	var speed float64 // units in a time of one for which a worker has blocks of 1
+	for _, name := range slices.Sorted(maps.Keys(rates)) {
+		blocks = append(blocks, uint32(1000*pace/rates[name]))
+		speed += 1 / float64(blocks[len(blocks)-1])
+	}
+	owed, took := make([]int32, len(blocks)), 0.
+	for range rounds {
+		due := schedule.ShareBySpeed(units, blocks, owed)
+		last := uint32(0)
+		for i, n := range due.Shares {
+			last = max(last, n*blocks[i])
+		}
+		owed, took = due.Owed, took+float64(last)
+	}
+	return float64(units) * float64(rounds) / speed / took
 }
 
 // busyOver plays a network whose rounds have these units.
@@ -74,21 +102,21 @@ func busyOver(ctx context.Context, seed uint64, until time.Duration, units uint3
 	if err != nil {
 		return Busy{}, err
 	}
-	share, err := busyShare(w, r.rates)
-	return Busy{busy.Training, units, share}, err
+	share, err := busyShare(w, r)
+	return Busy{Class: busy.Training, Units: units, Share: share, Most: most(r.rates, units, longRun)}, err
 }
 
 // busyShare is the share of the time since the run began in which the workers compute, weighted by their rates.
-func busyShare(w *sim.Network, rates map[string]uint64) (float64, error) {
+func busyShare(w *sim.Network, r *rig) (float64, error) {
 	s, err := w.State()
 	if err != nil {
 		return 0, err
 	}
 	var worked, had float64
-	for name, rate := range rates {
+	for name, rate := range r.rates {
 		for _, m := range s.Members {
 			if m.ID == w.ID(name) {
-				worked += float64(rate) * w.Usage(name).Worked.Seconds()
+				worked += float64(rate) * r.worked[name].Seconds()
 				had += float64(rate) * (w.Now() - time.Duration(m.Since)*block).Seconds()
 			}
 		}

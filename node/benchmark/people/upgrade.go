@@ -35,9 +35,8 @@ const (
 	downTime = 30 * time.Second
 )
 
-// upgrade plays the network. rollout is the time within which its nodes switch.
-func upgrade(ctx context.Context, seed uint64, rollout time.Duration) (Upgrade, error) {
-	const rounds = 12
+// upgrade plays the network. rollout is the time within which its nodes switch, and some rounds have to come after it.
+func upgrade(ctx context.Context, seed uint64, rollout time.Duration, rounds uint32) (Upgrade, error) {
 	u := Upgrade{Nodes: upgraded, Down: downTime.Seconds(), Rollout: rollout.Seconds(), Rounds: rounds}
 	job, err := workload.New(workload.Size{Rounds: rounds, Units: upgraded - verifying, Steps: 6, Segment: 3})
 	if err != nil {

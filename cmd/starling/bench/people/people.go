@@ -29,17 +29,19 @@ worker has one to six, each of which takes it half an hour to two hours. An orde
 a network of 50 in five regions: the bytes that its members receive from other regions are compared with those where no
 machine declares its region. Then a release reaches twenty nodes while they train: each is killed at its turn in a
 rollout of ten minutes, and back 30 seconds later. Machines of three classes join a network of these. The busy share is
-also that of a verifier which executes all units of four workers again, and of machines that draw answers for others.
+also that of a verifier which executes all units of four workers again, and of machines that draw answers for others,
+both once the first rounds are over. In rounds of twelve units, that share is compared with the most that a round of
+whole units allows: the machines wait for the last of them.
 
 Last, processes of this program run on this machine, on networks with blocks of 200 ms. A machine without coins, which
 knows the address of the network alone, joins while a job is under way, and is paid for a unit. Its owner pauses it in
 the middle of units. Ten clients queue 50 jobs at a gateway, which is killed twice meanwhile, and ask for their states.
---quick plays twelve hours of each simulated network, compares no estimates, pauses the machine twice, and does not
-wait for the 50 models.
+--quick plays twelve hours of each simulated network, or eight, and fewer rounds of the others, compares no estimates,
+pauses the machine twice, and does not wait for the 50 models.
 
 With -o json: {"income":[{"class","rate","join_day","days","estimate":{"low_uzen","median_uzen","high_uzen"},
 "earned_day","since_first_pay":{"days","earned_day","off"},"off"}],
-"split":[{"days","whole","parts","off","busy_whole","busy_parts"}],"busy":[{"class","units","share"}],
+"split":[{"days","whole","parts","off","busy_whole","busy_parts"}],"busy":[{"class","units","share","most"}],
 "place":[{"regions","seats","bytes","far","undeclared","ratio"}],"upgrade":[{"nodes","down_seconds","rollout_seconds",
 "rounds","missed","slashed_uzen","whole"}],"journeys":{"join":{"commands","seconds","paid_uzen"},
 "pauses":[{"stopped_seconds","returned_seconds","before_bytes","after_bytes","idle_bytes","slashed_uzen","missed",
