@@ -24,7 +24,8 @@ const kept = 62 * 24
 
 // Hour is one hour.
 type Hour struct {
-	Begins  time.Time                  `json:"hour"` // in UTC
+	Begins  time.Time                  `json:"hour"`          // in UTC
+	From    time.Time                  `json:"from,omitzero"` // when the first process began; zero: before this hour
 	Seconds map[standing.Cause]float64 `json:"seconds"`
 	// the latest reason of each cause
 	Why map[standing.Cause]Reason `json:"why"`
@@ -54,7 +55,11 @@ func (h Hour) filled(now time.Time) Hour {
 		seconds[c] = s
 		noted += s
 	}
-	if silent := min(now.Sub(h.Begins), time.Hour).Seconds() - noted; silent > gap.Seconds() {
+	whole := min(now.Sub(h.Begins), time.Hour)
+	if !h.From.IsZero() {
+		whole -= h.From.Sub(h.Begins)
+	}
+	if silent := whole.Seconds() - noted; silent > gap.Seconds() {
 		seconds[standing.CauseOff] += silent
 	}
 	h.Seconds = seconds
@@ -150,6 +155,9 @@ func (l *record) note(now time.Time, c standing.Cause, why standing.Reason) {
 		h := l.at(begins)
 		if h == nil {
 			return // the clock was set back
+		}
+		if len(l.hours) == 1 && len(h.Seconds) == 0 {
+			h.From = now
 		}
 		h.Seconds[c] += to.Sub(from).Seconds()
 		h.Why[c] = Reason{why.Text, why.Do}

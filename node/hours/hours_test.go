@@ -76,7 +76,7 @@ func TestSituations(t *testing.T) {
 }
 
 // Each hour has the reason that took most of it, across restarts and pauses of the machine; the rest is one without a
-// process.
+// process, but for the time before the first one.
 func TestHours(t *testing.T) {
 	dir := t.TempDir()
 	m := metrics.New("", "worker")
@@ -110,7 +110,7 @@ func TestHours(t *testing.T) {
 		cause   standing.Cause
 		seconds float64
 	}{{standing.CauseOff, 2400}, {standing.CauseOff, 3600}, {standing.CauseOff, 3600}, {standing.CauseNoOrders, 1800},
-		{standing.CauseOff, 3000}} {
+		{standing.CauseWorking, 600}} {
 		if c := all[i].Main(); c != want.cause || all[i].Seconds[c] != want.seconds {
 			t.Errorf("%s: %s for %g s, want %+v", all[i].Begins, c, all[i].Seconds[c], want)
 		}

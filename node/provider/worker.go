@@ -336,7 +336,7 @@ func (s *service) serve(ctx context.Context) error {
 	for {
 		select {
 		case <-pulse.Silence():
-			pulse.Silent()
+			pulse.Silent(s.Head.Cut())
 		case <-leaving:
 			leaving, draining = nil, true
 			s.mu.Lock()

@@ -96,7 +96,7 @@ func (r *retirement) until(ctx context.Context, is func(height int64) (bool, err
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-r.pulse.Silence():
-			r.pulse.Silent()
+			r.pulse.Silent(nil)
 		case b, ok := <-r.blocks:
 			if !ok {
 				return errors.Join(ctx.Err(), client.ErrClosed)

@@ -24,11 +24,15 @@ func NewPulse(validator string, say func(string)) *Pulse {
 // Silence is ready when no block has come for a while: then Silent is to be called.
 func (p *Pulse) Silence() <-chan time.Time { return p.silence.C }
 
-// Silent tells that no block comes, if that is not known yet.
-func (p *Pulse) Silent() {
+// Silent tells that no block comes, if that is not known yet. cut is why the way to the validator carries nothing; nil:
+// it does.
+func (p *Pulse) Silent(cut error) {
+	why := fmt.Sprintf("the validator at %s is gone, or the network makes none", p.validator)
+	if cut != nil {
+		why = fmt.Sprint("the head of the local network carries nothing for this machine: ", cut)
+	}
 	if !p.told {
-		p.say(fmt.Sprintf("no block came for %s: the validator at %s is gone, or the network makes none;"+
-			" the process keeps trying", silent, p.validator))
+		p.say(fmt.Sprintf("no block came for %s: %s; the process keeps trying", silent, why))
 	}
 	p.told = true
 }

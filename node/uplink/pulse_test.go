@@ -1,7 +1,9 @@
 package uplink
 
 import (
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -13,8 +15,8 @@ func TestPulse(t *testing.T) {
 	for range 2 {
 		p.Block(6)
 		p.Block(7)
-		p.Silent()
-		p.Silent()
+		p.Silent(nil)
+		p.Silent(nil)
 		p.Block(9)
 		p.Block(10)
 	}
@@ -25,5 +27,10 @@ func TestPulse(t *testing.T) {
 	}
 	if !slices.Equal(said, append(want, want...)) {
 		t.Errorf("%q", said)
+	}
+	p.Silent(errors.New("it does not know the ticket"))
+	if last := said[len(said)-1]; !strings.Contains(last, "the head of the local network carries nothing for this "+
+		"machine: it does not know the ticket; the process") {
+		t.Errorf("%q", last)
 	}
 }
