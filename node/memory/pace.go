@@ -85,7 +85,7 @@ func Bare() (restore func()) {
 }
 
 // Rest lets this process leave as little garbage as after Bare until the returned function is called: it computes
-// nothing meanwhile, so that a collection more costs nobody anything.
+// nothing meanwhile, so that a collection more delays no unit.
 func Rest() (restore func()) { return tighten(&pace.bare) }
 
 // dropEvery is the time after which pages of the program leave the memory of a process that Bare was called for. A

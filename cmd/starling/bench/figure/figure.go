@@ -1,5 +1,5 @@
-// Package figure is what the commands of starling bench share: the flag --quick, the table of bars, and the exit code of
-// those that do not hold. It measures nothing.
+// Package figure is what the commands of starling bench share: the flag --quick, the table of bars, and the exit code
+// of those that do not hold. It measures nothing.
 package figure
 
 import (
@@ -46,7 +46,8 @@ func Judge[B interface{ Misses() string }](bars []B, printed error) error {
 	}
 	return terminal.WithExit(&terminal.Problem{
 		Code: "BARS_MISSED",
-		What: fmt.Sprintf("%d of %s missed: %s", len(missed), terminal.Counted(len(bars), "bar"), strings.Join(missed, "; ")),
+		What: fmt.Sprintf("%d of %s missed: %s", len(missed), terminal.Counted(len(bars), "bar"),
+			strings.Join(missed, "; ")),
 		Fix:  "see docs/performance.md for the machine of each bar; bars on times want one without other work",
 	}, terminal.ExitFindings)
 }

@@ -12,7 +12,8 @@ import (
 // A bench whose figures miss bars says which, with an exit code of its own; bars that hold, or that no tool could
 // measure, change nothing.
 func TestBarsThatAreMissed(t *testing.T) {
-	holds, misses, printed := benchmark.AtLeast("share", 0.91, 0.9), benchmark.AtMost("seconds", 11, 10), errors.New("full")
+	holds, misses := benchmark.AtLeast("share", 0.91, 0.9), benchmark.AtMost("seconds", 11, 10)
+	printed := errors.New("full")
 	err := Judge([]benchmark.Bar{holds, misses, holds}, nil)
 	p, ok := errors.AsType[*terminal.Problem](err)
 	if !ok || terminal.ExitCode(err) != terminal.ExitFindings || p.Code != "BARS_MISSED" ||
