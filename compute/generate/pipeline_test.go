@@ -71,7 +71,7 @@ func TestStagesWriteTheTextsOfTheWhole(t *testing.T) {
 			of, keys["tie_word_embeddings"] = architecture.Llama, true
 		}
 		if name == "turned" {
-			of, keys["starling_turns"] = architecture.Llama, []any{0, 1, 3}
+			of, keys["starling_turns"] = architecture.Llama, []any{1, 2, 4}
 		}
 		keys[cmp.Or(map[string]string{architecture.OPT: "ffn_dim"}[of], "intermediate_size")] = 24
 		if of == architecture.GPT2 {

@@ -5,6 +5,7 @@
 package model
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -18,6 +19,7 @@ import (
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/blocks"
 	"github.com/starling-network/starling/compute/model/decoder"
+	"github.com/starling-network/starling/compute/model/ways"
 	"github.com/starling-network/starling/compute/optimizer"
 	"github.com/starling-network/starling/compute/program"
 	"github.com/starling-network/starling/compute/program/reorder"
@@ -55,7 +57,7 @@ type Task struct {
 	half    bool       // layers read and give bfloat16
 	form    exact.Form // of the products of layers
 	micro   int        // rows of the batch that a step computes at a time; 0: all
-	paths   []path     // of the microbatches of a step; nil: all pass all layers
+	ways    []ways.Way // of the microbatches of a step; nil: all pass all layers
 	draws   bool       // a step draws answers: it has Dice
 	// prepare makes of a batch what the loss of a step reads, with as many rows; nil: the loss reads the batch.
 	prepare func(w weights, batch []*graph.Node) []*graph.Node
@@ -77,6 +79,15 @@ type Task struct {
 // proximal term "b/<name>". Outputs: all trained p/, then what is remembered of them after the step; "grad_norm", the
 // norm of all gradients before clipping to min(1, MaxGradNorm/(grad_norm+1e-6)); "loss" before the step.
 func (t Task) TrainStep(o optimizer.Optimizer) (*program.Program, error) { return t.LateStep(o, nil) }
+
+// Leaving is the task whose steps compute microbatches with some of the layers alone: left has those that each leaves
+// out. The gradient of a layer is that of the microbatches that pass it. Eval computes all layers.
+func (t Task) Leaving(c architecture.Config, left [][]int) (_ Task, err error) {
+	if t.ways, err = ways.Of(c, t.Trained, left, t.Batch[0].Shape.Dims[0], t.micro); err != nil {
+		err = fmt.Errorf("%w: %w", ErrStep, err)
+	}
+	return t, err
+}
 
 // Late is how a stage that does not wait for the others trains a tensor: from gradients of its weights before the last
 // Steps updates, which are clipped by the norm of those of the stage.
@@ -166,10 +177,7 @@ func keepEarlier(b *program.Builder, t optimizer.Tensor, now program.Value, step
 // part of the batch but the first.
 func (t Task) gradients(w weights, params, batch []*graph.Node) (sums, partial []*graph.Node) {
 	rows := dims(batch[0])[0]
-	size := t.micro
-	if size == 0 {
-		size = rows
-	}
+	size := cmp.Or(t.micro, rows)
 	for from := 0; from < rows; from += size {
 		part := batch
 		if size < rows {
@@ -178,48 +186,12 @@ func (t Task) gradients(w weights, params, batch []*graph.Node) (sums, partial [
 				part[i] = graph.Slice(x, graph.AxisRange(from, from+size))
 			}
 		}
-		made := t.gradientsOf(w, params, part, batch, from/size)
-		if sums == nil {
-			sums = made
-			continue
-		}
-		for i := range sums {
-			switch {
-			case sums[i] == nil:
-				sums[i] = made[i]
-			case made[i] != nil:
-				sums[i] = graph.Add(sums[i], made[i])
-				partial = append(partial, sums[i])
-			}
-		}
+		way := ways.At(t.ways, from/size)
+		w.Left = way.Left
+		loss := t.loss(w, part, batch)[:1]
+		sums, partial = ways.Add(sums, append(way.Gradients(loss[0], params), loss...), partial)
 	}
 	return sums, partial
-}
-
-// gradientsOf returns the gradients of the loss of a microbatch, and the loss. Those of tensors that it does not pass
-// are nil.
-func (t Task) gradientsOf(w weights, params, part, batch []*graph.Node, k int) []*graph.Node {
-	passed := params
-	if t.paths != nil {
-		w.Left, passed = t.paths[k].left, nil
-		for i, n := range t.Trained {
-			if t.paths[k].trains[n.Name] {
-				passed = append(passed, params[i])
-			}
-		}
-	}
-	loss := t.loss(w, part, batch)[:1]
-	made := graph.Gradient(loss[0], passed...)
-	if t.paths == nil {
-		return append(made, loss...)
-	}
-	all := make([]*graph.Node, len(params), len(params)+1)
-	for i, n := range t.Trained {
-		if t.paths[k].trains[n.Name] {
-			all[i], made = made[0], made[1:]
-		}
-	}
-	return append(all, loss...)
 }
 
 // Eval returns the program of the loss. Inputs: the batch and the tensors as "p/<name>"; outputs: "loss", the same bits

@@ -35,8 +35,8 @@ func Costs(p *program.Program) ([]Cost, error) {
 }
 
 // Balance are the groups before which a program is cut into stages so that the slowest has the fewest operations; of
-// equals, so that the largest state has the fewest bytes. Each stage has at least one group. passed has, for each stage,
-// how many of the microbatches pass it: costs are those of a step whose microbatches all do.
+// equals, so that the largest state has the fewest bytes. Each stage has at least one group. passed has, for each
+// stage, how many of the microbatches pass it: costs are those of a step whose microbatches all do.
 func Balance(costs []Cost, passed []int) ([]int, error) {
 	n := len(passed)
 	if n < 2 || n > len(costs) {

@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/starling-network/starling/client/job/problem"
-	"github.com/starling-network/starling/compute/stages/paths"
 	"github.com/starling-network/starling/client/job/spec"
+	"github.com/starling-network/starling/compute/stages/paths"
 	"github.com/starling-network/starling/exchange/aggregate"
 )
 

@@ -54,8 +54,8 @@ func (j *Spec) deriveParallel(given func(path string) bool) {
 // Learners is how many batches are learnt from at the same time: of workers, or of replicas of several workers.
 func (j Spec) Learners() int { return cmp.Or(j.Parallel.Replicas, j.Strategy.Workers.Target) }
 
-// Words are the end of a sentence about stages, which says how late their gradients are, or how many stages microbatches
-// leave out; "": neither.
+// Words are the end of a sentence about stages, which says how late their gradients are, or how many stages
+// microbatches leave out; "": neither.
 func (p Parallel) Words() string {
 	if p.Skip > 0 {
 		return fmt.Sprintf(", each leaves out %.3g of the stages", p.Skip*float64(p.Stages))

@@ -29,7 +29,7 @@ func tiny(t testing.TB) map[string]Config {
 		"gpt2":         mustParse(t, GPT2, modeltest.GPT2()),
 		"llama":        mustParse(t, Llama, modeltest.Llama()),
 		"llama-tied":   mustParse(t, Llama, modeltest.With(modeltest.Llama(), "tie_word_embeddings", true)),
-		"llama-turned": mustParse(t, Llama, modeltest.With(modeltest.Llama(), "starling_turns", []any{0, 1})),
+		"llama-turned": mustParse(t, Llama, modeltest.With(modeltest.Llama(), "starling_turns", []any{1, 2})),
 	}
 }
 
@@ -91,8 +91,8 @@ func TestParseErrors(t *testing.T) {
 		{Llama, map[string]any{"rope_scaling": map[string]any{"type": "longrope"}}, "rope_scaling.type", "not supported"},
 		{Llama, map[string]any{"rope_parameters": map[string]any{"rope_type": "ntk"}}, "rope_parameters.rope_type",
 			"not supported"},
-		{Llama, map[string]any{"starling_turns": []any{0, 32}}, "starling_turns", "no layer of 32"},
-		{Llama, map[string]any{"starling_turns": []any{3, 3}}, "starling_turns", "no layer of 32"},
+		{Llama, map[string]any{"starling_turns": []any{0, 32}}, "starling_turns", "from 1 to 32"},
+		{Llama, map[string]any{"starling_turns": []any{3, 33}}, "starling_turns", "from 1 to 32"},
 		{Llama, map[string]any{"tie_word_embeddings": "yes"}, "tie_word_embeddings", "neither true nor false"},
 		{Llama, map[string]any{"hidden_size": 32768, "intermediate_size": 131072, "num_hidden_layers": 1024}, "config",
 			"2^40"},

@@ -28,7 +28,7 @@ type Form struct {
 	Window int    // tokens that a token sees, itself included, in layers that slide
 	slides string // for each layer, one of slide and full; "" is full for all
 
-	turns string // the number of each layer before which the residual stream is multiplied by a matrix, with a comma after it
+	turns string // for each layer, 1 where a matrix multiplies the residual stream before it; "": for none
 
 	embedding int // width of the token embedding, where the residual stream has another
 	NoFinal   bool

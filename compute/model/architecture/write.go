@@ -46,7 +46,7 @@ func laterJSON(architecture string, keys map[string]any, c Config) {
 		keys["hidden_act"] = f.Activation
 	}
 	if f.turns != "" {
-		keys[turnsKey] = f.turnsList()
+		keys[turnsKey] = f.turnsJSON()
 	}
 	switch architecture {
 	case Llama:

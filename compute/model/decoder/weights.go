@@ -20,7 +20,7 @@ type Weights struct {
 	Hidden  float64      // and of the additions to the residual stream
 	Half    bool         // layers read and give bfloat16
 	Form    exact.Form   // of the products of layers; its zero value: they are of float32
-	Left    map[int]bool // layers that are left out: what comes before them passes to what comes after
+	Left    map[int]bool // layers that are left out
 	// Seen gets the input [n, in] of each layer that may have an adapter, by the name of the layer; nil: it does not.
 	Seen func(layer string, x *graph.Node)
 

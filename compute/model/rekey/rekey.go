@@ -3,9 +3,9 @@
 // so between steps.
 //
 // For models whose norms are RMSNorm (Zhang and Sennrich 2019): the residual stream is rotated, with the gains of norms
-// folded into the layers that read it (Ashkboos et al. 2024, arXiv 2401.15024). Some layers begin by a matrix that turns
-// it from the rotation of the layers before to another one. So a layer of another key turns all of the stream to where
-// no later layer reads it, and not just what it adds itself. The units of feed-forward layers change
+// folded into the layers that read it (Ashkboos et al. 2024, arXiv 2401.15024). Some layers begin by a matrix that
+// turns it from the rotation of the layers before to another one. So a layer of another key turns all of the stream to
+// where no later layer reads it, and not its own sums alone. The units of feed-forward layers change
 // their order and their scale; values are rotated within heads, with the output layer of attention; pairs of elements
 // of queries and keys that rotary positions turn are turned by a further angle, and scaled against each other; heads
 // change their order.
@@ -45,8 +45,8 @@ func Check(c architecture.Config) error {
 }
 
 // Apply returns the model that a key makes of one, whose output layer is not tied to the embedding, and which has a
-// matrix for the residual stream before each of some layers. Tensors that it gets stay as they are. Shapes and names are
-// those of Config.Tensors. The error wraps ErrModel.
+// matrix for the residual stream before each of some layers. Tensors that it gets stay as they are. Shapes and names
+// are those of Config.Tensors. The error wraps ErrModel.
 func Apply(c architecture.Config, tensors map[string]*tensor.Tensor, before []int, s Source) (architecture.Config,
 	map[string]*tensor.Tensor, error) {
 	if err := Check(c); err != nil {

@@ -3,8 +3,8 @@ package order
 import "slices"
 
 // Early is the order of stages that some microbatches leave out. Forwards follow each other in the order of their
-// numbers, and so do backwards. Which of both comes next is found by playing the step, with values that take no time:
-// the task that can begin first, of equals a backward, then the one of the lower number, then that of the earlier stage.
+// numbers, and so do backwards. Which of both is next is found by playing the step, with values that take no time: the
+// task that can begin first, of equals a backward, then the one of the lower number, then that of the earlier stage.
 // takes is the time of a forward of a stage; a backward takes twice as long. A stage has at most most[stage]
 // microbatches of which it has computed the forward and not the backward.
 //

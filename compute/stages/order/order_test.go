@@ -143,7 +143,7 @@ func TestShared(t *testing.T) {
 	}
 }
 
-// Early is an order of all tasks, in which every stage comes to its end, whichever microbatches leave out a stage and
+// Early is an order of all tasks, in which every stage reaches its end, whichever microbatches leave out a stage and
 // however few a stage may have at a time. Stages of equal times wait for less than in the order 1F1B.
 func TestEarly(t *testing.T) {
 	for n := 3; n < 7; n++ {
@@ -164,7 +164,8 @@ func TestEarly(t *testing.T) {
 		}
 	}
 	tasks, waits := passing(3, 2, 0)
-	waits[2][order.Task{Phase: order.Forward, Number: 1}] = []order.Place{{0, order.Task{Phase: order.Backward, Number: 1}}}
+	waits[2][order.Task{Phase: order.Forward, Number: 1}] = []order.Place{
+		{0, order.Task{Phase: order.Backward, Number: 1}}}
 	list := order.Early(tasks, waits, []int64{1, 1, 1}, []int{4, 4, 4})
 	if err := order.Check(tasks, list, waits); !errors.Is(err, order.ErrDeadlock) {
 		t.Errorf("stages that wait for each other: %v", err)

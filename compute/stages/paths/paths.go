@@ -34,10 +34,11 @@ func Of(stages, micro int, share float64) (Paths, error) {
 	case inner < 1:
 		return p, fmt.Errorf("%w: of %d stages, of which the first and the last are never left out", ErrShare, stages)
 	case total < 1 || math.Abs(share*float64(stages)*float64(micro)-float64(total)) > rounded || total%inner != 0:
-		return p, fmt.Errorf("%w: %v of %d stages is %.3g over %d microbatches, and the %d stages between the first and the "+
-			"last are left out equally often", ErrShare, share, stages, share*float64(stages)*float64(micro), micro, inner)
+		return p, fmt.Errorf("%w: %v of %d stages is %.3g over %d microbatches, and the %d stages between the first and "+
+			"the last are left out equally often", ErrShare, share, stages, share*float64(stages)*float64(micro), micro, inner)
 	case total >= inner*micro:
-		return p, fmt.Errorf("%w: no microbatch would pass the stages between the first and the last of %d", ErrShare, stages)
+		return p, fmt.Errorf("%w: no microbatch would pass the stages between the first and the last of %d", ErrShare,
+			stages)
 	}
 	for i := range total {
 		k := i * micro / total

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
-	"strings"
 
 	"github.com/starling-network/starling/compute/cpu"
 	"github.com/starling-network/starling/compute/data/tokenizer"
@@ -18,30 +17,17 @@ import (
 	"github.com/starling-network/starling/compute/model/architecture"
 	"github.com/starling-network/starling/compute/model/rekey"
 	"github.com/starling-network/starling/compute/optimizer"
-	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/node/benchmark"
+	"github.com/starling-network/starling/node/benchmark/sentences"
 	"github.com/starling-network/starling/node/pretrained"
 )
 
 // read is the text that a model learns from in a number of steps, and unread text that it has not read.
-func read(steps int) string { return sentences(steps * 64) }
+func read(steps int) string { return sentences.Of(steps * 64) }
 
-func unread(steps int) string { return sentences(steps*64 + 120)[len(read(steps)):] }
-
-// sentences is text of a number of made-up words, each of which follows from the one before it by one of three rules.
-func sentences(words int) string {
-	list := strings.Fields("the a one no old new red dim fox dog owl hen runs naps eats sees over under near past lazy " +
-		"quick small brown and but so then now soon here there up down out in")
-	var b strings.Builder
-	at := 0
-	for i := range words {
-		at = (at*7 + int(philox.Block(13, 3, uint64(i))[0]%3) + 1) % len(list)
-		b.WriteString(list[at] + " ")
-	}
-	return b.String()
-}
+func unread(steps int) string { return sentences.Of(steps*64 + 120)[len(read(steps)):] }
 
 // trained is a small model that predicts the text.
 func trained(steps, threads int) (c architecture.Config, tensors map[string]*tensor.Tensor, err error) {
@@ -78,7 +64,7 @@ func trained(steps, threads int) (c architecture.Config, tensors map[string]*ten
 		}
 		n := float64(k + 1)
 		in["lr"].F32()[0] = 3e-3
-		in["c1"].F32()[0], in["c2"].F32()[0] = float32(1-math.Pow(0.9, n)), float32(1-math.Pow(0.95, n))
+		in["c1"].F32()[0], in["c2"].F32()[0] = float32(1/(1-math.Pow(0.9, n))), float32(1/(1-math.Pow(0.95, n)))
 		out, err := exec.Run(in)
 		if err != nil {
 			return c, nil, err
@@ -118,7 +104,7 @@ func keyOf(epoch int) rekey.Source {
 	return rand.NewChaCha8(seed)
 }
 
-// Steps are so many that the model predicts most of what follows from the rules of the text.
+// Steps are so many that the model knows most rules of the text.
 const Steps = 600
 
 // Measure trains a model for some steps, changes its weights by many keys in turn, and puts parts of two keys together.
@@ -204,7 +190,7 @@ func (r Report) Bars() []benchmark.Bar {
 type viewer struct {
 	ctx     context.Context
 	threads int
-	text    string             // that no model has read
+	text    string               // that no model has read
 	runs    map[string]*cpu.Exec // by the form of a model
 }
 

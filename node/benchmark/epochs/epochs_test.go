@@ -8,7 +8,8 @@ func TestMeasure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Keys != 12 || r.Difference > mostDifferent || r.Keyed > 1.001*r.Perplexity || min(r.Stitched, r.OneStage) < leastStitched*r.Perplexity {
+	if r.Keys != 12 || r.Difference > mostDifferent || r.Keyed > 1.001*r.Perplexity ||
+		min(r.Stitched, r.OneStage) < leastStitched*r.Perplexity {
 		t.Errorf("%+v", r)
 	}
 }

@@ -63,7 +63,6 @@ type Report struct {
 	Paces      []Pace            `json:"paces"` // of Late.Faster
 	Late       []Late            `json:"late"`
 	Routing    []routing.Setting `json:"routing"`
-	Skipped    []Skip            `json:"skipped"`
 	Attacks    Attacks           `json:"attacks"`
 	Bars       []benchmark.Bar   `json:"bars"`
 }
@@ -114,21 +113,14 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 	if r.Late, r.Paces, err = lates(ctx, o.Boundaries, o.Threads); err != nil {
 		return nil, err
 	}
-	o.Progress("stages that microbatches leave out")
-	if r.Skipped, err = skipped(ctx, o.Boundaries, o.Threads); err != nil {
-		return nil, err
-	}
 	o.Progress("stages of workers of unequal speed")
 	if r.Routing, err = routing.Shares(routing.Settings, routed(o.Threads)); err != nil {
 		return nil, err
 	}
-	attacked := size{family: "gpt2", tied: true, layers: 4, width: 16, length: 10, sequences: 4, microbatch: 2, steps: 3}
-	later, left := attacked, attacked
-	later.steps, later.late = 5, 2
-	left.layers, left.microbatch, left.skip = 6, 1, 0.25
-	for _, z := range []size{attacked, later, left} {
+	for _, x := range []size{{}, {late: 2}, {skip: 0.25}} {
 		o.Progress("liars in every stage")
-		j, err := newJob(z, 4, o.Threads)
+		j, err := newJob(size{family: "gpt2", tied: true, layers: 4, width: 16, length: 10, sequences: 4, microbatch: 2,
+			steps: 3 + x.late, late: x.late, skip: x.skip}, 4, o.Threads)
 		if err != nil {
 			return nil, err
 		}
@@ -143,16 +135,9 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 	for _, l := range r.Late {
 		differ += l.Differ
 	}
-	for _, s := range r.Skipped {
-		differ += s.Differ
-	}
 	r.Bars = []benchmark.Bar{
 		benchmark.AtLeast("times the throughput of 1F1B, of stages that do not wait, at 100 ms and 150 ms a microbatch",
 			r.Late[1].Faster[barPace], leastFaster),
-		benchmark.AtLeast("times the throughput of 1F1B, where a quarter of the layers is left out, at 100 ms and 150 ms",
-			r.Skipped[0].Faster[barPace], leastSkipped),
-		benchmark.AtLeast("times the throughput of 1F1B, where a quarter of the stages is left out, without latency",
-			r.Skipped[1].Faster[len(paces)], leastSkipped),
 		benchmark.AtLeast("share of the ideal throughput, of three stages of three workers of speeds 3, 2 and 1, at 100 ms",
 			r.Routing[routing.Barred].Least, routing.Least),
 		benchmark.AtMost("tensors of models in 2, 4 and 8 stages with other bits than those of the whole model",
@@ -170,11 +155,7 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 	}
 	if o.Boundaries >= lossSteps {
 		r.Bars = append(r.Bars, benchmark.AtMost("loss of stages that do not wait, above that of stages that do",
-			r.Late[1].Gap, mostLateGap),
-			benchmark.AtMost("loss of a model trained with a quarter of the layers left out, above that of one with all",
-				r.Skipped[0].Gap, mostSkipGap),
-			benchmark.AtMost("loss of a model trained with a quarter of the stages left out, above that of one with all",
-				r.Skipped[1].Gap, mostSkipGap))
+			r.Late[1].Gap, mostLateGap))
 	}
 	return r, nil
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/starling-network/starling/compute/stages/asynchronous"
 	"github.com/starling-network/starling/compute/stages/boundary"
 	"github.com/starling-network/starling/compute/stages/pass"
-	"github.com/starling-network/starling/compute/stages/paths"
+	"github.com/starling-network/starling/compute/stages/skipping"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/compute/train/parts"
@@ -54,7 +54,6 @@ type job struct {
 	weights map[string]*tensor.Tensor
 	before  []int
 	plan    *stages.Plan
-	config  architecture.Config
 }
 
 // newJob makes a job of made-up text, cut into n stages.
@@ -84,23 +83,12 @@ func newJob(z size, n, threads int) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	ways := paths.Paths{Stages: n, Left: make([][]int, z.sequences/z.microbatch)}
+	before, err := stages.Balance(costs, slices.Repeat([]int{1}, n))
 	if z.skip > 0 {
-		if ways, err = paths.Of(n, z.sequences/z.microbatch, z.skip); err != nil {
-			return nil, err
-		}
+		step, before, err = skipping.Step(c, loss, o, costs, n, z.sequences/z.microbatch, z.skip)
 	}
-	before, err := stages.Balance(costs, ways.Passed())
 	if err != nil {
 		return nil, err
-	}
-	if z.skip > 0 {
-		if loss, err = loss.Leaving(c, ways.Layers(before)); err != nil {
-			return nil, err
-		}
-		if step, err = loss.TrainStep(o); err != nil {
-			return nil, err
-		}
 	}
 	if step, err = boundary.Compress(step, before, z.sent); err != nil {
 		return nil, err
@@ -115,7 +103,7 @@ func newJob(z size, n, threads int) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &job{weights: c.Init(7), before: before, config: c}
+	j := &job{weights: c.Init(7), before: before}
 	j.task = &train.Task{Step: step, Corpus: corpus, Spec: &train.Spec{
 		Version: 1, Numerics: step.Numerics, Name: "fox", Seed: 7, Program: step.Digest(),
 		Data: corpus.Manifest(bundle.ShardTokens).Digest(), Rounds: 2, Steps: uint32(z.steps),

@@ -17,7 +17,7 @@ import (
 	"github.com/starling-network/starling/compute/stages/asynchronous"
 	"github.com/starling-network/starling/compute/stages/order"
 	"github.com/starling-network/starling/compute/stages/pass"
-	"github.com/starling-network/starling/compute/stages/paths"
+	"github.com/starling-network/starling/compute/stages/skipping"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/compute/train"
 	"github.com/starling-network/starling/compute/train/replica"
@@ -32,34 +32,14 @@ func Before(j *job.Job, c architecture.Config, t model.Task, step *program.Progr
 	if err != nil {
 		return nil, nil, refuse(j, err)
 	}
-	p := j.Parallel
-	if p.Skip > 0 {
-		return leaving(j, c, t, costs)
-	}
+	p, o := j.Parallel, strategy.Optimizer(j.Spec)
 	before, err := stages.Balance(costs, slices.Repeat([]int{1}, p.Stages))
-	if err == nil && p.Late() {
-		step, err = asynchronous.Step(t, strategy.Optimizer(j.Spec), step, before, p.Delay)
-	}
-	if err != nil {
-		return nil, nil, refuse(j, err)
-	}
-	return step, before, nil
-}
-
-// leaving is Before of a job whose microbatches leave out stages. Stages that fewer microbatches pass hold more layers.
-func leaving(j *job.Job, c architecture.Config, t model.Task, costs []stages.Cost) (*program.Program, []int, error) {
-	p := j.Parallel
-	ways, err := paths.Of(p.Stages, p.Microbatches, p.Skip)
-	var before []int
-	if err == nil {
-		before, err = stages.Balance(costs, ways.Passed())
-	}
-	if err == nil {
-		t, err = t.Leaving(c, ways.Layers(before))
-	}
-	var step *program.Program
-	if err == nil {
-		step, err = t.TrainStep(strategy.Optimizer(j.Spec))
+	switch {
+	case err != nil:
+	case p.Late():
+		step, err = asynchronous.Step(t, o, step, before, p.Delay)
+	case p.Skip > 0:
+		step, before, err = skipping.Step(c, t, o, costs, p.Stages, p.Microbatches, p.Skip)
 	}
 	if err != nil {
 		return nil, nil, refuse(j, err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -17,12 +18,14 @@ import (
 	"github.com/starling-network/starling/node/benchmark/epochs"
 	"github.com/starling-network/starling/node/benchmark/onestage"
 	"github.com/starling-network/starling/node/benchmark/pipeline"
+	"github.com/starling-network/starling/node/benchmark/skipping"
 )
 
 // Report is the outcome for programs.
 type Report struct {
 	*pipeline.Report
-	Rekeyed epochs.Report `json:"rekeyed"`
+	Skipped []skipping.Setting `json:"skipped"`
+	Rekeyed epochs.Report      `json:"rekeyed"`
 }
 
 // Command is starling bench pipeline.
@@ -41,9 +44,9 @@ stages do not wait for each other between steps, compare its loss with that of s
 lengths of both schedules over links of 100 ms, for several times that a stage takes for a microbatch. Train a model
 of whose stages each microbatch leaves out some, and compare its loss and the exact length of a step in the same way.
 Deal the units of three stages to nine workers of unequal speed, in turn and by speed as a run does, and compute the
-exact lengths of such rounds, as shares of the throughput of workers that never wait. Then attack: one stage after the other computes
-something else, forward, backward or in the update, denies what it sent or received, or stops in the middle of a
-step, and begins it again. No network takes part.
+exact lengths of such rounds, as shares of the throughput of workers that never wait. Then attack: one stage after the other
+computes something else, forward, backward or in the update, denies what it sent or received, or stops in the middle of
+a step, and begins it again. No network takes part.
 
 With --processes, do nothing of that: start a network of processes on this machine, a validator, six workers and a
 verifier, and train a model of six stages whose weights, gradients and moments have four times the bytes that
@@ -55,8 +58,8 @@ With -o json: {"cuts":[{"model","stages","microbatches","steps","differ","bytes"
 "back","steps","loss","gap","differ","excess"}],"paces":[{"ms","busy"}],"late":[{"delay","corrected","steps","loss",
 "gap","differ","in_flight","state","faster":[TIMES]}],"routing":[{"speeds","replicas","latency_ms","late","overrated",
 "unrated","turn","speed","least","balance","learnt"}],"skipped":[{"stages","microbatches","share","layers",
-"in_flight","memory","faster":[TIMES],"steps","loss","gap","differ"}],"attacks":{"liars","convicted","denials","shown","withheld",
-"named","wrong","restarts","resumed"},"rekeyed":{"keys","difference","perplexity","keyed","stitched","times",
+"in_flight","memory","faster":[TIMES],"steps","loss","gap"}],"attacks":{"liars","convicted","denials","shown",
+"withheld","named","wrong","restarts","resumed"},"rekeyed":{"keys","difference","perplexity","keyed","stitched","times",
 "one_stage"},"bars":[{"name","value","bar","holds"}]}.
 
 With --processes and -o json: {"parameters","state_bytes","allowed_bytes","stage_bytes","whole_bytes",
@@ -78,14 +81,19 @@ With --processes and -o json: {"parameters","state_bytes","allowed_bytes","stage
 			if err != nil {
 				return cause.Measurement(cmd, err)
 			}
+			o.Progress("stages that microbatches leave out")
+			skipped, err := skipping.Measure(cmd.Context(), o.Boundaries, o.Threads)
+			if err != nil {
+				return cause.Measurement(cmd, err)
+			}
 			o.Progress("weights that are changed by keys")
 			e, err := epochs.Measure(cmd.Context(), keys, epochs.Steps, o.Threads)
 			if err != nil {
 				return cause.Measurement(cmd, err)
 			}
-			r.Bars = append(r.Bars, e.Bars()...)
+			r.Bars = slices.Concat(r.Bars, skipping.Bars(skipped), e.Bars())
 			if c.Form.Machine() {
-				return figure.Judge(r.Bars, c.Form.Print(os.Stdout, terminal.Figures(Report{r, e})))
+				return figure.Judge(r.Bars, c.Form.Print(os.Stdout, terminal.Figures(Report{r, skipped, e})))
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "MODEL\tSTAGES\tMICROBATCHES\tSTEPS\tDIFFER\tBYTES A STEP\tIDLE\tMEMORY")
@@ -103,7 +111,7 @@ With --processes and -o json: {"parameters","state_bytes","allowed_bytes","stage
 				fmt.Fprintf(w, "%s\t%.2f\t%.2f\t%d\t%.4f\t%.4f\n", b.Scheme, b.Forward, b.Back, b.Steps, b.Loss, b.Gap)
 			}
 			printLate(w, r)
-			printSkipped(w, r)
+			printSkipped(w, skipped)
 			printRouting(w, r)
 			fmt.Fprintf(w, "\nafter %d keys logits differ by %.2g; perplexity %.2f, after them %.2f, of stages of two keys "+
 				"%.0f\n", e.Keys, e.Difference, e.Perplexity, e.Keyed, e.Stitched)
@@ -136,13 +144,13 @@ func printLate(w io.Writer, r *pipeline.Report) {
 }
 
 // printSkipped shows the figures of stages that microbatches leave out.
-func printSkipped(w io.Writer, r *pipeline.Report) {
+func printSkipped(w io.Writer, list []skipping.Setting) {
 	fmt.Fprint(w, "\nSTAGES\tMICROBATCHES\tLEFT OUT\tOF OPERATIONS\tLOSS\tGAP\tIN FLIGHT\tMEMORY")
-	for _, p := range r.Paces {
-		fmt.Fprintf(w, "\tAT %.0f ms", p.Milliseconds)
+	for _, ms := range skipping.Paces {
+		fmt.Fprintf(w, "\tAT %.0f ms", ms)
 	}
 	fmt.Fprintln(w, "\tNO LATENCY")
-	for _, s := range r.Skipped {
+	for _, s := range list {
 		loss, gap := "-", "-"
 		if s.Steps > 0 {
 			loss, gap = fmt.Sprintf("%.4f", s.Loss), fmt.Sprintf("%.4f", s.Gap)
