@@ -3,12 +3,11 @@ package pipeline
 import (
 	"context"
 	"errors"
-	"strings"
 
-	"github.com/starling-network/starling/compute/philox"
 	"github.com/starling-network/starling/compute/stages/boundary"
 	"github.com/starling-network/starling/compute/tensor"
 	"github.com/starling-network/starling/node/benchmark"
+	"github.com/starling-network/starling/node/benchmark/sentences"
 )
 
 // Boundary is a model whose stages exchange values by a scheme.
@@ -32,7 +31,7 @@ var schemes = []struct {
 
 // boundaries trains one model by each scheme, in one program, and compares a few steps of it with those in four stages.
 func boundaries(ctx context.Context, steps, threads int) (list []Boundary, err error) {
-	z := size{family: "llama", layers: 4, width: 64, length: 32, sequences: 16, microbatch: 8, text: sentences(20000)}
+	z := size{family: "llama", layers: 4, width: 64, length: 32, sequences: 16, microbatch: 8, text: sentences.Ended(20000)}
 	for _, s := range schemes {
 		z.sent, z.steps = s.sent, min(steps, 2)
 		c, err := compare(z, 4, threads)
@@ -74,19 +73,4 @@ func (j *job) excess(z size) (n int64) {
 	}
 	forward, back := z.sent.Bytes(z.microbatch*z.length, z.width)
 	return n - int64((forward+back)*j.plan.Micro*(len(j.plan.Stages)-1))
-}
-
-// sentences are words of which each has a few words that may follow it, drawn from a fixed stream.
-func sentences(words int) string {
-	list := strings.Fields("the a one no old new red dim fox dog owl hen runs naps eats sees over under near past lazy " +
-		"quick small brown and but so then now soon here there up down out in")
-	var b strings.Builder
-	at := 0
-	for i := range words {
-		drawn := philox.Block(11, 3, uint64(i))
-		at = (at*7 + int(drawn[0]%3) + 1) % len(list)
-		b.WriteString(list[at])
-		b.WriteByte(" .\n"[min(int(drawn[1]%32), 31)/15])
-	}
-	return b.String()
 }

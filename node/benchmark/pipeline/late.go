@@ -9,6 +9,7 @@ import (
 	"github.com/starling-network/starling/compute/stages/order"
 	"github.com/starling-network/starling/node/benchmark"
 	"github.com/starling-network/starling/node/benchmark/routing"
+	"github.com/starling-network/starling/node/benchmark/sentences"
 )
 
 // Late is a model whose stages do not wait for each other between steps, and how it compares with one whose stages do.
@@ -54,7 +55,7 @@ func lates(ctx context.Context, steps, threads int) (list []Late, at []Pace, err
 	for i, c := range []Late{{}, {Delay: 1, Corrected: true}, {Delay: 1}, {Delay: 4, Corrected: true}, {Delay: 4},
 		{Delay: 2, Corrected: true}} {
 		z := lateModel
-		z.text, z.late, z.uncorrected = sentences(20000), c.Delay, !c.Corrected
+		z.text, z.late, z.uncorrected = sentences.Ended(20000), c.Delay, !c.Corrected
 		z.steps = min(steps, 6)
 		cut, err := compare(z, lateStages, threads)
 		if err != nil {

@@ -229,7 +229,7 @@ func (s *Setting) train(ctx context.Context, all, some job, steps, threads int) 
 		}
 		m := pretrained.Mixture{{Prior: 1,
 			Model: &pretrained.Model{Config: j.config, Tensors: tensors, Tokenizer: tokenizer.Bytes()}}}
-		e, err := m.Evaluate(ctx, sentences.Of(read + 300)[len(sentences.Of(read)):], 0, threads)
+		e, err := m.Evaluate(ctx, sentences.Ended(read + 300)[len(sentences.Ended(read)):], 0, threads)
 		if err != nil {
 			return err
 		}
@@ -253,7 +253,7 @@ func (j job) trained(ctx context.Context, steps, threads int) (map[string]*tenso
 	for _, i := range j.step.Inputs() {
 		in[i.Name] = tensor.New(i.Shape)
 	}
-	tensors, text := j.config.Init(7), sentences.Of(read)
+	tensors, text := j.config.Init(7), sentences.Ended(read)
 	for name, t := range tensors {
 		in[train.Param+name] = t
 	}
