@@ -68,7 +68,7 @@ func TestModelAtThreeParties(t *testing.T) {
 		exit int
 		args []string
 	}{
-		{6, slices.Concat([]string{"model", "query", images[0], "--home", filepath.Join(dir, "stranger")}, parties)},
+		{8, slices.Concat([]string{"model", "query", images[0], "--home", filepath.Join(dir, "stranger")}, parties)},
 		{2, []string{"model", "query", images[0], "--home", me}},
 		{2, slices.Concat([]string{"model", "query", images[0]}, parties)},
 		{3, slices.Concat([]string{"model", "query", model + "/config.json", "--home", me}, parties)},

@@ -1,8 +1,8 @@
 // Package homomorphic encrypts vectors of integers so that ciphertexts are added unopened, and the sum of the keys
 // opens the sum of the vectors, to the bit. It is the symmetric form of the scheme of Brakerski, Gentry and
-// Vaikuntanathan (2012) under keys that are added, as in ACORN (Bell et al. 2023): a ciphertext is a·s + 2^32·e + m with
-// a public polynomial a, a key s, noise e and values m, so sums of ciphertexts are ciphertexts of sums under sums of
-// keys. The security is that of learning with errors over rings
+// Vaikuntanathan (2012) under keys that are added, as in ACORN (Bell et al. 2023): a ciphertext is a·s + 2^32·e + m
+// with a public polynomial a, a key s, noise e and values m, so sums of ciphertexts are ciphertexts of sums under sums
+// of keys. The security is that of learning with errors over rings
 // (docs/adr/0220-ciphertexts-are-opened-by-the-sum-of-their-keys.md). A key encrypts one vector. The package adds no
 // keys: package secagg does, unseen.
 package homomorphic

@@ -125,7 +125,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// What a party gets is as uniform for one input as for another: chi-square over the bytes of all messages.
+// A party gets messages that are as uniform for one input as for another: chi-square over the bytes of all of them.
 func TestMessagesLookRandom(t *testing.T) {
 	for _, v := range []uint64{0, 5, 1 << 50} {
 		x := slices.Repeat([]uint64{v}, 1000)

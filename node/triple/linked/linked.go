@@ -4,6 +4,7 @@
 package linked
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -11,8 +12,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"context"
 
 	"github.com/starling-network/starling/canon"
 	"github.com/starling-network/starling/exchange/prg"
@@ -166,18 +165,19 @@ func (p *Party) message(of session, number int) ([]byte, error) {
 	late := time.After(patient)
 	for {
 		p.mu.Lock()
-		c, changed := p.sessions[of], p.changed
-		p.mu.Unlock()
+		var b []byte
+		c, changed, there, over := p.sessions[of], p.changed, false, false
 		if c != nil {
-			p.mu.Lock()
-			n, over := len(c.messages), c.over
-			p.mu.Unlock()
-			switch {
-			case number < n:
-				return c.messages[number], nil
-			case over:
-				return nil, errors.New("the computation is over")
+			if there, over = number < len(c.messages), c.over; there {
+				b = c.messages[number]
 			}
+		}
+		p.mu.Unlock()
+		switch {
+		case there:
+			return b, nil
+		case over:
+			return nil, errors.New("the computation is over")
 		}
 		select {
 		case <-changed:
