@@ -46,7 +46,7 @@ const FMSPC = "50806f000000"
 
 // NewDCAP is a quote with data that passes every check.
 func NewDCAP(data [64]byte, tdx bool) *DCAP {
-	q := &DCAP{Header: make([]byte, 48), QE: make([]byte, 384), Auth: []byte("authentication"),
+	q := &DCAP{Header: make([]byte, 48), QE: make([]byte, 384), Auth: []byte("authentication data of 32 bytes."),
 		Leaf:   certificate(3, intel("Intel SGX PCK Certificate"), false),
 		Issuer: certificate(4, intel("Intel SGX PCK Platform CA"), true),
 		Ca:     certificate(5, intel("Intel SGX Root CA"), true),
@@ -115,7 +115,7 @@ func intel(name string) pkix.Name {
 }
 
 // Processor sets what the certificate of the processor says about it.
-func (q *DCAP) Processor(fmspc string, first int) {
+func (q *DCAP) Processor(fmspc string, first byte) {
 	type pair struct {
 		ID    asn1.ObjectIdentifier
 		Value asn1.RawValue
@@ -128,9 +128,9 @@ func (q *DCAP) Processor(fmspc string, first int) {
 	}
 	var versions []pair
 	for i := 1; i <= 16; i++ {
-		versions = append(versions, entry(map[bool]int{true: first}[i == 1], 2, i))
+		versions = append(versions, entry(map[bool]int{true: int(first)}[i == 1], 2, i))
 	}
-	versions = append(versions, entry(11, 2, 17), entry(make([]byte, 16), 2, 18))
+	versions = append(versions, entry(11, 2, 17), entry([]byte{first, 15: 0}, 2, 18)) // the same again, in one string
 	q.Leaf.ExtraExtensions = []pkix.Extension{extension(arc(), []pair{entry(make([]byte, 16), 1), entry(versions, 2),
 		entry(make([]byte, 2), 3), entry(must(hex.DecodeString(fmspc)), 4)}, "")}
 }

@@ -88,7 +88,7 @@ func TestEverySignedByteCounts(t *testing.T) {
 		"list of AMD":      {snpGood, list(0), 0, len(report.Revocations[0])},
 		"quote":            {tdxGood, quoteOf, 0, 48 + 584},
 		"signatures":       {tdxGood, quoteOf, signature, signature + 128 + 6 + 384 + 64},
-		"data of the QE":   {tdxGood, quoteOf, signature + 582, signature + 584 + 14},
+		"data of the QE":   {tdxGood, quoteOf, signature + 582, signature + 584 + 32},
 		"signer":           {tdxGood, certificate(0), 0, len(quote.Certificates[0])},
 		"list of the root": {tdxGood, list(0), 0, len(quote.Revocations[0])},
 		"list of the CA":   {tdxGood, list(1), 0, len(quote.Revocations[1])},
