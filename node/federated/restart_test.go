@@ -5,12 +5,10 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -31,6 +29,8 @@ type front struct {
 	ended  bool
 	bodies map[string]map[string]bool // messages of round 0, by phase and owner
 	next   map[string]bool            // owners that asked for a round after round 0, once the coordinator had ended
+	over   chan struct{}              // closed once all four have, or one sent a second message
+	once   sync.Once
 }
 
 func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -49,7 +49,9 @@ func (f *front) meets(r *http.Request) (end bool) {
 	defer f.mu.Unlock()
 	q, name := r.URL.Query(), r.Header.Get("Starling-Owner")
 	if f.ended && q.Get("from") == "1" {
-		f.next[name] = true
+		if f.next[name] = true; len(f.next) == 4 {
+			f.once.Do(func() { close(f.over) })
+		}
 	}
 	if r.Method != http.MethodPost || q.Get("round") != "0" {
 		return false
@@ -60,7 +62,9 @@ func (f *front) meets(r *http.Request) (end bool) {
 	if f.bodies[key] == nil {
 		f.bodies[key] = map[string]bool{}
 	}
-	f.bodies[key][string(body)] = true
+	if f.bodies[key][string(body)] = true; several(f.bodies[key]) {
+		f.once.Do(func() { close(f.over) })
+	}
 	if end = !f.ended && q.Get("phase") == string(f.phase); end {
 		f.ended, f.to = true, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusServiceUnavailable)
@@ -78,7 +82,7 @@ func (f *front) turn(to *httptest.Server) {
 
 func newFront(t *testing.T, end protocol.Phase) (*front, string) {
 	t.Helper()
-	f := &front{phase: end, bodies: map[string]map[string]bool{}, next: map[string]bool{}}
+	f := &front{phase: end, bodies: map[string]map[string]bool{}, next: map[string]bool{}, over: make(chan struct{})}
 	s := httptest.NewServer(f)
 	t.Cleanup(s.Close)
 	return f, s.URL
@@ -152,7 +156,7 @@ func TestAKilledCoordinatorContinues(t *testing.T) {
 }
 
 // A coordinator that is killed in a round, and begins the same round again from a folder without it, gets no second
-// message of an owner: not of one that goes on, and not of one that was killed as well and reads its home again. So it
+// message of an owner: not of one that continues, and not of one that was killed as well and reads its home again. So it
 // cannot ask for the other share of any owner.
 func TestACoordinatorThatRewinds(t *testing.T) {
 	for _, p := range []protocol.Phase{protocol.Survivors, protocol.Secrets} {
@@ -175,7 +179,8 @@ func TestACoordinatorThatRewinds(t *testing.T) {
 			kill()
 			path := filepath.Join(dir, federated.FileState)
 			raw, err := os.ReadFile(path)
-			if old := bytes.Replace(raw, []byte(`"begun": 0`), []byte(`"begun": -1`), 1); err == nil && !bytes.Equal(old, raw) {
+			old := bytes.Replace(raw, []byte(`"begun": 0`), []byte(`"begun": -1`), 1)
+			if err == nil && !bytes.Equal(old, raw) {
 				err = os.WriteFile(path, old, 0o644)
 			} else if err == nil {
 				err = fmt.Errorf("round 0 had not begun: %s", raw)
@@ -194,13 +199,10 @@ func TestACoordinatorThatRewinds(t *testing.T) {
 			running.Go(func() { lives(all, t, o, home, ctx, i < 2) })
 		}
 		<-again
-		for asked := 0; asked < 4 && !t.Failed(); {
-			time.Sleep(10 * time.Millisecond)
-			f.mu.Lock()
-			if asked = len(f.next); slices.ContainsFunc(slices.Collect(maps.Values(f.bodies)), several) {
-				asked = 4 // it is over
-			}
-			f.mu.Unlock()
+		select {
+		case <-f.over:
+		case <-time.After(time.Minute):
+			t.Error("an owner does not ask for the next round")
 		}
 		end()
 		running.Wait()
@@ -218,7 +220,8 @@ func TestACoordinatorThatRewinds(t *testing.T) {
 
 func several(messages map[string]bool) bool { return len(messages) > 1 }
 
-// lives takes part with a home, until all is over. If it is killed with the coordinator, it begins again from its folder.
+// lives takes part with a home, until all is over. If it is killed with the coordinator, it begins again from its
+// folder.
 func lives(all context.Context, t *testing.T, o owner.Options, home string, coordinator context.Context, killed bool) {
 	ctx := all
 	if killed {

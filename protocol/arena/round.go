@@ -7,8 +7,8 @@ import (
 
 // A round of a committee is a contest that only invited accounts enter, about models that are made from its base. The
 // loss of an entry is that of the base, moved towards the entry by one part in as many as accounts were invited: as far
-// as the entry moves it in the mean of all. Where the terms say so, it counts by the lower of two gains (Lower). A round
-// has no places and pays nothing by itself: the median of the
+// as the entry moves it in the mean of all. Where the terms say so, it counts by the lower of two gains. A round has no
+// places and pays nothing by itself: the median of the
 // evaluators is the gain of an entry, and protocol/committee pays for gains.
 
 // Outcome is the result of a round for an account that was invited: its gain and its pay, or the reason why it is paid
@@ -70,13 +70,13 @@ func (c Contest) scored(w World) (Contest, bool) {
 	return c, false
 }
 
-// Losses are the mean losses of a model on a set: the exact one, and the adjusted one, which does not depend on how often
-// the model expects each token (exampleloss.Adjusted).
+// Losses are the mean losses of a model on a set: the exact one, and the adjusted one, which does not depend on how
+// often the model expects each token (exampleloss.Adjusted).
 type Losses struct{ Exact, Adjusted uint64 }
 
-// Lower is the mean loss that a report has of an entry: that of the base less the lower of the two gains of the entry. By
-// the exact loss alone a member whose data differ much has a gain by what it names often, whatever it names by it; by the
-// adjusted loss alone one has it that ruins how often the model expects each token.
+// Lower is the mean loss that a report has of an entry: that of the base less the lower of the two gains of the entry.
+// By the exact loss alone a member whose data differ much has a gain by naming some classes often, even where they are
+// wrong; by the adjusted loss alone one has it that ruins how often the model expects each token.
 func (base Losses) Lower(entry Losses) uint64 {
 	exact, adjusted := int64(base.Exact)-int64(entry.Exact), int64(base.Adjusted)-int64(entry.Adjusted)
 	return uint64(min(int64(base.Exact)-min(exact, adjusted), mostLoss))

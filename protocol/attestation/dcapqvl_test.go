@@ -20,7 +20,7 @@ import (
 // Reasons why dcap-qvl accepts more.
 const (
 	names     = "it does not look at the names of certificates"
-	lists     = "it takes a list of revoked certificates without its signature and dates, and no list for one without entries"
+	lists     = "it takes a list of revoked certificates without its signature and dates, and none for an empty one"
 	modules   = "it does not look at the identity of the TDX module"
 	leftovers = "it ignores bytes after the signature"
 )
@@ -38,7 +38,7 @@ var lenient = map[string]string{
 func TestDCAPQVLAgrees(t *testing.T) {
 	dir := filepath.Join("testdata", "dcapqvl")
 	if _, err := exec.LookPath("node"); err != nil {
-		t.Skip("there is no Node.js: `apt install nodejs npm`, and `npm ci --ignore-scripts` in protocol/attestation/" + dir)
+		t.Skip("there is no Node.js: `apt install nodejs npm`, `npm ci --ignore-scripts` in protocol/attestation/" + dir)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "node_modules")); err != nil {
 		t.Skip("dcap-qvl is not installed: `npm ci --ignore-scripts` in protocol/attestation/" + dir)
@@ -98,7 +98,7 @@ func TestDCAPQVLAgrees(t *testing.T) {
 	t.Logf("both agree on %d of %d vectors", agreed, len(all.Vectors))
 }
 
-// collateral is that of evidence in the form of dcap-qvl. What the evidence lacks is empty.
+// collateral is that of evidence in the form of dcap-qvl. Parts that the evidence lacks are empty.
 func collateral(e attestation.Evidence, root *x509.Certificate) map[string]string {
 	var signer string
 	for _, der := range append(e.Certificates[:len(e.Certificates):len(e.Certificates)], root.Raw) {

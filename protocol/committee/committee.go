@@ -2,8 +2,8 @@
 // as members. In each round the host publishes a model, and commits to a set of examples that it publishes once the
 // round has its models; the beacon draws members by their stake, which train the model and enter the results, and
 // evaluators, which seal and open its losses. The gain of an entry is the median, over the evaluators, of the loss of
-// the model of the round less that of the entry (arena.Losses). The pay of the round is shared in proportion to the median of the last
-// scores of each member; a score is the gain in millionths of the largest of the round.
+// the model of the round less that of the entry (arena.Losses). The pay of the round is shared in proportion to the
+// median of the last scores of each member; a score is the gain in millionths of the largest of the round.
 //
 // A round is a contest of protocol/arena without places. The package stores nothing, moves no coins and evaluates no
 // model.
@@ -201,8 +201,8 @@ func (c Committee) Join(m Member, account string, more uint64) (Committee, Membe
 }
 
 // Leave takes a member out of a committee, with its stake. invited are those of the round under way. While rounds may
-// follow, the record of a member that was drawn for one stays, and is Away: there are at most as many records as outcomes
-// of rounds.
+// follow, the record of a member that was drawn for one stays, and is Away: there are at most as many records as
+// outcomes of rounds.
 func (c Committee) Leave(m Member, invited []string) (_ Committee, record Member, stake uint64, _ error) {
 	switch {
 	case m.Account == "" || m.Away:

@@ -27,8 +27,9 @@ func Command(c *terminal.Console) *cobra.Command {
 model of a round, and commits to a set of examples. The network draws members by their stake; each trains the model on
 data of its own, and enters the result by a commitment. Then the models and the set are public, and evaluators that
 the network draws seal and open the losses. The gain of a member is the loss of the model of the round less the loss of
-that model after a step towards the model of the member; the median of the evaluators counts. The pay of the round is
-shared in proportion to the median of the last rounds of each member.
+that model after a step towards the model of the member, or the same by losses that do not depend on how often a model
+expects each token, if that is lower; the median of the evaluators counts. The pay of the round is shared in proportion
+to the median of the last rounds of each member, which an account keeps when it leaves and joins again.
 
 The data stay with the owners. The models do not: they may repeat examples of the data. docs/federated.md has the rules,
 and docs/security.md says what they show and what they do not.`,

@@ -71,7 +71,8 @@ With -o json: the committee, as starling market committee show prints it.`,
 	f.StringVar(&o.stake, "stake", "10", "least stake of a member, in ZEN")
 	f.Uint32Var(&t.Drawn, "drawn", rules.UsualDrawn, "members that are drawn for a round, at most")
 	f.IntVar(&o.Least, "least", 3, "members that a round waits for before it begins")
-	f.Uint32Var(&t.Window, "median", rules.UsualWindow, "last rounds of a member whose median is its rating: an odd number up to 15")
+	f.Uint32Var(&t.Window, "median", rules.UsualWindow, "last rounds of a member whose median is "+
+		"its rating: an odd number up to 15")
 	f.Uint32Var(&t.Round.Panel, "evaluators", rules.UsualPanel, "evaluators of a round, an odd number of 3 to 15")
 	f.IntVar(&o.Window, "window", 64, "tokens of an example")
 	f.IntVar(&o.Most, "examples", rules.UsualExamples, "most examples of the set of a round")

@@ -203,9 +203,10 @@ func ask(ctx context.Context, cl *client.Client, id, contest uint64) (Shown, err
 
 // elsewhere is the error about a contest that is no round of a committee.
 func elsewhere(r arena.Contest, id uint64) error {
-	p := &terminal.Problem{Code: "COMMITTEE_CONTEST", What: fmt.Sprintf("contest %d is no round of committee %d", r.ID, id),
-		Why: fmt.Sprintf("it is a round of committee %d", r.Committee),
-		Fix: fmt.Sprintf("starling market committee show %d --contest %d", r.Committee, r.ID)}
+	p := &terminal.Problem{Code: "COMMITTEE_CONTEST",
+		What: fmt.Sprintf("contest %d is no round of committee %d", r.ID, id),
+		Why:  fmt.Sprintf("it is a round of committee %d", r.Committee),
+		Fix:  fmt.Sprintf("starling market committee show %d --contest %d", r.Committee, r.ID)}
 	if r.Committee == 0 {
 		p.Why = "it is a contest with a prize, of no committee"
 		p.Fix = fmt.Sprintf("starling market arena show %d", r.ID)

@@ -43,8 +43,8 @@ func Measure(ctx context.Context, c architecture.Config, tensors map[string]*ten
 	return s.losses(ctx, tokenloss.Forward, progress, nil)
 }
 
-// Adjusted is Measure, and with it the losses by adjusted logits: to the logits of each token its Bias in Prior is added.
-// It computes the model twice on each example.
+// Adjusted is Measure, and with it the losses by adjusted logits: to the logits of each token its Bias in Prior is
+// added. It computes the model twice on each example.
 func Adjusted(ctx context.Context, c architecture.Config, tensors map[string]*tensor.Tensor, examples [][]uint32,
 	threads int, progress func(done int)) (losses, adjusted []uint32, _ error) {
 	s, err := newSet(c, tensors, examples, threads)

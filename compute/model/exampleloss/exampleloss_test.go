@@ -87,8 +87,8 @@ func TestMean(t *testing.T) {
 	}
 }
 
-// Adjusted losses are those of probabilities that are multiplied by the ratio of what a set has and what the model
-// expects, by a second computation. A model that expects what the set has is not adjusted.
+// Adjusted losses are those of probabilities that are multiplied by how often the set has a token, and divided by how
+// often the model expects it, by a second computation. A model that expects each token as often is not adjusted.
 func TestAdjusted(t *testing.T) {
 	c, err := architecture.Parse(architecture.GPT2, modeltest.GPT2())
 	if err != nil {
@@ -109,9 +109,9 @@ func TestAdjusted(t *testing.T) {
 		for j, target := range e[1:] {
 			probs := make([]float64, c.VocabSize())
 			for v := range probs {
-				l := (float64(len(e[:j+1]))*alone(t, c, tensors, append(slices.Clone(e[:j+1]), uint32(v))) - before(t, c, tensors,
-					e[:j+1]))
-				probs[v] = math.Exp(-l)
+				text := e[:j+1]
+				with := float64(len(text)) * alone(t, c, tensors, append(slices.Clone(text), uint32(v)))
+				probs[v] = math.Exp(before(t, c, tensors, text) - with)
 				expects[v] += probs[v]
 			}
 			all = append(all, probs)
