@@ -156,8 +156,8 @@ func TestAKilledCoordinatorContinues(t *testing.T) {
 }
 
 // A coordinator that is killed in a round, and begins the same round again from a folder without it, gets no second
-// message of an owner: not of one that continues, and not of one that was killed as well and reads its home again. So it
-// cannot ask for the other share of any owner.
+// message of an owner: not of one that continues, and not of one that was killed as well and reads its home again. So
+// it cannot ask for the other share of any owner.
 func TestACoordinatorThatRewinds(t *testing.T) {
 	for _, p := range []protocol.Phase{protocol.Survivors, protocol.Secrets} {
 		dir := t.TempDir()

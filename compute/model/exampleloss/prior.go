@@ -3,9 +3,9 @@ package exampleloss
 import "github.com/starling-network/starling/compute/detmath"
 
 // Prior takes out of a model how often it expects each class, whatever it sees, and puts in how often a set has the
-// class (Saerens et al. 2002; Menon et al. 2021): the Bias of a class is the logarithm of the number of its targets plus
-// one, less that of the sum of its probabilities plus one. A model that expects each class as often as the set has it
-// has a bias of 0.
+// class (Saerens et al. 2002; Menon et al. 2021): the Bias of a class is the logarithm of the number of its targets
+// plus one, less that of the sum of its probabilities plus one. A model that expects each class as often as the set has
+// it has a bias of 0.
 type Prior struct {
 	sums   []float64 // of the probabilities of each class
 	counts []uint64  // of the targets of each class
