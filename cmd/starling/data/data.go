@@ -22,15 +22,16 @@ import (
 
 // Command is starling data.
 func Command(c *terminal.Console) *cobra.Command {
-	return usage.Group("data", "Inspect, check and tokenize training data",
+	return usage.Group("data", "Inspect, check, tokenize and trade training data",
 		`See what is in the data that jobs are trained on, find everything that is wrong with it before a job does,
 and tokenize it once for many jobs. SOURCE is a file of data (text, jsonl, csv, parquet, llmc-bin, nanogpt-bin,
 packed by gzip or zstd), or a job file (.yaml), which stands for the files that its datasets name.
 
 Jobs name their data by its path, so that there is nothing to register. add, list and rm are about the files of
-examples that models are tuned with over OpenAI's interface (docs/api.md).`,
+examples that models are tuned with over OpenAI's interface (docs/api.md). host sells the files of a folder page by page
+on a network, and fetch buys pages.`,
 		inspectCommand(c), validateCommand(c), statsCommand(c), tokenizeCommand(c), addCommand(c), listCommand(c),
-		removeCommand(c))
+		removeCommand(c), hostCommand(c), fetchCommand(c))
 }
 
 // dataSource is the data that a command is about.
