@@ -57,8 +57,8 @@ func greyImage(t *testing.T, rows, columns int) string {
 	return name
 }
 
-// Answers of networks and sums of updates are proven, checked by parties that know more and more, and exported; files of
-// one kind are none of another.
+// Answers of networks and sums of updates are proven, checked by parties that know more and more, and exported; files
+// of one kind are none of another.
 func TestModelProofKinds(t *testing.T) {
 	onlyLong(t)
 	dir := t.TempDir()
@@ -104,8 +104,8 @@ func TestModelProofKinds(t *testing.T) {
 		{2, "--weight", commit("b", "2", "--weight", "2")},
 		{2, "PROOF_STATEMENT", commit("b", "3")},
 		{2, "NO_UPDATE", []string{"commit", picture, "--place", "1", "--clip", "2", "--keys", at("sums"), "--to", at("x")}},
-		{2, "NO_UPDATE", []string{"sum", at("a.update"), at("a.update"), "--model", model, "--part", "x", "--keys", at("sums"),
-			"--to", sum}},
+		{2, "NO_UPDATE", []string{"sum", at("a.update"), at("a.update"), "--model", model, "--part", "x", "--keys",
+			at("sums"), "--to", sum}},
 		{2, "NO_UPDATE", []string{"sum", at("a.update"), picture, "--model", model, "--part", "x", "--keys", at("sums"),
 			"--to", sum}},
 		{0, "a proof of", append(add, "--mean", at("mean.safetensors"))},

@@ -28,8 +28,8 @@ type Network struct {
 	dir      string
 }
 
-// OpenNetwork reads the network of a folder, and rounds its weights to integers. The error wraps ErrFolder for models of
-// other kinds.
+// OpenNetwork reads the network of a folder, and rounds its weights to integers. The error wraps ErrFolder for models
+// of other kinds.
 func OpenNetwork(dir string) (*Network, error) {
 	fail := func(err error) (*Network, error) { return nil, fmt.Errorf("%w: %s: %w", ErrFolder, dir, err) }
 	images, err := classes.OpenImages(os.DirFS(dir))
@@ -53,7 +53,8 @@ func OpenNetwork(dir string) (*Network, error) {
 	}
 	shape, list := inference.Shape{Widths: []uint32{uint32(v.Size().Values())}}, []inference.Floats{}
 	for layer := 1; ; layer++ {
-		w, b := tensors[fmt.Sprintf("%sfc%d.weight", train.Param, layer)], tensors[fmt.Sprintf("%sfc%d.bias", train.Param, layer)]
+		name := fmt.Sprintf("%sfc%d.", train.Param, layer)
+		w, b := tensors[name+"weight"], tensors[name+"bias"]
 		if w == nil || b == nil {
 			break
 		}

@@ -86,8 +86,8 @@ func EncodeUpdate(name string, clip, weight float64) (u Update, err error) {
 // shapes are those of the tensors; the values are theirs and the weight.
 func (u Update) shapes() (list []tensor.Shape, err error) {
 	n := 1
-	if len(u.Names) == 0 || len(u.Names) > maxTensors || len(u.Names) != len(u.Shapes) || !(math.Float64frombits(u.Clip) > 0) ||
-		!slices.IsSorted(u.Names) {
+	if len(u.Names) == 0 || len(u.Names) > maxTensors || len(u.Names) != len(u.Shapes) || !slices.IsSorted(u.Names) ||
+		!(math.Float64frombits(u.Clip) > 0) {
 		return nil, fmt.Errorf("%w: %d tensors with %d shapes", ErrUpdate, len(u.Names), len(u.Shapes))
 	}
 	for _, dims := range u.Shapes {

@@ -1,5 +1,5 @@
-// Package aggregation states the sum of updates that their owners committed to, over integers, and verifies proofs of it
-// without the updates. Updates on the grid of exchange/fixedpoint have their weight as the last element, so the sum
+// Package aggregation states the sum of updates that their owners committed to, over integers, and verifies proofs of
+// it without the updates. Updates on the grid of exchange/fixedpoint have their weight as the last element, so the sum
 // gives the weighted mean.
 //
 // The package makes no proofs and no keys, and reads no updates: proof/circuit, proof/ceremony and node/proven do.

@@ -93,7 +93,8 @@ func TestKeysOfKinds(t *testing.T) {
 		kind verifier.Kind
 		by   verifier.Key
 		not  verifier.Key
-	}{{answer.Encode(), verifier.Inference, ofNetworks, ofSums}, {sum.Encode(), verifier.Aggregation, ofSums, ofNetworks}} {
+	}{{answer.Encode(), verifier.Inference, ofNetworks, ofSums},
+		{sum.Encode(), verifier.Aggregation, ofSums, ofNetworks}} {
 		made, err := verifier.Decode(c.data)
 		if err != nil {
 			t.Fatal(err)
@@ -119,7 +120,8 @@ func TestKeysOfKinds(t *testing.T) {
 // A setup is for one circuit.
 func TestSetupsAreForOneCircuit(t *testing.T) {
 	for name, s := range map[string]Setup{"nothing": {}, "two": {Leaves: 1, Updates: 2, Length: 2},
-		"others": {Widths: []uint32{2, 2}, Rank: 1, In: 2, Out: 2}, "half": {Updates: 2}, "narrow": {Widths: []uint32{2, 1}}} {
+		"others": {Widths: []uint32{2, 2}, Rank: 1, In: 2, Out: 2}, "half": {Updates: 2},
+		"narrow": {Widths: []uint32{2, 1}}} {
 		if err := s.validate(); err == nil {
 			t.Errorf("a setup for %s", name)
 		}

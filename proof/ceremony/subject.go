@@ -46,7 +46,8 @@ func (s *Setup) Subject() string {
 // validate checks what the keys are for: one of the shapes, and no other.
 func (s *Setup) validate() error {
 	shapes := 0
-	for _, has := range []bool{s.Shape() != proof.Shape{}, s.Leaves != 0, len(s.Widths) > 0, s.Updates != 0 || s.Length != 0} {
+	for _, has := range []bool{s.Shape() != proof.Shape{}, s.Leaves != 0, len(s.Widths) > 0,
+		s.Updates != 0 || s.Length != 0} {
 		if has {
 			shapes++
 		}

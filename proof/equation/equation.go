@@ -1,6 +1,6 @@
 // Package equation verifies proofs of Groth16 on BN254 (Groth 2016) about wires under commitments of Pedersen
-// (Campanelli et al. 2022, eprint 2022/1072), in the form of gnark, over gnark-crypto alone. It knows public inputs, and
-// not the statements that they follow from: packages above say these.
+// (Campanelli et al. 2022, eprint 2022/1072), in the form of gnark, over gnark-crypto alone. It knows public inputs,
+// and not the statements that they follow from: packages above say these.
 package equation
 
 import (

@@ -50,8 +50,8 @@ func exact(layers []Floats, pixels []byte) []float64 {
 	return x
 }
 
-// The scores of the integers are near those of the model, of weights of any size, and no sum leaves its bounds: not even
-// of the image that makes it largest.
+// The scores of the integers are near those of the model, of weights of any size, and no sum leaves its bounds: not
+// even of the image that makes it largest.
 func TestIntegersAreNearTheModel(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, scale := range []float64{1e-6, 1, 1e4} {

@@ -8,8 +8,8 @@ import (
 	"github.com/starling-network/starling/proof/equation"
 )
 
-// The integers of a network. A pixel p is the integer 2p - 255, divided by white. A hidden value is the sum of its layer,
-// divided by 2^Fraction and rounded to the nearest, ties up, and zero if that is negative. Sums before that are within
+// The integers of a network. A pixel p is the integer 2p - 255, divided by white. A hidden value is the sum of its
+// layer, divided by 2^Fraction and rounded to the nearest, ties up, and zero if that is negative. Sums before that are within
 // Bound of zero whatever the image, so that no hidden value has more bits than Fraction.
 const (
 	white = 255
@@ -26,8 +26,8 @@ const (
 
 func input(pixel byte) int64 { return 2*int64(pixel) - white }
 
-// Layer are the integers of a dense layer: Weights [out, in], row after row, and Added [out], which has the scale of the
-// sums.
+// Layer are the integers of a dense layer: Weights [out, in], row after row, and Added [out], which has the scale of
+// the sums.
 type Layer struct {
 	Weights  []int32
 	Added    []int64

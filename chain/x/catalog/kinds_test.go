@@ -43,9 +43,10 @@ func TestProofsOfOtherKinds(t *testing.T) {
 			m    catalogpb.MsgProve
 			rule error
 		}{
-			"a parent":        {catalogpb.MsgProve{Listing: 2, Parent: 1, Key: c.key, Proof: good}, catalog.ErrProven},
-			"another kind":    {catalogpb.MsgProve{Listing: 2, Key: c.other, Proof: good}, proof.ErrInvalid},
-			"other files":     {catalogpb.MsgProve{Listing: 2, Key: c.key, Proof: c.prove(canon.Sum("x"), "")}, catalog.ErrProven},
+			"a parent":     {catalogpb.MsgProve{Listing: 2, Parent: 1, Key: c.key, Proof: good}, catalog.ErrProven},
+			"another kind": {catalogpb.MsgProve{Listing: 2, Key: c.other, Proof: good}, proof.ErrInvalid},
+			"other files": {catalogpb.MsgProve{Listing: 2, Key: c.key, Proof: c.prove(canon.Sum("x"), "")},
+				catalog.ErrProven},
 			"another account": {catalogpb.MsgProve{Listing: 2, Key: c.key, Proof: c.prove(files, "x")}, catalog.ErrProven},
 			"no listing":      {catalogpb.MsgProve{Listing: 3, Key: c.key, Proof: good}, ErrNone},
 			"a stranger":      {catalogpb.MsgProve{Sender: "x", Listing: 2, Key: c.key, Proof: good}, ErrOwner},
@@ -84,7 +85,8 @@ func TestProofsOfOtherKinds(t *testing.T) {
 		if err := canon.Unmarshal(data, &p); err != nil || p.Parent != 0 || !p.Bound || p.Setup != 1 {
 			t.Errorf("%+v, %v", p, err)
 		}
-		if n := max(len(p.Commitments), 1); p.Kind == verifier.Aggregation && n != 2 || p.Kind == verifier.Inference && n != 1 {
+		want := map[verifier.Kind]int{verifier.Aggregation: 2, verifier.Inference: 1}[p.Kind]
+		if n := max(len(p.Commitments), 1); n != want {
 			t.Errorf("%d commitments of an %s", n, p.Kind)
 		}
 		all = append(all, p)

@@ -193,10 +193,12 @@ With -o json: {"pages","present","bytes","spent","of","coin","amount"}.`,
 	}
 	o.Flags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&budget, "budget", "", "the most to lock and spend in all, such as 1 or 1usdc: its coin is that of the price")
+	f.StringVar(&budget, "budget", "", "the most to lock and spend in all, such as 1 or 1usdc: its coin is that of the "+
+		"price")
 	f.StringVar(&to, "to", "", "folder for the files")
 	f.StringVar(&which, "pages", "", "pages, such as 0-9,12 (default: all)")
-	f.BoolVar(&private, "private", false, "also ask providers at private addresses, as those of a network on this machine have")
+	f.BoolVar(&private, "private", false, "also ask providers at private addresses, as those of a network on this "+
+		"machine have")
 	f.BoolVar(&shut, "close", false, "close all channels, and end")
 	return cmd
 }

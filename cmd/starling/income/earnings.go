@@ -74,7 +74,8 @@ With -o json: {"account","received_uzen","lost_uzen","days":[{"day","received_uz
 "jobs":[{"job","received_uzen","lost_uzen","receipts","unpaid"}],"receipts":[as of starling job explain],"estimate":
 {"at","height","day":{"low_uzen","median_uzen","high_uzen"},"days","earned_day","since_first_pay":{"days","earned_day",
 "off"}},"coins":[{"coin","received","lost"}]},
-the estimate if the folder has one, and with --in "value":{"unit","received","lost"}. Sums of days and jobs are in ZEN; coins has amounts in other coins, in grains.`,
+the estimate if the folder has one, and with --in "value":{"unit","received","lost"}. Sums of days and jobs are in ZEN;
+coins has amounts in other coins, in grains.`,
 		Example: `  starling worker earnings --home net/worker-0
   starling worker earnings --home net/worker-0 --sums
   starling worker earnings --home net/worker-0 --csv 2026.csv
@@ -100,54 +101,7 @@ the estimate if the folder has one, and with --in "value":{"unit","received","lo
 			if table != "" {
 				return writeBookings(cmd.Context(), c, t, in, table)
 			}
-			found, days, err := inspect.Earnings(cmd.Context(), t.Network, t.Account)
-			if err != nil {
-				return err
-			}
-			var received, lost uint64
-			for _, e := range found {
-				if !e.Coin.Own() {
-					continue // rundir.ByCoin has it
-				}
-				if e.Kind.Lost() {
-					lost += e.Amount
-				} else {
-					received += e.Amount
-				}
-			}
-			came, err := sinceEstimate(cmd.Context(), t, found)
-			if err != nil {
-				return err
-			}
-			_, value, err := in.bookings(cmd.Context(), t)
-			if err != nil {
-				return err
-			}
-			if c.Form.Machine() {
-				return c.Form.Print(os.Stdout, EarningsAnswer(t.Account, received, lost, days, found, came, value))
-			}
-			fmt.Printf("%s received %s ZEN and lost %s ZEN of its stake or to its delegators\n", t.Account,
-				terminal.Zen(received), terminal.Zen(lost))
-			for _, s := range rundir.ByCoin(found) {
-				fmt.Printf("%s received %s and lost %s of its stake in it or to its delegators\n", t.Account,
-					s.Coin.Text(s.Received), s.Coin.Amount(s.Lost))
-			}
-			if value != nil {
-				fmt.Printf("that was worth %[1]s %[2]s received and %[3]s %[2]s lost, by the rates of %[4]s, for which no network vouches\n",
-					value.Received, value.Unit, value.Lost, in.rates)
-			}
-			if came != nil {
-				printCame(came)
-			}
-			if err := printSums(c, days, rundir.ByJob(found)); err != nil || sums {
-				return err
-			}
-			for _, e := range found {
-				fmt.Println()
-				fmt.Println(e.Job)
-				receipt.Print(e)
-			}
-			return nil
+			return earned(cmd.Context(), c, t, in, sums)
 		},
 	}
 	t.Flags(cmd)
@@ -159,6 +113,59 @@ the estimate if the folder has one, and with --in "value":{"unit","received","lo
 	cmd.Flags().BoolVar(&sums, "jobs", false, "")
 	_ = cmd.Flags().MarkDeprecated("jobs", "use --sums") // the flag is there
 	return cmd
+}
+
+// earned shows the amounts of an account.
+func earned(ctx context.Context, c *terminal.Console, t target.Target, in worth, sums bool) error {
+	found, days, err := inspect.Earnings(ctx, t.Network, t.Account)
+	if err != nil {
+		return err
+	}
+	var received, lost uint64
+	for _, e := range found {
+		if !e.Coin.Own() {
+			continue // rundir.ByCoin has it
+		}
+		if e.Kind.Lost() {
+			lost += e.Amount
+		} else {
+			received += e.Amount
+		}
+	}
+	came, err := sinceEstimate(ctx, t, found)
+	if err != nil {
+		return err
+	}
+	_, value, err := in.bookings(ctx, t)
+	if err != nil {
+		return err
+	}
+	if c.Form.Machine() {
+		return c.Form.Print(os.Stdout, EarningsAnswer(t.Account, received, lost, days, found, came, value))
+	}
+	fmt.Printf("%s received %s ZEN and lost %s ZEN of its stake or to its delegators\n", t.Account,
+		terminal.Zen(received), terminal.Zen(lost))
+	for _, s := range rundir.ByCoin(found) {
+		fmt.Printf("%s received %s and lost %s of its stake in it or to its delegators\n", t.Account,
+			s.Coin.Text(s.Received), s.Coin.Amount(s.Lost))
+	}
+	if value != nil {
+		fmt.Printf("that was worth %[1]s %[2]s received and %[3]s %[2]s lost, by the rates of %[4]s, for which no network "+
+			"vouches\n",
+			value.Received, value.Unit, value.Lost, in.rates)
+	}
+	if came != nil {
+		printCame(came)
+	}
+	if err := printSums(c, days, rundir.ByJob(found)); err != nil || sums {
+		return err
+	}
+	for _, e := range found {
+		fmt.Println()
+		fmt.Println(e.Job)
+		receipt.Print(e)
+	}
+	return nil
 }
 
 // sinceEstimate compares the estimate that the folder of a worker keeps with its income since; nil: there is none.

@@ -224,9 +224,9 @@ func exportCommand(c *terminal.Console) *cobra.Command {
 		Use:   "export FILE --key FILE --to DIR",
 		Short: "Write a proof for snarkjs",
 		Long: `Check a proof, and write verification_key.json, proof.json and public.json, as snarkjs groth16 verify reads
-them. The verification key is that of one adapter, network or set of updates: the commitment to them is a part of it, and
-this command has checked that the maker of the proof knows numbers under it. snarkjs does not check that again: files that another party
-wrote prove nothing.
+them. The verification key is that of one adapter, network or set of updates: the commitment to them is a part of it,
+and this command has checked that the maker of the proof knows numbers under it. snarkjs does not check that again:
+files that another party wrote prove nothing.
 
 With -o json: {"folder",` + otherFields + `}.`,
 		Example: `  starling model proof export head.proof --key setup/verifying.key --to snarkjs`,

@@ -95,8 +95,8 @@ With -o json: {"file","label","engine_label","difference","seconds",` + otherFie
 			if c.Form.Machine() {
 				return c.Form.Print(os.Stdout, terminal.One(shown, shown.Proof))
 			}
-			_, err = fmt.Printf("%s: the network says %s, and the engine %s; probabilities differ by %.2g; the secret is in %s\n",
-				to, terminal.Printable(shown.Label), terminal.Printable(shown.Engine), shown.Difference, secret)
+			_, err = fmt.Printf("%s: the network says %s, and the engine %s; probabilities differ by %.2g; the secret is in "+
+				"%s\n", to, terminal.Printable(shown.Label), terminal.Printable(shown.Engine), shown.Difference, secret)
 			return err
 		},
 	}
@@ -177,8 +177,8 @@ func sumCommand(c *terminal.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sum FILE... --model MODEL --part NAME --keys SETUP --to FILE",
 		Short: "Add committed updates, and prove the sum",
-		Long: `Add the updates of files that commit wrote, one for each place of the setup, and prove that the sums are those of
-the updates under the commitments of their owners, without showing the updates. The sums are in the proof. Each owner
+		Long: `Add the updates of files that commit wrote, one for each place of the setup, and prove that the sums are those
+of the updates under the commitments of their owners, without showing the updates. The sums are in the proof. Each owner
 compares the commitment at its place with its own: starling model proof check --committed.
 
 --model is the folder of the model that the sum changed, which the proof names; --part says which round or tensors the
@@ -186,7 +186,7 @@ sum is of. --mean writes the weighted mean as safetensors: anyone computes it fr
 will publish the proof: no other can.
 
 With -o json: {"file","seconds",` + otherFields + `}.`,
-		Example: `  starling model proof sum a.update b.update --model out/base --part "round 3" --keys setup --to round3.proof`,
+		Example: `  starling model proof sum a.update b.update --model out/base --part "round 3" --keys setup --to sum.proof`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 2 {
 				return usage.Error(cmd, errors.New("give the files of two updates or more"))

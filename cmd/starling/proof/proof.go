@@ -25,8 +25,8 @@ import (
 func Command(c *terminal.Console) *cobra.Command {
 	setup := usage.Group("setup", "Make the keys of proofs, to which many parties contribute",
 		`Make the proving key and the verifying key for adapters, networks or sums of one shape, or for sales. A setup is a
-folder. Each party in turn contributes to it with randomness of its own, and passes the folder on; a public beacon ends each of the
-two phases. A party that knows the randomness of all contributors can forge proofs: one contributor that forgets its own
+folder. Each party in turn contributes to it with randomness of its own, and passes the folder on; a public beacon ends
+each of the two phases. A party that knows the randomness of all contributors can forge proofs: one contributor that forgets its own
 is enough. So contribute yourself, or trust one contributor. A setup of one party protects from no forgery by that
 party.`,
 		startCommand(c), contributeCommand(c), sealCommand(c), verifyCommand(c))
@@ -35,8 +35,8 @@ party.`,
 about an image (infer), or that a sum is that of updates to which their owners committed (commit, sum), without showing
 weights or updates; check such proofs; and have a network verify them, so that buyers see them. docs/proofs.md says what
 each proof shows, and what not.`,
-		makeCommand(c), inferCommand(c), commitCommand(c), sumCommand(c), checkCommand(c), setup, layersCommand(c), exportCommand(c), registerCommand(c), keyCommand(c),
-		publishCommand(c), listCommand(c))
+		makeCommand(c), inferCommand(c), commitCommand(c), sumCommand(c), checkCommand(c), setup, layersCommand(c),
+		exportCommand(c), registerCommand(c), keyCommand(c), publishCommand(c), listCommand(c))
 }
 
 // explain explains the errors of proofs, of setups and of the folders of models.

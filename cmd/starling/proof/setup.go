@@ -56,8 +56,8 @@ func startCommand(c *terminal.Console) *cobra.Command {
 layers prints them. With --widths it is for answers of networks (starling model proof infer), of which these are the
 numbers of inputs, of the values of each hidden layer, and of classes. With --updates it is for sums of that many
 updates (starling model proof sum) of --length elements with the weight. With --leaves it is for sales (starling model
-sell --proof), of which the proofs open that many leaves of 4,096 bytes; 256 are one MiB. The next commands are contribute by each party, seal, contribute again, and
-seal.
+sell --proof), of which the proofs open that many leaves of 4,096 bytes; 256 are one MiB. The next
+commands are contribute by each party, seal, contribute again, and seal.
 
 With --alone this process does it all, and is the only contributor: for trying out, and for proofs of which the maker of
 the keys is the one that has to be convinced. Each other party that accepts such a proof trusts the maker of the keys.
