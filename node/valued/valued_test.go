@@ -39,7 +39,8 @@ func TestValues(t *testing.T) {
 		t.Errorf("%+v", sum)
 	}
 	for name, b := range map[string]inspect.Booking{"before the first day": {Time: day(1)},
-		"after a week": {Time: day(16)}, "without a block": {}, "another coin": {Time: day(3), Coin: coin.Coin{Denom: "ibc/B", Symbol: "dai", Exponent: 18}},
+		"after a week": {Time: day(16)}, "without a block": {},
+		"another coin": {Time: day(3), Coin: coin.Coin{Denom: "ibc/B", Symbol: "dai", Exponent: 18}},
 	} {
 		if _, err := r.Value([]inspect.Booking{b}); !errors.Is(err, ErrNone) {
 			t.Errorf("%s: %v", name, err)

@@ -9,8 +9,8 @@ import (
 )
 
 // The integers of a network. A pixel p is the integer 2p - 255, divided by white. A hidden value is the sum of its
-// layer, divided by 2^Fraction and rounded to the nearest, ties up, and zero if that is negative. Sums before that are within
-// Bound of zero whatever the image, so that no hidden value has more bits than Fraction.
+// layer, divided by 2^Fraction and rounded to the nearest, ties up, and zero if that is negative. Sums before that are
+// within Bound of zero whatever the image, so that no hidden value has more bits than Fraction.
 const (
 	white = 255
 	// Fraction is the number of bits by which a sum is made smaller between two layers, and Top that of a sum.

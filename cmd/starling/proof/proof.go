@@ -26,9 +26,9 @@ func Command(c *terminal.Console) *cobra.Command {
 	setup := usage.Group("setup", "Make the keys of proofs, to which many parties contribute",
 		`Make the proving key and the verifying key for adapters, networks or sums of one shape, or for sales. A setup is a
 folder. Each party in turn contributes to it with randomness of its own, and passes the folder on; a public beacon ends
-each of the two phases. A party that knows the randomness of all contributors can forge proofs: one contributor that forgets its own
-is enough. So contribute yourself, or trust one contributor. A setup of one party protects from no forgery by that
-party.`,
+each of the two phases. A party that knows the randomness of all contributors can forge proofs: one contributor that
+forgets its own is enough. So contribute yourself, or trust one contributor. A setup of one party protects from no
+forgery by that party.`,
 		startCommand(c), contributeCommand(c), sealCommand(c), verifyCommand(c))
 	return usage.Group("proof", "Prove what a model computes, without its weights",
 		`Prove what the low-rank adapter of a layer adds to the layer of its base model on a text (make), what a network says
