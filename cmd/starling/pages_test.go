@@ -28,7 +28,7 @@ func TestDataByPages(t *testing.T) {
 	as := func(home string, args ...string) []string { return append(args, "--home", home, "--network", network) }
 	seller, author, reader := filepath.Join(net, "consumer"), filepath.Join(dir, "author"), filepath.Join(dir, "reader")
 	for _, home := range []string{author, reader} {
-		fund(t, network, seller, home, "10")
+		fund(t, network, seller, home, "50")
 	}
 	if err := os.Mkdir(set, 0o755); err != nil {
 		t.Fatal(err)
@@ -42,7 +42,7 @@ func TestDataByPages(t *testing.T) {
 	does(t, &listed, as(seller, "model", "catalog", "add", set, "--data", "--title", "Set", "--licence", "CC0-1.0",
 		"--parent", fmt.Sprint(source.Listing))...)
 
-	c := command(t, as(seller, "data", "host", set, "--price", "0.5", "--page", "4096", "--job", listed.Shares, "--part",
+	c := command(t, as(seller, "data", "host", set, "--price", "5", "--page", "4096", "--job", listed.Shares, "--part",
 		"100", "--listen", at, "-o", "json")...)
 	var stdout bytes.Buffer
 	c.Stdout = &stdout
@@ -50,14 +50,14 @@ func TestDataByPages(t *testing.T) {
 	fetch := func(want data.Fetched, more ...string) {
 		t.Helper()
 		var got data.Fetched
-		does(t, &got, as(reader, append([]string{"data", "fetch", "set", "--budget", "5", "--private", "--to",
+		does(t, &got, as(reader, append([]string{"data", "fetch", "set", "--budget", "40", "--private", "--to",
 			filepath.Join(dir, "got")}, more...)...)...)
 		if got.Pages != want.Pages || got.Present != want.Present || got.Amount != want.Amount || got.Of != 3 {
 			t.Errorf("%+v, wanted %+v", got, want)
 		}
 	}
-	fetch(data.Fetched{Amount: "0.50", Counts: pages.Counts{Pages: 1}}, "--pages", "1")
-	fetch(data.Fetched{Amount: "1.00", Counts: pages.Counts{Pages: 2, Present: 1}})
+	fetch(data.Fetched{Amount: "5.00", Counts: pages.Counts{Pages: 1}}, "--pages", "1")
+	fetch(data.Fetched{Amount: "10.00", Counts: pages.Counts{Pages: 2, Present: 1}})
 	for _, name := range []string{"a.jsonl", "b.jsonl"} {
 		have, err := os.ReadFile(filepath.Join(dir, "got", name))
 		if err != nil || !bytes.Equal(have, bytes.Repeat([]byte(name), 5000)[:5000]) {
@@ -79,11 +79,11 @@ func TestDataByPages(t *testing.T) {
 		t.Errorf("the seller: %v", err)
 	}
 	var earned data.Earned
-	if err := json.Unmarshal(stdout.Bytes(), &earned); err != nil || earned.Shares != "1.425" || earned.Fee != "0.075" {
+	if err := json.Unmarshal(stdout.Bytes(), &earned); err != nil || earned.Shares != "14.25" || earned.Fee != "0.75" {
 		t.Errorf("%+v, %v", earned, err)
 	}
-	for _, claim := range []struct{ home, work, says string }{{author, source.Shares, "0.35625 ZEN are claimed"},
-		{seller, listed.Shares, "1.06875 ZEN are claimed"}} {
+	for _, claim := range []struct{ home, work, says string }{{author, source.Shares, "3.00 ZEN are claimed"},
+		{seller, listed.Shares, "10.00 ZEN are claimed"}} {
 		if code, out, stderr := starling(t, as(claim.home, "model", "claim", claim.work)...); code != 0 ||
 			!strings.Contains(out, claim.says) {
 			t.Errorf("exit %d, wanted %q: %s%s", code, claim.says, out, stderr)
