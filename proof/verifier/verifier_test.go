@@ -13,8 +13,9 @@ import (
 
 // A file of a stranger is a proof or a key of the kind that its first line says, or is refused.
 func FuzzFiles(f *testing.F) {
-	f.Add(inference.Proof{Statement: inference.Statement{Model: canon.Sum("m"), Shape: inference.Shape{Widths: []uint32{2,
-		2}}, Exponents: []int16{1}, Pixels: make([]byte, 2), Outputs: make([]byte, 16)}, Commitment: make([]byte, 32)}.Encode())
+	shape := inference.Shape{Widths: []uint32{2, 2}}
+	f.Add(inference.Proof{Statement: inference.Statement{Model: canon.Sum("m"), Shape: shape, Exponents: []int16{1},
+		Pixels: make([]byte, 2), Outputs: make([]byte, 16)}, Commitment: make([]byte, 32)}.Encode())
 	f.Add(aggregation.Proof{Statement: aggregation.Statement{Model: canon.Sum("m"), Part: "all",
 		Shape: aggregation.Shape{Updates: 2, Length: 2}, Sums: make([]byte, 16)}}.Encode())
 	for _, line := range []string{proof.Magic, proof.KeyMagic, inference.KeyMagic, aggregation.KeyMagic, ""} {
