@@ -90,7 +90,7 @@ func Text(cmd *cobra.Command) string {
 			switch f.Name {
 			case "help":
 				return
-			case "threads", "cpus": // the default differs from machine to machine
+			case "threads", "loop-threads", "cpus": // the default differs from machine to machine
 				all := *f
 				all.Usage, all.DefValue = f.Usage+" (default: all cores)", "0"
 				f = &all
